@@ -13,8 +13,9 @@ import statistics
 from pathlib import Path
 
 import ecnlab
-from ecnlab import _core, brought, sources
-from ecnlab.scenarios import Scenario
+from ecnlab import _core
+from ecnlab.aqm import fingerprint, plugins
+from ecnlab.scenarios.load import Scenario
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "examples" / "red_by_hand.py"
@@ -42,7 +43,7 @@ def main() -> None:
 
 
 def _queue_costs(rounds: int) -> dict[str, float]:
-    subjects = {form: name if form == "built in" else brought.entry_of(sources.loaded(name)) for form, name in FORMS.items()}
+    subjects = {form: name if form == "built in" else plugins.entry_of(fingerprint.load_aqm_class(name)) for form, name in FORMS.items()}
     for subject in subjects.values():
         _core.cost_of_aqm(subject, 1000)
     measured = [{form: _core.cost_of_aqm(subject, PACKETS[form]) for form, subject in subjects.items()} for _ in range(rounds)]
@@ -62,7 +63,7 @@ def _run_costs(rounds: int) -> dict[str, float]:
 
 
 def _scenario(name: str) -> Scenario:
-    aqms = [sources.loaded(name)] if ":" in name else []
+    aqms = [fingerprint.load_aqm_class(name)] if ":" in name else []
     called = aqms[0].__name__ if aqms else name
     return ecnlab.load(ROOT / "benches" / "thesis.toml", {"link.bottleneck.queue": QUEUE.format(called)}, aqms=aqms)
 

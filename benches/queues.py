@@ -22,7 +22,7 @@ from typing import Any
 
 from bench import BENCHES, ROOT, build, machine, positive, progress, write_whole
 
-from ecnlab import catalog
+from ecnlab.scenarios import catalog
 
 Row = dict[str, Any]
 

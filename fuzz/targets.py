@@ -26,17 +26,17 @@ LONGEST = {
     "batch_json": 2048,
     "batch_fields": 16,
     "scenarios_json": 1024,
-    "box_result": 1024,
-    "box_fields": 16,
-    "box_console": 256,
+    "uml_result": 1024,
+    "uml_fields": 16,
+    "uml_console": 256,
     "live_frames": 128,
 }
 
 
 def batch_json(data: bytes) -> None:
     """`batch.json` of a batch whose tables are sound: its runs are read, or the batch is damaged."""
-    from ecnlab.batches import Batch
     from ecnlab.errors import ResultsError
+    from ecnlab.storage.segments import Batch
 
     with contextlib.suppress(ResultsError):
         batch = Batch.open(_folder({"batch.json": data}))  # type: ignore[arg-type]
@@ -54,31 +54,31 @@ def batch_fields(data: bytes) -> None:
 
 def scenarios_json(data: bytes) -> None:
     """`scenarios.json` of a sound batch."""
-    from ecnlab.batches import Batch, _scenarios
     from ecnlab.errors import ResultsError
+    from ecnlab.storage.segments import Batch, _read_scenarios
 
     batch = Batch.open(_folder({"scenarios.json": data}))  # type: ignore[arg-type]
     with contextlib.suppress(ResultsError):
-        assert isinstance(_scenarios(batch), dict)
+        assert isinstance(_read_scenarios(batch), dict)
     batch.is_whole()
 
 
-def box_result(data: bytes) -> None:
-    """`result.json` as the program in the box has written it: a run, or a failure that names the box."""
-    from ecnlab.jobs import FailedElsewhere
+def uml_result(data: bytes) -> None:
+    """`result.json` as the guest program has written it: a run, or a failure that names the UML kernel."""
+    from ecnlab.errors import RemoteRunFailed
 
-    with contextlib.suppress(FailedElsewhere):
-        ran_in_box(data)
-
-
-def box_fields(data: bytes) -> None:
-    """As `box_result`, of a sound one in which some values are others."""
-    box_result(_edited(json.loads(_RESULT), data))
+    with contextlib.suppress(RemoteRunFailed):
+        ran_on_uml(data)
 
 
-def box_console(data: bytes) -> None:
-    """Bytes that the program in the box writes to its console."""
-    from ecnlab.tiers.box import console, machine
+def uml_fields(data: bytes) -> None:
+    """As `uml_result`, of a sound one in which some values are others."""
+    uml_result(_edited(json.loads(_RESULT), data))
+
+
+def uml_console(data: bytes) -> None:
+    """Bytes that the guest program writes to its console."""
+    from ecnlab.backends.uml import console, process
 
     reader, writer = os.pipe()
     try:
@@ -86,23 +86,23 @@ def box_console(data: bytes) -> None:
     finally:
         os.close(writer)
     try:
-        for line in console.lines(reader, 1.0):
+        for line in console.lines_from_pipe(reader, 1.0):
             assert line is not None
-            machine._seconds(line)
+            process._progress_seconds(line)
     finally:
         os.close(reader)
 
 
 def live_frames(data: bytes) -> None:
     """Lengths before messages of a run's child process. The messages are pickles that our own process writes; none is read here."""
-    from ecnlab.tiers import live
+    from ecnlab.backends import live
 
     pipe = io.BufferedReader(io.BytesIO(data))  # type: ignore[arg-type]
     loads = live.pickle.loads
     live.pickle.loads = lambda _: None  # type: ignore[assignment]
     try:
         while True:
-            live.received(pipe)
+            live.receive_message(pipe)
     except EOFError:
         pass
     finally:
@@ -176,14 +176,14 @@ class _File:
 @cache
 def _have_memory_read() -> None:
     """Have the package open a `_File` as it opens a stored file on disk."""
-    from ecnlab import atomic, batches
+    from ecnlab.storage import atomic, segments
 
     on_disk = atomic.open_stored
 
     def open_stored(path: Any) -> Any:
         return path.open("rb") if isinstance(path, _File) else on_disk(path)
 
-    atomic.open_stored = batches.open_stored = open_stored
+    atomic.open_stored = segments.open_stored = open_stored
 
 
 def _folder(files: dict[str, bytes]) -> _File:
@@ -194,7 +194,8 @@ def _folder(files: dict[str, bytes]) -> _File:
 @cache
 def _sound_batch() -> dict[str, bytes]:
     """The files of a batch of one scenario with two seeds."""
-    from ecnlab import _core, batches
+    from ecnlab import _core
+    from ecnlab.storage import segments
 
     counts = struct.pack("<2Q", 1, 2)
     columns = [
@@ -205,37 +206,37 @@ def _sound_batch() -> dict[str, bytes]:
     data, extents = _core.write_parquet([_core.Table(columns)], [])
     seed = {"fingerprint": "0", "events": 1, "packet_hops": 1, "cpu_s": 0.5}
     runs = [{"key": "k", "record": {}, "tables": ["total"], "seeds": {"1": seed, "2": seed}}]
-    files = {"total": batches._told_of(data, extents)}
+    files = {"total": segments._describe_table_file(data, extents)}
     journal = {"format": 1, "build": "b", "merged": [], "scenarios": ["k"], "runs": runs, "files": files}
     return {"batch.json": json.dumps(journal).encode(), "scenarios.json": b'{"k": {"name": "n"}}', "total.parquet": data}
 
 
-def ran_in_box(result: bytes) -> Any:
-    """A run whose box ends at once and has written this result."""
-    from ecnlab.tiers.box import machine
+def ran_on_uml(result: bytes) -> Any:
+    """A run whose UML process ends at once and has written this result."""
+    from ecnlab.backends.uml import process
 
-    tier, scenario = _boxed()
-    room = SimpleNamespace(folder=lambda: nullcontext(_File({machine.RESULT: result})), core=nullcontext)
-    before = machine.PROGRAM, machine.room, machine.Machine._boot
-    machine.PROGRAM, machine.room = Path(__file__), room  # type: ignore[assignment]
-    machine.Machine._boot = lambda *_: (0.0, "nothing")  # type: ignore[method-assign]
+    backend, scenario = _uml()
+    tmpdir = SimpleNamespace(job_folder=lambda: nullcontext(_File({process.RESULT_FILE: result})), reserved_core=nullcontext)
+    before = process.GUEST_PROGRAM, process.tmpdir, process.UmlProcess._run_kernel
+    process.GUEST_PROGRAM, process.tmpdir = Path(__file__), tmpdir  # type: ignore[assignment]
+    process.UmlProcess._run_kernel = lambda *_: (0.0, "nothing")  # type: ignore[method-assign]
     try:
-        return tier.run(scenario, 1, None, None)
+        return backend.run(scenario, 1, None, None)
     finally:
-        machine.PROGRAM, machine.room, machine.Machine._boot = before  # type: ignore[method-assign]
+        process.GUEST_PROGRAM, process.tmpdir, process.UmlProcess._run_kernel = before  # type: ignore[method-assign]
 
 
 @cache
-def _boxed() -> tuple[Any, Any]:
-    """A tier on a box, and a scenario."""
-    from ecnlab import scenarios
-    from ecnlab.tiers.box import kernels
-    from ecnlab.tiers.boxed import Boxed
+def _uml() -> tuple[Any, Any]:
+    """A backend on a UML process, and a scenario."""
+    from ecnlab.backends.uml import kernels
+    from ecnlab.backends.uml.backend import Uml
+    from ecnlab.scenarios.load import read
 
-    class Written(Boxed):
-        _box = kernels.Box(Path("6.1"), {"kernel": "6.1"})  # type: ignore[assignment]
+    class Written(Uml):
+        _chosen_kernel = kernels.BuiltKernel(Path("6.1"), {"kernel": "6.1"})  # type: ignore[assignment]
 
-    return Written(), scenarios.read(_SCENARIO)
+    return Written(), read(_SCENARIO)
 
 
 _RESULT = """
@@ -263,9 +264,9 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "batch_json": batch_json,
     "batch_fields": batch_fields,
     "scenarios_json": scenarios_json,
-    "box_result": box_result,
-    "box_fields": box_fields,
-    "box_console": box_console,
+    "uml_result": uml_result,
+    "uml_fields": uml_fields,
+    "uml_console": uml_console,
     "live_frames": live_frames,
 }
 
@@ -278,9 +279,7 @@ def main() -> None:
     import atheris
 
     with atheris.instrument_imports(include=["ecnlab", "json"]):
-        import ecnlab.batches
-        import ecnlab.tiers.boxed
-        import ecnlab.tiers.live  # noqa: F401
+        pass
     target = TARGETS[sys.argv.pop(1)]
     target(b"")
     atheris.Setup(sys.argv, target)

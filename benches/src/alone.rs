@@ -3,41 +3,14 @@
 //! Packets of 1000 bytes, all ECN-capable and of 60 flows, come at a load that swings between 4/5 and 6/5 of the link's rate every
 //! thousand packets, so the buffer fills and empties in turn, and the AQM goes through all that it does.
 
-use ecnlab_queue::{Composition, Deed, Discipline, Frame, Queue, Take};
-use ecnlab_units::{Ecn, Rate, Rng, Span, Time};
+use ecnlab_queue::{DequeueOutcome, Discipline, Queue, QueueConfig, QueueEvent};
+use ecnlab_testkit::Packet;
+use ecnlab_units::{Rate, Rng, Span, Time};
 
 const SIZE: u32 = 1000;
 const FLOWS: u64 = 60;
 const LOADS: [f64; 2] = [0.8, 1.2];
 const SWING: u64 = 1000;
-
-/// A packet of which a queue can know no more than it is asked.
-struct Packet {
-    flow: u32,
-    ecn: Ecn,
-}
-
-impl Frame for Packet {
-    fn size(&self) -> u32 {
-        SIZE
-    }
-
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-
-    fn set_ecn(&mut self, ecn: Ecn) {
-        self.ecn = ecn;
-    }
-
-    fn flow(&self) -> u64 {
-        u64::from(self.flow)
-    }
-
-    fn rtt(&self) -> Span {
-        Span::from_millis(50)
-    }
-}
 
 /// What a queue did with the packets.
 #[derive(Default)]
@@ -48,11 +21,11 @@ pub struct Work {
 }
 
 /// A new queue of this composition takes so many packets in and lets go what it may.
-pub fn work(of: &Composition, rate: Rate, packets: u64) -> Work {
+pub fn work(of: &QueueConfig, rate: Rate, packets: u64) -> Work {
     let mut queue: Queue<Packet> = of.build(rate);
     let mut rng = Rng::for_role(1, "load");
     let mut own_rng = Rng::for_role(1, "queue bottleneck");
-    let slot = rate.transmission(SIZE);
+    let slot = rate.transmission_time(SIZE);
     let (mut work, mut now, mut due) = (Work::default(), Time::ZERO, 0.0);
     while work.arrived < packets {
         now += slot;
@@ -61,11 +34,11 @@ pub fn work(of: &Composition, rate: Rate, packets: u64) -> Work {
         while due >= 1.0 {
             due -= 1.0;
             work.arrived += 1;
-            let packet = Packet { flow: rng.below(FLOWS) as u32, ecn: Ecn::Ect0 };
-            queue.offer(packet, now, &mut own_rng, &mut |deed| count(&mut work, &deed));
+            let packet = Packet { flow: rng.below(FLOWS), rtt: Span::from_millis(50), ..Packet::PLAIN };
+            queue.enqueue(packet, now, &mut own_rng, &mut |deed| count(&mut work, &deed));
         }
-        if let Take::Packet { frame, .. } = queue.take(now, &mut own_rng, &mut |deed| count(&mut work, &deed)) {
-            std::hint::black_box(frame);
+        if let DequeueOutcome::Packet { packet, .. } = queue.dequeue(now, &mut own_rng, &mut |deed| count(&mut work, &deed)) {
+            std::hint::black_box(packet);
         }
     }
     work
@@ -73,15 +46,15 @@ pub fn work(of: &Composition, rate: Rate, packets: u64) -> Work {
 
 /// What is due by now happens at its own time.
 fn wake(queue: &mut Queue<Packet>, now: Time, rng: &mut Rng) {
-    while let Some(at) = queue.deadline().filter(|&at| at <= now) {
-        queue.expire(at, rng);
+    while let Some(at) = queue.next_timer().filter(|&at| at <= now) {
+        queue.on_timer(at, rng);
     }
 }
 
-fn count(work: &mut Work, deed: &Deed<Packet>) {
+fn count(work: &mut Work, deed: &QueueEvent<Packet>) {
     match deed {
-        Deed::Stored(_) => {}
-        Deed::Marked(..) => work.marked += 1,
-        Deed::Dropped(..) => work.dropped += 1,
+        QueueEvent::Stored(_) => {}
+        QueueEvent::Marked(..) => work.marked += 1,
+        QueueEvent::Dropped(..) => work.dropped += 1,
     }
 }

@@ -11,9 +11,9 @@
 mod alone;
 mod traces;
 
-use ecnlab_queue::{Composition, Inside, Limit};
+use ecnlab_queue::{Child, Limit, QueueConfig};
 use ecnlab_scenario::{Registry, Scenario};
-use ecnlab_sim::{Buffer, LinkSpec, Off, Options, Simulation};
+use ecnlab_sim::{Buffer, LinkSpec, NoProbe, Options, Simulation};
 use ecnlab_units::{Time, Values};
 use serde_json::{Value, json};
 
@@ -44,14 +44,14 @@ fn main() {
 /// Times a whole network; `start` is when its file began to be read.
 fn network(scenario: &Scenario, start: f64) -> Value {
     let duration = Time::ZERO + scenario.duration;
-    let mut simulation = Simulation::new(&scenario.network, &Options { duration, measure_from: Time::ZERO, seed: 1 }, Off);
+    let mut simulation = Simulation::new(&scenario.network, &Options { duration, measure_from: Time::ZERO, seed: 1 }, NoProbe);
     let set_up = cpu_seconds() - start;
     let set_up_bytes = resident_bytes();
     let start = cpu_seconds();
     simulation.advance_to(duration);
     let run_s = cpu_seconds() - start;
     let (finished, _) = simulation.finish();
-    let grows = scenario.network.apps.iter().any(|app| app.more.is_some());
+    let grows = scenario.network.apps.iter().any(|app| app.member_template.is_some());
     let came = if grows { finished.report.reals("total", "transactions")[0] } else { 0.0 };
     let flows = scenario.network.flows.len() + came as usize;
     let of_queue = |column| finished.report.reals("queues", column)[0];
@@ -68,11 +68,11 @@ fn network(scenario: &Scenario, start: f64) -> Value {
 fn queue(link: &LinkSpec) -> Value {
     let Buffer::Queue(spec) = &link.buffer else { panic!("the first link has a measured queue") };
     let entry = Registry::builtin().aqm("droptail").expect("drop-tail is built in");
-    let plain = Composition::fifo(entry, Values::defaults(entry.parameters), limit(&spec.of));
+    let plain = QueueConfig::fifo(entry, Values::defaults(entry.parameters), limit(&spec.config));
     let mut ns = [Vec::new(), Vec::new()];
     let mut work = alone::Work::default();
     for _ in 0..TURNS {
-        for (ns, of) in ns.iter_mut().zip([&plain, &spec.of]) {
+        for (ns, of) in ns.iter_mut().zip([&plain, &spec.config]) {
             let start = cpu_seconds();
             work = alone::work(of, link.rate, PACKETS);
             ns.push((cpu_seconds() - start) * 1e9 / work.arrived as f64);
@@ -84,11 +84,11 @@ fn queue(link: &LinkSpec) -> Value {
 }
 
 /// The limit of the buffer, wherever it stands.
-fn limit(of: &Composition) -> Limit {
-    match &of.inside {
-        Inside::Aqm { limit, .. } | Inside::Law { limit } => *limit,
-        Inside::Queue(inner) => limit(inner),
-        Inside::Kernel(_) => panic!("a kernel's queue is none of the engine's"),
+fn limit(of: &QueueConfig) -> Limit {
+    match &of.child {
+        Child::Aqm { limit, .. } | Child::Buffer { limit } => *limit,
+        Child::Queue(inner) => limit(inner),
+        Child::Kernel(_) => panic!("a kernel's queue is none of the engine's"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ecnlab_scenario::Scenario;
 use ecnlab_sim::measures::Column;
-use ecnlab_sim::{Off, Options, Probe, Simulation, TraceFormat, TraceSpec, Tracer, Version};
+use ecnlab_sim::{NoProbe, Options, Probe, Simulation, TraceFormat, TraceSpec, Tracer, Version};
 use ecnlab_units::Time;
 use serde_json::{Map, Value, json};
 
@@ -22,7 +22,7 @@ pub fn traces(scenario: &Scenario) -> Value {
 }
 
 fn cost(scenario: &Scenario, form: TraceFormat, events: u64) -> Value {
-    let turns: Vec<_> = (0..TURNS).map(|_| (timed(scenario, Off, |_| ()), timed(scenario, tracer(scenario, form), empty))).collect();
+    let turns: Vec<_> = (0..TURNS).map(|_| (timed(scenario, NoProbe, |_| ()), timed(scenario, tracer(scenario, form), empty))).collect();
     let ratios: Vec<_> = turns.iter().map(|(plain, traced)| traced / plain).collect();
     let ns: Vec<_> = turns.iter().map(|(plain, traced)| (traced - plain) * 1e9 / events as f64).collect();
     json!({ "ratio": ratios, "ns_per_event": ns, "events": events })
@@ -30,12 +30,12 @@ fn cost(scenario: &Scenario, form: TraceFormat, events: u64) -> Value {
 
 /// Of all links.
 fn tracer(scenario: &Scenario, format: TraceFormat) -> Tracer {
-    Tracer::new(TraceSpec { format, links: scenario.network.links.iter().map(|link| link.name.shown()).collect() })
+    Tracer::new(TraceSpec { format, links: scenario.network.links.iter().map(|link| link.name.display_name()).collect() })
 }
 
 fn empty(tracer: &mut Tracer) {
-    drop(tracer.rows(1));
-    if let Some(bytes) = tracer.bytes() {
+    drop(tracer.drain_rows(1));
+    if let Some(bytes) = tracer.bytes_mut() {
         bytes.clear();
     }
 }
@@ -55,7 +55,7 @@ fn timed<P: Probe>(scenario: &Scenario, probe: P, mut between: impl FnMut(&mut P
 fn counted(scenario: &Scenario) -> (u64, u64) {
     let (mut all, mut seen) = (0, 0);
     timed(scenario, tracer(scenario, TraceFormat::Table), |tracer| {
-        let Some(table) = tracer.rows(1) else { return };
+        let Some(table) = tracer.drain_rows(1) else { return };
         all += table.height() as u64;
         if let Column::Name { index, names } = table.column("event") {
             seen += index.iter().filter(|&&at| matches!(&*names[at as usize], "enqueued" | "dequeued")).count() as u64;

@@ -11,7 +11,7 @@ pub mod input;
 pub mod memory;
 mod targets;
 
-use targets::{engine, guest, kernel, router, scenario, store, trace, wire};
+use targets::{emulator, engine, guest, kernel, scenario, store, trace, wire};
 
 /// A target; returns how many bytes more than its bound it may hold for what it has found, such as the flows of a scenario.
 type Run = fn(&[u8]) -> usize;
@@ -66,7 +66,7 @@ pub const TARGETS: &[Target] = &[
     target("kernel_case", plain!(kernel::case), kernel::prepare, (16 * MB, 4 * KB), 6144),
     target("kernel_fields", plain!(kernel::fields), kernel::prepare, (64 * MB, 4 * KB), 64),
     target("parquet", plain!(store::parquet), store::fault::install, (4 * MB, 1024), 2048),
-    target("router", plain!(router::packets), nothing, (512 * KB, 64), 1024),
+    target("emulator", plain!(emulator::packets), nothing, (512 * KB, 64), 1024),
     target("guest_job", guest::job, scenario::prepare, (4 * MB, 4 * KB), 2048),
     target("engine", plain!(engine::ways), engine::prepare, (32 * MB, 4 * KB), 64),
 ];

@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 mod aqm;
+mod backends;
 mod conformance;
 mod errors;
 mod fault;
@@ -13,7 +14,6 @@ mod replay;
 mod scenario;
 mod shell;
 mod table;
-mod tiers;
 mod trace;
 mod tracing;
 mod watch;
@@ -31,7 +31,7 @@ use crate::scenario::{RunResult, Scenario};
 use crate::table::{Footer, Table};
 
 /// Version of the results folder's layout and of its tables'.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 
 /// A file, and where its row groups stand.
 type Written = (Cow<'static, [u8]>, Vec<parquet::Extent>);
@@ -94,13 +94,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("BUILD", ecnlab_scenario::BUILD)?;
     module.add("DERIVATION", ecnlab_scenario::DERIVATION)?;
-    module.add("ROUTER", ecnlab_router::BUILD)?;
+    module.add("EMULATOR", ecnlab_emulator::BUILD)?;
     module.add("FORMAT", FORMAT)?;
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("Interrupted", module.py().get_type::<Interrupted>())?;
     module.add("EngineFault", module.py().get_type::<EngineFault>())?;
     module.add("AqmFailure", module.py().get_type::<AqmFailure>())?;
-    module.add("SystemRefusal", module.py().get_type::<tiers::SystemRefusal>())?;
+    module.add("SystemRefusal", module.py().get_type::<backends::SystemRefusal>())?;
     module.add("TraceError", module.py().get_type::<TraceError>())?;
     aqm::add_to(module)?;
     trace::add_to(module)?;
@@ -116,11 +116,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(packet_exact_case, module)?)?;
     module.add_function(wrap_pyfunction!(kernel::kernel_case, module)?)?;
     module.add_function(wrap_pyfunction!(tracing::put_capture, module)?)?;
-    module.add_function(wrap_pyfunction!(tiers::refusals, module)?)?;
-    module.add_function(wrap_pyfunction!(tiers::run_live, module)?)?;
-    module.add_function(wrap_pyfunction!(tiers::network_apart, module)?)?;
-    module.add_function(wrap_pyfunction!(tiers::become_root, module)?)?;
-    module.add_function(wrap_pyfunction!(tiers::real_time, module)?)?;
+    module.add_function(wrap_pyfunction!(backends::refusals, module)?)?;
+    module.add_function(wrap_pyfunction!(backends::run_live, module)?)?;
+    module.add_function(wrap_pyfunction!(backends::unshare_network_namespace, module)?)?;
+    module.add_function(wrap_pyfunction!(backends::unshare_as_root, module)?)?;
+    module.add_function(wrap_pyfunction!(backends::set_realtime_scheduling, module)?)?;
     module.add_function(wrap_pyfunction!(conformance::check_discipline, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replayed, module)?)?;
     module.add_function(wrap_pyfunction!(joined, module)?)?;

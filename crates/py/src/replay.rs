@@ -1,6 +1,6 @@
 //! What was recorded at queues, put through the same queues again.
 
-use ecnlab_sim::replay::{self, Difference, Outcome, Replayed};
+use ecnlab_sim::replay::{self, ReplayCounts, ReplayDifference, ReplayOutcome};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -40,10 +40,10 @@ pub fn replayed(
     }
 }
 
-fn told((replayed, difference): Outcome) -> Told {
-    let Replayed { arrivals, departures, marks, drops } = replayed;
+fn told((replayed, difference): ReplayOutcome) -> Told {
+    let ReplayCounts { arrivals, departures, marks, drops } = replayed;
     let other = difference.map(|difference| {
-        let Difference { line, time, recorded, replayed } = difference;
+        let ReplayDifference { entry: line, time, recorded, replayed } = difference;
         (line, time.seconds(), recorded.map(|line| line.to_string()), replayed.map(|line| line.to_string()))
     });
     ([arrivals, departures, marks, drops], other)

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use cpu_time::ThreadTime;
 use ecnlab_scenario::{Problem, Scenario as Sound};
 use ecnlab_sim::measures;
-use ecnlab_sim::{Off, Options, Probe, Recorded, Recorder, Recording, RecordingFull, Run, Simulation, Tracer};
+use ecnlab_sim::{NoProbe, Options, Probe, Recorder, RecorderAndTracer, RecordingConfig, RecordingFull, Run, Simulation, Tracer};
 use ecnlab_units::Time;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -135,9 +135,9 @@ impl Scenario {
     fn links(&self) -> Vec<String> {
         let network = &self.0.network;
         // Applications whose flows come and go make more links by their templates.
-        let more = network.apps.iter().filter_map(|app| app.more.as_deref());
+        let more = network.apps.iter().filter_map(|app| app.member_template.as_deref());
         let to_come = more.flat_map(|template| template.access.iter().chain(&template.exit).flatten());
-        let names = network.links.iter().chain(to_come).flat_map(|link| [link.name.shown(), link.name.label()]);
+        let names = network.links.iter().chain(to_come).flat_map(|link| [link.name.display_name(), link.name.result_label()]);
         names.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
@@ -191,8 +191,8 @@ impl Scenario {
 
     fn finish(&self, seed: u64, watch: &mut Watch, trace: Option<&TraceTo>) -> Result<(Run, Tables), Ended> {
         let recording = self.0.record.recording();
-        if trace.is_none() && recording == Recording::default() {
-            let (run, Off) = self.execute(seed, Off, watch, SLICE, |_| Ok(()))?;
+        if trace.is_none() && recording == RecordingConfig::default() {
+            let (run, NoProbe) = self.execute(seed, NoProbe, watch, SLICE, |_| Ok(()))?;
             return Ok((run, Vec::new()));
         }
         let recorder = Recorder::new(recording, Time::ZERO + self.0.duration);
@@ -207,7 +207,7 @@ impl Scenario {
     /// Runs it with its packets written into a file.
     fn traced(&self, seed: u64, recorder: Recorder, watch: &mut Watch, to: &TraceTo) -> Result<(Run, Recorder), Ended> {
         let mut file = to.create().map_err(Ended::Untraced)?;
-        let probe = Recorded { recorder, tracer: Tracer::new(to.spec()) };
+        let probe = RecorderAndTracer { recorder, tracer: Tracer::new(to.spec()) };
         let (run, mut probe) = self.execute(seed, probe, watch, TRACED_SLICE, |probe| file.take(&mut probe.tracer))?;
         probe.tracer.finish(Time::ZERO + self.0.duration);
         file.finish(&mut probe.tracer).map_err(Ended::Untraced)?;
@@ -236,7 +236,7 @@ impl Scenario {
             if over {
                 return Ok(simulation.finish());
             }
-            if let Some(full) = simulation.probe().full() {
+            if let Some(full) = simulation.probe().recording_full() {
                 return Err(Ended::Full(full));
             }
             if watch.wants_stop(simulation.now().seconds()) {

@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use ecnlab_router::address::{Family, Side};
-use ecnlab_router::capture::Tap;
-use ecnlab_router::drive::Counts;
-use ecnlab_router::shell::{self, Left, Look, Place, Rooms, RoomsSpec, Way};
-use ecnlab_router::sys::{Namespace, confine, namespace, process};
-use ecnlab_sim::{Off, Run};
+use ecnlab_emulator::address::{Family, Side};
+use ecnlab_emulator::capture::PacketCapture;
+use ecnlab_emulator::event_loop::ForwardingCounters;
+use ecnlab_emulator::shell::{self, FinishedShell, ShellNamespaces, ShellNamespacesSpec, ShellPath, ShellSnapshot, ShellSubnet};
+use ecnlab_emulator::sys::{Namespace, caps, mounts, namespace, process, userns};
+use ecnlab_sim::{NoProbe, Run};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -27,15 +27,15 @@ use crate::scenario::Scenario;
 use crate::table::Table;
 
 /// Bytes of each packet that a capture keeps.
-const KEPT: u32 = 65_535;
+const SNAPLEN: u32 = 65_535;
 
 /// The rooms of a shell and the links between them; packets cross once it is started.
 #[pyclass(frozen)]
 pub struct Shell {
-    way: Way,
+    path: ShellPath,
     hash: String,
     /// Until it is started.
-    rooms: Mutex<Option<Rooms>>,
+    namespaces_to_start: Mutex<Option<ShellNamespaces>>,
     namespaces: [Namespace; 2],
     #[pyo3(get)]
     place: String,
@@ -43,18 +43,18 @@ pub struct Shell {
     #[pyo3(get)]
     addresses: Vec<[String; 2]>,
     /// What is seen of it, told anew again and again.
-    seen: Arc<Seen>,
-    carrier: Mutex<Option<JoinHandle<Carried>>>,
+    view: Arc<SharedView>,
+    loop_thread: Mutex<Option<JoinHandle<LoopResult>>>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct SharedView {
     stop: AtomicBool,
     look: Mutex<Option<String>>,
 }
 
 /// What comes of carrying packets; the text is that of a panic.
-type Carried = (Option<Failure>, Result<io::Result<(Run, Json)>, String>);
+type LoopResult = (Option<Failure>, Result<io::Result<(Run, Json)>, String>);
 
 #[pymethods]
 impl Shell {
@@ -71,40 +71,40 @@ impl Shell {
         within: Option<&str>,
         background: bool,
     ) -> PyResult<Shell> {
-        let within = within.map(str::parse::<Place>).transpose().map_err(PyValueError::new_err)?;
+        let within = within.map(str::parse::<ShellSubnet>).transpose().map_err(PyValueError::new_err)?;
         if group as usize >= scenario.0.groups.len() {
             return Err(PyValueError::new_err(format!("there is no group {group}")));
         }
-        let way = Way::of(&scenario.0, group, background);
-        let rooms = py.detach(|| Rooms::make(&RoomsSpec { within, ecn, congestion_control }))?;
-        let families = [Family::V4, Family::V6].into_iter().filter(|family| *family == Family::V4 || rooms.has_v6);
-        let of = |family| [Side::Near, Side::Far].map(|side| rooms.place.address(family, side).to_string());
+        let path = ShellPath::new(&scenario.0, group, background);
+        let created = py.detach(|| ShellNamespaces::create(&ShellNamespacesSpec { outer_subnet: within, ecn, congestion_control }))?;
+        let families = [Family::V4, Family::V6].into_iter().filter(|family| *family == Family::V4 || created.has_v6);
+        let of = |family| [Side::Near, Side::Far].map(|side| created.subnet.address(family, side).to_string());
         Ok(Shell {
-            way,
+            path,
             hash: scenario.0.hash(),
-            namespaces: [&rooms.inside, &rooms.outside].map(|host| host.namespace.clone()),
-            place: rooms.place.to_string(),
+            namespaces: [&created.inner, &created.outer].map(|host| host.namespace.clone()),
+            place: created.subnet.to_string(),
             addresses: families.map(of).collect(),
-            rooms: Mutex::new(Some(rooms)),
-            seen: Arc::default(),
-            carrier: Mutex::new(None),
+            namespaces_to_start: Mutex::new(Some(created)),
+            view: Arc::default(),
+            loop_thread: Mutex::new(None),
         })
     }
 
     /// What tells the network inside from all others of the machine while it is there. Raises OSError.
     #[getter]
     fn network(&self) -> PyResult<u64> {
-        Ok(self.namespaces[0].number()?)
+        Ok(self.namespaces[0].inode()?)
     }
 
     /// Of each link that packets cross its name, "down" or "up", its rate in bit/s and its delay in seconds.
     #[getter]
     fn links(&self) -> Vec<(String, &'static str, u64, f64)> {
         let of = |number: &u32| {
-            let link = &self.way.network.links[*number as usize];
-            (link.name.shown(), self.way.direction(*number), link.rate.bps(), link.delay.seconds())
+            let link = &self.path.network.links[*number as usize];
+            (link.name.display_name(), self.path.direction_of_link(*number), link.rate.bps(), link.delay.seconds())
         };
-        self.way.links.iter().flatten().map(of).collect()
+        self.path.links.iter().flatten().map(of).collect()
     }
 
     /// The descriptors of the network namespaces inside and outside, which a child process can inherit while this object is there.
@@ -117,30 +117,33 @@ impl Shell {
     /// Lets packets cross, and writes them into a capture if one is asked for. Raises OSError.
     #[pyo3(signature = (seed, capture = None))]
     fn start(&self, seed: u64, capture: Option<PathBuf>) -> PyResult<()> {
-        let rooms = locked(&self.rooms).take().ok_or_else(|| PyRuntimeError::new_err("a shell is started once"))?;
+        let namespaces_to_start =
+            locked(&self.namespaces_to_start).take().ok_or_else(|| PyRuntimeError::new_err("a shell is started once"))?;
         let file = capture.map(CaptureFile::create).transpose()?;
-        let (way, seen) = (self.way.clone(), Arc::clone(&self.seen));
-        let carrier = thread::Builder::new().name("ecnlab-links".to_owned()).spawn(move || carry(&way, rooms, seed, file, &seen))?;
-        *locked(&self.carrier) = Some(carrier);
+        let (path, view) = (self.path.clone(), Arc::clone(&self.view));
+        let loop_thread = thread::Builder::new()
+            .name("ecnlab-links".to_owned())
+            .spawn(move || run_event_loop(&path, namespaces_to_start, seed, file, &view))?;
+        *locked(&self.loop_thread) = Some(loop_thread);
         Ok(())
     }
 
     /// What its queues and its packets are at this moment, as JSON; None before it is known.
     fn look(&self) -> Option<String> {
-        locked(&self.seen.look).clone()
+        locked(&self.view.look).clone()
     }
 
     /// Whether packets cross no more, because something has failed.
     #[getter]
     fn has_failed(&self) -> bool {
-        locked(&self.carrier).as_ref().is_some_and(JoinHandle::is_finished)
+        locked(&self.loop_thread).as_ref().is_some_and(JoinHandle::is_finished)
     }
 
     /// Ends it: gives the tables of its whole time, and as JSON what only real packets have. Raises OSError, AqmFailure and EngineFault.
     fn stop(&self, py: Python<'_>, seed: u64) -> PyResult<(Py<PyDict>, String)> {
-        let carrier = locked(&self.carrier).take().ok_or_else(|| PyRuntimeError::new_err("a shell ends once, after its start"))?;
-        self.seen.stop.store(true, Ordering::Relaxed);
-        let (failure, carried) = py.detach(|| carrier.join()).map_err(|_| PyRuntimeError::new_err("the links' thread has panicked"))?;
+        let loop_thread = locked(&self.loop_thread).take().ok_or_else(|| PyRuntimeError::new_err("a shell ends once, after its start"))?;
+        self.view.stop.store(true, Ordering::Relaxed);
+        let (failure, carried) = py.detach(|| loop_thread.join()).map_err(|_| PyRuntimeError::new_err("the links' thread has panicked"))?;
         if let Some(failure) = failure {
             return Err(failure::raised(py, seed, failure));
         }
@@ -168,7 +171,7 @@ impl CaptureFile {
         Ok(CaptureFile { file: File::create(&path)?, path })
     }
 
-    fn told<T>(&self, done: io::Result<T>) -> io::Result<T> {
+    fn with_file_name<T>(&self, done: io::Result<T>) -> io::Result<T> {
         done.map_err(|why| io::Error::new(why.kind(), format!("cannot write the capture {}: {why}", self.path.display())))
     }
 }
@@ -176,97 +179,103 @@ impl CaptureFile {
 impl Write for CaptureFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let done = self.file.write(bytes);
-        self.told(done)
+        self.with_file_name(done)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let done = self.file.flush();
-        self.told(done)
+        self.with_file_name(done)
     }
 }
 
 /// What the links' thread does.
-fn carry(way: &Way, rooms: Rooms, seed: u64, file: Option<CaptureFile>, seen: &Seen) -> Carried {
+fn run_event_loop(
+    path: &ShellPath,
+    namespaces_to_start: ShellNamespaces,
+    seed: u64,
+    file: Option<CaptureFile>,
+    view: &SharedView,
+) -> LoopResult {
     drop(failure::take());
     let mut failed = None;
     let mut real_time = false;
-    let mut watch = |look: &Look| {
+    let mut watch = |look: &ShellSnapshot| {
         failed = failed.take().or_else(failure::take);
-        *locked(&seen.look) = Some(looked(way, look).to_string());
-        failed.is_none() && !seen.stop.load(Ordering::Relaxed)
+        *locked(&view.look) = Some(snapshot_json(path, look).to_string());
+        failed.is_none() && !view.stop.load(Ordering::Relaxed)
     };
     let began = |is_real_time| real_time = is_real_time;
     let carried = caught(|| match file {
-        None => shell::run(way, rooms, seed, Off, began, &mut watch).map(told),
+        None => shell::run(path, namespaces_to_start, seed, NoProbe, began, &mut watch).map(run_and_json),
         Some(file) => {
-            let tap = Tap::new(Vec::new(), KEPT, None, Box::new(file));
-            shell::run(way, rooms, seed, tap, began, &mut watch).map(told)
+            let tap = PacketCapture::new(Vec::new(), SNAPLEN, None, Box::new(file));
+            shell::run(path, namespaces_to_start, seed, tap, began, &mut watch).map(run_and_json)
         }
     });
-    let carried = carried.map(|done| done.map(|(run, about)| (run, with(about, "real_time_class", json!(real_time)))));
+    let carried = carried.map(|done| done.map(|(run, about)| (run, with_key(about, "real_time_class", json!(real_time)))));
     (failed.or_else(failure::take), carried)
 }
 
-fn with(mut about: Json, name: &str, value: Json) -> Json {
+fn with_key(mut about: Json, name: &str, value: Json) -> Json {
     about[name] = value;
     about
 }
 
 /// The run, and what only real packets have.
-fn told<P>(left: Left<P>) -> (Run, Json) {
-    let Left { run, counts, lateness, .. } = left;
-    (run, with(counted(&counts), "lateness_s", lateness.json()))
+fn run_and_json<P>(left: FinishedShell<P>) -> (Run, Json) {
+    let FinishedShell { run, counters, lateness, .. } = left;
+    (run, with_key(counters_json(&counters), "lateness_s", lateness.json()))
 }
 
-fn counted(counts: &Counts) -> Json {
-    with(counts.json(), "device_drops", json!(counts.overrun))
+fn counters_json(counts: &ForwardingCounters) -> Json {
+    with_key(counts.json(), "device_drops", json!(counts.tun_tx_drops))
 }
 
-fn looked(way: &Way, look: &Look) -> Json {
-    let on_the_way = look.queues.iter().zip(way.queues()).filter(|(queue, _)| way.crosses(queue.link));
+fn snapshot_json(path: &ShellPath, look: &ShellSnapshot) -> Json {
+    let on_the_way = look.queues.iter().zip(path.queue_names()).filter(|(queue, _)| path.crosses(queue.link));
     let queues = on_the_way.map(|(queue, name)| {
-        let counted = &queue.counted;
+        let counted = &queue.counters;
         json!({
-            "name": name, "direction": way.direction(queue.link), "packets": queue.packets, "bytes": queue.bytes,
+            "name": name, "direction": path.direction_of_link(queue.link), "packets": queue.packets, "bytes": queue.bytes,
             "departed": counted.departed.packets, "departed_bytes": counted.departed.bytes, "marked": counted.marked_packets(),
-            "dropped": counted.dropped_packets(), "waits": queue.waits.0, "waited_s": queue.waits.1,
+            "dropped": counted.dropped_packets(), "waits": queue.sojourn_count_and_sum_s.0, "waited_s": queue.sojourn_count_and_sum_s.1,
         })
     });
-    json!({ "time_s": look.now.seconds(), "queues": queues.collect::<Vec<_>>(), "packets": counted(look.counts) })
+    json!({ "time_s": look.now.seconds(), "queues": queues.collect::<Vec<_>>(), "packets": counters_json(look.counters) })
 }
 
 /// Lets this process make networks of its own: it may do so already, or it moves into a user namespace in which it is still who it was. It has to
 /// have one thread. Raises OSError.
 #[pyfunction]
-pub fn take_powers(py: Python<'_>) -> PyResult<()> {
-    if !confine::has_powers() {
-        py.detach(confine::become_owner)?;
+pub fn gain_capabilities(py: Python<'_>) -> PyResult<()> {
+    if !caps::has_capabilities() {
+        py.detach(userns::unshare_as_current_user)?;
     }
     Ok(())
 }
 
 /// Whether this process may set networks up.
 #[pyfunction]
-pub fn has_powers() -> bool {
-    confine::has_powers()
+pub fn has_capabilities() -> bool {
+    caps::has_capabilities()
 }
 
 /// From now on the processes that this thread, which can start no threads any more, starts are in a namespace of processes of their own. Raises OSError.
 #[pyfunction]
-pub fn processes_apart() -> PyResult<()> {
-    Ok(confine::processes_apart()?)
+pub fn unshare_pid_namespace() -> PyResult<()> {
+    Ok(userns::unshare_pid_namespace()?)
 }
 
 /// Gives the process mounts of its own, and says what could not be done. Raises OSError.
 #[pyfunction]
-pub fn own_mounts(hosts: &str) -> PyResult<Vec<String>> {
-    Ok(confine::own_mounts(hosts)?)
+pub fn setup_private_mounts(hosts: &str) -> PyResult<Vec<String>> {
+    Ok(mounts::setup_private_mounts(hosts)?)
 }
 
 /// Gives the process, which has to have one thread, a `/sys` with the devices of the network that it is in. Raises OSError.
 #[pyfunction]
-pub fn own_devices() -> PyResult<()> {
-    Ok(confine::own_devices()?)
+pub fn remount_sysfs() -> PyResult<()> {
+    Ok(mounts::remount_sysfs()?)
 }
 
 /// Has the kernel end this process when the thread that started it ends.
@@ -283,18 +292,18 @@ pub fn enter_network(descriptor: RawFd) -> PyResult<()> {
 
 /// Moves this process, which has to have one thread, to where another is. Raises OSError.
 #[pyfunction]
-pub fn join_process(py: Python<'_>, process: u32) -> PyResult<()> {
-    Ok(py.detach(|| confine::join(process))?)
+pub fn join_namespaces(py: Python<'_>, process: u32) -> PyResult<()> {
+    Ok(py.detach(|| userns::join_namespaces(process))?)
 }
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Shell>()?;
-    module.add_function(wrap_pyfunction!(processes_apart, module)?)?;
-    module.add_function(wrap_pyfunction!(take_powers, module)?)?;
-    module.add_function(wrap_pyfunction!(has_powers, module)?)?;
-    module.add_function(wrap_pyfunction!(own_mounts, module)?)?;
-    module.add_function(wrap_pyfunction!(own_devices, module)?)?;
+    module.add_function(wrap_pyfunction!(unshare_pid_namespace, module)?)?;
+    module.add_function(wrap_pyfunction!(gain_capabilities, module)?)?;
+    module.add_function(wrap_pyfunction!(has_capabilities, module)?)?;
+    module.add_function(wrap_pyfunction!(setup_private_mounts, module)?)?;
+    module.add_function(wrap_pyfunction!(remount_sysfs, module)?)?;
     module.add_function(wrap_pyfunction!(die_with_parent, module)?)?;
     module.add_function(wrap_pyfunction!(enter_network, module)?)?;
-    module.add_function(wrap_pyfunction!(join_process, module)?)
+    module.add_function(wrap_pyfunction!(join_namespaces, module)?)
 }

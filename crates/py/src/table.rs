@@ -74,7 +74,7 @@ impl Table {
     #[getter]
     fn plain<'py>(&self, py: Python<'py>) -> Vec<Plain<'py>> {
         let told = |(name, column): &(Cow<'static, str>, Column)| {
-            let (kind, bytes, names) = column.plain();
+            let (kind, bytes, names) = column.to_raw_parts();
             (name.to_string(), kind, PyBytes::new(py, &bytes), names)
         };
         self.0.columns.iter().map(told).collect()

@@ -106,7 +106,7 @@ impl TraceFile {
     /// Takes what a tracer has written so far.
     pub fn take(&mut self, tracer: &mut Tracer) -> io::Result<()> {
         self.take_rows(tracer, ROWS)?;
-        let (Some(bytes), Some(Into::Bytes(out))) = (tracer.bytes(), &mut self.into) else { return Ok(()) };
+        let (Some(bytes), Some(Into::Bytes(out))) = (tracer.bytes_mut(), &mut self.into) else { return Ok(()) };
         out.write_all(bytes)?;
         bytes.clear();
         Ok(())
@@ -148,7 +148,7 @@ impl TraceFile {
     }
 
     fn take_rows(&mut self, tracer: &mut Tracer, least: u64) -> io::Result<()> {
-        let Some(table) = tracer.rows(least) else { return Ok(()) };
+        let Some(table) = tracer.drain_rows(least) else { return Ok(()) };
         let mut rows = match self.into.take() {
             Some(Into::Rows(rows)) => rows,
             Some(Into::NoRows(out)) => Box::new(RowGroups::begin(&table, out)?),

@@ -10,7 +10,7 @@
 
 use std::error::Error;
 
-use ecnlab_queue::{Deed, Discipline, Frame, Inside, Limit, Queue, Registry, Take};
+use ecnlab_queue::{Child, DequeueOutcome, Discipline, Limit, Queue, QueueEvent, QueueItem, Registry};
 use ecnlab_units::{Ecn, Rate, Rng, Span, Time};
 
 /// An IPv4 packet as it came from the wire.
@@ -30,13 +30,13 @@ impl Datagram {
     }
 }
 
-impl Frame for Datagram {
+impl QueueItem for Datagram {
     fn size(&self) -> u32 {
         self.0.len() as u32
     }
 
     fn ecn(&self) -> Ecn {
-        Ecn::of_bits(self.0[TYPE_OF_SERVICE])
+        Ecn::from_bits(self.0[TYPE_OF_SERVICE])
     }
 
     /// A real router also puts the header's checksum right.
@@ -66,36 +66,36 @@ impl Port {
     /// The AQM of this name in a buffer of 20 packets.
     fn new(name: &str, values: &[(&str, &str)]) -> Result<Port, Box<dyn Error>> {
         let registry = Registry::builtin();
-        let inside = Inside::Aqm { aqm: registry.choose(name, values)?, limit: Limit::Packets(20) };
+        let inside = Child::Aqm { aqm: registry.aqm_config(name, values)?, limit: Limit::Packets(20) };
         let line = Rate::from_bps(1_000_000).ok_or("a line must send something")?;
-        let queue = registry.compose("fifo", &[], inside)?.build(line);
+        let queue = registry.queue_config("fifo", &[], inside)?.build(line);
         Ok(Port { queue, line, free_at: Time::ZERO, rng: Rng::for_role(1, "port") })
     }
 
     fn receive(&mut self, packet: Datagram, now: Time) {
-        self.queue.offer(packet, now, &mut self.rng, &mut |deed| report(now, &deed));
+        self.queue.enqueue(packet, now, &mut self.rng, &mut |event| report(now, &event));
     }
 
     /// Wakes the AQM if it is time, and sends until the line is busy.
     fn work(&mut self, now: Time) {
-        while let Some(due) = self.queue.deadline().filter(|&due| due <= now) {
-            self.queue.expire(due, &mut self.rng);
+        while let Some(due) = self.queue.next_timer().filter(|&due| due <= now) {
+            self.queue.on_timer(due, &mut self.rng);
         }
         while self.free_at <= now {
-            match self.queue.take(now, &mut self.rng, &mut |deed| report(now, &deed)) {
-                Take::Packet { frame, .. } => self.free_at = now + self.line.transmission(frame.size()),
-                Take::Later(time) => self.free_at = time,
-                Take::Empty => break,
+            match self.queue.dequeue(now, &mut self.rng, &mut |event| report(now, &event)) {
+                DequeueOutcome::Packet { packet, .. } => self.free_at = now + self.line.transmission_time(packet.size()),
+                DequeueOutcome::RetryAt(time) => self.free_at = time,
+                DequeueOutcome::Empty => break,
             }
         }
     }
 }
 
-fn report(now: Time, deed: &Deed<Datagram>) {
-    let (did, packet, cause) = match deed {
-        Deed::Stored(_) => return,
-        Deed::Marked(packet, cause) => ("marked", *packet, cause),
-        Deed::Dropped(packet, cause) => ("dropped", packet, cause),
+fn report(now: Time, event: &QueueEvent<Datagram>) {
+    let (did, packet, cause) = match event {
+        QueueEvent::Stored(_) => return,
+        QueueEvent::Marked(packet, cause) => ("marked", *packet, cause),
+        QueueEvent::Dropped(packet, cause) => ("dropped", packet, cause),
     };
     println!("{:6.3} s  {did} a packet of 10.0.0.{} ({cause})", now.seconds(), packet.flow() & 0xff);
 }
@@ -116,7 +116,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         port.work(now);
     }
-    let total = port.queue.total();
+    let total = port.queue.total_counters();
     let (left, dropped) = (total.departed.packets, total.dropped_packets());
     println!("{} packets came, {left} left, {} were marked, {dropped} dropped", total.arrived.packets, total.marked_packets());
     Ok(())

@@ -3,18 +3,18 @@
 //! Nothing here knows whether packets are simulated. A queue is given real buffers or handles, the time, and a stream of random numbers; it
 //! reads no clock, opens no socket and starts no thread. So the same code serves a simulator, a router in user space, and tests of either.
 //!
-//! - A **discipline** ([`Discipline`]) stores packets. It tells what it does to them, in order ([`Deed`]): stored, marked, dropped. Asked for
-//!   the next packet it answers with one, with a time at which to ask again, or that it is empty ([`Take`]).
-//! - An **AQM** ([`Aqm`]) decides. It sees a [`Glimpse`] of each packet and answers with a [`Wish`]; the discipline carries that out. It owns
+//! - A **discipline** ([`Discipline`]) stores packets. It emits an event for each action, in order ([`QueueEvent`]): stored, marked, dropped. A
+//!   dequeue returns a packet, a time at which to retry, or that the queue is empty ([`DequeueOutcome`]).
+//! - An **AQM** ([`Aqm`]) decides. It gets a [`PacketInfo`] of each packet and returns an [`EnqueueVerdict`], which the discipline applies. It owns
 //!   no packet, so it can neither lose one nor overfill a buffer.
 //! - The **registry** ([`Registry`]) has all of them by name, with their parameters: bounds, defaults, units and sources.
 //!
 //! # A queue
 //!
-//! Whatever implements [`Frame`] can wait in a queue.
+//! Whatever implements [`QueueItem`] can wait in a queue.
 //!
 //! ```
-//! use ecnlab_queue::{Deed, Discipline, Frame, Inside, Limit, Queue, Registry, Take};
+//! use ecnlab_queue::{QueueEvent, Discipline, QueueItem, Child, Limit, Queue, Registry, DequeueOutcome};
 //! use ecnlab_units::{Ecn, Rate, Rng, Span, Time};
 //!
 //! struct Buffer {
@@ -22,7 +22,7 @@
 //!     ecn: Ecn,
 //! }
 //!
-//! impl Frame for Buffer {
+//! impl QueueItem for Buffer {
 //!     fn size(&self) -> u32 { self.bytes.len() as u32 }
 //!     fn ecn(&self) -> Ecn { self.ecn }
 //!     fn set_ecn(&mut self, ecn: Ecn) { self.ecn = ecn }
@@ -32,31 +32,31 @@
 //!
 //! # fn main() -> Result<(), String> {
 //! let registry = Registry::builtin();
-//! let aqm = registry.choose("ecn", &[("min_th", "2"), ("max_th", "6"), ("w_q", "1")])?;
+//! let aqm = registry.aqm_config("ecn", &[("min_th", "2"), ("max_th", "6"), ("w_q", "1")])?;
 //! let rate = Rate::from_bps(10_000_000).unwrap();
-//! let mut queue: Queue<Buffer> = registry.compose("fifo", &[], Inside::Aqm { aqm, limit: Limit::Packets(10) })?.build(rate);
+//! let mut queue: Queue<Buffer> = registry.queue_config("fifo", &[], Child::Aqm { aqm, limit: Limit::Packets(10) })?.build(rate);
 //!
 //! let (now, mut rng) = (Time::ZERO, Rng::for_role(1, "port"));
 //! let mut dropped = 0;
 //! for _ in 0..12 {
 //!     let packet = Buffer { bytes: vec![0; 1000], ecn: Ecn::Ect0 };
-//!     queue.offer(packet, now, &mut rng, &mut |deed| dropped += u32::from(matches!(deed, Deed::Dropped(..))));
+//!     queue.enqueue(packet, now, &mut rng, &mut |event| dropped += u32::from(matches!(event, QueueEvent::Dropped(..))));
 //! }
-//! while let Take::Packet { frame, waited, .. } = queue.take(now, &mut rng, &mut |_| {}) {
-//!     assert_eq!((1000, Span::ZERO), (frame.size(), waited));
+//! while let DequeueOutcome::Packet { packet, sojourn, .. } = queue.dequeue(now, &mut rng, &mut |_| {}) {
+//!     assert_eq!((1000, Span::ZERO), (packet.size(), sojourn));
 //! }
-//! assert_eq!((6, 6), (dropped, queue.total().departed.packets));
+//! assert_eq!((6, 6), (dropped, queue.total_counters().departed.packets));
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Whoever owns the queue wakes it when its [`deadline`](Discipline::deadline) has come, asks again at the time of a [`Take::Later`], and when
-//! a packet has come while nothing is sent. `examples/router.rs` is such an owner with real packets.
+//! The owner of a queue calls [`on_timer`](Discipline::on_timer) at the time of [`next_timer`](Discipline::next_timer). It dequeues again at the
+//! time of a [`DequeueOutcome::RetryAt`], and when a packet has come while nothing is sent. `examples/router.rs` is such an owner with real packets.
 //!
 //! # An AQM of one's own
 //!
 //! ```
-//! use ecnlab_queue::{Aqm, Arrival, Cause, Deed, Discipline, Fifo, Limit, Wish};
+//! use ecnlab_queue::{Aqm, Arrival, SignalCause, QueueEvent, Discipline, Fifo, Limit, EnqueueVerdict};
 //! use ecnlab_units::Rng;
 //!
 //! /// Signals every packet that finds more than `most` packets waiting.
@@ -65,33 +65,42 @@
 //! }
 //!
 //! impl Aqm for Step {
-//!     fn arrive(&mut self, arrival: &Arrival, _rng: &mut Rng) -> Wish {
-//!         if arrival.backlog.packets > self.most { arrival.signal(true, Cause::Early) } else { Wish::Pass }
+//!     fn on_enqueue(&mut self, arrival: &Arrival, _rng: &mut Rng) -> EnqueueVerdict {
+//!         if arrival.backlog.packets > self.most { arrival.mark_or_drop(true, SignalCause::Early) } else { EnqueueVerdict::Pass }
 //!     }
 //! }
-//! # use ecnlab_queue::{Frame, conformance::Packet};
+//! # use ecnlab_testkit::Packet;
 //! # use ecnlab_units::Time;
 //! # let packets = vec![Packet::PLAIN; 4];
 //!
 //! let mut queue = Fifo::new(Box::new(Step { most: 2 }), Limit::Packets(100));
 //! let mut rng = Rng::for_role(1, "step");
 //! for packet in packets {
-//!     queue.offer(packet, Time::ZERO, &mut rng, &mut |_| {});
+//!     queue.enqueue(packet, Time::ZERO, &mut rng, &mut |_| {});
 //! }
-//! assert_eq!(1, queue.total().marked_packets());
+//! assert_eq!(1, queue.total_counters().marked_packets());
 //! ```
 //!
-//! With an [`AqmEntry`](registry::AqmEntry) it has a name and parameters of its own, [`Registry::with`] puts it beside the built-in ones, and
-//! [`conformance`] runs on it what is run on them.
+//! With an [`AqmEntry`] it has a name and parameters of its own, [`Registry::with_aqm`] puts it beside the built-in ones, and
+//! the crate `ecnlab-testkit` checks it by the invariants that the built-in ones keep.
 
 pub mod aqm;
-mod compose;
-pub mod composition;
-pub mod conformance;
+pub mod config;
 pub mod discipline;
+mod from_text;
+mod limit;
 pub mod registry;
 
-pub use aqm::{Aqm, Arrival, Backlog, Cause, Departure, Expiry, Fate, Glimpse, Needs, Target, Victim, Wish};
-pub use composition::{AqmChoice, Composition, Inside};
-pub use discipline::{ByCause, Counters, Deed, Discipline, DualPi2, Fifo, FlowQueues, Frame, KernelQueue, Limit, Outside, Queue, Take};
+pub use aqm::entry::{AqmEntry, Contradictions, Gauge, LinkParams, MakeAqm};
+pub use aqm::{
+    Aqm, AqmRequirements, Arrival, Backlog, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause,
+    TimerContext,
+};
+pub use config::{AqmConfig, Child, QueueConfig};
+pub use discipline::entry::{ChildKind, DisciplineEntry, DisciplineKind};
+pub use discipline::{
+    CountsByCause, DequeueOutcome, Discipline, DualPi2, Fifo, FlowQueues, KernelQdisc, KernelQueueProxy, Queue, QueueCounters, QueueEvent,
+    QueueItem,
+};
+pub use limit::Limit;
 pub use registry::Registry;

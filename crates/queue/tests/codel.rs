@@ -3,38 +3,10 @@
 use std::collections::VecDeque;
 
 use ecnlab_queue::aqm::codel::{Codel, Settings};
-use ecnlab_queue::{Cause, Deed, Discipline, Fifo, Frame, Limit, Take};
-use ecnlab_units::{Ecn, Rng, Span, Time, Values};
+use ecnlab_queue::{DequeueOutcome, Discipline, Fifo, Limit, QueueEvent, SignalCause};
+use ecnlab_testkit::Packet;
+use ecnlab_units::{Ecn, Rng, Time, Values};
 use proptest::prelude::*;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Packet {
-    number: u64,
-    size: u32,
-    ecn: Ecn,
-}
-
-impl Frame for Packet {
-    fn size(&self) -> u32 {
-        self.size
-    }
-
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-
-    fn set_ecn(&mut self, ecn: Ecn) {
-        self.ecn = ecn;
-    }
-
-    fn flow(&self) -> u64 {
-        0
-    }
-
-    fn rtt(&self) -> Span {
-        Span::ZERO
-    }
-}
 
 /// RFC 8289, section 5: names, order of statements and the zero that means "no time set" are the RFC's.
 #[allow(non_snake_case, reason = "the names of the RFC")]
@@ -150,30 +122,30 @@ impl Ours {
     fn new(settings: &[(&str, String)]) -> Ours {
         let mut values = Values::defaults(Settings::PARAMETERS);
         for (name, text) in settings {
-            values.read(name, text).unwrap();
+            values.set_from_text(name, text).unwrap();
         }
-        let codel = Codel::new(Settings::of(&values));
+        let codel = Codel::new(Settings::from_values(&values));
         let fifo = Fifo::new(Box::new(codel), Limit::Packets(1_000_000));
         Ours { fifo, rng: Rng::for_role(1, "codel"), dropped: Vec::new(), marked: Vec::new() }
     }
 
     fn enqueue(&mut self, packet: Packet, now: u64) {
-        self.fifo.offer(packet, Time::from_picos(now), &mut self.rng, &mut |_| {});
+        self.fifo.enqueue(packet, Time::from_picos(now), &mut self.rng, &mut |_| {});
     }
 
     fn dequeue(&mut self, now: u64) -> Option<Packet> {
         let Ours { fifo, rng, dropped, marked } = self;
-        let taken = fifo.take(Time::from_picos(now), rng, &mut |deed| match deed {
-            Deed::Dropped(packet, cause) => {
-                assert_eq!(Cause::Early, cause);
+        let taken = fifo.dequeue(Time::from_picos(now), rng, &mut |event| match event {
+            QueueEvent::Dropped(packet, cause) => {
+                assert_eq!(SignalCause::Early, cause);
                 dropped.push(packet.number);
             }
-            Deed::Marked(packet, _) => marked.push(packet.number),
-            Deed::Stored(_) => panic!("nothing arrives"),
+            QueueEvent::Marked(packet, _) => marked.push(packet.number),
+            QueueEvent::Stored(_) => panic!("nothing arrives"),
         });
         match taken {
-            Take::Packet { frame, .. } => Some(frame),
-            Take::Later(_) | Take::Empty => None,
+            DequeueOutcome::Packet { packet, .. } => Some(packet),
+            DequeueOutcome::RetryAt(_) | DequeueOutcome::Empty => None,
         }
     }
 }
@@ -199,7 +171,7 @@ fn drive(bursts: &[(usize, u32, u64, u64)], mut act: impl FnMut(u64, Option<Pack
         }
         for _ in 0..packets {
             number += 1;
-            act(clock, Some(Packet { number, size, ecn: Ecn::NotEct }));
+            act(clock, Some(Packet { number, size, ecn: Ecn::NotEct, ..Packet::PLAIN }));
         }
     }
 }
@@ -233,7 +205,7 @@ fn overloaded(ours: &mut Ours, ecn: Ecn, milliseconds: u64) -> Vec<(u64, usize)>
     let mut drops = Vec::new();
     for half in 0..2 * milliseconds {
         let now = MS + half * MS / 2;
-        ours.enqueue(Packet { number: half, size: 1500, ecn }, now);
+        ours.enqueue(Packet { number: half, size: 1500, ecn, ..Packet::PLAIN }, now);
         let before = ours.dropped.len() + ours.marked.len();
         if half % 2 == 1 {
             ours.dequeue(now);

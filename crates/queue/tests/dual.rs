@@ -2,41 +2,18 @@
 
 use std::collections::VecDeque;
 
-use ecnlab_queue::aqm::Cause;
+use ecnlab_queue::aqm::SignalCause;
 use ecnlab_queue::discipline::dual::{ENTRY, Settings};
-use ecnlab_queue::{Deed, Discipline, DualPi2, Frame, Limit, Take};
+use ecnlab_queue::{DequeueOutcome, Discipline, DualPi2, Limit, QueueEvent};
+use ecnlab_testkit::Packet;
 use ecnlab_units::{Ecn, Rng, Span, Time, Values};
 
 const LOW: u8 = 0;
 const CLASSIC: u8 = 1;
 const SIZE: u32 = 1500;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Packet {
-    number: u64,
-    ecn: Ecn,
-}
-
-impl Frame for Packet {
-    fn size(&self) -> u32 {
-        SIZE
-    }
-
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-
-    fn set_ecn(&mut self, ecn: Ecn) {
-        self.ecn = ecn;
-    }
-
-    fn flow(&self) -> u64 {
-        1
-    }
-
-    fn rtt(&self) -> Span {
-        Span::ZERO
-    }
+fn packet(number: u64, ecn: Ecn) -> Packet {
+    Packet { number, ecn, flow: 1, size: SIZE, ..Packet::PLAIN }
 }
 
 /// The queue, and what it has told.
@@ -45,62 +22,62 @@ struct Dual {
     now: Time,
     number: u64,
     marked: Vec<u64>,
-    dropped: Vec<(u64, Cause)>,
+    dropped: Vec<(u64, SignalCause)>,
 }
 
 impl Dual {
     fn new(given: &[(&str, &str)]) -> Dual {
         let mut values = Values::defaults(ENTRY.parameters);
         for (name, text) in given {
-            values.read(name, text).unwrap_or_else(|why| panic!("{name}: {why}"));
+            values.set_from_text(name, text).unwrap_or_else(|why| panic!("{name}: {why}"));
         }
-        let queue = DualPi2::new(Settings::of(&values), Limit::Packets(1000));
+        let queue = DualPi2::new(Settings::from_values(&values), Limit::Packets(1000));
         Dual { queue, now: Time::ZERO, number: 0, marked: Vec::new(), dropped: Vec::new() }
     }
 
     fn wait(&mut self, span: Span) {
         let end = self.now + span;
-        while let Some(due) = self.queue.deadline().filter(|&due| due <= end) {
-            self.queue.expire(due, &mut rng());
+        while let Some(due) = self.queue.next_timer().filter(|&due| due <= end) {
+            self.queue.on_timer(due, &mut rng());
         }
         self.now = end;
     }
 
-    fn offer(&mut self, ecn: Ecn) {
+    fn enqueue(&mut self, ecn: Ecn) {
         self.number += 1;
         let dropped = &mut self.dropped;
-        self.queue.offer(Packet { number: self.number, ecn }, self.now, &mut rng(), &mut |deed| {
-            if let Deed::Dropped(packet, cause) = deed {
+        self.queue.enqueue(self::packet(self.number, ecn), self.now, &mut rng(), &mut |event| {
+            if let QueueEvent::Dropped(packet, cause) = event {
                 dropped.push((packet.number, cause));
             }
         });
     }
 
     /// The next packet and its band.
-    fn take(&mut self) -> Option<(Packet, u8)> {
+    fn dequeue(&mut self) -> Option<(Packet, u8)> {
         let (marked, dropped) = (&mut self.marked, &mut self.dropped);
-        let take = self.queue.take(self.now, &mut rng(), &mut |deed| match deed {
-            Deed::Marked(packet, _) => marked.push(packet.number),
-            Deed::Dropped(packet, cause) => dropped.push((packet.number, cause)),
-            Deed::Stored(_) => panic!("nothing arrives"),
+        let take = self.queue.dequeue(self.now, &mut rng(), &mut |event| match event {
+            QueueEvent::Marked(packet, _) => marked.push(packet.number),
+            QueueEvent::Dropped(packet, cause) => dropped.push((packet.number, cause)),
+            QueueEvent::Stored(_) => panic!("nothing arrives"),
         });
         self.queue.assert_conservation();
-        if let Take::Packet { frame, band, .. } = take { Some((frame, band)) } else { None }
+        if let DequeueOutcome::Packet { packet, band, .. } = take { Some((packet, band)) } else { None }
     }
 
     fn gauge(&self, gauge: &str) -> f64 {
         let mut found = f64::NAN;
-        self.queue.gauges(&mut |name, value| found = if name == gauge { value } else { found });
+        self.queue.report_gauges(&mut |name, value| found = if name == gauge { value } else { found });
         found
     }
 
     /// Lets p' come to at least this, driven by a classic packet that waits; the queue is empty afterwards.
     fn drive(&mut self, base: f64) {
-        self.offer(Ecn::NotEct);
+        self.enqueue(Ecn::NotEct);
         while self.gauge("probability") < base {
             self.wait(Span::from_millis(16));
         }
-        while self.take().is_some() {}
+        while self.dequeue().is_some() {}
         (self.marked, self.dropped) = (Vec::new(), Vec::new());
     }
 }
@@ -114,17 +91,17 @@ fn the_codepoint_chooses_the_band() {
     let bands = [(Ecn::NotEct, CLASSIC), (Ecn::Ect0, CLASSIC), (Ecn::Ect1, LOW), (Ecn::Ce, LOW)];
     for (ecn, expected) in bands {
         let mut dual = Dual::new(&[]);
-        dual.offer(ecn);
-        assert_eq!(Some((Packet { number: 1, ecn }, expected)), dual.take());
+        dual.enqueue(ecn);
+        assert_eq!(Some((packet(1, ecn), expected)), dual.dequeue());
     }
 }
 
 #[test]
 fn low_latency_goes_first_and_a_lone_classic_packet_waits_for_fourteen_at_most() {
     let mut dual = Dual::new(&[]);
-    dual.offer(Ecn::NotEct);
-    (0..100).for_each(|_| dual.offer(Ecn::Ect1));
-    let before = (0..).take_while(|_| dual.take().unwrap().1 == LOW).count();
+    dual.enqueue(Ecn::NotEct);
+    (0..100).for_each(|_| dual.enqueue(Ecn::Ect1));
+    let before = (0..).take_while(|_| dual.dequeue().unwrap().1 == LOW).count();
     assert!((13..=15).contains(&before), "15 packets of the largest size by RFC 9332, section 4.2.2: {before}");
 }
 
@@ -132,8 +109,8 @@ fn low_latency_goes_first_and_a_lone_classic_packet_waits_for_fourteen_at_most()
 fn weighted_round_robin_gives_a_busy_classic_band_its_weight() {
     for (weight, share) in [("0.0625", 1.0 / 16.0), ("0.1", 0.1), ("0.5", 0.5)] {
         let mut dual = Dual::new(&[("classic_weight", weight)]);
-        (0..400).for_each(|_| [Ecn::Ect1, Ecn::NotEct].into_iter().for_each(|ecn| dual.offer(ecn)));
-        let classic = (0..400).filter(|_| dual.take().unwrap().1 == CLASSIC).count();
+        (0..400).for_each(|_| [Ecn::Ect1, Ecn::NotEct].into_iter().for_each(|ecn| dual.enqueue(ecn)));
+        let classic = (0..400).filter(|_| dual.dequeue().unwrap().1 == CLASSIC).count();
         assert!((classic as f64 / 400.0 - share).abs() < 0.01, "weight {weight}: {classic} of 400");
     }
 }
@@ -142,23 +119,23 @@ fn weighted_round_robin_gives_a_busy_classic_band_its_weight() {
 fn a_band_alone_has_the_whole_link_and_leaves_no_debt() {
     let mut dual = Dual::new(&[]);
     for ecn in [Ecn::NotEct, Ecn::Ect1] {
-        (0..100).for_each(|_| dual.offer(ecn));
-        (0..100).for_each(|_| assert!(dual.take().is_some()));
-        assert_eq!(None, dual.take());
+        (0..100).for_each(|_| dual.enqueue(ecn));
+        (0..100).for_each(|_| assert!(dual.dequeue().is_some()));
+        assert_eq!(None, dual.dequeue());
     }
-    dual.offer(Ecn::NotEct);
-    dual.offer(Ecn::Ect1);
-    assert_eq!(LOW, dual.take().unwrap().1, "an idle link favours the low-latency band anew");
+    dual.enqueue(Ecn::NotEct);
+    dual.enqueue(Ecn::Ect1);
+    assert_eq!(LOW, dual.dequeue().unwrap().1, "an idle link favours the low-latency band anew");
 }
 
 #[test]
 fn the_time_shifted_scheduler_serves_who_has_waited_longer_by_the_shift() {
     for (wait_ms, first) in [(49, LOW), (51, CLASSIC)] {
         let mut dual = Dual::new(&[("scheduler", "time-shifted")]);
-        dual.offer(Ecn::NotEct);
+        dual.enqueue(Ecn::NotEct);
         dual.wait(Span::from_millis(wait_ms));
-        dual.offer(Ecn::Ect1);
-        assert_eq!(first, dual.take().unwrap().1, "{wait_ms} ms");
+        dual.enqueue(Ecn::Ect1);
+        assert_eq!(first, dual.dequeue().unwrap().1, "{wait_ms} ms");
     }
 }
 
@@ -166,10 +143,10 @@ fn the_time_shifted_scheduler_serves_who_has_waited_longer_by_the_shift() {
 fn marked_after(micros: u64, given: &[(&str, &str)]) -> f64 {
     let mut dual = Dual::new(given);
     for _ in 0..500 {
-        [(); 2].iter().for_each(|()| dual.offer(Ecn::Ect1));
+        [(); 2].iter().for_each(|()| dual.enqueue(Ecn::Ect1));
         dual.wait(Span::from_micros(micros));
-        dual.take();
-        dual.take();
+        dual.dequeue();
+        dual.dequeue();
     }
     // The second of two finds itself alone.
     2.0 * dual.marked.len() as f64 / 1000.0
@@ -190,9 +167,9 @@ fn a_single_packet_is_not_marked_for_its_own_wait_unless_that_is_asked_for() {
     for (th_len, marks) in [("1", false), ("0", true)] {
         let mut dual = Dual::new(&[("th_len", th_len)]);
         for _ in 0..100 {
-            dual.offer(Ecn::Ect1);
+            dual.enqueue(Ecn::Ect1);
             dual.wait(Span::from_millis(5));
-            dual.take();
+            dual.dequeue();
         }
         assert_eq!(marks, !dual.marked.is_empty(), "th_len {th_len}");
     }
@@ -207,8 +184,8 @@ fn the_bands_are_coupled_by_the_square_and_marks_are_evenly_spaced() {
     for (ecn, likelihood) in [(Ecn::Ect1, 2.0 * base), (Ecn::Ect0, base * base), (Ecn::NotEct, base * base)] {
         (dual.marked, dual.dropped) = (Vec::new(), Vec::new());
         for _ in 0..2000 {
-            dual.offer(ecn);
-            dual.take();
+            dual.enqueue(ecn);
+            dual.dequeue();
         }
         let dropped = dual.dropped.iter().map(|(number, _)| *number);
         let signalled: Vec<u64> = if ecn == Ecn::NotEct { dropped.collect() } else { dual.marked.clone() };
@@ -216,7 +193,7 @@ fn the_bands_are_coupled_by_the_square_and_marks_are_evenly_spaced() {
         let even = signalled.windows(2).all(|pair| ((pair[1] - pair[0]) as f64 - 1.0 / likelihood).abs() <= 1.0);
         assert!(even, "{ecn:?}: {signalled:?}");
     }
-    assert!(dual.dropped.iter().all(|&(_, cause)| cause == Cause::Early));
+    assert!(dual.dropped.iter().all(|&(_, cause)| cause == SignalCause::Early));
 }
 
 #[test]
@@ -227,8 +204,8 @@ fn saturated_marks_give_way_to_drops_in_both_bands_or_to_delay() {
         for (ecn, share) in [Ecn::Ect1, Ecn::Ect0, Ecn::NotEct].into_iter().zip(dropped) {
             (dual.marked, dual.dropped) = (Vec::new(), Vec::new());
             for _ in 0..1000 {
-                dual.offer(ecn);
-                dual.take();
+                dual.enqueue(ecn);
+                dual.dequeue();
             }
             let found = dual.dropped.len() as f64 / 1000.0;
             assert!((found - share).abs() < 0.02, "{overload}: {found} of {ecn:?} dropped");
@@ -246,8 +223,8 @@ fn with_a_coupling_below_one_only_the_classic_band_is_ever_dropped_by_overload()
     for (ecn, dropped, marked) in [(Ecn::Ect1, 0, 500), (Ecn::Ect0, 1000, 0)] {
         (dual.marked, dual.dropped) = (Vec::new(), Vec::new());
         for _ in 0..1000 {
-            dual.offer(ecn);
-            dual.take();
+            dual.enqueue(ecn);
+            dual.dequeue();
         }
         let found = [dual.dropped.len(), dual.marked.len()];
         assert!(found.iter().zip([dropped, marked]).all(|(&found, expected)| found.abs_diff(expected) <= 1), "{ecn:?}: {found:?}");
@@ -257,7 +234,7 @@ fn with_a_coupling_below_one_only_the_classic_band_is_ever_dropped_by_overload()
 #[test]
 fn an_overloaded_low_latency_band_drives_the_base_law_without_classic_traffic() {
     let mut dual = Dual::new(&[]);
-    (0..200).for_each(|_| dual.offer(Ecn::Ect1));
+    (0..200).for_each(|_| dual.enqueue(Ecn::Ect1));
     for _ in 0..100 {
         dual.wait(Span::from_millis(16));
     }
@@ -267,9 +244,9 @@ fn an_overloaded_low_latency_band_drives_the_base_law_without_classic_traffic() 
 #[test]
 fn the_bands_share_one_buffer_and_count_apart() {
     let mut dual = Dual::new(&[]);
-    (0..600).for_each(|_| [Ecn::Ect1, Ecn::NotEct].into_iter().for_each(|ecn| dual.offer(ecn)));
+    (0..600).for_each(|_| [Ecn::Ect1, Ecn::NotEct].into_iter().for_each(|ecn| dual.enqueue(ecn)));
     assert_eq!((1000, 200), (dual.queue.len(), dual.dropped.len()));
-    assert!(dual.dropped.iter().all(|&(_, cause)| cause == Cause::Overflow));
+    assert!(dual.dropped.iter().all(|&(_, cause)| cause == SignalCause::Overflow));
     let dropped = [LOW, CLASSIC].map(|band| dual.queue.counters(band).dropped_packets());
     let arrived = [LOW, CLASSIC].map(|band| dual.queue.counters(band).arrived.packets);
     assert_eq!(([100, 100], [600, 600]), (dropped, arrived));
@@ -280,8 +257,8 @@ fn linux_spares_a_queue_of_less_than_two_packets() {
     let mut dual = Dual::new(&[("min_backlog", "3000 B")]);
     dual.drive(0.3);
     for _ in 0..100 {
-        dual.offer(Ecn::Ect1);
-        dual.take();
+        dual.enqueue(Ecn::Ect1);
+        dual.dequeue();
     }
     assert!(dual.marked.is_empty());
 }
@@ -323,10 +300,10 @@ impl Transcription {
     }
 
     fn dequeue(&mut self, now: Time, done: &mut Done) {
-        let waited = |queue: &VecDeque<(Packet, Time, bool)>| queue.front().map(|(_, since, _)| now.since(*since).seconds());
+        let sojourn = |queue: &VecDeque<(Packet, Time, bool)>| queue.front().map(|(_, since, _)| now.since(*since).seconds());
         let (p_cl, p_c) = ((2.0 * self.base).min(1.0), self.base * self.base);
         loop {
-            let serves_low = match (waited(&self.lq), waited(&self.cq)) {
+            let serves_low = match (sojourn(&self.lq), sojourn(&self.cq)) {
                 (None, None) => return,
                 (Some(low), Some(classic)) => low + 0.050 >= classic,
                 (low, _) => low.is_some(),
@@ -381,8 +358,8 @@ impl Transcription {
     }
 
     fn update(&mut self, now: Time) {
-        let waited = [&self.lq, &self.cq].map(|queue| queue.front().map_or(0.0, |(_, since, _)| now.since(*since).seconds()));
-        let curq = waited[0].max(waited[1]);
+        let sojourn = [&self.lq, &self.cq].map(|queue| queue.front().map_or(0.0, |(_, since, _)| now.since(*since).seconds()));
+        let curq = sojourn[0].max(sojourn[1]);
         self.base = (self.base + 0.16 * (curq - 0.015) + 3.2 * (curq - self.prevq)).clamp(0.0, 1.0);
         self.prevq = curq;
     }
@@ -412,16 +389,16 @@ fn open_loop(th_len: usize, at: &str, range: &str) -> [Done; 2] {
         if draws.uniform() < load / 12.0 {
             let low = draws.uniform() < low_share;
             let ecn = if low { Ecn::Ect1 } else { [Ecn::NotEct, Ecn::Ect0][draws.below(2) as usize] };
-            dual.offer(ecn);
-            rfc.enqueue(Packet { number: dual.number, ecn }, dual.now, &mut theirs);
+            dual.enqueue(ecn);
+            rfc.enqueue(packet(dual.number, ecn), dual.now, &mut theirs);
         }
         if step % 12 == 0 {
-            ours.sent.extend(dual.take().map(|(packet, _)| packet.number));
+            ours.sent.extend(dual.dequeue().map(|(packet, _)| packet.number));
             rfc.dequeue(dual.now, &mut theirs);
         }
         // A step takes 101 us, so that no packet waits just as long as a threshold.
         if (dual.now + Span::from_micros(101)).since(Time::ZERO).picos() / SAMPLE != dual.now.since(Time::ZERO).picos() / SAMPLE {
-            let due = dual.queue.deadline().unwrap();
+            let due = dual.queue.next_timer().unwrap();
             rfc.update(due);
         }
         dual.wait(Span::from_micros(101));
@@ -459,10 +436,10 @@ fn marks_in_a_burst(at: &str) -> [bool; 4] {
     let mut dual = Dual::new(&[("th_len_at", at)]);
     // The first certain mark brings the recurrence to 1, and every later one beyond it.
     for packets in [2, 4] {
-        (0..packets).for_each(|_| dual.offer(Ecn::Ect1));
+        (0..packets).for_each(|_| dual.enqueue(Ecn::Ect1));
         for _ in 0..packets {
             dual.wait(Span::from_micros(1300));
-            dual.take();
+            dual.dequeue();
         }
     }
     [3, 4, 5, 6].map(|number| dual.marked.contains(&number))

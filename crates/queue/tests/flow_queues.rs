@@ -3,52 +3,23 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use ecnlab_queue::discipline::flow_queues::{DRR, FQ, SFQ};
-use ecnlab_queue::registry::{AQMS, AqmEntry, DisciplineEntry, Line};
+use ecnlab_queue::registry::AQMS;
 use ecnlab_queue::{
-    Aqm, AqmChoice, Arrival, Backlog, Cause, Composition, Deed, Departure, Discipline, Expiry, Fate, Frame, Glimpse, Inside, Limit, Needs,
-    Queue, Registry, Take, Wish,
+    Aqm, AqmConfig, AqmEntry, AqmRequirements, Arrival, Backlog, Child, Departure, DequeueOutcome, DequeueVerdict, Discipline,
+    DisciplineEntry, EnqueueVerdict, Limit, LinkParams, PacketInfo, Queue, QueueConfig, QueueEvent, Registry, SignalCause, TimerContext,
 };
-use ecnlab_units::rng::scramble;
+use ecnlab_testkit::Packet;
+use ecnlab_units::rng::mix_bits;
 use ecnlab_units::{Ecn, Rate, Rng, Span, Time, Values};
 use proptest::prelude::*;
 use proptest::sample::select;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Packet {
-    number: u64,
-    flow: u64,
-    size: u32,
-    ecn: Ecn,
-}
-
-impl Frame for Packet {
-    fn size(&self) -> u32 {
-        self.size
-    }
-
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-
-    fn set_ecn(&mut self, ecn: Ecn) {
-        self.ecn = ecn;
-    }
-
-    fn flow(&self) -> u64 {
-        self.flow
-    }
-
-    fn rtt(&self) -> Span {
-        Span::ZERO
-    }
-}
 
 const QUEUES: u64 = 8;
 const SALT: u64 = 1;
 
 /// The queue of a flow, as the module's documentation says.
 fn hashed(flow: u64) -> usize {
-    ((u128::from(scramble(flow ^ SALT)) * u128::from(QUEUES)) >> 64) as usize
+    ((u128::from(mix_bits(flow ^ SALT)) * u128::from(QUEUES)) >> 64) as usize
 }
 
 /// A discipline with this AQM inside, and eight queues with a fixed salt unless the settings say otherwise.
@@ -66,13 +37,13 @@ fn made_with(
 ) -> Watched {
     let mut values = Values::defaults(discipline.parameters);
     for (name, text) in [("flows", "8"), ("salt", "1")].iter().chain(settings) {
-        values.read(name, text).unwrap();
+        values.set_from_text(name, text).unwrap();
     }
-    let mut aqm = AqmChoice { entry: aqm, values: Values::defaults(aqm.parameters) };
+    let mut aqm = AqmConfig { entry: aqm, values: Values::defaults(aqm.parameters) };
     for (name, text) in aqm_settings {
-        aqm.values.read(name, text).unwrap();
+        aqm.values.set_from_text(name, text).unwrap();
     }
-    let composition = Composition { discipline, values, inside: Inside::Aqm { aqm, limit } };
+    let composition = QueueConfig { discipline, values, child: Child::Aqm { aqm, limit } };
     Watched { queue: composition.build(Rate::from_bps(10_000_000).unwrap()), rng: Rng::for_role(1, "flow queues"), numbers: 0 }
 }
 
@@ -93,10 +64,10 @@ struct Watched {
 
 impl Watched {
     /// Offers a packet; what is dropped, in order.
-    fn offer(&mut self, packet: Packet, now: Time) -> Vec<u64> {
+    fn enqueue(&mut self, packet: Packet, now: Time) -> Vec<u64> {
         let mut dropped = Vec::new();
-        self.queue.offer(packet, now, &mut self.rng, &mut |deed| {
-            if let Deed::Dropped(packet, _) = deed {
+        self.queue.enqueue(packet, now, &mut self.rng, &mut |event| {
+            if let QueueEvent::Dropped(packet, _) = event {
                 dropped.push(packet.number);
             }
         });
@@ -106,20 +77,20 @@ impl Watched {
     /// Offers the next packet of a flow.
     fn offer_one(&mut self, flow: u64, size: u32) -> Vec<u64> {
         self.numbers += 1;
-        self.offer(Packet { number: self.numbers, flow, size, ecn: Ecn::NotEct }, Time::ZERO)
+        self.enqueue(Packet { number: self.numbers, flow, size, ecn: Ecn::NotEct, ..Packet::PLAIN }, Time::ZERO)
     }
 
     /// The next packet to leave, and its band.
-    fn take(&mut self, now: Time) -> Option<(Packet, u8)> {
-        match self.queue.take(now, &mut self.rng, &mut |_| {}) {
-            Take::Packet { frame, band, .. } => Some((frame, band)),
-            Take::Later(_) | Take::Empty => None,
+    fn dequeue(&mut self, now: Time) -> Option<(Packet, u8)> {
+        match self.queue.dequeue(now, &mut self.rng, &mut |_| {}) {
+            DequeueOutcome::Packet { packet, band, .. } => Some((packet, band)),
+            DequeueOutcome::RetryAt(_) | DequeueOutcome::Empty => None,
         }
     }
 
     /// The flow and the band of the next packet to leave.
     fn next(&mut self) -> Option<(u64, u8)> {
-        self.take(Time::ZERO).map(|(packet, band)| (packet.flow, band))
+        self.dequeue(Time::ZERO).map(|(packet, band)| (packet.flow, band))
     }
 
     /// The flows of the next packets to leave.
@@ -284,10 +255,10 @@ proptest! {
         for (number, operation) in (0..).zip(operations) {
             match operation {
                 Some((flow, size)) => {
-                    let packet = Packet { number, flow, size, ecn: Ecn::NotEct };
-                    prop_assert_eq!(theirs.enqueue_fq(packet), ours.offer(packet, Time::ZERO));
+                    let packet = Packet { number, flow, size, ecn: Ecn::NotEct, ..Packet::PLAIN };
+                    prop_assert_eq!(theirs.enqueue_fq(packet), ours.enqueue(packet, Time::ZERO));
                 }
-                None => prop_assert_eq!(theirs.dequeue_fq(), ours.take(Time::ZERO)),
+                None => prop_assert_eq!(theirs.dequeue_fq(), ours.dequeue(Time::ZERO)),
             }
             ours.queue.assert_conservation();
         }
@@ -302,10 +273,10 @@ proptest! {
         for (number, operation) in (0..).zip(operations) {
             match operation {
                 Some((flow, size)) => {
-                    let packet = Packet { number, flow, size, ecn: Ecn::NotEct };
-                    prop_assert_eq!(theirs.enqueue_turns(packet, quantum, packets), ours.offer(packet, Time::ZERO));
+                    let packet = Packet { number, flow, size, ecn: Ecn::NotEct, ..Packet::PLAIN };
+                    prop_assert_eq!(theirs.enqueue_turns(packet, quantum, packets), ours.enqueue(packet, Time::ZERO));
                 }
-                None => prop_assert_eq!(theirs.dequeue_sfq(), ours.take(Time::ZERO)),
+                None => prop_assert_eq!(theirs.dequeue_sfq(), ours.dequeue(Time::ZERO)),
             }
         }
     }
@@ -318,14 +289,14 @@ proptest! {
         for (number, operation) in (0..).zip(operations) {
             // The loop sends a turn at one blow: packets arrive between turns.
             if let (Some((flow, size)), true) = (operation, turn.is_empty()) {
-                let packet = Packet { number, flow, size, ecn: Ecn::NotEct };
-                prop_assert_eq!(theirs.enqueue_turns(packet, 0, bytes), ours.offer(packet, Time::ZERO));
+                let packet = Packet { number, flow, size, ecn: Ecn::NotEct, ..Packet::PLAIN };
+                prop_assert_eq!(theirs.enqueue_turns(packet, 0, bytes), ours.enqueue(packet, Time::ZERO));
                 continue;
             }
             while turn.is_empty() && theirs.waiting() > 0 {
                 turn.extend(theirs.turn_drr());
             }
-            prop_assert_eq!(turn.pop_front(), ours.take(Time::ZERO).map(|(packet, _)| packet));
+            prop_assert_eq!(turn.pop_front(), ours.dequeue(Time::ZERO).map(|(packet, _)| packet));
         }
     }
 
@@ -342,10 +313,10 @@ proptest! {
             let now = Time::ZERO + Span::from_micros(800) * number;
             match operation {
                 Some((flow, size)) => {
-                    queue.offer(Packet { number, flow, size, ecn: Ecn::Ect0 }, now);
+                    queue.enqueue(Packet { number, flow, size, ecn: Ecn::Ect0, ..Packet::PLAIN }, now);
                 }
                 None => {
-                    if let Some((packet, _)) = queue.take(now) {
+                    if let Some((packet, _)) = queue.dequeue(now) {
                         let before = last.insert(packet.flow, packet.number);
                         prop_assert!(before.is_none_or(|before| before < packet.number));
                     }
@@ -455,7 +426,7 @@ fn shares(scheme: &'static DisciplineEntry, sizes: [u32; 2], bytes: u64) -> [u64
                 queue.offer_one(flow, size);
             }
         }
-        let (packet, _) = queue.take(Time::ZERO).unwrap();
+        let (packet, _) = queue.dequeue(Time::ZERO).unwrap();
         sent[usize::from(packet.flow == flows[1])] += u64::from(packet.size);
     }
     sent
@@ -478,39 +449,43 @@ struct Timed {
 }
 
 impl Aqm for Timed {
-    fn needs(&self) -> Needs {
-        Needs { departures: true, ..Needs::default() }
+    fn requirements(&self) -> AqmRequirements {
+        AqmRequirements { dequeue_hook: true, ..AqmRequirements::default() }
     }
 
-    fn arrive(&mut self, _arrival: &Arrival, _rng: &mut Rng) -> Wish {
-        Wish::Pass
+    fn on_enqueue(&mut self, _arrival: &Arrival, _rng: &mut Rng) -> EnqueueVerdict {
+        EnqueueVerdict::Pass
     }
 
-    fn depart(&mut self, departure: &Departure, _rng: &mut Rng) -> Fate {
-        if departure.total.packets > departure.backlog.packets { Fate::Drop { cause: Cause::Forced } } else { Fate::Pass }
+    fn on_dequeue(&mut self, departure: &Departure, _rng: &mut Rng) -> DequeueVerdict {
+        if departure.shared_backlog.packets > departure.backlog.packets {
+            DequeueVerdict::Drop { cause: SignalCause::Forced }
+        } else {
+            DequeueVerdict::Pass
+        }
     }
 
-    fn deadline(&self) -> Option<Time> {
+    fn next_timer(&self) -> Option<Time> {
         Some(self.deadline)
     }
 
-    fn expire(&mut self, expiry: &Expiry, rng: &mut Rng) {
+    fn on_timer(&mut self, expiry: &TimerContext, rng: &mut Rng) {
         assert_eq!(self.deadline, expiry.now);
         self.deadline = expiry.now + Span::from_millis(1 + rng.below(10));
     }
 }
 
 static TIMED: AqmEntry =
-    AqmEntry { name: "timed", make: &|_, _| Box::new(Timed { deadline: Time::ZERO + Span::from_millis(7) }), ..AqmEntry::PLAIN };
+    AqmEntry { name: "timed", make: &|_, _| Box::new(Timed { deadline: Time::ZERO + Span::from_millis(7) }), ..AqmEntry::DEFAULTS };
 
 #[test]
 fn each_aqm_inside_is_woken_at_its_own_deadline() {
     let mut queue = made(&FQ, &[], &TIMED, Limit::Packets(100));
     let mut before = Time::ZERO;
     for _ in 0..1_000 {
-        let due = queue.queue.deadline().unwrap();
+        let due = queue.queue.next_timer().unwrap();
         assert!(due > before);
-        queue.queue.expire(due, &mut queue.rng);
+        queue.queue.on_timer(due, &mut queue.rng);
         before = due;
     }
     let span = before.since(Time::ZERO).seconds();
@@ -526,38 +501,38 @@ fn an_aqm_inside_sees_what_waits_in_all_queues_behind_a_packet() {
         queue.offer_one(flow, 1000);
     }
     assert_eq!(Some((other, 0)), queue.next(), "both of the first queue are dropped, for the other's packet waits");
-    assert_eq!((None, 2), (queue.next(), queue.queue.total().dropped_packets()));
+    assert_eq!((None, 2), (queue.next(), queue.queue.total_counters().dropped_packets()));
 }
 
 /// Counts what waits by what it is told alone, and holds that against what waits.
 #[derive(Default)]
-struct Tally {
+struct BacklogRecorder {
     waiting: u32,
 }
 
-impl Aqm for Tally {
-    fn needs(&self) -> Needs {
-        Needs { departures: true, ..Needs::default() }
+impl Aqm for BacklogRecorder {
+    fn requirements(&self) -> AqmRequirements {
+        AqmRequirements { dequeue_hook: true, ..AqmRequirements::default() }
     }
 
-    fn arrive(&mut self, arrival: &Arrival, _rng: &mut Rng) -> Wish {
+    fn on_enqueue(&mut self, arrival: &Arrival, _rng: &mut Rng) -> EnqueueVerdict {
         assert_eq!(arrival.backlog.packets, self.waiting);
-        self.waiting += u32::from(!arrival.full);
-        Wish::Pass
+        self.waiting += u32::from(!arrival.would_overflow);
+        EnqueueVerdict::Pass
     }
 
-    fn depart(&mut self, departure: &Departure, _rng: &mut Rng) -> Fate {
+    fn on_dequeue(&mut self, departure: &Departure, _rng: &mut Rng) -> DequeueVerdict {
         self.waiting -= 1;
         assert_eq!(departure.backlog.packets, self.waiting);
-        Fate::Pass
+        DequeueVerdict::Pass
     }
 
-    fn lost(&mut self, _packet: &Glimpse, _now: Time) {
+    fn on_overflow_drop(&mut self, _packet: &PacketInfo, _now: Time) {
         self.waiting -= 1;
     }
 }
 
-static TALLY: AqmEntry = AqmEntry { name: "tally", make: &|_, _| Box::new(Tally::default()), ..AqmEntry::PLAIN };
+static TALLY: AqmEntry = AqmEntry { name: "tally", make: &|_, _| Box::new(BacklogRecorder::default()), ..AqmEntry::DEFAULTS };
 
 #[test]
 fn an_aqm_inside_is_told_of_the_packets_that_the_shared_buffer_drops() {
@@ -577,19 +552,19 @@ fn another_hash_spreads_flows_anew_and_reorders_none() {
     }
     let busy = |queue: &Watched| {
         let mut flows = f64::NAN;
-        queue.queue.gauges(&mut |name, value| {
+        queue.queue.report_gauges(&mut |name, value| {
             if name == "flows" {
                 flows = value
             }
         });
         flows
     };
-    assert_eq!(Some(Time::ZERO + Span::from_secs(1)), queue.queue.deadline());
+    assert_eq!(Some(Time::ZERO + Span::from_secs(1)), queue.queue.next_timer());
     assert!(busy(&queue) > 6.0);
     let order = |queue: &mut Watched| {
         let mut last = BTreeMap::new();
         let mut flows = Vec::new();
-        while let Some((packet, _)) = queue.take(Time::ZERO) {
+        while let Some((packet, _)) = queue.dequeue(Time::ZERO) {
             assert!(last.insert(packet.flow, packet.number).is_none_or(|before| before < packet.number));
             flows.push(packet.flow);
         }
@@ -597,10 +572,10 @@ fn another_hash_spreads_flows_anew_and_reorders_none() {
     };
     let mut still = plain(&SFQ, &[("perturb", "off"), ("depth", "1000")], 1_000);
     (0..600).for_each(|number| drop(still.offer_one(number % 30, 1000)));
-    assert_eq!(None, still.queue.deadline());
-    queue.queue.expire(Time::ZERO + Span::from_secs(1), &mut queue.rng);
+    assert_eq!(None, still.queue.next_timer());
+    queue.queue.on_timer(Time::ZERO + Span::from_secs(1), &mut queue.rng);
     queue.queue.assert_conservation();
-    assert_eq!(Some(Time::ZERO + Span::from_secs(2)), queue.queue.deadline());
+    assert_eq!(Some(Time::ZERO + Span::from_secs(2)), queue.queue.next_timer());
     let [perturbed, unperturbed] = [&mut queue, &mut still].map(order);
     assert_eq!([600, 600], [perturbed.len(), unperturbed.len()]);
     assert_ne!(perturbed, unperturbed);
@@ -613,21 +588,21 @@ fn packets_that_a_change_of_the_hash_moves_count_in_freds_flows_where_they_wait(
     let mut queue = made_with(&SFQ, &settings, aqm("fred"), &[("w_q", "0"), ("min_th", "5")], Limit::Packets(1_000));
     let (mut now, mut waiting, mut moved) = (Time::ZERO, [0; 12], 0);
     for step in 0..20_000u64 {
-        let flow = scramble(step) % 12;
+        let flow = mix_bits(step) % 12;
         if waiting[flow as usize] < 4 {
             queue.numbers += 1;
-            let packet = Packet { number: queue.numbers, flow, size: 1000, ecn: Ecn::Ect0 };
-            assert_eq!(Vec::<u64>::new(), queue.offer(packet, now), "flow {flow} has {} packets waiting", waiting[flow as usize]);
+            let packet = Packet { number: queue.numbers, flow, size: 1000, ecn: Ecn::Ect0, ..Packet::PLAIN };
+            assert_eq!(Vec::<u64>::new(), queue.enqueue(packet, now), "flow {flow} has {} packets waiting", waiting[flow as usize]);
             waiting[flow as usize] += 1;
         }
         if step % 3 == 0
-            && let Some((packet, _)) = queue.take(now)
+            && let Some((packet, _)) = queue.dequeue(now)
         {
             waiting[packet.flow as usize] -= 1;
         }
         now += Span::from_micros(300);
-        while queue.queue.deadline().is_some_and(|due| due <= now) {
-            queue.queue.expire(now, &mut queue.rng);
+        while queue.queue.next_timer().is_some_and(|due| due <= now) {
+            queue.queue.on_timer(now, &mut queue.rng);
             moved += usize::from(waiting.iter().sum::<u32>() > 12);
         }
     }
@@ -643,7 +618,7 @@ fn a_hundred_flows_seldom_collide_in_1024_queues() {
             let mut queue = plain(&FQ, &[("flows", "1024"), ("salt", &salt.to_string())], 1_000);
             (0..100).for_each(|flow| drop(queue.offer_one(flow, 100)));
             let mut busy = f64::NAN;
-            queue.queue.gauges(&mut |name, value| {
+            queue.queue.report_gauges(&mut |name, value| {
                 if name == "flows" {
                     busy = value
                 }
@@ -668,30 +643,30 @@ fn the_bands_count_new_and_old_queues_apart() {
     });
     assert_eq!([2, 2], bands);
     assert_eq!(bands, [0, 1].map(|band| queue.queue.counters(band).departed.packets));
-    assert_eq!(4, queue.queue.total().arrived.packets);
+    assert_eq!(4, queue.queue.total_counters().arrived.packets);
 }
 
 /// Idle spells are told to AQMs that decay by them. A packet that is moved in ends the spell, since the queue is empty no more.
 #[test]
 fn a_packet_that_is_moved_in_ends_the_idle_spell_of_every_aqm_with_an_average() {
-    let line = Line { rate: Rate::from_bps(10_000_000).unwrap(), limit: Limit::Packets(100) };
+    let line = LinkParams { rate: Rate::from_bps(10_000_000).unwrap(), limit: Limit::Packets(100) };
     let at = |millis| Time::ZERO + Span::from_millis(millis);
     let mut averages = 0;
     for entry in AQMS {
         let average_after_a_minute = |moved: bool| {
             let (mut aqm, mut rng) = ((entry.make)(&Values::defaults(entry.parameters), &line), Rng::for_role(1, "idle"));
-            let groups = vec![Backlog::of(1); aqm.needs().groups];
-            let arrival = |now| Arrival { now, backlog: Backlog::of(3), groups: &groups, ..Arrival::PLAIN };
+            let groups = vec![Backlog::of_packets(1); aqm.requirements().groups];
+            let arrival = |now| Arrival { now, backlog: Backlog::of_packets(3), groups: &groups, ..Arrival::PLAIN };
             for millis in 0..5_000 {
-                aqm.arrive(&arrival(at(millis)), &mut rng);
+                aqm.on_enqueue(&arrival(at(millis)), &mut rng);
             }
-            let before = aqm.average()?;
-            aqm.idle(at(5_000));
+            let before = aqm.average_queue_length()?;
+            aqm.on_queue_empty(at(5_000));
             if moved {
-                aqm.on_moved_in(&Glimpse::PLAIN, at(5_000));
+                aqm.on_moved_in(&PacketInfo::PLAIN, at(5_000));
             }
-            aqm.arrive(&arrival(at(65_000)), &mut rng);
-            Some(aqm.average().unwrap() / before)
+            aqm.on_enqueue(&arrival(at(65_000)), &mut rng);
+            Some(aqm.average_queue_length().unwrap() / before)
         };
         if let (Some(idle), Some(busy)) = (average_after_a_minute(false), average_after_a_minute(true)) {
             averages += 1;

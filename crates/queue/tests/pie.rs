@@ -1,25 +1,28 @@
 //! PIE against RFC 8033: its pseudo-code, written out again here, and what the text says of bursts, decay and derandomization.
 
 use ecnlab_queue::aqm::pie::{ENTRY, Pie, Settings};
-use ecnlab_queue::{Aqm, Arrival, Backlog, Cause, Departure, Expiry, Glimpse, Limit, Target, Victim, Wish};
-use ecnlab_units::{Level, Rng, Span, Time, Values};
+use ecnlab_queue::{
+    Aqm, Arrival, Backlog, Departure, DropTarget, EnqueueVerdict, Limit, MarkTarget, PacketInfo, SignalCause, TimerContext,
+};
+use ecnlab_units::{CongestionLevel, Rng, Span, Time, Values};
 
 const SIZE: u32 = 1000;
 const LIMIT: u32 = 1000;
-const MARK: Wish = Wish::Signal { level: Level::Congested, target: Target::Arriving, cause: Cause::Early };
-const DROP: Wish = Wish::Drop { victim: Victim::Arriving, cause: Cause::Early };
+const MARK: EnqueueVerdict =
+    EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early };
+const DROP: EnqueueVerdict = EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Early };
 
 fn pie(given: &[(&str, &str)]) -> Pie {
     let mut values = Values::defaults(ENTRY.parameters);
     for (name, text) in given {
-        values.read(name, text).unwrap_or_else(|why| panic!("{name}: {why}"));
+        values.set_from_text(name, text).unwrap_or_else(|why| panic!("{name}: {why}"));
     }
-    Pie::new(Settings::of(&values), Limit::Packets(LIMIT))
+    Pie::new(Settings::from_values(&values), Limit::Packets(LIMIT))
 }
 
 fn probability(pie: &Pie) -> f64 {
     let mut found = f64::NAN;
-    pie.gauges(&mut |name, value| {
+    pie.report_gauges(&mut |name, value| {
         if name == "probability" {
             found = value;
         }
@@ -28,7 +31,7 @@ fn probability(pie: &Pie) -> f64 {
 }
 
 /// A FIFO whose packets leave one every `every`, before which PIE stands; updates come every 15 ms.
-struct Line<A> {
+struct PieLink<A> {
     pie: A,
     now: Time,
     arrived: Vec<Time>,
@@ -37,22 +40,22 @@ struct Line<A> {
 }
 
 /// What the line asks: the implementation, and the pseudo-code beside it.
-trait Judge {
-    fn arrive(&mut self, now: Time, waiting: u32) -> bool;
-    fn depart(&mut self, now: Time, waited: Span, waiting: u32);
-    fn update(&mut self, now: Time, waiting: u32, head_waited: Span);
-    fn p(&self) -> f64;
+trait PieModel {
+    fn admits(&mut self, now: Time, waiting: u32) -> bool;
+    fn record_departure(&mut self, now: Time, sojourn: Span, waiting: u32);
+    fn update(&mut self, now: Time, waiting: u32, head_sojourn: Span);
+    fn probability(&self) -> f64;
 }
 
-impl<A: Judge> Line<A> {
-    fn new(pie: A, every: Span) -> Line<A> {
-        Line { pie, now: Time::ZERO, arrived: Vec::new(), leaves_at: Time::ZERO, every }
+impl<A: PieModel> PieLink<A> {
+    fn new(pie: A, every: Span) -> PieLink<A> {
+        PieLink { pie, now: Time::ZERO, arrived: Vec::new(), leaves_at: Time::ZERO, every }
     }
 
     /// Time goes on; true if a packet that arrives then is let in unsignalled.
-    fn offer_after(&mut self, gap: Span) -> bool {
+    fn packet_passes_after(&mut self, gap: Span) -> bool {
         self.run_until(self.now + gap);
-        let passes = self.pie.arrive(self.now, self.arrived.len() as u32);
+        let passes = self.pie.admits(self.now, self.arrived.len() as u32);
         if self.arrived.is_empty() {
             self.leaves_at = self.leaves_at.max(self.now);
         }
@@ -71,43 +74,44 @@ impl<A: Judge> Line<A> {
                 break;
             }
             if leaves <= due {
-                self.leave(leaves);
+                self.send_head(leaves);
             } else {
                 self.now = due;
-                let head_waited = self.arrived.first().map_or(Span::ZERO, |&arrived| due.since(arrived));
-                self.pie.update(due, self.arrived.len() as u32, head_waited);
+                let head_sojourn = self.arrived.first().map_or(Span::ZERO, |&arrived| due.since(arrived));
+                self.pie.update(due, self.arrived.len() as u32, head_sojourn);
             }
         }
         self.now = end;
     }
 
-    fn leave(&mut self, now: Time) {
+    fn send_head(&mut self, now: Time) {
         // An update at the same instant comes after the departure.
         self.now = Time::from_picos(now.picos().max(self.now.picos()));
-        let waited = now.since(self.arrived.remove(0));
-        self.pie.depart(now, waited, self.arrived.len() as u32);
+        let sojourn = now.since(self.arrived.remove(0));
+        self.pie.record_departure(now, sojourn, self.arrived.len() as u32);
         self.leaves_at = now + self.every;
     }
 }
 
 struct Ours(Pie, Rng);
 
-impl Judge for Ours {
-    fn arrive(&mut self, now: Time, waiting: u32) -> bool {
-        let packet = Glimpse { size: SIZE, ..Glimpse::PLAIN };
-        self.0.arrive(&Arrival { now, packet, backlog: Backlog::of(waiting), ..Arrival::PLAIN }, &mut self.1) == Wish::Pass
+impl PieModel for Ours {
+    fn admits(&mut self, now: Time, waiting: u32) -> bool {
+        let packet = PacketInfo { size: SIZE, ..PacketInfo::PLAIN };
+        self.0.on_enqueue(&Arrival { now, packet, backlog: Backlog::of_packets(waiting), ..Arrival::PLAIN }, &mut self.1)
+            == EnqueueVerdict::Pass
     }
 
-    fn depart(&mut self, now: Time, waited: Span, waiting: u32) {
-        let packet = Glimpse { size: SIZE, ..Glimpse::PLAIN };
-        self.0.depart(&Departure { now, packet, waited, backlog: Backlog::of(waiting), ..Departure::PLAIN }, &mut self.1);
+    fn record_departure(&mut self, now: Time, sojourn: Span, waiting: u32) {
+        let packet = PacketInfo { size: SIZE, ..PacketInfo::PLAIN };
+        self.0.on_dequeue(&Departure { now, packet, sojourn, backlog: Backlog::of_packets(waiting), ..Departure::PLAIN }, &mut self.1);
     }
 
-    fn update(&mut self, now: Time, waiting: u32, head_waited: Span) {
-        self.0.expire(&Expiry { now, backlog: Backlog::of(waiting), head_waited }, &mut self.1);
+    fn update(&mut self, now: Time, waiting: u32, head_sojourn: Span) {
+        self.0.on_timer(&TimerContext { now, backlog: Backlog::of_packets(waiting), head_sojourn }, &mut self.1);
     }
 
-    fn p(&self) -> f64 {
+    fn probability(&self) -> f64 {
         probability(&self.0)
     }
 }
@@ -166,16 +170,16 @@ impl PseudoCode {
     }
 }
 
-impl Judge for PseudoCode {
-    fn arrive(&mut self, _now: Time, waiting: u32) -> bool {
+impl PieModel for PseudoCode {
+    fn admits(&mut self, _now: Time, waiting: u32) -> bool {
         if self.drop_prob == 0.0 && self.current_qdelay < Self::QDELAY_REF / 2.0 && self.qdelay_old < Self::QDELAY_REF / 2.0 {
             self.burst_allowance = Self::MAX_BURST;
         }
         !(self.burst_allowance == 0.0 && self.drop_early(waiting * SIZE))
     }
 
-    fn depart(&mut self, _now: Time, waited: Span, _waiting: u32) {
-        self.current_qdelay = waited.seconds();
+    fn record_departure(&mut self, _now: Time, sojourn: Span, _waiting: u32) {
+        self.current_qdelay = sojourn.seconds();
     }
 
     fn update(&mut self, _now: Time, waiting: u32, _head_waited: Span) {
@@ -212,7 +216,7 @@ impl Judge for PseudoCode {
         }
     }
 
-    fn p(&self) -> f64 {
+    fn probability(&self) -> f64 {
         self.drop_prob
     }
 }
@@ -229,17 +233,22 @@ fn every_packet_fares_as_in_the_rfcs_pseudo_code() {
     for extended in [false, true] {
         let given: &[(&str, &str)] = if extended { &[("derandomize", "true"), ("cap", "0.02")] } else { &[] };
         let (every, draws) = (Span::from_micros(800), || Rng::for_role(5, "coin"));
-        let mut ours = Line::new(Ours(pie(given), draws()), every);
-        let mut theirs = Line::new(PseudoCode::new(extended, draws()), every);
+        let mut ours = PieLink::new(Ours(pie(given), draws()), every);
+        let mut theirs = PieLink::new(PseudoCode::new(extended, draws()), every);
         let mut weather = Rng::for_role(9, "weather");
         let (mut signalled, mut highest) = (0, 0.0f64);
         for at in 0..40_000 {
             let gap = gap(&mut weather, at);
-            let passes = ours.offer_after(gap);
-            assert_eq!(theirs.offer_after(gap), passes, "packet {at}, extended {extended}");
-            assert!((ours.pie.p() - theirs.pie.p()).abs() < 1e-12, "packet {at}: {} {}", ours.pie.p(), theirs.pie.p());
+            let passes = ours.packet_passes_after(gap);
+            assert_eq!(theirs.packet_passes_after(gap), passes, "packet {at}, extended {extended}");
+            assert!(
+                (ours.pie.probability() - theirs.pie.probability()).abs() < 1e-12,
+                "packet {at}: {} {}",
+                ours.pie.probability(),
+                theirs.pie.probability()
+            );
             signalled += u32::from(!passes);
-            highest = highest.max(ours.pie.p());
+            highest = highest.max(ours.pie.probability());
         }
         assert!(signalled > 1000 && highest > 0.2, "the load is heavy enough to say something: {signalled}, {highest}");
     }
@@ -248,13 +257,13 @@ fn every_packet_fares_as_in_the_rfcs_pseudo_code() {
 #[test]
 fn a_burst_shorter_than_the_allowance_passes_an_idle_queue_unsignalled() {
     let signals = |duration_ms: u64| {
-        let mut line = Line::new(Ours(pie(&[]), Rng::for_role(1, "burst")), Span::from_micros(800));
-        (0..duration_ms * 5).filter(|_| !line.offer_after(Span::from_micros(200))).count()
+        let mut line = PieLink::new(Ours(pie(&[]), Rng::for_role(1, "burst")), Span::from_micros(800));
+        (0..duration_ms * 5).filter(|_| !line.packet_passes_after(Span::from_micros(200))).count()
     };
     assert_eq!(0, signals(140));
     assert!(signals(1000) > 0, "a longer one is not spared");
-    let mut unspared = Line::new(Ours(pie(&[("max_burst", "0 s")]), Rng::for_role(1, "burst")), Span::from_micros(800));
-    assert!((0..5000).any(|_| !unspared.offer_after(Span::from_micros(200))));
+    let mut unspared = PieLink::new(Ours(pie(&[("max_burst", "0 s")]), Rng::for_role(1, "burst")), Span::from_micros(800));
+    assert!((0..5000).any(|_| !unspared.packet_passes_after(Span::from_micros(200))));
 }
 
 #[test]
@@ -262,11 +271,11 @@ fn once_nothing_waits_each_update_takes_the_integral_term_and_two_percent() {
     let mut pie = pie(&[]);
     let mut rng = Rng::for_role(1, "decay");
     let mut now = Time::ZERO;
-    let mut update = |pie: &mut Pie, packets, waited| {
+    let mut update = |pie: &mut Pie, packets, sojourn| {
         now += Span::from_millis(15);
-        let (packet, backlog) = (Glimpse::PLAIN, Backlog::of(packets));
-        pie.depart(&Departure { now, packet, waited, backlog, ..Departure::PLAIN }, &mut rng);
-        pie.expire(&Expiry { now, backlog, head_waited: waited }, &mut rng);
+        let (packet, backlog) = (PacketInfo::PLAIN, Backlog::of_packets(packets));
+        pie.on_dequeue(&Departure { now, packet, sojourn, backlog, ..Departure::PLAIN }, &mut rng);
+        pie.on_timer(&TimerContext { now, backlog, head_sojourn: sojourn }, &mut rng);
     };
     (0..500).for_each(|_| update(&mut pie, 50, Span::from_millis(50)));
     assert!(probability(&pie) > 0.3);
@@ -286,15 +295,15 @@ fn held_at(mut pie: Pie, p: f64, rng: &mut Rng) -> Pie {
     let mut now = Time::ZERO;
     while probability(&pie) < p {
         now += Span::from_millis(15);
-        let (waited, backlog) = (Span::from_millis(40), Backlog::of(50));
-        pie.depart(&Departure { now, waited, backlog, ..Departure::PLAIN }, rng);
-        pie.expire(&Expiry { now, backlog, head_waited: waited }, rng);
+        let (sojourn, backlog) = (Span::from_millis(40), Backlog::of_packets(50));
+        pie.on_dequeue(&Departure { now, sojourn, backlog, ..Departure::PLAIN }, rng);
+        pie.on_timer(&TimerContext { now, backlog, head_sojourn: sojourn }, rng);
     }
     pie
 }
 
-fn wish(pie: &mut Pie, rng: &mut Rng) -> Wish {
-    pie.arrive(&Arrival { backlog: Backlog::of(50), ..Arrival::PLAIN }, rng)
+fn verdict(pie: &mut Pie, rng: &mut Rng) -> EnqueueVerdict {
+    pie.on_enqueue(&Arrival { backlog: Backlog::of_packets(50), ..Arrival::PLAIN }, rng)
 }
 
 #[test]
@@ -304,8 +313,9 @@ fn it_marks_up_to_the_limit_and_drops_above() {
         [(0.05, vec![], MARK), (0.2, vec![], DROP), (0.2, vec![("mark_limit", "1")], MARK), (0.05, vec![("ecn", "false")], DROP)]
     {
         let mut pie = held_at(pie(&given), p, &mut rng);
-        let wishes: Vec<Wish> = (0..500).map(|_| wish(&mut pie, &mut rng)).filter(|&wish| wish != Wish::Pass).collect();
-        assert!(!wishes.is_empty() && wishes.iter().all(|&wish| wish == expected), "p {p}, {given:?}: {wishes:?}");
+        let verdicts: Vec<EnqueueVerdict> =
+            (0..500).map(|_| verdict(&mut pie, &mut rng)).filter(|&verdict| verdict != EnqueueVerdict::Pass).collect();
+        assert!(!verdicts.is_empty() && verdicts.iter().all(|&verdict| verdict == expected), "p {p}, {given:?}: {verdicts:?}");
     }
 }
 
@@ -318,7 +328,7 @@ fn derandomized_signals_are_neither_too_close_nor_too_far_apart() {
     let mut gap = 0.0;
     for _ in 0..100_000 {
         gap += 1.0;
-        if wish(&mut pie, &mut rng) != Wish::Pass {
+        if verdict(&mut pie, &mut rng) != EnqueueVerdict::Pass {
             gaps.push(gap);
             gap = 0.0;
         }
@@ -335,10 +345,10 @@ fn with_a_threshold_it_is_inactive_until_the_queue_reaches_it_and_when_calm_retu
     let mut now = Time::ZERO;
     let mut update = |pie: &mut Pie, rng: &mut Rng, packets: u32, delay_ms: u64| {
         now += Span::from_millis(15);
-        let (waited, backlog) = (Span::from_millis(delay_ms), Backlog::of(packets));
-        pie.arrive(&Arrival { now, backlog, ..Arrival::PLAIN }, rng);
-        pie.depart(&Departure { now, waited, backlog, ..Departure::PLAIN }, rng);
-        pie.expire(&Expiry { now, backlog, head_waited: waited }, rng);
+        let (sojourn, backlog) = (Span::from_millis(delay_ms), Backlog::of_packets(packets));
+        pie.on_enqueue(&Arrival { now, backlog, ..Arrival::PLAIN }, rng);
+        pie.on_dequeue(&Departure { now, sojourn, backlog, ..Departure::PLAIN }, rng);
+        pie.on_timer(&TimerContext { now, backlog, head_sojourn: sojourn }, rng);
         probability(pie)
     };
     assert!((0..200).all(|_| update(&mut pie, &mut rng, LIMIT / 3 - 1, 100) == 0.0), "below a third of the buffer");
@@ -355,12 +365,15 @@ fn the_departure_rate_tells_the_delay_by_littles_law() {
     let mut pie = pie(&[("delay", "departure-rate")]);
     let every = Span::from_millis(1);
     for at in 1..=200u64 {
-        let departure = Departure { now: Time::ZERO + every * at, backlog: Backlog::of(30), ..Departure::PLAIN };
-        pie.depart(&departure, &mut rng);
+        let departure = Departure { now: Time::ZERO + every * at, backlog: Backlog::of_packets(30), ..Departure::PLAIN };
+        pie.on_dequeue(&departure, &mut rng);
     }
-    pie.expire(&Expiry { now: Time::ZERO + Span::from_secs(1), backlog: Backlog::of(30), head_waited: Span::ZERO }, &mut rng);
+    pie.on_timer(
+        &TimerContext { now: Time::ZERO + Span::from_secs(1), backlog: Backlog::of_packets(30), head_sojourn: Span::ZERO },
+        &mut rng,
+    );
     let mut delay = 0.0;
-    pie.gauges(&mut |name, value| delay = if name == "delay" { value } else { delay });
+    pie.report_gauges(&mut |name, value| delay = if name == "delay" { value } else { delay });
     // 17 packets of 1000 bytes are the first to make up 16384 bytes: 17 ms are taken for 16.384.
     assert!((delay - 0.030 * 17.0 / 16.384).abs() < 1e-9, "{delay}");
 }
@@ -373,19 +386,19 @@ fn becoming_active_again_it_measures_the_departure_rate_anew() {
     let mut now = Time::ZERO;
     let mut packets = |pie: &mut Pie, number: u32, every: Span, backlog: Backlog| {
         for _ in 0..number {
-            pie.arrive(&Arrival { now, backlog, ..Arrival::PLAIN }, &mut rng);
+            pie.on_enqueue(&Arrival { now, backlog, ..Arrival::PLAIN }, &mut rng);
             now += every;
-            pie.depart(&Departure { now, backlog, ..Departure::PLAIN }, &mut rng);
+            pie.on_dequeue(&Departure { now, backlog, ..Departure::PLAIN }, &mut rng);
         }
-        pie.expire(&Expiry { now, backlog, head_waited: Span::ZERO }, &mut rng);
+        pie.on_timer(&TimerContext { now, backlog, head_sojourn: Span::ZERO }, &mut rng);
         let mut delay = 0.0;
-        pie.gauges(&mut |name, value| delay = if name == "delay" { value } else { delay });
+        pie.report_gauges(&mut |name, value| delay = if name == "delay" { value } else { delay });
         delay
     };
-    let (slow, fast, busy) = (Span::from_millis(10), Span::from_millis(1), Backlog::of(30));
+    let (slow, fast, busy) = (Span::from_millis(10), Span::from_millis(1), Backlog::of_packets(30));
     let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found} {expected}");
     close(packets(&mut pie, 17, slow, busy), 0.300 * 17.0 / 16.384);
-    (0..3).for_each(|_| close(packets(&mut pie, 1, slow, Backlog::NONE), 0.0));
+    (0..3).for_each(|_| close(packets(&mut pie, 1, slow, Backlog::EMPTY), 0.0));
     close(packets(&mut pie, 16, fast, busy), 0.0);
     close(packets(&mut pie, 1, fast, busy), 0.030 * 17.0 / 16.384);
 }

@@ -1,43 +1,19 @@
 //! Shapers before a link of their own clock: what a token bucket lets pass and when, to the picosecond, and the rate of a bounded class.
 
-use ecnlab_queue::registry::DisciplineEntry;
-use ecnlab_queue::{Composition, Deed, Discipline, Frame, Inside, Limit, Queue, Registry, Take};
+use ecnlab_queue::{Child, DequeueOutcome, Discipline, DisciplineEntry, Limit, Queue, QueueConfig, QueueEvent, Registry};
+use ecnlab_testkit::Packet;
 use ecnlab_units::{Ecn, Rate, Rng, Span, Time, Values};
 use proptest::prelude::*;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Packet {
-    number: u32,
-    size: u32,
-}
-
-impl Frame for Packet {
-    fn size(&self) -> u32 {
-        self.size
-    }
-
-    fn ecn(&self) -> Ecn {
-        Ecn::NotEct
-    }
-
-    fn set_ecn(&mut self, ecn: Ecn) {
-        unreachable!("{ecn:?} is written into a packet that is not capable of it");
-    }
-
-    fn flow(&self) -> u64 {
-        0
-    }
-
-    fn rtt(&self) -> Span {
-        Span::ZERO
-    }
+fn unmarkable(number: u32, size: u32) -> Packet {
+    Packet { number: u64::from(number), size, ecn: Ecn::NotEct, ..Packet::PLAIN }
 }
 
 /// A packet that began its transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sent {
     at: Time,
-    waited: Span,
+    sojourn: Span,
     packet: Packet,
 }
 
@@ -50,16 +26,16 @@ fn discipline(name: &str) -> &'static DisciplineEntry {
 }
 
 /// A discipline of this name and these values around another composition.
-fn around(name: &str, values: &[(&str, &str)], inner: Composition) -> Composition {
+fn around(name: &str, values: &[(&str, &str)], inner: QueueConfig) -> QueueConfig {
     let discipline = discipline(name);
     let mut read = Values::defaults(discipline.parameters);
-    values.iter().for_each(|(name, text)| read.read(name, text).unwrap());
-    Composition { discipline, values: read, inside: Inside::Queue(Box::new(inner)) }
+    values.iter().for_each(|(name, text)| read.set_from_text(name, text).unwrap());
+    QueueConfig { discipline, values: read, child: Child::Queue(Box::new(inner)) }
 }
 
-fn droptail(packets: u32) -> Composition {
+fn droptail(packets: u32) -> QueueConfig {
     let entry = Registry::builtin().aqm("droptail").unwrap();
-    Composition::fifo(entry, Values::defaults(entry.parameters), Limit::Packets(packets))
+    QueueConfig::fifo(entry, Values::defaults(entry.parameters), Limit::Packets(packets))
 }
 
 /// A link that asks a queue for packets as the engine does: when a packet comes and it is free, when it has sent one, and when it is told to.
@@ -75,15 +51,18 @@ struct Link {
 }
 
 impl Link {
-    fn new(of: &Composition, rate: Rate) -> Link {
+    fn new(of: &QueueConfig, rate: Rate) -> Link {
         let rng = Rng::for_role(1, "link");
         Link { queue: of.build(rate), rate, now: Time::ZERO, transmitting: false, wake: None, sent: Vec::new(), dropped: 0, rng }
     }
 
-    fn offer(&mut self, at: Time, packet: Packet) {
+    fn enqueue(&mut self, at: Time, packet: Packet) {
         self.run_until(at);
         let dropped = &mut self.dropped;
-        self.queue.offer(packet, at, &mut self.rng, &mut |deed| *dropped += u32::from(matches!(deed, Deed::Dropped(..))));
+        self.queue.enqueue(packet, at, &mut self.rng, &mut |event| {
+            assert!(!matches!(event, QueueEvent::Marked(..)), "a packet is marked that is not ECN-capable");
+            *dropped += u32::from(matches!(event, QueueEvent::Dropped(..)));
+        });
         if !self.transmitting {
             self.ask();
         }
@@ -102,18 +81,18 @@ impl Link {
     }
 
     fn ask(&mut self) {
-        match self.queue.take(self.now, &mut self.rng, &mut |deed| panic!("nothing is done at departures here: {deed:?}")) {
-            Take::Packet { frame, waited, .. } => {
-                self.sent.push(Sent { at: self.now, waited, packet: frame });
+        match self.queue.dequeue(self.now, &mut self.rng, &mut |event| panic!("nothing is done at departures here: {event:?}")) {
+            DequeueOutcome::Packet { packet, sojourn, .. } => {
+                self.sent.push(Sent { at: self.now, sojourn, packet });
                 self.transmitting = true;
-                self.wake = Some(self.now + self.rate.transmission(frame.size));
+                self.wake = Some(self.now + self.rate.transmission_time(packet.size));
             }
-            Take::Later(time) => {
+            DequeueOutcome::RetryAt(time) => {
                 assert!(time > self.now, "a queue that is asked again at once lets time stand still");
                 assert!(!self.queue.is_empty(), "a queue that has nothing is empty, not late");
                 self.wake = Some(time);
             }
-            Take::Empty => {
+            DequeueOutcome::Empty => {
                 assert!(self.queue.is_empty(), "a queue that says it is empty is");
                 self.wake = None;
             }
@@ -126,7 +105,7 @@ impl Link {
 }
 
 /// What leaves in so many seconds where there is always something to send.
-fn saturated(of: &Composition, link: Rate, sizes: &[u32], seconds: u64) -> Vec<Sent> {
+fn saturated(of: &QueueConfig, link: Rate, sizes: &[u32], seconds: u64) -> Vec<Sent> {
     let mut link = Link::new(of, link);
     let end = Time::ZERO + Span::from_secs(seconds);
     for (number, &size) in (0..).zip(sizes.iter().cycle()) {
@@ -136,7 +115,7 @@ fn saturated(of: &Composition, link: Rate, sizes: &[u32], seconds: u64) -> Vec<S
         while link.queue.len() > 40 {
             link.run_until(link.wake.unwrap() + Span::from_picos(1));
         }
-        link.offer(link.now, Packet { number, size });
+        link.enqueue(link.now, unmarkable(number, size));
     }
     link.sent.retain(|sent| sent.at < end);
     link.sent
@@ -202,17 +181,17 @@ fn a_packet_that_waits_for_tokens_is_counted_as_waiting() {
     let of = around("tbf", &[("rate", "1 Mbps"), ("burst", "1000 B")], droptail(2));
     let mut link = Link::new(&of, mbps(10));
     for number in 0..5 {
-        link.offer(Time::ZERO + Span::from_millis(u64::from(number)), Packet { number, size: 1000 });
+        link.enqueue(Time::ZERO + Span::from_millis(u64::from(number)), unmarkable(number, 1000));
     }
     // One is in transmission, one waits for tokens, two fill the buffer, one was dropped.
     assert_eq!((1, 3, 3000, 1), (link.sent.len(), link.queue.len(), link.queue.bytes(), link.dropped));
-    let total = link.queue.total();
+    let total = link.queue.total_counters();
     assert_eq!((5, 1, 1), (total.arrived.packets, total.departed.packets, total.dropped_packets()));
     let mut waiting = Vec::new();
-    link.queue.frames(&mut |packet| waiting.push(packet.number));
+    link.queue.for_each_packet(&mut |packet| waiting.push(packet.number));
     assert_eq!(vec![1, 2, 3], waiting);
     link.run_until(Time::ZERO + Span::from_secs(1));
-    let waits: Vec<Span> = link.sent.iter().map(|sent| sent.waited).collect();
+    let waits: Vec<Span> = link.sent.iter().map(|sent| sent.sojourn).collect();
     assert_eq!([0, 7, 14, 21].map(Span::from_millis).to_vec(), waits);
 }
 
@@ -309,20 +288,20 @@ proptest! {
         for (number, (gap, size)) in (0..).zip(arrivals) {
             now += Span::from_micros(gap);
             came.push(now);
-            link.offer(now, Packet { number, size });
+            link.enqueue(now, unmarkable(number, size));
         }
         link.run_until(Time::NEVER);
         prop_assert_eq!(came.len(), link.sent.len());
         for (n, sent) in link.sent.iter().enumerate() {
             let (past, size) = (&link.sent[..n], u64::from(sent.packet.size));
-            let free = past.last().map_or(Time::ZERO, |last| last.at + mbps(100).transmission(last.packet.size));
+            let free = past.last().map_or(Time::ZERO, |last| last.at + mbps(100).transmission_time(last.packet.size));
             let mut expected = earliest(past, came[n].max(free), size, bps, burst);
             if peak {
                 expected = expected.max(earliest(past, Time::ZERO, size, 25_000_000, 1500));
             }
             prop_assert_eq!(expected, sent.at, "packet {}", n);
-            prop_assert_eq!(sent.at.since(came[n]), sent.waited, "how long packet {} says that it waited", n);
-            prop_assert_eq!(n as u32, sent.packet.number);
+            prop_assert_eq!(sent.at.since(came[n]), sent.sojourn, "how long packet {} says that it waited", n);
+            prop_assert_eq!(n as u64, sent.packet.number);
         }
     }
 
@@ -334,7 +313,7 @@ proptest! {
         for (number, &(gap, size)) in (0..).zip(&arrivals) {
             now += Span::from_micros(gap);
             bytes += u64::from(size);
-            link.offer(now, Packet { number, size });
+            link.enqueue(now, unmarkable(number, size));
         }
         link.run_until(now + Span::from_secs(600));
         prop_assert_eq!((arrivals.len(), bytes), (link.sent.len(), link.bytes()));

@@ -8,10 +8,11 @@ pub mod packet_exact;
 mod problem;
 mod read;
 pub mod registry;
+mod renamed_keys;
 mod route;
 mod scenario;
 mod sections;
-mod shapes;
+mod topologies;
 mod tree;
 mod warnings;
 
@@ -20,7 +21,7 @@ pub use problem::Problem;
 use read::Reader;
 pub use scenario::{BUILD, DERIVATION, Scenario};
 pub use sections::record::Record;
-use shapes::NETWORK;
+use topologies::NETWORK;
 use tree::Node;
 
 /// Gives the text of a file that a scenario names, or says why it cannot.
@@ -60,11 +61,12 @@ impl Scenario {
     ) -> Result<Scenario, Vec<Problem>> {
         let mut root = root.map_err(|problem| vec![problem])?;
         let mut reader = Reader::new(registry, files);
-        let (of_shape, others): (Vec<_>, Vec<_>) = overrides.iter().cloned().partition(|(path, _)| path.split('.').next() == Some(NETWORK));
-        let mut problems = overrides::write(&mut root, &of_shape);
-        let hosts = shapes::expand(&mut root, &mut reader);
+        let (of_topology, others): (Vec<_>, Vec<_>) =
+            overrides.iter().cloned().partition(|(path, _)| path.split('.').next() == Some(NETWORK));
+        let mut problems = overrides::write(&mut root, &of_topology);
+        let hosts = topologies::expand(&mut root, &mut reader);
         problems.extend(overrides::write(&mut root, &others));
-        shapes::settle_hosts(&mut root, &hosts);
+        topologies::settle_hosts(&mut root, &hosts);
         if problems.is_empty() && !(reader.problems.is_empty() || root.get("link").is_some()) {
             return Err(reader.problems);
         }

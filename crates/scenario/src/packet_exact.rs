@@ -6,15 +6,15 @@
 
 use std::sync::Arc;
 
-use ecnlab_queue::{Composition, Limit, Registry};
+use ecnlab_queue::{Limit, QueueConfig, Registry};
 use ecnlab_sim::Direction::{Back, Forward};
-use ecnlab_sim::probe::{AckDrop, MarkOrDrop, Probe, Touch};
+use ecnlab_sim::probe::{AckDrop, MarkOrDrop, Probe, SignalEvent};
 use ecnlab_sim::{
-    Buffer, Counted, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, QueueSpec, Script, Simulation, TraceFormat, TraceSpec,
-    Tracer,
+    Buffer, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, QueueSpec, RowPolicy, Script, Simulation, TraceFormat,
+    TraceSpec, Tracer,
 };
-use ecnlab_transport::{Ack, Demand, Sacks, Segment, Settings, Transport, Window, profile};
-use ecnlab_units::{Ecn, Level, Rate, Span, Time, Values};
+use ecnlab_transport::{Ack, AppWrite, CongestionWindow, SackOption, Segment, Settings, Transport, profile};
+use ecnlab_units::{CongestionLevel, Ecn, Rate, Span, Time, Values};
 use serde_json::Value as Json;
 
 /// Times in the files are rounded to a nanosecond.
@@ -64,7 +64,7 @@ pub fn trace(text: &str) -> Result<Vec<u8>, String> {
     let spec = TraceSpec { format: TraceFormat::Ns2, links: Vec::new() };
     let (_, mut tracer) = Simulation::new(&network, &options, Tracer::new(spec)).finish();
     tracer.finish(options.duration);
-    Ok(tracer.bytes().map(std::mem::take).unwrap_or_default())
+    Ok(tracer.bytes_mut().map(std::mem::take).unwrap_or_default())
 }
 
 type Case = Result<(Network, Options), String>;
@@ -78,19 +78,19 @@ fn case(scenario: &Json) -> Result<Case, String> {
             rate: Rate::from_bps(real(path, rate)? as u64).ok_or_else(|| format!("{rate} is 0"))?,
             delay: seconds(real(path, delay)?)?,
             buffer: droptail(limit),
-            spread: Span::ZERO,
+            delay_spread: Span::ZERO,
             impairment,
-            own: None,
+            private_params: None,
         })
     };
     let drops = pairs(scenario, "drops_seq_nth")?;
-    let marks = pairs(scenario, "marks_seq_nth")?.into_iter().map(|(seq, nth)| (seq, nth, Level::Congested)).collect();
+    let marks = pairs(scenario, "marks_seq_nth")?.into_iter().map(|(seq, nth)| (seq, nth, CongestionLevel::Congested)).collect();
     let numbers = whole_numbers(scenario, "ack_drops_index")?;
     let mut settings = match settings(scenario) {
         Ok(settings) => settings,
         Err(unsupported) => return Ok(Err(unsupported)),
     };
-    settings.max_window = real(scenario, "window")? as u64;
+    settings.max_rwnd = real(scenario, "window")? as u64;
     // ns-2's DropTail with limit L lets L - 1 packets wait.
     let limit = (real(path, "bottleneck_queue_pkts")? as u32).saturating_sub(1);
     let shared = LinkName::shared;
@@ -101,14 +101,14 @@ fn case(scenario: &Json) -> Result<Case, String> {
             "bottleneck_rate_bps",
             "bottleneck_delay_s",
             limit,
-            ImpairmentSpec::scripted(Script::new(drops, marks, Vec::new())),
+            ImpairmentSpec::from_script(Script::new(drops, marks, Vec::new())),
         )?,
         link(
             shared("bottleneck", Back),
             "bottleneck_rate_bps",
             "bottleneck_delay_s",
             u32::MAX,
-            ImpairmentSpec::scripted(Script::new(Vec::new(), Vec::new(), numbers)),
+            ImpairmentSpec::from_script(Script::new(Vec::new(), Vec::new(), numbers)),
         )?,
         link(shared("access", Back), "access_rate_bps", "access_delay_s", u32::MAX, None)?,
     ];
@@ -117,10 +117,10 @@ fn case(scenario: &Json) -> Result<Case, String> {
         member: 0,
         forward: vec![0, 1],
         back: vec![2, 3],
-        opens: Some(demand(scenario, &settings)),
-        counted: Counted::AsFlow,
+        initial_write: Some(demand(scenario, &settings)),
+        row_policy: RowPolicy::OwnRow,
         start: Time::ZERO + seconds(real(scenario, "start_s")?)?,
-        boot: Some(seconds(real(scenario, "boot_time_s")?)?),
+        clock_phase: Some(seconds(real(scenario, "boot_time_s")?)?),
         transport: Transport::Tcp(Arc::new(settings)),
     };
     let duration = Time::ZERO + seconds(real(scenario, "tend_s")?)?;
@@ -150,16 +150,16 @@ fn rows<'a>(scenario: &'a Json, name: &str) -> Result<&'a [Json], String> {
 }
 
 /// What the application sends. Vegas counts a first packet that stands for the SYN among it, the others do not.
-fn demand(scenario: &Json, settings: &Settings) -> Demand {
-    let uncounted = u64::from(settings.syn() && scenario["tcp"] == "Vegas");
-    let packets = |packets: u64| Demand::packets(packets.saturating_sub(uncounted), settings.payload());
-    scenario["packets_to_send"].as_u64().map_or(Demand::ENDLESS, packets)
+fn demand(scenario: &Json, settings: &Settings) -> AppWrite {
+    let uncounted = u64::from(settings.has_syn() && scenario["tcp"] == "Vegas");
+    let packets = |packets: u64| AppWrite::full_packets(packets.saturating_sub(uncounted), settings.payload());
+    scenario["packets_to_send"].as_u64().map_or(AppWrite::ENDLESS, packets)
 }
 
 /// Drop-tail as a full queue: a pipe would settle ties between an arrival and a departure without an event of their own.
 fn droptail(limit: u32) -> Buffer {
     let aqm = Registry::builtin().aqm("droptail").expect("drop-tail is registered");
-    let of = Composition::fifo(aqm, Values::defaults(aqm.parameters), Limit::Packets(limit));
+    let of = QueueConfig::fifo(aqm, Values::defaults(aqm.parameters), Limit::Packets(limit));
     Buffer::Queue(Box::new(QueueSpec::new("", of)))
 }
 
@@ -174,45 +174,44 @@ fn settings(scenario: &Json) -> Result<Settings, String> {
     let mut values = profile::find("ns2").expect("the profile ns2 exists").values();
     let vegas = recovery == "vegas";
     set(&mut values, "recovery", recovery);
-    set(&mut values, "congestion", if vegas { "vegas" } else { "reno" });
+    set(&mut values, "congestion_control", if vegas { "vegas" } else { "reno" });
     // Vegas' agent makes its packets itself: of bare size, the first one too, and never ECN-capable.
     let (bare, header) = (number(tcp, "packetSize_"), number(tcp, "tcpip_base_hdr_size_"));
     set(&mut values, "packet_size", if on(tcp, "useHeaders_") && !vegas { bare + header } else { bare });
-    set(&mut values, "first_packet_size", if on(tcp, "syn_") && !vegas { header } else { bare });
-    let counts =
-        [("initial_window", "windowInit_"), ("duplicate_threshold", "numdupacks_"), ("max_burst", "maxburst_"), ("cwnd_limit", "maxcwnd_")];
+    set(&mut values, "syn_size", if on(tcp, "syn_") && !vegas { header } else { bare });
+    let counts = [("initial_window", "windowInit_"), ("dupthresh", "numdupacks_"), ("max_burst", "maxburst_"), ("max_cwnd", "maxcwnd_")];
     counts.iter().for_each(|(ours, theirs)| set(&mut values, ours, number(tcp, theirs)));
     let flags = [
         ("ecn", "ecn_"),
         ("delay_growth", "delay_growth_"),
         ("limited_transmit", "singledup_"),
         ("single_fast_retransmit", "bugFix_"),
-        ("first_packet_loss", "bugfix_ss_"),
-        ("strict_inflation", "exitFastRetrans_"),
+        ("first_packet_loss_recovery", "bugfix_ss_"),
+        ("inflate_in_recovery_only", "exitFastRetrans_"),
         ("cwr_on_retransmission", "SetCWRonRetransmit_"),
-        ("slow_start_restart", "slow_start_restart_"),
-        ("idle_threshold", "restart_bugfix_"),
+        ("idle_rto_resets_cwnd", "slow_start_restart_"),
+        ("idle_rto_keeps_ssthresh", "restart_bugfix_"),
     ];
     flags.iter().for_each(|(ours, theirs)| set(&mut values, ours, on(tcp, theirs)));
     if vegas {
-        ["ecn", "first_packet_loss", "idle_threshold"].iter().for_each(|name| set(&mut values, name, false));
+        ["ecn", "first_packet_loss_recovery", "idle_rto_keeps_ssthresh"].iter().for_each(|name| set(&mut values, name, false));
         let thresholds = [("vegas_alpha", "v_alpha_"), ("vegas_beta", "v_beta_"), ("vegas_gamma", "v_gamma_")];
         thresholds.iter().for_each(|(ours, theirs)| set(&mut values, ours, number(tcp, theirs)));
     }
     if recovery == "newreno" {
-        set(&mut values, "partial_deflation", on(tcp, "partial_window_deflation_"));
-        set(&mut values, "exit_to_flight", on(tcp, "exit_recovery_fix_"));
+        set(&mut values, "partial_window_deflation", on(tcp, "partial_window_deflation_"));
+        set(&mut values, "cwnd_on_exit", if on(tcp, "exit_recovery_fix_") { "flight" } else { "ssthresh" });
     }
     set(&mut values, "partial_ack_timer", if on(tcp, "newreno_changes1_") { "first" } else { "every" });
     let spans = [("tick", "tcpTick_"), ("rto_min", "minrto_"), ("rto_max", "maxrto_"), ("rto_initial", "rtxcur_init_")];
     spans.iter().for_each(|(ours, theirs)| set(&mut values, ours, format!("{} s", number(tcp, theirs))));
     set(&mut values, "handshake", if on(tcp, "syn_") { "first-packet" } else { "none" });
-    set(&mut values, "halving", if on(tcp, "precisionReduce_") { "exact" } else { "integer" });
+    set(&mut values, "ssthresh_rounding", if on(tcp, "precisionReduce_") { "exact" } else { "integer" });
     set(&mut values, "rto_order", if on(tcp, "rfc2988_") { "minimum-first" } else { "backoff-first" });
-    set(&mut values, "timer_restart", if on(tcp, "timerfix_") { "after-sample" } else { "before-sample" });
+    set(&mut values, "rto_timer_restart", if on(tcp, "timerfix_") { "after-sample" } else { "before-sample" });
     set(&mut values, "ack_size", number(sink, "packetSize_"));
     receiver(scenario["sink"].as_str().unwrap_or(""), sink, &mut values)?;
-    Ok(Settings::of(&values))
+    Ok(Settings::from_values(&values))
 }
 
 /// Variables of every sender with the one value that is built.
@@ -278,7 +277,7 @@ fn refuse_other_than(built: f64, variables: &Json, name: &str) -> Result<(), Str
 
 fn set(values: &mut Values, name: &str, value: impl ToString) {
     let text = value.to_string();
-    values.read(name, &text).unwrap_or_else(|why| panic!("{name} of a case: {why}"));
+    values.set_from_text(name, &text).unwrap_or_else(|why| panic!("{name} of a case: {why}"));
 }
 
 fn number(json: &Json, name: &str) -> f64 {
@@ -298,7 +297,7 @@ fn seconds(secs: f64) -> Result<Span, String> {
 struct Tape {
     events: Vec<Event>,
     windows: Vec<Change>,
-    window: Option<Window>,
+    window: Option<CongestionWindow>,
 }
 
 #[derive(Debug)]
@@ -307,7 +306,7 @@ struct Event {
     kind: &'static str,
     seq: i64,
     size: u32,
-    sacks: Sacks,
+    sacks: SackOption,
 }
 
 #[derive(Debug)]
@@ -319,7 +318,7 @@ struct Change {
 
 impl Tape {
     fn note(&mut self, time: Time, kind: &'static str, segment: &Segment) {
-        self.events.push(Event { time, kind, seq: segment.seq as i64, size: segment.size, sacks: Sacks::default() });
+        self.events.push(Event { time, kind, seq: segment.seq as i64, size: segment.size, sacks: SackOption::default() });
     }
 
     fn note_ack(&mut self, time: Time, kind: &'static str, ack: &Ack) {
@@ -337,42 +336,42 @@ impl Tape {
 }
 
 impl Probe for Tape {
-    fn sent(&mut self, now: Time, _flow: u32, segment: &Segment) {
+    fn on_segment_sent(&mut self, now: Time, _flow: u32, segment: &Segment) {
         self.note(now, "snd", segment);
     }
 
-    fn received(&mut self, now: Time, _flow: u32, segment: &Segment) {
+    fn on_segment_received(&mut self, now: Time, _flow: u32, segment: &Segment) {
         let kind = if segment.ecn == Ecn::Ce { "rcv ce" } else { "rcv" };
         self.note(now, kind, segment);
     }
 
-    fn ack_sent(&mut self, now: Time, _flow: u32, ack: &Ack) {
+    fn on_ack_sent(&mut self, now: Time, _flow: u32, ack: &Ack) {
         self.note_ack(now, if ack.ece { "acksnd ece" } else { "acksnd" }, ack);
     }
 
-    fn ack_received(&mut self, now: Time, _flow: u32, ack: &Ack) {
+    fn on_ack_received(&mut self, now: Time, _flow: u32, ack: &Ack) {
         self.note_ack(now, if ack.ece { "ack ece" } else { "ack" }, ack);
     }
 
-    fn touched(&mut self, now: Time, touch: &Touch) {
-        let kind = match touch.what {
+    fn on_signal(&mut self, now: Time, touch: &SignalEvent) {
+        let kind = match touch.signal {
             MarkOrDrop::PathMarked => "mark",
             MarkOrDrop::Lost => "drop",
             MarkOrDrop::Dropped(_) => "qdrop",
-            MarkOrDrop::EcnRefused => "refused",
+            MarkOrDrop::DroppedForEcn => "refused",
             MarkOrDrop::Marked(_) => "queue mark",
         };
         self.note(now, kind, touch.segment);
     }
 
     /// The script drops an acknowledgement as it leaves K, which for ns-2's files is instead of leaving.
-    fn ack_dropped(&mut self, _now: Time, _drop: &AckDrop) {
+    fn on_ack_drop(&mut self, _now: Time, _drop: &AckDrop) {
         if let Some(left) = self.events.last_mut() {
             left.kind = "ackdrop";
         }
     }
 
-    fn window(&mut self, now: Time, _flow: u32, window: &Window) {
+    fn on_window_update(&mut self, now: Time, _flow: u32, window: &CongestionWindow) {
         let before = self.window.replace(*window);
         let values = [("cwnd", window.cwnd, before.map(|w| w.cwnd)), ("ssthresh", window.ssthresh, before.map(|w| w.ssthresh))];
         for (what, value, _) in values.into_iter().filter(|(_, value, before)| *before != Some(*value)) {

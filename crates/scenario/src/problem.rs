@@ -20,7 +20,7 @@ impl Problem {
 }
 
 /// Keys under the names that other tools and papers give them.
-const OTHER_NAMES: &[(&str, &str)] = &[("mss", "packet_size"), ("cc", "congestion"), ("bandwidth", "rate"), ("latency", "delay")];
+const OTHER_NAMES: &[(&str, &str)] = &[("mss", "packet_size"), ("cc", "congestion_control"), ("bandwidth", "rate"), ("latency", "delay")];
 
 /// `: did you mean "x"?`, or the names there are, each once.
 pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {

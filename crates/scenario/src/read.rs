@@ -1,11 +1,12 @@
 //! Reads tables of a scenario against their declarations and gathers every problem on the way.
 
 use ecnlab_queue::Registry;
-use ecnlab_units::parameter::{Condition, Typed};
+use ecnlab_units::parameter::{ParameterType, ReadCondition};
 use ecnlab_units::{Kind, Parameter, Value, Values, quantity};
 
 use crate::Files;
 use crate::problem::{Problem, listed, suggestion};
+use crate::renamed_keys;
 use crate::tree::{Form, Node, Scalar};
 
 /// Gathers problems, which refuse the scenario, and warnings, which do not.
@@ -57,7 +58,7 @@ impl<'a> Given<'a> {
 
 impl Reading {
     /// A value, unless it could not be read.
-    pub fn get<T: Typed>(&self, name: &str) -> Option<T> {
+    pub fn get<T: ParameterType>(&self, name: &str) -> Option<T> {
         (!self.faulty.contains(&name)).then(|| self.values.get(name))
     }
 
@@ -91,9 +92,20 @@ impl<'r> Reader<'r> {
     pub fn only<'k>(&mut self, given: &Given, known: impl Iterator<Item = &'k str> + Clone) {
         for (key, _) in given.node.entries().unwrap_or_default() {
             if !known.clone().any(|known| known == key) {
-                self.report(given, key, format!("unknown key{}", suggestion(key, known.clone())));
+                let message = renamed_keys::new_name(key, known.clone()).map(renamed_keys::message);
+                self.report(given, key, message.unwrap_or_else(|| format!("unknown key{}", suggestion(key, known.clone()))));
             }
         }
+    }
+
+    /// Whether a table gives a key by its old name, which is then reported.
+    fn report_old_name(&mut self, given: &Given, key: &str) -> bool {
+        let entries = given.node.entries().unwrap_or_default();
+        let old = entries.iter().map(|(old, _)| old).find(|old| renamed_keys::new_name(old, std::iter::once(key)).is_some());
+        if let Some(old) = old {
+            self.report(given, old, renamed_keys::message(key));
+        }
+        old.is_some()
     }
 
     /// Reads the declared keys; what is left out has its default.
@@ -103,9 +115,15 @@ impl<'r> Reader<'r> {
     }
 
     /// Reads the declared keys over values that are there already.
-    pub fn keys_over(&mut self, given: &Given, mut values: Values) -> Reading {
+    pub fn keys_over(&mut self, given: &Given, values: Values) -> Reading {
+        let declared = values.parameters();
+        self.keys_among(given, declared, values)
+    }
+
+    /// Reads some of the declared keys over values that are there already.
+    pub fn keys_among(&mut self, given: &Given, declared: &'static [Parameter], mut values: Values) -> Reading {
         let mut faulty = Vec::new();
-        for parameter in values.declared() {
+        for parameter in declared {
             match (given.node.get(parameter.name), parameter.required) {
                 (Some(node), _) => match read(parameter, node) {
                     Ok(value) => values.set(parameter.name, value),
@@ -126,8 +144,13 @@ impl<'r> Reader<'r> {
 
     /// Warns of keys that are given and never read, and of values that switch something off.
     pub fn warn_unheeded(&mut self, given: &Given, values: &Values, unread: &[&str]) {
-        for parameter in values.declared().iter().filter(|parameter| given.gives(parameter.name)) {
-            if let Some(effect) = parameter.switches_off(values.value(parameter.name)) {
+        self.warn_unheeded_as(given, values, unread, str::to_owned);
+    }
+
+    /// The same, with the path under which a scenario gives another parameter of these values.
+    pub fn warn_unheeded_as(&mut self, given: &Given, values: &Values, unread: &[&str], path: fn(&str) -> String) {
+        for parameter in values.parameters().iter().filter(|parameter| given.gives(parameter.name)) {
+            if let Some(effect) = parameter.off_effect(values.value(parameter.name)) {
                 self.warn(
                     given,
                     parameter.name,
@@ -135,16 +158,17 @@ impl<'r> Reader<'r> {
                 );
             } else if unread.contains(&parameter.name) {
                 self.warn(given, parameter.name, "is never read by this algorithm: leave it out".to_owned());
-            } else if let Some(condition) = values.unmet(parameter.name).first() {
-                self.warn_unmet(given, values, parameter.name, condition);
+            } else if let Some(condition) = values.unmet_conditions(parameter.name).first() {
+                self.warn_unmet(given, values, parameter.name, condition, path);
             }
         }
     }
 
     /// Warns of a key that is read only under a condition, which these values do not meet.
-    pub fn warn_unmet(&mut self, given: &Given, values: &Values, name: &str, condition: &Condition) {
-        let now = values.value(condition.parameter);
-        let message = format!("is read only with {condition}, and {} is {now}: leave one of the two out", condition.parameter);
+    pub fn warn_unmet(&mut self, given: &Given, values: &Values, name: &str, condition: &ReadCondition, path: fn(&str) -> String) {
+        let (now, other) = (values.value(condition.parameter), path(condition.parameter));
+        let words = condition.values.join(" or ");
+        let message = format!("is read only with {other} = {words}, and {other} is {now}: leave one of the two out");
         self.warn(given, name, message);
     }
 
@@ -161,6 +185,9 @@ impl<'r> Reader<'r> {
     /// The entry of a registry that the word under `key` names.
     pub fn entry<'e, E>(&mut self, given: &Given, key: &str, what: &str, entries: &'e [E], name: fn(&E) -> &str) -> Option<&'e E> {
         let Some(node) = given.node.get(key) else {
+            if self.report_old_name(given, key) {
+                return None;
+            }
             let names: Vec<_> = entries.iter().map(name).collect();
             self.report(given, key, format!("is missing: give it as {key} = \"{}\"; there are {}", names[0], listed(&names)));
             return None;
@@ -182,10 +209,10 @@ fn read(parameter: &Parameter, node: &Node) -> Result<Value, String> {
     match (node.list(), node.scalar()) {
         (None, Some(scalar)) => {
             let value = read_one(parameter, scalar)?;
-            Ok(if parameter.list && !matches!(value, Value::Nothing(_)) { Value::List(vec![value]) } else { value })
+            Ok(if parameter.accepts_list && !matches!(value, Value::Special(_)) { Value::List(vec![value]) } else { value })
         }
-        (Some([]), None) if parameter.list => Err(format!("must not be empty: give at least one, as in {}", example(parameter))),
-        (Some(members), None) if parameter.list => {
+        (Some([]), None) if parameter.accepts_list => Err(format!("must not be empty: give at least one, as in {}", example(parameter))),
+        (Some(members), None) if parameter.accepts_list => {
             let one = |member: &Node| member.scalar().map_or_else(|| Err(must_be_single(parameter)), |scalar| read_one(parameter, scalar));
             members.iter().map(one).collect::<Result<_, _>>().map(Value::List)
         }
@@ -197,17 +224,17 @@ fn read(parameter: &Parameter, node: &Node) -> Result<Value, String> {
 fn read_one(parameter: &Parameter, scalar: &Scalar) -> Result<Value, String> {
     let Scalar { text, form } = scalar;
     match (parameter.kind, form) {
-        (Kind::Flag, Form::Text) if parameter.read(text).is_ok() => Err(format!("must be {text} without quotes")),
+        (Kind::Flag, Form::Text) if parameter.parse(text).is_ok() => Err(format!("must be {text} without quotes")),
         (Kind::Number { .. } | Kind::Count { .. }, Form::Text) if quantity::is_number(text) => {
             Err(format!("must be a number without quotes, as in {} = {text}", parameter.name))
         }
         (Kind::Text, Form::Number | Form::Flag | Form::Other) => Err(format!("must be a text in quotes, as in \"{text}\"")),
-        _ => parameter.read(text),
+        _ => parameter.parse(text),
     }
 }
 
 fn must_be_single(parameter: &Parameter) -> String {
-    format!("must be a single value{}, as in {}", if parameter.list { " or a list of them" } else { "" }, example(parameter))
+    format!("must be a single value{}, as in {}", if parameter.accepts_list { " or a list of them" } else { "" }, example(parameter))
 }
 
 /// A parameter with its default, or its example, as a scenario gives it.

@@ -1,30 +1,32 @@
 //! What there is, in its own words: the text behind `list`, `show` and the schema, made from the declarations.
 
 use ecnlab_queue::Registry;
-use ecnlab_queue::registry::{AqmEntry, DisciplineEntry, Gauge, Holds as Inside};
-use ecnlab_sim::impairment::{Entry as Impairment, KINDS};
-use ecnlab_sim::measures::table::{ColumnText, TableText};
+use ecnlab_queue::{AqmEntry, ChildKind, DisciplineEntry, Gauge};
+use ecnlab_sim::impairment::{IMPAIRMENT_KINDS, ImpairmentKind as Impairment};
+use ecnlab_sim::measures::table::{ColumnDescription, TableDescription};
 use ecnlab_transport::application::APPLICATIONS;
-use ecnlab_transport::{Settings, profile};
-use ecnlab_units::distribution::Measure;
+use ecnlab_transport::checked::CheckedCombination;
+use ecnlab_transport::settings::{self, QUIRKS};
+use ecnlab_transport::{Quirks, Settings, profile};
+use ecnlab_units::distribution::Dimension;
 use ecnlab_units::quantity::{PACKET_UNITS, RATE_UNITS, SIZE_UNITS, TIME_UNITS, Unit};
 use ecnlab_units::{Kind, Parameter};
 use serde_json::{Map, Value as Json, json};
 
 use crate::sections::{Holds, Inner, SECTIONS, Section, impair, json_of, queue, root};
-use crate::shapes::{SHAPE, SHAPES, ShapeEntry};
+use crate::topologies::{TOPOLOGIES, TOPOLOGY, TopologyEntry};
 
-/// Sections of a scenario, AQMs, disciplines, TCP profiles, TCP variants, applications, impairments and shapes with all their parameters.
+/// Sections of a scenario, AQMs, disciplines, TCP profiles, TCP variants, applications, impairments and topologies with all their parameters.
 pub fn registry(known: &Registry) -> Json {
     let aqms: Vec<_> = known.aqms().iter().map(|aqm| aqm_text(aqm)).collect();
     let disciplines: Vec<_> = known.disciplines().iter().map(|discipline| discipline_text(discipline)).collect();
     let tcp: Vec<_> = profile::PROFILES.iter().map(profile_text).collect();
     let variants: Vec<_> = profile::VARIANTS.iter().map(variant).collect();
     let apps: Vec<_> = APPLICATIONS.iter().map(|e| entry(e.name, e.title, e.summary, e.source, e.parameters, &[])).collect();
-    let impairments: Vec<_> = KINDS.iter().map(|kind| impairment_text(kind)).collect();
-    let shapes: Vec<_> = SHAPES.iter().map(|shape| shape_text(shape)).collect();
+    let impairments: Vec<_> = IMPAIRMENT_KINDS.iter().map(|kind| impairment_text(kind)).collect();
+    let topologies: Vec<_> = TOPOLOGIES.iter().map(|topology| topology_text(topology)).collect();
     let sections: Vec<_> = SECTIONS.iter().map(|section| section_text(section)).collect();
-    json!({ "section": sections, "aqm": aqms, "discipline": disciplines, "tcp": tcp, "variant": variants, "app": apps, "impairment": impairments, "shape": shapes })
+    json!({ "section": sections, "aqm": aqms, "discipline": disciplines, "tcp": tcp, "variant": variants, "app": apps, "impairment": impairments, "topology": topologies })
 }
 
 /// Every table that a run can give: its name, what a row stands for, and its columns, each with name, kind, unit, meaning, and the words
@@ -40,9 +42,9 @@ pub fn units() -> Json {
 }
 
 /// Tables as they are declared.
-pub fn columns_of(tables: &[TableText]) -> Json {
-    let column = |column: &ColumnText| json!({ "name": column.name, "kind": column.kind, "unit": column.unit, "doc": column.doc, "words": column.words });
-    let table = |table: &TableText| {
+pub fn columns_of(tables: &[TableDescription]) -> Json {
+    let column = |column: &ColumnDescription| json!({ "name": column.name, "kind": column.kind, "unit": column.unit, "doc": column.doc, "words": column.words });
+    let table = |table: &TableDescription| {
         let columns: Vec<_> = table.columns.iter().map(column).collect();
         json!({ "name": table.name, "doc": table.doc, "columns": columns })
     };
@@ -50,7 +52,7 @@ pub fn columns_of(tables: &[TableText]) -> Json {
 }
 
 fn aqm_text(aqm: &AqmEntry) -> Json {
-    let mut text = entry(aqm.name, aqm.title, aqm.summary, aqm.source, &[queue::QUEUE.keys, &aqm.read()].concat(), &[]);
+    let mut text = entry(aqm.name, aqm.title, aqm.summary, aqm.source, &[queue::QUEUE.keys, &aqm.read_parameters()].concat(), &[]);
     text["gauges"] = gauges(aqm.gauges);
     text["example"] = json!(queue::example_of_aqm(aqm));
     text
@@ -60,11 +62,11 @@ fn discipline_text(discipline: &DisciplineEntry) -> Json {
     let parameters = [buffer(discipline), discipline.parameters].concat();
     let mut text = entry(discipline.name, discipline.title, discipline.summary, discipline.source, &parameters, &[]);
     text["gauges"] = gauges(discipline.gauges);
-    text["bands"] = json!(discipline.bands);
-    text["holds"] = json!(match discipline.holds {
-        Inside::Aqm(default) => format!("It holds an AQM, aqm = {{ name = ... }}, and a buffer; \"{default}\" if none is given."),
-        Inside::Law => "It holds a buffer; when to signal is its own law.".to_owned(),
-        Inside::Queue => "It holds another queue, queue = { ... }, which has the buffer.".to_owned(),
+    text["bands"] = json!(discipline.band_names);
+    text["holds"] = json!(match discipline.child {
+        ChildKind::Aqm(default) => format!("It holds an AQM, aqm = {{ name = ... }}, and a buffer; \"{default}\" if none is given."),
+        ChildKind::Buffer => "It holds a buffer; when to signal is its own law.".to_owned(),
+        ChildKind::Queue => "It holds another queue, queue = { ... }, which has the buffer.".to_owned(),
     });
     text["example"] = json!(queue::example_of_discipline(discipline));
     text
@@ -76,21 +78,21 @@ fn impairment_text(kind: &Impairment) -> Json {
     text
 }
 
-/// A shape: its tables stand among its parameters.
-fn shape_text(shape: &ShapeEntry) -> Json {
-    let mut text = entry(shape.name, shape.title, shape.summary, shape.source, shape.parameters, &[]);
-    let tables = shape.tables.iter().map(table_row);
+/// A topology: its tables stand among its parameters.
+fn topology_text(topology: &TopologyEntry) -> Json {
+    let mut text = entry(topology.name, topology.title, topology.summary, topology.source, topology.parameters, &[]);
+    let tables = topology.tables.iter().map(table_row);
     text["parameters"].as_array_mut().expect("a list").extend(tables);
-    text["holds"] = json!(shape.nodes);
-    text["example"] = json!(shape.example);
+    text["holds"] = json!(topology.nodes);
+    text["example"] = json!(topology.example);
     text
 }
 
 /// The buffer's keys, of a discipline that has a buffer.
 fn buffer(discipline: &DisciplineEntry) -> &'static [Parameter] {
-    match discipline.holds {
-        Inside::Aqm(_) | Inside::Law => queue::QUEUE.keys,
-        Inside::Queue => &[],
+    match discipline.child {
+        ChildKind::Aqm(_) | ChildKind::Buffer => queue::QUEUE.keys,
+        ChildKind::Queue => &[],
     }
 }
 
@@ -99,7 +101,7 @@ fn gauges(gauges: &[Gauge]) -> Json {
 }
 
 fn section_text(section: &Section) -> Json {
-    let keys = section.keys.iter().map(|parameter| row(parameter, &[]));
+    let keys = section.keys.iter().map(|parameter| row(parameter, &[], str::to_owned));
     let rows: Vec<_> = keys.chain(section.tables.iter().map(table_row)).collect();
     json!({ "name": section.name, "title": section.title, "summary": section.doc, "source": "docs/scenario.md", "parameters": rows })
 }
@@ -109,7 +111,7 @@ fn table_row(inner: &Inner) -> Json {
     let kind = match inner.holds {
         Holds::Many(_) | Holds::Impairments => "tables",
         Holds::Deliveries => "file or list",
-        Holds::One(_) | Holds::Queue | Holds::Tcp | Holds::App | Holds::Shape => "table",
+        Holds::One(_) | Holds::Queue | Holds::Tcp | Holds::App | Holds::Topology => "table",
     };
     json!({
         "name": inner.key, "kind": kind, "unit": "", "default": "", "example": inner.example, "required": inner.required, "bounds": "",
@@ -118,12 +120,24 @@ fn table_row(inner: &Inner) -> Json {
 }
 
 fn entry(name: &str, title: &str, summary: &str, source: &str, parameters: &[Parameter], members: &[profile::Member]) -> Json {
-    let rows: Vec<_> = parameters.iter().map(|parameter| row(parameter, members)).collect();
+    let rows: Vec<_> = parameters.iter().map(|parameter| row(parameter, members, str::to_owned)).collect();
     json!({ "name": name, "title": title, "summary": summary, "source": source, "parameters": rows })
 }
 
 fn profile_text(profile: &profile::Profile) -> Json {
-    let mut text = entry(profile.name, profile.title, profile.summary, profile.source, Settings::PARAMETERS, profile.members);
+    let mut text = entry(profile.name, profile.title, profile.summary, profile.source, &[], &[]);
+    let rows =
+        |declared: &[Parameter]| -> Json { declared.iter().map(|parameter| row(parameter, profile.members, settings::path)).collect() };
+    text["parameters"] = rows(Settings::OWN_PARAMETERS);
+    text[QUIRKS] = rows(Quirks::PARAMETERS);
+    let checked = |one: &CheckedCombination| {
+        let responses: Vec<_> = one.responses.iter().map(|response| response.word()).collect();
+        json!({
+            "congestion_control": one.control.word(), "recovery": one.recovery.word(), "ecn_responses": responses,
+            "judge": one.judge.word(),
+        })
+    };
+    text["checked"] = profile.checked.iter().map(checked).collect();
     text["alias"] = json!(profile.alias.unwrap_or_default());
     text
 }
@@ -139,15 +153,16 @@ fn variant(variant: &profile::Variant) -> Json {
 const VARIANT_SUMMARY: &str =
     "tcp = { profile = ..., variant = ... }: sets these parameters of any profile; what the scenario gives itself comes after.";
 
-fn row(parameter: &Parameter, members: &[profile::Member]) -> Json {
+/// A parameter with its default; `path` gives the place of another parameter that it is read with.
+fn row(parameter: &Parameter, members: &[profile::Member], path: fn(&str) -> String) -> Json {
     // The last one holds: a profile's own after what all hosts have.
     let member = members.iter().rfind(|member| member.0 == parameter.name);
     let (given, source) = member.map_or((parameter.default, parameter.source), |member| (member.1, member.2));
-    let conditions: Vec<_> = parameter.read_when.iter().map(ToString::to_string).collect();
+    let conditions: Vec<_> = parameter.read_when.iter().map(|of| format!("{} = {}", path(of.parameter), of.values.join(" or "))).collect();
     json!({
         "name": parameter.name, "kind": parameter.kind_name(), "unit": parameter.unit(),
         "default": if parameter.required { "" } else { given }, "example": given, "required": parameter.required,
-        "bounds": parameter.bounds(), "doc": parameter.doc, "source": source, "read_when": conditions.join(" and "), "set": member.is_some(),
+        "bounds": parameter.bounds_text(), "doc": parameter.doc, "source": source, "read_when": conditions.join(" and "), "set": member.is_some(),
     })
 }
 
@@ -175,27 +190,29 @@ fn held(holds: Holds, known: &Registry) -> Json {
             let names = |names: Vec<&str>| json!({ "enum": names });
             let profiles = names(profile::names());
             let variants = names(profile::VARIANTS.iter().map(|v| v.name).collect());
-            table(&[("profile", profiles, true), ("variant", variants, false)], Settings::PARAMETERS)
+            let quirks = table(&[], Quirks::PARAMETERS);
+            table(&[("profile", profiles, true), ("variant", variants, false), (QUIRKS, quirks, false)], Settings::OWN_PARAMETERS)
         }
         Holds::App => {
             let names: Vec<_> = APPLICATIONS.iter().map(|e| e.name).collect();
             let tables = APPLICATIONS.iter().map(|e| table(&[("kind", json!({ "const": e.name }), true)], e.parameters));
             json!({ "oneOf": std::iter::once(json!({ "enum": names })).chain(tables).collect::<Vec<_>>() })
         }
-        Holds::Shape => {
-            let of = |shape: &&ShapeEntry| {
-                let named = (SHAPE, json!({ "const": shape.name }), true);
-                let tables = shape.tables.iter().map(|inner| (inner.key, described(held(inner.holds, known), inner.doc), inner.required));
-                table(&std::iter::once(named).chain(tables).collect::<Vec<_>>(), shape.parameters)
+        Holds::Topology => {
+            let of = |topology: &&TopologyEntry| {
+                let named = (TOPOLOGY, json!({ "const": topology.name }), true);
+                let tables =
+                    topology.tables.iter().map(|inner| (inner.key, described(held(inner.holds, known), inner.doc), inner.required));
+                table(&std::iter::once(named).chain(tables).collect::<Vec<_>>(), topology.parameters)
             };
-            json!({ "oneOf": SHAPES.iter().map(of).collect::<Vec<_>>() })
+            json!({ "oneOf": TOPOLOGIES.iter().map(of).collect::<Vec<_>>() })
         }
         Holds::Deliveries => {
             let times = json!({ "type": "array", "minItems": 1, "items": bounded("integer", 0.0, f64::from(u32::MAX)) });
             json!({ "oneOf": [{ "type": "string", "minLength": 1 }, times] })
         }
         Holds::Impairments => {
-            let tables = KINDS.iter().map(|kind| table(&[("kind", json!({ "const": kind.name }), true)], kind.parameters));
+            let tables = IMPAIRMENT_KINDS.iter().map(|kind| table(&[("kind", json!({ "const": kind.name }), true)], kind.parameters));
             json!({ "type": "array", "items": { "oneOf": tables.collect::<Vec<_>>() } })
         }
     }
@@ -214,15 +231,15 @@ fn queue_schema(known: &Registry) -> Json {
     let tables: Vec<_> = known.aqms().iter().map(|aqm| of(&[("name", named(aqm.name), true)], &[], aqm)).collect();
     let discipline = |entry: &DisciplineEntry| {
         let name = ("discipline", named(entry.name), true);
-        match entry.holds {
-            Inside::Aqm(default) => {
+        match entry.child {
+            ChildKind::Aqm(default) => {
                 let unnamed = known.aqm(default).map(|aqm| of(&[], &[], aqm));
                 let aqm = std::iter::once(json!({ "enum": names })).chain(tables.iter().cloned()).chain(unnamed);
                 let aqm = json!({ "oneOf": aqm.collect::<Vec<_>>() });
                 table(&[name, ("aqm", aqm, false)], &[buffer(entry), entry.parameters].concat())
             }
-            Inside::Law => table(&[name], &[buffer(entry), entry.parameters].concat()),
-            Inside::Queue => table(&[name, ("queue", json!({ "$ref": QUEUE_SCHEMA }), true)], entry.parameters),
+            ChildKind::Buffer => table(&[name], &[buffer(entry), entry.parameters].concat()),
+            ChildKind::Queue => table(&[name, ("queue", json!({ "$ref": QUEUE_SCHEMA }), true)], entry.parameters),
         }
     };
     let unnamed = table(&[("aqm", json!({ "oneOf": tables }), true)], queue::QUEUE.keys);
@@ -258,18 +275,19 @@ fn property(parameter: &Parameter) -> Json {
             json!({ "oneOf": [bounded("integer", min as f64, max as f64), { "type": "string" }] })
         }
         Kind::Count { min, max, .. } => bounded("integer", min as f64, max as f64),
-        Kind::Amount | Kind::Distribution { measure: Measure::Bytes | Measure::Count, .. } => json!({ "type": ["string", "number"] }),
-        Kind::Span { .. } | Kind::Rate | Kind::Distribution { measure: Measure::Time, .. } => json!({ "type": "string" }),
+        Kind::Amount | Kind::Distribution { dimension: Dimension::Bytes | Dimension::Count, .. } => json!({ "type": ["string", "number"] }),
+        Kind::Span { .. } | Kind::Rate | Kind::Distribution { dimension: Dimension::Time, .. } => json!({ "type": "string" }),
         Kind::Text => json!({ "type": "string", "minLength": 1 }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Choice(words) => json!({ "enum": words }),
     };
-    if parameter.list {
+    if parameter.accepts_list {
         schema = json!({ "oneOf": [schema, { "type": "array", "items": schema, "minItems": 1 }] });
     }
     // A word is a text already where any text may stand.
-    if let Some(word) =
-        parameter.word.filter(|_| !matches!(parameter.kind, Kind::Span { .. } | Kind::Rate | Kind::Text | Kind::Distribution { .. }))
+    if let Some(word) = parameter
+        .special_word
+        .filter(|_| !matches!(parameter.kind, Kind::Span { .. } | Kind::Rate | Kind::Text | Kind::Distribution { .. }))
     {
         schema = json!({ "oneOf": [schema, { "const": word }] });
     }
@@ -291,7 +309,7 @@ fn bounded(kind: &str, min: f64, max: f64) -> Json {
 mod tests {
     use ecnlab_queue::registry::{AQMS, DISCIPLINES};
     use ecnlab_units::Values;
-    use ecnlab_units::parameter::Condition;
+    use ecnlab_units::parameter::ReadCondition;
 
     use super::*;
 
@@ -300,10 +318,10 @@ mod tests {
         let sections = SECTIONS.iter().map(|section| (section.name, section.keys));
         let aqms = AQMS.iter().map(|entry| (entry.name, entry.parameters));
         let disciplines = DISCIPLINES.iter().map(|entry| (entry.name, entry.parameters));
-        let kinds = KINDS.iter().map(|kind| (kind.name, kind.parameters));
+        let kinds = IMPAIRMENT_KINDS.iter().map(|kind| (kind.name, kind.parameters));
         let apps = APPLICATIONS.iter().map(|entry| (entry.name, entry.parameters));
-        let shapes = SHAPES.iter().map(|shape| (shape.name, shape.parameters));
-        sections.chain(shapes).chain(aqms).chain(disciplines).chain(apps).chain(kinds).chain([("tcp", Settings::PARAMETERS)]).collect()
+        let topologies = TOPOLOGIES.iter().map(|topology| (topology.name, topology.parameters));
+        sections.chain(topologies).chain(aqms).chain(disciplines).chain(apps).chain(kinds).chain([("tcp", Settings::PARAMETERS)]).collect()
     }
 
     #[test]
@@ -313,7 +331,7 @@ mod tests {
             for row in profile_text(profile)["parameters"].as_array().unwrap() {
                 let (name, text) = (row["name"].as_str().unwrap(), row["example"].as_str().unwrap());
                 let mut shown = values.clone();
-                shown.read(name, text).unwrap();
+                shown.set_from_text(name, text).unwrap();
                 assert_eq!(values.value(name).to_string(), shown.value(name).to_string(), "{} {name}", profile.name);
             }
         }
@@ -324,7 +342,10 @@ mod tests {
         for (table, parameters) in declared() {
             for parameter in parameters {
                 parameter.default_value();
-                parameter.off.iter().for_each(|(value, _)| assert!(parameter.read(value).is_ok(), "{table}.{}: {value}", parameter.name));
+                parameter
+                    .off_values
+                    .iter()
+                    .for_each(|(value, _)| assert!(parameter.parse(value).is_ok(), "{table}.{}: {value}", parameter.name));
             }
         }
     }
@@ -336,7 +357,7 @@ mod tests {
                 let other = parameters.iter().find(|other| other.name == condition.parameter);
                 let other = other.unwrap_or_else(|| panic!("{table} has no parameter {}", condition.parameter));
                 for &word in condition.values {
-                    assert_eq!(Ok(word.to_owned()), other.read(word).map(|value| value.to_string()), "{table}.{}", other.name);
+                    assert_eq!(Ok(word.to_owned()), other.parse(word).map(|value| value.to_string()), "{table}.{}", other.name);
                 }
             }
         }
@@ -346,12 +367,12 @@ mod tests {
     fn what_an_aqm_leaves_unread_is_a_parameter_of_its_table() {
         for entry in AQMS {
             let names: Vec<_> = entry.parameters.iter().map(|parameter| parameter.name).collect();
-            assert!(entry.unread.iter().all(|unread| names.contains(unread)), "{}: {:?}", entry.name, entry.unread);
-            for (name, Condition { parameter, values }) in entry.read_when {
+            assert!(entry.unread_parameters.iter().all(|unread| names.contains(unread)), "{}: {:?}", entry.name, entry.unread_parameters);
+            for (name, ReadCondition { parameter, values }) in entry.read_when {
                 let table = Values::defaults(entry.parameters);
-                assert!(names.contains(name) && table.unmet(name).is_empty(), "{}: {name}", entry.name);
+                assert!(names.contains(name) && table.unmet_conditions(name).is_empty(), "{}: {name}", entry.name);
                 let other = entry.parameters.iter().find(|other| other.name == *parameter).unwrap();
-                assert!(values.iter().all(|word| other.read(word).is_ok()), "{}: {parameter}", entry.name);
+                assert!(values.iter().all(|word| other.parse(word).is_ok()), "{}: {parameter}", entry.name);
             }
         }
     }
@@ -361,7 +382,7 @@ mod tests {
         for entry in AQMS {
             let text = aqm_text(entry);
             let shown: Vec<_> = text["parameters"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
-            let unread = |parameter: &&Parameter| !entry.unread.contains(&parameter.name);
+            let unread = |parameter: &&Parameter| !entry.unread_parameters.contains(&parameter.name);
             let read = entry.parameters.iter().filter(unread).map(|parameter| parameter.name);
             assert_eq!([vec!["limit"], read.collect()].concat(), shown, "{}", entry.name);
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ecnlab_sim::{Buffer, Counted, FlowSpec, Network, Template};
+use ecnlab_sim::{Buffer, FlowSpec, FlowTemplate, Network, RowPolicy};
 use ecnlab_transport::Transport;
 use ecnlab_units::Span;
 use serde_json::{Map, Value as Json};
@@ -23,7 +23,7 @@ use crate::warnings;
 pub const BUILD: &str = env!("ECNLAB_BUILD");
 
 /// The number of the rules by which Python derives runs from what is asked: seeds, overrides and batches. [`BUILD`] covers no Python.
-/// Whoever changes a rule raises it (`tests/test_seeds.py` pins what the rules give), so that no result of the old rule is taken for one of the new.
+/// Whoever changes a rule raises it (`tests/scenarios/test_seeds.py` pins what the rules give), so that no result of the old rule is taken for one of the new.
 pub const DERIVATION: u32 = 1;
 
 /// A scenario that is known to be sound.
@@ -58,16 +58,16 @@ impl Scenario {
         let changes = change::read(&mut reader, &given, &mut links.edges, top.as_ref().map(|(keys, _)| keys.duration));
         let groups = flows::read(&mut reader, &given, &links);
         if let (Some((keys, _)), Some(record)) = (&top, &record) {
-            let flows = groups.iter().map(|group| u64::from(group.count) * group.traffic.rows()).sum();
-            let gauges = links.queues().map(|queue| queue.gauges()).sum();
-            let bands = links.queues().map(|queue| queue.bands().len()).sum();
+            let flows = groups.iter().map(|group| u64::from(group.count) * group.traffic.result_rows()).sum();
+            let gauges = links.queues().map(|queue| queue.gauge_count()).sum();
+            let bands = links.queues().map(|queue| queue.band_names().len()).sum();
             let extent = Extent { duration: keys.duration, queues: links.queues().count(), bands, gauges, flows, groups: groups.len() };
-            record::check(&mut reader, &given, &Record::of(record), &extent);
+            record::check(&mut reader, &given, &Record::from_values(record), &extent);
         }
         let (true, Some((keys, top)), Some(record)) = (reader.problems.is_empty(), top, record) else { return Err(reader.problems) };
         warnings::of_the_whole(&mut reader, &given, &links.edges, &groups, keys.duration);
         let queues = links.edges.iter().filter(|edge| edge.queue.is_some()).map(|edge| edge.name.clone()).collect();
-        let brought = links.queues().flat_map(|queue| queue.brought()).collect();
+        let brought = links.queues().flat_map(|queue| queue.user_aqms()).collect();
         let mut resolved = described(&top);
         resolved.insert("link".to_owned(), Json::Array(links.described));
         resolved.insert("flows".to_owned(), groups.iter().map(|group| group.described.clone()).collect());
@@ -79,7 +79,7 @@ impl Scenario {
             name: keys.name,
             duration: keys.duration,
             measure_from: keys.measure_from,
-            record: Record::of(&record),
+            record: Record::from_values(&record),
             routes: groups.iter().map(|group| route_names(&links.edges, group)).collect(),
             groups: groups.iter().map(|group| group.name.clone()).collect(),
             network: Network { processing_time: keys.processing_jitter.0, ..assemble(links.edges, groups) },
@@ -93,13 +93,13 @@ impl Scenario {
     /// What of it needs a kernel, which the simulator has not: each with its place and the remedy.
     pub fn needs_kernel(&self) -> Vec<Problem> {
         let queues = self.network.links.iter().filter_map(|link| match &link.buffer {
-            Buffer::Queue(queue) if queue.of.kernel().is_some() => Some(link.name.shown()),
+            Buffer::Queue(queue) if queue.config.kernel_qdisc().is_some() => Some(link.name.display_name()),
             _ => None,
         });
-        let say = "the simulator has no kernel: run it --on boxed, or give the queue an aqm";
+        let say = "the simulator has no kernel: run it --backend uml, or give the queue an aqm";
         let queues = queues.map(|link| Problem::new(&format!("link.{link}.queue.kernel"), say.to_owned()));
         let counts = |group: &u32| matches!(self.transport(*group), Some(Transport::Tcp(tcp)) if tcp.wants_accurate_ecn());
-        let say = "accurate: simulated hosts do not count marks: run it --on boxed --kernel 7.2, or give \"classic\"";
+        let say = "accurate: simulated hosts do not count marks: run it --backend uml --kernel 7.2, or give \"classic\"";
         let groups = (0..).zip(&self.groups).filter(|(group, _)| counts(group));
         queues.chain(groups.map(|(_, name)| Problem::new(&format!("flows.{name}.tcp.ecn_echo"), say.to_owned()))).collect()
     }
@@ -107,7 +107,7 @@ impl Scenario {
     /// How the data of a group is carried, by its number: as that of any of its flows, or of the flows that it may have.
     pub fn transport(&self, group: u32) -> Option<&Transport> {
         let flows = self.network.flows.iter();
-        let templates = self.network.apps.iter().filter_map(|app| app.more.as_ref()).map(|more| &more.flow);
+        let templates = self.network.apps.iter().filter_map(|app| app.member_template.as_ref()).map(|more| &more.flow);
         flows.chain(templates).find(|flow| flow.group == group).map(|flow| &flow.transport)
     }
 
@@ -148,22 +148,22 @@ fn assemble(edges: Vec<Edge>, groups: Vec<Group>) -> Network {
         let name = Arc::clone(&network.groups[number]);
         (0..group.count).for_each(|member| add_flow(&mut network, number as u32, group, &name, member));
     }
-    network.number_rows_first();
+    network.renumber_rows_first();
     network
 }
 
 fn add_flow(network: &mut Network, number: u32, group: &Group, name: &Arc<str>, member: u32) {
-    let template = Template {
+    let template = FlowTemplate {
         flow: FlowSpec {
             group: number,
             member,
             forward: group.way.routes.forward.iter().map(|&edge| edge as u32).collect(),
             back: group.way.routes.back.iter().map(|&edge| edge as u32).collect(),
             transport: group.transport.clone(),
-            opens: None,
+            initial_write: None,
             start: group.starts[member as usize % group.starts.len()],
-            boot: None,
-            counted: Counted::AsFlow,
+            clock_phase: None,
+            row_policy: RowPolicy::OwnRow,
         },
         access: group.way.access.as_ref().map(|links| links.specs(name, member)),
         exit: group.way.exit.as_ref().map(|links| links.specs(name, member)),

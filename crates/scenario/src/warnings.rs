@@ -1,13 +1,13 @@
 //! What a user hardly meant and no section can see by itself: what links, groups and times do to each other.
 
-use ecnlab_queue::{Composition, Inside};
+use ecnlab_queue::{Child, QueueConfig};
 use ecnlab_sim::Buffer;
-use ecnlab_sim::impairment::Part;
-use ecnlab_sim::network::{Change, LinkState};
+use ecnlab_sim::impairment::Impairment;
+use ecnlab_sim::network::{LinkChange, LinkState};
 use ecnlab_transport::Traffic;
-use ecnlab_transport::application::Heading;
-use ecnlab_transport::settings::{Codepoint, ResponseName};
-use ecnlab_units::{Dialect, Level, Rate, Span, Time};
+use ecnlab_transport::application::FlowDirection;
+use ecnlab_transport::settings::{EcnResponseName, EctCodepoint};
+use ecnlab_units::{CongestionLevel, EcnSemantics, Rate, Span, Time};
 
 use crate::read::{Given, Reader};
 use crate::sections::flows::Group;
@@ -36,7 +36,7 @@ const FLOWS_TO_WARN_OF: u64 = 200_000;
 
 /// So many flows that they may not fit into memory.
 fn memory_of_flows(reader: &mut Reader, root: &Given, groups: &[Group]) {
-    let flows: u64 = groups.iter().map(|group| u64::from(group.count) * group.traffic.flows()).sum();
+    let flows: u64 = groups.iter().map(|group| u64::from(group.count) * group.traffic.initial_flows()).sum();
     if flows >= FLOWS_TO_WARN_OF {
         let [least, most] = BYTES_PER_FLOW.map(|bytes| (flows * bytes) as f64 / 1e9);
         let message = format!(
@@ -55,7 +55,8 @@ fn queues_without_use(reader: &mut Reader, root: &Given, edges: &[Edge], groups:
         reader.warn(root, "link", message.to_owned());
     }
     // What a client asks for comes along the route; its requests are data too and go the other way.
-    let asks = |group: &&Group| matches!(&group.traffic, Traffic::Application(spec) if spec.members().contains(&Heading::Against));
+    let asks =
+        |group: &&Group| matches!(&group.traffic, Traffic::Application(spec) if spec.flow_directions().contains(&FlowDirection::Against));
     let requests = groups.iter().filter(asks).flat_map(|group| &group.way.routes.back);
     let with_data = used(edges.len(), groups.iter().flat_map(|group| &group.way.routes.forward).chain(requests));
     let with_acks = used(edges.len(), groups.iter().flat_map(|group| &group.way.routes.back));
@@ -93,14 +94,14 @@ fn shaped_links(reader: &mut Reader, edge: &Edge) {
 }
 
 /// A queue, and those inside it, before a line of this rate.
-fn idle_shapers(reader: &mut Reader, given: &Given, of: &Composition, line: Rate) {
-    let shaped_to = of.shaped_to().unwrap_or(line);
-    if of.shaped_to().is_some() && shaped_to >= line {
+fn idle_shapers(reader: &mut Reader, given: &Given, of: &QueueConfig, line: Rate) {
+    let shaped_to = of.shaped_rate().unwrap_or(line);
+    if of.shaped_rate().is_some() && shaped_to >= line {
         let message =
             format!("is not below {} bps, at which the packets leave in any case, so nothing is shaped: give a lower rate", line.bps());
         reader.warn(given, "rate", message);
     }
-    if let (Inside::Queue(inner), Some(node)) = (&of.inside, given.node.get("queue")) {
+    if let (Child::Queue(inner), Some(node)) = (&of.child, given.node.get("queue")) {
         idle_shapers(reader, &Given::new(node, given.at("queue")), inner, shaped_to.min(line));
     }
 }
@@ -108,12 +109,12 @@ fn idle_shapers(reader: &mut Reader, given: &Given, of: &Composition, line: Rate
 /// Links that go down in the run and never come up again.
 fn dead_links(reader: &mut Reader, root: &Given, edge: &Edge, duration: Span) {
     let Buffer::Queue(queue) = &edge.spec.buffer else { return };
-    let comes_up = |down: &Change| {
+    let comes_up = |down: &LinkChange| {
         let mut ups = queue.changes.iter().filter(|change| change.state == Some(LinkState::Up));
-        ups.any(|up| up.every.is_some() || (down.every.is_none() && up.at >= down.at))
+        ups.any(|up| up.repeat_interval.is_some() || (down.repeat_interval.is_none() && up.time >= down.time))
     };
     let downs = queue.changes.iter().filter(|change| matches!(change.state, Some(LinkState::Down { .. })));
-    let dead = downs.filter(|down| down.at < Time::ZERO + duration && !comes_up(down)).map(|down| down.at).min();
+    let dead = downs.filter(|down| down.time < Time::ZERO + duration && !comes_up(down)).map(|down| down.time).min();
     if let Some(at) = dead {
         let message = format!(
             "link \"{}\" goes down at {} s and never comes up again, so nothing crosses it from then on: add a change with state = \"up\"",
@@ -136,7 +137,7 @@ fn late_starts(reader: &mut Reader, group: &Group, duration: Span) {
 fn doubtful_traffic(reader: &mut Reader, group: &Group, duration: Span) {
     let Traffic::Application(spec) = &group.traffic else { return };
     let Some(start) = group.starts.iter().min().filter(|&&start| start < Time::ZERO + duration) else { return };
-    let doubts = spec.doubts((Time::ZERO + duration).since(*start));
+    let doubts = spec.warnings((Time::ZERO + duration).since(*start));
     let given = group.given.node.get("app").map(|node| Given::new(node, group.given.at("app")));
     for (parameter, why) in doubts {
         reader.warn(given.as_ref().unwrap_or(&group.given), parameter, why);
@@ -144,13 +145,13 @@ fn doubtful_traffic(reader: &mut Reader, group: &Group, duration: Span) {
 }
 
 /// The queues on the way of a group's data, each with the name of its edge.
-fn queues_of<'e>(edges: &'e [Edge], group: &'e Group) -> impl Iterator<Item = (&'e str, &'e Composition)> {
+fn queues_of<'e>(edges: &'e [Edge], group: &'e Group) -> impl Iterator<Item = (&'e str, &'e QueueConfig)> {
     group.way.routes.forward.iter().filter_map(|&edge| Some((edges[edge].name.as_str(), edges[edge].queue.as_ref()?)))
 }
 
 /// A queue that marks needs senders that offer ECN, and they need such a queue. Who writes `ecn = false` means it.
 fn ecn_at_odds(reader: &mut Reader, edges: &[Edge], group: &Group) {
-    let marking = queues_of(edges, group).find(|(_, queue)| queue.marks().is_some());
+    let marking = queues_of(edges, group).find(|(_, queue)| queue.lowest_mark_level().is_some());
     let key = if group.transport.is_datagrams() { "udp" } else { "tcp" };
     let Some(carrier) = group.given.node.get(key).map(|node| Given::new(node, group.given.at(key))) else { return };
     match marking {
@@ -179,46 +180,46 @@ fn ecn_at_odds(reader: &mut Reader, edges: &[Edge], group: &Group) {
 fn marked_before_queues(edges: &[Edge], group: &Group) -> bool {
     let shared = group.way.routes.forward.iter().filter_map(|&edge| edges[edge].spec.impairment.as_deref());
     let own = [&group.way.access, &group.way.exit].into_iter().flatten().filter_map(Private::impairment);
-    shared.chain(own).flat_map(|impairment| &impairment.parts).any(Part::marks)
+    shared.chain(own).flat_map(|impairment| &impairment.impairments).any(Impairment::can_mark)
 }
 
 /// A queue that serves ECT(1) apart is for senders whose response to marks is scalable, and they must say so.
 fn l4s_at_odds(reader: &mut Reader, edges: &[Edge], group: &Group) {
-    let Some((edge, _)) = queues_of(edges, group).find(|(_, queue)| queue.serves_l4s()) else { return };
+    let Some((edge, _)) = queues_of(edges, group).find(|(_, queue)| queue.has_l4s_queue()) else { return };
     let (Some(node), true) = (group.given.node.get("tcp"), group.offers_ecn) else { return };
     let Some(settings) = group.tcp() else { return };
-    let message = match (settings.response, settings.codepoint) {
-        (ResponseName::Dctcp, Codepoint::Ect0) => format!(
-            "these senders answer marks by DCTCP and go into the classic queue of link \"{edge}\": give codepoint = \"ect1\" for its low-latency \
+    let message = match (settings.ecn_response, settings.ect_codepoint) {
+        (EcnResponseName::Dctcp, EctCodepoint::Ect0) => format!(
+            "these senders answer marks by DCTCP and go into the classic queue of link \"{edge}\": give ect_codepoint = \"ect1\" for its low-latency \
              queue"
         ),
-        (ResponseName::Halve | ResponseName::Abe, Codepoint::Ect1) => format!(
+        (EcnResponseName::Halve | EcnResponseName::Abe, EctCodepoint::Ect1) => format!(
             "the low-latency queue of link \"{edge}\" marks for senders that answer by DCTCP, and these would give way to all others: give \
-             variant = \"dctcp\", or codepoint = \"ect0\""
+             variant = \"dctcp\", or ect_codepoint = \"ect0\""
         ),
         _ => return,
     };
-    reader.warn(&Given::new(node, group.given.at("tcp")), "codepoint", message);
+    reader.warn(&Given::new(node, group.given.at("tcp")), "ect_codepoint", message);
 }
 
 /// A queue that marks in two levels needs senders that read two levels, and they need such a queue.
 fn levels_at_odds(reader: &mut Reader, edges: &[Edge], group: &Group) {
     let tcp = group.given.node.get("tcp").map(|node| Given::new(node, group.given.at("tcp")));
     let Some(tcp) = tcp.filter(|_| group.offers_ecn) else { return };
-    let marking: Vec<_> = queues_of(edges, group).filter(|(_, queue)| queue.marks().is_some()).collect();
-    let in_two_levels = marking.iter().find(|(_, queue)| queue.marks() == Some(Level::Incipient));
-    match (group.transport.dialect(), in_two_levels) {
-        (Dialect::Classic, Some((edge, _))) => {
+    let marking: Vec<_> = queues_of(edges, group).filter(|(_, queue)| queue.lowest_mark_level().is_some()).collect();
+    let in_two_levels = marking.iter().find(|(_, queue)| queue.lowest_mark_level() == Some(CongestionLevel::Incipient));
+    match (group.transport.ecn_semantics(), in_two_levels) {
+        (EcnSemantics::Classic, Some((edge, _))) => {
             let message = format!(
                 "the queue of link \"{edge}\" marks in two levels, and these senders read one: its incipient marks are not written on their \
-                 packets; give response = \"mecn\" and ecn_echo = \"mecn\", or the queue another AQM"
+                 packets; give ecn_response = \"mecn\" and ecn_echo = \"mecn\", or the queue another AQM"
             );
-            reader.warn(&tcp, "response", message);
+            reader.warn(&tcp, "ecn_response", message);
         }
-        (Dialect::Mecn, None) if !marking.is_empty() => {
+        (EcnSemantics::Mecn, None) if !marking.is_empty() => {
             let message = "these senders read marks in two levels, and no queue on their route gives the incipient one: give one aqm = \
-                           \"mecn\" or \"amecn\", or the senders another response";
-            reader.warn(&tcp, "response", message.to_owned());
+                           \"mecn\" or \"amecn\", or the senders another ecn_response";
+            reader.warn(&tcp, "ecn_response", message.to_owned());
         }
         _ => {}
     }

@@ -3,8 +3,8 @@
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::Column;
-use ecnlab_sim::{Off, Options, Probe, Recorder, Recording, Run, Simulation};
-use ecnlab_transport::application::{APPLICATIONS, Over};
+use ecnlab_sim::{NoProbe, Options, Probe, Recorder, RecordingConfig, Run, Simulation};
+use ecnlab_transport::application::{APPLICATIONS, AllowedTransport};
 use ecnlab_transport::{Role, Segment};
 use ecnlab_units::{Ecn, Time};
 
@@ -41,7 +41,7 @@ app = APP
 
 fn run(scenario: &Scenario) -> Run {
     let options = Options { seed: 1, duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO };
-    let mut simulation = Simulation::new(&scenario.network, &options, Off);
+    let mut simulation = Simulation::new(&scenario.network, &options, NoProbe);
     simulation.advance_to(options.duration);
     simulation.finish().0
 }
@@ -65,7 +65,7 @@ fn example(name: &str) -> String {
 #[test]
 fn every_application_sends_over_what_may_carry_it() {
     for entry in APPLICATIONS {
-        for (carrier, fits) in [(TCP, true), (UDP, entry.over == Over::Either)] {
+        for (carrier, fits) in [(TCP, true), (UDP, entry.allowed_transport == AllowedTransport::Either)] {
             if fits {
                 let run = run(&scenario(carrier, &example(entry.name), "10 s"));
                 let goodput = run.report.reals("groups", "goodput_bps")[0];
@@ -175,7 +175,7 @@ fn what_is_replayed_is_what_the_list_says() {
 struct Codepoints(Vec<Ecn>);
 
 impl Probe for Codepoints {
-    fn sent(&mut self, _now: Time, flow: u32, segment: &Segment) {
+    fn on_segment_sent(&mut self, _now: Time, flow: u32, segment: &Segment) {
         if flow == 0 && segment.role == Role::Plain {
             self.0.push(segment.ecn);
         }
@@ -251,7 +251,7 @@ fn a_list_in_a_file_is_the_list_in_the_scenario() {
 /// What the recording says of each transaction: when it began, how long it took, and its size.
 fn transfers(scenario: &Scenario, seed: u64) -> (Run, Vec<(f64, f64, u64)>) {
     let options = Options { seed, duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO };
-    let recording = Recording { transfers: true, ..Recording::default() };
+    let recording = RecordingConfig { transfers: true, ..RecordingConfig::default() };
     let (run, recorder) = Simulation::new(&scenario.network, &options, Recorder::new(recording, options.duration)).finish();
     let tables = recorder.tables(&run.names).unwrap();
     let column = |name| tables[0].1.column(name).clone();

@@ -1,9 +1,9 @@
 //! Links that change and links that follow a trace, as scenarios write them.
 
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
-use ecnlab_sim::deliveries::DeliveryTrace;
-use ecnlab_sim::network::{Change, LinkState, QueueSpec};
-use ecnlab_sim::{Buffer, Off, Options, Simulation};
+use ecnlab_sim::network::{LinkChange, LinkState, QueueSpec};
+use ecnlab_sim::trace_driven_link::DeliveryTrace;
+use ecnlab_sim::{Buffer, NoProbe, Options, Simulation};
 use ecnlab_units::{Rate, Span, Time};
 
 const QUEUE: &str = "queue = { aqm = \"droptail\", limit = 100 }";
@@ -60,7 +60,7 @@ fn queue(scenario: &Scenario, link: usize) -> &QueueSpec {
 
 fn fingerprint(scenario: &Scenario) -> u64 {
     let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
-    Simulation::new(&scenario.network, &options, Off).finish().0.fingerprint
+    Simulation::new(&scenario.network, &options, NoProbe).finish().0.fingerprint
 }
 
 fn resolved_again(scenario: &Scenario) {
@@ -89,10 +89,11 @@ on_wire = "lost"
 "#,
     );
     let at = |secs| Time::ZERO + Span::from_secs(secs);
-    let step = Change { at: at(5), every: None, rate: Rate::from_bps(2_000_000), delay: Some(Span::from_millis(50)), state: None };
-    let (every, state) = (Some(Span::from_secs(4)), Some(LinkState::Down { loses_wire: true }));
-    let down = Change { at: at(10), every, rate: None, delay: None, state };
-    assert_eq!([step, Change { at: at(7), ..step }, down], queue(&scenario, 0).changes[..]);
+    let step =
+        LinkChange { time: at(5), repeat_interval: None, rate: Rate::from_bps(2_000_000), delay: Some(Span::from_millis(50)), state: None };
+    let (every, state) = (Some(Span::from_secs(4)), Some(LinkState::Down { drops_wire_packets: true }));
+    let down = LinkChange { time: at(10), repeat_interval: every, rate: None, delay: None, state };
+    assert_eq!([step, LinkChange { time: at(7), ..step }, down], queue(&scenario, 0).changes[..]);
     assert_eq!([down], queue(&scenario, 1).changes[..]);
     resolved_again(&scenario);
     assert_ne!(scenario.hash(), sound(&link, "").hash());
@@ -127,7 +128,7 @@ fn a_trace_is_the_same_from_a_file_and_from_a_list_and_its_mean_is_the_rate() {
     let file = sound(&format!("deliveries = \"some.trace\"\n{QUEUE}\n{reverse}"), "");
     let list = sound(&format!("deliveries = [1, 3, 3, 10]\n{QUEUE}\n{reverse}"), "");
     assert_eq!((file.hash(), &file.resolved), (list.hash(), &list.resolved));
-    assert_eq!(Some(DeliveryTrace::new(vec![1, 3, 3, 10]).unwrap()), queue(&file, 0).deliveries);
+    assert_eq!(Some(DeliveryTrace::new(vec![1, 3, 3, 10]).unwrap()), queue(&file, 0).delivery_trace);
     assert_eq!([4_800_000, 1_000_000], [0, 1].map(|link| file.network.links[link].rate.bps()));
     resolved_again(&file);
     assert_ne!(file.hash(), sound(&format!("deliveries = [1, 3, 4, 10]\n{QUEUE}\n{reverse}"), "").hash());

@@ -1,14 +1,14 @@
 //! CoDel and the fair queues through the engine, held against what RFC 8289, RFC 8290 and the deficit round robin paper promise.
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
-use ecnlab_sim::{Off, Options, Run, Simulation};
+use ecnlab_sim::{NoProbe, Options, Run, Simulation};
 use ecnlab_units::Time;
 
 fn run(text: &str) -> Run {
     let scenario =
         Scenario::from_toml(text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|problems| panic!("{problems:?}\n{text}"));
     let [duration, measure_from] = [scenario.duration, scenario.measure_from].map(|span| Time::ZERO + span);
-    Simulation::new(&scenario.network, &Options { duration, measure_from, seed: 1 }, Off).finish().0
+    Simulation::new(&scenario.network, &Options { duration, measure_from, seed: 1 }, NoProbe).finish().0
 }
 
 /// Flows over one bottleneck with a delay of 5 ms, measured from a fifth of the time on.

@@ -28,7 +28,7 @@ fn talk(app: &str, queue: &str, overrides: &[(&str, &str)]) -> Vec<u8> {
     let format = TraceFormat::Pcapng { keep: 65_535, version: Version::V4 };
     let (_, mut tracer) = Simulation::new(&scenario.network, &options, Tracer::new(TraceSpec { format, links })).finish();
     tracer.finish(options.duration);
-    std::mem::take(tracer.bytes().unwrap())
+    std::mem::take(tracer.bytes_mut().unwrap())
 }
 
 const ROOM: &str = "{ aqm = \"droptail\", limit = 1000 }";
@@ -137,7 +137,7 @@ fn checked(bytes: &[u8]) -> Verdict {
 #[test]
 fn a_check_of_a_conversation_finds_nothing() {
     for app in APPS {
-        let bytes = talk(app, MARKS, &[("flows.servers.tcp.profile", "\"rfc\""), ("flows.servers.tcp.piggyback", "true")]);
+        let bytes = talk(app, MARKS, &[("flows.servers.tcp.profile", "\"rfc\""), ("flows.servers.tcp.quirks.piggyback_acks", "true")]);
         let events = events(&bytes);
         let to_clients = |event: &&Event| event.place == Place::Interface(1);
         let to_servers = |event: &&Event| event.place == Place::Interface(3);

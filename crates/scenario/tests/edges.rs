@@ -2,7 +2,7 @@
 
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
-use ecnlab_sim::{Buffer, Off, Options, Recorder, Recording, Run, Simulation};
+use ecnlab_sim::{Buffer, NoProbe, Options, Recorder, RecordingConfig, Run, Simulation};
 use ecnlab_units::Time;
 
 const TWO_WAY: &str = r#"name = "two ways"
@@ -22,14 +22,14 @@ name = "there"
 count = 4
 to = "right"
 access = { to = "left", rate = "10 Mbps", delay = "5 ms", spread = "1 ms" }
-tcp = { profile = "ns2", ecn = true, max_window = 20 }
+tcp = { profile = "ns2", ecn = true, max_rwnd = 20 }
 
 [[flows]]
 name = "home"
 count = 4
 to = "left"
 access = { to = "right", rate = "10 Mbps", delay = "5 ms", spread = "1 ms" }
-tcp = { profile = "ns2", ecn = true, max_window = 8 }
+tcp = { profile = "ns2", ecn = true, max_rwnd = 8 }
 "#;
 
 /// Three links around, of which one leads one way only.
@@ -55,7 +55,7 @@ fn sound(text: &str, overrides: &[(&str, &str)]) -> Scenario {
 
 fn run(scenario: &Scenario) -> Run {
     let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO + scenario.measure_from, seed: 1 };
-    Simulation::new(&scenario.network, &options, Off).finish().0
+    Simulation::new(&scenario.network, &options, NoProbe).finish().0
 }
 
 /// The routes of the first flow, there and back, by the names of the links.
@@ -214,7 +214,7 @@ fn where_data_is_marked_an_acknowledgement_is_dropped() {
 fn an_acknowledgement_that_a_queue_drops_is_an_event_and_told_from_data() {
     let scenario = sound(TWO_WAY, &[("measure_from", "0 s")]);
     let duration = Time::ZERO + scenario.duration;
-    let recorder = Recorder::new(Recording { events: true, ..Recording::default() }, duration);
+    let recorder = Recorder::new(RecordingConfig { events: true, ..RecordingConfig::default() }, duration);
     let options = Options { duration, measure_from: Time::ZERO, seed: 1 };
     let (run, recorder) = Simulation::new(&scenario.network, &options, recorder).finish();
     let tables = recorder.tables(&run.names).unwrap();

@@ -1,7 +1,7 @@
 //! The links of their own that flows have at both ends: dealt out in turn, drawn from distributions, and seen in round-trip times.
 
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
-use ecnlab_sim::{Off, Options, Run, Simulation};
+use ecnlab_sim::{NoProbe, Options, Run, Simulation};
 use ecnlab_units::Time;
 
 const ENDS: &str = r#"name = "ends"
@@ -36,7 +36,7 @@ fn sound(overrides: &[(&str, &str)]) -> Scenario {
 fn run(overrides: &[(&str, &str)], seed: u64) -> Run {
     let scenario = sound(overrides);
     let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed };
-    Simulation::new(&scenario.network, &options, Off).finish().0
+    Simulation::new(&scenario.network, &options, NoProbe).finish().0
 }
 
 /// The flows' round-trip times over empty links in milliseconds, less that of packets of 1000 and 40 bytes over the three links: 24.96 us.

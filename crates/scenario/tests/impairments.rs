@@ -1,7 +1,7 @@
 //! Impairments as scenarios list them: how they are read, what is refused, and what they do to a run.
 
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
-use ecnlab_sim::{Off, Options, Run, Simulation};
+use ecnlab_sim::{NoProbe, Options, Run, Simulation};
 use ecnlab_units::Time;
 
 /// A flow without bounds on its window over a fast link, so that impairments alone say what becomes of it.
@@ -24,7 +24,7 @@ name = "all"
 count = 4
 from = "a"
 to = "b"
-tcp = {{ profile = "linux", ecn = true, max_window = 20 }}
+tcp = {{ profile = "linux", ecn = true, max_rwnd = 20 }}
 "#
     )
 }
@@ -36,7 +36,7 @@ fn read(link: &str) -> Result<Scenario, Vec<Problem>> {
 fn run(link: &str) -> Run {
     let scenario = read(link).unwrap_or_else(|problems| panic!("{link}: {problems:?}"));
     let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
-    Simulation::new(&scenario.network, &options, Off).finish().0
+    Simulation::new(&scenario.network, &options, NoProbe).finish().0
 }
 
 /// The places and messages of what is wrong.
@@ -103,7 +103,7 @@ fn a_copy_of_a_datagram_is_read_like_another() {
         text("impair = [{ kind = \"duplicate\", rate = 1 }, { kind = \"jitter\", delay = \"exponential 2 ms\", order = \"overtake\" }]");
     let scenario = Scenario::from_toml(&(text + datagrams), &[], &Registry::builtin(), &no_files).unwrap();
     let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
-    let run = Simulation::new(&scenario.network, &options, Off).finish().0;
+    let run = Simulation::new(&scenario.network, &options, NoProbe).finish().0;
     let [goodput, first, drops] = ["goodput_bps", "goodput_first_bps", "drops"].map(|column| run.report.reals("groups", column)[1]);
     assert_eq!(0.0, drops);
     assert!((goodput / first - 2.0).abs() < 0.01, "{goodput} read, {first} of first packets");
@@ -124,7 +124,7 @@ fn jitter_that_keeps_order_costs_no_retransmission_and_jitter_that_does_not_does
 #[test]
 fn a_list_can_be_read_again_and_is_part_of_the_key() {
     let link = r#"impair = [
-        { kind = "script", deed = "mark", numbers = [3, 5], times = "2 s" },
+        { kind = "script", action = "mark", packets = [3, 5], times = "2 s" },
         { kind = "burst-loss", p = 0.01, r = 0.3, h = 0.2 },
         { kind = "reorder", rate = 0.02, delay = "5 ms", packets = 3 },
         { kind = "jitter", delay = "normal 5 ms, deviation 1 ms" },
@@ -148,8 +148,11 @@ fn what_is_wrong_is_told_where_it_stands() {
         ("impair = [{ kind = \"loss\", rate = 2 }]", "link.path.impair.0.rate", "must be 0 .. 1"),
         ("impair = [{ kind = \"loss\", rate = 0.1, burst = 3 }]", "link.path.impair.0.burst", "unknown key"),
         ("impair = [{ kind = \"burst-loss\", rate = 0.1 }]", "link.path.impair.0.p", "give p and r, or rate and burst"),
-        ("impair = [{ kind = \"script\" }]", "link.path.impair.0.numbers", "say which packets"),
-        ("reverse = { impair = [{ kind = \"script\", flow = 3, numbers = 1 }] }", "link.path.reverse.impair.0.flow", "only with segments"),
+        ("impair = [{ kind = \"script\" }]", "link.path.impair.0.packets", "name packets"),
+        ("impair = [{ kind = \"script\", deed = \"mark\", packets = 1 }]", "link.path.impair.0.deed", "is named action now"),
+        ("impair = [{ kind = \"script\", later = \"1 ms\", packets = 1 }]", "link.path.impair.0.later", "is named extra_delay now"),
+        ("impair = [{ kind = \"script\", numbers = 1, packets = 1 }]", "link.path.impair.0.numbers", "is named packets now"),
+        ("reverse = { impair = [{ kind = \"script\", flow = 3, packets = 1 }] }", "link.path.reverse.impair.0.flow", "only with segments"),
     ];
     for (link, place, part) in cases {
         let found = problems(link);
@@ -163,8 +166,8 @@ fn what_is_wrong_is_told_where_it_stands() {
 #[test]
 fn senders_that_offer_ecn_are_not_warned_of_where_an_impairment_marks() {
     let warned = |link: &str| read(link).unwrap().warnings.iter().any(|warning| warning.place == "flows.all.tcp.ecn");
-    assert!(warned("impair = [{ kind = \"script\", numbers = 3 }]"));
-    assert!(!warned("impair = [{ kind = \"script\", deed = \"mark\", numbers = 3 }]"));
+    assert!(warned("impair = [{ kind = \"script\", packets = 3 }]"));
+    assert!(!warned("impair = [{ kind = \"script\", action = \"mark\", packets = 3 }]"));
     assert!(!warned("impair = [{ kind = \"mark\", rate = 0.01 }]"));
 }
 
@@ -174,7 +177,7 @@ fn private_links_of_a_group_have_impairments_of_their_own_and_one_row_for_all_fl
     let text = text("limit = 1000").replace("from = \"a\"\nto = \"b\"\ntcp", &format!("to = \"b\"\n{access}\ntcp"));
     let scenario = Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap();
     let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
-    let run = Simulation::new(&scenario.network, &options, Off).finish().0;
+    let run = Simulation::new(&scenario.network, &options, NoProbe).finish().0;
     let [arrivals, lost] = ["arrivals", "lost"].map(|column| run.report.reals("impairments", column));
     assert_eq!((2, 2), (arrivals.len(), lost.len()), "there and back");
     assert_eq!(run.report.reals("total", "sent")[0], arrivals[0]);

@@ -3,7 +3,10 @@
 use std::io::Read;
 use std::path::Path;
 
-use ecnlab_scenario::kernel::{Outcome, Way, judge};
+use ecnlab_scenario::kernel::{Outcome, PROFILE, Way, judge};
+use ecnlab_transport::checked::{Combination, Judge, RecoveryMode};
+use ecnlab_transport::profile;
+use ecnlab_transport::settings::{CongestionControlName, EcnResponseName};
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
@@ -46,6 +49,35 @@ fn every_case_agrees_with_the_kernel_in_every_way() {
         .map(|(way, verdict)| format!("{} {way}: {:?}", verdict.name, verdict.outcome))
         .collect();
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// The combination of a case's sender.
+fn combination(case: &Value) -> Combination {
+    let tcp = &case["tcp"];
+    let has_sack = ["a", "b"].iter().all(|side| tcp["syn_options"][side]["sack"] == true);
+    let (control, own_response) = match tcp["congestion"].as_str().unwrap() {
+        "cubic" => (CongestionControlName::Cubic, EcnResponseName::Halve),
+        "reno" => (CongestionControlName::Reno, EcnResponseName::Halve),
+        "dctcp" => (CongestionControlName::Reno, EcnResponseName::Dctcp),
+        other => panic!("congestion control {other}"),
+    };
+    let uses_ecn = own_response == EcnResponseName::Dctcp || tcp["ecn"]["a"] == 1;
+    let recovery = if has_sack { RecoveryMode::Rack } else { RecoveryMode::RackWithoutSack };
+    Combination { control, recovery, response: uses_ecn.then_some(own_response) }
+}
+
+#[test]
+fn what_the_profile_declares_as_checked_by_the_kernel_is_what_the_cases_have() {
+    let paths = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    let judged: Vec<Combination> = paths.map(|path| combination(&serde_json::from_str(&text(&path)).unwrap())).collect();
+    let of_kernel = profile::find(PROFILE).unwrap().checked.iter().filter(|one| one.judge == Judge::Linux);
+    let declared: Vec<Combination> = of_kernel.flat_map(|one| one.combinations()).collect();
+    for one in &declared {
+        assert!(judged.contains(one), "no case has {one}");
+    }
+    for one in &judged {
+        assert!(declared.contains(one), "{one} is not declared");
+    }
 }
 
 #[test]
@@ -208,7 +240,8 @@ fn what_no_parameter_can_be_is_not_built_and_no_fault() {
         .as_array_mut()
         .unwrap()
         .extend([json!({"side": "b", "at_us": 2000, "do": "stop reading"}), json!({"side": "b", "at_us": 1000, "do": "read again"})]);
-    let expected = "not built: the case asks for what reader_resumes of profile linux-6.1 cannot be: must come after reader_stops: who reads again has stopped before";
+    let expected =
+        "not built: the case asks for what app_read_resume of profile linux-6.1 cannot be: must come after quirks.app_read_pause";
     assert_eq!(Outcome::NotBuilt(expected.to_owned()), outcome(&case, Way::Receiver));
 }
 

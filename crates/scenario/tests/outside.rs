@@ -3,36 +3,36 @@
 
 use std::collections::BTreeMap;
 
-use ecnlab_queue::{Cause, Frame, KernelQueue, Registry};
+use ecnlab_queue::{KernelQdisc, QueueItem, Registry, SignalCause};
 use ecnlab_scenario::{Scenario, no_files};
-use ecnlab_sim::arrivals::QueueDeed;
 use ecnlab_sim::network::Network;
-use ecnlab_sim::probe::Made;
-use ecnlab_sim::{Buffer, Foreign, Happened, Off, Options, Packet, PacketId, PacketKind, Probe, Run, Simulation, Toward};
+use ecnlab_sim::probe::CreationContext;
+use ecnlab_sim::queue_log::QueueLogEvent;
+use ecnlab_sim::{Buffer, Direction, ExternalPacket, NoProbe, Options, Packet, PacketId, PacketKind, Probe, Run, SimOutput, Simulation};
 use ecnlab_units::{Ecn, Span, Time};
 
 /// Packets as they were made.
 #[derive(Default)]
-struct Packets(Vec<(Time, Foreign)>);
+struct Packets(Vec<(Time, ExternalPacket)>);
 
 impl Probe for Packets {
-    const LINKS: bool = true;
+    const OBSERVES_PACKETS: bool = true;
 
-    fn made(&mut self, now: Time, _id: PacketId, packet: &Packet, made: &Made) {
+    fn on_packet_created(&mut self, now: Time, _id: PacketId, packet: &Packet, made: &CreationContext) {
         let is_ack = packet.kind() == PacketKind::Ack;
-        let foreign = Foreign {
+        let foreign = ExternalPacket {
             flow: packet.flow,
-            toward: if is_ack { Toward::Source } else { Toward::Sink },
+            direction: if is_ack { Direction::Back } else { Direction::Forward },
             size: packet.size,
-            payload: if is_ack { 0 } else { made.endpoint.carried(packet.seq, packet.size) },
-            retransmission: packet.bits.retransmission(),
+            payload: if is_ack { 0 } else { made.endpoint.packet_payload(packet.seq, packet.size) },
+            retransmission: packet.flags.is_retransmission(),
             ecn: packet.ecn,
             rtt: made.endpoint.reported_rtt(),
-            label: packet.connection,
+            connection_id: packet.connection_id,
             role: packet.role(),
-            ece: packet.bits.ece(),
-            cwr: packet.bits.cwr(),
-            ticket: self.0.len() as u32,
+            ece: packet.flags.ece(),
+            cwr: packet.flags.cwr(),
+            handle: self.0.len() as u32,
         };
         self.0.push((now, foreign));
     }
@@ -96,22 +96,22 @@ fn options(scenario: &Scenario) -> Options {
 }
 
 /// Injects packets at their times.
-fn drive(network: &Network, options: &Options, packets: &[(Time, Foreign)]) -> Run {
-    let mut simulation = Simulation::new(network, options, Off);
+fn drive(network: &Network, options: &Options, packets: &[(Time, ExternalPacket)]) -> Run {
+    let mut simulation = Simulation::new(network, options, NoProbe);
     let mut underway = BTreeMap::new();
-    let mut settle = |simulation: &mut Simulation<Off>, entered: Option<u32>| {
+    let mut settle = |simulation: &mut Simulation<NoProbe>, entered: Option<u32>| {
         if let Some(ticket) = entered {
             *underway.entry(ticket).or_insert(0) += 1;
         }
-        for happened in simulation.happened() {
+        for happened in simulation.drain_outputs() {
             match happened {
-                Happened::Arrived { ticket, at, .. } | Happened::Lost { ticket, at } => {
+                SimOutput::Arrived { handle: ticket, at, .. } | SimOutput::Lost { handle: ticket, at } => {
                     assert!(at >= packets[ticket as usize].0);
                     *underway.get_mut(&ticket).expect("it is under way") -= 1;
                 }
-                Happened::Copied { ticket } => *underway.get_mut(&ticket).expect("it is under way") += 1,
-                Happened::Offered { .. } => panic!("no queue is outside"),
-                Happened::Open { .. } | Happened::Answer { .. } | Happened::Produce { .. } => {}
+                SimOutput::Duplicated { handle: ticket } => *underway.get_mut(&ticket).expect("it is under way") += 1,
+                SimOutput::KernelEnqueued { .. } => panic!("no queue is outside"),
+                SimOutput::Open { .. } | SimOutput::Answer { .. } | SimOutput::Write { .. } => {}
             }
         }
         underway.retain(|_, copies| *copies > 0);
@@ -120,7 +120,7 @@ fn drive(network: &Network, options: &Options, packets: &[(Time, Foreign)]) -> R
         simulation.advance_to(*time);
         settle(&mut simulation, None);
         simulation.inject(foreign);
-        settle(&mut simulation, Some(foreign.ticket));
+        settle(&mut simulation, Some(foreign.handle));
     }
     simulation.finish().0
 }
@@ -142,7 +142,7 @@ fn packets_of_hosts_outside_meet_the_decisions_that_they_met_as_packets_of_hosts
         let options = options(&scenario);
         let (inside, packets) = Simulation::new(&scenario.network, &options, Packets::default()).finish();
         assert!(packets.0.len() > 5_000, "{queue}: {} packets", packets.0.len());
-        let outside = drive(&scenario.network.clone().with_ends_outside(), &options, &packets.0);
+        let outside = drive(&scenario.network.clone().with_external_hosts(), &options, &packets.0);
         for table in ["queues", "bands", "impairments"] {
             assert_eq!(format!("{:?}", inside.report.table(table)), format!("{:?}", outside.report.table(table)), "{queue}: {table}");
         }
@@ -168,14 +168,14 @@ fn packets_of_hosts_outside_meet_the_decisions_that_they_met_as_packets_of_hosts
 struct Deeds(Vec<(&'static str, Ecn)>);
 
 impl Probe for Deeds {
-    const QUEUES: bool = true;
+    const OBSERVES_QUEUES: bool = true;
 
-    fn queue_did(&mut self, _now: Time, queue: u32, deed: QueueDeed) {
+    fn on_queue_event(&mut self, _now: Time, queue: u32, deed: QueueLogEvent) {
         let told = match deed {
-            QueueDeed::Came(frame) => ("came", frame.ecn()),
-            QueueDeed::Marked(frame, _) => ("marked", frame.ecn()),
-            QueueDeed::Dropped(frame, _) => ("dropped", frame.ecn()),
-            QueueDeed::Left { frame, .. } => ("left", frame.ecn()),
+            QueueLogEvent::Arrived(frame) => ("came", frame.ecn()),
+            QueueLogEvent::Marked(frame, _) => ("marked", frame.ecn()),
+            QueueLogEvent::Dropped(frame, _) => ("dropped", frame.ecn()),
+            QueueLogEvent::Departed { frame, .. } => ("left", frame.ecn()),
             _ => return,
         };
         if queue == 0 {
@@ -189,32 +189,40 @@ fn a_queue_of_a_kernel_counts_what_it_is_told() {
     let mut scenario = scenario(r#"{ kernel = "red", limit = 60000, ecn = true, mode = "adaptive" }"#);
     let Buffer::Queue(queue) = &scenario.network.links[0].buffer else { panic!("a queue") };
     let arguments = [("ecn", "true"), ("limit", "60000"), ("mode", "adaptive")].map(|(key, value)| (key.to_owned(), value.to_owned()));
-    assert_eq!(Some(&KernelQueue { name: "red".to_owned(), arguments: arguments.to_vec() }), queue.of.kernel());
+    assert_eq!(Some(&KernelQdisc { name: "red".to_owned(), arguments: arguments.to_vec() }), queue.config.kernel_qdisc());
     scenario.network.links[0].impairment = None;
-    let mut simulation = Simulation::new(&scenario.network.with_ends_outside(), &OPTIONS, Deeds::default());
-    let happened = |simulation: &mut Simulation<Deeds>| -> Vec<Happened> {
-        let asks = |it: &Happened| matches!(it, Happened::Open { .. } | Happened::Answer { .. } | Happened::Produce { .. });
-        simulation.happened().filter(|it| !asks(it)).collect()
+    let mut simulation = Simulation::new(&scenario.network.with_external_hosts(), &OPTIONS, Deeds::default());
+    let happened = |simulation: &mut Simulation<Deeds>| -> Vec<SimOutput> {
+        let asks = |it: &SimOutput| matches!(it, SimOutput::Open { .. } | SimOutput::Answer { .. } | SimOutput::Write { .. });
+        simulation.drain_outputs().filter(|it| !asks(it)).collect()
     };
-    let packet = |ticket| Foreign { size: 1500, payload: 1448, ecn: Ecn::Ect0, ticket, ..Foreign::default() };
+    let packet = |ticket| ExternalPacket { size: 1500, payload: 1448, ecn: Ecn::Ect0, handle: ticket, ..ExternalPacket::default() };
     (0..3).for_each(|ticket| simulation.inject(&packet(ticket)));
     simulation.advance_to(at(100));
     let first: Vec<u32> = happened(&mut simulation)
         .iter()
         .map(|it| match it {
-            Happened::Offered { ticket, link: 0, ecn: Ecn::Ect0, .. } => *ticket,
+            SimOutput::KernelEnqueued { handle: ticket, link: 0, ecn: Ecn::Ect0, .. } => *ticket,
             other => panic!("{other:?}"),
         })
         .collect();
     assert_eq!(vec![0, 1, 2], first);
-    assert!(simulation.released(0, 1, Ecn::Ce) && !simulation.released(0, 1, Ecn::Ce) && !simulation.released(9, 0, Ecn::Ce));
-    assert!(simulation.copied(0, 0) && !simulation.copied(0, 9));
-    assert!(simulation.dropped(0, 0, Cause::Early) && simulation.dropped(0, 0, Cause::Overflow) && !simulation.dropped(0, 0, Cause::Early));
-    let lost = Happened::Lost { ticket: 0, at: at(100) };
-    assert_eq!(vec![Happened::Copied { ticket: 0 }, lost, lost], happened(&mut simulation));
+    assert!(
+        simulation.on_kernel_dequeue(0, 1, Ecn::Ce)
+            && !simulation.on_kernel_dequeue(0, 1, Ecn::Ce)
+            && !simulation.on_kernel_dequeue(9, 0, Ecn::Ce)
+    );
+    assert!(simulation.on_kernel_duplicate(0, 0) && !simulation.on_kernel_duplicate(0, 9));
+    assert!(
+        simulation.on_kernel_drop(0, 0, SignalCause::Early)
+            && simulation.on_kernel_drop(0, 0, SignalCause::Overflow)
+            && !simulation.on_kernel_drop(0, 0, SignalCause::Early)
+    );
+    let lost = SimOutput::Lost { handle: 0, at: at(100) };
+    assert_eq!(vec![SimOutput::Duplicated { handle: 0 }, lost, lost], happened(&mut simulation));
     simulation.advance_to(at(200));
-    let behind = ecnlab_units::Rate::from_bps(3_010_000).expect("a rate").transmission(1500) + Span::from_micros(7_001);
-    assert_eq!(vec![Happened::Offered { ticket: 1, at: at(100) + behind, link: 1, ecn: Ecn::Ce }], happened(&mut simulation));
+    let behind = ecnlab_units::Rate::from_bps(3_010_000).expect("a rate").transmission_time(1500) + Span::from_micros(7_001);
+    assert_eq!(vec![SimOutput::KernelEnqueued { handle: 1, at: at(100) + behind, link: 1, ecn: Ecn::Ce }], happened(&mut simulation));
     let (run, deeds) = simulation.finish();
     let (came, dropped) = (("came", Ecn::Ect0), ("dropped", Ecn::Ect0));
     let told = [came, came, came, ("marked", Ecn::Ce), ("left", Ecn::Ce), came, dropped, dropped].into_iter();

@@ -1,17 +1,60 @@
 //! ns-2 is the judge: every event and window change of its cases.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ecnlab_scenario::packet_exact::judge;
+use ecnlab_transport::checked::{Combination, Judge, RecoveryMode};
+use ecnlab_transport::profile;
+use ecnlab_transport::settings::{CongestionControlName, EcnResponseName};
+use serde_json::Value;
 
-#[test]
-fn every_case_agrees_with_ns2_to_the_packet() {
+/// The files of the reference cases.
+fn cases() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/ecnlab/reference/ns2/packet-exact");
     let mut cases: Vec<_> =
         std::fs::read_dir(&folder).expect("the reference cases are part of the project").map(|entry| entry.unwrap().path()).collect();
     cases.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
     cases.sort();
     assert!(cases.len() >= 65, "{} cases in {}", cases.len(), folder.display());
+    cases
+}
+
+/// The profile of a case, of 2.35 or with the defaults of 2.1b7, and the combination that its agent is.
+fn combination(case: &Value) -> (&'static str, Combination) {
+    let (scenario, variables) = (&case["scenario"], &case["scenario"]["tcp_params"]);
+    let profile = if variables["precisionReduce_"].as_f64() == Some(0.0) { "ns2-2001" } else { "ns2" };
+    let (control, recovery) = match scenario["tcp"].as_str().unwrap() {
+        "Tahoe" | "TCP" => (CongestionControlName::Reno, RecoveryMode::Tahoe),
+        "Reno" => (CongestionControlName::Reno, RecoveryMode::Reno),
+        "Newreno" => (CongestionControlName::Reno, RecoveryMode::NewReno),
+        "Sack1" => (CongestionControlName::Reno, RecoveryMode::Sack1),
+        "Vegas" => (CongestionControlName::Vegas, RecoveryMode::Vegas),
+        other => panic!("agent {other}"),
+    };
+    let uses_ecn = variables["ecn_"].as_f64().is_some_and(|ecn| ecn != 0.0);
+    (profile, Combination { control, recovery, response: uses_ecn.then_some(EcnResponseName::Halve) })
+}
+
+#[test]
+fn what_profiles_declare_as_checked_by_ns2_is_what_the_cases_have() {
+    let read = |path: &PathBuf| serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let of_cases: Vec<_> = cases().iter().map(|path| combination(&read(path))).collect();
+    for name in ["ns2", "ns2-2001"] {
+        let declared = profile::find(name).unwrap().checked.iter().filter(|one| one.judge == Judge::Ns2);
+        let declared: Vec<Combination> = declared.flat_map(|one| one.combinations()).collect();
+        let judged: Vec<Combination> = of_cases.iter().filter(|(profile, _)| *profile == name).map(|(_, one)| *one).collect();
+        for one in &declared {
+            assert!(judged.contains(one), "{name}: no case has {one}");
+        }
+        for one in &judged {
+            assert!(declared.contains(one), "{name}: {one} is not declared");
+        }
+    }
+}
+
+#[test]
+fn every_case_agrees_with_ns2_to_the_packet() {
+    let cases = cases();
     let verdicts = cases.iter().map(|path| judge(&std::fs::read_to_string(path).unwrap()).unwrap());
     let differences: Vec<_> = verdicts.filter_map(|v| v.difference.map(|d| format!("{}: {d}", v.name))).collect();
     assert!(differences.is_empty(), "{} of {} differ:\n{}", differences.len(), cases.len(), differences.join("\n"));

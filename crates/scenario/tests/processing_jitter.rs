@@ -23,13 +23,13 @@ queue = { aqm = "droptail", limit = 15 }
 name = "one"
 to = "sink"
 access = { to = "gateway", rate = "8 Mbps", delay = "5 ms" }
-tcp = { profile = "ns2", variant = "tahoe", handshake = "none", max_window = 32 }
+tcp = { profile = "ns2", variant = "tahoe", handshake = "none", max_rwnd = 32 }
 
 [[flows]]
 name = "two"
 to = "sink"
 access = { to = "gateway", rate = "8 Mbps", delay = "5 ms" }
-tcp = { profile = "ns2", variant = "tahoe", handshake = "none", max_window = 32 }
+tcp = { profile = "ns2", variant = "tahoe", handshake = "none", max_rwnd = 32 }
 start = "1.3 s"
 "#;
 
@@ -49,7 +49,7 @@ queue = { aqm = "droptail", limit = 15 }
 name = "one"
 from = "gateway"
 to = "sink"
-tcp = { profile = "ns2", handshake = "none", max_window = 1 }
+tcp = { profile = "ns2", handshake = "none", max_rwnd = 1 }
 "#;
 
 /// Datagrams of 1000 bytes, one every 20 ms.
@@ -81,15 +81,15 @@ struct Times {
 }
 
 impl Probe for Times {
-    fn sent(&mut self, now: Time, _flow: u32, segment: &Segment) {
+    fn on_segment_sent(&mut self, now: Time, _flow: u32, segment: &Segment) {
         self.sent.push((now, segment.seq));
     }
 
-    fn ack_received(&mut self, now: Time, _flow: u32, _ack: &Ack) {
+    fn on_ack_received(&mut self, now: Time, _flow: u32, _ack: &Ack) {
         self.acknowledged.push(now);
     }
 
-    fn round_trip(&mut self, _now: Time, _group: u32, rtt: Span) {
+    fn on_rtt_sample(&mut self, _now: Time, _group: u32, rtt: Span) {
         self.round_trips.push(rtt);
     }
 }
@@ -181,7 +181,7 @@ fn a_processing_time_of_nearly_nothing_changes_nearly_nothing_with_any_recovery(
     let hosts = ["ns2", "linux-2.2", "linux", "rfc"].into_iter().flat_map(|profile| variants.map(|variant| (profile, variant)));
     for (profile, variant) in hosts {
         for pacing in [false, true] {
-            let tcp = format!("{{ profile = \"{profile}\", variant = \"{variant}\", max_window = 100, pacing = {pacing} }}");
+            let tcp = format!("{{ profile = \"{profile}\", variant = \"{variant}\", max_rwnd = 100, pacing = {pacing} }}");
             let measured = |jitter: &str| {
                 let changes = [("flows.one.tcp", tcp.as_str()), ("duration", "60 s"), ("processing_jitter", jitter)];
                 let report = run(&scenario(&lossy, &changes), 1).0.report;

@@ -1,6 +1,6 @@
 //! Queues in scenario files: the flat and the nested form, what is refused and how it is said, overrides, and reading back.
 
-use ecnlab_queue::registry::{AqmEntry, DisciplineEntry, Holds};
+use ecnlab_queue::{AqmEntry, ChildKind, DisciplineEntry};
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 
 const LINE: usize = 9;
@@ -41,10 +41,10 @@ fn in_force(scenario: &Scenario) -> serde_json::Value {
 /// A queue of this discipline with this AQM somewhere inside, if it holds one.
 fn nested(discipline: &DisciplineEntry, aqm: &AqmEntry) -> String {
     let own = required(discipline.parameters);
-    let inside = match discipline.holds {
-        Holds::Aqm(_) => format!("limit = 200, aqm = {{ name = \"{}\"{} }}", aqm.name, required(aqm.parameters)),
-        Holds::Law => "limit = 200".to_owned(),
-        Holds::Queue => format!("queue = {{ aqm = \"{}\", limit = 200{} }}", aqm.name, required(aqm.parameters)),
+    let inside = match discipline.child {
+        ChildKind::Aqm(_) => format!("limit = 200, aqm = {{ name = \"{}\"{} }}", aqm.name, required(aqm.parameters)),
+        ChildKind::Buffer => "limit = 200".to_owned(),
+        ChildKind::Queue => format!("queue = {{ aqm = \"{}\", limit = 200{} }}", aqm.name, required(aqm.parameters)),
     };
     format!("{{ discipline = \"{}\", {inside}{own} }}", discipline.name)
 }
@@ -96,7 +96,7 @@ fn a_fifo_is_the_same_scenario_flat_or_with_its_aqm_in_a_table() {
 fn a_discipline_without_an_aqm_has_the_one_that_it_says() {
     let registry = Registry::builtin();
     for discipline in registry.disciplines() {
-        let Holds::Aqm(default) = discipline.holds else { continue };
+        let ChildKind::Aqm(default) = discipline.child else { continue };
         let own = required(discipline.parameters);
         let left_out = sound(&format!("{{ discipline = \"{}\", limit = 120{own} }}", discipline.name));
         let named = sound(&format!("{{ discipline = \"{}\", limit = 120{own}, aqm = \"{default}\" }}", discipline.name));
@@ -228,7 +228,7 @@ fn a_queue_of_a_kernel_keeps_what_is_written_and_reads_back() {
     assert_ne!(scenario.hash(), other.hash());
     let needs = scenario.needs_kernel();
     assert_eq!((1, "link.l.queue.kernel"), (needs.len(), needs[0].place.as_str()));
-    assert!(needs[0].message.contains("--on boxed"));
+    assert!(needs[0].message.contains("--backend uml"));
     assert!(sound(r#"{ aqm = "red", limit = 80 }"#).needs_kernel().is_empty());
 }
 
@@ -236,7 +236,7 @@ fn a_queue_of_a_kernel_keeps_what_is_written_and_reads_back() {
 fn hosts_that_count_marks_need_a_kernel() {
     let text = |tcp: &str| {
         format!(
-            "name = \"x\"\nduration = \"2 s\"\n[network]\nshape = \"dumbbell\"\nrate = \"10 Mbps\"\ndelay = \"10 ms\"\n\
+            "name = \"x\"\nduration = \"2 s\"\n[network]\ntopology = \"dumbbell\"\nrate = \"10 Mbps\"\ndelay = \"10 ms\"\n\
              queue = {{ aqm = \"ecn\", limit = 100 }}\n[[flows]]\nname = \"one\"\nfrom = \"left\"\nto = \"right\"\ntcp = {{ {tcp} }}\n"
         )
     };

@@ -1,10 +1,10 @@
 //! What was recorded at queues, put through the same queues again: every decision is the same, or the first that is not is told.
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
-use ecnlab_sim::arrivals::{QueueAct, QueueCause};
 use ecnlab_sim::measures::{Column, Table};
-use ecnlab_sim::replay::{Difference, Replayed, Unplayable, replay};
-use ecnlab_sim::{Buffer, Options, Recorder, Recording, Run, Simulation};
+use ecnlab_sim::queue_log::{QueueLogCause, QueueLogKind};
+use ecnlab_sim::replay::{ReplayCounts, ReplayDifference, ReplayError, replay};
+use ecnlab_sim::{Buffer, Options, Recorder, RecordingConfig, Run, Simulation};
 use ecnlab_units::Time;
 
 const SEED: u64 = 3;
@@ -44,7 +44,7 @@ fn scenario(queue: &str, more: &str) -> Scenario {
 /// A run and what was recorded of its queues.
 fn record(scenario: &Scenario) -> (Run, Table) {
     let duration = Time::ZERO + scenario.duration;
-    let recorder = Recorder::new(Recording { arrivals: true, ..Recording::default() }, duration);
+    let recorder = Recorder::new(RecordingConfig { arrivals: true, ..RecordingConfig::default() }, duration);
     let options = Options { duration, measure_from: Time::ZERO, seed: SEED };
     let (run, recorder) = Simulation::new(&scenario.network, &options, recorder).finish();
     let mut tables = recorder.tables(&run.names).unwrap();
@@ -84,7 +84,7 @@ fn every_queue_decides_again_as_it_did() {
             let (replayed, difference) = outcome.unwrap();
             assert_eq!(None, difference, "{queue}, {name}");
             let of = |column| of_queues(&run, column)[at];
-            let expected = Replayed { arrivals: of("arrivals"), departures: of("departures"), marks: of("marks"), drops: of("drops") };
+            let expected = ReplayCounts { arrivals: of("arrivals"), departures: of("departures"), marks: of("marks"), drops: of("drops") };
             assert_eq!(expected, replayed, "{queue}, {name}");
             assert!(replayed.arrivals > 500, "{queue}, {name}: {replayed:?}");
         }
@@ -95,28 +95,28 @@ fn every_queue_decides_again_as_it_did() {
 fn what_a_queue_would_not_do_again_is_told_at_its_first_difference() {
     let [was, other] = ["0.1", "0.2"].map(|max_p| scenario(&format!(r#"{{ aqm = "ecn", limit = 60, max_p = {max_p} }}"#), ""));
     let (_, table) = record(&was);
-    let first = |scenario: &Scenario, seed, table: &Table| -> Difference {
+    let first = |scenario: &Scenario, seed, table: &Table| -> ReplayDifference {
         let outcomes = replay(&scenario.network, seed, table, Some("l")).unwrap();
         outcomes[0].1.unwrap().1.expect("something differs")
     };
     assert!(replay(&was.network, SEED, &table, Some("l")).unwrap()[0].1.unwrap().1.is_none());
     let by_seed = first(&was, SEED + 1, &table);
     let by_law = first(&other, SEED, &table);
-    assert!(by_law.line > 100 && by_seed.line > 100, "{by_law:?}, {by_seed:?}");
+    assert!(by_law.entry > 100 && by_seed.entry > 100, "{by_law:?}, {by_seed:?}");
     // A decision that is written otherwise is found where it stands.
     let mut forged = table.clone();
     let place = |name: &str, table: &Table| table.columns.iter().position(|(known, _)| known == name).unwrap();
     let (acts, causes, packets) = (place("act", &forged), place("cause", &forged), place("number", &forged));
     let Column::Name { index, .. } = &forged.columns[acts].1 else { panic!("names") };
-    let row = index.iter().position(|&act| act == QueueAct::Mark as u32).unwrap();
+    let row = index.iter().position(|&act| act == QueueLogKind::Mark as u32).unwrap();
     let Column::Index(numbers) = &forged.columns[packets].1 else { panic!("numbers") };
     let packet = numbers[row];
     let Column::Name { index, .. } = &mut forged.columns[causes].1 else { panic!("names") };
-    index[row] = QueueCause::Forced as u32;
+    index[row] = QueueLogCause::Forced as u32;
     let difference = first(&was, SEED, &forged);
     let (recorded, replayed) = (difference.recorded.unwrap(), difference.replayed);
-    assert_eq!((packet, QueueCause::Forced), (recorded.packet, recorded.cause));
-    assert_eq!(None, replayed.filter(|replayed| replayed.packet == packet && replayed.cause == QueueCause::Forced));
+    assert_eq!((packet, QueueLogCause::Forced), (recorded.packet, recorded.cause));
+    assert_eq!(None, replayed.filter(|replayed| replayed.packet == packet && replayed.cause == QueueLogCause::Forced));
     assert!(recorded.to_string().contains(&format!("packet {packet} (1500 bytes, ce) is marked, forced")), "{recorded}");
 }
 
@@ -125,7 +125,7 @@ fn what_cannot_be_replayed_is_told() {
     let sound = scenario(r#"{ aqm = "red", limit = 60 }"#, "");
     let (_, table) = record(&sound);
     let of_kernel = scenario(r#"{ kernel = "red" }"#, "");
-    assert_eq!(Some(Unplayable::Kernel("l".to_owned())), replay(&of_kernel.network, SEED, &table, Some("l")).err());
+    assert_eq!(Some(ReplayError::Kernel("l".to_owned())), replay(&of_kernel.network, SEED, &table, Some("l")).err());
     let beside = replay(&of_kernel.network, SEED, &table, None).unwrap();
     let told: Vec<_> = beside.iter().map(|(name, outcome)| (name.as_str(), outcome.map(|outcome| outcome.1))).collect();
     assert_eq!(vec![("l", None), ("l.reverse", Some(None))], told, "the one is passed over, the other decides as it did");
@@ -137,9 +137,9 @@ fn what_cannot_be_replayed_is_told() {
             *names = names.iter().filter(|name| ***name != *"l.reverse").cloned().collect()
         }
     });
-    assert_eq!(Some(Unplayable::Kernel("l".to_owned())), replay(&alone, SEED, &of_it, None).err());
-    assert_eq!(Some(Unplayable::NoQueue("m".to_owned())), replay(&sound.network, SEED, &table, Some("m")).err());
+    assert_eq!(Some(ReplayError::Kernel("l".to_owned())), replay(&alone, SEED, &of_it, None).err());
+    assert_eq!(Some(ReplayError::NoQueue("m".to_owned())), replay(&sound.network, SEED, &table, Some("m")).err());
     let mut short = table.clone();
     short.columns.remove(0);
-    assert_eq!(Some(Unplayable::Column("time_ps")), replay(&sound.network, SEED, &short, None).err());
+    assert_eq!(Some(ReplayError::Column("time_ps")), replay(&sound.network, SEED, &short, None).err());
 }

@@ -8,21 +8,30 @@ use toml_edit::{DocumentMut, Item};
 const ROOMS: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("queue", &["units"]),
+    ("testkit", &["units", "queue"]),
     ("transport", &["units"]),
     ("wire", &["units"]),
     ("trace", &["units", "wire"]),
     ("sim", &["units", "queue", "transport", "wire"]),
     ("scenario", &["units", "queue", "transport", "wire", "trace", "sim"]),
-    ("router", &["units", "queue", "transport", "wire", "sim", "scenario", "trace"]),
-    ("guest", &["units", "queue", "transport", "sim", "scenario", "router"]),
-    ("py", &["units", "queue", "transport", "wire", "sim", "scenario", "trace", "router"]),
+    ("emulator", &["units", "queue", "transport", "wire", "sim", "scenario", "trace"]),
+    ("uml_guest", &["units", "queue", "transport", "sim", "scenario", "emulator"]),
+    ("py", &["units", "queue", "testkit", "transport", "wire", "sim", "scenario", "trace", "emulator"]),
 ];
+
+/// Test kits that the tests of a crate use although the kit depends on the crate itself.
+const TEST_KITS: &[(&str, &str)] = &[("queue", "testkit")];
 
 const CORE: &[&str] = &["units", "queue", "transport", "sim", "scenario", "wire", "trace"];
 
 /// Where unsafe code is allowed. The rooms of these files deny it everywhere else; all other rooms forbid it.
-const UNSAFE: &[&str] =
-    &["guest/src/calls.rs", "guest/src/outside.rs", "py/src/aqm/compiled.rs", "py/src/aqm/entry.rs", "router/src/sys/mod.rs"];
+const UNSAFE: &[&str] = &[
+    "uml_guest/src/calls.rs",
+    "uml_guest/src/host_syscalls.rs",
+    "py/src/aqm/compiled.rs",
+    "py/src/aqm/entry.rs",
+    "emulator/src/sys/mod.rs",
+];
 
 /// What a room may use all the same: readers of traces are given something to read from.
 const ALLOWED: &[(&str, &str)] = &[("wire", "std::io")];
@@ -53,12 +62,16 @@ fn manifest(room: &str) -> DocumentMut {
     std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display())).parse().expect("a manifest is TOML")
 }
 
-/// The rooms that a room depends on, tests included.
+/// The rooms that a room depends on, tests included, except for its test kit.
 fn neighbours(room: &str) -> Vec<String> {
     let manifest = manifest(room);
-    let tables = ["dependencies", "dev-dependencies", "build-dependencies"].into_iter().filter_map(|key| manifest.get(key)?.as_table());
-    let names = tables.flat_map(|table| table.iter().map(|(key, item)| renamed(key, item)));
-    names.filter_map(|name| name.strip_prefix("ecnlab-").map(str::to_owned)).collect()
+    let names_in = |key: &str| {
+        let table = manifest.get(key).and_then(Item::as_table);
+        let names = table.into_iter().flat_map(|table| table.iter().map(|(key, item)| renamed(key, item)));
+        names.filter_map(|name| name.strip_prefix("ecnlab-").map(str::to_owned)).collect::<Vec<_>>()
+    };
+    let for_tests = names_in("dev-dependencies").into_iter().filter(|name| !TEST_KITS.contains(&(room, name.as_str())));
+    names_in("dependencies").into_iter().chain(names_in("build-dependencies")).chain(for_tests).collect()
 }
 
 /// A dependency may hide its name behind another.

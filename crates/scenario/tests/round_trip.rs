@@ -18,7 +18,7 @@ fn network(app: &str, profile: &str, duration_s: u64, from_s: u64) -> Scenario {
         format!(
             "[[flows]]\nname = \"{name}\"\ncount = {count}\nto = \"sink\"\n\
              access = {{ to = \"router\", rate = \"10 Mbps\", delay = \"{delay_ms} ms\", spread = \"1 ms\" }}\n\
-             tcp = {{ profile = \"{profile}\", ecn = {ecn}, max_window = 64 }}\napp = {app}\n"
+             tcp = {{ profile = \"{profile}\", ecn = {ecn}, max_rwnd = 64 }}\napp = {app}\n"
         )
     };
     let text = format!(
@@ -44,7 +44,7 @@ fn there_and_back(scenario: &Scenario, format: TraceFormat, header: u32) -> (Run
 /// Runs it with a trace of bytes.
 fn traced(scenario: &Scenario, spec: TraceSpec) -> (Run, Vec<u8>) {
     let (run, mut tracer) = run_with(scenario, spec);
-    (run, std::mem::take(tracer.bytes().unwrap()))
+    (run, std::mem::take(tracer.bytes_mut().unwrap()))
 }
 
 fn run_with(scenario: &Scenario, spec: TraceSpec) -> (Run, Tracer) {
@@ -189,7 +189,7 @@ fn an_ns_2_trace_tells_flows_that_come_and_go_apart() {
 /// The table of events, which names each packet's connection, has as many of them as the lines' flows, and more than so many.
 fn assert_a_row_for_each_connection(scenario: &Scenario, lines: &Told, least: usize) {
     let (_, mut tracer) = run_with(scenario, TraceSpec { format: TraceFormat::Table, links: Vec::new() });
-    let events = tracer.rows(0).unwrap();
+    let events = tracer.drain_rows(0).unwrap();
     let whose = values(&events, "flow").into_iter().zip(values(&events, "connection"));
     let connections: BTreeSet<_> = whose.map(|(flow, connection)| (flow as u64, connection as u64)).collect();
     assert_eq!(connections.len(), told(lines, "flows", "fid").len());
@@ -219,9 +219,9 @@ fn a_capture_of_finite_transfers_gives_back_every_flow_s_measures() {
 /// Long flows cross three queues, others two or one; each queue has an interface before it and one behind it, so a way has up to six.
 fn parking_lot(profile: &str, app: &str, duration_s: u64) -> Scenario {
     let text = include_str!("../../../examples/parking_lot.toml");
-    let endpoint = "tcp = { profile = \"ns2\", variant = \"reno\", ecn = true, max_window = 64 }";
+    let endpoint = "tcp = { profile = \"ns2\", variant = \"reno\", ecn = true, max_rwnd = 64 }";
     assert_eq!(3, text.matches(endpoint).count());
-    let text = text.replace(endpoint, &format!("tcp = {{ profile = \"{profile}\", ecn = true, max_window = 64 }}, app = {app}"));
+    let text = text.replace(endpoint, &format!("tcp = {{ profile = \"{profile}\", ecn = true, max_rwnd = 64 }}, app = {app}"));
     let text = text.replace(&format!(", app = {app}\n"), &format!("\napp = {app}\n"));
     let lasts = [("duration", format!("\"{duration_s} s\"")), ("measure_from", "\"0 s\"".to_owned())];
     Scenario::from_toml(&text, &lasts.map(|(key, value)| (key.to_owned(), value)), &Registry::builtin(), &no_files).unwrap()

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
-use ecnlab_sim::impairment::{EcnPath, Part};
-use ecnlab_sim::{ImpairmentSpec, Off, Options, Simulation};
-use ecnlab_transport::Demand;
+use ecnlab_sim::impairment::{EcnPath, Impairment};
+use ecnlab_sim::{ImpairmentSpec, NoProbe, Options, Simulation};
+use ecnlab_transport::AppWrite;
 use ecnlab_units::Time;
 
 const SOUND: &str = r#"name = "two groups"
@@ -108,7 +108,7 @@ const MISTAKES: &[(&str, &str, &str, usize, &str)] = &[
     ("count = 3", "count = 0", "flows.near.count", 15, "1 .. 1000000"),
     ("count = 3", "count = 2.5", "flows.near.count", 15, "whole number"),
     ("count = 3", "count = \"3 KB\"", "flows.near.count", 15, "wrong unit"),
-    ("ecn = true", "max_window = \"64 KB\"", "flows.near.tcp.max_window", 18, "wrong unit"),
+    ("ecn = true", "max_rwnd = \"64 KB\"", "flows.near.tcp.max_rwnd", 18, "wrong unit"),
     ("ecn = true", "ecn = 1", "flows.near.tcp.ecn", 18, "true or false"),
     ("\"2 s\"", "\"10 s\"", "measure_from", 3, "before the end, duration 10 s"),
     ("\"10 s\"", "\"0 s\"", "duration", 2, "above 0"),
@@ -238,9 +238,9 @@ fn what_a_path_does_is_on_its_own_direction_and_nothing_where_packets_pass_as_th
     let scenario =
         sound(&[("link.bottleneck.ecn", "bleach"), ("link.bottleneck.reverse.loss", "0.25"), ("link.bottleneck.loss_every", "7")]).unwrap();
     let impairments: Vec<_> = scenario.network.links.iter().map(|link| link.impairment.as_deref()).collect();
-    let parts = |of: &ImpairmentSpec| format!("{:?}", of.parts);
-    let there = format!("{:?}", [Part::Ecn(EcnPath::Bleach), Part::periodic_losses(7)]);
-    let back = format!("{:?}", [Part::random_losses(0.25)]);
+    let parts = |of: &ImpairmentSpec| format!("{:?}", of.impairments);
+    let there = format!("{:?}", [Impairment::Ecn(EcnPath::Bleach), Impairment::periodic_loss(7)]);
+    let back = format!("{:?}", [Impairment::random_loss(0.25)]);
     assert_eq!([Some(there), Some(back)], [0, 1].map(|at| impairments[at].map(parts)));
     assert!(impairments[2..].iter().all(Option::is_none));
     let link = &scenario.resolved["link"][0];
@@ -251,9 +251,10 @@ fn what_a_path_does_is_on_its_own_direction_and_nothing_where_packets_pass_as_th
 
 #[test]
 fn a_file_of_packets_has_as_many_bytes_as_fill_those_of_its_flows() {
-    let opens = |app: &str| sound(&[("flows.near.app", app), ("flows.near.tcp.packet_size", "540")]).unwrap().network.flows[0].opens;
-    assert_eq!(Some(Demand::closing(1200)), opens("{ kind = \"file\", bytes = 1200 }"));
-    assert_eq!(Some(Demand::closing(7 * 540)), opens("{ kind = \"file\", packets = 7 }"));
+    let opens =
+        |app: &str| sound(&[("flows.near.app", app), ("flows.near.tcp.packet_size", "540")]).unwrap().network.flows[0].initial_write;
+    assert_eq!(Some(AppWrite::then_close(1200)), opens("{ kind = \"file\", bytes = 1200 }"));
+    assert_eq!(Some(AppWrite::then_close(7 * 540)), opens("{ kind = \"file\", packets = 7 }"));
     assert_eq!(None, opens("{ kind = \"transactions\", bytes = 1000 }"), "its application opens it");
 }
 
@@ -317,9 +318,9 @@ fn the_estimate_of_a_recording_counts_the_rows_of_an_application() {
 #[test]
 fn a_slow_link_with_a_long_buffer_is_simulated_without_time_wrapping() {
     let slow = [("link.bottleneck.rate", "1 bps"), ("link.bottleneck.delay", "100 h"), ("flows.near.access.rate", "1 bps")];
-    let scenario = sound(&[&slow[..], &[("duration", "8640000 s"), ("flows.*.tcp.max_window", "2000")]].concat()).unwrap();
+    let scenario = sound(&[&slow[..], &[("duration", "8640000 s"), ("flows.*.tcp.max_rwnd", "2000")]].concat()).unwrap();
     let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
-    let (run, _) = Simulation::new(&scenario.network, &options, Off).finish();
+    let (run, _) = Simulation::new(&scenario.network, &options, NoProbe).finish();
     assert!(run.events > 0);
 }
 
@@ -381,7 +382,7 @@ fn any_parameter_changes_the_hash() {
         ("flows.near.access.delay", "2 ms"),
         ("flows.near.access.limit", "99"),
         ("flows.near.tcp.ecn", "false"),
-        ("flows.near.tcp.max_window", "21"),
+        ("flows.near.tcp.max_rwnd", "21"),
         ("flows.near.app", "{ kind = \"file\", packets = 5 }"),
         ("flows.near.app", "{ kind = \"file\", bytes = 5 }"),
         ("flows.near.app", "transactions"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
-use ecnlab_sim::{Options, Recorder, Recording, Run, Simulation};
+use ecnlab_sim::{Options, Recorder, RecordingConfig, Run, Simulation};
 use ecnlab_units::{Span, Time};
 
 const EVERY: Span = Span::from_micros(9_870);
@@ -34,7 +34,7 @@ fn scenario(queue: &str) -> Scenario {
         from = "a"
         to = "c"
         start = "50 ms"
-        tcp = {{ profile = "linux", variant = "dctcp", ecn = true, codepoint = "ect1" }}
+        tcp = {{ profile = "linux", variant = "dctcp", ecn = true, ect_codepoint = "ect1" }}
         [[flows]]
         name = "classic"
         from = "a"
@@ -49,7 +49,7 @@ fn scenario(queue: &str) -> Scenario {
 /// A run and its tables `series_queue`, `series_band`, `distributions` and `arrivals`.
 fn recorded(scenario: &Scenario) -> (Run, BTreeMap<&'static str, Table>) {
     let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO + scenario.measure_from, seed: 1 };
-    let recording = Recording { queue: Some(EVERY), arrivals: true, distributions: true, ..Recording::default() };
+    let recording = RecordingConfig { queue_interval: Some(EVERY), arrivals: true, distributions: true, ..RecordingConfig::default() };
     let (run, recorder) = Simulation::new(&scenario.network, &options, Recorder::new(recording, options.duration)).finish();
     let tables = recorder.tables(&run.names).unwrap();
     (run, tables.into_iter().collect())

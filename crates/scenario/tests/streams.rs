@@ -1,7 +1,7 @@
 //! Random streams go by names: what stands beside a part of a network shifts none of its draws.
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
-use ecnlab_sim::{Off, Options, Probe, Recorder, Recording, Run, Simulation};
+use ecnlab_sim::{NoProbe, Options, Probe, Recorder, RecordingConfig, Run, Simulation};
 use ecnlab_units::{Span, Time};
 
 /// Two parts that share nothing, each with every role that draws: a queue, losses both ways, spread delays, clock phases and gaps.
@@ -66,7 +66,7 @@ fn finished(text: &str, overrides: &[(&str, &str)], seed: u64, probe: impl Probe
 
 /// What the flows of one group measured.
 fn measured(text: &str, overrides: &[(&str, &str)], group: f64) -> Vec<[u64; 4]> {
-    let run = finished(text, overrides, 7, Off);
+    let run = finished(text, overrides, 7, NoProbe);
     let column = |name: &str| run.report.reals("flows", name);
     let columns = ["goodput_bps", "delay_mean_s", "sent", "transaction_mean_s"].map(column);
     let rows = column("group").into_iter().enumerate().filter(|(_, of)| *of == group);
@@ -94,9 +94,9 @@ fn the_two_parts_draw_from_streams_of_their_own() {
 
 #[test]
 fn the_fingerprint_says_what_happened_and_not_what_was_recorded() {
-    let plain = finished(DISJOINT, &[], 7, Off);
-    let recording = Recording { queue: Some(Span::from_millis(10)), events: true, ..Recording::default() };
+    let plain = finished(DISJOINT, &[], 7, NoProbe);
+    let recording = RecordingConfig { queue_interval: Some(Span::from_millis(10)), events: true, ..RecordingConfig::default() };
     let sampled = finished(DISJOINT, &[], 7, Recorder::new(recording, Time::ZERO + Span::from_secs(12)));
     assert_eq!((plain.fingerprint, plain.events), (sampled.fingerprint, sampled.events));
-    assert_ne!(plain.fingerprint, finished(DISJOINT, &[], 8, Off).fingerprint);
+    assert_ne!(plain.fingerprint, finished(DISJOINT, &[], 8, NoProbe).fingerprint);
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use captures::{events, tshark};
 use ecnlab_scenario::{Registry, Scenario, no_files, packet_exact};
 use ecnlab_sim::measures::{Column, Table};
-use ecnlab_sim::{Off, Options, Recorded, Recorder, Recording, Run, Simulation, TraceFormat, TraceSpec, Tracer};
+use ecnlab_sim::{NoProbe, Options, Recorder, RecorderAndTracer, RecordingConfig, Run, Simulation, TraceFormat, TraceSpec, Tracer};
 use ecnlab_units::{Ecn, Time};
 use ecnlab_wire::{Event, Flags, Kind, Place, Reader, Version, What, ns2};
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
@@ -41,7 +41,7 @@ name = "simulated"
 count = 6
 to = "sink"
 access = { to = "router", rate = "10 Mbps", delay = "20 ms" }
-tcp = { profile = "ns2", variant = "sack", ecn = true, max_window = 64 }
+tcp = { profile = "ns2", variant = "sack", ecn = true, max_rwnd = 64 }
 
 [[flows]]
 name = "deaf"
@@ -86,7 +86,7 @@ fn words(table: &Table, column: &str) -> Vec<String> {
 #[test]
 fn a_trace_changes_nothing_about_the_run() {
     let (scenario, options) = scenario();
-    let (plain, Off) = Simulation::new(&scenario.network, &options, Off).finish();
+    let (plain, NoProbe) = Simulation::new(&scenario.network, &options, NoProbe).finish();
     for format in [TraceFormat::Ns2, WHOLE, TraceFormat::Table] {
         let (run, _) = traced(format, &[]);
         assert_eq!((plain.fingerprint, plain.events), (run.fingerprint, run.events), "{format:?}");
@@ -108,16 +108,16 @@ fn a_trace_changes_nothing_about_any_example() {
         let scenario =
             Scenario::from_toml(&text, &short, &Registry::builtin(), &beside).unwrap_or_else(|why| panic!("{}: {why:?}", path.display()));
         let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
-        let (plain, Off) = Simulation::new(&scenario.network, &options, Off).finish();
+        let (plain, NoProbe) = Simulation::new(&scenario.network, &options, NoProbe).finish();
         for format in [TraceFormat::Ns2, TraceFormat::Pcapng { keep: 128, version: Version::V4 }, TraceFormat::Table] {
-            let links = scenario.network.links.iter().map(|link| link.name.shown()).collect();
+            let links = scenario.network.links.iter().map(|link| link.name.display_name()).collect();
             let mut simulation = Simulation::new(&scenario.network, &options, Tracer::new(TraceSpec { format, links }));
             let (mut written, mut over) = (0, false);
             while !over {
                 over = simulation.advance(options.duration, 1 << 13);
                 let tracer = simulation.probe_mut();
-                written += tracer.rows(1).map_or(0, |table| table.height());
-                if let Some(bytes) = tracer.bytes() {
+                written += tracer.drain_rows(1).map_or(0, |table| table.height());
+                if let Some(bytes) = tracer.bytes_mut() {
                     written += if format == TraceFormat::Ns2 { events(bytes).len() } else { bytes.len() };
                     bytes.clear();
                 }
@@ -167,7 +167,7 @@ fn key(event: &Event) -> impl Ord + use<> {
 #[test]
 fn a_capture_shows_what_the_queue_has_counted() {
     let (run, mut tracer) = traced(WHOLE, &[]);
-    let events = events(tracer.bytes().unwrap());
+    let events = events(tracer.bytes_mut().unwrap());
     let (before, after): (Vec<&Event>, Vec<&Event>) = events.iter().partition(|event| event.place == Place::Interface(0));
     let is_marked = |event: &&&Event| event.packet.ecn == Ecn::Ce;
     let marked_before = before.iter().filter(is_marked).count();
@@ -191,7 +191,7 @@ fn a_capture_shows_what_the_queue_has_counted() {
 #[test]
 fn rows_of_events_agree_with_what_flows_and_queues_have_counted() {
     let (run, mut tracer) = traced(TraceFormat::Table, &[]);
-    let table = tracer.rows(0).unwrap();
+    let table = tracer.drain_rows(0).unwrap();
     let (happened, kinds, links) = (words(&table, "event"), words(&table, "kind"), words(&table, "link"));
     let rows = |event: &str, kind: &str, link: &str| {
         let alike = |at: &usize| happened[*at] == event && kinds[*at] == kind && link.is_empty() | (links[*at] == link);
@@ -208,7 +208,7 @@ fn rows_of_events_agree_with_what_flows_and_queues_have_counted() {
 #[test]
 fn only_the_links_that_were_chosen_are_in_a_trace() {
     let (_, mut tracer) = traced(WHOLE, &["hosts.access.1", "hosts.access.1.reverse"]);
-    let bytes = std::mem::take(tracer.bytes().unwrap());
+    let bytes = std::mem::take(tracer.bytes_mut().unwrap());
     let mut reader = Reader::open(&bytes[..]).unwrap();
     let sources: BTreeSet<_> = reader.by_ref().map(|event| event.unwrap().packet.source.address).collect();
     assert_eq!(2, sources.len(), "one host and the sink");
@@ -225,7 +225,7 @@ fn only_the_links_that_were_chosen_are_in_a_trace() {
 #[test]
 fn a_host_s_connection_reads_as_tcp_has_it() {
     let (_, mut tracer) = traced(WHOLE, &["hosts.access.0", "hosts.access.0.reverse"]);
-    let events = events(tracer.bytes().unwrap());
+    let events = events(tracer.bytes_mut().unwrap());
     let out: Vec<_> = events.iter().filter(|event| event.place == Place::Interface(0)).map(|event| event.packet).collect();
     let first = out.first().unwrap();
     assert_eq!((Flags::SYN | Flags::ECE | Flags::CWR, 0), (first.tcp.flags, first.tcp.seq));
@@ -253,7 +253,7 @@ fn a_host_s_connection_reads_as_tcp_has_it() {
 fn the_mss_is_the_packet_s_size_without_fixed_headers() {
     for (version, expected) in [(Version::V4, 1460), (Version::V6, 1440)] {
         let (_, mut tracer) = traced(TraceFormat::Pcapng { keep: 128, version }, &["hosts.access.0", "hosts.access.0.reverse"]);
-        let events = events(tracer.bytes().unwrap());
+        let events = events(tracer.bytes_mut().unwrap());
         let syns: Vec<_> = events.iter().map(|event| event.packet).filter(|packet| packet.has(Flags::SYN)).collect();
         assert!(syns.len() > 4 && syns.iter().all(|syn| syn.tcp.mss == Some(expected)), "{:?}", syns[0].tcp);
     }
@@ -317,7 +317,7 @@ fn judged(bytes: &[u8]) -> (u8, u16) {
 fn other_parsers_find_checksums_right_and_see_the_same_ecn_fields() {
     for version in [Version::V4, Version::V6] {
         let (_, mut tracer) = traced(TraceFormat::Pcapng { keep: 65_535, version }, &[]);
-        let bytes = std::mem::take(tracer.bytes().unwrap());
+        let bytes = std::mem::take(tracer.bytes_mut().unwrap());
         let (theirs, ours) = (parsed(&bytes), events(&bytes).iter().map(shown).collect::<Vec<_>>());
         assert!(ours.len() > 5_000 && ours.iter().any(|&(_, ecn, _)| ecn == Ecn::Ce as u8), "{} packets", ours.len());
         assert_eq!((theirs.len(), None), (ours.len(), theirs.iter().zip(&ours).find(|(their, our)| their != our)));
@@ -329,7 +329,7 @@ fn other_parsers_find_checksums_right_and_see_the_same_ecn_fields() {
 fn tshark_has_no_complaint_and_sees_the_same_ecn_fields_where_it_is_installed() {
     for (version, field) in [(Version::V4, "ip.dsfield.ecn"), (Version::V6, "ipv6.tclass.ecn")] {
         let (_, mut tracer) = traced(TraceFormat::Pcapng { keep: 65_535, version }, &[]);
-        let bytes = std::mem::take(tracer.bytes().unwrap());
+        let bytes = std::mem::take(tracer.bytes_mut().unwrap());
         let bad = "ip.checksum.status == 0 || tcp.checksum.status == 0 || _ws.malformed || frame.cap_len != frame.len || tcp.analysis.ack_lost_segment";
         let Some(complaints) = tshark(&bytes, &["-Y", bad]).map(text) else {
             eprintln!("tshark is not installed; etherparse and pcap-parser have judged");
@@ -353,7 +353,7 @@ fn text(bytes: Vec<u8>) -> String {
 fn a_capture_of_ipv6_shows_the_packets_of_one_of_ipv4() {
     let [old, new] = [Version::V4, Version::V6].map(|version| {
         let (_, mut tracer) = traced(TraceFormat::Pcapng { keep: 128, version }, &[]);
-        events(&std::mem::take(tracer.bytes().unwrap()))
+        events(&std::mem::take(tracer.bytes_mut().unwrap()))
     });
     let plain = |event: &Event| (event.time, event.place, event.packet.ecn, event.packet.kind, event.packet.tcp.flags);
     assert_eq!(old.iter().map(plain).collect::<Vec<_>>(), new.iter().map(plain).collect::<Vec<_>>());
@@ -381,7 +381,7 @@ fn blocks_of_a_connection_that_is_kept_begin_and_end_where_segments_do() {
     let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
     let links = ["hosts.access", "hosts.access.reverse"].map(str::to_owned).to_vec();
     let (_, mut tracer) = Simulation::new(&scenario.network, &options, Tracer::new(TraceSpec { format: WHOLE, links })).finish();
-    let packets: Vec<_> = events(tracer.bytes().unwrap()).into_iter().map(|event| event.packet).collect();
+    let packets: Vec<_> = events(tracer.bytes_mut().unwrap()).into_iter().map(|event| event.packet).collect();
     let mut edges = BTreeSet::new();
     for packet in packets.iter().filter(|packet| packet.kind == Kind::Data) {
         edges.extend([packet.tcp.seq, packet.tcp.seq + packet.payload].map(|edge| (packet.source, edge)));
@@ -400,7 +400,7 @@ fn blocks_of_a_connection_that_is_kept_begin_and_end_where_segments_do() {
 #[test]
 fn an_event_ahead_is_written_when_its_time_has_come() {
     let (_, mut tracer) = traced(TraceFormat::Ns2, &[]);
-    let events = events(tracer.bytes().unwrap());
+    let events = events(tracer.bytes_mut().unwrap());
     assert!(events.is_sorted_by_key(|event| event.time));
     let of = |what| events.iter().filter(|event| event.what == what).count();
     assert!(of(What::Enqueued) >= of(What::Dequeued) && of(What::Dequeued) >= of(What::Received));
@@ -420,10 +420,18 @@ fn a_run_that_is_traced_records_what_it_records_without_a_trace() {
     let scenario = Scenario::from_toml(NETWORK, &overrides, &Registry::builtin(), &no_files).unwrap();
     let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
     let every = Some(ecnlab_units::Span::from_millis(10));
-    let all = Recording { queue: every, window: every, rates: true, events: true, distributions: true, transfers: true, arrivals: true };
+    let all = RecordingConfig {
+        queue_interval: every,
+        window_interval: every,
+        rates: true,
+        events: true,
+        distributions: true,
+        transfers: true,
+        arrivals: true,
+    };
     let (plain, recorder) = Simulation::new(&scenario.network, &options, Recorder::new(all, options.duration)).finish();
     let tracer = Tracer::new(TraceSpec { format: TraceFormat::Ns2, links: Vec::new() });
-    let probe = Recorded { recorder: Recorder::new(all, options.duration), tracer };
+    let probe = RecorderAndTracer { recorder: Recorder::new(all, options.duration), tracer };
     let (traced, probe) = Simulation::new(&scenario.network, &options, probe).finish();
     let [expected, found] = [recorder.tables(&plain.names), probe.recorder.tables(&traced.names)].map(Result::unwrap);
     assert_eq!(format!("{expected:?}"), format!("{found:?}"));

@@ -49,7 +49,7 @@ fn one_oddity_is_one_warning_at_its_place() {
             "flows.near.tcp",
             "{ profile = \"linux\", ecn = true, dctcp_g = 0.1 }",
             "flows.near.tcp.dctcp_g",
-            "read only with response = dctcp",
+            "read only with ecn_response = dctcp",
         ),
         ("link.bottleneck.queue.max_p", "0", "link.bottleneck.queue.max_p", "no packet is signalled before"),
         ("link.bottleneck.queue.w_q", "0", "link.bottleneck.queue.w_q", "no packet is ever signalled"),
@@ -95,15 +95,15 @@ fn a_limit_of_marks_beside_an_aqm_that_marks_nothing_is_warned_of() {
 fn senders_and_queues_that_speak_of_different_levels_are_warned_of() {
     let queue = |aqm: &str| ("link.bottleneck.queue", format!("{{ aqm = \"{aqm}\", limit = 120, min_th = 10, max_th = 30 }}"));
     let tcp = |response: &str, echo: &str| {
-        ("flows.near.tcp", format!("{{ profile = \"linux\", ecn = true, response = \"{response}\", ecn_echo = \"{echo}\" }}"))
+        ("flows.near.tcp", format!("{{ profile = \"linux\", ecn = true, ecn_response = \"{response}\", ecn_echo = \"{echo}\" }}"))
     };
     let said = |(at, queue): (&str, String), (to, tcp): (&str, String)| -> Vec<String> {
         let found = warnings(&[(at, &queue), (to, &tcp)]);
         found.into_iter().map(|warning| format!("{}: {}", warning.place, warning.message)).collect()
     };
     let [one, two] = [said(queue("mecn"), tcp("halve", "classic")), said(queue("ecn"), tcp("mecn", "mecn"))];
-    assert!(one.len() == 1 && one[0].starts_with("flows.near.tcp.response: ") && one[0].contains("marks in two levels"), "{one:?}");
-    assert!(two.len() == 1 && two[0].starts_with("flows.near.tcp.response: ") && two[0].contains("no queue on their route"), "{two:?}");
+    assert!(one.len() == 1 && one[0].starts_with("flows.near.tcp.ecn_response: ") && one[0].contains("marks in two levels"), "{one:?}");
+    assert!(two.len() == 1 && two[0].starts_with("flows.near.tcp.ecn_response: ") && two[0].contains("no queue on their route"), "{two:?}");
     for aqm in ["mecn", "amecn"] {
         assert_eq!(Vec::<String>::new(), said(queue(aqm), tcp("mecn", "mecn")), "{aqm}");
     }
@@ -111,7 +111,8 @@ fn senders_and_queues_that_speak_of_different_levels_are_warned_of() {
 
 #[test]
 fn an_ecn_variant_without_ecn_is_warned_of_even_where_it_is_written() {
-    for tcp in ["{ profile = \"linux\", variant = \"dctcp\", ecn = false }", "{ profile = \"linux\", response = \"abe\", ecn = false }"] {
+    for tcp in ["{ profile = \"linux\", variant = \"dctcp\", ecn = false }", "{ profile = \"linux\", ecn_response = \"abe\", ecn = false }"]
+    {
         let found = warnings(&[("flows.near.tcp", tcp)]);
         assert!(found.iter().any(|warning| warning.place.starts_with("flows.near.tcp.")), "{tcp}: {found:?}");
     }
@@ -176,10 +177,10 @@ fn a_low_latency_queue_wants_scalable_senders_that_say_so() {
         let found = warnings(&[("link.bottleneck.queue", "{ discipline = \"dualpi2\", limit = 400 }"), ("flows.near.tcp", tcp)]);
         found.into_iter().map(|warning| warning.place).collect::<Vec<_>>()
     };
-    for meant in ["variant = \"dctcp\", codepoint = \"ect1\"", "ecn = true", "ecn = false"] {
+    for meant in ["variant = \"dctcp\", ect_codepoint = \"ect1\"", "ecn = true", "ecn = false"] {
         assert_eq!(Vec::<String>::new(), places(&format!("{{ profile = \"linux\", {meant} }}")), "{meant}");
     }
-    for odd in ["variant = \"dctcp\"", "ecn = true, codepoint = \"ect1\""] {
-        assert_eq!(vec!["flows.near.tcp.codepoint"], places(&format!("{{ profile = \"linux\", {odd} }}")), "{odd}");
+    for odd in ["variant = \"dctcp\"", "ecn = true, ect_codepoint = \"ect1\""] {
+        assert_eq!(vec!["flows.near.tcp.ect_codepoint"], places(&format!("{{ profile = \"linux\", {odd} }}")), "{odd}");
     }
 }

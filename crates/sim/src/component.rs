@@ -7,31 +7,31 @@ use std::ops::RangeInclusive;
 
 /// A component's kind and its index among those of its kind, in one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Component(u32);
+pub struct ComponentId(u32);
 
 /// What a component is. The index of a transmitter is that of its queue, that of a timer and a sink that of their flow, that of a hold that
 /// of its link.
 ///
-/// Kinds are listed in tie-break order ([`deadlines`](crate::deadlines)): the measured interval
+/// Kinds are listed in tie-break order ([`deadlines`](crate::calendar_queue)): the measured interval
 /// begins and a link changes before anything of that instant is done, and flows start before applications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ComponentKind {
     /// What the run as a whole does at its own times.
-    Clock,
+    RunTimer,
     /// A change of a link.
-    Schedule,
+    LinkChange,
     /// What a measured queue does at its own times.
     QueueTimer,
     /// What a link holds before its queue.
-    Hold,
+    DelayedPackets,
     /// A link's far end: the first packet on the wire arrives.
     Link,
     /// A measured queue's transmitter has finished a packet.
     Transmitter,
     /// A flow's start, later its sender's deadline.
-    Timer,
-    Sink,
+    FlowTimer,
+    SinkTimer,
     /// An application's start, later its deadline.
     App,
 }
@@ -39,32 +39,32 @@ pub enum ComponentKind {
 /// Bits of the index.
 const INDEX_BITS: u32 = 28;
 
-impl Component {
+impl ComponentId {
     /// # Panics
     /// If the index does not fit, at 268 million of one kind.
-    pub const fn new(kind: ComponentKind, index: usize) -> Component {
+    pub const fn new(kind: ComponentKind, index: usize) -> ComponentId {
         assert!(index < 1 << INDEX_BITS, "at most 2^28 components of one kind");
-        Component((kind as u32) << INDEX_BITS | index as u32)
+        ComponentId((kind as u32) << INDEX_BITS | index as u32)
     }
 
     #[inline(always)]
     pub fn kind(self) -> ComponentKind {
         match self.0 >> INDEX_BITS {
-            0 => ComponentKind::Clock,
-            1 => ComponentKind::Schedule,
+            0 => ComponentKind::RunTimer,
+            1 => ComponentKind::LinkChange,
             2 => ComponentKind::QueueTimer,
-            3 => ComponentKind::Hold,
+            3 => ComponentKind::DelayedPackets,
             4 => ComponentKind::Link,
             5 => ComponentKind::Transmitter,
-            6 => ComponentKind::Timer,
-            7 => ComponentKind::Sink,
+            6 => ComponentKind::FlowTimer,
+            7 => ComponentKind::SinkTimer,
             _ => ComponentKind::App,
         }
     }
 
     /// Whether it is of this kind and its index in this range, in one comparison.
     #[inline(always)]
-    pub const fn is_of(self, kind: ComponentKind, indices: RangeInclusive<u32>) -> bool {
+    pub const fn is_in_range(self, kind: ComponentKind, indices: RangeInclusive<u32>) -> bool {
         let first = (kind as u32) << INDEX_BITS | *indices.start();
         self.0.wrapping_sub(first) <= *indices.end() - *indices.start()
     }
@@ -76,7 +76,7 @@ impl Component {
 
     /// Kind and index as one number, for the fingerprint.
     #[inline(always)]
-    pub fn number(self) -> u32 {
+    pub fn as_u32(self) -> u32 {
         self.0
     }
 }
@@ -88,17 +88,17 @@ mod tests {
     #[test]
     fn a_component_keeps_its_kind_and_its_index() {
         for kind in [
-            ComponentKind::Clock,
-            ComponentKind::Schedule,
+            ComponentKind::RunTimer,
+            ComponentKind::LinkChange,
             ComponentKind::QueueTimer,
-            ComponentKind::Hold,
+            ComponentKind::DelayedPackets,
             ComponentKind::Link,
             ComponentKind::Transmitter,
-            ComponentKind::Timer,
-            ComponentKind::Sink,
+            ComponentKind::FlowTimer,
+            ComponentKind::SinkTimer,
             ComponentKind::App,
         ] {
-            let component = Component::new(kind, 1_000_000);
+            let component = ComponentId::new(kind, 1_000_000);
             assert_eq!((kind, 1_000_000), (component.kind(), component.index()));
         }
     }

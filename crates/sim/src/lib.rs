@@ -2,55 +2,61 @@
 //!
 //! A [`Simulation`] is made of a [`Network`], a seed and a [`Probe`]; it goes on to a time or to its end, and hands over what was measured.
 //! It reads no clock, opens no file and starts no thread: the same network and seed give the same bytes on any machine.
-//! Its flows may also end at hosts that are not part of it ([`outside`]).
+//! Its flows may also end at hosts that are not part of it ([`external_hosts`]).
 
-pub mod arrivals;
+pub mod calendar_queue;
 mod component;
-pub mod deadlines;
-pub mod deliveries;
 mod engine;
+pub mod external_hosts;
 pub mod impairment;
 mod link;
 pub mod measures;
 pub mod network;
-pub mod outside;
 mod packet;
 pub mod probe;
-pub mod record;
-mod recorded;
+pub mod queue_log;
+pub mod recorder;
+mod recorder_and_tracer;
 pub mod replay;
 pub mod trace;
+pub mod trace_driven_link;
 
-pub use engine::{Options, QueueLook, Run, Simulation};
-pub use impairment::script::{Act, Flag, Rule, Script, Which};
-pub use impairment::{EcnPath, ImpairmentSpec, Part};
-pub use link::Waiting;
+pub use engine::{Options, QueueSnapshot, Run, Simulation};
+pub use external_hosts::{ExternalPacket, HostInput, SimOutput};
+pub use impairment::script::{PacketSelector, Script, ScriptAction, ScriptRule, SelectorFlag};
+pub use impairment::{EcnPath, Impairment, ImpairmentSpec};
+pub use link::QueuedPacket;
 pub use measures::Report;
 pub use network::{
-    AppSpec, Buffer, Counted, Direction, FlowSpec, LinkName, LinkSpec, MaxProcessingTime, Network, OwnLink, OwnLinks, QueueSpec, Template,
+    AppSpec, Buffer, Direction, FlowSpec, FlowTemplate, LinkName, LinkSpec, MaxProcessingTime, Network, PrivateLinkIds, PrivateLinkParams,
+    QueueSpec, RowPolicy,
 };
-pub use outside::{Foreign, Happened, Told, Toward};
 pub use packet::{Packet, PacketId, PacketKind};
-pub use probe::{Off, Probe};
-pub use record::{Recorder, Recording, RecordingFull};
-pub use recorded::Recorded;
+pub use probe::{NoProbe, Probe};
+pub use recorder::{Recorder, RecordingConfig, RecordingFull};
+pub use recorder_and_tracer::RecorderAndTracer;
 pub use trace::{TraceFormat, TraceSpec, Tracer, Version};
 
 use measures::columns;
-use measures::table::TableText;
+use measures::table::TableDescription;
 
 /// Every table that a run can give, as data: the measures, then what can be recorded, and a trace.
-pub fn tables() -> Vec<TableText> {
-    let flows = [columns::FLOWS.text(), columns::GROUPS.text(), columns::TOTAL.text(), columns::COMPLETIONS.text()];
-    let queues = [columns::QUEUES.text(), columns::BANDS.text(), columns::IMPAIRMENTS.text()];
-    let samples = [record::QUEUE_SAMPLES.text(), record::BAND_SAMPLES.text(), record::GAUGE_SAMPLES.text(), record::WINDOW_SAMPLES.text()];
-    let others = [
-        record::RATES.text(),
-        record::EVENTS.text(),
-        record::LOCKOUTS.text(),
-        record::DISTRIBUTIONS.text(),
-        record::TRANSFERS.text(),
-        arrivals::ARRIVALS.text(),
+pub fn tables() -> Vec<TableDescription> {
+    let flows = [columns::FLOWS.describe(), columns::GROUPS.describe(), columns::TOTAL.describe(), columns::COMPLETIONS.describe()];
+    let queues = [columns::QUEUES.describe(), columns::BANDS.describe(), columns::IMPAIRMENTS.describe()];
+    let samples = [
+        recorder::QUEUE_SAMPLES.describe(),
+        recorder::BAND_SAMPLES.describe(),
+        recorder::GAUGE_SAMPLES.describe(),
+        recorder::WINDOW_SAMPLES.describe(),
     ];
-    flows.into_iter().chain(queues).chain(samples).chain(others).chain([trace::EVENTS.text()]).collect()
+    let others = [
+        recorder::RATES.describe(),
+        recorder::EVENTS.describe(),
+        recorder::LOCKOUTS.describe(),
+        recorder::DISTRIBUTIONS.describe(),
+        recorder::TRANSFERS.describe(),
+        queue_log::ARRIVALS.describe(),
+    ];
+    flows.into_iter().chain(queues).chain(samples).chain(others).chain([trace::EVENTS.describe()]).collect()
 }

@@ -1,10 +1,11 @@
 //! Packets in the network: 64 bytes each, in one arena, chained through their `next`.
 
-use ecnlab_transport::{Ack, Role, Sacks, Segment};
-use ecnlab_units::{Dialect, Ecn, Time};
+use ecnlab_transport::{Ack, Role, SackOption, Segment};
+use ecnlab_units::{Ecn, EcnSemantics, Time};
 
-use crate::deadlines::Order;
-use crate::outside::{Foreign, Toward};
+use crate::calendar_queue::TieBreak;
+use crate::external_hosts::ExternalPacket;
+use crate::network::Direction;
 
 /// Index of a packet in its arena.
 pub type PacketId = u32;
@@ -16,30 +17,30 @@ pub const NONE: PacketId = PacketId::MAX;
 #[repr(C, align(64))]
 pub struct Packet {
     /// When it reaches the far end of its link.
-    pub due: Time,
-    pub order: Order,
+    pub arrives_at: Time,
+    pub tie_break: TieBreak,
     pub next: PacketId,
     /// Where on its route it is: an index into the engine's hops.
-    pub cursor: u32,
+    pub hop_index: u32,
     /// A segment's number, or the next segment that an acknowledgement expects.
     pub seq: u64,
     /// When the segment was sent; an acknowledgement carries that of the segment that caused it.
-    pub sent: Time,
+    pub sent_at: Time,
     pub flow: u32,
     pub size: u32,
-    /// What [`Arena::rtt_us`] and [`Packet::aside`] read.
-    note: u32,
+    /// Read by [`PacketArena::rtt_us`] and [`Packet::ext_index`].
+    ext_or_rtt_us: u32,
     pub ecn: Ecn,
     /// Which of its flow's connections it belongs to, modulo 256.
-    pub connection: u8,
-    pub bits: Bits,
+    pub connection_id: u8,
+    pub flags: PacketFlags,
 }
 
 /// One-bit fields of a packet, and its role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bits(u16);
+pub struct PacketFlags(u16);
 
-impl Bits {
+impl PacketFlags {
     const CWR: u16 = 1;
     const ECE: u16 = 2;
     const RETRANSMISSION: u16 = 4;
@@ -48,74 +49,74 @@ impl Bits {
     const DATAGRAM: u16 = 32;
     const COPY: u16 = 64;
     const PUSH: u16 = 128;
-    const RIDDEN: u16 = 256;
+    const PIGGYBACKED: u16 = 256;
     /// From here on the role's two bits.
     const ROLE: u32 = 9;
-    const FOREIGN: u16 = 2048;
+    const EXTERNAL: u16 = 2048;
 
-    fn new(role: Role, cwr: bool, ece: bool, retransmission: bool) -> Bits {
-        Bits(u16::from(cwr) | u16::from(ece) << 1 | u16::from(retransmission) << 2 | (role as u16) << Bits::ROLE)
+    fn new(role: Role, cwr: bool, ece: bool, retransmission: bool) -> PacketFlags {
+        PacketFlags(u16::from(cwr) | u16::from(ece) << 1 | u16::from(retransmission) << 2 | (role as u16) << PacketFlags::ROLE)
     }
 
     /// Of all packets of a sender: what their ECN field means, and whether they are datagrams.
-    pub fn of_sender(dialect: Dialect, datagrams: bool) -> Bits {
-        let mecn = if dialect == Dialect::Mecn { Bits::MECN } else { 0 };
-        Bits(if datagrams { mecn | Bits::DATAGRAM } else { mecn })
+    pub fn for_sender(ecn_semantics: EcnSemantics, datagrams: bool) -> PacketFlags {
+        let mecn = if ecn_semantics == EcnSemantics::Mecn { PacketFlags::MECN } else { 0 };
+        PacketFlags(if datagrams { mecn | PacketFlags::DATAGRAM } else { mecn })
     }
 
     /// With more bits set.
-    fn with(self, bits: u16) -> Bits {
-        Bits(self.0 | bits)
+    fn with(self, bits: u16) -> PacketFlags {
+        PacketFlags(self.0 | bits)
     }
 
     pub fn cwr(self) -> bool {
-        self.0 & Bits::CWR != 0
+        self.0 & PacketFlags::CWR != 0
     }
 
     pub fn ece(self) -> bool {
-        self.0 & Bits::ECE != 0
+        self.0 & PacketFlags::ECE != 0
     }
 
     /// Of an acknowledgement: of the segment that caused it.
-    pub fn retransmission(self) -> bool {
-        self.0 & Bits::RETRANSMISSION != 0
+    pub fn is_retransmission(self) -> bool {
+        self.0 & PacketFlags::RETRANSMISSION != 0
     }
 
     #[inline]
     pub fn role(self) -> Role {
-        match self.0 >> Bits::ROLE & 3 {
+        match self.0 >> PacketFlags::ROLE & 3 {
             0 => Role::Plain,
             1 => Role::Syn,
             2 => Role::Fin,
-            _ => Role::Pure,
+            _ => Role::PureAck,
         }
     }
 
     /// The application has written no more for now.
     pub fn push(self) -> bool {
-        self.0 & Bits::PUSH != 0
+        self.0 & PacketFlags::PUSH != 0
     }
 
-    /// Of data on which an acknowledgement of the other direction rides.
+    /// Of data with a piggybacked acknowledgement of the other direction.
     #[inline]
-    pub fn is_ridden(self) -> bool {
-        self.0 & Bits::RIDDEN != 0
+    pub fn is_piggybacked(self) -> bool {
+        self.0 & PacketFlags::PIGGYBACKED != 0
     }
 
-    /// Of a packet of a host outside of the engine.
+    /// Of a packet of an external host.
     #[inline]
-    pub fn is_foreign(self) -> bool {
-        self.0 & Bits::FOREIGN != 0
+    pub fn is_external(self) -> bool {
+        self.0 & PacketFlags::EXTERNAL != 0
     }
 
     /// Of a copy that a link made of a packet.
-    pub fn copy(self) -> bool {
-        self.0 & Bits::COPY != 0
+    pub fn is_duplicate(self) -> bool {
+        self.0 & PacketFlags::COPY != 0
     }
 
     /// Without the bits by which TCP's ends speak of ECN.
-    pub fn without_ecn(self) -> Bits {
-        Bits(self.0 & !(Bits::CWR | Bits::ECE))
+    pub fn without_ecn(self) -> PacketFlags {
+        PacketFlags(self.0 & !(PacketFlags::CWR | PacketFlags::ECE))
     }
 }
 
@@ -131,99 +132,99 @@ pub enum PacketKind {
 
 /// Whose packet it is, where its route begins and what is the same of all packets from there.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin {
+pub struct PacketOrigin {
     pub flow: u32,
-    pub cursor: u32,
-    pub connection: u8,
-    pub bits: Bits,
+    pub hop_index: u32,
+    pub connection_id: u8,
+    pub flags: PacketFlags,
 }
 
 impl Packet {
     #[inline(always)]
-    pub fn of_segment(segment: &Segment, origin: Origin, sent: Time, rtt_us: u32) -> Packet {
-        let bits = Bits::new(segment.role, segment.cwr, segment.ece, segment.retransmission);
-        let push = if segment.push { Bits::PUSH } else { 0 };
+    pub fn from_segment(segment: &Segment, origin: PacketOrigin, sent_at: Time, rtt_us: u32) -> Packet {
+        let bits = PacketFlags::new(segment.role, segment.cwr, segment.ece, segment.retransmission);
+        let push = if segment.push { PacketFlags::PUSH } else { 0 };
         Packet {
-            due: Time::ZERO,
-            order: Order::default(),
+            arrives_at: Time::ZERO,
+            tie_break: TieBreak::default(),
             next: NONE,
-            cursor: origin.cursor,
+            hop_index: origin.hop_index,
             seq: segment.seq,
-            sent,
+            sent_at,
             flow: origin.flow,
             size: segment.size,
-            note: rtt_us,
+            ext_or_rtt_us: rtt_us,
             ecn: segment.ecn,
-            connection: origin.connection,
-            bits: bits.with(origin.bits.0 | push),
+            connection_id: origin.connection_id,
+            flags: bits.with(origin.flags.0 | push),
         }
     }
 
     #[inline]
-    pub fn of_ack(ack: &Ack, origin: Origin) -> Packet {
+    pub fn from_ack(ack: &Ack, origin: PacketOrigin) -> Packet {
         Packet {
-            due: Time::ZERO,
-            order: Order::default(),
+            arrives_at: Time::ZERO,
+            tie_break: TieBreak::default(),
             next: NONE,
-            cursor: origin.cursor,
+            hop_index: origin.hop_index,
             seq: ack.next,
-            sent: ack.echo,
+            sent_at: ack.echo,
             flow: origin.flow,
             size: ack.size,
-            note: NONE,
+            ext_or_rtt_us: NONE,
             ecn: ack.ecn,
-            connection: origin.connection,
-            bits: Bits::new(ack.role, ack.cwr, ack.ece, ack.echo_retransmission).with(Bits::ACK),
+            connection_id: origin.connection_id,
+            flags: PacketFlags::new(ack.role, ack.cwr, ack.ece, ack.echo_retransmission).with(PacketFlags::ACK),
         }
     }
 
-    /// A host's packet that enters the network. Its number is the ticket, below the bytes that it carries.
-    pub fn of_foreign(foreign: &Foreign, origin: Origin, now: Time) -> Packet {
-        let is_bare = foreign.toward == Toward::Sink && foreign.role == Role::Plain && foreign.payload == 0;
-        let role = if is_bare { Role::Pure } else { foreign.role };
-        let bits = Bits::new(role, foreign.cwr, foreign.ece, foreign.retransmission).with(Bits::FOREIGN);
-        let rtt_us = foreign.rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(NONE - 1)) as u32;
-        let (bits, note) = match foreign.toward {
-            Toward::Sink => (bits.with(origin.bits.0), rtt_us),
-            Toward::Source => (bits.with(Bits::ACK), NONE),
+    /// An external packet that enters the network. Its number is the handle, below the bytes that it carries.
+    pub fn from_external(external: &ExternalPacket, origin: PacketOrigin, now: Time) -> Packet {
+        let is_bare = external.direction == Direction::Forward && external.role == Role::Plain && external.payload == 0;
+        let role = if is_bare { Role::PureAck } else { external.role };
+        let flags = PacketFlags::new(role, external.cwr, external.ece, external.retransmission).with(PacketFlags::EXTERNAL);
+        let rtt_us = external.rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(NONE - 1)) as u32;
+        let (flags, ext_or_rtt_us) = match external.direction {
+            Direction::Forward => (flags.with(origin.flags.0), rtt_us),
+            Direction::Back => (flags.with(PacketFlags::ACK), NONE),
         };
         Packet {
-            due: Time::ZERO,
-            order: Order::default(),
+            arrives_at: Time::ZERO,
+            tie_break: TieBreak::default(),
             next: NONE,
-            cursor: origin.cursor,
-            seq: u64::from(foreign.payload) << 32 | u64::from(foreign.ticket),
-            sent: now,
+            hop_index: origin.hop_index,
+            seq: u64::from(external.payload) << 32 | u64::from(external.handle),
+            sent_at: now,
             flow: origin.flow,
-            size: foreign.size,
-            note,
-            ecn: foreign.ecn,
-            connection: origin.connection,
-            bits,
+            size: external.size,
+            ext_or_rtt_us,
+            ecn: external.ecn,
+            connection_id: origin.connection_id,
+            flags,
         }
     }
 
-    /// Of a host's packet: by what its host tells it.
-    pub fn ticket(&self) -> u32 {
+    /// Of an external packet: by what its host tells it.
+    pub fn handle(&self) -> u32 {
         self.seq as u32
     }
 
-    /// Of a host's packet: which end takes it.
-    pub fn toward(&self) -> Toward {
-        if self.is_ack() { Toward::Source } else { Toward::Sink }
+    /// Of an external packet: which end takes it.
+    pub fn direction(&self) -> Direction {
+        if self.is_ack() { Direction::Back } else { Direction::Forward }
     }
 
-    /// Of a host's packet: application data that came for the first time.
-    pub fn first_bytes(&self) -> u32 {
-        if self.bits.retransmission() || self.bits.copy() { 0 } else { (self.seq >> 32) as u32 }
+    /// Of an external packet: application data that came for the first time.
+    pub fn first_time_payload(&self) -> u32 {
+        if self.flags.is_retransmission() || self.flags.is_duplicate() { 0 } else { (self.seq >> 32) as u32 }
     }
 
     /// What it is; a TCP sender's own acknowledgement without data counts as data.
     #[inline]
     pub fn kind(&self) -> PacketKind {
-        match self.bits.0 & (Bits::ACK | Bits::DATAGRAM) {
+        match self.flags.0 & (PacketFlags::ACK | PacketFlags::DATAGRAM) {
             0 => PacketKind::Data,
-            Bits::DATAGRAM => PacketKind::Datagram,
+            PacketFlags::DATAGRAM => PacketKind::Datagram,
             _ => PacketKind::Ack,
         }
     }
@@ -231,57 +232,57 @@ impl Packet {
     /// Whether it is an acknowledgement on its way back.
     #[inline]
     pub fn is_ack(&self) -> bool {
-        self.bits.0 & Bits::ACK != 0
+        self.flags.0 & PacketFlags::ACK != 0
     }
 
     /// What its ECN field means.
     #[inline]
-    pub fn dialect(&self) -> Dialect {
-        if self.bits.0 & Bits::MECN == 0 { Dialect::Classic } else { Dialect::Mecn }
+    pub fn ecn_semantics(&self) -> EcnSemantics {
+        if self.flags.0 & PacketFlags::MECN == 0 { EcnSemantics::Classic } else { EcnSemantics::Mecn }
     }
 
     /// What it does to the connection.
     #[inline]
     pub fn role(&self) -> Role {
-        self.bits.role()
+        self.flags.role()
     }
 
-    /// Whether it carries what only some packets carry, or is of a kind that may.
+    /// Whether it is of a kind that may have an extension.
     #[inline]
-    fn may_have_aside(&self) -> bool {
-        self.bits.0 & (Bits::ACK | Bits::RIDDEN) != 0
+    fn may_have_ext(&self) -> bool {
+        self.flags.0 & (PacketFlags::ACK | PacketFlags::PIGGYBACKED) != 0
     }
 
-    /// Where that stands aside which not every packet carries, if it does.
+    /// Index of its extension, if it has one.
     #[inline]
-    fn aside(&self) -> Option<u32> {
-        (self.may_have_aside() && self.note != NONE).then_some(self.note)
+    fn ext_index(&self) -> Option<u32> {
+        (self.may_have_ext() && self.ext_or_rtt_us != NONE).then_some(self.ext_or_rtt_us)
     }
 
     #[inline]
-    pub fn segment(&self) -> Segment {
+    pub fn to_segment(&self) -> Segment {
         Segment {
             seq: self.seq,
             size: self.size,
             role: self.role(),
             ecn: self.ecn,
-            cwr: self.bits.cwr(),
-            ece: self.bits.ece(),
-            retransmission: self.bits.retransmission(),
-            push: self.bits.push(),
+            cwr: self.flags.cwr(),
+            ece: self.flags.ece(),
+            retransmission: self.flags.is_retransmission(),
+            push: self.flags.push(),
         }
     }
 
     #[inline(always)]
-    fn ack(&self, sacks: Sacks, window: u32) -> Ack {
+    fn as_ack(&self, sacks: SackOption, window: u32) -> Ack {
         Ack {
             next: self.seq,
             size: self.size,
             role: self.role(),
-            ece: self.bits.ece(),
-            cwr: self.bits.cwr(),
-            echo: self.sent,
-            echo_retransmission: self.bits.retransmission(),
+            ece: self.flags.ece(),
+            cwr: self.flags.cwr(),
+            echo: self.sent_at,
+            echo_retransmission: self.flags.is_retransmission(),
             window,
             ecn: self.ecn,
             on_data: false,
@@ -290,160 +291,165 @@ impl Packet {
     }
 }
 
-/// What not every packet carries, so that it has no room in each of them.
+/// Fields that few packets have, stored apart so that a packet fits one cache line.
 #[derive(Clone, Debug)]
-struct Aside {
-    sacks: Sacks,
+struct PacketExt {
+    sacks: SackOption,
     window: u32,
-    ride: Ride,
+    piggybacked_ack: PiggybackedAck,
 }
 
-/// Of data on which an acknowledgement rides: what else of that, and what stands in the packet's own note where there is none.
+/// Of data with a piggybacked acknowledgement: the fields of that, and the round-trip time that the packet itself reports.
 #[derive(Clone, Copy, Debug, Default)]
-struct Ride {
+struct PiggybackedAck {
     next: u64,
     echo: Time,
     echo_retransmission: bool,
     rtt_us: u32,
 }
 
-impl Default for Aside {
-    fn default() -> Aside {
-        Aside { sacks: Sacks::default(), window: Ack::ANY, ride: Ride::default() }
+impl Default for PacketExt {
+    fn default() -> PacketExt {
+        PacketExt { sacks: SackOption::default(), window: Ack::WINDOW_UNLIMITED, piggybacked_ack: PiggybackedAck::default() }
     }
 }
 
 /// All packets in the network.
 #[derive(Default)]
-pub struct Arena {
+pub struct PacketArena {
     packets: Vec<Packet>,
-    free: PacketId,
-    live: u32,
-    /// What stands aside, and which of the places are free.
-    asides: Vec<Aside>,
-    free_asides: Vec<u32>,
+    first_free: PacketId,
+    live_packets: u32,
+    /// Extensions of packets, and the free ones among them.
+    exts: Vec<PacketExt>,
+    free_exts: Vec<u32>,
 }
 
-impl Arena {
-    pub fn new() -> Arena {
-        Arena { free: NONE, ..Arena::default() }
+impl PacketArena {
+    pub fn new() -> PacketArena {
+        PacketArena { first_free: NONE, ..PacketArena::default() }
     }
 
     #[inline(always)]
     pub fn insert(&mut self, packet: Packet) -> PacketId {
-        self.live += 1;
-        if self.free == NONE {
+        self.live_packets += 1;
+        if self.first_free == NONE {
             self.packets.push(packet);
             return (self.packets.len() - 1) as PacketId;
         }
-        let id = self.free;
-        self.free = std::mem::replace(&mut self.packets[id as usize], packet).next;
+        let id = self.first_free;
+        self.first_free = std::mem::replace(&mut self.packets[id as usize], packet).next;
         id
     }
 
     #[inline(always)]
-    pub fn insert_ack(&mut self, ack: &mut Ack, origin: Origin) -> PacketId {
-        let mut packet = Packet::of_ack(ack, origin);
-        if !ack.sacks.is_empty() || ack.window != Ack::ANY {
-            packet.note = self.set_aside(Aside { sacks: std::mem::take(&mut ack.sacks), window: ack.window, ride: Ride::default() });
+    pub fn insert_ack(&mut self, ack: &mut Ack, origin: PacketOrigin) -> PacketId {
+        let mut packet = Packet::from_ack(ack, origin);
+        if !ack.sacks.is_empty() || ack.window != Ack::WINDOW_UNLIMITED {
+            packet.ext_or_rtt_us = self.store_ext(PacketExt {
+                sacks: std::mem::take(&mut ack.sacks),
+                window: ack.window,
+                piggybacked_ack: PiggybackedAck::default(),
+            });
         }
         self.insert(packet)
     }
 
-    /// Puts data into the network on which an acknowledgement of the other direction rides; the echo of marks is a flag of the packet.
-    pub fn insert_ridden(&mut self, mut packet: Packet, ack: Ack) -> PacketId {
+    /// Puts data with a piggybacked acknowledgement of the other direction into the network; the echo of marks is a flag of the packet.
+    pub fn insert_with_ack(&mut self, mut packet: Packet, ack: Ack) -> PacketId {
         let Ack { next, echo, echo_retransmission, window, sacks, ece, .. } = ack;
-        let ride = Ride { next, echo, echo_retransmission, rtt_us: packet.note };
-        packet.note = self.set_aside(Aside { sacks, window, ride });
-        packet.bits = packet.bits.with(if ece { Bits::RIDDEN | Bits::ECE } else { Bits::RIDDEN });
+        let piggybacked_ack = PiggybackedAck { next, echo, echo_retransmission, rtt_us: packet.ext_or_rtt_us };
+        packet.ext_or_rtt_us = self.store_ext(PacketExt { sacks, window, piggybacked_ack });
+        packet.flags = packet.flags.with(if ece { PacketFlags::PIGGYBACKED | PacketFlags::ECE } else { PacketFlags::PIGGYBACKED });
         self.insert(packet)
     }
 
-    /// Takes the acknowledgement off data, which then is as if none had been on it.
-    pub fn take_ride(&mut self, id: PacketId) -> Option<Ack> {
+    /// Removes the acknowledgement that is piggybacked on data.
+    pub fn remove_piggybacked_ack(&mut self, id: PacketId) -> Option<Ack> {
         let packet = self[id];
-        let place = packet.aside().filter(|_| packet.bits.is_ridden())?;
-        let Aside { sacks, window, ride: Ride { next, echo, echo_retransmission, rtt_us } } = self.take_back(place);
+        let place = packet.ext_index().filter(|_| packet.flags.is_piggybacked())?;
+        let PacketExt { sacks, window, piggybacked_ack: PiggybackedAck { next, echo, echo_retransmission, rtt_us } } =
+            self.remove_ext(place);
         let data = &mut self[id];
-        data.note = rtt_us;
-        data.bits = Bits(data.bits.0 & !(Bits::RIDDEN | Bits::ECE));
-        Some(Ack { ece: packet.bits.ece(), echo, echo_retransmission, window, on_data: true, sacks, ..Ack::plain(next, packet.size) })
+        data.ext_or_rtt_us = rtt_us;
+        data.flags = PacketFlags(data.flags.0 & !(PacketFlags::PIGGYBACKED | PacketFlags::ECE));
+        Some(Ack { ece: packet.flags.ece(), echo, echo_retransmission, window, on_data: true, sacks, ..Ack::plain(next, packet.size) })
     }
 
     /// The round-trip time that a packet reports, in microseconds; zero if it reports none, as acknowledgements do.
     #[inline]
     pub fn rtt_us(&self, id: PacketId) -> u32 {
         let packet = &self[id];
-        if packet.may_have_aside() { self.rtt_aside(packet) } else { packet.note }
+        if packet.may_have_ext() { self.rtt_us_from_ext(packet) } else { packet.ext_or_rtt_us }
     }
 
     #[inline(never)]
-    fn rtt_aside(&self, packet: &Packet) -> u32 {
-        packet.aside().map_or(0, |place| self.asides[place as usize].ride.rtt_us)
+    fn rtt_us_from_ext(&self, packet: &Packet) -> u32 {
+        packet.ext_index().map_or(0, |place| self.exts[place as usize].piggybacked_ack.rtt_us)
     }
 
     /// Puts a copy of a packet into the network.
-    pub fn copy(&mut self, id: PacketId) -> PacketId {
+    pub fn duplicate(&mut self, id: PacketId) -> PacketId {
         let mut copy = self[id];
-        copy.bits = copy.bits.with(Bits::COPY);
-        if let Some(place) = copy.aside() {
-            copy.note = self.set_aside(self.asides[place as usize].clone());
+        copy.flags = copy.flags.with(PacketFlags::COPY);
+        if let Some(place) = copy.ext_index() {
+            copy.ext_or_rtt_us = self.store_ext(self.exts[place as usize].clone());
         }
         self.insert(copy)
     }
 
-    /// Takes an acknowledgement out of the network.
+    /// Removes an acknowledgement from the network.
     #[inline(always)]
-    pub fn release_ack(&mut self, id: PacketId) -> Ack {
-        let ack = match self[id].aside() {
-            None => self[id].ack(Sacks::default(), Ack::ANY),
+    pub fn remove_ack(&mut self, id: PacketId) -> Ack {
+        let ack = match self[id].ext_index() {
+            None => self[id].as_ack(SackOption::default(), Ack::WINDOW_UNLIMITED),
             Some(place) => {
-                let Aside { sacks, window, .. } = self.take_back(place);
-                self[id].ack(sacks, window)
+                let PacketExt { sacks, window, .. } = self.remove_ext(place);
+                self[id].as_ack(sacks, window)
             }
         };
-        self.release(id);
+        self.remove(id);
         ack
     }
 
-    /// Puts aside what an acknowledgement carries until it arrives; returns where.
+    /// Stores an extension until its packet arrives; returns its index.
     #[inline(never)]
-    fn set_aside(&mut self, aside: Aside) -> u32 {
-        let place = self.free_asides.pop().unwrap_or_else(|| {
-            self.asides.push(Aside::default());
-            (self.asides.len() - 1) as u32
+    fn store_ext(&mut self, aside: PacketExt) -> u32 {
+        let place = self.free_exts.pop().unwrap_or_else(|| {
+            self.exts.push(PacketExt::default());
+            (self.exts.len() - 1) as u32
         });
-        self.asides[place as usize] = aside;
+        self.exts[place as usize] = aside;
         place
     }
 
     #[inline(never)]
-    fn take_back(&mut self, place: u32) -> Aside {
-        self.free_asides.push(place);
-        std::mem::take(&mut self.asides[place as usize])
+    fn remove_ext(&mut self, place: u32) -> PacketExt {
+        self.free_exts.push(place);
+        std::mem::take(&mut self.exts[place as usize])
     }
 
-    /// Takes a packet out of the network that carries nothing aside.
+    /// Removes a packet without an extension from the network.
     #[inline]
-    pub fn release(&mut self, id: PacketId) {
-        self.live -= 1;
-        self.packets[id as usize].next = std::mem::replace(&mut self.free, id);
+    pub fn remove(&mut self, id: PacketId) {
+        self.live_packets -= 1;
+        self.packets[id as usize].next = std::mem::replace(&mut self.first_free, id);
     }
 
     /// Packets in the network now.
-    pub fn live(&self) -> u32 {
-        self.live
+    pub fn live_packets(&self) -> u32 {
+        self.live_packets
     }
 }
 
-impl std::ops::Index<PacketId> for Arena {
+impl std::ops::Index<PacketId> for PacketArena {
     type Output = Packet;
     fn index(&self, id: PacketId) -> &Packet {
         &self.packets[id as usize]
     }
 }
 
-impl std::ops::IndexMut<PacketId> for Arena {
+impl std::ops::IndexMut<PacketId> for PacketArena {
     fn index_mut(&mut self, id: PacketId) -> &mut Packet {
         &mut self.packets[id as usize]
     }
@@ -455,13 +461,13 @@ mod tests {
 
     use super::*;
 
-    fn data() -> Packet {
-        let origin = Origin { flow: 3, cursor: 0, connection: 7, bits: Bits::default() };
-        Packet::of_segment(&Segment { role: Role::Fin, push: true, ..Segment::plain(5, 1500) }, origin, Time::ZERO, 40_000)
+    fn data_packet() -> Packet {
+        let origin = PacketOrigin { flow: 3, hop_index: 0, connection_id: 7, flags: PacketFlags::default() };
+        Packet::from_segment(&Segment { role: Role::Fin, push: true, ..Segment::plain(5, 1500) }, origin, Time::ZERO, 40_000)
     }
 
-    /// What rides on data, with everything on it that may be there.
-    fn ack() -> Ack {
+    /// A piggybacked acknowledgement with every field set.
+    fn full_ack() -> Ack {
         let echo = Time::ZERO + Span::from_millis(3);
         let mut ack = Ack { ece: true, echo, echo_retransmission: true, window: 65_535, on_data: true, ..Ack::plain(9, 1500) };
         ack.sacks.push(11, 12);
@@ -469,29 +475,30 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_a_cache_line() {
+    fn a_packet_fits_one_cache_line() {
         assert_eq!(64, size_of::<Packet>());
     }
 
     #[test]
-    fn what_rides_is_taken_off_as_it_was_and_leaves_data_as_if_it_had_never_been_there() {
-        let mut arena = Arena::new();
-        let id = arena.insert_ridden(data(), ack());
-        let copy = arena.copy(id);
-        assert_eq!((40_000, true), (arena.rtt_us(id), arena[id].bits.ece()));
-        assert_eq!(Some(ack()), arena.take_ride(id));
-        assert_eq!((None, 40_000, data().bits), (arena.take_ride(id), arena.rtt_us(id), arena[id].bits));
-        assert_eq!(data().segment(), arena[id].segment());
-        assert_eq!(Some(ack()), arena.take_ride(copy), "a copy carries it too");
+    fn a_piggybacked_ack_is_removed_unchanged_and_leaves_the_data_unchanged() {
+        let mut arena = PacketArena::new();
+        let id = arena.insert_with_ack(data_packet(), full_ack());
+        let copy = arena.duplicate(id);
+        assert_eq!((40_000, true), (arena.rtt_us(id), arena[id].flags.ece()));
+        assert_eq!(Some(full_ack()), arena.remove_piggybacked_ack(id));
+        assert_eq!((None, 40_000, data_packet().flags), (arena.remove_piggybacked_ack(id), arena.rtt_us(id), arena[id].flags));
+        assert_eq!(data_packet().to_segment(), arena[id].to_segment());
+        assert_eq!(Some(full_ack()), arena.remove_piggybacked_ack(copy), "a copy carries it too");
     }
 
     #[test]
-    fn a_segment_is_what_it_was_when_it_arrives() {
-        for role in [Role::Plain, Role::Syn, Role::Fin, Role::Pure] {
+    fn a_segment_survives_conversion_to_a_packet() {
+        for role in [Role::Plain, Role::Syn, Role::Fin, Role::PureAck] {
             for push in [false, true] {
                 let segment = Segment { role, push, cwr: push, ..Segment::plain(5, 1500) };
-                let origin = Origin { flow: 3, cursor: 0, connection: 7, bits: Bits::of_sender(Dialect::Mecn, false) };
-                assert_eq!(segment, Packet::of_segment(&segment, origin, Time::ZERO, 0).segment());
+                let origin =
+                    PacketOrigin { flow: 3, hop_index: 0, connection_id: 7, flags: PacketFlags::for_sender(EcnSemantics::Mecn, false) };
+                assert_eq!(segment, Packet::from_segment(&segment, origin, Time::ZERO, 0).to_segment());
             }
         }
     }

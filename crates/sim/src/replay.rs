@@ -1,21 +1,21 @@
 //! Replay: what came to a queue, put through the same queue again, and what it does now against what it did then.
 //!
 //! A queue is a function of what comes to it, when it is asked, and its random stream. All of that stands in the table
-//! [`arrivals`](crate::arrivals::ARRIVALS) and in the scenario and seed, wherever the packets came from: so a queue of real time can be
+//! [`arrivals`](crate::queue_log::ARRIVALS) and in the scenario and seed, wherever the packets came from: so a queue of real time can be
 //! judged decision by decision, long after it was.
 
 use std::fmt;
 
-use ecnlab_queue::{Deed, Discipline, Frame, Queue, Take};
-use ecnlab_units::{Dialect, Ecn, Rate, Rng, Span, Time};
+use ecnlab_queue::{DequeueOutcome, Discipline, Queue, QueueEvent, QueueItem};
+use ecnlab_units::{Ecn, EcnSemantics, Rate, Rng, Span, Time};
 
-use crate::arrivals::{Field, QueueAct, QueueCause, QueueLine};
 use crate::measures::table::{Column, Table};
 use crate::network::{Buffer, Network, QueueSpec};
+use crate::queue_log::{EcnField, QueueLogCause, QueueLogEntry, QueueLogKind};
 
 /// What was replayed until a decision was another, in packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Replayed {
+pub struct ReplayCounts {
     pub arrivals: u64,
     pub departures: u64,
     pub marks: u64,
@@ -24,22 +24,22 @@ pub struct Replayed {
 
 /// The first decision that was another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct ReplayDifference {
     /// Which line of the queue's record it is, from 0.
-    pub line: usize,
+    pub entry: usize,
     pub time: Time,
     /// What the queue did then; nothing if it did nothing more.
-    pub recorded: Option<QueueLine>,
+    pub recorded: Option<QueueLogEntry>,
     /// What it does now.
-    pub replayed: Option<QueueLine>,
+    pub replayed: Option<QueueLogEntry>,
 }
 
 /// What becomes of a queue's record when it is replayed: how much of it was the same, and the first decision that was another, if one was.
-pub type Outcome = (Replayed, Option<Difference>);
+pub type ReplayOutcome = (ReplayCounts, Option<ReplayDifference>);
 
 /// Why a queue cannot be replayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unplayable {
+pub enum ReplayError {
     /// The network has no measured queue of this name.
     NoQueue(String),
     /// The queue is a kernel's, whose law is not known here.
@@ -53,28 +53,33 @@ pub enum Unplayable {
 ///
 /// # Errors
 /// If a queue cannot be replayed, or none of all.
-pub fn replay(network: &Network, seed: u64, table: &Table, only: Option<&str>) -> Result<Vec<(String, Option<Outcome>)>, Unplayable> {
-    let lines = Lines::of(table)?;
-    if let Some(name) = only.filter(|name| !queues(network).any(|(queue, _)| queue.name == *name)) {
-        return Err(Unplayable::NoQueue(name.to_owned()));
+pub fn replay(
+    network: &Network,
+    seed: u64,
+    table: &Table,
+    only: Option<&str>,
+) -> Result<Vec<(String, Option<ReplayOutcome>)>, ReplayError> {
+    let lines = RecordedColumns::from_table(table)?;
+    if let Some(name) = only.filter(|name| !measured_queues(network).any(|(queue, _)| queue.name == *name)) {
+        return Err(ReplayError::NoQueue(name.to_owned()));
     }
-    if let Some(name) = lines.names.iter().find(|name| !queues(network).any(|(queue, _)| queue.name == ***name)) {
-        return Err(Unplayable::NoQueue((**name).to_owned()));
+    if let Some(name) = lines.names.iter().find(|name| !measured_queues(network).any(|(queue, _)| queue.name == ***name)) {
+        return Err(ReplayError::NoQueue((**name).to_owned()));
     }
-    let wanted = || queues(network).filter(|(queue, _)| only.is_none_or(|name| queue.name == name));
-    let is_ours = |queue: &QueueSpec| queue.of.kernel().is_none();
-    if let Some((queue, _)) = wanted().next().filter(|_| !wanted().any(|(queue, _)| is_ours(queue))) {
-        return Err(Unplayable::Kernel(queue.name.clone()));
+    let selected_queues = || measured_queues(network).filter(|(queue, _)| only.is_none_or(|name| queue.name == name));
+    let is_simulated = |queue: &QueueSpec| queue.config.kernel_qdisc().is_none();
+    if let Some((queue, _)) = selected_queues().next().filter(|_| !selected_queues().any(|(queue, _)| is_simulated(queue))) {
+        return Err(ReplayError::Kernel(queue.name.clone()));
     }
-    let played = wanted().map(|(queue, rate)| {
-        let outcome = is_ours(queue).then(|| replay_queue(queue, rate, seed, &lines.of_queue(&queue.name)));
+    let played = selected_queues().map(|(queue, rate)| {
+        let outcome = is_simulated(queue).then(|| replay_queue(queue, rate, seed, &lines.entries_of_queue(&queue.name)));
         (queue.name.clone(), outcome)
     });
     Ok(played.collect())
 }
 
 /// The measured queues of a network, each with its link's rate.
-fn queues(network: &Network) -> impl Iterator<Item = (&QueueSpec, Rate)> {
+fn measured_queues(network: &Network) -> impl Iterator<Item = (&QueueSpec, Rate)> {
     network.links.iter().filter_map(|link| match &link.buffer {
         Buffer::Queue(queue) => Some((&**queue, link.rate)),
         Buffer::Pipe { .. } => None,
@@ -82,151 +87,156 @@ fn queues(network: &Network) -> impl Iterator<Item = (&QueueSpec, Rate)> {
 }
 
 /// Replays one queue.
-pub fn replay_queue(spec: &QueueSpec, rate: Rate, seed: u64, lines: &[QueueLine]) -> Outcome {
+pub fn replay_queue(spec: &QueueSpec, rate: Rate, seed: u64, entries: &[QueueLogEntry]) -> ReplayOutcome {
     let rng = Rng::for_role(seed, &format!("queue {}", spec.name));
-    let mut replay = Replay { queue: spec.of.build(rate), rng, lines, next: 0, came: 0, replayed: Replayed::default() };
-    while replay.next < lines.len() {
-        if let Err(difference) = replay.step() {
-            return (replay.replayed, Some(difference));
+    let mut replay =
+        QueueReplay { queue: spec.config.build(rate), rng, entries, next_entry: 0, arrived_packets: 0, counts: ReplayCounts::default() };
+    while replay.next_entry < entries.len() {
+        if let Err(difference) = replay.replay_next() {
+            return (replay.counts, Some(difference));
         }
     }
-    (replay.replayed, None)
+    (replay.counts, None)
 }
 
 /// A queue as it is replayed.
-struct Replay<'l> {
-    queue: Queue<Logged>,
+struct QueueReplay<'l> {
+    queue: Queue<ReplayedPacket>,
     rng: Rng,
-    lines: &'l [QueueLine],
+    entries: &'l [QueueLogEntry],
     /// The line at hand.
-    next: usize,
-    came: u32,
-    replayed: Replayed,
+    next_entry: usize,
+    arrived_packets: u32,
+    counts: ReplayCounts,
 }
 
-impl Replay<'_> {
+impl QueueReplay<'_> {
     /// Does what the line at hand says was done to the queue, and compares what the queue did with the lines that follow.
-    fn step(&mut self) -> Result<(), Difference> {
-        let line = self.lines[self.next];
+    fn replay_next(&mut self) -> Result<(), ReplayDifference> {
+        let line = self.entries[self.next_entry];
         let now = line.time;
-        match line.act {
-            QueueAct::Arrival => {
-                self.next += 1;
-                self.came += 1;
-                self.replayed.arrivals += 1;
+        match line.kind {
+            QueueLogKind::Arrival => {
+                self.next_entry += 1;
+                self.arrived_packets += 1;
+                self.counts.arrivals += 1;
                 let mut done = Vec::new();
-                self.queue.offer(Logged::of(&line), now, &mut self.rng, &mut |deed| done.extend(line_of(now, deed)));
+                self.queue
+                    .enqueue(ReplayedPacket::from_entry(&line), now, &mut self.rng, &mut |event| done.extend(entry_of_event(now, event)));
                 self.compare(&done)
             }
-            QueueAct::Timer => {
-                let due = self.queue.deadline();
+            QueueLogKind::Timer => {
+                let due = self.queue.next_timer();
                 if due != Some(now) {
-                    let replayed = due.map(|due| QueueLine { time: due, ..line });
-                    return Err(Difference { line: self.next, time: now, recorded: Some(line), replayed });
+                    let replayed = due.map(|due| QueueLogEntry { time: due, ..line });
+                    return Err(ReplayDifference { entry: self.next_entry, time: now, recorded: Some(line), replayed });
                 }
-                self.next += 1;
-                self.queue.expire(now, &mut self.rng);
+                self.next_entry += 1;
+                self.queue.on_timer(now, &mut self.rng);
                 Ok(())
             }
-            QueueAct::Rate => {
-                self.next += 1;
-                Rate::from_bps(line.key).into_iter().for_each(|rate| self.queue.retune(rate));
+            QueueLogKind::Rate => {
+                self.next_entry += 1;
+                Rate::from_bps(line.value).into_iter().for_each(|rate| self.queue.set_link_rate(rate));
                 Ok(())
             }
-            QueueAct::Mark | QueueAct::Drop | QueueAct::Departure | QueueAct::Wait | QueueAct::Empty => self.ask(line),
+            QueueLogKind::Mark | QueueLogKind::Drop | QueueLogKind::Departure | QueueLogKind::Wait | QueueLogKind::Empty => {
+                self.replay_dequeue(line)
+            }
         }
     }
 
     /// Asks the queue for a packet, as it was asked then: what it did stands from the line at hand on.
-    fn ask(&mut self, line: QueueLine) -> Result<(), Difference> {
+    fn replay_dequeue(&mut self, line: QueueLogEntry) -> Result<(), ReplayDifference> {
         let now = line.time;
-        let is_answer = |line: &QueueLine| !matches!(line.act, QueueAct::Mark | QueueAct::Drop);
-        let answer = self.lines[self.next..].iter().find(|line| is_answer(line));
-        if answer.is_none_or(|line| matches!(line.act, QueueAct::Arrival | QueueAct::Timer | QueueAct::Rate)) {
-            return Err(self.difference(None));
+        let is_dequeue_result = |line: &QueueLogEntry| !matches!(line.kind, QueueLogKind::Mark | QueueLogKind::Drop);
+        let answer = self.entries[self.next_entry..].iter().find(|line| is_dequeue_result(line));
+        if answer.is_none_or(|line| matches!(line.kind, QueueLogKind::Arrival | QueueLogKind::Timer | QueueLogKind::Rate)) {
+            return Err(self.difference_at_current(None));
         }
         let mut done = Vec::new();
-        let bare = QueueLine {
+        let bare = QueueLogEntry {
             time: now,
-            act: QueueAct::Empty,
-            packet: self.came,
+            kind: QueueLogKind::Empty,
+            packet: self.arrived_packets,
             size: 0,
-            field: Field::NotEct,
-            key: 0,
+            ecn_field: EcnField::NotEct,
+            value: 0,
             rtt_us: 0,
-            cause: QueueCause::None,
+            cause: QueueLogCause::None,
         };
-        let took = self.queue.take(now, &mut self.rng, &mut |deed| done.extend(line_of(now, deed)));
+        let took = self.queue.dequeue(now, &mut self.rng, &mut |event| done.extend(entry_of_event(now, event)));
         done.push(match took {
-            Take::Packet { frame, .. } => frame.line(now, QueueAct::Departure, QueueCause::None),
-            Take::Later(until) => QueueLine { act: QueueAct::Wait, key: until.picos(), ..bare },
-            Take::Empty => bare,
+            DequeueOutcome::Packet { packet, .. } => packet.as_log_entry(now, QueueLogKind::Departure, QueueLogCause::None),
+            DequeueOutcome::RetryAt(until) => QueueLogEntry { kind: QueueLogKind::Wait, value: until.picos(), ..bare },
+            DequeueOutcome::Empty => bare,
         });
-        let first = self.next;
-        let of_newcomer = self.lines[..first].last().is_some_and(|before| before.act == QueueAct::Arrival && before.packet == line.packet);
+        let first = self.next_entry;
+        let of_newcomer =
+            self.entries[..first].last().is_some_and(|before| before.kind == QueueLogKind::Arrival && before.packet == line.packet);
         self.compare(&done).map_err(|found| {
             // What it did then to the packet that has just come, it does not do now.
-            if of_newcomer && found.line == first { Difference { replayed: None, ..found } } else { found }
+            if of_newcomer && found.entry == first { ReplayDifference { replayed: None, ..found } } else { found }
         })
     }
 
     /// Compares what the queue does now with the next lines.
-    fn compare(&mut self, done: &[QueueLine]) -> Result<(), Difference> {
+    fn compare(&mut self, done: &[QueueLogEntry]) -> Result<(), ReplayDifference> {
         for now in done {
-            if self.lines.get(self.next) != Some(now) {
-                return Err(self.difference(Some(*now)));
+            if self.entries.get(self.next_entry) != Some(now) {
+                return Err(self.difference_at_current(Some(*now)));
             }
-            self.next += 1;
-            match now.act {
-                QueueAct::Mark => self.replayed.marks += 1,
-                QueueAct::Drop => self.replayed.drops += 1,
-                QueueAct::Departure => self.replayed.departures += 1,
+            self.next_entry += 1;
+            match now.kind {
+                QueueLogKind::Mark => self.counts.marks += 1,
+                QueueLogKind::Drop => self.counts.drops += 1,
+                QueueLogKind::Departure => self.counts.departures += 1,
                 _ => {}
             }
         }
         Ok(())
     }
 
-    fn difference(&self, replayed: Option<QueueLine>) -> Difference {
-        let recorded = self.lines.get(self.next).copied();
+    fn difference_at_current(&self, replayed: Option<QueueLogEntry>) -> ReplayDifference {
+        let recorded = self.entries.get(self.next_entry).copied();
         let time = replayed.or(recorded).map_or(Time::ZERO, |line| line.time);
-        Difference { line: self.next, time, recorded, replayed }
+        ReplayDifference { entry: self.next_entry, time, recorded, replayed }
     }
 }
 
 /// What a queue did, where it is a decision.
-fn line_of(now: Time, deed: Deed<Logged>) -> Option<QueueLine> {
-    match deed {
-        Deed::Stored(_) => None,
-        Deed::Marked(frame, cause) => Some(frame.line(now, QueueAct::Mark, cause.into())),
-        Deed::Dropped(frame, cause) => Some(frame.line(now, QueueAct::Drop, cause.into())),
+fn entry_of_event(now: Time, event: QueueEvent<ReplayedPacket>) -> Option<QueueLogEntry> {
+    match event {
+        QueueEvent::Stored(_) => None,
+        QueueEvent::Marked(frame, cause) => Some(frame.as_log_entry(now, QueueLogKind::Mark, cause.into())),
+        QueueEvent::Dropped(frame, cause) => Some(frame.as_log_entry(now, QueueLogKind::Drop, cause.into())),
     }
 }
 
 /// A packet of a record.
 #[derive(Clone, Copy, Debug)]
-struct Logged {
+struct ReplayedPacket {
     number: u32,
     size: u32,
-    dialect: Dialect,
+    ecn_semantics: EcnSemantics,
     ecn: Ecn,
     flow: u64,
     rtt_us: u32,
 }
 
-impl Logged {
-    fn of(line: &QueueLine) -> Logged {
-        let (dialect, ecn) = line.field.parts();
-        Logged { number: line.packet, size: line.size, dialect, ecn, flow: line.key, rtt_us: line.rtt_us }
+impl ReplayedPacket {
+    fn from_entry(line: &QueueLogEntry) -> ReplayedPacket {
+        let (ecn_semantics, ecn) = line.ecn_field.semantics_and_codepoint();
+        ReplayedPacket { number: line.packet, size: line.size, ecn_semantics, ecn, flow: line.value, rtt_us: line.rtt_us }
     }
 
-    fn line(&self, time: Time, act: QueueAct, cause: QueueCause) -> QueueLine {
-        let field = Field::of(self.dialect, self.ecn);
-        QueueLine { time, act, packet: self.number, size: self.size, field, key: self.flow, rtt_us: self.rtt_us, cause }
+    fn as_log_entry(&self, time: Time, kind: QueueLogKind, cause: QueueLogCause) -> QueueLogEntry {
+        let ecn_field = EcnField::from_codepoint(self.ecn_semantics, self.ecn);
+        QueueLogEntry { time, kind, packet: self.number, size: self.size, ecn_field, value: self.flow, rtt_us: self.rtt_us, cause }
     }
 }
 
-impl Frame for Logged {
+impl QueueItem for ReplayedPacket {
     fn size(&self) -> u32 {
         self.size
     }
@@ -239,8 +249,8 @@ impl Frame for Logged {
         self.ecn = ecn;
     }
 
-    fn dialect(&self) -> Dialect {
-        self.dialect
+    fn ecn_semantics(&self) -> EcnSemantics {
+        self.ecn_semantics
     }
 
     fn flow(&self) -> u64 {
@@ -253,55 +263,55 @@ impl Frame for Logged {
 }
 
 /// The columns of a recorded table.
-struct Lines<'t> {
+struct RecordedColumns<'t> {
     time: &'t [u64],
-    key: &'t [u64],
-    packet: &'t [u32],
+    values: &'t [u64],
+    numbers: &'t [u32],
     size: &'t [u32],
     rtt_us: &'t [u32],
     queue: &'t [u32],
     names: &'t [std::sync::Arc<str>],
-    acts: Vec<QueueAct>,
-    fields: Vec<Field>,
-    causes: Vec<QueueCause>,
+    kinds: Vec<QueueLogKind>,
+    ecn_fields: Vec<EcnField>,
+    causes: Vec<QueueLogCause>,
 }
 
-impl<'t> Lines<'t> {
-    fn of(table: &'t Table) -> Result<Lines<'t>, Unplayable> {
-        let counts = |name: &'static str| match table.find(name) {
+impl<'t> RecordedColumns<'t> {
+    fn from_table(table: &'t Table) -> Result<RecordedColumns<'t>, ReplayError> {
+        let count_values = |name: &'static str| match table.find(name) {
             Some(Column::Count(values)) => Ok(&values[..]),
-            _ => Err(Unplayable::Column(name)),
+            _ => Err(ReplayError::Column(name)),
         };
-        let indices = |name: &'static str| match table.find(name) {
+        let index_values = |name: &'static str| match table.find(name) {
             Some(Column::Index(values)) => Ok(&values[..]),
-            _ => Err(Unplayable::Column(name)),
+            _ => Err(ReplayError::Column(name)),
         };
-        let Some(Column::Name { index: queue, names }) = table.find("queue") else { return Err(Unplayable::Column("queue")) };
-        Ok(Lines {
-            time: counts("time_ps")?,
-            key: counts("value")?,
-            packet: indices("number")?,
-            size: indices("size_bytes")?,
-            rtt_us: indices("rtt_us")?,
+        let Some(Column::Name { index: queue, names }) = table.find("queue") else { return Err(ReplayError::Column("queue")) };
+        Ok(RecordedColumns {
+            time: count_values("time_ps")?,
+            values: count_values("value")?,
+            numbers: index_values("number")?,
+            size: index_values("size_bytes")?,
+            rtt_us: index_values("rtt_us")?,
             queue,
             names,
-            acts: words(table, "act", QueueAct::WORDS, QueueAct::ALL)?,
-            fields: words(table, "ecn", Field::WORDS, Field::ALL)?,
-            causes: words(table, "cause", QueueCause::WORDS, QueueCause::ALL)?,
+            kinds: parse_words(table, "act", QueueLogKind::WORDS, QueueLogKind::ALL)?,
+            ecn_fields: parse_words(table, "ecn", EcnField::WORDS, EcnField::ALL)?,
+            causes: parse_words(table, "cause", QueueLogCause::WORDS, QueueLogCause::ALL)?,
         })
     }
 
     /// The lines of a queue, in order.
-    fn of_queue(&self, name: &str) -> Vec<QueueLine> {
+    fn entries_of_queue(&self, name: &str) -> Vec<QueueLogEntry> {
         let Some(place) = self.names.iter().position(|known| &**known == name) else { return Vec::new() };
         let rows = (0..self.queue.len()).filter(|&row| self.queue[row] as usize == place);
-        rows.map(|row| QueueLine {
+        rows.map(|row| QueueLogEntry {
             time: Time::from_picos(self.time[row]),
-            act: self.acts[row],
-            packet: self.packet[row],
+            kind: self.kinds[row],
+            packet: self.numbers[row],
             size: self.size[row],
-            field: self.fields[row],
-            key: self.key[row],
+            ecn_field: self.ecn_fields[row],
+            value: self.values[row],
             rtt_us: self.rtt_us[row],
             cause: self.causes[row],
         })
@@ -310,40 +320,41 @@ impl<'t> Lines<'t> {
 }
 
 /// A column of words as what they stand for.
-fn words<W: Copy>(table: &Table, name: &'static str, known: &[&str], all: &[W]) -> Result<Vec<W>, Unplayable> {
-    let Some(Column::Name { index, names }) = table.find(name) else { return Err(Unplayable::Column(name)) };
+fn parse_words<W: Copy>(table: &Table, name: &'static str, known: &[&str], all: &[W]) -> Result<Vec<W>, ReplayError> {
+    let Some(Column::Name { index, names }) = table.find(name) else { return Err(ReplayError::Column(name)) };
     let of_name: Vec<Option<W>> = names.iter().map(|name| known.iter().position(|word| *word == &**name).map(|place| all[place])).collect();
-    let of = |&place: &u32| of_name.get(place as usize).copied().flatten().ok_or(Unplayable::Column(name));
-    index.iter().map(of).collect()
+    let word_at = |&place: &u32| of_name.get(place as usize).copied().flatten().ok_or(ReplayError::Column(name));
+    index.iter().map(word_at).collect()
 }
 
-impl fmt::Display for Unplayable {
+impl fmt::Display for ReplayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unplayable::NoQueue(name) => write!(f, "the scenario has no measured queue \"{name}\""),
-            Unplayable::Kernel(name) => {
+            ReplayError::NoQueue(name) => write!(f, "the scenario has no measured queue \"{name}\""),
+            ReplayError::Kernel(name) => {
                 write!(f, "the queue \"{name}\" is a kernel's, whose law is not known here: name another queue, if there is one")
             }
-            Unplayable::Column(name) => write!(f, "the recorded table has no column {name} as this version writes it"),
+            ReplayError::Column(name) => write!(f, "the recorded table has no column {name} as this version writes it"),
         }
     }
 }
 
-impl std::error::Error for Unplayable {}
+impl std::error::Error for ReplayError {}
 
-impl fmt::Display for QueueLine {
+impl fmt::Display for QueueLogEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (_, ecn) = self.field.parts();
-        let packet = format!("packet {} ({} bytes, {})", self.packet, self.size, Field::of(Dialect::Classic, ecn).word());
-        match self.act {
-            QueueAct::Arrival => write!(f, "{packet} arrives"),
-            QueueAct::Mark => write!(f, "{packet} is marked, {}", self.cause.word()),
-            QueueAct::Drop => write!(f, "{packet} is dropped, {}", self.cause.word()),
-            QueueAct::Departure => write!(f, "{packet} departs"),
-            QueueAct::Wait => write!(f, "none may leave before {} s", Time::from_picos(self.key).seconds()),
-            QueueAct::Empty => write!(f, "the queue is empty"),
-            QueueAct::Timer => write!(f, "the queue's own time comes, {} s", self.time.seconds()),
-            QueueAct::Rate => write!(f, "the rate becomes {} bit/s", self.key),
+        let (_, ecn) = self.ecn_field.semantics_and_codepoint();
+        let packet =
+            format!("packet {} ({} bytes, {})", self.packet, self.size, EcnField::from_codepoint(EcnSemantics::Classic, ecn).word());
+        match self.kind {
+            QueueLogKind::Arrival => write!(f, "{packet} arrives"),
+            QueueLogKind::Mark => write!(f, "{packet} is marked, {}", self.cause.word()),
+            QueueLogKind::Drop => write!(f, "{packet} is dropped, {}", self.cause.word()),
+            QueueLogKind::Departure => write!(f, "{packet} departs"),
+            QueueLogKind::Wait => write!(f, "none may leave before {} s", Time::from_picos(self.value).seconds()),
+            QueueLogKind::Empty => write!(f, "the queue is empty"),
+            QueueLogKind::Timer => write!(f, "the queue's own time comes, {} s", self.time.seconds()),
+            QueueLogKind::Rate => write!(f, "the rate becomes {} bit/s", self.value),
         }
     }
 }

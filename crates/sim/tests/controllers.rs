@@ -6,43 +6,43 @@ mod common;
 use std::sync::Arc;
 
 use common::{pipe, run_with};
-use ecnlab_queue::{Composition, Inside, Limit, Registry};
-use ecnlab_sim::{Buffer, Counted, FlowSpec, LinkSpec, Network, Options, Probe, QueueSpec, Run};
-use ecnlab_transport::{Demand, Settings, Transport, profile};
+use ecnlab_queue::{Child, Limit, QueueConfig, Registry};
+use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Options, Probe, QueueSpec, RowPolicy, Run};
+use ecnlab_transport::{AppWrite, Settings, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 
 /// Long flows of one kind.
-struct Group {
+struct FlowGroup {
     count: u32,
     tcp: Settings,
     /// Round-trip times without waiting, in milliseconds, spread evenly over the flows.
     rtt_ms: (u64, u64),
 }
 
-fn group(count: u32, tcp: Settings, rtt_ms: u64) -> Group {
-    Group { count, tcp, rtt_ms: (rtt_ms, rtt_ms) }
+fn flow_group(count: u32, tcp: Settings, rtt_ms: u64) -> FlowGroup {
+    FlowGroup { count, tcp, rtt_ms: (rtt_ms, rtt_ms) }
 }
 
 fn values(parameters: &'static [ecnlab_units::Parameter], given: &[(&str, &str)]) -> Values {
     let mut values = Values::defaults(parameters);
     for (name, text) in given {
-        values.read(name, text).unwrap_or_else(|why| panic!("{name} = {text}: {why}"));
+        values.set_from_text(name, text).unwrap_or_else(|why| panic!("{name} = {text}: {why}"));
     }
     values
 }
 
-fn aqm(name: &str, given: &[(&str, &str)], limit: u32) -> Composition {
+fn aqm(name: &str, given: &[(&str, &str)], limit: u32) -> QueueConfig {
     let entry = Registry::builtin().aqm(name).unwrap();
-    Composition::fifo(entry, values(entry.parameters, given), Limit::Packets(limit))
+    QueueConfig::fifo(entry, values(entry.parameters, given), Limit::Packets(limit))
 }
 
-fn dualpi2(given: &[(&str, &str)], limit: u32) -> Composition {
+fn dualpi2(given: &[(&str, &str)], limit: u32) -> QueueConfig {
     let discipline = Registry::builtin().discipline("dualpi2").unwrap();
-    Composition { discipline, values: values(discipline.parameters, given), inside: Inside::Law { limit: Limit::Packets(limit) } }
+    QueueConfig { discipline, values: values(discipline.parameters, given), child: Child::Buffer { limit: Limit::Packets(limit) } }
 }
 
 /// One measured queue, an access link for each flow, and a way back.
-fn network(queue: Composition, kbps: u64, groups: &[Group]) -> Network {
+fn network(queue: QueueConfig, kbps: u64, groups: &[FlowGroup]) -> Network {
     let buffer = Buffer::Queue(Box::new(QueueSpec::new("bottleneck", queue)));
     let mut network = Network { links: vec![LinkSpec { buffer, ..pipe(kbps, 0, 0) }, pipe(1_000_000, 0, 1_000_000)], ..Network::default() };
     for (at, group) in groups.iter().enumerate() {
@@ -58,48 +58,48 @@ fn network(queue: Composition, kbps: u64, groups: &[Group]) -> Network {
                 forward: vec![access, 0],
                 back: vec![1],
                 transport: Transport::Tcp(Arc::new(group.tcp.clone())),
-                opens: Some(Demand::ENDLESS),
+                initial_write: Some(AppWrite::ENDLESS),
                 start: Time::ZERO + Span::from_millis(u64::from(member) * 50),
-                boot: None,
-                counted: Counted::AsFlow,
+                clock_phase: None,
+                row_policy: RowPolicy::OwnRow,
             });
         }
     }
     network
 }
 
-fn run(network: &Network, seconds: (u64, u64), seed: u64) -> (Run, Lengths) {
+fn run(network: &Network, seconds: (u64, u64), seed: u64) -> (Run, QueueLengthSamples) {
     let at = |seconds| Time::ZERO + Span::from_secs(seconds);
-    run_with(network, &Options { duration: at(seconds.1), measure_from: at(seconds.0), seed }, Lengths::from(at(seconds.0)))
+    run_with(network, &Options { duration: at(seconds.1), measure_from: at(seconds.0), seed }, QueueLengthSamples::from(at(seconds.0)))
 }
 
 /// The queue's length, sampled every 10 ms of the measured interval.
-struct Lengths {
+struct QueueLengthSamples {
     from: Time,
     packets: Vec<f64>,
 }
 
-impl Lengths {
-    fn from(from: Time) -> Lengths {
-        Lengths { from, packets: Vec::new() }
+impl QueueLengthSamples {
+    fn from(from: Time) -> QueueLengthSamples {
+        QueueLengthSamples { from, packets: Vec::new() }
     }
 
     fn mean(&self) -> f64 {
         self.packets.iter().sum::<f64>() / self.packets.len() as f64
     }
 
-    fn deviation(&self) -> f64 {
+    fn standard_deviation(&self) -> f64 {
         let mean = self.mean();
         (self.packets.iter().map(|n| (n - mean) * (n - mean)).sum::<f64>() / self.packets.len() as f64).sqrt()
     }
 }
 
-impl Probe for Lengths {
-    fn queue_interval(&self) -> Option<Span> {
+impl Probe for QueueLengthSamples {
+    fn queue_sample_interval(&self) -> Option<Span> {
         Some(Span::from_millis(10))
     }
 
-    fn queue_sample(&mut self, now: Time, _queue: u32, packets: u32, _average: Option<f64>) {
+    fn on_queue_sample(&mut self, now: Time, _queue: u32, packets: u32, _average: Option<f64>) {
         if now >= self.from {
             self.packets.push(f64::from(packets));
         }
@@ -110,25 +110,25 @@ fn tcp(profile: &str, variant: &str, given: &[(&str, &str)]) -> Settings {
     let mut all = profile::find(profile).unwrap().values();
     profile::find_variant(variant).unwrap().apply(&mut all);
     for (name, text) in given {
-        all.read(name, text).unwrap_or_else(|why| panic!("{name} = {text}: {why}"));
+        all.set_from_text(name, text).unwrap_or_else(|why| panic!("{name} = {text}: {why}"));
     }
-    Settings::of(&all)
+    Settings::from_values(&all)
 }
 
 /// Hollot et al. 2001: 60 flows over 3750 packets of 500 bytes a second, 160 to 240 ms of propagation, a buffer of 800.
 #[test]
 fn pi_holds_its_reference_where_red_wanders() {
-    let long = tcp("ns2", "newreno", &[("packet_size", "500 B"), ("ecn", "true"), ("max_window", "1000")]);
+    let long = tcp("ns2", "newreno", &[("packet_size", "500 B"), ("ecn", "true"), ("max_rwnd", "1000")]);
     let red = [("min_th", "150"), ("max_th", "700"), ("max_p", "0.1"), ("w_q", "1.33e-6")];
     for seed in 1..=3 {
-        let lengths = |queue| {
-            let flows = Group { count: 60, tcp: long.clone(), rtt_ms: (160, 240) };
+        let length_samples = |queue| {
+            let flows = FlowGroup { count: 60, tcp: long.clone(), rtt_ms: (160, 240) };
             run(&network(queue, 15_000, &[flows]), (50, 150), seed).1
         };
-        let (pi, red) = (lengths(aqm("pi", &[("q_ref", "200")], 800)), lengths(aqm("ecn", &red, 800)));
+        let (pi, red) = (length_samples(aqm("pi", &[("q_ref", "200")], 800)), length_samples(aqm("ecn", &red, 800)));
         assert!((pi.mean() - 200.0).abs() < 10.0, "seed {seed}: {}", pi.mean());
-        assert!(pi.deviation() < 0.3 * pi.mean(), "seed {seed}: {} of {}", pi.deviation(), pi.mean());
-        assert!(red.deviation() > 0.5 * red.mean(), "seed {seed}: RED {} of {}", red.deviation(), red.mean());
+        assert!(pi.standard_deviation() < 0.3 * pi.mean(), "seed {seed}: {} of {}", pi.standard_deviation(), pi.mean());
+        assert!(red.standard_deviation() > 0.5 * red.mean(), "seed {seed}: RED {} of {}", red.standard_deviation(), red.mean());
     }
 }
 
@@ -136,13 +136,13 @@ fn pi_holds_its_reference_where_red_wanders() {
 #[test]
 fn pie_and_pi2_hold_fifteen_milliseconds_with_long_flows() {
     // One run of four flows wanders by 0.4 ms (standard deviation), so the mean is judged.
-    const SEEDS: u64 = 5;
+    const SEED_COUNT: u64 = 5;
     for name in ["pie", "pi2"] {
         for (flows, variant, ecn) in [(4, "newreno", "true"), (4, "cubic", "false"), (20, "cubic", "true"), (60, "newreno", "false")] {
-            let long = group(flows, tcp("linux", variant, &[("ecn", ecn)]), 50);
+            let long = flow_group(flows, tcp("linux", variant, &[("ecn", ecn)]), 50);
             let network = network(aqm(name, &[], 1000), 10_000, &[long]);
-            let runs: Vec<Run> = (1..=SEEDS).map(|seed| run(&network, (20, 80), seed).0).collect();
-            let mean_of = |column| runs.iter().map(|run| run.report.reals("queues", column)[0]).sum::<f64>() / SEEDS as f64;
+            let runs: Vec<Run> = (1..=SEED_COUNT).map(|seed| run(&network, (20, 80), seed).0).collect();
+            let mean_of = |column| runs.iter().map(|run| run.report.reals("queues", column)[0]).sum::<f64>() / SEED_COUNT as f64;
             let [mean, median, used] = ["sojourn_mean_s", "sojourn_p50_s", "utilisation"].map(mean_of);
             let what = format!("{name}, {flows} flows of {variant}, ecn {ecn}: mean {mean}, median {median}, utilisation {used}");
             assert!((mean - 0.015).abs() < 0.003 && (median - 0.015).abs() < 0.003 && used > 0.98, "{what}");
@@ -151,7 +151,7 @@ fn pie_and_pi2_hold_fifteen_milliseconds_with_long_flows() {
 }
 
 /// Scalable and classic flows at DualPI2.
-struct Mix {
+struct TrafficMix {
     scalable: u32,
     classic: u32,
     variant: &'static str,
@@ -161,7 +161,7 @@ struct Mix {
 /// What came of a mix at 40 Mbps: the mean wait of both bands, the 99th percentile of the low-latency one, its drops, and how much more a
 /// scalable flow got than a classic one.
 #[derive(Debug)]
-struct Shared {
+struct MixResult {
     waits: [f64; 2],
     p99: f64,
     drops: f64,
@@ -169,21 +169,21 @@ struct Shared {
 }
 
 /// One flow beside one loses a packet every few seconds, so that a single run's shares say little: the mean of several.
-const RUNS: u64 = 5;
+const RUN_COUNT: u64 = 5;
 
-fn share(mix: &Mix, given: &[(&str, &str)]) -> Shared {
-    let scalable = group(mix.scalable, tcp("linux", "dctcp", &[("codepoint", "ect1")]), mix.rtt_ms);
-    let classic = group(mix.classic, tcp("linux", mix.variant, &[]), mix.rtt_ms);
+fn run_mix(mix: &TrafficMix, given: &[(&str, &str)]) -> MixResult {
+    let scalable = flow_group(mix.scalable, tcp("linux", "dctcp", &[("ect_codepoint", "ect1")]), mix.rtt_ms);
+    let classic = flow_group(mix.classic, tcp("linux", mix.variant, &[]), mix.rtt_ms);
     let network = network(dualpi2(given, 10_000), 40_000, &[scalable, classic]);
-    let runs: Vec<Run> = (1..=RUNS).map(|seed| run(&network, (20, 60), seed).0).collect();
-    let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / RUNS as f64;
-    let bands = |column, band: usize| mean(&|run| run.report.reals("bands", column)[band]);
-    let rate = |group: usize| mean(&|run| run.report.reals("groups", "goodput_bps")[group]);
-    Shared {
-        waits: [bands("sojourn_mean_s", 0), bands("sojourn_mean_s", 1)],
-        p99: bands("sojourn_p99_s", 0),
-        drops: ["drops_early", "drops_forced", "drops_overflow"].iter().map(|drops| bands(drops, 0)).sum(),
-        ratio: rate(0) / f64::from(mix.scalable) / (rate(1) / f64::from(mix.classic)),
+    let runs: Vec<Run> = (1..=RUN_COUNT).map(|seed| run(&network, (20, 60), seed).0).collect();
+    let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / RUN_COUNT as f64;
+    let band_column = |column, band: usize| mean(&|run| run.report.reals("bands", column)[band]);
+    let group_goodput = |group: usize| mean(&|run| run.report.reals("groups", "goodput_bps")[group]);
+    MixResult {
+        waits: [band_column("sojourn_mean_s", 0), band_column("sojourn_mean_s", 1)],
+        p99: band_column("sojourn_p99_s", 0),
+        drops: ["drops_early", "drops_forced", "drops_overflow"].iter().map(|drops| band_column(drops, 0)).sum(),
+        ratio: group_goodput(0) / f64::from(mix.scalable) / (group_goodput(1) / f64::from(mix.classic)),
     }
 }
 
@@ -193,8 +193,8 @@ fn share(mix: &Mix, given: &[(&str, &str)]) -> Shared {
 fn dualpi2_keeps_scalable_flows_from_waiting_and_shares_with_classic_ones() {
     for (scalable, classic) in [(1, 1), (2, 2), (5, 5), (10, 2), (2, 10)] {
         for (variant, rtt_ms) in [("newreno", 10), ("cubic", 10), ("newreno", 25), ("cubic", 25)] {
-            let mix = Mix { scalable, classic, variant, rtt_ms };
-            let shared = share(&mix, &[]);
+            let mix = TrafficMix { scalable, classic, variant, rtt_ms };
+            let shared = run_mix(&mix, &[]);
             let what = format!("{scalable} scalable, {classic} of {variant}, {rtt_ms} ms: {shared:?}");
             assert!(shared.waits[0] < 0.001 && shared.p99 < 0.002, "{what}");
             // A kernel's window does not fall below two segments: where the share of a flow is near that, marks cannot always slow the flows, and
@@ -211,18 +211,18 @@ fn dualpi2_keeps_scalable_flows_from_waiting_and_shares_with_classic_ones() {
 
 #[test]
 fn without_the_coupling_scalable_flows_take_the_link() {
-    let mix = Mix { scalable: 5, classic: 5, variant: "cubic", rtt_ms: 25 };
-    let [coupled, alone] = ["2", "0.01"].map(|coupling| share(&mix, &[("coupling", coupling)]));
+    let mix = TrafficMix { scalable: 5, classic: 5, variant: "cubic", rtt_ms: 25 };
+    let [coupled, alone] = ["2", "0.01"].map(|coupling| run_mix(&mix, &[("coupling", coupling)]));
     assert!(alone.ratio > 5.0 * coupled.ratio, "{coupled:?} {alone:?}");
 }
 
 /// RFC 9332, section 4.2.3: unresponsive traffic that claims to be scalable is dropped like all other, and the delay kept at the target.
 #[test]
 fn dualpi2_drops_what_marks_cannot_slow() {
-    let deaf = tcp("linux", "newreno", &[("ecn", "true"), ("response", "none"), ("codepoint", "ect1")]);
+    let deaf = tcp("linux", "newreno", &[("ecn", "true"), ("ecn_response", "none"), ("ect_codepoint", "ect1")]);
     let classic = tcp("linux", "cubic", &[]);
-    let (run, _) = run(&network(dualpi2(&[], 10_000), 40_000, &[group(20, deaf, 20), group(5, classic, 20)]), (20, 60), 1);
-    let bands = |column| run.report.reals("bands", column);
-    assert!(bands("drops_forced")[0] > 0.0 && bands("drops_overflow") == [0.0, 0.0]);
-    assert!(bands("sojourn_mean_s").iter().all(|&wait| wait < 0.025), "{:?}", bands("sojourn_mean_s"));
+    let (run, _) = run(&network(dualpi2(&[], 10_000), 40_000, &[flow_group(20, deaf, 20), flow_group(5, classic, 20)]), (20, 60), 1);
+    let band_column = |column| run.report.reals("bands", column);
+    assert!(band_column("drops_forced")[0] > 0.0 && band_column("drops_overflow") == [0.0, 0.0]);
+    assert!(band_column("sojourn_mean_s").iter().all(|&wait| wait < 0.025), "{:?}", band_column("sojourn_mean_s"));
 }

@@ -9,13 +9,13 @@ use common::{options, pipe, queue_link, run_off, run_with};
 
 use ecnlab_queue::registry::AQMS;
 use ecnlab_queue::{Limit, Registry};
-use ecnlab_sim::impairment::{self, EcnPath, KINDS, Part};
+use ecnlab_sim::impairment::{self, EcnPath, IMPAIRMENT_KINDS, Impairment};
 use ecnlab_sim::{
-    Buffer, Counted, Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, MaxProcessingTime, Network, Options, Probe, Recorder,
-    Recording, Run, Script,
+    Buffer, Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, MaxProcessingTime, Network, Options, Probe, Recorder, RecordingConfig,
+    RowPolicy, Run, Script,
 };
-use ecnlab_transport::application::{Connection, Transactions};
-use ecnlab_transport::{Demand, Role, Settings, Traffic, Transport, profile};
+use ecnlab_transport::application::{ConnectionReuse, TransactionsSpec};
+use ecnlab_transport::{AppWrite, Role, Settings, Traffic, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -23,7 +23,7 @@ use proptest::test_runner::RngSeed;
 
 /// A link of a chain as it is drawn.
 #[derive(Clone, Debug)]
-struct Hop {
+struct RandomLink {
     kbps: u64,
     delay_us: u64,
     aqm: usize,
@@ -36,13 +36,13 @@ struct Hop {
     loss: [f64; 2],
     loss_every: u64,
     /// More impairments there and back.
-    parts: Vec<Part>,
-    parts_back: Vec<Part>,
+    parts: Vec<Impairment>,
+    parts_back: Vec<Impairment>,
 }
 
 /// A flow as it is drawn: it enters the chain at one link and leaves it after another.
 #[derive(Clone, Debug)]
-struct Draw {
+struct RandomFlow {
     enters: usize,
     crosses: usize,
     profile: &'static str,
@@ -50,22 +50,22 @@ struct Draw {
     delayed_ack: bool,
     /// A three-way handshake, and a FIN at the end of finite traffic.
     three_way: bool,
-    max_window: u64,
-    load: Load,
+    max_rwnd: u64,
+    load: RandomTraffic,
     start_ms: u64,
     access: bool,
 }
 
 /// What a flow is to send, as it is drawn.
 #[derive(Clone, Copy, Debug)]
-enum Load {
+enum RandomTraffic {
     Endless,
     Packets(u64),
     Bytes(u64),
-    Transactions { bytes: u64, gap_ms: u64, exponential: bool, count: u64, connection: Connection },
+    Transactions { bytes: u64, gap_ms: u64, exponential: bool, count: u64, connection: ConnectionReuse },
 }
 
-fn hop() -> impl Strategy<Value = Hop> {
+fn hop() -> impl Strategy<Value = RandomLink> {
     let drop_numbers = subsequence((0..60u64).collect::<Vec<_>>(), 0..6);
     let drops = prop::collection::vec((0u64..80, 0u32..3), 0..6);
     let faulty = select(vec![EcnPath::Bleach, EcnPath::Drop, EcnPath::ClearFlags, EcnPath::DropSetup]);
@@ -75,7 +75,7 @@ fn hop() -> impl Strategy<Value = Hop> {
     let parts = || prop_oneof![1 => Just(Vec::new()), 1 => prop::collection::vec(part(), 1..4)];
     let buffer = (0..AQMS.len(), 1u32..40, any::<bool>());
     (50u64..5_000, 0u64..60_000, buffer, (drop_numbers, drops), ecn, losses, [parts(), parts()]).prop_map(
-        |(kbps, delay_us, (aqm, limit, in_bytes), (drop_numbers, drops), ecn, (loss, loss_every), [parts, parts_back])| Hop {
+        |(kbps, delay_us, (aqm, limit, in_bytes), (drop_numbers, drops), ecn, (loss, loss_every), [parts, parts_back])| RandomLink {
             kbps,
             delay_us,
             aqm,
@@ -93,7 +93,7 @@ fn hop() -> impl Strategy<Value = Hop> {
 }
 
 /// An impairment of any kind.
-fn part() -> impl Strategy<Value = Part> {
+fn part() -> impl Strategy<Value = Impairment> {
     let share = || (0.0..0.3).prop_map(|share: f64| share.to_string());
     let delay = prop_oneof![
         (0u64..60).prop_map(|ms| format!("uniform 0 ms to {} ms", ms + 1)),
@@ -111,21 +111,21 @@ fn part() -> impl Strategy<Value = Part> {
     ]
 }
 
-fn part_of(kind: &str, given: &[(&str, &str)]) -> Part {
-    let entry = KINDS.iter().find(|entry| entry.name == kind).unwrap();
+fn part_of(kind: &str, given: &[(&str, &str)]) -> Impairment {
+    let entry = IMPAIRMENT_KINDS.iter().find(|entry| entry.name == kind).unwrap();
     let mut values = Values::defaults(entry.parameters);
-    given.iter().for_each(|(name, text)| values.read(name, text).unwrap());
+    given.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
     (entry.make)(&values)
 }
 
-fn load() -> impl Strategy<Value = Load> {
-    let connection = select(vec![Connection::New, Connection::Keep]);
+fn load() -> impl Strategy<Value = RandomTraffic> {
+    let connection = select(vec![ConnectionReuse::New, ConnectionReuse::Keep]);
     let transactions = (1u64..20_000, 0u64..2_000, any::<bool>(), 0u64..9, connection);
     prop_oneof![
-        Just(Load::Endless),
-        (1u64..400).prop_map(Load::Packets),
-        (1u64..400_000).prop_map(Load::Bytes),
-        transactions.prop_map(|(bytes, gap_ms, exponential, count, connection)| Load::Transactions {
+        Just(RandomTraffic::Endless),
+        (1u64..400).prop_map(RandomTraffic::Packets),
+        (1u64..400_000).prop_map(RandomTraffic::Bytes),
+        transactions.prop_map(|(bytes, gap_ms, exponential, count, connection)| RandomTraffic::Transactions {
             bytes,
             gap_ms,
             exponential,
@@ -135,15 +135,15 @@ fn load() -> impl Strategy<Value = Load> {
     ]
 }
 
-impl Load {
+impl RandomTraffic {
     fn traffic(self, payload: u32) -> Traffic {
         match self {
-            Load::Endless => Traffic::Once(Demand::ENDLESS),
-            Load::Packets(packets) => Traffic::Once(Demand { closes: true, ..Demand::packets(packets, payload) }),
-            Load::Bytes(bytes) => Traffic::Once(Demand::closing(bytes)),
-            Load::Transactions { bytes, gap_ms, exponential, count, connection } => {
+            RandomTraffic::Endless => Traffic::Once(AppWrite::ENDLESS),
+            RandomTraffic::Packets(packets) => Traffic::Once(AppWrite { closes: true, ..AppWrite::full_packets(packets, payload) }),
+            RandomTraffic::Bytes(bytes) => Traffic::Once(AppWrite::then_close(bytes)),
+            RandomTraffic::Transactions { bytes, gap_ms, exponential, count, connection } => {
                 let gap = Span::from_millis(gap_ms);
-                Traffic::Application(Arc::new(Transactions { bytes, gap, exponential, count, connection }))
+                Traffic::Application(Arc::new(TransactionsSpec { bytes, gap, exponential, count, connection }))
             }
         }
     }
@@ -151,30 +151,21 @@ impl Load {
     /// Bytes of one transfer, and how many there are in all; zero is no end.
     fn transfers(self, payload: u32) -> Option<(u64, u64)> {
         match self {
-            Load::Endless => None,
-            Load::Packets(packets) => Some((packets * u64::from(payload), 1)),
-            Load::Bytes(bytes) => Some((bytes, 1)),
-            Load::Transactions { bytes, count, .. } => Some((bytes, count)),
+            RandomTraffic::Endless => None,
+            RandomTraffic::Packets(packets) => Some((packets * u64::from(payload), 1)),
+            RandomTraffic::Bytes(bytes) => Some((bytes, 1)),
+            RandomTraffic::Transactions { bytes, count, .. } => Some((bytes, count)),
         }
     }
 }
 
-fn draw() -> impl Strategy<Value = Draw> {
+fn draw() -> impl Strategy<Value = RandomFlow> {
     let route = (0usize..4, 1usize..5);
     let tcp =
         (select(vec!["ns2", "ns2-2001", "linux-2.0", "linux-2.2", "linux", "rfc"]), any::<bool>(), any::<bool>(), any::<bool>(), 1u64..80);
     let when = (load(), 0u64..3_000, any::<bool>());
-    (route, tcp, when).prop_map(|((enters, crosses), (profile, ecn, delayed_ack, three_way, max_window), (load, start_ms, access))| Draw {
-        enters,
-        crosses,
-        profile,
-        ecn,
-        delayed_ack,
-        three_way,
-        max_window,
-        load,
-        start_ms,
-        access,
+    (route, tcp, when).prop_map(|((enters, crosses), (profile, ecn, delayed_ack, three_way, max_rwnd), (load, start_ms, access))| {
+        RandomFlow { enters, crosses, profile, ecn, delayed_ack, three_way, max_rwnd, load, start_ms, access }
     })
 }
 
@@ -184,7 +175,7 @@ fn networks() -> impl Strategy<Value = Network> {
 }
 
 /// The same with what each flow is to send.
-fn loaded_networks() -> impl Strategy<Value = (Network, Vec<Load>)> {
+fn loaded_networks() -> impl Strategy<Value = (Network, Vec<RandomTraffic>)> {
     let drawn = (prop::collection::vec(hop(), 1..5), prop::collection::vec(draw(), 1..9), processing_time());
     drawn.prop_map(|(hops, draws, processing_time)| {
         (Network { processing_time, ..network(&hops, &draws) }, draws.iter().map(|draw| draw.load).collect())
@@ -195,7 +186,7 @@ fn processing_time() -> impl Strategy<Value = MaxProcessingTime> {
     select(vec![MaxProcessingTime::default(), MaxProcessingTime::OnePacket, MaxProcessingTime::Fixed(Span::from_millis(30))])
 }
 
-fn network(hops: &[Hop], draws: &[Draw]) -> Network {
+fn network(hops: &[RandomLink], draws: &[RandomFlow]) -> Network {
     let mut network = Network { groups: ["even", "odd"].map(Into::into).to_vec(), ..Network::default() };
     network.links.extend(hops.iter().enumerate().map(|(at, hop)| hop.link(at)));
     network.links.extend(hops.iter().enumerate().map(|(at, hop)| hop.back(at)));
@@ -205,26 +196,30 @@ fn network(hops: &[Hop], draws: &[Draw]) -> Network {
     network
 }
 
-impl Hop {
+impl RandomLink {
     fn link(&self, at: usize) -> LinkSpec {
         let entry = AQMS[self.aqm];
-        let values = entry.busy_values();
+        let values = entry.test_values();
         let limit = if self.in_bytes { Limit::Bytes(u64::from(self.limit) * 1000) } else { Limit::Packets(self.limit) };
         let script = Script::new(self.drops.clone(), Vec::new(), self.drop_numbers.clone());
-        let keys = impairment::Settings { ecn: self.ecn, loss: self.loss[0], loss_every: self.loss_every };
-        let parts = keys.parts().chain([Part::Script(script)]).chain(self.parts.clone());
+        let keys = impairment::ImpairmentKeys { ecn: self.ecn, loss: self.loss[0], loss_every: self.loss_every };
+        let parts = keys.impairments().chain([Impairment::Script(script)]).chain(self.parts.clone());
         let link = queue_link(self.kbps, self.delay_us, &format!("hop {at}"), entry, values, limit);
-        LinkSpec { impairment: ImpairmentSpec::of(parts), ..link }
+        LinkSpec { impairment: ImpairmentSpec::from_parts(parts), ..link }
     }
 
     fn back(&self, at: usize) -> LinkSpec {
-        let keys = impairment::Settings { ecn: self.ecn, loss: self.loss[1], loss_every: 0 };
+        let keys = impairment::ImpairmentKeys { ecn: self.ecn, loss: self.loss[1], loss_every: 0 };
         let name = LinkName::shared(&format!("hop {at}"), Direction::Back);
-        LinkSpec { name, impairment: ImpairmentSpec::of(keys.parts().chain(self.parts_back.clone())), ..pipe(self.kbps, self.delay_us, 30) }
+        LinkSpec {
+            name,
+            impairment: ImpairmentSpec::from_parts(keys.impairments().chain(self.parts_back.clone())),
+            ..pipe(self.kbps, self.delay_us, 30)
+        }
     }
 }
 
-impl Draw {
+impl RandomFlow {
     fn add_to(&self, network: &mut Network, hops: usize, at: u32) {
         let (group, member) = (at % 2, at / 2);
         let enters = self.enters.min(hops - 1);
@@ -240,25 +235,28 @@ impl Draw {
         let tcp = self.tcp();
         let traffic = self.load.traffic(tcp.payload());
         let transport = Transport::Tcp(tcp);
-        let counted = Counted::AsFlow;
-        network.add_flow(FlowSpec { group, member, forward, back, transport, opens: None, start, boot: None, counted }, &traffic);
+        let row_policy = RowPolicy::OwnRow;
+        network.add_flow(
+            FlowSpec { group, member, forward, back, transport, initial_write: None, start, clock_phase: None, row_policy },
+            &traffic,
+        );
     }
 
     fn tcp(&self) -> Arc<Settings> {
         let mut values = profile::find(self.profile).unwrap().values();
-        values.read("ecn", &self.ecn.to_string()).unwrap();
-        values.read("delayed_ack", &self.delayed_ack.to_string()).unwrap();
+        values.set_from_text("ecn", &self.ecn.to_string()).unwrap();
+        values.set_from_text("delayed_ack", &self.delayed_ack.to_string()).unwrap();
         if self.three_way {
-            values.read("handshake", "three-way").unwrap();
-            values.read("fin", "true").unwrap();
+            values.set_from_text("handshake", "three-way").unwrap();
+            values.set_from_text("fin", "true").unwrap();
         }
-        values.read("max_window", &self.max_window.to_string()).unwrap();
-        Arc::new(Settings::of(&values))
+        values.set_from_text("max_rwnd", &self.max_rwnd.to_string()).unwrap();
+        Arc::new(Settings::from_values(&values))
     }
 }
 
 /// A packet of 1500 bytes takes 240 ms at 50 kbps.
-const LONGEST_PROCESSING: Span = Span::from_millis(240);
+const MAX_PROCESSING_TIME: Span = Span::from_millis(240);
 
 /// All tables as text: NaN equals NaN, and every digit counts.
 fn tables(run: &Run) -> String {
@@ -272,7 +270,7 @@ fn table(run: &Run, name: &str) -> String {
 
 /// What was sent and acknowledged, and the last window, by flow.
 #[derive(Default)]
-struct Watch {
+struct FlowWatch {
     cwnd: Vec<f64>,
     sent: Vec<u64>,
     highest_ack: Vec<u64>,
@@ -282,7 +280,7 @@ struct Watch {
     fin: Vec<u32>,
 }
 
-impl Watch {
+impl FlowWatch {
     fn at<T: Clone + Default>(list: &mut Vec<T>, flow: u32) -> &mut T {
         if list.len() <= flow as usize {
             list.resize(flow as usize + 1, T::default());
@@ -291,24 +289,24 @@ impl Watch {
     }
 }
 
-impl Probe for Watch {
-    fn sent(&mut self, _now: Time, flow: u32, segment: &ecnlab_transport::Segment) {
-        *Watch::at(&mut self.sent, flow) += 1;
+impl Probe for FlowWatch {
+    fn on_segment_sent(&mut self, _now: Time, flow: u32, segment: &ecnlab_transport::Segment) {
+        *FlowWatch::at(&mut self.sent, flow) += 1;
         if segment.role == Role::Fin {
-            *Watch::at(&mut self.fin, flow) = segment.size;
+            *FlowWatch::at(&mut self.fin, flow) = segment.size;
         }
-        let highest = Watch::at(&mut self.highest_sent, flow);
-        *highest = (*highest).max(segment.seq + u64::from(segment.role != Role::Pure));
+        let highest = FlowWatch::at(&mut self.highest_sent, flow);
+        *highest = (*highest).max(segment.seq + u64::from(segment.role != Role::PureAck));
     }
 
-    fn window(&mut self, _now: Time, flow: u32, window: &ecnlab_transport::Window) {
-        *Watch::at(&mut self.cwnd, flow) = window.cwnd;
+    fn on_window_update(&mut self, _now: Time, flow: u32, window: &ecnlab_transport::CongestionWindow) {
+        *FlowWatch::at(&mut self.cwnd, flow) = window.cwnd;
     }
 
-    fn ack_received(&mut self, now: Time, flow: u32, ack: &ecnlab_transport::Ack) {
-        let highest = Watch::at(&mut self.highest_ack, flow);
+    fn on_ack_received(&mut self, now: Time, flow: u32, ack: &ecnlab_transport::Ack) {
+        let highest = FlowWatch::at(&mut self.highest_ack, flow);
         *highest = (*highest).max(ack.next);
-        *Watch::at(&mut self.last_ack, flow) = now;
+        *FlowWatch::at(&mut self.last_ack, flow) = now;
     }
 }
 
@@ -325,7 +323,7 @@ proptest! {
 
     #[test]
     fn measures_keep_their_bounds_in_any_network(network in networks(), seed in any::<u64>()) {
-        let (finished, watch) = run_with(&network, &options(20, seed), Watch::default());
+        let (finished, watch) = run_with(&network, &options(20, seed), FlowWatch::default());
         let reals = |table, column| finished.report.reals(table, column);
         for (table, rows) in [("flows", network.flows.len()), ("groups", 2), ("total", 1)] {
             for row in 0..rows {
@@ -343,23 +341,23 @@ proptest! {
 
     #[test]
     fn every_flow_completes_or_waits_for_an_ack_or_below_a_window_of_one_for_its_timer(network in networks(), seed in any::<u64>()) {
-        let (finished, watch) = run_with(&network, &options(30, seed), Watch::default());
+        let (finished, watch) = run_with(&network, &options(30, seed), FlowWatch::default());
         let end = options(30, seed).duration;
         for (at, (flow, completion)) in network.flows.iter().zip(finished.report.reals("flows", "completion_s")).enumerate() {
-            let Some(demand) = flow.opens else { continue };
+            let Some(demand) = flow.initial_write else { continue };
             if completion.is_nan() {
                 let outstanding = watch.highest_ack.get(at).copied().unwrap_or(0) < watch.highest_sent[at];
                 // After marks at a window of one, ns-2's sender waits for its timer with nothing outstanding.
                 let waits_for_timer = watch.cwnd[at] < 1.0;
                 let processes = network.processing_time != MaxProcessingTime::default();
-                let is_processed = processes && watch.last_ack.get(at).is_some_and(|ack| *ack + LONGEST_PROCESSING > end);
+                let is_processed = processes && watch.last_ack.get(at).is_some_and(|ack| *ack + MAX_PROCESSING_TIME > end);
                 prop_assert!(outstanding || waits_for_timer || is_processed, "flow {} neither ends nor waits: {:?}", at, flow);
             } else {
                 let Transport::Tcp(tcp) = &flow.transport else { panic!("{flow:?}") };
                 let data = demand.bytes.div_ceil(u64::from(tcp.payload()));
                 // A FIN that rides on data has no number of its own.
-                let rides = watch.fin.get(at).is_some_and(|&size| size > tcp.ack_size);
-                let all = data + u64::from(tcp.syn()) + u64::from(tcp.fin) - u64::from(rides);
+                let rides = watch.fin.get(at).is_some_and(|&size| size > tcp.quirks.ack_size);
+                let all = data + u64::from(tcp.has_syn()) + u64::from(tcp.quirks.fin) - u64::from(rides);
                 prop_assert_eq!((all, all), (watch.highest_ack[at], watch.highest_sent[at]));
             }
         }
@@ -391,11 +389,11 @@ proptest! {
     }
 
     #[test]
-    fn watching_changes_nothing(network in networks(), seed in any::<u64>()) {
+    fn probes_change_no_result(network in networks(), seed in any::<u64>()) {
         let plain = options(10, seed);
         let off = run_off(&network, &plain);
         let every = Some(Span::from_millis(10));
-        let all = Recording { queue: every, window: every, rates: true, events: true, distributions: true, transfers: true, arrivals: true };
+        let all = RecordingConfig { queue_interval: every, window_interval: every, rates: true, events: true, distributions: true, transfers: true, arrivals: true };
         let (recorded, recorder) = run_with(&network, &plain, Recorder::new(all, plain.duration));
         prop_assert_eq!(off.fingerprint, recorded.fingerprint);
         prop_assert_eq!(tables(&off), tables(&recorded));
@@ -403,13 +401,13 @@ proptest! {
     }
 
     #[test]
-    fn flows_that_never_start_shift_nobodys_draws(network in networks(), draws in prop::collection::vec(draw(), 1..4), seed in any::<u64>()) {
+    fn flows_that_never_start_change_no_random_draws(network in networks(), draws in prop::collection::vec(draw(), 1..4), seed in any::<u64>()) {
         let plain = options(10, seed);
         let links = network.links.iter().filter(|link| matches!(link.buffer, Buffer::Queue(_))).count();
         let mut wider = network.clone();
         wider.groups.push("nobody".into());
         for draw in draws {
-            Draw { start_ms: 60_000, ..draw }.add_to(&mut wider, links, 2);
+            RandomFlow { start_ms: 60_000, ..draw }.add_to(&mut wider, links, 2);
         }
         let (without, with) = (run_off(&network, &plain), run_off(&wider, &plain));
         prop_assert_eq!(table(&without, "queues"), table(&with, "queues"));
@@ -431,17 +429,17 @@ fn one_reno_flow(f: f64) -> Network {
     let aqm = Registry::builtin().aqm("droptail").unwrap();
     let limit = Limit::Packets((f * BDP_PACKETS).round() as u32);
     let mut values = Values::defaults(Settings::PARAMETERS);
-    values.read("max_window", "100000").unwrap();
+    values.set_from_text("max_rwnd", "100000").unwrap();
     let flow = FlowSpec {
         group: 0,
         member: 0,
         forward: vec![0],
         back: vec![1],
-        transport: Transport::Tcp(Arc::new(Settings::of(&values))),
-        opens: Some(Demand::ENDLESS),
+        transport: Transport::Tcp(Arc::new(Settings::from_values(&values))),
+        initial_write: Some(AppWrite::ENDLESS),
         start: Time::ZERO,
-        boot: None,
-        counted: Counted::AsFlow,
+        clock_phase: None,
+        row_policy: RowPolicy::OwnRow,
     };
     let bottleneck = queue_link(10_000, 49_600, "bottleneck", aqm, Values::defaults(aqm.parameters), limit);
     Network { links: vec![bottleneck, pipe(1_000_000, 49_600, 1_000)], flows: vec![flow], groups: vec!["all".into()], ..Network::default() }

@@ -6,45 +6,45 @@ mod common;
 use std::sync::Arc;
 
 use common::{options, pipe, queue_link, run_with};
-use ecnlab_queue::registry::{AqmEntry, MakeAqm};
-use ecnlab_queue::{Aqm, Arrival, Cause, Limit, Registry, Target, Victim, Wish};
-use ecnlab_sim::probe::{MarkOrDrop, Touch};
-use ecnlab_sim::{Counted, FlowSpec, LinkSpec, Network, Probe, Run};
-use ecnlab_transport::settings::ResponseName;
-use ecnlab_transport::{Ack, Demand, Segment, Settings, Transport, profile};
-use ecnlab_units::{Ecn, Level, Rng, Span, Time, Values};
+use ecnlab_queue::{Aqm, Arrival, DropTarget, EnqueueVerdict, Limit, MarkTarget, Registry, SignalCause};
+use ecnlab_queue::{AqmEntry, MakeAqm};
+use ecnlab_sim::probe::{MarkOrDrop, SignalEvent};
+use ecnlab_sim::{FlowSpec, LinkSpec, Network, Probe, RowPolicy, Run};
+use ecnlab_transport::settings::EcnResponseName;
+use ecnlab_transport::{Ack, AppWrite, Segment, Settings, Transport, profile};
+use ecnlab_units::{CongestionLevel, Ecn, Rng, Span, Time, Values};
 
 /// Signals every packet that has to wait behind another, and drops the oldest one at a full buffer.
 struct SignalAll;
 
 impl Aqm for SignalAll {
-    fn arrive(&mut self, arrival: &Arrival, _rng: &mut Rng) -> Wish {
-        let cause = Cause::Early;
-        if arrival.full {
-            return Wish::Drop { victim: Victim::Front, cause };
+    fn on_enqueue(&mut self, arrival: &Arrival, _rng: &mut Rng) -> EnqueueVerdict {
+        let cause = SignalCause::Early;
+        if arrival.would_overflow {
+            return EnqueueVerdict::Drop { target: DropTarget::Front, cause };
         }
         if arrival.backlog.packets == 0 {
-            return Wish::Pass;
+            return EnqueueVerdict::Pass;
         }
-        Wish::Signal { level: Level::Congested, target: Target::Arriving, cause }
+        EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause }
     }
 }
 
-/// Lets packets pass of which nothing is known, and fails at any other.
-struct KnowsNothing;
+/// Passes packets that report no RTT, and fails at any other.
+struct AssertNoRtt;
 
-impl Aqm for KnowsNothing {
-    fn arrive(&mut self, arrival: &Arrival, _rng: &mut Rng) -> Wish {
+impl Aqm for AssertNoRtt {
+    fn on_enqueue(&mut self, arrival: &Arrival, _rng: &mut Rng) -> EnqueueVerdict {
         assert_eq!(Span::ZERO, arrival.packet.rtt, "an acknowledgement reports no round-trip time");
-        Wish::Pass
+        EnqueueVerdict::Pass
     }
 }
 
-static SIGNAL_ALL: AqmEntry = entry(&|_, _| Box::new(SignalAll));
-static KNOWS_NOTHING: AqmEntry = entry(&|_, _| Box::new(KnowsNothing));
+static SIGNAL_ALL: AqmEntry = aqm_entry(&|_, _| Box::new(SignalAll));
+static ASSERT_NO_RTT: AqmEntry = aqm_entry(&|_, _| Box::new(AssertNoRtt));
 
-const fn entry(make: MakeAqm) -> AqmEntry {
-    AqmEntry { name: "test", marks: AqmEntry::CONGESTED, make, ..AqmEntry::PLAIN }
+const fn aqm_entry(make: MakeAqm) -> AqmEntry {
+    AqmEntry { name: "test", lowest_mark: AqmEntry::MARKS_CONGESTED, make, ..AqmEntry::DEFAULTS }
 }
 
 fn queue(kbps: u64, name: &str, aqm: &'static AqmEntry, packets: u32) -> LinkSpec {
@@ -52,30 +52,34 @@ fn queue(kbps: u64, name: &str, aqm: &'static AqmEntry, packets: u32) -> LinkSpe
 }
 
 /// One flow of 200 packets over these links and back over those, with what the probe saw.
-fn run(tcp: Settings, forward: Vec<LinkSpec>, back: Vec<LinkSpec>) -> (Run, Seen) {
+fn run(tcp: Settings, forward: Vec<LinkSpec>, back: Vec<LinkSpec>) -> (Run, SignalLog) {
     let (there, all) = (forward.len() as u32, (forward.len() + back.len()) as u32);
     let flow = FlowSpec {
         group: 0,
         member: 0,
         forward: (0..there).collect(),
         back: (there..all).collect(),
-        opens: Some(Demand::packets(200, tcp.payload())),
+        initial_write: Some(AppWrite::full_packets(200, tcp.payload())),
         transport: Transport::Tcp(Arc::new(tcp)),
         start: Time::ZERO,
-        boot: Some(Span::ZERO),
-        counted: Counted::AsFlow,
+        clock_phase: Some(Span::ZERO),
+        row_policy: RowPolicy::OwnRow,
     };
     let links = forward.into_iter().chain(back).collect();
-    run_with(&Network { links, flows: vec![flow], groups: vec!["all".into()], ..Network::default() }, &options(100, 1), Seen::default())
+    run_with(
+        &Network { links, flows: vec![flow], groups: vec!["all".into()], ..Network::default() },
+        &options(100, 1),
+        SignalLog::default(),
+    )
 }
 
 /// A sender that keeps its window whatever is marked.
-fn ecn_flow() -> Settings {
-    Settings { ecn: true, response: ResponseName::None, max_window: 30, ..profile::settings("ns2") }
+fn unresponsive_ecn_settings() -> Settings {
+    Settings { ecn: true, ecn_response: EcnResponseName::None, max_rwnd: 30, ..profile::settings("ns2") }
 }
 
 #[derive(Default)]
-struct Seen {
+struct SignalLog {
     /// Data packets that arrived marked.
     arrived_marked: u64,
     /// ECN fields of packets as they were marked, and as they were dropped.
@@ -84,27 +88,27 @@ struct Seen {
     acks: u64,
 }
 
-impl Probe for Seen {
-    fn received(&mut self, _now: Time, _flow: u32, segment: &Segment) {
+impl Probe for SignalLog {
+    fn on_segment_received(&mut self, _now: Time, _flow: u32, segment: &Segment) {
         self.arrived_marked += u64::from(segment.ecn == Ecn::Ce);
     }
 
-    fn touched(&mut self, _now: Time, touch: &Touch) {
-        match touch.what {
+    fn on_signal(&mut self, _now: Time, touch: &SignalEvent) {
+        match touch.signal {
             MarkOrDrop::Marked(_) => self.marked.push(touch.segment.ecn),
             _ => self.dropped.push(touch.segment.ecn),
         }
     }
 
-    fn ack_received(&mut self, _now: Time, _flow: u32, _ack: &Ack) {
+    fn on_ack_received(&mut self, _now: Time, _flow: u32, _ack: &Ack) {
         self.acks += 1;
     }
 }
 
 #[test]
-fn a_packet_that_two_queues_signal_is_marked_once() {
+fn a_packet_marked_by_two_queues_counts_once() {
     let queues = vec![queue(2_000, "first", &SIGNAL_ALL, 100), queue(1_000, "second", &SIGNAL_ALL, 100)];
-    let (run, seen) = run(ecn_flow(), queues, vec![pipe(1_000, 5_000, 100)]);
+    let (run, seen) = run(unresponsive_ecn_settings(), queues, vec![pipe(1_000, 5_000, 100)]);
     assert!(seen.arrived_marked > 0 && seen.dropped.is_empty());
     let sum = |table: &str| run.report.reals(table, "marks").iter().sum::<f64>() as u64;
     assert_eq!([seen.arrived_marked; 3], ["queues", "flows", "groups"].map(sum));
@@ -113,18 +117,18 @@ fn a_packet_that_two_queues_signal_is_marked_once() {
 }
 
 #[test]
-fn a_probe_is_shown_the_ecn_field_as_it_is_at_that_moment() {
-    let (_, seen) = run(ecn_flow(), vec![queue(1_000, "bottleneck", &SIGNAL_ALL, 3)], vec![pipe(1_000, 5_000, 100)]);
+fn probes_see_the_current_ecn_field() {
+    let (_, seen) = run(unresponsive_ecn_settings(), vec![queue(1_000, "bottleneck", &SIGNAL_ALL, 3)], vec![pipe(1_000, 5_000, 100)]);
     assert!(!seen.marked.is_empty() && seen.marked.iter().all(|&ecn| ecn == Ecn::Ce), "{:?}", seen.marked);
     assert!(seen.dropped.contains(&Ecn::Ce), "a packet was marked, waited and was dropped: {:?}", seen.dropped);
 }
 
 #[test]
-fn an_acknowledgement_in_a_queue_has_no_round_trip_time_and_bears_no_mark() {
+fn acks_in_a_queue_have_no_rtt_and_carry_no_mark() {
     for profile in ["ns2", "linux"] {
-        let tcp = Settings { max_window: 30, ..profile::settings(profile) };
+        let tcp = Settings { max_rwnd: 30, ..profile::settings(profile) };
         let lossy = || vec![queue(1_000, "there", Registry::builtin().aqm("droptail").unwrap(), 5)];
-        let (_, seen) = run(tcp.clone(), lossy(), vec![queue(100, "back", &KNOWS_NOTHING, 100)]);
+        let (_, seen) = run(tcp.clone(), lossy(), vec![queue(100, "back", &ASSERT_NO_RTT, 100)]);
         assert!(seen.acks > 50 && !seen.dropped.is_empty(), "{profile}: acknowledgements came back, some with SACK blocks");
         let (run, _) = run(tcp, lossy(), vec![queue(20, "back", &SIGNAL_ALL, 100)]);
         let [marks, drops] = ["marks", "drops"].map(|column| run.report.reals("queues", column)[1]);

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use common::{options, pipe, queue_link, run_off};
 use ecnlab_queue::{Limit, Registry};
-use ecnlab_sim::{Counted, FlowSpec, Network, Options, Run};
-use ecnlab_transport::settings::ResponseName;
-use ecnlab_transport::{Demand, Settings, Transport, profile};
+use ecnlab_sim::{FlowSpec, Network, Options, RowPolicy, Run};
+use ecnlab_transport::settings::EcnResponseName;
+use ecnlab_transport::{AppWrite, Settings, Transport, profile};
 use ecnlab_units::{Span, Time};
 
 /// A link with an AQM that long flows share.
-struct Shared {
+struct SharedLink {
     aqm: &'static str,
     values: &'static [(&'static str, &'static str)],
     packets: u32,
@@ -23,9 +23,9 @@ struct Shared {
     seconds: (u64, u64),
 }
 
-const LINK: Shared = Shared { aqm: "", values: &[], packets: 100, kbps: 10_000, flows: 11, seconds: (50, 150) };
+const DEFAULT_LINK: SharedLink = SharedLink { aqm: "", values: &[], packets: 100, kbps: 10_000, flows: 11, seconds: (50, 150) };
 
-impl Shared {
+impl SharedLink {
     fn run(&self, tcp: &dyn Fn(u32) -> Settings) -> Run {
         let flow = |member| FlowSpec {
             group: 0,
@@ -33,12 +33,12 @@ impl Shared {
             forward: vec![0],
             back: vec![1],
             transport: Transport::Tcp(Arc::new(tcp(member))),
-            opens: Some(Demand::ENDLESS),
+            initial_write: Some(AppWrite::ENDLESS),
             start: Time::ZERO + Span::from_millis(50) * u64::from(member),
-            boot: None,
-            counted: Counted::AsFlow,
+            clock_phase: None,
+            row_policy: RowPolicy::OwnRow,
         };
-        let aqm = Registry::builtin().choose(self.aqm, self.values).unwrap();
+        let aqm = Registry::builtin().aqm_config(self.aqm, self.values).unwrap();
         let bottleneck = queue_link(self.kbps, 35_000, "bottleneck", aqm.entry, aqm.values, Limit::Packets(self.packets));
         let links = vec![bottleneck, pipe(self.kbps, 35_000, 1000)];
         let network = Network { links, flows: (0..self.flows).map(flow).collect(), groups: vec!["all".into()], ..Network::default() };
@@ -47,11 +47,11 @@ impl Shared {
     }
 }
 
-fn tcp(ecn: bool) -> Settings {
-    Settings { ecn, max_window: 2000, ..profile::settings("ns2") }
+fn tcp_settings(ecn: bool) -> Settings {
+    Settings { ecn, max_rwnd: 2000, ..profile::settings("ns2") }
 }
 
-fn queue(run: &Run, column: &str) -> f64 {
+fn queue_column(run: &Run, column: &str) -> f64 {
     run.report.reals("queues", column)[0]
 }
 
@@ -59,10 +59,10 @@ fn queue(run: &Run, column: &str) -> f64 {
 #[test]
 fn rem_holds_its_target_queue_whatever_the_number_of_flows() {
     for flows in [10, 40, 100] {
-        let run = Shared { aqm: "rem", flows, seconds: (400, 600), ..LINK }.run(&|_| tcp(true));
-        let (length, used) = (queue(&run, "length_mean_packets"), queue(&run, "utilisation"));
+        let run = SharedLink { aqm: "rem", flows, seconds: (400, 600), ..DEFAULT_LINK }.run(&|_| tcp_settings(true));
+        let (length, used) = (queue_column(&run, "length_mean_packets"), queue_column(&run, "utilisation"));
         assert!((length - 20.0).abs() < 1.0 && used > 0.98, "{flows} flows: {length} packets, {used} used");
-        assert_eq!(0.0, queue(&run, "drops"), "{flows} flows");
+        assert_eq!(0.0, queue_column(&run, "drops"), "{flows} flows");
     }
 }
 
@@ -71,11 +71,11 @@ fn rem_holds_its_target_queue_whatever_the_number_of_flows() {
 #[test]
 fn rem_without_ecn_rests_below_its_target_by_what_it_drops() {
     for flows in [10, 40, 100] {
-        let run = Shared { aqm: "rem", flows, seconds: (400, 1000), ..LINK }.run(&|_| tcp(false));
-        let unused = (1.0 - queue(&run, "utilisation")) * 2.5;
-        let dropped = queue(&run, "drops") / (600.0 / 0.002);
+        let run = SharedLink { aqm: "rem", flows, seconds: (400, 1000), ..DEFAULT_LINK }.run(&|_| tcp_settings(false));
+        let unused = (1.0 - queue_column(&run, "utilisation")) * 2.5;
+        let dropped = queue_column(&run, "drops") / (600.0 / 0.002);
         let expected = 20.0 - (dropped - unused) / 0.1;
-        let length = queue(&run, "length_mean_packets");
+        let length = queue_column(&run, "length_mean_packets");
         assert!((length - expected).abs() < 1.0, "{flows} flows: {length} packets where {expected} are expected");
     }
 }
@@ -86,32 +86,35 @@ fn rem_without_ecn_rests_below_its_target_by_what_it_drops() {
 #[test]
 fn sred_rests_at_a_third_of_the_buffer_whatever_the_number_of_flows() {
     let values: [&'static [(&str, &str)]; 2] = [&[("full", "false")], &[]];
-    let link = Shared { packets: 2400, kbps: 45_000, ..LINK };
+    let link = SharedLink { packets: 2400, kbps: 45_000, ..DEFAULT_LINK };
     for flows in [20, 80, 300] {
         for values in values {
-            let run = Shared { aqm: "sred", values, flows, ..link }.run(&|_| tcp(false));
-            let length = queue(&run, "length_mean_packets");
-            assert!((680.0..=820.0).contains(&length) && queue(&run, "drops_overflow") == 0.0, "{flows} flows: {length} packets wait");
+            let run = SharedLink { aqm: "sred", values, flows, ..link }.run(&|_| tcp_settings(false));
+            let length = queue_column(&run, "length_mean_packets");
+            assert!(
+                (680.0..=820.0).contains(&length) && queue_column(&run, "drops_overflow") == 0.0,
+                "{flows} flows: {length} packets wait"
+            );
         }
     }
-    let droptail = Shared { aqm: "droptail", flows: 80, ..link }.run(&|_| tcp(false));
-    assert!(queue(&droptail, "length_mean_packets") > 1600.0);
+    let droptail = SharedLink { aqm: "droptail", flows: 80, ..link }.run(&|_| tcp_settings(false));
+    assert!(queue_column(&droptail, "length_mean_packets") > 1600.0);
 }
 
 /// One of eleven flows keeps its window of 200 packets whatever is marked.
 #[test]
 fn fred_holds_a_flow_that_does_not_heed_marks_to_its_share_and_red_does_not() {
     let one_greedy = |member| {
-        let response = if member == 0 { ResponseName::None } else { ResponseName::Halve };
-        Settings { response, max_window: 200, ..tcp(true) }
+        let response = if member == 0 { EcnResponseName::None } else { EcnResponseName::Halve };
+        Settings { ecn_response: response, max_rwnd: 200, ..tcp_settings(true) }
     };
     let red: &[(&str, &str)] = &[("min_th", "15"), ("max_th", "30")];
-    let share = |aqm, values| {
-        let run = Shared { aqm, values, packets: 60, ..LINK }.run(&one_greedy);
+    let greedy_share = |aqm, values| {
+        let run = SharedLink { aqm, values, packets: 60, ..DEFAULT_LINK }.run(&one_greedy);
         let rates = run.report.reals("flows", "goodput_bps");
         11.0 * rates[0] / rates.iter().sum::<f64>()
     };
-    let (fred, ecn) = (share("fred", &[]), share("ecn", red));
+    let (fred, ecn) = (greedy_share("fred", &[]), greedy_share("ecn", red));
     assert!(fred < 1.2 && ecn > 3.0, "{fred} of an equal share under FRED, {ecn} under RED with ECN");
 }
 
@@ -120,11 +123,11 @@ fn fred_holds_a_flow_that_does_not_heed_marks_to_its_share_and_red_does_not() {
 fn blue_with_ecn_loses_next_to_nothing_where_red_loses_much() {
     let red: &[(&str, &str)] = &[("min_th", "15"), ("max_th", "45")];
     for flows in [60, 100] {
-        let lost = |aqm, values| {
-            let run = Shared { aqm, values, packets: 60, flows, ..LINK }.run(&|_| tcp(true));
-            (queue(&run, "drops") / queue(&run, "arrivals"), queue(&run, "utilisation"))
+        let loss_share = |aqm, values| {
+            let run = SharedLink { aqm, values, packets: 60, flows, ..DEFAULT_LINK }.run(&|_| tcp_settings(true));
+            (queue_column(&run, "drops") / queue_column(&run, "arrivals"), queue_column(&run, "utilisation"))
         };
-        let (blue, red) = (lost("blue", &[]), lost("ecn", red));
+        let (blue, red) = (loss_share("blue", &[]), loss_share("ecn", red));
         assert!(blue.0 < 0.001 && blue.1 > 0.95 && red.0 > 0.03, "{flows} flows: BLUE {blue:?}, RED with ECN {red:?}");
     }
 }

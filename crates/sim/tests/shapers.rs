@@ -6,33 +6,33 @@ mod common;
 use std::sync::Arc;
 
 use common::{options, pipe, run_off};
-use ecnlab_queue::{Composition, Inside, Limit, Registry};
-use ecnlab_sim::{Buffer, Counted, Direction, FlowSpec, LinkName, LinkSpec, Network, QueueSpec, Run};
-use ecnlab_transport::{Demand, Settings, Transport, profile};
+use ecnlab_queue::{Child, Limit, QueueConfig, Registry};
+use ecnlab_sim::{Buffer, Direction, FlowSpec, LinkName, LinkSpec, Network, QueueSpec, RowPolicy, Run};
+use ecnlab_transport::{AppWrite, Settings, Transport, profile};
 use ecnlab_units::Span;
 
-fn fifo(aqm: &str, values: &[(&str, &str)], packets: u32) -> Composition {
+fn fifo_queue(aqm: &str, values: &[(&str, &str)], packets: u32) -> QueueConfig {
     let registry = Registry::builtin();
-    let aqm = registry.choose(aqm, values).unwrap();
-    registry.compose("fifo", &[], Inside::Aqm { aqm, limit: Limit::Packets(packets) }).unwrap()
+    let aqm = registry.aqm_config(aqm, values).unwrap();
+    registry.queue_config("fifo", &[], Child::Aqm { aqm, limit: Limit::Packets(packets) }).unwrap()
 }
 
-fn shaped(discipline: &str, values: &[(&str, &str)], inner: Composition) -> Composition {
-    Registry::builtin().compose(discipline, values, Inside::Queue(Box::new(inner))).unwrap()
+fn shaped_queue(discipline: &str, values: &[(&str, &str)], inner: QueueConfig) -> QueueConfig {
+    Registry::builtin().queue_config(discipline, values, Child::Queue(Box::new(inner))).unwrap()
 }
 
 /// A link of 10 Mbps with this queue.
-fn link(name: &str, of: Composition) -> LinkSpec {
+fn link(name: &str, of: QueueConfig) -> LinkSpec {
     let buffer = Buffer::Queue(Box::new(QueueSpec::new(name, of)));
     LinkSpec { name: LinkName::shared(name, Direction::Forward), buffer, ..pipe(10_000, 5_000, 0) }
 }
 
-fn tcp() -> Settings {
-    Settings { max_window: 60, ..profile::settings("ns2") }
+fn tcp_settings() -> Settings {
+    Settings { max_rwnd: 60, ..profile::settings("ns2") }
 }
 
 /// So many flows over these links, back over an open way.
-fn network(links: Vec<LinkSpec>, tcp: &Settings, flows: u32, demand: Demand) -> Network {
+fn network(links: Vec<LinkSpec>, tcp: &Settings, flows: u32, demand: AppWrite) -> Network {
     let there = links.len() as u32;
     let flow = |member| FlowSpec {
         group: 0,
@@ -40,16 +40,16 @@ fn network(links: Vec<LinkSpec>, tcp: &Settings, flows: u32, demand: Demand) -> 
         forward: (0..there).collect(),
         back: vec![there],
         transport: Transport::Tcp(Arc::new(tcp.clone())),
-        opens: Some(demand),
+        initial_write: Some(demand),
         start: ecnlab_units::Time::ZERO + Span::from_millis(100) * u64::from(member),
-        boot: Some(Span::ZERO),
-        counted: Counted::AsFlow,
+        clock_phase: Some(Span::ZERO),
+        row_policy: RowPolicy::OwnRow,
     };
     let links = links.into_iter().chain([pipe(10_000, 20_000, 1000)]).collect();
     Network { links, flows: (0..flows).map(flow).collect(), groups: vec!["all".into()], ..Network::default() }
 }
 
-fn queue(run: &Run, column: &str) -> f64 {
+fn queue_column(run: &Run, column: &str) -> f64 {
     run.report.reals("queues", column)[0]
 }
 
@@ -62,26 +62,33 @@ fn long_flows_fill_a_shaped_link_to_the_shapers_rate() {
     ];
     for (discipline, values) in cases {
         for aqm in ["droptail", "ecn", "blue", "rem", "sred", "fred"] {
-            let links = vec![link("bottleneck", shaped(discipline, values, fifo(aqm, &[], 50)))];
-            let run = run_off(&network(links, &Settings { ecn: true, ..tcp() }, 4, Demand::packets(1_000_000, 960)), &options(60, 1));
-            let used = queue(&run, "utilisation") * 10.0 / 1.5;
+            let links = vec![link("bottleneck", shaped_queue(discipline, values, fifo_queue(aqm, &[], 50)))];
+            let run = run_off(
+                &network(links, &Settings { ecn: true, ..tcp_settings() }, 4, AppWrite::full_packets(1_000_000, 960)),
+                &options(60, 1),
+            );
+            let used = queue_column(&run, "utilisation") * 10.0 / 1.5;
             assert!((0.93..=1.02).contains(&used), "{discipline} {values:?} around {aqm}: {used} of the rate");
         }
     }
 }
 
 #[test]
-fn a_packet_that_comes_while_a_shaper_waits_is_not_forgotten() {
+fn a_packet_that_arrives_while_a_shaper_waits_is_sent() {
     let tight = [("rate", "100 kbps"), ("burst", "1000 B")];
     let queues = [
-        shaped("tbf", &tight, fifo("droptail", &[], 1000)),
-        shaped("cbq", &[("rate", "100 kbps"), ("maxburst", "1")], fifo("droptail", &[], 1000)),
-        shaped("tbf", &tight, shaped("cbq", &[("rate", "200 kbps"), ("minburst", "3")], fifo("droptail", &[], 1000))),
-        shaped("cbq", &[("rate", "100 kbps")], shaped("tbf", &[("rate", "50 kbps"), ("burst", "3 KB")], fifo("rem", &[], 1000))),
+        shaped_queue("tbf", &tight, fifo_queue("droptail", &[], 1000)),
+        shaped_queue("cbq", &[("rate", "100 kbps"), ("maxburst", "1")], fifo_queue("droptail", &[], 1000)),
+        shaped_queue("tbf", &tight, shaped_queue("cbq", &[("rate", "200 kbps"), ("minburst", "3")], fifo_queue("droptail", &[], 1000))),
+        shaped_queue(
+            "cbq",
+            &[("rate", "100 kbps")],
+            shaped_queue("tbf", &[("rate", "50 kbps"), ("burst", "3 KB")], fifo_queue("rem", &[], 1000)),
+        ),
     ];
     for of in queues {
         let label = format!("{of:?}");
-        let run = run_off(&network(vec![link("bottleneck", of)], &tcp(), 5, Demand::packets(20, 960)), &options(100, 1));
+        let run = run_off(&network(vec![link("bottleneck", of)], &tcp_settings(), 5, AppWrite::full_packets(20, 960)), &options(100, 1));
         let ends = run.report.reals("flows", "completion_s");
         assert!(ends.iter().all(|end| *end < 40.0), "100 packets at 50 kbps or more: {label} took {ends:?}");
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use ecnlab_units::fairness::{FairnessBins, Jain};
+use ecnlab_units::fairness::{BinnedFairness, JainIndex};
 use ecnlab_units::{Span, Time};
 
 use crate::columns::{BinRow, FlowBinRow};
@@ -59,7 +59,7 @@ pub struct Bins {
     shares: Vec<Share>,
     flows: Alive,
     connections: Alive,
-    fairness: FairnessBins,
+    fairness: BinnedFairness,
     pub rows: Vec<BinRow>,
     pub flow_rows: Vec<FlowBinRow>,
     pub left_out: u64,
@@ -73,7 +73,7 @@ impl Bins {
             shares: Vec::new(),
             flows: Alive::default(),
             connections: Alive::default(),
-            fairness: FairnessBins::default(),
+            fairness: BinnedFairness::default(),
             rows: Vec::new(),
             flow_rows: Vec::new(),
             left_out: 0,
@@ -124,7 +124,7 @@ impl Bins {
             let flows = self.flows.shares();
             let jain = self.jain();
             if from <= begin && end <= to {
-                self.fairness.add(jain);
+                self.fairness.add_bin(jain);
             }
             if seconds > 0.0 && !self.shares.is_empty() {
                 self.add_rows(begin.max(from).seconds(), seconds, flows, jain);
@@ -144,10 +144,10 @@ impl Bins {
             }
         }
         [0, 1, 2].map(|kind| {
-            let mut jain = Jain::default();
-            larger.values().for_each(|bytes| jain.add(bytes[kind] as f64));
-            jain.add_idle(self.connections.shares().saturating_sub(larger.len() as u64));
-            jain.index()
+            let mut jain = JainIndex::default();
+            larger.values().for_each(|bytes| jain.add_share(bytes[kind] as f64));
+            jain.add_zero_shares(self.connections.shares().saturating_sub(larger.len() as u64));
+            jain.value()
         })
     }
 

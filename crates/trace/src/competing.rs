@@ -5,7 +5,7 @@
 //! interval. A flow that spans half of it counts whatever it carried, since a flow that is starved is unfairly treated and not small.
 
 use ecnlab_units::Time;
-use ecnlab_units::fairness::Jain;
+use ecnlab_units::fairness::JainIndex;
 
 /// A flow with less data than the largest's, divided by this, is small.
 const LARGEST_BY_SMALL: u64 = 100;
@@ -73,13 +73,13 @@ impl Candidates {
     pub fn competing(mut self, from: Time, to: Time) -> Competing {
         let largest = self.largest;
         self.kept.retain(|candidate| candidate.competes(largest, from, to));
-        let mut jain = [Jain::default(); 3];
+        let mut jain = [JainIndex::default(); 3];
         for candidate in &self.kept {
-            (0..3).for_each(|kind| jain[kind].add(candidate.bytes[kind] as f64));
+            (0..3).for_each(|kind| jain[kind].add_share(candidate.bytes[kind] as f64));
         }
         let mut flows: Vec<u32> = self.kept.iter().map(|candidate| candidate.flow).collect();
         flows.sort_unstable();
-        let jain = if flows.len() < 2 { [f64::NAN; 3] } else { jain.map(|shares| shares.index()) };
+        let jain = if flows.len() < 2 { [f64::NAN; 3] } else { jain.map(|shares| shares.value()) };
         Competing { flows, jain }
     }
 }

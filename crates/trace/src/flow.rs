@@ -1,11 +1,12 @@
 //! One direction of a connection that carries data: what its source sent, what came to its sink, and how it answered marks.
 
+use ecnlab_units::column_groups::TimeStats;
 use ecnlab_units::histogram::Histogram;
 use ecnlab_units::{Ecn, Span, Time};
 use ecnlab_wire::{End, Flags, Packet};
 
 use crate::bins::{BinPlace, Member};
-use crate::columns::{Common, FlowRow, PointRow, Times, seconds};
+use crate::columns::{Common, FlowRow, PointRow, seconds};
 use crate::competing::Candidate;
 use crate::desk::Desk;
 use crate::reaction::{Reaction, Reactions};
@@ -277,7 +278,7 @@ impl Flow {
         self.sending.clear(&mut desk.room);
         self.runs.clear(&mut desk.room);
         self.kept.needless = self.needless[0].max(self.needless[1]).max(self.needless[2]);
-        let common = Common { seconds: 0.0, kept: self.kept, rtt: Times::from(&self.rtt), delay: Times::from(&self.delay) };
+        let common = Common { seconds: 0.0, kept: self.kept, rtt: TimeStats::from(&self.rtt), delay: TimeStats::from(&self.delay) };
         FlowRow {
             flow: self.number,
             fid: self.fid,

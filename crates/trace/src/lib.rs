@@ -24,20 +24,20 @@ mod underway;
 pub use analysis::{Analysis, Counts, Options, Told};
 pub use check::{Check, Verdict};
 
-use ecnlab_units::table::TableText;
+use ecnlab_units::table::TableDescription;
 
 /// Every table that a trace gives.
-pub fn tables() -> Vec<TableText> {
+pub fn tables() -> Vec<TableDescription> {
     use columns::{BINS, EVENTS_TABLE, FLOW_BINS, FLOWS, LINKS, LOCKOUTS, REACTIONS, SEQUENCE, TOTAL};
     vec![
-        FLOWS.text(),
-        TOTAL.text(),
-        LINKS.text(),
-        BINS.text(),
-        FLOW_BINS.text(),
-        REACTIONS.text(),
-        EVENTS_TABLE.text(),
-        LOCKOUTS.text(),
-        SEQUENCE.text(),
+        FLOWS.describe(),
+        TOTAL.describe(),
+        LINKS.describe(),
+        BINS.describe(),
+        FLOW_BINS.describe(),
+        REACTIONS.describe(),
+        EVENTS_TABLE.describe(),
+        LOCKOUTS.describe(),
+        SEQUENCE.describe(),
     ]
 }

@@ -106,7 +106,7 @@ proptest! {
         let border = Span::from_picos(last.picos() / 20 * border + 1).max(Span::from_picos(2));
         let part = |from: Span, to: Span| read(&events, Options { from: Some(from), to: Some(to), ..Options::default() }, interfaces);
         let (first, second, whole) = (part(Span::ZERO, border), part(border, last.max(border)), part(Span::ZERO, last.max(border)));
-        for column in ["sent", "retransmitted_fast", "retransmitted_timeout", "marks", "reduced"] {
+        for column in ["sent", "retransmitted_fast", "retransmitted_timeout", "marks", "cwr_packets"] {
             prop_assert_eq!(counts(&first, "total", column) + counts(&second, "total", column), counts(&whole, "total", column), "{}", column);
         }
     }

@@ -13,24 +13,24 @@ use ecnlab_units::{Span, Time};
 use crate::settings::Settings;
 
 /// Ticks that one level of the wheel covers at its own step, less one; each level's step is eight times the one below.
-const FIRST_LEVEL: u64 = 63;
+const FIRST_LEVEL_TICKS: u64 = 63;
 const LEVEL_SHIFT: u32 = 3;
-const LAST_LEVEL: u32 = 8;
+const LAST_WHEEL_LEVEL: u32 = 8;
 
 /// How many ticks it takes until the wheel's coarse steps that timers of a connection use fall alike again: the third level's step, with all
 /// that retransmission timers reach.
-pub const PERIOD: u64 = 512;
+pub const WHEEL_PERIOD_TICKS: u64 = 512;
 
 /// A host's clock, which is to be the same for all that the host runs.
 #[derive(Clone, Copy, Debug)]
 pub struct HostClock {
     tick: Span,
-    quotient: Quotient,
+    quotient: TickDivider,
     /// How far the clock has gone at time zero.
-    phase: Span,
+    phase_at_zero: Span,
     wheel: bool,
     /// A timer is being served: the wheel stands one tick further, so that what is set now is a tick nearer to it.
-    serves: bool,
+    serving_timer: bool,
 }
 
 /// What divides by the tick: a sender counts ticks many times for each acknowledgement, and a product costs less than a quotient.
@@ -42,21 +42,21 @@ pub struct HostClock {
 /// The product is too large by less than n tick / 2^(64 + s), which is below one for n < 2^63, so that the quotient is exact
 /// (Granlund and Montgomery 1994, theorem 4.2).
 #[derive(Clone, Copy, Debug)]
-struct Quotient {
+struct TickDivider {
     factor: u64,
     shift: u8,
     /// Numbers of no more than so many bits are divided by a product.
     bits: u8,
 }
 
-impl Quotient {
-    fn of(tick: u64) -> Quotient {
+impl TickDivider {
+    fn for_tick(tick: u64) -> TickDivider {
         if tick < 2 {
-            return Quotient { factor: 0, shift: 0, bits: 0 };
+            return TickDivider { factor: 0, shift: 0, bits: 0 };
         }
         let shift = (tick - 1).ilog2();
         let factor = (1u128 << (64 + shift)).div_ceil(u128::from(tick)) as u64;
-        Quotient { factor, shift: shift as u8, bits: 63 }
+        TickDivider { factor, shift: shift as u8, bits: 63 }
     }
 
     /// The quotient by what it was made of, unless the number has too many bits.
@@ -68,15 +68,21 @@ impl Quotient {
 }
 
 impl HostClock {
-    /// A clock that has gone for `phase` at time zero, below [`PERIOD`] ticks.
+    /// A clock that has gone for `phase` at time zero, below [`WHEEL_PERIOD_TICKS`] ticks.
     pub fn new(settings: &Settings, phase: Span) -> HostClock {
-        let tick = settings.tick;
-        HostClock { tick, quotient: Quotient::of(tick.picos()), phase, wheel: settings.timer_wheel, serves: false }
+        let tick = settings.quirks.tick;
+        HostClock {
+            tick,
+            quotient: TickDivider::for_tick(tick.picos()),
+            phase_at_zero: phase,
+            wheel: settings.quirks.timer_wheel,
+            serving_timer: false,
+        }
     }
 
     /// A timer begins to be served, or has been (Linux __run_timers, which moves the wheel on before it calls).
-    pub fn serve_timer(&mut self, serves: bool) {
-        self.serves = serves;
+    pub fn set_serving_timer(&mut self, serves: bool) {
+        self.serving_timer = serves;
     }
 
     /// One tick.
@@ -87,8 +93,8 @@ impl HostClock {
     /// Ticks that the clock has counted.
     #[inline]
     pub fn ticks(&self, at: Time) -> u64 {
-        let picos = at.picos() + self.phase.picos();
-        self.quotient.divide(picos).unwrap_or_else(|| self.ticks_of_many(picos))
+        let picos = at.picos() + self.phase_at_zero.picos();
+        self.quotient.divide(picos).unwrap_or_else(|| self.ticks_by_division(picos))
     }
 
     /// A span in ticks, rounded up.
@@ -97,62 +103,62 @@ impl HostClock {
         let rounded_up = span.picos().saturating_add(self.tick.picos() - 1);
         self.quotient
             .divide(rounded_up)
-            .unwrap_or_else(|| self.ticks_of_many(span.picos()) + u64::from(span.picos() % self.tick.picos() > 0))
+            .unwrap_or_else(|| self.ticks_by_division(span.picos()) + u64::from(span.picos() % self.tick.picos() > 0))
     }
 
     /// So many picoseconds in ticks, rounded down.
     #[cold]
     #[inline(never)]
-    fn ticks_of_many(&self, picos: u64) -> u64 {
+    fn ticks_by_division(&self, picos: u64) -> u64 {
         picos / self.tick.picos()
     }
 
     /// Milliseconds that the clock has counted: what timestamps show (RFC 7323, section 5.4).
     pub fn millis(&self, at: Time) -> u64 {
-        (at.picos() + self.phase.picos()) / Span::from_millis(1).picos()
+        (at.picos() + self.phase_at_zero.picos()) / Span::from_millis(1).picos()
     }
 
     /// Microseconds that the clock has counted: what round-trip times are measured in.
     pub fn micros(&self, at: Time) -> u64 {
-        (at.picos() + self.phase.picos()) / Span::from_micros(1).picos()
+        (at.picos() + self.phase_at_zero.picos()) / Span::from_micros(1).picos()
     }
 
     /// When a timer goes off that is set now for `delay`.
     #[inline]
-    pub fn expiry(&self, now: Time, delay: Span) -> Time {
-        if self.wheel { self.on_wheel(now, delay) } else { now + delay }
+    pub fn timer_expiry(&self, now: Time, delay: Span) -> Time {
+        if self.wheel { self.wheel_expiry(now, delay) } else { now + delay }
     }
 
-    fn on_wheel(&self, now: Time, delay: Span) -> Time {
+    fn wheel_expiry(&self, now: Time, delay: Span) -> Time {
         let rounded_up = delay.picos().saturating_add(self.tick.picos() - 1);
-        match (self.quotient.divide(rounded_up), self.quotient.divide(now.picos() + self.phase.picos())) {
-            (Some(ahead), Some(ticks)) => self.step_of_wheel(ticks, ahead),
-            _ => self.on_wheel_of_many(now, delay),
+        match (self.quotient.divide(rounded_up), self.quotient.divide(now.picos() + self.phase_at_zero.picos())) {
+            (Some(ahead), Some(ticks)) => self.wheel_step(ticks, ahead),
+            _ => self.wheel_expiry_by_division(now, delay),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn on_wheel_of_many(&self, now: Time, delay: Span) -> Time {
-        self.step_of_wheel(self.ticks(now), self.ticks_of(delay))
+    fn wheel_expiry_by_division(&self, now: Time, delay: Span) -> Time {
+        self.wheel_step(self.ticks(now), self.ticks_of(delay))
     }
 
     /// When a timer goes off that is set at a tick for so many ticks ahead.
     #[inline(always)]
-    fn step_of_wheel(&self, ticks: u64, ahead: u64) -> Time {
-        let from_wheel = ahead.saturating_sub(u64::from(self.serves));
+    fn wheel_step(&self, ticks: u64, ahead: u64) -> Time {
+        let from_wheel = ahead.saturating_sub(u64::from(self.serving_timer));
         let mut shift = 0;
-        let mut reach = FIRST_LEVEL;
-        while from_wheel >= reach && shift < LEVEL_SHIFT * LAST_LEVEL {
+        let mut reach = FIRST_LEVEL_TICKS;
+        while from_wheel >= reach && shift < LEVEL_SHIFT * LAST_WHEEL_LEVEL {
             shift += LEVEL_SHIFT;
             reach <<= LEVEL_SHIFT;
         }
-        self.at((((ticks + ahead) >> shift) + 1) << shift)
+        self.time_of_tick((((ticks + ahead) >> shift) + 1) << shift)
     }
 
     /// When the clock has counted so many ticks.
-    pub fn at(&self, ticks: u64) -> Time {
-        Time::from_picos((ticks * self.tick.picos()).saturating_sub(self.phase.picos()))
+    pub fn time_of_tick(&self, ticks: u64) -> Time {
+        Time::from_picos((ticks * self.tick.picos()).saturating_sub(self.phase_at_zero.picos()))
     }
 }
 
@@ -160,22 +166,27 @@ impl HostClock {
 mod tests {
     use super::*;
     use crate::profile;
+    use crate::settings::Quirks;
 
     /// Ticks of 4 ms at 4 k - 1 ms, the last one before time zero being number 493.
     fn clock() -> HostClock {
-        let settings = Settings { timer_wheel: true, tick: Span::from_millis(4), ..profile::settings("ns2") };
+        let settings = Settings {
+            quirks: Quirks { timer_wheel: true, tick: Span::from_millis(4), ..profile::quirks("ns2") },
+            ..profile::settings("ns2")
+        };
         HostClock::new(&settings, Span::from_millis(493 * 4 + 1))
     }
 
     fn fires(delay_millis: u64) -> u64 {
         let now = Time::ZERO + Span::from_micros(500);
-        clock().expiry(now, Span::from_millis(delay_millis)).picos() / Span::from_millis(1).picos()
+        clock().timer_expiry(now, Span::from_millis(delay_millis)).picos() / Span::from_millis(1).picos()
     }
 
     #[test]
     fn ticks_are_the_quotient_at_every_edge() {
         for tick in [1, 2, 3, 7, 1_000_000, 4_000_000_000, 10_000_000_000, u64::MAX / 2, u64::MAX] {
-            let settings = Settings { tick: Span::from_picos(tick), ..profile::settings("ns2") };
+            let settings =
+                Settings { quirks: Quirks { tick: Span::from_picos(tick), ..profile::quirks("ns2") }, ..profile::settings("ns2") };
             let clock = HostClock::new(&settings, Span::ZERO);
             for picos in [0, 1, tick - 1, tick, tick.saturating_add(1), 1_000_000 * (tick / 1_000_000), u64::MAX - 1, u64::MAX] {
                 let counted = (clock.ticks(Time::from_picos(picos)), clock.ticks_of(Span::from_picos(picos)));
@@ -201,17 +212,17 @@ mod tests {
     fn a_timer_that_is_set_while_one_is_served_is_a_tick_nearer_to_the_wheel() {
         // 63 ticks: the finest step still reaches, to tick 493 + 63 + 1.
         let mut clock = clock();
-        clock.serve_timer(true);
-        assert_eq!(clock.at(557), clock.expiry(Time::ZERO, Span::from_millis(252)));
-        clock.serve_timer(false);
-        assert_eq!(clock.at(560), clock.expiry(Time::ZERO, Span::from_millis(252)));
+        clock.set_serving_timer(true);
+        assert_eq!(clock.time_of_tick(557), clock.timer_expiry(Time::ZERO, Span::from_millis(252)));
+        clock.set_serving_timer(false);
+        assert_eq!(clock.time_of_tick(560), clock.timer_expiry(Time::ZERO, Span::from_millis(252)));
     }
 
     #[test]
     fn the_syn_timers_of_one_and_three_seconds() {
         // 250 ticks: 743, the next multiple of 8 is 744: 1003 ms. From tick 744, 500 ticks: 1244, the next is 1248: 3019 ms.
-        let first = clock().expiry(Time::ZERO, Span::from_secs(1));
-        let second = clock().expiry(first, Span::from_secs(2));
+        let first = clock().timer_expiry(Time::ZERO, Span::from_secs(1));
+        let second = clock().timer_expiry(first, Span::from_secs(2));
         assert_eq!([1003, 3019], [first, second].map(|at| at.picos() / Span::from_millis(1).picos()));
     }
 }

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use ecnlab_units::{Ecn, Time, parameters, words};
 
-use crate::application::Demand;
+use crate::application::AppWrite;
 use crate::processing::ProcessingTime;
 use crate::segment::{Role, Segment};
-use crate::tcb::{Output, SendCounters};
+use crate::tcb::{SendCounters, SenderOutput};
 
 parameters! {
     /// A sender of datagrams as a scenario sets it.
@@ -60,11 +60,11 @@ pub struct DatagramSender {
     /// The number of the next datagram.
     next: u64,
     counters: SendCounters,
-    processing: Option<Box<Processing>>,
+    processing: Option<Box<DelayedDatagrams>>,
 }
 
 /// A host's processing time, and the datagrams that wait for its end.
-struct Processing {
+struct DelayedDatagrams {
     time: ProcessingTime,
     waiting: VecDeque<Segment>,
 }
@@ -76,13 +76,13 @@ impl DatagramSender {
 
     /// The host needs a random time before datagrams leave.
     pub fn set_processing_time(&mut self, time: ProcessingTime) {
-        self.processing = Some(Box::new(Processing { time, waiting: VecDeque::new() }));
+        self.processing = Some(Box::new(DelayedDatagrams { time, waiting: VecDeque::new() }));
     }
 
-    /// Sends a demand: full packets, and a short one for the rest.
-    pub fn produce(&mut self, demand: &Demand, now: Time, out: &mut impl Output) {
+    /// Sends a write: full packets, and a short one for the rest.
+    pub fn write(&mut self, app_write: &AppWrite, now: Time, out: &mut impl SenderOutput) {
         let full = u64::from(self.settings.payload());
-        let mut left = demand.bytes;
+        let mut left = app_write.bytes;
         while left > 0 {
             let payload = left.min(full);
             left -= payload;
@@ -90,7 +90,7 @@ impl DatagramSender {
         }
     }
 
-    fn send(&mut self, payload: u32, now: Time, out: &mut impl Output) {
+    fn send(&mut self, payload: u32, now: Time, out: &mut impl SenderOutput) {
         let bare = Segment::plain(self.next, payload + self.settings.header);
         let segment = Segment { role: Role::Plain, ecn: self.settings.ecn.codepoint(), ..bare };
         self.next += 1;
@@ -109,14 +109,14 @@ impl DatagramSender {
     }
 
     /// The deadline has come.
-    pub fn expire(&mut self, now: Time, out: &mut impl Output) {
+    pub fn on_timer(&mut self, now: Time, out: &mut impl SenderOutput) {
         let Some(processing) = &mut self.processing else { return };
         processing.time.on_timer(now);
         if processing.time.may_send(now) {
             self.counters.sent += processing.waiting.len() as u64;
             processing.waiting.drain(..).for_each(|segment| out.send(segment));
         }
-        processing.time.end_turn();
+        processing.time.end_send_turn();
     }
 
     pub fn counters(&self) -> &SendCounters {
@@ -124,7 +124,7 @@ impl DatagramSender {
     }
 
     /// Application data in a datagram of this size on the wire.
-    pub fn carried(&self, size: u32) -> u32 {
+    pub fn payload_of_size(&self, size: u32) -> u32 {
         size - self.settings.header
     }
 }
@@ -137,7 +137,7 @@ mod tests {
 
     struct Sent(Vec<Segment>);
 
-    impl Output for Sent {
+    impl SenderOutput for Sent {
         fn send(&mut self, segment: Segment) {
             self.0.push(segment);
         }
@@ -147,11 +147,11 @@ mod tests {
     fn a_demand_goes_out_at_once_in_full_packets_and_a_short_one() {
         let settings = Settings { packet_size: 1000, header: 28, ecn: DatagramEcn::Ect0 };
         let (mut sender, mut sent) = (DatagramSender::new(settings), Sent(Vec::new()));
-        sender.produce(&Demand::open(2 * 972 + 1), Time::ZERO, &mut sent);
-        sender.produce(&Demand::open(100), Time::ZERO, &mut sent);
+        sender.write(&AppWrite::keep_open(2 * 972 + 1), Time::ZERO, &mut sent);
+        sender.write(&AppWrite::keep_open(100), Time::ZERO, &mut sent);
         let told: Vec<_> = sent.0.iter().map(|segment| (segment.seq, segment.size, segment.ecn)).collect();
         assert_eq!(vec![(0, 1000, Ecn::Ect0), (1, 1000, Ecn::Ect0), (2, 29, Ecn::Ect0), (3, 128, Ecn::Ect0)], told);
-        assert_eq!((4, 1), (sender.counters().sent, sender.carried(29)));
+        assert_eq!((4, 1), (sender.counters().sent, sender.payload_of_size(29)));
     }
 
     #[test]
@@ -160,12 +160,12 @@ mod tests {
         let (mut sender, mut sent) = (DatagramSender::new(settings), Sent(Vec::new()));
         let max = Span::from_millis(8);
         sender.set_processing_time(ProcessingTime::new(max, Rng::for_role(1, "processing time")));
-        sender.produce(&Demand::open(972), Time::ZERO, &mut sent);
+        sender.write(&AppWrite::keep_open(972), Time::ZERO, &mut sent);
         let until = sender.deadline().unwrap();
         assert!(until < Time::ZERO + max);
-        sender.produce(&Demand::open(2 * 972), Time::ZERO + Span::from_picos(1), &mut sent);
+        sender.write(&AppWrite::keep_open(2 * 972), Time::ZERO + Span::from_picos(1), &mut sent);
         assert_eq!((Some(until), 0, 0), (sender.deadline(), sent.0.len(), sender.counters().sent));
-        sender.expire(until, &mut sent);
+        sender.on_timer(until, &mut sent);
         assert_eq!(vec![0, 1, 2], sent.0.iter().map(|segment| segment.seq).collect::<Vec<_>>());
         assert_eq!((None, 3), (sender.deadline(), sender.counters().sent));
     }

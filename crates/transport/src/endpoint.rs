@@ -5,20 +5,20 @@
 
 use std::sync::Arc;
 
-use ecnlab_units::{Dialect, Span, Time};
+use ecnlab_units::{EcnSemantics, Span, Time};
 
-use crate::application::Demand;
+use crate::application::AppWrite;
 use crate::clock::{self, HostClock};
+use crate::congestion::CongestionWindow;
 use crate::datagram::{self, DatagramSender};
-use crate::outside::OutsideSender;
-use crate::plan::Plan;
+use crate::external::ExternalSender;
 use crate::processing::ProcessingTime;
-use crate::receiver::{Arrival, Receiver};
+use crate::receiver::{ReceiveOutcome, Receiver};
 use crate::segment::{Ack, Segment};
+use crate::send_buffer::SendBuffer;
 use crate::sender::Sender;
 use crate::settings::Settings;
-use crate::tcb::{Output, SendCounters};
-use crate::window::Window;
+use crate::tcb::{SendCounters, SenderOutput};
 
 /// How a flow's data is carried.
 #[derive(Clone, Debug)]
@@ -26,16 +26,16 @@ pub enum Transport {
     Tcp(Arc<Settings>),
     Datagrams(datagram::Settings),
     /// By hosts outside of the engine, which do it in their way.
-    Outside(Arc<Transport>),
+    External(Arc<Transport>),
 }
 
 impl Transport {
     /// Size of a full data packet and of what answers it, in bytes; nothing answers a datagram, and its way back is measured as if as much did.
-    pub fn sizes(&self) -> (u32, u32) {
+    pub fn packet_and_ack_sizes(&self) -> (u32, u32) {
         match self {
-            Transport::Tcp(tcp) => (tcp.packet_size, tcp.ack_size),
+            Transport::Tcp(tcp) => (tcp.packet_size, tcp.quirks.ack_size),
             Transport::Datagrams(udp) => (udp.packet_size, udp.packet_size),
-            Transport::Outside(like) => like.sizes(),
+            Transport::External(like) => like.packet_and_ack_sizes(),
         }
     }
 
@@ -44,16 +44,16 @@ impl Transport {
         match self {
             Transport::Tcp(tcp) => tcp.payload(),
             Transport::Datagrams(udp) => udp.payload(),
-            Transport::Outside(like) => like.payload(),
+            Transport::External(like) => like.payload(),
         }
     }
 
     /// What the ECN field of its packets means.
-    pub fn dialect(&self) -> Dialect {
+    pub fn ecn_semantics(&self) -> EcnSemantics {
         match self {
-            Transport::Tcp(tcp) => tcp.dialect(),
-            Transport::Datagrams(_) => Dialect::Classic,
-            Transport::Outside(like) => like.dialect(),
+            Transport::Tcp(tcp) => tcp.ecn_semantics(),
+            Transport::Datagrams(_) => EcnSemantics::Classic,
+            Transport::External(like) => like.ecn_semantics(),
         }
     }
 
@@ -61,9 +61,9 @@ impl Transport {
     /// and of hosts outside, which have their own.
     pub fn clock_period(&self) -> Span {
         match self {
-            Transport::Tcp(tcp) if tcp.timer_wheel => tcp.tick * clock::PERIOD,
-            Transport::Tcp(tcp) => tcp.tick,
-            Transport::Datagrams(_) | Transport::Outside(_) => Span::ZERO,
+            Transport::Tcp(tcp) if tcp.quirks.timer_wheel => tcp.quirks.tick * clock::WHEEL_PERIOD_TICKS,
+            Transport::Tcp(tcp) => tcp.quirks.tick,
+            Transport::Datagrams(_) | Transport::External(_) => Span::ZERO,
         }
     }
 
@@ -72,64 +72,64 @@ impl Transport {
         match self {
             Transport::Tcp(_) => false,
             Transport::Datagrams(_) => true,
-            Transport::Outside(like) => like.is_datagrams(),
+            Transport::External(like) => like.is_datagrams(),
         }
     }
 
     /// The same carried by hosts outside.
-    pub fn outside(&self) -> Transport {
+    pub fn external(&self) -> Transport {
         match self {
-            Transport::Outside(_) => self.clone(),
-            Transport::Tcp(_) | Transport::Datagrams(_) => Transport::Outside(Arc::new(self.clone())),
+            Transport::External(_) => self.clone(),
+            Transport::Tcp(_) | Transport::Datagrams(_) => Transport::External(Arc::new(self.clone())),
         }
     }
 }
 
 /// The sending end.
 #[expect(clippy::large_enum_variant, reason = "nearly every sender is the large one, and each packet reads it where it stands")]
-pub enum Endpoint {
+pub enum SenderEndpoint {
     Tcp(Sender),
-    Other(Other),
+    NonTcp(NonTcpSender),
 }
 
 /// A sending end that has no connection of ours. It stands apart so that a packet asks one question only: whether there is one.
-pub enum Other {
+pub enum NonTcpSender {
     Datagrams(DatagramSender),
-    Outside(Box<OutsideSender>),
+    External(Box<ExternalSender>),
 }
 
-impl Endpoint {
+impl SenderEndpoint {
     /// A sender with something to send. `phase` is how far its host's clock has gone at time zero, below [`Transport::clock_period`].
-    pub fn new(transport: &Transport, demand: &Demand, phase: Span) -> Endpoint {
+    pub fn new(transport: &Transport, app_write: &AppWrite, phase: Span) -> SenderEndpoint {
         match transport {
-            Transport::Tcp(tcp) => Endpoint::Tcp(Sender::new(tcp.clone(), demand, HostClock::new(tcp, phase))),
-            Transport::Datagrams(udp) => Endpoint::Other(Other::Datagrams(DatagramSender::new(*udp))),
-            Transport::Outside(_) => Endpoint::Other(Other::Outside(Box::default())),
+            Transport::Tcp(tcp) => SenderEndpoint::Tcp(Sender::new(tcp.clone(), app_write, HostClock::new(tcp, phase))),
+            Transport::Datagrams(udp) => SenderEndpoint::NonTcp(NonTcpSender::Datagrams(DatagramSender::new(*udp))),
+            Transport::External(_) => SenderEndpoint::NonTcp(NonTcpSender::External(Box::default())),
         }
     }
 
     /// The host needs a random time before packets leave. A host outside needs its own.
     pub fn set_processing_time(&mut self, processing: ProcessingTime) {
         match self {
-            Endpoint::Tcp(sender) => sender.set_processing_time(processing),
-            Endpoint::Other(Other::Datagrams(sender)) => sender.set_processing_time(processing),
-            Endpoint::Other(Other::Outside(_)) => {}
+            SenderEndpoint::Tcp(sender) => sender.set_processing_time(processing),
+            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(sender)) => sender.set_processing_time(processing),
+            SenderEndpoint::NonTcp(NonTcpSender::External(_)) => {}
         }
     }
 
     /// Opens the connection and sends what it may.
-    pub fn start(&mut self, now: Time, out: &mut impl Output) {
-        if let Endpoint::Tcp(sender) = self {
+    pub fn start(&mut self, now: Time, out: &mut impl SenderOutput) {
+        if let SenderEndpoint::Tcp(sender) = self {
             sender.start(now, out);
         }
     }
 
     /// There is more to send. Nothing comes of it at a sender outside, whose host is asked by the engine.
-    pub fn produce(&mut self, demand: &Demand, now: Time, out: &mut impl Output) {
+    pub fn write(&mut self, app_write: &AppWrite, now: Time, out: &mut impl SenderOutput) {
         match self {
-            Endpoint::Tcp(sender) => sender.produce(demand, now, out),
-            Endpoint::Other(Other::Datagrams(sender)) => sender.produce(demand, now, out),
-            Endpoint::Other(Other::Outside(_)) => {}
+            SenderEndpoint::Tcp(sender) => sender.write(app_write, now, out),
+            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(sender)) => sender.write(app_write, now, out),
+            SenderEndpoint::NonTcp(NonTcpSender::External(_)) => {}
         }
     }
 
@@ -138,21 +138,21 @@ impl Endpoint {
     /// # Panics
     /// If it acknowledges what was never sent, as every acknowledgement of a datagram does, or what a host outside has sent.
     #[inline(always)]
-    pub fn acknowledge(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
+    pub fn on_ack(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
         match self {
-            Endpoint::Tcp(sender) => sender.acknowledge(ack, now, out),
-            Endpoint::Other(_) => panic!("what is no connection of ours was acknowledged"),
+            SenderEndpoint::Tcp(sender) => sender.on_ack(ack, now, out),
+            SenderEndpoint::NonTcp(_) => panic!("what is no connection of ours was acknowledged"),
         }
     }
 
     /// Takes an acknowledgement that came on data.
     ///
     /// # Panics
-    /// As [`Endpoint::acknowledge`].
-    pub fn acknowledge_on_data(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
+    /// As [`SenderEndpoint::acknowledge`].
+    pub fn on_ack_with_data(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
         match self {
-            Endpoint::Tcp(sender) => sender.acknowledge_on_data(ack, now, out),
-            Endpoint::Other(_) => panic!("what is no connection of ours was acknowledged"),
+            SenderEndpoint::Tcp(sender) => sender.on_ack_with_data(ack, now, out),
+            SenderEndpoint::NonTcp(_) => panic!("what is no connection of ours was acknowledged"),
         }
     }
 
@@ -160,18 +160,18 @@ impl Endpoint {
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         match self {
-            Endpoint::Tcp(sender) => sender.deadline(),
-            Endpoint::Other(Other::Datagrams(sender)) => sender.deadline(),
-            Endpoint::Other(Other::Outside(_)) => None,
+            SenderEndpoint::Tcp(sender) => sender.deadline(),
+            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(sender)) => sender.deadline(),
+            SenderEndpoint::NonTcp(NonTcpSender::External(_)) => None,
         }
     }
 
     /// The deadline has come.
-    pub fn expire(&mut self, now: Time, out: &mut impl Output) {
+    pub fn on_timer(&mut self, now: Time, out: &mut impl SenderOutput) {
         match self {
-            Endpoint::Tcp(sender) => sender.expire(now, out),
-            Endpoint::Other(Other::Datagrams(sender)) => sender.expire(now, out),
-            Endpoint::Other(Other::Outside(_)) => {}
+            SenderEndpoint::Tcp(sender) => sender.on_timer(now, out),
+            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(sender)) => sender.on_timer(now, out),
+            SenderEndpoint::NonTcp(NonTcpSender::External(_)) => {}
         }
     }
 
@@ -179,52 +179,52 @@ impl Endpoint {
     #[inline]
     pub fn is_done(&self) -> bool {
         match self {
-            Endpoint::Tcp(sender) => sender.is_done(),
-            Endpoint::Other(Other::Datagrams(_)) => false,
-            Endpoint::Other(Other::Outside(sender)) => sender.is_done(),
+            SenderEndpoint::Tcp(sender) => sender.is_done(),
+            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(_)) => false,
+            SenderEndpoint::NonTcp(NonTcpSender::External(sender)) => sender.is_done(),
         }
     }
 
     /// What an arriving segment brings the application, when its sink can read `delivered` more segments, the last of them before `next`: the
     /// bytes that it can read, and those that the segment carries if it is here for the first time.
     #[inline]
-    pub fn brought(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
+    pub fn delivered_bytes(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
         match self {
-            Endpoint::Tcp(sender) => sender.brought(segment, delivered, next),
-            Endpoint::Other(Other::Datagrams(sender)) => {
-                let carried = sender.carried(segment.size);
+            SenderEndpoint::Tcp(sender) => sender.delivered_bytes(segment, delivered, next),
+            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(sender)) => {
+                let carried = sender.payload_of_size(segment.size);
                 (u64::from(carried), carried)
             }
-            Endpoint::Other(Other::Outside(_)) => (0, 0),
+            SenderEndpoint::NonTcp(NonTcpSender::External(_)) => (0, 0),
         }
     }
 
     /// Application data in a packet of this number and size, in bytes; nothing is known of packets of hosts outside.
-    pub fn carried(&self, seq: u64, size: u32) -> u32 {
+    pub fn packet_payload(&self, seq: u64, size: u32) -> u32 {
         match self {
-            Endpoint::Tcp(sender) => sender.plan().payload(seq),
-            Endpoint::Other(Other::Datagrams(sender)) => sender.carried(size),
-            Endpoint::Other(Other::Outside(_)) => 0,
+            SenderEndpoint::Tcp(sender) => sender.send_buffer().segment_payload(seq),
+            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(sender)) => sender.payload_of_size(size),
+            SenderEndpoint::NonTcp(NonTcpSender::External(_)) => 0,
         }
     }
 
     /// What a connection has to send, segment by segment; nothing of datagrams.
-    pub fn plan(&self) -> Option<&Plan> {
-        self.tcp().map(Sender::plan)
+    pub fn send_buffer(&self) -> Option<&SendBuffer> {
+        self.tcp().map(Sender::send_buffer)
     }
 
     /// The congestion window, where there is one.
-    pub fn window(&self) -> Option<&Window> {
+    pub fn window(&self) -> Option<&CongestionWindow> {
         match self {
-            Endpoint::Tcp(sender) => Some(sender.window()),
-            Endpoint::Other(Other::Datagrams(_)) => None,
-            Endpoint::Other(Other::Outside(sender)) => sender.window(),
+            SenderEndpoint::Tcp(sender) => Some(sender.window()),
+            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(_)) => None,
+            SenderEndpoint::NonTcp(NonTcpSender::External(sender)) => sender.window(),
         }
     }
 
     /// DCTCP's estimate of the fraction of marked segments, where the response keeps one.
-    pub fn alpha(&self) -> Option<f64> {
-        self.tcp().and_then(Sender::alpha)
+    pub fn dctcp_alpha(&self) -> Option<f64> {
+        self.tcp().and_then(Sender::dctcp_alpha)
     }
 
     /// The round-trip time to write into packets, where one is measured; zero before the first measurement.
@@ -236,17 +236,17 @@ impl Endpoint {
     /// Smallest round-trip time measured, where one was.
     pub fn min_rtt(&self) -> Option<Span> {
         match self {
-            Endpoint::Tcp(sender) => Some(sender.min_rtt()).filter(|&rtt| rtt > Span::ZERO),
-            Endpoint::Other(Other::Datagrams(_)) => None,
-            Endpoint::Other(Other::Outside(sender)) => sender.min_rtt(),
+            SenderEndpoint::Tcp(sender) => Some(sender.min_rtt()).filter(|&rtt| rtt > Span::ZERO),
+            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(_)) => None,
+            SenderEndpoint::NonTcp(NonTcpSender::External(sender)) => sender.min_rtt(),
         }
     }
 
     pub fn counters(&self) -> &SendCounters {
         match self {
-            Endpoint::Tcp(sender) => sender.counters(),
-            Endpoint::Other(Other::Datagrams(sender)) => sender.counters(),
-            Endpoint::Other(Other::Outside(sender)) => sender.counters(),
+            SenderEndpoint::Tcp(sender) => sender.counters(),
+            SenderEndpoint::NonTcp(NonTcpSender::Datagrams(sender)) => sender.counters(),
+            SenderEndpoint::NonTcp(NonTcpSender::External(sender)) => sender.counters(),
         }
     }
 
@@ -254,58 +254,58 @@ impl Endpoint {
     #[inline]
     pub fn tcp(&self) -> Option<&Sender> {
         match self {
-            Endpoint::Tcp(sender) => Some(sender),
-            Endpoint::Other(_) => None,
+            SenderEndpoint::Tcp(sender) => Some(sender),
+            SenderEndpoint::NonTcp(_) => None,
         }
     }
 
     /// What is known of a sender outside, where it is one.
-    pub fn outside(&mut self) -> Option<&mut OutsideSender> {
+    pub fn external(&mut self) -> Option<&mut ExternalSender> {
         match self {
-            Endpoint::Other(Other::Outside(sender)) => Some(sender),
-            Endpoint::Tcp(_) | Endpoint::Other(Other::Datagrams(_)) => None,
+            SenderEndpoint::NonTcp(NonTcpSender::External(sender)) => Some(sender),
+            SenderEndpoint::Tcp(_) | SenderEndpoint::NonTcp(NonTcpSender::Datagrams(_)) => None,
         }
     }
 }
 
 /// The receiving end.
 #[expect(clippy::large_enum_variant, reason = "nearly every sink is the large one, and each packet reads it where it stands")]
-pub enum Sink {
+pub enum ReceiverEndpoint {
     Tcp(Receiver),
     /// Takes what there is and answers nothing: of datagrams, and where a host outside takes all in place of it.
     Silent,
 }
 
-impl Sink {
+impl ReceiverEndpoint {
     /// A sink on a host whose clock has gone for `phase` at time zero, below [`Transport::clock_period`].
-    pub fn new(transport: &Transport, phase: Span) -> Sink {
+    pub fn new(transport: &Transport, phase: Span) -> ReceiverEndpoint {
         match transport {
-            Transport::Tcp(tcp) => Sink::Tcp(Receiver::new(tcp, HostClock::new(tcp, phase))),
-            Transport::Datagrams(_) | Transport::Outside(_) => Sink::Silent,
+            Transport::Tcp(tcp) => ReceiverEndpoint::Tcp(Receiver::new(tcp, HostClock::new(tcp, phase))),
+            Transport::Datagrams(_) | Transport::External(_) => ReceiverEndpoint::Silent,
         }
     }
 
     /// Takes a segment that was sent at `sent`.
     #[inline]
-    pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
+    pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> ReceiveOutcome {
         match self {
-            Sink::Tcp(receiver) => receiver.receive(segment, sent, now),
-            Sink::Silent => Arrival { delivered: 1, ..Arrival::default() },
+            ReceiverEndpoint::Tcp(receiver) => receiver.receive(segment, sent, now),
+            ReceiverEndpoint::Silent => ReceiveOutcome { delivered: 1, ..ReceiveOutcome::default() },
         }
     }
 
     /// The acknowledgement that data of the other direction takes along now; none of datagrams.
-    pub fn ride(&mut self, now: Time) -> Option<Ack> {
+    pub fn piggybacked_ack(&mut self, now: Time) -> Option<Ack> {
         match self {
-            Sink::Tcp(receiver) => Some(receiver.ride(now)),
-            Sink::Silent => None,
+            ReceiverEndpoint::Tcp(receiver) => Some(receiver.piggybacked_ack(now)),
+            ReceiverEndpoint::Silent => None,
         }
     }
 
     /// The other direction has a FIN of its own, so that this one's is not answered by another.
-    pub fn leave_closing(&mut self) {
-        if let Sink::Tcp(receiver) = self {
-            receiver.leave_closing();
+    pub fn suppress_fin_reply(&mut self) {
+        if let ReceiverEndpoint::Tcp(receiver) = self {
+            receiver.suppress_fin_reply();
         }
     }
 
@@ -313,25 +313,25 @@ impl Sink {
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         match self {
-            Sink::Tcp(receiver) => receiver.deadline(),
-            Sink::Silent => None,
+            ReceiverEndpoint::Tcp(receiver) => receiver.deadline(),
+            ReceiverEndpoint::Silent => None,
         }
     }
 
     /// The deadline has come.
-    pub fn expire(&mut self, now: Time) -> Option<Ack> {
+    pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
         match self {
-            Sink::Tcp(receiver) => receiver.expire(now),
-            Sink::Silent => None,
+            ReceiverEndpoint::Tcp(receiver) => receiver.on_timer(now),
+            ReceiverEndpoint::Silent => None,
         }
     }
 
     /// The next segment expected; all before it have arrived. Zero of datagrams, of which none is expected, and outside.
     #[inline]
-    pub fn next(&self) -> u64 {
+    pub fn rcv_nxt(&self) -> u64 {
         match self {
-            Sink::Tcp(receiver) => receiver.next(),
-            Sink::Silent => 0,
+            ReceiverEndpoint::Tcp(receiver) => receiver.rcv_nxt(),
+            ReceiverEndpoint::Silent => 0,
         }
     }
 }

@@ -12,14 +12,14 @@ use ecnlab_units::{Rng, Span, Time};
 pub struct ProcessingTime {
     max: Span,
     rng: Rng,
-    pending: Option<Pending>,
+    pending: Option<PendingWait>,
     /// The wait is over, and everything leaves.
     is_over: bool,
 }
 
 /// A wait that has begun.
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+struct PendingWait {
     since: Time,
     until: Time,
 }
@@ -45,7 +45,7 @@ impl ProcessingTime {
     /// Whether a packet may leave now; if not, a wait begins unless there is one.
     pub fn may_send(&mut self, now: Time) -> bool {
         if !self.is_over && self.pending.is_none() {
-            self.pending = Some(Pending { since: now, until: now + Span::from_picos(self.rng.below(self.max.picos())) });
+            self.pending = Some(PendingWait { since: now, until: now + Span::from_picos(self.rng.below(self.max.picos())) });
         }
         self.is_over
     }
@@ -56,7 +56,7 @@ impl ProcessingTime {
     }
 
     /// Everything has left that may leave; what follows waits anew.
-    pub fn end_turn(&mut self) {
+    pub fn end_send_turn(&mut self) {
         if std::mem::take(&mut self.is_over) {
             self.pending = None;
         }
@@ -85,7 +85,7 @@ mod tests {
         processing.on_timer(until);
         assert!(processing.may_send(until));
         assert_eq!(now, processing.ready_since(until));
-        processing.end_turn();
+        processing.end_send_turn();
         assert_eq!(None, processing.deadline());
         until.since(now)
     }
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(until, processing.deadline());
         processing.on_timer(later);
         assert!(!processing.may_send(later), "another timer does not end the wait");
-        processing.end_turn();
+        processing.end_send_turn();
         assert_eq!(until, processing.deadline());
     }
 

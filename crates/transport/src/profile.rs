@@ -2,7 +2,8 @@
 
 use ecnlab_units::Values;
 
-use crate::settings::Settings;
+use crate::checked::{self, CheckedCombination};
+use crate::settings::{Quirks, Settings};
 
 /// A named bundle of parameters.
 pub struct Profile {
@@ -14,6 +15,8 @@ pub struct Profile {
     pub source: &'static str,
     /// The members that differ from the declared defaults.
     pub members: &'static [Member],
+    /// Combinations that a judge outside of this code has checked.
+    pub checked: &'static [CheckedCombination],
 }
 
 /// A parameter's name, its value and where the value comes from.
@@ -28,45 +31,48 @@ pub struct Variant {
 }
 
 /// What a variant sets only where the profile has it `off`: where it is not, the profile has an answer of its own.
-const ONLY_WHERE_OFF: &[&str] = &["window_validation"];
+const ONLY_WHERE_OFF: &[&str] = &["cwnd_validation"];
 
 /// What a variant sets instead where the profile recovers by time, in the states of a kernel: such a host has these states with SACK and without.
 const OF_KERNELS: &[(&str, &[(&str, &str)])] = &[
-    ("newreno", &[("congestion", "reno"), ("sack_blocks", "0"), ("dsack", "false")]),
+    ("newreno", &[("congestion_control", "reno"), ("sack_blocks", "0"), ("dsack", "false")]),
     // As hosts did before RACK came with its probes.
-    ("sack", &[("congestion", "reno"), ("loss_detection", "count"), ("tlp", "false"), ("frto", "false"), ("compressed_sacks", "false")]),
+    (
+        "sack",
+        &[("congestion_control", "reno"), ("loss_detection", "dupthresh"), ("tlp", "false"), ("frto", "false"), ("comp_sack", "false")],
+    ),
 ];
 
 pub const VARIANTS: &[Variant] = &[
-    Variant { name: "tahoe", title: "Tahoe", source: "Jacobson 1988", members: &[("congestion", "reno"), ("recovery", "tahoe")] },
-    Variant { name: "reno", title: "Reno", source: "RFC 5681", members: &[("congestion", "reno"), ("recovery", "reno")] },
-    Variant { name: "newreno", title: "NewReno", source: "RFC 6582", members: &[("congestion", "reno"), ("recovery", "newreno")] },
-    Variant { name: "sack", title: "SACK", source: "RFC 6675", members: &[("congestion", "reno"), ("recovery", "sack")] },
+    Variant { name: "tahoe", title: "Tahoe", source: "Jacobson 1988", members: &[("congestion_control", "reno"), ("recovery", "tahoe")] },
+    Variant { name: "reno", title: "Reno", source: "RFC 5681", members: &[("congestion_control", "reno"), ("recovery", "reno")] },
+    Variant { name: "newreno", title: "NewReno", source: "RFC 6582", members: &[("congestion_control", "reno"), ("recovery", "newreno")] },
+    Variant { name: "sack", title: "SACK", source: "RFC 6675", members: &[("congestion_control", "reno"), ("recovery", "sack")] },
     Variant {
         name: "sack1",
         title: "SACK as ns-2's Agent/TCP/Sack1 has it",
         source: "Fall and Floyd 1996; ns-2 2.35",
-        members: &[("congestion", "reno"), ("recovery", "sack1")],
+        members: &[("congestion_control", "reno"), ("recovery", "sack1")],
     },
     Variant {
         name: "vegas",
         title: "Vegas with its own recovery",
         source: "Brakmo and Peterson 1995; ns-2 2.35",
-        members: &[("congestion", "vegas"), ("recovery", "vegas"), ("ecn", "false")],
+        members: &[("congestion_control", "vegas"), ("recovery", "vegas"), ("ecn", "false")],
     },
     Variant {
         name: "cubic",
         title: "CUBIC",
         source: "RFC 9438; section 4.6 forbids growth of a window that is not used",
-        members: &[("congestion", "cubic"), ("window_validation", "flight")],
+        members: &[("congestion_control", "cubic"), ("cwnd_validation", "flight")],
     },
     Variant {
         name: "dctcp",
         title: "DCTCP",
         source: "RFC 8257",
-        members: &[("congestion", "reno"), ("response", "dctcp"), ("ecn_echo", "dctcp"), ("ecn", "true")],
+        members: &[("congestion_control", "reno"), ("ecn_response", "dctcp"), ("ecn_echo", "dctcp"), ("ecn", "true")],
     },
-    Variant { name: "aimd", title: "AIMD", source: "Chiu and Jain 1989", members: &[("congestion", "aimd")] },
+    Variant { name: "aimd", title: "AIMD", source: "Chiu and Jain 1989", members: &[("congestion_control", "aimd")] },
 ];
 
 pub const PROFILES: &[Profile] = &[
@@ -77,6 +83,7 @@ pub const PROFILES: &[Profile] = &[
         summary: "ns-2's one-way TCP with the defaults of 2.35, packet-exact on deterministic cases.",
         source: "ns-2 2.35, ns-default.tcl",
         members: &[],
+        checked: checked::NS2,
     },
     Profile {
         name: "ns2-2001",
@@ -87,20 +94,21 @@ pub const PROFILES: &[Profile] = &[
         members: &[
             ("initial_window", "1", "ns-2: windowInit_ 1 before 5/2001"),
             ("handshake", "none", "ns-2: syn_ false before 5/2001"),
-            ("first_packet_size", "0 B", "ns-2: no headers before 11/2001"),
+            ("syn_size", "0 B", "ns-2: no headers before 11/2001"),
             ("delay_growth", "false", "ns-2: delay_growth_ false before 5/2001"),
             ("limited_transmit", "false", "ns-2: singledup_ 0 before 11/2001"),
-            ("halving", "integer", "ns-2: precisionReduce_ false before 1/2006"),
-            ("first_packet_loss", "false", "ns-2: bugfix_ss_ before 6/2006"),
-            ("strict_inflation", "false", "ns-2: exitFastRetrans_ before 7/2003"),
+            ("ssthresh_rounding", "integer", "ns-2: precisionReduce_ false before 1/2006"),
+            ("first_packet_loss_recovery", "false", "ns-2: bugfix_ss_ before 6/2006"),
+            ("inflate_in_recovery_only", "false", "ns-2: exitFastRetrans_ before 7/2003"),
             ("tick", "0.1 s", "ns-2: tcpTick_ 0.1 before 3/2002"),
             ("rto_min", "0 s", "ns-2: no minrto_ before 5/2001"),
             ("rto_max", "64 s", "ns-2: maxrto_ 64 before 3/2007"),
             ("rto_initial", "6 s", "ns-2: rtxcur_init_ 6 before 1/2006"),
             ("rto_order", "backoff-first", "ns-2: rfc2988_ false before 3/2002"),
-            ("timer_restart", "before-sample", "ns-2: timerfix_ false before 5/2001"),
+            ("rto_timer_restart", "before-sample", "ns-2: timerfix_ false before 5/2001"),
             ("rtt_report", "base", "Zheng 2001, appendix A"),
         ],
+        checked: checked::NS2_2001,
     },
     Profile {
         name: "linux-2.0",
@@ -109,6 +117,7 @@ pub const PROFILES: &[Profile] = &[
         summary: "The hosts of RFC 2884's first measurements: Reno without SACK, a first flight of two segments, delayed ACK by arrivals, a clock of 10 ms, windows of 32 KB, and a long timeout for short flows. Nothing recorded from a real kernel judges it yet.",
         source: "RFC 2884, section 3; RFC 2018; Linux 2.0.32, net/ipv4/tcp*.c",
         members: HOST_2_0,
+        checked: checked::LINUX_2_0,
     },
     Profile {
         name: "linux-2.2",
@@ -117,6 +126,7 @@ pub const PROFILES: &[Profile] = &[
         summary: "The hosts of RFC 2884's repeated measurements: SACK with forward acknowledgement, timestamps, an initial window of 2; variant newreno is what they do when the other side has no SACK. Nothing recorded from a real kernel judges it yet.",
         source: "RFC 2884, sections 3 and 5; Mathis and Mahdavi 1996; Linux 2.2, net/ipv4/tcp*.c",
         members: HOST_2_2,
+        checked: checked::LINUX_2_2,
     },
     Profile {
         name: "linux-6.1",
@@ -125,6 +135,7 @@ pub const PROFILES: &[Profile] = &[
         summary: "Linux of today, as Debian 12 has it: CUBIC with HyStart, SACK, RACK-TLP, F-RTO, undo, proportional rate reduction for losses and marks, initial window 10, quick and delayed ACKs, timers in ticks of 4 ms. Judged packet by packet by flows of the real kernel (ecnlab validate linux).",
         source: "Linux 6.1, net/ipv4/tcp*.c and Documentation/networking/ip-sysctl.rst; RFC 9438; RFC 8985; RFC 6937; RFC 6928",
         members: LINUX,
+        checked: checked::LINUX_6_1,
     },
     Profile {
         name: "rfc",
@@ -133,6 +144,7 @@ pub const PROFILES: &[Profile] = &[
         summary: "What the standards-track RFCs ask for, each with its own default: Reno's window, SACK, a minimum timeout of 1 s.",
         source: "RFC 9293; RFC 5681; RFC 6675; RFC 6298; RFC 3168; RFC 7323",
         members: RFC,
+        checked: checked::RFC,
     },
 ];
 
@@ -145,19 +157,19 @@ macro_rules! host {
             ("delay_growth", "false", "RFC 5681, section 3.1"),
             ("ect_on_retransmission", "false", "RFC 3168, section 6.1.5"),
             ("cwr_on_retransmission", "false", "RFC 3168, section 6.1.2"),
-            ("cwr_on_highest", "false", "RFC 3168, section 6.1.2"),
+            ("cwr_on_highest_packet", "false", "RFC 3168, section 6.1.2"),
             ("cwr_without_ecn", "false", "RFC 3168, section 6.1.2"),
             ("first_packet_offers_ecn", "false", "RFC 3168, section 6.1.1: only a SYN does"),
-            ("echo_on_capable_only", "false", "RFC 3168, section 6.1.3"),
-            ("mark_after_timeout", "false", "RFC 3168, section 6.1.2"),
-            ("mark_spares_later_timeouts", "false", "RFC 5681, section 3.1"),
-            ("duplicates_when_idle", "false", "RFC 5681, section 2"),
-            ("threshold_once", "true", "RFC 5681, section 3.1"),
-            ("slow_start_restart", "false", "RFC 6298, section 5: no timer with nothing outstanding"),
-            ("idle_restart", "initial", "RFC 5681, section 4.1"),
-            ("timer_restart", "rfc6298", "RFC 6298, section 5"),
+            ("ece_on_ect_only", "false", "RFC 3168, section 6.1.3"),
+            ("ece_response_after_rto", "false", "RFC 3168, section 6.1.2"),
+            ("rto_keeps_ecn_ssthresh", "false", "RFC 5681, section 3.1"),
+            ("count_dupacks_when_idle", "false", "RFC 5681, section 2"),
+            ("repeated_rto_keeps_ssthresh", "true", "RFC 5681, section 3.1"),
+            ("idle_rto_resets_cwnd", "false", "RFC 6298, section 5: no timer with nothing outstanding"),
+            ("slow_start_after_idle", "initial", "RFC 5681, section 4.1"),
+            ("rto_timer_restart", "rfc6298", "RFC 6298, section 5"),
             ("delayed_ack", "true", "RFC 1122, section 4.2.3.2"),
-            ("delay_repeated", "false", "RFC 9293, section 3.10.7.4"),
+            ("delay_dup_acks", "false", "RFC 9293, section 3.10.7.4"),
             ("packet_size", "1500 B", "Ethernet, 1500-byte MTU"),
             $($member),*
         ]
@@ -166,74 +178,74 @@ macro_rules! host {
 
 const RFC: &[Member] = host![
     ("recovery", "sack", "RFC 6675"),
-    ("header", "40 B", "RFC 791, RFC 9293: no options"),
-    ("sack_option", "4 B", "RFC 2018, section 3, padded"),
+    ("header_size", "40 B", "RFC 791, RFC 9293: no options"),
+    ("sack_option_size", "4 B", "RFC 2018, section 3, padded"),
     ("initial_window", "3", "RFC 5681, section 3.1, 1460-byte segments"),
-    ("max_window", "735439", "RFC 7323, section 2: 2^30 bytes"),
-    ("halving", "real", "RFC 5681, equation 4"),
-    ("cut_from", "flight", "RFC 5681, equation 4"),
-    ("estimator", "rfc6298", "RFC 6298, section 2"),
+    ("max_rwnd", "735439", "RFC 7323, section 2: 2^30 bytes"),
+    ("ssthresh_rounding", "real", "RFC 5681, equation 4"),
+    ("reduce_from", "flight", "RFC 5681, equation 4"),
+    ("rto_estimator", "rfc6298", "RFC 6298, section 2"),
     ("rto_min", "1 s", "RFC 6298, section 2.4"),
     ("rto_initial", "1 s", "RFC 6298, section 2.1"),
     ("delayed_ack_time", "500 ms", "RFC 5681, section 4.2: at most 500 ms"),
-    ("quick_acks", "0", "RFC 5681, section 4.2: none asked for"),
+    ("max_quickacks", "0", "RFC 5681, section 4.2: none asked for"),
 ];
 
 const LINUX: &[Member] = host![
-    ("congestion", "cubic", "Linux DEFAULT_TCP_CONG"),
+    ("congestion_control", "cubic", "Linux DEFAULT_TCP_CONG"),
     ("recovery", "rack", "ip-sysctl tcp_recovery = 1"),
-    ("hystart", "train-delay", "Linux tcp_cubic, hystart = 1, hystart_detect = 3"),
+    ("hystart", "hystart", "Linux tcp_cubic, hystart = 1, hystart_detect = 3"),
     ("prr", "true", "Linux tcp_cwnd_reduction; RFC 6937"),
     ("prr_bound", "safe-ack", "Linux tcp_cwnd_reduction"),
-    ("prr_of", "window", "Linux tp->prior_cwnd"),
-    ("mark_reduction", "prr", "Linux tcp_enter_cwr"),
+    ("prr_divisor", "cwnd", "Linux tp->prior_cwnd"),
+    ("ecn_reduction", "prr", "Linux tcp_enter_cwr"),
     ("undo", "true", "Linux tcp_try_undo_recovery, tcp_try_undo_dsack, tcp_try_undo_loss"),
     ("frto", "true", "ip-sysctl tcp_frto = 2; RFC 5682"),
-    ("dctcp_ect_on_all", "true", "Linux tcp_ca_needs_ecn; RFC 8257, section 3.6"),
-    ("whole_window", "true", "Linux snd_cwnd, snd_cwnd_cnt"),
+    ("dctcp_ect_on_all_packets", "true", "Linux tcp_ca_needs_ecn; RFC 8257, section 3.6"),
+    ("integer_cwnd", "true", "Linux snd_cwnd, snd_cwnd_cnt"),
     ("timer_wheel", "true", "Linux kernel/time/timer.c"),
     ("fin_on_data", "true", "Linux tcp_send_fin"),
     ("nagle", "true", "Linux tcp_nagle_check; RFC 9293, section 3.7.4"),
-    ("lost_syn", "sample", "Linux tcp_init_cwnd, tcp_ack_update_rtt"),
+    ("syn_rtx_rto", "sample", "Linux tcp_init_cwnd, tcp_ack_update_rtt"),
     ("abe_beta", "0.85", "RFC 8511, section 3.1, CUBIC"),
-    ("header", "52 B", "RFC 7323: timestamps in every segment"),
+    ("header_size", "52 B", "RFC 7323: timestamps in every segment"),
     ("ack_size", "52 B", "RFC 7323: timestamps in every segment"),
-    ("first_packet_size", "60 B", "Linux SYN: MSS, SACK, timestamps, window scale"),
-    ("sack_option", "4 B", "RFC 2018, section 3, padded"),
+    ("syn_size", "60 B", "Linux SYN: MSS, SACK, timestamps, window scale"),
+    ("sack_option_size", "4 B", "RFC 2018, section 3, padded"),
     ("dsack", "true", "ip-sysctl tcp_dsack = 1"),
     ("timestamps", "true", "ip-sysctl tcp_timestamps = 1"),
     ("initial_window", "10", "Linux TCP_INIT_CWND; RFC 6928"),
-    ("max_window", "2172", "ip-sysctl tcp_rmem, 6 MB, half of it window: 2172 segments of 1448 bytes"),
-    ("min_window", "2", "Linux tcp_reno_ssthresh, cubictcp_recalc_ssthresh"),
-    ("halving", "real", "Linux beta 717/1024 of the window"),
-    ("growth", "segments", "Linux tcp_slow_start counts segments; RFC 3465"),
-    ("window_validation", "largest-flight", "Linux tcp_is_cwnd_limited; RFC 2861"),
-    ("idle_restart", "halve", "Linux tcp_cwnd_restart; RFC 2861"),
-    ("estimator", "linux", "Linux tcp_rtt_estimator"),
+    ("max_rwnd", "2172", "ip-sysctl tcp_rmem, 6 MB, half of it window: 2172 segments of 1448 bytes"),
+    ("min_cwnd", "2", "Linux tcp_reno_ssthresh, cubictcp_recalc_ssthresh"),
+    ("ssthresh_rounding", "real", "Linux beta 717/1024 of the window"),
+    ("cwnd_increase", "per-segment", "Linux tcp_slow_start counts segments; RFC 3465"),
+    ("cwnd_validation", "largest-flight", "Linux tcp_is_cwnd_limited; RFC 2861"),
+    ("slow_start_after_idle", "halve", "Linux tcp_cwnd_restart; RFC 2861"),
+    ("rto_estimator", "linux", "Linux tcp_rtt_estimator"),
     ("tick", "4 ms", "Debian CONFIG_HZ = 250"),
     ("rto_min", "200 ms", "Linux TCP_RTO_MIN"),
     ("rto_max", "120 s", "Linux TCP_RTO_MAX"),
     ("rto_initial", "1 s", "Linux TCP_TIMEOUT_INIT; RFC 6298"),
     ("delayed_ack_time", "40 ms", "Linux TCP_DELACK_MIN"),
-    ("join_writes", "true", "Linux tcp_sendmsg"),
-    ("quick_acks", "16", "Linux TCP_MAX_QUICKACKS"),
-    ("delayed_ack_rule", "quick", "Linux tcp_event_data_recv"),
-    ("compressed_sacks", "true", "ip-sysctl tcp_comp_sack_delay_ns = 1 ms"),
+    ("coalesce_writes", "true", "Linux tcp_sendmsg"),
+    ("max_quickacks", "16", "Linux TCP_MAX_QUICKACKS"),
+    ("delayed_ack_rule", "quickack", "Linux tcp_event_data_recv"),
+    ("comp_sack", "true", "ip-sysctl tcp_comp_sack_delay_ns = 1 ms"),
     ("receive_window", "autotuned", "ip-sysctl tcp_moderate_rcvbuf = 1"),
     ("receive_buffer", "131072 B", "ip-sysctl tcp_rmem"),
     ("receive_buffer_max", "6291456 B", "ip-sysctl tcp_rmem"),
-    ("piggyback", "true", "RFC 1122, section 4.2.3.2; Linux tcp_event_ack_sent"),
+    ("piggyback_acks", "true", "RFC 1122, section 4.2.3.2; Linux tcp_event_ack_sent"),
 ];
 
 const HOST_2_0: &[Member] = host![
     ("limited_transmit", "false", "RFC 3042 is of 2001"),
-    ("header", "40 B", "RFC 791, RFC 793: no options"),
+    ("header_size", "40 B", "RFC 791, RFC 793: no options"),
     ("initial_window", "2", "Linux 2.0, tcp_conn_request and tcp_ack: a window of 1, which the handshake's ACK raises by 1"),
-    ("max_window", "22", "Linux 2.0: 32 KB, 22 segments of 1460 bytes"),
-    ("halving", "integer", "Linux 2.0: whole segments"),
-    ("min_window", "2", "Linux 2.0: a threshold of at least 2; RFC 2884, section 5.2: a mark cuts as a fast retransmit does"),
-    ("estimator", "linux-2.0", "Linux 2.0, tcp_rtt_estimator"),
-    ("handshake_sample", "false", "Linux 2.0: the estimate starts anew when the connection is established"),
+    ("max_rwnd", "22", "Linux 2.0: 32 KB, 22 segments of 1460 bytes"),
+    ("ssthresh_rounding", "integer", "Linux 2.0: whole segments"),
+    ("min_cwnd", "2", "Linux 2.0: a threshold of at least 2; RFC 2884, section 5.2: a mark cuts as a fast retransmit does"),
+    ("rto_estimator", "linux-2.0", "Linux 2.0, tcp_rtt_estimator"),
+    ("handshake_rtt_sample", "false", "Linux 2.0: the estimate starts anew when the connection is established"),
     ("rto_min", "200 ms", "Linux 2.0: HZ/5"),
     ("rto_max", "120 s", "Linux 2.0: 120 HZ"),
     ("ecn_fallback", "false", "RFC 2481 knows none"),
@@ -241,23 +253,23 @@ const HOST_2_0: &[Member] = host![
     ("rto_initial", "3 s", "Linux 2.0: TCP_TIMEOUT_INIT, 3 s; RFC 1122, section 4.2.3.1"),
     ("delayed_ack_rule", "arrivals", "Linux 2.0, tcp_delack_estimator"),
     ("delayed_ack_time", "333 ms", "Linux 2.0: the first segment HZ/3"),
-    ("quick_acks", "0", "Linux 2.0: none"),
+    ("max_quickacks", "0", "Linux 2.0: none"),
 ];
 
 const HOST_2_2: &[Member] = host![
     ("recovery", "fack", "RFC 2884, section 3: SACK/FACK; Mathis and Mahdavi 1996"),
     ("limited_transmit", "false", "RFC 3042 is of 2001"),
-    ("header", "52 B", "RFC 1323: timestamps in every segment"),
+    ("header_size", "52 B", "RFC 1323: timestamps in every segment"),
     ("ack_size", "52 B", "RFC 1323: timestamps in every segment"),
-    ("first_packet_size", "60 B", "SYN: MSS, SACK, timestamps, window scale"),
-    ("sack_option", "4 B", "RFC 2018, section 3, padded"),
+    ("syn_size", "60 B", "SYN: MSS, SACK, timestamps, window scale"),
+    ("sack_option_size", "4 B", "RFC 2018, section 3, padded"),
     ("timestamps", "true", "Linux 2.2: sysctl_tcp_timestamps = 1"),
     ("initial_window", "2", "Linux 2.2: snd_cwnd = 2; RFC 2414"),
-    ("max_window", "22", "Linux 2.2: 32 KB, 22 segments"),
-    ("halving", "integer", "Linux 2.2: whole segments"),
-    ("min_window", "2", "Linux 2.2: tcp_recalc_ssthresh"),
-    ("estimator", "linux-2.2", "Linux 2.2, tcp_rtt_estimator and tcp_set_rto"),
-    ("handshake_sample", "false", "Linux 2.2: only data is timed"),
+    ("max_rwnd", "22", "Linux 2.2: 32 KB, 22 segments"),
+    ("ssthresh_rounding", "integer", "Linux 2.2: whole segments"),
+    ("min_cwnd", "2", "Linux 2.2: tcp_recalc_ssthresh"),
+    ("rto_estimator", "linux-2.2", "Linux 2.2, tcp_rtt_estimator and tcp_set_rto"),
+    ("handshake_rtt_sample", "false", "Linux 2.2: only data is timed"),
     ("rto_min", "200 ms", "Linux 2.2: HZ/5"),
     ("rto_max", "120 s", "Linux 2.2: 120 HZ"),
     ("ecn_fallback", "false", "RFC 2481 knows none"),
@@ -265,7 +277,7 @@ const HOST_2_2: &[Member] = host![
     ("rto_initial", "3 s", "Linux 2.2: TCP_TIMEOUT_INIT; RFC 1122"),
     ("delayed_ack_rule", "arrivals", "Linux 2.2, tcp_delack_estimator"),
     ("delayed_ack_time", "10 ms", "Linux 2.2: one tick at the start"),
-    ("quick_acks", "2", "Linux 2.2: the first data at once, which is segment 1"),
+    ("max_quickacks", "2", "Linux 2.2: the first data at once, which is segment 1"),
 ];
 
 /// The profile with this name or alias.
@@ -303,7 +315,7 @@ impl Variant {
             if ONLY_WHERE_OFF.contains(name) && values.value(name).to_string() != "off" {
                 continue;
             }
-            values.read(name, text).unwrap_or_else(|why| panic!("variant {}: {name}: {why}", self.name));
+            values.set_from_text(name, text).unwrap_or_else(|why| panic!("variant {}: {name}: {why}", self.name));
         }
     }
 }
@@ -316,7 +328,7 @@ impl Profile {
     pub fn values(&self) -> Values {
         let mut values = Values::defaults(Settings::PARAMETERS);
         for (name, text, _) in self.members {
-            values.read(name, text).unwrap_or_else(|why| panic!("profile {}: {name}: {why}", self.name));
+            values.set_from_text(name, text).unwrap_or_else(|why| panic!("profile {}: {name}: {why}", self.name));
         }
         values
     }
@@ -327,7 +339,15 @@ impl Profile {
 /// # Panics
 /// If there is no such profile.
 pub fn settings(name: &str) -> Settings {
-    Settings::of(&find(name).unwrap_or_else(|| panic!("no profile {name}")).values())
+    Settings::from_values(&find(name).unwrap_or_else(|| panic!("no profile {name}")).values())
+}
+
+/// The quirks of a profile.
+///
+/// # Panics
+/// If there is no such profile.
+pub fn quirks(name: &str) -> Quirks {
+    settings(name).quirks
 }
 
 #[cfg(test)]
@@ -354,7 +374,7 @@ mod tests {
     #[test]
     fn with_sack_and_nothing_newer_a_kernel_counts_in_its_states() {
         let sack = find_variant("sack").unwrap();
-        for (profile, expected) in [("linux", ["rack", "count", "false"]), ("rfc", ["sack", "time", "true"])] {
+        for (profile, expected) in [("linux", ["rack", "dupthresh", "false"]), ("rfc", ["sack", "rack", "true"])] {
             let mut values = find(profile).unwrap().values();
             sack.apply(&mut values);
             assert_eq!(expected, ["recovery", "loss_detection", "tlp"].map(|name| values.value(name).to_string()), "{profile}");

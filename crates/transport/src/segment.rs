@@ -14,7 +14,7 @@ pub enum Role {
     /// Closes it; takes a sequence number.
     Fin = 2,
     /// From the sender an acknowledgement without data, which takes no sequence number and is not acknowledged.
-    Pure = 3,
+    PureAck = 3,
 }
 
 /// A segment as the sender makes it.
@@ -38,13 +38,13 @@ pub struct Segment {
 impl Segment {
     /// A probe of the receiver's window, where all before `next` is acknowledged: it stands one byte before that, and so it is answered at once
     /// (RFC 9293, section 3.8.6.1).
-    pub fn probe(next: u64, size: u32) -> Segment {
-        Segment { role: Role::Pure, retransmission: true, ..Segment::plain(next - 1, size) }
+    pub fn window_probe(next: u64, size: u32) -> Segment {
+        Segment { role: Role::PureAck, retransmission: true, ..Segment::plain(next - 1, size) }
     }
 
     /// Whether it probes the receiver's window: its number is that of the last segment that is acknowledged, whose last byte it stands for.
-    pub fn is_probe(&self) -> bool {
-        self.role == Role::Pure && self.retransmission
+    pub fn is_window_probe(&self) -> bool {
+        self.role == Role::PureAck && self.retransmission
     }
 
     /// A segment with nothing but its number and size, not ECN-capable.
@@ -68,27 +68,27 @@ pub struct Ack {
     /// When the segment that caused this acknowledgement was sent, and whether that was a retransmission.
     pub echo: Time,
     pub echo_retransmission: bool,
-    /// How many bytes beyond `next` the receiver has room for; [`Ack::ANY`] if it says nothing of that.
+    /// How many bytes beyond `next` the receiver has room for; [`Ack::WINDOW_UNLIMITED`] if it says nothing of that.
     pub window: u32,
     /// Its own ECN field.
     pub ecn: Ecn,
     /// It came on data of the other direction.
     pub on_data: bool,
-    pub sacks: Sacks,
+    pub sacks: SackOption,
 }
 
 /// Selective acknowledgements: runs of segments `[from, to)` beyond `Ack::next`, the latest first (RFC 2018).
 ///
 /// Most acknowledgements have none, and the network keeps those of the others aside.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Sacks {
-    runs: [(u64, u64); Sacks::MOST],
+pub struct SackOption {
+    runs: [(u64, u64); SackOption::MAX_BLOCKS],
     count: u8,
 }
 
-impl Sacks {
+impl SackOption {
     /// What fits into the header's options.
-    pub const MOST: usize = 4;
+    pub const MAX_BLOCKS: usize = 4;
 
     /// Appends a block if there is room.
     pub fn push(&mut self, from: u64, to: u64) {
@@ -108,15 +108,15 @@ impl Sacks {
     }
 }
 
-impl std::fmt::Debug for Sacks {
+impl std::fmt::Debug for SackOption {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.as_slice().fmt(f)
     }
 }
 
 impl Ack {
-    /// The receiver's window where it does not say how large it is: `max_window` holds.
-    pub const ANY: u32 = u32::MAX;
+    /// The receiver's window where it does not say how large it is: `max_rwnd` holds.
+    pub const WINDOW_UNLIMITED: u32 = u32::MAX;
 
     /// An acknowledgement of all before `next`, with nothing else on it.
     pub fn plain(next: u64, size: u32) -> Ack {
@@ -128,10 +128,10 @@ impl Ack {
             cwr: false,
             echo: Time::ZERO,
             echo_retransmission: false,
-            window: Ack::ANY,
+            window: Ack::WINDOW_UNLIMITED,
             ecn: Ecn::NotEct,
             on_data: false,
-            sacks: Sacks::default(),
+            sacks: SackOption::default(),
         }
     }
 }

@@ -4,20 +4,20 @@ use ecnlab_units::Time;
 
 /// What wakes a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timer {
+pub enum SenderTimer {
     /// Nothing new was acknowledged for a retransmission timeout (RFC 6298, section 5).
     Retransmission,
     /// Recovery's own: segments are late enough to be lost, or a tail loss probe is due (RFC 8985, sections 6.2 and 7).
     Recovery,
     /// The receiver's window has stayed too small for a while (RFC 9293, section 3.8.6.1).
-    Window,
+    WindowProbe,
     /// A segment may leave that pacing or the host's processing time has held back.
-    Held,
+    SendGate,
 }
 
 /// The earlier of two deadlines.
 #[inline]
-pub(crate) fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+pub(crate) fn earliest(one: Option<Time>, other: Option<Time>) -> Option<Time> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),

@@ -5,62 +5,62 @@
 
 mod harness;
 
-use ecnlab_units::{Dialect, Level, Rate, Span};
-use harness::cases::{self, Case};
-use harness::network::{Plan, run};
-use harness::oracle::judge;
-use harness::path::{Deed, Path, Pick, Script};
-use harness::show::table;
+use ecnlab_units::{CongestionLevel, EcnSemantics, Rate, Span};
+use harness::cases::{self, ProfileCase};
+use harness::network::{TransferPlan, run_transfer};
+use harness::oracle::check_invariants;
+use harness::path::{PacketFilter, Path, PathAction, PathScript};
+use harness::show::render_table;
 use harness::{at, millis};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 /// Packets of a direction that a script may touch; afterwards the path is clean.
-const HURT: u64 = 150;
+const MAX_SCRIPTED_PACKETS: u64 = 150;
 
 /// About a second.
 const CASES: u32 = 5_000;
 
 type Members = Vec<(&'static str, String)>;
 
-fn deed(data: bool) -> impl Strategy<Value = Deed> {
-    let late = (0u64..600).prop_map(|by| Deed::Delay(millis(by)));
-    let twice = (0u64..600).prop_map(|after| Deed::Duplicate(millis(after)));
+fn deed(data: bool) -> impl Strategy<Value = PathAction> {
+    let late = (0u64..600).prop_map(|by| PathAction::Delay(millis(by)));
+    let twice = (0u64..600).prop_map(|after| PathAction::Duplicate(millis(after)));
     let marks = if data { 4 } else { 0 };
     prop_oneof![
-        6 => Just(Deed::Drop),
-        marks => Just(Deed::Mark(Level::Congested)),
-        marks / 2 => Just(Deed::Mark(Level::Incipient)),
+        6 => Just(PathAction::Drop),
+        marks => Just(PathAction::Mark(CongestionLevel::Congested)),
+        marks / 2 => Just(PathAction::Mark(CongestionLevel::Incipient)),
         2 => late,
         1 => twice,
-        1 => Just(Deed::Bleach),
-        1 => Just(Deed::ClearFlags),
+        1 => Just(PathAction::Bleach),
+        1 => Just(PathAction::ClearFlags),
     ]
 }
 
 /// Single packets, runs of packets, and every packet with a chance.
-fn script(data: bool) -> impl Strategy<Value = Script> {
-    let single = (0..HURT, deed(data)).prop_map(|(index, deed)| vec![(Pick::Index(index), deed)]);
-    let near = (0u64..40, deed(data)).prop_map(|(index, deed)| vec![(Pick::Index(index), deed)]);
-    let several =
-        (0u64..60, 1u64..20, deed(data)).prop_map(|(from, count, deed)| (from..from + count).map(|i| (Pick::Index(i), deed)).collect());
-    prop::collection::vec(prop_oneof![3 => single, 3 => near, 1 => several], 0..14).prop_map(|parts: Vec<Script>| parts.concat())
+fn script(data: bool) -> impl Strategy<Value = PathScript> {
+    let single = (0..MAX_SCRIPTED_PACKETS, deed(data)).prop_map(|(index, deed)| vec![(PacketFilter::Index(index), deed)]);
+    let near = (0u64..40, deed(data)).prop_map(|(index, deed)| vec![(PacketFilter::Index(index), deed)]);
+    let several = (0u64..60, 1u64..20, deed(data))
+        .prop_map(|(from, count, deed)| (from..from + count).map(|i| (PacketFilter::Index(i), deed)).collect());
+    prop::collection::vec(prop_oneof![3 => single, 3 => near, 1 => several], 0..14).prop_map(|parts: Vec<PathScript>| parts.concat())
 }
 
 fn path() -> impl Strategy<Value = Path> {
     let rate = prop_oneof![Just(None), (100_000u64..100_000_000).prop_map(Rate::from_bps), Just(Rate::from_bps(10_000_000_000))];
     (1u64..300, rate, script(true), script(false), any::<bool>()).prop_map(|(delay, rate, data, acks, mecn)| {
-        let dialect = if mecn { Dialect::Mecn } else { Dialect::Classic };
-        Path { delay: millis(delay), rate, data, acks, dialect }
+        let ecn_semantics = if mecn { EcnSemantics::Mecn } else { EcnSemantics::Classic };
+        Path { delay: millis(delay), rate, data, acks, ecn_semantics }
     })
 }
 
-fn plan() -> impl Strategy<Value = Plan> {
+fn plan() -> impl Strategy<Value = TransferPlan> {
     let later = prop::collection::vec((0u64..20_000, 1u64..40), 0..3);
     (1u64..100, later, path()).prop_map(|(segments, mut later, path)| {
         later.sort_unstable();
         let later = later.into_iter().map(|(time, segments)| (at(time), segments)).collect();
-        Plan { later, ..Plan::new(segments, path) }
+        TransferPlan { later, ..TransferPlan::new(segments, path) }
     })
 }
 
@@ -70,37 +70,37 @@ fn flags() -> impl Strategy<Value = Members> {
         "delayed_ack",
         "limited_transmit",
         "single_fast_retransmit",
-        "strict_inflation",
+        "inflate_in_recovery_only",
         "pacing",
         "prr",
         "tlp",
         "dsack",
         "timestamps",
-        "threshold_once",
-        "mark_after_timeout",
-        "mark_spares_later_timeouts",
+        "repeated_rto_keeps_ssthresh",
+        "ece_response_after_rto",
+        "rto_keeps_ecn_ssthresh",
         "cwr_on_retransmission",
-        "cwr_on_highest",
+        "cwr_on_highest_packet",
         "cwr_without_ecn",
-        "duplicates_when_idle",
+        "count_dupacks_when_idle",
         "first_packet_offers_ecn",
-        "echo_on_capable_only",
-        "delay_repeated",
+        "ece_on_ect_only",
+        "delay_dup_acks",
         "ect_on_retransmission",
         "receiver_ecn",
-        "handshake_sample",
+        "handshake_rtt_sample",
         "fin_on_data",
-        "join_writes",
+        "coalesce_writes",
         "nagle",
         "timer_wheel",
-        "whole_window",
+        "integer_cwnd",
         "undo",
         "frto",
         "gso",
-        "dctcp_ect_on_all",
+        "dctcp_ect_on_all_packets",
         "fin",
-        "compressed_sacks",
-        "interactive",
+        "comp_sack",
+        "pingpong",
         "window_scaling",
     ];
     prop::collection::vec((prop::sample::select(FLAGS), any::<bool>().prop_map(|on| on.to_string())), 0..12)
@@ -111,56 +111,59 @@ fn choices() -> impl Strategy<Value = Members> {
         |name: &'static str, words: &'static [&'static str]| prop::sample::select(words).prop_map(move |word| (name, word.to_owned()));
     let one = prop_oneof![
         choice("recovery", &["tahoe", "reno", "newreno", "sack1", "vegas", "sack", "fack", "rack"]),
-        choice("congestion", &["reno", "aimd", "cubic", "vegas"]),
-        choice("halving", &["exact", "integer", "real"]),
-        choice("hystart", &["off", "plus-plus", "train-delay"]),
-        choice("growth", &["acks", "segments"]),
-        choice("cut_from", &["window", "flight"]),
-        choice("timer_restart", &["after-sample", "before-sample", "rfc6298"]),
-        choice("estimator", &["ticks", "rfc6298", "linux", "linux-2.0", "linux-2.2"]),
-        choice("response", &["none", "halve", "abe"]),
+        choice("congestion_control", &["reno", "aimd", "cubic", "vegas"]),
+        choice("ssthresh_rounding", &["exact", "integer", "real"]),
+        choice("hystart", &["off", "hystart++", "hystart"]),
+        choice("cwnd_increase", &["per-ack", "per-segment"]),
+        choice("reduce_from", &["cwnd", "flight"]),
+        choice("rto_timer_restart", &["after-sample", "before-sample", "rfc6298"]),
+        choice("rto_estimator", &["ticks", "rfc6298", "linux", "linux-2.0", "linux-2.2"]),
+        choice("ecn_response", &["none", "halve", "abe"]),
         choice("partial_ack_timer", &["every", "first"]),
-        choice("max_window", &["1", "2", "3", "4", "8", "20", "64"]),
+        choice("max_rwnd", &["1", "2", "3", "4", "8", "20", "64"]),
         choice("initial_window", &["1", "2", "4", "10"]),
-        choice("duplicate_threshold", &["1", "2", "3", "5"]),
+        choice("dupthresh", &["1", "2", "3", "5"]),
         choice("sack_blocks", &["0", "1", "2", "3", "4"]),
-        choice("delayed_ack_rule", &["fixed", "arrivals", "quick"]),
+        choice("delayed_ack_rule", &["fixed", "arrivals", "quickack"]),
         choice("delayed_ack_time", &["1 ms", "40 ms", "500 ms"]),
-        choice("lost_syn", &["rfc6298", "sample"]),
-        choice("idle_restart", &["off", "initial", "halve"]),
-        choice("window_validation", &["off", "flight", "largest-flight"]),
+        choice("syn_rtx_rto", &["rfc6298", "sample"]),
+        choice("slow_start_after_idle", &["off", "initial", "halve"]),
+        choice("cwnd_validation", &["off", "flight", "largest-flight"]),
         choice("max_burst", &["0", "1", "3"]),
-        choice("min_window", &["0", "1", "2"]),
-        choice("prr_bound", &["slow-start", "safe-ack"]),
-        choice("prr_of", &["window", "flight"]),
-        choice("mark_reduction", &["at-once", "prr"]),
+        choice("min_cwnd", &["0", "1", "2"]),
+        choice("prr_bound", &["ssrb", "safe-ack"]),
+        choice("prr_divisor", &["cwnd", "flight"]),
+        choice("ecn_reduction", &["immediate", "prr"]),
         choice("tick", &["0.000001 s", "1 ms", "4 ms", "10 ms", "0.1 s"]),
-        choice("quick_acks", &["0", "1", "16"]),
-        choice("receive_window", &["any", "fixed", "autotuned"]),
+        choice("max_quickacks", &["0", "1", "16"]),
+        choice("receive_window", &["unlimited", "fixed", "autotuned"]),
         choice("receive_buffer", &["4608 B", "10000 B", "16384 B", "65536 B", "262144 B"]),
         choice("receive_buffer_max", &["262144 B", "1000000 B"]),
-        choice("read_size", &["1000 B", "4096 B"]),
-        choice("reader_stops", &["0 s", "0.1 s"]),
+        choice("app_read_size", &["1000 B", "4096 B"]),
+        choice("app_read_pause", &["0 s", "0.1 s"]),
     ];
     prop::collection::vec(one, 0..8)
 }
 
-fn case() -> impl Strategy<Value = Case> {
-    (prop::sample::select(cases::all()), flags(), choices()).prop_filter_map("settings contradict each other", |(case, flags, choices)| {
-        // A reader that stops for good leaves the transfer where it is.
-        let resumes = choices.iter().any(|(name, _)| *name == "reader_stops").then(|| ("reader_resumes", "2 s".to_owned()));
-        let members: Members = flags.into_iter().chain(choices).chain(resumes).collect();
-        let members: Vec<(&str, &str)> = members.iter().map(|(name, text)| (*name, text.as_str())).collect();
-        case.with(&members)
-    })
+fn case() -> impl Strategy<Value = ProfileCase> {
+    (prop::sample::select(cases::all_cases()), flags(), choices()).prop_filter_map(
+        "settings contradict each other",
+        |(case, flags, choices)| {
+            // A reader that stops for good leaves the transfer where it is.
+            let resumes = choices.iter().any(|(name, _)| *name == "app_read_pause").then(|| ("app_read_resume", "2 s".to_owned()));
+            let members: Members = flags.into_iter().chain(choices).chain(resumes).collect();
+            let members: Vec<(&str, &str)> = members.iter().map(|(name, text)| (*name, text.as_str())).collect();
+            case.with(&members)
+        },
+    )
 }
 
 /// A time by which the path is clean and everything must have arrived: as many of the longest timeouts as the script has lines, and one
 /// round trip for each segment.
-fn bound(case: &Case, plan: &Plan) -> Span {
+fn bound(case: &ProfileCase, plan: &TransferPlan) -> Span {
     let hurts = (plan.path.data.len() + plan.path.acks.len() + 12) as u64;
     let segments = plan.segments + plan.later.iter().map(|(_, segments)| segments).sum::<u64>() + 20;
-    (case.settings.rto_max + Span::from_secs(5)) * hurts + Span::from_secs(segments * 4) + Span::from_secs(20)
+    (case.settings.quirks.rto_max + Span::from_secs(5)) * hurts + Span::from_secs(segments * 4) + Span::from_secs(20)
 }
 
 fn config() -> ProptestConfig {
@@ -175,9 +178,9 @@ proptest! {
 
     #[test]
     fn every_transfer_ends_and_no_window_is_overrun(case in case(), plan in plan()) {
-        let plan = Plan { until: at(0) + bound(&case, &plan), ..plan };
-        let run = run(&case.settings, &plan);
-        let verdict = judge(&case.settings, &run);
-        prop_assert!(verdict.is_ok(), "{}\n{}", verdict.unwrap_err(), table(&run, 60));
+        let plan = TransferPlan { until: at(0) + bound(&case, &plan), ..plan };
+        let run = run_transfer(&case.settings, &plan);
+        let verdict = check_invariants(&case.settings, &run);
+        prop_assert!(verdict.is_ok(), "{}\n{}", verdict.unwrap_err(), render_table(&run, 60));
     }
 }

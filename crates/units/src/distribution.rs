@@ -12,13 +12,13 @@
 //! `m` is the mean that the scenario gives, `s` the deviation, `a` the shape, `z` the quantile of the standard normal distribution and `F` its
 //! distribution function. Of a Pareto distribution with an upper bound the mean is that of the bounded one, and `k` follows from it.
 
-use crate::parameter::{Kind, Typed, Value, mistyped};
+use crate::parameter::{Kind, ParameterType, Value, panic_mistyped};
 use crate::quantity::{self, Amount};
 use crate::{Rng, Span, math};
 
 /// What is drawn, which says in which unit it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
+pub enum Dimension {
     Time,
     Bytes,
     Count,
@@ -27,12 +27,12 @@ pub enum Measure {
 /// A distribution of times in seconds, of sizes in bytes, or of numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
-    measure: Measure,
-    law: Law,
+    dimension: Dimension,
+    family: DistributionFamily,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Law {
+enum DistributionFamily {
     Fixed(f64),
     Uniform {
         from: f64,
@@ -45,7 +45,7 @@ enum Law {
         mean: f64,
         shape: f64,
         scale: f64,
-        most: Option<f64>,
+        upper_bound: Option<f64>,
     },
     Normal {
         mean: f64,
@@ -60,183 +60,186 @@ enum Law {
 }
 
 /// The distributions as they are written.
-const FORMS: &str = "1 s, uniform 1 s to 3 s, exponential 1 s, pareto 1 s, shape 1.5 (and at most 100 s), normal 1 s, deviation 0.2 s, \
+const SYNTAX_EXAMPLES: &str = "1 s, uniform 1 s to 3 s, exponential 1 s, pareto 1 s, shape 1.5 (and at most 100 s), normal 1 s, deviation 0.2 s, \
                      lognormal 1 s, deviation 2 s, mix 1 s: 0.9, 10 s: 0.1";
 
 impl Distribution {
     /// Reads a distribution as people write it. The error says what is wrong and what would do.
-    pub fn read(text: &str, measure: Measure) -> Result<Distribution, String> {
+    pub fn parse(text: &str, dimension: Dimension) -> Result<Distribution, String> {
         let text = text.trim();
         let (word, rest) = match text.split_once(' ') {
             Some((word, rest)) if word.starts_with(char::is_alphabetic) => (word, rest),
             _ => ("fixed", text),
         };
-        let law = Written { measure, rest }.law(word).map_err(|why| format!("\"{text}\": {why}"))?;
-        Ok(Distribution { measure, law })
+        let family = DistributionParser { dimension, rest }.parse_family(word).map_err(|why| format!("\"{text}\": {why}"))?;
+        Ok(Distribution { dimension, family })
     }
 
     /// Always the same.
-    pub fn fixed(value: f64, measure: Measure) -> Distribution {
-        Distribution { measure, law: Law::Fixed(value) }
+    pub fn fixed(value: f64, dimension: Dimension) -> Distribution {
+        Distribution { dimension, family: DistributionFamily::Fixed(value) }
     }
 
     /// A draw, which takes one random number.
     pub fn draw(&self, rng: &mut Rng) -> f64 {
-        self.law.quantile(rng.uniform())
+        self.family.quantile(rng.uniform())
     }
 
     /// Whether all draws are the same.
     pub fn is_fixed(&self) -> bool {
-        matches!(self.law, Law::Fixed(_))
+        matches!(self.family, DistributionFamily::Fixed(_))
     }
 
     /// The mean of the draws.
     pub fn mean(&self) -> f64 {
-        match self.law {
-            Law::Normal { mean, deviation } => {
+        match self.family {
+            DistributionFamily::Normal { mean, deviation } => {
                 let from = -mean / deviation;
-                mean + deviation * math::normal_density(from) / (1.0 - math::normal(from))
+                mean + deviation * math::normal_pdf(from) / (1.0 - math::normal_cdf(from))
             }
-            Law::Mix(ref parts) => parts.iter().map(|(value, share)| value * share).sum(),
-            Law::Fixed(mean) | Law::Exponential { mean } | Law::Pareto { mean, .. } | Law::Lognormal { mean, .. } => mean,
-            Law::Uniform { from, to } => f64::midpoint(from, to),
+            DistributionFamily::Mix(ref values) => values.iter().map(|(value, share)| value * share).sum(),
+            DistributionFamily::Fixed(mean)
+            | DistributionFamily::Exponential { mean }
+            | DistributionFamily::Pareto { mean, .. }
+            | DistributionFamily::Lognormal { mean, .. } => mean,
+            DistributionFamily::Uniform { from, to } => f64::midpoint(from, to),
         }
     }
 
     /// The numbers that a user gave of what is drawn: all have to lie within a parameter's bounds.
-    pub(crate) fn given(&self) -> Vec<f64> {
-        match self.law {
-            Law::Fixed(mean) | Law::Exponential { mean } => vec![mean],
-            Law::Normal { mean, deviation } | Law::Lognormal { mean, deviation } => vec![mean, deviation],
-            Law::Pareto { mean, most, .. } => std::iter::once(mean).chain(most).collect(),
-            Law::Uniform { from, to } => vec![from, to],
-            Law::Mix(ref parts) => parts.iter().map(|(value, _)| *value).collect(),
+    pub(crate) fn given_values(&self) -> Vec<f64> {
+        match self.family {
+            DistributionFamily::Fixed(mean) | DistributionFamily::Exponential { mean } => vec![mean],
+            DistributionFamily::Normal { mean, deviation } | DistributionFamily::Lognormal { mean, deviation } => vec![mean, deviation],
+            DistributionFamily::Pareto { mean, upper_bound, .. } => std::iter::once(mean).chain(upper_bound).collect(),
+            DistributionFamily::Uniform { from, to } => vec![from, to],
+            DistributionFamily::Mix(ref values) => values.iter().map(|(value, _)| *value).collect(),
         }
     }
 }
 
-impl Law {
+impl DistributionFamily {
     /// The value below which draws stay with probability `u`.
     fn quantile(&self, u: f64) -> f64 {
         match *self {
-            Law::Fixed(value) => value,
-            Law::Uniform { from, to } => from + u * (to - from),
-            Law::Exponential { mean } => mean * -math::ln(1.0 - u),
-            Law::Pareto { shape, scale, most, .. } => {
-                let cut = most.map_or(0.0, |most| math::pow(scale / most, shape));
+            DistributionFamily::Fixed(value) => value,
+            DistributionFamily::Uniform { from, to } => from + u * (to - from),
+            DistributionFamily::Exponential { mean } => mean * -math::ln(1.0 - u),
+            DistributionFamily::Pareto { shape, scale, upper_bound, .. } => {
+                let cut = upper_bound.map_or(0.0, |upper_bound| math::pow(scale / upper_bound, shape));
                 scale * math::pow(1.0 - u * (1.0 - cut), -1.0 / shape)
             }
-            Law::Normal { mean, deviation } => {
-                let below = math::normal(-mean / deviation);
+            DistributionFamily::Normal { mean, deviation } => {
+                let below = math::normal_cdf(-mean / deviation);
                 (mean + deviation * math::normal_quantile(below + u * (1.0 - below))).max(0.0)
             }
-            Law::Lognormal { mean, deviation } => {
+            DistributionFamily::Lognormal { mean, deviation } => {
                 let variance = math::ln(1.0 + (deviation / mean) * (deviation / mean));
                 math::exp(math::ln(mean) - variance / 2.0 + variance.sqrt() * math::normal_quantile(u))
             }
-            Law::Mix(ref parts) => picked(parts, u),
+            DistributionFamily::Mix(ref values) => pick_by_share(values, u),
         }
     }
 }
 
 /// The value whose share of the unit interval holds `u`.
-fn picked(parts: &[(f64, f64)], mut u: f64) -> f64 {
-    for &(value, share) in parts {
+fn pick_by_share(values: &[(f64, f64)], mut u: f64) -> f64 {
+    for &(value, share) in values {
         if u < share {
             return value;
         }
         u -= share;
     }
-    parts[parts.len() - 1].0
+    values[values.len() - 1].0
 }
 
 /// The text behind a distribution's word.
-struct Written<'t> {
-    measure: Measure,
+struct DistributionParser<'t> {
+    dimension: Dimension,
     rest: &'t str,
 }
 
-impl Written<'_> {
-    fn law(&self, word: &str) -> Result<Law, String> {
+impl DistributionParser<'_> {
+    fn parse_family(&self, word: &str) -> Result<DistributionFamily, String> {
         match word {
-            "fixed" => Ok(Law::Fixed(self.alone()?)),
-            "uniform" => self.uniform(),
-            "exponential" => Ok(Law::Exponential { mean: positive(self.alone()?, "the mean")? }),
-            "pareto" => self.pareto(),
-            "normal" => self.spread(|mean, deviation| Law::Normal { mean, deviation }),
-            "lognormal" => self.spread(|mean, deviation| Law::Lognormal { mean, deviation }),
-            "mix" => self.mix(),
-            _ => Err(format!("there is no distribution \"{word}\": write {FORMS}")),
+            "fixed" => Ok(DistributionFamily::Fixed(self.parse_single_value()?)),
+            "uniform" => self.parse_uniform(),
+            "exponential" => Ok(DistributionFamily::Exponential { mean: require_positive(self.parse_single_value()?, "the mean")? }),
+            "pareto" => self.parse_pareto(),
+            "normal" => self.parse_mean_and_deviation(|mean, deviation| DistributionFamily::Normal { mean, deviation }),
+            "lognormal" => self.parse_mean_and_deviation(|mean, deviation| DistributionFamily::Lognormal { mean, deviation }),
+            "mix" => self.parse_mix(),
+            _ => Err(format!("there is no distribution \"{word}\": write {SYNTAX_EXAMPLES}")),
         }
     }
 
     /// The one number of a distribution that has no other.
-    fn alone(&self) -> Result<f64, String> {
-        let (mean, []) = self.parts([])?;
+    fn parse_single_value(&self) -> Result<f64, String> {
+        let (mean, []) = self.parse_mean_and_options([])?;
         Ok(mean)
     }
 
-    fn uniform(&self) -> Result<Law, String> {
+    fn parse_uniform(&self) -> Result<DistributionFamily, String> {
         let (from, to) = self.rest.split_once(" to ").ok_or("must be written with both ends, as in uniform 1 s to 3 s")?;
-        let (from, to) = (self.quantity(from)?, self.quantity(to)?);
-        if from < to { Ok(Law::Uniform { from, to }) } else { Err("the first end must be below the second".to_owned()) }
+        let (from, to) = (self.parse_quantity(from)?, self.parse_quantity(to)?);
+        if from < to { Ok(DistributionFamily::Uniform { from, to }) } else { Err("the first end must be below the second".to_owned()) }
     }
 
-    fn pareto(&self) -> Result<Law, String> {
-        let (mean, [shape, most]) = self.parts(["shape", "at most"])?;
-        let mean = positive(mean, "the mean")?;
-        let shape = quantity::number(shape.ok_or("must have a shape, as in pareto 12 KB, shape 1.2")?)?;
-        if !SHAPES.contains(&shape) {
-            return Err(format!("the shape must be {} .. {}", SHAPES.start(), SHAPES.end()));
+    fn parse_pareto(&self) -> Result<DistributionFamily, String> {
+        let (mean, [shape, upper_bound]) = self.parse_mean_and_options(["shape", "at most"])?;
+        let mean = require_positive(mean, "the mean")?;
+        let shape = quantity::parse_number(shape.ok_or("must have a shape, as in pareto 12 KB, shape 1.2")?)?;
+        if !PARETO_SHAPES.contains(&shape) {
+            return Err(format!("the shape must be {} .. {}", PARETO_SHAPES.start(), PARETO_SHAPES.end()));
         }
-        let most = most.map(|most| self.quantity(most)).transpose()?;
-        let scale = match most {
-            Some(most) if most <= mean => return Err("the upper bound must be above the mean".to_owned()),
-            Some(most) => {
-                let scale = bounded_scale(mean, shape, most);
-                let is_met = (bounded_mean(scale, shape, most) / mean - 1.0).abs() < 1e-3;
+        let upper_bound = upper_bound.map(|upper_bound| self.parse_quantity(upper_bound)).transpose()?;
+        let scale = match upper_bound {
+            Some(upper_bound) if upper_bound <= mean => return Err("the upper bound must be above the mean".to_owned()),
+            Some(upper_bound) => {
+                let scale = bounded_pareto_scale(mean, shape, upper_bound);
+                let is_met = (bounded_pareto_mean(scale, shape, upper_bound) / mean - 1.0).abs() < 1e-3;
                 is_met.then_some(scale).ok_or("no value is small enough for this mean: give a larger shape or a lower upper bound")?
             }
             None if shape <= 1.0 => return Err("a shape of at most 1 has no mean: give an upper bound, as in at most 1 GB".to_owned()),
             None => mean * (shape - 1.0) / shape,
         };
-        Ok(Law::Pareto { mean, shape, scale, most })
+        Ok(DistributionFamily::Pareto { mean, shape, scale, upper_bound })
     }
 
-    fn spread(&self, law: fn(f64, f64) -> Law) -> Result<Law, String> {
-        let (mean, [deviation]) = self.parts(["deviation"])?;
-        let deviation = self.quantity(deviation.ok_or("must have a deviation, as in normal 1 s, deviation 0.2 s")?)?;
-        Ok(law(positive(mean, "the mean")?, positive(deviation, "the deviation")?))
+    fn parse_mean_and_deviation(&self, family: fn(f64, f64) -> DistributionFamily) -> Result<DistributionFamily, String> {
+        let (mean, [deviation]) = self.parse_mean_and_options(["deviation"])?;
+        let deviation = self.parse_quantity(deviation.ok_or("must have a deviation, as in normal 1 s, deviation 0.2 s")?)?;
+        Ok(family(require_positive(mean, "the mean")?, require_positive(deviation, "the deviation")?))
     }
 
-    fn mix(&self) -> Result<Law, String> {
-        let mut parts = Vec::new();
+    fn parse_mix(&self) -> Result<DistributionFamily, String> {
+        let mut values = Vec::new();
         for part in self.rest.split(',') {
             let (value, share) = part.split_once(':').ok_or("each value needs its share, as in mix 1 KB: 0.9, 1 MB: 0.1")?;
-            parts.push((self.quantity(value)?, positive(quantity::number(share)?, "a share")?));
+            values.push((self.parse_quantity(value)?, require_positive(quantity::parse_number(share)?, "a share")?));
         }
-        let sum: f64 = parts.iter().map(|(_, share)| share).sum();
-        Ok(Law::Mix(parts.into_iter().map(|(value, share)| (value, share / sum)).collect()))
+        let sum: f64 = values.iter().map(|(_, share)| share).sum();
+        Ok(DistributionFamily::Mix(values.into_iter().map(|(value, share)| (value, share / sum)).collect()))
     }
 
     /// The leading quantity, and what stands behind each of the words, in any order.
-    fn parts<const N: usize>(&self, words: [&str; N]) -> Result<(f64, [Option<&str>; N]), String> {
+    fn parse_mean_and_options<const N: usize>(&self, words: [&str; N]) -> Result<(f64, [Option<&str>; N]), String> {
         let mut pieces = self.rest.split(',').map(str::trim);
-        let mean = self.quantity(pieces.next().unwrap_or_default())?;
+        let mean = self.parse_quantity(pieces.next().unwrap_or_default())?;
         let mut found = [None; N];
         for piece in pieces {
             let at = words.iter().position(|word| piece.strip_prefix(word).is_some_and(|behind| behind.starts_with(' ')));
-            let Some(at) = at else { return Err(format!("\"{piece}\" is not known here: write {FORMS}")) };
+            let Some(at) = at else { return Err(format!("\"{piece}\" is not known here: write {SYNTAX_EXAMPLES}")) };
             found[at] = Some(piece[words[at].len()..].trim());
         }
         Ok((mean, found))
     }
 
-    fn quantity(&self, text: &str) -> Result<f64, String> {
-        match self.measure {
-            Measure::Time => Ok(quantity::span(text)?.seconds()),
-            Measure::Count => quantity::number(text),
-            Measure::Bytes => match quantity::amount(text)? {
+    fn parse_quantity(&self, text: &str) -> Result<f64, String> {
+        match self.dimension {
+            Dimension::Time => Ok(quantity::parse_span(text)?.seconds()),
+            Dimension::Count => quantity::parse_number(text),
+            Dimension::Bytes => match quantity::parse_amount(text)? {
                 Amount::Packets(_) if text.contains('p') => Err(format!("\"{text}\" must be in bytes, as in \"12 KB\"")),
                 Amount::Bytes(bytes) | Amount::Packets(bytes) => Ok(bytes),
             },
@@ -244,16 +247,16 @@ impl Written<'_> {
     }
 }
 
-fn positive(number: f64, what: &str) -> Result<f64, String> {
+fn require_positive(number: f64, what: &str) -> Result<f64, String> {
     if number > 0.0 { Ok(number) } else { Err(format!("{what} must be above 0")) }
 }
 
-/// The smallest value of a Pareto distribution with this mean that ends at `most`: the mean grows with it, so halving finds it.
-fn bounded_scale(mean: f64, shape: f64, most: f64) -> f64 {
+/// The smallest value of a Pareto distribution with this mean that ends at `upper_bound`: the mean grows with it, so halving finds it.
+fn bounded_pareto_scale(mean: f64, shape: f64, upper_bound: f64) -> f64 {
     let (mut low, mut high) = (0.0, mean);
-    for _ in 0..HALVINGS {
+    for _ in 0..BISECTION_STEPS {
         let middle = f64::midpoint(low, high);
-        if bounded_mean(middle, shape, most) < mean {
+        if bounded_pareto_mean(middle, shape, upper_bound) < mean {
             low = middle;
         } else {
             high = middle;
@@ -263,14 +266,14 @@ fn bounded_scale(mean: f64, shape: f64, most: f64) -> f64 {
 }
 
 /// Shapes of a Pareto distribution. Those below have nearly all of their values near 0, where numbers end, and those above are all but fixed.
-const SHAPES: std::ops::RangeInclusive<f64> = 0.01..=1000.0;
+const PARETO_SHAPES: std::ops::RangeInclusive<f64> = 0.01..=1000.0;
 
 /// Enough to settle every bit of a number.
-const HALVINGS: u32 = 1100;
+const BISECTION_STEPS: u32 = 1100;
 
-/// Mean of a Pareto distribution from `scale` to `most`: `k^a a / (1 - (k/h)^a) * (h^(1-a) - k^(1-a)) / (1 - a)`.
-fn bounded_mean(scale: f64, shape: f64, most: f64) -> f64 {
-    let ratio = scale / most;
+/// Mean of a Pareto distribution from `scale` to `upper_bound`: `k^a a / (1 - (k/h)^a) * (h^(1-a) - k^(1-a)) / (1 - a)`.
+fn bounded_pareto_mean(scale: f64, shape: f64, upper_bound: f64) -> f64 {
+    let ratio = scale / upper_bound;
     let within = 1.0 - math::pow(ratio, shape);
     let excess = if (shape - 1.0).abs() < 1e-9 { -math::ln(ratio) } else { (math::pow(ratio, shape - 1.0) - 1.0) / (1.0 - shape) };
     scale * shape * excess / within
@@ -278,22 +281,24 @@ fn bounded_mean(scale: f64, shape: f64, most: f64) -> f64 {
 
 impl std::fmt::Display for Distribution {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let unit = match self.measure {
-            Measure::Time => " s",
-            Measure::Bytes => " B",
-            Measure::Count => "",
+        let unit = match self.dimension {
+            Dimension::Time => " s",
+            Dimension::Bytes => " B",
+            Dimension::Count => "",
         };
-        match self.law {
-            Law::Fixed(value) => write!(f, "{value}{unit}"),
-            Law::Uniform { from, to } => write!(f, "uniform {from}{unit} to {to}{unit}"),
-            Law::Exponential { mean } => write!(f, "exponential {mean}{unit}"),
-            Law::Pareto { mean, shape, most: None, .. } => write!(f, "pareto {mean}{unit}, shape {shape}"),
-            Law::Pareto { mean, shape, most: Some(most), .. } => write!(f, "pareto {mean}{unit}, shape {shape}, at most {most}{unit}"),
-            Law::Normal { mean, deviation } => write!(f, "normal {mean}{unit}, deviation {deviation}{unit}"),
-            Law::Lognormal { mean, deviation } => write!(f, "lognormal {mean}{unit}, deviation {deviation}{unit}"),
-            Law::Mix(ref parts) => {
-                let parts: Vec<_> = parts.iter().map(|(value, share)| format!("{value}{unit}: {share}")).collect();
-                write!(f, "mix {}", parts.join(", "))
+        match self.family {
+            DistributionFamily::Fixed(value) => write!(f, "{value}{unit}"),
+            DistributionFamily::Uniform { from, to } => write!(f, "uniform {from}{unit} to {to}{unit}"),
+            DistributionFamily::Exponential { mean } => write!(f, "exponential {mean}{unit}"),
+            DistributionFamily::Pareto { mean, shape, upper_bound: None, .. } => write!(f, "pareto {mean}{unit}, shape {shape}"),
+            DistributionFamily::Pareto { mean, shape, upper_bound: Some(upper_bound), .. } => {
+                write!(f, "pareto {mean}{unit}, shape {shape}, at most {upper_bound}{unit}")
+            }
+            DistributionFamily::Normal { mean, deviation } => write!(f, "normal {mean}{unit}, deviation {deviation}{unit}"),
+            DistributionFamily::Lognormal { mean, deviation } => write!(f, "lognormal {mean}{unit}, deviation {deviation}{unit}"),
+            DistributionFamily::Mix(ref values) => {
+                let values: Vec<_> = values.iter().map(|(value, share)| format!("{value}{unit}: {share}")).collect();
+                write!(f, "mix {}", values.join(", "))
             }
         }
     }
@@ -301,30 +306,33 @@ impl std::fmt::Display for Distribution {
 
 /// Times that are drawn.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Times(pub Distribution);
+pub struct TimeDistribution(pub Distribution);
 
 /// Amounts of bytes that are drawn.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sizes(pub Distribution);
+pub struct SizeDistribution(pub Distribution);
 
 /// Numbers of things that are drawn.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Counts(pub Distribution);
+pub struct CountDistribution(pub Distribution);
 
-impl Times {
+impl TimeDistribution {
     /// Always the same time.
-    pub fn fixed(span: Span) -> Times {
-        Times(Distribution::fixed(span.seconds(), Measure::Time))
+    pub fn fixed(span: Span) -> TimeDistribution {
+        TimeDistribution(Distribution::fixed(span.seconds(), Dimension::Time))
     }
 
-    pub fn exponential(mean: Span) -> Times {
-        Times(Distribution { measure: Measure::Time, law: Law::Exponential { mean: mean.seconds() } })
+    pub fn exponential(mean: Span) -> TimeDistribution {
+        TimeDistribution(Distribution { dimension: Dimension::Time, family: DistributionFamily::Exponential { mean: mean.seconds() } })
     }
 
     /// Without an upper bound; `shape` is above 1.
-    pub fn pareto(mean: Span, shape: f64) -> Times {
+    pub fn pareto(mean: Span, shape: f64) -> TimeDistribution {
         let (mean, scale) = (mean.seconds(), mean.seconds() * (shape - 1.0) / shape);
-        Times(Distribution { measure: Measure::Time, law: Law::Pareto { mean, shape, scale, most: None } })
+        TimeDistribution(Distribution {
+            dimension: Dimension::Time,
+            family: DistributionFamily::Pareto { mean, shape, scale, upper_bound: None },
+        })
     }
 
     /// A draw, to the nearest picosecond; 213 days are the end of time.
@@ -333,10 +341,10 @@ impl Times {
     }
 }
 
-impl Sizes {
+impl SizeDistribution {
     /// Always the same size.
-    pub fn fixed(bytes: u64) -> Sizes {
-        Sizes(Distribution::fixed(bytes as f64, Measure::Bytes))
+    pub fn fixed(bytes: u64) -> SizeDistribution {
+        SizeDistribution(Distribution::fixed(bytes as f64, Dimension::Bytes))
     }
 
     /// The mean time from one to the next that makes them come at so many bits per second; 213 days at most.
@@ -346,31 +354,31 @@ impl Sizes {
 
     /// A draw in whole bytes, at least one and at most 1 PB.
     pub fn draw(&self, rng: &mut Rng) -> u64 {
-        ((self.0.draw(rng) + 0.5) as u64).clamp(1, MOST_BYTES)
+        ((self.0.draw(rng) + 0.5) as u64).clamp(1, MAX_SAMPLE_BYTES)
     }
 }
 
-impl Counts {
+impl CountDistribution {
     /// A draw in whole numbers.
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         (self.0.draw(rng) + 0.5) as u64
     }
 }
 
-const MOST_BYTES: u64 = 1_000_000_000_000_000;
+const MAX_SAMPLE_BYTES: u64 = 1_000_000_000_000_000;
 
-macro_rules! drawn {
-    ($($type:ident, $measure:ident, $max:expr);+) => {
-        $(impl Typed for $type {
-            const KIND: Kind = Kind::Distribution { measure: Measure::$measure, min: 0.0, max: $max };
-            fn of(value: &Value) -> $type {
-                if let Value::Distribution(drawn) = value { $type(drawn.clone()) } else { mistyped(value) }
+macro_rules! distribution_parameter {
+    ($($type:ident, $dimension:ident, $max:expr);+) => {
+        $(impl ParameterType for $type {
+            const KIND: Kind = Kind::Distribution { dimension: Dimension::$dimension, min: 0.0, max: $max };
+            fn from_value(value: &Value) -> $type {
+                if let Value::Distribution(distribution) = value { $type(distribution.clone()) } else { panic_mistyped(value) }
             }
         })+
     };
 }
 
-drawn!(Times, Time, 1e7; Sizes, Bytes, MOST_BYTES as f64; Counts, Count, 1e12);
+distribution_parameter!(TimeDistribution, Time, 1e7; SizeDistribution, Bytes, MAX_SAMPLE_BYTES as f64; CountDistribution, Count, 1e12);
 
 #[cfg(test)]
 mod tests {
@@ -379,13 +387,13 @@ mod tests {
     const DRAWS: usize = 200_000;
 
     fn seconds(text: &str) -> Distribution {
-        Distribution::read(text, Measure::Time).unwrap()
+        Distribution::parse(text, Dimension::Time).unwrap()
     }
 
     /// Mean and variance of many draws.
-    fn moments(drawn: &Distribution) -> (f64, f64) {
+    fn moments(distribution: &Distribution) -> (f64, f64) {
         let mut rng = Rng::for_role(5, "draws");
-        let draws: Vec<f64> = (0..DRAWS).map(|_| drawn.draw(&mut rng)).collect();
+        let draws: Vec<f64> = (0..DRAWS).map(|_| distribution.draw(&mut rng)).collect();
         let mean = draws.iter().sum::<f64>() / DRAWS as f64;
         (mean, draws.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / DRAWS as f64)
     }
@@ -403,9 +411,9 @@ mod tests {
             ("mix 1 s: 3, 5 s: 1", 2.0, 3.0),
         ];
         for (text, mean, variance) in table {
-            let drawn = seconds(text);
-            let (found, spread) = moments(&drawn);
-            assert!((drawn.mean() - mean).abs() < 1e-6, "{text}: {}", drawn.mean());
+            let distribution = seconds(text);
+            let (found, spread) = moments(&distribution);
+            assert!((distribution.mean() - mean).abs() < 1e-6, "{text}: {}", distribution.mean());
             let error = (variance / DRAWS as f64).sqrt();
             assert!((found - mean).abs() <= 4.0 * error, "{text}: mean {found}");
             assert!((spread - variance).abs() <= 0.05 * variance, "{text}: variance {spread}");
@@ -414,7 +422,7 @@ mod tests {
 
     #[test]
     fn a_pareto_distribution_that_cannot_have_its_mean_is_refused() {
-        let said = |text: &str| Distribution::read(text, Measure::Time).map(|_| ()).unwrap_err();
+        let said = |text: &str| Distribution::parse(text, Dimension::Time).map(|_| ()).unwrap_err();
         for shape in ["0", "-1", "1e-300", "1e300"] {
             assert!(said(&format!("pareto 1 s, shape {shape}, at most 2 s")).contains("the shape must be 0.01 .. 1000"), "{shape}");
         }
@@ -423,8 +431,8 @@ mod tests {
         assert!(said("pareto 1 us, shape 0.01, at most 1 s").contains("a larger shape or a lower upper bound"));
         for text in ["pareto 1 s, shape 0.01, at most 2 s", "pareto 1 s, shape 1000, at most 2 s", "pareto 1.1 s, shape 0.9, at most 200 s"]
         {
-            let drawn = seconds(text);
-            let draws = [0.0, 0.5, 0.999].map(|u| drawn.law.quantile(u));
+            let distribution = seconds(text);
+            let draws = [0.0, 0.5, 0.999].map(|u| distribution.family.quantile(u));
             assert!(draws.is_sorted() && draws[0] > 0.0 && draws[2] < 200.0, "{text}: {draws:?}");
         }
     }
@@ -443,35 +451,35 @@ mod tests {
             ("lognormal 1 s, deviation 1 s", half, 0.5f64.sqrt()),
         ];
         for (text, u, expected) in table {
-            let found = seconds(text).law.quantile(u);
+            let found = seconds(text).family.quantile(u);
             assert!((found / expected - 1.0).abs() < 1e-5, "{text} at {u}: {found} in place of {expected}");
         }
     }
 
     #[test]
     fn a_normal_distribution_that_zero_cuts_has_the_mean_of_what_is_left() {
-        let drawn = seconds("normal 1 s, deviation 2 s");
-        let (found, variance) = moments(&drawn);
+        let distribution = seconds("normal 1 s, deviation 2 s");
+        let (found, variance) = moments(&distribution);
         // 1 + 2 phi(1/2) / Phi(1/2), of the tables of the standard normal distribution.
-        assert!((drawn.mean() - (1.0 + 2.0 * 0.352_065_33 / 0.691_462_46)).abs() < 1e-6, "{}", drawn.mean());
-        assert!((found - drawn.mean()).abs() < 4.0 * (variance / DRAWS as f64).sqrt(), "{found}");
+        assert!((distribution.mean() - (1.0 + 2.0 * 0.352_065_33 / 0.691_462_46)).abs() < 1e-6, "{}", distribution.mean());
+        assert!((found - distribution.mean()).abs() < 4.0 * (variance / DRAWS as f64).sqrt(), "{found}");
     }
 
     #[test]
     fn a_bounded_pareto_distribution_keeps_its_mean_and_its_bound() {
         for shape in ["0.9", "1", "1.2", "3"] {
-            let drawn = seconds(&format!("pareto 2 s, shape {shape}, at most 50 s"));
-            let (found, variance) = moments(&drawn);
+            let distribution = seconds(&format!("pareto 2 s, shape {shape}, at most 50 s"));
+            let (found, variance) = moments(&distribution);
             assert!((found - 2.0).abs() < 4.0 * (variance / DRAWS as f64).sqrt(), "shape {shape}: mean {found}");
-            assert!((drawn.law.quantile(1.0 - 1e-15) / 50.0 - 1.0).abs() < 1e-9, "shape {shape}");
+            assert!((distribution.family.quantile(1.0 - 1e-15) / 50.0 - 1.0).abs() < 1e-9, "shape {shape}");
         }
     }
 
     #[test]
     fn the_tail_of_a_pareto_distribution_has_its_index() {
-        let (drawn, mut rng) = (seconds("pareto 3 s, shape 1.5"), Rng::for_role(3, "tail"));
+        let (distribution, mut rng) = (seconds("pareto 3 s, shape 1.5"), Rng::for_role(3, "tail"));
         // Hill's estimator with all draws: they lie above the smallest value, which is 1 s, and its deviation is shape / sqrt(n).
-        let logarithms: f64 = (0..DRAWS).map(|_| drawn.draw(&mut rng).ln()).sum();
+        let logarithms: f64 = (0..DRAWS).map(|_| distribution.draw(&mut rng).ln()).sum();
         let index = DRAWS as f64 / logarithms;
         assert!((index - 1.5).abs() < 4.0 * 1.5 / (DRAWS as f64).sqrt(), "{index}");
     }
@@ -490,10 +498,10 @@ mod tests {
         ] {
             assert_eq!(text, seconds(text).to_string());
         }
-        let size = |text| Distribution::read(text, Measure::Bytes);
+        let size = |text| Distribution::parse(text, Dimension::Bytes);
         assert_eq!("exponential 12000 B", size("exponential 12 KB").unwrap().to_string());
         assert_eq!(size("10000"), size("10 KB"));
-        assert_eq!("pareto 1.7, shape 2.43", Distribution::read("pareto 1.7, shape 2.43", Measure::Count).unwrap().to_string());
+        assert_eq!("pareto 1.7, shape 2.43", Distribution::parse("pareto 1.7, shape 2.43", Dimension::Count).unwrap().to_string());
     }
 
     #[test]
@@ -511,9 +519,9 @@ mod tests {
             ("mix 1 s, 2 s", "needs its share"),
             ("exponential 1", "needs a unit"),
         ] {
-            let why = Distribution::read(text, Measure::Time).unwrap_err();
+            let why = Distribution::parse(text, Dimension::Time).unwrap_err();
             assert!(why.contains(told), "{text}: {why}");
         }
-        assert!(Distribution::read("exponential 3 packets", Measure::Bytes).unwrap_err().contains("in bytes"));
+        assert!(Distribution::parse("exponential 3 packets", Dimension::Bytes).unwrap_err().contains("in bytes"));
     }
 }

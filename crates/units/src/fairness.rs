@@ -2,27 +2,27 @@
 
 /// Jain's index of shares that are added one by one.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Jain {
-    n: u64,
+pub struct JainIndex {
+    shares: u64,
     sum: f64,
-    squares: f64,
+    sum_of_squares: f64,
 }
 
-impl Jain {
-    pub fn add(&mut self, share: f64) {
-        self.n += 1;
+impl JainIndex {
+    pub fn add_share(&mut self, share: f64) {
+        self.shares += 1;
         self.sum += share;
-        self.squares += share * share;
+        self.sum_of_squares += share * share;
     }
 
-    /// Adds so many that have no share.
-    pub fn add_idle(&mut self, count: u64) {
-        self.n += count;
+    /// Adds `count` shares of zero.
+    pub fn add_zero_shares(&mut self, count: u64) {
+        self.shares += count;
     }
 
     /// The index; not a number if nobody has any share.
-    pub fn index(&self) -> f64 {
-        self.sum * self.sum / (self.n as f64 * self.squares)
+    pub fn value(&self) -> f64 {
+        self.sum * self.sum / (self.shares as f64 * self.sum_of_squares)
     }
 }
 
@@ -30,23 +30,23 @@ impl Jain {
 ///
 /// A bin in which nothing was delivered has no index and is left out.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct FairnessBins {
+pub struct BinnedFairness {
     sums: [f64; 3],
-    bins: [u32; 3],
+    bin_counts: [u32; 3],
 }
 
-impl FairnessBins {
-    /// Takes the indices of a bin in.
-    pub fn add(&mut self, indices: [f64; 3]) {
+impl BinnedFairness {
+    /// Adds the indices of one bin.
+    pub fn add_bin(&mut self, indices: [f64; 3]) {
         for (at, index) in indices.into_iter().enumerate().filter(|(_, index)| !index.is_nan()) {
             self.sums[at] += index;
-            self.bins[at] += 1;
+            self.bin_counts[at] += 1;
         }
     }
 
     /// The means; not a number where there was no bin.
     pub fn means(&self) -> [f64; 3] {
-        [0, 1, 2].map(|at| self.sums[at] / f64::from(self.bins[at]))
+        [0, 1, 2].map(|at| self.sums[at] / f64::from(self.bin_counts[at]))
     }
 }
 
@@ -55,9 +55,9 @@ mod tests {
     use super::*;
 
     fn jain(shares: impl IntoIterator<Item = f64>) -> f64 {
-        let mut jain = Jain::default();
-        shares.into_iter().for_each(|share| jain.add(share));
-        jain.index()
+        let mut jain = JainIndex::default();
+        shares.into_iter().for_each(|share| jain.add_share(share));
+        jain.value()
     }
 
     #[test]
@@ -65,9 +65,9 @@ mod tests {
         assert_eq!(1.0, jain([3.0; 7]));
         assert_eq!(0.25, jain([5.0, 0.0, 0.0, 0.0]));
         assert!(jain([0.0; 3]).is_nan());
-        let mut alone = Jain::default();
-        alone.add(5.0);
-        alone.add_idle(3);
-        assert_eq!(0.25, alone.index());
+        let mut alone = JainIndex::default();
+        alone.add_share(5.0);
+        alone.add_zero_shares(3);
+        assert_eq!(0.25, alone.value());
     }
 }

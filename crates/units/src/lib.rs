@@ -2,6 +2,7 @@
 //!
 //! This crate looks at nothing else of the project and does no input or output.
 
+pub mod column_groups;
 pub mod distribution;
 pub mod ecn;
 pub mod fairness;
@@ -9,16 +10,14 @@ pub mod histogram;
 pub mod math;
 pub mod parameter;
 pub mod quantity;
+pub mod range_set;
 pub mod rng;
 pub mod table;
 pub mod time;
 
-pub use distribution::{Counts, Distribution, Sizes, Times};
-pub use ecn::{Dialect, Ecn, Level};
+pub use distribution::{CountDistribution, Distribution, SizeDistribution, TimeDistribution};
+pub use ecn::{CongestionLevel, Ecn, EcnSemantics};
 pub use parameter::{Kind, Parameter, Value, Values};
+pub use range_set::RangeSet;
 pub use rng::Rng;
 pub use time::{Rate, Span, Time};
-
-/// Index of a flow in its network, in the order of the scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FlowId(pub u32);

@@ -19,12 +19,12 @@ pub fn pow(base: f64, exponent: f64) -> f64 {
 }
 
 /// Density of the standard normal distribution.
-pub fn normal_density(x: f64) -> f64 {
+pub fn normal_pdf(x: f64) -> f64 {
     exp(-x * x / 2.0) / (2.0 * std::f64::consts::PI).sqrt()
 }
 
 /// Distribution function of the standard normal distribution.
-pub fn normal(x: f64) -> f64 {
+pub fn normal_cdf(x: f64) -> f64 {
     libm::erfc(-x / std::f64::consts::SQRT_2) / 2.0
 }
 
@@ -35,11 +35,11 @@ pub fn normal_quantile(p: f64) -> f64 {
     }
     let p = p.max(f64::MIN_POSITIVE);
     let t = (-2.0 * ln(p)).sqrt();
-    let over = 2.515517 + t * (0.802853 + t * 0.010328);
-    let under = 1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308));
-    let mut x = over / under - t;
+    let numerator = 2.515517 + t * (0.802853 + t * 0.010328);
+    let denominator = 1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308));
+    let mut x = numerator / denominator - t;
     for _ in 0..2 {
-        x -= (normal(x) - p) / normal_density(x);
+        x -= (normal_cdf(x) - p) / normal_pdf(x);
     }
     x
 }

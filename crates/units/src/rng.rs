@@ -12,19 +12,19 @@ pub struct Rng([u64; 4]);
 impl Rng {
     /// The stream of `role` in the run with `seed`.
     pub fn for_role(seed: u64, role: &str) -> Rng {
-        Rng::named(split_mix(&mut seed.clone()), role)
+        Rng::from_state_and_name(split_mix64(&mut seed.clone()), role)
     }
 
     /// A stream of its own for one purpose within this one's role, such as the sizes of what arrives beside its times.
     pub fn for_purpose(&self, purpose: &str) -> Rng {
-        Rng::named(self.clone().next_u64(), purpose)
+        Rng::from_state_and_name(self.clone().next_u64(), purpose)
     }
 
-    fn named(mut state: u64, name: &str) -> Rng {
+    fn from_state_and_name(mut state: u64, name: &str) -> Rng {
         for byte in name.bytes() {
-            state = split_mix(&mut (state ^ u64::from(byte)));
+            state = split_mix64(&mut (state ^ u64::from(byte)));
         }
-        Rng([(); 4].map(|()| split_mix(&mut state)))
+        Rng([(); 4].map(|()| split_mix64(&mut state)))
     }
 
     pub fn next_u64(&mut self) -> u64 {
@@ -52,11 +52,11 @@ impl Rng {
 }
 
 /// Mixes all bits of a key into all bits of the result, one to one: SplitMix64's step, for tables that are indexed by a hash.
-pub fn scramble(mut key: u64) -> u64 {
-    split_mix(&mut key)
+pub fn mix_bits(mut key: u64) -> u64 {
+    split_mix64(&mut key)
 }
 
-fn split_mix(state: &mut u64) -> u64 {
+fn split_mix64(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn the_seeding_is_the_published_split_mix() {
-        assert_eq!(0xe220_a839_7b1d_cdaf, split_mix(&mut 0));
+        assert_eq!(0xe220_a839_7b1d_cdaf, split_mix64(&mut 0));
     }
 
     #[test]

@@ -2,15 +2,15 @@
 //!
 //! A column is declared once: its name, its unit, a sentence of what it says, and how it is read off a row. A table is filled by the
 //! declarations of its columns alone, so none can be filled without being declared, nor declared without being filled. The pages of the
-//! documentation and the units that Python shows come from the same place ([`TableText`]).
+//! documentation and the units that Python shows come from the same place ([`TableDescription`]).
 //!
-//! Whose names a column of names holds is said by a type `N` of whoever declares the table ([`Naming`]).
+//! Whose names a column of names holds is said by a type `N` of whoever declares the table ([`NameSource`]).
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Names that a column of names points into.
-pub type Names = Arc<[Arc<str>]>;
+pub type NameList = Arc<[Arc<str>]>;
 
 /// Columns of equal length, by name: a declared one, or that of a table that was stored.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,7 @@ pub enum Column {
     /// Names, each told by its place in `names`.
     Name {
         index: Vec<u32>,
-        names: Names,
+        names: NameList,
     },
 }
 
@@ -46,11 +46,11 @@ pub struct ColumnSpec<R: 'static, N: 'static> {
     /// "bit/s", "s", "packets", ...; "1" for a ratio, nothing for a name.
     pub unit: &'static str,
     pub doc: &'static str,
-    value: Reading<R, N>,
+    value: ColumnReader<R, N>,
 }
 
 /// How a column's value is read off a row.
-enum Reading<R, N> {
+enum ColumnReader<R, N> {
     Real(fn(&R) -> f64),
     Count(fn(&R) -> u64),
     Index(fn(&R) -> u32),
@@ -58,29 +58,29 @@ enum Reading<R, N> {
 }
 
 /// What the names of a column are names of.
-pub trait Naming: Copy {
+pub trait NameSource: Copy {
     /// Where the names are found once they are known.
-    type Of;
+    type Context;
 
-    fn names(self, of: &Self::Of) -> Names;
+    fn names(self, context: &Self::Context) -> NameList;
 
     /// The words that stand in the column, where they are known beforehand.
-    fn words(self) -> &'static [&'static str] {
+    fn fixed_names(self) -> &'static [&'static str] {
         &[]
     }
 }
 
 /// A table's declaration as data.
 #[derive(Clone, Debug)]
-pub struct TableText {
+pub struct TableDescription {
     pub name: &'static str,
     pub doc: &'static str,
-    pub columns: Vec<ColumnText>,
+    pub columns: Vec<ColumnDescription>,
 }
 
 /// A column's declaration as data.
 #[derive(Clone, Debug)]
-pub struct ColumnText {
+pub struct ColumnDescription {
     pub name: &'static str,
     /// "real", "count", "index" or "name".
     pub kind: &'static str,
@@ -91,23 +91,23 @@ pub struct ColumnText {
 }
 
 /// A real number.
-pub const fn real<R, N>(name: &'static str, unit: &'static str, doc: &'static str, of: fn(&R) -> f64) -> ColumnSpec<R, N> {
-    ColumnSpec { name, unit, doc, value: Reading::Real(of) }
+pub const fn real_column<R, N>(name: &'static str, unit: &'static str, doc: &'static str, of: fn(&R) -> f64) -> ColumnSpec<R, N> {
+    ColumnSpec { name, unit, doc, value: ColumnReader::Real(of) }
 }
 
 /// A count of something.
-pub const fn count<R, N>(name: &'static str, unit: &'static str, doc: &'static str, of: fn(&R) -> u64) -> ColumnSpec<R, N> {
-    ColumnSpec { name, unit, doc, value: Reading::Count(of) }
+pub const fn count_column<R, N>(name: &'static str, unit: &'static str, doc: &'static str, of: fn(&R) -> u64) -> ColumnSpec<R, N> {
+    ColumnSpec { name, unit, doc, value: ColumnReader::Count(of) }
 }
 
 /// A small whole number: which flow, or how many packets wait.
-pub const fn index<R, N>(name: &'static str, unit: &'static str, doc: &'static str, of: fn(&R) -> u32) -> ColumnSpec<R, N> {
-    ColumnSpec { name, unit, doc, value: Reading::Index(of) }
+pub const fn index_column<R, N>(name: &'static str, unit: &'static str, doc: &'static str, of: fn(&R) -> u32) -> ColumnSpec<R, N> {
+    ColumnSpec { name, unit, doc, value: ColumnReader::Index(of) }
 }
 
 /// A name, told by its number.
-pub const fn name<R, N>(name: &'static str, naming: N, doc: &'static str, of: fn(&R) -> u32) -> ColumnSpec<R, N> {
-    ColumnSpec { name, unit: "", doc, value: Reading::Name(naming, of) }
+pub const fn name_column<R, N>(name: &'static str, source: N, doc: &'static str, of: fn(&R) -> u32) -> ColumnSpec<R, N> {
+    ColumnSpec { name, unit: "", doc, value: ColumnReader::Name(source, of) }
 }
 
 impl Table {
@@ -141,7 +141,7 @@ impl Column {
     }
 
     /// Its kind, its values in little-endian bytes, and the names that they are places among: what another process makes it again from.
-    pub fn plain(&self) -> (&'static str, Vec<u8>, Vec<String>) {
+    pub fn to_raw_parts(&self) -> (&'static str, Vec<u8>, Vec<String>) {
         match self {
             Column::Real(values) => ("real", values.iter().flat_map(|value| value.to_le_bytes()).collect(), Vec::new()),
             Column::Count(values) => ("count", values.iter().flat_map(|value| value.to_le_bytes()).collect(), Vec::new()),
@@ -153,26 +153,26 @@ impl Column {
     }
 }
 
-impl<R, N: Naming> TableSpec<R, N> {
+impl<R, N: NameSource> TableSpec<R, N> {
     /// The table of these rows.
-    pub fn table(&'static self, names: &N::Of, rows: impl IntoIterator<Item = R>) -> Table {
-        let mut filling = Filling::new(self);
-        rows.into_iter().for_each(|row| filling.push(&row));
-        filling.finish(names)
+    pub fn fill(&'static self, names: &N::Context, rows: impl IntoIterator<Item = R>) -> Table {
+        let mut builder = TableBuilder::new(self);
+        rows.into_iter().for_each(|row| builder.push(&row));
+        builder.finish(names)
     }
 
     /// Bytes that a row takes.
     pub fn row_bytes(&self) -> u64 {
         let bytes = |column: &ColumnSpec<R, N>| match column.value {
-            Reading::Real(_) | Reading::Count(_) => 8,
-            Reading::Index(_) | Reading::Name(..) => 4,
+            ColumnReader::Real(_) | ColumnReader::Count(_) => 8,
+            ColumnReader::Index(_) | ColumnReader::Name(..) => 4,
         };
         self.columns().map(bytes).sum()
     }
 
     /// The declaration as data.
-    pub fn text(&self) -> TableText {
-        TableText { name: self.name, doc: self.doc, columns: self.columns().map(ColumnSpec::text).collect() }
+    pub fn describe(&self) -> TableDescription {
+        TableDescription { name: self.name, doc: self.doc, columns: self.columns().map(ColumnSpec::describe).collect() }
     }
 
     fn columns(&self) -> impl Iterator<Item = &'static ColumnSpec<R, N>> + use<R, N> {
@@ -180,51 +180,51 @@ impl<R, N: Naming> TableSpec<R, N> {
     }
 }
 
-impl<R, N: Naming> ColumnSpec<R, N> {
-    fn text(&self) -> ColumnText {
+impl<R, N: NameSource> ColumnSpec<R, N> {
+    fn describe(&self) -> ColumnDescription {
         let (kind, words): (_, &[_]) = match self.value {
-            Reading::Real(_) => ("real", &[]),
-            Reading::Count(_) => ("count", &[]),
-            Reading::Index(_) => ("index", &[]),
-            Reading::Name(naming, _) => ("name", naming.words()),
+            ColumnReader::Real(_) => ("real", &[]),
+            ColumnReader::Count(_) => ("count", &[]),
+            ColumnReader::Index(_) => ("index", &[]),
+            ColumnReader::Name(source, _) => ("name", source.fixed_names()),
         };
-        ColumnText { name: self.name, kind, unit: self.unit, doc: self.doc, words }
+        ColumnDescription { name: self.name, kind, unit: self.unit, doc: self.doc, words }
     }
 }
 
 /// A table to which rows are added.
-pub struct Filling<R: 'static, N: 'static> {
+pub struct TableBuilder<R: 'static, N: 'static> {
     spec: &'static TableSpec<R, N>,
-    columns: Vec<FillingColumn<R, N>>,
+    columns: Vec<ColumnBuilder<R, N>>,
     row_bytes: u64,
     rows: u64,
 }
 
-enum FillingColumn<R, N> {
+enum ColumnBuilder<R, N> {
     Real(fn(&R) -> f64, Vec<f64>),
     Count(fn(&R) -> u64, Vec<u64>),
     Index(fn(&R) -> u32, Vec<u32>),
     Name(N, fn(&R) -> u32, Vec<u32>),
 }
 
-impl<R, N: Naming> Filling<R, N> {
-    pub fn new(spec: &'static TableSpec<R, N>) -> Filling<R, N> {
+impl<R, N: NameSource> TableBuilder<R, N> {
+    pub fn new(spec: &'static TableSpec<R, N>) -> TableBuilder<R, N> {
         let column = |column: &ColumnSpec<R, N>| match column.value {
-            Reading::Real(of) => FillingColumn::Real(of, Vec::new()),
-            Reading::Count(of) => FillingColumn::Count(of, Vec::new()),
-            Reading::Index(of) => FillingColumn::Index(of, Vec::new()),
-            Reading::Name(naming, of) => FillingColumn::Name(naming, of, Vec::new()),
+            ColumnReader::Real(of) => ColumnBuilder::Real(of, Vec::new()),
+            ColumnReader::Count(of) => ColumnBuilder::Count(of, Vec::new()),
+            ColumnReader::Index(of) => ColumnBuilder::Index(of, Vec::new()),
+            ColumnReader::Name(source, of) => ColumnBuilder::Name(source, of, Vec::new()),
         };
-        Filling { spec, columns: spec.columns().map(column).collect(), row_bytes: spec.row_bytes(), rows: 0 }
+        TableBuilder { spec, columns: spec.columns().map(column).collect(), row_bytes: spec.row_bytes(), rows: 0 }
     }
 
     pub fn push(&mut self, row: &R) {
         self.rows += 1;
         for column in &mut self.columns {
             match column {
-                FillingColumn::Real(of, values) => values.push(of(row)),
-                FillingColumn::Count(of, values) => values.push(of(row)),
-                FillingColumn::Index(of, values) | FillingColumn::Name(_, of, values) => values.push(of(row)),
+                ColumnBuilder::Real(of, values) => values.push(of(row)),
+                ColumnBuilder::Count(of, values) => values.push(of(row)),
+                ColumnBuilder::Index(of, values) | ColumnBuilder::Name(_, of, values) => values.push(of(row)),
             }
         }
     }
@@ -245,12 +245,12 @@ impl<R, N: Naming> Filling<R, N> {
     }
 
     /// The table that has been filled.
-    pub fn finish(self, names: &N::Of) -> Table {
-        let column = |column: FillingColumn<R, N>| match column {
-            FillingColumn::Real(_, values) => Column::Real(values),
-            FillingColumn::Count(_, values) => Column::Count(values),
-            FillingColumn::Index(_, values) => Column::Index(values),
-            FillingColumn::Name(naming, _, index) => Column::Name { index, names: naming.names(names) },
+    pub fn finish(self, names: &N::Context) -> Table {
+        let column = |column: ColumnBuilder<R, N>| match column {
+            ColumnBuilder::Real(_, values) => Column::Real(values),
+            ColumnBuilder::Count(_, values) => Column::Count(values),
+            ColumnBuilder::Index(_, values) => Column::Index(values),
+            ColumnBuilder::Name(source, _, index) => Column::Name { index, names: source.names(names) },
         };
         Table { columns: self.spec.columns().map(|spec| spec.name.into()).zip(self.columns.into_iter().map(column)).collect() }
     }
@@ -263,14 +263,14 @@ mod tests {
     #[derive(Clone, Copy)]
     struct Parity;
 
-    impl Naming for Parity {
-        type Of = ();
+    impl NameSource for Parity {
+        type Context = ();
 
-        fn names(self, (): &()) -> Names {
-            self.words().iter().map(|&word| word.into()).collect()
+        fn names(self, (): &()) -> NameList {
+            self.fixed_names().iter().map(|&word| word.into()).collect()
         }
 
-        fn words(self) -> &'static [&'static str] {
+        fn fixed_names(self) -> &'static [&'static str] {
             &["even", "odd"]
         }
     }
@@ -279,14 +279,14 @@ mod tests {
         name: "squares",
         doc: "a row for each number",
         columns: &[
-            &[index("number", "1", "The number.", |&n| n), name("parity", Parity, "Of which kind.", |n| n % 2)],
-            &[count("square", "1", "Its square.", |&n| u64::from(n * n))],
+            &[index_column("number", "1", "The number.", |&n| n), name_column("parity", Parity, "Of which kind.", |n| n % 2)],
+            &[count_column("square", "1", "Its square.", |&n| u64::from(n * n))],
         ],
     };
 
     #[test]
     fn a_table_is_filled_by_its_declaration() {
-        let table = SQUARES.table(&(), 1..=3);
+        let table = SQUARES.fill(&(), 1..=3);
         let names: Vec<_> = table.columns.iter().map(|(name, _)| &**name).collect();
         assert_eq!(vec!["number", "parity", "square"], names);
         assert_eq!(Column::Count(vec![1, 4, 9]), *table.column("square"));
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_declaration_is_data_too() {
-        let text = SQUARES.text();
+        let text = SQUARES.describe();
         assert_eq!(("squares", 3), (text.name, text.columns.len()));
         assert_eq!(("parity", "name", &["even", "odd"][..]), (text.columns[1].name, text.columns[1].kind, text.columns[1].words));
     }

@@ -5,7 +5,7 @@
 
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-const PS_PER_S: u64 = 1_000_000_000_000;
+const PICOS_PER_SECOND: u64 = 1_000_000_000_000;
 
 /// An instant, counted from the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,7 +30,7 @@ impl Time {
 
     /// Seconds since the start, for reports.
     pub fn seconds(self) -> f64 {
-        self.0 as f64 / PS_PER_S as f64
+        self.0 as f64 / PICOS_PER_SECOND as f64
     }
 
     /// The span from `earlier` to here; zero if `earlier` is later.
@@ -47,20 +47,20 @@ impl Span {
     }
 
     pub const fn from_secs(secs: u64) -> Span {
-        Span(secs * PS_PER_S)
+        Span(secs * PICOS_PER_SECOND)
     }
 
     pub const fn from_millis(millis: u64) -> Span {
-        Span(millis * (PS_PER_S / 1_000))
+        Span(millis * (PICOS_PER_SECOND / 1_000))
     }
 
     pub const fn from_micros(micros: u64) -> Span {
-        Span(micros * (PS_PER_S / 1_000_000))
+        Span(micros * (PICOS_PER_SECOND / 1_000_000))
     }
 
     /// The nearest span to `secs`, or `None` if it is negative, not a number or longer than 213 days.
     pub fn from_secs_f64(secs: f64) -> Option<Span> {
-        let picos = secs * PS_PER_S as f64;
+        let picos = secs * PICOS_PER_SECOND as f64;
         (picos >= 0.0 && picos < u64::MAX as f64).then_some(Span((picos + 0.5) as u64))
     }
 
@@ -69,7 +69,7 @@ impl Span {
     }
 
     pub fn seconds(self) -> f64 {
-        self.0 as f64 / PS_PER_S as f64
+        self.0 as f64 / PICOS_PER_SECOND as f64
     }
 }
 
@@ -139,15 +139,15 @@ impl Rate {
     }
 
     /// How long `bytes` bytes take to send: whole picoseconds, and what is left in units of 1/rate of one.
-    pub fn transmission_exact(self, bytes: u32) -> (Span, u64) {
-        let bit_picos = u128::from(bytes) * 8 * u128::from(PS_PER_S);
+    pub fn transmission_time_with_remainder(self, bytes: u32) -> (Span, u64) {
+        let bit_picos = u128::from(bytes) * 8 * u128::from(PICOS_PER_SECOND);
         let rate = u128::from(self.0);
         (Span((bit_picos / rate).min(u128::from(u64::MAX)) as u64), (bit_picos % rate) as u64)
     }
 
     /// How long `bytes` bytes take to send, to the nearest picosecond.
-    pub fn transmission(self, bytes: u32) -> Span {
-        let (whole, fraction) = self.transmission_exact(bytes);
+    pub fn transmission_time(self, bytes: u32) -> Span {
+        let (whole, fraction) = self.transmission_time_with_remainder(bytes);
         whole + Span(u64::from(fraction >= self.0.div_ceil(2)))
     }
 }
@@ -159,19 +159,19 @@ mod tests {
     #[test]
     fn a_thousand_bytes_at_one_and_a_half_megabits_take_five_and_a_third_milliseconds() {
         let rate = Rate::from_bps(1_500_000).unwrap();
-        assert_eq!(Span::from_picos(5_333_333_333), rate.transmission(1000));
+        assert_eq!(Span::from_picos(5_333_333_333), rate.transmission_time(1000));
     }
 
     #[test]
     fn sixty_four_bytes_at_four_hundred_gigabits_are_exact() {
         let rate = Rate::from_bps(400_000_000_000).unwrap();
-        assert_eq!(Span::from_picos(1_280), rate.transmission(64));
+        assert_eq!(Span::from_picos(1_280), rate.transmission_time(64));
     }
 
     #[test]
     fn the_largest_packet_at_one_bit_per_second_stays_in_range() {
         let rate = Rate::from_bps(1).unwrap();
-        assert_eq!(Span::from_secs(524_280), rate.transmission(65_535));
+        assert_eq!(Span::from_secs(524_280), rate.transmission_time(65_535));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Who sends and who receives: an address and a port, or a node and an agent of ns-2.
 
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::fmt;
 
 /// Where a packet comes from or goes to.
@@ -18,6 +18,15 @@ pub struct End {
     pub address: Address,
     /// TCP's or UDP's port, or the number of ns-2's agent at its node; 0 where a packet has none.
     pub port: u32,
+}
+
+impl From<IpAddr> for Address {
+    fn from(address: IpAddr) -> Address {
+        match address {
+            IpAddr::V4(address) => Address::V4(address),
+            IpAddr::V6(address) => Address::V6(address),
+        }
+    }
 }
 
 impl fmt::Display for Address {

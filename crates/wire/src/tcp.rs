@@ -73,6 +73,11 @@ impl Flags {
         self.0 & others.0 == others.0
     }
 
+    /// AE, CWR and ECE as one number, as Accurate ECN reads them (RFC 9768, section 3.1).
+    pub const fn ace(self) -> u8 {
+        (self.0 >> 6 & 7) as u8
+    }
+
     /// With `others` set as well, if `set`.
     #[must_use]
     pub const fn with(self, others: Flags, set: bool) -> Flags {

@@ -117,7 +117,7 @@ proptest! {
     /// Checksums included: what a queue or a middlebox changes is written as if the packet had been made so.
     #[test]
     fn headers_that_are_changed_are_those_of_the_changed_packet(packet in common::packet(), ecn in 0..4_u8, flags in 0..0x200_u16) {
-        let (ecn, flags) = (Ecn::of_bits(ecn), Flags(flags));
+        let (ecn, flags) = (Ecn::from_bits(ecn), Flags(flags));
         let mut changed = Headers::of(&packet);
         changed.changed(ecn, flags);
         let tcp = if packet.is_tcp() { Tcp { flags, ..packet.tcp } } else { packet.tcp };

@@ -7,7 +7,8 @@ use ecnlab_scenario::{Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::replay::replay;
 use ecnlab_sim::{
-    Buffer, Network, Off, Options, Recorded, Recorder, Recording, Report, Run, Simulation, TraceFormat, TraceSpec, Tracer, Version,
+    Buffer, Network, NoProbe, Options, Recorder, RecorderAndTracer, RecordingConfig, Report, Run, Simulation, TraceFormat, TraceSpec,
+    Tracer, Version,
 };
 use ecnlab_units::{Rate, Span, Time};
 use ecnlab_wire::Reader;
@@ -130,7 +131,7 @@ pub fn ways(data: &[u8]) {
     let duration = Time::ZERO + Span::from_micros(packets * 12_000_000_000 / slowest);
     let measure_from = Time::ZERO + Span::from_micros(u64::from(input.u8()) * 20);
     let options = Options { duration, measure_from: measure_from.min(duration), seed: input.u8().into() };
-    let (whole, _) = Simulation::new(&network, &options, Off).finish();
+    let (whole, _) = Simulation::new(&network, &options, NoProbe).finish();
     match way {
         0 => assert_same_run(&whole, &sliced(&network, &options, &mut input), "in slices"),
         1 => with_probes(&network, &options, &whole),
@@ -156,7 +157,7 @@ fn change(network: &mut Network, input: &mut Input, ties: bool) {
 }
 
 fn sliced(network: &Network, options: &Options, input: &mut Input) -> Run {
-    let mut simulation = Simulation::new(network, options, Off);
+    let mut simulation = Simulation::new(network, options, NoProbe);
     let mut until = Time::ZERO;
     for _ in 0..8 {
         let [step, events] = input.bytes();
@@ -169,11 +170,18 @@ fn sliced(network: &Network, options: &Options, input: &mut Input) -> Run {
 /// A probe of everything changes nothing; what it has recorded of queues is what they decide again; the capture is read without a fault.
 fn with_probes(network: &Network, options: &Options, whole: &Run) {
     let millis = |millis| Some(Span::from_millis(millis));
-    let recording =
-        Recording { queue: millis(5), window: millis(5), rates: true, events: true, distributions: true, transfers: true, arrivals: true };
+    let recording = RecordingConfig {
+        queue_interval: millis(5),
+        window_interval: millis(5),
+        rates: true,
+        events: true,
+        distributions: true,
+        transfers: true,
+        arrivals: true,
+    };
     let recorder = Recorder::new(recording, options.duration);
     let spec = TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: Version::V4 }, links: Vec::new() };
-    let (run, mut probes) = Simulation::new(network, options, Recorded { recorder, tracer: Tracer::new(spec) }).finish();
+    let (run, mut probes) = Simulation::new(network, options, RecorderAndTracer { recorder, tracer: Tracer::new(spec) }).finish();
     assert_same_run(whole, &run, "with probes");
     let tables = probes.recorder.tables(&run.names).expect("a short run's record is small");
     let (_, arrivals) = tables.iter().find(|(name, _)| *name == "arrivals").expect("it was asked for");
@@ -183,7 +191,7 @@ fn with_probes(network: &Network, options: &Options, whole: &Run) {
         assert_eq!(None, difference, "{queue} decides otherwise when it is replayed");
     }
     probes.tracer.finish(options.duration);
-    let capture = std::mem::take(probes.tracer.bytes().expect("a capture is a file"));
+    let capture = std::mem::take(probes.tracer.bytes_mut().expect("a capture is a file"));
     let reader = Reader::open(&capture[..]).expect("a capture of ours");
     for read in reader {
         assert!(read.is_ok(), "{read:?}");
@@ -200,7 +208,7 @@ fn plain_buffer(mut network: Network, options: &Options, is_droptail: bool, meas
         };
         link.buffer = Buffer::Pipe { limit };
     }
-    let (plain, _) = Simulation::new(&network, options, Off).finish();
+    let (plain, _) = Simulation::new(&network, options, NoProbe).finish();
     for table in ["flows", "groups", "total"] {
         assert_same_table(table, measured.report.table(table), plain.report.table(table), "with a plain buffer");
     }

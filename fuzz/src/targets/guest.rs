@@ -1,11 +1,11 @@
-//! The job of the program in the box, which is compiled in from its crate: that is a library for the box's kernel alone.
+//! The job of the guest program, which is compiled in from its crate: that is a library for the UML kernel alone.
 
 use ecnlab_scenario::Scenario;
 
 use super::scenario::{network_bytes, registry};
 
 #[allow(dead_code, reason = "a job is read here and not done")]
-#[path = "../../../crates/guest/src/job.rs"]
+#[path = "../../../crates/uml_guest/src/job.rs"]
 mod job_file;
 
 pub fn job(data: &[u8]) -> usize {
@@ -21,5 +21,5 @@ pub fn job(data: &[u8]) -> usize {
 
 /// The scenario of a job, or why there is none.
 pub fn read(text: &str) -> Result<Scenario, String> {
-    job_file::Job::read(text, registry()).map(|job| job.scenario).map_err(|why| why.to_string())
+    job_file::Job::from_json(text, registry()).map(|job| job.scenario).map_err(|why| why.to_string())
 }

@@ -1,9 +1,9 @@
 //! The targets, by what they read.
 
+pub mod emulator;
 pub mod engine;
 pub mod guest;
 pub mod kernel;
-pub mod router;
 pub mod scenario;
 pub mod store;
 pub mod trace;

@@ -51,12 +51,12 @@ pub fn json(data: &[u8]) -> usize {
     check(Scenario::from_json(text, &[], registry(), &no_files))
 }
 
-/// A line each, as `link.slow.delay=20 ms`; those that speak of a network are of the scenario with a shape.
+/// A line each, as `link.slow.delay=20 ms`; those that speak of a network are of the scenario with a topology.
 pub fn overrides(data: &[u8]) -> usize {
     let Ok(text) = std::str::from_utf8(data) else { return 0 };
     let one = |line: &str| line.split_once('=').map(|(path, value)| (path.to_owned(), value.to_owned()));
     let overrides: Vec<(String, String)> = text.lines().filter_map(one).collect();
-    let scenario = if text.contains("network") { SHAPE } else { LINKS };
+    let scenario = if text.contains("network") { TOPOLOGY } else { LINKS };
     check(Scenario::from_toml(scenario, &overrides, registry(), &no_files))
 }
 
@@ -77,11 +77,11 @@ to = "b"
 tcp = { profile = "linux" }
 "#;
 
-const SHAPE: &str = r#"
-name = "shape"
+const TOPOLOGY: &str = r#"
+name = "topology"
 duration = "2 s"
 [network]
-shape = "dumbbell"
+topology = "dumbbell"
 rate = "1 Mbps"
 delay = "5 ms"
 [[flows]]

@@ -87,7 +87,7 @@ fn packet(input: &mut Input) -> Packet {
         id,
         size,
         payload: if kind == Kind::Ack { 0 } else { payload },
-        ecn: Ecn::of_bits(input.u8()),
+        ecn: Ecn::from_bits(input.u8()),
         tcp: tcp(input),
         state,
     }

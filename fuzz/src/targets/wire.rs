@@ -231,7 +231,7 @@ pub fn headers(data: &[u8]) {
     let packet = packet(&mut input);
     let mut headers = Headers::of(&packet);
     check(&packet, &headers);
-    let (ecn, flags) = (Ecn::of_bits(input.u8()), Flags(input.u16() & 0x1ff));
+    let (ecn, flags) = (Ecn::from_bits(input.u8()), Flags(input.u16() & 0x1ff));
     headers.changed(ecn, flags);
     let tcp = if packet.is_tcp() { Tcp { flags, ..packet.tcp } } else { packet.tcp };
     let made_so = Packet { ecn, tcp, ..packet };
@@ -273,7 +273,7 @@ fn packet(input: &mut Input) -> Packet {
     let length = |input: &mut Input| if input.u8() == 255 { input.u32() } else { u32::from(input.u8()) * 8 };
     let (size, payload) = (length(input), length(input));
     let id = input.flag().then(|| input.u64());
-    Packet { kind, source, destination, flow: None, id, size, payload, ecn: Ecn::of_bits(input.u8()), tcp, state: State::Whole }
+    Packet { kind, source, destination, flow: None, id, size, payload, ecn: Ecn::from_bits(input.u8()), tcp, state: State::Whole }
 }
 
 fn bytes_of(headers: &Headers) -> Vec<u8> {

@@ -1,8 +1,8 @@
 //! The conformance suite over an AQM, ours or the user's.
 
 use cpu_time::ThreadTime;
-use ecnlab_queue::conformance::{self, Packet};
-use ecnlab_queue::{AqmChoice, Discipline, Fifo, Limit};
+use ecnlab_queue::{AqmConfig, Discipline, Fifo, Limit};
+use ecnlab_testkit::{DeviceUnderTest, Packet};
 use ecnlab_units::{Rate, Rng, Span, Time, Values};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -10,10 +10,10 @@ use serde_json::{Value as Json, json};
 
 use super::entry::Subject;
 use super::failure::{self, Failure};
-use crate::conformance::judge;
+use crate::conformance::check_to_json;
 use crate::fault::caught;
 
-/// Runs the suite over an AQM. JSON as of [`judge`], with one check more. Raises KeyboardInterrupt if a hook or this thread hears Ctrl-C.
+/// Runs the suite over an AQM. JSON as of [`check_to_json`], with one check more. Raises KeyboardInterrupt if a hook or this thread hears Ctrl-C.
 ///
 /// An AQM that has raised lets every packet pass, so a trial in which it raises judges none of the other rules.
 #[pyfunction]
@@ -21,7 +21,7 @@ pub fn check_aqm(py: Python<'_>, aqm: Subject<'_>) -> PyResult<String> {
     let entry = aqm.entry().map_err(PyValueError::new_err)?;
     drop(failure::take());
     let mut failure = None;
-    let outcome = py.detach(|| caught(|| judge(&conformance::Subject::aqm(entry), &mut || goes_on(&mut failure))));
+    let outcome = py.detach(|| caught(|| check_to_json(&DeviceUnderTest::aqm(entry), &mut || goes_on(&mut failure))));
     drop(failure::take());
     if let Some(Failure { error, .. }) = failure.take_if(|failure| is_interrupt(failure)) {
         return Err(error);
@@ -65,7 +65,7 @@ pub fn cost_of_aqm(py: Python<'_>, aqm: Subject<'_>, packets: u32) -> PyResult<f
     drop(failure::take());
     let cost_ns = py.detach(|| {
         let (rate, limit) = (Rate::from_bps(10_000_000).expect("is not zero"), Limit::Packets(100));
-        let aqm = AqmChoice { entry, values: Values::defaults(entry.parameters) }.make(rate, limit);
+        let aqm = AqmConfig { entry, values: Values::defaults(entry.parameters) }.build(rate, limit);
         let began = ThreadTime::now();
         pass_through(Fifo::new(aqm, limit), packets);
         began.elapsed().as_secs_f64() * 1e9 / f64::from(packets)
@@ -81,10 +81,10 @@ pub fn cost_of_aqm(py: Python<'_>, aqm: Subject<'_>, packets: u32) -> PyResult<f
 fn pass_through(mut queue: Fifo<Packet>, packets: u32) {
     let (mut now, mut rng) = (Time::ZERO, Rng::for_role(1, "cost"));
     for number in 0..u64::from(packets) {
-        queue.offer(Packet { number, ..Packet::PLAIN }, now, &mut rng, &mut |_| {});
+        queue.enqueue(Packet { number, ..Packet::PLAIN }, now, &mut rng, &mut |_| {});
         now += Span::from_micros(400);
         if queue.len() > 10 {
-            queue.take(now, &mut rng, &mut |_| {});
+            queue.dequeue(now, &mut rng, &mut |_| {});
         }
     }
 }

@@ -16,7 +16,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 
 use ecnlab_queue::Aqm;
-use ecnlab_queue::aqm::{Arrival, Departure, Expiry, Fate, Glimpse, Needs, Wish};
+use ecnlab_queue::aqm::{AqmRequirements, Arrival, Departure, DequeueVerdict, EnqueueVerdict, PacketInfo, TimerContext};
 use ecnlab_units::{Rate, Rng, Time, math};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -204,11 +204,11 @@ fn words_of(record: &[Cell<u64>]) -> *mut u64 {
 }
 
 impl Aqm for Compiled {
-    fn needs(&self) -> Needs {
-        Needs { groups: self.brought.groups, departures: self.hooks.departure.is_some() }
+    fn requirements(&self) -> AqmRequirements {
+        AqmRequirements { groups: self.brought.groups, dequeue_hook: self.hooks.departure.is_some() }
     }
 
-    fn group(&self, packet: &Glimpse) -> u8 {
+    fn group_of(&self, packet: &PacketInfo) -> u8 {
         let Some(hook) = self.hooks.group.filter(|_| !self.failed.get()) else { return 0 };
         let seen = view::Packet::of(packet);
         let answer = call(hook, &self.record, &seen);
@@ -222,45 +222,45 @@ impl Aqm for Compiled {
     }
 
     #[inline]
-    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
+    fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
         if self.failed.get() {
-            return Wish::Pass;
+            return EnqueueVerdict::Pass;
         }
         let seen = view::ArrivalStruct::of(arrival);
         let answer = self.ask(self.hooks.arrival, &seen, rng);
         if answer == verdict::PASSES {
-            return Wish::Pass;
+            return EnqueueVerdict::Pass;
         }
         let groups = self.brought.groups;
         let wish = if answer == RAISED { Err(Wrong::Raised) } else { verdict::wish(answer, groups).map_err(Wrong::Answer) };
-        self.settled("on_arrival", wish, Wish::Pass, || About {
+        self.settled("on_arrival", wish, EnqueueVerdict::Pass, || About {
             now: Some(arrival.now),
             packet: told(&arrival.packet),
             seen: shown(move || view::Arrival::of_struct(seen, groups)),
         })
     }
 
-    fn depart(&mut self, departure: &Departure, rng: &mut Rng) -> Fate {
-        let Some(hook) = self.hooks.departure.filter(|_| !self.failed.get()) else { return Fate::Pass };
+    fn on_dequeue(&mut self, departure: &Departure, rng: &mut Rng) -> DequeueVerdict {
+        let Some(hook) = self.hooks.departure.filter(|_| !self.failed.get()) else { return DequeueVerdict::Pass };
         let seen = view::Departure::of(departure);
         let answer = self.ask(hook, &seen, rng);
         let fate = if answer == RAISED { Err(Wrong::Raised) } else { verdict::fate(answer).map_err(Wrong::Answer) };
         let about = || About { now: Some(departure.now), packet: told(&departure.packet), seen: shown(move || seen) };
-        self.settled("on_departure", fate, Fate::Pass, about)
+        self.settled("on_departure", fate, DequeueVerdict::Pass, about)
     }
 
-    fn idle(&mut self, now: Time) {
+    fn on_queue_empty(&mut self, now: Time) {
         let Some(hook) = self.hooks.idle.filter(|_| !self.failed.get()) else { return };
         let seen = view::Idling::at(now);
         let told = if call(hook, &self.record, &seen) == RAISED { Err(Wrong::Raised) } else { Ok(()) };
         self.settled("on_idle", told, (), || About { now: Some(now), packet: String::new(), seen: shown(move || seen) });
     }
 
-    fn deadline(&self) -> Option<Time> {
+    fn next_timer(&self) -> Option<Time> {
         self.deadline
     }
 
-    fn expire(&mut self, expiry: &Expiry, rng: &mut Rng) {
+    fn on_timer(&mut self, expiry: &TimerContext, rng: &mut Rng) {
         let Some(hook) = self.hooks.deadline.filter(|_| !self.failed.get()) else { return self.deadline = None };
         let (now, seen) = (expiry.now, view::Expiry::of(expiry));
         self.record[0].set(std::ptr::from_mut(rng) as u64);
@@ -276,7 +276,7 @@ impl Aqm for Compiled {
             self.settled("on_deadline", due, None, || About { now: Some(now), packet: String::new(), seen: shown(move || seen) });
     }
 
-    fn retune(&mut self, rate: Rate) {
+    fn set_link_rate(&mut self, rate: Rate) {
         let Some(hook) = self.hooks.rate.filter(|_| !self.failed.get()) else { return };
         let bps = rate.bps() as i64;
         // SAFETY: as in `call`; the rate goes by value.
@@ -288,11 +288,11 @@ impl Aqm for Compiled {
         });
     }
 
-    fn average(&self) -> Option<f64> {
+    fn average_queue_length(&self) -> Option<f64> {
         self.average.map(|gauge| self.gauge(gauge))
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
         for (declared, &gauge) in self.brought.gauges.iter().zip(&self.gauges) {
             show(declared.name, self.gauge(gauge));
         }

@@ -2,10 +2,9 @@
 //!
 //! Entries live as long as the process, as ours do: a class is declared once, however many scenarios name it, and is small.
 
-use ecnlab_queue::registry::{AqmEntry, Contradictions, Gauge, Line};
-use ecnlab_queue::{Aqm, Limit, Registry};
+use ecnlab_queue::{Aqm, AqmEntry, Contradictions, Gauge, Limit, LinkParams, Registry};
 use ecnlab_units::quantity::Amount;
-use ecnlab_units::{Kind, Level, Parameter, Span, Value, Values};
+use ecnlab_units::{CongestionLevel, Kind, Parameter, Span, Value, Values};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
@@ -84,7 +83,7 @@ impl BroughtAqm {
 
     #[getter]
     fn digest(&self) -> &str {
-        self.0.digest
+        self.0.source_digest
     }
 }
 
@@ -108,7 +107,7 @@ impl Subject<'_> {
 
 /// Our registry with the user's AQMs. Raises ValueError if a name is taken.
 pub fn registry_with(aqms: &[Py<BroughtAqm>]) -> PyResult<Registry> {
-    aqms.iter().try_fold(Registry::builtin(), |registry, aqm| registry.with(aqm.get().0)).map_err(PyValueError::new_err)
+    aqms.iter().try_fold(Registry::builtin(), |registry, aqm| registry.with_aqm(aqm.get().0)).map_err(PyValueError::new_err)
 }
 
 impl Brought {
@@ -118,7 +117,7 @@ impl Brought {
     }
 
     /// An instance; one that failed to begin lets every packet pass, and so does one that is made where a failure waits to be looked at.
-    fn make(&'static self, values: &Values, line: &Line) -> Box<dyn Aqm> {
+    fn make(&'static self, values: &Values, line: &LinkParams) -> Box<dyn Aqm> {
         if failure::is_kept() {
             return Box::new(Failed);
         }
@@ -139,7 +138,7 @@ impl Brought {
         }
     }
 
-    fn begin(&'static self, py: Python<'_>, values: &Values, line: &Line) -> PyResult<Box<dyn Aqm>> {
+    fn begin(&'static self, py: Python<'_>, values: &Values, line: &LinkParams) -> PyResult<Box<dyn Aqm>> {
         let (packets, bytes) = match line.limit {
             Limit::Packets(packets) => (Some(packets), None),
             Limit::Bytes(bytes) => (None, Some(bytes)),
@@ -148,7 +147,7 @@ impl Brought {
         let (instance, draws, due, program): (Bound<'_, PyAny>, Py<Draws>, Option<f64>, Option<Program>) = begun.extract()?;
         Ok(match program {
             None => Box::new(Interpreted::new(self, instance, draws, due)?),
-            // SAFETY: `begin` is that of `ecnlab.brought`, which passes on what `ecnlab.native` has compiled: each hook for this signature,
+            // SAFETY: `begin` is that of `ecnlab.aqm.plugins`, which passes on what `ecnlab.aqm.compiled` has compiled: each hook for this signature,
             // this record and what it sees. `keep` holds the compiled code.
             #[allow(unsafe_code)]
             Some(program) => Box::new(unsafe { Compiled::new(self, program, due)? }),
@@ -160,8 +159,8 @@ impl Brought {
 struct Failed;
 
 impl Aqm for Failed {
-    fn arrive(&mut self, _arrival: &ecnlab_queue::aqm::Arrival, _rng: &mut ecnlab_units::Rng) -> ecnlab_queue::aqm::Wish {
-        ecnlab_queue::aqm::Wish::Pass
+    fn on_enqueue(&mut self, _arrival: &ecnlab_queue::aqm::Arrival, _rng: &mut ecnlab_units::Rng) -> ecnlab_queue::aqm::EnqueueVerdict {
+        ecnlab_queue::aqm::EnqueueVerdict::Pass
     }
 }
 
@@ -198,16 +197,16 @@ fn declared(about: About, verdict: Py<PyType>, begin: Py<PyAny>, check: Py<PyAny
         source: kept(about.source),
         parameters,
         gauges,
-        check_brought: if parameters.is_empty() {
+        check_user_aqm: if parameters.is_empty() {
             None
         } else {
             Some(Box::leak(Box::new(|values: &Values| brought.contradictions(values))))
         },
-        marks: marks(about.marks.as_deref())?,
-        busy: busy.leak(),
-        digest: kept(about.digest),
-        make: Box::leak(Box::new(move |values: &Values, line: &Line| brought.make(values, line))),
-        ..AqmEntry::PLAIN
+        lowest_mark: marks(about.marks.as_deref())?,
+        test_params: busy.leak(),
+        source_digest: kept(about.digest),
+        make: Box::leak(Box::new(move |values: &Values, line: &LinkParams| brought.make(values, line))),
+        ..AqmEntry::DEFAULTS
     })))
 }
 
@@ -217,7 +216,7 @@ fn kept(text: String) -> &'static str {
 
 fn parameter(declared: Declared) -> Result<Parameter, String> {
     let Declared { name, kind, min, max, unit, default, word, choices, doc, source } = declared;
-    let seconds = |bound: f64| Span::from_secs_f64(bound).ok_or_else(|| format!("{name}: the bound {bound} s is no time"));
+    let seconds = |bound: f64| Span::from_secs_f64(bound).ok_or_else(|| format!("{name}: the bound {bound} s is not a time"));
     let kind = match kind.as_str() {
         "number" => Kind::Number { min, max, unit: kept(unit) },
         "count" => Kind::Count { min: min as u64, max: max as u64, unit: kept(unit) },
@@ -228,8 +227,9 @@ fn parameter(declared: Declared) -> Result<Parameter, String> {
         _ => Kind::Text,
     };
     let (word, default) = (word.map(kept), kept(default));
-    let made = Parameter { name: kept(name), kind, word, default, doc: kept(doc), source: kept(source), ..Parameter::PLAIN };
-    made.read(default).map_err(|why| format!("{}: its default does not fit it: {why}", made.name))?;
+    let made =
+        Parameter { name: kept(name), kind, special_word: word, default, doc: kept(doc), source: kept(source), ..Parameter::DEFAULTS };
+    made.parse(default).map_err(|why| format!("{}: its default does not fit it: {why}", made.name))?;
     Ok(made)
 }
 
@@ -237,29 +237,29 @@ fn check_busy(parameters: &'static [Parameter], busy: &[(&'static str, &'static 
     for (name, text) in busy {
         let parameter = parameters.iter().find(|parameter| parameter.name == *name);
         let parameter = parameter.ok_or_else(|| format!("busy: there is no parameter {name}"))?;
-        parameter.read(text).map_err(|why| format!("busy: {name}: {why}"))?;
+        parameter.parse(text).map_err(|why| format!("busy: {name}: {why}"))?;
     }
     Ok(())
 }
 
 /// The quietest level that a class writes; a flag `ecn` that is off says that it marks nothing.
-fn marks(level: Option<&str>) -> Result<fn(&Values) -> Option<Level>, String> {
+fn marks(level: Option<&str>) -> Result<fn(&Values) -> Option<CongestionLevel>, String> {
     match level {
         None => Ok(|_| None),
-        Some("congested") => Ok(|values| on(values).then_some(Level::Congested)),
-        Some("incipient") => Ok(|values| on(values).then_some(Level::Incipient)),
+        Some("congested") => Ok(|values| on(values).then_some(CongestionLevel::Congested)),
+        Some("incipient") => Ok(|values| on(values).then_some(CongestionLevel::Incipient)),
         Some(other) => Err(format!("marks = {other:?} must be \"congested\", \"incipient\" or None")),
     }
 }
 
 fn on(values: &Values) -> bool {
-    let switch = values.declared().iter().find(|parameter| parameter.name == "ecn" && parameter.kind == Kind::Flag);
+    let switch = values.parameters().iter().find(|parameter| parameter.name == "ecn" && parameter.kind == Kind::Flag);
     switch.is_none_or(|switch| values.get(switch.name))
 }
 
 fn values_of<'py>(py: Python<'py>, values: &Values) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    for parameter in values.declared() {
+    for parameter in values.parameters() {
         dict.set_item(parameter.name, value_of(py, values.value(parameter.name))?)?;
     }
     Ok(dict)
@@ -268,13 +268,13 @@ fn values_of<'py>(py: Python<'py>, values: &Values) -> PyResult<Bound<'py, PyDic
 /// A value as Python has it: times in seconds, rates in bit/s, the word that stands for no value as None.
 fn value_of(py: Python<'_>, value: &Value) -> PyResult<Py<PyAny>> {
     Ok(match value {
-        Value::Nothing(_) => py.None(),
+        Value::Special(_) => py.None(),
         Value::Number(x) | Value::Amount(Amount::Packets(x) | Amount::Bytes(x)) => x.into_pyobject(py)?.into_any().unbind(),
         Value::Count(n) => n.into_pyobject(py)?.into_any().unbind(),
         Value::Span(span) => span.seconds().into_pyobject(py)?.into_any().unbind(),
         Value::Rate(rate) => rate.bps().into_pyobject(py)?.into_any().unbind(),
         Value::Flag(flag) => flag.into_pyobject(py)?.to_owned().into_any().unbind(),
-        Value::Word(word) => word.into_pyobject(py)?.into_any().unbind(),
+        Value::Choice(word) => word.into_pyobject(py)?.into_any().unbind(),
         Value::Text(text) => text.into_pyobject(py)?.into_any().unbind(),
         Value::Distribution(drawn) => drawn.to_string().into_pyobject(py)?.into_any().unbind(),
         Value::List(values) => values.iter().map(|one| value_of(py, one)).collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?.unbind(),

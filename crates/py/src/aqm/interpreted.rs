@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 
 use ecnlab_queue::Aqm;
-use ecnlab_queue::aqm::{Arrival, Departure, Expiry, Fate, Glimpse, Needs, Wish};
+use ecnlab_queue::aqm::{AqmRequirements, Arrival, Departure, DequeueVerdict, EnqueueVerdict, PacketInfo, TimerContext};
 use ecnlab_units::{Rate, Rng, Time};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -106,7 +106,7 @@ impl Interpreted {
     fn verdict(&self, py: Python<'_>, answer: &Bound<'_, PyAny>) -> PyResult<i64> {
         if !answer.get_type().is(self.brought.verdict.bind(py)) {
             let told = answer.repr()?.to_string();
-            return Err(PyTypeError::new_err(format!("{} is no verdict: return PASS, mark() or drop()", shortened(&told))));
+            return Err(PyTypeError::new_err(format!("{} is not a verdict; fix: return PASS, mark() or drop()", shortened(&told))));
         }
         answer.extract()
     }
@@ -124,7 +124,7 @@ impl Interpreted {
 struct Asked<'a> {
     hook: &'static str,
     now: Option<Time>,
-    packet: Option<&'a Glimpse>,
+    packet: Option<&'a PacketInfo>,
 }
 
 impl Asked<'_> {
@@ -134,7 +134,7 @@ impl Asked<'_> {
 }
 
 /// A packet in words.
-pub fn told(packet: &Glimpse) -> String {
+pub fn told(packet: &PacketInfo) -> String {
     format!("a packet of {} bytes of flow {}", packet.size, packet.flow)
 }
 
@@ -144,7 +144,7 @@ pub fn told(packet: &Glimpse) -> String {
 /// If it is no time, or not later than `now`.
 pub fn later(due_s: f64, now: Option<Time>) -> Result<Time, String> {
     let due = ecnlab_units::Span::from_secs_f64(due_s).map(|span| Time::ZERO + span);
-    let due = due.ok_or_else(|| format!("a deadline at {due_s} s is no time: give seconds since the start of the run, or None"))?;
+    let due = due.ok_or_else(|| format!("a deadline at {due_s} s is not a time; fix: give seconds since the start of the run, or None"))?;
     match now {
         Some(now) if due <= now => Err(format!("a deadline at {due_s} s is not later than now, {} s", now.seconds())),
         _ => Ok(due),
@@ -157,11 +157,11 @@ fn shortened(text: &str) -> String {
 }
 
 impl Aqm for Interpreted {
-    fn needs(&self) -> Needs {
-        Needs { groups: self.brought.groups, departures: self.hooks.departure.is_some() }
+    fn requirements(&self) -> AqmRequirements {
+        AqmRequirements { groups: self.brought.groups, dequeue_hook: self.hooks.departure.is_some() }
     }
 
-    fn group(&self, packet: &Glimpse) -> u8 {
+    fn group_of(&self, packet: &PacketInfo) -> u8 {
         let Some(hook) = &self.hooks.group else { return 0 };
         self.ask(Asked { hook: "group", now: None, packet: Some(packet) }, 0, |py| {
             let group: i64 = hook.call1(py, (view::Packet::of(packet),))?.extract(py)?;
@@ -173,9 +173,9 @@ impl Aqm for Interpreted {
         })
     }
 
-    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
+    fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
         let asked = Asked { hook: "on_arrival", now: Some(arrival.now), packet: Some(&arrival.packet) };
-        let (wish, average) = self.ask(asked, (Wish::Pass, self.average), |py| {
+        let (wish, average) = self.ask(asked, (EnqueueVerdict::Pass, self.average), |py| {
             let seen = view::Arrival::of(arrival);
             let answer = self.draws.get().lend(rng, || self.hooks.arrival.call1(py, (seen,)))?;
             let code = self.verdict(py, answer.bind(py))?;
@@ -186,26 +186,26 @@ impl Aqm for Interpreted {
         wish
     }
 
-    fn depart(&mut self, departure: &Departure, rng: &mut Rng) -> Fate {
-        let Some(hook) = &self.hooks.departure else { return Fate::Pass };
+    fn on_dequeue(&mut self, departure: &Departure, rng: &mut Rng) -> DequeueVerdict {
+        let Some(hook) = &self.hooks.departure else { return DequeueVerdict::Pass };
         let asked = Asked { hook: "on_departure", now: Some(departure.now), packet: Some(&departure.packet) };
-        self.ask(asked, Fate::Pass, |py| {
+        self.ask(asked, DequeueVerdict::Pass, |py| {
             let answer = self.draws.get().lend(rng, || hook.call1(py, (view::Departure::of(departure),)))?;
             verdict::fate(self.verdict(py, answer.bind(py))?).map_err(PyValueError::new_err)
         })
     }
 
-    fn idle(&mut self, now: Time) {
+    fn on_queue_empty(&mut self, now: Time) {
         let Some(hook) = &self.hooks.idle else { return };
         let asked = Asked { hook: "on_idle", now: Some(now), packet: None };
         self.ask(asked, (), |py| hook.call1(py, (view::Idling::at(now),)).map(|_| ()));
     }
 
-    fn deadline(&self) -> Option<Time> {
+    fn next_timer(&self) -> Option<Time> {
         self.deadline
     }
 
-    fn expire(&mut self, expiry: &Expiry, rng: &mut Rng) {
+    fn on_timer(&mut self, expiry: &TimerContext, rng: &mut Rng) {
         let Some(hook) = &self.hooks.deadline else { return self.deadline = None };
         let now = Some(expiry.now);
         self.deadline = self.ask(Asked { hook: "on_deadline", now, packet: None }, None, |py| {
@@ -215,16 +215,16 @@ impl Aqm for Interpreted {
         });
     }
 
-    fn retune(&mut self, rate: Rate) {
+    fn set_link_rate(&mut self, rate: Rate) {
         let Some(hook) = &self.hooks.rate else { return };
         self.ask(Asked { hook: "on_rate", now: None, packet: None }, (), |py| hook.call1(py, (rate.bps(),)).map(|_| ()));
     }
 
-    fn average(&self) -> Option<f64> {
+    fn average_queue_length(&self) -> Option<f64> {
         self.average
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+    fn report_gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
         for gauge in self.brought.gauges {
             let asked = Asked { hook: "its gauges", now: None, packet: None };
             show(gauge.name, self.ask(asked, f64::NAN, |py| self.instance.bind(py).getattr(gauge.name)?.extract()));

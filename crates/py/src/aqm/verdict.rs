@@ -9,8 +9,8 @@
 //! bits 48..63  "ec", so that no other number is taken for a verdict
 //! ```
 
-use ecnlab_queue::aqm::{Cause, Fate, Target, Victim, Wish};
-use ecnlab_units::Level;
+use ecnlab_queue::aqm::{DequeueVerdict, DropTarget, EnqueueVerdict, MarkTarget, SignalCause};
+use ecnlab_units::CongestionLevel;
 
 /// What every verdict has in its highest bits.
 const SEAL: i64 = 0x6563;
@@ -30,18 +30,20 @@ const NTH: i64 = 2;
 ///
 /// # Errors
 /// If it is none, or names a group that the AQM does not have.
-pub fn wish(code: i64, groups: usize) -> Result<Wish, String> {
+pub fn wish(code: i64, groups: usize) -> Result<EnqueueVerdict, String> {
     let index = code >> 16 & 0xffff_ffff;
     match (kind(code), code >> 12 & 15) {
-        (PASS, ARRIVING) => Ok(Wish::Pass),
-        (MARK, ARRIVING) => Ok(Wish::Signal { level: level(code)?, target: Target::Arriving, cause: cause(code)? }),
+        (PASS, ARRIVING) => Ok(EnqueueVerdict::Pass),
+        (MARK, ARRIVING) => Ok(EnqueueVerdict::Signal { level: level(code)?, target: MarkTarget::Arriving, cause: cause(code)? }),
         (MARK, FIRST) if (0..groups as i64).contains(&index) => {
-            Ok(Wish::Signal { level: level(code)?, target: Target::FrontUnmarked(index as u8), cause: cause(code)? })
+            Ok(EnqueueVerdict::Signal { level: level(code)?, target: MarkTarget::FirstUnmarkedOf(index as u8), cause: cause(code)? })
         }
         (MARK, FIRST) => Err(format!("there is no group {index}: the class has groups = {groups}")),
-        (DROP, ARRIVING) => Ok(Wish::Drop { victim: Victim::Arriving, cause: cause(code)? }),
-        (DROP, FIRST) => Ok(Wish::Drop { victim: Victim::Front, cause: cause(code)? }),
-        (DROP, NTH) => Ok(Wish::Drop { victim: Victim::Waiting(u32::try_from(index).unwrap_or(u32::MAX)), cause: cause(code)? }),
+        (DROP, ARRIVING) => Ok(EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: cause(code)? }),
+        (DROP, FIRST) => Ok(EnqueueVerdict::Drop { target: DropTarget::Front, cause: cause(code)? }),
+        (DROP, NTH) => {
+            Ok(EnqueueVerdict::Drop { target: DropTarget::QueuedAt(u32::try_from(index).unwrap_or(u32::MAX)), cause: cause(code)? })
+        }
         _ => Err(no_verdict(code)),
     }
 }
@@ -50,11 +52,11 @@ pub fn wish(code: i64, groups: usize) -> Result<Wish, String> {
 ///
 /// # Errors
 /// If it is none, or is about another packet than the leaving one.
-pub fn fate(code: i64) -> Result<Fate, String> {
+pub fn fate(code: i64) -> Result<DequeueVerdict, String> {
     match (kind(code), code >> 12 & 15) {
-        (PASS, ARRIVING) => Ok(Fate::Pass),
-        (MARK, ARRIVING) => Ok(Fate::Signal { level: level(code)?, cause: cause(code)? }),
-        (DROP, ARRIVING) => Ok(Fate::Drop { cause: cause(code)? }),
+        (PASS, ARRIVING) => Ok(DequeueVerdict::Pass),
+        (MARK, ARRIVING) => Ok(DequeueVerdict::Signal { level: level(code)?, cause: cause(code)? }),
+        (DROP, ARRIVING) => Ok(DequeueVerdict::Drop { cause: cause(code)? }),
         (MARK | DROP, _) => Err("at a departure only the leaving packet can be marked or dropped: leave group and victim out".to_owned()),
         _ => Err(no_verdict(code)),
     }
@@ -65,18 +67,18 @@ fn kind(code: i64) -> i64 {
     if code >> 48 == SEAL { code & 15 } else { -1 }
 }
 
-fn level(code: i64) -> Result<Level, String> {
+fn level(code: i64) -> Result<CongestionLevel, String> {
     match code >> 4 & 15 {
-        0 => Ok(Level::Incipient),
-        1 => Ok(Level::Congested),
+        0 => Ok(CongestionLevel::Incipient),
+        1 => Ok(CongestionLevel::Congested),
         _ => Err(no_verdict(code)),
     }
 }
 
-fn cause(code: i64) -> Result<Cause, String> {
-    Cause::ALL.get((code >> 8 & 15) as usize).copied().ok_or_else(|| no_verdict(code))
+fn cause(code: i64) -> Result<SignalCause, String> {
+    SignalCause::ALL.get((code >> 8 & 15) as usize).copied().ok_or_else(|| no_verdict(code))
 }
 
 fn no_verdict(code: i64) -> String {
-    format!("{code} is no verdict: return PASS, mark() or drop()")
+    format!("{code} is not a verdict; fix: return PASS, mark() or drop()")
 }

@@ -1,7 +1,7 @@
 //! What a user's AQM sees, as objects of Python and, for compiled hooks, as structs of a fixed layout.
 //!
-//! The two have the same fields. `_seen` in `ecnlab.native` declares the layout of the structs once more, for numba, and a test holds one
-//! form against the other (`tests/test_native.py`).
+//! The two have the same fields. `_seen` in `ecnlab.aqm.compiled` declares the layout of the structs once more, for numba, and a test holds one
+//! form against the other (`tests/aqm/test_compiled.py`).
 
 use ecnlab_queue::aqm;
 use ecnlab_units::{Ecn, Time};
@@ -165,8 +165,8 @@ impl ArrivalStruct {
             now_s: arrival.now.seconds(),
             now_ps: picos(arrival.now),
             packet: Packet::of(&arrival.packet),
-            head_waited_s: arrival.head_waited.seconds(),
-            full: arrival.full,
+            head_waited_s: arrival.head_sojourn.seconds(),
+            full: arrival.would_overflow,
             backlog: Backlog::of(&arrival.backlog),
             groups,
         }
@@ -180,7 +180,7 @@ impl Backlog {
 }
 
 impl Packet {
-    pub fn of(packet: &aqm::Glimpse) -> Packet {
+    pub fn of(packet: &aqm::PacketInfo) -> Packet {
         Packet {
             size: i64::from(packet.size),
             ecn: codepoint(packet.ecn),
@@ -195,17 +195,17 @@ impl Departure {
     pub fn of(departure: &aqm::Departure) -> Departure {
         let Packet { size, ecn, capable, flow, rtt_s } = Packet::of(&departure.packet);
         let (now_s, now_ps) = (departure.now.seconds(), picos(departure.now));
-        let (waited_s, backlog) = (departure.waited.seconds(), Backlog::of(&departure.backlog));
+        let (waited_s, backlog) = (departure.sojourn.seconds(), Backlog::of(&departure.backlog));
         Departure { now_s, now_ps, size, ecn, capable, flow, rtt_s, waited_s, backlog }
     }
 }
 
 impl Expiry {
-    pub fn of(expiry: &aqm::Expiry) -> Expiry {
+    pub fn of(expiry: &aqm::TimerContext) -> Expiry {
         Expiry {
             now_s: expiry.now.seconds(),
             now_ps: picos(expiry.now),
-            head_waited_s: expiry.head_waited.seconds(),
+            head_waited_s: expiry.head_sojourn.seconds(),
             backlog: Backlog::of(&expiry.backlog),
         }
     }

@@ -17,12 +17,12 @@
 //! While the link is idle the average is the one that an arrival would find (our choice).
 
 use ecnlab_units::quantity::Amount;
-use ecnlab_units::{Level, Rate, Rng, Span, Time, parameters};
+use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time, parameters};
 
-use super::law::adaptive::{self, GAUGES};
-use super::mecn::{Mecn, Ramps, check_mid};
-use super::{Aqm, Arrival, Expiry, Glimpse, Wish};
-use crate::registry::AqmEntry;
+use super::control::adaptive::{self, GAUGES};
+use super::entry::{AqmEntry, Contradictions};
+use super::mecn::{Mecn, MecnRamps, check_mid_th};
+use super::{Aqm, Arrival, EnqueueVerdict, PacketInfo, TimerContext};
 
 /// Adaptive multi-level ECN in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -31,18 +31,18 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "MECN that moves its marking probability so that the average queue stays at a target, which may follow from a target delay.",
     source: "Durresi, Sridharan and Jain 2007, section 3",
     parameters: Settings::PARAMETERS,
-    marks: |_| Some(Level::Incipient),
-    check: |values, limit| Settings::of(values).check(limit),
-    busy: &[("w_q", "1"), ("min_th", "2"), ("max_th", "12"), ("max_p", "1"), ("top", "1")],
+    lowest_mark: |_| Some(CongestionLevel::Incipient),
+    check: |values, limit| Settings::from_values(values).contradictions(limit),
+    test_params: &[("w_q", "1"), ("min_th", "2"), ("max_th", "12"), ("max_p", "1"), ("top", "1")],
     gauges: GAUGES,
-    make: &|values, line| Box::new(Amecn::new(Settings::of(values), line.rate)),
-    ..AqmEntry::PLAIN
+    make: &|values, link| Box::new(Amecn::new(Settings::from_values(values), link.rate)),
+    ..AqmEntry::DEFAULTS
 };
 
 /// A min_th of which there is a ramp to draw, in packets; the paper has no smallest one.
-const LEAST_MIN_TH: f64 = 1.0;
+const MIN_TH_FLOOR: f64 = 1.0;
 /// Where mid_th stands between the thresholds: 2.25 min_th when max_th is 3 min_th.
-const MID: f64 = 0.625;
+const MID_TH_FRACTION: f64 = 0.625;
 
 parameters! {
     /// AMECN as a scenario sets it.
@@ -80,10 +80,10 @@ parameters! {
 
 impl Settings {
     /// What is wrong with parameters that contradict each other: the parameter's name and why.
-    pub fn check(&self, limit: Amount) -> Vec<(&'static str, String)> {
-        let mut problems = self.auto.check(limit);
+    pub fn contradictions(&self, limit: Amount) -> Contradictions {
+        let mut problems = self.auto.contradictions(limit);
         if let Some(min_th) = self.auto.min_th {
-            problems.extend(check_mid(self.mid_th, min_th, self.auto.max_th.unwrap_or(3.0 * min_th)));
+            problems.extend(check_mid_th(self.mid_th, min_th, self.auto.max_th.unwrap_or(3.0 * min_th)));
             problems.extend(self.check_target(min_th, self.auto.max_th.unwrap_or(3.0 * min_th)));
         } else {
             let needs_min_th = |name, given: Option<f64>| given.map(|_| (name, "needs min_th: leave it to target_delay too".to_owned()));
@@ -92,7 +92,7 @@ impl Settings {
         if self.bottom > self.top {
             problems.push(("bottom", format!("{} must be at most top {}", self.bottom, self.top)));
         } else {
-            problems.extend(self.check_max_p());
+            problems.extend(self.check_max_p_above_zero());
         }
         problems
     }
@@ -102,21 +102,21 @@ impl Settings {
         Some(("target", format!("{target} must be above min_th {min_th} and below max_th {max_th}")))
     }
 
-    fn check_max_p(&self) -> Option<(&'static str, String)> {
+    fn check_max_p_above_zero(&self) -> Option<(&'static str, String)> {
         let Settings { bottom, top, .. } = *self;
         let max_p = self.auto.max_p;
         let outside = (!(bottom..=top).contains(&max_p))
             .then(|| ("max_p", format!("{max_p} must be at least bottom {bottom} and at most top {top}, between which it moves")));
-        outside.or_else(|| adaptive::check_max_p(max_p))
+        outside.or_else(|| adaptive::check_max_p_above_zero(max_p))
     }
 
     /// The ramps on a link of this rate when P1max is `max_p`.
-    fn ramps(&self, rate: Rate, max_p: f64) -> Ramps {
-        let mut law = self.auto.law(rate, LEAST_MIN_TH);
+    fn ramps(&self, rate: Rate, max_p: f64) -> MecnRamps {
+        let mut law = self.auto.red_settings(rate, MIN_TH_FLOOR);
         let ratio = self.mid_max_p.map_or(1.0, |mid_max_p| mid_max_p / law.max_p);
         law.max_p = max_p;
-        let mid_th = self.mid_th.unwrap_or(law.min_th + MID * (law.max_th - law.min_th));
-        Ramps { law, mid_th, mid_max_p: (max_p * ratio).min(1.0) }
+        let mid_th = self.mid_th.unwrap_or(law.min_th + MID_TH_FRACTION * (law.max_th - law.min_th));
+        MecnRamps { law, mid_th, mid_max_p: (max_p * ratio).min(1.0) }
     }
 }
 
@@ -125,7 +125,7 @@ pub struct Amecn {
     settings: Settings,
     mecn: Mecn,
     rate: Rate,
-    ramps: Ramps,
+    ramps: MecnRamps,
     due: Time,
 }
 
@@ -136,14 +136,14 @@ impl Amecn {
         Amecn { settings, mecn: Mecn::new(ramps, rate), rate, ramps, due: Time::ZERO + settings.interval }
     }
 
-    fn target(&self) -> f64 {
+    fn target_average(&self) -> f64 {
         self.settings.target.unwrap_or((self.ramps.law.min_th + self.ramps.law.max_th) / 2.0)
     }
 
     /// `max_p` after an interval that ended with this average.
-    fn adapted(&self, average: f64) -> f64 {
+    fn next_max_p(&self, average: f64) -> f64 {
         let Settings { bottom, top, increase, overshoot, .. } = self.settings;
-        let (target, max_p) = (self.target(), self.ramps.law.max_p);
+        let (target, max_p) = (self.target_average(), self.ramps.law.max_p);
         let next = if average > target && max_p <= top {
             max_p + increase * max_p * (average - target) / target
         } else if average < target && max_p >= bottom {
@@ -154,47 +154,47 @@ impl Amecn {
         if overshoot { next.clamp(0.0, 1.0) } else { next.clamp(bottom, top) }
     }
 
-    fn draw(&mut self, max_p: f64) {
+    fn set_max_p(&mut self, max_p: f64) {
         self.ramps = self.settings.ramps(self.rate, max_p);
-        self.mecn.follow(&self.ramps);
+        self.mecn.set_ramps(&self.ramps);
     }
 }
 
 impl Aqm for Amecn {
-    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
-        self.mecn.arrive(arrival, rng)
+    fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
+        self.mecn.on_enqueue(arrival, rng)
     }
 
-    fn on_moved_in(&mut self, packet: &Glimpse, now: Time) {
+    fn on_moved_in(&mut self, packet: &PacketInfo, now: Time) {
         self.mecn.on_moved_in(packet, now);
     }
 
-    fn idle(&mut self, now: Time) {
-        self.mecn.idle(now);
+    fn on_queue_empty(&mut self, now: Time) {
+        self.mecn.on_queue_empty(now);
     }
 
-    fn deadline(&self) -> Option<Time> {
+    fn next_timer(&self) -> Option<Time> {
         Some(self.due)
     }
 
-    fn expire(&mut self, expiry: &Expiry, _rng: &mut Rng) {
+    fn on_timer(&mut self, expiry: &TimerContext, _rng: &mut Rng) {
         self.due = expiry.now + self.settings.interval;
-        self.draw(self.adapted(self.mecn.average_at(expiry.now)));
+        self.set_max_p(self.next_max_p(self.mecn.average_at(expiry.now)));
     }
 
-    fn retune(&mut self, rate: Rate) {
+    fn set_link_rate(&mut self, rate: Rate) {
         self.rate = rate;
-        self.mecn.retune(rate);
-        self.draw(self.ramps.law.max_p);
+        self.mecn.set_link_rate(rate);
+        self.set_max_p(self.ramps.law.max_p);
     }
 
-    fn average(&self) -> Option<f64> {
-        self.mecn.average()
+    fn average_queue_length(&self) -> Option<f64> {
+        self.mecn.average_queue_length()
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        self.mecn.gauges(show);
-        show("max_p", self.ramps.law.max_p);
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        self.mecn.report_gauges(report);
+        report("max_p", self.ramps.law.max_p);
     }
 }
 
@@ -208,9 +208,9 @@ mod tests {
     fn settings(given: &[(&str, &str)]) -> Settings {
         let mut values = Values::defaults(Settings::PARAMETERS);
         for (name, text) in given {
-            values.read(name, text).unwrap();
+            values.set_from_text(name, text).unwrap();
         }
-        Settings::of(&values)
+        Settings::from_values(&values)
     }
 
     fn amecn(given: &[(&str, &str)]) -> Amecn {
@@ -221,9 +221,9 @@ mod tests {
     #[test]
     fn the_target_delay_sets_all_thresholds() {
         let rate = Rate::from_bps(16_000_000).unwrap();
-        let Ramps { law, mid_th, .. } = settings(&[("target_delay", "20 ms")]).ramps(rate, 0.1);
+        let MecnRamps { law, mid_th, .. } = settings(&[("target_delay", "20 ms")]).ramps(rate, 0.1);
         assert_eq!((20.0, 45.0, 60.0), (law.min_th, mid_th, law.max_th), "a target of 40 packets");
-        assert_eq!(40.0, Amecn::new(settings(&[("target_delay", "20 ms")]), rate).target());
+        assert_eq!(40.0, Amecn::new(settings(&[("target_delay", "20 ms")]), rate).target_average());
     }
 
     /// The paper's figure 3, with thresholds 5 and 15 and so a target of 10.
@@ -231,26 +231,26 @@ mod tests {
     fn max_p_moves_as_figure_3_says() {
         let close = |expected: f64, found: f64| assert!((expected - found).abs() < 1e-12, "{expected} {found}");
         let amecn = amecn(&[]);
-        close(0.1 + 0.25 * 0.1 * 0.2, amecn.adapted(12.0));
-        close(0.1 * (1.0 - 0.17 * 2.0 / 5.0), amecn.adapted(8.0));
-        close(0.083, amecn.adapted(5.0));
-        close(0.1, amecn.adapted(10.0));
+        close(0.1 + 0.25 * 0.1 * 0.2, amecn.next_max_p(12.0));
+        close(0.1 * (1.0 - 0.17 * 2.0 / 5.0), amecn.next_max_p(8.0));
+        close(0.083, amecn.next_max_p(5.0));
+        close(0.1, amecn.next_max_p(10.0));
     }
 
     #[test]
     fn equation_4_raises_max_p_by_a_sixth_of_that() {
-        let found = amecn(&[("increase", "0.0425")]).adapted(12.0);
+        let found = amecn(&[("increase", "0.0425")]).next_max_p(12.0);
         assert!((0.1 + 0.25 * 0.17 * 0.1 * 0.2 - found).abs() < 1e-12, "{found}");
     }
 
     #[test]
     fn a_step_that_may_overshoot_leads_beyond_the_bound_once() {
         let mut amecn = amecn(&[("overshoot", "true"), ("max_p", "0.48")]);
-        assert_eq!(0.5, self::amecn(&[("max_p", "0.48")]).adapted(20.0));
-        let beyond = amecn.adapted(20.0);
+        assert_eq!(0.5, self::amecn(&[("max_p", "0.48")]).next_max_p(20.0));
+        let beyond = amecn.next_max_p(20.0);
         assert!((0.6 - beyond).abs() < 1e-12, "{beyond}");
-        amecn.draw(beyond);
-        assert_eq!([beyond, beyond * 0.83], [20.0, 5.0].map(|average| amecn.adapted(average)), "no further step up, and one down");
+        amecn.set_max_p(beyond);
+        assert_eq!([beyond, beyond * 0.83], [20.0, 5.0].map(|average| amecn.next_max_p(average)), "no further step up, and one down");
     }
 
     #[test]
@@ -258,9 +258,12 @@ mod tests {
         let mut amecn = amecn(&[("mid_max_p", "0.2")]);
         for (packets, expected) in [(30, [0.5, 1.0]), (0, [0.01, 0.02])] {
             for _ in 0..200 {
-                let now = amecn.deadline().unwrap();
-                amecn.arrive(&Arrival { now, backlog: Backlog::of(packets), ..Arrival::PLAIN }, &mut Rng::for_role(1, "amecn"));
-                amecn.expire(&Expiry { now, backlog: Backlog::of(packets), head_waited: Span::ZERO }, &mut Rng::for_role(1, "amecn"));
+                let now = amecn.next_timer().unwrap();
+                amecn.on_enqueue(&Arrival { now, backlog: Backlog::of_packets(packets), ..Arrival::PLAIN }, &mut Rng::for_role(1, "amecn"));
+                amecn.on_timer(
+                    &TimerContext { now, backlog: Backlog::of_packets(packets), head_sojourn: Span::ZERO },
+                    &mut Rng::for_role(1, "amecn"),
+                );
             }
             let found = [amecn.ramps.law.max_p, amecn.ramps.mid_max_p];
             assert!(expected.iter().zip(found).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}");
@@ -270,18 +273,19 @@ mod tests {
     #[test]
     fn the_deadline_comes_every_interval() {
         let mut amecn = amecn(&[]);
-        assert_eq!(Some(Time::ZERO + Span::from_millis(500)), amecn.deadline());
-        amecn.expire(
-            &Expiry { now: Time::ZERO + Span::from_millis(500), backlog: Backlog::NONE, head_waited: Span::ZERO },
+        assert_eq!(Some(Time::ZERO + Span::from_millis(500)), amecn.next_timer());
+        amecn.on_timer(
+            &TimerContext { now: Time::ZERO + Span::from_millis(500), backlog: Backlog::EMPTY, head_sojourn: Span::ZERO },
             &mut Rng::for_role(1, "amecn"),
         );
-        assert_eq!(Some(Time::ZERO + Span::from_secs(1)), amecn.deadline());
+        assert_eq!(Some(Time::ZERO + Span::from_secs(1)), amecn.next_timer());
     }
 
     #[test]
     fn contradictions_are_refused() {
-        let wrong =
-            |given: &[(&str, &str)]| settings(given).check(Amount::Packets(100.0)).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        let wrong = |given: &[(&str, &str)]| {
+            settings(given).contradictions(Amount::Packets(100.0)).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
         assert_eq!(vec!["mid_th"], wrong(&[("min_th", "5"), ("mid_th", "20")]));
         assert_eq!(vec!["mid_th", "target"], wrong(&[("mid_th", "20"), ("target", "9")]));
         assert_eq!(vec!["target"], wrong(&[("min_th", "5"), ("target", "5")]));

@@ -11,13 +11,13 @@
 //! ns-2 does two things otherwise, and both are parameters: it adapts at arrivals, once an interval has passed since the last change
 //! (`adapt`), and its gentle line goes on from the first max_p (`gentle_line`).
 
-use ecnlab_units::{Level, Rate, Span, Time, parameters, words};
+use ecnlab_units::{CongestionLevel, Rate, Span, Time, parameters, words};
 
-use super::law::adaptive;
-use super::law::red::BUSY;
-use super::law::steered::{Steered, Steering};
-use super::red::Mode;
-use crate::registry::{AqmEntry, Line};
+use super::control::adaptive;
+use super::control::adaptive_max_p::{AdaptiveRed, MaxPController};
+use super::control::red::TEST_PARAMS;
+use super::entry::{AqmEntry, Contradictions, LinkParams};
+use super::red::SignalMode;
 
 /// Adaptive RED in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -26,16 +26,16 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "RED that moves max_p so that the average queue stays half way between the thresholds, which may follow from a target delay.",
     source: "Floyd, Gummadi and Shenker 2001",
     parameters: Settings::PARAMETERS,
-    marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
-    check: |values, limit| Settings::of(values).check(limit),
-    busy: BUSY,
+    lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
+    check: |values, limit| Settings::from_values(values).contradictions(limit),
+    test_params: TEST_PARAMS,
     gauges: adaptive::GAUGES,
-    make: &|values, line| Box::new(new(Settings::of(values), line)),
-    ..AqmEntry::PLAIN
+    make: &|values, link| Box::new(new(Settings::from_values(values), link)),
+    ..AqmEntry::DEFAULTS
 };
 
 /// The smallest min_th that a target delay gives, in packets (Floyd, Gummadi and Shenker 2001).
-const LEAST_MIN_TH: f64 = 5.0;
+const MIN_TH_FLOOR: f64 = 5.0;
 
 parameters! {
     /// Adaptive RED as a scenario sets it.
@@ -67,29 +67,29 @@ parameters! {
         pub top: f64 = "0.5", 0..=1;
         /// Adapt by a timer, or at arrivals once interval has passed since the last change.
         #[source("Floyd, Gummadi and Shenker 2001; arrivals is ns-2 2.35")]
-        pub adapt: Adapt = "timer";
+        pub adapt: AdaptTrigger = "timer";
         /// Whether the gentle line begins at max_p as it is now or as it was at first.
         #[source("first is ns-2 2.35")]
         #[when(gentle = "true")]
-        pub gentle_line: GentleLine = "now";
+        pub gentle_line: GentleRampStart = "now";
     }
 }
 
 words! {
     /// What max_p moves by.
-    pub enum Adapt { Timer = "timer", Arrivals = "arrivals" }
+    pub enum AdaptTrigger { Timer = "timer", Arrivals = "arrivals" }
 }
 
 words! {
     /// Where the gentle line begins.
-    pub enum GentleLine { Now = "now", First = "first" }
+    pub enum GentleRampStart { Now = "now", First = "first" }
 }
 
 impl Settings {
     /// What is wrong with parameters that contradict each other: the parameter's name and why.
-    pub fn check(&self, limit: ecnlab_units::quantity::Amount) -> Vec<(&'static str, String)> {
-        let mut problems = self.auto.check(limit);
-        problems.extend(adaptive::check_max_p(self.auto.max_p));
+    pub fn contradictions(&self, limit: ecnlab_units::quantity::Amount) -> Contradictions {
+        let mut problems = self.auto.contradictions(limit);
+        problems.extend(adaptive::check_max_p_above_zero(self.auto.max_p));
         if let Some(bottom) = self.bottom.filter(|&bottom| bottom > self.top) {
             problems.push(("bottom", format!("{bottom} must be at most top {}", self.top)));
         }
@@ -98,32 +98,37 @@ impl Settings {
 }
 
 /// Adaptive RED on a line.
-fn new(settings: Settings, line: &Line) -> Steered<Adaptive> {
-    let law = super::law::red::Settings { mark_limit: settings.mark_limit, ..settings.auto.law(line.rate, LEAST_MIN_TH) };
-    let mode = if settings.ecn { Mode::Mark } else { Mode::Drop };
-    Steered::new(law, mode, line.rate, Adaptive::new(settings, line.rate, (law.min_th, law.max_th)))
+fn new(settings: Settings, link: &LinkParams) -> AdaptiveRed<AimdMaxP> {
+    let law = super::control::red::Settings { mark_limit: settings.mark_limit, ..settings.auto.red_settings(link.rate, MIN_TH_FLOOR) };
+    let mode = if settings.ecn { SignalMode::Mark } else { SignalMode::Drop };
+    AdaptiveRed::new(law, mode, link.rate, AimdMaxP::new(settings, link.rate, (law.min_th, law.max_th)))
 }
 
 /// Additive increase and multiplicative decrease of max_p.
-struct Adaptive {
+struct AimdMaxP {
     settings: Settings,
     bottom: f64,
     /// Where the average is to be.
-    zone: (f64, f64),
+    target_range: (f64, f64),
     /// The end of the current interval.
     due: Time,
 }
 
-impl Adaptive {
-    fn new(settings: Settings, rate: Rate, thresholds: (f64, f64)) -> Adaptive {
-        Adaptive { settings, bottom: bottom(&settings, rate), zone: zone(thresholds), due: Time::ZERO + settings.interval }
+impl AimdMaxP {
+    fn new(settings: Settings, rate: Rate, thresholds: (f64, f64)) -> AimdMaxP {
+        AimdMaxP {
+            settings,
+            bottom: bottom_max_p(&settings, rate),
+            target_range: target_range(thresholds),
+            due: Time::ZERO + settings.interval,
+        }
     }
 
-    fn adapted(&self, average: f64, max_p: f64) -> f64 {
+    fn next_max_p(&self, average: f64, max_p: f64) -> f64 {
         let Settings { alpha, beta, top, .. } = self.settings;
-        if average > self.zone.1 && max_p <= top {
+        if average > self.target_range.1 && max_p <= top {
             max_p + alpha.min(max_p / 4.0)
-        } else if average < self.zone.0 && max_p >= self.bottom {
+        } else if average < self.target_range.0 && max_p >= self.bottom {
             max_p * beta
         } else {
             max_p
@@ -131,45 +136,45 @@ impl Adaptive {
     }
 }
 
-impl Steering for Adaptive {
-    fn arrived(&mut self, average: f64, now: Time, max_p: f64) -> f64 {
-        if self.settings.adapt == Adapt::Timer || now <= self.due {
+impl MaxPController for AimdMaxP {
+    fn on_arrival(&mut self, average: f64, now: Time, max_p: f64) -> f64 {
+        if self.settings.adapt == AdaptTrigger::Timer || now <= self.due {
             return max_p;
         }
-        let adapted = self.adapted(average, max_p);
-        if adapted != max_p {
+        let next_max_p = self.next_max_p(average, max_p);
+        if next_max_p != max_p {
             self.due = now + self.settings.interval;
         }
-        adapted
+        next_max_p
     }
 
-    fn deadline(&self) -> Option<Time> {
-        (self.settings.adapt == Adapt::Timer).then_some(self.due)
+    fn next_timer(&self) -> Option<Time> {
+        (self.settings.adapt == AdaptTrigger::Timer).then_some(self.due)
     }
 
-    fn expire(&mut self, average: f64, now: Time, max_p: f64) -> f64 {
+    fn on_timer(&mut self, average: f64, now: Time, max_p: f64) -> f64 {
         self.due = now + self.settings.interval;
-        self.adapted(average, max_p)
+        self.next_max_p(average, max_p)
     }
 
-    fn retune(&mut self, rate: Rate) -> Option<(f64, f64)> {
-        let law = self.settings.auto.law(rate, LEAST_MIN_TH);
-        self.bottom = bottom(&self.settings, rate);
-        self.zone = zone((law.min_th, law.max_th));
+    fn set_link_rate(&mut self, rate: Rate) -> Option<(f64, f64)> {
+        let law = self.settings.auto.red_settings(rate, MIN_TH_FLOOR);
+        self.bottom = bottom_max_p(&self.settings, rate);
+        self.target_range = target_range((law.min_th, law.max_th));
         Some((law.min_th, law.max_th))
     }
 
-    fn gentle_follows(&self) -> bool {
-        self.settings.gentle_line == GentleLine::Now
+    fn gentle_ramp_follows_max_p(&self) -> bool {
+        self.settings.gentle_line == GentleRampStart::Now
     }
 }
 
 /// Where the average is to be: from 0.4 to 0.6 of the way between the thresholds.
-fn zone((min_th, max_th): (f64, f64)) -> (f64, f64) {
+fn target_range((min_th, max_th): (f64, f64)) -> (f64, f64) {
     (min_th + 0.4 * (max_th - min_th), min_th + 0.6 * (max_th - min_th))
 }
 
-fn bottom(settings: &Settings, rate: Rate) -> f64 {
+fn bottom_max_p(settings: &Settings, rate: Rate) -> f64 {
     let packets_in_100_ms = rate.bps() as f64 / 80_000.0;
     settings.bottom.unwrap_or((1.0 / packets_in_100_ms).min(0.01))
 }
@@ -179,20 +184,20 @@ mod tests {
     use ecnlab_units::{Rng, Values};
 
     use super::*;
-    use crate::aqm::{Aqm, Arrival, Backlog, Expiry};
-    use crate::discipline::Limit;
+    use crate::aqm::{Aqm, Arrival, Backlog, TimerContext};
+    use crate::limit::Limit;
 
-    fn ared(given: &[(&str, &str)]) -> Steered<Adaptive> {
+    fn ared(given: &[(&str, &str)]) -> AdaptiveRed<AimdMaxP> {
         let mut values = Values::defaults(Settings::PARAMETERS);
         for (name, text) in [("min_th", "5"), ("max_th", "15"), ("w_q", "1")].iter().chain(given) {
-            values.read(name, text).unwrap();
+            values.set_from_text(name, text).unwrap();
         }
-        new(Settings::of(&values), &Line { rate: Rate::from_bps(1_500_000).unwrap(), limit: Limit::Packets(100) })
+        new(Settings::from_values(&values), &LinkParams { rate: Rate::from_bps(1_500_000).unwrap(), limit: Limit::Packets(100) })
     }
 
-    fn gauge(aqm: &dyn Aqm, name: &str) -> f64 {
+    fn gauge_value(aqm: &dyn Aqm, name: &str) -> f64 {
         let mut value = None;
-        aqm.gauges(&mut |shown, x| {
+        aqm.report_gauges(&mut |shown, x| {
             if shown == name {
                 value = Some(x)
             }
@@ -201,16 +206,19 @@ mod tests {
     }
 
     fn arrive(aqm: &mut dyn Aqm, now: Time, packets: u32) {
-        aqm.arrive(&Arrival { now, backlog: Backlog::of(packets), ..Arrival::PLAIN }, &mut Rng::for_role(1, "ared"));
+        aqm.on_enqueue(&Arrival { now, backlog: Backlog::of_packets(packets), ..Arrival::PLAIN }, &mut Rng::for_role(1, "ared"));
     }
 
     /// max_p after each of so many intervals with this many packets waiting.
-    fn course(aqm: &mut dyn Aqm, packets: u32, intervals: usize) -> Vec<f64> {
+    fn max_p_after_intervals(aqm: &mut dyn Aqm, packets: u32, intervals: usize) -> Vec<f64> {
         let mut step = |_| {
-            let now = aqm.deadline().unwrap();
+            let now = aqm.next_timer().unwrap();
             arrive(aqm, now, packets);
-            aqm.expire(&Expiry { now, backlog: Backlog::of(packets), head_waited: Span::ZERO }, &mut Rng::for_role(1, "ared"));
-            gauge(aqm, "max_p")
+            aqm.on_timer(
+                &TimerContext { now, backlog: Backlog::of_packets(packets), head_sojourn: Span::ZERO },
+                &mut Rng::for_role(1, "ared"),
+            );
+            gauge_value(aqm, "max_p")
         };
         (0..intervals).map(&mut step).collect()
     }
@@ -219,11 +227,11 @@ mod tests {
     fn max_p_rises_by_a_hundredth_and_falls_by_a_tenth() {
         let close = |expected: &[f64], found: &[f64]| expected.iter().zip(found).all(|(a, b)| (a - b).abs() < 1e-12);
         let mut aqm = ared(&[]);
-        let found = course(&mut aqm, 12, 3);
+        let found = max_p_after_intervals(&mut aqm, 12, 3);
         assert!(close(&[0.11, 0.12, 0.13], &found), "{found:?}");
-        let found = course(&mut aqm, 8, 2);
+        let found = max_p_after_intervals(&mut aqm, 8, 2);
         assert!(close(&[0.117, 0.1053], &found), "{found:?}");
-        let found = course(&mut ared(&[("max_p", "0.02")]), 12, 2);
+        let found = max_p_after_intervals(&mut ared(&[("max_p", "0.02")]), 12, 2);
         assert!(close(&[0.025, 0.03125], &found), "a quarter of max_p at most: {found:?}");
     }
 
@@ -231,8 +239,8 @@ mod tests {
     fn a_max_p_that_could_not_move_is_refused() {
         let wrong = |max_p: &str| {
             let mut values = Values::defaults(Settings::PARAMETERS);
-            values.read("max_p", max_p).unwrap();
-            Settings::of(&values).check(ecnlab_units::quantity::Amount::Packets(100.0))
+            values.set_from_text("max_p", max_p).unwrap();
+            Settings::from_values(&values).contradictions(ecnlab_units::quantity::Amount::Packets(100.0))
         };
         assert_eq!("max_p", wrong("0")[0].0);
         assert!(wrong("0.001").is_empty());
@@ -241,7 +249,7 @@ mod tests {
     #[test]
     fn inside_the_zone_max_p_stays() {
         for packets in [9, 10, 11] {
-            assert_eq!(vec![0.1; 4], course(&mut ared(&[]), packets, 4));
+            assert_eq!(vec![0.1; 4], max_p_after_intervals(&mut ared(&[]), packets, 4));
         }
     }
 
@@ -249,27 +257,27 @@ mod tests {
     /// log 0.02 / log beta intervals back, which with beta = 0.9 are 37.1 intervals.
     #[test]
     fn from_bottom_to_top_and_back_takes_as_many_intervals_as_the_paper_says() {
-        let up = course(&mut ared(&[("max_p", "0.01")]), 40, 200).iter().position(|&max_p| max_p >= 0.5).unwrap() + 1;
+        let up = max_p_after_intervals(&mut ared(&[("max_p", "0.01")]), 40, 200).iter().position(|&max_p| max_p >= 0.5).unwrap() + 1;
         assert!((49..=54).contains(&up), "{up} intervals");
-        let down = course(&mut ared(&[("max_p", "0.5")]), 0, 200).iter().position(|&max_p| max_p <= 0.01).unwrap() + 1;
+        let down = max_p_after_intervals(&mut ared(&[("max_p", "0.5")]), 0, 200).iter().position(|&max_p| max_p <= 0.01).unwrap() + 1;
         assert_eq!(38, down);
     }
 
     #[test]
     fn max_p_ends_one_step_beyond_its_bounds_at_most() {
-        let up = *course(&mut ared(&[]), 40, 200).last().unwrap();
+        let up = *max_p_after_intervals(&mut ared(&[]), 40, 200).last().unwrap();
         assert!((0.5..=0.51).contains(&up), "{up}");
-        let down = *course(&mut ared(&[]), 0, 200).last().unwrap();
+        let down = *max_p_after_intervals(&mut ared(&[]), 0, 200).last().unwrap();
         assert!((0.009..=0.01).contains(&down), "{down}");
     }
 
     #[test]
     fn by_arrivals_an_interval_has_to_pass_since_the_last_change() {
         let mut aqm = ared(&[("adapt", "arrivals")]);
-        assert_eq!(None, aqm.deadline());
+        assert_eq!(None, aqm.next_timer());
         let mut at = |millis, packets| {
             arrive(&mut aqm, Time::ZERO + Span::from_millis(millis), packets);
-            gauge(&aqm, "max_p")
+            gauge_value(&aqm, "max_p")
         };
         assert_eq!([0.1, 0.11, 0.11], [at(500, 12), at(501, 12), at(1_001, 12)]);
         assert_eq!([0.11, 0.12], [at(1_400, 10), at(1_401, 12)], "no change, no new interval");
@@ -279,8 +287,8 @@ mod tests {
     fn the_gentle_line_follows_max_p_unless_told_otherwise() {
         for (line, expected) in [("now", 0.11), ("first", 0.1)] {
             let mut aqm = ared(&[("gentle_line", line)]);
-            course(&mut aqm, 15, 1);
-            let p = gauge(&aqm, "probability");
+            max_p_after_intervals(&mut aqm, 15, 1);
+            let p = gauge_value(&aqm, "probability");
             assert!((p - expected).abs() < 1e-12, "{line}: p_b {p} at max_th");
         }
     }
@@ -288,17 +296,18 @@ mod tests {
     #[test]
     fn bottom_is_one_packet_of_the_delay_bandwidth_product_on_fast_links() {
         let mut values = Values::defaults(Settings::PARAMETERS);
-        values.read("bottom", "auto").unwrap();
-        let of = |bps| bottom(&Settings::of(&values), Rate::from_bps(bps).unwrap());
+        values.set_from_text("bottom", "auto").unwrap();
+        let of = |bps| bottom_max_p(&Settings::from_values(&values), Rate::from_bps(bps).unwrap());
         assert_eq!((0.01, 0.0008), (of(1_500_000), of(100_000_000)));
     }
 
     #[test]
     fn automatic_thresholds_follow_the_rate() {
         let mut values = Values::defaults(Settings::PARAMETERS);
-        values.read("target_delay", "20 ms").unwrap();
-        let mut aqm = new(Settings::of(&values), &Line { rate: Rate::from_bps(16_000_000).unwrap(), limit: Limit::Packets(1000) });
-        aqm.retune(Rate::from_bps(160_000_000).unwrap());
-        assert_eq!((360.0, 440.0), aqm.steering.zone);
+        values.set_from_text("target_delay", "20 ms").unwrap();
+        let mut aqm =
+            new(Settings::from_values(&values), &LinkParams { rate: Rate::from_bps(16_000_000).unwrap(), limit: Limit::Packets(1000) });
+        aqm.set_link_rate(Rate::from_bps(160_000_000).unwrap());
+        assert_eq!((360.0, 440.0), aqm.controller.target_range);
     }
 }

@@ -12,8 +12,8 @@
 
 use ecnlab_units::{Rng, Span, Time, parameters};
 
-use super::{Aqm, Arrival, Cause, Glimpse, Victim, Wish};
-use crate::registry::{AqmEntry, Gauge};
+use super::entry::{AqmEntry, Gauge};
+use super::{Aqm, Arrival, DropTarget, EnqueueVerdict, PacketInfo, SignalCause};
 
 /// BLUE in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -23,10 +23,10 @@ pub static ENTRY: AqmEntry = AqmEntry {
     source: "Feng, Shin, Kandlur and Saha 2002",
     parameters: Settings::PARAMETERS,
     gauges: &[Gauge { name: "probability", unit: "1", doc: "Probability of a signal", symbol: "" }],
-    marks: AqmEntry::MARKS_WITH_ECN,
-    busy: &[("threshold", "5"), ("increment", "0.05"), ("freeze_time", "1 us")],
-    make: &|values, _| Box::new(Blue::new(Settings::of(values))),
-    ..AqmEntry::PLAIN
+    lowest_mark: AqmEntry::MARKS_CONGESTED_IF_ECN,
+    test_params: &[("threshold", "5"), ("increment", "0.05"), ("freeze_time", "1 us")],
+    make: &|values, _| Box::new(Blue::new(Settings::from_values(values))),
+    ..AqmEntry::DEFAULTS
 };
 
 parameters! {
@@ -58,98 +58,102 @@ pub struct Blue {
     settings: Settings,
     probability: f64,
     /// When the probability was last changed.
-    changed: Time,
+    last_change: Time,
     idle: bool,
 }
 
 impl Blue {
     /// With these settings, at a probability of 0.
     pub fn new(settings: Settings) -> Blue {
-        Blue { settings, probability: 0.0, changed: Time::ZERO, idle: false }
+        Blue { settings, probability: 0.0, last_change: Time::ZERO, idle: false }
     }
 
     /// Whether the freeze time is over; if so, it begins anew.
     fn may_change(&mut self, now: Time) -> bool {
-        let may = now.since(self.changed) > self.settings.freeze_time;
+        let may = now.since(self.last_change) > self.settings.freeze_time;
         if may {
-            self.changed = now;
+            self.last_change = now;
         }
         may
     }
 
     /// A packet is lost, or as many wait as count for one.
-    fn rise(&mut self, now: Time) {
+    fn raise_probability(&mut self, now: Time) {
         if self.may_change(now) {
             self.probability = (self.probability + self.settings.increment).min(1.0);
         }
     }
 
-    fn fall(&mut self, times: u64) {
+    fn lower_probability(&mut self, times: u64) {
         self.probability = (self.probability - self.settings.decrement * times as f64).max(0.0);
     }
 
     /// The link has been idle until now.
-    fn rest(&mut self, now: Time) {
+    fn apply_idle_time(&mut self, now: Time) {
         let freeze_time = self.settings.freeze_time;
-        let times = now.since(self.changed).picos() / freeze_time.picos();
-        self.fall(times);
-        self.changed += freeze_time * times;
+        let times = now.since(self.last_change).picos() / freeze_time.picos();
+        self.lower_probability(times);
+        self.last_change += freeze_time * times;
     }
 
     fn is_congested(&self, arrival: &Arrival) -> bool {
-        arrival.full || self.settings.threshold.is_some_and(|threshold| arrival.backlog.packets >= threshold)
+        arrival.would_overflow || self.settings.threshold.is_some_and(|threshold| arrival.backlog.packets >= threshold)
     }
 }
 
 impl Aqm for Blue {
-    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
+    fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
         if self.idle {
-            self.rest(arrival.now);
+            self.apply_idle_time(arrival.now);
         }
         if self.is_congested(arrival) {
-            self.rise(arrival.now);
+            self.raise_probability(arrival.now);
         }
-        if arrival.full {
-            return Wish::Drop { victim: Victim::Arriving, cause: Cause::Overflow };
+        if arrival.would_overflow {
+            return EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Overflow };
         }
-        let wish = if rng.uniform() < self.probability { arrival.signal(self.settings.ecn, Cause::Early) } else { Wish::Pass };
-        self.idle &= matches!(wish, Wish::Drop { .. });
-        wish
+        let verdict = if rng.uniform() < self.probability {
+            arrival.mark_or_drop(self.settings.ecn, SignalCause::Early)
+        } else {
+            EnqueueVerdict::Pass
+        };
+        self.idle &= matches!(verdict, EnqueueVerdict::Drop { .. });
+        verdict
     }
 
-    fn lost(&mut self, _packet: &Glimpse, now: Time) {
-        self.rise(now);
+    fn on_overflow_drop(&mut self, _packet: &PacketInfo, now: Time) {
+        self.raise_probability(now);
     }
 
-    fn on_moved_in(&mut self, _packet: &Glimpse, now: Time) {
+    fn on_moved_in(&mut self, _packet: &PacketInfo, now: Time) {
         if std::mem::take(&mut self.idle) {
-            self.rest(now);
+            self.apply_idle_time(now);
         }
     }
 
-    fn idle(&mut self, now: Time) {
+    fn on_queue_empty(&mut self, now: Time) {
         self.idle = true;
         if self.may_change(now) {
-            self.fall(1);
+            self.lower_probability(1);
         }
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        show("probability", self.probability);
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("probability", self.probability);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use ecnlab_units::{Level, Values};
+    use ecnlab_units::{CongestionLevel, Values};
 
     use super::*;
-    use crate::aqm::{Backlog, Target};
+    use crate::aqm::{Backlog, MarkTarget};
 
     fn blue(settings: &[(&str, &str)]) -> (Blue, Rng) {
         let mut values = Values::defaults(Settings::PARAMETERS);
-        settings.iter().for_each(|(name, text)| values.read(name, text).unwrap());
-        (Blue::new(Settings::of(&values)), Rng::for_role(1, "blue"))
+        settings.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
+        (Blue::new(Settings::from_values(&values)), Rng::for_role(1, "blue"))
     }
 
     #[test]
@@ -157,11 +161,11 @@ mod tests {
         let probability_at_3_s = |moved: bool| {
             let (mut blue, mut rng) = blue(&[("freeze_time", "100 ms"), ("decrement", "0.01")]);
             blue.probability = 0.5;
-            blue.idle(at(1_000));
+            blue.on_queue_empty(at(1_000));
             if moved {
-                blue.on_moved_in(&Glimpse::PLAIN, at(1_000));
+                blue.on_moved_in(&PacketInfo::PLAIN, at(1_000));
             }
-            blue.arrive(&Arrival { now: at(3_000), ..Arrival::PLAIN }, &mut rng);
+            blue.on_enqueue(&Arrival { now: at(3_000), ..Arrival::PLAIN }, &mut rng);
             (blue.probability * 1000.0).round()
         };
         assert_eq!([290.0, 490.0], [false, true].map(probability_at_3_s));
@@ -172,10 +176,10 @@ mod tests {
     }
 
     fn lost(millis: u64) -> Arrival<'static> {
-        Arrival { now: at(millis), full: true, ..Arrival::PLAIN }
+        Arrival { now: at(millis), would_overflow: true, ..Arrival::PLAIN }
     }
 
-    fn close_to(expected: f64, blue: &Blue) {
+    fn assert_probability(expected: f64, blue: &Blue) {
         assert!((expected - blue.probability).abs() < 1e-12, "{expected} is not {}", blue.probability);
     }
 
@@ -183,8 +187,8 @@ mod tests {
     fn losses_raise_the_probability_once_in_a_freeze_time() {
         let (mut blue, mut rng) = blue(&[]);
         for (millis, expected) in [(50, 0.0), (101, 0.02), (150, 0.02), (201, 0.02), (202, 0.04)] {
-            blue.arrive(&lost(millis), &mut rng);
-            close_to(expected, &blue);
+            blue.on_enqueue(&lost(millis), &mut rng);
+            assert_probability(expected, &blue);
         }
     }
 
@@ -192,55 +196,56 @@ mod tests {
     fn a_packet_that_a_shared_buffer_drops_is_a_loss() {
         let (mut blue, _) = blue(&[]);
         for (millis, expected) in [(50, 0.0), (101, 0.02), (150, 0.02), (202, 0.04)] {
-            blue.lost(&Glimpse::PLAIN, at(millis));
-            close_to(expected, &blue);
+            blue.on_overflow_drop(&PacketInfo::PLAIN, at(millis));
+            assert_probability(expected, &blue);
         }
     }
 
     #[test]
     fn an_idle_link_lowers_it_once_in_each_freeze_time() {
         let (mut blue, mut rng) = blue(&[("increment", "0.01")]);
-        blue.arrive(&lost(101), &mut rng);
-        blue.idle(at(202));
-        close_to(0.008, &blue);
-        blue.arrive(&Arrival { now: at(202 + 350), ..Arrival::PLAIN }, &mut rng);
-        close_to(0.002, &blue);
-        blue.arrive(&Arrival { now: at(5_000), ..Arrival::PLAIN }, &mut rng);
-        close_to(0.002, &blue);
+        blue.on_enqueue(&lost(101), &mut rng);
+        blue.on_queue_empty(at(202));
+        assert_probability(0.008, &blue);
+        blue.on_enqueue(&Arrival { now: at(202 + 350), ..Arrival::PLAIN }, &mut rng);
+        assert_probability(0.002, &blue);
+        blue.on_enqueue(&Arrival { now: at(5_000), ..Arrival::PLAIN }, &mut rng);
+        assert_probability(0.002, &blue);
     }
 
     #[test]
     fn a_queue_beyond_the_threshold_counts_as_a_loss() {
         let (mut blue, mut rng) = blue(&[("threshold", "10")]);
-        blue.arrive(&Arrival { now: at(101), backlog: Backlog::of(9), ..Arrival::PLAIN }, &mut rng);
-        close_to(0.0, &blue);
-        blue.arrive(&Arrival { now: at(101), backlog: Backlog::of(10), ..Arrival::PLAIN }, &mut rng);
-        close_to(0.02, &blue);
+        blue.on_enqueue(&Arrival { now: at(101), backlog: Backlog::of_packets(9), ..Arrival::PLAIN }, &mut rng);
+        assert_probability(0.0, &blue);
+        blue.on_enqueue(&Arrival { now: at(101), backlog: Backlog::of_packets(10), ..Arrival::PLAIN }, &mut rng);
+        assert_probability(0.02, &blue);
     }
 
     #[test]
     fn packets_are_signalled_with_the_probability() {
         let (mut blue, mut rng) = blue(&[("increment", "0.25")]);
-        blue.arrive(&lost(101), &mut rng);
-        let marked = Wish::Signal { level: Level::Congested, target: Target::Arriving, cause: Cause::Early };
-        let hits = (0..10_000).filter(|_| blue.arrive(&Arrival { now: at(101), ..Arrival::PLAIN }, &mut rng) == marked).count();
+        blue.on_enqueue(&lost(101), &mut rng);
+        let marked = EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early };
+        let hits = (0..10_000).filter(|_| blue.on_enqueue(&Arrival { now: at(101), ..Arrival::PLAIN }, &mut rng) == marked).count();
         assert!((2_370..=2_630).contains(&hits), "{hits} of 10000 at 0.25: more than 3 standard deviations off");
     }
 
     #[test]
     fn without_ecn_a_signal_drops() {
         let (mut blue, mut rng) = blue(&[("increment", "1"), ("ecn", "false")]);
-        blue.arrive(&lost(101), &mut rng);
-        let wish = blue.arrive(&Arrival { now: at(101), ..Arrival::PLAIN }, &mut rng);
-        assert_eq!(Wish::Drop { victim: Victim::Arriving, cause: Cause::Early }, wish);
+        blue.on_enqueue(&lost(101), &mut rng);
+        let verdict = blue.on_enqueue(&Arrival { now: at(101), ..Arrival::PLAIN }, &mut rng);
+        assert_eq!(EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Early }, verdict);
     }
 
     #[test]
     fn a_link_whose_packets_are_all_dropped_does_not_starve() {
         let (mut blue, mut rng) = blue(&[("increment", "1"), ("decrement", "0.1"), ("ecn", "false")]);
-        blue.arrive(&lost(101), &mut rng);
-        blue.idle(at(110));
-        let passed = (12..).find(|&tenth| blue.arrive(&Arrival { now: at(tenth * 10), ..Arrival::PLAIN }, &mut rng) == Wish::Pass);
+        blue.on_enqueue(&lost(101), &mut rng);
+        blue.on_queue_empty(at(110));
+        let passed =
+            (12..).find(|&tenth| blue.on_enqueue(&Arrival { now: at(tenth * 10), ..Arrival::PLAIN }, &mut rng) == EnqueueVerdict::Pass);
         assert!(passed.unwrap() * 10 < 110 + 10 * 101, "nothing passed in the ten freeze times that take the probability to 0");
     }
 }

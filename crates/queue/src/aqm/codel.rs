@@ -11,7 +11,7 @@
 //! ```
 //!
 //! This is the pseudo-code of section 5 step by step; a test runs both side by side. There a packet leaves in one call, which may drop
-//! others before it. Here each packet is judged by itself, and what was dropped last ([`Dropped`]) says where in that call it stands.
+//! others before it. Here each packet is judged by itself, and what was dropped last ([`LastDrop`]) says where in that call it stands.
 //! What waits behind a packet is counted over all queues that share the buffer, as section 4.4 asks.
 //!
 //! Section 5 only drops. A mark takes the place of a drop as in Linux: the marked packet leaves, so one call marks once at most. Linux
@@ -19,10 +19,10 @@
 
 use ecnlab_units::parameter::OrOff;
 use ecnlab_units::quantity::Amount;
-use ecnlab_units::{Level, Rng, Span, Time, Values, parameters};
+use ecnlab_units::{CongestionLevel, Rng, Span, Time, Values, parameters};
 
-use super::{Aqm, Arrival, Cause, Departure, Fate, Needs, Wish};
-use crate::registry::{AqmEntry, Contradictions, Gauge};
+use super::entry::{AqmEntry, Contradictions, Gauge};
+use super::{Aqm, AqmRequirements, Arrival, Departure, DequeueVerdict, EnqueueVerdict, SignalCause};
 
 /// CoDel in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -35,11 +35,11 @@ pub static ENTRY: AqmEntry = AqmEntry {
         Gauge { name: "sojourn", unit: "s", doc: "Time in the queue of the packet that was judged last", symbol: "" },
         Gauge { name: "count", unit: "packets", doc: "Signals by which the time to the next is set; 0 outside the drop state", symbol: "" },
     ],
-    marks: |values| Settings::of(values).level(),
-    check,
-    busy: &[("target", "0.1 ms"), ("interval", "1 ms"), ("mtu", "100 B")],
-    make: &|values, _| Box::new(Codel::new(Settings::of(values))),
-    ..AqmEntry::PLAIN
+    lowest_mark: |values| Settings::from_values(values).mark_level(),
+    check: check_target_below_interval,
+    test_params: &[("target", "0.1 ms"), ("interval", "1 ms"), ("mtu", "100 B")],
+    make: &|values, _| Box::new(Codel::new(Settings::from_values(values))),
+    ..AqmEntry::DEFAULTS
 };
 
 parameters! {
@@ -66,14 +66,14 @@ parameters! {
 
 impl Settings {
     /// The mark that it writes.
-    fn level(&self) -> Option<Level> {
-        (self.ecn || self.ce_threshold.0.is_some()).then_some(Level::Congested)
+    fn mark_level(&self) -> Option<CongestionLevel> {
+        (self.ecn || self.ce_threshold.0.is_some()).then_some(CongestionLevel::Congested)
     }
 }
 
 /// A target that no shorter interval can tell from a passing burst.
-fn check(values: &Values, _limit: Amount) -> Contradictions {
-    let Settings { target, interval, .. } = Settings::of(values);
+fn check_target_below_interval(values: &Values, _limit: Amount) -> Contradictions {
+    let Settings { target, interval, .. } = Settings::from_values(values);
     if target < interval {
         return Vec::new();
     }
@@ -86,27 +86,27 @@ pub struct Codel {
     /// So much may always stay in the buffer: what is given, or the largest packet seen so far.
     mtu: u32,
     /// When the wait will have been above target for a whole interval; nothing while it is below.
-    first_above: Option<Time>,
+    first_above_time: Option<Time>,
     dropping: bool,
     drop_next: Time,
     /// Signals since the drop state began, and where the count stood when it did.
     count: u32,
     last_count: u32,
-    /// How the packet before the one that is judged was dropped, where the link has got none in its place yet.
-    dropped: Option<Dropped>,
+    /// How the packet before this one was dropped, as long as the link has got none in its place.
+    last_drop: Option<LastDrop>,
     sojourn: Span,
 }
 
 /// Where a drop stands in the RFC's `dequeue`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dropped {
+enum LastDrop {
     /// It began the drop state; the next packet leaves.
     Entering,
     /// It fell in the drop state; the next packet may be dropped as well.
     Within,
 }
 
-const SIGNAL: Fate = Fate::Signal { level: Level::Congested, cause: Cause::Early };
+const SIGNAL_VERDICT: DequeueVerdict = DequeueVerdict::Signal { level: CongestionLevel::Congested, cause: SignalCause::Early };
 
 impl Codel {
     /// With these settings.
@@ -114,82 +114,82 @@ impl Codel {
         Codel {
             settings,
             mtu: settings.mtu.unwrap_or_default(),
-            first_above: None,
+            first_above_time: None,
             dropping: false,
             drop_next: Time::ZERO,
             count: 0,
             last_count: 0,
-            dropped: None,
+            last_drop: None,
             sojourn: Span::ZERO,
         }
     }
 
     /// Whether the wait has been above target for a whole interval (`dodequeue`).
-    fn stays_above(&mut self, departure: &Departure) -> bool {
-        if departure.waited < self.settings.target || departure.total.bytes <= u64::from(self.mtu) {
-            self.first_above = None;
+    fn should_drop(&mut self, departure: &Departure) -> bool {
+        if departure.sojourn < self.settings.target || departure.shared_backlog.bytes <= u64::from(self.mtu) {
+            self.first_above_time = None;
             return false;
         }
-        match self.first_above {
+        match self.first_above_time {
             Some(time) => departure.now >= time,
             None => {
-                self.first_above = Some(departure.now + self.settings.interval);
+                self.first_above_time = Some(departure.now + self.settings.interval);
                 false
             }
         }
     }
 
-    fn judge(&mut self, departure: &Departure) -> Fate {
-        let above = self.stays_above(departure);
-        match self.dropped.take() {
-            Some(Dropped::Entering) => Fate::Pass,
-            None if self.dropping => self.stay(above, departure),
-            None if above => self.enter(departure),
-            None => Fate::Pass,
-            Some(Dropped::Within) => {
+    fn codel_verdict(&mut self, departure: &Departure) -> DequeueVerdict {
+        let above = self.should_drop(departure);
+        match self.last_drop.take() {
+            Some(LastDrop::Entering) => DequeueVerdict::Pass,
+            None if self.dropping => self.stay_in_drop_state(above, departure),
+            None if above => self.enter_drop_state(departure),
+            None => DequeueVerdict::Pass,
+            Some(LastDrop::Within) => {
                 if above {
                     self.drop_next = self.control_law(self.drop_next);
                 }
-                self.stay(above, departure)
+                self.stay_in_drop_state(above, departure)
             }
         }
     }
 
-    fn enter(&mut self, departure: &Departure) -> Fate {
+    fn enter_drop_state(&mut self, departure: &Departure) -> DequeueVerdict {
         let grown = self.count - self.last_count;
         let recent = departure.now.since(self.drop_next) < self.settings.interval * 16;
         self.count = if grown > 1 && recent { grown } else { 1 };
         self.last_count = self.count;
         self.dropping = true;
         self.drop_next = self.control_law(departure.now);
-        if self.marks(departure) { SIGNAL } else { self.drop(Dropped::Entering, departure) }
+        if self.can_mark(departure) { SIGNAL_VERDICT } else { self.drop_packet(LastDrop::Entering, departure) }
     }
 
-    fn stay(&mut self, above: bool, departure: &Departure) -> Fate {
+    fn stay_in_drop_state(&mut self, above: bool, departure: &Departure) -> DequeueVerdict {
         self.dropping = above;
         if !above || departure.now < self.drop_next {
-            return Fate::Pass;
+            return DequeueVerdict::Pass;
         }
         self.count += 1;
-        if self.marks(departure) {
+        if self.can_mark(departure) {
             self.drop_next = self.control_law(self.drop_next);
-            return SIGNAL;
+            return SIGNAL_VERDICT;
         }
-        self.drop(Dropped::Within, departure)
+        self.drop_packet(LastDrop::Within, departure)
     }
 
     /// Where nothing is left that could leave in its place, an empty queue is seen at once: it is not above target.
-    fn drop(&mut self, dropped: Dropped, departure: &Departure) -> Fate {
+    fn drop_packet(&mut self, drop: LastDrop, departure: &Departure) -> DequeueVerdict {
         if departure.backlog.packets > 0 {
-            self.dropped = Some(dropped);
+            self.last_drop = Some(drop);
         } else {
-            self.first_above = None;
-            self.dropping = dropped == Dropped::Entering;
+            self.first_above_time = None;
+            self.dropping = drop == LastDrop::Entering;
         }
-        Fate::Drop { cause: Cause::Early }
+        DequeueVerdict::Drop { cause: SignalCause::Early }
     }
 
-    fn marks(&self, departure: &Departure) -> bool {
+    fn can_mark(&self, departure: &Departure) -> bool {
         self.settings.ecn && departure.packet.ecn.is_capable()
     }
 
@@ -197,39 +197,39 @@ impl Codel {
         time + Span::from_picos((self.settings.interval.picos() as f64 / f64::from(self.count).sqrt()) as u64)
     }
 
-    fn above_ce_threshold(&self, departure: &Departure) -> bool {
-        self.settings.ce_threshold.0.is_some_and(|threshold| departure.waited > threshold) && departure.packet.ecn.is_capable()
+    fn exceeds_ce_threshold(&self, departure: &Departure) -> bool {
+        self.settings.ce_threshold.0.is_some_and(|threshold| departure.sojourn > threshold) && departure.packet.ecn.is_capable()
     }
 }
 
 impl Aqm for Codel {
-    fn needs(&self) -> Needs {
-        Needs { departures: true, ..Needs::default() }
+    fn requirements(&self) -> AqmRequirements {
+        AqmRequirements { dequeue_hook: true, ..AqmRequirements::default() }
     }
 
-    fn arrive(&mut self, arrival: &Arrival, _rng: &mut Rng) -> Wish {
+    fn on_enqueue(&mut self, arrival: &Arrival, _rng: &mut Rng) -> EnqueueVerdict {
         if self.settings.mtu.is_none() {
             self.mtu = self.mtu.max(arrival.packet.size);
         }
-        Wish::Pass
+        EnqueueVerdict::Pass
     }
 
-    fn depart(&mut self, departure: &Departure, _rng: &mut Rng) -> Fate {
-        self.sojourn = departure.waited;
-        match self.judge(departure) {
-            Fate::Pass if self.above_ce_threshold(departure) => SIGNAL,
-            fate => fate,
+    fn on_dequeue(&mut self, departure: &Departure, _rng: &mut Rng) -> DequeueVerdict {
+        self.sojourn = departure.sojourn;
+        match self.codel_verdict(departure) {
+            DequeueVerdict::Pass if self.exceeds_ce_threshold(departure) => SIGNAL_VERDICT,
+            verdict => verdict,
         }
     }
 
-    fn idle(&mut self, _now: Time) {
-        self.first_above = None;
+    fn on_queue_empty(&mut self, _now: Time) {
+        self.first_above_time = None;
         self.dropping = false;
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        show("sojourn", self.sojourn.seconds());
-        show("count", if self.dropping { f64::from(self.count) } else { 0.0 });
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("sojourn", self.sojourn.seconds());
+        report("count", if self.dropping { f64::from(self.count) } else { 0.0 });
     }
 }
 
@@ -238,33 +238,33 @@ mod tests {
     use ecnlab_units::Ecn;
 
     use super::*;
-    use crate::aqm::{Backlog, Glimpse};
+    use crate::aqm::{Backlog, PacketInfo};
 
     fn codel(settings: &[(&str, &str)]) -> Codel {
         let mut values = Values::defaults(Settings::PARAMETERS);
         for (name, text) in settings {
-            values.read(name, text).unwrap();
+            values.set_from_text(name, text).unwrap();
         }
-        Codel::new(Settings::of(&values))
+        Codel::new(Settings::from_values(&values))
     }
 
     /// Packets leave every 10 us, each after the same wait, and leave so many behind; when they were not let pass.
-    fn signals(codel: &mut Codel, ecn: Ecn, waited_ms: u64, behind: u32, leaving_ms: std::ops::Range<u64>) -> Vec<(f64, Fate)> {
+    fn signals(codel: &mut Codel, ecn: Ecn, waited_ms: u64, behind: u32, leaving_ms: std::ops::Range<u64>) -> Vec<(f64, DequeueVerdict)> {
         let rng = &mut Rng::for_role(1, "codel");
-        let backlog = Backlog::of(behind);
-        let packet = Glimpse { ecn, ..Glimpse::PLAIN };
+        let backlog = Backlog::of_packets(behind);
+        let packet = PacketInfo { ecn, ..PacketInfo::PLAIN };
         let mut judge = |us: u64| {
             let now = Time::ZERO + Span::from_micros(us);
-            let departure = Departure { now, packet, waited: Span::from_millis(waited_ms), backlog, total: backlog };
-            (now.seconds(), codel.depart(&departure, rng))
+            let departure = Departure { now, packet, sojourn: Span::from_millis(waited_ms), backlog, shared_backlog: backlog };
+            (now.seconds(), codel.on_dequeue(&departure, rng))
         };
         let times = (leaving_ms.start * 100..leaving_ms.end * 100).map(|n| n * 10);
-        times.map(&mut judge).filter(|(_, fate)| *fate != Fate::Pass).collect()
+        times.map(&mut judge).filter(|(_, verdict)| *verdict != DequeueVerdict::Pass).collect()
     }
 
     fn count(codel: &Codel) -> f64 {
         let mut count = f64::NAN;
-        codel.gauges(&mut |name, value| {
+        codel.report_gauges(&mut |name, value| {
             if name == "count" {
                 count = value
             }
@@ -274,9 +274,9 @@ mod tests {
 
     #[test]
     fn the_first_signal_falls_an_interval_after_the_wait_went_above_target() {
-        let fates = signals(&mut codel(&[]), Ecn::NotEct, 5, 10, 1..150);
-        assert_eq!(vec![(0.101, Fate::Drop { cause: Cause::Early })], fates);
-        assert_eq!(vec![(0.101, SIGNAL)], signals(&mut codel(&[]), Ecn::Ect0, 5, 10, 1..150));
+        let verdicts = signals(&mut codel(&[]), Ecn::NotEct, 5, 10, 1..150);
+        assert_eq!(vec![(0.101, DequeueVerdict::Drop { cause: SignalCause::Early })], verdicts);
+        assert_eq!(vec![(0.101, SIGNAL_VERDICT)], signals(&mut codel(&[]), Ecn::Ect0, 5, 10, 1..150));
     }
 
     #[test]
@@ -320,7 +320,7 @@ mod tests {
         assert!(signals(&mut codel(&[]), Ecn::Ect0, 50, 1, 0..1_000).is_empty());
         assert!(!signals(&mut codel(&[("mtu", "999 B")]), Ecn::Ect0, 50, 1, 0..1_000).is_empty());
         let mut adaptive = codel(&[("mtu", "auto")]);
-        adaptive.arrive(&Arrival::PLAIN, &mut Rng::for_role(1, "codel"));
+        adaptive.on_enqueue(&Arrival::PLAIN, &mut Rng::for_role(1, "codel"));
         assert!(signals(&mut adaptive, Ecn::Ect0, 50, 1, 0..1_000).is_empty());
         assert!(!signals(&mut adaptive, Ecn::Ect0, 50, 2, 1_000..2_000).is_empty());
     }
@@ -335,20 +335,20 @@ mod tests {
 
     #[test]
     fn without_ecn_it_drops_who_could_be_marked_and_writes_no_mark() {
-        let fates = signals(&mut codel(&[("ecn", "false")]), Ecn::Ect0, 50, 10, 0..1_000);
-        assert!(!fates.is_empty() && fates.iter().all(|(_, fate)| *fate == Fate::Drop { cause: Cause::Early }));
+        let verdicts = signals(&mut codel(&[("ecn", "false")]), Ecn::Ect0, 50, 10, 0..1_000);
+        assert!(!verdicts.is_empty() && verdicts.iter().all(|(_, verdict)| *verdict == DequeueVerdict::Drop { cause: SignalCause::Early }));
         let level = |text| {
             let mut values = Values::defaults(Settings::PARAMETERS);
-            values.read("ecn", text).unwrap();
-            (ENTRY.marks)(&values)
+            values.set_from_text("ecn", text).unwrap();
+            (ENTRY.lowest_mark)(&values)
         };
-        assert_eq!([None, Some(Level::Congested)], ["false", "true"].map(level));
+        assert_eq!([None, Some(CongestionLevel::Congested)], ["false", "true"].map(level));
     }
 
     #[test]
     fn a_target_beyond_the_interval_is_refused() {
         let mut values = Values::defaults(Settings::PARAMETERS);
-        values.read("target", "100 ms").unwrap();
-        assert_eq!("target", check(&values, Amount::Packets(100.0))[0].0);
+        values.set_from_text("target", "100 ms").unwrap();
+        assert_eq!("target", check_target_below_interval(&values, Amount::Packets(100.0))[0].0);
     }
 }

@@ -3,9 +3,9 @@
 
 use ecnlab_units::{Rng, parameters};
 
-use super::law::red::DropPolicy;
-use super::{Aqm, Arrival, Cause, Wish};
-use crate::registry::AqmEntry;
+use super::drop_policy::DropPolicy;
+use super::entry::AqmEntry;
+use super::{Aqm, Arrival, EnqueueVerdict, SignalCause};
 
 /// Drop-tail in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -14,8 +14,8 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "No signal before the buffer is full; then the arriving, the oldest or a random packet is dropped.",
     source: "RFC 7567, section 2",
     parameters: Settings::PARAMETERS,
-    make: &|values, _| Box::new(DropTail::new(&Settings::of(values))),
-    ..AqmEntry::PLAIN
+    make: &|values, _| Box::new(DropTail::new(&Settings::from_values(values))),
+    ..AqmEntry::DEFAULTS
 };
 
 parameters! {
@@ -40,24 +40,30 @@ impl DropTail {
 }
 
 impl Aqm for DropTail {
-    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
-        if arrival.full { Wish::Drop { victim: self.drop.victim(arrival, rng), cause: Cause::Overflow } } else { Wish::Pass }
+    fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
+        if arrival.would_overflow {
+            EnqueueVerdict::Drop { target: self.drop.drop_target(arrival, rng), cause: SignalCause::Overflow }
+        } else {
+            EnqueueVerdict::Pass
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aqm::{Backlog, Victim};
+    use crate::aqm::{Backlog, DropTarget};
 
     #[test]
     fn random_drop_takes_every_packet_of_a_full_buffer_equally_often() {
         let mut aqm = DropTail::new(&Settings { drop: DropPolicy::Random });
         let mut rng = Rng::for_role(1, "random drop");
-        let full = Arrival { full: true, backlog: Backlog::of(4), ..Arrival::PLAIN };
+        let full = Arrival { would_overflow: true, backlog: Backlog::of_packets(4), ..Arrival::PLAIN };
         let mut taken = [0; 5];
         for _ in 0..50_000 {
-            let Wish::Drop { victim: Victim::Waiting(place), cause: Cause::Overflow } = aqm.arrive(&full, &mut rng) else {
+            let EnqueueVerdict::Drop { target: DropTarget::QueuedAt(place), cause: SignalCause::Overflow } =
+                aqm.on_enqueue(&full, &mut rng)
+            else {
                 panic!("no drop")
             };
             taken[place as usize] += 1;

@@ -11,11 +11,11 @@
 //!
 //! Signals are spread as RED's are (our choice; RED's `wait` is a parameter). There is no `max_p`: gamma says how the rise is shared out.
 
-use ecnlab_units::{Level, Rate, parameters};
+use ecnlab_units::{CongestionLevel, Rate, parameters};
 
-use super::law::red::{self, GAUGES, Ramp};
-use super::red::{Mode, Red};
-use crate::registry::AqmEntry;
+use super::control::red::{self, GAUGES, ProbabilityRamp};
+use super::entry::AqmEntry;
+use super::red::{Red, SignalMode};
 
 /// Double-slope RED in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -24,14 +24,14 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "RED with two slopes: gentle in the lower half between the thresholds, steep in the upper one.",
     source: "Zheng and Atiquzzaman 2000",
     parameters: Settings::PARAMETERS,
-    unread: &["max_p", "gentle"],
-    read_when: AqmEntry::LIMITS_MARKS_WITH_ECN,
-    marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
-    check: |values, limit| Settings::of(values).law.check(limit),
-    busy: &[("w_q", "1"), ("min_th", "2"), ("max_th", "12"), ("gamma", "0.5")],
+    unread_parameters: &["max_p", "gentle"],
+    read_when: AqmEntry::MARK_LIMIT_READ_IF_ECN,
+    lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
+    check: |values, limit| Settings::from_values(values).law.contradictions(limit),
+    test_params: &[("w_q", "1"), ("min_th", "2"), ("max_th", "12"), ("gamma", "0.5")],
     gauges: GAUGES,
-    make: &|values, line| Box::new(new(&Settings::of(values), line.rate)),
-    ..AqmEntry::PLAIN
+    make: &|values, link| Box::new(new(&Settings::from_values(values), link.rate)),
+    ..AqmEntry::DEFAULTS
 };
 
 parameters! {
@@ -50,15 +50,15 @@ parameters! {
 
 /// Double-slope RED on a link of this rate.
 fn new(settings: &Settings, rate: Rate) -> Red {
-    let mode = if settings.ecn { Mode::Mark } else { Mode::Drop };
+    let mode = if settings.ecn { SignalMode::Mark } else { SignalMode::Drop };
     let mut red = Red::new(settings.law, mode, rate);
-    red.follow(ramp(settings));
+    red.set_ramp(ramp(settings));
     red
 }
 
-fn ramp(settings: &Settings) -> Ramp {
+fn ramp(settings: &Settings) -> ProbabilityRamp {
     let red::Settings { min_th, max_th, .. } = settings.law;
-    Ramp::new(min_th, max_th, 1.0, false).bent((min_th + max_th) / 2.0, 1.0 - settings.gamma)
+    ProbabilityRamp::new(min_th, max_th, 1.0, false).with_bend((min_th + max_th) / 2.0, 1.0 - settings.gamma)
 }
 
 #[cfg(test)]
@@ -69,11 +69,11 @@ mod tests {
 
     #[test]
     fn the_slopes_are_those_of_the_paper() {
-        let settings = Settings::of(&Values::defaults(Settings::PARAMETERS));
+        let settings = Settings::from_values(&Values::defaults(Settings::PARAMETERS));
         let ramp = ramp(&settings);
         let p = |average| (ramp.probability(average) * 1e9).round() / 1e9;
         // Thresholds 5 and 15, gamma 0.96: a = 0.008, b = 0.192.
         assert_eq!([0.0, 0.016, 0.04, 0.04 + 0.192, 1.0], [5.0, 7.0, 10.0, 11.0, 15.0].map(p));
-        assert_eq!(15.0, ramp.end());
+        assert_eq!(15.0, ramp.forced_signal_threshold());
     }
 }

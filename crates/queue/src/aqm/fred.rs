@@ -22,9 +22,9 @@ use std::collections::BTreeMap;
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Rate, Rng, Span, Time, math, parameters};
 
-use super::{Aqm, Arrival, Cause, Departure, Fate, Glimpse, Needs, Victim, Wish};
-use crate::discipline::Limit;
-use crate::registry::{AqmEntry, Contradictions, Gauge};
+use super::entry::{AqmEntry, Contradictions, Gauge};
+use super::{Aqm, AqmRequirements, Arrival, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, PacketInfo, SignalCause};
+use crate::limit::Limit;
 
 /// FRED in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -34,11 +34,11 @@ pub static ENTRY: AqmEntry = AqmEntry {
     source: "Lin and Morris 1997",
     parameters: Settings::PARAMETERS,
     gauges: GAUGES,
-    marks: AqmEntry::MARKS_WITH_ECN,
-    check: |values, limit| Settings::of(values).check(limit),
-    busy: &[("w_q", "1"), ("min_th", "6"), ("max_th", "15"), ("max_p", "1"), ("min_q", "0")],
-    make: &|values, line| Box::new(Fred::new(Settings::of(values), line.limit, line.rate)),
-    ..AqmEntry::PLAIN
+    lowest_mark: AqmEntry::MARKS_CONGESTED_IF_ECN,
+    check: |values, limit| Settings::from_values(values).contradictions(limit),
+    test_params: &[("w_q", "1"), ("min_th", "6"), ("max_th", "15"), ("max_p", "1"), ("min_q", "0")],
+    make: &|values, link| Box::new(Fred::new(Settings::from_values(values), link.limit, link.rate)),
+    ..AqmEntry::DEFAULTS
 };
 
 const GAUGES: &[Gauge] = &[
@@ -88,15 +88,15 @@ impl Settings {
         (min_th, self.max_th.unwrap_or(2.0 * min_th))
     }
 
-    fn packets(&self, limit: Amount) -> f64 {
+    fn limit_in_packets(&self, limit: Amount) -> f64 {
         match limit {
             Amount::Packets(packets) => packets,
             Amount::Bytes(bytes) => bytes / f64::from(self.mean_packet),
         }
     }
 
-    fn check(&self, limit: Amount) -> Contradictions {
-        let (min_th, max_th) = self.thresholds(self.packets(limit));
+    fn contradictions(&self, limit: Amount) -> Contradictions {
+        let (min_th, max_th) = self.thresholds(self.limit_in_packets(limit));
         let contradiction = || vec![("max_th", format!("{max_th} must be above min_th {min_th}"))];
         if min_th < max_th { Vec::new() } else { contradiction() }
     }
@@ -113,39 +113,35 @@ pub struct Fred {
     /// Arrivals at an average between the thresholds, counted from the last random signal, with the one that it fell on.
     count: u64,
     /// Flows that have packets waiting.
-    flows: BTreeMap<u64, Flow>,
+    flows: BTreeMap<u64, FlowState>,
 }
 
 /// A flow that has packets waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Flow {
-    waiting: u32,
+struct FlowState {
+    queued_packets: u32,
     strikes: u32,
 }
 
 impl Fred {
     /// With these settings, in a buffer of this limit before a line of this rate.
     pub fn new(settings: Settings, limit: Limit, rate: Rate) -> Fred {
-        let limit = match limit {
-            Limit::Packets(packets) => Amount::Packets(f64::from(packets)),
-            Limit::Bytes(bytes) => Amount::Bytes(bytes as f64),
-        };
-        let (min_th, max_th) = settings.thresholds(settings.packets(limit));
-        let packet_time = rate.transmission(settings.mean_packet);
+        let (min_th, max_th) = settings.thresholds(settings.limit_in_packets(limit.into()));
+        let packet_time = rate.transmission_time(settings.mean_packet);
         Fred { settings, min_th, max_th, packet_time, average: 0.0, idle_since: None, count: 0, flows: BTreeMap::new() }
     }
 
     /// `avgcq`.
-    fn share(&self) -> f64 {
+    fn average_per_flow(&self) -> f64 {
         (self.average / self.flows.len().max(1) as f64).max(1.0)
     }
 
-    fn sample(&mut self, packets: u32) {
+    fn sample_queue_length(&mut self, packets: u32) {
         self.average += self.settings.w_q * (f64::from(packets) - self.average);
     }
 
     /// Takes the packets in that an idle link could have sent since the spell began or was last counted.
-    fn decay(&mut self, now: Time) {
+    fn decay_over_idle_time(&mut self, now: Time) {
         let Some(since) = &mut self.idle_since else { return };
         let sent = now.since(*since).picos() / self.packet_time.picos().max(1);
         self.average *= math::powi(1.0 - self.settings.w_q, sent);
@@ -153,18 +149,18 @@ impl Fred {
     }
 
     /// Whether the flow of an arriving packet does not adapt: it keeps more waiting than it may.
-    fn is_over(&self, flow: Flow) -> bool {
-        let (waiting, share) = (f64::from(flow.waiting), self.share());
+    fn exceeds_share(&self, flow: FlowState) -> bool {
+        let (queued_packets, share) = (f64::from(flow.queued_packets), self.average_per_flow());
         let crowded = self.average >= self.max_th;
         let most = if crowded && self.settings.many_flows { 2.0 } else { self.min_th.max(1.0) };
-        let far_over = self.settings.many_flows && crowded && waiting > 2.0 * share;
-        waiting >= most || far_over || waiting >= share && flow.strikes > 1
+        let far_over = self.settings.many_flows && crowded && queued_packets > 2.0 * share;
+        queued_packets >= most || far_over || queued_packets >= share && flow.strikes > 1
     }
 
     /// Draws for a packet between the thresholds; whether it is signalled.
-    fn draws(&mut self, flow: Flow, rng: &mut Rng) -> bool {
+    fn draws_signal(&mut self, flow: FlowState, rng: &mut Rng) -> bool {
         self.count += 1;
-        if f64::from(flow.waiting) < self.share().max(f64::from(self.settings.min_q)) {
+        if f64::from(flow.queued_packets) < self.average_per_flow().max(f64::from(self.settings.min_q)) {
             return false;
         }
         let p_b = self.settings.max_p * (self.average - self.min_th) / (self.max_th - self.min_th);
@@ -176,19 +172,19 @@ impl Fred {
         hit
     }
 
-    fn judge(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
+    fn verdict_unless_full(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
         let number = arrival.packet.flow;
         let flow = self.flows.get(&number).copied().unwrap_or_default();
-        let forced = Wish::Drop { victim: Victim::Arriving, cause: Cause::Forced };
-        if self.is_over(flow) {
+        let forced = EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Forced };
+        if self.exceeds_share(flow) {
             self.flows.entry(number).and_modify(|flow| flow.strikes += 1);
             return forced;
         }
         match self.average {
             average if average < self.min_th => self.count = 0,
             average if average < self.max_th => {
-                if self.draws(flow, rng) {
-                    return arrival.signal(self.settings.ecn, Cause::Early);
+                if self.draws_signal(flow, rng) {
+                    return arrival.mark_or_drop(self.settings.ecn, SignalCause::Early);
                 }
             }
             _ if self.settings.many_flows => {}
@@ -197,21 +193,21 @@ impl Fred {
                 return forced;
             }
         }
-        Wish::Pass
+        EnqueueVerdict::Pass
     }
 
     /// The packet waits now.
-    fn accept(&mut self, arrival: &Arrival) {
+    fn count_enqueued(&mut self, arrival: &Arrival) {
         self.idle_since = None;
-        self.flows.entry(arrival.packet.flow).or_default().waiting += 1;
-        self.sample(arrival.backlog.packets);
+        self.flows.entry(arrival.packet.flow).or_default().queued_packets += 1;
+        self.sample_queue_length(arrival.backlog.packets);
     }
 
     /// The packet waits no more.
-    fn release(&mut self, packet: &Glimpse) {
+    fn count_removed(&mut self, packet: &PacketInfo) {
         if let Some(flow) = self.flows.get_mut(&packet.flow) {
-            flow.waiting -= 1;
-            if flow.waiting == 0 {
+            flow.queued_packets -= 1;
+            if flow.queued_packets == 0 {
                 self.flows.remove(&packet.flow);
             }
         }
@@ -219,89 +215,90 @@ impl Fred {
 }
 
 impl Aqm for Fred {
-    fn needs(&self) -> Needs {
-        Needs { departures: true, ..Needs::default() }
+    fn requirements(&self) -> AqmRequirements {
+        AqmRequirements { dequeue_hook: true, ..AqmRequirements::default() }
     }
 
-    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
-        self.decay(arrival.now);
+    fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
+        self.decay_over_idle_time(arrival.now);
         if arrival.backlog.packets == 0 {
             self.flows.clear();
         }
-        if arrival.full {
-            return Wish::Drop { victim: Victim::Arriving, cause: Cause::Overflow };
+        if arrival.would_overflow {
+            return EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Overflow };
         }
-        let wish = self.judge(arrival, rng);
-        if !matches!(wish, Wish::Drop { .. }) {
-            self.accept(arrival);
+        let verdict = self.verdict_unless_full(arrival, rng);
+        if !matches!(verdict, EnqueueVerdict::Drop { .. }) {
+            self.count_enqueued(arrival);
         }
-        wish
+        verdict
     }
 
-    fn depart(&mut self, departure: &Departure, _rng: &mut Rng) -> Fate {
-        self.release(&departure.packet);
-        self.sample(departure.backlog.packets);
-        Fate::Pass
+    fn on_dequeue(&mut self, departure: &Departure, _rng: &mut Rng) -> DequeueVerdict {
+        self.count_removed(&departure.packet);
+        self.sample_queue_length(departure.backlog.packets);
+        DequeueVerdict::Pass
     }
 
-    fn lost(&mut self, packet: &Glimpse, _now: Time) {
-        self.release(packet);
+    fn on_overflow_drop(&mut self, packet: &PacketInfo, _now: Time) {
+        self.count_removed(packet);
     }
 
-    fn on_moved_out(&mut self, packet: &Glimpse, _now: Time) {
-        self.release(packet);
+    fn on_moved_out(&mut self, packet: &PacketInfo, _now: Time) {
+        self.count_removed(packet);
     }
 
-    fn on_moved_in(&mut self, packet: &Glimpse, now: Time) {
-        self.decay(now);
+    fn on_moved_in(&mut self, packet: &PacketInfo, now: Time) {
+        self.decay_over_idle_time(now);
         self.idle_since = None;
-        self.flows.entry(packet.flow).or_default().waiting += 1;
+        self.flows.entry(packet.flow).or_default().queued_packets += 1;
     }
 
-    fn idle(&mut self, now: Time) {
+    fn on_queue_empty(&mut self, now: Time) {
         self.idle_since = Some(now);
     }
 
-    fn retune(&mut self, rate: Rate) {
-        self.packet_time = rate.transmission(self.settings.mean_packet);
+    fn set_link_rate(&mut self, rate: Rate) {
+        self.packet_time = rate.transmission_time(self.settings.mean_packet);
     }
 
-    fn average(&self) -> Option<f64> {
+    fn average_queue_length(&self) -> Option<f64> {
         Some(self.average)
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        show("average", self.average);
-        show("share", self.share());
-        show("flows", self.flows.len() as f64);
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("average", self.average);
+        report("share", self.average_per_flow());
+        report("flows", self.flows.len() as f64);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use ecnlab_units::{Level, Values};
+    use ecnlab_units::{CongestionLevel, Values};
 
     use super::*;
-    use crate::aqm::{Backlog, Target};
+    use crate::aqm::{Backlog, MarkTarget};
 
-    const MARK: Wish = Wish::Signal { level: Level::Congested, target: Target::Arriving, cause: Cause::Early };
-    const FORCED: Wish = Wish::Drop { victim: Victim::Arriving, cause: Cause::Forced };
+    const MARK: EnqueueVerdict =
+        EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early };
+    const FORCED: EnqueueVerdict = EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Forced };
 
     fn fred(settings: &[(&str, &str)]) -> (Fred, Rng) {
         let mut values = Values::defaults(Settings::PARAMETERS);
-        settings.iter().for_each(|(name, text)| values.read(name, text).unwrap());
+        settings.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
         let rate = Rate::from_bps(1_500_000).unwrap();
-        (Fred::new(Settings::of(&values), Limit::Packets(40), rate), Rng::for_role(1, "fred"))
+        (Fred::new(Settings::from_values(&values), Limit::Packets(40), rate), Rng::for_role(1, "fred"))
     }
 
     fn arrival(flow: u64, packets: u32) -> Arrival<'static> {
-        Arrival { packet: Glimpse { flow, ..Glimpse::PLAIN }, backlog: Backlog::of(packets), ..Arrival::PLAIN }
+        Arrival { packet: PacketInfo { flow, ..PacketInfo::PLAIN }, backlog: Backlog::of_packets(packets), ..Arrival::PLAIN }
     }
 
     /// Fills the queue with so many packets of each flow, at an average that lets them in.
-    fn filled(flows: &[(u64, u32)], average: f64, settings: &[(&str, &str)]) -> (Fred, Rng) {
+    fn fred_with_queue(flows: &[(u64, u32)], average: f64, settings: &[(&str, &str)]) -> (Fred, Rng) {
         let (mut fred, rng) = fred(settings);
-        fred.flows = flows.iter().map(|&(number, waiting)| (number, Flow { waiting, strikes: 0 })).collect();
+        fred.flows = flows.iter().map(|&(number, queued_packets)| (number, FlowState { queued_packets, strikes: 0 })).collect();
         fred.average = average;
         (fred, rng)
     }
@@ -315,73 +312,76 @@ mod tests {
     #[test]
     fn no_flow_has_more_than_min_th_packets_waiting() {
         let (mut fred, mut rng) = fred(&[]);
-        let wishes: Vec<Wish> = (0..12).map(|waiting| fred.arrive(&arrival(1, waiting), &mut rng)).collect();
-        assert_eq!(([Wish::Pass; 10].as_slice(), [FORCED; 2].as_slice()), wishes.split_at(10));
-        assert_eq!(Flow { waiting: 10, strikes: 2 }, fred.flows[&1]);
+        let verdicts: Vec<EnqueueVerdict> = (0..12).map(|queued_packets| fred.on_enqueue(&arrival(1, queued_packets), &mut rng)).collect();
+        assert_eq!(([EnqueueVerdict::Pass; 10].as_slice(), [FORCED; 2].as_slice()), verdicts.split_at(10));
+        assert_eq!(FlowState { queued_packets: 10, strikes: 2 }, fred.flows[&1]);
     }
 
     #[test]
     fn a_flow_with_two_strikes_is_held_to_its_share() {
-        let (mut fred, mut rng) = filled(&[(1, 3), (2, 3), (3, 2)], 8.0, &[("w_q", "0")]);
+        let (mut fred, mut rng) = fred_with_queue(&[(1, 3), (2, 3), (3, 2)], 8.0, &[("w_q", "0")]);
         fred.flows.get_mut(&1).unwrap().strikes = 2;
-        assert_eq!(8.0 / 3.0, fred.share());
-        assert_eq!([FORCED, Wish::Pass], [1, 2].map(|flow| fred.arrive(&arrival(flow, 8), &mut rng)));
+        assert_eq!(8.0 / 3.0, fred.average_per_flow());
+        assert_eq!([FORCED, EnqueueVerdict::Pass], [1, 2].map(|flow| fred.on_enqueue(&arrival(flow, 8), &mut rng)));
     }
 
     #[test]
     fn fragile_flows_are_spared_between_the_thresholds() {
-        let (mut fred, mut rng) = filled(&[(1, 9), (2, 1)], 15.0, &[("max_p", "1"), ("w_q", "0")]);
+        let (mut fred, mut rng) = fred_with_queue(&[(1, 9), (2, 1)], 15.0, &[("max_p", "1"), ("w_q", "0")]);
         let signals = |fred: &mut Fred, flow, rng: &mut Rng| {
             let kept = fred.flows.clone();
-            let wishes = (0..200).map(|_| {
+            let verdicts = (0..200).map(|_| {
                 fred.flows = kept.clone();
-                fred.arrive(&arrival(flow, 10), rng)
+                fred.on_enqueue(&arrival(flow, 10), rng)
             });
-            wishes.filter(|wish| *wish == MARK).count()
+            verdicts.filter(|verdict| *verdict == MARK).count()
         };
         assert!(signals(&mut fred, 1, &mut rng) > 50, "a robust flow is signalled");
-        fred.flows = BTreeMap::from([(1, Flow { waiting: 9, strikes: 0 }), (2, Flow { waiting: 1, strikes: 0 })]);
+        fred.flows = BTreeMap::from([(1, FlowState { queued_packets: 9, strikes: 0 }), (2, FlowState { queued_packets: 1, strikes: 0 })]);
         assert_eq!(0, signals(&mut fred, 2, &mut rng));
     }
 
     #[test]
     fn above_max_th_each_flow_may_have_two_packets_waiting_or_none_passes() {
         let flows: Vec<(u64, u32)> = (0..15).map(|flow| (flow, 1 + u32::from(flow < 10))).collect();
-        let (mut fred, mut rng) = filled(&flows, 25.0, &[("w_q", "0")]);
-        assert_eq!([FORCED, Wish::Pass, Wish::Pass], [0, 12, 99].map(|flow| fred.arrive(&arrival(flow, 25), &mut rng)));
-        let (mut fred, mut rng) = filled(&flows, 25.0, &[("w_q", "0"), ("many_flows", "false")]);
-        assert_eq!([FORCED; 3], [0, 12, 99].map(|flow| fred.arrive(&arrival(flow, 25), &mut rng)));
+        let (mut fred, mut rng) = fred_with_queue(&flows, 25.0, &[("w_q", "0")]);
+        assert_eq!(
+            [FORCED, EnqueueVerdict::Pass, EnqueueVerdict::Pass],
+            [0, 12, 99].map(|flow| fred.on_enqueue(&arrival(flow, 25), &mut rng))
+        );
+        let (mut fred, mut rng) = fred_with_queue(&flows, 25.0, &[("w_q", "0"), ("many_flows", "false")]);
+        assert_eq!([FORCED; 3], [0, 12, 99].map(|flow| fred.on_enqueue(&arrival(flow, 25), &mut rng)));
     }
 
     #[test]
     fn a_flow_that_has_no_packets_waiting_is_forgotten() {
         let (mut fred, mut rng) = fred(&[]);
         for packets in 0..6 {
-            fred.arrive(&arrival(u64::from(packets) % 3, packets), &mut rng);
+            fred.on_enqueue(&arrival(u64::from(packets) % 3, packets), &mut rng);
         }
         for left in (0..6).rev() {
             let flow = u64::from(5 - left) % 3;
-            let packet = Glimpse { flow, ..Glimpse::PLAIN };
-            fred.depart(&Departure { packet, backlog: Backlog::of(left), ..Departure::PLAIN }, &mut rng);
+            let packet = PacketInfo { flow, ..PacketInfo::PLAIN };
+            fred.on_dequeue(&Departure { packet, backlog: Backlog::of_packets(left), ..Departure::PLAIN }, &mut rng);
             assert_eq!(left.min(3) as usize, fred.flows.len());
         }
     }
 
     #[test]
     fn packets_that_a_shared_buffer_drops_count_no_more() {
-        let (mut fred, _) = filled(&[(1, 2), (2, 1)], 8.0, &[]);
+        let (mut fred, _) = fred_with_queue(&[(1, 2), (2, 1)], 8.0, &[]);
         for flow in [1, 2, 3] {
-            fred.lost(&Glimpse { flow, ..Glimpse::PLAIN }, Time::ZERO);
+            fred.on_overflow_drop(&PacketInfo { flow, ..PacketInfo::PLAIN }, Time::ZERO);
         }
-        assert_eq!(BTreeMap::from([(1, Flow { waiting: 1, strikes: 0 })]), fred.flows);
+        assert_eq!(BTreeMap::from([(1, FlowState { queued_packets: 1, strikes: 0 })]), fred.flows);
     }
 
     #[test]
     fn a_link_whose_packets_are_all_dropped_does_not_starve() {
-        let (mut fred, mut rng) = filled(&[], 30.0, &[("many_flows", "false")]);
-        fred.idle(Time::ZERO);
+        let (mut fred, mut rng) = fred_with_queue(&[], 30.0, &[("many_flows", "false")]);
+        fred.on_queue_empty(Time::ZERO);
         let at = |n: u64| Arrival { now: Time::ZERO + Span::from_millis(2) * n, ..Arrival::PLAIN };
-        let passed = (1..=2_000).find(|&n| fred.arrive(&at(n), &mut rng) == Wish::Pass);
+        let passed = (1..=2_000).find(|&n| fred.on_enqueue(&at(n), &mut rng) == EnqueueVerdict::Pass);
         // 2.7 ms for a packet of 500 bytes at 1.5 Mbps: ln(30 / 20) / 0.002 packets of them.
         assert!(passed.unwrap() < 300, "the first packet passed after {passed:?} arrivals");
     }

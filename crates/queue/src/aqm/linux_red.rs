@@ -20,13 +20,13 @@
 //! another discipline none may come (`child`), and then an average above `max` comes down by one packet's weight an arrival: the wedge.
 
 use ecnlab_units::quantity::Amount;
-use ecnlab_units::{Level, Rate, Rng, Span, Time, parameters, words};
+use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time, parameters, words};
 
-use super::law::adaptive::GAUGES;
-use super::law::tc_red::{Damping, slope_log, weight_log};
-use super::{Aqm, Arrival, Cause, Expiry, Glimpse, Target, Victim, Wish};
-use crate::discipline::Limit;
-use crate::registry::{AqmEntry, Line};
+use super::control::adaptive::GAUGES;
+use super::control::linux_red_ewma::{IdleDecayTable, slope_log, weight_log};
+use super::entry::{AqmEntry, Contradictions, LinkParams};
+use super::{Aqm, Arrival, DropTarget, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause, TimerContext};
+use crate::limit::Limit;
 
 /// Linux's RED in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -35,12 +35,12 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "RED as Linux has it and tc configures it: in bytes, with a weight that follows from a burst.",
     source: "tc-red(8); Linux 6, net/sched/sch_red.c",
     parameters: Settings::PARAMETERS,
-    marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
-    check: |values, limit| Settings::of(values).check(limit),
-    busy: &[("min", "2000 B"), ("max", "12000 B"), ("burst", "2"), ("probability", "1")],
+    lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
+    check: |values, limit| Settings::from_values(values).contradictions(limit),
+    test_params: &[("min", "2000 B"), ("max", "12000 B"), ("burst", "2"), ("probability", "1")],
     gauges: GAUGES,
-    make: &|values, line| Box::new(LinuxRed::new(Settings::of(values), line)),
-    ..AqmEntry::PLAIN
+    make: &|values, link| Box::new(LinuxRed::new(Settings::from_values(values), link)),
+    ..AqmEntry::DEFAULTS
 };
 
 parameters! {
@@ -81,10 +81,10 @@ parameters! {
         pub adaptive: bool = "false";
         /// Take the probability as it is, or the slope as the next smaller power of two, as before Linux 3.3.
         #[source("iproute2, tc_red_eval_P; Linux 6, red_set_parms")]
-        pub slope: Slope = "exact";
+        pub slope: SlopeRounding = "exact";
         /// What the table of idle spells is made in: the microseconds in which the kernel looks it up, or the scheduler's ticks of 64 ns.
         #[source("ticks is iproute2, tc_red_eval_idle_damping, beside Linux since 3.2")]
-        pub idle_clock: IdleClock = "microseconds";
+        pub idle_clock: IdleTableClock = "microseconds";
         /// Whether it stands below another discipline, which asks for no packet after a drop, so that the idle spell ends with it.
         #[source("Linux 6, red_enqueue and red_dequeue")]
         pub child: bool = "false";
@@ -93,28 +93,28 @@ parameters! {
 
 words! {
     /// How steep the probability rises.
-    pub enum Slope { Exact = "exact", PowerOfTwo = "power-of-two" }
+    pub enum SlopeRounding { Exact = "exact", PowerOfTwo = "power-of-two" }
 }
 
 words! {
     /// What idle spells are reckoned in.
-    pub enum IdleClock { Microseconds = "microseconds", Ticks = "ticks" }
+    pub enum IdleTableClock { Microseconds = "microseconds", Ticks = "ticks" }
 }
 
 /// How often `adaptive` moves the probability.
-const INTERVAL: Span = Span::from_millis(500);
+const ADAPT_INTERVAL: Span = Span::from_millis(500);
 const ONE_PERCENT: u32 = 42_949_673;
-const MOST: u32 = 50 * ONE_PERCENT;
+const MAX_P_MAX: u32 = 50 * ONE_PERCENT;
 
 impl Settings {
     /// What is wrong with parameters that contradict each other: the parameter's name and why.
-    pub fn check(&self, limit: Amount) -> Vec<(&'static str, String)> {
+    pub fn contradictions(&self, limit: Amount) -> Contradictions {
         let limit = match limit {
             Amount::Packets(packets) => (packets * f64::from(self.avpkt)) as u64,
             Amount::Bytes(bytes) => bytes as u64,
         };
         let (min, max) = self.thresholds(limit);
-        let burst = self.burst(min, max);
+        let burst = self.burst_or_default(min, max);
         let mut problems = Vec::new();
         if min >= max {
             problems.push(("min", format!("{min} bytes must be below max {max} bytes")));
@@ -140,17 +140,17 @@ impl Settings {
         (self.min.unwrap_or(max / 3), max)
     }
 
-    fn burst(&self, min: u64, max: u64) -> u32 {
+    fn burst_or_default(&self, min: u64, max: u64) -> u32 {
         self.burst.unwrap_or(((2 * min + max) / (3 * u64::from(self.avpkt))) as u32)
     }
 }
 
 /// What the kernel works with; averages are scaled by `2^weight_log`.
-struct Law {
+struct RedParams {
     min: u64,
     max: u64,
     weight_log: u32,
-    damping: Damping,
+    idle_decay: IdleDecayTable,
     /// The probability at `max` in units of 2^-32.
     max_p: u32,
 }
@@ -158,103 +158,103 @@ struct Law {
 /// Linux's RED at work.
 pub struct LinuxRed {
     settings: Settings,
-    law: Law,
+    params: RedParams,
     average: u64,
     /// Packets since the last signal; nothing while the average is not between the thresholds.
     count: Option<u64>,
     /// What `count p_b` has to reach, in units of bytes.
-    drawn: u64,
+    spacing_threshold: u64,
     idle_since: Option<Time>,
-    due: Time,
+    next_adaptation: Time,
 }
 
 impl LinuxRed {
     /// With these settings, before this line.
-    pub fn new(settings: Settings, line: &Line) -> LinuxRed {
+    pub fn new(settings: Settings, link: &LinkParams) -> LinuxRed {
         LinuxRed {
             settings,
-            law: Law::new(&settings, line),
+            params: RedParams::new(&settings, link),
             average: 0,
             count: None,
-            drawn: 0,
+            spacing_threshold: 0,
             idle_since: None,
-            due: Time::ZERO + INTERVAL,
+            next_adaptation: Time::ZERO + ADAPT_INTERVAL,
         }
     }
 
     fn average_at(&self, now: Time) -> u64 {
-        self.idle_since.map_or(self.average, |since| self.law.damping.decay(self.average, micros(now.since(since))))
+        self.idle_since.map_or(self.average, |since| self.params.idle_decay.decay(self.average, whole_micros(now.since(since))))
     }
 
     /// The average in bytes.
     fn average_bytes(&self) -> u64 {
-        self.average >> self.law.weight_log
+        self.average >> self.params.weight_log
     }
 
-    /// How loudly this average asks for a signal.
-    fn action(&mut self, rng: &mut Rng) -> Option<Cause> {
+    /// Cause of the signal at this average, if there is one (`red_action` of the kernel).
+    fn red_action(&mut self, rng: &mut Rng) -> Option<SignalCause> {
         let average = self.average_bytes();
-        if average < self.law.min || average >= self.law.max {
+        if average < self.params.min || average >= self.params.max {
             self.count = None;
-            return (average >= self.law.max).then_some(Cause::Forced);
+            return (average >= self.params.max).then_some(SignalCause::Forced);
         }
         let count = self.count.map_or(0, |count| count + 1);
-        let hit = count > 0 && (average - self.law.min) * count >= self.drawn;
+        let hit = count > 0 && (average - self.params.min) * count >= self.spacing_threshold;
         if count == 0 || hit {
-            self.drawn = u64::from((rng.next_u64() >> 32) as u32) / self.law.per_byte();
+            self.spacing_threshold = u64::from((rng.next_u64() >> 32) as u32) / self.params.probability_per_byte();
         }
         self.count = Some(if hit { 0 } else { count });
-        hit.then_some(Cause::Early)
+        hit.then_some(SignalCause::Early)
     }
 
-    fn wish(&self, cause: Cause, capable: bool) -> Wish {
+    fn signal_verdict(&self, cause: SignalCause, capable: bool) -> EnqueueVerdict {
         let Settings { ecn, harddrop, nodrop, .. } = self.settings;
-        let drop = Wish::Drop { victim: Victim::Arriving, cause };
+        let drop = EnqueueVerdict::Drop { target: DropTarget::Arriving, cause };
         match () {
-            () if !ecn || cause == Cause::Forced && harddrop => drop,
-            () if capable => Wish::Signal { level: Level::Congested, target: Target::Arriving, cause },
-            () if nodrop => Wish::Pass,
+            () if !ecn || cause == SignalCause::Forced && harddrop => drop,
+            () if capable => EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause },
+            () if nodrop => EnqueueVerdict::Pass,
             () => drop,
         }
     }
 }
 
-impl Law {
-    fn new(settings: &Settings, line: &Line) -> Law {
-        let limit = match line.limit {
+impl RedParams {
+    fn new(settings: &Settings, link: &LinkParams) -> RedParams {
+        let limit = match link.limit {
             Limit::Packets(packets) => u64::from(packets) * u64::from(settings.avpkt),
             Limit::Bytes(bytes) => bytes,
         };
         let (min, max) = settings.thresholds(limit);
         // `check` has refused what has no weight.
-        let weight_log = weight_log(min, settings.burst(min, max), settings.avpkt).unwrap_or(1);
-        let damping = Law::damping(settings, weight_log, line.rate);
-        Law { min, max, weight_log, damping, max_p: max_p(settings, max.saturating_sub(min).max(1)) }
+        let weight_log = weight_log(min, settings.burst_or_default(min, max), settings.avpkt).unwrap_or(1);
+        let idle_decay = RedParams::idle_decay(settings, weight_log, link.rate);
+        RedParams { min, max, weight_log, idle_decay, max_p: scaled_max_p(settings, max.saturating_sub(min).max(1)) }
     }
 
-    fn damping(settings: &Settings, weight_log: u32, link: Rate) -> Damping {
-        let in_ticks = settings.idle_clock == IdleClock::Ticks;
-        Damping::new(weight_log, settings.avpkt, settings.bandwidth.unwrap_or(link), in_ticks)
+    fn idle_decay(settings: &Settings, weight_log: u32, link: Rate) -> IdleDecayTable {
+        let in_ticks = settings.idle_clock == IdleTableClock::Ticks;
+        IdleDecayTable::new(weight_log, settings.avpkt, settings.bandwidth.unwrap_or(link), in_ticks)
     }
 
-    fn width(&self) -> u64 {
+    fn threshold_distance(&self) -> u64 {
         self.max.saturating_sub(self.min).max(1)
     }
 
     /// How much the probability rises for each byte, in units of 2^-32.
-    fn per_byte(&self) -> u64 {
-        (u64::from(self.max_p) / self.width()).max(1)
+    fn probability_per_byte(&self) -> u64 {
+        (u64::from(self.max_p) / self.threshold_distance()).max(1)
     }
 
     /// Where `adaptive` wants the average, in bytes.
-    fn zone(&self) -> (u64, u64) {
-        let fifth = self.width() / 5;
+    fn target_range(&self) -> (u64, u64) {
+        let fifth = self.threshold_distance() / 5;
         (self.min + 2 * fifth, self.min + 3 * fifth)
     }
 
-    fn adapt(&mut self, average: u64) {
-        let (low, high) = self.zone();
-        if average > high && self.max_p <= MOST {
+    fn adapt_max_p(&mut self, average: u64) {
+        let (low, high) = self.target_range();
+        if average > high && self.max_p <= MAX_P_MAX {
             self.max_p += ONE_PERCENT.min(self.max_p / 4);
         } else if average < low && self.max_p >= ONE_PERCENT {
             self.max_p = self.max_p / 10 * 9;
@@ -262,66 +262,66 @@ impl Law {
     }
 }
 
-fn max_p(settings: &Settings, width: u64) -> u32 {
+fn scaled_max_p(settings: &Settings, threshold_distance: u64) -> u32 {
     let exact = (settings.probability * 2f64.powi(32)) as u32;
-    match (settings.slope, slope_log(width, settings.probability)) {
-        (Slope::PowerOfTwo, Some(log)) => (u64::from(u32::MAX >> log) * width).min(u64::from(u32::MAX)) as u32,
+    match (settings.slope, slope_log(threshold_distance, settings.probability)) {
+        (SlopeRounding::PowerOfTwo, Some(log)) => (u64::from(u32::MAX >> log) * threshold_distance).min(u64::from(u32::MAX)) as u32,
         _ => exact,
     }
 }
 
-fn micros(span: Span) -> u64 {
+fn whole_micros(span: Span) -> u64 {
     span.picos() / 1_000_000
 }
 
 impl Aqm for LinuxRed {
-    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
+    fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
         self.average = match self.idle_since {
             Some(_) => self.average_at(arrival.now),
             None => self.average + arrival.backlog.bytes - self.average_bytes(),
         };
         let was_idle = self.idle_since.take().is_some();
         let capable = arrival.packet.ecn.is_capable();
-        let wish = self.action(rng).map_or(Wish::Pass, |cause| self.wish(cause, capable));
-        if was_idle && !self.settings.child && matches!(wish, Wish::Drop { .. }) {
+        let verdict = self.red_action(rng).map_or(EnqueueVerdict::Pass, |cause| self.signal_verdict(cause, capable));
+        if was_idle && !self.settings.child && matches!(verdict, EnqueueVerdict::Drop { .. }) {
             self.idle_since = Some(arrival.now);
         }
-        wish
+        verdict
     }
 
-    fn on_moved_in(&mut self, _packet: &Glimpse, now: Time) {
+    fn on_moved_in(&mut self, _packet: &PacketInfo, now: Time) {
         self.average = self.average_at(now);
         self.idle_since = None;
     }
 
-    fn idle(&mut self, now: Time) {
+    fn on_queue_empty(&mut self, now: Time) {
         self.idle_since = Some(now);
     }
 
-    fn deadline(&self) -> Option<Time> {
-        self.settings.adaptive.then_some(self.due)
+    fn next_timer(&self) -> Option<Time> {
+        self.settings.adaptive.then_some(self.next_adaptation)
     }
 
-    fn expire(&mut self, expiry: &Expiry, _rng: &mut Rng) {
-        self.due = expiry.now + INTERVAL;
-        let average = self.average_at(expiry.now) >> self.law.weight_log;
-        self.law.adapt(average);
+    fn on_timer(&mut self, expiry: &TimerContext, _rng: &mut Rng) {
+        self.next_adaptation = expiry.now + ADAPT_INTERVAL;
+        let average = self.average_at(expiry.now) >> self.params.weight_log;
+        self.params.adapt_max_p(average);
     }
 
-    fn retune(&mut self, rate: Rate) {
-        self.law.damping = Law::damping(&self.settings, self.law.weight_log, rate);
+    fn set_link_rate(&mut self, rate: Rate) {
+        self.params.idle_decay = RedParams::idle_decay(&self.settings, self.params.weight_log, rate);
     }
 
-    fn average(&self) -> Option<f64> {
+    fn average_queue_length(&self) -> Option<f64> {
         Some(self.average_bytes() as f64 / f64::from(self.settings.avpkt))
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        let max_p = f64::from(self.law.max_p) / 2f64.powi(32);
-        let above = self.average_bytes().saturating_sub(self.law.min) as f64 / self.law.width() as f64;
-        show("average", self.average_bytes() as f64 / f64::from(self.settings.avpkt));
-        show("probability", if above >= 1.0 { 1.0 } else { max_p * above });
-        show("max_p", max_p);
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        let max_p = f64::from(self.params.max_p) / 2f64.powi(32);
+        let above = self.average_bytes().saturating_sub(self.params.min) as f64 / self.params.threshold_distance() as f64;
+        report("average", self.average_bytes() as f64 / f64::from(self.settings.avpkt));
+        report("probability", if above >= 1.0 { 1.0 } else { max_p * above });
+        report("max_p", max_p);
     }
 }
 
@@ -332,18 +332,18 @@ mod tests {
     use super::*;
     use crate::aqm::Backlog;
 
-    const LINE: fn() -> Line = || Line { rate: Rate::from_bps(10_000_000).unwrap(), limit: Limit::Bytes(400_000) };
+    const LINK: fn() -> LinkParams = || LinkParams { rate: Rate::from_bps(10_000_000).unwrap(), limit: Limit::Bytes(400_000) };
 
     fn settings(given: &[(&str, &str)]) -> Settings {
         let mut values = Values::defaults(Settings::PARAMETERS);
         for (name, text) in given {
-            values.read(name, text).unwrap();
+            values.set_from_text(name, text).unwrap();
         }
-        Settings::of(&values)
+        Settings::from_values(&values)
     }
 
     fn red(given: &[(&str, &str)]) -> LinuxRed {
-        LinuxRed::new(settings(given), &LINE())
+        LinuxRed::new(settings(given), &LINK())
     }
 
     fn arrival(now: Time, bytes: u64) -> Arrival<'static> {
@@ -351,9 +351,9 @@ mod tests {
     }
 
     /// With the average brought to this many bytes.
-    fn standing_at(given: &[(&str, &str)], bytes: u64) -> LinuxRed {
+    fn red_with_average(given: &[(&str, &str)], bytes: u64) -> LinuxRed {
         let mut red = red(given);
-        red.average = bytes << red.law.weight_log;
+        red.average = bytes << red.params.weight_log;
         red
     }
 
@@ -362,18 +362,18 @@ mod tests {
         let thresholds = |given: &[(&str, &str)]| settings(given).thresholds(400_000);
         assert_eq!((33_333, 100_000), thresholds(&[]));
         assert_eq!((30_000, 90_000), thresholds(&[("min", "30 KB")]));
-        assert_eq!(55, settings(&[]).burst(33_333, 100_000));
-        assert_eq!(50, settings(&[]).burst(30_000, 90_000));
+        assert_eq!(55, settings(&[]).burst_or_default(33_333, 100_000));
+        assert_eq!(50, settings(&[]).burst_or_default(30_000, 90_000));
     }
 
     #[test]
     fn the_average_is_a_weighted_sum_in_whole_numbers() {
         let mut red = red(&[("min", "30 KB"), ("max", "90 KB"), ("burst", "55")]);
-        let weight = 1.0 / (1u64 << red.law.weight_log) as f64;
+        let weight = 1.0 / (1u64 << red.params.weight_log) as f64;
         let (mut rng, mut expected) = (Rng::for_role(1, "linux"), 0.0);
         for n in 0..500u64 {
             let bytes = (n * 977) % 80_000;
-            red.arrive(&arrival(Time::ZERO, bytes), &mut rng);
+            red.on_enqueue(&arrival(Time::ZERO, bytes), &mut rng);
             expected += weight * (bytes as f64 - expected);
             assert!((red.average_bytes() as f64 - expected).abs() < 40.0, "{n}: {} {expected}", red.average_bytes());
         }
@@ -383,11 +383,11 @@ mod tests {
     /// 2 p_b / (1 + p_b).
     #[test]
     fn gaps_between_signals_are_even_from_one_to_the_inverse_probability() {
-        let mut red = standing_at(&[("min", "30 KB"), ("max", "90 KB"), ("probability", "0.1")], 60_000);
+        let mut red = red_with_average(&[("min", "30 KB"), ("max", "90 KB"), ("probability", "0.1")], 60_000);
         let (mut rng, mut gaps, mut gap) = (Rng::for_role(1, "gaps"), Vec::new(), 0usize);
         while gaps.len() < 200_000 {
             gap += 1;
-            if red.arrive(&arrival(Time::ZERO, 60_000), &mut rng) != Wish::Pass {
+            if red.on_enqueue(&arrival(Time::ZERO, 60_000), &mut rng) != EnqueueVerdict::Pass {
                 gaps.push(std::mem::take(&mut gap));
             }
         }
@@ -402,31 +402,34 @@ mod tests {
     #[test]
     fn switches_say_what_a_signal_does() {
         let capable = |given: &[(&str, &str)], bytes, ecn| {
-            let mut red = standing_at(given, bytes);
+            let mut red = red_with_average(given, bytes);
             red.count = Some(1_000_000);
-            let packet = Glimpse { ecn, ..Glimpse::PLAIN };
-            red.arrive(&Arrival { packet, ..arrival(Time::ZERO, bytes) }, &mut Rng::for_role(1, "linux"))
+            let packet = PacketInfo { ecn, ..PacketInfo::PLAIN };
+            red.on_enqueue(&Arrival { packet, ..arrival(Time::ZERO, bytes) }, &mut Rng::for_role(1, "linux"))
         };
-        let mark = |cause| Wish::Signal { level: Level::Congested, target: Target::Arriving, cause };
-        let drop = |cause| Wish::Drop { victim: Victim::Arriving, cause };
-        assert_eq!([mark(Cause::Early), mark(Cause::Forced)], [60_000, 150_000].map(|bytes| capable(&[], bytes, Ecn::Ect0)));
+        let mark = |cause| EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause };
+        let drop = |cause| EnqueueVerdict::Drop { target: DropTarget::Arriving, cause };
+        assert_eq!([mark(SignalCause::Early), mark(SignalCause::Forced)], [60_000, 150_000].map(|bytes| capable(&[], bytes, Ecn::Ect0)));
         assert_eq!(
-            [drop(Cause::Early), drop(Cause::Forced)],
+            [drop(SignalCause::Early), drop(SignalCause::Forced)],
             [60_000, 150_000].map(|bytes| capable(&[("ecn", "false")], bytes, Ecn::Ect0))
         );
-        assert_eq!(drop(Cause::Forced), capable(&[("harddrop", "true")], 150_000, Ecn::Ect0));
-        assert_eq!(drop(Cause::Early), capable(&[], 60_000, Ecn::NotEct));
-        assert_eq!(Wish::Pass, capable(&[("nodrop", "true")], 60_000, Ecn::NotEct));
+        assert_eq!(drop(SignalCause::Forced), capable(&[("harddrop", "true")], 150_000, Ecn::Ect0));
+        assert_eq!(drop(SignalCause::Early), capable(&[], 60_000, Ecn::NotEct));
+        assert_eq!(EnqueueVerdict::Pass, capable(&[("nodrop", "true")], 60_000, Ecn::NotEct));
     }
 
     #[test]
     fn adaptive_moves_the_probability_between_one_and_fifty_percent() {
         let after = |bytes| {
-            let mut red = standing_at(&[("adaptive", "true")], bytes);
+            let mut red = red_with_average(&[("adaptive", "true")], bytes);
             for _ in 0..200 {
-                red.expire(&Expiry { now: red.due, backlog: Backlog::NONE, head_waited: Span::ZERO }, &mut Rng::for_role(1, "linux"));
+                red.on_timer(
+                    &TimerContext { now: red.next_adaptation, backlog: Backlog::EMPTY, head_sojourn: Span::ZERO },
+                    &mut Rng::for_role(1, "linux"),
+                );
             }
-            f64::from(red.law.max_p) / 2f64.powi(32)
+            f64::from(red.params.max_p) / 2f64.powi(32)
         };
         assert!((0.5..=0.51).contains(&after(100_000)) && (0.009..=0.01).contains(&after(0)));
         assert!((after(66_000) - 0.02).abs() < 1e-6, "half way it stays");
@@ -434,7 +437,7 @@ mod tests {
 
     #[test]
     fn the_slope_of_old_kernels_is_a_power_of_two() {
-        let of = |slope| red(&[("min", "30 KB"), ("max", "90 KB"), ("slope", slope)]).law;
+        let of = |slope| red(&[("min", "30 KB"), ("max", "90 KB"), ("slope", slope)]).params;
         let (exact, old) = (of("exact"), of("power-of-two"));
         assert_eq!(0.02, (f64::from(exact.max_p) / 2f64.powi(32) * 1e6).round() / 1e6);
         assert!(old.max_p <= exact.max_p && 2 * u64::from(old.max_p) > u64::from(exact.max_p) - 60_000);
@@ -442,11 +445,11 @@ mod tests {
 
     /// Packets that come every 5 ms at an idle link whose average stands above max: how many are dropped before one passes.
     fn dropped_after_overload(child: &str) -> usize {
-        let mut red = standing_at(&[("ecn", "false"), ("child", child)], 350_000);
+        let mut red = red_with_average(&[("ecn", "false"), ("child", child)], 350_000);
         let mut rng = Rng::for_role(1, "wedge");
-        red.idle(Time::ZERO);
-        let mut at = |n: u64| red.arrive(&arrival(Time::ZERO + Span::from_millis(5) * n, 0), &mut rng);
-        (1..10_000).take_while(|&n| at(n) != Wish::Pass).count()
+        red.on_queue_empty(Time::ZERO);
+        let mut at = |n: u64| red.on_enqueue(&arrival(Time::ZERO + Span::from_millis(5) * n, 0), &mut rng);
+        (1..10_000).take_while(|&n| at(n) != EnqueueVerdict::Pass).count()
     }
 
     #[test]
@@ -458,8 +461,9 @@ mod tests {
 
     #[test]
     fn contradictions_are_refused() {
-        let wrong =
-            |given: &[(&str, &str)]| settings(given).check(Amount::Bytes(100_000.0)).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        let wrong = |given: &[(&str, &str)]| {
+            settings(given).contradictions(Amount::Bytes(100_000.0)).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
         assert_eq!(vec!["min"], wrong(&[("min", "30 KB"), ("max", "20 KB"), ("burst", "40")]));
         assert_eq!(vec!["limit"], wrong(&[("min", "50 KB")]));
         assert_eq!(vec!["burst"], wrong(&[("min", "30 KB"), ("burst", "3")]));

@@ -5,10 +5,10 @@
 
 use ecnlab_units::{Rate, Rng, Time};
 
-use super::law::red::{BUSY, GAUGES, Settings};
-use super::red::{Mode, Red};
-use super::{Aqm, Arrival, Glimpse, Needs, Target, Wish};
-use crate::registry::AqmEntry;
+use super::control::red::{GAUGES, Settings, TEST_PARAMS};
+use super::entry::AqmEntry;
+use super::red::{Red, SignalMode};
+use super::{Aqm, AqmRequirements, Arrival, EnqueueVerdict, MarkTarget, PacketInfo};
 
 /// Mark-front ECN in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -17,12 +17,12 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "ECN that marks the oldest unmarked packet in the queue instead of the arriving one.",
     source: "Liu and Jain 2001; Zheng 2001, section 5.2.3",
     parameters: Settings::PARAMETERS,
-    marks: AqmEntry::CONGESTED,
-    check: |values, limit| Settings::of(values).check(limit),
-    busy: BUSY,
+    lowest_mark: AqmEntry::MARKS_CONGESTED,
+    check: |values, limit| Settings::from_values(values).contradictions(limit),
+    test_params: TEST_PARAMS,
     gauges: GAUGES,
-    make: &|values, line| Box::new(MarkFront::new(Settings::of(values), line.rate)),
-    ..AqmEntry::PLAIN
+    make: &|values, link| Box::new(MarkFront::new(Settings::from_values(values), link.rate)),
+    ..AqmEntry::DEFAULTS
 };
 
 /// Mark-front ECN at work.
@@ -31,39 +31,39 @@ pub struct MarkFront(Red);
 impl MarkFront {
     /// With these settings, before a line of this rate.
     pub fn new(settings: Settings, rate: Rate) -> MarkFront {
-        MarkFront(Red::new(settings, Mode::Mark, rate))
+        MarkFront(Red::new(settings, SignalMode::Mark, rate))
     }
 }
 
 impl Aqm for MarkFront {
-    fn needs(&self) -> Needs {
-        Needs { groups: 1, departures: false }
+    fn requirements(&self) -> AqmRequirements {
+        AqmRequirements { groups: 1, dequeue_hook: false }
     }
 
-    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
-        match self.0.arrive(arrival, rng) {
-            Wish::Signal { level, cause, .. } => Wish::Signal { level, target: Target::FrontUnmarked(0), cause },
-            wish => wish,
+    fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
+        match self.0.on_enqueue(arrival, rng) {
+            EnqueueVerdict::Signal { level, cause, .. } => EnqueueVerdict::Signal { level, target: MarkTarget::FirstUnmarkedOf(0), cause },
+            verdict => verdict,
         }
     }
 
-    fn on_moved_in(&mut self, packet: &Glimpse, now: Time) {
+    fn on_moved_in(&mut self, packet: &PacketInfo, now: Time) {
         self.0.on_moved_in(packet, now);
     }
 
-    fn idle(&mut self, now: Time) {
-        self.0.idle(now);
+    fn on_queue_empty(&mut self, now: Time) {
+        self.0.on_queue_empty(now);
     }
 
-    fn retune(&mut self, rate: Rate) {
-        self.0.retune(rate);
+    fn set_link_rate(&mut self, rate: Rate) {
+        self.0.set_link_rate(rate);
     }
 
-    fn average(&self) -> Option<f64> {
-        self.0.average()
+    fn average_queue_length(&self) -> Option<f64> {
+        self.0.average_queue_length()
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        self.0.gauges(show);
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        self.0.report_gauges(report);
     }
 }

@@ -11,11 +11,11 @@
 //! sender that speaks classic ECN cannot carry level 10 and passes unmarked there; one that is not ECN-capable is dropped.
 
 use ecnlab_units::quantity::Amount;
-use ecnlab_units::{Level, Rate, Rng, Time, parameters};
+use ecnlab_units::{CongestionLevel, Rate, Rng, Time, parameters};
 
-use super::law::red::{self, Average, BUSY, Count, GAUGES, Ramp};
-use super::{Aqm, Arrival, Cause, Glimpse, Target, Wish};
-use crate::registry::AqmEntry;
+use super::control::red::{self, AverageQueue, GAUGES, ProbabilityRamp, SignalSpacing, TEST_PARAMS};
+use super::entry::{AqmEntry, Contradictions};
+use super::{Aqm, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
 
 /// Multi-level ECN in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -24,13 +24,13 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "RED with two marks, incipient and moderate congestion, for senders that answer each in its own measure.",
     source: "Durresi et al. 2001; Durresi, Sridharan and Jain 2007, section 2",
     parameters: Settings::PARAMETERS,
-    unread: &["mark_limit"],
-    marks: |_| Some(Level::Incipient),
-    check: |values, limit| Settings::of(values).check(limit),
-    busy: BUSY,
+    unread_parameters: &["mark_limit"],
+    lowest_mark: |_| Some(CongestionLevel::Incipient),
+    check: |values, limit| Settings::from_values(values).contradictions(limit),
+    test_params: TEST_PARAMS,
     gauges: GAUGES,
-    make: &|values, line| Box::new(Mecn::new(Settings::of(values).ramps(), line.rate)),
-    ..AqmEntry::PLAIN
+    make: &|values, link| Box::new(Mecn::new(Settings::from_values(values).ramps(), link.rate)),
+    ..AqmEntry::DEFAULTS
 };
 
 parameters! {
@@ -49,27 +49,27 @@ parameters! {
 
 impl Settings {
     /// What is wrong with thresholds that contradict each other: the parameter's name and why.
-    pub fn check(&self, limit: Amount) -> Vec<(&'static str, String)> {
-        let mut problems = self.law.check(limit);
-        problems.extend(check_mid(self.mid_th, self.law.min_th, self.law.max_th));
+    pub fn contradictions(&self, limit: Amount) -> Contradictions {
+        let mut problems = self.law.contradictions(limit);
+        problems.extend(check_mid_th(self.mid_th, self.law.min_th, self.law.max_th));
         problems
     }
 
-    fn ramps(&self) -> Ramps {
+    fn ramps(&self) -> MecnRamps {
         let red::Settings { min_th, max_th, max_p, .. } = self.law;
-        Ramps { law: self.law, mid_th: self.mid_th.unwrap_or((min_th + max_th) / 2.0), mid_max_p: self.mid_max_p.unwrap_or(max_p) }
+        MecnRamps { law: self.law, mid_th: self.mid_th.unwrap_or((min_th + max_th) / 2.0), mid_max_p: self.mid_max_p.unwrap_or(max_p) }
     }
 }
 
 /// What is wrong with a `mid_th` that is given.
-pub(super) fn check_mid(mid_th: Option<f64>, min_th: f64, max_th: f64) -> Option<(&'static str, String)> {
+pub(super) fn check_mid_th(mid_th: Option<f64>, min_th: f64, max_th: f64) -> Option<(&'static str, String)> {
     let mid_th = mid_th.filter(|&mid_th| mid_th < min_th || mid_th >= max_th)?;
     Some(("mid_th", format!("{mid_th} must be at least min_th {min_th} and below max_th {max_th}")))
 }
 
 /// The two ramps in numbers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ramps {
+pub(super) struct MecnRamps {
     pub(super) law: red::Settings,
     pub(super) mid_th: f64,
     pub(super) mid_max_p: f64,
@@ -78,110 +78,114 @@ pub(super) struct Ramps {
 /// Multi-level ECN at work.
 pub struct Mecn {
     law: red::Settings,
-    average: Average,
-    incipient: Marker,
-    moderate: Marker,
+    average: AverageQueue,
+    incipient: LevelMarker,
+    moderate: LevelMarker,
 }
 
 /// One level's ramp, and what spreads its marks.
-struct Marker {
-    ramp: Ramp,
-    count: Count,
+struct LevelMarker {
+    ramp: ProbabilityRamp,
+    spacing: SignalSpacing,
 }
 
 impl Mecn {
-    pub(super) fn new(ramps: Ramps, rate: Rate) -> Mecn {
-        let average = Average::new(&ramps.law, rate);
-        let [incipient, moderate] = ramps.drawn().map(|ramp| Marker { ramp, count: Count::default() });
+    pub(super) fn new(ramps: MecnRamps, rate: Rate) -> Mecn {
+        let average = AverageQueue::new(&ramps.law, rate);
+        let [incipient, moderate] = ramps.to_ramps().map(|ramp| LevelMarker { ramp, spacing: SignalSpacing::default() });
         Mecn { law: ramps.law, average, incipient, moderate }
     }
 
     /// Marks along these ramps from now on.
-    pub(super) fn follow(&mut self, ramps: &Ramps) {
+    pub(super) fn set_ramps(&mut self, ramps: &MecnRamps) {
         self.law = ramps.law;
-        [self.incipient.ramp, self.moderate.ramp] = ramps.drawn();
+        [self.incipient.ramp, self.moderate.ramp] = ramps.to_ramps();
     }
 
     /// The average as an arrival at this time would find it.
     pub(super) fn average_at(&self, now: Time) -> f64 {
-        self.average.at(now)
+        self.average.value_at(now)
     }
 
-    fn wish(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
+    fn verdict_unless_full(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
         let average = self.average.value();
         if average < self.incipient.ramp.min_th || arrival.backlog.packets <= self.law.floor {
-            self.incipient.count.below();
-            self.moderate.count.below();
-            return Wish::Pass;
+            self.incipient.spacing.leave_signal_region();
+            self.moderate.spacing.leave_signal_region();
+            return EnqueueVerdict::Pass;
         }
-        if average >= self.incipient.ramp.end() {
-            return self.drop(Cause::Forced, arrival, rng);
+        if average >= self.incipient.ramp.forced_signal_threshold() {
+            return self.drop_verdict(SignalCause::Forced, arrival, rng);
         }
         let size = arrival.packet.size;
-        let mark = |level| Wish::Signal { level, target: Target::Arriving, cause: Cause::Early };
-        if self.moderate.hits(average, &self.law, size, rng) {
-            mark(Level::Congested)
-        } else if self.incipient.hits(average, &self.law, size, rng) {
-            mark(Level::Incipient)
+        let mark = |level| EnqueueVerdict::Signal { level, target: MarkTarget::Arriving, cause: SignalCause::Early };
+        if self.moderate.draw_mark(average, &self.law, size, rng) {
+            mark(CongestionLevel::Congested)
+        } else if self.incipient.draw_mark(average, &self.law, size, rng) {
+            mark(CongestionLevel::Incipient)
         } else {
-            Wish::Pass
+            EnqueueVerdict::Pass
         }
     }
 
-    fn drop(&mut self, cause: Cause, arrival: &Arrival, rng: &mut Rng) -> Wish {
-        self.incipient.count.restart();
-        self.moderate.count.restart();
-        Wish::Drop { victim: self.law.drop.victim(arrival, rng), cause }
+    fn drop_verdict(&mut self, cause: SignalCause, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
+        self.incipient.spacing.reset();
+        self.moderate.spacing.reset();
+        EnqueueVerdict::Drop { target: self.law.drop.drop_target(arrival, rng), cause }
     }
 }
 
-impl Ramps {
-    fn drawn(&self) -> [Ramp; 2] {
+impl MecnRamps {
+    fn to_ramps(self) -> [ProbabilityRamp; 2] {
         let red::Settings { min_th, max_th, max_p, gentle, .. } = self.law;
-        [Ramp::new(min_th, max_th, max_p, gentle), Ramp::new(self.mid_th, max_th, self.mid_max_p, gentle)]
+        [ProbabilityRamp::new(min_th, max_th, max_p, gentle), ProbabilityRamp::new(self.mid_th, max_th, self.mid_max_p, gentle)]
     }
 }
 
-impl Marker {
+impl LevelMarker {
     /// One random test at this average.
-    fn hits(&mut self, average: f64, law: &red::Settings, size: u32, rng: &mut Rng) -> bool {
+    fn draw_mark(&mut self, average: f64, law: &red::Settings, size: u32, rng: &mut Rng) -> bool {
         if average < self.ramp.min_th {
-            self.count.below();
+            self.spacing.leave_signal_region();
             return false;
         }
-        !self.count.enters(law) && self.count.test(self.ramp.probability(average), law, size, rng)
+        !self.spacing.enters_signal_region(law) && self.spacing.draw_signal(self.ramp.probability(average), law, size, rng)
     }
 }
 
 impl Aqm for Mecn {
-    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
+    fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
         let idle = self.average.update(arrival);
-        self.incipient.count.arrival(arrival.packet.size);
-        self.moderate.count.arrival(arrival.packet.size);
-        let wish = if arrival.full { self.drop(Cause::Overflow, arrival, rng) } else { self.wish(arrival, rng) };
-        self.average.resume_idle_if_dropped(idle, &wish);
-        wish
+        self.incipient.spacing.count_arrival(arrival.packet.size);
+        self.moderate.spacing.count_arrival(arrival.packet.size);
+        let verdict = if arrival.would_overflow {
+            self.drop_verdict(SignalCause::Overflow, arrival, rng)
+        } else {
+            self.verdict_unless_full(arrival, rng)
+        };
+        self.average.resume_idle_if_dropped(idle, &verdict);
+        verdict
     }
 
-    fn on_moved_in(&mut self, _packet: &Glimpse, now: Time) {
+    fn on_moved_in(&mut self, _packet: &PacketInfo, now: Time) {
         self.average.end_idle(now);
     }
 
-    fn idle(&mut self, now: Time) {
-        self.average.set_idle(now);
+    fn on_queue_empty(&mut self, now: Time) {
+        self.average.start_idle(now);
     }
 
-    fn retune(&mut self, rate: Rate) {
-        self.average.retune(rate);
+    fn set_link_rate(&mut self, rate: Rate) {
+        self.average.set_link_rate(rate);
     }
 
-    fn average(&self) -> Option<f64> {
+    fn average_queue_length(&self) -> Option<f64> {
         Some(self.average.value())
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        show("average", self.average.value());
-        show("probability", self.incipient.ramp.probability(self.average.value()).max(0.0));
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("average", self.average.value());
+        report("probability", self.incipient.ramp.probability(self.average.value()).max(0.0));
     }
 }
 
@@ -190,57 +194,58 @@ mod tests {
     use ecnlab_units::Values;
 
     use super::*;
-    use crate::aqm::{Backlog, Victim};
+    use crate::aqm::{Backlog, DropTarget};
 
     fn values(given: &[(&str, &str)]) -> Values {
         let mut values = Values::defaults(Settings::PARAMETERS);
         for (name, text) in [("w_q", "1"), ("min_th", "5"), ("max_th", "15")].iter().chain(given) {
-            values.read(name, text).unwrap();
+            values.set_from_text(name, text).unwrap();
         }
         values
     }
 
     /// What becomes of arrivals that find this many packets waiting.
-    fn wishes(given: &[(&str, &str)], packets: u32, arrivals: usize) -> Vec<Wish> {
-        let mut mecn = Mecn::new(Settings::of(&values(given)).ramps(), Rate::from_bps(1_500_000).unwrap());
+    fn verdicts(given: &[(&str, &str)], packets: u32, arrivals: usize) -> Vec<EnqueueVerdict> {
+        let mut mecn = Mecn::new(Settings::from_values(&values(given)).ramps(), Rate::from_bps(1_500_000).unwrap());
         let mut rng = Rng::for_role(1, "mecn");
-        (0..arrivals).map(|_| mecn.arrive(&Arrival { backlog: Backlog::of(packets), ..Arrival::PLAIN }, &mut rng)).collect()
+        (0..arrivals).map(|_| mecn.on_enqueue(&Arrival { backlog: Backlog::of_packets(packets), ..Arrival::PLAIN }, &mut rng)).collect()
     }
 
     /// The shares of arrivals that are to be marked incipient and moderate.
-    fn shares(given: &[(&str, &str)], packets: u32) -> [f64; 2] {
-        let wishes = wishes(given, packets, 100_000);
-        [Level::Incipient, Level::Congested].map(|wanted| {
-            let hits = wishes.iter().filter(|wish| matches!(wish, Wish::Signal { level, .. } if *level == wanted)).count();
-            hits as f64 / wishes.len() as f64
+    fn mark_shares(given: &[(&str, &str)], packets: u32) -> [f64; 2] {
+        let verdicts = verdicts(given, packets, 100_000);
+        [CongestionLevel::Incipient, CongestionLevel::Congested].map(|wanted| {
+            let hits =
+                verdicts.iter().filter(|verdict| matches!(verdict, EnqueueVerdict::Signal { level, .. } if *level == wanted)).count();
+            hits as f64 / verdicts.len() as f64
         })
     }
 
     /// RED's long-run rate of signals without wait, which is what the ramps are to give.
-    fn rate(p_b: f64) -> f64 {
+    fn long_run_rate(p_b: f64) -> f64 {
         2.0 * p_b / (1.0 + p_b)
     }
 
     #[test]
     fn below_mid_th_only_the_lighter_mark_is_given() {
-        let [incipient, moderate] = shares(&[("max_p", "0.2"), ("wait", "false"), ("count_self", "false")], 8);
+        let [incipient, moderate] = mark_shares(&[("max_p", "0.2"), ("wait", "false"), ("count_self", "false")], 8);
         assert_eq!(0.0, moderate);
-        assert!((incipient / rate(0.06) - 1.0).abs() < 0.03, "{incipient}");
+        assert!((incipient / long_run_rate(0.06) - 1.0).abs() < 0.03, "{incipient}");
     }
 
     #[test]
     fn above_mid_th_each_level_has_its_own_probability() {
-        let [incipient, moderate] = shares(&[("max_p", "0.1"), ("mid_max_p", "0.4"), ("wait", "false"), ("count_self", "false")], 12);
-        assert!((moderate / rate(0.16) - 1.0).abs() < 0.03, "p2 = 0.4 (12 - 10) / (15 - 10) = 0.16: {moderate}");
+        let [incipient, moderate] = mark_shares(&[("max_p", "0.1"), ("mid_max_p", "0.4"), ("wait", "false"), ("count_self", "false")], 12);
+        assert!((moderate / long_run_rate(0.16) - 1.0).abs() < 0.03, "p2 = 0.4 (12 - 10) / (15 - 10) = 0.16: {moderate}");
         // The lighter mark is tried on what the heavier one left; its count goes on meanwhile, so that a hit may come late but is not lost.
-        let left = rate(0.07) * (1.0 - moderate);
-        assert!(incipient > left * 0.97 && incipient < rate(0.07), "p1 = 0.1 (12 - 5) / (15 - 5) = 0.07: {incipient}");
+        let left = long_run_rate(0.07) * (1.0 - moderate);
+        assert!(incipient > left * 0.97 && incipient < long_run_rate(0.07), "p1 = 0.1 (12 - 5) / (15 - 5) = 0.07: {incipient}");
     }
 
     #[test]
     fn from_max_th_on_packets_are_dropped() {
         let all = |given: &[(&str, &str)], packets| {
-            wishes(given, packets, 50).iter().all(|wish| matches!(wish, Wish::Drop { cause: Cause::Forced, .. }))
+            verdicts(given, packets, 50).iter().all(|verdict| matches!(verdict, EnqueueVerdict::Drop { cause: SignalCause::Forced, .. }))
         };
         assert!(all(&[], 15));
         assert!(!all(&[("gentle", "true")], 29) && all(&[("gentle", "true")], 30));
@@ -248,15 +253,18 @@ mod tests {
 
     #[test]
     fn a_full_buffer_drops() {
-        let mut mecn = Mecn::new(Settings::of(&values(&[])).ramps(), Rate::from_bps(1_500_000).unwrap());
-        let full = Arrival { full: true, backlog: Backlog::of(8), ..Arrival::PLAIN };
-        assert_eq!(Wish::Drop { victim: Victim::Arriving, cause: Cause::Overflow }, mecn.arrive(&full, &mut Rng::for_role(1, "mecn")));
+        let mut mecn = Mecn::new(Settings::from_values(&values(&[])).ramps(), Rate::from_bps(1_500_000).unwrap());
+        let full = Arrival { would_overflow: true, backlog: Backlog::of_packets(8), ..Arrival::PLAIN };
+        assert_eq!(
+            EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Overflow },
+            mecn.on_enqueue(&full, &mut Rng::for_role(1, "mecn"))
+        );
     }
 
     #[test]
     fn mid_th_stands_between_the_thresholds() {
-        let wrong = |mid_th| Settings::of(&values(&[("mid_th", mid_th)])).check(Amount::Packets(100.0)).len();
+        let wrong = |mid_th| Settings::from_values(&values(&[("mid_th", mid_th)])).contradictions(Amount::Packets(100.0)).len();
         assert_eq!([1, 0, 0, 1], ["4", "5", "14.9", "15"].map(wrong));
-        assert_eq!(10.0, Settings::of(&values(&[])).ramps().mid_th);
+        assert_eq!(10.0, Settings::from_values(&values(&[])).ramps().mid_th);
     }
 }

@@ -12,14 +12,14 @@
 //! interval are those under which later papers compare it.
 
 use ecnlab_units::quantity::Amount;
-use ecnlab_units::{Level, Span, Time, parameters};
+use ecnlab_units::{CongestionLevel, Span, Time, parameters};
 
-use super::law::adaptive::GAUGES;
-use super::law::red::{self, BUSY};
-use super::law::steered::{Steered, Steering};
-use super::red::Mode;
-use crate::discipline::Limit;
-use crate::registry::{AqmEntry, Line};
+use super::control::adaptive::GAUGES;
+use super::control::adaptive_max_p::{AdaptiveRed, MaxPController};
+use super::control::red::{self, TEST_PARAMS};
+use super::entry::{AqmEntry, Contradictions, LinkParams};
+use super::red::SignalMode;
+use crate::limit::Limit;
 
 /// PD-RED in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -28,13 +28,13 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "RED whose max_p a proportional-derivative controller moves to hold the average at a target.",
     source: "Sun, Ko, Chen, Chan and Zukerman 2003",
     parameters: Settings::PARAMETERS,
-    read_when: AqmEntry::LIMITS_MARKS_WITH_ECN,
-    marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
-    check: |values, limit| Settings::of(values).check(limit),
-    busy: BUSY,
+    read_when: AqmEntry::MARK_LIMIT_READ_IF_ECN,
+    lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
+    check: |values, limit| Settings::from_values(values).contradictions(limit),
+    test_params: TEST_PARAMS,
     gauges: GAUGES,
-    make: &|values, line| Box::new(new(Settings::of(values), line)),
-    ..AqmEntry::PLAIN
+    make: &|values, link| Box::new(new(Settings::from_values(values), link)),
+    ..AqmEntry::DEFAULTS
 };
 
 parameters! {
@@ -62,8 +62,8 @@ parameters! {
 
 impl Settings {
     /// What is wrong with parameters that contradict each other: the parameter's name and why.
-    pub fn check(&self, limit: Amount) -> Vec<(&'static str, String)> {
-        let mut problems = self.law.check(limit);
+    pub fn contradictions(&self, limit: Amount) -> Contradictions {
+        let mut problems = self.law.contradictions(limit);
         let red::Settings { min_th, max_th, .. } = self.law;
         if let Some(target) = self.target.filter(|target| !(min_th..=max_th).contains(target)) {
             problems.push(("target", format!("{target} must be between min_th {min_th} and max_th {max_th}")));
@@ -77,40 +77,40 @@ impl Settings {
 }
 
 /// PD-RED on a line.
-fn new(settings: Settings, line: &Line) -> Steered<Controller> {
-    let mode = if settings.ecn { Mode::Mark } else { Mode::Drop };
-    Steered::new(settings.law, mode, line.rate, Controller::new(settings, line.limit))
+fn new(settings: Settings, link: &LinkParams) -> AdaptiveRed<PdController> {
+    let mode = if settings.ecn { SignalMode::Mark } else { SignalMode::Drop };
+    AdaptiveRed::new(settings.law, mode, link.rate, PdController::new(settings, link.limit))
 }
 
-struct Controller {
+struct PdController {
     settings: Settings,
     /// Buffer in packets.
     buffer: f64,
     /// The error at the end of the interval before, once there has been one.
-    error: Option<f64>,
+    last_error: Option<f64>,
     due: Time,
 }
 
-impl Controller {
-    fn new(settings: Settings, limit: Limit) -> Controller {
+impl PdController {
+    fn new(settings: Settings, limit: Limit) -> PdController {
         let buffer = match limit {
             Limit::Packets(packets) => f64::from(packets),
             Limit::Bytes(bytes) => bytes as f64 / f64::from(settings.law.mean_packet),
         };
-        Controller { settings, buffer, error: None, due: Time::ZERO + settings.interval }
+        PdController { settings, buffer, last_error: None, due: Time::ZERO + settings.interval }
     }
 }
 
-impl Steering for Controller {
-    fn deadline(&self) -> Option<Time> {
+impl MaxPController for PdController {
+    fn next_timer(&self) -> Option<Time> {
         Some(self.due)
     }
 
-    fn expire(&mut self, average: f64, now: Time, max_p: f64) -> f64 {
+    fn on_timer(&mut self, average: f64, now: Time, max_p: f64) -> f64 {
         let Settings { k_p, k_d, interval, .. } = self.settings;
         self.due = now + interval;
         let error = (average - self.settings.target()) / self.buffer;
-        let before = self.error.replace(error).unwrap_or(error);
+        let before = self.last_error.replace(error).unwrap_or(error);
         (max_p + k_p * error + k_d * (error - before) / interval.seconds()).clamp(0.0, 1.0)
     }
 }
@@ -121,41 +121,41 @@ mod tests {
 
     use super::*;
 
-    fn controller() -> Controller {
+    fn controller() -> PdController {
         let values = Values::defaults(Settings::PARAMETERS);
-        Controller::new(Settings::of(&values), Limit::Packets(100))
+        PdController::new(Settings::from_values(&values), Limit::Packets(100))
     }
 
     #[test]
     fn a_step_moves_max_p_once_by_the_derivative_and_then_by_the_proportion() {
         let mut controller = controller();
-        assert_eq!(0.1, controller.expire(10.0, Time::ZERO, 0.1));
+        assert_eq!(0.1, controller.on_timer(10.0, Time::ZERO, 0.1));
         // Target 10, buffer 100: an average of 12 is an error of 0.02.
-        let first = controller.expire(12.0, Time::ZERO, 0.1);
+        let first = controller.on_timer(12.0, Time::ZERO, 0.1);
         assert!((first - (0.1 + 0.001 * 0.02 + 0.05 * 0.02 / 0.01)).abs() < 1e-12, "{first}");
-        let second = controller.expire(12.0, Time::ZERO, first);
+        let second = controller.on_timer(12.0, Time::ZERO, first);
         assert!((second - first - 0.001 * 0.02).abs() < 1e-12, "{second}");
     }
 
     #[test]
     fn the_first_sample_has_nothing_to_differ_from() {
-        let first = controller().expire(0.0, Time::ZERO, 0.1);
+        let first = controller().on_timer(0.0, Time::ZERO, 0.1);
         assert!((first - (0.1 - 0.001 * 0.1)).abs() < 1e-12, "an empty queue, 10 below the target: {first}");
     }
 
     #[test]
     fn at_the_target_max_p_stays() {
         let mut controller = controller();
-        assert_eq!(0.1, controller.expire(10.0, Time::ZERO, 0.1));
-        assert_eq!(Some(Time::ZERO + Span::from_millis(10)), controller.deadline());
+        assert_eq!(0.1, controller.on_timer(10.0, Time::ZERO, 0.1));
+        assert_eq!(Some(Time::ZERO + Span::from_millis(10)), controller.next_timer());
     }
 
     #[test]
     fn max_p_stays_a_probability() {
         let step = |from: f64, to: f64, max_p: f64| {
             let mut controller = controller();
-            let before = controller.expire(from, Time::ZERO, max_p);
-            controller.expire(to, Time::ZERO, before)
+            let before = controller.on_timer(from, Time::ZERO, max_p);
+            controller.on_timer(to, Time::ZERO, before)
         };
         assert_eq!([1.0, 0.0], [step(10.0, 100.0, 0.9), step(10.0, 0.0, 0.01)]);
     }
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_target_outside_the_thresholds_is_refused() {
         let mut values = Values::defaults(Settings::PARAMETERS);
-        values.read("target", "16").unwrap();
-        assert_eq!("target", Settings::of(&values).check(Amount::Packets(100.0))[0].0);
+        values.set_from_text("target", "16").unwrap();
+        assert_eq!("target", Settings::from_values(&values).contradictions(Amount::Packets(100.0))[0].0);
     }
 }

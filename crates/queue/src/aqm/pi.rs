@@ -1,5 +1,5 @@
 //! PI (Hollot, Misra, Towsley and Gong 2001): a proportional-integral controller of the queue length. The law is
-//! [`law::pi`](super::law::pi).
+//! [`control::pi`](super::control::pi).
 //!
 //! The queue q is sampled `frequency` times a second, and every arriving packet is signalled with the probability p:
 //!
@@ -23,11 +23,11 @@
 //! the design stable where N flows share a link on which each has a window of a few packets only, and where w = z would not.
 
 use ecnlab_units::quantity::Amount;
-use ecnlab_units::{Level, Rate, Rng, Span, Time, parameters};
+use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time, parameters};
 
-use super::law::pi::Controller;
-use super::{Aqm, Arrival, Cause, Expiry, Target, Victim, Wish};
-use crate::registry::{AqmEntry, Contradictions, Gauge};
+use super::control::pi::PiController;
+use super::entry::{AqmEntry, Contradictions, Gauge};
+use super::{Aqm, Arrival, DropTarget, EnqueueVerdict, MarkTarget, SignalCause, TimerContext};
 
 /// PI in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -36,12 +36,12 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "Holds the queue length at a reference by a proportional-integral controller.",
     source: "Hollot, Misra, Towsley and Gong 2001",
     parameters: Settings::PARAMETERS,
-    marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
-    check: |values, limit| Settings::of(values).check(limit),
-    busy: &[("q_ref", "2"), ("a", "0.011"), ("b", "0.01")],
+    lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
+    check: |values, limit| Settings::from_values(values).contradictions(limit),
+    test_params: &[("q_ref", "2"), ("a", "0.011"), ("b", "0.01")],
     gauges: &[Gauge { name: "probability", unit: "1", doc: "Probability of a signal", symbol: "" }],
-    make: &|values, line| Box::new(Pi::new(Settings::of(values), line.rate)),
-    ..AqmEntry::PLAIN
+    make: &|values, link| Box::new(Pi::new(Settings::from_values(values), link.rate)),
+    ..AqmEntry::DEFAULTS
 };
 
 parameters! {
@@ -79,7 +79,7 @@ parameters! {
 }
 
 impl Settings {
-    fn check(&self, limit: Amount) -> Contradictions {
+    fn contradictions(&self, limit: Amount) -> Contradictions {
         let mut problems = Vec::new();
         if let Amount::Packets(limit) = limit
             && self.q_ref >= limit
@@ -101,12 +101,12 @@ impl Settings {
     fn gains(&self, rate: Rate) -> (f64, f64) {
         match (self.a, self.b) {
             (Some(a), Some(b)) => (a, b),
-            _ => self.designed(rate.bps() as f64 / (8.0 * f64::from(self.mean_packet))),
+            _ => self.design_gains(rate.bps() as f64 / (8.0 * f64::from(self.mean_packet))),
         }
     }
 
     /// a and b by the design rule, for a link of so many packets a second.
-    fn designed(&self, packets_per_second: f64) -> (f64, f64) {
+    fn design_gains(&self, packets_per_second: f64) -> (f64, f64) {
         let (twice_flows, rtt) = (2.0 * f64::from(self.flows), self.rtt.seconds());
         let pipe = rtt * packets_per_second;
         let z = twice_flows / (rtt * pipe);
@@ -116,7 +116,7 @@ impl Settings {
         (gain * (1.0 + half_sample), gain * (1.0 - half_sample))
     }
 
-    fn interval(&self) -> Span {
+    fn sample_interval(&self) -> Span {
         Span::from_secs_f64(1.0 / self.frequency).unwrap_or_default()
     }
 }
@@ -124,45 +124,45 @@ impl Settings {
 /// PI at work.
 pub struct Pi {
     settings: Settings,
-    law: Controller,
-    due: Time,
+    controller: PiController,
+    next_sample: Time,
 }
 
 impl Pi {
     /// With these settings, before a line of this rate.
     pub fn new(settings: Settings, rate: Rate) -> Pi {
         let (a, b) = settings.gains(rate);
-        Pi { settings, law: Controller::new(a - b, b, settings.q_ref), due: Time::ZERO + settings.interval() }
+        Pi { settings, controller: PiController::new(a - b, b, settings.q_ref), next_sample: Time::ZERO + settings.sample_interval() }
     }
 }
 
 impl Aqm for Pi {
-    fn arrive(&mut self, _arrival: &Arrival, rng: &mut Rng) -> Wish {
-        if rng.uniform() >= self.law.probability() {
-            Wish::Pass
+    fn on_enqueue(&mut self, _arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
+        if rng.uniform() >= self.controller.probability() {
+            EnqueueVerdict::Pass
         } else if self.settings.ecn {
-            Wish::Signal { level: Level::Congested, target: Target::Arriving, cause: Cause::Early }
+            EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early }
         } else {
-            Wish::Drop { victim: Victim::Arriving, cause: Cause::Early }
+            EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Early }
         }
     }
 
-    fn deadline(&self) -> Option<Time> {
-        Some(self.due)
+    fn next_timer(&self) -> Option<Time> {
+        Some(self.next_sample)
     }
 
-    fn expire(&mut self, expiry: &Expiry, _rng: &mut Rng) {
-        self.due = expiry.now + self.settings.interval();
-        self.law.sample(f64::from(expiry.backlog.packets));
+    fn on_timer(&mut self, expiry: &TimerContext, _rng: &mut Rng) {
+        self.next_sample = expiry.now + self.settings.sample_interval();
+        self.controller.update(f64::from(expiry.backlog.packets));
     }
 
-    fn retune(&mut self, rate: Rate) {
+    fn set_link_rate(&mut self, rate: Rate) {
         let (a, b) = self.settings.gains(rate);
-        self.law.tune(a - b, b);
+        self.controller.set_gains(a - b, b);
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        show("probability", self.law.probability());
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("probability", self.controller.probability());
     }
 }
 
@@ -175,15 +175,15 @@ mod tests {
     fn settings(given: &[(&str, &str)]) -> Settings {
         let mut values = Values::defaults(Settings::PARAMETERS);
         for (name, text) in given {
-            values.read(name, text).unwrap();
+            values.set_from_text(name, text).unwrap();
         }
-        Settings::of(&values)
+        Settings::from_values(&values)
     }
 
     /// The magnitude and the phase of the open loop at w rad/s: the controller before TCP and the queue of Hollot et al. 2001,
     /// `C^2/2N e^(-sR) / ((s + 2N/(R^2 C)) (s + 1/R))`.
     fn open_loop(settings: &Settings, packets_per_second: f64, w: f64) -> (f64, f64) {
-        let (a, b) = settings.designed(packets_per_second);
+        let (a, b) = settings.design_gains(packets_per_second);
         let (flows, rtt) = (f64::from(settings.flows), settings.rtt.seconds());
         let (integral, proportional) = ((a - b) * settings.frequency, (a + b) / 2.0);
         let pole = 2.0 * flows / (rtt * rtt * packets_per_second);
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn the_design_rule_meets_the_papers_figures() {
-        let (a, b) = settings(&[("rtt", "246.67 ms")]).designed(3750.0);
+        let (a, b) = settings(&[("rtt", "246.67 ms")]).design_gains(3750.0);
         assert!((a / 1.822e-5 - 1.0).abs() < 0.01 && (b / 1.816e-5 - 1.0).abs() < 0.01, "{a} {b}");
         assert!(((a - b) / 6e-8 - 1.0).abs() < 0.01, "{}", a - b);
     }
@@ -216,15 +216,16 @@ mod tests {
     fn gains_follow_the_links_rate_unless_they_are_given() {
         let rate = |mbps: u64| Rate::from_bps(mbps * 1_000_000).unwrap();
         let auto = settings(&[]);
-        assert_eq!(auto.designed(3750.0), auto.gains(rate(15)));
+        assert_eq!(auto.design_gains(3750.0), auto.gains(rate(15)));
         assert!(auto.gains(rate(30)).0 < auto.gains(rate(15)).0);
         assert_eq!((0.02, 0.01), settings(&[("a", "0.02"), ("b", "0.01")]).gains(rate(30)));
     }
 
     #[test]
     fn contradictions_are_told_with_what_would_do() {
-        let problems =
-            |given: &[(&str, &str)]| settings(given).check(Amount::Packets(100.0)).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        let problems = |given: &[(&str, &str)]| {
+            settings(given).contradictions(Amount::Packets(100.0)).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
         assert_eq!(vec!["q_ref", "b"], problems(&[("q_ref", "100"), ("a", "0.1")]));
         assert_eq!(vec!["a"], problems(&[("b", "0.1")]));
         assert_eq!(vec!["a"], problems(&[("a", "0.1"), ("b", "0.2")]));

@@ -1,5 +1,5 @@
 //! PI2 (De Schepper, Bondarenko, Tsang and Briscoe 2016): a proportional-integral controller of the queueing delay whose output is squared
-//! for classic traffic. The law is [`law::pi`](super::law::pi).
+//! for classic traffic. The law is [`control::pi`](super::control::pi).
 //!
 //! Every `t_update` p' moves by `alpha (delay - target) + beta (delay - previous delay)`, the delay being how long the next packet to leave
 //! has waited. An arriving packet is signalled
@@ -16,11 +16,11 @@
 //! fall below p', here one falls below its square, which is as likely. As in the authors' implementation there is no signal while fewer
 //! than two packets of the MTU wait.
 
-use ecnlab_units::{Ecn, Level, Rng, Time, parameters};
+use ecnlab_units::{CongestionLevel, Ecn, Rng, Time, parameters};
 
-use super::law::pi::{self, GAUGES, Squared};
-use super::{Aqm, Arrival, Cause, Expiry, Target, Victim, Wish};
-use crate::registry::AqmEntry;
+use super::control::pi::{self, GAUGES, SquaredProbability};
+use super::entry::AqmEntry;
+use super::{Aqm, Arrival, DropTarget, EnqueueVerdict, MarkTarget, SignalCause, TimerContext};
 
 /// PI2 in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -29,11 +29,18 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "Holds the queueing delay at a target by a controller whose probability is squared for classic packets.",
     source: "De Schepper et al. 2016; RFC 9332, appendix A",
     parameters: Settings::PARAMETERS,
-    marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
-    busy: &[("target", "1 ms"), ("t_update", "1 ms"), ("alpha", "10"), ("beta", "100"), ("min_backlog", "0 B"), ("overload", "delay")],
+    lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
+    test_params: &[
+        ("target", "1 ms"),
+        ("t_update", "1 ms"),
+        ("alpha", "10"),
+        ("beta", "100"),
+        ("min_backlog", "0 B"),
+        ("overload", "delay"),
+    ],
     gauges: GAUGES,
-    make: &|values, _| Box::new(Pi2::new(Settings::of(values))),
-    ..AqmEntry::PLAIN
+    make: &|values, _| Box::new(Pi2::new(Settings::from_values(values))),
+    ..AqmEntry::DEFAULTS
 };
 
 parameters! {
@@ -57,127 +64,129 @@ parameters! {
 /// PI2 at work.
 pub struct Pi2 {
     settings: Settings,
-    law: Squared,
-    due: Time,
+    probability: SquaredProbability,
+    next_update: Time,
 }
 
 impl Pi2 {
     /// With these settings.
     pub fn new(settings: Settings) -> Pi2 {
-        Pi2 { settings, law: Squared::new(&settings.law), due: Time::ZERO + settings.law.t_update }
+        Pi2 { settings, probability: SquaredProbability::new(&settings.law), next_update: Time::ZERO + settings.law.t_update }
     }
 
     fn is_scalable(&self, ecn: Ecn) -> bool {
         self.settings.ecn && self.settings.scalable && ecn == Ecn::Ect1
     }
 
-    fn classic(&self, rng: &mut Rng) -> Wish {
-        if rng.uniform() >= self.law.classic() {
-            Wish::Pass
-        } else if self.settings.ecn && !self.law.saturated() {
-            MARK
+    fn classic_verdict(&self, rng: &mut Rng) -> EnqueueVerdict {
+        if rng.uniform() >= self.probability.classic_probability() {
+            EnqueueVerdict::Pass
+        } else if self.settings.ecn && !self.probability.is_classic_saturated() {
+            MARK_VERDICT
         } else {
-            DROP
+            DROP_VERDICT
         }
     }
 
-    fn scalable(&self, rng: &mut Rng) -> Wish {
-        if self.law.low_saturated() && rng.uniform() < self.law.classic() {
-            DROP
-        } else if rng.uniform() < self.law.coupled() {
-            MARK
+    fn scalable_verdict(&self, rng: &mut Rng) -> EnqueueVerdict {
+        if self.probability.is_scalable_saturated() && rng.uniform() < self.probability.classic_probability() {
+            DROP_VERDICT
+        } else if rng.uniform() < self.probability.coupled_probability() {
+            MARK_VERDICT
         } else {
-            Wish::Pass
+            EnqueueVerdict::Pass
         }
     }
 }
 
 impl Aqm for Pi2 {
-    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
+    fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
         if arrival.backlog.bytes < u64::from(self.settings.min_backlog) {
-            Wish::Pass
+            EnqueueVerdict::Pass
         } else if self.is_scalable(arrival.packet.ecn) {
-            self.scalable(rng)
+            self.scalable_verdict(rng)
         } else {
-            self.classic(rng)
+            self.classic_verdict(rng)
         }
     }
 
-    fn deadline(&self) -> Option<Time> {
-        Some(self.due)
+    fn next_timer(&self) -> Option<Time> {
+        Some(self.next_update)
     }
 
-    fn expire(&mut self, expiry: &Expiry, _rng: &mut Rng) {
-        self.due = expiry.now + self.settings.law.t_update;
-        self.law.sample(expiry.head_waited);
+    fn on_timer(&mut self, expiry: &TimerContext, _rng: &mut Rng) {
+        self.next_update = expiry.now + self.settings.law.t_update;
+        self.probability.update(expiry.head_sojourn);
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        self.law.gauges(show);
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        self.probability.report_gauges(report);
     }
 }
 
-const MARK: Wish = Wish::Signal { level: Level::Congested, target: Target::Arriving, cause: Cause::Early };
-const DROP: Wish = Wish::Drop { victim: Victim::Arriving, cause: Cause::Early };
+const MARK_VERDICT: EnqueueVerdict =
+    EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early };
+const DROP_VERDICT: EnqueueVerdict = EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Early };
 
 #[cfg(test)]
 mod tests {
     use ecnlab_units::{Span, Values};
 
     use super::*;
-    use crate::aqm::{Backlog, Glimpse};
+    use crate::aqm::{Backlog, PacketInfo};
 
     /// A PI2 whose p' is about `base`, and the share of so many arrivals that it signals, all in the same way.
-    fn signalled(base: f64, ecn: Ecn, given: &[(&str, &str)]) -> (f64, Option<Wish>) {
+    fn signalled_share(base: f64, ecn: Ecn, given: &[(&str, &str)]) -> (f64, Option<EnqueueVerdict>) {
         let mut values = Values::defaults(Settings::PARAMETERS);
         for (name, text) in [("alpha", "0.1"), ("beta", "0")].iter().chain(given) {
-            values.read(name, text).unwrap();
+            values.set_from_text(name, text).unwrap();
         }
-        let (mut pi2, mut rng) = (Pi2::new(Settings::of(&values)), Rng::for_role(1, "pi2"));
-        while pi2.law.base() < base - 1e-9 {
-            let now = pi2.due;
-            pi2.expire(&Expiry { now, backlog: Backlog::of(50), head_waited: Span::from_millis(25) }, &mut rng);
+        let (mut pi2, mut rng) = (Pi2::new(Settings::from_values(&values)), Rng::for_role(1, "pi2"));
+        while pi2.probability.base_probability() < base - 1e-9 {
+            let now = pi2.next_update;
+            pi2.on_timer(&TimerContext { now, backlog: Backlog::of_packets(50), head_sojourn: Span::from_millis(25) }, &mut rng);
         }
-        let arrival = Arrival { packet: Glimpse { ecn, ..Glimpse::PLAIN }, backlog: Backlog::of(50), ..Arrival::PLAIN };
-        let wishes: Vec<Wish> = (0..100_000).map(|_| pi2.arrive(&arrival, &mut rng)).filter(|&wish| wish != Wish::Pass).collect();
-        let alike = wishes.windows(2).all(|pair| pair[0] == pair[1]);
-        (wishes.len() as f64 / 100_000.0, wishes.first().copied().filter(|_| alike))
+        let arrival = Arrival { packet: PacketInfo { ecn, ..PacketInfo::PLAIN }, backlog: Backlog::of_packets(50), ..Arrival::PLAIN };
+        let verdicts: Vec<EnqueueVerdict> =
+            (0..100_000).map(|_| pi2.on_enqueue(&arrival, &mut rng)).filter(|&verdict| verdict != EnqueueVerdict::Pass).collect();
+        let alike = verdicts.windows(2).all(|pair| pair[0] == pair[1]);
+        (verdicts.len() as f64 / 100_000.0, verdicts.first().copied().filter(|_| alike))
     }
 
     #[test]
     fn classic_packets_are_signalled_with_the_square_and_scalable_ones_with_twice_the_base() {
         let cases = [
-            (Ecn::NotEct, vec![], 0.04, MARK),
-            (Ecn::Ect0, vec![], 0.04, MARK),
-            (Ecn::Ect1, vec![], 0.4, MARK),
-            (Ecn::Ect1, vec![("coupling", "1")], 0.2, MARK),
-            (Ecn::Ect1, vec![("coupling", "0.5")], 0.1, MARK),
-            (Ecn::Ect1, vec![("scalable", "false")], 0.04, MARK),
-            (Ecn::Ect1, vec![("ecn", "false")], 0.04, DROP),
+            (Ecn::NotEct, vec![], 0.04, MARK_VERDICT),
+            (Ecn::Ect0, vec![], 0.04, MARK_VERDICT),
+            (Ecn::Ect1, vec![], 0.4, MARK_VERDICT),
+            (Ecn::Ect1, vec![("coupling", "1")], 0.2, MARK_VERDICT),
+            (Ecn::Ect1, vec![("coupling", "0.5")], 0.1, MARK_VERDICT),
+            (Ecn::Ect1, vec![("scalable", "false")], 0.04, MARK_VERDICT),
+            (Ecn::Ect1, vec![("ecn", "false")], 0.04, DROP_VERDICT),
         ];
-        for (ecn, given, share, wish) in cases {
-            let (found, how) = signalled(0.2, ecn, &given);
+        for (ecn, given, share, verdict) in cases {
+            let (found, how) = signalled_share(0.2, ecn, &given);
             assert!((found - share).abs() < 0.005, "{ecn:?} {given:?}: {found}");
-            assert_eq!(Some(wish), how, "{ecn:?} {given:?}");
+            assert_eq!(Some(verdict), how, "{ecn:?} {given:?}");
         }
     }
 
     #[test]
     fn at_saturation_all_are_dropped_alike_or_none_more_than_a_quarter() {
-        assert_eq!(Some(DROP), signalled(0.6, Ecn::Ect0, &[]).1, "ECN helps nobody any more");
-        let (share, how) = signalled(0.6, Ecn::Ect1, &[]);
+        assert_eq!(Some(DROP_VERDICT), signalled_share(0.6, Ecn::Ect0, &[]).1, "ECN helps nobody any more");
+        let (share, how) = signalled_share(0.6, Ecn::Ect1, &[]);
         assert_eq!((1.0, None), (share, how), "what is not dropped is marked");
-        let (share, how) = signalled(1.0, Ecn::Ect1, &[("coupling", "0.5")]);
-        assert!((share - 0.5).abs() < 0.005 && how == Some(MARK), "k p' is far from 1: {share} {how:?}");
-        let (share, how) = signalled(0.5, Ecn::Ect0, &[("overload", "delay")]);
-        assert!((share - 0.25).abs() < 0.005 && how == Some(MARK), "{share} {how:?}");
+        let (share, how) = signalled_share(1.0, Ecn::Ect1, &[("coupling", "0.5")]);
+        assert!((share - 0.5).abs() < 0.005 && how == Some(MARK_VERDICT), "k p' is far from 1: {share} {how:?}");
+        let (share, how) = signalled_share(0.5, Ecn::Ect0, &[("overload", "delay")]);
+        assert!((share - 0.25).abs() < 0.005 && how == Some(MARK_VERDICT), "{share} {how:?}");
     }
 
     #[test]
     fn a_short_queue_is_not_signalled() {
-        let (mut pi2, mut rng) = (Pi2::new(Settings::of(&Values::defaults(Settings::PARAMETERS))), Rng::for_role(1, "pi2"));
-        (0..100).for_each(|_| pi2.law.sample(Span::from_secs(1)));
-        assert_eq!(Wish::Pass, pi2.arrive(&Arrival { backlog: Backlog::of(2), ..Arrival::PLAIN }, &mut rng));
-        assert_ne!(Wish::Pass, pi2.arrive(&Arrival { backlog: Backlog::of(3), ..Arrival::PLAIN }, &mut rng));
+        let (mut pi2, mut rng) = (Pi2::new(Settings::from_values(&Values::defaults(Settings::PARAMETERS))), Rng::for_role(1, "pi2"));
+        (0..100).for_each(|_| pi2.probability.update(Span::from_secs(1)));
+        assert_eq!(EnqueueVerdict::Pass, pi2.on_enqueue(&Arrival { backlog: Backlog::of_packets(2), ..Arrival::PLAIN }, &mut rng));
+        assert_ne!(EnqueueVerdict::Pass, pi2.on_enqueue(&Arrival { backlog: Backlog::of_packets(3), ..Arrival::PLAIN }, &mut rng));
     }
 }

@@ -22,12 +22,14 @@
 //!   off where p is zero and both delays are below half the target (section 5.3); appendix B waits until both are zero.
 //! - `mark_limit` is met by p at the limit too, so that 1 means no limit.
 
-use ecnlab_units::{Level, Rng, Span, Time, parameters, words};
+use ecnlab_units::{CongestionLevel, Rng, Span, Time, parameters, words};
 
-use super::law::pi::Controller;
-use super::{Aqm, Arrival, Backlog, Cause, Departure, Expiry, Fate, Needs, Target, Victim, Wish};
-use crate::discipline::Limit;
-use crate::registry::{AqmEntry, Gauge};
+use super::control::pi::PiController;
+use super::entry::{AqmEntry, Gauge};
+use super::{
+    Aqm, AqmRequirements, Arrival, Backlog, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, MarkTarget, SignalCause, TimerContext,
+};
+use crate::limit::Limit;
 
 /// PIE in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -36,8 +38,8 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "Holds the queueing delay at a target by a probability that a controller computes at every interval.",
     source: "RFC 8033",
     parameters: Settings::PARAMETERS,
-    marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
-    busy: &[
+    lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
+    test_params: &[
         ("target", "1 ms"),
         ("t_update", "1 ms"),
         ("alpha", "10"),
@@ -50,8 +52,8 @@ pub static ENTRY: AqmEntry = AqmEntry {
         Gauge { name: "probability", unit: "1", doc: "Probability of a signal", symbol: "" },
         Gauge { name: "delay", unit: "s", doc: "Queueing delay as last measured", symbol: "" },
     ],
-    make: &|values, line| Box::new(Pie::new(Settings::of(values), line.limit)),
-    ..AqmEntry::PLAIN
+    make: &|values, link| Box::new(Pie::new(Settings::from_values(values), link.limit)),
+    ..AqmEntry::DEFAULTS
 };
 
 parameters! {
@@ -91,7 +93,7 @@ parameters! {
         pub decay: f64 = "0.98", 0..=1;
         /// When there is no congestion: after two samples of no delay, or of less than half the target.
         #[source("RFC 8033, appendix A; half-target: appendix B")]
-        pub calm: Calm = "empty";
+        pub calm: NoCongestionTest = "empty";
         /// By how much the probability may rise at one computation once it is at least 0.1.
         #[source("RFC 8033, section 5.5, with 0.02; Linux sch_pie.c")]
         pub cap: f64 = "1", 0..=1;
@@ -103,7 +105,7 @@ parameters! {
         pub activate: f64 = "0", 0..=1;
         /// How the delay is measured: at the packet that leaves, or by what waits over the rate at which packets leave.
         #[source("RFC 8033, section 4.3")]
-        pub delay: Measure = "timestamps";
+        pub delay: DelayMeasurement = "timestamps";
         /// So much must leave from a queue at least as long for a measurement of the rate.
         #[source("RFC 8033, section 5.2, DQ_THRESHOLD")]
         #[when(delay = "departure-rate")]
@@ -113,28 +115,28 @@ parameters! {
 
 words! {
     /// When there is no congestion.
-    pub enum Calm { Empty = "empty", HalfTarget = "half-target" }
+    pub enum NoCongestionTest { Empty = "empty", HalfTarget = "half-target" }
 }
 
 words! {
     /// How the delay is measured.
-    pub enum Measure { Timestamps = "timestamps", DepartureRate = "departure-rate" }
+    pub enum DelayMeasurement { Timestamps = "timestamps", DepartureRate = "departure-rate" }
 }
 
 /// PIE at work.
 pub struct Pie {
     settings: Settings,
     /// The probability, and the previous delay.
-    law: Controller,
+    controller: PiController,
     /// The current delay in seconds.
     delay: f64,
-    rate: DepartureRate,
+    departure_rate: DepartureRate,
     burst_allowance: Span,
     /// The probabilities since the last signal, added up.
-    accumulated: f64,
+    accumulated_probability: f64,
     active: bool,
     limit: Limit,
-    due: Time,
+    next_update: Time,
 }
 
 impl Pie {
@@ -142,20 +144,22 @@ impl Pie {
     pub fn new(settings: Settings, limit: Limit) -> Pie {
         Pie {
             settings,
-            law: controller(&settings),
+            controller: new_controller(&settings),
             delay: 0.0,
-            rate: DepartureRate::new(settings.dq_threshold),
+            departure_rate: DepartureRate::new(settings.dq_threshold),
             burst_allowance: settings.max_burst,
-            accumulated: 0.0,
+            accumulated_probability: 0.0,
             active: settings.activate == 0.0,
             limit,
-            due: Time::ZERO + settings.t_update,
+            next_update: Time::ZERO + settings.t_update,
         }
     }
 
     /// Sees whether congestion has come or gone.
-    fn watch(&mut self, backlog: Backlog, now: Time) {
-        let uncongested = self.law.probability() == 0.0 && self.is_low(self.delay) && self.is_low(self.law.previous());
+    fn update_activity(&mut self, backlog: Backlog, now: Time) {
+        let uncongested = self.controller.probability() == 0.0
+            && self.is_below_half_target(self.delay)
+            && self.is_below_half_target(self.controller.previous_sample());
         if uncongested {
             self.burst_allowance = self.settings.max_burst;
         }
@@ -168,13 +172,13 @@ impl Pie {
 
     /// Begins anew, with nothing known of what happened before.
     fn activate(&mut self, now: Time) {
-        self.law = controller(&self.settings);
-        self.rate = DepartureRate { begun: Some((now, 0)), ..DepartureRate::new(self.settings.dq_threshold) };
-        self.accumulated = 0.0;
+        self.controller = new_controller(&self.settings);
+        self.departure_rate = DepartureRate { measurement: Some((now, 0)), ..DepartureRate::new(self.settings.dq_threshold) };
+        self.accumulated_probability = 0.0;
         self.active = true;
     }
 
-    fn is_low(&self, delay: f64) -> bool {
+    fn is_below_half_target(&self, delay: f64) -> bool {
         delay < 0.5 * self.settings.target.seconds()
     }
 
@@ -187,141 +191,143 @@ impl Pie {
     }
 
     /// Whether an arriving packet is signalled, burst allowance apart.
-    fn hits(&mut self, backlog: Backlog, rng: &mut Rng) -> bool {
-        let p = self.law.probability();
-        if self.is_low(self.law.previous()) && p < LIGHT || backlog.bytes <= u64::from(self.settings.floor) {
+    fn is_signalled(&mut self, backlog: Backlog, rng: &mut Rng) -> bool {
+        let p = self.controller.probability();
+        if self.is_below_half_target(self.controller.previous_sample()) && p < SAFEGUARD_PROBABILITY
+            || backlog.bytes <= u64::from(self.settings.floor)
+        {
             return false;
         }
-        let hits = if self.settings.derandomize { self.accumulate(p, rng) } else { rng.uniform() < p };
+        let hits = if self.settings.derandomize { self.accumulate_and_draw(p, rng) } else { rng.uniform() < p };
         if hits {
-            self.accumulated = 0.0;
+            self.accumulated_probability = 0.0;
         }
         hits
     }
 
-    fn accumulate(&mut self, p: f64, rng: &mut Rng) -> bool {
-        self.accumulated = if p == 0.0 { 0.0 } else { self.accumulated + p };
-        self.accumulated >= SURELY || self.accumulated >= NOT_BEFORE && rng.uniform() < p
+    fn accumulate_and_draw(&mut self, p: f64, rng: &mut Rng) -> bool {
+        self.accumulated_probability = if p == 0.0 { 0.0 } else { self.accumulated_probability + p };
+        self.accumulated_probability >= DERANDOMIZE_MAX_SUM || self.accumulated_probability >= DERANDOMIZE_MIN_SUM && rng.uniform() < p
     }
 
-    fn signal(&self) -> Wish {
-        if self.settings.ecn && self.law.probability() <= self.settings.mark_limit {
-            Wish::Signal { level: Level::Congested, target: Target::Arriving, cause: Cause::Early }
+    fn signal_verdict(&self) -> EnqueueVerdict {
+        if self.settings.ecn && self.controller.probability() <= self.settings.mark_limit {
+            EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early }
         } else {
-            Wish::Drop { victim: Victim::Arriving, cause: Cause::Early }
+            EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Early }
         }
     }
 
-    fn measured(&self, backlog: Backlog) -> f64 {
+    fn measured_delay(&self, backlog: Backlog) -> f64 {
         match self.settings.delay {
-            Measure::Timestamps if backlog.packets == 0 => 0.0,
-            Measure::Timestamps => self.delay,
-            Measure::DepartureRate => self.rate.delay(backlog),
+            DelayMeasurement::Timestamps if backlog.packets == 0 => 0.0,
+            DelayMeasurement::Timestamps => self.delay,
+            DelayMeasurement::DepartureRate => self.departure_rate.delay(backlog),
         }
     }
 
-    fn compute(&mut self) {
-        let p = self.law.probability();
-        let mut change = self.law.change(self.delay) / scale(p);
-        if p >= HEAVY {
+    fn update_probability(&mut self) {
+        let p = self.controller.probability();
+        let mut change = self.controller.probability_change(self.delay) / change_divisor(p);
+        if p >= CAP_FROM_PROBABILITY {
             change = change.min(self.settings.cap);
         }
-        self.law.add(change);
-        if self.is_calm(self.delay) && self.is_calm(self.law.previous()) {
-            self.law.scale(self.settings.decay);
+        self.controller.add_to_probability(change);
+        if self.is_uncongested_delay(self.delay) && self.is_uncongested_delay(self.controller.previous_sample()) {
+            self.controller.scale_probability(self.settings.decay);
         }
-        self.law.remember(self.delay);
+        self.controller.set_previous_sample(self.delay);
         let left = self.burst_allowance.picos().saturating_sub(self.settings.t_update.picos());
         self.burst_allowance = Span::from_picos(left);
     }
 
-    fn is_calm(&self, delay: f64) -> bool {
+    fn is_uncongested_delay(&self, delay: f64) -> bool {
         match self.settings.calm {
-            Calm::Empty => delay == 0.0,
-            Calm::HalfTarget => self.is_low(delay),
+            NoCongestionTest::Empty => delay == 0.0,
+            NoCongestionTest::HalfTarget => self.is_below_half_target(delay),
         }
     }
 }
 
 impl Aqm for Pie {
-    fn needs(&self) -> Needs {
-        Needs { groups: 0, departures: true }
+    fn requirements(&self) -> AqmRequirements {
+        AqmRequirements { groups: 0, dequeue_hook: true }
     }
 
-    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
-        self.watch(arrival.backlog, arrival.now);
-        if arrival.full {
-            self.accumulated = 0.0;
-            return Wish::Pass;
+    fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
+        self.update_activity(arrival.backlog, arrival.now);
+        if arrival.would_overflow {
+            self.accumulated_probability = 0.0;
+            return EnqueueVerdict::Pass;
         }
         let spared = !self.active || self.burst_allowance > Span::ZERO;
-        if spared || !self.hits(arrival.backlog, rng) { Wish::Pass } else { self.signal() }
+        if spared || !self.is_signalled(arrival.backlog, rng) { EnqueueVerdict::Pass } else { self.signal_verdict() }
     }
 
-    fn depart(&mut self, departure: &Departure, _rng: &mut Rng) -> Fate {
+    fn on_dequeue(&mut self, departure: &Departure, _rng: &mut Rng) -> DequeueVerdict {
         match self.settings.delay {
-            Measure::Timestamps => self.delay = departure.waited.seconds(),
-            Measure::DepartureRate => self.rate.departs(departure),
+            DelayMeasurement::Timestamps => self.delay = departure.sojourn.seconds(),
+            DelayMeasurement::DepartureRate => self.departure_rate.on_departure(departure),
         }
-        Fate::Pass
+        DequeueVerdict::Pass
     }
 
-    fn deadline(&self) -> Option<Time> {
-        Some(self.due)
+    fn next_timer(&self) -> Option<Time> {
+        Some(self.next_update)
     }
 
-    fn expire(&mut self, expiry: &Expiry, _rng: &mut Rng) {
-        self.due = expiry.now + self.settings.t_update;
-        self.delay = self.measured(expiry.backlog);
+    fn on_timer(&mut self, expiry: &TimerContext, _rng: &mut Rng) {
+        self.next_update = expiry.now + self.settings.t_update;
+        self.delay = self.measured_delay(expiry.backlog);
         if self.active {
-            self.compute();
+            self.update_probability();
         }
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        show("probability", self.law.probability());
-        show("delay", self.delay);
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("probability", self.controller.probability());
+        report("delay", self.delay);
     }
 }
 
-fn controller(settings: &Settings) -> Controller {
-    Controller::new(settings.alpha, settings.beta, settings.target.seconds())
+fn new_controller(settings: &Settings) -> PiController {
+    PiController::new(settings.alpha, settings.beta, settings.target.seconds())
 }
 
 /// What a change is divided by at this probability, so that the controller is as quick at light congestion as it is stable.
-fn scale(p: f64) -> f64 {
-    SCALES.iter().find(|(below, _)| p < *below).map_or(1.0, |(_, scale)| *scale)
+fn change_divisor(p: f64) -> f64 {
+    CHANGE_DIVISORS.iter().find(|(below, _)| p < *below).map_or(1.0, |(_, scale)| *scale)
 }
 
 /// How long packets take to leave, by dq_threshold bytes at a time (RFC 8033, section 5.2 and appendix B).
 struct DepartureRate {
     threshold: u32,
     /// When the measurement began and what has left since, while there is one.
-    begun: Option<(Time, u64)>,
+    measurement: Option<(Time, u64)>,
     /// Average time for the threshold's bytes in seconds; zero before the first measurement.
     time: f64,
 }
 
 impl DepartureRate {
     fn new(threshold: u32) -> DepartureRate {
-        DepartureRate { threshold, begun: None, time: 0.0 }
+        DepartureRate { threshold, measurement: None, time: 0.0 }
     }
 
-    fn departs(&mut self, departure: &Departure) {
-        if let Some((since, left)) = &mut self.begun {
+    fn on_departure(&mut self, departure: &Departure) {
+        if let Some((since, left)) = &mut self.measurement {
             *left += u64::from(departure.packet.size);
             if *left >= u64::from(self.threshold) {
                 let time = departure.now.since(*since).seconds();
-                self.average(time);
-                self.begun = None;
+                self.update_average_time(time);
+                self.measurement = None;
             }
         }
-        if self.begun.is_none() && departure.backlog.bytes >= u64::from(self.threshold) {
-            self.begun = Some((departure.now, 0));
+        if self.measurement.is_none() && departure.backlog.bytes >= u64::from(self.threshold) {
+            self.measurement = Some((departure.now, 0));
         }
     }
 
-    fn average(&mut self, time: f64) {
+    fn update_average_time(&mut self, time: f64) {
         let weight = if self.time == 0.0 { 1.0 } else { f64::from(self.threshold) / 65_536.0 };
         self.time += weight * (time - self.time);
     }
@@ -332,12 +338,12 @@ impl DepartureRate {
 }
 
 /// Below the first, a change is divided by the second.
-const SCALES: [(f64, f64); 6] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
+const CHANGE_DIVISORS: [(f64, f64); 6] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
 
 /// Below this probability a low delay brings no signal.
-const LIGHT: f64 = 0.2;
+const SAFEGUARD_PROBABILITY: f64 = 0.2;
 /// From this probability on the rise is capped.
-const HEAVY: f64 = 0.1;
+const CAP_FROM_PROBABILITY: f64 = 0.1;
 /// With derandomize: no signal before the probabilities add up to the first, and one when they reach the second.
-const NOT_BEFORE: f64 = 0.85;
-const SURELY: f64 = 8.5;
+const DERANDOMIZE_MIN_SUM: f64 = 0.85;
+const DERANDOMIZE_MAX_SUM: f64 = 8.5;

@@ -1,10 +1,10 @@
-//! RED (Floyd and Jacobson 1993), and ECN as the papers name it: RED that marks. The law is [`law::red`](super::law::red).
+//! RED (Floyd and Jacobson 1993), and ECN as the papers name it: RED that marks. The law is [`control::red`](super::control::red).
 
-use ecnlab_units::{Level, Rate, Rng, Time};
+use ecnlab_units::{CongestionLevel, Rate, Rng, Time};
 
-use super::law::red::{Average, BUSY, Count, GAUGES, Ramp, Settings};
-use super::{Aqm, Arrival, Cause, Glimpse, Target, Wish};
-use crate::registry::AqmEntry;
+use super::control::red::{AverageQueue, GAUGES, ProbabilityRamp, Settings, SignalSpacing, TEST_PARAMS};
+use super::entry::AqmEntry;
+use super::{Aqm, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
 
 /// RED in the registry.
 pub static RED: AqmEntry = AqmEntry {
@@ -13,12 +13,12 @@ pub static RED: AqmEntry = AqmEntry {
     summary: "Random early detection that drops, whether or not a packet is ECN-capable.",
     source: "Floyd and Jacobson 1993",
     parameters: Settings::PARAMETERS,
-    unread: &["mark_limit"],
-    check: |values, limit| Settings::of(values).check(limit),
-    busy: BUSY,
+    unread_parameters: &["mark_limit"],
+    check: |values, limit| Settings::from_values(values).contradictions(limit),
+    test_params: TEST_PARAMS,
     gauges: GAUGES,
-    make: &|values, line| Box::new(Red::new(Settings::of(values), Mode::Drop, line.rate)),
-    ..AqmEntry::PLAIN
+    make: &|values, link| Box::new(Red::new(Settings::from_values(values), SignalMode::Drop, link.rate)),
+    ..AqmEntry::DEFAULTS
 };
 
 /// ECN in the registry.
@@ -28,12 +28,12 @@ pub static ECN: AqmEntry = AqmEntry {
     summary: "RED that marks ECN-capable packets on early signals and drops on forced ones.",
     source: "Floyd 1994; RFC 3168",
     parameters: Settings::PARAMETERS,
-    marks: AqmEntry::CONGESTED,
-    check: |values, limit| Settings::of(values).check(limit),
-    busy: BUSY,
+    lowest_mark: AqmEntry::MARKS_CONGESTED,
+    check: |values, limit| Settings::from_values(values).contradictions(limit),
+    test_params: TEST_PARAMS,
     gauges: GAUGES,
-    make: &|values, line| Box::new(Red::new(Settings::of(values), Mode::Mark, line.rate)),
-    ..AqmEntry::PLAIN
+    make: &|values, link| Box::new(Red::new(Settings::from_values(values), SignalMode::Mark, link.rate)),
+    ..AqmEntry::DEFAULTS
 };
 
 /// ECNM in the registry.
@@ -43,18 +43,18 @@ pub static ECNM: AqmEntry = AqmEntry {
     summary: "ECN that also marks at and above max_th and drops only when the buffer is full.",
     source: "Zheng 2001, section 4.2.2",
     parameters: Settings::PARAMETERS,
-    unread: &["mark_limit"],
-    marks: AqmEntry::CONGESTED,
-    check: |values, limit| Settings::of(values).check(limit),
-    busy: BUSY,
+    unread_parameters: &["mark_limit"],
+    lowest_mark: AqmEntry::MARKS_CONGESTED,
+    check: |values, limit| Settings::from_values(values).contradictions(limit),
+    test_params: TEST_PARAMS,
     gauges: GAUGES,
-    make: &|values, line| Box::new(Red::new(Settings::of(values), Mode::MarkAll, line.rate)),
-    ..AqmEntry::PLAIN
+    make: &|values, link| Box::new(Red::new(Settings::from_values(values), SignalMode::MarkAll, link.rate)),
+    ..AqmEntry::DEFAULTS
 };
 
 /// How a signal is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum SignalMode {
     /// Every signal drops.
     Drop,
     /// Early signals mark, forced ones drop.
@@ -65,102 +65,108 @@ pub enum Mode {
 
 /// RED, ECN or ECNM at work.
 pub struct Red {
-    mode: Mode,
+    mode: SignalMode,
     settings: Settings,
-    ramp: Ramp,
-    average: Average,
-    count: Count,
+    ramp: ProbabilityRamp,
+    average: AverageQueue,
+    spacing: SignalSpacing,
 }
 
 impl Red {
     /// With these settings, before a line of this rate.
-    pub fn new(settings: Settings, mode: Mode, rate: Rate) -> Red {
-        Red { mode, settings, ramp: settings.ramp(), average: Average::new(&settings, rate), count: Count::default() }
+    pub fn new(settings: Settings, mode: SignalMode, rate: Rate) -> Red {
+        Red {
+            mode,
+            settings,
+            ramp: settings.probability_ramp(),
+            average: AverageQueue::new(&settings, rate),
+            spacing: SignalSpacing::default(),
+        }
     }
 
-    /// Takes an arrival into the average; returns the start of the idle spell that it ended, if any. [`Red::judge`] is to follow.
+    /// Updates the average for an arrival; returns the start of the idle period that it ended, if any. [`Red::decide`] follows.
     #[inline]
-    pub(super) fn measure(&mut self, arrival: &Arrival) -> Option<Time> {
+    pub(super) fn update_average(&mut self, arrival: &Arrival) -> Option<Time> {
         self.average.update(arrival)
     }
 
-    /// Judges the arrival that was measured.
+    /// Verdict on the arrival that the average was updated for.
     #[inline(always)]
-    pub(super) fn judge(&mut self, arrival: &Arrival, idle: Option<Time>, rng: &mut Rng) -> Wish {
-        self.count.arrival(arrival.packet.size);
-        let mut wish = self.wish(arrival, rng);
-        if arrival.full {
-            self.count.restart();
-            wish = Wish::Drop { victim: self.settings.drop.victim(arrival, rng), cause: Cause::Overflow };
+    pub(super) fn decide(&mut self, arrival: &Arrival, idle: Option<Time>, rng: &mut Rng) -> EnqueueVerdict {
+        self.spacing.count_arrival(arrival.packet.size);
+        let mut verdict = self.verdict_unless_full(arrival, rng);
+        if arrival.would_overflow {
+            self.spacing.reset();
+            verdict = EnqueueVerdict::Drop { target: self.settings.drop.drop_target(arrival, rng), cause: SignalCause::Overflow };
         }
-        self.average.resume_idle_if_dropped(idle, &wish);
-        wish
+        self.average.resume_idle_if_dropped(idle, &verdict);
+        verdict
     }
 
     /// The average as an arrival at this time would find it.
     pub(super) fn average_at(&self, now: Time) -> f64 {
-        self.average.at(now)
+        self.average.value_at(now)
     }
 
     /// Signals along another ramp from now on.
-    pub(super) fn follow(&mut self, ramp: Ramp) {
+    pub(super) fn set_ramp(&mut self, ramp: ProbabilityRamp) {
         self.ramp = ramp;
     }
 
     #[inline(always)]
-    fn wish(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
+    fn verdict_unless_full(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
         let Settings { floor, drop, .. } = self.settings;
         if self.average.value() < self.ramp.min_th || arrival.backlog.packets <= floor {
-            self.count.below();
-            return Wish::Pass;
+            self.spacing.leave_signal_region();
+            return EnqueueVerdict::Pass;
         }
-        let forced = self.average.value() >= self.ramp.end();
-        if forced && self.mode != Mode::MarkAll {
-            self.count.restart();
-            return Wish::Drop { victim: drop.victim(arrival, rng), cause: Cause::Forced };
+        let forced = self.average.value() >= self.ramp.forced_signal_threshold();
+        if forced && self.mode != SignalMode::MarkAll {
+            self.spacing.reset();
+            return EnqueueVerdict::Drop { target: drop.drop_target(arrival, rng), cause: SignalCause::Forced };
         }
-        if self.count.enters(&self.settings) {
-            return Wish::Pass;
+        if self.spacing.enters_signal_region(&self.settings) {
+            return EnqueueVerdict::Pass;
         }
         let p_b = self.ramp.probability(self.average.value());
-        let hit = self.count.test(p_b, &self.settings, arrival.packet.size, rng);
+        let hit = self.spacing.draw_signal(p_b, &self.settings, arrival.packet.size, rng);
         if !hit && !forced {
-            return Wish::Pass;
+            return EnqueueVerdict::Pass;
         }
-        self.count.restart();
-        let cause = if forced { Cause::Forced } else { Cause::Early };
-        if self.mode == Mode::Drop || p_b > self.settings.mark_limit && self.mode == Mode::Mark {
-            return Wish::Drop { victim: drop.victim(arrival, rng), cause };
+        self.spacing.reset();
+        let cause = if forced { SignalCause::Forced } else { SignalCause::Early };
+        if self.mode == SignalMode::Drop || p_b > self.settings.mark_limit && self.mode == SignalMode::Mark {
+            return EnqueueVerdict::Drop { target: drop.drop_target(arrival, rng), cause };
         }
-        Wish::Signal { level: Level::Congested, target: Target::Arriving, cause }
+        EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause }
     }
 }
 
 impl Aqm for Red {
-    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
-        let idle = self.measure(arrival);
-        self.judge(arrival, idle, rng)
+    fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
+        let idle = self.update_average(arrival);
+        self.decide(arrival, idle, rng)
     }
 
-    fn on_moved_in(&mut self, _packet: &Glimpse, now: Time) {
+    fn on_moved_in(&mut self, _packet: &PacketInfo, now: Time) {
         self.average.end_idle(now);
     }
 
-    fn idle(&mut self, now: Time) {
-        self.average.set_idle(now);
+    fn on_queue_empty(&mut self, now: Time) {
+        self.average.start_idle(now);
     }
 
-    fn retune(&mut self, rate: Rate) {
-        self.average.retune(rate);
+    fn set_link_rate(&mut self, rate: Rate) {
+        self.average.set_link_rate(rate);
     }
 
-    fn average(&self) -> Option<f64> {
+    fn average_queue_length(&self) -> Option<f64> {
         Some(self.average.value())
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        show("average", self.average.value());
-        show("probability", self.ramp.probability(self.average.value()).max(0.0));
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("average", self.average.value());
+        report("probability", self.ramp.probability(self.average.value()).max(0.0));
     }
 }
 
@@ -169,51 +175,51 @@ mod tests {
     use ecnlab_units::{Span, Values};
 
     use super::*;
-    use crate::aqm::{Backlog, Victim};
+    use crate::aqm::{Backlog, DropTarget};
 
     fn values(settings: &[(&str, &str)]) -> Values {
         let mut values = Values::defaults(Settings::PARAMETERS);
         for (name, text) in settings {
-            values.read(name, text).unwrap();
+            values.set_from_text(name, text).unwrap();
         }
         values
     }
 
-    fn red(mode: Mode, settings: &[(&str, &str)]) -> (Red, Rng) {
-        (Red::new(Settings::of(&values(settings)), mode, Rate::from_bps(1_500_000).unwrap()), Rng::for_role(1, "red"))
+    fn red(mode: SignalMode, settings: &[(&str, &str)]) -> (Red, Rng) {
+        (Red::new(Settings::from_values(&values(settings)), mode, Rate::from_bps(1_500_000).unwrap()), Rng::for_role(1, "red"))
     }
 
     fn arrival(now: Time, packets: u32) -> Arrival<'static> {
-        Arrival { now, backlog: Backlog::of(packets), ..Arrival::PLAIN }
+        Arrival { now, backlog: Backlog::of_packets(packets), ..Arrival::PLAIN }
     }
 
     #[test]
     fn the_average_follows_the_weighted_sum() {
-        let (mut red, mut rng) = red(Mode::Drop, &[("w_q", "0.5"), ("min_th", "100"), ("max_th", "200")]);
+        let (mut red, mut rng) = red(SignalMode::Drop, &[("w_q", "0.5"), ("min_th", "100"), ("max_th", "200")]);
         for (length, expected) in [(4, 2.0), (4, 3.0), (0, 1.5)] {
-            red.arrive(&arrival(Time::ZERO, length), &mut rng);
-            assert_eq!(Some(expected), red.average());
+            red.on_enqueue(&arrival(Time::ZERO, length), &mut rng);
+            assert_eq!(Some(expected), red.average_queue_length());
         }
     }
 
     #[test]
     fn an_idle_spell_decays_the_average_as_if_small_packets_had_passed() {
-        let (mut red, mut rng) = red(Mode::Drop, &[("w_q", "0.5"), ("min_th", "100"), ("max_th", "200"), ("mean_packet", "1000 B")]);
-        red.arrive(&arrival(Time::ZERO, 32), &mut rng);
-        red.idle(Time::ZERO);
+        let (mut red, mut rng) = red(SignalMode::Drop, &[("w_q", "0.5"), ("min_th", "100"), ("max_th", "200"), ("mean_packet", "1000 B")]);
+        red.on_enqueue(&arrival(Time::ZERO, 32), &mut rng);
+        red.on_queue_empty(Time::ZERO);
         let three_packets_later = Time::ZERO + Span::from_millis(16);
-        red.arrive(&arrival(three_packets_later, 0), &mut rng);
-        assert_eq!(Some(16.0 * 0.5f64.powi(4)), red.average());
+        red.on_enqueue(&arrival(three_packets_later, 0), &mut rng);
+        assert_eq!(Some(16.0 * 0.5f64.powi(4)), red.average_queue_length());
     }
 
     #[test]
     fn signals_come_at_even_gaps_between_one_and_two_times_the_inverse_probability() {
-        let (mut red, mut rng) = red(Mode::Mark, &[("w_q", "1"), ("min_th", "5"), ("max_th", "15"), ("max_p", "0.1")]);
+        let (mut red, mut rng) = red(SignalMode::Mark, &[("w_q", "1"), ("min_th", "5"), ("max_th", "15"), ("max_p", "0.1")]);
         let mut gaps = Vec::new();
         let mut gap = 0;
         for _ in 0..20_000 {
             gap += 1;
-            if red.arrive(&arrival(Time::ZERO, 10), &mut rng) != Wish::Pass {
+            if red.on_enqueue(&arrival(Time::ZERO, 10), &mut rng) != EnqueueVerdict::Pass {
                 gaps.push(gap);
                 gap = 0;
             }
@@ -225,19 +231,20 @@ mod tests {
 
     #[test]
     fn without_wait_the_mean_gap_is_half_as_long() {
-        let (mut red, mut rng) = red(Mode::Mark, &[("w_q", "1"), ("max_p", "0.1"), ("wait", "false")]);
-        let hits = (0..20_000).filter(|_| red.arrive(&arrival(Time::ZERO, 10), &mut rng) != Wish::Pass).count();
+        let (mut red, mut rng) = red(SignalMode::Mark, &[("w_q", "1"), ("max_p", "0.1"), ("wait", "false")]);
+        let hits = (0..20_000).filter(|_| red.on_enqueue(&arrival(Time::ZERO, 10), &mut rng) != EnqueueVerdict::Pass).count();
         assert!((20_000.0 / hits as f64 - 10.5).abs() < 0.6, "{hits}");
     }
 
     #[test]
     fn above_max_th_red_forces_a_drop_and_ecnm_marks() {
-        for (mode, marks) in [(Mode::Drop, false), (Mode::Mark, false), (Mode::MarkAll, true)] {
+        for (mode, marks) in [(SignalMode::Drop, false), (SignalMode::Mark, false), (SignalMode::MarkAll, true)] {
             let (mut red, mut rng) = red(mode, &[("w_q", "1")]);
-            red.arrive(&arrival(Time::ZERO, 20), &mut rng);
-            let wish = red.arrive(&arrival(Time::ZERO, 20), &mut rng);
-            let signalled = wish == Wish::Signal { level: Level::Congested, target: Target::Arriving, cause: Cause::Forced };
-            assert_eq!(marks, signalled, "{mode:?}: {wish:?}");
+            red.on_enqueue(&arrival(Time::ZERO, 20), &mut rng);
+            let verdict = red.on_enqueue(&arrival(Time::ZERO, 20), &mut rng);
+            let signalled = verdict
+                == EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Forced };
+            assert_eq!(marks, signalled, "{mode:?}: {verdict:?}");
         }
     }
 
@@ -246,48 +253,50 @@ mod tests {
     fn above_max_th_ecnm_marks_every_packet_but_the_first_above_min_th() {
         for settings in [&[("count_self", "false")][..], &[("unit", "bytes"), ("mean_packet", "1000 B"), ("wait", "false")]] {
             let given: Vec<_> = [("w_q", "1")].iter().chain(settings).copied().collect();
-            let (mut red, mut rng) = red(Mode::MarkAll, &given);
-            let small = Arrival { packet: Glimpse { size: 80, ..Glimpse::PLAIN }, ..arrival(Time::ZERO, 20) };
-            let wishes: Vec<Wish> = (0..100).map(|_| red.arrive(&small, &mut rng)).collect();
-            let marked = wishes.iter().filter(|wish| matches!(wish, Wish::Signal { cause: Cause::Forced, .. })).count();
-            assert_eq!((99, Wish::Pass), (marked, wishes[0]), "{settings:?}");
+            let (mut red, mut rng) = red(SignalMode::MarkAll, &given);
+            let small = Arrival { packet: PacketInfo { size: 80, ..PacketInfo::PLAIN }, ..arrival(Time::ZERO, 20) };
+            let verdicts: Vec<EnqueueVerdict> = (0..100).map(|_| red.on_enqueue(&small, &mut rng)).collect();
+            let marked =
+                verdicts.iter().filter(|verdict| matches!(verdict, EnqueueVerdict::Signal { cause: SignalCause::Forced, .. })).count();
+            assert_eq!((99, EnqueueVerdict::Pass), (marked, verdicts[0]), "{settings:?}");
         }
     }
 
     #[test]
     fn above_the_mark_limit_ecn_drops() {
-        let (mut red, mut rng) = red(Mode::Mark, &[("w_q", "1"), ("max_p", "0.5"), ("mark_limit", "0.1")]);
-        let wishes: Vec<Wish> = (0..100).map(|_| red.arrive(&arrival(Time::ZERO, 10), &mut rng)).collect();
-        assert!(wishes.contains(&Wish::Drop { victim: Victim::Arriving, cause: Cause::Early }));
-        assert!(!wishes.iter().any(|wish| matches!(wish, Wish::Signal { .. })));
+        let (mut red, mut rng) = red(SignalMode::Mark, &[("w_q", "1"), ("max_p", "0.5"), ("mark_limit", "0.1")]);
+        let verdicts: Vec<EnqueueVerdict> = (0..100).map(|_| red.on_enqueue(&arrival(Time::ZERO, 10), &mut rng)).collect();
+        assert!(verdicts.contains(&EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Early }));
+        assert!(!verdicts.iter().any(|verdict| matches!(verdict, EnqueueVerdict::Signal { .. })));
     }
 
     #[test]
     fn a_full_buffer_drops_whatever_red_thinks() {
-        let (mut red, mut rng) = red(Mode::Mark, &[]);
-        let full = Arrival { full: true, ..arrival(Time::ZERO, 10) };
-        assert_eq!(Wish::Drop { victim: Victim::Arriving, cause: Cause::Overflow }, red.arrive(&full, &mut rng));
+        let (mut red, mut rng) = red(SignalMode::Mark, &[]);
+        let full = Arrival { would_overflow: true, ..arrival(Time::ZERO, 10) };
+        assert_eq!(EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Overflow }, red.on_enqueue(&full, &mut rng));
     }
 
     #[test]
     fn byte_mode_counts_small_packets_as_less() {
         let (mut red, mut rng) =
-            red(Mode::Mark, &[("unit", "bytes"), ("mean_packet", "1000 B"), ("w_q", "1"), ("min_th", "100"), ("max_th", "200")]);
-        red.arrive(&Arrival { backlog: Backlog { packets: 50, bytes: 2_000 }, ..Arrival::PLAIN }, &mut rng);
-        assert_eq!(Some(2.0), red.average());
+            red(SignalMode::Mark, &[("unit", "bytes"), ("mean_packet", "1000 B"), ("w_q", "1"), ("min_th", "100"), ("max_th", "200")]);
+        red.on_enqueue(&Arrival { backlog: Backlog { packets: 50, bytes: 2_000 }, ..Arrival::PLAIN }, &mut rng);
+        assert_eq!(Some(2.0), red.average_queue_length());
     }
 
     #[test]
     fn packets_dropped_at_an_empty_queue_do_not_end_the_idle_spell() {
         let (mut red, mut rng) =
-            red(Mode::Drop, &[("w_q", "0.002"), ("floor", "0"), ("min_th", "5"), ("max_th", "15"), ("mean_packet", "1000 B")]);
+            red(SignalMode::Drop, &[("w_q", "0.002"), ("floor", "0"), ("min_th", "5"), ("max_th", "15"), ("mean_packet", "1000 B")]);
         for _ in 0..2_000 {
-            red.arrive(&arrival(Time::ZERO, 40), &mut rng);
+            red.on_enqueue(&arrival(Time::ZERO, 40), &mut rng);
         }
-        assert!(red.average().unwrap() > 15.0);
-        red.idle(Time::ZERO);
+        assert!(red.average_queue_length().unwrap() > 15.0);
+        red.on_queue_empty(Time::ZERO);
         // One packet every 2 ms where the link could send one in 5.3 ms: each alone decays next to nothing.
-        let passed = (1..=2_000).find(|&n| red.arrive(&arrival(Time::ZERO + Span::from_millis(2) * n, 0), &mut rng) == Wish::Pass);
+        let passed =
+            (1..=2_000).find(|&n| red.on_enqueue(&arrival(Time::ZERO + Span::from_millis(2) * n, 0), &mut rng) == EnqueueVerdict::Pass);
         let first = passed.expect("the link starves: the average never came down");
         assert!(first < 400, "the first packet passed only after {first} arrivals");
     }

@@ -12,11 +12,11 @@
 //! x may be an average over intervals (`input_weight`). ns-2 writes its marks at departures (`at = "departure"`) and, unlike here, lets
 //! packets pass there that are not ECN-capable.
 
-use ecnlab_units::{Level, Rate, Rng, Span, Time, math, parameters, words};
+use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time, math, parameters, words};
 
-use super::law::red::Unit;
-use super::{Aqm, Arrival, Backlog, Cause, Departure, Expiry, Fate, Needs, Victim, Wish};
-use crate::registry::{AqmEntry, Gauge};
+use super::control::red::QueueUnit;
+use super::entry::{AqmEntry, Gauge};
+use super::{Aqm, AqmRequirements, Arrival, Backlog, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, SignalCause, TimerContext};
 
 /// REM in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -26,10 +26,10 @@ pub static ENTRY: AqmEntry = AqmEntry {
     source: "Athuraliya, Low, Li and Yin 2001",
     parameters: Settings::PARAMETERS,
     gauges: GAUGES,
-    marks: AqmEntry::MARKS_WITH_ECN,
-    busy: &[("gamma", "1"), ("target", "1"), ("phi", "1.5")],
-    make: &|values, line| Box::new(Rem::new(Settings::of(values), line.rate)),
-    ..AqmEntry::PLAIN
+    lowest_mark: AqmEntry::MARKS_CONGESTED_IF_ECN,
+    test_params: &[("gamma", "1"), ("target", "1"), ("phi", "1.5")],
+    make: &|values, link| Box::new(Rem::new(Settings::from_values(values), link.rate)),
+    ..AqmEntry::DEFAULTS
 };
 
 const GAUGES: &[Gauge] = &[
@@ -65,13 +65,13 @@ parameters! {
         pub input_weight: f64 = "1", 0..=1;
         /// Measure queue and input, and scale the probability, by packets or by bytes over mean_packet.
         #[source("ns-2 2.35, qib_")]
-        pub unit: Unit = "packets";
+        pub unit: QueueUnit = "packets";
         /// Mean packet size, for what the link can send in an interval and for unit = bytes.
         #[source("ns-2 2.35, mean_pktsize_")]
         pub mean_packet: u32 = "1000 B", 1..=65_535, "bytes";
         /// Which packet is signalled: the arriving or the departing one.
         #[source("Athuraliya, Low, Li and Yin 2001 at arrivals; ns-2 2.35 marks at departures")]
-        pub at: Place = "arrival";
+        pub at: SignalPoint = "arrival";
         /// Mark packets that are ECN-capable instead of dropping them.
         #[source("ns-2 2.35, markpkts_")]
         pub ecn: bool = "true";
@@ -80,7 +80,7 @@ parameters! {
 
 words! {
     /// Where packets are signalled.
-    pub enum Place {
+    pub enum SignalPoint {
         /// As they arrive.
         Arrival = "arrival",
         /// As they depart.
@@ -93,7 +93,7 @@ pub struct Rem {
     settings: Settings,
     /// Packets that the link can send in an interval: c.
     capacity: f64,
-    next: Time,
+    next_update: Time,
     arrived: Backlog,
     /// x.
     input: f64,
@@ -104,73 +104,73 @@ pub struct Rem {
 impl Rem {
     /// With these settings, before a line of this rate.
     pub fn new(settings: Settings, rate: Rate) -> Rem {
-        let next = Time::ZERO + settings.interval;
-        let mut rem = Rem { settings, capacity: 0.0, next, arrived: Backlog::NONE, input: 0.0, price: 0.0, probability: 0.0 };
-        rem.retune(rate);
+        let next_update = Time::ZERO + settings.interval;
+        let mut rem = Rem { settings, capacity: 0.0, next_update, arrived: Backlog::EMPTY, input: 0.0, price: 0.0, probability: 0.0 };
+        rem.set_link_rate(rate);
         rem
     }
 
     /// An amount in packets, or in mean packets.
-    fn measured(&self, amount: Backlog) -> f64 {
+    fn amount_in_packets(&self, amount: Backlog) -> f64 {
         match self.settings.unit {
-            Unit::Packets => f64::from(amount.packets),
-            Unit::Bytes => amount.bytes as f64 / f64::from(self.settings.mean_packet),
+            QueueUnit::Packets => f64::from(amount.packets),
+            QueueUnit::Bytes => amount.bytes as f64 / f64::from(self.settings.mean_packet),
         }
     }
 
-    fn draws(&self, size: u32, rng: &mut Rng) -> bool {
+    fn draws_signal(&self, size: u32, rng: &mut Rng) -> bool {
         let scale = match self.settings.unit {
-            Unit::Packets => 1.0,
-            Unit::Bytes => f64::from(size) / f64::from(self.settings.mean_packet),
+            QueueUnit::Packets => 1.0,
+            QueueUnit::Bytes => f64::from(size) / f64::from(self.settings.mean_packet),
         };
         rng.uniform() < self.probability * scale
     }
 }
 
 impl Aqm for Rem {
-    fn needs(&self) -> Needs {
-        Needs { departures: self.settings.at == Place::Departure, ..Needs::default() }
+    fn requirements(&self) -> AqmRequirements {
+        AqmRequirements { dequeue_hook: self.settings.at == SignalPoint::Departure, ..AqmRequirements::default() }
     }
 
-    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
+    fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
         self.arrived.packets += 1;
         self.arrived.bytes += u64::from(arrival.packet.size);
-        if arrival.full {
-            return Wish::Drop { victim: Victim::Arriving, cause: Cause::Overflow };
+        if arrival.would_overflow {
+            return EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Overflow };
         }
-        let signal = self.settings.at == Place::Arrival && self.draws(arrival.packet.size, rng);
-        if signal { arrival.signal(self.settings.ecn, Cause::Early) } else { Wish::Pass }
+        let signal = self.settings.at == SignalPoint::Arrival && self.draws_signal(arrival.packet.size, rng);
+        if signal { arrival.mark_or_drop(self.settings.ecn, SignalCause::Early) } else { EnqueueVerdict::Pass }
     }
 
-    fn depart(&mut self, departure: &Departure, rng: &mut Rng) -> Fate {
-        match self.draws(departure.packet.size, rng) {
-            true if self.settings.ecn => Fate::Signal { level: Level::Congested, cause: Cause::Early },
-            true => Fate::Drop { cause: Cause::Early },
-            false => Fate::Pass,
+    fn on_dequeue(&mut self, departure: &Departure, rng: &mut Rng) -> DequeueVerdict {
+        match self.draws_signal(departure.packet.size, rng) {
+            true if self.settings.ecn => DequeueVerdict::Signal { level: CongestionLevel::Congested, cause: SignalCause::Early },
+            true => DequeueVerdict::Drop { cause: SignalCause::Early },
+            false => DequeueVerdict::Pass,
         }
     }
 
-    fn deadline(&self) -> Option<Time> {
-        Some(self.next)
+    fn next_timer(&self) -> Option<Time> {
+        Some(self.next_update)
     }
 
-    fn expire(&mut self, expiry: &Expiry, _rng: &mut Rng) {
+    fn on_timer(&mut self, expiry: &TimerContext, _rng: &mut Rng) {
         let Settings { gamma, alpha, phi, target, interval, input_weight, .. } = self.settings;
-        self.input += input_weight * (self.measured(self.arrived) - self.input);
-        self.arrived = Backlog::NONE;
-        let excess = alpha * (self.measured(expiry.backlog) - target) + self.input - self.capacity;
+        self.input += input_weight * (self.amount_in_packets(self.arrived) - self.input);
+        self.arrived = Backlog::EMPTY;
+        let excess = alpha * (self.amount_in_packets(expiry.backlog) - target) + self.input - self.capacity;
         self.price = (self.price + gamma * excess).max(0.0);
         self.probability = 1.0 - math::exp(-self.price * math::ln(phi));
-        self.next = expiry.now + interval;
+        self.next_update = expiry.now + interval;
     }
 
-    fn retune(&mut self, rate: Rate) {
+    fn set_link_rate(&mut self, rate: Rate) {
         self.capacity = rate.bps() as f64 * self.settings.interval.seconds() / (8.0 * f64::from(self.settings.mean_packet));
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        show("price", self.price);
-        show("probability", self.probability);
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("price", self.price);
+        report("probability", self.probability);
     }
 }
 
@@ -179,34 +179,35 @@ mod tests {
     use ecnlab_units::Values;
 
     use super::*;
-    use crate::aqm::Target;
+    use crate::aqm::MarkTarget;
 
-    const MARK: Wish = Wish::Signal { level: Level::Congested, target: Target::Arriving, cause: Cause::Early };
+    const MARK: EnqueueVerdict =
+        EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early };
 
     /// At 10 Mbps a link sends 2.5 packets of 1000 bytes in 2 ms.
     fn rem(settings: &[(&str, &str)]) -> (Rem, Rng) {
         let mut values = Values::defaults(Settings::PARAMETERS);
-        settings.iter().for_each(|(name, text)| values.read(name, text).unwrap());
-        (Rem::new(Settings::of(&values), Rate::from_bps(10_000_000).unwrap()), Rng::for_role(1, "rem"))
+        settings.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
+        (Rem::new(Settings::from_values(&values), Rate::from_bps(10_000_000).unwrap()), Rng::for_role(1, "rem"))
     }
 
     /// One interval in which so many packets arrive and after which so many wait.
-    fn interval(rem: &mut Rem, rng: &mut Rng, arriving: u32, waiting: u32) {
-        let now = rem.deadline().unwrap();
+    fn run_interval(rem: &mut Rem, rng: &mut Rng, arriving: u32, waiting: u32) {
+        let now = rem.next_timer().unwrap();
         for _ in 0..arriving {
-            rem.arrive(&Arrival { now, ..Arrival::PLAIN }, rng);
+            rem.on_enqueue(&Arrival { now, ..Arrival::PLAIN }, rng);
         }
-        rem.expire(&Expiry { now, backlog: Backlog::of(waiting), head_waited: Span::ZERO }, rng);
+        rem.on_timer(&TimerContext { now, backlog: Backlog::of_packets(waiting), head_sojourn: Span::ZERO }, rng);
     }
 
     #[test]
     fn the_price_adds_up_by_queue_and_input() {
         let (mut rem, mut rng) = rem(&[]);
-        interval(&mut rem, &mut rng, 5, 40);
+        run_interval(&mut rem, &mut rng, 5, 40);
         assert!((0.001 * (0.1 * 20.0 + 5.0 - 2.5) - rem.price).abs() < 1e-15);
-        interval(&mut rem, &mut rng, 0, 30);
+        run_interval(&mut rem, &mut rng, 0, 30);
         assert!((0.001 * (4.5 + 0.1 * 10.0 - 2.5) - rem.price).abs() < 1e-15);
-        interval(&mut rem, &mut rng, 0, 0);
+        run_interval(&mut rem, &mut rng, 0, 0);
         assert_eq!((0.0, 0.0), (rem.price, rem.probability));
     }
 
@@ -214,45 +215,51 @@ mod tests {
     fn the_price_changes_every_interval() {
         let (mut rem, mut rng) = rem(&[]);
         for millis in [2, 4, 6] {
-            assert_eq!(Some(Time::ZERO + Span::from_millis(millis)), rem.deadline());
-            interval(&mut rem, &mut rng, 0, 0);
+            assert_eq!(Some(Time::ZERO + Span::from_millis(millis)), rem.next_timer());
+            run_interval(&mut rem, &mut rng, 0, 0);
         }
     }
 
     #[test]
     fn the_probability_is_one_less_phi_to_the_minus_price() {
         let (mut rem, mut rng) = rem(&[("gamma", "1"), ("phi", "2")]);
-        interval(&mut rem, &mut rng, 0, 55);
+        run_interval(&mut rem, &mut rng, 0, 55);
         assert!((rem.price - 1.0).abs() < 1e-12 && (rem.probability - 0.5).abs() < 1e-12);
-        let hits = (0..10_000).filter(|_| rem.arrive(&Arrival::PLAIN, &mut rng) == MARK).count();
+        let hits = (0..10_000).filter(|_| rem.on_enqueue(&Arrival::PLAIN, &mut rng) == MARK).count();
         assert!((4_850..=5_150).contains(&hits), "{hits} of 10000 at 0.5: more than 3 standard deviations off");
     }
 
     #[test]
     fn at_departures_packets_are_marked_or_dropped() {
-        let signal = Fate::Signal { level: Level::Congested, cause: Cause::Early };
-        for (ecn, expected) in [("true", signal), ("false", Fate::Drop { cause: Cause::Early })] {
+        let signal = DequeueVerdict::Signal { level: CongestionLevel::Congested, cause: SignalCause::Early };
+        for (ecn, expected) in [("true", signal), ("false", DequeueVerdict::Drop { cause: SignalCause::Early })] {
             let (mut rem, mut rng) = rem(&[("gamma", "1e6"), ("at", "departure"), ("ecn", ecn)]);
-            assert!(rem.needs().departures);
-            interval(&mut rem, &mut rng, 0, 100);
-            assert_eq!((Wish::Pass, expected), (rem.arrive(&Arrival::PLAIN, &mut rng), rem.depart(&Departure::PLAIN, &mut rng)));
+            assert!(rem.requirements().dequeue_hook);
+            run_interval(&mut rem, &mut rng, 0, 100);
+            assert_eq!(
+                (EnqueueVerdict::Pass, expected),
+                (rem.on_enqueue(&Arrival::PLAIN, &mut rng), rem.on_dequeue(&Departure::PLAIN, &mut rng))
+            );
         }
     }
 
     #[test]
     fn by_bytes_small_packets_count_and_are_signalled_as_less() {
         let (mut rem, mut rng) = rem(&[("gamma", "1"), ("phi", "2"), ("unit", "bytes")]);
-        rem.expire(&Expiry { now: Time::ZERO, backlog: Backlog { packets: 550, bytes: 55_000 }, head_waited: Span::ZERO }, &mut rng);
+        rem.on_timer(
+            &TimerContext { now: Time::ZERO, backlog: Backlog { packets: 550, bytes: 55_000 }, head_sojourn: Span::ZERO },
+            &mut rng,
+        );
         assert!((rem.probability - 0.5).abs() < 1e-12);
-        let small = Arrival { packet: crate::Glimpse { size: 100, ..crate::Glimpse::PLAIN }, ..Arrival::PLAIN };
-        let hits = (0..10_000).filter(|_| rem.arrive(&small, &mut rng) == MARK).count();
+        let small = Arrival { packet: crate::PacketInfo { size: 100, ..crate::PacketInfo::PLAIN }, ..Arrival::PLAIN };
+        let hits = (0..10_000).filter(|_| rem.on_enqueue(&small, &mut rng) == MARK).count();
         assert!((434..=566).contains(&hits), "{hits} of 10000 at 0.05: more than 3 standard deviations off");
     }
 
     #[test]
     fn another_rate_of_the_link_changes_what_it_can_send() {
         let (mut rem, _) = rem(&[]);
-        rem.retune(Rate::from_bps(20_000_000).unwrap());
+        rem.set_link_rate(Rate::from_bps(20_000_000).unwrap());
         assert!((5.0 - rem.capacity).abs() < 1e-12);
     }
 }

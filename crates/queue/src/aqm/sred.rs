@@ -18,9 +18,9 @@
 
 use ecnlab_units::{Rng, parameters};
 
-use super::{Aqm, Arrival, Cause, Victim, Wish};
-use crate::discipline::Limit;
-use crate::registry::{AqmEntry, Gauge};
+use super::entry::{AqmEntry, Gauge};
+use super::{Aqm, Arrival, DropTarget, EnqueueVerdict, SignalCause};
+use crate::limit::Limit;
 
 /// SRED in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -30,10 +30,10 @@ pub static ENTRY: AqmEntry = AqmEntry {
     source: "Ott, Lakshman and Wong 1999",
     parameters: Settings::PARAMETERS,
     gauges: GAUGES,
-    marks: AqmEntry::MARKS_WITH_ECN,
-    busy: &[("p_max", "1"), ("list", "10")],
-    make: &|values, line| Box::new(Sred::new(Settings::of(values), line.limit)),
-    ..AqmEntry::PLAIN
+    lowest_mark: AqmEntry::MARKS_CONGESTED_IF_ECN,
+    test_params: &[("p_max", "1"), ("list", "10")],
+    make: &|values, link| Box::new(Sred::new(Settings::from_values(values), link.limit)),
+    ..AqmEntry::DEFAULTS
 };
 
 const GAUGES: &[Gauge] = &[
@@ -92,7 +92,7 @@ impl Sred {
     }
 
     /// Compares a packet with a zombie; whether it hits.
-    fn compare(&mut self, flow: u64, rng: &mut Rng) -> bool {
+    fn compare_with_zombie(&mut self, flow: u64, rng: &mut Rng) -> bool {
         if self.zombies.len() < self.settings.list as usize {
             self.zombies.push(flow);
             return false;
@@ -107,7 +107,7 @@ impl Sred {
     }
 
     /// `p_sred` of the backlog.
-    fn by_length(&self, arrival: &Arrival) -> f64 {
+    fn length_probability(&self, arrival: &Arrival) -> f64 {
         let (waiting, buffer) = match self.limit {
             Limit::Packets(packets) => (f64::from(arrival.backlog.packets), f64::from(packets)),
             Limit::Bytes(bytes) => (arrival.backlog.bytes as f64, bytes as f64),
@@ -120,27 +120,27 @@ impl Sred {
     }
 
     /// `p_zap`.
-    fn zap(&self, arrival: &Arrival, hit: bool) -> f64 {
+    fn zap_probability(&self, arrival: &Arrival, hit: bool) -> f64 {
         let expected = f64::from(self.settings.flows) * self.hits;
         let by_flows = (1.0 / (expected * expected)).min(1.0);
         let by_hit = if self.settings.full && hit && self.hits > 0.0 { 1.0 + 1.0 / self.hits } else { 1.0 };
-        (self.by_length(arrival) * by_flows * by_hit).min(1.0)
+        (self.length_probability(arrival) * by_flows * by_hit).min(1.0)
     }
 }
 
 impl Aqm for Sred {
-    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
-        let hit = self.compare(arrival.packet.flow, rng);
-        self.probability = self.zap(arrival, hit);
-        if arrival.full {
-            return Wish::Drop { victim: Victim::Arriving, cause: Cause::Overflow };
+    fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
+        let hit = self.compare_with_zombie(arrival.packet.flow, rng);
+        self.probability = self.zap_probability(arrival, hit);
+        if arrival.would_overflow {
+            return EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Overflow };
         }
-        if rng.uniform() < self.probability { arrival.signal(self.settings.ecn, Cause::Early) } else { Wish::Pass }
+        if rng.uniform() < self.probability { arrival.mark_or_drop(self.settings.ecn, SignalCause::Early) } else { EnqueueVerdict::Pass }
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        show("hits", self.hits);
-        show("probability", self.probability);
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("hits", self.hits);
+        report("probability", self.probability);
     }
 }
 
@@ -149,16 +149,16 @@ mod tests {
     use ecnlab_units::Values;
 
     use super::*;
-    use crate::aqm::{Backlog, Glimpse};
+    use crate::aqm::{Backlog, PacketInfo};
 
     fn sred(settings: &[(&str, &str)]) -> (Sred, Rng) {
         let mut values = Values::defaults(Settings::PARAMETERS);
-        settings.iter().for_each(|(name, text)| values.read(name, text).unwrap());
-        (Sred::new(Settings::of(&values), Limit::Packets(60)), Rng::for_role(1, "sred"))
+        settings.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
+        (Sred::new(Settings::from_values(&values), Limit::Packets(60)), Rng::for_role(1, "sred"))
     }
 
     fn arrival(flow: u64, packets: u32) -> Arrival<'static> {
-        Arrival { packet: Glimpse { flow, ..Glimpse::PLAIN }, backlog: Backlog::of(packets), ..Arrival::PLAIN }
+        Arrival { packet: PacketInfo { flow, ..PacketInfo::PLAIN }, backlog: Backlog::of_packets(packets), ..Arrival::PLAIN }
     }
 
     #[test]
@@ -167,10 +167,10 @@ mod tests {
             let (mut sred, mut rng) = sred(&[]);
             let (mut sum, samples) = (0.0, 200_000);
             for _ in 0..samples {
-                sred.arrive(&arrival(rng.below(flows), 0), &mut rng);
+                sred.on_enqueue(&arrival(rng.below(flows), 0), &mut rng);
             }
             for _ in 0..samples {
-                sred.arrive(&arrival(rng.below(flows), 0), &mut rng);
+                sred.on_enqueue(&arrival(rng.below(flows), 0), &mut rng);
                 sum += sred.hits;
             }
             let estimate = f64::from(samples) / sum;
@@ -182,7 +182,7 @@ mod tests {
     fn the_probability_goes_by_sixths_of_the_buffer() {
         let (sred, _) = sred(&[]);
         for (packets, expected) in [(0, 0.0), (9, 0.0), (10, 0.0375), (19, 0.0375), (20, 0.15), (59, 0.15)] {
-            assert_eq!(expected, sred.by_length(&arrival(1, packets)), "{packets} packets of 60");
+            assert_eq!(expected, sred.length_probability(&arrival(1, packets)), "{packets} packets of 60");
         }
     }
 
@@ -191,7 +191,7 @@ mod tests {
         let (mut sred, _) = sred(&[("full", "false")]);
         for (flows, expected) in [(64.0, 0.15 / 16.0), (128.0, 0.15 / 4.0), (256.0, 0.15), (1000.0, 0.15)] {
             sred.hits = 1.0 / flows;
-            assert!((expected - sred.zap(&arrival(1, 30), true)).abs() < 1e-12, "{flows} flows");
+            assert!((expected - sred.zap_probability(&arrival(1, 30), true)).abs() < 1e-12, "{flows} flows");
         }
     }
 
@@ -199,14 +199,14 @@ mod tests {
     fn full_sred_signals_a_hit_more_often_by_one_and_the_number_of_flows() {
         let (mut sred, _) = sred(&[]);
         sred.hits = 1.0 / 64.0;
-        let [hit, miss] = [true, false].map(|hit| sred.zap(&arrival(1, 30), hit));
+        let [hit, miss] = [true, false].map(|hit| sred.zap_probability(&arrival(1, 30), hit));
         assert!((65.0 * miss - hit).abs() < 1e-12, "{hit} after a hit, {miss} after none");
     }
 
     #[test]
     fn the_list_fills_first_and_holds_no_more_than_its_length() {
         let (mut sred, mut rng) = sred(&[("list", "5")]);
-        let mut arrive = |sred: &mut Sred, flow| sred.arrive(&arrival(flow, 0), &mut rng);
+        let mut arrive = |sred: &mut Sred, flow| sred.on_enqueue(&arrival(flow, 0), &mut rng);
         for flow in 0..5 {
             arrive(&mut sred, flow);
         }

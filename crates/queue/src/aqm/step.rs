@@ -10,10 +10,10 @@
 //! switches that build the step from RED with equal thresholds; a switch that only marks lets them pass. Both are here.
 
 use ecnlab_units::quantity::Amount;
-use ecnlab_units::{Level, Rng, Span, Value, Values, parameters, words};
+use ecnlab_units::{CongestionLevel, Rng, Span, Value, Values, parameters, words};
 
-use super::{Aqm, Arrival, Cause, Departure, Fate, Glimpse, Needs, Target, Victim, Wish};
-use crate::registry::{AqmEntry, Contradictions, Gauge};
+use super::entry::{AqmEntry, Contradictions, Gauge};
+use super::{Aqm, AqmRequirements, Arrival, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
 
 /// Step threshold in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
@@ -28,11 +28,11 @@ pub static ENTRY: AqmEntry = AqmEntry {
         doc: "Whether the packet that was judged last met the queue above its threshold",
         symbol: "",
     }],
-    marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
-    check,
-    busy: &[("threshold", "2")],
-    make: &|values, _| Box::new(Step::new(Settings::of(values))),
-    ..AqmEntry::PLAIN
+    lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
+    check: check_threshold_below_limit,
+    test_params: &[("threshold", "2")],
+    make: &|values, _| Box::new(Step::new(Settings::from_values(values))),
+    ..AqmEntry::DEFAULTS
 };
 
 parameters! {
@@ -41,7 +41,7 @@ parameters! {
     pub struct Settings {
         /// What is held against the threshold: the queue that an arriving packet meets, or the time that a leaving packet has waited.
         #[source("RFC 8257, section 3.1; RFC 8290, section 5.2.7")]
-        pub measure: Measure = "queue";
+        pub measure: ThresholdQuantity = "queue";
         /// Packets or bytes above which each packet is marked; DCTCP asks for more than a seventh of the bandwidth-delay product.
         #[source("Alizadeh and others 2010: 20 packets at 1 Gbps, 65 at 10 Gbps")]
         #[when(measure = "queue")]
@@ -56,29 +56,29 @@ parameters! {
         /// What becomes of packets above the threshold that are not ECN-capable.
         #[source("RFC 3168, section 5")]
         #[when(ecn = "true")]
-        pub incapable: Incapable = "drop";
+        pub incapable: NotEctAction = "drop";
     }
 }
 
 words! {
     /// What is held against the threshold.
-    pub enum Measure { Queue = "queue", Sojourn = "sojourn" }
+    pub enum ThresholdQuantity { Queue = "queue", Sojourn = "sojourn" }
 }
 
 words! {
     /// What becomes of packets that cannot be marked.
-    pub enum Incapable { Drop = "drop", Pass = "pass" }
+    pub enum NotEctAction { Drop = "drop", Pass = "pass" }
 }
 
 /// A threshold that the buffer never holds more than.
-fn check(values: &Values, limit: Amount) -> Contradictions {
-    let Settings { measure, threshold, .. } = Settings::of(values);
+fn check_threshold_below_limit(values: &Values, limit: Amount) -> Contradictions {
+    let Settings { measure, threshold, .. } = Settings::from_values(values);
     let never = match (threshold, limit) {
         (Amount::Packets(threshold), Amount::Packets(limit)) => threshold >= limit,
         (Amount::Bytes(threshold), Amount::Bytes(limit)) => threshold >= limit,
         _ => false,
     };
-    if measure == Measure::Sojourn || !never {
+    if measure == ThresholdQuantity::Sojourn || !never {
         return Vec::new();
     }
     let [threshold, limit] = [threshold, limit].map(Value::Amount);
@@ -97,41 +97,43 @@ impl Step {
         Step { settings, above: false }
     }
 
-    fn signals(&mut self, above: bool, packet: &Glimpse) -> bool {
+    fn is_signalled(&mut self, above: bool, packet: &PacketInfo) -> bool {
         self.above = above;
         let Settings { ecn, incapable, .. } = self.settings;
-        above && (!ecn || packet.ecn.is_capable() || incapable == Incapable::Drop)
+        above && (!ecn || packet.ecn.is_capable() || incapable == NotEctAction::Drop)
     }
 }
 
 impl Aqm for Step {
-    fn needs(&self) -> Needs {
-        Needs { departures: self.settings.measure == Measure::Sojourn, ..Needs::default() }
+    fn requirements(&self) -> AqmRequirements {
+        AqmRequirements { dequeue_hook: self.settings.measure == ThresholdQuantity::Sojourn, ..AqmRequirements::default() }
     }
 
-    fn arrive(&mut self, arrival: &Arrival, _rng: &mut Rng) -> Wish {
+    fn on_enqueue(&mut self, arrival: &Arrival, _rng: &mut Rng) -> EnqueueVerdict {
         let above = match (self.settings.measure, self.settings.threshold) {
-            (Measure::Sojourn, _) => return Wish::Pass,
-            (Measure::Queue, Amount::Packets(threshold)) => f64::from(arrival.backlog.packets) > threshold,
-            (Measure::Queue, Amount::Bytes(threshold)) => arrival.backlog.bytes as f64 > threshold,
+            (ThresholdQuantity::Sojourn, _) => return EnqueueVerdict::Pass,
+            (ThresholdQuantity::Queue, Amount::Packets(threshold)) => f64::from(arrival.backlog.packets) > threshold,
+            (ThresholdQuantity::Queue, Amount::Bytes(threshold)) => arrival.backlog.bytes as f64 > threshold,
         };
-        match self.signals(above, &arrival.packet) {
-            false => Wish::Pass,
-            true if self.settings.ecn => Wish::Signal { level: Level::Congested, target: Target::Arriving, cause: Cause::Early },
-            true => Wish::Drop { victim: Victim::Arriving, cause: Cause::Early },
+        match self.is_signalled(above, &arrival.packet) {
+            false => EnqueueVerdict::Pass,
+            true if self.settings.ecn => {
+                EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early }
+            }
+            true => EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Early },
         }
     }
 
-    fn depart(&mut self, departure: &Departure, _rng: &mut Rng) -> Fate {
-        match self.signals(departure.waited > self.settings.sojourn, &departure.packet) {
-            false => Fate::Pass,
-            true if self.settings.ecn => Fate::Signal { level: Level::Congested, cause: Cause::Early },
-            true => Fate::Drop { cause: Cause::Early },
+    fn on_dequeue(&mut self, departure: &Departure, _rng: &mut Rng) -> DequeueVerdict {
+        match self.is_signalled(departure.sojourn > self.settings.sojourn, &departure.packet) {
+            false => DequeueVerdict::Pass,
+            true if self.settings.ecn => DequeueVerdict::Signal { level: CongestionLevel::Congested, cause: SignalCause::Early },
+            true => DequeueVerdict::Drop { cause: SignalCause::Early },
         }
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        show("above", f64::from(u8::from(self.above)));
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("above", f64::from(u8::from(self.above)));
     }
 }
 
@@ -145,59 +147,69 @@ mod tests {
     fn step(settings: &[(&str, &str)]) -> Step {
         let mut values = Values::defaults(Settings::PARAMETERS);
         for (name, text) in settings {
-            values.read(name, text).unwrap();
+            values.set_from_text(name, text).unwrap();
         }
-        Step::new(Settings::of(&values))
+        Step::new(Settings::from_values(&values))
     }
 
-    fn wish(step: &mut Step, ecn: Ecn, backlog: Backlog) -> Wish {
-        step.arrive(&Arrival { packet: Glimpse { ecn, ..Glimpse::PLAIN }, backlog, ..Arrival::PLAIN }, &mut Rng::for_role(1, "step"))
+    fn verdict_for(step: &mut Step, ecn: Ecn, backlog: Backlog) -> EnqueueVerdict {
+        step.on_enqueue(
+            &Arrival { packet: PacketInfo { ecn, ..PacketInfo::PLAIN }, backlog, ..Arrival::PLAIN },
+            &mut Rng::for_role(1, "step"),
+        )
     }
 
-    const MARK: Wish = Wish::Signal { level: Level::Congested, target: Target::Arriving, cause: Cause::Early };
-    const DROP: Wish = Wish::Drop { victim: Victim::Arriving, cause: Cause::Early };
+    const MARK: EnqueueVerdict =
+        EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early };
+    const DROP: EnqueueVerdict = EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Early };
 
     #[test]
     fn a_packet_is_marked_that_meets_more_packets_than_the_threshold() {
         let mut step = step(&[]);
-        assert_eq!([Wish::Pass, Wish::Pass, MARK, MARK], [0, 20, 21, 1_000].map(|n| wish(&mut step, Ecn::Ect0, Backlog::of(n))));
+        assert_eq!(
+            [EnqueueVerdict::Pass, EnqueueVerdict::Pass, MARK, MARK],
+            [0, 20, 21, 1_000].map(|n| verdict_for(&mut step, Ecn::Ect0, Backlog::of_packets(n)))
+        );
     }
 
     #[test]
     fn the_threshold_may_be_bytes() {
         let mut step = step(&[("threshold", "30 KB")]);
-        let wishes = [30_000, 30_001].map(|bytes| wish(&mut step, Ecn::Ect0, Backlog { packets: 1, bytes }));
-        assert_eq!([Wish::Pass, MARK], wishes);
+        let verdicts = [30_000, 30_001].map(|bytes| verdict_for(&mut step, Ecn::Ect0, Backlog { packets: 1, bytes }));
+        assert_eq!([EnqueueVerdict::Pass, MARK], verdicts);
     }
 
     #[test]
     fn a_wait_is_judged_as_the_packet_leaves() {
         let mut step = step(&[("measure", "sojourn"), ("sojourn", "2 ms")]);
-        assert!(step.needs().departures);
-        assert_eq!(Wish::Pass, wish(&mut step, Ecn::Ect0, Backlog::of(1_000)));
-        let mut fate = |ms| {
-            let departure = Departure { waited: Span::from_millis(ms), ..Departure::PLAIN };
-            step.depart(&departure, &mut Rng::for_role(1, "step"))
+        assert!(step.requirements().dequeue_hook);
+        assert_eq!(EnqueueVerdict::Pass, verdict_for(&mut step, Ecn::Ect0, Backlog::of_packets(1_000)));
+        let mut verdict = |ms| {
+            let departure = Departure { sojourn: Span::from_millis(ms), ..Departure::PLAIN };
+            step.on_dequeue(&departure, &mut Rng::for_role(1, "step"))
         };
-        assert_eq!([Fate::Pass, Fate::Signal { level: Level::Congested, cause: Cause::Early }], [2, 3].map(&mut fate));
+        assert_eq!(
+            [DequeueVerdict::Pass, DequeueVerdict::Signal { level: CongestionLevel::Congested, cause: SignalCause::Early }],
+            [2, 3].map(&mut verdict)
+        );
     }
 
     #[test]
     fn who_cannot_be_marked_is_dropped_or_let_pass() {
         for (settings, expected) in
-            [(&[][..], [MARK, MARK]), (&[("incapable", "pass")], [MARK, Wish::Pass]), (&[("ecn", "false")], [DROP, DROP])]
+            [(&[][..], [MARK, MARK]), (&[("incapable", "pass")], [MARK, EnqueueVerdict::Pass]), (&[("ecn", "false")], [DROP, DROP])]
         {
             let mut step = step(settings);
-            assert_eq!(expected, [Ecn::Ect0, Ecn::NotEct].map(|ecn| wish(&mut step, ecn, Backlog::of(50))), "{settings:?}");
+            assert_eq!(expected, [Ecn::Ect0, Ecn::NotEct].map(|ecn| verdict_for(&mut step, ecn, Backlog::of_packets(50))), "{settings:?}");
         }
     }
 
     #[test]
     fn a_threshold_that_the_buffer_never_holds_more_than_is_refused() {
         let mut values = Values::defaults(Settings::PARAMETERS);
-        let refused = |values: &Values, limit| !check(values, Amount::Packets(limit)).is_empty();
+        let refused = |values: &Values, limit| !check_threshold_below_limit(values, Amount::Packets(limit)).is_empty();
         assert_eq!([true, false], [20.0, 21.0].map(|limit| refused(&values, limit)));
-        values.read("measure", "sojourn").unwrap();
+        values.set_from_text("measure", "sojourn").unwrap();
         assert!(!refused(&values, 1.0));
     }
 }

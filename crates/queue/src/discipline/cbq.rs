@@ -24,8 +24,9 @@
 
 use ecnlab_units::{Rate, Rng, Span, Time, math, parameters};
 
-use super::{Counters, Deed, Discipline, Frame, Queue, Take};
-use crate::registry::{DisciplineEntry, DisciplineKind, Gauge, Holds};
+use super::entry::{ChildKind, DisciplineEntry, DisciplineKind};
+use super::{DequeueOutcome, Discipline, Queue, QueueCounters, QueueEvent, QueueItem};
+use crate::aqm::entry::Gauge;
 
 /// The bounded class in the registry.
 pub static ENTRY: DisciplineEntry = DisciplineEntry {
@@ -34,17 +35,17 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
     summary: "Holds another queue to a rate by an average of its idle times, as RFC 2884's testbed did.",
     source: "Floyd and Jacobson 1995; Linux, sch_cbq",
     parameters: Settings::PARAMETERS,
-    holds: Holds::Queue,
+    child: ChildKind::Queue,
     gauges: &[Gauge {
         name: "avgidle",
         unit: "s",
         doc: "Average idle time between packets; the class is over its limit if it is not above 0",
         symbol: "",
     }],
-    bands: &[],
-    marks: |_| None,
+    band_names: &[],
+    lowest_mark: |_| None,
     check: |_, _| Vec::new(),
-    busy: &[],
+    test_params: &[],
     kind: DisciplineKind::Cbq,
 };
 
@@ -86,13 +87,13 @@ pub struct Cbq<F> {
     avgidle: f64,
     undertime: Time,
     /// When the last packet began to leave, and how long it took.
-    last: Time,
-    last_took: f64,
+    last_departure: Time,
+    last_transmission_picos: f64,
     /// Whether the wait that it is in has been counted.
     delayed: bool,
 }
 
-impl<F: Frame> Cbq<F> {
+impl<F: QueueItem> Cbq<F> {
     /// Holds a queue to the class's rate on a link of this one.
     pub fn new(settings: &Settings, link: Rate, inner: Queue<F>) -> Cbq<F> {
         let mut cbq = Cbq {
@@ -103,97 +104,97 @@ impl<F: Frame> Cbq<F> {
             offtime: 0.0,
             avgidle: 0.0,
             undertime: Time::ZERO,
-            last: Time::ZERO,
-            last_took: 0.0,
+            last_departure: Time::ZERO,
+            last_transmission_picos: 0.0,
             delayed: false,
         };
-        cbq.tune(link);
+        cbq.set_link_dependent_values(link);
         cbq.avgidle = cbq.maxidle;
         cbq
     }
 
     /// Sets what follows from the link's rate.
-    fn tune(&mut self, link: Rate) {
+    fn set_link_dependent_values(&mut self, link: Rate) {
         let Settings { maxburst, minburst, avpkt, .. } = self.settings;
-        let w = self.weight();
-        let growth = |packets: u32| math::powi(1.0 - w, u64::from(packets)).recip().min(LONGEST) - 1.0;
+        let w = self.ewma_weight();
+        let growth = |packets: u32| math::powi(1.0 - w, u64::from(packets)).recip().min(MAX_WAIT_PICOS) - 1.0;
         self.link = link;
-        let surplus = self.surplus(avpkt);
+        let extra_transmission_time = self.extra_transmission_time(avpkt);
         let offtime = match minburst {
             0 => 0.0,
-            1 => surplus * growth(1),
-            packets => surplus * (1.0 + growth(packets - 1) / w),
+            1 => extra_transmission_time * growth(1),
+            packets => extra_transmission_time * (1.0 + growth(packets - 1) / w),
         };
-        self.maxidle = (w * picos(avpkt, link)).max(surplus * growth(maxburst)).min(LONGEST);
-        self.offtime = offtime.min(LONGEST);
+        self.maxidle = (w * transmission_picos(avpkt, link)).max(extra_transmission_time * growth(maxburst)).min(MAX_WAIT_PICOS);
+        self.offtime = offtime.min(MAX_WAIT_PICOS);
     }
 
-    fn weight(&self) -> f64 {
+    fn ewma_weight(&self) -> f64 {
         math::powi(0.5, u64::from(self.settings.ewma))
     }
 
     /// How much longer a packet takes at the class's rate than at the link's; a class above the link's rate never waits.
-    fn surplus(&self, size: u32) -> f64 {
-        (picos(size, self.settings.rate) - picos(size, self.link)).max(0.0)
+    fn extra_transmission_time(&self, size: u32) -> f64 {
+        (transmission_picos(size, self.settings.rate) - transmission_picos(size, self.link)).max(0.0)
     }
 
     /// What the average adds to a wait.
-    fn overdraft(&self) -> f64 {
-        (1.0 / self.weight() - 1.0) * (-self.avgidle).max(0.0)
+    fn average_deficit(&self) -> f64 {
+        (1.0 / self.ewma_weight() - 1.0) * (-self.avgidle).max(0.0)
     }
 
     /// A packet begins to leave. A wait is cut to whole picoseconds, so that none makes an idle time that the average would notice.
-    fn update(&mut self, size: u32, now: Time) {
-        let takes = picos(size, self.link);
-        let apart = now.since(self.last).picos() as f64 + takes - self.last_took;
-        let idle = apart - picos(size, self.settings.rate);
+    fn on_departure(&mut self, size: u32, now: Time) {
+        let can_be_marked = transmission_picos(size, self.link);
+        let apart = now.since(self.last_departure).picos() as f64 + can_be_marked - self.last_transmission_picos;
+        let idle = apart - transmission_picos(size, self.settings.rate);
         let least = self.settings.minidle.map_or(f64::NEG_INFINITY, |minidle| -(minidle.picos() as f64));
-        self.avgidle = (self.avgidle + self.weight() * (idle - self.avgidle)).min(self.maxidle).max(least);
-        let wait = takes + self.surplus(size) + self.overdraft();
+        self.avgidle = (self.avgidle + self.ewma_weight() * (idle - self.avgidle)).min(self.maxidle).max(least);
+        let wait = can_be_marked + self.extra_transmission_time(size) + self.average_deficit();
         self.undertime = if self.avgidle > 0.0 { Time::ZERO } else { now + Span::from_picos(wait as u64) };
-        (self.last, self.last_took, self.delayed) = (now, takes, false);
+        (self.last_departure, self.last_transmission_picos, self.delayed) = (now, can_be_marked, false);
     }
 
     /// It must wait. The overdraft is forgiven once, when the wait begins.
-    fn delay(&mut self, now: Time) -> Time {
+    fn start_delay(&mut self, now: Time) -> Time {
         if !self.delayed {
             self.delayed = true;
-            let wait = self.undertime.since(now).picos() as f64 + self.offtime - self.overdraft();
+            let wait = self.undertime.since(now).picos() as f64 + self.offtime - self.average_deficit();
             self.undertime = now + Span::from_picos(wait.max(1.0) as u64);
         }
         self.undertime
     }
 }
 
-impl<F: Frame> Discipline<F> for Cbq<F> {
+impl<F: QueueItem> Discipline<F> for Cbq<F> {
     #[inline(never)]
-    fn offer(&mut self, frame: F, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
-        self.inner.offer(frame, now, rng, tell);
+    fn enqueue(&mut self, packet: F, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
+        self.inner.enqueue(packet, now, rng, on_event);
     }
 
     #[inline(never)]
-    fn take(&mut self, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
+    fn dequeue(&mut self, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) -> DequeueOutcome<F> {
         if self.undertime > now && !self.inner.is_empty() {
-            return Take::Later(self.delay(now));
+            return DequeueOutcome::RetryAt(self.start_delay(now));
         }
-        let taken = self.inner.take(now, rng, tell);
-        if let Take::Packet { frame, .. } = &taken {
-            self.update(frame.size(), now);
+        let outcome = self.inner.dequeue(now, rng, on_event);
+        if let DequeueOutcome::Packet { packet, .. } = &outcome {
+            self.on_departure(packet.size(), now);
         }
-        taken
+        outcome
     }
 
-    fn deadline(&self) -> Option<Time> {
-        self.inner.deadline()
+    fn next_timer(&self) -> Option<Time> {
+        self.inner.next_timer()
     }
 
-    fn expire(&mut self, now: Time, rng: &mut Rng) {
-        self.inner.expire(now, rng);
+    fn on_timer(&mut self, now: Time, rng: &mut Rng) {
+        self.inner.on_timer(now, rng);
     }
 
-    fn retune(&mut self, rate: Rate) {
-        self.tune(rate);
-        self.inner.retune(rate.min(self.settings.rate));
+    fn set_link_rate(&mut self, rate: Rate) {
+        self.set_link_dependent_values(rate);
+        self.inner.set_link_rate(rate.min(self.settings.rate));
     }
 
     fn len(&self) -> usize {
@@ -204,25 +205,25 @@ impl<F: Frame> Discipline<F> for Cbq<F> {
         self.inner.bytes()
     }
 
-    fn frames(&self, show: &mut dyn FnMut(&F)) {
-        self.inner.frames(show);
+    fn for_each_packet(&self, visit: &mut dyn FnMut(&F)) {
+        self.inner.for_each_packet(visit);
     }
 
-    fn bands(&self) -> u8 {
-        self.inner.bands()
+    fn band_count(&self) -> u8 {
+        self.inner.band_count()
     }
 
-    fn counters(&self, band: u8) -> &Counters {
+    fn counters(&self, band: u8) -> &QueueCounters {
         self.inner.counters(band)
     }
 
-    fn average(&self) -> Option<f64> {
-        self.inner.average()
+    fn average_queue_length(&self) -> Option<f64> {
+        self.inner.average_queue_length()
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        show("avgidle", self.avgidle / PICOS_PER_SECOND);
-        self.inner.gauges(show);
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("avgidle", self.avgidle / PICOS_PER_SECOND);
+        self.inner.report_gauges(report);
     }
 
     fn assert_conservation(&self) {
@@ -231,11 +232,11 @@ impl<F: Frame> Discipline<F> for Cbq<F> {
 }
 
 /// How long so many bytes take at a rate, in picoseconds with their fraction.
-fn picos(bytes: u32, rate: Rate) -> f64 {
+fn transmission_picos(bytes: u32, rate: Rate) -> f64 {
     f64::from(bytes) * 8.0 * PICOS_PER_SECOND / rate.bps() as f64
 }
 
 const PICOS_PER_SECOND: f64 = 1e12;
 
 /// Longer than any run, in picoseconds: what the powers of large bursts are cut to.
-const LONGEST: f64 = 1e19;
+const MAX_WAIT_PICOS: f64 = 1e19;

@@ -1,7 +1,7 @@
 //! DualPI2 (RFC 9332, sections 2 to 4 and appendix A): two queues before one link, for low latency (L) and for classic traffic (C), whose
 //! signals are coupled so that flows of both kinds get about the same rate, while those of L wait next to nothing.
 //!
-//! ECT(1) and CE packets go to L, all others to C. The base law, PI2's ([`law::pi`](crate::aqm::law::pi)), is sampled every `t_update` with
+//! ECT(1) and CE packets go to L, all others to C. The base law, PI2's ([`control::pi`](crate::aqm::control::pi)), is sampled every `t_update` with
 //! the longer of the times that the two heads have waited. At each departure, by the RFC's figures 5 and 7:
 //!
 //! ```text
@@ -30,12 +30,13 @@
 
 use std::collections::VecDeque;
 
-use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time, parameters, words};
+use ecnlab_units::{CongestionLevel, Ecn, Rate, Rng, Span, Time, parameters, words};
 
-use super::{Counters, Deed, Discipline, Frame, Limit, Take};
-use crate::aqm::Cause;
-use crate::aqm::law::pi::{self, GAUGES, Squared};
-use crate::registry::{DisciplineEntry, DisciplineKind, Holds};
+use super::entry::{ChildKind, DisciplineEntry, DisciplineKind};
+use super::{DequeueOutcome, Discipline, QueueCounters, QueueEvent, QueueItem};
+use crate::aqm::SignalCause;
+use crate::aqm::control::pi::{self, GAUGES, SquaredProbability};
+use crate::limit::Limit;
 
 pub static ENTRY: DisciplineEntry = DisciplineEntry {
     name: "dualpi2",
@@ -43,12 +44,12 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
     summary: "A low-latency and a classic queue with coupled signals: L4S flows wait next to nothing and share evenly with classic ones.",
     source: "RFC 9332",
     parameters: Settings::PARAMETERS,
-    holds: Holds::Law,
+    child: ChildKind::Buffer,
     gauges: GAUGES,
-    bands: &["L", "C"],
-    marks: |_| Some(Level::Congested),
+    band_names: &["L", "C"],
+    lowest_mark: |_| Some(CongestionLevel::Congested),
     check: |_, _| Vec::new(),
-    busy: &[
+    test_params: &[
         ("target", "1 ms"),
         ("t_update", "1 ms"),
         ("alpha", "10"),
@@ -78,13 +79,13 @@ parameters! {
         /// When the length of the L band is compared with th_len: as the packet is dequeued, which exempts the last packet of a burst, or as it
         /// is enqueued, which exempts the first. Linux compares at enqueue.
         #[source("RFC 9332, appendix A.2 with its note on Linux; Linux 7.2, sch_dualpi2, min_qlen_step")]
-        pub th_len_at: ThLenAt = "dequeue";
+        pub th_len_at: ThLenCheck = "dequeue";
         /// No signal of the base law while less than this waits in both bands.
         #[source("RFC 9332, appendix A.1: Linux takes two packets of the MTU")]
         pub min_backlog: u32 = "0 B", 0..=1_000_000_000, "bytes";
         /// Which band is served next: by weighted round robin, or by the time that packets have waited.
         #[source("RFC 9332, sections 4.2.2 and A.2")]
-        pub scheduler: Scheduler = "wrr";
+        pub scheduler: BandScheduler = "wrr";
         /// Weight of the C band; L has the rest.
         #[source("RFC 9332, section 4.2.2; Linux takes 0.1")]
         #[when(scheduler = "wrr")]
@@ -98,69 +99,69 @@ parameters! {
 
 words! {
     /// Which band is served next.
-    pub enum Scheduler { Wrr = "wrr", TimeShifted = "time-shifted" }
+    pub enum BandScheduler { Wrr = "wrr", TimeShifted = "time-shifted" }
 }
 
 words! {
     /// When the length of the L band is compared with `th_len`.
-    pub enum ThLenAt { Dequeue = "dequeue", Enqueue = "enqueue" }
+    pub enum ThLenCheck { Dequeue = "dequeue", Enqueue = "enqueue" }
 }
 
 /// The two bands before one link.
 pub struct DualPi2<F> {
     settings: Settings,
     limit: Limit,
-    law: Squared,
-    low: Box<Band<F>>,
+    probability: SquaredProbability,
+    low_latency: Box<Band<F>>,
     classic: Box<Band<F>>,
     /// What the C band may send before the L band, in weighted bytes.
     credit: f64,
-    due: Time,
+    next_update: Time,
 }
 
 /// A band: a FIFO, the count of its recurrence, and what happened in it.
 struct Band<F> {
-    waiting: VecDeque<Stored<F>>,
+    waiting: VecDeque<BandPacket<F>>,
     bytes: u64,
-    count: f64,
-    counters: Counters,
+    recur_count: f64,
+    counters: QueueCounters,
 }
 
-struct Stored<F> {
-    frame: F,
-    arrived: Time,
+struct BandPacket<F> {
+    packet: F,
+    enqueued_at: Time,
     /// Whether more than `th_len` packets waited in the band once this one was enqueued.
     exceeded_th_len: bool,
 }
 
-/// What is done to a packet that is about to leave.
+/// Verdict on a packet that is about to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum BandVerdict {
     Send,
     Mark,
-    Drop(Cause),
+    Drop(SignalCause),
 }
 
-impl<F: Frame> DualPi2<F> {
+impl<F: QueueItem> DualPi2<F> {
     pub fn new(settings: Settings, limit: Limit) -> DualPi2<F> {
         let mut dual = DualPi2 {
             settings,
             limit,
-            law: Squared::new(&settings.law),
-            low: Box::new(Band::new()),
+            probability: SquaredProbability::new(&settings.law),
+            low_latency: Box::new(Band::new()),
             classic: Box::new(Band::new()),
             credit: 0.0,
-            due: Time::ZERO + settings.law.t_update,
+            next_update: Time::ZERO + settings.law.t_update,
         };
         dual.reset_credit();
         dual
     }
 
-    fn band(&mut self, low: bool) -> &mut Band<F> {
-        if low { &mut self.low } else { &mut self.classic }
+    fn band(&mut self, low_latency: bool) -> &mut Band<F> {
+        if low_latency { &mut self.low_latency } else { &mut self.classic }
     }
 
-    fn is_full(&self, size: u32) -> bool {
+    fn would_overflow(&self, size: u32) -> bool {
         match self.limit {
             Limit::Packets(packets) => self.len() >= packets as usize,
             Limit::Bytes(bytes) => self.bytes() + u64::from(size) > bytes,
@@ -168,52 +169,52 @@ impl<F: Frame> DualPi2<F> {
     }
 
     /// Whether the L band is served next; both may not be empty.
-    fn serves_low(&self, now: Time) -> bool {
-        if self.low.waiting.is_empty() || self.classic.waiting.is_empty() {
-            return !self.low.waiting.is_empty();
+    fn serves_low_latency(&self, now: Time) -> bool {
+        if self.low_latency.waiting.is_empty() || self.classic.waiting.is_empty() {
+            return !self.low_latency.waiting.is_empty();
         }
         match self.settings.scheduler {
-            Scheduler::Wrr => self.credit <= 0.0,
-            Scheduler::TimeShifted => self.low.head_waited(now) + self.settings.tshift >= self.classic.head_waited(now),
+            BandScheduler::Wrr => self.credit <= 0.0,
+            BandScheduler::TimeShifted => self.low_latency.head_sojourn(now) + self.settings.tshift >= self.classic.head_sojourn(now),
         }
     }
 
-    /// A packet of this size goes while the other band has to wait.
-    fn charge(&mut self, low: bool, size: u32) {
+    /// Charges a packet of this size that is sent while the other band waits.
+    fn charge_credit(&mut self, low_latency: bool, size: u32) {
         let weight = self.settings.classic_weight;
-        self.credit += f64::from(size) * if low { weight } else { weight - 1.0 };
+        self.credit += f64::from(size) * if low_latency { weight } else { weight - 1.0 };
     }
 
     fn reset_credit(&mut self) {
-        self.credit = f64::from(MTU) * (2.0 * self.settings.classic_weight - 1.0).min(0.0);
+        self.credit = f64::from(MTU_BYTES) * (2.0 * self.settings.classic_weight - 1.0).min(0.0);
     }
 
-    fn judge(&mut self, low: bool, leaving: &Stored<F>, waited: Span) -> Verdict {
-        if low { self.judge_low(leaving, waited) } else { self.judge_classic(&leaving.frame) }
+    fn decide(&mut self, low_latency: bool, leaving: &BandPacket<F>, sojourn: Span) -> BandVerdict {
+        if low_latency { self.decide_low_latency(leaving, sojourn) } else { self.decide_classic(&leaving.packet) }
     }
 
-    fn judge_low(&mut self, leaving: &Stored<F>, waited: Span) -> Verdict {
-        let applies = self.applies(&leaving.frame);
+    fn decide_low_latency(&mut self, leaving: &BandPacket<F>, sojourn: Span) -> BandVerdict {
+        let has_min_backlog = self.has_min_backlog(&leaving.packet);
         let exceeds = match self.settings.th_len_at {
-            ThLenAt::Dequeue => self.exceeds_th_len(self.low.waiting.len()),
-            ThLenAt::Enqueue => leaving.exceeded_th_len,
+            ThLenCheck::Dequeue => self.exceeds_th_len(self.low_latency.waiting.len()),
+            ThLenCheck::Enqueue => leaving.exceeded_th_len,
         };
-        let native = if exceeds { self.ramp(waited) } else { 0.0 };
-        let coupled = if applies { self.law.coupled() } else { 0.0 };
-        if applies && self.law.low_saturated() && self.low.recurs(self.law.classic()) {
-            return Verdict::Drop(Cause::Forced);
+        let native = if exceeds { self.native_probability(sojourn) } else { 0.0 };
+        let coupled = if has_min_backlog { self.probability.coupled_probability() } else { 0.0 };
+        if has_min_backlog && self.probability.is_scalable_saturated() && self.low_latency.recur(self.probability.classic_probability()) {
+            return BandVerdict::Drop(SignalCause::Forced);
         }
-        if self.low.recurs(native.max(coupled)) { Verdict::Mark } else { Verdict::Send }
+        if self.low_latency.recur(native.max(coupled)) { BandVerdict::Mark } else { BandVerdict::Send }
     }
 
-    fn judge_classic(&mut self, frame: &F) -> Verdict {
-        if !self.applies(frame) || !self.classic.recurs(self.law.classic()) {
-            return Verdict::Send;
+    fn decide_classic(&mut self, packet: &F) -> BandVerdict {
+        if !self.has_min_backlog(packet) || !self.classic.recur(self.probability.classic_probability()) {
+            return BandVerdict::Send;
         }
-        match (frame.ecn().is_capable(), self.law.saturated()) {
-            (true, false) => Verdict::Mark,
-            (true, true) => Verdict::Drop(Cause::Forced),
-            (false, _) => Verdict::Drop(Cause::Early),
+        match (packet.ecn().is_capable(), self.probability.is_classic_saturated()) {
+            (true, false) => BandVerdict::Mark,
+            (true, true) => BandVerdict::Drop(SignalCause::Forced),
+            (false, _) => BandVerdict::Drop(SignalCause::Early),
         }
     }
 
@@ -222,149 +223,155 @@ impl<F: Frame> DualPi2<F> {
         others as u64 + 1 > u64::from(self.settings.th_len)
     }
 
-    /// Whether enough waits, with the packet that leaves, for the base law to be heard.
-    fn applies(&self, leaving: &F) -> bool {
+    /// Whether the backlog, with the packet that leaves, reaches `min_backlog`, from which the base law signals.
+    fn has_min_backlog(&self, leaving: &F) -> bool {
         self.bytes() + u64::from(leaving.size()) >= u64::from(self.settings.min_backlog)
     }
 
     /// p'_L.
-    fn ramp(&self, waited: Span) -> f64 {
+    fn native_probability(&self, sojourn: Span) -> f64 {
         let Settings { min_th, range, .. } = self.settings;
-        if waited >= min_th + range {
+        if sojourn >= min_th + range {
             1.0
-        } else if waited > min_th {
-            (waited - min_th).seconds() / range.seconds()
+        } else if sojourn > min_th {
+            (sojourn - min_th).seconds() / range.seconds()
         } else {
             0.0
         }
     }
 
-    /// Does the verdict; nothing is left of a packet that is dropped.
-    fn carry_out(&mut self, verdict: Verdict, low: bool, mut frame: F, tell: &mut impl FnMut(Deed<F>)) -> Option<F> {
-        let counters = &mut self.band(low).counters;
+    /// Applies the verdict; returns the packet unless it was dropped.
+    fn apply_verdict(
+        &mut self,
+        verdict: BandVerdict,
+        low_latency: bool,
+        mut packet: F,
+        on_event: &mut impl FnMut(QueueEvent<F>),
+    ) -> Option<F> {
+        let counters = &mut self.band(low_latency).counters;
         match verdict {
-            Verdict::Send => {}
-            Verdict::Mark if frame.takes(Level::Congested) => {
-                frame.mark(Level::Congested);
-                counters.marked[Cause::Early] += 1;
-                tell(Deed::Marked(&frame, Cause::Early));
+            BandVerdict::Send => {}
+            BandVerdict::Mark if packet.can_be_marked(CongestionLevel::Congested) => {
+                packet.mark(CongestionLevel::Congested);
+                counters.marked[SignalCause::Early] += 1;
+                on_event(QueueEvent::Marked(&packet, SignalCause::Early));
             }
-            Verdict::Mark => {}
-            Verdict::Drop(cause) => {
-                counters.dropped[cause].add(frame.size());
-                tell(Deed::Dropped(frame, cause));
+            BandVerdict::Mark => {}
+            BandVerdict::Drop(cause) => {
+                counters.dropped[cause].count_packet(packet.size());
+                on_event(QueueEvent::Dropped(packet, cause));
                 return None;
             }
         }
-        Some(frame)
+        Some(packet)
     }
 }
 
-impl<F: Frame> Discipline<F> for DualPi2<F> {
-    fn offer(&mut self, frame: F, now: Time, _rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
-        let full = self.is_full(frame.size());
-        let exceeded_th_len = self.exceeds_th_len(self.low.waiting.len());
-        let band = self.band(matches!(frame.ecn(), Ecn::Ect1 | Ecn::Ce));
-        band.counters.arrived.add(frame.size());
+impl<F: QueueItem> Discipline<F> for DualPi2<F> {
+    fn enqueue(&mut self, packet: F, now: Time, _rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
+        let full = self.would_overflow(packet.size());
+        let exceeded_th_len = self.exceeds_th_len(self.low_latency.waiting.len());
+        let band = self.band(matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce));
+        band.counters.arrived.count_packet(packet.size());
         if full {
-            band.counters.dropped[Cause::Overflow].add(frame.size());
-            return tell(Deed::Dropped(frame, Cause::Overflow));
+            band.counters.dropped[SignalCause::Overflow].count_packet(packet.size());
+            return on_event(QueueEvent::Dropped(packet, SignalCause::Overflow));
         }
-        tell(Deed::Stored(&frame));
-        band.bytes += u64::from(frame.size());
-        band.waiting.push_back(Stored { frame, arrived: now, exceeded_th_len });
+        on_event(QueueEvent::Stored(&packet));
+        band.bytes += u64::from(packet.size());
+        band.waiting.push_back(BandPacket { packet, enqueued_at: now, exceeded_th_len });
     }
 
-    fn take(&mut self, now: Time, _rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
+    fn dequeue(&mut self, now: Time, _rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) -> DequeueOutcome<F> {
         while !self.is_empty() {
-            let low = self.serves_low(now);
-            let Some(leaving) = self.band(low).pop() else { break };
-            let (size, waited) = (leaving.frame.size(), now.since(leaving.arrived));
-            let verdict = self.judge(low, &leaving, waited);
-            let Some(frame) = self.carry_out(verdict, low, leaving.frame, tell) else { continue };
-            if !self.band(!low).waiting.is_empty() {
-                self.charge(low, size);
+            let low_latency = self.serves_low_latency(now);
+            let Some(leaving) = self.band(low_latency).pop_front() else { break };
+            let (size, sojourn) = (leaving.packet.size(), now.since(leaving.enqueued_at));
+            let verdict = self.decide(low_latency, &leaving, sojourn);
+            let Some(packet) = self.apply_verdict(verdict, low_latency, leaving.packet, on_event) else { continue };
+            if !self.band(!low_latency).waiting.is_empty() {
+                self.charge_credit(low_latency, size);
             }
-            self.band(low).counters.departed.add(size);
-            return Take::Packet { frame, waited, band: u8::from(!low) };
+            self.band(low_latency).counters.departed.count_packet(size);
+            return DequeueOutcome::Packet { packet, sojourn, band: u8::from(!low_latency) };
         }
         self.reset_credit();
-        Take::Empty
+        DequeueOutcome::Empty
     }
 
-    fn deadline(&self) -> Option<Time> {
-        Some(self.due)
+    fn next_timer(&self) -> Option<Time> {
+        Some(self.next_update)
     }
 
-    fn expire(&mut self, now: Time, _rng: &mut Rng) {
-        self.due = now + self.settings.law.t_update;
-        self.law.sample(self.low.head_waited(now).max(self.classic.head_waited(now)));
+    fn on_timer(&mut self, now: Time, _rng: &mut Rng) {
+        self.next_update = now + self.settings.law.t_update;
+        self.probability.update(self.low_latency.head_sojourn(now).max(self.classic.head_sojourn(now)));
     }
 
     /// All is measured in time, whatever the rate.
-    fn retune(&mut self, _rate: Rate) {}
+    fn set_link_rate(&mut self, _rate: Rate) {}
 
     fn len(&self) -> usize {
-        self.low.waiting.len() + self.classic.waiting.len()
+        self.low_latency.waiting.len() + self.classic.waiting.len()
     }
 
     fn bytes(&self) -> u64 {
-        self.low.bytes + self.classic.bytes
+        self.low_latency.bytes + self.classic.bytes
     }
 
-    fn frames(&self, show: &mut dyn FnMut(&F)) {
-        [&self.low, &self.classic].iter().flat_map(|band| &band.waiting).for_each(|stored| show(&stored.frame));
+    fn for_each_packet(&self, visit: &mut dyn FnMut(&F)) {
+        [&self.low_latency, &self.classic].iter().flat_map(|band| &band.waiting).for_each(|queued| visit(&queued.packet));
     }
 
-    fn bands(&self) -> u8 {
+    fn band_count(&self) -> u8 {
         2
     }
 
-    fn counters(&self, band: u8) -> &Counters {
-        if band == 0 { &self.low.counters } else { &self.classic.counters }
+    fn counters(&self, band: u8) -> &QueueCounters {
+        if band == 0 { &self.low_latency.counters } else { &self.classic.counters }
     }
 
-    fn average(&self) -> Option<f64> {
+    fn average_queue_length(&self) -> Option<f64> {
         None
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        self.law.gauges(show);
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        self.probability.report_gauges(report);
     }
 
     fn assert_conservation(&self) {
-        for band in [&self.low, &self.classic] {
+        for band in [&self.low_latency, &self.classic] {
             band.counters.assert_conservation(band.waiting.len(), band.bytes);
-            assert_eq!(band.bytes, band.waiting.iter().map(|stored| u64::from(stored.frame.size())).sum::<u64>());
+            assert_eq!(band.bytes, band.waiting.iter().map(|queued| u64::from(queued.packet.size())).sum::<u64>());
         }
     }
 }
 
-impl<F: Frame> Band<F> {
+impl<F: QueueItem> Band<F> {
     fn new() -> Band<F> {
-        Band { waiting: VecDeque::new(), bytes: 0, count: 0.0, counters: Counters::default() }
+        Band { waiting: VecDeque::new(), bytes: 0, recur_count: 0.0, counters: QueueCounters::default() }
     }
 
-    fn pop(&mut self) -> Option<Stored<F>> {
+    fn pop_front(&mut self) -> Option<BandPacket<F>> {
         let front = self.waiting.pop_front()?;
-        self.bytes -= u64::from(front.frame.size());
+        self.bytes -= u64::from(front.packet.size());
         Some(front)
     }
 
-    fn head_waited(&self, now: Time) -> Span {
-        self.waiting.front().map_or(Span::ZERO, |front| now.since(front.arrived))
+    fn head_sojourn(&self, now: Time) -> Span {
+        self.waiting.front().map_or(Span::ZERO, |front| now.since(front.enqueued_at))
     }
 
-    /// Whether a signal of this likelihood falls on this packet.
-    fn recurs(&mut self, likelihood: f64) -> bool {
-        self.count += likelihood;
-        let hit = self.count > 1.0;
+    /// Deterministic signal by recurrence (RFC 9332, appendix A): true once the accumulated likelihood exceeds 1.
+    fn recur(&mut self, likelihood: f64) -> bool {
+        self.recur_count += likelihood;
+        let hit = self.recur_count > 1.0;
         if hit {
-            self.count -= 1.0;
+            self.recur_count -= 1.0;
         }
         hit
     }
 }
 
-/// What the credit of the C band starts from is measured in packets of this size.
-const MTU: u32 = 1500;
+/// Size of the packet by which the initial credit of the C band is set.
+const MTU_BYTES: u32 = 1500;

@@ -2,11 +2,14 @@
 
 use std::collections::VecDeque;
 
-use ecnlab_units::{Level, Rate, Rng, Span, Time};
+use ecnlab_units::{CongestionLevel, Rate, Rng, Span, Time};
 
-use super::{Counters, Deed, Discipline, Frame, Limit, Take};
-use crate::aqm::{Aqm, Arrival, Backlog, Cause, Departure, Expiry, Fate, Needs, Target, Victim, Wish};
-use crate::registry::{DisciplineEntry, DisciplineKind, Holds};
+use super::entry::{ChildKind, DisciplineEntry, DisciplineKind};
+use super::{DequeueOutcome, Discipline, QueueCounters, QueueEvent, QueueItem};
+use crate::aqm::{
+    Aqm, AqmRequirements, Arrival, Backlog, Departure, DequeueVerdict, DropTarget, EnqueueVerdict, MarkTarget, SignalCause, TimerContext,
+};
+use crate::limit::Limit;
 
 /// The FIFO in the registry.
 pub static ENTRY: DisciplineEntry = DisciplineEntry {
@@ -15,288 +18,311 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
     summary: "One buffer for all packets, with an AQM.",
     source: "RFC 7567, section 2",
     parameters: &[],
-    holds: Holds::Aqm("droptail"),
+    child: ChildKind::Aqm("droptail"),
     gauges: &[],
-    bands: &[],
-    marks: |_| None,
+    band_names: &[],
+    lowest_mark: |_| None,
     check: |_, _| Vec::new(),
-    busy: &[],
+    test_params: &[],
     kind: DisciplineKind::Fifo,
 };
 
 /// The level that every ECN-capable packet can carry, and beyond which there is none.
-const LOUDEST: Level = Level::Congested;
+const STRONGEST_LEVEL: CongestionLevel = CongestionLevel::Congested;
 
 /// A FIFO buffer with an AQM.
 pub struct Fifo<F> {
     aqm: Box<dyn Aqm>,
-    needs: Needs,
+    requirements: AqmRequirements,
     limit: Limit,
-    waiting: VecDeque<Stored<F>>,
+    waiting: VecDeque<QueuedPacket<F>>,
     bytes: u64,
-    /// Packets that ever left the front; the n-th waiting packet has number `gone + n`.
-    gone: u64,
-    groups: Vec<Group>,
+    /// Packets that ever left the front; the n-th waiting packet has number `head_number + n`.
+    head_number: u64,
+    groups: Vec<UnmarkedPackets>,
     group_backlogs: Vec<Backlog>,
-    /// Whether the AQM has been told that nothing is left to send, and nothing has been sent since.
-    idle: bool,
-    counters: Counters,
+    /// Whether the AQM got [`Aqm::on_queue_empty`], and nothing has been sent since.
+    empty_reported: bool,
+    counters: QueueCounters,
 }
 
-/// A waiting packet, its group and since when it waits.
-pub(super) struct Stored<F> {
-    pub(super) frame: F,
+/// A waiting packet, its group and its time of arrival.
+pub(super) struct QueuedPacket<F> {
+    pub(super) packet: F,
     group: u8,
-    pub(super) arrived: Time,
+    pub(super) enqueued_at: Time,
 }
 
 /// The numbers of the packets of one group that could still be marked, in order.
 #[derive(Default)]
-struct Group {
-    unmarked: VecDeque<u64>,
+struct UnmarkedPackets {
+    numbers: VecDeque<u64>,
 }
 
-impl<F: Frame> Fifo<F> {
+impl<F: QueueItem> Fifo<F> {
     /// An empty buffer of this limit.
     pub fn new(aqm: Box<dyn Aqm>, limit: Limit) -> Fifo<F> {
-        let needs = aqm.needs();
+        let requirements = aqm.requirements();
         Fifo {
             aqm,
-            needs,
+            requirements,
             limit,
             waiting: VecDeque::new(),
             bytes: 0,
-            gone: 0,
-            groups: (0..needs.groups).map(|_| Group::default()).collect(),
-            group_backlogs: vec![Backlog::NONE; needs.groups],
-            idle: true,
-            counters: Counters::default(),
+            head_number: 0,
+            groups: (0..requirements.groups).map(|_| UnmarkedPackets::default()).collect(),
+            group_backlogs: vec![Backlog::EMPTY; requirements.groups],
+            empty_reported: true,
+            counters: QueueCounters::default(),
         }
     }
 
-    /// The next packet to send, while so much waits in other queues that share the buffer.
+    /// Dequeues the next packet, where `other_backlog` waits in other queues that share the buffer.
     #[inline(always)]
-    pub fn take_beside(&mut self, elsewhere: Backlog, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
-        if self.needs.departures {
-            self.judge(elsewhere, now, rng, tell);
+    pub fn dequeue_with_shared_backlog(
+        &mut self,
+        other_backlog: Backlog,
+        now: Time,
+        rng: &mut Rng,
+        on_event: &mut impl FnMut(QueueEvent<F>),
+    ) -> DequeueOutcome<F> {
+        if self.requirements.dequeue_hook {
+            self.ask_aqm_on_dequeue(other_backlog, now, rng, on_event);
         }
-        let Some(leaving) = self.pop() else {
-            if !std::mem::replace(&mut self.idle, true) {
-                self.aqm.idle(now);
+        let Some(leaving) = self.pop_front() else {
+            if !std::mem::replace(&mut self.empty_reported, true) {
+                self.aqm.on_queue_empty(now);
             }
-            return Take::Empty;
+            return DequeueOutcome::Empty;
         };
-        self.idle = false;
-        self.counters.departed.add(leaving.frame.size());
-        Take::Packet { frame: leaving.frame, waited: now.since(leaving.arrived), band: 0 }
+        self.empty_reported = false;
+        self.counters.departed.count_packet(leaving.packet.size());
+        DequeueOutcome::Packet { packet: leaving.packet, sojourn: now.since(leaving.enqueued_at), band: 0 }
     }
 
-    /// Drops the next packet to leave, if there is one, and tells the AQM: what a discipline does whose buffers share one limit.
-    pub fn drop_front(&mut self, now: Time, tell: &mut impl FnMut(Deed<F>)) -> bool {
-        let front = self.pop();
-        self.lose(front, now, tell)
+    /// Drops the head packet, if there is one, and reports it to the AQM: for disciplines whose buffers share one limit.
+    pub fn drop_front(&mut self, now: Time, on_event: &mut impl FnMut(QueueEvent<F>)) -> bool {
+        let front = self.pop_front();
+        self.drop_for_overflow(front, now, on_event)
     }
 
     /// The same for the packet that came last.
-    pub fn drop_back(&mut self, now: Time, tell: &mut impl FnMut(Deed<F>)) -> bool {
-        let back = self.waiting.len().checked_sub(1).and_then(|place| self.remove(place));
-        self.lose(back, now, tell)
+    pub fn drop_back(&mut self, now: Time, on_event: &mut impl FnMut(QueueEvent<F>)) -> bool {
+        let back = self.waiting.len().checked_sub(1).and_then(|position| self.remove_at(position));
+        self.drop_for_overflow(back, now, on_event)
     }
 
-    fn lose(&mut self, lost: Option<Stored<F>>, now: Time, tell: &mut impl FnMut(Deed<F>)) -> bool {
-        let Some(Stored { frame, .. }) = lost else { return false };
-        self.aqm.lost(&frame.glimpse(), now);
-        self.drop_frame(frame, Cause::Overflow, tell);
+    fn drop_for_overflow(&mut self, lost: Option<QueuedPacket<F>>, now: Time, on_event: &mut impl FnMut(QueueEvent<F>)) -> bool {
+        let Some(QueuedPacket { packet, .. }) = lost else { return false };
+        self.aqm.on_overflow_drop(&packet.info(), now);
+        self.drop_packet(packet, SignalCause::Overflow, on_event);
         true
     }
 
     /// Reports to the AQM that a packet goes from this buffer to another, after [`remove_all`](Self::remove_all).
-    pub(super) fn report_moved_out(&mut self, moved: &Stored<F>, now: Time) {
-        self.aqm.on_moved_out(&moved.frame.glimpse(), now);
+    pub(super) fn report_moved_out(&mut self, moved: &QueuedPacket<F>, now: Time) {
+        self.aqm.on_moved_out(&moved.packet.info(), now);
     }
 
-    /// Reports to the AQM that a packet comes from another buffer, to be [restored](Self::restore) here.
-    pub(super) fn report_moved_in(&mut self, moved: &Stored<F>, now: Time) {
-        self.idle = false;
-        self.aqm.on_moved_in(&moved.frame.glimpse(), now);
+    /// Reports to the AQM that a packet comes from another buffer, to be [restored](Self::append_moved) here.
+    pub(super) fn report_moved_in(&mut self, moved: &QueuedPacket<F>, now: Time) {
+        self.empty_reported = false;
+        self.aqm.on_moved_in(&moved.packet.info(), now);
     }
 
-    /// Takes out all that waits, as if it had never come.
-    pub(super) fn remove_all(&mut self) -> Vec<Stored<F>> {
-        let removed: Vec<Stored<F>> = std::iter::from_fn(|| self.pop()).collect();
-        for stored in &removed {
+    /// Removes all packets, as if they had never arrived.
+    pub(super) fn remove_all(&mut self) -> Vec<QueuedPacket<F>> {
+        let removed: Vec<QueuedPacket<F>> = std::iter::from_fn(|| self.pop_front()).collect();
+        for queued in &removed {
             self.counters.arrived.packets -= 1;
-            self.counters.arrived.bytes -= u64::from(stored.frame.size());
+            self.counters.arrived.bytes -= u64::from(queued.packet.size());
         }
         removed
     }
 
     /// Puts a packet in at the end that has been removed from this or another queue, without asking the AQM.
-    pub(super) fn restore(&mut self, stored: Stored<F>) {
-        self.counters.arrived.add(stored.frame.size());
-        self.store(stored, &mut |_| {});
+    pub(super) fn append_moved(&mut self, queued: QueuedPacket<F>) {
+        self.counters.arrived.count_packet(queued.packet.size());
+        self.append(queued, &mut |_| {});
     }
 
     /// The next packet to leave.
     pub fn head(&self) -> Option<&F> {
-        self.waiting.front().map(|stored| &stored.frame)
+        self.waiting.front().map(|queued| &queued.packet)
     }
 
-    /// What waits.
+    /// Backlog of the buffer.
     pub fn backlog(&self) -> Backlog {
         Backlog { packets: self.waiting.len() as u32, bytes: self.bytes }
     }
 
-    fn head_waited(&self, now: Time) -> Span {
-        self.waiting.front().map_or(Span::ZERO, |front| now.since(front.arrived))
+    fn head_sojourn(&self, now: Time) -> Span {
+        self.waiting.front().map_or(Span::ZERO, |front| now.since(front.enqueued_at))
     }
 
-    /// Asks the AQM about the packet at the exit, and about the next one as long as it drops.
+    /// Calls the AQM for the head packet, and for the next one as long as its verdict is a drop.
     #[inline(never)]
-    fn judge(&mut self, elsewhere: Backlog, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
-        while let Some(Stored { frame, arrived, .. }) = self.waiting.front() {
-            let packet = frame.glimpse();
+    fn ask_aqm_on_dequeue(&mut self, other_backlog: Backlog, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
+        while let Some(QueuedPacket { packet, enqueued_at, .. }) = self.waiting.front() {
+            let packet = packet.info();
             let behind = Backlog { packets: self.waiting.len() as u32 - 1, bytes: self.bytes - u64::from(packet.size) };
-            let departure = Departure { now, packet, waited: now.since(*arrived), backlog: behind, total: behind + elsewhere };
-            let fate = self.aqm.depart(&departure, rng);
-            match fate {
-                Fate::Pass => return,
-                Fate::Signal { level, cause } if packet.ecn.is_capable() => return self.mark(0, level, cause, tell),
-                Fate::Signal { cause, .. } | Fate::Drop { cause } => {
-                    let Some(front) = self.pop() else { return };
-                    self.drop_frame(front.frame, cause, tell);
+            let departure =
+                Departure { now, packet, sojourn: now.since(*enqueued_at), backlog: behind, shared_backlog: behind + other_backlog };
+            let verdict = self.aqm.on_dequeue(&departure, rng);
+            match verdict {
+                DequeueVerdict::Pass => return,
+                DequeueVerdict::Signal { level, cause } if packet.ecn.is_capable() => return self.mark_at(0, level, cause, on_event),
+                DequeueVerdict::Signal { cause, .. } | DequeueVerdict::Drop { cause } => {
+                    let Some(front) = self.pop_front() else { return };
+                    self.drop_packet(front.packet, cause, on_event);
                 }
             }
         }
     }
 
     #[inline(never)]
-    fn drop_frame(&mut self, frame: F, cause: Cause, tell: &mut impl FnMut(Deed<F>)) {
-        self.counters.dropped[cause].add(frame.size());
-        tell(Deed::Dropped(frame, cause));
+    fn drop_packet(&mut self, packet: F, cause: SignalCause, on_event: &mut impl FnMut(QueueEvent<F>)) {
+        self.counters.dropped[cause].count_packet(packet.size());
+        on_event(QueueEvent::Dropped(packet, cause));
     }
 
-    /// The one place where a wish becomes a deed.
+    /// Stores, marks or drops by the verdict; no other place does.
     #[inline(always)]
-    fn settle(&mut self, wish: Wish, arriving: Stored<F>, tell: &mut impl FnMut(Deed<F>)) {
-        match wish {
-            Wish::Pass => self.store(arriving, tell),
-            Wish::Signal { level, target, cause } => self.signal(level, target, cause, arriving, tell),
-            Wish::Drop { victim, cause } => self.discard(victim, cause, arriving, tell),
+    fn apply_verdict(&mut self, verdict: EnqueueVerdict, arriving: QueuedPacket<F>, on_event: &mut impl FnMut(QueueEvent<F>)) {
+        match verdict {
+            EnqueueVerdict::Pass => self.append(arriving, on_event),
+            EnqueueVerdict::Signal { level, target, cause } => self.mark_or_drop(level, target, cause, arriving, on_event),
+            EnqueueVerdict::Drop { target, cause } => self.drop_target_packet(target, cause, arriving, on_event),
         }
     }
 
     #[inline(never)]
-    fn signal(&mut self, level: Level, target: Target, cause: Cause, arriving: Stored<F>, tell: &mut impl FnMut(Deed<F>)) {
+    fn mark_or_drop(
+        &mut self,
+        level: CongestionLevel,
+        target: MarkTarget,
+        cause: SignalCause,
+        arriving: QueuedPacket<F>,
+        on_event: &mut impl FnMut(QueueEvent<F>),
+    ) {
         let waiting = match target {
-            Target::Arriving => None,
-            Target::FrontUnmarked(group) => self.first_to_take(level, group),
+            MarkTarget::Arriving => None,
+            MarkTarget::FirstUnmarkedOf(group) => self.first_markable(level, group),
         };
-        if waiting.is_none() && !arriving.frame.ecn().is_capable() {
-            return self.drop_frame(arriving.frame, cause, tell);
+        if waiting.is_none() && !arriving.packet.ecn().is_capable() {
+            return self.drop_packet(arriving.packet, cause, on_event);
         }
-        self.store(arriving, tell);
-        self.mark(waiting.unwrap_or(self.waiting.len() - 1), level, cause, tell);
+        self.append(arriving, on_event);
+        self.mark_at(waiting.unwrap_or(self.waiting.len() - 1), level, cause, on_event);
     }
 
     /// The first waiting packet of a group that a mark would change.
-    fn first_to_take(&self, level: Level, group: u8) -> Option<usize> {
-        let unmarked = &self.groups.get(usize::from(group))?.unmarked;
-        unmarked.iter().map(|number| (number - self.gone) as usize).find(|&place| self.waiting[place].frame.takes(level))
+    fn first_markable(&self, level: CongestionLevel, group: u8) -> Option<usize> {
+        let numbers = &self.groups.get(usize::from(group))?.numbers;
+        numbers
+            .iter()
+            .map(|number| (number - self.head_number) as usize)
+            .find(|&position| self.waiting[position].packet.can_be_marked(level))
     }
 
-    /// Marks a waiting packet. A mark that it does not take leaves it as it is and counts as none.
-    fn mark(&mut self, place: usize, level: Level, cause: Cause, tell: &mut impl FnMut(Deed<F>)) {
-        let Stored { frame, group, .. } = &mut self.waiting[place];
-        if !frame.takes(level) {
+    /// Marks a waiting packet. A mark that the packet cannot carry changes nothing and is not counted.
+    fn mark_at(&mut self, position: usize, level: CongestionLevel, cause: SignalCause, on_event: &mut impl FnMut(QueueEvent<F>)) {
+        let QueuedPacket { packet, group, .. } = &mut self.waiting[position];
+        if !packet.can_be_marked(level) {
             return;
         }
-        frame.mark(level);
-        if let Some(group) = self.groups.get_mut(usize::from(*group)).filter(|_| !frame.takes(LOUDEST)) {
-            group.forget_marked(self.gone + place as u64);
+        packet.mark(level);
+        if let Some(group) = self.groups.get_mut(usize::from(*group)).filter(|_| !packet.can_be_marked(STRONGEST_LEVEL)) {
+            group.remove_marked(self.head_number + position as u64);
         }
         self.counters.marked[cause] += 1;
-        tell(Deed::Marked(frame, cause));
+        on_event(QueueEvent::Marked(packet, cause));
     }
 
     #[inline(never)]
-    fn discard(&mut self, victim: Victim, cause: Cause, arriving: Stored<F>, tell: &mut impl FnMut(Deed<F>)) {
-        let place = match victim {
-            Victim::Arriving => self.waiting.len(),
-            Victim::Front => 0,
-            Victim::Waiting(place) => place as usize,
+    fn drop_target_packet(
+        &mut self,
+        target: DropTarget,
+        cause: SignalCause,
+        arriving: QueuedPacket<F>,
+        on_event: &mut impl FnMut(QueueEvent<F>),
+    ) {
+        let position = match target {
+            DropTarget::Arriving => self.waiting.len(),
+            DropTarget::Front => 0,
+            DropTarget::QueuedAt(position) => position as usize,
         };
-        let place = if self.makes_room(place, arriving.frame.size()) { place } else { self.waiting.len() };
-        match self.remove(place) {
+        let position = if self.fits_after_drop(position, arriving.packet.size()) { position } else { self.waiting.len() };
+        match self.remove_at(position) {
             Some(waiting) => {
-                self.drop_frame(waiting.frame, cause, tell);
-                self.store(arriving, tell);
+                self.drop_packet(waiting.packet, cause, on_event);
+                self.append(arriving, on_event);
             }
-            None => self.drop_frame(arriving.frame, cause, tell),
+            None => self.drop_packet(arriving.packet, cause, on_event),
         }
     }
 
-    /// Whether `size` bytes fit once the packet at `place` is gone. A smaller victim would leave a buffer of bytes overfull;
+    /// Whether `size` bytes fit once the packet at `position` is gone. If the dropped packet is smaller than the arriving one, a buffer of bytes may stay overfull;
     /// then the arriving packet goes.
-    fn makes_room(&self, place: usize, size: u32) -> bool {
-        match (self.limit, self.waiting.get(place)) {
-            (Limit::Bytes(limit), Some(victim)) => self.bytes + u64::from(size) <= limit + u64::from(victim.frame.size()),
+    fn fits_after_drop(&self, position: usize, size: u32) -> bool {
+        match (self.limit, self.waiting.get(position)) {
+            (Limit::Bytes(limit), Some(target)) => self.bytes + u64::from(size) <= limit + u64::from(target.packet.size()),
             _ => true,
         }
     }
 
     #[inline(always)]
-    fn store(&mut self, arriving: Stored<F>, tell: &mut impl FnMut(Deed<F>)) {
-        tell(Deed::Stored(&arriving.frame));
-        let size = arriving.frame.size();
+    fn append(&mut self, arriving: QueuedPacket<F>, on_event: &mut impl FnMut(QueueEvent<F>)) {
+        on_event(QueueEvent::Stored(&arriving.packet));
+        let size = arriving.packet.size();
         self.bytes += u64::from(size);
-        let number = self.gone + self.waiting.len() as u64;
+        let number = self.head_number + self.waiting.len() as u64;
         let group = usize::from(arriving.group);
         if let Some(queue) = self.groups.get_mut(group) {
             let backlog = &mut self.group_backlogs[group];
             backlog.packets += 1;
             backlog.bytes += u64::from(size);
-            if arriving.frame.takes(LOUDEST) {
-                queue.unmarked.push_back(number);
+            if arriving.packet.can_be_marked(STRONGEST_LEVEL) {
+                queue.numbers.push_back(number);
             }
         }
         self.waiting.push_back(arriving);
     }
 
-    /// Takes the packet at the front out.
+    /// Removes the head packet.
     #[inline]
-    fn pop(&mut self) -> Option<Stored<F>> {
+    fn pop_front(&mut self) -> Option<QueuedPacket<F>> {
         let front = self.waiting.pop_front()?;
-        self.bytes -= u64::from(front.frame.size());
+        self.bytes -= u64::from(front.packet.size());
         if !self.groups.is_empty() {
-            self.leave_group(&front, self.gone, 0);
+            self.remove_from_groups(&front, self.head_number, 0);
         }
-        self.gone += 1;
+        self.head_number += 1;
         Some(front)
     }
 
-    /// Takes a waiting packet out, wherever it stands.
-    fn remove(&mut self, place: usize) -> Option<Stored<F>> {
-        if place == 0 {
-            return self.pop();
+    /// Removes a waiting packet at any position.
+    fn remove_at(&mut self, position: usize) -> Option<QueuedPacket<F>> {
+        if position == 0 {
+            return self.pop_front();
         }
-        let removed = self.waiting.remove(place)?;
-        self.bytes -= u64::from(removed.frame.size());
-        self.leave_group(&removed, self.gone + place as u64, place);
+        let removed = self.waiting.remove(position)?;
+        self.bytes -= u64::from(removed.packet.size());
+        self.remove_from_groups(&removed, self.head_number + position as u64, position);
         Some(removed)
     }
 
-    fn leave_group(&mut self, gone: &Stored<F>, number: u64, place: usize) {
+    fn remove_from_groups(&mut self, head_number: &QueuedPacket<F>, number: u64, position: usize) {
         for group in &mut self.groups {
-            group.forget(number, place);
+            group.on_packet_removed(number, position);
         }
-        if let Some(backlog) = self.group_backlogs.get_mut(usize::from(gone.group)) {
+        if let Some(backlog) = self.group_backlogs.get_mut(usize::from(head_number.group)) {
             backlog.packets -= 1;
-            backlog.bytes -= u64::from(gone.frame.size());
+            backlog.bytes -= u64::from(head_number.packet.size());
         }
     }
 
-    fn is_full(&self, size: u32) -> bool {
+    fn would_overflow(&self, size: u32) -> bool {
         match self.limit {
             Limit::Packets(packets) => self.waiting.len() as u32 >= packets,
             Limit::Bytes(bytes) => self.bytes + u64::from(size) > bytes,
@@ -304,36 +330,42 @@ impl<F: Frame> Fifo<F> {
     }
 }
 
-impl<F: Frame> Discipline<F> for Fifo<F> {
+impl<F: QueueItem> Discipline<F> for Fifo<F> {
     #[inline(always)]
-    fn offer(&mut self, frame: F, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
-        self.counters.arrived.add(frame.size());
-        let packet = frame.glimpse();
-        let group = if self.groups.is_empty() { 0 } else { self.aqm.group(&packet) };
-        let full = self.is_full(packet.size);
-        let arrival =
-            Arrival { now, packet, backlog: self.backlog(), head_waited: self.head_waited(now), groups: &self.group_backlogs, full };
-        let wish = self.aqm.arrive(&arrival, rng);
-        let wish = if full { at_full_buffer(wish) } else { wish };
-        self.settle(wish, Stored { frame, group, arrived: now }, tell);
+    fn enqueue(&mut self, packet: F, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
+        self.counters.arrived.count_packet(packet.size());
+        let info = packet.info();
+        let group = if self.groups.is_empty() { 0 } else { self.aqm.group_of(&info) };
+        let would_overflow = self.would_overflow(info.size);
+        let arrival = Arrival {
+            now,
+            packet: info,
+            backlog: self.backlog(),
+            head_sojourn: self.head_sojourn(now),
+            groups: &self.group_backlogs,
+            would_overflow,
+        };
+        let verdict = self.aqm.on_enqueue(&arrival, rng);
+        let verdict = if would_overflow { overflow_verdict(verdict) } else { verdict };
+        self.apply_verdict(verdict, QueuedPacket { packet, group, enqueued_at: now }, on_event);
     }
 
     #[inline(always)]
-    fn take(&mut self, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
-        self.take_beside(Backlog::NONE, now, rng, tell)
+    fn dequeue(&mut self, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) -> DequeueOutcome<F> {
+        self.dequeue_with_shared_backlog(Backlog::EMPTY, now, rng, on_event)
     }
 
-    fn deadline(&self) -> Option<Time> {
-        self.aqm.deadline()
+    fn next_timer(&self) -> Option<Time> {
+        self.aqm.next_timer()
     }
 
-    fn expire(&mut self, now: Time, rng: &mut Rng) {
-        let expiry = Expiry { now, backlog: self.backlog(), head_waited: self.head_waited(now) };
-        self.aqm.expire(&expiry, rng);
+    fn on_timer(&mut self, now: Time, rng: &mut Rng) {
+        let expiry = TimerContext { now, backlog: self.backlog(), head_sojourn: self.head_sojourn(now) };
+        self.aqm.on_timer(&expiry, rng);
     }
 
-    fn retune(&mut self, rate: Rate) {
-        self.aqm.retune(rate);
+    fn set_link_rate(&mut self, rate: Rate) {
+        self.aqm.set_link_rate(rate);
     }
 
     #[inline]
@@ -345,58 +377,60 @@ impl<F: Frame> Discipline<F> for Fifo<F> {
         self.bytes
     }
 
-    fn frames(&self, show: &mut dyn FnMut(&F)) {
-        self.waiting.iter().for_each(|stored| show(&stored.frame));
+    fn for_each_packet(&self, visit: &mut dyn FnMut(&F)) {
+        self.waiting.iter().for_each(|queued| visit(&queued.packet));
     }
 
-    fn counters(&self, _band: u8) -> &Counters {
+    fn counters(&self, _band: u8) -> &QueueCounters {
         &self.counters
     }
 
     #[inline]
-    fn average(&self) -> Option<f64> {
-        self.aqm.average()
+    fn average_queue_length(&self) -> Option<f64> {
+        self.aqm.average_queue_length()
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        self.aqm.gauges(show);
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        self.aqm.report_gauges(report);
     }
 
     fn assert_conservation(&self) {
         self.counters.assert_conservation(self.waiting.len(), self.bytes);
-        assert_eq!(self.bytes, self.waiting.iter().map(|stored| u64::from(stored.frame.size())).sum::<u64>());
+        assert_eq!(self.bytes, self.waiting.iter().map(|queued| u64::from(queued.packet.size())).sum::<u64>());
     }
 }
 
-impl Group {
+impl UnmarkedPackets {
     /// Takes packet `number` off the list. From the front and from the end this is one step; from the middle the later packets move up by one.
-    fn forget(&mut self, number: u64, place: usize) {
-        if place == 0 {
-            if self.unmarked.front() == Some(&number) {
-                self.unmarked.pop_front();
+    fn on_packet_removed(&mut self, number: u64, position: usize) {
+        if position == 0 {
+            if self.numbers.front() == Some(&number) {
+                self.numbers.pop_front();
             }
             return;
         }
-        if self.unmarked.back() == Some(&number) {
-            self.unmarked.pop_back();
-        } else if self.unmarked.back().is_some_and(|&last| last > number) {
-            self.unmarked.retain(|&n| n != number);
-            self.unmarked.iter_mut().filter(|n| **n > number).for_each(|n| *n -= 1);
+        if self.numbers.back() == Some(&number) {
+            self.numbers.pop_back();
+        } else if self.numbers.back().is_some_and(|&last| last > number) {
+            self.numbers.retain(|&n| n != number);
+            self.numbers.iter_mut().filter(|n| **n > number).for_each(|n| *n -= 1);
         }
     }
 
     /// Takes packet `number` off the list, wherever it waits: it has been marked.
-    fn forget_marked(&mut self, number: u64) {
-        if let Ok(at) = self.unmarked.binary_search(&number) {
-            self.unmarked.remove(at);
+    fn remove_marked(&mut self, number: u64) {
+        if let Ok(at) = self.numbers.binary_search(&number) {
+            self.numbers.remove(at);
         }
     }
 }
 
-/// Overflow is the buffer's own law: if the AQM does not say which packet goes, the arriving one does.
-fn at_full_buffer(wish: Wish) -> Wish {
-    match wish {
-        Wish::Drop { .. } => wish,
-        Wish::Pass | Wish::Signal { .. } => Wish::Drop { victim: Victim::Arriving, cause: Cause::Overflow },
+/// Overflow is the discipline's decision: unless the AQM's verdict names the packet to drop, the arriving one is dropped.
+fn overflow_verdict(verdict: EnqueueVerdict) -> EnqueueVerdict {
+    match verdict {
+        EnqueueVerdict::Drop { .. } => verdict,
+        EnqueueVerdict::Pass | EnqueueVerdict::Signal { .. } => {
+            EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Overflow }
+        }
     }
 }

@@ -1,119 +1,111 @@
-//! What stores packets. A discipline holds the frames, keeps the counts and carries out what its AQM wishes.
+//! Queueing disciplines: they store packets, count them, and apply the verdicts of their AQM.
 //!
-//! A queue *tells* what it does to packets, in the order in which it does it ([`Deed`]); whoever owns the queue passes a closure that hears
-//! it. Asked for the next packet it answers with one, with a time at which to ask again, or that it is empty ([`Take`]).
+//! A queue emits a [`QueueEvent`] for each thing that it does to a packet, in order, to a closure of its owner. A dequeue returns a packet, a
+//! time at which to retry, or that the queue is empty ([`DequeueOutcome`]).
 
 pub mod cbq;
 pub mod dual;
+pub mod entry;
 pub mod fifo;
 pub mod flow_queues;
-pub mod outside;
+pub mod kernel_proxy;
 pub mod token_bucket;
 
-use ecnlab_units::{Dialect, Ecn, Level, Rate, Rng, Span, Time};
+use ecnlab_units::{CongestionLevel, Ecn, EcnSemantics, Rate, Rng, Span, Time};
 
 pub use cbq::Cbq;
 pub use dual::DualPi2;
 pub use fifo::Fifo;
 pub use flow_queues::FlowQueues;
-pub use outside::{KernelQueue, Outside};
+pub use kernel_proxy::{KernelQdisc, KernelQueueProxy};
 pub use token_bucket::TokenBucket;
 
-use crate::aqm::{Cause, Glimpse};
+use crate::aqm::{PacketInfo, SignalCause};
 
-/// A packet as a queue handles it: a handle of the simulator, or a real buffer.
-pub trait Frame {
+/// A packet in a queue: a handle of the simulator, or a real buffer.
+pub trait QueueItem {
     /// Size on the wire in bytes.
     fn size(&self) -> u32;
     /// The ECN field as it is now.
     fn ecn(&self) -> Ecn;
     /// Writes another ECN field into it.
     fn set_ecn(&mut self, ecn: Ecn);
-    /// Which flow it belongs to; the two directions of a connection are two flows. A number is not used again for another flow as long as
-    /// a queue may remember it: fair queues and AQMs with a memory of flows tell flows by nothing else.
+    /// Number of its flow; the two directions of a connection are two flows. A number is not used for another flow as long as a queue may
+    /// remember it, since fair queues and AQMs with flow state distinguish flows by this number alone.
     fn flow(&self) -> u64;
     /// The round-trip time known for this packet's flow; zero if unknown.
     fn rtt(&self) -> Span;
 
-    /// What the codepoints of its ECN field mean.
+    /// Meaning of the codepoints of its ECN field.
     #[inline]
-    fn dialect(&self) -> Dialect {
-        Dialect::Classic
+    fn ecn_semantics(&self) -> EcnSemantics {
+        EcnSemantics::Classic
     }
 
-    /// Whether a mark of this level would change the packet: it can carry the level, and carries none as loud yet.
+    /// Whether a mark of this level would change the packet: it can carry the level, and carries a lower one or none.
     #[inline]
-    fn takes(&self, level: Level) -> bool {
-        self.dialect().mark(self.ecn(), level) != self.ecn()
+    fn can_be_marked(&self, level: CongestionLevel) -> bool {
+        self.ecn_semantics().apply_mark(self.ecn(), level) != self.ecn()
     }
 
-    /// Writes a congestion signal that the packet [takes](Frame::takes) into the ECN field.
+    /// Writes a mark that the packet [can carry](QueueItem::can_be_marked) into the ECN field.
     #[inline]
-    fn mark(&mut self, level: Level) {
-        self.set_ecn(self.dialect().mark(self.ecn(), level));
+    fn mark(&mut self, level: CongestionLevel) {
+        self.set_ecn(self.ecn_semantics().apply_mark(self.ecn(), level));
     }
 
-    /// What an AQM may see of it.
+    /// Information on it for an AQM.
     #[inline]
-    fn glimpse(&self) -> Glimpse {
-        Glimpse { size: self.size(), ecn: self.ecn(), flow: self.flow(), rtt: self.rtt() }
+    fn info(&self) -> PacketInfo {
+        PacketInfo { size: self.size(), ecn: self.ecn(), flow: self.flow(), rtt: self.rtt() }
     }
 }
 
-/// How much may wait; the packet in transmission is not counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// So many packets.
-    Packets(u32),
-    /// So many bytes.
-    Bytes(u64),
-}
-
-/// What a queue did to a packet, told as it happens.
+/// Action of a queue on a packet, emitted as it happens.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Deed<'a, F> {
+pub enum QueueEvent<'a, F> {
     /// The arriving packet waits now.
     Stored(&'a F),
     /// A packet was marked; it is shown as it is now.
-    Marked(&'a F, Cause),
+    Marked(&'a F, SignalCause),
     /// A packet is out of the queue and will not be sent.
-    Dropped(F, Cause),
+    Dropped(F, SignalCause),
 }
 
-/// What a queue answers when it is asked for the next packet.
+/// Outcome of a dequeue.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Take<F> {
+pub enum DequeueOutcome<F> {
     /// A packet.
     Packet {
         /// The packet, which the queue no longer has.
-        frame: F,
-        /// How long it waited.
-        waited: Span,
-        /// Which of the queue's bands it comes from.
+        packet: F,
+        /// Its sojourn time.
+        sojourn: Span,
+        /// Band of the queue that it was in.
         band: u8,
     },
-    /// Packets wait, and none may leave before this time, which is later than that of the question.
-    Later(Time),
+    /// Packets wait, and none may leave before this time, which is in the future.
+    RetryAt(Time),
     /// Nothing waits.
     Empty,
 }
 
-/// What stores packets before a link.
-pub trait Discipline<F: Frame> {
-    /// Takes an arriving packet: asks the AQM, then stores, marks or drops. A buffer is never overfilled, whatever the AQM wishes.
-    fn offer(&mut self, frame: F, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>));
+/// A queueing discipline: a store of packets before a link.
+pub trait Discipline<F: QueueItem> {
+    /// Enqueues an arriving packet: calls the AQM, then stores, marks or drops. A buffer is never overfilled, whatever the verdict.
+    fn enqueue(&mut self, packet: F, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>));
 
-    /// The next packet to send.
-    fn take(&mut self, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F>;
+    /// Dequeues the next packet to send.
+    fn dequeue(&mut self, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) -> DequeueOutcome<F>;
 
-    /// When it wants to be woken next. Only [`Discipline::expire`] changes it, so nobody needs to ask after every packet.
-    fn deadline(&self) -> Option<Time>;
+    /// Time at which its timer fires, if it is set. Only [`Discipline::on_timer`] changes it, so it need not be read after every packet.
+    fn next_timer(&self) -> Option<Time>;
 
-    /// Its deadline has come. A caller that is late passes the deadline itself as `now`, and asks again until none is due.
-    fn expire(&mut self, now: Time, rng: &mut Rng);
+    /// Its timer fires. A caller that is late passes the timer's own time as `now`, and repeats until no timer is due.
+    fn on_timer(&mut self, now: Time, rng: &mut Rng);
 
-    /// The link has another rate from now on.
-    fn retune(&mut self, rate: Rate);
+    /// The link's rate has changed.
+    fn set_link_rate(&mut self, rate: Rate);
 
     /// Packets waiting.
     fn len(&self) -> usize;
@@ -126,32 +118,32 @@ pub trait Discipline<F: Frame> {
     /// Bytes waiting.
     fn bytes(&self) -> u64;
 
-    /// Shows every waiting packet; those of one flow in the order in which they will leave.
-    fn frames(&self, show: &mut dyn FnMut(&F));
+    /// Visits every waiting packet; those of one flow in the order in which they will leave.
+    fn for_each_packet(&self, visit: &mut dyn FnMut(&F));
 
-    /// How many bands packets are served in; the discipline's entry in the registry names them where there are several.
-    fn bands(&self) -> u8 {
+    /// Number of bands that packets are served in; the discipline's entry in the registry names them where there are several.
+    fn band_count(&self) -> u8 {
         1
     }
 
-    /// What a band has counted.
-    fn counters(&self, band: u8) -> &Counters;
+    /// Counters of a band.
+    fn counters(&self, band: u8) -> &QueueCounters;
 
-    /// What each band has counted.
-    fn counters_by_band(&self) -> Vec<Counters> {
-        (0..self.bands()).map(|band| *self.counters(band)).collect()
+    /// Counters of each band.
+    fn counters_by_band(&self) -> Vec<QueueCounters> {
+        (0..self.band_count()).map(|band| *self.counters(band)).collect()
     }
 
-    /// What all bands have counted.
-    fn total(&self) -> Counters {
-        (0..self.bands()).fold(Counters::default(), |total, band| total.plus(self.counters(band)))
+    /// Sum of the counters of all bands.
+    fn total_counters(&self) -> QueueCounters {
+        (0..self.band_count()).fold(QueueCounters::default(), |total, band| total.sum_with(self.counters(band)))
     }
 
     /// The AQM's own average queue length in packets, if there is one AQM and it keeps one.
-    fn average(&self) -> Option<f64>;
+    fn average_queue_length(&self) -> Option<f64>;
 
-    /// Shows the gauges by name.
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64));
+    /// Reports the gauges by name.
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64));
 
     /// # Panics
     /// If a packet or a byte was lost or made: arrived = departed + dropped + waiting.
@@ -165,7 +157,7 @@ macro_rules! queues {
             $($(#[$doc])* $Variant($Type<F>)),+
         }
 
-        /// Asks whichever discipline it is.
+        /// Calls the discipline, whichever it is.
         macro_rules! each {
             ($queue:expr, $it:ident => $ask:expr) => {
                 match $queue {
@@ -193,90 +185,90 @@ queues! {
     TokenBucket(TokenBucket),
     /// A FIFO for each flow, in turns.
     FlowQueues(FlowQueues),
-    /// Packets that wait somewhere else.
-    Outside(Outside),
+    /// Packets that wait in a kernel.
+    KernelProxy(KernelQueueProxy),
 }
 
-/// Asks a FIFO in place, since nearly every queue is one, and any other discipline by a call: shapers hold queues, so these calls recurse.
+/// Calls a FIFO inline, since nearly every queue is one, and any other discipline out of line: shapers contain queues, so these calls recurse.
 macro_rules! fifo_or {
     ($queue:expr, $fifo:ident => $ask:expr, $otherwise:expr) => {
         if let Queue::Fifo($fifo) = $queue { $ask } else { $otherwise }
     };
 }
 
-impl<F: Frame> Queue<F> {
+impl<F: QueueItem> Queue<F> {
     #[inline(never)]
-    fn offer_any(&mut self, frame: F, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
-        each!(self, queue => queue.offer(frame, now, rng, tell));
+    fn enqueue_any(&mut self, packet: F, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
+        each!(self, queue => queue.enqueue(packet, now, rng, on_event));
     }
 
     #[inline(never)]
-    fn take_any(&mut self, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
-        each!(self, queue => queue.take(now, rng, tell))
+    fn dequeue_any(&mut self, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) -> DequeueOutcome<F> {
+        each!(self, queue => queue.dequeue(now, rng, on_event))
     }
 
     #[inline(never)]
-    fn len_any(&self) -> usize {
+    fn len_of_any(&self) -> usize {
         each!(self, queue => queue.len())
     }
 
     #[inline(never)]
-    fn average_any(&self) -> Option<f64> {
-        each!(self, queue => queue.average())
+    fn average_of_any(&self) -> Option<f64> {
+        each!(self, queue => queue.average_queue_length())
     }
 }
 
-impl<F: Frame> Discipline<F> for Queue<F> {
+impl<F: QueueItem> Discipline<F> for Queue<F> {
     #[inline]
-    fn offer(&mut self, frame: F, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
-        fifo_or!(self, fifo => fifo.offer(frame, now, rng, tell), self.offer_any(frame, now, rng, tell));
+    fn enqueue(&mut self, packet: F, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
+        fifo_or!(self, fifo => fifo.enqueue(packet, now, rng, on_event), self.enqueue_any(packet, now, rng, on_event));
     }
 
     #[inline]
-    fn take(&mut self, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
-        fifo_or!(self, fifo => fifo.take(now, rng, tell), self.take_any(now, rng, tell))
+    fn dequeue(&mut self, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) -> DequeueOutcome<F> {
+        fifo_or!(self, fifo => fifo.dequeue(now, rng, on_event), self.dequeue_any(now, rng, on_event))
     }
 
-    fn deadline(&self) -> Option<Time> {
-        each!(self, queue => queue.deadline())
+    fn next_timer(&self) -> Option<Time> {
+        each!(self, queue => queue.next_timer())
     }
 
-    fn expire(&mut self, now: Time, rng: &mut Rng) {
-        each!(self, queue => queue.expire(now, rng));
+    fn on_timer(&mut self, now: Time, rng: &mut Rng) {
+        each!(self, queue => queue.on_timer(now, rng));
     }
 
-    fn retune(&mut self, rate: Rate) {
-        each!(self, queue => queue.retune(rate));
+    fn set_link_rate(&mut self, rate: Rate) {
+        each!(self, queue => queue.set_link_rate(rate));
     }
 
     #[inline]
     fn len(&self) -> usize {
-        fifo_or!(self, fifo => fifo.len(), self.len_any())
+        fifo_or!(self, fifo => fifo.len(), self.len_of_any())
     }
 
     fn bytes(&self) -> u64 {
         each!(self, queue => queue.bytes())
     }
 
-    fn frames(&self, show: &mut dyn FnMut(&F)) {
-        each!(self, queue => queue.frames(show));
+    fn for_each_packet(&self, visit: &mut dyn FnMut(&F)) {
+        each!(self, queue => queue.for_each_packet(visit));
     }
 
-    fn bands(&self) -> u8 {
-        each!(self, queue => queue.bands())
+    fn band_count(&self) -> u8 {
+        each!(self, queue => queue.band_count())
     }
 
-    fn counters(&self, band: u8) -> &Counters {
+    fn counters(&self, band: u8) -> &QueueCounters {
         each!(self, queue => queue.counters(band))
     }
 
     #[inline]
-    fn average(&self) -> Option<f64> {
-        fifo_or!(self, fifo => fifo.average(), self.average_any())
+    fn average_queue_length(&self) -> Option<f64> {
+        fifo_or!(self, fifo => fifo.average_queue_length(), self.average_of_any())
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        each!(self, queue => queue.gauges(show));
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        each!(self, queue => queue.report_gauges(report));
     }
 
     fn assert_conservation(&self) {
@@ -284,51 +276,51 @@ impl<F: Frame> Discipline<F> for Queue<F> {
     }
 }
 
-/// What a queue has seen, in packets and bytes; `arrived = departed + dropped + waiting` always holds.
+/// Counters of a queue, in packets and bytes; `arrived = departed + dropped + waiting` always holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct QueueCounters {
     /// Packets that came.
-    pub arrived: Tally,
-    /// Packets that were taken out to be sent.
-    pub departed: Tally,
+    pub arrived: PacketCounter,
+    /// Packets that were dequeued to be sent.
+    pub departed: PacketCounter,
     /// Packets that were dropped.
-    pub dropped: ByCause<Tally>,
+    pub dropped: CountsByCause<PacketCounter>,
     /// Marks written, in packets.
-    pub marked: ByCause<u64>,
+    pub marked: CountsByCause<u64>,
 }
 
-/// A count of packets.
+/// Counter of packets and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct PacketCounter {
     /// How many.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
 }
 
-/// One count for each cause.
+/// Counts by signal cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ByCause<T>([T; Cause::ALL.len()]);
+pub struct CountsByCause<T>([T; SignalCause::ALL.len()]);
 
-impl Tally {
-    /// Counts one more, of this size.
-    pub fn add(&mut self, size: u32) {
+impl PacketCounter {
+    /// Counts one packet of this size.
+    pub fn count_packet(&mut self, size: u32) {
         self.packets += 1;
         self.bytes += u64::from(size);
     }
 }
 
-impl std::ops::AddAssign for Tally {
-    fn add_assign(&mut self, other: Tally) {
+impl std::ops::AddAssign for PacketCounter {
+    fn add_assign(&mut self, other: PacketCounter) {
         self.packets += other.packets;
         self.bytes += other.bytes;
     }
 }
 
-impl<T> ByCause<T> {
+impl<T> CountsByCause<T> {
     /// The count of each cause.
-    pub fn of(count: impl Fn(Cause) -> T) -> ByCause<T> {
-        ByCause(std::array::from_fn(|cause| count(Cause::ALL[cause])))
+    pub fn from_fn(count: impl Fn(SignalCause) -> T) -> CountsByCause<T> {
+        CountsByCause(std::array::from_fn(|cause| count(SignalCause::ALL[cause])))
     }
 
     /// The counts, in the order of the causes.
@@ -337,26 +329,26 @@ impl<T> ByCause<T> {
     }
 }
 
-impl<T> std::ops::Index<Cause> for ByCause<T> {
+impl<T> std::ops::Index<SignalCause> for CountsByCause<T> {
     type Output = T;
-    fn index(&self, cause: Cause) -> &T {
+    fn index(&self, cause: SignalCause) -> &T {
         &self.0[cause as usize]
     }
 }
 
-impl<T> std::ops::IndexMut<Cause> for ByCause<T> {
-    fn index_mut(&mut self, cause: Cause) -> &mut T {
+impl<T> std::ops::IndexMut<SignalCause> for CountsByCause<T> {
+    fn index_mut(&mut self, cause: SignalCause) -> &mut T {
         &mut self.0[cause as usize]
     }
 }
 
-impl Counters {
-    /// The sum of these counts and others.
-    pub fn plus(&self, other: &Counters) -> Counters {
+impl QueueCounters {
+    /// Sum of these counters and others.
+    pub fn sum_with(&self, other: &QueueCounters) -> QueueCounters {
         let mut sum = *self;
         sum.arrived += other.arrived;
         sum.departed += other.departed;
-        for &cause in Cause::ALL {
+        for &cause in SignalCause::ALL {
             sum.dropped[cause] += other.dropped[cause];
             sum.marked[cause] += other.marked[cause];
         }

@@ -18,8 +18,9 @@
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Rate, Rng, Span, Time, Values, parameters};
 
-use super::{Counters, Deed, Discipline, Frame, Queue, Take};
-use crate::registry::{Contradictions, DisciplineEntry, DisciplineKind, Gauge, Holds};
+use super::entry::{ChildKind, DisciplineEntry, DisciplineKind};
+use super::{DequeueOutcome, Discipline, Queue, QueueCounters, QueueEvent, QueueItem};
+use crate::aqm::entry::{Contradictions, Gauge};
 
 /// The token bucket in the registry.
 pub static ENTRY: DisciplineEntry = DisciplineEntry {
@@ -28,12 +29,12 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
     summary: "Shapes another queue to a rate, and lets bursts of a given size pass.",
     source: "tc-tbf(8); RFC 2697, section 3",
     parameters: Settings::PARAMETERS,
-    holds: Holds::Queue,
+    child: ChildKind::Queue,
     gauges: &[Gauge { name: "tokens", unit: "bytes", doc: "Tokens in the bucket when a packet was last taken or had to wait", symbol: "" }],
-    bands: &[],
-    marks: |_| None,
-    check: Settings::check,
-    busy: &[],
+    band_names: &[],
+    lowest_mark: |_| None,
+    check: Settings::check_peak_rate,
+    test_params: &[],
     kind: DisciplineKind::TokenBucket,
 };
 
@@ -59,8 +60,8 @@ parameters! {
 }
 
 impl Settings {
-    fn check(values: &Values, _limit: Option<Amount>) -> Contradictions {
-        let Settings { rate, peakrate, .. } = Settings::of(values);
+    fn check_peak_rate(values: &Values, _limit: Option<Amount>) -> Contradictions {
+        let Settings { rate, peakrate, .. } = Settings::from_values(values);
         let wrong = |peakrate: Rate| ("peakrate", format!("{} bps must be above rate {} bps", peakrate.bps(), rate.bps()));
         peakrate.filter(|&peakrate| peakrate <= rate).map(wrong).into_iter().collect()
     }
@@ -72,17 +73,17 @@ pub struct TokenBucket<F> {
     rate: Rate,
     bucket: Bucket,
     peak: Option<Bucket>,
-    held: Option<Held<F>>,
-    /// What the held packet's band has counted, that packet not as departed.
-    counted: Counters,
+    pending: Option<PendingPacket<F>>,
+    /// What the pending packet's band has counted, that packet not as departed.
+    pending_band_counters: QueueCounters,
 }
 
 /// The packet that waits for its tokens.
-struct Held<F> {
-    frame: F,
+struct PendingPacket<F> {
+    packet: F,
     band: u8,
     /// How long it waited in the queue inside, and since when it waits here.
-    waited: Span,
+    sojourn: Span,
     since: Time,
 }
 
@@ -91,34 +92,34 @@ struct Bucket {
     /// Tokens it holds.
     depth: u128,
     tokens: u128,
-    filled: Time,
+    refilled_at: Time,
 }
 
 /// Tokens for one byte: a bit has 10^12.
-const BYTE: u128 = 8_000_000_000_000;
+const TOKENS_PER_BYTE: u128 = 8_000_000_000_000;
 
 impl Bucket {
     fn new(rate: Rate, bytes: u64) -> Bucket {
-        let depth = u128::from(bytes) * BYTE;
-        Bucket { rate, depth, tokens: depth, filled: Time::ZERO }
+        let depth = u128::from(bytes) * TOKENS_PER_BYTE;
+        Bucket { rate, depth, tokens: depth, refilled_at: Time::ZERO }
     }
 
     /// Tokens come in until now, as many as fit; there is room for those that a packet waits for.
-    fn fill(&mut self, now: Time, wanted: u128) {
-        let came = u128::from(self.rate.bps()) * u128::from(now.since(self.filled).picos());
-        self.tokens = (self.tokens + came).min(self.depth.max(wanted));
-        self.filled = now;
+    fn refill(&mut self, now: Time, needed_tokens: u128) {
+        let new_tokens = u128::from(self.rate.bps()) * u128::from(now.since(self.refilled_at).picos());
+        self.tokens = (self.tokens + new_tokens).min(self.depth.max(needed_tokens));
+        self.refilled_at = now;
     }
 
     /// When it will hold these tokens, if it does not now.
-    fn holds_at(&self, wanted: u128) -> Option<Time> {
-        let missing = wanted.checked_sub(self.tokens).filter(|&missing| missing > 0)?;
+    fn time_when_tokens_suffice(&self, needed_tokens: u128) -> Option<Time> {
+        let missing = needed_tokens.checked_sub(self.tokens).filter(|&missing| missing > 0)?;
         let picos = missing.div_ceil(u128::from(self.rate.bps()));
-        Some(self.filled + Span::from_picos(u64::try_from(picos).unwrap_or(u64::MAX)))
+        Some(self.refilled_at + Span::from_picos(u64::try_from(picos).unwrap_or(u64::MAX)))
     }
 }
 
-impl<F: Frame> TokenBucket<F> {
+impl<F: QueueItem> TokenBucket<F> {
     /// Shapes a queue that was made for a line of no more than the bucket's rate.
     pub fn new(settings: &Settings, inner: Queue<F>) -> TokenBucket<F> {
         let Settings { rate, burst, peakrate, mtu } = *settings;
@@ -127,8 +128,8 @@ impl<F: Frame> TokenBucket<F> {
             rate,
             bucket: Bucket::new(rate, burst),
             peak: peakrate.map(|peakrate| Bucket::new(peakrate, mtu)),
-            held: None,
-            counted: Counters::default(),
+            pending: None,
+            pending_band_counters: QueueCounters::default(),
         }
     }
 
@@ -137,102 +138,107 @@ impl<F: Frame> TokenBucket<F> {
     }
 
     /// The time at which a packet may leave that may not leave now.
-    fn later(&mut self, tokens: u128) -> Option<Time> {
-        self.buckets().filter_map(|bucket| bucket.holds_at(tokens)).max()
+    fn earliest_departure(&mut self, tokens: u128) -> Option<Time> {
+        self.buckets().filter_map(|bucket| bucket.time_when_tokens_suffice(tokens)).max()
     }
 
     /// Counts anew after the queue inside has counted.
-    fn recount(&mut self) {
-        let Some(held) = &self.held else { return };
-        self.counted = *self.inner.counters(held.band);
-        self.counted.departed.packets -= 1;
-        self.counted.departed.bytes -= u64::from(held.frame.size());
+    fn update_band_counters(&mut self) {
+        let Some(pending) = &self.pending else { return };
+        self.pending_band_counters = *self.inner.counters(pending.band);
+        self.pending_band_counters.departed.packets -= 1;
+        self.pending_band_counters.departed.bytes -= u64::from(pending.packet.size());
     }
 
     /// The packet that waits for its tokens, or the next one of the queue inside.
-    fn next(&mut self, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Result<Held<F>, Take<F>> {
-        if let Some(held) = self.held.take() {
-            return Ok(held);
+    fn next_packet(
+        &mut self,
+        now: Time,
+        rng: &mut Rng,
+        on_event: &mut impl FnMut(QueueEvent<F>),
+    ) -> Result<PendingPacket<F>, DequeueOutcome<F>> {
+        if let Some(pending) = self.pending.take() {
+            return Ok(pending);
         }
-        self.buckets().for_each(|bucket| bucket.fill(now, 0));
-        match self.inner.take(now, rng, tell) {
-            Take::Packet { frame, waited, band } => Ok(Held { frame, band, waited, since: now }),
+        self.buckets().for_each(|bucket| bucket.refill(now, 0));
+        match self.inner.dequeue(now, rng, on_event) {
+            DequeueOutcome::Packet { packet, sojourn, band } => Ok(PendingPacket { packet, band, sojourn, since: now }),
             nothing => Err(nothing),
         }
     }
 }
 
-impl<F: Frame> Discipline<F> for TokenBucket<F> {
+impl<F: QueueItem> Discipline<F> for TokenBucket<F> {
     #[inline(never)]
-    fn offer(&mut self, frame: F, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
-        self.inner.offer(frame, now, rng, tell);
-        self.recount();
+    fn enqueue(&mut self, packet: F, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
+        self.inner.enqueue(packet, now, rng, on_event);
+        self.update_band_counters();
     }
 
     #[inline(never)]
-    fn take(&mut self, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
-        let next = match self.next(now, rng, tell) {
+    fn dequeue(&mut self, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) -> DequeueOutcome<F> {
+        let next = match self.next_packet(now, rng, on_event) {
             Ok(next) => next,
             Err(nothing) => return nothing,
         };
-        let tokens = u128::from(next.frame.size()) * BYTE;
-        self.buckets().for_each(|bucket| bucket.fill(now, tokens));
-        if let Some(time) = self.later(tokens) {
-            self.held = Some(next);
-            self.recount();
-            return Take::Later(time);
+        let tokens = u128::from(next.packet.size()) * TOKENS_PER_BYTE;
+        self.buckets().for_each(|bucket| bucket.refill(now, tokens));
+        if let Some(time) = self.earliest_departure(tokens) {
+            self.pending = Some(next);
+            self.update_band_counters();
+            return DequeueOutcome::RetryAt(time);
         }
         self.buckets().for_each(|bucket| bucket.tokens -= tokens);
-        Take::Packet { waited: next.waited + now.since(next.since), frame: next.frame, band: next.band }
+        DequeueOutcome::Packet { sojourn: next.sojourn + now.since(next.since), packet: next.packet, band: next.band }
     }
 
-    fn deadline(&self) -> Option<Time> {
-        self.inner.deadline()
+    fn next_timer(&self) -> Option<Time> {
+        self.inner.next_timer()
     }
 
-    fn expire(&mut self, now: Time, rng: &mut Rng) {
-        self.inner.expire(now, rng);
+    fn on_timer(&mut self, now: Time, rng: &mut Rng) {
+        self.inner.on_timer(now, rng);
     }
 
-    fn retune(&mut self, rate: Rate) {
-        self.inner.retune(rate.min(self.rate));
+    fn set_link_rate(&mut self, rate: Rate) {
+        self.inner.set_link_rate(rate.min(self.rate));
     }
 
     fn len(&self) -> usize {
-        self.inner.len() + usize::from(self.held.is_some())
+        self.inner.len() + usize::from(self.pending.is_some())
     }
 
     fn bytes(&self) -> u64 {
-        self.inner.bytes() + self.held.as_ref().map_or(0, |held| u64::from(held.frame.size()))
+        self.inner.bytes() + self.pending.as_ref().map_or(0, |pending| u64::from(pending.packet.size()))
     }
 
-    fn frames(&self, show: &mut dyn FnMut(&F)) {
-        self.held.iter().for_each(|held| show(&held.frame));
-        self.inner.frames(show);
+    fn for_each_packet(&self, visit: &mut dyn FnMut(&F)) {
+        self.pending.iter().for_each(|pending| visit(&pending.packet));
+        self.inner.for_each_packet(visit);
     }
 
-    fn bands(&self) -> u8 {
-        self.inner.bands()
+    fn band_count(&self) -> u8 {
+        self.inner.band_count()
     }
 
-    fn counters(&self, band: u8) -> &Counters {
-        match &self.held {
-            Some(held) if held.band == band => &self.counted,
+    fn counters(&self, band: u8) -> &QueueCounters {
+        match &self.pending {
+            Some(pending) if pending.band == band => &self.pending_band_counters,
             _ => self.inner.counters(band),
         }
     }
 
-    fn average(&self) -> Option<f64> {
-        self.inner.average()
+    fn average_queue_length(&self) -> Option<f64> {
+        self.inner.average_queue_length()
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        show("tokens", self.bucket.tokens as f64 / BYTE as f64);
-        self.inner.gauges(show);
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("tokens", self.bucket.tokens as f64 / TOKENS_PER_BYTE as f64);
+        self.inner.report_gauges(report);
     }
 
     fn assert_conservation(&self) {
         self.inner.assert_conservation();
-        self.total().assert_conservation(self.len(), self.bytes());
+        self.total_counters().assert_conservation(self.len(), self.bytes());
     }
 }

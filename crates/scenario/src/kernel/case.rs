@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ecnlab_sim::Act;
+use ecnlab_sim::ScriptAction;
 use ecnlab_units::{Span, Time};
 use serde_json::Value as Json;
 
@@ -235,7 +235,7 @@ impl Case {
 
     /// Whether the router made a packet: it is in all the one before it, and the script copies.
     fn is_copy(&self, packet: &Packet) -> bool {
-        let copies = self.script.iter().any(|line| line.side == packet.side && line.act == Act::Copy);
+        let copies = self.script.iter().any(|line| line.side == packet.side && line.act == ScriptAction::Duplicate);
         let before = || self.packets.iter().rev().find(|other| other.side == packet.side && other.id < packet.id);
         let alike = |other: &Packet| {
             (other.sent, other.seq, other.len, other.ack, other.tsval) == (packet.sent, packet.seq, packet.len, packet.ack, packet.tsval)

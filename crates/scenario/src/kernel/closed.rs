@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use ecnlab_sim::probe::Made;
+use ecnlab_sim::probe::CreationContext;
 use ecnlab_sim::{
-    Act, AppSpec, Buffer, Counted, Direction, EcnPath, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Packet as OnTheWay,
-    PacketId, Part, Probe, Rule, Script, Simulation,
+    AppSpec, Buffer, Direction, EcnPath, FlowSpec, Impairment, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Packet as OnTheWay,
+    PacketId, Probe, RowPolicy, Script, ScriptAction, ScriptRule, Simulation,
 };
-use ecnlab_transport::application::{Application, ApplicationSpec, Calls, Event, Heading};
-use ecnlab_transport::{Ack, Demand, Role, Settings, Transport};
+use ecnlab_transport::application::{AppEvent, Application, ApplicationSpec, EngineCalls, FlowDirection};
+use ecnlab_transport::{Ack, AppWrite, Role, Settings, Transport};
 use ecnlab_units::{Rate, Rng, Span, Time};
 
 use super::case::{A, B, Case, Packet, Path, When};
@@ -25,7 +25,7 @@ const EVENTS: u64 = 10_000;
 /// # Errors
 /// What is not built of what the case asks for.
 pub fn run(case: &Case, path: &Path, settings: Settings) -> Result<(Vec<Packet>, Option<Time>), String> {
-    let tape = Tape { header: settings.header, ..Tape::default() };
+    let tape = Tape { header: settings.quirks.header_size, ..Tape::default() };
     let network = network(case, path, settings)?;
     let options = Options { duration: case.end, measure_from: Time::ZERO, seed: 0 };
     let mut simulation = Simulation::new(&network, &options, tape);
@@ -45,64 +45,67 @@ pub fn run(case: &Case, path: &Path, settings: Settings) -> Result<(Vec<Packet>,
 fn network(case: &Case, path: &Path, settings: Settings) -> Result<Network, String> {
     let segments = Segments::of(case.sent_by(A));
     let rules = |side: u8| case.script.iter().filter(move |line| line.side == side).map(|line| line.rule(&segments));
-    let data: Vec<Rule> = rules(A).collect::<Result<_, _>>()?;
-    let back: Vec<Rule> = rules(B).collect::<Result<_, _>>()?;
-    let (later, at_once): (Vec<_>, Vec<_>) = data.into_iter().partition(|rule| matches!(rule.act, Act::Delay(_)));
+    let data: Vec<ScriptRule> = rules(A).collect::<Result<_, _>>()?;
+    let back: Vec<ScriptRule> = rules(B).collect::<Result<_, _>>()?;
+    let (later, at_once): (Vec<_>, Vec<_>) = data.into_iter().partition(|rule| matches!(rule.action, ScriptAction::Delay(_)));
     let rate = Rate::from_bps(path.rate_bps).ok_or("path.data_rate_bps is 0")?;
     let limit = path.queue_packets.map_or(u32::MAX, |packets| packets as u32);
-    let bleach = path.clears_ecn.then_some(Part::Ecn(EcnPath::Bleach));
-    let scripted = |rules: Vec<Rule>| (!rules.is_empty()).then(|| Part::Script(Script::of_rules(rules)));
+    let bleach = path.clears_ecn.then_some(Impairment::Ecn(EcnPath::Bleach));
+    let scripted = |rules: Vec<ScriptRule>| (!rules.is_empty()).then(|| Impairment::Script(Script::from_rules(rules)));
     let [data_delay, ack_delay] = path.delays;
-    let router = ImpairmentSpec::of(bleach.into_iter().chain(scripted(at_once)));
+    let router = ImpairmentSpec::from_parts(bleach.into_iter().chain(scripted(at_once)));
     let links = vec![
         link("router", Direction::Forward, rate, Span::ZERO, limit, router),
-        link("way", Direction::Forward, Rate::MAX, data_delay, u32::MAX, ImpairmentSpec::of(scripted(later))),
-        link("way", Direction::Back, Rate::MAX, ack_delay, u32::MAX, ImpairmentSpec::of(scripted(back))),
+        link("way", Direction::Forward, Rate::MAX, data_delay, u32::MAX, ImpairmentSpec::from_parts(scripted(later))),
+        link("way", Direction::Back, Rate::MAX, ack_delay, u32::MAX, ImpairmentSpec::from_parts(scripted(back))),
     ];
     let flow = |forward: &[u32], back: &[u32], counted, settings: Settings| FlowSpec {
         group: 0,
         member: 0,
         forward: forward.to_vec(),
         back: back.to_vec(),
-        opens: None,
-        counted,
+        initial_write: None,
+        row_policy: counted,
         start: Time::ZERO,
-        boot: Some(boot(case)),
+        clock_phase: Some(boot(case)),
         transport: Transport::Tcp(Arc::new(settings)),
     };
-    let answer = case.goes_both_ways().then(|| flow(&[2], &[0, 1], Counted::Nowhere, super::settings::of_answer(case, &settings)));
-    let flows: Vec<FlowSpec> = std::iter::once(flow(&[0, 1], &[2], Counted::AsFlow, settings)).chain(answer).collect();
-    let spec = Arc::new(Writes([A, B].map(|side| writes(&case.application, side))));
-    let apps = vec![AppSpec { spec, group: 0, member: 0, start: Time::ZERO, flows: (0..).take(flows.len()).collect(), more: None }];
+    let answer = case.goes_both_ways().then(|| flow(&[2], &[0, 1], RowPolicy::NotCounted, super::settings::of_answer(case, &settings)));
+    let flows: Vec<FlowSpec> = std::iter::once(flow(&[0, 1], &[2], RowPolicy::OwnRow, settings)).chain(answer).collect();
+    // The FIN of an answering side without data is its receiver's.
+    let written_by_b = if case.goes_both_ways() { writes(&case.application, B) } else { Vec::new() };
+    let spec = Arc::new(Writes([writes(&case.application, A), written_by_b]));
+    let apps =
+        vec![AppSpec { spec, group: 0, member: 0, start: Time::ZERO, flows: (0..).take(flows.len()).collect(), member_template: None }];
     Ok(Network { links, flows, groups: vec!["all".into()], apps, ..Network::default() })
 }
 
 fn link(name: &str, direction: Direction, rate: Rate, delay: Span, limit: u32, impairment: Option<Box<ImpairmentSpec>>) -> LinkSpec {
     let name = LinkName::shared(name, direction);
-    LinkSpec { name, rate, delay, buffer: Buffer::Pipe { limit }, spread: Span::ZERO, impairment, own: None }
+    LinkSpec { name, rate, delay, buffer: Buffer::Pipe { limit }, delay_spread: Span::ZERO, impairment, private_params: None }
 }
 
 /// The applications of both sides: what either writes, and when.
 #[derive(Clone, Debug)]
-struct Writes([Vec<(When, Demand)>; 2]);
+struct Writes([Vec<(When, AppWrite)>; 2]);
 
 impl ApplicationSpec for Writes {
-    fn members(&self) -> Vec<Heading> {
+    fn flow_directions(&self) -> Vec<FlowDirection> {
         let answers = !self.0[usize::from(B)].is_empty();
-        [Heading::Along].into_iter().chain(answers.then_some(Heading::Against)).collect()
+        [FlowDirection::Along].into_iter().chain(answers.then_some(FlowDirection::Against)).collect()
     }
 
-    fn hears_deliveries(&self) -> bool {
+    fn wants_delivery_events(&self) -> bool {
         true
     }
 
-    fn start(&self, _rng: Rng) -> Box<dyn Application> {
+    fn instantiate(&self, _rng: Rng) -> Box<dyn Application> {
         Box::new(Writing { writes: self.0.clone(), at: [0; 2], is_open: false, received: 0 })
     }
 }
 
 struct Writing {
-    writes: [Vec<(When, Demand)>; 2],
+    writes: [Vec<(When, AppWrite)>; 2],
     /// What has been written of it.
     at: [usize; 2],
     is_open: bool,
@@ -111,7 +114,7 @@ struct Writing {
 }
 
 impl Writing {
-    fn due(&self, side: u8, now: Time) -> Option<Demand> {
+    fn due(&self, side: u8, now: Time) -> Option<AppWrite> {
         let side = usize::from(side);
         let &(when, demand) = self.writes[side].get(self.at[side])?;
         let due = match when {
@@ -123,19 +126,19 @@ impl Writing {
 }
 
 impl Application for Writing {
-    fn on(&mut self, event: Event, now: Time, calls: &mut dyn Calls) {
+    fn on_event(&mut self, event: AppEvent, now: Time, calls: &mut dyn EngineCalls) {
         match event {
-            Event::Start => return calls.open(0, Demand::open(0)),
-            Event::Opened(_) => self.is_open = true,
-            Event::Delivered(0, bytes) => self.received += bytes,
+            AppEvent::Start => return calls.open_connection(0, AppWrite::keep_open(0)),
+            AppEvent::Opened(_) => self.is_open = true,
+            AppEvent::Delivered(0, bytes) => self.received += bytes,
             _ => {}
         }
         for side in [A, B] {
             while let Some(demand) = self.due(side, now) {
                 if side == B && self.at[1] == 0 {
-                    calls.answer(1, 0, demand);
+                    calls.write_reverse(1, 0, demand);
                 } else {
-                    calls.produce(u32::from(side), demand);
+                    calls.write(u32::from(side), demand);
                 }
                 self.at[usize::from(side)] += 1;
             }
@@ -171,18 +174,18 @@ impl Tape {
 }
 
 impl Probe for Tape {
-    const LINKS: bool = true;
+    const OBSERVES_PACKETS: bool = true;
 
-    fn ack_rides(&mut self, _now: Time, _flow: u32, ack: &Ack) {
+    fn on_ack_piggybacked(&mut self, _now: Time, _flow: u32, ack: &Ack) {
         self.riding = Some(ack.clone());
     }
 
-    fn made(&mut self, now: Time, _id: PacketId, packet: &OnTheWay, made: &Made) {
+    fn on_packet_created(&mut self, now: Time, _id: PacketId, packet: &OnTheWay, made: &CreationContext) {
         if packet.is_ack() {
             return;
         }
-        let segment = packet.segment();
-        let Some(plan) = made.endpoint.plan() else { return };
+        let segment = packet.to_segment();
+        let Some(plan) = made.endpoint.send_buffer() else { return };
         let side = packet.flow as usize;
         let written = self.ledgers[side].note(&segment, plan, self.header);
         let sent = written::of_segment(side as u8, now, &segment, &written);
@@ -192,7 +195,7 @@ impl Probe for Tape {
         });
     }
 
-    fn ack_sent(&mut self, now: Time, flow: u32, ack: &Ack) {
+    fn on_ack_sent(&mut self, now: Time, flow: u32, ack: &Ack) {
         self.note_ack(now, flow, ack);
     }
 }

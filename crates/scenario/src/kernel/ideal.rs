@@ -4,7 +4,7 @@
 //! answer is as late, and so from round trip to round trip. Here each packet's cause is looked up in the run, and the path is gone through
 //! once more with the times that it would have without that lateness.
 
-use ecnlab_sim::Act;
+use ecnlab_sim::ScriptAction;
 use ecnlab_units::{Rate, Span, Time};
 
 use super::case::{A, Case, Packet, Path, When};
@@ -73,7 +73,7 @@ impl Model<'_> {
         match Rate::from_bps(self.path.rate_bps).filter(|_| packet.side == A) {
             None => [packet.sent, sent],
             Some(rate) => {
-                let transmission = rate.transmission(super::settings::size(&self.case.tcp, packet));
+                let transmission = rate.transmission_time(super::settings::size(&self.case.tcp, packet));
                 self.free = [self.free[0].max(packet.sent) + transmission, self.free[1].max(sent) + transmission];
                 self.free
             }
@@ -83,7 +83,7 @@ impl Model<'_> {
     /// How much of what a packet came later is the script's.
     fn scripted(&self, side: u8, later: Span) -> Span {
         let delays = self.case.script.iter().filter(|line| line.side == side).filter_map(|line| match line.act {
-            Act::Delay(delay) => Some(delay),
+            ScriptAction::Delay(delay) => Some(delay),
             _ => None,
         });
         // Packets that come a little faster than they are sent on add up to a queue in the model that the recorded router did not see.

@@ -1,6 +1,6 @@
 //! Where the bytes of a connection lie: which segment begins and ends at which sequence number, as the sender cut them.
 
-use ecnlab_transport::{Plan, Role, Segment};
+use ecnlab_transport::{Role, Segment, SendBuffer};
 
 use super::written::Borders;
 
@@ -29,12 +29,12 @@ pub struct Written {
 
 impl Ledger {
     /// Notes a segment that was sent just now; `header` bytes of it are no data.
-    pub fn note(&mut self, segment: &Segment, plan: &Plan, header: u32) -> Written {
+    pub fn note(&mut self, segment: &Segment, plan: &SendBuffer, header: u32) -> Written {
         let at = segment.seq as usize;
-        if segment.is_probe() {
+        if segment.is_window_probe() {
             return Written { seq: self.start(segment.seq + 1) - 1, len: 0, nth: None };
         }
-        if segment.role == Role::Pure {
+        if segment.role == Role::PureAck {
             return Written { seq: self.start(segment.seq), len: 0, nth: None };
         }
         if at == self.entries.len() {

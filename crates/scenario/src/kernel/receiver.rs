@@ -61,7 +61,7 @@ struct Stage {
 impl Stage {
     fn run_timers(&mut self, until: Time) {
         while let Some(at) = self.receiver.deadline().filter(|&at| at < until) {
-            if let Some(ack) = self.receiver.expire(at) {
+            if let Some(ack) = self.receiver.on_timer(at) {
                 self.note(at, &ack);
             }
         }
@@ -83,7 +83,7 @@ impl Stage {
 
     /// Of data that the host sends only what is acknowledged is ours.
     fn ride(&mut self, packet: &Packet) {
-        let ack = self.receiver.ride(packet.sent);
+        let ack = self.receiver.piggybacked_ack(packet.sent);
         let flags = packet.flags.replace('E', "");
         self.next = self.next.max(packet.end());
         self.sent.push(written::with_ack(Packet { flags, tsecr: self.echo(&ack), ..packet.clone() }, &ack, &self.segments));
@@ -99,7 +99,7 @@ impl Stage {
         Segment {
             seq: self.segments.with(packet.seq),
             size: size(&case.tcp, packet),
-            role: if packet.nth.is_none() { Role::Pure } else { written::role(packet) },
+            role: if packet.nth.is_none() { Role::PureAck } else { written::role(packet) },
             ecn: written::ecn(packet.ecn[1]),
             cwr: packet.has('C'),
             ece: packet.has('E'),

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use ecnlab_sim::{Act, Flag, Rule, Which};
-use ecnlab_units::{Level, Time};
+use ecnlab_sim::{PacketSelector, ScriptAction, ScriptRule, SelectorFlag};
+use ecnlab_units::{CongestionLevel, Time};
 
 use super::case::{A, Field, Packet};
 use super::written::Borders;
@@ -14,7 +14,7 @@ pub struct Line {
     /// Of the packets of which side.
     pub side: u8,
     pub told: Told,
-    pub act: Act,
+    pub act: ScriptAction,
 }
 
 /// How packets are told.
@@ -26,7 +26,7 @@ pub enum Told {
         nth: Option<u32>,
     },
     Flagged {
-        flag: Flag,
+        flag: SelectorFlag,
         nth: Option<u32>,
     },
     /// By their number among all of the side.
@@ -49,17 +49,17 @@ impl Line {
     ///
     /// # Errors
     /// What is not built of it.
-    pub fn rule(&self, segments: &Segments) -> Result<Rule, String> {
+    pub fn rule(&self, segments: &Segments) -> Result<ScriptRule, String> {
         let which = match &self.told {
             Told::Bytes { of, nth } if self.side == A => {
-                Which::Segments { of: segments.from(of.start)..segments.from(of.end), flow: None, transmission: *nth }
+                PacketSelector::Segments { of: segments.from(of.start)..segments.from(of.end), flow: None, transmission: *nth }
             }
             Told::Bytes { .. } => return Err("not built: a script that tells the answer's data by its bytes".to_owned()),
-            Told::Flagged { flag, nth } => Which::Flagged { flag: *flag, nth: *nth },
-            Told::Numbers(numbers) => Which::Numbers(numbers.clone()),
-            Told::During(times) => Which::During(times.clone()),
+            Told::Flagged { flag, nth } => PacketSelector::Flagged { flag: *flag, nth: *nth },
+            Told::Numbers(numbers) => PacketSelector::Numbers(numbers.clone()),
+            Told::During(times) => PacketSelector::During(times.clone()),
         };
-        Ok(Rule { which, act: self.act })
+        Ok(ScriptRule { selector: which, action: self.act })
     }
 }
 
@@ -81,22 +81,22 @@ impl Told {
             return if from > to { during.wrong("a pair with the earlier time first") } else { Ok(Told::During(from..to)) };
         }
         let flag = match row.field("flag")?.text()?.as_str() {
-            "SYN" => Flag::Syn,
-            "FIN" => Flag::Fin,
-            "CWR" => Flag::Cwr,
+            "SYN" => SelectorFlag::Syn,
+            "FIN" => SelectorFlag::Fin,
+            "CWR" => SelectorFlag::Cwr,
             other => return Err(format!("{}flag must be SYN, FIN or CWR, not {other}", row.prefix())),
         };
         Ok(Told::Flagged { flag, nth })
     }
 }
 
-fn act(row: &Field) -> Result<Act, String> {
+fn act(row: &Field) -> Result<ScriptAction, String> {
     Ok(match row.field("do")?.text()?.as_str() {
-        "drop" => Act::Drop,
-        "mark" => Act::Mark(Level::Congested),
-        "force-ce" => Act::ForceMark,
-        "dup" => Act::Copy,
-        "delay" => Act::Delay(row.field("later_us")?.span()?),
+        "drop" => ScriptAction::Drop,
+        "mark" => ScriptAction::Mark(CongestionLevel::Congested),
+        "force-ce" => ScriptAction::ForceMark,
+        "dup" => ScriptAction::Duplicate,
+        "delay" => ScriptAction::Delay(row.field("later_us")?.span()?),
         other => return Err(format!("{}do: no router does \"{other}\"", row.prefix())),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ecnlab_transport::{Ack, Demand, HostClock, Output, Receiver, Role, Sacks, Segment, Sender, Settings, Window};
+use ecnlab_transport::{Ack, AppWrite, CongestionWindow, HostClock, Receiver, Role, SackOption, Segment, Sender, SenderOutput, Settings};
 use ecnlab_units::{Span, Time};
 
 use super::case::{A, B, Case, Packet, When};
@@ -38,7 +38,7 @@ struct Stage {
     ledger: Ledger,
     outbox: Outbox,
     /// What was written before the connection was open.
-    waiting: Vec<Demand>,
+    waiting: Vec<AppWrite>,
     /// Most packets that it may send.
     most: usize,
     played: Played,
@@ -54,7 +54,7 @@ struct Answers {
 #[derive(Default)]
 struct Outbox(Vec<Segment>);
 
-impl Output for Outbox {
+impl SenderOutput for Outbox {
     fn send(&mut self, segment: Segment) {
         self.0.push(segment);
     }
@@ -63,7 +63,7 @@ impl Output for Outbox {
 /// What comes to the sender from outside.
 enum Input<'a> {
     Connect,
-    Write(Demand),
+    Write(AppWrite),
     Arrival(&'a Packet),
     /// The real sender's state after a timer was written down.
     Look(usize),
@@ -73,7 +73,7 @@ impl Stage {
     fn new(case: &Case, settings: Arc<Settings>) -> Stage {
         let clock = HostClock::new(&settings, boot(case));
         let answers = case.goes_both_ways().then(|| Answers::new(case, &settings));
-        let sender = Sender::new(settings.clone(), &Demand::open(0), clock);
+        let sender = Sender::new(settings.clone(), &AppWrite::keep_open(0), clock);
         Stage {
             sender,
             answers,
@@ -124,8 +124,8 @@ impl Stage {
 
     /// Writes what there is to write, once the connection is open.
     fn write(&mut self, time: Time) {
-        if !self.sender.is_opening() {
-            self.waiting.drain(..).for_each(|demand| self.sender.produce(&demand, time, &mut self.outbox));
+        if !self.sender.is_in_handshake() {
+            self.waiting.drain(..).for_each(|demand| self.sender.write(&demand, time, &mut self.outbox));
         }
     }
 
@@ -135,9 +135,9 @@ impl Stage {
             let next = own.into_iter().chain(of_answers).min();
             let Some(at) = next.filter(|&at| at < until && self.played.packets.len() <= self.most) else { return };
             if own == Some(at) {
-                self.sender.expire(at, &mut self.outbox);
+                self.sender.on_timer(at, &mut self.outbox);
                 self.note_sent(at, None);
-            } else if let Some(ack) = self.answers.as_mut().and_then(|answers| answers.receiver.expire(at)) {
+            } else if let Some(ack) = self.answers.as_mut().and_then(|answers| answers.receiver.on_timer(at)) {
                 self.note_ack(at, &ack);
             }
         }
@@ -147,10 +147,10 @@ impl Stage {
     fn arrive(&mut self, packet: &Packet, case: &Case, time: Time) -> Result<(), String> {
         let ack = self.ack(packet, case)?;
         if packet.len == 0 {
-            self.sender.acknowledge(&ack, time, &mut self.outbox);
+            self.sender.on_ack(&ack, time, &mut self.outbox);
             return Ok(());
         }
-        self.sender.acknowledge_on_data(&ack, time, &mut self.outbox);
+        self.sender.on_ack_with_data(&ack, time, &mut self.outbox);
         let Some(answers) = &mut self.answers else { return Ok(()) };
         let arrival = answers.receiver.receive(&answers.segment(packet), packet.sent, time);
         if let Some(held) = &arrival.held {
@@ -165,9 +165,9 @@ impl Stage {
     /// Notes what was sent. Data takes along what there is to acknowledge; returns what nothing took along.
     fn note_sent(&mut self, time: Time, mut ack: Option<Ack>) -> Option<Ack> {
         for segment in std::mem::take(&mut self.outbox.0) {
-            let written = self.ledger.note(&segment, self.sender.plan(), self.settings.header);
+            let written = self.ledger.note(&segment, self.sender.send_buffer(), self.settings.quirks.header_size);
             let packet = written::of_segment(A, time, &segment, &written);
-            let packet = match self.answers.as_mut().filter(|_| segment.role != Role::Pure && segment.role != Role::Syn) {
+            let packet = match self.answers.as_mut().filter(|_| segment.role != Role::PureAck && segment.role != Role::Syn) {
                 Some(answers) => answers.on_data(packet, ack.take(), time),
                 None => packet,
             };
@@ -183,22 +183,22 @@ impl Stage {
     }
 
     fn show(&mut self, state: usize) {
-        let Window { cwnd, ssthresh } = *self.sender.window();
-        let ssthresh = (ssthresh < self.settings.max_window as f64).then_some(ssthresh);
+        let CongestionWindow { cwnd, ssthresh } = *self.sender.window();
+        let ssthresh = (ssthresh < self.settings.max_rwnd as f64).then_some(ssthresh);
         self.played.states.push(Shown { state, cwnd, ssthresh });
     }
 
     /// A real acknowledgement in our numbers.
     fn ack(&self, packet: &Packet, case: &Case) -> Result<Ack, String> {
         let segment = |byte: u64| self.ledger.segment_at(byte).ok_or_else(|| format!("byte {byte} is no border of what ours has sent"));
-        let mut sacks = Sacks::default();
+        let mut sacks = SackOption::default();
         for &(from, to) in &packet.sacks {
             sacks.push(segment(from)?, segment(to)?);
         }
         let echoed = echoed(packet, case);
         Ok(Ack {
             next: segment(packet.ack.unwrap_or_default())?,
-            size: self.settings.ack_size,
+            size: self.settings.quirks.ack_size,
             role: written::role(packet),
             ece: packet.has('E'),
             cwr: packet.has('C'),
@@ -214,9 +214,9 @@ impl Stage {
 
 impl Answers {
     fn new(case: &Case, settings: &Settings) -> Answers {
-        let settings = of_answer(case, settings).of_answer(false);
+        let settings = of_answer(case, settings).for_reverse_direction(false);
         let receiver = Receiver::new(&settings, HostClock::new(&settings, boot(case)));
-        Answers { receiver, segments: Segments::of_answer(case.sent_by(B)), header: settings.header }
+        Answers { receiver, segments: Segments::of_answer(case.sent_by(B)), header: settings.quirks.header_size }
     }
 
     fn segment(&self, packet: &Packet) -> Segment {
@@ -231,7 +231,7 @@ impl Answers {
     }
 
     fn on_data(&mut self, packet: Packet, ack: Option<Ack>, time: Time) -> Packet {
-        let ack = ack.unwrap_or_else(|| self.receiver.ride(time));
+        let ack = ack.unwrap_or_else(|| self.receiver.piggybacked_ack(time));
         written::with_ack(packet, &ack, &self.segments)
     }
 }

@@ -1,7 +1,7 @@
 //! The settings that a case's hosts amount to, or what of them is not built.
 
 use ecnlab_transport::settings::{self, ReceiveWindow};
-use ecnlab_transport::{Settings, profile};
+use ecnlab_transport::{Quirks, Settings, profile};
 use ecnlab_units::Span;
 use ecnlab_units::parameter::OrOff;
 
@@ -50,13 +50,13 @@ const fn switch(name: &'static str, side: u8, parameter: &'static str, values: &
 
 const SWITCHES: &[Switch] = &[
     switch("net.ipv4.tcp_dsack", B, "dsack", &[("0", "false"), ("1", "true")]),
-    switch("net.ipv4.tcp_comp_sack_nr", B, "compressed_sacks", &[("0", "false"), ("44", "true")]),
-    switch("net.ipv4.tcp_recovery", A, "loss_detection", &[("0", "count"), ("1", "time")]),
+    switch("net.ipv4.tcp_comp_sack_nr", B, "comp_sack", &[("0", "false"), ("44", "true")]),
+    switch("net.ipv4.tcp_recovery", A, "loss_detection", &[("0", "dupthresh"), ("1", "rack")]),
     switch("net.ipv4.tcp_early_retrans", A, "tlp", &[("0", "false"), ("3", "true"), ("4", "true")]),
     switch("net.ipv4.tcp_frto", A, "frto", &[("0", "false"), ("1", "true"), ("2", "true")]),
-    switch("net.ipv4.tcp_slow_start_after_idle", A, "idle_restart", &[("0", "off"), ("1", "halve")]),
+    switch("net.ipv4.tcp_slow_start_after_idle", A, "slow_start_after_idle", &[("0", "off"), ("1", "halve")]),
     switch("net.ipv4.tcp_ecn_fallback", A, "ecn_fallback", &[("0", "false"), ("1", "true")]),
-    switch("net.ipv4.tcp_reordering", A, "duplicate_threshold", &[]),
+    switch("net.ipv4.tcp_reordering", A, "dupthresh", &[]),
 ];
 
 /// How long before time zero the clock of either host began, as far as it can be seen.
@@ -76,16 +76,16 @@ pub fn settings(case: &Case) -> Result<Settings, String> {
     let tcp = &case.tcp;
     let mut values = profile::find(PROFILE).expect("the profile exists").values();
     let mut wrong = Vec::new();
-    let mut set = |name: &str, value: &str| wrong.extend(values.read(name, value).err().map(|why| (name.to_owned(), why)));
+    let mut set = |name: &str, value: &str| wrong.extend(values.set_from_text(name, value).err().map(|why| (name.to_owned(), why)));
     congestion(tcp, &mut set)?;
     set("nagle", if tcp.nodelay { "false" } else { "true" });
     set("gso", if tcp.gso { "true" } else { "false" });
     set("tick", &format!("{} s", tick(case).seconds()));
     let header = header(tcp);
-    set("header", &format!("{header} B"));
+    set("header_size", &format!("{header} B"));
     set("ack_size", &format!("{header} B"));
     set("packet_size", &format!("{} B", tcp.mss + header));
-    set("first_packet_size", &format!("{} B", syn_size(tcp)));
+    set("syn_size", &format!("{} B", syn_size(tcp)));
     options(tcp, &mut set);
     ecn(tcp, &mut set);
     receiver(case, &mut set)?;
@@ -93,7 +93,7 @@ pub fn settings(case: &Case) -> Result<Settings, String> {
         set("initial_window", &window.to_string());
     }
     if let Some(limit) = tcp.cwnd_limit {
-        set("cwnd_limit", &limit.to_string());
+        set("max_cwnd", &limit.to_string());
     }
     if let Some(least) = tcp.rto_min {
         set("rto_min", &format!("{} s", least.seconds()));
@@ -107,31 +107,37 @@ pub fn settings(case: &Case) -> Result<Settings, String> {
     let contradictions = || settings::check(&values).into_iter().map(|(name, why)| (name.to_owned(), why)).next();
     match wrong.into_iter().next().or_else(contradictions) {
         Some((name, why)) => Err(format!("not built: the case asks for what {name} of profile {PROFILE} cannot be: {why}")),
-        None => Ok(Settings::of(&values)),
+        None => Ok(Settings::from_values(&values)),
     }
 }
 
 /// Those of the other direction of a connection, whose receiver is side a with the buffer that hosts have.
 pub fn of_answer(case: &Case, settings: &Settings) -> Settings {
     let usual = profile::settings(PROFILE);
+    let quirks = Quirks {
+        moderate_rcvbuf: case.tcp.switched(A, "net.ipv4.tcp_moderate_rcvbuf") == Some("1"),
+        pingpong: false,
+        app_read_pause: OrOff(None),
+        app_read_resume: OrOff(None),
+        ..settings.quirks
+    };
     Settings {
         receive_window: ReceiveWindow::Autotuned,
-        buffer_follows_reading: case.tcp.switched(A, "net.ipv4.tcp_moderate_rcvbuf") == Some("1"),
         receive_buffer: usual.receive_buffer,
-        // Its SYN's scale tells how large it may become.
+        // The scale of its SYN shows how large it may become.
         receive_buffer_max: case.tcp.syns[usize::from(A)].scale.map_or(usual.receive_buffer_max, |scale| 65_535 << scale),
-        interactive: false,
-        reader_stops: OrOff(None),
-        reader_resumes: OrOff(None),
+        quirks,
         ..settings.clone()
     }
 }
 
 fn congestion(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
     match tcp.congestion.as_str() {
-        "cubic" => set("congestion", "cubic"),
-        "reno" => set("congestion", "reno"),
-        "dctcp" => [("congestion", "reno"), ("response", "dctcp"), ("ecn_echo", "dctcp")].iter().for_each(|(name, value)| set(name, value)),
+        "cubic" => set("congestion_control", "cubic"),
+        "reno" => set("congestion_control", "reno"),
+        "dctcp" => [("congestion_control", "reno"), ("ecn_response", "dctcp"), ("ecn_echo", "dctcp")]
+            .iter()
+            .for_each(|(name, value)| set(name, value)),
         other => return Err(format!("not built: congestion control {other}")),
     }
     if !tcp.hystart {
@@ -157,8 +163,8 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
         other => return Err(format!("not built: receiver {other}")),
     };
     set("receive_window", window);
-    set("interactive", interactive);
-    set("read_size", &format!("{} B", tcp.read_size.unwrap_or(READ_SIZE)));
+    set("pingpong", interactive);
+    set("app_read_size", &format!("{} B", tcp.read_size.unwrap_or(READ_SIZE)));
     let sizes = tcp.switched(B, RECEIVE_BUFFERS).map_or(Vec::new(), |sizes| sizes.split_whitespace().collect());
     // Where it is as the memory of the host has it, the other host's is the same, and shows in the scale of its SYN.
     let usual = tcp.syns[usize::from(A)].scale.map(|scale| (65_535 << scale).to_string());
@@ -176,7 +182,7 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
             set(name, &format!("{size} B"));
         }
     }
-    for (name, deed) in [("reader_stops", Deed::StopReading), ("reader_resumes", Deed::ReadAgain)] {
+    for (name, deed) in [("app_read_pause", Deed::StopReading), ("app_read_resume", Deed::ReadAgain)] {
         let acts = case.application.iter().filter(|action| action.side == B && action.what == deed);
         match acts.map(|action| action.when).collect::<Vec<_>>()[..] {
             [] => {}

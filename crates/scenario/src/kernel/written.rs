@@ -1,6 +1,6 @@
 //! What our hosts send, written down as the files of cases have it.
 
-use ecnlab_transport::{Ack, Demand, Role, Segment};
+use ecnlab_transport::{Ack, AppWrite, Role, Segment};
 use ecnlab_units::{Ecn, Time};
 
 use super::case::{Action, Deed, Packet, When};
@@ -106,8 +106,8 @@ pub fn role(packet: &Packet) -> Role {
 const WRITE_SIZE: u64 = 1 << 20;
 
 /// What a side writes, call by call. Side a connects at time zero, and what is to be written before the connection is open waits for that.
-pub fn writes(application: &[Action], side: u8) -> Vec<(When, Demand)> {
-    let mut writes: Vec<(When, Demand)> = Vec::new();
+pub fn writes(application: &[Action], side: u8) -> Vec<(When, AppWrite)> {
+    let mut writes: Vec<(When, AppWrite)> = Vec::new();
     for action in application.iter().filter(|action| action.side == side) {
         let at = action.when;
         let is_new = match action.what {
@@ -116,7 +116,7 @@ pub fn writes(application: &[Action], side: u8) -> Vec<(When, Demand)> {
             _ => false,
         };
         if is_new {
-            writes.push((at, Demand::open(0)));
+            writes.push((at, AppWrite::keep_open(0)));
         }
         match (action.what, writes.last_mut()) {
             (Deed::Write(bytes), Some((_, demand))) => demand.bytes += bytes,
@@ -128,10 +128,10 @@ pub fn writes(application: &[Action], side: u8) -> Vec<(When, Demand)> {
 }
 
 /// A write call by call; the last one closes.
-fn in_calls(whole: Demand) -> impl Iterator<Item = Demand> {
+fn in_calls(whole: AppWrite) -> impl Iterator<Item = AppWrite> {
     let calls = whole.bytes.div_ceil(WRITE_SIZE).max(1);
     (0..calls).map(move |call| {
         let bytes = (whole.bytes - call * WRITE_SIZE).min(WRITE_SIZE);
-        Demand { bytes, closes: whole.closes && call + 1 == calls }
+        AppWrite { bytes, closes: whole.closes && call + 1 == calls }
     })
 }

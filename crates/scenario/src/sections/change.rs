@@ -1,7 +1,7 @@
 //! `[[change]]`: links that change while the run goes on.
 
 use ecnlab_sim::Buffer;
-use ecnlab_sim::network::{Change, LinkState};
+use ecnlab_sim::network::{LinkChange, LinkState};
 use ecnlab_units::parameter::OrOff;
 use ecnlab_units::{Rate, Span, Time, parameters, words};
 use serde_json::Value as Json;
@@ -64,7 +64,7 @@ fn change(reader: &mut Reader, given: &Given, edges: &mut [Edge], duration: Opti
     reader.only(given, CHANGE.names());
     let reading = reader.keys(given, CHANGE.keys);
     let values = reading.sound()?;
-    let keys = ChangeKeys::of(values);
+    let keys = ChangeKeys::from_values(values);
     reader.warn_unheeded(given, values, &[]);
     if keys.rate.is_none() && keys.delay.is_none() && keys.state.is_none() {
         reader.report(given, "rate", "nothing changes: give rate, delay or state = \"down\" or \"up\"".to_owned());
@@ -105,7 +105,7 @@ fn changing(reader: &mut Reader, given: &Given, keys: &ChangeKeys, name: &str, e
         );
         return None;
     }
-    if edge.queue.as_ref().is_some_and(|queue| queue.kernel().is_some()) && (keys.rate.is_some() || keys.state.is_some()) {
+    if edge.queue.as_ref().is_some_and(|queue| queue.kernel_qdisc().is_some()) && (keys.rate.is_some() || keys.state.is_some()) {
         let key = if keys.rate.is_some() { "rate" } else { "state" };
         let message = format!("link \"{name}\" has a kernel's queue, which goes on at the link's rate: leave {key} out, or give it an AQM");
         reader.report(given, key, message);
@@ -121,12 +121,12 @@ fn changing(reader: &mut Reader, given: &Given, keys: &ChangeKeys, name: &str, e
 
 impl ChangeKeys {
     /// A change of one link for each of the times.
-    fn changes(&self) -> impl Iterator<Item = Change> {
+    fn changes(&self) -> impl Iterator<Item = LinkChange> {
         let state = self.state.map(|state| match state {
             StateName::Up => LinkState::Up,
-            StateName::Down => LinkState::Down { loses_wire: self.on_wire == OnWire::Lost },
+            StateName::Down => LinkState::Down { drops_wire_packets: self.on_wire == OnWire::Lost },
         });
-        let change = Change { at: Time::ZERO, every: self.every.0, rate: self.rate, delay: self.delay, state };
-        self.at.iter().map(move |&at| Change { at: Time::ZERO + at, ..change })
+        let change = LinkChange { time: Time::ZERO, repeat_interval: self.every.0, rate: self.rate, delay: self.delay, state };
+        self.at.iter().map(move |&at| LinkChange { time: Time::ZERO + at, ..change })
     }
 }

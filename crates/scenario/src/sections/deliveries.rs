@@ -1,6 +1,6 @@
 //! `deliveries`: a link that follows a trace of delivery opportunities, which stands in a file or as a list of times.
 
-use ecnlab_sim::deliveries::{BadTrace, DeliveryTrace};
+use ecnlab_sim::trace_driven_link::{DeliveryTrace, DeliveryTraceError};
 use serde_json::{Value as Json, json};
 
 use super::{Holds, Inner};
@@ -30,15 +30,15 @@ pub fn read(reader: &mut Reader, given: &Given) -> Option<DeliveryTrace> {
             return None;
         }
     };
-    let tell = |BadTrace { line, message }| line.map_or_else(|| message.clone(), |line| format!("{what} {line}: {message}"));
+    let tell = |DeliveryTraceError { line, message }| line.map_or_else(|| message.clone(), |line| format!("{what} {line}: {message}"));
     trace.map_err(|bad| reader.report(given, DELIVERIES.key, tell(bad))).ok()
 }
 
 /// Of times that stand in the scenario itself.
-fn of_list(times: &[Node]) -> Result<DeliveryTrace, BadTrace> {
+fn of_list(times: &[Node]) -> Result<DeliveryTrace, DeliveryTraceError> {
     let time = |(at, node): (usize, &Node)| {
         let text = node.scalar().map_or("", |scalar| scalar.text.as_str());
-        text.parse().map_err(|_| BadTrace {
+        text.parse().map_err(|_| DeliveryTraceError {
             line: Some(at + 1),
             message: format!("{text:?} must be a time in whole milliseconds, 0 .. {}", u32::MAX),
         })

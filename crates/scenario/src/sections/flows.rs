@@ -1,16 +1,13 @@
 //! `[[flows]]`: groups of flows that are alike.
 
-use std::sync::Arc;
-
-use ecnlab_transport::application::{self, APPLICATIONS, ApplicationEntry, Over};
-use ecnlab_transport::profile::{self, VARIANTS};
-use ecnlab_transport::{Settings, Traffic, Transport, datagram, settings};
+use ecnlab_transport::application::{self, APPLICATIONS, AllowedTransport, ApplicationEntry};
+use ecnlab_transport::{Settings, Traffic, Transport, datagram};
 use ecnlab_units::{Span, Time, Value, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
 use super::link::Links;
 use super::way::{self, Way};
-use super::{Holds, Inner, Section, described, members};
+use super::{Holds, Inner, Section, described, members, tcp};
 use crate::problem::listed;
 use crate::read::{Given, Reader};
 use crate::route::Graph;
@@ -52,7 +49,7 @@ pub const FLOWS: Section = Section {
             key: "tcp",
             holds: Holds::Tcp,
             required: false,
-            doc: "TCP at both ends: a profile, a variant if given, and parameters, of which the later win. Each group has tcp or udp.",
+            doc: "TCP at both ends: a profile, a variant if given, parameters, and quirks = { ... }, of which the later win. Each group has tcp or udp.",
             example: "{ profile = \"ns2\", ecn = true }",
         },
         Inner {
@@ -97,12 +94,12 @@ pub struct Group<'a> {
 }
 
 /// What carries a group's data, with all its parameters and as it can be read again.
-struct Carried {
-    transport: Transport,
-    key: &'static str,
-    described: Map<String, Json>,
-    offers_ecn: bool,
-    says_ecn: bool,
+pub struct Carried {
+    pub transport: Transport,
+    pub key: &'static str,
+    pub described: Map<String, Json>,
+    pub offers_ecn: bool,
+    pub says_ecn: bool,
 }
 
 impl Group<'_> {
@@ -110,7 +107,7 @@ impl Group<'_> {
     pub fn tcp(&self) -> Option<&Settings> {
         match &self.transport {
             Transport::Tcp(tcp) => Some(tcp),
-            Transport::Datagrams(_) | Transport::Outside(_) => None,
+            Transport::Datagrams(_) | Transport::External(_) => None,
         }
     }
 }
@@ -120,7 +117,7 @@ pub fn read<'a>(reader: &mut Reader, root: &Given<'a>, links: &Links) -> Vec<Gro
     let ends = links.edges.iter().map(|edge| (edge.name.as_str(), edge.from.as_str(), edge.to.as_str(), edge.opposite));
     let mut graph = links.complete.then(|| Graph::new(ends));
     let groups: Vec<Group> = members(reader, root, "flows").into_iter().filter_map(|given| group(reader, given, graph.as_mut())).collect();
-    let total: u64 = groups.iter().map(|group| u64::from(group.count) * group.traffic.flows()).sum();
+    let total: u64 = groups.iter().map(|group| u64::from(group.count) * group.traffic.initial_flows()).sum();
     if total > MAX_FLOWS {
         reader.report(root, "flows", format!("{total} flows in all must be at most {MAX_FLOWS}"));
     }
@@ -134,9 +131,9 @@ fn group<'a>(reader: &mut Reader, given: Given<'a>, graph: Option<&mut Graph>) -
     let carried = carried(reader, &given);
     let app = app(reader, &given, carried.as_ref());
     let (values, carried, (app, app_values, app_described), way) = (reading.sound()?, carried?, app?, way?);
-    let keys = GroupKeys::of(values);
+    let keys = GroupKeys::from_values(values);
     let traffic = (app.traffic)(&app_values, carried.transport.payload());
-    if traffic.grows() && keys.count > 1 {
+    if traffic.spawns_flows() && keys.count > 1 {
         let message =
             "is how many applications there are, and one whose flows come and go is enough for a group: give count = 1 and more flows";
         reader.report(&given, "count", message.to_owned());
@@ -162,7 +159,7 @@ fn group<'a>(reader: &mut Reader, given: Given<'a>, graph: Option<&mut Graph>) -
 
 fn carried(reader: &mut Reader, flows: &Given) -> Option<Carried> {
     match (flows.gives("tcp"), flows.gives("udp")) {
-        (_, false) => tcp(reader, flows),
+        (_, false) => tcp::read(reader, flows),
         (false, true) => udp(reader, flows),
         (true, true) => {
             reader.report(flows, "udp", "stands beside tcp: give one of the two".to_owned());
@@ -177,7 +174,7 @@ fn udp(reader: &mut Reader, flows: &Given) -> Option<Carried> {
     let reading = reader.keys(&given, UDP.keys);
     let values = reading.sound()?;
     reader.warn_unheeded(&given, values, &[]);
-    let settings = datagram::Settings::of(values);
+    let settings = datagram::Settings::from_values(values);
     let problems = settings.check();
     let sound = problems.is_empty();
     problems.into_iter().for_each(|(parameter, message)| reader.report(&given, parameter, message));
@@ -188,55 +185,6 @@ fn udp(reader: &mut Reader, flows: &Given) -> Option<Carried> {
         offers_ecn: settings.ecn.codepoint().is_capable(),
         says_ecn: given.gives("ecn"),
     })
-}
-
-fn tcp(reader: &mut Reader, flows: &Given) -> Option<Carried> {
-    let inner = FLOWS.inner("tcp");
-    let Some(given) = reader.table(flows, "tcp", inner.example) else {
-        if !flows.gives("tcp") {
-            reader.report(flows, "tcp", format!("is missing: give it as tcp = {}, or udp = {{ ... }} for datagrams", inner.example));
-        }
-        return None;
-    };
-    let profile = profile::find(reader.entry(&given, "profile", "profile", &profile::names(), |name| name)?)?;
-    reader.only(&given, ["profile", "variant"].into_iter().chain(Settings::PARAMETERS.iter().map(|parameter| parameter.name)));
-    let mut values = profile.values();
-    let variant = match given.gives("variant") {
-        true => Some(reader.entry(&given, "variant", "variant", VARIANTS, |variant| variant.name)?),
-        false => None,
-    };
-    let members = variant.map_or(&[][..], |variant| variant.members_over(&values));
-    if let Some(variant) = variant {
-        variant.apply(&mut values);
-    }
-    let reading = reader.keys_over(&given, values);
-    let values = reading.sound()?.clone();
-    let problems = settings::check(&values);
-    let sound = problems.is_empty();
-    for (parameter, message) in problems {
-        reader.report(&given, parameter, message);
-    }
-    reader.warn_unheeded(&given, &values, &[]);
-    warn_of_variant(reader, &given, members, &values);
-    let mut described = Map::from_iter([("profile".to_owned(), json!(profile.name))]);
-    described.extend(super::described(&values));
-    sound.then(|| Carried {
-        transport: Transport::Tcp(Arc::new(Settings::of(&values))),
-        key: "tcp",
-        described,
-        offers_ecn: values.get("ecn"),
-        says_ecn: given.gives("ecn"),
-    })
-}
-
-/// Warns of a variant that the scenario's own parameters have left without effect.
-fn warn_of_variant(reader: &mut Reader, given: &Given, members: &[(&str, &str)], values: &Values) {
-    let mut unread = members.iter().filter_map(|(name, value)| Some((name, value, *values.unmet(name).first()?)));
-    if let Some((name, value, condition)) = unread.next() {
-        let now = values.value(condition.parameter);
-        let message = format!("sets {name} = {value}, which is read only with {condition}, and {} is {now}", condition.parameter);
-        reader.warn(given, "variant", format!("{message}: leave one of the two out"));
-    }
 }
 
 /// The application: a name, or a table with `kind` and its parameters. Bulk if left out.
@@ -272,24 +220,25 @@ fn app(reader: &mut Reader, flows: &Given, carried: Option<&Carried>) -> Option<
 
 /// Puts what stands in the file of an application that reads one in place of its times and sizes; nothing if that cannot be.
 fn read_list(reader: &mut Reader, given: &Given, values: &mut Values) -> Option<()> {
-    let reads = values.declared().iter().any(|parameter| parameter.name == "file");
+    let reads = values.parameters().iter().any(|parameter| parameter.name == "file");
     let Some(file) = reads.then(|| values.get::<Option<String>>("file")).flatten() else { return Some(()) };
     for key in ["times", "sizes"].into_iter().filter(|key| given.gives(key)) {
         reader.report(given, key, "stands beside file, which holds it too: give one of the two".to_owned());
     }
     let text = reader.file(given, "file", &file)?;
-    let (times, sizes) = application::read_list(&text).map_err(|why| reader.report(given, "file", format!("\"{file}\": {why}"))).ok()?;
+    let (times, sizes) = application::parse_list(&text).map_err(|why| reader.report(given, "file", format!("\"{file}\": {why}"))).ok()?;
     values.set("times", Value::List(times.into_iter().map(Value::Span).collect()));
     values.set("sizes", Value::List(sizes.into_iter().map(Value::Count).collect()));
-    values.read("file", "auto").ok()
+    values.set_from_text("file", "auto").ok()
 }
 
 /// An application that waits for acknowledgements is not for datagrams.
 fn check_carrier(reader: &mut Reader, flows: &Given, entry: &ApplicationEntry, carried: &Carried) {
-    if entry.over == Over::Either || !carried.transport.is_datagrams() {
+    if entry.allowed_transport == AllowedTransport::Either || !carried.transport.is_datagrams() {
         return;
     }
-    let others: Vec<_> = APPLICATIONS.iter().filter(|entry| entry.over == Over::Either).map(|entry| entry.name).collect();
+    let others: Vec<_> =
+        APPLICATIONS.iter().filter(|entry| entry.allowed_transport == AllowedTransport::Either).map(|entry| entry.name).collect();
     let message = format!(
         "\"{}\" waits for acknowledgements, which datagrams do not have: give tcp in place of udp, or an application that keeps its own time: {}",
         entry.name,

@@ -1,7 +1,7 @@
 //! `impair`: what a link does to packets before its queue, one part after another.
 
 use ecnlab_sim::ImpairmentSpec;
-use ecnlab_sim::impairment::{Entry, KINDS, Part, Settings};
+use ecnlab_sim::impairment::{IMPAIRMENT_KINDS, Impairment, ImpairmentKeys, ImpairmentKind};
 use ecnlab_units::Parameter;
 use serde_json::{Map, Value as Json, json};
 
@@ -38,11 +38,11 @@ impl Impairments {
 }
 
 /// Reads the list behind what the keys of their own stand for. What of it has a problem is left out.
-pub fn read(reader: &mut Reader, given: &Given, keys: Option<Settings>) -> Impairments {
-    let parts: Vec<(Part, Json)> = parts_given(reader, given).iter().filter_map(|given| part(reader, given)).collect();
+pub fn read(reader: &mut Reader, given: &Given, keys: Option<ImpairmentKeys>) -> Impairments {
+    let parts: Vec<(Impairment, Json)> = parts_given(reader, given).iter().filter_map(|given| part(reader, given)).collect();
     let (parts, described): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-    let keys = keys.into_iter().flat_map(Settings::parts);
-    Impairments { spec: ImpairmentSpec::of(keys.chain(parts)), described }
+    let keys = keys.into_iter().flat_map(ImpairmentKeys::impairments);
+    Impairments { spec: ImpairmentSpec::from_parts(keys.chain(parts)), described }
 }
 
 /// The tables in the list, each with its place.
@@ -60,8 +60,8 @@ fn parts_given<'a>(reader: &mut Reader, given: &Given<'a>) -> Vec<Given<'a>> {
     list.iter().enumerate().map(|(at, node): (usize, &Node)| Given::new(node, format!("{place}.{at}"))).collect()
 }
 
-fn part(reader: &mut Reader, given: &Given) -> Option<(Part, Json)> {
-    let entry = *reader.entry(given, "kind", "impairment", KINDS, |entry| entry.name)?;
+fn part(reader: &mut Reader, given: &Given) -> Option<(Impairment, Json)> {
+    let entry = *reader.entry(given, "kind", "impairment", IMPAIRMENT_KINDS, |entry| entry.name)?;
     reader.only(given, std::iter::once("kind").chain(entry.parameters.iter().map(|parameter| parameter.name)));
     let reading = reader.keys(given, entry.parameters);
     let values = reading.sound()?;
@@ -77,7 +77,7 @@ fn part(reader: &mut Reader, given: &Given) -> Option<(Part, Json)> {
 }
 
 /// An impairment as a scenario writes it, with what must be given.
-pub fn example_of(entry: &Entry) -> String {
+pub fn example_of(entry: &ImpairmentKind) -> String {
     let required = entry.parameters.iter().filter(|parameter| parameter.required).map(|parameter: &Parameter| example(parameter));
     let required: Vec<_> = required.chain(entry.example.iter().map(|&text| text.to_owned())).collect();
     let rest = if required.is_empty() { String::new() } else { format!(", {}", required.join(", ")) };

@@ -1,10 +1,10 @@
 //! `[[link]]`: two directed edges between the same nodes, NAME and `NAME.reverse`. Each has its rate, its delay, its impairments, and
 //! before it either a measured queue or a plain buffer.
 
-use ecnlab_queue::Composition;
-use ecnlab_sim::deliveries::DeliveryTrace;
+use ecnlab_queue::QueueConfig;
+use ecnlab_sim::trace_driven_link::DeliveryTrace;
 use ecnlab_sim::{Buffer, Direction, LinkName, LinkSpec, QueueSpec, impairment};
-use ecnlab_units::parameter::{Parameter, joined};
+use ecnlab_units::parameter::{Parameter, concat_tables};
 use ecnlab_units::{Rate, Span, Value, Values, parameters};
 use serde_json::{Map, Value as Json};
 
@@ -52,9 +52,11 @@ parameters! {
     }
 }
 
-const IMPAIRED: usize = impairment::Settings::PARAMETERS.len();
-const LINK_KEYS: [Parameter; LinkKeys::PARAMETERS.len() + IMPAIRED] = joined(&[LinkKeys::PARAMETERS, impairment::Settings::PARAMETERS]);
-const BACK_KEYS: [Parameter; Back::PARAMETERS.len() + IMPAIRED] = joined(&[Back::PARAMETERS, impairment::Settings::PARAMETERS]);
+const IMPAIRED: usize = impairment::ImpairmentKeys::PARAMETERS.len();
+const LINK_KEYS: [Parameter; LinkKeys::PARAMETERS.len() + IMPAIRED] =
+    concat_tables(&[LinkKeys::PARAMETERS, impairment::ImpairmentKeys::PARAMETERS]);
+const BACK_KEYS: [Parameter; Back::PARAMETERS.len() + IMPAIRED] =
+    concat_tables(&[Back::PARAMETERS, impairment::ImpairmentKeys::PARAMETERS]);
 
 pub const LINK: Section = Section {
     name: "link",
@@ -111,7 +113,7 @@ pub struct Edge<'a> {
     pub opposite: Option<usize>,
     pub given: Given<'a>,
     /// Its queue, unless it has none or one with a problem.
-    pub queue: Option<Composition>,
+    pub queue: Option<QueueConfig>,
     /// The edge as it is simulated.
     pub spec: LinkSpec,
 }
@@ -134,7 +136,7 @@ struct Way<'a> {
 
 impl Links<'_> {
     /// The queues that are known to be sound, in the order of the network.
-    pub fn queues(&self) -> impl Iterator<Item = &Composition> {
+    pub fn queues(&self) -> impl Iterator<Item = &QueueConfig> {
         self.edges.iter().filter_map(|edge| edge.queue.as_ref())
     }
 }
@@ -205,7 +207,7 @@ fn reverse<'a>(reader: &mut Reader, link: &Given<'a>, of_link: &Reading) -> Opti
     }
     let inherited = if given.gives(DELIVERIES.key) { &["delay"][..] } else { &["rate", "delay"] };
     for &key in inherited {
-        if let Value::Nothing(_) = reading.values.value(key) {
+        if let Value::Special(_) = reading.values.value(key) {
             reading.values.set(key, of_link.values.value(key).clone());
         }
     }
@@ -220,10 +222,10 @@ fn way<'a>(reader: &mut Reader, given: Given<'a>, mut reading: Reading) -> Way<'
     if given.gives("queue") && given.gives("limit") {
         reader.warn(&given, "limit", "is not read beside a queue, which has a buffer of its own: leave one of the two out".to_owned());
     }
-    let keys = impairment::Settings::of(&reading.values);
+    let keys = impairment::ImpairmentKeys::from_values(&reading.values);
     let impairments = impair::read(reader, &given, Some(keys));
     let deliveries = deliveries(reader, &given, &mut reading);
-    if deliveries.is_some() && queue.as_ref().is_some_and(|queue| queue.of.kernel().is_some()) {
+    if deliveries.is_some() && queue.as_ref().is_some_and(|queue| queue.of.kernel_qdisc().is_some()) {
         let message = "stand beside a queue of a kernel, which lets packets go at the link's rate: leave one of the two out".to_owned();
         reader.report(&given, DELIVERIES.key, message);
     }
@@ -265,7 +267,7 @@ impl<'a> Way<'a> {
         let buffer = match &self.queue {
             Some(queue) => {
                 let deliveries = self.deliveries.clone();
-                Buffer::Queue(Box::new(QueueSpec { deliveries, ..QueueSpec::new(name.clone(), queue.of.clone()) }))
+                Buffer::Queue(Box::new(QueueSpec { delivery_trace: deliveries, ..QueueSpec::new(name.clone(), queue.of.clone()) }))
             }
             None => Buffer::Pipe { limit: self.values.get("limit") },
         };
@@ -274,9 +276,9 @@ impl<'a> Way<'a> {
             rate: self.values.get::<Option<Rate>>("rate").unwrap_or(Rate::MAX),
             delay: self.values.get("delay"),
             buffer,
-            spread: Span::ZERO,
+            delay_spread: Span::ZERO,
             impairment: self.impairments.spec,
-            own: None,
+            private_params: None,
         };
         let queue = self.queue.map(|queue| queue.of);
         Edge { name, from: from.to_owned(), to: to.to_owned(), opposite: None, given: self.given, queue, spec }

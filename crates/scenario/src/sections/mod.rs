@@ -10,6 +10,8 @@ pub mod queue;
 pub mod record;
 pub mod root;
 mod stray;
+pub mod tcp;
+mod tcp_renames;
 pub mod way;
 
 use std::collections::BTreeMap;
@@ -57,8 +59,8 @@ pub enum Holds {
     App,
     /// A list of impairments, each with its kind and its parameters.
     Impairments,
-    /// A shape by its name, with its parameters.
-    Shape,
+    /// A topology by its name, with its parameters.
+    Topology,
     /// A trace of delivery opportunities: a file, or a list of times.
     Deliveries,
 }
@@ -108,7 +110,7 @@ pub fn members<'a>(reader: &mut Reader, root: &Given<'a>, key: &str) -> Vec<Give
     let mut taken = BTreeMap::new();
     let mut sections = Vec::with_capacity(nodes.len());
     for (at, node) in nodes.iter().enumerate() {
-        let name = node.text("name").filter(|name| NAME.read(name).is_ok() && !name.contains('.'));
+        let name = node.text("name").filter(|name| NAME.parse(name).is_ok() && !name.contains('.'));
         let given = Given::new(node, format!("{key}.{}", name.map_or_else(|| at.to_string(), str::to_owned)));
         check_name(reader, &given, key, &mut taken, at);
         sections.push(given);
@@ -117,7 +119,7 @@ pub fn members<'a>(reader: &mut Reader, root: &Given<'a>, key: &str) -> Vec<Give
 }
 
 /// What a name has to be to stand in a place as it is: one that a member may have, without a dot. All others go by their number.
-const NAME: Parameter = Parameter { kind: Kind::Text, ..Parameter::PLAIN };
+const NAME: Parameter = Parameter { kind: Kind::Text, ..Parameter::DEFAULTS };
 
 /// Names of members are steps of overrides, so they hold no dot and are unique.
 fn check_name<'a>(reader: &mut Reader, given: &Given<'a>, key: &str, taken: &mut BTreeMap<&'a str, usize>, at: usize) {
@@ -136,7 +138,7 @@ fn example_of(key: &str) -> &'static str {
 
 /// The values as a scenario would give them, so that a description can be read as a scenario again.
 pub fn described(values: &Values) -> Map<String, Json> {
-    values.declared().iter().map(|parameter| (parameter.name.to_owned(), json_of(values.value(parameter.name)))).collect()
+    values.parameters().iter().map(|parameter| (parameter.name.to_owned(), json_of(values.value(parameter.name)))).collect()
 }
 
 /// A value as JSON.
@@ -149,8 +151,8 @@ pub fn json_of(value: &Value) -> Json {
         | Value::Span(_)
         | Value::Rate(_)
         | Value::Distribution(_)
-        | Value::Nothing(_)
-        | Value::Word(_)
+        | Value::Special(_)
+        | Value::Choice(_)
         | Value::Text(_) => {
             json!(value.to_string())
         }

@@ -15,8 +15,7 @@
 //! queue = { kernel = "red", limit = 120000, min = 10000, max = 30000, avpkt = 1000, ecn = true }
 //! ```
 
-use ecnlab_queue::registry::{AqmEntry, DisciplineEntry, Holds};
-use ecnlab_queue::{AqmChoice, Composition, Inside, KernelQueue, Limit, Registry};
+use ecnlab_queue::{AqmConfig, AqmEntry, Child, ChildKind, DisciplineEntry, KernelQdisc, Limit, QueueConfig, Registry};
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Parameter, Values, parameters};
 use serde_json::{Map, Value as Json, json};
@@ -50,20 +49,20 @@ parameters! {
 pub const QUEUE: Section = Section {
     name: "link.queue",
     title: "The queue of a link",
-    doc: "An AQM, aqm = NAME, with its parameters and the buffer; or a discipline, discipline = NAME, with its parameters and an AQM inside, aqm = { name = NAME }; or a queue of the kernel that --on boxed runs, kernel = NAME, with that kernel's parameters.",
+    doc: "An AQM, aqm = NAME, with its parameters and the buffer; or a discipline, discipline = NAME, with its parameters and an AQM inside, aqm = { name = NAME }; or a queue of the kernel that --backend uml runs, kernel = NAME, with that kernel's parameters.",
     keys: Buffering::PARAMETERS,
     tables: &[],
 };
 
 /// A queue that is known to be sound, and as it can be read again.
 pub struct Queue {
-    pub of: Composition,
+    pub of: QueueConfig,
     pub described: Map<String, Json>,
 }
 
 /// An AQM that is known to be sound, with its values as they can be read again.
 struct Chosen {
-    aqm: AqmChoice,
+    aqm: AqmConfig,
     described: Map<String, Json>,
 }
 
@@ -83,10 +82,10 @@ fn flat_example(aqm: &AqmEntry) -> String {
 
 fn example(discipline: &DisciplineEntry) -> String {
     let own = required(discipline.parameters);
-    let inside = match discipline.holds {
-        Holds::Aqm(_) => format!("{LIMIT_EXAMPLE}{own}, aqm = {{ name = \"red\", max_p = 0.5 }}"),
-        Holds::Law => format!("{LIMIT_EXAMPLE}{own}"),
-        Holds::Queue => format!("{INNER} = {INNER_EXAMPLE}{own}"),
+    let inside = match discipline.child {
+        ChildKind::Aqm(_) => format!("{LIMIT_EXAMPLE}{own}, aqm = {{ name = \"red\", max_p = 0.5 }}"),
+        ChildKind::Buffer => format!("{LIMIT_EXAMPLE}{own}"),
+        ChildKind::Queue => format!("{INNER} = {INNER_EXAMPLE}{own}"),
     };
     format!("{{ discipline = \"{}\", {inside} }}", discipline.name)
 }
@@ -103,11 +102,11 @@ pub fn read(reader: &mut Reader, given: &Given) -> Option<Queue> {
         return of_kernel(reader, given);
     }
     let discipline = discipline(reader, given)?;
-    match discipline.holds {
-        Holds::Aqm(_) if is_flat(reader, given, discipline) => flat(reader, given, discipline),
-        Holds::Aqm(default) => with_aqm(reader, given, discipline, default),
-        Holds::Law => with_law(reader, given, discipline),
-        Holds::Queue => with_queue(reader, given, discipline),
+    match discipline.child {
+        ChildKind::Aqm(_) if is_flat(reader, given, discipline) => flat(reader, given, discipline),
+        ChildKind::Aqm(default) => with_aqm(reader, given, discipline, default),
+        ChildKind::Buffer => with_law(reader, given, discipline),
+        ChildKind::Queue => with_queue(reader, given, discipline),
     }
 }
 
@@ -154,7 +153,7 @@ fn plain(discipline: &'static DisciplineEntry, values: Values, chosen: Chosen, a
     let Chosen { aqm, mut described } = chosen;
     described.insert("aqm".to_owned(), json!(aqm.entry.name));
     described.extend(limit_described(amount));
-    Queue { of: Composition { discipline, values, inside: Inside::Aqm { aqm, limit } }, described }
+    Queue { of: QueueConfig { discipline, values, child: Child::Aqm { aqm, limit } }, described }
 }
 
 /// A discipline with its parameters, and an AQM in a table of its own.
@@ -178,7 +177,7 @@ fn with_aqm(reader: &mut Reader, given: &Given, discipline: &'static DisciplineE
     outer.insert("discipline".to_owned(), json!(discipline.name));
     outer.insert("aqm".to_owned(), Json::Object(described));
     outer.extend(limit_described(amount));
-    Some(Queue { of: Composition { discipline, values, inside: Inside::Aqm { aqm, limit } }, described: outer })
+    Some(Queue { of: QueueConfig { discipline, values, child: Child::Aqm { aqm, limit } }, described: outer })
 }
 
 /// A discipline whose law is its own, with a buffer.
@@ -193,7 +192,7 @@ fn with_law(reader: &mut Reader, given: &Given, discipline: &'static DisciplineE
     let mut described = super::described(&values);
     described.insert("discipline".to_owned(), json!(discipline.name));
     described.extend(limit_described(amount));
-    Some(Queue { of: Composition { discipline, values, inside: Inside::Law { limit } }, described })
+    Some(Queue { of: QueueConfig { discipline, values, child: Child::Buffer { limit } }, described })
 }
 
 /// A discipline with another queue inside.
@@ -216,7 +215,7 @@ fn with_queue(reader: &mut Reader, given: &Given, discipline: &'static Disciplin
     let mut described = super::described(&values);
     described.insert("discipline".to_owned(), json!(discipline.name));
     described.insert(INNER.to_owned(), Json::Object(inner.described));
-    Some(Queue { of: Composition { discipline, values, inside: Inside::Queue(Box::new(inner.of)) }, described })
+    Some(Queue { of: QueueConfig { discipline, values, child: Child::Queue(Box::new(inner.of)) }, described })
 }
 
 /// A queue of a kernel. Its parameters are words, numbers and flags, kept by name; those of a queue within it stand in a table, and their
@@ -257,7 +256,7 @@ fn of_kernel(reader: &mut Reader, given: &Given) -> Option<Queue> {
     let name = name.filter(|_| reader.problems.len() == before)?;
     let arguments = parameters.into_iter().map(|(key, scalar)| (key, scalar.text.clone())).collect();
     described.insert(KERNEL.to_owned(), json!(name));
-    Some(Queue { of: Composition::of_kernel(KernelQueue { name: name.to_owned(), arguments }), described })
+    Some(Queue { of: QueueConfig::from_kernel_qdisc(KernelQdisc { name: name.to_owned(), arguments }), described })
 }
 
 /// Whether a key is one of a queue of ours.
@@ -327,11 +326,11 @@ fn aqm(reader: &mut Reader, given: &Given, around: &Given, entry: &'static AqmEn
     for (parameter, message) in entry.contradictions(values, amount) {
         reader.report(if parameter == "limit" { around } else { given }, parameter, message);
     }
-    reader.warn_unheeded(given, values, entry.unread);
-    for (name, condition) in entry.read_when.iter().filter(|(name, condition)| given.gives(name) && !values.meet(condition)) {
-        reader.warn_unmet(given, values, name, condition);
+    reader.warn_unheeded(given, values, entry.unread_parameters);
+    for (name, condition) in entry.read_when.iter().filter(|(name, condition)| given.gives(name) && !values.meets(condition)) {
+        reader.warn_unmet(given, values, name, condition, str::to_owned);
     }
-    Some(Chosen { described: super::described(values), aqm: AqmChoice { entry, values: values.clone() } })
+    Some(Chosen { described: super::described(values), aqm: AqmConfig { entry, values: values.clone() } })
 }
 
 /// Reads a discipline's own values.

@@ -1,7 +1,7 @@
 //! `[record]`: what is recorded besides the measures. It changes no result and no key of one.
 
-use ecnlab_sim::{Recording, record};
-use ecnlab_units::parameter::{Kind, Typed};
+use ecnlab_sim::{RecordingConfig, recorder};
+use ecnlab_units::parameter::{Kind, ParameterType};
 use ecnlab_units::{Span, Value, Values, parameters};
 
 use super::Section;
@@ -42,11 +42,11 @@ impl Interval {
     }
 }
 
-impl Typed for Interval {
-    const KIND: Kind = <Span as Typed>::KIND;
-    const WORD: Option<&'static str> = Some("off");
-    fn of(value: &Value) -> Interval {
-        Interval(<Option<Span> as Typed>::of(value))
+impl ParameterType for Interval {
+    const KIND: Kind = <Span as ParameterType>::KIND;
+    const SPECIAL_WORD: Option<&'static str> = Some("off");
+    fn from_value(value: &Value) -> Interval {
+        Interval(<Option<Span> as ParameterType>::from_value(value))
     }
 }
 
@@ -59,7 +59,7 @@ pub const RECORD: Section = Section {
 };
 
 /// Bytes that the rows of a run's series may take; the recorder itself stops there, so a run that would not get to its end is refused.
-const BOUND: f64 = record::MOST_BYTES as f64;
+const BOUND: f64 = recorder::MAX_RECORD_BYTES as f64;
 
 /// How much of each thing there is to record.
 pub struct Extent {
@@ -76,9 +76,17 @@ pub struct Extent {
 
 impl Record {
     /// What a run is to record.
-    pub fn recording(&self) -> Recording {
+    pub fn recording(&self) -> RecordingConfig {
         let Record { queue, window, rates, events, distributions, transfers, arrivals, plot: _ } = *self;
-        Recording { queue: queue.every(), window: window.every(), rates, events, distributions, transfers, arrivals }
+        RecordingConfig {
+            queue_interval: queue.every(),
+            window_interval: window.every(),
+            rates,
+            events,
+            distributions,
+            transfers,
+            arrivals,
+        }
     }
 
     /// Bytes that the series of one run take, as key and bytes. How many events there are shows only in the run.
@@ -86,12 +94,12 @@ impl Record {
         let samples = |every: Interval| every.0.map_or(0.0, |every| extent.duration.seconds() / every.seconds());
         let seconds = if self.rates { extent.duration.seconds() } else { 0.0 };
         let rows = |of: u64, bytes: u64| of as f64 * bytes as f64;
-        let queues = rows(extent.queues as u64, record::QUEUE_SAMPLES.row_bytes());
-        let bands = rows(extent.bands as u64, record::BAND_SAMPLES.row_bytes());
+        let queues = rows(extent.queues as u64, recorder::QUEUE_SAMPLES.row_bytes());
+        let bands = rows(extent.bands as u64, recorder::BAND_SAMPLES.row_bytes());
         [
-            ("queue", samples(self.queue) * (queues + bands + rows(extent.gauges as u64, record::GAUGE_SAMPLES.row_bytes()))),
-            ("window", samples(self.window) * rows(extent.flows, record::WINDOW_SAMPLES.row_bytes())),
-            ("rates", seconds * rows(extent.groups as u64, record::RATES.row_bytes())),
+            ("queue", samples(self.queue) * (queues + bands + rows(extent.gauges as u64, recorder::GAUGE_SAMPLES.row_bytes()))),
+            ("window", samples(self.window) * rows(extent.flows, recorder::WINDOW_SAMPLES.row_bytes())),
+            ("rates", seconds * rows(extent.groups as u64, recorder::RATES.row_bytes())),
         ]
     }
 }
@@ -160,7 +168,7 @@ mod tests {
     fn gauges_take_room_beside_lengths() {
         let extent = |gauges| Extent { duration: Span::from_secs(100), queues: 1, bands: 0, gauges, flows: 0, groups: 0 };
         let record = Record { queue: Interval(Some(Span::from_millis(1))), ..Record::default() };
-        let per_gauge = record::GAUGE_SAMPLES.row_bytes() as f64;
+        let per_gauge = recorder::GAUGE_SAMPLES.row_bytes() as f64;
         assert_eq!(2.0 * 100e3 * per_gauge, record.bytes(&extent(2))[0].1 - record.bytes(&extent(0))[0].1);
     }
 }

@@ -1,12 +1,12 @@
 //! The top of the file: title, times, and the sections below it.
 
 use ecnlab_sim::MaxProcessingTime;
-use ecnlab_units::parameter::{Kind, Typed};
+use ecnlab_units::parameter::{Kind, ParameterType};
 use ecnlab_units::{Span, Value, Values, parameters};
 
 use super::{Holds, Inner, Section, change, flows, link, record};
 use crate::read::{Given, Reader};
-use crate::shapes::NETWORK;
+use crate::topologies::NETWORK;
 
 parameters! {
     /// What stands at the top of the file.
@@ -30,11 +30,15 @@ parameters! {
 #[derive(Clone, Copy, Debug)]
 pub struct OrPacket(pub MaxProcessingTime);
 
-impl Typed for OrPacket {
+impl ParameterType for OrPacket {
     const KIND: Kind = Span::KIND;
-    const WORD: Option<&'static str> = Some("packet");
-    fn of(value: &Value) -> OrPacket {
-        OrPacket(if let Value::Nothing(_) = value { MaxProcessingTime::OnePacket } else { MaxProcessingTime::Fixed(Span::of(value)) })
+    const SPECIAL_WORD: Option<&'static str> = Some("packet");
+    fn from_value(value: &Value) -> OrPacket {
+        OrPacket(if let Value::Special(_) = value {
+            MaxProcessingTime::OnePacket
+        } else {
+            MaxProcessingTime::Fixed(Span::from_value(value))
+        })
     }
 }
 
@@ -46,10 +50,10 @@ pub const ROOT: Section = Section {
     tables: &[
         Inner {
             key: NETWORK,
-            holds: Holds::Shape,
+            holds: Holds::Topology,
             required: false,
-            doc: "A ready-made network: the name of its shape, and its parameters.",
-            example: "{ shape = \"dumbbell\", rate = \"10 Mbps\", delay = \"20 ms\", queue = { aqm = \"ecn\", limit = 120 } }",
+            doc: "A ready-made network: the name of its topology, and its parameters.",
+            example: "{ topology = \"dumbbell\", rate = \"10 Mbps\", delay = \"20 ms\", queue = { aqm = \"ecn\", limit = 120 } }",
         },
         Inner {
             key: "link",
@@ -90,7 +94,7 @@ pub fn read(reader: &mut Reader, root: &Given) -> Option<(RootKeys, Values)> {
     reader.only(root, ROOT.names());
     let reading = reader.keys(root, ROOT.keys);
     let values = reading.sound()?;
-    let keys = RootKeys::of(values);
+    let keys = RootKeys::from_values(values);
     if keys.duration == Span::ZERO {
         reader.report(root, "duration", "0 s must be above 0: nothing would happen".to_owned());
         return None;

@@ -47,7 +47,8 @@ pub fn members(node: &Node, wanted: impl Fn(&str) -> bool) -> String {
     entries.map(|(key, member)| format!("{key} = {}", value(member))).collect::<Vec<_>>().join(", ")
 }
 
-fn value(node: &Node) -> String {
+/// A value as a scenario writes it.
+pub fn value(node: &Node) -> String {
     match &node.value {
         Tree::Scalar(scalar) if scalar.form == Form::Text => format!("\"{}\"", scalar.text),
         Tree::Scalar(scalar) => scalar.text.clone(),

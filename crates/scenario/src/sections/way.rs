@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use ecnlab_sim::{Direction, ImpairmentSpec, LinkName, LinkSpec, OwnLink};
-use ecnlab_units::distribution::Times;
-use ecnlab_units::parameter::{Parameter, joined};
+use ecnlab_sim::{Direction, ImpairmentSpec, LinkName, LinkSpec, PrivateLinkParams};
+use ecnlab_units::distribution::TimeDistribution;
+use ecnlab_units::parameter::{Parameter, concat_tables};
 use ecnlab_units::{Rate, Span, Values, parameters};
 use serde_json::{Map, Value as Json};
 
@@ -24,7 +24,7 @@ parameters! {
         /// Propagation delay, one way; a list is dealt out to the flows in turn. From a distribution, such as normal 40 ms, deviation 5 ms,
         /// each run draws each flow's own, the same for both ways.
         #[must be given]
-        pub delay: Vec<Times> = "5 ms", 0..=8_640_000, "s";
+        pub delay: Vec<TimeDistribution> = "5 ms", 0..=8_640_000, "s";
         /// Each run lengthens each flow's delay by a uniform draw of up to this, so that flows alike do not keep step.
         #[source("Floyd and Jacobson 1992, phase effects")]
         pub spread: Span = "0 s", 0..=8_640_000, "s";
@@ -52,8 +52,8 @@ parameters! {
 }
 
 const OWN: usize = Own::PARAMETERS.len();
-const ACCESS_KEYS: [Parameter; 1 + OWN] = joined(&[AccessNode::PARAMETERS, Own::PARAMETERS]);
-const EXIT_KEYS: [Parameter; 1 + OWN] = joined(&[ExitNode::PARAMETERS, Own::PARAMETERS]);
+const ACCESS_KEYS: [Parameter; 1 + OWN] = concat_tables(&[AccessNode::PARAMETERS, Own::PARAMETERS]);
+const EXIT_KEYS: [Parameter; 1 + OWN] = concat_tables(&[ExitNode::PARAMETERS, Own::PARAMETERS]);
 
 pub const ACCESS: Section = Section {
     name: "flows.access",
@@ -103,7 +103,7 @@ pub struct Routes {
 /// The links of their own that the flows of a group have at one end.
 pub struct Private {
     end: &'static End,
-    link: Arc<OwnLink>,
+    link: Arc<PrivateLinkParams>,
     spread: Span,
     values: Values,
     impairments: Impairments,
@@ -175,7 +175,11 @@ impl Private {
     pub fn specs(&self, group: &Arc<str>, member: u32) -> [LinkSpec; 2] {
         [(Direction::Forward, self.spread), (Direction::Back, Span::ZERO)].map(|(direction, spread)| {
             let name = (self.end.name)(Arc::clone(group), member, direction);
-            LinkSpec { spread, impairment: self.impairments.spec.clone(), ..LinkSpec::own(name, Arc::clone(&self.link)) }
+            LinkSpec {
+                delay_spread: spread,
+                impairment: self.impairments.spec.clone(),
+                ..LinkSpec::private_link(name, Arc::clone(&self.link))
+            }
         })
     }
 }
@@ -202,8 +206,8 @@ impl End {
     }
 
     fn private(&'static self, values: &Values, impairments: Impairments) -> Private {
-        let Own { rate, delay, spread, limit } = Own::of(values);
-        let link = OwnLink { rates: rate, delays: delay, limits: limit };
+        let Own { rate, delay, spread, limit } = Own::from_values(values);
+        let link = PrivateLinkParams { rates: rate, delays: delay, limits: limit };
         Private { end: self, link: Arc::new(link), spread, values: values.clone(), impairments }
     }
 }

@@ -5,55 +5,55 @@
 
 use std::collections::VecDeque;
 
-use ecnlab_transport::Demand;
-use ecnlab_transport::application::{Application, Calls, Event, Heading, Member, Transfer};
+use ecnlab_transport::AppWrite;
+use ecnlab_transport::application::{AppEvent, Application, EngineCalls, FinishedTransaction, FlowDirection, FlowIndex};
 use ecnlab_units::{Rng, Span, Time};
 
 use super::Simulation;
-use super::flow::Opening;
-use crate::component::{Component, ComponentKind};
-use crate::deadlines::Order;
-use crate::network::{AppSpec, OwnLinks, Template};
+use super::flow::HandshakeResult;
+use crate::calendar_queue::TieBreak;
+use crate::component::{ComponentId, ComponentKind};
+use crate::network::{AppSpec, FlowTemplate, PrivateLinkIds};
 use crate::packet::NONE;
 use crate::probe::Probe;
 
 /// Flows of one application that may be there at once; each takes about 3 KB.
-const MOST_MEMBERS: u32 = 1_000_000;
+const MAX_MEMBERS: u32 = 1_000_000;
 
 /// An application as it runs.
 pub struct App {
     /// Not here while it acts.
     application: Option<Box<dyn Application>>,
     /// What happened to it while it acted.
-    pending: VecDeque<Event>,
+    pending_events: VecDeque<AppEvent>,
     started: bool,
-    hears_deliveries: bool,
+    wants_deliveries: bool,
     /// Its place in the calendar.
-    deadline: u32,
-    due: Option<Time>,
+    timer_slot: u32,
+    next_deadline: Option<Time>,
     /// Its members' flows.
     flows: Vec<u32>,
-    more: Option<Box<More>>,
+    member_factory: Option<Box<MemberFactory>>,
 }
 
 /// How an application gets more members.
-struct More {
-    template: Template,
+struct MemberFactory {
+    template: FlowTemplate,
     /// The own links of each member that was made.
-    own: Vec<OwnLinks>,
+    private_links: Vec<PrivateLinkIds>,
     /// How many members it began with.
-    first: u32,
+    initial_members: u32,
 }
 
 impl App {
     /// When it acts by itself next.
-    pub fn due(&self) -> Option<Time> {
-        self.due
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.next_deadline
     }
 
     /// Whether it may have more flows than it has.
-    pub fn grows(&self) -> bool {
-        self.more.is_some()
+    pub fn can_add_members(&self) -> bool {
+        self.member_factory.is_some()
     }
 }
 
@@ -66,100 +66,103 @@ impl<P: Probe> Simulation<P> {
         let number = self.apps.len() as u32;
         let group = &self.group_names[spec.group as usize];
         let rng = Rng::for_role(self.options.seed, &format!("source {} {group}", spec.member));
-        let deadline = self.deadlines.add(Component::new(ComponentKind::App, number as usize));
+        let timer_slot = self.calendar.add_component(ComponentId::new(ComponentKind::App, number as usize));
         let start = spec.start.max(self.now);
-        self.deadlines.set_ordered(deadline, start, Order::default());
-        let first = spec.flows.len() as u32;
+        self.calendar.set_deadline_with_tie_break(timer_slot, start, TieBreak::default());
+        let initial_members = spec.flows.len() as u32;
         self.apps.push(App {
-            application: Some(spec.spec.start(rng)),
-            pending: VecDeque::new(),
+            application: Some(spec.spec.instantiate(rng)),
+            pending_events: VecDeque::new(),
             started: false,
-            hears_deliveries: spec.spec.hears_deliveries(),
-            deadline,
-            due: Some(start),
+            wants_deliveries: spec.spec.wants_delivery_events(),
+            timer_slot,
+            next_deadline: Some(start),
             flows: Vec::with_capacity(spec.flows.len()),
-            more: spec.more.as_ref().map(|template| Box::new(More { template: (**template).clone(), own: Vec::new(), first })),
+            member_factory: spec
+                .member_template
+                .as_ref()
+                .map(|template| Box::new(MemberFactory { template: (**template).clone(), private_links: Vec::new(), initial_members })),
         });
-        spec.flows.iter().for_each(|&flow| self.own(number, flow));
+        spec.flows.iter().for_each(|&flow| self.assign_flow_to_app(number, flow));
         number
     }
 
     /// Makes a flow the application's next member.
-    fn own(&mut self, app: u32, flow: u32) {
+    fn assign_flow_to_app(&mut self, app: u32, flow: u32) {
         let owner = &mut self.apps[app as usize];
         let member = &mut self.flows[flow as usize];
         assert_eq!(NONE, member.app, "a flow belongs to one application");
-        (member.app, member.place, member.hears_deliveries) = (app, owner.flows.len() as u32, owner.hears_deliveries);
+        (member.app, member.app_member, member.wants_deliveries) = (app, owner.flows.len() as u32, owner.wants_deliveries);
         owner.flows.push(flow);
     }
 
     /// An application's deadline: its start, later its timer.
-    pub(super) fn wake_app(&mut self, app: u32) {
+    pub(super) fn on_app_timer(&mut self, app: u32) {
         let owner = &mut self.apps[app as usize];
-        owner.due = None;
+        owner.next_deadline = None;
         let started = std::mem::replace(&mut owner.started, true);
-        self.tell_app(app, if started { Event::Timer } else { Event::Start });
+        self.notify_app(app, if started { AppEvent::Timer } else { AppEvent::Start });
     }
 
     /// Tells a flow's application.
     #[cold]
-    pub(super) fn tell_of(&mut self, flow: u32, event: impl FnOnce(Member) -> Event) {
+    pub(super) fn notify_app_of_flow(&mut self, flow: u32, event: impl FnOnce(FlowIndex) -> AppEvent) {
         let flow = &self.flows[flow as usize];
-        self.tell_app(flow.app, event(flow.place));
+        self.notify_app(flow.app, event(flow.app_member));
     }
 
     /// Tells an application, and does what it asks for.
-    pub(super) fn tell_app(&mut self, app: u32, event: Event) {
+    pub(super) fn notify_app(&mut self, app: u32, event: AppEvent) {
         let Some(mut application) = self.apps[app as usize].application.take() else {
-            return self.apps[app as usize].pending.push_back(event);
+            return self.apps[app as usize].pending_events.push_back(event);
         };
         let mut next = Some(event);
         while let Some(event) = next {
-            application.on(event, self.now, &mut Caller { simulation: self, app });
-            next = self.apps[app as usize].pending.pop_front();
+            application.on_event(event, self.now, &mut AppCalls { simulation: self, app });
+            next = self.apps[app as usize].pending_events.pop_front();
         }
         let (now, owner) = (self.now, &mut self.apps[app as usize]);
         let due = application.deadline().map(|due| due.max(now));
         owner.application = Some(application);
-        match std::mem::replace(&mut owner.due, due) {
+        match std::mem::replace(&mut owner.next_deadline, due) {
             before if before == due => {}
             _ => match due {
-                Some(due) => self.deadlines.set(owner.deadline, now, due),
-                None => self.deadlines.clear(owner.deadline),
+                Some(due) => self.calendar.set_deadline(owner.timer_slot, now, due),
+                None => self.calendar.clear_deadline(owner.timer_slot),
             },
         }
     }
 }
 
-/// Which flows are the two directions of one connection, where acknowledgements of the one ride on data of the other.
+/// Pairs of flows that are the two directions of one connection, with acknowledgements of the one piggybacked on data of the other.
 impl<P: Probe> Simulation<P> {
-    fn join(&mut self, one: u32, other: u32) {
-        if self.flows[one as usize].acks_ride() {
-            (self.flows[one as usize].twin, self.flows[other as usize].twin) = (other, one);
+    fn pair_directions(&mut self, one: u32, other: u32) {
+        if self.flows[one as usize].piggybacks_acks() {
+            (self.flows[one as usize].reverse_flow, self.flows[other as usize].reverse_flow) = (other, one);
         }
     }
 
     /// A flow's connection is over.
-    fn part(&mut self, flow: u32) {
-        let twin = std::mem::replace(&mut self.flows[flow as usize].twin, NONE);
-        if twin != NONE {
-            self.flows[twin as usize].twin = NONE;
+    fn unpair_directions(&mut self, flow: u32) {
+        let reverse_flow = std::mem::replace(&mut self.flows[flow as usize].reverse_flow, NONE);
+        if reverse_flow != NONE {
+            self.flows[reverse_flow as usize].reverse_flow = NONE;
         }
     }
 }
 
 /// Does what an application asks for.
-struct Caller<'a, P> {
+struct AppCalls<'a, P> {
     simulation: &'a mut Simulation<P>,
     app: u32,
 }
 
-impl<P: Probe> Caller<'_, P> {
+impl<P: Probe> AppCalls<'_, P> {
     /// The flow of a member, which comes into being if the application may have more.
     ///
     /// # Panics
     /// If there is no such member and the application may not have more.
-    fn flow(&mut self, member: Member) -> u32 {
+    fn flow_of_member(&mut self, member: FlowIndex) -> u32 {
         while member as usize >= self.simulation.apps[self.app as usize].flows.len() {
             self.add_member();
         }
@@ -169,111 +172,112 @@ impl<P: Probe> Caller<'_, P> {
     /// # Panics
     /// If flows come faster than the network carries them, until there are too many.
     fn add_member(&mut self) {
-        let mut more = self.simulation.apps[self.app as usize].more.take().expect("the application may have more members");
+        let mut more = self.simulation.apps[self.app as usize].member_factory.take().expect("the application may have more members");
         let number = self.simulation.apps[self.app as usize].flows.len() as u32;
         let group = &self.simulation.group_names[more.template.flow.group as usize];
         assert!(
-            number < MOST_MEMBERS,
-            "{MOST_MEMBERS} flows of the group {group} are alive at once: let fewer come, or give a faster network"
+            number < MAX_MEMBERS,
+            "{MAX_MEMBERS} flows of the group {group} are alive at once: let fewer come, or give a faster network"
         );
-        let own = more.template.own_links(number, |link| self.simulation.add_link(&link));
-        let flow = self.simulation.add_flow(&more.template.member(number, &own, Heading::Along));
-        more.own.push(own);
-        self.simulation.apps[self.app as usize].more = Some(more);
-        self.simulation.own(self.app, flow);
+        let own = more.template.add_private_links(number, |link| self.simulation.add_link(&link));
+        let flow = self.simulation.add_flow(&more.template.flow_of_member(number, &own, FlowDirection::Along));
+        more.private_links.push(own);
+        self.simulation.apps[self.app as usize].member_factory = Some(more);
+        self.simulation.assign_flow_to_app(self.app, flow);
     }
 
     /// Where a flow's last data brings a FIN and the flow is one direction of a connection, the other direction's FIN is not answered by another.
-    fn close_by_data(&mut self, at: u32, demand: &Demand) {
-        let twin = self.simulation.flows[at as usize].twin;
-        if demand.closes && twin != NONE {
-            self.simulation.flows[twin as usize].sink.leave_closing();
+    fn suppress_fin_reply(&mut self, at: u32, demand: &AppWrite) {
+        let reverse_flow = self.simulation.flows[at as usize].reverse_flow;
+        if demand.closes && reverse_flow != NONE {
+            self.simulation.flows[reverse_flow as usize].sink.suppress_fin_reply();
         }
     }
 
     /// Lets a new connection's sender begin.
-    fn begin(&mut self, at: u32, demand: Demand) {
+    fn start_sender(&mut self, at: u32, demand: AppWrite) {
         let simulation = &mut *self.simulation;
         let flow = &mut simulation.flows[at as usize];
-        let (timer, sink, datagrams) = (flow.timer, flow.sink_deadline, flow.datagrams);
-        simulation.deadlines.clear(timer);
-        simulation.deadlines.clear(sink);
-        if flow.is_outside() {
-            return simulation.begin_outside(at, demand);
+        let (timer, sink, datagrams) = (flow.timer_slot, flow.sink_timer_slot, flow.sends_datagrams);
+        simulation.calendar.clear_deadline(timer);
+        simulation.calendar.clear_deadline(sink);
+        if flow.has_external_hosts() {
+            return simulation.open_external_connection(at, demand);
         }
         if datagrams {
-            flow.measures.send_datagram(simulation.now);
-            return simulation.with_sender(at, |sender, now, out| sender.produce(&demand, now, out));
+            flow.measures.on_datagram_sent(simulation.now);
+            return simulation.run_sender(at, |sender, now, out| sender.write(&demand, now, out));
         }
         flow.measures.begin_transfer(simulation.now);
-        simulation.with_sender(at, |sender, now, out| sender.start(now, out));
+        simulation.run_sender(at, |sender, now, out| sender.start(now, out));
         let flow = &simulation.flows[at as usize];
-        if !flow.sender.tcp().is_some_and(|sender| sender.is_opening()) {
-            simulation.apps[self.app as usize].pending.push_back(Event::Opened(flow.place));
+        if !flow.sender.tcp().is_some_and(|sender| sender.is_in_handshake()) {
+            simulation.apps[self.app as usize].pending_events.push_back(AppEvent::Opened(flow.app_member));
         }
     }
 }
 
-impl<P: Probe> Calls for Caller<'_, P> {
-    fn open(&mut self, member: Member, demand: Demand) {
-        let (at, now) = (self.flow(member), self.simulation.now);
-        self.simulation.part(at);
-        self.simulation.flows[at as usize].connect(&demand, now);
-        self.begin(at, demand);
+impl<P: Probe> EngineCalls for AppCalls<'_, P> {
+    fn open_connection(&mut self, member: FlowIndex, demand: AppWrite) {
+        let (at, now) = (self.flow_of_member(member), self.simulation.now);
+        self.simulation.unpair_directions(at);
+        self.simulation.flows[at as usize].open_connection(&demand, now);
+        self.start_sender(at, demand);
     }
 
-    fn answer(&mut self, member: Member, to: Member, demand: Demand) {
-        let (at, to) = (self.flow(member), self.flow(to));
-        if self.simulation.flows[at as usize].is_outside() {
-            return self.simulation.answer_outside(at, to, demand);
+    fn write_reverse(&mut self, member: FlowIndex, to: FlowIndex, demand: AppWrite) {
+        let (at, to) = (self.flow_of_member(member), self.flow_of_member(to));
+        if self.simulation.flows[at as usize].has_external_hosts() {
+            return self.simulation.answer_external_connection(at, to, demand);
         }
         let opener = self.simulation.flows[to as usize].sender.tcp().expect("a connection is answered, not a datagram");
-        let opening = Opening { ecn: opener.uses_ecn(), rtt: Some(opener.min_rtt()).filter(|&rtt| rtt > Span::ZERO) };
+        let opening = HandshakeResult { ecn: opener.uses_ecn(), rtt: Some(opener.min_rtt()).filter(|&rtt| rtt > Span::ZERO) };
         let now = self.simulation.now;
-        self.simulation.part(at);
-        self.simulation.part(to);
-        self.simulation.flows[at as usize].answer(opening, &demand, now);
-        self.simulation.join(at, to);
-        self.close_by_data(at, &demand);
-        self.begin(at, demand);
+        self.simulation.unpair_directions(at);
+        self.simulation.unpair_directions(to);
+        self.simulation.flows[at as usize].answer_connection(opening, &demand, now);
+        self.simulation.pair_directions(at, to);
+        self.suppress_fin_reply(at, &demand);
+        self.start_sender(at, demand);
     }
 
-    fn produce(&mut self, member: Member, demand: Demand) {
-        let at = self.flow(member);
+    fn write(&mut self, member: FlowIndex, demand: AppWrite) {
+        let at = self.flow_of_member(member);
         let now = self.simulation.now;
         let flow = &mut self.simulation.flows[at as usize];
         flow.started = true;
-        if flow.is_outside() {
-            return self.simulation.ask_outside(at, demand);
+        if flow.has_external_hosts() {
+            return self.simulation.request_external_send(at, demand);
         }
-        if flow.datagrams {
-            flow.measures.send_datagram(now);
+        if flow.sends_datagrams {
+            flow.measures.on_datagram_sent(now);
         }
-        self.close_by_data(at, &demand);
-        self.simulation.with_sender(at, |sender, now, out| sender.produce(&demand, now, out));
+        self.suppress_fin_reply(at, &demand);
+        self.simulation.run_sender(at, |sender, now, out| sender.write(&demand, now, out));
         let flow = &mut self.simulation.flows[at as usize];
-        if !flow.datagrams && !flow.measures.is_sending() && !flow.sender.is_done() {
+        if !flow.sends_datagrams && !flow.measures.is_sending() && !flow.sender.is_done() {
             flow.measures.begin_transfer(now);
         }
     }
 
-    fn seat(&mut self, member: Member, number: u64) {
-        let at = self.flow(member);
-        let more = self.simulation.apps[self.app as usize].more.take();
+    fn set_flow_number(&mut self, member: FlowIndex, number: u64) {
+        let at = self.flow_of_member(member);
+        let more = self.simulation.apps[self.app as usize].member_factory.take();
         if let Some(more) = more {
-            let own = member.checked_sub(more.first).map_or_else(OwnLinks::default, |made| more.own[made as usize]);
-            self.simulation.redraw(at, &more.template, &own, number);
-            self.simulation.apps[self.app as usize].more = Some(more);
+            let own =
+                member.checked_sub(more.initial_members).map_or_else(PrivateLinkIds::default, |made| more.private_links[made as usize]);
+            self.simulation.redraw_flow(at, &more.template, &own, number);
+            self.simulation.apps[self.app as usize].member_factory = Some(more);
         }
     }
 
-    fn finished(&mut self, transfer: &Transfer) {
-        let at = self.flow(transfer.member);
-        self.simulation.count_transfer(at, transfer.began, transfer.bytes);
+    fn record_transaction(&mut self, transfer: &FinishedTransaction) {
+        let at = self.flow_of_member(transfer.flow);
+        self.simulation.record_transfer(at, transfer.started_at, transfer.bytes);
     }
 
-    fn done(&mut self, member: Member) {
-        let at = self.flow(member);
-        self.simulation.flows[at as usize].measures.completed = Some(self.simulation.now);
+    fn finish_flow(&mut self, member: FlowIndex) {
+        let at = self.flow_of_member(member);
+        self.simulation.flows[at as usize].measures.completed_at = Some(self.simulation.now);
     }
 }

@@ -6,18 +6,18 @@
 //! What there is to send is said by the flow itself or by its application ([`apps`]).
 
 mod apps;
-mod build;
-mod clock;
-mod close;
-mod deliver;
-mod ends;
+mod endpoints;
+mod external_hosts;
+mod finish;
 mod flow;
-mod impair;
-mod look;
-mod outside;
-mod outward;
+mod impairments;
+mod link_changes;
+mod lookahead;
 mod path;
-mod schedule;
+mod run_timers;
+mod setup;
+mod snapshot;
+mod trace_driven_link;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,20 +25,20 @@ use std::sync::Arc;
 use ecnlab_transport::Segment;
 use ecnlab_units::{Rate, Span, Time};
 
-pub use self::look::QueueLook;
+pub use self::snapshot::QueueSnapshot;
 
 use self::apps::App;
-use self::clock::{CLOCKS, only_looks};
-use self::flow::Flow;
-use self::outward::Outward;
-use self::schedule::Scheduled;
-use crate::component::{Component, ComponentKind};
-use crate::deadlines::Deadlines;
-use crate::link::{Link, Queue};
-use crate::measures::{Completions, FairnessBins, Histogram, NetworkNames, Report};
+use self::flow::FlowState;
+use self::link_changes::ScheduledChange;
+use self::lookahead::Lookahead;
+use self::run_timers::{RUN_TIMER_COUNT, is_sampling_only};
+use crate::calendar_queue::CalendarQueue;
+use crate::component::{ComponentId, ComponentKind};
+use crate::external_hosts::SimOutput;
+use crate::link::{Link, LinkQueue};
+use crate::measures::{BinnedFairness, Completions, Histogram, NetworkNames, Report};
 use crate::network::MaxProcessingTime;
-use crate::outside::Happened;
-use crate::packet::Arena;
+use crate::packet::PacketArena;
 use crate::probe::Probe;
 
 /// How long to run, over what to measure, and what to draw from.
@@ -68,37 +68,37 @@ pub struct Run {
 pub struct Simulation<P> {
     now: Time,
     options: Options,
-    deadlines: Deadlines,
+    calendar: CalendarQueue,
     /// Places in the calendar of what the run does as a whole.
-    clock: [u32; CLOCKS],
-    packets: Arena,
+    run_timers: [u32; RUN_TIMER_COUNT],
+    packets: PacketArena,
     links: Vec<Link>,
     /// Rate and delay of each link, without the draw from its spread.
-    declared: Vec<(Rate, Span)>,
-    queues: Vec<Queue>,
+    declared_links: Vec<(Rate, Span)>,
+    queues: Vec<LinkQueue>,
     /// The links with impairments, each with the place of what it is called.
-    impaired: Vec<(u32, u32)>,
-    impaired_names: Vec<Arc<str>>,
+    impaired_links: Vec<(u32, u32)>,
+    impaired_link_labels: Vec<Arc<str>>,
     /// How links change while the run goes on.
-    schedule: Vec<Scheduled>,
+    link_changes: Vec<ScheduledChange>,
     processing_time: MaxProcessingTime,
     /// Flows of each group's member that were added, counted where there is a processing time, whose streams they name.
-    members: BTreeMap<(u32, u32), u32>,
-    flows: Vec<Flow>,
-    /// The routes of all flows, each ended by `END`.
-    hops: Vec<u32>,
+    member_flow_counts: BTreeMap<(u32, u32), u32>,
+    flows: Vec<FlowState>,
+    /// The routes of all flows, each ended by `END_OF_ROUTE`.
+    route_hops: Vec<u32>,
     apps: Vec<App>,
-    groups: Vec<GroupCounts>,
+    groups: Vec<GroupMeasures>,
     group_names: Vec<Arc<str>>,
     queue_names: Vec<Arc<str>>,
     /// The names of each queue's bands, none where there is one band.
     queue_bands: Vec<&'static [&'static str]>,
-    fairness: FairnessBins,
+    fairness: BinnedFairness,
     /// Where a sender puts its segments; kept for its memory.
-    outbox: Vec<Segment>,
-    /// What hosts outside have not looked at yet.
-    happened: Vec<Happened>,
-    outward: Outward,
+    unsent_segments: Vec<Segment>,
+    /// Outputs that the driver has not fetched yet.
+    outputs: Vec<SimOutput>,
+    lookahead: Lookahead,
     fingerprint: u64,
     events: u64,
     probe: P,
@@ -106,7 +106,7 @@ pub struct Simulation<P> {
 
 /// What a group's flows have counted together.
 #[derive(Default)]
-struct GroupCounts {
+struct GroupMeasures {
     delay: Histogram<8>,
     transfers: Histogram<8>,
     completions: Completions,
@@ -115,7 +115,7 @@ struct GroupCounts {
 }
 
 /// The end of a route.
-const END: u32 = u32::MAX;
+const END_OF_ROUTE: u32 = u32::MAX;
 
 impl<P: Probe> Simulation<P> {
     /// The simulated time: that of the last event, or what was advanced to.
@@ -139,19 +139,19 @@ impl<P: Probe> Simulation<P> {
         let mut left = events;
         while left > 0 {
             left -= 1;
-            let Some((due, component)) = self.deadlines.pop_until(until) else {
+            let Some((due, component)) = self.calendar.pop_until(until) else {
                 self.now = self.now.max(until);
                 return true;
             };
             debug_assert!(due >= self.now);
             self.now = due;
-            if !only_looks(component) {
+            if !is_sampling_only(component) {
                 self.events += 1;
-                self.fingerprint = (self.fingerprint ^ due.picos() ^ (u64::from(component.number()) << 32))
+                self.fingerprint = (self.fingerprint ^ due.picos() ^ (u64::from(component.as_u32()) << 32))
                     .wrapping_mul(0x9fb2_1c65_1e98_df25)
                     .rotate_left(23);
             }
-            self.wake(component);
+            self.dispatch(component);
         }
         false
     }
@@ -169,22 +169,22 @@ impl<P: Probe> Simulation<P> {
     pub fn finish(mut self) -> (Run, P) {
         self.advance_to(self.options.duration);
         self.assert_conservation();
-        self.close()
+        self.into_run()
     }
 
     #[inline(always)]
-    fn wake(&mut self, component: Component) {
+    fn dispatch(&mut self, component: ComponentId) {
         let index = component.index();
         match component.kind() {
-            ComponentKind::Link => self.arrive(index),
-            ComponentKind::Transmitter => self.transmitted(index),
-            ComponentKind::Timer => self.time_out(index),
-            ComponentKind::Sink => self.wake_sink(index),
-            ComponentKind::Clock => self.tick(index),
-            ComponentKind::App => self.wake_app(index),
-            ComponentKind::QueueTimer => self.expire_queue(index),
-            ComponentKind::Hold => self.release(index),
-            ComponentKind::Schedule => self.change(index),
+            ComponentKind::Link => self.on_link_arrival(index),
+            ComponentKind::Transmitter => self.on_transmission_end(index),
+            ComponentKind::FlowTimer => self.on_flow_timer(index),
+            ComponentKind::SinkTimer => self.on_sink_timer(index),
+            ComponentKind::RunTimer => self.on_run_timer(index),
+            ComponentKind::App => self.on_app_timer(index),
+            ComponentKind::QueueTimer => self.on_queue_timer(index),
+            ComponentKind::DelayedPackets => self.on_delay_expired(index),
+            ComponentKind::LinkChange => self.on_link_change(index),
         }
     }
 }

@@ -1,56 +1,56 @@
 //! A packet's way over links: through a pipe at once, through a measured queue by its AQM and its transmitter.
 
-use ecnlab_queue::{Cause, Deed, Discipline, Frame, Take};
+use ecnlab_queue::{DequeueOutcome, Discipline, QueueEvent, QueueItem, SignalCause};
 use ecnlab_units::{Ecn, Time};
 
-use super::flow::Flow;
-use super::{END, GroupCounts, Simulation};
-use crate::arrivals::QueueDeed;
-use crate::deadlines::{Deadlines, Order};
-use crate::link::{Link, Queue, Waiting};
-use crate::network::Counted;
-use crate::outside::Happened;
-use crate::packet::{Arena, NONE, Packet, PacketId, PacketKind};
-use crate::probe::{AckDrop, AckMark, MarkOrDrop, Probe, Touch};
+use super::flow::FlowState;
+use super::{END_OF_ROUTE, GroupMeasures, Simulation};
+use crate::calendar_queue::{CalendarQueue, TieBreak};
+use crate::external_hosts::SimOutput;
+use crate::link::{Link, LinkQueue, QueuedPacket};
+use crate::network::RowPolicy;
+use crate::packet::{NONE, Packet, PacketArena, PacketId, PacketKind};
+use crate::probe::{AckDrop, AckMark, MarkOrDrop, Probe, SignalEvent};
+use crate::queue_log::QueueLogEvent;
 
 impl<P: Probe> Simulation<P> {
     /// The first packet on a link has reached its far end.
-    pub(super) fn arrive(&mut self, at: u32) {
+    pub(super) fn on_link_arrival(&mut self, at: u32) {
         let link = &mut self.links[at as usize];
-        let (id, packet, next) = link.pop(&mut self.packets);
-        if P::LINKS {
-            self.probe.arrived(self.now, at, id, packet);
+        let (id, packet, next) = link.pop_arrived(&mut self.packets);
+        if P::OBSERVES_PACKETS {
+            self.probe.on_link_exit(self.now, at, id, packet);
         }
-        packet.cursor += 1;
-        let hop = self.hops[packet.cursor as usize];
-        if let Some((due, order)) = next {
-            self.deadlines.set_ordered(link.deadline, due, order);
+        packet.hop_index += 1;
+        let hop = self.route_hops[packet.hop_index as usize];
+        if let Some((due, tie_break)) = next {
+            self.calendar.set_deadline_with_tie_break(link.arrival_slot, due, tie_break);
         }
-        if hop != END {
-            return self.enter(hop, id);
+        if hop != END_OF_ROUTE {
+            return self.enter_link(hop, id);
         }
-        if self.packets[id].bits.is_foreign() {
-            return self.hand_over(id);
+        if self.packets[id].flags.is_external() {
+            return self.deliver_to_host(id);
         }
         match self.packets[id].kind() {
-            PacketKind::Ack => self.acknowledge(id),
-            PacketKind::Data | PacketKind::Datagram => self.sink(id),
+            PacketKind::Ack => self.deliver_ack_to_sender(id),
+            PacketKind::Data | PacketKind::Datagram => self.deliver_to_sink(id),
         }
     }
 
     /// A packet comes to a link.
-    pub(super) fn enter(&mut self, at: u32, id: PacketId) {
+    pub(super) fn enter_link(&mut self, at: u32, id: PacketId) {
         let link = &mut self.links[at as usize];
-        link.arrived += 1;
-        if P::LINKS {
-            self.probe.entered(self.now, at, id, &self.packets[id]);
+        link.arrived_packets += 1;
+        if P::OBSERVES_PACKETS {
+            self.probe.on_link_entry(self.now, at, id, &self.packets[id]);
         }
-        if link.plain { self.enter_pipe(at, id) } else { self.enter_special(at, id) }
+        if link.is_plain_pipe { self.enter_pipe(at, id) } else { self.enter_queue_or_impairment(at, id) }
     }
 
     /// A packet comes to a link with a measured queue, or with an impairment.
-    fn enter_special(&mut self, at: u32, id: PacketId) {
-        if self.links[at as usize].impairment.is_some() { self.impair(at, id, 0) } else { self.enter_queue(at, id) }
+    fn enter_queue_or_impairment(&mut self, at: u32, id: PacketId) {
+        if self.links[at as usize].impairment.is_some() { self.apply_impairments_from(at, id, 0) } else { self.enter_buffer(at, id) }
     }
 
     /// A packet comes to a pipe, which computes its departure.
@@ -58,89 +58,96 @@ impl<P: Probe> Simulation<P> {
     #[inline]
     pub(super) fn enter_pipe(&mut self, at: u32, id: PacketId) {
         let link = &mut self.links[at as usize];
-        match link.depart_again(self.packets[id].size, self.now) {
-            Some((begins, departs)) => self.launch_at(at, id, begins, departs),
-            None => self.enter_pipe_exactly(at, id),
+        match link.repeat_departure(self.packets[id].size, self.now) {
+            Some((begins, departs)) => self.start_pipe_propagation(at, id, begins, departs),
+            None => self.enter_pipe_slow_path(at, id),
         }
     }
 
     /// The same where the buffer may be full, of a packet of another size than the last, and where fractions of picoseconds add up.
     #[inline(never)]
-    fn enter_pipe_exactly(&mut self, at: u32, id: PacketId) {
+    fn enter_pipe_slow_path(&mut self, at: u32, id: PacketId) {
         let link = &mut self.links[at as usize];
         if link.is_full(&self.packets, self.now) {
-            link.dropped += 1;
-            return self.at_link(at).lose(id, MarkOrDrop::Dropped(Cause::Overflow));
+            link.dropped_packets += 1;
+            return self.link_event_handler(at).drop_packet(id, MarkOrDrop::Dropped(SignalCause::Overflow));
         }
-        let (begins, departs) = link.depart(self.packets[id].size, self.now);
-        self.launch_at(at, id, begins, departs);
+        let (begins, departs) = link.schedule_departure(self.packets[id].size, self.now);
+        self.start_pipe_propagation(at, id, begins, departs);
     }
 
     /// Puts a packet of a pipe on its wire.
     #[inline(always)]
-    fn launch_at(&mut self, at: u32, id: PacketId, begins: Time, departs: Time) {
-        if P::LINKS {
-            self.probe.began(self.now, begins, at, id, &self.packets[id]);
+    fn start_pipe_propagation(&mut self, at: u32, id: PacketId, begins: Time, departs: Time) {
+        if P::OBSERVES_PACKETS {
+            self.probe.on_transmission_start(self.now, begins, at, id, &self.packets[id]);
         }
-        let order = Order { since: begins, entered: self.now };
-        launch(&mut self.links[at as usize], &mut self.packets, &mut self.deadlines, id, departs, order);
+        let tie_break = TieBreak { scheduled_at: begins, entered_buffer_at: self.now };
+        start_propagation(&mut self.links[at as usize], &mut self.packets, &mut self.calendar, id, departs, tie_break);
     }
 
     /// A packet comes to a measured queue.
-    pub(super) fn offer(&mut self, at: u32, id: PacketId) {
-        let waiting = Waiting::new(id, &self.packets);
-        if P::QUEUES {
-            self.probe.queue_did(self.now, at, QueueDeed::Came(&waiting));
+    pub(super) fn enqueue(&mut self, at: u32, id: PacketId) {
+        let waiting = QueuedPacket::new(id, &self.packets);
+        if P::OBSERVES_QUEUES {
+            self.probe.on_queue_event(self.now, at, QueueLogEvent::Arrived(&waiting));
         }
-        let (now, queue, mut witness) = self.at_queue(at);
+        let (now, queue, mut handler) = self.queue_and_handler(at);
         let length = queue.discipline.len();
-        queue.measures.held(length, now);
-        queue.discipline.offer(waiting, now, &mut queue.rng, &mut |deed| witness.hear(deed));
-        queue.measures.arrival(length, queue.discipline.average());
+        queue.measures.update_length(length, now);
+        queue.discipline.enqueue(waiting, now, &mut queue.rng, &mut |event| handler.on_queue_event(event));
+        queue.measures.on_arrival(length, queue.discipline.average_queue_length());
         if !queue.transmitting {
-            self.transmit(at);
+            self.start_transmission(at);
         }
     }
 
     /// A transmitter has finished a packet, or the time has come at which a packet may leave.
-    pub(super) fn transmitted(&mut self, at: u32) {
+    pub(super) fn on_transmission_end(&mut self, at: u32) {
         self.queues[at as usize].transmitting = false;
-        self.transmit(at);
+        self.start_transmission(at);
     }
 
     /// Starts the next packet of a queue, if there is one.
     ///
     /// # Panics
     /// If none may leave yet and the queue is to be asked again at once: time would stand still.
-    pub(super) fn transmit(&mut self, at: u32) {
+    pub(super) fn start_transmission(&mut self, at: u32) {
         let queue = &self.queues[at as usize];
         if queue.is_down {
             return;
         }
-        if queue.deliveries.is_some() {
-            return self.deliver(at);
+        if queue.delivery_schedule.is_some() {
+            return self.send_at_opportunities(at);
         }
-        let Simulation { now, queues, links, packets, flows, groups, probe, deadlines, happened, .. } = self;
+        let Simulation { now, queues, links, packets, flows, groups, probe, calendar, outputs, .. } = self;
         let (now, queue) = (*now, &mut queues[at as usize]);
-        queue.measures.held(queue.discipline.len(), now);
-        let mut witness = Witness { now, link: queue.link, queue: Some(at), packets, flows, groups, probe, happened };
-        match queue.discipline.take(now, &mut queue.rng, &mut |deed| witness.hear(deed)) {
-            Take::Packet { frame, waited, band } => {
-                witness.tell_of_queue(QueueDeed::Left { frame: &frame, sojourn: waited, band });
+        queue.measures.update_length(queue.discipline.len(), now);
+        let mut handler = LinkEventHandler { now, link: queue.link, queue: Some(at), packets, flows, groups, probe, outputs };
+        match queue.discipline.dequeue(now, &mut queue.rng, &mut |event| handler.on_queue_event(event)) {
+            DequeueOutcome::Packet { packet, sojourn, band } => {
+                handler.probe_queue_event(QueueLogEvent::Departed { frame: &packet, sojourn, band });
                 let link = &mut links[queue.link as usize];
-                let (begins, departs) = link.depart(frame.size(), now);
-                queue.measures.departure(waited, band, departs.since(now));
-                witness.tell_of_beginning(frame.packet, begins);
+                let (begins, departs) = link.schedule_departure(packet.size(), now);
+                queue.measures.on_departure(sojourn, band, departs.since(now));
+                handler.probe_transmission_start(packet.packet, begins);
                 queue.transmitting = true;
-                launch(link, packets, deadlines, frame.packet, departs, Order { since: begins, entered: now - waited });
-                deadlines.set(queue.deadline, now, departs);
+                start_propagation(
+                    link,
+                    packets,
+                    calendar,
+                    packet.packet,
+                    departs,
+                    TieBreak { scheduled_at: begins, entered_buffer_at: now - sojourn },
+                );
+                calendar.set_deadline(queue.transmitter_slot, now, departs);
             }
-            Take::Later(time) => {
-                witness.tell_of_queue(QueueDeed::Waits(time));
-                deadlines.set(queue.deadline, now, later_than(time, now));
+            DequeueOutcome::RetryAt(time) => {
+                handler.probe_queue_event(QueueLogEvent::DepartureDelayed(time));
+                calendar.set_deadline(queue.transmitter_slot, now, assert_later(time, now));
             }
-            Take::Empty if matches!(queue.discipline, ecnlab_queue::Queue::Outside(_)) => self.offer_outside(at),
-            Take::Empty => witness.tell_of_queue(QueueDeed::Empty),
+            DequeueOutcome::Empty if matches!(queue.discipline, ecnlab_queue::Queue::KernelProxy(_)) => self.report_kernel_enqueues(at),
+            DequeueOutcome::Empty => handler.probe_queue_event(QueueLogEvent::Empty),
         }
     }
 
@@ -148,163 +155,163 @@ impl<P: Probe> Simulation<P> {
     ///
     /// # Panics
     /// If the queue asks to be woken again at once: time would stand still.
-    pub(super) fn expire_queue(&mut self, at: u32) {
-        if P::QUEUES {
-            self.probe.queue_did(self.now, at, QueueDeed::Expired);
+    pub(super) fn on_queue_timer(&mut self, at: u32) {
+        if P::OBSERVES_QUEUES {
+            self.probe.on_queue_event(self.now, at, QueueLogEvent::TimerFired);
         }
         let queue = &mut self.queues[at as usize];
-        queue.discipline.expire(self.now, &mut queue.rng);
-        if let Some(next) = queue.discipline.deadline() {
+        queue.discipline.on_timer(self.now, &mut queue.rng);
+        if let Some(next) = queue.discipline.next_timer() {
             assert!(next > self.now, "a queue's next deadline must be later than now");
-            self.deadlines.set(queue.timer, self.now, next);
+            self.calendar.set_deadline(queue.timer_slot, self.now, next);
         }
     }
 
-    /// The time, a queue, and who hears what the queue does.
+    /// The time, a queue, and the handler of the queue's events.
     #[inline(always)]
-    pub(super) fn at_queue(&mut self, at: u32) -> (Time, &mut Queue, Witness<'_, P>) {
-        let Simulation { now, queues, packets, flows, groups, probe, happened, .. } = self;
+    pub(super) fn queue_and_handler(&mut self, at: u32) -> (Time, &mut LinkQueue, LinkEventHandler<'_, P>) {
+        let Simulation { now, queues, packets, flows, groups, probe, outputs, .. } = self;
         let queue = &mut queues[at as usize];
-        let witness = Witness { now: *now, link: queue.link, queue: Some(at), packets, flows, groups, probe, happened };
-        (*now, queue, witness)
+        let handler = LinkEventHandler { now: *now, link: queue.link, queue: Some(at), packets, flows, groups, probe, outputs };
+        (*now, queue, handler)
     }
 
-    /// Who hears what a link does.
+    /// The handler of a link's events.
     #[inline(always)]
-    pub(super) fn at_link(&mut self, link: u32) -> Witness<'_, P> {
-        let Simulation { now, links, packets, flows, groups, probe, happened, .. } = self;
+    pub(super) fn link_event_handler(&mut self, link: u32) -> LinkEventHandler<'_, P> {
+        let Simulation { now, links, packets, flows, groups, probe, outputs, .. } = self;
         let queue = Some(links[link as usize].queue).filter(|&queue| queue != NONE);
-        Witness { now: *now, link, queue, packets, flows, groups, probe, happened }
+        LinkEventHandler { now: *now, link, queue, packets, flows, groups, probe, outputs }
     }
 }
 
-/// Hears what a link or its queue does to packets: writes marks, counts, tells the probe, and takes lost packets out of the network.
-pub(super) struct Witness<'a, P> {
+/// Handles events of a link and its queue: writes marks, counts, calls the probe, and removes dropped packets from the network.
+pub(super) struct LinkEventHandler<'a, P> {
     now: Time,
     link: u32,
     queue: Option<u32>,
-    packets: &'a mut Arena,
-    flows: &'a mut [Flow],
-    groups: &'a mut [GroupCounts],
+    packets: &'a mut PacketArena,
+    flows: &'a mut [FlowState],
+    groups: &'a mut [GroupMeasures],
     probe: &'a mut P,
-    happened: &'a mut Vec<Happened>,
+    outputs: &'a mut Vec<SimOutput>,
 }
 
-impl<P: Probe> Witness<'_, P> {
+impl<P: Probe> LinkEventHandler<'_, P> {
     #[inline(always)]
-    pub(super) fn hear(&mut self, deed: Deed<Waiting>) {
-        match deed {
-            Deed::Stored(_) => {}
-            Deed::Marked(frame, cause) => self.hear_of_mark(frame, cause),
-            Deed::Dropped(frame, cause) => {
-                self.tell_of_queue(QueueDeed::Dropped(&frame, cause));
-                self.lose(frame.packet, MarkOrDrop::Dropped(cause));
+    pub(super) fn on_queue_event(&mut self, event: QueueEvent<QueuedPacket>) {
+        match event {
+            QueueEvent::Stored(_) => {}
+            QueueEvent::Marked(frame, cause) => self.on_mark(frame, cause),
+            QueueEvent::Dropped(frame, cause) => {
+                self.probe_queue_event(QueueLogEvent::Dropped(&frame, cause));
+                self.drop_packet(frame.packet, MarkOrDrop::Dropped(cause));
             }
         }
     }
 
     /// A packet was marked: its ECN field says so, and data is counted.
     #[inline(never)]
-    fn hear_of_mark(&mut self, frame: &Waiting, cause: Cause) {
-        self.tell_of_queue(QueueDeed::Marked(frame, cause));
+    fn on_mark(&mut self, frame: &QueuedPacket, cause: SignalCause) {
+        self.probe_queue_event(QueueLogEvent::Marked(frame, cause));
         self.packets[frame.packet].ecn = frame.ecn();
-        self.mark(frame.packet, MarkOrDrop::Marked(cause));
+        self.record_mark(frame.packet, MarkOrDrop::Marked(cause));
     }
 
     /// Counts the mark of a data packet, and tells the probe of any.
-    pub(super) fn mark(&mut self, id: PacketId, what: MarkOrDrop) {
+    pub(super) fn record_mark(&mut self, id: PacketId, what: MarkOrDrop) {
         let packet = &self.packets[id];
         if packet.is_ack() {
-            self.probe.ack_marked(self.now, &AckMark { queue: self.queue, flow: packet.flow, what });
+            self.probe.on_ack_mark(self.now, &AckMark { queue: self.queue, flow: packet.flow, signal: what });
         } else {
-            self.touch(id, what);
+            self.report_signal(id, what);
         }
     }
 
     /// Counts what was done to a data packet.
-    fn touch(&mut self, id: PacketId, what: MarkOrDrop) {
+    fn report_signal(&mut self, id: PacketId, what: MarkOrDrop) {
         let packet = &self.packets[id];
         let flow = &mut self.flows[packet.flow as usize];
         let group = &mut self.groups[flow.group as usize];
-        let counted = u64::from(flow.counted != Counted::Nowhere);
+        let counted = u64::from(flow.row_policy != RowPolicy::NotCounted);
         match what {
             MarkOrDrop::Marked(_) | MarkOrDrop::PathMarked => {
                 flow.measures.marks += 1;
                 group.marks += counted;
             }
-            MarkOrDrop::Dropped(_) | MarkOrDrop::Lost | MarkOrDrop::EcnRefused => {
+            MarkOrDrop::Dropped(_) | MarkOrDrop::Lost | MarkOrDrop::DroppedForEcn => {
                 flow.measures.drops += 1;
-                flow.lost += 1;
+                flow.lost_packets += 1;
                 group.drops += counted;
             }
         }
-        let touch = Touch { link: self.link, queue: self.queue, flow: packet.flow, segment: &packet.segment(), what };
-        self.probe.touched(self.now, &touch);
+        let signal = SignalEvent { link: self.link, queue: self.queue, flow: packet.flow, segment: &packet.to_segment(), signal: what };
+        self.probe.on_signal(self.now, &signal);
     }
 
     /// Tells a probe that looks at queues what this one did.
     #[inline(always)]
-    pub(super) fn tell_of_queue(&mut self, deed: QueueDeed) {
-        if P::QUEUES
+    pub(super) fn probe_queue_event(&mut self, event: QueueLogEvent) {
+        if P::OBSERVES_QUEUES
             && let Some(queue) = self.queue
         {
-            self.probe.queue_did(self.now, queue, deed);
+            self.probe.on_queue_event(self.now, queue, event);
         }
     }
 
     /// Tells a probe that looks at links of a transmission.
     #[inline(always)]
-    pub(super) fn tell_of_beginning(&mut self, id: PacketId, begins: Time) {
-        if P::LINKS {
-            self.probe.began(self.now, begins, self.link, id, &self.packets[id]);
+    pub(super) fn probe_transmission_start(&mut self, id: PacketId, begins: Time) {
+        if P::OBSERVES_PACKETS {
+            self.probe.on_transmission_start(self.now, begins, self.link, id, &self.packets[id]);
         }
     }
 
     /// A packet is gone.
-    pub(super) fn lose(&mut self, id: PacketId, what: MarkOrDrop) {
+    pub(super) fn drop_packet(&mut self, id: PacketId, what: MarkOrDrop) {
         let packet = self.packets[id];
-        if P::LINKS {
-            self.probe.dropped(self.now, self.link, id, &packet);
+        if P::OBSERVES_PACKETS {
+            self.probe.on_packet_drop(self.now, self.link, id, &packet);
         }
-        if packet.bits.is_foreign() {
-            self.lose_foreign(id, &packet, what);
+        if packet.flags.is_external() {
+            self.drop_external_packet(id, &packet, what);
         } else if packet.is_ack() {
-            let ack = self.packets.release_ack(id);
-            let drop = AckDrop { link: self.link, queue: self.queue, flow: packet.flow, next: ack.next, what };
-            self.probe.ack_dropped(self.now, &drop);
+            let ack = self.packets.remove_ack(id);
+            let drop = AckDrop { link: self.link, queue: self.queue, flow: packet.flow, ack_seq: ack.next, signal: what };
+            self.probe.on_ack_drop(self.now, &drop);
         } else {
-            self.touch(id, what);
-            self.packets.take_ride(id);
-            self.packets.release(id);
+            self.report_signal(id, what);
+            self.packets.remove_piggybacked_ack(id);
+            self.packets.remove(id);
         }
     }
 
-    /// By what a host tells a packet of its own.
-    pub(super) fn ticket(&self, id: PacketId) -> u32 {
-        self.packets[id].ticket()
+    /// The handle of an external packet.
+    pub(super) fn packet_handle(&self, id: PacketId) -> u32 {
+        self.packets[id].handle()
     }
 
-    /// A packet leaves a queue outside, with this in its ECN field.
-    pub(super) fn release(&mut self, frame: &Waiting, ecn: Ecn) {
+    /// A packet leaves a kernel queue with this ECN field.
+    pub(super) fn apply_kernel_ecn(&mut self, frame: &QueuedPacket, ecn: Ecn) {
         let packet = &mut self.packets[frame.packet];
         packet.ecn = ecn;
         if ecn == Ecn::Ce && frame.ecn() != Ecn::Ce {
-            self.mark(frame.packet, MarkOrDrop::Marked(Cause::Early));
+            self.record_mark(frame.packet, MarkOrDrop::Marked(SignalCause::Early));
         }
     }
 
-    /// The same of a host's packet, of which the host hears.
+    /// Drops a packet of an external host, and reports it.
     #[cold]
     #[inline(never)]
-    fn lose_foreign(&mut self, id: PacketId, packet: &Packet, what: MarkOrDrop) {
+    fn drop_external_packet(&mut self, id: PacketId, packet: &Packet, what: MarkOrDrop) {
         if packet.is_ack() {
-            let drop = AckDrop { link: self.link, queue: self.queue, flow: packet.flow, next: 0, what };
-            self.probe.ack_dropped(self.now, &drop);
+            let drop = AckDrop { link: self.link, queue: self.queue, flow: packet.flow, ack_seq: 0, signal: what };
+            self.probe.on_ack_drop(self.now, &drop);
         } else {
-            self.touch(id, what);
+            self.report_signal(id, what);
         }
-        self.packets.release(id);
-        self.happened.push(Happened::Lost { ticket: packet.ticket(), at: self.now });
+        self.packets.remove(id);
+        self.outputs.push(SimOutput::Lost { handle: packet.handle(), at: self.now });
     }
 }
 
@@ -313,15 +320,22 @@ impl<P: Probe> Witness<'_, P> {
 /// # Panics
 /// If it is not later: time would stand still.
 #[inline]
-pub(super) fn later_than(time: Time, now: Time) -> Time {
+pub(super) fn assert_later(time: Time, now: Time) -> Time {
     assert!(time > now, "the time at which a packet may leave must be later than now");
     time
 }
 
 /// Puts a packet on a wire.
 #[inline]
-pub(super) fn launch(link: &mut Link, packets: &mut Arena, deadlines: &mut Deadlines, id: PacketId, departs: Time, order: Order) {
-    if link.push(packets, id, departs, order) {
-        deadlines.set_ordered(link.deadline, packets[id].due, order);
+pub(super) fn start_propagation(
+    link: &mut Link,
+    packets: &mut PacketArena,
+    calendar: &mut CalendarQueue,
+    id: PacketId,
+    departs: Time,
+    tie_break: TieBreak,
+) {
+    if link.push_to_wire(packets, id, departs, tie_break) {
+        calendar.set_deadline_with_tie_break(link.arrival_slot, packets[id].arrives_at, tie_break);
     }
 }

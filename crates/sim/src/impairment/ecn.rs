@@ -3,32 +3,32 @@
 //! random, as the deterministic and the probabilistic model of marking have them.
 
 use ecnlab_transport::Role;
-use ecnlab_units::{Ecn, Level, Rng, Values, parameters, words};
+use ecnlab_units::{CongestionLevel, Ecn, Rng, Values, parameters, words};
 
-use super::{Deed, Entry, Part};
+use super::{Impairment, ImpairmentAction, ImpairmentKind};
 use crate::packet::Packet;
 
-pub static ENTRY: Entry = Entry {
+pub static ECN_PATH: ImpairmentKind = ImpairmentKind {
     name: "ecn-path",
     title: "A path that tampers with ECN",
     summary: "Clears ECN codepoints or flags, or drops packets for them.",
     source: "Bauer, Beverly and Berger 2011; RFC 3168, section 6.1.1.1",
-    parameters: Settings::PARAMETERS,
-    ..Entry::with(|values| Part::Ecn(Settings::of(values).path))
+    parameters: EcnPathSettings::PARAMETERS,
+    ..ImpairmentKind::with_constructor(|values| Impairment::Ecn(EcnPathSettings::from_values(values).path))
 };
 
-pub static MARK: Entry = Entry {
+pub static RANDOM_MARKS: ImpairmentKind = ImpairmentKind {
     name: "mark",
     title: "Random marks",
     summary: "Marks packets with a probability, each independently of the others; those that cannot be marked pass as they are.",
     source: "RFC 3168, section 5",
-    parameters: MarkSettings::PARAMETERS,
-    ..Entry::with(|values| Part::Mark(Marking::of(values)))
+    parameters: RandomMarkSettings::PARAMETERS,
+    ..ImpairmentKind::with_constructor(|values| Impairment::RandomMarks(RandomMarks::from_values(values)))
 };
 
 parameters! {
     /// A path that tampers with ECN as a scenario sets it.
-    struct Settings {
+    struct EcnPathSettings {
         /// What it does: clear ECT and CE; drop packets with ECT or CE; clear ECE and CWR of SYN and SYN-ACK; drop ECN-setup SYNs; nothing.
         #[source("Bauer, Beverly and Berger 2011; RFC 3168, section 6.1.1.1")]
         #[must be given]
@@ -56,7 +56,7 @@ words! {
 
 parameters! {
     /// Random marks as a scenario sets them.
-    struct MarkSettings {
+    struct RandomMarkSettings {
         /// Probability that a packet is marked.
         #[source("RFC 3168, section 5")]
         #[must be given]
@@ -64,44 +64,44 @@ parameters! {
         pub rate: f64 = "0.01", 0..=1;
         /// How loud: CE, or MECN's quieter level, which only senders with ecn_echo = "mecn" read.
         #[source("RFC 3168, section 5; Durresi, Sridharan, Liu, Goyal and Jain 2001")]
-        pub level: Loudness = "congested";
+        pub level: MarkLevel = "congested";
     }
 }
 
 words! {
     /// A level of marks.
-    pub enum Loudness { Congested = "congested", Incipient = "incipient" }
+    pub enum MarkLevel { Congested = "congested", Incipient = "incipient" }
 }
 
 /// Marks packets at random.
 #[derive(Clone, Copy, Debug)]
-pub struct Marking {
+pub struct RandomMarks {
     rate: f64,
-    level: Level,
+    level: CongestionLevel,
 }
 
-impl Marking {
-    fn of(values: &Values) -> Marking {
-        let MarkSettings { rate, level } = MarkSettings::of(values);
-        Marking { rate, level: if level == Loudness::Congested { Level::Congested } else { Level::Incipient } }
+impl RandomMarks {
+    fn from_values(values: &Values) -> RandomMarks {
+        let RandomMarkSettings { rate, level } = RandomMarkSettings::from_values(values);
+        RandomMarks { rate, level: if level == MarkLevel::Congested { CongestionLevel::Congested } else { CongestionLevel::Incipient } }
     }
 
-    pub fn meet(&self, rng: &mut Rng) -> Deed {
-        if rng.uniform() < self.rate { Deed::Mark(self.level) } else { Deed::Pass }
+    pub fn apply(&self, rng: &mut Rng) -> ImpairmentAction {
+        if rng.uniform() < self.rate { ImpairmentAction::Mark(self.level) } else { ImpairmentAction::Pass }
     }
 }
 
 impl EcnPath {
-    pub fn meet(self, packet: &mut Packet) -> Deed {
+    pub fn apply(self, packet: &mut Packet) -> ImpairmentAction {
         let opens = packet.role() == Role::Syn;
-        let before = (packet.ecn, packet.bits);
+        let before = (packet.ecn, packet.flags);
         match self {
             EcnPath::Bleach => packet.ecn = Ecn::NotEct,
-            EcnPath::ClearFlags if opens => packet.bits = packet.bits.without_ecn(),
-            EcnPath::Drop if packet.ecn.is_capable() => return Deed::Refuse,
-            EcnPath::DropSetup if opens && packet.bits.ece() && packet.bits.cwr() => return Deed::Refuse,
+            EcnPath::ClearFlags if opens => packet.flags = packet.flags.without_ecn(),
+            EcnPath::Drop if packet.ecn.is_capable() => return ImpairmentAction::DropForEcn,
+            EcnPath::DropSetup if opens && packet.flags.ece() && packet.flags.cwr() => return ImpairmentAction::DropForEcn,
             EcnPath::Keep | EcnPath::ClearFlags | EcnPath::Drop | EcnPath::DropSetup => {}
         }
-        if before == (packet.ecn, packet.bits) { Deed::Pass } else { Deed::Clear }
+        if before == (packet.ecn, packet.flags) { ImpairmentAction::Pass } else { ImpairmentAction::ClearEcn }
     }
 }

@@ -3,54 +3,56 @@
 //! Packets may overtake each other then, as on paths of several ways, or keep their order, as where a radio link sends again what was
 //! damaged: then none goes on before one that came earlier.
 
-use ecnlab_units::{Rng, Time, Times, parameters, words};
+use ecnlab_units::{Rng, Time, TimeDistribution, parameters, words};
 
-use super::{Deed, Entry, Part};
+use super::{Impairment, ImpairmentAction, ImpairmentKind};
 
-pub static ENTRY: Entry = Entry {
+pub static JITTER: ImpairmentKind = ImpairmentKind {
     name: "jitter",
     title: "Jitter",
     summary: "Delays each packet by a draw, before the queue.",
     source: "netem, delay and distribution",
-    parameters: Settings::PARAMETERS,
-    ..Entry::with(|values| Part::Jitter(Box::new(Jitter { settings: Settings::of(values), last: Time::ZERO })))
+    parameters: JitterSettings::PARAMETERS,
+    ..ImpairmentKind::with_constructor(|values| {
+        Impairment::Jitter(Box::new(Jitter { settings: JitterSettings::from_values(values), last_release: Time::ZERO }))
+    })
 };
 
 parameters! {
     /// Jitter as a scenario sets it.
     #[derive(Clone, Debug)]
-    struct Settings {
+    struct JitterSettings {
         /// How long a packet is held, each for a draw of its own.
         #[source("netem, delay and distribution")]
         #[must be given]
-        pub delay: Times = "uniform 0 ms to 10 ms", 0..=8_640_000, "s";
+        pub delay: TimeDistribution = "uniform 0 ms to 10 ms", 0..=8_640_000, "s";
         /// Whether packets keep their order, or go on each after its own delay and may overtake.
         #[source("netem, delay, which overtakes")]
-        pub order: Ordering = "keep";
+        pub order: PacketOrder = "keep";
     }
 }
 
 words! {
     /// What becomes of the order of packets.
-    enum Ordering { Keep = "keep", Overtake = "overtake" }
+    enum PacketOrder { Keep = "keep", Overtake = "overtake" }
 }
 
 /// Delays packets.
 #[derive(Clone, Debug)]
 pub struct Jitter {
-    settings: Settings,
+    settings: JitterSettings,
     /// When the last packet goes on that keeps its order.
-    last: Time,
+    last_release: Time,
 }
 
 impl Jitter {
-    pub fn meet(&mut self, now: Time, rng: &mut Rng) -> Deed {
+    pub fn apply(&mut self, now: Time, rng: &mut Rng) -> ImpairmentAction {
         let mut until = now + self.settings.delay.draw(rng);
-        if self.settings.order == Ordering::Keep {
-            until = until.max(self.last);
-            self.last = until;
+        if self.settings.order == PacketOrder::Keep {
+            until = until.max(self.last_release);
+            self.last_release = until;
         }
-        Deed::Hold(until)
+        ImpairmentAction::Delay(until)
     }
 }
 
@@ -60,24 +62,24 @@ mod tests {
 
     use super::*;
 
-    const PACKETS: u64 = 200_000;
+    const SIMULATED_PACKETS: u64 = 200_000;
 
-    fn jitter(delay: &str, order: &str) -> Part {
-        let mut values = Values::defaults(Settings::PARAMETERS);
-        values.read("delay", delay).unwrap();
-        values.read("order", order).unwrap();
-        (ENTRY.make)(&values)
+    fn jitter_impairment(delay: &str, order: &str) -> Impairment {
+        let mut values = Values::defaults(JitterSettings::PARAMETERS);
+        values.set_from_text("delay", delay).unwrap();
+        values.set_from_text("order", order).unwrap();
+        (JITTER.make)(&values)
     }
 
     /// When packets go on that come so many milliseconds apart.
-    fn times(mut jitter: Part, apart_ms: u64, packets: u64) -> Vec<Time> {
-        let Part::Jitter(jitter) = &mut jitter else { panic!("{jitter:?}") };
+    fn release_times(mut jitter: Impairment, apart_ms: u64, packets: u64) -> Vec<Time> {
+        let Impairment::Jitter(jitter) = &mut jitter else { panic!("{jitter:?}") };
         let mut rng = Rng::for_role(1, "test");
-        let mut time = |number| match jitter.meet(Time::ZERO + Span::from_millis(number * apart_ms), &mut rng) {
-            Deed::Hold(until) => until,
+        let mut release_time = |number| match jitter.apply(Time::ZERO + Span::from_millis(number * apart_ms), &mut rng) {
+            ImpairmentAction::Delay(until) => until,
             other => panic!("{other:?}"),
         };
-        (0..packets).map(&mut time).collect()
+        (0..packets).map(&mut release_time).collect()
     }
 
     /// Mean and variance in milliseconds and their squares, with five standard errors: that of a variance is its square times
@@ -87,8 +89,8 @@ mod tests {
         let cases =
             [("uniform 6 ms to 14 ms", 16.0 / 3.0, 1.8), ("normal 10 ms, deviation 1 ms", 1.0, 3.0), ("exponential 10 ms", 100.0, 9.0)];
         for (delay, variance, kurtosis) in cases {
-            let n = PACKETS as f64;
-            let times = times(jitter(delay, "keep"), 1000, PACKETS);
+            let n = SIMULATED_PACKETS as f64;
+            let times = release_times(jitter_impairment(delay, "keep"), 1000, SIMULATED_PACKETS);
             let delays: Vec<f64> =
                 (0..).zip(&times).map(|(at, time)| time.since(Time::ZERO + Span::from_secs(at)).seconds() * 1e3).collect();
             let mean = delays.iter().sum::<f64>() / n;
@@ -101,7 +103,7 @@ mod tests {
     #[test]
     fn packets_keep_their_order_unless_they_may_overtake() {
         for (order, kept) in [("keep", true), ("overtake", false)] {
-            assert_eq!(kept, times(jitter("exponential 10 ms", order), 1, 1000).is_sorted(), "{order}");
+            assert_eq!(kept, release_times(jitter_impairment("exponential 10 ms", order), 1, 1000).is_sorted(), "{order}");
         }
     }
 }

@@ -2,30 +2,32 @@
 
 use ecnlab_units::{Rng, parameters};
 
-use super::{Deed, Entry, Part};
+use super::{Impairment, ImpairmentAction, ImpairmentKind};
 
-pub static LOSS: Entry = Entry {
+pub static RANDOM_LOSS: ImpairmentKind = ImpairmentKind {
     name: "loss",
     title: "Random losses",
     summary: "Loses packets with a probability, each independently of the others.",
     source: "ns-2 2.35, ErrorModel",
-    parameters: Random::PARAMETERS,
-    ..Entry::with(|values| Part::Loss(Random::of(values)))
+    parameters: RandomLoss::PARAMETERS,
+    ..ImpairmentKind::with_constructor(|values| Impairment::RandomLoss(RandomLoss::from_values(values)))
 };
 
-pub static PERIODIC: Entry = Entry {
+pub static PERIODIC_LOSS: ImpairmentKind = ImpairmentKind {
     name: "periodic-loss",
     title: "Periodic losses",
     summary: "Loses one packet in so many: the last of each so many that come.",
     source: "RFC 3649, section 2: the deterministic model of response functions; ns-2 2.35, ErrorModel/Periodic",
-    parameters: PeriodicSettings::PARAMETERS,
-    ..Entry::with(|values| Part::Periodic(Periodic::new(PeriodicSettings::of(values).every)))
+    parameters: PeriodicLossSettings::PARAMETERS,
+    ..ImpairmentKind::with_constructor(|values| {
+        Impairment::PeriodicLoss(PeriodicLoss::new(PeriodicLossSettings::from_values(values).every))
+    })
 };
 
 parameters! {
     /// Random losses.
     #[derive(Clone, Copy, Debug)]
-    pub struct Random {
+    pub struct RandomLoss {
         /// Probability that a packet is lost.
         #[source("ns-2 2.35, ErrorModel, rate_")]
         #[must be given]
@@ -37,7 +39,7 @@ parameters! {
 
 parameters! {
     /// Periodic losses as a scenario sets them.
-    struct PeriodicSettings {
+    struct PeriodicLossSettings {
         /// One packet in so many is lost.
         #[source("ns-2 2.35, ErrorModel/Periodic, period_")]
         #[must be given]
@@ -48,29 +50,29 @@ parameters! {
 
 /// Loses the last of each so many packets.
 #[derive(Clone, Copy, Debug)]
-pub struct Periodic {
+pub struct PeriodicLoss {
     every: u64,
     /// Packets since the last loss.
-    passed: u64,
+    passed_since_loss: u64,
 }
 
-impl Random {
-    pub fn meet(&self, rng: &mut Rng) -> Deed {
-        if rng.uniform() < self.rate { Deed::Lose } else { Deed::Pass }
+impl RandomLoss {
+    pub fn apply(&self, rng: &mut Rng) -> ImpairmentAction {
+        if rng.uniform() < self.rate { ImpairmentAction::Drop } else { ImpairmentAction::Pass }
     }
 }
 
-impl Periodic {
-    pub fn new(every: u64) -> Periodic {
-        Periodic { every, passed: 0 }
+impl PeriodicLoss {
+    pub fn new(every: u64) -> PeriodicLoss {
+        PeriodicLoss { every, passed_since_loss: 0 }
     }
 
-    pub fn meet(&mut self) -> Deed {
-        self.passed += 1;
-        if self.passed < self.every {
-            return Deed::Pass;
+    pub fn apply(&mut self) -> ImpairmentAction {
+        self.passed_since_loss += 1;
+        if self.passed_since_loss < self.every {
+            return ImpairmentAction::Pass;
         }
-        self.passed = 0;
-        Deed::Lose
+        self.passed_since_loss = 0;
+        ImpairmentAction::Drop
     }
 }

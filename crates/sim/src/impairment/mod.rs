@@ -1,33 +1,33 @@
 //! Impairments: what happens to packets at the entry of a link, before its queue. They are small parts in an order, each with a stream of
 //! its own; a packet meets one after another until one of them takes or holds it. What is held goes on later with the part behind.
 //!
-//! A part is told of a packet and answers with a [`Deed`], which the engine does.
+//! A part is told of a packet and answers with a [`ImpairmentAction`], which the engine does.
 
+mod delayed;
 mod ecn;
 mod gilbert;
-mod held;
 mod jitter;
 mod loss;
 mod reorder;
 pub mod script;
 #[cfg(test)]
-mod testing;
+mod test_packets;
 
 use std::collections::BTreeMap;
 
-use ecnlab_units::{Ecn, Level, Parameter, Rng, Time, Values, parameters};
+use ecnlab_units::{CongestionLevel, Ecn, Parameter, Rng, Time, Values, parameters};
 
+pub use delayed::DelayedPacket;
+use delayed::DelayedPackets;
 pub use ecn::EcnPath;
-use held::Held;
-pub use held::HeldPacket;
-use loss::{Periodic, Random};
+use loss::{PeriodicLoss, RandomLoss};
 
 use crate::packet::{Packet, PacketId};
 
 parameters! {
     /// The impairments that have a key of their own.
     #[derive(Clone, Copy, Debug)]
-    pub struct Settings {
+    pub struct ImpairmentKeys {
         /// What the path does to ECN: nothing; clear ECT and CE; drop packets with ECT or CE; clear ECE and CWR of SYN and SYN-ACK; drop
         /// ECN-setup SYNs.
         #[source("Bauer, Beverly and Berger 2011; RFC 3168, section 6.1.1.1")]
@@ -44,7 +44,7 @@ parameters! {
 }
 
 /// A kind of impairment as users meet it.
-pub struct Entry {
+pub struct ImpairmentKind {
     /// The word that names it, and its random stream.
     pub name: &'static str,
     /// What people call it.
@@ -60,7 +60,7 @@ pub struct Entry {
     /// Contradictions among the parameters: the parameter's name and what is wrong.
     pub check: fn(&Values) -> Contradictions,
     /// Makes it, of values that agree with each other.
-    pub make: fn(&Values) -> Part,
+    pub make: fn(&Values) -> Impairment,
 }
 
 /// What contradicts itself: the parameter's name and what is wrong.
@@ -68,24 +68,24 @@ pub type Contradictions = Vec<(&'static str, String)>;
 
 /// The kinds, one line each.
 #[rustfmt::skip]
-pub static KINDS: &[&Entry] = &[
-    &loss::LOSS,
-    &loss::PERIODIC,
-    &gilbert::ENTRY,
-    &script::ENTRY,
-    &ecn::MARK,
-    &ecn::ENTRY,
-    &jitter::ENTRY,
+pub static IMPAIRMENT_KINDS: &[&ImpairmentKind] = &[
+    &loss::RANDOM_LOSS,
+    &loss::PERIODIC_LOSS,
+    &gilbert::BURST_LOSS,
+    &script::SCRIPT,
+    &ecn::RANDOM_MARKS,
+    &ecn::ECN_PATH,
+    &jitter::JITTER,
     &reorder::REORDER,
     &reorder::DUPLICATE,
 ];
 
 /// The names of the kinds, in the same order.
-pub static KIND_WORDS: [&str; KINDS.len()] = {
-    let mut words = [""; KINDS.len()];
+pub static IMPAIRMENT_NAMES: [&str; IMPAIRMENT_KINDS.len()] = {
+    let mut words = [""; IMPAIRMENT_KINDS.len()];
     let mut at = 0;
     while at < words.len() {
-        words[at] = KINDS[at].name;
+        words[at] = IMPAIRMENT_KINDS[at].name;
         at += 1;
     }
     words
@@ -93,13 +93,13 @@ pub static KIND_WORDS: [&str; KINDS.len()] = {
 
 /// A part, as it is before the first packet.
 #[derive(Clone, Debug)]
-pub enum Part {
+pub enum Impairment {
     Ecn(EcnPath),
-    Loss(Random),
-    Periodic(Periodic),
-    Bursts(gilbert::GilbertElliott),
+    RandomLoss(RandomLoss),
+    PeriodicLoss(PeriodicLoss),
+    BurstLoss(gilbert::GilbertElliott),
     Script(script::Script),
-    Mark(ecn::Marking),
+    RandomMarks(ecn::RandomMarks),
     Jitter(Box<jitter::Jitter>),
     Reorder(reorder::Reorder),
     Duplicate(reorder::Duplicate),
@@ -107,296 +107,308 @@ pub enum Part {
 
 /// What a part does to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum ImpairmentAction {
     Pass,
     /// Passes with other ECN bits.
-    Clear,
+    ClearEcn,
     /// Is marked, if it can be.
-    Mark(Level),
+    Mark(CongestionLevel),
     /// Is marked also if it is not ECN-capable.
     ForceMark,
-    Lose,
+    Drop,
     /// Is lost for its ECN bits.
-    Refuse,
+    DropForEcn,
     /// Passes, and a copy behind it.
-    Copy,
+    Duplicate,
     /// Goes on at this time.
-    Hold(Time),
+    Delay(Time),
 }
 
 /// What a link does to packets before they wait: the parts in their order.
 #[derive(Clone, Debug, Default)]
 pub struct ImpairmentSpec {
-    pub parts: Vec<Part>,
+    pub impairments: Vec<Impairment>,
 }
 
 /// The impairments of a link as they run.
-pub struct Impairment {
-    parts: Vec<Running>,
-    held: Held,
+pub struct LinkImpairments {
+    impairments: Vec<RunningImpairment>,
+    delayed: DelayedPackets,
     /// Its place in the calendar, for what it holds.
-    pub deadline: u32,
+    pub release_slot: u32,
     /// Copies made in the whole run.
-    pub copied: u64,
+    pub duplicated_packets: u64,
 }
 
 /// A part as it runs.
-struct Running {
-    part: Part,
+struct RunningImpairment {
+    impairment: Impairment,
     rng: Rng,
-    counts: Counts,
-    before: Counts,
+    counts: ImpairmentCounts,
+    counts_before: ImpairmentCounts,
     /// Packets that have come to it, and the last of them among those that went on.
-    came: u64,
-    furthest: u64,
+    arrived_packets: u64,
+    highest_released: u64,
 }
 
 /// What a part has done, in packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct ImpairmentCounts {
     pub arrived: u64,
     pub lost: u64,
-    pub refused: u64,
+    pub dropped_for_ecn: u64,
     pub marked: u64,
-    pub cleared: u64,
-    pub copied: u64,
-    pub held: u64,
+    pub ecn_cleared: u64,
+    pub duplicated: u64,
+    pub delayed: u64,
     /// Went on after one that came later.
     pub reordered: u64,
 }
 
 /// Packets that never came to the queue: lost, and dropped for their ECN bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Losses {
+pub struct LossCounts {
     pub lost: u64,
-    pub ecn: u64,
+    pub dropped_for_ecn: u64,
 }
 
-impl Entry {
+impl ImpairmentKind {
     /// What may be left out of an entry beside what makes it.
-    const fn with(make: fn(&Values) -> Part) -> Entry {
-        Entry { name: "", title: "", summary: "", source: "", parameters: &[], example: None, check: |_| Vec::new(), make }
+    const fn with_constructor(make: fn(&Values) -> Impairment) -> ImpairmentKind {
+        ImpairmentKind { name: "", title: "", summary: "", source: "", parameters: &[], example: None, check: |_| Vec::new(), make }
     }
 }
 
 impl ImpairmentSpec {
     /// These parts in this order; nothing if there are none.
-    pub fn of(parts: impl IntoIterator<Item = Part>) -> Option<Box<ImpairmentSpec>> {
-        let parts: Vec<Part> = parts.into_iter().collect();
-        (!parts.is_empty()).then(|| Box::new(ImpairmentSpec { parts }))
+    pub fn from_parts(parts: impl IntoIterator<Item = Impairment>) -> Option<Box<ImpairmentSpec>> {
+        let parts: Vec<Impairment> = parts.into_iter().collect();
+        (!parts.is_empty()).then(|| Box::new(ImpairmentSpec { impairments: parts }))
     }
 
     /// A script and nothing else.
-    pub fn scripted(script: script::Script) -> Option<Box<ImpairmentSpec>> {
-        ImpairmentSpec::of([Part::Script(script)])
+    pub fn from_script(script: script::Script) -> Option<Box<ImpairmentSpec>> {
+        ImpairmentSpec::from_parts([Impairment::Script(script)])
     }
 }
 
-impl Settings {
+impl ImpairmentKeys {
     /// The parts that these keys stand for.
-    pub fn parts(self) -> impl Iterator<Item = Part> {
-        let Settings { ecn, loss, loss_every } = self;
-        let ecn = (ecn != EcnPath::Keep).then_some(Part::Ecn(ecn));
-        let periodic = (loss_every > 0).then(|| Part::periodic_losses(loss_every));
-        let random = (loss > 0.0).then_some(Part::random_losses(loss));
+    pub fn impairments(self) -> impl Iterator<Item = Impairment> {
+        let ImpairmentKeys { ecn, loss, loss_every } = self;
+        let ecn = (ecn != EcnPath::Keep).then_some(Impairment::Ecn(ecn));
+        let periodic = (loss_every > 0).then(|| Impairment::periodic_loss(loss_every));
+        let random = (loss > 0.0).then_some(Impairment::random_loss(loss));
         [ecn, periodic, random].into_iter().flatten()
     }
 }
 
-impl Part {
+impl Impairment {
     /// Losses with this probability.
-    pub fn random_losses(rate: f64) -> Part {
-        Part::Loss(Random { rate })
+    pub fn random_loss(rate: f64) -> Impairment {
+        Impairment::RandomLoss(RandomLoss { rate })
     }
 
     /// The last of each so many packets is lost.
-    pub fn periodic_losses(every: u64) -> Part {
-        Part::Periodic(Periodic::new(every))
+    pub fn periodic_loss(every: u64) -> Impairment {
+        Impairment::PeriodicLoss(PeriodicLoss::new(every))
     }
 
     /// Whether it writes marks.
-    pub fn marks(&self) -> bool {
+    pub fn can_mark(&self) -> bool {
         match self {
-            Part::Mark(_) => true,
-            Part::Script(script) => script.marks(),
+            Impairment::RandomMarks(_) => true,
+            Impairment::Script(script) => script.can_mark(),
             _ => false,
         }
     }
 
-    fn entry(&self) -> &'static Entry {
+    fn kind(&self) -> &'static ImpairmentKind {
         match self {
-            Part::Ecn(_) => &ecn::ENTRY,
-            Part::Loss(_) => &loss::LOSS,
-            Part::Periodic(_) => &loss::PERIODIC,
-            Part::Bursts(_) => &gilbert::ENTRY,
-            Part::Script(_) => &script::ENTRY,
-            Part::Mark(_) => &ecn::MARK,
-            Part::Jitter(_) => &jitter::ENTRY,
-            Part::Reorder(_) => &reorder::REORDER,
-            Part::Duplicate(_) => &reorder::DUPLICATE,
+            Impairment::Ecn(_) => &ecn::ECN_PATH,
+            Impairment::RandomLoss(_) => &loss::RANDOM_LOSS,
+            Impairment::PeriodicLoss(_) => &loss::PERIODIC_LOSS,
+            Impairment::BurstLoss(_) => &gilbert::BURST_LOSS,
+            Impairment::Script(_) => &script::SCRIPT,
+            Impairment::RandomMarks(_) => &ecn::RANDOM_MARKS,
+            Impairment::Jitter(_) => &jitter::JITTER,
+            Impairment::Reorder(_) => &reorder::REORDER,
+            Impairment::Duplicate(_) => &reorder::DUPLICATE,
         }
     }
 
-    fn meet(&mut self, packet: &mut Packet, now: Time, rng: &mut Rng) -> Deed {
+    fn apply(&mut self, packet: &mut Packet, now: Time, rng: &mut Rng) -> ImpairmentAction {
         match self {
-            Part::Ecn(path) => path.meet(packet),
-            Part::Loss(losses) => losses.meet(rng),
-            Part::Periodic(losses) => losses.meet(),
-            Part::Bursts(channel) => channel.meet(rng),
-            Part::Script(script) => script.meet(packet, now),
-            Part::Mark(marking) => marking.meet(rng),
-            Part::Jitter(jitter) => jitter.meet(now, rng),
-            Part::Reorder(reorder) => reorder.meet(now, rng),
-            Part::Duplicate(duplicate) => duplicate.meet(rng),
+            Impairment::Ecn(link_impairments) => link_impairments.apply(packet),
+            Impairment::RandomLoss(losses) => losses.apply(rng),
+            Impairment::PeriodicLoss(losses) => losses.apply(),
+            Impairment::BurstLoss(channel) => channel.apply(rng),
+            Impairment::Script(script) => script.apply(packet, now),
+            Impairment::RandomMarks(marking) => marking.apply(rng),
+            Impairment::Jitter(jitter) => jitter.apply(now, rng),
+            Impairment::Reorder(reorder) => reorder.apply(now, rng),
+            Impairment::Duplicate(duplicate) => duplicate.apply(rng),
         }
     }
 }
 
-impl Impairment {
+impl LinkImpairments {
     /// `stream` gives the stream of a role.
-    pub fn new(spec: &ImpairmentSpec, stream: impl Fn(&str) -> Rng, deadline: u32) -> Impairment {
+    pub fn new(spec: &ImpairmentSpec, stream: impl Fn(&str) -> Rng, release_slot: u32) -> LinkImpairments {
         let mut alike: BTreeMap<&str, u32> = BTreeMap::new();
-        let mut role = |part: &Part| {
-            let name = part.entry().name;
+        let mut stream_name = |part: &Impairment| {
+            let name = part.kind().name;
             let nth = alike.entry(name).or_default();
             *nth += 1;
             if *nth == 1 { name.to_owned() } else { format!("{name} {nth}") }
         };
-        let parts = spec.parts.iter().map(|part| Running::new(part.clone(), stream(&role(part)))).collect();
-        Impairment { parts, held: Held::default(), deadline, copied: 0 }
+        let parts = spec.impairments.iter().map(|part| RunningImpairment::new(part.clone(), stream(&stream_name(part)))).collect();
+        LinkImpairments { impairments: parts, delayed: DelayedPackets::default(), release_slot, duplicated_packets: 0 }
     }
 
     /// Whether there is a part of this number.
-    pub fn has(&self, part: usize) -> bool {
-        part < self.parts.len()
+    pub fn has_impairment(&self, part: usize) -> bool {
+        part < self.impairments.len()
     }
 
     /// A packet comes to a part. A mark that would change nothing is none.
-    pub fn meet(&mut self, part: usize, packet: &mut Packet, now: Time) -> Deed {
-        let deed = self.parts[part].meet(packet, now);
-        self.copied += u64::from(deed == Deed::Copy);
-        deed
+    pub fn apply(&mut self, part: usize, packet: &mut Packet, now: Time) -> ImpairmentAction {
+        let action = self.impairments[part].apply(packet, now);
+        self.duplicated_packets += u64::from(action == ImpairmentAction::Duplicate);
+        action
     }
 
     /// Holds a packet behind the part that says so.
-    pub fn hold(&mut self, part: usize, packet: PacketId, now: Time, until: Time) {
-        let running = &mut self.parts[part];
-        let key = self.held.hold(until, HeldPacket { packet, part, number: running.came, held_since: now });
-        if let Part::Reorder(reorder) = &mut running.part {
-            reorder.held(key);
+    pub fn delay(&mut self, impairment: usize, packet: PacketId, now: Time, until: Time) {
+        let running = &mut self.impairments[impairment];
+        let key =
+            self.delayed.insert(until, DelayedPacket { packet, impairment, arrival_number: running.arrived_packets, delayed_since: now });
+        if let Impairment::Reorder(reorder) = &mut running.impairment {
+            reorder.add_delayed(key);
         }
     }
 
     /// The next packet held by a part that goes on since others have overtaken it.
-    pub fn overtaken(&mut self, part: usize) -> Option<HeldPacket> {
-        let Part::Reorder(reorder) = &mut self.parts[part].part else { return None };
-        let held = std::iter::from_fn(|| reorder.overtaken()).find_map(|key| self.held.take(key))?;
-        self.goes_on(held)
+    pub fn next_overtaken(&mut self, part: usize) -> Option<DelayedPacket> {
+        let Impairment::Reorder(reorder) = &mut self.impairments[part].impairment else { return None };
+        let held = std::iter::from_fn(|| reorder.pop_overtaken()).find_map(|key| self.delayed.remove(key))?;
+        self.record_release(held)
     }
 
     /// The next packet whose time has come.
-    pub fn due(&mut self, now: Time) -> Option<HeldPacket> {
-        let held = self.held.due(now)?;
-        self.goes_on(held)
+    pub fn pop_due(&mut self, now: Time) -> Option<DelayedPacket> {
+        let held = self.delayed.pop_due(now)?;
+        self.record_release(held)
     }
 
-    fn goes_on(&mut self, held: HeldPacket) -> Option<HeldPacket> {
-        self.parts[held.part].goes_on(held.number);
+    fn record_release(&mut self, held: DelayedPacket) -> Option<DelayedPacket> {
+        self.impairments[held.impairment].record_release(held.arrival_number);
         Some(held)
     }
 
     /// When the next packet that is held goes on, and when it was held.
-    pub fn next_due(&self) -> Option<(Time, Time)> {
-        self.held.next()
+    pub fn next_release(&self) -> Option<(Time, Time)> {
+        self.delayed.next_release()
     }
 
     /// What is held.
-    pub fn held(&self) -> impl ExactSizeIterator<Item = PacketId> + '_ {
-        self.held.iter()
+    pub fn delayed_packets(&self) -> impl ExactSizeIterator<Item = PacketId> + '_ {
+        self.delayed.iter()
     }
 
     /// Starts the measured interval.
     pub fn begin_measuring(&mut self) {
-        self.parts.iter_mut().for_each(|part| part.before = part.counts);
+        self.impairments.iter_mut().for_each(|part| part.counts_before = part.counts);
     }
 
-    /// What each part did in the measured interval, with the place of its kind among [`KINDS`].
-    pub fn counts(&self) -> impl Iterator<Item = (u32, Counts)> + '_ {
-        let kind = |part: &Part| KINDS.iter().position(|entry| entry.name == part.entry().name).unwrap_or_default() as u32;
-        self.parts.iter().map(move |running| (kind(&running.part), running.counts.since(&running.before)))
+    /// What each part did in the measured interval, with the place of its kind among [`IMPAIRMENT_KINDS`].
+    pub fn counts(&self) -> impl Iterator<Item = (u32, ImpairmentCounts)> + '_ {
+        let kind_index =
+            |part: &Impairment| IMPAIRMENT_KINDS.iter().position(|entry| entry.name == part.kind().name).unwrap_or_default() as u32;
+        self.impairments.iter().map(move |running| (kind_index(&running.impairment), running.counts.since(&running.counts_before)))
     }
 
     /// What was lost in the measured interval.
-    pub fn losses(&self) -> Losses {
-        self.counts().fold(Losses::default(), |sum, (_, part)| Losses { lost: sum.lost + part.lost, ecn: sum.ecn + part.refused })
+    pub fn loss_counts(&self) -> LossCounts {
+        self.counts().fold(LossCounts::default(), |sum, (_, part)| LossCounts {
+            lost: sum.lost + part.lost,
+            dropped_for_ecn: sum.dropped_for_ecn + part.dropped_for_ecn,
+        })
     }
 }
 
-impl Running {
-    fn new(part: Part, rng: Rng) -> Running {
-        Running { part, rng, counts: Counts::default(), before: Counts::default(), came: 0, furthest: 0 }
+impl RunningImpairment {
+    fn new(impairment: Impairment, rng: Rng) -> RunningImpairment {
+        RunningImpairment {
+            impairment,
+            rng,
+            counts: ImpairmentCounts::default(),
+            counts_before: ImpairmentCounts::default(),
+            arrived_packets: 0,
+            highest_released: 0,
+        }
     }
 
-    fn meet(&mut self, packet: &mut Packet, now: Time) -> Deed {
-        self.came += 1;
+    fn apply(&mut self, packet: &mut Packet, now: Time) -> ImpairmentAction {
+        self.arrived_packets += 1;
         self.counts.arrived += 1;
-        let mut deed = self.part.meet(packet, now, &mut self.rng);
-        if let Deed::Mark(level) = deed {
-            let marked = packet.dialect().mark(packet.ecn, level);
+        let mut action = self.impairment.apply(packet, now, &mut self.rng);
+        if let ImpairmentAction::Mark(level) = action {
+            let marked = packet.ecn_semantics().apply_mark(packet.ecn, level);
             let before = std::mem::replace(&mut packet.ecn, marked);
-            deed = if marked == before { Deed::Pass } else { deed };
+            action = if marked == before { ImpairmentAction::Pass } else { action };
         }
-        if deed == Deed::ForceMark {
+        if action == ImpairmentAction::ForceMark {
             packet.ecn = Ecn::Ce;
         }
-        match deed {
-            Deed::Pass => {}
-            Deed::Clear => self.counts.cleared += 1,
-            Deed::Mark(_) | Deed::ForceMark => self.counts.marked += 1,
-            Deed::Lose => self.counts.lost += 1,
-            Deed::Refuse => self.counts.refused += 1,
-            Deed::Copy => self.counts.copied += 1,
-            Deed::Hold(_) => {
-                self.counts.held += 1;
-                return deed;
+        match action {
+            ImpairmentAction::Pass => {}
+            ImpairmentAction::ClearEcn => self.counts.ecn_cleared += 1,
+            ImpairmentAction::Mark(_) | ImpairmentAction::ForceMark => self.counts.marked += 1,
+            ImpairmentAction::Drop => self.counts.lost += 1,
+            ImpairmentAction::DropForEcn => self.counts.dropped_for_ecn += 1,
+            ImpairmentAction::Duplicate => self.counts.duplicated += 1,
+            ImpairmentAction::Delay(_) => {
+                self.counts.delayed += 1;
+                return action;
             }
         }
-        self.goes_on(self.came);
-        deed
+        self.record_release(self.arrived_packets);
+        action
     }
 
     /// The packet that came as this one goes on.
-    fn goes_on(&mut self, number: u64) {
-        self.counts.reordered += u64::from(number < self.furthest);
-        self.furthest = self.furthest.max(number);
+    fn record_release(&mut self, number: u64) {
+        self.counts.reordered += u64::from(number < self.highest_released);
+        self.highest_released = self.highest_released.max(number);
     }
 }
 
-impl Counts {
-    fn since(&self, before: &Counts) -> Counts {
-        let since = |of: fn(&Counts) -> u64| of(self) - of(before);
-        Counts {
-            arrived: since(|counts| counts.arrived),
-            lost: since(|counts| counts.lost),
-            refused: since(|counts| counts.refused),
-            marked: since(|counts| counts.marked),
-            cleared: since(|counts| counts.cleared),
-            copied: since(|counts| counts.copied),
-            held: since(|counts| counts.held),
-            reordered: since(|counts| counts.reordered),
+impl ImpairmentCounts {
+    fn since(&self, before: &ImpairmentCounts) -> ImpairmentCounts {
+        let difference_of = |of: fn(&ImpairmentCounts) -> u64| of(self) - of(before);
+        ImpairmentCounts {
+            arrived: difference_of(|counts| counts.arrived),
+            lost: difference_of(|counts| counts.lost),
+            dropped_for_ecn: difference_of(|counts| counts.dropped_for_ecn),
+            marked: difference_of(|counts| counts.marked),
+            ecn_cleared: difference_of(|counts| counts.ecn_cleared),
+            duplicated: difference_of(|counts| counts.duplicated),
+            delayed: difference_of(|counts| counts.delayed),
+            reordered: difference_of(|counts| counts.reordered),
         }
     }
 
     /// With what another has counted.
-    pub fn plus(&self, other: &Counts) -> Counts {
-        Counts {
+    pub fn plus(&self, other: &ImpairmentCounts) -> ImpairmentCounts {
+        ImpairmentCounts {
             arrived: self.arrived + other.arrived,
             lost: self.lost + other.lost,
-            refused: self.refused + other.refused,
+            dropped_for_ecn: self.dropped_for_ecn + other.dropped_for_ecn,
             marked: self.marked + other.marked,
-            cleared: self.cleared + other.cleared,
-            copied: self.copied + other.copied,
-            held: self.held + other.held,
+            ecn_cleared: self.ecn_cleared + other.ecn_cleared,
+            duplicated: self.duplicated + other.duplicated,
+            delayed: self.delayed + other.delayed,
             reordered: self.reordered + other.reordered,
         }
     }
@@ -407,31 +419,31 @@ mod tests {
     use ecnlab_units::Span;
 
     use super::script::Script;
-    use super::testing::{segment, syn, syn_ack};
+    use super::test_packets::{cwr_segment, ecn_setup_syn, ecn_setup_syn_ack};
     use super::*;
 
-    fn path(parts: impl IntoIterator<Item = Part>) -> Impairment {
-        Impairment::new(&ImpairmentSpec::of(parts).unwrap(), |role| Rng::for_role(1, &format!("{role} test")), 0)
+    fn link_impairments(parts: impl IntoIterator<Item = Impairment>) -> LinkImpairments {
+        LinkImpairments::new(&ImpairmentSpec::from_parts(parts).unwrap(), |role| Rng::for_role(1, &format!("{role} test")), 0)
     }
 
     /// A part of this kind with these parameters.
-    fn part(kind: &str, given: &[(&str, &str)]) -> Part {
-        let entry = KINDS.iter().find(|entry| entry.name == kind).unwrap();
+    fn impairment_of_kind(kind: &str, given: &[(&str, &str)]) -> Impairment {
+        let entry = IMPAIRMENT_KINDS.iter().find(|entry| entry.name == kind).unwrap();
         let mut values = Values::defaults(entry.parameters);
-        given.iter().for_each(|(name, text)| values.read(name, text).unwrap());
+        given.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
         (entry.make)(&values)
     }
 
     /// What comes out of a path: the IP header's codepoint, CWR and ECE; nothing if it is gone.
-    fn behind(ecn: EcnPath, mut packet: Packet) -> Option<(Ecn, bool, bool)> {
-        let mut path = path([Part::Ecn(ecn)]);
-        let gone = path.meet(0, &mut packet, Time::ZERO) == Deed::Refuse;
-        assert_eq!(Losses { lost: 0, ecn: u64::from(gone) }, path.losses());
-        (!gone).then_some((packet.ecn, packet.bits.cwr(), packet.bits.ece()))
+    fn ecn_fields_after(ecn: EcnPath, mut packet: Packet) -> Option<(Ecn, bool, bool)> {
+        let mut link_impairments = link_impairments([Impairment::Ecn(ecn)]);
+        let gone = link_impairments.apply(0, &mut packet, Time::ZERO) == ImpairmentAction::DropForEcn;
+        assert_eq!(LossCounts { lost: 0, dropped_for_ecn: u64::from(gone) }, link_impairments.loss_counts());
+        (!gone).then_some((packet.ecn, packet.flags.cwr(), packet.flags.ece()))
     }
 
     #[test]
-    fn each_path_touches_its_own_ecn_bits_and_no_others() {
+    fn each_ecn_path_changes_only_its_own_ecn_bits() {
         let cases = [
             (EcnPath::Keep, [Some((Ecn::Ect0, true, false)), Some((Ecn::Ce, true, false)), Some((Ecn::NotEct, true, true))]),
             (EcnPath::Bleach, [Some((Ecn::NotEct, true, false)), Some((Ecn::NotEct, true, false)), Some((Ecn::NotEct, true, true))]),
@@ -440,109 +452,123 @@ mod tests {
             (EcnPath::DropSetup, [Some((Ecn::Ect0, true, false)), Some((Ecn::Ce, true, false)), None]),
         ];
         for (ecn, expected) in cases {
-            assert_eq!(expected, [segment(Ecn::Ect0), segment(Ecn::Ce), syn()].map(|packet| behind(ecn, packet)), "{ecn:?}");
+            assert_eq!(
+                expected,
+                [cwr_segment(Ecn::Ect0), cwr_segment(Ecn::Ce), ecn_setup_syn()].map(|packet| ecn_fields_after(ecn, packet)),
+                "{ecn:?}"
+            );
         }
     }
 
     #[test]
-    fn an_answer_to_a_setup_passes_where_setups_are_dropped_and_loses_its_flags_where_flags_are_cleared() {
-        assert_eq!(Some((Ecn::NotEct, false, true)), behind(EcnPath::DropSetup, syn_ack()));
-        assert_eq!(Some((Ecn::NotEct, false, false)), behind(EcnPath::ClearFlags, syn_ack()));
+    fn a_syn_ack_passes_drop_setup_and_loses_its_flags_in_clear_flags() {
+        assert_eq!(Some((Ecn::NotEct, false, true)), ecn_fields_after(EcnPath::DropSetup, ecn_setup_syn_ack()));
+        assert_eq!(Some((Ecn::NotEct, false, false)), ecn_fields_after(EcnPath::ClearFlags, ecn_setup_syn_ack()));
     }
 
     #[test]
-    fn random_deeds_are_as_frequent_as_declared() {
+    fn random_actions_occur_at_their_declared_rate() {
         let cases = [
-            ("loss", Deed::Lose),
-            ("mark", Deed::Mark(Level::Congested)),
-            ("duplicate", Deed::Copy),
-            ("reorder", Deed::Hold(Time::ZERO + Span::from_millis(10))),
+            ("loss", ImpairmentAction::Drop),
+            ("mark", ImpairmentAction::Mark(CongestionLevel::Congested)),
+            ("duplicate", ImpairmentAction::Duplicate),
+            ("reorder", ImpairmentAction::Delay(Time::ZERO + Span::from_millis(10))),
         ];
-        for (kind, deed) in cases {
-            let mut path = path([part(kind, &[("rate", "0.1")])]);
-            let done = (0..100_000).filter(|_| path.meet(0, &mut segment(Ecn::Ect0), Time::ZERO) == deed).count();
+        for (kind, action) in cases {
+            let mut link_impairments = link_impairments([impairment_of_kind(kind, &[("rate", "0.1")])]);
+            let done = (0..100_000).filter(|_| link_impairments.apply(0, &mut cwr_segment(Ecn::Ect0), Time::ZERO) == action).count();
             // Five standard deviations of 95.
             assert!((9_525..10_475).contains(&done), "{kind}: {done}");
-            let Counts { arrived, lost, marked, copied, held, .. } = path.parts[0].counts;
-            assert_eq!((100_000, done as u64), (arrived, lost + marked + copied + held), "{kind}");
+            let ImpairmentCounts { arrived, lost, marked, duplicated, delayed, .. } = link_impairments.impairments[0].counts;
+            assert_eq!((100_000, done as u64), (arrived, lost + marked + duplicated + delayed), "{kind}");
         }
     }
 
     #[test]
-    fn periodic_losses_take_the_last_of_each_so_many() {
-        let mut path = path([Part::periodic_losses(4)]);
-        let lost: Vec<usize> = (1..=12).filter(|_| path.meet(0, &mut segment(Ecn::Ect0), Time::ZERO) == Deed::Lose).collect();
+    fn periodic_loss_drops_every_nth_packet() {
+        let mut link_impairments = link_impairments([Impairment::periodic_loss(4)]);
+        let lost: Vec<usize> =
+            (1..=12).filter(|_| link_impairments.apply(0, &mut cwr_segment(Ecn::Ect0), Time::ZERO) == ImpairmentAction::Drop).collect();
         assert_eq!(vec![4, 8, 12], lost);
-        assert_eq!(Losses { lost: 3, ecn: 0 }, path.losses());
+        assert_eq!(LossCounts { lost: 3, dropped_for_ecn: 0 }, link_impairments.loss_counts());
     }
 
     #[test]
-    fn a_mark_is_as_loud_as_the_part_says_and_none_where_it_changes_nothing() {
-        let script =
-            Script::new(Vec::new(), vec![(5, 0, Level::Incipient), (5, 1, Level::Congested), (5, 2, Level::Congested)], Vec::new());
-        let mut path = path([Part::Script(script)]);
+    fn a_mark_has_the_declared_level_and_is_not_counted_where_it_changes_nothing() {
+        let script = Script::new(
+            Vec::new(),
+            vec![(5, 0, CongestionLevel::Incipient), (5, 1, CongestionLevel::Congested), (5, 2, CongestionLevel::Congested)],
+            Vec::new(),
+        );
+        let mut link_impairments = link_impairments([Impairment::Script(script)]);
         let marks = [Ecn::Ect0, Ecn::Ect0, Ecn::NotEct].map(|ecn| {
-            let mut packet = segment(ecn);
-            (path.meet(0, &mut packet, Time::ZERO), packet.ecn)
+            let mut packet = cwr_segment(ecn);
+            (link_impairments.apply(0, &mut packet, Time::ZERO), packet.ecn)
         });
-        let [incipient, congested] = [Level::Incipient, Level::Congested].map(Deed::Mark);
-        assert_eq!([(incipient, Ecn::Ect1), (congested, Ecn::Ce), (Deed::Pass, Ecn::NotEct)], marks);
-        assert_eq!(2, path.parts[0].counts.marked);
+        let [incipient, congested] = [CongestionLevel::Incipient, CongestionLevel::Congested].map(ImpairmentAction::Mark);
+        assert_eq!([(incipient, Ecn::Ect1), (congested, Ecn::Ce), (ImpairmentAction::Pass, Ecn::NotEct)], marks);
+        assert_eq!(2, link_impairments.impairments[0].counts.marked);
     }
 
     #[test]
-    fn each_part_draws_from_a_stream_of_its_own_and_the_first_of_a_kind_from_that_of_its_name() {
-        let lone = |role: &str| {
+    fn each_impairment_has_its_own_random_stream_named_by_its_kind() {
+        let draws_of_stream = |role: &str| {
             let mut rng = Rng::for_role(1, role);
             (0..50).map(|_| rng.uniform() < 0.5).collect::<Vec<_>>()
         };
-        let mut path = path([part("duplicate", &[]), Part::random_losses(0.5), Part::random_losses(0.5)]);
-        let lost = [1, 2].map(|at| (0..50).map(|_| path.meet(at, &mut segment(Ecn::Ect0), Time::ZERO) == Deed::Lose).collect::<Vec<_>>());
-        assert_eq!([lone("loss test"), lone("loss 2 test")], lost);
+        let mut link_impairments =
+            link_impairments([impairment_of_kind("duplicate", &[]), Impairment::random_loss(0.5), Impairment::random_loss(0.5)]);
+        let lost = [1, 2].map(|at| {
+            (0..50)
+                .map(|_| link_impairments.apply(at, &mut cwr_segment(Ecn::Ect0), Time::ZERO) == ImpairmentAction::Drop)
+                .collect::<Vec<_>>()
+        });
+        assert_eq!([draws_of_stream("loss test"), draws_of_stream("loss 2 test")], lost);
     }
 
     /// Packets come a millisecond apart; which go on at which millisecond, by number from 1. `held` are those that are held for 100 ms.
-    fn way_through(packets: &str, held: &[u64], count: u64) -> Vec<(u64, u64)> {
-        let mut path = path([part("reorder", &[("rate", "0.5"), ("packets", packets), ("delay", "100 ms")])]);
+    fn release_order(packets: &str, held: &[u64], count: u64) -> Vec<(u64, u64)> {
+        let mut link_impairments =
+            link_impairments([impairment_of_kind("reorder", &[("rate", "0.5"), ("packets", packets), ("delay", "100 ms")])]);
         let mut went = Vec::new();
         for number in 1..=count {
             let now = Time::ZERO + Span::from_millis(number);
             let wanted = held.contains(&number);
             // The draws are passed over until one is as wanted.
-            while (path.parts[0].rng.clone().uniform() < 0.5) != wanted {
-                path.parts[0].rng.uniform();
+            while (link_impairments.impairments[0].rng.clone().uniform() < 0.5) != wanted {
+                link_impairments.impairments[0].rng.uniform();
             }
-            match path.meet(0, &mut segment(Ecn::Ect0), now) {
-                Deed::Hold(until) => path.hold(0, number as PacketId, now, until),
+            match link_impairments.apply(0, &mut cwr_segment(Ecn::Ect0), now) {
+                ImpairmentAction::Delay(until) => link_impairments.delay(0, number as PacketId, now, until),
                 _ => went.push((number, number)),
             }
-            while let Some(held) = path.overtaken(0) {
+            while let Some(held) = link_impairments.next_overtaken(0) {
                 went.push((u64::from(held.packet), number));
             }
         }
-        while let Some((next, _)) = path.next_due() {
-            let held = path.due(next).unwrap();
+        while let Some((next, _)) = link_impairments.next_release() {
+            let held = link_impairments.pop_due(next).unwrap();
             went.push((u64::from(held.packet), next.picos() / 1_000_000_000));
         }
         let reordered = went.iter().enumerate().filter(|(at, (number, _))| went[..*at].iter().any(|(earlier, _)| earlier > number)).count();
-        assert_eq!(reordered as u64, path.parts[0].counts.reordered);
+        assert_eq!(reordered as u64, link_impairments.impairments[0].counts.reordered);
         went
     }
 
     #[test]
-    fn a_held_packet_goes_on_when_so_many_have_overtaken_it_or_its_time_has_come() {
-        assert_eq!(vec![(1, 1), (3, 3), (4, 4), (2, 4), (5, 5)], way_through("2", &[2], 5));
-        assert_eq!(vec![(1, 1), (4, 4), (5, 5), (2, 5), (3, 5)], way_through("2", &[2, 3], 5));
-        assert_eq!(vec![(1, 1), (3, 3), (2, 102)], way_through("5", &[2], 3));
-        assert_eq!(vec![(2, 2), (1, 101), (3, 103)], way_through("off", &[1, 3], 3));
+    fn a_delayed_packet_is_released_after_enough_overtakes_or_at_its_time() {
+        assert_eq!(vec![(1, 1), (3, 3), (4, 4), (2, 4), (5, 5)], release_order("2", &[2], 5));
+        assert_eq!(vec![(1, 1), (4, 4), (5, 5), (2, 5), (3, 5)], release_order("2", &[2, 3], 5));
+        assert_eq!(vec![(1, 1), (3, 3), (2, 102)], release_order("5", &[2], 3));
+        assert_eq!(vec![(2, 2), (1, 101), (3, 103)], release_order("off", &[1, 3], 3));
     }
 
     #[test]
-    fn names_are_unique_and_every_kind_makes_what_its_entry_says() {
-        for (at, entry) in KINDS.iter().enumerate() {
-            assert!(KINDS[..at].iter().all(|other| other.name != entry.name), "{}", entry.name);
+    fn kind_names_are_unique_and_each_kind_constructs_its_impairment() {
+        for (at, entry) in IMPAIRMENT_KINDS.iter().enumerate() {
+            assert!(IMPAIRMENT_KINDS[..at].iter().all(|other| other.name != entry.name), "{}", entry.name);
             let given: &[_] = if entry.name == "burst-loss" { &[("rate", "0.01"), ("burst", "3")] } else { &[] };
-            assert_eq!(entry.name, part(entry.name, given).entry().name);
+            assert_eq!(entry.name, impairment_of_kind(entry.name, given).kind().name);
         }
     }
 }

@@ -5,31 +5,31 @@ use std::collections::VecDeque;
 use ecnlab_units::parameter::OrOff;
 use ecnlab_units::{Rng, Span, Time, Values, parameters};
 
-use super::held::Key;
-use super::{Deed, Entry, Part};
+use super::delayed::ReleaseKey;
+use super::{Impairment, ImpairmentAction, ImpairmentKind};
 
-pub static REORDER: Entry = Entry {
+pub static REORDER: ImpairmentKind = ImpairmentKind {
     name: "reorder",
     title: "Reordering",
     summary: "Holds a share of the packets for a time, or until so many others have overtaken them, whichever comes first.",
     source: "RFC 4737; netem, reorder",
-    parameters: Settings::PARAMETERS,
-    ..Entry::with(|values| Part::Reorder(Reorder::of(values)))
+    parameters: ReorderSettings::PARAMETERS,
+    ..ImpairmentKind::with_constructor(|values| Impairment::Reorder(Reorder::from_keys(values)))
 };
 
-pub static DUPLICATE: Entry = Entry {
+pub static DUPLICATE: ImpairmentKind = ImpairmentKind {
     name: "duplicate",
     title: "Duplication",
     summary: "Copies a share of the packets; a copy goes on right behind its packet, and each of them meets what comes after this.",
     source: "RFC 5560; netem, duplicate",
     parameters: Duplicate::PARAMETERS,
-    ..Entry::with(|values| Part::Duplicate(Duplicate::of(values)))
+    ..ImpairmentKind::with_constructor(|values| Impairment::Duplicate(Duplicate::from_values(values)))
 };
 
 parameters! {
     /// Reordering as a scenario sets it.
     #[derive(Clone, Copy, Debug)]
-    struct Settings {
+    struct ReorderSettings {
         /// Probability that a packet is held.
         #[source("netem, reorder: its share passes at once and the others are held")]
         #[must be given]
@@ -61,44 +61,44 @@ parameters! {
 /// Holds packets while others overtake them.
 #[derive(Clone, Debug)]
 pub struct Reorder {
-    settings: Settings,
+    settings: ReorderSettings,
     /// Packets that were not held.
-    passed: u64,
+    passed_packets: u64,
     /// What is held, in the order in which it came, with the packet at which it goes on.
-    waiting: VecDeque<(u64, Key)>,
+    overtake_limits: VecDeque<(u64, ReleaseKey)>,
 }
 
 impl Duplicate {
-    pub fn meet(&self, rng: &mut Rng) -> Deed {
-        if rng.uniform() < self.rate { Deed::Copy } else { Deed::Pass }
+    pub fn apply(&self, rng: &mut Rng) -> ImpairmentAction {
+        if rng.uniform() < self.rate { ImpairmentAction::Duplicate } else { ImpairmentAction::Pass }
     }
 }
 
 impl Reorder {
-    fn of(values: &Values) -> Reorder {
-        Reorder { settings: Settings::of(values), passed: 0, waiting: VecDeque::new() }
+    fn from_keys(values: &Values) -> Reorder {
+        Reorder { settings: ReorderSettings::from_values(values), passed_packets: 0, overtake_limits: VecDeque::new() }
     }
 
-    pub fn meet(&mut self, now: Time, rng: &mut Rng) -> Deed {
+    pub fn apply(&mut self, now: Time, rng: &mut Rng) -> ImpairmentAction {
         if rng.uniform() < self.settings.rate {
-            return Deed::Hold(now + self.settings.delay);
+            return ImpairmentAction::Delay(now + self.settings.delay);
         }
-        self.passed += 1;
-        Deed::Pass
+        self.passed_packets += 1;
+        ImpairmentAction::Pass
     }
 
     /// A packet is held under this key.
-    pub fn held(&mut self, key: Key) {
+    pub fn add_delayed(&mut self, key: ReleaseKey) {
         if let OrOff(Some(packets)) = self.settings.packets {
-            self.waiting.push_back((self.passed + u64::from(packets), key));
+            self.overtake_limits.push_back((self.passed_packets + u64::from(packets), key));
         }
     }
 
     /// The next packet that enough others have overtaken, if it is still held.
-    pub fn overtaken(&mut self) -> Option<Key> {
-        let &(at, key) = self.waiting.front()?;
-        (at <= self.passed).then(|| {
-            self.waiting.pop_front();
+    pub fn pop_overtaken(&mut self) -> Option<ReleaseKey> {
+        let &(at, key) = self.overtake_limits.front()?;
+        (at <= self.passed_packets).then(|| {
+            self.overtake_limits.pop_front();
             key
         })
     }

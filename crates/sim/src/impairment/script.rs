@@ -6,40 +6,40 @@ use std::ops::Range;
 
 use ecnlab_transport::Role;
 use ecnlab_units::parameter::OrOff;
-use ecnlab_units::{Level, Span, Time, Values, parameters, words};
+use ecnlab_units::{CongestionLevel, Span, Time, Values, parameters, words};
 
-use super::ecn::Loudness;
-use super::{Contradictions, Deed, Entry, Part};
+use super::ecn::MarkLevel;
+use super::{Contradictions, Impairment, ImpairmentAction, ImpairmentKind};
 use crate::packet::Packet;
 
-pub static ENTRY: Entry = Entry {
+pub static SCRIPT: ImpairmentKind = ImpairmentKind {
     name: "script",
     title: "Scripted losses, marks, copies or delays",
     summary: "Loses, marks, copies or delays the packets that it names: by number, by time, by what they do to the connection, or by segment.",
     source: "ns-2 2.35, ErrorModel/List",
-    parameters: Settings::PARAMETERS,
-    example: Some("numbers = [10, 11]"),
-    check: |values| Settings::of(values).check(),
-    ..Entry::with(|values| Part::Script(Script::of(values)))
+    parameters: ScriptSettings::PARAMETERS,
+    example: Some("packets = [10, 11]"),
+    check: |values| ScriptSettings::from_values(values).find_contradictions(),
+    ..ImpairmentKind::with_constructor(|values| Impairment::Script(Script::from_keys(values)))
 };
 
 parameters! {
     /// A script as a scenario sets it.
-    struct Settings {
-        /// What is done to the packets: they are lost; marked, those that can be or all; copied; or go on later, so that others overtake them.
+    struct ScriptSettings {
+        /// The action on the packets: drop, mark ECN-capable ones, mark all (force-mark), copy, or delay, so that others overtake them.
         #[source("ns-2 2.35, ErrorModel/List, droplist; RFC 3168, section 5")]
-        pub deed: DeedName = "drop";
-        /// How loud marks are: CE, or MECN's quieter level.
+        pub action: ScriptActionName = "drop";
+        /// MECN congestion level of marks: congested is CE.
         #[source("RFC 3168, section 5; Durresi, Sridharan, Liu, Goyal and Jain 2001")]
-        #[when(deed = "mark")]
-        pub level: Loudness = "congested";
-        /// How much later packets go on.
+        #[when(action = "mark")]
+        pub level: MarkLevel = "congested";
+        /// Delay added to the packets.
         #[source("RFC 4737")]
-        #[when(deed = "delay")]
-        pub later: Span = "10 ms", 0.000001..=1_000_000, "s";
+        #[when(action = "delay")]
+        pub extra_delay: Span = "10 ms", 0.000001..=1_000_000, "s";
         /// Packets by their number at this place of the link, from 0, whatever they are.
         #[source("ns-2 2.35, ErrorModel/List, droplist")]
-        pub numbers: OrOff<Vec<u64>> = "off", 0..=1e12;
+        pub packets: OrOff<Vec<u64>> = "off", 0..=1e12;
         /// The first packet that comes at each of these times or later.
         #[source("ns-2 2.35, ErrorModel, unit_ time")]
         pub times: OrOff<Vec<Span>> = "off", 0..=8_640_000, "s";
@@ -48,7 +48,7 @@ parameters! {
         pub during: OrOff<Vec<Span>> = "off", 0..=8_640_000, "s";
         /// Packets that open or close the connection, or tell that the window is reduced.
         #[source("RFC 9293, section 3.1; RFC 3168, section 6.1.2")]
-        pub flag: OrOff<Flag> = "off";
+        pub flag: OrOff<SelectorFlag> = "off";
         /// Segments by their number, from 0; a SYN and a FIN take a number each.
         #[source("ns-2 2.35, Agent/TCP, seqno_")]
         pub segments: OrOff<Vec<u64>> = "off", 0..=1e12;
@@ -64,43 +64,43 @@ parameters! {
 
 words! {
     /// What a script does to packets.
-    enum DeedName { Drop = "drop", Mark = "mark", ForceMark = "force-mark", Copy = "copy", Delay = "delay" }
+    enum ScriptActionName { Drop = "drop", Mark = "mark", ForceMark = "force-mark", Copy = "copy", Delay = "delay" }
 }
 
 /// What to do to which packets of a link.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    numbered: Ahead<u64>,
-    timed: Ahead<Time>,
-    rules: Vec<Running>,
-    passed: u64,
+    by_number: ScheduledActions<u64>,
+    by_time: ScheduledActions<Time>,
+    rules: Vec<RunningRule>,
+    arrived_packets: u64,
     /// How often the segments of a flow have come that a rule tells by their transmission.
-    seen: BTreeMap<(u32, u64), u32>,
+    transmissions_seen: BTreeMap<(u32, u64), u32>,
 }
 
-/// A deed, and the packets to which it is done.
+/// An action, and the packets to which it applies.
 #[derive(Clone, Debug)]
-pub struct Rule {
-    pub which: Which,
-    pub act: Act,
+pub struct ScriptRule {
+    pub selector: PacketSelector,
+    pub action: ScriptAction,
 }
 
 /// How packets are told.
 #[derive(Clone, Debug)]
-pub enum Which {
+pub enum PacketSelector {
     /// By their number at this link, from 0, whatever they are.
     Numbers(Range<u64>),
     /// Data by its segment, and which transmission of it this is, from 0; every one if there is none.
     Segments { of: Range<u64>, flow: Option<u32>, transmission: Option<u32> },
     /// By what they do to the connection, and which such packet this is, from 0.
-    Flagged { flag: Flag, nth: Option<u32> },
+    Flagged { flag: SelectorFlag, nth: Option<u32> },
     /// By when they come.
     During(Range<Time>),
 }
 
 words! {
     /// What a packet does to its connection.
-    pub enum Flag {
+    pub enum SelectorFlag {
         Syn = "syn",
         Fin = "fin",
         /// Tells that the window is reduced, behind the handshake.
@@ -110,201 +110,208 @@ words! {
 
 /// What is done to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum ScriptAction {
     Drop,
     /// Marked if it can be.
-    Mark(Level),
+    Mark(CongestionLevel),
     /// Congestion experienced is written into it also if it is not ECN-capable.
     ForceMark,
-    Copy,
+    Duplicate,
     /// Goes on so much later; others overtake it.
     Delay(Span),
 }
 
 /// A rule, and how many packets have come to it that it tells by their count.
 #[derive(Clone, Debug)]
-struct Running {
-    rule: Rule,
-    came: u32,
+struct RunningRule {
+    rule: ScriptRule,
+    flagged_packets: u32,
 }
 
 /// What is to be done, in the order in which it comes up.
 #[derive(Clone, Debug)]
-struct Ahead<T> {
-    acts: Vec<(T, Act)>,
-    next: usize,
+struct ScheduledActions<T> {
+    actions: Vec<(T, ScriptAction)>,
+    next_action: usize,
 }
 
-impl Settings {
-    fn check(&self) -> Contradictions {
-        let Settings { numbers, times, during, flag, segments, flow, transmission, .. } = self;
-        if numbers.0.is_none() && times.0.is_none() && during.0.is_none() && flag.0.is_none() && segments.0.is_none() {
+impl ScriptSettings {
+    fn find_contradictions(&self) -> Contradictions {
+        let ScriptSettings { packets, times, during, flag, segments, flow, transmission, .. } = self;
+        if packets.0.is_none() && times.0.is_none() && during.0.is_none() && flag.0.is_none() && segments.0.is_none() {
             return vec![(
-                "numbers",
-                "is missing: say which packets, as numbers = [10, 11], times = [\"2 s\"], during = [\"2 s\", \"3 s\"], flag = \"syn\" or segments = [5]"
+                "packets",
+                "is missing; fix: name packets, as packets = [10, 11], times = [\"2 s\"], during = [\"2 s\", \"3 s\"], flag = \"syn\" or segments = [5]"
                     .to_owned(),
             )];
         }
-        let needs = |name, given: bool, with| given.then(|| (name, format!("is read only with {with}: leave it out, or give them")));
+        let requires = |name, given: bool, with| given.then(|| (name, format!("is read only with {with}: leave it out, or give them")));
         let is_pair = during.0.as_ref().is_none_or(|during| matches!(during[..], [from, to] if from < to));
         let told = "must be two times, the first one earlier, as in during = [\"2 s\", \"3 s\"]".to_owned();
         let alone = [
-            needs("flow", flow.is_some() && segments.0.is_none(), "segments"),
-            needs("transmission", *transmission > 0 && segments.0.is_none() && flag.0.is_none(), "segments or a flag"),
+            requires("flow", flow.is_some() && segments.0.is_none(), "segments"),
+            requires("transmission", *transmission > 0 && segments.0.is_none() && flag.0.is_none(), "segments or a flag"),
             (!is_pair).then_some(("during", told)),
         ];
         alone.into_iter().flatten().collect()
     }
 
-    fn act(&self) -> Act {
-        match self.deed {
-            DeedName::Drop => Act::Drop,
-            DeedName::Mark => Act::Mark(if self.level == Loudness::Congested { Level::Congested } else { Level::Incipient }),
-            DeedName::ForceMark => Act::ForceMark,
-            DeedName::Copy => Act::Copy,
-            DeedName::Delay => Act::Delay(self.later),
+    fn action(&self) -> ScriptAction {
+        match self.action {
+            ScriptActionName::Drop => ScriptAction::Drop,
+            ScriptActionName::Mark => {
+                ScriptAction::Mark(if self.level == MarkLevel::Congested { CongestionLevel::Congested } else { CongestionLevel::Incipient })
+            }
+            ScriptActionName::ForceMark => ScriptAction::ForceMark,
+            ScriptActionName::Copy => ScriptAction::Duplicate,
+            ScriptActionName::Delay => ScriptAction::Delay(self.extra_delay),
         }
     }
 
     /// What is told otherwise than by lists of numbers and of times.
-    fn rules(&self) -> impl Iterator<Item = Rule> {
-        let (act, flow, transmission) = (self.act(), self.flow, self.transmission);
-        let during = self.during.0.as_ref().map(|during| Which::During(Time::ZERO + during[0]..Time::ZERO + during[1]));
-        let flagged = self.flag.0.map(|flag| Which::Flagged { flag, nth: Some(transmission) });
+    fn to_rules(&self) -> impl Iterator<Item = ScriptRule> {
+        let (action, flow, transmission) = (self.action(), self.flow, self.transmission);
+        let during = self.during.0.as_ref().map(|during| PacketSelector::During(Time::ZERO + during[0]..Time::ZERO + during[1]));
+        let flagged = self.flag.0.map(|flag| PacketSelector::Flagged { flag, nth: Some(transmission) });
         let segments = self.segments.0.clone().unwrap_or_default().into_iter();
-        let told = during.into_iter().chain(flagged).map(move |which| Rule { which, act });
-        told.chain(segments.map(move |seq| Rule::of_segment(seq, flow, transmission, act)))
+        let told = during.into_iter().chain(flagged).map(move |selector| ScriptRule { selector, action });
+        told.chain(segments.map(move |seq| ScriptRule::for_segment(seq, flow, transmission, action)))
     }
 }
 
 impl Script {
     /// Data segments to drop, each with which of its transmissions, from 0; those to mark likewise, and how loud; and packets to drop by
     /// their number at this link, from 0, whatever they are.
-    pub fn new(drops: Vec<(u64, u32)>, marks: Vec<(u64, u32, Level)>, drop_numbers: Vec<u64>) -> Script {
-        let dropped = drops.into_iter().map(|(seq, transmission)| Rule::of_segment(seq, None, transmission, Act::Drop));
-        let marked = marks.into_iter().map(|(seq, transmission, level)| Rule::of_segment(seq, None, transmission, Act::Mark(level)));
-        let numbered = Ahead::new(drop_numbers.into_iter().map(|number| (number, Act::Drop)));
-        Script { numbered, ..Script::of_rules(dropped.chain(marked)) }
+    pub fn new(drops: Vec<(u64, u32)>, marks: Vec<(u64, u32, CongestionLevel)>, drop_numbers: Vec<u64>) -> Script {
+        let dropped = drops.into_iter().map(|(seq, transmission)| ScriptRule::for_segment(seq, None, transmission, ScriptAction::Drop));
+        let marked =
+            marks.into_iter().map(|(seq, transmission, level)| ScriptRule::for_segment(seq, None, transmission, ScriptAction::Mark(level)));
+        let by_number = ScheduledActions::new(drop_numbers.into_iter().map(|number| (number, ScriptAction::Drop)));
+        Script { by_number, ..Script::from_rules(dropped.chain(marked)) }
     }
 
     /// Of the rules that tell a packet the first is followed.
-    pub fn of_rules(rules: impl IntoIterator<Item = Rule>) -> Script {
-        Script { rules: rules.into_iter().map(|rule| Running { rule, came: 0 }).collect(), ..Script::default() }
+    pub fn from_rules(rules: impl IntoIterator<Item = ScriptRule>) -> Script {
+        Script { rules: rules.into_iter().map(|rule| RunningRule { rule, flagged_packets: 0 }).collect(), ..Script::default() }
     }
 
-    fn of(values: &Values) -> Script {
-        let settings = Settings::of(values);
-        let (act, rules) = (settings.act(), Script::of_rules(settings.rules()));
-        let numbers = settings.numbers.0.unwrap_or_default().into_iter();
+    fn from_keys(values: &Values) -> Script {
+        let settings = ScriptSettings::from_values(values);
+        let (act, rules) = (settings.action(), Script::from_rules(settings.to_rules()));
+        let numbers = settings.packets.0.unwrap_or_default().into_iter();
         let times = settings.times.0.unwrap_or_default().into_iter();
         Script {
-            numbered: Ahead::new(numbers.map(|number| (number, act))),
-            timed: Ahead::new(times.map(|time| (Time::ZERO + time, act))),
+            by_number: ScheduledActions::new(numbers.map(|number| (number, act))),
+            by_time: ScheduledActions::new(times.map(|time| (Time::ZERO + time, act))),
             ..rules
         }
     }
 
     /// Whether it marks packets.
-    pub fn marks(&self) -> bool {
-        let listed = self.numbered.acts.iter().map(|(_, act)| act).chain(self.timed.acts.iter().map(|(_, act)| act));
-        listed.chain(self.rules.iter().map(|running| &running.rule.act)).any(|act| matches!(act, Act::Mark(_) | Act::ForceMark))
+    pub fn can_mark(&self) -> bool {
+        let listed = self.by_number.actions.iter().map(|(_, act)| act).chain(self.by_time.actions.iter().map(|(_, act)| act));
+        listed
+            .chain(self.rules.iter().map(|running| &running.rule.action))
+            .any(|act| matches!(act, ScriptAction::Mark(_) | ScriptAction::ForceMark))
     }
 
     /// Decides about a packet that comes now.
-    pub fn meet(&mut self, packet: &Packet, now: Time) -> Deed {
-        let number = self.passed;
-        self.passed += 1;
-        let by_number = self.numbered.come_to(number);
-        let by_time = self.timed.come_to(now);
-        let by_rule = self.by_rule(number, packet, now);
-        by_number.or(by_time).or(by_rule).map_or(Deed::Pass, |act| act.deed(now))
+    pub fn apply(&mut self, packet: &Packet, now: Time) -> ImpairmentAction {
+        let number = self.arrived_packets;
+        self.arrived_packets += 1;
+        let by_number = self.by_number.pop_due(number);
+        let by_time = self.by_time.pop_due(now);
+        let by_rule = self.action_by_rule(number, packet, now);
+        by_number.or(by_time).or(by_rule).map_or(ImpairmentAction::Pass, |act| act.to_impairment_action(now))
     }
 
-    fn by_rule(&mut self, number: u64, packet: &Packet, now: Time) -> Option<Act> {
-        let transmission = self.transmission(packet);
+    fn action_by_rule(&mut self, number: u64, packet: &Packet, now: Time) -> Option<ScriptAction> {
+        let transmission = self.transmission_number(packet);
         let mut first = None;
-        for Running { rule, came } in &mut self.rules {
-            let tells = match &rule.which {
-                Which::Numbers(numbers) => numbers.contains(&number),
-                Which::During(times) => times.contains(&now),
-                Which::Segments { transmission: nth, .. } => rule.is_of_segment(packet) && nth.is_none_or(|nth| Some(nth) == transmission),
-                Which::Flagged { flag, nth } if flag.is_on(packet) => {
-                    *came += 1;
-                    nth.is_none_or(|nth| nth == *came - 1)
+        for RunningRule { rule, flagged_packets } in &mut self.rules {
+            let tells = match &rule.selector {
+                PacketSelector::Numbers(numbers) => numbers.contains(&number),
+                PacketSelector::During(times) => times.contains(&now),
+                PacketSelector::Segments { transmission: nth, .. } => {
+                    rule.selects_segment_of(packet) && nth.is_none_or(|nth| Some(nth) == transmission)
                 }
-                Which::Flagged { .. } => false,
+                PacketSelector::Flagged { flag, nth } if flag.is_set_in(packet) => {
+                    *flagged_packets += 1;
+                    nth.is_none_or(|nth| nth == *flagged_packets - 1)
+                }
+                PacketSelector::Flagged { .. } => false,
             };
             if tells && first.is_none() {
-                first = Some(rule.act);
+                first = Some(rule.action);
             }
         }
         first
     }
 
     /// Which transmission of a segment this is, from 0, where a rule asks for it.
-    fn transmission(&mut self, packet: &Packet) -> Option<u32> {
-        self.rules.iter().find(|running| running.rule.is_of_segment(packet))?;
-        let seen = self.seen.entry((packet.flow, packet.seq)).or_default();
+    fn transmission_number(&mut self, packet: &Packet) -> Option<u32> {
+        self.rules.iter().find(|running| running.rule.selects_segment_of(packet))?;
+        let seen = self.transmissions_seen.entry((packet.flow, packet.seq)).or_default();
         *seen += 1;
         Some(*seen - 1)
     }
 }
 
-impl Rule {
-    fn of_segment(seq: u64, flow: Option<u32>, transmission: u32, act: Act) -> Rule {
-        Rule { which: Which::Segments { of: seq..seq + 1, flow, transmission: Some(transmission) }, act }
+impl ScriptRule {
+    fn for_segment(seq: u64, flow: Option<u32>, transmission: u32, action: ScriptAction) -> ScriptRule {
+        ScriptRule { selector: PacketSelector::Segments { of: seq..seq + 1, flow, transmission: Some(transmission) }, action }
     }
 
     /// Whether it tells packets by their segment, and this is one of them.
-    fn is_of_segment(&self, packet: &Packet) -> bool {
-        let Which::Segments { of, flow, .. } = &self.which else { return false };
-        !packet.is_ack() && packet.role() != Role::Pure && of.contains(&packet.seq) && flow.is_none_or(|only| only == packet.flow)
+    fn selects_segment_of(&self, packet: &Packet) -> bool {
+        let PacketSelector::Segments { of, flow, .. } = &self.selector else { return false };
+        !packet.is_ack() && packet.role() != Role::PureAck && of.contains(&packet.seq) && flow.is_none_or(|only| only == packet.flow)
     }
 }
 
-impl Flag {
-    fn is_on(self, packet: &Packet) -> bool {
+impl SelectorFlag {
+    fn is_set_in(self, packet: &Packet) -> bool {
         match self {
-            Flag::Syn => packet.role() == Role::Syn,
-            Flag::Fin => packet.role() == Role::Fin,
-            Flag::Cwr => packet.bits.cwr() && packet.role() != Role::Syn,
+            SelectorFlag::Syn => packet.role() == Role::Syn,
+            SelectorFlag::Fin => packet.role() == Role::Fin,
+            SelectorFlag::Cwr => packet.flags.cwr() && packet.role() != Role::Syn,
         }
     }
 }
 
-impl Act {
-    fn deed(self, now: Time) -> Deed {
+impl ScriptAction {
+    fn to_impairment_action(self, now: Time) -> ImpairmentAction {
         match self {
-            Act::Drop => Deed::Lose,
-            Act::Mark(level) => Deed::Mark(level),
-            Act::ForceMark => Deed::ForceMark,
-            Act::Copy => Deed::Copy,
-            Act::Delay(later) => Deed::Hold(now + later),
+            ScriptAction::Drop => ImpairmentAction::Drop,
+            ScriptAction::Mark(level) => ImpairmentAction::Mark(level),
+            ScriptAction::ForceMark => ImpairmentAction::ForceMark,
+            ScriptAction::Duplicate => ImpairmentAction::Duplicate,
+            ScriptAction::Delay(later) => ImpairmentAction::Delay(now + later),
         }
     }
 }
 
-impl<T: Ord + Copy> Ahead<T> {
-    fn new(acts: impl Iterator<Item = (T, Act)>) -> Ahead<T> {
-        let mut acts: Vec<_> = acts.collect();
-        acts.sort_by_key(|&(at, _)| at);
-        acts.dedup_by_key(|&mut (at, _)| at);
-        Ahead { acts, next: 0 }
+impl<T: Ord + Copy> ScheduledActions<T> {
+    fn new(actions: impl Iterator<Item = (T, ScriptAction)>) -> ScheduledActions<T> {
+        let mut actions: Vec<_> = actions.collect();
+        actions.sort_by_key(|&(at, _)| at);
+        actions.dedup_by_key(|&mut (at, _)| at);
+        ScheduledActions { actions, next_action: 0 }
     }
 
     /// The first one that has come up and was not done.
-    fn come_to(&mut self, now: T) -> Option<Act> {
-        let &(at, act) = self.acts.get(self.next)?;
+    fn pop_due(&mut self, now: T) -> Option<ScriptAction> {
+        let &(at, act) = self.actions.get(self.next_action)?;
         (at <= now).then(|| {
-            self.next += 1;
+            self.next_action += 1;
             act
         })
     }
 }
 
-impl<T> Default for Ahead<T> {
-    fn default() -> Ahead<T> {
-        Ahead { acts: Vec::new(), next: 0 }
+impl<T> Default for ScheduledActions<T> {
+    fn default() -> ScheduledActions<T> {
+        ScheduledActions { actions: Vec::new(), next_action: 0 }
     }
 }
 
@@ -313,109 +320,132 @@ mod tests {
     use ecnlab_transport::Segment;
     use ecnlab_units::Ecn;
 
-    use super::super::testing::{segment, syn, syn_ack};
+    use super::super::test_packets::{cwr_segment, ecn_setup_syn, ecn_setup_syn_ack};
     use super::*;
-    use crate::packet::{Bits, Origin};
+    use crate::packet::{PacketFlags, PacketOrigin};
 
-    fn script(given: &[(&str, &str)], lists: &[(&str, &[&str])]) -> Script {
-        let mut values = Values::defaults(Settings::PARAMETERS);
-        given.iter().for_each(|(name, text)| values.read(name, text).unwrap());
+    fn script_from(given: &[(&str, &str)], lists: &[(&str, &[&str])]) -> Script {
+        let mut values = Values::defaults(ScriptSettings::PARAMETERS);
+        given.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
         for (name, members) in lists {
-            let parameter = Settings::PARAMETERS.iter().find(|parameter| parameter.name == *name).unwrap();
-            values.set(name, ecnlab_units::Value::List(members.iter().map(|text| parameter.read(text).unwrap()).collect()));
+            let parameter = ScriptSettings::PARAMETERS.iter().find(|parameter| parameter.name == *name).unwrap();
+            values.set(name, ecnlab_units::Value::List(members.iter().map(|text| parameter.parse(text).unwrap()).collect()));
         }
-        assert!((ENTRY.check)(&values).is_empty());
-        Script::of(&values)
+        assert!((SCRIPT.check)(&values).is_empty());
+        Script::from_keys(&values)
     }
 
-    /// The deeds at packets of a flow that come a second apart.
-    fn deeds(script: &mut Script, flow: u32, seqs: &[u64]) -> Vec<Deed> {
-        let mut packet = segment(Ecn::Ect0);
+    /// The actions at packets of a flow that come a second apart.
+    fn actions_for(script: &mut Script, flow: u32, seqs: &[u64]) -> Vec<ImpairmentAction> {
+        let mut packet = cwr_segment(Ecn::Ect0);
         packet.flow = flow;
-        let mut deed = |(at, &seq)| {
+        let mut action_at = |(at, &seq)| {
             packet.seq = seq;
-            script.meet(&packet, Time::ZERO + Span::from_secs(at))
+            script.apply(&packet, Time::ZERO + Span::from_secs(at))
         };
-        (0..).zip(seqs).map(&mut deed).collect()
+        (0..).zip(seqs).map(&mut action_at).collect()
     }
 
     #[test]
-    fn packets_are_told_by_their_number_whatever_they_are() {
-        let mut script = script(&[], &[("numbers", &["3", "1"])]);
-        assert_eq!([Deed::Pass, Deed::Lose, Deed::Pass, Deed::Lose, Deed::Pass], deeds(&mut script, 0, &[5; 5])[..]);
+    fn packets_are_selected_by_number_whatever_their_kind() {
+        let mut script = script_from(&[], &[("packets", &["3", "1"])]);
+        assert_eq!(
+            [ImpairmentAction::Pass, ImpairmentAction::Drop, ImpairmentAction::Pass, ImpairmentAction::Drop, ImpairmentAction::Pass],
+            actions_for(&mut script, 0, &[5; 5])[..]
+        );
     }
 
     #[test]
-    fn each_time_takes_the_first_packet_that_comes_then_or_later() {
-        let mut script = script(&[("deed", "mark")], &[("times", &["0.5 s", "2 s", "2.5 s"])]);
-        let mark = Deed::Mark(Level::Congested);
-        assert_eq!([Deed::Pass, mark, mark, mark, Deed::Pass], deeds(&mut script, 0, &[5; 5])[..]);
+    fn each_time_selects_the_first_packet_then_or_later() {
+        let mut script = script_from(&[("action", "mark")], &[("times", &["0.5 s", "2 s", "2.5 s"])]);
+        let mark = ImpairmentAction::Mark(CongestionLevel::Congested);
+        assert_eq!([ImpairmentAction::Pass, mark, mark, mark, ImpairmentAction::Pass], actions_for(&mut script, 0, &[5; 5])[..]);
     }
 
     #[test]
-    fn segments_are_told_by_flow_and_transmission() {
-        let mut script = script(&[("flow", "2"), ("transmission", "1")], &[("segments", &["7", "9"])]);
-        assert_eq!([Deed::Pass; 4], deeds(&mut script, 1, &[7, 7, 9, 9])[..]);
-        assert_eq!([Deed::Pass, Deed::Pass, Deed::Lose, Deed::Lose, Deed::Pass], deeds(&mut script, 2, &[7, 9, 7, 9, 7])[..]);
+    fn segments_are_selected_by_flow_and_transmission() {
+        let mut script = script_from(&[("flow", "2"), ("transmission", "1")], &[("segments", &["7", "9"])]);
+        assert_eq!([ImpairmentAction::Pass; 4], actions_for(&mut script, 1, &[7, 7, 9, 9])[..]);
+        assert_eq!(
+            [ImpairmentAction::Pass, ImpairmentAction::Pass, ImpairmentAction::Drop, ImpairmentAction::Drop, ImpairmentAction::Pass],
+            actions_for(&mut script, 2, &[7, 9, 7, 9, 7])[..]
+        );
     }
 
     #[test]
-    fn a_packet_is_copied_marked_by_force_or_held_for_as_long_as_is_said() {
-        let done = |given: &[(&str, &str)]| deeds(&mut script(given, &[("numbers", &["1"])]), 0, &[5, 5, 5])[1];
-        assert_eq!([Deed::Copy, Deed::ForceMark], [done(&[("deed", "copy")]), done(&[("deed", "force-mark")])]);
-        assert_eq!(Deed::Hold(Time::ZERO + Span::from_millis(1020)), done(&[("deed", "delay"), ("later", "20 ms")]));
+    fn packets_are_copied_force_marked_or_delayed_as_configured() {
+        let action_at_packet_1 = |given: &[(&str, &str)]| actions_for(&mut script_from(given, &[("packets", &["1"])]), 0, &[5, 5, 5])[1];
+        assert_eq!(
+            [ImpairmentAction::Duplicate, ImpairmentAction::ForceMark],
+            [action_at_packet_1(&[("action", "copy")]), action_at_packet_1(&[("action", "force-mark")])]
+        );
+        assert_eq!(
+            ImpairmentAction::Delay(Time::ZERO + Span::from_millis(1020)),
+            action_at_packet_1(&[("action", "delay"), ("extra_delay", "20 ms")])
+        );
     }
 
     #[test]
-    fn all_packets_of_a_time_are_told_and_none_at_its_end() {
-        let mut script = script(&[], &[("during", &["1 s", "3 s"])]);
-        assert_eq!([Deed::Pass, Deed::Lose, Deed::Lose, Deed::Pass], deeds(&mut script, 0, &[5; 4])[..]);
+    fn during_selects_all_packets_of_its_interval_but_its_end() {
+        let mut script = script_from(&[], &[("during", &["1 s", "3 s"])]);
+        assert_eq!(
+            [ImpairmentAction::Pass, ImpairmentAction::Drop, ImpairmentAction::Drop, ImpairmentAction::Pass],
+            actions_for(&mut script, 0, &[5; 4])[..]
+        );
     }
 
     #[test]
-    fn packets_are_told_by_what_they_do_to_the_connection() {
-        let met = |flag: &str, nth: &str, packets: &[Packet]| {
-            let mut script = script(&[("flag", flag), ("transmission", nth)], &[]);
-            packets.iter().map(|packet| script.meet(packet, Time::ZERO) == Deed::Lose).collect::<Vec<_>>()
+    fn packets_are_selected_by_tcp_flag() {
+        let dropped_packets = |flag: &str, nth: &str, packets: &[Packet]| {
+            let mut script = script_from(&[("flag", flag), ("transmission", nth)], &[]);
+            packets.iter().map(|packet| script.apply(packet, Time::ZERO) == ImpairmentAction::Drop).collect::<Vec<_>>()
         };
-        let (syn, syn_ack, reduced) = (syn(), syn_ack(), segment(Ecn::Ect0));
-        assert_eq!(vec![true, false], met("syn", "0", &[syn, syn]));
-        assert_eq!(vec![false, false, true], met("syn", "1", &[syn_ack, reduced, syn_ack]));
-        assert_eq!(vec![false, true, false], met("cwr", "0", &[syn, reduced, reduced]));
-        assert_eq!(vec![false, false], met("fin", "0", &[syn, reduced]));
+        let (ecn_setup_syn, ecn_setup_syn_ack, reduced) = (ecn_setup_syn(), ecn_setup_syn_ack(), cwr_segment(Ecn::Ect0));
+        assert_eq!(vec![true, false], dropped_packets("syn", "0", &[ecn_setup_syn, ecn_setup_syn]));
+        assert_eq!(vec![false, false, true], dropped_packets("syn", "1", &[ecn_setup_syn_ack, reduced, ecn_setup_syn_ack]));
+        assert_eq!(vec![false, true, false], dropped_packets("cwr", "0", &[ecn_setup_syn, reduced, reduced]));
+        assert_eq!(vec![false, false], dropped_packets("fin", "0", &[ecn_setup_syn, reduced]));
     }
 
     #[test]
-    fn of_the_rules_that_tell_a_packet_the_first_is_followed_and_each_counts_by_itself() {
-        let rule = |nth, act| Rule { which: Which::Segments { of: 5..7, flow: None, transmission: nth }, act };
-        let mut script = Script::of_rules([rule(Some(1), Act::Copy), rule(None, Act::Drop)]);
-        assert_eq!([Deed::Lose, Deed::Lose, Deed::Copy, Deed::Pass, Deed::Lose], deeds(&mut script, 0, &[5, 6, 5, 7, 5])[..]);
+    fn the_first_matching_rule_applies_and_each_counts_by_itself() {
+        let segment_rule =
+            |nth, action| ScriptRule { selector: PacketSelector::Segments { of: 5..7, flow: None, transmission: nth }, action };
+        let mut script = Script::from_rules([segment_rule(Some(1), ScriptAction::Duplicate), segment_rule(None, ScriptAction::Drop)]);
+        assert_eq!(
+            [ImpairmentAction::Drop, ImpairmentAction::Drop, ImpairmentAction::Duplicate, ImpairmentAction::Pass, ImpairmentAction::Drop],
+            actions_for(&mut script, 0, &[5, 6, 5, 7, 5])[..]
+        );
     }
 
     #[test]
-    fn an_acknowledgement_without_data_is_no_transmission_of_the_segment_that_follows() {
-        let mut script = script(&[], &[("segments", &["5"])]);
-        let pure = Packet::of_segment(
-            &Segment { role: Role::Pure, ..Segment::plain(5, 52) },
-            Origin { flow: 0, cursor: 0, connection: 0, bits: Bits::default() },
+    fn a_pure_ack_is_not_a_transmission_of_the_next_segment() {
+        let mut script = script_from(&[], &[("segments", &["5"])]);
+        let pure = Packet::from_segment(
+            &Segment { role: Role::PureAck, ..Segment::plain(5, 52) },
+            PacketOrigin { flow: 0, hop_index: 0, connection_id: 0, flags: PacketFlags::default() },
             Time::ZERO,
             0,
         );
-        assert_eq!([Deed::Pass, Deed::Lose], [pure, segment(Ecn::Ect0)].map(|packet| script.meet(&packet, Time::ZERO)));
+        assert_eq!(
+            [ImpairmentAction::Pass, ImpairmentAction::Drop],
+            [pure, cwr_segment(Ecn::Ect0)].map(|packet| script.apply(&packet, Time::ZERO))
+        );
     }
 
     #[test]
-    fn a_script_that_names_no_packet_and_one_that_names_a_flow_alone_are_refused() {
-        let mut values = Values::defaults(Settings::PARAMETERS);
-        assert_eq!("numbers", (ENTRY.check)(&values)[0].0);
-        values.set("numbers", ecnlab_units::Value::List(vec![ecnlab_units::Value::Count(1)]));
-        values.read("flow", "0").unwrap();
-        assert_eq!("flow", (ENTRY.check)(&values)[0].0);
-        let time = |name: &str| Settings::PARAMETERS.iter().find(|parameter| parameter.name == "during").unwrap().read(name).unwrap();
+    fn a_script_without_packets_or_with_a_flow_alone_is_rejected() {
+        let mut values = Values::defaults(ScriptSettings::PARAMETERS);
+        assert_eq!("packets", (SCRIPT.check)(&values)[0].0);
+        values.set("packets", ecnlab_units::Value::List(vec![ecnlab_units::Value::Count(1)]));
+        values.set_from_text("flow", "0").unwrap();
+        assert_eq!("flow", (SCRIPT.check)(&values)[0].0);
+        let time =
+            |name: &str| ScriptSettings::PARAMETERS.iter().find(|parameter| parameter.name == "during").unwrap().parse(name).unwrap();
         for during in [vec!["1 s"], vec!["2 s", "1 s"], vec!["1 s", "2 s", "3 s"]] {
-            let mut values = Values::defaults(Settings::PARAMETERS);
+            let mut values = Values::defaults(ScriptSettings::PARAMETERS);
             values.set("during", ecnlab_units::Value::List(during.into_iter().map(time).collect()));
-            assert_eq!("during", (ENTRY.check)(&values)[0].0);
+            assert_eq!("during", (SCRIPT.check)(&values)[0].0);
         }
     }
 }

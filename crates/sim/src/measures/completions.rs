@@ -6,16 +6,16 @@ use super::Histogram;
 
 /// What a user waited for, when it has ended.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended {
+pub struct FinishedTransfer {
     pub bytes: u64,
-    pub took: Span,
+    pub duration: Span,
     /// What it would take at least, alone and at once.
-    pub ideal: Span,
+    pub ideal_duration: Span,
 }
 
-impl Ended {
+impl FinishedTransfer {
     /// The least time of `bytes`: a round trip over empty links, and the time that they take at the narrowest link of the route.
-    pub fn ideal(bytes: u64, base_rtt: Span, narrowest: Rate) -> Span {
+    pub fn ideal_duration(bytes: u64, base_rtt: Span, narrowest: Rate) -> Span {
         let seconds = bytes as f64 * 8.0 / narrowest.bps() as f64;
         base_rtt + Span::from_secs_f64(seconds).unwrap_or(Span::from_picos(u64::MAX))
     }
@@ -24,48 +24,48 @@ impl Ended {
 /// The transfers of a group that ended, by size in steps of 1, 2, 5, 10, 20, 50, ... bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Completions {
-    steps: Vec<Step>,
+    size_classes: Vec<SizeClass>,
 }
 
 /// Transfers of about the same size.
 #[derive(Clone, Debug, Default)]
-pub struct Step {
-    pub times: Histogram<5>,
-    slowdowns: f64,
+pub struct SizeClass {
+    pub durations: Histogram<5>,
+    slowdown_sum: f64,
 }
 
-impl Step {
+impl SizeClass {
     /// Mean of how many times as long as the least time a transfer took.
     pub fn mean_slowdown(&self) -> f64 {
-        self.slowdowns / self.times.count() as f64
+        self.slowdown_sum / self.durations.count() as f64
     }
 }
 
 impl Completions {
-    pub fn record(&mut self, ended: &Ended) {
-        let at = step_of(ended.bytes);
-        self.steps.resize_with(self.steps.len().max(at + 1), Step::default);
-        let step = &mut self.steps[at];
-        step.times.record(ended.took);
-        step.slowdowns += ended.took.seconds() / ended.ideal.seconds();
+    pub fn record(&mut self, ended: &FinishedTransfer) {
+        let at = size_class_of(ended.bytes);
+        self.size_classes.resize_with(self.size_classes.len().max(at + 1), SizeClass::default);
+        let step = &mut self.size_classes[at];
+        step.durations.record(ended.duration);
+        step.slowdown_sum += ended.duration.seconds() / ended.ideal_duration.seconds();
     }
 
     /// The steps that counted any, each with its least size and that of the next step.
-    pub fn steps(&self) -> impl Iterator<Item = (u64, u64, &Step)> {
-        let counted = self.steps.iter().enumerate().filter(|(_, step)| step.times.count() > 0);
-        counted.map(|(at, step)| (least_of(at), least_of(at + 1), step))
+    pub fn size_classes(&self) -> impl Iterator<Item = (u64, u64, &SizeClass)> {
+        let counted = self.size_classes.iter().enumerate().filter(|(_, step)| step.durations.count() > 0);
+        counted.map(|(at, step)| (min_size_of(at), min_size_of(at + 1), step))
     }
 }
 
 /// The step of a size; what is empty counts as one byte.
-fn step_of(bytes: u64) -> usize {
+fn size_class_of(bytes: u64) -> usize {
     let decade = bytes.max(1).ilog10();
     let leading = bytes.max(1) / 10u64.pow(decade);
     3 * decade as usize + usize::from(leading >= 2) + usize::from(leading >= 5)
 }
 
 /// The least size of a step.
-fn least_of(step: usize) -> u64 {
+fn min_size_of(step: usize) -> u64 {
     [1, 2, 5][step % 3] * 10u64.pow(step as u32 / 3)
 }
 
@@ -74,27 +74,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_size_falls_between_the_bounds_of_its_step() {
+    fn a_size_lies_within_its_size_class() {
         for bytes in [1, 2, 4, 5, 9, 10, 19, 20, 49, 50, 99, 100, 999, 1_000, 12_000, 5_000_000, 1_000_000_000_000_000] {
-            let step = step_of(bytes);
-            assert!((least_of(step)..least_of(step + 1)).contains(&bytes), "{bytes} in step {step} from {}", least_of(step));
+            let step = size_class_of(bytes);
+            assert!((min_size_of(step)..min_size_of(step + 1)).contains(&bytes), "{bytes} in step {step} from {}", min_size_of(step));
         }
-        assert_eq!(0, step_of(0));
+        assert_eq!(0, size_class_of(0));
     }
 
     #[test]
-    fn times_and_slowdowns_are_told_by_size() {
+    fn durations_and_slowdowns_are_recorded_by_size_class() {
         let mut completions = Completions::default();
         let (rtt, rate) = (Span::from_millis(100), Rate::from_bps(8_000_000).unwrap());
-        let ideal = Ended::ideal(100_000, rtt, rate);
-        assert_eq!(Span::from_millis(200), ideal);
+        let ideal_duration = FinishedTransfer::ideal_duration(100_000, rtt, rate);
+        assert_eq!(Span::from_millis(200), ideal_duration);
         for millis in [400, 800] {
-            completions.record(&Ended { bytes: 100_000, took: Span::from_millis(millis), ideal });
+            completions.record(&FinishedTransfer { bytes: 100_000, duration: Span::from_millis(millis), ideal_duration });
         }
-        completions.record(&Ended { bytes: 10, took: rtt, ideal: Ended::ideal(10, rtt, rate) });
-        let told: Vec<_> = completions.steps().map(|(from, to, step)| (from, to, step.times.count(), step.mean_slowdown())).collect();
-        assert_eq!(2, told.len());
-        assert_eq!((100_000, 200_000, 2, 3.0), told[1]);
-        assert!((10, 20, 1) == (told[0].0, told[0].1, told[0].2) && (told[0].3 - 0.9999).abs() < 1e-6, "{:?}", told[0]);
+        completions.record(&FinishedTransfer { bytes: 10, duration: rtt, ideal_duration: FinishedTransfer::ideal_duration(10, rtt, rate) });
+        let classes: Vec<_> =
+            completions.size_classes().map(|(from, to, step)| (from, to, step.durations.count(), step.mean_slowdown())).collect();
+        assert_eq!(2, classes.len());
+        assert_eq!((100_000, 200_000, 2, 3.0), classes[1]);
+        assert!((10, 20, 1) == (classes[0].0, classes[0].1, classes[0].2) && (classes[0].3 - 0.9999).abs() < 1e-6, "{:?}", classes[0]);
     }
 }

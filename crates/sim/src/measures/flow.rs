@@ -4,7 +4,7 @@ use ecnlab_transport::SendCounters;
 use ecnlab_units::{Span, Time};
 
 use super::Histogram;
-use super::histogram::micros;
+use super::histogram::span_to_micros;
 
 /// A data packet's arrival at its sink, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -25,25 +25,25 @@ pub struct FlowMeasures {
     /// Bytes that reached the sink: all, new in order, and on first transmissions.
     pub bytes: [u64; 3],
     /// Since when nothing new was delivered; may lie before the measured interval.
-    quiet_since: Time,
+    no_delivery_since: Time,
     /// `max(1 s, 10 RTT)`: a longer spell without delivery is a lockout.
-    threshold: Span,
+    lockout_threshold: Span,
     pub delay: Histogram<5>,
     /// When the transfer that is under way began; of datagrams when the last one went out.
-    transfer_since: Option<Time>,
+    transfer_began: Option<Time>,
     /// `bytes` when the current one-second bin began; wraps below zero if `bytes` was reset since.
-    pub bin_start: [u64; 3],
+    pub bytes_at_bin_start: [u64; 3],
     pub marks: u64,
     pub drops: u64,
     /// When the measured interval began.
-    from: Time,
+    interval_start: Time,
     /// The sender's counts when the measured interval began.
-    pub before: SendCounters,
+    pub counters_before: SendCounters,
     pub lockouts: u32,
-    pub lockout: Span,
-    pub completed: Option<Time>,
+    pub lockout_time: Span,
+    pub completed_at: Option<Time>,
     /// How long the transfers took that ended.
-    pub transfers: Histogram<5>,
+    pub transfer_durations: Histogram<5>,
     pub rtt_sum_us: f64,
     pub rtt_samples: u64,
 }
@@ -58,52 +58,52 @@ impl FlowMeasures {
     pub fn new(base_rtt: Span, start: Option<Time>) -> FlowMeasures {
         FlowMeasures {
             bytes: [0; 3],
-            bin_start: [0; 3],
+            bytes_at_bin_start: [0; 3],
             marks: 0,
             drops: 0,
             delay: Histogram::default(),
             rtt_sum_us: 0.0,
             rtt_samples: 0,
-            quiet_since: start.unwrap_or(Time::ZERO),
-            from: Time::ZERO,
-            before: SendCounters::default(),
+            no_delivery_since: start.unwrap_or(Time::ZERO),
+            interval_start: Time::ZERO,
+            counters_before: SendCounters::default(),
             lockouts: 0,
-            lockout: Span::ZERO,
-            completed: None,
-            transfer_since: start,
-            transfers: Histogram::default(),
-            threshold: lockout_threshold(base_rtt),
+            lockout_time: Span::ZERO,
+            completed_at: None,
+            transfer_began: start,
+            transfer_durations: Histogram::default(),
+            lockout_threshold: lockout_threshold(base_rtt),
         }
     }
 
     /// The flow has another round-trip time over empty links from now on.
     pub fn set_base_rtt(&mut self, base_rtt: Span) {
-        self.threshold = lockout_threshold(base_rtt);
+        self.lockout_threshold = lockout_threshold(base_rtt);
     }
 
     /// Starts the measured interval.
     pub fn reset(&mut self, now: Time, sender: &SendCounters) {
         *self = FlowMeasures {
-            before: *sender,
-            quiet_since: self.quiet_since,
-            from: now,
-            completed: self.completed,
-            transfer_since: self.transfer_since,
-            bin_start: [0, 1, 2].map(|at| self.bin_start[at].wrapping_sub(self.bytes[at])),
-            ..FlowMeasures { threshold: self.threshold, ..FlowMeasures::new(Span::ZERO, None) }
+            counters_before: *sender,
+            no_delivery_since: self.no_delivery_since,
+            interval_start: now,
+            completed_at: self.completed_at,
+            transfer_began: self.transfer_began,
+            bytes_at_bin_start: [0, 1, 2].map(|at| self.bytes_at_bin_start[at].wrapping_sub(self.bytes[at])),
+            ..FlowMeasures { lockout_threshold: self.lockout_threshold, ..FlowMeasures::new(Span::ZERO, None) }
         };
     }
 
     /// Takes an arrival in; returns when the lockout that it ended began, if it ended one.
     #[inline]
-    pub fn delivered(&mut self, delivery: &Delivery, now: Time) -> Option<Time> {
-        self.arrived(delivery);
-        self.read(delivery.new_bytes, now)
+    pub fn on_delivery(&mut self, delivery: &Delivery, now: Time) -> Option<Time> {
+        self.on_packet(delivery);
+        self.on_readable_bytes(delivery.new_bytes, now)
     }
 
     /// Takes in what an arrival says but for its new data.
     #[inline]
-    pub fn arrived(&mut self, delivery: &Delivery) {
+    pub fn on_packet(&mut self, delivery: &Delivery) {
         self.bytes[0] += u64::from(delivery.size);
         self.bytes[2] += u64::from(delivery.first_bytes);
         self.delay.record(delivery.delay);
@@ -111,73 +111,73 @@ impl FlowMeasures {
 
     /// Takes in new data that can be read; returns when the lockout that it ended began, if it ended one.
     #[inline]
-    pub fn read(&mut self, new_bytes: u64, now: Time) -> Option<Time> {
+    pub fn on_readable_bytes(&mut self, new_bytes: u64, now: Time) -> Option<Time> {
         if new_bytes == 0 {
             return None;
         }
         self.bytes[1] += new_bytes;
-        let since = std::mem::replace(&mut self.quiet_since, now);
-        self.note_spell(since, now)
+        let since = std::mem::replace(&mut self.no_delivery_since, now);
+        self.count_lockout(since, now)
     }
 
     /// Ends the run: a spell without delivery that is still open counts, unless the flow has nothing more to send.
     pub fn finish(&mut self, now: Time) -> Option<Time> {
-        if self.is_sending() { self.note_spell(self.quiet_since, now) } else { None }
+        if self.is_sending() { self.count_lockout(self.no_delivery_since, now) } else { None }
     }
 
     /// Whether a transfer is under way.
     pub fn is_sending(&self) -> bool {
-        self.transfer_since.is_some()
+        self.transfer_began.is_some()
     }
 
     /// A transfer begins: what was quiet before was no lockout.
     pub fn begin_transfer(&mut self, now: Time) {
-        self.transfer_since = Some(now);
-        self.quiet_since = now;
+        self.transfer_began = Some(now);
+        self.no_delivery_since = now;
     }
 
     /// A datagram goes out: what was quiet while there was none to send was no lockout.
-    pub fn send_datagram(&mut self, now: Time) {
-        if self.is_at_rest(now) {
-            self.quiet_since = now;
+    pub fn on_datagram_sent(&mut self, now: Time) {
+        if self.is_idle(now) {
+            self.no_delivery_since = now;
         }
-        self.transfer_since = Some(now);
+        self.transfer_began = Some(now);
     }
 
     /// The run of a sender of datagrams ends: it is at rest if it has long sent none.
     pub fn finish_datagrams(&mut self, now: Time) {
-        if self.is_at_rest(now) {
-            self.transfer_since = None;
+        if self.is_idle(now) {
+            self.transfer_began = None;
         }
     }
 
     /// Whether no datagram has gone out for as long as a lockout takes.
-    fn is_at_rest(&self, now: Time) -> bool {
-        self.transfer_since.is_none_or(|last| now.since(last) >= self.threshold)
+    fn is_idle(&self, now: Time) -> bool {
+        self.transfer_began.is_none_or(|last| now.since(last) >= self.lockout_threshold)
     }
 
     /// The transfer has been acknowledged to the end; returns when it began.
     pub fn end_transfer(&mut self) -> Option<Time> {
-        self.transfer_since.take()
+        self.transfer_began.take()
     }
 
-    pub fn round_trip(&mut self, rtt: Span) {
-        self.rtt_sum_us += micros(rtt);
+    pub fn on_rtt_sample(&mut self, rtt: Span) {
+        self.rtt_sum_us += span_to_micros(rtt);
         self.rtt_samples += 1;
     }
 
     /// The bytes of the bin that ends now; the next one begins.
     pub fn end_bin(&mut self) -> [u64; 3] {
-        let start = std::mem::replace(&mut self.bin_start, self.bytes);
+        let start = std::mem::replace(&mut self.bytes_at_bin_start, self.bytes);
         [0, 1, 2].map(|at| self.bytes[at].wrapping_sub(start[at]))
     }
 
     /// Counts a spell that is long enough, with its time inside the measured interval.
-    fn note_spell(&mut self, since: Time, now: Time) -> Option<Time> {
+    fn count_lockout(&mut self, since: Time, now: Time) -> Option<Time> {
         let spell = now.since(since);
-        (spell >= self.threshold).then(|| {
+        (spell >= self.lockout_threshold).then(|| {
             self.lockouts += 1;
-            self.lockout += now.since(since.max(self.from));
+            self.lockout_time += now.since(since.max(self.interval_start));
             since
         })
     }

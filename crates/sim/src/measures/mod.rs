@@ -10,10 +10,10 @@ mod queue;
 mod report;
 pub mod table;
 
-pub use completions::{Completions, Ended};
-pub use ecnlab_units::fairness::{FairnessBins, Jain};
+pub use completions::{Completions, FinishedTransfer};
+pub use ecnlab_units::fairness::{BinnedFairness, JainIndex};
 pub use ecnlab_units::histogram::{self, Histogram};
 pub use flow::{Delivery, FlowMeasures};
 pub use queue::QueueMeasures;
-pub use report::{FlowAtEnd, GroupAtEnd, QueueAtEnd, Report, Reporter};
+pub use report::{FlowAtEnd, GroupAtEnd, QueueAtEnd, Report, ReportBuilder};
 pub use table::{Column, NetworkNames, Table};

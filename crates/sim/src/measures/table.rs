@@ -1,15 +1,17 @@
 //! The tables of a run: declared and filled as any (`ecnlab_units::table`), with the names of a network's groups and queues.
 
 use ecnlab_units::table;
-pub use ecnlab_units::table::{Column, ColumnText, Names, Table, TableText, count, index, name, real};
+pub use ecnlab_units::table::{
+    Column, ColumnDescription, NameList, Table, TableDescription, count_column, index_column, name_column, real_column,
+};
 
-pub type TableSpec<R> = table::TableSpec<R, Naming>;
-pub type ColumnSpec<R> = table::ColumnSpec<R, Naming>;
-pub type Filling<R> = table::Filling<R, Naming>;
+pub type TableSpec<R> = table::TableSpec<R, NetworkNameSource>;
+pub type ColumnSpec<R> = table::ColumnSpec<R, NetworkNameSource>;
+pub type TableBuilder<R> = table::TableBuilder<R, NetworkNameSource>;
 
 /// What the names of a column are names of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Naming {
+pub enum NetworkNameSource {
     Group,
     Queue,
     /// A group, or a queue counted on from the last group.
@@ -29,35 +31,35 @@ pub enum Naming {
 /// The names of a network's groups and queues, and of what queues have.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkNames {
-    pub groups: Names,
-    pub queues: Names,
+    pub groups: NameList,
+    pub queues: NameList,
     /// The bands of the queues that have several, one queue after another.
-    pub bands: Names,
+    pub bands: NameList,
     /// The gauges that were recorded.
-    pub gauges: Names,
+    pub gauges: NameList,
     /// The links with impairments, or those of a trace.
-    pub links: Names,
+    pub links: NameList,
 }
 
-impl table::Naming for Naming {
-    type Of = NetworkNames;
+impl table::NameSource for NetworkNameSource {
+    type Context = NetworkNames;
 
-    fn names(self, of: &NetworkNames) -> Names {
+    fn names(self, of: &NetworkNames) -> NameList {
         match self {
-            Naming::Group => of.groups.clone(),
-            Naming::Queue => of.queues.clone(),
-            Naming::GroupOrQueue => of.groups.iter().chain(&*of.queues).cloned().collect(),
-            Naming::Band => of.bands.clone(),
-            Naming::BandOrNone => std::iter::once("".into()).chain(of.bands.iter().cloned()).collect(),
-            Naming::Gauge => of.gauges.clone(),
-            Naming::Link => of.links.clone(),
-            Naming::Word(words) => words.iter().map(|&word| word.into()).collect(),
+            NetworkNameSource::Group => of.groups.clone(),
+            NetworkNameSource::Queue => of.queues.clone(),
+            NetworkNameSource::GroupOrQueue => of.groups.iter().chain(&*of.queues).cloned().collect(),
+            NetworkNameSource::Band => of.bands.clone(),
+            NetworkNameSource::BandOrNone => std::iter::once("".into()).chain(of.bands.iter().cloned()).collect(),
+            NetworkNameSource::Gauge => of.gauges.clone(),
+            NetworkNameSource::Link => of.links.clone(),
+            NetworkNameSource::Word(words) => words.iter().map(|&word| word.into()).collect(),
         }
     }
 
-    fn words(self) -> &'static [&'static str] {
+    fn fixed_names(self) -> &'static [&'static str] {
         match self {
-            Naming::Word(words) => words,
+            NetworkNameSource::Word(words) => words,
             _ => &[],
         }
     }

@@ -1,6 +1,6 @@
 //! Traces: what happens to each packet on each link, in the forms that other tools read.
 //!
-//! A [`Tracer`] is a probe that hears of links. It keeps beside each packet in the network what its headers say, since a packet itself has no
+//! A [`Tracer`] is a probe of links and packets. It keeps beside each packet in the network what its headers say, since a packet itself has no
 //! room for that, and writes an event when it is told of one:
 //!
 //! ```text
@@ -11,11 +11,11 @@
 //! The output waits in a buffer that whoever runs the simulation empties between two slices, so a trace of any length takes no more memory
 //! than a slice of it. A pipe computes when a transmission begins as soon as the packet comes; such an event waits until its time has come.
 
-mod ahead;
 mod connection;
 mod headers;
 mod nodes;
 mod output;
+mod pending_events;
 mod rows;
 
 use ecnlab_transport::Ack;
@@ -23,15 +23,15 @@ use ecnlab_units::Time;
 pub use ecnlab_wire::Version;
 use ecnlab_wire::What;
 
-use self::ahead::Ahead;
-use self::headers::Headers;
-use self::nodes::Nodes;
-use self::output::Output;
+use self::headers::PacketHeaders;
+use self::nodes::NodeMap;
+use self::output::TraceOutput;
+use self::pending_events::PendingEvents;
 pub use self::rows::EVENTS;
 use crate::measures::Table;
 use crate::network::{Buffer, FlowSpec, LinkSpec};
 use crate::packet::{NONE, Packet, PacketId};
-use crate::probe::{Made, Probe};
+use crate::probe::{CreationContext, Probe};
 
 /// What to trace, and as what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,11 +44,11 @@ pub struct TraceSpec {
 
 impl TraceSpec {
     /// Whether a link is to be traced.
-    pub fn chooses(&self, link: &LinkSpec) -> bool {
+    pub fn includes_link(&self, link: &LinkSpec) -> bool {
         match (&self.links[..], self.format) {
             ([], TraceFormat::Pcapng { .. }) => matches!(link.buffer, Buffer::Queue(_)),
             ([], _) => true,
-            (names, _) => names.contains(&link.name.shown()) || names.contains(&link.name.label()),
+            (names, _) => names.contains(&link.name.display_name()) || names.contains(&link.name.result_label()),
         }
     }
 }
@@ -66,9 +66,9 @@ pub enum TraceFormat {
 
 /// An event on a link.
 #[derive(Clone, Copy, Debug)]
-struct Event {
+struct TraceEvent {
     time: Time,
-    what: What,
+    kind: What,
     link: u32,
     id: PacketId,
     packet: Packet,
@@ -78,104 +78,104 @@ struct Event {
 pub struct Tracer {
     spec: TraceSpec,
     /// Whether each link is traced.
-    traced: Vec<bool>,
-    nodes: Nodes,
-    headers: Headers,
-    output: Output,
-    ahead: Ahead,
+    is_traced: Vec<bool>,
+    nodes: NodeMap,
+    headers: PacketHeaders,
+    output: TraceOutput,
+    pending: PendingEvents,
     /// The packet that arrived last at the end of a link.
-    arrived: PacketId,
+    last_arrived: PacketId,
 }
 
 impl Tracer {
     pub fn new(spec: TraceSpec) -> Tracer {
         Tracer {
-            traced: Vec::new(),
-            nodes: Nodes::default(),
-            headers: Headers::new(spec.format),
-            output: Output::new(spec.format),
-            ahead: Ahead::default(),
-            arrived: NONE,
+            is_traced: Vec::new(),
+            nodes: NodeMap::default(),
+            headers: PacketHeaders::new(spec.format),
+            output: TraceOutput::new(spec.format),
+            pending: PendingEvents::default(),
+            last_arrived: NONE,
             spec,
         }
     }
 
     /// What has been written of a trace that is a file of bytes; its owner takes it out.
-    pub fn bytes(&mut self) -> Option<&mut Vec<u8>> {
-        self.output.bytes()
+    pub fn bytes_mut(&mut self) -> Option<&mut Vec<u8>> {
+        self.output.bytes_mut()
     }
 
     /// The rows of a trace that is a table since they were taken out last, if they are `least` or more.
-    pub fn rows(&mut self, least: u64) -> Option<Table> {
-        self.output.rows(least)
+    pub fn drain_rows(&mut self, least: u64) -> Option<Table> {
+        self.output.drain_rows(least)
     }
 
     /// Writes the transmissions that have begun when the run ends.
     pub fn finish(&mut self, now: Time) {
-        self.catch_up(now);
+        self.write_begun_transmissions(now);
     }
 
     /// Writes all transmissions that have begun meanwhile.
     #[inline]
-    fn catch_up(&mut self, now: Time) {
-        while let Some(event) = self.ahead.next(now) {
+    fn write_begun_transmissions(&mut self, now: Time) {
+        while let Some(event) = self.pending.pop_due(now) {
             self.output.write(&event, &self.headers, &mut self.nodes);
         }
     }
 
     #[inline]
-    fn happened(&mut self, time: Time, what: What, link: u32, id: PacketId, packet: &Packet) {
-        self.catch_up(time);
-        if self.traced[link as usize] {
-            self.output.write(&Event { time, what, link, id, packet: *packet }, &self.headers, &mut self.nodes);
+    fn write_event(&mut self, time: Time, kind: What, link: u32, id: PacketId, packet: &Packet) {
+        self.write_begun_transmissions(time);
+        if self.is_traced[link as usize] {
+            self.output.write(&TraceEvent { time, kind, link, id, packet: *packet }, &self.headers, &mut self.nodes);
         }
     }
 }
 
 impl Probe for Tracer {
-    const LINKS: bool = true;
+    const OBSERVES_PACKETS: bool = true;
 
-    fn link_added(&mut self, _link: u32, spec: &LinkSpec) {
-        let chosen = self.spec.chooses(spec);
-        self.traced.push(chosen);
+    fn on_link_added(&mut self, _link: u32, spec: &LinkSpec) {
+        let chosen = self.spec.includes_link(spec);
+        self.is_traced.push(chosen);
         self.nodes.add_link(&spec.name);
         self.output.add_link(&spec.name, chosen);
     }
 
-    fn flow_added(&mut self, _flow: u32, spec: &FlowSpec) {
+    fn on_flow_added(&mut self, _flow: u32, spec: &FlowSpec) {
         self.headers.add_flow(&spec.transport, self.nodes.add_flow(spec));
     }
 
-    fn made(&mut self, now: Time, id: PacketId, packet: &Packet, made: &Made) {
-        self.headers.made(now, id, packet, made, &mut self.nodes);
+    fn on_packet_created(&mut self, now: Time, id: PacketId, packet: &Packet, context: &CreationContext) {
+        self.headers.add_packet(now, id, packet, context, &mut self.nodes);
     }
 
-    fn copied(&mut self, copy: PacketId, of: PacketId) {
-        self.headers.copied(copy, of);
+    fn on_packet_duplicated(&mut self, copy: PacketId, of: PacketId) {
+        self.headers.duplicate(copy, of);
     }
 
-    fn entered(&mut self, now: Time, link: u32, id: PacketId, packet: &Packet) {
-        self.happened(now, What::Enqueued, link, id, packet);
+    fn on_link_entry(&mut self, now: Time, link: u32, id: PacketId, packet: &Packet) {
+        self.write_event(now, What::Enqueued, link, id, packet);
     }
 
-    fn began(&mut self, now: Time, begins: Time, link: u32, id: PacketId, packet: &Packet) {
+    fn on_transmission_start(&mut self, now: Time, begins: Time, link: u32, id: PacketId, packet: &Packet) {
         if begins == now {
-            self.happened(now, What::Dequeued, link, id, packet);
-        } else if self.traced[link as usize] {
-            self.ahead.push(Event { time: begins, what: What::Dequeued, link, id, packet: *packet });
+            self.write_event(now, What::Dequeued, link, id, packet);
+        } else if self.is_traced[link as usize] {
+            self.pending.push(TraceEvent { time: begins, kind: What::Dequeued, link, id, packet: *packet });
         }
     }
 
-    fn dropped(&mut self, now: Time, link: u32, id: PacketId, packet: &Packet) {
-        self.happened(now, What::Dropped, link, id, packet);
+    fn on_packet_drop(&mut self, now: Time, link: u32, id: PacketId, packet: &Packet) {
+        self.write_event(now, What::Dropped, link, id, packet);
     }
 
-    fn arrived(&mut self, now: Time, link: u32, id: PacketId, packet: &Packet) {
-        self.happened(now, What::Received, link, id, packet);
-        self.arrived = id;
+    fn on_link_exit(&mut self, now: Time, link: u32, id: PacketId, packet: &Packet) {
+        self.write_event(now, What::Received, link, id, packet);
+        self.last_arrived = id;
     }
 
-    fn ack_received(&mut self, _now: Time, flow: u32, _ack: &Ack) {
-        self.headers.heard(self.arrived, flow);
+    fn on_ack_received(&mut self, _now: Time, flow: u32, _ack: &Ack) {
+        self.headers.on_ack_received(self.last_arrived, flow);
     }
 }

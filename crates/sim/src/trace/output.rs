@@ -4,117 +4,117 @@ use std::sync::Arc;
 
 use ecnlab_wire::{PcapngWriter, Version, What};
 
-use super::headers::{Headers, Written};
-use super::nodes::Nodes;
-use super::rows::{EVENTS, Row};
-use super::{Event, TraceFormat};
+use super::headers::{EncodedHeader, PacketHeaders};
+use super::nodes::NodeMap;
+use super::rows::{EVENTS, TraceRow};
+use super::{TraceEvent, TraceFormat};
 use crate::measures::Table;
-use crate::measures::table::{Filling, NetworkNames};
+use crate::measures::table::{NetworkNames, TableBuilder};
 use crate::network::LinkName;
 
 /// The program that a capture names as its author.
-const APPLICATION: &str = concat!("ecnlab ", env!("CARGO_PKG_VERSION"));
+const PCAPNG_APPLICATION: &str = concat!("ecnlab ", env!("CARGO_PKG_VERSION"));
 
 /// A trace that is written.
-pub enum Output {
+pub enum TraceOutput {
     Lines(Vec<u8>),
-    Capture(Capture),
-    Rows(Rows),
+    PcapngOutput(PcapngOutput),
+    TableOutput(TableOutput),
 }
 
 /// A pcapng file.
-pub struct Capture {
+pub struct PcapngOutput {
     writer: PcapngWriter,
     version: Version,
     bytes: Vec<u8>,
     /// Of each link the number of the interface before it; the one after it follows.
     interfaces: Vec<Option<u32>>,
-    count: u32,
+    interface_count: u32,
 }
 
 /// Rows of a table.
-pub struct Rows {
-    filling: Filling<Row>,
+pub struct TableOutput {
+    rows: TableBuilder<TraceRow>,
     links: Vec<Arc<str>>,
 }
 
-impl Output {
-    pub fn new(format: TraceFormat) -> Output {
+impl TraceOutput {
+    pub fn new(format: TraceFormat) -> TraceOutput {
         match format {
-            TraceFormat::Ns2 => Output::Lines(Vec::new()),
+            TraceFormat::Ns2 => TraceOutput::Lines(Vec::new()),
             TraceFormat::Pcapng { keep, version } => {
                 let mut bytes = Vec::new();
-                let writer = PcapngWriter::begin(keep, APPLICATION, &mut bytes);
-                Output::Capture(Capture { writer, version, bytes, interfaces: Vec::new(), count: 0 })
+                let writer = PcapngWriter::begin(keep, PCAPNG_APPLICATION, &mut bytes);
+                TraceOutput::PcapngOutput(PcapngOutput { writer, version, bytes, interfaces: Vec::new(), interface_count: 0 })
             }
-            TraceFormat::Table => Output::Rows(Rows { filling: Filling::new(&EVENTS), links: Vec::new() }),
+            TraceFormat::Table => TraceOutput::TableOutput(TableOutput { rows: TableBuilder::new(&EVENTS), links: Vec::new() }),
         }
     }
 
     /// There is one more link.
     pub fn add_link(&mut self, name: &LinkName, traced: bool) {
         match self {
-            Output::Lines(_) => {}
-            Output::Capture(capture) => capture.add_link(name, traced),
-            Output::Rows(rows) => rows.links.push(name.shown().into()),
+            TraceOutput::Lines(_) => {}
+            TraceOutput::PcapngOutput(capture) => capture.add_link(name, traced),
+            TraceOutput::TableOutput(rows) => rows.links.push(name.display_name().into()),
         }
     }
 
     #[inline]
-    pub fn write(&mut self, event: &Event, headers: &Headers, nodes: &mut Nodes) {
+    pub fn write(&mut self, event: &TraceEvent, headers: &PacketHeaders, nodes: &mut NodeMap) {
         match self {
-            Output::Lines(out) => {
+            TraceOutput::Lines(out) => {
                 let note = headers.note(event.id);
-                if let Written::Lines(lines) = &note.written {
-                    lines.event(event.what, event.time, nodes.of_link(event.link), event.packet.ecn, note.flags(&event.packet), out);
+                if let EncodedHeader::Lines(lines) = &note.header {
+                    lines.event(event.kind, event.time, nodes.nodes_of_link(event.link), event.packet.ecn, note.flags(&event.packet), out);
                 }
             }
-            Output::Capture(capture) => capture.write(event, headers),
-            Output::Rows(rows) => {
+            TraceOutput::PcapngOutput(capture) => capture.write(event, headers),
+            TraceOutput::TableOutput(rows) => {
                 let note = headers.note(event.id);
-                let row = Row { event: *event, connection: note.connection, number: note.number, payload: note.payload };
-                rows.filling.push(&row);
+                let row = TraceRow { event: *event, connection: note.connection, number: note.number, payload: note.payload };
+                rows.rows.push(&row);
             }
         }
     }
 
     /// What has been written of a file of bytes since this was emptied.
-    pub fn bytes(&mut self) -> Option<&mut Vec<u8>> {
+    pub fn bytes_mut(&mut self) -> Option<&mut Vec<u8>> {
         match self {
-            Output::Lines(out) => Some(out),
-            Output::Capture(capture) => Some(&mut capture.bytes),
-            Output::Rows(_) => None,
+            TraceOutput::Lines(out) => Some(out),
+            TraceOutput::PcapngOutput(capture) => Some(&mut capture.bytes),
+            TraceOutput::TableOutput(_) => None,
         }
     }
 
     /// The rows of a table since this was asked last, if they are so many.
-    pub fn rows(&mut self, least: u64) -> Option<Table> {
-        let Output::Rows(rows) = self else { return None };
-        (rows.filling.rows() >= least).then(|| rows.take())
+    pub fn drain_rows(&mut self, least: u64) -> Option<Table> {
+        let TraceOutput::TableOutput(rows) = self else { return None };
+        (rows.rows.rows() >= least).then(|| rows.drain())
     }
 }
 
-impl Capture {
+impl PcapngOutput {
     fn add_link(&mut self, name: &LinkName, traced: bool) {
-        self.interfaces.push(traced.then_some(self.count));
+        self.interfaces.push(traced.then_some(self.interface_count));
         if traced {
-            self.count += 2;
+            self.interface_count += 2;
             for side in ["before", "after"] {
-                self.writer.interface(&format!("{side} {}", name.shown()), self.version, &mut self.bytes);
+                self.writer.interface(&format!("{side} {}", name.display_name()), self.version, &mut self.bytes);
             }
         }
     }
 
     /// A packet that comes to a link is seen before it, one whose transmission begins behind it. One that is dropped is not seen again.
-    fn write(&mut self, event: &Event, headers: &Headers) {
-        let side = match event.what {
+    fn write(&mut self, event: &TraceEvent, headers: &PacketHeaders) {
+        let side = match event.kind {
             What::Enqueued => 0,
             What::Dequeued => 1,
             What::Dropped | What::Received | What::Seen => return,
         };
         if let Some(interface) = self.interfaces[event.link as usize] {
             let note = headers.note(event.id);
-            if let Written::Headers(headers) = &note.written {
+            if let EncodedHeader::Headers(headers) = &note.header {
                 let mut now = *headers;
                 now.changed(event.packet.ecn, note.flags(&event.packet));
                 self.writer.headers(interface + side, event.time, &now, &mut self.bytes);
@@ -123,9 +123,9 @@ impl Capture {
     }
 }
 
-impl Rows {
-    fn take(&mut self) -> Table {
+impl TableOutput {
+    fn drain(&mut self) -> Table {
         let names = NetworkNames { links: self.links.as_slice().into(), ..NetworkNames::default() };
-        std::mem::replace(&mut self.filling, Filling::new(&EVENTS)).finish(&names)
+        std::mem::replace(&mut self.rows, TableBuilder::new(&EVENTS)).finish(&names)
     }
 }

@@ -3,13 +3,13 @@
 use ecnlab_units::{Ecn, words};
 use ecnlab_wire::What;
 
-use super::Event;
-use crate::measures::table::{Naming, TableSpec, count, index, name, real};
+use super::TraceEvent;
+use crate::measures::table::{NetworkNameSource, TableSpec, count_column, index_column, name_column, real_column};
 use crate::packet::PacketKind;
 
 /// What a row is read off.
-pub struct Row {
-    pub(super) event: Event,
+pub struct TraceRow {
+    pub(super) event: TraceEvent,
     /// Which of its flow's connections the packet belongs to.
     pub(super) connection: u32,
     /// The packet's number in the run.
@@ -33,31 +33,40 @@ words! {
     pub enum EcnWord { NotEct = "not-ect", Ect1 = "ect1", Ect0 = "ect0", Ce = "ce" }
 }
 
-pub static EVENTS: TableSpec<Row> = TableSpec {
+pub static EVENTS: TableSpec<TraceRow> = TableSpec {
     name: "trace",
     doc: "each event of each packet on each traced link, in the order in which they happen",
     columns: &[&[
-        real("time_s", "s", "When it happened", |row| row.event.time.seconds()),
-        name(
+        real_column("time_s", "s", "When it happened", |row| row.event.time.seconds()),
+        name_column(
             "event",
-            Naming::Word(EventWord::WORDS),
+            NetworkNameSource::Word(EventWord::WORDS),
             "The packet came to the link, its transmission began, it was dropped there, or it arrived at the far end",
-            |row| event_word(row.event.what) as u32,
+            |row| event_word(row.event.kind) as u32,
         ),
-        name("link", Naming::Link, "Name of the link", |row| row.event.link),
-        index("flow", "index", "The flow's number", |row| row.event.packet.flow),
-        index("connection", "index", "Which of the flow's connections it belongs to", |row| row.connection),
-        name("kind", Naming::Word(KindWord::WORDS), "What the packet is", |row| kind_word(row.event.packet.kind()) as u32),
-        count("packet_number", "index", "The packet's number; each transmission has its own", |row| row.number),
-        count("seq", "packets", "Number of the segment; of an acknowledgement that of the next one expected", |row| row.event.packet.seq),
-        index("size_bytes", "bytes", "Size on the wire", |row| row.event.packet.size),
-        index("payload_bytes", "bytes", "Application data in it", |row| row.payload),
-        name("ecn", Naming::Word(EcnWord::WORDS), "The ECN field at that moment", |row| ecn_word(row.event.packet.ecn) as u32),
-        index("ece", "1", "1 if the packet carries ECN-Echo", |row| u32::from(row.event.packet.bits.ece())),
-        index("cwr", "1", "1 if the packet says that the window was reduced", |row| u32::from(row.event.packet.bits.cwr())),
-        index("retransmission", "1", "1 if the segment was sent before; of an acknowledgement: of the segment that caused it", |row| {
-            u32::from(row.event.packet.bits.retransmission())
+        name_column("link", NetworkNameSource::Link, "Name of the link", |row| row.event.link),
+        index_column("flow", "index", "The flow's number", |row| row.event.packet.flow),
+        index_column("connection", "index", "Which of the flow's connections it belongs to", |row| row.connection),
+        name_column("kind", NetworkNameSource::Word(KindWord::WORDS), "What the packet is", |row| {
+            kind_word(row.event.packet.kind()) as u32
         }),
+        count_column("packet_number", "index", "The packet's number; each transmission has its own", |row| row.number),
+        count_column("seq", "packets", "Number of the segment; of an acknowledgement that of the next one expected", |row| {
+            row.event.packet.seq
+        }),
+        index_column("size_bytes", "bytes", "Size on the wire", |row| row.event.packet.size),
+        index_column("payload_bytes", "bytes", "Application data in it", |row| row.payload),
+        name_column("ecn", NetworkNameSource::Word(EcnWord::WORDS), "The ECN field at that moment", |row| {
+            ecn_word(row.event.packet.ecn) as u32
+        }),
+        index_column("ece", "1", "1 if the packet carries ECN-Echo", |row| u32::from(row.event.packet.flags.ece())),
+        index_column("cwr", "1", "1 if the packet says that the window was reduced", |row| u32::from(row.event.packet.flags.cwr())),
+        index_column(
+            "retransmission",
+            "1",
+            "1 if the segment was sent before; of an acknowledgement: of the segment that caused it",
+            |row| u32::from(row.event.packet.flags.is_retransmission()),
+        ),
     ]],
 };
 

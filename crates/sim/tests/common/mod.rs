@@ -1,10 +1,10 @@
 //! What the tests of networks share: links, options and runs.
 
-pub mod told;
+pub mod scripted_app;
 
-use ecnlab_queue::registry::AqmEntry;
-use ecnlab_queue::{Composition, Limit};
-use ecnlab_sim::{Buffer, Direction, LinkName, LinkSpec, Network, Off, Options, Probe, QueueSpec, Run, Simulation};
+use ecnlab_queue::AqmEntry;
+use ecnlab_queue::{Limit, QueueConfig};
+use ecnlab_sim::{Buffer, Direction, LinkName, LinkSpec, Network, NoProbe, Options, Probe, QueueSpec, Run, Simulation};
 use ecnlab_units::{Rate, Span, Time, Values};
 
 pub fn pipe(kbps: u64, delay_us: u64, limit: u32) -> LinkSpec {
@@ -15,14 +15,14 @@ pub fn pipe(kbps: u64, delay_us: u64, limit: u32) -> LinkSpec {
         rate,
         delay: Span::from_micros(delay_us),
         buffer: Buffer::Pipe { limit },
-        spread: Span::ZERO,
+        delay_spread: Span::ZERO,
         impairment: None,
-        own: None,
+        private_params: None,
     }
 }
 
 pub fn queue_link(kbps: u64, delay_us: u64, name: &str, aqm: &'static AqmEntry, values: Values, limit: Limit) -> LinkSpec {
-    let buffer = Buffer::Queue(Box::new(QueueSpec::new(name, Composition::fifo(aqm, values, limit))));
+    let buffer = Buffer::Queue(Box::new(QueueSpec::new(name, QueueConfig::fifo(aqm, values, limit))));
     LinkSpec { name: LinkName::shared(name, Direction::Forward), buffer, ..pipe(kbps, delay_us, 0) }
 }
 
@@ -36,5 +36,5 @@ pub fn run_with<P: Probe>(network: &Network, options: &Options, probe: P) -> (Ru
 }
 
 pub fn run_off(network: &Network, options: &Options) -> Run {
-    run_with(network, options, Off).0
+    run_with(network, options, NoProbe).0
 }

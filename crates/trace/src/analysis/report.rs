@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ecnlab_units::Time;
+use ecnlab_units::column_groups::TimeStats;
 use ecnlab_wire::{End, Place};
 
 use super::{Analysis, Counts, Told};
 use crate::columns::{
-    BINS, Common, EVENTS_TABLE, EventRow, FLOW_BINS, FLOWS, LINKS, LOCKOUTS, LinkRow, REACTIONS, SEQUENCE, TOTAL, Times, TotalRow,
-    TraceNames,
+    BINS, Common, EVENTS_TABLE, EventRow, FLOW_BINS, FLOWS, LINKS, LOCKOUTS, LinkRow, REACTIONS, SEQUENCE, TOTAL, TotalRow, TraceNames,
 };
 use crate::links::{Hop, Link};
 
@@ -48,22 +48,22 @@ pub fn told(analysis: Analysis, to: Time, last: Time) -> Told {
         jain: competing.jain,
         jain_bins: if competing.flows.len() < 2 { [f64::NAN; 3] } else { desk.bins.fairness() },
         locked_out_flows: total.locked_out_flows,
-        common: Common { seconds, kept: total.kept, rtt: Times::from(&desk.whole.rtt), delay: Times::from(&desk.whole.delay) },
+        common: Common { seconds, kept: total.kept, rtt: TimeStats::from(&desk.whole.rtt), delay: TimeStats::from(&desk.whole.delay) },
     };
     let left_out = desk.found.left_out + desk.bins.left_out;
     let mut events: Vec<EventRow> = desk.found.events;
     events.sort_by(|one, other| one.time_s.total_cmp(&other.time_s));
     Told {
         tables: vec![
-            (FLOWS.name, FLOWS.table(&names, rows)),
-            (TOTAL.name, TOTAL.table(&names, [whole])),
-            (LINKS.name, LINKS.table(&names, link_rows(links.all(), seconds))),
-            (BINS.name, BINS.table(&names, desk.bins.rows)),
-            (FLOW_BINS.name, FLOW_BINS.table(&names, desk.bins.flow_rows)),
-            (REACTIONS.name, REACTIONS.table(&names, desk.found.reactions)),
-            (EVENTS_TABLE.name, EVENTS_TABLE.table(&names, events)),
-            (LOCKOUTS.name, LOCKOUTS.table(&names, desk.found.lockouts)),
-            (SEQUENCE.name, SEQUENCE.table(&names, desk.found.points)),
+            (FLOWS.name, FLOWS.fill(&names, rows)),
+            (TOTAL.name, TOTAL.fill(&names, [whole])),
+            (LINKS.name, LINKS.fill(&names, link_rows(links.all(), seconds))),
+            (BINS.name, BINS.fill(&names, desk.bins.rows)),
+            (FLOW_BINS.name, FLOW_BINS.fill(&names, desk.bins.flow_rows)),
+            (REACTIONS.name, REACTIONS.fill(&names, desk.found.reactions)),
+            (EVENTS_TABLE.name, EVENTS_TABLE.fill(&names, events)),
+            (LOCKOUTS.name, LOCKOUTS.fill(&names, desk.found.lockouts)),
+            (SEQUENCE.name, SEQUENCE.fill(&names, desk.found.points)),
         ],
         counts: Counts { unranked, left_out, unfollowed: desk.room.refused(), ..counts },
         from_s: desk.from.seconds(),
@@ -83,7 +83,7 @@ fn link_rows(links: &[Link], seconds: f64) -> Vec<LinkRow> {
         marks: link.marks,
         drops: link.drops,
         throughput_bps: link.bytes as f64 * 8.0 / seconds,
-        sojourn: Times::from(&link.sojourn),
+        sojourn: TimeStats::from(&link.sojourn),
     };
     order.into_iter().map(row).collect()
 }

@@ -5,10 +5,10 @@
 //! mean interval = mean size / (load * rate),   or 1 / flows_per_second
 //! ```
 
-use ecnlab_units::{Rate, Rng, Sizes, Span, Times, parameters, words};
+use ecnlab_units::{Rate, Rng, SizeDistribution, Span, TimeDistribution, parameters, words};
 
-use super::paced::{Arriving, Message, Pace, Renewal};
-use super::{Application, ApplicationSpec, Heading};
+use super::paced::{FlowArrivals, MessageSource, RenewalProcess, TimedMessage};
+use super::{Application, ApplicationSpec, FlowDirection};
 
 parameters! {
     /// Such an application as a scenario sets it.
@@ -24,14 +24,14 @@ parameters! {
         pub rate: Option<Rate> = "auto";
         /// How the intervals between flows are distributed.
         #[source("Paxson and Floyd 1995, section 3")]
-        pub process: Process = "poisson";
+        pub process: ArrivalProcess = "poisson";
         /// Shape of the intervals' distribution.
         #[source("Paxson and Floyd 1995, section 3")]
         #[when(process = "pareto")]
         pub shape: f64 = "1.5", 1.01..=100;
         /// Application data of a flow.
         #[source("Feldmann, Gilbert, Huang and Willinger 1999, table 3")]
-        pub size: Sizes = "pareto 12 KB, shape 1.2", 1..=1e15;
+        pub size: SizeDistribution = "pareto 12 KB, shape 1.2", 1..=1e15;
         /// Flows that come in all; 0 is no end.
         #[source("Kleinrock 1975, section 2.1")]
         pub count: u64 = "0", 0..=1e12;
@@ -43,7 +43,7 @@ parameters! {
 
 words! {
     /// How the intervals between flows are distributed.
-    pub enum Process {
+    pub enum ArrivalProcess {
         Poisson = "poisson",
         Pareto = "pareto",
         Deterministic = "deterministic",
@@ -71,7 +71,7 @@ impl Settings {
             (true, false, None) => Vec::new(),
             (false, true, Some(_)) => {
                 let told = || "lets more than ten million flows come in a second: give less load or rate, or larger sizes".to_owned();
-                (self.mean_interval() < SHORTEST).then(|| ("load", told())).into_iter().collect()
+                (self.mean_interval() < MIN_MEAN_INTERVAL).then(|| ("load", told())).into_iter().collect()
             }
         }
     }
@@ -84,43 +84,43 @@ impl Settings {
         }
     }
 
-    pub fn plan(self) -> Arrivals {
+    pub fn into_spec(self) -> ArrivalsSpec {
         let mean = self.mean_interval();
         let intervals = match self.process {
-            Process::Poisson => Times::exponential(mean),
-            Process::Pareto => Times::pareto(mean, self.shape),
-            Process::Deterministic => Times::fixed(mean),
+            ArrivalProcess::Poisson => TimeDistribution::exponential(mean),
+            ArrivalProcess::Pareto => TimeDistribution::pareto(mean, self.shape),
+            ArrivalProcess::Deterministic => TimeDistribution::fixed(mean),
         };
-        Arrivals { intervals, mean, load: self.load, sizes: self.size, count: self.count, until: self.until }
+        ArrivalsSpec { intervals, mean, load: self.load, sizes: self.size, count: self.count, until: self.until }
     }
 }
 
 /// As short as the mean interval may be: that of the most flows per second. Far shorter ones would be rounded to nothing.
-const SHORTEST: Span = Span::from_picos(100_000);
+const MIN_MEAN_INTERVAL: Span = Span::from_picos(100_000);
 
 /// What all applications of this kind in a group have in common.
 #[derive(Clone, Debug)]
-pub struct Arrivals {
-    intervals: Times,
+pub struct ArrivalsSpec {
+    intervals: TimeDistribution,
     /// Mean of the intervals.
     mean: Span,
     /// As a share of the rate; 0 if flows_per_second is given.
     load: f64,
-    sizes: Sizes,
+    sizes: SizeDistribution,
     count: u64,
     until: Option<Span>,
 }
 
-impl ApplicationSpec for Arrivals {
-    fn members(&self) -> Vec<Heading> {
+impl ApplicationSpec for ArrivalsSpec {
+    fn flow_directions(&self) -> Vec<FlowDirection> {
         Vec::new()
     }
 
-    fn grows(&self) -> bool {
+    fn spawns_flows(&self) -> bool {
         true
     }
 
-    fn doubts(&self, lasting: Span) -> Vec<(&'static str, String)> {
+    fn warnings(&self, lasting: Span) -> Vec<(&'static str, String)> {
         let coming = self.until.unwrap_or(lasting).min(lasting);
         let mut doubts = Vec::new();
         if self.load >= 1.0 {
@@ -139,14 +139,14 @@ impl ApplicationSpec for Arrivals {
         doubts
     }
 
-    fn start(&self, rng: Rng) -> Box<dyn Application> {
-        Box::new(Arriving::new(Bounded::new(self.clone(), &rng)))
+    fn instantiate(&self, rng: Rng) -> Box<dyn Application> {
+        Box::new(FlowArrivals::new(BoundedArrivals::new(self.clone(), &rng)))
     }
 }
 
 /// Arrivals until there are enough, or late enough.
-struct Bounded {
-    renewal: Renewal,
+struct BoundedArrivals {
+    renewal: RenewalProcess,
     count: u64,
     until: Option<Span>,
     came: u64,
@@ -154,17 +154,17 @@ struct Bounded {
     at: Span,
 }
 
-impl Bounded {
-    fn new(plan: Arrivals, rng: &Rng) -> Bounded {
-        let Arrivals { intervals, sizes, count, until, .. } = plan;
-        Bounded { renewal: Renewal::new(intervals, sizes, rng), count, until, came: 0, at: Span::ZERO }
+impl BoundedArrivals {
+    fn new(spec: ArrivalsSpec, rng: &Rng) -> BoundedArrivals {
+        let ArrivalsSpec { intervals, sizes, count, until, .. } = spec;
+        BoundedArrivals { renewal: RenewalProcess::new(intervals, sizes, rng), count, until, came: 0, at: Span::ZERO }
     }
 }
 
-impl Pace for Bounded {
-    fn next(&mut self) -> Option<Message> {
-        let message = self.renewal.next()?;
-        self.at += message.after;
+impl MessageSource for BoundedArrivals {
+    fn next_message(&mut self) -> Option<TimedMessage> {
+        let message = self.renewal.next_message()?;
+        self.at += message.delay;
         self.came += 1;
         let enough = self.count > 0 && self.came > self.count;
         let late = self.until.is_some_and(|until| self.at > until);
@@ -180,13 +180,13 @@ mod tests {
 
     fn settings(parameters: &[(&str, &str)]) -> Settings {
         let mut values = Values::defaults(Settings::PARAMETERS);
-        parameters.iter().for_each(|(name, text)| values.read(name, text).unwrap());
-        Settings::of(&values)
+        parameters.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
+        Settings::from_values(&values)
     }
 
-    fn arrivals(parameters: &[(&str, &str)], most: usize) -> Vec<Message> {
-        let mut pace = Bounded::new(settings(parameters).plan(), &Rng::for_role(1, "source 0 short"));
-        std::iter::from_fn(|| pace.next()).take(most).collect()
+    fn arrivals(parameters: &[(&str, &str)], most: usize) -> Vec<TimedMessage> {
+        let mut pace = BoundedArrivals::new(settings(parameters).into_spec(), &Rng::for_role(1, "source 0 short"));
+        std::iter::from_fn(|| pace.next_message()).take(most).collect()
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
             let load = [("load", "0.8"), ("rate", "10 Mbps"), ("size", "exponential 10 KB"), ("process", process), ("shape", "2.5")];
             let flows = arrivals(&load, FLOWS);
             let bits = 8.0 * flows.iter().map(|flow| flow.bytes as f64).sum::<f64>();
-            let rate = bits / flows.iter().map(|flow| flow.after.seconds()).sum::<f64>();
+            let rate = bits / flows.iter().map(|flow| flow.delay.seconds()).sum::<f64>();
             // Intervals and sizes each deviate by about their mean at most.
             assert!((rate / 8e6 - 1.0).abs() < 4.0 * 2f64.sqrt() / (FLOWS as f64).sqrt(), "{process}: {rate}");
         }
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn how_large_flows_are_does_not_shift_when_they_come() {
         let with = |size| arrivals(&[("flows_per_second", "10"), ("size", size)], 100);
-        let times = |flows: Vec<Message>| flows.into_iter().map(|flow| flow.after).collect::<Vec<_>>();
+        let times = |flows: Vec<TimedMessage>| flows.into_iter().map(|flow| flow.delay).collect::<Vec<_>>();
         assert_eq!(times(with("1 KB")), times(with("exponential 3 KB")));
     }
 }

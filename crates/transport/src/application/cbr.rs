@@ -6,7 +6,7 @@
 
 use ecnlab_units::{Rate, Rng, Span, parameters};
 
-use super::paced::{Message, Pace, Stream};
+use super::paced::{MessageSource, MessageStream, TimedMessage};
 use super::{Application, ApplicationSpec};
 
 parameters! {
@@ -26,7 +26,7 @@ parameters! {
 
 /// What all flows of such an application have in common.
 #[derive(Clone, Copy, Debug)]
-pub struct Cbr {
+pub struct CbrSpec {
     payload: u32,
     interval: Span,
     noise: bool,
@@ -35,38 +35,38 @@ pub struct Cbr {
 
 impl Settings {
     /// With packets that carry so much application data.
-    pub fn plan(&self, payload: u32) -> Cbr {
-        Cbr { payload, interval: self.rate.transmission(payload).max(Span::from_picos(1)), noise: self.noise, count: self.count }
+    pub fn to_spec(&self, payload: u32) -> CbrSpec {
+        CbrSpec { payload, interval: self.rate.transmission_time(payload).max(Span::from_picos(1)), noise: self.noise, count: self.count }
     }
 }
 
-impl ApplicationSpec for Cbr {
-    fn start(&self, rng: Rng) -> Box<dyn Application> {
-        Box::new(Stream::new(Running { plan: *self, rng, sent: 0 }))
+impl ApplicationSpec for CbrSpec {
+    fn instantiate(&self, rng: Rng) -> Box<dyn Application> {
+        Box::new(MessageStream::new(CbrSource { spec: *self, rng, sent: 0 }))
     }
 }
 
-struct Running {
-    plan: Cbr,
+struct CbrSource {
+    spec: CbrSpec,
     rng: Rng,
     sent: u64,
 }
 
-impl Pace for Running {
-    fn next(&mut self) -> Option<Message> {
-        if self.plan.count > 0 && self.sent == self.plan.count {
+impl MessageSource for CbrSource {
+    fn next_message(&mut self) -> Option<TimedMessage> {
+        if self.spec.count > 0 && self.sent == self.spec.count {
             return None;
         }
-        let after = if self.sent == 0 { Span::ZERO } else { self.interval() };
+        let after = if self.sent == 0 { Span::ZERO } else { self.draw_interval() };
         self.sent += 1;
-        Some(Message { after, bytes: u64::from(self.plan.payload) })
+        Some(TimedMessage { delay: after, bytes: u64::from(self.spec.payload) })
     }
 }
 
-impl Running {
-    fn interval(&mut self) -> Span {
-        let interval = self.plan.interval;
-        if !self.plan.noise {
+impl CbrSource {
+    fn draw_interval(&mut self) -> Span {
+        let interval = self.spec.interval;
+        if !self.spec.noise {
             return interval;
         }
         Span::from_picos((interval.picos() as f64 * (0.5 + self.rng.uniform())) as u64)
@@ -77,21 +77,21 @@ impl Running {
 mod tests {
     use super::*;
 
-    fn sent(noise: bool, count: u64) -> Vec<Message> {
+    fn sent(noise: bool, count: u64) -> Vec<TimedMessage> {
         let settings = Settings { rate: Rate::from_bps(1_000_000).unwrap(), noise, count };
-        let mut running = Running { plan: settings.plan(1000), rng: Rng::for_role(1, "cbr"), sent: 0 };
-        std::iter::from_fn(|| running.next()).take(10_000).collect()
+        let mut running = CbrSource { spec: settings.to_spec(1000), rng: Rng::for_role(1, "cbr"), sent: 0 };
+        std::iter::from_fn(|| running.next_message()).take(10_000).collect()
     }
 
     #[test]
     fn the_first_packet_goes_out_at_once_and_the_others_keep_the_interval() {
-        let expected: Vec<_> = [0, 8, 8].map(|ms| Message { after: Span::from_millis(ms), bytes: 1000 }).to_vec();
+        let expected: Vec<_> = [0, 8, 8].map(|ms| TimedMessage { delay: Span::from_millis(ms), bytes: 1000 }).to_vec();
         assert_eq!(expected, sent(false, 3));
     }
 
     #[test]
     fn noise_spreads_the_intervals_by_half_and_keeps_the_rate() {
-        let pauses: Vec<_> = sent(true, 0)[1..].iter().map(|message| message.after.seconds()).collect();
+        let pauses: Vec<_> = sent(true, 0)[1..].iter().map(|message| message.delay.seconds()).collect();
         assert!(pauses.iter().all(|pause| (0.004..0.012).contains(pause)));
         let mean = pauses.iter().sum::<f64>() / pauses.len() as f64;
         // The deviation of one is 8 ms / sqrt(12).

@@ -7,7 +7,7 @@
 //!              Start, Timer, Opened, Delivered, Acknowledged
 //!     engine  ----------------------------------------------->  application
 //!             <-----------------------------------------------
-//!              open, answer, produce, seat, finished, done
+//!              open_connection, write_reverse, write, set_flow_number, record_transaction, finish_flow
 //! ```
 //!
 //! It knows no engine, no packet and no transport: it speaks of bytes and of times.
@@ -31,94 +31,94 @@ use std::sync::Arc;
 
 use ecnlab_units::{Parameter, Rng, Span, Time, Values, parameters, words};
 
-pub use replay::read_list;
-pub use transactions::Transactions;
+pub use replay::parse_list;
+pub use transactions::TransactionsSpec;
 
 /// What an application has to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Demand {
+pub struct AppWrite {
     /// Application data.
     pub bytes: u64,
     /// The connection closes behind it.
     pub closes: bool,
 }
 
-impl Demand {
+impl AppWrite {
     /// More than any run can send.
-    pub const ENDLESS: Demand = Demand { bytes: u64::MAX, closes: false };
+    pub const ENDLESS: AppWrite = AppWrite { bytes: u64::MAX, closes: false };
 
     /// Data on a connection that stays open.
-    pub const fn open(bytes: u64) -> Demand {
-        Demand { bytes, closes: false }
+    pub const fn keep_open(bytes: u64) -> AppWrite {
+        AppWrite { bytes, closes: false }
     }
 
     /// As much data as fills so many packets of `payload` bytes, on a connection that stays open.
-    pub const fn packets(packets: u64, payload: u32) -> Demand {
-        Demand::open(packets * payload as u64)
+    pub const fn full_packets(packets: u64, payload: u32) -> AppWrite {
+        AppWrite::keep_open(packets * payload as u64)
     }
 
     /// Data, and then the end.
-    pub const fn closing(bytes: u64) -> Demand {
-        Demand { bytes, closes: true }
+    pub const fn then_close(bytes: u64) -> AppWrite {
+        AppWrite { bytes, closes: true }
     }
 }
 
 /// One of an application's flows, counted from 0.
-pub type Member = u32;
+pub type FlowIndex = u32;
 
 /// What an application is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum AppEvent {
     /// Its start has come.
     Start,
     /// Its deadline has come.
     Timer,
     /// A member's connection is open: the handshake has been answered.
-    Opened(Member),
+    Opened(FlowIndex),
     /// A member's sink can read so many more bytes; told to those who ask for it ([`ApplicationSpec::hears_deliveries`]).
-    Delivered(Member, u64),
+    Delivered(FlowIndex, u64),
     /// All that a member had to send is acknowledged. Datagrams are not acknowledged.
-    Acknowledged(Member),
+    Acknowledged(FlowIndex),
 }
 
 /// Something that sends over time, as it runs.
 pub trait Application: Send {
     /// Acts on an event.
-    fn on(&mut self, event: Event, now: Time, calls: &mut dyn Calls);
+    fn on_event(&mut self, event: AppEvent, now: Time, calls: &mut dyn EngineCalls);
 
-    /// When it wants [`Event::Timer`]; asked after each event.
+    /// When it wants [`AppEvent::Timer`]; asked after each event.
     fn deadline(&self) -> Option<Time> {
         None
     }
 }
 
 /// What an application may ask for. A member that an application with a growing number of them has not used yet comes into being.
-pub trait Calls {
+pub trait EngineCalls {
     /// Opens a new connection in the member's place and sends over it. A connection that was there is forgotten.
-    fn open(&mut self, member: Member, demand: Demand);
+    fn open_connection(&mut self, member: FlowIndex, app_write: AppWrite);
 
     /// Sends in the other direction of the connection that `to` opened: nobody shakes hands again, and ECN is used if that one agreed to.
-    fn answer(&mut self, member: Member, to: Member, demand: Demand);
+    fn write_reverse(&mut self, member: FlowIndex, to: FlowIndex, app_write: AppWrite);
 
     /// Sends more over the member's connection, or as datagrams.
-    fn produce(&mut self, member: Member, demand: Demand);
+    fn write(&mut self, member: FlowIndex, app_write: AppWrite);
 
     /// From now on the member is flow `number` of its group: what is drawn by a flow's number, such as its access delay, is drawn anew.
-    fn seat(&mut self, member: Member, number: u64);
+    fn set_flow_number(&mut self, member: FlowIndex, number: u64);
 
     /// Something that a user waited for has ended: it is counted as a transaction of the member.
-    fn finished(&mut self, transfer: &Transfer);
+    fn record_transaction(&mut self, transfer: &FinishedTransaction);
 
     /// The member has nothing more to send for good.
-    fn done(&mut self, member: Member);
+    fn finish_flow(&mut self, member: FlowIndex);
 }
 
 /// What a user waited for, such as a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Transfer {
+pub struct FinishedTransaction {
     /// The flow that it is counted for.
-    pub member: Member,
-    pub began: Time,
+    pub flow: FlowIndex,
+    pub started_at: Time,
     /// Application data that the user wanted.
     pub bytes: u64,
 }
@@ -126,32 +126,32 @@ pub struct Transfer {
 /// An application of some kind with its parameters: what all of that kind in a group have in common.
 pub trait ApplicationSpec: Debug + Send + Sync {
     /// Which way each of its flows sends.
-    fn members(&self) -> Vec<Heading> {
-        vec![Heading::Along]
+    fn flow_directions(&self) -> Vec<FlowDirection> {
+        vec![FlowDirection::Along]
     }
 
     /// Whether it opens as many flows along the route as it needs, beside its members.
-    fn grows(&self) -> bool {
+    fn spawns_flows(&self) -> bool {
         false
     }
 
-    /// Whether it wants [`Event::Delivered`].
-    fn hears_deliveries(&self) -> bool {
+    /// Whether it wants [`AppEvent::Delivered`].
+    fn wants_delivery_events(&self) -> bool {
         false
     }
 
     /// What was hardly meant in a run that lasts so long after the start: the parameter's name and why, with the remedy.
-    fn doubts(&self, _lasting: Span) -> Vec<(&'static str, String)> {
+    fn warnings(&self, _lasting: Span) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 
     /// One that runs, with its random stream.
-    fn start(&self, rng: Rng) -> Box<dyn Application>;
+    fn instantiate(&self, rng: Rng) -> Box<dyn Application>;
 }
 
 words! {
     /// Which way a flow sends.
-    pub enum Heading {
+    pub enum FlowDirection {
         /// Along the route of its group.
         Along = "along",
         /// Against it, as a client's request goes whose answer comes along.
@@ -163,37 +163,37 @@ words! {
 #[derive(Clone, Debug)]
 pub enum Traffic {
     /// Each flow sends this at its start, and nothing after it.
-    Once(Demand),
+    Once(AppWrite),
     /// An application says what to send.
     Application(Arc<dyn ApplicationSpec>),
 }
 
 impl Traffic {
     /// How many flows there are of it at the start: those of one application, or the one that sends by itself.
-    pub fn flows(&self) -> u64 {
+    pub fn initial_flows(&self) -> u64 {
         match self {
             Traffic::Once(_) => 1,
-            Traffic::Application(spec) => (spec.members().len() as u64).max(1),
+            Traffic::Application(spec) => (spec.flow_directions().len() as u64).max(1),
         }
     }
 
     /// How many of these flows have a row of their own in results: those that send along the route.
-    pub fn rows(&self) -> u64 {
+    pub fn result_rows(&self) -> u64 {
         match self {
             Traffic::Once(_) => 1,
-            Traffic::Application(spec) => spec.members().iter().filter(|&&heading| heading == Heading::Along).count() as u64,
+            Traffic::Application(spec) => spec.flow_directions().iter().filter(|&&heading| heading == FlowDirection::Along).count() as u64,
         }
     }
 
     /// Whether flows come and go.
-    pub fn grows(&self) -> bool {
-        matches!(self, Traffic::Application(spec) if spec.grows())
+    pub fn spawns_flows(&self) -> bool {
+        matches!(self, Traffic::Application(spec) if spec.spawns_flows())
     }
 }
 
 words! {
     /// Over which connection a transfer goes.
-    pub enum Connection {
+    pub enum ConnectionReuse {
         /// A new one.
         New = "new",
         /// That of the transfer before.
@@ -203,7 +203,7 @@ words! {
 
 /// What may carry the data of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
+pub enum AllowedTransport {
     /// It waits for acknowledgements.
     Tcp,
     /// It keeps its own time, whatever becomes of its packets.
@@ -220,7 +220,7 @@ pub struct ApplicationEntry {
     /// Contradictions among the parameters: the parameter's name and what is wrong.
     pub check: fn(&Values) -> Vec<(&'static str, String)>,
     /// What may carry it.
-    pub over: Over,
+    pub allowed_transport: AllowedTransport,
     /// What flows send whose full packets carry this many bytes.
     pub traffic: fn(&Values, u32) -> Traffic,
 }
@@ -233,18 +233,18 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         source: "ns-2 Application/FTP",
         parameters: &[],
         check: |_| Vec::new(),
-        over: Over::Tcp,
-        traffic: |_, _| Traffic::Once(Demand::ENDLESS),
+        allowed_transport: AllowedTransport::Tcp,
+        traffic: |_, _| Traffic::Once(AppWrite::ENDLESS),
     },
     ApplicationEntry {
         name: "file",
         title: "Finite transfer",
         summary: "Sends a number of packets, or of bytes, and is done when all are acknowledged. Exactly one of the two is given.",
         source: "ns-2 Application/FTP, produce",
-        parameters: File::PARAMETERS,
-        check: |values| File::of(values).check(),
-        over: Over::Tcp,
-        traffic: |values, payload| Traffic::Once(File::of(values).demand(payload)),
+        parameters: FileParameters::PARAMETERS,
+        check: |values| FileParameters::from_values(values).contradictions(),
+        allowed_transport: AllowedTransport::Tcp,
+        traffic: |values, payload| Traffic::Once(FileParameters::from_values(values).app_write(payload)),
     },
     ApplicationEntry {
         name: "transactions",
@@ -253,8 +253,8 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         source: "Mah 1997; RFC 9112, section 9.3",
         parameters: transactions::Settings::PARAMETERS,
         check: |_| Vec::new(),
-        over: Over::Tcp,
-        traffic: |values, _| Traffic::Application(Arc::new(transactions::Settings::of(values).plan())),
+        allowed_transport: AllowedTransport::Tcp,
+        traffic: |values, _| Traffic::Application(Arc::new(transactions::Settings::from_values(values).to_spec())),
     },
     ApplicationEntry {
         name: "exchange",
@@ -263,8 +263,8 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         source: "RFC 2884, section 5.3: netperf's connect, request, response",
         parameters: exchange::Settings::PARAMETERS,
         check: |_| Vec::new(),
-        over: Over::Tcp,
-        traffic: |values, _| Traffic::Application(Arc::new(exchange::Settings::of(values).plan())),
+        allowed_transport: AllowedTransport::Tcp,
+        traffic: |values, _| Traffic::Application(Arc::new(exchange::Settings::from_values(values).into_spec())),
     },
     ApplicationEntry {
         name: "web",
@@ -273,8 +273,8 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         source: "Barford and Crovella 1998; Mah 1997",
         parameters: web::Settings::PARAMETERS,
         check: |_| Vec::new(),
-        over: Over::Tcp,
-        traffic: |values, _| Traffic::Application(Arc::new(web::Settings::of(values).plan())),
+        allowed_transport: AllowedTransport::Tcp,
+        traffic: |values, _| Traffic::Application(Arc::new(web::Settings::from_values(values).into_spec())),
     },
     ApplicationEntry {
         name: "video",
@@ -282,9 +282,9 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         summary: "Fetches a video segment by segment, in the rate that its buffer or the throughput allows. A segment is one transaction.",
         source: "Huang, Johari, McKeown, Trunnell and Watson 2014",
         parameters: video::Settings::PARAMETERS,
-        check: |values| video::Settings::of(values).check(),
-        over: Over::Tcp,
-        traffic: |values, _| Traffic::Application(Arc::new(video::Settings::of(values).plan())),
+        check: |values| video::Settings::from_values(values).check(),
+        allowed_transport: AllowedTransport::Tcp,
+        traffic: |values, _| Traffic::Application(Arc::new(video::Settings::from_values(values).into_spec())),
     },
     ApplicationEntry {
         name: "arrivals",
@@ -292,9 +292,9 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         summary: "Flows come at a rate or a load, each sends its data and goes. Each is one transaction; they are counted in their group.",
         source: "Kleinrock 1975; Feldmann, Gilbert, Huang and Willinger 1999",
         parameters: arrivals::Settings::PARAMETERS,
-        check: |values| arrivals::Settings::of(values).check(),
-        over: Over::Tcp,
-        traffic: |values, _| Traffic::Application(Arc::new(arrivals::Settings::of(values).plan())),
+        check: |values| arrivals::Settings::from_values(values).check(),
+        allowed_transport: AllowedTransport::Tcp,
+        traffic: |values, _| Traffic::Application(Arc::new(arrivals::Settings::from_values(values).into_spec())),
     },
     ApplicationEntry {
         name: "replay",
@@ -302,9 +302,9 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         summary: "A flow comes at each time of a list, sends its size and goes. Each is one transaction; they are counted in their group.",
         source: "ns-2 Application/Traffic/Trace",
         parameters: replay::Settings::PARAMETERS,
-        check: |values| replay::Settings::of(values).check(),
-        over: Over::Tcp,
-        traffic: |values, _| Traffic::Application(Arc::new(replay::Settings::of(values).plan(replay::Each::Flow))),
+        check: |values| replay::Settings::from_values(values).check(),
+        allowed_transport: AllowedTransport::Tcp,
+        traffic: |values, _| Traffic::Application(Arc::new(replay::Settings::from_values(values).into_spec(replay::ReplayAs::Flow))),
     },
     ApplicationEntry {
         name: "messages",
@@ -312,9 +312,9 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         summary: "Sends a message at each time of a list, all over one flow.",
         source: "ns-2 Application/Traffic/Trace",
         parameters: replay::Settings::PARAMETERS,
-        check: |values| replay::Settings::of(values).check(),
-        over: Over::Either,
-        traffic: |values, _| Traffic::Application(Arc::new(replay::Settings::of(values).plan(replay::Each::Message))),
+        check: |values| replay::Settings::from_values(values).check(),
+        allowed_transport: AllowedTransport::Either,
+        traffic: |values, _| Traffic::Application(Arc::new(replay::Settings::from_values(values).into_spec(replay::ReplayAs::Message))),
     },
     ApplicationEntry {
         name: "telnet",
@@ -323,8 +323,8 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         source: "ns-2 Application/Telnet; Paxson and Floyd 1995",
         parameters: telnet::Settings::PARAMETERS,
         check: |_| Vec::new(),
-        over: Over::Either,
-        traffic: |values, _| Traffic::Application(Arc::new(telnet::Settings::of(values).plan())),
+        allowed_transport: AllowedTransport::Either,
+        traffic: |values, _| Traffic::Application(Arc::new(telnet::Settings::from_values(values).into_spec())),
     },
     ApplicationEntry {
         name: "cbr",
@@ -333,8 +333,8 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         source: "ns-2 Application/Traffic/CBR",
         parameters: cbr::Settings::PARAMETERS,
         check: |_| Vec::new(),
-        over: Over::Either,
-        traffic: |values, payload| Traffic::Application(Arc::new(cbr::Settings::of(values).plan(payload))),
+        allowed_transport: AllowedTransport::Either,
+        traffic: |values, payload| Traffic::Application(Arc::new(cbr::Settings::from_values(values).to_spec(payload))),
     },
     ApplicationEntry {
         name: "onoff",
@@ -343,8 +343,8 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         source: "ns-2 Application/Traffic/Exponential and Application/Traffic/Pareto",
         parameters: onoff::Settings::PARAMETERS,
         check: |_| Vec::new(),
-        over: Over::Either,
-        traffic: |values, payload| Traffic::Application(Arc::new(onoff::Settings::of(values).plan(payload))),
+        allowed_transport: AllowedTransport::Either,
+        traffic: |values, payload| Traffic::Application(Arc::new(onoff::Settings::from_values(values).into_spec(payload))),
     },
     ApplicationEntry {
         name: "poisson",
@@ -353,27 +353,27 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         source: "Kleinrock 1975",
         parameters: poisson::Settings::PARAMETERS,
         check: |_| Vec::new(),
-        over: Over::Either,
-        traffic: |values, payload| Traffic::Application(Arc::new(poisson::Settings::of(values).plan(payload))),
+        allowed_transport: AllowedTransport::Either,
+        traffic: |values, payload| Traffic::Application(Arc::new(poisson::Settings::from_values(values).into_spec(payload))),
     },
 ];
 
 parameters! {
     /// A finite transfer as a scenario sets it.
-    struct File {
+    struct FileParameters {
         /// Data packets to send, all of them full; 0 if bytes is given.
         #[source("ns-2 Agent/TCP, advance")]
         pub packets: u64 = "0", 0..=1e12, "packets";
         /// Application data to send, the last packet as short as it comes out; 0 if packets is given.
         #[source("ns-2 Agent/TCP/FullTcp, sendmsg")]
-        pub bytes: u64 = "0", 0..=MAX_BYTES, "bytes";
+        pub bytes: u64 = "0", 0..=MAX_TRANSFER_BYTES, "bytes";
     }
 }
 
-const MAX_BYTES: u64 = 1_000_000_000_000_000;
+const MAX_TRANSFER_BYTES: u64 = 1_000_000_000_000_000;
 
-impl File {
-    fn check(&self) -> Vec<(&'static str, String)> {
+impl FileParameters {
+    fn contradictions(&self) -> Vec<(&'static str, String)> {
         match (self.packets, self.bytes) {
             (0, 0) => vec![("packets", "is missing: give the file's size as packets = 1000 or as bytes = \"1 MB\"".to_owned())],
             (0, _) | (_, 0) => Vec::new(),
@@ -381,15 +381,15 @@ impl File {
         }
     }
 
-    fn demand(&self, payload: u32) -> Demand {
+    fn app_write(&self, payload: u32) -> AppWrite {
         match self.bytes {
-            0 => Demand { closes: true, ..Demand::packets(self.packets, payload) },
-            bytes => Demand::closing(bytes),
+            0 => AppWrite { closes: true, ..AppWrite::full_packets(self.packets, payload) },
+            bytes => AppWrite::then_close(bytes),
         }
     }
 }
 
-pub fn find(name: &str) -> Option<&'static ApplicationEntry> {
+pub fn find_application(name: &str) -> Option<&'static ApplicationEntry> {
     APPLICATIONS.iter().find(|entry| entry.name == name)
 }
 
@@ -398,9 +398,9 @@ mod tests {
     use super::*;
 
     fn file_of(parameters: &[(&str, &str)]) -> (Values, Vec<(&'static str, String)>) {
-        let entry = find("file").unwrap();
+        let entry = find_application("file").unwrap();
         let mut values = Values::defaults(entry.parameters);
-        parameters.iter().for_each(|(name, text)| values.read(name, text).unwrap());
+        parameters.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
         let problems = (entry.check)(&values);
         (values, problems)
     }
@@ -414,8 +414,8 @@ mod tests {
 
     #[test]
     fn a_file_of_packets_fills_each_of_them() {
-        let demand = |size: (&str, &str)| File::of(&file_of(&[size]).0).demand(960);
-        assert_eq!(Demand::closing(2000), demand(("bytes", "2000")));
-        assert_eq!(Demand::closing(7 * 960), demand(("packets", "7")));
+        let app_write = |size: (&str, &str)| FileParameters::from_values(&file_of(&[size]).0).app_write(960);
+        assert_eq!(AppWrite::then_close(2000), app_write(("bytes", "2000")));
+        assert_eq!(AppWrite::then_close(7 * 960), app_write(("packets", "7")));
     }
 }

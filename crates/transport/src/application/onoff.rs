@@ -8,9 +8,9 @@
 //! `on` and `off` are drawn anew for each burst. As in ns-2 it begins with a pause. Many such flows with Pareto bursts and pauses are self-similar
 //! together (Willinger, Taqqu, Sherman and Wilson 1997).
 
-use ecnlab_units::{Rate, Rng, Span, Times, parameters};
+use ecnlab_units::{Rate, Rng, Span, TimeDistribution, parameters};
 
-use super::paced::{Message, Pace, Stream};
+use super::paced::{MessageSource, MessageStream, TimedMessage};
 use super::{Application, ApplicationSpec};
 
 parameters! {
@@ -21,64 +21,64 @@ parameters! {
         pub rate: Rate = "64 kbps";
         /// Length of a burst.
         #[source("ns-2 Application/Traffic/Exponential, burst_time_")]
-        pub on: Times = "exponential 0.5 s", 0..=8_640_000;
+        pub on: TimeDistribution = "exponential 0.5 s", 0..=8_640_000;
         /// Pause between bursts.
         #[source("ns-2 Application/Traffic/Exponential, idle_time_")]
-        pub off: Times = "exponential 0.5 s", 0..=8_640_000;
+        pub off: TimeDistribution = "exponential 0.5 s", 0..=8_640_000;
     }
 }
 
 /// What all flows of such an application have in common.
 #[derive(Clone, Debug)]
-pub struct OnOff {
+pub struct OnOffSpec {
     payload: u32,
     interval: Span,
-    on: Times,
-    off: Times,
+    on: TimeDistribution,
+    off: TimeDistribution,
 }
 
 impl Settings {
     /// With packets that carry so much application data.
-    pub fn plan(self, payload: u32) -> OnOff {
-        OnOff { payload, interval: self.rate.transmission(payload).max(Span::from_picos(1)), on: self.on, off: self.off }
+    pub fn into_spec(self, payload: u32) -> OnOffSpec {
+        OnOffSpec { payload, interval: self.rate.transmission_time(payload).max(Span::from_picos(1)), on: self.on, off: self.off }
     }
 }
 
-impl ApplicationSpec for OnOff {
-    fn start(&self, rng: Rng) -> Box<dyn Application> {
-        Box::new(Stream::new(Running::new(self.clone(), &rng)))
+impl ApplicationSpec for OnOffSpec {
+    fn instantiate(&self, rng: Rng) -> Box<dyn Application> {
+        Box::new(MessageStream::new(OnOffSource::new(self.clone(), &rng)))
     }
 }
 
-struct Running {
-    plan: OnOff,
+struct OnOffSource {
+    spec: OnOffSpec,
     on_rng: Rng,
     off_rng: Rng,
     /// Packets left in the burst.
     left: u64,
 }
 
-impl Running {
-    fn new(plan: OnOff, rng: &Rng) -> Running {
-        Running { plan, on_rng: rng.for_purpose("on"), off_rng: rng.for_purpose("off"), left: 0 }
+impl OnOffSource {
+    fn new(spec: OnOffSpec, rng: &Rng) -> OnOffSource {
+        OnOffSource { spec, on_rng: rng.for_purpose("on"), off_rng: rng.for_purpose("off"), left: 0 }
     }
 
-    fn packets(&mut self) -> u64 {
-        let interval = self.plan.interval.picos();
-        let on = self.plan.on.draw(&mut self.on_rng).picos();
+    fn draw_burst_packets(&mut self) -> u64 {
+        let interval = self.spec.interval.picos();
+        let on = self.spec.on.draw(&mut self.on_rng).picos();
         (on.saturating_add(interval / 2) / interval).max(1)
     }
 }
 
-impl Pace for Running {
-    fn next(&mut self) -> Option<Message> {
-        let mut after = self.plan.interval;
+impl MessageSource for OnOffSource {
+    fn next_message(&mut self) -> Option<TimedMessage> {
+        let mut after = self.spec.interval;
         if self.left == 0 {
-            self.left = self.packets();
-            after += self.plan.off.draw(&mut self.off_rng);
+            self.left = self.draw_burst_packets();
+            after += self.spec.off.draw(&mut self.off_rng);
         }
         self.left -= 1;
-        Some(Message { after, bytes: u64::from(self.plan.payload) })
+        Some(TimedMessage { delay: after, bytes: u64::from(self.spec.payload) })
     }
 }
 
@@ -91,10 +91,10 @@ mod tests {
     /// The pauses before so many packets of 125 bytes, which last 1 ms each at the default of 1 Mbps.
     fn pauses(parameters: &[(&str, &str)], packets: usize) -> Vec<f64> {
         let mut values = Values::defaults(Settings::PARAMETERS);
-        values.read("rate", "1 Mbps").unwrap();
-        parameters.iter().for_each(|(name, text)| values.read(name, text).unwrap());
-        let mut running = Running::new(Settings::of(&values).plan(125), &Rng::for_role(1, "onoff"));
-        std::iter::from_fn(|| running.next()).take(packets).map(|message| message.after.seconds()).collect()
+        values.set_from_text("rate", "1 Mbps").unwrap();
+        parameters.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
+        let mut running = OnOffSource::new(Settings::from_values(&values).into_spec(125), &Rng::for_role(1, "onoff"));
+        std::iter::from_fn(|| running.next_message()).take(packets).map(|message| message.delay.seconds()).collect()
     }
 
     #[test]

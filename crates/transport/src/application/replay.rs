@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ecnlab_units::{Rng, Span, parameters};
 
-use super::paced::{Arriving, Message, Pace, Stream};
-use super::{Application, ApplicationSpec, Heading, MAX_BYTES};
+use super::paced::{FlowArrivals, MessageSource, MessageStream, TimedMessage};
+use super::{Application, ApplicationSpec, FlowDirection, MAX_TRANSFER_BYTES};
 
 parameters! {
     /// Such an application as a scenario sets it.
@@ -24,7 +24,7 @@ parameters! {
 
 /// What is replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Each {
+pub enum ReplayAs {
     /// A flow of its own.
     Flow,
     /// A message over the one flow.
@@ -47,83 +47,83 @@ impl Settings {
         back.map(|at| ("times", told(at))).into_iter().collect()
     }
 
-    pub fn plan(self, each: Each) -> Replay {
+    pub fn into_spec(self, each: ReplayAs) -> ReplaySpec {
         let list = self.times.into_iter().flatten().zip(self.sizes.into_iter().flatten());
-        Replay { list: list.collect(), each }
+        ReplaySpec { list: list.collect(), each }
     }
 }
 
 /// Reads the text of a file of times and sizes. The error says in which line it is wrong.
-pub fn read_list(text: &str) -> Result<(Vec<Span>, Vec<u64>), String> {
+pub fn parse_list(text: &str) -> Result<(Vec<Span>, Vec<u64>), String> {
     let mut list = (Vec::new(), Vec::new());
     for (number, line) in (1..).zip(text.lines()) {
         let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
         let Some(time) = words.next() else { continue };
         let wrong = || format!("line {number}: \"{line}\" must be a time in seconds and a number of bytes, as in 1.5 10000");
-        let (time, size) = entry(time, words.next(), words.next()).ok_or_else(wrong)?;
+        let (time, size) = parse_list_entry(time, words.next(), words.next()).ok_or_else(wrong)?;
         list.0.push(time);
         list.1.push(size);
     }
     if list.0.is_empty() { Err("there is no line with a time and a size".to_owned()) } else { Ok(list) }
 }
 
-fn entry(time: &str, size: Option<&str>, more: Option<&str>) -> Option<(Span, u64)> {
-    let span = Span::from_secs_f64(time.parse().ok()?).filter(|&span| span <= LATEST)?;
-    let size = size?.parse().ok().filter(|size| (1..=MAX_BYTES).contains(size))?;
+fn parse_list_entry(time: &str, size: Option<&str>, more: Option<&str>) -> Option<(Span, u64)> {
+    let span = Span::from_secs_f64(time.parse().ok()?).filter(|&span| span <= MAX_LIST_TIME)?;
+    let size = size?.parse().ok().filter(|size| (1..=MAX_TRANSFER_BYTES).contains(size))?;
     more.is_none().then_some((span, size))
 }
 
 /// As late as a list may go on.
-const LATEST: Span = Span::from_secs(8_640_000);
+const MAX_LIST_TIME: Span = Span::from_secs(8_640_000);
 
 /// What all applications of this kind in a group have in common.
 #[derive(Clone, Debug)]
-pub struct Replay {
+pub struct ReplaySpec {
     /// Times from the start on, and sizes.
     list: Arc<[(Span, u64)]>,
-    each: Each,
+    each: ReplayAs,
 }
 
-impl ApplicationSpec for Replay {
-    fn members(&self) -> Vec<Heading> {
+impl ApplicationSpec for ReplaySpec {
+    fn flow_directions(&self) -> Vec<FlowDirection> {
         match self.each {
-            Each::Flow => Vec::new(),
-            Each::Message => vec![Heading::Along],
+            ReplayAs::Flow => Vec::new(),
+            ReplayAs::Message => vec![FlowDirection::Along],
         }
     }
 
-    fn grows(&self) -> bool {
-        self.each == Each::Flow
+    fn spawns_flows(&self) -> bool {
+        self.each == ReplayAs::Flow
     }
 
-    fn doubts(&self, lasting: Span) -> Vec<(&'static str, String)> {
+    fn warnings(&self, lasting: Span) -> Vec<(&'static str, String)> {
         let late = self.list.iter().filter(|(time, _)| *time >= lasting).count();
         let told = |of: usize| format!("{late} of {of} come after the end: run longer than that, or leave them out");
         (late > 0).then(|| ("times", told(self.list.len()))).into_iter().collect()
     }
 
-    fn start(&self, _rng: Rng) -> Box<dyn Application> {
-        let reading = Reading { list: Arc::clone(&self.list), at: 0, last: Span::ZERO };
+    fn instantiate(&self, _rng: Rng) -> Box<dyn Application> {
+        let reading = ListReplay { list: Arc::clone(&self.list), at: 0, last: Span::ZERO };
         match self.each {
-            Each::Flow => Box::new(Arriving::new(reading)),
-            Each::Message => Box::new(Stream::new(reading)),
+            ReplayAs::Flow => Box::new(FlowArrivals::new(reading)),
+            ReplayAs::Message => Box::new(MessageStream::new(reading)),
         }
     }
 }
 
-struct Reading {
+struct ListReplay {
     list: Arc<[(Span, u64)]>,
     at: usize,
     last: Span,
 }
 
-impl Pace for Reading {
-    fn next(&mut self) -> Option<Message> {
+impl MessageSource for ListReplay {
+    fn next_message(&mut self) -> Option<TimedMessage> {
         let &(time, bytes) = self.list.get(self.at)?;
         let after = time - self.last;
         self.at += 1;
         self.last = time;
-        Some(Message { after, bytes })
+        Some(TimedMessage { delay: after, bytes })
     }
 }
 
@@ -131,8 +131,8 @@ impl Pace for Reading {
 mod tests {
     use ecnlab_units::Time;
 
-    use super::super::testing::{Asked, Tape};
-    use super::super::{Demand, Event};
+    use super::super::testing::{CallRecorder, RecordedCall};
+    use super::super::{AppEvent, AppWrite};
     use super::*;
 
     fn settings(seconds: &[u64], sizes: &[u64]) -> Settings {
@@ -141,32 +141,42 @@ mod tests {
     }
 
     /// What it asks for, run to its end.
-    fn asked(settings: Settings, each: Each) -> Vec<Asked> {
-        let (mut running, mut tape) = (settings.plan(each).start(Rng::for_role(1, "replay")), Tape::default());
-        running.on(Event::Start, Time::ZERO, &mut tape);
+    fn asked(settings: Settings, each: ReplayAs) -> Vec<RecordedCall> {
+        let (mut running, mut tape) = (settings.into_spec(each).instantiate(Rng::for_role(1, "replay")), CallRecorder::default());
+        running.on_event(AppEvent::Start, Time::ZERO, &mut tape);
         while let Some(at) = running.deadline() {
-            running.on(Event::Timer, at, &mut tape);
+            running.on_event(AppEvent::Timer, at, &mut tape);
         }
         tape.asked
     }
 
     #[test]
     fn what_the_list_says_is_sent_also_two_at_a_time() {
-        let flows = asked(settings(&[0, 3, 3], &[100, 200, 300]), Each::Flow);
-        let opened: Vec<_> = flows.into_iter().filter(|asked| matches!(asked, Asked::Open(..))).collect();
-        assert_eq!([(0, 100), (1, 200), (2, 300)].map(|(member, bytes)| Asked::Open(member, Demand::closing(bytes))).to_vec(), opened);
-        let messages = asked(settings(&[1, 2], &[100, 200]), Each::Message);
-        assert_eq!(vec![Asked::Open(0, Demand::open(100)), Asked::Produce(0, Demand::open(200)), Asked::Done(0)], messages);
+        let flows = asked(settings(&[0, 3, 3], &[100, 200, 300]), ReplayAs::Flow);
+        let opened: Vec<_> = flows.into_iter().filter(|asked| matches!(asked, RecordedCall::Open(..))).collect();
+        assert_eq!(
+            [(0, 100), (1, 200), (2, 300)].map(|(member, bytes)| RecordedCall::Open(member, AppWrite::then_close(bytes))).to_vec(),
+            opened
+        );
+        let messages = asked(settings(&[1, 2], &[100, 200]), ReplayAs::Message);
+        assert_eq!(
+            vec![
+                RecordedCall::Open(0, AppWrite::keep_open(100)),
+                RecordedCall::Produce(0, AppWrite::keep_open(200)),
+                RecordedCall::Done(0)
+            ],
+            messages
+        );
     }
 
     #[test]
     fn a_file_holds_a_time_and_a_size_on_each_line() {
         let text = "# seconds bytes\n0 1000\n\n1.5\t20 # a remark\n";
-        assert_eq!(Ok((vec![Span::ZERO, Span::from_millis(1500)], vec![1000, 20])), read_list(text));
+        assert_eq!(Ok((vec![Span::ZERO, Span::from_millis(1500)], vec![1000, 20])), parse_list(text));
         let wrong =
             [("0 1\n1 x", "line 2"), ("0", "line 1"), ("0 1 2", "line 1"), ("-1 5", "line 1"), ("0 0", "line 1"), ("# 0 1", "no line")];
         for (text, told) in wrong {
-            assert!(read_list(text).unwrap_err().contains(told), "{text}");
+            assert!(parse_list(text).unwrap_err().contains(told), "{text}");
         }
     }
 

@@ -1,44 +1,44 @@
 //! An engine for tests of applications that only writes down what it is asked for.
 
-use super::{Calls, Demand, Member, Transfer};
+use super::{AppWrite, EngineCalls, FinishedTransaction, FlowIndex};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
-    Open(Member, Demand),
-    Answer(Member, Member, Demand),
-    Produce(Member, Demand),
-    Seat(Member, u64),
-    Finished(Transfer),
-    Done(Member),
+pub enum RecordedCall {
+    Open(FlowIndex, AppWrite),
+    Answer(FlowIndex, FlowIndex, AppWrite),
+    Produce(FlowIndex, AppWrite),
+    Seat(FlowIndex, u64),
+    Finished(FinishedTransaction),
+    Done(FlowIndex),
 }
 
 #[derive(Default)]
-pub struct Tape {
-    pub asked: Vec<Asked>,
+pub struct CallRecorder {
+    pub asked: Vec<RecordedCall>,
 }
 
-impl Calls for Tape {
-    fn open(&mut self, member: Member, demand: Demand) {
-        self.asked.push(Asked::Open(member, demand));
+impl EngineCalls for CallRecorder {
+    fn open_connection(&mut self, member: FlowIndex, app_write: AppWrite) {
+        self.asked.push(RecordedCall::Open(member, app_write));
     }
 
-    fn answer(&mut self, member: Member, to: Member, demand: Demand) {
-        self.asked.push(Asked::Answer(member, to, demand));
+    fn write_reverse(&mut self, member: FlowIndex, to: FlowIndex, app_write: AppWrite) {
+        self.asked.push(RecordedCall::Answer(member, to, app_write));
     }
 
-    fn produce(&mut self, member: Member, demand: Demand) {
-        self.asked.push(Asked::Produce(member, demand));
+    fn write(&mut self, member: FlowIndex, app_write: AppWrite) {
+        self.asked.push(RecordedCall::Produce(member, app_write));
     }
 
-    fn seat(&mut self, member: Member, number: u64) {
-        self.asked.push(Asked::Seat(member, number));
+    fn set_flow_number(&mut self, member: FlowIndex, number: u64) {
+        self.asked.push(RecordedCall::Seat(member, number));
     }
 
-    fn finished(&mut self, transfer: &Transfer) {
-        self.asked.push(Asked::Finished(*transfer));
+    fn record_transaction(&mut self, transfer: &FinishedTransaction) {
+        self.asked.push(RecordedCall::Finished(*transfer));
     }
 
-    fn done(&mut self, member: Member) {
-        self.asked.push(Asked::Done(member));
+    fn finish_flow(&mut self, member: FlowIndex) {
+        self.asked.push(RecordedCall::Done(member));
     }
 }

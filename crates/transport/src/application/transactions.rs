@@ -4,44 +4,46 @@
 
 use ecnlab_units::{Rng, Span, Time, math, parameters, words};
 
-use super::{Application, ApplicationSpec, Calls, Connection, Demand, Event, MAX_BYTES, Member, Transfer};
+use super::{
+    AppEvent, AppWrite, Application, ApplicationSpec, ConnectionReuse, EngineCalls, FinishedTransaction, FlowIndex, MAX_TRANSFER_BYTES,
+};
 
 parameters! {
     /// Such an application as a scenario sets it.
     pub struct Settings {
         /// Application data of each transfer.
         #[source("Mah 1997, reply length")]
-        pub bytes: u64 = "10000 B", 1..=MAX_BYTES, "bytes";
+        pub bytes: u64 = "10000 B", 1..=MAX_TRANSFER_BYTES, "bytes";
         /// Mean pause from the end of a transfer to the start of the next.
         #[source("Mah 1997, user think time")]
         pub gap: Span = "1 s", 0..=86_400, "s";
         /// How pauses are distributed.
         #[source("Mah 1997, user think time")]
-        pub gap_distribution: Distribution = "exponential";
+        pub gap_distribution: GapDistribution = "exponential";
         /// Transfers of a flow in all; 0 is no end.
         #[source("Mah 1997, consecutive document retrievals")]
         pub count: u64 = "0", 0..=1e12;
         /// Each transfer over a new connection, or all over the same one.
         #[source("RFC 9112, section 9.3")]
-        pub connection: Connection = "new";
+        pub connection: ConnectionReuse = "new";
     }
 }
 
 words! {
     /// How pauses are distributed.
-    pub enum Distribution { Exponential = "exponential", Fixed = "fixed" }
+    pub enum GapDistribution { Exponential = "exponential", Fixed = "fixed" }
 }
 
 impl Settings {
-    pub fn plan(&self) -> Transactions {
+    pub fn to_spec(&self) -> TransactionsSpec {
         let Settings { bytes, gap, gap_distribution, count, connection } = *self;
-        Transactions { bytes, gap, exponential: gap_distribution == Distribution::Exponential, count, connection }
+        TransactionsSpec { bytes, gap, exponential: gap_distribution == GapDistribution::Exponential, count, connection }
     }
 }
 
 /// What all flows of such an application have in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Transactions {
+pub struct TransactionsSpec {
     /// Application data of one transfer.
     pub bytes: u64,
     /// Mean pause.
@@ -49,21 +51,21 @@ pub struct Transactions {
     pub exponential: bool,
     /// Transfers in all; 0 is no end.
     pub count: u64,
-    pub connection: Connection,
+    pub connection: ConnectionReuse,
 }
 
 /// The one flow.
-const FLOW: Member = 0;
+const ONLY_FLOW: FlowIndex = 0;
 
-impl ApplicationSpec for Transactions {
-    fn start(&self, rng: Rng) -> Box<dyn Application> {
-        Box::new(Running { plan: *self, rng, finished: 0, began: Time::ZERO, next: None })
+impl ApplicationSpec for TransactionsSpec {
+    fn instantiate(&self, rng: Rng) -> Box<dyn Application> {
+        Box::new(TransactionSource { spec: *self, rng, finished: 0, began: Time::ZERO, next: None })
     }
 }
 
 /// The application as it runs on one flow.
-struct Running {
-    plan: Transactions,
+struct TransactionSource {
+    spec: TransactionsSpec,
     rng: Rng,
     finished: u64,
     began: Time,
@@ -71,12 +73,12 @@ struct Running {
     next: Option<Time>,
 }
 
-impl Application for Running {
-    fn on(&mut self, event: Event, now: Time, calls: &mut dyn Calls) {
+impl Application for TransactionSource {
+    fn on_event(&mut self, event: AppEvent, now: Time, calls: &mut dyn EngineCalls) {
         match event {
-            Event::Start | Event::Timer => self.begin(now, calls),
-            Event::Acknowledged(_) => self.end(now, calls),
-            Event::Opened(_) | Event::Delivered(..) => {}
+            AppEvent::Start | AppEvent::Timer => self.start_transfer(now, calls),
+            AppEvent::Acknowledged(_) => self.finish_transfer(now, calls),
+            AppEvent::Opened(_) | AppEvent::Delivered(..) => {}
         }
     }
 
@@ -85,29 +87,29 @@ impl Application for Running {
     }
 }
 
-impl Running {
-    fn begin(&mut self, now: Time, calls: &mut dyn Calls) {
+impl TransactionSource {
+    fn start_transfer(&mut self, now: Time, calls: &mut dyn EngineCalls) {
         self.next = None;
         self.began = now;
-        let kept = self.plan.connection == Connection::Keep;
-        let is_last = self.finished + 1 == self.plan.count;
-        let demand = Demand { bytes: self.plan.bytes, closes: !kept || is_last };
-        if kept && self.finished > 0 { calls.produce(FLOW, demand) } else { calls.open(FLOW, demand) }
+        let kept = self.spec.connection == ConnectionReuse::Keep;
+        let is_last = self.finished + 1 == self.spec.count;
+        let app_write = AppWrite { bytes: self.spec.bytes, closes: !kept || is_last };
+        if kept && self.finished > 0 { calls.write(ONLY_FLOW, app_write) } else { calls.open_connection(ONLY_FLOW, app_write) }
     }
 
-    fn end(&mut self, now: Time, calls: &mut dyn Calls) {
+    fn finish_transfer(&mut self, now: Time, calls: &mut dyn EngineCalls) {
         self.finished += 1;
-        calls.finished(&Transfer { member: FLOW, began: self.began, bytes: self.plan.bytes });
-        if self.finished == self.plan.count {
-            calls.done(FLOW);
+        calls.record_transaction(&FinishedTransaction { flow: ONLY_FLOW, started_at: self.began, bytes: self.spec.bytes });
+        if self.finished == self.spec.count {
+            calls.finish_flow(ONLY_FLOW);
         } else {
-            self.next = Some(now + self.gap());
+            self.next = Some(now + self.draw_gap());
         }
     }
 
-    fn gap(&mut self) -> Span {
-        let mean = self.plan.gap;
-        if !self.plan.exponential {
+    fn draw_gap(&mut self) -> Span {
+        let mean = self.spec.gap;
+        if !self.spec.exponential {
             return mean;
         }
         let means = -math::ln(1.0 - self.rng.uniform());
@@ -117,21 +119,21 @@ impl Running {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Asked, Tape};
+    use super::super::testing::{CallRecorder, RecordedCall};
     use super::*;
 
-    fn plan(count: u64, connection: Connection) -> Transactions {
-        Transactions { bytes: 2_500, gap: Span::from_secs(2), exponential: false, count, connection }
+    fn spec_with(count: u64, connection: ConnectionReuse) -> TransactionsSpec {
+        TransactionsSpec { bytes: 2_500, gap: Span::from_secs(2), exponential: false, count, connection }
     }
 
     /// Runs an application whose transfers are acknowledged the moment they begin.
-    fn asked(plan: Transactions, transfers: usize) -> Vec<Asked> {
-        let (mut running, mut tape) = (plan.start(Rng::for_role(1, "source 0")), Tape::default());
-        running.on(Event::Start, Time::ZERO, &mut tape);
+    fn asked(spec: TransactionsSpec, transfers: usize) -> Vec<RecordedCall> {
+        let (mut running, mut tape) = (spec.instantiate(Rng::for_role(1, "source 0")), CallRecorder::default());
+        running.on_event(AppEvent::Start, Time::ZERO, &mut tape);
         for _ in 0..transfers {
-            running.on(Event::Acknowledged(0), Time::ZERO, &mut tape);
+            running.on_event(AppEvent::Acknowledged(0), Time::ZERO, &mut tape);
             if let Some(next) = running.deadline() {
-                running.on(Event::Timer, next, &mut tape);
+                running.on_event(AppEvent::Timer, next, &mut tape);
             }
         }
         tape.asked
@@ -140,9 +142,9 @@ mod tests {
     #[test]
     fn it_ends_after_its_count_and_a_count_of_nothing_never_does() {
         let opened = [(3, 3), (0, 10)].map(|(count, transfers)| {
-            let asked = asked(plan(count, Connection::New), transfers);
-            let opened = asked.iter().filter(|asked| matches!(asked, Asked::Open(..))).count();
-            (opened, asked.contains(&Asked::Done(0)))
+            let asked = asked(spec_with(count, ConnectionReuse::New), transfers);
+            let opened = asked.iter().filter(|asked| matches!(asked, RecordedCall::Open(..))).count();
+            (opened, asked.contains(&RecordedCall::Done(0)))
         });
         assert_eq!([(3, true), (11, false)], opened);
     }
@@ -150,22 +152,26 @@ mod tests {
     #[test]
     fn a_connection_that_is_kept_closes_behind_its_last_transfer() {
         let sent = |connection| {
-            let mut asked = asked(plan(3, connection), 3);
-            asked.retain(|asked| matches!(asked, Asked::Open(..) | Asked::Produce(..)));
+            let mut asked = asked(spec_with(3, connection), 3);
+            asked.retain(|asked| matches!(asked, RecordedCall::Open(..) | RecordedCall::Produce(..)));
             asked
         };
-        let (open, closing) = (Demand::open(2_500), Demand::closing(2_500));
-        assert_eq!(vec![Asked::Open(0, open), Asked::Produce(0, open), Asked::Produce(0, closing)], sent(Connection::Keep));
-        assert_eq!(vec![Asked::Open(0, closing); 3], sent(Connection::New));
+        let (open, closing) = (AppWrite::keep_open(2_500), AppWrite::then_close(2_500));
+        assert_eq!(
+            vec![RecordedCall::Open(0, open), RecordedCall::Produce(0, open), RecordedCall::Produce(0, closing)],
+            sent(ConnectionReuse::Keep)
+        );
+        assert_eq!(vec![RecordedCall::Open(0, closing); 3], sent(ConnectionReuse::New));
     }
 
     #[test]
     fn exponential_gaps_have_their_mean_and_its_square_as_variance() {
         const DRAWS: u32 = 100_000;
-        let mut source = Transactions { exponential: true, ..plan(0, Connection::New) }.start(Rng::for_role(1, "source 0"));
+        let mut source =
+            TransactionsSpec { exponential: true, ..spec_with(0, ConnectionReuse::New) }.instantiate(Rng::for_role(1, "source 0"));
         let (mut sum, mut squares) = (0.0, 0.0);
         for _ in 0..DRAWS {
-            source.on(Event::Acknowledged(0), Time::ZERO, &mut Tape::default());
+            source.on_event(AppEvent::Acknowledged(0), Time::ZERO, &mut CallRecorder::default());
             let gap = source.deadline().unwrap().seconds();
             sum += gap;
             squares += gap * gap;

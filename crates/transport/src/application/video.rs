@@ -15,10 +15,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ecnlab_units::{Rate, Rng, Sizes, Span, Time, parameters, words};
+use ecnlab_units::{Rate, Rng, SizeDistribution, Span, Time, parameters, words};
 
-use super::exchange::Exchange;
-use super::{Application, ApplicationSpec, Calls, Connection, Event, Heading, Transfer};
+use super::exchange::RequestResponse;
+use super::{AppEvent, Application, ApplicationSpec, ConnectionReuse, EngineCalls, FinishedTransaction, FlowDirection};
 
 parameters! {
     /// Such an application as a scenario sets it.
@@ -31,7 +31,7 @@ parameters! {
         pub segment: Span = "4 s", 0.1..=60, "s";
         /// What the next segment's rate is chosen by.
         #[source("Huang, Johari, McKeown, Trunnell and Watson 2014, algorithm 1; Yin, Jindal, Sekar and Sinopoli 2015, section 7")]
-        pub rule: Rule = "buffer";
+        pub rule: RateRule = "buffer";
         /// How much of the video fits into the buffer.
         #[source("Huang, Johari, McKeown, Trunnell and Watson 2014, section 3")]
         pub buffer: Span = "240 s", 0.1..=3600, "s";
@@ -45,7 +45,7 @@ parameters! {
         pub cushion: Span = "126 s", 0.1..=3600, "s";
         /// Application data of a request.
         #[source("3GPP TR 25.892, HTTP traffic model")]
-        pub request: Sizes = "350 B", 1..=1_000_000;
+        pub request: SizeDistribution = "350 B", 1..=1_000_000;
         /// Segments of the video; 0 is no end.
         #[source("Huang, Johari, McKeown, Trunnell and Watson 2014, section 2")]
         pub count: u64 = "0", 0..=1e12;
@@ -54,10 +54,10 @@ parameters! {
 
 words! {
     /// What a segment's rate is chosen by.
-    pub enum Rule { Buffer = "buffer", Throughput = "throughput" }
+    pub enum RateRule { Buffer = "buffer", Throughput = "throughput" }
 }
 
-const KBPS: [u64; 8] = [235, 375, 560, 750, 1050, 1750, 2350, 3000];
+const DEFAULT_RATES_KBPS: [u64; 8] = [235, 375, 560, 750, 1050, 1750, 2350, 3000];
 
 impl Settings {
     /// Contradictions: the parameter's name and what is wrong.
@@ -73,55 +73,56 @@ impl Settings {
         if self.segment > self.buffer {
             wrong.push(("segment", format!("{} s must fit into the buffer of {} s", self.segment.seconds(), self.buffer.seconds())));
         }
-        if self.rule == Rule::Buffer && self.reservoir + self.cushion > self.buffer {
+        if self.rule == RateRule::Buffer && self.reservoir + self.cushion > self.buffer {
             let sum = (self.reservoir + self.cushion).seconds();
             wrong.push(("cushion", format!("{sum} s of reservoir and cushion must fit into the buffer of {} s", self.buffer.seconds())));
         }
         wrong
     }
 
-    pub fn plan(self) -> Video {
+    pub fn into_spec(self) -> VideoSpec {
         let Settings { rates, segment, rule, buffer, reservoir, cushion, request, count } = self;
-        let rates = rates.map_or_else(|| KBPS.map(|kbps| kbps * 1000).to_vec(), |rates| rates.into_iter().map(Rate::bps).collect());
-        Video { rates: rates.into(), segment, rule, buffer, reservoir, cushion, request, count }
+        let rates =
+            rates.map_or_else(|| DEFAULT_RATES_KBPS.map(|kbps| kbps * 1000).to_vec(), |rates| rates.into_iter().map(Rate::bps).collect());
+        VideoSpec { rates: rates.into(), segment, rule, buffer, reservoir, cushion, request, count }
     }
 }
 
 /// What all applications of this kind in a group have in common.
 #[derive(Clone, Debug)]
-pub struct Video {
+pub struct VideoSpec {
     /// In bits per second.
     rates: Arc<[u64]>,
     segment: Span,
-    rule: Rule,
+    rule: RateRule,
     buffer: Span,
     reservoir: Span,
     cushion: Span,
-    request: Sizes,
+    request: SizeDistribution,
     count: u64,
 }
 
-impl ApplicationSpec for Video {
-    fn members(&self) -> Vec<Heading> {
-        Exchange::members(1)
+impl ApplicationSpec for VideoSpec {
+    fn flow_directions(&self) -> Vec<FlowDirection> {
+        RequestResponse::flow_directions_of(1)
     }
 
-    fn hears_deliveries(&self) -> bool {
+    fn wants_delivery_events(&self) -> bool {
         true
     }
 
-    fn start(&self, rng: Rng) -> Box<dyn Application> {
-        let exchange = Exchange::new(0, Connection::Keep);
-        let player = Player { buffered: Span::ZERO, at: Time::ZERO, rate: 0, throughputs: VecDeque::new() };
-        Box::new(Running { plan: self.clone(), rng, exchange, player, finished: 0, began: Time::ZERO, next: None })
+    fn instantiate(&self, rng: Rng) -> Box<dyn Application> {
+        let exchange = RequestResponse::new(0, ConnectionReuse::Keep);
+        let player = VideoPlayer { buffered: Span::ZERO, at: Time::ZERO, rate: 0, throughputs: VecDeque::new() };
+        Box::new(VideoClient { spec: self.clone(), rng, exchange, player, finished: 0, began: Time::ZERO, next: None })
     }
 }
 
-struct Running {
-    plan: Video,
+struct VideoClient {
+    spec: VideoSpec,
     rng: Rng,
-    exchange: Exchange,
-    player: Player,
+    exchange: RequestResponse,
+    player: VideoPlayer,
     finished: u64,
     began: Time,
     /// When the next segment has room.
@@ -130,7 +131,7 @@ struct Running {
 
 /// What a player knows.
 #[derive(Debug)]
-struct Player {
+struct VideoPlayer {
     /// Video that was buffered at `at`; since then it has been played.
     buffered: Span,
     at: Time,
@@ -140,16 +141,16 @@ struct Player {
     throughputs: VecDeque<f64>,
 }
 
-impl Application for Running {
-    fn on(&mut self, event: Event, now: Time, calls: &mut dyn Calls) {
+impl Application for VideoClient {
+    fn on_event(&mut self, event: AppEvent, now: Time, calls: &mut dyn EngineCalls) {
         match event {
-            Event::Start | Event::Timer => self.ask(now, calls),
-            Event::Delivered(member, bytes) => {
-                if self.exchange.delivered(member, bytes, calls) {
-                    self.end(now, calls);
+            AppEvent::Start | AppEvent::Timer => self.fetch_segment(now, calls),
+            AppEvent::Delivered(member, bytes) => {
+                if self.exchange.on_delivered(member, bytes, calls) {
+                    self.on_segment_fetched(now, calls);
                 }
             }
-            Event::Opened(_) | Event::Acknowledged(_) => {}
+            AppEvent::Opened(_) | AppEvent::Acknowledged(_) => {}
         }
     }
 
@@ -158,42 +159,42 @@ impl Application for Running {
     }
 }
 
-impl Running {
-    fn ask(&mut self, now: Time, calls: &mut dyn Calls) {
+impl VideoClient {
+    fn fetch_segment(&mut self, now: Time, calls: &mut dyn EngineCalls) {
         (self.next, self.began) = (None, now);
-        self.player.rate = self.plan.chosen(&self.player, now);
-        let bits = self.plan.rates[self.player.rate] as f64 * self.plan.segment.seconds();
-        let request = self.plan.request.draw(&mut self.rng);
-        self.exchange.ask(request, ((bits / 8.0) as u64).max(1), calls);
+        self.player.rate = self.spec.choose_rate(&self.player, now);
+        let bits = self.spec.rates[self.player.rate] as f64 * self.spec.segment.seconds();
+        let request = self.spec.request.draw(&mut self.rng);
+        self.exchange.send_request(request, ((bits / 8.0) as u64).max(1), calls);
     }
 
-    fn end(&mut self, now: Time, calls: &mut dyn Calls) {
+    fn on_segment_fetched(&mut self, now: Time, calls: &mut dyn EngineCalls) {
         self.finished += 1;
         let bytes = self.exchange.response;
-        calls.finished(&Transfer { member: self.exchange.server, began: self.began, bytes });
-        self.player.heard(bytes as f64 * 8.0 / now.since(self.began).seconds());
-        self.player.buffered = self.player.left(now) + self.plan.segment;
+        calls.record_transaction(&FinishedTransaction { flow: self.exchange.server, started_at: self.began, bytes });
+        self.player.add_throughput(bytes as f64 * 8.0 / now.since(self.began).seconds());
+        self.player.buffered = self.player.buffered_at(now) + self.spec.segment;
         self.player.at = now;
-        if self.finished == self.plan.count {
-            calls.done(self.exchange.client);
-            calls.done(self.exchange.server);
+        if self.finished == self.spec.count {
+            calls.finish_flow(self.exchange.client);
+            calls.finish_flow(self.exchange.server);
         } else {
-            let filled = self.player.buffered + self.plan.segment;
-            self.next = Some(now + Span::from_picos(filled.picos().saturating_sub(self.plan.buffer.picos())));
+            let filled = self.player.buffered + self.spec.segment;
+            self.next = Some(now + Span::from_picos(filled.picos().saturating_sub(self.spec.buffer.picos())));
         }
     }
 }
 
-impl Video {
+impl VideoSpec {
     /// The number of the rate that the next segment has.
-    fn chosen(&self, player: &Player, now: Time) -> usize {
+    fn choose_rate(&self, player: &VideoPlayer, now: Time) -> usize {
         match self.rule {
-            Rule::Buffer => self.by_buffer(player.left(now), player.rate),
-            Rule::Throughput => player.throughput().map_or(0, |throughput| self.below(|rate| rate <= throughput)),
+            RateRule::Buffer => self.rate_by_buffer(player.buffered_at(now), player.rate),
+            RateRule::Throughput => player.mean_throughput().map_or(0, |throughput| self.highest_rate_where(|rate| rate <= throughput)),
         }
     }
 
-    fn by_buffer(&self, buffered: Span, rate: usize) -> usize {
+    fn rate_by_buffer(&self, buffered: Span, rate: usize) -> usize {
         let top = self.rates.len() - 1;
         if buffered <= self.reservoir {
             return 0;
@@ -204,61 +205,61 @@ impl Video {
         let (lowest, highest) = (self.rates[0] as f64, self.rates[top] as f64);
         let wanted = lowest + (highest - lowest) * ((buffered - self.reservoir).seconds() / self.cushion.seconds());
         if wanted >= self.rates[(rate + 1).min(top)] as f64 {
-            self.below(|rate| rate < wanted)
+            self.highest_rate_where(|rate| rate < wanted)
         } else if wanted <= self.rates[rate.saturating_sub(1)] as f64 {
-            (self.below(|rate| rate <= wanted) + 1).min(top)
+            (self.highest_rate_where(|rate| rate <= wanted) + 1).min(top)
         } else {
             rate
         }
     }
 
     /// The number of the last rate that fits, or of the lowest.
-    fn below(&self, fits: impl Fn(f64) -> bool) -> usize {
+    fn highest_rate_where(&self, fits: impl Fn(f64) -> bool) -> usize {
         self.rates.iter().rposition(|&rate| fits(rate as f64)).unwrap_or(0)
     }
 }
 
-impl Player {
+impl VideoPlayer {
     /// Video that is buffered.
-    fn left(&self, now: Time) -> Span {
+    fn buffered_at(&self, now: Time) -> Span {
         Span::from_picos(self.buffered.picos().saturating_sub(now.since(self.at).picos()))
     }
 
-    fn heard(&mut self, throughput: f64) {
-        if self.throughputs.len() == HEARD {
+    fn add_throughput(&mut self, throughput: f64) {
+        if self.throughputs.len() == THROUGHPUT_SAMPLES {
             self.throughputs.pop_front();
         }
         self.throughputs.push_back(throughput);
     }
 
     /// The harmonic mean of the last segments, once there is one.
-    fn throughput(&self) -> Option<f64> {
+    fn mean_throughput(&self) -> Option<f64> {
         let inverse: f64 = self.throughputs.iter().map(|throughput| 1.0 / throughput).sum();
         (!self.throughputs.is_empty()).then(|| self.throughputs.len() as f64 / inverse)
     }
 }
 
 /// Segments whose throughput counts.
-const HEARD: usize = 5;
+const THROUGHPUT_SAMPLES: usize = 5;
 
 #[cfg(test)]
 mod tests {
     use ecnlab_units::Values;
 
-    use super::super::Demand;
-    use super::super::testing::{Asked, Tape};
+    use super::super::AppWrite;
+    use super::super::testing::{CallRecorder, RecordedCall};
     use super::*;
 
-    fn video(parameters: &[(&str, &str)]) -> Video {
+    fn video(parameters: &[(&str, &str)]) -> VideoSpec {
         let mut values = Values::defaults(Settings::PARAMETERS);
-        parameters.iter().for_each(|(name, text)| values.read(name, text).unwrap());
-        Settings::of(&values).plan()
+        parameters.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
+        Settings::from_values(&values).into_spec()
     }
 
     #[test]
     fn the_rate_follows_the_buffer_as_in_the_papers_algorithm() {
         let video = video(&[]);
-        let chosen = |seconds, rate| video.by_buffer(Span::from_secs(seconds), rate);
+        let chosen = |seconds, rate| video.rate_by_buffer(Span::from_secs(seconds), rate);
         // Within the cushion f(B) = 235 + 2765 (B - 90) / 126 kbps: 564 at 105 s, 893 at 120 s, 1617 at 153 s.
         assert_eq!([0, 0, 7, 7], [chosen(10, 5), chosen(90, 7), chosen(216, 0), chosen(239, 3)]);
         assert_eq!([2, 3, 4], [chosen(105, 0), chosen(120, 1), chosen(153, 2)], "the highest rate below f(B)");
@@ -269,45 +270,48 @@ mod tests {
     #[test]
     fn the_rate_follows_the_harmonic_mean_of_five_segments() {
         let video = video(&[("rule", "throughput")]);
-        let mut player = Player { buffered: Span::ZERO, at: Time::ZERO, rate: 0, throughputs: VecDeque::new() };
-        assert_eq!(0, video.chosen(&player, Time::ZERO));
-        [9e9, 1e6, 2e6, 1e6, 2e6, 1e6].into_iter().for_each(|throughput| player.heard(throughput));
-        assert!((player.throughput().unwrap() - 1.25e6).abs() < 1.0, "5 / (3 / 1 + 2 / 2) Mbps");
-        assert_eq!(4, video.chosen(&player, Time::ZERO));
+        let mut player = VideoPlayer { buffered: Span::ZERO, at: Time::ZERO, rate: 0, throughputs: VecDeque::new() };
+        assert_eq!(0, video.choose_rate(&player, Time::ZERO));
+        [9e9, 1e6, 2e6, 1e6, 2e6, 1e6].into_iter().for_each(|throughput| player.add_throughput(throughput));
+        assert!((player.mean_throughput().unwrap() - 1.25e6).abs() < 1.0, "5 / (3 / 1 + 2 / 2) Mbps");
+        assert_eq!(4, video.choose_rate(&player, Time::ZERO));
     }
 
     #[test]
     fn a_full_buffer_lets_the_next_segment_wait_until_it_has_room() {
-        let video = Video { rates: [1_000_000].into(), ..video(&[("buffer", "10 s"), ("rule", "throughput"), ("request", "100 B")]) };
-        let (mut running, mut tape) = (video.start(Rng::for_role(1, "source 0")), Tape::default());
-        running.on(Event::Start, Time::ZERO, &mut tape);
+        let video = VideoSpec { rates: [1_000_000].into(), ..video(&[("buffer", "10 s"), ("rule", "throughput"), ("request", "100 B")]) };
+        let (mut running, mut tape) = (video.instantiate(Rng::for_role(1, "source 0")), CallRecorder::default());
+        running.on_event(AppEvent::Start, Time::ZERO, &mut tape);
         let mut now = Time::ZERO;
         let mut asked = Vec::new();
         for _ in 0..4 {
-            running.on(Event::Delivered(0, 100), now, &mut tape);
+            running.on_event(AppEvent::Delivered(0, 100), now, &mut tape);
             now += Span::from_secs(1);
-            running.on(Event::Delivered(1, 500_000), now, &mut tape);
+            running.on_event(AppEvent::Delivered(1, 500_000), now, &mut tape);
             now = running.deadline().unwrap();
             asked.push(now.seconds());
-            running.on(Event::Timer, now, &mut tape);
+            running.on_event(AppEvent::Timer, now, &mut tape);
         }
         // Each segment takes 1 s and brings 4 s: 4 s, then 7 s, which leaves no room for another 4 s until 1 s later.
         assert_eq!(vec![1.0, 3.0, 7.0, 11.0], asked);
-        assert_eq!([Asked::Open(0, Demand::open(100)), Asked::Answer(1, 0, Demand::open(500_000))], tape.asked[..2]);
+        assert_eq!(
+            [RecordedCall::Open(0, AppWrite::keep_open(100)), RecordedCall::Answer(1, 0, AppWrite::keep_open(500_000))],
+            tape.asked[..2]
+        );
     }
 
     #[test]
     fn rates_rise_and_what_is_buffered_fits() {
         let wrong = |parameters: &[(&str, &str)]| {
             let mut values = Values::defaults(Settings::PARAMETERS);
-            parameters.iter().for_each(|(name, text)| values.read(name, text).unwrap());
-            Settings::of(&values).check().first().map(|(name, _)| *name)
+            parameters.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
+            Settings::from_values(&values).check().first().map(|(name, _)| *name)
         };
         assert_eq!(Some("cushion"), wrong(&[("buffer", "100 s")]));
         assert_eq!(Some("segment"), wrong(&[("buffer", "3 s"), ("rule", "throughput")]));
         let falling = Settings {
             rates: Some([2, 1].map(|bps| Rate::from_bps(bps).unwrap()).to_vec()),
-            ..Settings::of(&Values::defaults(Settings::PARAMETERS))
+            ..Settings::from_values(&Values::defaults(Settings::PARAMETERS))
         };
         assert_eq!((Some("rates"), None), (falling.check().first().map(|(name, _)| *name), wrong(&[])));
     }

@@ -10,10 +10,10 @@
 //! distributions are those that Barford and Crovella (1998) fitted to traces: numbers of objects and pauses are Pareto, sizes lognormal with mu = 9.357
 //! and sigma = 1.318, that is a mean of 27.6 KB and a deviation of 59.7 KB. Their sizes have a Pareto tail above 133 KB, which is not here.
 
-use ecnlab_units::{Counts, Rng, Sizes, Time, Times, parameters};
+use ecnlab_units::{CountDistribution, Rng, SizeDistribution, Time, TimeDistribution, parameters};
 
-use super::exchange::Exchange;
-use super::{Application, ApplicationSpec, Calls, Connection, Event, Heading, Member, Transfer};
+use super::exchange::RequestResponse;
+use super::{AppEvent, Application, ApplicationSpec, ConnectionReuse, EngineCalls, FinishedTransaction, FlowDirection, FlowIndex};
 
 parameters! {
     /// Such an application as a scenario sets it.
@@ -23,82 +23,82 @@ parameters! {
         pub connections: u32 = "4", 1..=64;
         /// Application data of a request.
         #[source("3GPP TR 25.892, HTTP traffic model")]
-        pub request: Sizes = "350 B", 1..=1_000_000_000;
+        pub request: SizeDistribution = "350 B", 1..=1_000_000_000;
         /// Application data of a page without its objects, and of an object.
         #[source("Barford and Crovella 1998, section 3.1")]
-        pub size: Sizes = "lognormal 27.6 KB, deviation 59.7 KB", 1..=1e12;
+        pub size: SizeDistribution = "lognormal 27.6 KB, deviation 59.7 KB", 1..=1e12;
         /// Objects of a page.
         #[source("Barford and Crovella 1998, section 3.1")]
-        pub objects: Counts = "pareto 1.7, shape 2.43", 0..=1_000_000;
+        pub objects: CountDistribution = "pareto 1.7, shape 2.43", 0..=1_000_000;
         /// Pause from the end of a page to the request of the next.
         #[source("Barford and Crovella 1998, section 3.1")]
-        pub think: Times = "pareto 3 s, shape 1.5", 0..=86_400;
+        pub think: TimeDistribution = "pareto 3 s, shape 1.5", 0..=86_400;
         /// Pages in all; 0 is no end.
         #[source("Mah 1997, consecutive document retrievals")]
         pub count: u64 = "0", 0..=1e12;
         /// Each object over a new connection, or over those that the page before has opened.
         #[source("RFC 9112, section 9.3")]
-        pub connection: Connection = "new";
+        pub connection: ConnectionReuse = "new";
     }
 }
 
 impl Settings {
-    pub fn plan(self) -> Web {
+    pub fn into_spec(self) -> WebSpec {
         let Settings { connections, request, size, objects, think, count, connection } = self;
-        Web { connections, request, size, objects, think, count, connection }
+        WebSpec { connections, request, size, objects, think, count, connection }
     }
 }
 
 /// What all applications of this kind in a group have in common.
 #[derive(Clone, Debug)]
-pub struct Web {
+pub struct WebSpec {
     connections: u32,
-    request: Sizes,
-    size: Sizes,
-    objects: Counts,
-    think: Times,
+    request: SizeDistribution,
+    size: SizeDistribution,
+    objects: CountDistribution,
+    think: TimeDistribution,
     count: u64,
-    connection: Connection,
+    connection: ConnectionReuse,
 }
 
-impl ApplicationSpec for Web {
-    fn members(&self) -> Vec<Heading> {
-        Exchange::members(self.connections)
+impl ApplicationSpec for WebSpec {
+    fn flow_directions(&self) -> Vec<FlowDirection> {
+        RequestResponse::flow_directions_of(self.connections)
     }
 
-    fn hears_deliveries(&self) -> bool {
+    fn wants_delivery_events(&self) -> bool {
         true
     }
 
-    fn start(&self, rng: Rng) -> Box<dyn Application> {
-        let exchanges = (0..self.connections).map(|number| Exchange::new(number, self.connection)).collect();
+    fn instantiate(&self, rng: Rng) -> Box<dyn Application> {
+        let exchanges = (0..self.connections).map(|number| RequestResponse::new(number, self.connection)).collect();
         let [requests, sizes, objects, thinks] = ["requests", "sizes", "objects", "thinks"].map(|purpose| rng.for_purpose(purpose));
-        let streams = Streams { requests, sizes, objects, thinks };
-        let page = Page { began: Time::ZERO, bytes: 0, waiting: 0, under_way: 0 };
-        Box::new(Running { plan: self.clone(), streams, exchanges, page, finished: 0, next: None })
+        let streams = RngStreams { requests, sizes, objects, thinks };
+        let page = PageFetch { began: Time::ZERO, bytes: 0, waiting: 0, under_way: 0 };
+        Box::new(WebClient { spec: self.clone(), streams, exchanges, page, finished: 0, next: None })
     }
 }
 
 /// A stream for each kind of draw, so that more of one kind shift none of another.
-struct Streams {
+struct RngStreams {
     requests: Rng,
     sizes: Rng,
     objects: Rng,
     thinks: Rng,
 }
 
-struct Running {
-    plan: Web,
-    streams: Streams,
-    exchanges: Vec<Exchange>,
-    page: Page,
+struct WebClient {
+    spec: WebSpec,
+    streams: RngStreams,
+    exchanges: Vec<RequestResponse>,
+    page: PageFetch,
     finished: u64,
     /// When the next page begins.
     next: Option<Time>,
 }
 
 /// The page that is being fetched.
-struct Page {
+struct PageFetch {
     began: Time,
     bytes: u64,
     /// Objects that nobody has asked for.
@@ -107,17 +107,17 @@ struct Page {
     under_way: u32,
 }
 
-impl Application for Running {
-    fn on(&mut self, event: Event, now: Time, calls: &mut dyn Calls) {
+impl Application for WebClient {
+    fn on_event(&mut self, event: AppEvent, now: Time, calls: &mut dyn EngineCalls) {
         match event {
-            Event::Start | Event::Timer => self.begin(now, calls),
-            Event::Delivered(member, bytes) => {
-                let number = Exchange::number_of(member);
-                if self.exchanges[number].delivered(member, bytes, calls) {
-                    self.fetched(number, now, calls);
+            AppEvent::Start | AppEvent::Timer => self.start_page(now, calls),
+            AppEvent::Delivered(member, bytes) => {
+                let number = RequestResponse::exchange_index(member);
+                if self.exchanges[number].on_delivered(member, bytes, calls) {
+                    self.on_fetched(number, now, calls);
                 }
             }
-            Event::Opened(_) | Event::Acknowledged(_) => {}
+            AppEvent::Opened(_) | AppEvent::Acknowledged(_) => {}
         }
     }
 
@@ -126,76 +126,76 @@ impl Application for Running {
     }
 }
 
-impl Running {
+impl WebClient {
     /// Asks for the page itself, which says what stands in it.
-    fn begin(&mut self, now: Time, calls: &mut dyn Calls) {
+    fn start_page(&mut self, now: Time, calls: &mut dyn EngineCalls) {
         self.next = None;
-        self.page = Page { began: now, bytes: 0, waiting: self.plan.objects.draw(&mut self.streams.objects), under_way: 0 };
-        self.ask(PAGE, calls);
+        self.page = PageFetch { began: now, bytes: 0, waiting: self.spec.objects.draw(&mut self.streams.objects), under_way: 0 };
+        self.fetch_over(PAGE_EXCHANGE, calls);
     }
 
-    fn ask(&mut self, number: usize, calls: &mut dyn Calls) {
-        let request = self.plan.request.draw(&mut self.streams.requests);
-        let size = self.plan.size.draw(&mut self.streams.sizes);
+    fn fetch_over(&mut self, number: usize, calls: &mut dyn EngineCalls) {
+        let request = self.spec.request.draw(&mut self.streams.requests);
+        let size = self.spec.size.draw(&mut self.streams.sizes);
         self.page.under_way += 1;
         self.page.bytes += size;
-        self.exchanges[number].ask(request, size, calls);
+        self.exchanges[number].send_request(request, size, calls);
     }
 
     /// An exchange has ended: it fetches the next object, and behind the page itself the others begin.
-    fn fetched(&mut self, number: usize, now: Time, calls: &mut dyn Calls) {
+    fn on_fetched(&mut self, number: usize, now: Time, calls: &mut dyn EngineCalls) {
         let was_alone = self.page.under_way == 1;
         self.page.under_way -= 1;
         let free = if was_alone { 0..self.exchanges.len() } else { number..number + 1 };
         for number in free {
             if self.page.waiting > 0 {
                 self.page.waiting -= 1;
-                self.ask(number, calls);
+                self.fetch_over(number, calls);
             }
         }
         if self.page.under_way == 0 {
-            self.end(now, calls);
+            self.finish_page(now, calls);
         }
     }
 
-    fn end(&mut self, now: Time, calls: &mut dyn Calls) {
+    fn finish_page(&mut self, now: Time, calls: &mut dyn EngineCalls) {
         self.finished += 1;
-        let member = self.exchanges[PAGE].server;
-        calls.finished(&Transfer { member, began: self.page.began, bytes: self.page.bytes });
-        if self.finished < self.plan.count || self.plan.count == 0 {
-            self.next = Some(now + self.plan.think.draw(&mut self.streams.thinks));
+        let member = self.exchanges[PAGE_EXCHANGE].server;
+        calls.record_transaction(&FinishedTransaction { flow: member, started_at: self.page.began, bytes: self.page.bytes });
+        if self.finished < self.spec.count || self.spec.count == 0 {
+            self.next = Some(now + self.spec.think.draw(&mut self.streams.thinks));
         } else {
-            (0..2 * self.plan.connections as Member).for_each(|member| calls.done(member));
+            (0..2 * self.spec.connections as FlowIndex).for_each(|member| calls.finish_flow(member));
         }
     }
 }
 
 /// The exchange that fetches the page itself.
-const PAGE: usize = 0;
+const PAGE_EXCHANGE: usize = 0;
 
 #[cfg(test)]
 mod tests {
     use ecnlab_units::{Span, Values};
 
-    use super::super::testing::{Asked, Tape};
-    use super::super::{Demand, Transfer};
+    use super::super::testing::{CallRecorder, RecordedCall};
+    use super::super::{AppWrite, FinishedTransaction};
     use super::*;
 
     fn running(parameters: &[(&str, &str)]) -> Box<dyn Application> {
         let mut values = Values::defaults(Settings::PARAMETERS);
         let plain = [("request", "10 B"), ("size", "500 B"), ("think", "2 s"), ("connections", "2")];
-        plain.iter().chain(parameters).for_each(|(name, text)| values.read(name, text).unwrap());
-        Settings::of(&values).plan().start(Rng::for_role(1, "source 0"))
+        plain.iter().chain(parameters).for_each(|(name, text)| values.set_from_text(name, text).unwrap());
+        Settings::from_values(&values).into_spec().instantiate(Rng::for_role(1, "source 0"))
     }
 
     /// Lets the oldest exchange under way run to its end, and so on; the exchanges in the order in which they ended.
-    fn fetch(running: &mut dyn Application, exchanges: usize, tape: &mut Tape) -> Vec<Member> {
+    fn fetch(running: &mut dyn Application, exchanges: usize, tape: &mut CallRecorder) -> Vec<FlowIndex> {
         let mut ended = Vec::new();
         for second in 1..=exchanges as u64 {
-            let opened = tape.asked.iter().filter_map(|asked| if let Asked::Open(member, _) = asked { Some(*member) } else { None });
+            let opened = tape.asked.iter().filter_map(|asked| if let RecordedCall::Open(member, _) = asked { Some(*member) } else { None });
             let client = opened.clone().nth(ended.len()).unwrap();
-            running.on(Event::Delivered(client, 10), Time::ZERO + Span::from_secs(second), tape);
-            running.on(Event::Delivered(client + 1, 500), Time::ZERO + Span::from_secs(second), tape);
+            running.on_event(AppEvent::Delivered(client, 10), Time::ZERO + Span::from_secs(second), tape);
+            running.on_event(AppEvent::Delivered(client + 1, 500), Time::ZERO + Span::from_secs(second), tape);
             ended.push(client);
         }
         ended
@@ -203,29 +203,32 @@ mod tests {
 
     #[test]
     fn the_page_comes_first_and_its_objects_over_all_connections_after_it() {
-        let (mut running, mut tape) = (running(&[("objects", "3"), ("count", "1")]), Tape::default());
-        running.on(Event::Start, Time::ZERO, &mut tape);
-        assert_eq!(vec![Asked::Open(0, Demand::open(10))], tape.asked);
+        let (mut running, mut tape) = (running(&[("objects", "3"), ("count", "1")]), CallRecorder::default());
+        running.on_event(AppEvent::Start, Time::ZERO, &mut tape);
+        assert_eq!(vec![RecordedCall::Open(0, AppWrite::keep_open(10))], tape.asked);
         assert_eq!(vec![0, 0, 2, 0], fetch(&mut *running, 4, &mut tape));
-        let page = Asked::Finished(Transfer { member: 1, began: Time::ZERO, bytes: 2000 });
-        assert_eq!([page, Asked::Done(0), Asked::Done(1), Asked::Done(2), Asked::Done(3)], tape.asked[tape.asked.len() - 5..]);
+        let page = RecordedCall::Finished(FinishedTransaction { flow: 1, started_at: Time::ZERO, bytes: 2000 });
+        assert_eq!(
+            [page, RecordedCall::Done(0), RecordedCall::Done(1), RecordedCall::Done(2), RecordedCall::Done(3)],
+            tape.asked[tape.asked.len() - 5..]
+        );
         assert_eq!(None, running.deadline());
     }
 
     #[test]
     fn a_page_without_objects_is_read_at_once_and_followed_by_the_next() {
-        let (mut running, mut tape) = (running(&[("objects", "0")]), Tape::default());
-        running.on(Event::Start, Time::ZERO, &mut tape);
+        let (mut running, mut tape) = (running(&[("objects", "0")]), CallRecorder::default());
+        running.on_event(AppEvent::Start, Time::ZERO, &mut tape);
         fetch(&mut *running, 1, &mut tape);
         assert_eq!(Some(Time::ZERO + Span::from_secs(3)), running.deadline());
-        running.on(Event::Timer, Time::ZERO + Span::from_secs(3), &mut tape);
-        assert_eq!(Some(&Asked::Open(0, Demand::open(10))), tape.asked.last());
+        running.on_event(AppEvent::Timer, Time::ZERO + Span::from_secs(3), &mut tape);
+        assert_eq!(Some(&RecordedCall::Open(0, AppWrite::keep_open(10))), tape.asked.last());
     }
 
     #[test]
     fn pages_are_as_large_as_barford_and_crovella_found_them() {
         const PAGES: u32 = 20_000;
-        let settings = Settings::of(&Values::defaults(Settings::PARAMETERS));
+        let settings = Settings::from_values(&Values::defaults(Settings::PARAMETERS));
         let (mut sizes, mut objects) = (Rng::for_role(1, "sizes"), Rng::for_role(1, "objects"));
         let mut draws: Vec<_> = (0..PAGES).map(|_| settings.size.draw(&mut sizes)).collect();
         draws.sort_unstable();

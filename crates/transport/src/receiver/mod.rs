@@ -1,79 +1,79 @@
-//! The receiver: what has arrived and when to acknowledge it; `echo` has the echo of marks, `replies` those to SYN and FIN. A receiver whose
-//! acknowledgements are quick or late as a host's stack has it is `host`.
+//! The receiver: what has arrived and when to acknowledge it; `ecn_echo` echoes marks, `syn_fin_replies` answers SYN and FIN. The receiver of
+//! Linux, with its buffer and its quick acknowledgements, is `linux`.
 
-mod delay;
-mod echo;
-mod host;
-mod recent_blocks;
-mod replies;
+mod delayed_ack;
+mod ecn_echo;
+mod linux;
+mod recent_sack_blocks;
+mod syn_fin_replies;
 
-use ecnlab_units::Time;
+use ecnlab_units::{RangeSet, Time};
 
-use self::delay::AckDelay;
-use self::echo::{EchoBits, MarkEcho};
-use self::host::Host;
-use self::recent_blocks::RecentBlocks;
-use self::replies::Replies;
+use self::delayed_ack::AckDelay;
+use self::ecn_echo::{EcnEcho, EcnEchoBits};
+use self::linux::LinuxReceiver;
+use self::recent_sack_blocks::RecentSackBlocks;
+use self::syn_fin_replies::SynFinReplies;
 use crate::clock::HostClock;
 use crate::segment::{Ack, Role, Segment};
 use crate::settings::{AckDelayRule, Handshake, Settings};
-use crate::timer::earlier;
+use crate::timer::earliest;
 
 /// Size of a SACK block in bytes (RFC 2018, section 3).
-const BLOCK_SIZE: u32 = 8;
+const SACK_BLOCK_BYTES: u32 = 8;
 
 /// The receiving end of a connection. What every segment reads stands first.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Receiver {
     /// The next segment expected; all before it have arrived.
-    next: u64,
+    rcv_nxt: u64,
     /// What a host's stack does, in place of all that follows.
-    host: Option<Box<Host>>,
+    linux: Option<Box<LinuxReceiver>>,
     /// Of a three-way handshake.
-    replies: Option<Box<Replies>>,
+    syn_fin_replies: Option<Box<SynFinReplies>>,
     ack_size: u32,
-    echo: MarkEcho,
+    ecn_echo: EcnEcho,
     /// A delayed acknowledgement echoes the time of the earlier segment (RFC 7323, section 4.3).
-    echo_earlier: bool,
+    echo_earliest_timestamp: bool,
     /// A segment that comes twice is reported (RFC 2883).
-    reports_twice: bool,
-    reports_blocks: bool,
+    reports_dsack: bool,
+    reports_sack: bool,
     /// A segment that comes a second time may wait for its acknowledgement as a new one does, as in ns-2.
-    delays_repeated: bool,
+    delays_duplicates: bool,
     /// Nothing is delayed and there is no handshake: the receiver is never woken.
-    answers_at_once: bool,
+    never_delays: bool,
     /// Acknowledgements may ride on data of the other direction.
-    may_ride: bool,
-    /// Runs of segments beyond `next` that have arrived, each `[from, to)`, ascending and apart.
-    beyond: Vec<(u64, u64)>,
-    delay: Option<AckDelay>,
-    held: Option<Held>,
-    recent_blocks: RecentBlocks,
+    may_piggyback: bool,
+    /// Segments beyond `rcv_nxt` that have arrived.
+    out_of_order: RangeSet,
+    ack_delay: Option<AckDelay>,
+    delayed_ack: Option<DelayedAck>,
+    recent_sack_blocks: RecentSackBlocks,
     /// What the last acknowledgement echoed, where one may ride on data: when a segment was sent, and whether that was a retransmission.
-    echoed: (Time, bool),
+    last_echoed: (Time, bool),
     quick_acks: u64,
     sack_option: u32,
-    agrees_to_ecn: bool,
+    accepts_ecn: bool,
 }
 
 /// A segment whose acknowledgement is delayed.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct DelayedAck {
     segment: Segment,
     sent: Time,
-    until: Time,
+    deadline: Time,
 }
 
 /// What a receiver announces of its buffer when the connection opens: the first window in bytes, and by how many bits headers shift those that
 /// follow (RFC 7323, section 2). None of one that says nothing of it.
-pub fn announced(settings: &Settings) -> Option<(u32, u32)> {
-    host::room::Room::new(settings).map(|room| (room.first(), room.scale()))
+pub fn syn_window(settings: &Settings) -> Option<(u32, u32)> {
+    linux::rcvbuf::ReceiveBuffer::new(settings).map(|room| (room.syn_ack_window(), room.window_scale()))
 }
 
 /// What an arriving segment brought.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Arrival {
+pub struct ReceiveOutcome {
     /// Segments that the application can now read.
     pub delivered: u64,
     /// Acknowledgements to send at once, in this order: of a segment that was held back before, and of this one.
@@ -84,279 +84,268 @@ pub struct Arrival {
 impl Receiver {
     pub fn new(settings: &Settings, clock: HostClock) -> Receiver {
         let three_way = settings.handshake == Handshake::ThreeWay;
-        let is_host = settings.delayed_ack_rule == AckDelayRule::Quick;
+        let is_host = settings.quirks.delayed_ack_rule == AckDelayRule::Quickack;
         Receiver {
-            ack_size: settings.ack_size,
-            delay: AckDelay::new(settings),
-            quick_acks: settings.quick_acks,
-            echo_earlier: settings.timestamps,
-            agrees_to_ecn: settings.receiver_ecn,
-            next: 0,
-            host: is_host.then(|| Box::new(Host::new(settings, clock))),
-            beyond: Vec::new(),
-            echo: MarkEcho::new(settings),
-            held: None,
-            replies: three_way.then(|| Box::new(Replies::new(settings.rto_initial))),
-            delays_repeated: settings.delay_repeated,
-            sack_option: settings.sack_option,
-            recent_blocks: RecentBlocks::new(settings.reported_blocks()),
-            echoed: (Time::ZERO, false),
-            may_ride: settings.piggyback,
-            reports_twice: settings.dsack && settings.reported_blocks() > 0,
-            reports_blocks: settings.reported_blocks() > 0,
-            answers_at_once: !settings.delayed_ack && !three_way && !is_host,
+            ack_size: settings.quirks.ack_size,
+            ack_delay: AckDelay::new(settings),
+            quick_acks: settings.quirks.max_quickacks,
+            echo_earliest_timestamp: settings.timestamps,
+            accepts_ecn: settings.quirks.receiver_ecn,
+            rcv_nxt: 0,
+            linux: is_host.then(|| Box::new(LinuxReceiver::new(settings, clock))),
+            out_of_order: RangeSet::default(),
+            ecn_echo: EcnEcho::new(settings),
+            delayed_ack: None,
+            syn_fin_replies: three_way.then(|| Box::new(SynFinReplies::new(settings.rto_initial))),
+            delays_duplicates: settings.quirks.delay_dup_acks,
+            sack_option: settings.quirks.sack_option_size,
+            recent_sack_blocks: RecentSackBlocks::new(settings.max_reported_sack_blocks()),
+            last_echoed: (Time::ZERO, false),
+            may_piggyback: settings.quirks.piggyback_acks,
+            reports_dsack: settings.quirks.dsack && settings.max_reported_sack_blocks() > 0,
+            reports_sack: settings.max_reported_sack_blocks() > 0,
+            never_delays: !settings.delayed_ack && !three_way && !is_host,
         }
     }
 
     /// Takes a segment that was sent at `sent`.
     // Every kind of run has a loop of its own, and each packet comes here: one copy for all of them costs 3 % of a run.
     #[inline(always)]
-    pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
-        if self.host.is_some() {
-            return self.receive_as_host(segment, sent, now);
+    pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> ReceiveOutcome {
+        if self.linux.is_some() {
+            return self.receive_by_linux(segment, sent, now);
         }
-        if let Some(replies) = &mut self.replies {
+        if let Some(replies) = &mut self.syn_fin_replies {
             if segment.role == Role::Syn {
-                return self.reply_to_syn(segment, sent, now);
+                return self.on_syn(segment, sent, now);
             }
-            replies.take(segment);
+            replies.on_segment(segment);
         }
-        if segment.role == Role::Pure {
-            return Arrival::default();
+        if segment.role == Role::PureAck {
+            return ReceiveOutcome::default();
         }
-        let changes = self.echo.changes(segment);
-        let before_change = if changes { self.held.take().map(|held| Box::new(self.before_change(&held))) } else { None };
-        let (before, fills_gap) = (self.next, !self.beyond.is_empty());
+        let changes = self.ecn_echo.changes_ce_state(segment);
+        let before_change = if changes { self.delayed_ack.take().map(|held| Box::new(self.ack_before_ce_change(&held))) } else { None };
+        let (before, fills_gap) = (self.rcv_nxt, !self.out_of_order.is_empty());
         let is_next = segment.seq == before && !fills_gap;
-        let twice = !is_next && self.reports_twice && self.has(segment.seq);
+        let twice = !is_next && self.reports_dsack && self.has_received(segment.seq);
+        //= RFC 9293, section 3.4: everything arrives
         if is_next {
-            self.next += 1;
+            self.rcv_nxt += 1;
         } else {
-            self.store(segment.seq);
+            self.store_segment(segment.seq);
         }
-        let delivered = self.next - before;
-        if let Some(delay) = &mut self.delay {
-            let delay = delay.at_arrival(now);
-            let may_repeat = delivered > 0 || self.delays_repeated;
-            let in_order = self.next == segment.seq + 1 && !fills_gap && may_repeat && !twice;
-            if in_order && !changes && self.held.is_none() && self.may_wait(segment) {
-                self.held = Some(Held { segment: *segment, sent, until: now + delay });
-                return Arrival { delivered, held: before_change, ack: None };
+        let delivered = self.rcv_nxt - before;
+        if let Some(delay) = &mut self.ack_delay {
+            let delay = delay.on_arrival(now);
+            let may_repeat = delivered > 0 || self.delays_duplicates;
+            //= RFC 5681, section 4.2: gaps are acknowledged at once
+            let in_order = self.rcv_nxt == segment.seq + 1 && !fills_gap && may_repeat && !twice;
+            //= RFC 5681, section 4.2; RFC 9293, section 3.8.6.3: an ACK for every second segment, within the delay
+            //= RFC 9293, section 3.8.6.3: fewer ACKs than segments
+            if in_order && !changes && self.delayed_ack.is_none() && self.may_delay_ack(segment) {
+                self.delayed_ack = Some(DelayedAck { segment: *segment, sent, deadline: now + delay });
+                return ReceiveOutcome { delivered, held: before_change, ack: None };
             }
         }
-        let held = if self.delay.is_some() { self.held.take() } else { None };
+        let held = if self.ack_delay.is_some() { self.delayed_ack.take() } else { None };
         // It is made where it goes: it is large, and each segment has one.
-        let mut arrival = Arrival { delivered, held: before_change, ack: Some(self.answer(segment, held.as_ref(), sent)) };
+        let mut arrival = ReceiveOutcome { delivered, held: before_change, ack: Some(self.make_ack(segment, held.as_ref(), sent)) };
         if let Some(ack) = &mut arrival.ack {
-            self.complete(segment.seq, twice, ack);
-            if let Some(replies) = &mut self.replies {
-                replies.sent(ack.role, now);
+            self.finish_ack(segment.seq, twice, ack);
+            if let Some(replies) = &mut self.syn_fin_replies {
+                replies.on_ack_sent(ack.role, now);
             }
         }
         arrival
     }
 
     #[inline(never)]
-    fn receive_as_host(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
-        let Some(host) = &mut self.host else { return Arrival::default() };
+    fn receive_by_linux(&mut self, segment: &Segment, sent: Time, now: Time) -> ReceiveOutcome {
+        let Some(host) = &mut self.linux else { return ReceiveOutcome::default() };
         let arrival = host.receive(segment, sent, now);
-        self.next = host.next();
+        self.rcv_nxt = host.rcv_nxt();
         arrival
     }
 
     /// Whether the acknowledgement of a segment in order may be delayed.
-    fn may_wait(&self, segment: &Segment) -> bool {
-        segment.seq >= self.quick_acks && !self.replies.as_ref().is_some_and(|replies| replies.closes())
+    fn may_delay_ack(&self, segment: &Segment) -> bool {
+        segment.seq >= self.quick_acks && !self.syn_fin_replies.as_ref().is_some_and(|replies| replies.has_fin_arrived())
     }
 
     /// When the receiver is to be woken.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
-        if self.answers_at_once {
+        if self.never_delays {
             return None;
         }
-        if let Some(host) = &self.host {
+        if let Some(host) = &self.linux {
             return host.deadline();
         }
-        let reply = self.replies.as_ref().and_then(|replies| replies.deadline());
-        earlier(self.held.map(|held| held.until), reply)
+        let reply = self.syn_fin_replies.as_ref().and_then(|replies| replies.deadline());
+        earliest(self.delayed_ack.map(|held| held.deadline), reply)
     }
 
     /// The deadline has come: a delayed acknowledgement is due, or a reply that nobody has acknowledged.
     #[inline(never)]
-    pub fn expire(&mut self, now: Time) -> Option<Ack> {
-        if let Some(host) = &mut self.host {
-            return host.expire(now);
+    pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
+        if let Some(host) = &mut self.linux {
+            return host.on_timer(now);
         }
-        if let Some(role) = self.replies.as_mut().and_then(|replies| replies.expire(now)) {
-            let ece = role == Role::Syn && self.echo.is_agreed();
-            return Some(Ack { role, ece, echo: now, echo_retransmission: true, ..Ack::plain(self.next, self.ack_size) });
+        if let Some(role) = self.syn_fin_replies.as_mut().and_then(|replies| replies.on_timer(now)) {
+            let ece = role == Role::Syn && self.ecn_echo.is_negotiated();
+            return Some(Ack { role, ece, echo: now, echo_retransmission: true, ..Ack::plain(self.rcv_nxt, self.ack_size) });
         }
-        let held = self.held.take()?;
-        Some(self.answer_held(&held))
+        let held = self.delayed_ack.take()?;
+        Some(self.make_delayed_ack(&held))
     }
 
     /// The acknowledgement as of now, which rides on data of the other direction; nothing waits any more.
-    pub fn ride(&mut self, now: Time) -> Ack {
-        if let Some(host) = &mut self.host {
-            return host.ride(now);
+    pub fn piggybacked_ack(&mut self, now: Time) -> Ack {
+        if let Some(host) = &mut self.linux {
+            return host.piggybacked_ack(now);
         }
-        let ack = match self.held.take() {
-            Some(held) => self.answer_held(&held),
-            None => self.as_of_now(),
+        let ack = match self.delayed_ack.take() {
+            Some(held) => self.make_delayed_ack(&held),
+            None => self.repeat_last_ack(),
         };
         Ack { role: Role::Plain, ..ack }
     }
 
     /// The acknowledgement of what was acknowledged before.
-    fn as_of_now(&mut self) -> Ack {
-        let EchoBits { cwr, ece } = self.echo.before_change();
-        let (echo, echo_retransmission) = self.echoed;
-        let mut ack = Ack { ece, cwr, echo, echo_retransmission, ..Ack::plain(self.next, self.ack_size) };
-        if self.reports_blocks && !self.beyond.is_empty() {
-            self.report_blocks(self.beyond[0].0, false, &mut ack);
+    fn repeat_last_ack(&mut self) -> Ack {
+        let EcnEchoBits { cwr, ece } = self.ecn_echo.bits_before_ce_change();
+        let (echo, echo_retransmission) = self.last_echoed;
+        let mut ack = Ack { ece, cwr, echo, echo_retransmission, ..Ack::plain(self.rcv_nxt, self.ack_size) };
+        if let Some(&(first, _)) = self.out_of_order.as_slice().first().filter(|_| self.reports_sack) {
+            self.add_sack_blocks(first, false, &mut ack);
         }
         ack
     }
 
     /// The other direction has a FIN of its own: that of this one is acknowledged and not answered.
-    pub fn leave_closing(&mut self) {
-        if let Some(host) = &mut self.host {
-            host.leave_closing();
+    pub fn suppress_fin_reply(&mut self) {
+        if let Some(host) = &mut self.linux {
+            host.suppress_fin_reply();
         }
-        if let Some(replies) = &mut self.replies {
-            replies.leave_closing();
+        if let Some(replies) = &mut self.syn_fin_replies {
+            replies.suppress_fin_reply();
         }
     }
 
     /// SYN-ACK: agrees to ECN by ECE without CWR, if both bits offered it (RFC 3168, section 6.1.1).
     #[inline(never)]
-    fn reply_to_syn(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
-        let delivered = u64::from(self.next == 0);
-        self.next = self.next.max(1);
-        let agreed = segment.ece && segment.cwr && self.agrees_to_ecn;
-        self.echo.settle(agreed);
-        if let Some(replies) = &mut self.replies {
-            replies.sent(Role::Syn, now);
+    fn on_syn(&mut self, segment: &Segment, sent: Time, now: Time) -> ReceiveOutcome {
+        let delivered = u64::from(self.rcv_nxt == 0);
+        self.rcv_nxt = self.rcv_nxt.max(1);
+        let agreed = segment.ece && segment.cwr && self.accepts_ecn;
+        self.ecn_echo.set_negotiated(agreed);
+        if let Some(replies) = &mut self.syn_fin_replies {
+            replies.on_ack_sent(Role::Syn, now);
         }
+        //= RFC 3168, section 6.1.1: the SYN-ACK agrees with ECE and without CWR
         let ack = Ack {
             role: Role::Syn,
             ece: agreed,
             echo: sent,
             echo_retransmission: segment.retransmission,
-            ..Ack::plain(self.next, self.ack_size)
+            ..Ack::plain(self.rcv_nxt, self.ack_size)
         };
-        Arrival { delivered, held: None, ack: Some(ack) }
+        ReceiveOutcome { delivered, held: None, ack: Some(ack) }
     }
 
     /// The acknowledgement of a segment, and perhaps of one that was held back before it, without SACK blocks.
     #[inline(always)]
-    fn answer(&mut self, segment: &Segment, held: Option<&Held>, sent: Time) -> Ack {
-        let EchoBits { cwr, ece } = self.echo.bits(segment, held.map(|held| &held.segment));
+    fn make_ack(&mut self, segment: &Segment, held: Option<&DelayedAck>, sent: Time) -> Ack {
+        let EcnEchoBits { cwr, ece } = self.ecn_echo.echo_bits(segment, held.map(|held| &held.segment));
         Ack {
-            role: self.replies.as_ref().map_or(Role::Plain, |replies| replies.role(self.next)),
+            role: self.syn_fin_replies.as_ref().map_or(Role::Plain, |replies| replies.ack_role(self.rcv_nxt)),
             ece,
             cwr,
-            echo: held.filter(|_| self.echo_earlier).map_or(sent, |held| held.sent),
+            echo: held.filter(|_| self.echo_earliest_timestamp).map_or(sent, |held| held.sent),
             echo_retransmission: segment.retransmission,
-            ..Ack::plain(self.next, self.ack_size)
+            ..Ack::plain(self.rcv_nxt, self.ack_size)
         }
     }
 
     /// What else goes on the acknowledgement of a segment, and what is remembered of it.
     #[inline(always)]
-    fn complete(&mut self, seq: u64, twice: bool, ack: &mut Ack) {
-        if self.may_ride {
-            self.echoed = (ack.echo, ack.echo_retransmission);
+    fn finish_ack(&mut self, seq: u64, twice: bool, ack: &mut Ack) {
+        if self.may_piggyback {
+            self.last_echoed = (ack.echo, ack.echo_retransmission);
         }
-        if self.reports_blocks && (twice || !self.beyond.is_empty()) {
-            self.report_blocks(seq, twice, ack);
+        if self.reports_sack && (twice || !self.out_of_order.is_empty()) {
+            self.add_sack_blocks(seq, twice, ack);
         }
     }
 
     /// The acknowledgement of a segment that has waited.
     #[inline(never)]
-    fn answer_held(&mut self, held: &Held) -> Ack {
-        let mut ack = self.answer(&held.segment, None, held.sent);
-        self.complete(held.segment.seq, false, &mut ack);
+    fn make_delayed_ack(&mut self, held: &DelayedAck) -> Ack {
+        let mut ack = self.make_ack(&held.segment, None, held.sent);
+        self.finish_ack(held.segment.seq, false, &mut ack);
         ack
     }
 
     #[cold]
-    fn report_blocks(&mut self, seq: u64, twice: bool, ack: &mut Ack) {
-        ack.sacks = self.recent_blocks.report(seq, twice, self.next, &self.beyond);
+    fn add_sack_blocks(&mut self, seq: u64, twice: bool, ack: &mut Ack) {
+        ack.sacks = self.recent_sack_blocks.blocks_for_ack(seq, twice, self.rcv_nxt, &self.out_of_order);
         if !ack.sacks.is_empty() {
-            ack.size += self.sack_option + BLOCK_SIZE * ack.sacks.as_slice().len() as u32;
+            ack.size += self.sack_option + SACK_BLOCK_BYTES * ack.sacks.as_slice().len() as u32;
         }
     }
 
     /// Whether a segment has arrived before.
-    fn has(&self, seq: u64) -> bool {
-        seq < self.next || self.beyond.iter().any(|&(from, to)| from <= seq && seq < to)
+    fn has_received(&self, seq: u64) -> bool {
+        seq < self.rcv_nxt || self.out_of_order.contains(seq)
     }
 
     /// The acknowledgement of a segment that waited when DCTCP's state changed (RFC 8257, section 3.2).
     #[inline(never)]
-    fn before_change(&self, held: &Held) -> Ack {
-        let EchoBits { cwr, ece } = self.echo.before_change();
+    fn ack_before_ce_change(&self, held: &DelayedAck) -> Ack {
+        let EcnEchoBits { cwr, ece } = self.ecn_echo.bits_before_ce_change();
         let retransmission = held.segment.retransmission;
-        Ack { ece, cwr, echo: held.sent, echo_retransmission: retransmission, ..Ack::plain(self.next, self.ack_size) }
+        Ack { ece, cwr, echo: held.sent, echo_retransmission: retransmission, ..Ack::plain(self.rcv_nxt, self.ack_size) }
     }
 
     /// The next segment expected.
-    pub fn next(&self) -> u64 {
-        self.next
+    pub fn rcv_nxt(&self) -> u64 {
+        self.rcv_nxt
     }
 
     /// Segments that arrived out of order and wait for earlier ones.
-    pub fn waiting(&self) -> u64 {
-        match &self.host {
-            Some(host) => host.waiting(),
-            None => self.beyond.iter().map(|(from, to)| to - from).sum(),
+    pub fn out_of_order_segments(&self) -> u64 {
+        match &self.linux {
+            Some(host) => host.out_of_order_segments(),
+            None => self.out_of_order.count(),
         }
     }
 
     /// The application reads no more: what arrives stays in the buffer. Only a receiver that advertises its buffer minds.
     pub fn stop_reading(&mut self) {
-        if let Some(host) = &mut self.host {
+        if let Some(host) = &mut self.linux {
             host.stop_reading();
         }
     }
 
     /// The application reads what is there and goes on. Returns the acknowledgement that tells of the room it makes; another may be due at once.
-    pub fn read_again(&mut self, now: Time) -> Option<Ack> {
-        self.host.as_mut().and_then(|host| host.read_again(now))
+    pub fn resume_reading(&mut self, now: Time) -> Option<Ack> {
+        self.linux.as_mut().and_then(|host| host.resume_reading(now))
     }
 
     /// Takes in a segment that has come before or lies beyond the next one, or that others have waited for.
     #[inline(never)]
-    fn store(&mut self, seq: u64) {
-        if seq < self.next {
+    fn store_segment(&mut self, seq: u64) {
+        if seq < self.rcv_nxt {
             return;
         }
-        if seq > self.next {
-            self.store_beyond(seq);
+        if seq > self.rcv_nxt {
+            self.out_of_order.insert(seq, seq + 1);
             return;
         }
-        self.next += 1;
-        if let Some(&(from, to)) = self.beyond.first()
-            && from == self.next
-        {
-            self.next = to;
-            self.beyond.remove(0);
-        }
-    }
-
-    fn store_beyond(&mut self, seq: u64) {
-        let at = self.beyond.partition_point(|&(_, to)| to < seq);
-        match self.beyond.get_mut(at) {
-            Some((from, to)) if *from <= seq && seq < *to => return,
-            Some((_, to)) if *to == seq => *to += 1,
-            Some((from, _)) if *from == seq + 1 => *from = seq,
-            _ => self.beyond.insert(at, (seq, seq + 1)),
-        }
-        if at + 1 < self.beyond.len() && self.beyond[at].1 == self.beyond[at + 1].0 {
-            self.beyond[at].1 = self.beyond.remove(at + 1).1;
+        self.rcv_nxt += 1;
+        if let Some(end) = self.out_of_order.take_range_at(self.rcv_nxt) {
+            self.rcv_nxt = end;
         }
     }
 }
@@ -365,6 +354,7 @@ impl Receiver {
 mod tests {
     use super::*;
     use crate::profile;
+    use crate::settings::Quirks;
     use crate::settings::{EchoStyle, ReceiveWindow};
     use ecnlab_units::parameter::OrOff;
     use ecnlab_units::{Ecn, Span};
@@ -421,7 +411,10 @@ mod tests {
     #[test]
     fn a_packet_that_is_not_capable_brings_no_echo_where_that_is_asked_for() {
         let echoes = |echo_on_capable_only| {
-            let mut receiver = receiver_of(&Settings { echo_on_capable_only, ..profile::settings("ns2") });
+            let mut receiver = receiver_of(&Settings {
+                quirks: Quirks { ece_on_ect_only: echo_on_capable_only, ..profile::quirks("ns2") },
+                ..profile::settings("ns2")
+            });
             ack(&mut receiver, Segment { ecn: Ecn::Ce, ..segment(0) });
             ack(&mut receiver, Segment { ecn: Ecn::NotEct, ..segment(1) }).ece
         };
@@ -435,7 +428,7 @@ mod tests {
         let answers = [0, 1, 2, 3].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.map(|ack| ack.next));
         assert_eq!([Some(1), None, Some(3), None], answers);
         assert_eq!(Some(Time::ZERO + Span::from_millis(100)), receiver.deadline());
-        assert_eq!(Some(4), receiver.expire(Time::ZERO).map(|ack| ack.next));
+        assert_eq!(Some(4), receiver.on_timer(Time::ZERO).map(|ack| ack.next));
         assert_eq!(None, receiver.deadline());
     }
 
@@ -450,7 +443,11 @@ mod tests {
     #[test]
     fn the_last_segment_may_wait_again_when_it_comes_again_where_that_is_asked_for() {
         let answers = |delay_repeated| {
-            let mut receiver = receiver_of(&Settings { delayed_ack: true, delay_repeated, ..profile::settings("ns2") });
+            let mut receiver = receiver_of(&Settings {
+                delayed_ack: true,
+                quirks: Quirks { delay_dup_acks: delay_repeated, ..profile::quirks("ns2") },
+                ..profile::settings("ns2")
+            });
             [0, 1, 2, 2].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.is_some())
         };
         assert_eq!([[true, false, true, false], [true, false, true, true]], [answers(true), answers(false)]);
@@ -459,13 +456,12 @@ mod tests {
     #[test]
     fn dctcp_s_delayed_acknowledgement_echoes_its_marks_whatever_the_segment_behind_it_says_of_the_window() {
         // RFC 8257, section 3.2: what waits is acknowledged in the state before the change; CWR has no part in it.
-        for rule in [AckDelayRule::Quick, AckDelayRule::Fixed] {
+        for rule in [AckDelayRule::Quickack, AckDelayRule::Fixed] {
             let settings = Settings {
                 ecn: true,
                 ecn_echo: EchoStyle::Dctcp,
-                delayed_ack_rule: rule,
-                quick_acks: 0,
-                receive_window: ReceiveWindow::Any,
+                receive_window: ReceiveWindow::Unlimited,
+                quirks: Quirks { delayed_ack_rule: rule, max_quickacks: 0, ..profile::quirks("linux") },
                 ..profile::settings("linux")
             };
             let mut receiver = receiver_of(&settings);
@@ -489,7 +485,7 @@ mod tests {
         let mut receiver = receiver_of(&Settings { delayed_ack: false, ..profile::settings("linux") });
         receiver.receive(&Segment { role: Role::Syn, ..Segment::plain(0, 60) }, Time::ZERO, Time::ZERO);
         let acks = (1..60).map(|seq| receiver.receive(&Segment::plain(seq, 1500), Time::ZERO, Time::ZERO).ack.unwrap());
-        let acks: Vec<(u64, bool)> = acks.map(|ack| (ack.next, ack.window < Ack::ANY)).collect();
+        let acks: Vec<(u64, bool)> = acks.map(|ack| (ack.next, ack.window < Ack::WINDOW_UNLIMITED)).collect();
         assert_eq!((2..61).map(|next| (next, true)).collect::<Vec<_>>(), acks);
     }
 
@@ -499,8 +495,7 @@ mod tests {
         let settings = Settings {
             delayed_ack: false,
             handshake: Handshake::FirstPacket,
-            fin: false,
-            reader_stops: stops,
+            quirks: Quirks { fin: false, app_read_pause: stops, ..profile::quirks("linux") },
             ..profile::settings("linux")
         };
         let mut receiver = receiver_of(&settings);

@@ -6,134 +6,138 @@
 
 use ecnlab_units::Time;
 
-use super::{Recovery, duplicates};
+use super::{Recovery, dupack};
 use crate::segment::Ack;
-use crate::settings::{PartialAckTimer, Settings};
-use crate::tcb::{CutFor, Output, Tcb};
+use crate::settings::{CwndOnExit, PartialAckTimer, Settings};
+use crate::tcb::{LastReduction, SenderOutput, Tcb};
 
 /// Most segments that an acknowledgement in recovery sends.
-const BURST: u64 = 2;
+const MAX_BURST_IN_RECOVERY: u64 = 2;
 
 pub struct NewReno {
-    threshold: u32,
+    dup_thresh: u32,
     /// Whether every partial acknowledgement restarts the timer, or the first one only (section 4: slow-but-steady and impatient).
-    every: bool,
+    restart_timer_on_every_partial_ack: bool,
     partial_seen: bool,
 }
 
 impl NewReno {
     pub fn new(settings: &Settings) -> NewReno {
         NewReno {
-            threshold: settings.duplicate_threshold,
-            every: settings.partial_ack_timer == PartialAckTimer::Every,
+            dup_thresh: settings.dupthresh,
+            restart_timer_on_every_partial_ack: settings.quirks.partial_ack_timer == PartialAckTimer::Every,
             partial_seen: false,
         }
     }
 
-    fn duplicate(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        let count = tcb.count_duplicate();
-        if count == self.threshold {
-            let reaction = duplicates::reaction(tcb, false);
-            duplicates::fast_retransmit(tcb, reaction, now, out);
-        } else if count < self.threshold {
-            duplicates::limited_transmit(tcb, now, out);
+    fn on_dupack(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+        let count = tcb.count_dupack();
+        //= RFC 5681, section 3.2: retransmitted at the third duplicate
+        //= RFC 5681, section 3.2: no retransmission and no cut
+        if count == self.dup_thresh {
+            let reaction = dupack::react_to_dupacks(tcb, false);
+            dupack::fast_retransmit(tcb, reaction, now, out);
+        } else if count < self.dup_thresh {
+            dupack::limited_transmit(tcb, now, out);
         } else {
-            duplicates::inflate(tcb);
+            dupack::inflate_for_dupack(tcb);
         }
     }
 
-    fn partial(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl Output) {
-        if self.every || !self.partial_seen {
+    fn on_partial_ack(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
+        if self.restart_timer_on_every_partial_ack || !self.partial_seen {
             self.partial_seen = true;
-            tcb.restart_timer(now);
+            tcb.restart_rto_timer(now);
         }
-        if tcb.settings().partial_deflation {
-            deflate(tcb, ack.next - tcb.una(), out);
+        if tcb.settings().quirks.partial_window_deflation {
+            deflate_window(tcb, ack.next - tcb.snd_una(), out);
         } else {
-            tcb.inflate_to(0);
+            tcb.set_inflation(0);
         }
-        tcb.advance_partly(ack.next);
-        tcb.give_up_passed_sample();
-        tcb.retransmit(tcb.una(), now, out);
+        tcb.advance_snd_una(ack.next);
+        tcb.drop_passed_rtt_timing();
+        //= RFC 6582, section 3.2: each lost segment is sent once more and nothing else
+        tcb.retransmit(tcb.snd_una(), now, out);
     }
 
-    fn full(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl Output) {
+    fn on_full_ack(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
         self.partial_seen = false;
         // ns-2 knows by its inflation that it was in recovery.
-        let unnoticed = tcb.last_cut().inflation() == 0 && tcb.last_cut().is_for(CutFor::Duplicates);
-        if tcb.last_cut().inflation() > 0 && tcb.settings().exit_to_flight {
-            tcb.set_cwnd(tcb.window().ssthresh.min((tcb.high() + 1 - ack.next) as f64), out);
+        let unnoticed = tcb.recovery_point().inflation() == 0 && tcb.recovery_point().last_reduction_is(LastReduction::FastRecovery);
+        if tcb.recovery_point().inflation() > 0 && tcb.settings().quirks.cwnd_on_exit == CwndOnExit::Flight {
+            tcb.set_cwnd(tcb.window().ssthresh.min((tcb.snd_max() + 1 - ack.next) as f64), out);
         }
-        tcb.inflate_to(0);
-        let newly = tcb.advance(ack, now);
+        //= RFC 5681, section 3.2, step 6: recovery ends at the threshold
+        tcb.set_inflation(0);
+        let newly = tcb.process_new_ack(ack, now);
         if unnoticed {
             tcb.enter_recovery();
         }
-        tcb.grow(ack, newly, now, out);
+        tcb.grow_cwnd(ack, newly, now, out);
     }
 }
 
 /// Takes `newly` segments out of the inflated window and puts one in; the inflation stays above zero, the window at one.
-fn deflate(tcb: &mut Tcb, newly: u64, out: &mut impl Output) {
-    let inflation = tcb.last_cut().inflation();
+fn deflate_window(tcb: &mut Tcb, newly: u64, out: &mut impl SenderOutput) {
+    let inflation = tcb.recovery_point().inflation();
     if inflation > newly {
-        tcb.inflate_to(inflation - (newly - 1));
+        tcb.set_inflation(inflation - (newly - 1));
     } else {
         tcb.set_cwnd(tcb.window().cwnd - (newly - inflation) as f64, out);
-        tcb.inflate_to(1);
+        tcb.set_inflation(1);
     }
-    tcb.reopen_window(out);
+    tcb.restore_cwnd_to_one(out);
 }
 
 impl Recovery for NewReno {
     #[inline(never)]
-    fn acknowledged<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
-        if ack.next > tcb.una() {
-            if !tcb.last_cut().is_repaired(ack.next) && tcb.last_cut().is_for(CutFor::Duplicates) {
-                self.partial(tcb, ack, now, out);
+    fn on_ack<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
+        if ack.next > tcb.snd_una() {
+            if !tcb.recovery_point().is_reached_by(ack.next) && tcb.recovery_point().last_reduction_is(LastReduction::FastRecovery) {
+                self.on_partial_ack(tcb, ack, now, out);
             } else {
-                self.full(tcb, ack, now, out);
+                self.on_full_ack(tcb, ack, now, out);
             }
-        } else if ack.next == tcb.una() {
-            self.duplicate(tcb, now, out);
+        } else if ack.next == tcb.snd_una() {
+            self.on_dupack(tcb, now, out);
         }
-        if tcb.duplicates() == 0 {
-            tcb.send_window(u64::MAX, now, out);
-        } else if tcb.duplicates() >= self.threshold {
-            tcb.send_window(BURST, now, out);
+        if tcb.dupacks() == 0 {
+            tcb.send_new_segments(u64::MAX, now, out);
+        } else if tcb.dupacks() >= self.dup_thresh {
+            tcb.send_new_segments(MAX_BURST_IN_RECOVERY, now, out);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::recovery::testing::Wire;
+    use crate::recovery::testing::RecoveryTestBench;
     use crate::settings::RecoveryName;
 
     #[test]
     fn a_partial_acknowledgement_retransmits_and_recovery_goes_on() {
-        let mut wire = Wire::new(RecoveryName::NewReno, 8);
-        wire.duplicates(1, 3);
-        assert_eq!(vec![1], wire.sent());
-        wire.acknowledge(4);
-        assert_eq!(vec![4], wire.sent());
+        let mut wire = RecoveryTestBench::new(RecoveryName::NewReno, 8);
+        wire.dupacks(1, 3);
+        assert_eq!(vec![1], wire.take_sent());
+        wire.ack(4);
+        assert_eq!(vec![4], wire.take_sent());
         assert_eq!((4.0, 4.0), wire.window());
     }
 
     #[test]
     fn a_partial_acknowledgement_of_more_than_the_inflation_deflates_the_window() {
-        let mut wire = Wire::new(RecoveryName::NewReno, 16);
-        wire.duplicates(1, 3);
-        wire.acknowledge(8);
+        let mut wire = RecoveryTestBench::new(RecoveryName::NewReno, 16);
+        wire.dupacks(1, 3);
+        wire.ack(8);
         // Seven segments left, three of them known by their duplicates.
         assert_eq!((4.0, 8.0), wire.window());
     }
 
     #[test]
     fn recovery_ends_with_all_that_was_sent_before_the_loss() {
-        let mut wire = Wire::new(RecoveryName::NewReno, 8);
-        wire.duplicates(1, 3);
-        wire.acknowledge(9);
+        let mut wire = RecoveryTestBench::new(RecoveryName::NewReno, 8);
+        wire.dupacks(1, 3);
+        wire.ack(9);
         assert_eq!((4.25, 4.0), wire.window());
     }
 }

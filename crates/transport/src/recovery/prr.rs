@@ -13,37 +13,37 @@ use crate::settings::PrrBound;
 /// What was delivered and sent since the cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Prr {
-    of: u64,
+    prior_segments: u64,
     bound: PrrBound,
-    delivered: u64,
-    out: u64,
+    prr_delivered: u64,
+    prr_out: u64,
 }
 
 impl Prr {
     /// A reduction of so many segments.
     pub fn new(of: u64, bound: PrrBound) -> Prr {
-        Prr { of: of.max(1), bound, delivered: 0, out: 0 }
+        Prr { prior_segments: of.max(1), bound, prr_delivered: 0, prr_out: 0 }
     }
 
     /// Segments were sent.
-    pub fn sent(&mut self, segments: u64) {
-        self.out += segments;
+    pub fn on_sent(&mut self, segments: u64) {
+        self.prr_out += segments;
     }
 
     /// An acknowledgement delivered segments: the window that allows what may be sent now. It is `safe` if it acknowledges more and shows no
     /// further loss.
-    pub fn window(&mut self, delivered: u64, safe: bool, pipe: u64, ssthresh: f64) -> u64 {
-        self.delivered += delivered;
+    pub fn cwnd_after_delivery(&mut self, delivered: u64, safe: bool, pipe: u64, ssthresh: f64) -> u64 {
+        self.prr_delivered += delivered;
         let threshold = ssthresh as u64;
         let send = if pipe > threshold {
-            (self.delivered * threshold).div_ceil(self.of).saturating_sub(self.out)
+            (self.prr_delivered * threshold).div_ceil(self.prior_segments).saturating_sub(self.prr_out)
         } else {
-            let one = u64::from(safe || self.bound == PrrBound::SlowStart);
-            let most = self.delivered.saturating_sub(self.out).max(delivered) + one;
+            let one = u64::from(safe || self.bound == PrrBound::Ssrb);
+            let most = self.prr_delivered.saturating_sub(self.prr_out).max(delivered) + one;
             most.min(threshold - pipe)
         };
         // The first retransmission always goes.
-        pipe + if self.out == 0 { send.max(1) } else { send }
+        pipe + if self.prr_out == 0 { send.max(1) } else { send }
     }
 }
 
@@ -53,14 +53,14 @@ mod tests {
 
     #[test]
     fn one_loss_of_twenty_sends_one_for_two_and_ends_at_the_threshold() {
-        let mut prr = Prr::new(20, PrrBound::SlowStart);
+        let mut prr = Prr::new(20, PrrBound::Ssrb);
         let (mut pipe, mut sent) = (16, 0);
         for delivered in [3].into_iter().chain([1; 16]) {
-            let window = prr.window(delivered, false, pipe, 10.0);
+            let window = prr.cwnd_after_delivery(delivered, false, pipe, 10.0);
             while pipe < window {
                 pipe += 1;
                 sent += 1;
-                prr.sent(1);
+                prr.on_sent(1);
             }
             pipe -= 1;
         }
@@ -69,10 +69,10 @@ mod tests {
 
     #[test]
     fn below_the_threshold_a_safe_acknowledgement_alone_lets_one_more_go() {
-        for (bound, safe, sends) in [(PrrBound::SlowStart, false, 2), (PrrBound::SafeAck, false, 1), (PrrBound::SafeAck, true, 2)] {
+        for (bound, safe, sends) in [(PrrBound::Ssrb, false, 2), (PrrBound::SafeAck, false, 1), (PrrBound::SafeAck, true, 2)] {
             let mut prr = Prr::new(20, bound);
-            prr.sent(1);
-            assert_eq!(5 + sends, prr.window(1, safe, 5, 10.0), "{bound} {safe}");
+            prr.on_sent(1);
+            assert_eq!(5 + sends, prr.cwnd_after_delivery(1, safe, 5, 10.0), "{bound} {safe}");
         }
     }
 }

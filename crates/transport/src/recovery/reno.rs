@@ -5,45 +5,47 @@
 
 use ecnlab_units::Time;
 
-use super::{Recovery, duplicates};
+use super::{Recovery, dupack};
 use crate::segment::Ack;
 use crate::settings::Settings;
-use crate::tcb::{CutFor, Output, Tcb};
+use crate::tcb::{LastReduction, SenderOutput, Tcb};
 
 pub struct RenoRecovery {
-    threshold: u32,
+    dup_thresh: u32,
 }
 
 impl RenoRecovery {
     pub fn new(settings: &Settings) -> RenoRecovery {
-        RenoRecovery { threshold: settings.duplicate_threshold }
+        RenoRecovery { dup_thresh: settings.dupthresh }
     }
 
-    fn duplicate(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        let count = tcb.count_duplicate();
-        if count == self.threshold {
-            let reaction = duplicates::reaction(tcb, tcb.last_cut().is_for(CutFor::Duplicates));
-            duplicates::fast_retransmit(tcb, reaction, now, out);
-        } else if count < self.threshold {
-            duplicates::limited_transmit(tcb, now, out);
+    fn on_dupack(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+        let count = tcb.count_dupack();
+        //= RFC 5681, section 3.2: retransmitted at the third duplicate
+        //= RFC 5681, section 3.2: no retransmission and no cut
+        if count == self.dup_thresh {
+            let reaction = dupack::react_to_dupacks(tcb, tcb.recovery_point().last_reduction_is(LastReduction::FastRecovery));
+            dupack::fast_retransmit(tcb, reaction, now, out);
+        } else if count < self.dup_thresh {
+            dupack::limited_transmit(tcb, now, out);
         } else {
-            duplicates::inflate(tcb);
+            dupack::inflate_for_dupack(tcb);
         }
     }
 }
 
 impl Recovery for RenoRecovery {
     #[inline(never)]
-    fn acknowledged<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
-        if ack.next > tcb.una() {
-            tcb.inflate_to(0);
-            let newly = tcb.advance(ack, now);
-            tcb.grow(ack, newly, now, out);
-        } else if ack.next == tcb.una() {
-            self.duplicate(tcb, now, out);
+    fn on_ack<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
+        if ack.next > tcb.snd_una() {
+            tcb.set_inflation(0);
+            let newly = tcb.process_new_ack(ack, now);
+            tcb.grow_cwnd(ack, newly, now, out);
+        } else if ack.next == tcb.snd_una() {
+            self.on_dupack(tcb, now, out);
         }
-        if tcb.duplicates() == 0 || tcb.duplicates() >= self.threshold {
-            tcb.send_window(u64::MAX, now, out);
+        if tcb.dupacks() == 0 || tcb.dupacks() >= self.dup_thresh {
+            tcb.send_new_segments(u64::MAX, now, out);
         }
     }
 }

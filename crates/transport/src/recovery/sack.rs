@@ -21,20 +21,20 @@ use ecnlab_units::Time;
 use super::Recovery;
 use super::prr::Prr;
 use super::scoreboard::Scoreboard;
-use crate::response::MIN_SSTHRESH;
+use crate::congestion::CongestionWindow;
+use crate::ecn_response::MIN_SSTHRESH;
 use crate::segment::Ack;
 use crate::settings::{PrrBound, RecoveryName, Settings};
-use crate::tcb::{CutFor, Output, Tcb};
-use crate::window::Window;
+use crate::tcb::{LastReduction, SenderOutput, Tcb};
 
 pub struct Sack {
-    board: Scoreboard,
+    scoreboard: Scoreboard,
     /// The highest sacked segment tells losses as well as the number of those sacked.
-    forward: bool,
-    threshold: u64,
-    phase: Phase,
+    uses_fack: bool,
+    dup_thresh: u64,
+    phase: SackPhase,
     /// One past the highest segment sent when recovery began or the timer expired; a mark meanwhile moves the end of the last cut on.
-    ends: u64,
+    recovery_end: u64,
     /// Proportional rate reduction, while it runs.
     prr: Option<Prr>,
     /// One past the highest segment that this recovery has sent again, but for rule (4) (RFC 6675, HighRxt).
@@ -52,7 +52,7 @@ enum NextSeg {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum SackPhase {
     Open,
     /// Losses of one window are repaired; it ends when all that was sent before it is acknowledged.
     Recovery,
@@ -63,11 +63,11 @@ enum Phase {
 impl Sack {
     pub fn new(settings: &Settings) -> Sack {
         Sack {
-            board: Scoreboard::default(),
-            forward: settings.recovery == RecoveryName::Fack,
-            threshold: u64::from(settings.duplicate_threshold),
-            phase: Phase::Open,
-            ends: 0,
+            scoreboard: Scoreboard::default(),
+            uses_fack: settings.recovery == RecoveryName::Fack,
+            dup_thresh: u64::from(settings.dupthresh),
+            phase: SackPhase::Open,
+            recovery_end: 0,
             prr: None,
             high_rxt: 0,
             rescue_rxt: 0,
@@ -75,133 +75,138 @@ impl Sack {
     }
 
     /// Takes what an acknowledgement says of segments into the scoreboard; returns how many of them it delivers.
-    fn score(&mut self, ack: &Ack) -> u64 {
-        let count = self.board.advance(ack.next);
-        if ack.sacks.is_empty() { count } else { count + self.board.sack(&ack.sacks) }
+    fn update_scoreboard(&mut self, ack: &Ack) -> u64 {
+        let count = self.scoreboard.ack_up_to(ack.next);
+        if ack.sacks.is_empty() { count } else { count + self.scoreboard.apply_sack_blocks(&ack.sacks) }
     }
 
-    fn detect(&mut self) {
-        let mut below = self.board.below_sacked(self.threshold);
-        if self.forward {
+    fn detect_losses(&mut self) {
+        let mut below = self.scoreboard.lost_below_bound(self.dup_thresh);
+        if self.uses_fack {
             // Either rule: three above it are sacked, or the highest sacked is three above it.
-            below = below.max(self.board.fack().checked_sub(self.threshold).filter(|_| self.board.sacked() > 0));
+            below = below.max(self.scoreboard.fack().checked_sub(self.dup_thresh).filter(|_| self.scoreboard.sacked() > 0));
         }
         if let Some(below) = below {
-            self.board.lose_below(below);
+            self.scoreboard.mark_lost_below(below);
         }
     }
 
     /// Moves between the phases after an acknowledgement of `newly` segments that delivered `delivered`.
-    fn step(&mut self, tcb: &mut Tcb, ack: &Ack, newly: u64, delivered: u64, now: Time, out: &mut impl Output) {
-        if self.phase != Phase::Open && tcb.una() >= self.ends {
-            self.leave(tcb, out);
+    fn update_phase(&mut self, tcb: &mut Tcb, ack: &Ack, newly: u64, delivered: u64, now: Time, out: &mut impl SenderOutput) {
+        if self.phase != SackPhase::Open && tcb.snd_una() >= self.recovery_end {
+            self.exit_phase(tcb, out);
         }
-        if self.phase == Phase::Open && self.board.has_losses() {
-            self.enter(tcb, now, out);
+        if self.phase == SackPhase::Open && self.scoreboard.has_losses() {
+            self.enter_recovery(tcb, now, out);
         }
         match self.phase {
-            Phase::Recovery => {
-                tcb.note_echo(ack);
-                self.reduce(tcb, delivered, out);
+            SackPhase::Recovery => {
+                tcb.remember_ecn_echo(ack);
+                self.apply_prr(tcb, delivered, out);
             }
             // What had been sacked before has grown the window already, or has been a loss of it.
-            Phase::Open | Phase::Loss if newly > 0 => tcb.grow(ack, delivered.min(newly), now, out),
-            Phase::Open | Phase::Loss => tcb.note_echo(ack),
+            SackPhase::Open | SackPhase::Loss if newly > 0 => tcb.grow_cwnd(ack, delivered.min(newly), now, out),
+            SackPhase::Open | SackPhase::Loss => tcb.remember_ecn_echo(ack),
         }
     }
 
-    fn enter(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        let flight = tcb.outstanding();
-        let already_cut = !tcb.last_cut().is_repaired(tcb.una()) && tcb.last_cut().is_for(CutFor::Mark);
+    fn enter_recovery(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+        let flight = tcb.outstanding_segments();
+        let already_cut = !tcb.recovery_point().is_reached_by(tcb.snd_una()) && tcb.recovery_point().last_reduction_is(LastReduction::Mark);
         if already_cut {
-            tcb.cut_after_mark(tcb.cut_base(), out);
+            tcb.reduce_further_for_loss(tcb.reduction_base(), out);
         } else {
-            tcb.cut_for_loss(tcb.cut_base(), now, out);
+            tcb.reduce_cwnd_for_loss(tcb.reduction_base(), now, out);
         }
-        tcb.extend_cut();
-        self.ends = tcb.high();
+        tcb.extend_recovery_point();
+        self.recovery_end = tcb.snd_max();
         tcb.enter_recovery();
-        widen_to_two(tcb, out);
-        self.phase = Phase::Recovery;
-        (self.high_rxt, self.rescue_rxt) = (tcb.una() + 1, tcb.una() + 1);
-        self.prr = tcb.settings().prr.then(|| Prr::new(flight, PrrBound::SlowStart));
-        tcb.restart_timer(now);
-        self.send_again_at_once(tcb, now, out);
+        raise_cwnd_to_min(tcb, out);
+        self.phase = SackPhase::Recovery;
+        (self.high_rxt, self.rescue_rxt) = (tcb.snd_una() + 1, tcb.snd_una() + 1);
+        self.prr = tcb.settings().quirks.prr.then(|| Prr::new(flight, PrrBound::Ssrb));
+        tcb.restart_rto_timer(now);
+        self.retransmit_first_at_once(tcb, now, out);
     }
 
     /// The window that proportional rate reduction allows after `delivered` segments, where it runs.
-    fn reduce(&mut self, tcb: &mut Tcb, delivered: u64, out: &mut impl Output) {
+    fn apply_prr(&mut self, tcb: &mut Tcb, delivered: u64, out: &mut impl SenderOutput) {
         if let Some(prr) = &mut self.prr {
-            tcb.set_cwnd(prr.window(delivered, true, self.board.pipe(), tcb.window().ssthresh) as f64, out);
+            tcb.set_cwnd(prr.cwnd_after_delivery(delivered, true, self.scoreboard.pipe(), tcb.window().ssthresh) as f64, out);
         }
     }
 
     /// The first retransmission goes whatever the pipe is (RFC 6675, section 5, step 4.3).
-    fn send_again_at_once(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+    fn retransmit_first_at_once(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         if self.prr.is_none()
-            && let Some(seq) = self.board.next_lost()
+            && let Some(seq) = self.scoreboard.next_lost()
         {
             self.transmit(tcb, seq, now, out);
         }
     }
 
-    fn leave(&mut self, tcb: &mut Tcb, out: &mut impl Output) {
-        if self.phase == Phase::Recovery {
-            let Window { cwnd, ssthresh } = *tcb.window();
+    fn exit_phase(&mut self, tcb: &mut Tcb, out: &mut impl SenderOutput) {
+        //= RFC 5681, section 3.2, step 6: recovery ends at the threshold
+        if self.phase == SackPhase::Recovery {
+            let CongestionWindow { cwnd, ssthresh } = *tcb.window();
             let reduced = self.prr.take().is_some();
             tcb.set_cwnd(if reduced { ssthresh } else { cwnd.min(ssthresh) }, out);
         }
-        self.phase = Phase::Open;
-        tcb.leave_recovery();
+        self.phase = SackPhase::Open;
+        tcb.exit_recovery();
     }
 
-    fn transmit(&mut self, tcb: &mut Tcb, seq: u64, now: Time, out: &mut impl Output) {
-        if seq < tcb.high() {
+    fn transmit(&mut self, tcb: &mut Tcb, seq: u64, now: Time, out: &mut impl SenderOutput) {
+        if seq < tcb.snd_max() {
             self.high_rxt = self.high_rxt.max(seq + 1);
         }
-        self.send_unscored(tcb, seq, now, out);
-        self.board.sent(seq);
+        self.send_without_scoreboard(tcb, seq, now, out);
+        self.scoreboard.on_sent(seq);
     }
 
     /// Sends a segment, new or again, of which the scoreboard is not told.
-    fn send_unscored(&mut self, tcb: &mut Tcb, seq: u64, now: Time, out: &mut impl Output) {
-        if seq < tcb.high() {
-            tcb.stop_timing();
+    fn send_without_scoreboard(&mut self, tcb: &mut Tcb, seq: u64, now: Time, out: &mut impl SenderOutput) {
+        if seq < tcb.snd_max() {
+            tcb.cancel_rtt_timing();
         }
-        if seq < tcb.high() && self.phase != Phase::Loss {
+        if seq < tcb.snd_max() && self.phase != SackPhase::Loss {
             tcb.retransmit(seq, now, out);
         } else {
             tcb.transmit(seq, now, out);
         }
-        tcb.go_on_at_high();
+        tcb.set_snd_nxt_to_max();
         if let Some(prr) = &mut self.prr {
-            prr.sent(1);
+            prr.on_sent(1);
         }
     }
 
     /// RFC 6675, section 4.
     fn next_segment(&mut self, tcb: &Tcb) -> Option<NextSeg> {
-        if let Some(seq) = self.board.next_lost() {
+        //= RFC 6675, section 4: NextSeg (1): the lowest lost segment above HighRxt
+        if let Some(seq) = self.scoreboard.next_lost() {
             return Some(NextSeg::Segment(seq));
         }
-        if tcb.has_new() {
-            let waits = !tcb.settings().limited_transmit && self.phase == Phase::Open && self.board.sacked() > 0;
-            return (!waits).then_some(NextSeg::Segment(tcb.high()));
+        //= RFC 6675, section 4: NextSeg (2): new data
+        if tcb.has_new_segment() {
+            let waits = !tcb.settings().quirks.limited_transmit && self.phase == SackPhase::Open && self.scoreboard.sacked() > 0;
+            return (!waits).then_some(NextSeg::Segment(tcb.snd_max()));
         }
-        if self.phase == Phase::Recovery { self.last_resort(tcb) } else { None }
+        if self.phase == SackPhase::Recovery { self.next_hole_or_rescue(tcb) } else { None }
     }
 
     /// Rules (3) and (4).
-    fn last_resort(&self, tcb: &Tcb) -> Option<NextSeg> {
-        if let Some(seq) = self.board.next_hole(self.high_rxt) {
+    fn next_hole_or_rescue(&self, tcb: &Tcb) -> Option<NextSeg> {
+        //= RFC 6675, section 4: NextSeg (3): the lowest hole below the highest SACK
+        if let Some(seq) = self.scoreboard.next_hole(self.high_rxt) {
             return Some(NextSeg::Segment(seq));
         }
-        if tcb.una() > self.rescue_rxt { self.board.highest_unsacked().map(NextSeg::Rescue) } else { None }
+        //= RFC 6675, section 4: NextSeg (4): the highest outstanding segment, once a recovery
+        if tcb.snd_una() > self.rescue_rxt { self.scoreboard.highest_unsacked().map(NextSeg::Rescue) } else { None }
     }
 }
 
 /// A loss leaves a window of two segments at least, as it leaves the threshold (RFC 5681, equation 4).
-fn widen_to_two(tcb: &mut Tcb, out: &mut impl Output) {
+fn raise_cwnd_to_min(tcb: &mut Tcb, out: &mut impl SenderOutput) {
     if tcb.window().cwnd < MIN_SSTHRESH {
         tcb.set_cwnd(MIN_SSTHRESH, out);
     }
@@ -209,68 +214,70 @@ fn widen_to_two(tcb: &mut Tcb, out: &mut impl Output) {
 
 impl Recovery for Sack {
     #[inline(never)]
-    fn acknowledged<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
-        if ack.next < tcb.una() {
+    fn on_ack<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
+        if ack.next < tcb.snd_una() {
             return;
         }
-        let delivered = self.score(ack);
-        let newly = if ack.next > tcb.una() { tcb.advance(ack, now) } else { 0 };
-        tcb.go_on_at_high();
-        self.detect();
-        self.step(tcb, ack, newly, delivered, now, out);
-        self.fill(tcb, now, out);
+        let delivered = self.update_scoreboard(ack);
+        let newly = if ack.next > tcb.snd_una() { tcb.process_new_ack(ack, now) } else { 0 };
+        tcb.set_snd_nxt_to_max();
+        self.detect_losses();
+        self.update_phase(tcb, ack, newly, delivered, now, out);
+        self.send_allowed(tcb, now, out);
     }
 
     #[inline(never)]
-    fn timed_out<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        self.phase = Phase::Loss;
-        self.ends = tcb.high();
+    fn on_rto<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        self.phase = SackPhase::Loss;
+        self.recovery_end = tcb.snd_max();
         self.prr = None;
-        tcb.go_on_at_high();
-        self.board.lose_all();
-        if let Some(seq) = self.board.next_lost() {
+        tcb.set_snd_nxt_to_max();
+        //= RFC 6675, section 5.1: the timer repairs it
+        self.scoreboard.mark_all_lost();
+        if let Some(seq) = self.scoreboard.next_lost() {
             self.transmit(tcb, seq, now, out);
         }
-        self.fill(tcb, now, out);
+        self.send_allowed(tcb, now, out);
     }
 
     #[inline(never)]
-    fn fill<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        for _ in 0..tcb.most_burst() {
-            if self.board.pipe() >= tcb.window().cwnd as u64 || !tcb.may_send_now(now) {
+    fn send_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        for _ in 0..tcb.max_burst() {
+            if self.scoreboard.pipe() >= tcb.window().cwnd as u64 || !tcb.gate_allows_send(now) {
                 break;
             }
             match self.next_segment(tcb) {
                 Some(NextSeg::Segment(seq)) => self.transmit(tcb, seq, now, out),
                 Some(NextSeg::Rescue(seq)) => {
-                    self.rescue_rxt = self.ends;
-                    self.send_unscored(tcb, seq, now, out);
+                    self.rescue_rxt = self.recovery_end;
+                    self.send_without_scoreboard(tcb, seq, now, out);
                 }
+                //= RFC 6675, section 4: NextSeg (5): else nothing
                 None => break,
             }
         }
     }
 
-    fn send_part<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        self.transmit(tcb, tcb.high(), now, out);
+    fn send_one_new_segment<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        self.transmit(tcb, tcb.snd_max(), now, out);
     }
 
-    fn opened(&mut self, tcb: &Tcb) {
-        self.board.start(tcb.una());
+    fn on_handshake_done(&mut self, tcb: &Tcb) {
+        self.scoreboard.reset_at(tcb.snd_una());
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::recovery::testing::Wire;
+    use crate::recovery::testing::RecoveryTestBench;
     use crate::settings::RecoveryName;
 
     #[test]
     fn a_retransmission_ends_the_timing_of_what_was_sent_before() {
-        let mut wire = Wire::new(RecoveryName::Sack, 8);
-        assert!(wire.tcb.timed().is_some_and(|seq| seq <= 8));
-        [3, 4, 5].into_iter().for_each(|end| wire.duplicate_with(1, &[(2, end)]));
-        assert_eq!(Some(&1), wire.sent().first());
-        assert!(wire.tcb.timed().is_none_or(|seq| seq > 8));
+        let mut wire = RecoveryTestBench::new(RecoveryName::Sack, 8);
+        assert!(wire.tcb.timed_segment().is_some_and(|seq| seq <= 8));
+        [3, 4, 5].into_iter().for_each(|end| wire.dupack_with_sack(1, &[(2, end)]));
+        assert_eq!(Some(&1), wire.take_sent().first());
+        assert!(wire.tcb.timed_segment().is_none_or(|seq| seq > 8));
     }
 }

@@ -4,30 +4,27 @@
 //! pipe = in flight by number - sacked - lost + retransmitted      what is thought to be in the network
 //! ```
 
-use std::collections::VecDeque;
-
-use crate::segment::Sacks;
+use super::segment_queue::{SackBlocks, SegmentQueue};
+use crate::segment::SackOption;
 
 /// Everything from the lowest unacknowledged segment to the highest sent.
 #[derive(Debug, Default)]
 pub struct Scoreboard {
-    base: u64,
-    segments: VecDeque<SegmentState>,
+    segments: SegmentQueue<SegmentState>,
     sacked: u64,
     /// Lost and not sacked since, whether sent again or not.
     lost: u64,
     /// Lost and waiting to be sent again.
-    pending: u64,
+    lost_pending: u64,
     /// Sent again and neither sacked since nor lost again.
-    resent: u64,
+    retransmitted: u64,
     /// One past the highest segment sacked.
     fack: u64,
     /// All below are sacked or lost.
-    decided: u64,
+    loss_decided_below: u64,
     /// No segment below is lost and waits to be sent again.
-    hint: u64,
-    /// The blocks of the last acknowledgement: only what they did not cover is looked at.
-    known: Sacks,
+    next_lost_hint: u64,
+    last_blocks: SackBlocks,
 }
 
 /// A segment in flight.
@@ -36,29 +33,35 @@ pub struct SegmentState {
     pub sacked: bool,
     pub lost: bool,
     /// Its last transmission is a retransmission that is not known to be lost.
-    pub resent: bool,
+    pub retransmitted: bool,
 }
 
 impl SegmentState {
     /// Lost and waiting to be sent again.
-    fn is_pending(&self) -> bool {
-        self.lost && !self.resent
+    fn is_lost_pending(&self) -> bool {
+        self.lost && !self.retransmitted
     }
 }
 
 impl Scoreboard {
     /// Starts with all before `base` acknowledged.
-    pub fn start(&mut self, base: u64) {
-        *self = Scoreboard { base, fack: base, decided: base, hint: base, ..Scoreboard::default() };
+    pub fn reset_at(&mut self, base: u64) {
+        *self = Scoreboard {
+            segments: SegmentQueue::starting_at(base),
+            fack: base,
+            loss_decided_below: base,
+            next_lost_hint: base,
+            ..Scoreboard::default()
+        };
     }
 
-    pub fn end(&self) -> u64 {
-        self.base + self.segments.len() as u64
+    pub fn end_seq(&self) -> u64 {
+        self.segments.end_seq()
     }
 
     /// Segments thought to be in the network.
     pub fn pipe(&self) -> u64 {
-        self.segments.len() as u64 - self.sacked - self.lost + self.resent
+        self.segments.count() - self.sacked - self.lost + self.retransmitted
     }
 
     pub fn sacked(&self) -> u64 {
@@ -75,124 +78,113 @@ impl Scoreboard {
     }
 
     /// A segment was sent, the next one or one on the board again. One that is not lost is in the pipe twice then (RFC 6675, SetPipe).
-    pub fn sent(&mut self, seq: u64) {
-        if seq == self.end() {
-            self.segments.push_back(SegmentState { sacked: false, lost: false, resent: false });
+    pub fn on_sent(&mut self, seq: u64) {
+        if seq == self.end_seq() {
+            self.segments.push(SegmentState { sacked: false, lost: false, retransmitted: false });
             return;
         }
-        let segment = &mut self.segments[(seq - self.base) as usize];
-        if !segment.resent && !segment.sacked {
-            self.pending -= u64::from(segment.lost);
-            segment.resent = true;
-            self.resent += 1;
+        let segment = &mut self.segments[seq];
+        if !segment.retransmitted && !segment.sacked {
+            self.lost_pending -= u64::from(segment.lost);
+            segment.retransmitted = true;
+            self.retransmitted += 1;
         }
     }
 
     /// All before `next` is acknowledged; returns how many of these had not been sacked.
-    pub fn advance(&mut self, next: u64) -> u64 {
+    pub fn ack_up_to(&mut self, next: u64) -> u64 {
         let mut count = 0;
-        while self.base < next {
-            let Some(segment) = self.segments.pop_front() else { break };
-            self.forget(&segment);
+        while self.segments.snd_una() < next {
+            let Some(segment) = self.segments.pop_acked() else { break };
+            self.uncount(&segment);
             count += u64::from(!segment.sacked);
-            self.base += 1;
         }
-        self.fack = self.fack.max(self.base);
-        self.decided = self.decided.max(self.base);
-        self.hint = self.hint.max(self.base);
+        let snd_una = self.segments.snd_una();
+        self.fack = self.fack.max(snd_una);
+        self.loss_decided_below = self.loss_decided_below.max(snd_una);
+        self.next_lost_hint = self.next_lost_hint.max(snd_una);
         count
     }
 
     /// Takes SACK blocks in; returns how many segments they bring news of.
-    pub fn sack(&mut self, blocks: &Sacks) -> u64 {
-        let known = std::mem::replace(&mut self.known, blocks.clone());
+    pub fn apply_sack_blocks(&mut self, blocks: &SackOption) -> u64 {
+        let known = std::mem::replace(&mut self.last_blocks, SackBlocks::of(blocks.as_slice().iter().copied()));
         let mut count = 0;
         for &(from, to) in blocks.as_slice() {
-            let (from, to) = (from.max(self.base), to.min(self.end()));
-            match known.as_slice().iter().find(|known| known.0 < to && from < known.1) {
-                Some(&(old_from, old_to)) => {
-                    count += self.sack_run(from, to.min(old_from));
-                    count += self.sack_run(from.max(old_to), to);
-                }
-                None => count += self.sack_run(from, to),
+            let mut at = from.max(self.segments.snd_una());
+            while let Some(seq) = self.segments.next_outside(at, to, &known, |segment| !segment.sacked) {
+                self.mark_sacked(seq);
+                count += 1;
+                at = seq + 1;
             }
         }
         count
     }
 
-    fn sack_run(&mut self, from: u64, to: u64) -> u64 {
-        let mut count = 0;
-        for seq in from..to {
-            let segment = self.segments[(seq - self.base) as usize];
-            if segment.sacked {
-                continue;
-            }
-            self.forget(&segment);
-            self.segments[(seq - self.base) as usize] = SegmentState { sacked: true, lost: false, resent: false };
-            self.sacked += 1;
-            count += 1;
-        }
-        if count > 0 {
-            self.fack = self.fack.max(to);
-        }
-        count
+    /// A segment is sacked for the first time.
+    fn mark_sacked(&mut self, seq: u64) {
+        let segment = self.segments[seq];
+        self.uncount(&segment);
+        self.segments[seq] = SegmentState { sacked: true, lost: false, retransmitted: false };
+        self.sacked += 1;
+        self.fack = self.fack.max(seq + 1);
     }
 
     /// Takes a segment out of the counts.
-    fn forget(&mut self, segment: &SegmentState) {
+    fn uncount(&mut self, segment: &SegmentState) {
         self.sacked -= u64::from(segment.sacked);
         self.lost -= u64::from(segment.lost);
-        self.pending -= u64::from(segment.is_pending());
-        self.resent -= u64::from(segment.resent);
+        self.lost_pending -= u64::from(segment.is_lost_pending());
+        self.retransmitted -= u64::from(segment.retransmitted);
     }
 
     /// A segment is lost, or its retransmission is.
-    pub fn lose(&mut self, seq: u64) {
-        let segment = &mut self.segments[(seq - self.base) as usize];
+    pub fn mark_lost(&mut self, seq: u64) {
+        let segment = &mut self.segments[seq];
         debug_assert!(!segment.sacked);
-        self.resent -= u64::from(segment.resent);
+        self.retransmitted -= u64::from(segment.retransmitted);
         self.lost += u64::from(!segment.lost);
-        self.pending += u64::from(!segment.is_pending());
-        (segment.lost, segment.resent) = (true, false);
-        self.hint = self.hint.min(seq);
+        self.lost_pending += u64::from(!segment.is_lost_pending());
+        (segment.lost, segment.retransmitted) = (true, false);
+        self.next_lost_hint = self.next_lost_hint.min(seq);
     }
 
     /// Every segment below `seq` that is not sacked is lost, if that was not already decided about it. What was sent again before that stays in
     /// the pipe by its retransmission.
-    pub fn lose_below(&mut self, seq: u64) {
-        for seq in self.decided..seq.min(self.end()) {
-            let segment = &mut self.segments[(seq - self.base) as usize];
+    pub fn mark_lost_below(&mut self, seq: u64) {
+        for seq in self.loss_decided_below..seq.min(self.end_seq()) {
+            let segment = &mut self.segments[seq];
             if segment.sacked || segment.lost {
                 continue;
             }
             segment.lost = true;
             self.lost += 1;
-            if !segment.resent {
-                self.pending += 1;
-                self.hint = self.hint.min(seq);
+            if !segment.retransmitted {
+                self.lost_pending += 1;
+                self.next_lost_hint = self.next_lost_hint.min(seq);
             }
         }
-        self.decided = self.decided.max(seq.min(self.end()));
+        self.loss_decided_below = self.loss_decided_below.max(seq.min(self.end_seq()));
     }
 
     /// Every segment that is not sacked is lost, and so is every retransmission.
-    pub fn lose_all(&mut self) {
-        for seq in self.base..self.end() {
-            if !self.segments[(seq - self.base) as usize].sacked {
-                self.lose(seq);
+    pub fn mark_all_lost(&mut self) {
+        for seq in self.segments.snd_una()..self.end_seq() {
+            if !self.segments[seq].sacked {
+                self.mark_lost(seq);
             }
         }
-        self.decided = self.end();
+        self.loss_decided_below = self.end_seq();
     }
 
     /// The highest segment above which, itself counted, `count` are sacked: all below that are not sacked are lost (RFC 6675, IsLost).
-    pub fn below_sacked(&self, count: u64) -> Option<u64> {
+    pub fn lost_below_bound(&self, count: u64) -> Option<u64> {
         if self.sacked < count {
             return None;
         }
         let mut left = count;
-        for seq in (self.base..self.fack).rev() {
-            left -= u64::from(self.segments[(seq - self.base) as usize].sacked);
+        for seq in (self.segments.snd_una()..self.fack).rev() {
+            left -= u64::from(self.segments[seq].sacked);
             if left == 0 {
                 return Some(seq);
             }
@@ -202,14 +194,14 @@ impl Scoreboard {
 
     /// The lowest segment that is lost and waits to be sent again (RFC 6675, NextSeg rule 1).
     pub fn next_lost(&mut self) -> Option<u64> {
-        if self.pending == 0 {
+        if self.lost_pending == 0 {
             return None;
         }
-        while self.hint < self.end() {
-            if self.segments[(self.hint - self.base) as usize].is_pending() {
-                return Some(self.hint);
+        while self.next_lost_hint < self.end_seq() {
+            if self.segments[self.next_lost_hint].is_lost_pending() {
+                return Some(self.next_lost_hint);
             }
-            self.hint += 1;
+            self.next_lost_hint += 1;
         }
         None
     }
@@ -217,15 +209,15 @@ impl Scoreboard {
     /// The lowest segment from `from` on that is not sacked while a higher one is, and was not sent again (RFC 6675, NextSeg rule 3). What was
     /// decided about is lost, and rule 1's.
     pub fn next_hole(&self, from: u64) -> Option<u64> {
-        (from.max(self.decided)..self.fack).find(|seq| {
-            let segment = &self.segments[(seq - self.base) as usize];
-            !segment.sacked && !segment.resent
+        (from.max(self.loss_decided_below)..self.fack).find(|&seq| {
+            let segment = &self.segments[seq];
+            !segment.sacked && !segment.retransmitted
         })
     }
 
     /// The highest segment that is not sacked (RFC 6675, NextSeg rule 4).
     pub fn highest_unsacked(&self) -> Option<u64> {
-        self.segments.iter().rposition(|segment| !segment.sacked).map(|place| self.base + place as u64)
+        self.segments.last_where(|segment| !segment.sacked)
     }
 }
 
@@ -235,13 +227,13 @@ mod tests {
 
     fn board(sent: u64) -> Scoreboard {
         let mut board = Scoreboard::default();
-        board.start(0);
-        (0..sent).for_each(|seq| board.sent(seq));
+        board.reset_at(0);
+        (0..sent).for_each(|seq| board.on_sent(seq));
         board
     }
 
-    fn blocks(runs: &[(u64, u64)]) -> Sacks {
-        let mut sacks = Sacks::default();
+    fn blocks(runs: &[(u64, u64)]) -> SackOption {
+        let mut sacks = SackOption::default();
         runs.iter().for_each(|&(from, to)| sacks.push(from, to));
         sacks
     }
@@ -249,29 +241,29 @@ mod tests {
     #[test]
     fn the_pipe_is_what_is_neither_sacked_nor_lost_and_what_was_sent_again() {
         let mut board = board(10);
-        assert_eq!(3, board.sack(&blocks(&[(4, 7)])));
+        assert_eq!(3, board.apply_sack_blocks(&blocks(&[(4, 7)])));
         assert_eq!(7, board.pipe());
-        board.lose_below(4);
+        board.mark_lost_below(4);
         assert_eq!(3, board.pipe());
         assert_eq!(Some(0), board.next_lost());
-        board.sent(0);
+        board.on_sent(0);
         assert_eq!((4, Some(1)), (board.pipe(), board.next_lost()));
-        board.lose(0);
+        board.mark_lost(0);
         assert_eq!((3, Some(0)), (board.pipe(), board.next_lost()));
     }
 
     #[test]
     fn a_segment_sent_again_before_it_is_lost_is_in_the_pipe_twice_until_then() {
         let mut board = board(10);
-        board.sack(&blocks(&[(5, 6)]));
+        board.apply_sack_blocks(&blocks(&[(5, 6)]));
         assert_eq!((9, Some(0)), (board.pipe(), board.next_hole(0)));
-        board.sent(0);
+        board.on_sent(0);
         assert_eq!((10, Some(1), None), (board.pipe(), board.next_hole(0), board.next_hole(5)));
-        board.lose_below(1);
+        board.mark_lost_below(1);
         assert_eq!((9, None), (board.pipe(), board.next_lost()), "its retransmission is on its way");
-        board.lose_below(2);
+        board.mark_lost_below(2);
         assert_eq!((8, Some(1)), (board.pipe(), board.next_lost()));
-        board.lose_all();
+        board.mark_all_lost();
         assert_eq!((0, Some(0)), (board.pipe(), board.next_lost()));
     }
 
@@ -279,29 +271,29 @@ mod tests {
     fn the_highest_unsacked_segment_may_lie_between_sacked_ones() {
         let mut board = board(10);
         assert_eq!(Some(9), board.highest_unsacked());
-        board.sack(&blocks(&[(7, 10), (3, 6)]));
+        board.apply_sack_blocks(&blocks(&[(7, 10), (3, 6)]));
         assert_eq!(Some(6), board.highest_unsacked());
     }
 
     #[test]
     fn blocks_that_come_again_bring_no_news() {
         let mut board = board(10);
-        assert_eq!(1, board.sack(&blocks(&[(2, 3)])));
-        assert_eq!(1, board.sack(&blocks(&[(2, 4)])));
-        assert_eq!(3, board.sack(&blocks(&[(6, 9), (2, 4)])));
-        assert_eq!(1, board.sack(&blocks(&[(1, 4), (6, 9)])));
+        assert_eq!(1, board.apply_sack_blocks(&blocks(&[(2, 3)])));
+        assert_eq!(1, board.apply_sack_blocks(&blocks(&[(2, 4)])));
+        assert_eq!(3, board.apply_sack_blocks(&blocks(&[(6, 9), (2, 4)])));
+        assert_eq!(1, board.apply_sack_blocks(&blocks(&[(1, 4), (6, 9)])));
         assert_eq!((6, 9), (board.sacked(), board.fack()));
-        assert_eq!(1, board.advance(2));
+        assert_eq!(1, board.ack_up_to(2));
         assert_eq!(5, board.sacked());
     }
 
     #[test]
     fn three_sacked_segments_above_make_a_loss() {
         let mut board = board(10);
-        board.sack(&blocks(&[(3, 4)]));
-        board.sack(&blocks(&[(6, 7), (3, 4)]));
-        assert_eq!(None, board.below_sacked(3));
-        board.sack(&blocks(&[(8, 9), (6, 7), (3, 4)]));
-        assert_eq!(Some(3), board.below_sacked(3));
+        board.apply_sack_blocks(&blocks(&[(3, 4)]));
+        board.apply_sack_blocks(&blocks(&[(6, 7), (3, 4)]));
+        assert_eq!(None, board.lost_below_bound(3));
+        board.apply_sack_blocks(&blocks(&[(8, 9), (6, 7), (3, 4)]));
+        assert_eq!(Some(3), board.lost_below_bound(3));
     }
 }

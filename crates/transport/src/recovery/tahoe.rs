@@ -6,74 +6,74 @@
 use ecnlab_units::Time;
 
 use super::Recovery;
-use super::duplicates::{self, Reaction};
+use super::dupack::{self, DupackReaction};
 use crate::segment::Ack;
 use crate::settings::Settings;
-use crate::tcb::{Output, Tcb};
+use crate::tcb::{SenderOutput, Tcb};
 
 pub struct Tahoe {
-    threshold: u32,
+    dup_thresh: u32,
     /// Duplicates in a row; a timeout among them does not end it.
-    duplicates: u32,
+    dupacks: u32,
 }
 
 impl Tahoe {
     pub fn new(settings: &Settings) -> Tahoe {
-        Tahoe { threshold: settings.duplicate_threshold, duplicates: 0 }
+        Tahoe { dup_thresh: settings.dupthresh, dupacks: 0 }
     }
 
-    fn duplicate(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        self.duplicates += 1;
-        tcb.set_duplicates(self.duplicates);
-        if tcb.duplicates() == self.threshold {
-            go_back(tcb, now, out);
-        } else if tcb.duplicates() < self.threshold {
-            duplicates::limited_transmit(tcb, now, out);
+    fn on_dupack(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+        self.dupacks += 1;
+        tcb.set_dupacks(self.dupacks);
+        if tcb.dupacks() == self.dup_thresh {
+            go_back_n(tcb, now, out);
+        } else if tcb.dupacks() < self.dup_thresh {
+            dupack::limited_transmit(tcb, now, out);
         }
     }
 }
 
-fn go_back(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-    let Reaction::Retransmit { cut } = duplicates::reaction(tcb, false) else { return };
+fn go_back_n(tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+    let DupackReaction::Retransmit { cut } = dupack::react_to_dupacks(tcb, false) else { return };
     tcb.enter_recovery();
     if cut {
-        tcb.collapse_for_loss(now, out);
+        tcb.reduce_to_one_for_loss(now, out);
     } else {
-        tcb.restart_window(out);
+        tcb.reset_cwnd_to_one(out);
     }
-    tcb.go_back();
-    if tcb.una() < tcb.available() {
-        duplicates::retransmit_first(tcb, now, out);
-        tcb.pass_over(tcb.una());
+    tcb.rewind_snd_nxt();
+    if tcb.snd_una() < tcb.queued_segments() {
+        dupack::retransmit_first(tcb, now, out);
+        tcb.advance_snd_nxt_past(tcb.snd_una());
     }
 }
 
 impl Recovery for Tahoe {
     #[inline(never)]
-    fn acknowledged<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
-        if ack.next > tcb.una() {
-            self.duplicates = 0;
-            let newly = tcb.advance(ack, now);
-            tcb.grow(ack, newly, now, out);
-        } else if ack.next == tcb.una() {
-            self.duplicate(tcb, now, out);
+    fn on_ack<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
+        if ack.next > tcb.snd_una() {
+            self.dupacks = 0;
+            let newly = tcb.process_new_ack(ack, now);
+            tcb.grow_cwnd(ack, newly, now, out);
+        } else if ack.next == tcb.snd_una() {
+            self.on_dupack(tcb, now, out);
         }
-        tcb.send_window(u64::MAX, now, out);
+        tcb.send_new_segments(u64::MAX, now, out);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::recovery::testing::Wire;
+    use crate::recovery::testing::RecoveryTestBench;
     use crate::settings::RecoveryName;
 
     #[test]
     fn a_third_duplicate_goes_back_with_a_window_of_one() {
-        let mut wire = Wire::new(RecoveryName::Tahoe, 8);
-        wire.duplicates(1, 3);
+        let mut wire = RecoveryTestBench::new(RecoveryName::Tahoe, 8);
+        wire.dupacks(1, 3);
         assert_eq!((1.0, 4.0), wire.window());
-        assert_eq!(vec![1], wire.sent());
-        wire.acknowledge(5);
-        assert_eq!(vec![5, 6], wire.sent());
+        assert_eq!(vec![1], wire.take_sent());
+        wire.ack(5);
+        assert_eq!(vec![5, 6], wire.take_sent());
     }
 }

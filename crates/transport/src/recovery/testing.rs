@@ -4,128 +4,132 @@ use std::sync::Arc;
 
 use ecnlab_units::{Span, Time};
 
-use super::{Algorithm, Recovery};
-use crate::application::Demand;
+use super::{Recovery, RecoveryAlgorithm};
+use crate::application::AppWrite;
 use crate::clock::HostClock;
 use crate::profile;
-use crate::segment::{Ack, Sacks, Segment};
-use crate::settings::{CongestionName, Handshake, HystartName, RecoveryName, Settings};
-use crate::tcb::{Output, Tcb};
+use crate::segment::{Ack, SackOption, Segment};
+use crate::settings::{CongestionControlName, Handshake, HystartName, Quirks, RecoveryName, Settings};
+use crate::tcb::{SenderOutput, Tcb};
 
-pub struct Wire {
+pub struct RecoveryTestBench {
     pub tcb: Tcb,
     pub now: Time,
     /// The window that the receiver offers, in bytes.
-    pub offer: u32,
-    algorithm: Algorithm,
+    pub rwnd: u32,
+    algorithm: RecoveryAlgorithm,
     sent: Sent,
 }
 
 #[derive(Default)]
 struct Sent(Vec<u64>);
 
-impl Output for Sent {
+impl SenderOutput for Sent {
     fn send(&mut self, segment: Segment) {
         self.0.push(segment.seq);
     }
 }
 
-impl Wire {
+impl RecoveryTestBench {
     /// Segment 0 is acknowledged, those from 1 to `window` are in flight.
-    pub fn new(recovery: RecoveryName, window: u64) -> Wire {
-        let settings = Settings { recovery, delay_growth: false, limited_transmit: false, max_window: 100, ..profile::settings("ns2") };
-        Wire::with(settings, window)
+    pub fn new(recovery: RecoveryName, window: u64) -> RecoveryTestBench {
+        let settings = Settings {
+            recovery,
+            max_rwnd: 100,
+            quirks: Quirks { delay_growth: false, limited_transmit: false, ..profile::quirks("ns2") },
+            ..profile::settings("ns2")
+        };
+        RecoveryTestBench::from_settings(settings, window)
     }
 
     /// The same for recovery by time as a kernel has it, with Reno's window and no wheel; `change` what a test is about. A round trip takes 100 ms.
-    pub fn host(window: u64, change: impl FnOnce(&mut Settings)) -> Wire {
+    pub fn with_linux_profile(window: u64, change: impl FnOnce(&mut Settings)) -> RecoveryTestBench {
         let mut settings = Settings {
-            congestion: CongestionName::Reno,
+            congestion_control: CongestionControlName::Reno,
             hystart: HystartName::Off,
-            timer_wheel: false,
-            fin: false,
             ecn: true,
-            max_window: 100,
+            max_rwnd: 100,
+            quirks: Quirks { timer_wheel: false, fin: false, ..profile::quirks("linux") },
             ..profile::settings("linux")
         };
         change(&mut settings);
-        Wire::with(settings, window)
+        RecoveryTestBench::from_settings(settings, window)
     }
 
-    fn with(settings: Settings, window: u64) -> Wire {
+    fn from_settings(settings: Settings, window: u64) -> RecoveryTestBench {
         let settings = Settings { handshake: Handshake::None, initial_window: 1, ..settings };
-        let algorithm = Algorithm::new(&settings);
-        let demand = Demand::packets(1000, settings.payload());
+        let algorithm = RecoveryAlgorithm::new(&settings);
+        let app_write = AppWrite::full_packets(1000, settings.payload());
         let clock = HostClock::new(&settings, Span::ZERO);
-        let tcb = Tcb::new(Arc::new(settings), &demand, clock);
-        let mut wire = Wire { tcb, now: Time::ZERO, offer: Ack::ANY, algorithm, sent: Sent::default() };
-        wire.algorithm.fill(&mut wire.tcb, wire.now, &mut wire.sent);
-        wire.wait(Span::from_millis(100));
+        let tcb = Tcb::new(Arc::new(settings), &app_write, clock);
+        let mut wire = RecoveryTestBench { tcb, now: Time::ZERO, rwnd: Ack::WINDOW_UNLIMITED, algorithm, sent: Sent::default() };
+        wire.algorithm.send_allowed(&mut wire.tcb, wire.now, &mut wire.sent);
+        wire.advance_clock(Span::from_millis(100));
         wire.tcb.set_cwnd(window as f64 - 1.0, &mut wire.sent);
-        wire.acknowledge(1);
-        wire.widen(window);
+        wire.ack(1);
+        wire.set_cwnd_and_send(window);
         wire.sent.0.clear();
         wire
     }
 
     /// Gives the window so many segments, and sends.
-    pub fn widen(&mut self, window: u64) {
+    pub fn set_cwnd_and_send(&mut self, window: u64) {
         self.tcb.set_cwnd(window as f64, &mut self.sent);
-        self.algorithm.fill(&mut self.tcb, self.now, &mut self.sent);
+        self.algorithm.send_allowed(&mut self.tcb, self.now, &mut self.sent);
     }
 
-    pub fn wait(&mut self, span: Span) {
+    pub fn advance_clock(&mut self, span: Span) {
         self.now += span;
     }
 
-    pub fn acknowledge(&mut self, next: u64) {
-        self.take(&Ack::plain(next, 40));
+    pub fn ack(&mut self, next: u64) {
+        self.deliver_ack(&Ack::plain(next, 40));
     }
 
-    pub fn duplicates(&mut self, next: u64, count: usize) {
-        (0..count).for_each(|_| self.acknowledge(next));
+    pub fn dupacks(&mut self, next: u64, count: usize) {
+        (0..count).for_each(|_| self.ack(next));
     }
 
-    pub fn duplicate_with(&mut self, next: u64, blocks: &[(u64, u64)]) {
-        let mut sacks = Sacks::default();
+    pub fn dupack_with_sack(&mut self, next: u64, blocks: &[(u64, u64)]) {
+        let mut sacks = SackOption::default();
         blocks.iter().for_each(|&(from, to)| sacks.push(from, to));
-        self.take(&Ack { sacks, ..Ack::plain(next, 40) });
+        self.deliver_ack(&Ack { sacks, ..Ack::plain(next, 40) });
     }
 
     /// An acknowledgement with SACK blocks that answers what was sent at `echo`.
-    pub fn hear(&mut self, next: u64, blocks: &[(u64, u64)], echo: Time) {
-        let mut sacks = Sacks::default();
+    pub fn ack_with_sack(&mut self, next: u64, blocks: &[(u64, u64)], echo: Time) {
+        let mut sacks = SackOption::default();
         blocks.iter().for_each(|&(from, to)| sacks.push(from, to));
-        self.take(&Ack { sacks, echo, window: self.offer, ..Ack::plain(next, 52) });
+        self.deliver_ack(&Ack { sacks, echo, window: self.rwnd, ..Ack::plain(next, 52) });
     }
 
     /// The same with the echo of a mark, and without blocks.
-    pub fn hear_mark(&mut self, next: u64, echo: Time) {
-        self.take(&Ack { ece: true, echo, ..Ack::plain(next, 52) });
+    pub fn ack_with_ece(&mut self, next: u64, echo: Time) {
+        self.deliver_ack(&Ack { ece: true, echo, ..Ack::plain(next, 52) });
     }
 
-    fn take(&mut self, ack: &Ack) {
-        self.tcb.take_window(ack, || false, self.now, &mut self.sent);
+    fn deliver_ack(&mut self, ack: &Ack) {
+        self.tcb.process_rwnd(ack, || false, self.now, &mut self.sent);
         self.tcb.respond_to_echo(ack, self.now, &mut self.sent);
-        self.algorithm.acknowledged(&mut self.tcb, ack, self.now, &mut self.sent);
+        self.algorithm.on_ack(&mut self.tcb, ack, self.now, &mut self.sent);
     }
 
     /// Waits for the next timer, the algorithm's own first; returns for how long.
-    pub fn wake(&mut self) -> Span {
-        let (timeout, own) = (self.tcb.retransmit_at(), self.algorithm.deadline());
+    pub fn fire_next_timer(&mut self) -> Span {
+        let (timeout, own) = (self.tcb.rto_deadline(), self.algorithm.deadline());
         let at = timeout.into_iter().chain(own).min().expect("a timer");
         let waited = at.since(self.now);
         self.now = at;
         if own == Some(at) {
-            self.algorithm.expire(&mut self.tcb, at, &mut self.sent);
+            self.algorithm.on_timer(&mut self.tcb, at, &mut self.sent);
         } else {
-            self.algorithm.timed_out(&mut self.tcb, at, &mut self.sent);
+            self.algorithm.on_rto(&mut self.tcb, at, &mut self.sent);
         }
         waited
     }
 
     /// What was sent since this was asked last.
-    pub fn sent(&mut self) -> Vec<u64> {
+    pub fn take_sent(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.sent.0)
     }
 

@@ -12,59 +12,59 @@ use ecnlab_units::{Span, Time};
 use super::Recovery;
 use crate::segment::Ack;
 use crate::settings::Settings;
-use crate::tcb::{CutFor, Output, Tcb};
+use crate::tcb::{LastReduction, SenderOutput, Tcb};
 
 /// Window after a timeout.
-const RESTART: f64 = 2.0;
+const CWND_AFTER_RTO: f64 = 2.0;
 /// Threshold once inflation has ended: slow start is over.
-const ENDED_SLOW_START: f64 = 2.0;
+const SSTHRESH_AFTER_INFLATION: f64 = 2.0;
 /// Most acknowledgements after a retransmission that look at the fine clock.
-const WATCHED: u64 = 2;
+const MAX_WATCHED_ACKS: u64 = 2;
 /// Largest table of send times.
-const LARGEST_TABLE: u64 = 1 << 20;
+const MAX_TABLE_SEGMENTS: u64 = 1 << 20;
 
 pub struct VegasRecovery {
-    threshold: u32,
+    dup_thresh: u32,
     /// When segment 0 was sent last: the fine clock's zero.
-    origin: Option<Time>,
-    sendings: Vec<Sending>,
+    clock_zero: Option<Time>,
+    transmissions: Vec<Transmission>,
     table_size: u64,
-    clock: FineClock,
+    fine_timeout: FineTimeout,
     /// New acknowledgements that still look at the fine clock.
-    watch: u64,
+    watched_acks: u64,
     /// The window without the duplicates that inflate it.
-    deflated: f64,
+    deflated_cwnd: f64,
     /// When the window was last cut, on the fine clock.
-    cut_at: f64,
+    reduced_at: f64,
 }
 
 /// A segment's last sending on the fine clock, and how often it was sent.
 #[derive(Clone, Copy)]
-struct Sending {
+struct Transmission {
     sent: f64,
     times: u32,
 }
 
-const NEVER_SENT: Sending = Sending { sent: -1.0, times: 0 };
+const NEVER_SENT: Transmission = Transmission { sent: -1.0, times: 0 };
 
 /// The fine timeout in seconds: mean in eighths, deviation in quarters.
-struct FineClock {
+struct FineTimeout {
     mean8: f64,
     deviation4: f64,
     timeout: f64,
-    set: bool,
+    is_initialized: bool,
 }
 
-impl FineClock {
+impl FineTimeout {
     /// Before the first sample: the time that the first acknowledgement took.
-    fn set(&mut self, rtt: f64) {
-        if !self.set {
-            (self.mean8, self.deviation4, self.set) = (rtt * 8.0, rtt, true);
+    fn initialize(&mut self, rtt: f64) {
+        if !self.is_initialized {
+            (self.mean8, self.deviation4, self.is_initialized) = (rtt * 8.0, rtt, true);
             self.timeout = (self.mean8 / 4.0 + self.deviation4) / 2.0;
         }
     }
 
-    fn sample(&mut self, rtt: f64) {
+    fn on_rtt_sample(&mut self, rtt: f64) {
         let error = rtt - self.mean8 / 8.0;
         self.mean8 += error;
         self.deviation4 += error.abs() - self.deviation4 / 4.0;
@@ -80,189 +80,190 @@ impl FineClock {
 impl VegasRecovery {
     pub fn new(settings: &Settings) -> VegasRecovery {
         VegasRecovery {
-            threshold: settings.duplicate_threshold,
-            origin: None,
-            sendings: Vec::new(),
-            table_size: settings.max_window.min(LARGEST_TABLE),
-            clock: FineClock { mean8: 0.0, deviation4: 0.0, timeout: 1000.0, set: false },
-            watch: 0,
-            deflated: 0.0,
-            cut_at: 0.0,
+            dup_thresh: settings.dupthresh,
+            clock_zero: None,
+            transmissions: Vec::new(),
+            table_size: settings.max_rwnd.min(MAX_TABLE_SEGMENTS),
+            fine_timeout: FineTimeout { mean8: 0.0, deviation4: 0.0, timeout: 1000.0, is_initialized: false },
+            watched_acks: 0,
+            deflated_cwnd: 0.0,
+            reduced_at: 0.0,
         }
     }
 
-    fn at(&self, now: Time) -> f64 {
-        self.origin.map_or(0.0, |origin| now.since(origin).seconds())
+    fn fine_time(&self, now: Time) -> f64 {
+        self.clock_zero.map_or(0.0, |origin| now.since(origin).seconds())
     }
 
-    fn sending(&self, seq: u64) -> Sending {
-        self.sendings.get((seq % self.table_size) as usize).copied().unwrap_or(NEVER_SENT)
+    fn transmission(&self, seq: u64) -> Transmission {
+        self.transmissions.get((seq % self.table_size) as usize).copied().unwrap_or(NEVER_SENT)
     }
 
-    fn record(&mut self, seq: u64, now: Time) {
+    fn record_transmission(&mut self, seq: u64, now: Time) {
         if seq == 0 {
-            self.sendings.clear();
+            self.transmissions.clear();
         }
         let index = (seq % self.table_size) as usize;
-        if index >= self.sendings.len() {
-            self.sendings.resize(index + 1, NEVER_SENT);
+        if index >= self.transmissions.len() {
+            self.transmissions.resize(index + 1, NEVER_SENT);
         }
-        self.sendings[index] = Sending { sent: self.at(now), times: self.sendings[index].times + 1 };
+        self.transmissions[index] = Transmission { sent: self.fine_time(now), times: self.transmissions[index].times + 1 };
     }
 
     /// Empties the entries of segments from `from` to `last`, as far as the table's end.
-    fn release(&mut self, from: u64, last: u64) {
+    fn clear_transmissions(&mut self, from: u64, last: u64) {
         let (from, end) = ((from % self.table_size) as usize, (last % self.table_size) as usize + 1);
-        let end = end.min(self.sendings.len());
+        let end = end.min(self.transmissions.len());
         if from < end {
-            self.sendings[from..end].fill(NEVER_SENT);
+            self.transmissions[from..end].fill(NEVER_SENT);
         }
     }
 
-    fn expired(&self, seq: u64, at: f64) -> bool {
-        at - self.sending(seq).sent >= self.clock.timeout
+    fn is_fine_timeout_over(&self, seq: u64, at: f64) -> bool {
+        at - self.transmission(seq).sent >= self.fine_timeout.timeout
     }
 
-    fn advance(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl Output) {
-        let before = tcb.una();
-        if before == 1 && tcb.settings().delay_growth {
-            tcb.open_window(out);
+    fn on_new_ack(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
+        let before = tcb.snd_una();
+        if before == 1 && tcb.settings().quirks.delay_growth {
+            tcb.set_initial_window(out);
         }
         self.end_inflation(tcb, out);
-        let newly = tcb.advance(ack, now);
-        let at = self.at(now);
-        let sending = self.sending(ack.next - 1);
+        let newly = tcb.process_new_ack(ack, now);
+        let at = self.fine_time(now);
+        let sending = self.transmission(ack.next - 1);
         let sample = (sending.sent != 0.0 && sending.times == 1).then_some(at - sending.sent);
-        tcb.grow_by_steps(ack, newly, sample.and_then(Span::from_secs_f64), now, out);
-        self.release(before, ack.next - 1);
+        tcb.grow_cwnd_traced(ack, newly, sample.and_then(Span::from_secs_f64), now, out);
+        self.clear_transmissions(before, ack.next - 1);
         if let Some(rtt) = sample.filter(|&rtt| rtt > 0.0) {
-            self.clock.sample(rtt);
+            self.fine_timeout.on_rtt_sample(rtt);
         }
-        self.look_again(tcb, at, now, out);
+        self.check_next_segment(tcb, at, now, out);
     }
 
-    fn end_inflation(&mut self, tcb: &mut Tcb, out: &mut impl Output) {
-        if tcb.duplicates() > self.threshold && tcb.window().cwnd > self.deflated {
-            tcb.set_cwnd(self.deflated, out);
-            tcb.set_ssthresh(ENDED_SLOW_START, out);
+    fn end_inflation(&mut self, tcb: &mut Tcb, out: &mut impl SenderOutput) {
+        if tcb.dupacks() > self.dup_thresh && tcb.window().cwnd > self.deflated_cwnd {
+            tcb.set_cwnd(self.deflated_cwnd, out);
+            tcb.set_ssthresh(SSTHRESH_AFTER_INFLATION, out);
         }
     }
 
     /// The first acknowledgements after a retransmission look whether the next segment was lost too; the window was cut already.
-    fn look_again(&mut self, tcb: &mut Tcb, at: f64, now: Time, out: &mut impl Output) {
-        if self.watch == 0 {
+    fn check_next_segment(&mut self, tcb: &mut Tcb, at: f64, now: Time, out: &mut impl SenderOutput) {
+        if self.watched_acks == 0 {
             return;
         }
-        self.watch -= 1;
-        if self.expired(tcb.una(), at) && has_first(tcb) {
-            tcb.set_duplicates(self.threshold);
-            self.resend(tcb, now, out);
+        self.watched_acks -= 1;
+        if self.is_fine_timeout_over(tcb.snd_una(), at) && has_first_unacked(tcb) {
+            tcb.set_dupacks(self.dup_thresh);
+            self.retransmit_first(tcb, now, out);
         } else {
-            self.watch = 0;
+            self.watched_acks = 0;
         }
     }
 
-    fn resend(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        tcb.retransmit(tcb.una(), now, out);
-        self.record(tcb.una(), now);
+    fn retransmit_first(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+        tcb.retransmit(tcb.snd_una(), now, out);
+        self.record_transmission(tcb.snd_una(), now);
     }
 
-    fn duplicate(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        let count = tcb.count_duplicate();
-        let at = self.at(now);
-        if self.expired(tcb.una(), at) || count == self.threshold {
-            let timed_out = !tcb.last_cut().is_passed(tcb.una()) && tcb.last_cut().is_for(CutFor::Timeout);
-            let may_act = !(tcb.settings().single_fast_retransmit && timed_out);
-            if may_act && has_first(tcb) {
-                self.react(tcb, at, now, out);
+    fn on_dupack(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+        let count = tcb.count_dupack();
+        let at = self.fine_time(now);
+        if self.is_fine_timeout_over(tcb.snd_una(), at) || count == self.dup_thresh {
+            let timed_out =
+                !tcb.recovery_point().is_passed_by(tcb.snd_una()) && tcb.recovery_point().last_reduction_is(LastReduction::Timeout);
+            let may_act = !(tcb.settings().quirks.single_fast_retransmit && timed_out);
+            if may_act && has_first_unacked(tcb) {
+                self.on_loss(tcb, at, now, out);
             }
-        } else if count > self.threshold {
+        } else if count > self.dup_thresh {
             tcb.set_cwnd(tcb.window().cwnd + 1.0, out);
         }
     }
 
-    fn react(&mut self, tcb: &mut Tcb, at: f64, now: Time, out: &mut impl Output) {
-        let sending = self.sending(tcb.una());
+    fn on_loss(&mut self, tcb: &mut Tcb, at: f64, now: Time, out: &mut impl SenderOutput) {
+        let sending = self.transmission(tcb.snd_una());
         let again = sending.times > 1;
-        self.watch = WATCHED.min(tcb.next() + 1 - tcb.una());
-        self.clock.back_off(again);
+        self.watched_acks = MAX_WATCHED_ACKS.min(tcb.snd_nxt() + 1 - tcb.snd_una());
+        self.fine_timeout.back_off(again);
         tcb.enter_recovery();
-        if self.cut_at < sending.sent {
-            self.cut(tcb, again, now, out);
-            self.cut_at = at;
+        if self.reduced_at < sending.sent {
+            self.reduce_cwnd(tcb, again, now, out);
+            self.reduced_at = at;
         } else {
-            tcb.extend_cut();
+            tcb.extend_recovery_point();
         }
-        tcb.back_off();
-        tcb.restart_timer(now);
-        tcb.stop_timing();
-        self.resend(tcb, now, out);
+        tcb.back_off_rto();
+        tcb.restart_rto_timer(now);
+        tcb.cancel_rtt_timing();
+        self.retransmit_first(tcb, now, out);
         if sending.times == 1 {
-            tcb.set_duplicates(self.threshold);
+            tcb.set_dupacks(self.dup_thresh);
         }
     }
 
-    fn cut(&mut self, tcb: &mut Tcb, again: bool, now: Time, out: &mut impl Output) {
+    fn reduce_cwnd(&mut self, tcb: &mut Tcb, again: bool, now: Time, out: &mut impl SenderOutput) {
         let window = tcb.usable_window();
-        tcb.begin_cut_for_loss(now);
+        tcb.begin_loss_reduction(now);
         let left = match window {
             0..=3 => 2,
             _ if again => window / 2,
             _ => window - window / 4,
         };
-        self.deflated = left as f64;
-        tcb.set_cwnd(self.deflated + f64::from(tcb.duplicates()), out);
+        self.deflated_cwnd = left as f64;
+        tcb.set_cwnd(self.deflated_cwnd + f64::from(tcb.dupacks()), out);
     }
 
-    fn send(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        if tcb.next() == 0 || self.origin.is_none() {
-            self.origin = Some(now);
-            tcb.start_control(now);
+    fn send_and_record(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+        if tcb.snd_nxt() == 0 || self.clock_zero.is_none() {
+            self.clock_zero = Some(now);
+            tcb.on_first_segment_sent(now);
         }
-        let from = tcb.next();
-        tcb.send_window(u64::MAX, now, out);
-        (from..tcb.next()).for_each(|seq| self.record(seq, now));
+        let from = tcb.snd_nxt();
+        tcb.send_new_segments(u64::MAX, now, out);
+        (from..tcb.snd_nxt()).for_each(|seq| self.record_transmission(seq, now));
     }
 }
 
 /// Whether there is a first unacknowledged segment; with nothing outstanding it is the next one, if there is room for that.
-fn has_first(tcb: &Tcb) -> bool {
-    tcb.una() < tcb.available() && tcb.fits(tcb.una())
+fn has_first_unacked(tcb: &Tcb) -> bool {
+    tcb.snd_una() < tcb.queued_segments() && tcb.fits_rwnd(tcb.snd_una())
 }
 
 impl Recovery for VegasRecovery {
     #[inline(never)]
-    fn acknowledged<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
-        self.clock.set(self.at(now));
-        if ack.next > tcb.una() {
-            self.advance(tcb, ack, now, out);
-        } else if ack.next == tcb.una() {
-            self.duplicate(tcb, now, out);
+    fn on_ack<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
+        self.fine_timeout.initialize(self.fine_time(now));
+        if ack.next > tcb.snd_una() {
+            self.on_new_ack(tcb, ack, now, out);
+        } else if ack.next == tcb.snd_una() {
+            self.on_dupack(tcb, now, out);
         }
-        if tcb.duplicates() == 0 || tcb.duplicates() >= self.threshold {
-            self.send(tcb, now, out);
+        if tcb.dupacks() == 0 || tcb.dupacks() >= self.dup_thresh {
+            self.send_and_record(tcb, now, out);
         }
     }
 
     /// Its timeout opens the window itself, and asks before whether it was closed.
-    fn reopen<O: Output>(&mut self, _tcb: &mut Tcb, _out: &mut O) {}
+    fn before_rto_reduction<O: SenderOutput>(&mut self, _tcb: &mut Tcb, _out: &mut O) {}
 
     #[inline(never)]
-    fn timed_out<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+    fn on_rto<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         let closed = tcb.window().cwnd < 1.0;
-        if tcb.outstanding() == 0 && !tcb.settings().slow_start_restart && !closed {
+        if tcb.outstanding_segments() == 0 && !tcb.settings().quirks.idle_rto_resets_cwnd && !closed {
             return;
         }
-        tcb.set_cwnd(RESTART, out);
-        self.deflated = 0.0;
-        self.cut_at = self.at(now);
-        tcb.go_back();
-        self.send(tcb, now, out);
+        tcb.set_cwnd(CWND_AFTER_RTO, out);
+        self.deflated_cwnd = 0.0;
+        self.reduced_at = self.fine_time(now);
+        tcb.rewind_snd_nxt();
+        self.send_and_record(tcb, now, out);
     }
 
     #[inline(never)]
-    fn fill<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        self.send(tcb, now, out);
+    fn send_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        self.send_and_record(tcb, now, out);
     }
 }
 
@@ -270,37 +271,37 @@ impl Recovery for VegasRecovery {
 mod tests {
     use ecnlab_units::Span;
 
-    use crate::recovery::testing::Wire;
+    use crate::recovery::testing::RecoveryTestBench;
     use crate::settings::RecoveryName;
 
     #[test]
     fn a_first_duplicate_after_the_fine_timeout_retransmits_and_leaves_three_quarters() {
-        let mut wire = Wire::new(RecoveryName::Vegas, 16);
-        wire.wait(Span::from_millis(300));
-        wire.duplicates(1, 1);
-        assert_eq!(vec![1], wire.sent());
+        let mut wire = RecoveryTestBench::new(RecoveryName::Vegas, 16);
+        wire.advance_clock(Span::from_millis(300));
+        wire.dupacks(1, 1);
+        assert_eq!(vec![1], wire.take_sent());
         // The window of 12 is inflated by the duplicate.
         assert_eq!(13.0, wire.window().0);
     }
 
     #[test]
     fn duplicates_before_the_fine_timeout_wait_for_the_third() {
-        let mut wire = Wire::new(RecoveryName::Vegas, 16);
-        wire.wait(Span::from_millis(50));
-        wire.duplicates(1, 2);
-        assert_eq!(Vec::<u64>::new(), wire.sent());
-        wire.duplicates(1, 1);
-        assert_eq!(vec![1], wire.sent());
+        let mut wire = RecoveryTestBench::new(RecoveryName::Vegas, 16);
+        wire.advance_clock(Span::from_millis(50));
+        wire.dupacks(1, 2);
+        assert_eq!(Vec::<u64>::new(), wire.take_sent());
+        wire.dupacks(1, 1);
+        assert_eq!(vec![1], wire.take_sent());
     }
 
     #[test]
     fn the_first_new_acknowledgement_looks_for_another_loss() {
-        let mut wire = Wire::new(RecoveryName::Vegas, 16);
-        wire.wait(Span::from_millis(300));
-        wire.duplicates(1, 1);
-        wire.sent();
-        wire.wait(Span::from_millis(100));
-        wire.acknowledge(4);
-        assert_eq!(Some(&4), wire.sent().first());
+        let mut wire = RecoveryTestBench::new(RecoveryName::Vegas, 16);
+        wire.advance_clock(Span::from_millis(300));
+        wire.dupacks(1, 1);
+        wire.take_sent();
+        wire.advance_clock(Span::from_millis(100));
+        wire.ack(4);
+        assert_eq!(Some(&4), wire.take_sent().first());
     }
 }

@@ -12,8 +12,8 @@ use ecnlab_units::{Span, Time};
 use crate::clock::HostClock;
 
 /// For how long a sample counts (ip-sysctl tcp_min_rtt_wlen).
-const WINDOW: Span = Span::from_secs(300);
-const QUARTER: Span = Span::from_secs(75);
+const MIN_RTT_WINDOW: Span = Span::from_secs(300);
+const QUARTER_WINDOW: Span = Span::from_secs(75);
 
 /// What every acknowledgement reads stands first.
 #[derive(Clone, Debug)]
@@ -21,11 +21,11 @@ const QUARTER: Span = Span::from_secs(75);
 pub struct MinRtt {
     /// The third best: nothing is done about a sample above it as long as the best one is recent.
     third: u64,
-    best: [Sample; 3],
+    best: [MinRttSample; 3],
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Sample {
+struct MinRttSample {
     at: Time,
     /// In microseconds.
     rtt: u64,
@@ -33,7 +33,7 @@ struct Sample {
 
 impl Default for MinRtt {
     fn default() -> MinRtt {
-        MinRtt { third: u64::MAX, best: [Sample { at: Time::ZERO, rtt: u64::MAX }; 3] }
+        MinRtt { third: u64::MAX, best: [MinRttSample { at: Time::ZERO, rtt: u64::MAX }; 3] }
     }
 }
 
@@ -46,42 +46,42 @@ impl MinRtt {
 
     /// Takes a sample in microseconds; one below a microsecond counts as a tick.
     #[inline]
-    pub fn sample(&mut self, rtt: u64, now: Time, clock: &HostClock) {
+    pub fn on_rtt_sample(&mut self, rtt: u64, now: Time, clock: &HostClock) {
         // What is this recent is less than a quarter of the window in ticks.
-        let recent = now.since(self.best[0].at) + clock.tick() * 2 < QUARTER;
+        let recent = now.since(self.best[0].at) + clock.tick() * 2 < QUARTER_WINDOW;
         if rtt <= self.third || !recent {
-            self.take(rtt, now, clock);
+            self.replace_samples(rtt, now, clock);
         }
     }
 
     #[inline(never)]
-    fn take(&mut self, rtt: u64, now: Time, clock: &HostClock) {
+    fn replace_samples(&mut self, rtt: u64, now: Time, clock: &HostClock) {
         let rtt = if rtt == 0 { clock.tick().picos() / Span::from_micros(1).picos() } else { rtt };
-        let new = Sample { at: now, rtt };
-        let nothing_left = self.ticks_to(&new, &self.best[2], clock) > clock.ticks_of(WINDOW);
+        let new = MinRttSample { at: now, rtt };
+        let nothing_left = self.ticks_to(&new, &self.best[2], clock) > clock.ticks_of(MIN_RTT_WINDOW);
         match self.best.iter().position(|known| new.rtt <= known.rtt) {
             _ if nothing_left => self.best = [new; 3],
             Some(0) => self.best = [new; 3],
             Some(place) => self.best[place..].fill(new),
             None => {}
         }
-        self.age(new, clock);
+        self.expire_samples(new, clock);
         self.third = self.best[2].rtt;
     }
 
     /// Ticks from one sample to another.
-    fn ticks_to(&self, new: &Sample, known: &Sample, clock: &HostClock) -> u64 {
+    fn ticks_to(&self, new: &MinRttSample, known: &MinRttSample, clock: &HostClock) -> u64 {
         clock.ticks(new.at) - clock.ticks(known.at)
     }
 
     /// Samples that count no more make way, and later ones are kept in reserve.
-    fn age(&mut self, new: Sample, clock: &HostClock) {
+    fn expire_samples(&mut self, new: MinRttSample, clock: &HostClock) {
         let [best, second, third] = self.best.map(|known| clock.ticks(known.at));
-        let (since, window) = (clock.ticks(new.at) - best, clock.ticks_of(WINDOW));
+        let (since, window) = (clock.ticks(new.at) - best, clock.ticks_of(MIN_RTT_WINDOW));
         if since > window {
-            self.move_up(new);
+            self.shift_samples(new);
             if self.ticks_to(&new, &self.best[0], clock) > window {
-                self.move_up(new);
+                self.shift_samples(new);
             }
         } else if second == best && since > window / 4 {
             self.best[1..].fill(new);
@@ -90,7 +90,7 @@ impl MinRtt {
         }
     }
 
-    fn move_up(&mut self, new: Sample) {
+    fn shift_samples(&mut self, new: MinRttSample) {
         self.best = [self.best[1], self.best[2], new];
     }
 }
@@ -99,17 +99,17 @@ impl MinRtt {
 mod tests {
     use super::*;
     use crate::profile;
-    use crate::settings::Settings;
+    use crate::settings::{Quirks, Settings};
 
     fn clock() -> HostClock {
-        let settings = Settings { tick: Span::from_millis(4), ..profile::settings("linux") };
+        let settings = Settings { quirks: Quirks { tick: Span::from_millis(4), ..profile::quirks("linux") }, ..profile::settings("linux") };
         HostClock::new(&settings, Span::ZERO)
     }
 
     fn after(samples: impl IntoIterator<Item = (u64, u64)>) -> Option<Span> {
         let (clock, mut min) = (clock(), MinRtt::default());
         for (second, millis) in samples {
-            min.sample(1000 * millis, Time::ZERO + Span::from_secs(second), &clock);
+            min.on_rtt_sample(1000 * millis, Time::ZERO + Span::from_secs(second), &clock);
         }
         (min.micros() < u64::MAX).then(|| Span::from_micros(min.micros()))
     }

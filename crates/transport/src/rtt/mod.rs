@@ -17,76 +17,78 @@ mod min_rtt;
 
 use ecnlab_units::{Span, Time};
 
-use self::linux::Linux;
+use self::linux::LinuxEstimator;
 pub use self::min_rtt::MinRtt;
 use crate::clock::HostClock;
-use crate::settings::{EstimatorName, RtoOrder, Settings};
+use crate::settings::{RtoEstimatorName, RtoOrder, Settings};
 
 /// Linux `TCP_RTO_MIN`.
 const LINUX_RTO_MIN: Span = Span::from_millis(200);
 
 #[derive(Clone, Debug)]
 #[repr(C)]
-pub struct Estimator {
+pub struct RttEstimator {
     rto: Span,
     backoff: u64,
     clock: HostClock,
-    arithmetic: Arithmetic,
+    algorithm: RtoAlgorithm,
 }
 
 #[derive(Clone, Debug)]
-enum Arithmetic {
-    Ticks(Ticks),
+enum RtoAlgorithm {
+    Ticks(TickEstimator),
     Rfc6298 { srtt: u64, rttvar: u64 },
-    Linux(Box<Samples>),
+    Linux(Box<LinuxRttState>),
 }
 
 /// What each sample of a host of Linux goes into, of which every acknowledgement reads the first cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
-struct Samples {
-    linux: Linux,
+struct LinuxRttState {
+    linux: LinuxEstimator,
     min_rtt: MinRtt,
 }
 
 #[derive(Clone, Debug)]
-struct Ticks {
+struct TickEstimator {
     /// Smoothed round-trip time in 1/8 ticks; 0 before the first sample and after heavy back-off.
     srtt: i64,
     /// Mean deviation in 1/4 ticks.
     rttvar: i64,
     /// Of the first sample: how many times as large the deviation is.
-    first: i64,
+    first_rttvar_factor: i64,
 }
 
 /// Where a connection stands when a sample is taken.
 #[derive(Clone, Copy, Debug)]
-pub struct Point {
+pub struct SampleContext {
     /// All before this segment is acknowledged.
-    pub una: u64,
+    pub snd_una: u64,
     /// All before this segment was sent.
-    pub high: u64,
+    pub snd_max: u64,
     /// The window, and whether the acknowledgement will let it grow by a segment.
     pub cwnd: f64,
-    pub grows: bool,
+    pub cwnd_will_grow: bool,
 }
 
-impl Point {
+impl SampleContext {
     /// The window in whole segments, as the acknowledgement leaves it.
-    fn window(&self) -> u64 {
-        self.cwnd as u64 + u64::from(self.grows)
+    fn cwnd_segments(&self) -> u64 {
+        self.cwnd as u64 + u64::from(self.cwnd_will_grow)
     }
 }
 
-impl Estimator {
-    pub fn new(settings: &Settings, clock: HostClock) -> Estimator {
-        let arithmetic = match settings.estimator {
-            EstimatorName::Ticks | EstimatorName::Linux20 => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, first: 2 }),
-            EstimatorName::Linux22 => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, first: 4 }),
-            EstimatorName::Rfc6298 => Arithmetic::Rfc6298 { srtt: 0, rttvar: 0 },
-            EstimatorName::Linux => Arithmetic::Linux(Box::default()),
+impl RttEstimator {
+    pub fn new(settings: &Settings, clock: HostClock) -> RttEstimator {
+        let arithmetic = match settings.quirks.rto_estimator {
+            RtoEstimatorName::Ticks | RtoEstimatorName::Linux20 => {
+                RtoAlgorithm::Ticks(TickEstimator { srtt: 0, rttvar: 0, first_rttvar_factor: 2 })
+            }
+            RtoEstimatorName::Linux22 => RtoAlgorithm::Ticks(TickEstimator { srtt: 0, rttvar: 0, first_rttvar_factor: 4 }),
+            RtoEstimatorName::Rfc6298 => RtoAlgorithm::Rfc6298 { srtt: 0, rttvar: 0 },
+            RtoEstimatorName::Linux => RtoAlgorithm::Linux(Box::default()),
         };
-        Estimator { arithmetic, rto: settings.rto_initial, backoff: 1, clock }
+        RttEstimator { algorithm: arithmetic, rto: settings.rto_initial, backoff: 1, clock }
     }
 
     /// The host's clock.
@@ -102,71 +104,72 @@ impl Estimator {
     /// Where the smallest round-trip time is kept beside the estimate.
     #[inline]
     pub fn min_rtt(&self) -> Option<&MinRtt> {
-        if let Arithmetic::Linux(samples) = &self.arithmetic { Some(&samples.min_rtt) } else { None }
+        if let RtoAlgorithm::Linux(samples) = &self.algorithm { Some(&samples.min_rtt) } else { None }
     }
 
     /// The same to take a sample, with the host's clock.
     #[inline]
     pub fn min_rtt_mut(&mut self) -> Option<(&mut MinRtt, &HostClock)> {
-        if let Arithmetic::Linux(samples) = &mut self.arithmetic { Some((&mut samples.min_rtt, &self.clock)) } else { None }
+        if let RtoAlgorithm::Linux(samples) = &mut self.algorithm { Some((&mut samples.min_rtt, &self.clock)) } else { None }
     }
 
     /// Takes the sample of a segment that was sent at `sent` and acknowledged now, at this `point` of the sequence space.
-    pub fn sample(&mut self, sent: Time, now: Time, point: Point, settings: &Settings) {
+    pub fn on_rtt_sample(&mut self, sent: Time, now: Time, point: SampleContext, settings: &Settings) {
         let rtt = now.since(sent).picos();
-        let Point { una, high, .. } = point;
+        let SampleContext { snd_una, snd_max, .. } = point;
         let clock = &self.clock;
-        self.rto = match &mut self.arithmetic {
-            Arithmetic::Ticks(ticks) => {
-                let rto = ticks.sample(clock.ticks(now) - clock.ticks(sent));
-                if settings.estimator == EstimatorName::Ticks {
-                    settings.tick * rto
+        self.rto = match &mut self.algorithm {
+            RtoAlgorithm::Ticks(ticks) => {
+                let rto = ticks.on_rtt_sample(clock.ticks(now) - clock.ticks(sent));
+                if settings.quirks.rto_estimator == RtoEstimatorName::Ticks {
+                    settings.quirks.tick * rto
                 } else {
-                    settings.tick * with_allowance(rto, point.window())
+                    settings.quirks.tick * rto_with_small_window_allowance(rto, point.cwnd_segments())
                 }
             }
-            Arithmetic::Rfc6298 { srtt, rttvar } => {
+            RtoAlgorithm::Rfc6298 { srtt, rttvar } => {
                 if *srtt == 0 {
                     (*srtt, *rttvar) = (rtt, rtt / 2);
                 } else {
                     *rttvar = *rttvar - *rttvar / 4 + srtt.abs_diff(rtt) / 4;
                     *srtt = *srtt - *srtt / 8 + rtt / 8;
                 }
-                Span::from_picos(*srtt + settings.tick.picos().max(4 * *rttvar))
+                Span::from_picos(*srtt + settings.quirks.tick.picos().max(4 * *rttvar))
             }
-            Arithmetic::Linux(samples) => {
-                let rto = samples.linux.sample(clock.micros(now) - clock.micros(sent), una, high, || settings.effective_rto_min());
-                settings.tick * clock.ticks_of(rto)
+            RtoAlgorithm::Linux(samples) => {
+                let rto =
+                    samples.linux.on_rtt_sample(clock.micros(now) - clock.micros(sent), snd_una, snd_max, || settings.effective_rto_min());
+                settings.quirks.tick * clock.ticks_of(rto)
             }
         };
     }
 
     /// The same of a round-trip time in microseconds of the host's clock.
-    pub fn sample_micros(&mut self, rtt: u64, now: Time, point: Point, settings: &Settings) {
-        let Arithmetic::Linux(samples) = &mut self.arithmetic else {
+    pub fn on_rtt_sample_micros(&mut self, rtt: u64, now: Time, point: SampleContext, settings: &Settings) {
+        let RtoAlgorithm::Linux(samples) = &mut self.algorithm else {
             let sent = now.picos().saturating_sub(Span::from_micros(rtt).picos());
-            return self.sample(Time::from_picos(sent), now, point, settings);
+            return self.on_rtt_sample(Time::from_picos(sent), now, point, settings);
         };
-        let rto = samples.linux.sample(rtt, point.una, point.high, || settings.effective_rto_min());
-        self.rto = settings.tick * self.clock.ticks_of(rto);
+        let rto = samples.linux.on_rtt_sample(rtt, point.snd_una, point.snd_max, || settings.effective_rto_min());
+        self.rto = settings.quirks.tick * self.clock.ticks_of(rto);
     }
 
     /// So many smoothed round-trip times in whole microseconds, after the first sample.
     #[inline]
-    pub fn round_trips_micros(&self, trips: u64, settings: &Settings) -> Option<u64> {
-        if let Arithmetic::Linux(samples) = &self.arithmetic {
-            let eighths = samples.linux.smoothed_eighths();
+    pub fn srtt_multiple_micros(&self, trips: u64, settings: &Settings) -> Option<u64> {
+        if let RtoAlgorithm::Linux(samples) = &self.algorithm {
+            let eighths = samples.linux.srtt_eighths();
             return (eighths > 0).then_some(eighths * trips / 8);
         }
-        self.smoothed(settings).map(|srtt| (srtt * trips).picos() / Span::from_micros(1).picos())
+        self.srtt(settings).map(|srtt| (srtt * trips).picos() / Span::from_micros(1).picos())
     }
 
     /// The smoothed round-trip time, after the first sample.
-    pub fn smoothed(&self, settings: &Settings) -> Option<Span> {
-        let picos = match &self.arithmetic {
-            Arithmetic::Ticks(ticks) => (ticks.srtt >> 3) as u64 * settings.tick.picos(),
-            Arithmetic::Rfc6298 { srtt, .. } => *srtt,
-            Arithmetic::Linux(samples) => Span::from_micros(samples.linux.smoothed_eighths()).picos() / 8,
+    pub fn srtt(&self, settings: &Settings) -> Option<Span> {
+        let picos = match &self.algorithm {
+            RtoAlgorithm::Ticks(ticks) => (ticks.srtt >> 3) as u64 * settings.quirks.tick.picos(),
+            RtoAlgorithm::Rfc6298 { srtt, .. } => *srtt,
+            RtoAlgorithm::Linux(samples) => Span::from_micros(samples.linux.srtt_eighths()).picos() / 8,
         };
         (picos > 0).then(|| Span::from_picos(picos))
     }
@@ -178,45 +181,50 @@ impl Estimator {
 
     /// Doubles the timeout (RFC 6298, section 5.5). In ticks, past eight times, the smoothed value moves into the deviation.
     pub fn back_off(&mut self, settings: &Settings) {
-        let may_double = self.backoff < 64 || settings.rto_order == RtoOrder::MinimumFirst && self.timeout(settings) < settings.rto_max;
+        let may_double =
+            self.backoff < 64 || settings.quirks.rto_order == RtoOrder::MinimumFirst && self.rto(settings) < settings.quirks.rto_max;
+        //= RFC 6298, section 5.5: each timeout doubles the next
         if may_double {
             self.backoff *= 2;
         }
-        if let (Arithmetic::Ticks(ticks), EstimatorName::Ticks, true) = (&mut self.arithmetic, settings.estimator, self.backoff > 8) {
+        if let (RtoAlgorithm::Ticks(ticks), RtoEstimatorName::Ticks, true) =
+            (&mut self.algorithm, settings.quirks.rto_estimator, self.backoff > 8)
+        {
             ticks.rttvar += ticks.srtt >> 3;
             ticks.srtt = 0;
         }
     }
 
     /// The SYN had to be sent again before any sample: the timeout for data is at least this (RFC 6298, section 5.7).
-    pub fn restart_at(&mut self, rto: Span) {
+    pub fn raise_rto_after_lost_syn(&mut self, rto: Span) {
         self.rto = self.rto.max(rto);
         self.backoff = 1;
     }
 
     /// Smallest wait before a probe of a window that stays shut: in Linux the constant `TCP_RTO_MIN`, whatever minimum the route has
     /// (`tcp_probe0_base`); else the minimum of the timeout.
-    pub fn least_probe_wait(&self, settings: &Settings) -> Span {
-        if let Arithmetic::Linux(_) = self.arithmetic { LINUX_RTO_MIN } else { settings.rto_min }
+    pub fn min_probe_wait(&self, settings: &Settings) -> Span {
+        if let RtoAlgorithm::Linux(_) = self.algorithm { LINUX_RTO_MIN } else { settings.rto_min }
     }
 
     /// The timeout in force: minimum, back-off and maximum applied, at least two ticks.
-    pub fn timeout(&self, settings: &Settings) -> Span {
-        let timeout = match settings.rto_order {
+    pub fn rto(&self, settings: &Settings) -> Span {
+        let timeout = match settings.quirks.rto_order {
+            //= RFC 6298, section 2.4: the timeout is never below the minimum
             RtoOrder::MinimumFirst => self.rto.max(settings.rto_min) * self.backoff,
             RtoOrder::BackoffFirst => (self.rto * self.backoff).max(settings.rto_min),
         };
-        timeout.min(settings.rto_max).max(settings.tick * 2)
+        timeout.min(settings.quirks.rto_max).max(settings.quirks.tick * 2)
     }
 }
 
-impl Ticks {
+impl TickEstimator {
     /// Takes a sample of so many ticks; returns the timeout in ticks.
-    fn sample(&mut self, ticks: u64) -> u64 {
+    fn on_rtt_sample(&mut self, ticks: u64) -> u64 {
         let t = ticks.max(1) as i64;
         if self.srtt == 0 {
             self.srtt = t << 3;
-            self.rttvar = t * self.first;
+            self.rttvar = t * self.first_rttvar_factor;
         } else {
             let d = t - (self.srtt >> 3);
             self.srtt = (self.srtt + d).max(1);
@@ -227,7 +235,7 @@ impl Ticks {
 }
 
 /// Linux 2.0's and 2.2's timeout in ticks: a quarter more for bursts, and of a small window as much as one packet may be late.
-fn with_allowance(ticks: u64, window: u64) -> u64 {
+fn rto_with_small_window_allowance(ticks: u64, window: u64) -> u64 {
     ticks + (ticks >> 2) + (ticks >> (window.clamp(1, 64) - 1))
 }
 
@@ -235,35 +243,36 @@ fn with_allowance(ticks: u64, window: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::profile;
+    use crate::settings::Quirks;
 
-    const POINT: Point = Point { una: 1, high: 1, cwnd: 2.0, grows: false };
+    const POINT: SampleContext = SampleContext { snd_una: 1, snd_max: 1, cwnd: 2.0, cwnd_will_grow: false };
 
     fn at(millis: u64) -> Time {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    fn ticks(estimator: &Estimator) -> &Ticks {
-        let Arithmetic::Ticks(ticks) = &estimator.arithmetic else { panic!("not in ticks") };
+    fn ticks(estimator: &RttEstimator) -> &TickEstimator {
+        let RtoAlgorithm::Ticks(ticks) = &estimator.algorithm else { panic!("not in ticks") };
         ticks
     }
 
     #[test]
     fn samples_are_counted_in_ticks_that_the_clock_has_passed() {
         let settings = profile::settings("ns2-2001");
-        let mut estimator = Estimator::new(&settings, HostClock::new(&settings, Span::from_millis(50)));
+        let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::from_millis(50)));
         // Sent at clock 0.05 s, acknowledged at 0.21 s: two ticks of 0.1 s have passed.
-        estimator.sample(at(0), at(160), POINT, &settings);
+        estimator.on_rtt_sample(at(0), at(160), POINT, &settings);
         assert_eq!((16, 4), (ticks(&estimator).srtt, ticks(&estimator).rttvar));
-        assert_eq!(Span::from_millis(600), estimator.timeout(&settings));
+        assert_eq!(Span::from_millis(600), estimator.rto(&settings));
     }
 
     #[test]
     fn the_timeout_doubles_and_is_capped() {
         let settings = profile::settings("ns2");
-        let mut estimator = Estimator::new(&settings, HostClock::new(&settings, Span::ZERO));
+        let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
         let mut seen = Vec::new();
         for _ in 0..6 {
-            seen.push(estimator.timeout(&settings).seconds());
+            seen.push(estimator.rto(&settings).seconds());
             estimator.back_off(&settings);
         }
         assert_eq!(vec![3.0, 6.0, 12.0, 24.0, 48.0, 60.0], seen);
@@ -272,8 +281,8 @@ mod tests {
     #[test]
     fn backing_off_past_eight_forgets_the_smoothed_value() {
         let settings = profile::settings("ns2");
-        let mut estimator = Estimator::new(&settings, HostClock::new(&settings, Span::ZERO));
-        estimator.sample(at(0), at(100), POINT, &settings);
+        let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
+        estimator.on_rtt_sample(at(0), at(100), POINT, &settings);
         for _ in 0..4 {
             estimator.back_off(&settings);
         }
@@ -282,48 +291,61 @@ mod tests {
 
     #[test]
     fn the_rfc_s_timeout_is_the_mean_and_four_deviations() {
-        let settings =
-            Settings { estimator: EstimatorName::Rfc6298, rto_min: Span::ZERO, tick: Span::from_micros(1), ..profile::settings("ns2") };
-        let mut estimator = Estimator::new(&settings, HostClock::new(&settings, Span::ZERO));
-        estimator.sample(at(0), at(100), POINT, &settings);
+        let settings = Settings {
+            rto_min: Span::ZERO,
+            quirks: Quirks { rto_estimator: RtoEstimatorName::Rfc6298, tick: Span::from_micros(1), ..profile::quirks("ns2") },
+            ..profile::settings("ns2")
+        };
+        let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
+        estimator.on_rtt_sample(at(0), at(100), POINT, &settings);
         // SRTT = R, RTTVAR = R/2: RTO = R + 4 R/2.
-        assert_eq!(Span::from_millis(300), estimator.timeout(&settings));
+        assert_eq!(Span::from_millis(300), estimator.rto(&settings));
         // RTTVAR = 3/4 * 50 + 1/4 * |100 - 180| = 57.5, SRTT = 7/8 * 100 + 1/8 * 180 = 110.
-        estimator.sample(at(0), at(180), POINT, &settings);
-        assert_eq!(Span::from_millis(340), estimator.timeout(&settings));
+        estimator.on_rtt_sample(at(0), at(180), POINT, &settings);
+        assert_eq!(Span::from_millis(340), estimator.rto(&settings));
     }
 
     #[test]
     fn linux_adds_its_minimum_to_the_mean() {
         let settings = Settings {
-            estimator: EstimatorName::Linux,
             rto_min: Span::from_millis(200),
-            tick: Span::from_millis(1),
+            quirks: Quirks { rto_estimator: RtoEstimatorName::Linux, tick: Span::from_millis(1), ..profile::quirks("ns2") },
             ..profile::settings("ns2")
         };
-        let mut estimator = Estimator::new(&settings, HostClock::new(&settings, Span::ZERO));
-        for una in 1..200 {
-            estimator.sample(at(0), at(20), Point { una, high: una + 10, ..POINT }, &settings);
+        let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
+        for snd_una in 1..200 {
+            estimator.on_rtt_sample(at(0), at(20), SampleContext { snd_una, snd_max: snd_una + 10, ..POINT }, &settings);
         }
-        assert_eq!(Span::from_millis(220), estimator.timeout(&settings));
+        assert_eq!(Span::from_millis(220), estimator.rto(&settings));
     }
 
     #[test]
     fn linux_counts_its_minimum_in_whole_ticks() {
         let timeout = |timer_wheel| {
             let (rto_min, tick) = (Span::from_millis(50), Span::from_millis(4));
-            let settings = Settings { rto_min, tick, timer_wheel, ..profile::settings("linux-6.1") };
-            let mut estimator = Estimator::new(&settings, HostClock::new(&settings, Span::ZERO));
-            for una in 1..200 {
-                estimator.sample(at(0), at(18), Point { una, high: una + 10, ..POINT }, &settings);
+            let settings = Settings {
+                rto_min,
+                quirks: Quirks { tick, timer_wheel, ..profile::quirks("linux-6.1") },
+                ..profile::settings("linux-6.1")
+            };
+            let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
+            for snd_una in 1..200 {
+                estimator.on_rtt_sample(at(0), at(18), SampleContext { snd_una, snd_max: snd_una + 10, ..POINT }, &settings);
             }
-            estimator.timeout(&settings)
+            estimator.rto(&settings)
         };
         // 18 + 52 are 17.5 ticks; 18 + 50 are 17.
         assert_eq!([72, 68].map(Span::from_millis), [true, false].map(timeout));
-        let settings = Settings { rto_min: Span::from_millis(50), tick: Span::from_millis(4), ..profile::settings("linux-6.1") };
+        let settings = Settings {
+            rto_min: Span::from_millis(50),
+            quirks: Quirks { tick: Span::from_millis(4), ..profile::quirks("linux-6.1") },
+            ..profile::settings("linux-6.1")
+        };
         assert_eq!(Span::from_millis(52), settings.effective_rto_min());
-        assert_eq!(Span::from_millis(50), Settings { timer_wheel: false, ..settings }.effective_rto_min());
+        assert_eq!(
+            Span::from_millis(50),
+            Settings { quirks: Quirks { timer_wheel: false, ..settings.quirks }, ..settings }.effective_rto_min()
+        );
     }
 
     #[test]
@@ -333,9 +355,9 @@ mod tests {
         for (profile, expected) in cases {
             let settings = profile::settings(profile);
             let timeouts = [1.0, 2.0, 3.0, 4.0, 22.0].map(|cwnd| {
-                let mut estimator = Estimator::new(&settings, HostClock::new(&settings, Span::ZERO));
-                estimator.sample(at(0), at(200), Point { cwnd, ..POINT }, &settings);
-                estimator.timeout(&settings)
+                let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
+                estimator.on_rtt_sample(at(0), at(200), SampleContext { cwnd, ..POINT }, &settings);
+                estimator.rto(&settings)
             });
             assert_eq!(expected.map(Span::from_millis), timeouts, "{profile}");
         }
@@ -344,8 +366,8 @@ mod tests {
     #[test]
     fn backing_off_changes_nothing_but_the_factor_under_linux_2() {
         let settings = profile::settings("linux-2.0");
-        let mut estimator = Estimator::new(&settings, HostClock::new(&settings, Span::ZERO));
-        estimator.sample(at(0), at(200), POINT, &settings);
+        let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
+        estimator.on_rtt_sample(at(0), at(200), POINT, &settings);
         (0..4).for_each(|_| estimator.back_off(&settings));
         assert_eq!((160, 40), (ticks(&estimator).srtt, ticks(&estimator).rttvar));
     }

@@ -7,84 +7,91 @@ use std::sync::Arc;
 
 use ecnlab_units::{Span, Time};
 
-use crate::application::Demand;
+use crate::application::AppWrite;
 use crate::clock::HostClock;
-use crate::plan::Plan;
+use crate::congestion::CongestionWindow;
 use crate::processing::ProcessingTime;
-use crate::recovery::{Algorithm, Recovery};
+use crate::recovery::{Recovery, RecoveryAlgorithm};
 use crate::segment::{Ack, Role, Segment};
+use crate::send_buffer::SendBuffer;
 use crate::settings::{Handshake, ReceiveWindow, Settings};
-use crate::tcb::{Output, SendCounters, Tcb};
-use crate::timer::{Timer, earlier, is_due};
-use crate::window::Window;
+use crate::tcb::{SendCounters, SenderOutput, Tcb};
+use crate::timer::{SenderTimer, earliest, is_due};
 
 /// The sending end of a connection.
 #[repr(C)]
 pub struct Sender {
-    recovery: Algorithm,
+    recovery: RecoveryAlgorithm,
     /// The SYN of a three-way handshake is on its way.
-    opening: bool,
+    syn_sent: bool,
     /// The retransmission timer is the only one.
-    one_timer: bool,
+    only_rto_timer: bool,
     /// The other side's FIN has come: once all is acknowledged, the connection waits out what is on its way and only answers that FIN if it
     /// comes again (RFC 9293, section 3.6.1).
-    ended: bool,
+    peer_fin_received: bool,
     tcb: Tcb,
 }
 
 impl Sender {
     /// A sender with something to send, on a host with this clock.
-    pub fn new(settings: Arc<Settings>, demand: &Demand, clock: HostClock) -> Sender {
+    pub fn new(settings: Arc<Settings>, app_write: &AppWrite, clock: HostClock) -> Sender {
         assert!(!settings.wants_accurate_ecn(), "hosts of a kernel alone count marks, and who runs a scenario has to refuse it else");
-        let recovery = Algorithm::new(&settings);
+        let recovery = RecoveryAlgorithm::new(&settings);
         let opening = settings.handshake == Handshake::ThreeWay;
-        let one_timer = !settings.pacing && !recovery.has_timer() && settings.receive_window == ReceiveWindow::Any;
-        Sender { tcb: Tcb::new(settings, demand, clock), recovery, opening, one_timer, ended: false }
+        let one_timer = !settings.pacing && !recovery.has_own_timer() && settings.receive_window == ReceiveWindow::Unlimited;
+        Sender {
+            tcb: Tcb::new(settings, app_write, clock),
+            recovery,
+            syn_sent: opening,
+            only_rto_timer: one_timer,
+            peer_fin_received: false,
+        }
     }
 
     /// A sender in the other direction of a connection that is open: there is no handshake, ECN is used if that was agreed upon, and the
     /// round-trip time is known if the handshake has shown it.
-    pub fn answering(settings: Arc<Settings>, demand: &Demand, clock: HostClock, rtt: Option<Span>, now: Time) -> Sender {
-        let mut sender = Sender::new(settings, demand, clock);
-        sender.tcb.take_over(rtt, now);
+    pub fn for_reverse_direction(settings: Arc<Settings>, app_write: &AppWrite, clock: HostClock, rtt: Option<Span>, now: Time) -> Sender {
+        let mut sender = Sender::new(settings, app_write, clock);
+        sender.tcb.start_established(rtt, now);
         sender
     }
 
     /// The host needs a random time before segments leave.
     pub fn set_processing_time(&mut self, processing: ProcessingTime) {
         self.tcb.set_processing_time(processing);
-        self.one_timer = false;
+        self.only_rto_timer = false;
     }
 
     /// Opens the connection and sends what the window allows.
-    pub fn start(&mut self, now: Time, out: &mut impl Output) {
-        out.window(self.tcb.window());
-        if self.opening {
-            self.tcb.open(now, out);
+    pub fn start(&mut self, now: Time, out: &mut impl SenderOutput) {
+        out.on_window_changed(self.tcb.window());
+        //= RFC 9293, section 3.5: no data before the SYN-ACK
+        if self.syn_sent {
+            self.tcb.send_syn(now, out);
         } else {
-            self.fill(now, out);
+            self.send_allowed(now, out);
         }
     }
 
     /// Sends what may be sent; then the application closes, if it does.
-    fn fill(&mut self, now: Time, out: &mut impl Output) {
-        self.recovery.fill(&mut self.tcb, now, out);
-        if self.tcb.close() {
-            self.recovery.fill(&mut self.tcb, now, out);
+    fn send_allowed(&mut self, now: Time, out: &mut impl SenderOutput) {
+        self.recovery.send_allowed(&mut self.tcb, now, out);
+        if self.tcb.queue_fin() {
+            self.recovery.send_allowed(&mut self.tcb, now, out);
         }
-        self.tcb.watch_window(false, now);
+        self.tcb.update_probe_timer(false, now);
     }
 
     /// The application has more to send on an open connection.
-    pub fn produce(&mut self, demand: &Demand, now: Time, out: &mut impl Output) {
-        if demand.bytes > 0 {
-            self.tcb.resume(self.recovery.lowers_window(), now, out);
+    pub fn write(&mut self, app_write: &AppWrite, now: Time, out: &mut impl SenderOutput) {
+        if app_write.bytes > 0 {
+            self.tcb.restart_if_idle(self.recovery.is_reducing_cwnd(), now, out);
         }
-        self.tcb.add(demand);
-        if !self.opening {
-            self.fill(now, out);
+        self.tcb.add_write(app_write);
+        if !self.syn_sent {
+            self.send_allowed(now, out);
         }
-        self.tcb.run_timer_below_one(now);
+        self.tcb.ensure_timer_below_one_segment(now);
     }
 
     /// Takes an acknowledgement.
@@ -93,29 +100,29 @@ impl Sender {
     /// If it acknowledges what was never sent.
     // Every kind of run has a loop of its own, and each packet comes here: one copy for all of them costs 3 % of a run.
     #[inline(always)]
-    pub fn acknowledge(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
-        assert!(ack.next <= self.tcb.high(), "segment {} was acknowledged but never sent", ack.next);
+    pub fn on_ack(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
+        assert!(ack.next <= self.tcb.snd_max(), "segment {} was acknowledged but never sent", ack.next);
         if ack.role != Role::Plain {
             if ack.role == Role::Syn {
-                return self.answered(ack, now, out);
+                return self.on_syn_ack(ack, now, out);
             }
             self.tcb.send_pure_ack(out);
-            self.ended = true;
+            self.peer_fin_received = true;
         }
-        let was_idle = self.tcb.outstanding() == 0;
-        if was_idle && self.ended && ack.role == Role::Plain && self.is_done() {
+        let was_idle = self.tcb.outstanding_segments() == 0;
+        if was_idle && self.peer_fin_received && ack.role == Role::Plain && self.is_done() {
             return;
         }
-        self.tcb.take_window(ack, || self.recovery.lowers_window(), now, out);
-        self.tcb.see_rtt(ack, now);
+        self.tcb.process_rwnd(ack, || self.recovery.is_reducing_cwnd(), now, out);
+        self.tcb.sample_echoed_rtt(ack, now);
         self.tcb.respond_to_echo(ack, now, out);
-        self.recovery.acknowledged(&mut self.tcb, ack, now, out);
-        if was_idle && self.tcb.outstanding() == 0 && self.tcb.is_window_update(ack) {
+        self.recovery.on_ack(&mut self.tcb, ack, now, out);
+        if was_idle && self.tcb.outstanding_segments() == 0 && self.tcb.is_window_update(ack) {
             // What opens the window is no duplicate (RFC 5681, section 2).
-            self.recovery.fill(&mut self.tcb, now, out);
+            self.recovery.send_allowed(&mut self.tcb, now, out);
         }
-        self.tcb.watch_window(was_idle, now);
-        self.tcb.run_timer_below_one(now);
+        self.tcb.update_probe_timer(was_idle, now);
+        self.tcb.ensure_timer_below_one_segment(now);
     }
 
     /// Takes an acknowledgement that came on data. One that acknowledges nothing new is no duplicate (RFC 5681, section 2), and the time that it
@@ -124,110 +131,114 @@ impl Sender {
     /// # Panics
     /// If it acknowledges what was never sent.
     #[inline(never)]
-    pub fn acknowledge_on_data(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
-        if ack.next > self.tcb.una() || !ack.sacks.is_empty() {
-            return self.acknowledge(ack, now, out);
+    pub fn on_ack_with_data(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
+        if ack.next > self.tcb.snd_una() || !ack.sacks.is_empty() {
+            return self.on_ack(ack, now, out);
         }
-        let was_idle = self.tcb.outstanding() == 0;
-        self.tcb.take_window(ack, || self.recovery.lowers_window(), now, out);
+        let was_idle = self.tcb.outstanding_segments() == 0;
+        self.tcb.process_rwnd(ack, || self.recovery.is_reducing_cwnd(), now, out);
         self.tcb.respond_to_echo(ack, now, out);
-        self.recovery.heard_on_data(&mut self.tcb, ack, now, out);
-        self.tcb.watch_window(was_idle, now);
-        self.tcb.run_timer_below_one(now);
+        self.recovery.on_ack_with_data(&mut self.tcb, ack, now, out);
+        self.tcb.update_probe_timer(was_idle, now);
+        self.tcb.ensure_timer_below_one_segment(now);
     }
 
     /// The SYN has been answered, perhaps not for the first time. The answer to that knows already whether ECN is in use.
     #[inline(never)]
-    fn answered(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
-        let first = std::mem::take(&mut self.opening);
+    fn on_syn_ack(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
+        let first = std::mem::take(&mut self.syn_sent);
         if first {
-            self.tcb.take_window(ack, || self.recovery.lowers_window(), now, out);
-            self.tcb.opened(ack, now, out);
-            self.recovery.opened(&self.tcb);
+            self.tcb.process_rwnd(ack, || self.recovery.is_reducing_cwnd(), now, out);
+            self.tcb.on_syn_ack(ack, now, out);
+            self.recovery.on_handshake_done(&self.tcb);
         }
         self.tcb.send_pure_ack(out);
         if first {
-            self.fill(now, out);
+            self.send_allowed(now, out);
         }
     }
 
     /// When the sender is to be woken: the earliest of its timers.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
-        if self.one_timer {
-            return self.tcb.retransmit_at();
+        if self.only_rto_timer {
+            return self.tcb.rto_deadline();
         }
-        let others = earlier(self.tcb.held_until(), self.tcb.probe_at());
-        earlier(self.tcb.retransmit_at(), earlier(self.recovery.deadline(), others))
+        let others = earliest(self.tcb.send_gate_deadline(), self.tcb.window_probe_deadline());
+        earliest(self.tcb.rto_deadline(), earliest(self.recovery.deadline(), others))
     }
 
     /// The deadline has come.
     #[inline(never)]
-    pub fn expire(&mut self, now: Time, out: &mut impl Output) {
-        self.tcb.serve_timer(true);
-        while let Some(timer) = self.due(now) {
-            self.expire_one(timer, now, out);
+    pub fn on_timer(&mut self, now: Time, out: &mut impl SenderOutput) {
+        self.tcb.set_serving_timer(true);
+        while let Some(timer) = self.next_due_timer(now) {
+            self.serve_timer(timer, now, out);
         }
-        self.tcb.serve_timer(false);
+        self.tcb.set_serving_timer(false);
     }
 
     /// The timer to serve first of those that are due.
-    fn due(&self, now: Time) -> Option<Timer> {
-        let (retransmission, own) = (self.tcb.retransmit_at(), self.recovery.deadline());
+    fn next_due_timer(&self, now: Time) -> Option<SenderTimer> {
+        let (retransmission, own) = (self.tcb.rto_deadline(), self.recovery.deadline());
         // A tail loss probe that the retransmission timer limits goes in its place (RFC 8985, section 7.2).
         let own_first = own.is_some_and(|own| retransmission.is_some_and(|at| own <= at));
         if is_due(retransmission, now) && !own_first {
-            return Some(Timer::Retransmission);
+            return Some(SenderTimer::Retransmission);
         }
-        let others = [(own, Timer::Recovery), (self.tcb.held_until(), Timer::Held), (self.tcb.probe_at(), Timer::Window)];
+        let others = [
+            (own, SenderTimer::Recovery),
+            (self.tcb.send_gate_deadline(), SenderTimer::SendGate),
+            (self.tcb.window_probe_deadline(), SenderTimer::WindowProbe),
+        ];
         others.into_iter().find(|&(at, _)| is_due(at, now)).map(|(_, timer)| timer)
     }
 
-    fn expire_one(&mut self, timer: Timer, now: Time, out: &mut impl Output) {
+    fn serve_timer(&mut self, timer: SenderTimer, now: Time, out: &mut impl SenderOutput) {
         match timer {
-            Timer::Retransmission if self.opening => self.tcb.syn_timed_out(now, out),
-            Timer::Retransmission if self.recovery.cuts_at_timeouts() => self.recovery.timed_out(&mut self.tcb, now, out),
-            Timer::Retransmission => {
-                self.recovery.reopen(&mut self.tcb, out);
-                self.tcb.time_out(now, out);
-                self.recovery.timed_out(&mut self.tcb, now, out);
+            SenderTimer::Retransmission if self.syn_sent => self.tcb.on_syn_timeout(now, out),
+            SenderTimer::Retransmission if self.recovery.reduces_on_rto_itself() => self.recovery.on_rto(&mut self.tcb, now, out),
+            SenderTimer::Retransmission => {
+                self.recovery.before_rto_reduction(&mut self.tcb, out);
+                self.tcb.on_rto(now, out);
+                self.recovery.on_rto(&mut self.tcb, now, out);
             }
-            Timer::Recovery => self.recovery.expire(&mut self.tcb, now, out),
-            Timer::Window => {
-                if self.tcb.probe(now, out) {
-                    self.recovery.send_part(&mut self.tcb, now, out);
+            SenderTimer::Recovery => self.recovery.on_timer(&mut self.tcb, now, out),
+            SenderTimer::WindowProbe => {
+                if self.tcb.send_window_probe(now, out) {
+                    self.recovery.send_one_new_segment(&mut self.tcb, now, out);
                 }
             }
-            Timer::Held => {
-                self.tcb.begin_held_turn(now);
-                self.recovery.fill(&mut self.tcb, now, out);
-                self.tcb.end_held_turn();
+            SenderTimer::SendGate => {
+                self.tcb.begin_gated_send(now);
+                self.recovery.send_allowed(&mut self.tcb, now, out);
+                self.tcb.end_gated_send();
             }
         }
     }
 
     /// Whether the SYN has not been answered yet.
-    pub fn is_opening(&self) -> bool {
-        self.opening
+    pub fn is_in_handshake(&self) -> bool {
+        self.syn_sent
     }
 
     /// Whether all that there was to send is acknowledged.
     pub fn is_done(&self) -> bool {
-        self.tcb.una() >= self.tcb.available()
+        self.tcb.snd_una() >= self.tcb.queued_segments()
     }
 
-    /// What an arriving segment brings; see [`crate::Endpoint::brought`].
+    /// What an arriving segment brings; see [`crate::SenderEndpoint::brought`].
     #[inline]
-    pub fn brought(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
-        self.tcb.brought(segment, delivered, next)
+    pub fn delivered_bytes(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
+        self.tcb.delivered_bytes(segment, delivered, next)
     }
 
     /// What there is to send, segment by segment.
-    pub fn plan(&self) -> &Plan {
-        self.tcb.plan()
+    pub fn send_buffer(&self) -> &SendBuffer {
+        self.tcb.send_buffer()
     }
 
-    pub fn window(&self) -> &Window {
+    pub fn window(&self) -> &CongestionWindow {
         self.tcb.window()
     }
 
@@ -236,23 +247,23 @@ impl Sender {
     }
 
     /// Lowest segment not yet acknowledged.
-    pub fn una(&self) -> u64 {
-        self.tcb.una()
+    pub fn snd_una(&self) -> u64 {
+        self.tcb.snd_una()
     }
 
     /// The round-trip time to write into packets; zero before the first measurement.
     pub fn reported_rtt(&self) -> Span {
-        self.tcb.rtt().report(self.tcb.settings().rtt_report)
+        self.tcb.rtt_stats().reported(self.tcb.settings().quirks.rtt_report)
     }
 
     /// Smallest round-trip time measured on a segment that was sent once; zero before the first.
     pub fn min_rtt(&self) -> Span {
-        self.tcb.rtt().min()
+        self.tcb.rtt_stats().min_rtt()
     }
 
     /// DCTCP's estimate of the fraction of marked segments, where the response keeps one.
-    pub fn alpha(&self) -> Option<f64> {
-        self.tcb.alpha()
+    pub fn dctcp_alpha(&self) -> Option<f64> {
+        self.tcb.dctcp_alpha()
     }
 
     /// Whether ECN is in use.
@@ -267,11 +278,12 @@ mod tests {
 
     use super::*;
     use crate::profile;
-    use crate::settings::{Codepoint, EchoStyle, GrowthBy, HystartName, RecoveryName, ResponseName};
+    use crate::settings::Quirks;
+    use crate::settings::{CwndIncrease, EchoStyle, EcnResponseName, EctCodepoint, HystartName, RecoveryName};
 
     struct Sent(Vec<Segment>);
 
-    impl Output for Sent {
+    impl SenderOutput for Sent {
         fn send(&mut self, segment: Segment) {
             self.0.push(segment);
         }
@@ -279,21 +291,26 @@ mod tests {
 
     /// A sender with so many full segments to send.
     fn sender_of(settings: Settings, segments: u64) -> Sender {
-        let demand = Demand::packets(segments, settings.payload());
+        let app_write = AppWrite::full_packets(segments, settings.payload());
         {
             let clock = HostClock::new(&settings, Span::ZERO);
-            Sender::new(Arc::new(settings), &demand, clock)
+            Sender::new(Arc::new(settings), &app_write, clock)
         }
     }
 
     #[test]
     fn duplicates_with_nothing_outstanding_retransmit_nothing() {
-        let settings = Settings { handshake: Handshake::None, delay_growth: false, initial_window: 1, ..profile::settings("ns2") };
+        let settings = Settings {
+            handshake: Handshake::None,
+            initial_window: 1,
+            quirks: Quirks { delay_growth: false, ..profile::quirks("ns2") },
+            ..profile::settings("ns2")
+        };
         let mut sender = sender_of(settings, 1);
         let mut sent = Sent(Vec::new());
         sender.start(Time::ZERO, &mut sent);
         for _ in 0..4 {
-            sender.acknowledge(&Ack::plain(1, 40), Time::ZERO, &mut sent);
+            sender.on_ack(&Ack::plain(1, 40), Time::ZERO, &mut sent);
         }
         assert_eq!((0, 0), (sender.counters().retransmitted_fast, sender.counters().retransmitted_timeout));
     }
@@ -302,30 +319,36 @@ mod tests {
     fn hystart_governs_the_first_slow_start_and_none_after_a_timeout() {
         let settings = Settings {
             handshake: Handshake::None,
-            delay_growth: false,
             initial_window: 10,
-            max_window: 1000,
-            growth: GrowthBy::Segments,
-            hystart: HystartName::PlusPlus,
+            max_rwnd: 1000,
+            cwnd_increase: CwndIncrease::PerSegment,
+            hystart: HystartName::HystartPlusPlus,
+            quirks: Quirks { delay_growth: false, ..profile::quirks("ns2") },
             ..profile::settings("ns2")
         };
         let mut sender = sender_of(settings, 1000);
         let mut sent = Sent(Vec::new());
         sender.start(Time::ZERO, &mut sent);
-        sender.acknowledge(&Ack::plain(10, 40), Time::ZERO + Span::from_millis(100), &mut sent);
+        sender.on_ack(&Ack::plain(10, 40), Time::ZERO + Span::from_millis(100), &mut sent);
         assert_eq!(10.0 + 8.0, sender.window().cwnd, "an acknowledgement counts for eight segments");
         let at = sender.deadline().unwrap();
-        sender.expire(at, &mut sent);
-        assert_eq!(Window { cwnd: 1.0, ssthresh: 9.0 }, *sender.window());
-        sender.acknowledge(&Ack::plain(20, 40), at + Span::from_millis(100), &mut sent);
+        sender.on_timer(at, &mut sent);
+        assert_eq!(CongestionWindow { cwnd: 1.0, ssthresh: 9.0 }, *sender.window());
+        sender.on_ack(&Ack::plain(20, 40), at + Span::from_millis(100), &mut sent);
         assert_eq!(9.0 + 2.0 / 9.0, sender.window().cwnd);
     }
 
     #[test]
     fn a_train_of_acknowledgements_ends_slow_start_under_any_recovery() {
         for recovery in [RecoveryName::NewReno, RecoveryName::Sack, RecoveryName::Rack] {
-            let base = Settings { recovery, hystart: HystartName::TrainDelay, timestamps: true, ..profile::settings("ns2") };
-            let start = Settings { handshake: Handshake::None, delay_growth: false, initial_window: 40, max_window: 1000, ..base };
+            let base = Settings { recovery, hystart: HystartName::Hystart, timestamps: true, ..profile::settings("ns2") };
+            let start = Settings {
+                handshake: Handshake::None,
+                initial_window: 40,
+                max_rwnd: 1000,
+                quirks: Quirks { delay_growth: false, ..base.quirks },
+                ..base
+            };
             let mut sender = sender_of(start, 1000);
             let mut sent = Sent(Vec::new());
             sender.start(Time::ZERO, &mut sent);
@@ -333,7 +356,7 @@ mod tests {
             for milli in 0..=21 {
                 assert!(sender.window().ssthresh > 999.0, "{recovery} at {milli} ms");
                 let (echo, now) = [milli, 40 + milli].map(|at| Time::ZERO + Span::from_millis(at)).into();
-                sender.acknowledge(&Ack { echo, ..Ack::plain(1 + milli, 40) }, now, &mut sent);
+                sender.on_ack(&Ack { echo, ..Ack::plain(1 + milli, 40) }, now, &mut sent);
             }
             assert!(sender.window().ssthresh < 70.0, "{recovery}: {:?}", sender.window());
         }
@@ -342,10 +365,10 @@ mod tests {
     #[test]
     fn any_cut_ends_the_first_slow_start_for_good() {
         for recovery in [RecoveryName::Tahoe, RecoveryName::NewReno] {
-            let settings = Settings { recovery, hystart: HystartName::PlusPlus, ..profile::settings("ns2") };
+            let settings = Settings { recovery, hystart: HystartName::HystartPlusPlus, ..profile::settings("ns2") };
             let (mut sender, mut sent) = avoiding(settings, true);
             for _ in 0..4 {
-                sender.acknowledge(&Ack::plain(2, 40), Time::ZERO, &mut sent);
+                sender.on_ack(&Ack::plain(2, 40), Time::ZERO, &mut sent);
             }
             assert!(!sender.tcb.in_first_slow_start(), "{recovery:?}");
         }
@@ -353,7 +376,14 @@ mod tests {
 
     /// A sender in congestion avoidance with ten segments outstanding.
     fn avoiding(settings: Settings, ecn: bool) -> (Sender, Sent) {
-        let settings = Settings { ecn, handshake: Handshake::None, delay_growth: false, initial_window: 10, max_window: 10, ..settings };
+        let settings = Settings {
+            ecn,
+            handshake: Handshake::None,
+            initial_window: 10,
+            max_rwnd: 10,
+            quirks: Quirks { delay_growth: false, ..settings.quirks },
+            ..settings
+        };
         let mut sender = sender_of(settings, 1000);
         let mut sent = Sent(Vec::new());
         sender.start(Time::ZERO, &mut sent);
@@ -362,13 +392,13 @@ mod tests {
 
     #[test]
     fn abe_s_share_is_for_marks_and_a_loss_halves() {
-        let abe = || avoiding(Settings { response: ResponseName::Abe, ..profile::settings("ns2") }, true);
+        let abe = || avoiding(Settings { ecn_response: EcnResponseName::Abe, ..profile::settings("ns2") }, true);
         let (mut sender, mut sent) = abe();
-        sender.acknowledge(&Ack { ece: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
+        sender.on_ack(&Ack { ece: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
         assert_eq!(8.0, sender.window().ssthresh);
         let (mut sender, mut sent) = abe();
         for _ in 0..4 {
-            sender.acknowledge(&Ack::plain(2, 40), Time::ZERO, &mut sent);
+            sender.on_ack(&Ack::plain(2, 40), Time::ZERO, &mut sent);
         }
         assert_eq!(5.0, sender.window().ssthresh);
     }
@@ -380,28 +410,34 @@ mod tests {
         let mut sent = Sent(Vec::new());
         sender.start(Time::ZERO, &mut sent);
         let syn_ack = Ack { role: Role::Syn, ece: true, ..Ack::plain(1, 40) };
-        sender.acknowledge(&syn_ack, Time::ZERO + Span::from_millis(500), &mut sent);
+        sender.on_ack(&syn_ack, Time::ZERO + Span::from_millis(500), &mut sent);
         (sender, sent)
     }
 
     #[test]
     fn a_host_that_opens_with_data_is_still_a_host() {
-        let settings = Settings { ecn: true, handshake: Handshake::None, fin: false, initial_window: 10, ..profile::settings("rfc") };
+        let settings = Settings {
+            ecn: true,
+            handshake: Handshake::None,
+            initial_window: 10,
+            quirks: Quirks { fin: false, ..profile::quirks("rfc") },
+            ..profile::settings("rfc")
+        };
         let mut sender = sender_of(settings, 1000);
         let mut sent = Sent(Vec::new());
         sender.start(Time::ZERO, &mut sent);
         assert!(sent.0.iter().all(|segment| segment.ecn == Ecn::Ect0 && !segment.ece), "ECN is in use and nobody has to be asked");
-        sender.acknowledge(&Ack { ece: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
+        sender.on_ack(&Ack { ece: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
         assert_eq!((5.0, 1), (sender.window().cwnd, sender.counters().ecn_reactions), "the first echo cuts and lets nothing grow");
         sent.0.clear();
-        sender.expire(sender.deadline().unwrap(), &mut sent);
+        sender.on_timer(sender.deadline().unwrap(), &mut sent);
         assert_eq!(vec![(Ecn::NotEct, false)], sent.0.iter().map(|segment| (segment.ecn, segment.cwr)).collect::<Vec<_>>());
     }
 
     #[test]
     fn a_scalable_sender_may_say_so_by_its_codepoint() {
-        for (codepoint, expected) in [(Codepoint::Ect0, Ecn::Ect0), (Codepoint::Ect1, Ecn::Ect1)] {
-            let (_, sent) = host(Settings { codepoint, ..profile::settings("rfc") }, 100);
+        for (codepoint, expected) in [(EctCodepoint::Ect0, Ecn::Ect0), (EctCodepoint::Ect1, Ecn::Ect1)] {
+            let (_, sent) = host(Settings { ect_codepoint: codepoint, ..profile::settings("rfc") }, 100);
             let data = sent.0.iter().filter(|segment| segment.role == Role::Plain);
             assert!(sent.0.len() > 1 && data.into_iter().all(|segment| segment.ecn == expected), "{codepoint}: {:?}", sent.0);
         }
@@ -410,8 +446,9 @@ mod tests {
     #[test]
     fn without_ecn_a_cut_is_told_of_only_where_that_is_asked_for() {
         let cwr = |cwr_without_ecn| {
-            let (mut sender, mut sent) = avoiding(Settings { cwr_without_ecn, ..profile::settings("ns2") }, false);
-            (0..4).for_each(|_| sender.acknowledge(&Ack::plain(2, 40), Time::ZERO, &mut sent));
+            let (mut sender, mut sent) =
+                avoiding(Settings { quirks: Quirks { cwr_without_ecn, ..profile::quirks("ns2") }, ..profile::settings("ns2") }, false);
+            (0..4).for_each(|_| sender.on_ack(&Ack::plain(2, 40), Time::ZERO, &mut sent));
             sent.0.iter().any(|segment| segment.cwr)
         };
         assert_eq!([true, false], [cwr(true), cwr(false)]);
@@ -420,14 +457,17 @@ mod tests {
     #[test]
     fn duplicates_with_nothing_outstanding_cut_only_where_that_is_asked_for() {
         let threshold = |duplicates_when_idle| {
-            let settings = Settings { duplicates_when_idle, limited_transmit: false, ..profile::settings("ns2") };
+            let settings = Settings {
+                quirks: Quirks { count_dupacks_when_idle: duplicates_when_idle, limited_transmit: false, ..profile::quirks("ns2") },
+                ..profile::settings("ns2")
+            };
             let mut sender = sender_of(settings, 1);
             let mut sent = Sent(Vec::new());
             sender.start(Time::ZERO, &mut sent);
-            (1..=2).for_each(|next| sender.acknowledge(&Ack::plain(next, 40), Time::ZERO, &mut sent));
-            let more = Demand::packets(10, sender.tcb.settings().payload());
-            sender.tcb.add(&more);
-            (0..3).for_each(|_| sender.acknowledge(&Ack::plain(2, 40), Time::ZERO, &mut sent));
+            (1..=2).for_each(|next| sender.on_ack(&Ack::plain(next, 40), Time::ZERO, &mut sent));
+            let more = AppWrite::full_packets(10, sender.tcb.settings().payload());
+            sender.tcb.add_write(&more);
+            (0..3).for_each(|_| sender.on_ack(&Ack::plain(2, 40), Time::ZERO, &mut sent));
             sender.window().ssthresh
         };
         assert_eq!([2.0, 20.0], [threshold(true), threshold(false)]);
@@ -438,11 +478,11 @@ mod tests {
         for (acknowledged, timeouts) in [(2, 0), (40, 1)] {
             let (mut sender, mut sent) = host(profile::settings("rfc"), 1000);
             let now = Time::ZERO + Span::from_secs(1);
-            sender.acknowledge(&Ack { ece: true, echo: now, ..Ack::plain(2, 40) }, now, &mut sent);
+            sender.on_ack(&Ack { ece: true, echo: now, ..Ack::plain(2, 40) }, now, &mut sent);
             let cut = sender.window().ssthresh;
-            (3..=acknowledged).for_each(|next| sender.acknowledge(&Ack { echo: now, ..Ack::plain(next, 40) }, now, &mut sent));
-            let flight = sender.tcb.outstanding() as f64;
-            sender.expire(sender.deadline().unwrap(), &mut sent);
+            (3..=acknowledged).for_each(|next| sender.on_ack(&Ack { echo: now, ..Ack::plain(next, 40) }, now, &mut sent));
+            let flight = sender.tcb.outstanding_segments() as f64;
+            sender.on_timer(sender.deadline().unwrap(), &mut sent);
             let threshold = if timeouts == 0 { cut } else { flight / 2.0 };
             assert_eq!((threshold, timeouts), (sender.window().ssthresh, sender.counters().timeouts));
         }
@@ -455,70 +495,75 @@ mod tests {
         for next in 2..100 {
             let echo = now;
             now += Span::from_millis(500);
-            sender.acknowledge(&Ack { echo, ..Ack::plain(next, 52) }, now, &mut sent);
-            let more = Demand::packets(1, sender.tcb.settings().payload());
-            sender.produce(&more, now, &mut sent);
+            sender.on_ack(&Ack { echo, ..Ack::plain(next, 52) }, now, &mut sent);
+            let more = AppWrite::full_packets(1, sender.tcb.settings().payload());
+            sender.write(&more, now, &mut sent);
         }
         let at = sender.deadline().unwrap();
         assert!(at.since(now) < Span::from_millis(800), "two round trips are more than the timeout");
         sent.0.clear();
-        sender.expire(at, &mut sent);
+        sender.on_timer(at, &mut sent);
         assert_eq!((0, vec![99]), (sender.counters().timeouts, sent.0.iter().map(|segment| segment.seq).collect()));
-        sender.expire(sender.deadline().unwrap(), &mut sent);
+        sender.on_timer(sender.deadline().unwrap(), &mut sent);
         assert_eq!(1, sender.counters().timeouts);
     }
 
     #[test]
     fn a_mark_of_the_next_window_does_not_prolong_recovery() {
-        let settings = Settings { recovery: RecoveryName::Sack, initial_window: 10, max_window: 100, ..profile::settings("ns2") };
-        let settings = Settings { ecn: true, handshake: Handshake::None, delay_growth: false, ..settings };
+        let settings = Settings { recovery: RecoveryName::Sack, initial_window: 10, max_rwnd: 100, ..profile::settings("ns2") };
+        let settings =
+            Settings { ecn: true, handshake: Handshake::None, quirks: Quirks { delay_growth: false, ..settings.quirks }, ..settings };
         let mut sender = sender_of(settings, 1000);
         let mut sent = Sent(Vec::new());
         sender.start(Time::ZERO, &mut sent);
         for to in 3..=14 {
-            let mut sacks = crate::Sacks::default();
-            sacks.push(2, to.min(sender.tcb.high()));
-            sender.acknowledge(&Ack { sacks, ..Ack::plain(1, 40) }, Time::ZERO, &mut sent);
+            let mut sacks = crate::SackOption::default();
+            sacks.push(2, to.min(sender.tcb.snd_max()));
+            sender.on_ack(&Ack { sacks, ..Ack::plain(1, 40) }, Time::ZERO, &mut sent);
         }
-        let (recover, high) = (sender.tcb.last_cut().recover(), sender.tcb.high());
-        assert!(high > recover + 2, "recovery has sent new segments from {recover} to {high}");
-        sender.acknowledge(&Ack { ece: true, ..Ack::plain(recover + 1, 40) }, Time::ZERO, &mut sent);
+        let (recover, snd_max) = (sender.tcb.recovery_point().recover(), sender.tcb.snd_max());
+        assert!(snd_max > recover + 2, "recovery has sent new segments from {recover} to {snd_max}");
+        sender.on_ack(&Ack { ece: true, ..Ack::plain(recover + 1, 40) }, Time::ZERO, &mut sent);
         let cwnd = sender.window().cwnd;
         assert_eq!((2.0, 1), (sender.window().ssthresh, sender.counters().ecn_reactions));
-        sender.acknowledge(&Ack::plain(recover + 2, 40), Time::ZERO, &mut sent);
+        sender.on_ack(&Ack::plain(recover + 2, 40), Time::ZERO, &mut sent);
         assert_eq!(cwnd + 1.0 / cwnd, sender.window().cwnd, "recovery is over");
     }
 
     #[test]
     fn a_sender_without_a_response_grows_through_echoes() {
-        let (mut sender, mut sent) = avoiding(Settings { response: ResponseName::None, ..profile::settings("ns2") }, true);
+        let (mut sender, mut sent) = avoiding(Settings { ecn_response: EcnResponseName::None, ..profile::settings("ns2") }, true);
         for next in [1, 2] {
-            sender.acknowledge(&Ack { ece: true, ..Ack::plain(next, 40) }, Time::ZERO, &mut sent);
+            sender.on_ack(&Ack { ece: true, ..Ack::plain(next, 40) }, Time::ZERO, &mut sent);
         }
         assert_eq!(10.0 + 0.1 + 1.0 / 10.1, sender.window().cwnd);
     }
 
     #[test]
     fn a_heavier_echo_of_a_window_that_timed_out_cuts_no_more() {
-        let mecn =
-            Settings { response: ResponseName::Mecn, ecn_echo: EchoStyle::Mecn, mark_after_timeout: false, ..profile::settings("ns2") };
+        let mecn = Settings {
+            ecn_response: EcnResponseName::Mecn,
+            ecn_echo: EchoStyle::Mecn,
+            quirks: Quirks { ece_response_after_rto: false, ..profile::quirks("ns2") },
+            ..profile::settings("ns2")
+        };
         let (mut sender, mut sent) = avoiding(mecn, true);
-        sender.acknowledge(&Ack { cwr: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
+        sender.on_ack(&Ack { cwr: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
         let at = sender.deadline().unwrap();
-        sender.expire(at, &mut sent);
-        sender.acknowledge(&Ack { cwr: true, ece: true, echo: at, ..Ack::plain(3, 40) }, at, &mut sent);
+        sender.on_timer(at, &mut sent);
+        sender.on_ack(&Ack { cwr: true, ece: true, echo: at, ..Ack::plain(3, 40) }, at, &mut sent);
         assert_eq!(8.0, sender.window().ssthresh);
     }
 
     #[test]
     fn mecn_s_answer_that_there_is_no_congestion_lets_the_window_grow() {
-        let mecn = Settings { response: ResponseName::Mecn, ecn_echo: EchoStyle::Mecn, ..profile::settings("ns2") };
+        let mecn = Settings { ecn_response: EcnResponseName::Mecn, ecn_echo: EchoStyle::Mecn, ..profile::settings("ns2") };
         let (mut sender, mut sent) = avoiding(mecn, true);
         for next in [1, 2] {
-            sender.acknowledge(&Ack { ece: true, ..Ack::plain(next, 40) }, Time::ZERO, &mut sent);
+            sender.on_ack(&Ack { ece: true, ..Ack::plain(next, 40) }, Time::ZERO, &mut sent);
         }
         assert_eq!(10.0 + 0.1 + 1.0 / 10.1, sender.window().cwnd);
-        sender.acknowledge(&Ack { cwr: true, ..Ack::plain(3, 40) }, Time::ZERO, &mut sent);
+        sender.on_ack(&Ack { cwr: true, ..Ack::plain(3, 40) }, Time::ZERO, &mut sent);
         assert_eq!((10.0 * 0.8, 8.0), (sender.window().cwnd, sender.window().ssthresh));
     }
 }

@@ -1,66 +1,67 @@
-//! The transmission control block: the state of a connection's sending end that loss recovery works on, and the deeds that change it.
+//! The transmission control block: the state of a connection's sending end that loss recovery works on, and the methods that change it.
 //!
 //! ```text
-//!                       una           next          high          una + window       available
+//!                     snd_una       snd_nxt       snd_max         snd_una + window    queued_segments
 //!  ----------------------+-------------+-------------+------------------+------------------+
 //!    acknowledged        |        sent, not yet      |   may be sent    |   has to wait    |
 //!                        |        acknowledged       |                  |                  |
 //!
-//!  una <= next <= high <= available
-//!  window = min(cwnd + inflation, max_window); inflation lends the window a segment for each duplicate of a recovery
-//!  `next` is the next segment to send. It is below `high` only after a recovery has gone back; what is sent below `high` goes again.
+//!  snd_una <= snd_nxt <= snd_max <= queued_segments
+//!  window = min(cwnd + inflation, max_rwnd); inflation lends the window a segment for each duplicate of a recovery
+//!  `snd_nxt` is below `snd_max` only after a recovery has gone back; segments below `snd_max` are retransmissions.
 //!
-//!                       una                  recover           high
+//!                     snd_una                 recover          snd_max
 //!  ----------------------+----------------------+----------------+
 //!                        |  sent before the cut |  sent after it |
 //!                        |  marks and losses    |  a mark or a   |
 //!                        |  are covered by it   |  loss cuts     |
 //!
-//!  recover is `high` at the time of the last cut
+//!  recover is `snd_max` at the time of the last cut
 //! ```
 //!
-//! What the last cut was for and how deep it went is [`LastCut`]'s to say; whether ECN is in use and a CWR is due, `EcnState`'s; which
-//! segments are short or the FIN, [`Plan`]'s. `cuts` has what cuts the window, `send` what goes out, `opening` the handshake. Recovery reads
-//! the state by questions and changes it by deeds, so what holds between the numbers is settled here.
+//! [`RecoveryPoint`] keeps the cause of the last reduction and its depth, `EcnState` whether ECN is in use and CWR is due, [`SendBuffer`] which
+//! segments are short or the FIN. `reduction` reduces the window, `send` transmits, `handshake` opens the connection. The fields are private:
+//! recovery calls methods, and the invariants above are kept here.
 
-mod cuts;
+mod cwnd_validation;
 mod ecn;
-mod gate;
-mod last_cut;
-mod opening;
+
+mod handshake;
 mod pacing;
-mod persist;
-mod rtt_seen;
+mod recovery_point;
+mod reduction;
+mod rtt_stats;
 mod send;
+mod send_gate;
 mod timing;
-mod usage;
+mod window_probe;
 
 use std::sync::Arc;
 
 use ecnlab_units::{Span, Time};
 
+use self::cwnd_validation::CwndValidation;
 use self::ecn::EcnState;
-use self::gate::SendGate;
-pub use self::last_cut::{CutFor, LastCut};
-use self::persist::Offer;
-pub use self::rtt_seen::RttSeen;
-use self::usage::Usage;
-use crate::application::Demand;
+pub use self::recovery_point::{LastReduction, RecoveryPoint};
+pub use self::rtt_stats::RttStats;
+use self::send_gate::SendGate;
+use self::window_probe::AdvertisedWindow;
+use crate::application::AppWrite;
 use crate::clock::HostClock;
-use crate::plan::Plan;
+use crate::congestion::{AckSample, CongestionControl, CongestionController, CongestionWindow, HyStartPlusPlus};
+use crate::ecn_response::EcnResponse;
 use crate::processing::ProcessingTime;
-use crate::response::Response;
-use crate::rtt::{Estimator, MinRtt, Point};
+use crate::rtt::{MinRtt, RttEstimator, SampleContext};
 use crate::segment::{Ack, Segment};
-use crate::settings::{EstimatorName, GrowthBy, HystartName, RecoveryName, ResponseName, RttReport, Settings, TimerRestart};
-use crate::window::{Acked, CongestionControl, Control, HyStart, Window};
+use crate::send_buffer::SendBuffer;
+use crate::settings::{CwndIncrease, EcnResponseName, HystartName, RecoveryName, RtoEstimatorName, RtoTimerRestart, RttReport, Settings};
 
-/// Where a sender's segments go, and who is told of its window.
-pub trait Output {
+/// Takes a sender's segments, and its window whenever that may have changed.
+pub trait SenderOutput {
     fn send(&mut self, segment: Segment);
 
     /// The window or the threshold may have changed.
-    fn window(&mut self, _window: &Window) {}
+    fn on_window_changed(&mut self, _window: &CongestionWindow) {}
 }
 
 /// What a sender has done so far.
@@ -77,7 +78,7 @@ pub struct SendCounters {
 
 impl SendCounters {
     /// The sum of these counts and others.
-    pub fn plus(&self, other: &SendCounters) -> SendCounters {
+    pub fn sum_with(&self, other: &SendCounters) -> SendCounters {
         SendCounters {
             sent: self.sent + other.sent,
             retransmitted_fast: self.retransmitted_fast + other.retransmitted_fast,
@@ -93,139 +94,140 @@ impl SendCounters {
 pub struct Tcb {
     settings: Arc<Settings>,
     /// Lowest segment not yet acknowledged.
-    una: u64,
+    snd_una: u64,
     /// Next segment to send.
-    next: u64,
+    snd_nxt: u64,
     /// One past the highest segment ever sent.
-    high: u64,
+    snd_max: u64,
     /// One past the last segment that the receiver has said to have room for.
-    room: u64,
+    rwnd_right_edge: u64,
     /// When the retransmission timer expires.
-    retransmit_at: Option<Time>,
-    plan: Plan,
-    window: Window,
-    last_cut: LastCut,
+    rto_deadline: Option<Time>,
+    send_buffer: SendBuffer,
+    window: CongestionWindow,
+    recovery_point: RecoveryPoint,
     /// Duplicate acknowledgements in a row.
-    duplicates: u32,
+    dupacks: u32,
     ecn: EcnState,
     /// The response looks at every acknowledgement.
-    observed: bool,
+    response_needs_acks: bool,
     /// An echo of a mark is responded to before recovery takes the acknowledgement. Without a response nothing says CWR, and the echo that stays
     /// on must not keep the window from growing.
-    responds_at_once: bool,
+    responds_before_recovery: bool,
     /// Congestion control looks at round-trip times, and recovery shows it none.
-    sampled: bool,
+    control_needs_rtt: bool,
     /// The other side tells of its window.
-    hears_window: bool,
+    uses_rwnd: bool,
     /// The next segment is pushed, whatever is written.
-    pushes: bool,
-    last_sent: Time,
-    offer: Offer,
+    push_next_segment: bool,
+    last_sent_at: Time,
+    advertised_window: AdvertisedWindow,
     counters: SendCounters,
-    control: Control,
+    control: CongestionController,
     /// Governs the first slow start as long as that goes on.
-    hystart: Option<Box<HyStart>>,
+    hystart: Option<Box<HyStartPlusPlus>>,
     /// What may hold segments back that the window allows.
-    gate: Option<Box<SendGate>>,
+    send_gate: Option<Box<SendGate>>,
     /// Where growth asks for the most that was outstanding.
-    usage: Option<Box<Usage>>,
-    estimator: Estimator,
-    rtt: RttSeen,
+    cwnd_validation: Option<Box<CwndValidation>>,
+    rtt_estimator: RttEstimator,
+    rtt_stats: RttStats,
     /// Where recovery takes samples by itself, and the estimate does not keep it.
     min_rtt: Option<Box<MinRtt>>,
     initial_window: u64,
     /// The segment being timed and when it was sent.
-    timed: Option<(u64, Time)>,
-    response: Response,
+    timed_segment: Option<(u64, Time)>,
+    ecn_response: EcnResponse,
     /// The segment that the timer sent again last.
-    resent: Option<u64>,
+    last_rto_segment: Option<u64>,
 }
 
 impl Tcb {
-    pub fn new(settings: Arc<Settings>, demand: &Demand, clock: HostClock) -> Tcb {
-        let first_window = if settings.syn() && settings.delay_growth { 1 } else { settings.initial_window };
-        let control = Control::new(&settings, clock);
+    pub fn new(settings: Arc<Settings>, app_write: &AppWrite, clock: HostClock) -> Tcb {
+        let first_window = if settings.has_syn() && settings.quirks.delay_growth { 1 } else { settings.initial_window };
+        let control = CongestionController::new(&settings, clock);
         Tcb {
-            una: 0,
-            next: 0,
-            high: 0,
-            last_cut: LastCut::none(),
-            window: Window { cwnd: first_window as f64, ssthresh: settings.max_window as f64 },
-            retransmit_at: None,
-            timed: None,
-            duplicates: 0,
+            snd_una: 0,
+            snd_nxt: 0,
+            snd_max: 0,
+            recovery_point: RecoveryPoint::initial(),
+            window: CongestionWindow { cwnd: first_window as f64, ssthresh: settings.max_rwnd as f64 },
+            rto_deadline: None,
+            timed_segment: None,
+            dupacks: 0,
             ecn: EcnState::new(&settings),
-            observed: settings.response == ResponseName::Dctcp,
-            responds_at_once: settings.response != ResponseName::None && !settings.reduces_for_marks(),
-            hears_window: false,
-            sampled: settings.recovery != RecoveryName::Rack && control.reads_samples(),
-            plan: Plan::new(&settings, demand),
+            response_needs_acks: settings.ecn_response == EcnResponseName::Dctcp,
+            responds_before_recovery: settings.ecn_response != EcnResponseName::None && !settings.reduces_by_prr_for_marks(),
+            uses_rwnd: false,
+            control_needs_rtt: settings.recovery != RecoveryName::Rack && control.uses_rtt_samples(),
+            send_buffer: SendBuffer::new(&settings, app_write),
             control,
-            hystart: (settings.hystart == HystartName::PlusPlus).then(|| Box::new(HyStart::new(settings.pacing))),
-            gate: settings.pacing.then(|| Box::new(SendGate::paced())),
+            hystart: (settings.hystart == HystartName::HystartPlusPlus).then(|| Box::new(HyStartPlusPlus::new(settings.pacing))),
+            send_gate: settings.pacing.then(|| Box::new(SendGate::with_pacing())),
             counters: SendCounters::default(),
-            last_sent: Time::ZERO,
-            rtt: RttSeen::default(),
-            estimator: Estimator::new(&settings, clock),
-            response: Response::new(&settings),
+            last_sent_at: Time::ZERO,
+            rtt_stats: RttStats::default(),
+            rtt_estimator: RttEstimator::new(&settings, clock),
+            ecn_response: EcnResponse::new(&settings),
             initial_window: settings.initial_window,
-            usage: Usage::of(&settings),
-            resent: None,
-            pushes: false,
-            min_rtt: (settings.recovery == RecoveryName::Rack && settings.estimator != EstimatorName::Linux).then(Box::default),
-            room: u64::MAX,
-            offer: Offer::default(),
+            cwnd_validation: CwndValidation::for_settings(&settings),
+            last_rto_segment: None,
+            push_next_segment: false,
+            min_rtt: (settings.recovery == RecoveryName::Rack && settings.quirks.rto_estimator != RtoEstimatorName::Linux)
+                .then(Box::default),
+            rwnd_right_edge: u64::MAX,
+            advertised_window: AdvertisedWindow::default(),
             settings,
         }
     }
 
     /// The host needs a random time before segments leave.
     pub fn set_processing_time(&mut self, processing: ProcessingTime) {
-        self.gate.get_or_insert_default().set_processing_time(processing);
+        self.send_gate.get_or_insert_default().set_processing_time(processing);
     }
 
     /// More to send.
-    pub fn add(&mut self, demand: &Demand) {
-        self.plan.add(demand, self.high);
-        self.find_room();
+    pub fn add_write(&mut self, app_write: &AppWrite) {
+        self.send_buffer.add_write(app_write, self.snd_max);
+        self.update_rwnd_right_edge();
     }
 
     /// The application has closed, if it has, now that what may go has gone; whether there is a FIN to send.
-    pub fn close(&mut self) -> bool {
-        let closes = self.plan.close(self.high);
+    pub fn queue_fin(&mut self) -> bool {
+        let closes = self.send_buffer.queue_fin(self.snd_max);
         if closes {
-            self.find_room();
+            self.update_rwnd_right_edge();
         }
         closes
     }
 
     /// What there is to send, segment by segment.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
+    pub fn send_buffer(&self) -> &SendBuffer {
+        &self.send_buffer
     }
 
-    /// What an arriving segment brings; see [`crate::Endpoint::brought`].
+    /// What an arriving segment brings; see [`crate::SenderEndpoint::brought`].
     #[inline]
-    pub fn brought(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
+    pub fn delivered_bytes(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
         let carried = || {
-            if self.plan.carries_data(segment.role) && segment.seq >= u64::from(self.settings.syn()) {
-                segment.size - self.settings.header
+            if self.send_buffer.role_carries_data(segment.role) && segment.seq >= u64::from(self.settings.has_syn()) {
+                segment.size - self.settings.quirks.header_size
             } else {
                 0
             }
         };
-        self.plan.brought(segment.seq, delivered, next, carried)
+        self.send_buffer.delivered_bytes(segment.seq, delivered, next, carried)
     }
 
     /// The application has more to send; if all it had sent was acknowledged, the connection was idle (RFC 5681, section 4.1).
     /// The window may come down for a cut (`reduces`).
-    pub fn resume(&mut self, reduces: bool, now: Time, out: &mut impl Output) {
-        if self.una < self.high || self.high == 0 {
+    pub fn restart_if_idle(&mut self, reduces: bool, now: Time, out: &mut impl SenderOutput) {
+        if self.snd_una < self.snd_max || self.snd_max == 0 {
             return;
         }
         // Recovery by time tells of a pause when it sends.
         if self.settings.recovery != RecoveryName::Rack {
-            self.control.resumed(now, self.last_sent);
+            self.control.on_restart_after_idle(now, self.last_sent_at);
         }
         self.restart_after_idle(reduces, now, out);
     }
@@ -238,90 +240,90 @@ impl Tcb {
     }
 
     /// Lowest segment not yet acknowledged.
-    pub fn una(&self) -> u64 {
-        self.una
+    pub fn snd_una(&self) -> u64 {
+        self.snd_una
     }
 
     /// Next segment to send.
-    pub fn next(&self) -> u64 {
-        self.next
+    pub fn snd_nxt(&self) -> u64 {
+        self.snd_nxt
     }
 
     /// One past the highest segment ever sent.
-    pub fn high(&self) -> u64 {
-        self.high
+    pub fn snd_max(&self) -> u64 {
+        self.snd_max
     }
 
     /// Segments there are to send, SYN and FIN counted.
-    pub fn available(&self) -> u64 {
-        self.plan.segments()
+    pub fn queued_segments(&self) -> u64 {
+        self.send_buffer.queued_segments()
     }
 
     /// Whether there is a new segment that the receiver's window has room for.
-    pub fn has_new(&self) -> bool {
-        self.high < self.available() && self.high < self.una + self.settings.max_window && self.high < self.room
+    pub fn has_new_segment(&self) -> bool {
+        self.snd_max < self.queued_segments() && self.snd_max < self.snd_una + self.settings.max_rwnd && self.snd_max < self.rwnd_right_edge
     }
 
     /// Whether the other side's window has room for a segment, or had as it went first.
-    pub fn fits(&self, seq: u64) -> bool {
-        seq < self.room.max(self.high)
+    pub fn fits_rwnd(&self, seq: u64) -> bool {
+        seq < self.rwnd_right_edge.max(self.snd_max)
     }
 
     /// New segments that there are to send and that the receiver's window has room for.
-    pub fn ready(&self) -> u64 {
-        self.available().min(self.room).min(self.una + self.settings.max_window).saturating_sub(self.high)
+    pub fn sendable_new_segments(&self) -> u64 {
+        self.queued_segments().min(self.rwnd_right_edge).min(self.snd_una + self.settings.max_rwnd).saturating_sub(self.snd_max)
     }
 
     /// Whether the application has nothing more to add.
-    pub fn is_closed(&self) -> bool {
-        self.plan.is_closed_before(self.available())
+    pub fn is_app_closed(&self) -> bool {
+        self.send_buffer.is_closed_before(self.queued_segments())
     }
 
     /// When a segment was sent last.
-    pub fn last_sent(&self) -> Time {
-        self.last_sent
+    pub fn last_sent_at(&self) -> Time {
+        self.last_sent_at
     }
 
     /// Segments sent and not yet acknowledged by number.
-    pub fn outstanding(&self) -> u64 {
-        self.high - self.una
+    pub fn outstanding_segments(&self) -> u64 {
+        self.snd_max - self.snd_una
     }
 
-    pub fn window(&self) -> &Window {
+    pub fn window(&self) -> &CongestionWindow {
         &self.window
     }
 
     /// The window that may be in flight, in whole segments.
     pub fn usable_window(&self) -> u64 {
-        (self.window.cwnd as u64 + self.last_cut.inflation()).min(self.settings.max_window)
+        (self.window.cwnd as u64 + self.recovery_point.inflation()).min(self.settings.max_rwnd)
     }
 
-    pub(crate) fn usable_window_exact(&self) -> f64 {
-        (self.window.cwnd + self.last_cut.inflation() as f64).min(self.settings.max_window as f64)
+    pub(crate) fn usable_window_f64(&self) -> f64 {
+        (self.window.cwnd + self.recovery_point.inflation() as f64).min(self.settings.max_rwnd as f64)
     }
 
-    pub fn last_cut(&self) -> &LastCut {
-        &self.last_cut
+    pub fn recovery_point(&self) -> &RecoveryPoint {
+        &self.recovery_point
     }
 
     /// Duplicate acknowledgements in a row.
-    pub fn duplicates(&self) -> u32 {
-        self.duplicates
+    pub fn dupacks(&self) -> u32 {
+        self.dupacks
     }
 
-    pub fn rtt(&self) -> &RttSeen {
-        &self.rtt
+    pub fn rtt_stats(&self) -> &RttStats {
+        &self.rtt_stats
     }
 
     /// When the retransmission timer expires.
     #[inline]
-    pub fn retransmit_at(&self) -> Option<Time> {
-        self.retransmit_at
+    pub fn rto_deadline(&self) -> Option<Time> {
+        self.rto_deadline
     }
 
     /// When a segment may leave that pacing or the processing time holds back.
-    pub fn held_until(&self) -> Option<Time> {
-        self.gate.as_ref().and_then(|gate| gate.deadline())
+    pub fn send_gate_deadline(&self) -> Option<Time> {
+        self.send_gate.as_ref().and_then(|gate| gate.deadline())
     }
 
     pub fn counters(&self) -> &SendCounters {
@@ -334,8 +336,8 @@ impl Tcb {
     }
 
     /// DCTCP's alpha, where there is one.
-    pub fn alpha(&self) -> Option<f64> {
-        self.response.alpha()
+    pub fn dctcp_alpha(&self) -> Option<f64> {
+        self.ecn_response.dctcp_alpha()
     }
 
     /// HyStart++ still looks for the end of the first slow start.
@@ -346,257 +348,264 @@ impl Tcb {
 
     /// The segment being timed.
     #[cfg(test)]
-    pub fn timed(&self) -> Option<u64> {
-        self.timed.map(|(seq, _)| seq)
+    pub fn timed_segment(&self) -> Option<u64> {
+        self.timed_segment.map(|(seq, _)| seq)
     }
 }
 
 /// The sequence space and what is known by it.
 impl Tcb {
     /// Takes the round-trip time that an acknowledgement shows.
-    pub fn see_rtt(&mut self, ack: &Ack, now: Time) {
-        self.rtt.sample(ack, now);
+    pub fn sample_echoed_rtt(&mut self, ack: &Ack, now: Time) {
+        self.rtt_stats.on_ack(ack, now);
     }
 
     /// Takes the acknowledgement of new data into the sequence space, the estimate and the timer; returns how many segments are new.
     #[inline(always)]
-    pub fn advance(&mut self, ack: &Ack, now: Time) -> u64 {
-        self.last_cut.end_duplicates();
-        let newly = ack.next - self.una;
-        if self.settings.timer_restart == TimerRestart::BeforeSample {
+    pub fn process_new_ack(&mut self, ack: &Ack, now: Time) -> u64 {
+        self.recovery_point.end_fast_recovery();
+        let newly = ack.next - self.snd_una;
+        if self.settings.quirks.rto_timer_restart == RtoTimerRestart::BeforeSample {
             // Below a window of one nothing is sent before the timer: it runs even with nothing outstanding.
-            let needed = self.next >= ack.next || ack.next < self.high || self.window.cwnd < 1.0;
-            self.retransmit_at = needed.then(|| self.estimator.clock().expiry(now, self.estimator.timeout(&self.settings)));
+            let needed = self.snd_nxt >= ack.next || ack.next < self.snd_max || self.window.cwnd < 1.0;
+            self.rto_deadline = needed.then(|| self.rtt_estimator.clock().timer_expiry(now, self.rtt_estimator.rto(&self.settings)));
         }
-        self.duplicates = 0;
-        self.una = ack.next;
-        self.next = self.next.max(self.una);
-        self.take_sample(ack, now);
-        if self.settings.rtt_report == RttReport::Base {
-            self.rtt.end_round(ack, self.next, self.settings.max_window, now);
+        self.dupacks = 0;
+        //= RFC 9293, section 3.4: what is acknowledged is not sent again
+        self.snd_una = ack.next;
+        self.snd_nxt = self.snd_nxt.max(self.snd_una);
+        self.sample_rtt(ack, now);
+        if self.settings.quirks.rtt_report == RttReport::Base {
+            self.rtt_stats.update_base(ack, self.snd_nxt, self.settings.max_rwnd, now);
         }
-        match self.settings.timer_restart {
-            TimerRestart::AfterSample => self.restart_timer(now),
-            TimerRestart::Rfc6298 if self.una < self.high => self.restart_timer(now),
-            TimerRestart::Rfc6298 => self.retransmit_at = None,
-            TimerRestart::BeforeSample => {}
+        match self.settings.quirks.rto_timer_restart {
+            RtoTimerRestart::AfterSample => self.restart_rto_timer(now),
+            RtoTimerRestart::Rfc6298 if self.snd_una < self.snd_max => self.restart_rto_timer(now),
+            RtoTimerRestart::Rfc6298 => self.rto_deadline = None,
+            RtoTimerRestart::BeforeSample => {}
         }
-        self.plan.pass(self.una);
+        self.send_buffer.release_before(self.snd_una);
         newly
     }
 
     /// Takes the acknowledgement of a part of what recovery waits for into the sequence space, and into nothing else.
-    pub fn advance_partly(&mut self, next: u64) {
-        self.una = next;
-        self.next = self.next.max(self.una);
-        self.plan.pass(self.una);
+    pub fn advance_snd_una(&mut self, next: u64) {
+        self.snd_una = next;
+        self.snd_nxt = self.snd_nxt.max(self.snd_una);
+        self.send_buffer.release_before(self.snd_una);
     }
 
     /// Sending goes back to the first segment that is not acknowledged.
-    pub fn go_back(&mut self) {
-        self.next = self.una;
+    pub fn rewind_snd_nxt(&mut self) {
+        self.snd_nxt = self.snd_una;
     }
 
     /// What is sent next is new.
-    pub fn go_on_at_high(&mut self) {
-        self.next = self.high;
+    pub fn set_snd_nxt_to_max(&mut self) {
+        self.snd_nxt = self.snd_max;
     }
 
     /// A segment was sent out of turn: what is sent next lies behind it.
-    pub fn pass_over(&mut self, seq: u64) {
-        self.next = self.next.max(seq + 1);
+    pub fn advance_snd_nxt_past(&mut self, seq: u64) {
+        self.snd_nxt = self.snd_nxt.max(seq + 1);
     }
 
     /// A duplicate acknowledgement: how many there are in a row with it.
-    pub fn count_duplicate(&mut self) -> u32 {
-        self.duplicates += 1;
-        self.duplicates
+    pub fn count_dupack(&mut self) -> u32 {
+        self.dupacks += 1;
+        self.dupacks
     }
 
     /// So many duplicates in a row, as recovery counts them.
-    pub fn set_duplicates(&mut self, count: u32) {
-        self.duplicates = count;
+    pub fn set_dupacks(&mut self, count: u32) {
+        self.dupacks = count;
     }
 
     #[inline(always)]
-    fn take_sample(&mut self, ack: &Ack, now: Time) {
+    fn sample_rtt(&mut self, ack: &Ack, now: Time) {
         if self.settings.timestamps {
-            self.estimator.end_backoff();
-            return self.estimator.sample(ack.echo, now, self.point(), &self.settings);
+            self.rtt_estimator.end_backoff();
+            return self.rtt_estimator.on_rtt_sample(ack.echo, now, self.sample_context(), &self.settings);
         }
-        let Some((_, sent)) = self.timed.filter(|&(seq, _)| ack.next > seq) else { return };
-        if self.ecn.ends_backoff() {
-            self.estimator.end_backoff();
+        let Some((_, sent)) = self.timed_segment.filter(|&(seq, _)| ack.next > seq) else { return };
+        if self.ecn.sample_ends_backoff() {
+            self.rtt_estimator.end_backoff();
         }
-        self.timed = None;
-        self.estimator.sample(sent, now, self.point(), &self.settings);
+        self.timed_segment = None;
+        self.rtt_estimator.on_rtt_sample(sent, now, self.sample_context(), &self.settings);
     }
 
     /// Where the connection stands. Hosts let slow start take an acknowledgement before they take its sample.
-    fn point(&self) -> Point {
-        let Window { cwnd, ssthresh } = self.window;
-        Point { una: self.una, high: self.high, cwnd, grows: cwnd <= ssthresh }
+    fn sample_context(&self) -> SampleContext {
+        let CongestionWindow { cwnd, ssthresh } = self.window;
+        SampleContext { snd_una: self.snd_una, snd_max: self.snd_max, cwnd, cwnd_will_grow: cwnd <= ssthresh }
     }
 
     /// What is timed is sent again, or its acknowledgement waits for what is: no sample is taken (Karn's algorithm, RFC 6298, section 3).
-    pub fn stop_timing(&mut self) {
-        self.timed = None;
+    pub fn cancel_rtt_timing(&mut self) {
+        self.timed_segment = None;
     }
 
     /// Gives up the sample of a segment that a partial acknowledgement has passed; the back-off ends with it.
-    pub fn give_up_passed_sample(&mut self) {
-        if self.timed.is_some_and(|(seq, _)| seq < self.una) {
-            self.timed = None;
-            self.estimator.end_backoff();
+    pub fn drop_passed_rtt_timing(&mut self) {
+        if self.timed_segment.is_some_and(|(seq, _)| seq < self.snd_una) {
+            self.timed_segment = None;
+            self.rtt_estimator.end_backoff();
         }
     }
 }
 
 /// The retransmission timer.
 impl Tcb {
-    pub fn restart_timer(&mut self, now: Time) {
-        self.retransmit_at = Some(self.estimator.clock().expiry(now, self.estimator.timeout(&self.settings)));
+    pub fn restart_rto_timer(&mut self, now: Time) {
+        self.rto_deadline = Some(self.rtt_estimator.clock().timer_expiry(now, self.rtt_estimator.rto(&self.settings)));
     }
 
     /// With the window below one segment nothing is sent before the timer (RFC 3168, section 6.1.2), which runs even with nothing outstanding.
-    pub fn run_timer_below_one(&mut self, now: Time) {
-        if self.retransmit_at.is_none() && self.window.cwnd < 1.0 && self.una < self.available() {
-            self.restart_timer(now);
+    pub fn ensure_timer_below_one_segment(&mut self, now: Time) {
+        //= RFC 3168, section 6.1.2: at one segment the timer sends
+        if self.rto_deadline.is_none() && self.window.cwnd < 1.0 && self.snd_una < self.queued_segments() {
+            self.restart_rto_timer(now);
         }
     }
 
     /// Doubles the timeout.
-    pub fn back_off(&mut self) {
-        self.estimator.back_off(&self.settings);
+    pub fn back_off_rto(&mut self) {
+        self.rtt_estimator.back_off(&self.settings);
     }
 
-    pub fn end_backoff(&mut self) {
-        self.estimator.end_backoff();
+    pub fn end_rto_backoff(&mut self) {
+        self.rtt_estimator.end_backoff();
     }
 }
 
-/// The window's growth; `cuts` has what cuts it.
+/// The window's growth; `reduction` has the rest.
 impl Tcb {
     /// Whether the acknowledgement at hand says that the network is congested, so that the window may not grow (RFC 3168, section 6.1.2). While
     /// what a timeout has shown is repaired it says nothing new: the timeout has cut the window, and where CWR waits for new data
     /// the echo cannot end before the repair does. Slow start goes on then, as in Linux (tcp_cong_avoid in CA_Loss). ns-2's retransmissions
     /// carry CWR and end the echo, and ns-2 does not grow on one.
     fn ece_forbids_growth(&self) -> bool {
-        let repairs_timeout = || self.last_cut.is_for(CutFor::Timeout) && !self.last_cut.is_repaired(self.una);
-        self.ecn.forbids_growth() && (self.settings.cwr_on_retransmission || !repairs_timeout())
+        //= RFC 5681, section 3.1: slow start repairs what a timeout has shown
+        let repairs_timeout =
+            || self.recovery_point.last_reduction_is(LastReduction::Timeout) && !self.recovery_point.is_reached_by(self.snd_una);
+        self.ecn.forbids_growth() && (self.settings.quirks.cwr_on_retransmission || !repairs_timeout())
     }
 
     /// Whether an acknowledgement of `newly` segments may open the window.
-    fn may_open(&self, newly: u64) -> bool {
-        !self.ece_forbids_growth() && self.is_used(newly)
+    fn may_grow_cwnd(&self, newly: u64) -> bool {
+        !self.ece_forbids_growth() && self.is_cwnd_used(newly)
     }
 
     /// Lets the window grow for an acknowledgement of `newly` segments, unless it says that the network is congested.
     #[inline(always)]
-    pub fn grow(&mut self, ack: &Ack, newly: u64, now: Time, out: &mut impl Output) {
-        self.count_as_used(now);
-        if self.sampled {
-            self.sample_control(ack, newly, now);
+    pub fn grow_cwnd(&mut self, ack: &Ack, newly: u64, now: Time, out: &mut impl SenderOutput) {
+        self.mark_cwnd_used(now);
+        if self.control_needs_rtt {
+            self.pass_rtt_to_control(ack, newly, now);
         }
+        //= RFC 3168, section 6.1.2: no growth on an ACK with ECE
+        //= RFC 3168, section 6.1.2: a mark does not raise the window
         if !self.ece_forbids_growth() {
-            if self.is_used(newly) {
-                let acked = self.acked(ack, newly, now);
-                self.grow_window(&acked);
-                self.limit_cwnd();
-                out.window(&self.window);
+            if self.is_cwnd_used(newly) {
+                let acked = self.ack_sample(ack, newly, now);
+                self.apply_growth(&acked);
+                self.apply_cwnd_limit();
+                out.on_window_changed(&self.window);
             } else {
-                self.control.not_used(now);
+                self.control.on_app_limited(now);
             }
         }
-        self.ecn.remember(ack);
-        if self.una == 1 && self.settings.delay_growth {
-            self.open_window(out);
+        self.ecn.remember_ack(ack);
+        if self.snd_una == 1 && self.settings.quirks.delay_growth {
+            self.set_initial_window(out);
         }
     }
 
     #[inline(never)]
-    fn sample_control(&mut self, ack: &Ack, newly: u64, now: Time) {
-        let acked = self.acked(ack, newly, now);
+    fn pass_rtt_to_control(&mut self, ack: &Ack, newly: u64, now: Time) {
+        let acked = self.ack_sample(ack, newly, now);
         if let Some(rtt) = acked.rtt {
             let rtt = rtt.picos() / Span::from_micros(1).picos();
-            if self.control.counts(&self.window, rtt, now) {
-                let acked = self.acked_as_estimated(ack, newly, now);
-                self.control.look_for_end(&mut self.window, rtt, &acked);
+            if self.control.on_rtt_sample(&self.window, rtt, now) {
+                let acked = self.ack_sample_with_estimator_srtt(ack, newly, now);
+                self.control.check_slow_start_exit(&mut self.window, rtt, &acked);
             }
         }
     }
 
     #[inline(always)]
-    fn grow_window(&mut self, acked: &Acked) {
-        let Some(hystart) = &mut self.hystart else { return self.control.acknowledged(&mut self.window, acked) };
-        if !hystart.acknowledged(&mut self.window, acked) {
+    fn apply_growth(&mut self, acked: &AckSample) {
+        let Some(hystart) = &mut self.hystart else { return self.control.on_ack(&mut self.window, acked) };
+        if !hystart.on_ack(&mut self.window, acked) {
             self.hystart = None;
         }
     }
 
     /// The same as Vegas' recovery asks for it: with a sample of its own, with the next segment to send as the end of what is in flight, and
     /// telling of every step.
-    pub fn grow_by_steps(&mut self, ack: &Ack, newly: u64, rtt: Option<Span>, now: Time, out: &mut impl Output) {
-        if self.may_open(newly) {
-            let acked = Acked { rtt, high: self.next, ..self.acked(ack, newly, now) };
-            self.control.acknowledged_by_steps(&mut self.window, &acked, |window| out.window(window));
-            self.limit_cwnd();
-            out.window(&self.window);
+    pub fn grow_cwnd_traced(&mut self, ack: &Ack, newly: u64, rtt: Option<Span>, now: Time, out: &mut impl SenderOutput) {
+        if self.may_grow_cwnd(newly) {
+            let acked = AckSample { rtt, snd_max: self.snd_nxt, ..self.ack_sample(ack, newly, now) };
+            self.control.on_ack_traced(&mut self.window, &acked, |window| out.on_window_changed(window));
+            self.apply_cwnd_limit();
+            out.on_window_changed(&self.window);
         }
-        self.ecn.remember(ack);
+        self.ecn.remember_ack(ack);
     }
 
     /// Congestion control is told that the first segment goes.
-    pub fn start_control(&mut self, now: Time) {
-        self.control.started(now);
+    pub fn on_first_segment_sent(&mut self, now: Time) {
+        self.control.on_first_segment(now);
     }
 
     /// The initial window, where it had to wait for the first acknowledgement.
-    pub fn open_window(&mut self, out: &mut impl Output) {
+    pub fn set_initial_window(&mut self, out: &mut impl SenderOutput) {
+        //= RFC 5681, section 3.1; RFC 6928, section 2: the first flight is the initial window
         self.set_cwnd(self.initial_window as f64, out);
     }
 
     /// The acknowledgement at hand has been dealt with, and grows nothing.
-    pub fn note_echo(&mut self, ack: &Ack) {
-        self.ecn.remember(ack);
+    pub fn remember_ecn_echo(&mut self, ack: &Ack) {
+        self.ecn.remember_ack(ack);
     }
 
     /// What congestion control is told of an acknowledgement of `newly` segments.
     #[inline(always)]
-    fn acked(&self, ack: &Ack, newly: u64, now: Time) -> Acked {
-        Acked {
-            segments: if self.settings.growth == GrowthBy::Acks { 1 } else { newly },
+    fn ack_sample(&self, ack: &Ack, newly: u64, now: Time) -> AckSample {
+        AckSample {
+            segments: if self.settings.cwnd_increase == CwndIncrease::PerAck { 1 } else { newly },
             now,
             rtt: (!ack.echo_retransmission).then(|| now.since(ack.echo)),
-            srtt: self.rtt.smoothed(),
-            min_rtt: self.rtt.min(),
-            una: self.una,
-            high: self.high,
+            srtt: self.rtt_stats.srtt(),
+            min_rtt: self.rtt_stats.min_rtt(),
+            snd_una: self.snd_una,
+            snd_max: self.snd_max,
         }
     }
 
     /// The same with the smoothed round-trip time of the estimate.
-    fn acked_as_estimated(&self, ack: &Ack, newly: u64, now: Time) -> Acked {
-        let acked = self.acked(ack, newly, now);
-        Acked { srtt: self.smoothed().unwrap_or(acked.srtt), ..acked }
+    fn ack_sample_with_estimator_srtt(&self, ack: &Ack, newly: u64, now: Time) -> AckSample {
+        let acked = self.ack_sample(ack, newly, now);
+        AckSample { srtt: self.srtt().unwrap_or(acked.srtt), ..acked }
     }
 
-    fn limit_cwnd(&mut self) {
-        let limit = self.settings.cwnd_limit;
+    fn apply_cwnd_limit(&mut self) {
+        let limit = self.settings.quirks.max_cwnd;
         if limit > 0 && self.window.cwnd as u64 > limit {
             self.window.cwnd = limit as f64;
         }
     }
 
     /// Recovery sets the window.
-    pub fn set_cwnd(&mut self, cwnd: f64, out: &mut impl Output) {
+    pub fn set_cwnd(&mut self, cwnd: f64, out: &mut impl SenderOutput) {
         self.window.cwnd = cwnd;
-        out.window(&self.window);
+        out.on_window_changed(&self.window);
     }
 
     /// Recovery sets the slow-start threshold.
-    pub fn set_ssthresh(&mut self, ssthresh: f64, out: &mut impl Output) {
+    pub fn set_ssthresh(&mut self, ssthresh: f64, out: &mut impl SenderOutput) {
         self.window.ssthresh = ssthresh;
-        out.window(&self.window);
+        out.on_window_changed(&self.window);
     }
 }

@@ -5,14 +5,14 @@
 
 use ecnlab_units::{Span, Time};
 
-use crate::window::Window;
+use crate::congestion::CongestionWindow;
 
 const SLOW_START_GAIN: f64 = 2.0;
 const AVOIDANCE_GAIN: f64 = 1.2;
 
 #[derive(Clone, Debug, Default)]
 pub struct Pacer {
-    next: Time,
+    next_send_time: Time,
     wake_at: Option<Time>,
 }
 
@@ -22,22 +22,22 @@ impl Pacer {
         self.wake_at
     }
 
-    pub fn woken(&mut self) {
+    pub fn on_wake(&mut self) {
         self.wake_at = None;
     }
 
     /// Whether a segment may go now; if not, remembers that one waits.
     pub fn may_send(&mut self, now: Time) -> bool {
-        let may = now >= self.next;
-        self.wake_at = (!may).then_some(self.next);
+        let may = now >= self.next_send_time;
+        self.wake_at = (!may).then_some(self.next_send_time);
         may
     }
 
     /// A segment went.
-    pub fn sent(&mut self, window: &Window, srtt: Span, now: Time) {
+    pub fn on_sent(&mut self, window: &CongestionWindow, srtt: Span, now: Time) {
         let gain = if window.in_slow_start() { SLOW_START_GAIN } else { AVOIDANCE_GAIN };
         let interval = srtt.picos() as f64 / (gain * window.cwnd.max(1.0));
-        self.next = self.next.max(now) + Span::from_picos(interval as u64);
+        self.next_send_time = self.next_send_time.max(now) + Span::from_picos(interval as u64);
     }
 }
 
@@ -48,10 +48,10 @@ mod tests {
     #[test]
     fn a_window_is_spread_over_the_round_trip() {
         let mut pacer = Pacer::default();
-        let window = Window { cwnd: 10.0, ssthresh: 2.0 };
+        let window = CongestionWindow { cwnd: 10.0, ssthresh: 2.0 };
         let now = Time::ZERO + Span::from_secs(1);
         assert!(pacer.may_send(now));
-        pacer.sent(&window, Span::from_millis(120), now);
+        pacer.on_sent(&window, Span::from_millis(120), now);
         assert!(!pacer.may_send(now));
         // 120 ms / (1.2 * 10)
         assert_eq!(Some(now + Span::from_millis(10)), pacer.deadline());

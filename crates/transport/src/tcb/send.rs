@@ -2,46 +2,50 @@
 
 use ecnlab_units::{Ecn, Time};
 
-use super::{Output, Tcb};
+use super::{SenderOutput, Tcb};
+use crate::congestion::CongestionControl;
 use crate::segment::{Role, Segment};
 use crate::settings::Handshake;
-use crate::window::CongestionControl;
 
 impl Tcb {
     /// Sends new segments as far as the window allows, at most `most` and the sender's own limit.
     #[inline]
-    pub fn send_window(&mut self, most: u64, now: Time, out: &mut impl Output) {
-        let mut left = most.min(self.most_burst());
+    pub fn send_new_segments(&mut self, most: u64, now: Time, out: &mut impl SenderOutput) {
+        let mut left = most.min(self.max_burst());
+        //= RFC 9293, section 3.8.6: nothing beyond the receiver's window
+        //= RFC 9293, section 3.8.6: the receiver's window is used
         // What has gone once may go again whatever the other side offers now (RFC 9293, section 3.8.6).
-        let limit = self.available().min(self.una + self.usable_window()).min(self.room.max(self.high));
-        while self.next < limit && left > 0 && self.may_send_now(now) {
+        let limit = self.queued_segments().min(self.snd_una + self.usable_window()).min(self.rwnd_right_edge.max(self.snd_max));
+        //= RFC 9293, section 3.4: nothing is sent twice
+        while self.snd_nxt < limit && left > 0 && self.gate_allows_send(now) {
             self.send_next(now, out);
             left -= 1;
         }
     }
 
     /// Most segments in answer to one acknowledgement.
-    pub fn most_burst(&self) -> u64 {
-        if self.settings.max_burst == 0 { u64::MAX } else { self.settings.max_burst }
+    pub fn max_burst(&self) -> u64 {
+        if self.settings.quirks.max_burst == 0 { u64::MAX } else { self.settings.quirks.max_burst }
     }
 
     /// Sends the next segment.
-    fn send_next(&mut self, now: Time, out: &mut impl Output) {
-        self.transmit(self.next, now, out);
-        self.next += 1;
+    fn send_next(&mut self, now: Time, out: &mut impl SenderOutput) {
+        self.transmit(self.snd_nxt, now, out);
+        self.snd_nxt += 1;
     }
 
     /// One new segment beyond the window for a duplicate acknowledgement (RFC 3042).
-    pub fn send_beyond_window(&mut self, now: Time, out: &mut impl Output) {
-        let in_receiver_window = self.next < (self.una + self.settings.max_window).min(self.room);
-        let in_limited_window = (self.next + 1) as f64 <= self.una as f64 + self.window.cwnd + f64::from(self.duplicates);
-        if in_receiver_window && in_limited_window && self.next < self.available() {
+    pub fn send_limited_transmit(&mut self, now: Time, out: &mut impl SenderOutput) {
+        let in_receiver_window = self.snd_nxt < (self.snd_una + self.settings.max_rwnd).min(self.rwnd_right_edge);
+        let in_limited_window = (self.snd_nxt + 1) as f64 <= self.snd_una as f64 + self.window.cwnd + f64::from(self.dupacks);
+        //= RFC 3042, section 2: a new segment for each of the first two duplicates
+        if in_receiver_window && in_limited_window && self.snd_nxt < self.queued_segments() {
             self.send_next(now, out);
         }
     }
 
     /// Sends a segment again because acknowledgements show its loss.
-    pub fn retransmit(&mut self, seq: u64, now: Time, out: &mut impl Output) {
+    pub fn retransmit(&mut self, seq: u64, now: Time, out: &mut impl SenderOutput) {
         let by_timeout = self.counters.retransmitted_timeout;
         self.transmit(seq, now, out);
         // With nothing outstanding this sends new data, which counts as neither.
@@ -51,18 +55,19 @@ impl Tcb {
 
     /// Sends a segment, new or again, and sees to it that the retransmission timer runs.
     #[inline(never)]
-    pub fn transmit(&mut self, seq: u64, now: Time, out: &mut impl Output) {
-        let nothing_outstanding = self.una == self.high;
-        self.emit(seq, now, out);
-        if self.retransmit_at.is_none() || nothing_outstanding {
-            self.restart_timer(now);
+    pub fn transmit(&mut self, seq: u64, now: Time, out: &mut impl SenderOutput) {
+        let nothing_outstanding = self.snd_una == self.snd_max;
+        self.emit_segment(seq, now, out);
+        //= RFC 6298, section 5.1: the timer runs while data is outstanding
+        if self.rto_deadline.is_none() || nothing_outstanding {
+            self.restart_rto_timer(now);
         }
     }
 
     /// Sends a segment again, by a timeout or not, and leaves the timer to the caller.
     #[inline(never)]
-    pub fn emit_again(&mut self, seq: u64, by_timeout: bool, now: Time, out: &mut impl Output) {
-        self.emit(seq, now, out);
+    pub fn emit_retransmission(&mut self, seq: u64, by_timeout: bool, now: Time, out: &mut impl SenderOutput) {
+        self.emit_segment(seq, now, out);
         if !by_timeout {
             self.counters.retransmitted_timeout -= 1;
             self.counters.retransmitted_fast += 1;
@@ -70,130 +75,141 @@ impl Tcb {
     }
 
     /// Congestion control is told that sending goes on with nothing in flight.
-    pub fn begin_sending(&mut self, now: Time) {
-        self.control.resumed(now, self.last_sent);
+    pub fn on_transmit_start(&mut self, now: Time) {
+        self.control.on_restart_after_idle(now, self.last_sent_at);
     }
 
     /// Whether a new segment may go: one that is not full may have to wait for more data.
     #[inline]
-    pub fn may_go(&self, seq: u64) -> bool {
-        !self.plan.waits(seq, self.una, self.high)
+    pub fn may_send_by_nagle(&self, seq: u64) -> bool {
+        !self.send_buffer.waits_by_nagle(seq, self.snd_una, self.snd_max)
     }
 
     /// The next segment is pushed.
-    pub fn push_next(&mut self) {
-        self.pushes = true;
+    pub fn set_push_on_next(&mut self) {
+        self.push_next_segment = true;
     }
 
     /// Sends a segment, new or again, and leaves the timer to the caller.
     // Two ways lead here on which every segment goes: a copy for each of them costs less than a further call.
     #[inline(always)]
-    pub fn emit(&mut self, seq: u64, now: Time, out: &mut impl Output) {
-        let retransmission = seq < self.high;
+    pub fn emit_segment(&mut self, seq: u64, now: Time, out: &mut impl SenderOutput) {
+        let retransmission = seq < self.snd_max;
         let segment = Segment {
             seq,
             size: self.settings.packet_size,
             role: Role::Plain,
-            ecn: if self.ecn.in_use() && (!retransmission || self.settings.ect_on_retransmission || self.settings.ect_on_all()) {
-                self.settings.codepoint.ecn()
+            //= RFC 3168, section 6.1.5: retransmissions are not capable
+            //= RFC 3168, section 6.1.1: without ECN nothing of ECN is sent
+            ecn: if self.ecn.in_use()
+                && (!retransmission || self.settings.quirks.ect_on_retransmission || self.settings.uses_ect_on_all_packets())
+            {
+                self.settings.ect_codepoint.ecn()
             } else {
                 Ecn::NotEct
             },
-            cwr: self.ecn.owes_cwr() && self.may_carry_cwr(seq),
+            //= RFC 3168, section 6.1.2: CWR on the first new segment after a cut, and once
+            cwr: self.ecn.is_cwr_queued() && self.may_carry_cwr(seq),
             ece: false,
             retransmission,
-            push: self.plan.push(seq, !retransmission) || std::mem::take(&mut self.pushes),
+            push: self.send_buffer.carries_psh(seq, !retransmission) || std::mem::take(&mut self.push_next_segment),
         };
-        if seq > 0 && self.plan.is_full_before(seq + 1) {
-            self.ecn.sent(segment.cwr);
+        if seq > 0 && self.send_buffer.is_full_before(seq + 1) {
+            self.ecn.on_segment_sent(segment.cwr);
             out.send(segment);
         } else {
-            let planned = self.planned(segment);
-            self.ecn.sent(planned.cwr);
+            let planned = self.with_role_and_size(segment);
+            self.ecn.on_segment_sent(planned.cwr);
             out.send(planned);
         }
         self.counters.sent += 1;
-        self.last_sent = now;
+        self.last_sent_at = now;
         if retransmission {
             self.counters.retransmitted_timeout += 1;
         } else {
-            self.high = seq + 1;
-            if self.timed.is_none() {
-                self.timed = Some((seq, now));
+            self.snd_max = seq + 1;
+            if self.timed_segment.is_none() {
+                self.timed_segment = Some((seq, now));
             }
         }
-        if let Some(gate) = &mut self.gate {
-            gate.on_sent(&self.window, self.rtt.smoothed(), now);
+        if let Some(gate) = &mut self.send_gate {
+            gate.on_sent(&self.window, self.rtt_stats.srtt(), now);
         }
     }
 
     /// Whether CWR may go on a segment.
     fn may_carry_cwr(&self, seq: u64) -> bool {
-        if !self.ecn.in_use() && !self.settings.cwr_without_ecn {
+        if !self.ecn.in_use() && !self.settings.quirks.cwr_without_ecn {
             return false;
         }
-        let is_new = if self.settings.cwr_on_highest { seq + 1 >= self.high } else { seq >= self.high };
-        self.settings.cwr_on_retransmission || is_new
+        //= RFC 3168, section 6.1.2: CWR goes on new data
+        let is_new = if self.settings.quirks.cwr_on_highest_packet { seq + 1 >= self.snd_max } else { seq >= self.snd_max };
+        self.settings.quirks.cwr_on_retransmission || is_new
     }
 
     /// The segment as the first one, the FIN, or one with less than a full payload.
     #[cold]
-    fn planned(&self, mut segment: Segment) -> Segment {
+    fn with_role_and_size(&self, mut segment: Segment) -> Segment {
         let settings = &self.settings;
-        segment.role = self.plan.role(segment.seq);
+        segment.role = self.send_buffer.segment_role(segment.seq);
         match segment.role {
-            role if self.plan.carries_data(role) => segment.size = self.plan.payload(segment.seq) + settings.header,
-            Role::Fin => {
-                let ecn = if settings.ect_on_all() { segment.ecn } else { Ecn::NotEct };
-                segment = Segment { size: settings.ack_size, ecn, cwr: false, ..segment };
+            role if self.send_buffer.role_carries_data(role) => {
+                segment.size = self.send_buffer.segment_payload(segment.seq) + settings.quirks.header_size
             }
-            Role::Plain | Role::Syn | Role::Pure => {}
+            Role::Fin => {
+                let ecn = if settings.uses_ect_on_all_packets() { segment.ecn } else { Ecn::NotEct };
+                segment = Segment { size: settings.quirks.ack_size, ecn, cwr: false, ..segment };
+            }
+            Role::Plain | Role::Syn | Role::PureAck => {}
         }
-        if segment.seq == 0 { self.first(segment) } else { segment }
+        if segment.seq == 0 { self.with_ecn_offer(segment) } else { segment }
     }
 
     /// The first segment, which offers ECN where there is somebody to answer.
-    fn first(&self, mut segment: Segment) -> Segment {
+    fn with_ecn_offer(&self, mut segment: Segment) -> Segment {
         let settings = &self.settings;
-        if settings.first_packet_size > 0 {
-            segment.size = settings.first_packet_size;
+        if settings.quirks.syn_size > 0 {
+            segment.size = settings.quirks.syn_size;
         }
         if settings.offers_ecn() {
             let three_way = settings.handshake == Handshake::ThreeWay;
-            let offers = self.ecn.in_use() && !(three_way && segment.retransmission && settings.ecn_fallback);
+            //= RFC 3168, section 6.1.1.1: the second SYN offers nothing
+            let offers = self.ecn.in_use() && !(three_way && segment.retransmission && settings.quirks.ecn_fallback);
             segment.ece = offers;
             segment.cwr |= offers && three_way;
         }
+        //= RFC 3168, section 6.1.1: the SYN offers ECN with both bits and is not capable itself
+        //= RFC 3168, sections 6.1.1 and 6.1.4: all data is capable and nothing else
         if settings.offers_ecn() || segment.role == Role::Syn {
             // Also where it is sent again and offers nothing any more (Linux tcp_ecn_clear_syn).
-            segment.ecn = if settings.ecn && settings.ect_on_all() { settings.codepoint.ecn() } else { Ecn::NotEct };
+            segment.ecn = if settings.ecn && settings.uses_ect_on_all_packets() { settings.ect_codepoint.ecn() } else { Ecn::NotEct };
         }
         segment
     }
 
     /// Whether pacing and the processing time let a segment leave now; if not, the sender is woken when they do.
     #[inline(always)]
-    pub fn may_send_now(&mut self, now: Time) -> bool {
-        self.gate.as_mut().is_none_or(|gate| gate.may_send(now))
+    pub fn gate_allows_send(&mut self, now: Time) -> bool {
+        self.send_gate.as_mut().is_none_or(|gate| gate.may_send(now))
     }
 
     /// Whether pacing or a processing time may hold segments back.
     #[inline]
-    pub fn holds_back(&self) -> bool {
-        self.gate.is_some()
+    pub fn has_send_gate(&self) -> bool {
+        self.send_gate.is_some()
     }
 
     /// The sender was woken to send what was held back.
-    pub fn begin_held_turn(&mut self, now: Time) {
-        if let Some(gate) = &mut self.gate {
+    pub fn begin_gated_send(&mut self, now: Time) {
+        if let Some(gate) = &mut self.send_gate {
             gate.on_timer(now);
         }
     }
 
     /// The sender that was woken has sent what it may.
-    pub fn end_held_turn(&mut self) {
-        if let Some(gate) = &mut self.gate {
-            gate.end_turn();
+    pub fn end_gated_send(&mut self) {
+        if let Some(gate) = &mut self.send_gate {
+            gate.end_send_turn();
         }
     }
 }

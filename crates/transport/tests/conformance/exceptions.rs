@@ -4,29 +4,37 @@
 //! more fails the test.
 
 use ecnlab_transport::Settings;
-use ecnlab_transport::settings::{EchoStyle, GrowthBy, LossDetection, LostSyn, PartialAckTimer, RecoveryName, ResponseName, RtoOrder};
+use ecnlab_transport::settings::{
+    CwndIncrease, EchoStyle, EcnResponseName, LossDetection, PartialAckTimer, RecoveryName, RtoOrder, SynRtxRto,
+};
 
 /// Who does not follow a rule, and why.
-pub struct Exception {
+pub struct RuleException {
     pub scenario: &'static str,
     pub rule: &'static str,
-    pub who: Who,
+    pub who: ExceptionScope,
     pub whom: fn(&Settings) -> bool,
     pub why: &'static str,
 }
 
 /// How many of those that an exception names need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum ExceptionScope {
     All,
     Some,
 }
 
-const ALL: Who = Who::All;
-const SOME: Who = Who::Some;
+const ALL: ExceptionScope = ExceptionScope::All;
+const SOME: ExceptionScope = ExceptionScope::Some;
 
-const fn except(scenario: &'static str, rule: &'static str, who: Who, whom: fn(&Settings) -> bool, why: &'static str) -> Exception {
-    Exception { scenario, rule, who, whom, why }
+const fn except(
+    scenario: &'static str,
+    rule: &'static str,
+    who: ExceptionScope,
+    whom: fn(&Settings) -> bool,
+    why: &'static str,
+) -> RuleException {
+    RuleException { scenario, rule, who, whom, why }
 }
 
 fn tahoe(settings: &Settings) -> bool {
@@ -47,7 +55,7 @@ fn vegas(settings: &Settings) -> bool {
 
 /// Losses are told by time, which needs SACK blocks.
 fn rack(settings: &Settings) -> bool {
-    settings.recovery == RecoveryName::Rack && settings.loss_detection == LossDetection::Time && settings.offers_sack()
+    settings.recovery == RecoveryName::Rack && settings.loss_detection == LossDetection::Rack && settings.offers_sack()
 }
 
 fn rescues(settings: &Settings) -> bool {
@@ -55,26 +63,26 @@ fn rescues(settings: &Settings) -> bool {
 }
 
 fn impatient(settings: &Settings) -> bool {
-    newreno(settings) && settings.partial_ack_timer == PartialAckTimer::First
+    newreno(settings) && settings.quirks.partial_ack_timer == PartialAckTimer::First
 }
 
 fn insists(settings: &Settings) -> bool {
-    !settings.ecn_fallback
+    !settings.quirks.ecn_fallback
 }
 
 fn keeps_window(settings: &Settings) -> bool {
-    settings.lost_syn == LostSyn::Sample
+    settings.quirks.syn_rtx_rto == SynRtxRto::Sample
 }
 
 /// The window comes down over a round trip for an echo that stays on until CWR comes.
 fn latched(settings: &Settings) -> bool {
-    settings.reduces_for_marks() && settings.ecn_echo == EchoStyle::Classic
+    settings.reduces_by_prr_for_marks() && settings.ecn_echo == EchoStyle::Classic
 }
 
 /// CWR waits for new data, so the echo stays on while slow start repairs what a timeout has shown. Vegas' window
 /// stays as it is in that round trip.
 fn repairs_on_ece(settings: &Settings) -> bool {
-    !vegas(settings) && !settings.cwr_on_retransmission && settings.ecn_echo == EchoStyle::Classic
+    !vegas(settings) && !settings.quirks.cwr_on_retransmission && settings.ecn_echo == EchoStyle::Classic
 }
 
 const REPAIRS_ON_ECE: &str =
@@ -114,7 +122,7 @@ const NOT_CAPABLE: &str = "retransmissions are not capable";
 const ON_NEW: &str = "CWR goes on new data";
 const END: &str = "recovery ends at the threshold";
 
-pub const EXCEPTIONS: &[Exception] = &[
+pub const EXCEPTIONS: &[RuleException] = &[
     except("ecn_syn_blocked", "the second SYN offers nothing", ALL, insists, INSISTS),
     except("ecn_syn_blocked", "one segment after a lost SYN", ALL, insists, INSISTS),
     except("ecn_syn_blocked", "a timeout of 3 s for data", ALL, insists, INSISTS),
@@ -123,7 +131,7 @@ pub const EXCEPTIONS: &[Exception] = &[
         "ecn_syn_blocked",
         "a timeout of 3 s for data",
         ALL,
-        |s| s.lost_syn == LostSyn::Sample && s.timestamps && !s.tlp,
+        |s| s.quirks.syn_rtx_rto == SynRtxRto::Sample && s.timestamps && !s.tlp,
         "the answer's timestamp tells which SYN it answers, so there is a sample (RFC 7323; Linux tcp_ack_update_rtt)",
     ),
     except("one_loss", CUT, ALL, vegas, VEGAS_CUT),
@@ -133,14 +141,14 @@ pub const EXCEPTIONS: &[Exception] = &[
         "one_loss",
         END,
         ALL,
-        |s| tahoe(s) && s.growth == GrowthBy::Acks,
+        |s| tahoe(s) && s.cwnd_increase == CwndIncrease::PerAck,
         "Tahoe has no fast recovery: slow start from one segment (Jacobson 1988)",
     ),
     except(
         "one_loss",
         "a new segment for each of the first two duplicates",
         ALL,
-        |s| vegas(s) && s.limited_transmit,
+        |s| vegas(s) && s.quirks.limited_transmit,
         "Vegas has no limited transmit (ns-2 tcp-vegas.cc)",
     ),
     except(SEVERAL, "no timeout", ALL, reno, RENO_ENDS),
@@ -159,14 +167,14 @@ pub const EXCEPTIONS: &[Exception] = &[
         FASTER,
         BEFORE_DELIVERED,
         ALL,
-        |s| !s.handshake_sample,
+        |s| !s.quirks.handshake_rtt_sample,
         "Linux 2.0 and 2.2 measure no round trip of the handshake (Linux 2.0: the estimate starts when the connection is established)",
     ),
     except(
         FASTER,
         BEFORE_DELIVERED,
         ALL,
-        |s| s.loss_detection == LossDetection::Count,
+        |s| s.loss_detection == LossDetection::Dupthresh,
         "losses are detected by DupThresh (RFC 6675, IsLost)",
     ),
     except(LATE, LATE_AGAIN, SOME, tahoe, GOES_BACK),
@@ -189,14 +197,14 @@ pub const EXCEPTIONS: &[Exception] = &[
         BACK_OFF,
         "further timeouts of a segment leave the threshold",
         SOME,
-        |s| !s.threshold_once,
+        |s| !s.quirks.repeated_rto_keeps_ssthresh,
         "ns-2 cuts it for every timeout; where that leaves it at two at once there is nothing to see (ns-2 2.35 tcp.cc, timeout)",
     ),
     except(
         BACK_OFF,
         "each timeout doubles the next",
         ALL,
-        |s| s.rto_order == RtoOrder::BackoffFirst,
+        |s| s.quirks.rto_order == RtoOrder::BackoffFirst,
         "ns-2 of 2001 doubles up to 64 times the timeout (ns-2 tcp.cc, rtt_backoff)",
     ),
     except("idle_restart", "a restart window after an idle time", SOME, vegas, VEGAS_TWO),
@@ -204,14 +212,14 @@ pub const EXCEPTIONS: &[Exception] = &[
         "slow_start",
         "the first flight is the initial window",
         ALL,
-        |s| vegas(s) && s.delay_growth,
+        |s| vegas(s) && s.quirks.delay_growth,
         "Vegas opens the window one ACK later than the first packet's (ns-2 tcp-vegas.cc)",
     ),
     except(
         "slow_start",
         "at most a segment for each acknowledged",
         ALL,
-        |s| vegas(s) && s.delay_growth,
+        |s| vegas(s) && s.quirks.delay_growth,
         "Vegas opens the window one ACK later than the first packet's, which shows as growth (ns-2 tcp-vegas.cc)",
     ),
     except("syn_ack_lost", "one segment after a lost SYN-ACK", ALL, keeps_window, ONE_SYN),
@@ -220,21 +228,21 @@ pub const EXCEPTIONS: &[Exception] = &[
         "acknowledgements_as_hosts_have_them",
         "gaps are acknowledged at once",
         ALL,
-        |s| s.compressed_sacks && s.delayed_ack && s.reported_blocks() > 0,
+        |s| s.quirks.comp_sack && s.delayed_ack && s.max_reported_sack_blocks() > 0,
         "SACKs after the third of a hole wait up to 1.1 ms and are merged (Linux __tcp_ack_snd_check, tcp_comp_sack_delay_ns)",
     ),
-    except("ecn_refused", "no ECN on data", ALL, |s| s.cwr_without_ecn, CWR_ALWAYS),
-    except("ecn_negotiation", OFFERS, ALL, |s| s.ect_on_all(), ECT_ON_ALL),
-    except("ecn_negotiation", "all data is capable and nothing else", ALL, |s| s.ect_on_all(), ECT_ON_ALL),
-    except("ecn_refused", OFFERS, ALL, |s| s.ect_on_all(), ECT_ON_ALL),
-    except("ecn_bits_cleared", OFFERS, ALL, |s| s.ect_on_all(), ECT_ON_ALL),
-    except("ecn_bits_reflected", OFFERS, ALL, |s| s.ect_on_all(), ECT_ON_ALL),
-    except("mark_before_a_loss_is_known", NOT_CAPABLE, ALL, |s| s.ect_on_all(), ECT_ON_ALL),
-    except("mark_during_recovery", NOT_CAPABLE, ALL, |s| s.ect_on_all(), ECT_ON_ALL),
-    except("mark_before_a_loss_is_known", NOT_CAPABLE, ALL, |s| s.ect_on_retransmission, ECT),
-    except("mark_during_recovery", NOT_CAPABLE, ALL, |s| s.ect_on_retransmission, ECT),
-    except("mark_before_a_loss_is_known", ON_NEW, SOME, |s| s.cwr_on_retransmission, CWR),
-    except("mark_during_recovery", ON_NEW, ALL, |s| s.cwr_on_retransmission, CWR),
+    except("ecn_refused", "no ECN on data", ALL, |s| s.quirks.cwr_without_ecn, CWR_ALWAYS),
+    except("ecn_negotiation", OFFERS, ALL, |s| s.uses_ect_on_all_packets(), ECT_ON_ALL),
+    except("ecn_negotiation", "all data is capable and nothing else", ALL, |s| s.uses_ect_on_all_packets(), ECT_ON_ALL),
+    except("ecn_refused", OFFERS, ALL, |s| s.uses_ect_on_all_packets(), ECT_ON_ALL),
+    except("ecn_bits_cleared", OFFERS, ALL, |s| s.uses_ect_on_all_packets(), ECT_ON_ALL),
+    except("ecn_bits_reflected", OFFERS, ALL, |s| s.uses_ect_on_all_packets(), ECT_ON_ALL),
+    except("mark_before_a_loss_is_known", NOT_CAPABLE, ALL, |s| s.uses_ect_on_all_packets(), ECT_ON_ALL),
+    except("mark_during_recovery", NOT_CAPABLE, ALL, |s| s.uses_ect_on_all_packets(), ECT_ON_ALL),
+    except("mark_before_a_loss_is_known", NOT_CAPABLE, ALL, |s| s.quirks.ect_on_retransmission, ECT),
+    except("mark_during_recovery", NOT_CAPABLE, ALL, |s| s.quirks.ect_on_retransmission, ECT),
+    except("mark_before_a_loss_is_known", ON_NEW, SOME, |s| s.quirks.cwr_on_retransmission, CWR),
+    except("mark_during_recovery", ON_NEW, ALL, |s| s.quirks.cwr_on_retransmission, CWR),
     except(
         "mark_before_a_loss_is_known",
         ONCE,
@@ -246,7 +254,7 @@ pub const EXCEPTIONS: &[Exception] = &[
         "mark_before_a_loss_is_known",
         ONCE,
         ALL,
-        |s| s.response == ResponseName::Dctcp && (rescues(s) || rack(s) || reno(s) || newreno(s)),
+        |s| s.ecn_response == EcnResponseName::Dctcp && (rescues(s) || rack(s) || reno(s) || newreno(s)),
         "a loss leaves what it leaves without marks: DCTCP's milder cut is deepened to that (RFC 8257, section 3.5)",
     ),
     except("mark_during_recovery", ONCE, ALL, |s| latched(s) && s.offers_sack(), STILL_ON),
@@ -257,7 +265,7 @@ pub const EXCEPTIONS: &[Exception] = &[
         "all_marked",
         "at one segment the timer sends",
         ALL,
-        |s| s.min_window >= 2,
+        |s| s.quirks.min_cwnd >= 2,
         "these hosts keep a window of two segments (Linux net/ipv4/tcp*.c)",
     ),
 ];

@@ -3,11 +3,11 @@
 use ecnlab_transport::Role;
 use ecnlab_units::Span;
 
-use super::rule::{Rule, Scenario, conform, rule};
+use super::rule::{Rule, Scenario, check_scenario, rule};
 use super::timer::wheel_slack;
 use crate::ensure;
-use crate::harness::network::Plan;
-use crate::harness::path::{Deed, Path, Pick};
+use crate::harness::network::TransferPlan;
+use crate::harness::path::{PacketFilter, Path, PathAction};
 use crate::harness::{at, millis};
 
 const ECN: &[(&str, &str)] = &[("handshake", "three-way"), ("ecn", "true")];
@@ -35,17 +35,17 @@ fn negotiation() {
         text: "ECN is offered by ECE and CWR on the SYN and agreed on by ECE alone on the SYN-ACK; data is capable, SYN, FIN and pure ACKs are not\n\
                (RFC 3168, sections 6.1.1 and 6.1.4).",
         members: ECN,
-        plan: Plan::new(20, Path::clean()),
+        plan: TransferPlan::new(20, Path::clean()),
         lines: 12,
     };
-    conform(
+    check_scenario(
         &scenario,
         &[
             OFFERS,
             rule("all data is capable and nothing else", "RFC 3168, sections 6.1.1 and 6.1.4", |settings, run| {
                 for (_, sent) in run.sent().filter(|(_, sent)| !sent.segment.retransmission) {
                     let segment = &sent.segment;
-                    let data = segment.role == Role::Plain || segment.role == Role::Fin && segment.size > settings.ack_size;
+                    let data = segment.role == Role::Plain || segment.role == Role::Fin && segment.size > settings.quirks.ack_size;
                     ensure!(segment.ecn.is_capable() == data, "{segment:?}");
                 }
                 Ok(())
@@ -70,10 +70,10 @@ fn refused() {
         name: "ecn_refused",
         text: "The receiver does not agree to ECN: no segment is capable (RFC 3168, section 6.1.1).",
         members: &[("handshake", "three-way"), ("ecn", "true"), ("receiver_ecn", "false")],
-        plan: Plan::new(20, Path::clean().mark(&[5]).lose(&[8])),
+        plan: TransferPlan::new(20, Path::clean().mark(&[5]).lose(&[8])),
         lines: 0,
     };
-    conform(&scenario, &[OFFERS, NO_ECN]);
+    check_scenario(&scenario, &[OFFERS, NO_ECN]);
 }
 
 #[test]
@@ -82,10 +82,10 @@ fn bits_cleared() {
         name: "ecn_bits_cleared",
         text: "A middlebox clears the bits on the SYN: the receiver sees no offer (RFC 3168, section 6.1.1).",
         members: ECN,
-        plan: Plan::new(20, Path::clean().data(Pick::Syn, Deed::ClearFlags)),
+        plan: TransferPlan::new(20, Path::clean().data(PacketFilter::Syn, PathAction::ClearFlags)),
         lines: 0,
     };
-    conform(&scenario, &[OFFERS, NO_ECN]);
+    check_scenario(&scenario, &[OFFERS, NO_ECN]);
 }
 
 #[test]
@@ -94,10 +94,10 @@ fn bits_reflected() {
         name: "ecn_bits_reflected",
         text: "A host sends reserved bits back as they came: a SYN-ACK with both ECE and CWR agrees to nothing (RFC 3168, section 6.1.1).",
         members: ECN,
-        plan: Plan::new(20, Path::clean().acks(Pick::Syn, Deed::SetFlags)),
+        plan: TransferPlan::new(20, Path::clean().acks(PacketFilter::Syn, PathAction::SetFlags)),
         lines: 0,
     };
-    conform(&scenario, &[OFFERS, NO_ECN]);
+    check_scenario(&scenario, &[OFFERS, NO_ECN]);
 }
 
 #[test]
@@ -107,10 +107,10 @@ fn syn_blocked() {
         text: "A firewall drops every SYN that offers ECN. The sender offers it no more (RFC 3168, section 6.1.1.1), begins with one segment\n\
                (RFC 5681, section 3.1) and a timeout of at least 3 s (RFC 6298, section 5.7).",
         members: ECN,
-        plan: Plan::new(20, Path::clean().data(Pick::Ece, Deed::Drop)),
+        plan: TransferPlan::new(20, Path::clean().data(PacketFilter::Ece, PathAction::Drop)),
         lines: 14,
     };
-    conform(
+    check_scenario(
         &scenario,
         &[
             NO_ECN,
@@ -148,10 +148,10 @@ fn syn_ack_lost() {
         name: "syn_ack_lost",
         text: "The SYN-ACK is lost: it is sent again (RFC 9293, section 3.8.1), and the connection opens.",
         members: ECN,
-        plan: Plan::new(20, Path::clean().acks(Pick::Index(0), Deed::Drop)),
+        plan: TransferPlan::new(20, Path::clean().acks(PacketFilter::Index(0), PathAction::Drop)),
         lines: 14,
     };
-    conform(
+    check_scenario(
         &scenario,
         &[rule("one segment after a lost SYN-ACK", "RFC 5681, section 3.1", |_, run| {
             let (first, _) = run.transmission(1, 1).ok_or("no data")?;
@@ -169,15 +169,20 @@ fn closing() {
         name: "closing",
         text: "The FIN takes a number, is retransmitted like data and answered by the receiver's own (RFC 9293, section 3.6).",
         members: &[("handshake", "three-way"), ("fin", "true"), ("fin_on_data", "false")],
-        plan: Plan::new(20, Path::clean().data(Pick::Number(21, 1), Deed::Drop).acks(Pick::During(at(0), at(0) + millis(1)), Deed::Drop)),
+        plan: TransferPlan::new(
+            20,
+            Path::clean()
+                .data(PacketFilter::Number(21, 1), PathAction::Drop)
+                .acks(PacketFilter::During(at(0), at(0) + millis(1)), PathAction::Drop),
+        ),
         lines: 20,
     };
-    conform(
+    check_scenario(
         &scenario,
         &[rule("the FIN is sent until it is acknowledged", "RFC 9293, section 3.6", |_, run| {
             let fins = run.sent().filter(|(_, sent)| sent.segment.role == Role::Fin).count();
             ensure!(fins >= 2, "{fins}");
-            let acked = run.acks.iter().any(|sent| sent.ack.role == Role::Fin && sent.ack.next == run.total);
+            let acked = run.acks.iter().any(|sent| sent.ack.role == Role::Fin && sent.ack.next == run.total_segments);
             ensure!(acked, "the receiver does not close");
             Ok(())
         })],

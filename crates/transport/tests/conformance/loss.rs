@@ -1,34 +1,34 @@
 //! Losses, lost retransmissions, lost acknowledgements and reordering (RFC 5681, section 3.2; RFC 6582; RFC 6675; RFC 8985; RFC 3042).
 
+use ecnlab_transport::congestion::{CongestionControl, CongestionController};
 use ecnlab_transport::settings::RecoveryName;
-use ecnlab_transport::window::{CongestionControl, Control};
 use ecnlab_transport::{HostClock, Settings};
 use ecnlab_units::{Rate, Span};
 
-use super::rule::{Rule, Scenario, Verdict, conform, rule};
+use super::rule::{Rule, RuleResult, Scenario, check_scenario, rule};
 use crate::ensure;
-use crate::harness::network::Plan;
-use crate::harness::path::{Deed, Path, Pick};
-use crate::harness::record::{Run, Step};
+use crate::harness::network::TransferPlan;
+use crate::harness::path::{PacketFilter, Path, PathAction};
+use crate::harness::record::{SenderStep, TransferRecord};
 use crate::harness::{at, millis};
 
 /// The segment that is lost first in every scenario of this file.
 const LOST: u64 = 16;
 
 /// What a loss leaves of the window.
-pub fn keep(settings: &Settings) -> f64 {
-    Control::new(settings, HostClock::new(settings, Span::ZERO)).loss_share()
+pub fn loss_beta(settings: &Settings) -> f64 {
+    CongestionController::new(settings, HostClock::new(settings, Span::ZERO)).loss_beta()
 }
 
 /// One past the highest segment that had been sent before a step.
-pub fn high_before(run: &Run, step: &Step) -> u64 {
+pub fn snd_max_before(run: &TransferRecord, step: &SenderStep) -> u64 {
     let earlier = run.steps.iter().take_while(|other| !std::ptr::eq(*other, step));
     earlier.flat_map(|other| &other.sent).map(|sent| sent.segment.seq + 1).max().unwrap_or(0)
 }
 
 /// The threshold after a cut is the kept share of the window or of what was in flight, at least two segments.
-pub fn is_cut_to(run: &Run, step: &Step, keep: f64) -> Verdict {
-    let flight = (high_before(run, step) - step.una_before) as f64;
+pub fn is_cut_to(run: &TransferRecord, step: &SenderStep, keep: f64) -> RuleResult {
+    let flight = (snd_max_before(run, step) - step.una_before) as f64;
     let (least, most) = (step.before.cwnd.min(flight), step.before.cwnd.max(flight));
     let found = step.after.ssthresh;
     let fits = (keep * least - 1.0).floor() <= found && found <= (keep * most).max(2.0);
@@ -42,20 +42,20 @@ pub const NO_TIMEOUT: Rule = rule("no timeout", "RFC 5681, section 3.2", |_, run
 });
 
 const ONE_CUT: Rule = rule("one cut, to the share that is kept", "RFC 5681, section 3.2, equation 4", |settings, run| {
-    let cuts: Vec<&Step> = run.threshold_cuts().collect();
+    let cuts: Vec<&SenderStep> = run.ssthresh_reductions().collect();
     ensure!(cuts.len() == 1, "{} cuts at {:?}", cuts.len(), cuts.iter().map(|step| step.time.seconds()).collect::<Vec<_>>());
-    is_cut_to(run, cuts[0], keep(settings))
+    is_cut_to(run, cuts[0], loss_beta(settings))
 });
 
 const NO_REACTION: Rule = rule("no retransmission and no cut", "RFC 5681, section 3.2", |_, run| {
     let again: Vec<u64> = run.retransmissions().map(|(_, sent)| sent.segment.seq).collect();
     ensure!(again.is_empty(), "sent again: {again:?}");
-    ensure!(run.threshold_cuts().count() == 0, "the window was cut");
+    ensure!(run.ssthresh_reductions().count() == 0, "the window was cut");
     Ok(())
 });
 
 /// Exactly these segments are sent twice and all others once.
-fn only_again(run: &Run, seqs: &[u64]) -> Verdict {
+fn only_again(run: &TransferRecord, seqs: &[u64]) -> RuleResult {
     let mut again: Vec<u64> = run.retransmissions().map(|(_, sent)| sent.segment.seq).collect();
     again.sort_unstable();
     ensure!(again == seqs, "sent again: {again:?}");
@@ -68,27 +68,28 @@ fn one_loss() {
         name: "one_loss",
         text: "One segment is lost. The third duplicate retransmits it and cuts the window once (RFC 5681, section 3.2);\n\
                a new segment may go on each of the first two (RFC 3042); nothing waits for the timer.",
-        members: &[("max_window", "64")],
-        plan: Plan::new(120, Path::clean().lose(&[LOST])),
+        members: &[("max_rwnd", "64")],
+        plan: TransferPlan::new(120, Path::clean().lose(&[LOST])),
         lines: 14,
     };
-    conform(
+    check_scenario(
         &scenario,
         &[
             rule("retransmitted at the third duplicate", "RFC 5681, section 3.2", |settings, run| {
                 let Some((step, _)) = run.transmission(LOST, 2) else { return Err("never".to_owned()) };
                 // Where an ACK was delayed, the first one of the gap is no duplicate, but shows it to a scoreboard.
-                let shows = |one: &Step| one.una == LOST && (one.is_duplicate() || one.ack().is_some_and(|ack| !ack.sacks.is_empty()));
+                let shows =
+                    |one: &SenderStep| one.una == LOST && (one.is_duplicate() || one.ack().is_some_and(|ack| !ack.sacks.is_empty()));
                 let duplicate = run.steps.iter().take_while(|one| !std::ptr::eq(*one, step)).filter(|one| shows(one)).count() as u32 + 1;
-                ensure!(duplicate == settings.duplicate_threshold, "at duplicate {duplicate}");
+                ensure!(duplicate == settings.dupthresh, "at duplicate {duplicate}");
                 Ok(())
             }),
             NO_TIMEOUT,
             ONE_CUT,
             rule("only the lost segment is sent again", "RFC 5681, section 3.2", |_, run| only_again(run, &[LOST])),
             rule("recovery ends at the threshold", "RFC 5681, section 3.2, step 6", |_, run| {
-                let cut = run.threshold_cuts().next().ok_or("no cut")?;
-                let high = high_before(run, cut);
+                let cut = run.ssthresh_reductions().next().ok_or("no cut")?;
+                let high = snd_max_before(run, cut);
                 let end = run.steps.iter().find(|step| step.una >= high).ok_or("never left")?;
                 let (cwnd, ssthresh) = (end.after.cwnd, end.after.ssthresh);
                 ensure!((ssthresh - 1.0..=ssthresh + 2.0).contains(&cwnd), "window {cwnd} and threshold {ssthresh}");
@@ -97,7 +98,7 @@ fn one_loss() {
             rule("a new segment for each of the first two duplicates", "RFC 3042, section 2", |settings, run| {
                 let duplicates = run.steps.iter().filter(|step| step.is_duplicate() && step.una == LOST).take(2);
                 let sent: usize = duplicates.map(|step| step.sent.len()).sum();
-                ensure!(sent == if settings.limited_transmit { 2 } else { 0 }, "{sent} segments");
+                ensure!(sent == if settings.quirks.limited_transmit { 2 } else { 0 }, "{sent} segments");
                 Ok(())
             }),
         ],
@@ -112,11 +113,11 @@ fn several_losses() {
         name: "several_losses",
         text: "Three segments of one window are lost. They are one sign of congestion: one cut (RFC 5681, section 4.3), each is sent once more,\n\
                one in a round trip after partial acknowledgements (RFC 6582) or as the scoreboard shows them (RFC 6675, section 5).",
-        members: &[("max_window", "64")],
-        plan: Plan::new(120, Path::clean().lose(&SEVERAL)),
+        members: &[("max_rwnd", "64")],
+        plan: TransferPlan::new(120, Path::clean().lose(&SEVERAL)),
         lines: 18,
     };
-    conform(
+    check_scenario(
         &scenario,
         &[
             NO_TIMEOUT,
@@ -128,16 +129,16 @@ fn several_losses() {
 
 #[test]
 fn lost_retransmission() {
-    let path = Path::clean().lose(&[LOST]).data(Pick::Number(LOST, 2), Deed::Drop);
+    let path = Path::clean().lose(&[LOST]).data(PacketFilter::Number(LOST, 2), PathAction::Drop);
     let scenario = Scenario {
         name: "lost_retransmission",
         text: "A segment and its retransmission are lost. Duplicates and SACK blocks do not show the second loss: the timer repairs it\n\
                (RFC 6675, section 5.1). RACK sees that later segments have arrived (RFC 8985, section 3.1).",
         members: &[],
-        plan: Plan::new(80, path),
+        plan: TransferPlan::new(80, path),
         lines: 22,
     };
-    conform(
+    check_scenario(
         &scenario,
         &[
             rule("the timer repairs it", "RFC 6675, section 5.1", |_, run| {
@@ -145,7 +146,7 @@ fn lost_retransmission() {
                 Ok(())
             }),
             rule("the threshold comes down at most once a loss", "RFC 5681, section 4.3", |_, run| {
-                let cuts = run.threshold_cuts().count();
+                let cuts = run.ssthresh_reductions().count();
                 ensure!((1..=2).contains(&cuts), "{cuts} cuts");
                 Ok(())
             }),
@@ -155,21 +156,22 @@ fn lost_retransmission() {
 
 #[test]
 fn lost_acknowledgements() {
-    let path = [12, 13, 18, 20, 22, 24].iter().fold(Path::clean(), |path, &next| path.acks(Pick::Number(next, 1), Deed::Drop));
+    let path =
+        [12, 13, 18, 20, 22, 24].iter().fold(Path::clean(), |path, &next| path.acks(PacketFilter::Number(next, 1), PathAction::Drop));
     let scenario = Scenario {
         name: "lost_acknowledgements",
         text: "Acknowledgements are lost. They are cumulative: later ones make up for them, nothing is sent again (RFC 9293, section 3.4).",
         members: &[],
-        plan: Plan::new(80, path),
+        plan: TransferPlan::new(80, path),
         lines: 9,
     };
-    conform(&scenario, &[NO_REACTION, NO_TIMEOUT]);
+    check_scenario(&scenario, &[NO_REACTION, NO_TIMEOUT]);
 }
 
 /// 1000 bytes a millisecond: a window is spread over time, so that a late segment is overtaken by a few others and not by all.
 fn reordering(late: u64) -> Path {
     let path = Path { rate: Rate::from_bps(8_000_000), ..Path::clean() };
-    path.data(Pick::Number(LOST, 1), Deed::Delay(millis(late)))
+    path.data(PacketFilter::Number(LOST, 1), PathAction::Delay(millis(late)))
 }
 
 #[test]
@@ -178,10 +180,10 @@ fn reordering_below_the_threshold() {
         name: "reordering_below_the_threshold",
         text: "A segment is overtaken by two others. Two duplicates are no loss (RFC 5681, section 3.2).",
         members: &[("packet_size", "1000 B")],
-        plan: Plan::new(60, reordering(2)),
+        plan: TransferPlan::new(60, reordering(2)),
         lines: 0,
     };
-    conform(&scenario, &[NO_REACTION, NO_TIMEOUT]);
+    check_scenario(&scenario, &[NO_REACTION, NO_TIMEOUT]);
 }
 
 #[test]
@@ -191,10 +193,10 @@ fn reordering_above_the_threshold() {
         text: "A segment is overtaken by all of its window. Three duplicates cannot be told from a loss (RFC 5681, section 3.2): it is sent once more\n\
                and the window is cut once.",
         members: &[],
-        plan: Plan::new(80, Path::clean().data(Pick::Number(LOST, 1), Deed::Delay(millis(30)))),
+        plan: TransferPlan::new(80, Path::clean().data(PacketFilter::Number(LOST, 1), PathAction::Delay(millis(30)))),
         lines: 14,
     };
-    conform(
+    check_scenario(
         &scenario,
         &[ONE_CUT, NO_TIMEOUT, rule("only the late segment is sent again", "RFC 5681, section 3.2", |_, run| only_again(run, &[LOST]))],
     );
@@ -214,15 +216,15 @@ fn retransmission_faster_than_the_first_flight() {
             ("fin_on_data", "false"),
             ("delayed_ack", "true"),
             ("initial_window", "30"),
-            ("max_window", "64"),
+            ("max_rwnd", "64"),
         ],
         plan: {
             let path = Path { rate: Rate::from_bps(10_000_000), delay: millis(25), ..Path::clean() };
-            Plan::new(20, path.lose(&[6, 20, 21]))
+            TransferPlan::new(20, path.lose(&[6, 20, 21]))
         },
         lines: 26,
     };
-    conform(
+    check_scenario(
         &scenario,
         &[rule("what was sent before a delivered retransmission is lost", "RFC 8985, section 6.2", |_, run| {
             ensure!(run.timeouts() == 0, "{} timeouts", run.timeouts());
@@ -238,10 +240,10 @@ fn tail_loss() {
         text: "The last segments of data are lost: too few duplicates come. The timer repairs it (RFC 5681, section 3.1),\n\
                or a probe draws an acknowledgement (RFC 8985, section 7).",
         members: &[("fin", "false")],
-        plan: Plan::new(40, Path::clean().lose(&[39, 40])),
+        plan: TransferPlan::new(40, Path::clean().lose(&[39, 40])),
         lines: 14,
     };
-    conform(
+    check_scenario(
         &scenario,
         &[
             rule("the timer repairs it, or a probe", "RFC 5681, section 3.1; RFC 8985, section 7", |settings, run| {
@@ -250,7 +252,7 @@ fn tail_loss() {
                 Ok(())
             }),
             rule("after a timeout slow start begins at one segment", "RFC 5681, section 3.1", |_, run| {
-                let collapsed = run.steps.iter().filter(|step| step.timed_out()).all(|step| step.after.cwnd == 1.0);
+                let collapsed = run.steps.iter().filter(|step| step.is_rto()).all(|step| step.after.cwnd == 1.0);
                 ensure!(collapsed, "the window is not one after a timeout");
                 Ok(())
             }),
@@ -266,15 +268,15 @@ fn a_dead_path_comes_back() {
                (RFC 6298, section 5.5); then slow start goes up to the threshold.",
         members: &[],
         plan: {
-            let during = Pick::During(at(450), at(2450));
-            Plan::new(80, Path::clean().data(during, Deed::Drop).acks(during, Deed::Drop))
+            let during = PacketFilter::During(at(450), at(2450));
+            TransferPlan::new(80, Path::clean().data(during, PathAction::Drop).acks(during, PathAction::Drop))
         },
         lines: 24,
     };
-    conform(
+    check_scenario(
         &scenario,
         &[rule("one segment for each timeout", "RFC 5681, section 3.1", |_, run| {
-            for step in run.steps.iter().filter(|step| step.timed_out()) {
+            for step in run.steps.iter().filter(|step| step.is_rto()) {
                 ensure!(step.sent.len() == 1, "{} segments at {:?}", step.sent.len(), step.time);
             }
             Ok(())

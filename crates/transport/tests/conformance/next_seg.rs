@@ -8,18 +8,18 @@ use ecnlab_transport::settings::RecoveryName;
 use ecnlab_transport::{Role, Settings};
 
 use super::loss::NO_TIMEOUT;
-use super::rule::{Rule, Scenario, Verdict, conform, rule};
+use super::rule::{Rule, RuleResult, Scenario, check_scenario, rule};
 use crate::ensure;
-use crate::harness::network::Plan;
+use crate::harness::network::TransferPlan;
 use crate::harness::path::Path;
-use crate::harness::record::{Run, Step};
+use crate::harness::record::{SenderStep, TransferRecord};
 
 const DUP_THRESH: usize = 3;
 
 /// The sender's variables of RFC 6675, each one past the segment that the RFC's octet belongs to.
 struct Model {
     forward: bool,
-    max_window: u64,
+    max_rwnd: u64,
     total: u64,
     /// HighACK, HighData, HighRxt, RescueRxt and RecoveryPoint.
     acked: u64,
@@ -33,11 +33,11 @@ struct Model {
 }
 
 impl Model {
-    fn new(settings: &Settings, run: &Run) -> Model {
+    fn new(settings: &Settings, run: &TransferRecord) -> Model {
         Model {
             forward: settings.recovery == RecoveryName::Fack,
-            max_window: settings.max_window,
-            total: run.total,
+            max_rwnd: settings.max_rwnd,
+            total: run.total_segments,
             acked: 0,
             data: 0,
             rxt: 0,
@@ -68,7 +68,7 @@ impl Model {
         if let Some(seq) = holes().find(|&seq| self.is_lost(seq)) {
             return (1, Some(seq));
         }
-        if self.data < self.total.min(self.acked + self.max_window) {
+        if self.data < self.total.min(self.acked + self.max_rwnd) {
             return (2, Some(self.data));
         }
         if let Some(seq) = holes().next() {
@@ -81,7 +81,7 @@ impl Model {
     }
 
     /// Update() and the steps that follow an acknowledgement.
-    fn hear(&mut self, step: &Step) {
+    fn hear(&mut self, step: &SenderStep) {
         let Some(ack) = step.ack().filter(|ack| ack.role != Role::Syn) else { return };
         self.acked = self.acked.max(ack.next);
         self.sacked.extend(ack.sacks.as_slice().iter().flat_map(|&(from, to)| from..to));
@@ -90,9 +90,9 @@ impl Model {
     }
 
     /// Compares a step with the model; an error names the rule that was not followed.
-    fn follow(&mut self, step: &Step) -> Result<(), (usize, String)> {
+    fn follow(&mut self, step: &SenderStep) -> Result<(), (usize, String)> {
         self.hear(step);
-        let mut sent = step.sent.iter().map(|sent| sent.segment).filter(|segment| segment.role != Role::Pure).map(|segment| segment.seq);
+        let mut sent = step.sent.iter().map(|sent| sent.segment).filter(|segment| segment.role != Role::PureAck).map(|segment| segment.seq);
         if self.point.is_none() && self.acked < self.data && self.is_lost(self.acked) {
             self.point = Some(self.data);
             (self.rxt, self.rescue) = (self.acked + 1, self.acked + 1);
@@ -130,9 +130,9 @@ impl Model {
 }
 
 /// A rule of NextSeg decides at least once, and is followed whenever it does.
-fn clause(settings: &Settings, run: &Run, rule: usize) -> Verdict {
+fn clause(settings: &Settings, run: &TransferRecord, rule: usize) -> RuleResult {
     let mut model = Model::new(settings, run);
-    for step in run.steps.iter().take_while(|step| !step.timed_out()) {
+    for step in run.steps.iter().take_while(|step| !step.is_rto()) {
         match model.follow(step) {
             Err((other, why)) if other == rule => return Err(why),
             Err(_) => break,
@@ -157,19 +157,19 @@ const FACK: &[(&str, &str)] = &[("recovery", "fack")];
 /// 20 segments and a FIN go at once; a window of 30 lets nothing wait.
 const AT_ONCE: [(&str, &str); 7] = [
     ("sack_blocks", "3"),
-    ("receive_window", "any"),
+    ("receive_window", "unlimited"),
     ("handshake", "three-way"),
     ("fin", "true"),
     ("fin_on_data", "false"),
     ("initial_window", "30"),
-    ("max_window", "64"),
+    ("max_rwnd", "64"),
 ];
 
 /// Checks a scenario with both ways to tell a loss.
-fn conform_both(name: [&'static str; 2], text: &'static str, plan: &Plan, rules: &[Rule]) {
+fn conform_both(name: [&'static str; 2], text: &'static str, plan: &TransferPlan, rules: &[Rule]) {
     for (name, recovery) in name.into_iter().zip([SACK, FACK]) {
         let members = Vec::leak([&AT_ONCE, recovery].concat());
-        conform(&Scenario { name, text, members, plan: plan.clone(), lines: 12 }, rules);
+        check_scenario(&Scenario { name, text, members, plan: plan.clone(), lines: 12 }, rules);
     }
 }
 
@@ -179,7 +179,7 @@ fn holes_below_the_highest_sacked_segment() {
         ["next_seg_holes", "next_seg_holes_fack"],
         "The 6th, 7th and 20th of 20 segments are lost, the FIN behind them arrives. The 20th goes again by rule (3), as one segment above it is\n\
          sacked and there are no new ones. Rule (4) waits until more than the first retransmission is acknowledged (RFC 6675, section 4).",
-        &Plan::new(20, Path::clean().lose(&[6, 7, 20])),
+        &TransferPlan::new(20, Path::clean().lose(&[6, 7, 20])),
         &[LOWEST_HOLE, RESCUE, NOTHING, NO_TIMEOUT],
     );
 }
@@ -190,7 +190,7 @@ fn a_lost_end() {
         ["next_seg_rescue", "next_seg_rescue_fack"],
         "The 6th and the last of 20 segments are lost, and the FIN. Nothing above the last ones is sacked: once more than the first\n\
          retransmission is acknowledged, rule (4) sends the FIN again, whose SACK shows the 20th to be a hole (RFC 6675, section 4).",
-        &Plan::new(20, Path::clean().lose(&[6, 20, 21])),
+        &TransferPlan::new(20, Path::clean().lose(&[6, 20, 21])),
         &[LOWEST_HOLE, RESCUE, NOTHING, NO_TIMEOUT],
     );
 }
@@ -200,7 +200,7 @@ fn new_data_before_holes() {
     conform_both(
         ["next_seg_new_data", "next_seg_new_data_fack"],
         "Two of many segments are lost. What is lost goes first, new data next; a hole that is not lost waits for both (RFC 6675, section 4).",
-        &Plan::new(90, Path::clean().lose(&[6, 9])),
+        &TransferPlan::new(90, Path::clean().lose(&[6, 9])),
         &[LOWEST_LOST, NEW_DATA, NO_TIMEOUT],
     );
 }

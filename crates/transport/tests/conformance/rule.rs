@@ -5,23 +5,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ecnlab_transport::{Segment, Settings};
 
-use super::exceptions::{EXCEPTIONS, Exception, Who};
-use crate::harness::cases::{self, Case};
-use crate::harness::network::{Plan, run};
-use crate::harness::record::Run;
+use super::exceptions::{EXCEPTIONS, ExceptionScope, RuleException};
+use crate::harness::cases::{self, ProfileCase};
+use crate::harness::network::{TransferPlan, run_transfer};
+use crate::harness::record::TransferRecord;
 use crate::harness::show;
 
 /// What a rule says of a run: nothing, or how it is broken.
-pub type Verdict = Result<(), String>;
+pub type RuleResult = Result<(), String>;
 
 /// A rule and where it is written.
 pub struct Rule {
     pub name: &'static str,
     pub section: &'static str,
-    pub holds: fn(&Settings, &Run) -> Verdict,
+    pub holds: fn(&Settings, &TransferRecord) -> RuleResult,
 }
 
-pub const fn rule(name: &'static str, section: &'static str, holds: fn(&Settings, &Run) -> Verdict) -> Rule {
+pub const fn rule(name: &'static str, section: &'static str, holds: fn(&Settings, &TransferRecord) -> RuleResult) -> Rule {
     Rule { name, section, holds }
 }
 
@@ -43,14 +43,14 @@ pub struct Scenario {
     pub text: &'static str,
     /// Parameters that are set for everybody.
     pub members: &'static [(&'static str, &'static str)],
-    pub plan: Plan,
+    pub plan: TransferPlan,
     /// Most lines of a table.
     pub lines: usize,
 }
 
 impl Scenario {
     /// A case as the scenario has it: with every segment acknowledged at once, unless the scenario is about that.
-    fn case(&self, case: &Case) -> Option<Case> {
+    fn case(&self, case: &ProfileCase) -> Option<ProfileCase> {
         case.with(&[&[("delayed_ack", "false")], self.members].concat())
     }
 }
@@ -58,14 +58,19 @@ impl Scenario {
 /// What holds in every scenario.
 const ALWAYS: &[Rule] = &[
     rule("everything arrives", "RFC 9293, section 3.4", |_, run| {
-        ensure!(run.done.is_some() && run.delivered == run.total, "{} of {} segments arrived", run.delivered, run.total);
-        ensure!(run.brought == run.asked, "{} of {} bytes arrived", run.brought, run.asked);
+        ensure!(
+            run.all_acked_at.is_some() && run.delivered_segments == run.total_segments,
+            "{} of {} segments arrived",
+            run.delivered_segments,
+            run.total_segments
+        );
+        ensure!(run.delivered_bytes == run.written_bytes, "{} of {} bytes arrived", run.delivered_bytes, run.written_bytes);
         Ok(())
     }),
     rule("nothing beyond the receiver's window", "RFC 9293, section 3.8.6", |settings, run| {
         for (step, sent) in run.sent().filter(|(_, sent)| sent.segment.seq > 0) {
             let seq = sent.segment.seq;
-            ensure!(seq < step.una + settings.max_window, "{seq} at {:?} with {} acknowledged", step.time, step.una);
+            ensure!(seq < step.una + settings.max_rwnd, "{seq} at {:?} with {} acknowledged", step.time, step.una);
         }
         Ok(())
     }),
@@ -79,20 +84,20 @@ const ALWAYS: &[Rule] = &[
         let mut high = 0;
         for step in &run.steps {
             high = step.sent.iter().map(|sent| sent.segment.seq + 1).chain([high]).max().unwrap_or(high);
-            let outstanding = step.una < high.min(run.total);
+            let outstanding = step.una < high.min(run.total_segments);
             ensure!(!outstanding || step.timer.is_some(), "no timer at {:?} with {}..{high} outstanding", step.time, step.una);
         }
         Ok(())
     }),
     rule("a mark does not raise the window", "RFC 3168, section 6.1.2", |_, run| {
-        for step in run.mark_cuts().filter(|step| step.una == step.una_before) {
+        for step in run.ecn_reductions().filter(|step| step.una == step.una_before) {
             ensure!(step.after.cwnd <= step.before.cwnd, "from {} to {} at {:?}", step.before.cwnd, step.after.cwnd, step.time);
         }
         Ok(())
     }),
     rule("without ECN nothing of ECN is sent", "RFC 3168, section 6.1.1", |settings, run| {
         // ns-2 says that it has cut with CWR whether or not ECN is in use.
-        let asks = |segment: &Segment| segment.ecn.is_capable() || segment.ece || segment.cwr && !settings.cwr_without_ecn;
+        let asks = |segment: &Segment| segment.ecn.is_capable() || segment.ece || segment.cwr && !settings.quirks.cwr_without_ecn;
         let shows = run.sent().find(|(_, sent)| asks(&sent.segment));
         ensure!(settings.ecn || shows.is_none(), "{:?}", shows.map(|(_, sent)| sent.segment));
         Ok(())
@@ -100,28 +105,28 @@ const ALWAYS: &[Rule] = &[
 ];
 
 /// Checks a scenario's rules on every case, and its runs against the snapshot.
-pub fn conform(scenario: &Scenario, rules: &[Rule]) {
+pub fn check_scenario(scenario: &Scenario, rules: &[Rule]) {
     let mut problems = Vec::new();
-    let mut tally = Tally::default();
-    for case in cases::all() {
+    let mut tally = NeededExceptions::default();
+    for case in cases::all_cases() {
         let before = problems.len();
-        check(scenario, rules, &case, &mut tally, &mut problems);
-        problems.extend(example(scenario, &case).filter(|_| problems.len() > before));
+        check_case(scenario, rules, &case, &mut tally, &mut problems);
+        problems.extend(render_asked_case(scenario, &case).filter(|_| problems.len() > before));
     }
     problems.extend(tally.needless(scenario));
     assert!(problems.is_empty(), "{}: {} problems\n{}", scenario.name, problems.len(), problems.join("\n"));
     insta::with_settings!({ snapshot_path => "../snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
-        insta::assert_snapshot!(scenario.name, picture(scenario));
+        insta::assert_snapshot!(scenario.name, render_snapshot(scenario));
     });
 }
 
 /// Which exceptions were needed, by their place in the table.
 #[derive(Default)]
-struct Tally {
+struct NeededExceptions {
     needed: BTreeSet<usize>,
 }
 
-impl Tally {
+impl NeededExceptions {
     fn needless(&self, scenario: &Scenario) -> Vec<String> {
         let of_scenario = EXCEPTIONS.iter().enumerate().filter(|(_, exception)| exception.scenario == scenario.name);
         let needless = of_scenario.filter(|(place, _)| !self.needed.contains(place));
@@ -130,17 +135,17 @@ impl Tally {
 }
 
 /// Notes the problems of one case: rules that do not hold, and exceptions that it does not need.
-fn check(scenario: &Scenario, rules: &[Rule], case: &Case, tally: &mut Tally, problems: &mut Vec<String>) {
+fn check_case(scenario: &Scenario, rules: &[Rule], case: &ProfileCase, tally: &mut NeededExceptions, problems: &mut Vec<String>) {
     let Some(case) = scenario.case(case) else { return };
-    let Ok(run) = catch_unwind(AssertUnwindSafe(|| run(&case.settings, &scenario.plan))) else {
+    let Ok(run) = catch_unwind(AssertUnwindSafe(|| run_transfer(&case.settings, &scenario.plan))) else {
         return problems.push(format!("  {}: panics, see above", case.name()));
     };
     for rule in rules.iter().chain(ALWAYS) {
-        let concerns = |one: &Exception| (one.scenario, one.rule) == (scenario.name, rule.name) && (one.whom)(&case.settings);
+        let concerns = |one: &RuleException| (one.scenario, one.rule) == (scenario.name, rule.name) && (one.whom)(&case.settings);
         let exception = EXCEPTIONS.iter().position(concerns);
         let text = match ((rule.holds)(&case.settings, &run), exception) {
             (Err(why), None) => format!("does not hold: {why}"),
-            (Ok(()), Some(place)) if EXCEPTIONS[place].who == Who::All => "holds: the exception is not needed".to_owned(),
+            (Ok(()), Some(place)) if EXCEPTIONS[place].who == ExceptionScope::All => "holds: the exception is not needed".to_owned(),
             (Err(_), Some(place)) => {
                 tally.needed.insert(place);
                 continue;
@@ -152,20 +157,20 @@ fn check(scenario: &Scenario, rules: &[Rule], case: &Case, tally: &mut Tally, pr
 }
 
 /// A case's whole run, if `CONFORM_SHOW` names it.
-fn example(scenario: &Scenario, case: &Case) -> Option<String> {
+fn render_asked_case(scenario: &Scenario, case: &ProfileCase) -> Option<String> {
     let asked = std::env::var("CONFORM_SHOW").is_ok_and(|name| name == case.name());
     let case = scenario.case(case).filter(|_| asked)?;
-    let run = catch_unwind(AssertUnwindSafe(|| run(&case.settings, &scenario.plan))).ok()?;
-    Some(show::table(&run, usize::MAX))
+    let run = catch_unwind(AssertUnwindSafe(|| run_transfer(&case.settings, &scenario.plan))).ok()?;
+    Some(show::render_table(&run, usize::MAX))
 }
 
 /// The scenario's text and everyone's run.
-fn picture(scenario: &Scenario) -> String {
+fn render_snapshot(scenario: &Scenario) -> String {
     let mut text = format!("{}\n", scenario.text);
-    for case in cases::shown() {
+    for case in cases::snapshot_cases() {
         let Some(case) = scenario.case(&case) else { continue };
-        let run = run(&case.settings, &scenario.plan);
-        text.push_str(&format!("\n{}\n{}", case.name(), show::table(&run, scenario.lines)));
+        let run = run_transfer(&case.settings, &scenario.plan);
+        text.push_str(&format!("\n{}\n{}", case.name(), show::render_table(&run, scenario.lines)));
     }
     text
 }

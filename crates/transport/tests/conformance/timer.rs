@@ -4,25 +4,25 @@ use ecnlab_transport::Settings;
 use ecnlab_transport::settings::RecoveryName;
 use ecnlab_units::{Span, Time};
 
-use super::rule::{Scenario, conform, rule};
+use super::rule::{Scenario, check_scenario, rule};
 use crate::ensure;
-use crate::harness::network::Plan;
-use crate::harness::path::{Deed, Path, Pick};
-use crate::harness::record::{Run, Step};
+use crate::harness::network::TransferPlan;
+use crate::harness::path::{PacketFilter, Path, PathAction};
+use crate::harness::record::{SenderStep, TransferRecord};
 use crate::harness::{at, millis};
 
 /// When the path dies, and when it is back.
 const DEAD: (u64, u64) = (450, 40_000);
 
 fn dead_path() -> Path {
-    Path::clean().data(Pick::During(at(DEAD.0), at(DEAD.1)), Deed::Drop)
+    Path::clean().data(PacketFilter::During(at(DEAD.0), at(DEAD.1)), PathAction::Drop)
 }
 
-fn timeouts(run: &Run) -> Vec<&Step> {
-    run.steps.iter().filter(|step| step.timed_out()).collect()
+fn timeouts(run: &TransferRecord) -> Vec<&SenderStep> {
+    run.steps.iter().filter(|step| step.is_rto()).collect()
 }
 
-fn intervals(run: &Run) -> Vec<Span> {
+fn intervals(run: &TransferRecord) -> Vec<Span> {
     timeouts(run).windows(2).map(|pair| pair[1].time.since(pair[0].time)).collect()
 }
 
@@ -31,7 +31,7 @@ const SLACK: f64 = 0.021;
 
 /// How much later a timer of so many seconds may go off by the steps of a wheel: two ticks, or 8 for each 63 of them.
 pub fn wheel_slack(settings: &Settings, seconds: f64) -> f64 {
-    if settings.timer_wheel { seconds * 8.0 / 63.0 + 2.0 * settings.tick.seconds() } else { 0.0 }
+    if settings.quirks.timer_wheel { seconds * 8.0 / 63.0 + 2.0 * settings.quirks.tick.seconds() } else { 0.0 }
 }
 
 #[test]
@@ -42,10 +42,10 @@ fn exponential_back_off() {
                (RFC 5681, section 3.1). The first acknowledgement afterwards is of a retransmission: no sample is taken, and without timestamps the\n\
                timer stays backed off (Karn; RFC 6298, sections 3 and 5.7).",
         members: &[],
-        plan: Plan::new(200, dead_path()),
+        plan: TransferPlan::new(200, dead_path()),
         lines: 24,
     };
-    conform(
+    check_scenario(
         &scenario,
         &[
             rule("each timeout doubles the next", "RFC 6298, section 5.5", |settings, run| {
@@ -53,7 +53,7 @@ fn exponential_back_off() {
                 ensure!(spans.len() >= 3, "only {} timeouts", spans.len() + 1);
                 for pair in spans.windows(2) {
                     let (before, after) = (pair[0].seconds(), pair[1].seconds());
-                    let expected = (2.0 * before).min(settings.rto_max.seconds());
+                    let expected = (2.0 * before).min(settings.quirks.rto_max.seconds());
                     let late = wheel_slack(settings, expected);
                     ensure!((after - expected).abs() <= SLACK + late, "{before} s is followed by {after} s");
                 }
@@ -99,8 +99,8 @@ fn exponential_back_off() {
 }
 
 /// 40 segments, five seconds, 40 more.
-fn pause() -> Plan {
-    Plan { later: vec![(at(8000), 40)], ..Plan::new(40, Path::clean()) }
+fn pause() -> TransferPlan {
+    TransferPlan { later: vec![(at(8000), 40)], ..TransferPlan::new(40, Path::clean()) }
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn idle_restart() {
         plan: pause(),
         lines: 40,
     };
-    conform(
+    check_scenario(
         &scenario,
         &[rule("a restart window after an idle time", "RFC 5681, section 4.1", |settings, run| {
             let burst: usize = run
@@ -134,10 +134,10 @@ fn a_delayed_path_is_learned() {
         text: "All acknowledgements of a window come 1 s late, once. Timeouts are spurious; the estimate follows the longer round trip and\n\
                everything arrives (RFC 6298, section 2).",
         members: &[],
-        plan: Plan::new(60, Path::clean().acks(Pick::During(at(300), at(400)), Deed::Delay(millis(1000)))),
+        plan: TransferPlan::new(60, Path::clean().acks(PacketFilter::During(at(300), at(400)), PathAction::Delay(millis(1000)))),
         lines: 16,
     };
-    conform(
+    check_scenario(
         &scenario,
         &[rule("the timeout is never below the minimum", "RFC 6298, section 2.4", |settings, run| {
             for step in timeouts(run) {

@@ -3,11 +3,11 @@
 use ecnlab_transport::Role;
 use ecnlab_units::Time;
 
-use super::rule::{Rule, Scenario, Verdict, conform, rule};
+use super::rule::{Rule, RuleResult, Scenario, check_scenario, rule};
 use crate::ensure;
-use crate::harness::network::Plan;
-use crate::harness::path::{Deed, Path, Pick};
-use crate::harness::record::{Arrived, Run};
+use crate::harness::network::TransferPlan;
+use crate::harness::path::{PacketFilter, Path, PathAction};
+use crate::harness::record::{ArrivedSegment, TransferRecord};
 use crate::harness::{at, millis};
 
 #[test]
@@ -17,14 +17,14 @@ fn slow_start() {
         text: "Nothing is lost. The first flight is the initial window (RFC 5681, section 3.1; RFC 6928); below the threshold the window grows by at\n\
                most one segment for each that is acknowledged, beyond it by about one a round trip (RFC 5681, section 3.1, equations 2 and 3).",
         members: &[],
-        plan: Plan::new(120, Path::clean()),
+        plan: TransferPlan::new(120, Path::clean()),
         lines: 12,
     };
-    conform(
+    check_scenario(
         &scenario,
         &[
             rule("the first flight is the initial window", "RFC 5681, section 3.1; RFC 6928, section 2", |settings, run| {
-                let first = u64::from(settings.syn());
+                let first = u64::from(settings.has_syn());
                 let start = run.transmission(first, 1).map(|(step, _)| step.time).ok_or("no data")?;
                 let flight =
                     run.sent().filter(|(step, sent)| step.time.since(start) < millis(1) && sent.segment.role == Role::Plain).count() as u64;
@@ -32,7 +32,7 @@ fn slow_start() {
                 Ok(())
             }),
             rule("at most a segment for each acknowledged", "RFC 5681, section 3.1, equation 2", |settings, run| {
-                let opens = |una: u64| una <= u64::from(settings.syn());
+                let opens = |una: u64| una <= u64::from(settings.has_syn());
                 for step in run.steps.iter().filter(|step| !opens(step.una)) {
                     let (grown, acked) = (step.after.cwnd - step.before.cwnd, (step.una - step.una_before) as f64);
                     ensure!(grown <= acked, "by {grown} for {acked} at {:?}", step.time);
@@ -53,11 +53,11 @@ fn receiver_window() {
     let scenario = Scenario {
         name: "receiver_window",
         text: "The receiver has room for 8 segments: never more are outstanding, whatever the congestion window (RFC 9293, section 3.8.6).",
-        members: &[("max_window", "8")],
-        plan: Plan::new(60, Path::clean().lose(&[30])),
+        members: &[("max_rwnd", "8")],
+        plan: TransferPlan::new(60, Path::clean().lose(&[30])),
         lines: 14,
     };
-    conform(
+    check_scenario(
         &scenario,
         &[rule("the receiver's window is used", "RFC 9293, section 3.8.6", |_, run| {
             let used = run.sent().any(|(step, sent)| sent.segment.seq == step.una + 7);
@@ -68,9 +68,9 @@ fn receiver_window() {
 }
 
 /// An ACK goes out by the time a second full segment has waited, and within the delay (RFC 5681, section 4.2).
-fn acknowledged_in_time(run: &Run, delay: Time) -> Verdict {
-    let data = |arrived: &&Arrived| arrived.segment.role == Role::Plain && arrived.delivered > 0;
-    let arrived: Vec<&Arrived> = run.arrived.iter().filter(data).collect();
+fn acknowledged_in_time(run: &TransferRecord, delay: Time) -> RuleResult {
+    let data = |arrived: &&ArrivedSegment| arrived.segment.role == Role::Plain && arrived.delivered > 0;
+    let arrived: Vec<&ArrivedSegment> = run.arrived.iter().filter(data).collect();
     let acked_by = |seq: u64| run.acks.iter().find(|sent| sent.ack.next > seq).map(|sent| sent.time);
     for (place, one) in arrived.iter().enumerate() {
         let acked = acked_by(one.segment.seq).ok_or("not acknowledged")?;
@@ -82,7 +82,7 @@ fn acknowledged_in_time(run: &Run, delay: Time) -> Verdict {
 }
 
 /// Segments out of order, and those that fill a gap, are acknowledged at once.
-fn acknowledged_at_once(run: &Run) -> Verdict {
+fn acknowledged_at_once(run: &TransferRecord) -> RuleResult {
     let mut expected = 0;
     for arrived in &run.arrived {
         let out_of_order = arrived.segment.role == Role::Plain && (arrived.segment.seq > expected || arrived.delivered > 1);
@@ -99,7 +99,7 @@ const IN_TIME: Rule =
     });
 
 const DELAYED: &[(&str, &str)] =
-    &[("delayed_ack", "true"), ("delayed_ack_rule", "fixed"), ("delayed_ack_time", "200 ms"), ("quick_acks", "1")];
+    &[("delayed_ack", "true"), ("delayed_ack_rule", "fixed"), ("delayed_ack_time", "200 ms"), ("max_quickacks", "1")];
 
 #[test]
 fn delayed_acknowledgements() {
@@ -107,10 +107,10 @@ fn delayed_acknowledgements() {
         name: "delayed_acknowledgements",
         text: "The receiver acknowledges every second segment, and a single one after 200 ms (RFC 5681, section 4.2).",
         members: DELAYED,
-        plan: Plan::new(25, Path::clean()),
+        plan: TransferPlan::new(25, Path::clean()),
         lines: 14,
     };
-    conform(
+    check_scenario(
         &scenario,
         &[
             IN_TIME,
@@ -125,29 +125,32 @@ fn delayed_acknowledgements() {
 
 #[test]
 fn delayed_acknowledgements_and_gaps() {
-    let path = Path::clean().lose(&[14]).data(Pick::Number(22, 1), Deed::Delay(millis(3)));
+    let path = Path::clean().lose(&[14]).data(PacketFilter::Number(22, 1), PathAction::Delay(millis(3)));
     let scenario = Scenario {
         name: "delayed_acknowledgements_and_gaps",
         text: "A delaying receiver with a loss and a late segment: what is out of order or fills a gap is acknowledged at once (RFC 5681, section 4.2).",
         members: DELAYED,
-        plan: Plan::new(40, path),
+        plan: TransferPlan::new(40, path),
         lines: 0,
     };
-    conform(&scenario, &[IN_TIME, rule("gaps are acknowledged at once", "RFC 5681, section 4.2", |_, run| acknowledged_at_once(run))]);
+    check_scenario(
+        &scenario,
+        &[IN_TIME, rule("gaps are acknowledged at once", "RFC 5681, section 4.2", |_, run| acknowledged_at_once(run))],
+    );
 }
 
 #[test]
 fn acknowledgements_as_hosts_have_them() {
-    let path = Path::clean().lose(&[14]).data(Pick::Number(22, 1), Deed::Delay(millis(3)));
+    let path = Path::clean().lose(&[14]).data(PacketFilter::Number(22, 1), PathAction::Delay(millis(3)));
     let scenario = Scenario {
         name: "acknowledgements_as_hosts_have_them",
         text: "Each receiver delays acknowledgements by its own rule: never more than 500 ms nor beyond a second segment, and not when a segment is out\n\
                of order or fills a gap (RFC 5681, section 4.2).",
         members: &[("delayed_ack", "true")],
-        plan: Plan::new(40, path),
+        plan: TransferPlan::new(40, path),
         lines: 10,
     };
-    conform(
+    check_scenario(
         &scenario,
         &[
             rule("an ACK for every second segment, within half a second", "RFC 5681, section 4.2", |_, run| {

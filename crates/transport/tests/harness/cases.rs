@@ -10,7 +10,7 @@ use ecnlab_units::Values;
 
 /// A sender and its receiver by name.
 #[derive(Clone)]
-pub struct Case {
+pub struct ProfileCase {
     pub profile: &'static str,
     pub variant: Option<&'static str>,
     values: Values,
@@ -22,34 +22,34 @@ pub fn is_ns2(profile: &str) -> bool {
     profile.starts_with("ns2")
 }
 
-impl fmt::Debug for Case {
+impl fmt::Debug for ProfileCase {
     /// What differs from the profile is what a reader of a failure looks for.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let base = Case::new(self.profile, self.variant);
-        let differs = self.values.texts().zip(base.values.texts()).filter(|(here, there)| here != there);
+        let base = ProfileCase::new(self.profile, self.variant);
+        let differs = self.values.iter_texts().zip(base.values.iter_texts()).filter(|(here, there)| here != there);
         write!(f, "{}", self.name())?;
         differs.into_iter().try_for_each(|((name, text), _)| write!(f, ", {name} = {text}"))
     }
 }
 
-impl Case {
-    pub fn new(profile: &'static str, variant: Option<&'static str>) -> Case {
+impl ProfileCase {
+    pub fn new(profile: &'static str, variant: Option<&'static str>) -> ProfileCase {
         let mut values = profile::find(profile).expect("a profile of the registry").values();
         if let Some(variant) = variant {
             profile::find_variant(variant).expect("a variant of the registry").apply(&mut values);
         }
-        let settings = Arc::new(Settings::of(&values));
-        Case { profile, variant, values, settings }
+        let settings = Arc::new(Settings::from_values(&values));
+        ProfileCase { profile, variant, values, settings }
     }
 
     /// The same with some parameters set; nothing if they contradict the others.
-    pub fn with(&self, members: &[(&str, &str)]) -> Option<Case> {
+    pub fn with(&self, members: &[(&str, &str)]) -> Option<ProfileCase> {
         let mut values = self.values.clone();
         for (name, text) in members {
-            values.read(name, text).unwrap_or_else(|why| panic!("{name} = {text}: {why}"));
+            values.set_from_text(name, text).unwrap_or_else(|why| panic!("{name} = {text}: {why}"));
         }
-        let settings = Arc::new(Settings::of(&values));
-        check(&values).is_empty().then(|| Case { values, settings, ..self.clone() })
+        let settings = Arc::new(Settings::from_values(&values));
+        check(&values).is_empty().then(|| ProfileCase { values, settings, ..self.clone() })
     }
 
     pub fn name(&self) -> String {
@@ -61,17 +61,17 @@ impl Case {
 }
 
 /// Every profile as it stands and with every variant.
-pub fn all() -> Vec<Case> {
+pub fn all_cases() -> Vec<ProfileCase> {
     let with_variants = |profile: &'static str| {
-        let variants = VARIANTS.iter().map(move |variant| Case::new(profile, Some(variant.name)));
-        [Case::new(profile, None)].into_iter().chain(variants)
+        let variants = VARIANTS.iter().map(move |variant| ProfileCase::new(profile, Some(variant.name)));
+        [ProfileCase::new(profile, None)].into_iter().chain(variants)
     };
     PROFILES.iter().flat_map(|profile| with_variants(profile.name)).collect()
 }
 
 /// Those that a reader is shown: every variant in ns-2's surroundings, and the hosts as they stand.
-pub fn shown() -> Vec<Case> {
-    let variants = VARIANTS.iter().map(|variant| Case::new("ns2", Some(variant.name)));
-    let hosts = PROFILES.iter().filter(|profile| !is_ns2(profile.name)).map(|profile| Case::new(profile.name, None));
+pub fn snapshot_cases() -> Vec<ProfileCase> {
+    let variants = VARIANTS.iter().map(|variant| ProfileCase::new("ns2", Some(variant.name)));
+    let hosts = PROFILES.iter().filter(|profile| !is_ns2(profile.name)).map(|profile| ProfileCase::new(profile.name, None));
     variants.chain(hosts).collect()
 }

@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use ecnlab_transport::settings::{Halving, RecoveryName};
-use ecnlab_transport::{Ack, Demand, HostClock, Output, Receiver, Role, Segment, Sender, Settings, Window};
+use ecnlab_transport::settings::{RecoveryName, SsthreshRounding};
+use ecnlab_transport::{Ack, AppWrite, CongestionWindow, HostClock, Receiver, Role, Segment, Sender, SenderOutput, Settings};
 use ecnlab_units::{Span, Time};
 
-use super::path::{Deed, Passing, Path, Script, pass};
-use super::record::{Arrived, Cause, Run, SentAck, SentSegment, Step, payload};
+use super::path::{PacketInfo, Path, PathAction, PathScript, apply_script};
+use super::record::{ArrivedSegment, RecordedAck, RecordedSegment, SenderStep, StepCause, TransferRecord, payload};
 
 /// A run to be made.
 #[derive(Clone)]
-pub struct Plan {
+pub struct TransferPlan {
     pub path: Path,
     pub segments: u64,
     /// More to send at these times.
@@ -24,13 +24,13 @@ pub struct Plan {
     pub until: Time,
 }
 
-impl Plan {
-    pub fn new(segments: u64, path: Path) -> Plan {
-        Plan { path, segments, later: Vec::new(), until: Time::ZERO + Span::from_secs(1000) }
+impl TransferPlan {
+    pub fn new(segments: u64, path: Path) -> TransferPlan {
+        TransferPlan { path, segments, later: Vec::new(), until: Time::ZERO + Span::from_secs(1000) }
     }
 }
 
-impl fmt::Debug for Plan {
+impl fmt::Debug for TransferPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = &self.path;
         writeln!(
@@ -40,7 +40,7 @@ impl fmt::Debug for Plan {
             self.later,
             path.delay.seconds(),
             path.rate,
-            path.dialect
+            path.ecn_semantics
         )?;
         write!(f, "  data: {}\n  acks: {}", describe(&path.data), describe(&path.acks))
     }
@@ -49,11 +49,11 @@ impl fmt::Debug for Plan {
 enum Event {
     Segment(Segment, Time),
     Ack(Ack),
-    Produce(Demand),
+    Produce(AppWrite),
 }
 
 /// More calls of the sender than any run needs.
-const MOST_STEPS: usize = 100_000;
+const MAX_STEPS: usize = 100_000;
 
 /// Counts of one direction, by which scripts choose.
 #[derive(Default)]
@@ -63,7 +63,7 @@ struct Direction {
     cwr: u32,
 }
 
-pub struct Network {
+pub struct TestNetwork {
     sender: Sender,
     receiver: Receiver,
     settings: Arc<Settings>,
@@ -78,30 +78,30 @@ pub struct Network {
     dropped: u64,
     /// Application data in each segment that has arrived.
     arrived: BTreeMap<u64, u32>,
-    run: Run,
+    run: TransferRecord,
 }
 
 /// Gathers what the sender does in one call.
-struct Collector {
-    window: Window,
-    sent: Vec<(Segment, Window)>,
+struct SentCollector {
+    window: CongestionWindow,
+    sent: Vec<(Segment, CongestionWindow)>,
 }
 
-impl Output for Collector {
+impl SenderOutput for SentCollector {
     fn send(&mut self, segment: Segment) {
         self.sent.push((segment, self.window));
     }
 
-    fn window(&mut self, window: &Window) {
+    fn on_window_changed(&mut self, window: &CongestionWindow) {
         self.window = *window;
     }
 }
 
 /// Runs a plan to its end.
-pub fn run(settings: &Arc<Settings>, plan: &Plan) -> Run {
-    let first = Demand { closes: plan.later.is_empty(), ..Demand::packets(plan.segments, settings.payload()) };
+pub fn run_transfer(settings: &Arc<Settings>, plan: &TransferPlan) -> TransferRecord {
+    let first = AppWrite { closes: plan.later.is_empty(), ..AppWrite::full_packets(plan.segments, settings.payload()) };
     let clock = HostClock::new(settings, Span::ZERO);
-    let mut network = Network {
+    let mut network = TestNetwork {
         sender: Sender::new(settings.clone(), &first, clock),
         receiver: Receiver::new(settings, clock),
         settings: settings.clone(),
@@ -115,21 +115,21 @@ pub fn run(settings: &Arc<Settings>, plan: &Plan) -> Run {
         copies: 0,
         dropped: 0,
         arrived: BTreeMap::new(),
-        run: Run::default(),
+        run: TransferRecord::default(),
     };
     let mut segments = plan.segments;
     for (place, &(time, more)) in plan.later.iter().enumerate() {
         segments += more;
         let closes = place + 1 == plan.later.len();
-        network.insert(time, Event::Produce(Demand { closes, ..Demand::packets(more, settings.payload()) }));
+        network.insert(time, Event::Produce(AppWrite { closes, ..AppWrite::full_packets(more, settings.payload()) }));
     }
-    network.run.asked = segments * u64::from(settings.payload());
-    network.call(Cause::Start, |sender, now, out| sender.start(now, out));
+    network.run.written_bytes = segments * u64::from(settings.payload());
+    network.call(StepCause::Start, |sender, now, out| sender.start(now, out));
     network.go_on(plan.until);
     network.finish()
 }
 
-impl Network {
+impl TestNetwork {
     fn insert(&mut self, time: Time, event: Event) {
         self.inserted += 1;
         self.events.insert((time, self.inserted), event);
@@ -137,8 +137,8 @@ impl Network {
 
     /// Packets come before timers of the same time.
     fn go_on(&mut self, until: Time) {
-        while self.run.done.is_none() || !self.events.is_empty() {
-            assert!(self.run.steps.len() < MOST_STEPS, "the sender is called over and over at {:?}", self.now);
+        while self.run.all_acked_at.is_none() || !self.events.is_empty() {
+            assert!(self.run.steps.len() < MAX_STEPS, "the sender is called over and over at {:?}", self.now);
             let event = self.events.keys().next().map(|&(time, _)| time);
             let timers = [self.receiver.deadline(), self.sender.deadline()];
             let Some(next) = timers.into_iter().flatten().chain(event).min() else { break };
@@ -150,10 +150,10 @@ impl Network {
                 let (_, event) = self.events.pop_first().expect("an event");
                 self.happen(event);
             } else if timers[0] == Some(next) {
-                let ack = self.receiver.expire(next);
+                let ack = self.receiver.on_timer(next);
                 ack.into_iter().for_each(|ack| self.answer(ack));
             } else {
-                self.call(Cause::Timer, |sender, now, out| sender.expire(now, out));
+                self.call(StepCause::Timer, |sender, now, out| sender.on_timer(now, out));
             }
             self.check_deadlines();
         }
@@ -168,44 +168,44 @@ impl Network {
     fn happen(&mut self, event: Event) {
         match event {
             Event::Segment(segment, sent) => self.arrive(&segment, sent),
-            Event::Ack(ack) => self.call(Cause::Ack(ack.clone()), |sender, now, out| sender.acknowledge(&ack, now, out)),
-            Event::Produce(demand) => self.call(Cause::Produce, |sender, now, out| sender.produce(&demand, now, out)),
+            Event::Ack(ack) => self.call(StepCause::Ack(ack.clone()), |sender, now, out| sender.on_ack(&ack, now, out)),
+            Event::Produce(app_write) => self.call(StepCause::Produce, |sender, now, out| sender.write(&app_write, now, out)),
         }
     }
 
     /// Lets the sender do something, sends what it makes and records it.
-    fn call(&mut self, cause: Cause, deed: impl FnOnce(&mut Sender, Time, &mut Collector)) {
+    fn call(&mut self, cause: StepCause, deed: impl FnOnce(&mut Sender, Time, &mut SentCollector)) {
         let (before, counters_before) = (*self.sender.window(), *self.sender.counters());
-        let una_before = self.sender.una();
-        let mut out = Collector { window: before, sent: Vec::new() };
+        let una_before = self.sender.snd_una();
+        let mut out = SentCollector { window: before, sent: Vec::new() };
         deed(&mut self.sender, self.now, &mut out);
         let sent = out.sent.into_iter().map(|(segment, window)| self.send(segment, window)).collect();
-        let (after, una) = (*self.sender.window(), self.sender.una());
+        let (after, una) = (*self.sender.window(), self.sender.snd_una());
         // Integer halving makes nothing of a window of one, and Vegas of one that duplicates inflated after a timeout: both wait for the timer.
-        let may_close = self.settings.rounding() == Halving::Integer || self.settings.recovery == RecoveryName::Vegas;
+        let may_close = self.settings.reduction_rounding() == SsthreshRounding::Integer || self.settings.recovery == RecoveryName::Vegas;
         let least = if may_close { 0.0 } else { f64::MIN_POSITIVE };
         assert!(after.cwnd >= least && after.cwnd.is_finite(), "the window is {}", after.cwnd);
-        if self.sender.is_done() && self.run.done.is_none() {
-            self.run.done = Some(self.now);
+        if self.sender.is_done() && self.run.all_acked_at.is_none() {
+            self.run.all_acked_at = Some(self.now);
         } else if !self.sender.is_done() {
-            self.run.done = None;
+            self.run.all_acked_at = None;
         }
         let counters = (counters_before, *self.sender.counters());
         let timer = self.sender.deadline();
         let ecn = self.sender.uses_ecn();
-        self.run.steps.push(Step { time: self.now, cause, before, after, una_before, una, sent, counters, timer, ecn });
+        self.run.steps.push(SenderStep { time: self.now, cause, before, after, una_before, una, sent, counters, timer, ecn });
     }
 
-    fn send(&mut self, segment: Segment, window: Window) -> SentSegment {
+    fn send(&mut self, segment: Segment, window: CongestionWindow) -> RecordedSegment {
         let passing = self.there.next(segment.seq, self.now, segment.role, segment.cwr && segment.role != Role::Syn);
-        let passing = Passing { capable: segment.ecn.is_capable(), ece: segment.ece, retransmission: segment.retransmission, ..passing };
-        let fate = pass(&self.path.data, self.path.dialect, segment, &passing);
-        self.free = self.free.max(self.now) + self.path.rate.map_or(Span::ZERO, |rate| rate.transmission(segment.size));
+        let passing = PacketInfo { capable: segment.ecn.is_capable(), ece: segment.ece, retransmission: segment.retransmission, ..passing };
+        let fate = apply_script(&self.path.data, self.path.ecn_semantics, segment, &passing);
+        self.free = self.free.max(self.now) + self.path.rate.map_or(Span::ZERO, |rate| rate.transmission_time(segment.size));
         self.count(fate.copies.len());
         for &late in &fate.copies {
             self.insert(self.free + self.path.delay + late, Event::Segment(fate.packet, self.now));
         }
-        SentSegment { segment, nth: passing.nth, deeds: fate.deeds, window }
+        RecordedSegment { segment, nth: passing.nth, deeds: fate.actions, window }
     }
 
     fn count(&mut self, copies: usize) {
@@ -214,13 +214,13 @@ impl Network {
     }
 
     fn arrive(&mut self, segment: &Segment, sent: Time) {
-        let before = self.receiver.next();
+        let before = self.receiver.rcv_nxt();
         let arrival = self.receiver.receive(segment, sent, self.now);
-        assert_eq!(arrival.delivered, self.receiver.next() - before, "delivered is what `next` passed");
-        if segment.role != Role::Pure {
+        assert_eq!(arrival.delivered, self.receiver.rcv_nxt() - before, "delivered is what `next` passed");
+        if segment.role != Role::PureAck {
             self.arrived.insert(segment.seq, payload(&self.settings, segment));
         }
-        self.run.arrived.push(Arrived { time: self.now, segment: *segment, delivered: arrival.delivered });
+        self.run.arrived.push(ArrivedSegment { time: self.now, segment: *segment, delivered: arrival.delivered });
         for ack in arrival.held.map(|ack| *ack).into_iter().chain(arrival.ack) {
             self.answer(ack);
         }
@@ -229,12 +229,12 @@ impl Network {
     fn answer(&mut self, ack: Ack) {
         self.check_truth(&ack);
         let passing = self.back.next(ack.next, self.now, ack.role, ack.cwr);
-        let passing = Passing { ece: ack.ece, ..passing };
-        let fate = pass(&self.path.acks, self.path.dialect, ack.clone(), &passing);
+        let passing = PacketInfo { ece: ack.ece, ..passing };
+        let fate = apply_script(&self.path.acks, self.path.ecn_semantics, ack.clone(), &passing);
         for &late in &fate.copies {
             self.insert(self.now + self.path.delay + late, Event::Ack(fate.packet.clone()));
         }
-        self.run.acks.push(SentAck { time: self.now, ack, deeds: fate.deeds });
+        self.run.acks.push(RecordedAck { time: self.now, ack, deeds: fate.actions });
     }
 
     /// Nothing is acknowledged that has not arrived (RFC 9293, section 3.4; RFC 2018, section 4).
@@ -246,40 +246,40 @@ impl Network {
     }
 
     /// Every packet is accounted for: sent = received + dropped, once all have left the path.
-    fn finish(mut self) -> Run {
+    fn finish(mut self) -> TransferRecord {
         self.run.counters = *self.sender.counters();
-        self.run.delivered = self.receiver.next();
+        self.run.delivered_segments = self.receiver.rcv_nxt();
         self.run.end = self.now;
-        self.run.done = self.run.done.filter(|_| self.sender.is_done());
+        self.run.all_acked_at = self.run.all_acked_at.filter(|_| self.sender.is_done());
         // A FIN that rides on data has no number of its own, and a segment that is split for a small window has two.
-        self.run.total = self.sender.plan().segments();
-        self.run.brought = self.arrived.values().map(|&bytes| u64::from(bytes)).sum();
+        self.run.total_segments = self.sender.send_buffer().queued_segments();
+        self.run.delivered_bytes = self.arrived.values().map(|&bytes| u64::from(bytes)).sum();
         if self.events.is_empty() {
             let extra: u64 = self.run.sent().map(|(_, sent)| duplicates(&sent.deeds)).sum();
             assert_eq!(self.copies, self.run.arrived.len() as u64);
             assert_eq!(self.run.counters.sent + extra, self.copies + self.dropped, "sent = received + dropped");
         }
-        assert_eq!(self.run.arrived.iter().map(|arrived| arrived.delivered).sum::<u64>(), self.run.delivered);
+        assert_eq!(self.run.arrived.iter().map(|arrived| arrived.delivered).sum::<u64>(), self.run.delivered_segments);
         self.run
     }
 }
 
-fn duplicates(deeds: &[Deed]) -> u64 {
-    if deeds.contains(&Deed::Drop) { 0 } else { deeds.iter().filter(|deed| matches!(deed, Deed::Duplicate(_))).count() as u64 }
+fn duplicates(deeds: &[PathAction]) -> u64 {
+    if deeds.contains(&PathAction::Drop) { 0 } else { deeds.iter().filter(|deed| matches!(deed, PathAction::Duplicate(_))).count() as u64 }
 }
 
 impl Direction {
-    fn next(&mut self, number: u64, time: Time, kind: Role, cwr: bool) -> Passing {
+    fn next(&mut self, number: u64, time: Time, kind: Role, cwr: bool) -> PacketInfo {
         let index = self.index;
         self.index += 1;
-        let nth = if kind == Role::Pure { 0 } else { *self.times.entry(number).and_modify(|times| *times += 1).or_insert(1) };
+        let nth = if kind == Role::PureAck { 0 } else { *self.times.entry(number).and_modify(|times| *times += 1).or_insert(1) };
         self.cwr += u32::from(cwr);
         let cwr = cwr.then_some(self.cwr);
-        Passing { number, nth, index, time, capable: false, ece: false, cwr, retransmission: false, kind }
+        PacketInfo { number, nth, index, time, capable: false, ece: false, cwr, retransmission: false, kind }
     }
 }
 
 /// The script of a direction in a line, for messages.
-fn describe(script: &Script) -> String {
+fn describe(script: &PathScript) -> String {
     script.iter().map(|(pick, deed)| format!("({pick:?}, {deed:?})")).collect::<Vec<_>>().join(", ")
 }

@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 
 use ecnlab_transport::settings::RecoveryName;
-use ecnlab_transport::{Ack, Role, Settings, Window};
+use ecnlab_transport::{Ack, CongestionWindow, Role, Settings};
 use ecnlab_units::Time;
 
-use super::record::{Cause, Run, SentSegment, Step, payload};
+use super::record::{RecordedSegment, SenderStep, StepCause, TransferRecord, payload};
 
 /// Judges a run: nothing, or what is wrong.
-pub fn judge(settings: &Settings, run: &Run) -> Result<(), String> {
-    if run.done.is_none() {
-        return Err(format!("stuck: {} of {} arrived by {:?}", run.delivered, run.total, run.end));
+pub fn check_invariants(settings: &Settings, run: &TransferRecord) -> Result<(), String> {
+    if run.all_acked_at.is_none() {
+        return Err(format!("stuck: {} of {} arrived by {:?}", run.delivered_segments, run.total_segments, run.end));
     }
-    if run.brought != run.asked {
-        return Err(format!("{} of {} bytes arrived", run.brought, run.asked));
+    if run.delivered_bytes != run.written_bytes {
+        return Err(format!("{} of {} bytes arrived", run.delivered_bytes, run.written_bytes));
     }
-    if run.delivered != run.total {
-        return Err(format!("{} of {} delivered", run.delivered, run.total));
+    if run.delivered_segments != run.total_segments {
+        return Err(format!("{} of {} delivered", run.delivered_segments, run.total_segments));
     }
     let mut wire = Wire::default();
     run.steps.iter().try_for_each(|step| wire.step(settings, step))
@@ -50,8 +50,11 @@ struct Offer {
 impl Offer {
     fn hear(&mut self, ack: &Ack) {
         let acknowledged = ack.next.checked_sub(1).and_then(|last| self.ends.get(last as usize));
-        let limit =
-            acknowledged.copied().unwrap_or(0).saturating_add(if ack.window == Ack::ANY { u64::MAX } else { u64::from(ack.window) });
+        let limit = acknowledged.copied().unwrap_or(0).saturating_add(if ack.window == Ack::WINDOW_UNLIMITED {
+            u64::MAX
+        } else {
+            u64::from(ack.window)
+        });
         self.limit = self.limit.max(Some(limit));
     }
 
@@ -73,20 +76,21 @@ struct Episode {
 }
 
 impl Wire {
-    fn step(&mut self, settings: &Settings, step: &Step) -> Result<(), String> {
-        if let Cause::Ack(ack) = &step.cause {
+    fn step(&mut self, settings: &Settings, step: &SenderStep) -> Result<(), String> {
+        if let StepCause::Ack(ack) = &step.cause {
             self.hear(ack, step.una_before);
         }
-        if step.timed_out() {
+        if step.is_rto() {
             self.timeout = Some(step.time);
             self.episode = Episode::default();
         }
         self.una = step.una;
-        if let Cause::Ack(ack) = &step.cause {
+        if let StepCause::Ack(ack) = &step.cause {
             self.offer.hear(ack);
         }
-        for sent in step.sent.iter().filter(|sent| sent.segment.role != Role::Pure) {
-            self.judge(settings, step, sent).map_err(|why| format!("{why}: {} at {:?}, una {}", sent.segment.seq, step.time, step.una))?;
+        for sent in step.sent.iter().filter(|sent| sent.segment.role != Role::PureAck) {
+            self.check_invariants(settings, step, sent)
+                .map_err(|why| format!("{why}: {} at {:?}, una {}", sent.segment.seq, step.time, step.una))?;
             self.sent.insert(sent.segment.seq, (step.time, false));
             if sent.segment.seq == self.high && !self.offer.take(payload(settings, &sent.segment)) {
                 return Err(format!("beyond the window that is offered: {} at {:?}, una {}", sent.segment.seq, step.time, step.una));
@@ -111,7 +115,7 @@ impl Wire {
         self.episode.hear(ack, una_before, self.high);
     }
 
-    fn judge(&self, settings: &Settings, step: &Step, sent: &SentSegment) -> Result<(), String> {
+    fn check_invariants(&self, settings: &Settings, step: &SenderStep, sent: &RecordedSegment) -> Result<(), String> {
         let seq = sent.segment.seq;
         let wrong = |what: &str| Err(what.to_owned());
         if seq < step.una {
@@ -123,10 +127,10 @@ impl Wire {
         if seq > self.high {
             return wrong("a gap in the numbers");
         }
-        if seq > 0 && seq >= step.una + settings.max_window {
+        if seq > 0 && seq >= step.una + settings.max_rwnd {
             return wrong("beyond the receiver's window");
         }
-        let probe = step.cause == Cause::Timer && !step.timed_out();
+        let probe = step.cause == StepCause::Timer && !step.is_rto();
         // The algorithms of ns-2 retransmit for duplicates with nothing outstanding, which sends new data; Vegas also for its fine clock.
         let again = step.is_duplicate() || settings.recovery == RecoveryName::Vegas;
         // Recovery by time sends the last segment of a connection whatever the window (Linux tcp_cwnd_test).
@@ -148,7 +152,7 @@ impl Wire {
     }
 
     /// The window that duplicates inflate: each has taken a segment out of the network, and so has a partial acknowledgement.
-    fn in_window(&self, settings: &Settings, window: &Window, seq: u64) -> bool {
+    fn in_window(&self, settings: &Settings, window: &CongestionWindow, seq: u64) -> bool {
         // ns-2's Sack1 takes every acknowledgement off the pipe, a partial one twice, and a mark in recovery prolongs that.
         if settings.recovery == RecoveryName::Sack1 && settings.ecn {
             return true;
@@ -159,7 +163,7 @@ impl Wire {
 
     /// Segments that a scoreboard without SACK blocks takes for arrived, one for each duplicate, and the one that they show to be lost.
     fn gone(&self, settings: &Settings) -> u64 {
-        if settings.reported_blocks() == 0 { self.episode.duplicates + 1 } else { 0 }
+        if settings.max_reported_sack_blocks() == 0 { self.episode.duplicates + 1 } else { 0 }
     }
 
     /// Segments that no rule can think lost: none above them is sacked, none sent later has arrived, no timeout since.

@@ -1,11 +1,11 @@
 //! What the path does to chosen packets.
 
 use ecnlab_transport::{Ack, Role, Segment};
-use ecnlab_units::{Dialect, Ecn, Level, Rate, Span, Time};
+use ecnlab_units::{CongestionLevel, Ecn, EcnSemantics, Rate, Span, Time};
 
 /// Which packets of a direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pick {
+pub enum PacketFilter {
     /// The nth packet, from 1, with this number: a segment's own, or what an acknowledgement expects.
     Number(u64, u32),
     /// All packets with this number.
@@ -27,9 +27,9 @@ pub enum Pick {
 
 /// What the path does to a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Deed {
+pub enum PathAction {
     Drop,
-    Mark(Level),
+    Mark(CongestionLevel),
     /// A copy comes so much later.
     Duplicate(Span),
     /// It comes later: others overtake it.
@@ -43,7 +43,7 @@ pub enum Deed {
 
 /// What a script is told of a packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Passing {
+pub struct PacketInfo {
     pub number: u64,
     pub nth: u32,
     pub index: u64,
@@ -56,25 +56,25 @@ pub struct Passing {
     pub kind: Role,
 }
 
-impl Pick {
-    pub fn fits(self, packet: &Passing) -> bool {
+impl PacketFilter {
+    pub fn matches(self, packet: &PacketInfo) -> bool {
         match self {
-            Pick::Number(number, nth) => packet.kind != Role::Pure && (packet.number, packet.nth) == (number, nth),
-            Pick::Always(number) => packet.kind != Role::Pure && packet.number == number,
-            Pick::Index(index) => packet.index == index,
-            Pick::During(from, to) => from <= packet.time && packet.time < to,
-            Pick::Capable => packet.capable,
-            Pick::Ece => packet.ece,
-            Pick::Cwr(nth) => packet.cwr == Some(nth),
-            Pick::Retransmission => packet.retransmission,
-            Pick::Syn => packet.kind == Role::Syn,
-            Pick::All => true,
+            PacketFilter::Number(number, nth) => packet.kind != Role::PureAck && (packet.number, packet.nth) == (number, nth),
+            PacketFilter::Always(number) => packet.kind != Role::PureAck && packet.number == number,
+            PacketFilter::Index(index) => packet.index == index,
+            PacketFilter::During(from, to) => from <= packet.time && packet.time < to,
+            PacketFilter::Capable => packet.capable,
+            PacketFilter::Ece => packet.ece,
+            PacketFilter::Cwr(nth) => packet.cwr == Some(nth),
+            PacketFilter::Retransmission => packet.retransmission,
+            PacketFilter::Syn => packet.kind == Role::Syn,
+            PacketFilter::All => true,
         }
     }
 }
 
 /// A direction's script.
-pub type Script = Vec<(Pick, Deed)>;
+pub type PathScript = Vec<(PacketFilter, PathAction)>;
 
 /// A path with a fixed delay, the same in both directions.
 #[derive(Clone, Debug)]
@@ -82,9 +82,9 @@ pub struct Path {
     pub delay: Span,
     /// Data is serialised at this rate in front of the delay.
     pub rate: Option<Rate>,
-    pub data: Script,
-    pub acks: Script,
-    pub dialect: Dialect,
+    pub data: PathScript,
+    pub acks: PathScript,
+    pub ecn_semantics: EcnSemantics,
 }
 
 impl Path {
@@ -95,41 +95,41 @@ impl Path {
             rate: Rate::from_bps(10_000_000_000),
             data: Vec::new(),
             acks: Vec::new(),
-            dialect: Dialect::Classic,
+            ecn_semantics: EcnSemantics::Classic,
         }
     }
 
-    pub fn data(mut self, pick: Pick, deed: Deed) -> Path {
+    pub fn data(mut self, pick: PacketFilter, deed: PathAction) -> Path {
         self.data.push((pick, deed));
         self
     }
 
-    pub fn acks(mut self, pick: Pick, deed: Deed) -> Path {
+    pub fn acks(mut self, pick: PacketFilter, deed: PathAction) -> Path {
         self.acks.push((pick, deed));
         self
     }
 
     /// Loses the first transmission of segments.
     pub fn lose(self, seqs: &[u64]) -> Path {
-        seqs.iter().fold(self, |path, &seq| path.data(Pick::Number(seq, 1), Deed::Drop))
+        seqs.iter().fold(self, |path, &seq| path.data(PacketFilter::Number(seq, 1), PathAction::Drop))
     }
 
     /// Marks the first transmission of segments.
     pub fn mark(self, seqs: &[u64]) -> Path {
-        seqs.iter().fold(self, |path, &seq| path.data(Pick::Number(seq, 1), Deed::Mark(Level::Congested)))
+        seqs.iter().fold(self, |path, &seq| path.data(PacketFilter::Number(seq, 1), PathAction::Mark(CongestionLevel::Congested)))
     }
 }
 
 /// What a script can change on a packet.
 pub trait Packet {
-    fn mark(&mut self, dialect: Dialect, level: Level);
+    fn mark(&mut self, ecn_semantics: EcnSemantics, level: CongestionLevel);
     fn bleach(&mut self);
     fn set_flags(&mut self, set: bool);
 }
 
 impl Packet for Segment {
-    fn mark(&mut self, dialect: Dialect, level: Level) {
-        self.ecn = dialect.mark(self.ecn, level);
+    fn mark(&mut self, ecn_semantics: EcnSemantics, level: CongestionLevel) {
+        self.ecn = ecn_semantics.apply_mark(self.ecn, level);
     }
 
     fn bleach(&mut self) {
@@ -142,7 +142,7 @@ impl Packet for Segment {
 }
 
 impl Packet for Ack {
-    fn mark(&mut self, _: Dialect, _: Level) {}
+    fn mark(&mut self, _: EcnSemantics, _: CongestionLevel) {}
 
     fn bleach(&mut self) {}
 
@@ -152,28 +152,28 @@ impl Packet for Ack {
 }
 
 /// What becomes of a packet.
-pub struct Fate<P> {
+pub struct PathOutcome<P> {
     pub packet: P,
     /// How much later than the path's delay each copy comes; none if it is lost.
     pub copies: Vec<Span>,
-    pub deeds: Vec<Deed>,
+    pub actions: Vec<PathAction>,
 }
 
 /// Applies a script to a packet.
-pub fn pass<P: Packet>(script: &Script, dialect: Dialect, mut packet: P, passing: &Passing) -> Fate<P> {
-    let deeds: Vec<Deed> = script.iter().filter(|(pick, _)| pick.fits(passing)).map(|&(_, deed)| deed).collect();
+pub fn apply_script<P: Packet>(script: &PathScript, ecn_semantics: EcnSemantics, mut packet: P, passing: &PacketInfo) -> PathOutcome<P> {
+    let deeds: Vec<PathAction> = script.iter().filter(|(pick, _)| pick.matches(passing)).map(|&(_, deed)| deed).collect();
     let (mut late, mut copies) = (Span::ZERO, Vec::new());
     for &deed in &deeds {
         match deed {
-            Deed::Drop => return Fate { packet, copies: Vec::new(), deeds },
-            Deed::Mark(level) => packet.mark(dialect, level),
-            Deed::Duplicate(after) => copies.push(after),
-            Deed::Delay(by) => late = late.max(by),
-            Deed::Bleach => packet.bleach(),
-            Deed::ClearFlags => packet.set_flags(false),
-            Deed::SetFlags => packet.set_flags(true),
+            PathAction::Drop => return PathOutcome { packet, copies: Vec::new(), actions: deeds },
+            PathAction::Mark(level) => packet.mark(ecn_semantics, level),
+            PathAction::Duplicate(after) => copies.push(after),
+            PathAction::Delay(by) => late = late.max(by),
+            PathAction::Bleach => packet.bleach(),
+            PathAction::ClearFlags => packet.set_flags(false),
+            PathAction::SetFlags => packet.set_flags(true),
         }
     }
     copies.insert(0, late);
-    Fate { packet, copies, deeds }
+    PathOutcome { packet, copies, actions: deeds }
 }

@@ -3,15 +3,15 @@
 use std::fmt::Write;
 
 use ecnlab_transport::{Ack, Role};
-use ecnlab_units::{Level, Span};
+use ecnlab_units::{CongestionLevel, Span};
 
-use super::path::Deed;
-use super::record::{Cause, Run, SentSegment, Step};
+use super::path::PathAction;
+use super::record::{RecordedSegment, SenderStep, StepCause, TransferRecord};
 
 const COLUMNS: &str = "  time s     cwnd  ssthresh  acks                      sent                      what happened";
 
 /// The table of a run. Nothing is shown after `most` lines.
-pub fn table(run: &Run, most: usize) -> String {
+pub fn render_table(run: &TransferRecord, most: usize) -> String {
     let mut text = format!("{COLUMNS}\n");
     let rounds = rounds(run);
     for round in rounds.iter().take(most) {
@@ -21,7 +21,7 @@ pub fn table(run: &Run, most: usize) -> String {
     if rounds.len() > most {
         text.push_str("  ...\n");
     }
-    let done = run.done.map_or("not done".to_owned(), |at| format!("all acknowledged after {:.3} s", at.seconds()));
+    let done = run.all_acked_at.map_or("not done".to_owned(), |at| format!("all acknowledged after {:.3} s", at.seconds()));
     let counters = run.counters;
     let _ = writeln!(
         text,
@@ -35,9 +35,9 @@ pub fn table(run: &Run, most: usize) -> String {
 }
 
 /// Calls that did something, those of a millisecond together.
-fn rounds(run: &Run) -> Vec<Vec<&Step>> {
-    let mut rounds: Vec<Vec<&Step>> = Vec::new();
-    for step in run.steps.iter().filter(|step| step.cause != Cause::Timer || !step.sent.is_empty() || step.before != step.after) {
+fn rounds(run: &TransferRecord) -> Vec<Vec<&SenderStep>> {
+    let mut rounds: Vec<Vec<&SenderStep>> = Vec::new();
+    for step in run.steps.iter().filter(|step| step.cause != StepCause::Timer || !step.sent.is_empty() || step.before != step.after) {
         match rounds.last_mut() {
             Some(round) if step.time.since(round[0].time) < Span::from_millis(1) => round.push(step),
             _ => rounds.push(vec![step]),
@@ -46,10 +46,10 @@ fn rounds(run: &Run) -> Vec<Vec<&Step>> {
     rounds
 }
 
-fn line(round: &[&Step]) -> String {
+fn line(round: &[&SenderStep]) -> String {
     let last = round[round.len() - 1];
     let acks: Vec<&Ack> = round.iter().filter_map(|step| step.ack()).collect();
-    let sent: Vec<&SentSegment> = round.iter().flat_map(|step| &step.sent).collect();
+    let sent: Vec<&RecordedSegment> = round.iter().flat_map(|step| &step.sent).collect();
     format!(
         "{:8.3} {:8} {:>9}  {:<24}  {:<24}  {}",
         last.time.seconds(),
@@ -112,14 +112,14 @@ fn acks_text(acks: &[&Ack]) -> String {
     text
 }
 
-fn sent_text(sent: &[&SentSegment]) -> String {
-    let flavour = |sent: &SentSegment| {
+fn sent_text(sent: &[&RecordedSegment]) -> String {
+    let flavour = |sent: &RecordedSegment| {
         let segment = &sent.segment;
         match segment.role {
             Role::Syn if segment.ece => " SYN+ECN".to_owned(),
             Role::Syn => " SYN".to_owned(),
             Role::Fin => " FIN".to_owned(),
-            Role::Pure => " pure ACK".to_owned(),
+            Role::PureAck => " pure ACK".to_owned(),
             Role::Plain => {
                 [(segment.retransmission, " again"), (segment.cwr, " CWR")].iter().filter(|(is, _)| *is).map(|(_, text)| *text).collect()
             }
@@ -129,10 +129,10 @@ fn sent_text(sent: &[&SentSegment]) -> String {
     runs(&numbers).join(", ")
 }
 
-fn events(round: &[&Step]) -> Vec<String> {
+fn events(round: &[&SenderStep]) -> Vec<String> {
     let mut events = Vec::new();
     for step in round {
-        if step.timed_out() {
+        if step.is_rto() {
             events.push("timeout".to_owned());
         }
         if step.retransmitted_fast() {
@@ -140,11 +140,11 @@ fn events(round: &[&Step]) -> Vec<String> {
                 step.sent.iter().filter(|sent| sent.segment.retransmission).map(|sent| sent.segment.seq.to_string()).collect();
             events.push(format!(
                 "{} {}",
-                if step.cause == Cause::Timer { "probe or reordering timer" } else { "fast retransmit" },
+                if step.cause == StepCause::Timer { "probe or reordering timer" } else { "fast retransmit" },
                 seqs.join(" ")
             ));
         }
-        if step.cut_for_mark() {
+        if step.is_ecn_reduction() {
             events.push("cut for mark".to_owned());
         }
     }
@@ -155,15 +155,15 @@ fn events(round: &[&Step]) -> Vec<String> {
     events
 }
 
-fn deed_text(deed: &Deed) -> String {
+fn deed_text(deed: &PathAction) -> String {
     match deed {
-        Deed::Drop => "lost".to_owned(),
-        Deed::Mark(Level::Congested) => "marked".to_owned(),
-        Deed::Mark(Level::Incipient) => "marked incipient".to_owned(),
-        Deed::Duplicate(_) => "doubled".to_owned(),
-        Deed::Delay(by) => format!("late by {:.3} s", by.seconds()),
-        Deed::Bleach => "bleached".to_owned(),
-        Deed::ClearFlags => "flags cleared".to_owned(),
-        Deed::SetFlags => "flags set".to_owned(),
+        PathAction::Drop => "lost".to_owned(),
+        PathAction::Mark(CongestionLevel::Congested) => "marked".to_owned(),
+        PathAction::Mark(CongestionLevel::Incipient) => "marked incipient".to_owned(),
+        PathAction::Duplicate(_) => "doubled".to_owned(),
+        PathAction::Delay(by) => format!("late by {:.3} s", by.seconds()),
+        PathAction::Bleach => "bleached".to_owned(),
+        PathAction::ClearFlags => "flags cleared".to_owned(),
+        PathAction::SetFlags => "flags set".to_owned(),
     }
 }

@@ -37,14 +37,14 @@
 //! }
 //!
 //! let mut values = Values::defaults(Settings::PARAMETERS);
-//! values.read("target", "20 ms").unwrap();
-//! let settings = Settings::of(&values);
+//! values.set_from_text("target", "20 ms").unwrap();
+//! let settings = Settings::from_values(&values);
 //! assert_eq!((0.1, Span::from_millis(20), Drop::Tail), (settings.law.max_p, settings.target, settings.drop));
-//! assert_eq!(1, values.unmet("depth").len());
+//! assert_eq!(1, values.unmet_conditions("depth").len());
 //! ```
 //!
 //! A field's type says the kind: `f64`, `u64`, `u32`, `u8`, [`Amount`], [`Span`], [`Rate`], `bool`, `String`, a distribution
-//! ([`Times`](crate::Times), [`Sizes`](crate::Sizes), [`Counts`](crate::Counts)), an enum of [`words!`](crate::words); `Option` of one of them
+//! ([`TimeDistribution`](crate::TimeDistribution), [`SizeDistribution`](crate::SizeDistribution), [`CountDistribution`](crate::CountDistribution)), an enum of [`words!`](crate::words); `Option` of one of them
 //! may be `auto`, [`OrOff`] may be `off`, `Vec` takes a list. After the default come the bounds, of times in seconds, and the unit; a bound
 //! beyond 2^31 is written as `1e12`.
 
@@ -53,39 +53,39 @@ use crate::quantity::Amount;
 use crate::{Rate, Span};
 
 /// A type that a parameter can be declared with.
-pub trait Typed: Sized {
+pub trait ParameterType: Sized {
     /// The kind, as wide as the type is.
     const KIND: Kind;
     /// The word that stands in place of a value.
-    const WORD: Option<&'static str> = None;
+    const SPECIAL_WORD: Option<&'static str> = None;
     /// Whether it is a list.
-    const LIST: bool = false;
+    const IS_LIST: bool = false;
 
     /// From a value that was read for this type.
     ///
     /// # Panics
     /// If it was read for another type: a fault of the program.
-    fn of(value: &Value) -> Self;
+    fn from_value(value: &Value) -> Self;
 }
 
 /// Reports a value that was declared with another type than it is asked for.
 #[cold]
-pub fn mistyped(value: &Value) -> ! {
+pub fn panic_mistyped(value: &Value) -> ! {
     panic!("{value:?} is declared with another type")
 }
 
-macro_rules! typed {
+macro_rules! impl_parameter_type {
     ($($type:ty, $kind:expr, $variant:ident);+ $(;)?) => {
-        $(impl Typed for $type {
+        $(impl ParameterType for $type {
             const KIND: Kind = $kind;
-            fn of(value: &Value) -> $type {
-                if let Value::$variant(value) = value { value.clone() } else { mistyped(value) }
+            fn from_value(value: &Value) -> $type {
+                if let Value::$variant(value) = value { value.clone() } else { panic_mistyped(value) }
             }
         })+
     };
 }
 
-typed! {
+impl_parameter_type! {
     f64, Kind::Number { min: f64::NEG_INFINITY, max: f64::INFINITY, unit: "" }, Number;
     u64, Kind::Count { min: 0, max: u64::MAX, unit: "" }, Count;
     Amount, Kind::Amount, Amount;
@@ -95,25 +95,25 @@ typed! {
     String, Kind::Text, Text;
 }
 
-macro_rules! narrow {
+macro_rules! impl_narrow_count {
     ($($type:ty),+) => {
-        $(impl Typed for $type {
+        $(impl ParameterType for $type {
             const KIND: Kind = Kind::Count { min: 0, max: <$type>::MAX as u64, unit: "" };
-            fn of(value: &Value) -> $type {
-                <$type>::try_from(u64::of(value)).unwrap_or_else(|_| mistyped(value))
+            fn from_value(value: &Value) -> $type {
+                <$type>::try_from(u64::from_value(value)).unwrap_or_else(|_| panic_mistyped(value))
             }
         })+
     };
 }
 
-narrow!(u32, u8);
+impl_narrow_count!(u32, u8);
 
-impl<T: Typed> Typed for Option<T> {
+impl<T: ParameterType> ParameterType for Option<T> {
     const KIND: Kind = T::KIND;
-    const WORD: Option<&'static str> = Some("auto");
-    const LIST: bool = T::LIST;
-    fn of(value: &Value) -> Option<T> {
-        if let Value::Nothing(_) = value { None } else { Some(T::of(value)) }
+    const SPECIAL_WORD: Option<&'static str> = Some("auto");
+    const IS_LIST: bool = T::IS_LIST;
+    fn from_value(value: &Value) -> Option<T> {
+        if let Value::Special(_) = value { None } else { Some(T::from_value(value)) }
     }
 }
 
@@ -121,26 +121,26 @@ impl<T: Typed> Typed for Option<T> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OrOff<T>(pub Option<T>);
 
-impl<T: Typed> Typed for OrOff<T> {
+impl<T: ParameterType> ParameterType for OrOff<T> {
     const KIND: Kind = T::KIND;
-    const WORD: Option<&'static str> = Some("off");
-    const LIST: bool = T::LIST;
-    fn of(value: &Value) -> OrOff<T> {
-        OrOff(<Option<T> as Typed>::of(value))
+    const SPECIAL_WORD: Option<&'static str> = Some("off");
+    const IS_LIST: bool = T::IS_LIST;
+    fn from_value(value: &Value) -> OrOff<T> {
+        OrOff(<Option<T> as ParameterType>::from_value(value))
     }
 }
 
-impl<T: Typed> Typed for Vec<T> {
+impl<T: ParameterType> ParameterType for Vec<T> {
     const KIND: Kind = T::KIND;
-    const LIST: bool = true;
-    fn of(value: &Value) -> Vec<T> {
-        if let Value::List(values) = value { values.iter().map(T::of).collect() } else { mistyped(value) }
+    const IS_LIST: bool = true;
+    fn from_value(value: &Value) -> Vec<T> {
+        if let Value::List(values) = value { values.iter().map(T::from_value).collect() } else { panic_mistyped(value) }
     }
 }
 
 /// The tables one after another; `N` is how many parameters they hold in all.
-pub const fn joined<const N: usize>(tables: &[&[Parameter]]) -> [Parameter; N] {
-    let mut all = [Parameter::PLAIN; N];
+pub const fn concat_tables<const N: usize>(tables: &[&[Parameter]]) -> [Parameter; N] {
+    let mut all = [Parameter::DEFAULTS; N];
     let (mut at, mut table) = (0, 0);
     while table < tables.len() {
         let mut row = 0;
@@ -189,12 +189,12 @@ macro_rules! words {
             }
         }
 
-        impl $crate::parameter::Typed for $Name {
+        impl $crate::parameter::ParameterType for $Name {
             const KIND: $crate::parameter::Kind = $crate::parameter::Kind::Choice($Name::WORDS);
-            fn of(value: &$crate::parameter::Value) -> $Name {
+            fn from_value(value: &$crate::parameter::Value) -> $Name {
                 match value {
-                    $($crate::parameter::Value::Word($word) => $Name::$Variant,)+
-                    other => $crate::parameter::mistyped(other),
+                    $($crate::parameter::Value::Choice($word) => $Name::$Variant,)+
+                    other => $crate::parameter::panic_mistyped(other),
                 }
             }
         }
@@ -225,34 +225,35 @@ macro_rules! parameters {
         }
 
         impl $Settings {
-            const OWN: &'static [$crate::Parameter] = &[
+            /// The parameters declared here, without those of shared tables.
+            pub const OWN_PARAMETERS: &'static [$crate::Parameter] = &[
                 $($crate::Parameter {
                     name: stringify!($name),
                     kind: {
-                        let kind = <$type as $crate::parameter::Typed>::KIND;
-                        $(let kind = kind.within($min as f64, $max as f64, concat!($($unit)?));)?
+                        let kind = <$type as $crate::parameter::ParameterType>::KIND;
+                        $(let kind = kind.with_bounds($min as f64, $max as f64, concat!($($unit)?));)?
                         kind
                     },
-                    word: <$type as $crate::parameter::Typed>::WORD,
-                    list: <$type as $crate::parameter::Typed>::LIST,
+                    special_word: <$type as $crate::parameter::ParameterType>::SPECIAL_WORD,
+                    accepts_list: <$type as $crate::parameter::ParameterType>::IS_LIST,
                     default: $default,
                     required: !<[&str]>::is_empty(&[$(stringify!($given))?]),
                     doc: concat!($($doc),+).trim_ascii(),
                     source: concat!($($source)?),
-                    read_when: &[$($($crate::parameter::Condition { parameter: stringify!($on), values: &[$($word),+] }),+)?],
-                    off: &[$(($off, $effect)),*],
+                    read_when: &[$($($crate::parameter::ReadCondition { parameter: stringify!($on), values: &[$($word),+] }),+)?],
+                    off_values: &[$(($off, $effect)),*],
                 },)*
             ];
-            const JOINED: [$crate::Parameter; $(<$Part>::PARAMETERS.len() +)* $Settings::OWN.len()] =
-                $crate::parameter::joined(&[$(<$Part>::PARAMETERS,)* $Settings::OWN]);
+            const ALL_PARAMETERS: [$crate::Parameter; $(<$Part>::PARAMETERS.len() +)* $Settings::OWN_PARAMETERS.len()] =
+                $crate::parameter::concat_tables(&[$(<$Part>::PARAMETERS,)* $Settings::OWN_PARAMETERS]);
 
             /// The declared parameters, those of shared tables first.
-            pub const PARAMETERS: &'static [$crate::Parameter] = &$Settings::JOINED;
+            pub const PARAMETERS: &'static [$crate::Parameter] = &$Settings::ALL_PARAMETERS;
 
             /// From values of [`PARAMETERS`](Self::PARAMETERS), or of a table that holds these among others.
-            pub fn of(values: &$crate::Values) -> $Settings {
+            pub fn from_values(values: &$crate::Values) -> $Settings {
                 $Settings {
-                    $($part: <$Part>::of(values),)*
+                    $($part: <$Part>::from_values(values),)*
                     $($name: values.get(stringify!($name)),)*
                 }
             }

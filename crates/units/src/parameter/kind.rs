@@ -2,7 +2,7 @@
 
 use super::Value;
 use crate::Span;
-use crate::distribution::{Distribution, Measure};
+use crate::distribution::{Dimension, Distribution};
 use crate::quantity::{self, Amount};
 
 /// The values a parameter may take; bounds are included.
@@ -31,7 +31,7 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// A distribution that values are drawn from: `exponential 1 s`.
     Distribution {
-        measure: Measure,
+        dimension: Dimension,
         min: f64,
         max: f64,
     },
@@ -39,15 +39,15 @@ pub enum Kind {
     Text,
 }
 
-const LONGEST_NAME: usize = 100;
-const DAY: Span = Span::from_secs(24 * 3600);
+const MAX_NAME_CHARS: usize = 100;
+const ONE_DAY: Span = Span::from_secs(24 * 3600);
 
 impl Kind {
     /// The same kind within bounds: numbers as they are, times in seconds.
     ///
     /// # Panics
     /// While compiling, if the kind has no bounds or the lower one is above the upper one.
-    pub const fn within(self, min: f64, max: f64, unit: &'static str) -> Kind {
+    pub const fn with_bounds(self, min: f64, max: f64, unit: &'static str) -> Kind {
         assert!(min <= max, "the lower bound is above the upper one");
         match self {
             Kind::Number { .. } => Kind::Number { min, max, unit },
@@ -55,37 +55,39 @@ impl Kind {
                 assert!(max <= most as f64, "the field's type is too small for the bound");
                 Kind::Count { min: min as u64, max: max as u64, unit }
             }
-            Kind::Span { .. } => Kind::Span { min: seconds(min), max: seconds(max) },
-            Kind::Distribution { measure, .. } => Kind::Distribution { measure, min, max },
+            Kind::Span { .. } => Kind::Span { min: span_from_seconds(min), max: span_from_seconds(max) },
+            Kind::Distribution { dimension, .. } => Kind::Distribution { dimension, min, max },
             Kind::Amount | Kind::Rate | Kind::Flag | Kind::Choice(_) | Kind::Text => panic!("this kind has no bounds"),
         }
     }
 
-    pub(super) fn read(&self, text: &str) -> Result<Value, String> {
+    pub(super) fn parse(&self, text: &str) -> Result<Value, String> {
         match *self {
-            Kind::Number { min, max, .. } => number_within(text, min, max).map(Value::Number),
-            Kind::Count { min, max, unit } => whole(text, min, max, unit).map(Value::Count),
-            Kind::Amount => quantity::amount(text).map(Value::Amount),
-            Kind::Span { min, max } => span_within(text, min, max).map(Value::Span),
-            Kind::Rate => quantity::rate(text).map(Value::Rate),
-            Kind::Flag => flag(text).map(Value::Flag),
-            Kind::Choice(words) => choice(text, words).map(Value::Word),
-            Kind::Distribution { measure, min, max } => drawn_within(text, measure, min, max).map(Value::Distribution),
-            Kind::Text => name(text).map(|name| Value::Text(name.to_owned())),
+            Kind::Number { min, max, .. } => parse_number_within(text, min, max).map(Value::Number),
+            Kind::Count { min, max, unit } => parse_whole_number(text, min, max, unit).map(Value::Count),
+            Kind::Amount => quantity::parse_amount(text).map(Value::Amount),
+            Kind::Span { min, max } => parse_span_within(text, min, max).map(Value::Span),
+            Kind::Rate => quantity::parse_rate(text).map(Value::Rate),
+            Kind::Flag => parse_flag(text).map(Value::Flag),
+            Kind::Choice(words) => parse_choice(text, words).map(Value::Choice),
+            Kind::Distribution { dimension, min, max } => parse_distribution_within(text, dimension, min, max).map(Value::Distribution),
+            Kind::Text => parse_name(text).map(|name| Value::Text(name.to_owned())),
         }
     }
 
-    pub(super) fn bounds(&self) -> String {
+    pub(super) fn bounds_text(&self) -> String {
         match self {
-            Kind::Number { min, max, .. } => bounds_text(*min, *max),
+            Kind::Number { min, max, .. } => number_bounds_text(*min, *max),
             Kind::Count { min, max, .. } => format!("{min} .. {max}"),
             Kind::Amount | Kind::Rate => "above 0".to_owned(),
-            Kind::Span { min, max } => span_bounds(*min, *max),
+            Kind::Span { min, max } => span_bounds_text(*min, *max),
             Kind::Flag => "true or false".to_owned(),
             Kind::Choice(words) => words.join(", "),
-            Kind::Distribution { measure: Measure::Time, min, max } => span_bounds(seconds(*min), seconds(*max)),
-            Kind::Distribution { min, max, .. } => bounds_text(*min, *max),
-            Kind::Text => format!("1 .. {LONGEST_NAME} characters"),
+            Kind::Distribution { dimension: Dimension::Time, min, max } => {
+                span_bounds_text(span_from_seconds(*min), span_from_seconds(*max))
+            }
+            Kind::Distribution { min, max, .. } => number_bounds_text(*min, *max),
+            Kind::Text => format!("1 .. {MAX_NAME_CHARS} characters"),
         }
     }
 
@@ -93,10 +95,10 @@ impl Kind {
         match self {
             Kind::Number { unit, .. } | Kind::Count { unit, .. } => unit,
             Kind::Amount => "packets or bytes",
-            Kind::Span { .. } | Kind::Distribution { measure: Measure::Time, .. } => "time",
-            Kind::Distribution { measure: Measure::Bytes, .. } => "bytes",
+            Kind::Span { .. } | Kind::Distribution { dimension: Dimension::Time, .. } => "time",
+            Kind::Distribution { dimension: Dimension::Bytes, .. } => "bytes",
             Kind::Rate => "rate",
-            Kind::Flag | Kind::Choice(_) | Kind::Text | Kind::Distribution { measure: Measure::Count, .. } => "",
+            Kind::Flag | Kind::Choice(_) | Kind::Text | Kind::Distribution { dimension: Dimension::Count, .. } => "",
         }
     }
 
@@ -115,41 +117,46 @@ impl Kind {
     }
 }
 
-const fn seconds(secs: f64) -> Span {
+const fn span_from_seconds(secs: f64) -> Span {
     Span::from_picos((secs * 1e12 + 0.5) as u64)
 }
 
-fn number_within(text: &str, min: f64, max: f64) -> Result<f64, String> {
-    let number = quantity::number(text).map_err(|why| if is_bare_word(text) { not_a_number(text, &bounds_text(min, max)) } else { why })?;
-    if number >= min && number <= max { Ok(number) } else { Err(format!("{} must be {}", shown(number), bounds_text(min, max))) }
+fn parse_number_within(text: &str, min: f64, max: f64) -> Result<f64, String> {
+    let number = quantity::parse_number(text)
+        .map_err(|why| if has_no_digit(text) { not_a_number_message(text, &number_bounds_text(min, max)) } else { why })?;
+    if number >= min && number <= max {
+        Ok(number)
+    } else {
+        Err(format!("{} must be {}", format_number(number), number_bounds_text(min, max)))
+    }
 }
 
-fn bounds_text(min: f64, max: f64) -> String {
-    if max == f64::INFINITY { format!("at least {min}") } else { format!("{} .. {}", shown(min), shown(max)) }
+fn number_bounds_text(min: f64, max: f64) -> String {
+    if max == f64::INFINITY { format!("at least {min}") } else { format!("{} .. {}", format_number(min), format_number(max)) }
 }
 
 /// A number as people would write it: `1e308` is not three hundred digits.
-fn shown(number: f64) -> String {
+fn format_number(number: f64) -> String {
     let (plain, short) = (number.to_string(), format!("{number:e}"));
     if plain.len() > 12 && short.len() < plain.len() { short } else { plain }
 }
 
 /// Whether a text holds no number at all, such as `inf` and `true`.
-fn is_bare_word(text: &str) -> bool {
+fn has_no_digit(text: &str) -> bool {
     !text.contains(|c: char| c.is_ascii_digit())
 }
 
-fn not_a_number(text: &str, wanted: &str) -> String {
+fn not_a_number_message(text: &str, wanted: &str) -> String {
     format!("\"{text}\" is not a number: it must be {wanted}")
 }
 
 /// A whole number, bare or in the parameter's own unit.
-fn whole(text: &str, min: u64, max: u64, unit: &str) -> Result<u64, String> {
+fn parse_whole_number(text: &str, min: u64, max: u64, unit: &str) -> Result<u64, String> {
     let bare = !text.contains(|c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E'));
-    if is_bare_word(text) {
-        return Err(not_a_number(text, &format!("a whole number, {min} .. {max}")));
+    if has_no_digit(text) {
+        return Err(not_a_number_message(text, &format!("a whole number, {min} .. {max}")));
     }
-    let (number, fits) = match quantity::amount(text)? {
+    let (number, fits) = match quantity::parse_amount(text)? {
         Amount::Packets(number) => (number, bare || unit == "packets"),
         Amount::Bytes(number) => (number, unit == "bytes"),
     };
@@ -163,32 +170,33 @@ fn whole(text: &str, min: u64, max: u64, unit: &str) -> Result<u64, String> {
     Ok(number as u64)
 }
 
-fn span_within(text: &str, min: Span, max: Span) -> Result<Span, String> {
-    let span = quantity::span(text).map_err(|why| if why.contains("between") { beyond(text, min, max) } else { why })?;
-    if span < min || span > max { Err(beyond(text, min, max)) } else { Ok(span) }
+fn parse_span_within(text: &str, min: Span, max: Span) -> Result<Span, String> {
+    let span =
+        quantity::parse_span(text).map_err(|why| if why.contains("between") { out_of_bounds_message(text, min, max) } else { why })?;
+    if span < min || span > max { Err(out_of_bounds_message(text, min, max)) } else { Ok(span) }
 }
 
 /// A distribution whose given numbers lie within the bounds, in seconds, bytes or as they are.
-fn drawn_within(text: &str, measure: Measure, min: f64, max: f64) -> Result<Distribution, String> {
-    let drawn = Distribution::read(text, measure)?;
-    if drawn.given().iter().all(|given| (min..=max).contains(given)) {
-        return Ok(drawn);
+fn parse_distribution_within(text: &str, dimension: Dimension, min: f64, max: f64) -> Result<Distribution, String> {
+    let distribution = Distribution::parse(text, dimension)?;
+    if distribution.given_values().iter().all(|given| (min..=max).contains(given)) {
+        return Ok(distribution);
     }
-    let bounds = Kind::Distribution { measure, min, max };
-    Err(format!("\"{text}\" must hold values within {}", bounds.bounds()))
+    let kind = Kind::Distribution { dimension, min, max };
+    Err(format!("\"{text}\" must hold values within {}", kind.bounds_text()))
 }
 
-fn beyond(text: &str, min: Span, max: Span) -> String {
-    format!("\"{text}\" must be {}", span_bounds(min, max))
+fn out_of_bounds_message(text: &str, min: Span, max: Span) -> String {
+    format!("\"{text}\" must be {}", span_bounds_text(min, max))
 }
 
-fn span_bounds(min: Span, max: Span) -> String {
-    format!("{} .. {}", shown_span(min), shown_span(max))
+fn span_bounds_text(min: Span, max: Span) -> String {
+    format!("{} .. {}", format_span(min), format_span(max))
 }
 
 /// A time in the unit in which people would write it: short ones in microseconds, days in days.
-fn shown_span(span: Span) -> String {
-    let (days, rest) = (span.picos() / DAY.picos(), span.picos() % DAY.picos());
+fn format_span(span: Span) -> String {
+    let (days, rest) = (span.picos() / ONE_DAY.picos(), span.picos() % ONE_DAY.picos());
     if days > 1 && rest == 0 {
         format!("{days} days")
     } else if span > Span::ZERO && span < Span::from_millis(1) {
@@ -198,7 +206,7 @@ fn shown_span(span: Span) -> String {
     }
 }
 
-fn flag(text: &str) -> Result<bool, String> {
+fn parse_flag(text: &str) -> Result<bool, String> {
     match text {
         "true" => Ok(true),
         "false" => Ok(false),
@@ -207,27 +215,27 @@ fn flag(text: &str) -> Result<bool, String> {
 }
 
 /// A name is shown in terminals, tables, figures and file names, so it is a line of text that says something.
-fn name(text: &str) -> Result<&str, String> {
-    if text.chars().any(is_control) {
+fn parse_name(text: &str) -> Result<&str, String> {
+    if text.chars().any(is_control_or_bidi) {
         return Err(format!("{text:?} must not hold control characters, such as a line break or an escape"));
     }
     if text.trim().is_empty() {
         return Err("must not be empty or blank".to_owned());
     }
     match text.chars().count() {
-        length if length > LONGEST_NAME => Err(format!("has {length} characters: at most {LONGEST_NAME} are allowed")),
+        length if length > MAX_NAME_CHARS => Err(format!("has {length} characters: at most {MAX_NAME_CHARS} are allowed")),
         _ => Ok(text),
     }
 }
 
 /// Control characters, and the invisible ones that break lines or change the direction of writing.
-fn is_control(c: char) -> bool {
+fn is_control_or_bidi(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The declared word itself, so that a value needs no text of its own.
-fn choice(text: &str, words: &[&'static str]) -> Result<&'static str, String> {
+fn parse_choice(text: &str, words: &[&'static str]) -> Result<&'static str, String> {
     words.iter().find(|word| **word == text).copied().ok_or_else(|| format!("\"{text}\" must be one of {}", words.join(", ")))
 }
 
@@ -238,57 +246,57 @@ mod tests {
     #[test]
     fn a_whole_number_is_bare_or_in_its_own_unit() {
         let count = |unit| Kind::Count { min: 1, max: 1_000_000, unit };
-        assert_eq!(Ok(Value::Count(64_000)), count("bytes").read("64 KB"));
-        assert_eq!(Ok(Value::Count(64)), count("packets").read("64 packets"));
+        assert_eq!(Ok(Value::Count(64_000)), count("bytes").parse("64 KB"));
+        assert_eq!(Ok(Value::Count(64)), count("packets").parse("64 packets"));
         for unit in ["bytes", "packets", "ACKs", ""] {
-            assert_eq!(Ok(Value::Count(1_000)), count(unit).read("1e3"), "{unit}");
+            assert_eq!(Ok(Value::Count(1_000)), count(unit).parse("1e3"), "{unit}");
         }
         for (unit, text) in [("packets", "64 KB"), ("bytes", "64 packets"), ("", "3 packets"), ("ACKs", "3 B")] {
-            assert!(count(unit).read(text).unwrap_err().contains("wrong unit"), "{text} as {unit}");
+            assert!(count(unit).parse(text).unwrap_err().contains("wrong unit"), "{text} as {unit}");
         }
     }
 
     #[test]
     fn a_number_far_out_of_bounds_is_shown_short() {
         let kind = Kind::Number { min: 0.0, max: 1e9, unit: "" };
-        assert_eq!(Err("1e308 must be 0 .. 1000000000".to_owned()), kind.read("1e308"));
+        assert_eq!(Err("1e308 must be 0 .. 1000000000".to_owned()), kind.parse("1e308"));
     }
 
     #[test]
     fn a_word_for_a_number_is_refused_with_the_bounds_and_no_unit() {
         let share = Kind::Number { min: 0.0, max: 1.0, unit: "" };
         for word in ["inf", "nan", "true", "-inf", "half", ""] {
-            assert_eq!(Err(format!("\"{word}\" is not a number: it must be 0 .. 1")), share.read(word));
+            assert_eq!(Err(format!("\"{word}\" is not a number: it must be 0 .. 1")), share.parse(word));
             let count = Kind::Count { min: 1, max: 50, unit: "packets" };
-            assert_eq!(Err(format!("\"{word}\" is not a number: it must be a whole number, 1 .. 50")), count.read(word));
+            assert_eq!(Err(format!("\"{word}\" is not a number: it must be a whole number, 1 .. 50")), count.parse(word));
         }
-        assert!(share.read("50 %").unwrap_err().contains("without \"%\""));
+        assert!(share.parse("50 %").unwrap_err().contains("without \"%\""));
     }
 
     #[test]
     fn bounds_in_days_are_read_in_days() {
         let kind = Kind::Span { min: Span::ZERO, max: Span::from_secs(100 * 24 * 3600) };
-        assert_eq!("0 s .. 100 days", kind.bounds());
-        assert_eq!(Ok(Value::Span(Span::from_secs(100 * 24 * 3600))), kind.read("100 days"));
-        assert_eq!(Err("\"101 days\" must be 0 s .. 100 days".to_owned()), kind.read("101 days"));
+        assert_eq!("0 s .. 100 days", kind.bounds_text());
+        assert_eq!(Ok(Value::Span(Span::from_secs(100 * 24 * 3600))), kind.parse("100 days"));
+        assert_eq!(Err("\"101 days\" must be 0 s .. 100 days".to_owned()), kind.parse("101 days"));
     }
 
     #[test]
     fn a_name_is_a_line_of_text_that_can_be_shown_anywhere() {
         for name in ["near", "[x]", "a/b", "x^2_$", "_hidden", "Zürich, 60 flows"] {
-            assert_eq!(Ok(Value::Text(name.to_owned())), Kind::Text.read(name));
+            assert_eq!(Ok(Value::Text(name.to_owned())), Kind::Text.parse(name));
         }
         for name in ["", "  ", "a\nb", "\u{1b}[31m", "nul\0", "a\u{202e}b", "a\u{61c}b"] {
-            assert!(Kind::Text.read(name).is_err(), "{name:?}");
+            assert!(Kind::Text.parse(name).is_err(), "{name:?}");
         }
-        assert!(Kind::Text.read(&"ä".repeat(100)).is_ok() && Kind::Text.read(&"ä".repeat(101)).is_err());
+        assert!(Kind::Text.parse(&"ä".repeat(100)).is_ok() && Kind::Text.parse(&"ä".repeat(101)).is_err());
     }
 
     #[test]
     fn a_time_out_of_bounds_is_told_the_parameters_own_bounds() {
         let kind = Kind::Span { min: Span::ZERO, max: Span::from_secs(3600) };
         for text in ["2 h", "1e9 s", "-1 s"] {
-            assert_eq!(Err(format!("\"{text}\" must be 0 s .. 3600 s")), kind.read(text));
+            assert_eq!(Err(format!("\"{text}\" must be 0 s .. 3600 s")), kind.parse(text));
         }
     }
 }

@@ -8,7 +8,7 @@ mod declare;
 mod kind;
 mod values;
 
-pub use declare::{OrOff, Typed, joined, mistyped};
+pub use declare::{OrOff, ParameterType, concat_tables, panic_mistyped};
 pub use kind::Kind;
 pub use values::{Value, Values};
 
@@ -18,9 +18,9 @@ pub struct Parameter {
     pub name: &'static str,
     pub kind: Kind,
     /// A word that may stand in place of a value, such as `auto`.
-    pub word: Option<&'static str>,
+    pub special_word: Option<&'static str>,
     /// Whether a list of values may stand in place of one.
-    pub list: bool,
+    pub accepts_list: bool,
     /// The default as a user would write it; of a required parameter an example.
     pub default: &'static str,
     /// Whether it must be given.
@@ -30,39 +30,39 @@ pub struct Parameter {
     /// RFC section, paper or simulator.
     pub source: &'static str,
     /// The algorithm reads it only where all of these hold.
-    pub read_when: &'static [Condition],
+    pub read_when: &'static [ReadCondition],
     /// Values that switch something off, each with what they do.
-    pub off: &'static [(&'static str, &'static str)],
+    pub off_values: &'static [(&'static str, &'static str)],
 }
 
 /// That another parameter of the same table has one of some values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Condition {
+pub struct ReadCondition {
     pub parameter: &'static str,
     pub values: &'static [&'static str],
 }
 
 impl Parameter {
     /// What is not said of a parameter: it is given once, no word stands for it, it is always read.
-    pub const PLAIN: Parameter = Parameter {
+    pub const DEFAULTS: Parameter = Parameter {
         name: "",
         kind: Kind::Flag,
-        word: None,
-        list: false,
+        special_word: None,
+        accepts_list: false,
         default: "",
         required: false,
         doc: "",
         source: "",
         read_when: &[],
-        off: &[],
+        off_values: &[],
     };
 
     /// Reads what a user wrote for this parameter. The error names the remedy, not the place.
-    pub fn read(&self, text: &str) -> Result<Value, String> {
-        match self.word {
-            Some(word) if text == word => Ok(Value::Nothing(word)),
-            Some(word) if !text.contains(|c: char| c.is_ascii_digit()) => self.kind.read(text).map_err(|why| format!("{why}, or {word}")),
-            _ => self.kind.read(text),
+    pub fn parse(&self, text: &str) -> Result<Value, String> {
+        match self.special_word {
+            Some(word) if text == word => Ok(Value::Special(word)),
+            Some(word) if !text.contains(|c: char| c.is_ascii_digit()) => self.kind.parse(text).map_err(|why| format!("{why}, or {word}")),
+            _ => self.kind.parse(text),
         }
     }
 
@@ -71,14 +71,14 @@ impl Parameter {
     /// # Panics
     /// If the declaration's default does not fit its own kind: a fault of the program, which a test looks for.
     pub fn default_value(&self) -> Value {
-        let value = self.read(self.default).unwrap_or_else(|why| panic!("default of {}: {why}", self.name));
-        if self.list && !matches!(value, Value::Nothing(_)) { Value::List(vec![value]) } else { value }
+        let value = self.parse(self.default).unwrap_or_else(|why| panic!("default of {}: {why}", self.name));
+        if self.accepts_list && !matches!(value, Value::Special(_)) { Value::List(vec![value]) } else { value }
     }
 
     /// The bounds in words, for the documentation.
-    pub fn bounds(&self) -> String {
-        let bounds = self.kind.bounds();
-        self.word.map_or_else(|| bounds.clone(), |word| format!("{bounds} or {word}"))
+    pub fn bounds_text(&self) -> String {
+        let bounds = self.kind.bounds_text();
+        self.special_word.map_or_else(|| bounds.clone(), |word| format!("{bounds} or {word}"))
     }
 
     /// The unit in words, empty where there is none.
@@ -88,18 +88,18 @@ impl Parameter {
 
     /// The kind's name in the documentation.
     pub fn kind_name(&self) -> String {
-        let list = if self.list { " or list" } else { "" };
-        let word = self.word.map_or(String::new(), |word| format!(" or {word}"));
+        let list = if self.accepts_list { " or list" } else { "" };
+        let word = self.special_word.map_or(String::new(), |word| format!(" or {word}"));
         format!("{}{list}{word}", self.kind.name())
     }
 
     /// What this value switches off, if it does.
-    pub fn switches_off(&self, value: &Value) -> Option<&'static str> {
-        self.off.iter().find(|(off, _)| self.read(off).as_ref() == Ok(value)).map(|(_, effect)| *effect)
+    pub fn off_effect(&self, value: &Value) -> Option<&'static str> {
+        self.off_values.iter().find(|(off, _)| self.parse(off).as_ref() == Ok(value)).map(|(_, effect)| *effect)
     }
 }
 
-impl std::fmt::Display for Condition {
+impl std::fmt::Display for ReadCondition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} = {}", self.parameter, self.values.join(" or "))
     }

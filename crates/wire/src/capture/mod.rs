@@ -72,6 +72,6 @@ fn event(record: &Record, link_type: LinkType, clock: &mut clock::Clock) -> Resu
     let Some(before) = link_type.header_length(Bytes(record.kept)) else { return Ok(None) };
     let time = clock.time(record.stamp)?;
     let bytes = Bytes(record.kept).from(before);
-    let packet = ip::packet(bytes, record.wire.saturating_sub(before as u32)).map_err(|wrong| Why::Damaged(wrong.to_owned()))?;
+    let packet = ip::packet(bytes, record.wire.saturating_sub(before as u32)).map_err(|wrong| Why::Damaged(wrong.message().to_owned()))?;
     Ok(Some(Event { time, what: What::Seen, place: Place::Interface(record.interface), packet }))
 }

@@ -1,39 +1,109 @@
 //! Reads an IP packet: IPv4 (RFC 791) or IPv6 (RFC 8200), and TCP or UDP behind it.
 
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ecnlab_units::Ecn;
 
 use super::{Bytes, LENGTH_UDP, LENGTH_V4, LENGTH_V6, extension, protocol, tcp};
-use crate::address::{Address, End};
+use crate::address::End;
 use crate::event::{Kind, Packet, State};
 use crate::tcp::Tcp;
 
-/// What an IP header says, extension headers included.
-struct Ip {
-    source: Address,
-    destination: Address,
-    ecn: Ecn,
-    id: Option<u64>,
-    protocol: u8,
+/// An IP header, extension headers included.
+pub struct IpHeader {
+    pub source: IpAddr,
+    pub destination: IpAddr,
+    pub ecn: Ecn,
+    pub id: Option<u64>,
+    pub protocol: u8,
     /// Of the whole packet; `None` where the header leaves it open, as for packets longer than 65,535 bytes.
-    total: Option<u32>,
+    pub total: Option<u32>,
     /// Of all headers up to TCP or UDP.
-    length: usize,
+    pub length: usize,
+    /// How many extension headers of IPv6 are part of that.
+    pub extensions: u32,
     /// Whether it is a part of a packet, and whether that part is the first.
-    fragment: Option<bool>,
+    pub fragment: Option<bool>,
+}
+
+/// Why headers cannot be read, or contradict themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// Shorter than its IP header.
+    Short,
+    /// Neither IPv4 nor IPv6.
+    Version,
+    /// IPv4's header length is less than 20 bytes or more than there are.
+    HeaderLength,
+    /// The length in the IP header contradicts the packet.
+    Length,
+    /// IPv4's header checksum is wrong.
+    Checksum,
+    /// IPv6's extension headers go past the end, or are too many.
+    Extensions,
+    /// The TCP or UDP header goes past the end, or contradicts itself.
+    Transport,
+}
+
+impl Malformed {
+    pub const ALL: [Malformed; 7] = [
+        Malformed::Short,
+        Malformed::Version,
+        Malformed::HeaderLength,
+        Malformed::Length,
+        Malformed::Checksum,
+        Malformed::Extensions,
+        Malformed::Transport,
+    ];
+
+    /// The name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Malformed::Short => "short",
+            Malformed::Version => "version",
+            Malformed::HeaderLength => "header_length",
+            Malformed::Length => "length",
+            Malformed::Checksum => "checksum",
+            Malformed::Extensions => "extensions",
+            Malformed::Transport => "transport",
+        }
+    }
+
+    /// What is wrong with a packet of a capture.
+    pub const fn message(self) -> &'static str {
+        match self {
+            Malformed::Short => "too little of it was kept to read its IP header",
+            Malformed::Version => "it is neither IPv4 nor IPv6",
+            Malformed::HeaderLength => "its IPv4 header says that it is shorter than one",
+            Malformed::Length => "its IPv4 header says that the packet is shorter than the header",
+            Malformed::Checksum => "the checksum of its IPv4 header is wrong",
+            Malformed::Extensions => "its extension headers go past its end, or are too many",
+            Malformed::Transport => "its TCP header says that it is shorter than one",
+        }
+    }
+}
+
+/// Reads a header with its extension headers, as far as they were kept.
+///
+/// # Errors
+/// If too little was kept to tell who sent the packet to whom, or it is no IP header.
+pub fn read(bytes: Bytes) -> Result<IpHeader, Malformed> {
+    match bytes.u8(0).ok_or(Malformed::Short)? >> 4 {
+        4 => v4(bytes),
+        6 => v6(bytes),
+        _ => Err(Malformed::Version),
+    }
 }
 
 /// Reads a packet that was `wire` bytes long, of which `bytes` were kept.
 ///
 /// # Errors
 /// What is wrong with it, if its headers contradict themselves or too little was kept to tell who sent it to whom.
-pub fn packet(bytes: Bytes, wire: u32) -> Result<Packet, &'static str> {
-    let ip = match bytes.u8(0).ok_or(TOO_SHORT)? >> 4 {
-        4 => v4(bytes)?,
-        6 => v6(bytes)?,
-        _ => return Err("it is neither IPv4 nor IPv6"),
-    };
+pub fn packet(bytes: Bytes, wire: u32) -> Result<Packet, Malformed> {
+    let ip = read(bytes)?;
+    if ip.source.is_ipv4() && ip.total.is_some_and(|total| (total as usize) < ip.length) {
+        return Err(Malformed::Length);
+    }
     let size = ip.total.unwrap_or(wire).max(ip.length.min(u32::MAX as usize) as u32);
     let behind = size - ip.length as u32;
     let carried = bytes.first(size as usize).from(ip.length);
@@ -42,8 +112,6 @@ pub fn packet(bytes: Bytes, wire: u32) -> Result<Packet, &'static str> {
         _ => Ok(whole(&ip, size, inner(ip.protocol, carried, behind)?)),
     }
 }
-
-const TOO_SHORT: &str = "too little of it was kept to read its IP header";
 
 /// What TCP's or UDP's header says.
 struct Inner {
@@ -60,11 +128,11 @@ impl Inner {
     }
 }
 
-fn whole(ip: &Ip, size: u32, inner: Inner) -> Packet {
+fn whole(ip: &IpHeader, size: u32, inner: Inner) -> Packet {
     Packet {
         kind: inner.kind,
-        source: End { address: ip.source, port: inner.ports.0.into() },
-        destination: End { address: ip.destination, port: inner.ports.1.into() },
+        source: End { address: ip.source.into(), port: inner.ports.0.into() },
+        destination: End { address: ip.destination.into(), port: inner.ports.1.into() },
         flow: None,
         id: ip.id,
         size,
@@ -79,11 +147,11 @@ fn whole(ip: &Ip, size: u32, inner: Inner) -> Packet {
     }
 }
 
-fn inner(protocol: u8, bytes: Bytes, behind: u32) -> Result<Inner, &'static str> {
+fn inner(protocol: u8, bytes: Bytes, behind: u32) -> Result<Inner, Malformed> {
     let ports = (bytes.u16(0).unwrap_or(0), bytes.u16(2).unwrap_or(0));
     match protocol {
         protocol::TCP => {
-            let header = tcp::read(bytes).ok_or("its TCP header says that it is shorter than one")?;
+            let header = tcp::read(bytes).ok_or(Malformed::Transport)?;
             let payload = behind.saturating_sub(header.length as u32);
             let kind = if payload > 0 { Kind::Data } else { Kind::Ack };
             Ok(Inner { kind, ports, payload, tcp: header.tcp, whole: header.whole })
@@ -96,42 +164,41 @@ fn inner(protocol: u8, bytes: Bytes, behind: u32) -> Result<Inner, &'static str>
     }
 }
 
-fn v4(bytes: Bytes) -> Result<Ip, &'static str> {
-    let header: [u8; LENGTH_V4] = bytes.array(0).ok_or(TOO_SHORT)?;
+fn v4(bytes: Bytes) -> Result<IpHeader, Malformed> {
+    let header: [u8; LENGTH_V4] = bytes.array(0).ok_or(Malformed::Short)?;
     let at = Bytes(&header);
     let (length, total) = (usize::from(header[0] & 0xf) * 4, at.u16(2).unwrap_or(0));
     if length < LENGTH_V4 {
-        return Err("its IPv4 header says that it is shorter than one");
-    }
-    if total != 0 && usize::from(total) < length {
-        return Err("its IPv4 header says that the packet is shorter than the header");
+        return Err(Malformed::HeaderLength);
     }
     let fragment = at.u16(6).unwrap_or(0);
     let (more, place) = (fragment & 0x2000 != 0, fragment & 0x1fff);
-    Ok(Ip {
-        source: Address::V4(Ipv4Addr::from(at.array(12).unwrap_or_default())),
-        destination: Address::V4(Ipv4Addr::from(at.array(16).unwrap_or_default())),
-        ecn: Ecn::of_bits(header[1]),
+    Ok(IpHeader {
+        source: IpAddr::V4(Ipv4Addr::from(at.array(12).unwrap_or_default())),
+        destination: IpAddr::V4(Ipv4Addr::from(at.array(16).unwrap_or_default())),
+        ecn: Ecn::from_bits(header[1]),
         id: at.u16(4).map(u64::from),
         protocol: header[9],
         total: (total != 0).then_some(total.into()),
         length,
+        extensions: 0,
         fragment: (more || place != 0).then_some(place == 0),
     })
 }
 
-fn v6(bytes: Bytes) -> Result<Ip, &'static str> {
-    let header: [u8; LENGTH_V6] = bytes.array(0).ok_or(TOO_SHORT)?;
+fn v6(bytes: Bytes) -> Result<IpHeader, Malformed> {
+    let header: [u8; LENGTH_V6] = bytes.array(0).ok_or(Malformed::Short)?;
     let at = Bytes(&header);
     let payload = at.u16(4).unwrap_or(0);
-    let mut ip = Ip {
-        source: Address::V6(Ipv6Addr::from(at.array(8).unwrap_or_default())),
-        destination: Address::V6(Ipv6Addr::from(at.array(24).unwrap_or_default())),
-        ecn: Ecn::of_bits(header[1] >> 4),
+    let mut ip = IpHeader {
+        source: IpAddr::V6(Ipv6Addr::from(at.array(8).unwrap_or_default())),
+        destination: IpAddr::V6(Ipv6Addr::from(at.array(24).unwrap_or_default())),
+        ecn: Ecn::from_bits(header[1] >> 4),
         id: None,
         protocol: header[6],
         total: (payload != 0).then_some(LENGTH_V6 as u32 + u32::from(payload)),
         length: LENGTH_V6,
+        extensions: 0,
         fragment: None,
     };
     pass_extensions(bytes, &mut ip);
@@ -139,7 +206,7 @@ fn v6(bytes: Bytes) -> Result<Ip, &'static str> {
 }
 
 /// Walks over the extension headers to the protocol that the packet carries, as far as they were kept.
-fn pass_extensions(bytes: Bytes, ip: &mut Ip) {
+fn pass_extensions(bytes: Bytes, ip: &mut IpHeader) {
     loop {
         let here = bytes.from(ip.length);
         let (Some(next), Some(units)) = (here.u8(0), here.u8(1)) else { return };
@@ -147,10 +214,12 @@ fn pass_extensions(bytes: Bytes, ip: &mut Ip) {
         if ip.protocol == extension::FRAGMENT {
             let place = here.u16(2).unwrap_or(0);
             ip.id = here.u32(4).map(u64::from);
-            ip.fragment = (place & 0xfff9 != 0).then_some(place & 0xfff8 == 0);
+            // A whole packet may have a fragment header too (RFC 6946).
+            ip.fragment = if place & 0xfff9 == 0 { ip.fragment } else { Some(place & 0xfff8 == 0) };
         }
         ip.protocol = next;
         ip.length += length;
+        ip.extensions += 1;
         if ip.fragment == Some(false) {
             return;
         }

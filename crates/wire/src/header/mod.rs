@@ -3,10 +3,13 @@
 //! No reader here trusts a length that a header claims: what lies beyond the kept bytes is absent, and the packet says that it was cut.
 
 mod bytes;
+pub mod checksum;
 pub mod extension;
 pub mod ip;
 pub mod link;
+pub mod rewrite;
 pub mod tcp;
+pub mod view;
 pub mod write;
 
 pub use bytes::Bytes;

@@ -6,6 +6,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use ecnlab_units::Ecn;
 
+use super::checksum::{checksum, replace_word, sum_words};
 use super::tcp::option;
 use super::{LENGTH_UDP, LENGTH_V4, LENGTH_V6, protocol, tcp};
 use crate::address::Address;
@@ -171,7 +172,7 @@ impl Headers {
         header[8..10].copy_from_slice(&[TTL, self.number]);
         header[12..16].copy_from_slice(&v4(packet.source.address).octets());
         header[16..20].copy_from_slice(&v4(packet.destination.address).octets());
-        let sum = checksum(sum(header));
+        let sum = checksum(sum_words(header));
         self.bytes[10..12].copy_from_slice(&sum.to_be_bytes());
     }
 
@@ -188,8 +189,8 @@ impl Headers {
     fn set_checksum(&mut self) {
         let Some(place) = self.checksum_place() else { return };
         let addresses = if self.ip_length == LENGTH_V4 { 12..20 } else { 8..40 };
-        let pseudo = sum(&self.bytes[addresses]) + u32::from(self.number) + (self.total - self.ip_length as u32);
-        let sum = match checksum(pseudo + sum(&self.bytes[self.ip_length..self.length])) {
+        let pseudo = sum_words(&self.bytes[addresses]) + u32::from(self.number) + (self.total - self.ip_length as u32);
+        let sum = match checksum(pseudo + sum_words(&self.bytes[self.ip_length..self.length])) {
             // In UDP a sum of zero says that there is none (RFC 768).
             0 if self.number == protocol::UDP => u16::MAX,
             sum => sum,
@@ -209,7 +210,8 @@ impl Headers {
     fn change_ecn(&mut self, ecn: Ecn) {
         self.ecn = ecn;
         if self.ip_length == LENGTH_V4 {
-            self.change_word(0, 10, u16::from_be_bytes([self.bytes[0], self.bytes[1] & !3 | ecn as u8]));
+            let word = u16::from_be_bytes([self.bytes[0], self.bytes[1] & !3 | ecn as u8]);
+            replace_word(&mut self.bytes, 0, word, 10);
         } else {
             self.bytes[1] = self.bytes[1] & !0x30 | (ecn as u8) << 4;
         }
@@ -219,16 +221,7 @@ impl Headers {
         self.flags = flags;
         let at = self.ip_length + 12;
         let before = u16::from_be_bytes([self.bytes[at], self.bytes[at + 1]]);
-        self.change_word(at, self.ip_length + 16, before & !0x1ff | flags.0 & 0x1ff);
-    }
-
-    /// Puts another word at a place, and what that makes of a checksum (RFC 1624, equation 3).
-    fn change_word(&mut self, at: usize, checksum_at: usize, word: u16) {
-        let word_at = |bytes: &[u8], at| u32::from(u16::from_be_bytes([bytes[at], bytes[at + 1]]));
-        let before = word_at(&self.bytes, at);
-        let sum = (!word_at(&self.bytes, checksum_at) & 0xffff) + (!before & 0xffff) + u32::from(word);
-        self.bytes[at..at + 2].copy_from_slice(&word.to_be_bytes());
-        self.bytes[checksum_at..checksum_at + 2].copy_from_slice(&checksum(sum).to_be_bytes());
+        replace_word(&mut self.bytes, at, before & !0x1ff | flags.0 & 0x1ff, self.ip_length + 16);
     }
 
     fn push(&mut self, bytes: &[u8]) {
@@ -254,17 +247,6 @@ fn v6(address: Address) -> Ipv6Addr {
         Address::V6(address) => address,
         other => v4(other).to_ipv6_mapped(),
     }
-}
-
-/// Of an even number of bytes, 16 bits at a time.
-fn sum(bytes: &[u8]) -> u32 {
-    bytes.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum()
-}
-
-/// The ones' complement of a sum in ones' complement arithmetic.
-fn checksum(sum: u32) -> u16 {
-    let once = (sum & 0xffff) + (sum >> 16);
-    !((once & 0xffff) + (once >> 16)) as u16
 }
 
 // The shortest TCP header that this writes has no options.

@@ -25,7 +25,7 @@ pub fn packet() -> impl Strategy<Value = Packet> {
         (any::<[u8; 4]>(), any::<[u8; 4]>()).prop_map(|(from, to)| (Address::V4(from.into()), Address::V4(to.into()))),
         (any::<[u8; 16]>(), any::<[u8; 16]>()).prop_map(|(from, to)| (Address::V6(from.into()), Address::V6(to.into()))),
     ];
-    let ecn = (0..4_u8).prop_map(Ecn::of_bits);
+    let ecn = (0..4_u8).prop_map(Ecn::from_bits);
     (ends, any::<(u16, u16, u16)>(), ecn, 0..3000_u32, prop::option::of(tcp())).prop_map(|(ends, ports, ecn, payload, tcp)| {
         let v6 = matches!(ends.0, Address::V6(_));
         let kind = match (&tcp, payload) {

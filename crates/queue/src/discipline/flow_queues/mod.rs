@@ -20,31 +20,34 @@
 //!
 //! A queue and its AQM are made once and kept. Each takes about 350 bytes and its AQM, so 1024 with CoDel take less than half a megabyte.
 
-mod longest;
-mod schemes;
+mod fattest;
+mod kinds;
 
 use std::collections::VecDeque;
 
-use ecnlab_units::rng::scramble;
+use ecnlab_units::rng::mix_bits;
 use ecnlab_units::{Rate, Rng, Time};
 
-use longest::Longest;
-pub use schemes::{DRR, Drr, End, FQ, Fq, Length, Plan, Round, SFQ, Scheme, Sfq, Turn};
+use fattest::FattestFlow;
+pub use kinds::{
+    DRR, DeficitRule, DrrParams, FQ, FlowQueueConfig, FlowQueueKind, FqParams, LengthUnit, QueueEnd, RoundRobinParams, SFQ, SfqParams,
+};
 
-use super::{Counters, Deed, Discipline, Fifo, Frame, Limit, Take};
-use crate::aqm::{Aqm, Backlog, Cause};
+use super::{DequeueOutcome, Discipline, Fifo, QueueCounters, QueueEvent, QueueItem};
+use crate::aqm::{Aqm, Backlog, SignalCause};
+use crate::limit::Limit;
 
 /// The list that a queue joins.
-const FIRST: usize = 0;
+const ENTRY_LIST: usize = 0;
 
 /// A FIFO with an AQM for each flow, and rounds in which they take turns.
 pub struct FlowQueues<F> {
-    plan: Plan,
+    config: FlowQueueConfig,
     limit: Limit,
     queues: Vec<FlowQueue<F>>,
     /// The queues that take turns: those of the first list before those of the second, which fq alone has.
-    lists: [VecDeque<u32>; 2],
-    longest: Longest,
+    active_lists: [VecDeque<u32>; 2],
+    fattest: FattestFlow,
     backlog: Backlog,
     /// What the hash is perturbed with, once a packet has come.
     salt: Option<u64>,
@@ -53,7 +56,7 @@ pub struct FlowQueues<F> {
     /// When the hash is to be perturbed.
     hash_due: Option<Time>,
     /// By band, which is the list that a packet's queue stands in as something happens to it.
-    counters: Vec<Counters>,
+    counters: Vec<QueueCounters>,
 }
 
 struct FlowQueue<F> {
@@ -64,255 +67,256 @@ struct FlowQueue<F> {
     list: Option<u8>,
     /// Whether its turn has begun, where a turn begins with a quantum.
     in_turn: bool,
-    /// Whether it has left the list with its last packet, and stands there only until the link asks for the next.
-    left: bool,
+    /// Whether it has left the list with its last packet, and is in it only until the next dequeue.
+    left_list: bool,
 }
 
-impl<F: Frame> FlowQueues<F> {
+impl<F: QueueItem> FlowQueues<F> {
     /// Queues that share a buffer of this limit, each with an AQM of its own.
-    pub fn new(plan: Plan, limit: Limit, mut aqm: impl FnMut() -> Box<dyn Aqm>) -> FlowQueues<F> {
-        let depth = Limit::Packets(plan.depth);
-        let queue = |_| FlowQueue { fifo: Fifo::new(aqm(), depth), credit: 0, list: None, in_turn: false, left: false };
-        let queues: Vec<FlowQueue<F>> = (0..plan.flows).map(queue).collect();
+    pub fn new(config: FlowQueueConfig, limit: Limit, mut aqm: impl FnMut() -> Box<dyn Aqm>) -> FlowQueues<F> {
+        let depth = Limit::Packets(config.depth);
+        let queue = |_| FlowQueue { fifo: Fifo::new(aqm(), depth), credit: 0, list: None, in_turn: false, left_list: false };
+        let queues: Vec<FlowQueue<F>> = (0..config.flows).map(queue).collect();
         FlowQueues {
-            aqms_due: earliest(&queues),
-            hash_due: plan.perturb.map(|perturb| Time::ZERO + perturb),
-            longest: Longest::of(queues.len()),
-            salt: plan.salt,
+            aqms_due: earliest_timer(&queues),
+            hash_due: config.perturb.map(|perturb| Time::ZERO + perturb),
+            fattest: FattestFlow::new(queues.len()),
+            salt: config.salt,
             queues,
-            plan,
+            config,
             limit,
-            lists: [VecDeque::new(), VecDeque::new()],
-            backlog: Backlog::NONE,
-            counters: vec![Counters::default(); usize::from(plan.new_first) + 1],
+            active_lists: [VecDeque::new(), VecDeque::new()],
+            backlog: Backlog::EMPTY,
+            counters: vec![QueueCounters::default(); usize::from(config.new_first) + 1],
         }
     }
 
     /// The queues in which packets wait: each takes turns.
-    fn waiting(&self) -> impl Iterator<Item = &Fifo<F>> {
-        let taking_turns = self.lists.iter().flatten().map(|&at| &self.queues[at as usize].fifo);
+    fn backlogged_queues(&self) -> impl Iterator<Item = &Fifo<F>> {
+        let taking_turns = self.active_lists.iter().flatten().map(|&at| &self.queues[at as usize].fifo);
         taking_turns.filter(|fifo| !fifo.is_empty())
     }
 
     /// The queue of a flow.
-    fn queue_of(&mut self, flow: u64, rng: &mut Rng) -> usize {
+    fn queue_of_flow(&mut self, flow: u64, rng: &mut Rng) -> usize {
         let salt = *self.salt.get_or_insert_with(|| rng.next_u64());
-        ((u128::from(scramble(flow ^ salt)) * u128::from(self.plan.flows)) >> 64) as usize
+        ((u128::from(mix_bits(flow ^ salt)) * u128::from(self.config.flows)) >> 64) as usize
     }
 
     /// A queue's length has changed from `before`.
-    fn settle(&mut self, at: usize, before: Backlog) {
+    fn update_backlog(&mut self, at: usize, before: Backlog) {
         self.backlog = self.backlog - before + self.queues[at].fifo.backlog();
-        self.longest.note(at);
+        self.fattest.mark_changed(at);
     }
 
     /// A packet waits in a queue that was empty: it takes turns from now on.
-    fn begin(&mut self, at: usize) {
+    fn activate(&mut self, at: usize) {
         let queue = &mut self.queues[at];
-        if std::mem::take(&mut queue.left) {
-            self.lists[FIRST].pop_front();
+        if std::mem::take(&mut queue.left_list) {
+            self.active_lists[ENTRY_LIST].pop_front();
         } else if queue.list.is_some() {
             return;
         }
-        queue.credit = if self.plan.turn == Turn::Spent { self.plan.quantum } else { 0 };
+        queue.credit = if self.config.deficit_rule == DeficitRule::CreditSpent { self.config.quantum } else { 0 };
         queue.in_turn = false;
-        queue.list = Some(FIRST as u8);
-        self.lists[FIRST].push_back(at as u32);
+        queue.list = Some(ENTRY_LIST as u8);
+        self.active_lists[ENTRY_LIST].push_back(at as u32);
     }
 
     /// The list in which turns go round.
-    fn last_list(&self) -> usize {
-        usize::from(self.plan.new_first)
+    fn rotation_list(&self) -> usize {
+        usize::from(self.config.new_first)
     }
 
     /// The queue whose turn it is, and its list.
-    fn next(&self) -> Option<(usize, usize)> {
-        let front = |list: usize| self.lists[list].front().map(|&at| (list, at as usize));
-        front(FIRST).or_else(|| front(self.last_list()))
+    fn next_queue(&self) -> Option<(usize, usize)> {
+        let front = |list: usize| self.active_lists[list].front().map(|&at| (list, at as usize));
+        front(ENTRY_LIST).or_else(|| front(self.rotation_list()))
     }
 
     /// Whether the queue may send, or be seen to be empty.
-    fn has_turn(&mut self, at: usize) -> bool {
+    fn may_send(&mut self, at: usize) -> bool {
         let FlowQueue { fifo, credit, in_turn, .. } = &mut self.queues[at];
-        let Some(head) = fifo.head().filter(|_| self.plan.turn == Turn::TooLarge) else {
-            return *credit > 0 || fifo.is_empty() && !self.plan.new_first;
+        let Some(head) = fifo.head().filter(|_| self.config.deficit_rule == DeficitRule::PacketExceedsCredit) else {
+            return *credit > 0 || fifo.is_empty() && !self.config.new_first;
         };
         if !std::mem::replace(in_turn, true) {
-            *credit += self.plan.quantum;
+            *credit += self.config.quantum;
         }
         i64::from(head.size()) <= *credit
     }
 
     /// The first queue of a list ends its turn.
     fn end_turn(&mut self, list: usize, at: usize) {
-        let last = self.last_list();
+        let last = self.rotation_list();
         let queue = &mut self.queues[at];
-        if self.plan.turn == Turn::Spent {
-            queue.credit += self.plan.quantum;
+        if self.config.deficit_rule == DeficitRule::CreditSpent {
+            queue.credit += self.config.quantum;
         }
         queue.in_turn = false;
         queue.list = Some(last as u8);
-        self.lists[list].pop_front();
-        self.lists[last].push_back(at as u32);
+        self.active_lists[list].pop_front();
+        self.active_lists[last].push_back(at as u32);
     }
 
     /// The first queue of a list has been seen to be empty.
-    fn leave(&mut self, list: usize, at: usize) {
-        self.lists[list].pop_front();
-        (self.queues[at].list, self.queues[at].left) = (None, false);
-        if list != self.last_list() {
-            self.queues[at].list = Some(self.last_list() as u8);
-            self.lists[self.last_list()].push_back(at as u32);
+    fn deactivate(&mut self, list: usize, at: usize) {
+        self.active_lists[list].pop_front();
+        (self.queues[at].list, self.queues[at].left_list) = (None, false);
+        if list != self.rotation_list() {
+            self.queues[at].list = Some(self.rotation_list() as u8);
+            self.active_lists[self.rotation_list()].push_back(at as u32);
         }
     }
 
-    /// Hands a packet to its queue. One that would fit into no empty buffer is dropped at once.
-    fn admit(&mut self, at: usize, frame: F, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
+    /// Enqueues a packet into its flow's queue. One that would not fit into an empty buffer is dropped at once.
+    fn enqueue_into(&mut self, at: usize, packet: F, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
         let FlowQueue { fifo, list, .. } = &mut self.queues[at];
-        let alone = Backlog { packets: 1, bytes: u64::from(frame.size()) };
+        let alone = Backlog { packets: 1, bytes: u64::from(packet.size()) };
         let counters = &mut self.counters[usize::from(list.unwrap_or_default())];
-        counters.arrived.add(frame.size());
-        let mut tell = counting(counters, tell);
-        if is_over(self.limit, alone) {
-            return tell(Deed::Dropped(frame, Cause::Overflow));
+        counters.arrived.count_packet(packet.size());
+        let mut on_event = count_events(counters, on_event);
+        if exceeds_limit(self.limit, alone) {
+            return on_event(QueueEvent::Dropped(packet, SignalCause::Overflow));
         }
-        fifo.offer(frame, now, rng, &mut tell);
+        fifo.enqueue(packet, now, rng, &mut on_event);
     }
 
     /// Drops from the longest queue.
     #[inline(never)]
-    fn overflow(&mut self, now: Time, tell: &mut impl FnMut(Deed<F>)) {
-        let FlowQueues { queues, longest, plan, .. } = self;
-        let at = longest.find(|at| match plan.length {
-            Length::Packets => queues[at].fifo.len() as u64,
-            Length::Bytes => queues[at].fifo.bytes(),
+    fn drop_from_fattest(&mut self, now: Time, on_event: &mut impl FnMut(QueueEvent<F>)) {
+        let FlowQueues { queues, fattest, config, .. } = self;
+        let at = fattest.find(|at| match config.length {
+            LengthUnit::Packets => queues[at].fifo.len() as u64,
+            LengthUnit::Bytes => queues[at].fifo.bytes(),
         });
         let before = queues[at].fifo.backlog();
-        self.drop_from(at, before.packets.div_ceil(2).min(self.plan.batch), now, tell);
-        self.settle(at, before);
+        self.drop_from(at, before.packets.div_ceil(2).min(self.config.batch), now, on_event);
+        self.update_backlog(at, before);
     }
 
-    fn drop_from(&mut self, at: usize, packets: u32, now: Time, tell: &mut impl FnMut(Deed<F>)) {
+    fn drop_from(&mut self, at: usize, packets: u32, now: Time, on_event: &mut impl FnMut(QueueEvent<F>)) {
         let FlowQueue { fifo, list, .. } = &mut self.queues[at];
-        let mut tell = counting(&mut self.counters[usize::from(list.unwrap_or_default())], tell);
+        let mut on_event = count_events(&mut self.counters[usize::from(list.unwrap_or_default())], on_event);
         for _ in 0..packets {
-            match self.plan.drop {
-                End::Front => fifo.drop_front(now, &mut tell),
-                End::Tail => fifo.drop_back(now, &mut tell),
+            match self.config.drop {
+                QueueEnd::Front => fifo.drop_front(now, &mut on_event),
+                QueueEnd::Tail => fifo.drop_back(now, &mut on_event),
             };
         }
     }
 
     /// Another hash: what waits moves to the queues where it belongs now, in the order of its arrival. The AQMs of both queues get a report of
     /// each packet that changes its queue.
-    fn perturb(&mut self, now: Time, rng: &mut Rng) {
+    fn perturb_hash(&mut self, now: Time, rng: &mut Rng) {
         self.salt = Some(rng.next_u64());
         let mut waiting = Vec::new();
-        for &at in self.lists.iter().flatten() {
-            waiting.extend(self.queues[at as usize].fifo.remove_all().into_iter().map(|stored| (at as usize, stored)));
-            self.longest.note(at as usize);
+        for &at in self.active_lists.iter().flatten() {
+            waiting.extend(self.queues[at as usize].fifo.remove_all().into_iter().map(|queued| (at as usize, queued)));
+            self.fattest.mark_changed(at as usize);
         }
-        waiting.sort_by_key(|(_, stored)| stored.arrived);
-        for (from, stored) in waiting {
-            let at = self.queue_of(stored.frame.flow(), rng);
+        waiting.sort_by_key(|(_, queued)| queued.enqueued_at);
+        for (from, queued) in waiting {
+            let at = self.queue_of_flow(queued.packet.flow(), rng);
             if at != from {
-                self.queues[from].fifo.report_moved_out(&stored, now);
-                self.queues[at].fifo.report_moved_in(&stored, now);
+                self.queues[from].fifo.report_moved_out(&queued, now);
+                self.queues[at].fifo.report_moved_in(&queued, now);
             }
-            let begins = self.queues[at].fifo.is_empty();
-            self.queues[at].fifo.restore(stored);
-            self.longest.note(at);
-            if begins {
-                self.begin(at);
+            let was_empty = self.queues[at].fifo.is_empty();
+            self.queues[at].fifo.append_moved(queued);
+            self.fattest.mark_changed(at);
+            if was_empty {
+                self.activate(at);
             }
         }
     }
 }
 
 /// Whether more waits than may.
-fn is_over(limit: Limit, backlog: Backlog) -> bool {
+fn exceeds_limit(limit: Limit, backlog: Backlog) -> bool {
     match limit {
         Limit::Packets(packets) => backlog.packets > packets,
         Limit::Bytes(bytes) => backlog.bytes > bytes,
     }
 }
 
-/// Counts what a queue tells before it is told on.
-fn counting<F: Frame>(counters: &mut Counters, tell: &mut impl FnMut(Deed<F>)) -> impl FnMut(Deed<F>) {
-    move |deed| {
-        match &deed {
-            Deed::Stored(_) => {}
-            Deed::Marked(_, cause) => counters.marked[*cause] += 1,
-            Deed::Dropped(frame, cause) => counters.dropped[*cause].add(frame.size()),
+/// Counts the events of a queue and passes them on.
+fn count_events<F: QueueItem>(counters: &mut QueueCounters, on_event: &mut impl FnMut(QueueEvent<F>)) -> impl FnMut(QueueEvent<F>) {
+    move |event| {
+        match &event {
+            QueueEvent::Stored(_) => {}
+            QueueEvent::Marked(_, cause) => counters.marked[*cause] += 1,
+            QueueEvent::Dropped(packet, cause) => counters.dropped[*cause].count_packet(packet.size()),
         }
-        tell(deed);
+        on_event(event);
     }
 }
 
-fn earliest<F: Frame>(queues: &[FlowQueue<F>]) -> Option<Time> {
-    queues.iter().filter_map(|queue| queue.fifo.deadline()).min()
+fn earliest_timer<F: QueueItem>(queues: &[FlowQueue<F>]) -> Option<Time> {
+    queues.iter().filter_map(|queue| queue.fifo.next_timer()).min()
 }
 
 fn is_due(deadline: Option<Time>, now: Time) -> bool {
     deadline.is_some_and(|time| time <= now)
 }
 
-impl<F: Frame> Discipline<F> for FlowQueues<F> {
-    fn offer(&mut self, frame: F, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
-        let at = self.queue_of(frame.flow(), rng);
+impl<F: QueueItem> Discipline<F> for FlowQueues<F> {
+    fn enqueue(&mut self, packet: F, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
+        let at = self.queue_of_flow(packet.flow(), rng);
         let before = self.queues[at].fifo.backlog();
-        self.admit(at, frame, now, rng, tell);
-        self.settle(at, before);
+        self.enqueue_into(at, packet, now, rng, on_event);
+        self.update_backlog(at, before);
         if before.packets == 0 && !self.queues[at].fifo.is_empty() {
-            self.begin(at);
+            self.activate(at);
         }
-        while is_over(self.limit, self.backlog) {
-            self.overflow(now, tell);
+        while exceeds_limit(self.limit, self.backlog) {
+            self.drop_from_fattest(now, on_event);
         }
     }
 
-    fn take(&mut self, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
-        while let Some((list, at)) = self.next() {
-            if !self.has_turn(at) {
+    fn dequeue(&mut self, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) -> DequeueOutcome<F> {
+        while let Some((list, at)) = self.next_queue() {
+            if !self.may_send(at) {
                 self.end_turn(list, at);
                 continue;
             }
-            let FlowQueue { fifo, credit, left, .. } = &mut self.queues[at];
+            let FlowQueue { fifo, credit, left_list, .. } = &mut self.queues[at];
             let before = fifo.backlog();
-            let taken = fifo.take_beside(self.backlog - before, now, rng, &mut counting(&mut self.counters[list], tell));
-            let Take::Packet { frame, waited, .. } = taken else {
-                self.settle(at, before);
-                self.leave(list, at);
+            let outcome =
+                fifo.dequeue_with_shared_backlog(self.backlog - before, now, rng, &mut count_events(&mut self.counters[list], on_event));
+            let DequeueOutcome::Packet { packet, sojourn, .. } = outcome else {
+                self.update_backlog(at, before);
+                self.deactivate(list, at);
                 continue;
             };
-            *credit -= i64::from(frame.size());
-            *left = fifo.is_empty() && !self.plan.new_first;
-            self.counters[list].departed.add(frame.size());
-            self.settle(at, before);
-            return Take::Packet { frame, waited, band: list as u8 };
+            *credit -= i64::from(packet.size());
+            *left_list = fifo.is_empty() && !self.config.new_first;
+            self.counters[list].departed.count_packet(packet.size());
+            self.update_backlog(at, before);
+            return DequeueOutcome::Packet { packet, sojourn, band: list as u8 };
         }
-        Take::Empty
+        DequeueOutcome::Empty
     }
 
-    fn deadline(&self) -> Option<Time> {
+    fn next_timer(&self) -> Option<Time> {
         [self.aqms_due, self.hash_due].into_iter().flatten().min()
     }
 
-    fn expire(&mut self, now: Time, rng: &mut Rng) {
+    fn on_timer(&mut self, now: Time, rng: &mut Rng) {
         if is_due(self.aqms_due, now) {
-            for queue in self.queues.iter_mut().filter(|queue| is_due(queue.fifo.deadline(), now)) {
-                queue.fifo.expire(now, rng);
+            for queue in self.queues.iter_mut().filter(|queue| is_due(queue.fifo.next_timer(), now)) {
+                queue.fifo.on_timer(now, rng);
             }
-            self.aqms_due = earliest(&self.queues);
+            self.aqms_due = earliest_timer(&self.queues);
         }
         if is_due(self.hash_due, now) {
-            self.perturb(now, rng);
-            self.hash_due = self.plan.perturb.map(|perturb| now + perturb);
+            self.perturb_hash(now, rng);
+            self.hash_due = self.config.perturb.map(|perturb| now + perturb);
         }
     }
 
-    fn retune(&mut self, rate: Rate) {
-        self.queues.iter_mut().for_each(|queue| queue.fifo.retune(rate));
+    fn set_link_rate(&mut self, rate: Rate) {
+        self.queues.iter_mut().for_each(|queue| queue.fifo.set_link_rate(rate));
     }
 
     #[inline]
@@ -324,32 +328,32 @@ impl<F: Frame> Discipline<F> for FlowQueues<F> {
         self.backlog.bytes
     }
 
-    fn frames(&self, show: &mut dyn FnMut(&F)) {
-        self.waiting().for_each(|fifo| fifo.frames(show));
+    fn for_each_packet(&self, visit: &mut dyn FnMut(&F)) {
+        self.backlogged_queues().for_each(|fifo| fifo.for_each_packet(visit));
     }
 
-    fn bands(&self) -> u8 {
-        self.last_list() as u8 + 1
+    fn band_count(&self) -> u8 {
+        self.rotation_list() as u8 + 1
     }
 
-    fn counters(&self, band: u8) -> &Counters {
+    fn counters(&self, band: u8) -> &QueueCounters {
         &self.counters[usize::from(band)]
     }
 
-    fn average(&self) -> Option<f64> {
+    fn average_queue_length(&self) -> Option<f64> {
         None
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        let lengths = || self.waiting().map(Fifo::len);
-        show("flows", lengths().count() as f64);
-        show("longest", lengths().max().unwrap_or_default() as f64);
+    fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        let lengths = || self.backlogged_queues().map(Fifo::len);
+        report("flows", lengths().count() as f64);
+        report("longest", lengths().max().unwrap_or_default() as f64);
     }
 
     fn assert_conservation(&self) {
-        self.total().assert_conservation(self.len(), self.bytes());
-        self.waiting().for_each(Fifo::assert_conservation);
-        let sum = self.waiting().fold(Backlog::NONE, |sum, fifo| sum + fifo.backlog());
+        self.total_counters().assert_conservation(self.len(), self.bytes());
+        self.backlogged_queues().for_each(Fifo::assert_conservation);
+        let sum = self.backlogged_queues().fold(Backlog::EMPTY, |sum, fifo| sum + fifo.backlog());
         assert_eq!(self.backlog, sum, "what waits is what waits in the flow queues");
     }
 }

@@ -20,79 +20,79 @@
 //!   in flight = outstanding - sacked - lost + resent
 //! ```
 //!
-//! `ends` is one past the highest segment sent when the last of these was entered. `board` knows every segment in flight, `news` takes an
-//! acknowledgement in, `states` says what it means, `undo` takes a cut back, `reorder` tells losses by time, `timers` sets the one timer, of
-//! which there are three kinds, and `sending` sends. The states are those of Linux tcp_fastretrans_alert, which has been the model of the whole.
+//! `high_seq` is one past the highest segment sent when the last of these was entered. `scoreboard` knows every segment in flight, `ack_state`
+//! processes an acknowledgement, `states` changes the state for it, `undo` undoes a reduction, `reordering` detects losses by time, `timers` sets
+//! the one timer for its three purposes, and `sending` transmits. The states are those of Linux tcp_fastretrans_alert, the model of this module.
 //!
 //! Without SACK blocks (`sack_blocks = 0`) duplicates are counted in their place, as NewReno does (RFC 6582). With `loss_detection = "count"` time
 //! says nothing: a segment is lost below as many sacked ones as may overtake it (RFC 6675, section 4), and one that was sent again is lost only
-//! with the timer; `count` does that.
+//! with the timer; `dupthresh` does that.
 
-mod board;
-mod bundles;
-mod count;
-mod news;
-mod reorder;
+mod ack_state;
+mod dupthresh;
+mod reordering;
+mod scoreboard;
 mod sending;
 mod states;
 mod timers;
+mod tso_bundles;
 mod undo;
 
 use ecnlab_units::Time;
 
-use self::board::Board;
-use self::news::News;
-use self::reorder::Reordering;
-use self::timers::{Pending, Probe};
-use self::undo::Undo;
+use self::ack_state::AckState;
+use self::reordering::Reordering;
+use self::scoreboard::RackScoreboard;
+use self::timers::{RackTimer, TlpState};
+use self::undo::UndoState;
 use super::Recovery;
 use super::prr::Prr;
 use crate::segment::Ack;
 use crate::settings::{LossDetection, Settings};
-use crate::tcb::{Output, Tcb};
+use crate::tcb::{SenderOutput, Tcb};
 
 /// What every acknowledgement reads stands first, so that it shares cache lines.
 #[repr(C, align(64))]
 pub struct Rack {
-    state: State,
-    rules: Rules,
+    state: CaState,
+    options: RackOptions,
     /// A timeout may still turn out to be spurious (RFC 5682).
-    frto: bool,
+    frto_active: bool,
     /// It is to be set for a probe when an acknowledgement has been dealt with, unless what goes out for it sets it.
-    probe_is_due: bool,
+    tlp_due: bool,
     /// Timeouts since anything was acknowledged.
-    timeouts: u32,
+    consecutive_rtos: u32,
     /// One past the highest segment sent when the state was entered.
-    ends: u64,
+    high_seq: u64,
     /// What the timer is set for, when it is not the retransmission timeout.
-    pending: Option<(Pending, Time)>,
+    pending_timer: Option<(RackTimer, Time)>,
     /// Segments delivered.
     delivered: u64,
     /// Of these the response to marks has been shown so many.
-    observed: u64,
+    delivered_reported: u64,
     /// When what the acknowledgement at hand echoes was sent.
-    echoed: Time,
-    probe: Probe,
+    echoed_send_time: Time,
+    tlp: TlpState,
     reordering: Reordering,
-    board: Board,
+    scoreboard: RackScoreboard,
     /// The reduction that is on, in Cwr and Recovery.
     prr: Option<Prr>,
-    undo: Undo,
+    undo: UndoState,
     /// Retransmissions sent, and those that were reported to have come twice.
-    resent: u64,
-    twice: u64,
+    retransmitted_total: u64,
+    dsacked_total: u64,
 }
 
 /// What of the parameters is asked on every acknowledgement.
 #[derive(Clone, Copy, Debug)]
-struct Rules {
-    sack: bool,
+struct RackOptions {
+    uses_sack: bool,
     /// Losses are told by counting what is sacked, not by time.
-    counts: bool,
+    uses_dupthresh: bool,
     prr: bool,
     undo: bool,
     frto: bool,
-    probes: bool,
+    uses_tlp: bool,
     timestamps: bool,
     gso: bool,
     /// An echo of a mark brings the window down over a round trip.
@@ -101,7 +101,7 @@ struct Rules {
 
 /// In the order of severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum State {
+enum CaState {
     Open,
     /// Something is sacked, or was sent again.
     Disorder,
@@ -115,207 +115,218 @@ enum State {
 
 /// What is to be sent when an acknowledgement has been dealt with, besides what the window allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Resend {
-    Nothing,
+enum RexmitAction {
+    None,
     Lost,
     /// New segments first, which show whether a timeout was spurious.
-    New,
+    NewDataFirst,
 }
 
 impl Rack {
     pub fn new(settings: &Settings) -> Rack {
         Rack {
-            board: Board::default(),
-            state: State::Open,
-            ends: 0,
+            scoreboard: RackScoreboard::default(),
+            state: CaState::Open,
+            high_seq: 0,
             prr: None,
-            undo: Undo::default(),
-            reordering: Reordering::new(settings.duplicate_threshold),
-            probe: Probe::default(),
-            frto: false,
-            timeouts: 0,
-            pending: None,
-            probe_is_due: false,
-            echoed: Time::ZERO,
+            undo: UndoState::default(),
+            reordering: Reordering::new(settings.dupthresh),
+            tlp: TlpState::default(),
+            frto_active: false,
+            consecutive_rtos: 0,
+            pending_timer: None,
+            tlp_due: false,
+            echoed_send_time: Time::ZERO,
             // The handshake counts.
-            delivered: u64::from(settings.syn()),
-            observed: u64::from(settings.syn()),
-            resent: 0,
-            twice: 0,
-            rules: Rules {
-                sack: settings.sack_blocks > 0,
-                counts: settings.sack_blocks > 0 && settings.loss_detection == LossDetection::Count,
-                prr: settings.prr,
-                undo: settings.undo,
+            delivered: u64::from(settings.has_syn()),
+            delivered_reported: u64::from(settings.has_syn()),
+            retransmitted_total: 0,
+            dsacked_total: 0,
+            options: RackOptions {
+                uses_sack: settings.sack_blocks > 0,
+                uses_dupthresh: settings.sack_blocks > 0 && settings.loss_detection == LossDetection::Dupthresh,
+                prr: settings.quirks.prr,
+                undo: settings.quirks.undo,
                 frto: settings.frto,
-                probes: settings.tlp && settings.sack_blocks > 0,
+                uses_tlp: settings.tlp && settings.sack_blocks > 0,
                 timestamps: settings.timestamps,
-                gso: settings.gso,
-                reduces_for_marks: settings.reduces_for_marks(),
+                gso: settings.quirks.gso,
+                reduces_for_marks: settings.reduces_by_prr_for_marks(),
             },
         }
     }
 
     /// Whether the window is coming down.
-    fn reduces(&self) -> bool {
-        matches!(self.state, State::Cwr | State::Recovery)
+    fn is_reducing(&self) -> bool {
+        matches!(self.state, CaState::Cwr | CaState::Recovery)
     }
 
     /// Whether lost segments are sent again now, so that those which were held back follow; not while new ones show if a timeout was spurious.
-    fn repairs(&self, tcb: &Tcb) -> bool {
-        self.state == State::Recovery || self.state == State::Loss && !(self.frto && tcb.high() > self.ends)
+    fn retransmits_lost_now(&self, tcb: &Tcb) -> bool {
+        self.state == CaState::Recovery || self.state == CaState::Loss && !(self.frto_active && tcb.snd_max() > self.high_seq)
     }
 
-    fn enter(&mut self, state: State) {
+    fn set_state(&mut self, state: CaState) {
         self.state = state;
     }
 
     /// The window may be grown by what an acknowledgement delivers.
-    fn may_grow(&self, news: &News) -> bool {
+    fn may_grow_cwnd(&self, ack_state: &AckState) -> bool {
         // Where much overtakes, what arrives out of order lets the window grow as well (Linux tcp_may_raise_cwnd).
-        news.acked > 0 || news.sacked && self.reordering.degree > self.reordering.least
+        ack_state.acked_segments > 0 || ack_state.newly_sacked && self.reordering.dup_thresh > self.reordering.min_dup_thresh
     }
 
     /// Brings the window down, or lets it grow.
-    fn control(&mut self, tcb: &mut Tcb, ack: &Ack, news: &News, losses_before: u64, now: Time, out: &mut impl Output) {
-        if self.reduces() {
-            tcb.note_echo(ack);
-            self.reduce(tcb, news.delivered, news.advanced && self.board.losses == losses_before, out);
-        } else if self.may_grow(news) {
-            tcb.grow(ack, news.delivered, now, out);
+    fn update_cwnd(&mut self, tcb: &mut Tcb, ack: &Ack, ack_state: &AckState, losses_before: u64, now: Time, out: &mut impl SenderOutput) {
+        if self.is_reducing() {
+            tcb.remember_ecn_echo(ack);
+            self.apply_prr(tcb, ack_state.delivered, ack_state.advanced && self.scoreboard.losses_total == losses_before, out);
+        } else if self.may_grow_cwnd(ack_state) {
+            tcb.grow_cwnd(ack, ack_state.delivered, now, out);
         } else {
-            tcb.note_echo(ack);
+            tcb.remember_ecn_echo(ack);
         }
     }
 
     /// The window that proportional rate reduction allows, where it runs.
-    fn reduce(&mut self, tcb: &mut Tcb, delivered: u64, safe: bool, out: &mut impl Output) {
+    fn apply_prr(&mut self, tcb: &mut Tcb, delivered: u64, safe: bool, out: &mut impl SenderOutput) {
         if delivered > 0
             && let Some(prr) = &mut self.prr
         {
-            tcb.set_cwnd(prr.window(delivered, safe, self.board.in_flight(), tcb.window().ssthresh) as f64, out);
+            tcb.set_cwnd(prr.cwnd_after_delivery(delivered, safe, self.scoreboard.in_flight(), tcb.window().ssthresh) as f64, out);
         }
     }
 
     /// An acknowledgement of what was outstanding.
-    fn take(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl Output) -> Resend {
-        let (losses_before, delivered_before) = (self.board.losses, self.delivered);
-        let mut news = self.no_news(tcb, ack);
-        self.look_at(tcb, ack, &mut news, now);
-        if news.outstanding_before == 0 {
-            return self.take_with_nothing_outstanding(tcb, ack, &mut news, now, out);
+    fn on_current_ack(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl SenderOutput) -> RexmitAction {
+        let (losses_before, delivered_before) = (self.scoreboard.losses_total, self.delivered);
+        let mut ack_state = self.new_ack_state(tcb, ack);
+        self.process_ack(tcb, ack, &mut ack_state, now);
+        if ack_state.prior_outstanding == 0 {
+            return self.on_ack_when_idle(tcb, ack, &mut ack_state, now, out);
         }
-        self.take_acknowledged(tcb, ack, &mut news, now, out);
-        self.reordering.adapt(news.newest.map(|(_, _, delivered)| delivered), self.delivered);
-        self.show_marks(tcb, news.echo);
-        self.answer_probe(tcb, ack, &news, now, out);
-        let resend = if self.is_dubious(&news) { self.alert(tcb, &mut news, now, out) } else { Resend::Nothing };
-        if news.sets_timer {
-            self.probe_is_due = resend == Resend::Nothing && self.may_probe();
-            if !self.probe_is_due {
-                self.set_timer(tcb, now);
+        self.process_cumulative_ack(tcb, ack, &mut ack_state, now, out);
+        self.reordering.update_reo_wnd_mult(ack_state.newest_delivered.map(|(_, _, delivered)| delivered), self.delivered);
+        self.report_marks(tcb, ack_state.ece);
+        self.process_tlp_ack(tcb, ack, &ack_state, now, out);
+        let resend = if self.ack_needs_slow_path(&ack_state) {
+            self.process_ack_in_state(tcb, &mut ack_state, now, out)
+        } else {
+            RexmitAction::None
+        };
+        if ack_state.rearms_timer {
+            self.tlp_due = resend == RexmitAction::None && self.may_send_tlp();
+            if !self.tlp_due {
+                self.rearm_timer(tcb, now);
             }
         }
-        news.delivered = self.delivered - delivered_before;
-        self.control(tcb, ack, &news, losses_before, now, out);
+        ack_state.delivered = self.delivered - delivered_before;
+        self.update_cwnd(tcb, ack, &ack_state, losses_before, now, out);
         resend
     }
 
     /// Shows the response to marks what was delivered since it was shown last: duplicates without SACK are counted only later.
-    fn show_marks(&mut self, tcb: &mut Tcb, echo: bool) {
-        tcb.observe_marks(self.delivered - self.observed, echo);
-        self.observed = self.delivered;
+    fn report_marks(&mut self, tcb: &mut Tcb, echo: bool) {
+        tcb.update_mark_estimate(self.delivered - self.delivered_reported, echo);
+        self.delivered_reported = self.delivered;
     }
 
     /// Whether an acknowledgement says more than that what was sent has arrived.
-    fn is_dubious(&self, news: &News) -> bool {
-        !news.is_new() || news.sacked || news.twice || news.echo || self.state != State::Open
+    fn ack_needs_slow_path(&self, ack_state: &AckState) -> bool {
+        !ack_state.is_not_dupack() || ack_state.newly_sacked || ack_state.dsacked || ack_state.ece || self.state != CaState::Open
     }
 
     #[inline(never)]
-    fn take_with_nothing_outstanding(&mut self, tcb: &mut Tcb, ack: &Ack, news: &mut News, now: Time, out: &mut impl Output) -> Resend {
-        self.show_marks(tcb, news.echo);
-        if news.twice {
-            self.alert(tcb, news, now, out);
+    fn on_ack_when_idle(
+        &mut self,
+        tcb: &mut Tcb,
+        ack: &Ack,
+        ack_state: &mut AckState,
+        now: Time,
+        out: &mut impl SenderOutput,
+    ) -> RexmitAction {
+        self.report_marks(tcb, ack_state.ece);
+        if ack_state.dsacked {
+            self.process_ack_in_state(tcb, ack_state, now, out);
         }
-        tcb.note_echo(ack);
-        self.answer_probe(tcb, ack, news, now, out);
-        Resend::Nothing
+        tcb.remember_ecn_echo(ack);
+        self.process_tlp_ack(tcb, ack, ack_state, now, out);
+        RexmitAction::None
     }
 
     /// An acknowledgement that another one has overtaken still says what is sacked.
     #[inline(never)]
-    fn take_old(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl Output) -> Resend {
-        if ack.sacks.is_empty() || !self.rules.sack {
-            return Resend::Nothing;
+    fn on_old_ack(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl SenderOutput) -> RexmitAction {
+        if ack.sacks.is_empty() || !self.options.uses_sack {
+            return RexmitAction::None;
         }
-        let mut news = self.no_news(tcb, ack);
-        self.look_at(tcb, ack, &mut news, now);
-        self.alert(tcb, &mut news, now, out)
+        let mut ack_state = self.new_ack_state(tcb, ack);
+        self.process_ack(tcb, ack, &mut ack_state, now);
+        self.process_ack_in_state(tcb, &mut ack_state, now, out)
     }
 }
 
 impl Recovery for Rack {
     #[inline(never)]
-    fn acknowledged<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
-        let resend = if ack.next < tcb.una() { self.take_old(tcb, ack, now, out) } else { self.take(tcb, ack, now, out) };
-        if resend != Resend::Nothing {
-            self.resend(tcb, resend, now, out);
+    fn on_ack<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
+        let resend = if ack.next < tcb.snd_una() { self.on_old_ack(tcb, ack, now, out) } else { self.on_current_ack(tcb, ack, now, out) };
+        if resend != RexmitAction::None {
+            self.retransmit_after_ack(tcb, resend, now, out);
         }
-        self.fill(tcb, now, out);
-        if std::mem::take(&mut self.probe_is_due) {
-            self.set_timer(tcb, now);
+        self.send_allowed(tcb, now, out);
+        if std::mem::take(&mut self.tlp_due) {
+            self.rearm_timer(tcb, now);
         }
     }
 
-    fn heard_on_data<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
-        self.acknowledged(tcb, ack, now, out);
+    fn on_ack_with_data<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
+        self.on_ack(tcb, ack, now, out);
     }
 
     #[inline(never)]
-    fn timed_out<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        self.time_out(tcb, now, out);
+    fn on_rto<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        self.handle_rto(tcb, now, out);
     }
 
-    fn cuts_at_timeouts(&self) -> bool {
+    fn reduces_on_rto_itself(&self) -> bool {
         true
     }
 
-    fn lowers_window(&self) -> bool {
-        self.reduces()
+    fn is_reducing_cwnd(&self) -> bool {
+        self.is_reducing()
     }
 
     #[inline(never)]
-    fn fill<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        if tcb.holds_back() && self.repairs(tcb) {
-            self.send_lost(tcb, now, out);
+    fn send_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        if tcb.has_send_gate() && self.retransmits_lost_now(tcb) {
+            self.retransmit_lost(tcb, now, out);
         }
-        if tcb.high() < tcb.available() {
-            self.push(tcb, now, out);
+        if tcb.snd_max() < tcb.queued_segments() {
+            self.send_new_segments(tcb, now, out);
         }
     }
 
-    fn send_part<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+    fn send_one_new_segment<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         self.transmit_new(tcb, now, out);
     }
 
-    fn opened(&mut self, tcb: &Tcb) {
-        self.board.start(tcb.una());
+    fn on_handshake_done(&mut self, tcb: &Tcb) {
+        self.scoreboard.reset_at(tcb.snd_una());
     }
 
-    fn has_timer(&self) -> bool {
+    fn has_own_timer(&self) -> bool {
         true
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.pending.map(|(_, at)| at)
+        self.pending_timer.map(|(_, at)| at)
     }
 
     #[inline(never)]
-    fn expire<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        match self.pending {
-            Some((Pending::Reordering, _)) => self.end_reordering(tcb, now, out),
-            Some((Pending::Probe, _)) => self.send_probe(tcb, now, out),
+    fn on_timer<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        match self.pending_timer {
+            Some((RackTimer::Reordering, _)) => self.on_reordering_timeout(tcb, now, out),
+            Some((RackTimer::Tlp, _)) => self.send_tlp(tcb, now, out),
             None => {}
         }
     }

@@ -2,54 +2,66 @@
 
 use ecnlab_units::Time;
 
-use super::news::News;
-use super::{Rack, Resend, State};
+use super::ack_state::AckState;
+use super::{CaState, Rack, RexmitAction};
+use crate::congestion::{CongestionWindow, ReductionCause};
 use crate::recovery::prr::Prr;
-use crate::settings::CutFrom;
-use crate::tcb::{Output, Tcb};
-use crate::window::{CutCause, Window};
+use crate::settings::ReduceFrom;
+use crate::tcb::{SenderOutput, Tcb};
 
 impl Rack {
     /// An acknowledgement that is not only of what was sent: ends a state that is over, and enters the one that it asks for.
-    pub(super) fn alert(&mut self, tcb: &mut Tcb, news: &mut News, now: Time, out: &mut impl Output) -> Resend {
-        let duplicates = u64::from(!news.advanced && !news.overtaken && !news.is_new() && !news.twice && news.outstanding_before > 0);
-        if self.board.outstanding() == 0 && !self.rules.sack {
-            self.forget_duplicates();
+    pub(super) fn process_ack_in_state(
+        &mut self,
+        tcb: &mut Tcb,
+        ack_state: &mut AckState,
+        now: Time,
+        out: &mut impl SenderOutput,
+    ) -> RexmitAction {
+        let duplicates = u64::from(
+            !ack_state.advanced
+                && !ack_state.is_old_ack
+                && !ack_state.is_not_dupack()
+                && !ack_state.dsacked
+                && ack_state.prior_outstanding > 0,
+        );
+        if self.scoreboard.outstanding_segments() == 0 && !self.options.uses_sack {
+            self.reset_dupacks();
         }
-        if news.echo {
-            self.undo.threshold = None;
+        if ack_state.ece {
+            self.undo.prior_ssthresh = None;
         }
-        if self.state == State::Open {
-            self.undo.first_resent = None;
-        } else if tcb.una() >= self.ends && self.end_state(tcb, now, out) {
-            return Resend::Nothing;
+        if self.state == CaState::Open {
+            self.undo.retrans_stamp = None;
+        } else if tcb.snd_una() >= self.high_seq && self.try_end_state(tcb, now, out) {
+            return RexmitAction::None;
         }
         match self.state {
-            State::Recovery => self.go_on_recovering(tcb, news, duplicates, now, out),
-            State::Loss => self.go_on_after_timeout(tcb, news, duplicates, now, out),
-            State::Open | State::Disorder | State::Cwr => self.look_for_losses(tcb, news, duplicates, now, out),
+            CaState::Recovery => self.process_ack_in_recovery(tcb, ack_state, duplicates, now, out),
+            CaState::Loss => self.process_ack_after_rto(tcb, ack_state, duplicates, now, out),
+            CaState::Open | CaState::Disorder | CaState::Cwr => self.enter_recovery_if_lost(tcb, ack_state, duplicates, now, out),
         }
     }
 
     /// All that the state covers is acknowledged; returns whether nothing more is to be done.
     #[inline(never)]
-    fn end_state(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) -> bool {
+    fn try_end_state(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) -> bool {
         match self.state {
             // Until more is acknowledged the CWR may not have reached the receiver.
-            State::Cwr if tcb.una() > self.ends => {
-                self.end_reduction(tcb, now, out);
-                self.enter(State::Open);
+            CaState::Cwr if tcb.snd_una() > self.high_seq => {
+                self.end_cwnd_reduction(tcb, now, out);
+                self.set_state(CaState::Open);
             }
-            State::Recovery => {
-                if !self.rules.sack {
-                    self.forget_duplicates();
+            CaState::Recovery => {
+                if !self.options.uses_sack {
+                    self.reset_dupacks();
                 }
-                if self.finish(tcb, now, out) {
+                if self.try_undo_recovery(tcb, now, out) {
                     return true;
                 }
                 // Unless the cut was taken back, the window is what it has left.
-                if self.undo.is_armed() {
-                    self.end_reduction(tcb, now, out);
+                if self.undo.is_undo_possible() {
+                    self.end_cwnd_reduction(tcb, now, out);
                 }
             }
             _ => {}
@@ -57,219 +69,250 @@ impl Rack {
         false
     }
 
-    pub(super) fn end_reduction(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        tcb.count_as_used(now);
+    pub(super) fn end_cwnd_reduction(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+        tcb.mark_cwnd_used(now);
         let (reduced, window) = (self.prr.take().is_some(), *tcb.window());
+        //= RFC 3168, section 6.1.2; RFC 6937: the window is at the threshold a round trip later
+        //= RFC 5681, section 3.2, step 6: recovery ends at the threshold
         tcb.set_cwnd(if reduced { window.ssthresh } else { window.cwnd.min(window.ssthresh) }, out);
     }
 
     #[inline(never)]
-    fn go_on_recovering(&mut self, tcb: &mut Tcb, news: &mut News, duplicates: u64, now: Time, out: &mut impl Output) -> Resend {
-        let mut asks = self.asks_to_count(tcb, news, duplicates);
-        if news.advanced {
-            if self.undo_in_part(tcb, news.una_before, now, out) {
-                return Resend::Nothing;
+    fn process_ack_in_recovery(
+        &mut self,
+        tcb: &mut Tcb,
+        ack_state: &mut AckState,
+        duplicates: u64,
+        now: Time,
+        out: &mut impl SenderOutput,
+    ) -> RexmitAction {
+        let mut asks = self.ack_triggers_dupthresh(tcb, ack_state, duplicates);
+        if ack_state.advanced {
+            if self.try_undo_partial(tcb, ack_state.prior_snd_una, now, out) {
+                return RexmitAction::None;
             }
-            if self.state == State::Recovery {
-                asks = self.is_far_above(tcb);
+            if self.state == CaState::Recovery {
+                asks = self.is_sacked_beyond_dupthresh(tcb);
             }
-        } else if !self.rules.sack {
-            self.count_duplicate(duplicates);
+        } else if !self.options.uses_sack {
+            self.count_dupack(duplicates);
         }
-        if self.undo_by_reports(tcb, now, out) {
-            self.try_to_open(tcb, news, now, out);
+        if self.try_undo_by_dsack(tcb, now, out) {
+            self.try_exit_recovery(tcb, ack_state, now, out);
         }
-        self.identify(tcb, news, now);
-        if self.state != State::Recovery {
+        self.detect_lost(tcb, ack_state, now);
+        if self.state != CaState::Recovery {
             if !self.has_losses() {
-                return Resend::Nothing;
+                return RexmitAction::None;
             }
-            self.enter_recovery(news.echo, tcb, now, out);
+            self.enter_recovery(ack_state.ece, tcb, now, out);
         }
         if asks {
-            self.mark_by_count(tcb, false);
+            self.mark_lost_by_dupthresh(tcb, false);
         }
-        Resend::Lost
+        RexmitAction::Lost
     }
 
     /// Whether a loss is known, or enough is counted for one.
     fn has_losses(&self) -> bool {
-        self.board.lost > 0 || self.counts_enough()
+        self.scoreboard.lost > 0 || self.has_dupthresh_sacked()
     }
 
     #[inline(never)]
-    fn go_on_after_timeout(&mut self, tcb: &mut Tcb, news: &mut News, duplicates: u64, now: Time, out: &mut impl Output) -> Resend {
-        let resend = self.process_timeout(tcb, news, duplicates, now, out);
-        self.identify(tcb, news, now);
-        if self.state == State::Open || news.lost_again {
-            return match self.look_for_losses(tcb, news, duplicates, now, out) {
-                Resend::Nothing => resend,
+    fn process_ack_after_rto(
+        &mut self,
+        tcb: &mut Tcb,
+        ack_state: &mut AckState,
+        duplicates: u64,
+        now: Time,
+        out: &mut impl SenderOutput,
+    ) -> RexmitAction {
+        let resend = self.process_loss_state(tcb, ack_state, duplicates, now, out);
+        self.detect_lost(tcb, ack_state, now);
+        if self.state == CaState::Open || ack_state.retransmission_lost {
+            return match self.enter_recovery_if_lost(tcb, ack_state, duplicates, now, out) {
+                RexmitAction::None => resend,
                 other => other,
             };
         }
         resend
     }
 
-    fn process_timeout(&mut self, tcb: &mut Tcb, news: &mut News, duplicates: u64, now: Time, out: &mut impl Output) -> Resend {
-        let recovered = tcb.una() >= self.ends;
-        if news.advanced && self.undo_timeout(false, tcb, now, out) {
-            return Resend::Nothing;
+    fn process_loss_state(
+        &mut self,
+        tcb: &mut Tcb,
+        ack_state: &mut AckState,
+        duplicates: u64,
+        now: Time,
+        out: &mut impl SenderOutput,
+    ) -> RexmitAction {
+        let recovered = tcb.snd_una() >= self.high_seq;
+        if ack_state.advanced && self.try_undo_loss(false, tcb, now, out) {
+            return RexmitAction::None;
         }
-        if self.frto {
+        if self.frto_active {
             // A segment that was sent once has arrived: not all was lost (RFC 5682, section 3.1, step 3.b).
-            if news.original && self.undo_timeout(true, tcb, now, out) {
-                return Resend::Nothing;
+            if ack_state.original_delivered && self.try_undo_loss(true, tcb, now, out) {
+                return RexmitAction::None;
             }
-            if tcb.high() > self.ends {
-                self.frto &= !(news.sacked || duplicates > 0);
-            } else if news.advanced && !recovered {
-                self.ends = tcb.high();
-                if tcb.has_new() {
-                    return Resend::New;
+            if tcb.snd_max() > self.high_seq {
+                self.frto_active &= !(ack_state.newly_sacked || duplicates > 0);
+            } else if ack_state.advanced && !recovered {
+                self.high_seq = tcb.snd_max();
+                if tcb.has_new_segment() {
+                    return RexmitAction::NewDataFirst;
                 }
-                self.frto = false;
+                self.frto_active = false;
             }
         }
         if recovered {
-            self.finish(tcb, now, out);
-            return Resend::Nothing;
+            self.try_undo_recovery(tcb, now, out);
+            return RexmitAction::None;
         }
-        if !self.rules.sack {
-            if tcb.high() > self.ends && duplicates > 0 {
-                self.count_duplicate(duplicates);
-            } else if news.advanced {
-                self.forget_duplicates();
+        if !self.options.uses_sack {
+            if tcb.snd_max() > self.high_seq && duplicates > 0 {
+                self.count_dupack(duplicates);
+            } else if ack_state.advanced {
+                self.reset_dupacks();
             }
         }
-        Resend::Lost
+        RexmitAction::Lost
     }
 
-    fn look_for_losses(&mut self, tcb: &mut Tcb, news: &mut News, duplicates: u64, now: Time, out: &mut impl Output) -> Resend {
-        if !self.rules.sack {
-            if news.advanced {
-                self.forget_duplicates();
+    fn enter_recovery_if_lost(
+        &mut self,
+        tcb: &mut Tcb,
+        ack_state: &mut AckState,
+        duplicates: u64,
+        now: Time,
+        out: &mut impl SenderOutput,
+    ) -> RexmitAction {
+        if !self.options.uses_sack {
+            if ack_state.advanced {
+                self.reset_dupacks();
             }
-            self.count_duplicate(duplicates);
+            self.count_dupack(duplicates);
         }
-        if self.state <= State::Disorder {
-            self.undo_by_reports(tcb, now, out);
+        if self.state <= CaState::Disorder {
+            self.try_undo_by_dsack(tcb, now, out);
         }
-        self.identify(tcb, news, now);
+        self.detect_lost(tcb, ack_state, now);
         if !self.has_losses() {
-            self.try_to_open(tcb, news, now, out);
-            return Resend::Nothing;
+            self.try_exit_recovery(tcb, ack_state, now, out);
+            return RexmitAction::None;
         }
-        let asks = self.asks_to_count(tcb, news, duplicates);
-        self.enter_recovery(news.echo, tcb, now, out);
+        let asks = self.ack_triggers_dupthresh(tcb, ack_state, duplicates);
+        self.enter_recovery(ack_state.ece, tcb, now, out);
         if asks {
-            self.mark_by_count(tcb, true);
+            self.mark_lost_by_dupthresh(tcb, true);
         }
-        Resend::Lost
+        RexmitAction::Lost
     }
 
     /// Finds what is lost.
-    fn identify(&mut self, tcb: &mut Tcb, news: &mut News, now: Time) {
-        if self.board.outstanding() == 0 {
+    fn detect_lost(&mut self, tcb: &mut Tcb, ack_state: &mut AckState, now: Time) {
+        if self.scoreboard.outstanding_segments() == 0 {
             return;
         }
-        if !self.rules.sack {
-            return self.find_first_lost(tcb, news.advanced);
+        if !self.options.uses_sack {
+            return self.detect_first_lost_without_sack(tcb, ack_state.advanced);
         }
-        if self.rules.counts {
+        if self.options.uses_dupthresh {
             return;
         }
-        let resent = self.board.resent;
-        if self.find_late(tcb, now) {
-            news.sets_timer = false;
+        let resent = self.scoreboard.retransmitted;
+        if self.detect_lost_by_time(tcb, now) {
+            ack_state.rearms_timer = false;
         }
-        news.lost_again |= resent > self.board.resent;
+        ack_state.retransmission_lost |= resent > self.scoreboard.retransmitted;
     }
 
     /// Without SACK the first segment is lost after enough duplicates, and in recovery with every acknowledgement of a part (RFC 6582).
     #[inline(never)]
-    fn find_first_lost(&mut self, tcb: &Tcb, advanced: bool) {
-        let by_duplicates = self.state < State::Recovery && self.board.sacked >= self.reordering.degree;
-        if by_duplicates || self.state == State::Recovery && advanced {
-            self.board.lose_first(tcb.una());
+    fn detect_first_lost_without_sack(&mut self, tcb: &Tcb, advanced: bool) {
+        let by_duplicates = self.state < CaState::Recovery && self.scoreboard.sacked >= self.reordering.dup_thresh;
+        if by_duplicates || self.state == CaState::Recovery && advanced {
+            self.scoreboard.mark_first_lost(tcb.snd_una());
         }
     }
 
-    fn try_to_open(&mut self, tcb: &mut Tcb, news: &News, now: Time, out: &mut impl Output) {
-        self.forget_resent();
-        if news.echo {
-            self.enter_reduction_for_mark(tcb, now, out);
+    fn try_exit_recovery(&mut self, tcb: &mut Tcb, ack_state: &AckState, now: Time, out: &mut impl SenderOutput) {
+        self.clear_retrans_stamp();
+        if ack_state.ece {
+            self.enter_cwr(tcb, now, out);
         }
-        if self.state != State::Cwr {
-            self.keep_open(tcb);
+        if self.state != CaState::Cwr {
+            self.try_keep_open(tcb);
         }
     }
 
-    pub(super) fn keep_open(&mut self, tcb: &mut Tcb) {
-        let disorder = self.board.sacked + self.board.lost > 0 || self.has_resent();
-        let state = if disorder { State::Disorder } else { State::Open };
+    pub(super) fn try_keep_open(&mut self, tcb: &mut Tcb) {
+        let disorder = self.scoreboard.sacked + self.scoreboard.lost > 0 || self.has_retransmission_outstanding();
+        let state = if disorder { CaState::Disorder } else { CaState::Open };
         if self.state != state {
-            self.enter(state);
-            self.ends = tcb.high();
+            self.set_state(state);
+            self.high_seq = tcb.snd_max();
         }
     }
 
     /// An echo of a mark: the window comes down, unless it does already.
     #[inline(never)]
-    fn enter_reduction_for_mark(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        self.undo.threshold = None;
-        if self.state < State::Cwr {
-            self.undo.disarm();
-            self.begin_reduction(CutCause::Mark, tcb, now, out);
-            self.enter(State::Cwr);
+    fn enter_cwr(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+        self.undo.prior_ssthresh = None;
+        if self.state < CaState::Cwr {
+            self.undo.clear_undo();
+            self.begin_cwnd_reduction(ReductionCause::Mark, tcb, now, out);
+            self.set_state(CaState::Cwr);
         }
     }
 
     #[inline(never)]
-    pub(super) fn enter_recovery(&mut self, echo: bool, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        self.forget_resent();
-        self.undo.threshold = None;
-        self.arm_undo(tcb);
-        if !self.reduces() {
-            self.undo.threshold = (!echo).then(|| self.threshold_in_force(tcb));
-            self.begin_reduction(CutCause::Loss, tcb, now, out);
+    pub(super) fn enter_recovery(&mut self, echo: bool, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+        self.clear_retrans_stamp();
+        self.undo.prior_ssthresh = None;
+        self.begin_undo(tcb);
+        //= RFC 3168, section 6.1.2: a loss and a mark of one window cut once
+        if !self.is_reducing() {
+            self.undo.prior_ssthresh = (!echo).then(|| self.current_ssthresh(tcb));
+            self.begin_cwnd_reduction(ReductionCause::Loss, tcb, now, out);
         } else {
-            tcb.deepen_threshold(out);
+            tcb.reduce_ssthresh_for_loss(out);
         }
-        self.enter(State::Recovery);
+        self.set_state(CaState::Recovery);
         tcb.enter_recovery();
     }
 
-    pub(super) fn arm_undo(&mut self, tcb: &Tcb) {
-        let probe = u64::from(self.probe.ends.is_some() && self.probe.resent);
-        self.undo.arm(tcb.una(), self.board.resent + probe);
+    pub(super) fn begin_undo(&mut self, tcb: &Tcb) {
+        let probe = u64::from(self.tlp.high_seq.is_some() && self.tlp.is_retransmission);
+        self.undo.begin_undo(tcb.snd_una(), self.scoreboard.retransmitted + probe);
     }
 
     /// The threshold that the last slow start has shown to be good: three quarters of the window if that is more, but not while it comes down
     /// (Linux tcp_current_ssthresh; RFC 2861).
-    pub(super) fn threshold_in_force(&self, tcb: &Tcb) -> f64 {
+    pub(super) fn current_ssthresh(&self, tcb: &Tcb) -> f64 {
         let window = tcb.window();
         let cwnd = window.cwnd as u64;
-        if self.reduces() { window.ssthresh } else { window.ssthresh.max((cwnd / 2 + cwnd / 4) as f64) }
+        if self.is_reducing() { window.ssthresh } else { window.ssthresh.max((cwnd / 2 + cwnd / 4) as f64) }
     }
 
     /// Cuts the threshold; the window follows as acknowledgements come, or at once where there is no proportional rate reduction.
     #[inline(never)]
-    pub(super) fn begin_reduction(&mut self, cause: CutCause, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        self.ends = tcb.high();
-        self.probe.ends = None;
-        self.undo.window = tcb.window().cwnd;
-        let of = match tcb.settings().prr_of {
-            CutFrom::Window => tcb.window().cwnd as u64,
-            CutFrom::Flight => tcb.outstanding(),
+    pub(super) fn begin_cwnd_reduction(&mut self, cause: ReductionCause, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+        self.high_seq = tcb.snd_max();
+        self.tlp.high_seq = None;
+        self.undo.prior_cwnd = tcb.window().cwnd;
+        let of = match tcb.settings().quirks.prr_divisor {
+            ReduceFrom::Cwnd => tcb.window().cwnd as u64,
+            ReduceFrom::Flight => tcb.outstanding_segments(),
         };
-        if cause != CutCause::Mark && !self.rules.reduces_for_marks && tcb.is_in_marked_window() {
-            tcb.cut_after_mark(tcb.cut_base(), out);
+        if cause != ReductionCause::Mark && !self.options.reduces_for_marks && tcb.is_in_window_reduced_for_mark() {
+            tcb.reduce_further_for_loss(tcb.reduction_base(), out);
         } else {
-            tcb.cut_threshold(cause, now, out);
+            tcb.reduce_ssthresh(cause, now, out);
         }
-        self.prr = self.rules.prr.then(|| Prr::new(of, tcb.settings().prr_bound));
+        self.prr = self.options.prr.then(|| Prr::new(of, tcb.settings().quirks.prr_bound));
         if self.prr.is_none() {
-            let Window { cwnd, ssthresh } = *tcb.window();
+            let CongestionWindow { cwnd, ssthresh } = *tcb.window();
             tcb.set_cwnd(cwnd.min(ssthresh), out);
         }
     }
@@ -279,27 +322,27 @@ impl Rack {
 mod tests {
     use ecnlab_units::{Span, Time};
 
-    use crate::recovery::testing::Wire;
-    use crate::settings::MarkReduction;
+    use crate::recovery::testing::RecoveryTestBench;
+    use crate::settings::EcnReduction;
 
     fn millis(millis: u64) -> Span {
         Span::from_millis(millis)
     }
 
     /// All of 20 segments are acknowledged one by one, with the echo of a mark; returns what each of the acknowledgements sent.
-    fn marked(wire: &mut Wire) -> Vec<usize> {
+    fn marked(wire: &mut RecoveryTestBench) -> Vec<usize> {
         let sent = wire.now;
-        wire.wait(millis(100));
+        wire.advance_clock(millis(100));
         let mut each = |next| {
-            wire.hear_mark(next, sent);
-            wire.sent().len()
+            wire.ack_with_ece(next, sent);
+            wire.take_sent().len()
         };
         (2..=21).map(&mut each).collect()
     }
 
     #[test]
     fn a_mark_brings_the_window_down_by_a_segment_for_two_acknowledgements() {
-        let mut wire = Wire::host(20, |_| ());
+        let mut wire = RecoveryTestBench::with_linux_profile(20, |_| ());
         let sends = marked(&mut wire);
         // RFC 6937, section 3.1; the last two when no more is in flight than the threshold.
         assert!(sends[..18].chunks(2).all(|pair| pair == [1, 0]), "{sends:?}");
@@ -309,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_mark_that_cuts_at_once_leaves_silence_for_half_a_round_trip() {
-        let mut wire = Wire::host(20, |settings| settings.mark_reduction = MarkReduction::AtOnce);
+        let mut wire = RecoveryTestBench::with_linux_profile(20, |settings| settings.quirks.ecn_reduction = EcnReduction::Immediate);
         let sends = marked(&mut wire);
         assert_eq!(([0; 10], 10), (sends[..10].try_into().unwrap(), sends[10..].iter().sum::<usize>()));
     }
@@ -317,14 +360,14 @@ mod tests {
     #[test]
     fn the_window_does_not_grow_while_it_comes_down_and_an_echo_that_outlives_that_cuts_again() {
         for (marked_again, expected) in [(false, (10.0, 10.0)), (true, (10.0, 5.0))] {
-            let mut wire = Wire::host(20, |_| ());
+            let mut wire = RecoveryTestBench::with_linux_profile(20, |_| ());
             marked(&mut wire);
             let sent = wire.now;
-            wire.wait(millis(100));
+            wire.advance_clock(millis(100));
             if marked_again {
-                wire.hear_mark(22, sent)
+                wire.ack_with_ece(22, sent)
             } else {
-                wire.hear(22, &[], sent)
+                wire.ack_with_sack(22, &[], sent)
             }
             assert_eq!(expected, wire.window(), "{marked_again}");
         }
@@ -332,43 +375,43 @@ mod tests {
 
     #[test]
     fn a_loss_while_the_window_comes_down_for_a_mark_does_not_cut_again() {
-        let mut wire = Wire::host(20, |_| ());
+        let mut wire = RecoveryTestBench::with_linux_profile(20, |_| ());
         let sent = wire.now;
-        wire.wait(millis(100));
-        wire.hear_mark(2, sent);
-        (4..=7).for_each(|end| wire.hear(2, &[(3, end)], sent));
-        assert!(wire.sent().contains(&2), "when the reduction leaves a segment for it");
+        wire.advance_clock(millis(100));
+        wire.ack_with_ece(2, sent);
+        (4..=7).for_each(|end| wire.ack_with_sack(2, &[(3, end)], sent));
+        assert!(wire.take_sent().contains(&2), "when the reduction leaves a segment for it");
         assert_eq!(10.0, wire.window().1);
     }
 
     #[test]
     fn without_sack_the_third_duplicate_and_each_partial_acknowledgement_send_a_segment_again() {
         // RFC 6582, section 3.2.
-        let mut wire = Wire::host(20, |settings| settings.sack_blocks = 0);
+        let mut wire = RecoveryTestBench::with_linux_profile(20, |settings| settings.sack_blocks = 0);
         let sent = wire.now;
-        wire.wait(millis(100));
-        let again = |wire: &mut Wire, next| {
-            wire.hear(next, &[], sent);
-            wire.sent().into_iter().filter(|&seq| seq <= 20).collect::<Vec<_>>()
+        wire.advance_clock(millis(100));
+        let again = |wire: &mut RecoveryTestBench, next| {
+            wire.ack_with_sack(next, &[], sent);
+            wire.take_sent().into_iter().filter(|&seq| seq <= 20).collect::<Vec<_>>()
         };
         assert_eq!([vec![], vec![], vec![1], vec![]], [1; 4].map(|next| again(&mut wire, next)));
         assert_eq!(10.0, wire.window().1);
-        wire.wait(millis(100));
+        wire.advance_clock(millis(100));
         let now = wire.now;
-        wire.hear(7, &[], now);
-        assert_eq!(Some(&7), wire.sent().first());
-        let high = wire.tcb.high();
-        wire.hear(high, &[], now);
+        wire.ack_with_sack(7, &[], now);
+        assert_eq!(Some(&7), wire.take_sent().first());
+        let snd_max = wire.tcb.snd_max();
+        wire.ack_with_sack(snd_max, &[], now);
         assert_eq!(10.0, wire.window().1, "one cut for both");
     }
 
     /// Segments 1 to 10 are in flight, the timer has expired and 1 went again; returns when they went and when 1 went again.
-    fn timed_out() -> (Wire, Time, Time) {
-        let mut wire = Wire::host(10, |settings| settings.tlp = false);
+    fn timed_out() -> (RecoveryTestBench, Time, Time) {
+        let mut wire = RecoveryTestBench::with_linux_profile(10, |settings| settings.tlp = false);
         let sent = wire.now;
-        wire.wake();
-        assert_eq!((vec![1], (1.0, 5.0)), (wire.sent(), wire.window()));
-        wire.wait(millis(100));
+        wire.fire_next_timer();
+        assert_eq!((vec![1], (1.0, 5.0)), (wire.take_sent(), wire.window()));
+        wire.advance_clock(millis(100));
         let again = wire.now;
         (wire, sent, again)
     }
@@ -377,31 +420,31 @@ mod tests {
     fn an_acknowledgement_from_before_the_retransmission_takes_a_timeout_back() {
         // RFC 4015, section 3.2.
         let (mut wire, sent, _) = timed_out();
-        wire.hear(2, &[], sent);
+        wire.ack_with_sack(2, &[], sent);
         assert_eq!((11.0, 100.0), wire.window(), "as it was, and grown by one");
-        assert_eq!(vec![11, 12], wire.sent());
+        assert_eq!(vec![11, 12], wire.take_sent());
     }
 
     #[test]
     fn after_a_timeout_two_new_segments_go_and_an_original_that_arrives_takes_it_back() {
         // RFC 5682, section 3.1, steps 2.b and 3.b.
         let (mut wire, _, again) = timed_out();
-        wire.hear(2, &[], again);
-        assert_eq!(vec![11, 12], wire.sent());
-        wire.hear(3, &[], again);
+        wire.ack_with_sack(2, &[], again);
+        assert_eq!(vec![11, 12], wire.take_sent());
+        wire.ack_with_sack(3, &[], again);
         assert_eq!(100.0, wire.window().1);
-        assert!(wire.sent().iter().all(|&seq| seq > 12), "nothing was lost");
+        assert!(wire.take_sent().iter().all(|&seq| seq > 12), "nothing was lost");
     }
 
     #[test]
     fn after_a_timeout_what_arrives_of_the_new_segments_shows_that_the_rest_is_lost() {
         // RFC 5682, section 3.1, step 3.a.
         let (mut wire, _, again) = timed_out();
-        wire.hear(2, &[], again);
-        assert_eq!(vec![11, 12], wire.sent());
-        wire.wait(millis(100));
-        wire.hear(2, &[(11, 12)], again);
-        assert_eq!(Some(&2), wire.sent().first());
+        wire.ack_with_sack(2, &[], again);
+        assert_eq!(vec![11, 12], wire.take_sent());
+        wire.advance_clock(millis(100));
+        wire.ack_with_sack(2, &[(11, 12)], again);
+        assert_eq!(Some(&2), wire.take_sent().first());
         assert_eq!(5.0, wire.window().1);
     }
 
@@ -409,8 +452,8 @@ mod tests {
     fn without_new_segments_a_timeout_goes_on_with_the_old_ones() {
         // RFC 5682, section 3.1, step 2.a.
         let (mut wire, _, again) = timed_out();
-        wire.offer = 9 * wire.tcb.plan().full_payload();
-        wire.hear(2, &[], again);
-        assert_eq!(vec![2, 3], wire.sent());
+        wire.rwnd = 9 * wire.tcb.send_buffer().full_payload();
+        wire.ack_with_sack(2, &[], again);
+        assert_eq!(vec![2, 3], wire.take_sent());
     }
 }

@@ -3,35 +3,35 @@
 
 use ecnlab_units::{Span, Time};
 
-use super::news::News;
-use super::{Rack, State};
+use super::ack_state::AckState;
+use super::{CaState, Rack};
+use crate::congestion::ReductionCause;
 use crate::segment::Ack;
-use crate::tcb::{Output, Tcb};
-use crate::window::CutCause;
+use crate::tcb::{SenderOutput, Tcb};
 
 /// The probe's timeout before the first sample (RFC 8985, section 7.2).
-const UNKNOWN_RTT: Span = Span::from_secs(1);
+const TLP_TIMEOUT_WITHOUT_RTT: Span = Span::from_secs(1);
 /// Shortest timer (Linux TCP_TIMEOUT_MIN_US).
-const SHORTEST: Span = Span::from_millis(2);
+const MIN_TIMER: Span = Span::from_millis(2);
 
 /// What the timer is set for besides the retransmission timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pending {
+pub enum RackTimer {
     Reordering,
-    Probe,
+    Tlp,
 }
 
 /// The probe that is out.
 #[derive(Debug, Default)]
-pub struct Probe {
+pub struct TlpState {
     /// One past the highest segment sent when it went.
-    pub ends: Option<u64>,
+    pub high_seq: Option<u64>,
     /// It was a retransmission.
-    pub resent: bool,
+    pub is_retransmission: bool,
 }
 
 /// The segments that an acknowledgement reports to have come twice (RFC 2883).
-pub fn dsack(ack: &Ack) -> Option<(u64, u64)> {
+pub fn dsack_block(ack: &Ack) -> Option<(u64, u64)> {
     let blocks = ack.sacks.as_slice();
     let first = *blocks.first()?;
     let inside = |outer: &(u64, u64)| outer.0 <= first.0 && first.1 <= outer.1;
@@ -39,191 +39,199 @@ pub fn dsack(ack: &Ack) -> Option<(u64, u64)> {
 }
 
 impl Rack {
-    fn pend(&mut self, kind: Pending, tcb: &mut Tcb, at: Time) {
-        self.pending = Some((kind, at));
-        self.probe_is_due = false;
-        tcb.set_timer(None);
+    fn set_rack_timer(&mut self, kind: RackTimer, tcb: &mut Tcb, at: Time) {
+        self.pending_timer = Some((kind, at));
+        self.tlp_due = false;
+        tcb.set_rto_deadline(None);
     }
 
     /// The probe's timer, or that of the retransmission timeout.
-    pub(super) fn set_timer(&mut self, tcb: &mut Tcb, now: Time) {
-        let timeout = tcb.timeout();
-        if !self.schedule_probe(timeout, tcb, now) {
-            self.restart(tcb, now);
+    pub(super) fn rearm_timer(&mut self, tcb: &mut Tcb, now: Time) {
+        let timeout = tcb.rto();
+        if !self.schedule_tlp(timeout, tcb, now) {
+            self.restart_rto(tcb, now);
         }
     }
 
     /// Sets the retransmission timer, from when the first segment was sent if another kind of timer was set for it.
-    pub(super) fn restart(&mut self, tcb: &mut Tcb, now: Time) {
-        let instead = self.pending.take().is_some();
-        if self.board.outstanding() == 0 {
-            return tcb.set_timer(None);
+    pub(super) fn restart_rto(&mut self, tcb: &mut Tcb, now: Time) {
+        let instead = self.pending_timer.take().is_some();
+        if self.scoreboard.outstanding_segments() == 0 {
+            return tcb.set_rto_deadline(None);
         }
-        let timeout = if instead { self.left(tcb, tcb.micros(now)).max(Span::from_micros(1)) } else { tcb.timeout() };
-        tcb.set_timer(Some(tcb.expiry(now, timeout)));
+        let timeout = if instead { self.remaining_rto(tcb, tcb.clock_micros(now)).max(Span::from_micros(1)) } else { tcb.rto() };
+        tcb.set_rto_deadline(Some(tcb.timer_expiry(now, timeout)));
     }
 
     /// The whole retransmission timeout from now.
-    pub(super) fn restart_whole(&mut self, tcb: &mut Tcb, now: Time) {
-        self.pending = None;
-        self.restart(tcb, now);
+    pub(super) fn restart_full_rto(&mut self, tcb: &mut Tcb, now: Time) {
+        self.pending_timer = None;
+        self.restart_rto(tcb, now);
     }
 
     /// What is left of the retransmission timeout of the first segment.
-    fn left(&self, tcb: &Tcb, micros: u64) -> Span {
-        let sent = self.board.first().map_or(0, |record| record.sent);
-        let at = Span::from_micros(sent) + tcb.timeout();
+    fn remaining_rto(&self, tcb: &Tcb, micros: u64) -> Span {
+        let sent = self.scoreboard.first_segment().map_or(0, |segment| segment.last_sent_at);
+        let at = Span::from_micros(sent) + tcb.rto();
         Span::from_picos(at.picos().saturating_sub(Span::from_micros(micros).picos()))
     }
 
     /// Whether a probe may go when nothing is heard: something is outstanding, and nothing of it is known to be missing.
-    pub(super) fn may_probe(&self) -> bool {
-        self.rules.probes && self.board.outstanding() > 0 && matches!(self.state, State::Open | State::Cwr)
+    pub(super) fn may_send_tlp(&self) -> bool {
+        self.options.uses_tlp && self.scoreboard.outstanding_segments() > 0 && matches!(self.state, CaState::Open | CaState::Cwr)
     }
 
     /// Sets the probe's timer while nothing is known to be missing: two round trips, and for a single segment, whose acknowledgement the receiver
     /// may delay, the least timeout besides (RFC 8985, section 7.2, has 200 ms, which that is in Linux), but not beyond the retransmission timeout. Returns whether it did.
-    pub(super) fn schedule_probe(&mut self, timeout_left: Span, tcb: &mut Tcb, now: Time) -> bool {
-        if !self.may_probe() {
+    pub(super) fn schedule_tlp(&mut self, timeout_left: Span, tcb: &mut Tcb, now: Time) -> bool {
+        if !self.may_send_tlp() {
             return false;
         }
-        let wait = match tcb.round_trips_micros(2) {
-            None => UNKNOWN_RTT,
-            Some(two) => Span::from_micros(two) + if self.board.outstanding() == 1 { tcb.settings().effective_rto_min() } else { SHORTEST },
+        let wait = match tcb.srtt_multiple_micros(2) {
+            None => TLP_TIMEOUT_WITHOUT_RTT,
+            Some(two) => {
+                Span::from_micros(two)
+                    + if self.scoreboard.outstanding_segments() == 1 { tcb.settings().effective_rto_min() } else { MIN_TIMER }
+            }
         };
         let wait = if timeout_left > Span::ZERO { wait.min(timeout_left) } else { wait };
-        let at = tcb.expiry(now, wait);
-        self.pend(Pending::Probe, tcb, at);
+        let at = tcb.timer_expiry(now, wait);
+        self.set_rack_timer(RackTimer::Tlp, tcb, at);
         true
     }
 
     /// The same after something was sent, which does not move the retransmission timeout.
-    pub(super) fn schedule_probe_after_sending(&mut self, tcb: &mut Tcb, (now, micros): (Time, u64)) -> bool {
-        let left = self.left(tcb, micros);
-        self.schedule_probe(left, tcb, now)
+    pub(super) fn schedule_tlp_after_sending(&mut self, tcb: &mut Tcb, (now, micros): (Time, u64)) -> bool {
+        let left = self.remaining_rto(tcb, micros);
+        self.schedule_tlp(left, tcb, now)
     }
 
     /// Sends a new segment, or the last one again, to draw an acknowledgement.
-    pub(super) fn send_probe(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        if self.probe.ends.is_none() && self.board.outstanding() > 0 {
-            self.probe.resent = !self.push_one(tcb, now, out);
-            if self.probe.resent {
-                self.transmit_again(tcb.high() - 1, false, tcb, now, out);
+    pub(super) fn send_tlp(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+        if self.tlp.high_seq.is_none() && self.scoreboard.outstanding_segments() > 0 {
+            //= RFC 5681, section 3.1; RFC 8985, section 7: the timer repairs it, or a probe
+            self.tlp.is_retransmission = !self.send_one_beyond_cwnd(tcb, now, out);
+            if self.tlp.is_retransmission {
+                self.retransmit_segment(tcb.snd_max() - 1, false, tcb, now, out);
             }
-            self.probe.ends = Some(tcb.high());
-            self.pending = None;
+            self.tlp.high_seq = Some(tcb.snd_max());
+            self.pending_timer = None;
         }
-        self.restart(tcb, now);
+        self.restart_rto(tcb, now);
     }
 
     /// What an acknowledgement says of the probe (section 7.4): one that repaired a loss which nothing else showed is answered as a loss.
     #[inline]
-    pub(super) fn answer_probe(&mut self, tcb: &mut Tcb, ack: &Ack, news: &News, now: Time, out: &mut impl Output) {
-        if let Some(ends) = self.probe.ends.filter(|&ends| ack.next >= ends) {
-            self.end_probe(ends, tcb, ack, news, now, out);
+    pub(super) fn process_tlp_ack(&mut self, tcb: &mut Tcb, ack: &Ack, ack_state: &AckState, now: Time, out: &mut impl SenderOutput) {
+        if let Some(ends) = self.tlp.high_seq.filter(|&ends| ack.next >= ends) {
+            self.end_tlp(ends, tcb, ack, ack_state, now, out);
         }
     }
 
     #[inline(never)]
-    fn end_probe(&mut self, ends: u64, tcb: &mut Tcb, ack: &Ack, news: &News, now: Time, out: &mut impl Output) {
-        let duplicate = !news.advanced && !news.is_new() && !news.sacked;
-        if !self.probe.resent || news.twice_probe {
-            self.probe.ends = None;
+    fn end_tlp(&mut self, ends: u64, tcb: &mut Tcb, ack: &Ack, ack_state: &AckState, now: Time, out: &mut impl SenderOutput) {
+        let duplicate = !ack_state.advanced && !ack_state.is_not_dupack() && !ack_state.newly_sacked;
+        if !self.tlp.is_retransmission || ack_state.tlp_dsacked {
+            self.tlp.high_seq = None;
         } else if ack.next > ends {
-            self.begin_reduction(CutCause::Probe, tcb, now, out);
-            self.enter(State::Cwr);
-            self.end_reduction(tcb, now, out);
-            self.keep_open(tcb);
+            self.begin_cwnd_reduction(ReductionCause::Probe, tcb, now, out);
+            self.set_state(CaState::Cwr);
+            self.end_cwnd_reduction(tcb, now, out);
+            self.try_keep_open(tcb);
         } else if duplicate {
-            self.probe.ends = None;
+            self.tlp.high_seq = None;
         }
     }
 
     /// Marks what is late as lost, and sets the timer for what may still be in time; returns whether it did.
-    pub(super) fn find_late(&mut self, tcb: &mut Tcb, now: Time) -> bool {
-        if !std::mem::take(&mut self.reordering.advanced) {
+    pub(super) fn detect_lost_by_time(&mut self, tcb: &mut Tcb, now: Time) -> bool {
+        if !std::mem::take(&mut self.reordering.delivered_since_check) {
             return false;
         }
-        let Some(wait) = self.detect(tcb, now) else { return false };
-        let at = tcb.expiry(now, (wait + SHORTEST).min(tcb.timeout()));
-        self.pend(Pending::Reordering, tcb, at);
+        let Some(wait) = self.mark_lost_by_time(tcb, now) else { return false };
+        let at = tcb.timer_expiry(now, (wait + MIN_TIMER).min(tcb.rto()));
+        self.set_rack_timer(RackTimer::Reordering, tcb, at);
         true
     }
 
-    fn detect(&mut self, tcb: &Tcb, now: Time) -> Option<Span> {
-        let recovering = self.state >= State::Recovery;
-        let srtt = tcb.round_trips_micros(1).unwrap_or(0);
-        self.reordering.detect(&mut self.board, recovering, tcb.min_rtt_micros(), srtt, tcb.micros(now))
+    fn mark_lost_by_time(&mut self, tcb: &Tcb, now: Time) -> Option<Span> {
+        let recovering = self.state >= CaState::Recovery;
+        let srtt = tcb.srtt_multiple_micros(1).unwrap_or(0);
+        self.reordering.detect_lost(&mut self.scoreboard, recovering, tcb.min_rtt_micros(), srtt, tcb.clock_micros(now))
     }
 
     /// What may have been reordered is late now.
-    pub(super) fn end_reordering(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        let before = self.board.in_flight();
-        self.detect(tcb, now);
-        if before != self.board.in_flight() {
-            if self.state != State::Recovery {
+    pub(super) fn on_reordering_timeout(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+        let before = self.scoreboard.in_flight();
+        self.mark_lost_by_time(tcb, now);
+        if before != self.scoreboard.in_flight() {
+            if self.state != CaState::Recovery {
                 self.enter_recovery(false, tcb, now, out);
-                self.reduce(tcb, 1, false, out);
+                self.apply_prr(tcb, 1, false, out);
             }
-            self.send_lost(tcb, now, out);
+            self.retransmit_lost(tcb, now, out);
         }
-        if self.pending.is_some() {
-            self.restart(tcb, now);
+        if self.pending_timer.is_some() {
+            self.restart_rto(tcb, now);
         }
     }
 
     /// The retransmission timer has expired: all that was not sent just now is lost, the window falls to one segment, and the first one goes.
-    pub(super) fn time_out(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        tcb.set_timer(None);
-        if self.board.outstanding() == 0 {
+    pub(super) fn handle_rto(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+        tcb.set_rto_deadline(None);
+        if self.scoreboard.outstanding_segments() == 0 {
             // Marks have closed the window (RFC 3168, section 6.1.2).
-            tcb.reopen_window(out);
-            return self.push(tcb, now, out);
+            tcb.restore_cwnd_to_one(out);
+            return self.send_new_segments(tcb, now, out);
         }
         tcb.count_timeout();
         self.enter_loss(tcb, now, out);
-        self.timeouts += 1;
-        self.transmit_again(tcb.una(), true, tcb, now, out);
-        tcb.back_off();
-        self.restart_whole(tcb, now);
+        self.consecutive_rtos += 1;
+        //= RFC 5681, section 3.1: one segment for each timeout
+        self.retransmit_segment(tcb.snd_una(), true, tcb, now, out);
+        tcb.back_off_rto();
+        self.restart_full_rto(tcb, now);
     }
 
-    fn enter_loss(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        let first = self.state < State::Recovery;
-        self.lose_all(tcb, now);
+    fn enter_loss(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+        let first = self.state < CaState::Recovery;
+        self.mark_all_lost(tcb, now);
+        //= RFC 5681, section 3.1: further timeouts of a segment leave the threshold
         // The threshold is cut once for what was sent, and for the timeout of what was sent after it.
-        let cuts = self.state <= State::Disorder || tcb.una() >= self.ends || self.state == State::Loss && self.timeouts == 0;
-        let marked = !self.rules.reduces_for_marks && tcb.is_in_marked_window();
+        let cuts =
+            self.state <= CaState::Disorder || tcb.snd_una() >= self.high_seq || self.state == CaState::Loss && self.consecutive_rtos == 0;
+        let marked = !self.options.reduces_for_marks && tcb.is_in_window_reduced_for_mark();
         if cuts && !marked {
-            self.undo.threshold = Some(self.threshold_in_force(tcb));
-            self.undo.window = tcb.window().cwnd;
-            tcb.cut_threshold(CutCause::Timeout, now, out);
-            self.arm_undo(tcb);
+            self.undo.prior_ssthresh = Some(self.current_ssthresh(tcb));
+            self.undo.prior_cwnd = tcb.window().cwnd;
+            tcb.reduce_ssthresh(ReductionCause::Timeout, now, out);
+            self.begin_undo(tcb);
         }
-        tcb.set_cwnd((self.board.in_flight() + 1) as f64, out);
-        if self.state <= State::Disorder && self.board.sacked >= self.reordering.least {
-            self.reordering.degree = self.reordering.degree.min(self.reordering.least);
+        tcb.set_cwnd((self.scoreboard.in_flight() + 1) as f64, out);
+        if self.state <= CaState::Disorder && self.scoreboard.sacked >= self.reordering.min_dup_thresh {
+            self.reordering.dup_thresh = self.reordering.dup_thresh.min(self.reordering.min_dup_thresh);
         }
-        self.enter(State::Loss);
-        self.ends = tcb.high();
-        self.probe.ends = None;
+        self.set_state(CaState::Loss);
+        self.high_seq = tcb.snd_max();
+        self.tlp.high_seq = None;
         self.prr = None;
-        tcb.note_timeout(now);
-        self.frto = self.rules.frto && (first || self.timeouts > 0);
+        tcb.after_rto_reduction(now);
+        self.frto_active = self.options.frto && (first || self.consecutive_rtos > 0);
     }
 
     /// All is lost that was not sent within the last round trip, and where losses are told by counting, all.
-    fn lose_all(&mut self, tcb: &Tcb, now: Time) {
-        if !self.rules.sack {
-            self.forget_duplicates();
-        } else if self.board.first().is_some_and(|record| record.sacked) {
-            self.board.forget_sacks();
+    fn mark_all_lost(&mut self, tcb: &Tcb, now: Time) {
+        if !self.options.uses_sack {
+            self.reset_dupacks();
+        } else if self.scoreboard.first_segment().is_some_and(|segment| segment.sacked) {
+            self.scoreboard.clear_sacked();
         }
-        let (una, micros) = (tcb.una(), tcb.micros(now));
-        for seq in una..self.board.end() {
-            let recent = !self.rules.counts && self.board.get(seq).is_some_and(|record| self.reordering.is_recent(record, micros));
-            if seq == una || !recent {
-                self.board.lose(seq);
+        let (snd_una, micros) = (tcb.snd_una(), tcb.clock_micros(now));
+        for seq in snd_una..self.scoreboard.end_seq() {
+            let recent = !self.options.uses_dupthresh
+                && self.scoreboard.segment(seq).is_some_and(|segment| self.reordering.is_recent(segment, micros));
+            if seq == snd_una || !recent {
+                self.scoreboard.mark_lost(seq);
             }
         }
     }
@@ -232,58 +240,58 @@ impl Rack {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::testing::Wire;
+    use crate::recovery::testing::RecoveryTestBench;
 
     fn millis(millis: u64) -> Span {
         Span::from_millis(millis)
     }
 
     /// So many segments are in flight and there is room for no other.
-    fn full(window: u64) -> Wire {
-        Wire::host(window, |settings| settings.max_window = window)
+    fn full(window: u64) -> RecoveryTestBench {
+        RecoveryTestBench::with_linux_profile(window, |settings| settings.max_rwnd = window)
     }
 
     #[test]
     fn a_probe_waits_two_round_trips_and_what_the_receiver_may_delay_a_single_segment_s_answer() {
         // RFC 8985, section 7.2. The round trip is 100 ms, the timeout 300 ms.
-        assert_eq!(millis(202), full(2).wake());
-        assert_eq!(millis(300), full(1).wake(), "not the 400 ms of two round trips and 200 ms");
+        assert_eq!(millis(202), full(2).fire_next_timer());
+        assert_eq!(millis(300), full(1).fire_next_timer(), "not the 400 ms of two round trips and 200 ms");
     }
 
     #[test]
     fn a_probe_is_new_if_it_can_be_and_else_the_last_segment_again() {
         // RFC 8985, section 7.3.
         let mut wire = full(4);
-        wire.wake();
-        assert_eq!(vec![4], wire.sent());
-        let mut wire = Wire::host(4, |_| ());
-        wire.wake();
-        assert_eq!(vec![5], wire.sent(), "whatever the window");
+        wire.fire_next_timer();
+        assert_eq!(vec![4], wire.take_sent());
+        let mut wire = RecoveryTestBench::with_linux_profile(4, |_| ());
+        wire.fire_next_timer();
+        assert_eq!(vec![5], wire.take_sent(), "whatever the window");
     }
 
     #[test]
     fn after_the_probe_comes_the_timeout() {
         let mut wire = full(4);
-        let waited = wire.wake();
-        wire.sent();
-        assert_eq!(millis(300), wire.wake(), "anew from the probe, {waited:?} after the segments");
-        assert_eq!((vec![1], 1.0), (wire.sent(), wire.window().0));
-        assert_eq!(millis(600), wire.wake(), "twice as long");
+        let waited = wire.fire_next_timer();
+        wire.take_sent();
+        assert_eq!(millis(300), wire.fire_next_timer(), "anew from the probe, {waited:?} after the segments");
+        assert_eq!((vec![1], 1.0), (wire.take_sent(), wire.window().0));
+        assert_eq!(millis(600), wire.fire_next_timer(), "twice as long");
     }
 
     #[test]
     fn a_probe_that_repaired_a_loss_is_answered_as_one_and_one_that_came_twice_is_not() {
         // RFC 8985, section 7.4.2: what is acknowledged beyond the probe without a report of it.
         for (blocks, expected) in [(&[][..], 10.0), (&[(20, 21)][..], 20.0)] {
-            let mut wire = Wire::host(20, |settings| settings.max_window = 20);
+            let mut wire = RecoveryTestBench::with_linux_profile(20, |settings| settings.max_rwnd = 20);
             let sent = wire.now;
-            wire.wake();
-            assert_eq!(vec![20], wire.sent());
-            wire.hear(20, &[], sent);
-            wire.wait(millis(100));
-            wire.hear(21, blocks, sent);
-            wire.wait(millis(100));
-            wire.hear(22, &[], wire.now);
+            wire.fire_next_timer();
+            assert_eq!(vec![20], wire.take_sent());
+            wire.ack_with_sack(20, &[], sent);
+            wire.advance_clock(millis(100));
+            wire.ack_with_sack(21, blocks, sent);
+            wire.advance_clock(millis(100));
+            wire.ack_with_sack(22, &[], wire.now);
             assert_eq!(expected, wire.window().1, "{blocks:?}");
         }
     }
@@ -291,24 +299,24 @@ mod tests {
     #[test]
     fn what_may_only_be_reordered_is_waited_for() {
         // RFC 8985, section 6.3: a quarter of the round trip, and 2 ms.
-        let mut wire = Wire::host(20, |_| ());
+        let mut wire = RecoveryTestBench::with_linux_profile(20, |_| ());
         let sent = wire.now;
-        wire.wait(millis(100));
-        wire.hear(1, &[(2, 3)], sent);
-        wire.sent();
-        assert_eq!(millis(27), wire.wake());
-        assert_eq!(Some(&1), wire.sent().first());
+        wire.advance_clock(millis(100));
+        wire.ack_with_sack(1, &[(2, 3)], sent);
+        wire.take_sent();
+        assert_eq!(millis(27), wire.fire_next_timer());
+        assert_eq!(Some(&1), wire.take_sent().first());
         assert_eq!(10.0, wire.window().1);
     }
 
     #[test]
     fn a_timeout_takes_for_lost_what_was_sent_more_than_a_round_trip_ago() {
         // RFC 8985, section 6.4: 5 and 6 went 50 ms before it.
-        let mut wire = Wire::host(4, |settings| settings.tlp = false);
-        wire.wait(millis(250));
-        wire.widen(6);
-        assert_eq!(vec![5, 6], wire.sent());
-        assert_eq!(millis(50), wire.wake());
-        assert_eq!((vec![1], 3.0), (wire.sent(), wire.window().0), "two are in flight, and one may go");
+        let mut wire = RecoveryTestBench::with_linux_profile(4, |settings| settings.tlp = false);
+        wire.advance_clock(millis(250));
+        wire.set_cwnd_and_send(6);
+        assert_eq!(vec![5, 6], wire.take_sent());
+        assert_eq!(millis(50), wire.fire_next_timer());
+        assert_eq!((vec![1], 3.0), (wire.take_sent(), wire.window().0), "two are in flight, and one may go");
     }
 }

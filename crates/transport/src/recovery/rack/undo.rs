@@ -1,167 +1,167 @@
-//! Undo: a cut is taken back when nothing was lost after all (RFC 4015).
+//! Undo: a reduction is taken back when nothing was lost after all (RFC 4015).
 //!
 //! Two things show it: an acknowledgement whose timestamp is older than the first retransmission (Eifel, RFC 3522), or reports that every
 //! retransmission came beside its segment (RFC 3708).
 
 use ecnlab_units::Time;
 
-use super::reorder::PERSIST;
-use super::{Rack, State};
-use crate::tcb::{Output, Tcb};
+use super::reordering::REO_WND_PERSIST;
+use super::{CaState, Rack};
+use crate::tcb::{SenderOutput, Tcb};
 
 /// What it takes to take the last cut back.
 #[derive(Debug, Default)]
-pub struct Undo {
+pub struct UndoState {
     /// The first unacknowledged segment at the cut; nothing if the cut stays.
-    marker: Option<u64>,
+    undo_marker: Option<u64>,
     /// Retransmissions of which it is not known that their segment had arrived; nothing before the first.
-    open: Option<u64>,
+    undo_retrans: Option<u64>,
     /// Window and threshold before the cut; the threshold is forgotten when a mark has confirmed the cut.
-    pub window: f64,
-    pub threshold: Option<f64>,
+    pub prior_cwnd: f64,
+    pub prior_ssthresh: Option<f64>,
     /// When the first retransmission went, in milliseconds of the host's clock.
-    pub first_resent: Option<u64>,
+    pub retrans_stamp: Option<u64>,
 }
 
-impl Undo {
+impl UndoState {
     /// A cut is made with so many retransmissions in flight.
-    pub fn arm(&mut self, una: u64, resent: u64) {
-        self.marker = Some(una);
-        self.open = (resent > 0).then_some(resent);
+    pub fn begin_undo(&mut self, snd_una: u64, resent: u64) {
+        self.undo_marker = Some(snd_una);
+        self.undo_retrans = (resent > 0).then_some(resent);
     }
 
-    pub fn disarm(&mut self) {
-        self.marker = None;
+    pub fn clear_undo(&mut self) {
+        self.undo_marker = None;
     }
 
-    pub fn is_armed(&self) -> bool {
-        self.marker.is_some()
+    pub fn is_undo_possible(&self) -> bool {
+        self.undo_marker.is_some()
     }
 
     /// Whether a report of what came twice that ends there speaks of what was sent again since the cut.
-    pub fn reaches(&self, end: u64) -> bool {
-        self.marker.is_some_and(|marker| end > marker)
+    pub fn is_after_marker(&self, end: u64) -> bool {
+        self.undo_marker.is_some_and(|marker| end > marker)
     }
 
     /// A segment was sent again.
-    pub fn resent(&mut self, millis: u64) {
-        self.first_resent.get_or_insert(millis);
-        self.open = Some(self.open.unwrap_or(0) + 1);
+    pub fn on_retransmitted(&mut self, millis: u64) {
+        self.retrans_stamp.get_or_insert(millis);
+        self.undo_retrans = Some(self.undo_retrans.unwrap_or(0) + 1);
     }
 
     /// Segments up to `end` came twice.
-    pub fn came_twice(&mut self, end: u64, segments: u64) {
-        if self.reaches(end) {
-            self.open = self.open.map(|open| open.saturating_sub(segments));
+    pub fn on_dsack(&mut self, end: u64, segments: u64) {
+        if self.is_after_marker(end) {
+            self.undo_retrans = self.undo_retrans.map(|open| open.saturating_sub(segments));
         }
     }
 
     /// Whether all that was sent again came beside its segment.
-    fn all_came_twice(&self) -> bool {
-        self.marker.is_some() && self.open == Some(0)
+    fn all_retransmissions_dsacked(&self) -> bool {
+        self.undo_marker.is_some() && self.undo_retrans == Some(0)
     }
 }
 
 impl Rack {
     /// Whether what an acknowledgement answers was sent before anything was sent again.
-    fn is_delayed(&self, tcb: &Tcb) -> bool {
-        match self.undo.first_resent {
-            Some(first) => self.rules.timestamps && tcb.millis(self.echoed) < first,
-            None => self.rules.sack || tcb.una() < self.ends,
+    fn ack_predates_retransmission(&self, tcb: &Tcb) -> bool {
+        match self.undo.retrans_stamp {
+            Some(first) => self.options.timestamps && tcb.clock_millis(self.echoed_send_time) < first,
+            None => self.options.uses_sack || tcb.snd_una() < self.high_seq,
         }
     }
 
     fn may_undo(&self, tcb: &Tcb) -> bool {
-        self.rules.undo && self.undo.is_armed() && (self.undo.open == Some(0) || self.is_delayed(tcb))
+        self.options.undo && self.undo.is_undo_possible() && (self.undo.undo_retrans == Some(0) || self.ack_predates_retransmission(tcb))
     }
 
     /// Whether anything was sent again that is not acknowledged.
-    pub(super) fn has_resent(&self) -> bool {
-        self.board.resent > 0 || self.board.first().is_some_and(|record| record.ever_resent)
+    pub(super) fn has_retransmission_outstanding(&self) -> bool {
+        self.scoreboard.retransmitted > 0 || self.scoreboard.first_segment().is_some_and(|segment| segment.ever_retransmitted)
     }
 
     /// Forgets when the first retransmission went if none is out.
-    pub(super) fn forget_resent(&mut self) {
-        if !self.has_resent() {
-            self.undo.first_resent = None;
+    pub(super) fn clear_retrans_stamp(&mut self) {
+        if !self.has_retransmission_outstanding() {
+            self.undo.retrans_stamp = None;
         }
     }
 
     /// Takes the last cut back, with the losses that it was made for if they are `none`.
     #[inline(never)]
-    fn take_back(&mut self, none: bool, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+    fn undo_reduction(&mut self, none: bool, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         if none {
-            self.board.unmark_lost();
+            self.scoreboard.clear_lost();
         }
-        if let Some(threshold) = self.undo.threshold {
-            tcb.take_back_cut(self.undo.window, threshold, now, out);
+        if let Some(threshold) = self.undo.prior_ssthresh {
+            tcb.undo_reduction(self.undo.prior_cwnd, threshold, now, out);
         }
-        tcb.count_as_used(now);
-        self.undo.disarm();
-        self.reordering.advanced = true;
+        tcb.mark_cwnd_used(now);
+        self.undo.clear_undo();
+        self.reordering.delivered_since_check = true;
     }
 
     /// All that the state covers is acknowledged: takes the cut back if it may, and opens; returns whether the state stays.
-    pub(super) fn finish(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) -> bool {
+    pub(super) fn try_undo_recovery(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) -> bool {
         if self.may_undo(tcb) {
-            self.take_back(false, tcb, now, out);
+            self.undo_reduction(false, tcb, now, out);
         } else {
-            self.reordering.persist = self.reordering.persist.saturating_sub(1);
+            self.reordering.reo_wnd_persist = self.reordering.reo_wnd_persist.saturating_sub(1);
         }
-        if self.holds_without_sack(tcb) {
+        if self.stays_without_sack(tcb) {
             return true;
         }
-        self.enter(State::Open);
-        tcb.leave_recovery();
+        self.set_state(CaState::Open);
+        tcb.exit_recovery();
         false
     }
 
     /// Without SACK the state holds until something above it is acknowledged, against false retransmissions (RFC 6582, section 4.1).
-    fn holds_without_sack(&mut self, tcb: &Tcb) -> bool {
-        let holds = !self.rules.sack && tcb.una() == self.ends;
+    fn stays_without_sack(&mut self, tcb: &Tcb) -> bool {
+        let holds = !self.options.uses_sack && tcb.snd_una() == self.high_seq;
         if holds {
-            self.forget_resent();
+            self.clear_retrans_stamp();
         }
         holds
     }
 
     /// Takes the cut back if all retransmissions came beside their segments; returns whether it did.
-    pub(super) fn undo_by_reports(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) -> bool {
-        let undone = self.rules.undo && self.undo.all_came_twice();
+    pub(super) fn try_undo_by_dsack(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) -> bool {
+        let undone = self.options.undo && self.undo.all_retransmissions_dsacked();
         if undone {
-            self.reordering.persist = (self.reordering.persist + 1).min(PERSIST);
-            self.take_back(false, tcb, now, out);
+            self.reordering.reo_wnd_persist = (self.reordering.reo_wnd_persist + 1).min(REO_WND_PERSIST);
+            self.undo_reduction(false, tcb, now, out);
         }
         undone
     }
 
     /// A part of what recovery covers is acknowledged: whether a late segment filled the hole and not a retransmission. If no retransmission is
     /// out the cut is taken back; else new segments go, and nothing more is taken for lost.
-    pub(super) fn undo_in_part(&mut self, tcb: &mut Tcb, una_before: u64, now: Time, out: &mut impl Output) -> bool {
-        if !(self.rules.undo && self.undo.is_armed() && self.is_delayed(tcb)) {
+    pub(super) fn try_undo_partial(&mut self, tcb: &mut Tcb, una_before: u64, now: Time, out: &mut impl SenderOutput) -> bool {
+        if !(self.options.undo && self.undo.is_undo_possible() && self.ack_predates_retransmission(tcb)) {
             return false;
         }
-        let highest = self.board.highest_sacked(tcb.una());
-        self.reordering.overtaken(una_before, highest);
-        if self.board.resent > 0 {
+        let highest = self.scoreboard.highest_sacked(tcb.snd_una());
+        self.reordering.on_reordered(una_before, highest);
+        if self.scoreboard.retransmitted > 0 {
             return true;
         }
-        self.forget_resent();
-        self.take_back(true, tcb, now, out);
-        self.keep_open(tcb);
+        self.clear_retrans_stamp();
+        self.undo_reduction(true, tcb, now, out);
+        self.try_keep_open(tcb);
         false
     }
 
     /// After a timeout: takes it back if it was spurious; returns whether that is settled.
-    pub(super) fn undo_timeout(&mut self, spurious: bool, tcb: &mut Tcb, now: Time, out: &mut impl Output) -> bool {
+    pub(super) fn try_undo_loss(&mut self, spurious: bool, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) -> bool {
         if !(spurious || self.may_undo(tcb)) {
             return false;
         }
-        self.take_back(true, tcb, now, out);
-        self.timeouts = 0;
-        if !self.holds_without_sack(tcb) && (spurious || self.rules.sack) {
-            self.enter(State::Open);
-            tcb.leave_recovery();
+        self.undo_reduction(true, tcb, now, out);
+        self.consecutive_rtos = 0;
+        if !self.stays_without_sack(tcb) && (spurious || self.options.uses_sack) {
+            self.set_state(CaState::Open);
+            tcb.exit_recovery();
         }
         true
     }
@@ -171,18 +171,18 @@ impl Rack {
 mod tests {
     use ecnlab_units::{Span, Time};
 
-    use crate::recovery::testing::Wire;
+    use crate::recovery::testing::RecoveryTestBench;
     use crate::settings::Settings;
 
     /// Segment 1 of 20 is late, and is sent again 100 ms after all went; returns when they went.
-    fn late(change: impl FnOnce(&mut Settings)) -> (Wire, Time) {
-        let mut wire = Wire::host(20, change);
+    fn late(change: impl FnOnce(&mut Settings)) -> (RecoveryTestBench, Time) {
+        let mut wire = RecoveryTestBench::with_linux_profile(20, change);
         let sent = wire.now;
-        wire.wait(Span::from_millis(100));
-        (3..=5).for_each(|end| wire.hear(1, &[(2, end)], sent));
-        assert_eq!(Some(&1), wire.sent().iter().find(|&&seq| seq < 20));
+        wire.advance_clock(Span::from_millis(100));
+        (3..=5).for_each(|end| wire.ack_with_sack(1, &[(2, end)], sent));
+        assert_eq!(Some(&1), wire.take_sent().iter().find(|&&seq| seq < 20));
         assert_eq!(10.0, wire.tcb.window().ssthresh);
-        wire.wait(Span::from_millis(10));
+        wire.advance_clock(Span::from_millis(10));
         (wire, sent)
     }
 
@@ -190,28 +190,28 @@ mod tests {
     fn a_timestamp_from_before_the_retransmission_takes_the_cut_back() {
         // RFC 3522, section 3.2; RFC 4015, section 3.2.
         let (mut wire, sent) = late(|_| ());
-        wire.hear(5, &[], sent);
+        wire.ack_with_sack(5, &[], sent);
         let (cwnd, ssthresh) = wire.window();
         assert!(cwnd >= 20.0 && ssthresh == 100.0, "{cwnd} {ssthresh}");
         // Four overtook it: as many do so now without being taken for a loss.
-        wire.sent();
+        wire.take_sent();
         let sent = wire.now;
-        wire.wait(Span::from_millis(20));
-        (7..=9).for_each(|end| wire.hear(5, &[(6, end)], sent));
-        assert!(!wire.sent().contains(&5));
+        wire.advance_clock(Span::from_millis(20));
+        (7..=9).for_each(|end| wire.ack_with_sack(5, &[(6, end)], sent));
+        assert!(!wire.take_sent().contains(&5));
     }
 
     #[test]
     fn the_answer_to_the_retransmission_does_not() {
         let (mut wire, _) = late(|_| ());
-        wire.hear(5, &[], wire.now);
+        wire.ack_with_sack(5, &[], wire.now);
         assert_eq!(10.0, wire.tcb.window().ssthresh);
     }
 
     #[test]
     fn without_the_parameter_a_cut_stays() {
-        let (mut wire, sent) = late(|settings| settings.undo = false);
-        wire.hear(5, &[], sent);
+        let (mut wire, sent) = late(|settings| settings.quirks.undo = false);
+        wire.ack_with_sack(5, &[], sent);
         assert_eq!(10.0, wire.tcb.window().ssthresh);
     }
 
@@ -219,27 +219,27 @@ mod tests {
     fn without_timestamps_reports_that_all_came_twice_do() {
         // RFC 3708, section 3: the DSACK of the one retransmission.
         let (mut wire, sent) = late(|settings| settings.timestamps = false);
-        wire.hear(5, &[], sent);
+        wire.ack_with_sack(5, &[], sent);
         assert_eq!(10.0, wire.tcb.window().ssthresh);
-        wire.wait(Span::from_millis(90));
-        wire.hear(5, &[(1, 2)], sent);
+        wire.advance_clock(Span::from_millis(90));
+        wire.ack_with_sack(5, &[(1, 2)], sent);
         let (cwnd, ssthresh) = wire.window();
         assert!(cwnd >= 20.0 && ssthresh == 100.0, "{cwnd} {ssthresh}");
     }
 
     #[test]
     fn one_report_of_two_retransmissions_says_nothing() {
-        let mut wire = Wire::host(20, |settings| settings.timestamps = false);
+        let mut wire = RecoveryTestBench::with_linux_profile(20, |settings| settings.timestamps = false);
         let sent = wire.now;
-        wire.wait(Span::from_millis(100));
-        (4..=21).for_each(|end| wire.hear(1, &[(3, end)], sent));
-        let again = wire.sent();
+        wire.advance_clock(Span::from_millis(100));
+        (4..=21).for_each(|end| wire.ack_with_sack(1, &[(3, end)], sent));
+        let again = wire.take_sent();
         assert!(again.contains(&1) && again.contains(&2), "{again:?}");
-        wire.wait(Span::from_millis(100));
-        wire.hear(21, &[], sent);
-        wire.hear(21, &[(1, 2)], sent);
+        wire.advance_clock(Span::from_millis(100));
+        wire.ack_with_sack(21, &[], sent);
+        wire.ack_with_sack(21, &[(1, 2)], sent);
         assert_eq!(10.0, wire.tcb.window().ssthresh);
-        wire.hear(21, &[(2, 3)], sent);
+        wire.ack_with_sack(21, &[(2, 3)], sent);
         assert_eq!(100.0, wire.tcb.window().ssthresh);
     }
 }

@@ -1,0 +1,274 @@
+//! Who is who: the addresses of flows, and the flow that a packet belongs to.
+//!
+//! Each group has two hosts: one whose applications open connections (the near side) and one whose applications are called (the far
+//! side). A flow has an address of its own at both ends, so that a packet's IP header alone says whose it is:
+//!
+//! ```text
+//! IPv4   10.SGGGGGGG.s.s     S: side, G: group, s.s: the flow's slot in its group, from 1
+//! IPv6   fd00:SG::slot       S: side, G: group
+//! ```
+//!
+//! A connection carries one flow, or two: the flow that opened it from near to far, and one that answers over it from far to near. A
+//! packet with data belongs to the flow that sends in its direction; any other acknowledges the flow of the other direction, if there is
+//! one, and goes where that one's acknowledgements go.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ecnlab_sim::Direction;
+
+/// The side of a group that opens connections, or the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    #[default]
+    Near,
+    Far,
+}
+
+impl Side {
+    pub fn other(self) -> Side {
+        if self == Side::Near { Side::Far } else { Side::Near }
+    }
+}
+
+/// The version of IP that hosts speak.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Family {
+    #[default]
+    V4,
+    V6,
+}
+
+impl Family {
+    /// Of a version's number, which is 4 unless it is 6.
+    pub fn from_version(version: u32) -> Family {
+        if version == 6 { Family::V6 } else { Family::V4 }
+    }
+}
+
+/// A flow's place in its group: it has an address on each side.
+#[derive(Default, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AddressSlot {
+    pub group: u32,
+    /// From 0.
+    pub number: u32,
+}
+
+/// Groups that have addresses.
+pub const MAX_GROUPS: u32 = 1 << 7;
+/// IPv6's minimum MTU (RFC 8200, section 5).
+pub const MIN_MTU_V6: u32 = 1280;
+/// Flows of a group that have addresses: neither the first nor the last address of a network is one.
+pub const MAX_HOSTS_PER_SUBNET: u32 = (1 << 16) - 2;
+
+impl Family {
+    /// The network of a group's host, with the length of its prefix.
+    pub fn subnet(self, group: u32, side: Side) -> (IpAddr, u8) {
+        match self {
+            Family::V4 => (self.nth_address(group, side, 0), 16),
+            Family::V6 => (self.nth_address(group, side, 0), 32),
+        }
+    }
+
+    /// Every address of the plan.
+    pub fn all_subnets(self) -> (IpAddr, u8) {
+        match self {
+            Family::V4 => (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), 8),
+            Family::V6 => (IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0)), 16),
+        }
+    }
+
+    /// The address of a slot on a side.
+    pub fn address(self, slot: AddressSlot, side: Side) -> IpAddr {
+        self.nth_address(slot.group, side, slot.number + 1)
+    }
+
+    fn nth_address(self, group: u32, side: Side, number: u32) -> IpAddr {
+        let side = (side == Side::Far) as u32;
+        match self {
+            Family::V4 => IpAddr::V4(Ipv4Addr::from_bits(10 << 24 | side << 23 | group << 16 | number)),
+            Family::V6 => {
+                let high = 0xfd00_u128 << 112 | u128::from(side << 15 | group) << 96;
+                IpAddr::V6(Ipv6Addr::from_bits(high | u128::from(number)))
+            }
+        }
+    }
+}
+
+/// The slot and side of an address; `None` if it is not one of the plan.
+pub fn slot_of_address(address: IpAddr) -> Option<(AddressSlot, Side)> {
+    let (side, group, number) = match address {
+        IpAddr::V4(address) => {
+            let bits = address.to_bits();
+            (bits >> 24 == 10).then_some((bits >> 23 & 1, bits >> 16 & 0x7f, bits & 0xffff))?
+        }
+        IpAddr::V6(address) => {
+            let bits = address.to_bits();
+            let (high, low) = ((bits >> 96) as u32, bits & ((1 << 96) - 1));
+            (high >> 16 == 0xfd00 && low <= 0xffff).then_some((high >> 15 & 1, high & 0x7fff, low as u32))?
+        }
+    };
+    let side = if side == 0 { Side::Near } else { Side::Far };
+    (group < MAX_GROUPS && (1..=MAX_HOSTS_PER_SUBNET).contains(&number)).then(|| (AddressSlot { group, number: number - 1 }, side))
+}
+
+/// The flow that a packet belongs to, and which of its ends takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowDirection {
+    pub flow: u32,
+    pub direction: Direction,
+}
+
+/// The flows of a slot: of each direction of its connection.
+#[derive(Clone, Copy, Debug, Default)]
+struct SlotFlows {
+    /// From near to far: it opened the connection.
+    forward: Option<u32>,
+    /// From far to near, over the same connection.
+    reverse: Option<u32>,
+}
+
+/// Assigns address slots to flows.
+#[derive(Clone, Debug, Default)]
+pub struct AddressSlots {
+    /// By group, then by slot.
+    groups: Vec<Vec<SlotFlows>>,
+    /// By flow: where it sits, and the side that it sends from.
+    flows: Vec<Option<(AddressSlot, Side)>>,
+}
+
+impl AddressSlots {
+    /// The slot of a flow that opens a connection or sends datagrams, its own from the first time on; `None` if no address is left.
+    pub fn open_flow(&mut self, flow: u32, group: u32) -> Option<AddressSlot> {
+        if let Some((slot, _)) = self.slot_of_flow(flow) {
+            return Some(slot);
+        }
+        if group >= MAX_GROUPS {
+            return None;
+        }
+        let group_index = group as usize;
+        if self.groups.len() <= group_index {
+            self.groups.resize_with(group_index + 1, Vec::new);
+        }
+        let slots = &mut self.groups[group_index];
+        let slot = AddressSlot { group, number: slots.len() as u32 };
+        if slot.number >= MAX_HOSTS_PER_SUBNET {
+            return None;
+        }
+        slots.push(SlotFlows { forward: Some(flow), reverse: None });
+        self.assign(flow, slot, Side::Near);
+        Some(slot)
+    }
+
+    /// A flow sends back over the connection of another, which has a slot; it replaces one that did so before.
+    ///
+    /// # Panics
+    /// If the other has no slot.
+    pub fn answer_flow(&mut self, flow: u32, opener: u32) -> AddressSlot {
+        let (slot, _) = self.slot_of_flow(opener).expect("a flow is answered once it has opened a connection");
+        let reverse = &mut self.groups[slot.group as usize][slot.number as usize].reverse;
+        let before = reverse.replace(flow);
+        if let Some(before) = before.filter(|before| *before != flow) {
+            self.flows[before as usize] = None;
+        }
+        self.assign(flow, slot, Side::Far);
+        slot
+    }
+
+    fn assign(&mut self, flow: u32, slot: AddressSlot, side: Side) {
+        let flow = flow as usize;
+        if self.flows.len() <= flow {
+            self.flows.resize(flow + 1, None);
+        }
+        self.flows[flow] = Some((slot, side));
+    }
+
+    /// Where a flow sits and the side that it sends from.
+    pub fn slot_of_flow(&self, flow: u32) -> Option<(AddressSlot, Side)> {
+        self.flows.get(flow as usize).copied().flatten()
+    }
+
+    /// The flow that sends from a side of a slot, if one does.
+    pub fn sending_flow(&self, slot: AddressSlot, side: Side) -> Option<u32> {
+        let flows = self.groups.get(slot.group as usize)?.get(slot.number as usize)?;
+        if side == Side::Near { flows.forward } else { flows.reverse }
+    }
+
+    /// Whose packet this is, from one address to another, which carries data or does not; `None` if it is nobody's.
+    pub fn flow_direction(&self, from: IpAddr, to: IpAddr, occupies_sequence_space: bool) -> Option<FlowDirection> {
+        let ((from, side), (to, _)) =
+            (slot_of_address(from)?, slot_of_address(to).filter(|(_, far)| slot_of_address(from).is_some_and(|(_, near)| near != *far))?);
+        if from != to {
+            return None;
+        }
+        let flows = self.groups.get(from.group as usize)?.get(from.number as usize)?;
+        let (mine, other) = if side == Side::Near { (flows.forward, flows.reverse) } else { (flows.reverse, flows.forward) };
+        let sent = mine.map(|flow| FlowDirection { flow, direction: Direction::Forward });
+        let acknowledged = other.map(|flow| FlowDirection { flow, direction: Direction::Back });
+        if occupies_sequence_space { sent.or(acknowledged) } else { acknowledged.or(sent) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_encodes_slot_and_side() {
+        for family in [Family::V4, Family::V6] {
+            for group in [0, 1, MAX_GROUPS - 1] {
+                for number in [0, 1, 255, 256, MAX_HOSTS_PER_SUBNET - 1] {
+                    for side in [Side::Near, Side::Far] {
+                        let slot = AddressSlot { group, number };
+                        assert_eq!(Some((slot, side)), slot_of_address(family.address(slot, side)));
+                    }
+                }
+            }
+        }
+        assert_eq!("10.130.1.1", Family::V4.address(AddressSlot { group: 2, number: 256 }, Side::Far).to_string());
+        assert_eq!("fd00:8002::101", Family::V6.address(AddressSlot { group: 2, number: 256 }, Side::Far).to_string());
+    }
+
+    #[test]
+    fn addresses_outside_the_plan_have_no_slot() {
+        for address in ["10.0.0.0", "10.0.255.255", "11.0.0.1", "127.0.0.1", "fe80::1", "fd00::", "fd00:80::1", "fd00::1:0:1", "::1"] {
+            assert_eq!(None, slot_of_address(address.parse().unwrap()), "{address}");
+        }
+    }
+
+    #[test]
+    fn acks_of_a_one_way_connection_go_to_its_source() {
+        let mut slots = AddressSlots::default();
+        let slot = slots.open_flow(7, 3).unwrap();
+        let [near, far] = [Side::Near, Side::Far].map(|side| Family::V4.address(slot, side));
+        let sink = Some(FlowDirection { flow: 7, direction: Direction::Forward });
+        let source = Some(FlowDirection { flow: 7, direction: Direction::Back });
+        assert_eq!([sink, sink], [true, false].map(|occupies_sequence_space| slots.flow_direction(near, far, occupies_sequence_space)));
+        assert_eq!([source, source], [true, false].map(|occupies_sequence_space| slots.flow_direction(far, near, occupies_sequence_space)));
+        assert_eq!([None, None], [slots.flow_direction(near, near, true), slots.flow_direction(far, far, true)]);
+    }
+
+    #[test]
+    fn a_connection_that_goes_both_ways_is_two_flows() {
+        let mut slots = AddressSlots::default();
+        let slot = slots.open_flow(4, 0).unwrap();
+        assert_eq!(slot, slots.answer_flow(5, 4));
+        assert_eq!([Some(4), Some(5)], [Side::Near, Side::Far].map(|side| slots.sending_flow(slot, side)));
+        let [near, far] = [Side::Near, Side::Far].map(|side| Family::V6.address(slot, side));
+        assert_eq!(Some(FlowDirection { flow: 4, direction: Direction::Forward }), slots.flow_direction(near, far, true));
+        assert_eq!(Some(FlowDirection { flow: 5, direction: Direction::Back }), slots.flow_direction(near, far, false));
+        assert_eq!(Some(FlowDirection { flow: 5, direction: Direction::Forward }), slots.flow_direction(far, near, true));
+        assert_eq!(Some(FlowDirection { flow: 4, direction: Direction::Back }), slots.flow_direction(far, near, false));
+    }
+
+    #[test]
+    fn a_flow_keeps_its_slot_and_others_get_others() {
+        let mut slots = AddressSlots::default();
+        let first = slots.open_flow(0, 0);
+        assert_eq!(first, slots.open_flow(0, 0));
+        assert_ne!(first, slots.open_flow(1, 0));
+        assert_eq!(None, slots.open_flow(2, MAX_GROUPS));
+        let (other, _) = (slots.open_flow(2, 1).unwrap(), ());
+        let [mine, theirs] = [(first.unwrap(), Side::Near), (other, Side::Far)].map(|(slot, side)| Family::V4.address(slot, side));
+        assert_eq!(None, slots.flow_direction(mine, theirs, true));
+    }
+}

@@ -1,0 +1,178 @@
+//! Writes the packets of hosts into a pcapng file, byte for byte, as they are before each link and behind it.
+//!
+//! A [`PacketCapture`] is a probe: it hears from the engine which packet passed where, at the engine's exact time and with the marks that it has
+//! there, and takes its bytes from those that the router holds. Behind its queue a packet is seen when its transmission begins.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::io::{self, Write};
+
+use ecnlab_sim::{LinkSpec, Packet, PacketId, Probe, Recorder, RecorderAndTracer, TraceFormat, TraceSpec, Version};
+use ecnlab_units::{Ecn, Time};
+use ecnlab_wire::{PcapngWriter, rewrite_ece_cwr, rewrite_ecn};
+
+use crate::slab::PacketSlab;
+
+/// Written at once, when there are so many bytes.
+const WRITE_CHUNK_BYTES: usize = 1 << 18;
+
+/// A probe in which there may be a tap.
+pub trait HasCapture {
+    fn packet_capture(&mut self) -> Option<&mut PacketCapture>;
+}
+
+impl HasCapture for Recorder {
+    fn packet_capture(&mut self) -> Option<&mut PacketCapture> {
+        None
+    }
+}
+
+impl HasCapture for ecnlab_sim::NoProbe {
+    fn packet_capture(&mut self) -> Option<&mut PacketCapture> {
+        None
+    }
+}
+
+impl HasCapture for RecorderAndTracer<PacketCapture> {
+    fn packet_capture(&mut self) -> Option<&mut PacketCapture> {
+        Some(&mut self.tracer)
+    }
+}
+
+impl HasCapture for PacketCapture {
+    fn packet_capture(&mut self) -> Option<&mut PacketCapture> {
+        Some(self)
+    }
+}
+
+/// Writes packets as they pass links.
+pub struct PacketCapture {
+    spec: TraceSpec,
+    /// None if packets are of either.
+    version: Option<Version>,
+    writer: PcapngWriter,
+    /// Of each link the number of the interface before it; the one behind it follows.
+    interfaces: Vec<Option<u32>>,
+    count: u32,
+    /// In the order in which they were told, those apart whose time was still to come.
+    ready: Vec<CapturedPacket>,
+    future: BinaryHeap<Reverse<CapturedPacket>>,
+    captured: u64,
+    bytes: Vec<u8>,
+    out: Box<dyn Write + Send>,
+}
+
+/// A packet was somewhere.
+#[derive(Clone, Copy, Debug)]
+struct CapturedPacket {
+    time: Time,
+    number: u64,
+    interface: u32,
+    handle: u32,
+    ecn: Ecn,
+    echo: (bool, bool),
+}
+
+impl PacketCapture {
+    /// Of the chosen links, at most `snaplen` bytes of each packet; what was written goes out in pieces.
+    pub fn new(links: Vec<String>, snaplen: u32, version: impl Into<Option<Version>>, out: Box<dyn Write + Send>) -> PacketCapture {
+        let version = version.into();
+        let mut bytes = Vec::new();
+        let writer = PcapngWriter::begin(snaplen, concat!("ecnlab ", env!("CARGO_PKG_VERSION")), &mut bytes);
+        let spec = TraceSpec { format: TraceFormat::Pcapng { keep: snaplen, version: version.unwrap_or(Version::V4) }, links };
+        let (interfaces, ready, future) = (Vec::new(), Vec::new(), BinaryHeap::new());
+        PacketCapture { spec, version, writer, interfaces, count: 0, ready, future, captured: 0, bytes, out }
+    }
+
+    /// Writes what was seen up to a time; the bytes are those that the router holds.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(&mut self, now: Time, slab: &mut PacketSlab) -> io::Result<()> {
+        while self.future.peek().is_some_and(|Reverse(first)| first.time <= now) {
+            self.ready.extend(self.future.pop().map(|Reverse(first)| first));
+        }
+        self.ready.sort_by_key(|seen| (seen.time, seen.number));
+        for seen in self.ready.drain(..) {
+            let transport_at = slab.delivery_info(seen.handle).tcp.map(|_| slab.delivery_info(seen.handle).transport_at);
+            let packet = slab.bytes(seen.handle);
+            rewrite_ecn(packet, seen.ecn);
+            if let Some(transport_at) = transport_at {
+                rewrite_ece_cwr(packet, transport_at as usize, seen.echo.0, seen.echo.1);
+            }
+            self.writer.bytes(seen.interface, seen.time, packet, &mut self.bytes);
+        }
+        if self.bytes.len() >= WRITE_CHUNK_BYTES { self.write_buffered() } else { Ok(()) }
+    }
+
+    /// Writes all that has been gathered; this is the end of the file.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.write_buffered()?;
+        self.out.flush()
+    }
+
+    fn write_buffered(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.bytes)?;
+        self.bytes.clear();
+        Ok(())
+    }
+
+    /// Packets of simulated hosts have no bytes.
+    fn capture_packet(&mut self, now: Time, time: Time, link: u32, behind: u32, packet: &Packet) {
+        if !packet.flags.is_external() {
+            return;
+        }
+        let Some(interface) = self.interfaces[link as usize] else { return };
+        self.captured += 1;
+        let echo = (packet.flags.ece(), packet.flags.cwr());
+        let seen =
+            CapturedPacket { time, number: self.captured, interface: interface + behind, handle: packet.handle(), ecn: packet.ecn, echo };
+        if time <= now { self.ready.push(seen) } else { self.future.push(Reverse(seen)) }
+    }
+}
+
+impl Probe for PacketCapture {
+    const OBSERVES_PACKETS: bool = true;
+
+    fn on_link_added(&mut self, _link: u32, spec: &LinkSpec) {
+        let chosen = self.spec.includes_link(spec);
+        self.interfaces.push(chosen.then_some(self.count));
+        if chosen {
+            self.count += 2;
+            for side in ["before", "after"] {
+                self.writer.interface(&format!("{side} {}", spec.name.display_name()), self.version, &mut self.bytes);
+            }
+        }
+    }
+
+    fn on_link_entry(&mut self, now: Time, link: u32, _id: PacketId, packet: &Packet) {
+        self.capture_packet(now, now, link, 0, packet);
+    }
+
+    fn on_transmission_start(&mut self, now: Time, begins: Time, link: u32, _id: PacketId, packet: &Packet) {
+        self.capture_packet(now, begins, link, 1, packet);
+    }
+}
+
+impl Ord for CapturedPacket {
+    fn cmp(&self, other: &CapturedPacket) -> Ordering {
+        (self.time, self.number).cmp(&(other.time, other.number))
+    }
+}
+
+impl PartialOrd for CapturedPacket {
+    fn partial_cmp(&self, other: &CapturedPacket) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for CapturedPacket {
+    fn eq(&self, other: &CapturedPacket) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for CapturedPacket {}

@@ -1,0 +1,535 @@
+//! The loop: one thread that carries packets between hosts and the engine, and says what time it is.
+//!
+//! ```text
+//!     iteration   now = the clock, read once when the wait ends
+//!                 the engine goes on to now; what has arrived by then is written to its hosts, what applications ask for is done
+//!                 of every device that is ready packets are read, and enter the network at now
+//!                 sockets that are ready are served
+//!                 wait for a device, a socket, or a time at which something may come out of the engine
+//! ```
+//!
+//! **Which time a packet has.** All that an iteration finds has the time at which the iteration began, and everything of the engine's that was due by
+//! then has happened before it. So a packet that comes at the very time at which another leaves a queue finds that one gone, and two that
+//! come in one iteration are at one time, in the order of their devices' readiness, and of each device in the order in which they were sent.
+//! Departures keep the engine's own times: an iteration that is late delivers late and delays nothing behind it.
+//!
+//! A packet costs three calls to the system, one to wait, one to read, one to write, less where several are waiting.
+
+mod classifier;
+mod counters;
+mod host_backend;
+mod observer;
+mod spin;
+
+use std::io;
+use std::time::Duration;
+
+use ecnlab_sim::{Direction, ExternalPacket, HostInput, Probe, SimOutput, Simulation};
+use ecnlab_transport::Role;
+use ecnlab_units::{Ecn, Span, Time};
+use ecnlab_wire::{Flags, PacketView, TcpSegment, TransportHeader, rewrite_ece_cwr, rewrite_ecn};
+
+pub use self::classifier::{Classification, FlowClassifier};
+pub use self::counters::ForwardingCounters;
+pub use self::host_backend::{AppRequest, Context, FIRST_BACKEND_TOKEN, HostBackend, NoHosts};
+pub use self::observer::{ConnectionObserver, SentPacket};
+use self::spin::SpinBudget;
+use crate::address::{AddressSlots, Side};
+use crate::capture::HasCapture;
+use crate::clock::{RunClock, nanos_until};
+use crate::host::Host;
+use crate::kernel_queue::KernelQueues;
+use crate::lateness::LatenessHistogram;
+use crate::slab::{DeliveryInfo, PacketSlab};
+use crate::sys::poll::Interest;
+use crate::sys::{Poller, ReadyEvent};
+use crate::tcp_tracker::{AckInfo, TcpTracker};
+
+/// Packets that are read of a device in one iteration, at most.
+const MAX_READ_BATCH: u32 = 32;
+
+/// How time passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeMode {
+    /// As it does. Reading the clock is cheap, work takes time.
+    Real,
+    /// In a machine whose clock stands still while it works: each call to the system is dear, and the clock is read once an iteration.
+    Virtual,
+}
+
+/// A network with hosts at its ends.
+pub struct EventLoop<'o, P: Probe, B, C = AddressSlots> {
+    simulation: Simulation<P>,
+    backend: B,
+    forwarder: Forwarder<C>,
+    /// Queues of links that are the kernel's.
+    queues: KernelQueues,
+    poller: Poller,
+    spin: SpinBudget,
+    time_mode: TimeMode,
+    clock: RunClock,
+    host_inputs: Vec<(u32, HostInput)>,
+    /// Records connections, if somebody asked for that.
+    observer: Option<&'o mut dyn ConnectionObserver>,
+    /// What has happened, while it is dealt with; kept for its memory.
+    outputs: Vec<SimOutput>,
+    ready: Vec<ReadyEvent>,
+}
+
+/// What carries packets between the engine and devices.
+struct Forwarder<C> {
+    hosts: Vec<Host>,
+    /// Of each group the hosts of both sides.
+    hosts_by_side: Vec<[Option<u32>; 2]>,
+    /// Packets to read of each device in one iteration: more where the last iteration has not emptied it.
+    read_batches: Vec<u32>,
+    classifier: C,
+    slab: PacketSlab,
+    connections: TcpTracker,
+    counters: ForwardingCounters,
+    lateness: LatenessHistogram,
+}
+
+/// What came of reading a device.
+enum ReadOutcome {
+    Injected(ExternalPacket),
+    /// A packet that nobody can carry; it is counted.
+    Dropped,
+    Empty,
+}
+
+/// What a run leaves.
+pub struct FinishedRun<P: Probe, B> {
+    pub simulation: Simulation<P>,
+    pub backend: B,
+    pub counters: ForwardingCounters,
+    pub lateness: LatenessHistogram,
+    /// Began at the run's time zero.
+    pub clock: RunClock,
+}
+
+impl<'o, P: Probe + HasCapture, B: HostBackend> EventLoop<'o, P, B> {
+    /// With the hosts of all groups, whose largest packet has `max_packet_bytes` bytes.
+    ///
+    /// # Errors
+    /// If the process may have no more descriptors.
+    pub fn new(
+        simulation: Simulation<P>,
+        hosts: Vec<Host>,
+        backend: B,
+        max_packet_bytes: u32,
+        time_mode: TimeMode,
+    ) -> io::Result<EventLoop<'o, P, B>> {
+        EventLoop::with_classifier(simulation, hosts, backend, AddressSlots::default(), max_packet_bytes, time_mode)
+    }
+}
+
+impl<'o, P: Probe + HasCapture, B: HostBackend, C: FlowClassifier> EventLoop<'o, P, B, C> {
+    /// The same where packets are told apart in another way than by the addresses of the plan.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn with_classifier(
+        simulation: Simulation<P>,
+        hosts: Vec<Host>,
+        backend: B,
+        classifier: C,
+        max_packet_bytes: u32,
+        time_mode: TimeMode,
+    ) -> io::Result<EventLoop<'o, P, B, C>> {
+        let poller = Poller::new()?;
+        for (token, host) in (0..).zip(&hosts) {
+            poller.add(&host.tun, token, Interest::Read)?;
+        }
+        let forwarder = Forwarder::new(hosts, classifier, max_packet_bytes);
+        let (host_inputs, outputs, ready) = (Vec::new(), Vec::new(), Vec::new());
+        let queues = KernelQueues::default();
+        let (spin, clock, observer) = (SpinBudget::new(), RunClock::start(), None);
+        Ok(EventLoop { simulation, backend, forwarder, queues, poller, spin, time_mode, clock, host_inputs, observer, outputs, ready })
+    }
+
+    /// With an observer of connections, if there is one.
+    #[must_use]
+    pub fn observed_by(mut self, observer: Option<&'o mut dyn ConnectionObserver>) -> EventLoop<'o, P, B, C> {
+        self.observer = observer;
+        self
+    }
+
+    /// With these queues of the kernel at links.
+    ///
+    /// # Errors
+    /// If the process may have no more descriptors.
+    pub fn with_queues(mut self, queues: KernelQueues) -> io::Result<EventLoop<'o, P, B, C>> {
+        for (token, device) in (self.forwarder.hosts.len() as u64..).zip(queues.devices()) {
+            self.poller.add(device, token, Interest::Read)?;
+        }
+        self.queues = queues;
+        Ok(self)
+    }
+
+    /// Goes on from time zero, which is now, to a time. `watch` is asked now and then, `every` so often at most, whether to.
+    ///
+    /// # Errors
+    /// What a device, the poller or the ends could not go on after.
+    pub fn run(
+        &mut self,
+        until: Time,
+        every: Span,
+        watch: &mut dyn FnMut(&mut Simulation<P>, &ForwardingCounters) -> bool,
+    ) -> io::Result<()> {
+        self.clock = RunClock::start();
+        let (mut now, mut look) = (Time::ZERO, Time::ZERO + every);
+        loop {
+            self.run_iteration(now)?;
+            if now >= look {
+                look = now + every;
+                if !watch(&mut self.simulation, &self.forwarder.counters) {
+                    return Ok(());
+                }
+            }
+            if now >= until {
+                return Ok(());
+            }
+            self.wait_for_events(until.min(look), now)?;
+            now = self.clock.now();
+        }
+    }
+
+    /// Ends the run: hears what the ends have left to tell, and asks devices what they have dropped.
+    ///
+    /// # Errors
+    /// What the ends could not do, or if `/proc` cannot be read.
+    pub fn finish(mut self) -> io::Result<FinishedRun<P, B>> {
+        let now = self.simulation.now();
+        self.backend.finish(&mut context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer))?;
+        for (flow, told) in self.host_inputs.drain(..) {
+            self.simulation.apply_host_input(flow, told);
+        }
+        let Forwarder { hosts, mut counters, lateness, .. } = self.forwarder;
+        counters.tun_tx_drops = hosts.iter().map(Host::tun_tx_drops).sum::<io::Result<u64>>()?;
+        Ok(FinishedRun { simulation: self.simulation, backend: self.backend, counters, lateness, clock: self.clock })
+    }
+
+    /// All that is to be done at a time.
+    fn run_iteration(&mut self, now: Time) -> io::Result<()> {
+        self.forwarder.counters.iterations += 1;
+        if !self.queues.is_empty() {
+            self.advance_kernel_queues(now)?;
+        }
+        self.simulation.advance_to(now);
+        self.process_outputs(now)?;
+        let mut ready = std::mem::take(&mut self.ready);
+        for ready in ready.drain(..) {
+            if ready.token < self.forwarder.hosts.len() as u64 {
+                self.read_host_packets(ready.token as usize, now)?;
+            } else if ready.token < FIRST_BACKEND_TOKEN {
+                self.queues.dequeue_due(&mut self.simulation)?;
+            } else {
+                self.backend.on_descriptor_ready(
+                    ready,
+                    &mut context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
+                )?;
+            }
+        }
+        self.ready = ready;
+        if self.backend.next_timer().is_some_and(|due| due <= now) {
+            self.backend.on_timer(&mut context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer))?;
+        }
+        self.process_outputs(now)
+    }
+
+    /// Reads packets of a host, which enter the network.
+    fn read_host_packets(&mut self, host: usize, now: Time) -> io::Result<()> {
+        for _ in 0..self.forwarder.read_batches[host] {
+            let external = match self.forwarder.read_packet(host, now)? {
+                ReadOutcome::Injected(external) => external,
+                ReadOutcome::Dropped => continue,
+                ReadOutcome::Empty => {
+                    self.forwarder.read_batches[host] = 1;
+                    return Ok(());
+                }
+            };
+            self.simulation.inject(&external);
+            self.record_sent_packet(host, &external, now)?;
+            if external.retransmission {
+                let (slot, side) = (self.forwarder.slab.delivery_info(external.handle).slot, self.forwarder.hosts[host].side);
+                self.backend.on_retransmission(
+                    slot,
+                    side,
+                    &mut context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
+                )?;
+            }
+        }
+        self.forwarder.read_batches[host] = (2 * self.forwarder.read_batches[host]).min(MAX_READ_BATCH);
+        Ok(())
+    }
+
+    /// Records a packet that has been read of a host.
+    fn record_sent_packet(&mut self, host: usize, external: &ExternalPacket, now: Time) -> io::Result<()> {
+        let Some(observer) = &mut self.observer else { return Ok(()) };
+        let (side, handle) = (self.forwarder.hosts[host].side, external.handle);
+        let DeliveryInfo { tcp, slot, .. } = self.forwarder.slab.delivery_info(handle);
+        let Some(tcp) = tcp else { return Ok(()) };
+        let sent = SentPacket { slot, side, handle, tcp, size: external.size, payload: external.payload, ecn: external.ecn };
+        let Some(port) = observer.on_sent(sent, now) else { return Ok(()) };
+        self.backend.record_tcp_info(
+            slot,
+            port,
+            true,
+            &mut context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
+        )
+    }
+
+    /// Lets the engine go on to a time as far as it and the kernel's queues have something to do, at the exact time of each. A packet that
+    /// comes when another has just been sent finds that one gone, as in queues of the engine.
+    fn advance_kernel_queues(&mut self, now: Time) -> io::Result<()> {
+        loop {
+            let (due, deadline) = (self.queues.next_transmission(), self.simulation.next_event_time());
+            let Some(next) = due.into_iter().chain(deadline).min().filter(|&next| next <= now) else { return Ok(()) };
+            self.simulation.advance_to(next);
+            if due.is_some_and(|due| due <= next) {
+                self.queues.dequeue_due(&mut self.simulation)?;
+            }
+            self.process_outputs(now)?;
+        }
+    }
+
+    /// Deals with what the engine has told and with what it has been told since, until neither has more to say.
+    fn process_outputs(&mut self, now: Time) -> io::Result<()> {
+        loop {
+            for (flow, told) in self.host_inputs.drain(..) {
+                self.simulation.apply_host_input(flow, told);
+            }
+            if let Some(capture) = self.simulation.probe_mut().packet_capture() {
+                capture.write(now, &mut self.forwarder.slab)?;
+            }
+            self.outputs.extend(self.simulation.drain_outputs());
+            if self.outputs.is_empty() {
+                return Ok(());
+            }
+            let mut happened = std::mem::take(&mut self.outputs);
+            for happened in happened.drain(..) {
+                self.handle_output(happened, now)?;
+            }
+            self.outputs = happened;
+        }
+    }
+
+    fn handle_output(&mut self, happened: SimOutput, now: Time) -> io::Result<()> {
+        let request = match happened {
+            SimOutput::Arrived { handle, at, ecn, ece, cwr, .. } => {
+                let delivered_at = if self.time_mode == TimeMode::Real { self.clock.now() } else { now };
+                self.forwarder.lateness.record(delivered_at.since(at).picos() / 1_000);
+                let DeliveryInfo { to_host, tcp, slot, .. } = self.forwarder.slab.delivery_info(handle);
+                let side = self.forwarder.hosts[to_host as usize].side;
+                self.forwarder.deliver_to_host(handle, ecn, (ece, cwr))?;
+                let Some(tcp) = tcp else { return Ok(()) };
+                if let Some(observer) = &mut self.observer {
+                    observer.on_delivered(handle, ecn, now);
+                    if side == Side::Near {
+                        self.backend.record_tcp_info(
+                            slot,
+                            tcp.ports.1,
+                            false,
+                            &mut context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
+                        )?;
+                    }
+                }
+                let AckInfo { rtt, is_first_ecn_echo } = self.forwarder.connections.on_delivered(slot, side, &tcp, now);
+                self.host_inputs.extend(
+                    rtt.zip(self.forwarder.classifier.sending_flow(slot, side)).map(|(rtt, flow)| (flow, HostInput::RoundTrip(rtt))),
+                );
+                return self.backend.on_packet_delivered(
+                    slot,
+                    side,
+                    is_first_ecn_echo,
+                    &mut context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
+                );
+            }
+            SimOutput::Lost { handle, .. } => {
+                if let Some(observer) = &mut self.observer {
+                    observer.on_lost(handle);
+                }
+                self.forwarder.slab.release(handle);
+                return Ok(());
+            }
+            SimOutput::Duplicated { handle } => {
+                self.forwarder.slab.add_reference(handle);
+                return Ok(());
+            }
+            SimOutput::KernelEnqueued { link, handle, ecn, .. } => {
+                let packet = self.forwarder.slab.bytes(handle);
+                rewrite_ecn(packet, ecn);
+                return self.queues.enqueue(link, handle, packet, &mut self.simulation);
+            }
+            SimOutput::Open { flow, connection, demand, .. } => {
+                let group = self.simulation.group_of(flow);
+                let slot = self.forwarder.classifier.open_flow(flow, group).ok_or_else(|| io::Error::other(NO_ADDRESS_LEFT))?;
+                AppRequest::Open { flow, slot, connection, demand }
+            }
+            SimOutput::Answer { flow, to, demand, .. } => {
+                let slot = self.forwarder.classifier.answer_flow(flow, to).ok_or_else(|| io::Error::other(NO_ADDRESS_LEFT))?;
+                AppRequest::Answer { flow, slot, opener: to, demand }
+            }
+            SimOutput::Write { flow, demand, .. } => {
+                let (slot, side) = self
+                    .forwarder
+                    .classifier
+                    .slot_of_flow(flow)
+                    .expect("a flow sends more once it has opened a connection or answered one");
+                AppRequest::Produce { flow, slot, side, demand }
+            }
+        };
+        self.backend.on_request(request, &mut context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer))
+    }
+
+    /// Waits for a device or a socket, until a time or what may come out of the engine next at most.
+    fn wait_for_events(&mut self, until: Time, now: Time) -> io::Result<()> {
+        // A queue of the kernel is to have its packets when they come to it; without one, what happens inside can wait until something comes out.
+        let next = if self.queues.is_empty() { self.simulation.next_output_time() } else { self.simulation.next_event_time() };
+        let engine_due = next.map_or(until, |next| next.min(until));
+        let due = self.backend.next_timer().into_iter().chain(self.queues.next_transmission()).fold(engine_due, Time::min);
+        if self.time_mode == TimeMode::Real {
+            self.spin.wait(&mut self.poller, nanos_until(due, self.clock.now()))?;
+        } else {
+            self.poller.wait(Some(Duration::from_nanos(nanos_until(due, now))))?;
+        }
+        self.ready.extend(self.poller.ready());
+        Ok(())
+    }
+}
+
+const NO_ADDRESS_LEFT: &str = "there are no addresses left: a run has 128 groups at most, with 65534 flows each that are there at one time";
+
+fn context<'a, C>(
+    now: Time,
+    poller: &'a Poller,
+    forwarder: &'a Forwarder<C>,
+    host_inputs: &'a mut Vec<(u32, HostInput)>,
+    observer: &'a mut Option<&mut dyn ConnectionObserver>,
+) -> Context<'a> {
+    let observer: Option<&mut dyn ConnectionObserver> = match observer {
+        Some(observer) => Some(&mut **observer),
+        None => None,
+    };
+    Context { now, poller, hosts: &forwarder.hosts, host_inputs, observer }
+}
+
+impl<C: FlowClassifier> Forwarder<C> {
+    fn new(hosts: Vec<Host>, classifier: C, max_packet_bytes: u32) -> Forwarder<C> {
+        let mut hosts_by_side = Vec::new();
+        for (number, host) in (0..).zip(&hosts) {
+            let group = host.group as usize;
+            if hosts_by_side.len() <= group {
+                hosts_by_side.resize(group + 1, [None; 2]);
+            }
+            hosts_by_side[group][host.side as usize] = Some(number);
+        }
+        Forwarder {
+            read_batches: vec![1; hosts.len()],
+            hosts,
+            hosts_by_side,
+            classifier,
+            // A packet that is longer than it may be is cut, which its own length then contradicts.
+            slab: PacketSlab::new(max_packet_bytes as usize + 1),
+            connections: TcpTracker::default(),
+            counters: ForwardingCounters::default(),
+            lateness: LatenessHistogram::default(),
+        }
+    }
+
+    /// What a host has sent next.
+    fn read_packet(&mut self, host: usize, now: Time) -> io::Result<ReadOutcome> {
+        let (handle, buffer) = self.slab.free_slot_mut();
+        let Some(length) = self.hosts[host].tun.read(buffer)? else { return Ok(ReadOutcome::Empty) };
+        self.counters.read_from_hosts += 1;
+        let view = match PacketView::parse(&buffer[..length]) {
+            Ok(view) => view,
+            Err(why) => {
+                self.counters.count_malformed(why);
+                return Ok(ReadOutcome::Dropped);
+            }
+        };
+        let Some((external, about)) = self.admit_packet(host, &view, handle, now) else {
+            self.counters.unclassified += 1;
+            return Ok(ReadOutcome::Dropped);
+        };
+        self.slab.commit(view.size as usize, about);
+        Ok(ReadOutcome::Injected(external))
+    }
+
+    fn admit_packet(&mut self, host: usize, view: &PacketView, handle: u32, now: Time) -> Option<(ExternalPacket, DeliveryInfo)> {
+        let Host { group, side, .. } = self.hosts[host];
+        let Classification { flow, direction, slot, side, connection_id } = self.classifier.classify(view, (group, side), now)?;
+        let to_host = self.hosts_by_side[group as usize][side.other() as usize]?;
+        let tcp = match view.transport {
+            TransportHeader::Tcp(tcp) => Some(tcp),
+            _ => None,
+        };
+        let retransmission = tcp.is_some_and(|tcp| self.connections.on_sent(slot, side, &tcp, view.payload, now));
+        let flags = tcp.map(|tcp: TcpSegment| tcp.header.flags).unwrap_or_default();
+        let role = match (flags.has(Flags::SYN), flags.has(Flags::FIN), view.occupies_sequence_space() || direction == Direction::Back) {
+            (true, ..) => Role::Syn,
+            (_, true, _) => Role::Fin,
+            (.., true) => Role::Plain,
+            _ => Role::PureAck,
+        };
+        let external = ExternalPacket {
+            flow,
+            direction,
+            size: view.size,
+            payload: if tcp.is_some() || view.ports().is_some() { view.payload } else { 0 },
+            retransmission,
+            ecn: view.ecn,
+            rtt: self.connections.rtt(slot, side),
+            connection_id,
+            role,
+            ece: flags.has(Flags::ECE),
+            cwr: flags.has(Flags::CWR),
+            handle,
+        };
+        Some((external, DeliveryInfo { to_host, transport_at: view.transport_at, tcp, slot }))
+    }
+
+    /// Gives a packet that has arrived to its host, as the path has left it.
+    fn deliver_to_host(&mut self, handle: u32, ecn: Ecn, echo: (bool, bool)) -> io::Result<()> {
+        let DeliveryInfo { to_host, transport_at, tcp, .. } = self.slab.delivery_info(handle);
+        let host = &self.hosts[to_host as usize];
+        let bytes = self.slab.bytes(handle);
+        rewrite_ecn(bytes, ecn);
+        if tcp.is_some() {
+            rewrite_ece_cwr(bytes, transport_at as usize, echo.0, echo.1);
+        }
+        match host.tun.write(bytes) {
+            Ok(true) => self.counters.delivered += 1,
+            Ok(false) => self.counters.refused_by_host += 1,
+            Err(why) if is_refused_packet(&why) => self.counters.refused_by_host += 1,
+            Err(why) => return Err(why),
+        }
+        self.slab.release(handle);
+        Ok(())
+    }
+}
+
+/// Whether a host's kernel has not taken one packet, and may take the next: the bytes are none to it, its device is down for now, or it has no
+/// memory at the moment.
+fn is_refused_packet(why: &io::Error) -> bool {
+    matches!(why.raw_os_error(), Some(libc::EINVAL | libc::EIO | libc::ENETDOWN | libc::ENOBUFS | libc::ENOMEM))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::Namespace;
+    use crate::sys::tun::Tun;
+
+    #[test]
+    fn a_device_that_is_down_refuses_packets_without_ending_the_run() {
+        let made = Namespace::create().and_then(|namespace| namespace.run_inside(|| Tun::create("way")));
+        let Ok(down) = made else { return println!("skipped: {made:?}") };
+        let packet = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        let why = down.write(&packet).unwrap_err();
+        assert!(is_refused_packet(&why), "{why}");
+        assert!(!is_refused_packet(&io::Error::from_raw_os_error(libc::EBADF)));
+    }
+}

@@ -1,0 +1,58 @@
+//! Settings of a group's two hosts, as plain data: the mapping makes them of a scenario, hosts and recordings read them.
+
+use ecnlab_units::{Ecn, Span};
+
+/// A sysctl of a host, below `net.ipv4`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sysctl {
+    pub name: &'static str,
+    pub value: String,
+    /// A kernel without it does what the value says, or has no such thing.
+    pub may_lack: bool,
+}
+
+/// Attributes of a host's routes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RouteMetrics {
+    pub initcwnd: Option<u32>,
+    pub rto_min: Option<Span>,
+    /// Every segment is acknowledged at once.
+    pub quickack: bool,
+}
+
+/// Options of the sockets at both ends of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketSettings {
+    pub congestion: &'static str,
+    pub nodelay: bool,
+    /// Acknowledgements wait to ride on an answer.
+    pub interactive: bool,
+    pub pacing: bool,
+    /// Bytes.
+    pub window_clamp: Option<u32>,
+    /// Of a buffer that stays as it is, its bytes.
+    pub receive_buffer: Option<u32>,
+    /// Bytes.
+    pub read_size: u32,
+}
+
+/// Sockets of datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatagramSettings {
+    pub ecn: Ecn,
+    /// Application data in a full packet, in bytes.
+    pub payload: u32,
+}
+
+/// What the two hosts of a group are set to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostSettings {
+    pub sysctls: Vec<Sysctl>,
+    /// `tcp_ecn` of the host that opens connections and of the one that accepts them.
+    pub ecn: [u8; 2],
+    pub route: RouteMetrics,
+    /// Of both devices, in bytes.
+    pub mtu: u32,
+    pub tcp: Option<SocketSettings>,
+    pub datagrams: Option<DatagramSettings>,
+}

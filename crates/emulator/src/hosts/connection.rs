@@ -1,0 +1,379 @@
+//! A connection between two sockets: what each end has still to send, and what it tells.
+
+use std::io;
+
+use ecnlab_sim::HostInput;
+use ecnlab_transport::{AppWrite, CongestionWindow, SendCounters};
+
+use crate::address::{AddressSlot, Side};
+use crate::event_loop::Context;
+use crate::sys::poll::{Interest, Poller};
+use crate::sys::socket::{AgreedEcn, CA_CWR, CA_LOSS, Socket, TcpInfo};
+
+/// A connection and its two ends, the near one first. The far one is of the connection before until the new one is accepted: it may still
+/// have to hear of acknowledgements.
+#[derive(Debug, Default)]
+pub struct HostConnection {
+    /// Of the near end.
+    pub port: u16,
+    pub ends: [SocketEnd; 2],
+}
+
+/// One end, with the flow whose data it sends, if it sends any.
+#[derive(Debug, Default)]
+pub struct SocketEnd {
+    pub flow: Option<u32>,
+    /// Where it is, and the near side's port.
+    pub identity: Option<(AddressSlot, Side, u16)>,
+    socket: Option<Socket>,
+    token: u64,
+    interest: Option<Interest>,
+    state: ConnectState,
+    /// The other end is of another connection by now.
+    is_orphaned: bool,
+    /// What it has still to write; all that it was ever asked to.
+    unwritten: u64,
+    total_demand: u64,
+    /// It closes behind that.
+    closes_after_write: bool,
+    /// It has said that nothing more comes.
+    has_sent_fin: bool,
+    /// The other end has said so.
+    has_read_fin: bool,
+    /// It is to tell when all is acknowledged.
+    awaits_ack: bool,
+    retransmissions: Retransmissions,
+}
+
+/// What has been told of a connection's retransmissions.
+#[derive(Clone, Copy, Debug, Default)]
+struct Retransmissions {
+    segments: u32,
+    /// Timeouts of the segment that is outstanding, which is the first one behind so many bytes.
+    timeouts: u8,
+    acked: u64,
+}
+
+impl Retransmissions {
+    /// What is to be told of a segment that the router has seen a second time; nothing if this socket has not sent it.
+    fn attribute_retransmission(&mut self, info: &TcpInfo) -> Option<SendCounters> {
+        if self.segments >= info.total_retrans {
+            return None;
+        }
+        self.segments += 1;
+        // The kernel counts from zero again whenever something new is acknowledged.
+        if info.bytes_acked != self.acked || info.retransmits < self.timeouts {
+            (self.acked, self.timeouts) = (info.bytes_acked, 0);
+        }
+        let by_timeout = info.ca_state == CA_LOSS || info.retransmits > 0;
+        let timeouts = info.retransmits - std::mem::replace(&mut self.timeouts, info.retransmits);
+        Some(SendCounters {
+            retransmitted_fast: u64::from(!by_timeout),
+            retransmitted_timeout: u64::from(by_timeout),
+            timeouts: u64::from(timeouts),
+            ..SendCounters::default()
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum ConnectState {
+    /// There is no socket, or none any more.
+    #[default]
+    None,
+    Connecting,
+    Open,
+}
+
+impl SocketEnd {
+    pub fn for_flow(flow: u32) -> SocketEnd {
+        SocketEnd { flow: Some(flow), ..SocketEnd::default() }
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.state == ConnectState::Open
+    }
+
+    pub fn is_connecting(&self) -> bool {
+        self.state == ConnectState::Connecting
+    }
+
+    /// The near end begins to connect with this socket.
+    pub fn start_connect(&mut self, socket: Socket, token: u64, poller: &Poller) -> io::Result<()> {
+        poller.add(&socket, token, Interest::Write)?;
+        (self.socket, self.token, self.interest, self.state) = (Some(socket), token, Some(Interest::Write), ConnectState::Connecting);
+        Ok(())
+    }
+
+    /// A far end that has accepted with this socket.
+    pub fn accepted(socket: Socket, token: u64, poller: &Poller) -> io::Result<SocketEnd> {
+        poller.add(&socket, token, Interest::Read)?;
+        Ok(SocketEnd { socket: Some(socket), token, interest: Some(Interest::Read), state: ConnectState::Open, ..SocketEnd::default() })
+    }
+
+    /// The other end is of another connection from now on: what this one still reads is nobody's.
+    pub fn orphan(&mut self) {
+        self.is_orphaned = true;
+    }
+
+    /// Whether the kernel has given up to connect.
+    pub fn has_connect_failed(&self) -> io::Result<bool> {
+        Ok(self.socket.as_ref().map_or(Ok(None), Socket::take_error)?.is_some())
+    }
+
+    /// The same end before it began to connect.
+    pub fn reset_for_retry(&mut self) -> SocketEnd {
+        SocketEnd {
+            flow: self.flow,
+            unwritten: self.total_demand,
+            total_demand: self.total_demand,
+            closes_after_write: self.closes_after_write,
+            awaits_ack: self.awaits_ack,
+            ..SocketEnd::default()
+        }
+    }
+
+    /// The handshake is over; what it has agreed on.
+    pub fn on_connected(&mut self, context: &mut Context) -> io::Result<AgreedEcn> {
+        self.state = ConnectState::Open;
+        self.push_host_input(HostInput::Opened, context);
+        self.socket.as_ref().map_or(Ok(AgreedEcn::None), |socket| Ok(socket.tcp_info()?.agreed_ecn()))
+    }
+
+    /// It has more to send.
+    pub fn add_demand(&mut self, demand: AppWrite) {
+        self.unwritten = self.unwritten.saturating_add(demand.bytes);
+        self.total_demand = self.total_demand.saturating_add(demand.bytes);
+        self.closes_after_write |= demand.closes;
+        self.awaits_ack = true;
+    }
+
+    /// Writes what the kernel takes. False if the connection is broken.
+    pub fn write(&mut self, context: &mut Context) -> io::Result<bool> {
+        let Some(socket) = &self.socket else { return Ok(true) };
+        while self.unwritten > 0 {
+            match socket.send(self.unwritten) {
+                Ok(Some(taken)) => {
+                    if let (Some(observer), Some((slot, side, port))) = (&mut context.observer, self.identity) {
+                        observer.on_write(slot, port, side, taken, context.now);
+                    }
+                    let most = self.unwritten.min(1 << 18);
+                    self.unwritten -= if self.total_demand == u64::MAX { 0 } else { taken };
+                    if taken < most {
+                        return Ok(true);
+                    }
+                }
+                Ok(None) => return Ok(true),
+                Err(why) => return self.on_socket_error(&why),
+            }
+        }
+        if self.closes_after_write && !self.has_sent_fin {
+            self.has_sent_fin = true;
+            if let (Some(observer), Some((slot, side, port))) = (&mut context.observer, self.identity) {
+                observer.on_close(slot, port, side, context.now);
+            }
+            if let Err(why) = socket.shutdown_write() {
+                return self.on_socket_error(&why);
+            }
+        }
+        self.report_if_acknowledged(context)?;
+        Ok(true)
+    }
+
+    /// Reads once what there is, and tells it of the flow that has sent it. False if the connection is broken.
+    pub fn read(&mut self, max_bytes: u32, from: Option<u32>, context: &mut Context) -> io::Result<bool> {
+        let Some(socket) = self.socket.as_ref().filter(|_| !self.has_read_fin) else { return Ok(true) };
+        match socket.discard(max_bytes) {
+            Ok(Some(0)) => self.has_read_fin = true,
+            Ok(Some(bytes)) => from
+                .filter(|_| !self.is_orphaned)
+                .into_iter()
+                .for_each(|flow| context.push_host_input(flow, HostInput::Delivered { bytes })),
+            Ok(None) => {}
+            Err(why) => return self.on_socket_error(&why),
+        }
+        Ok(true)
+    }
+
+    /// The connection is gone, unless this is no word of the other side.
+    fn on_socket_error(&mut self, why: &io::Error) -> io::Result<bool> {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, TimedOut};
+        if !matches!(why.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | TimedOut) {
+            return Err(io::Error::new(why.kind(), format!("a host's connection: {why}")));
+        }
+        (self.socket, self.state, self.unwritten) = (None, ConnectState::None, 0);
+        Ok(false)
+    }
+
+    /// Closes what is over, and says what to wait for.
+    pub fn update_interest(&mut self, poller: &Poller) -> io::Result<()> {
+        let Some(socket) = self.socket.as_ref().filter(|_| self.state == ConnectState::Open) else { return Ok(()) };
+        if self.has_read_fin && self.unwritten == 0 {
+            if !self.awaits_ack {
+                (self.socket, self.state) = (None, ConnectState::None);
+            } else if self.interest.take().is_some() {
+                // Only its last data or its FIN is unacknowledged, which a packet to the host will change. Both directions are closed, so
+                // every wait would end at once with a hang-up.
+                poller.remove(socket)?;
+            }
+            return Ok(());
+        }
+        let wanted = match (!self.has_read_fin, self.unwritten > 0) {
+            (true, true) => Interest::Both,
+            (true, false) => Interest::Read,
+            (false, true) => Interest::Write,
+            (false, false) => Interest::Nothing,
+        };
+        match self.interest.replace(wanted) {
+            None => poller.add(socket, self.token, wanted)?,
+            Some(before) if before != wanted => poller.change(socket, self.token, wanted)?,
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Tells if all is acknowledged that it was asked to send.
+    fn report_if_acknowledged(&mut self, context: &mut Context) -> io::Result<()> {
+        let Some(socket) = self.socket.as_ref().filter(|_| self.awaits_ack && self.unwritten == 0 && self.state == ConnectState::Open)
+        else {
+            return Ok(());
+        };
+        if socket.unacked_bytes()? == 0 {
+            self.awaits_ack = false;
+            self.push_host_input(HostInput::Acknowledged, context);
+        }
+        Ok(())
+    }
+
+    /// A packet was given to the host: it may acknowledge all, or echo a mark, which the kernel then answers if its state says so.
+    pub fn on_packet_delivered(&mut self, is_first_ecn_echo: bool, context: &mut Context) -> io::Result<()> {
+        if is_first_ecn_echo
+            && let Some(socket) = &self.socket
+            && socket.tcp_info()?.ca_state == CA_CWR
+        {
+            self.push_host_input(HostInput::Counters(SendCounters { ecn_reactions: 1, ..SendCounters::default() }), context);
+        }
+        self.report_if_acknowledged(context)?;
+        if self.has_read_fin && !self.awaits_ack { self.update_interest(context.poller) } else { Ok(()) }
+    }
+
+    /// Asks the kernel why it has sent something again, and tells it.
+    pub fn on_retransmission(&mut self, context: &mut Context) -> io::Result<()> {
+        let (Some(socket), Some(flow)) = (&self.socket, self.flow) else { return Ok(()) };
+        if let Some(counted) = self.retransmissions.attribute_retransmission(&socket.tcp_info()?) {
+            context.push_host_input(flow, HostInput::Counters(counted));
+        }
+        Ok(())
+    }
+
+    /// Has what the kernel tells of it written down.
+    pub fn record_tcp_info(&self, by_timer: bool, context: &mut Context) -> io::Result<()> {
+        if let (Some(observer), Some((slot, _, port)), Some(socket)) = (&mut context.observer, self.identity, &self.socket) {
+            observer.on_tcp_info(slot, port, socket.tcp_info()?, by_timer, context.now);
+        }
+        Ok(())
+    }
+
+    fn push_host_input(&self, input: HostInput, context: &mut Context) {
+        if let Some(flow) = self.flow {
+            context.push_host_input(flow, input);
+        }
+    }
+
+    /// Tells the window of a sender that is open.
+    pub fn report_window(&mut self, context: &mut Context) -> io::Result<()> {
+        let (Some(socket), Some(flow), ConnectState::Open) = (&self.socket, self.flow, self.state) else { return Ok(()) };
+        let info = socket.tcp_info()?;
+        context.push_host_input(
+            flow,
+            HostInput::Window(CongestionWindow { cwnd: f64::from(info.snd_cwnd), ssthresh: ssthresh_segments(info.snd_ssthresh) }),
+        );
+        Ok(())
+    }
+}
+
+/// A kernel's first threshold is the largest number there is.
+fn ssthresh_segments(segments: u32) -> f64 {
+    if segments >= i32::MAX as u32 { f64::INFINITY } else { f64::from(segments) }
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::Time;
+
+    use super::*;
+
+    fn attributed(retransmissions: &mut Retransmissions, total_retrans: u32, retransmits: u8, bytes_acked: u64) -> Option<[u64; 3]> {
+        let ca_state = if retransmits > 0 { CA_LOSS } else { 0 };
+        let info = TcpInfo { total_retrans, retransmits, bytes_acked, ca_state, ..TcpInfo::default() };
+        let counters = retransmissions.attribute_retransmission(&info)?;
+        Some([counters.retransmitted_fast, counters.retransmitted_timeout, counters.timeouts])
+    }
+
+    #[test]
+    fn each_timeout_is_counted_once_also_the_first_of_a_later_segment() {
+        let mut sent = Retransmissions::default();
+        assert_eq!(Some([0, 1, 1]), attributed(&mut sent, 1, 1, 1000));
+        assert_eq!(Some([0, 1, 1]), attributed(&mut sent, 2, 2, 1000), "of the same one");
+        assert_eq!(Some([0, 1, 2]), attributed(&mut sent, 3, 2, 9000), "one of them was not seen");
+        assert_eq!(Some([0, 1, 0]), attributed(&mut sent, 4, 2, 9000));
+        assert_eq!(Some([1, 0, 0]), attributed(&mut sent, 5, 0, 12_000));
+        assert_eq!(Some([0, 1, 1]), attributed(&mut sent, 6, 1, 15_000));
+    }
+
+    #[test]
+    fn an_end_with_a_socket_error_is_not_connecting() {
+        let mut end = SocketEnd { state: ConnectState::Connecting, ..SocketEnd::for_flow(0) };
+        assert!(end.is_connecting() && !end.is_open());
+        assert!(!end.on_socket_error(&io::ErrorKind::ConnectionReset.into()).unwrap());
+        assert!(!end.is_connecting() && !end.is_open());
+    }
+
+    #[test]
+    fn an_end_that_has_read_the_fin_reports_when_its_last_data_is_acknowledged() {
+        let listener = Socket::stream(false).unwrap();
+        listener.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        listener.listen().unwrap();
+        let socket = Socket::stream(false).unwrap();
+        socket.connect(listener.local_address().unwrap()).unwrap();
+        let (accepted, _) = std::iter::from_fn(|| Some(listener.accept().unwrap())).flatten().next().unwrap();
+        let (poller, mut host_inputs) = (Poller::new().unwrap(), Vec::new());
+        let mut end = SocketEnd { flow: Some(3), ..SocketEnd::accepted(socket, 1, &poller).unwrap() };
+        end.add_demand(AppWrite::then_close(100));
+        end.unwritten = 0;
+        end.has_read_fin = true;
+        end.update_interest(&poller).unwrap();
+        assert!(end.is_open(), "its last data is not acknowledged yet");
+        end.update_interest(&poller).unwrap();
+        let mut context = Context { now: Time::ZERO, poller: &poller, hosts: &[], host_inputs: &mut host_inputs, observer: None };
+        end.on_packet_delivered(false, &mut context).unwrap();
+        assert!(matches!(host_inputs[..], [(3, HostInput::Acknowledged)]), "{host_inputs:?}");
+        assert!(!end.is_open(), "nothing is left to wait for");
+        drop(accepted);
+    }
+
+    #[test]
+    fn an_end_with_more_to_send_is_polled_again() {
+        let listener = Socket::stream(false).unwrap();
+        listener.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        listener.listen().unwrap();
+        let socket = Socket::stream(false).unwrap();
+        socket.connect(listener.local_address().unwrap()).unwrap();
+        let poller = Poller::new().unwrap();
+        let mut end = SocketEnd { flow: Some(3), ..SocketEnd::accepted(socket, 1, &poller).unwrap() };
+        (end.awaits_ack, end.has_read_fin) = (true, true);
+        end.update_interest(&poller).unwrap();
+        assert_eq!(None, end.interest);
+        end.add_demand(AppWrite::keep_open(100));
+        end.update_interest(&poller).unwrap();
+        assert_eq!(Some(Interest::Write), end.interest);
+    }
+
+    #[test]
+    fn retransmissions_of_another_socket_are_not_attributed() {
+        let mut sent = Retransmissions::default();
+        assert_eq!(None, attributed(&mut sent, 0, 0, 0));
+        assert_eq!(Some([1, 0, 0]), attributed(&mut sent, 1, 0, 0));
+        assert_eq!(None, attributed(&mut sent, 1, 0, 0));
+    }
+}

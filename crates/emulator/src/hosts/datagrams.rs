@@ -1,0 +1,74 @@
+//! A socket that sends datagrams: full ones, and a short one for the rest of what is asked for.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+
+use ecnlab_transport::AppWrite;
+
+use super::DISCARD_PORT;
+use crate::address::{AddressSlot, Family, Side};
+use crate::host_settings::DatagramSettings;
+use crate::sys::poll::{Interest, Poller};
+use crate::sys::socket::{Socket, SocketOption};
+
+/// The sender of a flow of datagrams.
+#[derive(Debug)]
+pub struct DatagramSender {
+    flow: u32,
+    socket: Socket,
+    token: u64,
+    payload: u32,
+    /// What is left of each demand: the kernel had no room for it yet.
+    unsent: VecDeque<u64>,
+    interest: Interest,
+}
+
+impl DatagramSender {
+    /// In the namespace of the near host, where the thread is.
+    pub fn new(
+        flow: u32,
+        family: Family,
+        slot: AddressSlot,
+        port: u16,
+        settings: DatagramSettings,
+        (poller, token): (&Poller, u64),
+    ) -> io::Result<DatagramSender> {
+        let socket = Socket::datagrams(family == Family::V6)?;
+        socket.set(SocketOption::EcnCodepoint(settings.ecn))?;
+        socket.bind(SocketAddr::new(family.address(slot, Side::Near), port))?;
+        socket.connect(SocketAddr::new(family.address(slot, Side::Far), DISCARD_PORT))?;
+        poller.add(&socket, token, Interest::Nothing)?;
+        Ok(DatagramSender { flow, socket, token, payload: settings.payload, unsent: VecDeque::new(), interest: Interest::Nothing })
+    }
+
+    pub fn flow(&self) -> u32 {
+        self.flow
+    }
+
+    /// Sends a demand, or what of it the kernel has room for.
+    pub fn send(&mut self, demand: AppWrite, poller: &Poller) -> io::Result<()> {
+        self.unsent.push_back(demand.bytes);
+        self.send_waiting(poller)
+    }
+
+    /// The kernel has room.
+    pub fn send_waiting(&mut self, poller: &Poller) -> io::Result<()> {
+        while let Some(left) = self.unsent.front_mut() {
+            let datagram = u64::from(self.payload).min(*left);
+            if datagram > 0 && self.socket.send(datagram)?.is_none() {
+                break;
+            }
+            *left -= datagram;
+            if *left == 0 {
+                self.unsent.pop_front();
+            }
+        }
+        let wanted = if self.unsent.is_empty() { Interest::Nothing } else { Interest::Write };
+        if self.interest != wanted {
+            poller.change(&self.socket, self.token, wanted)?;
+            self.interest = wanted;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,768 @@
+//! Queueing disciplines of a kernel as its netlink takes them: what tc(8) calls parameters, by the same names, written as in any scenario.
+//!
+//! Most have one attribute for each parameter. RED and CHOKe have a structure with exponents, and a table by which the average decays while
+//! the queue is empty. tc makes that table for a clock of 64 ns, but the kernel looks it up by microseconds; here it is made for what the
+//! kernel reads, so that the average decays as RED has it.
+
+use ecnlab_queue::KernelQdisc;
+use ecnlab_units::quantity;
+
+use crate::sys::netlink::Message;
+
+/// How a parameter is written, and what the kernel gets of it.
+#[derive(Clone, Copy, Debug)]
+enum ParameterKind {
+    /// A whole number.
+    Number,
+    /// A time, in microseconds.
+    Micros,
+    /// True or false, as 1 or 0.
+    Flag,
+    /// A whole number, in one byte.
+    Byte,
+    /// True or false as one of two numbers, in one byte.
+    Either(u8, u8),
+    /// A number of hertz, in parts of 256.
+    Hertz256,
+}
+
+/// A parameter with the number of its attribute.
+type ParameterSpec = (&'static str, u16, ParameterKind);
+
+/// A discipline whose parameters have an attribute each.
+struct FlatQdisc {
+    name: &'static str,
+    parameters: &'static [ParameterSpec],
+}
+
+use ParameterKind::{Byte, Either, Flag, Hertz256, Micros, Number};
+
+const FLAT_QDISCS: &[FlatQdisc] = &[
+    FlatQdisc {
+        name: "codel",
+        parameters: &[("target", 1, Micros), ("limit", 2, Number), ("interval", 3, Micros), ("ecn", 4, Flag), ("ce_threshold", 5, Micros)],
+    },
+    FlatQdisc {
+        name: "fq_codel",
+        parameters: &[
+            ("target", 1, Micros),
+            ("limit", 2, Number),
+            ("interval", 3, Micros),
+            ("ecn", 4, Flag),
+            ("flows", 5, Number),
+            ("quantum", 6, Number),
+            ("ce_threshold", 7, Micros),
+            ("memory_limit", 9, Number),
+        ],
+    },
+    FlatQdisc {
+        name: "pie",
+        parameters: &[
+            ("target", 1, Micros),
+            ("limit", 2, Number),
+            ("tupdate", 3, Micros),
+            ("alpha", 4, Number),
+            ("beta", 5, Number),
+            ("ecn", 6, Flag),
+            ("bytemode", 7, Flag),
+            ("dq_rate_estimator", 8, Flag),
+        ],
+    },
+    FlatQdisc {
+        name: "fq_pie",
+        parameters: &[
+            ("limit", 1, Number),
+            ("flows", 2, Number),
+            ("target", 3, Micros),
+            ("tupdate", 4, Micros),
+            ("alpha", 5, Number),
+            ("beta", 6, Number),
+            ("quantum", 7, Number),
+            ("memory_limit", 8, Number),
+            ("ecn_prob", 9, Number),
+            ("ecn", 10, Flag),
+            ("bytemode", 11, Flag),
+            ("dq_rate_estimator", 12, Flag),
+        ],
+    },
+    FlatQdisc { name: "cake", parameters: &[("rtt", 7, Micros), ("target", 8, Micros), ("memory", 10, Number), ("wash", 13, Flag)] },
+    FlatQdisc {
+        name: "fq",
+        parameters: &[("limit", 1, Number), ("flow_limit", 2, Number), ("quantum", 3, Number), ("initial_quantum", 4, Number)],
+    },
+    FlatQdisc {
+        name: "dualpi2",
+        parameters: &[
+            ("limit", 1, Number),
+            ("memory_limit", 2, Number),
+            ("target", 3, Micros),
+            ("tupdate", 4, Micros),
+            ("alpha", 5, Hertz256),
+            ("beta", 6, Hertz256),
+            ("step_packets", 7, Number),
+            ("step_thresh", 8, Micros),
+            ("min_qlen_step", 9, Number),
+            ("coupling_factor", 10, Byte),
+            ("drop_on_overload", 11, Either(0, 1)),
+            ("drop_enqueue", 12, Either(0, 1)),
+            ("classic_protection", 13, Byte),
+            ("any_ect", 14, Either(1, 3)),
+        ],
+    },
+];
+
+/// What RED and CHOKe take, as tc(8) has it; bytes for RED, packets for CHOKe.
+const RED_PARAMETERS: &[&str] =
+    &["limit", "min", "max", "avpkt", "burst", "wlog", "bandwidth", "probability", "ecn", "harddrop", "adaptive", "nodrop", "child"];
+const FIFO_PARAMETERS: &[&str] = &["limit"];
+const SFQ_PARAMETERS: &[&str] = &["limit", "quantum", "divisor", "flows"];
+const TBF_PARAMETERS: &[&str] = &["rate", "burst", "limit"];
+const HTB_PARAMETERS: &[&str] = &["rate", "ceil", "burst", "cburst", "leaf"];
+const NETEM_PARAMETERS: &[&str] = &["limit", "delay", "jitter", "loss", "duplicate", "reorder", "gap"];
+/// What stands in a shaper, and how its parameters begin.
+const LEAF_KEY: &str = "leaf";
+
+const SUPPORTED_QDISCS: &str = "the kernel's queues that can stand at a link are red, choke, codel, fq_codel, pie, fq_pie, cake, dualpi2, fq, sfq, tbf, \
+     htb, netem, pfifo and bfifo";
+
+/// How the kernel says that a packet was dropped because there was no room for it, and not by the discipline's law.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OverflowEvidence {
+    /// It drops for no other reason.
+    Always,
+    /// It counts such packets, at this byte of the structure of its statistics.
+    RowPolicy(usize),
+    /// It is beyond its limit with such packets alone, and every discipline counts how often it is.
+    Overlimits,
+    /// It tells the sender that the packet was dropped, which it does not of one that goes by its law.
+    Refused,
+    /// Its law looks at packets that leave, so one that goes when a packet comes has gone because the queue was full.
+    AtArrival,
+}
+
+/// Disciplines that drop by a law of their own, with how they say that it was not by that.
+const OVERFLOW_EVIDENCE: &[(&str, OverflowEvidence)] = &[
+    ("red", OverflowEvidence::RowPolicy(4)),
+    ("choke", OverflowEvidence::RowPolicy(4)),
+    ("codel", OverflowEvidence::RowPolicy(20)),
+    ("fq_codel", OverflowEvidence::RowPolicy(8)),
+    ("pie", OverflowEvidence::RowPolicy(28)),
+    ("fq_pie", OverflowEvidence::RowPolicy(8)),
+    ("dualpi2", OverflowEvidence::Overlimits),
+    ("cake", OverflowEvidence::AtArrival),
+    ("netem", OverflowEvidence::Refused),
+];
+
+/// Attributes of a discipline: its name and its options (`TCA_KIND`, `TCA_OPTIONS`).
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+/// The same where it holds attributes, which some disciplines want to be told (`NLA_F_NESTED`).
+const NESTED_TCA_OPTIONS: u16 = TCA_OPTIONS | 1 << 15;
+
+/// A discipline, read: what makes its options.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Qdisc {
+    name: &'static str,
+    options: QdiscOptions,
+    placement: Placement,
+}
+
+/// Where a discipline stands.
+#[derive(Clone, Debug, PartialEq)]
+enum Placement {
+    /// At the device.
+    Root,
+    /// Below a shaper that holds nothing up, which asks for no packet where it sees none.
+    BelowShaper,
+    /// At the device, with a class in which another discipline may stand.
+    Parent(Box<QdiscOptions>, Option<Box<Qdisc>>),
+}
+
+/// A part of what is put at a device, in the order in which it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QdiscMessage {
+    /// Whether it is a class of a discipline, and no discipline.
+    pub is_class: bool,
+    pub handle: u32,
+    /// What it hangs on.
+    pub parent: u32,
+    pub options: NamedOptions,
+}
+
+/// Options of a discipline or of a class of one, with the discipline's name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedOptions(&'static str, QdiscOptions);
+
+#[derive(Clone, Debug, PartialEq)]
+enum QdiscOptions {
+    Numbers(Vec<(u16, AttributeValue)>),
+    RedOptions(RedOptions),
+    /// A structure that stands there by itself.
+    Structure(Vec<u8>),
+    /// A structure as an attribute, and further numbers.
+    Token {
+        structure: Vec<u8>,
+        rate64: u64,
+        burst: u32,
+    },
+    /// A structure and, behind it, attributes.
+    Followed {
+        structure: Vec<u8>,
+        attributes: Vec<(u16, Vec<u8>)>,
+    },
+    /// Attributes alone.
+    Attributes(Vec<(u16, Vec<u8>)>),
+}
+
+/// The value of an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AttributeValue {
+    Word(u32),
+    Byte(u8),
+}
+
+/// `struct tc_red_qopt` with what belongs to it.
+#[derive(Clone, Debug, PartialEq)]
+struct RedOptions {
+    limit: u32,
+    min: u32,
+    max: u32,
+    weight_log: u8,
+    probability: f64,
+    /// Seconds that an average packet takes to send.
+    packet_s: f64,
+    flags: u8,
+}
+
+impl Qdisc {
+    /// Reads a scenario's queue for a link of this rate.
+    ///
+    /// # Errors
+    /// All that is wrong, each after the parameter's name, which is empty for the queue itself.
+    pub fn read(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, Vec<(String, String)>> {
+        if let Some(plain) = FLAT_QDISCS.iter().find(|plain| plain.name == queue.name) {
+            return plain.read(queue);
+        }
+        match queue.name.as_str() {
+            "red" => read_red(queue, rate_bps, "red", false),
+            "choke" => read_red(queue, rate_bps, "choke", true),
+            "pfifo" => read_fifo(queue, "pfifo"),
+            "bfifo" => read_fifo(queue, "bfifo"),
+            "sfq" => read_sfq(queue),
+            "tbf" => read_tbf(queue),
+            "htb" => read_htb(queue, rate_bps),
+            "netem" => read_netem(queue),
+            _ => Err(vec![(String::new(), format!("there is no \"{}\" to stand at a link: {SUPPORTED_QDISCS}", queue.name))]),
+        }
+    }
+
+    /// What is put at a device.
+    pub fn messages(&self) -> Vec<QdiscMessage> {
+        const UNLIMITED_BYTES_S: f64 = 1e11;
+        const TC_H_ROOT: u32 = u32::MAX;
+        const ROOT_HANDLE: u32 = 1 << 16;
+        const CLASS_HANDLE: u32 = ROOT_HANDLE + 1;
+        const CHILD_HANDLE: u32 = 2 << 16;
+        let message = |is_class, handle, parent, qdisc: &Qdisc, options: &QdiscOptions| QdiscMessage {
+            is_class,
+            handle,
+            parent,
+            options: NamedOptions(qdisc.name, options.clone()),
+        };
+        match &self.placement {
+            Placement::Root => vec![message(false, ROOT_HANDLE, TC_H_ROOT, self, &self.options)],
+            Placement::BelowShaper => {
+                let shaper = tbf_qdisc(UNLIMITED_BYTES_S, 1 << 30, u32::MAX);
+                vec![
+                    message(false, ROOT_HANDLE, TC_H_ROOT, &shaper, &shaper.options),
+                    message(false, CHILD_HANDLE, CLASS_HANDLE, self, &self.options),
+                ]
+            }
+            Placement::Parent(class, leaf) => {
+                let mut messages = vec![
+                    message(false, ROOT_HANDLE, TC_H_ROOT, self, &self.options),
+                    message(true, CLASS_HANDLE, ROOT_HANDLE, self, class),
+                ];
+                messages.extend(leaf.iter().map(|leaf| message(false, CHILD_HANDLE, CLASS_HANDLE, leaf, &leaf.options)));
+                messages
+            }
+        }
+    }
+
+    /// How the kernel tells which packets it drops because the queue was full.
+    pub fn overflow_evidence(&self) -> OverflowEvidence {
+        if let Placement::Parent(_, Some(leaf)) = &self.placement {
+            return leaf.overflow_evidence();
+        }
+        OVERFLOW_EVIDENCE.iter().find(|(name, _)| *name == self.name).map_or(OverflowEvidence::Always, |(_, overflow)| *overflow)
+    }
+
+    /// Whether it makes copies of packets.
+    pub fn makes_copies(&self) -> bool {
+        const DUPLICATE_OFFSET: usize = 16;
+        matches!(&self.options, QdiscOptions::Followed { structure, .. } if structure[DUPLICATE_OFFSET..DUPLICATE_OFFSET + 4] != [0; 4])
+    }
+}
+
+impl NamedOptions {
+    /// A request with what it is added.
+    pub fn append_to(&self, request: Message) -> Message {
+        let kind: Vec<u8> = self.0.bytes().chain([0]).collect();
+        let request = request.with(TCA_KIND, &kind);
+        let append_all = |request: Message, attributes: &[(u16, Vec<u8>)]| {
+            attributes.iter().fold(request, |request, (attribute, value)| request.with(*attribute, value))
+        };
+        match &self.1 {
+            QdiscOptions::Structure(bytes) => request.with(TCA_OPTIONS, bytes),
+            QdiscOptions::Followed { structure, attributes } => {
+                request.nested(TCA_OPTIONS, |within| append_all(within.plain(structure), attributes))
+            }
+            QdiscOptions::Attributes(attributes) => request.nested(NESTED_TCA_OPTIONS, |within| append_all(within, attributes)),
+            QdiscOptions::Numbers(numbers) => request.nested(NESTED_TCA_OPTIONS, |within| {
+                numbers.iter().fold(within, |within, &(attribute, value)| match value {
+                    AttributeValue::Word(word) => within.with(attribute, &word.to_ne_bytes()),
+                    AttributeValue::Byte(byte) => within.with(attribute, &[byte]),
+                })
+            }),
+            QdiscOptions::RedOptions(parms) => request.nested(NESTED_TCA_OPTIONS, |within| {
+                let within = within.with(1, &parms.tc_red_qopt()).with(2, &parms.decay_table());
+                within.with(3, &((parms.probability * 2_f64.powi(32)).min(f64::from(u32::MAX)) as u32).to_ne_bytes())
+            }),
+            QdiscOptions::Token { structure, rate64, burst } => request.nested(NESTED_TCA_OPTIONS, |within| {
+                within.with(1, structure).with(4, &rate64.to_ne_bytes()).with(6, &burst.to_ne_bytes())
+            }),
+        }
+    }
+}
+
+impl FlatQdisc {
+    fn read(&self, queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
+        let known: Vec<&str> = self.parameters.iter().map(|(name, ..)| *name).collect();
+        let mut reader = ArgumentReader::new(queue, &known);
+        let mut numbers = Vec::new();
+        for &(name, attribute, how) in self.parameters {
+            let value = match how {
+                ParameterKind::Number => reader.whole_number(name).map(AttributeValue::Word),
+                ParameterKind::Micros => reader.micros(name).map(AttributeValue::Word),
+                ParameterKind::Flag => reader.flag(name).map(|flag| AttributeValue::Word(flag.into())),
+                ParameterKind::Byte => reader.byte(name).map(AttributeValue::Byte),
+                ParameterKind::Either(no, yes) => reader.flag(name).map(|flag| AttributeValue::Byte(if flag { yes } else { no })),
+                ParameterKind::Hertz256 => reader.hertz_256(name).map(AttributeValue::Word),
+            };
+            numbers.extend(value.map(|value| (attribute, value)));
+        }
+        reader.finish(Qdisc { name: self.name, options: QdiscOptions::Numbers(numbers), placement: Placement::Root })
+    }
+}
+
+/// One class, which all packets are in and which borrows from none, with a FIFO or another discipline in it.
+fn read_htb(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, Vec<(String, String)>> {
+    let (within, own): (Vec<_>, Vec<_>) =
+        queue.arguments.iter().cloned().partition(|(name, _)| name.strip_prefix(LEAF_KEY).is_some_and(|rest| rest.starts_with('.')));
+    let of_leaf = |name: &str| name[LEAF_KEY.len() + 1..].to_owned();
+    let own = KernelQdisc { name: queue.name.clone(), arguments: own };
+    let mut reader = ArgumentReader::new(&own, HTB_PARAMETERS);
+    if reader.raw_text(LEAF_KEY).is_some() {
+        reader.report(LEAF_KEY, "must be a table that names a discipline, as in leaf = { kernel = \"fq_codel\" }");
+    }
+    let mut arguments: Vec<_> = within.into_iter().map(|(name, value)| (of_leaf(&name), value)).collect();
+    let named = arguments.iter().position(|(name, _)| name == "kernel").map(|at| arguments.remove(at).1);
+    let leaf = match named.as_deref() {
+        None if arguments.is_empty() => None,
+        None => reader.report_none(LEAF_KEY, "names no discipline: give leaf = { kernel = NAME }"),
+        Some("htb" | "tbf" | "netem") => reader.report_none("leaf.kernel", "a shaper and netem stand at the link themselves"),
+        Some(name) => match Qdisc::read(&KernelQdisc { name: name.to_owned(), arguments }, rate_bps) {
+            Ok(leaf) if leaf.placement != Placement::Root => reader.report_none("leaf.child", "it is below a shaper as it is"),
+            Ok(leaf) => Some(Box::new(leaf)),
+            Err(wrong) => {
+                for (name, what) in wrong {
+                    reader.report(&if name.is_empty() { "leaf.kernel".to_owned() } else { format!("{LEAF_KEY}.{name}") }, &what);
+                }
+                None
+            }
+        },
+    };
+    let rate = reader.bytes_s("rate").unwrap_or_else(|| {
+        if reader.raw_text("rate").is_none() {
+            reader.report("rate", "must be reader, as in rate = \"1.5Mbps\"");
+        }
+        1.0
+    });
+    let ceil = reader.bytes_s("ceil").unwrap_or(rate);
+    // What tc(8) takes where timers have a high resolution: a packet of the MTU that it supposes.
+    const DEFAULT_BURST_BYTES: u32 = 1600;
+    let bursts = [("burst", rate), ("cburst", ceil)]
+        .map(|(name, bytes_s)| psched_ticks(f64::from(reader.whole_number(name).unwrap_or(DEFAULT_BURST_BYTES)) / bytes_s));
+    reader.finish(Qdisc {
+        name: "htb",
+        options: QdiscOptions::Attributes(vec![(2, tc_htb_glob())]),
+        placement: Placement::Parent(Box::new(QdiscOptions::Attributes(htb_class_attributes(rate, ceil, bursts))), leaf),
+    })
+}
+
+/// `struct tc_htb_glob`: version, divisor of rates, the class of packets that no filter has sorted, debugging, packets outside classes.
+fn tc_htb_glob() -> Vec<u8> {
+    [3_u32, 10, 1, 0, 0].iter().flat_map(|number| number.to_ne_bytes()).collect()
+}
+
+/// `struct tc_htb_opt`: two rates of 12 bytes, the time that a burst of each takes, quantum, level, priority; the rates stand in attributes as
+/// well. The quantum divides what several classes share.
+fn htb_class_attributes(rate: f64, ceil: f64, bursts: [u32; 2]) -> Vec<(u16, Vec<u8>)> {
+    const HTB_QUANTUM_BYTES: u32 = 20_000;
+    let mut structure = Vec::new();
+    for bytes_s in [rate, ceil] {
+        structure.extend([0; 8]);
+        structure.extend((bytes_s.min(f64::from(u32::MAX)) as u32).to_ne_bytes());
+    }
+    structure.extend([bursts[0], bursts[1], HTB_QUANTUM_BYTES, 0, 0].iter().flat_map(|number| number.to_ne_bytes()));
+    vec![(1, structure), (6, (rate as u64).to_ne_bytes().to_vec()), (7, (ceil as u64).to_ne_bytes().to_vec())]
+}
+
+/// A time in units of the packet schedulers' clock, of 64 ns.
+fn psched_ticks(seconds: f64) -> u32 {
+    (seconds * 1e9 / 64.0).min(f64::from(u32::MAX)) as u32
+}
+
+/// Delays, losses, copies and changes of order, drawn uniformly and independently.
+fn read_netem(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
+    let mut reader = ArgumentReader::new(queue, NETEM_PARAMETERS);
+    let [delay, jitter] = ["delay", "jitter"].map(|name| reader.nanos(name).unwrap_or(0));
+    let [loss, duplicate, reorder] = ["loss", "duplicate", "reorder"].map(|name| reader.probability_u32(name));
+    let limit = reader.whole_number("limit").unwrap_or(1000);
+    if jitter > delay {
+        reader.report("jitter", "must not be longer than delay: a packet would leave before it comes");
+    }
+    let gap = reader.whole_number("gap");
+    match (reorder, gap) {
+        (None, Some(_)) => reader.report("gap", "says which packets reorder is about: give reorder as well"),
+        (Some(_), _) if delay == 0 => reader.report("reorder", "lets packets overtake others that are delayed: give delay as well"),
+        _ => {}
+    }
+    let gap = gap.unwrap_or(u32::from(reorder.is_some()));
+    // struct tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter; the times stand in attributes as well.
+    let structure = [0, limit, loss.unwrap_or(0), gap, duplicate.unwrap_or(0), 0];
+    let mut attributes = vec![(10, delay.to_ne_bytes().to_vec()), (11, jitter.to_ne_bytes().to_vec())];
+    // struct tc_netem_reorder: probability and correlation.
+    attributes.extend(reorder.map(|share| (3, [share, 0].iter().flat_map(|number| number.to_ne_bytes()).collect())));
+    let structure = structure.iter().flat_map(|number| number.to_ne_bytes()).collect();
+    reader.finish(Qdisc { name: "netem", options: QdiscOptions::Followed { structure, attributes }, placement: Placement::Root })
+}
+
+fn read_fifo(queue: &KernelQdisc, name: &'static str) -> Result<Qdisc, Vec<(String, String)>> {
+    let mut reader = ArgumentReader::new(queue, FIFO_PARAMETERS);
+    let limit = reader.required_number("limit");
+    reader.finish(Qdisc { name, options: QdiscOptions::Structure(limit.to_ne_bytes().to_vec()), placement: Placement::Root })
+}
+
+fn read_sfq(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
+    let mut reader = ArgumentReader::new(queue, SFQ_PARAMETERS);
+    let numbers = ["quantum", "", "limit", "divisor", "flows"].map(|name| reader.whole_number(name).unwrap_or(0));
+    reader.finish(Qdisc {
+        name: "sfq",
+        options: QdiscOptions::Structure(numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()),
+        placement: Placement::Root,
+    })
+}
+
+fn read_tbf(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
+    let mut reader = ArgumentReader::new(queue, TBF_PARAMETERS);
+    let (limit, burst) = (reader.required_number("limit"), reader.required_number("burst"));
+    let bytes_s = reader.rate_bps("rate").unwrap_or(0.0) / 8.0;
+    if bytes_s <= 0.0 {
+        reader.report("rate", "must be reader, as in rate = \"1.5Mbps\"");
+    }
+    reader.finish(tbf_qdisc(bytes_s, burst, limit))
+}
+
+/// `struct tc_tbf_qopt`: two rates of 12 bytes, limit, buffer and MTU; the rate and the burst in bytes stand in attributes as well.
+fn tbf_qdisc(bytes_s: f64, burst: u32, limit: u32) -> Qdisc {
+    let mut structure = vec![0_u8; 36];
+    structure[8..12].copy_from_slice(&(bytes_s.min(f64::from(u32::MAX)) as u32).to_ne_bytes());
+    structure[24..28].copy_from_slice(&limit.to_ne_bytes());
+    Qdisc { name: "tbf", options: QdiscOptions::Token { structure, rate64: bytes_s as u64, burst }, placement: Placement::Root }
+}
+
+fn read_red(queue: &KernelQdisc, rate_bps: f64, name: &'static str, chokes: bool) -> Result<Qdisc, Vec<(String, String)>> {
+    let mut reader = ArgumentReader::new(queue, RED_PARAMETERS);
+    let [limit, min, max] = ["limit", "min", "max"].map(|name| reader.required_number(name));
+    let avpkt = reader.whole_number("avpkt").unwrap_or(1000);
+    // CHOKe counts packets, and tc says how long one takes by avpkt all the same.
+    let unit = if chokes { 1.0 } else { f64::from(avpkt.max(1)) };
+    let burst = reader.whole_number("burst").map_or((2.0 * f64::from(min) + f64::from(max)) / (3.0 * unit), f64::from);
+    let weight_log = match reader.whole_number("wlog") {
+        Some(log) if (1..=31).contains(&log) => log as u8,
+        Some(_) => reader.report_and_default("wlog", "must be from 1 to 31: the average's weight is 2 to the power of -wlog"),
+        None => ewma_weight_log(burst.floor(), f64::from(min) / unit).unwrap_or_else(|| {
+            reader.report_and_default("burst", "is too small for min: no weight lets so many packets pass; give more, or give wlog")
+        }),
+    };
+    let probability = reader.float("probability").unwrap_or(0.02);
+    if !(probability > 0.0 && probability <= 1.0) {
+        reader.report("probability", "must be above 0 and at most 1");
+    }
+    if max <= min {
+        reader.report("max", "must be larger than min");
+    }
+    let bandwidth = reader.rate_bps("bandwidth").unwrap_or(rate_bps);
+    let flags = [("ecn", 1), ("harddrop", 2), ("adaptive", 4), ("nodrop", 8)];
+    let flags = flags.iter().filter(|(name, _)| reader.flag(name).unwrap_or(false)).map(|(_, flag)| flag).sum();
+    let parms = RedOptions { limit, min, max, weight_log, probability, packet_s: 8.0 * f64::from(avpkt) / bandwidth, flags };
+    let placement = if reader.flag("child").unwrap_or(false) { Placement::BelowShaper } else { Placement::Root };
+    reader.finish(Qdisc { name, options: QdiscOptions::RedOptions(parms), placement })
+}
+
+impl RedOptions {
+    fn tc_red_qopt(&self) -> Vec<u8> {
+        let mut bytes: Vec<u8> = [self.limit, self.min, self.max].iter().flat_map(|number| number.to_ne_bytes()).collect();
+        bytes.extend([self.weight_log, self.probability_log(), self.cell_log(), self.flags]);
+        bytes
+    }
+
+    /// The probability at `max` as a power of two that the distance of the thresholds is a part of.
+    fn probability_log(&self) -> u8 {
+        let each = self.probability / f64::from(self.max - self.min);
+        (0..32).find(|&log| each * 2_f64.powi(log) > 1.0).unwrap_or(31) as u8
+    }
+
+    /// By how much the average's exponent falls in a microsecond.
+    fn decay_per_microsecond(&self) -> f64 {
+        -(1.0 - 2_f64.powi(-i32::from(self.weight_log))).log2() / (1e6 * self.packet_s)
+    }
+
+    /// The table's 256 cells cover the time in which the average is halved 31 times.
+    fn cell_log(&self) -> u8 {
+        let whole = 31.0 / self.decay_per_microsecond();
+        (0..32).find(|&log| whole / 2_f64.powi(log) < 512.0).unwrap_or(31) as u8
+    }
+
+    /// By how many bits the average is shifted after so many cells of idle time.
+    fn decay_table(&self) -> Vec<u8> {
+        let cell = 2_f64.powi(i32::from(self.cell_log())) * self.decay_per_microsecond();
+        let mut table: Vec<u8> = (0..255).map(|at| (f64::from(at) * cell).min(31.0) as u8).collect();
+        table.push(31);
+        table
+    }
+}
+
+/// The average's weight as a negative power of two: the largest with which a burst of so many packets does not take it from zero over
+/// `min` packets (Floyd and Jacobson, 1993, section 6).
+fn ewma_weight_log(burst: f64, min: f64) -> Option<u8> {
+    let excess = burst + 1.0 - min;
+    if excess < 1.0 {
+        return None;
+    }
+    (1..32)
+        .find(|&log| {
+            let weight = 2_f64.powi(-log);
+            excess <= (1.0 - (1.0 - weight).powf(burst)) / weight
+        })
+        .map(|log| log as u8)
+}
+
+/// The parameters as they were given, and what is wrong with them.
+struct ArgumentReader<'q> {
+    queue: &'q KernelQdisc,
+    problems: Vec<(String, String)>,
+}
+
+impl<'q> ArgumentReader<'q> {
+    fn new(queue: &'q KernelQdisc, known: &[&str]) -> ArgumentReader<'q> {
+        let mut reader = ArgumentReader { queue, problems: Vec::new() };
+        for (name, _) in queue.arguments.iter().filter(|(name, _)| !known.contains(&name.as_str())) {
+            reader.report(name, &format!("the kernel's {} has no such parameter here; it has {}", queue.name, known.join(", ")));
+        }
+        reader
+    }
+
+    fn report(&mut self, name: &str, message: &str) {
+        self.problems.push((name.to_owned(), message.to_owned()));
+    }
+
+    /// Reports it, and goes on with something harmless.
+    fn report_and_default(&mut self, name: &str, message: &str) -> u8 {
+        self.report(name, message);
+        9
+    }
+
+    fn raw_text(&self, name: &str) -> Option<&'q str> {
+        self.queue.arguments.iter().find(|(reader, _)| reader == name).map(|(_, text)| text.as_str())
+    }
+
+    fn read<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
+        match read(self.raw_text(name)?) {
+            Ok(value) => Some(value),
+            Err(message) => {
+                self.report(name, &message);
+                None
+            }
+        }
+    }
+
+    fn float(&mut self, name: &str) -> Option<f64> {
+        self.read(name, quantity::parse_number)
+    }
+
+    fn whole_number(&mut self, name: &str) -> Option<u32> {
+        let whole =
+            |value: f64| if value.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&value) { Ok(value as u32) } else { Err(()) };
+        self.read(name, |text| whole(quantity::parse_number(text)?).map_err(|()| "must be a whole number, not negative".to_owned()))
+    }
+
+    fn required_number(&mut self, name: &str) -> u32 {
+        if self.raw_text(name).is_none() {
+            self.report(name, &format!("must be reader: the kernel's {} has no default for it", self.queue.name));
+        }
+        self.whole_number(name).unwrap_or(0)
+    }
+
+    fn micros(&mut self, name: &str) -> Option<u32> {
+        self.read(name, |text| Ok((quantity::parse_span(text)?.picos() / 1_000_000) as u32))
+    }
+
+    fn nanos(&mut self, name: &str) -> Option<i64> {
+        self.read(name, |text| Ok((quantity::parse_span(text)?.picos() / 1_000) as i64))
+    }
+
+    fn byte(&mut self, name: &str) -> Option<u8> {
+        let number = self.whole_number(name)?;
+        u8::try_from(number).map_err(|_| self.report(name, "must be at most 255")).ok()
+    }
+
+    fn hertz_256(&mut self, name: &str) -> Option<u32> {
+        let hertz = self.float(name)?;
+        if (0.0..=256.0).contains(&hertz) {
+            return Some((hertz * 256.0).round() as u32);
+        }
+        self.report_none(name, "must be from 0 to 256 hertz")
+    }
+
+    /// A probability as a part of 2^32.
+    fn probability_u32(&mut self, name: &str) -> Option<u32> {
+        let share = self.float(name)?;
+        if (0.0..=1.0).contains(&share) {
+            return Some((share * f64::from(u32::MAX)).round() as u32);
+        }
+        self.report_none(name, "must be a probability, from 0 to 1")
+    }
+
+    fn bytes_s(&mut self, name: &str) -> Option<f64> {
+        let bytes_s = self.rate_bps(name)? / 8.0;
+        if bytes_s >= 1.0 { Some(bytes_s) } else { self.report_none(name, "must be a rate, as in rate = \"1.5Mbps\"") }
+    }
+
+    /// Reports it; there is no value.
+    fn report_none<T>(&mut self, name: &str, message: &str) -> Option<T> {
+        self.report(name, message);
+        None
+    }
+
+    fn rate_bps(&mut self, name: &str) -> Option<f64> {
+        self.read(name, |text| Ok(quantity::parse_rate(text)?.bps() as f64))
+    }
+
+    fn flag(&mut self, name: &str) -> Option<bool> {
+        self.read(name, |text| text.parse().map_err(|_| "must be true or false".to_owned()))
+    }
+
+    fn finish(self, read: Qdisc) -> Result<Qdisc, Vec<(String, String)>> {
+        if self.problems.is_empty() { Ok(read) } else { Err(self.problems) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel_qdisc(name: &str, arguments: &[(&str, &str)]) -> KernelQdisc {
+        let owned = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
+        KernelQdisc { name: name.to_owned(), arguments: arguments.iter().map(owned).collect() }
+    }
+
+    #[test]
+    fn a_longer_burst_gives_a_smaller_weight() {
+        assert_eq!(None, ewma_weight_log(10.0, 15.0), "so few never reach min");
+        let logs: Vec<_> = [20.0, 30.0, 60.0, 200.0].iter().map(|&burst| ewma_weight_log(burst, 15.0)).collect();
+        assert!(logs.windows(2).all(|pair| pair[0] <= pair[1]), "{logs:?}");
+    }
+
+    #[test]
+    fn all_problems_are_reported_together() {
+        let wrong =
+            Qdisc::read(&kernel_qdisc("red", &[("min", "9"), ("max", "3"), ("ecn", "perhaps"), ("colour", "red")]), 1.5e6).unwrap_err();
+        let places: Vec<_> = wrong.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(vec!["colour", "limit", "max", "ecn"], places.into_iter().filter(|name| *name != "burst").collect::<Vec<_>>());
+        assert!(Qdisc::read(&kernel_qdisc("hfsc", &[]), 1.5e6).unwrap_err()[0].1.contains("fq_codel"));
+    }
+
+    #[test]
+    fn the_decay_table_halves_the_average_after_the_right_idle_time() {
+        let read =
+            Qdisc::read(&kernel_qdisc("red", &[("limit", "100000"), ("min", "10000"), ("max", "30000"), ("wlog", "9")]), 1.5e6).unwrap();
+        let QdiscOptions::RedOptions(parms) = read.options else { panic!("it is RED_PARAMETERS") };
+        let packets = 0.5_f64.ln() / (1.0 - 2_f64.powi(-9)).ln();
+        let micros = packets * 1e6 * 8.0 * 1000.0 / 1.5e6;
+        let cell = (micros / 2_f64.powi(i32::from(parms.cell_log()))).ceil() as usize;
+        assert_eq!((0, 1), (parms.decay_table()[cell - 1], parms.decay_table()[cell]));
+        assert_eq!((256, 31), (parms.decay_table().len(), parms.decay_table()[255]));
+    }
+
+    #[test]
+    fn times_are_in_microseconds_and_flags_are_integers() {
+        let read = Qdisc::read(&kernel_qdisc("codel", &[("target", "5ms"), ("ecn", "true"), ("limit", "200")]), 1.5e6).unwrap();
+        let numbers = [(1, 5000), (2, 200), (4, 1)].map(|(attribute, number)| (attribute, AttributeValue::Word(number)));
+        assert_eq!(QdiscOptions::Numbers(numbers.to_vec()), read.options);
+        let read =
+            Qdisc::read(&kernel_qdisc("dualpi2", &[("alpha", "0.16"), ("coupling_factor", "2"), ("any_ect", "true")]), 1.5e6).unwrap();
+        assert_eq!(
+            QdiscOptions::Numbers(vec![(5, AttributeValue::Word(41)), (10, AttributeValue::Byte(2)), (14, AttributeValue::Byte(3))]),
+            read.options
+        );
+        for (name, value) in [("alpha", "300"), ("coupling_factor", "256")] {
+            assert_eq!(name, Qdisc::read(&kernel_qdisc("dualpi2", &[(name, value)]), 1.5e6).unwrap_err()[0].0);
+        }
+    }
+
+    #[test]
+    fn htb_has_one_class_with_a_child_qdisc() {
+        let read =
+            Qdisc::read(&kernel_qdisc("htb", &[("rate", "8Mbps"), ("burst", "3200"), ("leaf.kernel", "codel"), ("leaf.limit", "9")]), 1e7);
+        let read = read.unwrap();
+        let places: Vec<_> = read.messages().iter().map(|message| (message.is_class, message.handle, message.parent)).collect();
+        assert_eq!(vec![(false, 0x1_0000, u32::MAX), (true, 0x1_0001, 0x1_0000), (false, 0x2_0000, 0x1_0001)], places);
+        let QdiscOptions::Attributes(class) = &read.messages()[1].options.1 else { panic!("attributes") };
+        let numbers: Vec<u32> = class[0].1.chunks(4).map(|bytes| u32::from_ne_bytes(bytes.try_into().unwrap())).collect();
+        // 3200 bytes at 1 MB/s are 3.2 ms, and 1600 bytes half of that.
+        assert_eq!((1_000_000, 1_000_000, 50_000, 25_000), (numbers[2], numbers[5], numbers[6], numbers[7]));
+        assert_eq!(OverflowEvidence::RowPolicy(20), read.overflow_evidence());
+        let plain = Qdisc::read(&kernel_qdisc("htb", &[("rate", "8Mbps")]), 1e7).unwrap();
+        assert_eq!((2, OverflowEvidence::Always), (plain.messages().len(), plain.overflow_evidence()));
+    }
+
+    #[test]
+    fn problems_of_a_leaf_are_reported_with_their_key() {
+        let wrong = |arguments: &[(&str, &str)]| {
+            let told = Qdisc::read(&kernel_qdisc("htb", arguments), 1e7).unwrap_err();
+            told.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(vec!["leaf.colour", "rate"], wrong(&[("leaf.kernel", "codel"), ("leaf.colour", "red")]));
+        assert_eq!(vec!["leaf.kernel"], wrong(&[("rate", "1Mbps"), ("leaf.kernel", "htb")]));
+        assert_eq!(vec!["leaf.kernel", "rate"], wrong(&[("rate", "0bps"), ("leaf.kernel", "nothing")]));
+        assert_eq!(vec!["leaf"], wrong(&[("rate", "1Mbps"), ("leaf.limit", "9")]));
+        assert_eq!(vec!["leaf"], wrong(&[("rate", "1Mbps"), ("leaf", "codel")]));
+    }
+
+    #[test]
+    fn netem_times_are_in_nanoseconds_and_probabilities_scaled_to_u32() {
+        let read = Qdisc::read(&kernel_qdisc("netem", &[("delay", "10ms"), ("jitter", "2ms"), ("loss", "0.5"), ("reorder", "0.25")]), 1e7)
+            .unwrap();
+        let QdiscOptions::Followed { structure, attributes } = &read.options else { panic!("a structure with attributes") };
+        let numbers: Vec<u32> = structure.chunks(4).map(|bytes| u32::from_ne_bytes(bytes.try_into().unwrap())).collect();
+        assert_eq!(vec![0, 1000, 1 << 31, 1, 0, 0], numbers);
+        assert_eq!((10, 10_000_000_i64.to_ne_bytes().to_vec()), attributes[0]);
+        assert_eq!((OverflowEvidence::Refused, false), (read.overflow_evidence(), read.makes_copies()));
+        assert!(Qdisc::read(&kernel_qdisc("netem", &[("duplicate", "0.1")]), 1e7).unwrap().makes_copies());
+        for (name, value) in [("loss", "1.5"), ("jitter", "1ms"), ("gap", "3"), ("reorder", "0.1")] {
+            assert_eq!(name, Qdisc::read(&kernel_qdisc("netem", &[(name, value)]), 1e7).unwrap_err()[0].0);
+        }
+    }
+}

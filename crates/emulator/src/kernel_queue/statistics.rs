@@ -1,0 +1,85 @@
+//! What a discipline counts of itself, as its netlink tells it (`TCA_STATS2`).
+
+use std::io;
+
+use crate::sys::netlink::{Message, Netlink, attribute, number};
+
+const TCA_STATS2: u16 = 7;
+/// `struct gnet_stats_basic`: bytes and packets that have left.
+const TCA_STATS_BASIC: u16 = 1;
+/// `struct gnet_stats_queue`: packets that wait, their bytes, drops, requeues, overlimits.
+const TCA_STATS_QUEUE: u16 = 3;
+/// The discipline's own structure.
+const TCA_STATS_APP: u16 = 4;
+/// `struct tcmsg`, behind which its attributes stand.
+const TCMSG_BYTES: usize = 20;
+
+/// A discipline's counts.
+#[derive(Debug)]
+pub struct QdiscStatistics {
+    netlink: Netlink,
+    device: u32,
+    handle: u32,
+    /// What a counter was when it was asked for last.
+    last_count: u32,
+    /// How many packets had come when that was asked for last.
+    last_enqueued: u32,
+}
+
+impl QdiscStatistics {
+    /// Of the discipline of that handle at a device, in the namespace of the socket.
+    pub fn new(netlink: Netlink, device: u32, handle: u32) -> QdiscStatistics {
+        QdiscStatistics { netlink, device, handle, last_count: 0, last_enqueued: 0 }
+    }
+
+    /// By how much a number has grown that stands at this byte of the discipline's own structure, since this was asked last.
+    ///
+    /// # Errors
+    /// If the kernel does not say.
+    pub fn app_counter_growth(&mut self, at: usize) -> io::Result<u32> {
+        let now = attribute(&self.request_stats()?, TCA_STATS_APP).and_then(|own| number(own, at));
+        self.growth_since_last(now)
+    }
+
+    /// How often the discipline was beyond its limit since this was asked last.
+    ///
+    /// # Errors
+    /// If the kernel does not say.
+    pub fn overlimits_growth(&mut self) -> io::Result<u32> {
+        const OVERLIMITS_OFFSET: usize = 16;
+        let now = attribute(&self.request_stats()?, TCA_STATS_QUEUE).and_then(|queue| number(queue, OVERLIMITS_OFFSET));
+        self.growth_since_last(now)
+    }
+
+    fn growth_since_last(&mut self, now: Option<u32>) -> io::Result<u32> {
+        let before = self.last_count;
+        self.last_count = now.ok_or_else(missing_counter)?;
+        Ok(self.last_count.wrapping_sub(before))
+    }
+
+    /// How many packets the discipline has taken since this was asked last, copies that it makes itself among them.
+    ///
+    /// # Errors
+    /// If the kernel does not say.
+    pub fn enqueued_growth(&mut self) -> io::Result<u32> {
+        let stats = self.request_stats()?;
+        let left = attribute(&stats, TCA_STATS_BASIC).and_then(|basic| number(basic, 8)).ok_or_else(missing_counter)?;
+        let waiting = attribute(&stats, TCA_STATS_QUEUE).and_then(|queue| number(queue, 0)).ok_or_else(missing_counter)?;
+        let before = self.last_enqueued;
+        self.last_enqueued = left.wrapping_add(waiting);
+        Ok(self.last_enqueued.wrapping_sub(before))
+    }
+
+    fn request_stats(&mut self) -> io::Result<Vec<u8>> {
+        let mut fixed = vec![0; 4];
+        fixed.extend([self.device, self.handle, 0, 0].iter().flat_map(|number| number.to_ne_bytes()));
+        let request = Message::new(libc::RTM_GETQDISC, libc::NLM_F_ECHO, &fixed, "the statistics of the kernel's queue");
+        let stats = self.netlink.told(request)?;
+        let attributes = stats.get(TCMSG_BYTES..).ok_or_else(missing_counter)?;
+        attribute(attributes, TCA_STATS2).map(<[u8]>::to_vec).ok_or_else(missing_counter)
+    }
+}
+
+fn missing_counter() -> io::Error {
+    io::Error::other("the kernel's queue does not tell what it counts")
+}

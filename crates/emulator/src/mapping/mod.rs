@@ -1,0 +1,528 @@
+//! What of a scenario hosts of a kernel can do, and how they get it; or why not, all at once and by name.
+//!
+//! The network itself (links, queues, impairments, changes) is the engine's on every backend. What differs is who sends: in place of a profile's
+//! state machines there is a kernel, whose parameters are what sysctls, socket options and route attributes reach. A parameter that none of
+//! them reaches has to be what the kernel has anyway. The rest is refused, since the same file is to mean the same on every backend.
+//!
+//! Only what is in force is asked for: a parameter that is read with other values of others refuses nothing.
+
+mod network;
+mod tcp;
+
+use ecnlab_scenario::{Problem, Scenario};
+use ecnlab_transport::settings::{self, EchoStyle, QUIRKS};
+use ecnlab_transport::{Settings, Transport, profile};
+use ecnlab_units::Values;
+use serde_json::Value as Json;
+
+pub use tcp::{Means, ROWS, Row};
+
+use crate::address::{Family, MIN_MTU_V6};
+use crate::host_settings::{DatagramSettings, HostSettings, RouteMetrics};
+
+/// The profile whose members a kernel of today has.
+const KERNELS: &str = "linux";
+
+/// How a page calls what chooses a congestion control.
+const CONTROL: &str = "the congestion control, option `TCP_CONGESTION` of the socket";
+
+/// As a backend, what a shell is called.
+const SHELL: &str = "shell";
+
+/// What a kernel has on offer.
+#[derive(Clone, Debug, Default)]
+pub struct Kernel {
+    /// The backend's name, as users write it.
+    pub backend: &'static str,
+    /// The congestion controls that sockets may choose.
+    pub controls: Vec<String>,
+    /// Whether it may run a user's AQM in Python.
+    pub runs_python: bool,
+    /// Whether it has queues of its own to put before links.
+    pub has_queues: bool,
+    /// Whether its hosts can agree on Accurate ECN (RFC 9768).
+    pub has_accurate_ecn: bool,
+    /// The version of IP that its hosts are to speak.
+    pub family: Family,
+}
+
+/// What the hosts of each group are set to.
+///
+/// # Errors
+/// All that this kernel cannot do of the scenario, each with its place and a remedy.
+pub fn map(scenario: &Scenario, kernel: &Kernel) -> Result<Vec<HostSettings>, Vec<Problem>> {
+    let mut problems = network::refusals(scenario, kernel);
+    let groups: Vec<Group> = groups(scenario);
+    let hosts: Vec<_> = groups.iter().filter_map(|group| group.hosts(kernel, &mut problems)).collect();
+    if problems.is_empty() { Ok(hosts) } else { Err(problems) }
+}
+
+/// What a shell cannot do of a scenario, whose links alone it takes.
+pub fn of_shell(scenario: &Scenario) -> Vec<Problem> {
+    network::of_links(scenario, &Kernel { backend: SHELL, ..Kernel::default() })
+}
+
+/// A group of flows as the resolved scenario tells it.
+struct Group<'a> {
+    place: String,
+    described: &'a Json,
+    transport: Option<&'a Transport>,
+}
+
+fn groups(scenario: &Scenario) -> Vec<Group<'_>> {
+    let described = scenario.resolved["flows"].as_array().map_or(&[][..], Vec::as_slice);
+    let group = |(number, described): (u32, _)| Group {
+        place: format!("flows.{}", scenario.groups[number as usize]),
+        described,
+        transport: scenario.transport(number),
+    };
+    (0..).zip(described).map(group).collect()
+}
+
+impl Group<'_> {
+    fn hosts(&self, kernel: &Kernel, problems: &mut Vec<Problem>) -> Option<HostSettings> {
+        Some(self.carried(self.transport?, kernel, problems))
+    }
+
+    fn carried(&self, transport: &Transport, kernel: &Kernel, problems: &mut Vec<Problem>) -> HostSettings {
+        match transport {
+            Transport::External(within) => self.carried(within, kernel, problems),
+            Transport::Tcp(settings) => {
+                self.refuse_tcp(settings, kernel, problems);
+                tcp::hosts(settings, kernel.family)
+            }
+            Transport::Datagrams(settings) => {
+                self.refuse_datagrams(settings, kernel, problems);
+                HostSettings {
+                    sysctls: Vec::new(),
+                    ecn: [0, 0],
+                    route: RouteMetrics::default(),
+                    mtu: settings.packet_size,
+                    tcp: None,
+                    datagrams: Some(DatagramSettings { ecn: settings.ecn.codepoint(), payload: settings.payload() }),
+                }
+            }
+        }
+    }
+
+    fn refuse(&self, key: &str, message: String, kernel: &Kernel, problems: &mut Vec<Problem>) {
+        problems.push(Problem::new(&format!("{}.{key}", self.place), format!("{message} (backend {})", kernel.backend)));
+    }
+
+    fn refuse_tcp(&self, settings: &Settings, kernel: &Kernel, problems: &mut Vec<Problem>) {
+        let described = &self.described["tcp"];
+        let name = described["profile"].as_str().unwrap_or_default();
+        let ours = profile::find(KERNELS).expect("there is such a profile");
+        if name != ours.name {
+            return self.refuse("tcp.profile", of_another_profile(name), kernel, problems);
+        }
+        let values = values_of(described);
+        let profile = ours.values();
+        for row in ROWS.iter().filter(|row| values.unmet_conditions(row.name).is_empty()) {
+            if let Some(why) = row.refusal(settings, &values, &profile, kernel.family) {
+                self.refuse(&format!("tcp.{}", settings::path(row.name)), why, kernel, problems);
+            }
+        }
+        self.refuse_control(settings, kernel, problems);
+        if settings.wants_accurate_ecn() && !kernel.has_accurate_ecn {
+            let message = "accurate: this kernel has no Accurate ECN: run it --backend uml --kernel 7.2, or give \"classic\"";
+            self.refuse("tcp.ecn_echo", message.to_owned(), kernel, problems);
+        }
+        if kernel.family == Family::V6 && settings.packet_size < MIN_MTU_V6 {
+            let message = format!("{} bytes: IPv6 has at least {MIN_MTU_V6} bytes: give that, or run it over IPv4", settings.packet_size);
+            self.refuse("tcp.packet_size", message, kernel, problems);
+        }
+        self.refuse_other_header(settings, kernel, problems);
+    }
+
+    /// Sizes may be those that the profile has, though IPv6 and the option of Accurate ECN make them others; but what is measured in full packets
+    /// would not be as many bytes then.
+    fn refuse_other_header(&self, settings: &Settings, kernel: &Kernel, problems: &mut Vec<Problem>) {
+        let own = tcp::header(settings, kernel.family);
+        let may_differ = kernel.family == Family::V6 || settings.wants_accurate_ecn();
+        if may_differ && u64::from(settings.quirks.header_size) != own && self.is_measured_in_packets() {
+            let message = format!(
+                "{} bytes: what the application sends is measured in full packets, whose headers are {own} bytes with this kernel: \
+                 give quirks = {{ header_size = \"{own} B\" }}",
+                settings.quirks.header_size
+            );
+            self.refuse("tcp.quirks.header_size", message, kernel, problems);
+        }
+    }
+
+    /// How many bytes the application sends follows from what fills a packet.
+    fn is_measured_in_packets(&self) -> bool {
+        let app = &self.described["app"];
+        match app["kind"].as_str().unwrap_or_default() {
+            "file" => app["packets"] != 0,
+            "poisson" => app["size"] == "auto",
+            kind => ["cbr", "onoff"].contains(&kind),
+        }
+    }
+
+    /// The congestion control is there in this kernel.
+    fn refuse_control(&self, settings: &Settings, kernel: &Kernel, problems: &mut Vec<Problem>) {
+        let Some(control) = tcp::control(settings) else { return };
+        if kernel.controls.iter().any(|known| known == control) {
+            return;
+        }
+        let known = kernel.controls.join(", ");
+        let remedy = match control {
+            "abe" => "the UML kernel has it: --backend uml".to_owned(),
+            _ => format!("load it as root (modprobe tcp_{control}), or run it --backend uml"),
+        };
+        let message = format!("the kernel has no congestion control {control}, only {known}: {remedy}");
+        self.refuse("tcp.congestion_control", message, kernel, problems);
+    }
+
+    fn refuse_datagrams(&self, settings: &ecnlab_transport::datagram::Settings, kernel: &Kernel, problems: &mut Vec<Problem>) {
+        let (ip, header, remedy) = match kernel.family {
+            Family::V4 => ("IPv4", 28, "leave it out"),
+            Family::V6 => ("IPv6", 48, "give header = \"48 B\""),
+        };
+        if settings.header != header {
+            let message = format!("{} bytes: the headers of a real datagram, {ip} and UDP, are {header} bytes: {remedy}", settings.header);
+            self.refuse("udp.header", message, kernel, problems);
+        }
+    }
+}
+
+impl Row {
+    /// Why a kernel cannot do what values in force say, with the remedy.
+    fn refusal(&self, settings: &Settings, values: &Values, profile: &Values, family: Family) -> Option<String> {
+        let value = values.value(self.name);
+        if let Some(why) = (self.refuses)(settings) {
+            return Some(format!("{value}: {why}"));
+        }
+        match self.means {
+            Means::Only(own, what) => {
+                let own = own.map_or_else(|| profile.value(self.name).to_string(), str::to_owned);
+                let remedy = if own == profile.value(self.name).to_string() { "leave it out".to_owned() } else { format!("give {own}") };
+                (value.to_string() != own).then(|| format!("{value}: a kernel has {own}, {what}: {remedy}, or run it --backend sim"))
+            }
+            Means::Follows(from, of) => {
+                let follows = from(settings, family);
+                let remedy = format!("give {} = \"{follows} B\"", settings::path(self.name));
+                // They may be the profile's, which are those of IPv4 and without the option of Accurate ECN: the kernel has its own.
+                let plain = Settings { ecn_echo: EchoStyle::Classic, ..settings.clone() };
+                let sizes = [settings, &plain].into_iter().flat_map(|settings| [family, Family::V4].map(|family| from(settings, family)));
+                let fits = sizes.into_iter().any(|size| value.to_string() == size.to_string());
+                (!fits).then(|| format!("{value} bytes: in a kernel it follows from {of}: {remedy}"))
+            }
+            Means::Sysctl(_)
+            | Means::Socket(_)
+            | Means::Route(_)
+            | Means::Device(_)
+            | Means::Control
+            | Means::ControlOr(_)
+            | Means::Program(_)
+            | Means::Nowhere(_) => None,
+        }
+    }
+}
+
+/// The rows as a table of a page.
+pub fn table() -> String {
+    let profile = profile::find(KERNELS).expect("there is such a profile").values();
+    let rows = ROWS.iter().map(|row| format!("| `{}` | {} |\n", settings::path(row.name), row.described(&profile)));
+    std::iter::once("| parameter | a kernel gets it by |\n|---|---|\n".to_owned()).chain(rows).collect()
+}
+
+impl Row {
+    fn described(&self, profile: &Values) -> String {
+        match self.means {
+            Means::Sysctl(names) => format!("sysctl {}", names.split(", ").map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
+            Means::Socket(option) => format!("option `{option}` of the socket"),
+            Means::Route(attribute) => format!("attribute `{attribute}` of the route"),
+            Means::Device(what) => format!("the device's {what}"),
+            Means::Control => CONTROL.to_owned(),
+            Means::ControlOr(name) => format!("{CONTROL}, or sysctl `{name}`"),
+            Means::Program(what) => what.to_owned(),
+            Means::Follows(_, of) => format!("follows from {of}"),
+            Means::Nowhere(why) => format!("not: {why}"),
+            Means::Only(own, why) => {
+                let own = own.map_or_else(|| profile.value(self.name).to_string(), str::to_owned);
+                format!("not: it has {own}, {why}")
+            }
+        }
+    }
+}
+
+/// The nearest that a kernel of today can be set to.
+fn of_another_profile(name: &str) -> String {
+    let near = match name {
+        "linux-2.0" => {
+            "variant = \"newreno\", timestamps = false, initial_window = 2, receive_window = \"unlimited\", max_rwnd = 22, \
+             quirks = { header_size = \"40 B\", ack_size = \"40 B\", syn_size = \"48 B\" }"
+        }
+        "linux-2.2" => "variant = \"sack\", initial_window = 2, receive_window = \"unlimited\", max_rwnd = 22",
+        _ => "variant = \"reno\"",
+    };
+    let near = match name {
+        "linux-2.0" | "linux-2.2" => format!("give the nearest, {{ profile = \"linux\", {near} }}"),
+        _ => "give profile = \"linux\", with a variant and parameters as you need".to_owned(),
+    };
+    format!("\"{name}\": the hosts are a kernel of today, not {name}; fix: {near}")
+}
+
+/// The parameters in force, as the resolved scenario tells them.
+fn values_of(described: &Json) -> Values {
+    let mut values = Values::defaults(Settings::PARAMETERS);
+    for parameter in Settings::PARAMETERS {
+        let table = if settings::is_quirk(parameter.name) { &described[QUIRKS] } else { described };
+        let text = match &table[parameter.name] {
+            Json::String(text) => text.clone(),
+            Json::Null => continue,
+            other => other.to_string(),
+        };
+        values
+            .set_from_text(parameter.name, &text)
+            .unwrap_or_else(|why| panic!("{}: a resolved scenario reads again: {why}", parameter.name));
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_scenario::{Registry, no_files};
+    use ecnlab_units::Ecn;
+    use ecnlab_units::parameter::Kind;
+
+    use super::*;
+
+    const BOX: [&str; 4] = ["reno", "cubic", "dctcp", "vegas"];
+
+    fn kernel() -> Kernel {
+        Kernel { backend: "live", controls: BOX.map(str::to_owned).to_vec(), runs_python: true, ..Kernel::default() }
+    }
+
+    fn scenario(tcp: &str) -> Scenario {
+        let text = format!(
+            "name = \"x\"\nduration = \"2 s\"\n[network]\ntopology = \"dumbbell\"\nrate = \"10 Mbps\"\ndelay = \"10 ms\"\n\
+             queue = {{ aqm = \"ecn\", limit = 100 }}\n[[flows]]\nname = \"one\"\nfrom = \"left\"\nto = \"right\"\n{tcp}\n"
+        );
+        Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{tcp}: {why:?}"))
+    }
+
+    /// The places of what is refused.
+    fn refused(tcp: &str) -> Vec<String> {
+        let refusals = map(&scenario(&format!("tcp = {{ profile = \"linux\"{tcp} }}")), &kernel()).err().unwrap_or_default();
+        refusals.into_iter().map(|refusal| refusal.place).collect()
+    }
+
+    fn mapped(tcp: &str) -> HostSettings {
+        map(&scenario(&format!("tcp = {{ profile = \"linux\"{tcp} }}")), &kernel()).unwrap_or_else(|why| panic!("{why:?}")).remove(0)
+    }
+
+    #[test]
+    fn every_parameter_stands_in_the_table_once() {
+        let mut declared: Vec<_> = Settings::PARAMETERS.iter().map(|parameter| parameter.name).collect();
+        let mut mapped: Vec<_> = ROWS.iter().map(|row| row.name).collect();
+        declared.sort_unstable();
+        mapped.sort_unstable();
+        assert_eq!(declared, mapped);
+    }
+
+    #[test]
+    fn what_the_table_calls_a_sysctl_is_one_that_hosts_are_set_to() {
+        let set = mapped("");
+        let names: Vec<_> = set.sysctls.iter().map(|sysctl| sysctl.name).chain(["tcp_ecn"]).collect();
+        let called = ROWS.iter().filter_map(|row| if let Means::Sysctl(names) = row.means { Some(names) } else { None });
+        assert!(called.flat_map(|called| called.split(", ")).all(|name| names.contains(&name)), "{names:?}");
+    }
+
+    #[test]
+    fn the_profile_of_a_kernel_is_refused_nothing_with_any_variant_that_one_has() {
+        for variant in ["", ", variant = \"cubic\"", ", variant = \"sack\"", ", variant = \"newreno\"", ", variant = \"dctcp\""] {
+            assert_eq!(Vec::<String>::new(), refused(variant), "{variant}");
+            assert_eq!(Vec::<String>::new(), refused(&format!("{variant}, ecn = true")), "{variant}");
+        }
+    }
+
+    /// A value that is not the profile's, if the parameter has another one.
+    fn another(parameter: &ecnlab_units::Parameter, now: &str) -> Option<String> {
+        let candidates: Vec<String> = match parameter.kind {
+            Kind::Flag => vec!["true".into(), "false".into()],
+            Kind::Choice(words) => words.iter().map(|&word| word.to_owned()).collect(),
+            Kind::Number { min, max, .. } => vec![min.to_string(), max.to_string()],
+            Kind::Count { min, max, .. } => vec![min.to_string(), max.to_string()],
+            Kind::Span { .. } => vec!["0.05 s".into(), "0.3 s".into()],
+            _ => Vec::new(),
+        };
+        candidates.into_iter().find(|text| text != now && parameter.parse(text).is_ok_and(|value| value.to_string() != now))
+    }
+
+    #[test]
+    fn a_parameter_that_is_changed_and_in_force_is_refused_or_reaches_the_hosts() {
+        let ours = profile::find(KERNELS).unwrap().values();
+        let before = mapped(", ecn = true");
+        // What changes a header has to be given with the header's size.
+        let follows =
+            |place: &String| ROWS.iter().any(|row| place.ends_with(&format!(".{}", row.name)) && matches!(row.means, Means::Follows(..)));
+        for parameter in Settings::PARAMETERS {
+            let mut values = ours.clone();
+            values.set_from_text("ecn", "true").unwrap();
+            let now = values.value(parameter.name).to_string();
+            let Some(other) = another(parameter, &now) else { panic!("{}: no other value is tried", parameter.name) };
+            values.set_from_text(parameter.name, &other).unwrap();
+            if !values.unmet_conditions(parameter.name).is_empty()
+                || parameter.name == "ecn"
+                || !ecnlab_transport::settings::check(&values).is_empty()
+            {
+                continue;
+            }
+            let member = format!("{} = \"{other}\"", parameter.name);
+            let member = if settings::is_quirk(parameter.name) { format!("quirks = {{ {member} }}") } else { member };
+            let given = if parameter.name == "ecn" { String::new() } else { format!(", {member}") };
+            let is_bare = matches!(parameter.kind, Kind::Flag | Kind::Number { .. } | Kind::Count { .. });
+            let given = if is_bare { given.replace('"', "") } else { given };
+            let given = format!(", ecn = true{given}");
+            let place = format!("flows.one.tcp.{}", settings::path(parameter.name));
+            let refusals = refused(&given);
+            if refusals.is_empty() {
+                assert_ne!(before, mapped(&given), "{given} is neither refused nor mapped");
+            } else {
+                assert!(refusals.contains(&place) || refusals.iter().all(follows), "{given}: {refusals:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn hosts_count_marks_where_the_kernel_can() {
+        let counting = Kernel { has_accurate_ecn: true, ..kernel() };
+        let of =
+            |tcp: &str| map(&scenario(&format!("tcp = {{ profile = \"linux\", ecn = true, ecn_echo = \"accurate\"{tcp} }}")), &counting);
+        assert_eq!([3, 5], of("").unwrap()[0].ecn);
+        assert_eq!([3, 5], of(", variant = \"dctcp\"").unwrap()[0].ecn);
+        assert_eq!([3, 0], of(", quirks = { receiver_ecn = false }").unwrap()[0].ecn);
+        assert_eq!(["flows.one.tcp.ecn_echo"], refused(", ecn = true, ecn_echo = \"accurate\"")[..]);
+        assert_eq!(Vec::<String>::new(), refused(", ecn = false, ecn_echo = \"accurate\""), "it is not in force");
+    }
+
+    #[test]
+    fn the_option_of_accurate_ecn_is_part_of_the_header() {
+        let counting = Kernel { has_accurate_ecn: true, ..kernel() };
+        let of = |more: &str| {
+            let tcp = format!(
+                "tcp = {{ profile = \"linux\", ecn = true, ecn_echo = \"accurate\", max_rwnd = 10, receive_window = \"unlimited\"{more}"
+            );
+            map(&scenario(&tcp), &counting)
+        };
+        assert_eq!(Some(14_360), of(" }").unwrap()[0].tcp.unwrap().window_clamp);
+        assert_eq!(Some(14_360), of(", quirks = { header_size = 64, ack_size = 64 } }").unwrap()[0].tcp.unwrap().window_clamp);
+        assert_eq!("flows.one.tcp.quirks.header_size", of(", quirks = { header_size = 60 } }").unwrap_err()[0].place);
+        let of_packets = of(" }\napp = { kind = \"file\", packets = 10 }").unwrap_err();
+        assert_eq!((1, "flows.one.tcp.quirks.header_size"), (of_packets.len(), of_packets[0].place.as_str()));
+        assert!(of(", quirks = { header_size = 64 } }\napp = { kind = \"file\", packets = 10 }").is_ok());
+    }
+
+    #[test]
+    fn a_limit_that_no_kernel_keeps_to_is_refused() {
+        assert_eq!(vec!["flows.one.tcp.quirks.max_cwnd"], refused(", quirks = { max_cwnd = 25 }"));
+    }
+
+    #[test]
+    fn all_is_refused_at_once_and_by_name() {
+        let places = ["flows.one.tcp.quirks.max_burst", "flows.one.tcp.quirks.rto_max", "flows.one.tcp.quirks.tick"];
+        let mut found = refused(", quirks = { tick = \"1 ms\", max_burst = 4, rto_max = \"60 s\" }");
+        found.sort_unstable();
+        assert_eq!(places.map(str::to_owned).to_vec(), found);
+    }
+
+    #[test]
+    fn a_host_of_old_is_refused_with_the_nearest_that_a_kernel_can_be_set_to() {
+        for old in ["linux-2.0", "linux-2.2"] {
+            let refusals = map(&scenario(&format!("tcp = {{ profile = \"{old}\" }}")), &kernel()).unwrap_err();
+            let [refusal] = &refusals[..] else { panic!("{refusals:?}") };
+            assert_eq!("flows.one.tcp.profile", refusal.place);
+            let near = &refusal.message[refusal.message.find('{').unwrap()..=refusal.message.rfind('}').unwrap()];
+            assert!(map(&scenario(&format!("tcp = {near}")), &kernel()).is_ok(), "{near}");
+        }
+        assert_eq!(1, map(&scenario("tcp = { profile = \"ns2\" }"), &kernel()).unwrap_err().len());
+    }
+
+    #[test]
+    fn a_congestion_control_that_the_kernel_has_not_is_refused() {
+        let kernel = Kernel { controls: vec!["reno".into(), "cubic".into()], ..kernel() };
+        let refusals = map(&scenario("tcp = { profile = \"linux\", variant = \"dctcp\" }"), &kernel).unwrap_err();
+        assert_eq!(["flows.one.tcp.congestion_control"], refusals.iter().map(|refusal| refusal.place.as_str()).collect::<Vec<_>>()[..]);
+        assert!(refusals[0].message.contains("modprobe tcp_dctcp"), "{}", refusals[0].message);
+    }
+
+    #[test]
+    fn a_response_to_marks_needs_a_congestion_control_that_has_it() {
+        let uml = Kernel { backend: "uml", controls: vec!["reno".into(), "abe".into()], ..kernel() };
+        let asked = |tcp: &str| map(&scenario(&format!("tcp = {{ profile = \"linux\", ecn = true, ecn_response = \"abe\"{tcp} }}")), &uml);
+        let sockets = asked(", variant = \"sack\", abe_beta = 0.8").unwrap().remove(0).tcp.unwrap();
+        assert_eq!("abe", sockets.congestion);
+        let places = |tcp: &str| asked(tcp).unwrap_err().into_iter().map(|refusal| refusal.place).collect::<Vec<_>>();
+        assert_eq!(["flows.one.tcp.congestion_control", "flows.one.tcp.abe_beta"], places("")[..]);
+        assert_eq!(["flows.one.tcp.abe_beta"], places(", variant = \"sack\"")[..]);
+    }
+
+    #[test]
+    fn ecn_is_asked_for_by_one_host_and_agreed_to_by_the_other() {
+        assert_eq!([1, 2], mapped(", ecn = true").ecn);
+        assert_eq!([1, 0], mapped(", ecn = true, quirks = { receiver_ecn = false }").ecn);
+        assert_eq!([0, 0], mapped("").ecn);
+    }
+
+    #[test]
+    fn datagrams_have_their_codepoint_and_real_headers() {
+        let datagrams = |udp: &str| map(&scenario(&format!("udp = {{ {udp} }}\napp = {{ kind = \"cbr\", rate = \"1 Mbps\" }}")), &kernel());
+        let settings = datagrams("packet_size = 1200, ecn = \"ect0\"").unwrap().remove(0).datagrams;
+        assert_eq!(Some(DatagramSettings { ecn: Ecn::Ect0, payload: 1172 }), settings);
+        assert_eq!("flows.one.udp.header", datagrams("header = 20").unwrap_err()[0].place);
+        let asked = |udp: &str| scenario(&format!("udp = {{ {udp} }}\napp = {{ kind = \"cbr\", rate = \"1 Mbps\" }}"));
+        let over_v6 = |udp: &str| map(&asked(udp), &Kernel { family: Family::V6, ..kernel() });
+        assert_eq!("flows.one.udp.header", over_v6("packet_size = 1000").unwrap_err()[0].place);
+        assert_eq!(Some(952), over_v6("packet_size = 1000, header = 48").unwrap()[0].datagrams.map(|datagrams| datagrams.payload));
+    }
+
+    /// What is refused over IPv6.
+    fn refused_over_v6(tcp: &str) -> Vec<String> {
+        let asked = scenario(&format!("tcp = {{ profile = \"linux\"{tcp}"));
+        let refusals = map(&asked, &Kernel { family: Family::V6, ..kernel() }).err().unwrap_or_default();
+        refusals.into_iter().map(|refusal| refusal.place).collect()
+    }
+
+    #[test]
+    fn over_ipv6_sizes_are_those_of_either_version_and_none_else() {
+        assert_eq!(Vec::<String>::new(), refused_over_v6(" }"));
+        assert_eq!(Vec::<String>::new(), refused_over_v6(", quirks = { header_size = 72, ack_size = 72, syn_size = 80 } }"));
+        assert_eq!(
+            Vec::<String>::new(),
+            refused_over_v6(", timestamps = false, quirks = { header_size = 60, ack_size = 40, syn_size = 72 } }")
+        );
+        assert_eq!(["flows.one.tcp.quirks.header_size"], refused_over_v6(", quirks = { header_size = 60 } }")[..]);
+        assert_eq!(["flows.one.tcp.quirks.header_size"], refused(", quirks = { header_size = 72 }")[..]);
+        assert_eq!(["flows.one.tcp.packet_size"], refused_over_v6(", packet_size = 1000 }")[..]);
+    }
+
+    #[test]
+    fn over_ipv6_what_is_measured_in_packets_needs_the_header_that_they_have() {
+        let apps = [
+            "kind = \"file\", packets = 10",
+            "kind = \"cbr\", rate = \"1 Mbps\"",
+            "kind = \"onoff\", rate = \"1 Mbps\"",
+            "kind = \"poisson\", rate = \"1 Mbps\"",
+        ];
+        for app in apps {
+            assert_eq!(["flows.one.tcp.quirks.header_size"], refused_over_v6(&format!(" }}\napp = {{ {app} }}"))[..], "{app}");
+            assert_eq!(Vec::<String>::new(), refused_over_v6(&format!(", quirks = {{ header_size = 72 }} }}\napp = {{ {app} }}")), "{app}");
+        }
+        for app in ["kind = \"bulk\"", "kind = \"file\", bytes = 1000"] {
+            assert_eq!(Vec::<String>::new(), refused_over_v6(&format!(" }}\napp = {{ {app} }}")), "{app}");
+        }
+    }
+
+    #[test]
+    fn a_largest_window_is_of_the_data_that_packets_bring() {
+        let clamp = |family| {
+            let kernel = Kernel { family, ..kernel() };
+            let asked = scenario("tcp = { profile = \"linux\", max_rwnd = 10, receive_window = \"unlimited\" }");
+            map(&asked, &kernel).unwrap()[0].tcp.unwrap().window_clamp
+        };
+        assert_eq!([Some(14_480), Some(14_280)], [Family::V4, Family::V6].map(clamp));
+    }
+}

@@ -1,0 +1,174 @@
+//! What of links, queues and addresses a kernel backend cannot do. Nearly all of it is the engine's, as in the simulator.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ecnlab_scenario::{Problem, Scenario};
+use ecnlab_sim::{Buffer, MaxProcessingTime};
+use serde_json::Value as Json;
+
+use super::{Kernel, SHELL};
+use crate::address::MAX_GROUPS;
+use crate::kernel_queue::Qdisc;
+
+/// Sockets of one group's flows; more than that no machine is set up to have open.
+const MOST_FLOWS: usize = 20_000;
+
+pub fn refusals(scenario: &Scenario, kernel: &Kernel) -> Vec<Problem> {
+    let mut problems = of_links(scenario, kernel);
+    if kernel.has_queues {
+        of_kernel_queues(scenario, &mut problems);
+    }
+    of_python(scenario, kernel, &mut problems);
+    of_processing_jitter(scenario, kernel, &mut problems);
+    of_addresses(scenario, &mut problems);
+    problems
+}
+
+pub fn of_links(scenario: &Scenario, kernel: &Kernel) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for link in scenario.resolved["link"].as_array().into_iter().flatten() {
+        let place = format!("link.{}", link["name"].as_str().unwrap_or_default());
+        of_link(&place, link, kernel, &mut problems);
+        of_link(&format!("{place}.reverse"), &link["reverse"], kernel, &mut problems);
+    }
+    for group in scenario.resolved["flows"].as_array().into_iter().flatten() {
+        let place = format!("flows.{}", group["name"].as_str().unwrap_or_default());
+        for end in ["access", "exit"] {
+            of_link(&format!("{place}.{end}"), &group[end], kernel, &mut problems);
+        }
+    }
+    problems
+}
+
+fn of_link(place: &str, link: &Json, kernel: &Kernel, problems: &mut Vec<Problem>) {
+    let mut refuse = |key: &str, message: String| problems.push(Problem::new(&format!("{place}.{key}"), message));
+    for (number, part) in (0..).zip(link["impair"].as_array().into_iter().flatten()) {
+        let number: u32 = number;
+        if part["kind"] == "script" && part["segments"].as_str() != Some("off") {
+            let message = "a kernel's segments have no numbers; fix: give packets, times, during or flag, or run it with --backend sim";
+            refuse(&format!("impair.{number}.segments"), message.to_owned());
+        }
+    }
+    if !kernel.has_queues && link["queue"].get("kernel").is_some() {
+        let message = match kernel.backend {
+            SHELL => "a shell puts no kernel's queue before a link: give the queue an aqm".to_owned(),
+            backend => format!("the backend {backend} puts no kernel's queue before a link: run it --backend uml"),
+        };
+        refuse("queue.kernel", message);
+    }
+}
+
+/// What a queue of the kernel does not take.
+fn of_kernel_queues(scenario: &Scenario, problems: &mut Vec<Problem>) {
+    for link in &scenario.network.links {
+        let Buffer::Queue(queue) = &link.buffer else { continue };
+        let Some(wrong) = queue.config.kernel_qdisc().and_then(|queue| Qdisc::read(queue, link.rate.bps() as f64).err()) else { continue };
+        let place = format!("link.{}.queue", link.name.display_name());
+        problems.extend(wrong.into_iter().map(|(name, message)| match name.as_str() {
+            "" => Problem::new(&format!("{place}.kernel"), message),
+            name => Problem::new(&format!("{place}.{name}"), message),
+        }));
+    }
+}
+
+fn of_python(scenario: &Scenario, kernel: &Kernel, problems: &mut Vec<Problem>) {
+    if kernel.runs_python {
+        return;
+    }
+    // Private links of a group's flows have one label.
+    let mut found = BTreeSet::new();
+    for link in &scenario.network.links {
+        let Buffer::Queue(queue) = &link.buffer else { continue };
+        found.extend(queue.config.user_aqms().into_iter().map(|(name, _)| (link.name.result_label(), name)));
+    }
+    for (link, name) in found {
+        let message = format!(
+            "\"{name}\" is an AQM in Python, and the backend {} has no Python: run it --backend sim or --backend live",
+            kernel.backend
+        );
+        problems.push(Problem::new(&format!("link.{link}.queue.aqm"), message));
+    }
+}
+
+/// A kernel needs the time that it needs.
+fn of_processing_jitter(scenario: &Scenario, kernel: &Kernel, problems: &mut Vec<Problem>) {
+    if scenario.network.processing_time != MaxProcessingTime::default() {
+        let message = format!(
+            "{}: hosts of the backend {} are kernels, whose processing time cannot be set: leave it out, or run it --backend sim",
+            scenario.resolved["processing_jitter"].as_str().unwrap_or_default(),
+            kernel.backend
+        );
+        problems.push(Problem::new("processing_jitter", message));
+    }
+}
+
+/// Each flow has an address of its own, in the network of its group.
+fn of_addresses(scenario: &Scenario, problems: &mut Vec<Problem>) {
+    let groups = scenario.groups.len();
+    if groups > MAX_GROUPS as usize {
+        problems
+            .push(Problem::new("flows", format!("{groups} groups: hosts have addresses for {MAX_GROUPS}: give fewer with a larger count")));
+    }
+    let mut members = BTreeMap::<u32, usize>::new();
+    scenario.network.flows.iter().for_each(|flow| *members.entry(flow.group).or_default() += 1);
+    for (group, flows) in members.into_iter().filter(|(_, flows)| *flows > MOST_FLOWS) {
+        let place = format!("flows.{}.count", scenario.groups[group as usize]);
+        problems.push(Problem::new(
+            &place,
+            format!("{flows} flows: a group's hosts have {MOST_FLOWS} at most: give fewer, or run it --backend sim"),
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_scenario::{Registry, no_files};
+
+    use super::*;
+
+    fn refused(queue: &str, has_queues: bool) -> Vec<String> {
+        let text = format!(
+            "name = \"x\"\nduration = \"2 s\"\n[[link]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbps\"\ndelay = \"1 ms\"\n\
+             queue = {queue}\n[[flows]]\nname = \"one\"\nfrom = \"a\"\nto = \"b\"\ntcp = {{ profile = \"linux\" }}\n"
+        );
+        let scenario = Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{why:?}"));
+        let kernel = Kernel { backend: "uml", has_queues, ..Kernel::default() };
+        refusals(&scenario, &kernel).into_iter().map(|problem| problem.place).collect()
+    }
+
+    #[test]
+    fn a_shell_refuses_of_links_what_it_cannot_do() {
+        let text = "name = \"x\"\nduration = \"2 s\"\n[[link]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbps\"\ndelay = \"1 ms\"\n\
+             queue = { kernel = \"fq_codel\" }\nimpair = [{ kind = \"script\", segments = [7] }]\n\
+             [[flows]]\nname = \"one\"\nfrom = \"a\"\nto = \"b\"\ntcp = { profile = \"linux\" }\n";
+        let scenario = Scenario::from_toml(text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{why:?}"));
+        let places: Vec<_> = crate::mapping::of_shell(&scenario).into_iter().map(|problem| problem.place).collect();
+        assert_eq!(vec!["link.l.impair.0.segments", "link.l.queue.kernel"], places);
+    }
+
+    #[test]
+    fn a_processing_jitter_is_refused() {
+        let text = "name = \"x\"\nduration = \"2 s\"\nprocessing_jitter = \"packet\"\n[[link]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\n\
+             rate = \"1 Mbps\"\ndelay = \"1 ms\"\n[[flows]]\nname = \"one\"\nfrom = \"a\"\nto = \"b\"\ntcp = { profile = \"linux\" }\n";
+        let read = |jitter: &str| {
+            let overrides = [("processing_jitter".to_owned(), jitter.to_owned())];
+            Scenario::from_toml(text, &overrides, &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{why:?}"))
+        };
+        let kernel = Kernel { backend: "live", ..Kernel::default() };
+        let [refusal] = &refusals(&read("packet"), &kernel)[..] else { panic!("one refusal") };
+        assert_eq!("processing_jitter", refusal.place);
+        assert!(refusal.message.starts_with("packet: hosts of the backend live are kernels"), "{}", refusal.message);
+        assert!(refusal.message.ends_with("leave it out, or run it --backend sim"), "{}", refusal.message);
+        assert_eq!(0, refusals(&read("0 s"), &kernel).len());
+    }
+
+    #[test]
+    fn what_a_queue_of_the_kernel_does_not_take_is_refused_by_its_place_before_anything_starts() {
+        let good = "{ kernel = \"fq_codel\", target = \"5 ms\", limit = 1000, ecn = true }";
+        assert_eq!(Vec::<String>::new(), refused(good, true));
+        assert_eq!(vec!["link.l.queue.kernel"], refused(good, false));
+        assert_eq!(vec!["link.l.queue.kernel"], refused("{ kernel = \"hfsc\" }", true));
+        let bad = "{ kernel = \"codel\", target = \"soon\", colour = \"red\" }";
+        assert_eq!(vec!["link.l.queue.colour", "link.l.queue.target"], refused(bad, true));
+    }
+}

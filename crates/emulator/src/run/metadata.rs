@@ -1,0 +1,108 @@
+//! What a run with real hosts tells of itself: on what it was, with what settings, how late it was, and what kernels have counted.
+
+use ecnlab_units::Span;
+use serde_json::{Map, Value as Json, json};
+
+use super::RunOptions;
+use crate::address::Family;
+use crate::event_loop::{ForwardingCounters, TimeMode};
+use crate::host_settings::HostSettings;
+use crate::hosts::{ConnectionCounters, KernelCounters, SocketBackend};
+use crate::lateness::LatenessHistogram;
+use crate::sys::sysctl;
+
+/// Such a record.
+#[derive(Clone, Debug)]
+pub struct RunMetadata {
+    backend: &'static str,
+    family: Family,
+    time_mode: TimeMode,
+    /// The kernel's release and its build, as it tells them itself.
+    kernel_release_and_build: [String; 2],
+    groups: Vec<(String, HostSettings)>,
+    /// Whether the router was in the real-time class.
+    pub is_real_time: bool,
+    pub lateness_budget: Span,
+    /// How late packets were given to their hosts.
+    pub lateness: LatenessHistogram,
+    pub counters: ForwardingCounters,
+    pub connections: ConnectionCounters,
+    /// Of each group what the kernels of the near and of the far host have counted.
+    pub kernel_counters: Vec<[KernelCounters; 2]>,
+}
+
+impl RunMetadata {
+    pub(super) fn new(options: &RunOptions, settings: &[HostSettings], names: &[String]) -> RunMetadata {
+        RunMetadata {
+            backend: options.kernel.backend,
+            family: options.family,
+            time_mode: options.time_mode,
+            kernel_release_and_build: ["kernel.osrelease", "kernel.version"].map(|name| sysctl::get(name).unwrap_or_default()),
+            groups: names.iter().cloned().zip(settings.iter().cloned()).collect(),
+            is_real_time: false,
+            lateness_budget: Span::ZERO,
+            lateness: LatenessHistogram::default(),
+            counters: ForwardingCounters::default(),
+            connections: ConnectionCounters::default(),
+            kernel_counters: Vec::new(),
+        }
+    }
+
+    pub(super) fn set_results(&mut self, backend: &SocketBackend, counters: ForwardingCounters, lateness: LatenessHistogram) {
+        self.lateness = lateness;
+        (self.counters, self.connections, self.kernel_counters) = (counters, backend.counters(), backend.kernel_counters().to_vec());
+    }
+
+    /// The kernel's release.
+    pub fn kernel(&self) -> &str {
+        &self.kernel_release_and_build[0]
+    }
+
+    /// As it stands in results.
+    pub fn json(&self) -> Json {
+        let ConnectionCounters { asked, opened, gave_up, broken, with_ecn, with_accurate_ecn } = self.connections;
+        json!({
+            "backend": self.backend,
+            "kernel": self.kernel_release_and_build[0],
+            "kernel_build": self.kernel_release_and_build[1],
+            "family": if self.family == Family::V4 { "IPv4" } else { "IPv6" },
+            "time": if self.time_mode == TimeMode::Real { "real" } else { "virtual" },
+            "real_time_class": self.is_real_time,
+            "lateness_s": self.lateness.json(),
+            "lateness_budget_s": self.lateness_budget.seconds(),
+            "device_drops": self.counters.tun_tx_drops,
+            "packets": self.counters.json(),
+            "turns": self.counters.iterations,
+            "connections": {
+                "asked": asked,
+                "opened": opened,
+                "gave_up": gave_up,
+                "broken": broken,
+                "with_ecn": with_ecn,
+                "with_accurate_ecn": with_accurate_ecn,
+            },
+            "groups": self.groups.iter().zip(&self.kernel_counters).map(|((name, host), kernels)| group_json(name, host, kernels)).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn group_json(name: &str, host: &HostSettings, kernels: &[KernelCounters; 2]) -> Json {
+    let sysctls: Map<String, Json> = host.sysctls.iter().map(|set| (set.name.to_owned(), json!(set.value))).collect();
+    let route = &host.route;
+    json!({
+        "name": name,
+        "congestion_control": host.tcp.as_ref().map(|tcp| tcp.congestion),
+        "tcp_ecn": host.ecn,
+        "mtu": host.mtu,
+        "route": {
+            "initcwnd": route.initcwnd,
+            "rto_min_s": route.rto_min.map(Span::seconds),
+            "quickack": route.quickack,
+        },
+        "window_clamp": host.tcp.as_ref().and_then(|tcp| tcp.window_clamp),
+        "nodelay": host.tcp.as_ref().map(|tcp| tcp.nodelay),
+        "sysctls": sysctls,
+        "opening_host": kernels[0].json(),
+        "answering_host": kernels[1].json(),
+    })
+}

@@ -1,0 +1,243 @@
+//! A run of a scenario with hosts that are a kernel's: from a sound scenario to the tables of a simulated one, and what only a run with a
+//! real kernel has to tell of itself ([`RunMetadata`]).
+//!
+//! The calling thread does it all: it makes the hosts, waits for them and carries their packets. It has to be allowed to make network
+//! namespaces ([`crate::sys::process`]), and the network that it is in is not touched.
+
+mod kernel;
+mod metadata;
+
+use std::io::{self, Write};
+
+use ecnlab_scenario::{Problem, Scenario};
+use ecnlab_sim::measures::Table;
+use ecnlab_sim::network::LinkChange;
+use ecnlab_sim::{
+    Buffer, Network, NoProbe, Options, Probe, Recorder, RecorderAndTracer, RecordingConfig, RecordingFull, Run, Simulation, Version,
+};
+use ecnlab_units::{Rate, Span, Time};
+
+pub use self::kernel::probe_kernel;
+pub use self::metadata::RunMetadata;
+use crate::address::{Family, MIN_MTU_V6};
+use crate::background_writer::BackgroundWriter;
+use crate::capture::{HasCapture, PacketCapture};
+use crate::event_loop::{ConnectionObserver, EventLoop, FinishedRun, TimeMode};
+use crate::host::Host;
+use crate::host_settings::HostSettings;
+use crate::hosts::{self, SocketBackend};
+use crate::kernel_queue::KernelQueues;
+use crate::mapping::{Kernel, map};
+use crate::recordings::{self, ConnectionRecorder};
+use crate::sys::process;
+
+/// How to run a scenario.
+pub struct RunOptions {
+    pub seed: u64,
+    /// What the kernel has.
+    pub kernel: Kernel,
+    pub family: Family,
+    pub time_mode: TimeMode,
+    /// Priority in the real-time class, if the thread is to be in it and may.
+    pub priority: Option<i32>,
+    /// The lateness that the run may have at the 99th percentile; where none is given it follows from the network.
+    pub lateness_budget: Option<Span>,
+    pub capture: Option<CaptureOptions>,
+    /// Whether connections are recorded as cases.
+    pub record_connections: bool,
+}
+
+/// Where packets are written to, byte for byte, before and behind links.
+pub struct CaptureOptions {
+    /// The names of links; where none is named, those with a measured queue.
+    pub links: Vec<String>,
+    /// Bytes of each packet.
+    pub snaplen: u32,
+    pub out: Box<dyn Write + Send>,
+}
+
+/// A run that went to its end.
+pub struct RunOutcome {
+    pub run: Run,
+    /// What was recorded beside the measures.
+    pub tables: Vec<(&'static str, Table)>,
+    pub metadata: RunMetadata,
+    /// Cases of the connections, each a line of JSON, if they were asked for.
+    pub recordings: Vec<String>,
+}
+
+/// Why a run did not go to its end.
+#[derive(Debug)]
+pub enum RunError {
+    /// What of the scenario this kernel cannot do; nothing has been started.
+    Unsupported(Vec<Problem>),
+    /// Whoever watched it has stopped it.
+    Stopped,
+    /// There is no room for more of what is recorded.
+    RecordingFull(RecordingFull),
+    /// The machine does not permit something, or something in it broke.
+    System(io::Error),
+}
+
+impl From<io::Error> for RunError {
+    fn from(why: io::Error) -> RunError {
+        RunError::System(why)
+    }
+}
+
+/// Is told the seconds that are over, and answers whether to stop.
+pub type ProgressCallback<'w> = &'w mut dyn FnMut(f64) -> bool;
+
+/// The clock's tick of the UML kernel, with which it is built.
+const UML_TICK: Span = Span::from_millis(4);
+
+/// As often `on_progress` is asked.
+const PROGRESS_INTERVAL: Span = Span::from_millis(50);
+
+/// The smallest budget: no machine in real time keeps to less.
+const MIN_LATENESS_BUDGET: Span = Span::from_micros(100);
+
+/// Runs a scenario.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run(scenario: &Scenario, options: RunOptions, on_progress: ProgressCallback) -> Result<RunOutcome, RunError> {
+    let kernel = Kernel { family: options.family, ..options.kernel.clone() };
+    let settings = map(scenario, &kernel).map_err(RunError::Unsupported)?;
+    let unsupported =
+        if options.record_connections { recordings::unsupported_settings(scenario, &settings, options.family) } else { Vec::new() };
+    if !unsupported.is_empty() {
+        return Err(RunError::Unsupported(unsupported));
+    }
+    let recording = scenario.record.recording();
+    let end = Time::ZERO + scenario.duration;
+    let recorder = || Recorder::new(recording, end);
+    match options.capture {
+        None if recording == RecordingConfig::default() => {
+            let (run, NoProbe, metadata, recordings) = run_event_loop(scenario, settings, &options, NoProbe, on_progress)?;
+            Ok(RunOutcome { run, tables: Vec::new(), metadata, recordings })
+        }
+        None => {
+            let (run, recorder, metadata, recordings) = run_event_loop(scenario, settings, &options, recorder(), on_progress)?;
+            with_tables(run, recorder, metadata, recordings)
+        }
+        Some(CaptureOptions { links, snaplen, out }) => {
+            let options = RunOptions { capture: None, ..options };
+            let out: Box<dyn Write + Send> = if options.time_mode == TimeMode::Real { Box::new(BackgroundWriter::start(out)) } else { out };
+            let version = if options.family == Family::V4 { Version::V4 } else { Version::V6 };
+            let probe = RecorderAndTracer { recorder: recorder(), tracer: PacketCapture::new(links, snaplen, version, out) };
+            let (run, mut probe, metadata, recordings) = run_event_loop(scenario, settings, &options, probe, on_progress)?;
+            probe.tracer.flush()?;
+            with_tables(run, probe.recorder, metadata, recordings)
+        }
+    }
+}
+
+fn with_tables(run: Run, recorder: Recorder, metadata: RunMetadata, recordings: Vec<String>) -> Result<RunOutcome, RunError> {
+    let tables = recorder.tables(&run.names).map_err(RunError::RecordingFull)?;
+    Ok(RunOutcome { run, tables, metadata, recordings })
+}
+
+fn run_event_loop<P: Probe + HasCapture>(
+    scenario: &Scenario,
+    settings: Vec<HostSettings>,
+    options: &RunOptions,
+    probe: P,
+    on_progress: ProgressCallback,
+) -> Result<(Run, P, RunMetadata, Vec<String>), RunError> {
+    let (duration, measure_from) = (Time::ZERO + scenario.duration, Time::ZERO + scenario.measure_from);
+    let network = scenario.network.clone().with_external_hosts();
+    let simulation = Simulation::new(&network, &Options { duration, measure_from, seed: options.seed }, probe);
+    let hosts = create_hosts(&settings, options.family)?;
+    let sockets = SocketBackend::new(options.family, settings.clone(), &hosts, scenario.record.window.every())?;
+    let max_packet = max_device_packet(&settings);
+    let mut metadata = RunMetadata::new(options, &settings, &scenario.groups);
+    metadata.lateness_budget = options.lateness_budget.unwrap_or_else(|| default_lateness_budget(scenario, &settings));
+    metadata.is_real_time = options.priority.is_some_and(|priority| process::set_realtime_scheduling(priority).is_ok());
+    process::set_timer_slack(1)?;
+
+    let queues = kernel_queues(&network, max_sent_packet(&settings, options.family))?;
+    let mut event_loop = EventLoop::new(simulation, hosts, sockets, max_packet, options.time_mode)?.with_queues(queues)?;
+    let mut recorder = options.record_connections.then(ConnectionRecorder::default);
+    event_loop = event_loop.observed_by(recorder.as_mut().map(|recorder| recorder as &mut dyn ConnectionObserver));
+    let (mut stopped, mut full) = (false, None);
+    let result = event_loop.run(duration, PROGRESS_INTERVAL, &mut |simulation, _| {
+        full = simulation.probe().recording_full();
+        stopped = on_progress(simulation.now().seconds());
+        full.is_none() && !stopped
+    });
+    if metadata.is_real_time {
+        process::reset_scheduling()?;
+    }
+    result?;
+    if let Some(full) = full {
+        return Err(RunError::RecordingFull(full));
+    }
+    if stopped {
+        return Err(RunError::Stopped);
+    }
+    let FinishedRun { simulation, backend, counters, lateness, clock } = event_loop.finish()?;
+    metadata.set_results(&backend, counters, lateness);
+    let recording_context = || recordings::RecordingContext {
+        scenario: &scenario.name,
+        names: &scenario.groups,
+        hosts: &settings,
+        network: &network,
+        seed: options.seed,
+        origin_ns: clock.origin_ns(),
+        tick: UML_TICK,
+        end: Time::ZERO + scenario.duration,
+        kernel: metadata.kernel().to_owned(),
+    };
+    let recordings = recorder.map(|recorder| recorder.to_json_lines(&recording_context())).transpose()?;
+    let (run, probe) = simulation.finish();
+    Ok((run, probe, metadata, recordings.unwrap_or_default()))
+}
+
+fn create_hosts(settings: &[HostSettings], family: Family) -> io::Result<Vec<Host>> {
+    process::raise_descriptor_limit()?;
+    let pairs = (0..).zip(settings).map(|(group, settings)| hosts::create_pair(family, group, settings));
+    Ok(pairs.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
+/// Queues of the kernel at links that ask for one, where packets have this many bytes at most.
+fn kernel_queues(network: &Network, largest: u32) -> Result<KernelQueues, RunError> {
+    let mut queues = KernelQueues::default();
+    for (number, link) in (0..).zip(&network.links) {
+        if let Buffer::Queue(queue) = &link.buffer
+            && let Some(of_kernel) = queue.config.kernel_qdisc()
+        {
+            queues.add(number, of_kernel, link.rate, largest).map_err(|why| match why.kind() {
+                io::ErrorKind::InvalidInput => {
+                    let message = format!("{why}: its parameters are not what the kernel takes, or are too large or too small for it");
+                    RunError::Unsupported(vec![Problem { place: format!("link.{}.queue", link.name.display_name()), line: None, message }])
+                }
+                _ => RunError::System(why),
+            })?;
+        }
+    }
+    Ok(queues)
+}
+
+/// The largest packet that hosts of this family send, in bytes.
+fn max_sent_packet(settings: &[HostSettings], family: Family) -> u32 {
+    let min_mtu = if family == Family::V6 { MIN_MTU_V6 } else { 0 };
+    settings.iter().map(|host| host.mtu).max().unwrap_or(1500).max(min_mtu)
+}
+
+/// The largest packet that hosts of either family send, in bytes.
+fn max_device_packet(settings: &[HostSettings]) -> u32 {
+    settings.iter().map(|host| host.mtu).max().unwrap_or(0).max(MIN_MTU_V6)
+}
+
+/// A quarter of the time that a full packet takes on the slowest link with a measured queue: who is late by less changes little of what the
+/// next packet meets.
+fn default_lateness_budget(scenario: &Scenario, settings: &[HostSettings]) -> Span {
+    let full = settings.iter().map(|host| host.mtu).max().unwrap_or(1500);
+    let rates = scenario.network.links.iter().filter_map(|link| match &link.buffer {
+        Buffer::Queue(queue) => queue.changes.iter().filter_map(|change: &LinkChange| change.rate).chain([link.rate]).min(),
+        Buffer::Pipe { .. } => None,
+    });
+    let narrowest: Option<Rate> = rates.min();
+    narrowest.map_or(MIN_LATENESS_BUDGET, |rate| Span::from_picos(rate.transmission_time(full).picos() / 4).max(MIN_LATENESS_BUDGET))
+}

@@ -1,0 +1,147 @@
+//! The two ends of a shell: a namespace inside, and what is outside of it, each with the other end of the path as a device.
+//!
+//! ```text
+//!     inside: lo, way (the way out)  ====== the scenario's links ======  outside: lo, in0
+//! ```
+//!
+//! Outside is a namespace of its own that leads nowhere, or, of a shell that is started inside of another, that other's inside, which then forwards.
+
+use std::io;
+
+use super::subnet::{MAX_NESTED_SHELLS, ShellSubnet};
+use crate::address::{Family, Side};
+use crate::host::{Host, NO_AUTOCONF_V6_SYSCTLS, TUN_NAME, TX_QUEUE_PACKETS};
+use crate::sys::netlink::{Device, Netlink, Route, index, set_address, set_device, set_route, set_unreachable};
+use crate::sys::{Namespace, Tun, sysctl};
+
+/// Largest packet.
+pub const MTU: u32 = 1500;
+
+/// What both ends are like.
+#[derive(Clone, Debug)]
+pub struct ShellNamespacesSpec {
+    /// The network of the shell that this process is inside of, if it is: its namespace is then the outside.
+    pub outer_subnet: Option<ShellSubnet>,
+    /// Connections ask for ECN and take it.
+    pub ecn: bool,
+    /// The congestion control of connections that choose none; the kernel's own if nothing is said.
+    pub congestion_control: Option<String>,
+}
+
+/// Both ends.
+#[derive(Debug)]
+pub struct ShellNamespaces {
+    pub subnet: ShellSubnet,
+    pub inner: Host,
+    pub outer: Host,
+    /// The kernel speaks IPv6 too.
+    pub has_v6: bool,
+}
+
+impl ShellNamespaces {
+    /// # Errors
+    /// Without the privilege, or with what the kernel refuses, told by its name.
+    pub fn create(spec: &ShellNamespacesSpec) -> io::Result<ShellNamespaces> {
+        let far = if spec.outer_subnet.is_some() { Namespace::current()? } else { Namespace::create()? };
+        let (subnet, tun) = far.run_inside(|| configure_outer_netns(spec))?;
+        let outer = Host { group: 0, side: Side::Far, namespace: far, tun };
+        let near = Namespace::create()?;
+        let (tun, has_v6) = near.run_inside(|| Ok((configure_inner_netns(spec, subnet)?, kernel_has_ipv6())))?;
+        let inner = Host { group: 0, side: Side::Near, namespace: near, tun };
+        Ok(ShellNamespaces { subnet, inner, outer, has_v6 })
+    }
+}
+
+fn configure_outer_netns(spec: &ShellNamespacesSpec) -> io::Result<(ShellSubnet, Tun)> {
+    let (subnet, tun) = create_outer_tun(spec.outer_subnet)?;
+    if spec.outer_subnet.is_none() {
+        apply_netns_sysctls(spec)?;
+        set_device_up("lo", Device::default())?;
+    }
+    // Where nothing leads further this has those who ask for more told so, in place of waiting.
+    enable_forwarding()?;
+    let tun_index = configure_device(tun.name(), subnet, Side::Far)?;
+    let mut netlink = Netlink::open()?;
+    for family in ip_families() {
+        let from = Some(subnet.address(family, Side::Far));
+        let there = Route { from, congestion_control: spec.congestion_control.clone(), ..Route::over(tun_index, subnet.prefix(family)) };
+        netlink.ask(set_route(&there))?;
+    }
+    Ok((subnet, tun))
+}
+
+/// Has a namespace forward packets. The inside of a shell does from its start, so that a shell inside of it changes nothing there.
+fn enable_forwarding() -> io::Result<()> {
+    sysctl::set("net.ipv4.ip_forward", "1")?;
+    if kernel_has_ipv6() { sysctl::set("net.ipv6.conf.all.forwarding", "1") } else { Ok(()) }
+}
+
+fn configure_inner_netns(spec: &ShellNamespacesSpec, subnet: ShellSubnet) -> io::Result<Tun> {
+    apply_netns_sysctls(spec)?;
+    enable_forwarding()?;
+    set_device_up("lo", Device::default())?;
+    let tun = Tun::create(TUN_NAME)?;
+    let tun_index = configure_device(TUN_NAME, subnet, Side::Near)?;
+    let mut netlink = Netlink::open()?;
+    for family in ip_families() {
+        let default_route = (if family == Family::V4 { [0_u8; 4].into() } else { [0_u8; 16].into() }, 0);
+        let host_prefix_length = if family == Family::V4 { 32 } else { 128 };
+        for to in [default_route, (subnet.address(family, Side::Far), host_prefix_length)] {
+            let from = Some(subnet.address(family, Side::Near));
+            let out = Route { from, congestion_control: spec.congestion_control.clone(), ..Route::over(tun_index, to) };
+            netlink.ask(set_route(&out))?;
+        }
+        // Else the two ends would send a packet to nobody to and fro.
+        netlink.ask(set_unreachable(subnet.prefix(family)))?;
+    }
+    Ok(tun)
+}
+
+/// Makes the device outside: of a name, and so of a network, that no other shell that is started here has.
+fn create_outer_tun(outer_subnet: Option<ShellSubnet>) -> io::Result<(ShellSubnet, Tun)> {
+    let Some(outer_subnet) = outer_subnet else { return Ok((ShellSubnet::outermost(), Tun::create("in0")?)) };
+    for number in 0..MAX_NESTED_SHELLS {
+        let subnet = outer_subnet.nested(number).ok_or_else(|| io::Error::other("shells nest six deep at most; exit one"))?;
+        match Tun::create(&format!("in{number}")) {
+            Ok(tun) => return Ok((subnet, tun)),
+            Err(why) if why.raw_os_error() == Some(libc::EBUSY) => {}
+            Err(why) => return Err(why),
+        }
+    }
+    Err(io::Error::other(format!("at most {MAX_NESTED_SHELLS} nested shells per shell; fix: exit one of them")))
+}
+
+/// Settings of a new namespace.
+fn apply_netns_sysctls(spec: &ShellNamespacesSpec) -> io::Result<()> {
+    if kernel_has_ipv6() {
+        NO_AUTOCONF_V6_SYSCTLS.iter().try_for_each(|(name, value)| sysctl::set(name, value))?;
+    }
+    sysctl::set("net.ipv4.tcp_ecn", if spec.ecn { "1" } else { "0" })?;
+    // What one connection has learnt is not for the next to know.
+    sysctl::set("net.ipv4.tcp_no_metrics_save", "1")
+}
+
+fn kernel_has_ipv6() -> bool {
+    sysctl::get("net.ipv6.conf.default.disable_ipv6").is_ok_and(|value| value == "0")
+}
+
+fn ip_families() -> impl Iterator<Item = Family> {
+    [Family::V4].into_iter().chain(kernel_has_ipv6().then_some(Family::V6))
+}
+
+/// Gives the device its addresses and brings it up; returns its number.
+fn configure_device(name: &str, subnet: ShellSubnet, side: Side) -> io::Result<u32> {
+    let tun_index = set_device_up(name, Device { mtu: Some(MTU), queue: Some(TX_QUEUE_PACKETS), no_offload: true, ..Device::default() })?;
+    let mut netlink = Netlink::open()?;
+    for family in ip_families() {
+        let host_prefix_length = if family == Family::V4 { 32 } else { 128 };
+        netlink.ask(set_address(tun_index, subnet.address(family, side), host_prefix_length))?;
+    }
+    Ok(tun_index)
+}
+
+fn set_device_up(name: &str, device: Device) -> io::Result<u32> {
+    let number = index(name)?;
+    Netlink::open()?.ask(set_device(name, number, Device { up: true, ..device }))?;
+    Ok(number)
+}

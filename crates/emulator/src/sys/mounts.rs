@@ -1,0 +1,170 @@
+//! Mounts of the process alone: `/proc`, `/sys` and `/run` as the programs in its namespaces are to see them.
+
+use std::ffi::CString;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use super::errno::check;
+
+/// Of `/run` what programs are made of or speak to a user's own session with: displays, sound, locks, and where NixOS has its programs.
+const KEPT_IN_RUN: [&str; 7] = ["user", "lock", "shm", "current-system", "booted-system", "opengl-driver", "wrappers"];
+/// Is hidden while something is made there that goes elsewhere.
+const SCRATCH_DIR: &str = "/tmp";
+
+/// Gives the process mounts of its own: `/proc` for the namespace of processes that it is in, `/sys` for the namespace of networks, over
+/// `/etc/hosts` a file with this text, and over `/run`, where services of the machine have their sockets, a folder in memory.
+/// It has to have one thread. What could not be done, each with why, is no error: programs then see the machine's own.
+///
+/// # Errors
+/// Without the privilege over mounts.
+pub fn setup_private_mounts(hosts: &str) -> io::Result<Vec<String>> {
+    // Safety: this process alone is in it.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
+    mount(None, "/", None, libc::MS_REC | libc::MS_SLAVE)?;
+    let safe = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    let proc = mount(Some("proc"), "/proc", Some("proc"), safe);
+    let devices = overmount_sys();
+    let names = overmount_file(hosts, "/etc/hosts");
+    let run = overmount_run();
+    let failed = [("/proc", proc), ("/sys", devices), ("/etc/hosts", names), ("/run", run)]
+        .into_iter()
+        .filter_map(|(what, done)| Some((what, done.err()?)));
+    Ok(failed.map(|(what, why)| format!("{what}: {why}")).collect())
+}
+
+/// Puts a file in memory over another.
+fn overmount_file(text: &str, file: &str) -> io::Result<()> {
+    let made = format!("{SCRATCH_DIR}/file");
+    mount_private_tmp()?;
+    let put = fs::write(&made, text).and_then(|()| mount(Some(&made), file, None, libc::MS_BIND));
+    unmount_private_tmp()?;
+    put
+}
+
+/// Puts a folder in memory over `/run`. What `/etc/resolv.conf` says stays, also where the file itself is there.
+fn overmount_run() -> io::Result<()> {
+    const RUN: &str = "/run";
+    let resolver = fs::canonicalize("/etc/resolv.conf").ok().filter(|file| file.starts_with(RUN));
+    let resolver = resolver.and_then(|file| Some((format!("{SCRATCH_DIR}{}", file.to_str()?.strip_prefix(RUN)?), fs::read(&file).ok()?)));
+    mount_private_tmp()?;
+    let made =
+        KEPT_IN_RUN.iter().try_for_each(|kept| bind_or_link(&format!("{RUN}/{kept}"), &format!("{SCRATCH_DIR}/{kept}"))).and_then(|()| {
+            let Some((file, text)) = &resolver else { return Ok(()) };
+            Path::new(file).parent().map_or(Ok(()), fs::create_dir_all)?;
+            fs::write(file, text)
+        });
+    match made.and_then(|()| mount(Some(SCRATCH_DIR), RUN, None, libc::MS_MOVE)) {
+        Ok(()) => Ok(()),
+        Err(why) => unmount_private_tmp().and(Err(why)),
+    }
+}
+
+/// Gives the process mounts of its own once more, whose `/sys` has the devices of the namespace of networks that it is in now. It has to have
+/// one thread.
+///
+/// # Errors
+/// Without the privilege over mounts.
+pub fn remount_sysfs() -> io::Result<()> {
+    // Safety: this process alone is in it.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
+    overmount_sys()
+}
+
+/// Puts another `/sys` over the one that there is: its devices of networks are those of the process. What is mounted in it is there again.
+fn overmount_sys() -> io::Result<()> {
+    const SYS: &str = "/sys";
+    let kept = mount_points_below(SYS, &fs::read_to_string("/proc/self/mounts")?);
+    mount(Some("sysfs"), SCRATCH_DIR, Some("sysfs"), libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)?;
+    let put = kept.iter().try_for_each(|place| {
+        let (from, to) = (format!("{SYS}/{place}"), format!("{SCRATCH_DIR}/{place}"));
+        mount(Some(&from), &to, None, libc::MS_BIND | libc::MS_REC)
+    });
+    match put.and_then(|()| mount(Some(SCRATCH_DIR), SYS, None, libc::MS_MOVE)) {
+        Ok(()) => Ok(()),
+        Err(why) => unmount_private_tmp().and(Err(why)),
+    }
+}
+
+/// The outermost mount points below a folder, relative to it, of the text of `/proc/self/mounts` (proc(5)).
+fn mount_points_below(folder: &str, mounts: &str) -> Vec<String> {
+    let places =
+        mounts.lines().filter_map(|line| Some(unescape_octal(line.split(' ').nth(1)?).strip_prefix(folder)?.strip_prefix('/')?.to_owned()));
+    let mut kept: Vec<String> = Vec::new();
+    for place in places {
+        // What is mounted within another of them comes along with it.
+        if !kept.iter().any(|outer| place.strip_prefix(outer.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))) {
+            kept.push(place);
+        }
+    }
+    kept
+}
+
+/// A path of `/proc/self/mounts`, in which the kernel writes blanks, tabs, line feeds and backslashes as `\ooo` in octal digits.
+fn unescape_octal(path: &str) -> String {
+    let mut parts = path.split('\\');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) if byte.is_ascii() => {
+                plain.push(char::from(byte));
+                plain.push_str(&part[3..]);
+            }
+            _ => {
+                plain.push('\\');
+                plain.push_str(part);
+            }
+        }
+    }
+    plain
+}
+
+/// Shows a folder at another place too, with all that is mounted in it, or a link as the link that it is. What is not there needs nothing.
+fn bind_or_link(from: &str, to: &str) -> io::Result<()> {
+    match fs::symlink_metadata(from) {
+        Ok(link) if link.is_symlink() => symlink(fs::read_link(from)?, to),
+        Ok(_) => {
+            fs::create_dir(to)?;
+            mount(Some(from), to, None, libc::MS_BIND | libc::MS_REC)
+        }
+        Err(_) => Ok(()),
+    }
+}
+
+fn mount_private_tmp() -> io::Result<()> {
+    mount(Some("tmpfs"), SCRATCH_DIR, Some("tmpfs"), libc::MS_NOSUID | libc::MS_NODEV)?;
+    fs::set_permissions(SCRATCH_DIR, Permissions::from_mode(0o755))
+}
+
+fn unmount_private_tmp() -> io::Result<()> {
+    let path = CString::new(SCRATCH_DIR)?;
+    // Safety: the path ends with a zero and outlives the call.
+    check(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) })?;
+    Ok(())
+}
+
+fn mount(from: Option<&str>, to: &str, kind: Option<&str>, flags: libc::c_ulong) -> io::Result<()> {
+    let text = |text: &str| CString::new(text).map_err(io::Error::from);
+    let (from, to, kind) = (from.map(text).transpose()?, text(to)?, kind.map(text).transpose()?);
+    let start = |text: &Option<CString>| text.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
+    // Safety: all texts end with a zero and outlive the call, and no kind that is mounted here takes data.
+    check(unsafe { libc::mount(start(&from), to.as_ptr(), start(&kind), flags, std::ptr::null()) })?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mount_points_are_parsed_with_octal_escapes() {
+        let mounts = r"sysfs /sys sysfs rw 0 0
+tmpfs /sys/fs/a\040b tmpfs rw 0 0
+tmpfs /sys/fs/a\040b/c tmpfs rw 0 0
+tmpfs /sys/fs/d\011e\012f\134040 tmpfs rw 0 0
+tmpfs /sys/fs/a tmpfs rw 0 0
+tmpfs /system tmpfs rw 0 0";
+        assert_eq!(vec!["fs/a b", "fs/d\te\nf\\040", "fs/a"], mount_points_below("/sys", mounts));
+    }
+}

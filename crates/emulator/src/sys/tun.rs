@@ -1,0 +1,80 @@
+//! TUN devices: IP packets of a namespace, each by one read and one write, without a header of the driver's.
+
+use std::ffi::CString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use super::errno::{check, nonblocking};
+
+const TUN_DEVICE: &str = "/dev/net/tun";
+
+/// The reader's end of a device.
+#[derive(Debug)]
+pub struct Tun {
+    file: File,
+    name: String,
+}
+
+impl Tun {
+    /// Makes a device in the namespace that the calling thread is in. It is down, and goes when this is dropped.
+    ///
+    /// # Errors
+    /// If `/dev/net/tun` is not there or may not be opened, or the name is taken or too long.
+    pub fn create(name: &str) -> io::Result<Tun> {
+        Tun::open_device(name, libc::IFF_TUN | libc::IFF_NO_PI)
+    }
+
+    /// The same, but each packet stands behind four bytes of the driver's, flags and protocol (`struct tun_pi`).
+    ///
+    /// # Errors
+    /// As for [`Tun::make`].
+    pub fn create_with_header(name: &str) -> io::Result<Tun> {
+        Tun::open_device(name, libc::IFF_TUN)
+    }
+
+    fn open_device(name: &str, flags: libc::c_int) -> io::Result<Tun> {
+        let open = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC).open(TUN_DEVICE);
+        let file = open.map_err(|why| io::Error::new(why.kind(), format!("{TUN_DEVICE}: {why}")))?;
+        let text = CString::new(name)?;
+        // Safety: all zeros are a request without a name.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        if text.as_bytes().len() >= request.ifr_name.len() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("the device's name \"{name}\" is longer than 15 bytes")));
+        }
+        for (to, from) in request.ifr_name.iter_mut().zip(text.as_bytes()) {
+            *to = *from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_flags = flags as libc::c_short;
+        // Safety: the request outlives the call, which reads its name and flags and writes the name.
+        check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) })?;
+        Ok(Tun { file, name: name.to_owned() })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The next packet that the namespace sends: how many bytes of it now stand in `into`; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the device is down.
+    pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        nonblocking(|| (&self.file).read(into))
+    }
+
+    /// Gives a packet to the namespace. False if the device has no room for it.
+    ///
+    /// # Errors
+    /// If the device is down, or the kernel does not take the bytes for a packet.
+    pub fn write(&self, packet: &[u8]) -> io::Result<bool> {
+        Ok(nonblocking(|| (&self.file).write(packet))?.is_some())
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}

@@ -1,0 +1,91 @@
+//! Namespaces of users and of processes: one of its own, in which a process may do what needs privileges, and those of another process.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::caps::inherit_capabilities;
+use super::errno::check;
+
+/// Moves the process into namespaces of users and of networks of its own, in which it is root and has capabilities over what it makes there. It has
+/// to have one thread.
+///
+/// # Errors
+/// Where the machine does not permit it.
+pub fn unshare_as_root() -> io::Result<()> {
+    unshare_user_namespace(Some(0))
+}
+
+/// The same, but it is who it was, and the programs that it starts keep the capabilities.
+///
+/// # Errors
+/// Where the machine does not permit it.
+pub fn unshare_as_current_user() -> io::Result<()> {
+    unshare_user_namespace(None)?;
+    inherit_capabilities()
+}
+
+/// Moves the process into namespaces of its own, where its user and its group have this number, or those that they had.
+fn unshare_user_namespace(number: Option<u32>) -> io::Result<()> {
+    // Safety: these ask for the caller's own numbers, and cannot fail.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    // Safety: the namespaces of this process alone change.
+    retry_while_threads_exit(|| unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) })?;
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{} {user} 1", number.unwrap_or(user)))?;
+    fs::write("/proc/self/gid_map", format!("{} {group} 1", number.unwrap_or(group)))
+}
+
+/// How long threads that have call their work may take to be gone.
+const THREAD_EXIT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The result of a call that is refused to a process of several threads. A thread counts until the kernel has put it away, which is a moment
+/// after whoever waited for its work goes on.
+fn retry_while_threads_exit(mut call: impl FnMut() -> libc::c_int) -> io::Result<()> {
+    let end = Instant::now() + THREAD_EXIT_TIMEOUT;
+    loop {
+        match check(call()) {
+            Err(why) if why.raw_os_error() == Some(libc::EINVAL) && Instant::now() < end => sleep(Duration::from_millis(1)),
+            Err(why) if why.raw_os_error() == Some(libc::EINVAL) => {
+                return Err(io::Error::other(format!("cannot unshare the user namespace in a multi-threaded process: {why}")));
+            }
+            other => return other.map(drop),
+        }
+    }
+}
+
+/// From now on the processes that this thread starts are in a new namespace, whose first process is its process 1: when that one ends, the
+/// kernel ends all others of it. The thread itself can start no threads any more, and it cannot come back.
+///
+/// # Errors
+/// Without the privilege.
+pub fn unshare_pid_namespace() -> io::Result<()> {
+    // Safety: nothing of the calling thread itself changes.
+    check(unsafe { libc::unshare(libc::CLONE_NEWPID) })?;
+    Ok(())
+}
+
+/// Moves the process into the namespaces that another is in: of users, if it is in another, of networks, of mounts, and of processes for those that it
+/// starts. It has to have one thread.
+///
+/// # Errors
+/// Without the privilege, which whoever has made the namespaces has.
+pub fn join_namespaces(process: u32) -> io::Result<()> {
+    let open = |kind: &str| File::open(format!("/proc/{process}/ns/{kind}"));
+    let users = fs::read_link(format!("/proc/{process}/ns/user"))?;
+    let users = if users == fs::read_link("/proc/self/ns/user")? { None } else { Some(open("user")?) };
+    let others = [("pid", libc::CLONE_NEWPID), ("net", libc::CLONE_NEWNET), ("mnt", libc::CLONE_NEWNS)];
+    let others: Vec<_> = others.into_iter().map(|(kind, flag)| Ok((open(kind)?, flag))).collect::<io::Result<_>>()?;
+    if let Some(users) = users {
+        // Safety: the descriptor is open and is one of a user namespace.
+        retry_while_threads_exit(|| unsafe { libc::setns(users.as_raw_fd(), libc::CLONE_NEWUSER) })?;
+        inherit_capabilities()?;
+    }
+    for (namespace, flag) in others {
+        // Safety: the descriptor is open and is one of the kind that the flag says.
+        check(unsafe { libc::setns(namespace.as_raw_fd(), flag) })?;
+    }
+    Ok(())
+}

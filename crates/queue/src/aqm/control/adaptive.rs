@@ -1,0 +1,155 @@
+//! RED's thresholds from a target delay and the link's rate (Floyd, Gummadi and Shenker 2001; Durresi et al. 2007, section 3.3.3).
+//!
+//! With C the link's rate in packets/s:
+//!
+//! ```text
+//! target = target_delay C              packets, half way between the thresholds
+//! min_th = max(target / 2, least)      max_th = 3 min_th
+//! w_q    = 1 - exp(-1/C)               a time constant of one second
+//! ```
+//!
+//! What a scenario gives stands; what it leaves to `auto` follows the link's rate, also when that changes.
+
+use ecnlab_units::quantity::Amount;
+use ecnlab_units::{Rate, Span, parameters};
+
+use super::red::{self, QueueUnit, SignalGaps};
+use crate::aqm::drop_policy::DropPolicy;
+use crate::aqm::entry::{Contradictions, Gauge};
+
+parameters! {
+    /// RED's law with thresholds that may follow from a target delay.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Settings {
+        /// The average queueing delay that the thresholds are made for.
+        #[source("Floyd, Gummadi and Shenker 2001; ns-2 2.35, targetdelay_")]
+        #[when(min_th = "auto")]
+        pub target_delay: Span = "5 ms", 0..=3600, "s";
+        /// Average queue length below which no packet is signalled; auto is half of what the link sends in target_delay.
+        #[source("Floyd, Gummadi and Shenker 2001")]
+        pub min_th: Option<f64> = "auto", 0..=1e9, "packets";
+        /// Average queue length where the line of probabilities ends; auto is 3 min_th.
+        #[source("Floyd, Gummadi and Shenker 2001")]
+        pub max_th: Option<f64> = "auto", 0..=1e9, "packets";
+        /// What p_b, the probability before signals are spaced out, reaches at max_th at first.
+        #[source("Floyd and Jacobson 1993, section 4")]
+        pub max_p: f64 = "0.1", 0..=1;
+        /// Weight of the newest queue length in the average; auto is 1 - exp(-1/C) with the link's C in packets/s.
+        #[source("Floyd, Gummadi and Shenker 2001")]
+        #[off("0", "the average stays 0 and no packet is ever signalled")]
+        pub w_q: Option<f64> = "auto", 0..=1;
+        /// Let the probability rise from max_p to 1 between max_th and 2 max_th instead of forcing every packet.
+        #[source("Floyd, Gummadi and Shenker 2001")]
+        pub gentle: bool = "true";
+        /// How the gaps between signals are distributed: even by a count since the last one, or geometric, where each packet is signalled with
+        /// p_b whatever became of those before it.
+        #[source("Floyd and Jacobson 1993, section 7: methods 2 and 1")]
+        pub gaps: SignalGaps = "uniform";
+        /// Space signals out: none before 1/p_b packets have passed.
+        #[source("ns-2 2.35, wait_")]
+        #[when(gaps = "uniform")]
+        pub wait: bool = "true";
+        /// Measure the queue, and scale the probability, by packets or by bytes over mean_packet.
+        #[source("Floyd and Jacobson 1993, section 9")]
+        pub unit: QueueUnit = "packets";
+        /// Mean packet size: what C counts, what the idle link could have sent, and what unit = bytes divides by.
+        #[source("Durresi et al. 2007, section 4.1; ns-2 2.35 has 500 B")]
+        pub mean_packet: u32 = "1000 B", 1..=65_535, "bytes";
+        /// Which packet a drop takes: the arriving, the oldest or a random one. One that is to be marked and is not ECN-capable goes itself.
+        #[source("ns-2 2.35, drop_front_ and drop_rand_")]
+        pub drop: DropPolicy = "tail";
+        /// No signal while at most this many packets wait.
+        #[source("ns-2 2.35, qlen > 1")]
+        pub floor: u32 = "1", 0..=1_000_000, "packets";
+    }
+}
+
+/// What algorithms with a changing max_p show.
+pub const GAUGES: &[Gauge] = &[
+    red::GAUGES[0],
+    red::GAUGES[1],
+    Gauge { name: "max_p", unit: "1", doc: "What the probability reaches at max_th at this time", symbol: "" },
+];
+
+impl Settings {
+    /// RED's law as these settings have it on a link of this rate; `least` is the smallest min_th that auto gives.
+    pub(crate) fn red_settings(&self, rate: Rate, least: f64) -> red::Settings {
+        let min_th = self.min_th.unwrap_or_else(|| (self.target_delay.seconds() * self.packets_per_second(rate) / 2.0).max(least));
+        red::Settings {
+            min_th,
+            max_th: self.max_th.unwrap_or(3.0 * min_th),
+            max_p: self.max_p,
+            w_q: self.w_q,
+            gentle: self.gentle,
+            gaps: self.gaps,
+            wait: self.wait,
+            unit: self.unit,
+            by_size: false,
+            mean_packet: self.mean_packet,
+            mark_limit: 1.0,
+            drop: self.drop,
+            floor: self.floor,
+            count_self: true,
+        }
+    }
+
+    /// What is wrong with thresholds that contradict each other: the parameter's name and why.
+    pub fn contradictions(&self, limit: Amount) -> Contradictions {
+        match (self.min_th, self.max_th) {
+            (None, Some(_)) => vec![("max_th", "needs min_th: give both, or neither for a target_delay".to_owned())],
+            (None, None) => Vec::new(),
+            (Some(min_th), _) if min_th <= 0.0 => vec![("min_th", "must be above 0".to_owned())],
+            // With min_th given nothing depends on the rate.
+            (Some(_), _) => self.red_settings(Rate::from_bps(1).unwrap_or_else(|| unreachable!()), 0.0).contradictions(limit),
+        }
+    }
+
+    fn packets_per_second(&self, rate: Rate) -> f64 {
+        rate.bps() as f64 / (8.0 * f64::from(self.mean_packet))
+    }
+}
+
+/// What is wrong with a max_p of 0 where steps are shares of max_p.
+pub(crate) fn check_max_p_above_zero(max_p: f64) -> Option<(&'static str, String)> {
+    (max_p == 0.0).then(|| ("max_p", "must be above 0, such as 0.1: it moves by shares of itself, and from 0 it never would".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::Values;
+
+    use super::*;
+
+    fn settings(given: &[(&str, &str)]) -> Settings {
+        let mut values = Values::defaults(Settings::PARAMETERS);
+        for (name, text) in given {
+            values.set_from_text(name, text).unwrap();
+        }
+        Settings::from_values(&values)
+    }
+
+    #[test]
+    fn the_target_delay_sets_thresholds_around_the_packets_that_it_holds() {
+        let rate = Rate::from_bps(16_000_000).unwrap();
+        let law = settings(&[("target_delay", "20 ms"), ("mean_packet", "1000 B")]).red_settings(rate, 5.0);
+        assert_eq!((20.0, 60.0, None), (law.min_th, law.max_th, law.w_q), "40 packets in 20 ms");
+        assert_eq!(5.0, settings(&[]).red_settings(Rate::from_bps(1_500_000).unwrap(), 5.0).min_th, "at least 5 packets");
+    }
+
+    #[test]
+    fn what_is_given_stands() {
+        let law = settings(&[("min_th", "7"), ("max_th", "50"), ("w_q", "0.01")]).red_settings(Rate::from_bps(1_000).unwrap(), 5.0);
+        assert_eq!((7.0, 50.0, Some(0.01)), (law.min_th, law.max_th, law.w_q));
+    }
+
+    #[test]
+    fn thresholds_that_contradict_each_other_are_refused() {
+        let wrong = |given: &[(&str, &str)]| {
+            settings(given).contradictions(Amount::Packets(20.0)).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(vec!["max_th"], wrong(&[("max_th", "20")]));
+        assert_eq!(vec!["min_th"], wrong(&[("min_th", "9"), ("max_th", "8")]));
+        assert_eq!(vec!["limit"], wrong(&[("min_th", "9")]));
+        assert!(wrong(&[("min_th", "5")]).is_empty() && wrong(&[]).is_empty());
+    }
+}

@@ -1,0 +1,212 @@
+//! The three ways to serve flow queues: their entries in the registry, their parameters, and the plan that each makes of them.
+
+use ecnlab_units::parameter::OrOff;
+use ecnlab_units::{Span, Values, parameters, words};
+
+use super::super::entry::{ChildKind, DisciplineEntry, DisciplineKind};
+use crate::aqm::entry::Gauge;
+
+/// Flow queueing in the registry.
+pub static FQ: DisciplineEntry = DisciplineEntry {
+    name: "fq",
+    title: "Flow queueing",
+    summary: "A queue with an AQM for each flow, served in rounds, those that have just begun first: with CoDel inside it is FQ-CoDel.",
+    source: "RFC 8290",
+    parameters: FqParams::PARAMETERS,
+    band_names: &["new", "old"],
+    kind: DisciplineKind::FlowQueues(FlowQueueKind::Fq),
+    child: ChildKind::Aqm("codel"),
+    ..FLOW_QUEUE_DEFAULTS
+};
+
+/// Stochastic fairness queueing in the registry.
+pub static SFQ: DisciplineEntry = DisciplineEntry {
+    name: "sfq",
+    title: "Stochastic fairness queueing",
+    summary: "Flows share queues by a hash that changes now and then, and the queues take turns; overflow takes from the longest.",
+    source: "McKenney 1990; Linux sfq",
+    parameters: SfqParams::PARAMETERS,
+    kind: DisciplineKind::FlowQueues(FlowQueueKind::Sfq),
+    ..FLOW_QUEUE_DEFAULTS
+};
+
+/// Deficit round robin in the registry.
+pub static DRR: DisciplineEntry = DisciplineEntry {
+    name: "drr",
+    title: "Deficit round robin",
+    summary: "Each round gives every waiting flow the same number of bytes; what a packet leaves of them is kept for the next round.",
+    source: "Shreedhar and Varghese 1995",
+    parameters: DrrParams::PARAMETERS,
+    kind: DisciplineKind::FlowQueues(FlowQueueKind::Drr),
+    ..FLOW_QUEUE_DEFAULTS
+};
+
+/// What the three have in common.
+const FLOW_QUEUE_DEFAULTS: DisciplineEntry = DisciplineEntry {
+    name: "",
+    title: "",
+    summary: "",
+    source: "",
+    parameters: &[],
+    child: ChildKind::Aqm("droptail"),
+    gauges: &[
+        Gauge { name: "flows", unit: "1", doc: "Flow queues in which packets wait", symbol: "" },
+        Gauge { name: "longest", unit: "packets", doc: "Length of the longest flow queue", symbol: "" },
+    ],
+    band_names: &[],
+    lowest_mark: |_| None,
+    check: |_, _| Vec::new(),
+    test_params: &[("flows", "16")],
+    kind: DisciplineKind::FlowQueues(FlowQueueKind::Drr),
+};
+
+parameters! {
+    /// How packets come into queues, and how queues take turns.
+    #[derive(Clone, Copy, Debug)]
+    pub struct RoundRobinParams {
+        /// How many queues the flows are spread over by a hash; flows that fall into one share it.
+        #[source("RFC 8290, section 5.2.5; McKenney 1990; Linux sfq, divisor")]
+        pub flows: u32 = "1024", 1..=65_536, "queues";
+        /// What a queue may send in a round before the next one has its turn.
+        #[source("RFC 8290, section 5.2.4; Shreedhar and Varghese 1995")]
+        pub quantum: u32 = "1514 B", 64..=1_000_000, "bytes";
+        /// What the hash is perturbed with; auto draws it from the queue's own random stream when the first packet comes.
+        #[source("RFC 8290, section 4.1")]
+        pub salt: Option<u64> = "auto";
+    }
+}
+
+parameters! {
+    /// Flow queueing as a scenario sets it.
+    #[derive(Clone, Copy, Debug)]
+    pub struct FqParams {
+        ..round: RoundRobinParams;
+        /// How many packets an overflow drops at most from the queue with the most bytes, which loses half of its packets.
+        #[source("RFC 8290, section 4.1")]
+        pub batch: u32 = "64", 1..=1_000_000, "packets";
+    }
+}
+
+parameters! {
+    /// Stochastic fairness queueing as a scenario sets it.
+    #[derive(Clone, Copy, Debug)]
+    pub struct SfqParams {
+        ..round: RoundRobinParams;
+        /// How many packets may wait in one queue.
+        #[source("Linux sfq, depth")]
+        pub depth: u32 = "127", 1..=10_000_000, "packets";
+        /// How often the hash is perturbed anew, so that flows that share a queue do not share it for ever. Linux leaves it off by default.
+        #[source("McKenney 1990; Linux sfq, perturb")]
+        pub perturb: OrOff<Span> = "10 s", 1e-3..=1e6, "s";
+        /// Which packet of the longest queue an overflow drops: the newest or the oldest.
+        #[source("Linux sfq, headdrop")]
+        pub drop: QueueEnd = "tail";
+    }
+}
+
+parameters! {
+    /// Deficit round robin as a scenario sets it.
+    #[derive(Clone, Copy, Debug)]
+    pub struct DrrParams {
+        ..round: RoundRobinParams;
+        /// Which packet of the queue with the most bytes an overflow drops: the newest or the oldest.
+        #[source("Shreedhar and Varghese 1995: McKenney's buffer stealing; which end is our choice")]
+        pub drop: QueueEnd = "tail";
+    }
+}
+
+words! {
+    /// Which end of a queue loses a packet.
+    pub enum QueueEnd { Tail = "tail", Front = "front" }
+}
+
+/// Which of the three a queue is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowQueueKind {
+    /// Flow queueing.
+    Fq,
+    /// Stochastic fairness queueing.
+    Sfq,
+    /// Deficit round robin.
+    Drr,
+}
+
+/// What a scheme makes of its parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowQueueConfig {
+    /// How many queues the flows are spread over.
+    pub flows: u32,
+    /// What a queue may send in a round, in bytes.
+    pub quantum: i64,
+    /// What the hash is perturbed with, if it is not drawn.
+    pub salt: Option<u64>,
+    /// When a queue's turn ends.
+    pub deficit_rule: DeficitRule,
+    /// Whether queues that have just begun come before the others.
+    pub new_first: bool,
+    /// How many packets may wait in one queue.
+    pub depth: u32,
+    /// How many packets an overflow drops at most.
+    pub batch: u32,
+    /// Which end of the longest queue loses them.
+    pub drop: QueueEnd,
+    /// What the longest queue is the longest in.
+    pub length: LengthUnit,
+    /// How often the hash is perturbed anew, if it is.
+    pub perturb: Option<Span>,
+}
+
+/// When a queue's turn ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeficitRule {
+    /// When it has sent its quantum or more; what is more comes off the next turn.
+    CreditSpent,
+    /// When its next packet is larger than what is left; what is left is kept for the next turn.
+    PacketExceedsCredit,
+}
+
+/// What the longest queue is the longest in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LengthUnit {
+    /// Packets.
+    Packets,
+    /// Bytes.
+    Bytes,
+}
+
+impl FlowQueueKind {
+    /// Config that follows from these values of its entry.
+    pub fn config(self, values: &Values) -> FlowQueueConfig {
+        match self {
+            FlowQueueKind::Fq => {
+                let FqParams { round, batch } = FqParams::from_values(values);
+                FlowQueueConfig { new_first: true, batch, drop: QueueEnd::Front, ..round.config() }
+            }
+            FlowQueueKind::Sfq => {
+                let SfqParams { round, depth, perturb, drop } = SfqParams::from_values(values);
+                FlowQueueConfig { depth, perturb: perturb.0, drop, length: LengthUnit::Packets, ..round.config() }
+            }
+            FlowQueueKind::Drr => {
+                let DrrParams { round, drop } = DrrParams::from_values(values);
+                FlowQueueConfig { deficit_rule: DeficitRule::PacketExceedsCredit, drop, ..round.config() }
+            }
+        }
+    }
+}
+
+impl RoundRobinParams {
+    fn config(&self) -> FlowQueueConfig {
+        FlowQueueConfig {
+            flows: self.flows,
+            quantum: i64::from(self.quantum),
+            salt: self.salt,
+            deficit_rule: DeficitRule::CreditSpent,
+            new_first: false,
+            depth: u32::MAX,
+            batch: 1,
+            drop: QueueEnd::Tail,
+            length: LengthUnit::Bytes,
+            perturb: None,
+        }
+    }
+}

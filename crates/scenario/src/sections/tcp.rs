@@ -1,0 +1,128 @@
+//! `flows.tcp`: a profile, a variant, parameters, and quirks in a table inside.
+
+use std::sync::Arc;
+
+use ecnlab_transport::checked::Combination;
+use ecnlab_transport::profile::{self, Profile, VARIANTS};
+use ecnlab_transport::settings::{self, QUIRKS, is_quirk, path};
+use ecnlab_transport::{Quirks, Settings, Transport};
+use ecnlab_units::{Parameter, Values};
+use serde_json::{Map, Value as Json, json};
+
+use super::flows::{Carried, FLOWS};
+use super::tcp_renames;
+use crate::read::{Given, Reader};
+
+/// The keys of `tcp` beside its parameters.
+const NAMES: [&str; 3] = ["profile", "variant", QUIRKS];
+
+/// TCP as a scenario gives it again: the parameters, and the quirks in their table.
+fn described(profile: &str, values: &Values) -> Map<String, Json> {
+    let of = |declared: &[Parameter]| -> Map<String, Json> {
+        declared.iter().map(|parameter| (parameter.name.to_owned(), super::json_of(values.value(parameter.name)))).collect()
+    };
+    let mut described = Map::from_iter([("profile".to_owned(), json!(profile))]);
+    described.extend(of(Settings::OWN_PARAMETERS));
+    described.insert(QUIRKS.to_owned(), Json::Object(of(Quirks::PARAMETERS)));
+    described
+}
+
+/// Reads the table `tcp` of a group.
+pub fn read(reader: &mut Reader, flows: &Given) -> Option<Carried> {
+    let inner = FLOWS.inner("tcp");
+    let Some(given) = reader.table(flows, "tcp", inner.example) else {
+        if !flows.gives("tcp") {
+            reader.report(flows, "tcp", format!("is missing: give it as tcp = {}, or udp = {{ ... }} for datagrams", inner.example));
+        }
+        return None;
+    };
+    let quirks = reader.table(&given, QUIRKS, "{ tick = \"10 ms\" }");
+    let quirks_fault = given.gives(QUIRKS) && quirks.is_none();
+    let quirks = quirks.unwrap_or_else(|| Given::nothing(given.at(QUIRKS)));
+    let profile = profile::find(reader.entry(&given, "profile", "profile", &profile::names(), |name| name)?)?;
+    tcp_renames::report_keys(reader, &given, NAMES.into_iter().chain(Settings::OWN_PARAMETERS.iter().map(|parameter| parameter.name)));
+    tcp_renames::report_keys(reader, &quirks, Quirks::PARAMETERS.iter().map(|parameter| parameter.name));
+    let mut values = profile.values();
+    let variant = match given.gives("variant") {
+        true => Some(reader.entry(&given, "variant", "variant", VARIANTS, |variant| variant.name)?),
+        false => None,
+    };
+    let members = variant.map_or(&[][..], |variant| variant.members_over(&values));
+    if let Some(variant) = variant {
+        variant.apply(&mut values);
+    }
+    let values = read_over(reader, &given, Settings::OWN_PARAMETERS, values);
+    let values = read_over(reader, &quirks, Quirks::PARAMETERS, values?).filter(|_| !quirks_fault)?;
+    let problems = settings::check(&values);
+    let sound = problems.is_empty();
+    for (parameter, message) in problems {
+        reader.report(if is_quirk(parameter) { &quirks } else { &given }, parameter, message);
+    }
+    reader.warn_unheeded_as(&given, &values, &[], path);
+    reader.warn_unheeded_as(&quirks, &values, &[], path);
+    warn_of_variant(reader, &given, members, &values);
+    if sound {
+        warn_of_unchecked(reader, &given, profile, &values);
+    }
+    let described = described(profile.name, &values);
+    sound.then(|| Carried {
+        transport: Transport::Tcp(Arc::new(Settings::from_values(&values))),
+        key: "tcp",
+        described,
+        offers_ecn: values.get("ecn"),
+        says_ecn: given.gives("ecn"),
+    })
+}
+
+/// Reads one of the two tables; a value under its old name is told its new one.
+fn read_over(reader: &mut Reader, given: &Given, declared: &'static [Parameter], values: Values) -> Option<Values> {
+    let before = reader.problems.len();
+    let reading = reader.keys_among(given, declared, values);
+    tcp_renames::rewrite_value_problems(&mut reader.problems[before..], given);
+    reading.sound().cloned()
+}
+
+/// Warns of a combination of congestion control, recovery and response that no judge has checked over the profile.
+fn warn_of_unchecked(reader: &mut Reader, given: &Given, profile: &Profile, values: &Values) {
+    let combination = Combination::of(&Settings::from_values(values));
+    if combination.is_among(profile.checked) {
+        return;
+    }
+    let chosen = ["recovery", "congestion_control", "variant", "ecn_response"].into_iter().find(|key| given.gives(key));
+    let message = format!(
+        "{combination} is unchecked over profile {}: no judge (ns-2, packets of Linux 6.1, the RFC conformance suite) has compared it; \
+         checked are {}; fix: give one of these, or see that your results do not depend on it",
+        profile.name,
+        checked_text(profile)
+    );
+    reader.warn(given, chosen.unwrap_or("profile"), message);
+}
+
+/// The checked combinations of a profile, each with its responses.
+fn checked_text(profile: &Profile) -> String {
+    let mut pairs: Vec<(String, Vec<&str>)> = Vec::new();
+    for one in profile.checked {
+        let name = format!("{} with {}", one.control, one.recovery);
+        let at = pairs.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+            pairs.push((name, Vec::new()));
+            pairs.len() - 1
+        });
+        for response in one.responses.iter().map(|response| response.word()) {
+            if !pairs[at].1.contains(&response) {
+                pairs[at].1.push(response);
+            }
+        }
+    }
+    let texts: Vec<String> = pairs.iter().map(|(name, responses)| format!("{name} ({})", responses.join(", "))).collect();
+    texts.join("; ")
+}
+
+/// Warns of a variant that the scenario's own parameters have left without effect.
+fn warn_of_variant(reader: &mut Reader, given: &Given, members: &[(&str, &str)], values: &Values) {
+    let mut unread = members.iter().filter_map(|(name, value)| Some((name, value, *values.unmet_conditions(name).first()?)));
+    if let Some((name, value, condition)) = unread.next() {
+        let now = values.value(condition.parameter);
+        let message = format!("sets {name} = {value}, which is read only with {condition}, and {} is {now}", condition.parameter);
+        reader.warn(given, "variant", format!("{message}: leave one of the two out"));
+    }
+}

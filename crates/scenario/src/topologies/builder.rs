@@ -1,0 +1,72 @@
+//! What a topology makes, and how it comes into the tree of a scenario.
+
+use crate::tree::Node;
+
+/// What a topology makes.
+#[derive(Default)]
+pub struct BuiltTopology {
+    pub links: Vec<Node>,
+    pub groups: Vec<Node>,
+    pub hosts: Vec<Hosts>,
+}
+
+/// Hosts by a name: each flow of a group that gives it as its end has one of its own, with a private link to a node.
+pub struct Hosts {
+    name: String,
+    node: String,
+    /// The keys of the links.
+    link: Vec<(&'static str, Node)>,
+}
+
+impl Hosts {
+    /// Hosts at a node.
+    pub fn new(name: &str, node: &str, link: Vec<(&'static str, Node)>) -> Hosts {
+        Hosts { name: name.to_owned(), node: node.to_owned(), link }
+    }
+
+    /// Puts private links in the place of these hosts where a group begins or ends at them. What the group says of such a link itself goes first.
+    pub fn settle(&self, group: &mut Node) {
+        for (end, own, inner) in [("from", "access", "to"), ("to", "exit", "from")] {
+            let named = group.text(end) == Some(self.name.as_str());
+            let leads_elsewhere = group.get(own).is_some_and(|own| own.entries().is_none() || own.get(inner).is_some());
+            if !named || leads_elsewhere {
+                continue;
+            }
+            let line = group.take(end).and_then(|node| node.line);
+            let mut link = group.take(own).unwrap_or(Node { line, ..Node::EMPTY });
+            link.add(inner, Node::word(&self.node));
+            self.link.iter().for_each(|(key, node)| link.add(key, node.clone()));
+            link.set_missing_lines(line);
+            group.add(own, link);
+        }
+    }
+}
+
+/// A link between two nodes with these keys.
+pub fn link(name: &str, from: &str, to: &str, rest: Vec<(&str, Node)>) -> Node {
+    let ends = [("name", name), ("from", from), ("to", to)].map(|(key, text)| (key, Node::word(text)));
+    Node::table(ends.into_iter().chain(rest))
+}
+
+/// Puts what was made into the tree: links and groups of the scenario's own come after it, and go over one of the same name.
+pub fn into_tree(root: &mut Node, made: BuiltTopology, line: Option<usize>) -> Vec<Hosts> {
+    for (key, nodes) in [("link", made.links), ("flows", made.groups)] {
+        if nodes.is_empty() || root.get(key).is_some_and(|given| given.list().is_none()) {
+            continue;
+        }
+        let mut all = nodes;
+        all.iter_mut().for_each(|node| node.set_missing_lines(line));
+        let given = root.take(key).and_then(Node::into_list).unwrap_or_default();
+        for mut node in given {
+            match all.iter_mut().find(|made| made.text("name").is_some() && made.text("name") == node.text("name")) {
+                Some(made) => {
+                    made.entries().unwrap_or_default().iter().for_each(|(key, under)| node.add(key, under.clone()));
+                    *made = node;
+                }
+                None => all.push(node),
+            }
+        }
+        root.add(key, Node::list_of(all));
+    }
+    made.hosts
+}

@@ -1,0 +1,49 @@
+//! Dumbbell: hosts on both sides of one link, the network of most studies of queues.
+
+use ecnlab_units::{Rate, Span, parameters};
+
+use super::builder::{BuiltTopology, Hosts, link};
+use super::{HostKeys, QUEUE, TopologyEntry};
+use crate::sections::{Holds, Inner};
+use crate::tree::Node;
+
+pub static ENTRY: TopologyEntry = TopologyEntry {
+    name: "dumbbell",
+    title: "Dumbbell",
+    summary: "Hosts on both sides of one bottleneck.",
+    source: "RFC 5166, section 2; RFC 7928, section 3",
+    parameters: Dumbbell::PARAMETERS,
+    tables: &[
+        QUEUE,
+        Inner {
+            key: "queue_back",
+            holds: Holds::Queue,
+            required: false,
+            doc: "The queue before the bottleneck's way back; a plain buffer if left out.",
+            example: "{ aqm = \"droptail\", limit = 100 }",
+        },
+    ],
+    nodes: "hosts `left` - r1 - bottleneck - r2 - hosts `right`.",
+    example: "network = { topology = \"dumbbell\", rate = \"10 Mbps\", delay = \"20 ms\", queue = { aqm = \"ecn\", limit = 120, min_th = 10, max_th = 30 } }",
+    make: |_, given, values| {
+        let table = |key: &str| given.node.get(key).cloned();
+        let mut rest = vec![("rate", Node::of_value(values.value("rate"))), ("delay", Node::of_value(values.value("delay")))];
+        rest.extend(table("queue").map(|queue| ("queue", queue)));
+        rest.extend(table("queue_back").map(|queue| ("reverse", Node::table([("queue", queue)]))));
+        let hosts = [("left", "r1"), ("right", "r2")].map(|(name, node)| Hosts::new(name, node, HostKeys::link(values)));
+        BuiltTopology { links: vec![link("bottleneck", "r1", "r2", rest)], hosts: hosts.into(), ..BuiltTopology::default() }
+    },
+};
+
+parameters! {
+    /// A dumbbell as a scenario sets it.
+    pub struct Dumbbell {
+        ..hosts: HostKeys;
+        /// Rate of the bottleneck.
+        #[must be given]
+        pub rate: Rate = "10 Mbps";
+        /// Propagation delay of the bottleneck, one way.
+        #[must be given]
+        pub delay: Span = "20 ms", 0..=8_640_000, "s";
+    }
+}

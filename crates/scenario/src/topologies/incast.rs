@@ -1,0 +1,56 @@
+//! Incast: many servers of a data centre answer one receiver at once, through the shallow buffer of a switch.
+
+use ecnlab_units::quantity::Amount;
+use ecnlab_units::{Rate, Span, parameters};
+
+use super::builder::{BuiltTopology, Hosts, link};
+use super::{QUEUE, TopologyEntry};
+use crate::sections::Inner;
+use crate::sections::link::MAX_PACKETS;
+use crate::tree::Node;
+
+pub static ENTRY: TopologyEntry = TopologyEntry {
+    name: "incast",
+    title: "Data-centre leaf with incast",
+    summary: "Many servers send to one receiver through the shallow buffer of the port that it is connected to.",
+    source: "Alizadeh and others 2010, sections 2.3 and 4.2; RFC 8257, section 1",
+    parameters: Incast::PARAMETERS,
+    tables: &[Inner {
+        required: false,
+        doc: "The queue of the port; DCTCP's step with threshold and limit if left out.",
+        example: "{ aqm = \"step\", limit = \"300 KB\", threshold = 65 }",
+        ..QUEUE
+    }],
+    nodes: "hosts `servers` - leaf - port - `receiver`.",
+    example: "network = { topology = \"incast\", rate = \"10 Gbps\", delay = \"10 us\" }",
+    make: |_, given, values| {
+        let of = |name: &str| Node::of_value(values.value(name));
+        let step = || Node::table([("aqm", Node::word("step")), ("limit", of("limit")), ("threshold", of("threshold"))]);
+        let queue = given.node.get("queue").cloned().unwrap_or_else(step);
+        let port = link("port", "leaf", "receiver", vec![("rate", of("rate")), ("delay", of("delay")), ("queue", queue)]);
+        let own = ["rate", "delay", "spread", "limit"]
+            .iter()
+            .zip(["rate", "delay", "spread", "server_limit"])
+            .map(|(&key, name)| (key, of(name)));
+        BuiltTopology { links: vec![port], hosts: vec![Hosts::new("servers", "leaf", own.collect())], ..BuiltTopology::default() }
+    },
+};
+
+parameters! {
+    /// A leaf with incast as a scenario sets it.
+    pub struct Incast {
+        /// Rate of every link.
+        pub rate: Rate = "10 Gbps";
+        /// Propagation delay of every link, one way, with what the hosts take.
+        pub delay: Span = "10 us", 0..=8_640_000, "s";
+        /// Each run lengthens each server's delay by a uniform draw of up to this, so that servers alike do not keep step.
+        pub spread: Span = "0 s", 0..=8_640_000, "s";
+        /// Buffer of the port, where no queue is given.
+        pub limit: Amount = "300 KB";
+        /// Packets from which on the port marks, where no queue is given.
+        #[source("Alizadeh and others 2010: 65 packets at 10 Gbps")]
+        pub threshold: Amount = "65";
+        /// Packets that may wait before each server's own link.
+        pub server_limit: u32 = "1000", 1..=MAX_PACKETS, "packets";
+    }
+}

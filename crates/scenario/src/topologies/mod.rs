@@ -1,0 +1,106 @@
+//! Ready-made networks: `[network]` names a topology, which puts links, and where it has them groups, into the scenario as if they stood there.
+//!
+//! A topology is a function over the tree. What it makes may be overridden and stands beside what the file has itself: a `[[link]]` of the same
+//! name goes over the one that is made, key by key. A topology also has *hosts*: names that a group gives as `from` or `to`, and that stand for
+//! a host of each flow's own, with its private link to a router.
+
+mod builder;
+mod dumbbell;
+mod incast;
+mod parking_lot;
+mod red_ecn;
+mod rfc2884;
+
+use ecnlab_units::distribution::TimeDistribution;
+use ecnlab_units::{Parameter, Rate, Span, Values, parameters};
+
+use crate::read::{Given, Reader};
+use crate::sections::link::MAX_PACKETS;
+use crate::sections::{Holds, Inner};
+use crate::tree::Node;
+
+pub use builder::Hosts;
+use builder::{BuiltTopology, into_tree};
+
+/// A topology in the registry.
+pub struct TopologyEntry {
+    /// The word that names it.
+    pub name: &'static str,
+    /// What people call it.
+    pub title: &'static str,
+    /// What it is, in one sentence.
+    pub summary: &'static str,
+    pub source: &'static str,
+    pub parameters: &'static [Parameter],
+    /// The tables that it takes beside its parameters.
+    pub tables: &'static [Inner],
+    /// Its links, and the nodes and hosts that groups may name, in a sentence or two.
+    pub nodes: &'static str,
+    /// As a user would write it.
+    pub example: &'static str,
+    make: fn(&mut Reader, &Given, &Values) -> BuiltTopology,
+}
+
+/// Every topology.
+pub const TOPOLOGIES: &[&TopologyEntry] = &[&dumbbell::ENTRY, &parking_lot::ENTRY, &rfc2884::ENTRY, &red_ecn::ENTRY, &incast::ENTRY];
+
+/// The table that a network is given in, and the key there that names its topology.
+pub const NETWORK: &str = "network";
+pub const TOPOLOGY: &str = "topology";
+
+parameters! {
+    /// The hosts of a topology, each with a private link to its router.
+    struct HostKeys {
+        /// Transmission rate of each host's own link; a list is dealt out to the flows in turn.
+        pub host_rate: Vec<Rate> = "1 Gbps";
+        /// Propagation delay of each host's own link, one way; a list is dealt out to the flows in turn, and a distribution is drawn from.
+        pub host_delay: Vec<TimeDistribution> = "1 ms", 0..=8_640_000, "s";
+        /// Each run lengthens the delay of each host's own link by a uniform draw of up to this, so that flows alike do not keep step.
+        pub host_spread: Span = "0 s", 0..=8_640_000, "s";
+        /// Packets that may wait before each host's own link.
+        pub host_limit: u32 = "1000", 1..=MAX_PACKETS, "packets";
+    }
+}
+
+impl HostKeys {
+    /// The keys of a host's own link.
+    fn link(values: &Values) -> Vec<(&'static str, Node)> {
+        let names = [("rate", "host_rate"), ("delay", "host_delay"), ("spread", "host_spread"), ("limit", "host_limit")];
+        names.map(|(key, name)| (key, Node::of_value(values.value(name)))).into()
+    }
+}
+
+/// A queue that a topology must be given.
+const QUEUE: Inner = Inner {
+    key: "queue",
+    holds: Holds::Queue,
+    required: true,
+    doc: "The queue before the bottleneck.",
+    example: "{ aqm = \"ecn\", limit = 120, min_th = 10, max_th = 30 }",
+};
+
+/// Puts what a scenario's topology makes into its tree; gives the hosts, which are to be settled when all overrides are written.
+pub fn expand(root: &mut Node, reader: &mut Reader) -> Vec<Hosts> {
+    let Some(network) = root.take(NETWORK) else { return Vec::new() };
+    let holder = Node::table([(NETWORK, network)]);
+    let Some(given) = reader.table(&Given::new(&holder, ""), NETWORK, "{ topology = \"dumbbell\" }") else { return Vec::new() };
+    let Some(&topology) = reader.entry(&given, TOPOLOGY, "topology", TOPOLOGIES, |topology| topology.name) else { return Vec::new() };
+    let names = topology.parameters.iter().map(|parameter| parameter.name).chain(topology.tables.iter().map(|table| table.key));
+    reader.only(&given, std::iter::once(TOPOLOGY).chain(names));
+    // What stands in these tables is judged where it comes to stand.
+    for table in topology.tables {
+        if table.required && !given.gives(table.key) {
+            reader.report(&given, table.key, format!("is missing: give it as {} = {}", table.key, table.example));
+        }
+    }
+    let reading = reader.keys(&given, topology.parameters);
+    reader.warn_unheeded(&given, &reading.values, &[]);
+    let made = (topology.make)(reader, &given, &reading.values);
+    into_tree(root, made, given.node.line)
+}
+
+/// Gives each flow of a group that names hosts a private link in their place.
+pub fn settle_hosts(root: &mut Node, hosts: &[Hosts]) {
+    let groups = root.get_mut("flows").and_then(Node::list_mut).into_iter().flatten();
+    groups.for_each(|group| hosts.iter().for_each(|hosts| hosts.settle(group)));
+}

@@ -1,0 +1,73 @@
+//! Parking lot: several bottlenecks in a row, with traffic that crosses each of them.
+
+use ecnlab_units::{Rate, Span, parameters};
+
+use super::builder::{BuiltTopology, Hosts, link};
+use super::{HostKeys, QUEUE, TopologyEntry};
+use crate::sections::{Holds, Inner, flows};
+use crate::tree::Node;
+
+const CROSS_EXAMPLE: &str = "{ name = \"cross\", count = 10, tcp = { profile = \"ns2\", ecn = true } }";
+
+pub static ENTRY: TopologyEntry = TopologyEntry {
+    name: "parking-lot",
+    title: "Parking lot",
+    summary: "Several bottlenecks in a row: long flows cross all of them, and cross traffic one each.",
+    source: "RFC 5166, section 2; RFC 7928, section 3",
+    parameters: ParkingLot::PARAMETERS,
+    tables: &[
+        Inner { doc: "The queue before each hop.", ..QUEUE },
+        Inner {
+            key: "cross",
+            holds: Holds::One(&flows::FLOWS),
+            required: false,
+            doc: "A group of flows across each hop, written as in [[flows]] without its ends; its name gets the hop's number.",
+            example: CROSS_EXAMPLE,
+        },
+    ],
+    nodes: "r0 - hop1 - r1 - hop2 - r2 ..., with hosts `h0`, `h1`, `h2` ... at the routers; cross1, cross2 ... run from h0 to h1, from h1 to h2 ...",
+    example: "network = { topology = \"parking-lot\", hops = 3, rate = \"10 Mbps\", delay = \"5 ms\", queue = { aqm = \"ecn\", limit = 120 } }",
+    make: |reader, given, values| {
+        let hops: u32 = values.get("hops");
+        let hop = |at: u32| {
+            let mut rest = vec![("rate", Node::of_value(values.value("rate"))), ("delay", Node::of_value(values.value("delay")))];
+            rest.extend(given.node.get("queue").map(|queue| ("queue", queue.clone())));
+            link(&format!("hop{at}"), &format!("r{}", at - 1), &format!("r{at}"), rest)
+        };
+        let cross = reader.table(given, "cross", CROSS_EXAMPLE);
+        for end in ["from", "to"].into_iter().filter(|end| cross.as_ref().is_some_and(|cross| cross.gives(end))) {
+            reader.report(given, "cross", format!("gives {end}, but cross traffic runs from each router to the next: leave {end} out"));
+        }
+        BuiltTopology {
+            links: (1..=hops).map(hop).collect(),
+            groups: cross.iter().flat_map(|cross| (1..=hops).map(|at| across(cross.node, at))).collect(),
+            hosts: (0..=hops).map(|at| Hosts::new(&format!("h{at}"), &format!("r{at}"), HostKeys::link(values))).collect(),
+        }
+    },
+};
+
+/// The group that crosses a hop.
+fn across(group: &Node, hop: u32) -> Node {
+    let mut group = group.clone();
+    let name = format!("{}{hop}", group.text("name").unwrap_or("cross"));
+    let line = group.take("name").and_then(|name| name.line);
+    group.add("name", Node { line, ..Node::word(&name) });
+    group.add("from", Node::word(&format!("h{}", hop - 1)));
+    group.add("to", Node::word(&format!("h{hop}")));
+    group
+}
+
+parameters! {
+    /// A parking lot as a scenario sets it.
+    pub struct ParkingLot {
+        ..hosts: HostKeys;
+        /// How many bottlenecks.
+        pub hops: u32 = "3", 1..=100;
+        /// Rate of each hop.
+        #[must be given]
+        pub rate: Rate = "10 Mbps";
+        /// Propagation delay of each hop, one way.
+        #[must be given]
+        pub delay: Span = "5 ms", 0..=8_640_000, "s";
+    }
+}

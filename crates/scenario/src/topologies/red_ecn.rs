@@ -1,0 +1,74 @@
+//! The network of a study of RED with and without ECN (Gharegozi): bulk sources behind a link of variable delay, and RED on the one after it.
+//!
+//! In its first experiment the bulk sources are alone, in its second one there are on/off datagrams beside them. The paper gives the rates and
+//! delays of the hosts' links, the buffers and the thresholds; those of the links between the routers are left to the parameters.
+
+use ecnlab_units::{Rate, Span, parameters};
+
+use super::builder::{BuiltTopology, Hosts, link};
+use super::{QUEUE, TopologyEntry};
+use crate::sections::Inner;
+use crate::sections::link::MAX_PACKETS;
+use crate::tree::Node;
+
+pub static ENTRY: TopologyEntry = TopologyEntry {
+    name: "red-ecn",
+    title: "RED and ECN behind a long link",
+    summary: "Slow sources behind a link of variable delay, and the queue on the link after it.",
+    source: "Gharegozi, The Study of ECN Application Effect at the Performance Improvement of RED, section III",
+    parameters: RedEcn::PARAMETERS,
+    tables: &[Inner {
+        required: false,
+        doc: "The queue before the bottleneck; RED with the paper's thresholds if left out.",
+        example: "{ aqm = \"ecn\", limit = 25, min_th = 6, max_th = 18 }",
+        ..QUEUE
+    }],
+    nodes: "hosts `sources` of 1 Mbps and hosts `cross` - r1 - long - r2 - bottleneck - r3 - hosts `sinks`.",
+    example: "network = { topology = \"red-ecn\", delay = \"100 ms\" }",
+    make: |_, given, values| {
+        let of = |name: &str| Node::of_value(values.value(name));
+        let queue = given.node.get("queue").cloned().unwrap_or_else(red);
+        let long = vec![("rate", of("long_rate")), ("delay", of("delay")), ("limit", of("limit"))];
+        let bottleneck = vec![("rate", of("rate")), ("delay", of("bottleneck_delay")), ("queue", queue)];
+        let own = |rate: &str| vec![("rate", of(rate)), ("delay", of("host_delay")), ("limit", of("limit"))];
+        let hosts = [("sources", "r1", "source_rate"), ("cross", "r1", "host_rate"), ("sinks", "r3", "host_rate")];
+        BuiltTopology {
+            links: vec![link("long", "r1", "r2", long), link("bottleneck", "r2", "r3", bottleneck)],
+            hosts: hosts.map(|(name, node, rate)| Hosts::new(name, node, own(rate))).into(),
+            ..BuiltTopology::default()
+        }
+    },
+};
+
+/// RED with the paper's thresholds and buffer.
+fn red() -> Node {
+    let thresholds = [("limit", 25), ("min_th", 6), ("max_th", 18)].map(|(key, number)| (key, Node::number(number)));
+    Node::table(std::iter::once(("aqm", Node::word("red"))).chain(thresholds))
+}
+
+parameters! {
+    /// The network as a scenario sets it.
+    pub struct RedEcn {
+        /// Propagation delay of the long link, one way; the paper has 25 to 500 ms.
+        #[must be given]
+        pub delay: Span = "100 ms", 0..=8_640_000, "s";
+        /// Rate of the bottleneck. The paper leaves it open; ten sources got 1.44 Mbps at its shortest delay.
+        pub rate: Rate = "1.5 Mbps";
+        /// Propagation delay of the bottleneck, one way. The paper leaves it open.
+        pub bottleneck_delay: Span = "10 ms", 0..=8_640_000, "s";
+        /// Rate of the long link. The paper leaves it open.
+        pub long_rate: Rate = "10 Mbps";
+        /// Rate of the link of each of the hosts `sources`.
+        #[source("Gharegozi, section III")]
+        pub source_rate: Rate = "1 Mbps";
+        /// Rate of the links of all other hosts.
+        #[source("Gharegozi, section III")]
+        pub host_rate: Rate = "10 Mbps";
+        /// Propagation delay of each host's link, one way.
+        #[source("Gharegozi, section III")]
+        pub host_delay: Span = "10 ms", 0..=8_640_000, "s";
+        /// Packets that may wait everywhere but in the queue.
+        #[source("Gharegozi, section III")]
+        pub limit: u32 = "25", 1..=MAX_PACKETS, "packets";
+    }
+}

@@ -1,0 +1,48 @@
+//! The testbed of RFC 2884: a server whose packets a router shapes, a router that delays, and three receivers.
+//!
+//! The text has class-based queueing shape the packets to 1.5 Mbps at R1, with RED there, and R2 delay them with NIST Net; "the latency of the
+//! link" was 20 ms. Which way it does not say: here it is on the links behind R2, each way.
+
+use ecnlab_units::{Rate, Span, Value, parameters};
+
+use super::builder::{BuiltTopology, link};
+use super::{QUEUE, TopologyEntry};
+use crate::sections::Inner;
+use crate::tree::Node;
+
+pub static ENTRY: TopologyEntry = TopologyEntry {
+    name: "rfc2884",
+    title: "RFC 2884's testbed",
+    summary: "A server, a router that shapes what leaves it by class-based queueing, a router that delays, and three receivers.",
+    source: "RFC 2884, section 4.1",
+    parameters: Testbed::PARAMETERS,
+    tables: &[Inner { doc: "What waits inside the shaper, with its AQM.", ..QUEUE }],
+    nodes: "`server` - lan - r1 - bottleneck - r2, and from there to the receivers `on`, `off` and `c` over links of these names.",
+    example: "network = { topology = \"rfc2884\", queue = { aqm = \"ecn\", limit = 50, min_th = 5, max_th = 15 } }",
+    make: |_, given, values| {
+        let rate = || Node::of_value(values.value("link_rate"));
+        let nothing = || Node::of_value(&Value::Span(Span::ZERO));
+        let plain = |name, from, to, delay| link(name, from, to, vec![("rate", rate()), ("delay", delay), ("limit", Node::number(1000))]);
+        let mut shaper = vec![("discipline", Node::word("cbq")), ("rate", Node::of_value(values.value("rate")))];
+        shaper.extend(given.node.get("queue").map(|queue| ("queue", queue.clone())));
+        let bottleneck = vec![("rate", rate()), ("delay", nothing()), ("queue", Node::table(shaper))];
+        let receivers = ["on", "off", "c"].map(|receiver| plain(receiver, "r2", receiver, Node::of_value(values.value("delay"))));
+        let before = [plain("lan", "server", "r1", nothing()), link("bottleneck", "r1", "r2", bottleneck)];
+        BuiltTopology { links: before.into_iter().chain(receivers).collect(), ..BuiltTopology::default() }
+    },
+};
+
+parameters! {
+    /// The testbed as a scenario sets it.
+    pub struct Testbed {
+        /// Rate to which R1 shapes.
+        #[source("RFC 2884, section 4.1")]
+        pub rate: Rate = "1.5 Mbps";
+        /// What R2 delays, each way.
+        #[source("RFC 2884, section 4.1")]
+        pub delay: Span = "20 ms", 0..=8_640_000, "s";
+        /// Rate of all physical links.
+        #[source("RFC 2884, section 4.1")]
+        pub link_rate: Rate = "10 Mbps";
+    }
+}

@@ -1,0 +1,330 @@
+//! Where packets begin and end: senders, receivers and what they make.
+
+use ecnlab_transport::application::AppEvent;
+use ecnlab_transport::receiver::ReceiveOutcome;
+use ecnlab_transport::{Ack, CongestionWindow, Role, Segment, SenderEndpoint, SenderOutput};
+use ecnlab_units::{Rate, Time};
+
+use super::{END_OF_ROUTE, Simulation};
+use crate::measures::{Delivery, FinishedTransfer};
+use crate::network::RowPolicy;
+use crate::packet::{NONE, Packet, PacketFlags, PacketId, PacketOrigin};
+use crate::probe::{CreationContext, Probe, ReverseFlow};
+
+impl<P: Probe> Simulation<P> {
+    /// A packet has reached its sink.
+    // Each packet comes here, or to `acknowledge`: what they do stands in the loop itself.
+    #[inline(always)]
+    pub(super) fn deliver_to_sink(&mut self, id: PacketId) {
+        let packet = self.packets[id];
+        if packet.flags.is_piggybacked() {
+            return self.deliver_piggybacked_to_sink(id);
+        }
+        self.packets.remove(id);
+        self.receive_at_sink(&packet, |simulation, arrival| {
+            if let Some(ack) = &mut arrival.held {
+                simulation.send_ack(packet.flow, ack);
+            }
+            if let Some(ack) = &mut arrival.ack {
+                simulation.send_ack(packet.flow, ack);
+            }
+        });
+    }
+
+    /// Data with a piggybacked acknowledgement of the other direction has reached its sink. The acknowledgement comes first, then the data; and what the
+    /// acknowledgement lets go takes along what there is to say of the data.
+    #[inline(never)]
+    fn deliver_piggybacked_to_sink(&mut self, id: PacketId) {
+        let ack = self.packets.remove_piggybacked_ack(id);
+        let packet = self.packets[id];
+        let flow = &self.flows[packet.flow as usize];
+        let reverse_flow = flow.reverse_flow;
+        let is_taken = reverse_flow != NONE && flow.is_current_connection(packet.connection_id, packet.sent_at);
+        let Some(ack) = ack.filter(|_| is_taken) else { return self.deliver_to_sink(id) };
+        self.packets.remove(id);
+        let is_sample = self.flows[reverse_flow as usize].sender.tcp().is_some_and(|sender| ack.next > sender.snd_una());
+        self.record_ack(reverse_flow, &ack, is_sample);
+        let before = self.call_sender(reverse_flow, |sender, now, out| sender.on_ack_with_data(&ack, now, out));
+        self.receive_at_sink(&packet, |simulation, arrival| {
+            if let Some(ack) = &mut arrival.held {
+                simulation.send_ack(packet.flow, ack);
+            }
+            if let Some(mut ack) = simulation.flush_segments_with_ack(reverse_flow, before, arrival.ack.take()) {
+                simulation.send_ack(packet.flow, &mut ack);
+            }
+        });
+        self.end_transfer_if_done(reverse_flow);
+    }
+
+    /// Lets the sink take a packet, sends what comes of it and tells the application; nothing comes of one of an earlier connection.
+    #[inline(always)]
+    fn receive_at_sink(&mut self, packet: &Packet, send: impl FnOnce(&mut Self, &mut ReceiveOutcome)) {
+        let flow = &mut self.flows[packet.flow as usize];
+        flow.received_packets += 1;
+        if !flow.is_current_connection(packet.connection_id, packet.sent_at) {
+            return;
+        }
+        let segment = packet.to_segment();
+        self.probe.on_segment_received(self.now, packet.flow, &segment);
+        let before = flow.sink.deadline();
+        let mut arrival = flow.sink.receive(&segment, packet.sent_at, self.now);
+        let mut delivered_bytes = 0;
+        if packet.role() != Role::PureAck {
+            let (new_bytes, carried) = flow.sender.delivered_bytes(&segment, arrival.delivered, flow.sink.rcv_nxt());
+            let first_bytes = if segment.retransmission || packet.flags.is_duplicate() { 0 } else { carried };
+            let delivery = Delivery { size: packet.size, new_bytes, first_bytes, delay: self.now.since(packet.sent_at) };
+            if let Some(since) = flow.measures.on_delivery(&delivery, self.now) {
+                self.probe.on_lockout(packet.flow, since, self.now);
+            }
+            if flow.row_policy != RowPolicy::NotCounted {
+                self.groups[flow.group as usize].delay.record(delivery.delay);
+            }
+            delivered_bytes = if flow.wants_deliveries { new_bytes } else { 0 };
+        }
+        self.update_sink_timer(packet.flow, before);
+        send(self, &mut arrival);
+        if delivered_bytes > 0 {
+            self.notify_app_of_flow(packet.flow, |member| AppEvent::Delivered(member, delivered_bytes));
+        }
+    }
+
+    /// A sink's deadline: a delayed acknowledgement, or an unanswered part of a handshake.
+    #[inline(never)]
+    pub(super) fn on_sink_timer(&mut self, flow: u32) {
+        let ack = self.flows[flow as usize].sink.on_timer(self.now);
+        self.update_sink_timer(flow, None);
+        if let Some(mut ack) = ack {
+            self.send_ack(flow, &mut ack);
+        }
+    }
+
+    /// Sets a sink's deadline if it is not what it was `before`.
+    #[inline(always)]
+    fn update_sink_timer(&mut self, flow: u32, before: Option<Time>) {
+        let flow = &self.flows[flow as usize];
+        match flow.sink.deadline() {
+            after if after == before => {}
+            Some(until) => self.calendar.set_deadline(flow.sink_timer_slot, self.now, until),
+            None => self.calendar.clear_deadline(flow.sink_timer_slot),
+        }
+    }
+
+    /// Puts an acknowledgement into the network, which takes its SACK blocks.
+    fn send_ack(&mut self, flow: u32, ack: &mut Ack) {
+        self.probe.on_ack_sent(self.now, flow, ack);
+        let from = &self.flows[flow as usize];
+        let (cursor, origin) = (from.back_route, from.packet_origin(flow, from.back_route, PacketFlags::default()));
+        let probed_ack = P::OBSERVES_PACKETS.then(|| ack.clone());
+        let id = self.packets.insert_ack(ack, origin);
+        self.probe_packet_creation(id, probed_ack.as_ref());
+        self.enter_link(self.route_hops[cursor as usize], id);
+    }
+
+    /// An acknowledgement has reached its source.
+    pub(super) fn deliver_ack_to_sender(&mut self, id: PacketId) {
+        let Packet { flow: at, connection_id, .. } = self.packets[id];
+        let ack = self.packets.remove_ack(id);
+        let flow = &mut self.flows[at as usize];
+        if !flow.is_current_connection(connection_id, ack.echo) {
+            return;
+        }
+        self.record_ack(at, &ack, true);
+        let flow = &self.flows[at as usize];
+        let opens = ack.role == Role::Syn && flow.is_opening_for_app();
+        self.run_sender(at, |sender, now, out| sender.on_ack(&ack, now, out));
+        if opens {
+            self.notify_app_of_flow(at, AppEvent::Opened);
+        }
+        self.end_transfer_if_done(at);
+    }
+
+    /// An acknowledgement has come, which may show a round-trip time.
+    #[inline(always)]
+    fn record_ack(&mut self, at: u32, ack: &Ack, is_sample: bool) {
+        self.probe.on_ack_received(self.now, at, ack);
+        if is_sample && !ack.echo_retransmission {
+            let flow = &mut self.flows[at as usize];
+            let rtt = self.now.since(ack.echo);
+            flow.measures.on_rtt_sample(rtt);
+            if flow.row_policy != RowPolicy::NotCounted {
+                self.probe.on_rtt_sample(self.now, flow.group, rtt);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn end_transfer_if_done(&mut self, at: u32) {
+        let flow = &self.flows[at as usize];
+        if flow.sender.is_done() && flow.measures.is_sending() {
+            self.end_transfer(at);
+        }
+    }
+
+    /// All that a flow had to send is acknowledged.
+    #[cold]
+    pub(super) fn end_transfer(&mut self, at: u32) {
+        let flow = &mut self.flows[at as usize];
+        let began = flow.measures.end_transfer().unwrap_or(self.now);
+        if flow.app != NONE {
+            return self.notify_app_of_flow(at, AppEvent::Acknowledged);
+        }
+        flow.measures.completed_at = Some(self.now);
+        let bytes = flow.initial_write.map_or(0, |demand| demand.bytes);
+        self.record_transfer(at, began, bytes);
+    }
+
+    /// Counts what a user waited for since it `began`.
+    pub(super) fn record_transfer(&mut self, at: u32, began: Time, bytes: u64) {
+        let narrowest = self.bottleneck_rate(self.flows[at as usize].forward_route);
+        let flow = &mut self.flows[at as usize];
+        let duration = self.now.since(began);
+        flow.measures.transfer_durations.record(duration);
+        let group = &mut self.groups[flow.group as usize];
+        group.transfers.record(duration);
+        group.completions.record(&FinishedTransfer {
+            bytes,
+            duration,
+            ideal_duration: FinishedTransfer::ideal_duration(bytes, flow.base_rtt, narrowest),
+        });
+        self.probe.on_transfer_end(self.now, flow.group, began, bytes);
+    }
+
+    /// The declared rate of the slowest link of a route.
+    fn bottleneck_rate(&self, route: u32) -> Rate {
+        let links = self.route_hops[route as usize..].iter().take_while(|&&link| link != END_OF_ROUTE);
+        links.map(|&link| self.declared_links[link as usize].0).min().expect("a route has a link")
+    }
+
+    /// A flow's own deadline: its start, later its retransmission timer.
+    #[inline(never)]
+    pub(super) fn on_flow_timer(&mut self, flow: u32) {
+        if self.flows[flow as usize].has_external_hosts() {
+            self.start_external_flow(flow);
+        } else if std::mem::replace(&mut self.flows[flow as usize].started, true) {
+            self.run_sender(flow, |sender, now, out| sender.on_timer(now, out));
+        } else {
+            self.run_sender(flow, |sender, now, out| sender.start(now, out));
+        }
+    }
+
+    /// Lets a sender act, sends what it made and sets its timer.
+    #[inline(always)]
+    pub(super) fn run_sender(&mut self, at: u32, act: impl FnOnce(&mut SenderEndpoint, Time, &mut SenderOutbox<'_, P>)) {
+        let before = self.call_sender(at, act);
+        if self.flows[at as usize].reverse_flow == NONE {
+            self.flush_segments(at, before, Self::send_segment);
+        } else {
+            self.flush_segments_with_ack(at, before, None);
+        }
+    }
+
+    /// Lets a sender act, which leaves what it made in the outbox; returns when it was to be woken before.
+    #[inline(always)]
+    fn call_sender(&mut self, at: u32, act: impl FnOnce(&mut SenderEndpoint, Time, &mut SenderOutbox<'_, P>)) -> Option<Time> {
+        debug_assert!(self.unsent_segments.is_empty(), "what another sender made is not sent yet");
+        let Simulation { now, flows, unsent_segments, probe, .. } = self;
+        let flow = &mut flows[at as usize];
+        let before = flow.sender.deadline();
+        act(&mut flow.sender, *now, &mut SenderOutbox { segments: unsent_segments, probe, now: *now, flow: at });
+        before
+    }
+
+    /// Sends what a sender made and sets its timer, unless that is as it was `before`. `ack` is one of its reverse flow that may be piggybacked;
+    /// returns it if nothing took it along.
+    #[inline(never)]
+    fn flush_segments_with_ack(&mut self, at: u32, before: Option<Time>, mut ack: Option<Ack>) -> Option<Ack> {
+        self.flush_segments(at, before, |simulation, segment, origin, rtt_us| {
+            simulation.send_segment_with_ack(segment, origin, rtt_us, &mut ack)
+        });
+        ack
+    }
+
+    /// The same without piggybacked acknowledgements.
+    #[inline(always)]
+    fn flush_segments(&mut self, at: u32, before: Option<Time>, mut send: impl FnMut(&mut Self, &Segment, PacketOrigin, u32)) {
+        let flow = &self.flows[at as usize];
+        let (after, rtt) = (flow.sender.deadline(), flow.sender.reported_rtt());
+        let (timer, origin) = (flow.timer_slot, flow.packet_origin(at, flow.forward_route, flow.sender_flags));
+        let rtt_us = rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
+        for place in 0..self.unsent_segments.len() {
+            let segment = self.unsent_segments[place];
+            self.probe.on_segment_sent(self.now, at, &segment);
+            send(self, &segment, origin, rtt_us);
+        }
+        self.unsent_segments.clear();
+        match after {
+            Some(due) if after != before => self.calendar.set_deadline(timer, self.now, due),
+            None if before.is_some() => self.calendar.clear_deadline(timer),
+            _ => {}
+        }
+    }
+
+    #[inline(never)]
+    fn send_segment(&mut self, segment: &Segment, origin: PacketOrigin, rtt_us: u32) {
+        let id = self.packets.insert(Packet::from_segment(segment, origin, self.now, rtt_us));
+        self.probe_packet_creation(id, None);
+        self.enter_link(self.route_hops[origin.hop_index as usize], id);
+    }
+
+    /// Sends data with an acknowledgement of the reverse flow: `ack`, unless it answers a SYN or a FIN, or else the current one.
+    /// SACK blocks are options of the header, which make the packet so much larger.
+    #[inline(never)]
+    fn send_segment_with_ack(&mut self, segment: &Segment, origin: PacketOrigin, rtt_us: u32, ack: &mut Option<Ack>) {
+        if segment.role == Role::PureAck {
+            return self.send_segment(segment, origin, rtt_us);
+        }
+        let reverse_flow = self.flows[origin.flow as usize].reverse_flow;
+        let as_of_now = self.piggybacked_ack_now(reverse_flow);
+        let piggybacked_ack = ack.take_if(|ack| ack.role == Role::Plain).or(as_of_now);
+        let Some(piggybacked_ack) = piggybacked_ack else { return self.send_segment(segment, origin, rtt_us) };
+        let mut packet = Packet::from_segment(segment, origin, self.now, rtt_us);
+        self.probe.on_ack_piggybacked(self.now, reverse_flow, &piggybacked_ack);
+        packet.size += piggybacked_ack.size - self.flows[reverse_flow as usize].transport.packet_and_ack_sizes().1;
+        let probed_ack = P::OBSERVES_PACKETS.then(|| piggybacked_ack.clone());
+        let id = self.packets.insert_with_ack(packet, piggybacked_ack);
+        self.probe_packet_creation(id, probed_ack.as_ref());
+        self.enter_link(self.route_hops[origin.hop_index as usize], id);
+    }
+
+    /// The acknowledgement that data of the other direction takes along now, so that none waits any more.
+    fn piggybacked_ack_now(&mut self, at: u32) -> Option<Ack> {
+        let sink = &mut self.flows[at as usize].sink;
+        let before = sink.deadline();
+        let ack = sink.piggybacked_ack(self.now);
+        self.update_sink_timer(at, before);
+        ack
+    }
+
+    /// Tells a probe that looks at packets of a new one.
+    #[inline(always)]
+    fn probe_packet_creation(&mut self, id: PacketId, ack: Option<&Ack>) {
+        if P::OBSERVES_PACKETS {
+            let packet = &self.packets[id];
+            let flow = &self.flows[packet.flow as usize];
+            let reverse_flow = self.flows.get(flow.reverse_flow as usize).map(|reverse_flow| ReverseFlow {
+                flow: flow.reverse_flow,
+                endpoint: &reverse_flow.sender,
+                rcv_next: reverse_flow.sink.rcv_nxt(),
+            });
+            self.probe.on_packet_created(self.now, id, packet, &CreationContext { endpoint: &flow.sender, ack, reverse_flow });
+        }
+    }
+}
+
+/// Collects what a sender makes.
+pub(super) struct SenderOutbox<'a, P> {
+    segments: &'a mut Vec<Segment>,
+    probe: &'a mut P,
+    now: Time,
+    flow: u32,
+}
+
+impl<P: Probe> SenderOutput for SenderOutbox<'_, P> {
+    fn send(&mut self, segment: Segment) {
+        self.segments.push(segment);
+    }
+
+    fn on_window_changed(&mut self, window: &CongestionWindow) {
+        self.probe.on_window_update(self.now, self.flow, window);
+    }
+}

@@ -1,0 +1,278 @@
+//! External hosts: their packets enter and leave the network, and requests of applications go to them.
+
+use ecnlab_queue::{Discipline, Queue, QueueItem, SignalCause};
+use ecnlab_transport::application::AppEvent;
+use ecnlab_transport::{AppWrite, Role};
+use ecnlab_units::{CongestionLevel, Ecn, Time};
+
+use super::Simulation;
+use super::path::start_propagation;
+use crate::calendar_queue::TieBreak;
+use crate::external_hosts::{ExternalPacket, HostInput, SimOutput};
+use crate::link::QueuedPacket;
+use crate::measures::Delivery;
+use crate::network::{Direction, RowPolicy};
+use crate::packet::{NONE, Packet, PacketId, PacketOrigin};
+use crate::probe::{MarkOrDrop, Probe};
+use crate::queue_log::QueueLogEvent;
+
+/// Interface of the driver.
+impl<P: Probe> Simulation<P> {
+    /// When something happens next, if anything does by itself.
+    pub fn next_event_time(&mut self) -> Option<Time> {
+        self.calendar.earliest_deadline()
+    }
+
+    /// Index into [`Network::groups`](crate::Network::groups) of a flow.
+    ///
+    /// # Panics
+    /// If there is no such flow.
+    pub fn group_of(&self, flow: u32) -> u32 {
+        self.flows[flow as usize].group
+    }
+
+    /// Puts an external packet on its route, now.
+    ///
+    /// # Panics
+    /// If there is no such flow, or its hosts are not external.
+    pub fn inject(&mut self, external: &ExternalPacket) {
+        let flow = &mut self.flows[external.flow as usize];
+        let host = flow.sender.external().expect("packets are injected for flows whose ends are outside");
+        let hop_index = match external.direction {
+            Direction::Forward => {
+                host.count_packet();
+                flow.forward_route
+            }
+            Direction::Back => flow.back_route,
+        };
+        let origin = PacketOrigin { flow: external.flow, hop_index, connection_id: external.connection_id, flags: flow.sender_flags };
+        let id = self.packets.insert(Packet::from_external(external, origin, self.now));
+        self.enter_link(self.route_hops[hop_index as usize], id);
+    }
+
+    /// Outputs since the last call, in order.
+    pub fn drain_outputs(&mut self) -> std::vec::Drain<'_, SimOutput> {
+        self.outputs.drain(..)
+    }
+
+    /// Applies an event of a flow's external hosts, now.
+    ///
+    /// # Panics
+    /// If there is no such flow, or its hosts are not external.
+    pub fn apply_host_input(&mut self, flow: u32, input: HostInput) {
+        let now = self.now;
+        let told_of = &mut self.flows[flow as usize];
+        let host = told_of.sender.external().expect("hosts tell of flows whose ends are outside");
+        match input {
+            HostInput::Opened => {
+                let is_news = host.on_opened();
+                if is_news && told_of.app != NONE {
+                    self.notify_app_of_flow(flow, AppEvent::Opened);
+                }
+            }
+            HostInput::Delivered { bytes } => {
+                let counts = host.on_read(bytes);
+                self.record_external_delivery(flow, counts);
+            }
+            HostInput::Acknowledged => {
+                host.on_all_acknowledged();
+                if told_of.measures.is_sending() {
+                    self.end_transfer(flow);
+                }
+            }
+            HostInput::RoundTrip(rtt) => {
+                host.update_min_rtt(rtt);
+                told_of.measures.on_rtt_sample(rtt);
+                if told_of.row_policy != RowPolicy::NotCounted {
+                    self.probe.on_rtt_sample(now, told_of.group, rtt);
+                }
+            }
+            HostInput::Window(window) => {
+                host.set_window(window);
+                self.probe.on_window_update(now, flow, &window);
+            }
+            HostInput::Counters(more) => host.add_counters(&more),
+        }
+    }
+
+    fn record_external_delivery(&mut self, at: u32, bytes: u64) {
+        let flow = &mut self.flows[at as usize];
+        if let Some(since) = flow.measures.on_readable_bytes(bytes, self.now) {
+            self.probe.on_lockout(at, since, self.now);
+        }
+        if flow.wants_deliveries && bytes > 0 {
+            self.notify_app_of_flow(at, |member| AppEvent::Delivered(member, bytes));
+        }
+    }
+}
+
+/// Queues that a kernel serves.
+impl<P: Probe> Simulation<P> {
+    /// A packet has left a kernel queue, and the link begins to send it now; `ecn` is its ECN field after the queue. The driver lets the queue
+    /// release the next packet when this one has been sent. Returns whether the packet waited there.
+    pub fn on_kernel_dequeue(&mut self, link: u32, handle: u32, ecn: Ecn) -> bool {
+        let Some(at) = self.kernel_queue_of_link(link) else { return false };
+        let (now, queue, mut handler) = self.queue_and_handler(at);
+        queue.measures.update_length(queue.discipline.len(), now);
+        let Queue::KernelProxy(proxy) = &mut queue.discipline else { return false };
+        let is_marked = |frame: &QueuedPacket| ecn == Ecn::Ce && frame.ecn() != Ecn::Ce;
+        let found = proxy.on_kernel_dequeue(|frame| handler.packet_handle(frame.packet) == handle, is_marked, now);
+        let Some((mut frame, waited)) = found else { return false };
+        handler.apply_kernel_ecn(&frame, ecn);
+        if is_marked(&frame) {
+            frame.mark(CongestionLevel::Congested);
+            handler.probe_queue_event(QueueLogEvent::Marked(&frame, SignalCause::Early));
+        }
+        handler.probe_queue_event(QueueLogEvent::Departed { frame: &frame, sojourn: waited, band: 0 });
+        let transmission = self.links[link as usize].transmission_time(frame.size());
+        self.queues[at as usize].measures.on_departure(waited, 0, transmission);
+        self.link_event_handler(link).probe_transmission_start(frame.packet, now);
+        let tie_break = TieBreak { scheduled_at: now, entered_buffer_at: now - waited };
+        start_propagation(
+            &mut self.links[link as usize],
+            &mut self.packets,
+            &mut self.calendar,
+            frame.packet,
+            now + transmission,
+            tie_break,
+        );
+        true
+    }
+
+    /// A kernel queue has dropped a packet, for this reason. Returns whether it waited there.
+    pub fn on_kernel_drop(&mut self, link: u32, handle: u32, cause: SignalCause) -> bool {
+        let Some(at) = self.kernel_queue_of_link(link) else { return false };
+        let (now, queue, mut handler) = self.queue_and_handler(at);
+        queue.measures.update_length(queue.discipline.len(), now);
+        let Queue::KernelProxy(proxy) = &mut queue.discipline else { return false };
+        let Some(frame) = proxy.on_kernel_drop(|frame| handler.packet_handle(frame.packet) == handle, cause) else { return false };
+        handler.probe_queue_event(QueueLogEvent::Dropped(&frame, cause));
+        handler.drop_packet(frame.packet, MarkOrDrop::Dropped(cause));
+        true
+    }
+
+    /// A kernel queue has made a copy of a packet that waits there, under the same handle, and the copy waits there too. Returns whether the
+    /// packet waited there.
+    pub fn on_kernel_duplicate(&mut self, link: u32, handle: u32) -> bool {
+        let Some(at) = self.kernel_queue_of_link(link) else { return false };
+        let mut found = None;
+        self.queues[at as usize].discipline.for_each_packet(&mut |frame| {
+            found = found.or((self.packets[frame.packet].handle() == handle).then_some(frame.packet));
+        });
+        let Some(original) = found else { return false };
+        let copy = self.duplicate_packet(original);
+        self.links[link as usize].arrived_packets += 1;
+        let waiting = QueuedPacket::new(copy, &self.packets);
+        let (now, queue, mut handler) = self.queue_and_handler(at);
+        handler.probe_queue_event(QueueLogEvent::Arrived(&waiting));
+        let length = queue.discipline.len();
+        queue.measures.update_length(length, now);
+        queue.discipline.enqueue(waiting, now, &mut queue.rng, &mut |event| handler.on_queue_event(event));
+        queue.measures.on_arrival(length, queue.discipline.average_queue_length());
+        // The driver has made the copy, so it needs no report.
+        if let Queue::KernelProxy(proxy) = &mut queue.discipline {
+            proxy.drain_unreported().for_each(drop);
+        }
+        true
+    }
+
+    /// The number of a link's queue, if a kernel serves it.
+    fn kernel_queue_of_link(&self, link: u32) -> Option<u32> {
+        let at = self.links.get(link as usize)?.queue;
+        let queue = self.queues.get(at as usize)?;
+        matches!(queue.discipline, Queue::KernelProxy(_)).then_some(at)
+    }
+
+    /// A queue has nothing to send; the driver of a kernel queue gets the packets that have come.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn report_kernel_enqueues(&mut self, at: u32) {
+        let Simulation { now, queues, packets, outputs, .. } = self;
+        let queue = &mut queues[at as usize];
+        let (at, link) = (*now, queue.link);
+        if let Queue::KernelProxy(proxy) = &mut queue.discipline {
+            outputs.extend(proxy.drain_unreported().map(|frame| {
+                let packet = &packets[frame.packet];
+                SimOutput::KernelEnqueued { handle: packet.handle(), at, link, ecn: packet.ecn }
+            }));
+        }
+    }
+}
+
+/// Results for packets, and requests of flows to their hosts.
+impl<P: Probe> Simulation<P> {
+    /// An external packet has reached the end of its route.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn deliver_to_host(&mut self, id: PacketId) {
+        let packet = self.packets[id];
+        self.packets.remove(id);
+        let (direction, bits) = (packet.direction(), packet.flags);
+        if direction == Direction::Forward {
+            let flow = &mut self.flows[packet.flow as usize];
+            flow.received_packets += 1;
+            if packet.role() != Role::PureAck {
+                let delay = self.now.since(packet.sent_at);
+                flow.measures.on_packet(&Delivery { size: packet.size, new_bytes: 0, first_bytes: packet.first_time_payload(), delay });
+                if flow.row_policy != RowPolicy::NotCounted {
+                    self.groups[flow.group as usize].delay.record(delay);
+                }
+            }
+        }
+        let (ece, cwr) = (bits.ece(), bits.cwr());
+        self.outputs.push(SimOutput::Arrived {
+            handle: packet.handle(),
+            at: self.now,
+            flow: packet.flow,
+            direction,
+            ecn: packet.ecn,
+            ece,
+            cwr,
+        });
+    }
+
+    /// A flow's start has come.
+    pub(super) fn start_external_flow(&mut self, at: u32) {
+        let flow = &mut self.flows[at as usize];
+        flow.started = true;
+        if let Some(demand) = flow.initial_write {
+            self.request_external_send(at, demand);
+        }
+    }
+
+    /// A new connection is to begin in a flow's place.
+    pub(super) fn open_external_connection(&mut self, at: u32, demand: AppWrite) {
+        let flow = &mut self.flows[at as usize];
+        if !flow.sends_datagrams {
+            flow.measures.begin_transfer(self.now);
+        }
+        self.request_external_send(at, demand);
+    }
+
+    /// A flow is to send in the other direction of the connection that `to` has opened.
+    pub(super) fn answer_external_connection(&mut self, at: u32, to: u32, demand: AppWrite) {
+        let flow = &mut self.flows[at as usize];
+        flow.answer_external(&demand, self.now);
+        flow.measures.begin_transfer(self.now);
+        self.outputs.push(SimOutput::Answer { flow: at, to, demand, at: self.now });
+        self.notify_app_of_flow(at, AppEvent::Opened);
+    }
+
+    /// A flow is to send something, over a new connection if it has none.
+    pub(super) fn request_external_send(&mut self, at: u32, demand: AppWrite) {
+        let now = self.now;
+        let flow = &mut self.flows[at as usize];
+        let Some(host) = flow.sender.external() else { return };
+        let asked = if host.request_write(demand.bytes) {
+            SimOutput::Open { flow: at, connection: host.connection_number(), demand, at: now }
+        } else {
+            SimOutput::Write { flow: at, demand, at: now }
+        };
+        if flow.sends_datagrams {
+            flow.measures.on_datagram_sent(now);
+        } else if !flow.measures.is_sending() {
+            flow.measures.begin_transfer(now);
+        }
+        self.outputs.push(asked);
+    }
+}

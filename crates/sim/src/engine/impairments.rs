@@ -1,0 +1,114 @@
+//! A packet's way through the impairments of a link, which come before its queue.
+
+use ecnlab_units::Time;
+
+use super::Simulation;
+use crate::calendar_queue::TieBreak;
+use crate::external_hosts::SimOutput;
+use crate::impairment::{DelayedPacket, ImpairmentAction};
+use crate::packet::{NONE, PacketId};
+use crate::probe::{MarkOrDrop, Probe};
+
+impl<P: Probe> Simulation<P> {
+    /// A packet comes to the impairments of a link from this one on.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn apply_impairments_from(&mut self, at: u32, id: PacketId, first: usize) {
+        let mut part = first;
+        while let Some(event) = self.apply_impairment(at, id, part) {
+            match event {
+                ImpairmentAction::Drop => return self.drop_before_queue(at, id, MarkOrDrop::Lost),
+                ImpairmentAction::DropForEcn => return self.drop_before_queue(at, id, MarkOrDrop::DroppedForEcn),
+                ImpairmentAction::Delay(until) => return self.delay_packet(at, id, part, until),
+                ImpairmentAction::Duplicate => {
+                    let copy = self.duplicate_packet(id);
+                    self.apply_impairments_from(at, id, part + 1);
+                    return self.apply_impairments_from(at, copy, part + 1);
+                }
+                ImpairmentAction::Mark(_) | ImpairmentAction::ForceMark => {
+                    self.link_event_handler(at).record_mark(id, MarkOrDrop::PathMarked)
+                }
+                ImpairmentAction::Pass | ImpairmentAction::ClearEcn => {}
+            }
+            if let Some(held) = self.next_overtaken(at, part) {
+                self.apply_impairments_from(at, id, part + 1);
+                return self.continue_overtaken(at, part, held);
+            }
+            part += 1;
+        }
+        self.enter_buffer(at, id);
+    }
+
+    /// What a part does to a packet; nothing behind the last one.
+    fn apply_impairment(&mut self, at: u32, id: PacketId, part: usize) -> Option<ImpairmentAction> {
+        let impairment = self.links[at as usize].impairment.as_mut().filter(|impairment| impairment.has_impairment(part))?;
+        Some(impairment.apply(part, &mut self.packets[id], self.now))
+    }
+
+    fn drop_before_queue(&mut self, at: u32, id: PacketId, what: MarkOrDrop) {
+        self.links[at as usize].dropped_packets += 1;
+        self.link_event_handler(at).drop_packet(id, what);
+    }
+
+    /// A copy of a packet, which is the flow's as well.
+    pub(super) fn duplicate_packet(&mut self, id: PacketId) -> PacketId {
+        let packet = &self.packets[id];
+        if !packet.is_ack() {
+            self.flows[packet.flow as usize].duplicated_packets += 1;
+        }
+        if packet.flags.is_external() {
+            self.outputs.push(SimOutput::Duplicated { handle: packet.handle() });
+        }
+        let copy = self.packets.duplicate(id);
+        if P::OBSERVES_PACKETS {
+            self.probe.on_packet_duplicated(copy, id);
+        }
+        copy
+    }
+
+    fn delay_packet(&mut self, at: u32, id: PacketId, part: usize, until: Time) {
+        let Some(impairment) = &mut self.links[at as usize].impairment else { return };
+        let before = impairment.next_release();
+        impairment.delay(part, id, self.now, until);
+        if before.is_none_or(|(before, _)| until < before) {
+            self.calendar.set_deadline(impairment.release_slot, self.now, until);
+        }
+    }
+
+    /// The first packet that a part lets go since others have overtaken it.
+    fn next_overtaken(&mut self, at: u32, part: usize) -> Option<DelayedPacket> {
+        self.links[at as usize].impairment.as_mut()?.next_overtaken(part)
+    }
+
+    /// Packets that others have overtaken go on, from the first one on.
+    fn continue_overtaken(&mut self, at: u32, part: usize, first: DelayedPacket) {
+        let mut next = Some(first);
+        while let Some(held) = next {
+            self.apply_impairments_from(at, held.packet, part + 1);
+            next = self.next_overtaken(at, part);
+        }
+    }
+
+    /// The time has come at which packets that a link holds go on.
+    #[cold]
+    pub(super) fn on_delay_expired(&mut self, at: u32) {
+        while let Some(held) = self.next_due(at) {
+            self.apply_impairments_from(at, held.packet, held.impairment + 1);
+        }
+        let Some(impairment) = &self.links[at as usize].impairment else { return };
+        if let Some((next, since)) = impairment.next_release() {
+            self.calendar.set_deadline_with_tie_break(impairment.release_slot, next, TieBreak::scheduled_now(since));
+        }
+    }
+
+    fn next_due(&mut self, at: u32) -> Option<DelayedPacket> {
+        self.links[at as usize].impairment.as_mut()?.pop_due(self.now)
+    }
+
+    /// A packet has passed the impairments of a link, or there are none.
+    #[inline]
+    pub(super) fn enter_buffer(&mut self, at: u32, id: PacketId) {
+        let queue = self.links[at as usize].queue;
+        if queue == NONE { self.enter_pipe(at, id) } else { self.enqueue(queue, id) }
+    }
+}

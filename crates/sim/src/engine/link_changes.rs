@@ -1,0 +1,95 @@
+//! Links that change while the run goes on: at given times they have another rate or another delay, go down and come up.
+//!
+//! A transmission that goes on when the rate changes ends as it would have. A packet that is on the wire when the delay changes arrives as
+//! it would have, and none that follows arrives before it. While a link is down no transmission begins; its queue goes on to fill.
+
+use ecnlab_queue::Discipline;
+
+use super::Simulation;
+use crate::calendar_queue::TieBreak;
+use crate::component::{ComponentId, ComponentKind};
+use crate::network::{LinkChange, LinkState};
+use crate::packet::NONE;
+use crate::probe::{MarkOrDrop, Probe};
+use crate::queue_log::QueueLogEvent;
+
+/// A change that is to come.
+#[derive(Clone, Copy)]
+pub struct ScheduledChange {
+    /// Number of the queue whose link it is.
+    queue: u32,
+    /// Its place in the calendar.
+    timer_slot: u32,
+    change: LinkChange,
+}
+
+impl<P: Probe> Simulation<P> {
+    /// How the link of a queue will change.
+    pub(super) fn changes_of(&self, queue: u32) -> impl Iterator<Item = LinkChange> + '_ {
+        self.link_changes.iter().filter(move |scheduled| scheduled.queue == queue).map(|scheduled| scheduled.change)
+    }
+
+    /// Notes that the link of a queue is to change.
+    pub(super) fn schedule_change(&mut self, queue: u32, change: &LinkChange) {
+        let timer_slot = self.calendar.add_component(ComponentId::new(ComponentKind::LinkChange, self.link_changes.len()));
+        self.calendar.set_deadline_with_tie_break(timer_slot, change.time.max(self.now), TieBreak::default());
+        self.link_changes.push(ScheduledChange { queue, timer_slot, change: *change });
+    }
+
+    /// The time of a change has come.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn on_link_change(&mut self, number: u32) {
+        let ScheduledChange { queue, timer_slot, change } = self.link_changes[number as usize];
+        if let Some(every) = change.repeat_interval {
+            self.calendar.set_deadline_with_tie_break(timer_slot, self.now + every, TieBreak::default());
+        }
+        let at = &mut self.queues[queue as usize];
+        let link = &mut self.links[at.link as usize];
+        if let Some(rate) = change.rate {
+            if P::OBSERVES_QUEUES {
+                self.probe.on_queue_event(self.now, queue, QueueLogEvent::RateChanged(rate));
+            }
+            link.set_rate(rate);
+            at.discipline.set_link_rate(rate);
+        }
+        if let Some(delay) = change.delay {
+            link.set_delay(delay);
+        }
+        match change.state {
+            Some(LinkState::Up) => self.set_link_up(queue),
+            Some(LinkState::Down { drops_wire_packets }) => self.set_link_down(queue, drops_wire_packets),
+            None => {}
+        }
+    }
+
+    fn set_link_down(&mut self, at: u32, drops_wire_packets: bool) {
+        let queue = &mut self.queues[at as usize];
+        queue.is_down = true;
+        let link = queue.link;
+        if drops_wire_packets {
+            self.drop_packets_on_wire(link);
+        }
+    }
+
+    fn set_link_up(&mut self, at: u32) {
+        let queue = &mut self.queues[at as usize];
+        queue.is_down = false;
+        if !queue.transmitting {
+            self.start_transmission(at);
+        }
+    }
+
+    /// All that is on a wire is lost.
+    fn drop_packets_on_wire(&mut self, at: u32) {
+        let link = &mut self.links[at as usize];
+        let (mut next, deadline) = (link.clear_wire(), link.arrival_slot);
+        self.calendar.clear_deadline(deadline);
+        while next != NONE {
+            let id = next;
+            next = self.packets[id].next;
+            self.links[at as usize].dropped_packets += 1;
+            self.link_event_handler(at).drop_packet(id, MarkOrDrop::Lost);
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! What a simulation is made of, and what is added to it while it goes on.
+//!
+//! A link or flow that comes later is the same as one that was there from the beginning: its random streams go by its name, its
+//! components are numbered by their own kind, and its start is bound to come since time zero. So what ties with it keeps its order, if
+//! the links and the flows are added in the same order, each among its own kind, and a flow before the run reaches its start instant.
+//! All events of an instant that the run has reached come before a start that is added then. Measures over all flows know the difference
+//! too: samples of windows and Jain's index over a second begin when the flow is added.
+
+use std::collections::BTreeMap;
+
+use ecnlab_queue::Discipline;
+use ecnlab_transport::application::FlowDirection;
+use ecnlab_transport::{ProcessingTime, Transport};
+use ecnlab_units::{Rng, Span, Time};
+
+use super::flow::FlowState;
+use super::lookahead::Lookahead;
+use super::run_timers::RUN_TIMER_COUNT;
+use super::{END_OF_ROUTE, GroupMeasures, Options, Simulation};
+use crate::calendar_queue::{CalendarQueue, TieBreak};
+use crate::component::{ComponentId, ComponentKind};
+use crate::impairment::LinkImpairments;
+use crate::link::{Link, LinkQueue};
+use crate::measures::{BinnedFairness, QueueMeasures};
+use crate::network::{Buffer, FlowSpec, FlowTemplate, LinkName, LinkSpec, MaxProcessingTime, Network, PrivateLinkIds, QueueSpec};
+use crate::packet::{NONE, PacketArena};
+use crate::probe::Probe;
+use crate::trace_driven_link::DeliverySchedule;
+
+impl<P: Probe> Simulation<P> {
+    /// # Panics
+    /// If a route leads over a link that there is not, or a flow belongs to no group.
+    pub fn new(network: &Network, options: &Options, probe: P) -> Simulation<P> {
+        let mut simulation = Simulation::without_links_and_flows(network, options, probe);
+        simulation.start_run_timers();
+        for link in &network.links {
+            simulation.add_link(link);
+        }
+        for flow in &network.flows {
+            simulation.add_flow(flow);
+        }
+        for app in &network.apps {
+            simulation.add_app(app);
+        }
+        simulation
+    }
+
+    /// The network's groups, and room for the rest.
+    fn without_links_and_flows(network: &Network, options: &Options, probe: P) -> Simulation<P> {
+        let (links, flows) = (network.links.len(), network.flows.len());
+        let mut calendar = CalendarQueue::new(links + 3 * flows);
+        let run_timers: [u32; RUN_TIMER_COUNT] =
+            std::array::from_fn(|part| calendar.add_component(ComponentId::new(ComponentKind::RunTimer, part)));
+        let hops = network.flows.iter().map(|flow| flow.forward.len() + flow.back.len() + 2).sum();
+        Simulation {
+            now: Time::ZERO,
+            options: *options,
+            calendar,
+            run_timers,
+            packets: PacketArena::new(),
+            links: Vec::with_capacity(links),
+            declared_links: Vec::with_capacity(links),
+            queues: Vec::new(),
+            impaired_links: Vec::new(),
+            impaired_link_labels: Vec::new(),
+            link_changes: Vec::new(),
+            processing_time: network.processing_time,
+            member_flow_counts: BTreeMap::new(),
+            flows: Vec::with_capacity(flows),
+            route_hops: Vec::with_capacity(hops),
+            apps: Vec::with_capacity(network.apps.len()),
+            groups: network.groups.iter().map(|_| GroupMeasures::default()).collect(),
+            group_names: network.groups.clone(),
+            queue_names: Vec::new(),
+            queue_bands: Vec::new(),
+            fairness: BinnedFairness::default(),
+            unsent_segments: Vec::new(),
+            outputs: Vec::new(),
+            lookahead: Lookahead::default(),
+            fingerprint: 0,
+            events: 0,
+            probe,
+        }
+    }
+
+    /// Adds a link; returns the number by which routes tell it.
+    pub fn add_link(&mut self, spec: &LinkSpec) -> u32 {
+        let number = self.links.len();
+        let (limit, queue) = match &spec.buffer {
+            Buffer::Pipe { limit } => (*limit, NONE),
+            Buffer::Queue(queue) => (0, self.add_queue(queue, spec, number as u32)),
+        };
+        let seed = self.options.seed;
+        let rng_of_role = |role: &str| Rng::for_role(seed, &format!("{role} {}", spec.name));
+        let impairment = spec.impairment.as_deref().map(|parts| {
+            self.register_impaired_link(number as u32, &spec.name);
+            let hold = self.calendar.add_component(ComponentId::new(ComponentKind::DelayedPackets, number));
+            Box::new(LinkImpairments::new(parts, rng_of_role, hold))
+        });
+        let deadline = self.calendar.add_component(ComponentId::new(ComponentKind::Link, number));
+        let delay = spec.delay_in_run(seed);
+        self.links.push(Link::new(spec.rate, delay + self.draw_delay_spread(spec), limit, queue, impairment, deadline));
+        self.declared_links.push((spec.rate, delay));
+        self.probe.on_link_added(number as u32, spec);
+        number as u32
+    }
+
+    /// Remembers by which name a link's impairments go in results. Links that share one are mostly added one after another.
+    fn register_impaired_link(&mut self, link: u32, name: &LinkName) {
+        let label = name.result_label();
+        let known = self.impaired_link_labels.iter().rposition(|known| **known == *label);
+        let place = known.unwrap_or_else(|| {
+            self.impaired_link_labels.push(label.into());
+            self.impaired_link_labels.len() - 1
+        });
+        self.impaired_links.push((link, place as u32));
+    }
+
+    /// What is drawn of a link's spread.
+    fn draw_delay_spread(&self, spec: &LinkSpec) -> Span {
+        if spec.delay_spread == Span::ZERO {
+            return Span::ZERO;
+        }
+        let mut rng = Rng::for_role(self.options.seed, &format!("spread {}", spec.name));
+        Span::from_picos(rng.below(spec.delay_spread.picos() + 1))
+    }
+
+    fn add_queue(&mut self, spec: &QueueSpec, link: &LinkSpec, number: u32) -> u32 {
+        let at = self.queues.len();
+        let discipline = spec.config.build(link.rate);
+        let before = discipline.counters_by_band();
+        let transmitter_slot = self.calendar.add_component(ComponentId::new(ComponentKind::Transmitter, at));
+        let timer_slot = discipline.next_timer().map_or(NONE, |due| self.add_queue_timer(at, due));
+        self.queues.push(LinkQueue {
+            discipline,
+            rng: Rng::for_role(self.options.seed, &format!("queue {}", spec.name)),
+            link: number,
+            transmitter_slot,
+            timer_slot,
+            transmitting: false,
+            is_down: false,
+            delivery_schedule: spec.delivery_trace.clone().map(|trace| Box::new(DeliverySchedule::new(trace))),
+            measures: QueueMeasures::new(self.now, before),
+        });
+        self.queue_names.push(spec.name.as_str().into());
+        self.queue_bands.push(spec.config.band_names());
+        spec.changes.iter().for_each(|change| self.schedule_change(at as u32, change));
+        at as u32
+    }
+
+    /// A place in the calendar for what a queue does at its own times.
+    fn add_queue_timer(&mut self, queue: usize, due: Time) -> u32 {
+        let timer = self.calendar.add_component(ComponentId::new(ComponentKind::QueueTimer, queue));
+        self.calendar.set_deadline(timer, self.now, due.max(self.now));
+        timer
+    }
+
+    /// Adds a flow whose links are there; returns its number. It begins at its `start`, or at once if that is over, or when its application opens it.
+    ///
+    /// # Panics
+    /// If its route leads over a link that there is not, or it belongs to no group.
+    pub fn add_flow(&mut self, spec: &FlowSpec) -> u32 {
+        let number = self.flows.len();
+        let routes = (self.add_route(&spec.forward), self.add_route(&spec.back));
+        let calendar =
+            [ComponentKind::FlowTimer, ComponentKind::SinkTimer].map(|kind| self.calendar.add_component(ComponentId::new(kind, number)));
+        if spec.initial_write.is_some() {
+            let start = spec.start.max(self.now);
+            self.calendar.set_deadline_with_tie_break(calendar[0], start, TieBreak::default());
+            if matches!(spec.transport, Transport::External(_)) {
+                self.lookahead.add_flow_start(start);
+            }
+        }
+        let processing = self.new_processing_time(spec);
+        self.flows.push(FlowState::new(
+            spec,
+            self.draw_clock_phases(spec),
+            processing,
+            spec.base_rtt(&self.declared_links),
+            routes,
+            calendar,
+        ));
+        self.probe.on_flow_added(number as u32, spec);
+        number as u32
+    }
+
+    /// How far the clocks of a flow's two hosts have gone at time zero.
+    fn draw_clock_phases(&self, spec: &FlowSpec) -> [Span; 2] {
+        let period = spec.transport.clock_period();
+        let draw_phase = |purpose: &str| match period {
+            Span::ZERO => Span::ZERO,
+            _ => {
+                let mut rng = Rng::for_role(self.options.seed, &spec.rng_role(purpose, &self.group_names[spec.group as usize]));
+                Span::from_picos(rng.below(period.picos()))
+            }
+        };
+        spec.clock_phase.map_or_else(|| ["boot", "sink boot"].map(draw_phase), |phase| [phase; 2])
+    }
+
+    /// The random processing time of a flow that is being added, if it has one, with a stream of its own.
+    fn new_processing_time(&mut self, spec: &FlowSpec) -> Option<Box<ProcessingTime>> {
+        let max = self.max_processing_time(spec)?;
+        let count = self.member_flow_counts.entry((spec.group, spec.member)).or_default();
+        let role = format!("processing time {count}");
+        *count += 1;
+        Some(Box::new(ProcessingTime::new(max, self.processing_time_rng(spec, &role))))
+    }
+
+    /// The maximum of the random processing time of a flow, if it has one.
+    fn max_processing_time(&self, spec: &FlowSpec) -> Option<Span> {
+        let max = match self.processing_time {
+            MaxProcessingTime::Fixed(max) => max,
+            MaxProcessingTime::OnePacket => {
+                let link_rate = |link: &u32| self.declared_links[*link as usize].0;
+                let measured = spec.forward.iter().filter(|&&link| self.links[link as usize].queue != NONE).map(link_rate).min();
+                let rate = measured.or(spec.forward.iter().map(link_rate).min()).expect("a route has a link");
+                rate.transmission_time(spec.transport.packet_and_ack_sizes().0)
+            }
+        };
+        (max > Span::ZERO && !matches!(spec.transport, Transport::External(_))).then_some(max)
+    }
+
+    fn processing_time_rng(&self, spec: &FlowSpec, role: &str) -> Rng {
+        Rng::for_role(self.options.seed, &spec.rng_role(role, &self.group_names[spec.group as usize]))
+    }
+
+    /// Draws all anew that is drawn by a flow's number, for the flow `number` of the template's group.
+    pub(super) fn redraw_flow(&mut self, at: u32, template: &FlowTemplate, own: &PrivateLinkIds, number: u64) {
+        let number = number as u32;
+        for (links, specs) in [(own.access, &template.access), (own.exit, &template.exit)] {
+            for (link, spec) in links.iter().flatten().zip(specs.iter().flatten()) {
+                let spec = spec.for_member(number);
+                let delay = spec.delay_in_run(self.options.seed);
+                let spread = self.draw_delay_spread(&spec);
+                let Buffer::Pipe { limit } = spec.buffer else { panic!("a flow's own link has a plain buffer") };
+                self.links[*link as usize].reassign(spec.rate, delay + spread, limit);
+                self.declared_links[*link as usize] = (spec.rate, delay);
+            }
+        }
+        let spec = template.flow_of_member(number, own, FlowDirection::Along);
+        let (phases, base_rtt) = (self.draw_clock_phases(&spec), spec.base_rtt(&self.declared_links));
+        let max = self.max_processing_time(&spec);
+        let processing = max.map(|max| Box::new(ProcessingTime::new(max, self.processing_time_rng(&spec, "processing time, seated"))));
+        let flow = &mut self.flows[at as usize];
+        (flow.clock_phases, flow.base_rtt, flow.processing) = (phases, base_rtt, processing);
+        flow.measures.set_base_rtt(base_rtt);
+    }
+
+    /// Appends a route; returns where it begins.
+    fn add_route(&mut self, links: &[u32]) -> u32 {
+        let begin = self.route_hops.len() as u32;
+        self.route_hops.extend(links);
+        self.route_hops.push(END_OF_ROUTE);
+        begin
+    }
+}

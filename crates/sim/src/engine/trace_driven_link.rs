@@ -1,0 +1,114 @@
+//! A link that follows a trace of delivery opportunities: what waits is sent at each of them, up to its bytes.
+
+use ecnlab_queue::{DequeueOutcome, Discipline, QueueItem};
+use ecnlab_units::{Span, Time};
+
+use super::path::start_propagation;
+use super::{Simulation, path};
+use crate::calendar_queue::TieBreak;
+use crate::packet::PacketId;
+use crate::probe::Probe;
+use crate::queue_log::QueueLogEvent;
+use crate::trace_driven_link::PartlySentPacket;
+
+/// What became of an opportunity.
+enum OpportunityUse {
+    /// All of its bytes, or as many as there were to send.
+    Sent,
+    /// None, since nothing may leave before this time.
+    Later(Time),
+}
+
+impl<P: Probe> Simulation<P> {
+    /// Uses the opportunities of this instant, and waits for the next if something is left to send.
+    pub(super) fn send_at_opportunities(&mut self, at: u32) {
+        while self.has_data_to_send(at) {
+            let Some(next) =
+                self.queues[at as usize].delivery_schedule.as_mut().map(|deliveries| deliveries.next_opportunity_time(self.now))
+            else {
+                return;
+            };
+            if next > self.now {
+                return self.wait_for_opportunity(at, next);
+            }
+            if let OpportunityUse::Later(time) = self.use_opportunity(at) {
+                return self.calendar.set_deadline(self.queues[at as usize].transmitter_slot, self.now, time);
+            }
+        }
+    }
+
+    fn wait_for_opportunity(&mut self, at: u32, opportunity: Time) {
+        let queue = &mut self.queues[at as usize];
+        queue.transmitting = true;
+        self.calendar.set_deadline(queue.transmitter_slot, self.now, opportunity);
+    }
+
+    /// Whether there is anything to send.
+    fn has_data_to_send(&self, at: u32) -> bool {
+        let queue = &self.queues[at as usize];
+        !queue.discipline.is_empty() || queue.delivery_schedule.as_ref().is_some_and(|deliveries| deliveries.partly_sent.is_some())
+    }
+
+    /// Sends at one opportunity. What is left of it when nothing more may leave is lost.
+    fn use_opportunity(&mut self, at: u32) -> OpportunityUse {
+        let Some(mut left) = self.queues[at as usize].delivery_schedule.as_mut().map(|deliveries| deliveries.use_opportunity()) else {
+            return OpportunityUse::Sent;
+        };
+        while left > 0 {
+            let partly = match self.next_packet_to_send(at) {
+                Ok(Some(partly)) => partly,
+                Ok(None) => break,
+                Err(time) => return OpportunityUse::Later(time),
+            };
+            let bytes = partly.bytes_left.min(left);
+            left -= bytes;
+            self.send_bytes(at, partly, bytes);
+        }
+        OpportunityUse::Sent
+    }
+
+    /// The packet whose bytes go next: that which was begun, or the next of the queue; or the time at which to ask again.
+    fn next_packet_to_send(&mut self, at: u32) -> Result<Option<PartlySentPacket>, Time> {
+        let begun = self.queues[at as usize].delivery_schedule.as_mut().and_then(|deliveries| deliveries.partly_sent.take());
+        if begun.is_some() {
+            return Ok(begun);
+        }
+        let (now, queue, mut handler) = self.queue_and_handler(at);
+        queue.measures.update_length(queue.discipline.len(), now);
+        match queue.discipline.dequeue(now, &mut queue.rng, &mut |event| handler.on_queue_event(event)) {
+            DequeueOutcome::Packet { packet, sojourn, band } => {
+                handler.probe_queue_event(QueueLogEvent::Departed { frame: &packet, sojourn, band });
+                queue.measures.on_departure(sojourn, band, Span::ZERO);
+                handler.probe_transmission_start(packet.packet, now);
+                let tie_break = TieBreak { scheduled_at: now, entered_buffer_at: now - sojourn };
+                Ok(Some(PartlySentPacket { packet: packet.packet, bytes_left: packet.size(), tie_break }))
+            }
+            DequeueOutcome::RetryAt(time) => {
+                handler.probe_queue_event(QueueLogEvent::DepartureDelayed(time));
+                Err(path::assert_later(time, now))
+            }
+            DequeueOutcome::Empty => {
+                handler.probe_queue_event(QueueLogEvent::Empty);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Sends some bytes of a packet, which departs with the last of them.
+    fn send_bytes(&mut self, at: u32, partly: PartlySentPacket, bytes: u32) {
+        let queue = &mut self.queues[at as usize];
+        let Some(deliveries) = &mut queue.delivery_schedule else { return };
+        deliveries.sent_bytes += u64::from(bytes);
+        if bytes < partly.bytes_left {
+            deliveries.partly_sent = Some(PartlySentPacket { bytes_left: partly.bytes_left - bytes, ..partly });
+            return;
+        }
+        let link = &mut self.links[queue.link as usize];
+        start_propagation(link, &mut self.packets, &mut self.calendar, partly.packet, self.now, partly.tie_break);
+    }
+
+    /// The packets of which some bytes are sent.
+    pub(super) fn partly_sent_packets(&self) -> impl Iterator<Item = PacketId> {
+        self.queues.iter().filter_map(|queue| Some(queue.delivery_schedule.as_ref()?.partly_sent.as_ref()?.packet))
+    }
+}

@@ -1,0 +1,98 @@
+//! External hosts, whose packets the network carries.
+//!
+//! With [`Network::with_external_hosts`] flows have no sender and no receiver in the engine: a driver has them, such as one with real sockets.
+//! The network stays the same, with its links, queues, impairments, measures and applications.
+//!
+//! ```text
+//!     driver                                         simulation
+//!       advance_to(now), inject(packet)  ------------>  the packet enters its flow's route at `now`
+//!       drain_outputs()                  <------------  Arrived, Lost, Duplicated: results for packets
+//!                                                       Open, Answer, Write: requests of applications to their hosts
+//!       apply_host_input(flow, Opened ..) ----------->  applications act on it, measures count it
+//! ```
+//!
+//! The driver sets the time by [`Simulation::advance_to`](crate::Simulation::advance_to). Between two such times the network runs at its own
+//! exact times: an arriving packet carries its time of arrival, and a late driver delays no other packet.
+//! [`Simulation::next_event_time`](crate::Simulation::next_event_time) is the time of the next event, and
+//! [`Simulation::next_output_time`](crate::Simulation::next_output_time) the time until which a driver may sleep without missing an output.
+//!
+//! The driver identifies each packet by a handle, a number that it chooses. The handle is free again after [`SimOutput::Arrived`] or
+//! [`SimOutput::Lost`]; each [`SimOutput::Duplicated`] adds one more of them.
+
+use ecnlab_transport::{AppWrite, CongestionWindow, Role, SendCounters};
+use ecnlab_units::{Ecn, Span, Time};
+
+use crate::network::{AppSpec, Direction, FlowSpec, FlowTemplate, Network};
+
+/// A packet of an external host.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ExternalPacket {
+    pub flow: u32,
+    pub direction: Direction,
+    /// Bytes on the wire, from the IP header on.
+    pub size: u32,
+    /// Application data in it, in bytes.
+    pub payload: u32,
+    pub retransmission: bool,
+    pub ecn: Ecn,
+    /// The round-trip time that queues are to see, where one is known; packets towards the source show none.
+    pub rtt: Option<Span>,
+    /// Tells connections of one flow apart to queues.
+    pub connection_id: u8,
+    /// What it does to the connection, and its flags, for impairments that look at them. One towards the sink that does nothing and carries
+    /// nothing is an acknowledgement of its sender, and no data.
+    pub role: Role,
+    pub ece: bool,
+    pub cwr: bool,
+    /// The driver's number for it.
+    pub handle: u32,
+}
+
+/// An output of the simulation to the driver, in the order of events. `at` is the exact time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SimOutput {
+    /// A packet has reached the end of its route. `ece` and `cwr` are as the path has left them.
+    Arrived { handle: u32, at: Time, flow: u32, direction: Direction, ecn: Ecn, ece: bool, cwr: bool },
+    /// A packet is gone: dropped by a queue or a buffer, or lost by an impairment.
+    Lost { handle: u32, at: Time },
+    /// A link has made a copy of a packet: one more `Arrived` or `Lost` comes for this handle.
+    Duplicated { handle: u32 },
+    /// A packet has come to a queue that a kernel serves ([`KernelQdisc`](ecnlab_queue::KernelQdisc)), and waits there until
+    /// [`Simulation::on_kernel_dequeue`](crate::Simulation::on_kernel_dequeue) or
+    /// [`Simulation::on_kernel_drop`](crate::Simulation::on_kernel_drop).
+    KernelEnqueued { handle: u32, at: Time, link: u32, ecn: Ecn },
+    /// A new connection is to be opened in the flow's place, or datagrams begin, and this is to be sent over it. A connection that was there
+    /// is forgotten. `connection` counts those of the flow from 0.
+    Open { flow: u32, connection: u32, demand: AppWrite, at: Time },
+    /// This is to be sent in the other direction of the connection that flow `to` has opened.
+    Answer { flow: u32, to: u32, demand: AppWrite, at: Time },
+    /// This is to be sent too, over the flow's connection or as datagrams.
+    Write { flow: u32, demand: AppWrite, at: Time },
+}
+
+/// An event of a flow's external hosts, reported by the driver.
+#[derive(Clone, Copy, Debug)]
+pub enum HostInput {
+    /// The connection is open: the handshake has been answered.
+    Opened,
+    /// The application at the sink could read so many more bytes.
+    Delivered { bytes: u64 },
+    /// All that the flow was asked to send is acknowledged.
+    Acknowledged,
+    /// The sender has measured a round-trip time.
+    RoundTrip(Span),
+    /// The sender's congestion window and threshold, in packets.
+    Window(CongestionWindow),
+    /// Counts of the sender since its last report. `sent` is ignored: packets are counted as they enter the network.
+    Counters(SendCounters),
+}
+
+impl Network {
+    /// The same network with external hosts at the ends of every flow.
+    pub fn with_external_hosts(self) -> Network {
+        let flow = |flow: FlowSpec| FlowSpec { transport: flow.transport.external(), ..flow };
+        let template = |template: FlowTemplate| FlowTemplate { flow: flow(template.flow), ..template };
+        let app = |app: AppSpec| AppSpec { member_template: app.member_template.map(|more| Box::new(template(*more))), ..app };
+        Network { flows: self.flows.into_iter().map(flow).collect(), apps: self.apps.into_iter().map(app).collect(), ..self }
+    }
+}

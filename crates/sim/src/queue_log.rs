@@ -1,0 +1,221 @@
+//! All that came to measured queues and all that they did, in order: enough to put the same packets through the same queue again
+//! ([`replay`](crate::replay)).
+
+use ecnlab_queue::{QueueItem, SignalCause};
+use ecnlab_units::{Ecn, EcnSemantics, Rate, Span, Time, words};
+
+use crate::link::QueuedPacket;
+use crate::measures::table::{NetworkNameSource, TableSpec, count_column, index_column, name_column};
+use crate::packet::PacketId;
+
+/// What a queue did, or what was done to it.
+#[derive(Clone, Copy, Debug)]
+pub enum QueueLogEvent<'a> {
+    /// A packet came.
+    Arrived(&'a QueuedPacket),
+    /// It was marked; it is shown as it is now.
+    Marked(&'a QueuedPacket, SignalCause),
+    Dropped(&'a QueuedPacket, SignalCause),
+    /// It left a band of the queue after this sojourn time, to be sent.
+    Departed {
+        frame: &'a QueuedPacket,
+        sojourn: Span,
+        band: u8,
+    },
+    /// The queue was asked for a packet and lets none go before this time.
+    DepartureDelayed(Time),
+    /// The queue was asked for a packet and had none.
+    Empty,
+    /// The queue's own time had come.
+    TimerFired,
+    /// The link has another rate from now on.
+    RateChanged(Rate),
+}
+
+words! {
+    /// What a queue did, or what was done to it.
+    pub enum QueueLogKind {
+        Arrival = "arrival",
+        Mark = "mark",
+        Drop = "drop",
+        Departure = "departure",
+        Wait = "wait",
+        Empty = "empty",
+        Timer = "timer",
+        Rate = "rate",
+    }
+}
+
+words! {
+    /// What a mark or a drop came from.
+    pub enum QueueLogCause { None = "none", Early = "early", Forced = "forced", Overflow = "overflow" }
+}
+
+words! {
+    /// An ECN field under what it means.
+    pub enum EcnField {
+        NotEct = "not-ect",
+        Ect1 = "ect1",
+        Ect0 = "ect0",
+        Ce = "ce",
+        MecnNotEct = "mecn not-ect",
+        MecnEct1 = "mecn ect1",
+        MecnEct0 = "mecn ect0",
+        MecnCe = "mecn ce",
+    }
+}
+
+/// One line of what happened at a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueLogEntry {
+    pub time: Time,
+    pub kind: QueueLogKind,
+    /// Which of the packets it was that came to the queue, from 0; where no packet is spoken of, how many had come.
+    pub packet: u32,
+    pub size: u32,
+    pub ecn_field: EcnField,
+    /// Of a packet its flow, as the queue tells flows; of a wait the time until which, in picoseconds; of a rate how many bit/s.
+    pub value: u64,
+    pub rtt_us: u32,
+    pub cause: QueueLogCause,
+}
+
+pub struct QueueLogRow {
+    pub queue: u32,
+    pub entry: QueueLogEntry,
+}
+
+pub static ARRIVALS: TableSpec<QueueLogRow> = TableSpec {
+    name: "arrivals",
+    doc: "all that came to each queue and all that the queue did, in order, if `record.arrivals` is on; `ecnlab replay` puts it through the same queue again",
+    columns: &[&[
+        count_column("time_ps", "ps", "When it happened", |row| row.entry.time.picos()),
+        name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
+        name_column(
+            "act",
+            NetworkNameSource::Word(QueueLogKind::WORDS),
+            "A packet arrived, was marked or dropped, or departed; asked for a packet, the queue let none go yet, or was empty; its own time had come; the link's rate changed",
+            |row| row.entry.kind as u32,
+        ),
+        index_column("number", "packets", "Which of the queue's packets it was, from 0; else how many had come", |row| row.entry.packet),
+        index_column("size_bytes", "bytes", "The packet's size", |row| row.entry.size),
+        name_column(
+            "ecn",
+            NetworkNameSource::Word(EcnField::WORDS),
+            "Its ECN field as it is then, after `mecn` where that has MECN's meaning",
+            |row| row.entry.ecn_field as u32,
+        ),
+        count_column(
+            "value",
+            "its own",
+            "Of a packet its flow, as the queue tells flows; of a wait the time until which, in ps; of a rate how many bit/s",
+            |row| row.entry.value,
+        ),
+        index_column("rtt_us", "us", "The round-trip time that the packet shows; 0 if none", |row| row.entry.rtt_us),
+        name_column("cause", NetworkNameSource::Word(QueueLogCause::WORDS), "What a mark or a drop came from, as in `events`", |row| {
+            row.entry.cause as u32
+        }),
+    ]],
+};
+
+/// Numbers the packets of each queue as they come.
+#[derive(Default)]
+pub struct PacketNumbering {
+    /// How many have come, by queue.
+    arrived_by_queue: Vec<u32>,
+    /// The number of each packet at the queue where it is, by its place in the arena.
+    number_by_packet: Vec<u32>,
+}
+
+impl PacketNumbering {
+    /// The log entry of an event.
+    pub fn log_entry(&mut self, time: Time, queue: u32, event: QueueLogEvent) -> QueueLogEntry {
+        let at = queue as usize;
+        if self.arrived_by_queue.len() <= at {
+            self.arrived_by_queue.resize(at + 1, 0);
+        }
+        let came = self.arrived_by_queue[at];
+        let entry_without_packet = |kind, value| QueueLogEntry {
+            time,
+            kind,
+            packet: came,
+            size: 0,
+            ecn_field: EcnField::NotEct,
+            value,
+            rtt_us: 0,
+            cause: QueueLogCause::None,
+        };
+        match event {
+            QueueLogEvent::Arrived(frame) => {
+                self.arrived_by_queue[at] += 1;
+                self.set_number(frame.packet, came);
+                packet_entry(time, came, QueueLogKind::Arrival, QueueLogCause::None, frame)
+            }
+            QueueLogEvent::Marked(frame, cause) => packet_entry(time, self.number_of(frame), QueueLogKind::Mark, cause.into(), frame),
+            QueueLogEvent::Dropped(frame, cause) => packet_entry(time, self.number_of(frame), QueueLogKind::Drop, cause.into(), frame),
+            QueueLogEvent::Departed { frame, .. } => {
+                packet_entry(time, self.number_of(frame), QueueLogKind::Departure, QueueLogCause::None, frame)
+            }
+            QueueLogEvent::DepartureDelayed(until) => entry_without_packet(QueueLogKind::Wait, until.picos()),
+            QueueLogEvent::Empty => entry_without_packet(QueueLogKind::Empty, 0),
+            QueueLogEvent::TimerFired => entry_without_packet(QueueLogKind::Timer, 0),
+            QueueLogEvent::RateChanged(rate) => entry_without_packet(QueueLogKind::Rate, rate.bps()),
+        }
+    }
+
+    fn set_number(&mut self, packet: PacketId, number: u32) {
+        let place = packet as usize;
+        if self.number_by_packet.len() <= place {
+            self.number_by_packet.resize(place + 1, 0);
+        }
+        self.number_by_packet[place] = number;
+    }
+
+    fn number_of(&self, frame: &QueuedPacket) -> u32 {
+        self.number_by_packet[frame.packet as usize]
+    }
+}
+
+fn packet_entry(time: Time, packet: u32, kind: QueueLogKind, cause: QueueLogCause, frame: &QueuedPacket) -> QueueLogEntry {
+    let ecn_field = EcnField::from_codepoint(frame.ecn_semantics(), frame.ecn());
+    QueueLogEntry { time, kind, packet, size: frame.size(), ecn_field, value: frame.flow(), rtt_us: frame.rtt_us(), cause }
+}
+
+impl EcnField {
+    /// A codepoint under what it means.
+    pub fn from_codepoint(ecn_semantics: EcnSemantics, ecn: Ecn) -> EcnField {
+        use EcnField::{Ce, Ect0, Ect1, MecnCe, MecnEct0, MecnEct1, MecnNotEct, NotEct};
+        let [classic, mecn] = match ecn {
+            Ecn::NotEct => [NotEct, MecnNotEct],
+            Ecn::Ect1 => [Ect1, MecnEct1],
+            Ecn::Ect0 => [Ect0, MecnEct0],
+            Ecn::Ce => [Ce, MecnCe],
+        };
+        if ecn_semantics == EcnSemantics::Mecn { mecn } else { classic }
+    }
+
+    /// The codepoint and what it means.
+    pub fn semantics_and_codepoint(self) -> (EcnSemantics, Ecn) {
+        use EcnField::{Ce, Ect0, Ect1, MecnCe, MecnEct0, MecnEct1, MecnNotEct, NotEct};
+        match self {
+            NotEct => (EcnSemantics::Classic, Ecn::NotEct),
+            Ect1 => (EcnSemantics::Classic, Ecn::Ect1),
+            Ect0 => (EcnSemantics::Classic, Ecn::Ect0),
+            Ce => (EcnSemantics::Classic, Ecn::Ce),
+            MecnNotEct => (EcnSemantics::Mecn, Ecn::NotEct),
+            MecnEct1 => (EcnSemantics::Mecn, Ecn::Ect1),
+            MecnEct0 => (EcnSemantics::Mecn, Ecn::Ect0),
+            MecnCe => (EcnSemantics::Mecn, Ecn::Ce),
+        }
+    }
+}
+
+impl From<SignalCause> for QueueLogCause {
+    fn from(cause: SignalCause) -> QueueLogCause {
+        match cause {
+            SignalCause::Early => QueueLogCause::Early,
+            SignalCause::Forced => QueueLogCause::Forced,
+            SignalCause::Overflow => QueueLogCause::Overflow,
+        }
+    }
+}

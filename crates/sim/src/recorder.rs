@@ -1,0 +1,625 @@
+//! The recorder: what a scenario asks to be recorded besides the measures, as tables.
+//!
+//! Nothing is stored that was not asked for, and no more than a bound of bytes: a recorder that has reached it stores nothing more, says
+//! so ([`Probe::full`]), and its run ends with [`RecordingFull`] in place of tables.
+
+use std::fmt;
+
+use ecnlab_queue::SignalCause;
+use ecnlab_transport::CongestionWindow;
+use ecnlab_units::column_groups::{RATE_DOCS, rates_bps};
+use ecnlab_units::{Span, Time, rate_columns, words};
+
+use crate::measures::Histogram;
+use crate::measures::table::{
+    NetworkNameSource, NetworkNames, Table, TableBuilder, TableSpec, count_column, index_column, name_column, real_column,
+};
+use crate::probe::{AckDrop, AckMark, MarkOrDrop, MeasuredTimes, Probe, RateBin, SignalEvent};
+use crate::queue_log::{ARRIVALS, PacketNumbering, QueueLogEvent, QueueLogRow};
+
+/// What to record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordingConfig {
+    /// Interval at which every queue's length and the sojourn times since the sample before are taken.
+    pub queue_interval: Option<Span>,
+    /// Interval at which every sender's window is taken.
+    pub window_interval: Option<Span>,
+    /// What each group did in each second.
+    pub rates: bool,
+    /// Each mark, drop and lockout.
+    pub events: bool,
+    /// How delays, round-trip times and waits are distributed.
+    pub distributions: bool,
+    /// Each transaction that ended.
+    pub transfers: bool,
+    /// All that comes to queues and all that they do.
+    pub arrivals: bool,
+}
+
+/// Bytes of rows that the recording of one run may take.
+pub const MAX_RECORD_BYTES: u64 = 1 << 30;
+
+/// Records what was asked for.
+pub struct Recorder {
+    config: RecordingConfig,
+    /// When the run ends, to foresee what the recording would take.
+    duration: Time,
+    budget: RowBudget,
+    queues: TableBuilder<QueueSample>,
+    bands: TableBuilder<BandSample>,
+    /// Since the last sample, by queue.
+    sojourns: Vec<QueueSojournStats>,
+    gauges: TableBuilder<GaugeSample>,
+    gauge_names: Vec<&'static str>,
+    windows: TableBuilder<WindowSample>,
+    rates: TableBuilder<RateRow>,
+    events: TableBuilder<EventRow>,
+    lockouts: TableBuilder<LockoutRow>,
+    distributions: Vec<DistributionRow>,
+    transfers: TableBuilder<TransferRow>,
+    arrivals: TableBuilder<QueueLogRow>,
+    packet_numbering: PacketNumbering,
+    /// By group.
+    round_trips: Vec<Histogram<8>>,
+}
+
+/// How many bytes rows may still take.
+struct RowBudget {
+    max_bytes: u64,
+    used_bytes: u64,
+    /// When a row found no room any more.
+    full_at: Option<Time>,
+}
+
+/// A recording that has reached its bound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordingFull {
+    /// When it did.
+    pub at: Time,
+    pub duration: Time,
+    pub max_bytes: u64,
+    /// The table that takes most of it.
+    pub table: &'static str,
+}
+
+pub struct QueueSample {
+    time: Time,
+    queue: u32,
+    length_packets: u32,
+    average: Option<f64>,
+    sojourns: SojournStats,
+}
+
+pub struct BandSample {
+    time: Time,
+    queue: u32,
+    /// Its place among the bands of all queues.
+    band: u32,
+    sojourns: SojournStats,
+}
+
+/// Sojourn times in a queue and in each of its bands.
+#[derive(Default)]
+struct QueueSojournStats {
+    all: SojournStats,
+    bands: Vec<SojournStats>,
+}
+
+/// Sojourn times of the packets that left within an interval.
+#[derive(Clone, Copy, Default)]
+struct SojournStats {
+    packets: u64,
+    sum_picos: u128,
+    max: Span,
+}
+
+pub struct GaugeSample {
+    time: Time,
+    queue: u32,
+    /// Its place among the names of gauges.
+    gauge: u32,
+    value: f64,
+}
+
+pub struct WindowSample {
+    time: Time,
+    flow: u32,
+    window: CongestionWindow,
+    alpha: Option<f64>,
+}
+
+/// Length of a bin of rates.
+const BIN_SECONDS: f64 = 1.0;
+
+pub struct RateRow {
+    group: u32,
+    bin: RateBin,
+}
+
+pub struct EventRow {
+    time: Time,
+    queue: u32,
+    flow: u32,
+    packet: EventPacketKind,
+    kind: EventKind,
+    cause: EventCause,
+}
+
+pub struct LockoutRow {
+    flow: u32,
+    from: Time,
+    to: Time,
+}
+
+pub struct TransferRow {
+    group: u32,
+    began: Time,
+    ended: Time,
+    bytes: u64,
+}
+
+pub struct DistributionRow {
+    quantity: DistributionQuantity,
+    group_or_queue: u32,
+    /// The band's place among those of all queues, counted from 1; 0 where it is of no band.
+    band: u32,
+    low_s: f64,
+    high_s: f64,
+    count: u64,
+}
+
+words! {
+    /// Which packet of a flow it was.
+    pub enum EventPacketKind {
+        /// From its source, datagrams included.
+        Data = "data",
+        Ack = "ack",
+    }
+}
+
+words! {
+    /// What was done to a packet.
+    pub enum EventKind { Mark = "mark", Drop = "drop" }
+}
+
+words! {
+    /// What a mark or a drop came from.
+    pub enum EventCause {
+        Early = "early",
+        Forced = "forced",
+        Overflow = "overflow",
+        /// A loss before the queue.
+        Lost = "lost",
+        /// A drop before the queue because of ECN.
+        Ecn = "ecn",
+        /// A mark before the queue.
+        Path = "path",
+    }
+}
+
+words! {
+    /// What a distribution is of.
+    #[derive(PartialOrd, Ord)]
+    pub enum DistributionQuantity { Delay = "delay", Rtt = "rtt", Sojourn = "sojourn" }
+}
+
+pub static QUEUE_SAMPLES: TableSpec<QueueSample> = TableSpec {
+    name: "series_queue",
+    doc: "each queue at every interval of `record.queue`",
+    columns: &[&[
+        real_column("time_s", "s", "Time of the sample", |row| row.time.seconds()),
+        name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
+        index_column("length_packets", "packets", "Packets that wait", |row| row.length_packets),
+        real_column("average_packets", "packets", "The AQM's average; NaN if it keeps none", |row| row.average.unwrap_or(f64::NAN)),
+        real_column("sojourn_mean_s", "s", SOJOURN_MEAN, |row| row.sojourns.mean_s()),
+        real_column("sojourn_max_s", "s", SOJOURN_MAX, |row| row.sojourns.max_s()),
+    ]],
+};
+
+const SOJOURN_MEAN: &str =
+    "Mean sojourn time of the packets that departed since the sample before, transmission not included; NaN if none did";
+const SOJOURN_MAX: &str = "Largest sojourn time of these packets; NaN if none departed";
+
+pub static BAND_SAMPLES: TableSpec<BandSample> = TableSpec {
+    name: "series_band",
+    doc: "each band of a queue that has several, such as L and C of DualPI2, at every interval of `record.queue`; no rows for other queues",
+    columns: &[&[
+        real_column("time_s", "s", "Time of the sample", |row| row.time.seconds()),
+        name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
+        name_column("band", NetworkNameSource::Band, "Name of the band", |row| row.band),
+        real_column("sojourn_mean_s", "s", SOJOURN_MEAN, |row| row.sojourns.mean_s()),
+        real_column("sojourn_max_s", "s", SOJOURN_MAX, |row| row.sojourns.max_s()),
+    ]],
+};
+
+pub static GAUGE_SAMPLES: TableSpec<GaugeSample> = TableSpec {
+    name: "series_gauge",
+    doc: "each gauge of each queue at every interval of `record.queue`: what its AQM shows of itself, such as a probability",
+    columns: &[&[
+        real_column("time_s", "s", "Time of the sample", |row| row.time.seconds()),
+        name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
+        name_column("gauge", NetworkNameSource::Gauge, "Name of the gauge; `ecnlab show` with the AQM's name says what it is", |row| {
+            row.gauge
+        }),
+        real_column("value", "its own", "Its value, in the gauge's own unit", |row| row.value),
+    ]],
+};
+
+pub static WINDOW_SAMPLES: TableSpec<WindowSample> = TableSpec {
+    name: "series_window",
+    doc: "each flow at every interval of `record.window`",
+    columns: &[&[
+        real_column("time_s", "s", "Time of the sample", |row| row.time.seconds()),
+        index_column("flow", "index", "The flow's number", |row| row.flow),
+        real_column("cwnd_packets", "packets", "Congestion window", |row| row.window.cwnd),
+        real_column("ssthresh_packets", "packets", "Slow-start threshold", |row| row.window.ssthresh),
+        real_column("alpha", "1", "DCTCP's estimate of the share of marks; NaN where there is none", |row| row.alpha.unwrap_or(f64::NAN)),
+    ]],
+};
+
+pub static RATES: TableSpec<RateRow> = TableSpec {
+    name: "series_rate",
+    doc: "each group in each bin of one second, if `record.rates` is on",
+    columns: &[
+        &[
+            real_column("time_s", "s", "Beginning of the bin", |row| row.bin.start.seconds()),
+            name_column("group", NetworkNameSource::Group, "Name of the group", |row| row.group),
+        ],
+        &rate_columns!(RATE_DOCS, |row| rates_bps(row.bin.bytes, BIN_SECONDS)),
+        &[
+            count_column("marks", "packets", "Data packets that were marked", |row| row.bin.marks),
+            count_column("drops", "packets", "Data packets that were dropped, at any link", |row| row.bin.drops),
+        ],
+    ],
+};
+
+pub static EVENTS: TableSpec<EventRow> = TableSpec {
+    name: "events",
+    doc: "each mark and drop at a queue, if `record.events` is on",
+    columns: &[&[
+        real_column("time_s", "s", "When it happened", |row| row.time.seconds()),
+        name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
+        index_column("flow", "index", "The flow's number", |row| row.flow),
+        name_column(
+            "packet",
+            NetworkNameSource::Word(EventPacketKind::WORDS),
+            "Which packet it was: data, datagrams included, or an acknowledgement, which is ECN-capable with `quirks.dctcp_ect_on_all_packets` alone",
+            |row| row.packet as u32,
+        ),
+        name_column("kind", NetworkNameSource::Word(EventKind::WORDS), "Mark or drop", |row| row.kind as u32),
+        name_column(
+            "cause",
+            NetworkNameSource::Word(EventCause::WORDS),
+            "What it came from: the AQM's law, a queue beyond what the AQM tolerates, a full buffer, a loss before the queue, a drop before the queue because of ECN",
+            |row| row.cause as u32,
+        ),
+    ]],
+};
+
+pub static LOCKOUTS: TableSpec<LockoutRow> = TableSpec {
+    name: "lockouts",
+    doc: "each lockout, if `record.events` is on",
+    columns: &[&[
+        index_column("flow", "index", "The flow's number", |row| row.flow),
+        real_column("start_s", "s", "Since when nothing new was delivered", |row| row.from.seconds()),
+        real_column("end_s", "s", "When something was delivered again, or the run ended", |row| row.to.seconds()),
+    ]],
+};
+
+pub static DISTRIBUTIONS: TableSpec<DistributionRow> = TableSpec {
+    name: "distributions",
+    doc: "how times were distributed over the measured interval, a row for each cell that counted any, if `record.distributions` is on",
+    columns: &[&[
+        name_column(
+            "quantity",
+            NetworkNameSource::Word(DistributionQuantity::WORDS),
+            "One-way delay or round-trip time of a group (as in `delay_mean_s` and `rtt_mean_s`), or wait in a queue (as in `sojourn_mean_s`)",
+            |row| row.quantity as u32,
+        ),
+        name_column("of", NetworkNameSource::GroupOrQueue, "Name of the group or the link", |row| row.group_or_queue),
+        name_column(
+            "band",
+            NetworkNameSource::BandOrNone,
+            "Name of the band, for sojourn times of a queue that has several: each packet counts in one of them. Else empty",
+            |row| row.band,
+        ),
+        real_column("low_s", "s", "Least time that the cell counts", |row| row.low_s),
+        real_column("high_s", "s", "Time from which on the next cell counts", |row| row.high_s),
+        count_column("count", "samples", "Samples in the cell", |row| row.count),
+    ]],
+};
+
+pub static TRANSFERS: TableSpec<TransferRow> = TableSpec {
+    name: "transfers",
+    doc: "each transaction in the order in which they ended, if `record.transfers` is on",
+    columns: &[&[
+        name_column("group", NetworkNameSource::Group, "Name of the group", |row| row.group),
+        real_column("start_s", "s", "When it began", |row| row.began.seconds()),
+        real_column("duration_s", "s", "How long it took", |row| row.ended.since(row.began).seconds()),
+        count_column("size_bytes", "bytes", "Its application data", |row| row.bytes),
+    ]],
+};
+
+impl Recorder {
+    /// Of a run that ends at `duration`.
+    pub fn new(config: RecordingConfig, duration: Time) -> Recorder {
+        Recorder {
+            config,
+            duration,
+            budget: RowBudget { max_bytes: MAX_RECORD_BYTES, used_bytes: 0, full_at: None },
+            queues: TableBuilder::new(&QUEUE_SAMPLES),
+            bands: TableBuilder::new(&BAND_SAMPLES),
+            sojourns: Vec::new(),
+            gauges: TableBuilder::new(&GAUGE_SAMPLES),
+            gauge_names: Vec::new(),
+            windows: TableBuilder::new(&WINDOW_SAMPLES),
+            rates: TableBuilder::new(&RATES),
+            events: TableBuilder::new(&EVENTS),
+            lockouts: TableBuilder::new(&LOCKOUTS),
+            distributions: Vec::new(),
+            transfers: TableBuilder::new(&TRANSFERS),
+            arrivals: TableBuilder::new(&ARRIVALS),
+            packet_numbering: PacketNumbering::default(),
+            round_trips: Vec::new(),
+        }
+    }
+
+    /// The same with another bound of bytes.
+    pub fn with_max_bytes(mut self, most_bytes: u64) -> Recorder {
+        self.budget.max_bytes = most_bytes;
+        self
+    }
+
+    /// The tables that were asked for, by name.
+    ///
+    /// # Errors
+    /// If the recording has reached its bound.
+    pub fn tables(mut self, names: &NetworkNames) -> Result<Vec<(&'static str, Table)>, RecordingFull> {
+        if let Some(full) = self.recording_full() {
+            return Err(full);
+        }
+        let distributions = self.distribution_rows(names.groups.len() as u32);
+        let gauges = self.gauge_names.iter().map(|&name| name.into()).collect();
+        let names = &NetworkNames { gauges, ..names.clone() };
+        let RecordingConfig { queue_interval, window_interval, rates, events, distributions: cells, transfers, arrivals } = self.config;
+        let all = [
+            (queue_interval.is_some(), QUEUE_SAMPLES.name, self.queues.finish(names)),
+            (queue_interval.is_some(), BAND_SAMPLES.name, self.bands.finish(names)),
+            (queue_interval.is_some(), GAUGE_SAMPLES.name, self.gauges.finish(names)),
+            (window_interval.is_some(), WINDOW_SAMPLES.name, self.windows.finish(names)),
+            (rates, RATES.name, self.rates.finish(names)),
+            (events, EVENTS.name, self.events.finish(names)),
+            (events, LOCKOUTS.name, self.lockouts.finish(names)),
+            (cells, DISTRIBUTIONS.name, DISTRIBUTIONS.fill(names, distributions)),
+            (transfers, TRANSFERS.name, self.transfers.finish(names)),
+            (arrivals, ARRIVALS.name, self.arrivals.finish(names)),
+        ];
+        Ok(all.into_iter().filter(|(asked, ..)| *asked).map(|(_, name, table)| (name, table)).collect())
+    }
+
+    /// The rows of all distributions, queues counted on from the last group.
+    fn distribution_rows(&mut self, groups: u32) -> Vec<DistributionRow> {
+        for (group, rtt) in std::mem::take(&mut self.round_trips).iter().enumerate() {
+            self.add_distribution(DistributionQuantity::Rtt, group as u32, 0, rtt);
+        }
+        let mut rows = std::mem::take(&mut self.distributions);
+        rows.iter_mut().filter(|row| row.quantity == DistributionQuantity::Sojourn).for_each(|row| row.group_or_queue += groups);
+        rows.sort_by_key(|row| row.quantity);
+        rows
+    }
+
+    fn add_distribution(&mut self, quantity: DistributionQuantity, of: u32, band: u32, times: &Histogram<8>) {
+        let cell_row = |(low_s, high_s, count)| DistributionRow { quantity, group_or_queue: of, band, low_s, high_s, count };
+        self.distributions.extend(times.non_empty_bins().map(cell_row));
+    }
+
+    /// A packet left a band of a queue after this sojourn time.
+    fn add_sojourn(&mut self, queue: u32, band: u8, sojourn: Span) {
+        let (queue, band) = (queue as usize, usize::from(band));
+        if self.sojourns.len() <= queue {
+            self.sojourns.resize_with(queue + 1, QueueSojournStats::default);
+        }
+        let QueueSojournStats { all, bands } = &mut self.sojourns[queue];
+        if bands.len() <= band {
+            bands.resize(band + 1, SojournStats::default());
+        }
+        all.add(sojourn);
+        bands[band].add(sojourn);
+    }
+
+    /// Stores what was done to a packet at a measured queue.
+    fn record_event(&mut self, time: Time, queue: Option<u32>, flow: u32, packet: EventPacketKind, what: MarkOrDrop) {
+        let (true, Some(queue)) = (self.config.events, queue) else { return };
+        let (kind, cause) = kind_and_cause(what);
+        self.budget.store_row(&mut self.events, &EventRow { time, queue, flow, packet, kind, cause }, time);
+    }
+
+    /// The table that takes most room.
+    fn largest_table(&self) -> &'static str {
+        let tables = [
+            (self.queues.bytes(), QUEUE_SAMPLES.name),
+            (self.bands.bytes(), BAND_SAMPLES.name),
+            (self.gauges.bytes(), GAUGE_SAMPLES.name),
+            (self.windows.bytes(), WINDOW_SAMPLES.name),
+            (self.rates.bytes(), RATES.name),
+            (self.events.bytes(), EVENTS.name),
+            (self.lockouts.bytes(), LOCKOUTS.name),
+            (self.transfers.bytes(), TRANSFERS.name),
+            (self.arrivals.bytes(), ARRIVALS.name),
+        ];
+        tables.into_iter().max().map_or("", |(_, name)| name)
+    }
+}
+
+impl RowBudget {
+    /// Stores a row if there is room for it.
+    fn store_row<R>(&mut self, filling: &mut TableBuilder<R>, row: &R, now: Time) {
+        if self.full_at.is_none() && self.used_bytes + filling.row_bytes() > self.max_bytes {
+            self.full_at = Some(now);
+        }
+        if self.full_at.is_none() {
+            self.used_bytes += filling.row_bytes();
+            filling.push(row);
+        }
+    }
+}
+
+impl Probe for Recorder {
+    const OBSERVES_QUEUES: bool = true;
+
+    #[inline]
+    fn on_queue_event(&mut self, now: Time, queue: u32, event: QueueLogEvent) {
+        if let (Some(_), QueueLogEvent::Departed { sojourn, band, .. }) = (self.config.queue_interval, event) {
+            self.add_sojourn(queue, band, sojourn);
+        }
+        if self.config.arrivals {
+            let entry = self.packet_numbering.log_entry(now, queue, event);
+            self.budget.store_row(&mut self.arrivals, &QueueLogRow { queue, entry }, now);
+        }
+    }
+
+    fn queue_sample_interval(&self) -> Option<Span> {
+        self.config.queue_interval
+    }
+
+    fn window_sample_interval(&self) -> Option<Span> {
+        self.config.window_interval
+    }
+
+    fn recording_full(&self) -> Option<RecordingFull> {
+        let at = self.budget.full_at?;
+        Some(RecordingFull { at, duration: self.duration, max_bytes: self.budget.max_bytes, table: self.largest_table() })
+    }
+
+    fn on_signal(&mut self, now: Time, signal: &SignalEvent) {
+        self.record_event(now, signal.queue, signal.flow, EventPacketKind::Data, signal.signal);
+    }
+
+    fn on_ack_drop(&mut self, now: Time, drop: &AckDrop) {
+        self.record_event(now, drop.queue, drop.flow, EventPacketKind::Ack, drop.signal);
+    }
+
+    fn on_ack_mark(&mut self, now: Time, mark: &AckMark) {
+        self.record_event(now, mark.queue, mark.flow, EventPacketKind::Ack, mark.signal);
+    }
+
+    fn on_rtt_sample(&mut self, _now: Time, group: u32, rtt: Span) {
+        if self.config.distributions {
+            let group = group as usize;
+            if self.round_trips.len() <= group {
+                self.round_trips.resize_with(group + 1, Histogram::default);
+            }
+            self.round_trips[group].record(rtt);
+        }
+    }
+
+    fn on_queue_sample(&mut self, time: Time, queue: u32, length_packets: u32, average: Option<f64>) {
+        let sojourns = self.sojourns.get_mut(queue as usize).map(|sojourns| std::mem::take(&mut sojourns.all)).unwrap_or_default();
+        self.budget.store_row(&mut self.queues, &QueueSample { time, queue, length_packets, average, sojourns }, time);
+    }
+
+    fn on_band_sample(&mut self, time: Time, queue: u32, band: u8, place: u32) {
+        let sojourns = self.sojourns.get_mut(queue as usize).and_then(|sojourns| sojourns.bands.get_mut(usize::from(band)));
+        let sojourns = sojourns.map(std::mem::take).unwrap_or_default();
+        self.budget.store_row(&mut self.bands, &BandSample { time, queue, band: place, sojourns }, time);
+    }
+
+    fn on_gauge_sample(&mut self, time: Time, queue: u32, gauge: &'static str, value: f64) {
+        let known = self.gauge_names.iter().position(|&name| name == gauge);
+        let gauge = known.unwrap_or_else(|| {
+            self.gauge_names.push(gauge);
+            self.gauge_names.len() - 1
+        });
+        self.budget.store_row(&mut self.gauges, &GaugeSample { time, queue, gauge: gauge as u32, value }, time);
+    }
+
+    fn on_window_sample(&mut self, time: Time, flow: u32, window: &CongestionWindow, alpha: Option<f64>) {
+        self.budget.store_row(&mut self.windows, &WindowSample { time, flow, window: *window, alpha }, time);
+    }
+
+    fn on_measurement_start(&mut self, _now: Time) {
+        self.round_trips.clear();
+    }
+
+    fn on_rate_bin(&mut self, now: Time, group: u32, bin: &RateBin) {
+        if self.config.rates {
+            self.budget.store_row(&mut self.rates, &RateRow { group, bin: *bin }, now);
+        }
+    }
+
+    fn on_transfer_end(&mut self, now: Time, group: u32, began: Time, bytes: u64) {
+        if self.config.transfers {
+            self.budget.store_row(&mut self.transfers, &TransferRow { group, began, ended: now, bytes }, now);
+        }
+    }
+
+    fn on_lockout(&mut self, flow: u32, from: Time, to: Time) {
+        if self.config.events {
+            self.budget.store_row(&mut self.lockouts, &LockoutRow { flow, from, to }, to);
+        }
+    }
+
+    fn on_distribution(&mut self, of: MeasuredTimes, times: &Histogram<8>) {
+        if self.config.distributions {
+            match of {
+                MeasuredTimes::Delay { group } => self.add_distribution(DistributionQuantity::Delay, group, 0, times),
+                MeasuredTimes::Sojourn { queue, band } => {
+                    self.add_distribution(DistributionQuantity::Sojourn, queue, band.map_or(0, |band| band + 1), times)
+                }
+            }
+        }
+    }
+}
+
+impl SojournStats {
+    fn add(&mut self, sojourn: Span) {
+        self.packets += 1;
+        self.sum_picos += u128::from(sojourn.picos());
+        self.max = self.max.max(sojourn);
+    }
+
+    fn mean_s(&self) -> f64 {
+        self.sum_picos as f64 * 1e-12 / self.packets as f64
+    }
+
+    fn max_s(&self) -> f64 {
+        if self.packets == 0 { f64::NAN } else { self.max.seconds() }
+    }
+}
+
+/// What an event says of a mark or a drop.
+fn kind_and_cause(what: MarkOrDrop) -> (EventKind, EventCause) {
+    match what {
+        MarkOrDrop::Marked(cause) => (EventKind::Mark, event_cause(cause)),
+        MarkOrDrop::Dropped(cause) => (EventKind::Drop, event_cause(cause)),
+        MarkOrDrop::PathMarked => (EventKind::Mark, EventCause::Path),
+        MarkOrDrop::Lost => (EventKind::Drop, EventCause::Lost),
+        MarkOrDrop::DroppedForEcn => (EventKind::Drop, EventCause::Ecn),
+    }
+}
+
+fn event_cause(cause: SignalCause) -> EventCause {
+    match cause {
+        SignalCause::Early => EventCause::Early,
+        SignalCause::Forced => EventCause::Forced,
+        SignalCause::Overflow => EventCause::Overflow,
+    }
+}
+
+impl fmt::Display for RecordingFull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gib = |bytes: f64| bytes / (1u64 << 30) as f64;
+        let bound = self.max_bytes as f64;
+        let (at, duration) = (self.at.seconds(), self.duration.seconds());
+        write!(
+            f,
+            "the recording has reached its bound of {:.1} GiB at {at:.3} s, and the whole run of {duration} s would take about {:.1} GiB, most of \
+             it for {}: record less ([record] with a longer interval, or without it), or shorten the duration",
+            gib(bound),
+            gib(bound * duration / at),
+            self.table,
+        )
+    }
+}
+
+impl std::error::Error for RecordingFull {}

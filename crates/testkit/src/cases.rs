@@ -1,0 +1,185 @@
+//! Test cases: each drives fresh queues and returns the first violation.
+
+use ecnlab_units::{Rng, Span};
+
+use super::dut::{DeviceUnderTest, DutValues, ValueSet};
+use super::model::ObservedEvent;
+use crate::backlog_checker;
+use crate::checked_queue::CheckedQueue;
+use crate::describe::{buffer_text, describe_divergence};
+use crate::invariants::{Invariant, Violation, ensure};
+use crate::packet::Packet;
+use crate::packet_cost;
+use crate::traffic::{Operation, random_operations};
+use ecnlab_queue::Limit;
+
+/// Invariants, and a case that checks them.
+pub struct TestCase {
+    pub invariants: &'static [Invariant],
+    pub run: fn(&DeviceUnderTest) -> Result<(), Violation>,
+    /// Whether it runs the discipline with another AQM, so that it checks the discipline alone.
+    pub replaces_aqm: bool,
+}
+
+impl TestCase {
+    const fn new(invariants: &'static [Invariant], run: fn(&DeviceUnderTest) -> Result<(), Violation>) -> TestCase {
+        TestCase { invariants, run, replaces_aqm: false }
+    }
+}
+
+pub static TEST_CASES: &[TestCase] = &[
+    TestCase::new(
+        &[Invariant::Books, Invariant::Limit, Invariant::Marks, Invariant::Order, Invariant::Full, Invariant::Timers, Invariant::Gauges],
+        random_operations_case,
+    ),
+    TestCase::new(&[Invariant::Later], burst_drains),
+    TestCase::new(&[Invariant::Empty], first_packet_passes),
+    TestCase::new(&[Invariant::Rest], packet_passes_after_rest),
+    TestCase::new(&[Invariant::Repeat], equal_runs_are_equal),
+    TestCase { replaces_aqm: true, ..TestCase::new(&[Invariant::Reports], discipline_reports_all_packets) },
+    TestCase::new(&[Invariant::Work], packet_cost::cost_does_not_grow),
+    TestCase::new(&[Invariant::Values], random_values_keep_invariants),
+];
+
+const PACKET_BUFFER: Limit = Limit::Packets(20);
+const PACKET_AND_BYTE_BUFFERS: [Limit; 2] = [PACKET_BUFFER, Limit::Bytes(15_000)];
+const VALUE_SETS: [ValueSet; 2] = [ValueSet::Defaults, ValueSet::TestParams];
+
+/// Random operations under both settings and with buffers of packets and of bytes.
+fn random_operations_case(dut: &DeviceUnderTest) -> Result<(), Violation> {
+    for (value_set, limit) in consistent_setups(dut) {
+        let mut queue = CheckedQueue::new(dut, &dut.values(value_set), limit, 1);
+        queue
+            .apply_all(&random_operations(1, 2000))
+            .map_err(|violation| violation.at(format_args!("{value_set}, {}", buffer_text(limit))))?;
+    }
+    Ok(())
+}
+
+/// What was offered in a burst leaves when the queue says that it may.
+fn burst_drains(dut: &DeviceUnderTest) -> Result<(), Violation> {
+    for (value_set, limit) in consistent_setups(dut) {
+        let mut queue = CheckedQueue::new(dut, &dut.values(value_set), limit, 2);
+        for flow in 0..100 {
+            let packet = Packet { flow: flow % 5, ecn: crate::rfc7567::mixed_ecn(flow), ..Packet::PLAIN };
+            queue.enqueue(packet)?;
+            queue.wait(Span::from_micros(100))?;
+            if flow % 10 == 0 {
+                queue
+                    .drain()
+                    .map_err(|violation| violation.at(format_args!("{value_set}, {}, after {} packets", buffer_text(limit), flow + 1)))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn first_packet_passes(dut: &DeviceUnderTest) -> Result<(), Violation> {
+    for value_set in VALUE_SETS {
+        for seed in 0..20 {
+            let mut queue = CheckedQueue::new(dut, &dut.values(value_set), PACKET_BUFFER, seed);
+            send_single_packet(&mut queue, Invariant::Empty).map_err(|violation| violation.at(format_args!("{value_set}, seed {seed}")))?;
+        }
+    }
+    Ok(())
+}
+
+fn packet_passes_after_rest(dut: &DeviceUnderTest) -> Result<(), Violation> {
+    for value_set in VALUE_SETS {
+        for seed in 0..5 {
+            let mut queue = CheckedQueue::new(dut, &dut.values(value_set), PACKET_BUFFER, seed);
+            send_overload(&mut queue)?;
+            queue.wait(Span::from_secs(60))?;
+            send_single_packet(&mut queue, Invariant::Rest).map_err(|violation| violation.at(format_args!("{value_set}, seed {seed}")))?;
+        }
+    }
+    Ok(())
+}
+
+/// Five hundred packets of all kinds at half as much again as the link's rate, and then all that waits is sent.
+fn send_overload(queue: &mut CheckedQueue) -> Result<(), Violation> {
+    for number in 0..500 {
+        queue.enqueue(Packet { flow: number % 5, ecn: crate::rfc7567::mixed_ecn(number), ..Packet::PLAIN })?;
+        queue.wait(Span::from_micros(533))?;
+        if number % 3 > 0 {
+            queue.dequeue()?;
+        }
+    }
+    queue.drain()
+}
+
+/// Sends one packet through an empty queue.
+fn send_single_packet(queue: &mut CheckedQueue, rule: Invariant) -> Result<(), Violation> {
+    let before = (queue.model.dropped(), queue.model.marked());
+    queue.enqueue(Packet::PLAIN)?;
+    queue.drain()?;
+    let after = (queue.model.dropped(), queue.model.marked());
+    if before == after {
+        return Ok(());
+    }
+    Err(Violation::new(rule, if after.0 > before.0 { "the packet was dropped" } else { "the packet was marked" }))
+}
+
+fn equal_runs_are_equal(dut: &DeviceUnderTest) -> Result<(), Violation> {
+    for value_set in VALUE_SETS {
+        let mut first = CheckedQueue::new(dut, &dut.values(value_set), PACKET_BUFFER, 3);
+        let mut second = CheckedQueue::new(dut, &dut.values(value_set), PACKET_BUFFER, 3);
+        let operations = random_operations(3, 2000);
+        first.apply_all(&operations)?;
+        second.apply_all(&operations)?;
+        compare_events(&first.model.events, &second.model.events).map_err(|violation| violation.at(format_args!("{value_set}")))?;
+    }
+    Ok(())
+}
+
+fn compare_events(first: &[ObservedEvent], second: &[ObservedEvent]) -> Result<(), Violation> {
+    let at = first.iter().zip(second).position(|(a, b)| a != b).unwrap_or(first.len().min(second.len()));
+    let (first, second) = (first.get(at), second.get(at));
+    ensure!(first == second, Repeat, "{}", describe_divergence(first, second));
+    Ok(())
+}
+
+/// A discipline with its defaults, when busy, and with any values, around an AQM that adds up what is reported.
+fn discipline_reports_all_packets(dut: &DeviceUnderTest) -> Result<(), Violation> {
+    let mut rng = Rng::for_role(5, &format!("values of {}", dut.discipline.name));
+    let dut = DeviceUnderTest { aqm: Some(&backlog_checker::ENTRY), ..*dut };
+    let settings = VALUE_SETS.map(|value_set| dut.values(value_set));
+    for number in 0..RANDOM_SETUP_COUNT {
+        let limit = random_limit(&mut rng);
+        let fixed = settings.get(number as usize).filter(|values| !dut.would_refuse(values, limit)).cloned();
+        let values = fixed.unwrap_or_else(|| dut.random_values(limit, &mut rng));
+        let kept = crate::catch_violation(|| CheckedQueue::new(&dut, &values, limit, number).apply_all(&random_operations(number, 300)));
+        kept.map_err(|violation| violation.at(describe_setup(limit, &values)))?;
+    }
+    Ok(())
+}
+
+fn random_values_keep_invariants(dut: &DeviceUnderTest) -> Result<(), Violation> {
+    let mut rng = Rng::for_role(4, "values");
+    for number in 0..RANDOM_SETUP_COUNT {
+        let limit = random_limit(&mut rng);
+        let values = dut.random_values(limit, &mut rng);
+        let operations: Vec<Operation> = random_operations(number, 300);
+        let kept = crate::catch_violation(|| CheckedQueue::new(dut, &values, limit, number).apply_all(&operations));
+        kept.map_err(|violation| Violation::new(Invariant::Values, format!("{}: {violation}", describe_setup(limit, &values))))?;
+    }
+    Ok(())
+}
+
+fn random_limit(rng: &mut Rng) -> Limit {
+    if rng.below(3) == 0 { Limit::Bytes(1 + rng.below(60_000)) } else { Limit::Packets(1 + rng.below(60) as u32) }
+}
+
+/// A buffer and the values that differ from the defaults.
+fn describe_setup(limit: Limit, values: &DutValues) -> String {
+    let differences = values.differences_from_defaults();
+    format!("{} with {}", buffer_text(limit), if differences.is_empty() { "default values" } else { &differences })
+}
+
+/// Both settings with both kinds of buffer, where they do not contradict each other.
+fn consistent_setups(dut: &DeviceUnderTest) -> impl Iterator<Item = (ValueSet, Limit)> {
+    let all = VALUE_SETS.into_iter().flat_map(|value_set| PACKET_AND_BYTE_BUFFERS.map(|limit| (value_set, limit)));
+    all.filter(|(value_set, limit)| !dut.would_refuse(&dut.values(*value_set), *limit))
+}
+
+const RANDOM_SETUP_COUNT: u64 = 100;

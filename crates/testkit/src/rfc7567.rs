@@ -1,0 +1,210 @@
+//! What RFC 7567 asks of an AQM, measured. An AQM may do otherwise on purpose, so these are figures and verdicts, not faults.
+
+use ecnlab_units::{Ecn, Rate, Span, words};
+
+use super::bench::TestBench;
+use super::dut::{DeviceUnderTest, ValueSet};
+use crate::aimd_flows::{BottleneckParams, BottleneckResult, Ratio, simulate_bottleneck};
+use crate::checked_queue::link_rate;
+use crate::packet::Packet;
+use ecnlab_queue::{Limit, QueueEvent, SignalCause};
+
+words! {
+    /// A duty of RFC 7567.
+    pub enum Rfc7567Requirement {
+        Marks = "marks",
+        Incapable = "incapable",
+        Excess = "excess",
+        Size = "size",
+        Untuned = "untuned",
+    }
+}
+
+words! {
+    /// Whether a duty is met.
+    pub enum Compliance { Yes = "yes", Partly = "partly", No = "no" }
+}
+
+/// What was measured of a duty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequirementResult {
+    pub requirement: Rfc7567Requirement,
+    pub compliance: Compliance,
+    /// The figures.
+    pub found: String,
+}
+
+impl Rfc7567Requirement {
+    /// The section of RFC 7567 that asks for it.
+    pub const fn section(self) -> &'static str {
+        match self {
+            Rfc7567Requirement::Marks | Rfc7567Requirement::Incapable | Rfc7567Requirement::Excess => "4.2.1",
+            Rfc7567Requirement::Size => "4.4",
+            Rfc7567Requirement::Untuned => "4.3",
+        }
+    }
+
+    /// The duty in a sentence.
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Rfc7567Requirement::Marks => "Marks ECN-capable packets where it would drop others.",
+            Rfc7567Requirement::Incapable => "Marks no packet that is not ECN-capable, and drops it instead.",
+            Rfc7567Requirement::Excess => "Drops excessive traffic even if it is ECN-capable, at the latest when the buffer is full.",
+            Rfc7567Requirement::Size => "Small and large packets are signalled alike.",
+            Rfc7567Requirement::Untuned => {
+                "Holds the queue below the buffer and the link busy with its default values, at 1, 10 and 100 Mbps."
+            }
+        }
+    }
+
+    /// Measures how far a device meets it.
+    pub fn measure(self, dut: &DeviceUnderTest) -> RequirementResult {
+        let (compliance, found) = match self {
+            Rfc7567Requirement::Marks => measure_marks(dut),
+            Rfc7567Requirement::Incapable => measure_incapable(dut),
+            Rfc7567Requirement::Excess => measure_excess(dut),
+            Rfc7567Requirement::Size => measure_size(dut),
+            Rfc7567Requirement::Untuned => measure_untuned(dut),
+        };
+        RequirementResult { requirement: self, compliance, found }
+    }
+}
+
+/// Measures every duty.
+pub fn measure_all(dut: &DeviceUnderTest) -> Vec<RequirementResult> {
+    Rfc7567Requirement::ALL.iter().map(|requirement| requirement.measure(dut)).collect()
+}
+
+/// What was signalled among packets of one kind.
+#[derive(Clone, Copy, Debug, Default)]
+struct SignalCounts {
+    offered: u64,
+    marked: u64,
+    dropped: u64,
+    overflowed: u64,
+}
+
+impl SignalCounts {
+    fn count_event(&mut self, event: &QueueEvent<Packet>) {
+        match event {
+            QueueEvent::Stored(_) => {}
+            QueueEvent::Marked(..) => self.marked += 1,
+            QueueEvent::Dropped(_, SignalCause::Overflow) => self.overflowed += 1,
+            QueueEvent::Dropped(..) => self.dropped += 1,
+        }
+    }
+}
+
+fn measure_marks(dut: &DeviceUnderTest) -> (Compliance, String) {
+    let signals = run_steady_load(dut, Ecn::Ect0);
+    let compliance = match (signals.marked, signals.dropped) {
+        (0, _) => Compliance::No,
+        (_, 0) => Compliance::Yes,
+        _ => Compliance::Partly,
+    };
+    (compliance, signals_before_overflow(&signals))
+}
+
+fn measure_incapable(dut: &DeviceUnderTest) -> (Compliance, String) {
+    let signals = run_steady_load(dut, Ecn::NotEct);
+    (if signals.marked == 0 { Compliance::Yes } else { Compliance::No }, signals_before_overflow(&signals))
+}
+
+fn signals_before_overflow(signals: &SignalCounts) -> String {
+    match (signals.marked, signals.dropped) {
+        (0, 0) => "no signal before the buffer is full".to_owned(),
+        (marked, 0) => format!("{} % marked", percent(marked, signals.offered)),
+        (0, dropped) => format!("{} % dropped", percent(dropped, signals.offered)),
+        (marked, dropped) => format!("{} % marked, {} % dropped", percent(marked, signals.offered), percent(dropped, signals.offered)),
+    }
+}
+
+/// Arrivals of such packets at the link's rate under busy values. About ten packets wait: while fewer do, only every other packet is made up for.
+fn run_steady_load(dut: &DeviceUnderTest, ecn: Ecn) -> SignalCounts {
+    let mut bench = TestBench::new(dut, &dut.values(ValueSet::TestParams), link_rate(), Limit::Packets(20));
+    let plain = Packet { ecn, ecn_semantics: dut.ecn_semantics(ValueSet::TestParams), ..Packet::PLAIN };
+    let mut signals = SignalCounts::default();
+    for number in 0..2000 {
+        if bench.len() >= 10 || number % 2 == 0 {
+            bench.dequeue(&mut |event| signals.count_event(&event));
+        }
+        signals.offered += 1;
+        bench.enqueue(Packet { number, flow: number % FLOW_COUNT, ..plain }, &mut |event| signals.count_event(&event));
+        bench.wait(link_rate().transmission_time(plain.size));
+    }
+    signals
+}
+
+fn measure_excess(dut: &DeviceUnderTest) -> (Compliance, String) {
+    let mut bench = TestBench::new(dut, &dut.values(ValueSet::Defaults), link_rate(), Limit::Packets(LARGE_BUFFER));
+    let ecn_semantics = dut.ecn_semantics(ValueSet::Defaults);
+    let (mut signals, mut longest) = (SignalCounts::default(), 0);
+    for number in 0..30_000 {
+        signals.offered += 1;
+        bench.enqueue(Packet { number, flow: number % FLOW_COUNT, ecn_semantics, ..Packet::PLAIN }, &mut |event| {
+            signals.count_event(&event)
+        });
+        longest = longest.max(bench.len());
+        if number % 3 == 0 {
+            bench.dequeue(&mut |event| signals.count_event(&event));
+        }
+        bench.wait(Span::from_picos(link_rate().transmission_time(1000).picos() / 3));
+    }
+    let dropped = signals.dropped + signals.overflowed;
+    let compliance = if dropped > 0 { Compliance::Yes } else { Compliance::No };
+    let how = match (signals.dropped, signals.overflowed) {
+        (0, _) => "at the full buffer only",
+        (_, 0) => "by its law",
+        _ => "by its law and at the full buffer",
+    };
+    (compliance, format!("{how}; at most {longest} of {LARGE_BUFFER} packets wait"))
+}
+
+/// Flows of packets of two sizes. Two shares are taken as alike if chance alone would part them so far more than once in a thousand times.
+fn measure_size(dut: &DeviceUnderTest) -> (Compliance, String) {
+    let network = BottleneckParams { sizes: &[100, 1500], ..medium_congestion(50, 800.0) };
+    let [small, large] = simulate_bottleneck(dut, &network).by_size[..] else { unreachable!("two sizes were given") };
+    let all = Ratio { part: small.part + large.part, whole: small.whole + large.whole }.value();
+    let spread = (all * (1.0 - all) * (1.0 / small.whole as f64 + 1.0 / large.whole as f64)).sqrt();
+    let alike = (small.value() - large.value()).abs() <= 3.29 * spread;
+    let compliance = if alike { Compliance::Yes } else { Compliance::No };
+    (compliance, format!("{:.2} % of 100 B, {:.2} % of 1500 B", 100.0 * small.value(), 100.0 * large.value()))
+}
+
+fn measure_untuned(dut: &DeviceUnderTest) -> (Compliance, String) {
+    let result = [1, 10, 100].map(|mbps| simulate_bottleneck(dut, &medium_congestion(mbps, 1500.0)));
+    let well = result.iter().filter(|result| result.mean_fill < 0.5 && result.utilization > 0.9 && result.overflow_share < 1e-4).count();
+    let compliance = [Compliance::No, Compliance::Partly, Compliance::Partly, Compliance::Yes][well];
+    (compliance, result.map(|result| describe_result(&result)).join("; "))
+}
+
+/// RFC 7928's medium congestion (section 8.2.3) at a round-trip time of 100 ms, with a buffer of the bandwidth-delay product
+/// (section 3.2), but of 50 packets at least.
+fn medium_congestion(mbps: u32, mean_size: f64) -> BottleneckParams<'static> {
+    let product = f64::from(mbps) * 1e6 * 0.1 / (8.0 * mean_size);
+    let buffer = product.max(50.0).round();
+    BottleneckParams {
+        rate: Rate::from_bps(u64::from(mbps) * 1_000_000).expect("above zero"),
+        buffer: buffer as u32,
+        flows: (0.081 * (product + buffer)).round() as usize,
+        sizes: &[1500],
+        duration: Span::from_secs(40),
+    }
+}
+
+fn describe_result(result: &BottleneckResult) -> String {
+    let overflow = if result.overflow_share > 0.0 { format!(", {:.2} % overflow", 100.0 * result.overflow_share) } else { String::new() };
+    format!("{:.0} % full, {:.0} % used{overflow}", 100.0 * result.mean_fill, 100.0 * result.utilization)
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    (1000.0 * part as f64 / whole as f64).round() / 10.0
+}
+
+/// The ECN fields of a mix of traffic: three packets in five are ECN-capable, one of them marked already.
+pub(super) fn mixed_ecn(number: u64) -> Ecn {
+    [Ecn::Ect0, Ecn::NotEct, Ecn::Ect1, Ecn::NotEct, Ecn::Ce][(number % 5) as usize]
+}
+
+const FLOW_COUNT: u64 = 7;
+const LARGE_BUFFER: u32 = 200;

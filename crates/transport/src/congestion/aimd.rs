@@ -1,0 +1,49 @@
+//! Additive increase, multiplicative decrease with given constants (Chiu and Jain 1989): `cwnd += a / cwnd` for each segment,
+//! and a loss leaves `1 - b` of the window. Slow start is Reno's. `a = 1, b = 0.5` is Reno.
+
+use super::{AckSample, CongestionControl, CongestionWindow};
+
+pub struct Aimd {
+    a: f64,
+    b: f64,
+}
+
+impl Aimd {
+    pub fn new(a: f64, b: f64) -> Aimd {
+        Aimd { a, b }
+    }
+}
+
+/// Slow start, and then additive increase: `a` segments for a window that is acknowledged.
+#[inline(always)]
+pub(super) fn grow_additively(window: &mut CongestionWindow, segments: u64, a: f64) {
+    let left = window.slow_start(segments);
+    if left > 0 {
+        window.cwnd += a * left as f64 / window.cwnd;
+    }
+}
+
+impl CongestionControl for Aimd {
+    fn on_ack(&mut self, window: &mut CongestionWindow, acked: &AckSample) {
+        grow_additively(window, acked.segments, self.a);
+    }
+
+    fn loss_beta(&self) -> f64 {
+        1.0 - self.b
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::ack_sample;
+    use ecnlab_units::{Span, Time};
+
+    #[test]
+    fn a_is_the_growth_of_a_round_trip_and_b_the_share_that_goes() {
+        let mut aimd = Aimd::new(2.0, 0.125);
+        let mut window = CongestionWindow { cwnd: 10.0, ssthresh: 5.0 };
+        aimd.on_ack(&mut window, &ack_sample(1, Time::ZERO, Span::ZERO));
+        assert_eq!((10.2, 0.875), (window.cwnd, aimd.loss_beta()));
+    }
+}

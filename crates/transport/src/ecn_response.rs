@@ -1,0 +1,314 @@
+//! The response to marks, as data: what an echo leaves of the window. Any response combines with any congestion control.
+
+use ecnlab_units::CongestionLevel;
+
+use crate::congestion::{CongestionWindow, linux};
+use crate::settings::{EcnResponseName, Settings, SsthreshRounding};
+
+/// What the window is cut to, and the threshold with it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reduction {
+    pub cwnd: f64,
+    /// Before the floor of two segments.
+    pub ssthresh: f64,
+}
+
+/// Smallest slow-start threshold in segments (RFC 5681, equation 4).
+pub const MIN_SSTHRESH: f64 = 2.0;
+
+/// `share` of `from` segments, to both cwnd and ssthresh (RFC 5681, section 3.2; RFC 3168, section 6.1.2).
+pub fn reduced_window(from: f64, share: f64, halving: SsthreshRounding) -> Reduction {
+    let left = match halving {
+        SsthreshRounding::Exact | SsthreshRounding::Real => from * share,
+        SsthreshRounding::Integer => (from.floor() * share).floor(),
+    };
+    Reduction { cwnd: left, ssthresh: if halving == SsthreshRounding::Real { left } else { left.floor() } }
+}
+
+impl Reduction {
+    /// The same threshold with a window of one segment: the response to a timeout.
+    pub fn with_cwnd_of_one(self) -> Reduction {
+        Reduction { cwnd: 1.0, ..self }
+    }
+
+    /// Applies the cut, telling `changed` of every step in the order in which ns-2 writes its variables.
+    pub fn apply_to(self, window: &mut CongestionWindow, mut changed: impl FnMut(&CongestionWindow)) {
+        window.ssthresh = self.ssthresh;
+        changed(window);
+        window.cwnd = self.cwnd;
+        changed(window);
+        //= RFC 5681, section 3.1, equation 4: the threshold is at least two segments
+        if window.ssthresh < MIN_SSTHRESH {
+            window.ssthresh = MIN_SSTHRESH;
+            changed(window);
+        }
+    }
+}
+
+/// What marks do to the window.
+#[derive(Clone, Debug)]
+pub enum EcnResponse {
+    /// Nothing.
+    None,
+    /// The same as a loss (RFC 3168, section 6.1.2).
+    AsLoss,
+    /// A smaller cut than for a loss, in slow start too (RFC 8511, section 3; its abstract speaks of congestion avoidance).
+    Abe {
+        share: f64,
+    },
+    Dctcp(DctcpAlpha),
+    /// A cut for each level (Durresi et al. 2001, section 2).
+    Mecn {
+        share: [f64; 2],
+    },
+}
+
+/// DCTCP's estimate of the fraction of marked segments (RFC 8257, section 3.3), updated once a window.
+#[derive(Clone, Copy, Debug)]
+pub struct DctcpAlpha {
+    alpha: AlphaArithmetic,
+    delivered_segments: u64,
+    marked_segments: u64,
+    /// Acknowledging all before this segment ends the window of observation.
+    window_end: u64,
+}
+
+/// The arithmetic of alpha: the RFC's, or Linux' in 1/1024 (dctcp_update_alpha), where it falls by `g` of it, to zero where that is less than
+/// 1/1024, and rises by `g` of the share of segments that were delivered, in order or not, while the echo was on.
+#[derive(Clone, Copy, Debug)]
+enum AlphaArithmetic {
+    Real { g: f64, alpha: f64 },
+    FixedPoint { g: u64, alpha: u64 },
+}
+
+impl EcnResponse {
+    pub fn new(settings: &Settings) -> EcnResponse {
+        match settings.ecn_response {
+            EcnResponseName::None => EcnResponse::None,
+            EcnResponseName::Halve => EcnResponse::AsLoss,
+            EcnResponseName::Abe => EcnResponse::Abe { share: settings.abe_beta },
+            EcnResponseName::Dctcp => EcnResponse::Dctcp(DctcpAlpha::new(settings)),
+            EcnResponseName::Mecn => {
+                EcnResponse::Mecn { share: [1.0 - settings.mecn_incipient_decrease, 1.0 - settings.mecn_moderate_decrease] }
+            }
+        }
+    }
+
+    /// Looks at an acknowledgement of `segments` new segments up to `next`, whether it carries an echo or not; `snd_max` is one past the
+    /// highest segment sent. Where the window is a whole number, segments are new that blocks show too, and the answer to a SYN is not looked at.
+    #[inline]
+    pub fn update_mark_estimate(&mut self, next: u64, segments: u64, echo: bool, snd_max: u64) {
+        match self {
+            EcnResponse::Dctcp(dctcp) => dctcp.update(next, segments, echo, snd_max),
+            EcnResponse::None | EcnResponse::AsLoss | EcnResponse::Abe { .. } | EcnResponse::Mecn { .. } => {}
+        }
+    }
+
+    /// What an echo leaves of a whole window of `cwnd` segments, where a loss would leave `by_loss`; nothing if the window is to stay.
+    pub fn ssthresh_after_mark(&self, level: CongestionLevel, cwnd: f64, by_loss: f64) -> Option<f64> {
+        match self {
+            EcnResponse::None => None,
+            EcnResponse::AsLoss => Some(by_loss),
+            EcnResponse::Dctcp(DctcpAlpha { alpha: AlphaArithmetic::FixedPoint { alpha, .. }, .. }) => {
+                Some(linux_dctcp_ssthresh(cwnd, *alpha))
+            }
+            EcnResponse::Abe { .. } | EcnResponse::Dctcp(_) | EcnResponse::Mecn { .. } => {
+                self.beta_for_mark(level, 1.0).map(|share| linux::reduced_cwnd(cwnd, linux::to_fixed_point(share)))
+            }
+        }
+    }
+
+    /// Whether a loss cuts a window that has been cut for a mark, of what the mark has left of it.
+    pub fn reduces_again_on_loss(&self) -> bool {
+        matches!(self, EcnResponse::Dctcp(DctcpAlpha { alpha: AlphaArithmetic::FixedPoint { .. }, .. }))
+    }
+
+    /// What share of the window an echo leaves, where a loss would leave `loss`; nothing if the window is to stay.
+    pub fn beta_for_mark(&self, level: CongestionLevel, loss: f64) -> Option<f64> {
+        match self {
+            EcnResponse::None => None,
+            EcnResponse::AsLoss => Some(loss),
+            EcnResponse::Abe { share } => Some(*share),
+            EcnResponse::Dctcp(_) => self.dctcp_alpha().map(|alpha| 1.0 - alpha / 2.0),
+            EcnResponse::Mecn { share } => Some(share[level as usize]),
+        }
+    }
+
+    /// What share a further echo in the same round trip leaves in all: MECN's heavier level raises the cut to its own.
+    pub fn beta_for_further_echo(&self, level: CongestionLevel) -> Option<f64> {
+        if let EcnResponse::Mecn { share } = self { Some(share[level as usize]) } else { None }
+    }
+
+    /// DCTCP's alpha, where there is one.
+    pub fn dctcp_alpha(&self) -> Option<f64> {
+        match self {
+            EcnResponse::Dctcp(dctcp) => Some(match dctcp.alpha {
+                AlphaArithmetic::Real { alpha, .. } => alpha,
+                AlphaArithmetic::FixedPoint { alpha, .. } => alpha as f64 / linux::FIXED_POINT_ONE as f64,
+            }),
+            EcnResponse::None | EcnResponse::AsLoss | EcnResponse::Abe { .. } | EcnResponse::Mecn { .. } => None,
+        }
+    }
+}
+
+impl DctcpAlpha {
+    /// An estimate that begins with one, in whole numbers where the window is one.
+    fn new(settings: &Settings) -> DctcpAlpha {
+        let (alpha, window_end) = if settings.has_integer_cwnd() {
+            let g = linux::to_fixed_point(settings.dctcp_g).max(1);
+            (AlphaArithmetic::FixedPoint { g, alpha: linux::FIXED_POINT_ONE }, u64::from(settings.has_syn()))
+        } else {
+            (AlphaArithmetic::Real { g: settings.dctcp_g, alpha: 1.0 }, 1)
+        };
+        DctcpAlpha { alpha, delivered_segments: 0, marked_segments: 0, window_end }
+    }
+
+    fn update(&mut self, next: u64, segments: u64, echo: bool, snd_max: u64) {
+        self.delivered_segments += segments;
+        self.marked_segments += if echo { segments } else { 0 };
+        if next < self.window_end {
+            return;
+        }
+        self.alpha.update(self.marked_segments, self.delivered_segments);
+        (self.delivered_segments, self.marked_segments) = (0, 0);
+        self.window_end = match self.alpha {
+            // More than all that is sent now has to be acknowledged.
+            AlphaArithmetic::Real { .. } => snd_max + 1,
+            AlphaArithmetic::FixedPoint { .. } => snd_max,
+        };
+    }
+}
+
+impl AlphaArithmetic {
+    /// Takes in a window in which so many segments were marked of those delivered.
+    fn update(&mut self, marked: u64, delivered: u64) {
+        match self {
+            AlphaArithmetic::Real { g, alpha } if delivered > 0 => {
+                let fraction = marked as f64 / delivered as f64;
+                *alpha = *alpha * (1.0 - *g) + *g * fraction;
+            }
+            AlphaArithmetic::Real { .. } => {}
+            AlphaArithmetic::FixedPoint { g, alpha } => {
+                let fall = *alpha * *g / linux::FIXED_POINT_ONE;
+                *alpha -= if fall == 0 { *alpha } else { fall };
+                *alpha = (*alpha + marked * *g / delivered.max(1)).min(linux::FIXED_POINT_ONE);
+            }
+        }
+    }
+}
+
+/// The threshold that Linux' DCTCP leaves of a window, at least two segments (dctcp_ssthresh).
+fn linux_dctcp_ssthresh(cwnd: f64, alpha: u64) -> f64 {
+    let cwnd = cwnd as u64;
+    (cwnd - cwnd * alpha / (2 * linux::FIXED_POINT_ONE)).max(linux::MIN_CWND_AFTER_REDUCTION) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile;
+    use crate::settings::CongestionControlName;
+    use crate::settings::Quirks;
+
+    #[test]
+    fn exact_halving_keeps_the_half_segment_and_integer_halving_does_not() {
+        assert_eq!(Reduction { cwnd: 7.5, ssthresh: 7.0 }, reduced_window(15.0, 0.5, SsthreshRounding::Exact));
+        assert_eq!(Reduction { cwnd: 7.0, ssthresh: 7.0 }, reduced_window(15.9, 0.5, SsthreshRounding::Integer));
+        assert_eq!(Reduction { cwnd: 0.0, ssthresh: 0.0 }, reduced_window(1.0, 0.5, SsthreshRounding::Integer));
+    }
+
+    #[test]
+    fn the_threshold_never_stays_below_two() {
+        let mut window = CongestionWindow { cwnd: 2.0, ssthresh: 9.0 };
+        reduced_window(2.0, 0.5, SsthreshRounding::Exact).apply_to(&mut window, |_| ());
+        assert_eq!(CongestionWindow { cwnd: 1.0, ssthresh: 2.0 }, window);
+    }
+
+    #[test]
+    fn dctcp_s_alpha_follows_the_fraction_of_marks_window_by_window() {
+        let mut settings = profile::settings("ns2");
+        settings.ecn_response = EcnResponseName::Dctcp;
+        let mut response = EcnResponse::new(&settings);
+        // The first acknowledgement ends the empty window before it: alpha starts at 1 (RFC 8257, section 3.3).
+        response.update_mark_estimate(1, 1, false, 11);
+        assert_eq!(Some(1.0 - 1.0 / 16.0), response.dctcp_alpha());
+        for next in 2..=12 {
+            response.update_mark_estimate(next, 1, next % 2 == 0, 21);
+        }
+        let fraction = 6.0 / 11.0;
+        assert_eq!(Some((1.0 - 1.0 / 16.0) * (1.0 - 1.0 / 16.0) + fraction / 16.0), response.dctcp_alpha());
+    }
+
+    #[test]
+    fn dctcp_cuts_by_half_of_alpha_whatever_a_loss_would_leave() {
+        let mut settings = profile::settings("ns2");
+        (settings.ecn_response, settings.dctcp_g) = (EcnResponseName::Dctcp, 0.5);
+        let mut response = EcnResponse::new(&settings);
+        let share = |response: &EcnResponse| response.beta_for_mark(CongestionLevel::Congested, 0.7);
+        assert_eq!(Some(0.5), share(&response), "alpha begins at one");
+        response.update_mark_estimate(4, 4, false, 8);
+        assert_eq!(Some(0.75), share(&response));
+        response.update_mark_estimate(9, 5, true, 16);
+        assert_eq!(Some(0.625), share(&response));
+    }
+
+    #[test]
+    fn mecn_cuts_by_level() {
+        let mut settings = profile::settings("ns2");
+        settings.ecn_response = EcnResponseName::Mecn;
+        let response = EcnResponse::new(&settings);
+        assert_eq!(
+            [Some(0.8), Some(0.6)],
+            [CongestionLevel::Incipient, CongestionLevel::Congested].map(|level| response.beta_for_mark(level, 0.5))
+        );
+        assert_eq!(Some(0.6), response.beta_for_further_echo(CongestionLevel::Congested));
+    }
+
+    fn whole_dctcp() -> EcnResponse {
+        let base = profile::settings("linux");
+        EcnResponse::new(&Settings {
+            ecn_response: EcnResponseName::Dctcp,
+            congestion_control: CongestionControlName::Reno,
+            quirks: Quirks { integer_cwnd: true, ..base.quirks },
+            ..base
+        })
+    }
+
+    /// alpha = (1 - g) alpha + g F in 1/1024, each term rounded down (RFC 8257, section 3.3).
+    #[test]
+    fn in_whole_numbers_alpha_follows_the_fraction_too() {
+        let mut response = whole_dctcp();
+        response.update_mark_estimate(11, 10, false, 21);
+        assert_eq!(Some(960.0 / 1024.0), response.dctcp_alpha());
+        response.update_mark_estimate(14, 3, true, 30);
+        response.update_mark_estimate(21, 7, false, 31);
+        // 960 - 60 + 64 * 3 / 10 = 919.2
+        assert_eq!(Some(919.0 / 1024.0), response.dctcp_alpha());
+    }
+
+    #[test]
+    fn an_alpha_that_falls_by_less_than_its_unit_is_gone() {
+        let mut response = whole_dctcp();
+        let alphas: Vec<f64> = (1..100)
+            .map(|round| {
+                response.update_mark_estimate(round, 1, false, round);
+                response.dctcp_alpha().unwrap() * 1024.0
+            })
+            .collect();
+        let last = alphas.iter().rposition(|alpha| *alpha > 0.0).unwrap();
+        assert_eq!((15.0, 0.0), (alphas[last], alphas[last + 1]));
+    }
+
+    #[test]
+    fn of_whole_windows_a_mark_leaves_whole_windows() {
+        let left = |response: &EcnResponse, cwnd| response.ssthresh_after_mark(CongestionLevel::Congested, cwnd, 7.0);
+        let mut dctcp = whole_dctcp();
+        assert_eq!([Some(6.0), Some(2.0)], [11.0, 2.0].map(|cwnd| left(&dctcp, cwnd)), "alpha is one");
+        dctcp.update_mark_estimate(11, 10, false, 21);
+        // 11 * 960 / 2048 = 5.16 go.
+        assert_eq!(Some(6.0), left(&dctcp, 11.0));
+        let abe = EcnResponse::new(&Settings { ecn_response: EcnResponseName::Abe, ..profile::settings("linux") });
+        // 0.85 is 870/1024, of 11 segments 9.3.
+        assert_eq!(Some(9.0), left(&abe, 11.0));
+    }
+}

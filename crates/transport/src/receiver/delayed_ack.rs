@@ -1,0 +1,80 @@
+//! How long an acknowledgement may wait for the next segment: always as long, or as long as that is expected to take.
+//!
+//! ```text
+//! fixed     delayed_ack_time
+//! arrivals  the first segment delayed_ack_time, and from then on, m after the segment before:  delay = delay / 2 + m, at most 0.5 s
+//!           (tcp_delack_estimator of Linux 2.0 and 2.2, in whole ticks; RFC 1122, section 4.2.3.2, has the bound)
+//! ```
+//!
+//! Segments that a push ends are acknowledged sooner there; here no segment has that flag.
+
+use ecnlab_units::{Span, Time};
+
+use crate::settings::{AckDelayRule, Settings};
+
+//= RFC 5681, section 4.2: an ACK for every second segment, within half a second
+/// RFC 1122, section 4.2.3.2.
+const MAX_ACK_DELAY: Span = Span::from_millis(500);
+
+#[derive(Debug)]
+pub struct AckDelay {
+    delay: Span,
+    tick: Span,
+    adapts_to_arrivals: bool,
+    /// When the segment before arrived.
+    last_arrival: Option<Time>,
+}
+
+impl AckDelay {
+    /// None if nothing is delayed.
+    pub fn new(settings: &Settings) -> Option<AckDelay> {
+        let by_arrivals = settings.quirks.delayed_ack_rule == AckDelayRule::Arrivals;
+        settings.ack_delay().map(|delay| AckDelay {
+            delay,
+            tick: settings.quirks.tick,
+            adapts_to_arrivals: by_arrivals,
+            last_arrival: None,
+        })
+    }
+
+    /// The delay in force for a segment that arrives now.
+    #[inline]
+    pub fn on_arrival(&mut self, now: Time) -> Span {
+        if self.adapts_to_arrivals {
+            self.adapt_to_interval(now);
+        }
+        self.delay
+    }
+
+    fn adapt_to_interval(&mut self, now: Time) {
+        if let Some(before) = self.last_arrival.replace(now) {
+            let ticks = now.since(before).picos() / self.tick.picos();
+            let half = Span::from_picos(self.delay.picos() / 2);
+            self.delay = (half + self.tick * ticks.max(1)).min(MAX_ACK_DELAY);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile;
+
+    #[test]
+    fn the_delay_follows_the_time_between_arrivals() {
+        let settings = Settings { delayed_ack_time: Span::from_millis(330), ..profile::settings("linux-2.0") };
+        let mut delay = AckDelay::new(&settings).unwrap();
+        let delays = [0, 400, 408, 508, 3000].map(|millis| delay.on_arrival(Time::ZERO + Span::from_millis(millis)));
+        // 330; 165 + 400, cut to 500; 250 + 10, the least; 130 + 100; 115 + 2490, cut.
+        assert_eq!([330, 500, 260, 230, 500].map(Span::from_millis), delays);
+    }
+
+    #[test]
+    fn a_fixed_delay_stays_and_none_is_none() {
+        let settings = profile::settings("rfc");
+        let mut delay = AckDelay::new(&settings).unwrap();
+        let delays = [0, 5000].map(|millis| delay.on_arrival(Time::ZERO + Span::from_millis(millis)));
+        assert_eq!([settings.delayed_ack_time; 2], delays);
+        assert!(AckDelay::new(&profile::settings("ns2")).is_none());
+    }
+}

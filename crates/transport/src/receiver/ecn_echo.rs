@@ -1,0 +1,115 @@
+//! The receiver's echo of marks, in three styles; hosts that count them (`accurate`) are a kernel's, and are here only without ECN.
+//!
+//! - classic: ECE from a marked segment on until one with CWR; a mark on that very segment starts it anew (RFC 3168, section 6.1.3)
+//! - dctcp: ECE says whether the segments that are acknowledged were marked; a change of state answers at once (RFC 8257, section 3.2)
+//! - mecn: (CWR, ECE) say which level: 00 window reduced, 01 none, 10 incipient, 11 moderate (Durresi et al. 2001, section 2)
+
+use ecnlab_units::{CongestionLevel, Ecn, EcnSemantics};
+
+use crate::segment::Segment;
+use crate::settings::{EchoStyle, Settings};
+
+/// What the receiver remembers of marks.
+#[derive(Debug)]
+pub struct EcnEcho {
+    style: EchoStyle,
+    /// Whether ECN was agreed upon in a three-way handshake; without one a mark shows that it is in use.
+    negotiated: Option<bool>,
+    /// Without a handshake, only the acknowledgement of a capable segment echoes, as in ns-2.
+    echoes_only_on_ect: bool,
+    /// Classic: marks are echoed. DCTCP: the last segment was marked.
+    ece_on: bool,
+}
+
+/// The two bits of an acknowledgement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EcnEchoBits {
+    pub cwr: bool,
+    pub ece: bool,
+}
+
+impl EcnEcho {
+    pub fn new(settings: &Settings) -> EcnEcho {
+        EcnEcho { style: settings.ecn_echo, echoes_only_on_ect: settings.quirks.ece_on_ect_only, negotiated: None, ece_on: false }
+    }
+
+    /// The handshake has settled whether ECN is used.
+    pub fn set_negotiated(&mut self, agreed: bool) {
+        self.negotiated = Some(agreed);
+    }
+
+    /// Whether ECN was agreed upon in a handshake.
+    pub fn is_negotiated(&self) -> bool {
+        self.negotiated == Some(true)
+    }
+
+    /// Whether this segment changes DCTCP's state, so that an acknowledgement that is delayed has to go first.
+    pub fn changes_ce_state(&self, segment: &Segment) -> bool {
+        self.style == EchoStyle::Dctcp && self.ece_on != (segment.ecn == Ecn::Ce)
+    }
+
+    /// The bits for acknowledging this segment and perhaps one that was held back before it.
+    #[inline(always)]
+    pub fn echo_bits(&mut self, segment: &Segment, held: Option<&Segment>) -> EcnEchoBits {
+        match self.style {
+            EchoStyle::Classic | EchoStyle::Accurate => self.classic_bits(segment, held),
+            EchoStyle::Dctcp => self.dctcp_bits(segment),
+            EchoStyle::Mecn => self.mecn_bits(segment, held),
+        }
+    }
+
+    /// The bits for acknowledging what was held back in DCTCP's state before the change.
+    pub fn bits_before_ce_change(&self) -> EcnEchoBits {
+        EcnEchoBits { cwr: false, ece: self.ece_on && self.negotiated != Some(false) }
+    }
+
+    #[inline(always)]
+    fn classic_bits(&mut self, segment: &Segment, held: Option<&Segment>) -> EcnEchoBits {
+        let either = |has: fn(&Segment) -> bool| has(segment) || held.is_some_and(has);
+        // In the order in which they came: what was marked before CWR is answered by it.
+        if let Some(held) = held {
+            self.update_classic_state(held);
+        }
+        self.update_classic_state(segment);
+        let ece = match self.negotiated {
+            Some(agreed) => agreed && self.ece_on,
+            None => {
+                self.ece_on && (!self.echoes_only_on_ect || either(|s| s.ecn.is_capable()))
+                    || self.is_first_packet_offer(segment)
+                    || held.is_some_and(|s| self.is_first_packet_offer(s))
+            }
+        };
+        EcnEchoBits { cwr: false, ece }
+    }
+
+    #[inline(never)]
+    fn dctcp_bits(&mut self, segment: &Segment) -> EcnEchoBits {
+        self.ece_on = segment.ecn == Ecn::Ce;
+        EcnEchoBits { cwr: false, ece: self.ece_on && self.negotiated != Some(false) || self.is_first_packet_offer(segment) }
+    }
+
+    #[inline(never)]
+    fn mecn_bits(&self, segment: &Segment, held: Option<&Segment>) -> EcnEchoBits {
+        if self.negotiated == Some(false) { EcnEchoBits::default() } else { mecn_level_bits(segment, held) }
+    }
+
+    /// Classic: a mark turns the echo on, and CWR without one turns it off.
+    #[inline(always)]
+    fn update_classic_state(&mut self, segment: &Segment) {
+        //= RFC 3168, section 6.1.3: ECE until CWR comes
+        self.ece_on = segment.ecn == Ecn::Ce || self.ece_on && !segment.cwr;
+    }
+
+    /// ns-2's first packet offers ECN by ECE without ECT.
+    fn is_first_packet_offer(&self, segment: &Segment) -> bool {
+        self.negotiated.is_none() && segment.ece && !segment.ecn.is_capable()
+    }
+}
+
+fn mecn_level_bits(segment: &Segment, held: Option<&Segment>) -> EcnEchoBits {
+    let level = |s: &Segment| EcnSemantics::Mecn.level_of(s.ecn);
+    match level(segment).max(held.and_then(level)) {
+        Some(level) => EcnEchoBits { cwr: true, ece: level == CongestionLevel::Congested },
+        None => EcnEchoBits { cwr: false, ece: !(segment.cwr || held.is_some_and(|s| s.cwr)) },
+    }
+}

@@ -1,0 +1,165 @@
+//! The application of a host's receiver: it reads what is there, in pieces, unless it has stopped for a time, and closes when it has read to the
+//! end.
+
+use std::collections::VecDeque;
+
+use ecnlab_units::{Span, Time};
+
+use super::autotune::RcvBufAutotune;
+use super::rcvbuf::{QueuedSegment, ReceiveBuffer};
+use crate::settings::{ReceiveWindow, Settings};
+
+#[derive(Debug)]
+pub struct AppReader {
+    /// What can be read, the first of them perhaps in part.
+    unread: VecDeque<QueuedSegment>,
+    /// How many bytes were read.
+    read_bytes: u64,
+    /// How much it reads at a time, in bytes.
+    read_size: u32,
+    autotune: Option<RcvBufAutotune>,
+    is_stopped: bool,
+    /// When it stops and goes on: since the connection opened, and once it has, as times.
+    pauses: [Option<Span>; 2],
+    stops_at: Option<Time>,
+    resumes_at: Option<Time>,
+    /// It closes when it has read to the end; it does so then; it has done so.
+    closes_on_fin: bool,
+    closes_at: Option<Time>,
+    has_closed: bool,
+}
+
+impl AppReader {
+    pub fn new(settings: &Settings) -> AppReader {
+        AppReader {
+            unread: VecDeque::new(),
+            read_bytes: 0,
+            read_size: settings.quirks.app_read_size,
+            autotune: (settings.receive_window == ReceiveWindow::Autotuned && settings.quirks.moderate_rcvbuf)
+                .then(|| RcvBufAutotune::new(settings)),
+            is_stopped: false,
+            pauses: [settings.quirks.app_read_pause.0, settings.quirks.app_read_resume.0],
+            stops_at: None,
+            resumes_at: None,
+            closes_on_fin: true,
+            closes_at: None,
+            has_closed: false,
+        }
+    }
+
+    /// The sender opened the connection at `opened`, which is heard of now.
+    pub fn on_syn(&mut self, opened: Time, now: Time) {
+        [self.stops_at, self.resumes_at] = self.pauses.map(|pause| pause.map(|pause| now.max(opened + pause)));
+    }
+
+    /// The connection is open; the data begins at `from`.
+    pub fn on_open(&mut self, room: Option<&ReceiveBuffer>, from: u64, now: Time) {
+        self.read_bytes = from;
+        if let Some((autotune, room)) = self.autotune.as_mut().zip(room) {
+            autotune.on_open(room.rcv_ssthresh().min(room.last_window()), from, now);
+        }
+    }
+
+    /// Nothing is to be read.
+    pub fn has_nothing_to_read(&self) -> bool {
+        self.unread.is_empty()
+    }
+
+    /// A segment can be read. Returns whether its data went to where there is room behind the last one's, so that it takes no memory
+    /// (Linux tcp_try_coalesce).
+    pub fn push_segment(&mut self, stored: QueuedSegment) -> bool {
+        if let Some(last) = self.unread.back_mut().filter(|last| stored.payload <= last.tailroom) {
+            last.payload += stored.payload;
+            last.tailroom -= stored.payload;
+            return true;
+        }
+        self.unread.push_back(stored);
+        false
+    }
+
+    /// Reads a piece. Returns how many bytes it was; nothing if there is nothing to read or the application has stopped.
+    pub fn read_piece(&mut self, mut room: Option<&mut ReceiveBuffer>, rtt: Span, now: Time) -> Option<u64> {
+        if self.is_stopped || self.unread.is_empty() {
+            return None;
+        }
+        let mut copied = 0;
+        while copied < self.read_size
+            && let Some(first) = self.unread.front_mut()
+        {
+            let used = first.payload.min(self.read_size - copied);
+            first.payload -= used;
+            copied += used;
+            self.read_bytes += u64::from(used);
+            let (is_empty, memory) = (first.payload == 0, first.memory);
+            self.autotune(room.as_deref_mut(), rtt, now);
+            if is_empty {
+                self.unread.pop_front();
+                if let Some(room) = &mut room {
+                    room.uncharge(memory);
+                }
+            }
+        }
+        Some(u64::from(copied))
+    }
+
+    fn autotune(&mut self, room: Option<&mut ReceiveBuffer>, rtt: Span, now: Time) {
+        let Some(autotune) = &mut self.autotune else { return };
+        if let Some(buffer) = autotune.on_read(self.read_bytes, rtt, now)
+            && let Some(room) = room
+        {
+            room.grow_rcvbuf(buffer);
+        }
+    }
+
+    /// The end of the data has come: it closes once it has read that.
+    pub fn on_fin(&mut self, now: Time) {
+        let has_read = self.unread.is_empty() && !self.is_stopped;
+        if has_read && self.closes_on_fin && !self.has_closed {
+            self.closes_at = Some(now);
+        }
+    }
+
+    /// It closes for reasons of its own.
+    pub fn suppress_close(&mut self) {
+        self.closes_on_fin = false;
+    }
+
+    pub fn has_closed(&self) -> bool {
+        self.has_closed
+    }
+
+    pub fn stop(&mut self) {
+        self.is_stopped = true;
+    }
+
+    pub fn resume(&mut self) {
+        self.is_stopped = false;
+    }
+
+    pub fn deadline(&self) -> Option<Time> {
+        [self.closes_at, self.stops_at, self.resumes_at].into_iter().flatten().min()
+    }
+
+    /// The deadline has come: it stops, goes on, or closes.
+    pub fn wake(&mut self, now: Time) -> ReaderWake {
+        if self.closes_at.take_if(|at| *at <= now).is_some() {
+            self.has_closed = true;
+            return ReaderWake::Close;
+        }
+        if self.stops_at.take_if(|at| *at <= now).is_some() {
+            self.is_stopped = true;
+            return ReaderWake::Stop;
+        }
+        self.resumes_at = None;
+        self.is_stopped = false;
+        ReaderWake::Resume
+    }
+}
+
+/// What the application does when it wakes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReaderWake {
+    Close,
+    Stop,
+    Resume,
+}

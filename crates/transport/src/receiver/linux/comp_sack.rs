@@ -1,0 +1,74 @@
+//! Acknowledgements of segments beyond a gap that are merged: the first three of a gap go at once, and from then on they wait for 5 % of the
+//! round-trip time, at most 1 ms, and for what the timer may be late (Linux __tcp_ack_snd_check, tcp_compressed_ack_kick).
+
+use ecnlab_units::{Span, Time};
+
+/// What the sender is to hear at once of a gap (RFC 5681, section 3.2).
+const UNCOMPRESSED_PER_GAP: u8 = 3;
+
+/// Most that are merged into one.
+const MAX_COMPRESSED: u32 = 44;
+
+const MAX_COMPRESSION_DELAY: Span = Span::from_millis(1);
+const TIMER_SLACK: Span = Span::from_micros(100);
+
+#[derive(Debug, Default)]
+pub struct CompressedSacks {
+    /// How many wait.
+    compressed_count: u32,
+    deadline: Option<Time>,
+    /// The gap, and how many acknowledgements of it went at once.
+    gap_seq: Option<u64>,
+    sent_for_gap: u8,
+}
+
+impl CompressedSacks {
+    /// An acknowledgement of a segment beyond the gap before which `next` is missing. Returns whether it goes at once.
+    pub fn may_send_now(&mut self, next: u64, rtt: Span, now: Time) -> bool {
+        if self.compressed_count >= MAX_COMPRESSED {
+            return true;
+        }
+        if self.gap_seq.replace(next) != Some(next) {
+            self.sent_for_gap = 0;
+        }
+        if self.sent_for_gap < UNCOMPRESSED_PER_GAP {
+            self.sent_for_gap += 1;
+            return true;
+        }
+        self.compressed_count += 1;
+        if self.deadline.is_none() {
+            self.deadline = Some(now + MAX_COMPRESSION_DELAY.min(Span::from_picos(rtt.picos() / 20)) + TIMER_SLACK);
+        }
+        false
+    }
+
+    pub fn is_pending(&self) -> bool {
+        self.compressed_count > 0
+    }
+
+    pub fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// An acknowledgement goes out, which says all that they would have.
+    pub fn on_ack_sent(&mut self) {
+        (self.compressed_count, self.deadline) = (0, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_three_of_a_gap_they_wait_for_a_millisecond_or_a_twentieth_of_the_round_trip() {
+        let passes = |rtt| {
+            let mut compressed = CompressedSacks::default();
+            let passes = [1, 1, 1, 1, 1, 7].map(|next| compressed.may_send_now(next, Span::from_millis(rtt), Time::ZERO));
+            (passes, compressed.deadline().unwrap().since(Time::ZERO))
+        };
+        let expected = [true, true, true, false, false, true];
+        assert_eq!((expected, Span::from_micros(1100)), passes(40));
+        assert_eq!((expected, Span::from_micros(600)), passes(10));
+    }
+}

@@ -1,0 +1,212 @@
+//! What a host's stack does with a segment that carries data: where it belongs, and what it says of the sender and the path.
+//!
+//! ```text
+//! before the last acknowledgement,      answered at once (RFC 9293, section 3.10.7.4; RFC 7323, section 5.3), and reported if it
+//! or older by its timestamp             came twice (RFC 2883)
+//! before what is expected               dropped, reported, answered quickly
+//! what is expected, and there is room   stored, with what waited for it
+//! what is expected, and there is none   dropped, and answered quickly: a probe of the window
+//! beyond what is expected               stored and reported
+//! ```
+
+use ecnlab_units::Time;
+
+use super::comp_sack::CompressedSacks;
+use super::rcvbuf::{QueuedSegment, ReceiveBuffer};
+use super::{LinuxReceiver, rcvbuf};
+use crate::segment::{Role, Segment};
+
+/// Quick acknowledgements after a mark, or after a segment that is not ECN-capable among others that are.
+const QUICK_ACKS_AFTER_MARK: u32 = 2;
+
+/// Quick acknowledgements after what came twice, as at the start of a usual connection (Linux TCP_MAX_QUICKACKS).
+const QUICK_ACKS_AFTER_DUPLICATE: u32 = 16;
+
+/// Of smaller segments the window does not learn.
+const MIN_PAYLOAD_FOR_WINDOW_GROWTH: u32 = 128;
+
+/// What a timestamp may be older than the last one and still count, in milliseconds (RFC 7323, section 5).
+const MAX_TIMESTAMP_REGRESSION_MS: u64 = 1;
+
+impl LinuxReceiver {
+    /// Whether a segment's timestamp is older than what was echoed last (RFC 7323, section 5.3).
+    fn fails_paws(&self, sent: Time) -> bool {
+        self.timestamps && self.clock.millis(self.ts_recent.0) > self.clock.millis(sent) + MAX_TIMESTAMP_REGRESSION_MS
+    }
+
+    /// What timestamps echo: the last segment that began where the last acknowledgement ended, or before (RFC 7323, section 4.3).
+    pub(super) fn update_ts_recent(&mut self, segment: &Segment, sent: Time) {
+        if segment.seq <= self.rcv_wup && self.clock.millis(sent) >= self.clock.millis(self.ts_recent.0) {
+            self.ts_recent = (sent, segment.retransmission);
+        }
+    }
+
+    /// A segment with data, or the FIN.
+    pub(super) fn on_data(&mut self, segment: &Segment, sent: Time, now: Time) {
+        if self.fails_paws(sent) || segment.seq + 1 < self.rcv_wup {
+            self.ack_duplicate(segment, now);
+            return;
+        }
+        if segment.cwr {
+            self.ecn_echo.on_cwr();
+            self.ack_scheduler.set_ack_now();
+        }
+        self.update_ts_recent(segment, sent);
+        let payload = self.payload(segment);
+        self.rcv_rtt.on_segment(payload >= self.ack_scheduler.rcv_mss(), sent, now);
+        self.ofo_queue.clear_dsack();
+        self.queue_data(segment, payload, now);
+        self.send_or_schedule_ack(now);
+        self.run_reader(now);
+    }
+
+    fn payload(&self, segment: &Segment) -> u32 {
+        segment.size.saturating_sub(self.header)
+    }
+
+    pub(super) fn last_advertised_window(&self) -> Option<i64> {
+        self.receive_buffer.as_ref().map(ReceiveBuffer::last_window)
+    }
+
+    fn queue_data(&mut self, segment: &Segment, payload: u32, now: Time) {
+        let (memory, spare) = (rcvbuf::truesize_of(segment.size), rcvbuf::tailroom_of(segment.size));
+        let stored = QueuedSegment { payload, memory, tailroom: spare, fin: segment.role == Role::Fin };
+        if segment.seq < self.rcv_nxt {
+            self.ofo_queue.set_dsack(segment.seq);
+            self.drop_and_ack_now();
+        } else if segment.seq > self.rcv_nxt {
+            self.queue_out_of_order(segment, stored, now);
+        } else if self.receive_buffer.as_ref().is_some_and(|room| room.receive_window(self.received_bytes) == 0) {
+            self.drop_and_ack_now();
+        } else if self.app_reader.has_nothing_to_read() || self.has_buffer_space() {
+            self.queue_in_order(segment, stored, now);
+        }
+    }
+
+    /// What came is dropped, and that is told at once.
+    fn drop_and_ack_now(&mut self) {
+        self.ack_scheduler.enter_quickack_mode(QUICK_ACKS_AFTER_DUPLICATE, self.last_advertised_window());
+        self.ack_scheduler.schedule_ack();
+    }
+
+    /// Whether there is memory for one more segment; if not, it is dropped without a word.
+    fn has_buffer_space(&mut self) -> bool {
+        let Some(room) = self.receive_buffer.as_mut().filter(|room| room.is_over_limit()) else { return true };
+        self.ack_scheduler.clear_quick_acks();
+        room.clamp_window()
+    }
+
+    /// The segment expected, and all behind it that is here.
+    fn queue_in_order(&mut self, segment: &Segment, stored: QueuedSegment, now: Time) {
+        if let Some(room) = &mut self.receive_buffer {
+            room.charge(stored.memory);
+        }
+        self.append_to_reader(stored);
+        if stored.payload > 0 {
+            self.on_in_order_data(segment, stored, now);
+        }
+        self.on_fin(stored);
+        if !self.ofo_queue.is_empty() {
+            while let Some(stored) = self.ofo_queue.pop_next(self.rcv_nxt) {
+                self.append_to_reader(stored);
+                self.on_fin(stored);
+            }
+            if self.ofo_queue.is_empty() {
+                self.ack_scheduler.set_ack_now();
+            }
+            self.ofo_queue.drop_blocks_before(self.rcv_nxt);
+        }
+    }
+
+    fn append_to_reader(&mut self, stored: QueuedSegment) {
+        self.rcv_nxt += 1;
+        self.received_bytes += u64::from(stored.payload) + u64::from(stored.fin);
+        let merged = self.app_reader.push_segment(stored);
+        if let Some(room) = self.receive_buffer.as_mut().filter(|_| merged) {
+            room.uncharge(stored.memory);
+        }
+    }
+
+    /// The sender has no more: the application will close in turn, and that carries what is to be acknowledged.
+    fn on_fin(&mut self, stored: QueuedSegment) {
+        if stored.fin {
+            self.fin_received = true;
+            self.ack_scheduler.schedule_ack();
+            self.ack_scheduler.enter_pingpong_mode();
+        }
+    }
+
+    /// What new data in order says of the sender and the path.
+    fn on_in_order_data(&mut self, segment: &Segment, stored: QueuedSegment, now: Time) {
+        let window = self.last_advertised_window();
+        self.ack_scheduler.on_data(stored.payload, segment.push || stored.fin, now, self.quick_acks, window);
+        self.rcv_rtt.on_window_progress(self.received_bytes, window.map_or(u64::MAX / 2, |window| window as u64), now);
+        self.on_ecn_field(segment, now);
+        if stored.payload >= MIN_PAYLOAD_FOR_WINDOW_GROWTH {
+            self.grow_window(stored);
+        }
+    }
+
+    fn grow_window(&mut self, stored: QueuedSegment) {
+        let segment = self.ack_scheduler.rcv_mss();
+        if self.receive_buffer.as_mut().is_some_and(|room| room.grow_rcv_ssthresh(stored, segment)) {
+            self.ack_scheduler.on_window_grown();
+        }
+    }
+
+    fn on_ecn_field(&mut self, segment: &Segment, now: Time) {
+        if self.ecn_echo.changes_ce_state(segment) {
+            if self.ack_scheduler.is_timer_planned() {
+                self.send_ack_before_ce_change(now);
+            }
+            self.ack_scheduler.set_ack_now();
+        }
+        if segment.ecn.is_capable() {
+            self.rcv_nxt_before_ce = self.rcv_nxt;
+        }
+        if self.ecn_echo.on_ecn_field(segment) {
+            self.ack_scheduler.enter_quickack_mode(QUICK_ACKS_AFTER_MARK, self.last_advertised_window());
+        }
+    }
+
+    /// A segment beyond a gap, perhaps for the second time.
+    fn queue_out_of_order(&mut self, segment: &Segment, stored: QueuedSegment, now: Time) {
+        self.on_ecn_field(segment, now);
+        if !self.has_buffer_space() {
+            return;
+        }
+        self.ack_scheduler.schedule_ack();
+        let seq = segment.seq;
+        let (is_first, twice) = (self.ofo_queue.is_empty(), self.ofo_queue.contains(seq));
+        if twice {
+            self.ofo_queue.set_dsack(seq);
+        }
+        // What waits to be merged tells of the blocks as they stood when it came, if more than two of them do. That is all that is sent for
+        // this segment.
+        if !is_first && self.ofo_queue.block_position(seq) >= 2 && self.compressed_sacks.as_ref().is_some_and(CompressedSacks::is_pending) {
+            // That settles what this segment is owed too (Linux tcp_sack_compress_send_ack).
+            self.send_ack(Role::Plain, now);
+        }
+        if !twice {
+            self.ofo_queue.insert(seq, stored);
+        }
+        self.ofo_queue.add_to_sack_blocks(seq);
+        if !twice {
+            if self.ofo_queue.reports_sack() {
+                self.grow_window(stored);
+            }
+            if let Some(room) = &mut self.receive_buffer {
+                room.charge(stored.memory);
+            }
+        }
+    }
+
+    /// A segment that is older than the last acknowledgement.
+    fn ack_duplicate(&mut self, segment: &Segment, now: Time) {
+        if segment.seq < self.rcv_nxt {
+            self.ack_scheduler.enter_quickack_mode(QUICK_ACKS_AFTER_DUPLICATE, self.last_advertised_window());
+            self.ofo_queue.set_dsack(segment.seq);
+        }
+        self.send_ack(Role::Plain, now);
+    }
+}

@@ -1,0 +1,153 @@
+//! The echo of marks as a host's stack keeps it: a state that each acknowledgement shows as it stands when it goes.
+//!
+//! ```text
+//! classic   a mark sets it, CWR takes it back; a mark on that very segment sets it again (RFC 3168, section 6.1.3)
+//! dctcp     it is the mark of the last segment; a change is answered at once, and before it what waits (RFC 8257, section 3.2)
+//! mecn      the highest level since the last acknowledgement (Durresi et al. 2001, section 2)
+//! ```
+//!
+//! The first mark, and a segment that is not ECN-capable after one that was, say that the sender may have little to send: what arrives next is
+//! acknowledged quickly.
+
+use ecnlab_units::{CongestionLevel, Ecn, EcnSemantics};
+
+use crate::receiver::ecn_echo::EcnEchoBits;
+use crate::segment::Segment;
+use crate::settings::{EchoStyle, Settings};
+
+#[derive(Debug)]
+pub struct LinuxEcnEcho {
+    style: EchoStyle,
+    /// Whether ECN was agreed upon in a three-way handshake; without one a mark shows that it is in use.
+    negotiated: Option<bool>,
+    /// Acknowledgements carry ECE.
+    demand_cwr: bool,
+    /// The last ECN-capable segment was marked.
+    last_was_ce: bool,
+    /// An ECN-capable segment has come.
+    ect_seen: bool,
+    /// What the first packet asked is still to be answered.
+    offer_pending: bool,
+    mecn_level: Option<CongestionLevel>,
+    cwr_received: bool,
+}
+
+impl LinuxEcnEcho {
+    pub fn new(settings: &Settings) -> LinuxEcnEcho {
+        LinuxEcnEcho {
+            style: settings.ecn_echo,
+            negotiated: None,
+            demand_cwr: false,
+            last_was_ce: false,
+            ect_seen: false,
+            offer_pending: false,
+            mecn_level: None,
+            cwr_received: false,
+        }
+    }
+
+    /// The handshake has settled whether ECN is used.
+    pub fn set_negotiated(&mut self, agreed: bool) {
+        self.negotiated = Some(agreed);
+    }
+
+    pub fn is_negotiated(&self) -> bool {
+        self.negotiated == Some(true)
+    }
+
+    /// The sender says that it has reduced its window. DCTCP's state follows CE alone (RFC 8257, section 3.2; Linux dctcp_ece_ack_cwr).
+    pub fn on_cwr(&mut self) {
+        self.cwr_received = true;
+        if self.style == EchoStyle::Classic {
+            //= RFC 3168, section 6.1.3: ECE until CWR comes
+            self.demand_cwr = false;
+        }
+    }
+
+    /// Whether this segment changes DCTCP's state.
+    pub fn changes_ce_state(&self, segment: &Segment) -> bool {
+        self.style == EchoStyle::Dctcp
+            && self.negotiated != Some(false)
+            && segment.ecn.is_capable()
+            && self.last_was_ce != (segment.ecn == Ecn::Ce)
+    }
+
+    /// Takes the ECN field of a segment with new data. Returns whether the next ones are to be acknowledged quickly.
+    pub fn on_ecn_field(&mut self, segment: &Segment) -> bool {
+        if self.negotiated == Some(false) {
+            return false;
+        }
+        self.offer_pending |= self.negotiated.is_none() && segment.ece && !segment.ecn.is_capable();
+        if self.style == EchoStyle::Mecn {
+            self.mecn_level = EcnSemantics::Mecn.level_of(segment.ecn).max(self.mecn_level);
+            return false;
+        }
+        if !segment.ecn.is_capable() {
+            return self.ect_seen;
+        }
+        self.ect_seen = true;
+        self.last_was_ce = segment.ecn == Ecn::Ce;
+        let first = self.last_was_ce && !self.demand_cwr && self.style == EchoStyle::Classic;
+        self.demand_cwr = self.last_was_ce || self.demand_cwr && self.style == EchoStyle::Classic;
+        first
+    }
+
+    /// The bits of an acknowledgement that goes now.
+    pub fn take_echo_bits(&mut self) -> EcnEchoBits {
+        if self.negotiated == Some(false) {
+            return EcnEchoBits::default();
+        }
+        let (asked, level, reduced) =
+            (std::mem::take(&mut self.offer_pending), self.mecn_level.take(), std::mem::take(&mut self.cwr_received));
+        match (self.style, level) {
+            (EchoStyle::Mecn, Some(level)) => EcnEchoBits { cwr: true, ece: level == CongestionLevel::Congested },
+            (EchoStyle::Mecn, None) => EcnEchoBits { cwr: false, ece: !reduced },
+            _ => EcnEchoBits { cwr: false, ece: self.demand_cwr || asked },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile;
+
+    fn marks(ecn_echo: EchoStyle) -> LinuxEcnEcho {
+        let mut marks = LinuxEcnEcho::new(&Settings { ecn_echo, ..profile::settings("linux") });
+        marks.set_negotiated(true);
+        marks
+    }
+
+    fn segment(ecn: Ecn) -> Segment {
+        Segment { ecn, ..Segment::plain(1, 1500) }
+    }
+
+    #[test]
+    fn the_first_mark_and_a_segment_that_is_not_capable_ask_for_quick_acknowledgements() {
+        let mut marks = marks(EchoStyle::Classic);
+        let asks = [Ecn::NotEct, Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::NotEct].map(|ecn| marks.on_ecn_field(&segment(ecn)));
+        assert_eq!([false, false, true, false, true], asks);
+    }
+
+    #[test]
+    fn a_mark_is_echoed_until_the_sender_has_reduced_its_window() {
+        let mut marks = marks(EchoStyle::Classic);
+        marks.on_ecn_field(&segment(Ecn::Ce));
+        marks.on_ecn_field(&segment(Ecn::Ect0));
+        assert!(marks.take_echo_bits().ece);
+        marks.on_cwr();
+        marks.on_ecn_field(&segment(Ecn::Ect0));
+        assert!(!marks.take_echo_bits().ece);
+    }
+
+    #[test]
+    fn dctcp_shows_the_last_segment_s_mark() {
+        let mut marks = marks(EchoStyle::Dctcp);
+        let shown = [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ect0].map(|ecn| {
+            let changes = marks.changes_ce_state(&segment(ecn));
+            marks.on_ecn_field(&segment(ecn));
+            (changes, marks.take_echo_bits().ece)
+        });
+        assert_eq!([(false, false), (true, true), (false, true), (true, false)], shown);
+    }
+}

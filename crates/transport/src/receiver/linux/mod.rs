@@ -1,0 +1,479 @@
+//! A receiver as a host's stack has it, where `delayed_ack_rule` is `quick`: what an acknowledgement says is what stands when it goes.
+//!
+//! ```text
+//!                         segment
+//!                            |
+//!     opening                SYN: SYN-ACK
+//!                            |
+//!     intake                 stored or dropped; what it says of marks (marks), gaps (late), the buffer (room), the round trip (trips)
+//!                            |
+//!     quick, compressed      acknowledged now, by a timer, or merged with others
+//!                            |
+//!     reader, autotune       the application reads: the buffer empties, grows, and a window that opens is told; at the end it closes
+//! ```
+//!
+//! Positions in the data are in bytes from the first byte on, with one for the FIN; segments are known by number.
+
+mod app_reader;
+mod autotune;
+mod comp_sack;
+mod data_queue;
+mod ecn;
+
+mod ofo_queue;
+mod quickack;
+mod rcv_rtt;
+pub(super) mod rcvbuf;
+mod syn_fin_replies;
+
+use ecnlab_units::{Ecn, Span, Time};
+
+use self::app_reader::{AppReader, ReaderWake};
+use self::comp_sack::CompressedSacks;
+use self::ecn::LinuxEcnEcho;
+use self::ofo_queue::OfoQueue;
+use self::quickack::{AckDue, AckScheduler};
+use self::rcv_rtt::RcvRttEstimator;
+use self::rcvbuf::ReceiveBuffer;
+use self::syn_fin_replies::LinuxSynFinReplies;
+use super::{ReceiveOutcome, SACK_BLOCK_BYTES, ecn_echo::EcnEchoBits};
+use crate::clock::HostClock;
+use crate::segment::{Ack, Role, Segment};
+use crate::settings::{EchoStyle, Handshake, Settings};
+use crate::timer::earliest;
+
+/// Packets without data that are out of place are answered at most so often (RFC 5961, section 7; ip-sysctl tcp_invalid_ratelimit).
+const INVALID_ACK_RATELIMIT: Span = Span::from_millis(500);
+
+#[derive(Debug)]
+pub struct LinuxReceiver {
+    /// The next segment expected, and how many bytes have arrived before it.
+    rcv_nxt: u64,
+    received_bytes: u64,
+    /// The same as of the last acknowledgement.
+    rcv_wup: u64,
+    acked_bytes: u64,
+    /// What came in order before the last ECN-capable segment, which DCTCP's receiver acknowledges when its state changes.
+    rcv_nxt_before_ce: u64,
+    /// What timestamps echo: when a segment was sent, and whether it was a retransmission.
+    ts_recent: (Time, bool),
+    ack_scheduler: AckScheduler,
+    compressed_sacks: Option<CompressedSacks>,
+    ofo_queue: OfoQueue,
+    ecn_echo: LinuxEcnEcho,
+    syn_fin_replies: LinuxSynFinReplies,
+    receive_buffer: Option<ReceiveBuffer>,
+    rcv_rtt: RcvRttEstimator,
+    app_reader: AppReader,
+    clock: HostClock,
+    is_open: bool,
+    three_way: bool,
+    /// The FIN has come.
+    fin_received: bool,
+    /// Its own FIN is acknowledged too: the connection is no more, and what still comes is left unanswered.
+    is_closed: bool,
+    /// When a packet that was out of place was answered last.
+    last_invalid_ack_tick: Option<u64>,
+    quick_acks: u32,
+    timestamps: bool,
+    starts_in_pingpong: bool,
+    accepts_ecn: bool,
+    needs_ecn: bool,
+    /// Of acknowledgements, where ECN is agreed upon.
+    ack_codepoint: Ecn,
+    ack_size: u32,
+    sack_option: u32,
+    header: u32,
+    /// What is still to go out at the time of the last call.
+    pending_acks: Vec<Ack>,
+    now: Time,
+    /// What timestamps say: an acknowledgement that was merged goes with the time of the last arrival.
+    timestamp: Time,
+}
+
+impl LinuxReceiver {
+    pub fn new(settings: &Settings, clock: HostClock) -> LinuxReceiver {
+        LinuxReceiver {
+            rcv_nxt: 0,
+            received_bytes: 0,
+            rcv_wup: 0,
+            acked_bytes: 0,
+            rcv_nxt_before_ce: 0,
+            ts_recent: (Time::ZERO, false),
+            ack_scheduler: AckScheduler::new(settings, clock),
+            compressed_sacks: settings.quirks.comp_sack.then(CompressedSacks::default),
+            ofo_queue: OfoQueue::new(settings.max_reported_sack_blocks(), settings.quirks.dsack),
+            ecn_echo: LinuxEcnEcho::new(settings),
+            syn_fin_replies: LinuxSynFinReplies::new(settings, clock),
+            receive_buffer: ReceiveBuffer::new(settings),
+            rcv_rtt: RcvRttEstimator::new(settings, clock),
+            app_reader: AppReader::new(settings),
+            clock,
+            is_open: false,
+            three_way: settings.handshake == Handshake::ThreeWay,
+            fin_received: false,
+            is_closed: false,
+            last_invalid_ack_tick: None,
+            quick_acks: settings.quirks.max_quickacks as u32,
+            timestamps: settings.timestamps,
+            starts_in_pingpong: settings.quirks.pingpong,
+            accepts_ecn: settings.quirks.receiver_ecn,
+            needs_ecn: settings.ecn_echo == EchoStyle::Dctcp,
+            ack_codepoint: if settings.uses_ect_on_all_packets() { settings.ect_codepoint.ecn() } else { Ecn::NotEct },
+            ack_size: settings.quirks.ack_size,
+            sack_option: settings.quirks.sack_option_size,
+            header: settings.quirks.header_size,
+            pending_acks: Vec::new(),
+            now: Time::ZERO,
+            timestamp: Time::ZERO,
+        }
+    }
+
+    /// The next segment expected; all before it have arrived.
+    pub fn rcv_nxt(&self) -> u64 {
+        self.rcv_nxt
+    }
+
+    /// Segments that wait for earlier ones.
+    pub fn out_of_order_segments(&self) -> u64 {
+        self.ofo_queue.len()
+    }
+
+    /// Takes a segment that was sent at `sent`.
+    pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> ReceiveOutcome {
+        let before = self.rcv_nxt;
+        (self.now, self.timestamp) = (now, now);
+        if self.is_closed {
+            return self.take_outcome(0);
+        }
+        if segment.role == Role::Syn {
+            self.on_syn(segment, sent, now);
+        } else {
+            self.on_segment(segment, sent, now);
+        }
+        self.take_outcome(self.rcv_nxt - before)
+    }
+
+    fn on_segment(&mut self, segment: &Segment, sent: Time, now: Time) {
+        let opens = !self.is_open;
+        if opens {
+            self.on_open(sent, now);
+        }
+        // An application that answers does so once it has accepted the connection: what opens it comes before that.
+        let answers = opens && self.starts_in_pingpong;
+        if answers && segment.role == Role::PureAck {
+            self.ack_scheduler.enter_pingpong_mode();
+        }
+        if segment.role == Role::PureAck {
+            self.on_pure_ack(segment, sent, now);
+        } else {
+            self.on_data(segment, sent, now);
+        }
+        if answers {
+            self.ack_scheduler.enter_pingpong_mode();
+        }
+    }
+
+    /// What goes out at this time: two acknowledgements with the arrival, and whatever is left by the deadline, which is now.
+    fn take_outcome(&mut self, delivered: u64) -> ReceiveOutcome {
+        let count = self.pending_acks.len().min(2);
+        let mut first = self.pending_acks.drain(..count);
+        let (one, other) = (first.next(), first.next());
+        match other {
+            Some(ack) => ReceiveOutcome { delivered, held: one.map(Box::new), ack: Some(ack) },
+            None => ReceiveOutcome { delivered, held: None, ack: one },
+        }
+    }
+
+    /// SYN-ACK: agrees to ECN by ECE without CWR, if both bits offered it (RFC 3168, section 6.1.1) on a packet that is not ECN-capable, as a SYN
+    /// is but for DCTCP's.
+    fn on_syn(&mut self, segment: &Segment, sent: Time, now: Time) {
+        if self.is_open {
+            self.ack_invalid_segment(now);
+            return;
+        }
+        if self.rcv_nxt == 0 {
+            self.app_reader.on_syn(sent, now);
+            let offered = segment.ece && segment.cwr && (segment.ecn == Ecn::NotEct || self.needs_ecn);
+            if self.three_way {
+                self.ecn_echo.set_negotiated(offered && self.accepts_ecn);
+            }
+            (self.rcv_nxt, self.rcv_wup, self.rcv_nxt_before_ce) = (1, 1, 1);
+            self.ts_recent = (sent, segment.retransmission);
+        } else if self.is_ratelimited(now) {
+            return;
+        }
+        if self.three_way {
+            self.syn_fin_replies.on_syn_ack_sent(now);
+            self.send_syn_ack(now);
+        } else {
+            self.on_open(sent, now);
+            self.ecn_echo.on_ecn_field(segment);
+            self.send_ack(Role::Plain, now);
+        }
+    }
+
+    fn send_syn_ack(&mut self, now: Time) {
+        let (echo, echo_retransmission) = self.ts_recent;
+        let window = self.receive_buffer.as_ref().map_or(Ack::WINDOW_UNLIMITED, ReceiveBuffer::syn_ack_window);
+        let ece = self.ecn_echo.is_negotiated();
+        self.rcv_rtt.on_ack_sent(self.timestamp, now);
+        self.pending_acks.push(Ack {
+            role: Role::Syn,
+            ece,
+            echo,
+            echo_retransmission,
+            window,
+            // A host that needs ECN says so also where it has not been agreed upon (Linux tcp_set_congestion_control).
+            ecn: if self.accepts_ecn { self.ack_codepoint } else { self.ack_ecn() },
+            ..Ack::plain(1, self.ack_size)
+        });
+    }
+
+    fn on_open(&mut self, sent: Time, now: Time) {
+        self.is_open = true;
+        let rtt = self.syn_fin_replies.on_handshake_done(self.timestamps, now);
+        self.rcv_rtt.on_open(sent);
+        if let Some(room) = &mut self.receive_buffer {
+            room.on_open(self.received_bytes);
+        }
+        self.ack_scheduler.on_open(rtt, self.syn_fin_replies.rto(), self.last_advertised_window(), now);
+        self.app_reader.on_open(self.receive_buffer.as_ref(), self.received_bytes, now);
+        self.rcv_nxt_before_ce = self.rcv_nxt;
+        self.last_invalid_ack_tick = None;
+        if !self.three_way {
+            // What opened the connection went the other way, and its times count; the nearest that this direction has is of its first segment,
+            // also when that is not the one expected.
+            self.ts_recent = (sent, false);
+        }
+    }
+
+    /// An acknowledgement without data: it may acknowledge the FIN. One before what was acknowledged, as a probe of a closed window is, is answered.
+    fn on_pure_ack(&mut self, segment: &Segment, sent: Time, now: Time) {
+        if segment.seq < self.rcv_wup {
+            self.ack_invalid_segment(now);
+            return;
+        }
+        self.update_ts_recent(segment, sent);
+        if self.app_reader.has_closed() {
+            self.syn_fin_replies.on_reply_acked();
+            self.is_closed = true;
+        }
+    }
+
+    fn is_ratelimited(&mut self, now: Time) -> bool {
+        let tick = self.clock.ticks(now);
+        let too_soon = self.last_invalid_ack_tick.is_some_and(|last| tick - last < self.clock.ticks_of(INVALID_ACK_RATELIMIT));
+        if !too_soon {
+            self.last_invalid_ack_tick = Some(tick);
+        }
+        too_soon
+    }
+
+    fn ack_invalid_segment(&mut self, now: Time) {
+        if !self.is_ratelimited(now) {
+            self.send_ack(Role::Plain, now);
+        }
+    }
+
+    /// Acknowledges what waits, now or later.
+    fn send_or_schedule_ack(&mut self, now: Time) {
+        if !self.ack_scheduler.is_ack_scheduled() {
+            return;
+        }
+        //= RFC 5681, section 4.2; RFC 9293, section 3.8.6.3: an ACK for every second segment, within the delay
+        if self.has_more_than_full_segment() && (self.app_reader.has_nothing_to_read() || self.can_keep_window())
+            || self.ack_scheduler.must_ack_now()
+        {
+            self.send_ack(Role::Plain, now);
+        } else if self.ofo_queue.is_empty() {
+            if self.ack_scheduler.plan_delayed_ack(now) == AckDue::Now {
+                self.send_ack(Role::Plain, now);
+            }
+        } else if self.may_send_sack_now(now) {
+            self.send_ack(Role::Plain, now);
+        }
+    }
+
+    /// Whether more than a full segment is to be acknowledged.
+    fn has_more_than_full_segment(&self) -> bool {
+        self.received_bytes - self.acked_bytes > u64::from(self.ack_scheduler.rcv_mss())
+    }
+
+    /// Whether as much could be advertised as was last.
+    fn can_keep_window(&mut self) -> bool {
+        let Some(room) = &self.receive_buffer else { return true };
+        let choice = room.choose_window(self.ack_scheduler.rcv_mss());
+        if choice.is_space_low {
+            self.ack_scheduler.clear_quick_acks();
+        }
+        choice.bytes >= room.last_window()
+    }
+
+    /// Whether the acknowledgement of a segment beyond a gap goes at once.
+    fn may_send_sack_now(&mut self, now: Time) -> bool {
+        let rtt = self.syn_fin_replies.handshake_rtt().map_or(self.rcv_rtt.srtt(), |rtt| rtt.min(self.rcv_rtt.srtt()));
+        let Some(compressed) = self.compressed_sacks.as_mut().filter(|_| self.ofo_queue.reports_sack()) else { return true };
+        if !compressed.is_pending() {
+            self.ack_scheduler.drop_past_timer(now);
+        }
+        compressed.may_send_now(self.rcv_nxt, rtt, now)
+    }
+
+    /// The application reads what is there, a piece at a time, and closes when it has read to the end.
+    fn run_reader(&mut self, now: Time) {
+        while let Some(copied) = self.app_reader.read_piece(self.receive_buffer.as_mut(), self.rcv_rtt.srtt(), now) {
+            self.after_read(copied, now);
+        }
+        if self.fin_received {
+            self.app_reader.on_fin(now);
+        }
+    }
+
+    /// A piece was read: does that ask for an acknowledgement?
+    fn after_read(&mut self, copied: u64, now: Time) {
+        let unused = self.receive_buffer.as_ref().is_none_or(ReceiveBuffer::is_empty) && self.ofo_queue.is_empty();
+        let owes = self.ack_scheduler.is_ack_scheduled()
+            && (self.has_more_than_full_segment() || copied > 0 && unused && self.ack_scheduler.owes_end_of_write());
+        if owes || copied > 0 && !self.fin_received && self.has_window_opened() {
+            self.send_ack(Role::Plain, now);
+        }
+    }
+
+    fn has_window_opened(&mut self) -> bool {
+        let segment = self.ack_scheduler.rcv_mss();
+        let Some(room) = &self.receive_buffer else { return false };
+        let left = room.receive_window(self.received_bytes);
+        let Some(choice) = room.choose_window_after_read(left, segment) else { return false };
+        if choice.is_space_low {
+            self.ack_scheduler.clear_quick_acks();
+        }
+        choice.bytes > 0 && choice.bytes >= 2 * left
+    }
+
+    /// What an acknowledgement says now, of all before `next`.
+    fn make_ack(&mut self, role: Role, next: u64, now: Time) -> Ack {
+        let EcnEchoBits { cwr, ece } = self.ecn_echo.take_echo_bits();
+        let (echo, echo_retransmission) = self.ts_recent;
+        let sacks = self.ofo_queue.take_sack_blocks();
+        let blocks = sacks.as_slice().len() as u32;
+        let size = if blocks > 0 { self.ack_size + self.sack_option + SACK_BLOCK_BYTES * blocks } else { self.ack_size };
+        let window = self.select_window();
+        (self.rcv_wup, self.acked_bytes) = (self.rcv_nxt, self.received_bytes);
+        if let Some(compressed) = &mut self.compressed_sacks {
+            compressed.on_ack_sent();
+        }
+        self.rcv_rtt.on_ack_sent(self.timestamp, now);
+        Ack { next, size, role, ece, cwr, echo, echo_retransmission, window, ecn: self.ack_ecn(), on_data: false, sacks }
+    }
+
+    fn ack_ecn(&self) -> Ecn {
+        if self.ecn_echo.is_negotiated() { self.ack_codepoint } else { Ecn::NotEct }
+    }
+
+    fn select_window(&mut self) -> u32 {
+        let Some(room) = &mut self.receive_buffer else { return Ack::WINDOW_UNLIMITED };
+        let (window, is_low) = room.select_window(self.received_bytes, self.ack_scheduler.rcv_mss());
+        if is_low {
+            self.ack_scheduler.clear_quick_acks();
+        }
+        window
+    }
+
+    fn send_ack(&mut self, role: Role, now: Time) {
+        let ack = self.make_ack(role, self.rcv_nxt, now);
+        self.ack_scheduler.on_ack_sent();
+        self.pending_acks.push(ack);
+    }
+
+    /// The acknowledgement of what waits when DCTCP's state changes, in the state before (RFC 8257, section 3.2).
+    fn send_ack_before_ce_change(&mut self, now: Time) {
+        let ack = self.make_ack(Role::Plain, self.rcv_nxt_before_ce, now);
+        self.pending_acks.push(ack);
+    }
+
+    /// The acknowledgement that rides on data that goes out now.
+    pub fn piggybacked_ack(&mut self, now: Time) -> Ack {
+        self.timestamp = now;
+        let ack = self.make_ack(Role::Plain, self.rcv_nxt, now);
+        self.ack_scheduler.on_ack_sent();
+        self.ack_scheduler.on_data_sent(now);
+        ack
+    }
+
+    /// When the receiver is to be woken.
+    pub fn deadline(&self) -> Option<Time> {
+        if !self.pending_acks.is_empty() {
+            return Some(self.now);
+        }
+        let compressed = self.compressed_sacks.as_ref();
+        let timers = earliest(
+            self.ack_scheduler.deadline(compressed.is_some_and(CompressedSacks::is_pending)),
+            compressed.and_then(CompressedSacks::deadline),
+        );
+        earliest(timers, earliest(self.syn_fin_replies.deadline(), self.app_reader.deadline()))
+    }
+
+    /// The deadline has come.
+    pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
+        self.now = now;
+        if self.pending_acks.is_empty() {
+            self.serve_timers(now);
+        }
+        (!self.pending_acks.is_empty()).then(|| self.pending_acks.remove(0))
+    }
+
+    fn serve_timers(&mut self, now: Time) {
+        let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
+        let compressed = self.compressed_sacks.as_ref();
+        let (merged, merges) = (compressed.and_then(CompressedSacks::deadline), compressed.is_some_and(CompressedSacks::is_pending));
+        if is_due(merged) {
+            self.send_ack(Role::Plain, now);
+            return;
+        }
+        self.timestamp = now;
+        if is_due(self.syn_fin_replies.deadline()) {
+            self.retransmit_reply(now);
+        } else if is_due(self.ack_scheduler.deadline(merges)) {
+            if self.ack_scheduler.on_timer() || merges {
+                self.send_ack(Role::Plain, now);
+            }
+        } else if is_due(self.app_reader.deadline()) {
+            match self.app_reader.wake(now) {
+                ReaderWake::Close => self.send_fin(now),
+                ReaderWake::Stop => {}
+                ReaderWake::Resume => self.run_reader(now),
+            }
+        }
+    }
+
+    fn retransmit_reply(&mut self, now: Time) {
+        match self.syn_fin_replies.on_timer(now) {
+            Some(Role::Syn) => self.send_syn_ack(now),
+            Some(role) => self.send_ack(role, now),
+            None => {}
+        }
+    }
+
+    fn send_fin(&mut self, now: Time) {
+        self.syn_fin_replies.on_fin_sent(now);
+        self.send_ack(Role::Fin, now);
+    }
+
+    /// The application closes when it has sent what it has to send, and not when it has read to the end.
+    pub fn suppress_fin_reply(&mut self) {
+        self.app_reader.suppress_close();
+    }
+
+    /// The application reads no more.
+    pub fn stop_reading(&mut self) {
+        self.app_reader.stop();
+    }
+
+    /// The application reads again what has come meanwhile, and goes on.
+    pub fn resume_reading(&mut self, now: Time) -> Option<Ack> {
+        self.app_reader.resume();
+        self.run_reader(now);
+        self.on_timer(now)
+    }
+}

@@ -1,0 +1,364 @@
+//! When a segment is acknowledged: at once, with the second one, or when a timer goes off.
+//!
+//! ```text
+//! at once       while acknowledgements are quick and the application does not answer what it reads; what the echo of marks or a filled gap asks
+//! with another  when more than a full segment waits and the window has not closed on it
+//! timer         after the delay, which follows the time between arrivals m, in ticks:
+//!               m <= least / 2   delay / 2 + least / 2
+//!               m <  delay       delay / 2 + m, at most the retransmission timeout
+//!               each acknowledgement that the timer sent doubles it
+//!               at least 40 ms; more only up to the round-trip time, and to 0.2 s
+//! quick         16 at the start, after a pause longer than the retransmission timeout and after what came twice; 2 after a mark; 1 for every
+//!               segment that lets the window grow; never more than fill half of the window
+//! answering     an application that answers at once will carry the acknowledgements: none is quick, until a timer had to send one
+//! always quick  with delayed_ack = false, as the attribute quickack of a route has it (Linux tcp_in_quickack_mode)
+//! ```
+//!
+//! Linux tcp_event_data_recv, tcp_measure_rcv_mss, __tcp_ack_snd_check, tcp_send_delayed_ack, tcp_delack_timer_handler.
+
+use ecnlab_units::{Span, Time};
+
+use crate::clock::HostClock;
+use crate::settings::Settings;
+
+/// Longest delay (Linux TCP_DELACK_MAX).
+const DELACK_MAX: Span = Span::from_millis(200);
+
+/// The guess of the other side's segments before any has come: at least and at most so many bytes (RFC 1122, section 4.2.2.6).
+const MIN_MSS: u32 = 88;
+const DEFAULT_MSS: u32 = 536;
+
+/// A TCP header without options.
+const TCP_HEADER: u32 = 20;
+const IP_HEADER: u32 = 20;
+
+/// What is to be done about acknowledgements when a segment has been taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckDue {
+    Now,
+    Later,
+}
+
+#[derive(Debug)]
+pub struct AckScheduler {
+    /// Every acknowledgement is quick, whoever answers.
+    always_quick: bool,
+    quick_acks_left: u32,
+    in_pingpong_mode: bool,
+    /// The delay in ticks, nothing before it is needed; its least value; and the tick of the last arrival.
+    ato: u64,
+    min_ato: u64,
+    last_data_tick: u64,
+    /// Something is to be acknowledged.
+    ack_scheduled: bool,
+    ack_now: bool,
+    /// Writes that have ended since the last acknowledgement: none, one, or more.
+    pushed_writes: u8,
+    /// The tick for which a delayed acknowledgement is planned.
+    planned_tick: Option<u64>,
+    /// The timer, which goes on when what it was set for has been sent: when it goes off, and for which tick it was set.
+    timer: Option<(Time, u64)>,
+    /// The other side's full segment as far as it is known, and the last smaller one, in bytes.
+    rcv_mss: u32,
+    last_short_payload: u32,
+    full_payload: u32,
+    header: u32,
+    /// Round-trip time of the handshake and the retransmission timeout, in ticks.
+    handshake_rtt: u64,
+    rto: u64,
+    clock: HostClock,
+}
+
+impl AckScheduler {
+    pub fn new(settings: &Settings, clock: HostClock) -> AckScheduler {
+        let full = settings.payload();
+        let header = settings.quirks.header_size.saturating_sub(IP_HEADER);
+        let least = clock.ticks_of(settings.delayed_ack_time);
+        AckScheduler {
+            always_quick: !settings.delayed_ack,
+            quick_acks_left: 0,
+            in_pingpong_mode: false,
+            ato: 0,
+            min_ato: least,
+            last_data_tick: 0,
+            ack_scheduled: false,
+            ack_now: false,
+            pushed_writes: 0,
+            planned_tick: None,
+            timer: None,
+            rcv_mss: DEFAULT_MSS.min(full),
+            last_short_payload: 0,
+            full_payload: full,
+            header,
+            handshake_rtt: 0,
+            rto: clock.ticks_of(settings.rto_initial),
+            clock,
+        }
+    }
+
+    /// The connection is open. The first guess of the other side's segments is no more than half of the window.
+    pub fn on_open(&mut self, rtt: Option<Span>, timeout: Span, window: Option<i64>, now: Time) {
+        self.last_data_tick = self.clock.ticks(now);
+        self.handshake_rtt = rtt.map_or(0, |rtt| self.clock.ticks_of(rtt));
+        self.rto = self.clock.ticks_of(timeout);
+        if let Some(window) = window {
+            self.rcv_mss = self.rcv_mss.min((window / 2) as u32).max(MIN_MSS);
+        }
+    }
+
+    /// The other side's full segment, as far as it is known.
+    pub fn rcv_mss(&self) -> u32 {
+        self.rcv_mss
+    }
+
+    /// Something is to be acknowledged.
+    pub fn schedule_ack(&mut self) {
+        self.ack_scheduled = true;
+    }
+
+    pub fn is_ack_scheduled(&self) -> bool {
+        self.ack_scheduled
+    }
+
+    /// An acknowledgement is planned for when the timer goes off.
+    pub fn is_timer_planned(&self) -> bool {
+        self.planned_tick.is_some()
+    }
+
+    /// What is to be acknowledged is not to be delayed.
+    pub fn set_ack_now(&mut self) {
+        self.ack_now = true;
+    }
+
+    /// The application answers what it reads.
+    pub fn enter_pingpong_mode(&mut self) {
+        self.in_pingpong_mode = true;
+    }
+
+    /// The next acknowledgements are quick, up to `most` of them, and no more than the segments that fill half of the window.
+    pub fn increase_quick_acks(&mut self, most: u32, window: Option<i64>) {
+        let half = window.map_or(u32::MAX, |window| (window / i64::from(2 * self.rcv_mss)) as u32);
+        let half = if half == 0 { 2 } else { half };
+        self.quick_acks_left = self.quick_acks_left.max(half.min(most));
+    }
+
+    /// The same, and no application will carry them.
+    pub fn enter_quickack_mode(&mut self, most: u32, window: Option<i64>) {
+        self.increase_quick_acks(most, window);
+        self.in_pingpong_mode = false;
+        self.ato = self.min_ato;
+    }
+
+    /// The window grows.
+    pub fn on_window_grown(&mut self) {
+        self.quick_acks_left |= 1;
+    }
+
+    /// Little of the buffer is free.
+    pub fn clear_quick_acks(&mut self) {
+        self.quick_acks_left = 0;
+    }
+
+    /// New data has come in order: so many bytes, which end a write or not.
+    pub fn on_data(&mut self, payload: u32, ends_write: bool, now: Time, quick_acks: u32, window: Option<i64>) {
+        self.ack_scheduled = true;
+        self.measure_rcv_mss(payload, ends_write);
+        let tick = self.clock.ticks(now);
+        let since = tick - std::mem::replace(&mut self.last_data_tick, tick);
+        if self.ato == 0 {
+            self.increase_quick_acks(quick_acks, window);
+            self.ato = self.min_ato;
+        } else if since <= self.min_ato / 2 {
+            self.ato = self.ato / 2 + self.min_ato / 2;
+        } else if since < self.ato {
+            self.ato = (self.ato / 2 + since).min(self.rto);
+        } else if since > self.rto {
+            self.increase_quick_acks(quick_acks, window);
+        }
+    }
+
+    /// Follows the size of the other side's segments: a larger one counts at once, a smaller one when two are alike and do not end a write.
+    fn measure_rcv_mss(&mut self, payload: u32, ends_write: bool) {
+        let before = std::mem::take(&mut self.last_short_payload);
+        if payload >= self.rcv_mss {
+            self.rcv_mss = payload.min(self.full_payload);
+            self.pushed_writes = self.pushed_writes.max(u8::from(ends_write));
+            return;
+        }
+        let size = payload + self.header;
+        if size >= DEFAULT_MSS + TCP_HEADER || size >= MIN_MSS + TCP_HEADER && !ends_write {
+            self.last_short_payload = payload;
+            if payload == before {
+                self.rcv_mss = payload;
+                return;
+            }
+        }
+        self.pushed_writes = (self.pushed_writes + 1).min(2);
+    }
+
+    fn in_quickack_mode(&self) -> bool {
+        self.always_quick || self.quick_acks_left > 0 && !self.in_pingpong_mode
+    }
+
+    /// Whether what waits goes at once, whatever it is.
+    pub fn must_ack_now(&self) -> bool {
+        self.in_quickack_mode() || self.ack_now
+    }
+
+    /// Plans a delayed acknowledgement. It goes now if the timer is about to go off anyway.
+    pub fn plan_delayed_ack(&mut self, now: Time) -> AckDue {
+        let tick = self.clock.ticks(now);
+        let delay = self.bounded_ato();
+        let mut until = tick + delay;
+        if let Some(planned) = self.planned_tick {
+            if planned <= tick + delay / 4 {
+                return AckDue::Now;
+            }
+            until = until.min(planned);
+        }
+        self.planned_tick = Some(until);
+        self.ack_scheduled = true;
+        if self.timer.is_none_or(|(at, for_tick)| at <= now || for_tick != until) {
+            self.timer = Some((self.clock.timer_expiry(now, self.clock.tick() * (until - tick)), until));
+        }
+        AckDue::Later
+    }
+
+    fn bounded_ato(&self) -> u64 {
+        if self.ato <= self.min_ato {
+            return self.ato;
+        }
+        let mut most = self.clock.ticks_of(DELACK_MAX);
+        if self.handshake_rtt > 0 {
+            most = most.min(self.handshake_rtt.max(self.min_ato));
+        }
+        self.ato.min(most)
+    }
+
+    /// When the timer goes off, if anybody waits for it; `compressed` says that others than a delayed acknowledgement do.
+    pub fn deadline(&self, compressed: bool) -> Option<Time> {
+        self.timer.filter(|_| compressed || self.planned_tick.is_some()).map(|(at, _)| at)
+    }
+
+    /// What waits is not for the timer that has gone off by now.
+    pub fn drop_past_timer(&mut self, now: Time) {
+        self.timer = self.timer.filter(|&(at, _)| at > now);
+    }
+
+    /// The timer goes off. Returns whether the acknowledgement that was planned is due.
+    pub fn on_timer(&mut self) -> bool {
+        self.timer = None;
+        if self.planned_tick.take().is_none() || !self.ack_scheduled {
+            return false;
+        }
+        if self.in_pingpong_mode {
+            self.in_pingpong_mode = false;
+            self.ato = self.min_ato;
+        } else {
+            self.ato = (self.ato * 2).min(self.rto);
+        }
+        true
+    }
+
+    /// An acknowledgement of all that has come goes out.
+    pub fn on_ack_sent(&mut self) {
+        if self.quick_acks_left > 0 && self.ack_scheduled {
+            self.quick_acks_left -= 1;
+            if self.quick_acks_left == 0 {
+                self.ato = self.min_ato;
+            }
+        }
+        (self.ack_scheduled, self.ack_now, self.pushed_writes, self.planned_tick) = (false, false, 0, None);
+    }
+
+    /// Data goes out: an answer, if it follows what came within the delay.
+    pub fn on_data_sent(&mut self, now: Time) {
+        let tick = self.clock.ticks(now);
+        if tick - self.last_data_tick < self.ato {
+            self.in_pingpong_mode = true;
+        }
+    }
+
+    /// Whether the application that has read everything owes an acknowledgement of the end of a write.
+    pub fn owes_end_of_write(&self) -> bool {
+        self.ack_scheduled && (self.pushed_writes > 1 || self.pushed_writes > 0 && !self.in_pingpong_mode)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile;
+    use crate::settings::Quirks;
+
+    fn acks() -> AckScheduler {
+        let settings = Settings {
+            quirks: Quirks { tick: Span::from_millis(4), timer_wheel: true, ..profile::quirks("linux") },
+            ..profile::settings("linux")
+        };
+        let mut acks = AckScheduler::new(&settings, HostClock::new(&settings, Span::from_millis(1)));
+        acks.on_open(Some(Span::from_millis(40)), Span::from_millis(240), Some(65_535), at(0));
+        acks
+    }
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    #[test]
+    fn the_first_sixteen_are_quick_and_then_a_timer_is_set() {
+        let mut acks = acks();
+        for _ in 0..16 {
+            acks.on_data(1448, false, at(10), 16, Some(65_535));
+            assert!(acks.must_ack_now());
+            acks.on_ack_sent();
+        }
+        acks.on_data(1448, false, at(10), 16, Some(65_535));
+        assert!(!acks.must_ack_now());
+        assert_eq!(AckDue::Later, acks.plan_delayed_ack(at(10)));
+        // Tick 2 at 10 ms; 10 whole ticks and one more: tick 13 is at 51 ms.
+        assert_eq!(Some(at(51)), acks.deadline(false));
+        assert!(acks.on_timer());
+    }
+
+    #[test]
+    fn a_small_window_has_few_quick_acknowledgements() {
+        let mut acks = acks();
+        acks.on_data(1448, false, at(10), 16, Some(8 * 1448));
+        assert_eq!(4, acks.quick_acks_left);
+    }
+
+    #[test]
+    fn an_answering_application_carries_acknowledgements_until_the_timer_had_to_send_one() {
+        let mut acks = acks();
+        acks.enter_pingpong_mode();
+        acks.on_data(1448, false, at(10), 16, Some(65_535));
+        assert!(!acks.must_ack_now());
+        acks.plan_delayed_ack(at(10));
+        assert!(acks.on_timer());
+        acks.on_ack_sent();
+        acks.on_data(1448, false, at(60), 16, Some(65_535));
+        assert!(acks.must_ack_now());
+    }
+
+    #[test]
+    fn the_delay_follows_the_time_between_arrivals() {
+        let mut acks = acks();
+        let delays = [0, 30, 60, 61, 62].map(|millis| {
+            acks.on_data(1448, false, at(millis), 0, None);
+            acks.ato
+        });
+        // In ticks of 4 ms: 10; 5 + 7; 6 + 8, from tick 7 to 15; 7 + 5; 6 + 5.
+        assert_eq!([10, 12, 14, 12, 11], delays);
+    }
+
+    #[test]
+    fn two_smaller_segments_that_end_no_write_are_the_other_side_s_segments() {
+        let mut acks = acks();
+        let sizes = [1448, 1000, 1000, 200, 200].map(|payload| {
+            acks.measure_rcv_mss(payload, payload == 200);
+            acks.rcv_mss()
+        });
+        assert_eq!([1448, 1448, 1000, 1000, 1000], sizes);
+    }
+}

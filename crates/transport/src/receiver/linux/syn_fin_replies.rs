@@ -1,0 +1,178 @@
+//! SYN-ACK and FIN of a host's receiver, sent again until they are acknowledged, and what the handshake says of the round-trip time.
+//!
+//! ```text
+//! SYN-ACK   again after rto_initial, 2 of it, 4 of it ...; and at once for a SYN that comes again, at most every 0.5 s
+//! FIN       again after the retransmission timeout, 2 of it ...; where there are tail loss probes, first after 2 round trips and rto_min, at
+//!           most the timeout (RFC 8985, section 7)
+//! ```
+//!
+//! The estimate is one sample: since the SYN-ACK was sent, or in milliseconds since it was sent last (RFC 6298, section 2.2; Linux
+//! tcp_synack_rtt_meas, reqsk_timer_handler).
+
+use ecnlab_units::{Span, Time};
+
+use crate::clock::HostClock;
+use crate::segment::Role;
+use crate::settings::Settings;
+
+/// How often they are sent again before the receiver gives up (ip-sysctl tcp_synack_retries, tcp_orphan_retries).
+const SYN_ACK_RETRIES: u32 = 5;
+const FIN_RETRIES: u32 = 8;
+
+/// A reply that waits to be acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct LinuxUnackedReply {
+    role: Role,
+    retransmit_at: Time,
+    retries: u32,
+    /// The delay before the next one.
+    next_delay: Span,
+}
+
+#[derive(Debug)]
+pub struct LinuxSynFinReplies {
+    clock: HostClock,
+    unacked_reply: Option<LinuxUnackedReply>,
+    /// When the SYN-ACK was sent last, and whether more than once.
+    syn_ack_sent_at: Option<Time>,
+    syn_ack_retransmitted: bool,
+    rto_initial: Span,
+    rto_min: Span,
+    rto_max: Span,
+    uses_tlp: bool,
+    handshake_rtt: Option<Span>,
+}
+
+impl LinuxSynFinReplies {
+    pub fn new(settings: &Settings, clock: HostClock) -> LinuxSynFinReplies {
+        LinuxSynFinReplies {
+            clock,
+            unacked_reply: None,
+            syn_ack_sent_at: None,
+            syn_ack_retransmitted: false,
+            rto_initial: settings.rto_initial,
+            rto_min: settings.effective_rto_min(),
+            rto_max: settings.quirks.rto_max,
+            uses_tlp: settings.tlp && settings.max_reported_sack_blocks() > 0,
+            handshake_rtt: None,
+        }
+    }
+
+    /// A SYN-ACK goes out: the answer to a SYN.
+    pub fn on_syn_ack_sent(&mut self, now: Time) {
+        self.syn_ack_retransmitted = self.syn_ack_sent_at.replace(now).is_some();
+        let (retries, delay) =
+            self.unacked_reply.map_or((0, self.rto_initial), |waiting| (waiting.retries, self.rto_initial * (1 << waiting.retries)));
+        self.unacked_reply =
+            Some(LinuxUnackedReply { role: Role::Syn, retransmit_at: self.clock.timer_expiry(now, delay), retries, next_delay: delay * 2 });
+    }
+
+    /// The first segment but the SYN has come: the connection is open. Returns the round-trip time, if there was a handshake.
+    pub fn on_handshake_done(&mut self, timestamps: bool, now: Time) -> Option<Span> {
+        self.unacked_reply = None;
+        let sent = self.syn_ack_sent_at?;
+        self.handshake_rtt = match (self.syn_ack_retransmitted, timestamps) {
+            (false, _) => Some(now.since(sent)),
+            (true, true) => Some(Span::from_millis((self.clock.millis(now) - self.clock.millis(sent)).max(1))),
+            (true, false) => None,
+        };
+        self.handshake_rtt
+    }
+
+    /// The round-trip time of the handshake.
+    pub fn handshake_rtt(&self) -> Option<Span> {
+        self.handshake_rtt
+    }
+
+    /// The retransmission timeout: the round-trip time, and twice that, at least rto_min, for its deviation.
+    pub fn rto(&self) -> Span {
+        let timeout = self.handshake_rtt.map_or(self.rto_initial, |rtt| rtt + (rtt * 2).max(self.rto_min));
+        (self.clock.tick() * self.clock.ticks_of(timeout)).min(self.rto_max)
+    }
+
+    /// The receiver's FIN goes out.
+    pub fn on_fin_sent(&mut self, now: Time) {
+        let timeout = self.rto();
+        let probe = self.handshake_rtt.filter(|_| self.uses_tlp).map(|rtt| timeout.min(rtt * 2 + self.rto_min));
+        let (delay, next) = probe.map_or((timeout, timeout * 2), |probe| (probe, timeout));
+        self.unacked_reply =
+            Some(LinuxUnackedReply { role: Role::Fin, retransmit_at: self.clock.timer_expiry(now, delay), retries: 0, next_delay: next });
+    }
+
+    /// What waits has been acknowledged.
+    pub fn on_reply_acked(&mut self) {
+        self.unacked_reply = None;
+    }
+
+    pub fn deadline(&self) -> Option<Time> {
+        self.unacked_reply.map(|waiting| waiting.retransmit_at)
+    }
+
+    /// The deadline has come: the role of the reply to send again.
+    pub fn on_timer(&mut self, now: Time) -> Option<Role> {
+        let waiting = self.unacked_reply.as_mut().filter(|waiting| waiting.retransmit_at <= now)?;
+        let role = waiting.role;
+        let most = if role == Role::Syn { SYN_ACK_RETRIES } else { FIN_RETRIES };
+        if waiting.retries == most {
+            self.unacked_reply = None;
+            return None;
+        }
+        //= RFC 9293, section 3.6: the FIN is sent until it is acknowledged
+        waiting.retries += 1;
+        self.clock.set_serving_timer(true);
+        waiting.retransmit_at = self.clock.timer_expiry(now, waiting.next_delay);
+        self.clock.set_serving_timer(false);
+        waiting.next_delay = (waiting.next_delay * 2).min(self.rto_max);
+        if role == Role::Syn {
+            self.syn_ack_retransmitted = true;
+            self.syn_ack_sent_at = Some(now);
+        }
+        Some(role)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile;
+    use crate::settings::Quirks;
+
+    fn opening() -> LinuxSynFinReplies {
+        let settings = Settings {
+            quirks: Quirks { tick: Span::from_millis(4), timer_wheel: true, ..profile::quirks("linux") },
+            ..profile::settings("linux")
+        };
+        LinuxSynFinReplies::new(&settings, HostClock::new(&settings, Span::from_millis(493 * 4 + 1)))
+    }
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    fn deadlines(opening: &mut LinuxSynFinReplies, count: usize) -> Vec<u64> {
+        let mut times = Vec::new();
+        for _ in 0..count {
+            let due = opening.deadline().unwrap();
+            times.push(due.picos() / Span::from_millis(1).picos());
+            assert!(opening.on_timer(due).is_some());
+        }
+        times
+    }
+
+    #[test]
+    fn a_fin_is_sent_again_at_the_steps_of_the_wheel() {
+        let mut opening = opening();
+        opening.on_syn_ack_sent(at(20));
+        assert_eq!(Some(Span::from_millis(40)), opening.on_handshake_done(true, at(60)));
+        opening.on_fin_sent(at(346));
+        assert_eq!([587, 831, 1323], deadlines(&mut opening, 3)[..]);
+    }
+
+    #[test]
+    fn a_syn_ack_that_nobody_answers_is_sent_again_after_one_second_and_two_more() {
+        let mut opening = opening();
+        opening.on_syn_ack_sent(at(20));
+        assert_eq!([1035, 3051], deadlines(&mut opening, 2)[..]);
+        assert_eq!(Some(Span::from_millis(49)), opening.on_handshake_done(true, at(3100)));
+    }
+}

@@ -1,0 +1,144 @@
+//! The segments in flight by number, and the SACK blocks that are known already: what both scoreboards are made of.
+
+use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
+
+use crate::segment::SackOption;
+
+/// A state for each segment from `snd_una` on.
+#[derive(Debug)]
+#[repr(C)]
+pub struct SegmentQueue<T> {
+    snd_una: u64,
+    segments: VecDeque<T>,
+}
+
+impl<T> Default for SegmentQueue<T> {
+    fn default() -> SegmentQueue<T> {
+        SegmentQueue::starting_at(0)
+    }
+}
+
+impl<T> SegmentQueue<T> {
+    /// An empty queue with all before `snd_una` acknowledged.
+    pub fn starting_at(snd_una: u64) -> SegmentQueue<T> {
+        SegmentQueue { snd_una, segments: VecDeque::new() }
+    }
+
+    #[inline]
+    pub fn snd_una(&self) -> u64 {
+        self.snd_una
+    }
+
+    /// One past the last segment.
+    #[inline]
+    pub fn end_seq(&self) -> u64 {
+        self.snd_una + self.segments.len() as u64
+    }
+
+    /// How many segments there are.
+    #[inline]
+    pub fn count(&self) -> u64 {
+        self.segments.len() as u64
+    }
+
+    #[inline]
+    pub fn first(&self) -> Option<&T> {
+        self.segments.front()
+    }
+
+    #[inline]
+    pub fn get(&self, seq: u64) -> Option<&T> {
+        self.segments.get(seq.checked_sub(self.snd_una)? as usize)
+    }
+
+    #[inline]
+    pub fn push(&mut self, segment: T) {
+        self.segments.push_back(segment);
+    }
+
+    /// Removes the first segment, which is acknowledged.
+    #[inline]
+    pub fn pop_acked(&mut self) -> Option<T> {
+        let segment = self.segments.pop_front()?;
+        self.snd_una += 1;
+        Some(segment)
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.segments.iter_mut()
+    }
+
+    /// The last segment that is `wanted`.
+    pub fn last_where(&self, wanted: impl Fn(&T) -> bool) -> Option<u64> {
+        self.segments.iter().rposition(wanted).map(|place| self.snd_una + place as u64)
+    }
+
+    /// The first segment from `from` on before `to` that is `wanted` and in none of the `known` blocks; `from` is not acknowledged.
+    #[inline]
+    pub fn next_outside(&self, from: u64, to: u64, known: &SackBlocks, wanted: impl Fn(&T) -> bool) -> Option<u64> {
+        let (mut at, to) = (from, to.min(self.end_seq()));
+        while at < to {
+            if let Some(end) = known.end_of_block_with(at) {
+                at = end;
+            } else if wanted(&self[at]) {
+                return Some(at);
+            } else {
+                at += 1;
+            }
+        }
+        None
+    }
+}
+
+impl<T> Index<u64> for SegmentQueue<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, seq: u64) -> &T {
+        &self.segments[(seq - self.snd_una) as usize]
+    }
+}
+
+impl<T> IndexMut<u64> for SegmentQueue<T> {
+    #[inline]
+    fn index_mut(&mut self, seq: u64) -> &mut T {
+        &mut self.segments[(seq - self.snd_una) as usize]
+    }
+}
+
+/// The blocks of the last acknowledgement that had any, all of whose segments are marked as sacked: the next one is looked at only beyond them
+/// (Linux recv_sack_cache).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks([(u64, u64); SackOption::MAX_BLOCKS]);
+
+impl SackBlocks {
+    pub fn of(blocks: impl IntoIterator<Item = (u64, u64)>) -> SackBlocks {
+        let mut known = SackBlocks::default();
+        known.0.iter_mut().zip(blocks).for_each(|(known, block)| *known = block);
+        known
+    }
+
+    /// Where the block ends that a segment is in.
+    #[inline]
+    fn end_of_block_with(&self, seq: u64) -> Option<u64> {
+        self.0.iter().find(|&&(from, to)| from <= seq && seq < to).map(|&(_, to)| to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_blocks_are_skipped_and_so_are_segments_that_are_not_wanted() {
+        let mut queue = SegmentQueue::starting_at(5);
+        (5..15).for_each(|seq| queue.push(seq != 10));
+        let known = SackBlocks::of([(7, 9), (11, 12)]);
+        let next = |from| queue.next_outside(from, 14, &known, |&wanted| wanted);
+        assert_eq!([Some(5), Some(9), Some(9), Some(12), Some(13), None], [5, 7, 9, 10, 13, 14].map(next));
+        assert_eq!((Some(true), 6, 15), (queue.pop_acked(), queue.snd_una(), queue.end_seq()));
+        assert_eq!((None, Some(&false), None), (queue.get(5), queue.get(10), queue.get(15)));
+        assert_eq!(Some(10), queue.last_where(|&wanted| !wanted));
+    }
+}

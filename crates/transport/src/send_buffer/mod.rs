@@ -1,0 +1,571 @@
+//! What a connection has to send, segment by segment: which ones open and close it, how much application data each carries, which of them say
+//! that it may be read, and which may not go yet because they are not full.
+//!
+//! ```text
+//! segment   0       1 .. n-1               n           n + 1
+//!           SYN     full payload each      the rest    FIN
+//!           carries 0                                  carries 0
+//! ```
+//!
+//! There is a SYN where the handshake has one, and a FIN behind the last write of a connection that closes; where it may, it rides on the last
+//! data, as long as that has not gone. A connection that is kept has a short segment at the end of each write, which takes what is written
+//! next where writes are joined. A segment that has not gone may be split, so that a part of it fits into a small window.
+//! The sender keeps the plan; who asks at the sink asks it too, as what is passed there has arrived.
+
+mod push_points;
+
+use std::collections::VecDeque;
+
+use self::push_points::{FilledSegments, PushPoints};
+use crate::application::AppWrite;
+use crate::segment::{Ack, Role};
+use crate::settings::Settings;
+
+/// No segment has this number.
+const NO_SEGMENT: u64 = u64::MAX;
+
+/// The segments of a connection, as far as it is known what there is to send. What every segment reads stands first.
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub struct SendBuffer {
+    /// The first segment that is not passed and carries less than a full payload, or the FIN.
+    first_short: u64,
+    segments: u64,
+    /// Bytes of application data in a full segment.
+    full_payload: u32,
+    /// The largest window in bytes that the other side has offered; 0 as long as it has said nothing.
+    largest_window: u32,
+    /// The first segment that has not gone and carries PSH.
+    next_psh: u64,
+    /// All before it are passed.
+    released_before: u64,
+    /// What an endless flow has none of, so that it takes no room among what every segment reads.
+    write_ends: Option<Box<WriteEnds>>,
+    syn: bool,
+    has_fin: bool,
+    fin_on_data: bool,
+    joins_writes: bool,
+    nagle: bool,
+}
+
+/// The ends of writes and of the connection.
+#[derive(Clone, Debug, Default)]
+struct WriteEnds {
+    fin_seq: Option<u64>,
+    /// It rides on data.
+    fin_on_data: bool,
+    /// The application has closed, and where the FIN goes is not settled.
+    fin_pending: bool,
+    /// Segments that are not passed and carry less, with what they carry: the last ones of writes and the FIN. The SYN needs no entry.
+    short_segments: VecDeque<(u64, u32)>,
+    /// By how much the short segments that are passed fall short of full ones, in bytes, and how many they are.
+    shortfall: u64,
+    released_short: u64,
+    /// Bytes of all writes.
+    written: u64,
+    push_points: PushPoints,
+}
+
+impl SendBuffer {
+    pub fn new(settings: &Settings, app_write: &AppWrite) -> SendBuffer {
+        let (syn, full) = (settings.has_syn(), settings.payload());
+        let mut send_buffer = SendBuffer {
+            first_short: if syn { 0 } else { NO_SEGMENT },
+            segments: u64::from(syn),
+            next_psh: NO_SEGMENT,
+            released_before: 0,
+            write_ends: None,
+            full_payload: full,
+            largest_window: 0,
+            syn,
+            has_fin: settings.quirks.fin,
+            fin_on_data: settings.quirks.fin_on_data,
+            joins_writes: settings.quirks.coalesce_writes,
+            nagle: settings.nagle,
+        };
+        send_buffer.add_write(app_write, 0);
+        send_buffer
+    }
+
+    /// There is more to send, when all before `snd_max` has been sent. The last write of a connection that closes brings its FIN.
+    pub fn add_write(&mut self, app_write: &AppWrite, snd_max: u64) {
+        if app_write == &AppWrite::ENDLESS && self.write_ends.is_none() && self.largest_window == 0 {
+            self.segments = self.segments.saturating_add(app_write.bytes.div_ceil(u64::from(self.full_payload)));
+        } else if app_write.bytes > 0 {
+            self.append_bytes(app_write.bytes, snd_max);
+        }
+        if app_write.closes && self.has_fin {
+            self.write_ends.get_or_insert_default().fin_pending = true;
+            if !self.fin_on_data {
+                self.queue_fin(snd_max);
+            }
+        }
+        self.update_lookups(snd_max);
+    }
+
+    fn append_bytes(&mut self, bytes: u64, snd_max: u64) {
+        let begun = self.reopen_tail(snd_max).unwrap_or_default();
+        let (full, first) = (u64::from(self.full_payload), self.segments);
+        let bytes = bytes.saturating_add(u64::from(begun));
+        let (count, rest) = (bytes / full, (bytes % full) as u32);
+        self.segments = first.saturating_add(bytes.div_ceil(full));
+        let (last, half) = (self.segments - 1, u64::from(self.largest_window) / 2);
+        let ends = self.write_ends.get_or_insert_default();
+        let before = ends.written - u64::from(begun);
+        ends.written = before.saturating_add(bytes);
+        if half > 0 {
+            ends.push_points.add_within_write(FilledSegments { first, count, full, before }, half);
+        }
+        if last < u64::MAX / full {
+            ends.push_points.add_write_end(last, ends.written);
+            if rest > 0 {
+                ends.short_segments.push_back((last, rest));
+            }
+        }
+    }
+
+    /// The last segment is begun anew if more may be written into it: it is not full, and has not gone. Returns what it carries.
+    fn reopen_tail(&mut self, snd_max: u64) -> Option<u32> {
+        let tail = self.segments.checked_sub(1).filter(|&tail| self.joins_writes && tail >= snd_max)?;
+        let ends = self.write_ends.as_mut().filter(|ends| ends.fin_seq.is_none())?;
+        let &(_, payload) = ends.short_segments.back().filter(|&&(short, _)| short == tail)?;
+        ends.short_segments.pop_back();
+        ends.push_points.remove_last(tail);
+        self.segments = tail;
+        Some(payload)
+    }
+
+    /// The application has closed, and has sent all before `snd_max`: the FIN rides on the last data that has not gone, or goes behind it. Whether
+    /// there is one to send that was not there before.
+    pub fn queue_fin(&mut self, snd_max: u64) -> bool {
+        let Some(ends) = self.write_ends.as_mut().filter(|ends| ends.fin_pending) else { return false };
+        ends.fin_pending = false;
+        let tail = self.segments.checked_sub(1).filter(|&tail| self.fin_on_data && tail >= snd_max && tail >= u64::from(self.syn));
+        match tail {
+            Some(tail) if ends.short_segments.back().is_some_and(|&(short, _)| short == tail) => {}
+            Some(tail) => ends.short_segments.push_back((tail, self.full_payload)),
+            None => {
+                ends.short_segments.push_back((self.segments, 0));
+                self.segments += 1;
+            }
+        }
+        (ends.fin_seq, ends.fin_on_data) = (Some(self.segments - 1), tail.is_some());
+        self.update_lookups(snd_max);
+        true
+    }
+
+    /// The other side offers a window of so many bytes.
+    #[inline]
+    pub fn on_rwnd(&mut self, window: u32, snd_max: u64) {
+        if window > self.largest_window && window != Ack::WINDOW_UNLIMITED {
+            self.on_larger_rwnd(window, snd_max);
+        }
+    }
+
+    #[cold]
+    fn on_larger_rwnd(&mut self, window: u32, snd_max: u64) {
+        let knew_none = std::mem::replace(&mut self.largest_window, window) == 0;
+        if !knew_none {
+            return;
+        }
+        let (first, full) = (u64::from(self.syn), u64::from(self.full_payload));
+        let ends = self.write_ends.get_or_insert_default();
+        let end = ends.short_segments.front().map_or(self.segments, |&(short, payload)| short + u64::from(payload == self.full_payload));
+        let count = end.saturating_sub(first);
+        ends.push_points.insert_within_first_write(FilledSegments { first, count, full, before: 0 }, u64::from(window) / 2);
+        self.update_lookups(snd_max);
+    }
+
+    /// Segments there are to send, SYN and FIN counted.
+    #[inline]
+    pub fn queued_segments(&self) -> u64 {
+        self.segments
+    }
+
+    /// Bytes of application data in a full segment.
+    #[inline]
+    pub fn full_payload(&self) -> u32 {
+        self.full_payload
+    }
+
+    /// Whether all segments before `end` that are not passed are full.
+    #[inline]
+    pub fn is_full_before(&self, end: u64) -> bool {
+        end <= self.first_short
+    }
+
+    /// Whether a segment carries PSH, which is the first time that it goes or not.
+    #[inline]
+    pub fn carries_psh(&mut self, seq: u64, is_new: bool) -> bool {
+        if is_new && seq != self.next_psh {
+            return false;
+        }
+        self.find_psh(seq, is_new)
+    }
+
+    #[cold]
+    fn find_psh(&mut self, seq: u64, is_new: bool) -> bool {
+        let Some(ends) = &mut self.write_ends else { return false };
+        if is_new {
+            ends.push_points.release_before(self.released_before);
+            self.next_psh = ends.push_points.next_push_point(seq + 1);
+        }
+        ends.push_points.next_push_point(seq) == seq
+    }
+
+    /// Whether a new segment has to wait for more data, when all before `snd_una` is acknowledged and all before `snd_max` has been sent: it is the
+    /// last one and not full, and another one that is not full is outstanding (Minshall 1999). The FIN does not wait.
+    #[inline]
+    pub fn waits_by_nagle(&self, seq: u64, snd_una: u64, snd_max: u64) -> bool {
+        self.nagle && !self.is_full_before(seq + 1) && self.is_held_by_nagle(seq, snd_una, snd_max)
+    }
+
+    #[cold]
+    fn is_held_by_nagle(&self, seq: u64, snd_una: u64, snd_max: u64) -> bool {
+        let small = |&&(short, payload): &&(u64, u32)| (snd_una..snd_max).contains(&short) && payload < self.full_payload;
+        seq + 1 == self.segments
+            && self.segment_role(seq) == Role::Plain
+            && self.segment_payload(seq) < self.full_payload
+            && self.short_segments().find(small).is_some()
+    }
+
+    /// How many segments from `next` on, which is not passed, fit wholly into a window of so many bytes. A FIN takes one byte.
+    #[inline]
+    pub fn segments_fitting(&self, next: u64, bytes: u32) -> u64 {
+        let full = u64::from(bytes / self.full_payload);
+        if self.is_full_before(next + full + 1) { full } else { self.segments_fitting_with_short(next, u64::from(bytes)) }
+    }
+
+    #[cold]
+    fn segments_fitting_with_short(&self, next: u64, bytes: u64) -> u64 {
+        let full = u64::from(self.full_payload);
+        let (mut at, mut left) = (next, bytes);
+        for &(short, payload) in self.short_segments().filter(|&&(short, _)| short >= next) {
+            let ahead = (short - at).min(left / full);
+            (at, left) = (at + ahead, left - ahead * full);
+            let needed = u64::from(payload) + u64::from(self.segment_role(short) == Role::Fin);
+            if at < short || needed > left {
+                return at - next;
+            }
+            (at, left) = (short + 1, left - needed);
+        }
+        at - next + left / full
+    }
+
+    /// Splits a segment that has not gone, as none from `snd_max` on has: `bytes` of it are a segment of their own, and the rest, which may be no
+    /// more than the FIN, is the next one. Both carry PSH.
+    pub fn split_segment(&mut self, seq: u64, bytes: u32, snd_max: u64) {
+        let rest = self.segment_payload(seq) - bytes;
+        let ends = self.write_ends.get_or_insert_default();
+        let at = ends.short_segments.partition_point(|&(short, _)| short < seq);
+        if ends.short_segments.get(at).is_some_and(|&(short, _)| short == seq) {
+            ends.short_segments.remove(at);
+        }
+        ends.short_segments.iter_mut().skip(at).for_each(|(short, _)| *short += 1);
+        ends.short_segments.insert(at, (seq + 1, rest));
+        ends.short_segments.insert(at, (seq, bytes));
+        ends.push_points.split_segment(seq);
+        ends.fin_seq = ends.fin_seq.map(|fin| if fin >= seq { fin + 1 } else { fin });
+        ends.fin_on_data &= rest > 0 || ends.fin_seq != Some(seq + 1);
+        self.segments += 1;
+        self.update_lookups(snd_max);
+    }
+
+    /// Bytes of application data in a segment that is not passed.
+    pub fn segment_payload(&self, seq: u64) -> u32 {
+        if self.syn && seq == 0 {
+            return 0;
+        }
+        self.short_segments().find(|&&(short, _)| short == seq).map_or(self.full_payload, |&(_, payload)| payload)
+    }
+
+    /// Bytes of application data in all segments before one that is not passed.
+    pub fn bytes_before(&self, seq: u64) -> u64 {
+        let ahead =
+            self.short_segments().take_while(|&&(short, _)| short < seq).map(|&(_, payload)| u64::from(self.full_payload - payload));
+        let syn = if self.syn { u64::from(self.full_payload) } else { 0 };
+        let passed = self.write_ends.as_ref().map_or(0, |ends| ends.shortfall);
+        (seq * u64::from(self.full_payload)).saturating_sub(syn + passed + ahead.sum::<u64>())
+    }
+
+    /// Segments with a full payload among all before one that is not passed.
+    pub fn full_segments_before(&self, seq: u64) -> u64 {
+        let ahead =
+            self.short_segments().take_while(|&&(short, _)| short < seq).filter(|&&(_, payload)| payload < self.full_payload).count()
+                as u64;
+        let passed = self.write_ends.as_ref().map_or(0, |ends| ends.released_short);
+        seq.saturating_sub(u64::from(self.syn) + passed + ahead)
+    }
+
+    /// The segment that holds this byte, if it is not passed: those of the data count from 0, and behind them a FIN takes one.
+    pub fn segment_of_byte(&self, byte: u64) -> u64 {
+        let (full, syn) = (u64::from(self.full_payload), u64::from(self.syn));
+        // Where it would be, were all segments before it full.
+        let mut place = byte + self.write_ends.as_ref().map_or(0, |ends| ends.shortfall);
+        for &(short, payload) in self.short_segments() {
+            if place < (short - syn) * full + u64::from(payload) + u64::from(self.segment_role(short) == Role::Fin) {
+                return short.min(syn + place / full);
+            }
+            place += full - u64::from(payload);
+        }
+        syn + place / full
+    }
+
+    /// Whether a segment of this role carries data.
+    pub fn role_carries_data(&self, role: Role) -> bool {
+        role == Role::Plain || role == Role::Fin && self.write_ends.as_ref().is_some_and(|ends| ends.fin_on_data)
+    }
+
+    /// Whether the FIN is one of the segments before this one.
+    pub fn is_closed_before(&self, seq: u64) -> bool {
+        self.write_ends.as_ref().and_then(|ends| ends.fin_seq).is_some_and(|fin| fin < seq)
+    }
+
+    /// What a segment does to the connection.
+    pub fn segment_role(&self, seq: u64) -> Role {
+        match seq {
+            0 if self.syn => Role::Syn,
+            _ if self.write_ends.as_ref().is_some_and(|ends| ends.fin_seq == Some(seq)) => Role::Fin,
+            _ => Role::Plain,
+        }
+    }
+
+    /// What a segment brings that has arrived, when `delivered` more segments can be read, the last of them before `next`: the bytes that can be
+    /// read, and those that it carries itself. Of a segment that is passed its `size` tells the latter.
+    #[inline(always)]
+    pub fn delivered_bytes(&self, seq: u64, delivered: u64, next: u64, passed: impl FnOnce() -> u32) -> (u64, u32) {
+        if self.is_full_before(next.max(seq + 1)) {
+            return (delivered * u64::from(self.full_payload), self.full_payload);
+        }
+        self.delivered_bytes_with_short(seq, delivered, next, passed)
+    }
+
+    #[cold]
+    fn delivered_bytes_with_short(&self, seq: u64, delivered: u64, next: u64, passed: impl FnOnce() -> u32) -> (u64, u32) {
+        let read = self.bytes_before(next) - self.bytes_before(next - delivered);
+        (read, if seq < next - delivered { passed() } else { self.segment_payload(seq) })
+    }
+
+    /// Lets go of all segments before `next`.
+    #[inline]
+    pub fn release_before(&mut self, next: u64) {
+        self.released_before = next;
+        if next > self.first_short {
+            self.release_short_before(next);
+        }
+    }
+
+    #[cold]
+    fn release_short_before(&mut self, next: u64) {
+        let full = self.full_payload;
+        if let Some(ends) = &mut self.write_ends {
+            let passed = ends.short_segments.partition_point(|&(seq, _)| seq < next);
+            for (_, payload) in ends.short_segments.drain(..passed).filter(|&(_, payload)| payload < full) {
+                ends.released_short += 1;
+                ends.shortfall += u64::from(full - payload);
+            }
+        }
+        self.update_first_short();
+    }
+
+    /// What there is to send has changed from `snd_max` on.
+    fn update_lookups(&mut self, snd_max: u64) {
+        if self.first_short == NO_SEGMENT || self.first_short >= snd_max && !(self.syn && self.first_short == 0) {
+            self.update_first_short();
+        }
+        if let Some(ends) = &mut self.write_ends {
+            ends.push_points.release_before(self.released_before);
+            self.next_psh = ends.push_points.next_push_point(snd_max);
+        }
+    }
+
+    fn update_first_short(&mut self) {
+        let first = self.short_segments().next().map_or(NO_SEGMENT, |&(seq, _)| seq);
+        self.first_short = first;
+    }
+
+    fn short_segments(&self) -> impl Iterator<Item = &(u64, u32)> {
+        self.write_ends.iter().flat_map(|ends| &ends.short_segments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile;
+    use crate::settings::Handshake;
+    use crate::settings::Quirks;
+
+    fn linux() -> Settings {
+        Settings { packet_size: 1500, quirks: Quirks { header_size: 52, ..profile::quirks("ns2") }, ..profile::settings("ns2") }
+    }
+
+    /// Of segments with 960 bytes, and a FIN where there is a SYN to answer.
+    fn send_buffer(handshake: Handshake, app_write: &AppWrite) -> SendBuffer {
+        let fin = handshake == Handshake::ThreeWay;
+        SendBuffer::new(
+            &Settings {
+                handshake,
+                packet_size: 1000,
+                quirks: Quirks { fin, header_size: 40, ..profile::quirks("ns2") },
+                ..profile::settings("ns2")
+            },
+            app_write,
+        )
+    }
+
+    #[test]
+    fn a_host_s_transfer_lies_between_its_syn_and_its_fin() {
+        let send_buffer = send_buffer(Handshake::ThreeWay, &AppWrite::then_close(2_000));
+        assert_eq!(
+            (5, [Role::Syn, Role::Plain, Role::Plain, Role::Plain, Role::Fin]),
+            (send_buffer.queued_segments(), [0, 1, 2, 3, 4].map(|seq| send_buffer.segment_role(seq)))
+        );
+        assert_eq!([0, 960, 960, 80, 0], [0, 1, 2, 3, 4].map(|seq| send_buffer.segment_payload(seq)));
+        assert_eq!([0, 0, 960, 1_920, 2_000, 2_000], [0, 1, 2, 3, 4, 5].map(|seq| send_buffer.bytes_before(seq)));
+    }
+
+    /// Of segments with 1448 bytes, as Linux 6.1 lays them out.
+    fn joined(app_write: &AppWrite) -> SendBuffer {
+        let settings = Settings {
+            handshake: Handshake::ThreeWay,
+            nagle: true,
+            quirks: Quirks { fin: true, fin_on_data: true, coalesce_writes: true, ..linux().quirks },
+            ..linux()
+        };
+        SendBuffer::new(&settings, app_write)
+    }
+
+    #[test]
+    fn a_fin_rides_on_the_last_data_that_has_not_gone() {
+        // cubic-fin-lost: 57920 bytes are 40 segments, of which ten have gone when the application closes: FIN, PSH and 1448 bytes from 56473 on.
+        let mut send_buffer = joined(&AppWrite::then_close(57_920));
+        assert_eq!((41, true, false), (send_buffer.queued_segments(), send_buffer.queue_fin(11), send_buffer.queue_fin(11)));
+        assert_eq!(
+            (41, Role::Fin, 1448, 56_472),
+            (send_buffer.queued_segments(), send_buffer.segment_role(40), send_buffer.segment_payload(40), send_buffer.bytes_before(40))
+        );
+        assert_eq!((57_920, true, false), (send_buffer.bytes_before(41), send_buffer.is_closed_before(41), send_buffer.is_full_before(41)));
+        assert_eq!(
+            (40, 40, 41),
+            (send_buffer.segment_of_byte(56_472), send_buffer.segment_of_byte(57_920), send_buffer.segment_of_byte(57_921))
+        );
+        assert!(send_buffer.role_carries_data(Role::Fin) && send_buffer.carries_psh(40, false));
+        // All of a short transfer has gone when the application closes.
+        let mut send_buffer = joined(&AppWrite::then_close(2000));
+        assert_eq!((3, true, 4), (send_buffer.queued_segments(), send_buffer.queue_fin(3), send_buffer.queued_segments()));
+        assert_eq!(
+            (Role::Fin, 0, 3, 4),
+            (
+                send_buffer.segment_role(3),
+                send_buffer.segment_payload(3),
+                send_buffer.segment_of_byte(2000),
+                send_buffer.segment_of_byte(2001)
+            )
+        );
+        assert!(!send_buffer.role_carries_data(Role::Fin) && !send_buffer.carries_psh(3, true));
+    }
+
+    #[test]
+    fn a_write_goes_on_in_a_segment_that_has_not_gone() {
+        let small = AppWrite::keep_open(200);
+        let mut send_buffer = joined(&small);
+        send_buffer.add_write(&small, 1);
+        assert_eq!((2, 400), (send_buffer.queued_segments(), send_buffer.segment_payload(1)));
+        send_buffer.add_write(&small, 2);
+        send_buffer.add_write(&AppWrite::keep_open(3000), 2);
+        assert_eq!((5, [400, 1448, 1448, 304]), (send_buffer.queued_segments(), [1, 2, 3, 4].map(|seq| send_buffer.segment_payload(seq))));
+        assert_eq!(
+            [true, false, false, true],
+            [1, 2, 3, 4].map(|seq| send_buffer.carries_psh(seq, false)),
+            "no push within a write that goes on"
+        );
+        let mut apart = SendBuffer::new(&Settings { quirks: Quirks { coalesce_writes: false, ..linux().quirks }, ..linux() }, &small);
+        apart.add_write(&small, 0);
+        assert_eq!(3, apart.queued_segments());
+    }
+
+    #[test]
+    fn one_segment_that_is_not_full_is_outstanding_at_a_time() {
+        let small = AppWrite::keep_open(200);
+        let mut send_buffer = joined(&small);
+        send_buffer.add_write(&small, 2);
+        assert_eq!(
+            [false, true, false],
+            [send_buffer.waits_by_nagle(1, 1, 1), send_buffer.waits_by_nagle(2, 1, 2), send_buffer.waits_by_nagle(2, 2, 2)]
+        );
+        send_buffer.add_write(&AppWrite::keep_open(1248), 2);
+        assert!(!send_buffer.waits_by_nagle(2, 1, 2), "it is full by now");
+        send_buffer.add_write(&AppWrite::then_close(10), 2);
+        assert!(
+            send_buffer.waits_by_nagle(3, 1, 3) && send_buffer.queue_fin(3) && !send_buffer.waits_by_nagle(3, 1, 3),
+            "the last segment waits no longer when the application closes"
+        );
+    }
+
+    #[test]
+    fn a_part_of_a_segment_goes_where_no_more_fits() {
+        // cubic-zero-window: 289600 bytes; the window after byte 194032 is 1064 bytes. The rest of the segment goes by itself: FIN on 288153.
+        let mut send_buffer = joined(&AppWrite::then_close(289_600));
+        send_buffer.on_rwnd(65_535, 1);
+        send_buffer.queue_fin(131);
+        assert_eq!(
+            (Role::Fin, 134, 0),
+            (send_buffer.segment_role(200), send_buffer.segment_of_byte(194_032 - 1448), send_buffer.segments_fitting(135, 1064))
+        );
+        send_buffer.split_segment(135, 1064, 135);
+        assert_eq!(
+            (201, [1064, 384, 1448]),
+            (send_buffer.queued_segments() - 1, [135, 136, 137].map(|seq| send_buffer.segment_payload(seq)))
+        );
+        assert_eq!([194_032, 195_096, 195_480], [135, 136, 137].map(|seq| send_buffer.bytes_before(seq)));
+        assert_eq!((Role::Fin, 288_152), (send_buffer.segment_role(201), send_buffer.bytes_before(201)));
+        let pushed: Vec<u64> = (1..202).filter(|&seq| send_buffer.carries_psh(seq, false)).collect();
+        let pushed: Vec<u64> = pushed.into_iter().map(|seq| send_buffer.bytes_before(seq) + 1).collect();
+        assert_eq!(vec![31_857, 65_161, 98_465, 131_769, 165_073, 194_033, 195_097, 198_377, 231_681, 264_985, 288_153], pushed);
+    }
+
+    #[test]
+    fn what_fits_into_a_window_are_whole_segments_and_the_fin_s_byte() {
+        let mut send_buffer = joined(&AppWrite::then_close(10 * 1448 + 100));
+        send_buffer.queue_fin(1);
+        assert_eq!([0, 0, 1, 9, 10], [0, 1447, 1448, 10 * 1448 - 1, 10 * 1448].map(|bytes| send_buffer.segments_fitting(1, bytes)));
+        assert_eq!([10, 11], [100, 101].map(|more| send_buffer.segments_fitting(1, 10 * 1448 + more)));
+        assert_eq!([0, 1], [100, 101].map(|bytes| send_buffer.segments_fitting(11, bytes)));
+    }
+
+    #[test]
+    fn pushes_are_found_once_by_new_segments_and_at_any_time_by_old_ones() {
+        let mut send_buffer = joined(&AppWrite::keep_open(100 * 1448));
+        send_buffer.on_rwnd(65_535, 1);
+        let pushed =
+            |send_buffer: &mut SendBuffer, is_new| (1..=100).filter(|&seq| send_buffer.carries_psh(seq, is_new)).collect::<Vec<u64>>();
+        assert_eq!(vec![23, 46, 69, 92, 100], pushed(&mut send_buffer, true));
+        assert_eq!(vec![23, 46, 69, 92, 100], pushed(&mut send_buffer, false));
+        // reno-idle-1s: the second write is less than half of the window that is offered by then.
+        send_buffer.release_before(101);
+        send_buffer.on_rwnd(1_000_000, 101);
+        send_buffer.add_write(&AppWrite::keep_open(100 * 1448), 101);
+        assert_eq!(vec![200], (101..=200).filter(|&seq| send_buffer.carries_psh(seq, true)).collect::<Vec<u64>>());
+    }
+
+    #[test]
+    fn an_endless_flow_is_pushed_where_windows_are_offered() {
+        let mut send_buffer = joined(&AppWrite::ENDLESS);
+        assert!((1..1000).all(|seq| !send_buffer.carries_psh(seq, true)));
+        send_buffer.on_rwnd(31_856, 1);
+        assert_eq!(vec![12, 24, 36], (1..40).filter(|&seq| send_buffer.carries_psh(seq, true)).collect::<Vec<u64>>());
+    }
+
+    #[test]
+    fn a_segment_s_place_in_the_data_does_not_move_when_others_are_passed() {
+        let open = AppWrite::keep_open(1_000);
+        let mut send_buffer = send_buffer(Handshake::FirstPacket, &open);
+        send_buffer.add_write(&open, 0);
+        let before = send_buffer.bytes_before(5);
+        send_buffer.release_before(3);
+        assert_eq!((2_000, 2_000), (before, send_buffer.bytes_before(5)));
+        assert_eq!((true, false), (send_buffer.is_full_before(4), send_buffer.is_full_before(5)));
+        assert_eq!([1, 2, 2], [3, 4, 5].map(|seq| send_buffer.full_segments_before(seq)));
+    }
+}

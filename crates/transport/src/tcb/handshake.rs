@@ -1,0 +1,232 @@
+//! The sender's part of the three-way handshake, and what it settles about ECN (RFC 9293, section 3.5; RFC 3168, section 6.1.1).
+//!
+//! ```text
+//! a lost SYN     initial window             timeout for data                       ECN
+//! rfc6298        1                          at least 3 s                           not used
+//! sample         1 after the second one     of the sample by the answer's          used if the answer agrees to the first SYN's offer;
+//!                                           timestamp, 3 s where there is none     the first data carries CWR, as a timeout cuts
+//! ```
+//!
+//! A SYN that was sent again for nothing, as the timestamp of the first one in the answer shows, costs no window (Linux
+//! tcp_try_undo_spurious_syn).
+
+use ecnlab_units::{Ecn, Span, Time};
+
+use super::{SenderOutput, Tcb};
+use crate::congestion::CongestionControl;
+use crate::segment::{Ack, Role, Segment};
+use crate::settings::{SlowStartAfterIdle, SynRtxRto};
+
+/// The retransmission timeout for data after a SYN that had to be sent again, where nothing says how long a round trip takes (RFC 6298,
+/// section 5.7).
+const RTO_AFTER_LOST_SYN: Span = Span::from_secs(3);
+/// SYNs sent again that cost no window.
+const MAX_FREE_SYN_RETRANSMISSIONS: u64 = 1;
+
+impl Tcb {
+    /// Sends the SYN.
+    pub fn send_syn(&mut self, now: Time, out: &mut impl SenderOutput) {
+        self.transmit(0, now, out);
+        self.snd_nxt = 1;
+    }
+
+    /// The SYN has been answered.
+    pub fn on_syn_ack(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
+        self.ecn.on_syn_ack(ack);
+        let sent_again = self.counters.retransmitted_timeout;
+        self.rto_deadline = None;
+        self.snd_una = 1;
+        self.recovery_point.on_handshake_done();
+        self.send_buffer.release_before(self.snd_una);
+        let first_sent = self.timed_segment.take().map(|(_, sent)| sent);
+        match self.settings.quirks.syn_rtx_rto {
+            SynRtxRto::Rfc6298 => self.init_rto_rfc6298(sent_again, ack, now, out),
+            SynRtxRto::Sample => self.init_rto_from_syn_rtt(sent_again, first_sent, ack, now, out),
+        }
+        if self.settings.slow_start_after_idle == SlowStartAfterIdle::Halve {
+            // The time in which nobody wrote anything begins here.
+            self.last_sent_at = now;
+        }
+    }
+
+    fn init_rto_rfc6298(&mut self, sent_again: u64, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
+        if sent_again > 0 {
+            //= RFC 6298, section 5.7: a timeout of 3 s for data
+            self.rtt_estimator.raise_rto_after_lost_syn(RTO_AFTER_LOST_SYN);
+            //= RFC 5681, section 3.1: one segment after a lost SYN
+            //= RFC 5681, section 3.1: one segment after a lost SYN-ACK
+            self.initial_window = 1;
+        } else {
+            self.rtt_stats.on_ack(ack, now);
+            self.sample_handshake_rtt(ack.echo, now, now);
+        }
+        self.set_initial_window(out);
+    }
+
+    fn init_rto_from_syn_rtt(&mut self, sent_again: u64, first_sent: Option<Time>, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
+        let (echo, timestamps) = (self.clock_millis(ack.echo), self.settings.timestamps);
+        let sample = match sent_again {
+            0 => Some(now.since(ack.echo)),
+            _ => timestamps.then(|| Span::from_millis((self.clock_millis(now) - echo).max(1))),
+        };
+        match sample.filter(|_| self.settings.quirks.handshake_rtt_sample) {
+            Some(sample) => self.on_rtt_sample(sample, now),
+            None => self.rtt_estimator.raise_rto_after_lost_syn(RTO_AFTER_LOST_SYN),
+        }
+        if sent_again == 0 {
+            self.rtt_stats.on_ack(ack, now);
+        }
+        let for_nothing = timestamps && first_sent.is_some_and(|sent| self.clock_millis(sent) == echo);
+        self.set_ssthresh(self.settings.max_rwnd as f64, out);
+        let harmless = sent_again <= MAX_FREE_SYN_RETRANSMISSIONS || for_nothing;
+        self.set_cwnd(if harmless { self.initial_window as f64 } else { 1.0 }, out);
+    }
+
+    /// The connection has been opened from the other side; its handshake took `rtt`, if that is known.
+    pub fn start_established(&mut self, rtt: Option<Span>, now: Time) {
+        self.recovery_point.on_handshake_done();
+        if let Some(rtt) = rtt {
+            let shown = Ack { echo: Time::ZERO, ..Ack::plain(0, 0) };
+            self.rtt_stats.on_ack(&shown, Time::ZERO + rtt);
+            self.sample_handshake_rtt(Time::ZERO, Time::ZERO + rtt, now);
+        }
+    }
+
+    /// Takes the round-trip time of the handshake, measured from `sent` to `answered` and known `now`. The smallest round-trip time is that of all
+    /// samples (RFC 8985, section 6.2, step 1), or a retransmission that is faster than the first flight would not count as delivered.
+    fn sample_handshake_rtt(&mut self, sent: Time, answered: Time, now: Time) {
+        if self.settings.quirks.handshake_rtt_sample {
+            self.update_min_rtt(answered.since(sent).picos() / Span::from_micros(1).picos(), false, now);
+            self.rtt_estimator.on_rtt_sample(sent, answered, self.sample_context(), &self.settings);
+        }
+    }
+
+    /// Nobody answered the SYN: it goes again after a doubled timeout, and without ECN, which the path may not let pass (section 6.1.1.1).
+    pub fn on_syn_timeout(&mut self, now: Time, out: &mut impl SenderOutput) {
+        self.rto_deadline = None;
+        match self.settings.quirks.syn_rtx_rto {
+            SynRtxRto::Rfc6298 if self.settings.quirks.ecn_fallback => self.ecn.disable(),
+            SynRtxRto::Rfc6298 => {}
+            SynRtxRto::Sample => self.reduce_cwnd_for_lost_syn(out),
+        }
+        //= RFC 6298, sections 2.1 and 5.5: the second SYN goes after the initial timeout
+        self.back_off_rto();
+        self.counters.timeouts += 1;
+        self.transmit(0, now, out);
+    }
+
+    /// The window falls to one segment as after any timeout, until the SYN is answered.
+    fn reduce_cwnd_for_lost_syn(&mut self, out: &mut impl SenderOutput) {
+        if self.counters.retransmitted_timeout == 0 {
+            let left = self.control.ssthresh_after_loss(self.window.cwnd);
+            self.set_ssthresh(left.max(self.settings.quirks.min_cwnd as f64), out);
+        }
+        self.set_cwnd(1.0, out);
+        self.ecn.queue_cwr();
+    }
+
+    /// An acknowledgement without data, which closes a handshake.
+    pub fn send_pure_ack(&mut self, out: &mut impl SenderOutput) {
+        out.send(Segment {
+            role: Role::PureAck,
+            ecn: self.pure_ack_codepoint(),
+            ..Segment::plain(self.snd_max, self.settings.quirks.ack_size)
+        });
+        self.counters.sent += 1;
+    }
+
+    /// Of a packet without data.
+    pub(super) fn pure_ack_codepoint(&self) -> Ecn {
+        if self.ecn.in_use() && self.settings.uses_ect_on_all_packets() { self.settings.ect_codepoint.ecn() } else { Ecn::NotEct }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::application::AppWrite;
+    use crate::clock::HostClock;
+    use crate::profile;
+    use crate::sender::Sender;
+    use crate::settings::{Quirks, Settings};
+
+    #[derive(Default)]
+    struct Sent(Vec<Segment>);
+
+    impl SenderOutput for Sent {
+        fn send(&mut self, segment: Segment) {
+            self.0.push(segment);
+        }
+    }
+
+    fn at(micros: u64) -> Time {
+        Time::ZERO + Span::from_micros(micros)
+    }
+
+    /// A host with ticks of 4 ms at 4 k - 1 ms whose SYN was not answered so often, and when it sent them.
+    fn opening(settings: Settings, lost: usize) -> (Sender, Sent, Vec<Time>) {
+        let settings = Settings { congestion_control: crate::settings::CongestionControlName::Reno, ..settings };
+        let clock = HostClock::new(&settings, Span::from_millis(493 * 4 + 1));
+        let mut sender = Sender::new(Arc::new(settings), &AppWrite::then_close(86_880), clock);
+        let mut sent = Sent::default();
+        sender.start(Time::ZERO, &mut sent);
+        let mut times = vec![Time::ZERO];
+        for _ in 0..lost {
+            let at = sender.deadline().unwrap();
+            sender.on_timer(at, &mut sent);
+            times.push(at);
+        }
+        (sender, sent, times)
+    }
+
+    fn answer(sender: &mut Sender, sent: &mut Sent, echo: Time, ece: bool, now: Time) {
+        let syn_ack = Ack { role: Role::Syn, ece, echo, echo_retransmission: echo > Time::ZERO, window: 65_535, ..Ack::plain(1, 60) };
+        sent.0.clear();
+        sender.on_ack(&syn_ack, now, sent);
+    }
+
+    fn host() -> Settings {
+        Settings { ecn: true, quirks: Quirks { tick: Span::from_millis(4), ..profile::quirks("linux") }, ..profile::settings("linux") }
+    }
+
+    #[test]
+    fn a_lost_syn_answer_costs_a_timeout_and_no_window() {
+        // reno-ecn-synack-lost: the second SYN offers no ECN, the answer echoes the first one's timestamp and agrees to its offer. The window is
+        // 1 and the threshold 5 from the timeout to the answer, then ten segments go, the first of them with CWR.
+        let (mut sender, mut sent, times) = opening(host(), 1);
+        assert_eq!(vec![0, 1003], times.iter().map(|time| time.picos() / Span::from_millis(1).picos()).collect::<Vec<_>>());
+        assert_eq!((1.0, 5.0), (sender.window().cwnd, sender.window().ssthresh));
+        let offers: Vec<_> = sent.0.iter().map(|syn| (syn.ece, syn.cwr, syn.ecn)).collect();
+        assert_eq!(vec![(true, true, Ecn::NotEct), (false, false, Ecn::NotEct)], offers);
+        answer(&mut sender, &mut sent, Time::ZERO, true, at(1_043_050));
+        assert_eq!((10.0, host().max_rwnd as f64), (sender.window().cwnd, sender.window().ssthresh));
+        let data: Vec<_> = sent.0.iter().filter(|segment| segment.role == Role::Plain).map(|data| (data.ecn, data.cwr)).collect();
+        assert_eq!((10, (Ecn::Ect0, true), (Ecn::Ect0, false)), (data.len(), data[0], data[1]));
+    }
+
+    #[test]
+    fn a_window_of_one_follows_the_second_lost_syn_and_none_that_was_answered() {
+        let window = |lost: usize, echoed: usize| {
+            let (mut sender, mut sent, times) = opening(host(), lost);
+            let last = times[lost];
+            answer(&mut sender, &mut sent, times[echoed], false, last + Span::from_millis(40));
+            sender.window().cwnd
+        };
+        assert_eq!([10.0, 10.0, 1.0, 1.0, 10.0], [window(0, 0), window(1, 1), window(2, 2), window(2, 1), window(2, 0)]);
+    }
+
+    #[test]
+    fn the_timeout_for_data_is_that_of_the_sample_by_timestamp() {
+        // After a lost SYN 40 ms + 200 ms; after a lost answer the 1043 ms since the first SYN, and twice that (cubic-syn-lost, reno-ecn-synack-lost).
+        // Without timestamps 3 s (RFC 6298, section 5.7). Then up to two ticks more.
+        for (timestamps, echoed, expected) in [(true, 1, 240..248), (true, 0, 3129..3137), (false, 1, 3000..3264)] {
+            let (mut sender, mut sent, times) = opening(Settings { timestamps, tlp: false, ..host() }, 1);
+            let now = at(1_043_050);
+            answer(&mut sender, &mut sent, times[echoed], false, now);
+            let timeout = sender.deadline().unwrap().since(now).picos() / Span::from_millis(1).picos();
+            assert!(expected.start <= timeout && timeout < expected.end + 256, "{timeout} ms after {timestamps} {echoed}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What holds segments back that the window allows: pacing, and the host's random processing time.
+
+use ecnlab_units::{Span, Time};
+
+use super::pacing::Pacer;
+use crate::congestion::CongestionWindow;
+use crate::processing::ProcessingTime;
+
+/// Says when a segment may leave. A sender without either has none of it.
+#[derive(Debug, Default)]
+pub struct SendGate {
+    pacer: Option<Pacer>,
+    processing: Option<ProcessingTime>,
+}
+
+impl SendGate {
+    /// With pacing.
+    pub fn with_pacing() -> SendGate {
+        SendGate { pacer: Some(Pacer::default()), processing: None }
+    }
+
+    pub fn set_processing_time(&mut self, processing: ProcessingTime) {
+        self.processing = Some(processing);
+    }
+
+    /// When the sender is to be woken because a segment may leave that was held back.
+    pub fn deadline(&self) -> Option<Time> {
+        let pacer = self.pacer.as_ref().and_then(Pacer::deadline);
+        let processing = self.processing.as_ref().and_then(ProcessingTime::deadline);
+        pacer.into_iter().chain(processing).min()
+    }
+
+    /// Whether a segment may leave now; if not, the sender is woken when it may. A paced segment is processed when its time has come.
+    #[inline(never)]
+    pub fn may_send(&mut self, now: Time) -> bool {
+        self.pacer.as_mut().is_none_or(|pacer| pacer.may_send(now))
+            && self.processing.as_mut().is_none_or(|processing| processing.may_send(now))
+    }
+
+    /// The sender was woken.
+    pub fn on_timer(&mut self, now: Time) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_wake();
+        }
+        if let Some(processing) = &mut self.processing {
+            processing.on_timer(now);
+        }
+    }
+
+    /// The sender that was woken has sent what it may.
+    pub fn end_send_turn(&mut self) {
+        if let Some(processing) = &mut self.processing {
+            processing.end_send_turn();
+        }
+    }
+
+    /// A segment left. The pacer counts from when it could have left, so that the processing time does not lower the rate.
+    #[inline(never)]
+    pub fn on_sent(&mut self, window: &CongestionWindow, srtt: Span, now: Time) {
+        if let Some(pacer) = &mut self.pacer {
+            let since = self.processing.as_ref().map_or(now, |processing| processing.ready_since(now));
+            pacer.on_sent(window, srtt, since);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::Rng;
+
+    use super::*;
+
+    #[test]
+    fn a_processing_time_delays_paced_segments_and_keeps_their_rate() {
+        let mut gate = SendGate::with_pacing();
+        gate.set_processing_time(ProcessingTime::new(Span::from_millis(4), Rng::for_role(1, "processing time")));
+        let window = CongestionWindow { cwnd: 10.0, ssthresh: 2.0 };
+        let mut now = Time::ZERO + Span::from_secs(1);
+        let mut left = Vec::new();
+        while left.len() < 1000 {
+            gate.on_timer(now);
+            while gate.may_send(now) {
+                left.push(now);
+                // 120 ms / (1.2 * 10) between segments.
+                gate.on_sent(&window, Span::from_millis(120), now);
+            }
+            gate.end_send_turn();
+            now = gate.deadline().unwrap();
+        }
+        let took = left[999].since(left[0]).picos() as f64 / Span::from_millis(1).picos() as f64;
+        assert!((took - 9990.0).abs() < 4.0, "{took} ms");
+        assert!(left.is_sorted());
+        let gaps = left.windows(2).map(|pair| pair[1].since(pair[0]));
+        assert!(gaps.clone().min() < Some(Span::from_millis(8)) && gaps.max() > Some(Span::from_millis(12)));
+    }
+}

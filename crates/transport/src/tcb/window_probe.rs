@@ -1,0 +1,284 @@
+//! The window that the other side offers, in bytes, and the timer that probes one which stays too small (RFC 9293, sections 3.8.6 and 3.8.6.1).
+//!
+//! ```text
+//! fits      segments that end within `bytes` bytes of the first that is not acknowledged; none is cut to fit
+//! probes    while nothing is outstanding and the next segment does not fit:
+//!           the first after a retransmission timeout, the next after twice that, and so on; an answer starts the wait anew
+//!           a timeout below 200 ms counts as that                                                   (Linux tcp_probe0_base)
+//! a probe   is what fits of the next segment, or, where nothing does, a segment without data before all that is not acknowledged,
+//!           which is answered at once                                  (Linux tcp_write_wakeup, tcp_probe0_when, tcp_ack_probe)
+//! ```
+//!
+//! What is offered grows and shrinks with acknowledgements of more; one that acknowledges nothing new can only widen it.
+
+use ecnlab_units::Time;
+
+use super::{SenderOutput, Tcb};
+use crate::segment::{Ack, Segment};
+
+/// Most doublings of the wait, and most that are counted (Linux tcp_probe0_when, tcp_retries2).
+const MAX_PROBE_DOUBLINGS: u32 = 10;
+const MAX_COUNTED_PROBES: u32 = 15;
+
+/// What the other side offers, and the probes of it.
+#[derive(Clone, Copy, Debug)]
+pub struct AdvertisedWindow {
+    /// Bytes beyond the first segment that is not acknowledged; [`Ack::WINDOW_UNLIMITED`] as long as the other side says nothing of it.
+    bytes: u32,
+    /// The last acknowledgement that told of it brought news.
+    updated_by_last_ack: bool,
+    /// When to probe.
+    probe_at: Option<Time>,
+    /// Probes without an answer that opened the window.
+    unanswered_probes: u32,
+}
+
+impl Default for AdvertisedWindow {
+    fn default() -> AdvertisedWindow {
+        AdvertisedWindow { bytes: Ack::WINDOW_UNLIMITED, updated_by_last_ack: false, probe_at: None, unanswered_probes: 0 }
+    }
+}
+
+impl Tcb {
+    /// Takes the offered window from an acknowledgement, before anything else of it. The congestion window may come down for a cut (`reduces`).
+    #[inline]
+    pub fn process_rwnd(&mut self, ack: &Ack, reduces: impl FnOnce() -> bool, now: Time, out: &mut impl SenderOutput) {
+        if ack.window != Ack::WINDOW_UNLIMITED {
+            self.update_snd_wnd(ack, reduces(), now, out);
+        }
+    }
+
+    fn update_snd_wnd(&mut self, ack: &Ack, reduces: bool, now: Time, out: &mut impl SenderOutput) {
+        self.advertised_window.updated_by_last_ack =
+            ack.next > self.snd_una || ack.next == self.snd_una && (!self.uses_rwnd || ack.window > self.advertised_window.bytes);
+        if self.advertised_window.updated_by_last_ack {
+            self.apply_rwnd(ack, reduces, now, out);
+        }
+    }
+
+    fn apply_rwnd(&mut self, ack: &Ack, reduces: bool, now: Time, out: &mut impl SenderOutput) {
+        self.uses_rwnd = true;
+        let changed = self.advertised_window.bytes != ack.window;
+        self.advertised_window.bytes = ack.window;
+        if ack.next > self.snd_una {
+            self.advertised_window.unanswered_probes = 0;
+        }
+        self.send_buffer.on_rwnd(ack.window, self.snd_max);
+        self.rwnd_right_edge = ack.next + self.send_buffer.segments_fitting(ack.next, ack.window);
+        if changed && self.outstanding_segments() == 0 && self.snd_max < self.queued_segments() {
+            self.restart_after_idle(reduces, now, out);
+        }
+    }
+
+    /// Whether an acknowledgement, which is at hand, has told of the window, or of more than was acknowledged.
+    pub fn is_window_update(&self, ack: &Ack) -> bool {
+        if ack.window == Ack::WINDOW_UNLIMITED { ack.next > self.snd_una } else { self.advertised_window.updated_by_last_ack }
+    }
+
+    /// What there is to send has changed: how much of it fits.
+    pub(super) fn update_rwnd_right_edge(&mut self) {
+        if self.uses_rwnd {
+            self.rwnd_right_edge = self.snd_una + self.send_buffer.segments_fitting(self.snd_una, self.advertised_window.bytes);
+        }
+    }
+
+    /// When the window is to be probed.
+    #[inline]
+    pub fn window_probe_deadline(&self) -> Option<Time> {
+        if self.uses_rwnd { self.advertised_window.probe_at } else { None }
+    }
+
+    /// Whether the next segment waits for the window while nothing is outstanding.
+    fn is_blocked_by_rwnd(&self) -> bool {
+        self.outstanding_segments() == 0 && self.snd_max < self.queued_segments() && self.snd_max >= self.rwnd_right_edge
+    }
+
+    /// What might be sent has been: sets the timer of the probes, or ends it. `was_idle` says that an acknowledgement came with nothing
+    /// outstanding, so that it answers a probe or opens the window.
+    #[inline]
+    pub fn update_probe_timer(&mut self, was_idle: bool, now: Time) {
+        if self.uses_rwnd {
+            self.set_probe_timer(was_idle, now);
+        }
+    }
+
+    fn set_probe_timer(&mut self, was_idle: bool, now: Time) {
+        if !self.is_blocked_by_rwnd() {
+            self.advertised_window.probe_at = None;
+            if was_idle {
+                self.advertised_window.unanswered_probes = 0;
+            }
+        } else if was_idle {
+            self.advertised_window.probe_at = Some(self.probe_deadline_after(self.advertised_window.unanswered_probes, now));
+        } else if self.advertised_window.probe_at.is_none() {
+            self.advertised_window.probe_at = Some(self.probe_deadline_after(0, now));
+        }
+    }
+
+    fn probe_deadline_after(&self, doublings: u32, now: Time) -> Time {
+        let wait = self.rto().max(self.rtt_estimator.min_probe_wait(&self.settings)) * (1 << doublings.min(MAX_PROBE_DOUBLINGS));
+        self.rtt_estimator.clock().timer_expiry(now, wait.min(self.settings.quirks.rto_max))
+    }
+
+    /// A probe is due. If there is room for a part of the next segment, that part is made a segment, which is for recovery to send; returns
+    /// whether it is. Else a segment without data goes.
+    pub fn send_window_probe(&mut self, now: Time, out: &mut impl SenderOutput) -> bool {
+        self.advertised_window.probe_at = None;
+        if !self.is_blocked_by_rwnd() {
+            return false;
+        }
+        if self.advertised_window.bytes > 0 {
+            self.send_buffer.split_segment(
+                self.snd_max,
+                self.advertised_window.bytes.min(self.send_buffer.segment_payload(self.snd_max)),
+                self.snd_max,
+            );
+            self.update_rwnd_right_edge();
+            self.advertised_window.unanswered_probes = 0;
+            return true;
+        }
+        out.send(Segment { ecn: self.pure_ack_codepoint(), ..Segment::window_probe(self.snd_una, self.settings.quirks.ack_size) });
+        self.counters.sent += 1;
+        self.advertised_window.unanswered_probes = (self.advertised_window.unanswered_probes + 1).min(MAX_COUNTED_PROBES);
+        self.advertised_window.probe_at = Some(self.probe_deadline_after(self.advertised_window.unanswered_probes, now));
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ecnlab_units::Span;
+
+    use super::*;
+    use crate::application::AppWrite;
+    use crate::clock::HostClock;
+    use crate::profile;
+    use crate::segment::Role;
+    use crate::sender::Sender;
+    use crate::settings::{Quirks, ReceiveWindow, RecoveryName, Settings};
+
+    #[derive(Default)]
+    struct Sent(Vec<Segment>);
+
+    impl SenderOutput for Sent {
+        fn send(&mut self, segment: Segment) {
+            self.0.push(segment);
+        }
+    }
+
+    /// A host with ticks of 4 ms at 4 k - 1 ms, and what it has sent.
+    struct Host {
+        sender: Sender,
+        sent: Sent,
+    }
+
+    impl Host {
+        /// Opened with a SYN-ACK that offers so many bytes, after 40.05 ms.
+        fn opened(settings: Settings, bytes: u64, window: u32) -> Host {
+            let settings = Settings {
+                receive_window: ReceiveWindow::Fixed,
+                quirks: Quirks { tick: Span::from_millis(4), ..settings.quirks },
+                ..settings
+            };
+            let clock = HostClock::new(&settings, Span::from_millis(493 * 4 + 1));
+            let mut host = Host { sender: Sender::new(Arc::new(settings), &AppWrite::then_close(bytes), clock), sent: Sent::default() };
+            host.sender.start(Time::ZERO, &mut host.sent);
+            host.acknowledge(Ack { role: Role::Syn, window, ..Ack::plain(1, 60) }, 40_050);
+            host
+        }
+
+        fn acknowledge(&mut self, ack: Ack, micros: u64) {
+            self.sender.on_ack(&ack, Time::ZERO + Span::from_micros(micros), &mut self.sent);
+        }
+
+        fn hear(&mut self, next: u64, window: u32, micros: u64) {
+            self.acknowledge(Ack { window, echo: Time::ZERO + Span::from_micros(micros - 41_200), ..Ack::plain(next, 52) }, micros);
+        }
+
+        /// What is sent at the next timer, and when in ms.
+        fn wake(&mut self) -> (u64, Vec<Segment>) {
+            let at = self.sender.deadline().expect("a timer");
+            self.sent.0.clear();
+            self.sender.on_timer(at, &mut self.sent);
+            (at.picos() / Span::from_millis(1).picos(), std::mem::take(&mut self.sent.0))
+        }
+
+        /// Numbers and payloads of the data sent since this was asked last.
+        fn data(&mut self) -> Vec<(u64, u32)> {
+            let data = std::mem::take(&mut self.sent.0).into_iter().filter(|segment| segment.role != Role::PureAck && segment.seq > 0);
+            data.map(|segment| (segment.seq, segment.size - 52)).collect()
+        }
+    }
+
+    #[test]
+    fn only_whole_segments_go_into_a_window() {
+        let mut host = Host::opened(profile::settings("linux"), 100_000, 3 * 1448 + 1447);
+        assert_eq!(vec![(1, 1448), (2, 1448), (3, 1448)], host.data());
+        host.hear(2, 2 * 1448, 81_300);
+        assert!(host.data().is_empty(), "two are outstanding, and there is room for two");
+        host.hear(2, 2 * 1448 - 1, 81_400);
+        host.hear(2, 3 * 1448, 81_500);
+        assert_eq!(vec![(4, 1448)], host.data(), "what acknowledges nothing new can only widen the window");
+    }
+
+    #[test]
+    fn a_window_that_stays_shut_is_probed_ever_later() {
+        // As in cubic-zero-window: first goes what fits, then what draws an answer. The timeout is 240.2 ms, which are 61 ticks: from tick 513 on
+        // the timer goes off at tick 575, from 585 at 647; twice that from tick 657 at 784, a multiple of 8, and four times from 794 at 1040.
+        let mut host = Host::opened(profile::settings("linux"), 100_000, 2 * 1448);
+        host.hear(3, 1064, 81_300);
+        let (at, sent) = host.wake();
+        assert_eq!((327, vec![(3, 1064, true)]), (at, sent.iter().map(|part| (part.seq, part.size - 52, part.push)).collect()));
+        host.hear(4, 0, 368_200);
+        assert_eq!((615, vec![Segment::window_probe(4, 52)]), host.wake());
+        host.hear(4, 0, 655_200);
+        assert_eq!((1163, vec![Segment::window_probe(4, 52)]), host.wake());
+        host.hear(4, 0, 1_203_200);
+        assert_eq!((2187, vec![Segment::window_probe(4, 52)]), host.wake());
+        host.hear(4, 59_648, 2_228_000);
+        assert_eq!(vec![(4, 384), (5, 1448)], host.data()[..2], "the rest of the segment goes by itself");
+        assert!(host.sender.deadline().unwrap() < Time::ZERO + Span::from_secs(3), "no probe is due any more");
+    }
+
+    #[test]
+    fn a_route_with_a_smaller_minimum_leaves_the_first_probe_its_200_ms() {
+        // The timeout is about 92 ms. 200 ms are 50 ticks: from tick 513 on the timer goes off at tick 564, from 574 at 625.
+        let settings = Settings { rto_min: Span::from_millis(50), ..profile::settings("linux") };
+        let mut host = Host::opened(settings, 100_000, 2 * 1448);
+        host.hear(3, 1064, 81_300);
+        assert_eq!(283, host.wake().0);
+        host.hear(4, 0, 324_200);
+        assert_eq!((527, vec![Segment::window_probe(4, 52)]), host.wake());
+    }
+
+    #[test]
+    fn a_probe_s_wait_is_bounded() {
+        let mut host = Host::opened(
+            Settings { quirks: Quirks { rto_max: Span::from_secs(2), ..profile::quirks("linux") }, ..profile::settings("linux") },
+            100_000,
+            1448,
+        );
+        host.hear(2, 0, 81_300);
+        let mut times = vec![81];
+        for _ in 0..6 {
+            let (at, sent) = host.wake();
+            assert_eq!(vec![Segment::window_probe(2, 52)], sent);
+            times.push(at);
+        }
+        let waits: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(waits.is_sorted() && waits[4..].iter().all(|&wait| (1999..=2260).contains(&wait)), "{waits:?}");
+    }
+
+    #[test]
+    fn every_recovery_keeps_to_the_window() {
+        for recovery in [RecoveryName::Reno, RecoveryName::NewReno, RecoveryName::Sack] {
+            let mut host = Host::opened(Settings { recovery, ..profile::settings("linux") }, 100_000, 2 * 1448);
+            assert_eq!(vec![(1, 1448), (2, 1448)], host.data(), "{recovery}");
+            host.hear(3, 1000, 81_300);
+            let (_, sent) = host.wake();
+            assert_eq!(vec![(3, 1000)], sent.iter().map(|part| (part.seq, part.size - 52)).collect::<Vec<_>>(), "{recovery}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Windows in whole segments against a real host: what flows of Linux 6.1 did with each acknowledgement.
+//!
+//! `traces/windows/` has excerpts of recorded flows, a row for each acknowledgement and timeout: when it came, how many segments it newly showed as
+//! delivered, the segments that are next and one past the highest sent, the round-trip time that it showed, whether it echoed a mark, and the
+//! window and the threshold as the host had them after it. `event` says what the host's recovery did; what that decides, such as the window in
+//! recovery, is taken from the row, and all else has to come out as it stands there.
+
+use ecnlab_transport::congestion::{AckSample, CongestionControl, CongestionController, ReductionCause};
+use ecnlab_transport::ecn_response::EcnResponse;
+use ecnlab_transport::settings::{CongestionControlName, EcnResponseName, HystartName};
+use ecnlab_transport::{CongestionWindow, HostClock, Quirks, Settings, profile};
+use ecnlab_units::{CongestionLevel, Span, Time};
+
+/// A row of a trace.
+struct Row {
+    now: Time,
+    event: Event,
+    segments: u64,
+    next: u64,
+    high: u64,
+    rtt: Option<Span>,
+    echo: bool,
+    window: CongestionWindow,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Event {
+    /// The window may grow.
+    Grow,
+    /// The window is not in use.
+    Idle,
+    /// The window is cut, for a loss or for the echo, and then is recovery's.
+    Cut,
+    /// The window is recovery's.
+    Recovery,
+    /// Recovery ends, and the window may grow.
+    End,
+    Timeout,
+}
+
+fn read_row(line: &str) -> Row {
+    let fields: Vec<&str> = line.split(',').collect();
+    let [time, event, segments, next, high, rtt, echo, cwnd, ssthresh] = fields[..] else { panic!("nine fields: {line}") };
+    let number = |text: &str| text.parse::<u64>().unwrap_or_else(|why| panic!("{text}: {why}"));
+    let ssthresh = if ssthresh.is_empty() { f64::from(i32::MAX) } else { number(ssthresh) as f64 };
+    Row {
+        now: Time::ZERO + Span::from_micros(number(time)),
+        event: match event {
+            "ack" => Event::Grow,
+            "idle" => Event::Idle,
+            "cut" => Event::Cut,
+            "hold" => Event::Recovery,
+            "end" => Event::End,
+            "timeout" => Event::Timeout,
+            other => panic!("no event {other}"),
+        },
+        segments: number(segments),
+        next: number(next),
+        high: number(high),
+        rtt: (!rtt.is_empty()).then(|| Span::from_micros(number(rtt))),
+        echo: echo == "1",
+        window: CongestionWindow { cwnd: number(cwnd) as f64, ssthresh },
+    }
+}
+
+/// What the rows are shown to.
+struct Host {
+    control: CongestionController,
+    response: EcnResponse,
+    window: CongestionWindow,
+}
+
+impl Host {
+    /// A host of ticks of 4 ms, the last one before time zero being 1 ms ago and number 493.
+    fn new(settings: &Settings) -> Host {
+        let clock = HostClock::new(settings, Span::from_millis(493 * 4 + 1));
+        Host {
+            control: CongestionController::new(settings, clock),
+            response: EcnResponse::new(settings),
+            window: CongestionWindow { cwnd: 10.0, ssthresh: f64::from(i32::MAX) },
+        }
+    }
+
+    fn take(&mut self, row: &Row) {
+        let &Row { now, segments, next, high, .. } = row;
+        let rtt = row.rtt.unwrap_or_default();
+        let acked = AckSample { segments, now, rtt: row.rtt, srtt: rtt, min_rtt: rtt, snd_una: next, snd_max: high };
+        if row.event != Event::Timeout {
+            self.response.update_mark_estimate(next, segments, row.echo, high);
+        }
+        if row.rtt.is_some() {
+            let micros = rtt.picos() / Span::from_micros(1).picos();
+            if self.control.on_rtt_sample(&self.window, micros, acked.now) {
+                self.control.check_slow_start_exit(&mut self.window, micros, &acked);
+            }
+        }
+        match row.event {
+            Event::Grow => self.control.on_ack(&mut self.window, &acked),
+            Event::Idle => {}
+            Event::Cut => self.cut(row, if row.echo { ReductionCause::Mark } else { ReductionCause::Loss }),
+            Event::Recovery => self.window.cwnd = row.window.cwnd,
+            Event::End => {
+                self.window.cwnd = self.window.ssthresh;
+                self.control.on_ack(&mut self.window, &acked);
+            }
+            Event::Timeout => {
+                self.cut(row, ReductionCause::Timeout);
+                self.control.on_rto(high, now);
+            }
+        }
+    }
+
+    fn cut(&mut self, row: &Row, cause: ReductionCause) {
+        let cwnd = self.window.cwnd;
+        let by_loss = self.control.ssthresh_after_loss(cwnd);
+        let by_mark = || self.response.ssthresh_after_mark(CongestionLevel::Congested, cwnd, by_loss).expect("a response");
+        let left = if cause == ReductionCause::Mark { by_mark() } else { by_loss };
+        self.control.on_reduction(&self.window, cause, row.now);
+        self.window = CongestionWindow { cwnd: row.window.cwnd, ssthresh: left };
+    }
+}
+
+fn replay(name: &str, trace: &str, settings: &Settings) {
+    let mut host = Host::new(settings);
+    for (line, text) in trace.lines().enumerate().skip(1) {
+        let row = read_row(text);
+        host.take(&row);
+        assert_eq!(row.window, host.window, "{name}, line {}: {text}", line + 1);
+    }
+}
+
+fn whole(congestion: CongestionControlName) -> Settings {
+    let (packet_size, header) = (1500, 52);
+    let tick = Span::from_millis(4);
+    Settings {
+        congestion_control: congestion,
+        hystart: HystartName::Off,
+        packet_size,
+        quirks: Quirks { integer_cwnd: true, tick, header_size: header, ..profile::quirks("linux") },
+        ..profile::settings("linux")
+    }
+}
+
+macro_rules! replay {
+    ($name:literal, $settings:expr) => {
+        replay($name, include_str!(concat!("traces/windows/", $name, ".csv")), &$settings)
+    };
+}
+
+#[test]
+fn reno_grows_and_is_cut_as_a_host_s() {
+    replay!("reno-3drops", whole(CongestionControlName::Reno));
+    replay!("reno-delayed-3drops", whole(CongestionControlName::Reno));
+}
+
+#[test]
+fn cubic_grows_and_is_cut_as_a_host_s() {
+    replay!("cubic-1drop", whole(CongestionControlName::Cubic));
+    replay!("cubic-two-losses", whole(CongestionControlName::Cubic));
+    replay!("cubic-ecn-mark-then-drop", whole(CongestionControlName::Cubic));
+    replay!("cubic-window-lost-once", whole(CongestionControlName::Cubic));
+}
+
+#[test]
+fn hystart_ends_slow_start_with_the_segment_with_which_a_host_s_does() {
+    let hystart = || Settings { hystart: HystartName::Hystart, ..whole(CongestionControlName::Cubic) };
+    replay!("cubic-hystart-10m-40ms", hystart());
+    replay!("cubic-hystart-100m-20ms", hystart());
+}
+
+#[test]
+fn dctcp_cuts_as_a_host_s() {
+    let response = EcnResponseName::Dctcp;
+    replay!("dctcp-runs", Settings { ecn_response: response, ecn: true, ..whole(CongestionControlName::Reno) });
+}

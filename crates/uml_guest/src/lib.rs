@@ -1,0 +1,121 @@
+//! The guest program: the router and its hosts as the first process of a user-mode Linux, in the kernel's own process.
+//!
+//! The kernel loads this library, calls [`calls::ecnlab_box`] with a function that does system calls, and powers off when it returns. The
+//! functions of libc that would speak to the machine outside speak to the kernel inside instead (`calls`), so everything here is
+//! ordinary Rust. The kernel has no file of the machine's: the program itself reads its job and writes what came of it, past the kernel
+//! (`outside`), in the folder that the environment names:
+//!
+//! ```text
+//!     job.json          what is to be done (job.rs)
+//!     result.json       what came of it, written when it is whole
+//!     capture.pcapng    the packets, where they were asked for
+//!     cases.jsonl       connections as cases, a line each, where they were asked for
+//! ```
+
+#![deny(unsafe_code)]
+
+mod calls;
+mod host_syscalls;
+mod job;
+mod prepare;
+mod result;
+
+use std::io::{self, BufWriter, Write};
+use std::panic::{self, AssertUnwindSafe};
+
+use ecnlab_emulator::event_loop::TimeMode;
+use ecnlab_emulator::run::{CaptureOptions, RunError, RunOptions, probe_kernel, run};
+use ecnlab_emulator::sys::process;
+use ecnlab_scenario::Registry;
+use serde_json::Value as Json;
+
+use self::host_syscalls::HostFile;
+use self::job::Job;
+
+/// Names the folder.
+const JOB_FOLDER_VARIABLE: &str = "ECNLAB_GUEST_JOB";
+const JOB_FILE: &str = "job.json";
+const RESULT_FILE: &str = "result.json";
+const CAPTURE_FILE: &str = "capture.pcapng";
+const RECORDINGS_FILE: &str = "cases.jsonl";
+/// A line to standard output for so many parts of the run.
+const PROGRESS_LINES: f64 = 200.0;
+
+/// What there is to do, once calls go to the kernel inside.
+fn run_job_and_report() {
+    let done = panic::catch_unwind(AssertUnwindSafe(|| prepare::prepare_machine().and_then(|()| run_job())));
+    match done {
+        Ok(Ok(())) => {}
+        Ok(Err(why)) => host_syscalls::host_write_line(&format!("guest: {why}")),
+        Err(_) => host_syscalls::host_write_line("guest: the program has failed, a fault of ecnlab"),
+    }
+}
+
+/// Does the job of the folder.
+fn run_job() -> io::Result<()> {
+    let Job { scenario, seed, family, capture, record_connections } =
+        Job::from_json(&HostFile::open(&job_path(JOB_FILE)?)?.read_to_string()?, &Registry::builtin())?;
+    let capture = match capture {
+        Some((links, snaplen)) => {
+            Some(CaptureOptions { links, snaplen, out: Box::new(BufWriter::new(HostFile::create(&job_path(CAPTURE_FILE)?)?)) })
+        }
+        None => None,
+    };
+    let priority = Some(process::REALTIME_PRIORITY);
+    let options = RunOptions {
+        seed,
+        kernel: probe_kernel("uml", true),
+        family,
+        time_mode: TimeMode::Virtual,
+        priority,
+        lateness_budget: None,
+        capture,
+        record_connections,
+    };
+    let every = scenario.duration.seconds() / PROGRESS_LINES;
+    let mut next = every;
+    let ended = run(&scenario, options, &mut |over| {
+        if over >= next {
+            next = over + every;
+            host_syscalls::host_write_line(&format!("guest: at {over}"));
+        }
+        false
+    });
+    let result = match ended {
+        Ok(outcome) => {
+            if record_connections {
+                write_recordings(&outcome.recordings)?;
+            }
+            result::outcome_json(&outcome)
+        }
+        Err(RunError::Unsupported(problems)) => result::unsupported_json(&problems),
+        Err(RunError::RecordingFull(full)) => result::recording_full_json(&full),
+        Err(RunError::System(why)) => return Err(why),
+        Err(RunError::Stopped) => return Err(io::Error::other("the run was stopped")),
+    };
+    write_result(&result)
+}
+
+fn write_recordings(recordings: &[String]) -> io::Result<()> {
+    let mut out = BufWriter::new(HostFile::create(&job_path(RECORDINGS_FILE)?)?);
+    recordings.iter().try_for_each(|case| writeln!(out, "{case}"))?;
+    out.flush()
+}
+
+/// Writes the result whole: under another name, and then under its own.
+fn write_result(result: &Json) -> io::Result<()> {
+    let place = job_path(RESULT_FILE)?;
+    let partial = format!("{place}.partial");
+    let mut out = BufWriter::new(HostFile::create(&partial)?);
+    serde_json::to_writer(&mut out, result)?;
+    out.flush()?;
+    drop(out);
+    host_syscalls::host_rename(&partial, &place)
+}
+
+/// A file of the job's.
+fn job_path(name: &str) -> io::Result<String> {
+    let folder =
+        std::env::var(JOB_FOLDER_VARIABLE).map_err(|_| io::Error::other(format!("{JOB_FOLDER_VARIABLE} does not say where the job is")))?;
+    Ok(format!("{folder}/{name}"))
+}

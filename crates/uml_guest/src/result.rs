@@ -1,0 +1,44 @@
+//! What came of a job, as JSON: a run's tables and what identifies it; or what was refused.
+//!
+//! A column is its name, its kind, its values in little-endian bytes as hexadecimal digits, and the names that they are places among.
+
+use ecnlab_emulator::run::RunOutcome;
+use ecnlab_scenario::Problem;
+use ecnlab_sim::RecordingFull;
+use ecnlab_sim::measures::Table;
+use serde_json::{Value as Json, json};
+
+pub fn outcome_json(outcome: &RunOutcome) -> Json {
+    let run = &outcome.run;
+    let tables = run.report.tables.iter().chain(&outcome.tables);
+    json!({
+        "fingerprint": format!("{:016x}", run.fingerprint),
+        "events": run.events,
+        "packet_hops": run.packet_hops,
+        "tables": tables.map(|(name, table)| ((*name).to_owned(), table_json(table))).collect::<serde_json::Map<_, _>>(),
+        "about": outcome.metadata.json(),
+    })
+}
+
+/// What of the scenario this kernel cannot do.
+pub fn unsupported_json(problems: &[Problem]) -> Json {
+    json!({ "refused": problems.iter().map(|problem| json!([problem.place, problem.line, problem.message])).collect::<Vec<_>>() })
+}
+
+/// There was no room for what was to be recorded.
+pub fn recording_full_json(full: &RecordingFull) -> Json {
+    json!({ "refused": [["record", null, full.to_string()]] })
+}
+
+fn table_json(table: &Table) -> Json {
+    let column = |(name, column): &(_, ecnlab_units::table::Column)| {
+        let (kind, bytes, names) = column.to_raw_parts();
+        json!([name, kind, to_hex(&bytes), names])
+    };
+    table.columns.iter().map(column).collect()
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+}
