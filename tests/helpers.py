@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ecnlab.studies.model import Item, Need, Study
+from ecnlab.studies.framework.model import Need, Study, StudyItem
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -28,7 +28,7 @@ name = "far"
 count = 3
 to = "sink"
 access = { to = "router", rate = "1 Mbps", delay = "50 ms" }
-tcp = { profile = "ns2-2001", variant = "reno", ecn = true, max_window = 64 }
+tcp = { profile = "ns2-2001", variant = "reno", ecn = true, max_rwnd = 64 }
 app = "bulk"
 start = ["0 s", "1 s"]
 
@@ -37,7 +37,7 @@ name = "near"
 count = 3
 to = "sink"
 access = { to = "router", rate = "1 Mbps", delay = "10 ms" }
-tcp = { profile = "ns2-2001", variant = "reno", ecn = true, max_window = 64 }
+tcp = { profile = "ns2-2001", variant = "reno", ecn = true, max_rwnd = 64 }
 app = "bulk"
 start = ["0 s", "1 s"]
 
@@ -66,7 +66,7 @@ class Outcome:
     err: str
 
 
-def short_study(items: Sequence[Item], number: str) -> Study:
+def short_study(items: Sequence[StudyItem], number: str) -> Study:
     """A study of one of these figures, in runs of 4 s that are measured from 1 s on."""
     (item,) = (item for item in items if item.number == number)
     short = {"duration": "4 s", "measure_from": "1 s"}

@@ -26,7 +26,7 @@ def test_tables_that_are_joined_have_key_and_seed_in_front_and_can_be_taken_apar
         assert joined.column("seed") == [2] * table.height + [4] * runs[1].tables[name].height
         apart = joined.runs([4, 2, 7])
         assert [seed for seed, _ in apart] == [4, 2, 7]
-        assert [_values(own) for _, own in apart[:2]] == [_values(run.tables[name]) for run in reversed(runs)]
+        assert [_column_values(own) for _, own in apart[:2]] == [_column_values(run.tables[name]) for run in reversed(runs)]
         assert (apart[2][1].columns, apart[2][1].height) == (table.columns, 0)
 
 
@@ -37,12 +37,12 @@ def test_each_row_group_of_a_parquet_file_is_read_back_from_its_bytes_alone(smal
         data, extents = _core.write_parquet(tables, [])
         footer = _core.Footer(data[sum(extents[-1]) :])
         for at, (begin, size) in enumerate(extents):
-            assert _values(footer.table(at, data[begin : begin + size])) == _values(tables[at])
+            assert _column_values(footer.table(at, data[begin : begin + size])) == _column_values(tables[at])
 
 
 def test_a_table_goes_through_pickle(small: ecnlab.Scenario) -> None:
     for table in small._core.run(1).tables.values():
-        assert _values(pickle.loads(pickle.dumps(table))) == _values(table)
+        assert _column_values(pickle.loads(pickle.dumps(table))) == _column_values(table)
     assert small._core.run(1).tables["groups"].size == 2 * (8 * 23 + 4)
 
 
@@ -97,7 +97,7 @@ def test_no_damage_to_a_parquet_file_takes_the_process_down(small: ecnlab.Scenar
     assert refused > 0
 
 
-def _values(table: _core.Table) -> str:
+def _column_values(table: _core.Table) -> str:
     return repr({column: table.column(column) for column in table.columns})
 
 
@@ -112,7 +112,7 @@ def test_a_footer_that_promises_more_rows_than_there_are_is_damaged_and_takes_no
     footer = data[begin + size : -8]
     # The third field of a row group, a zigzag number (parquet.thrift, RowGroup; Thrift's compact protocol).
     at = footer.rindex(b"\x16\x06") + 1
-    forged = footer[:at] + _varint(2 * rows) + footer[at + 1 :]
+    forged = footer[:at] + _encode_varint(2 * rows) + footer[at + 1 :]
     tail = forged + struct.pack("<I", len(forged)) + b"PAR1"
     with pytest.raises(OSError, match=r"3 of \d+ rows are there"):
         _core.Footer(tail).table(0, data[begin : begin + size])
@@ -122,11 +122,11 @@ def test_a_footer_with_a_list_that_no_table_has_is_damaged() -> None:
     data, [(begin, size)] = _core.write_parquet([_core.Table([("x", "real", struct.pack("<3d", 1, 2, 3), [])])], [])
     footer = data[begin + size : -8]
     # Field 100: a list of 2^31 - 1 booleans, whose elements the decoder would count one by one without reading a byte.
-    forged = footer[:-1] + b"\x09" + _varint(200) + b"\xf1" + _varint((1 << 31) - 1) + footer[-1:]
+    forged = footer[:-1] + b"\x09" + _encode_varint(200) + b"\xf1" + _encode_varint((1 << 31) - 1) + footer[-1:]
     with pytest.raises(OSError, match="a list of booleans"):
         _core.Footer(forged + struct.pack("<I", len(forged)) + b"PAR1")
 
 
-def _varint(number: int) -> bytes:
+def _encode_varint(number: int) -> bytes:
     low = [number >> at & 127 for at in range(0, max(number.bit_length(), 1), 7)]
     return bytes([*(part | 128 for part in low[:-1]), low[-1]])

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import ecnlab
-from ecnlab import _core, catalog, docs
+from ecnlab import _core, docs
 from ecnlab.cli import page
+from ecnlab.scenarios import catalog
 from helpers import EXAMPLES, Outcome
 
 DOCS = page.PAGE.parent
@@ -28,6 +29,15 @@ def test_a_stale_or_missing_page_is_told_with_exit_code_1(tmp_path: Path, capsys
     page.write_text(page.read_text().replace("min_th", "min_tj"))
     assert docs.main(["--check", "--file", str(page)]) == 1
     assert "is stale" in capsys.readouterr().err
+
+
+def test_the_page_of_quirks_has_every_quirk_once_and_what_each_profile_changes() -> None:
+    text = docs.QUIRKS_PAGE.read_text()
+    first, *others = catalog.entries("tcp")
+    assert all(text.count(f"\n## `{profile.name}`: ") == 1 for profile in (first, *others))
+    for quirk in first.quirks:
+        changing = sum({one.name: one.default for one in profile.quirks}[quirk.name] != quirk.default for profile in others)
+        assert text.count(f"\n| `{quirk.name}` |") == 1 + changing
 
 
 def test_a_column_that_the_page_of_measures_says_otherwise_is_written_anew() -> None:
@@ -53,9 +63,9 @@ ENTRIES = [entry for kind in ("aqm", "discipline") for entry in catalog.entries(
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_every_aqm_and_discipline_has_a_page_that_the_index_links(entry: catalog.Entry) -> None:
-    link = re.search(rf"^\| \[`{entry.name}`\]\((\S+)\) ", (docs.QUEUES / "README.md").read_text(), re.MULTILINE)
+    link = re.search(rf"^\| \[`{entry.name}`\]\((\S+)\) ", (docs.QUEUES_FOLDER / "README.md").read_text(), re.MULTILINE)
     assert link is not None, f"no page in docs/queues has the line <!-- parameters {entry.name} -->"
-    assert f"<!-- parameters {entry.name} -->\n" in (docs.QUEUES / link[1]).read_text()
+    assert f"<!-- parameters {entry.name} -->\n" in (docs.QUEUES_FOLDER / link[1]).read_text()
 
 
 def test_a_page_of_a_queue_gets_the_table_and_the_end_of_it_where_it_is_missing(tmp_path: Path) -> None:
@@ -81,13 +91,13 @@ def test_every_duty_of_every_aqm_has_a_verdict_and_figures() -> None:
         assert figures.count("% used") == 3
 
 
-def _queue_lines() -> list[str]:
+def _queue_config_lines() -> list[str]:
     """Every line of a page that is a queue as a scenario writes it."""
     pages = (page.read_text() for page in sorted(DOCS.rglob("*.md")))
     return sorted({line for text in pages for line in re.findall(r"^\s*(queue = \{.*\})$", text, re.MULTILINE)})
 
 
-@pytest.mark.parametrize("line", _queue_lines())
+@pytest.mark.parametrize("line", _queue_config_lines())
 def test_a_queue_that_a_page_shows_is_one(line: str) -> None:
     link = {"name": "l", "from": "a", "to": "b", "rate": "10 Mbps", "delay": "1 ms", **tomllib.loads(line)}
     flows = {"name": "f", "from": "a", "to": "b", "tcp": {"profile": "rfc", "ecn": True}}
@@ -104,7 +114,7 @@ def test_no_column_says_by_itself_which_words_stand_in_it() -> None:
 
 
 def test_every_series_is_named_in_the_page_of_measures() -> None:
-    members = {name for name, value in vars(ecnlab.results.Series).items() if isinstance(value, property)}
+    members = {name for name, value in vars(ecnlab.storage.results.Series).items() if isinstance(value, property)}
     text = (DOCS / "measures.md").read_text().partition("## Series")[2].partition("<!--")[0]
     assert set(re.findall(r"`(?:result\.series)?\.(\w+)`", text)) == members
 
@@ -153,7 +163,7 @@ def test_the_first_scenario_prints_what_the_readme_shows(command: Callable[..., 
     begun = README.read_text().index("    two groups of flows, one RED queue that marks: ")
     shown = README.read_text()[begun:].split("\n\n")[0]
     printed = command("run", "first.toml", "--seeds", "5").out
-    assert _without_key(printed) == _without_key(textwrap.dedent(shown) + "\n")
+    assert _tables_without_key(printed) == _tables_without_key(textwrap.dedent(shown) + "\n")
 
 
 def test_the_mistakes_that_the_readme_shows_are_told_so(command: Callable[..., Outcome], first: Path) -> None:
@@ -170,6 +180,6 @@ def test_the_python_of_the_readme_prints_what_it_shows(capsys: pytest.CaptureFix
     assert Path("queue.png").stat().st_size > 0
 
 
-def _without_key(printed: str) -> str:
+def _tables_without_key(printed: str) -> str:
     """The key names the engine's build as well, so it is another after each change of the engine."""
     return re.sub(r"first-[0-9a-f]{8}", "first-KEY", printed)

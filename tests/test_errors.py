@@ -53,3 +53,11 @@ def test_every_error_is_an_ecnlab_error() -> None:
 def test_a_list_of_names_is_not_cut_where_one_can_read_it() -> None:
     names = [f"quantity_{at}" for at in range(60)]
     assert all(name in str(UnknownName("thing", "zzz", names)) for name in names)
+
+
+def test_the_old_name_of_a_quantity_leads_to_the_new_one() -> None:
+    assert (
+        str(UnknownName("quantity", "unseen", ["acked_unseen_bytes"]))
+        == "'unseen' is now 'acked_unseen_bytes'; fix: write 'acked_unseen_bytes'"
+    )
+    assert "there is no quantity named 'unseen'" in str(UnknownName("quantity", "unseen", ["sent"]))

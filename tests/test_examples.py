@@ -20,9 +20,9 @@ def test_every_scheme_of_the_thesis_has_its_example() -> None:
 
 
 def test_the_chapter_5_study_and_the_example_are_one_scenario() -> None:
-    from ecnlab.studies.aecn import schemes
+    from ecnlab.studies.papers.aecn import schemes
 
     for name in ("RED", "ECN", "ECNM", "AECN"):
         example = ecnlab.load(EXAMPLES / f"{name.lower()}.toml", {"name": "x"})
-        study = ecnlab.scenario(schemes.scheme(name, 60, record={"queue": "10 ms", "rates": True}), {"name": "x"})
+        study = ecnlab.scenario(schemes.scheme_scenario(name, 60, record={"queue": "10 ms", "rates": True}), {"name": "x"})
         assert example.hash == study.hash

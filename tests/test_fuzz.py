@@ -31,7 +31,7 @@ def test_every_input_passes_its_target(name: str) -> None:
 
 
 def test_the_sound_batch_is_read() -> None:
-    from ecnlab.batches import Batch
+    from ecnlab.storage.segments import Batch
 
     batch = Batch.open(targets._folder({}))
     assert batch.is_whole()
@@ -39,5 +39,5 @@ def test_the_sound_batch_is_read() -> None:
 
 
 def test_a_sound_result_of_the_box_is_a_run() -> None:
-    ran = targets.ran_in_box((FUZZ / "corpus" / "box_result" / "run").read_bytes())
+    ran = targets.ran_on_uml((FUZZ / "corpus" / "uml_result" / "run").read_bytes())
     assert list(ran.tables["total"].column("x")) == [1]

@@ -13,10 +13,10 @@ import pytest
 import ecnlab
 from helpers import EXAMPLES, SMALL
 
-TRACE = "1\n3\n3\n10\n"
+DELIVERY_TRACE = "1\n3\n3\n10\n"
 
 
-def _tree(**link: Any) -> dict[str, Any]:
+def _link_tree(**link: Any) -> dict[str, Any]:
     tree = tomllib.loads(SMALL)
     tree["link"][0] |= link
     return tree
@@ -27,7 +27,7 @@ def followed(tmp_path: Path) -> Path:
     """A scenario in a folder with the trace that it names."""
     text = re.sub('rate = "[^"]*"', 'deliveries = "some.trace"\nreverse = { rate = "10 Mbps" }', SMALL, count=1)
     (tmp_path / "followed.toml").write_text(text)
-    (tmp_path / "some.trace").write_text(TRACE)
+    (tmp_path / "some.trace").write_text(DELIVERY_TRACE)
     return tmp_path / "followed.toml"
 
 
@@ -76,7 +76,7 @@ def test_a_folder_in_place_of_a_trace_is_told(followed: Path) -> None:
 
 def test_each_impairment_has_its_row_in_the_result() -> None:
     impair = [{"kind": "burst-loss", "rate": 0.02, "burst": 3}, {"kind": "duplicate", "rate": 0.1}]
-    result = ecnlab.run(ecnlab.scenario(_tree(impair=impair)), [1, 2])
+    result = ecnlab.run(ecnlab.scenario(_link_tree(impair=impair)), [1, 2])
     rows = result.impairments
     assert rows["seed"].to_list() == [1, 1, 2, 2]
     assert rows["link"].to_list() == ["bottleneck"] * 4

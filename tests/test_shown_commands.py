@@ -15,12 +15,12 @@ from pathlib import Path
 import click
 import pytest
 
+from ecnlab.backends import doctor
 from ecnlab.cli import page
 from ecnlab.cli.root import COMMANDS, root
-from ecnlab.studies import runner
-from ecnlab.tiers import doctor
-from ecnlab.validate import formula_checks, kernel, tables
-from ecnlab.validate.packets import OWN_CASES
+from ecnlab.studies.framework import runner
+from ecnlab.validation import formula_checks, kernel, tables
+from ecnlab.validation.packets import CASES_FOLDER
 from helpers import EXAMPLES, Outcome
 
 DOCS = page.PAGE.parent
@@ -32,14 +32,14 @@ SUBSTITUTES = {"FILE": "first.toml", "NAME": "ecn", "DIR": "first"}
 SUBSTITUTES_OF = {
     "compare": {"A": "examples/ecn.toml", "B": "examples/red.toml"},
     "trace": {"FILE": "thesis.tr"},
-    "validate": {"DIR": str(OWN_CASES)},
-    "validate linux": {"DIR": str(kernel.OWN_CASES), "NAME": "reno-tail10"},
+    "validate": {"DIR": str(CASES_FOLDER)},
+    "validate linux": {"DIR": str(kernel.CASES_FOLDER), "NAME": "reno-tail10"},
 }
 # What only a cluster of processes can run; tests/test_cluster.py has one.
-ELSEWHERE = {"ADDRESS"}
+TESTED_ELSEWHERE = {"ADDRESS"}
 # What takes namespaces of its own; tests/test_shell.py has those.
-APART = {"shell"}
-SHORTER = {
+SEPARATE_COMMANDS = {"shell"}
+SHORTER_OPTIONS = {
     ("run",): ["--set", "duration=3 s", "--set", "measure_from=0 s"],
     ("compare",): ["--seeds", "2"],
     ("phase",): ["--seeds", "2"],
@@ -47,30 +47,30 @@ SHORTER = {
     ("study", "run"): ["--figure", "5.29"],
 }
 # Commands whose output later ones of a page need.
-MAKES = {"run", "sweep", "--scenarios"}
+FILES_MADE = {"run", "sweep", "--scenarios"}
 # What takes minutes: it builds a kernel, or runs all examples and studies.
-LONG = {("box", "build"), ("phase", "examples/*.toml")}
+LONG_COMMANDS = {("uml", "build-kernel"), ("phase", "examples/*.toml")}
 # What finds something that is to be found exits with 1.
-FINDS = {("trace", "check"), ("validate", "tables"), ("doctor",)}
+COMMANDS_THAT_EXIT_1 = {("trace", "verify"), ("validate", "tables"), ("doctor",)}
 
 Commands = list[list[str]]
 
 
-def shown(text: str) -> Commands:
+def commands_on_page(text: str) -> Commands:
     """The words of every `ecnlab ...` of a page, in its order, in a block of code or within a line, without the explanation beside it."""
     found = re.finditer(r"^(?:    |\$ )?ecnlab (.+)$|`ecnlab ([^`|]+)`", text, re.MULTILINE)
     lines = (re.split(r"\s{2,}|\s#", match[1] or match[2])[0] for match in found)
     return [shlex.split(line) for line in lines if "..." not in line]
 
 
-def _check(command: click.Command, words: list[str], parent: click.Context | None = None) -> None:
+def _require_shown_output(command: click.Command, words: list[str], parent: click.Context | None = None) -> None:
     """Read the options and arguments of a command as if it were run. Raises click's errors."""
     name, *rest = words
     context = click.Context(command, info_name=name, parent=parent, **command.context_settings)
     if isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
         below_name, below, more = command.resolve_command(context, rest)
         assert below is not None, f"there is no command {rest[0]}"
-        _check(below, [below_name or "", *more], context)
+        _require_shown_output(below, [below_name or "", *more], context)
     else:
         with contextlib.suppress(click.exceptions.Exit):
             command.make_context(name, rest, parent, **command.context_settings)
@@ -79,7 +79,7 @@ def _check(command: click.Command, words: list[str], parent: click.Context | Non
 def _is_mention(words: list[str]) -> bool:
     """Whether it only names a command that takes more than that."""
     try:
-        _check(root, ["ecnlab", *words])
+        _require_shown_output(root, ["ecnlab", *words])
     except (click.MissingParameter, click.exceptions.NoArgsIsHelpError):
         return True
     except click.ClickException:
@@ -87,7 +87,7 @@ def _is_mention(words: list[str]) -> bool:
     return False
 
 
-def _substituted(words: list[str]) -> list[str]:
+def _with_substitutes(words: list[str]) -> list[str]:
     known = SUBSTITUTES | SUBSTITUTES_OF.get(words[0], {}) | SUBSTITUTES_OF.get(" ".join(words[:2]), {})
     return [known.get(word, word) for word in words]
 
@@ -95,49 +95,49 @@ def _substituted(words: list[str]) -> list[str]:
 def to_run(pages: dict[Path, Commands]) -> dict[Path, Commands]:
     """Those of each page that can be run as they stand, or with something in place of what stands for it.
 
-    Each is run once, where it first stands, but for those of MAKES.
+    Each is run once, where it first stands, but for those of FILES_MADE.
     """
     found: dict[Path, Commands] = {}
     seen = set()
     for path, commands in pages.items():
         found[path] = []
-        for words in map(_substituted, commands):
+        for words in map(_with_substitutes, commands):
             if (
-                words[0] not in APART
-                and tuple(words[:2]) not in LONG
-                and ELSEWHERE.isdisjoint(words)
+                words[0] not in SEPARATE_COMMANDS
+                and tuple(words[:2]) not in LONG_COMMANDS
+                and TESTED_ELSEWHERE.isdisjoint(words)
                 and not _is_mention(words)
-                and (MAKES.intersection(words) or tuple(words) not in seen)
+                and (FILES_MADE.intersection(words) or tuple(words) not in seen)
             ):
                 found[path].append(words)
                 seen.add(tuple(words))
     return found
 
 
-ALL = {path: shown(path.read_text(encoding="utf-8")) for path in PAGES}
-EACH = sorted({tuple(words) for commands in ALL.values() for words in commands})
-RUN = to_run(ALL)
+ALL_COMMANDS = {path: commands_on_page(path.read_text(encoding="utf-8")) for path in PAGES}
+COMMANDS_BY_PAGE = sorted({tuple(words) for commands in ALL_COMMANDS.values() for words in commands})
+RUN_COMMANDS = to_run(ALL_COMMANDS)
 
 
-@pytest.mark.parametrize("words", EACH, ids=" ".join)
+@pytest.mark.parametrize("words", COMMANDS_BY_PAGE, ids=" ".join)
 def test_a_command_that_a_page_shows_is_one(words: tuple[str, ...]) -> None:
     if not _is_mention(list(words)):
-        _check(root, ["ecnlab", *words])
+        _require_shown_output(root, ["ecnlab", *words])
 
 
 def test_the_pages_show_commands_of_every_kind_and_run_them() -> None:
-    assert set(COMMANDS) - {"completion"} <= {words[0] for words in EACH}
-    assert set(COMMANDS) - APART <= {words[0] for commands in RUN.values() for words in commands}
+    assert set(COMMANDS) - {"completion"} <= {words[0] for words in COMMANDS_BY_PAGE}
+    assert set(COMMANDS) - SEPARATE_COMMANDS <= {words[0] for commands in RUN_COMMANDS.values() for words in commands}
 
 
-def _shorter(words: list[str]) -> list[str]:
-    shorter = [word for begun, added in SHORTER.items() if tuple(words[: len(begun)]) == begun for word in added]
-    return [*shorter, "--lateness-budget", "10 s"] if _tier(words) == "live" else shorter
+def _shortened_command(words: list[str]) -> list[str]:
+    shorter = [word for begun, added in SHORTER_OPTIONS.items() if tuple(words[: len(begun)]) == begun for word in added]
+    return [*shorter, "--lateness-budget", "10 s"] if _backend(words) == "live" else shorter
 
 
-def _tier(words: list[str]) -> str | None:
+def _backend(words: list[str]) -> str | None:
     """On what a command runs, if it says so."""
-    return words[words.index("--on") + 1] if "--on" in words else None
+    return words[words.index("--backend") + 1] if "--backend" in words else None
 
 
 @pytest.fixture
@@ -153,21 +153,24 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[...
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(runner, "FULL_SEEDS", range(101, 103))
     monkeypatch.setattr(runner, "QUICK_SEEDS", range(1, 3))
-    monkeypatch.setattr(tables, "OWN_TABLES", [table for table in tables.OWN_TABLES if table.stem == "red-ecn"])
-    few = formula_checks.checks(quick=True)[:2]
-    monkeypatch.setattr(formula_checks, "checks", lambda quick: few)
-    assert command("run", "first.toml", *_shorter(["run"]), "--out", "first").code == 0
+    monkeypatch.setattr(tables, "REFERENCE_TABLES", [table for table in tables.REFERENCE_TABLES if table.stem == "red-ecn"])
+    few = formula_checks.formula_checks(quick=True)[:2]
+    monkeypatch.setattr(formula_checks, "formula_checks", lambda quick: few)
+    assert command("run", "first.toml", *_shortened_command(["run"]), "--out", "first").code == 0
     return tmp_path
 
 
 @pytest.mark.usefixtures("place")
-@pytest.mark.parametrize("path", [path for path in PAGES if RUN[path]], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [path for path in PAGES if RUN_COMMANDS[path]], ids=lambda path: path.stem)
 def test_the_commands_of_a_page_run_one_after_the_other(command: Callable[..., Outcome], path: Path) -> None:
-    machine = doctor.examine() if any(map(_tier, RUN[path])) else None
-    for words in RUN[path]:
-        tier = _tier(words)
-        if machine is not None and tier is not None and not machine.works(tier):
+    machine = doctor.examine_machine() if any(map(_backend, RUN_COMMANDS[path])) else None
+    for words in RUN_COMMANDS[path]:
+        backend = _backend(words)
+        if machine is not None and backend is not None and not machine.works(backend):
             continue
-        done = command(*words, *_shorter(words))
-        assert done.code == 0 or (any(tuple(words[: len(found)]) == found for found in FINDS) and done.code == 1), (words, done.err)
+        done = command(*words, *_shortened_command(words))
+        assert done.code == 0 or (any(tuple(words[: len(found)]) == found for found in COMMANDS_THAT_EXIT_1) and done.code == 1), (
+            words,
+            done.err,
+        )
         assert "Traceback" not in done.err

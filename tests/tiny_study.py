@@ -7,9 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from ecnlab.plots import style
-from ecnlab.studies.claims import COUNT, MBPS, PERCENT, BySeed, Change, Claim, Gap, Of, Runs, Statement, above, below
-from ecnlab.studies.model import Drawing, Item, Need, Results, Study, Table, with_interval
+from ecnlab.plot import style
+from ecnlab.studies.framework.claims import (
+    COUNT,
+    MBPS,
+    PERCENT,
+    Claim,
+    MeasureDifference,
+    RelativeChange,
+    ResultOfNeed,
+    ScenarioMeasure,
+    Statement,
+    ValueBySeed,
+    above,
+    below,
+)
+from ecnlab.studies.framework.model import ItemDrawing, Need, ReportTable, ResultsByKey, Study, StudyItem, format_with_interval
 from helpers import SMALL
 
 
@@ -20,21 +33,21 @@ def tree(max_p: float = 0.5, **rest: Any) -> Mapping[str, Any]:
     return made
 
 
-def draw(results: Results) -> Drawing:
+def draw(results: ResultsByKey) -> ItemDrawing:
     """A table of goodputs, and some figure."""
-    cells = [[str(key[0]), with_interval(result.estimate("goodput_bps").scaled(1e-6))] for key, result in results.items()]
+    cells = [[str(key[0]), format_with_interval(result.estimate("goodput_bps").scaled(1e-6))] for key, result in results.items()]
     figure, (axes,) = style.panels()
     axes.plot([1, 2], [1, 2])
-    return Drawing(figure, [Table("goodput (Mbit/s)", ["max_p", "goodput"], cells)])
+    return ItemDrawing(figure, [ReportTable("goodput (Mbit/s)", ["max_p", "goodput"], cells)])
 
 
 LOW, HIGH = Need(tree(0.1)), Need(tree())
 FIRST = Need(tree(), every_seed=False)
 ITEMS = [
-    Item("1.1", "Goodput <here>", "A caption.", {(0.1,): LOW, (0.5,): FIRST}, draw, part="Chapter 1"),
-    Item("1.2", "Again", "Same runs.", {(0.1,): LOW}, draw, part="Chapter 2"),
+    StudyItem("1.1", "Goodput <here>", "A caption.", {(0.1,): LOW, (0.5,): FIRST}, draw, part="Chapter 1"),
+    StudyItem("1.2", "Again", "Same runs.", {(0.1,): LOW}, draw, part="Chapter 2"),
 ]
-GOODPUT = Of(HIGH, "goodput_bps", known=1.9e6)
+GOODPUT = ScenarioMeasure(HIGH, "goodput_bps", known=1.9e6)
 CLAIMS = [
     Claim("T1", "Something is delivered.", ["1.1"], [Statement("goodput", GOODPUT, above(0.5), MBPS, published=1.75)]),
     Claim(
@@ -43,13 +56,18 @@ CLAIMS = [
         ["1.2"],
         [
             Statement("goodput", GOODPUT, above(0.5), MBPS),
-            Statement("marks", Of(LOW, "marks"), below(1), COUNT),
+            Statement("marks", ScenarioMeasure(LOW, "marks"), below(1), COUNT),
         ],
         reading="Nothing is less than 1.",
         why="A queue that marks, marks.",
     ),
-    Claim("T3", "Both are alike.", ["1.1"], [Statement("one over the other", Change(Of(LOW, "goodput_bps"), GOODPUT), above(0), PERCENT)]),
-    Claim("F1", "It is our own.", ["1.1"], [Statement("twice", Gap(GOODPUT, GOODPUT), below(1), MBPS)], own=True),
+    Claim(
+        "T3",
+        "Both are alike.",
+        ["1.1"],
+        [Statement("one over the other", RelativeChange(ScenarioMeasure(LOW, "goodput_bps"), GOODPUT), above(0), PERCENT)],
+    ),
+    Claim("F1", "It is our own.", ["1.1"], [Statement("twice", MeasureDifference(GOODPUT, GOODPUT), below(1), MBPS)], own=True),
 ]
 TINY = Study("tiny", "A tiny study", "nowhere", "Nothing much.", ITEMS, CLAIMS, demo=["1.2"])
 
@@ -58,13 +76,13 @@ TINY = Study("tiny", "A tiny study", "nowhere", "Nothing much.", ITEMS, CLAIMS, 
 class Known:
     """A quantity whose values are known."""
 
-    by_seed: BySeed
+    by_seed: ValueBySeed
     known: float | None = None
 
     def needs(self) -> Iterator[Need]:
         return iter(())
 
-    def values(self, _runs: Runs) -> BySeed:
+    def values(self, _runs: ResultOfNeed) -> ValueBySeed:
         return self.by_seed
 
     def ns2(self) -> float | None:

@@ -15,125 +15,183 @@ from __future__ import annotations
 TYPE_CHECKING = False  # that of typing, whose import takes longer than all else here, and Ctrl-C meanwhile would show a traceback
 
 if TYPE_CHECKING:
-    from ecnlab import catalog as catalog
-    from ecnlab.analysis.stats import Estimate as Estimate
-    from ecnlab.analysis.stats import paired_difference as paired_difference
     from ecnlab.aqm import PASS as PASS
     from ecnlab.aqm import Aqm as Aqm
     from ecnlab.aqm import drop as drop
     from ecnlab.aqm import gauge as gauge
     from ecnlab.aqm import mark as mark
     from ecnlab.aqm import param as param
-    from ecnlab.cluster import Cluster as Cluster
+    from ecnlab.backends.live import Live as Live
+    from ecnlab.backends.uml.backend import Uml as Uml
     from ecnlab.comparison.compare import compare as compare
     from ecnlab.comparison.model import Comparison as Comparison
     from ecnlab.comparison.phase import PhaseEffect as PhaseEffect
     from ecnlab.comparison.phase import phase_effect as phase_effect
     from ecnlab.errors import AqmError as AqmError
+    from ecnlab.errors import BackendError as BackendError
     from ecnlab.errors import ClusterError as ClusterError
     from ecnlab.errors import EcnlabError as EcnlabError
     from ecnlab.errors import EngineFault as EngineFault
+    from ecnlab.errors import Failure as Failure
     from ecnlab.errors import Interrupted as Interrupted
     from ecnlab.errors import Problem as Problem
     from ecnlab.errors import ResultsError as ResultsError
     from ecnlab.errors import RunsFailed as RunsFailed
     from ecnlab.errors import ScenarioError as ScenarioError
-    from ecnlab.errors import TierError as TierError
     from ecnlab.errors import TraceError as TraceError
     from ecnlab.errors import UnknownName as UnknownName
     from ecnlab.errors import UsageError as UsageError
-    from ecnlab.jobs import Failure as Failure
-    from ecnlab.replays import replay as replay
-    from ecnlab.results import Result as Result
-    from ecnlab.results import open_result as open_result
-    from ecnlab.runner import Outcome as Outcome
-    from ecnlab.runner import Request as Request
-    from ecnlab.runner import run as run
-    from ecnlab.runner import run_all as run_all
-    from ecnlab.scenarios import Scenario as Scenario
-    from ecnlab.scenarios import load as load
-    from ecnlab.scenarios import scenario as scenario
-    from ecnlab.store import Store as Store
+    from ecnlab.execution.cluster import Cluster as Cluster
+    from ecnlab.execution.runner import Outcome as Outcome
+    from ecnlab.execution.runner import Request as Request
+    from ecnlab.execution.runner import run as run
+    from ecnlab.execution.runner import run_all as run_all
+    from ecnlab.execution.workers import Threads as Threads
+    from ecnlab.packet_traces.analyze import Trace as Trace
+    from ecnlab.packet_traces.analyze import trace as trace
+    from ecnlab.packet_traces.replay import replay as replay
+    from ecnlab.packet_traces.write import TraceTo as TraceTo
+    from ecnlab.scenarios import catalog as catalog
+    from ecnlab.scenarios.load import Scenario as Scenario
+    from ecnlab.scenarios.load import load as load
+    from ecnlab.scenarios.load import scenario as scenario
+    from ecnlab.stats.estimates import Estimate as Estimate
+    from ecnlab.stats.estimates import paired_difference as paired_difference
+    from ecnlab.storage.results import Result as Result
+    from ecnlab.storage.results import open_result as open_result
+    from ecnlab.storage.store import Store as Store
     from ecnlab.sweeps.folder import open_sweep as open_sweep
     from ecnlab.sweeps.run import sweep as sweep
     from ecnlab.sweeps.sweep import Sweep as Sweep
-    from ecnlab.tiers.boxed import Boxed as Boxed
-    from ecnlab.tiers.live import Live as Live
-    from ecnlab.traces import Trace as Trace
-    from ecnlab.traces import trace as trace
-    from ecnlab.tracing import TraceTo as TraceTo
-    from ecnlab.workers import Threads as Threads
 
 if TYPE_CHECKING:
     from typing import Any
 
 __version__ = "0.1.0"
 
-_HOMES = {
+__all__ = [
+    "PASS",
+    "Aqm",
+    "AqmError",
+    "BackendError",
+    "Cluster",
+    "ClusterError",
+    "Comparison",
+    "EcnlabError",
+    "EngineFault",
+    "Estimate",
+    "Failure",
+    "Interrupted",
+    "Live",
+    "Outcome",
+    "PhaseEffect",
+    "Problem",
+    "Request",
+    "Result",
+    "ResultsError",
+    "RunsFailed",
+    "Scenario",
+    "ScenarioError",
+    "Store",
+    "Sweep",
+    "Threads",
+    "Trace",
+    "TraceError",
+    "TraceTo",
+    "Uml",
+    "UnknownName",
+    "UsageError",
+    "catalog",
+    "compare",
+    "drop",
+    "gauge",
+    "load",
+    "mark",
+    "open_result",
+    "open_sweep",
+    "paired_difference",
+    "param",
+    "phase_effect",
+    "replay",
+    "run",
+    "run_all",
+    "scenario",
+    "sweep",
+    "trace",
+]
+
+# The module of each public name.
+_MODULES = {
     "Aqm": "aqm",
     "AqmError": "errors",
-    "Boxed": "tiers.boxed",
-    "Cluster": "cluster",
+    "BackendError": "errors",
+    "Cluster": "execution.cluster",
     "ClusterError": "errors",
     "Comparison": "comparison.model",
     "EcnlabError": "errors",
     "EngineFault": "errors",
-    "Estimate": "analysis.stats",
-    "Failure": "jobs",
+    "Estimate": "stats.estimates",
+    "Failure": "errors",
     "Interrupted": "errors",
-    "Live": "tiers.live",
-    "Outcome": "runner",
+    "Live": "backends.live",
+    "Outcome": "execution.runner",
     "PASS": "aqm",
     "PhaseEffect": "comparison.phase",
     "Problem": "errors",
-    "Request": "runner",
-    "Result": "results",
+    "Request": "execution.runner",
+    "Result": "storage.results",
     "ResultsError": "errors",
     "RunsFailed": "errors",
-    "Scenario": "scenarios",
+    "Scenario": "scenarios.load",
     "ScenarioError": "errors",
-    "Store": "store",
+    "Store": "storage.store",
     "Sweep": "sweeps.sweep",
-    "Threads": "workers",
-    "TierError": "errors",
-    "Trace": "traces",
+    "Threads": "execution.workers",
+    "Trace": "packet_traces.analyze",
     "TraceError": "errors",
-    "TraceTo": "tracing",
+    "TraceTo": "packet_traces.write",
+    "Uml": "backends.uml.backend",
     "UnknownName": "errors",
     "UsageError": "errors",
-    "catalog": "",
+    "catalog": "scenarios.catalog",
     "compare": "comparison.compare",
     "drop": "aqm",
     "gauge": "aqm",
-    "load": "scenarios",
+    "load": "scenarios.load",
     "mark": "aqm",
-    "open_result": "results",
+    "open_result": "storage.results",
     "open_sweep": "sweeps.folder",
-    "paired_difference": "analysis.stats",
+    "paired_difference": "stats.estimates",
     "param": "aqm",
     "phase_effect": "comparison.phase",
-    "replay": "replays",
-    "run": "runner",
-    "run_all": "runner",
-    "scenario": "scenarios",
+    "replay": "packet_traces.replay",
+    "run": "execution.runner",
+    "run_all": "execution.runner",
+    "scenario": "scenarios.load",
     "sweep": "sweeps.run",
-    "trace": "traces",
+    "trace": "packet_traces.analyze",
 }
 
-__all__ = list(_HOMES)
+# Old names, which give the new one and a DeprecationWarning.
+_RENAMED = {"Boxed": "Uml", "TierError": "BackendError"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name in _RENAMED:
+        import warnings
+
+        warnings.warn(f"ecnlab.{name} is now ecnlab.{_RENAMED[name]}", DeprecationWarning, stacklevel=2)
+        return __getattr__(_RENAMED[name])
+    if name not in _MODULES:
         raise AttributeError(f"module 'ecnlab' has no attribute {name!r}")
     from importlib import import_module
 
-    home = _HOMES[name]
-    value = getattr(import_module(f"ecnlab.{home}"), name) if home else import_module(f"ecnlab.{name}")
+    module = import_module(f"ecnlab.{_MODULES[name]}")
+    value = module if name == "catalog" else getattr(module, name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     """The public names, for tab completion: neither what the module imports nor its submodules."""
-    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
+    return sorted([*__all__, "__version__"])

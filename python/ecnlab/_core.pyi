@@ -8,8 +8,8 @@ __all__ = [
     "AQM_SOURCES",
     "BUILD",
     "DERIVATION",
+    "EMULATOR",
     "FORMAT",
-    "ROUTER",
     "VERSION",
     "AqmFailure",
     "Arrival",
@@ -32,7 +32,6 @@ __all__ = [
     "TraceError",
     "TraceRead",
     "addresses",
-    "become_root",
     "check_aqm",
     "check_discipline",
     "check_trace",
@@ -41,29 +40,30 @@ __all__ = [
     "die_with_parent",
     "enter_network",
     "exp",
-    "has_powers",
+    "gain_capabilities",
+    "has_capabilities",
     "join",
-    "join_process",
+    "join_namespaces",
     "kernel_case",
     "ln",
-    "network_apart",
-    "own_devices",
-    "own_mounts",
     "packet_exact",
     "powi",
-    "processes_apart",
     "put_capture",
     "read_trace",
-    "real_time",
     "refusals",
     "registry",
+    "remount_sysfs",
     "replay",
     "run_live",
     "schema",
-    "take_powers",
+    "set_realtime_scheduling",
+    "setup_private_mounts",
     "trace_columns",
     "trace_rules",
     "units",
+    "unshare_as_root",
+    "unshare_network_namespace",
+    "unshare_pid_namespace",
     "write_parquet",
 ]
 
@@ -71,7 +71,7 @@ VERSION: str
 AQM_SOURCES: bytes
 BUILD: str
 DERIVATION: int
-ROUTER: str
+EMULATOR: str
 FORMAT: int
 
 class ScenarioError(Exception):
@@ -279,7 +279,7 @@ def read_trace(
 ) -> TraceRead: ...
 def put_capture(source: Path, to: Any) -> None: ...
 def refusals(
-    scenario: Scenario, tier: str, controls: Sequence[str] | None = None, ip: int = 4, accurate_ecn: bool = False
+    scenario: Scenario, backend: str, controls: Sequence[str] | None = None, ip: int = 4, accurate_ecn: bool = False
 ) -> list[tuple[str, int | None, str]]: ...
 def run_live(
     scenario: Scenario,
@@ -335,14 +335,14 @@ class Shell:
     def look(self) -> str | None: ...
     def stop(self, seed: int) -> tuple[dict[str, Table], str]: ...
 
-def network_apart() -> None: ...
-def become_root() -> None: ...
-def real_time() -> None: ...
-def processes_apart() -> None: ...
-def take_powers() -> None: ...
-def has_powers() -> bool: ...
-def own_mounts(hosts: str) -> list[str]: ...
-def own_devices() -> None: ...
+def unshare_network_namespace() -> None: ...
+def unshare_as_root() -> None: ...
+def set_realtime_scheduling() -> None: ...
+def unshare_pid_namespace() -> None: ...
+def gain_capabilities() -> None: ...
+def has_capabilities() -> bool: ...
+def setup_private_mounts(hosts: str) -> list[str]: ...
+def remount_sysfs() -> None: ...
 def die_with_parent() -> None: ...
 def enter_network(descriptor: int) -> None: ...
-def join_process(process: int) -> None: ...
+def join_namespaces(process: int) -> None: ...

@@ -1,4 +1,4 @@
-"""docs/parameters.md, docs/queues/README.md and the tables of other pages, written from the engine's own declarations.
+"""docs/parameters.md, docs/quirks.md, docs/queues/README.md and the tables of other pages, written from the engine's own declarations.
 
 docs/queues/duties.md is written from runs: what the conformance suite measures of every AQM and discipline.
 
@@ -21,39 +21,63 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ecnlab import _core, catalog, traces
-from ecnlab.catalog import Column, Entry, Parameter, Table
+from ecnlab import _core
 from ecnlab.errors import UnknownName
+from ecnlab.packet_traces import analyze
+from ecnlab.scenarios import catalog
+from ecnlab.scenarios.catalog import Column, Entry, Parameter, Table
 
-PAGE = Path(__file__).parents[2] / "docs" / "parameters.md"
-SCENARIO_PAGE = PAGE.with_name("scenario.md")
-MEASURES_PAGE = PAGE.with_name("measures.md")
-TRACES_PAGE = PAGE.with_name("traces.md")
-QUEUES = PAGE.with_name("queues")
-DUTIES_PAGE = QUEUES / "duties.md"
-TRAFFIC_PAGE = PAGE.with_name("traffic.md")
-PHASE_PAGE = PAGE.with_name("phase.md")
+PARAMETERS_PAGE = Path(__file__).parents[2] / "docs" / "parameters.md"
+QUIRKS_PAGE = PARAMETERS_PAGE.with_name("quirks.md")
+SCENARIO_PAGE = PARAMETERS_PAGE.with_name("scenario.md")
+MEASURES_PAGE = PARAMETERS_PAGE.with_name("measures.md")
+TRACES_PAGE = PARAMETERS_PAGE.with_name("traces.md")
+QUEUES_FOLDER = PARAMETERS_PAGE.with_name("queues")
+DUTIES_PAGE = QUEUES_FOLDER / "duties.md"
+TRAFFIC_PAGE = PARAMETERS_PAGE.with_name("traffic.md")
+PHASE_PAGE = PARAMETERS_PAGE.with_name("phase.md")
 PHASE_EFFECTS = Path(__file__).parent / "reference" / "phase.json"
 
-_KEYS = re.compile(r"(<!-- keys of (\S+) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
+_KEYS_MARK = re.compile(r"(<!-- keys of (\S+) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
 
-_UNITS = re.compile(r"(<!-- units -->\n).*?(<!-- end of units -->)", re.DOTALL)
-_COLUMNS_OF = re.compile(r"(<!-- columns of ([\w ]+) -->\n).*?(<!-- end of columns -->)", re.DOTALL)
-_RULES = re.compile(r"(<!-- rules -->\n).*?(<!-- end of rules -->)", re.DOTALL)
-_PARAMETERS = re.compile(r"(<!-- parameters (\S+) -->\n)(?:(?:(?!<!-- parameters ).)*?<!-- end of parameters -->\n)?", re.DOTALL)
-_PHASE = re.compile(r"(<!-- phase effects -->\n).*?(<!-- end of phase effects -->)", re.DOTALL)
+_UNITS_MARK = re.compile(r"(<!-- units -->\n).*?(<!-- end of units -->)", re.DOTALL)
+_COLUMNS_MARK = re.compile(r"(<!-- columns of ([\w ]+) -->\n).*?(<!-- end of columns -->)", re.DOTALL)
+_RULES_MARK = re.compile(r"(<!-- rules -->\n).*?(<!-- end of rules -->)", re.DOTALL)
+_PARAMETERS_MARK = re.compile(r"(<!-- parameters (\S+) -->\n)(?:(?:(?!<!-- parameters ).)*?<!-- end of parameters -->\n)?", re.DOTALL)
+_PHASE_MARK = re.compile(r"(<!-- phase effects -->\n).*?(<!-- end of phase effects -->)", re.DOTALL)
 # A table says again what its columns mean that it shares with an earlier one, unless they are more than this.
-_FEW = 5
+_MAX_REPEATED_COLUMNS = 5
 # What a table of phase effects shows: scenarios of a study, and measures of a scenario.
-_MOST_OF_STUDY = 5
-_MOST_MEASURES = 3
+_MAX_SCENARIOS_OF_STUDY = 5
+_MAX_MEASURES_SHOWN = 3
 
-_HEAD = """# Parameters
+_PARAMETERS_HEAD = """# Parameters
 
 Written by `python -m ecnlab.docs` from the declarations in the engine; change those, not this page.
 `ecnlab show NAME` prints the same for one entry. A default that is empty must be given.
 """
-_COLUMNS = ("parameter", "default", "bounds", "unit", "meaning", "source")
+_COLUMNS_OF_TABLE = ("parameter", "default", "bounds", "unit", "meaning", "source")
+_QUIRKS_HEAD = """# Quirks of TCP profiles
+
+Written by `python -m ecnlab.docs` from the declarations in the engine; change those, not this page.
+
+A quirk is behaviour of one implementation or version. A profile mimics its hosts by quirks, so most scenarios set none.
+For research a scenario can set each of them, in a table inside `tcp`:
+
+```toml
+tcp = { profile = "linux", ecn = true, quirks = { tick = "1 ms", undo = false } }
+```
+
+On the command line that is `--set 'flows.*.tcp.quirks.undo=false'`, and in a sweep the axis `flows.*.tcp.quirks.undo`.
+`ecnlab show --quirks NAME` prints the quirks of one profile. [Parameters](parameters.md#tcp-profiles-profile) has what is not a quirk.
+"""
+_CHECKED_HEAD = """### Checked combinations
+
+A judge outside of the simulator has checked these combinations of congestion control, recovery and response to marks: packets of ns-2,
+packets of Linux 6.1, or the RFC conformance suite ([Validation](VALIDATION.md)). Any other combination runs with a warning. A combination
+that is checked with a response is checked without ECN too.
+"""
+_QUIRKS_LINK = "Behaviour of one implementation or version is a quirk, in a table `quirks` inside `tcp`: [Quirks](quirks.md).\n"
 _QUEUES_HEAD = """# Queues
 
 Written by `python -m ecnlab.docs` from the declarations in the engine; change those, not this page.
@@ -79,36 +103,51 @@ packet in 10 000 meets a full buffer; "partly" is well at some of the three rate
 """
 
 
-def page() -> str:
+def parameters_page() -> str:
     """The whole page."""
-    parts = [_HEAD, "## AQMs (`aqm`)\n", *_entries(catalog.entries("aqm"))]
-    parts += ["## Queueing disciplines (`discipline`)\n", *_entries(catalog.entries("discipline"))]
-    parts += ["## TCP profiles (`profile`)\n", *_profiles(catalog.entries("tcp"))]
-    parts += ["## TCP variants (`variant`)\n", _variants(catalog.entries("variant"))]
-    parts += ["## Applications (`app`)\n", *_entries(catalog.entries("app"))]
-    parts += ["## Impairments (`impairment`)\n", *_entries(catalog.entries("impairment"))]
-    parts += ["## Shapes (`network.shape`)\n", *_entries(catalog.entries("shape"))]
+    parts = [_PARAMETERS_HEAD, "## AQMs (`aqm`)\n", *_entry_sections(catalog.entries("aqm"))]
+    parts += ["## Queueing disciplines (`discipline`)\n", *_entry_sections(catalog.entries("discipline"))]
+    parts += ["## TCP profiles (`profile`)\n", *_profile_sections(catalog.entries("tcp"))]
+    parts += ["## TCP variants (`variant`)\n", _variant_sections(catalog.entries("variant"))]
+    parts += ["## Applications (`app`)\n", *_entry_sections(catalog.entries("app"))]
+    parts += ["## Impairments (`impairment`)\n", *_entry_sections(catalog.entries("impairment"))]
+    parts += ["## Topologies (`network.topology`)\n", *_entry_sections(catalog.entries("topology"))]
+    return "\n".join(parts)
+
+
+def quirks_page() -> str:
+    """The page of quirks: all of them with the values of the first profile, then of each other profile those that differ."""
+    first, *others = catalog.entries("tcp")
+    usual = {quirk.name: quirk.default for quirk in first.quirks}
+    about = f"## `{first.name}`: {first.title}\n\nAll quirks, with the values of this profile.\n"
+    parts = [_QUIRKS_HEAD, about, _markdown_table(("quirk", *_COLUMNS_OF_TABLE[1:]), map(_table_row, first.quirks))]
+    for profile in others:
+        rows = (
+            [_as_code(quirk.name), _as_code(quirk.default), quirk.source] for quirk in profile.quirks if quirk.default != usual[quirk.name]
+        )
+        heading = f"## `{profile.name}`: {profile.title}\n\nThe quirks that differ from those of `{first.name}`.\n"
+        parts += [heading, _markdown_table(("quirk", "value", "source"), rows)]
     return "\n".join(parts)
 
 
 def scenario_page(text: str) -> str:
     """The page of scenario files with the units and the tables of keys as they are declared."""
     sections = {section.name: section for section in catalog.entries("section")}
-    text = _UNITS.sub(lambda part: f"{part[1]}\n{_units()}\n{part[2]}", text)
-    return _KEYS.sub(lambda part: f"{part[1]}\n{_keys(sections[part[2]])}\n{part[3]}", text)
+    text = _UNITS_MARK.sub(lambda part: f"{part[1]}\n{_unit_table()}\n{part[2]}", text)
+    return _KEYS_MARK.sub(lambda part: f"{part[1]}\n{_key_table(sections[part[2]])}\n{part[3]}", text)
 
 
-def queue_pages(folder: Path = QUEUES) -> dict[Path, str]:
+def queue_pages(folder: Path = QUEUES_FOLDER) -> dict[Path, str]:
     """The index of AQMs and disciplines, and each page about some of them with their parameters as they are declared."""
     found = {file: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.md")) if file.name != "README.md"}
-    pages = {file: queue_page(text) for file, text in found.items() if _PARAMETERS.search(text)}
-    homes = {match[2]: file.name for file, text in found.items() for match in _PARAMETERS.finditer(text)}
+    pages = {file: queue_page(text) for file, text in found.items() if _PARAMETERS_MARK.search(text)}
+    homes = {match[2]: file.name for file, text in found.items() for match in _PARAMETERS_MARK.finditer(text)}
     return pages | {folder / "README.md": queue_index(homes)}
 
 
 def queue_page(text: str) -> str:
     """A page about AQMs or disciplines with their parameters and gauges; what an earlier one on the page has is not said again."""
-    return _with_parameters(text, _queue)
+    return _with_parameters(text, _aqm_or_discipline)
 
 
 def traffic_page(text: str) -> str:
@@ -121,24 +160,24 @@ def _with_parameters(text: str, entry: Callable[[str], Entry]) -> str:
     """A page with the parameters of the entries that it names."""
     owners: dict[Parameter, str] = {}
 
-    def written(part: re.Match[str]) -> str:
-        tables = "\n".join(_declared(entry(part[2]), owners))
+    def parameter_section(part: re.Match[str]) -> str:
+        tables = "\n".join(_declared_parameters(entry(part[2]), owners))
         return f"{part[1]}\n{tables}\n<!-- end of parameters -->\n"
 
-    return _PARAMETERS.sub(written, text)
+    return _PARAMETERS_MARK.sub(parameter_section, text)
 
 
 def queue_index(homes: Mapping[str, str]) -> str:
     """The list of AQMs and disciplines; `homes` says on which page each stands."""
 
-    def rows(kind: str) -> Iterable[Sequence[str]]:
+    def index_rows(kind: str) -> Iterable[Sequence[str]]:
         for entry in catalog.entries(kind):
-            name = f"[`{entry.name}`]({homes[entry.name]})" if entry.name in homes else _code(entry.name)
+            name = f"[`{entry.name}`]({homes[entry.name]})" if entry.name in homes else _as_code(entry.name)
             yield name, entry.title, entry.summary, entry.source
 
     parts = [_QUEUES_HEAD]
     for kind, heading in (("aqm", "## AQMs\n"), ("discipline", "## Disciplines\n")):
-        parts += [heading, _table(("name", "title", "what it does", "source"), rows(kind))]
+        parts += [heading, _markdown_table(("name", "title", "what it does", "source"), index_rows(kind))]
     return "\n".join(parts)
 
 
@@ -147,11 +186,11 @@ def duties_page() -> str:
     aqms = [json.loads(_core.check_aqm(entry.name)) for entry in catalog.entries("aqm")]
     disciplines = [json.loads(_core.check_discipline(entry.name)) for entry in catalog.entries("discipline") if _has_buffer(entry)]
     duties = aqms[0]["duties"]
-    meanings = ([_code(duty["name"]), duty["sentence"], f"RFC 7567, section {duty['section']}"] for duty in duties)
-    parts = [_DUTIES_HEAD, _table(("duty", "what is asked", "source"), meanings), _DUTIES_LOAD]
+    meanings = ([_as_code(duty["name"]), duty["sentence"], f"RFC 7567, section {duty['section']}"] for duty in duties)
+    parts = [_DUTIES_HEAD, _markdown_table(("duty", "what is asked", "source"), meanings), _DUTIES_LOAD]
     for heading, judged in (("## AQMs\n", aqms), ("## Disciplines\n", disciplines)):
         if judged:
-            parts += [heading, *_duties(judged)]
+            parts += [heading, *_duty_rows(judged)]
     return "\n".join(parts)
 
 
@@ -160,14 +199,14 @@ def _has_buffer(discipline: Entry) -> bool:
     return discipline.name != "fifo" and any(parameter.name == "limit" for parameter in discipline.parameters)
 
 
-def _duties(judged: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+def _duty_rows(judged: Sequence[Mapping[str, Any]]) -> Iterable[str]:
     """A table of verdicts, and one of the figures that they come from."""
-    header = ("", *(_code(duty["name"]) for duty in judged[0]["duties"]))
+    header = ("", *(_as_code(duty["name"]) for duty in judged[0]["duties"]))
     for what in ("verdict", "found"):
-        yield _table(header, ([_code(one["name"]), *(duty[what] for duty in one["duties"])] for one in judged))
+        yield _markdown_table(header, ([_as_code(one["name"]), *(duty[what] for duty in one["duties"])] for one in judged))
 
 
-def _queue(name: str) -> Entry:
+def _aqm_or_discipline(name: str) -> Entry:
     """The AQM or the discipline of that name."""
     known = {entry.name: entry for kind in ("aqm", "discipline") for entry in catalog.entries(kind)}
     if name not in known:
@@ -183,16 +222,16 @@ def measures_page(text: str) -> str:
 
 def traces_page(text: str) -> str:
     """The page of traces with the tables' columns and the rules of a check as they are declared."""
-    rows = ([_code(rule.name), rule.section, rule.asks, rule.departs] for rule in traces.rules())
-    rules = _table(("rule", "section", "what RFC 3168 asks", "who is known to depart from it"), rows)
-    text = _RULES.sub(lambda part: f"{part[1]}\n{rules}\n{part[2]}", text)
+    rows = ([_as_code(rule.name), rule.section, rule.asks, rule.departs] for rule in analyze.rules())
+    rules = _markdown_table(("rule", "section", "what RFC 3168 asks", "who is known to depart from it"), rows)
+    text = _RULES_MARK.sub(lambda part: f"{part[1]}\n{rules}\n{part[2]}", text)
     return _with_columns(text, {table.name: table for table in catalog.trace_tables()})
 
 
 def phase_page(text: str) -> str:
     """The page of phase effects, with what was found of examples and studies as it is stored."""
     effects: list[dict[str, Any]] = json.loads(PHASE_EFFECTS.read_text(encoding="utf-8"))
-    return _PHASE.sub(lambda part: f"{part[1]}\n{_phase_tables(effects)}\n{part[2]}", text)
+    return _PHASE_MARK.sub(lambda part: f"{part[1]}\n{_phase_tables(effects)}\n{part[2]}", text)
 
 
 def _phase_tables(effects: Sequence[Mapping[str, Any]]) -> str:
@@ -203,19 +242,19 @@ def _phase_tables(effects: Sequence[Mapping[str, Any]]) -> str:
     for source, of_source in by_source.items():
         found = [effect for effect in of_source if effect["found"]]
         rows.append(
-            [_code(source), str(len(of_source)), str(len(found)), "; ".join(map(_phase_cell, found)) if len(of_source) == 1 else ""]
+            [_as_code(source), str(len(of_source)), str(len(found)), "; ".join(map(_phase_cell, found)) if len(of_source) == 1 else ""]
         )
-    parts = [_table(("scenarios of", "scenarios", "with a phase effect", "largest changes"), rows)]
+    parts = [_markdown_table(("scenarios of", "scenarios", "with a phase effect", "largest changes"), rows)]
     found = [effect for effect in effects if effect["found"] and len(by_source[effect["source"]]) > 1]
     if found:
         largest = sorted(found, key=lambda effect: (effect["source"], -_phase_size(effect)))
-        shown = [effect for source in by_source for effect in [one for one in largest if one["source"] == source][:_MOST_OF_STUDY]]
+        shown = [effect for source in by_source for effect in [one for one in largest if one["source"] == source][:_MAX_SCENARIOS_OF_STUDY]]
         cells = [
             [effect["source"], effect["scenario"], f"{len(effect['moved'])} of {effect['measures']}", _phase_cell(effect)]
             for effect in shown
         ]
-        about = f"Of each study the {_MOST_OF_STUDY} scenarios with the largest changes; `{PHASE_EFFECTS.name}` has all.\n"
-        parts += [about, _table(("study", "scenario", "measures that moved", "largest changes"), cells)]
+        about = f"Of each study the {_MAX_SCENARIOS_OF_STUDY} scenarios with the largest changes; `{PHASE_EFFECTS.name}` has all.\n"
+        parts += [about, _markdown_table(("study", "scenario", "measures that moved", "largest changes"), cells)]
     return "\n".join(parts)
 
 
@@ -225,74 +264,76 @@ def _phase_size(effect: Mapping[str, Any]) -> float:
 
 def _phase_cell(effect: Mapping[str, Any]) -> str:
     """The largest changes of a scenario."""
-    return ", ".join(f"`{one['measure']}` {one['without']:.3g} to {one['with']:.3g}" for one in effect["moved"][:_MOST_MEASURES])
+    return ", ".join(f"`{one['measure']}` {one['without']:.3g} to {one['with']:.3g}" for one in effect["moved"][:_MAX_MEASURES_SHOWN])
 
 
 def _with_columns(text: str, tables: Mapping[str, Table]) -> str:
-    def written(part: re.Match[str]) -> str:
-        columns = "\n".join(_columns(tables[name] for name in part[2].split()))
+    def column_section(part: re.Match[str]) -> str:
+        columns = "\n".join(_column_tables(tables[name] for name in part[2].split()))
         return f"{part[1]}\n{columns}\n{part[3]}"
 
-    return _COLUMNS_OF.sub(written, text)
+    return _COLUMNS_MARK.sub(column_section, text)
 
 
-def _columns(tables: Iterable[Table]) -> list[str]:
+def _column_tables(tables: Iterable[Table]) -> list[str]:
     """Each table; where it shares many columns with an earlier one, only their names."""
     owners: dict[Column, str] = {}
     parts = []
     for table in tables:
         shared = [column for column in table.columns if column in owners]
-        if len(shared) <= _FEW:
+        if len(shared) <= _MAX_REPEATED_COLUMNS:
             shared = []
         borrowed: dict[str, list[str]] = {}
         for column in shared:
             borrowed.setdefault(owners[column], []).append(column.name)
-        rows = ([_code(column.name), column.unit, _says(column)] for column in table.columns if column not in shared)
+        rows = ([_as_code(column.name), column.unit, _column_meaning(column)] for column in table.columns if column not in shared)
         heading, doc = f"### `{table.name}`\n", f"{table.doc[0].upper()}{table.doc[1:]}.\n"
-        parts += [heading, doc, _table(("column", "unit", "meaning"), rows), *_borrowed(borrowed)]
+        parts += [heading, doc, _markdown_table(("column", "unit", "meaning"), rows), *_borrowed_text(borrowed)]
         owners = dict.fromkeys(table.columns, table.name) | owners
     return parts
 
 
-def _says(column: Column) -> str:
+def _column_meaning(column: Column) -> str:
     """What a column says, with the words that stand in it."""
-    words = ", ".join(map(_code, column.words))
+    words = ", ".join(map(_as_code, column.words))
     return f"{column.doc} ({words})" if words else column.doc
 
 
-def _units() -> str:
+def _unit_table() -> str:
     """All spellings of each unit, a row for each."""
     declared = json.loads(_core.units())
     kinds = {"s": "time", "bit/s": "rate", "bytes": "size, amount of buffer", "packets": "amount of buffer"}
     rows = (
-        [kind, f"{unit['factor']:g} {name}", ", ".join(map(_code, unit["spellings"]))]
+        [kind, f"{unit['factor']:g} {name}", ", ".join(map(_as_code, unit["spellings"]))]
         for name, kind in kinds.items()
         for unit in declared[name]
     )
-    return _table(("kind", "unit", "spellings"), rows)
+    return _markdown_table(("kind", "unit", "spellings"), rows)
 
 
-def _keys(section: Entry) -> str:
+def _key_table(section: Entry) -> str:
     """The keys of a section."""
-    rows = ([_code(key.name), _code(key.default) or _given(key), _allowed(key), key.meaning] for key in section.parameters)
-    return _table(("key", "default", "allowed", "meaning"), rows)
+    rows = (
+        [_as_code(key.name), _as_code(key.default) or _default_text(key), _allowed_text(key), key.meaning] for key in section.parameters
+    )
+    return _markdown_table(("key", "default", "allowed", "meaning"), rows)
 
 
-def _given(key: Parameter) -> str:
+def _default_text(key: Parameter) -> str:
     return "must be given" if key.required else ""
 
 
-def _allowed(key: Parameter) -> str:
-    return f"{key.kind}, as in {_code(key.example)}" if key.kind in ("table", "tables", "rate", "file or list") else key.bounds
+def _allowed_text(key: Parameter) -> str:
+    return f"{key.kind}, as in {_as_code(key.example)}" if key.kind in ("table", "tables", "rate", "file or list") else key.bounds
 
 
-def _entries(entries: Iterable[Entry]) -> list[str]:
+def _entry_sections(entries: Iterable[Entry]) -> list[str]:
     """Each entry with the parameters that no earlier one has declared in the same words, and the names of the others."""
     owners: dict[Parameter, str] = {}
-    return [part for entry in entries for part in (_about(entry), *_declared(entry, owners))]
+    return [part for entry in entries for part in (_entry_heading(entry), *_declared_parameters(entry, owners))]
 
 
-def _declared(entry: Entry, owners: dict[Parameter, str]) -> list[str]:
+def _declared_parameters(entry: Entry, owners: dict[Parameter, str]) -> list[str]:
     """What stands inside, the parameters and the gauges; a parameter that an earlier entry owns is only named."""
     mine: list[Parameter] = []
     borrowed: dict[str, list[str]] = {}
@@ -303,48 +344,59 @@ def _declared(entry: Entry, owners: dict[Parameter, str]) -> list[str]:
         else:
             borrowed.setdefault(owner, []).append(parameter.name)
     parts = [f"{entry.holds}\n"] if entry.holds else []
-    parts += [*_borrowed(borrowed), *([_table(_COLUMNS, map(_row, mine))] if mine else [])]
-    gauges = ([_code(gauge.name), gauge.unit, gauge.doc] for gauge in entry.gauges)
-    return parts + ([_table(("gauge", "unit", "meaning"), gauges)] if entry.gauges else [])
+    parts += [*_borrowed_text(borrowed), *([_markdown_table(_COLUMNS_OF_TABLE, map(_table_row, mine))] if mine else [])]
+    gauges = ([_as_code(gauge.name), gauge.unit, gauge.doc] for gauge in entry.gauges)
+    return parts + ([_markdown_table(("gauge", "unit", "meaning"), gauges)] if entry.gauges else [])
 
 
-def _profiles(profiles: Sequence[Entry]) -> list[str]:
+def _profile_sections(profiles: Sequence[Entry]) -> list[str]:
     """The profiles, and one table of all parameters with a default for each profile."""
     defaults = [{parameter.name: parameter.default for parameter in profile.parameters} for profile in profiles]
-    rows = ([_code(row.name), *(_code(d[row.name]) for d in defaults), *_row(row)[2:]] for row in profiles[0].parameters)
-    header = ("parameter", *(_code(profile.name) for profile in profiles), *_COLUMNS[2:])
-    return [*map(_about, profiles), "### Parameters of every profile\n", _table(header, rows)]
+    rows = ([_as_code(row.name), *(_as_code(d[row.name]) for d in defaults), *_table_row(row)[2:]] for row in profiles[0].parameters)
+    header = ("parameter", *(_as_code(profile.name) for profile in profiles), *_COLUMNS_OF_TABLE[2:])
+    parameters = ["### Parameters of every profile\n", _markdown_table(header, rows), _QUIRKS_LINK]
+    return [*map(_entry_heading, profiles), *parameters, _CHECKED_HEAD, _checked_table(profiles)]
 
 
-def _variants(variants: Iterable[Entry]) -> str:
+def _checked_table(profiles: Sequence[Entry]) -> str:
+    """The checked combinations of all profiles."""
+    rows = (
+        [_as_code(profile.name), one.congestion_control, one.recovery, one.responses, one.judge]
+        for profile in profiles
+        for one in profile.checked
+    )
+    return _markdown_table(("profile", "congestion control", "recovery", "responses to marks", "judge"), rows)
+
+
+def _variant_sections(variants: Iterable[Entry]) -> str:
     """What each variant sets."""
-    rows = ([_code(variant.name), variant.title, _sets(variant), variant.source] for variant in variants)
-    return _table(("variant", "what", "sets", "source"), rows)
+    rows = ([_as_code(variant.name), variant.title, _values_of_variant(variant), variant.source] for variant in variants)
+    return _markdown_table(("variant", "what", "sets", "source"), rows)
 
 
-def _sets(variant: Entry) -> str:
-    return ", ".join(_code(f"{parameter.name} = {parameter.default}") for parameter in variant.parameters)
+def _values_of_variant(variant: Entry) -> str:
+    return ", ".join(_as_code(f"{parameter.name} = {parameter.default}") for parameter in variant.parameters)
 
 
-def _about(entry: Entry) -> str:
+def _entry_heading(entry: Entry) -> str:
     alias = f" `{entry.alias}` stands for it." if entry.alias else ""
     return f"### `{entry.name}`: {entry.title}\n\n{entry.summary}{alias}\nSource: {entry.source}.\n"
 
 
-def _borrowed(borrowed: Mapping[str, Sequence[str]]) -> list[str]:
-    return [f"As in `{owner}`: {', '.join(map(_code, names))}.\n" for owner, names in borrowed.items()]
+def _borrowed_text(borrowed: Mapping[str, Sequence[str]]) -> list[str]:
+    return [f"As in `{owner}`: {', '.join(map(_as_code, names))}.\n" for owner, names in borrowed.items()]
 
 
-def _row(row: Parameter) -> list[str]:
-    return [_code(row.name), _code(row.default), row.bounds, row.unit, row.meaning, row.source]
+def _table_row(row: Parameter) -> list[str]:
+    return [_as_code(row.name), _as_code(row.default), row.bounds, row.unit, row.meaning, row.source]
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
 
 
-def _code(text: str) -> str:
+def _as_code(text: str) -> str:
     return f"`{text}`" if text else ""
 
 
@@ -354,8 +406,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="compare instead of writing; exit code 1 if a page is stale")
     parser.add_argument("--file", type=Path, help="write or compare the page of parameters alone, here")
     chosen = parser.parse_args(arguments)
-    pages = {chosen.file or PAGE: page()}
+    pages = {chosen.file or PARAMETERS_PAGE: parameters_page()}
     if chosen.file is None:
+        pages[QUIRKS_PAGE] = quirks_page()
         pages[SCENARIO_PAGE] = scenario_page(SCENARIO_PAGE.read_text(encoding="utf-8"))
         pages[MEASURES_PAGE] = measures_page(MEASURES_PAGE.read_text(encoding="utf-8"))
         pages[TRAFFIC_PAGE] = traffic_page(TRAFFIC_PAGE.read_text(encoding="utf-8"))

@@ -10,31 +10,30 @@ EcnlabError
  +-- EngineFault      the engine itself failed; `.result` holds the seeds that did not
  +-- RunsFailed       some runs of several scenarios failed; `.failures` says which, and `.results` holds the others
  +-- ClusterError     a cluster cannot be reached or used
- +-- TierError        what a scenario is to run on cannot be used on this machine
+ +-- BackendError     what a scenario is to run on cannot be used on this machine
  +-- Interrupted      stopped by Ctrl-C; `.result` holds the seeds that had finished
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ecnlab.jobs import Failure
-    from ecnlab.results import Result
-    from ecnlab.runner import Outcome
+    from ecnlab.execution.runner import Outcome
+    from ecnlab.storage.results import Result
 
 # Failures and names that a message lists at most; no list of algorithms, quantities or options is as long as that of names.
-_LISTED = 40
-_LISTED_NAMES = 200
+_MAX_LISTED_FAILURES = 40
+_MAX_LISTED_NAMES = 200
 
 
 class EcnlabError(Exception):
     """Whatever ecnlab refuses or fails to do. It can be pickled, so that it comes out of a worker process as it was raised."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _as_raised, (type(self), self.args, vars(self))
+        return _unpickled_error, (type(self), self.args, vars(self))
 
 
 @dataclass(frozen=True)
@@ -60,10 +59,52 @@ class Problem:
         """A problem as the engine tells it."""
         return Problem(*parts)
 
-    def told(self, source: str | None) -> str:
+    def as_text(self, source: str | None) -> str:
         """It as a line that says where it is, in the file `source` if there is one."""
         where = ":".join(str(part) for part in (source, self.line) if part is not None)
         return ": ".join(part for part in (where, self.place, self.message) if part)
+
+
+# What a run can fail by.
+ENGINE, AQM, RECORDING, TRACE, WORKER, BACKEND, LATENESS = "engine", "aqm", "recording", "trace", "worker", "backend", "lateness"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that has failed.
+
+    Attributes
+    ----------
+    key, title, seed
+        Key and title of its scenario, and the seed.
+    kind : str
+        "engine" (a fault of ecnlab), "aqm" (an AQM of the user's own raised), "recording" (what was to be recorded does not fit), "trace"
+        (its trace could not be written), "worker" (no worker of the cluster could do it), "backend" (the backend could not be used)
+        or "lateness" (packets left later than the run's budget allows, so its numbers are not kept).
+    message : str
+        What happened.
+    error : EcnlabError or None
+        What `ecnlab.run` raises for it; None for a fault of the engine and for lateness, of which all are told at once.
+    """
+
+    key: str
+    title: str
+    seed: int
+    kind: str
+    message: str
+    error: EcnlabError | None = field(default=None, repr=False, compare=False)
+
+    def describe(self) -> str:
+        """It as a line."""
+        return f"{self.title} (key {self.key[:12]}), seed {self.seed}: {self.message}"
+
+
+class RemoteRunFailed(Exception):
+    """A run that another process has done has failed; `failure` says how."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
 
 
 class ScenarioError(EcnlabError):
@@ -72,11 +113,19 @@ class ScenarioError(EcnlabError):
     def __init__(self, problems: Iterable[Problem], source: str | None = None) -> None:
         self.problems = list(problems)
         self.source = source
-        super().__init__("\n".join(problem.told(source) for problem in self.problems))
+        super().__init__("\n".join(problem.as_text(source) for problem in self.problems))
 
 
 class UsageError(EcnlabError):
     """An argument is out of its range or unreadable."""
+
+
+# Old names of quantities in results.
+_RENAMED_QUANTITIES = {
+    "retransmitted_needlessly": "spurious_retransmits",
+    "reduced": "cwr_packets",
+    "unseen": "acked_unseen_bytes",
+}
 
 
 class UnknownName(UsageError):
@@ -84,7 +133,13 @@ class UnknownName(UsageError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
-        super().__init__(f"there is no {kind} named {name!r}; {_remedy(name, names)}")
+        new = _RENAMED_QUANTITIES.get(name)
+        is_renamed = new in names
+        super().__init__(
+            f"{name!r} is now {new!r}; fix: write {new!r}"
+            if is_renamed
+            else f"there is no {kind} named {name!r}; {_nearest_name_hint(name, names)}"
+        )
 
 
 class ResultsError(EcnlabError):
@@ -148,8 +203,8 @@ class RunsFailed(EcnlabError):
     def __init__(self, failures: Sequence[Failure], results: Sequence[Result]) -> None:
         self.failures = list(failures)
         self.results = list(results)
-        told = [failure.told() for failure in self.failures[:_LISTED]]
-        more = [f"and {len(self.failures) - _LISTED} more"] if len(self.failures) > _LISTED else []
+        told = [failure.describe() for failure in self.failures[:_MAX_LISTED_FAILURES]]
+        more = [f"and {len(self.failures) - _MAX_LISTED_FAILURES} more"] if len(self.failures) > _MAX_LISTED_FAILURES else []
         runs = "1 run" if len(self.failures) == 1 else f"{len(self.failures)} runs"
         super().__init__("\n".join([f"{runs} failed:", *told, *more]))
 
@@ -158,7 +213,7 @@ class ClusterError(EcnlabError):
     """A cluster cannot be reached or used."""
 
 
-class TierError(EcnlabError):
+class BackendError(EcnlabError):
     """What a scenario is to run on cannot be used on this machine; `ecnlab doctor` says what would do."""
 
 
@@ -176,7 +231,7 @@ class Interrupted(EcnlabError):
         self.result = result
 
 
-def all_at_once(checks: Iterable[Callable[[], object]]) -> None:
+def run_all_checks(checks: Iterable[Callable[[], object]]) -> None:
     """Do all the checks. Raises what the only one raises that fails, or a UsageError with what all of them say, each line once."""
     failed: list[UsageError] = []
     for check in checks:
@@ -190,13 +245,13 @@ def all_at_once(checks: Iterable[Callable[[], object]]) -> None:
         raise UsageError("\n".join(dict.fromkeys(line for error in failed for line in str(error).splitlines())))
 
 
-def _as_raised(kind: type[EcnlabError], args: tuple[Any, ...], attributes: dict[str, Any]) -> EcnlabError:
+def _unpickled_error(kind: type[EcnlabError], args: tuple[Any, ...], attributes: dict[str, Any]) -> EcnlabError:
     error = kind.__new__(kind, *args)
     vars(error).update(attributes)
     return error
 
 
-def _remedy(name: str, names: list[str]) -> str:
+def _nearest_name_hint(name: str, names: list[str]) -> str:
     from difflib import get_close_matches
 
     nearest = get_close_matches(name, names, n=1, cutoff=0.5)
@@ -204,5 +259,5 @@ def _remedy(name: str, names: list[str]) -> str:
         return f"did you mean {nearest[0]!r}?"
     if not names:
         return "there are none"
-    more = f" and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
-    return f"known are {', '.join(names[:_LISTED_NAMES])}{more}"
+    more = f" and {len(names) - _MAX_LISTED_NAMES} more" if len(names) > _MAX_LISTED_NAMES else ""
+    return f"known are {', '.join(names[:_MAX_LISTED_NAMES])}{more}"

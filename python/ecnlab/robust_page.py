@@ -7,24 +7,24 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ecnlab import scenarios
 from ecnlab.comparison.compare import compare
-from ecnlab.plots import robust, style
-from ecnlab.runner import run
+from ecnlab.execution.runner import run
+from ecnlab.plot import robust, style
+from ecnlab.scenarios.load import load
 
 _ROOT = Path(__file__).parents[2]
-FOLDER = _ROOT / "docs" / "figures"
-EXAMPLES = _ROOT / "examples"
+FIGURES_FOLDER = _ROOT / "docs" / "figures"
+EXAMPLES_FOLDER = _ROOT / "examples"
 
-_SEEDS = 120
+_SEEDS_OF_PRECISION = 120
 
 
-def draw(folder: Path, seeds: int = _SEEDS) -> None:
+def draw_figures(folder: Path, seeds: int = _SEEDS_OF_PRECISION) -> None:
     """Write the figures into a folder."""
-    parking_lot = run(scenarios.load(EXAMPLES / "parking_lot.toml"), 5, observe=True)
+    parking_lot = run(load(EXAMPLES_FOLDER / "parking_lot.toml"), 5, observe=True)
     parking_lot.plot.styled(titles=False).steady("hop3").save(folder / "robust-transient", ["svg"])
 
-    ecn, aecn = (scenarios.load(EXAMPLES / f"{name}.toml", {"record.queue": "off", "record.rates": False}) for name in ("ecn", "aecn"))
+    ecn, aecn = (load(EXAMPLES_FOLDER / f"{name}.toml", {"record.queue": "off", "record.rates": False}) for name in ("ecn", "aecn"))
     many = run(ecn, seeds)
     measures = ["goodput", "fragile.goodput", "bottleneck.sojourn_mean", "drops"]
     many.plot.styled(titles=False).precision(measures, bound=0.01).save(folder / "robust-seeds", ["svg"])
@@ -43,8 +43,8 @@ def draw(folder: Path, seeds: int = _SEEDS) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Draw the figures; the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=FOLDER)
-    draw(parser.parse_args(arguments).folder)
+    parser.add_argument("--folder", type=Path, default=FIGURES_FOLDER)
+    draw_figures(parser.parse_args(arguments).folder)
     return 0
 
 

@@ -13,7 +13,7 @@ from own_aqms import RED_BY_HAND
 
 Command = Callable[..., Outcome]
 REGISTRY = json.loads(_core.registry())
-SECTIONS = [section | {"name": section["name"] or "scenario"} for section in REGISTRY.pop("section")]
+SECTION_NAMES = [section | {"name": section["name"] or "scenario"} for section in REGISTRY.pop("section")]
 
 
 @pytest.mark.parametrize("kind", ["aqm", "discipline", "tcp", "variant", "app", "impairment"])
@@ -39,7 +39,7 @@ def test_list_without_a_kind_lists_all(command: Command) -> None:
     heads = [line.split(":")[0] for line in lines if not line.startswith(" ")]
     assert heads == ["section", *REGISTRY, "study"]
     names = {line.split()[0] for line in lines if line.startswith("  ")}
-    entries = [entry for kind in (*REGISTRY.values(), SECTIONS) for entry in kind]
+    entries = [entry for kind in (*REGISTRY.values(), SECTION_NAMES) for entry in kind]
     assert names == {name for entry in entries for name in (entry["name"], entry.get("alias")) if name} | set(studies.TITLES)
 
 
@@ -68,12 +68,28 @@ def test_list_study_names_aecn(command: Command) -> None:
     assert command("list", "study").out.startswith("aecn ")
 
 
-@pytest.mark.parametrize("entry", [entry for kind in (*REGISTRY.values(), SECTIONS) for entry in kind], ids=lambda entry: entry["name"])
+@pytest.mark.parametrize(
+    "entry", [entry for kind in (*REGISTRY.values(), SECTION_NAMES) for entry in kind], ids=lambda entry: entry["name"]
+)
 def test_show_names_every_parameter(command: Command, entry: dict) -> None:
     done = command("show", entry["name"])
     assert done.code == 0
     for parameter in entry["parameters"]:
         assert parameter["name"] in done.out
+
+
+@pytest.mark.parametrize("profile", REGISTRY["tcp"], ids=lambda entry: entry["name"])
+def test_show_lists_few_parameters_of_a_profile_its_checked_combinations_and_its_quirks_apart(command: Command, profile: dict) -> None:
+    assert len(profile["parameters"]) <= 40
+    shown = command("show", profile["name"]).out
+    assert "checked combinations" in shown
+    assert f"ecnlab show --quirks {profile['name']}" in shown
+    quirks = command("show", "--quirks", profile["name"])
+    assert quirks.code == 0
+    for quirk in profile["quirks"]:
+        assert quirk["name"] in quirks.out
+        assert quirk["source"]
+    assert "max_rwnd" not in quirks.out
 
 
 @pytest.mark.parametrize("entry", REGISTRY["aqm"] + REGISTRY["discipline"], ids=lambda entry: entry["name"])

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from ecnlab import tiers
+from ecnlab.backends import registry
 from helpers import EXAMPLES, SMALL, Outcome
 
 Command = Callable[..., Outcome]
 
 
 @pytest.fixture(autouse=True)
-def _elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _in_temporary_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
@@ -45,7 +45,7 @@ def test_b_may_be_a_with_a_change(command: Command, small_file: Path, my_file: P
     of_b = command("compare", small_file, my_file, "--set", "link.bottleneck.rate=3 Mbps", "--seeds", "2")
     assert re.search(r"link\.bottleneck\.rate +│ 2 Mbit/s │ 3 Mbit/s", of_b.out)
     alone = command("compare", small_file)
-    assert (alone.code, "Name another, change something of it" in alone.err) == (2, True)
+    assert (alone.code, "B: is missing" in alone.err) == (2, True)
     assert command("run", small_file, "--quiet", "--out", "r").code == 0
     stored = command("compare", small_file, "r", "--set", "duration=3 s")
     assert (stored.code, "r has been run already" in stored.err) == (2, True)
@@ -111,17 +111,17 @@ def test_quiet_and_what_scenarios_warn_of(command: Command, small_file: Path, my
     assert all(line.startswith("warning: ") for line in done.err.splitlines())
 
 
-def test_a_scenario_is_compared_with_itself_on_two_tiers(command: Command, small_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(tiers._HOMES, "bench", "bench_tier:Bench")
-    done = command("compare", small_file, "--on", "sim", "--on", "bench", "--seeds", "2")
+def test_a_scenario_is_compared_with_itself_on_two_backends(command: Command, small_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._BACKEND_CLASSES, "bench", "bench_backend:Bench")
+    done = command("compare", small_file, "--backend", "sim", "--backend", "bench", "--seeds", "2")
     assert done.code == 0, done.err
     assert done.out.splitlines()[:2] == ["sim: small", "bench: small"]
-    assert re.search(r"│ tier +│ sim +│ bench \(kernel 6\.1\) │", done.out)
+    assert re.search(r"│ backend +│ sim +│ bench \(kernel 6\.1\) │", done.out)
     assert "bench - sim" in done.out
-    alone = command("compare", small_file, "--on", "bench")
-    assert (alone.code, "or name two tiers, as in --on sim --on boxed" in alone.err) == (2, True)
-    thrice = command("compare", small_file, *["--on", "sim"] * 3)
-    assert (thrice.code, "--on: stands there 3 times" in thrice.err) == (2, True)
+    alone = command("compare", small_file, "--backend", "bench")
+    assert (alone.code, "or name two backends, as in --backend sim --backend uml" in alone.err) == (2, True)
+    thrice = command("compare", small_file, *["--backend", "sim"] * 3)
+    assert (thrice.code, "--backend: is given 3 times" in thrice.err) == (2, True)
 
 
 def test_one_scenario_twice_differs_in_nothing(command: Command, small_file: Path) -> None:

@@ -19,10 +19,10 @@ from helpers import EXAMPLES, Outcome
 
 Command = Callable[..., Outcome]
 ECNLAB = [sys.executable, "-m", "ecnlab"]
-HEAVY = {"polars", "numpy", "scipy", "matplotlib", "jinja2"}
+HEAVY_LIBRARIES = {"polars", "numpy", "scipy", "matplotlib", "jinja2"}
 
 
-def _run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+def _run_command(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*ECNLAB, *map(str, arguments)], capture_output=True, encoding="utf-8", check=False, **options)  # type: ignore[call-overload]
 
 
@@ -37,7 +37,15 @@ def test_what_must_answer_at_once_imports_nothing_heavy(arguments: list[str], sm
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, encoding="utf-8", cwd=tmp_path, check=True)
     modules = done.stderr.splitlines()[-1].split()
     assert "ecnlab.cli" in modules
-    assert HEAVY & set(modules) == set()
+    assert HEAVY_LIBRARIES & set(modules) == set()
+
+
+def test_old_commands_are_refused_with_the_new_ones(command: Command) -> None:
+    for words, new in {("check", "red"): "test-aqm", ("box", "list"): "uml", ("trace", "check", "x"): "trace verify"}.items():
+        refused = command(*words)
+        assert (refused.code, f"; fix: run ecnlab {new}" in refused.err) == (2, True)
+    refused = command("shell", "--enter", "1")
+    assert (refused.code, "fix: run ecnlab shell attach PID" in refused.err) == (2, True)
 
 
 def test_the_version_names_the_build_of_the_engine(command: Command) -> None:
@@ -77,7 +85,7 @@ def test_a_shell_gets_a_script_that_asks_ecnlab(command: Command, shell: str) ->
 )
 def test_commands_options_and_names_are_completed(line: str, completed: set[str]) -> None:
     asked = {"_ECNLAB_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
-    done = _run(env=os.environ | asked)
+    done = _run_command(env=os.environ | asked)
     assert {answer.split(",")[1] for answer in done.stdout.splitlines()} == completed
 
 
@@ -114,7 +122,7 @@ def test_a_closed_output_takes_everything() -> None:
 
 def test_an_output_without_the_signs_is_written_in_others(small_file: Path, tmp_path: Path) -> None:
     named = ["--set", "flows.near.name=nähe"]
-    done = _run("run", small_file, *named, "--seeds", "2", cwd=tmp_path, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    done = _run_command("run", small_file, *named, "--seeds", "2", cwd=tmp_path, env=os.environ | {"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0, done.stderr
     assert "small: 2 seeds, mean +- 95 % interval" in done.stdout
     assert "n\\xe4he" in done.stdout
@@ -125,7 +133,7 @@ def test_an_output_without_the_signs_is_written_in_others(small_file: Path, tmp_
 def test_a_name_is_printed_as_it_is(name: str, small_file: Path, tmp_path: Path) -> None:
     keys = ("name", "flows.near.name", "link.bottleneck.name")
     changes = [part for key in keys for part in ("--set", f"{key}={json.dumps(name, ensure_ascii=False)}")]
-    done = _run("run", small_file, *changes, cwd=tmp_path)
+    done = _run_command("run", small_file, *changes, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"{name}: 1 seed\n")
     assert done.stdout.replace("\n", " ").count(name[:8]) >= 3
@@ -160,7 +168,7 @@ def test_ctrl_c_is_heard_while_a_large_scenario_is_read(large_file: Path, tmp_pa
     assert not (tmp_path / "r").exists()
 
 
-_INTERRUPTED = """
+_INTERRUPTED_SCRIPT = """
 import sys
 
 class Interrupting:
@@ -178,7 +186,7 @@ main()
 @pytest.mark.parametrize("module", ["click", "ecnlab.errors", "ecnlab.cli.root", "ecnlab.cli.table"])
 def test_ctrl_c_while_the_command_is_imported_is_told_in_one_word(module: str) -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(ecnlab.__file__).parent.parent)}
-    done = subprocess.run([sys.executable, "-c", _INTERRUPTED, module], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", _INTERRUPTED_SCRIPT, module], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from ecnlab.cli import options
 from ecnlab.errors import ScenarioError, UsageError
-from ecnlab.shell.links import Path
+from ecnlab.netshell.links import ShellLink
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,9 @@ def test_two_options_for_seeds_are_refused_with_the_numbers_that_were_given() ->
 
 def test_what_is_wrong_with_a_shell_s_link_is_told_by_its_options() -> None:
     with pytest.raises(UsageError, match=r"--aqm 'nosuch': there is no AQM of this name; fix: use one of droptail,.*, or FILE:CLASS"):
-        Path("10Mbps", aqm="nosuch").scenario({})
+        ShellLink("10Mbps", aqm="nosuch").scenario({})
     with pytest.raises(ScenarioError) as refused:
-        Path("10 mbps", "soon", aqm="ecn", queue={"limit": "0", "max_tj": "3"}).scenario({})
+        ShellLink("10 mbps", "soon", aqm="ecn", queue={"limit": "0", "max_tj": "3"}).scenario({})
     assert [problem.place for problem in refused.value.problems] == ["--rate", "--delay", "--queue max_tj", "--limit"]
     with pytest.raises(ScenarioError, match=r"link\.path\.queue\.max_p: 7 must be 0 \.\. 1"):
-        Path("10Mbps", aqm="ecn").scenario({"link.path.queue.max_p": "7"})
+        ShellLink("10Mbps", aqm="ecn").scenario({"link.path.queue.max_p": "7"})

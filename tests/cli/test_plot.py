@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from ecnlab.cli.plot import read_width
+from ecnlab.cli.plot import parse_width
 from ecnlab.errors import UsageError
 from helpers import Outcome
 
@@ -61,7 +61,7 @@ def test_what_cannot_be_drawn_is_refused_and_nothing_is_written(command: Command
 def test_a_folder_that_is_none_of_ours_is_refused(command: Command, tmp_path: Path) -> None:
     done = command("plot", tmp_path)
     assert done.code == 2
-    assert "is no results folder" in done.err
+    assert "is not a results folder" in done.err
 
 
 def test_all_that_a_sweep_does_not_have_is_told_at_once(command: Command, small_file: Path, tmp_path: Path) -> None:
@@ -85,9 +85,9 @@ def test_a_sweep_is_drawn_in_panels_and_on_logarithmic_axes(command: Command, sm
 
 @pytest.mark.parametrize(("text", "inches"), [("2.54cm", 1.0), (" 3.4 in ", 3.4), ("254mm", 10.0)])
 def test_a_width_is_a_length(text: str, inches: float) -> None:
-    assert read_width(text) == pytest.approx(inches)
+    assert parse_width(text) == pytest.approx(inches)
 
 
 def test_a_width_without_a_unit_is_refused() -> None:
     with pytest.raises(UsageError):
-        read_width("3.4")
+        parse_width("3.4")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import ecnlab
-from ecnlab import precision
 from ecnlab.cli import run
+from ecnlab.stats import precision
 from helpers import EXAMPLES, SMALL, Outcome
 from own_aqms import RED_BY_HAND
 
@@ -76,7 +76,7 @@ def test_until_adds_seeds_and_tells_when_they_are_not_enough(command: Command, s
 
 
 def test_the_command_s_defaults_are_those_of_until() -> None:
-    assert (run.OF, run.MOST_SEEDS) == (precision.OF, precision.MOST_SEEDS)
+    assert (run.DEFAULT_MEASURE, run.MAX_SEEDS) == (precision.DEFAULT_MEASURE, precision.MAX_SEEDS)
 
 
 def test_phase_says_in_the_line_and_in_a_warning_whether_there_is_a_phase_effect(

@@ -7,17 +7,17 @@ import pytest
 
 import ecnlab
 from ecnlab.cli import catalog, study
-from ecnlab.jobs import ENGINE, Failure
-from ecnlab.studies import runner
-from ecnlab.studies.aecn import STUDY
-from ecnlab.studies.runner import Outcome
+from ecnlab.errors import ENGINE, Failure
+from ecnlab.studies.framework import runner
+from ecnlab.studies.framework.runner import Outcome
+from ecnlab.studies.papers.aecn import STUDY
 from helpers import Outcome as Done
 
 Command = Callable[..., Done]
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs are kept below the working directory unless said otherwise."""
     monkeypatch.chdir(tmp_path)
 
@@ -45,7 +45,7 @@ def test_study_show_says_what_the_paper_claims_and_how_long_all_takes(command: C
 def test_study_show_says_what_exactly_is_run_for_a_claim(command: Command) -> None:
     done = command("study", "show", "aecn", "--claim", "a11")
     assert "A11: Mark-front alone" in done.out
-    assert "60 flows: goodput, AECN with alpha 1 over ECN: above 0 Mbit/s" in done.out
+    assert "60 flows: goodput, AECN with alpha 1 over ECN: about 0.1301: 0.06505 to 0.19515 Mbit/s" in done.out
     rows = re.findall(r"│ (?:AECN|ECN), .*chapter 5, (?:60|120) flows, max_p 0.5 +│ [0-9a-f]{16} │ +│ +20 │", done.out)
     assert f"in full: {len(rows)} scenarios, {20 * len(rows)} runs" in done.out
     assert "with --quick: 4 scenarios, 20 runs" in done.out
@@ -68,7 +68,7 @@ def test_the_verdicts_are_told_as_json(command: Command, tmp_path: Path) -> None
 
 def test_a_demo_is_some_figures_with_the_claims_that_their_runs_decide(command: Command, tmp_path: Path) -> None:
     assert command("study", "run", "aecn", "--demo", "--claim", "A1", "--out", tmp_path / "s").code == 2
-    chosen = runner.choose(STUDY, range(1, 6), STUDY.demo)
+    chosen = runner.select(STUDY, range(1, 6), STUDY.demo)
     assert 0 < len(chosen.items) < 15
     assert len({claim.id for claim in chosen.claims if not claim.own}) >= 8
 

@@ -24,7 +24,7 @@ ECN = {{}}
 
 
 @pytest.fixture(autouse=True)
-def _elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _in_temporary_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
@@ -97,7 +97,7 @@ def test_tables_besides_the_measures_are_asked_for(command: Command, sweep_file:
         (["small.toml", "--vary", "name=a,b"], "name: is the scenario's title, which changes no result: vary something else"),
         (["small.toml", "--vary", MAX_P], "write KEY=VALUES"),
         (["small.toml", "--vary", f"{MAX_P}=0.1..0.5"], "needs a step"),
-        (["small.toml", "--vary", f"{MAX_P}=0.1", "--vary", f"{MAX_P}=0.2"], "stands there twice"),
+        (["small.toml", "--vary", f"{MAX_P}=0.1", "--vary", f"{MAX_P}=0.2"], "is given twice"),
         (["schemes.toml", "--vary", f"{MAX_P}=0.3"], "varies it already"),
         (
             ["small.toml", "--vary", f"{MAX_P}=0.1,1.5"],
@@ -186,5 +186,5 @@ def test_the_example_sweeps_are_sound() -> None:
 
     paths = sorted((EXAMPLES / "sweeps").glob("*.toml"))
     assert [path.stem for path in paths] == ["max_p", "phase", "schemes"]
-    sizes = [len(run.plan_of(file.read(path)).points) for path in paths]
+    sizes = [len(run.plan_of(file.read_sweep_file(path)).points) for path in paths]
     assert sizes == [11, 42, 12]

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-from ecnlab import traces
+from ecnlab.packet_traces import analyze
 from helpers import Outcome
 
 Command = Callable[..., Outcome]
@@ -13,7 +13,7 @@ TRACES = Path(__file__).parents[1] / "traces"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = TRACES / "small.tr.gz"
 # A short run of an example.
-RUN = ("--set", 'duration="4 s"', "--set", 'measure_from="1 s"')
+RUN_OPTIONS = ("--set", 'duration="4 s"', "--set", 'measure_from="1 s"')
 
 
 def test_a_trace_is_told_in_tables(command: Command) -> None:
@@ -75,9 +75,9 @@ def test_a_damaged_trace_is_told_as_far_as_it_goes(command: Command, tmp_path: P
 
 
 def test_flows_are_listed_by_their_goodput_and_small_ones_together(command: Command, tmp_path: Path) -> None:
-    done = command("run", EXAMPLES / "web.toml", *RUN, "--trace", tmp_path / "web.pcapng", "--out", tmp_path / "out")
+    done = command("run", EXAMPLES / "web.toml", *RUN_OPTIONS, "--trace", tmp_path / "web.pcapng", "--out", tmp_path / "out")
     assert done.code == 0, done.err
-    trace = traces.trace(tmp_path / "web.pcapng")
+    trace = analyze.trace(tmp_path / "web.pcapng")
     competing = trace.flows.filter(trace.flows["competes"] == 1).sort("goodput_bps", descending=True)
     rows = [line.split() for line in command("trace", tmp_path / "web.pcapng").out.splitlines()]
     listed = [int(row[1]) for row in rows if len(row) > 3 and row[1].isdigit() and "10.0.0." in row[3]]
@@ -100,7 +100,7 @@ def test_times_that_go_backwards_are_warned_of_and_marked(command: Command, tmp_
     lines = gzip.decompress(SMALL.read_bytes()).splitlines(keepends=True)
     file = tmp_path / "back.tr"
     file.write_bytes(b"".join(reversed(lines)))
-    for words in (("trace", file), ("trace", "check", file)):
+    for words in (("trace", file), ("trace", "verify", file)):
         done = command(*words, "--json")
         assert "times go backwards at record " in done.err
         about = json.loads(done.out)["about"]
@@ -126,13 +126,13 @@ def download() -> bytes:
 
 
 def test_a_check_without_a_violation_exits_with_0(command: Command) -> None:
-    done = command("trace", "check", TRACES / "dctcp.pcap.gz")
+    done = command("trace", "verify", TRACES / "dctcp.pcap.gz")
     assert (done.code, done.err) == (0, "")
     assert "1 TCP connection, no violations, 546 known departures" in done.out
 
 
 def test_a_check_names_each_known_departure_once_with_its_count(command: Command) -> None:
-    lines = command("trace", "check", TRACES / "dctcp.pcap.gz").out.splitlines()
+    lines = command("trace", "verify", TRACES / "dctcp.pcap.gz").out.splitlines()
     known = [line for line in lines if line.startswith("known departure of ")]
     assert [line.split(" from ")[1].split(":")[0] for line in known] == [
         "ect-on-syn (RFC 3168, section 6.1.1)",
@@ -144,14 +144,14 @@ def test_a_check_names_each_known_departure_once_with_its_count(command: Command
 
 
 def test_a_check_lists_every_departure_when_it_is_asked_to(command: Command) -> None:
-    out = command("trace", "check", TRACES / "dctcp.pcap.gz", "--all").out
+    out = command("trace", "verify", TRACES / "dctcp.pcap.gz", "--all").out
     assert sum(": known departure of " in line for line in out.splitlines()) == 546
 
 
 def test_a_run_of_ns_2_s_senders_breaks_no_rule_but_those_that_they_are_known_for(command: Command, tmp_path: Path) -> None:
     """The example that README.md shows, for as long as it takes to retransmit."""
-    assert command("run", EXAMPLES / "ecn.toml", *RUN, "--trace", tmp_path / "ecn.pcapng", "--out", tmp_path / "out").code == 0
-    done = command("trace", "check", tmp_path / "ecn.pcapng")
+    assert command("run", EXAMPLES / "ecn.toml", *RUN_OPTIONS, "--trace", tmp_path / "ecn.pcapng", "--out", tmp_path / "out").code == 0
+    done = command("trace", "verify", tmp_path / "ecn.pcapng")
     known = [line.split(":")[0] for line in done.out.splitlines() if line.startswith("known departure of ")]
     assert known == [
         "known departure of ns-2's senders from ect-on-retransmission (RFC 3168, section 6.1.5)",
@@ -165,12 +165,12 @@ def test_a_check_lists_twenty_violations_and_counts_the_rest(command: Command, t
     """Of 74 acknowledgements with ECE of DCTCP's receiver 24 have lost that flag: each is a violation, and no other one is."""
     file = tmp_path / "lost.pcap"
     file.write_bytes(without_ece(gzip.decompress((TRACES / "dctcp.pcap.gz").read_bytes())))
-    done = command("trace", "check", file)
+    done = command("trace", "verify", file)
     listed = [line for line in done.out.splitlines() if line.startswith("record ")]
     assert done.code == 1
     assert len(listed) == 20
     assert "... and 4 more violations; --all lists every finding" in done.out
-    every = command("trace", "check", file, "--all").out.splitlines()
+    every = command("trace", "verify", file, "--all").out.splitlines()
     assert sum(": violation of echo-" in line for line in every) == 24
 
 
@@ -188,17 +188,17 @@ def without_ece(capture: bytes) -> bytes:
 
 
 def test_a_check_with_a_violation_exits_with_1_and_names_record_rule_and_section(command: Command) -> None:
-    done = command("trace", "check", TRACES / "ce-on-syn.pcapng.gz")
+    done = command("trace", "verify", TRACES / "ce-on-syn.pcapng.gz")
     assert done.code == 1
     assert "10.0.0.1:40000 > 10.0.0.2:80: violation of mark-on-not-ect (section 5): it had Not-ECT before and has CE now" in done.out
 
 
 def test_a_check_of_what_is_no_trace_exits_with_2(command: Command, tmp_path: Path) -> None:
     (tmp_path / "odd").write_bytes(b"\0" * 100)
-    assert command("trace", "check", tmp_path / "odd").code == 2
+    assert command("trace", "verify", tmp_path / "odd").code == 2
 
 
 def test_a_check_as_json_has_rules_and_findings(command: Command) -> None:
-    told = json.loads(command("trace", "check", TRACES / "ce-on-syn.pcapng.gz", "--json").out)
+    told = json.loads(command("trace", "verify", TRACES / "ce-on-syn.pcapng.gz", "--json").out)
     assert [rule["name"] for rule in told["rules"]] == ["mark-on-not-ect"]
     assert len(told["findings"]) == 1

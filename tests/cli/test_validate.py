@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ecnlab.validate import formula_checks
-from ecnlab.validate.kernel import OWN_CASES as KERNEL_CASES
-from ecnlab.validate.packets import OWN_CASES
+from ecnlab.validation import formula_checks
+from ecnlab.validation.kernel import CASES_FOLDER as KERNEL_CASES
+from ecnlab.validation.packets import CASES_FOLDER
 from helpers import Outcome
 
 Command = Callable[..., Outcome]
@@ -71,7 +71,7 @@ def test_one_seed_is_too_few(command: Command) -> None:
 
 def test_packet_exact_prints_a_line_a_case_and_the_totals_last(command: Command, tmp_path: Path) -> None:
     for name in ("reno-1drop", "reno-first"):
-        shutil.copy(OWN_CASES / f"{name}.json", tmp_path)
+        shutil.copy(CASES_FOLDER / f"{name}.json", tmp_path)
     done = command("validate", "packet-exact", tmp_path)
     assert done.code == 0
     assert len(done.out.splitlines()) == 3
@@ -79,7 +79,7 @@ def test_packet_exact_prints_a_line_a_case_and_the_totals_last(command: Command,
 
 
 def test_packet_exact_names_the_first_difference_and_exits_with_1(command: Command, tmp_path: Path) -> None:
-    case = json.loads((OWN_CASES / "reno-1drop.json").read_text())
+    case = json.loads((CASES_FOLDER / "reno-1drop.json").read_text())
     case["events"][30][2] += 1
     (tmp_path / "changed.json").write_text(json.dumps(case))
     done = command("validate", "packet-exact", tmp_path)
@@ -116,13 +116,13 @@ def test_linux_refuses_what_is_no_case(command: Command, tmp_path: Path) -> None
     (tmp_path / "x.json").write_text("[]")
     done = command("validate", "linux", tmp_path)
     assert (done.code, done.out) == (2, "")
-    assert "x.json is no case of a real kernel" in done.err
+    assert "x.json is not a case of a real kernel" in done.err
 
 
 @pytest.fixture
 def one_formula(monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = next(check for check in formula_checks.checks() if check.formula == "DCTCP's maximum")
-    monkeypatch.setattr(formula_checks, "checks", lambda quick=False: [replace(chosen, seeds=2, predicted=41.0 if quick else 4.0)])
+    chosen = next(check for check in formula_checks.formula_checks() if check.formula == "DCTCP's maximum")
+    monkeypatch.setattr(formula_checks, "formula_checks", lambda quick=False: [replace(chosen, seeds=2, predicted=41.0 if quick else 4.0)])
 
 
 @pytest.mark.usefixtures("one_formula")

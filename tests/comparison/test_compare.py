@@ -9,40 +9,40 @@ import polars as pl
 import pytest
 
 import ecnlab
-from ecnlab.analysis.compare import Sample, difference
-from ecnlab.analysis.stats import paired_difference
-from ecnlab.comparison.model import Changed, Row
-from ecnlab.comparison.sides import judged
+from ecnlab.comparison.model import ChangedParameter, DifferenceRow
+from ecnlab.comparison.sides import with_adjusted_p_values
 from ecnlab.errors import ResultsError, UnknownName, UsageError
+from ecnlab.stats.differences import Sample, difference
+from ecnlab.stats.estimates import paired_difference
 from helpers import SMALL
 
 MAX_P = "link.bottleneck.queue.max_p"
 
 
-def _pair(small: ecnlab.Scenario, **options: Any) -> ecnlab.Comparison:
+def _two_results(small: ecnlab.Scenario, **options: Any) -> ecnlab.Comparison:
     return ecnlab.compare(small, small.changed({MAX_P: 0.1}), seeds=4, store=None, **options)
 
 
-def _notes(found: ecnlab.Comparison) -> list[str]:
+def _notes_of_comparison(found: ecnlab.Comparison) -> list[str]:
     """The notes but for that on percentiles, which few seeds bring about."""
     return [note for note in found.notes if "histogram" not in note]
 
 
 def test_the_differences_are_those_of_the_two_results_paired_by_seed(small: ecnlab.Scenario) -> None:
     a, b = ecnlab.run(small, seeds=4), ecnlab.run(small.changed({MAX_P: 0.1}), seeds=4)
-    found = _pair(small)
+    found = _two_results(small)
     for row in found.rows:
         named = {"groups": {"group": row.name}, "queues": {"queue": row.name}}.get(row.table, {})
         expected = paired_difference(b.values(row.quantity, **named), a.values(row.quantity, **named))
         assert row.difference.change == expected
         assert row.difference.paired
     assert {(row.table, row.name) for row in found.rows} == {("total", ""), ("groups", "far"), ("groups", "near"), ("queues", "bottleneck")}
-    assert found.parameters == [Changed(MAX_P, 0.5, 0.1)]
+    assert found.parameters == [ChangedParameter(MAX_P, 0.5, 0.1)]
     assert found.notes == []
 
 
 def test_what_is_apart_comes_first_and_of_that_the_largest_change(small: ecnlab.Scenario) -> None:
-    found = _pair(small)
+    found = _two_results(small)
     for table in ("total", "groups", "queues"):
         rows = [row for row in found.rows if row.table == table]
         apart = [row.is_apart for row in rows]
@@ -53,22 +53,22 @@ def test_what_is_apart_comes_first_and_of_that_the_largest_change(small: ecnlab.
     assert all(row in found.rows for row in found.apart)
 
 
-def _null(rng: np.random.Generator, measures: int, real: int = 0, n: int = 10) -> list[Row]:
+def _null_p_values(rng: np.random.Generator, measures: int, real: int = 0, n: int = 10) -> list[DifferenceRow]:
     """Rows of as many measures, all paired, of which only the first `real` differ, by three standard deviations."""
     rows = []
     for at in range(measures):
         values = rng.normal(size=n) + (3.0 if at < real else 0.0)
         found = difference(Sample(dict.fromkeys(range(n), 0.0)), Sample(dict(enumerate(values))))
-        rows.append(Row({}, "total", "", f"q{at}", "1", found, found.p_value, found.is_apart))
+        rows.append(DifferenceRow({}, "total", "", f"q{at}", "1", found, found.p_value, found.is_apart))
     return rows
 
 
 def test_a_null_comparison_of_100_measures_has_a_discovery_at_no_more_than_the_nominal_rate() -> None:
     rng = np.random.default_rng(1995)
-    comparisons = [_null(rng, 100) for _ in range(300)]
+    comparisons = [_null_p_values(rng, 100) for _ in range(300)]
     by_interval = [sum(row.difference.is_apart for row in rows) for rows in comparisons]
     assert np.mean(by_interval) == pytest.approx(5, abs=0.5), "the unadjusted rule: 5 of 100"
-    found = [sum(row.is_apart for row in judged(rows, 0.95)) for rows in comparisons]
+    found = [sum(row.is_apart for row in with_adjusted_p_values(rows, 0.95)) for rows in comparisons]
     assert np.mean([n > 0 for n in found]) <= 0.05 + 2 * (0.05 * 0.95 / 300) ** 0.5, "where all are null each discovery is false"
 
 
@@ -76,7 +76,7 @@ def test_real_differences_are_found_and_of_what_is_found_at_most_the_nominal_sha
     rng = np.random.default_rng(1995)
     false_shares = []
     for _ in range(200):
-        apart = [row for row in judged(_null(rng, 100, real=10), 0.95) if row.is_apart]
+        apart = [row for row in with_adjusted_p_values(_null_p_values(rng, 100, real=10), 0.95) if row.is_apart]
         real = [row for row in apart if int(row.quantity[1:]) < 10]
         assert len(real) >= 9
         false_shares.append((len(apart) - len(real)) / len(apart))
@@ -84,11 +84,11 @@ def test_real_differences_are_found_and_of_what_is_found_at_most_the_nominal_sha
 
 
 def test_a_quantity_that_is_compared_alone_is_judged_by_its_own_p_value(small: ecnlab.Scenario) -> None:
-    alone = _pair(small, quantities=["jain_goodput"])
+    alone = _two_results(small, quantities=["jain_goodput"])
     (row,) = (row for row in alone.rows if row.table == "total")
     assert alone.tested == len(alone.rows) == 1
     assert row.adjusted_p_value == row.difference.p_value
-    among = next(row for row in _pair(small).rows if row.table == "total" and row.quantity == "jain_goodput")
+    among = next(row for row in _two_results(small).rows if row.table == "total" and row.quantity == "jain_goodput")
     assert among.adjusted_p_value >= row.adjusted_p_value
 
 
@@ -102,11 +102,11 @@ def test_what_is_not_tested_does_not_count(small: ecnlab.Scenario) -> None:
 
 
 def test_quantities_may_be_chosen(small: ecnlab.Scenario) -> None:
-    found = _pair(small, quantities=["goodput_bps", "utilisation"])
+    found = _two_results(small, quantities=["goodput_bps", "utilisation"])
     assert [row.quantity for row in found.rows].count("goodput_bps") == 3
     assert {row.quantity for row in found.rows} == {"goodput_bps", "utilisation"}
     with pytest.raises(UnknownName, match="did you mean 'goodput_bps'"):
-        _pair(small, quantities=["goodput"])
+        _two_results(small, quantities=["goodput"])
 
 
 def test_folders_files_and_results_can_stand_on_either_side(small: ecnlab.Scenario, small_file: Path, tmp_path: Path) -> None:
@@ -152,10 +152,10 @@ def test_seeds_that_are_alike_are_told_and_their_differences_are_exact(small_fil
 
 def test_unlike_times_builds_and_groups_are_told(small: ecnlab.Scenario) -> None:
     a = ecnlab.run(small, seeds=2)
-    b = ecnlab.run(ecnlab.scenario(_renamed("far", "distant"), {"duration": "8 s"}), seeds=2)
+    b = ecnlab.run(ecnlab.scenario(_renamed_scenario("far", "distant"), {"duration": "8 s"}), seeds=2)
     b.header["build"] = "another"  # type: ignore[index]
     found = ecnlab.compare(a, b)
-    assert _notes(found) == [
+    assert _notes_of_comparison(found) == [
         f"run by unlike builds of the engine ({a.header['build']} and another): differences may be the engine's",
         "measured over 5 s and 7 s: counts, such as marks and drops, are of unlike times",
         "group only in A: far",
@@ -163,13 +163,13 @@ def test_unlike_times_builds_and_groups_are_told(small: ecnlab.Scenario) -> None
     ]
     assert {row.name for row in found.rows if row.table == "groups"} == {"near"}
     assert found.parameters == [
-        Changed("flows.far", "there", None),
-        Changed("flows.distant", None, "there"),
-        Changed("duration", "6 s", "8 s"),
+        ChangedParameter("flows.far", "there", None),
+        ChangedParameter("flows.distant", None, "there"),
+        ChangedParameter("duration", "6 s", "8 s"),
     ]
 
 
-def _renamed(old: str, new: str) -> dict[str, Any]:
+def _renamed_scenario(old: str, new: str) -> dict[str, Any]:
     import tomllib
 
     return tomllib.loads(SMALL.replace(f'name = "{old}"', f'name = "{new}"'))
@@ -183,7 +183,7 @@ def test_what_chooses_an_algorithm_stands_first(small: ecnlab.Scenario) -> None:
 
 
 def test_the_frame_and_the_json_have_every_row(small: ecnlab.Scenario) -> None:
-    found = _pair(small)
+    found = _two_results(small)
     frame = found.frame()
     assert frame.height == len(found.rows) == len(found.json()["differences"])
     goodput = frame.row(by_predicate=(pl.col("table") == "total") & (pl.col("quantity") == "goodput_bps"), named=True)
@@ -204,12 +204,12 @@ def test_sweeps_are_compared_at_each_point_that_both_have(small_file: Path) -> N
     )
     found = ecnlab.compare(a, b)
     assert {tuple(row.point.items()) for row in found.rows} == {(("count", n), ("max_p", p)) for n in (2, 3) for p in (0.1, 0.5)}
-    assert _notes(found) == ["2 points are in A only and left out", "2 points are in B only and left out"]
+    assert _notes_of_comparison(found) == ["2 points are in A only and left out", "2 points are in B only and left out"]
     one = next(row for row in found.rows if row.quantity == "marks" and row.table == "total" and row.point == {"count": 3, "max_p": 0.5})
     scenario = ecnlab.load(small_file, {"flows.*.count": 3})
     singles = [ecnlab.run(scenario, seeds=3), ecnlab.run(scenario.changed({"link.bottleneck.queue.aqm": "red"}), seeds=3)]
     assert one.difference.change == paired_difference(singles[1].values("marks"), singles[0].values("marks"))
-    assert found.parameters[0] == Changed("link.bottleneck.queue.aqm", "ecn", "red")
+    assert found.parameters[0] == ChangedParameter("link.bottleneck.queue.aqm", "ecn", "red")
     assert found.parameters == ecnlab.compare(*(a.result(4), b.result(1))).parameters, "those in force, as of two results"
     assert (a.in_force(4)["flows.far.count"], b.in_force(1)["flows.far.count"]) == (2, 2)
 
@@ -220,8 +220,11 @@ def test_sweeps_of_unlike_times_are_told_by_what_is_in_force(small_file: Path, t
     ecnlab.sweep(small_file, {"flows.*.count": [1, 2]}, out=tmp_path / "a", **asked)
     ecnlab.sweep(small_file, {"flows.*.count": [1, 2]}, derived=derived, out=tmp_path / "b", **asked)
     found = ecnlab.compare(tmp_path / "a", tmp_path / "b")
-    assert found.parameters == [Changed("duration", "6 s", "4 s"), Changed("link.bottleneck.queue.limit", "60 packets", "20 packets")]
-    assert _notes(found) == [
+    assert found.parameters == [
+        ChangedParameter("duration", "6 s", "4 s"),
+        ChangedParameter("link.bottleneck.queue.limit", "60 packets", "20 packets"),
+    ]
+    assert _notes_of_comparison(found) == [
         "measured over 5 s and 3 s: counts, such as marks and drops, are of unlike times",
         "some parameters differ in another way at each point: they are shown as they are at the first",
     ]
@@ -264,7 +267,7 @@ def test_what_cannot_be_compared_is_refused(small: ecnlab.Scenario, small_file: 
     with pytest.raises(UsageError, match="cannot read"):
         ecnlab.compare(small, tmp_path / "nowhere.toml")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ResultsError, match="is no results folder"):
+    with pytest.raises(ResultsError, match="is not a results folder"):
         ecnlab.compare(small, tmp_path / "empty")
     (tmp_path / "s.toml").write_text('scenario = "small.toml"\n')
     with pytest.raises(UsageError, match="is a sweep file: run it with ecnlab sweep"):

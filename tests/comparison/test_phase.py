@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 import ecnlab
-from ecnlab.analysis.stats import Estimate, prediction_p_value, t_quantile
 from ecnlab.comparison.phase import PhaseEffect, phase_effects
+from ecnlab.stats.estimates import Estimate, prediction_p_value, t_quantile
 from helpers import SMALL, Outcome
 
 Command = Callable[..., Outcome]
 
 
-def _two_flows(delay: str = "10.5 ms", **queue: Any) -> dict[str, Any]:
+def _two_flow_scenario(delay: str = "10.5 ms", **queue: Any) -> dict[str, Any]:
     """Two connections through one gateway, as Floyd and Jacobson 1992 have them; the delay before the second one decides on the lock."""
     flows = [
         {
@@ -24,7 +24,7 @@ def _two_flows(delay: str = "10.5 ms", **queue: Any) -> dict[str, Any]:
             "to": "sink",
             "access": {"to": "gateway", "rate": "8 Mbps", "delay": before},
             "start": start,
-            "tcp": {"profile": "ns2", "variant": "tahoe", "handshake": "none", "max_window": 32},
+            "tcp": {"profile": "ns2", "variant": "tahoe", "handshake": "none", "max_rwnd": 32},
         }
         for name, before, start in (("one", "5 ms", "0 s"), ("two", delay, "1.3 s"))
     ]
@@ -33,12 +33,12 @@ def _two_flows(delay: str = "10.5 ms", **queue: Any) -> dict[str, Any]:
     return {"name": "two flows", "duration": "100 s", "measure_from": "50 s", "link": [link], "flows": flows}
 
 
-def _effect(tree: dict[str, Any], **more: Any) -> PhaseEffect:
+def _phase_effect(tree: dict[str, Any], **more: Any) -> PhaseEffect:
     return ecnlab.phase_effect(ecnlab.scenario(tree), store=None, **more)
 
 
 def test_a_known_phase_lock_is_found() -> None:
-    found = _effect(_two_flows())
+    found = _phase_effect(_two_flow_scenario())
     assert found.found
     assert found.is_deterministic
     moved = {row.place: row for row in found.moved}
@@ -50,12 +50,12 @@ def test_a_known_phase_lock_is_found() -> None:
 
 
 def test_random_marks_and_many_round_trip_times_leave_nothing_to_find() -> None:
-    tree = _two_flows(aqm="red", min_th=3, max_th=12, max_p=0.1, w_q=0.002)
+    tree = _two_flow_scenario(aqm="red", min_th=3, max_th=12, max_p=0.1, w_q=0.002)
     for flow in tree["flows"]:
         flow["count"] = 4
         flow["access"]["delay"] = ["1 ms", "7 ms", "13 ms", "29 ms"]
         flow["start"] = ["0 s", "0.31 s", "0.77 s", "1.13 s"]
-    found = _effect(tree)
+    found = _phase_effect(tree)
     assert not found.found, found
     assert not found.is_deterministic
     assert found.line == "phase effect: none found"
@@ -63,20 +63,20 @@ def test_random_marks_and_many_round_trip_times_leave_nothing_to_find() -> None:
 
 
 def test_a_deterministic_network_without_a_lock_is_not_found() -> None:
-    tree = _two_flows()
+    tree = _two_flow_scenario()
     del tree["flows"][1]
-    found = _effect(tree, measures=["goodput_bps", "utilisation"])
+    found = _phase_effect(tree, measures=["goodput_bps", "utilisation"])
     assert found.is_deterministic
     assert not found.found, found.rows
 
 
 def test_a_change_of_a_queue_that_is_hardly_used_is_no_finding() -> None:
-    tree = _two_flows()
+    tree = _two_flow_scenario()
     first = {"name": "fast", "from": "hosts", "to": "gateway", "rate": "1 Gbps", "delay": "0 ms"}
     tree["link"].append(first | {"queue": {"aqm": "droptail", "limit": 100}})
     for flow in tree["flows"]:
         flow["access"]["to"] = "hosts"
-    found = _effect(tree, seeds=5)
+    found = _phase_effect(tree, seeds=5)
     rows = {row.place: row for row in found.rows}
     assert found.found
     for place in ("queues.fast.length_mean_packets", "queues.fast.sojourn_mean_s", "queues.fast.utilisation"):
@@ -84,15 +84,15 @@ def test_a_change_of_a_queue_that_is_hardly_used_is_no_finding() -> None:
 
 
 def test_only_the_measures_asked_for_are_compared() -> None:
-    found = _effect(_two_flows(), measures=["goodput_bps", "drop_rate"], seeds=3)
+    found = _phase_effect(_two_flow_scenario(), measures=["goodput_bps", "drop_rate"], seeds=3)
     places = {row.place for row in found.rows}
     assert places == {"total.goodput_bps", "groups.one.goodput_bps", "groups.two.goodput_bps", "queues.bottleneck.drop_rate"}
     with pytest.raises(ecnlab.UsageError, match=r"no measure is called goodputs; fix: choose from .*goodput_bps"):
-        _effect(_two_flows(), measures=["goodputs"], seeds=2)
+        _phase_effect(_two_flow_scenario(), measures=["goodputs"], seeds=2)
 
 
 def test_a_result_may_be_the_base_and_its_seeds_are_taken() -> None:
-    scenario = ecnlab.scenario(_two_flows())
+    scenario = ecnlab.scenario(_two_flow_scenario())
     base = ecnlab.run(scenario, [3, 4, 5])
     found = ecnlab.phase_effect(scenario, base=base, store=None)
     assert found.seeds == [3, 4, 5]
@@ -100,24 +100,24 @@ def test_a_result_may_be_the_base_and_its_seeds_are_taken() -> None:
 
 
 def test_the_same_seeds_give_the_same_answer() -> None:
-    assert _effect(_two_flows(), seeds=4).json() == _effect(_two_flows(), seeds=4).json()
+    assert _phase_effect(_two_flow_scenario(), seeds=4).json() == _phase_effect(_two_flow_scenario(), seeds=4).json()
 
 
 def test_one_seed_is_refused_and_a_scenario_that_has_a_processing_time() -> None:
     with pytest.raises(ecnlab.UsageError, match=r"at least 2 seeds; give more, as in --seeds 10"):
-        _effect(_two_flows(), seeds=[1])
+        _phase_effect(_two_flow_scenario(), seeds=[1])
     with pytest.raises(ecnlab.ScenarioError, match=r"processing_jitter: the scenario has a processing time already.*fix: leave it out"):
-        _effect(_two_flows() | {"processing_jitter": "1 ms"})
+        _phase_effect(_two_flow_scenario() | {"processing_jitter": "1 ms"})
 
 
 def test_a_processing_time_of_0_is_refused() -> None:
-    with pytest.raises(ecnlab.UsageError, match=r"jitter: '0 ms' is no processing time.*fix: \"packet\", or a time above 0"):
-        _effect(_two_flows(), jitter="0 ms")
+    with pytest.raises(ecnlab.UsageError, match=r"jitter: '0 ms' is not a processing time.*fix: \"packet\", or a time above 0"):
+        _phase_effect(_two_flow_scenario(), jitter="0 ms")
 
 
 def test_only_measures_that_can_be_compared_are_offered() -> None:
     with pytest.raises(ecnlab.UsageError, match="no measure is called queue; fix: choose from") as error:
-        _effect(_two_flows(), measures=["queue"], seeds=2)
+        _phase_effect(_two_flow_scenario(), measures=["queue"], seeds=2)
     offered = str(error.value).partition("choose from ")[2].split(", ")
     assert not {"group", "queue", "seed"} & set(offered)
 
@@ -126,7 +126,7 @@ def test_of_a_hundred_measures_without_an_effect_few_are_said_to_move() -> None:
     """A null comparison: the two sides differ by their seeds alone, so at most 5 % of such comparisons find anything."""
     import numpy as np
 
-    from ecnlab.analysis.stats import adjusted_p_values, estimate, p_value
+    from ecnlab.stats.estimates import adjusted_p_values, estimate, p_value
 
     rng = np.random.default_rng(1)
     paired = [[p_value(estimate(list(changes)), 0.0) for changes in rng.normal(size=(100, 10))] for _ in range(200)]
@@ -148,7 +148,7 @@ def test_a_value_is_judged_as_one_more_of_a_sample() -> None:
 
 
 def test_several_scenarios_are_judged_together() -> None:
-    found = phase_effects([ecnlab.scenario(_two_flows(delay)) for delay in ("9.5 ms", "10.5 ms")], 4, store=None)
+    found = phase_effects([ecnlab.scenario(_two_flow_scenario(delay)) for delay in ("9.5 ms", "10.5 ms")], 4, store=None)
     shares = [{row.place: row.without.mean for row in one.rows}["groups.one.goodput_bps"] / 800e3 for one in found]
     assert shares[0] < 0.15
     assert shares[1] > 0.85
@@ -164,6 +164,10 @@ def test_the_command_tells_scenarios_with_a_phase_effect(command: Command, tmp_p
     assert done.code == 0, done.err
     assert done.out.splitlines()[-1] == f"phase effects in {int(as_json['found'])} of 1 scenarios"
     assert f"{len(as_json['moved'])} of {as_json['measures']}" in done.out
+    reason = "3 seeds are too few to find a phase effect: its change would hardly be significant"
+    few = f"warning: seeds: {reason}; fix: at least 5, as in --seeds 5"
+    assert (few in done.err.splitlines()) == (not as_json["found"])
+    assert "too few" not in command("phase", path, "--seeds", "5", "--all").err
     none = command("phase", "--seeds", "3")
     assert none.code == 2
     assert "no scenario is given; fix: name a scenario file" in none.err

@@ -6,9 +6,9 @@ import pytest
 
 from ecnlab import studies
 from ecnlab.cli import page as cli_page
-from ecnlab.studies import judgements, page, runner
-from ecnlab.studies.claims import Verdict
-from ecnlab.studies.model import Study
+from ecnlab.studies.framework import judgements, page, runner
+from ecnlab.studies.framework.claims import Verdict
+from ecnlab.studies.framework.model import Study
 
 DOCS = cli_page.PAGE.parent
 CHOSEN = [studies.find(name) for name in studies.TITLES]
@@ -47,11 +47,11 @@ def test_its_demo_is_made_of_its_items(study: Study) -> None:
 
 @each
 def test_its_page_says_what_was_asked_and_has_a_place_for_its_claims(study: Study) -> None:
-    text = page.path_of(study.name).read_text()
+    text = page.page_path(study.name).read_text()
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert headings[0] == "What was asked"
     assert "What came out" in headings
-    assert page.with_claims(text, [])
+    assert page.page_with_claims(text, [])
 
 
 @each
@@ -61,12 +61,12 @@ def test_the_verdicts_on_its_page_are_those_of_its_claims(study: Study) -> None:
 
 @each
 def test_readers_have_judged_the_claims_as_they_are(study: Study) -> None:
-    found = judgements.of_study(study.name)
-    claims = {claim.id: judgements.digest(claim) for claim in judgements.judged(study)}
+    found = judgements.judgements_of_study(study.name)
+    claims = {claim.id: judgements.claim_digest(claim) for claim in judgements.judged_claims(study)}
     assert {id_: judged.digest for id_, judged in found.items()} == claims, "a claim has changed since readers saw it, or none has seen it"
     for judged in found.values():
         assert len(judged.words) == 2
-        assert set(judged.words) <= {judgements.FAIR, judgements.STRICT, judgements.LOOSE}
+        assert set(judged.words) <= {judgements.FAIR_WORD, judgements.STRICT_WORD, judgements.LOOSE_WORD}
 
 
 @each
@@ -79,5 +79,5 @@ def test_a_claim_of_a_paper_quotes_it_and_one_that_is_not_reproduced_says_why(st
 
 @each
 def test_the_page_of_studies_counts_its_scenarios(study: Study) -> None:
-    counts = [len(runner.choose(study, runner.FULL_SEEDS, all_setups=every).plan.scenarios) for every in (True, False)]
+    counts = [len(runner.select(study, runner.FULL_SEEDS, all_setups=every).plan.scenarios) for every in (True, False)]
     assert f"| {study.name} | {counts[0]} | {counts[1]} |" in (DOCS / "studies.md").read_text(encoding="utf-8")

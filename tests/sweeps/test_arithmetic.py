@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 
 from ecnlab.errors import UnknownName, UsageError
-from ecnlab.sweeps.arithmetic import evaluated
+from ecnlab.sweeps.arithmetic import evaluate
 
-NAMES = {"flows": 60, "share": 0.5, "delay": "5 ms", "rate": "10 Mbps", "scheme": "RED"}
+NAMED_VALUES = {"flows": 60, "share": 0.5, "delay": "5 ms", "rate": "10 Mbps", "scheme": "RED"}
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ NAMES = {"flows": 60, "share": 0.5, "delay": "5 ms", "rate": "10 Mbps", "scheme"
     ],
 )
 def test_arithmetic_keeps_account_of_units(expression: str, value: Any) -> None:
-    assert evaluated(expression, NAMES) == value
+    assert evaluate(expression, NAMED_VALUES) == value
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def test_arithmetic_keeps_account_of_units(expression: str, value: Any) -> None:
 )
 def test_what_is_no_arithmetic_or_has_no_value_is_refused(expression: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        evaluated(expression, NAMES)
+        evaluate(expression, NAMED_VALUES)
 
 
 def test_a_name_that_no_axis_has_is_told_with_the_nearest() -> None:
     with pytest.raises(UnknownName, match="did you mean 'flows'"):
-        evaluated("flow / 3", NAMES)
+        evaluate("flow / 3", NAMED_VALUES)

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from ecnlab.errors import UsageError
-from ecnlab.sweeps.file import SweepFile, is_sweep_file, read
+from ecnlab.sweeps.file import SweepFile, is_sweep_file, read_sweep_file
 
-WHOLE = """\
+WHOLE_FILE = """\
 name = "schemes"
 scenario = "../small.toml"
 seeds = "1..3,7"
@@ -33,9 +33,9 @@ label = "alone"
 
 def test_a_sweep_file_says_all_that_a_sweep_is(tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
-    path.write_text(WHOLE)
+    path.write_text(WHOLE_FILE)
     assert is_sweep_file(path)
-    assert read(path) == SweepFile(
+    assert read_sweep_file(path) == SweepFile(
         path,
         name="schemes",
         scenario=tmp_path / "../small.toml",
@@ -56,7 +56,7 @@ def test_a_sweep_file_says_all_that_a_sweep_is(tmp_path: Path) -> None:
 def test_what_a_sweep_file_leaves_out_is_as_its_name_says(tmp_path: Path) -> None:
     path = tmp_path / "load.toml"
     path.write_text('scenario = "small.toml"\nseeds = 2\n')
-    assert read(path) == SweepFile(path, "load", tmp_path / "small.toml", [1, 2], aqms=[])
+    assert read_sweep_file(path) == SweepFile(path, "load", tmp_path / "small.toml", [1, 2], aqms=[])
 
 
 def test_a_scenario_is_no_sweep_file(small_file: Path, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_everything_that_is_wrong_with_a_sweep_file_is_told_at_once(tmp_path: Pa
         'scenario = "s.toml"\nsceeds = 3\ngrid = 3\nseeds = "x"\ntables = [3]\npoint = "a"\n[set]\nlink.bottleneck.rate = "1 Mbps"\n'
     )
     with pytest.raises(UsageError) as refused:
-        read(path)
+        read_sweep_file(path)
     told = str(refused.value).splitlines()
     assert all(line.startswith(f"{path}: ") for line in told)
     for part in ("did you mean 'seeds'", "grid: must be a table", "point: must be a list", "tables: must be a list of texts", "seeds: "):

@@ -13,27 +13,27 @@ from helpers import EXAMPLES
 DOCS = EXAMPLES.parent / "docs"
 
 
-def _blocks(page: str, language: str) -> list[str]:
+def _code_blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
 
 
 @pytest.fixture(autouse=True)
-def _beside_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_examples_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(EXAMPLES, tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
 
 
 def test_the_page_shows_the_example_as_it_is() -> None:
     example = (EXAMPLES / "sweeps" / "schemes.toml").read_text(encoding="utf-8")
-    assert example.endswith(_blocks("sweeps.md", "toml")[0])
+    assert example.endswith(_code_blocks("sweeps.md", "toml")[0])
 
 
 def test_the_queries_and_the_python_of_the_page_of_sweeps_work() -> None:
-    by_polars, by_hand = _blocks("sweeps.md", "python")
+    by_polars, by_hand = _code_blocks("sweeps.md", "python")
     base = ecnlab.load("examples/ecn.toml", {"duration": "22 s"})
     ecnlab.sweep(base, {"scheme": {"ECN": {}}, "flows": {"values": [60]}}, out="results/sweep-schemes", store=None)
     exec(by_polars, {})
-    assert len(duckdb.sql(_blocks("sweeps.md", "sql")[0]).fetchall()) == 3
+    assert len(duckdb.sql(_code_blocks("sweeps.md", "sql")[0]).fetchall()) == 3
     names: dict[str, object] = {}
     exec(by_hand, names)
     swept = names["sweep"]
@@ -44,7 +44,7 @@ def test_the_queries_and_the_python_of_the_page_of_sweeps_work() -> None:
 
 def test_the_python_of_the_page_of_comparisons_works() -> None:
     names: dict[str, object] = {}
-    exec(_blocks("compare.md", "python")[0], names)
+    exec(_code_blocks("compare.md", "python")[0], names)
     found = names["found"]
     assert isinstance(found, ecnlab.Comparison)
     assert [changed.key for changed in found.parameters][:1] == ["link.bottleneck.queue.aqm"]

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import ecnlab
-from ecnlab import catalog
 from ecnlab.aqm import Arrival, Verdict
 from ecnlab.errors import Interrupted, ResultsError, UnknownName, UsageError
+from ecnlab.scenarios import catalog
 from ecnlab.sweeps import run, summary
 from helpers import SMALL
 
@@ -22,7 +22,7 @@ MAX_P = "link.bottleneck.queue.max_p"
 GRID: dict[str, Any] = {MAX_P: [0.1, 0.5], "flows.near.count": [1, 3]}
 
 
-class Picky(ecnlab.Aqm):
+class FailingAtSeed(ecnlab.Aqm):
     """Fails where the buffer has 61 places."""
 
     def on_arrival(self, arrival: Arrival) -> Verdict:
@@ -31,11 +31,11 @@ class Picky(ecnlab.Aqm):
         return ecnlab.PASS
 
 
-def _bytes(folder: Path) -> dict[str, bytes]:
+def _file_contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
 
 
-def _stored(store: Path) -> int:
+def _stored_runs(store: Path) -> int:
     """How many runs a store holds, counted once for each batch that has them."""
     told = [json.loads(path.read_text()) for path in store.glob("*/batch-*/batch.json")]
     return sum(len(part["seeds"]) for batch in told for part in batch["runs"])
@@ -96,39 +96,39 @@ def test_the_same_sweep_has_the_same_bytes_whatever_the_threads_and_the_order(sm
     for seeds in ([4, 2], [3, 1]):  # stored beforehand in another order
         ecnlab.sweep(small_file, {MAX_P: [0.5, 0.1], "flows.near.count": [3, 1]}, seeds=seeds, store=tmp_path / "mixed")
     ecnlab.sweep(small_file, GRID, seeds=4, store=tmp_path / "mixed", out=tmp_path / "mixed-out", threads=2)
-    expected = _bytes(tmp_path / "one-out")
+    expected = _file_contents(tmp_path / "one-out")
     assert set(expected) >= {"sweep.json", "points.parquet", "total.parquet", "groups.parquet", "queues.parquet", "summary.csv"}
-    assert _bytes(tmp_path / "four-out") == expected
-    assert _bytes(tmp_path / "mixed-out") == expected
+    assert _file_contents(tmp_path / "four-out") == expected
+    assert _file_contents(tmp_path / "mixed-out") == expected
 
 
 def test_a_sweep_killed_in_the_middle_runs_only_what_is_missing(small_file: Path, tmp_path: Path) -> None:
     long = {"duration": ["200 s", "201 s"], MAX_P: [0.1, 0.5]}
-    often = "import sys, ecnlab; from ecnlab import runner; runner._FLUSH_S = 0.02"
+    often = "import sys, ecnlab; from ecnlab.execution import runner; runner._FLUSH_INTERVAL_S = 0.02"
     code = f"{often}; ecnlab.sweep(sys.argv[1], {long!r}, seeds=8, store=sys.argv[2], out=sys.argv[3], threads=1)"
     arguments = [sys.executable, "-c", code, str(small_file), str(tmp_path / "store"), str(tmp_path / "out")]
     victim = subprocess.Popen(arguments)
     deadline = time.monotonic() + 60
-    while _stored(tmp_path / "store") < 3 and time.monotonic() < deadline and victim.poll() is None:
+    while _stored_runs(tmp_path / "store") < 3 and time.monotonic() < deadline and victim.poll() is None:
         time.sleep(0.01)
     assert victim.poll() is None, "it should have been killed while it worked"
     victim.kill()
     victim.wait()
-    before = _stored(tmp_path / "store")
+    before = _stored_runs(tmp_path / "store")
     assert 3 <= before < 32
     assert not (tmp_path / "out" / "sweep.json").exists()
     ecnlab.sweep(small_file, long, seeds=8, store=tmp_path / "store", out=tmp_path / "out")
-    assert _stored(tmp_path / "store") == 32
+    assert _stored_runs(tmp_path / "store") == 32
     ecnlab.sweep(small_file, long, seeds=8, store=None, out=tmp_path / "fresh")
-    assert _bytes(tmp_path / "out") == _bytes(tmp_path / "fresh")
+    assert _file_contents(tmp_path / "out") == _file_contents(tmp_path / "fresh")
 
 
 def test_a_sweep_that_is_extended_or_overlaps_shares_what_is_stored(small_file: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
     ecnlab.sweep(small_file, {MAX_P: [0.1, 0.5]}, seeds=2, store=store, out=tmp_path / "out")
-    assert _stored(store) == 4
+    assert _stored_runs(store) == 4
     wider = ecnlab.sweep(small_file, {MAX_P: [0.1, 0.3, 0.5], "alias": {"a": {}, "b": {}}}, seeds=3, store=store, out=tmp_path / "out")
-    assert _stored(store) == 9
+    assert _stored_runs(store) == 9
     assert wider.total.height == 18
     assert {row["alias"] for row in wider.points.iter_rows(named=True)} == {"a", "b"}
 
@@ -176,7 +176,7 @@ def test_seeds_that_are_all_alike_are_told_and_have_no_interval(small_file: Path
 
 
 def test_a_run_that_fails_costs_only_itself(small_file: Path, tmp_path: Path) -> None:
-    scenario = ecnlab.load(small_file, {"link.bottleneck.queue": '{ aqm = "Picky", limit = 60 }'}, aqms=[Picky])
+    scenario = ecnlab.load(small_file, {"link.bottleneck.queue": '{ aqm = "FailingAtSeed", limit = 60 }'}, aqms=[FailingAtSeed])
     found = ecnlab.sweep(scenario, {"link.bottleneck.queue.limit": [60, 61]}, seeds=2, store=tmp_path / "store", out=tmp_path / "out")
     assert [(failure.point, failure.seed) for failure in found.failures] == [(2, 1), (2, 2)], found.failures
     assert "sixty is enough" in found.failures[0].message
@@ -188,10 +188,10 @@ def test_a_run_that_fails_costs_only_itself(small_file: Path, tmp_path: Path) ->
 def test_a_folder_that_holds_something_else_is_refused_before_anything_runs(small_file: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("x")
-    with pytest.raises(ResultsError, match=r"is not empty \(chapter.tex\) and is no sweep's folder"):
+    with pytest.raises(ResultsError, match=r"is not empty \(chapter.tex\) and is not a sweep folder"):
         ecnlab.sweep(small_file, GRID, store=tmp_path / "store", out=tmp_path / "thesis")
     assert not (tmp_path / "store").exists()
-    with pytest.raises(ResultsError, match=r"is no sweep's folder: it has no sweep\.json"):
+    with pytest.raises(ResultsError, match=r"is not a sweep folder: it has no sweep\.json"):
         ecnlab.open_sweep(tmp_path / "thesis")
 
 
@@ -247,7 +247,7 @@ def test_a_folder_that_was_killed_while_it_was_written_is_written_anew(small_fil
             _ = ecnlab.open_sweep(out).points
     ecnlab.sweep(small_file, GRID, store=tmp_path / "store", out=out)
     ecnlab.sweep(small_file, GRID, store=None, out=tmp_path / "fresh")
-    assert _bytes(out) == _bytes(tmp_path / "fresh")
+    assert _file_contents(out) == _file_contents(tmp_path / "fresh")
 
 
 def test_ctrl_c_keeps_what_has_finished(small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,6 +282,6 @@ def test_an_argument_out_of_range_is_refused(arguments: dict[str, Any], message:
 def test_the_table_of_a_sweep_has_the_units_of_its_parameters_in_the_headings(small: ecnlab.Scenario) -> None:
     grid = {"flows.far.access.delay": ["8 ms", "0.0385 s"], "link.bottleneck.rate": ["2 Mbps", "4 Mbit/s"]}
     swept = ecnlab.sweep(small, grid, store=None)
-    (table,) = summary.tables(swept)
+    (table,) = summary.sweep_tables(swept)
     assert table.header[:3] == ["delay (ms)", "rate (Mbit/s)", "goodput (Mbit/s)"]
     assert [row[:2] for row in table.rows] == [["8", "2"], ["8", "4"], ["38.5", "2"], ["38.5", "4"]]

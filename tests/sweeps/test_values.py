@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 import ecnlab
 from ecnlab.errors import UsageError
-from ecnlab.sweeps.values import Kind, listed
-from ecnlab.units import UNITS, quantity
+from ecnlab.scenarios.units import UNITS, parse_quantity
+from ecnlab.sweeps.values import ValueKind, parse_values
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from ecnlab.units import UNITS, quantity
     ],
 )
 def test_a_text_lists_values_and_ranges(text: str, values: list[Any]) -> None:
-    found = listed(text)
+    found = parse_values(text)
     assert (found, list(map(type, found))) == (values, list(map(type, values)))
 
 
@@ -37,7 +37,7 @@ def test_a_text_lists_values_and_ranges(text: str, values: list[Any]) -> None:
 def test_a_range_of_tenths_has_just_the_numbers_that_are_written(low: int, count: int, step: int) -> None:
     high = low + count * step
     expected = [float(f"{at / 10:.1f}") for at in range(low, high + 1, step)]
-    assert listed(f"{low / 10:.1f}..{high / 10:.1f} step {step / 10:.1f}") == expected
+    assert parse_values(f"{low / 10:.1f}..{high / 10:.1f} step {step / 10:.1f}") == expected
 
 
 @pytest.mark.parametrize(
@@ -53,33 +53,33 @@ def test_a_range_of_tenths_has_just_the_numbers_that_are_written(low: int, count
 )
 def test_a_list_that_cannot_be_read_is_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        listed(text)
+        parse_values(text)
 
 
 @pytest.mark.parametrize(
     ("values", "kind", "cells"),
     [
-        ([True, False], Kind("flag"), [True, False]),
-        ([1, 2, None], Kind("whole"), [1, 2, None]),
-        ([1, 2.5], Kind("real"), [1.0, 2.5]),
-        (["5 ms", "1 s"], Kind("real", "s"), [0.005, 1.0]),
-        (["500 kbps", "1 Mbps"], Kind("real", "bit/s"), [5e5, 1e6]),
-        (["5 ms", "1 Mbps"], Kind("name"), ["5 ms", "1 Mbps"]),
-        ([1, "auto"], Kind("name"), ["1", "auto"]),
-        ([True, 2], Kind("name"), ["true", "2"]),
-        ([{"b": 1, "a": 2}, ["x"]], Kind("name"), ['{"a": 2, "b": 1}', '["x"]']),
-        ([None], Kind("name"), [None]),
+        ([True, False], ValueKind("flag"), [True, False]),
+        ([1, 2, None], ValueKind("whole"), [1, 2, None]),
+        ([1, 2.5], ValueKind("real"), [1.0, 2.5]),
+        (["5 ms", "1 s"], ValueKind("real", "s"), [0.005, 1.0]),
+        (["500 kbps", "1 Mbps"], ValueKind("real", "bit/s"), [5e5, 1e6]),
+        (["5 ms", "1 Mbps"], ValueKind("name"), ["5 ms", "1 Mbps"]),
+        ([1, "auto"], ValueKind("name"), ["1", "auto"]),
+        ([True, 2], ValueKind("name"), ["true", "2"]),
+        ([{"b": 1, "a": 2}, ["x"]], ValueKind("name"), ['{"a": 2, "b": 1}', '["x"]']),
+        ([None], ValueKind("name"), [None]),
     ],
 )
-def test_a_column_has_the_narrowest_kind_that_holds_its_values(values: list[Any], kind: Kind, cells: list[Any]) -> None:
-    assert Kind.of(values) == kind
+def test_a_column_has_the_narrowest_kind_that_holds_its_values(values: list[Any], kind: ValueKind, cells: list[Any]) -> None:
+    assert ValueKind.of_values(values) == kind
     assert list(map(kind.cell, values)) == cells
 
 
 FLOWS = [{"name": "f", "from": "a", "to": "b", "tcp": {"profile": "rfc"}}]
 
 
-def _in_force(unit: str) -> tuple[str, str]:
+def _value_in_force(unit: str) -> tuple[str, str]:
     """What the engine makes of 3 of a unit, as it writes it, where a scenario takes such a quantity."""
     number = "3"
     link = {"name": "l", "from": "a", "to": "b", "rate": "1 Mbps", "delay": "1 ms", "queue": {"aqm": "droptail", "limit": 9}}
@@ -92,8 +92,8 @@ def _in_force(unit: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_unit_is_what_the_engine_takes_it_for(unit: str) -> None:
-    number, written = _in_force(unit)
-    ours, in_force = quantity(f"{number} {unit}"), quantity(written)
+    number, written = _value_in_force(unit)
+    ours, in_force = parse_quantity(f"{number} {unit}"), parse_quantity(written)
     assert ours is not None
     assert in_force is not None
     assert in_force == (pytest.approx(ours[0]), ours[1])
@@ -101,8 +101,8 @@ def test_a_unit_is_what_the_engine_takes_it_for(unit: str) -> None:
 
 def test_rates_and_times_are_read_in_all_spellings() -> None:
     same = {"10 Mbps": 1e7, "10 Mbit/s": 1e7, "10mbit": 1e7, "9600 bit/s": 9600.0, "0.5 gbit": 5e8}
-    assert {text: quantity(text) for text in same} == {text: (rate, "bit/s") for text, rate in same.items()}
-    assert quantity("2 days") == (172800.0, "s")
-    assert quantity("20 \u03bcs") == quantity("20 \u00b5s") == (pytest.approx(20e-6), "s")
-    assert quantity("10 mbps") is None, "bytes to some tools, bits to others"
-    assert listed("5..15 step 5 Mbit/s") == ["5 Mbit/s", "10 Mbit/s", "15 Mbit/s"]
+    assert {text: parse_quantity(text) for text in same} == {text: (rate, "bit/s") for text, rate in same.items()}
+    assert parse_quantity("2 days") == (172800.0, "s")
+    assert parse_quantity("20 \u03bcs") == parse_quantity("20 \u00b5s") == (pytest.approx(20e-6), "s")
+    assert parse_quantity("10 mbps") is None, "bytes to some tools, bits to others"
+    assert parse_values("5..15 step 5 Mbit/s") == ["5 Mbit/s", "10 Mbit/s", "15 Mbit/s"]

@@ -6,20 +6,22 @@ import errno
 import os
 import sys
 
-DISAGREES = FAILED = 1
-REFUSED, INTERRUPTED, UNREAD = 2, 130, 141
+EXIT_DISAGREES = EXIT_FAILED = 1
+EXIT_REFUSED, EXIT_INTERRUPTED, EXIT_SIGPIPE = 2, 130, 141
 
 EXIT_CODES = {
     0: "what was asked for is done",
-    DISAGREES: "a comparison disagrees, a queue decides otherwise when it is replayed, an AQM breaks a rule, or runs of a sweep failed",
-    REFUSED: "an option, a scenario or a folder is refused, the output cannot be written, or the engine or an AQM of yours failed",
-    INTERRUPTED: "Ctrl-C; what has finished is kept",
-    UNREAD: "who reads the output has stopped reading, as `head` does",
+    EXIT_DISAGREES: (
+        "a comparison disagrees, a queue decides otherwise when it is replayed, an AQM breaks a rule, or runs of a sweep failed"
+    ),
+    EXIT_REFUSED: "an option, a scenario or a folder is refused, the output cannot be written, or the engine or an AQM of yours failed",
+    EXIT_INTERRUPTED: "Ctrl-C; what has finished is kept",
+    EXIT_SIGPIPE: "SIGPIPE: the reader of the output has ended, as `head` does",
 }
 
 # What an output that takes no more says of itself.
-_OF_OUTPUT = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
-_REMEDIES = {
+_OUTPUT_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+_REMEDY_BY_ERRNO = {
     errno.ENOENT: "the folder that the command was started in may be gone: change to another one",
     errno.EMFILE: "let the process have more files open (ulimit -n)",
     errno.ENOMEM: "let the process have more memory (ulimit -v)",
@@ -30,27 +32,27 @@ _REMEDIES = {
 def main() -> None:
     """Run the command and leave with its exit code; an error that ecnlab raises becomes its text on standard error."""
     try:
-        _open_streams()
-        code = _run()
+        _open_missing_streams()
+        code = _run_with_exit_code()
         sys.stdout.flush()
     except KeyboardInterrupt:
-        code = _failed("interrupted", INTERRUPTED)
+        code = _report_failure("interrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:
-        code = _failed("", UNREAD)
+        code = _report_failure("", EXIT_SIGPIPE)
     except OSError as error:
-        code = _failed(_refused_by_system(error), REFUSED)
+        code = _report_failure(_system_refusal(error), EXIT_REFUSED)
     sys.exit(code)
 
 
-def _refused_by_system(error: OSError) -> str:
+def _system_refusal(error: OSError) -> str:
     """What to say of an error of the system that nothing else has told of."""
-    if error.filename or error.errno in _OF_OUTPUT:
+    if error.filename or error.errno in _OUTPUT_ERRNOS:
         return f"cannot write to {error.filename or 'standard output'}: {error.strerror or error}"
     told = f"the system refuses what the command needs: {error.strerror or error}"
-    return f"{told}: {_REMEDIES[error.errno]}" if error.errno in _REMEDIES else told
+    return f"{told}: {_REMEDY_BY_ERRNO[error.errno]}" if error.errno in _REMEDY_BY_ERRNO else told
 
 
-def _open_streams() -> None:
+def _open_missing_streams() -> None:
     """Let a character that an output cannot hold be written as its escape, and a closed output take everything."""
     from io import TextIOWrapper
 
@@ -62,7 +64,7 @@ def _open_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _run() -> int:
+def _run_with_exit_code() -> int:
     from io import StringIO
 
     import click
@@ -70,23 +72,23 @@ def _run() -> int:
     from ecnlab.errors import AqmError, EcnlabError, Interrupted
 
     try:
-        _invoke()
+        _invoke_root()
         return 0
     except click.exceptions.Exit as left:
         return left.exit_code
     except click.ClickException as error:
         told = StringIO()
         error.show(told)
-        return _failed(told.getvalue().rstrip(), error.exit_code)
+        return _report_failure(told.getvalue().rstrip(), error.exit_code)
     except Interrupted as error:
-        return _failed(str(error), INTERRUPTED)
+        return _report_failure(str(error), EXIT_INTERRUPTED)
     except AqmError as error:
-        return _failed(f"{error.traceback}\n{error}", REFUSED)
+        return _report_failure(f"{error.traceback}\n{error}", EXIT_REFUSED)
     except EcnlabError as error:
-        return _failed(str(error), REFUSED)
+        return _report_failure(str(error), EXIT_REFUSED)
 
 
-def _invoke() -> None:
+def _invoke_root() -> None:
     from ecnlab.cli.root import root
 
     if "_ECNLAB_COMPLETE" in os.environ:
@@ -95,7 +97,7 @@ def _invoke() -> None:
         root.invoke(context)
 
 
-def _failed(message: str, code: int) -> int:
+def _report_failure(message: str, code: int) -> int:
     """Say why the command ends, and let nothing more be written to a standard output that takes nothing."""
     from contextlib import suppress
 
@@ -103,7 +105,7 @@ def _failed(message: str, code: int) -> int:
 
     with suppress(OSError):
         if message:
-            output.tell(message)
+            output.print_to_stderr(message)
     try:
         sys.stdout.flush()
     except OSError:

@@ -14,11 +14,11 @@ from ecnlab.errors import UnknownName
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from ecnlab.catalog import Entry, Gauge, Parameter
     from ecnlab.cli.table import Table
-    from ecnlab.studies.model import Study
+    from ecnlab.scenarios.catalog import CheckedCombination, Entry, Gauge, Parameter
+    from ecnlab.studies.framework.model import Study
 
-_KINDS = {
+_KIND_TITLES = {
     "section": "sections of a scenario file",
     "aqm": "AQMs: when a queue marks or drops",
     "discipline": "queueing disciplines: how packets wait and in which order they leave",
@@ -26,12 +26,12 @@ _KINDS = {
     "variant": "TCP variants",
     "app": "applications",
     "impairment": "impairments: what a link does to packets before its queue",
-    "shape": "ready-made networks",
+    "topology": "ready-made networks",
     "study": "published studies",
 }
 
 # A table's headings and the fields of a parameter that stand under them.
-_DECLARED = {
+_DECLARED_COLUMNS = {
     "name": "name",
     "kind": "kind",
     "unit": "unit",
@@ -40,44 +40,50 @@ _DECLARED = {
     "meaning": "meaning",
     "source": "source",
 }
-_IN_FORCE = {"name": "name", "value": "default", "bounds": "bounds", "unit": "unit", "meaning": "meaning", "source": "source"}
-_SET = {"name": "name", "value": "default", "meaning": "meaning", "source": "source"}
-_SHOWN = {"name": "name", "unit": "unit", "meaning": "doc"}
+_VALUE_COLUMNS = {"name": "name", "value": "default", "bounds": "bounds", "unit": "unit", "meaning": "meaning", "source": "source"}
+_SET_BY_PROFILE_COLUMNS = {"name": "name", "value": "default", "meaning": "meaning", "source": "source"}
+_COMBINATION_COLUMNS = {
+    "congestion control": "congestion_control",
+    "recovery": "recovery",
+    "responses": "responses",
+    "judge": "judge",
+}
+_GAUGE_COLUMNS = {"name": "name", "unit": "unit", "meaning": "doc"}
 
 
 def complete_kind(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The kinds that begin so."""
-    return _completed(_KINDS, begun)
+    return _completions(_KIND_TITLES, begun)
 
 
 def complete_name(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The names that begin so."""
-    return _completed({name: title for kind in _KINDS for name, title in _titles(kind).items()}, begun)
+    return _completions({name: title for kind in _KIND_TITLES for name, title in _titles_by_name(kind).items()}, begun)
 
 
 def complete_measure(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The measures of all flows that begin so."""
-    from ecnlab import catalog
+    from ecnlab.scenarios import catalog
 
-    return _completed({column.name: column.doc for column in catalog.table("total").columns if column.unit}, begun)
+    return _completions({column.name: column.doc for column in catalog.table("total").columns if column.unit}, begun)
 
 
 def complete_study(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The studies that begin so."""
-    return _completed(_titles("study"), begun)
+    return _completions(_titles_by_name("study"), begun)
 
 
 def complete_figure(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The figures and tables that begin so, of the study on the line if it stands before the option."""
-    return _completed({item.number: item.title for study in _studies_of(context) for item in study.items}, begun)
+    return _completions({item.number: item.title for study in _studies_in_context(context) for item in study.items}, begun)
 
 
 def complete_claim(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The claims that begin so, of the study on the line if it stands before the option."""
-    return _completed({claim.id: claim.sentence for study in _studies_of(context) for claim in study.claims}, begun)
+    return _completions({claim.id: claim.sentence for study in _studies_in_context(context) for claim in study.claims}, begun)
 
 
-def _studies_of(context: click.Context) -> list[Study]:
+def _studies_in_context(context: click.Context) -> list[Study]:
     from ecnlab import studies
 
     named = context.params.get("name")
@@ -88,20 +94,20 @@ def _studies_of(context: click.Context) -> list[Study]:
 @click.argument("kind", required=False, shell_complete=complete_kind)
 @options.as_json
 def list_(kind: str | None, as_json: bool) -> None:
-    """List what there is.
+    """List AQMs, topologies, profiles and parameters.
 
-    KIND is section, aqm, discipline, tcp, variant, app, impairment, shape or study; without it all kinds are listed.
+    KIND is section, aqm, discipline, tcp, variant, app, impairment, topology or study; without it all kinds are listed.
     """
     from ecnlab.cli import output
 
     if as_json:
-        output.say_json({each: _titles(each) for each in ([_checked_kind(kind)] if kind is not None else _KINDS)})
+        output.print_json({each: _titles_by_name(each) for each in ([_require_kind(kind)] if kind is not None else _KIND_TITLES)})
         return
     if kind is not None:
         list_kind(kind)
         return
-    for each, what in _KINDS.items():
-        output.say(f"{each}: {what}")
+    for each, what in _KIND_TITLES.items():
+        output.print_line(f"{each}: {what}")
         list_kind(each, indent="  ")
 
 
@@ -109,41 +115,43 @@ def list_kind(kind: str, indent: str = "") -> None:
     """Print name and title of each entry of a kind. Raises UnknownName if there is no such kind."""
     from ecnlab.cli import output
 
-    for name, title in _titles(_checked_kind(kind)).items():
-        output.say(f"{indent}{name:<14} {title}")
+    for name, title in _titles_by_name(_require_kind(kind)).items():
+        output.print_line(f"{indent}{name:<14} {title}")
 
 
-def _checked_kind(kind: str) -> str:
+def _require_kind(kind: str) -> str:
     """The kind as it is. Raises UnknownName if there is none of this name."""
-    if kind not in _KINDS:
-        raise UnknownName("kind", kind, _KINDS)
+    if kind not in _KIND_TITLES:
+        raise UnknownName("kind", kind, _KIND_TITLES)
     return kind
 
 
 @click.command()
 @click.argument("name", shell_complete=complete_name)
+@click.option("--quirks", is_flag=True, help="Show the quirks of a TCP profile instead of its parameters.")
 @options.as_json
-def show(name: str, as_json: bool) -> None:
-    """Show what something is, with every parameter that it takes.
+def show(name: str, quirks: bool, as_json: bool) -> None:
+    """Show one item and its parameters.
 
-    NAME is that of an AQM, a queueing discipline, a TCP profile or variant, an application, an impairment, a shape of networks, a study,
+    NAME is that of an AQM, a queueing discipline, a TCP profile or variant, an application, an impairment, a topology, a study,
     or a section of a scenario file.
     """
-    from ecnlab import catalog, studies
+    from ecnlab import studies
     from ecnlab.cli import output
+    from ecnlab.scenarios import catalog
 
-    found = [catalog.of_file(name)] if ".py" in name else [entry for entry in catalog.entries() if entry.is_called(name)]
+    found = [catalog.entry_from_file(name)] if ".py" in name else [entry for entry in catalog.entries() if entry.is_called(name)]
     if not found and name not in studies.TITLES:
-        known = {name for kind in _KINDS for name in _titles(kind)}
-        raise UnknownName("AQM, discipline, TCP profile or variant, application, impairment, shape, study or section", name, known)
+        known = {name for kind in _KIND_TITLES for name in _titles_by_name(kind)}
+        raise UnknownName("AQM, discipline, TCP profile or variant, application, impairment, topology, study or section", name, known)
     if as_json:
         study = [{"kind": "study", "name": name, "title": studies.TITLES[name]}] if name in studies.TITLES else []
-        output.say_json([*map(asdict, found), *study])
+        output.print_json([*map(asdict, found), *study])
         return
     for entry in found:
-        _show_entry(entry)
+        _show_entry(entry, quirks=quirks)
     if name in studies.TITLES:
-        output.say(f"{name} (study): {studies.TITLES[name]}; ecnlab study show {name} has its figures")
+        output.print_line(f"{name} (study): {studies.TITLES[name]}; ecnlab study show {name} has its figures")
 
 
 @click.command()
@@ -154,45 +162,49 @@ def schema() -> None:
     print(_core.schema())
 
 
-def _show_entry(entry: Entry) -> None:
+def _show_entry(entry: Entry, *, quirks: bool) -> None:
     from ecnlab.cli import output
 
-    _say_about(entry.name, entry.kind, entry.title, entry.summary, entry.source)
+    _print_heading(entry.name, entry.kind, entry.title, entry.summary, entry.source)
     alias = f"{entry.alias} stands for it" if entry.alias else ""
     for part in (alias, entry.holds, f"bands: {', '.join(entry.bands)}" if entry.bands else ""):
-        output.say_folded(part)
+        output.print_folded(part)
     if entry.example:  # not folded: it is there to be copied
-        output.say(f"example: {entry.example}")
-    output.say_tables(_tables(entry))
+        output.print_line(f"example: {entry.example}")
+    output.print_tables(_entry_tables(entry, entry.quirks if quirks else entry.parameters))
+    if entry.quirks and not quirks:
+        output.print_folded(f"quirks: {len(entry.quirks)}, as ecnlab show --quirks {entry.name} lists them")
 
 
-def _say_about(name: str, kind: str, title: str, summary: str, source: str) -> None:
+def _print_heading(name: str, kind: str, title: str, summary: str, source: str) -> None:
     from ecnlab.cli import output
 
     for part in (f"{name} ({kind}): {title}", summary, f"source: {source}" if source else ""):
-        output.say_folded(part)
+        output.print_folded(part)
 
 
-def _tables(entry: Entry) -> list[Table]:
+def _entry_tables(entry: Entry, parameters: Sequence[Parameter]) -> list[Table]:
     """The parameters under their headings: a profile's own members first, with the source of each value."""
-    members = [parameter for parameter in entry.parameters if parameter.is_set and entry.kind == "tcp"]
-    others = [parameter for parameter in entry.parameters if parameter not in members]
-    columns = {"tcp": _IN_FORCE, "variant": _SET}.get(entry.kind, _DECLARED)
-    made = [_table("set by the profile", _SET, members)] if members else []
-    made += [_table("as everywhere" if entry.kind == "tcp" else "", columns, others)] if others else []
-    return made + ([_table("gauges", _SHOWN, entry.gauges)] if entry.gauges else [])
+    members = [parameter for parameter in parameters if parameter.is_set and entry.kind == "tcp"]
+    others = [parameter for parameter in parameters if parameter not in members]
+    columns = {"tcp": _VALUE_COLUMNS, "variant": _SET_BY_PROFILE_COLUMNS}.get(entry.kind, _DECLARED_COLUMNS)
+    made = [_parameter_table("set by the profile", _SET_BY_PROFILE_COLUMNS, members)] if members else []
+    made += [_parameter_table("as everywhere" if entry.kind == "tcp" else "", columns, others)] if others else []
+    made += [_parameter_table("checked combinations", _COMBINATION_COLUMNS, entry.checked)] if entry.checked else []
+    return made + ([_parameter_table("gauges", _GAUGE_COLUMNS, entry.gauges)] if entry.gauges else [])
 
 
-def _table(title: str, columns: Mapping[str, str], parameters: Sequence[Parameter | Gauge]) -> Table:
+def _parameter_table(title: str, columns: Mapping[str, str], parameters: Sequence[Parameter | Gauge | CheckedCombination]) -> Table:
     from ecnlab.cli.table import Table
 
     header = tuple(columns)
     return Table(title, header, [[getattr(parameter, field) for field in columns.values()] for parameter in parameters], header)
 
 
-def _titles(kind: str) -> dict[str, str]:
+def _titles_by_name(kind: str) -> dict[str, str]:
     """The names of a kind, and what each is."""
-    from ecnlab import catalog, studies
+    from ecnlab import studies
+    from ecnlab.scenarios import catalog
 
     if kind == "study":  # a study itself is imported with all that draws its figures
         return studies.TITLES
@@ -201,7 +213,7 @@ def _titles(kind: str) -> dict[str, str]:
     return {entry.name: entry.title for entry in found} | aliases
 
 
-def _completed(known: Mapping[str, str], begun: str) -> list[CompletionItem]:
+def _completions(known: Mapping[str, str], begun: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(name, help=what) for name, what in known.items() if name.startswith(begun)]

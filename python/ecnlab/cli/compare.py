@@ -12,8 +12,8 @@ from ecnlab.cli import options
 from ecnlab.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:
-    from ecnlab.scenarios import Scenario
-    from ecnlab.tiers import Tier
+    from ecnlab.backends.base import Backend
+    from ecnlab.scenarios.load import Scenario
 
 
 @click.command()
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @options.seeds("those of a folder, else 10")
 @click.option("--quantity", "quantities", metavar="NAME", multiple=True, help="Only this quantity, e.g. goodput_bps; repeatable.")
 @click.option("--all", "everything", is_flag=True, help="Show every quantity and every parameter that differs.")
-@options.on_each
+@options.backend_of_each
 @options.threads
 @options.cluster
 @options.store
@@ -42,23 +42,23 @@ def compare(
     seeds: str | None,
     quantities: Sequence[str],
     everything: bool,
-    on: Sequence[Tier],
+    backends: Sequence[Backend],
     threads: int | None,
     cluster: str | None,
     store: Path,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Tell how B differs from A, with intervals.
+    """Compare two runs, with confidence intervals.
 
     A and B are scenario files, which are run over the same seeds, or results folders, or the folders of two sweeps, which are compared
     point by point. Values of one seed are paired, so that the draws which both share cancel. The largest change comes first.
-    With --on twice A runs on the first tier and B, which may be A itself, on the second.
+    With --backend twice A runs on the first backend and B, which may be A itself, on the second.
     """
     from ecnlab.cli import comparison, output
     from ecnlab.comparison import compare as comparing
 
-    other = _changed(a, b, options.overrides(changes), aqms, tiers=len(on))
+    other = _changed_side(a, b, options.overrides(changes), aqms, number=len(backends))
     chosen = None if seed is None and seeds is None else options.chosen_seeds(seed, seeds, "1..10")
     try:
         found = comparing.compare(
@@ -66,7 +66,7 @@ def compare(
             other,
             aqms=aqms,
             seeds=chosen,
-            on=on if len(on) > 1 else next(iter(on), None),
+            backend=backends if len(backends) > 1 else next(iter(backends), None),
             quantities=quantities,
             store=store,
             workers=options.workers(threads, cluster),
@@ -76,26 +76,26 @@ def compare(
         raise Interrupted(f"{error}; they are kept in {store}, and the same command goes on from there", error.result) from None
     files = dict(zip(found.names, (a, a if b is None else b), strict=True))
     for name, warning in dict.fromkeys((files[name], warning) for name, warning in found.warnings):  # once of a file that is both sides
-        output.warn([warning], name)
+        output.print_warnings([warning], name)
     if as_json:
-        output.say_json(found.json())
+        output.print_json(found.json())
     elif not quiet:
-        comparison.say(found, everything=everything or bool(quantities))
+        comparison.print_comparison(found, everything=everything or bool(quantities))
 
 
-def _changed(a: str, b: str | None, changes: dict[str, str], aqms: Sequence[str], *, tiers: int) -> str | Scenario:
+def _changed_side(a: str, b: str | None, changes: dict[str, str], aqms: Sequence[str], *, number: int) -> str | Scenario:
     """B, or A where it is left out, with what is to be changed of it. Raises UsageError."""
-    from ecnlab import scenarios
+    from ecnlab.scenarios.load import load
 
-    if b is None and not changes and tiers < options.MOST_SIDES:
+    if b is None and not changes and number < options.MAX_SIDES:
         raise UsageError(
-            f"what is {a} to be compared with? Name another, change something of it, as in --set flows.far.count=40, or name two tiers, "
-            "as in --on sim --on boxed"
+            f"B: is missing, so there is nothing to compare {a} with; fix: name another file, change {a} with --set flows.far.count=40, "
+            "or name two backends, as in --backend sim --backend uml"
         )
     side = a if b is None else b
     if not changes:
         return side
     if Path(side).is_dir():
-        raise UsageError(f"--set: {side} has been run already; name the scenario's file to change something of it")
-    with options.blamed_on_set(changes):
-        return scenarios.load(side, changes, aqms=aqms)
+        raise UsageError(f"--set: {side} has been run already; fix: name the scenario's file to change it")
+    with options.problems_named_as_set(changes):
+        return load(side, changes, aqms=aqms)

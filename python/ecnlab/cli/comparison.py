@@ -11,24 +11,24 @@ if TYPE_CHECKING:
     from ecnlab.comparison.model import Comparison
 
 
-def say(found: Comparison, *, everything: bool) -> None:
+def print_comparison(found: Comparison, *, everything: bool) -> None:
     """Print a comparison; all of it, or the parameters and rows that matter most."""
     for name, title in zip(found.names, found.titles, strict=True):
-        output.say(f"{name}: {title}")
+        output.print_line(f"{name}: {title}")
     for note in found.notes:
-        output.say(f"note: {note}")
-    output.say_tables(summary.parameters(found, everything=everything))
+        output.print_line(f"note: {note}")
+    output.print_tables(summary.parameter_tables(found, everything=everything))
     if not found.rows:
-        output.say("there is no quantity that both have")
+        output.print_line("there is no quantity that both have")
         return
     if everything:
-        output.say_tables(summary.tables(found, found.rows, len(found.rows)))
+        output.print_tables(summary.difference_tables(found, found.rows, len(found.rows)))
     else:
-        output.say_tables(summary.in_short(found))
-        output.say_tables(summary.tables(found, found.apart, summary.FEW))
-    output.say(_ending(found, everything=everything))
+        output.print_tables(summary.overview_tables(found))
+        output.print_tables(summary.difference_tables(found, found.apart, summary.MAX_SHOWN_ROWS))
+    output.print_line(_closing_line(found, everything=everything))
 
 
-def _ending(found: Comparison, *, everything: bool) -> str:
+def _closing_line(found: Comparison, *, everything: bool) -> str:
     """How many quantities differ, and by which rule."""
     return found.found() if everything else f"{found.found()}; --all shows everything"

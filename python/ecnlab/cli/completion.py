@@ -11,7 +11,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the script with which a shell completes words.
+    """Print the shell completion script.
 
     It completes commands, options, and the names of algorithms, studies and figures. For bash, put into ~/.bashrc:
 

@@ -6,47 +6,52 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ecnlab.cli import FAILED, options
+from ecnlab.cli import EXIT_FAILED, options
 
 if TYPE_CHECKING:
+    from ecnlab.backends.doctor import Report
     from ecnlab.cli.table import Table
-    from ecnlab.tiers.doctor import Report
 
-_WORDS = ("what", "works", "found", "what would do")
+_TEXT_COLUMNS = ("what", "works", "found", "fix")
 
 
 @click.command()
-@click.option("--on", metavar="TIER", help="Leave with code 1 unless this tier works (default: unless live or boxed does).")
+@click.option("--backend", metavar="NAME", help="Exit with status 1 unless this backend works (default: unless live or uml does).")
+@click.option("--on", hidden=True)
 @options.as_json
-def doctor(on: str | None, as_json: bool) -> None:
-    """Tell on what scenarios can run on this machine.
+def doctor(backend: str | None, on: str | None, as_json: bool) -> None:
+    """Show what works on this machine, and how to fix what does not.
 
-    Each "no" has what would do beside it. Nothing is changed: what has to be tried is tried in namespaces that go at once.
+    Each "no" has its remedy beside it. Nothing is changed: features are probed in temporary namespaces.
     """
+    from ecnlab.backends import doctor as examining
+    from ecnlab.backends.registry import require_backend_name
     from ecnlab.cli import output
-    from ecnlab.tiers import chosen_name
-    from ecnlab.tiers import doctor as examining
 
-    wanted = None if on is None else chosen_name(on)
-    report = examining.examine()
+    named = options.renamed_option([backend] if backend else [], [on] if on else [])
+    wanted = require_backend_name(named[0]) if named else None
+    report = examining.examine_machine()
     if as_json:
-        output.say_json(report.json())
+        output.print_json(report.json())
     else:
-        output.say_tables(_tables(report))
-        for tier in examining.TIERS:
-            output.say(f"--on {tier}: {'works' if report.works(tier) else 'does not work yet'}")
-    works = report.works(wanted) if wanted else any(map(report.works, examining.REAL))
+        output.print_tables(_check_tables(report))
+        for name in examining.CHECKED_BACKENDS:
+            output.print_line(f"--backend {name}: {'works' if report.works(name) else 'does not work yet'}")
+    works = report.works(wanted) if wanted else any(map(report.works, examining.KERNEL_BACKENDS))
     if not works:
-        raise click.exceptions.Exit(FAILED)
+        raise click.exceptions.Exit(EXIT_FAILED)
 
 
-def _tables(report: Report) -> list[Table]:
+def _check_tables(report: Report) -> list[Table]:
     from ecnlab.cli.table import Table
 
-    titles = dict.fromkeys(check.tier for check in report.checks)
-    rows = {tier: [[c.name, _answer(c.works, c.needed), c.found, c.remedy] for c in report.checks if c.tier == tier] for tier in titles}
-    return [Table(tier, _WORDS, rows[tier], _WORDS) for tier in titles]
+    titles = dict.fromkeys(check.backend for check in report.checks)
+    rows = {
+        backend: [[c.name, _works_text(c.works, c.needed), c.found, c.remedy] for c in report.checks if c.backend == backend]
+        for backend in titles
+    }
+    return [Table(backend, _TEXT_COLUMNS, rows[backend], _TEXT_COLUMNS) for backend in titles]
 
 
-def _answer(works: bool, needed: bool) -> str:
+def _works_text(works: bool, needed: bool) -> str:
     return "yes" if works else "no" if needed else "no (optional)"

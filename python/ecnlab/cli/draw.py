@@ -24,13 +24,13 @@ def draw(file: Path, changes: Sequence[str], aqms: Sequence[str], out: Path | No
     Links with their rates, delays, queues and impairments, and the ways of the groups of flows.
     """
     import ecnlab
-    from ecnlab import draw as drawing
-    from ecnlab.atomic import write_atomically
+    from ecnlab import diagram as drawing
     from ecnlab.cli import output
     from ecnlab.errors import UsageError
+    from ecnlab.storage.atomic import write_atomically
 
     overrides = options.overrides(changes)
-    with options.blamed_on_set(overrides):
+    with options.problems_named_as_set(overrides):
         scenario = ecnlab.load(file, overrides, aqms=aqms)
     path = out or Path(f"{file.stem}.svg")
     try:
@@ -38,4 +38,4 @@ def draw(file: Path, changes: Sequence[str], aqms: Sequence[str], out: Path | No
     except OSError as error:
         raise UsageError(f"--out {path}: cannot be written: {error.strerror}") from None
     if not quiet:
-        output.say(f"the network in {path}")
+        output.print_line(f"the network in {path}")

@@ -14,12 +14,12 @@ import click
 from ecnlab.errors import Interrupted, Problem, ScenarioError, UsageError
 
 if TYPE_CHECKING:
-    from ecnlab.store import Store
-    from ecnlab.tiers import Tier
-    from ecnlab.workers import Workers
+    from ecnlab.backends.base import Backend
+    from ecnlab.execution.workers import Workers
+    from ecnlab.storage.store import Store
 
 # Of a comparison.
-MOST_SIDES = 2
+MAX_SIDES = 2
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
@@ -36,13 +36,13 @@ store = click.option(
 as_json = click.option("--json", "as_json", is_flag=True, help="Print everything as JSON and nothing else.")
 quiet = click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
 
-_ON = (
-    "What it runs on: sim (the simulator, unless said otherwise), live (this machine's kernel, in real time) or boxed (a kernel "
-    "in virtual time)."
+_BACKEND_HELP = (
+    "What runs it: sim (the simulator, the default), live (hosts are this machine's kernel, in real time) or uml (hosts are a kernel in "
+    "user-mode Linux, in virtual time)."
 )
-_TIER = (
-    click.option("--ip", type=click.Choice(["4", "6"]), help="The version of IP of the hosts, on live and boxed: 4 (default) or 6."),
-    click.option("--kernel", metavar="NAME", help="A kernel of `ecnlab box list`, on boxed (default: the newest 6.1)."),
+_BACKEND_OPTIONS = (
+    click.option("--ip", type=click.Choice(["4", "6"]), help="IP version of the hosts, on live and uml: 4 (default) or 6."),
+    click.option("--kernel", metavar="NAME", help="A kernel of `ecnlab uml list`, on uml (default: the newest 6.1)."),
     click.option(
         "--lateness-budget",
         "lateness",
@@ -53,51 +53,67 @@ _TIER = (
 )
 
 
-def prints_apart(command: Decorated) -> Decorated:
+def prints_to_stderr(command: Decorated) -> Decorated:
     """Print to standard error whatever is no output of the command's own: an AQM of the user's may print."""
 
     @wraps(command)
-    def called(*args: Any, **more: Any) -> Any:
+    def redirected(*args: Any, **more: Any) -> Any:
         from ecnlab.cli import output
 
-        with output.kept_apart():
+        with output.redirected_to_stderr():
             return command(*args, **more)
 
-    return cast(Decorated, called)
+    return cast(Decorated, redirected)
 
 
 def aqms(command: Decorated) -> Decorated:
     """`--aqm FILE:CLASS`, as the command's parameter `aqms`."""
     words = "Bring an AQM of your own, e.g. my_aqm.py:MyAqm; repeatable."
-    return click.option("--aqm", "aqms", metavar="FILE:CLASS", multiple=True, help=words)(prints_apart(command))
+    return click.option("--aqm", "aqms", metavar="FILE:CLASS", multiple=True, help=words)(prints_to_stderr(command))
 
 
-def on(command: Decorated) -> Decorated:
-    """`--on TIER` and what a tier takes besides; the command's parameter `on` is the tier, or None if none of them is given."""
-
-    @wraps(command)
-    def with_tier(*args: Any, on: str | None, ip: str | None, kernel: str | None, lateness: str | None, **given: Any) -> Any:
-        return command(*args, on=next(iter(tiers([on] if on else [], ip, kernel, lateness)), None), **given)
-
-    return cast("Decorated", _with(click.option("--on", metavar="TIER", help=_ON), with_tier))
-
-
-def on_each(command: Decorated) -> Decorated:
-    """`--on TIER` once or twice, of both sides of a comparison or of each; the command's parameter `on` has as many tiers."""
+def backend(command: Decorated) -> Decorated:
+    """`--backend NAME` and the options of backends; the command's parameter `backend` is None if none of them is given."""
 
     @wraps(command)
-    def with_tiers(*args: Any, on: Sequence[str], ip: str | None, kernel: str | None, lateness: str | None, **given: Any) -> Any:
-        if len(on) > MOST_SIDES:
-            raise UsageError(f"--on: stands there {len(on)} times: give one for both sides, or one for each")
-        return command(*args, on=tiers(on, ip, kernel, lateness), **given)
+    def with_backend(
+        *args: Any, backend: str | None, on: str | None, ip: str | None, kernel: str | None, lateness: str | None, **given: Any
+    ) -> Any:
+        names = renamed_option([backend] if backend else [], [on] if on else [])
+        return command(*args, backend=next(iter(chosen_backends(names, ip, kernel, lateness)), None), **given)
 
-    several = click.option("--on", metavar="TIER", multiple=True, help=f"{_ON} Twice: that of A and that of B.")
-    return cast("Decorated", _with(several, with_tiers))
+    options = (click.option("--backend", metavar="NAME", help=_BACKEND_HELP), click.option("--on", hidden=True))
+    return cast("Decorated", _with_options(options, with_backend))
 
 
-def _with(chooses: Decorator[Any], command: Any) -> Any:
-    """A command with the option that chooses a tier and those of what a tier takes besides."""
-    for option in reversed((chooses, *_TIER)):
+def backend_of_each(command: Decorated) -> Decorated:
+    """`--backend NAME` once for both sides of a comparison, or twice; the command's parameter `backends` has as many."""
+
+    @wraps(command)
+    def with_backends(
+        *args: Any, names: Sequence[str], on: Sequence[str], ip: str | None, kernel: str | None, lateness: str | None, **given: Any
+    ) -> Any:
+        chosen = renamed_option(names, on)
+        if len(chosen) > MAX_SIDES:
+            raise UsageError(f"--backend: is given {len(chosen)} times; fix: give one for both sides, or one for each")
+        return command(*args, backends=chosen_backends(chosen, ip, kernel, lateness), **given)
+
+    several = click.option("--backend", "names", metavar="NAME", multiple=True, help=f"{_BACKEND_HELP} Twice: that of A and that of B.")
+    return cast("Decorated", _with_options((several, click.option("--on", multiple=True, hidden=True)), with_backends))
+
+
+def renamed_option(names: Sequence[str], on: Sequence[str]) -> Sequence[str]:
+    """The values of `--backend`, and of `--on`, its old name, with a warning."""
+    from ecnlab.cli import output
+
+    if on:
+        output.print_to_stderr("warning: --on is now --backend; fix: write --backend")
+    return [*names, *on]
+
+
+def _with_options(chooses: Sequence[Decorator[Any]], command: Any) -> Any:
+    """A command with the options that choose a backend and those of backends."""
+    for option in reversed((*chooses, *_BACKEND_OPTIONS)):
         command = option(command)
     return command
 
@@ -114,7 +130,7 @@ def seeds(default: str) -> Decorator[Any]:
 
 def chosen_seeds(one: str | None, several: str | None, default: str) -> list[int]:
     """The seeds that `--seed` and `--seeds` ask for; `default` is read as the value of `--seeds`. Raises UsageError."""
-    from ecnlab.seeds import listed_seeds, parse_seed, parse_seeds
+    from ecnlab.scenarios.seeds import listed_seeds, parse_seed, parse_seeds
 
     if one is not None and several is not None:
         parse_seed(one)
@@ -128,51 +144,52 @@ def chosen_seeds(one: str | None, several: str | None, default: str) -> list[int
 
 def workers(threads: int | None, cluster: str | None) -> Workers:
     """Who `--threads` and `--cluster` say is to do the runs. Raises UsageError."""
-    from ecnlab.cluster import Cluster
-    from ecnlab.workers import Threads
+    from ecnlab.execution.cluster import Cluster
+    from ecnlab.execution.workers import Threads
 
     if threads is not None and cluster is not None:
         raise UsageError("--threads and --cluster exclude each other: the workers of a cluster have threads of their own")
     return Threads(threads) if cluster is None else Cluster(cluster)
 
 
-def tiers(on: Sequence[str], ip: str | None, kernel: str | None, lateness: str | None) -> list[Tier]:
-    """What these options say that it is to run on; nothing if none is given.
+def chosen_backends(names: Sequence[str], ip: str | None, kernel: str | None, lateness: str | None) -> list[Backend]:
+    """The backends that these options name; none if no option is given.
 
-    Of several tiers each takes of the other options what it has. Raises UsageError, TierError.
+    Each of several backends takes the options that it has. Raises UsageError, BackendError.
     """
-    from ecnlab import tiers
+    from ecnlab.backends import base, registry
 
-    budget = None if lateness is None else _seconds("--lateness-budget", lateness)
+    budget = None if lateness is None else _seconds_of_option("--lateness-budget", lateness)
     asked = {"ip": None if ip is None else int(ip), "kernel": kernel, "lateness_budget_s": budget}
     given = {name: value for name, value in asked.items() if value is not None}
-    if not (on or given):
+    if not (names or given):
         return []
-    chosen = [tiers.chosen(name) for name in on or [tiers.NAME]]
-    nowhere = [name for name in given if not any(hasattr(tier, name) for tier in chosen)]
+    chosen = [registry.resolve_backend(name) for name in names or [base.SIMULATOR_NAME]]
+    nowhere = [name for name in given if not any(hasattr(backend, name) for backend in chosen)]
     return [
-        tiers.changed(tier, **{name: value for name, value in given.items() if hasattr(tier, name) or name in nowhere}) for tier in chosen
+        registry.with_parameters(backend, **{name: value for name, value in given.items() if hasattr(backend, name) or name in nowhere})
+        for backend in chosen
     ]
 
 
-def _seconds(option: str, given: str) -> float:
+def _seconds_of_option(option: str, given: str) -> float:
     """A time that an option gives, as "1 ms". Raises UsageError."""
-    from ecnlab.units import quantity
+    from ecnlab.scenarios.units import parse_quantity
 
-    found = quantity(given)
+    found = parse_quantity(given)
     if found is None or found[1] != "s" or not found[0] > 0:
         raise UsageError(f"{option} {given!r}: write a time above 0 with its unit, e.g. 1ms")
     return found[0]
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Store]:
+def open_result_or_sweep(path: Path) -> Iterator[Store]:
     """The store that `--store` names; says what there is to say of it, and where runs are kept if Ctrl-C ends the work."""
     from ecnlab.cli import output
-    from ecnlab.store import Store
+    from ecnlab.storage.store import Store
 
     store = Store(path)
-    output.warn(store.warnings, None)
+    output.print_warnings(store.warnings, None)
     try:
         yield store
     except Interrupted as error:
@@ -181,30 +198,30 @@ def opened(path: Path) -> Iterator[Store]:
 
 def overrides(changes: Sequence[str]) -> dict[str, str]:
     """Read `--set a.b=v` options. Raises UsageError naming every one that has no key or no "="."""
-    return pairs("--set", changes, "flows.far.count=40")
+    return key_value_pairs("--set", changes, "flows.far.count=40")
 
 
 @contextmanager
-def blamed_on_set(overrides: Mapping[str, str]) -> Iterator[None]:
+def problems_named_as_set(overrides: Mapping[str, str]) -> Iterator[None]:
     """Name `--set` in the problems of a scenario that it has brought in."""
     try:
         yield
     except ScenarioError as error:
-        raise ScenarioError([_of_set(problem, overrides) for problem in error.problems], error.source) from None
+        raise ScenarioError([_problem_of_set(problem, overrides) for problem in error.problems], error.source) from None
 
 
-def _of_set(problem: Problem, overrides: Mapping[str, str]) -> Problem:
-    is_set = problem.line is None and any(_leads(key, problem.place) for key in overrides)
+def _problem_of_set(problem: Problem, overrides: Mapping[str, str]) -> Problem:
+    is_set = problem.line is None and any(_is_prefix_of_key(key, problem.place) for key in overrides)
     return replace(problem, place=f"--set {problem.place}") if is_set else problem
 
 
-def _leads(key: str, place: str) -> bool:
+def _is_prefix_of_key(key: str, place: str) -> bool:
     """Whether a place is the one that a key names, or within it. Members of a list go by `*` and by number too."""
     asked, there = key.split("."), place.split(".")
     return len(asked) <= len(there) and all(step in ("*", at) or step.isdecimal() for step, at in zip(asked, there, strict=False))
 
 
-def pairs(option: str, given: Sequence[str], example: str) -> dict[str, str]:
+def key_value_pairs(option: str, given: Sequence[str], example: str) -> dict[str, str]:
     """Read options of the form KEY=VALUE. Raises UsageError naming every one that has no key or no "="."""
     parts = [one.partition("=") for one in given]
     bad = [one for one, (key, equals, _) in zip(given, parts, strict=True) if not (key.strip() and equals)]

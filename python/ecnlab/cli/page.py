@@ -16,8 +16,8 @@ from ecnlab.cli.root import root
 
 PAGE = Path(__file__).parents[3] / "docs" / "command.md"
 
-_WIDTH = 110
-_HEAD = """# The command
+_HELP_WIDTH = 110
+_PAGE_HEAD = """# The command
 
 Written by `python -m ecnlab.cli.page` from the command's own help; change that, not this page.
 
@@ -30,19 +30,21 @@ Where the output's encoding has no lines and no `±`, they are typed as `|`, `+`
 def page() -> str:
     """The whole page."""
     codes = ["| exit code | when |", "| --- | --- |", *(f"| {code} | {when} |" for code, when in EXIT_CODES.items())]
-    parts = (f"## `{path}`\n\n```text\n{help_text}\n```\n" for path, help_text in _helps(root, None, "ecnlab"))
-    return "\n".join([_HEAD, "\n".join(codes) + "\n", *parts])
+    parts = (f"## `{path}`\n\n```text\n{help_text}\n```\n" for path, help_text in _help_sections(root, None, "ecnlab"))
+    return "\n".join([_PAGE_HEAD, "\n".join(codes) + "\n", *parts])
 
 
-def _helps(command: click.Command, parent: click.Context | None, name: str) -> Iterator[tuple[str, str]]:
+def _help_sections(command: click.Command, parent: click.Context | None, name: str) -> Iterator[tuple[str, str]]:
     """The path and the help of a command and of those below it."""
-    context = click.Context(command, info_name=name, parent=parent, terminal_width=_WIDTH, **command.context_settings)
+    context = click.Context(command, info_name=name, parent=parent, terminal_width=_HELP_WIDTH, **command.context_settings)
     yield context.command_path, command.get_help(context)
+    for below, found in getattr(command, "subcommands", {}).items():
+        yield from _help_sections(found, parent, f"{name} {below}")
     if isinstance(command, click.Group):
         for below in command.list_commands(context):
             found = command.get_command(context, below)
             assert found is not None, below
-            yield from _helps(found, context, below)
+            yield from _help_sections(found, context, below)
 
 
 def main(arguments: Sequence[str]) -> int:

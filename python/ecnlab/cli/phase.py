@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ecnlab.comparison.phase import PhaseEffect
-    from ecnlab.scenarios import Scenario
-    from ecnlab.summary import Cells
+    from ecnlab.display.cells import Cells
+    from ecnlab.scenarios.load import Scenario
 
 
 @click.command(no_args_is_help=True)
@@ -54,10 +54,10 @@ def phase(
     from ecnlab.cli import output
     from ecnlab.comparison.phase import phase_effects
 
-    asked = [*_of_files(files, aqms), *_of_studies(studies)]
+    asked = [*_scenarios_of_files(files, aqms), *_scenarios_of_studies(studies)]
     if not asked:
         raise UsageError("phase: no scenario is given; fix: name a scenario file, or a study as in --study aecn")
-    with options.opened(store) as opened:
+    with options.open_result_or_sweep(store) as opened:
         effects = phase_effects(
             [scenario for _, scenario in asked],
             options.chosen_seeds(None, seeds, "1..10"),
@@ -67,33 +67,35 @@ def phase(
             workers=options.workers(threads, cluster),
             progress=not quiet,
         )
+    few = [warning for effect in effects for warning in effect.warnings]
+    output.print_warnings(few[:1], None)
     named = [(source, effect) for (source, _), effect in zip(asked, effects, strict=True)]
     if as_json:
-        output.say_json([{"source": source, **effect.json()} for source, effect in named])
+        output.print_json([{"source": source, **effect.json()} for source, effect in named])
     elif not quiet:
         shown = [pair for pair in named if everything or pair[1].found]
-        output.say_tables(_tables(shown))
-        output.say(f"phase effects in {sum(effect.found for effect in effects)} of {len(effects)} scenarios")
+        output.print_tables(_effect_tables(shown))
+        output.print_line(f"phase effects in {sum(effect.found for effect in effects)} of {len(effects)} scenarios")
 
 
-def _of_files(files: Sequence[str], aqms: Sequence[str]) -> Iterator[tuple[str, Scenario]]:
-    from ecnlab import scenarios
+def _scenarios_of_files(files: Sequence[str], aqms: Sequence[str]) -> Iterator[tuple[str, Scenario]]:
+    from ecnlab.scenarios.load import load
 
     for file in files:
-        yield file, scenarios.load(file, aqms=aqms)
+        yield file, load(file, aqms=aqms)
 
 
-def _of_studies(names: Sequence[str]) -> Iterator[tuple[str, Scenario]]:
+def _scenarios_of_studies(names: Sequence[str]) -> Iterator[tuple[str, Scenario]]:
     from ecnlab import studies
-    from ecnlab.studies.phase import scenarios
+    from ecnlab.studies.framework.phase import scenarios_of_study
 
     for name in names:
-        for scenario in scenarios(studies.find(name)):
+        for scenario in scenarios_of_study(studies.find(name)):
             yield f"study {name}", scenario
 
 
-def _tables(named: Sequence[tuple[str, PhaseEffect]]) -> Iterator[Cells]:
-    from ecnlab.summary import Cells
+def _effect_tables(named: Sequence[tuple[str, PhaseEffect]]) -> Iterator[Cells]:
+    from ecnlab.display.cells import Cells
 
     rows = [
         [source, effect.scenario, "yes" if effect.is_deterministic else "no", f"{len(effect.moved)} of {len(effect.rows)}", effect.largest]

@@ -13,10 +13,10 @@ from ecnlab.cli import options
 from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from ecnlab.results import Result
+    from ecnlab.storage.results import Result
 
 _FORMATS = ("svg", "pdf", "png")
-_INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
+_INCHES_PATTERN = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
 
 
 @click.command()
@@ -62,22 +62,22 @@ def plot(
     asked for; of a sweep, any quantity against any parameter, with the data as CSV beside each figure.
     """
     from ecnlab.cli import output
-    from ecnlab.results import open_result
+    from ecnlab.storage.results import open_result
     from ecnlab.sweeps.folder import is_sweep
 
-    inches = None if width is None else read_width(width)
+    inches = None if width is None else parse_width(width)
     kinds, target = formats or _FORMATS[:1], out or folder / "figures"
     if is_sweep(folder):
-        _require_unused(folder, "a sweep", {"figure": figures})
+        _refuse_for_sweep(folder, "a sweep", {"figure": figures})
         _draw_sweep(folder, target, kinds, inches, of_sweep, titles=titles, quiet=quiet)
     else:
         result = open_result(folder)
-        output.warn([warning for warning in result.warnings if vars(warning) not in result.header["warnings"]], str(folder))
-        _require_unused(folder, "no sweep", {"y" if name == "quantities" else name: given for name, given in of_sweep.items()})
-        draw(result, target, figures, kinds, inches, titles=titles, shown=not quiet, said=not quiet)
+        output.print_warnings([warning for warning in result.warnings if vars(warning) not in result.header["warnings"]], str(folder))
+        _refuse_for_sweep(folder, "no sweep", {"y" if name == "quantities" else name: given for name, given in of_sweep.items()})
+        draw_figures(result, target, figures, kinds, inches, titles=titles, shown=not quiet, said=not quiet)
 
 
-def _require_unused(folder: Path, what: str, given: Mapping[str, Any]) -> None:
+def _refuse_for_sweep(folder: Path, what: str, given: Mapping[str, Any]) -> None:
     used = [f"--{name}" for name, value in given.items() if value]
     if used:
         raise UsageError(f"{folder} is {what}: leave out {', '.join(used)}")
@@ -87,7 +87,7 @@ def _draw_sweep(
     folder: Path, target: Path, formats: Sequence[str], width: float | None, asked: Mapping[str, Any], *, titles: bool, quiet: bool
 ) -> None:
     from ecnlab.cli import output
-    from ecnlab.progress import Progress
+    from ecnlab.execution.progress import Progress
     from ecnlab.sweeps.folder import open_sweep
 
     plots = open_sweep(folder).plot.styled(width_in=width, titles=titles)
@@ -101,15 +101,15 @@ def _draw_sweep(
             formats=formats,
             panels=asked["panels"],
             log=asked["log"],
-            where=options.pairs("--where", asked["where"], "max_p=0.5"),
-            progress=bar.show_of,
+            where=options.key_value_pairs("--where", asked["where"], "max_p=0.5"),
+            progress=bar.show_fraction,
             **rows,
         )
     if not quiet:
-        output.say(f"figures in {target}: {', '.join(drawn)}")
+        output.print_line(f"figures in {target}: {', '.join(drawn)}")
 
 
-def draw(
+def draw_figures(
     result: Result,
     folder: Path,
     figures: Sequence[str] = (),
@@ -122,17 +122,17 @@ def draw(
 ) -> None:
     """Draw figures into a folder; `shown` shows the progress, `said` says at the end what there is."""
     from ecnlab.cli import output
-    from ecnlab.progress import Progress
+    from ecnlab.execution.progress import Progress
 
     with Progress(0, shown=shown, verb="drawing") as bar:
-        drawn = result.plot.save_all(folder, figures or None, formats=formats, width=width, titles=titles, progress=bar.show_of)
+        drawn = result.plot.save_all(folder, figures or None, formats=formats, width=width, titles=titles, progress=bar.show_fraction)
     if said:
-        output.say(f"figures in {folder}: {', '.join(drawn)}")
+        output.print_line(f"figures in {folder}: {', '.join(drawn)}")
 
 
-def read_width(text: str) -> float:
+def parse_width(text: str) -> float:
     """Read "8.5cm" or "3.4 in" as inches. Raises UsageError."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(in|cm|mm)\s*", text)
     if match is None:
         raise UsageError(f"--width {text!r}: write a number and in, cm or mm, e.g. 8.5cm or 3.4in")
-    return float(match[1]) * _INCHES[match[2]]
+    return float(match[1]) * _INCHES_PATTERN[match[2]]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ecnlab.cli import DISAGREES, options
+from ecnlab.cli import EXIT_DISAGREES, options
 
 if TYPE_CHECKING:
-    from ecnlab.replays import Replayed
+    from ecnlab.packet_traces.replay import ReplayedQueue
 
 
 @click.command()
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
 @options.as_json
 @options.quiet
 def replay(result: Path, seed: str | None, seeds: str | None, queue: str | None, aqms: Sequence[str], as_json: bool, quiet: bool) -> None:
-    """Put what came to queues through them again and compare.
+    """Replay recorded arrivals and compare decisions.
 
-    RESULT_DIR is a results folder of `ecnlab run FILE --record --out RESULT_DIR`, on any tier. Every decision is compared; the first that
-    is another is told for each queue, and the exit code is then 1.
+    RESULT_DIR is a results folder of `ecnlab run FILE --record --out RESULT_DIR`, on any backend. Every decision is compared. The first
+    difference of each queue is printed, and the exit code is then 1.
     """
-    from ecnlab import replays
     from ecnlab.cli import output
+    from ecnlab.packet_traces import replay as replays
 
     chosen = None if seed is None and seeds is None else options.chosen_seeds(seed, seeds, "1")
     found = replays.replay(result, seeds=chosen, queue=queue, aqms=aqms)
-    output.warn(found.warnings, str(result))
+    output.print_warnings(found.warnings, str(result))
     if as_json:
-        output.say_json(found.json())
+        output.print_json(found.json())
     elif not quiet:
         for one in found.queues:
-            for line in _told(one).split("\n"):
-                output.say(line)
+            for line in _replayed_line(one).split("\n"):
+                output.print_line(line)
     if not found.agrees:
-        click.get_current_context().exit(DISAGREES)
+        click.get_current_context().exit(EXIT_DISAGREES)
 
 
-def _told(one: Replayed) -> str:
+def _replayed_line(one: ReplayedQueue) -> str:
     counts = f"{one.arrivals} arrivals, {one.departures} departures, {one.marks} marks, {one.drops} drops"
     if one.difference is None:
         return f"seed {one.seed}  {one.queue}  every decision is the same: {counts}"

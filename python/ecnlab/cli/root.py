@@ -7,6 +7,7 @@ from importlib import import_module
 import click
 
 from ecnlab.cli import EXIT_CODES
+from ecnlab.errors import UsageError
 
 COMMANDS = {
     "run": "run:run",
@@ -15,7 +16,7 @@ COMMANDS = {
     "phase": "phase:phase",
     "plot": "plot:plot",
     "draw": "draw:draw",
-    "check": "check:check",
+    "test-aqm": "conformance:test_aqm",
     "trace": "trace:trace",
     "replay": "replay:replay",
     "shell": "shell:shell",
@@ -25,18 +26,25 @@ COMMANDS = {
     "study": "study:study",
     "doctor": "doctor:doctor",
     "validate": "validate:validate",
-    "box": "box:box",
+    "uml": "uml:uml",
     "completion": "completion:completion",
 }
 
 
-class _Late(click.Group):
-    """A group whose commands stand in modules of their own, so that none pays for another."""
+# Old names of commands, which are refused with the new ones.
+_RENAMED = {"check": "test-aqm", "box": "uml"}
+
+
+class _LazyGroup(click.Group):
+    """A group that imports the module of a command on first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in _RENAMED:
+            new = _RENAMED[cmd_name]
+            raise UsageError(f"ecnlab {cmd_name}: is now ecnlab {new}; fix: run ecnlab {new}")
         if cmd_name not in COMMANDS:
             return None
         module, name = COMMANDS[cmd_name].split(":")
@@ -44,7 +52,7 @@ class _Late(click.Group):
         return command
 
 
-def _version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
+def _print_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
     if asked:
         from ecnlab import _core
 
@@ -55,9 +63,9 @@ def _version(context: click.Context, _option: click.Parameter, asked: bool) -> N
 _EPILOG = "\b\n" + "\n".join(["Exit codes:", *(f"  {code:<4} {when}" for code, when in EXIT_CODES.items())])
 
 
-@click.command(cls=_Late, epilog=_EPILOG, context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100})
+@click.command(cls=_LazyGroup, epilog=_EPILOG, context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100})
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and the engine's build."
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version and the engine's build."
 )
 def root() -> None:
     """A laboratory for Explicit Congestion Notification and active queue management."""

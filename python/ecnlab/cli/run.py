@@ -13,16 +13,16 @@ from ecnlab.cli import catalog, options
 from ecnlab.errors import Interrupted, Problem, UsageError
 
 if TYPE_CHECKING:
+    from ecnlab.backends.base import Backend
     from ecnlab.comparison.phase import PhaseEffect
-    from ecnlab.results import Result
-    from ecnlab.scenarios import Scenario
-    from ecnlab.tiers import Tier
-    from ecnlab.tracing import TraceTo
-    from ecnlab.workers import Workers
+    from ecnlab.execution.workers import Workers
+    from ecnlab.packet_traces.write import TraceTo
+    from ecnlab.scenarios.load import Scenario
+    from ecnlab.storage.results import Result
 
-# As in ecnlab.precision, which is imported when a scenario is run.
-OF = "goodput"
-MOST_SEEDS = 1000
+# As in ecnlab.stats.precision, which is imported when a scenario is run.
+DEFAULT_MEASURE = "goodput"
+MAX_SEEDS = 1000
 
 _NOTHING_TO_DRAW = Problem(
     "record", None, "no figure was drawn, for nothing was recorded to draw; ask for a series, e.g. with --set 'record.queue=10 ms'"
@@ -44,12 +44,12 @@ _NOTHING_TO_DRAW = Problem(
 @click.option(
     "--of",
     metavar="MEASURE",
-    default=OF,
+    default=DEFAULT_MEASURE,
     shell_complete=catalog.complete_measure,
     help="The measure of --until and of the seeds in the last line (default: goodput of all flows), e.g. far.goodput or "
     "bottleneck.sojourn_mean.",
 )
-@options.on
+@options.backend
 @options.threads
 @options.cluster
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Results folder (default: results/NAME-KEY).")
@@ -57,7 +57,7 @@ _NOTHING_TO_DRAW = Problem(
     "--trace",
     metavar="FILE",
     help="Write each packet's events: as ns-2's lines (.tr), a capture (.pcapng) or a table (.parquet); .gz or .zst after the first two. "
-    "On boxed also a folder of cases for `ecnlab validate linux` (.cases).",
+    "On uml also a folder of cases for `ecnlab validate linux` (.cases).",
 )
 @click.option(
     "--trace-link",
@@ -90,7 +90,7 @@ def run(
     seeds: str | None,
     until: str | None,
     of: str,
-    on: Tier | None,
+    backend: Backend | None,
     threads: int | None,
     cluster: str | None,
     out: Path | None,
@@ -112,60 +112,60 @@ def run(
     The last line but one tells how far the numbers can be trusted: from when the run is in its steady state, whether --phase found a phase
     effect, and how wide the interval of --of is.
     """
-    from ecnlab import precision
     from ecnlab.cli import output
-    from ecnlab.robustness import robustness
+    from ecnlab.stats import precision
+    from ecnlab.stats.robustness import robustness
 
-    chosen_seeds = options.chosen_seeds(seed, seeds, f"1..{MOST_SEEDS if until else 1}")
+    chosen_seeds = options.chosen_seeds(seed, seeds, f"1..{MAX_SEEDS if until else 1}")
     arrivals = {"record.arrivals": "true"} if record else {}
     overrides = options.overrides(changes)
-    with options.blamed_on_set(overrides):
-        scenario = _read(file, {**overrides, **arrivals}, aqms)
-    scenario = scenario if on is None else scenario.on(on)
-    output.warn(scenario.warnings, scenario.source)
+    with options.problems_named_as_set(overrides):
+        scenario = _load_scenario(file, {**overrides, **arrivals}, aqms)
+    scenario = scenario if backend is None else scenario.on_backend(backend)
+    output.print_warnings(scenario.warnings, scenario.source)
     folder = out or _default_folder(file, scenario)
-    trace_to = _trace_to(trace, trace_links, trace_bytes, trace_ip)
+    trace_to = _trace_options(trace, trace_links, trace_bytes, trace_ip)
     precision.read_measure(of, scenario.group_names, scenario.queue_names)
     if phase:
         _require_phase(scenario)
     asked: dict[str, Any] = {"out": folder, "workers": options.workers(threads, cluster), "trace": trace_to, "until": until, "of": of}
-    result = _run(scenario, chosen_seeds, folder, asked, shown=not quiet)
+    result = _run_seeds(scenario, chosen_seeds, folder, asked, shown=not quiet)
     effect = _phase_effect(scenario, result, options.workers(threads, cluster), shown=not quiet) if phase else None
     trust = robustness(result, of, effect)
-    output.warn([warning for warning in [*result.warnings, *trust.warnings] if warning not in scenario.warnings], scenario.source)
+    output.print_warnings([warning for warning in [*result.warnings, *trust.warnings] if warning not in scenario.warnings], scenario.source)
     if as_json:
-        output.say_json(result.summary_json() | {"robustness": trust.json()})
+        output.print_json(result.summary_json() | {"robustness": trust.json()})
     elif not quiet:
-        _report(result, str(trust), folder)
+        _print_report(result, str(trust), folder)
     if plot or scenario.record.get("plot"):
-        _draw(result, folder, shown=not quiet, said=not (quiet or as_json))
+        _draw_figures(result, folder, shown=not quiet, said=not (quiet or as_json))
 
 
-def _read(file: str, overrides: dict[str, str], aqms: Sequence[str]) -> Scenario:
-    from ecnlab import scenarios
+def _load_scenario(file: str, overrides: dict[str, str], aqms: Sequence[str]) -> Scenario:
+    from ecnlab.scenarios.load import load, read
 
     if file != "-":
-        return scenarios.load(file, overrides, aqms=aqms)
+        return load(file, overrides, aqms=aqms)
     if sys.stdin is None:
         raise UsageError("cannot read standard input: it is closed")
     try:
-        return scenarios.read(sys.stdin.buffer.read().decode(), overrides, "standard input", aqms=aqms)
+        return read(sys.stdin.buffer.read().decode(), overrides, "standard input", aqms=aqms)
     except UnicodeDecodeError:
         raise UsageError("cannot read standard input: it is not UTF-8 text") from None
 
 
-def _trace_to(path: str | None, links: Sequence[str], keep: int | None, ip: str | None) -> TraceTo | None:
-    from ecnlab import tracing
+def _trace_options(path: str | None, links: Sequence[str], keep: int | None, ip: str | None) -> TraceTo | None:
+    from ecnlab.packet_traces import write
 
     if path is not None:
-        return tracing.TraceTo(path, links, keep, int(ip) if ip else None)
+        return write.TraceTo(path, links, keep, int(ip) if ip else None)
     if links or keep is not None or ip:
         raise UsageError("--trace-link, --trace-bytes and --trace-ip say how a trace is written: add --trace FILE")
     return None
 
 
-def _run(scenario: Scenario, seeds: Sequence[int], folder: Path, asked: Mapping[str, Any], *, shown: bool) -> Result:
-    from ecnlab import runner
+def _run_seeds(scenario: Scenario, seeds: Sequence[int], folder: Path, asked: Mapping[str, Any], *, shown: bool) -> Result:
+    from ecnlab.execution import runner
 
     try:
         return runner.run(scenario, seeds, progress=shown, observe=True, **asked)
@@ -188,14 +188,14 @@ def _phase_effect(scenario: Scenario, result: Result, workers: Workers, *, shown
     return phase_effect(scenario, base=base, workers=workers, progress=shown)
 
 
-def _draw(result: Result, folder: Path, *, shown: bool, said: bool) -> None:
+def _draw_figures(result: Result, folder: Path, *, shown: bool, said: bool) -> None:
     from ecnlab.cli import output
     from ecnlab.cli import plot as figures
 
     if result.plot.possible():
-        figures.draw(result, folder / "figures", shown=shown, said=said)
+        figures.draw_figures(result, folder / "figures", shown=shown, said=said)
     else:
-        output.warn([_NOTHING_TO_DRAW], None)
+        output.print_warnings([_NOTHING_TO_DRAW], None)
 
 
 def _default_folder(file: str, scenario: Scenario) -> Path:
@@ -203,10 +203,10 @@ def _default_folder(file: str, scenario: Scenario) -> Path:
     return Path("results") / f"{name}-{scenario.hash[:8]}"
 
 
-def _report(result: Result, trust: str, folder: Path) -> None:
-    from ecnlab import summary
+def _print_report(result: Result, trust: str, folder: Path) -> None:
     from ecnlab.cli import output
+    from ecnlab.storage import summary
 
-    output.say_tables(summary.tables(result))
-    output.say(trust)
-    output.say(f"results in {folder}")
+    output.print_tables(summary.result_tables(result))
+    output.print_line(trust)
+    output.print_line(f"results in {folder}")

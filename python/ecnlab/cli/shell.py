@@ -15,12 +15,12 @@ from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
     from ecnlab.cli.table import Table
-    from ecnlab.scenarios import Scenario
-    from ecnlab.shell import Ended, View
+    from ecnlab.netshell import LiveView, ShellResult
+    from ecnlab.scenarios.load import Scenario
 
-_VIEWS = ("line", "title", "log", "off")
-_SIDES = ("inside", "outside")
-_QUEUE = (
+_VIEW_KINDS = ("line", "title", "log", "off")
+_SIDE_NAMES = ("client", "server")
+_QUEUE_QUANTITIES = (
     "utilisation",
     "length_mean_packets",
     "length_max_packets",
@@ -32,10 +32,10 @@ _QUEUE = (
     "drops_forced",
     "drops_overflow",
 )
-_WORDS = ("quantity", "unit")
+_TEXT_COLUMNS = ("quantity", "unit")
 
 
-class _BeforeCommand(click.Command):
+class _OptionsBeforeCommand(click.Command):
     """A command behind whose "--" another command stands, options and all."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -47,10 +47,39 @@ class _BeforeCommand(click.Command):
         return [*super().collect_usage_pieces(ctx), "[-- COMMAND...]"]
 
 
-@click.command(cls=_BeforeCommand)
+class _Shell(_OptionsBeforeCommand):
+    """The command `shell`, whose first argument may be the command `attach`."""
+
+    @property
+    def subcommands(self) -> dict[str, click.Command]:
+        """Commands that may stand in place of FILE."""
+        return {"attach": attach}
+
+    def make_context(self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any) -> click.Context:
+        if args and args[0] in self.subcommands:
+            return self.subcommands[args[0]].make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command(cls=_OptionsBeforeCommand)
+@click.argument("pid", metavar="PID", type=int)
+@click.option("--side", type=click.Choice(_SIDE_NAMES), default="client", help="Run it at the client's end (default) or at the server's.")
+@click.pass_obj
+def attach(command: list[str], /, pid: int, side: str) -> None:
+    """Run a command in a shell that is running.
+
+    PID is the process of its `ecnlab shell`, as `pgrep -f 'ecnlab shell'` prints it. It is COMMAND that is run, or your own shell where
+    none is given. The exit code is COMMAND's.
+    """
+    from ecnlab.netshell import attach
+
+    raise click.exceptions.Exit(attach(pid, side, command or [os.environ.get("SHELL") or "/bin/sh"]))
+
+
+@click.command(cls=_Shell)
 @click.argument("file", required=False)
 @click.option("--rate", metavar="RATE", help="In place of FILE: the rate of the link, e.g. 10Mbps.")
-@click.option("--up-rate", metavar="RATE", help="The rate of the way from the inside (default: as --rate).")
+@click.option("--up-rate", metavar="RATE", help="The rate towards the server (default: as --rate).")
 @click.option("--delay", metavar="TIME", help="The delay of each way; a round trip takes twice that (default: 0 ms).")
 @click.option(
     "--aqm",
@@ -68,19 +97,19 @@ class _BeforeCommand(click.Command):
 )
 @click.option("--group", metavar="NAME", help="The group of flows in FILE whose way it is (default: the first).")
 @click.option("--background", is_flag=True, help="Let the flows of FILE send too, simulated, over the same links.")
-@click.option("--server", "servers", metavar="COMMAND", multiple=True, help="Run a server outside, e.g. 'iperf3 -s'; repeatable.")
+@click.option("--server", "servers", metavar="COMMAND", multiple=True, help="Run a server at the far end, e.g. 'iperf3 -s'; repeatable.")
 @click.option("--ecn/--no-ecn", default=True, help="Whether connections ask for ECN and take it (default: they do).")
 @click.option("--cc", "congestion_control", metavar="NAME", help="The congestion control of connections that choose none, e.g. cubic.")
 @click.option("--seed", metavar="N", default="1", help="What is random about the links is drawn from it (default: 1).")
 @click.option("--pcap", metavar="FILE", type=click.Path(path_type=Path), help="Write each packet before and behind each queue (.pcapng).")
 @click.option(
     "--view",
-    type=click.Choice(_VIEWS),
+    type=click.Choice(_VIEW_KINDS),
     help="Show the queues: in the terminal's last line, its title, a line a second, or not at all (line for a COMMAND in a terminal).",
 )
 @click.option("--view-to", metavar="FILE", type=click.Path(path_type=Path), help="Where the view goes (default: standard error).")
-@click.option("--enter", metavar="PID", type=int, help="Run COMMAND in the shell that this process keeps, in place of a new one.")
-@click.option("--side", type=click.Choice(_SIDES), default="inside", help="With --enter: inside (default) or outside.")
+@click.option("--enter", hidden=True)
+@click.option("--side", hidden=True)
 @click.option("--json", "as_json", is_flag=True, help="Write the view as a line of JSON a second, and the end as one.")
 @options.quiet
 @click.pass_obj
@@ -88,97 +117,97 @@ def shell(command: list[str], /, file: str | None, **given: Any) -> None:
     """Run any program behind the links of a scenario.
 
     It is COMMAND, or your own shell where none is given.
-    Whatever runs inside has one way out, which crosses the links of FILE, or one of --rate, --delay and --aqm, in real time. Data
-    towards the inside crosses a link NAME, data from there NAME.reverse: as data and acknowledgements of FILE's first group of flows do.
-    Outside is a room of its own, where --server runs programs; its name and address inside are outside and $ECNLAB_OUTSIDE. No
+    It runs in a network namespace, the client's, whose only route crosses the links of FILE, or one of --rate, --delay and --aqm, in
+    real time. Data towards the client crosses a link NAME, data from it NAME.reverse: as data and acknowledgements of FILE's first
+    group of flows do. The far end is a namespace where --server runs programs; its name is server, its address $ECNLAB_SERVER. No
     packet leaves the machine. Shells nest: packets then cross the links of both.
+    `ecnlab shell attach PID -- COMMAND` runs a command in a shell that is running.
 
     The exit code is COMMAND's.
 
     \b
-    ecnlab shell --rate 10Mbps --delay 20ms --aqm aecn --server 'iperf3 -s' -- iperf3 -c outside
+    ecnlab shell --rate 10Mbps --delay 20ms --aqm aecn --server 'iperf3 -s' -- iperf3 -c server
     ecnlab shell examples/dumbbell.toml
     """
-    from ecnlab.shell import enter
-
-    if given["enter"] is not None:
-        if file is not None:
-            raise UsageError("--enter PID runs a command in a shell that is there: write it behind --, without FILE")
-        raise click.exceptions.Exit(enter(given["enter"], given["side"], command or [os.environ.get("SHELL") or "/bin/sh"]))
-    ended = _keep(file, command, given)
+    if given["enter"] is not None or given["side"] is not None:
+        raise UsageError("--enter, --side: are now ecnlab shell attach; fix: run ecnlab shell attach PID --side client|server -- COMMAND")
+    ended = _run_shell(file, command, given)
     raise click.exceptions.Exit(ended.code)
 
 
-def _keep(file: str | None, command: list[str], given: dict[str, Any]) -> Ended:
+def _run_shell(file: str | None, command: list[str], given: dict[str, Any]) -> ShellResult:
     from ecnlab.cli import output
-    from ecnlab.seeds import parse_seed
-    from ecnlab.shell import Spec, run
+    from ecnlab.netshell import ShellSpec, run_shell
+    from ecnlab.scenarios.seeds import parse_seed
 
     quiet, as_json = given["quiet"], given["as_json"]
 
-    def began(scenario: Scenario) -> None:
+    def warn_when_started(scenario: Scenario) -> None:
         if file is not None:
-            output.warn(scenario.warnings, scenario.source)
+            output.print_warnings(scenario.warnings, scenario.source)
         if not command and not quiet:
-            output.tell(f"{scenario.name}: outside is $ECNLAB_OUTSIDE; leave with exit")
+            output.print_to_stderr(f"{scenario.name}: the far end is server, $ECNLAB_SERVER; exit ends the shell")
 
-    view = _view(given["view"], given["view_to"], command, quiet=quiet, as_json=as_json)
-    spec = Spec(
-        scenario=_scenario(file, given),
+    view = _live_view(given["view"], given["view_to"], command, quiet=quiet, as_json=as_json)
+    spec = ShellSpec(
+        scenario=_scenario_factory(file, given),
         command=command,
         group=given["group"],
-        servers=_servers(given["servers"]),
+        servers=_parse_servers(given["servers"]),
         ecn=given["ecn"],
         congestion_control=given["congestion_control"],
         seed=parse_seed(given["seed"])[0],
-        capture=_capture(given["pcap"]),
+        capture=_checked_capture(given["pcap"]),
         background=given["background"],
     )
-    ended = run(spec, view, began)
+    ended = run_shell(spec, view, warn_when_started)
     if as_json:
-        _end_as_json(ended, view)
+        _print_end_as_json(ended, view)
     elif not quiet:
-        for table in _tables(ended):
-            output.tell("\n".join(table.lines()))
-        output.tell(_packets(ended))
+        for table in _end_tables(ended):
+            output.print_to_stderr("\n".join(table.lines()))
+        output.print_to_stderr(_packets_text(ended))
     return ended
 
 
-def _scenario(file: str | None, given: dict[str, Any]) -> Callable[[], Scenario]:
-    from ecnlab import scenarios
-    from ecnlab.shell.links import AQM
-    from ecnlab.shell.links import Path as Link
+def _scenario_factory(file: str | None, given: dict[str, Any]) -> Callable[[], Scenario]:
+    from ecnlab.netshell.links import DEFAULT_AQM
+    from ecnlab.netshell.links import ShellLink as Link
+    from ecnlab.scenarios.load import load
 
     overrides = options.overrides(given["changes"])
-    keys = options.pairs("--queue", given["keys"], "max_th=30")
+    keys = options.key_value_pairs("--queue", given["keys"], "max_th=30")
     own = {"--up-rate": given["up_rate"], "--delay": given["delay"], "--limit": given["limit"], "--queue": given["keys"]}
     if file is not None:
         beside = [name for name, value in {"--rate": given["rate"], **own}.items() if value]
         if beside:
-            raise UsageError(f"{', '.join(beside)}: FILE says what the links are: leave it out, or change it with --set KEY=VALUE")
-        return _blamed(lambda: scenarios.load(file, overrides, aqms=given["aqms"]), overrides)
+            raise UsageError(f"{', '.join(beside)}: FILE defines the links; fix: leave it out, or change the link with --set KEY=VALUE")
+        return _with_option_problems(lambda: load(file, overrides, aqms=given["aqms"]), overrides)
     if given["rate"] is None:
-        raise UsageError("give the links, as FILE or as --rate RATE, e.g. ecnlab shell --rate 10Mbps --delay 20ms --aqm ecn")
+        raise UsageError("FILE: is missing, and --rate too; fix: give one, e.g. ecnlab shell --rate 10Mbps --delay 20ms --aqm ecn")
     if given["group"] is not None:
-        raise UsageError("--group: names a group of flows in FILE")
+        raise UsageError("--group: needs FILE, whose flows it names; fix: give FILE")
     if given["background"]:
-        raise UsageError("--background: is of the flows in FILE: name one")
+        raise UsageError("--background: needs FILE, whose flows it starts; fix: give FILE")
     if len(given["aqms"]) > 1:
-        raise UsageError("--aqm: both ways have the same one; for another on the way up add --set link.path.reverse.queue.aqm=NAME")
+        raise UsageError(
+            "--aqm: is given more than once, and both directions have the same; fix: for another towards the server add "
+            "--set link.path.reverse.queue.aqm=NAME"
+        )
     limit = {} if given["limit"] is None else {"limit": given["limit"]}
-    link = Link(given["rate"], given["delay"] or "0 ms", given["up_rate"], (given["aqms"] or (AQM,))[0], {**limit, **keys})
-    return _blamed(lambda: link.scenario(overrides), overrides)
+    link = Link(given["rate"], given["delay"] or "0 ms", given["up_rate"], (given["aqms"] or (DEFAULT_AQM,))[0], {**limit, **keys})
+    return _with_option_problems(lambda: link.scenario(overrides), overrides)
 
 
-def _blamed(scenario: Callable[[], Scenario], overrides: dict[str, str]) -> Callable[[], Scenario]:
-    def read() -> Scenario:
-        with options.blamed_on_set(overrides):
+def _with_option_problems(scenario: Callable[[], Scenario], overrides: dict[str, str]) -> Callable[[], Scenario]:
+    def read_scenario() -> Scenario:
+        with options.problems_named_as_set(overrides):
             return scenario()
 
-    return read
+    return read_scenario
 
 
-def _servers(servers: Sequence[str]) -> list[list[str]]:
+def _parse_servers(servers: Sequence[str]) -> list[list[str]]:
     import shlex
 
     try:
@@ -186,47 +215,47 @@ def _servers(servers: Sequence[str]) -> list[list[str]]:
     except ValueError as error:
         raise UsageError(f"--server: {error}") from None
     if [] in read:
-        raise UsageError("--server: is empty: give a command, e.g. --server 'python3 -m http.server'")
+        raise UsageError("--server: is empty; fix: give a command, e.g. --server 'python3 -m http.server'")
     return read
 
 
-def _capture(path: Path | None) -> Path | None:
+def _checked_capture(path: Path | None) -> Path | None:
     if path is not None and path.suffix != ".pcapng":
-        raise UsageError(f"--pcap {str(path)!r}: must end in .pcapng, which is what is written")
+        raise UsageError(f"--pcap {str(path)!r}: does not end in .pcapng, the format that is written; fix: change the ending")
     return path
 
 
-def _view(kind: str | None, path: Path | None, command: list[str], *, quiet: bool, as_json: bool) -> View:
-    from ecnlab.shell import View
+def _live_view(kind: str | None, path: Path | None, command: list[str], *, quiet: bool, as_json: bool) -> LiveView:
+    from ecnlab.netshell import LiveView
 
     chosen = "json" if as_json else kind
     if chosen is None:
         chosen = "log" if path is not None else "line" if command and sys.stderr.isatty() and not quiet else "off"
     if path is None:
-        return View(chosen)
+        return LiveView(chosen)
     try:
-        return View(chosen, path.open("w", encoding="utf-8"))
+        return LiveView(chosen, path.open("w", encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"--view-to {str(path)!r}: cannot be written: {error.strerror}") from None
 
 
-def _rows(ended: Ended) -> list[dict[str, Any]]:
+def _queue_rows(ended: ShellResult) -> list[dict[str, Any]]:
     table = ended.tables["queues"]
     columns = {name: table.column(name) for name in table.columns}
     return [{name: values[at] for name, values in columns.items()} for at in range(table.height)]
 
 
-def _tables(ended: Ended) -> list[Table]:
+def _end_tables(ended: ShellResult) -> list[Table]:
     import math
 
     from ecnlab.cli.table import Table
-    from ecnlab.summary import name_of
-    from ecnlab.units import shown_unit
+    from ecnlab.scenarios.units import display_unit
+    from ecnlab.storage.summary import quantity_name
 
-    rows = _rows(ended)
+    rows = _queue_rows(ended)
 
-    def told(quantity: str, value: float) -> str:
-        shown = value * shown_unit(quantity)[0]
+    def format_value(quantity: str, value: float) -> str:
+        shown = value * display_unit(quantity)[0]
         return (
             "-"
             if not math.isfinite(shown)
@@ -237,12 +266,15 @@ def _tables(ended: Ended) -> list[Table]:
             else f"{shown:.1f}"
         )
 
-    cells = [[name_of(quantity), shown_unit(quantity)[1], *(told(quantity, row[quantity]) for row in rows)] for quantity in _QUEUE]
+    cells = [
+        [quantity_name(quantity), display_unit(quantity)[1], *(format_value(quantity, row[quantity]) for row in rows)]
+        for quantity in _QUEUE_QUANTITIES
+    ]
     title = f"{ended.scenario.name}: {ended.seconds:.1f} s"
-    return [Table(title, [*_WORDS, *(row["queue"] for row in rows)], cells, _WORDS)] if rows else []
+    return [Table(title, [*_TEXT_COLUMNS, *(row["queue"] for row in rows)], cells, _TEXT_COLUMNS)] if rows else []
 
 
-def _packets(ended: Ended) -> str:
+def _packets_text(ended: ShellResult) -> str:
     """A line of what only real packets have; what is wrong with them is said where it is."""
     about = ended.about
     median, most = (ended.about["lateness_s"][share] * 1e6 for share in ("p50", "p99"))
@@ -257,11 +289,11 @@ def _packets(ended: Ended) -> str:
     return "; ".join(told)
 
 
-def _end_as_json(ended: Ended, view: View) -> None:
+def _print_end_as_json(ended: ShellResult, view: LiveView) -> None:
     import json
 
-    from ecnlab.cli.output import plain
+    from ecnlab.cli.output import to_plain_value
 
-    end = {"end": {"exit_code": ended.code, "seconds": ended.seconds, "queues": _rows(ended), **ended.about}}
-    view.to.write(json.dumps(plain(end), allow_nan=False) + "\n")
+    end = {"end": {"exit_code": ended.code, "seconds": ended.seconds, "queues": _queue_rows(ended), **ended.about}}
+    view.to.write(json.dumps(to_plain_value(end), allow_nan=False) + "\n")
     view.to.flush()

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ecnlab.cli import DISAGREES, catalog, options
+from ecnlab.cli import EXIT_DISAGREES, catalog, options
 from ecnlab.errors import ResultsError, UsageError
 
 if TYPE_CHECKING:
-    from ecnlab.studies.runner import Outcome
-    from ecnlab.tiers import Tier
+    from ecnlab.backends.base import Backend
+    from ecnlab.studies.framework.runner import Outcome
 
-_figures = click.option(
+_figures_option = click.option(
     "--figure",
     "figures",
     metavar="NUMBER",
@@ -24,7 +24,7 @@ _figures = click.option(
     shell_complete=catalog.complete_figure,
     help="Only this figure or table, e.g. 5.29, and the claims that its runs decide; repeatable.",
 )
-_claims = click.option(
+_claims_option = click.option(
     "--claim",
     "claims",
     metavar="NAME",
@@ -47,8 +47,8 @@ def list_() -> None:
 
 @study.command()
 @click.argument("name", shell_complete=catalog.complete_study)
-@_figures
-@_claims
+@_figures_option
+@_claims_option
 @click.option(
     "--scenarios", type=click.Path(path_type=Path), metavar="DIR", help="Write the scenarios there as files that `ecnlab run` takes."
 )
@@ -59,7 +59,7 @@ def show(name: str, figures: Sequence[str], claims: Sequence[str], scenarios: Pa
     """
     from ecnlab.cli import study_page
 
-    study_page.show(name, figures, claims, scenarios)
+    study_page.show_study(name, figures, claims, scenarios)
 
 
 @study.command()
@@ -69,13 +69,13 @@ def show(name: str, figures: Sequence[str], claims: Sequence[str], scenarios: Pa
 @click.option("--demo", is_flag=True, help="Only the few figures that show what the study is about, and the claims that their runs decide.")
 @options.seed("those of --seeds")
 @options.seeds("101..120")
-@_figures
-@_claims
-@options.on
+@_figures_option
+@_claims_option
+@options.backend
 @click.option(
     "--kernel-hosts",
     is_flag=True,
-    help="Simulate the scenarios that run on tiers with real kernels, so that results differ by the tier alone.",
+    help="Simulate the scenarios that run on backends with real kernels, so that results differ by the backend alone.",
 )
 @options.threads
 @options.cluster
@@ -92,7 +92,7 @@ def run(
     seeds: str | None,
     figures: Sequence[str],
     claims: Sequence[str],
-    on: Tier | None,
+    backend: Backend | None,
     kernel_hosts: bool,
     threads: int | None,
     cluster: str | None,
@@ -107,8 +107,8 @@ def run(
     Runs that the store has are not run again, so the same command goes on where it was stopped. The exit code is 1 if some run failed.
     """
     from ecnlab import studies
-    from ecnlab.seeds import listed_seeds
-    from ecnlab.studies import runner
+    from ecnlab.scenarios.seeds import listed_seeds
+    from ecnlab.studies.framework import runner
 
     if quick and not (seed is None and seeds is None):
         raise UsageError(f"--quick means --seeds {listed_seeds(runner.QUICK_SEEDS)}: leave out one of them")
@@ -122,14 +122,14 @@ def run(
     chosen.choose(numbers)
     chosen.choose_claims(claims)
     workers = options.workers(threads, cluster)
-    with options.opened(store) as kept:
+    with options.open_result_or_sweep(store) as kept:
         outcome = runner.run_study(
             chosen,
-            out or _folder(name, None if on is None else on.name, kernel_hosts=kernel_hosts),
+            out or _default_folder(name, None if backend is None else backend.name, kernel_hosts=kernel_hosts),
             chosen_seeds,
             numbers,
             claims,
-            on=on or "sim",
+            backend=backend or "sim",
             kernel_hosts=kernel_hosts,
             all_setups=not (quick or main_setup),
             store=kept,
@@ -137,8 +137,8 @@ def run(
             processes=threads,
             progress=not quiet,
         )
-    _tell(name, outcome, as_json=as_json, quiet=quiet)
-    sys.exit(DISAGREES if outcome.failures else 0)
+    _print_outcome(name, outcome, as_json=as_json, quiet=quiet)
+    sys.exit(EXIT_DISAGREES if outcome.failures else 0)
 
 
 @study.command()
@@ -146,19 +146,19 @@ def run(
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the table there: FILE.csv, or FILE.md.")
 @options.as_json
 def join(reports: Sequence[Path], out: Path | None, as_json: bool) -> None:
-    """Join reports of one study, for example of its tiers, in one table.
+    """Join reports of one study, for example of its backends, in one table.
 
     Each REPORT is a folder that `ecnlab study run` has written. The table has a row for each statement, with what was published and what
     each report has of it: mean, interval, and whether the statement is supported.
     """
-    from ecnlab import atomic
     from ecnlab.cli import output
     from ecnlab.cli.table import Table
-    from ecnlab.studies import joined
+    from ecnlab.storage import atomic
+    from ecnlab.studies.framework import joined
 
     if out is not None and out.suffix not in (".csv", ".md"):
         raise UsageError(f"--out {out}: a table is written as .csv or .md")
-    table = joined.join(reports)
+    table = joined.join_reports(reports)
     if out is not None:
         text = table.as_csv() if out.suffix == ".csv" else table.as_markdown()
         try:
@@ -166,31 +166,33 @@ def join(reports: Sequence[Path], out: Path | None, as_json: bool) -> None:
         except OSError as error:
             raise ResultsError(f"cannot write {out}: {error.strerror or error}") from None
     if as_json:
-        output.say_json({"study": table.study, "header": table.header, "rows": table.rows})
+        output.print_json({"study": table.study, "header": table.header, "rows": table.rows})
     elif out is None:
-        output.say_tables([Table(table.study, table.header, table.rows, ("claim", "statement", "holds if"))])
+        output.print_tables([Table(table.study, table.header, table.rows, ("claim", "statement", "holds if"))])
 
 
-def _folder(name: str, tier: str | None, *, kernel_hosts: bool) -> Path:
+def _default_folder(name: str, backend: str | None, *, kernel_hosts: bool) -> Path:
     """Where a report goes unless the user says where."""
-    told = f"-{tier}" if tier not in (None, "sim") else "-kernel-hosts" if kernel_hosts else ""
+    told = f"-{backend}" if backend not in (None, "sim") else "-kernel-hosts" if kernel_hosts else ""
     return Path(f"study-{name}{told}")
 
 
-def _tell(name: str, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
+def _print_outcome(name: str, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
     from ecnlab.cli import output
     from ecnlab.cli.study_page import verdict_table
-    from ecnlab.studies import page, verdicts
+    from ecnlab.studies.framework import page, verdicts
 
     for failure in outcome.failures:
-        output.tell(f"failed: {failure.told()}")
+        output.print_to_stderr(f"failed: {failure.describe()}")
     if outcome.left_out:
-        output.tell(f"left out, since they depend on what failed: {', '.join(outcome.left_out)}")
+        output.print_to_stderr(f"left out, since they depend on what failed: {', '.join(outcome.left_out)}")
     if as_json:
         in_full = page.verdicts_in_full(name)
-        output.say_json({"report": str(outcome.report), "claims": [verdicts.plain(decision, in_full) for decision in outcome.decisions]})
+        output.print_json(
+            {"report": str(outcome.report), "claims": [verdicts.decision_to_dict(decision, in_full) for decision in outcome.decisions]}
+        )
     elif not quiet:
         if outcome.decisions:
-            output.say_tables([verdict_table(outcome.decisions)])
-            output.say(verdicts.counted(outcome.decisions))
-        output.say(f"report: {outcome.report}")
+            output.print_tables([verdict_table(outcome.decisions)])
+            output.print_line(verdicts.count_verdicts(outcome.decisions))
+        output.print_line(f"report: {outcome.report}")

@@ -9,22 +9,23 @@ from typing import TYPE_CHECKING
 
 from ecnlab.cli import output
 from ecnlab.cli.table import Table
-from ecnlab.cli.text import counted
+from ecnlab.cli.text import count_text
 
 if TYPE_CHECKING:
-    from ecnlab.studies.claims import Decision
-    from ecnlab.studies.model import Study
-    from ecnlab.studies.runner import Chosen
+    from ecnlab.studies.framework.claims import Decision
+    from ecnlab.studies.framework.model import Study
+    from ecnlab.studies.framework.runner import StudySelection
 
-_NO_BREAK = "\N{NO-BREAK SPACE}"
+_NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
 
 def verdict_table(decisions: Sequence[Decision]) -> Table:
     """A line for each claim; a verdict is not folded."""
-    from ecnlab.studies import verdicts
+    from ecnlab.studies.framework import verdicts
 
     rows = [
-        [d.claim.id, f"{verdicts.SIGNS[d.verdict]} {d.verdict}".replace(" ", _NO_BREAK), d.claim.sentence, _on_what(d)] for d in decisions
+        [d.claim.id, f"{verdicts.VERDICT_SIGNS[d.verdict]} {d.verdict}".replace(" ", _NO_BREAK_SPACE), d.claim.sentence, _setup_text(d)]
+        for d in decisions
     ]
     header: tuple[str, ...] = ("claim", "verdict", "what it says", "depends on")
     if not any(row[-1] for row in rows):
@@ -32,81 +33,81 @@ def verdict_table(decisions: Sequence[Decision]) -> Table:
     return Table("claims", header, rows, header)
 
 
-def _on_what(decision: Decision) -> str:
-    from ecnlab.studies import verdicts
+def _setup_text(decision: Decision) -> str:
+    from ecnlab.studies.framework import verdicts
 
-    return ", ".join(verdicts.depends_on(decision.setups))
+    return ", ".join(verdicts.deciding_parameters(decision.setups))
 
 
-def show(name: str, numbers: Sequence[str], ids: Sequence[str], folder: Path | None = None) -> None:
+def show_study(name: str, numbers: Sequence[str], ids: Sequence[str], folder: Path | None = None) -> None:
     """Print what a study is, or, if figures or claims are named, what is run for these, and write its scenarios into a folder.
 
     Raises UnknownName, ResultsError (the folder cannot be written).
     """
     from ecnlab import studies
-    from ecnlab.studies import runner
+    from ecnlab.studies.framework import runner
 
     study = studies.find(name)
-    chosen = runner.choose(study, runner.FULL_SEEDS, numbers, ids)
+    chosen = runner.select(study, runner.FULL_SEEDS, numbers, ids)
     if numbers or ids:
-        _say_named(chosen)
+        _print_named(chosen)
     else:
-        _say_study(study)
-    _say_runs(chosen, runner.choose(study, runner.QUICK_SEEDS, numbers, ids, all_setups=False))
+        _print_study(study)
+    _print_run_count(chosen, runner.select(study, runner.QUICK_SEEDS, numbers, ids, all_setups=False))
     if folder is not None:
         _write_scenarios(chosen, folder)
 
 
-def _write_scenarios(chosen: Chosen, folder: Path) -> None:
-    from ecnlab.studies import extract
+def _write_scenarios(chosen: StudySelection, folder: Path) -> None:
+    from ecnlab.studies.framework import extract
 
-    paths = extract.write([planned.scenario for planned in chosen.plan.scenarios], folder)
-    output.say(f"{counted(len(paths), 'scenario')} in {folder}, for example {paths[0]}")
+    paths = extract.write_scenarios([planned.scenario for planned in chosen.plan.scenarios], folder)
+    output.print_line(f"{count_text(len(paths), 'scenario')} in {folder}, for example {paths[0]}")
 
 
-def _say_study(study: Study) -> None:
+def _print_study(study: Study) -> None:
     for part in (f"{study.name} (study): {study.title}", study.summary, f"source: {study.source}"):
-        output.say_folded(part)
+        output.print_folded(part)
     for part, items in groupby(study.items, key=lambda item: item.part):
-        output.say(f"{part or 'figures and tables'}:")
+        output.print_line(f"{part or 'figures and tables'}:")
         for item in items:
-            output.say(f"  {item.heading:<12} {item.title}")
+            output.print_line(f"  {item.heading:<12} {item.title}")
     if study.claims:
-        output.say("claims:")
+        output.print_line("claims:")
     for claim in study.claims:
-        output.say_folded(f"  {claim.id:<4} {claim.sentence}")
+        output.print_folded(f"  {claim.id:<4} {claim.sentence}")
     if study.open_parameters:
-        output.say("open parameters, each with its admitted values (* main):")
+        output.print_line("open parameters, each with its admitted values (* main):")
     for parameter in study.open_parameters:
         values = ", ".join(f"{value}*" if value == parameter.main else value for value in parameter.values)
-        output.say_folded(f"  {parameter.name}: {values}. {parameter.reason}")
+        output.print_folded(f"  {parameter.name}: {values}. {parameter.reason}")
     if study.alternatives:
-        output.say("alternatives, which do not count for verdicts:")
+        output.print_line("alternatives, which do not count for verdicts:")
     for alternative in study.alternatives:
-        output.say_folded(f"  {alternative.name}: {alternative.evidence}")
+        output.print_folded(f"  {alternative.name}: {alternative.evidence}")
 
 
-def _say_named(chosen: Chosen) -> None:
+def _print_named(chosen: StudySelection) -> None:
     """The items, the claims with their statements, and every scenario that is run for them."""
     for item in chosen.items:
-        output.say_folded(f"{item.heading}: {item.title}. {item.caption}")
+        output.print_folded(f"{item.heading}: {item.title}. {item.caption}")
     for claim in chosen.claims:
-        output.say_folded(f"{claim.id}: {claim.sentence}")
+        output.print_folded(f"{claim.id}: {claim.sentence}")
         if claim.quote:
-            output.say_folded(f"  the paper: {claim.quote}")
+            output.print_folded(f"  the paper: {claim.quote}")
         if claim.reading:
-            output.say_folded(f"  how it is read: {claim.reading}")
+            output.print_folded(f"  how it is read: {claim.reading}")
         for statement in claim.statements:
             unit = f" {statement.shown.unit}" if statement.shown.unit else ""
-            output.say_folded(f"  {statement.text}: {statement.range.words}{unit}")
+            output.print_folded(f"  {statement.text}: {statement.range.words}{unit}")
     rows = [[p.scenario.name, p.scenario.hash[:16], ", ".join(p.recorded), str(len(p.seeds))] for p in chosen.plan.scenarios]
-    output.say_tables([Table("scenarios", ("scenario", "key", "recorded", "seeds"), rows, ("scenario", "key", "recorded"))])
+    output.print_tables([Table("scenarios", ("scenario", "key", "recorded", "seeds"), rows, ("scenario", "key", "recorded"))])
 
 
-def _say_runs(chosen: Chosen, quick: Chosen) -> None:
-    from ecnlab.studies import cost
+def _print_run_count(chosen: StudySelection, quick: StudySelection) -> None:
+    from ecnlab.studies.framework import cost
 
     for word, part in (("in full", chosen), ("with --quick", quick)):
         seeds = [len(planned.seeds) for planned in part.plan.scenarios]
-        told = cost.told(part.study, sum(seeds), len(part.items))
-        output.say(f"{word}: {counted(len(seeds), 'scenario')}, {counted(sum(seeds), 'run')}{told}")
+        told = cost.cost_text(part.study, sum(seeds), len(part.items))
+        output.print_line(f"{word}: {count_text(len(seeds), 'scenario')}, {count_text(sum(seeds), 'run')}{told}")

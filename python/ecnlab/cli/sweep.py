@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ecnlab.cli import FAILED, options
+from ecnlab.cli import EXIT_FAILED, options
 from ecnlab.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:
-    from ecnlab.store import Store
+    from ecnlab.backends.base import Backend
+    from ecnlab.storage.store import Store
     from ecnlab.sweeps.file import SweepFile
-    from ecnlab.sweeps.plan import Plan
+    from ecnlab.sweeps.plan import SweepPlan
     from ecnlab.sweeps.sweep import Sweep
-    from ecnlab.tiers import Tier
 
 
 @click.command()
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 @options.aqms
 @options.seed("those of the file, else 1")
 @options.seeds("those of the file, else seed 1 alone")
-@options.on
+@options.backend
 @options.threads
 @options.cluster
 @options.store
-@click.option("--table", "tables", metavar="NAME", multiple=True, help="A table wanted besides the measures, e.g. flows; repeatable.")
+@click.option("--table", "tables", metavar="NAME", multiple=True, help="Also write this table, e.g. flows; repeatable.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The sweep's folder (default: results/sweep-NAME).")
 @options.as_json
 @options.quiet
@@ -47,7 +47,7 @@ def sweep(
     aqms: Sequence[str],
     seed: str | None,
     seeds: str | None,
-    on: Tier | None,
+    backend: Backend | None,
     threads: int | None,
     cluster: str | None,
     store: Path,
@@ -62,36 +62,36 @@ def sweep(
     the store already is not run again: the same command goes on where it was stopped, and a longer one adds what is missing.
     """
     from ecnlab.cli import output
-    from ecnlab.names import file_name
-    from ecnlab.store import Store
+    from ecnlab.storage.filenames import file_name
+    from ecnlab.storage.store import Store
     from ecnlab.sweeps import run
-    from ecnlab.sweeps.folder import prepared
+    from ecnlab.sweeps.folder import prepare_folder
 
-    asked = _asked(file, vary)
+    asked = _sweep_request(file, vary)
     more = [*asked.tables, *tables]
     overrides = options.overrides(changes)
-    asked = replace(asked, changes={**asked.changes, **overrides}, aqms=[*asked.aqms, *aqms], tables=more, on=on or asked.on)
-    chosen, workers = _seeds(asked, seed, seeds), options.workers(threads, cluster)
-    with options.blamed_on_set(overrides):
+    asked = replace(asked, changes={**asked.changes, **overrides}, aqms=[*asked.aqms, *aqms], tables=more, backend=backend or asked.backend)
+    chosen, workers = _seeds_to_run(asked, seed, seeds), options.workers(threads, cluster)
+    with options.problems_named_as_set(overrides):
         made = run.plan_of(asked)
-    output.warn(made.warnings, str(asked.scenario))
-    folder = prepared(out or Path("results") / f"sweep-{file_name(asked.name)}")
+    output.print_warnings(made.warnings, str(asked.scenario))
+    folder = prepare_folder(out or Path("results") / f"sweep-{file_name(asked.name)}")
     kept = Store(store)
-    output.warn(kept.warnings, None)
+    output.print_warnings(kept.warnings, None)
     if not (quiet or as_json):
-        output.tell(_announced(made, chosen, kept))
+        output.print_to_stderr(_announce(made, chosen, kept))
     try:
         done = run.run_plan(made, chosen, tables=more, name=asked.name, store=kept, out=folder, workers=workers, progress=not quiet)
     except Interrupted as error:
         raise Interrupted(f"{error}; they are kept in {store}, and the same command goes on from there", error.result) from None
-    _report(done, made, folder, as_json=as_json, quiet=quiet)
+    _print_report(done, made, folder, as_json=as_json, quiet=quiet)
 
 
-def _asked(file: Path, vary: Sequence[str]) -> SweepFile:
+def _sweep_request(file: Path, vary: Sequence[str]) -> SweepFile:
     """What the file and the options ask for. Raises UsageError."""
     from ecnlab.sweeps import file as files
 
-    grid = _varied(vary)
+    grid = _grid_from_options(vary)
     if not file.is_file() or not files.is_sweep_file(file):
         if not grid:
             raise UsageError(
@@ -101,14 +101,14 @@ def _asked(file: Path, vary: Sequence[str]) -> SweepFile:
             )
         ends = [key.rsplit(".", 1)[-1] for key in grid]
         return files.SweepFile(None, "-".join([file.stem, *ends]), file, grid=grid)
-    asked = files.read(file)
+    asked = files.read_sweep_file(file)
     twice = sorted(set(asked.grid) & set(grid))
     if twice:
         raise UsageError(f"--vary {twice[0]}: {file} varies it already; leave out one of them")
     return replace(asked, grid={**asked.grid, **grid})
 
 
-def _varied(vary: Sequence[str]) -> dict[str, str]:
+def _grid_from_options(vary: Sequence[str]) -> dict[str, str]:
     """Read `--vary KEY=VALUES` options. Raises UsageError naming every one that is none."""
     pairs = [one.partition("=") for one in vary]
     bad = [one for one, (key, equals, _) in zip(vary, pairs, strict=True) if not (key.strip() and equals)]
@@ -117,42 +117,44 @@ def _varied(vary: Sequence[str]) -> dict[str, str]:
     keys = [key.strip() for key, _, _ in pairs]
     twice = [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
     if twice:
-        raise UsageError("\n".join(f"--vary {key} stands there twice: name all values in one" for key in twice))
+        raise UsageError("\n".join(f"--vary {key} is given twice: name all values in one" for key in twice))
     return {key: values for key, (_, _, values) in zip(keys, pairs, strict=True)}
 
 
-def _seeds(asked: SweepFile, seed: str | None, seeds: str | None) -> list[int]:
+def _seeds_to_run(asked: SweepFile, seed: str | None, seeds: str | None) -> list[int]:
     if seed is None and seeds is None and asked.seeds is not None:
         return asked.seeds
     return options.chosen_seeds(seed, seeds, "1..1")
 
 
-def _announced(made: Plan, seeds: Sequence[int], store: Store) -> str:
+def _announce(made: SweepPlan, seeds: Sequence[int], store: Store) -> str:
     """How much there is to do."""
     unlike = {point.scenario.hash: point.scenario for point in made.points}
     runs = [(key, seed, scenario.record) for key, scenario in unlike.items() for seed in seeds]
     stored = sum(store.batches.has(*run) for run in runs)
-    counts = ", ".join([_counted(len(made.points), "point"), _counted(len(seeds), "seed")])
-    return f"{counts}: {_counted(len(runs), 'run')}" + (f", of which {stored} are stored already" if stored else "")
+    counts = ", ".join([_count_text(len(made.points), "point"), _count_text(len(seeds), "seed")])
+    return f"{counts}: {_count_text(len(runs), 'run')}" + (f", of which {stored} are stored already" if stored else "")
 
 
-def _counted(count: int, what: str) -> str:
+def _count_text(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-def _report(done: Sweep, made: Plan, folder: Path, *, as_json: bool, quiet: bool) -> None:
+def _print_report(done: Sweep, made: SweepPlan, folder: Path, *, as_json: bool, quiet: bool) -> None:
     from ecnlab.cli import output
     from ecnlab.sweeps import summary
 
     source = made.base.source
-    output.warn([warning for warning in done.warnings if warning not in made.warnings], source)
+    output.print_warnings([warning for warning in done.warnings if warning not in made.warnings], source)
     if as_json:
-        output.say_json(summary.json_of(done))
+        output.print_json(summary.sweep_to_json(done))
     elif not quiet:
-        output.say_tables(summary.tables(done))
-        output.say(f"sweep in {folder}: {', '.join(done.tables)}, summary")
+        output.print_tables(summary.sweep_tables(done))
+        output.print_line(f"sweep in {folder}: {', '.join(done.tables)}, summary")
     for failure in done.failures:
-        output.tell(f"failed: point {failure.point} ({made.points[failure.point - 1].title}), seed {failure.seed}: {failure.message}")
+        output.print_to_stderr(
+            f"failed: point {failure.point} ({made.points[failure.point - 1].title}), seed {failure.seed}: {failure.message}"
+        )
     if done.failures:
-        output.tell("the same command runs what failed again")
-        raise click.exceptions.Exit(FAILED)
+        output.print_to_stderr("the same command runs what failed again")
+        raise click.exceptions.Exit(EXIT_FAILED)

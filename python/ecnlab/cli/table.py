@@ -12,16 +12,16 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import takewhile, zip_longest
 
-from ecnlab.cli.text import fold, pad, width
-from ecnlab.names import printable
-from ecnlab.summary import Cells
+from ecnlab.cli.text import fold_text, pad_text, text_width
+from ecnlab.display.cells import Cells
+from ecnlab.storage.filenames import printable
 
-_ROOM = 120  # columns where the output is no terminal
-_LEAST = 8  # columns that a folded cell keeps at least
-_HEADING = 20  # columns beyond which a number's heading is folded
+_DEFAULT_WIDTH = 120  # columns where the output is no terminal
+_MIN_FOLDED_WIDTH = 8  # columns that a folded cell keeps at least
+_MAX_HEADING_WIDTH = 20  # columns beyond which a number's heading is folded
 
-_DRAWN = {"top": "┏━┳┓", "head": "┃ ┃┃", "below": "┡━╇┩", "row": "│ ││", "end": "└─┴┘"}
-_TYPED = {"top": "+-++", "head": "| ||", "below": "+=++", "row": "| ||", "end": "+-++"}
+_BOX_MARKS = {"top": "┏━┳┓", "head": "┃ ┃┃", "below": "┡━╇┩", "row": "│ ││", "end": "└─┴┘"}
+_ASCII_MARKS = {"top": "+-++", "head": "| ||", "below": "+=++", "row": "| ||", "end": "+-++"}
 
 Row = Sequence[str]
 
@@ -31,12 +31,12 @@ class Table(Cells):
 
     def lines(self, room: int | None = None, encoding: str | None = None) -> Iterator[str]:
         """The table as lines of at most `room` columns, by default those of the terminal."""
-        room = room or room_of_output()
-        marks = _DRAWN if can_write("".join(_DRAWN.values()), encoding) else _TYPED
+        room = room or output_width()
+        marks = _BOX_MARKS if can_write("".join(_BOX_MARKS.values()), encoding) else _ASCII_MARKS
         if self.title:
-            yield from fold(printable(self.title), room)
-        for part in _parts(self._columns(), room):
-            yield from _lines(part, marks)
+            yield from fold_text(printable(self.title), room)
+        for part in _split_columns(self._columns(), room):
+            yield from _table_lines(part, marks)
 
     def _columns(self) -> list[_Column]:
         words = self.words or self.header[:1]
@@ -53,19 +53,19 @@ class _Column:
         self.heading = heading
         self.cells = cells
         self.is_words = is_words
-        widest = max(map(width, cells), default=0)
-        self.whole = self.room = max(widest, width(heading) if is_words else min(width(heading), _HEADING))
+        widest = max(map(text_width, cells), default=0)
+        self.whole = self.room = max(widest, text_width(heading) if is_words else min(text_width(heading), _MAX_HEADING_WIDTH))
 
     @cached_property
     def longest_word(self) -> int:
         """The room that breaks no word, as far as that makes sense."""
-        longest = max(width(word) for cell in (self.heading, *self.cells) for word in cell.split(" "))
-        return min(self.room, max(_LEAST, min(longest, 5 * _LEAST)))
+        longest = max(text_width(word) for cell in (self.heading, *self.cells) for word in cell.split(" "))
+        return min(self.room, max(_MIN_FOLDED_WIDTH, min(longest, 5 * _MIN_FOLDED_WIDTH)))
 
 
-def room_of_output() -> int:
+def output_width() -> int:
     """The columns of the terminal that standard output is, or enough for a table where it is none."""
-    return max(shutil.get_terminal_size((_ROOM, 24)).columns, 4 * _LEAST)
+    return max(shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns, 4 * _MIN_FOLDED_WIDTH)
 
 
 def can_write(text: str, encoding: str | None = None) -> bool:
@@ -77,53 +77,53 @@ def can_write(text: str, encoding: str | None = None) -> bool:
     return True
 
 
-def _parts(columns: list[_Column], room: int) -> list[list[_Column]]:
+def _split_columns(columns: list[_Column], room: int) -> list[list[_Column]]:
     """The columns of each table that is drawn, narrowed as far as needed."""
-    _narrow(columns, room, {id(column): column.longest_word for column in columns})
+    _narrow_columns(columns, room, {id(column): column.longest_word for column in columns})
     leading = list(takewhile(lambda column: column.is_words, columns))
     if len(leading) == len(columns):
-        _narrow(columns, room, dict.fromkeys(map(id, columns), _LEAST) | {id(columns[0]): columns[0].longest_word})
-    if _needed(columns) <= room or len(leading) == len(columns):
+        _narrow_columns(columns, room, dict.fromkeys(map(id, columns), _MIN_FOLDED_WIDTH) | {id(columns[0]): columns[0].longest_word})
+    if _needed_width(columns) <= room or len(leading) == len(columns):
         return [columns]
     parts: list[list[_Column]] = [leading]
     for column in columns[len(leading) :]:
-        if len(parts[-1]) > len(leading) and _needed([*parts[-1], column]) > room:
+        if len(parts[-1]) > len(leading) and _needed_width([*parts[-1], column]) > room:
             parts.append(leading)
         parts[-1] = [*parts[-1], column]
     return parts
 
 
-def _narrow(columns: Sequence[_Column], room: int, least: dict[int, int]) -> None:
+def _narrow_columns(columns: Sequence[_Column], room: int, least: dict[int, int]) -> None:
     """Take room from the columns of words until all fit, in such shares that their cells become about equally many lines."""
-    while _needed(columns) > room:
+    while _needed_width(columns) > room:
         able = [column for column in columns if column.is_words and column.room > least[id(column)]]
         if not able:
             return
         min(able, key=lambda column: column.whole / (column.room - 1)).room -= 1
 
 
-def _needed(columns: Sequence[_Column]) -> int:
+def _needed_width(columns: Sequence[_Column]) -> int:
     return 1 + sum(column.room + 3 for column in columns)
 
 
-def _lines(columns: Sequence[_Column], marks: dict[str, str]) -> Iterator[str]:
-    yield _line(columns, [""] * len(columns), marks["top"])
-    yield from _row(columns, [column.heading for column in columns], marks["head"])
-    yield _line(columns, [""] * len(columns), marks["below"])
+def _table_lines(columns: Sequence[_Column], marks: dict[str, str]) -> Iterator[str]:
+    yield _cell_line(columns, [""] * len(columns), marks["top"])
+    yield from _row_lines(columns, [column.heading for column in columns], marks["head"])
+    yield _cell_line(columns, [""] * len(columns), marks["below"])
     for cells in zip(*(column.cells for column in columns), strict=True):
-        yield from _row(columns, cells, marks["row"])
-    yield _line(columns, [""] * len(columns), marks["end"])
+        yield from _row_lines(columns, cells, marks["row"])
+    yield _cell_line(columns, [""] * len(columns), marks["end"])
 
 
-def _row(columns: Sequence[_Column], cells: Row, marks: str) -> Iterator[str]:
-    folded = [fold(cell, column.room) for column, cell in zip(columns, cells, strict=True)]
+def _row_lines(columns: Sequence[_Column], cells: Row, marks: str) -> Iterator[str]:
+    folded = [fold_text(cell, column.room) for column, cell in zip(columns, cells, strict=True)]
     for line in zip_longest(*folded, fillvalue=""):
-        yield _line(columns, line, marks)
+        yield _cell_line(columns, line, marks)
 
 
-def _line(columns: Sequence[_Column], cells: Row, marks: str) -> str:
+def _cell_line(columns: Sequence[_Column], cells: Row, marks: str) -> str:
     """One line of cells; `marks` are the left end, what fills a cell up, what stands between cells, and the right end."""
     filling = marks[1]
-    padded = (pad(cell, column.room, right=not column.is_words) for column, cell in zip(columns, cells, strict=True))
-    body = (f" {cell} " if filling == " " else filling * (width(cell) + 2) for cell in padded)
+    padded = (pad_text(cell, column.room, right=not column.is_words) for column, cell in zip(columns, cells, strict=True))
+    body = (f" {cell} " if filling == " " else filling * (text_width(cell) + 2) for cell in padded)
     return marks[0] + marks[2].join(body) + marks[3]

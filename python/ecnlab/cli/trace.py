@@ -1,4 +1,4 @@
-"""`ecnlab trace`: what a trace of packets tells, of ns-2, of hosts or of a run of ours."""
+"""`ecnlab trace`: analysis of packet traces, of ns-2, of hosts or of a run of ecnlab."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ecnlab.cli import DISAGREES, options
+from ecnlab.cli import EXIT_DISAGREES, options
+from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from ecnlab.traces import Trace
+    from ecnlab.packet_traces.analyze import Trace
 
-_READ = "read"
+_READ_COMMAND = "read"
 
 
-class _Reading(click.Group):
+class _ReadByDefault(click.Group):
     """A group that reads the files that are named, unless one of its commands is."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -28,18 +29,20 @@ class _Reading(click.Group):
         return super().resolve_command(ctx, self._named(args))
 
     def _named(self, args: list[str]) -> list[str]:
-        return args if args[0] in self.commands else [_READ, *args]
+        if args[0] == "check":
+            raise UsageError("ecnlab trace check: is now ecnlab trace verify; fix: run ecnlab trace verify")
+        return args if args[0] in self.commands else [_READ_COMMAND, *args]
 
 
-@click.group(cls=_Reading)
+@click.group(cls=_ReadByDefault)
 def trace() -> None:
-    """Tell what a trace of packets says.
+    """Analyze a packet trace.
 
-    `ecnlab trace FILE` is short for `ecnlab trace read FILE`; `ecnlab trace check FILE` checks it against RFC 3168.
+    `ecnlab trace FILE` is short for `ecnlab trace read FILE`; `ecnlab trace verify FILE` checks it against RFC 3168.
     """
 
 
-@trace.command(_READ)
+@trace.command(_READ_COMMAND)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option(
     "--flow", "flows", metavar="N", type=click.IntRange(0), multiple=True, help="Count only this flow, by its number; repeatable."
@@ -72,63 +75,63 @@ def read(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Tell what happened to flows and at links.
+    """Measure flows and links of packet traces.
 
     FILE is a trace of ns-2, or a capture (pcap, pcapng); either may be compressed by gzip or zstd. - is standard input.
-    Several files are told one after another. With --figures the time-sequence graph is of the first flow, or of those chosen by --flow.
+    Several files are analyzed one after another. With --figures the time-sequence graph is of the first flow, or of those chosen by --flow.
     """
-    from ecnlab import traces
     from ecnlab.cli import output
+    from ecnlab.packet_traces import analyze
 
     told = []
     for file in files:
         drawn = (tuple(flows) or (0,)) if figures else ()
-        one = traces.trace(file, from_s=from_s, to_s=to_s, bin_s=bin_s, flows=flows, sequence=drawn, header=header, progress=not quiet)
-        output.warn(one.warnings, one.source)
+        one = analyze.trace(file, from_s=from_s, to_s=to_s, bin_s=bin_s, flows=flows, sequence=drawn, header=header, progress=not quiet)
+        output.print_warnings(one.warnings, one.source)
         if not (as_json or quiet):
-            _report(one)
-        _keep(one, _folder(out, file, files), _folder(figures, file, files), said=not (as_json or quiet))
+            _print_report(one)
+        _save_trace(one, _folder_for_file(out, file, files), _folder_for_file(figures, file, files), said=not (as_json or quiet))
         told.append(one.summary_json())
     if as_json:
-        output.say_json(told[0] if len(told) == 1 else told)
+        output.print_json(told[0] if len(told) == 1 else told)
 
 
-@trace.command()
+@trace.command("verify")
 @click.argument("file")
 @click.option("--all", "every", is_flag=True, help="List every finding: all violations, not the first 20, and all known departures.")
 @options.as_json
 @options.quiet
-def check(file: str, every: bool, as_json: bool, quiet: bool) -> None:
-    """Check a trace against RFC 3168, packet by packet.
+def verify(file: str, every: bool, as_json: bool, quiet: bool) -> None:
+    """Verify a trace against RFC 3168, packet by packet.
 
     Each violation is a line with its record, its time, its ends, the rule with its section, and what was found. Each known departure of
     ns-2 and of real hosts is a line with its count. The exit code is 1 with a violation and 0 without.
     """
-    from ecnlab import traces
     from ecnlab.cli import output, trace_summary
+    from ecnlab.packet_traces import analyze
 
-    verdict = traces.check(file, progress=not quiet)
-    output.warn(verdict.warnings, verdict.source)
+    verdict = analyze.check(file, progress=not quiet)
+    output.print_warnings(verdict.warnings, verdict.source)
     if as_json:
-        output.say_json(asdict(verdict))
+        output.print_json(asdict(verdict))
     elif not quiet:
-        for line in trace_summary.listed(verdict, every=every):
-            output.say(line)
-        output.say(trace_summary.verdict_title(verdict))
-        output.say_tables(trace_summary.verdict_tables(verdict))
+        for line in trace_summary.listed_findings(verdict, every=every):
+            output.print_line(line)
+        output.print_line(trace_summary.verdict_title(verdict))
+        output.print_tables(trace_summary.verdict_tables(verdict))
     if verdict.violations:
-        raise click.exceptions.Exit(DISAGREES)
+        raise click.exceptions.Exit(EXIT_DISAGREES)
 
 
-def _report(trace: Trace) -> None:
+def _print_report(trace: Trace) -> None:
     from ecnlab.cli import output, trace_summary
 
-    output.say_tables(trace_summary.tables(trace))
+    output.print_tables(trace_summary.trace_tables(trace))
 
 
-def _folder(folder: Path | None, file: str, files: Sequence[str]) -> Path | None:
+def _folder_for_file(folder: Path | None, file: str, files: Sequence[str]) -> Path | None:
     """Where the tables or figures of a file go: of several each into a folder of its own, named after its path where two have one name."""
-    from ecnlab.names import file_name
+    from ecnlab.storage.filenames import file_name
 
     if not folder or len(files) == 1:
         return folder
@@ -137,7 +140,7 @@ def _folder(folder: Path | None, file: str, files: Sequence[str]) -> Path | None
     return folder / file_name(name if names.count(name) == 1 else file)
 
 
-def _keep(trace: Trace, tables: Path | None, figures: Path | None, *, said: bool) -> None:
+def _save_trace(trace: Trace, tables: Path | None, figures: Path | None, *, said: bool) -> None:
     from ecnlab.cli import output
 
     if tables:
@@ -145,6 +148,6 @@ def _keep(trace: Trace, tables: Path | None, figures: Path | None, *, said: bool
     if figures:
         drawn = trace.plot.save_all(figures)
         if said:
-            output.say(f"figures in {figures}: {', '.join(drawn)}")
+            output.print_line(f"figures in {figures}: {', '.join(drawn)}")
     if tables and said:
-        output.say(f"tables in {tables}")
+        output.print_line(f"tables in {tables}")

@@ -7,38 +7,38 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ecnlab.cli.table import Table
-from ecnlab.units import shown_unit
+from ecnlab.scenarios.units import display_unit
 
 if TYPE_CHECKING:
-    from ecnlab.traces import Finding, Known, Rule, Trace, Verdict
+    from ecnlab.packet_traces.analyze import Finding, KnownDeparture, Rule, Trace, Verdict
 
-_MOST_FLOWS, _MOST_LINKS = 100, 10
-_MOST_VIOLATIONS = 20
+_MAX_FLOWS, _MAX_LINKS = 100, 10
+_MAX_VIOLATIONS = 20
 
-_ALWAYS = ("throughput_bps", "goodput_bps", "goodput_first_bps", "sent")
+_FIXED_QUANTITIES = ("throughput_bps", "goodput_bps", "goodput_first_bps", "sent")
 # What is shown if there is any, or if it could be told.
-_IF_ANY = (
+_NONZERO_QUANTITIES = (
     "retransmitted_fast",
     "retransmitted_timeout",
-    "retransmitted_needlessly",
+    "spurious_retransmits",
     "timeouts",
     "reordered",
     "drops",
     "marks",
     "ce",
     "echoes",
-    "reduced",
+    "cwr_packets",
     "reactions",
     "reaction_mean_s",
     "lockouts",
     "lockout_s",
-    "unseen",
+    "acked_unseen_bytes",
     "rtt_mean_s",
     "rtt_p95_s",
     "delay_mean_s",
     "delay_p95_s",
 )
-_OF_FLOWS = (
+_FLOW_COLUMNS = (
     "throughput_bps",
     "goodput_bps",
     "sent",
@@ -52,26 +52,32 @@ _OF_FLOWS = (
     "rtt_mean_s",
     "delay_mean_s",
 )
-_FAIRNESS = ("jain_goodput", "jain_goodput_first", "jain_bins_goodput", "jain_bins_goodput_first")
-_LINK = ("arrivals", "departures", "marks", "drops", "throughput_bps", "sojourn_mean_s", "sojourn_p95_s")
+_FAIRNESS_QUANTITIES = ("jain_goodput", "jain_goodput_first", "jain_bins_goodput", "jain_bins_goodput_first")
+_LINK_QUANTITIES = ("arrivals", "departures", "marks", "drops", "throughput_bps", "sojourn_mean_s", "sojourn_p95_s")
 
 
-def tables(trace: Trace) -> list[Table]:
+def trace_tables(trace: Trace) -> list[Table]:
     """The tables of a trace."""
     total, flows, links = trace.total, trace.columns("flows"), trace.columns("links")
-    shown = [*_ALWAYS, *(quantity for quantity in _IF_ANY if _is_any([total[quantity]]))]
-    rows = [[_name(quantity), shown_unit(quantity)[1], _number(quantity, total[quantity])] for quantity in shown]
-    made = [Table(title(trace), ("quantity", "unit", "all flows"), rows, ("quantity", "unit"))]
+    shown = [*_FIXED_QUANTITIES, *(quantity for quantity in _NONZERO_QUANTITIES if _has_nonzero([total[quantity]]))]
+    rows = [[_quantity_name(quantity), display_unit(quantity)[1], _format_quantity(quantity, total[quantity])] for quantity in shown]
+    made = [Table(trace_title(trace), ("quantity", "unit", "all flows"), rows, ("quantity", "unit"))]
     competing = int(total["competing_flows"])
     if competing > 1:
         over = "all flows" if competing == total["flows"] else f"the {competing} flows that compete, of {int(total['flows'])}"
-        made.append(Table(f"fairness over {over}", ("quantity", "value"), [[_name(q), _number(q, total[q])] for q in _FAIRNESS]))
+        made.append(
+            Table(
+                f"fairness over {over}",
+                ("quantity", "value"),
+                [[_quantity_name(q), _format_quantity(q, total[q])] for q in _FAIRNESS_QUANTITIES],
+            )
+        )
     if total["flows"] > 1:
-        made.append(_flows(flows))
-    return [*made, _links(links)] if links["link"] else made
+        made.append(_flow_table(flows))
+    return [*made, _link_table(links)] if links["link"] else made
 
 
-def title(trace: Trace) -> str:
+def trace_title(trace: Trace) -> str:
     """What the file is, and what was measured."""
     about = trace.about
     flows = int(trace.total["flows"])
@@ -88,30 +94,34 @@ def finding_line(finding: Finding) -> str:
     return f"{where}: {what} {finding.rule} (section {finding.section}): {finding.found}"
 
 
-def known_line(known: Known, first: Finding | None) -> str:
+def known_departure_line(known: KnownDeparture, first: Finding | None) -> str:
     """A known departure with its count and its first record, as a line."""
     shown = f", first in record {first.record}, {first.found}" if first else ""
-    rule, count = f"{known.rule} (RFC 3168, section {known.section})", _counted(known.count, "packet")
+    rule, count = f"{known.rule} (RFC 3168, section {known.section})", _count_text(known.count, "packet")
     return f"known departure of {known.whose} from {rule}: {count}{shown}"
 
 
-def listed(verdict: Verdict, *, every: bool) -> list[str]:
+def listed_findings(verdict: Verdict, *, every: bool) -> list[str]:
     """A check's findings as lines: the first violations with how many more there are, and each known departure once; or `every` finding."""
     if every:
         return [finding_line(finding) for finding in verdict.findings]
     first: dict[tuple[str, str], Finding] = {}
     for finding in verdict.findings:
         first.setdefault((finding.rule, finding.whose), finding)
-    violations = [finding for finding in verdict.findings if not finding.is_departure][:_MOST_VIOLATIONS]
+    violations = [finding for finding in verdict.findings if not finding.is_departure][:_MAX_VIOLATIONS]
     more = verdict.violations - len(violations)
-    cut = [f"... and {_counted(more, 'more violation')}; --all lists every finding"] if more else []
-    return [*map(finding_line, violations), *cut, *(known_line(known, first.get((known.rule, known.whose))) for known in verdict.known)]
+    cut = [f"... and {_count_text(more, 'more violation')}; --all lists every finding"] if more else []
+    return [
+        *map(finding_line, violations),
+        *cut,
+        *(known_departure_line(known, first.get((known.rule, known.whose))) for known in verdict.known),
+    ]
 
 
 def verdict_title(verdict: Verdict) -> str:
     """What was checked, and how much was found."""
-    connections = _counted(verdict.about["connections"], "TCP connection")
-    told = f"{_counted(verdict.violations, 'violation')}, {_counted(verdict.departures, 'known departure')}"
+    connections = _count_text(verdict.about["connections"], "TCP connection")
+    told = f"{_count_text(verdict.violations, 'violation')}, {_count_text(verdict.departures, 'known departure')}"
     is_cut = verdict.violations + verdict.departures > len(verdict.findings)
     return f"{verdict.source}: {connections}, {told}" + ("; the first 10000 of each rule were kept" if is_cut else "")
 
@@ -119,74 +129,85 @@ def verdict_title(verdict: Verdict) -> str:
 def verdict_tables(verdict: Verdict) -> list[Table]:
     """The rules against which anything was found, with how often."""
     header = ("rule", "section", "violations", "departures", "what RFC 3168 asks, and who departs")
-    rows = [[rule.name, rule.section, str(rule.violations), str(rule.departures), _asked(rule)] for rule in verdict.rules]
+    rows = [[rule.name, rule.section, str(rule.violations), str(rule.departures), _rule_text(rule)] for rule in verdict.rules]
     return [Table("", header, rows, ("rule", "section", header[-1]))] if rows else []
 
 
-def _counted(count: int, what: str) -> str:
+def _count_text(count: int, what: str) -> str:
     return f"{count or 'no'} {what}{'' if count == 1 else 's'}"
 
 
-def _asked(rule: Rule) -> str:
+def _rule_text(rule: Rule) -> str:
     return f"{rule.asks}; {rule.departs}" if rule.departures and rule.departs else rule.asks
 
 
-def _flows(flows: Mapping[str, Sequence[Any]]) -> Table:
+def _flow_table(flows: Mapping[str, Sequence[Any]]) -> Table:
     """A row for each flow that competes, those with the most goodput first, and one for all others together."""
     order = sorted(range(len(flows["flow"])), key=lambda row: -flows["goodput_bps"][row])
     competing, others = ([row for row in order if flows["competes"][row] == wanted] for wanted in (1, 0))
-    shown = competing[:_MOST_FLOWS]
-    quantities = [quantity for quantity in _OF_FLOWS if _is_any([flows[quantity][row] for row in shown])]
+    shown = competing[:_MAX_FLOWS]
+    quantities = [quantity for quantity in _FLOW_COLUMNS if _has_nonzero([flows[quantity][row] for row in shown])]
     words = ["flow", "source", "destination"]
     rows = [
-        [*(str(flows[word][row]) for word in words), *(_number(quantity, flows[quantity][row]) for quantity in quantities)] for row in shown
+        [*(str(flows[word][row]) for word in words), *(_format_quantity(quantity, flows[quantity][row]) for quantity in quantities)]
+        for row in shown
     ]
     if others:
         rows.append(
-            [f"{len(others)} more", "short, or requests", "", *(_number(name, _together(name, flows, others)) for name in quantities)]
+            [
+                f"{len(others)} more",
+                "short, or requests",
+                "",
+                *(_format_quantity(name, _total_of_flows(name, flows, others)) for name in quantities),
+            ]
         )
-    heading = "flows" if len(shown) == len(competing) else f"the largest {_MOST_FLOWS} of {len(competing)} flows that compete"
+    heading = "flows" if len(shown) == len(competing) else f"the largest {_MAX_FLOWS} of {len(competing)} flows that compete"
     is_whole = len(shown) == len(order)
-    return Table(heading if is_whole else f"{heading}; --out and --json have all", [*words, *map(_heading, quantities)], rows, words)
+    return Table(
+        heading if is_whole else f"{heading}; --out and --json have all", [*words, *map(_quantity_heading, quantities)], rows, words
+    )
 
 
-def _together(quantity: str, flows: Mapping[str, Sequence[Any]], rows: Sequence[int]) -> float:
+def _total_of_flows(quantity: str, flows: Mapping[str, Sequence[Any]], rows: Sequence[int]) -> float:
     """The sum of a rate or a count over flows; NaN for a mean."""
     return math.nan if quantity.endswith("_mean_s") else sum(flows[quantity][row] for row in rows)
 
 
-def _links(links: Mapping[str, Sequence[Any]]) -> Table:
+def _link_table(links: Mapping[str, Sequence[Any]]) -> Table:
     """A row for each link where packets were marked, dropped or had to wait; the bottleneck stands first."""
     count = len(links["link"])
     busy = [row for row in range(count) if links["marks"][row] + links["drops"][row] or links["sojourn_mean_s"][row] > 0] or [0]
     heading = "links where packets were marked, dropped or had to wait, the bottleneck first"
-    if len(busy) > _MOST_LINKS:
-        heading = f"the first {_MOST_LINKS} of {len(busy)} {heading}"
-    rows = [[links["link"][row], *(_number(quantity, links[quantity][row]) for quantity in _LINK)] for row in busy[:_MOST_LINKS]]
-    return Table(heading, ["link", *map(_heading, _LINK)], rows)
+    if len(busy) > _MAX_LINKS:
+        heading = f"the first {_MAX_LINKS} of {len(busy)} {heading}"
+    rows = [
+        [links["link"][row], *(_format_quantity(quantity, links[quantity][row]) for quantity in _LINK_QUANTITIES)]
+        for row in busy[:_MAX_LINKS]
+    ]
+    return Table(heading, ["link", *map(_quantity_heading, _LINK_QUANTITIES)], rows)
 
 
-def _is_any(values: Sequence[float]) -> bool:
+def _has_nonzero(values: Sequence[float]) -> bool:
     return any(value > 0 for value in values)
 
 
-def _heading(quantity: str) -> str:
-    unit = shown_unit(quantity)[1]
-    return _name(quantity) if unit in ("packets", "spells", "reactions") else f"{_name(quantity)} ({unit})"
+def _quantity_heading(quantity: str) -> str:
+    unit = display_unit(quantity)[1]
+    return _quantity_name(quantity) if unit in ("packets", "spells", "reactions") else f"{_quantity_name(quantity)} ({unit})"
 
 
-def _number(quantity: str, value: float) -> str:
+def _format_quantity(quantity: str, value: float) -> str:
     """A value in the unit in which people read it, to four digits at least."""
     if not math.isfinite(value):
         return "-"
     if isinstance(value, int):
         return str(value)
-    scaled = value * shown_unit(quantity)[0]
+    scaled = value * display_unit(quantity)[0]
     digits = 0 if scaled == 0 else max(0, 3 - math.floor(math.log10(abs(scaled))))
     return f"{scaled:.{min(6, digits)}f}"
 
 
-def _name(quantity: str) -> str:
+def _quantity_name(quantity: str) -> str:
     for ending in ("_bps", "_s"):
         quantity = quantity.removesuffix(ending)
     return quantity.replace("_", " ")

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ecnlab.cli import DISAGREES, options
-from ecnlab.cli.text import counted
+from ecnlab.cli import EXIT_DISAGREES, options
+from ecnlab.cli.text import count_text
 from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from ecnlab.validate.formulas import Outcome
-    from ecnlab.validate.kernel import CaseOutcome
-    from ecnlab.validate.tables import Comparison
+    from ecnlab.validation.formulas import Outcome
+    from ecnlab.validation.kernel import CaseOutcome
+    from ecnlab.validation.tables import CellComparison
 
-_HEADER = ("quantity", "ns-2", "sd", "ours", "sd", "difference", "allowed", "verdict")
+_TABLE_HEADER = ("quantity", "ns-2", "sd", "ours", "sd", "difference", "allowed", "verdict")
 
 
 @click.group()
@@ -38,17 +38,17 @@ def packet_exact(folder: Path | None, quiet: bool) -> None:
     DIR is a folder of cases; without it the package's own are compared.
     """
     from ecnlab.cli import output
-    from ecnlab.validate import packets
+    from ecnlab.validation import packets
 
-    outcomes = packets.check_folder(folder or packets.OWN_CASES)
+    outcomes = packets.check_folder(folder or packets.CASES_FOLDER)
     failed = sum(not outcome.ok for outcome in outcomes)
     if not quiet:
         wide = max(len(outcome.name) for outcome in outcomes)
         for outcome in outcomes:
             verdict = "ok  " if outcome.ok else "FAIL"
-            output.say(f"{verdict}  {outcome.name:<{wide}}  {outcome.events:>6} events  {outcome.difference or ''}".rstrip())
-        output.say(f"{counted(len(outcomes), 'case')}, {len(outcomes) - failed} exact, {failed} different")
-    sys.exit(DISAGREES if failed else 0)
+            output.print_line(f"{verdict}  {outcome.name:<{wide}}  {outcome.events:>6} events  {outcome.difference or ''}".rstrip())
+        output.print_line(f"{count_text(len(outcomes), 'case')}, {len(outcomes) - failed} exact, {failed} different")
+    sys.exit(EXIT_DISAGREES if failed else 0)
 
 
 @validate.command()
@@ -64,16 +64,16 @@ def linux(folder: Path | None, way: str | None, only: str | None, as_json: bool,
     kernel's, the sender alone the acknowledgements, and in the closed loop both are ours, over the same path.
     """
     from ecnlab.cli import output
-    from ecnlab.validate import kernel
+    from ecnlab.validation import kernel
 
-    outcomes = kernel.check_folder(folder, [way] if way else kernel.WAYS, only or "*")
+    outcomes = kernel.check_folder(folder, [way] if way else kernel.REPLAY_MODES, only or "*")
     totalled = kernel.totals(outcomes)
     if as_json:
-        output.say_json({"totals": totalled, "cases": [outcome.plain() for outcome in outcomes]})
+        output.print_json({"totals": totalled, "cases": [outcome.plain() for outcome in outcomes]})
     elif not quiet:
-        _say_cases(outcomes, totalled, excerpts=only is not None)
-    failed = any(judgement.fails for outcome in outcomes for judgement in outcome.judgements)
-    sys.exit(DISAGREES if failed else 0)
+        _print_cases(outcomes, totalled, excerpts=only is not None)
+    failed = any(judgement.has_failed for outcome in outcomes for judgement in outcome.judgements)
+    sys.exit(EXIT_DISAGREES if failed else 0)
 
 
 @validate.command()
@@ -101,20 +101,20 @@ def tables(
     is no disagreement. Runs that the store has are not run again.
     """
     from ecnlab.cli import output
-    from ecnlab.validate.tables import OWN_TABLES, compare_files, totals
+    from ecnlab.validation.tables import REFERENCE_TABLES, compare_files, totals
 
     chosen_seeds = options.chosen_seeds(None, seeds, "20")
     if len(chosen_seeds) < 2:
         raise UsageError(f"--seeds {seeds!r}: an interval needs 2 seeds or more")
     workers = options.workers(threads, cluster)
-    with options.opened(store) as kept:
-        comparisons = compare_files(files or OWN_TABLES, chosen_seeds, store=kept, progress=not quiet, workers=workers)
+    with options.open_result_or_sweep(store) as kept:
+        comparisons = compare_files(files or REFERENCE_TABLES, chosen_seeds, store=kept, progress=not quiet, workers=workers)
     totalled = totals(comparisons)
     if as_json:
-        output.say_json({"totals": totalled, "comparisons": [comparison.plain() for comparison in comparisons]})
+        output.print_json({"totals": totalled, "comparisons": [comparison.plain() for comparison in comparisons]})
     elif not quiet:
-        _say_comparisons([c for c in comparisons if every or c.verdict != "agrees"], totalled)
-    sys.exit(DISAGREES if totalled["total"]["open"] else 0)
+        _print_comparisons([c for c in comparisons if every or c.verdict != "agrees"], totalled)
+    sys.exit(EXIT_DISAGREES if totalled["total"]["open"] else 0)
 
 
 @validate.command()
@@ -131,71 +131,71 @@ def formulas(quick: bool, write: Path | None, threads: int | None, cluster: str 
     Runs that the store has are not run again.
     """
     from ecnlab.cli import output
-    from ecnlab.validate import formula_page
-    from ecnlab.validate.formula_checks import checks
-    from ecnlab.validate.formulas import AGREES, run_checks
+    from ecnlab.validation import formula_page
+    from ecnlab.validation.formula_checks import formula_checks
+    from ecnlab.validation.formulas import AGREES, run_checks
 
     if write is not None and quick:
         raise UsageError("--write needs all checks: leave out --quick")
     if write is not None and not write.parent.is_dir():
         raise UsageError(f"cannot write {write}: there is no folder {write.parent}")
     workers = options.workers(threads, cluster)
-    with options.opened(store) as kept:
-        outcomes = run_checks(checks(quick=quick), store=kept, progress=not quiet, workers=workers)
+    with options.open_result_or_sweep(store) as kept:
+        outcomes = run_checks(formula_checks(quick=quick), store=kept, progress=not quiet, workers=workers)
     failed = sum(outcome.verdict != AGREES for outcome in outcomes)
     if write is not None:
-        write.write_text(formula_page.page(outcomes), encoding="utf-8")
+        write.write_text(formula_page.formula_page(outcomes), encoding="utf-8")
     if as_json:
-        output.say_json({"checks": [outcome.plain() for outcome in outcomes], "failed": failed})
+        output.print_json({"checks": [outcome.plain() for outcome in outcomes], "failed": failed})
     elif not quiet:
-        _say_formulas(outcomes, failed)
-    sys.exit(DISAGREES if failed else 0)
+        _print_formulas(outcomes, failed)
+    sys.exit(EXIT_DISAGREES if failed else 0)
 
 
-def _say_cases(outcomes: Sequence[CaseOutcome], totalled: dict[str, dict[str, int]], *, excerpts: bool) -> None:
+def _print_cases(outcomes: Sequence[CaseOutcome], totalled: dict[str, dict[str, int]], *, excerpts: bool) -> None:
     from ecnlab.cli import output
 
     ways = list(totalled)
     name_wide = max(len(outcome.name) for outcome in outcomes)
     kind_wide = max(len(outcome.kind) for outcome in outcomes)
     wide = max(len("not comparable"), *map(len, ways))
-    output.say(f"{'case':<{name_wide}}  {'kind':<{kind_wide}}  {'  '.join(f'{way:<{wide}}' for way in ways)}".rstrip())
+    output.print_line(f"{'case':<{name_wide}}  {'kind':<{kind_wide}}  {'  '.join(f'{way:<{wide}}' for way in ways)}".rstrip())
     for outcome in outcomes:
         verdicts = "  ".join(f"{judgement.verdict:<{wide}}" for judgement in outcome.judgements)
-        output.say(f"{outcome.name:<{name_wide}}  {outcome.kind:<{kind_wide}}  {verdicts}".rstrip())
+        output.print_line(f"{outcome.name:<{name_wide}}  {outcome.kind:<{kind_wide}}  {verdicts}".rstrip())
         for judgement in outcome.judgements:
             if judgement.verdict != "exact":
-                output.say(f"    {judgement.way}: {judgement.agreed} of {judgement.packets} packets the same; {judgement.why}")
+                output.print_line(f"    {judgement.way}: {judgement.agreed} of {judgement.packets} packets the same; {judgement.why}")
             for row in judgement.excerpt if excerpts else ():
-                output.say(f"        {row}")
+                output.print_line(f"        {row}")
     for way, counts in totalled.items():
         told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-        output.say(f"{way}: {counted(sum(counts.values()), 'case')}, {told}")
+        output.print_line(f"{way}: {count_text(sum(counts.values()), 'case')}, {told}")
 
 
-def _say_formulas(outcomes: Sequence[Outcome], failed: int) -> None:
+def _print_formulas(outcomes: Sequence[Outcome], failed: int) -> None:
     from ecnlab.cli import output
     from ecnlab.cli.table import Table
-    from ecnlab.validate import formula_page
+    from ecnlab.validation import formula_page
 
-    rows = [formula_page.cells(outcome) for outcome in outcomes]
-    output.say_tables([Table("formulas", formula_page.HEADER, rows, formula_page.HEADER)])
-    output.say(f"{counted(len(outcomes), 'check')}, {len(outcomes) - failed} agree, {failed} fail")
+    rows = [formula_page.outcome_cells(outcome) for outcome in outcomes]
+    output.print_tables([Table("formulas", formula_page.TABLE_HEADER, rows, formula_page.TABLE_HEADER)])
+    output.print_line(f"{count_text(len(outcomes), 'check')}, {len(outcomes) - failed} agree, {failed} fail")
 
 
-def _say_comparisons(listed: Sequence[Comparison], totalled: dict[str, dict[str, int]]) -> None:
+def _print_comparisons(listed: Sequence[CellComparison], totalled: dict[str, dict[str, int]]) -> None:
     from ecnlab.cli import output
     from ecnlab.cli.table import Table
 
     for row in dict.fromkeys((c.file, c.row) for c in listed):
-        lines = [_line(c) for c in listed if (c.file, c.row) == row]
-        output.say_tables([Table(": ".join(row), _HEADER, lines, ("quantity", "verdict"))])
+        lines = [_comparison_row(c) for c in listed if (c.file, c.row) == row]
+        output.print_tables([Table(": ".join(row), _TABLE_HEADER, lines, ("quantity", "verdict"))])
     names = ("compared", "agreeing", "explained", "open")
     rows = [[file, *(str(count[name]) for name in names)] for file, count in totalled.items()]
-    output.say_tables([Table("totals", ["file", *names], rows)])
+    output.print_tables([Table("totals", ["file", *names], rows)])
 
 
-def _line(comparison: Comparison) -> list[str]:
+def _comparison_row(comparison: CellComparison) -> list[str]:
     numbers = (
         comparison.ns2.mean,
         comparison.ns2.sd,

@@ -7,27 +7,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from ecnlab import scenarios
-from ecnlab.analysis.stats import CONFIDENCE
+from ecnlab.backends.base import Backend
+from ecnlab.backends.registry import renamed_argument
 from ecnlab.comparison.model import Comparison
-from ecnlab.comparison.sides import judged, of_results, of_sweeps
+from ecnlab.comparison.sides import compare_results, compare_sweeps, with_adjusted_p_values
 from ecnlab.errors import UnknownName, UsageError
-from ecnlab.results import Result, open_result
-from ecnlab.runner import Request, run_all
-from ecnlab.scenarios import Scenario
-from ecnlab.seeds import chosen_seeds
-from ecnlab.store import Store
+from ecnlab.execution.runner import Request, run_all
+from ecnlab.execution.workers import Workers
+from ecnlab.scenarios.load import Scenario, load
+from ecnlab.scenarios.seeds import chosen_seeds
+from ecnlab.stats.estimates import CONFIDENCE
+from ecnlab.storage.results import Result, open_result
+from ecnlab.storage.store import Store
 from ecnlab.sweeps.file import is_sweep_file
 from ecnlab.sweeps.folder import is_sweep, open_sweep
-from ecnlab.sweeps.run import STORE
+from ecnlab.sweeps.run import STORE_FOLDER
 from ecnlab.sweeps.sweep import Sweep
-from ecnlab.tiers import Tier
-from ecnlab.workers import Workers
 
 if TYPE_CHECKING:
-    from ecnlab.aqm import Aqm
+    from ecnlab.aqm.api import Aqm
 
-SEEDS = 10
+DEFAULT_SEEDS = 10
 
 Side = Result | Sweep
 
@@ -37,14 +37,15 @@ def compare(
     b: Result | Sweep | Scenario | str | Path,
     *,
     seeds: int | Iterable[int] | None = None,
-    on: str | Tier | Sequence[str | Tier] | None = None,
+    backend: str | Backend | Sequence[str | Backend] | None = None,
     aqms: Iterable[type[Aqm] | str] = (),
     quantities: Sequence[str] = (),
     confidence: float = CONFIDENCE,
-    store: Store | str | Path | None = STORE,
+    store: Store | str | Path | None = STORE_FOLDER,
     workers: Workers | None = None,
     threads: int | None = None,
     progress: bool = False,
+    on: str | Backend | Sequence[str | Backend] | None = None,
 ) -> Comparison:
     """How B differs from A, quantity by quantity.
 
@@ -54,7 +55,7 @@ def compare(
         Two results or two sweeps, or their folders; a scenario or its file is run.
     seeds : int or iterable of int, optional
         The seeds that scenarios are run with; those of the other side if that is a result, else 1 to 10.
-    on : str or Tier, or two of them, optional
+    backend : str or Backend, or two of them, optional
         What scenarios run on, as for `run`; of two the first is for A and the second for B.
     aqms : iterable of classes, optional
         AQMs of your own that scenario files may name, as for `load`.
@@ -65,11 +66,13 @@ def compare(
         is expected to do so by chance alone (Benjamini and Hochberg 1995).
     store, workers, threads, progress
         As for `sweep`.
+    on
+        The old name of `backend`.
 
     Raises
     ------
     UsageError
-        One side is a sweep and the other is none, the sweeps have unlike parameters, or a side that has been run is to run on a tier.
+        One side is a sweep and the other is none, the sweeps have unlike parameters, or a side that has been run is to run on a backend.
     UnknownName
         A quantity that neither has.
     ScenarioError, ResultsError
@@ -77,25 +80,25 @@ def compare(
     RunsFailed
         Some run failed.
     """
-    opened = [_opened(side, aqms) for side in (a, b)]
+    opened = [_open_side(side, aqms) for side in (a, b)]
     if seeds is not None and not any(isinstance(side, Scenario) for side in opened):
         raise UsageError("seeds: both sides have been run; leave the seeds out, and those that they have are compared")
-    opened = _on(opened, on)
-    names = _names(a, b, opened)
+    opened = _sides_on_backends(opened, renamed_argument(backend, on))
+    names = _side_names(a, b, opened)
     wanted = [side for side in opened if isinstance(side, Scenario)]
-    requests = [Request(scenario, _seeds(opened, seeds)) for scenario in wanted]
+    requests = [Request(scenario, _seeds_of_sides(opened, seeds)) for scenario in wanted]
     ran = iter(run_all(requests, store=store, workers=workers, threads=threads, progress=progress).whole() if requests else ())
     left, right = (next(ran) if isinstance(side, Scenario) else side for side in opened)
     if isinstance(left, Sweep) and isinstance(right, Sweep):
-        made = of_sweeps(left, right, names, confidence)
+        made = compare_sweeps(left, right, names, confidence)
     elif isinstance(left, Result) and isinstance(right, Result):
-        made = of_results(left, right, names, confidence)
+        made = compare_results(left, right, names, confidence)
     else:
         raise UsageError("a sweep can be compared with a sweep only: one of the two is none")
-    return _only(made, quantities)
+    return _with_quantities(made, quantities)
 
 
-def _opened(side: object, aqms: Iterable[type[Aqm] | str]) -> Side | Scenario:
+def _open_side(side: object, aqms: Iterable[type[Aqm] | str]) -> Side | Scenario:
     """A side as a result, a sweep, or a scenario that is yet to be run. Raises UsageError."""
     if isinstance(side, (Result, Sweep, Scenario)):
         return side
@@ -106,30 +109,30 @@ def _opened(side: object, aqms: Iterable[type[Aqm] | str]) -> Side | Scenario:
         return open_sweep(path) if is_sweep(path) else open_result(path)
     if is_sweep_file(path):
         raise UsageError(f"{path} is a sweep file: run it with ecnlab sweep, and compare the folders of two sweeps")
-    return scenarios.load(path, aqms=aqms)
+    return load(path, aqms=aqms)
 
 
-def _on(sides: Sequence[Side | Scenario], on: str | Tier | Sequence[str | Tier] | None) -> list[Side | Scenario]:
-    """The sides on their tiers. Raises UsageError."""
-    if on is None:
+def _sides_on_backends(sides: Sequence[Side | Scenario], backend: str | Backend | Sequence[str | Backend] | None) -> list[Side | Scenario]:
+    """The sides on their backends. Raises UsageError."""
+    if backend is None:
         return list(sides)
-    of_each = list(on) if isinstance(on, (list, tuple)) else None
+    of_each = list(backend) if isinstance(backend, (list, tuple)) else None
     if of_each is not None and len(of_each) != len(sides):
-        raise UsageError(f"on: give one tier for both sides, or one for each, not {len(of_each)}")
+        raise UsageError(f"backend: {len(of_each)} are given for two sides; fix: give one for both, or one for each")
     ran = [not isinstance(side, Scenario) for side in sides]
     if all(ran) or (of_each is not None and any(ran)):
-        raise UsageError("on: a side that has been run has its tier: name the scenario's file to run it on another")
-    given = cast("list[str | Tier]", [on, on] if of_each is None else of_each)
-    return [side.on(tier) if isinstance(side, Scenario) else side for side, tier in zip(sides, given, strict=True)]
+        raise UsageError("backend: a side that has been run has its backend; fix: name the scenario's file to run it on another")
+    given = cast("list[str | Backend]", [backend, backend] if of_each is None else of_each)
+    return [side.on_backend(one) if isinstance(side, Scenario) else side for side, one in zip(sides, given, strict=True)]
 
 
-def _seeds(sides: Sequence[Side | Scenario], seeds: int | Iterable[int] | None) -> list[int]:
+def _seeds_of_sides(sides: Sequence[Side | Scenario], seeds: int | Iterable[int] | None) -> list[int]:
     """The seeds that scenarios are run with: those named, else those of the other side, else the first ten."""
     there = [side.seeds for side in sides if isinstance(side, Result)]
-    return chosen_seeds(SEEDS if seeds is None else seeds) if seeds is not None or not there else there[0]
+    return chosen_seeds(DEFAULT_SEEDS if seeds is None else seeds) if seeds is not None or not there else there[0]
 
 
-def _only(made: Comparison, quantities: Sequence[str]) -> Comparison:
+def _with_quantities(made: Comparison, quantities: Sequence[str]) -> Comparison:
     """The rows of these quantities, judged as the only ones that are compared; all if none is named. Raises UnknownName."""
     known = {row.quantity for row in made.rows}
     for quantity in quantities:
@@ -137,13 +140,13 @@ def _only(made: Comparison, quantities: Sequence[str]) -> Comparison:
             raise UnknownName("quantity that both have", quantity, known)
     if not quantities:
         return made
-    return replace(made, rows=judged([row for row in made.rows if row.quantity in quantities], made.confidence))
+    return replace(made, rows=with_adjusted_p_values([row for row in made.rows if row.quantity in quantities], made.confidence))
 
 
-def _names(a: object, b: object, opened: Sequence[Side | Scenario]) -> tuple[str, str]:
-    """What the two are called: as their files, or as the tiers that they run on, unless these are called alike."""
+def _side_names(a: object, b: object, opened: Sequence[Side | Scenario]) -> tuple[str, str]:
+    """What the two are called: as their files, or as the backends that they run on, unless these are called alike."""
     files = [Path(side).stem if isinstance(side, (str, Path)) and Path(side).suffix == ".toml" else "" for side in (a, b)]
-    on = [side.tier.name if isinstance(side, Scenario) else "" for side in opened]
+    on = [side.backend.name if isinstance(side, Scenario) else "" for side in opened]
     for first, second in (files, on):
         if first and second and first != second:
             return first, second

@@ -7,16 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ecnlab.analysis.compare import Difference
-from ecnlab.analysis.stats import CONFIDENCE, Estimate
+from ecnlab.comparison import summary
+from ecnlab.display import html
 from ecnlab.errors import Problem
+from ecnlab.stats.differences import Difference
+from ecnlab.stats.estimates import CONFIDENCE, Estimate
 
 if TYPE_CHECKING:
     import polars as pl
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedParameter:
     """A parameter in force that the two do not share; None where one does not have it."""
 
     key: str
@@ -25,7 +27,7 @@ class Changed:
 
 
 @dataclass(frozen=True)
-class Row:
+class DifferenceRow:
     """How one quantity differs.
 
     Attributes
@@ -76,10 +78,10 @@ class Comparison:
 
     names: tuple[str, str]
     titles: tuple[str, str]
-    parameters: list[Changed]
+    parameters: list[ChangedParameter]
     notes: list[str]
     warnings: list[tuple[str, Problem]]
-    rows: list[Row]
+    rows: list[DifferenceRow]
     confidence: float = CONFIDENCE
 
     def __repr__(self) -> str:
@@ -88,16 +90,17 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """The tables that `ecnlab compare` prints, for a notebook."""
-        from ecnlab import notebook
-        from ecnlab.comparison import summary
-
         title = " and ".join(f"{name} ({title})" for name, title in zip(self.names, self.titles, strict=True))
-        tables = [*summary.parameters(self), *summary.in_short(self), *summary.tables(self, self.apart, summary.FEW)]
+        tables = [
+            *summary.parameter_tables(self),
+            *summary.overview_tables(self),
+            *summary.difference_tables(self, self.apart, summary.MAX_SHOWN_ROWS),
+        ]
         notes = [*self.notes, f"{self.found()}; frame() has all"]
-        return notebook.page(title, tables, notes)
+        return html.page(title, tables, notes)
 
     @property
-    def apart(self) -> list[Row]:
+    def apart(self) -> list[DifferenceRow]:
         """The rows that differ, at a false discovery rate of 1 - confidence."""
         return [row for row in self.rows if row.is_apart]
 
@@ -116,7 +119,7 @@ class Comparison:
         """The rows as a polars frame, the parameters of a sweep's point in front."""
         import polars as pl
 
-        return pl.DataFrame([{**row.point, **_told(row)} for row in self.rows], infer_schema_length=None)
+        return pl.DataFrame([{**row.point, **_row_to_dict(row)} for row in self.rows], infer_schema_length=None)
 
     def json(self) -> dict[str, Any]:
         """It as nested dicts of plain values."""
@@ -128,11 +131,11 @@ class Comparison:
             "confidence": self.confidence,
             "false_discovery_rate": round(1 - self.confidence, 12),
             "tests": self.tested,
-            "differences": [({"point": dict(row.point)} if row.point else {}) | _told(row) for row in self.rows],
+            "differences": [({"point": dict(row.point)} if row.point else {}) | _row_to_dict(row) for row in self.rows],
         }
 
 
-def _told(row: Row) -> dict[str, Any]:
+def _row_to_dict(row: DifferenceRow) -> dict[str, Any]:
     """A row as plain values."""
     found = row.difference
     return {
@@ -140,9 +143,9 @@ def _told(row: Row) -> dict[str, Any]:
         "name": row.name,
         "quantity": row.quantity,
         "unit": row.unit,
-        **{f"a_{key}": value for key, value in _plain(found.a).items()},
-        **{f"b_{key}": value for key, value in _plain(found.b).items()},
-        **{f"change_{key}": value for key, value in _plain(found.change).items()},
+        **{f"a_{key}": value for key, value in _nan_to_none(found.a).items()},
+        **{f"b_{key}": value for key, value in _nan_to_none(found.b).items()},
+        **{f"change_{key}": value for key, value in _nan_to_none(found.change).items()},
         "relative": found.relative.mean,
         "relative_half_width": found.relative.half_width,
         "p_value": found.p_value,
@@ -153,5 +156,5 @@ def _told(row: Row) -> dict[str, Any]:
     }
 
 
-def _plain(value: Estimate) -> dict[str, float]:
+def _nan_to_none(value: Estimate) -> dict[str, float]:
     return {"mean": value.mean, "half_width": value.half_width}

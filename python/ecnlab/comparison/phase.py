@@ -12,30 +12,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecnlab import catalog, scenarios
-from ecnlab.analysis.compare import Difference, Sample, difference
-from ecnlab.analysis.stats import CONFIDENCE, Estimate, adjusted_p_values, p_value, prediction_p_value
 from ecnlab.errors import Problem, ScenarioError, UsageError
-from ecnlab.runner import Request, run_all
-from ecnlab.seeds import chosen_seeds
-from ecnlab.sweeps.run import STORE
+from ecnlab.execution.runner import Request, run_all
+from ecnlab.scenarios import catalog
+from ecnlab.scenarios.load import load
+from ecnlab.scenarios.seeds import chosen_seeds
+from ecnlab.stats.differences import Difference, Sample, difference
+from ecnlab.stats.estimates import CONFIDENCE, Estimate, adjusted_p_values, p_value, prediction_p_value
+from ecnlab.sweeps.run import STORE_FOLDER
 
 if TYPE_CHECKING:
-    from ecnlab.results import Result
-    from ecnlab.scenarios import Scenario
-    from ecnlab.store import Store
-    from ecnlab.workers import Workers
+    from ecnlab.execution.workers import Workers
+    from ecnlab.scenarios.load import Scenario
+    from ecnlab.storage.results import Result
+    from ecnlab.storage.store import Store
 
-KEY = "processing_jitter"
-ONE_PACKET = "packet"
-OFF = "0 s"
-SEEDS = 10
+PROCESSING_TIME_KEY = "processing_jitter"
+ONE_PACKET_JITTER = "packet"
+NO_JITTER = "0 s"
+DEFAULT_SEEDS = 10
 # A processing time delays packets by half a packet on average, which moves means by less than this in networks without a lock.
-LEAST_SHARE = 0.05
-_FEWEST_SEEDS = 2
+MIN_RELATIVE_CHANGE = 0.05
+_MIN_SEEDS_FOR_TEST = 2
+# With fewer, the change of a known phase lock is hardly ever significant.
+MIN_SEEDS = 5
 # Seeds whose values spread less than this share of the spread with a processing time are as one run.
-_ONE_RUN = 0.1
-_SHOWN = 3
+_ONE_RUN_SHARE = 0.1
+_MAX_SHOWN_ROWS = 3
 
 QUANTITIES = {
     "total": ("goodput_bps", "jain_goodput", "delay_mean_s", "rtt_mean_s", "transaction_mean_s"),
@@ -43,15 +46,15 @@ QUANTITIES = {
     "queues": ("utilisation", "mark_rate", "drop_rate", "length_mean_packets", "sojourn_mean_s"),
 }
 # Shares of the packets that arrived, and what is counted.
-_RATES = {"mark_rate": "marks", "drop_rate": "drops"}
+_RATE_QUANTITIES = {"mark_rate": "marks", "drop_rate": "drops"}
 # Smaller changes than these are no finding, whatever share of a small mean they are: 0.1 percentage points, half a packet, 1 µs.
-LEAST_CHANGE = {
-    **dict.fromkeys((*_RATES, "utilisation", "jain_goodput"), 0.001),
+MIN_ABSOLUTE_CHANGE = {
+    **dict.fromkeys((*_RATE_QUANTITIES, "utilisation", "jain_goodput"), 0.001),
     "length_mean_packets": 0.5,
     "sojourn_mean_s": 1e-6,
 }
 
-Cell = tuple[str, str, str]  # table, name of the row, quantity
+MeasureKey = tuple[str, str, str]  # table, name of the row, quantity
 
 
 @dataclass(frozen=True)
@@ -132,8 +135,18 @@ class PhaseEffect:
     @property
     def largest(self) -> str:
         """The largest changes; empty where no measure moved."""
-        more = len(self.moved) - _SHOWN
-        return ", ".join(f"{row.place} {_percent(row)}" for row in self.moved[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+        more = len(self.moved) - _MAX_SHOWN_ROWS
+        return ", ".join(f"{row.place} {_format_percent(row)}" for row in self.moved[:_MAX_SHOWN_ROWS]) + (
+            f" and {more} more" if more > 0 else ""
+        )
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """A warning where nothing was found over fewer than `MIN_SEEDS` seeds."""
+        if self.found or len(self.seeds) >= MIN_SEEDS:
+            return []
+        what = f"{len(self.seeds)} seeds are too few to find a phase effect: its change would hardly be significant"
+        return [Problem("seeds", None, f"{what}; fix: at least {MIN_SEEDS}, as in --seeds {MIN_SEEDS}")]
 
     def json(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -156,9 +169,9 @@ def phase_effect(
     *,
     base: Result | None = None,
     measures: Sequence[str] = (),
-    jitter: str = ONE_PACKET,
-    least_share: float = LEAST_SHARE,
-    store: Store | str | Path | None = STORE,
+    jitter: str = ONE_PACKET_JITTER,
+    least_share: float = MIN_RELATIVE_CHANGE,
+    store: Store | str | Path | None = STORE_FOLDER,
     workers: Workers | None = None,
     threads: int | None = None,
     progress: bool = False,
@@ -167,7 +180,7 @@ def phase_effect(
 
     A measure moved if its change is significant and large enough. It is significant if the p-value, adjusted over all measures by Benjamini
     and Hochberg's procedure, is at most 5 %. It is large enough if it is at least `least_share` of the larger mean and at least
-    `LEAST_CHANGE`: 0.1 percentage points of shares, half a packet of a mean queue, 1 µs of its delay.
+    `MIN_ABSOLUTE_CHANGE`: 0.1 percentage points of shares, half a packet of a mean queue, 1 µs of its delay.
 
     Values of one seed are paired. Hardly anything may be random without the processing time; all seeds are then as one run, and its mean
     has no interval. This is taken to be so where the standard deviation is below a tenth of that with a processing time. The test is then
@@ -218,19 +231,21 @@ def phase_effects(
     *,
     bases: Sequence[Result | None] = (),
     measures: Sequence[str] = (),
-    jitter: str = ONE_PACKET,
-    least_share: float = LEAST_SHARE,
-    store: Store | str | Path | None = STORE,
+    jitter: str = ONE_PACKET_JITTER,
+    least_share: float = MIN_RELATIVE_CHANGE,
+    store: Store | str | Path | None = STORE_FOLDER,
     workers: Workers | None = None,
     threads: int | None = None,
     progress: bool = False,
 ) -> list[PhaseEffect]:
     """The same for several scenarios, whose runs are done together."""
-    found = [scenarios.load(one) if isinstance(one, (str, Path)) else one for one in asked]
+    found = [load(one) if isinstance(one, (str, Path)) else one for one in asked]
     given = list(bases) or [None] * len(found)
-    chosen = chosen_seeds(SEEDS if seeds is None else seeds)
-    if len(chosen) < _FEWEST_SEEDS:
-        raise UsageError(f"seeds: a phase effect is found from at least {_FEWEST_SEEDS} seeds; give more, as in --seeds {SEEDS}")
+    chosen = chosen_seeds(DEFAULT_SEEDS if seeds is None else seeds)
+    if len(chosen) < _MIN_SEEDS_FOR_TEST:
+        raise UsageError(
+            f"seeds: a phase effect is found from at least {_MIN_SEEDS_FOR_TEST} seeds; give more, as in --seeds {DEFAULT_SEEDS}"
+        )
     changed = [with_processing_time(scenario, jitter) for scenario in found]
     plain = [Request(scenario, chosen) for scenario, base in zip(found, given, strict=True) if base is None]
     jittered = [Request(scenario, chosen) for scenario in changed]
@@ -240,31 +255,31 @@ def phase_effects(
     return [effect_of(before, after, measures, least_share) for before, after in pairs]
 
 
-def with_processing_time(scenario: Scenario, jitter: str = ONE_PACKET) -> Scenario:
+def with_processing_time(scenario: Scenario, jitter: str = ONE_PACKET_JITTER) -> Scenario:
     """The same scenario with a processing time of at most `jitter`.
 
     Raises UsageError if that is none, and ScenarioError if the scenario has one already or its backend cannot run it.
     """
-    if scenario.resolved[KEY] != OFF:
+    if scenario.resolved[PROCESSING_TIME_KEY] != NO_JITTER:
         message = "the scenario has a processing time already, so there is nothing to compare with; fix: leave it out"
-        raise ScenarioError([Problem(KEY, None, message)], scenario.source)
-    changed = scenario.changed({KEY: jitter})
-    if changed.resolved[KEY] == OFF:
+        raise ScenarioError([Problem(PROCESSING_TIME_KEY, None, message)], scenario.source)
+    changed = scenario.changed({PROCESSING_TIME_KEY: jitter})
+    if changed.resolved[PROCESSING_TIME_KEY] == NO_JITTER:
         raise UsageError(
-            f'jitter: {jitter!r} is no processing time, so both runs would be the same; fix: "{ONE_PACKET}", or a time above 0'
+            f'jitter: {jitter!r} is not a processing time, so both runs would be the same; fix: "{ONE_PACKET_JITTER}", or a time above 0'
         )
     if refused := changed.refusals():
         raise ScenarioError(refused, scenario.source)
     return changed
 
 
-def effect_of(without: Result, with_: Result, measures: Sequence[str] = (), least_share: float = LEAST_SHARE) -> PhaseEffect:
+def effect_of(without: Result, with_: Result, measures: Sequence[str] = (), least_share: float = MIN_RELATIVE_CHANGE) -> PhaseEffect:
     """The effect that two results show, of which the second has the processing time. Raises UsageError."""
-    values = [dict(_values(result, measures)) for result in (without, with_)]
+    values = [dict(_measure_values(result, measures)) for result in (without, with_)]
     missing = set(measures) - {quantity for _, _, quantity in values[0]}
     if missing:
         columns = {column.name for table in QUANTITIES for column in catalog.table(table).columns if column.unit}
-        known = ", ".join(sorted({*_RATES, *columns}))
+        known = ", ".join(sorted({*_RATE_QUANTITIES, *columns}))
         raise UsageError(f"measures: no measure is called {', '.join(sorted(missing))}; fix: choose from {known}")
     before, after = (
         {cell: Sample(dict(zip(result.seeds, of_cell, strict=True)), result.alike) for cell, of_cell in found.items()}
@@ -274,40 +289,40 @@ def effect_of(without: Result, with_: Result, measures: Sequence[str] = (), leas
     there = {cell: found for cell, found in differences.items() if not math.isnan(found.change.mean)}
     ps = [_p_value(found) for found in there.values()]
     rows = [
-        _row(cell, found, p, adjusted, least_share)
+        _phase_row(cell, found, p, adjusted, least_share)
         for (cell, found), p, adjusted in zip(there.items(), ps, adjusted_p_values(ps), strict=True)
     ]
     rows.sort(key=lambda row: (not row.moved, -abs(row.relative)))
     return PhaseEffect(without.name, list(with_.seeds), without.alike, rows)
 
 
-def _values(result: Result, measures: Sequence[str]) -> Iterator[tuple[Cell, list[float]]]:
+def _measure_values(result: Result, measures: Sequence[str]) -> Iterator[tuple[MeasureKey, list[float]]]:
     """The values of every measure, one a seed."""
     for table, names in (("total", [""]), ("groups", result.group_names), ("queues", result.queue_names)):
         known = [column.name for column in catalog.table(table).columns]
         for name in names:
             chosen = {"groups": {"group": name}, "queues": {"queue": name}}.get(table, {})
-            for quantity in QUANTITIES[table] if not measures else [one for one in measures if one in known or one in _RATES]:
+            for quantity in QUANTITIES[table] if not measures else [one for one in measures if one in known or one in _RATE_QUANTITIES]:
                 if quantity in known and quantity not in ("group", "queue"):
                     yield (table, name, quantity), result.values(quantity, **chosen)
-                elif quantity in _RATES and table == "queues":
-                    counts, arrivals = (result.values(column, **chosen) for column in (_RATES[quantity], "arrivals"))
+                elif quantity in _RATE_QUANTITIES and table == "queues":
+                    counts, arrivals = (result.values(column, **chosen) for column in (_RATE_QUANTITIES[quantity], "arrivals"))
                     rates = [count / of if of else math.nan for count, of in zip(counts, arrivals, strict=True)]
                     yield (table, name, quantity), rates
 
 
 def _p_value(found: Difference) -> float:
     """The p-value of no change."""
-    if found.a.sd <= _ONE_RUN * found.b.sd:
+    if found.a.sd <= _ONE_RUN_SHARE * found.b.sd:
         return prediction_p_value(found.b, found.a.mean)
     return p_value(found.change, 0.0)
 
 
-def _row(cell: Cell, found: Difference, p: float, adjusted: float, least_share: float) -> PhaseRow:
+def _phase_row(cell: MeasureKey, found: Difference, p: float, adjusted: float, least_share: float) -> PhaseRow:
     table, name, quantity = cell
     larger = max(abs(found.a.mean), abs(found.b.mean))
     relative = found.change.mean / larger if larger else 0.0
-    is_large = abs(relative) >= least_share and abs(found.change.mean) >= LEAST_CHANGE.get(quantity, 0.0)
+    is_large = abs(relative) >= least_share and abs(found.change.mean) >= MIN_ABSOLUTE_CHANGE.get(quantity, 0.0)
     moved = adjusted <= 1 - CONFIDENCE and is_large
     return PhaseRow(table, name, quantity, found.a, found.b, found.change, p, adjusted, relative, moved)
 
@@ -325,7 +340,7 @@ def _row_json(row: PhaseRow) -> dict[str, Any]:
     }
 
 
-def _percent(row: PhaseRow) -> str:
+def _format_percent(row: PhaseRow) -> str:
     if row.without.mean == 0:
         return "from 0"
     return f"{100 * row.change.mean / abs(row.without.mean):+.0f} %"

@@ -12,147 +12,159 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ecnlab import catalog, tiers
-from ecnlab.analysis.compare import Difference, Sample, difference, is_paired
-from ecnlab.analysis.stats import adjusted_p_values
-from ecnlab.comparison.model import Changed, Comparison, Row
+from ecnlab.backends import base
+from ecnlab.comparison.model import ChangedParameter, Comparison, DifferenceRow
 from ecnlab.errors import Problem, UsageError
-from ecnlab.results import Result
-from ecnlab.scenarios import leaves, unused_aqm
-from ecnlab.seeds import listed_seeds
+from ecnlab.scenarios import catalog
+from ecnlab.scenarios.load import leaf_values, unused_aqm_text
+from ecnlab.scenarios.seeds import listed_seeds
+from ecnlab.scenarios.units import unit_of
+from ecnlab.stats.differences import Difference, Sample, difference, is_paired
+from ecnlab.stats.estimates import adjusted_p_values
+from ecnlab.storage.results import Result
 from ecnlab.sweeps.sweep import Sweep
-from ecnlab.units import unit_of
 
 # The tables that are compared, and the columns that name a row of each.
-TABLES: dict[str, tuple[str, ...]] = {"total": (), "groups": ("group",), "queues": ("queue",), "bands": ("queue", "band")}
+COMPARED_TABLES: dict[str, tuple[str, ...]] = {"total": (), "groups": ("group",), "queues": ("queue",), "bands": ("queue", "band")}
 
 # Sections of a scenario that are lists of members with names, and keys that choose an algorithm.
-_LISTS = ("link.", "flows.")
-_CHOICES = ("variant", "aqm", "discipline", "profile", "congestion", "recovery", "response", "kind", "shape", "ecn")
-_THERE = "there"
+_KEYS_OF_LISTS = ("link.", "flows.")
+_CHOICE_KEYS = ("variant", "aqm", "discipline", "profile", "congestion_control", "recovery", "ecn_response", "kind", "topology", "ecn")
+_PRESENT = "there"
 
 # What is read from a histogram, and how wide half of its cells are at most: there are 2^8 to an octave.
-_PERCENTILE = re.compile(r"_p\d+_s$")
-_HALF_CELL = 1 / 2**9
+_PERCENTILE_COLUMN = re.compile(r"_p\d+_s$")
+_HALF_HISTOGRAM_CELL = 1 / 2**9
 
-Cell = tuple[str, str, str]  # table, name of the row, quantity
-Samples = Mapping[Cell, Sample]
+QuantityKey = tuple[str, str, str]  # table, name of the row, quantity
+Samples = Mapping[QuantityKey, Sample]
 Values = Mapping[str, Any]
 
 
-def of_results(a: Result, b: Result, names: tuple[str, str], confidence: float) -> Comparison:
+def compare_results(a: Result, b: Result, names: tuple[str, str], confidence: float) -> Comparison:
     """How result B differs from result A."""
-    of_a, of_b = _of_result(a), _of_result(b)
-    notes = [*_of_seeds(a.seeds, b.seeds, names), *_of_engines(a, b), *_alike(a.alike, b.alike, names), *_rows_of_one(of_a, of_b, names)]
-    changed = _of_tiers(a.tier, b.tier) + _changed(*(dict(leaves(result.header["parameters"])) for result in (a, b)))
+    of_a, of_b = _samples_of_result(a), _samples_of_result(b)
+    notes = [
+        *_seed_notes(a.seeds, b.seeds, names),
+        *_engine_notes(a, b),
+        *_identical_notes(a.alike, b.alike, names),
+        *_notes_of_one_sided_rows(of_a, of_b, names),
+    ]
+    changed = _changed_backends(a.backend, b.backend) + _changed_parameters(
+        *(dict(leaf_values(result.header["parameters"])) for result in (a, b))
+    )
     if not changed:
         notes.insert(0, "the two are one scenario: nothing can differ but by chance")
-    rows = judged(_rows({}, of_a, of_b, confidence), confidence)
-    return Comparison(names, (a.name, b.name), changed, [*notes, *_of_cells(rows)], _warnings(a, b, names), rows, confidence)
+    rows = with_adjusted_p_values(_difference_rows({}, of_a, of_b, confidence), confidence)
+    return Comparison(
+        names, (a.name, b.name), changed, [*notes, *_histogram_cell_notes(rows)], _side_warnings(a, b, names), rows, confidence
+    )
 
 
-def of_sweeps(a: Sweep, b: Sweep, names: tuple[str, str], confidence: float) -> Comparison:
+def compare_sweeps(a: Sweep, b: Sweep, names: tuple[str, str], confidence: float) -> Comparison:
     """How sweep B differs from sweep A at each point that both have. Raises UsageError where their parameters are unlike."""
     columns = [[one.name for one in sweep.parameters] for sweep in (a, b)]
     if set(columns[0]) != set(columns[1]):
         told = " and ".join(", ".join(each) for each in columns)
         raise UsageError(f"the sweeps vary unlike parameters ({told}), so their points cannot be paired")
-    points = [_points(sweep, columns[0]) for sweep in (a, b)]
+    points = [_sweep_points(sweep, columns[0]) for sweep in (a, b)]
     shared = [place for place in points[0] if place in points[1]]
     if not shared:
         raise UsageError("the sweeps have no point in common: no values of their parameters are the same")
     left = [len(each) - len(shared) for each in points]
     notes = [f"{count} points are in {name} only and left out" for name, count in zip(names, left, strict=True) if count]
-    notes += [*_of_seeds(a.seeds, b.seeds, names), *_of_builds(a.about["build"], b.about["build"])]
-    changed, more = _changed_at([(points[0][place], points[1][place]) for place in shared], a, b)
+    notes += [*_seed_notes(a.seeds, b.seeds, names), *_build_notes(a.about["build"], b.about["build"])]
+    changed, more = _changed_at_points([(points[0][place], points[1][place]) for place in shared], a, b)
     notes += more
-    changed = _of_tiers(a.tier, b.tier) + changed
-    of_a, of_b = _of_sweep(a), _of_sweep(b)
-    rows: list[Row] = []
+    changed = _changed_backends(a.backend, b.backend) + changed
+    of_a, of_b = _samples_of_sweep(a), _samples_of_sweep(b)
+    rows: list[DifferenceRow] = []
     for place in shared:
         at_a, at_b = of_a.get(points[0][place], {}), of_b.get(points[1][place], {})
-        rows += _rows(dict(zip(columns[0], place, strict=True)), at_a, at_b, confidence)
-    rows = judged(rows, confidence)
-    return Comparison(names, (a.name, b.name), changed, [*notes, *_of_cells(rows)], _warnings(a, b, names), rows, confidence)
+        rows += _difference_rows(dict(zip(columns[0], place, strict=True)), at_a, at_b, confidence)
+    rows = with_adjusted_p_values(rows, confidence)
+    return Comparison(
+        names, (a.name, b.name), changed, [*notes, *_histogram_cell_notes(rows)], _side_warnings(a, b, names), rows, confidence
+    )
 
 
-def _of_result(result: Result) -> Samples:
-    return {cell: Sample(dict(zip(result.seeds, values, strict=True)), result.alike) for cell, values in _values(result)}
+def _samples_of_result(result: Result) -> Samples:
+    return {cell: Sample(dict(zip(result.seeds, values, strict=True)), result.alike) for cell, values in _quantity_values(result)}
 
 
-def _values(result: Result) -> Iterator[tuple[Cell, list[float]]]:
-    for quantity in _quantities("total"):
+def _quantity_values(result: Result) -> Iterator[tuple[QuantityKey, list[float]]]:
+    for quantity in _quantity_columns("total"):
         yield ("total", "", quantity), result.values(quantity)
     for group in result.group_names:
-        for quantity in _quantities("groups"):
+        for quantity in _quantity_columns("groups"):
             yield ("groups", group, quantity), result.values(quantity, group=group)
     for queue in result.queue_names:
-        for quantity in _quantities("queues"):
+        for quantity in _quantity_columns("queues"):
             yield ("queues", queue, quantity), result.values(quantity, queue=queue)
     for queue, band in result.band_names:
-        for quantity in _quantities("bands"):
+        for quantity in _quantity_columns("bands"):
             yield ("bands", f"{queue}.{band}", quantity), result.values(quantity, queue=queue, band=band)
 
 
-def _of_sweep(sweep: Sweep) -> dict[int, Samples]:
+def _samples_of_sweep(sweep: Sweep) -> dict[int, Samples]:
     """The samples of each point by its number."""
     alike = dict(sweep.points.select("point", "alike").iter_rows())
-    values: dict[int, dict[Cell, dict[int, float]]] = {}
+    values: dict[int, dict[QuantityKey, dict[int, float]]] = {}
     taken = {one.name for one in sweep.parameters}
-    for table in (name for name in TABLES if name in sweep.tables):
-        columns = {quantity: f"{table}.{quantity}" if quantity in taken else quantity for quantity in _quantities(table)}
+    for table in (name for name in COMPARED_TABLES if name in sweep.tables):
+        columns = {quantity: f"{table}.{quantity}" if quantity in taken else quantity for quantity in _quantity_columns(table)}
         for row in sweep.table(table).iter_rows(named=True):
-            name = ".".join(row[key] for key in TABLES[table])
+            name = ".".join(row[key] for key in COMPARED_TABLES[table])
             cells = values.setdefault(row["point"], {})
             for quantity, column in columns.items():
                 cells.setdefault((table, name, quantity), {})[row["seed"]] = row[column]
     return {point: {cell: Sample(by_seed, alike[point]) for cell, by_seed in cells.items()} for point, cells in values.items()}
 
 
-def _points(sweep: Sweep, columns: Sequence[str]) -> dict[tuple[Any, ...], int]:
+def _sweep_points(sweep: Sweep, columns: Sequence[str]) -> dict[tuple[Any, ...], int]:
     """The numbers of a sweep's points by the values of these parameters."""
     return {tuple(row[column] for column in columns): row["point"] for row in sweep.points.iter_rows(named=True)}
 
 
-def _quantities(table: str) -> list[str]:
-    return [column.name for column in catalog.table(table).columns if column.name not in TABLES[table]]
+def _quantity_columns(table: str) -> list[str]:
+    return [column.name for column in catalog.table(table).columns if column.name not in COMPARED_TABLES[table]]
 
 
-def _rows(point: Values, a: Samples, b: Samples, confidence: float) -> list[Row]:
+def _difference_rows(point: Values, a: Samples, b: Samples, confidence: float) -> list[DifferenceRow]:
     """The rows of all quantities that both have, but for those that neither has a value of."""
     rows = []
     for cell, sample in a.items():
-        if cell in b and not _is_nowhere(sample, b[cell]):
+        if cell in b and not _is_never_present(sample, b[cell]):
             table, name, quantity = cell
             found = difference(sample, b[cell], confidence)
-            rows.append(Row(point, table, name, quantity, unit_of(quantity), found, found.p_value, found.is_apart))
+            rows.append(DifferenceRow(point, table, name, quantity, unit_of(quantity), found, found.p_value, found.is_apart))
     return rows
 
 
-def _is_nowhere(a: Sample, b: Sample) -> bool:
+def _is_never_present(a: Sample, b: Sample) -> bool:
     return all(math.isnan(value) for sample in (a, b) for value in sample.values.values())
 
 
-def judged(rows: Sequence[Row], confidence: float) -> list[Row]:
+def with_adjusted_p_values(rows: Sequence[DifferenceRow], confidence: float) -> list[DifferenceRow]:
     """These rows as one family of tests, largest change first: by table, then those apart, then by the change in per cent."""
-    tables = list(TABLES)
+    tables = list(COMPARED_TABLES)
     adjusted = adjusted_p_values([row.difference.p_value for row in rows])
-    found = [_judged(row, p, confidence) for row, p in zip(rows, adjusted, strict=True)]
-    return sorted(found, key=lambda row: (tables.index(row.table), not row.is_apart, -_size(row)))
+    found = [_with_verdict(row, p, confidence) for row, p in zip(rows, adjusted, strict=True)]
+    return sorted(found, key=lambda row: (tables.index(row.table), not row.is_apart, -_difference_size(row)))
 
 
-def _judged(row: Row, adjusted: float, confidence: float) -> Row:
+def _with_verdict(row: DifferenceRow, adjusted: float, confidence: float) -> DifferenceRow:
     """A row with its p-value adjusted; a difference that is not tested, as of one seed, is one where there is any."""
     is_apart = row.difference.is_apart if math.isnan(adjusted) else adjusted <= 1 - confidence
     return replace(row, adjusted_p_value=adjusted, is_apart=is_apart)
 
 
-def _size(row: Row) -> float:
+def _difference_size(row: DifferenceRow) -> float:
     size = abs(row.difference.relative.mean)
     return -1.0 if math.isnan(size) else size
 
 
-def _of_seeds(a: Sequence[int], b: Sequence[int], names: tuple[str, str]) -> list[str]:
+def _seed_notes(a: Sequence[int], b: Sequence[int], names: tuple[str, str]) -> list[str]:
     """How the seeds of both go together."""
     both = sorted(set(a) & set(b))
     if not is_paired(dict.fromkeys(a), dict.fromkeys(b)):
@@ -163,45 +175,45 @@ def _of_seeds(a: Sequence[int], b: Sequence[int], names: tuple[str, str]) -> lis
     return [*notes, "one seed: there are no intervals, and any difference may be chance"] if len(both) == 1 else notes
 
 
-def _of_engines(a: Result, b: Result) -> list[str]:
+def _engine_notes(a: Result, b: Result) -> list[str]:
     spans = [result.header["duration_s"] - result.header["measure_from_s"] for result in (a, b)]
-    return [*_of_builds(a.header["build"], b.header["build"]), *_of_times(spans[0], spans[1])]
+    return [*_build_notes(a.header["build"], b.header["build"]), *_time_notes(spans[0], spans[1])]
 
 
-def _of_tiers(a: Values, b: Values) -> list[Changed]:
+def _changed_backends(a: Values, b: Values) -> list[ChangedParameter]:
     """On what each ran, where that is not the same."""
-    return [] if a == b else [Changed("tier", tiers.titled(a), tiers.titled(b))]
+    return [] if a == b else [ChangedParameter("backend", base.describe_identity(a), base.describe_identity(b))]
 
 
-def _of_times(a: float, b: float) -> list[str]:
+def _time_notes(a: float, b: float) -> list[str]:
     return [] if a == b else [f"measured over {a:g} s and {b:g} s: counts, such as marks and drops, are of unlike times"]
 
 
-def _of_builds(a: str, b: str) -> list[str]:
+def _build_notes(a: str, b: str) -> list[str]:
     return [] if a == b else [f"run by unlike builds of the engine ({a} and {b}): differences may be the engine's"]
 
 
-def _of_cells(rows: Sequence[Row]) -> list[str]:
+def _histogram_cell_notes(rows: Sequence[DifferenceRow]) -> list[str]:
     """That percentiles which fall into one cell of their histogram at all seeds are not apart as exactly as their intervals look."""
-    found = [row for row in rows if _PERCENTILE.search(row.quantity) and _is_of_one_cell(row.difference)]
+    found = [row for row in rows if _PERCENTILE_COLUMN.search(row.quantity) and _is_within_one_cell(row.difference)]
     if not found:
         return []
     told = ", ".join(dict.fromkeys(row.quantity for row in found))
-    right = f"a percentile is right to {100 * _HALF_CELL:.1f} % of its value"
+    right = f"a percentile is right to {100 * _HALF_HISTOGRAM_CELL:.1f} % of its value"
     return [f"{told}: where ± 0 stands all seeds fall into one cell of the histogram; {right}"]
 
 
-def _is_of_one_cell(found: Difference) -> bool:
+def _is_within_one_cell(found: Difference) -> bool:
     return found.is_apart and found.a.half_width == found.b.half_width == found.change.half_width == 0
 
 
-def _alike(a: bool, b: bool, names: tuple[str, str]) -> list[str]:
+def _identical_notes(a: bool, b: bool, names: tuple[str, str]) -> list[str]:
     if a and b:
         return ["all seeds are alike in both, as nothing there is random: there are no intervals, and each difference is exact"]
     return [f"all seeds of {name} are alike, as nothing in it is random" for name, alike in zip(names, (a, b), strict=True) if alike]
 
 
-def _rows_of_one(a: Samples, b: Samples, names: tuple[str, str]) -> list[str]:
+def _notes_of_one_sided_rows(a: Samples, b: Samples, names: tuple[str, str]) -> list[str]:
     """What groups, queues and bands only one of the two has."""
     notes = []
     for table, what in (("groups", "group"), ("queues", "queue"), ("bands", "band")):
@@ -213,66 +225,71 @@ def _rows_of_one(a: Samples, b: Samples, names: tuple[str, str]) -> list[str]:
     return notes
 
 
-def _warnings(a: Result | Sweep, b: Result | Sweep, names: tuple[str, str]) -> list[tuple[str, Problem]]:
+def _side_warnings(a: Result | Sweep, b: Result | Sweep, names: tuple[str, str]) -> list[tuple[str, Problem]]:
     """What both say that was hardly meant; that seeds are alike stands in the notes, and an AQM need stand in one of the two only."""
-    used = {unused_aqm(aqm) for side in (a, b) for aqm in (side.header if isinstance(side, Result) else side.about)["aqms"]}
+    used = {unused_aqm_text(aqm) for side in (a, b) for aqm in (side.header if isinstance(side, Result) else side.about)["aqms"]}
     told = [(name, warning) for name, side in zip(names, (a, b), strict=True) for warning in side.warnings]
     return [(name, warning) for name, warning in told if warning.place != "seeds" and warning not in used]
 
 
-def _changed_at(pairs: Sequence[tuple[int, int]], a: Sweep, b: Sweep) -> tuple[list[Changed], list[str]]:
+def _changed_at_points(pairs: Sequence[tuple[int, int]], a: Sweep, b: Sweep) -> tuple[list[ChangedParameter], list[str]]:
     """The parameters in force in which two sweeps differ at the points that both have, each where it first does, and what is to be said."""
-    found: dict[str, Changed] = {}
+    found: dict[str, ChangedParameter] = {}
     varies = False
     times: dict[str, None] = {}
     for at_a, at_b in pairs:
-        for one in _changed(a.in_force(at_a), b.in_force(at_b)):
+        for one in _changed_parameters(a.in_force(at_a), b.in_force(at_b)):
             varies |= found.setdefault(one.key, one) != one
-        times |= dict.fromkeys(_of_times(a.measured_s(at_a), b.measured_s(at_b)))
+        times |= dict.fromkeys(_time_notes(a.measured_s(at_a), b.measured_s(at_b)))
     notes = list(times)
-    if not found and a.tier == b.tier:
+    if not found and a.backend == b.backend:
         notes.insert(0, "the two are one: at each point they have one scenario, and nothing can differ but by chance")
     if varies:
         notes.append("some parameters differ in another way at each point: they are shown as they are at the first")
-    return _ranked(list(found.values())), notes
+    return _rows_by_size(list(found.values())), notes
 
 
-def _changed(a: Values, b: Values) -> list[Changed]:
+def _changed_parameters(a: Values, b: Values) -> list[ChangedParameter]:
     """The parameters in force in which two scenarios differ, but for titles and what is recorded.
 
     First stands what chooses an algorithm, for most of the rest follows from that. A link or a group that only one has is one row.
     """
     flat = [{key: value for key, value in tree.items() if key.split(".")[0] not in ("name", "record")} for tree in (a, b)]
     keys = [key for key in dict.fromkeys([*flat[0], *flat[1]]) if flat[0].get(key) != flat[1].get(key)]
-    alone = [_alone(flat[0], flat[1]), _alone(flat[1], flat[0])]
-    rows = [Changed(member, _THERE if own is alone[0] else None, None if own is alone[0] else _THERE) for own in alone for member in own]
-    rows += _controls(flat[0], flat[1])
+    alone = [_only_on_one_side(flat[0], flat[1]), _only_on_one_side(flat[1], flat[0])]
+    rows = [
+        ChangedParameter(member, _PRESENT if own is alone[0] else None, None if own is alone[0] else _PRESENT)
+        for own in alone
+        for member in own
+    ]
+    rows += _congestion_controls(flat[0], flat[1])
     left = [key for key in keys if not any(key.startswith(f"{member}.") for own in alone for member in own)]
-    return _ranked([*rows, *(Changed(key, flat[0].get(key), flat[1].get(key)) for key in left)])
+    return _rows_by_size([*rows, *(ChangedParameter(key, flat[0].get(key), flat[1].get(key)) for key in left)])
 
 
-def _controls(a: Values, b: Values) -> Iterator[Changed]:
-    """The congestion control of each group by its name, where that says more than the parameter `congestion`, as of DCTCP."""
+def _congestion_controls(a: Values, b: Values) -> Iterator[ChangedParameter]:
+    """The congestion control of each group by its name, where that says more than the parameter `congestion_control`, as of DCTCP."""
     for key in a:
-        if key in b and key.startswith("flows.") and key.endswith(".tcp.congestion"):
-            tcp = key.removesuffix("congestion")
-            trees = [{name: tree[f"{tcp}{name}"] for name in ("congestion", "response") if f"{tcp}{name}" in tree} for tree in (a, b)]
+        if key in b and key.startswith("flows.") and key.endswith(".tcp.congestion_control"):
+            tcp = key.removesuffix("congestion_control")
+            chosen = ("congestion_control", "ecn_response")
+            trees = [{name: tree[f"{tcp}{name}"] for name in chosen if f"{tcp}{name}" in tree} for tree in (a, b)]
             names = [catalog.congestion_control(tree) for tree in trees]
-            if names[0] != names[1] and names != [tree["congestion"] for tree in trees]:
-                yield Changed(f"{tcp}variant", *names)
+            if names[0] != names[1] and names != [tree["congestion_control"] for tree in trees]:
+                yield ChangedParameter(f"{tcp}variant", *names)
 
 
-def _ranked(rows: list[Changed]) -> list[Changed]:
-    return sorted(rows, key=_rank)
+def _rows_by_size(rows: list[ChangedParameter]) -> list[ChangedParameter]:
+    return sorted(rows, key=_row_rank)
 
 
-def _rank(one: Changed) -> int:
-    if _THERE in (one.a, one.b):
+def _row_rank(one: ChangedParameter) -> int:
+    if _PRESENT in (one.a, one.b):
         return 0
-    return 1 if one.key.rsplit(".", 1)[-1] in _CHOICES else 2
+    return 1 if one.key.rsplit(".", 1)[-1] in _CHOICE_KEYS else 2
 
 
-def _alone(own: Values, other: Values) -> list[str]:
+def _only_on_one_side(own: Values, other: Values) -> list[str]:
     """The links and groups, as in `flows.far`, that only one of two scenarios has."""
-    members = [dict.fromkeys(".".join(key.split(".")[:2]) for key in tree if key.startswith(_LISTS)) for tree in (own, other)]
+    members = [dict.fromkeys(".".join(key.split(".")[:2]) for key in tree if key.startswith(_KEYS_OF_LISTS)) for tree in (own, other)]
     return [member for member in members[0] if member not in members[1]]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ecnlab.errors import UnknownName
 
 if TYPE_CHECKING:
-    from ecnlab.studies.model import Study
+    from ecnlab.studies.framework.model import Study
 
 TITLES = {
     "aecn": "AECN: fair marking for flows of unlike round-trip times",
@@ -24,14 +24,14 @@ def find(name: str) -> Study:
     """The study of that name. Raises UnknownName."""
     if name not in TITLES:
         raise UnknownName("study", name, TITLES)
-    study: Study = import_module(f"ecnlab.studies.{_module(name)}").STUDY
+    study: Study = import_module(f"ecnlab.studies.papers.{_module_name(name)}").STUDY
     return study
 
 
 def folder(name: str) -> Path:
     """Where the files of the study of that name stand."""
-    return Path(__file__).parent / _module(name)
+    return Path(__file__).parent / "papers" / _module_name(name)
 
 
-def _module(name: str) -> str:
+def _module_name(name: str) -> str:
     return name.replace("-", "_")

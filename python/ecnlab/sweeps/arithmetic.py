@@ -14,14 +14,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ecnlab.errors import UnknownName, UsageError
-from ecnlab.units import UNITS, quantity
+from ecnlab.scenarios.units import UNITS, parse_quantity
 
-Measured = tuple[float, str]
+ValueWithUnit = tuple[float, str]
 
 # A literal with its unit, as in 90 Mbps.
-_WITH_UNIT = re.compile(rf"(?<![\w.])(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*({'|'.join(sorted(UNITS, key=len, reverse=True))})\b")
-_WRITTEN = {"s": "s", "bit/s": "bps", "bytes": "B", "packets": "packets"}
-_LARGEST = 1e300
+_QUANTITY_LITERAL = re.compile(rf"(?<![\w.])(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*({'|'.join(sorted(UNITS, key=len, reverse=True))})\b")
+_QUANTITY_NAME = {"s": "s", "bit/s": "bps", "bytes": "B", "packets": "packets"}
+_MAX_EXPONENT = 1e300
 
 _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -35,57 +35,57 @@ _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
 _FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max, "round": round, "floor": math.floor, "ceil": math.ceil}
 
 
-def evaluated(expression: str, names: Mapping[str, Any]) -> int | float | str:
+def evaluate(expression: str, names: Mapping[str, Any]) -> int | float | str:
     """The value of an expression, as a scenario takes it; `names` are the parameters' values. Raises UsageError."""
     try:
-        tree = ast.parse(_WITH_UNIT.sub(r"quantity('\1 \2')", expression.strip()), mode="eval")
-        number, unit = _value(tree.body, names)
+        tree = ast.parse(_QUANTITY_LITERAL.sub(r"quantity('\1 \2')", expression.strip()), mode="eval")
+        number, unit = _evaluate_node(tree.body, names)
     except (SyntaxError, ValueError, RecursionError):
         raise UsageError(f'{expression!r} cannot be read: write it as "flows / 3" or "90 Mbps / flows"') from None
     except (ArithmeticError, TypeError) as error:
         raise UsageError(f"{expression!r} has no value: {error}") from None
-    if not abs(number) < _LARGEST:
+    if not abs(number) < _MAX_EXPONENT:
         raise UsageError(f"{expression!r} has no value: it is out of range")
     plain = int(number) if number == int(number) else number
-    return f"{plain} {_WRITTEN[unit]}" if unit else plain
+    return f"{plain} {_QUANTITY_NAME[unit]}" if unit else plain
 
 
-def _value(node: ast.expr, names: Mapping[str, Any]) -> Measured:
+def _evaluate_node(node: ast.expr, names: Mapping[str, Any]) -> ValueWithUnit:
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return number, ""
         case ast.Name(id=name):
-            return _named(name, names)
+            return _value_of_name(name, names)
         case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=inner):
-            number, unit = _value(inner, names)
+            number, unit = _evaluate_node(inner, names)
             return (-number if isinstance(sign, ast.USub) else number), unit
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
-            return _combined(sign, _value(left, names), _value(right, names))
+            return _combine(sign, _evaluate_node(left, names), _evaluate_node(right, names))
         case ast.Call(func=ast.Name(id="quantity"), args=[ast.Constant(value=str(text))]):
-            return _known(quantity(text))
+            return _require_finite(parse_quantity(text))
         case ast.Call(func=ast.Name(id=name), args=[_, *_] as inner, keywords=[]) if name in _FUNCTIONS:
-            return _called(name, [_value(one, names) for one in inner])
+            return _call_function(name, [_evaluate_node(one, names) for one in inner])
     raise ValueError
 
 
-def _named(name: str, names: Mapping[str, Any]) -> Measured:
+def _value_of_name(name: str, names: Mapping[str, Any]) -> ValueWithUnit:
     if name not in names:
         raise UnknownName("parameter of the sweep", name, names)
     value = names[name]
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value, ""
-    found = quantity(value) if isinstance(value, str) else None
+    found = parse_quantity(value) if isinstance(value, str) else None
     if found is None:
         raise UsageError(f"{name} is {value!r} and no number")
     return found
 
 
-def _combined(sign: ast.operator, left: Measured, right: Measured) -> Measured:
+def _combine(sign: ast.operator, left: ValueWithUnit, right: ValueWithUnit) -> ValueWithUnit:
     (a, of_a), (b, of_b) = left, right
-    return _OPERATORS[type(sign)](a, b), _unit(sign, of_a, of_b)
+    return _OPERATORS[type(sign)](a, b), _unit_of_result(sign, of_a, of_b)
 
 
-def _unit(sign: ast.operator, a: str, b: str) -> str:
+def _unit_of_result(sign: ast.operator, a: str, b: str) -> str:
     """The unit of what two quantities are combined to. Raises TypeError if there is none."""
     if isinstance(sign, (ast.Add, ast.Sub)) and a == b:
         return a
@@ -98,14 +98,14 @@ def _unit(sign: ast.operator, a: str, b: str) -> str:
     raise TypeError(f"its units ({a or 'none'} and {b or 'none'}) do not fit together")
 
 
-def _called(name: str, inner: Sequence[Measured]) -> Measured:
+def _call_function(name: str, inner: Sequence[ValueWithUnit]) -> ValueWithUnit:
     units = {unit for _, unit in inner}
     if len(units) > 1:
         raise TypeError(f"its units ({', '.join(sorted(unit or 'none' for unit in units))}) do not fit together")
     return _FUNCTIONS[name](*(number for number, _ in inner)), units.pop()
 
 
-def _known(found: Measured | None) -> Measured:
+def _require_finite(found: ValueWithUnit | None) -> ValueWithUnit:
     if found is None:
         raise ValueError
     return found

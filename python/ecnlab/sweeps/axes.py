@@ -15,20 +15,22 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ecnlab.errors import UsageError
-from ecnlab.sweeps.values import Kind, listed, shown
+from ecnlab.sweeps.values import ValueKind, format_value, parse_values
 
 # What the sweep's own tables call their columns.
-RESERVED = frozenset(
+RESERVED_NAMES = frozenset(
     ("point", "key", "seed", "group", "queue", "band", "table", "name", "quantity", "unit", "mean", "sd", "half_width", "n")
 )
-LABEL = "label"
-_LISTS = ("link", "flows")
-_NOT_VARIED = {
+LABEL_KEY = "label"
+_LIST_KEYS = ("link", "flows")
+_UNVARIABLE_KEYS = {
     "name": "is the scenario's title, which changes no result: vary something else",
     "seed": "is not varied: a sweep runs each of its seeds at every point; choose them with --seeds, or seeds=...",
 }
-_TAKEN = "is what the tables call a column of their own: choose another name"
-_FORMS = 'write it as "KEY" = [VALUES], NAME = { key = "KEY", values = [VALUES] }, or NAME = { VALUE = { "KEY" = VALUE, ... }, ... }'
+_NAME_TAKEN_TEXT = "is what the tables call a column of their own: choose another name"
+_AXIS_FORMS_TEXT = (
+    'write it as "KEY" = [VALUES], NAME = { key = "KEY", values = [VALUES] }, or NAME = { VALUE = { "KEY" = VALUE, ... }, ... }'
+)
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,9 @@ class Axis:
     bundles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ValueKind:
         """What its column holds."""
-        return Kind("name") if self.bundles else Kind.of(self.values)
+        return ValueKind("name") if self.bundles else ValueKind.of_values(self.values)
 
     @property
     def sets(self) -> frozenset[str]:
@@ -75,7 +77,7 @@ def grid_axes(grid: Mapping[str, Any]) -> list[Axis]:
     axes = []
     for name, given in grid.items():
         try:
-            axes.append(_axis(str(name), given))
+            axes.append(_axis_from(str(name), given))
         except UsageError as error:
             problems.append(f"grid: {name}: {error}")
     if problems:
@@ -83,7 +85,7 @@ def grid_axes(grid: Mapping[str, Any]) -> list[Axis]:
     return axes
 
 
-def with_listed(axes: Sequence[Axis], points: Sequence[Mapping[str, Any]]) -> list[Axis]:
+def with_point_list(axes: Sequence[Axis], points: Sequence[Mapping[str, Any]]) -> list[Axis]:
     """The axes with the values that listed points add to them, and one for each key that only such points set. Raises UsageError."""
     found = {axis.name: list(axis.values) for axis in axes}
     problems: list[str] = []
@@ -96,12 +98,12 @@ def with_listed(axes: Sequence[Axis], points: Sequence[Mapping[str, Any]]) -> li
             found.setdefault(name, []).append(value)
     for axis in axes:
         strange = [value for value in found[axis.name] if axis.bundles and value not in axis.bundles]
-        problems += [f"point: {axis.name}: {shown(value)} is none of {', '.join(axis.bundles)}" for value in strange]
+        problems += [f"point: {axis.name}: {format_value(value)} is none of {', '.join(axis.bundles)}" for value in strange]
     if problems:
         raise UsageError("\n".join(problems))
     known = {axis.name: axis for axis in axes}
-    new = {name: Axis(name, (), () if name == LABEL else (name,)) for name in found if name not in known}
-    return [replace(axis, values=tuple(unlike(found[name]))) for name, axis in (known | new).items()]
+    new = {name: Axis(name, (), () if name == LABEL_KEY else (name,)) for name in found if name not in known}
+    return [replace(axis, values=tuple(distinct_values(found[name]))) for name, axis in (known | new).items()]
 
 
 def short_names(axes: Sequence[Axis]) -> dict[str, str]:
@@ -110,9 +112,11 @@ def short_names(axes: Sequence[Axis]) -> dict[str, str]:
     Raises UsageError where two have one name, a name is one that the tables use, or two axes write the same key.
     """
     ends = [axis.name.rsplit(".", 1)[-1] for axis in axes]
-    short = {axis.name: end if ends.count(end) == 1 and end not in RESERVED else axis.name for end, axis in zip(ends, axes, strict=True)}
-    problems = [f"grid: {axis.name}: {_why_not(axis)}" for axis in axes if short[axis.name] in RESERVED]
-    problems += _written_twice(axes)
+    short = {
+        axis.name: end if ends.count(end) == 1 and end not in RESERVED_NAMES else axis.name for end, axis in zip(ends, axes, strict=True)
+    }
+    problems = [f"grid: {axis.name}: {_axis_error(axis)}" for axis in axes if short[axis.name] in RESERVED_NAMES]
+    problems += _overlapping_keys(axes)
     if problems:
         raise UsageError("\n".join(problems))
     return short
@@ -121,37 +125,37 @@ def short_names(axes: Sequence[Axis]) -> dict[str, str]:
 def checked_key(key: Any, value: Any) -> None:
     """Raises UsageError where dots outside quotes have made a table of what was meant as a key."""
     if not isinstance(key, str):
-        raise UsageError(f"{key!r} is no key of a scenario")
-    if key in _LISTS and isinstance(value, Mapping):
+        raise UsageError(f"{key!r} is not a key of a scenario")
+    if key in _LIST_KEYS and isinstance(value, Mapping):
         below = _first_path(key, value)
         raise UsageError(f'write the whole key in quotes, as in "{below}" = ...')
 
 
-def _axis(name: str, given: Any) -> Axis:
+def _axis_from(name: str, given: Any) -> Axis:
     checked_key(name, None if isinstance(given, Mapping) and "values" in given else given)
     if not isinstance(given, Mapping):
-        return Axis(name, _values(given), (name,))
+        return Axis(name, _axis_values(given), (name,))
     if "values" in given:
-        return Axis(name, _values(given["values"]), _keys(given))
+        return Axis(name, _axis_values(given["values"]), _axis_keys(given))
     if not given or not all(isinstance(bundle, Mapping) for bundle in given.values()):
-        raise UsageError(_FORMS)
+        raise UsageError(_AXIS_FORMS_TEXT)
     for bundle in given.values():
         for key, value in bundle.items():
             checked_key(key, value)
     return Axis(name, tuple(map(str, given)), bundles={str(value): dict(bundle) for value, bundle in given.items()})
 
 
-def _values(given: Any) -> tuple[Any, ...]:
+def _axis_values(given: Any) -> tuple[Any, ...]:
     """Values as a tuple: a text is read as a list or a range. Raises UsageError."""
-    values = listed(given) if isinstance(given, str) else list(given) if _is_list(given) else None
+    values = parse_values(given) if isinstance(given, str) else list(given) if _is_list(given) else None
     if values is None:
-        raise UsageError(f'{given!r} is no list of values: write [0.1, 0.5] or "0.1..1.0 step 0.1"')
+        raise UsageError(f'{given!r} is not a list of values; fix: write [0.1, 0.5] or "0.1..1.0 step 0.1"')
     plain = list(map(plain_value, values))
     if not plain:
         raise UsageError("has no value")
-    twice = [value for value in unlike(plain) if plain.count(value) > 1]
+    twice = [value for value in distinct_values(plain) if plain.count(value) > 1]
     if twice:
-        raise UsageError(f"{shown(twice[0])} stands there twice")
+        raise UsageError(f"{format_value(twice[0])} is given twice")
     return tuple(plain)
 
 
@@ -164,23 +168,23 @@ def _is_list(given: Any) -> bool:
     return isinstance(given, Iterable) and not isinstance(given, (bytes, Mapping))
 
 
-def _keys(given: Mapping[str, Any]) -> tuple[str, ...]:
+def _axis_keys(given: Mapping[str, Any]) -> tuple[str, ...]:
     strange = [name for name in given if name not in ("key", "keys", "values")]
     keys = given.get("keys", [given["key"]] if "key" in given else [])
     if strange or ("key" in given and "keys" in given) or not _is_list(keys) or isinstance(keys, str):
-        raise UsageError(_FORMS)
+        raise UsageError(_AXIS_FORMS_TEXT)
     if not all(isinstance(key, str) for key in keys):
         raise UsageError(f"keys must be texts, not {keys!r}")
     return tuple(keys)
 
 
-def _why_not(axis: Axis) -> str:
+def _axis_error(axis: Axis) -> str:
     """Why an axis cannot have the name that it has, which is one of the tables' own."""
     is_key = axis.keys == (axis.name,)
-    return _NOT_VARIED.get(axis.name, "is no key of a scenario") if is_key else _TAKEN
+    return _UNVARIABLE_KEYS.get(axis.name, "is not a key of a scenario") if is_key else _NAME_TAKEN_TEXT
 
 
-def _written_twice(axes: Sequence[Axis]) -> list[str]:
+def _overlapping_keys(axes: Sequence[Axis]) -> list[str]:
     written: dict[str, str] = {}
     problems = []
     for axis in axes:
@@ -198,7 +202,7 @@ def _first_path(key: str, value: Any) -> str:
     return ".".join(path)
 
 
-def unlike(values: Iterable[Any]) -> list[Any]:
+def distinct_values(values: Iterable[Any]) -> list[Any]:
     """The values without repetition, in order; some may be lists or dicts."""
     found: list[Any] = []
     for value in values:

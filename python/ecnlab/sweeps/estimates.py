@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ecnlab import catalog
-from ecnlab.analysis.stats import estimate
 from ecnlab.errors import ResultsError, UnknownName
+from ecnlab.scenarios import catalog
+from ecnlab.stats.estimates import estimate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from ecnlab.sweeps.sweep import Sweep
 
 # The tables by whose rows a run has them; those of the summary, which are searched for a quantity in this order, then the others.
-SUMMARISED = ("total", "queues", "groups", "bands")
-OTHERS = ("impairments", "completions", "flows")
+SUMMARISED_TABLES = ("total", "queues", "groups", "bands")
+OTHER_TABLES = ("impairments", "completions", "flows")
 
 
 def tables_with(sweep: Sweep, quantity: str) -> list[str]:
     """The tables that have a quantity, that of all flows first. Raises UnknownName, and ResultsError if there is no run."""
     if "total" not in sweep.tables:
         raise ResultsError(f"the sweep {sweep.name} has no finished run")
-    having = {table: _quantities(table) for table in (*SUMMARISED, *OTHERS) if table in sweep.tables}
+    having = {table: _quantity_columns(table) for table in (*SUMMARISED_TABLES, *OTHER_TABLES) if table in sweep.tables}
     found = [table for table, quantities in having.items() if quantity in quantities]
     if not found:
         raise UnknownName("quantity", quantity, {name for quantities in having.values() for name in quantities})
@@ -33,33 +33,33 @@ def estimates(sweep: Sweep, table: str, quantity: str) -> pl.DataFrame:
     """A row for each point and row of a run's table: point, the parameters, name, quantity, unit, mean, sd, half_width, n."""
     import polars as pl
 
-    if table in SUMMARISED:
+    if table in SUMMARISED_TABLES:
         return sweep.summary().filter((pl.col("table") == table) & (pl.col("quantity") == quantity)).drop("table")
     front = ["point", *(one.name for one in sweep.parameters)]
     own = {one.name: f"{table}.{one.name}" for one in sweep.parameters}
     value = own.get(quantity, quantity)
-    named = _named(sweep, table)
+    named = _named_rows(sweep, table)
     grouped = named.group_by([*front, "name"], maintain_order=True).agg(pl.col(value))
     alike = dict(sweep.points.select("point", "alike").iter_rows())
-    rows = [_row(row, value, quantity, alike=alike[row["point"]]) for row in grouped.iter_rows(named=True)]
+    rows = [_estimate_row(row, value, quantity, alike=alike[row["point"]]) for row in grouped.iter_rows(named=True)]
     return pl.DataFrame(rows, schema_overrides=grouped.select(front).schema, infer_schema_length=None)
 
 
 def row_names(sweep: Sweep, table: str) -> list[str]:
     """What the rows of a run's table are called, over all points."""
-    return _named(sweep, table)["name"].unique(maintain_order=True).to_list()
+    return _named_rows(sweep, table)["name"].unique(maintain_order=True).to_list()
 
 
-def _named(sweep: Sweep, table: str) -> pl.DataFrame:
+def _named_rows(sweep: Sweep, table: str) -> pl.DataFrame:
     """A table with a column of what its rows are called."""
     import polars as pl
 
     own = {one.name: f"{table}.{one.name}" for one in sweep.parameters}
-    keys = [own.get(key, key) for key in _keys(table)]
+    keys = [own.get(key, key) for key in _key_columns(table)]
     return sweep.table(table).with_columns(pl.concat_str(keys, separator=".").alias("name"))
 
 
-def _row(row: dict[str, Any], value: str, quantity: str, *, alike: bool) -> dict[str, Any]:
+def _estimate_row(row: dict[str, Any], value: str, quantity: str, *, alike: bool) -> dict[str, Any]:
     values = row.pop(value)
     found = estimate(values)
     found = found.without_interval() if alike else found
@@ -67,10 +67,10 @@ def _row(row: dict[str, Any], value: str, quantity: str, *, alike: bool) -> dict
     return {**row, "quantity": quantity, "unit": unit, "mean": found.mean, "sd": found.sd, "half_width": found.half_width, "n": found.n}
 
 
-def _keys(table: str) -> list[str]:
+def _key_columns(table: str) -> list[str]:
     """The columns that name a row."""
     return [column.name for column in catalog.table(table).columns if column.kind in ("name", "index") or column.name.startswith("size_")]
 
 
-def _quantities(table: str) -> set[str]:
-    return {column.name for column in catalog.table(table).columns} - set(_keys(table))
+def _quantity_columns(table: str) -> set[str]:
+    return {column.name for column in catalog.table(table).columns} - set(_key_columns(table))

@@ -10,8 +10,8 @@
     RED = { "link.bottleneck.queue.aqm" = "red", "flows.*.tcp.ecn" = false }
     ECN = { "link.bottleneck.queue.aqm" = "ecn" }
 
-Besides these: `name`, `on`, `tables`, `aqms`, [set] for changes at all points, [derived] for values that depend on a point's, [[point]] for
-points of a list. docs/sweeps.md describes them.
+Besides these: `name`, `backend`, `tables`, `aqms`, [set] for changes at all points, [derived] for values that depend on a point's,
+[[point]] for points of a list. docs/sweeps.md describes them.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ecnlab.backends.base import Backend
 from ecnlab.errors import UnknownName, UsageError
-from ecnlab.scenarios import read_text
-from ecnlab.seeds import chosen_seeds, parse_seeds
+from ecnlab.scenarios.load import read_text
+from ecnlab.scenarios.seeds import chosen_seeds, parse_seeds
 from ecnlab.sweeps.axes import checked_key
-from ecnlab.tiers import Tier
 
-_SECTIONS = {"set": dict, "grid": dict, "derived": dict, "point": list}
-_KEYS = {"name": str, "scenario": str, "seeds": (int, str, list), "on": str, "tables": list, "aqms": list, **_SECTIONS}
-_WORDS: dict[Any, str] = {str: "a text", list: "a list", dict: "a table", (int, str, list): 'a number, a text as "1..20", or a list'}
+_SECTION_NAMES = {"set": dict, "grid": dict, "derived": dict, "point": list}
+_SWEEP_KEYS = {"name": str, "scenario": str, "seeds": (int, str, list), "backend": str, "tables": list, "aqms": list, **_SECTION_NAMES}
+_WORD_KEYS: dict[Any, str] = {str: "a text", list: "a list", dict: "a table", (int, str, list): 'a number, a text as "1..20", or a list'}
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class SweepFile:
         Tables wanted besides the measures, and AQMs of the user's own.
     changes, grid, derived, points
         The sections [set], [grid], [derived], and each [[point]].
-    on : str, Tier or None
+    backend : str, Backend or None
         What it runs on, if it says so.
     """
 
@@ -65,7 +65,7 @@ class SweepFile:
     grid: Mapping[str, Any] = field(default_factory=dict)
     derived: Mapping[str, str] = field(default_factory=dict)
     points: Sequence[Mapping[str, Any]] = ()
-    on: str | Tier | None = None
+    backend: str | Backend | None = None
 
 
 def is_sweep_file(path: Path) -> bool:
@@ -76,16 +76,16 @@ def is_sweep_file(path: Path) -> bool:
         return False
 
 
-def read(path: Path) -> SweepFile:
+def read_sweep_file(path: Path) -> SweepFile:
     """Read a sweep file. Raises UsageError that names everything that is wrong."""
     try:
         tree = tomllib.loads(read_text(path))
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read {str(path)!r}: {error}") from None
-    problems = [*_strange(tree), *_bad_changes(tree.get("set"))]
+    problems = [*_unknown_keys(tree), *_change_errors(tree.get("set"))]
     seeds = None
     try:
-        seeds = _seeds(tree.get("seeds"))
+        seeds = _parse_seeds(tree.get("seeds"))
     except UsageError as error:
         problems.append(f"seeds: {error}")
     if problems:
@@ -96,30 +96,32 @@ def read(path: Path) -> SweepFile:
         scenario=path.parent / tree["scenario"],
         seeds=seeds,
         tables=tree.get("tables", ()),
-        aqms=[_beside(path, aqm) for aqm in tree.get("aqms", ())],
+        aqms=[_path_beside(path, aqm) for aqm in tree.get("aqms", ())],
         changes=tree.get("set", {}),
         grid=tree.get("grid", {}),
         derived=tree.get("derived", {}),
         points=tree.get("point", ()),
-        on=tree.get("on"),
+        backend=tree.get("backend"),
     )
 
 
-def _strange(tree: Mapping[str, Any]) -> list[str]:
+def _unknown_keys(tree: Mapping[str, Any]) -> list[str]:
     """What stands in the file that does not belong there."""
     problems = []
     for key, value in tree.items():
-        if key not in _KEYS:
-            problems.append(f"{key}: {UnknownName('key of a sweep file', key, _KEYS)}")
-        elif isinstance(value, bool) or not isinstance(value, _KEYS[key]):  # type: ignore[arg-type]
-            problems.append(f"{key}: must be {_WORDS[_KEYS[key]]}")
+        if key == "on":
+            problems.append("on: is now backend; fix: write backend")
+        elif key not in _SWEEP_KEYS:
+            problems.append(f"{key}: {UnknownName('key of a sweep file', key, _SWEEP_KEYS)}")
+        elif isinstance(value, bool) or not isinstance(value, _SWEEP_KEYS[key]):  # type: ignore[arg-type]
+            problems.append(f"{key}: must be {_WORD_KEYS[_SWEEP_KEYS[key]]}")
     for key in ("tables", "aqms"):
         if isinstance(tree.get(key), list) and not all(isinstance(one, str) for one in tree[key]):
             problems.append(f"{key}: must be a list of texts")
     return problems
 
 
-def _bad_changes(changes: Any) -> list[str]:
+def _change_errors(changes: Any) -> list[str]:
     problems = []
     for key, value in (changes if isinstance(changes, Mapping) else {}).items():
         try:
@@ -129,10 +131,10 @@ def _bad_changes(changes: Any) -> list[str]:
     return problems
 
 
-def _seeds(given: Any) -> list[int] | None:
+def _parse_seeds(given: Any) -> list[int] | None:
     return None if given is None else parse_seeds(given) if isinstance(given, str) else chosen_seeds(given)
 
 
-def _beside(path: Path, aqm: str) -> str:
+def _path_beside(path: Path, aqm: str) -> str:
     """An AQM's "FILE:CLASS", its file beside the sweep's."""
     return str(path.parent / aqm)

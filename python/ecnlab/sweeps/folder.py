@@ -18,28 +18,29 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecnlab import atomic, catalog
-from ecnlab.analysis.stats import CONFIDENCE
-from ecnlab.atomic import open_stored, read_stored, write_atomically
 from ecnlab.errors import ResultsError
-from ecnlab.store import folder_path
+from ecnlab.scenarios import catalog
+from ecnlab.stats.estimates import CONFIDENCE
+from ecnlab.storage import atomic
+from ecnlab.storage.atomic import open_stored, read_stored, write_atomically
+from ecnlab.storage.store import folder_path
 from ecnlab.sweeps.sweep import Parameter, Sweep
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ecnlab.results import Result
+    from ecnlab.storage.results import Result
 
-FORMAT = 2
-HEADER = "sweep.json"
+SWEEP_FORMAT = 3
+SWEEP_FILE = "sweep.json"
 
-_POINTS = {
+_POINTS_FILE = {
     "point": "Number of the point, from 1.",
     "key": "Key of the point's scenario: equal key and seed give equal results.",
     "seeds": "How many of the seeds have finished.",
     "alike": "Whether there are several seeds and all are one and the same run, because nothing in the scenario is random.",
 }
-_SUMMARY = {
+_SUMMARY_FILE = {
     "point": "Number of the point, from 1.",
     "table": "Table that the quantity belongs to: total, groups, queues or bands.",
     "name": "Group, queue, or QUEUE.BAND; nothing where the table is total.",
@@ -52,35 +53,35 @@ _SUMMARY = {
 }
 
 
-def prepared(path: Path) -> Path:
+def prepare_folder(path: Path) -> Path:
     """The folder, made if needed, without what a killed process left half written.
 
     Raises ResultsError if it cannot be made, or if it holds what is no sweep's.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
-        atomic.sweep(path)
+        atomic.remove_abandoned(path)
         there = [] if is_sweep(path) else sorted(entry.name for entry in path.iterdir())
         strange = [name for name in there if not name.endswith(".partial")]
     except OSError as error:
         raise ResultsError(f"cannot write to {path}: {error.strerror or error}") from None
     if strange:
-        raise ResultsError(f"{path} is not empty ({strange[0]}) and is no sweep's folder; choose a new or an empty one")
+        raise ResultsError(f"{path} is not empty ({strange[0]}) and is not a sweep folder; choose a new or an empty one")
     return path
 
 
-def write(sweep: Sweep, path: Path) -> Sweep:
+def write_sweep(sweep: Sweep, path: Path) -> Sweep:
     """Write a sweep's files; the sweep with its folder. Raises ResultsError if the disk refuses."""
     digests: dict[str, dict[str, Any]] = {}
     try:
         if not is_sweep(path):
-            write_atomically(path / HEADER, _json({**sweep.about, "files": {}}))
-        for name, data in _files(sweep):
+            write_atomically(path / SWEEP_FILE, _to_json({**sweep.about, "files": {}}))
+        for name, data in _sweep_files(sweep):
             digests[name] = {"size": len(data), "sha256": sha256(data).hexdigest()}
             write_atomically(path / name, data)
         about = {**sweep.about, "files": digests}
-        earlier = _files_before(path)
-        write_atomically(path / HEADER, _json(about))
+        earlier = _previous_files(path)
+        write_atomically(path / SWEEP_FILE, _to_json(about))
         for name in earlier - set(digests):
             (path / name).unlink(missing_ok=True)
     except OSError as error:
@@ -106,16 +107,16 @@ def open_sweep(path: str | Path) -> Sweep:
     """
     folder = folder_path("path", path)
     if not is_sweep(folder):
-        raise ResultsError(f"{folder} is no sweep's folder: it has no {HEADER}; give a folder that a sweep has written")
-    about = _read(folder)
-    if about.get("format") != FORMAT:
-        raise ResultsError(f"{folder} is a sweep of format {about.get('format')}, this ecnlab reads {FORMAT}; run the sweep again")
+        raise ResultsError(f"{folder} is not a sweep folder: it has no {SWEEP_FILE}; give a folder that a sweep has written")
+    about = _read_header(folder)
+    if about.get("format") != SWEEP_FORMAT:
+        raise ResultsError(f"{folder} is a sweep of format {about.get('format')}, this ecnlab reads {SWEEP_FORMAT}; run the sweep again")
     return Sweep(about, FolderTables(folder, about), folder)
 
 
 def is_sweep(path: Path) -> bool:
     """Whether a folder is a sweep's."""
-    return (path / HEADER).is_file()
+    return (path / SWEEP_FILE).is_file()
 
 
 class FolderTables:
@@ -133,28 +134,28 @@ class FolderTables:
 
     def points(self) -> pl.DataFrame:
         """A row for each point."""
-        return self._frame("points")
+        return self._read_frame("points")
 
     def table(self, name: str) -> pl.DataFrame:
         """One table over all points."""
-        return self._frame(name)
+        return self._read_frame(name)
 
     def summary(self, confidence: float) -> pl.DataFrame:
         """Every quantity at every point. Raises ResultsError for another confidence than the folder's."""
         if confidence != CONFIDENCE:
             raise ResultsError(f"{self._path} has intervals of {100 * CONFIDENCE:g} %; run the sweep in Python for others")
-        return self._frame("summary")
+        return self._read_frame("summary")
 
     def result(self, point: int) -> Result:
         """Raises ResultsError: the folder has tables, not runs."""
         raise ResultsError(f"{self._path} has the tables of all points but not their runs; ecnlab.sweep(...) of the same gives them")
 
-    def _frame(self, name: str) -> pl.DataFrame:
+    def _read_frame(self, name: str) -> pl.DataFrame:
         import polars as pl
 
-        return pl.read_parquet(BytesIO(self._checked(f"{name}.parquet")))
+        return pl.read_parquet(BytesIO(self._require_table(f"{name}.parquet")))
 
-    def _checked(self, name: str) -> bytes:
+    def _require_table(self, name: str) -> bytes:
         """A file's content. Raises ResultsError if it is not what was written."""
         remedy = "run the same sweep again, which writes the folder anew"
         known = self._files.get(name, {})
@@ -169,29 +170,29 @@ class FolderTables:
         return data
 
 
-def _files(sweep: Sweep) -> Iterator[tuple[str, bytes]]:
+def _sweep_files(sweep: Sweep) -> Iterator[tuple[str, bytes]]:
     """The name and content of each file but sweep.json."""
-    front = {one.name: (one.unit, _about(one)) for one in sweep.parameters}
-    yield "points.parquet", _parquet(sweep, sweep.points, front, {name: ("", text) for name, text in _POINTS.items()})
+    front = {one.name: (one.unit, _file_digest(one)) for one in sweep.parameters}
+    yield "points.parquet", _to_parquet(sweep, sweep.points, front, {name: ("", text) for name, text in _POINTS_FILE.items()})
     for name in sweep.tables:
         own = {column.name: (column.unit, column.doc) for column in catalog.table(name).columns}
         renamed = {f"{name}.{column}" if column in front else column: told for column, told in own.items()}
-        yield f"{name}.parquet", _parquet(sweep, sweep.table(name), front, {**renamed, "point": ("", _POINTS["point"])})
+        yield f"{name}.parquet", _to_parquet(sweep, sweep.table(name), front, {**renamed, "point": ("", _POINTS_FILE["point"])})
     summary = sweep.summary()
-    yield "summary.parquet", _parquet(sweep, summary, front, {name: ("", text) for name, text in _SUMMARY.items()})
+    yield "summary.parquet", _to_parquet(sweep, summary, front, {name: ("", text) for name, text in _SUMMARY_FILE.items()})
     yield "summary.csv", summary.write_csv().encode()
 
 
-def _about(one: Parameter) -> str:
+def _file_digest(one: Parameter) -> str:
     return f"Parameter of the sweep: {', '.join(one.keys)}." if one.keys else "Parameter of the sweep."
 
 
-def _parquet(sweep: Sweep, frame: pl.DataFrame, *columns: Mapping[str, tuple[str, str]]) -> bytes:
+def _to_parquet(sweep: Sweep, frame: pl.DataFrame, *columns: Mapping[str, tuple[str, str]]) -> bytes:
     """A frame as Parquet; the file says its columns' units and meanings."""
     told = {name: about for known in columns for name, about in known.items()} | {"seed": ("", "Seed of the run.")}
     there = {name: told[name] for name in frame.columns}
     metadata = {
-        "format": str(FORMAT),
+        "format": str(SWEEP_FORMAT),
         "sweep": sweep.name,
         "units": json.dumps({name: unit for name, (unit, _) in there.items()}),
         "meanings": json.dumps({name: meaning for name, (_, meaning) in there.items()}),
@@ -201,23 +202,23 @@ def _parquet(sweep: Sweep, frame: pl.DataFrame, *columns: Mapping[str, tuple[str
     return buffer.getvalue()
 
 
-def _files_before(path: Path) -> set[str]:
+def _previous_files(path: Path) -> set[str]:
     """The files that an earlier sweep of this folder wrote."""
     try:
-        return set(_read(path).get("files", {})) if is_sweep(path) else set()
+        return set(_read_header(path).get("files", {})) if is_sweep(path) else set()
     except ResultsError:
         return set()
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_header(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(read_stored(path / HEADER))
+        value = json.loads(read_stored(path / SWEEP_FILE))
     except (OSError, ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise ResultsError(f"{path / HEADER} is damaged; run the same sweep again, which writes the folder anew")
+        raise ResultsError(f"{path / SWEEP_FILE} is damaged; run the same sweep again, which writes the folder anew")
     return value
 
 
-def _json(value: Mapping[str, Any]) -> bytes:
+def _to_json(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=2, allow_nan=False) + "\n").encode()

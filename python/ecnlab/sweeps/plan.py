@@ -13,13 +13,13 @@ from itertools import product
 from typing import Any
 
 from ecnlab.errors import EcnlabError, Problem, ScenarioError, UsageError
-from ecnlab.scenarios import Scenario, leaves, unused_aqm
-from ecnlab.seeds import listed_seeds
-from ecnlab.sweeps.arithmetic import evaluated
-from ecnlab.sweeps.axes import Axis, grid_axes, plain_value, short_names, with_listed
-from ecnlab.sweeps.values import shown
+from ecnlab.scenarios.load import Scenario, leaf_values, unused_aqm_text
+from ecnlab.scenarios.seeds import listed_seeds
+from ecnlab.sweeps.arithmetic import evaluate
+from ecnlab.sweeps.axes import Axis, grid_axes, plain_value, short_names, with_point_list
+from ecnlab.sweeps.values import format_value
 
-MOST_POINTS = 100_000
+MAX_POINTS = 100_000
 
 Values = Mapping[str, Any]
 Derived = Mapping[str, str | Callable[[Values], Any]]
@@ -46,11 +46,11 @@ class Point:
     @property
     def title(self) -> str:
         """Its values as text: "max_p = 0.5, scheme = RED"."""
-        return told(self.values)
+        return values_text(self.values)
 
 
 @dataclass(frozen=True)
-class Plan:
+class SweepPlan:
     """The axes of a sweep and the points that they make: those of the grid, then those that are listed."""
 
     base: Scenario
@@ -64,18 +64,18 @@ class Plan:
 
         An AQM of the user's own need not stand in a queue at every point.
         """
-        used = {unused_aqm(name) for point in self.points for name in point.scenario.aqm_digests}
+        used = {unused_aqm_text(name) for point in self.points for name in point.scenario.aqm_digests}
         told = [(warning, point) for point in self.points for warning in point.scenario.warnings if warning not in used]
-        return [*self._alike(), *self.gathered(told)]
+        return [*self._identical_points(), *self.gather_warnings(told)]
 
-    def gathered(self, told: Iterable[tuple[Problem, Point]]) -> list[Problem]:
+    def gather_warnings(self, told: Iterable[tuple[Problem, Point]]) -> list[Problem]:
         """Each problem once, with the points that it is told of unless these are all."""
         at: dict[Problem, list[Point]] = {}
         for problem, point in told:
             at.setdefault(problem, []).append(point)
-        return [problem if len(points) == len(self.points) else _at(problem, points) for problem, points in at.items()]
+        return [problem if len(points) == len(self.points) else _problem_at_points(problem, points) for problem, points in at.items()]
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The scenario and what is derived in it, as plain values."""
         base = self.base
         return {
@@ -86,17 +86,17 @@ class Plan:
 
     def in_force(self) -> dict[str, Any]:
         """The parameters in force that all points share; those in which they differ, at each point; and how long each is measured."""
-        shared = _in_force(self.points[0])
+        shared = _value_in_force(self.points[0])
         for point in self.points:
-            there = _in_force(point)
+            there = _value_in_force(point)
             shared = {key: value for key, value in shared.items() if key in there and there[key] == value}
         return {
             "in_force": shared,
-            "in_force_at": [{key: value for key, value in _in_force(point).items() if key not in shared} for point in self.points],
+            "in_force_at": [{key: value for key, value in _value_in_force(point).items() if key not in shared} for point in self.points],
             "measured_s": [point.scenario.duration_s - point.scenario.measure_from_s for point in self.points],
         }
 
-    def _alike(self) -> list[Problem]:
+    def _identical_points(self) -> list[Problem]:
         numbers: dict[str, list[int]] = {}
         for point in self.points:
             numbers.setdefault(point.scenario.hash, []).append(point.number)
@@ -107,33 +107,33 @@ class Plan:
         return [Problem("points", None, f"{'; '.join(groups[:3])}{more}: these are one scenario each, and share its runs")]
 
 
-def plan(base: Scenario, grid: Values | None, points: Sequence[Values] | None, derived: Derived | None) -> Plan:
+def plan(base: Scenario, grid: Values | None, points: Sequence[Values] | None, derived: Derived | None) -> SweepPlan:
     """The points of a grid and of a list, checked.
 
     Raises UsageError for what cannot be read, and ScenarioError with the problems of all points at once.
     """
     listed = _list_of_points(points)
     of_grid = grid_axes(grid or {})
-    axes = with_listed(of_grid, listed)
+    axes = with_point_list(of_grid, listed)
     short = short_names(axes)
     values = [*_grid_points(of_grid), *listed]
     if not values:
         raise UsageError("nothing is varied: give a grid of values, as in {'link.bottleneck.queue.max_p': [0.1, 0.5]}, or a list of points")
     rules = _checked_derived(derived or {}, axes)
     renamed = [replace(axis, name=short[axis.name]) for axis in axes]
-    return Plan(base, renamed, rules, _Points(base, axes, short, rules).all(values))
+    return SweepPlan(base, renamed, rules, _PointBuilder(base, axes, short, rules).all_points(values))
 
 
-def _in_force(point: Point) -> dict[str, Any]:
-    return {key: value for key, value in leaves(point.scenario.resolved) if not key.startswith("record.")}
+def _value_in_force(point: Point) -> dict[str, Any]:
+    return {key: value for key, value in leaf_values(point.scenario.resolved) if not key.startswith("record.")}
 
 
-def told(values: Values) -> str:
+def values_text(values: Values) -> str:
     """Values of axes as text."""
-    return ", ".join(f"{name} = {shown(value)}" for name, value in values.items() if value is not None)
+    return ", ".join(f"{name} = {format_value(value)}" for name, value in values.items() if value is not None)
 
 
-class _Points:
+class _PointBuilder:
     """Makes points, and keeps what is wrong with them."""
 
     def __init__(self, base: Scenario, axes: Sequence[Axis], short: Mapping[str, str], derived: Derived) -> None:
@@ -143,19 +143,19 @@ class _Points:
         self._derived = derived
         self._wrong: dict[Problem, list[Point]] = {}
 
-    def all(self, given: Iterable[Values]) -> list[Point]:
+    def all_points(self, given: Iterable[Values]) -> list[Point]:
         """The points. Raises ScenarioError with all their problems."""
-        points = [self._point(number, values) for number, values in enumerate(given, 1)]
+        points = [self._make_point(number, values) for number, values in enumerate(given, 1)]
         if self._wrong:
             everywhere = len(points)
-            problems = [wrong if len(at) == everywhere else _at(wrong, at) for wrong, at in self._wrong.items()]
+            problems = [wrong if len(at) == everywhere else _problem_at_points(wrong, at) for wrong, at in self._wrong.items()]
             raise ScenarioError(problems, self._base.source)
         return points
 
-    def _point(self, number: int, given: Values) -> Point:
+    def _make_point(self, number: int, given: Values) -> Point:
         values = {short: given.get(name) for name, short in self._short.items()}
         point = Point(number, values, self._base)
-        changes, wrong = self._changes(given, values)
+        changes, wrong = self._changes_of_point(given, values)
         try:
             point = replace(point, scenario=self._base.changed(changes))
             wrong += point.scenario.refusals()
@@ -167,7 +167,7 @@ class _Points:
             self._wrong.setdefault(problem, []).append(point)
         return point
 
-    def _changes(self, given: Values, values: Values) -> tuple[dict[str, Any], list[Problem]]:
+    def _changes_of_point(self, given: Values, values: Values) -> tuple[dict[str, Any], list[Problem]]:
         """What is changed in the scenario, and what is wrong with the rules that give no value."""
         changes: dict[str, Any] = {}
         for name, value in given.items():
@@ -186,22 +186,22 @@ class _Points:
 
 def _derived_value(key: str, rule: str | Callable[[Values], Any], values: Values) -> Any:
     try:
-        return evaluated(rule, values) if isinstance(rule, str) else rule(values)
+        return evaluate(rule, values) if isinstance(rule, str) else rule(values)
     except EcnlabError as error:
         raise UsageError(f"derived: {key}: {error}") from None
     except Exception as error:  # a function of the user's
         raise UsageError(f"derived: {key}: {type(error).__name__}: {error}") from error
 
 
-def _at(problem: Problem, points: Sequence[Point]) -> Problem:
+def _problem_at_points(problem: Problem, points: Sequence[Point]) -> Problem:
     """A problem with the points that it is told of behind it."""
-    where = f"point {points[0].number}: {points[0].title}" if len(points) == 1 else _several(points)
+    where = f"point {points[0].number}: {points[0].title}" if len(points) == 1 else _several_texts(points)
     return replace(problem, message=f"{problem.message} ({where})")
 
 
-def _several(points: Sequence[Point]) -> str:
+def _several_texts(points: Sequence[Point]) -> str:
     shared = {name: value for name, value in points[0].values.items() if all(point.values[name] == value for point in points)}
-    common = told(shared)
+    common = values_text(shared)
     return f"points {listed_seeds(point.number for point in points)}" + (f": {common}" if common else "")
 
 
@@ -218,9 +218,9 @@ def _grid_points(axes: Sequence[Axis]) -> Iterable[Values]:
     if not axes:
         return []
     count = math.prod(len(axis.values) for axis in axes)
-    if count > MOST_POINTS:
+    if count > MAX_POINTS:
         sizes = " x ".join(str(len(axis.values)) for axis in axes)
-        raise UsageError(f"grid: {sizes} are {count} points, and a sweep has at most {MOST_POINTS}: split it; its parts share a store")
+        raise UsageError(f"grid: {sizes} are {count} points, and a sweep has at most {MAX_POINTS}: split it; its parts share a store")
     names = [axis.name for axis in axes]
     return [dict(zip(names, values, strict=True)) for values in product(*(axis.values for axis in axes))]
 
@@ -232,9 +232,9 @@ def _checked_derived(derived: Derived, axes: Sequence[Axis]) -> Derived:
     problems = []
     for key, rule in derived.items():
         if not isinstance(key, str):
-            problems.append(f"derived: {key!r} is no key of a scenario")
+            problems.append(f"derived: {key!r} is not a key of a scenario")
         if not isinstance(rule, str) and not callable(rule):
-            problems.append(f'derived: {key}: {rule!r} is no expression: write it as text, e.g. "flows / 3"')
+            problems.append(f'derived: {key}: {rule!r} is not an expression; fix: write it as text, e.g. "flows / 3"')
         problems += [f"derived: {key}: is set by the axis {axis.name} too: leave out one of them" for axis in axes if key in axis.sets]
     if problems:
         raise UsageError("\n".join(problems))

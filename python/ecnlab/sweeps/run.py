@@ -6,23 +6,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ecnlab import _core, catalog, scenarios, tiers
-from ecnlab.analysis.stats import CONFIDENCE
-from ecnlab.errors import Problem, UsageError
-from ecnlab.jobs import Failure
-from ecnlab.results import Result
-from ecnlab.runner import Request, run_all
-from ecnlab.scenarios import Scenario
-from ecnlab.seeds import chosen_seeds
-from ecnlab.store import Store, folder_path
+from ecnlab import _core
+from ecnlab.backends import base, lateness
+from ecnlab.backends.base import Backend
+from ecnlab.backends.registry import renamed_argument
+from ecnlab.errors import Failure, Problem, UsageError
+from ecnlab.execution.runner import Request, run_all
+from ecnlab.execution.workers import Workers
+from ecnlab.scenarios import catalog
+from ecnlab.scenarios.load import Scenario, load
+from ecnlab.scenarios.load import scenario as scenario_from_tree
+from ecnlab.scenarios.seeds import chosen_seeds
+from ecnlab.stats.estimates import CONFIDENCE
+from ecnlab.storage.results import Result
+from ecnlab.storage.store import Store, folder_path
 from ecnlab.sweeps import folder
 from ecnlab.sweeps.file import SweepFile
-from ecnlab.sweeps.plan import Derived, Plan, plan
-from ecnlab.sweeps.sweep import MEASURES, RECORDED, Missing, RunTables, Sweep, parameters_of
-from ecnlab.tiers import Tier, lateness
-from ecnlab.workers import Workers
+from ecnlab.sweeps.plan import Derived, SweepPlan, plan
+from ecnlab.sweeps.sweep import MEASURE_TABLES, RECORDED_TABLES, MissingRun, RunTables, Sweep, parameters_of
 
-STORE = Path("results") / "store"
+STORE_FOLDER = Path("results") / "store"
 
 
 def sweep(
@@ -32,15 +35,16 @@ def sweep(
     *,
     seeds: int | Iterable[int] | None = None,
     seed: int | None = None,
-    on: str | Tier | None = None,
+    backend: str | Backend | None = None,
     derived: Derived | None = None,
     tables: Sequence[str] = (),
     name: str | None = None,
-    store: Store | str | Path | None = STORE,
+    store: Store | str | Path | None = STORE_FOLDER,
     out: str | Path | None = None,
     workers: Workers | None = None,
     threads: int | None = None,
     progress: bool = False,
+    on: str | Backend | None = None,
 ) -> Sweep:
     """Run a scenario at every point of a grid, or of a list, over seeds.
 
@@ -57,7 +61,7 @@ def sweep(
         `20` stands for the seeds 1 to 20; a list or range names each.
     seed : int, optional
         The one seed to run; 1 if neither this nor `seeds` is given.
-    on : str or Tier, optional
+    backend : str or Backend, optional
         What the points run on; arguments as for `run`.
     derived : Mapping, optional
         Keys whose values depend on the point's: {"flows.*.count": "flows / 3"}, or a function of the point's values.
@@ -69,7 +73,7 @@ def sweep(
         Where runs are kept; sweeps that share it share runs. None keeps nothing.
     out : str or Path, optional
         A folder for the sweep's tables.
-    workers, threads, progress
+    workers, threads, progress, on
         As for `run`.
 
     Returns
@@ -80,7 +84,7 @@ def sweep(
     Raises
     ------
     ScenarioError
-        Points are unsound, or ask what their tier cannot do; `.problems` has those of all points, and nothing was run.
+        Points are unsound, or ask what their backend cannot do; `.problems` has those of all points, and nothing was run.
     UsageError
         An argument is out of its range or of a wrong type.
     ResultsError
@@ -91,16 +95,16 @@ def sweep(
         Ctrl-C; what has finished is in the store.
     """
     chosen = chosen_seeds(seeds, seed)
-    of = _scenario(base)
-    made = plan(of if on is None else of.on(on), grid, points, derived)
+    of, backend = _base_scenario(base), renamed_argument(backend, on)
+    made = plan(of if backend is None else of.on_backend(backend), grid, points, derived)
     return run_plan(made, chosen, tables=tables, name=name, store=store, out=out, workers=workers, threads=threads, progress=progress)
 
 
-def plan_of(asked: SweepFile) -> Plan:
-    """The plan that a sweep file asks for. Raises UsageError, ScenarioError, TierError."""
-    base = scenarios.load(asked.scenario, asked.changes, aqms=asked.aqms)
+def plan_of(asked: SweepFile) -> SweepPlan:
+    """The plan that a sweep file asks for. Raises UsageError, ScenarioError, BackendError."""
+    base = load(asked.scenario, asked.changes, aqms=asked.aqms)
     try:
-        base = base if asked.on is None else base.on(asked.on)
+        base = base if asked.backend is None else base.on_backend(asked.backend)
         made = plan(base, asked.grid, asked.points, asked.derived)
         _checked_tables(asked.tables, made)
     except UsageError as error:
@@ -111,12 +115,12 @@ def plan_of(asked: SweepFile) -> Plan:
 
 
 def run_plan(
-    made: Plan,
+    made: SweepPlan,
     seeds: Sequence[int],
     *,
     tables: Sequence[str] = (),
     name: str | None = None,
-    store: Store | str | Path | None = STORE,
+    store: Store | str | Path | None = STORE_FOLDER,
     out: str | Path | None = None,
     workers: Workers | None = None,
     threads: int | None = None,
@@ -124,28 +128,28 @@ def run_plan(
 ) -> Sweep:
     """Run a plan over seeds; arguments, what is returned and raised as for `sweep`."""
     more = _checked_tables(tables, made)
-    home = None if out is None else folder.prepared(folder_path("out", out))
+    home = None if out is None else folder.prepare_folder(folder_path("out", out))
     unlike = {point.scenario.hash: point.scenario for point in made.points}
     requests = [Request(scenario, seeds) for scenario in unlike.values()]
     outcome = run_all(requests, store=store, workers=workers, threads=threads, progress=progress)
     results = dict(zip(unlike, outcome.results, strict=True))
-    about = _about(made, seeds, made.base.name if name is None else name)
-    about["warnings"] += [vars(warning) for warning in _of_runs(made, results)]
-    about |= _of_hosts(results.values())
-    about["failures"] = [vars(missing) for missing in _missing(made, outcome.failures)]
+    about = _sweep_header(made, seeds, made.base.name if name is None else name)
+    about["warnings"] += [vars(warning) for warning in _run_warnings(made, results)]
+    about |= _host_records(results.values())
+    about["failures"] = [vars(missing) for missing in _missing_runs(made, outcome.failures)]
     done = Sweep(about, RunTables(made, parameters_of(made), results, more))
-    return done if home is None else folder.write(done, home)
+    return done if home is None else folder.write_sweep(done, home)
 
 
-def _about(made: Plan, seeds: Sequence[int], name: str) -> dict[str, Any]:
+def _sweep_header(made: SweepPlan, seeds: Sequence[int], name: str) -> dict[str, Any]:
     return {
-        "format": folder.FORMAT,
+        "format": folder.SWEEP_FORMAT,
         "engine": _core.VERSION,
         "build": _core.BUILD,
-        "tier": tiers.told(made.base.tier),
+        "backend": base.backend_to_dict(made.base.backend),
         "name": name,
-        **made.told(),
-        "parameters": [one.told() for one in parameters_of(made)],
+        **made.to_dict(),
+        "parameters": [one.to_dict() for one in parameters_of(made)],
         "points": len(made.points),
         **made.in_force(),
         "seeds": list(seeds),
@@ -154,46 +158,48 @@ def _about(made: Plan, seeds: Sequence[int], name: str) -> dict[str, Any]:
     }
 
 
-def _of_runs(made: Plan, results: Mapping[str, Result]) -> list[Problem]:
+def _run_warnings(made: SweepPlan, results: Mapping[str, Result]) -> list[Problem]:
     """What only the runs show, such as seeds that are all alike."""
     told = [(warning, point) for point in made.points for warning in results[point.scenario.hash].warnings]
-    return made.gathered((warning, point) for warning, point in told if warning not in point.scenario.warnings)
+    return made.gather_warnings((warning, point) for warning, point in told if warning not in point.scenario.warnings)
 
 
-def _of_hosts(results: Iterable[Result]) -> dict[str, Any]:
-    """What only a tier with real hosts knows, in short: the worst lateness of all runs, at each step. Empty for the simulator."""
-    late = lateness.worst([about for result in results for about in result.about.values()])
-    return {lateness.LATENESS: late} if late else {}
+def _host_records(results: Iterable[Result]) -> dict[str, Any]:
+    """What only a backend with real hosts knows, in short: the worst lateness of all runs, at each step. Empty for the simulator."""
+    late = lateness.worst_lateness([about for result in results for about in result.about.values()])
+    return {lateness.LATENESS_KEY: late} if late else {}
 
 
-def _missing(made: Plan, failures: Iterable[Failure]) -> list[Missing]:
+def _missing_runs(made: SweepPlan, failures: Iterable[Failure]) -> list[MissingRun]:
     """The runs that failed, at each point that asked for them, in the order of points and seeds."""
     by_key: dict[str, list[Failure]] = {}
     for failure in failures:
         by_key.setdefault(failure.key, []).append(failure)
     found = [(point, failure) for point in made.points for failure in by_key.get(point.scenario.hash, ())]
-    return sorted((Missing(point.number, failure.seed, failure.message) for point, failure in found), key=lambda one: (one.point, one.seed))
+    return sorted(
+        (MissingRun(point.number, failure.seed, failure.message) for point, failure in found), key=lambda one: (one.point, one.seed)
+    )
 
 
-def _scenario(base: object) -> Scenario:
+def _base_scenario(base: object) -> Scenario:
     if isinstance(base, Scenario):
         return base
     if isinstance(base, (str, Path)):
-        return scenarios.load(base)
+        return load(base)
     if isinstance(base, Mapping):
-        return scenarios.scenario(base)
+        return scenario_from_tree(base)
     raise UsageError(f"base: must be a scenario, the path of its file, or its dict, not {type(base).__name__}")
 
 
-def _checked_tables(names: Sequence[str], made: Plan) -> list[str]:
+def _checked_tables(names: Sequence[str], made: SweepPlan) -> list[str]:
     """Tables wanted besides the measures. Raises UsageError where no point records them."""
     if isinstance(names, str):
         raise UsageError(f"tables: must be a list of names, as in [{names!r}]")
     problems = []
     for name in names:
-        key = RECORDED.get(catalog.table(name).name)
+        key = RECORDED_TABLES.get(catalog.table(name).name)
         if key and not any(point.scenario.record.get(key) for point in made.points):
             problems.append(f"tables: {name} is not recorded: ask for it with record.{key}")
     if problems:
         raise UsageError("\n".join(problems))
-    return [name for name in dict.fromkeys(names) if name not in MEASURES]
+    return [name for name in dict.fromkeys(names) if name not in MEASURE_TABLES]

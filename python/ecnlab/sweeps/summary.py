@@ -5,37 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ecnlab.analysis.stats import Estimate
-from ecnlab.summary import Cells, name_of, number
-from ecnlab.sweeps.values import shown
-from ecnlab.units import shown_as, shown_unit
+from ecnlab.backends import base, lateness
+from ecnlab.display.cells import Cells
+from ecnlab.scenarios.units import display_unit, display_unit_of
+from ecnlab.stats.estimates import Estimate
+from ecnlab.storage.summary import format_estimate, quantity_name
+from ecnlab.sweeps.values import format_value
 
 if TYPE_CHECKING:
     from ecnlab.sweeps.sweep import Sweep
 
 # What most ask for first, of all flows.
-QUANTITIES = ("goodput_bps", "jain_goodput", "delay_mean_s", "marks", "drops")
+SHOWN_QUANTITIES = ("goodput_bps", "jain_goodput", "delay_mean_s", "marks", "drops")
 
-_MOST_ROWS = 60
+_MAX_SHOWN_POINTS = 60
 
 
-def tables(sweep: Sweep) -> list[Cells]:
+def sweep_tables(sweep: Sweep) -> list[Cells]:
     """The table of a sweep's points, over all flows."""
     summary = sweep.summary()
     names = [one.name for one in sweep.parameters]
     points: dict[int, dict[str, Any]] = {}
     for row in summary.filter(summary["table"] == "total").iter_rows(named=True) if summary.height else ():
         points.setdefault(row["point"], {name: row[name] for name in names})[row["quantity"]] = _estimate(row)
-    units = {one.name: shown_as(one.unit) for one in sweep.parameters}
+    units = {one.name: display_unit_of(one.unit) for one in sweep.parameters}
     rows = [
-        [*(_cell(point[name], units[name][0]) for name in names), *(_number(point, quantity) for quantity in QUANTITIES)]
+        [*(_value_cell(point[name], units[name][0]) for name in names), *(_estimate_cell(point, quantity) for quantity in SHOWN_QUANTITIES)]
         for point in points.values()
     ]
     headings = [f"{name} ({unit})" if unit else name for name, (_, unit) in units.items()]
-    return [Cells(_title(sweep, len(rows)), [*headings, *map(_heading, QUANTITIES)], rows[:_MOST_ROWS], headings)] if rows else []
+    return (
+        [Cells(_table_title(sweep, len(rows)), [*headings, *map(_quantity_heading, SHOWN_QUANTITIES)], rows[:_MAX_SHOWN_POINTS], headings)]
+        if rows
+        else []
+    )
 
 
-def json_of(sweep: Sweep) -> dict[str, Any]:
+def sweep_to_json(sweep: Sweep) -> dict[str, Any]:
     """What was asked, and for each point its parameters and every quantity, as nested dicts."""
     names = [one.name for one in sweep.parameters]
     points: dict[int, dict[str, Any]] = {}
@@ -56,37 +62,38 @@ def json_of(sweep: Sweep) -> dict[str, Any]:
     return about | {"points": list(points.values())}
 
 
-def _title(sweep: Sweep, rows: int) -> str:
+def _table_title(sweep: Sweep, rows: int) -> str:
     n = len(sweep.seeds)
     title = f"{sweep.name}: 1 seed" if n == 1 else f"{sweep.name}: {n} seeds, mean ± 95 % interval"
-    title += _hosts(sweep)
-    return f"{title}; the first {_MOST_ROWS} of {rows} points, all are in summary.csv" if rows > _MOST_ROWS else title
+    title += _hosts_text(sweep)
+    return f"{title}; the first {_MAX_SHOWN_POINTS} of {rows} points, all are in summary.csv" if rows > _MAX_SHOWN_POINTS else title
 
 
-def _hosts(sweep: Sweep) -> str:
+def _hosts_text(sweep: Sweep) -> str:
     """On what it ran, and the worst lateness of all runs; empty for the simulator."""
-    from ecnlab import tiers
-    from ecnlab.tiers import lateness
+    late = sweep.about.get(lateness.LATENESS_KEY, {})
+    told = ", ".join(f"{step} {lateness.format_milliseconds(late[step])}" for step in lateness.PERCENTILES if step in late)
+    return (
+        f"; on {base.describe_identity(sweep.backend)}" + (f", lateness in the worst run {told}" if told else "")
+        if "kernel" in sweep.backend
+        else ""
+    )
 
-    late = sweep.about.get(lateness.LATENESS, {})
-    told = ", ".join(f"{step} {lateness.milliseconds(late[step])}" for step in lateness.STEPS if step in late)
-    return f"; on {tiers.titled(sweep.tier)}" + (f", lateness in the worst run {told}" if told else "") if "kernel" in sweep.tier else ""
 
-
-def _cell(value: Any, factor: float) -> str:
+def _value_cell(value: Any, factor: float) -> str:
     """A parameter's value in the unit of its column's heading."""
     if value is None:
         return ""
-    return f"{value * factor:.9g}" if factor != 1.0 else shown(value)
+    return f"{value * factor:.9g}" if factor != 1.0 else format_value(value)
 
 
-def _number(point: Mapping[str, Any], quantity: str) -> str:
-    return number(point[quantity], shown_unit(quantity)[0])
+def _estimate_cell(point: Mapping[str, Any], quantity: str) -> str:
+    return format_estimate(point[quantity], display_unit(quantity)[0])
 
 
-def _heading(quantity: str) -> str:
-    unit = shown_unit(quantity)[1]
-    return name_of(quantity) + (f" ({unit})" if unit not in ("1", "packets") else "")
+def _quantity_heading(quantity: str) -> str:
+    unit = display_unit(quantity)[1]
+    return quantity_name(quantity) + (f" ({unit})" if unit not in ("1", "packets") else "")
 
 
 def _estimate(row: Mapping[str, Any]) -> Estimate:

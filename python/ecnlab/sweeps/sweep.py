@@ -8,22 +8,26 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ecnlab import catalog, tiers
-from ecnlab.analysis.stats import CONFIDENCE
+from ecnlab import accessors
+from ecnlab.backends import base, simulator
+from ecnlab.display import html
 from ecnlab.errors import Problem, ResultsError, UnknownName
-from ecnlab.sweeps.values import Kind, shown
+from ecnlab.scenarios import catalog
+from ecnlab.stats.estimates import CONFIDENCE
+from ecnlab.sweeps import summary
+from ecnlab.sweeps.values import ValueKind, format_value
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ecnlab.plots.sweep import SweepPlots
-    from ecnlab.results import Result
-    from ecnlab.sweeps.plan import Plan
+    from ecnlab.plot.sweep import SweepPlots
+    from ecnlab.storage.results import Result
+    from ecnlab.sweeps.plan import SweepPlan
 
 # Tables that every sweep has, where a run gives rows for them.
-MEASURES = ("total", "groups", "queues", "bands", "impairments", "completions")
+MEASURE_TABLES = ("total", "groups", "queues", "bands", "impairments", "completions")
 # What the scenario has to record for a table, by its key in [record].
-RECORDED = {
+RECORDED_TABLES = {
     "series_queue": "queue",
     "series_band": "queue",
     "series_gauge": "queue",
@@ -60,15 +64,15 @@ class Parameter:
 
     def cell(self, value: Any) -> Any:
         """A value as the column holds it."""
-        return Kind(self.kind, self.unit).cell(value)
+        return ValueKind(self.kind, self.unit).cell(value)
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """It as plain values."""
         return {"name": self.name, "keys": list(self.keys), "kind": self.kind, "unit": self.unit, "values": list(self.values)}
 
 
 @dataclass(frozen=True)
-class Missing:
+class MissingRun:
     """A run that failed.
 
     Attributes
@@ -84,7 +88,7 @@ class Missing:
     message: str
 
 
-class Tables(Protocol):
+class SweepTables(Protocol):
     """Where a sweep's tables come from."""
 
     @property
@@ -115,7 +119,7 @@ class Sweep:
         The sweep's folder, or None if it lives in memory only.
     """
 
-    def __init__(self, about: Mapping[str, Any], tables: Tables, path: Path | None = None) -> None:
+    def __init__(self, about: Mapping[str, Any], tables: SweepTables, path: Path | None = None) -> None:
         self.about = about
         self.path = path
         self._tables = tables
@@ -125,12 +129,9 @@ class Sweep:
 
     def _repr_html_(self) -> str:
         """The table of the points that `ecnlab sweep` prints, for a notebook."""
-        from ecnlab import notebook
-        from ecnlab.sweeps import summary
-
-        notes = [f"warning: {warning.told(None)}" for warning in self.warnings]
+        notes = [f"warning: {warning.as_text(None)}" for warning in self.warnings]
         notes += [f"{len(self.failures)} runs failed: see failures"] if self.failures else []
-        return notebook.page(f"{self.name}: {self.about['points']} points", summary.tables(self), notes)
+        return html.page(f"{self.name}: {self.about['points']} points", summary.sweep_tables(self), notes)
 
     @property
     def name(self) -> str:
@@ -143,9 +144,9 @@ class Sweep:
         return list(self.about["seeds"])
 
     @property
-    def tier(self) -> dict[str, Any]:
-        """On what its points ran, as `Result.tier`."""
-        return dict(self.about.get("tier", tiers.told(tiers.SIMULATOR)))
+    def backend(self) -> dict[str, Any]:
+        """On what its points ran, as `Result.backend`."""
+        return dict(self.about.get("backend", base.backend_to_dict(simulator.SIMULATOR)))
 
     @property
     def parameters(self) -> list[Parameter]:
@@ -158,17 +159,17 @@ class Sweep:
         return [Problem(**told) for told in self.about["warnings"]]
 
     @property
-    def failures(self) -> list[Missing]:
+    def failures(self) -> list[MissingRun]:
         """The runs that failed; their rows are missing."""
-        return [Missing(**told) for told in self.about["failures"]]
+        return [MissingRun(**told) for told in self.about["failures"]]
 
     def in_force(self, point: int) -> dict[str, Any]:
         """Every parameter in force at a point, by its path, but for what is recorded."""
-        return {**self.about["in_force"], **self.about["in_force_at"][self._checked(point) - 1]}
+        return {**self.about["in_force"], **self.about["in_force_at"][self._require_point(point) - 1]}
 
     def measured_s(self, point: int) -> float:
         """How many simulated seconds are measured at a point."""
-        return float(self.about["measured_s"][self._checked(point) - 1])
+        return float(self.about["measured_s"][self._require_point(point) - 1])
 
     @property
     def points(self) -> pl.DataFrame:
@@ -198,9 +199,8 @@ class Sweep:
     @property
     def plot(self) -> SweepPlots:
         """The figures that can be drawn of it."""
-        from ecnlab.plots.sweep import SweepPlots
-
-        return SweepPlots(self)
+        plots: SweepPlots = accessors.make("Sweep.plot", self)
+        return plots
 
     def table(self, name: str) -> pl.DataFrame:
         """One table over all points: point, the parameters, seed, then the table's own columns.
@@ -219,9 +219,9 @@ class Sweep:
 
     def result(self, point: int) -> Result:
         """The runs of one point, by its number. Raises UnknownName, and ResultsError where the sweep was read from its folder."""
-        return self._tables.result(self._checked(point))
+        return self._tables.result(self._require_point(point))
 
-    def _checked(self, point: int) -> int:
+    def _require_point(self, point: int) -> int:
         if not 1 <= point <= self.about["points"]:
             raise UnknownName("point", str(point), map(str, range(1, self.about["points"] + 1)))
         return point
@@ -230,7 +230,7 @@ class Sweep:
 class RunTables:
     """The tables of a sweep that has just been run."""
 
-    def __init__(self, plan: Plan, parameters: Sequence[Parameter], results: Mapping[str, Result], more: Sequence[str]) -> None:
+    def __init__(self, plan: SweepPlan, parameters: Sequence[Parameter], results: Mapping[str, Result], more: Sequence[str]) -> None:
         self._points = list(plan.points)
         self._parameters = parameters
         self._results = results
@@ -241,7 +241,7 @@ class RunTables:
     def names(self) -> Sequence[str]:
         """The tables that have rows, and those that were asked for besides."""
         there = {name for result in self._results.values() for name in result.tables}
-        full = [name for name in MEASURES if name in there and self.table(name).height]
+        full = [name for name in MEASURE_TABLES if name in there and self.table(name).height]
         return [*full, *(name for name in self._more if name in there)]
 
     def points(self) -> pl.DataFrame:
@@ -252,7 +252,7 @@ class RunTables:
         return pl.DataFrame(
             {
                 "point": pl.Series([point.number for point in self._points], dtype=pl.UInt32),
-                **{one.name: self._column(one) for one in self._parameters},
+                **{one.name: self._point_column(one) for one in self._parameters},
                 "key": [point.scenario.hash for point in self._points],
                 "seeds": pl.Series([len(result.seeds) for result in results], dtype=pl.UInt32),
                 "alike": [result.alike for result in results],
@@ -263,18 +263,20 @@ class RunTables:
         """One table over all points that have it."""
         if name not in self._frames:
             taken = {one.name: f"{name}.{one.name}" for one in self._parameters}
-            self._frames[name] = self._joined({key: found.table(name) for key, found in self._results.items() if found.has(name)}, taken)
+            self._frames[name] = self._join_frames(
+                {key: found.table(name) for key, found in self._results.items() if found.has(name)}, taken
+            )
         return self._frames[name]
 
     def summary(self, confidence: float) -> pl.DataFrame:
         """Every quantity at every point, over its seeds."""
-        return self._joined({key: result.summary(confidence) for key, result in self._results.items() if result.seeds}, {})
+        return self._join_frames({key: result.summary(confidence) for key, result in self._results.items() if result.seeds}, {})
 
     def result(self, point: int) -> Result:
         """The runs of one point."""
         return self._results[self._points[point - 1].scenario.hash]
 
-    def _joined(self, frames: Mapping[str, pl.DataFrame], renamed: Mapping[str, str]) -> pl.DataFrame:
+    def _join_frames(self, frames: Mapping[str, pl.DataFrame], renamed: Mapping[str, str]) -> pl.DataFrame:
         """The frames of all points below each other, the number and the parameters of each point in front."""
         import numpy as np
         import polars as pl
@@ -287,27 +289,29 @@ class RunTables:
         rows = np.repeat(there, [frame.height for frame in of_points])
         return pl.concat([front[rows], pl.concat(of_points).rename(dict(renamed), strict=False)], how="horizontal")
 
-    def _column(self, one: Parameter) -> pl.Series:
+    def _point_column(self, one: Parameter) -> pl.Series:
         import polars as pl
 
-        return pl.Series([one.cell(point.values[one.name]) for point in self._points], dtype=_dtype(one.kind))
+        return pl.Series([one.cell(point.values[one.name]) for point in self._points], dtype=_polars_type(one.kind))
 
 
-def parameters_of(plan: Plan) -> list[Parameter]:
+def parameters_of(plan: SweepPlan) -> list[Parameter]:
     """The columns that a plan's axes become."""
-    return [Parameter(axis.name, _keys(axis.sets, axis.keys), axis.kind.name, axis.kind.unit, tuple(axis.values)) for axis in plan.axes]
+    return [
+        Parameter(axis.name, _keys_of_sets(axis.sets, axis.keys), axis.kind.name, axis.kind.unit, tuple(axis.values)) for axis in plan.axes
+    ]
 
 
 def title_of(parameters: Sequence[Parameter], row: Mapping[str, Any]) -> str:
     """The parameters of a row as text."""
-    return ", ".join(f"{one.name} = {shown(row[one.name])}" for one in parameters if row[one.name] is not None)
+    return ", ".join(f"{one.name} = {format_value(row[one.name])}" for one in parameters if row[one.name] is not None)
 
 
-def _keys(sets: frozenset[str], keys: tuple[str, ...]) -> tuple[str, ...]:
+def _keys_of_sets(sets: frozenset[str], keys: tuple[str, ...]) -> tuple[str, ...]:
     return keys or tuple(sorted(sets))
 
 
-def _dtype(kind: str) -> Any:
+def _polars_type(kind: str) -> Any:
     import polars as pl
 
     return {"flag": pl.Boolean, "whole": pl.Int64, "real": pl.Float64}.get(kind, pl.String)

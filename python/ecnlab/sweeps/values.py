@@ -17,18 +17,18 @@ from decimal import Decimal
 from typing import Any
 
 from ecnlab.errors import UsageError
-from ecnlab.units import NUMBER, UNIT, quantity
+from ecnlab.scenarios.units import NUMBER_PATTERN, UNIT_PATTERN, parse_quantity
 
-_MOST = 100_000
-_RANGE = re.compile(rf"\s*({NUMBER})\s*\.\.\s*({NUMBER})(?:\s+step\s+({NUMBER}))?\s*{UNIT}\s*")
+_MAX_VALUES = 100_000
+_RANGE_PATTERN = re.compile(rf"\s*({NUMBER_PATTERN})\s*\.\.\s*({NUMBER_PATTERN})(?:\s+step\s+({NUMBER_PATTERN}))?\s*{UNIT_PATTERN}\s*")
 
 
-def listed(text: str) -> list[Any]:
+def parse_values(text: str) -> list[Any]:
     """The values that a text lists, separated by commas; a part may be a range. Raises UsageError."""
-    return [value for part in _parts(text) for value in _ranged(part)]
+    return [value for part in _list_parts(text) for value in _range_values(part)]
 
 
-def value(text: str) -> Any:
+def parse_value(text: str) -> Any:
     """One value as a scenario file writes it: a number, true, a list, a table; anything else is text."""
     try:
         found = tomllib.loads(f"v = {text}")["v"]
@@ -38,46 +38,46 @@ def value(text: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ValueKind:
     """What a column of values holds: "flag", "whole", "real" or "name", and the unit of a real; "" where it has none."""
 
     name: str
     unit: str = ""
 
     @staticmethod
-    def of(values: Iterable[Any]) -> Kind:
+    def of_values(values: Iterable[Any]) -> ValueKind:
         """The narrowest kind that has all the values; None is in each."""
         known = [value for value in values if value is not None]
         if all(isinstance(value, bool) for value in known):
-            return Kind("flag" if known else "name")
+            return ValueKind("flag" if known else "name")
         if all(isinstance(value, int) and not isinstance(value, bool) for value in known):
-            return Kind("whole")
-        numbers = [_number(value) for value in known]
+            return ValueKind("whole")
+        numbers = [_parse_number(value) for value in known]
         units = {number[1] for number in numbers if number}
-        return Kind("real", units.pop()) if all(numbers) and len(units) == 1 else Kind("name")
+        return ValueKind("real", units.pop()) if all(numbers) and len(units) == 1 else ValueKind("name")
 
     def cell(self, value: Any) -> Any:
         """A value as the column holds it."""
         if value is None or self.name in ("flag", "whole"):
             return value
-        number = _number(value) if self.name == "real" else None
-        return shown(value) if number is None else number[0]
+        number = _parse_number(value) if self.name == "real" else None
+        return format_value(value) if number is None else number[0]
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as text."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=isinstance(value, Mapping))
 
 
-def _number(value: Any) -> tuple[float, str] | None:
+def _parse_number(value: Any) -> tuple[float, str] | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
         return float(value), ""
-    return quantity(value) if isinstance(value, str) else None
+    return parse_quantity(value) if isinstance(value, str) else None
 
 
-def _parts(text: str) -> list[str]:
+def _list_parts(text: str) -> list[str]:
     """The text cut at commas that stand in no bracket and no quotes. Raises UsageError where nothing stands between two."""
     parts, depth, quote = [""], 0, ""
     for letter in text:
@@ -94,27 +94,27 @@ def _parts(text: str) -> list[str]:
     return parts
 
 
-def _ranged(part: str) -> Sequence[Any]:
-    match = _RANGE.fullmatch(part)
+def _range_values(part: str) -> Sequence[Any]:
+    match = _RANGE_PATTERN.fullmatch(part)
     if match is None:
-        return [value(part)]
+        return [parse_value(part)]
     low, high, unit = Decimal(match[1]), Decimal(match[2]), match[4]
     step = Decimal(match[3] or 1)
-    if match[3] is None and not (_is_whole(match[1]) and _is_whole(match[2])):
+    if match[3] is None and not (_is_whole_number(match[1]) and _is_whole_number(match[2])):
         raise UsageError(f'range {part.strip()!r} needs a step, as in "0.1..1.0 step 0.1"')
     if step <= 0 or high < low:
         raise UsageError(f"range {part.strip()!r}: " + ("the step must be above 0" if step <= 0 else "it ends before it begins"))
-    if (high - low) / step >= _MOST:
-        raise UsageError(f"range {part.strip()!r}: more than {_MOST} values")
-    whole = all(map(_is_whole, filter(None, match.group(1, 2, 3))))
-    return [_written(low + at * step, unit, whole=whole) for at in range(int((high - low) / step) + 1)]
+    if (high - low) / step >= _MAX_VALUES:
+        raise UsageError(f"range {part.strip()!r}: more than {_MAX_VALUES} values")
+    whole = all(map(_is_whole_number, filter(None, match.group(1, 2, 3))))
+    return [_format_number(low + at * step, unit, whole=whole) for at in range(int((high - low) / step) + 1)]
 
 
-def _written(number: Decimal, unit: str, *, whole: bool) -> Any:
+def _format_number(number: Decimal, unit: str, *, whole: bool) -> Any:
     if unit:
         return f"{number} {unit}"
     return int(number) if whole else float(number)
 
 
-def _is_whole(text: str) -> bool:
+def _is_whole_number(text: str) -> bool:
     return text.lstrip("+-").isdigit()

@@ -1,1 +1,0 @@
-"""Statistics over seeds."""

@@ -1,0 +1,283 @@
+"""AQMs of your own: a class with `on_arrival` and its parameters as typed fields.
+
+    import ecnlab as lab
+
+    class Threshold(lab.Aqm):
+        '''Marks whatever arrives while more than a few packets wait.'''
+
+        most: int = lab.param(20, bounds=(0, 10_000), unit="packets", doc="Queue length from which every packet is marked.")
+
+        def on_arrival(self, arrival):
+            return lab.mark() if arrival.backlog.packets >= self.most else lab.PASS
+
+    lab.run(lab.load("scenario.toml", {"link.bottleneck.queue.aqm": "Threshold"}, aqms=[Threshold]))
+
+An AQM owns no packet: it is asked, and answers with a verdict that the queue carries out. docs/custom-aqm.md is the tutorial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from numbers import Integral
+from typing import Any, ClassVar
+
+from ecnlab._core import Arrival, Backlog, Departure, Expiry, Idling, Packet, exp, ln, powi
+from ecnlab.aqm import source_files
+
+__all__ = [
+    "PASS",
+    "Aqm",
+    "Arrival",
+    "Backlog",
+    "Departure",
+    "Expiry",
+    "Gauge",
+    "Idling",
+    "Line",
+    "Packet",
+    "Param",
+    "Verdict",
+    "drop",
+    "exp",
+    "gauge",
+    "ln",
+    "mark",
+    "param",
+    "powi",
+]
+
+_VERDICT_TAG = 0x6563 << 48
+_MARK_LEVELS = ("incipient", "congested")
+_DROP_CAUSES = ("early", "forced", "overflow")
+_MARK, _DROP = 1, 2
+_GROUP_OR_FRONT_FLAG, _WAITING_INDEX_FLAG = 1 << 12, 2 << 12
+_MAX_INDEX = 2**32 - 1
+
+
+class Verdict(int):
+    """What an AQM answers about a packet: `PASS`, or what `mark` or `drop` gives. A number, so that compiled hooks answer the same."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        kinds = {0: "PASS", _MARK: "mark", _DROP: "drop"}
+        return f"<verdict {kinds.get(self & 15, '?')}>"
+
+    __str__ = int.__repr__
+
+
+PASS = Verdict(_VERDICT_TAG)
+
+
+def mark(level: str = "congested", group: int | None = None, cause: str = "early") -> Verdict:
+    """The verdict that writes a mark on a packet; one that is not ECN-capable is dropped instead.
+
+    Parameters
+    ----------
+    level : str
+        "congested", or "incipient" on a network that knows it (MECN).
+    group : int, optional
+        Mark the first waiting packet of this group that the mark changes, the arriving packet last, instead of the arriving one.
+    cause : str
+        Under what it is counted: "early", "forced" or "overflow".
+    """
+    return _mark_bits(level, group, cause)
+
+
+def drop(victim: str | int = "arriving", cause: str = "early") -> Verdict:
+    """The verdict that drops a packet.
+
+    Parameters
+    ----------
+    victim : str or int
+        "arriving", "front" for the oldest that waits, or a number: 0 for the oldest, 1 for the one behind it.
+    cause : str
+        Under what it is counted: "early", "forced" or "overflow".
+    """
+    return _drop_bits(victim, cause)
+
+
+@cache
+def _mark_bits(level: str, group: int | None, cause: str) -> Verdict:
+    plain = _MARK | _index_of_word("level", level, _MARK_LEVELS) << 4 | _index_of_word("cause", cause, _DROP_CAUSES) << 8
+    return Verdict(
+        _VERDICT_TAG | plain if group is None else _VERDICT_TAG | plain | _GROUP_OR_FRONT_FLAG | _checked_index("group", group) << 16
+    )
+
+
+@cache
+def _drop_bits(victim: str | int, cause: str) -> Verdict:
+    plain = _VERDICT_TAG | _DROP | _index_of_word("cause", cause, _DROP_CAUSES) << 8
+    if isinstance(victim, str):
+        return Verdict(plain | _index_of_word("victim", victim, ("arriving", "front")) * _GROUP_OR_FRONT_FLAG)
+    return Verdict(plain | _WAITING_INDEX_FLAG | _checked_index("victim", victim) << 16)
+
+
+def _index_of_word(what: str, word: str, words: Sequence[str]) -> int:
+    if word not in words:
+        raise ValueError(f"{what} = {word!r} must be one of {', '.join(words)}")
+    return words.index(word)
+
+
+def _checked_index(what: str, number: int) -> int:
+    if not isinstance(number, Integral) or not 0 <= int(number) <= _MAX_INDEX:
+        raise ValueError(f"{what} = {number!r} must be a whole number, at least 0 and below 2^32")
+    return int(number)
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter as `param` declares it."""
+
+    default: Any
+    bounds: tuple[float, float] | None
+    unit: str
+    doc: str
+    source: str
+    choices: tuple[str, ...]
+
+
+def param(
+    default: Any,
+    *,
+    bounds: tuple[float, float] | None = None,
+    unit: str = "",
+    doc: str = "",
+    source: str = "",
+    choices: Sequence[str] = (),
+) -> Any:
+    """Declare a parameter that scenarios can set, as the value of a typed field of an `Aqm`.
+
+    Parameters
+    ----------
+    default : float, int, bool, str or None
+        Its value where a scenario gives none. The field's type says what may be given: float, int (at least 0), bool, str;
+        with `| None` the word auto too, which the class finds as None.
+    bounds : tuple of float, optional
+        The smallest and the largest value allowed.
+    unit : str
+        Its unit, as in "packets". "s" makes it a time, which a scenario writes as "15 ms", and "bit/s" a rate, as in "10 Mbps";
+        the class finds a number of seconds or of bit/s.
+    doc, source : str
+        What it means, in a sentence, and where it comes from.
+    choices : sequence of str
+        The words allowed, of a text.
+    """
+    return Param(default, bounds, unit, doc, source, tuple(choices))
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """A gauge as `gauge` declares it."""
+
+    initial: float
+    unit: str
+    doc: str
+
+
+def gauge(initial: float = 0.0, *, unit: str = "1", doc: str = "") -> Any:
+    """Declare a field that the AQM shows while it works; it begins at `initial`.
+
+    One called `average` is the queue length as the AQM sees it, in packets: every arrival is measured with it.
+    """
+    return Gauge(initial, unit, doc)
+
+
+@dataclass(frozen=True)
+class Line:
+    """The line that an AQM stands before.
+
+    Attributes
+    ----------
+    rate_bps : int
+        The link's rate in bit/s.
+    limit_packets, limit_bytes : int or None
+        How much may wait; one of the two is None.
+    """
+
+    rate_bps: int
+    limit_packets: int | None
+    limit_bytes: int | None
+
+    def packet_time_ps(self, size: int) -> int:
+        """How long the link takes for a packet of `size` bytes, to the nearest picosecond."""
+        return (16 * size * 10**12 + self.rate_bps) // (2 * self.rate_bps)
+
+
+class Aqm:
+    """An AQM of your own. Subclass it, and give it at least `on_arrival`.
+
+    A field with a type and a value is a parameter, as in `min_th: float = 5` or with more said by `param`. What it keeps between
+    packets is set in `on_start`. `class Mine(lab.Aqm, compiled=True)` has its hooks compiled by numba; docs/custom-aqm.md says what they
+    may then hold.
+
+    Attributes
+    ----------
+    name : str
+        How a scenario calls it; the class's own name unless given.
+    source : str
+        The text that it follows.
+    marks : str or None
+        The quietest level that it writes: "congested", "incipient", or None if it only drops. A parameter `ecn: bool` that is
+        false says that it marks nothing.
+    groups : int
+        How many groups of packets are counted; `group` tells a packet's.
+    busy : dict
+        Values of parameters under which it signals often in a buffer of 20 packets at 10 Mbps: `ecnlab test-aqm` runs it so.
+    line : Line
+        What it stands before; there from `on_start` on.
+    """
+
+    name: ClassVar[str] = ""
+    source: ClassVar[str] = ""
+    marks: ClassVar[str | None] = "congested"
+    groups: ClassVar[int] = 0
+    busy: ClassVar[Mapping[str, Any]] = {}
+    line: Line
+
+    compiled: ClassVar[bool] = False
+    read_from: ClassVar[str | None] = None
+
+    def __init_subclass__(cls, *, compiled: bool = False, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls.compiled = compiled
+        cls.read_from = None
+        source_files.remember_content(cls)
+
+    def check(self) -> Mapping[str, str]:
+        """What contradicts itself among the parameters: by parameter, what is wrong. A scenario with such values is refused."""
+        return {}
+
+    def on_start(self) -> float | None:
+        """Set what it keeps between packets. Parameters and `line` are there. Answers its first deadline in seconds, or None."""
+        return None
+
+    def on_arrival(self, arrival: Arrival) -> Verdict:
+        """Judge an arriving packet, before it is stored. At a full buffer (`arrival.full`) every verdict but a drop drops it."""
+        raise NotImplementedError("an AQM needs on_arrival")
+
+    def on_departure(self, departure: Departure) -> Verdict:
+        """Judge the packet that is about to leave. If it is dropped, the next one is judged at once."""
+        raise NotImplementedError
+
+    def on_deadline(self, expiry: Expiry) -> float | None:
+        """Its deadline has come. Answers the next one, in seconds since the start of the run and later than now, or None."""
+        raise NotImplementedError
+
+    def on_idle(self, idling: Idling) -> None:
+        """Told when the link finds nothing to send, once for each idle spell."""
+        raise NotImplementedError
+
+    def on_rate(self, rate_bps: int) -> None:
+        """The link has another rate from now on."""
+        raise NotImplementedError
+
+    def group(self, packet: Packet) -> int:
+        """The group of a packet, from 0 and below `groups`."""
+        raise NotImplementedError
+
+    def random(self) -> float:
+        """Draw uniformly from [0, 1), out of the queue's own stream: equal seeds give equal draws."""
+        raise NotImplementedError("an AQM draws only while a run asks it")

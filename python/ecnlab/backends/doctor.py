@@ -1,0 +1,258 @@
+"""What this machine permits, backend by backend, each "no" with what would make it a "yes".
+
+`gather_facts` asks the machine; `checks_from_facts` judges what it has said and asks nothing, so that every answer can be tested.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ecnlab import _core
+from ecnlab.backends import interpreter
+from ecnlab.backends.base import SIMULATOR_NAME as SIM
+from ecnlab.backends.uml import build, kernels
+
+LIVE_NAME, UML_NAME, UML_BUILD_NAME = "live", "uml", "uml build-kernel"
+KERNEL_BACKENDS = (LIVE_NAME, UML_NAME)
+CHECKED_BACKENDS = (SIM, *KERNEL_BACKENDS)
+_WELL_KNOWN_CONGESTION_CONTROLS = ("reno", "cubic", "dctcp", "bbr")
+_UML_MEMORY_MB = 192
+# Capabilities with which networks can be made, and the real-time class be entered.
+_NETWORK_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN")
+_REAL_TIME_CAPABILITY = "CAP_SYS_NICE"
+_PROBE_TIMEOUT_S = 20.0
+
+# Settings of the machine that forbid namespaces to users, what they say then, and what undoes it.
+_SYSCTLS_THAT_FORBID_NAMESPACES = {
+    "/proc/sys/kernel/unprivileged_userns_clone": ("0", "sysctl -w kernel.unprivileged_userns_clone=1"),
+    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": ("1", "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"),
+    "/proc/sys/user/max_user_namespaces": ("0", "sysctl -w user.max_user_namespaces=10000"),
+    "/proc/sys/user/max_net_namespaces": ("0", "sysctl -w user.max_net_namespaces=10000"),
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that a backend needs, or is better for.
+
+    Attributes
+    ----------
+    backend : str
+        For what it is: "sim", "live", "uml", or "uml build-kernel".
+    name, found : str
+        What was looked for, and what there is.
+    works : bool
+        Whether it is as it has to be.
+    remedy : str
+        What would do where it is not; empty where it is.
+    needed : bool
+        Whether the backend does not work without it.
+    """
+
+    backend: str
+    name: str
+    found: str
+    works: bool = True
+    remedy: str = ""
+    needed: bool = True
+
+    def __post_init__(self) -> None:
+        if self.works:
+            object.__setattr__(self, "remedy", "")
+
+
+@dataclass(frozen=True)
+class Report:
+    """All checks of a machine."""
+
+    checks: Sequence[Check]
+
+    def works(self, backend: str) -> bool:
+        """Whether a backend can be used."""
+        return all(check.works for check in self.checks if check.backend == backend and check.needed)
+
+    def json(self) -> dict[str, Any]:
+        """It as plain values."""
+        backends = {backend: self.works(backend) for backend in dict.fromkeys(check.backend for check in self.checks)}
+        return {"backends": backends, "checks": [vars(check) for check in self.checks]}
+
+
+def examine_machine() -> Report:
+    """Ask this machine."""
+    return Report(list(checks_from_facts(gather_facts())))
+
+
+def gather_facts() -> dict[str, Any]:
+    """What there is, without a judgement."""
+    return {
+        **probe_machine(),
+        "forbids": [path for path, (word, _) in _SYSCTLS_THAT_FORBID_NAMESPACES.items() if _read_sysctl(Path(path)) == word],
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        "free_mb": _available_memory_mb(),
+        "images": [image.name for image in kernels.built_kernels() if image.is_whole],
+        "missing": build.missing_packages(),
+        "fetches": shutil.which("apt-get") is not None,
+    }
+
+
+def checks_from_facts(found: Mapping[str, Any]) -> Iterator[Check]:
+    """The checks, from facts."""
+    yield Check(SIM, "engine", f"{_core.VERSION}, build {_core.BUILD}")
+    yield Check(SIM, "cores", f"{found['cores']}, so many runs at a time")
+    yield from _live_checks(found)
+    yield from _uml_checks(found)
+    yield from _uml_build_checks(found)
+
+
+def _live_checks(found: Mapping[str, Any]) -> Iterator[Check]:
+    yield Check(LIVE_NAME, "kernel", f"{found['system']} {found['kernel']}", found["system"] == "Linux", "live needs Linux")
+    yield _namespace_check(found)
+    yield _tun_check(found)
+    settings = found["settings"]
+    if "error" in settings:
+        return
+    yield _congestion_control_check(settings)
+    ecn, accurate = settings["ecn"], settings["accecn"]
+    old = "use a kernel that has net.ipv4.tcp_ecn in each namespace"
+    yield Check(LIVE_NAME, "ECN", "hosts can be set to it" if ecn else "hosts cannot be set to it", ecn, old)
+    newer = 'for ecn_echo = "accurate", run it --backend uml --kernel 7.2, or on a machine with such a kernel'
+    told = "hosts can be set to it" if accurate else "this kernel does not take net.ipv4.tcp_ecn = 3"
+    yield Check(LIVE_NAME, "AccECN", told, accurate, newer, needed=False)
+    yield _real_time_check(found)
+
+
+def _namespace_check(found: Mapping[str, Any]) -> Check:
+    name = "namespaces"
+    if _has_network_capabilities(found):
+        return Check(LIVE_NAME, name, "network namespaces, as root")
+    if found["user_net"] == "yes":
+        return Check(LIVE_NAME, name, "network namespaces within a user namespace, without root")
+    lacking = [name for name in found["lacks"] if name in _NETWORK_CAPABILITIES]
+    if found["root"] and lacking:
+        # Root is in no user namespace of its own without CAP_SETFCAP either, as user_namespaces(7) says of mappings of user 0.
+        remedy = f"{_capabilities_remedy(lacking)}, or run it as a user who is not root; uml needs none"
+        return Check(LIVE_NAME, name, f"none: root without {' and '.join(lacking)}", False, remedy)
+    undone = [_SYSCTLS_THAT_FORBID_NAMESPACES[path][1] for path in found["forbids"]]
+    by_root = (
+        f"as root: {' && '.join(undone)}" if undone else "run as root, or in a container that may make namespaces (--cap-add SYS_ADMIN)"
+    )
+    return Check(LIVE_NAME, name, f"none: {_probe_error(found['user_net'])}", False, f"{by_root}; uml needs none")
+
+
+def _has_network_capabilities(found: Mapping[str, Any]) -> bool:
+    """Whether networks can be made without a user namespace."""
+    return found["net"] == "yes" and not any(name in found["lacks"] for name in _NETWORK_CAPABILITIES)
+
+
+def _capabilities_remedy(capabilities: Sequence[str]) -> str:
+    added = " ".join(f"--cap-add {name.removeprefix('CAP_')}" for name in capabilities)
+    return f"give the process {' and '.join(capabilities)} (for a container: {added})"
+
+
+def _tun_check(found: Mapping[str, Any]) -> Check:
+    name = "TUN devices"
+    if found["tun"] == "yes":
+        return Check(LIVE_NAME, name, "/dev/net/tun opens")
+    if not found["tun_there"]:
+        remedy = "as root: modprobe tun; for a container: --device /dev/net/tun; uml needs none"
+        return Check(LIVE_NAME, name, "there is no /dev/net/tun", False, remedy)
+    if not _has_network_capabilities(found) and found["user_net"] != "yes":
+        return Check(LIVE_NAME, name, "not tried, since there is no namespace to try it in", False, "see namespaces")
+    remedy = (
+        "as root: add the user to the group of /dev/net/tun, or have a udev rule give it mode 0666, as distributions do; uml needs none"
+    )
+    return Check(LIVE_NAME, name, f"/dev/net/tun does not open: {_probe_error(found['tun'])}", False, remedy)
+
+
+def _congestion_control_check(settings: Mapping[str, Any]) -> Check:
+    allowed = settings["allowed"]
+    lacking = [name for name in _WELL_KNOWN_CONGESTION_CONTROLS if name not in allowed]
+    told = f"hosts can have {', '.join(allowed)}" if allowed else "hosts cannot choose any"
+    if not lacking:
+        return Check(LIVE_NAME, "congestion controls", told)
+    modules = " ".join(f"tcp_{name}" for name in lacking)
+    remedy = f"for {', '.join(lacking)}, as root: modprobe -a {modules}, if the kernel was built with them; uml has all of them"
+    return Check(LIVE_NAME, "congestion controls", told, False, remedy, needed=not allowed)
+
+
+def _real_time_check(found: Mapping[str, Any]) -> Check:
+    if found["real_time"] == "yes":
+        return Check(LIVE_NAME, "real-time class", "SCHED_FIFO is permitted", needed=False)
+    by_limit = "run as root, or let your user have it in /etc/security/limits.conf: NAME - rtprio 10"
+    is_lacking = found["root"] and _REAL_TIME_CAPABILITY in found["lacks"]
+    grant = _capabilities_remedy([_REAL_TIME_CAPABILITY]) if is_lacking else by_limit
+    remedy = f"{grant}; without it packets leave later"
+    return Check(LIVE_NAME, "real-time class", f"SCHED_FIFO: {_probe_error(found['real_time'])}", False, remedy, needed=False)
+
+
+def _uml_checks(found: Mapping[str, Any]) -> Iterator[Check]:
+    fits = found["system"] == "Linux" and found["machine"] == "x86_64"
+    yield Check(UML_NAME, "machine", f"{found['system']} on {found['machine']}", fits, "uml needs Linux on x86_64")
+    images = found["images"]
+    told = ", ".join(images) or "none is built"
+    yield Check(UML_NAME, "UML kernel", told, bool(images), "ecnlab uml build-kernel, once, in about four minutes")
+    side_by_side = min(found["cores"], found["free_mb"] // _UML_MEMORY_MB)
+    told = f"{found['free_mb']} MB free, and a UML process takes up to {_UML_MEMORY_MB}: {side_by_side} side by side"
+    yield Check(UML_NAME, "memory", told, side_by_side > 0, "end what takes it")
+
+
+def _uml_build_checks(found: Mapping[str, Any]) -> Iterator[Check]:
+    missing = found["missing"]
+    packages = " ".join(dict.fromkeys(missing.values()))
+    told = f"missing: {', '.join(missing)}" if missing else "gcc, make and the rest are there"
+    yield Check(UML_BUILD_NAME, "tools", told, not missing, f"as root: apt-get install {packages}")
+    remedy = "give the kernel's source: ecnlab uml build-kernel --source FILE, e.g. linux-6.1.tar.xz of kernel.org"
+    yield Check(
+        UML_BUILD_NAME,
+        "source",
+        "apt-get fetches it" if found["fetches"] else "there is no apt-get to fetch it",
+        found["fetches"],
+        remedy=remedy,
+    )
+
+
+def probe_machine() -> dict[str, Any]:
+    """What `probe` says; of a machine on which it cannot be run, that nothing was tried."""
+    try:
+        done = subprocess.run(
+            interpreter.module_command("ecnlab.backends.probe"),
+            capture_output=True,
+            timeout=_PROBE_TIMEOUT_S,
+            check=True,
+            env=interpreter.child_environment(),
+        )
+        told: dict[str, Any] = json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        no = {"error": f"could not be tried ({type(error).__name__})"}
+        return {"root": False, "lacks": [], "net": no, "user_net": no, "tun_there": False, "tun": no, "real_time": no, "settings": no}
+    return told
+
+
+def _probe_error(answer: Any) -> str:
+    return str(answer["error"]).lower() if isinstance(answer, Mapping) else str(answer)
+
+
+def _read_sysctl(path: Path) -> str | None:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return None
+
+
+def _available_memory_mb() -> int:
+    """The memory that processes can still have, in MB; 0 where the system does not say it."""
+    for line in (_read_sysctl(Path("/proc/meminfo")) or "").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) // 1000
+    return 0

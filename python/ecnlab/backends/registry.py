@@ -1,0 +1,73 @@
+"""The backends by name, and what the user says of one."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, TypeVar
+
+from ecnlab.backends.base import Backend
+from ecnlab.errors import UnknownName, UsageError
+
+# Messages about parameters that only some backends take.
+_UNSUPPORTED_PARAMETER_MESSAGES = {
+    "lateness_budget_s": "lateness_budget_s: only the backend live runs in real time, not {backend}; fix: add --backend live",
+    "ip": "ip: only backends with kernel hosts take an IP version, not {backend}; fix: add --backend live or --backend uml",
+    "kernel": "kernel: only the backend uml takes a kernel, not {backend}; fix: add --backend uml",
+}
+
+# Module and class of each backend, imported on first use.
+_BACKEND_CLASSES = {
+    "sim": "ecnlab.backends.simulator:Simulator",
+    "live": "ecnlab.backends.live:Live",
+    "uml": "ecnlab.backends.uml.backend:Uml",
+}
+_RENAMED_BACKENDS = {"boxed": "uml"}
+
+# A backend, or a sequence of them, as an argument gives it.
+_Given = TypeVar("_Given")
+
+
+def backend_names() -> list[str]:
+    """The names of all backends, the simulator first."""
+    return list(_BACKEND_CLASSES)
+
+
+def resolve_backend(given: str | Backend) -> Backend:
+    """The backend that an argument `backend` gives by name or as an object. Raises UnknownName, UsageError."""
+    if not isinstance(given, str):
+        if all(hasattr(given, name) for name in ("name", "identity", "refusals", "run")):
+            return given
+        raise UsageError(f"backend: must be {', '.join(backend_names())}, or a backend such as ecnlab.Live(), not {type(given).__name__}")
+    module, name = _BACKEND_CLASSES[require_backend_name(given)].split(":")
+    backend: Backend = getattr(import_module(module), name)()
+    return backend
+
+
+def require_backend_name(name: str) -> str:
+    """The name, if a backend has it. Raises UnknownName, and UsageError for the old name of a backend."""
+    if name in _RENAMED_BACKENDS:
+        raise UsageError(f"backend: {name!r} is now {_RENAMED_BACKENDS[name]!r}; fix: write {_RENAMED_BACKENDS[name]!r}")
+    if name not in _BACKEND_CLASSES:
+        raise UnknownName("backend", name, _BACKEND_CLASSES)
+    return name
+
+
+def renamed_argument(backend: _Given, on: _Given) -> _Given:
+    """The argument `backend`, or `on`, its old name, with a DeprecationWarning. Raises UsageError if both are given."""
+    if on is None:
+        return backend
+    if backend is not None:
+        raise UsageError("on: is the old name of backend; fix: leave out on")
+    warnings.warn("the argument on= is now backend=", DeprecationWarning, stacklevel=3)
+    return on
+
+
+def with_parameters(backend: Backend, **parameters: Any) -> Backend:
+    """The backend with other parameters, of which None leaves what there is. Raises UsageError naming all that it has not."""
+    given = {name: value for name, value in parameters.items() if value is not None}
+    strange = [name for name in given if not hasattr(backend, name)]
+    if strange:
+        raise UsageError("\n".join(_UNSUPPORTED_PARAMETER_MESSAGES[name].format(backend=backend.name) for name in strange))
+    return replace(backend, **given) if given else backend  # type: ignore[type-var]

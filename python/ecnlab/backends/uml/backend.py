@@ -1,0 +1,200 @@
+"""The backend `uml`: hosts are a kernel that runs as an ordinary process, in virtual time.
+
+What happens in it depends on the scenario and the seed alone: equal ones give equal bytes whatever else the machine does. It needs no
+privilege; it needs a kernel that was built for it, once, by `ecnlab uml build-kernel`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from ecnlab import _core
+from ecnlab.backends.base import KERNEL_CASES, ProgressCallback, RunOutput, require_ip, require_seconds
+from ecnlab.backends.uml import kernels, process
+from ecnlab.errors import ENGINE, RECORDING, TRACE, EcnlabError, Failure, Problem, RemoteRunFailed, ScenarioError
+from ecnlab.storage.filenames import file_name
+
+if TYPE_CHECKING:
+    from ecnlab.packet_traces.write import Tracing
+    from ecnlab.scenarios.load import Scenario
+
+UML_NAME = "uml"
+
+# What the UML kernel is configured with.
+CONGESTION_CONTROLS = ("reno", "cubic", "dctcp", "abe", "bbr", "bic", "htcp", "vegas", "westwood")
+
+
+@dataclass(frozen=True)
+class Uml:
+    """Hosts are a kernel in virtual time.
+
+    Attributes
+    ----------
+    kernel : str or None
+        Which, by the name that `ecnlab uml list` has for it; unless given the newest 6.1 that is built.
+    ip : int
+        The version of IP that the hosts speak, 4 or 6.
+    limit_s : float or None
+        A run that takes longer than this, in seconds of this machine, is stopped and has failed. One that does not go on for a minute and
+        ten times its duration is stopped in any case.
+    """
+
+    kernel: str | None = None
+    ip: int = 4
+    limit_s: float | None = None
+
+    def __post_init__(self) -> None:
+        require_ip(self.ip)
+        require_seconds("limit_s", self.limit_s)
+
+    @property
+    def name(self) -> str:
+        """As `--backend` names it."""
+        return UML_NAME
+
+    @property
+    def max_parallel_runs(self) -> int | None:
+        """One on each core: runs do not disturb each other."""
+        return None
+
+    @property
+    def supports_cluster(self) -> bool:
+        """A run is the same everywhere; a machine without the same kernel and program refuses it."""
+        return True
+
+    @property
+    def trace_kinds(self) -> Sequence[str]:
+        """Captures, for its packets are real ones; cases, for its times are exact."""
+        return ("pcapng", KERNEL_CASES)
+
+    def identity(self) -> Mapping[str, Any]:
+        """Kernel and program. Raises BackendError if there is no such kernel."""
+        return {"kernel": self._chosen_kernel.name, "program": _program_digest(), **({"ip": self.ip} if self.ip != 4 else {})}
+
+    def refusals(self, scenario: Scenario) -> list[Problem]:
+        """What the UML kernel cannot do of it."""
+        mine = kernels.KERNELS.get(str(self._chosen_kernel.about["kernel"]))
+        accurate_ecn = mine is not None and mine.accurate_ecn
+        problems = list(map(Problem.of, _core.refusals(scenario._core, UML_NAME, CONGESTION_CONTROLS, self.ip, accurate_ecn)))
+        counts = mine is None or mine.counts_losses
+        return [*problems, *self._queues_missing_in_kernel(scenario), *([] if counts else self._groups_that_need_dupthresh(scenario))]
+
+    def _groups_that_need_dupthresh(self, scenario: Scenario) -> Iterator[Problem]:
+        """Groups whose losses are to be told by counting, which this kernel's hosts do not."""
+        able = " or ".join(f"--kernel {one.name}" for one in kernels.KERNELS.values() if one.counts_losses)
+        message = f"kernel {self._chosen_kernel.about['kernel']} tells losses by time alone: run it with {able}"
+        for flow in scenario.resolved["flows"]:
+            tcp = flow.get("tcp", {})
+            if (tcp.get("recovery"), tcp.get("loss_detection")) == ("rack", "dupthresh"):
+                yield Problem(f"flows.{flow['name']}.tcp.loss_detection", None, message)
+
+    def _queues_missing_in_kernel(self, scenario: Scenario) -> Iterator[Problem]:
+        """Queues that other kernels have and this one has not."""
+        mine = self._chosen_kernel.about["kernel"]
+        elsewhere = {queue: one.name for one in kernels.KERNELS.values() if one.name != mine for queue in one.queues}
+        for link in scenario.resolved["link"]:
+            queue = link.get("queue", {})
+            for place, name in (("queue", queue.get("kernel")), ("queue.leaf", queue.get("leaf", {}).get("kernel"))):
+                if name in elsewhere and name not in (kernels.KERNELS[mine].queues if mine in kernels.KERNELS else ()):
+                    message = f"kernel {mine} has no {name}: run it with --kernel {elsewhere[name]}"
+                    yield Problem(f"link.{link['name']}.{place}.kernel", None, message)
+
+    def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: Tracing | None) -> RunOutput:
+        """Run it in a UML process of its own. Raises RemoteRunFailed, BackendError, and Interrupted if `watch` asks for an end."""
+        is_cases = tracing is not None and tracing.form == KERNEL_CASES
+        job: dict[str, Any] = {"scenario": scenario.resolved, "seed": seed, "family": self.ip}
+        if is_cases:
+            job["cases"] = True
+        elif tracing is not None:
+            job["capture"] = {"links": tracing.links, "keep": tracing.keep}
+        try:
+            machine = process.UmlProcess(
+                self._chosen_kernel, limit_s=self.limit_s, silence_s=process.silence_timeout_s(scenario.duration_s)
+            )
+            with machine.run(job, seed, watch) as done:
+                refused, ran = _read_result(done)
+                if refused:
+                    raise _run_failed(scenario, seed, RECORDING, ScenarioError(refused, scenario.source))
+                if tracing is not None:
+                    (_keep_cases if is_cases else _keep_capture)(done, tracing, scenario, seed)
+        except process.UmlStopped:
+            raise _core.Interrupted("the run was stopped") from None
+        except process.UmlCrashed as crashed:
+            raise RemoteRunFailed(Failure(scenario.hash, scenario.name, seed, ENGINE, str(crashed))) from None
+        return replace(
+            ran, about={**(ran.about or {}), "kernel_image": self._chosen_kernel.name, "reproducible": self._chosen_kernel.reproducible}
+        )
+
+    @cached_property
+    def _chosen_kernel(self) -> kernels.BuiltKernel:
+        return kernels.find_built_kernel(self.kernel)
+
+
+def _read_result(done: process.UmlOutput) -> tuple[Sequence[Problem], RunOutput]:
+    """What the UML kernel has refused, or else what it has run. Raises Crashed if the result is neither."""
+    try:
+        result = done.result
+        refused = [_problem_from_json(*one) for one in result.get("refused", ())]
+        if refused:
+            return refused, RunOutput("", 0, 0, done.cpu_s, {}, None)
+        fingerprint, events, packet_hops = result["fingerprint"], result["events"], result["packet_hops"]
+        if not (isinstance(fingerprint, str) and type(events) is int and type(packet_hops) is int):
+            raise TypeError("fingerprint, events or packet_hops")
+        tables = {name: _core.Table([_column_from_json(*column) for column in table]) for name, table in result["tables"].items()}
+        return (), RunOutput(fingerprint, events, packet_hops, done.cpu_s, tables, dict(result["about"]))
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise process.UmlCrashed(f"the result of the guest program is neither a run nor a refusal ({why})") from None
+
+
+def _problem_from_json(place: str, line: int | None, message: str) -> Problem:
+    if not (isinstance(place, str) and isinstance(message, str) and (line is None or type(line) is int)):
+        raise TypeError("refused")
+    return Problem(place, line, message)
+
+
+def _column_from_json(name: str, kind: str, values: str, names: list[str]) -> tuple[str, str, bytes, list[str]]:
+    return name, kind, bytes.fromhex(values), names
+
+
+def _keep_capture(done: process.UmlOutput, tracing: Tracing, scenario: Scenario, seed: int) -> None:
+    """Put the capture of a run where it was asked for, whole, and compressed as was asked. Raises RemoteRunFailed."""
+    try:
+        with tracing.file(seed) as place:
+            _core.put_capture(done.folder / process.CAPTURE_FILE, place)
+    except OSError as error:
+        raise _run_failed(scenario, seed, TRACE, tracing.refusal(seed, error)) from error
+
+
+def _keep_cases(done: process.UmlOutput, tracing: Tracing, scenario: Scenario, seed: int) -> None:
+    """Put the cases of a run into a folder where it was asked for, all of them or none. Raises RemoteRunFailed."""
+    try:
+        with tracing.file(seed) as place:
+            with (done.folder / process.CASES_FILE).open(encoding="utf-8") as lines:
+                for line in lines:
+                    name = json.loads(line)["name"]
+                    (place.partial / f"{file_name(name)}.json.gz").write_bytes(gzip.compress(line.encode(), mtime=0))
+            shutil.rmtree(place.path, ignore_errors=True)
+            place.partial.rename(place.path)
+    except OSError as error:
+        raise _run_failed(scenario, seed, TRACE, tracing.refusal(seed, error)) from error
+
+
+def _run_failed(scenario: Scenario, seed: int, kind: str, error: EcnlabError) -> RemoteRunFailed:
+    return RemoteRunFailed(Failure(scenario.hash, scenario.name, seed, kind, str(error), error))
+
+
+@cache
+def _program_digest() -> str:
+    """A digest of the guest program."""
+    try:
+        return sha256(process.GUEST_PROGRAM.read_bytes()).hexdigest()[:10]
+    except OSError:
+        raise process.missing_program_error() from None

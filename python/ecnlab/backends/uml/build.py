@@ -1,0 +1,184 @@
+"""Building a UML kernel: once, without root, in a folder of its own that goes whatever happens.
+
+What is finished is moved to its place in one step, so the cache holds whole kernels or none, and two builds do not meet.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections import deque
+from collections.abc import Callable
+from contextlib import ExitStack
+from hashlib import sha256
+from pathlib import Path
+from time import time
+
+from ecnlab.backends.uml import kernels, recipe, source
+from ecnlab.backends.uml.kernels import BuiltKernel, Kernel
+from ecnlab.errors import BackendError
+from ecnlab.storage import atomic
+
+# What building needs, and Debian's package of each.
+REQUIRED_TOOLS = {
+    "gcc": "gcc",
+    "ld": "binutils",
+    "make": "make",
+    "flex": "flex",
+    "bison": "bison",
+    "bc": "bc",
+    "perl": "perl",
+    "tar": "tar",
+    "xz": "xz-utils",
+}
+REQUIRED_HEADERS = {"/usr/include/stdio.h": "libc6-dev"}
+
+# About as many lines as a build says, of which each stands for a file that is compiled.
+_OBJECT_FILES = 1030
+
+_MAX_ERROR_LINES = 25
+
+# Runs a command whose whole group of processes ends when standard input does, which is when we end, however that is.
+_KILL_WITH_PARENT = """
+exec 3<&0
+"$@" 3<&- < /dev/null & work=$!
+(read -r _ <&3; kill -KILL 0) > /dev/null 2>&1 & watch=$!
+wait $work; code=$?
+kill $watch
+exit $code
+"""
+
+# Is told how many files of how many are compiled.
+BuildProgressCallback = Callable[[float, int], None]
+
+
+def missing_packages() -> dict[str, str]:
+    """What building needs and this machine has not, with Debian's package of each."""
+    tools = {tool: package for tool, package in REQUIRED_TOOLS.items() if shutil.which(tool) is None}
+    return tools | {header: package for header, package in REQUIRED_HEADERS.items() if not Path(header).exists()}
+
+
+def build(
+    kernel: Kernel, from_source: Path | None = None, jobs: int | None = None, watch: BuildProgressCallback | None = None
+) -> BuiltKernel:
+    """Build a kernel, unless it is there. `from_source` is a package, an archive or a folder of yours. Raises BackendError."""
+    lacking = missing_packages()
+    if lacking:
+        packages = " ".join(dict.fromkeys(lacking.values()))
+        raise BackendError(f"building a kernel: {', '.join(lacking)} not found on this machine; fix: as root, apt-get install {packages}")
+    home = kernels.kernels_folder()
+    with ExitStack() as stack:
+        try:
+            home.parent.mkdir(parents=True, exist_ok=True)
+            home.mkdir(mode=0o755, exist_ok=True)
+            atomic.remove_abandoned(home)
+            room = stack.enter_context(atomic.locked_partial(atomic.partial_path(home / "build"), folder=True))
+        except OSError as error:
+            raise BackendError(f"{home}: cannot be written ({error.strerror}); fix: set ECNLAB_CACHE to another folder") from error
+        try:
+            return _build_in(kernel, room, from_source, jobs or len(os.sched_getaffinity(0)), watch)
+        except OSError as error:
+            raise BackendError(f"{room}: the kernel could not be built there: {error.strerror or error}") from error
+
+
+def _build_in(kernel: Kernel, room: Path, from_source: Path | None, jobs: int, watch: BuildProgressCallback | None) -> BuiltKernel:
+    taken = source.fetch_source(kernel, room) if from_source is None else source.source_from_path(from_source, room)
+    release = source.kernel_release(taken.tree)
+    if not release.startswith(f"{kernel.name}."):
+        raise BackendError(f"source: is of kernel {release}, not of {kernel.name}; fix: give --kernel, or another source")
+    rule = recipe.recipe_digest(kernel.name)
+    place = kernels.kernels_folder() / f"{release}-{_shortened_output(taken.sha256 + taken.version + rule)}"
+    for image in kernels.built_kernels():
+        if image.folder == place and image.is_whole:
+            return image
+    recipe.edit_source(taken.tree, kernel.name)
+    _configure(taken.tree, kernel.name)
+    _run_make(taken.tree, ["linux"], jobs, watch)
+    about = {
+        "kernel": kernel.name,
+        "release": release,
+        "version": taken.version,
+        "sha256": taken.sha256,
+        "known": kernel.known.get(taken.version) == taken.sha256,
+        "recipe": rule,
+        "compiler": _compiler(),
+        "built_s": time(),
+    }
+    return _install_kernel(taken.tree, room / "finished", place, about)
+
+
+def _configure(tree: Path, kernel: str) -> None:
+    config = tree / ".config"
+    _run_make(tree, ["tinyconfig"], 1, None)
+    with config.open("a") as file:
+        file.write("\n".join([*recipe.config_options(kernel), ""]))
+    _run_make(tree, ["olddefconfig"], 1, None)
+    recipe.check_config(config, kernel)
+
+
+def _run_make(tree: Path, targets: list[str], jobs: int, watch: BuildProgressCallback | None) -> None:
+    """Run the kernel's make, whose whole group of processes goes when we do. Raises BackendError with what it said last."""
+    said: deque[str] = deque(maxlen=_MAX_ERROR_LINES)
+    wrong: list[str] = []
+    # What a kernel says of its build is to be the same whoever builds it, wherever and when.
+    same = {"KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "ecnlab", "KBUILD_BUILD_HOST": "box", "LC_ALL": "C"}
+    command = ["make", "ARCH=um", f"-j{jobs}", *targets]
+    with subprocess.Popen(
+        ["/bin/sh", "-c", _KILL_WITH_PARENT, "sh", *command],
+        cwd=tree,
+        env=os.environ | same,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as make:
+        assert make.stdout is not None
+        try:
+            done = 0
+            for line in make.stdout:
+                said.append(line.rstrip())
+                if "error" in line.lower() and len(wrong) < _MAX_ERROR_LINES and not line.startswith("  "):
+                    wrong.append(line.rstrip())
+                done += line.startswith("  CC ")
+                if watch is not None:
+                    watch(min(done, _OBJECT_FILES), _OBJECT_FILES)
+        except BaseException:
+            os.killpg(make.pid, signal.SIGKILL)
+            raise
+    if make.returncode:
+        raise BackendError("\n".join([f"the kernel could not be built; `{' '.join(command)}` said:", *dict.fromkeys([*wrong, *said])]))
+
+
+def _install_kernel(tree: Path, finished: Path, place: Path, about: dict[str, object]) -> BuiltKernel:
+    """Put the finished kernel at its place, whole; if another build was faster, take that one's."""
+    # A kernel that others may write to is not run.
+    finished.mkdir(mode=0o755)
+    subprocess.run(["strip", "-o", finished / kernels.KERNEL_FILE, tree / "linux"], check=True, capture_output=True)
+    (finished / kernels.KERNEL_FILE).chmod(0o755)
+    shutil.copy(tree / ".config", finished / "config")
+    shutil.copy(tree / "COPYING", finished / "COPYING")
+    about["program"] = sha256((finished / kernels.KERNEL_FILE).read_bytes()).hexdigest()
+    (finished / kernels.DESCRIPTION_FILE).write_text(json.dumps(about, indent=2) + "\n")
+    (finished / kernels.DESCRIPTION_FILE).chmod(0o644)
+    atomic.flush_files([finished / name for name in (kernels.KERNEL_FILE, kernels.DESCRIPTION_FILE)])
+    if not any(image.folder == place and image.is_whole for image in kernels.built_kernels()):
+        atomic.remove_folder(place)  # what is there, if anything, is damaged
+    try:
+        finished.rename(place)
+    except OSError:
+        if not place.is_dir():
+            raise
+    return BuiltKernel(place, about)
+
+
+def _compiler() -> str:
+    return subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=False).stdout.partition("\n")[0]
+
+
+def _shortened_output(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:10]

@@ -1,0 +1,226 @@
+"""UML kernels: those that can be built, and those that are built, in the user's cache folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ecnlab.errors import BackendError, UnknownName
+from ecnlab.storage import atomic
+
+KERNEL_FILE, DESCRIPTION_FILE = "linux", "about.json"
+# Required keys of a description. A BuiltKernel's attribute `about` says what each is.
+_DESCRIPTION_TYPES: Mapping[str, type | tuple[type, ...]] = {"kernel": str, "version": str, "sha256": str, "built_s": (int, float)}
+DEFAULT_KERNEL = "6.1"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that can be built.
+
+    Attributes
+    ----------
+    name : str
+        As users name it.
+    package : str
+        The distribution's package of its source.
+    known : Mapping
+        SHA-256 of the packages that were tried, by their version; others are built as well, and said to be others.
+    reproducible : bool
+        Whether equal scenarios and seeds give equal bytes.
+    where : str
+        Which of the distribution's releases has the package, unless it is that of the other kernels.
+    queues : tuple
+        Its queueing disciplines that not every kernel has.
+    accurate_ecn : bool
+        Whether its hosts can agree on Accurate ECN (RFC 9768).
+    counts_losses : bool
+        Whether its hosts can tell losses by counting, in place of RACK.
+    """
+
+    name: str
+    package: str
+    known: Mapping[str, str]
+    reproducible: bool
+    where: str = ""
+    queues: tuple[str, ...] = ()
+    accurate_ecn: bool = False
+    counts_losses: bool = True
+
+
+KERNELS = {
+    kernel.name: kernel
+    for kernel in (
+        Kernel(
+            "6.1", "linux-source-6.1", {"6.1.192-2": "ae95fe63d4c553f8d0e6c86cb1ab566f3894a43743eb19ab585cd97d82f26514"}, reproducible=True
+        ),
+        Kernel(
+            "6.12",
+            "linux-source-6.12",
+            {"6.12.117-1~deb12u1": "e849faf31ca3555757f3a8877cb01af92122f744f75d1f3102734651c4e14703"},
+            reproducible=True,
+        ),
+        Kernel(
+            "7.2",
+            "linux-source-7.2",
+            {"7.2.13-1": "30a8c5fc63f9028a62e6d7b3f7f43bee67425dbce2a05fceba83f9b87c92083d"},
+            reproducible=True,
+            where="Debian's trixie-backports and unstable",
+            queues=("dualpi2",),
+            accurate_ecn=True,
+            counts_losses=False,
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class BuiltKernel:
+    """A kernel that is built.
+
+    Attributes
+    ----------
+    folder : Path
+        Where it is.
+    about : Mapping
+        What was built: "kernel", "release", "version" and "sha256" of the source, "recipe", "compiler", and "program", the SHA-256 of the
+        kernel itself (which images that were built earlier do not say).
+    """
+
+    folder: Path
+    about: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """What tells it from others: its release and a digest of source and recipe."""
+        return self.folder.name
+
+    @property
+    def program(self) -> Path:
+        """The kernel, which is a program."""
+        return self.folder / KERNEL_FILE
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the kernel is there and is what was built."""
+        try:
+            stat = self.program.stat()
+            told = self.about.get("program")
+            return os.access(self.program, os.X_OK) and told in (None, _kernel_digest(self.program, stat.st_mtime_ns, stat.st_size))
+        except OSError:
+            return False
+
+    @property
+    def reproducible(self) -> bool:
+        """Whether equal scenarios and seeds give equal bytes in it."""
+        kernel = KERNELS.get(str(self.about["kernel"]))
+        return kernel is not None and kernel.reproducible
+
+
+def find_kernel(name: str) -> Kernel:
+    """The kernel of that name. Raises UnknownName."""
+    if name not in KERNELS:
+        raise UnknownName("UML kernel", name, KERNELS)
+    return KERNELS[name]
+
+
+def kernels_folder() -> Path:
+    """The folder of built kernels: `uml` in the folder that ECNLAB_CACHE names, or in `ecnlab` of the user's cache folder."""
+    own = os.environ.get("ECNLAB_CACHE")
+    cache = Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "ecnlab"
+    return cache / "uml"
+
+
+def _rename_old_folder() -> None:
+    """Rename the folder of built kernels, which was `box` until November 2026."""
+    old = kernels_folder().with_name("box")
+    if old.is_dir() and not kernels_folder().exists():
+        with suppress(OSError):
+            old.rename(kernels_folder())
+
+
+@cache
+def _kernel_digest(program: Path, _changed_ns: int, _size: int) -> str:
+    """The SHA-256 of a kernel, which is read again when it has changed."""
+    return sha256(program.read_bytes()).hexdigest()
+
+
+def built_kernels() -> list[BuiltKernel]:
+    """The kernels that are built, the newest of each name last."""
+    _rename_old_folder()
+    found = (_read_built_kernel(folder) for folder in kernels_folder().glob("[!.]*"))
+    return sorted(
+        (image for image in found if image is not None), key=lambda image: (image.about["kernel"], image.about["built_s"], image.name)
+    )
+
+
+def damaged_folders() -> list[Path]:
+    """Folders of kernels whose description is there and cannot be read."""
+    return sorted(
+        folder for folder in kernels_folder().glob("[!.]*") if (folder / DESCRIPTION_FILE).exists() and _read_built_kernel(folder) is None
+    )
+
+
+def _read_built_kernel(folder: Path) -> BuiltKernel | None:
+    """The kernel image of a folder, if its description can be read."""
+    try:
+        about = json.loads((folder / DESCRIPTION_FILE).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return (
+        BuiltKernel(folder, about)
+        if isinstance(about, dict) and all(isinstance(about.get(key), kind) for key, kind in _DESCRIPTION_TYPES.items())
+        else None
+    )
+
+
+def _require_owned_by_user(image: BuiltKernel) -> None:
+    """See that nobody but the user and root may change a kernel, which is run with all that the user may do. Raises BackendError."""
+    for path in (kernels_folder(), image.folder, image.program, image.folder / DESCRIPTION_FILE):
+        try:
+            found = path.stat()
+        except OSError as error:
+            raise BackendError(f"{path}: {error.strerror}") from None
+        if found.st_uid not in (0, os.getuid()):
+            raise BackendError(
+                f"{path}: belongs to user {found.st_uid}, and its kernel would run as you; fix: build your own kernels, in the folder "
+                "that ECNLAB_CACHE names"
+            )
+        if stat.S_IMODE(found.st_mode) & 0o022:
+            raise BackendError(f"{path}: others may write to it, and the kernel would run as you; fix: chmod go-w {path}")
+
+
+def find_built_kernel(name: str | None = None) -> BuiltKernel:
+    """The newest image of that kernel, or of that very name; the default kernel's if none is named.
+
+    Raises UnknownName, and BackendError where there is none, or it is not what was built, or others may change it.
+    """
+    wanted = name or DEFAULT_KERNEL
+    fitting = [image for image in built_kernels() if wanted in (image.name, image.about["kernel"])]
+    if not fitting:
+        option = "" if wanted == DEFAULT_KERNEL else f" --kernel {find_kernel(wanted).name}"
+        raise BackendError(f"kernel: {wanted} is not built yet; fix: run `ecnlab uml build-kernel{option}`, once, about four minutes")
+    image = fitting[-1]
+    if not image.is_whole:
+        raise BackendError(
+            f"{image.program}: differs from the kernel that was built; fix: run `ecnlab uml build-kernel --kernel {image.about['kernel']}`"
+        )
+    _require_owned_by_user(image)
+    return image
+
+
+def remove_built_kernel(name: str) -> BuiltKernel:
+    """Remove a kernel image by its name. Raises UnknownName."""
+    images = {image.name: image for image in built_kernels()}
+    if name not in images:
+        raise UnknownName("built kernel", name, images)
+    atomic.remove_folder(images[name].folder)
+    return images[name]

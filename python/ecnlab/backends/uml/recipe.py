@@ -1,0 +1,79 @@
+"""The recipe that makes a kernel's source a UML kernel: edits, files of ours, and options, all of them data beside this file.
+
+One recipe is for all kernels; what only some of them need says which (`kernels` of an edit, `# 7.2` behind an option).
+An edit has to find its place exactly once and an option has to stand in the finished configuration, so a kernel that has moved on is
+refused with the place, and never built otherwise than it says. The files in `data` that go into the kernel are under its licence, GPL-2.0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from pathlib import Path
+
+from ecnlab.errors import BackendError
+
+DATA_FOLDER = Path(__file__).with_name("data")
+_EDITS_FILE, _OPTIONS_FILE = "edits.toml", "box.config"
+_OPTION_NOT_SET = " is not set"
+
+
+def config_options(kernel: str) -> list[str]:
+    """The configuration lines of a UML kernel ("6.1"), also those that leave an option out."""
+    found = []
+    for line in (DATA_FOLDER / _OPTIONS_FILE).read_text().splitlines():
+        option, _, kernels = line.partition("  # ")
+        if (option.startswith("CONFIG_") or option.endswith(_OPTION_NOT_SET)) and (not kernels or kernel in kernels.split(", ")):
+            found.append(option)
+    return found
+
+
+def source_edits(kernel: str) -> list[dict[str, str]]:
+    """What is changed in the source of a kernel ("6.1"): "why", "file", "find" and "put"."""
+    recipe = tomllib.loads((DATA_FOLDER / _EDITS_FILE).read_text())
+    return [edit for edit in recipe["edit"] if kernel in edit.get("kernels", [kernel])]
+
+
+def added_files() -> list[tuple[str, bytes]]:
+    """Files of ours that go into every kernel's source: their places, and what they hold."""
+    recipe = tomllib.loads((DATA_FOLDER / _EDITS_FILE).read_text())
+    return [(file["file"], (DATA_FOLDER / file["from"]).read_bytes()) for file in recipe["add"]]
+
+
+def recipe_digest(kernel: str) -> str:
+    """A digest of the recipe of a kernel ("6.1")."""
+    changes = [[edit["file"], edit["find"], edit["put"]] for edit in source_edits(kernel)]
+    files = [[place, hashlib.sha256(content).hexdigest()] for place, content in added_files()]
+    return hashlib.sha256(json.dumps([changes, files, config_options(kernel)]).encode()).hexdigest()
+
+
+def edit_source(tree: Path, kernel: str) -> None:
+    """Do the edits in the source of a kernel ("6.1") and add our files. Raises BackendError with all that do not fit."""
+    misfits = []
+    for edit in source_edits(kernel):
+        path = tree / edit["file"]
+        text = path.read_text() if path.is_file() else ""
+        found = text.count(edit["find"])
+        if found == 1:
+            path.write_text(text.replace(edit["find"], edit["put"]))
+        else:
+            misfits.append(f"{edit['file']}: the place of an edit is there {found} times, not once ({edit['why'].splitlines()[0]})")
+    if misfits:
+        raise BackendError(
+            "\n".join(["kernel source: the recipe's edits do not fit; fix: use a version that docs/uml.md lists:", *misfits])
+        )
+    for place, content in added_files():
+        (tree / place).write_bytes(content)
+
+
+def check_config(config: Path, kernel: str) -> None:
+    """See that a finished configuration of a kernel ("6.1") has every option of the recipe. Raises BackendError."""
+    has = set(config.read_text().splitlines())
+    missing = [line for line in config_options(kernel) if line.startswith("CONFIG_") and line not in has]
+    left_out = [line.removeprefix("# ").removesuffix(_OPTION_NOT_SET) for line in config_options(kernel) if line.endswith(_OPTION_NOT_SET)]
+    unwanted = [f"{name}=y" for name in left_out if f"{name}=y" in has]
+    if missing:
+        raise BackendError(f"kernel configuration: required options were dropped: {', '.join(missing)}")
+    if unwanted:
+        raise BackendError(f"kernel configuration: unwanted options are set: {', '.join(unwanted)}")

@@ -1,0 +1,118 @@
+"""The source of a kernel: the distribution's package, which apt checks and fetches without root, or a file or folder of the user's."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from ecnlab.backends.uml.kernels import Kernel
+from ecnlab.errors import BackendError
+
+_FILES_OF_A_SOURCE = ("Makefile", "Kconfig", "arch/um/Kconfig")
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """A kernel's source, unpacked.
+
+    Attributes
+    ----------
+    tree : Path
+        Its folder, which may be changed.
+    version : str
+        The package's version, or the name of the file or folder.
+    sha256 : str
+        Digest of the package or file; empty for a folder.
+    """
+
+    tree: Path
+    version: str
+    sha256: str
+
+
+def fetch_source(kernel: Kernel, into: Path) -> KernelSource:
+    """Fetch the distribution's package and unpack it into a folder. Raises BackendError."""
+    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
+        raise BackendError(
+            f"source: apt-get and dpkg-deb, which fetch that of kernel {kernel.name}, are not found on this machine; fix: give a file or "
+            f"folder, `ecnlab uml build-kernel --source FILE`; the Debian package {kernel.package} has it, and so has https://kernel.org"
+        )
+    _run_command(
+        ["apt-get", "download", kernel.package],
+        into,
+        f"apt-get cannot fetch {kernel.package}{_source_package(kernel)}: `apt-get update` as root renews its lists; "
+        "--source FILE takes a file of yours",
+    )
+    packages = sorted(into.glob(f"{kernel.package}_*.deb"))
+    if len(packages) != 1:
+        there = ", ".join(package.name for package in packages) or "none"
+        raise BackendError(
+            f"{into}: apt-get download {kernel.package} has to leave one file {kernel.package}_VERSION_all.deb, and there are: {there}; "
+            "remove what is stale, or give --source FILE"
+        )
+    return unpack(packages[0], into)
+
+
+def _source_package(kernel: Kernel) -> str:
+    return f", which is in {kernel.where}" if kernel.where else ""
+
+
+def source_from_path(path: Path, into: Path) -> KernelSource:
+    """The source that the user has, as a package, an archive or a folder, which stays as it is. Raises BackendError."""
+    if path.is_dir():
+        tree = into / "source"
+        shutil.copytree(path, tree, symlinks=True)
+        return _require_kernel_source(KernelSource(tree, path.name, ""))
+    if not path.is_file():
+        raise BackendError(f"--source: there is no file or folder {path}")
+    return unpack(path, into)
+
+
+def unpack(file: Path, into: Path) -> KernelSource:
+    """Unpack a .deb or .tar.* into a folder. Raises BackendError."""
+    archive, version, digest = file, file.name, _file_digest(file)
+    if file.suffix == ".deb":
+        version = file.name.split("_")[1] if file.name.count("_") > 1 else file.name
+        _run_command(
+            ["dpkg-deb", "-x", str(file.resolve()), "package"], into, f"{file} cannot be unpacked: it is not a package, or damaged"
+        )
+        archives = list((into / "package").glob("usr/src/linux-source-*.tar.*"))
+        if not archives:
+            raise BackendError(f"{file} holds no /usr/src/linux-source-*.tar: it is not a package of kernel source")
+        archive = archives[0]
+    tree = into / "source"
+    tree.mkdir()
+    _run_command(
+        ["tar", "-xf", str(archive.resolve()), "-C", "source"], into, f"{archive.name} cannot be unpacked: it is not an archive, or damaged"
+    )
+    inner = list(tree.iterdir())
+    return _require_kernel_source(KernelSource(inner[0] if len(inner) == 1 else tree, version, digest))
+
+
+def kernel_release(tree: Path) -> str:
+    """The release that a kernel's source is of: "6.1.192"."""
+    text = (tree / "Makefile").read_text()
+    parts = [re.search(rf"^{key} *= *(\S*)$", text, re.MULTILINE) for key in ("VERSION", "PATCHLEVEL", "SUBLEVEL")]
+    return ".".join(part[1] for part in parts if part)
+
+
+def _require_kernel_source(source: KernelSource) -> KernelSource:
+    missing = [name for name in _FILES_OF_A_SOURCE if not (source.tree / name).is_file()]
+    if missing:
+        raise BackendError(f"not a Linux source tree; missing: {', '.join(missing)}")
+    return source
+
+
+def _file_digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _run_command(command: list[str], folder: Path, remedy: str) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode:
+        raise BackendError(f"{remedy}\n{done.stderr.strip()[-1000:]}")

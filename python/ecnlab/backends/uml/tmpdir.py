@@ -1,0 +1,68 @@
+"""Resources of UML processes on this machine: a folder for each job, and a core that no other UML process of the user has.
+
+Both are kept in the user's cache folder. What stays of a UML process there are empty files, one for each core, which UML processes lock.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import count
+from pathlib import Path
+
+from ecnlab.backends.uml import kernels
+from ecnlab.errors import BackendError
+from ecnlab.storage import atomic
+
+_CORE_TURNS = count()
+
+
+def jobs_folder() -> Path:
+    """The user's folder for jobs: `jobs` beside that of built kernels. Raises BackendError if it is not the user's alone."""
+    folder = kernels.kernels_folder().parent / "jobs"
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise BackendError(f"{folder}: {error.strerror}; fix: set ECNLAB_CACHE to another folder") from None
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise BackendError(
+            f"{folder}: is a link, belongs to another user, or others may write to it, so jobs cannot be kept there; "
+            "fix: remove it, or set ECNLAB_CACHE to another folder"
+        )
+    return folder
+
+
+@contextmanager
+def reserved_core() -> Iterator[int | None]:
+    """A core for a UML process, which no other of the user's has while there are enough: migration makes it slower.
+
+    None where the system cannot pin a process.
+    """
+    if not hasattr(os, "sched_getaffinity"):
+        yield None
+        return
+    allowed = sorted(os.sched_getaffinity(0))
+    with ExitStack() as held:
+        for one in allowed:
+            lock = held.enter_context((jobs_folder() / f"core-{atomic.host_name()}-{one}").open("w"))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue
+            yield one
+            return
+        yield allowed[next(_CORE_TURNS) % len(allowed)]
+
+
+@contextmanager
+def job_folder() -> Iterator[Path]:
+    """A folder for a job, which goes with it; those of processes that were killed go as well."""
+    place = jobs_folder()
+    atomic.remove_abandoned(place)
+    with atomic.locked_partial(atomic.partial_path(place / "job"), folder=True, mode=0o700) as made:
+        yield made

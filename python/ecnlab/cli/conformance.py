@@ -1,0 +1,79 @@
+"""`ecnlab test-aqm`: the conformance suite over an AQM, ours or the user's."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ecnlab.cli import EXIT_DISAGREES, options
+from ecnlab.errors import UnknownName
+
+if TYPE_CHECKING:
+    from ecnlab.cli.table import Table
+
+_TIMED_PACKETS = 100_000
+_TEXT_COLUMNS = {True: "ok", False: "FAILS", None: "not judged"}
+
+
+@click.command("test-aqm")
+@click.argument("aqm", metavar="NAME|FILE:CLASS")
+@options.as_json
+@options.quiet
+@options.prints_to_stderr
+def test_aqm(aqm: str, as_json: bool, quiet: bool) -> None:
+    """Test an AQM against the rules that every AQM must keep.
+
+    NAME is a built-in AQM, FILE:CLASS one of yours, as in my_aqm.py:MyAqm. It is run with its defaults, with the values that its
+    class names for tests, and with random values within the bounds of its parameters. RFC 7567's duties are reported, and fail no test.
+    """
+    from ecnlab.cli import output
+
+    report = _check_report(aqm)
+    raised = report["checks"][0]["ok"] is False  # what it let pass after that says nothing of the other rules
+    failed = [rule for rule in report["checks"] if rule["ok"] is False or (rule["ok"] is None and not raised)]
+    if as_json:
+        output.print_json(report)
+    elif not quiet:
+        output.print_tables(_report_tables(report))
+        output.print_line(_cost_text(report))
+    for rule in failed:
+        output.print_to_stderr(f"{report['name']}: {rule['name']}: {rule['sentence']} {rule['found'] or 'It could not be judged.'}")
+    if failed:
+        raise click.exceptions.Exit(EXIT_DISAGREES)
+
+
+def _check_report(name: str) -> dict[str, Any]:
+    from ecnlab import _core
+    from ecnlab.aqm import fingerprint, plugins
+    from ecnlab.execution.interrupts import run_in_thread
+    from ecnlab.scenarios import catalog
+
+    of_file = ".py" in name
+    cls = fingerprint.load_aqm_class(name) if of_file else None
+    subject = name if cls is None else plugins.entry_of(cls)
+    called = "a compiled hook" if cls is not None and cls.compiled else "the check"
+    if not of_file and name not in (known := [entry.name for entry in catalog.entries("aqm")]):
+        raise UnknownName("AQM", name, known)
+    report: dict[str, Any] = json.loads(run_in_thread(lambda: _core.check_aqm(subject), called))
+    if report["checks"][0]["ok"]:  # one that raises has no cost
+        report["cost_ns"] = run_in_thread(lambda: _core.cost_of_aqm(subject, _TIMED_PACKETS), called)
+        report["cost_of_red_ns"] = _core.cost_of_aqm("red", _TIMED_PACKETS)
+    return report
+
+
+def _cost_text(report: dict[str, Any]) -> str:
+    if "cost_ns" not in report:
+        return "cost: it cannot be told of an AQM that raises"
+    return f"cost: {report['cost_ns']:.0f} ns a packet through the queue; RED built in: {report['cost_of_red_ns']:.0f} ns"
+
+
+def _report_tables(report: dict[str, Any]) -> list[Table]:
+    from ecnlab.cli.table import Table
+
+    rules = [[rule["name"], _TEXT_COLUMNS[rule["ok"]], rule["sentence"]] for rule in report["checks"]]
+    duties = [[duty["name"], duty["verdict"], duty["found"], duty["section"], duty["sentence"]] for duty in report["duties"]]
+    checked = ("rule", "", "what always holds")
+    asked = ("duty", "met", "found", "section", "what RFC 7567 asks")
+    return [Table(f"{report['name']}: rules", checked, rules, checked), Table(f"{report['name']}: duties", asked, duties, asked)]

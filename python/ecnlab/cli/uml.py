@@ -1,0 +1,76 @@
+"""`ecnlab uml`: kernels for the backend `uml`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ecnlab.cli import options
+
+
+@click.group()
+def uml() -> None:
+    """Build and list kernels for `--backend uml`.
+
+    A kernel is built once, without root, in about four minutes, and kept in the user's cache folder (ECNLAB_CACHE names another).
+    """
+
+
+@uml.command("build-kernel")
+@click.option("--kernel", "name", metavar="NAME", default=None, help="Which kernel: 6.1, 6.12 or 7.2 (default: 6.1).")
+@click.option(
+    "--source",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Take its source from this package, archive or folder (default: the distribution's package, fetched with apt-get).",
+)
+@click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="Files compiled at a time (default: one for each core).")
+@options.quiet
+def build_kernel(name: str | None, source: Path | None, jobs: int | None, quiet: bool) -> None:
+    """Build a kernel for the backend uml, unless it is built already."""
+    from ecnlab.backends.uml import build, kernels
+    from ecnlab.cli import output
+    from ecnlab.execution.progress import Progress
+
+    kernel = kernels.find_kernel(name or kernels.DEFAULT_KERNEL)
+    with Progress(1, shown=not quiet, verb="compiling") as progress:
+        made = build.build(kernel, source, jobs, progress.show_fraction)
+    if not quiet:
+        known = "" if made.about["known"] else ", a source that ecnlab was not tried with"
+        output.print_line(f"{made.name} from {made.about['version']} (sha256 {made.about['sha256'] or 'of a folder: none'}){known}")
+        output.print_line(f"in {made.folder}")
+
+
+@uml.command("list")
+@options.as_json
+def list_(as_json: bool) -> None:
+    """List the kernels that are built, and where."""
+    from ecnlab.backends.uml import kernels
+    from ecnlab.cli import output
+    from ecnlab.cli.table import Table
+
+    images = kernels.built_kernels()
+    for folder in kernels.damaged_folders():
+        output.print_to_stderr(f"{folder}: {kernels.DESCRIPTION_FILE} is damaged; fix: remove the folder, or build the kernel again")
+    if as_json:
+        output.print_json([{"name": image.name, "folder": str(image.folder), **image.about} for image in images])
+    elif not images:
+        output.print_line("no kernel is built yet: `ecnlab uml build-kernel` builds one")
+    else:
+        columns = ("name", "kernel", "source", "folder")
+        rows = [
+            (image.name, str(image.about["kernel"]), f"{image.about['version']}{'' if image.is_whole else ' (damaged)'}", str(image.folder))
+            for image in images
+        ]
+        output.print_tables([Table("", columns, rows, columns)])
+
+
+@uml.command()
+@click.argument("name")
+def remove(name: str) -> None:
+    """Remove a built kernel."""
+    from ecnlab.backends.uml import kernels
+    from ecnlab.cli import output
+
+    output.print_line(f"removed {kernels.remove_built_kernel(name).folder}")

@@ -1,0 +1,28 @@
+"""A scenario's network as a picture: nodes, links with what stands before them, and the flows' ways.
+
+    from ecnlab import diagram, load
+
+    Path("net.svg").write_text(diagram.svg(load("examples/dumbbell.toml")), encoding="utf-8")
+
+The picture is drawn left to right, in columns, so that no label covers another: a link is a box between its two nodes, and the hosts of a
+group are boxes beside the node that they are connected to. A group's way is a line that colour, dashes and the legend tell from the others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ecnlab.diagram.layout import place_boxes
+from ecnlab.diagram.network import Network
+from ecnlab.diagram.picture import Picture
+
+if TYPE_CHECKING:
+    from ecnlab.scenarios.load import Scenario
+
+__all__ = ["svg"]
+
+
+def svg(scenario: Scenario) -> str:
+    """The network of a scenario as SVG. The same scenario gives the same text."""
+    network = Network.of(scenario)
+    return Picture(scenario.name, network, place_boxes(network.boxes, network.lines)).text()

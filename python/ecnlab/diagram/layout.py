@@ -1,0 +1,97 @@
+"""Where the boxes of a picture stand: in columns, one above the other, near those that they are joined to.
+
+It is the layered drawing of Sugiyama, Tagawa and Toda (1981) in its simplest form: the order in a column follows the mean places of the
+neighbours, and then each box moves as near to them as its own neighbours in the column let it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from ecnlab.diagram.network import Box
+
+BOX_GAP, COLUMN_GAP = 14.0, 36.0
+_ORDERING_SWEEPS = 12
+_WEIGHT_OF_HOSTS = 0.05
+
+
+@dataclass(frozen=True)
+class BoxPosition:
+    """The middle of a box, and the left and the right end of its column: lines bend in the gaps between columns alone."""
+
+    x: float
+    y: float
+    left: float
+    right: float
+
+
+def place_boxes(boxes: Sequence[Box], lines: Sequence[tuple[int, int]]) -> list[BoxPosition]:
+    """Where each box stands; the top left corner of them all is at nothing."""
+    beside: dict[int, list[int]] = defaultdict(list)
+    for first, second in lines:
+        beside[first].append(second)
+        beside[second].append(first)
+    columns: dict[int, list[int]] = defaultdict(list)
+    for number, box in enumerate(boxes):
+        columns[box.column].append(number)
+    heights = _vertical_positions(boxes, [columns[column] for column in sorted(columns)], beside)
+    across = _column_positions(boxes, columns)
+    return [BoxPosition(sum(across[box.column]) / 2, heights[number], *across[box.column]) for number, box in enumerate(boxes)]
+
+
+def _column_positions(boxes: Sequence[Box], columns: dict[int, list[int]]) -> dict[int, tuple[float, float]]:
+    """The left and the right end of each column."""
+    found, left = {}, 0.0
+    for column in sorted(columns):
+        width = max(boxes[number].width for number in columns[column])
+        found[column] = (left, left + width)
+        left += width + COLUMN_GAP
+    return found
+
+
+def _vertical_positions(boxes: Sequence[Box], columns: Sequence[list[int]], beside: dict[int, list[int]]) -> list[float]:
+    """How far down the middle of each box is."""
+    middle = [0.0] * len(boxes)
+    for sweep in range(_ORDERING_SWEEPS):
+        for column in columns if sweep % 2 == 0 else reversed(columns):
+            wanted = {number: _preferred_position(number, boxes, beside[number], middle) for number in column}
+            if 0 < sweep < _ORDERING_SWEEPS - 2:
+                column.sort(key=wanted.__getitem__)
+            heights = [boxes[number].height + BOX_GAP for number in column]
+            places = stack_boxes(heights, [wanted[number] for number in column], [_box_weight(boxes[number]) for number in column])
+            for number, down in zip(column, places, strict=True):
+                middle[number] = down
+    top = min(middle[number] - box.height / 2 for number, box in enumerate(boxes))
+    return [down - top for down in middle]
+
+
+def stack_boxes(heights: Sequence[float], wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """The middles of boxes one below the other in their order, as near as they can be to where they are wanted, by their weights.
+
+    Were they packed from one line on, each would want that line to be where it is wanted less its own distance from it. What rises over the
+    boxes is kept and what falls is evened out: isotonic regression.
+    """
+    offsets = [before + height / 2 for before, height in zip(accumulate(heights, initial=0.0), heights, strict=False)]
+    blocks: list[tuple[float, float, int]] = []
+    for down, offset, weight in zip(wanted, offsets, weights, strict=True):
+        total, load, count = weight * (down - offset), weight, 1
+        while blocks and blocks[-1][0] / blocks[-1][1] > total / load:
+            above, heavy, many = blocks.pop()
+            total, load, count = total + above, load + heavy, count + many
+        blocks.append((total, load, count))
+    lines = [total / load for total, load, count in blocks for _ in range(count)]
+    return [line + offset for line, offset in zip(lines, offsets, strict=True)]
+
+
+def _preferred_position(number: int, boxes: Sequence[Box], beside: Sequence[int], middle: Sequence[float]) -> float:
+    """The mean place of a box's neighbours, of which hosts count little: so links stand in a row."""
+    weights = [_box_weight(boxes[other]) for other in beside]
+    sum_ = sum(weight * middle[other] for weight, other in zip(weights, beside, strict=True))
+    return sum_ / sum(weights) if weights else middle[number]
+
+
+def _box_weight(box: Box) -> float:
+    return _WEIGHT_OF_HOSTS if box.kind == "hosts" else 1.0

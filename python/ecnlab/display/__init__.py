@@ -1,0 +1,1 @@
+"""Results as tables of text and as HTML."""

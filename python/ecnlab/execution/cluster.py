@@ -1,0 +1,319 @@
+"""A cluster does the jobs: the workers of a dask scheduler, wherever they run.
+
+    lab.run_all(requests, store="results/store", workers=lab.Cluster("tcp://node1:8786"))
+
+docs/cluster.md says how one is started. A worker needs nothing but this package, of the same build: a job holds its scenario's text,
+and what it gives comes back over the network. Of workers that die, others do the jobs. What is sent finds out itself whether the
+package is there and of this build, so that a worker which comes later and has another one takes no job away.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from queue import SimpleQueue
+from socket import gethostname
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from ecnlab import _core
+from ecnlab.errors import WORKER, BackendError, ClusterError, UsageError
+from ecnlab.execution.jobs import Job, failure_of, run_job
+from ecnlab.execution.workers import JobOutcome, WorkerPool, drain_queue
+from ecnlab.packet_traces.write import Tracing
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+    AnyFuture = Future[Any]
+
+# Host and port, or a scheduler in this process.
+_ADDRESS_PATTERN = re.compile(r"(?:[a-z]+://)?[^\s/]+:\d+(?:/\S*)?|inproc://\S+")
+_ENGINE_BUILD = _core.BUILD
+# Who tells on standard error of workers and schedulers that go; here it is told in one line, where it matters.
+_QUIETED_LOGGERS = ("distributed", "distributed.client", "tornado.application")
+_CONNECT_TIMEOUT_S = 10.0
+_JOBS_PER_THREAD = 4
+_SCHEDULER_CHECK_INTERVAL_S = 1.0
+_FETCH_TIMEOUT_S = 30.0
+_MAX_LOST_WORKERS = 10
+_LOST_WORKERS_TEXT = f"no worker could do it: {_MAX_LOST_WORKERS + 1} times those that had it in hand were lost"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The workers of the dask scheduler at an address, as in "tcp://node1:8786"."""
+
+    address: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.address, str) or not _ADDRESS_PATTERN.fullmatch(self.address):
+            raise UsageError(f"cluster: {self.address!r} must be the address of a dask scheduler, as in 'tcp://node1:8786'")
+
+    @property
+    def is_local(self) -> bool:
+        """A worker is anywhere."""
+        return False
+
+    def pool(self, most: int, at_once: int | None = None) -> WorkerPool:
+        """Let them come to work on so many jobs, as many at a time as they have threads.
+
+        Raises ClusterError if the scheduler or its workers cannot be used.
+        """
+        client = _connect(self.address)
+        try:
+            return _ClusterPool(client, self.address, _require_workers(client, self.address))
+        except BaseException:
+            client.close(timeout=_CONNECT_TIMEOUT_S)
+            raise
+
+
+class _ClusterPool:
+    """Workers of a cluster at work; they come and go, and those of another engine get no jobs."""
+
+    def __init__(self, client: Client, address: str, workers: Iterable[str]) -> None:
+        """Put these to work, which have this engine."""
+        self._client = client
+        self._address = address
+        self._attempt = _job_function()
+        self._jobs: dict[int, Job] = {}
+        self._futures: dict[int, AnyFuture] = {}
+        self._only: dict[int, list[str]] = {}
+        self._lost: Counter[int] = Counter()
+        self._waiting: list[int] = []
+        self._given_up: list[int] = []
+        self._ended: SimpleQueue[tuple[int, str]] = SimpleQueue()
+        self._tries = count()
+        self._fits = dict.fromkeys(workers, True)
+        self._threads = 0
+        self._looked = -_SCHEDULER_CHECK_INTERVAL_S
+        self._levels = [(log, log.level) for log in map(logging.getLogger, _QUIETED_LOGGERS)]
+        for log, _ in self._levels:
+            log.setLevel(logging.CRITICAL)
+
+    @property
+    def capacity(self) -> int:
+        """A few for each thread of those that can do jobs."""
+        self._check_scheduler()
+        return _JOBS_PER_THREAD * max(self._threads, 1)
+
+    def start(self, number: int, job: Job, tracing: Tracing | None) -> None:
+        self._jobs[number] = job
+        self._submit(number)
+
+    def finished_jobs(self, patience_s: float) -> list[tuple[int, JobOutcome]]:
+        self._check_scheduler()
+        numbers = {name: number for number, name in drain_queue(self._ended, patience_s)}
+        numbers = {name: number for name, number in numbers.items() if number in self._futures and self._futures[number].key == name}
+        gathered = self._gather([self._futures[number] for number in numbers.values()])
+        outcomes: dict[int, JobOutcome] = {
+            number: self._lost_workers_failure(number) for name, number in numbers.items() if name not in gathered
+        }
+        self._watch_again([number for number, outcome in outcomes.items() if outcome is None])
+        self._submit_again([numbers[name] for name, outcome in gathered.items() if outcome is None])
+        outcomes |= {numbers[name]: outcome for name, outcome in gathered.items()}
+        if self._client.status != "running":
+            outcomes |= dict.fromkeys(self._waiting, self._scheduler_has_left())
+        outcomes |= {number: failure_of(self._jobs[number], WORKER, _LOST_WORKERS_TEXT) for number in self._given_up}
+        self._given_up = []
+        found = [(number, outcome) for number, outcome in outcomes.items() if outcome is not None]
+        for number, _ in found:
+            self._futures.pop(number, None)
+            del self._jobs[number]
+        return [*found]
+
+    def completed_fraction(self) -> float:
+        return 0.0
+
+    def stop(self) -> list[tuple[int, JobOutcome]]:
+        try:
+            found = [] if self._client.status != "running" else self.finished_jobs(0.0)
+            self._client.cancel(list(self._futures.values()), force=True)
+            return found
+        except (OSError, TimeoutError, RuntimeError):  # the scheduler is gone, and its jobs with it
+            return []
+        finally:
+            self._client.close(timeout=_CONNECT_TIMEOUT_S)
+            for log, level in self._levels:
+                log.setLevel(level)
+
+    def _check_scheduler(self) -> None:
+        """See who has come and who has gone, and give anew what nobody has in hand."""
+        if monotonic() - self._looked < _SCHEDULER_CHECK_INTERVAL_S:
+            return
+        try:
+            threads = self._client.nthreads()
+            new = [worker for worker in threads if worker not in self._fits]
+            builds = _builds(self._client, new) if new else {}
+        except (OSError, TimeoutError, RuntimeError):  # the scheduler is gone, and its jobs with it
+            return
+        self._fits = {worker: self._fits.get(worker, builds.get(worker) == _ENGINE_BUILD) for worker in threads}
+        self._threads = sum(threads[worker] for worker in self._update_capacity())
+        self._looked = monotonic()
+        waiting, self._waiting = self._waiting, []
+        for number in [*waiting, *self._jobs_without_worker()]:
+            self._submit(number)
+
+    def _update_capacity(self) -> list[str]:
+        """The workers that have this engine."""
+        return [worker for worker, fits in self._fits.items() if fits]
+
+    def _jobs_without_worker(self) -> list[int]:
+        """Jobs that were for workers of which all have gone; those that this has happened to too often are given up."""
+        fit = set(self._update_capacity())
+        return self._cancelled([number for number in self._futures if self._only[number] and not fit.intersection(self._only[number])])
+
+    def _cancelled(self, numbers: Sequence[int]) -> list[int]:
+        """Jobs that are to be given anew; not those that had to be too often."""
+        for number in numbers:
+            self._futures.pop(number).cancel()
+        self._lost.update(numbers)
+        self._given_up += [number for number in numbers if self._lost[number] > _MAX_LOST_WORKERS]
+        return [number for number in numbers if self._lost[number] <= _MAX_LOST_WORKERS]
+
+    def _submit(self, number: int) -> None:
+        """Give a job to the workers, to those with this engine only if there are others; it waits until one comes."""
+        fit = self._update_capacity()
+        mixed = len(fit) < len(self._fits)
+        if mixed and not fit:
+            self._waiting.append(number)
+            return
+        job = self._jobs[number]
+        name = f"ecnlab-{job.key[:12]}-seed{job.seed}-{self._client.id}-{next(self._tries)}"
+        self._only[number] = fit if mixed else []
+        future = self._client.submit(
+            self._attempt, _ENGINE_BUILD, name, job.key, pickle.dumps(job), key=name, pure=False, workers=fit if mixed else None
+        )
+        self._futures[number] = future
+        self._watch_future(number, future)
+
+    def _watch_future(self, number: int, future: AnyFuture) -> None:
+        name = str(future.key)
+        future.add_done_callback(lambda _: self._ended.put((number, name)))
+
+    def _watch_again(self, numbers: Sequence[int]) -> None:
+        """Wait anew for jobs whose results went with their worker, which dask does again; not for those that had to be too often."""
+        self._lost.update(numbers)
+        for number in numbers:
+            if self._lost[number] > _MAX_LOST_WORKERS:
+                self._given_up.append(number)
+            else:
+                self._watch_future(number, self._futures[number])
+
+    def _submit_again(self, numbers: Sequence[int]) -> None:
+        """Give jobs anew that a worker of another engine has refused."""
+        again = self._cancelled(numbers)
+        if again:
+            self._looked = -_SCHEDULER_CHECK_INTERVAL_S
+            self._check_scheduler()
+        for number in again:
+            self._submit(number)
+
+    def _gather(self, futures: Sequence[AnyFuture]) -> dict[str, JobOutcome]:
+        """What these jobs gave, by name, fetched at once; without those that failed, or were lost with their worker."""
+        well = [future for future in futures if future.status == "finished"]
+        if not well:
+            return {}
+        try:
+            # dask does lost ones again and waits for that, which may take for ever
+            return dict(
+                self._client.sync(lambda: self._client.gather(well, errors="skip", asynchronous=True), callback_timeout=_FETCH_TIMEOUT_S)
+            )
+        except (OSError, TimeoutError, RuntimeError):
+            return {}
+
+    def _lost_workers_failure(self, number: int) -> JobOutcome:
+        """Why a job gave nothing; None if it only was lost with its worker."""
+        future, job = self._futures[number], self._jobs[number]
+        if future.status == "error":
+            error = future.exception()
+            return failure_of(job, WORKER, f"no worker could do it: {_first_line(error)}")
+        return self._scheduler_has_left() if future.cancelled() or self._client.status != "running" else None
+
+    def _scheduler_has_left(self) -> ClusterError:
+        return ClusterError(
+            f"the scheduler at {self._address} has left; what had finished is kept, and the same command goes on from there"
+        )
+
+
+def _job_function() -> Callable[[str, str, str, bytes], tuple[str, JobOutcome]]:
+    """What a worker does, sent as it is, for there another engine may be, or none; it gives None beside the job's name then."""
+
+    def run_job_on_worker(build: str, name: str, key: str, packed: bytes) -> tuple[str, JobOutcome]:
+        try:
+            from ecnlab import _core as there
+        except ImportError:
+            return name, None
+        if build != there.BUILD:
+            return name, None
+        # By name, since a worker of another build may have no such module, and would fail before it could say so.
+        from ecnlab.execution.cluster import run_packed_job
+
+        return name, run_packed_job(key, packed)
+
+    return run_job_on_worker
+
+
+def run_packed_job(key: str, packed: bytes) -> JobOutcome:
+    """Do a job that was sent here, of a scenario with that key."""
+    try:
+        job: Job = pickle.loads(packed)
+    except BackendError as error:  # nothing can be run there that needs it
+        return BackendError(f"a worker on {gethostname()} cannot do it: {error}")
+    if key != job.key:
+        return failure_of(job, WORKER, "a worker cannot do it: the scenario is another one there")
+    return run_job(job)
+
+
+def _connect(address: str) -> Client:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ClusterError("a cluster needs dask's package distributed: pip install 'ecnlab[cluster]'") from None
+    try:
+        return Client(address, timeout=_CONNECT_TIMEOUT_S, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        remedy = "start one with 'dask scheduler', and give the address that it prints, as in tcp://node1:8786"
+        raise ClusterError(f"there is no dask scheduler at {address} ({_first_line(error)}); {remedy}") from None
+
+
+def _require_workers(client: Client, address: str) -> list[str]:
+    """The workers, of which every one must have this engine. Raises ClusterError with what is wrong on which worker."""
+    try:
+        client.wait_for_workers(1, timeout=_CONNECT_TIMEOUT_S)
+    except TimeoutError:
+        raise ClusterError(f"the scheduler at {address} has no worker; start some with 'dask worker {address}'") from None
+    builds = _builds(client)
+    wrong = {worker: build for worker, build in builds.items() if build != _ENGINE_BUILD}
+    if wrong:
+        told = "\n".join(f"  {worker}: {build or 'ecnlab is not installed there'}" for worker, build in sorted(wrong.items()))
+        remedy = "install the same ecnlab on every worker, and start the workers again"
+        raise ClusterError(f"not every worker has this build of the engine, {_ENGINE_BUILD}:\n{told}\n{remedy}")
+    return list(builds)
+
+
+def _builds(client: Client, workers: list[str] | None = None) -> dict[str, str]:
+    """The build of the engine on each worker, or on these; those that go meanwhile say nothing."""
+    return dict(client.run(_build_function(), workers=workers, on_error="ignore"))
+
+
+def _build_function() -> Callable[[], str]:
+    """A function that tells the build of the engine where it is called, sent as it is, for there this package may be missing."""
+
+    def engine_build() -> str:
+        try:
+            from ecnlab import _core as there
+        except ImportError:
+            return ""
+        return str(there.BUILD)
+
+    return engine_build
+
+
+def _first_line(error: Any) -> str:
+    return str(error).split("\n")[0] or type(error).__name__

@@ -1,0 +1,144 @@
+"""Ctrl-C while threads call hooks of a user's AQM, which may never return.
+
+The first Ctrl-C asks for an end. A thread that does not come to one is told on standard error after `HOOK_TIMEOUT_S`, and the second Ctrl-C
+leaves it behind: it ends with the process, whose exit code is then 130.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread, current_thread, main_thread
+from time import monotonic, sleep
+from types import FrameType
+from typing import TypeVar
+
+HOOK_TIMEOUT_S = 3.0
+EXIT_CODE_INTERRUPTED = 130  # the exit code of what Ctrl-C has ended
+_POLL_INTERVAL_S = 0.1
+_HOOK_NAMES = ("on_start", "on_arrival", "on_departure", "on_deadline", "on_idle", "on_rate", "group", "check")
+_PACKAGE = str(Path(__file__).parents[1])
+_abandoned_threads: list[Thread] = []
+
+T = TypeVar("T")
+
+
+def run_in_thread(work: Callable[[], T], name: str) -> T:
+    """What `work` gives or raises. It works in a thread, in which the first Ctrl-C is raised; the second one leaves it behind.
+
+    `name` is what the message calls it where it is in no hook that Python can see.
+    """
+    if current_thread() is not main_thread():  # only the main thread hears Ctrl-C
+        return work()
+    told: SimpleQueue[tuple[bool, T | BaseException]] = SimpleQueue()
+
+    def store_result() -> None:
+        try:
+            told.put((True, work()))
+        except BaseException as error:
+            told.put((False, error))
+
+    thread = Thread(target=store_result, daemon=True)
+    thread.start()
+    try:
+        done, outcome = told.get()
+    except KeyboardInterrupt:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(KeyboardInterrupt))
+        join_threads([thread], lambda: [str(running_hook(thread) or name)])
+        raise
+    if not done:
+        assert isinstance(outcome, BaseException)
+        raise outcome
+    return outcome  # type: ignore[return-value]
+
+
+def join_threads(threads: Sequence[Thread], stuck: Callable[[], Sequence[str]]) -> bool:
+    """Wait until threads have ended; false if Ctrl-C has ended the waiting. `stuck` gives what does not return, once for the message."""
+    began, said = monotonic(), False
+    try:
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(_POLL_INTERVAL_S)
+                if not said and monotonic() - began >= HOOK_TIMEOUT_S and thread.is_alive():
+                    said = True
+                    for one in stuck():
+                        print(_print_message(one), file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        if not _abandoned_threads:
+            atexit.register(_exit_with_abandoned_threads)
+        _abandoned_threads.extend(threads)
+        return False
+    return True
+
+
+def _exit_with_abandoned_threads() -> None:
+    """End the process here if a thread is still in the engine: Python cannot stop it, and aborts if it tries."""
+    until = monotonic() + _POLL_INTERVAL_S
+    # Thread.is_alive and Thread.join do not serve: both may give up a thread whose join Ctrl-C has ended, before it has ended itself.
+    while any(thread.ident in sys._current_frames() for thread in _abandoned_threads):
+        if monotonic() >= until:
+            break
+        sleep(_POLL_INTERVAL_S / 10)
+    else:
+        return
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(EXIT_CODE_INTERRUPTED)
+
+
+@dataclass(frozen=True)
+class RunningHook:
+    """A hook of a user's AQM that a thread is in.
+
+    Attributes
+    ----------
+    name : str
+        The method.
+    line : str
+        The line that is being executed, in the user's file: "my_aqm.py:12".
+    now_s : float or None
+        Simulated seconds; None where the hook is not told.
+    """
+
+    name: str
+    line: str
+    now_s: float | None
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.line})"
+
+
+def running_hook(thread: Thread) -> RunningHook | None:
+    """The hook that a thread is in; None if it is in none, or in a compiled one."""
+    frame: FrameType | None = sys._current_frames().get(thread.ident or 0)
+    found = line = None
+    while frame is not None:
+        if not frame.f_code.co_filename.startswith(_PACKAGE):
+            line = line or f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+            if frame.f_code.co_name in _HOOK_NAMES:
+                found = RunningHook(frame.f_code.co_name, line, _simulated_time_s(frame))
+        frame = frame.f_back
+    return found
+
+
+def _simulated_time_s(hook: FrameType) -> float | None:
+    """The simulated time that a hook was told with its argument."""
+    for value in list(hook.f_locals.values())[1:2]:
+        now_s = getattr(value, "now_s", None)
+        if isinstance(now_s, float):
+            return now_s
+    return None
+
+
+def _print_message(what: str) -> str:
+    hook, _, place = what.partition(": ")
+    at = f": {place}" if place else ""
+    return f"{hook} has not returned for {HOOK_TIMEOUT_S:g} s{at}; press Ctrl-C again to end the process"

@@ -1,0 +1,594 @@
+"""Running scenarios: whatever is asked for and not there yet is run, in the order of the requests, and kept as it finishes."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from time import monotonic
+from typing import Any, Protocol
+
+from ecnlab.backends.base import ENV_SCRIPT_IMPORT, Backend
+from ecnlab.backends.registry import renamed_argument
+from ecnlab.errors import ENGINE, LATENESS, EngineFault, Failure, Interrupted, Problem, ResultsError, RunsFailed, ScenarioError, UsageError
+from ecnlab.execution.jobs import Job
+from ecnlab.execution.progress import Progress
+from ecnlab.execution.workers import JobOutcome, Threads, WorkerPool, Workers
+from ecnlab.packet_traces.write import TraceTo, Tracing, checked_tracing
+from ecnlab.scenarios.load import Scenario
+from ecnlab.scenarios.seeds import chosen_seeds
+from ecnlab.stats import precision, steady_series
+from ecnlab.storage.results import Result
+from ecnlab.storage.segments import Batches
+from ecnlab.storage.store import ResultsFolder, Store, folder_path, header_of
+from ecnlab.storage.tables import FinishedRun, InMemoryRuns, SeedTables, choose_parts, recording_text, records_at_least
+
+_POLL_INTERVAL_S = 0.1
+_FLUSH_INTERVAL_S = 1.0
+_FLUSH_BYTES = 256 << 20
+
+# Failures of a run that say nothing of the other seeds.
+_FAILURES_OF_ONE_SEED = (ENGINE, LATENESS)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A scenario to run over seeds. With traces each seed is run, stored or not.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        What to run.
+    seeds : sequence of int
+        Its seeds.
+    out : Path or None
+        The results folder that it is to go into, if it is to have one of its own.
+    tracing : Tracing or None
+        The traces that it is to write.
+    observed : Scenario or None
+        The same scenario with more recorded, in place of which the first five seeds are run, unless they are stored already.
+    """
+
+    scenario: Scenario
+    seeds: Sequence[int]
+    out: Path | None = None
+    tracing: Tracing | None = None
+    observed: Scenario | None = None
+
+    def job(self, seed: int) -> Job:
+        """The run of one of its seeds."""
+        return Job(
+            self.observed if self.observed is not None and seed in self.seeds[: steady_series.OBSERVED_SEEDS] else self.scenario, seed
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of requests.
+
+    Attributes
+    ----------
+    results : list of Result
+        One for each request, in order, with those of its seeds that have finished.
+    failures : list of Failure
+        The runs that failed, by title, key and seed.
+    """
+
+    results: list[Result]
+    failures: list[Failure] = field(default_factory=list)
+
+    def whole(self) -> list[Result]:
+        """The results, if no run has failed. Raises RunsFailed."""
+        if self.failures:
+            raise RunsFailed(self.failures, self.results)
+        return self.results
+
+
+def run(
+    scenario: Scenario,
+    seeds: int | Iterable[int] | None = None,
+    *,
+    seed: int | None = None,
+    backend: str | Backend | None = None,
+    out: str | Path | None = None,
+    workers: Workers | None = None,
+    threads: int | None = None,
+    progress: bool = False,
+    trace: str | Path | TraceTo | None = None,
+    until: str | float | None = None,
+    of: str = precision.DEFAULT_MEASURE,
+    observe: bool = False,
+    on: str | Backend | None = None,
+) -> Result:
+    """Run a scenario once for each seed.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What to run.
+    seeds : int or iterable of int, optional
+        `20` stands for the seeds 1 to 20; a list or range names each. Seeds are at least 0 and below 2**63.
+    seed : int, optional
+        The one seed to run; 1 if neither this nor `seeds` is given.
+    backend : str or Backend, optional
+        What it runs on: "sim", "live" or "uml", or `Live(...)` or `Uml(...)` with settings; what the scenario says (`Scenario.on_backend`),
+        and so the simulator, unless given.
+    out : str or Path, optional
+        A results folder: what finishes is stored there, seeds that it has already are not run again, and its summary.json
+        covers all that it holds.
+    workers : Threads or Cluster, optional
+        Who does the runs; the cores of this machine unless given.
+    threads : int, optional
+        Short for `workers=Threads(threads)`: how many runs go on at a time.
+    progress : bool
+        Show a bar on standard error.
+    trace : str, Path or TraceTo, optional
+        A file into which each packet's events are written; see `TraceTo`. Seeds that are stored already are run again for it.
+    until : str or float, optional
+        Add seeds until the half width of the 95 % interval of a measure is at most this: "1%" of its mean, a value with its unit as
+        "10 kbps", or a number in the measure's unit. It begins with 10 seeds and looks after 15, 23, 35, ... of `seeds`, which are the
+        most that are run, 1000 unless given. The result's warnings say whether they were not enough.
+    of : str
+        The measure of `until`: "goodput" of all flows unless given, "GROUP.QUANTITY", "QUEUE.QUANTITY" or "QUEUE.BAND.QUANTITY".
+    observe : bool
+        Record queues and rates of the first five seeds, for `Result.steady_state`; it changes neither results nor keys.
+    on : str or Backend, optional
+        The old name of `backend`.
+
+    Returns
+    -------
+    Result
+        The tables of these seeds.
+
+    Raises
+    ------
+    UsageError
+        An argument is out of its range or of a wrong type.
+    ResultsError
+        The folder cannot be written, holds something else, or is damaged; a trace cannot be written.
+    ScenarioError
+        The backend cannot do what the scenario asks; `.problems` has all of it, and nothing was run.
+    BackendError
+        The backend cannot be used on this machine.
+    AqmError
+        An AQM of the user's own raised; its cause is what it raised.
+    EngineFault
+        The engine failed in some run; `.result` has the other seeds.
+    ClusterError
+        The cluster cannot be reached or used.
+    RunsFailed
+        No worker of the cluster could do some run, or packets of some run in real time left too late; `.results` has the other seeds.
+    Interrupted
+        Ctrl-C; `.result` has the finished seeds.
+    """
+    if not isinstance(scenario, Scenario):
+        raise UsageError(f"scenario: must be made by load() or scenario(), not {type(scenario).__name__}")
+    backend = renamed_argument(backend, on)
+    scenario = scenario if backend is None else scenario.on_backend(backend)
+    asked = None if until is None else precision.read_precision(until, of, scenario.group_names, scenario.queue_names)
+    chosen = chosen_seeds(precision.MAX_SEEDS if asked and seeds is None and seed is None else seeds, seed)
+    if asked:
+        _require_several(chosen, trace)
+    tracing = None if trace is None else checked_tracing(trace, scenario, chosen)
+    watched = steady_series.with_recorded_series(scenario) if observe else None
+    request = Request(scenario, chosen, None if out is None else folder_path("out", out), tracing, watched)
+    crew = _resolve_workers(workers, threads)
+    try:
+        return _run_request(request, crew, progress, _InMemoryStore()) if asked is None else _run_until(request, asked, crew, progress)
+    except Interrupted as error:
+        raise Interrupted(str(error), error.result.results[0] if isinstance(error.result, Outcome) else None) from None
+
+
+def _require_several(seeds: Sequence[int], trace: object) -> None:
+    """Raises UsageError for what does not go with `until`."""
+    if len(seeds) < precision.MIN_SEEDS:
+        least = precision.MIN_SEEDS
+        few = "one seed is" if len(seeds) == 1 else f"{len(seeds)} seeds are"
+        raise UsageError(f"until: {few} too few to judge an interval; fix: allow {least} or more, e.g. --seeds 1000")
+    if trace is not None:
+        raise UsageError("until: a trace is of seeds that are known beforehand; fix: leave the trace out, or name the seeds without until")
+
+
+def _run_until(request: Request, asked: precision.Precision, workers: Workers, progress: bool) -> Result:
+    """Run more and more of a request's seeds, until an interval is narrow enough."""
+    memory = _InMemoryStore()
+    for n in precision.seed_stages(len(request.seeds)):
+        result = _run_request(replace(request, seeds=request.seeds[:n]), workers, progress, memory)
+        found = asked.measure.estimate(result)
+        if result.alike:
+            return result.warned(precision.identical_seeds_problem(n))
+        if math.isnan(found.mean):
+            return result.warned(precision.undefined_measure_problem(asked.measure, n))
+        if asked.is_met(found):
+            return result
+    return result.warned(asked.shortfall_problem(found))
+
+
+def _run_request(request: Request, workers: Workers, progress: bool, memory: _InMemoryStore) -> Result:
+    """Run a request. Raises what a run of it has failed by."""
+    outcome = _run_requests([request], None, workers, progress, patient=False, memory=memory)
+    _raise_failure(outcome)
+    return outcome.results[0]
+
+
+def run_all(
+    requests: Sequence[Request],
+    *,
+    store: Store | str | Path | None = None,
+    workers: Workers | None = None,
+    threads: int | None = None,
+    progress: bool = False,
+) -> Outcome:
+    """Run several scenarios in one go. A run that fails costs no other: it is told in the outcome.
+
+    Parameters
+    ----------
+    requests : sequence of Request
+        What to run. A run that several of them ask for is done once.
+    store : Store, str or Path, optional
+        Where what finishes is kept, and what is there already is taken from; in memory only unless given.
+    workers, threads, progress
+        As for `run`.
+
+    Raises
+    ------
+    UsageError
+        An argument is out of its range or of a wrong type.
+    ScenarioError
+        The backend of some scenario cannot do what it asks; `.problems` has all of it, and nothing was run.
+    ResultsError
+        The store or a folder cannot be written, holds something else, or is damaged.
+    ClusterError
+        The cluster cannot be reached or used.
+    Interrupted
+        Ctrl-C; `.result` is the outcome so far, or None where there is none yet.
+    """
+    opened = store if store is None or isinstance(store, Store) else Store(store)
+    return _run_requests(requests, opened, _resolve_workers(workers, threads), progress, patient=True)
+
+
+def _run_requests(
+    requests: Sequence[Request],
+    store: Store | None,
+    workers: Workers,
+    progress: bool,
+    *,
+    patient: bool,
+    memory: _InMemoryStore | None = None,
+) -> Outcome:
+    """Run requests; without patience the first failure that is none of the engine's ends it."""
+    _require_possible(requests, workers)
+    _require_unchanged([request.scenario for request in requests if store is not None or request.out is not None])
+    shelves: list[_RunStore] = []
+    work = _TaskRunner([], None, patient)
+    try:
+        shelves.extend(_run_stores(requests, store, memory))
+        with ExitStack() as stack:
+            tasks = _pending_tasks(requests, shelves)
+            before = stack.enter_context(store.announce_writer()) if store and tasks else 0
+            work = _TaskRunner(_order_for_writer(tasks, before), workers, patient)
+            work.run(stack.enter_context(Progress(work.total, shown=progress)))
+    except KeyboardInterrupt:
+        results = [shelf.result(request) for request, shelf in zip(requests, shelves, strict=False)]
+        done = _count_runs(requests, [result.seeds for result in results])
+        asked = _count_runs(requests, [request.seeds for request in requests])
+        outcome = Outcome(results, work.failures) if len(results) == len(requests) else None
+        raise Interrupted(f"interrupted: {done} of {asked} runs had finished", outcome) from None
+    failures = sorted(work.failures, key=lambda failure: (failure.title, failure.key, failure.seed))
+    return Outcome([shelf.result(request) for request, shelf in zip(requests, shelves, strict=True)], failures)
+
+
+def _require_possible(requests: Sequence[Request], workers: Workers) -> None:
+    """Check all requests before any begins. Raises UsageError for what the workers cannot do, ScenarioError for what a backend cannot."""
+    if ENV_SCRIPT_IMPORT in os.environ:
+        say = 'is read once more, for its AQM to stand in queues on live: put what it runs under `if __name__ == "__main__":`'
+        raise UsageError(f"{os.environ[ENV_SCRIPT_IMPORT]} {say}")
+    if not workers.is_local and any(request.tracing for request in requests):
+        raise UsageError("trace: not supported on a cluster; fix: run locally")
+    for backend in {request.scenario.backend.name: request.scenario.backend for request in requests}.values():
+        if not (workers.is_local or backend.supports_cluster):
+            raise UsageError(f"backend: {backend.name} is not supported on a cluster; fix: run locally")
+    for tracing, backend in ((request.tracing, request.scenario.backend) for request in requests):
+        if tracing is not None and tracing.form not in backend.trace_kinds:
+            raise UsageError(
+                f"trace: {backend.name} writes {' and '.join(backend.trace_kinds) or 'no traces'}; choose another ending, or --backend sim"
+            )
+    unlike = {request.scenario.hash: request.scenario for request in requests}
+    refused = [(scenario, problem) for scenario in unlike.values() for problem in scenario.refusals()]
+    if refused:
+        sources = {scenario.source for scenario in unlike.values()}
+        problems = [problem if len(unlike) == 1 else _named_problem(scenario, problem) for scenario, problem in refused]
+        raise ScenarioError(dict.fromkeys(problems), sources.pop() if len(sources) == 1 else None)
+
+
+def _require_unchanged(scenarios: Iterable[Scenario]) -> None:
+    """What is kept must be of the classes whose digests are in its key. Raises UsageError if one has changed since a scenario was read."""
+    classes = {(aqm, digest) for one in scenarios for aqm, digest in one.digests_of_classes}
+    if not classes:
+        return
+    from ecnlab.aqm.fingerprint import changed_part, class_digest
+
+    for aqm, digest in classes:
+        if (now := class_digest(aqm)) != digest:
+            part = changed_part(digest, now)
+            what = f"has changed since the scenario was read{f' in {part}' if part else ', or something that it reads has'}"
+            raise UsageError(f"aqms: the AQM {aqm.__name__} {what}; fix: read the scenario after the change, for then its key covers it")
+
+
+def _named_problem(scenario: Scenario, problem: Problem) -> Problem:
+    """A problem of one of several scenarios."""
+    return replace(problem, message=f"{problem.message} ({scenario.name})")
+
+
+def _count_runs(requests: Sequence[Request], seeds: Sequence[Sequence[int]]) -> int:
+    """How many runs these are: what several requests ask for in one place counts once. `seeds` are those of the requests, or of some."""
+    return len({(one.out, one.scenario.hash, seed) for one, those in zip(requests, seeds, strict=False) for seed in those})
+
+
+def _raise_failure(outcome: Outcome) -> None:
+    """Raise what a single scenario's runs have failed by."""
+    for failure in outcome.failures:
+        if failure.error is not None:
+            raise failure.error
+    if any(failure.kind == ENGINE for failure in outcome.failures):
+        raise EngineFault([failure for failure in outcome.failures if failure.kind == ENGINE], outcome.results[0])
+    outcome.whole()
+
+
+class _RunStore(Protocol):
+    """Where the runs of some requests are kept."""
+
+    def has(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
+        """Whether a run with all that `recording` asks is there."""
+
+    def add(self, run: FinishedRun, scenario: Scenario) -> None:
+        """Take a finished run in."""
+
+    def flush(self) -> None:
+        """Put what has finished where it is to stay, and look what others have put there."""
+
+    def result(self, request: Request) -> Result:
+        """What has finished of what a request asks for."""
+
+
+class _InMemoryStore:
+    """A shelf in memory."""
+
+    def __init__(self) -> None:
+        self._runs: dict[tuple[str, int], list[FinishedRun]] = {}
+
+    def has(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
+        return any(records_at_least(run.recording, recording) for run in self._runs.get((key, seed), ()))
+
+    def add(self, run: FinishedRun, scenario: Scenario) -> None:
+        self._runs.setdefault((run.key, run.seed), []).append(run)
+
+    def flush(self) -> None:
+        pass
+
+    def result(self, request: Request) -> Result:
+        grouped: dict[str, list[FinishedRun]] = {}
+        for seed in request.seeds:
+            for run in self._runs.get((request.scenario.hash, seed), ()):
+                grouped.setdefault(recording_text(run.recording), []).append(run)
+        return _result_of(request, map(InMemoryRuns, grouped.values()))
+
+
+class _OnDiskStore:
+    """A shelf on the disk: batches, and what is to go into the next."""
+
+    def __init__(self, batches: Batches) -> None:
+        self.batches = batches
+        self._next = _InMemoryStore()
+        self._runs: list[FinishedRun] = []
+        self._size = 0
+        self._scenarios: dict[str, Scenario] = {}
+
+    def has(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
+        return self.batches.has(key, seed, recording) or self._next.has(key, seed, recording)
+
+    def add(self, run: FinishedRun, scenario: Scenario) -> None:
+        if self.has(run.key, run.seed, run.recording):
+            return
+        self._next.add(run, scenario)
+        self._runs.append(run)
+        self._scenarios.setdefault(run.key, scenario)
+        self._size += run.size
+        if self._size > _FLUSH_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        self.batches.write(self._runs, self._headers(self._runs))
+        self._runs, self._next, self._size = [], _InMemoryStore(), 0
+        self.batches.refresh()
+        self.batches.merge()
+
+    def _headers(self, runs: Iterable[FinishedRun]) -> dict[str, dict[str, Any]]:
+        """What the batches are to say of scenarios."""
+        return {key: header_of(self._scenarios[key]) for key in {run.key for run in runs}}
+
+    def result(self, request: Request) -> Result:
+        return _result_of(request, self.batches.parts(request.scenario.hash))
+
+
+class _FolderStore(_OnDiskStore):
+    """A shelf that is a results folder."""
+
+    def __init__(self, folder: ResultsFolder) -> None:
+        super().__init__(folder.batches())
+        self._folder = folder
+
+    def _headers(self, runs: Iterable[FinishedRun]) -> dict[str, dict[str, Any]]:
+        return {}  # run.json says it
+
+    def result(self, request: Request) -> Result:
+        self._write_summary()
+        return _result_of(request, self.batches.parts(request.scenario.hash), self._folder.path, self.batches.warnings)
+
+    def _write_summary(self) -> None:
+        """Write a summary of all that the folder holds.
+
+        Another process may have stored seeds meanwhile. Who writes last looks last, so the summary ends as that of all.
+        """
+        batches = self._folder.batches()
+        while batches.batches:
+            whole = Result(self._folder.header, choose_parts(batches.parts(self._folder.header["hash"]), {}), self._folder.path)
+            self._folder.write_summary(whole.summary_json())
+            seen, batches = batches, self._folder.batches()
+            if [batch.path for batch in batches.batches] == [batch.path for batch in seen.batches]:
+                break
+        self.batches = batches
+
+
+def _result_of(request: Request, parts: Iterable[SeedTables], path: Path | None = None, warnings: Sequence[Problem] = ()) -> Result:
+    wanted = set(request.seeds)
+    homes = {seed: part for seed, part in choose_parts(parts, request.scenario.record).items() if seed in wanted}
+    return Result(header_of(request.scenario), homes, path, warnings)
+
+
+def _run_stores(requests: Sequence[Request], store: Store | None, memory: _InMemoryStore | None) -> Iterator[_RunStore]:
+    """A shelf for each request; those that share a folder or the store share one, `memory` where there is no store."""
+    shared: _RunStore = (memory or _InMemoryStore()) if store is None else _OnDiskStore(store.batches)
+    folders: dict[Path, _FolderStore] = {}
+    for request in requests:
+        if request.out is None:
+            yield shared
+            continue
+        folder = ResultsFolder.create(request.out, request.scenario)
+        if request.out not in folders:
+            folders[request.out] = _FolderStore(folder)
+        yield folders[request.out]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A job, and where what it gives is to be kept."""
+
+    job: Job
+    store: _RunStore
+    tracing: Tracing | None
+    recording: Mapping[str, Any]
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it need not be done: what is wanted was recorded, though a run may record more."""
+        return self.tracing is None and self.store.has(self.job.key, self.job.seed, self.recording)
+
+
+def _pending_tasks(requests: Sequence[Request], shelves: Sequence[_RunStore]) -> list[_Task]:
+    """What there is to do, each run once unless two recordings of it cannot be one."""
+    found: list[_Task] = []
+    known: dict[tuple[int, str, int], list[_Task]] = {}
+    for request, shelf in zip(requests, shelves, strict=True):
+        for seed in request.seeds:
+            task = _Task(request.job(seed), shelf, request.tracing, request.scenario.record)
+            same = known.setdefault((id(shelf), task.job.key, seed), [])
+            if task.is_stored or any(_supersedes(one, task) for one in same):
+                continue
+            same.append(task)
+            found.append(task)
+    needless = {id(one) for same in known.values() for one in same for other in same if one is not other and _supersedes(other, one)}
+    return [task for task in found if id(task) not in needless]
+
+
+def _supersedes(one: _Task, other: _Task) -> bool:
+    """Whether who does one task has done the other."""
+    return other.tracing is None and records_at_least(one.job.scenario.record, other.job.scenario.record)
+
+
+def _order_for_writer(tasks: list[_Task], before: int) -> list[_Task]:
+    """Of several processes that do one list the second begins at its end and others anywhere, so that they share it."""
+    if before == 1:
+        return tasks[::-1]
+    if before > 1:
+        Random(before).shuffle(tasks)
+    return tasks
+
+
+class _TaskRunner:
+    """The tasks, done by a crew; what is in hand is bounded by the crew's capacity, what waits to be stored by time and size."""
+
+    def __init__(self, tasks: Sequence[_Task], workers: Workers | None, patient: bool) -> None:
+        self.total = len(tasks)
+        self.failures: list[Failure] = []
+        self._tasks = tasks
+        self._stores = list({id(task.store): task.store for task in tasks}.values())
+        self._workers = workers
+        self._continues_after_failure = patient
+        self._next = iter(range(len(tasks)))
+        self._remaining = len(tasks)
+        self._dispatched: set[int] = set()
+        self._stopped = False
+        self._error: BaseException | None = None
+        self._flushed = monotonic()
+
+    def run(self, progress: Progress) -> None:
+        """Do all tasks. Raises what is no failure of a run; whatever happens, what has finished is flushed."""
+        if self._workers is None or not self._tasks:
+            return
+        crew = self._workers.pool(self.total, self._max_parallel_runs())
+        try:
+            while self._remaining and not self._stopped:
+                self._dispatch(crew)
+                self._collect(crew.finished_jobs(_POLL_INTERVAL_S))
+                progress.show(self.total - self._remaining + crew.completed_fraction())
+        finally:
+            self._collect(crew.stop())
+            self._flush()
+        if self._error is not None:
+            raise self._error
+
+    def _max_parallel_runs(self) -> int | None:
+        """How many can go on at a time, if that is fewer than there are cores."""
+        limits = [task.job.scenario.backend.max_parallel_runs for task in self._tasks]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    def _dispatch(self, crew: WorkerPool) -> None:
+        """Give the crew as much as it can have in hand; what another process has stored meanwhile is done."""
+        while len(self._dispatched) < crew.capacity:
+            number = next(self._next, None)
+            if number is None:
+                return
+            task = self._tasks[number]
+            if task.is_stored:
+                self._remaining -= 1
+                continue
+            self._dispatched.add(number)
+            crew.start(number, task.job, task.tracing)
+
+    def _collect(self, ended: Iterable[tuple[int, JobOutcome]]) -> None:
+        for number, outcome in ended:
+            self._dispatched.discard(number)
+            self._remaining -= 1
+            if isinstance(outcome, FinishedRun):
+                self._tasks[number].store.add(outcome, self._tasks[number].job.scenario)
+            elif isinstance(outcome, Failure):
+                self.failures.append(outcome)
+                self._stopped = self._stopped or not (self._continues_after_failure or outcome.kind in _FAILURES_OF_ONE_SEED)
+            elif outcome is not None:
+                self._error = self._error or outcome
+                self._stopped = True
+            if monotonic() - self._flushed >= _FLUSH_INTERVAL_S:
+                self._flush()
+
+    def _flush(self) -> None:
+        """Keep what has finished; one folder that refuses keeps none of the others from it."""
+        refusal = None
+        for shelf in self._stores:
+            try:
+                shelf.flush()
+            except ResultsError as error:
+                refusal = refusal or error
+        self._flushed = monotonic()
+        if refusal is not None:
+            raise refusal
+
+
+def _resolve_workers(workers: Workers | None, threads: int | None) -> Workers:
+    if workers is not None and threads is not None:
+        raise UsageError("threads: is given with workers; fix: leave out one of the two")
+    return Threads(threads) if workers is None else workers

@@ -1,0 +1,94 @@
+"""The scenario of a shell that is given by its rate, its delay and its queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ecnlab.errors import Problem, ScenarioError, UsageError
+from ecnlab.scenarios import catalog
+from ecnlab.scenarios.load import Scenario
+from ecnlab.scenarios.load import scenario as scenario_from_tree
+
+# The options that set keys of the link.
+_OPTION_BY_KEY = {"rate": "--rate", "reverse.rate": "--up-rate", "delay": "--delay", "queue.limit": "--limit", "queue.aqm": "--aqm"}
+
+LINK_NAME = "path"
+DEFAULT_LIMIT = "250"
+DEFAULT_AQM = "droptail"
+
+
+@dataclass(frozen=True)
+class ShellLink:
+    """A link between outside and inside, and the way back.
+
+    Attributes
+    ----------
+    rate, up_rate : str
+        Of the link towards the inside, and of the way back; None is the same.
+    delay : str
+        One way, of both directions each.
+    aqm : str
+        The name of an AQM, or "FILE:CLASS", one of the user's own.
+    queue : Mapping
+        Further parameters of the queues, the same in both directions; `limit` is one of them.
+    """
+
+    rate: str
+    delay: str = "0 ms"
+    up_rate: str | None = None
+    aqm: str = DEFAULT_AQM
+    queue: Mapping[str, str] = field(default_factory=dict)
+
+    def scenario(self, overrides: Mapping[str, str]) -> Scenario:
+        """It as a scenario, with overrides written over it. Raises ScenarioError, UsageError."""
+        brought, aqm = _aqm_and_name(self.aqm)
+        queue = {"aqm": aqm, "limit": DEFAULT_LIMIT}
+        keys = {**queue, **self.queue}
+        both = {f"link.{LINK_NAME}{way}.queue.{key}": value for way in ("", ".reverse") for key, value in keys.items()}
+        rates = {} if self.up_rate is None else {f"link.{LINK_NAME}.reverse.rate": self.up_rate}
+        link = {"name": LINK_NAME, "from": "outside", "to": "inside", "rate": self.rate, "delay": self.delay}
+        tree: dict[str, Any] = {
+            "name": self.title(aqm),
+            "duration": "1 s",
+            "link": [link | {"queue": dict(queue), "reverse": {"queue": dict(queue)}}],
+            "flows": [{"name": "programs", "from": "outside", "to": "inside", "tcp": {"profile": "linux"}}],
+        }
+        try:
+            return scenario_from_tree(tree, {**both, **rates, **overrides}, aqms=brought)
+        except ScenarioError as error:
+            raise ScenarioError(_problems_by_option(error.problems, overrides)) from None
+
+    def title(self, aqm: str) -> str:
+        """What it is in a few words, as a prompt shows it."""
+        rate = self.rate if self.up_rate is None else f"{self.rate}/{self.up_rate}"
+        return f"{rate} {self.delay} {aqm}"
+
+
+def _aqm_and_name(aqm: str) -> tuple[Sequence[str], str]:
+    """The AQMs that the user brings, and the name of the one that is meant."""
+    if ":" not in aqm:
+        known = [entry.name for entry in catalog.entries("aqm")]
+        if aqm not in known:
+            raise UsageError(f"--aqm {aqm!r}: there is no AQM of this name; fix: use one of {', '.join(known)}, or FILE:CLASS for your own")
+        return (), aqm
+    from ecnlab.aqm import plugins
+
+    entries = plugins.entries_of([aqm])[1]
+    if not entries:
+        raise UsageError(f"{aqm!r}: brings no AQM")
+    return [aqm], entries[0].name
+
+
+def _problems_by_option(problems: Iterable[Problem], overrides: Mapping[str, str]) -> list[Problem]:
+    """Problems under the options that set their keys, each once though it is found in both directions; those of `overrides` as they are."""
+    found: dict[Problem, None] = {}
+    for problem in problems:
+        key = problem.place.removeprefix(f"link.{LINK_NAME}.")
+        other_way = key.removeprefix("reverse.")
+        queue_key = other_way.removeprefix("queue.")
+        option = _OPTION_BY_KEY.get(key) or _OPTION_BY_KEY.get(other_way) or (f"--queue {queue_key}" if queue_key != other_way else None)
+        place = problem.place if problem.place in overrides or option is None else option
+        found[replace(problem, place=place)] = None
+    return list(found)

@@ -1,0 +1,109 @@
+"""What a shell shows while it goes on: of each queue the rate behind it, the wait, how much waits, marks and drops."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any, TextIO
+
+# How often each of them is written, in seconds.
+_UPDATE_INTERVALS_S = {"line": 0.25, "title": 1.0, "log": 1.0, "json": 1.0}
+
+Snapshot = dict[str, Any]
+
+
+@dataclass
+class LiveView:
+    """Writes looks at a shell to a stream.
+
+    "line" keeps the terminal's last line for it, "title" its window's title, "log" writes a line a second and "json" one for programs.
+    """
+
+    kind: str
+    to: TextIO = field(default_factory=lambda: sys.stderr)
+    _last: Snapshot = field(default_factory=dict)
+    _written: float = field(default=-1e9)
+    _rows: int = field(default=0)
+
+    def show(self, look: Snapshot) -> None:
+        """Show a look, unless the last one is so young that nobody could read it."""
+        now = time.monotonic()
+        if self.kind == "off" or now - self._written < _UPDATE_INTERVALS_S[self.kind]:
+            return
+        self._written = now
+        since, self._last = self._last, look
+        rows = queue_rows(look, since)
+        if self.kind == "json":
+            self._write(json.dumps({"time_s": round(look["time_s"], 3), "queues": rows, "packets": look["packets"]}) + "\n")
+        elif self.kind == "log":
+            self._write(f"{look['time_s']:8.1f} s  {rows_text(rows)}\n")
+        elif self.kind == "title":
+            self._write(f"\033]0;{rows_text(rows)}\007")
+        else:
+            self._format_line(rows_text(rows))
+
+    def close(self) -> None:
+        """Give the terminal's last line back."""
+        if self._rows:
+            self._write(f"\0337\033[r\033[{self._rows};1H\033[2K\0338")
+            self._rows = 0
+
+    def _format_line(self, line: str) -> None:
+        columns, rows = _terminal_width(self.to)
+        if rows < 3:
+            return
+        # A new line first, for the cursor may stand in the row that is taken away.
+        taken = "" if rows == self._rows else f"\n\0337\033[1;{rows - 1}r\0338\033[1A"
+        self._rows = rows
+        self._write(f"{taken}\0337\033[{rows};1H\033[2K\033[7m{line[:columns]}\033[0m\0338")
+
+    def _write(self, text: str) -> None:
+        try:
+            self.to.write(text)
+            self.to.flush()
+        except OSError:
+            self.kind, self._rows = "off", 0
+
+
+def queue_rows(look: Snapshot, since: Snapshot) -> list[dict[str, Any]]:
+    """Each queue as it is, its marks and drops from the beginning, and rate and mean wait since an earlier look."""
+    before = {queue["name"]: queue for queue in since.get("queues", [])}
+    seconds = look["time_s"] - since.get("time_s", 0.0)
+    return [_queue_row(queue, before.get(queue["name"], {}), seconds) for queue in look["queues"]]
+
+
+def _queue_row(queue: Snapshot, before: Snapshot, seconds: float) -> dict[str, Any]:
+    def increase(key: str) -> float:
+        return float(queue[key] - before.get(key, 0))
+
+    return {
+        "name": queue["name"],
+        "direction": queue["direction"],
+        "rate_bps": round(increase("departed_bytes") * 8 / seconds) if seconds > 0 else 0,
+        "sojourn_s": round(increase("waited_s") / increase("waits"), 6) if increase("waits") > 0 else 0.0,
+        "packets": queue["packets"],
+        "bytes": queue["bytes"],
+        "marks": queue["marked"],
+        "drops": queue["dropped"],
+    }
+
+
+def rows_text(rows: list[dict[str, Any]]) -> str:
+    """The queues in a line: of each direction the one with the longest wait."""
+    shown = {row["direction"]: row for row in sorted(rows, key=lambda row: row["sojourn_s"])}
+    return "  |  ".join(_row_text(shown[direction]) for direction in ("down", "up") if direction in shown)
+
+
+def _row_text(row: dict[str, Any]) -> str:
+    rate, wait = row["rate_bps"] / 1e6, row["sojourn_s"] * 1e3
+    return f"{row['direction']} {rate:.2f} Mbit/s {wait:.1f} ms, {row['packets']} wait, {row['marks']} marks, {row['drops']} drops"
+
+
+def _terminal_width(stream: TextIO) -> tuple[int, int]:
+    try:
+        return os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError):
+        return (80, 0)

@@ -1,0 +1,91 @@
+"""The job of a shell's first process (`init`), and its start by the process that carries packets."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from subprocess import Popen
+
+from ecnlab.backends import interpreter
+
+_INIT_MODULE = "ecnlab.netshell.init"
+EXIT_NOT_RUN, EXIT_SIGNALLED = 126, 128
+
+
+@dataclass(frozen=True)
+class Programs:
+    """What is to run.
+
+    Attributes
+    ----------
+    command : sequence of str
+        Runs inside.
+    servers : sequence of sequence of str
+        Run outside, before the command is started.
+    inside, outside : mapping
+        The environment of each.
+    hosts : str
+        What stands in /etc/hosts there.
+    """
+
+    command: Sequence[str]
+    servers: Sequence[Sequence[str]]
+    inside: Mapping[str, str]
+    outside: Mapping[str, str]
+    hosts: str
+
+
+@dataclass(frozen=True)
+class InitJob:
+    """The programs, and the descriptors that the first process inherits.
+
+    Attributes
+    ----------
+    programs : Programs
+        What is to run.
+    inside, outside : int
+        Network namespaces.
+    tell : int
+        Takes an error of the start; it is closed when the command has been started.
+    parent : int
+        The process that carries packets (pidfd_open(2)).
+    """
+
+    programs: Programs
+    inside: int
+    outside: int
+    tell: int
+    parent: int
+
+
+# Blocked until the first process has handlers: an interpreter that is starting would print a traceback at Ctrl-C.
+BLOCKED_SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
+
+
+def start_init(networks: tuple[int, int], programs: Programs, tell: int) -> Popen[bytes]:
+    """Start the first process from the calling thread, which ends when it does. Raises OSError."""
+    parent, job = os.pidfd_open(os.getpid()), os.memfd_create("job")
+    try:
+        with os.fdopen(job, "wb", closefd=False) as file:
+            file.write(json.dumps(asdict(InitJob(programs, *networks, tell, parent))).encode())
+        signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED_SIGNALS)
+        # The command inherits the descriptors that the user's shell has opened for it, as in `ecnlab shell -- COMMAND 3>FILE`.
+        passed = {*_inheritable(), *networks, tell, parent, job}
+        return Popen(interpreter.module_command(_INIT_MODULE, str(job)), env=interpreter.child_environment(), pass_fds=sorted(passed))
+    finally:
+        os.close(parent)
+        os.close(job)
+
+
+def _inheritable() -> list[int]:
+    found = []
+    for entry in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # the descriptor of the listing itself
+            if os.get_inheritable(int(entry.name)):
+                found.append(int(entry.name))
+    return found

@@ -1,0 +1,339 @@
+"""A shell from its start to its end: two network namespaces, the links between them, and a command with its servers."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from subprocess import Popen
+from threading import Thread
+from typing import Any
+
+from ecnlab import _core
+from ecnlab.aqm.tracebacks import aqm_error
+from ecnlab.errors import BackendError, Problem, ScenarioError, UnknownName, UsageError
+from ecnlab.netshell import process
+from ecnlab.netshell.live import LiveView
+from ecnlab.scenarios.load import Scenario
+
+_SNAPSHOT_INTERVAL_S = 0.1
+_HOSTS_FILE = Path("/etc/hosts")
+_HOSTS_LINE_MARK = "# of ecnlab shell"
+
+# Host names of both ends, each with its name until November 2026.
+_CLIENT, _SERVER = "client inside", "server outside"
+
+_NO_NAMESPACES_TEXT = (
+    "shell: user namespaces are disabled ({why}); fix: enable kernel.unprivileged_userns_clone, or run as root with its capabilities; "
+    "ecnlab doctor shows more"
+)
+_NO_DEVICE_TEXT = (
+    "shell: /dev/net/tun cannot be opened ({why}); fix: as root, modprobe tun; where the device belongs to a group (ls -l /dev/net/tun), "
+    "add the user to it; ecnlab doctor shows more"
+)
+
+
+@dataclass(frozen=True)
+class ShellSpec:
+    """What a shell is to be.
+
+    Attributes
+    ----------
+    scenario : callable
+        Gives the scenario; it is asked when the process has its namespace of users, before which it may start no thread that stays.
+    group : str or None
+        The group of flows whose way is meant; the first one if None.
+    command : sequence of str
+        Runs inside; nothing is the user's own shell.
+    servers : sequence of sequence of str
+        Run outside.
+    ecn : bool
+        Connections ask for ECN and take it.
+    congestion_control : str or None
+        Of connections that choose none.
+    seed : int
+        What is random about the links is drawn from it.
+    capture : Path or None
+        Takes each packet before each queue and behind it (pcapng).
+    background : bool
+        The scenario's flows send too, simulated, over the same links.
+    """
+
+    scenario: Callable[[], Scenario]
+    command: Sequence[str] = ()
+    group: str | None = None
+    servers: Sequence[Sequence[str]] = ()
+    ecn: bool = True
+    congestion_control: str | None = None
+    seed: int = 1
+    capture: Path | None = None
+    background: bool = False
+
+
+@dataclass(frozen=True)
+class ShellResult:
+    """A shell that is over.
+
+    Attributes
+    ----------
+    code : int
+        The command's exit code; 128 and the signal's number if a signal ended it.
+    seconds : float
+        How long it was there.
+    tables : Mapping of str to Table
+        As of a run; those of queues are over the whole time.
+    about : Mapping
+        Packets that were read, written and dropped outside of queues, and the lateness of departures in seconds.
+    scenario : Scenario
+        What it had.
+    """
+
+    code: int
+    seconds: float
+    tables: Mapping[str, _core.Table]
+    about: Mapping[str, Any]
+    scenario: Scenario
+
+
+def run_shell(spec: ShellSpec, view: LiveView, began: Callable[[Scenario], None] = lambda _scenario: None) -> ShellResult:
+    """Keep a shell while its command runs.
+
+    `began` is told the scenario when it is known to be sound. Raises BackendError where the machine does not permit it, UsageError,
+    ScenarioError, and AqmError if an AQM of the user's own fails.
+    """
+    within = _outer_shell()
+    _acquire_capabilities(within)
+    scenario = spec.scenario()
+    _require_possible(scenario)
+    began(scenario)
+    shell = _create_namespaces(scenario, spec, within)
+    with _SignalForwarder() as signals:
+        first, told = _start_init_process(shell, _programs_to_run(scenario, spec, shell))
+        signals.first = first
+        try:
+            _start_shell(shell, spec)
+            hindrance = _read_message(told)
+            _forward_packets(shell, first, view)
+        except BaseException:
+            first.kill()
+            first.wait()
+            raise
+        finally:
+            os.close(told)
+            view.close()
+        code = first.wait()
+    look = json.loads(shell.look() or '{"time_s": 0.0}')
+    tables, about = _stop_error(shell, spec)
+    if hindrance:
+        raise UsageError(hindrance)
+    return ShellResult(code if code >= 0 else process.EXIT_SIGNALLED - code, look["time_s"], tables, json.loads(about), scenario)
+
+
+def _outer_shell() -> str | None:
+    """The network of the shell that this process is inside of; None where it is in none."""
+    place, network = os.environ.get("ECNLAB_PLACE"), os.environ.get("ECNLAB_NETWORK")
+    # The variables alone say nothing: they may have been carried elsewhere, and the network there is not ours to change.
+    return place if place and network == _own_network_namespace() else None
+
+
+def _own_network_namespace() -> str:
+    return str(Path("/proc/self/ns/net").stat().st_ino)
+
+
+def _acquire_capabilities(within: str | None) -> None:
+    if within and not _core.has_capabilities():
+        raise UsageError("shell: the outer shell belongs to another user; fix: start this one as that user")
+    try:
+        _core.gain_capabilities()
+    except OSError as error:
+        raise BackendError(_NO_NAMESPACES_TEXT.format(why=error.strerror or error)) from None
+
+
+def _require_possible(scenario: Scenario) -> None:
+    """See that a shell can have the scenario's links. Raises ScenarioError."""
+    refused = [Problem.of(parts) for parts in _core.refusals(scenario._core, "shell")]
+    if refused:
+        raise ScenarioError(refused, scenario.source)
+
+
+def _create_namespaces(scenario: Scenario, spec: ShellSpec, within: str | None) -> _core.Shell:
+    names = scenario.group_names
+    if spec.group is not None and spec.group not in names:
+        raise UnknownName("group", spec.group, names)
+    group = 0 if spec.group is None else names.index(spec.group)
+    try:
+        return _core.Shell(scenario._core, group, spec.ecn, spec.congestion_control, within, spec.background)
+    except OSError as error:
+        why = str(error)
+        if "/dev/net/tun" in why:
+            raise BackendError(_NO_DEVICE_TEXT.format(why=why)) from None
+        if spec.congestion_control and "route" in why:
+            raise UsageError(
+                f"--cc: the kernel has no congestion control {spec.congestion_control!r}; fix: {_congestion_controls_hint()}"
+            ) from None
+        raise BackendError(f"cannot create network namespaces: {why}; fix: run ecnlab doctor") from None
+
+
+def _congestion_controls_hint() -> str:
+    try:
+        known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    except OSError:
+        return "load its module"
+    return f"choose one of {', '.join(known)}, or load its module, as in modprobe tcp_dctcp"
+
+
+def _programs_to_run(scenario: Scenario, spec: ShellSpec, shell: _core.Shell) -> process.Programs:
+    (inside, outside), *sixth = shell.addresses
+    level = int(os.environ.get("ECNLAB_LEVEL", "0")) + 1 if _outer_shell() else 1
+    own = {"ECNLAB_CLIENT": inside, "ECNLAB_LEVEL": str(level), "ECNLAB_PLACE": shell.place, "ECNLAB_LINK": scenario.name}
+    far = {"ECNLAB_SERVER": outside}
+    if sixth:
+        own["ECNLAB_CLIENT6"], far["ECNLAB_SERVER6"] = sixth[0]
+    # Inside of another shell the far end stays the other's, unless this one has servers.
+    keeps = level > 1 and not spec.servers
+    environment = _with_old_names({**os.environ, **own, **({} if keeps else far)})
+    environment["ECNLAB_NETWORK"] = str(shell.network)
+    command = list(spec.command) or _interactive_shell(environment)
+    names = [(inside, _CLIENT), (environment["ECNLAB_SERVER"], _SERVER)]
+    if sixth:
+        names += [(environment["ECNLAB_CLIENT6"], _CLIENT), (environment["ECNLAB_SERVER6"], _SERVER)]
+    return process.Programs(
+        command, [list(server) for server in spec.servers], environment, _with_old_names({**os.environ, **far}), _hosts_file_content(names)
+    )
+
+
+def _with_old_names(environment: dict[str, str]) -> dict[str, str]:
+    """An environment with the variables of addresses also under the names that they had until November 2026."""
+    old = {"ECNLAB_CLIENT": "ECNLAB_INSIDE", "ECNLAB_SERVER": "ECNLAB_OUTSIDE"}
+    named = {
+        before + version: environment[now + version] for now, before in old.items() for version in ("", "6") if now + version in environment
+    }
+    return environment | named
+
+
+def _interactive_shell(environment: dict[str, str]) -> list[str]:
+    """The user's own shell, whose prompt says the link where it is one that takes it."""
+    link = environment["ECNLAB_LINK"].replace("\\", "").replace("'", "").replace("$", "").replace("`", "")
+    environment["PROMPT_COMMAND"] = f"PS1='[{link}] '\"$PS1\"; unset PROMPT_COMMAND"
+    return [os.environ.get("SHELL") or "/bin/sh"]
+
+
+def _hosts_file_content(names: Sequence[tuple[str, str]]) -> str:
+    try:
+        kept = [line for line in _HOSTS_FILE.read_text(errors="replace").splitlines() if not line.endswith(_HOSTS_LINE_MARK)]
+    except OSError:
+        kept = ["127.0.0.1 localhost"]
+    return "\n".join([*kept, *(f"{address} {name} {_HOSTS_LINE_MARK}" for address, name in names), ""])
+
+
+def _start_init_process(shell: _core.Shell, programs: process.Programs) -> tuple[Popen[bytes], int]:
+    """Start the first process of a PID namespace; the process, and a descriptor from which an error of its start is read.
+
+    A thread that does nothing else starts it: the children of that thread are in the new PID namespace, and the kernel ends the first
+    process when the thread ends, which is with this process.
+    """
+    told, tell = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    started: SimpleQueue[Popen[bytes] | BackendError] = SimpleQueue()
+
+    def keep_error() -> None:
+        try:
+            _core.unshare_pid_namespace()
+        except OSError as error:
+            started.put(BackendError(_NO_NAMESPACES_TEXT.format(why=error.strerror or error)))
+            return
+        try:
+            first = process.start_init(shell.networks, programs, tell)
+        except Exception as error:  # whoever waits would do so for ever
+            started.put(BackendError(f"cannot start the shell's first process: {error}"))
+            return
+        started.put(first)
+        with suppress(ChildProcessError):  # it may have been waited for already
+            os.waitid(os.P_PID, first.pid, os.WEXITED | os.WNOWAIT)
+
+    Thread(target=keep_error, daemon=True).start()
+    first = started.get()
+    os.close(tell)
+    if isinstance(first, BackendError):
+        os.close(told)
+        raise first
+    return first, told
+
+
+def _start_shell(shell: _core.Shell, spec: ShellSpec) -> None:
+    try:
+        shell.start(spec.seed, spec.capture)
+    except OSError as error:
+        raise UsageError(f"cannot write {str(spec.capture)!r}: {error}") from None
+
+
+def _read_message(told: int) -> str:
+    """What hinders the start; nothing when the command has been started."""
+    parts = []
+    while part := os.read(told, 65536):
+        parts.append(part)
+    return b"".join(parts).decode(errors="replace").strip()
+
+
+def _forward_packets(shell: _core.Shell, first: Popen[bytes], view: LiveView) -> None:
+    """Look on until the first process has ended, or packets cross no more."""
+    ended = os.pidfd_open(first.pid)
+    try:
+        while not select.select([ended], [], [], _SNAPSHOT_INTERVAL_S)[0]:
+            if shell.has_failed:
+                first.kill()
+            look = shell.look()
+            if look is not None:
+                view.show(json.loads(look))
+    finally:
+        os.close(ended)
+
+
+def _stop_error(shell: _core.Shell, spec: ShellSpec) -> tuple[dict[str, _core.Table], str]:
+    try:
+        return shell.stop(spec.seed)
+    except _core.AqmFailure as error:
+        raise aqm_error(error) from error.__cause__
+    except _core.EngineFault as error:
+        raise UsageError(f"the engine failed: {error}; this is a fault of ecnlab: please report it with the scenario") from None
+    except OSError as error:
+        raise BackendError(f"packet forwarding stopped: {error}") from None
+
+
+class _SignalForwarder:
+    """What signals do while a shell is there: those of a terminal are the command's own affair, those that end it are passed on to it."""
+
+    def __init__(self) -> None:
+        self.first: Popen[bytes] | None = None
+        self._before: dict[int, Any] = {}
+        self._has_terminal = False
+
+    def __enter__(self) -> _SignalForwarder:
+        with suppress(OSError):
+            self._has_terminal = os.tcgetpgrp(0) == os.getpgrp()
+        for one in (signal.SIGINT, signal.SIGQUIT):
+            self._before[one] = signal.signal(one, lambda _number, _frame: None)
+        for one in (signal.SIGTERM, signal.SIGHUP):
+            self._before[one] = signal.signal(one, self._forward)
+        self._before[signal.SIGTTOU] = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        # A shell inside may have had the terminal in the foreground last.
+        if self._has_terminal:
+            with suppress(OSError):
+                os.tcsetpgrp(0, os.getpgrp())
+        for one, handler in self._before.items():
+            signal.signal(one, handler)
+
+    def _forward(self, number: int, _frame: object) -> None:
+        if self.first is not None:
+            self.first.send_signal(number)

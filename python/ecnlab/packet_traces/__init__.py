@@ -1,0 +1,1 @@
+"""Packet traces: writing, analyzing, and replaying recorded arrivals through a queue."""

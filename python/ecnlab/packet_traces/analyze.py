@@ -1,0 +1,429 @@
+"""Traces of packets that ns-2, a capture of hosts or a run of ours has written, read into tables.
+
+    trace = lab.trace("thesis.tr", from_s=20)
+    trace.flows            # polars frame, a row for each flow
+    trace.total["goodput_bps"]
+    trace.plot.sequence()  # matplotlib figure
+
+docs/traces.md says what every number means and how it is told.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from errno import EISDIR
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecnlab import _core, accessors
+from ecnlab.errors import Interrupted, Problem, TraceError, UnknownName, UsageError
+from ecnlab.execution.progress import Progress
+from ecnlab.scenarios import catalog
+from ecnlab.storage.atomic import locked_partial, partial_path
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ecnlab.plot.trace import TracePlots
+
+STANDARD_INPUT = "-"
+
+# A trace that ends this share of the interval before the interval does was hardly meant to.
+_SHORT_TRACE_S = 0.05
+_MAX_FLOW_NUMBER = 2**32 - 1
+
+
+class Trace:
+    """What a trace tells. Rates are in bit/s, times in s, counted from the begin of the simulation or from a capture's first packet.
+
+    Attributes
+    ----------
+    source : str
+        The file's name, or "standard input".
+    about : Mapping
+        What the file is: format, events, interval, what could not be read, and whether the results are `reliable`: not if times go
+        backwards.
+    """
+
+    def __init__(self, source: str, read: _core.TraceRead) -> None:
+        self.source = source
+        self.about: Mapping[str, Any] = json.loads(read.about)
+        self._tables = read.tables
+        self._frames: dict[str, pl.DataFrame] = {}
+
+    def __repr__(self) -> str:
+        return f"<Trace {self.source!r} {self.about['format']}, {self.about['events']} events>"
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """A row for each direction of a connection that carried data."""
+        return self.table("flows")
+
+    @property
+    def links(self) -> pl.DataFrame:
+        """A row for each link, the bottleneck first."""
+        return self.table("links")
+
+    @property
+    def bins(self) -> pl.DataFrame:
+        """Rates, marks, drops and fairness of all flows in bins of time."""
+        return self.table("bins")
+
+    @property
+    def flow_bins(self) -> pl.DataFrame:
+        """Rates, marks and drops of each flow in bins of time."""
+        return self.table("flow_bins")
+
+    @property
+    def reactions(self) -> pl.DataFrame:
+        """A row for each reaction to marks: CE, ECN-Echo, CWR."""
+        return self.table("reactions")
+
+    @property
+    def events(self) -> pl.DataFrame:
+        """A row for each data packet that was marked or dropped."""
+        return self.table("events")
+
+    @property
+    def lockouts(self) -> pl.DataFrame:
+        """A row for each lockout."""
+        return self.table("lockouts")
+
+    @property
+    def sequence(self) -> pl.DataFrame:
+        """The points of the time-sequence graphs that were asked for."""
+        return self.table("sequence")
+
+    @cached_property
+    def total(self) -> Mapping[str, float]:
+        """What all flows did together, by the columns' names."""
+        return {name: values[0] for name, values in self.columns("total").items()}
+
+    @property
+    def plot(self) -> TracePlots:
+        """The figures."""
+        plots: TracePlots = accessors.make("Trace.plot", self)
+        return plots
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What could not be read or kept, or was hardly meant."""
+        return [Problem("", None, message) for message in _trace_warnings(self.about)]
+
+    def table(self, name: str) -> pl.DataFrame:
+        """A table as a polars frame. Raises UnknownName."""
+        import polars as pl
+
+        if name not in self._frames:
+            columns = self.columns(name)
+            declared = next(table for table in catalog.trace_tables() if table.name == name)
+            types = {"real": pl.Float64, "count": pl.UInt64, "index": pl.UInt32, "name": pl.String}
+            self._frames[name] = pl.DataFrame(columns, schema={column.name: types[column.kind] for column in declared.columns})
+        return self._frames[name]
+
+    def columns(self, name: str) -> dict[str, list[Any]]:
+        """A table as lists, for what must not wait for polars. Raises UnknownName."""
+        if name not in self._tables:
+            raise UnknownName("table of a trace", name, self._tables)
+        table = self._tables[name]
+        return {column: table.column(column) for column in table.columns}
+
+    def summary_json(self) -> dict[str, Any]:
+        """What the file is, the total, and the rows of flows and links, for a JSON file."""
+        rows = {name: self._table_rows(name) for name in ("flows", "links")}
+        return {"source": self.source, "about": dict(self.about), "total": dict(self.total)} | rows
+
+    def save(self, folder: str | Path) -> list[str]:
+        """Write summary.json and every table as Parquet into a folder; returns the files' names.
+
+        Raises TraceError if the disk refuses; what stands in the folder is then as it was.
+        """
+        path = Path(folder)
+        names = ["summary.json", *(f"{table.name}.parquet" for table in catalog.trace_tables())]
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            for name in names:
+                if (path / name).is_dir():
+                    raise IsADirectoryError(EISDIR, f"{name} is a folder")
+            with ExitStack() as stack:
+                partial = {name: stack.enter_context(locked_partial(partial_path(path / name))) for name in names}
+                for table in catalog.trace_tables():
+                    partial[f"{table.name}.parquet"].write_bytes(self._write_parquet(table.name))
+                text = json.dumps(_nan_to_none(self.summary_json()), indent=2, allow_nan=False)
+                partial["summary.json"].write_text(text + "\n", encoding="utf-8")
+                for name in names:
+                    partial[name].replace(path / name)
+        except OSError as error:
+            raise TraceError(f"cannot write to {folder}: {error.strerror or error}; nothing in it was changed") from None
+        return names
+
+    def _write_parquet(self, name: str) -> bytes:
+        """A table in memory, since a library that writes files itself does not say why a disk refuses."""
+        out = BytesIO()
+        self.table(name).write_parquet(out)
+        return out.getvalue()
+
+    def _table_rows(self, name: str) -> list[dict[str, Any]]:
+        columns = self.columns(name)
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def trace(
+    path: str | os.PathLike[str],
+    *,
+    from_s: float | None = None,
+    to_s: float | None = None,
+    bin_s: float = 1.0,
+    flows: Sequence[int] = (),
+    sequence: Sequence[int] = (),
+    header: int = 0,
+    progress: bool = False,
+) -> Trace:
+    """Read a trace: of ns-2, pcap or pcapng, as it is or compressed by gzip or zstd; "-" is standard input.
+
+    Parameters
+    ----------
+    from_s, to_s : float
+        The measured interval; from the first event to the last unless given.
+    bin_s : float
+        Width of the bins of time.
+    flows : sequence of int
+        The flows to count, by their numbers in `flows`; all unless given.
+    sequence : sequence of int
+        The flows whose time-sequence graph is wanted.
+    header : int
+        Bytes of headers in the TCP packets of an ns-2 trace, which does not tell; goodput does not count them.
+    progress : bool
+        Whether to show on a terminal how far the reading is.
+
+    Raises UsageError for an argument out of its range, TraceError if the file cannot be opened or nothing in it can be read.
+    """
+    _check_options(from_s, to_s, bin_s, (*flows, *sequence), header)
+    options: dict[str, Any] = {"from_s": from_s, "to_s": to_s, "bin_s": bin_s, "header": header}
+    options |= {"flows": list(flows), "drawn": list(sequence)}
+    name = os.fspath(path)
+    read = read_with_progress(name, lambda file, watch: _core.read_trace(file, watch=watch, **options), progress=progress)
+    return Trace(shown_name(name), read)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A packet that is not as RFC 3168 asks.
+
+    Attributes
+    ----------
+    record : int
+        Number of its line in the file, or of its packet as Wireshark counts them, from 1.
+    time_s : float
+        When it was seen, as `Trace` counts time.
+    source, destination : str
+        Its ends.
+    rule, section : str
+        The rule's name, and its section in RFC 3168.
+    is_departure : bool
+        Whether it is a known departure of real hosts, or of ns-2, rather than a violation.
+    whose : str
+        Who is known to behave so; "" of a violation.
+    found : str
+        What was found.
+    """
+
+    record: int
+    time_s: float
+    source: str
+    destination: str
+    rule: str
+    section: str
+    is_departure: bool
+    whose: str
+    found: str
+
+
+@dataclass(frozen=True)
+class KnownDeparture:
+    """A known departure from a rule of RFC 3168, and how often a check has found it.
+
+    Attributes
+    ----------
+    rule, section : str
+        The rule's name, and its section in RFC 3168.
+    whose : str
+        Who is known to behave so.
+    count : int
+        How often it was found.
+    """
+
+    rule: str
+    section: str
+    whose: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of RFC 3168, and what a check has found against it.
+
+    Attributes
+    ----------
+    name, section, asks : str
+        What it is called, its section in RFC 3168, and what that asks.
+    departs : str
+        Who is known to depart from it, and why; "" if nobody is.
+    violations, departures : int
+        How often it was broken, and how often a known departure was found.
+    """
+
+    name: str
+    section: str
+    asks: str
+    departs: str
+    violations: int
+    departures: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a trace obeys RFC 3168.
+
+    Attributes
+    ----------
+    source : str
+        The file's name, or "standard input".
+    about : Mapping
+        What the file is, and what could not be read.
+    rules : tuple of Rule
+        The rules against which anything was found.
+    known : tuple of Known
+        The known departures that were found, by the rules' order.
+    findings : tuple of Finding
+        What was found, in the file's order; of each rule the first 10 000.
+    """
+
+    source: str
+    about: Mapping[str, Any]
+    rules: tuple[Rule, ...]
+    known: tuple[KnownDeparture, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def violations(self) -> int:
+        """How many packets broke a rule."""
+        return sum(rule.violations for rule in self.rules)
+
+    @property
+    def departures(self) -> int:
+        """How many known departures were found."""
+        return sum(rule.departures for rule in self.rules)
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What could not be read."""
+        return [Problem("", None, message) for message in _unread_text(self.about)]
+
+
+def rules() -> tuple[Rule, ...]:
+    """All rules that a check knows, with nothing found."""
+    return tuple(Rule(**rule) for rule in json.loads(_core.trace_rules()))
+
+
+def check(path: str | os.PathLike[str], *, progress: bool = False) -> Verdict:
+    """Check a trace against RFC 3168, packet by packet. Raises TraceError if it cannot be opened or nothing in it can be read."""
+    name = os.fspath(path)
+    told = json.loads(read_with_progress(name, lambda file, watch: _core.check_trace(file, watch=watch), progress=progress))
+    rules = tuple(Rule(**rule) for rule in told["rules"])
+    known = tuple(KnownDeparture(**known) for known in told["known"])
+    return Verdict(shown_name(name), told["about"], rules, known, tuple(Finding(**finding) for finding in told["findings"]))
+
+
+def shown_name(path: str) -> str:
+    """What a file is called in a message."""
+    return "standard input" if path == STANDARD_INPUT else path
+
+
+def read_with_progress(path: str, read: Any, *, progress: bool) -> Any:
+    """What `read` makes of a file, which it gets with what it is to tell how many bytes it has read. Raises TraceError, Interrupted."""
+    name = shown_name(path)
+    size = 0 if path == STANDARD_INPUT or not Path(path).is_file() else Path(path).stat().st_size
+    with Progress(1, shown=progress and size > 0, verb=f"reading {name}") as bar:
+
+        def report_progress(done: float) -> bool:
+            bar.show(done / size if size else 0.0)
+            return False
+
+        try:
+            return read(None if path == STANDARD_INPUT else path, report_progress)
+        except _core.TraceError as error:
+            raise TraceError(f"{name}: {error}") from None
+        except KeyboardInterrupt:
+            raise Interrupted(f"interrupted while {name} was read") from None
+        except OSError as error:
+            raise TraceError(f"cannot read {name}: {os.strerror(error.errno) if error.errno else error}") from None
+
+
+def _check_options(from_s: float | None, to_s: float | None, bin_s: float, flows: Sequence[int], header: int) -> None:
+    """Raises UsageError with all that is out of range."""
+    begin, end = from_s or 0.0, math.inf if to_s is None else to_s
+    problems = [f"a time cannot be {time:g} s" for time in (from_s, to_s) if time is not None and not 0 <= time < 1e7]
+    if not problems and begin >= end:
+        problems.append(f"the interval from {begin:g} s to {end:g} s is empty: it must end after it begins")
+    if not 1e-6 <= bin_s <= 1e7:
+        problems.append(f"a bin must be between 1e-06 and 1e+07 s wide, not {bin_s:g}")
+    problems += [
+        f"a flow's number must be between 0 and {_MAX_FLOW_NUMBER}, not {flow}" for flow in flows if not 0 <= flow <= _MAX_FLOW_NUMBER
+    ]
+    if not 0 <= header <= 65_535:
+        problems.append(f"a header must be between 0 and 65535 bytes, not {header}")
+    if problems:
+        raise UsageError("\n".join(problems))
+
+
+def _unread_text(about: Mapping[str, Any]) -> list[str]:
+    found = [f"{fault}; it is left out" for fault in about["faults"]]
+    if about["ends_early"]:
+        found[-1] = f"{about['faults'][-1]}; what is before it was read"
+    if about["more_faults"]:
+        found.append(f"{about['more_faults']} more records could not be read")
+    if back := about["backwards"]:
+        found.append(
+            f"times go backwards at record {back['first_record']}, by up to {back['by_s']:.6g} s ({back['records']} records): the results"
+            " are unreliable; fix: sort the records by time (reordercap), or read files that were joined one by one"
+        )
+    return found
+
+
+def _trace_warnings(about: Mapping[str, Any]) -> list[str]:
+    told = {
+        "cut": "packets were captured without all of their headers and are not counted; capture more of each, e.g. tcpdump -s 128",
+        "fragments": "parts of fragmented packets are not counted",
+        "unacknowledged": "flows of TCP have no acknowledgements in the file, so that round-trip times, reactions and the causes of"
+        " retransmissions cannot be told and each counts as a timeout; trace the way back too, e.g. --trace-link NAME.reverse",
+        "evicted": "connections were taken for ended while they were quiet, because too many were alive",
+        "unlisted_flows": "flows beyond the first 100 000 have no row of their own; the total counts them",
+        "unranked": "connections are left out of Jain's index, because too many compete; choose --from and --to",
+        "left_out": "rows of the tables by time were left out, because there are too many; choose --from and --to, or wider bins",
+        "unfollowed": "packets could not be followed, because too many were under way",
+    }
+    found = [*_unread_text(about), *(f"{about[key]} {what}" for key, what in told.items() if about[key])]
+    length = about["to_s"] - about["from_s"]
+    if about["last_s"] < about["from_s"]:
+        found.append(f"nothing was measured: the last event is at {about['last_s']:g} s, before the interval begins")
+    elif length > 0 and about["to_s"] - about["last_s"] > _SHORT_TRACE_S * length:
+        found.append(
+            f"the last event is at {about['last_s']:g} s, long before the interval ends at {about['to_s']:g} s: rates are over all of it"
+        )
+    return found
+
+
+def _nan_to_none(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _nan_to_none(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_nan_to_none(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,43 @@
+"""How the columns of ns-2's tables of the thesis' networks are called here, and by what ours are multiplied to be in their units."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+REFERENCE = Path(__file__).parents[1] / "reference" / "ns2"
+
+_PER_MEGA, _PER_MILLI = 1e-6, 1e3
+
+# Columns over all flows.
+TOTAL_COLUMNS = {
+    "throughput_mbps": ("throughput_bps", _PER_MEGA),
+    "goodput_mbps": ("goodput_bps", _PER_MEGA),
+    "goodput_noretx_mbps": ("goodput_first_bps", _PER_MEGA),
+    "jain_goodput": ("jain_goodput", 1.0),
+    "jain_throughput": ("jain_throughput", 1.0),
+    "jain_1s_throughput": ("jain_1s_throughput", 1.0),
+    "jain_1s_goodput": ("jain_1s_goodput", 1.0),
+    "jain_1s_goodput_noretx": ("jain_1s_goodput_first", 1.0),
+    "delay_mean_ms": ("delay_mean_s", _PER_MILLI),
+    "marks": ("marks", 1.0),
+    "drops": ("drops", 1.0),
+    "timeouts_0_100s": ("timeouts_run", 1.0),
+    "retransmitted_pkts_0_100s": ("retransmitted_run", 1.0),
+}
+# Columns of the bottleneck's queue.
+QUEUE_COLUMNS = {
+    "drops_overflow": ("drops_overflow", 1.0),
+    "queue_mean_pkts": ("length_mean_packets", 1.0),
+    "queue_mean_at_arrival": ("length_at_arrival_packets", 1.0),
+    "queue_empty_frac": ("empty_fraction", 1.0),
+    "utilisation": ("utilisation", 1.0),
+}
+# Columns of a group of flows, whose name stands where the braces are.
+GROUP_COLUMNS = {
+    "throughput_{}_mbps": ("throughput_bps", _PER_MEGA),
+    "goodput_{}_mbps": ("goodput_bps", _PER_MEGA),
+    "goodput_noretx_{}_mbps": ("goodput_first_bps", _PER_MEGA),
+    "delay_{}_ms": ("delay_mean_s", _PER_MILLI),
+    "marks_{}": ("marks", 1.0),
+    "drops_{}": ("drops", 1.0),
+}

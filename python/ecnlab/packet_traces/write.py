@@ -1,0 +1,193 @@
+"""Traces that runs write: of which kind each is by its name, which links it shows, and where each seed's goes.
+
+    lab.run(scenario, seed=1, trace="run.tr")                       # ns-2's lines
+    lab.run(scenario, seed=1, trace=lab.TraceTo("run.pcapng.zst", links=["bottleneck"], keep=65535))
+
+docs/tracing.md says what stands in them.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ecnlab.backends.base import KERNEL_CASES
+from ecnlab.errors import ResultsError, UnknownName, UsageError
+from ecnlab.storage.atomic import locked_partial, partial_path, remove_abandoned
+
+if TYPE_CHECKING:
+    from ecnlab.scenarios.load import Scenario
+
+HEADER_BYTES = 128  # bytes, which hold every header
+
+_KIND_BY_EXTENSION = {".tr": "ns2", ".pcapng": "pcapng", ".parquet": "parquet", ".cases": KERNEL_CASES}
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_REVERSE_SUFFIX = ".reverse"
+_MAX_KEPT_BYTES = 65_535
+
+
+@dataclass(frozen=True)
+class TraceTo:
+    """A trace that a run is to write.
+
+    Attributes
+    ----------
+    path : str or Path
+        The file. Its ending says the kind: `.tr` for ns-2's lines, `.pcapng` for a capture, `.parquet` for a table of events. The first two
+        may be compressed, which a further `.gz` or `.zst` asks for. `.cases` is a folder, with a file for each connection of kernels in the
+        box (`ecnlab validate linux`). Of several seeds each writes its own, as `run-seed7.tr`.
+    links : sequence of str
+        Names of the links to show; every link unless given, and in a capture those with a measured queue and their ways back.
+    keep : int
+        Bytes of each packet that a capture keeps: 128 unless given, which hold every header. The data are zeros, so the headers are enough
+        for most uses; who verifies TCP's checksums needs 65535.
+    ip : int
+        The version of IP that a capture shows, 4 or 6: 4 unless given.
+    """
+
+    path: str | Path
+    links: Sequence[str] = ()
+    keep: int | None = None
+    ip: int | None = None
+
+
+@dataclass(frozen=True)
+class TraceFile:
+    """One seed's file, as the engine takes it."""
+
+    path: Path
+    partial: Path
+    form: str
+    compression: str
+    links: list[str]
+    keep: int
+    ip: int
+
+
+@dataclass(frozen=True)
+class Tracing:
+    """The traces of a scenario's seeds, checked."""
+
+    path: Path
+    form: str
+    compression: str
+    links: list[str]
+    keep: int
+    ip: int
+    several: bool
+
+    @contextmanager
+    def file(self, seed: int) -> Iterator[TraceFile]:
+        """Where a seed's trace goes, after what killed runs left half done of it is removed. Within, it is under way. Raises OSError."""
+        path = self.path_of(seed)
+        remove_abandoned(path.parent, f"{glob.escape(path.name)}.*")
+        with locked_partial(partial_path(path), folder=self.form == KERNEL_CASES) as partial:
+            yield TraceFile(path, partial, self.form, self.compression, self.links, self.keep, self.ip)
+
+    def path_of(self, seed: int) -> Path:
+        """The name of a seed's trace."""
+        if not self.several:
+            return self.path
+        ending = "".join(_extensions(self.path))
+        return self.path.with_name(f"{self.path.name.removesuffix(ending)}-seed{seed}{ending}")
+
+    def refusal(self, seed: int, error: OSError) -> ResultsError:
+        """That a seed's trace could not be written."""
+        path = self.path_of(seed)
+        return ResultsError(f"cannot write the trace {path}: {error.strerror or error}; the partial file was removed")
+
+
+def _with_reverse_links(queues: Sequence[str], known: Sequence[str]) -> list[str]:
+    """The links with a measured queue and the other way of each, on which the acknowledgements are: without them little can be told."""
+    others = [name.removesuffix(_REVERSE_SUFFIX) if name.endswith(_REVERSE_SUFFIX) else name + _REVERSE_SUFFIX for name in queues]
+    return [name for name in dict.fromkeys([*queues, *others]) if name in known]
+
+
+def checked_tracing(trace: str | Path | TraceTo, scenario: Scenario, seeds: Sequence[int]) -> Tracing:
+    """What is asked for, if it can be done. Raises UsageError, UnknownName for a link that there is not, and ResultsError for a folder."""
+    asked = trace if isinstance(trace, TraceTo) else TraceTo(trace)
+    path = _trace_path(asked.path)
+    form, compression = _kind_of_path(path)
+    keep, ip = _require_capture(asked, form, path)
+    links = [asked.links] if isinstance(asked.links, str) else list(asked.links)
+    known = scenario.link_names
+    for link in links:
+        if link not in known:
+            raise UnknownName("link", link, known)
+    if form == "pcapng" and not links:
+        links = _with_reverse_links(scenario.queue_names, known)
+    if form == "pcapng" and not links:
+        raise UsageError(f"trace: {path.name} would show nothing, since no link has a measured queue; name the links that it is to show")
+    if form == KERNEL_CASES and links:
+        raise UsageError(f"trace: cases tell connections, and no links: leave the links away, or end {path.name!r} in .pcapng")
+    if not path.absolute().parent.is_dir() or (path.is_dir() and form != KERNEL_CASES):
+        what = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+        raise ResultsError(f"cannot write the trace {path}: {what}")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise ResultsError(f"cannot write the trace {path}: the folder {path.absolute().parent} is not writable")
+    tracing = Tracing(path, form, compression, links, keep, ip, len(seeds) > 1)
+    for seed in seeds:
+        (_require_cases if form == KERNEL_CASES else _require_plain)(tracing.path_of(seed))
+    return tracing
+
+
+def _require_plain(path: Path) -> None:
+    """A whole trace takes its name's place, so what is there may only be a file. Raises ResultsError."""
+    if path.is_symlink():
+        raise ResultsError(f"cannot write the trace {path}: it is a symbolic link, which the trace would replace; name the file itself")
+    if path.exists() and not path.is_file():
+        what = "a folder" if path.is_dir() else "a pipe or a device"
+        raise ResultsError(f"cannot write the trace {path}: it is {what}, which the trace would replace; name a file")
+
+
+def _require_cases(path: Path) -> None:
+    """A folder of cases takes its name's place, so what is there may only be one. Raises ResultsError."""
+    is_ours = path.is_dir() and not path.is_symlink() and all(entry.name.endswith(".json.gz") for entry in path.iterdir())
+    if (path.exists() or path.is_symlink()) and not is_ours:
+        raise ResultsError(f"{path}: exists and is not a folder of cases; fix: choose another folder")
+
+
+def _require_capture(asked: TraceTo, form: str, path: Path) -> tuple[int, int]:
+    """What of each packet a capture keeps, and its version of IP. Raises UsageError for either beside another kind."""
+    if form != "pcapng":
+        of_captures = ((asked.keep, "keeps bytes of packets (--trace-bytes, keep)"), (asked.ip, "has a version of IP (--trace-ip, ip)"))
+        for given, what in of_captures:
+            if given is not None:
+                raise UsageError(f"trace: {what} needs a .pcapng file; {path.name!r} is not one")
+    keep = HEADER_BYTES if asked.keep is None else asked.keep
+    if isinstance(keep, bool) or not isinstance(keep, int) or not 0 <= keep <= _MAX_KEPT_BYTES:
+        raise UsageError(f"trace: {keep!r} must be a whole number of bytes from 0 to {_MAX_KEPT_BYTES}")
+    ip = 4 if asked.ip is None else asked.ip
+    if isinstance(ip, bool) or ip not in (4, 6):
+        raise UsageError(f"trace: {ip!r} is not an IP version; fix: give 4 or 6")
+    return keep, ip
+
+
+def _trace_path(path: object) -> Path:
+    if not isinstance(path, (str, Path)) or "\0" in str(path):
+        raise UsageError(f"trace: must be the path of a file, not {type(path).__name__}")
+    return Path(path)
+
+
+def _extensions(path: Path) -> list[str]:
+    """The endings of a name that mean something: the kind, and the compression if there is one."""
+    *_, before, last = ["", "", *path.suffixes]
+    return [before, last] if last in _COMPRESSIONS else [last]
+
+
+def _kind_of_path(path: Path) -> tuple[str, str]:
+    ending, *packed = _extensions(path)
+    if ending not in _KIND_BY_EXTENSION:
+        raise UsageError(
+            f"trace: {path.name!r} is of no known kind: end it in .tr (ns-2's lines), .pcapng or .parquet; the first two also in .gz, "
+            ".zst; on uml also in .cases"
+        )
+    if packed and ending in (".parquet", ".cases"):
+        what = "a Parquet file is" if ending == ".parquet" else "the files of cases are"
+        raise UsageError(f"trace: {path.name!r}: {what} compressed already; leave {packed[0]} away")
+    return _KIND_BY_EXTENSION[ending], _COMPRESSIONS[packed[0]] if packed else ""

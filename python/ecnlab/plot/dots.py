@@ -1,0 +1,64 @@
+"""One dot for each marked or dropped packet: time across, flow number up, lockout spells as grey bars."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ecnlab.plot import style
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+LOCKOUT_LABEL = "locked out: nothing delivered for max(1 s, 10 RTT)"
+
+# A group's name needs about this share of the axes' height.
+_MIN_NAMED_GROUP_HEIGHT = 0.05
+# Areas of dots in square points: that of a figure 1 inch wide, and that of the legend, which is there to be seen.
+_DOT_SIZE, _LEGEND_DOT_SIZE = 0.19, 12.0
+
+
+def draw_events(axes: Axes, events: pl.DataFrame, lockouts: pl.DataFrame, flows: pl.DataFrame, kind: str) -> None:
+    """Dots of one `kind` ("mark" or "drop") from one seed's tables `events`, `lockouts` and `flows`; acknowledgements are left out."""
+    chosen = _events_of_kind(events, kind)
+    spells = (lockouts["flow"], lockouts["start_s"], lockouts["end_s"])
+    if lockouts.height:
+        axes.hlines(*spells, colors=style.LOCKOUT_COLOUR, linewidth=1.6, zorder=1, label=style.label(axes, LOCKOUT_LABEL))
+    colour = style.MARK_COLOUR if kind == "mark" else style.DROP_COLOUR
+    word = "marked packet" if kind == "mark" else "dropped packet"
+    axes.scatter(chosen["time_s"], chosen["flow"], s=_legend_dot(axes), color=colour, linewidths=0, rasterized=True, zorder=2)
+    axes.scatter([], [], s=_LEGEND_DOT_SIZE, color=colour, linewidths=0, label=word)
+    axes.set_xlabel("time (s)")
+    axes.set_ylabel("flow")
+    axes.set_ylim(-0.5, flows.height - 0.5)
+    axes.locator_params(axis="y", integer=True)
+    axes.grid(False)
+    _draw_group_borders(axes, flows)
+
+
+def count_events(events: pl.DataFrame, kind: str) -> int:
+    """How many events of a kind there are, acknowledgements left out."""
+    return _events_of_kind(events, kind).height
+
+
+def _events_of_kind(events: pl.DataFrame, kind: str) -> pl.DataFrame:
+    chosen = events.filter(events["kind"] == kind)
+    return chosen.filter(chosen["packet"] == "data") if "packet" in chosen.columns else chosen
+
+
+def _legend_dot(axes: Axes) -> float:
+    figure = axes.get_figure(root=True)
+    return _DOT_SIZE * (figure.get_figwidth() if figure is not None else 1.0)
+
+
+def _draw_group_borders(axes: Axes, flows: pl.DataFrame) -> None:
+    """A thin line below each group's first flow, its name at the right edge where there is room for it."""
+    import polars as pl
+
+    extent = flows.group_by("group", maintain_order=True).agg(pl.col("flow").min().alias("first"), pl.col("flow").max().alias("last"))
+    for name, first, last in extent.iter_rows():
+        if first > 0:
+            axes.axhline(first - 0.5, color="black", linewidth=0.4)
+        if last - first + 1 >= _MIN_NAMED_GROUP_HEIGHT * flows.height:
+            place = axes.get_yaxis_transform()
+            axes.text(1.01, (first + last) / 2, style.escaped(name, 24), transform=place, rotation=270, va="center")

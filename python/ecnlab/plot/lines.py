@@ -1,0 +1,143 @@
+"""Quantities against a parameter: means joined by lines, 95 % intervals as bars; what others measured as open markers beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ecnlab.plot import style
+from ecnlab.plot.style import PALETTE_BY_POSITION, Palette
+from ecnlab.stats.estimates import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# An open marker, larger than a curve's own so that both are seen where they meet, before everything else.
+_OPEN_MARKER: Any = {
+    "linestyle": "none",
+    "markerfacecolor": "none",
+    "markersize": 8.0,
+    "markeredgewidth": 0.9,
+    "linewidth": 0.9,
+    "zorder": 4,
+}
+# A marker of which the left half is filled, to stand within an open one and before it.
+_HALF_GROUP_WIDTH: Any = {
+    "linestyle": "none",
+    "fillstyle": "left",
+    "markerfacecoloralt": "none",
+    "markersize": 6.6,
+    "markeredgewidth": 0.9,
+    "zorder": 5,
+}
+
+# How much of a name's room its markers take.
+_GROUP_SHARE_OF_NAME = 0.7
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line: its label, where it has points, and the estimates there.
+
+    `beside` are the means that another source has at these points (ns-2, a paper), None where it has none; `across` are half widths along
+    the x axis.
+    """
+
+    label: str
+    xs: Sequence[float]
+    points: Sequence[Estimate]
+    beside: Sequence[float | None] = ()
+    across: Sequence[float] | None = None
+
+    def of_another(self) -> Curve:
+        """What the other source has, as a curve without intervals."""
+        known = [(x, value) for x, value in zip(self.xs, self.beside, strict=False) if value is not None]
+        return Curve(self.label, [x for x, _ in known], [Estimate(value, math.nan, math.nan, 1) for _, value in known])
+
+
+def draw_curves(
+    axes: Axes,
+    curves: Sequence[Curve],
+    *,
+    x_label: str,
+    y_label: str,
+    ticks: Sequence[float] = (),
+    palette: Palette = PALETTE_BY_POSITION,
+    another: str = "ns-2",
+) -> None:
+    """Draw curves with their intervals; `ticks` puts the x axis on a log scale with just these ticks.
+
+    `another` is who has the means `beside` the curves' own.
+    """
+    for position, curve in enumerate(curves):
+        axes.errorbar(
+            list(curve.xs),
+            [point.mean for point in curve.points],
+            xerr=curve.across,
+            yerr=[point.half_width for point in curve.points],  # NaN, where there is no interval, draws no bar
+            label=style.label(axes, curve.label),
+            color=palette.colour(curve.label, position),
+            marker=palette.marker(curve.label, position),
+            linestyle=palette.dash(curve.label),
+        )
+    draw_reference_points(axes, [curve.of_another() for curve in curves], another, palette=palette)
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    if ticks:
+        _log_axis_with_ticks(axes, ticks)
+
+
+def draw_over_names(
+    axes: Axes, names: Sequence[str], curves: Sequence[Curve], *, y_label: str, palette: Palette = PALETTE_BY_POSITION
+) -> None:
+    """Curves over named cases instead of a parameter: markers side by side over each name, whose place in `names` their xs give."""
+    width = _GROUP_SHARE_OF_NAME / max(len(curves), 1)
+    for position, curve in enumerate(curves):
+        shift = (position - (len(curves) - 1) / 2) * width
+        axes.errorbar(
+            [x + shift for x in curve.xs],
+            [point.mean for point in curve.points],
+            yerr=[point.half_width for point in curve.points],
+            label=style.label(axes, curve.label),
+            color=palette.colour(curve.label, position),
+            marker=palette.marker(curve.label, position),
+            linestyle="none",
+        )
+    axes.set_xticks(range(len(names)), [style.escaped(name, max(len(word) for word in name.split())) for name in names])
+    axes.set_xlim(-0.5, len(names) - 0.5)
+    axes.grid(visible=False, axis="x")
+    axes.set_ylabel(y_label)
+
+
+def draw_reference_points(
+    axes: Axes, curves: Sequence[Curve], source: str, *, palette: Palette = PALETTE_BY_POSITION, half: bool = False
+) -> None:
+    """What another `source` gives for the same curves: markers without a line, open or `half` filled, of the curves of the same labels.
+
+    The legend names the source once, and says how its markers are told from the curves' own. Call it after `draw_curves`.
+    """
+    look = _HALF_GROUP_WIDTH if half else _OPEN_MARKER
+    shapes = [palette.marker(curve.label, position) for position, curve in enumerate(curves)]
+    for position, curve in enumerate(curves):
+        if not curve.points:
+            continue
+        axes.errorbar(
+            list(curve.xs),
+            [point.mean for point in curve.points],
+            yerr=[point.half_width for point in curve.points],
+            color=palette.colour(curve.label, position),
+            marker=shapes[position],
+            **look,
+        )
+    drawn = [shape for shape, curve in zip(shapes, curves, strict=True) if curve.points]
+    if drawn:
+        words = f"{source} ({'half filled' if half else 'open'})"
+        axes.plot([], [], color="black", marker=drawn[0], label=style.label(axes, words), **look)
+
+
+def _log_axis_with_ticks(axes: Axes, ticks: Sequence[float]) -> None:
+    axes.set_xscale("log")
+    axes.set_xticks(list(ticks), [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()

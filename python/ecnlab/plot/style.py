@@ -1,0 +1,408 @@
+"""How every figure looks: its size, type and colours, its title and its legend.
+
+Users' words come into a figure as `escaped` gives them: TeX's signs, a leading underscore and letters that the type does not have
+are nothing but letters there. A legend stands above the axes in as many columns as fit, a title above the legend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, simplefilter
+
+from ecnlab.errors import UsageError
+from ecnlab.storage.filenames import printable
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+
+    from ecnlab.plot.drawn import DrawnFigure
+
+# Okabe and Ito's palette: told apart without colour vision.
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
+LINES = ["-", "--", "-.", ":"]
+MARK_COLOUR, DROP_COLOUR, LOCKOUT_COLOUR = "#0072B2", "#D55E00", "#BBBBBB"
+
+_FONT_FAMILY = "DejaVu Sans"
+_POINTS_PER_INCH = 72
+_MIN_WIDTH_IN, _MAX_WIDTH_IN = 1.5, 40.0
+_MIN_FONT_POINTS, _MAX_FONT_POINTS = 4.0, 40.0
+# Of the figure's width: what a title, a legend, a label beside its line or marker, and the legend of several panels may take.
+_TITLE_SHARE, _LEGEND_SHARE, _LABEL_SHARE, _PANELS_SHARE = 0.86, 0.86, 0.7, 0.98
+_MIN_LINE_LETTERS = 8
+# Of the width of the axes, which become a little narrower when their height changes and other ticks, with longer labels, are chosen.
+_SHARE_FOR_LEGEND = 0.97
+# In font sizes: a letter of middle width, a line of a title, a legend of one line, and the gap below a title.
+_LETTER_WIDTH, _TITLE_LINE, _LEGEND_LINE, _TITLE_GAP = 0.6, 1.4, 2.0, 0.7
+
+# Settings of matplotlib that change how a figure looks, by how they begin.
+_LINE_LOOKS: tuple[str, ...] = (
+    "axes.",
+    "errorbar.",
+    "figure.",
+    "font.",
+    "grid.",
+    "legend.",
+    "lines.",
+    "mathtext.",
+    "markers.",
+    "patch.",
+    "path.",
+)
+_LINE_LOOKS += ("pdf.", "savefig.", "scatter.", "svg.", "text.", "xtick.", "ytick.")
+
+_RC_PARAMS: Any = {
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": "medium",
+    "errorbar.capsize": 3,
+    "font.family": _FONT_FAMILY,
+    "grid.alpha": 0.3,
+    "grid.linewidth": 0.5,
+    "legend.fontsize": "medium",
+    "legend.frameon": False,
+    "legend.title_fontsize": "medium",
+    "lines.linewidth": 1.3,
+    "lines.markersize": 4.5,
+    # TrueType: what journals ask for, and text that can be selected.
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "ecnlab",
+    "text.usetex": False,
+}
+
+
+def _out_of_range(what: str, value: float, low: float, high: float, unit: str) -> list[str]:
+    return [] if low <= value <= high else [f"a {what} must be between {low:g} and {high:g} {unit}, not {value:g}"]
+
+
+@dataclass(frozen=True)
+class Style:
+    """How figures are drawn.
+
+    Attributes
+    ----------
+    width_in : float
+        Width of a figure in inches, from 1.5 to 40; a column of a paper has 3.3 to 3.5.
+    font_size : float
+        Size of all text in points, from 4 to 40.
+    titles : bool
+        Whether a figure says above its axes what it shows; a paper says that in its caption.
+    """
+
+    width_in: float = 6.4
+    font_size: float = 9.0
+    titles: bool = True
+
+    def __post_init__(self) -> None:
+        problems = [
+            *_out_of_range("width of a figure", self.width_in, _MIN_WIDTH_IN, _MAX_WIDTH_IN, "in (3.81 and 101.6 cm)"),
+            *_out_of_range("font size", self.font_size, _MIN_FONT_POINTS, _MAX_FONT_POINTS, "pt"),
+        ]
+        if problems:
+            raise UsageError("\n".join(problems))
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Within it everything is drawn in this style, whatever style the user has set."""
+        from matplotlib import rc_context
+
+        with rc_context(_default_rc_params() | _RC_PARAMS | {"font.size": self.font_size}):
+            yield
+
+
+PLAIN = Style(titles=False)
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Colours, markers and dashes by name, so that a scheme looks the same in all figures.
+
+    Other names take colour and marker by position, and a line without dashes.
+    """
+
+    colours: Mapping[str, str] = field(default_factory=dict)
+    markers: Mapping[str, str] = field(default_factory=dict)
+    dashes: Mapping[str, str] = field(default_factory=dict)
+
+    def colour(self, name: str, position: int) -> str:
+        """The colour of a name."""
+        return self.colours.get(name) or COLOURS[position % len(COLOURS)]
+
+    def marker(self, name: str, position: int) -> str:
+        """The marker of a name."""
+        return self.markers.get(name) or MARKERS[position % len(MARKERS)]
+
+    def dash(self, name: str) -> str:
+        """The dashes of a name's line."""
+        return self.dashes.get(name, "-")
+
+
+PALETTE_BY_POSITION = Palette()
+
+_BLANK_HANDLE: tuple[str, Any] = ("", None)
+
+
+@dataclass(frozen=True)
+class LegendEntries:
+    """Entries of a legend: each a label and the artist that it is for, under a heading if there are several such groups."""
+
+    entries: Sequence[tuple[str, Any]]
+    heading: str = ""
+
+    def rows(self, across: int) -> list[list[tuple[str, Any]]]:
+        """The entries in rows of so many; the heading, if there is one, stands in front of the first."""
+        found = []
+        for begin in range(0, len(self.entries), across):
+            row = list(self.entries[begin : begin + across])
+            front = [(self.heading if begin == 0 else "", None)] if self.heading else []
+            found.append([*front, *row, *[_BLANK_HANDLE] * (across - len(row))])
+        return found
+
+
+def panels(rows: int = 1, columns: int = 1, *, shape: float = 0.61, style: Style = PLAIN, **options: Any) -> tuple[DrawnFigure, list[Axes]]:
+    """A new figure and its axes, row by row. `shape` is the height of the whole figure over its width."""
+    from ecnlab.plot.drawn import DrawnFigure
+
+    with style.applied():
+        figure = DrawnFigure(style, shape)
+        axes = figure.subplots(rows, columns, squeeze=False, **options)
+    return figure, list(axes.flat)
+
+
+def escaped(text: str, letters: int = 60) -> str:
+    r"""A user's word as text of a figure: `$` starts no formula, `_` at its beginning hides no curve; lines have at most so many letters.
+
+    A letter that the type does not have, which would be an empty box like any other, stands as its escape, e.g. `\u4e2d`.
+    """
+    lines = wrap(_as_plain_text(printable(text)), letters) or [""]
+    shown = "\n".join(lines).replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") or not shown else shown
+
+
+def label(axes: Axes, text: str, beside: int = 1) -> str:
+    """A user's word as a label in these axes, one of so many beside each other, on as many lines as it needs to fit into the figure."""
+    return escaped(text, _letters_that_fit(axes, _LABEL_SHARE / beside))
+
+
+def title(axes: Axes, text: str) -> None:
+    """A title above the axes, on as many lines as it needs. Call it before `legend_above`."""
+    letters = _letters_that_fit(axes, _TITLE_SHARE)
+    while _is_too_wide(axes.set_title(escaped(text, letters), loc="left"), _TITLE_SHARE) and letters > _MIN_LINE_LETTERS:
+        letters -= letters // 8
+    _make_room_above(axes, _TITLE_LINE * (axes.get_title(loc="left").count("\n")))
+
+
+def _letters_that_fit(axes: Axes, share: float) -> int:
+    """How many letters of middle width fit into a share of the figure's width."""
+    return max(_MIN_LINE_LETTERS, int(share * _figure_of(axes).get_figwidth() * _POINTS_PER_INCH / (_LETTER_WIDTH * _font_size())))
+
+
+def legend_above(axes: Axes, note: str | None = None) -> None:
+    """A legend above the axes, clear of the data, in as many columns as fit; the title stands above it, a note on its first line.
+
+    The legend is never wider than the axes, which so keep their width; a label that is too long even alone is wrapped. The height that the
+    legend needs beyond one line is added to the figure's.
+    """
+    handles, labels = axes.get_legend_handles_labels()
+    if not labels:
+        return
+    _place_above(axes, [LegendEntries(tuple(zip(labels, handles, strict=True)))], note)
+
+
+def legend_of_groups(axes: Axes, groups: Sequence[LegendEntries]) -> None:
+    """A legend above the axes with several groups of entries, each under its heading: what a colour means, and what a marker means."""
+    _place_above(axes, groups, None)
+
+
+def legend_of_figure(figure: DrawnFigure, axes: Axes, groups: Sequence[LegendEntries] | None, title: str | None, note: str) -> None:
+    """The legend of panels that are alike, above all of them, from the entries of one; a title stands on its first line.
+
+    Without `groups` it has an entry for each curve of `axes`. The height that it needs is added to the figure's.
+    """
+    if groups is None:
+        handles, labels = axes.get_legend_handles_labels()
+        groups = [LegendEntries(tuple(zip(labels, handles, strict=True)))] if len(labels) > 1 else []
+    shown = escaped(title or note, _letters_that_fit(axes, _LEGEND_SHARE)) if title or (note and groups) else None
+
+    def draw_legend(entries: Sequence[tuple[str, Any]], columns: int) -> Legend:
+        return figure.legend(*_handles_and_words(entries), loc="outside upper left", ncols=columns, title=shown, alignment="left")
+
+    if not groups:
+        if shown:
+            _make_room_above(axes, _TITLE_LINE)
+            draw_legend([], 1)
+        return
+    legend = _fitted_legend(groups, draw_legend, _PANELS_SHARE * figure.bbox.width)
+    _make_room_above(axes, legend.get_window_extent().height / figure.dpi * _POINTS_PER_INCH / _font_size())
+
+
+def share_labels(figure: DrawnFigure, every: Sequence[Axes], used: int, across: int) -> None:
+    """The labels of panels that share their axes once for all of them; panels that are not used go."""
+    figure.supxlabel(every[0].get_xlabel(), fontsize="medium")
+    figure.supylabel(every[0].get_ylabel(), fontsize="medium")
+    for at, axes in enumerate(every):
+        axes.set_xlabel("")
+        axes.set_ylabel("")
+        if at + across >= used:  # nothing below it
+            axes.tick_params(labelbottom=True)
+        if at >= used:
+            axes.remove()
+
+
+def log_scale(axes: Axes) -> None:
+    """A logarithmic y axis whose ticks are plain numbers, 0.2 rather than a power of ten with a factor."""
+    from matplotlib.ticker import LogFormatter
+
+    class Plain(LogFormatter):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return f"{x:g}" if super().__call__(x, pos) else ""
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(Plain())
+    axes.yaxis.set_minor_formatter(Plain(labelOnlyBase=False))
+
+
+def _place_above(axes: Axes, groups: Sequence[LegendEntries], note: str | None) -> None:
+    room = _width_in_layout(axes)
+    shown = None if note is None else escaped(note, _letters_that_fit(axes, _LEGEND_SHARE))
+
+    def draw_legend(entries: Sequence[tuple[str, Any]], columns: int) -> Legend:
+        place: Any = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "borderpad": 0.2}
+        return axes.legend(*_handles_and_words(entries), ncols=columns, title=shown, alignment="left", **place)
+
+    legend = _fitted_legend(groups, draw_legend, room)
+    height = legend.get_window_extent().height / _figure_of(axes).dpi * _POINTS_PER_INCH / _font_size()
+    _make_room_above(axes, height - _LEGEND_LINE)
+    if axes.get_title(loc="left"):
+        axes.set_title(axes.get_title(loc="left"), loc="left", pad=(height + _TITLE_GAP) * _font_size())
+
+
+def _fitted_legend(groups: Sequence[LegendEntries], draw: Callable[[Sequence[tuple[str, Any]], int], Legend], room: float) -> Legend:
+    """The lowest legend that is no wider than `room` in dots; where one column is too wide, its labels are wrapped."""
+    arrangements = sorted(_legend_arrangements(groups), key=lambda arranged: (-(-len(arranged[0]) // arranged[1]), arranged[1]))
+    legend = None
+    for entries, columns in arrangements:
+        if legend is not None:
+            legend.remove()
+        legend = draw(entries, columns)
+        if legend.get_window_extent().width <= room:
+            return legend
+    entries, columns = arrangements[-1]
+    letters = max(len(line) for word, _ in entries for line in word.split("\n"))
+    assert legend is not None, "one column is always an arrangement"
+    while legend.get_window_extent().width > room and letters > _MIN_LINE_LETTERS:
+        letters -= max(1, letters // 8)
+        legend.remove()
+        legend = draw([(_rewrap(word, letters), handle) for word, handle in entries], columns)
+    return legend
+
+
+def _legend_arrangements(groups: Sequence[LegendEntries]) -> Iterator[tuple[list[tuple[str, Any]], int]]:
+    """The entries column by column, and how many columns they are: groups below each other in rows of so many, or side by side."""
+    longest = max(len(group.entries) for group in groups)
+    for across in range(1, longest + 1):
+        if len(groups) == 1:
+            yield list(groups[0].entries), across
+            continue
+        rows = [row for group in groups for row in group.rows(across)]
+        columns = len(rows[0])
+        yield [rows[at][column] for column in range(columns) for at in range(len(rows))], columns
+    if len(groups) > 1:
+        stacks = [[(group.heading, None), *group.entries] for group in groups]
+        yield [(*stack, *[_BLANK_HANDLE] * longest)[at] for stack in stacks for at in range(longest + 1)], len(stacks)
+
+
+def _handles_and_words(entries: Sequence[tuple[str, Any]]) -> tuple[list[Any], list[str]]:
+    from matplotlib.lines import Line2D
+
+    return [Line2D([], [], linestyle="none") if handle is None else handle for _, handle in entries], [word for word, _ in entries]
+
+
+def _rewrap(word: str, letters: int) -> str:
+    """A label that `escaped` has made, in lines of at most so many letters."""
+    shown = "\n".join(wrap(word.replace(r"\$", "$"), letters) or [""]).replace("$", r"\$")
+    return f" {shown}" if word.startswith(" ") else shown
+
+
+def _width_in_layout(axes: Axes) -> float:
+    """The width in dots that the layout gives to the axes while they have no legend."""
+    figure = _figure_of(axes)
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        with catch_warnings():
+            simplefilter("ignore", UserWarning)  # no room yet: the figure becomes higher when it is written
+            engine.execute(figure)
+    return _SHARE_FOR_LEGEND * float(axes.get_window_extent().width)
+
+
+def legend_of_panels(figure: DrawnFigure, *axes: Axes) -> None:
+    """The legend of these panels, each word once, above all of them in as many columns as fit.
+
+    What the legend needs beyond one line is added to the figure's height.
+    """
+    entries = {word: handle for axis in axes for handle, word in zip(*axis.get_legend_handles_labels(), strict=True)}
+    columns = len(entries)
+    legend = _legend_of_figure(figure, entries, columns)
+    while columns > 1 and _is_too_wide(legend, _PANELS_SHARE):
+        legend.remove()
+        columns -= 1
+        legend = _legend_of_figure(figure, entries, columns)
+    lines = -(-len(entries) // columns) if entries else 0
+    _make_room_above(axes[0], _TITLE_LINE * (lines - 1))
+
+
+def _legend_of_figure(figure: DrawnFigure, entries: Mapping[str, Any], columns: int) -> Legend:
+    return figure.legend(list(entries.values()), list(entries), loc="outside upper left", ncols=max(1, columns))
+
+
+def _is_too_wide(artist: Artist, share: float) -> bool:
+    figure = artist.get_figure(root=True)
+    return figure is not None and artist.get_window_extent().width > share * figure.bbox.width
+
+
+def _make_room_above(axes: Axes, font_sizes: float) -> None:
+    figure = _figure_of(axes)
+    figure.set_figheight(figure.get_figheight() + max(0.0, font_sizes) * _font_size() / _POINTS_PER_INCH)
+
+
+def _font_size() -> float:
+    from matplotlib import rcParams
+
+    return float(rcParams["font.size"])
+
+
+def _as_plain_text(text: str) -> str:
+    if text.isascii():
+        return text
+    known = _letters_of_font()
+    return "".join(letter if ord(letter) in known else letter.encode("unicode_escape").decode() for letter in text)
+
+
+def _figure_of(axes: Axes) -> Figure:
+    figure = axes.get_figure(root=True)
+    assert figure is not None, "axes are drawn in a figure"
+    return figure
+
+
+@cache
+def _default_rc_params() -> dict[str, Any]:
+    """Matplotlib's own settings of how things look, in place of the user's."""
+    from matplotlib import rcParamsDefault
+
+    return {key: value for key, value in rcParamsDefault.items() if key.startswith(_LINE_LOOKS)}
+
+
+@cache
+def _letters_of_font() -> frozenset[int]:
+    from matplotlib.font_manager import findfont, get_font
+
+    return frozenset(get_font(findfont(_FONT_FAMILY)).get_charmap())

@@ -1,0 +1,133 @@
+"""The figures of a trace: `trace.plot.sequence()` and its siblings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from ecnlab.errors import TraceError, UnknownName
+from ecnlab.plot import dots, sequence, style
+from ecnlab.plot.style import Style
+from ecnlab.scenarios.units import display_unit
+from ecnlab.storage.filenames import file_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ecnlab.packet_traces.analyze import Trace
+    from ecnlab.plot.drawn import DrawnFigure
+
+RATE_QUANTITIES = ("throughput_bps", "goodput_bps", "goodput_first_bps")
+MAX_CURVES = 10
+
+DrawFunction = Callable[[], "DrawnFigure"]
+
+
+class TracePlots:
+    """Figures of a trace, each a figure of matplotlib that a notebook shows as it is."""
+
+    def __init__(self, trace: Trace, chosen: Style | None = None) -> None:
+        self._trace = trace
+        self._style = chosen or Style()
+
+    def sequence(self, flow: int | None = None) -> DrawnFigure:
+        """The time-sequence graph of a flow, as tcptrace draws it; the first that was asked for unless named. Raises TraceError."""
+        points = self._trace.sequence
+        known = sorted(points["flow"].unique())
+        if not known:
+            raise TraceError(
+                f"{self._trace.source}: no time-sequence graph was asked for; read it with sequence=[0] (--flow 0 --figures DIR)"
+            )
+        chosen = known[0] if flow is None else flow
+        if chosen not in known:
+            raise UnknownName("flow with a time-sequence graph", str(chosen), map(str, known))
+        unit = "packets" if self._trace.about["format"] == "ns-2" else "bytes"
+        with self._style.applied():
+            figure, axes = self._new_panel(f"flow {chosen}, {self._flow_ends(chosen)}", shape=0.72)
+            sequence.draw_sequence(axes, points.filter(pl.col("flow") == chosen), unit)
+            style.legend_above(axes)
+        return figure
+
+    def events(self, kind: str = "mark") -> DrawnFigure:
+        """A dot for each marked (`kind` "mark") or dropped ("drop") packet by time and flow, lockouts as grey bars."""
+        if kind not in ("mark", "drop"):
+            raise UnknownName("kind of dots", kind, ("mark", "drop"))
+        with self._style.applied():
+            figure, axes = self._new_panel(f"{kind}s", shape=0.72)
+            known = self._trace.flows["flow"]
+            rows = pl.DataFrame({"flow": known, "row": range(known.len())}, schema={"flow": pl.UInt32, "row": pl.UInt32})
+            events, lockouts = (_rows_as_frame(table, rows) for table in (self._trace.events, self._trace.lockouts))
+            dots.draw_events(axes, events, lockouts, rows.select(flow="row", group=pl.lit("")), kind)
+            if not known.equals(rows["row"]):  # some flows were chosen: their own numbers stand beside the rows
+                axes.set_yticks(rows["row"].to_list(), [str(flow) for flow in known])
+            self._set_time_span(axes)
+            style.legend_above(axes)
+        return figure
+
+    def rates(self, quantity: str = "goodput_bps", flows: Sequence[int] | None = None) -> DrawnFigure:
+        """A rate against time: of all flows together, and of single flows; the ten that carried most unless named.
+
+        `quantity`: throughput_bps, goodput_bps or goodput_first_bps.
+        """
+        if quantity not in RATE_QUANTITIES:
+            raise UnknownName("rate", quantity, RATE_QUANTITIES)
+        factor, unit = display_unit(quantity)
+        chosen = self._largest_flows(quantity) if flows is None else list(flows)
+        with self._style.applied():
+            figure, axes = self._new_panel(quantity.removesuffix("_bps").replace("_", " "))
+            bins, each = self._trace.bins, self._trace.flow_bins
+            if self._trace.flows.height > 1:
+                axes.plot(bins["time_s"], bins[quantity] * factor, color="black", label="all flows")
+            for position, flow in enumerate(chosen):
+                one = bins.select("time_s").join(each.filter(pl.col("flow") == flow), on="time_s", how="left").fill_null(0.0)
+                colour = style.COLOURS[position % (len(style.COLOURS) - 1)]
+                axes.plot(one["time_s"], one[quantity] * factor, color=colour, linewidth=0.9, label=f"flow {flow}")
+            axes.set_xlabel("time (s)")
+            axes.set_ylabel(f"{quantity.removesuffix('_bps').replace('_', ' ')} ({unit})")
+            axes.set_ylim(bottom=0)
+            self._set_time_span(axes)
+            style.legend_above(axes)
+        return figure
+
+    def save_all(self, folder: str | Path, *, formats: Sequence[str] = ("svg",)) -> list[str]:
+        """Write all figures that the trace allows into a folder; returns their names. Raises TraceError if the disk refuses."""
+        drawings = self._possible_figures()
+        for stem, draw in drawings.items():
+            draw().save(Path(folder) / stem, formats)
+        return list(drawings)
+
+    def _possible_figures(self) -> dict[str, DrawFunction]:
+        found: dict[str, DrawFunction] = {}
+        for flow in sorted(self._trace.sequence["flow"].unique()):
+            found[file_name(f"sequence-{flow}")] = partial(self.sequence, flow)
+        for kind in ("mark", "drop"):
+            if self._trace.total[f"{kind}s"]:
+                found[f"{kind}s"] = partial(self.events, kind)
+        if self._trace.bins.height > 1:
+            found |= {"throughput": partial(self.rates, "throughput_bps"), "goodput": partial(self.rates, "goodput_bps")}
+        return found
+
+    def _largest_flows(self, quantity: str) -> list[int]:
+        return sorted(self._trace.flows.top_k(MAX_CURVES, by=quantity)["flow"])
+
+    def _flow_ends(self, flow: int) -> str:
+        row = self._trace.flows.row(by_predicate=pl.col("flow") == flow, named=True)
+        return f"{row['source']} > {row['destination']}"
+
+    def _set_time_span(self, axes: Axes) -> None:
+        axes.set_xlim(self._trace.about["from_s"], self._trace.about["to_s"])
+
+    def _new_panel(self, about: str, shape: float = 0.61) -> tuple[DrawnFigure, Axes]:
+        figure, (axes,) = style.panels(shape=shape, style=self._style)
+        if self._style.titles:
+            style.title(axes, f"{Path(self._trace.source).name}: {about}")
+        return figure, axes
+
+
+def _rows_as_frame(table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """A table of data packets with each flow's row of the figure in place of its number."""
+    return table.join(rows, on="flow").with_columns(flow="row", packet=pl.lit("data"))

@@ -1,0 +1,376 @@
+"""Scenarios: read from a TOML file or built from a dict, checked by the engine before anything runs."""
+
+from __future__ import annotations
+
+import errno
+import json
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread, current_thread, main_thread
+from typing import TYPE_CHECKING, Any
+
+from ecnlab import _core
+from ecnlab.backends import base, registry
+from ecnlab.backends.base import Backend
+from ecnlab.backends.simulator import SIMULATOR
+from ecnlab.display import html
+from ecnlab.errors import Problem, ScenarioError, UsageError
+from ecnlab.scenarios.summary import scenario_tables
+
+if TYPE_CHECKING:
+    from ecnlab.aqm.api import Aqm
+
+Overrides = Mapping[str, Any]
+
+# Of a scenario or a sweep file. A device such as /dev/zero has no end.
+MAX_TEXT_CHARACTERS = 20_000_000
+
+
+class Scenario:
+    """A sound scenario. Made by `load` and `scenario`; never changes, and can be pickled for a worker process.
+
+    Attributes
+    ----------
+    name : str
+        The title.
+    duration_s, measure_from_s : float
+        Simulated seconds, and where the measured interval begins.
+    group_names, queue_names : list of str
+        Names of the groups of flows and of the queues, in the scenario's order; a queue is called as its link.
+    hash : str
+        The key: a digest of the engine's build and of every parameter in force, not of the title nor of what is recorded; and of the
+        backend, where that is not the simulator. Equal key and seed give equal results, but on a backend whose hosts run in real time.
+    backend : Backend
+        The backend that runs it: the simulator unless `on_backend` has set another.
+    warnings : list of Problem
+        What the author hardly meant; each message has the remedy.
+    form, text, overrides, source
+        What it was made from: "toml" or "json", the text in that form, the overrides as text by key path, and the file's name or None.
+    aqms : tuple of classes
+        The AQMs of the user's own that it was read with.
+    """
+
+    def __init__(
+        self,
+        core: _core.Scenario,
+        form: str,
+        text: str,
+        overrides: Mapping[str, str],
+        source: str | None,
+        aqms: tuple[type[Aqm], ...] = (),
+        folder: Path | None = None,
+        backend: Backend = SIMULATOR,
+    ) -> None:
+        self._core = core
+        self._folder = folder
+        self.backend = backend
+        self.form = form
+        self.text = text
+        self.overrides = dict(overrides)
+        self.source = source
+        self.name = core.name
+        self.duration_s = core.duration_s
+        self.measure_from_s = core.measure_from_s
+        self.group_names = core.groups
+        self.queue_names = core.queues
+        self.hash = base.key_on_backend(core.hash, backend)
+        self.aqms = aqms
+        self.warnings = list(map(Problem.of, core.warnings))
+
+    @cached_property
+    def resolved(self) -> dict[str, Any]:
+        """Every parameter in force, as nested dicts."""
+        resolved: dict[str, Any] = json.loads(self._core.resolved)
+        return resolved
+
+    @property
+    def aqm_digests(self) -> dict[str, str]:
+        """Of each AQM of the user's own that a queue has, by name, the digest of its source."""
+        return dict(self._core.brought)
+
+    @property
+    def digests_of_classes(self) -> list[tuple[type[Aqm], str]]:
+        """Each class of the user's own that a queue has, with its digest when the scenario was read."""
+        return [(aqm, digest) for aqm in self.aqms for name, digest in self.aqm_digests.items() if name == (aqm.name or aqm.__name__)]
+
+    @cached_property
+    def link_names(self) -> list[str]:
+        """Names by which a trace chooses links; what ends in `.reverse` is the way back.
+
+        A link that flows share has its own name. `GROUP.access` stands for all own links of a group's flows, `GROUP.access.0` for one.
+        """
+        return self._core.links
+
+    @cached_property
+    def routes(self) -> dict[str, tuple[list[str], list[str]]]:
+        """Of each group the links that its data and its acknowledgements cross, but for its flows' own."""
+        return {group: (there, back) for group, (there, back) in zip(self.group_names, self._core.routes, strict=True)}
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """What is recorded besides the measures."""
+        record: dict[str, Any] = json.loads(self._core.record)
+        return record
+
+    def changed(self, overrides: Overrides) -> Scenario:
+        """The same scenario with more overrides, written over those that it has. Raises ScenarioError, UsageError."""
+        changes = _overrides_as_text(overrides)
+        kept = {key: value for key, value in self.overrides.items() if key not in changes}
+        return _checked_scenario(self.form, self.text, kept | changes, self.source, self.aqms, self._folder, self.backend)
+
+    def on_backend(self, backend: str | Backend) -> Scenario:
+        """The same scenario on a backend: "sim", "live", "uml", or one with settings of its own, as `Live(lateness_budget_s=0.001)`.
+
+        Raises UnknownName for a name that no backend has, and BackendError if this machine lacks what identifies the backend's results.
+        """
+        chosen = registry.resolve_backend(backend)
+        return self if chosen == self.backend else self._with_backend(chosen)
+
+    def on(self, backend: str | Backend) -> Scenario:
+        """The old name of `on_backend`."""
+        warnings.warn("Scenario.on is now Scenario.on_backend", DeprecationWarning, stacklevel=2)
+        return self.on_backend(backend)
+
+    def refusals(self) -> list[Problem]:
+        """What it asks and its backend cannot do; nothing of it is run while there is any."""
+        return self.backend.refusals(self)
+
+    def _with_backend(self, backend: Backend) -> Scenario:
+        made = Scenario(self._core, self.form, self.text, self.overrides, self.source, self.aqms, self._folder, backend)
+        made.warnings = self.warnings
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        aqms = [aqm.read_from or aqm for aqm in self.aqms]
+        return _checked_scenario, (self.form, self.text, self.overrides, self.source, aqms, self._folder, self.backend)
+
+    def __repr__(self) -> str:
+        where = "" if self.backend == SIMULATOR else f" on {self.backend.name}"
+        return f"<Scenario {self.name!r} {self.hash[:12]}{where}>"
+
+    def __str__(self) -> str:
+        """The scenario as it was written, overrides behind it; `resolved` has every parameter in force."""
+        changes = [f"# changed: {key} = {value}" for key, value in self.overrides.items()]
+        text = self.text if self.form == "toml" else json.dumps(json.loads(self.text), indent=2, ensure_ascii=False)
+        return "\n".join([repr(self), text.rstrip("\n"), *changes])
+
+    def _repr_html_(self) -> str:
+        """The main parameters in force, for a notebook."""
+        notes = [f"warning: {warning.as_text(self.source)}" for warning in self.warnings]
+        return html.page(repr(self), scenario_tables(self.resolved, self.duration_s, self.measure_from_s), notes)
+
+
+def load(path: str | Path, overrides: Overrides | None = None, *, aqms: Iterable[type[Aqm] | str] = ()) -> Scenario:
+    """Read a scenario file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file (TOML).
+    overrides : Mapping, optional
+        Values of Python or numpy in place of the file's, by key path: {"flows.far.count": 40, "link.bottleneck.rate": "20 Mbps"}.
+    aqms : iterable of classes, optional
+        AQMs of your own that it may name: subclasses of `Aqm`, or texts as "my_aqm.py:MyAqm".
+
+    Raises
+    ------
+    ScenarioError
+        The scenario is unsound; `.problems` lists everything that is wrong.
+    UsageError
+        The file cannot be read, or an argument is of a wrong type.
+    """
+    if not isinstance(path, (str, Path)):
+        raise UsageError(f"path: must be the path of a scenario file, not {type(path).__name__}")
+    source = str(path)
+    try:
+        text = read_text(Path(path))
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise UsageError(f"cannot read {source!r}: {_read_error_text(error)}") from None
+    return read(text, overrides, source, aqms=aqms)
+
+
+def read_text(path: Path) -> str:
+    """The text of a file that the user names, which may be a pipe. Raises OSError if it is too large, and ValueError if it is no text."""
+    with path.open(encoding="utf-8") as file:
+        text = file.read(MAX_TEXT_CHARACTERS + 1)
+    if len(text) > MAX_TEXT_CHARACTERS:
+        raise OSError(errno.EFBIG, f"it has more than {MAX_TEXT_CHARACTERS} characters", str(path))
+    return text
+
+
+def read(text: str, overrides: Overrides | None = None, source: str | None = None, *, aqms: Iterable[type[Aqm] | str] = ()) -> Scenario:
+    """Read a scenario from the text of a file (TOML) that `source` names in messages. Arguments and errors as for `load`."""
+    return _checked_scenario("toml", text, _overrides_as_text(overrides), source, aqms)
+
+
+def scenario(tree: Mapping[str, Any], overrides: Overrides | None = None, *, aqms: Iterable[type[Aqm] | str] = ()) -> Scenario:
+    """Build a scenario from nested dicts.
+
+    Parameters
+    ----------
+    tree : Mapping
+        The keys of a scenario file; `link` and `flows` are lists of dicts.
+    overrides : Mapping, optional
+        As for `load`.
+    aqms : iterable of classes, optional
+        As for `load`.
+
+    Raises
+    ------
+    ScenarioError
+        The scenario is unsound; `.problems` lists everything that is wrong.
+    UsageError
+        An argument is of a wrong type.
+    """
+    if not isinstance(tree, Mapping):
+        raise UsageError(f"tree: must be a dict with the keys of a scenario file, not {type(tree).__name__}; load(path) reads a file")
+    try:
+        text = json.dumps(tree, allow_nan=False, default=_to_json_value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ScenarioError([Problem("", None, f"not a tree of plain values: {error}")]) from None
+    return _checked_scenario("json", text, _overrides_as_text(overrides), None, aqms)
+
+
+def _checked_scenario(
+    form: str,
+    text: str,
+    changes: Mapping[str, str],
+    source: str | None,
+    aqms: Iterable[type[Aqm] | str] = (),
+    folder: Path | None = None,
+    backend: Backend = SIMULATOR,
+) -> Scenario:
+    """The scenario, if it is sound; the files that it names lie in `folder`, or where its own does."""
+    build = _core.Scenario.from_toml if form == "toml" else _core.Scenario.from_json
+    classes, entries = _user_aqms(aqms)
+    beside = folder or _folder_of_source(source).absolute()
+    try:
+        core = _interruptible(lambda: build(text, list(changes.items()), entries, beside))
+    except _core.ScenarioError as error:
+        raise ScenarioError(map(Problem.of, error.problems), source) from None
+    except ValueError as error:  # a name that is taken
+        raise UsageError(f"aqms: {error}") from None
+    made = Scenario(core, form, text, changes, source, classes, beside, backend)
+    made.warnings += _unused_aqm_warnings(made, entries)
+    return made
+
+
+def _folder_of_source(source: str | None) -> Path:
+    """Where the files lie that a scenario names: beside its own, or in the working directory."""
+    return Path(source).parent if source else Path()
+
+
+def _user_aqms(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[type[Aqm], ...], list[_core.BroughtAqm]]:
+    """The user's AQMs as classes and as entries; what reads classes is imported where there are some."""
+    if aqms == ():
+        return (), []
+    from ecnlab.aqm import plugins
+
+    return plugins.entries_of(aqms)
+
+
+def _unused_aqm_warnings(scenario: Scenario, entries: Iterable[_core.BroughtAqm]) -> list[Problem]:
+    """Warnings of AQMs that were brought and stand in no queue."""
+    used = set(scenario.aqm_digests)
+    return [unused_aqm_text(entry.name) for entry in entries if entry.name not in used]
+
+
+def unused_aqm_text(name: str) -> Problem:
+    """The warning that an AQM was brought and stands in no queue."""
+    remedy = f"name it where a queue is, as in --set link.NAME.queue.aqm={name}"
+    return Problem("", None, f"the scenario has no queue with the AQM {name}: {remedy}")
+
+
+def leaf_values(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
+    """Every value of a tree with its path; members of a list go by their names, where they have some."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from leaf_values(inner, f"{path}.{key}" if path else key)
+    elif isinstance(value, (list, tuple)) and value and all(isinstance(one, Mapping) and "name" in one for one in value):
+        for one in value:
+            yield from leaf_values({key: inner for key, inner in one.items() if key != "name"}, f"{path}.{one['name']}")
+    else:
+        yield path, value
+
+
+def _interruptible(build: Callable[[], _core.Scenario]) -> _core.Scenario:
+    """What `build` gives or raises. It works in a thread of its own, so that Ctrl-C is heard at once while a large file is read."""
+    if current_thread() is not main_thread():  # only the main thread hears Ctrl-C
+        return build()
+    told: SimpleQueue[_core.Scenario | BaseException] = SimpleQueue()
+
+    def build_in_thread() -> None:
+        try:
+            told.put(build())
+        except BaseException as error:
+            told.put(error)
+
+    Thread(target=build_in_thread, daemon=True).start()
+    outcome = told.get()
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
+
+
+def _overrides_as_text(overrides: Overrides | None) -> dict[str, str]:
+    if overrides is None:
+        return {}
+    if not isinstance(overrides, Mapping) or not all(isinstance(key, str) for key in overrides):
+        raise UsageError(
+            f"overrides: must be a dict from key paths to values, as in {{'flows.far.count': 40}}, not {type(overrides).__name__}"
+        )
+    try:
+        return {key: _override_text(key, value) for key, value in overrides.items()}
+    except RecursionError:
+        raise UsageError("overrides: a value is nested too deeply") from None
+
+
+def _to_json_value(value: Any) -> Any:
+    """What JSON holds in place of a value that it does not have. Raises TypeError."""
+    plain = _plain_value(value)
+    if plain is value:
+        raise TypeError(f"{value!r} is not a text, number, boolean, list or dict")
+    return plain
+
+
+def _override_text(key: str, value: Any) -> str:
+    try:
+        text = _toml_value(value)
+        text.encode()
+    except (TypeError, UnicodeEncodeError) as error:
+        raise UsageError(f"overrides: {key}: {error}") from None
+    return text
+
+
+def _toml_value(value: Any) -> str:
+    """A value of Python or numpy in TOML's syntax; text is passed on as it is, for the engine takes bare words. Raises TypeError."""
+    if isinstance(value, str):
+        return value
+    value = _plain_value(value)
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_quoted(str(key))} = {_quoted(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_quoted, value)) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, (int, float)):
+        raise TypeError(f"{value!r} is not a text, number, boolean, list or dict")
+    return repr(value)
+
+
+def _quoted(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else _toml_value(value)
+
+
+def _plain_value(value: Any) -> Any:
+    """A value of numpy as Python's own."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _read_error_text(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8 text"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -1,0 +1,175 @@
+"""Networks as scenarios (nested dicts) that studies and validation share: dumbbells, the two networks of the AECN thesis, two-way traffic,
+those of the study of when ECN helps RED, and that of RFC 2914's congestion collapse.
+
+A dumbbell is one link with a queue, from `router` to `sink`, and groups of flows that reach the router over access links of their own:
+
+    dumbbell("two groups", bottleneck("10 Mbps", "5 ms", queue), [group("near", 10, access, tcp), group("far", 10, access, tcp)],
+             duration="100 s", measure_from="20 s")
+
+The thesis' networks are dumbbells on which three equal groups of flows share a link of 10 Mbit/s:
+
+| | chapter 4 | chapter 5 |
+|---|---|---|
+| access capacity of all sources together, split evenly | 300 Mbps | 90 Mbps |
+| one-way access delay, fragile / average / robust | 145 / 45 / 5 ms | 95 / 45 / 20 ms |
+
+Packets of 1000 bytes, windows of at most 64, TCP Reno without delayed ACKs, endless sources, half of each group starting at 0 s
+and half at 2 s; 100 s simulated, the first 20 s left out. Packet times of these networks share a grid, so packets of different flows
+arrive at the very same time; ns-2 settles such ties by the rounding of its floating-point clock. Each access delay is lengthened by a draw
+of up to 1 ns, which stands for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Tree = dict[str, Any]
+
+BOTTLENECK = "bottleneck"
+GROUPS = ("fragile", "average", "robust")
+PROFILE = "ns2-2001"
+
+
+def dumbbell(
+    title: str, link: Tree, flows: Sequence[Tree], *, duration: str, measure_from: str = "0 s", record: Tree | None = None
+) -> Tree:
+    """A scenario of one link (see `bottleneck`) and groups of flows (see `group`)."""
+    tree: Tree = {"name": title, "duration": duration, "measure_from": measure_from, "link": [link], "flows": list(flows)}
+    return tree | ({"record": record} if record else {})
+
+
+def bottleneck(rate: str, delay: str, queue: Tree, **rest: Any) -> Tree:
+    """The link that a dumbbell's flows share; `rest` are other keys of a [[link]]."""
+    return {"name": BOTTLENECK, "from": "router", "to": "sink", "rate": rate, "delay": delay, "queue": queue} | rest
+
+
+def group(name: str, count: int, access: Tree, tcp: Tree, **rest: Any) -> Tree:
+    """A group of `count` flows, each over an access link of its own; `rest` are other keys of a [[flows]]."""
+    return {"name": name, "count": count, "to": "sink", "access": {"to": "router"} | access, "tcp": tcp} | rest
+
+
+@dataclass(frozen=True)
+class Thesis:
+    """What the thesis' two networks set differently."""
+
+    title: str
+    access_mbps: float
+    delays_ms: Mapping[str, int] = field(hash=False)
+
+
+CHAPTER_4 = Thesis("chapter 4", 300, {"fragile": 145, "average": 45, "robust": 5})
+CHAPTER_5 = Thesis("chapter 5", 90, {"fragile": 95, "average": 45, "robust": 20})
+
+
+def thesis(
+    network: Thesis,
+    title: str,
+    flows: int,
+    queue: Tree,
+    *,
+    ecn: bool,
+    tcp: Tree | None = None,
+    record: Tree | None = None,
+) -> Tree:
+    """A thesis network with any queue; `flows` is the number in all, `tcp` overrides the thesis-era sender.
+
+    Raises ValueError if the flows cannot be split into equal groups.
+    """
+    if flows <= 0 or flows % len(GROUPS):
+        raise ValueError(f"{flows} flows are not {len(GROUPS)} equal groups: take a multiple of {len(GROUPS)}")
+    sender = {"profile": PROFILE, "variant": "reno", "ecn": ecn, "max_rwnd": 64, **(tcp or {})}
+    groups = [_thesis_group(network, name, flows, sender) for name in GROUPS]
+    link = bottleneck("10 Mbps", "5 ms", queue)
+    return dumbbell(title, link, groups, duration="100 s", measure_from="20 s", record=record)
+
+
+def _thesis_group(network: Thesis, name: str, flows: int, sender: Tree) -> Tree:
+    rate, delay = f"{network.access_mbps / flows!r} Mbps", f"{network.delays_ms[name]} ms"
+    access = {"rate": rate, "delay": delay, "spread": "1 ns"}
+    return group(name, flows // len(GROUPS), access, sender, app="bulk", start=["0 s", "2 s"])
+
+
+def two_way(title: str, queue: Tree, tcp: Tree) -> Tree:
+    """Two long flows one way and one the other, joined at 25 s by 20 more, one every 0.1 s; the same queue before both directions.
+
+    It is Figure 5's workload of the AMECN paper (Durresi et al. 2007), which leaves the delay of the sources and the windows of the long
+    flows open: 1 ms and no limit are what ns-2's table of it was measured with.
+    """
+    left, right = (_host_links(node, delay) for node, delay in (("r1", "1 ms"), ("r2", "4 ms")))
+    link = {"name": BOTTLENECK, "from": "r1", "to": "r2", "rate": "1.5 Mbps", "delay": "40 ms", "queue": queue, "reverse": {"queue": queue}}
+    starts = [f"{25 + at / 10:.1f} s" for at in range(20)]
+    groups = [
+        {"name": "long", "count": 2, **_source_and_sink(left, right), "tcp": {**tcp, "max_rwnd": 1000}},
+        {"name": "back", "count": 1, **_source_and_sink(right, left), "tcp": {**tcp, "max_rwnd": 1000}},
+        {"name": "more", "count": 20, **_source_and_sink(left, right), "tcp": {**tcp, "max_rwnd": 25}, "start": starts},
+    ]
+    return {"name": title, "duration": "100 s", "link": [link], "flows": groups}
+
+
+def _source_and_sink(source: tuple[str, Tree], sink: tuple[str, Tree]) -> Tree:
+    return {"access": {"to": source[0]} | source[1], "exit": {"from": sink[0]} | sink[1]}
+
+
+def _host_links(node: str, delay: str) -> tuple[str, Tree]:
+    return node, {"rate": "10 Mbps", "delay": delay, "spread": "1 ns"}
+
+
+def red_ecn(
+    title: str,
+    queue: Tree,
+    delay_ms: float,
+    *,
+    ecn: bool,
+    bursts: int = 0,
+    tcp: Tree | None = None,
+    rate: str = "1.5 Mbps",
+    duration: str = "100 s",
+) -> Tree:
+    """Ten endless TCP flows over a link whose delay varies and then over the bottleneck, with `bursts` sources of datagrams beside them.
+
+    They are the networks of Gharegozi's two experiments, the second with 8 sources of datagrams, 100 kbit/s in bursts of 2.5 s in the mean
+    with pauses of as much. The paper leaves the bottleneck's rate, TCP's flavour, the duration and the number of these sources open: these
+    here are what ns-2's table of it was measured with.
+    """
+    long = {"name": "long", "from": "r1", "to": "r2", "rate": "10 Mbps", "delay": f"{delay_ms} ms", "limit": 25}
+    link = bottleneck(rate, "10 ms", queue, reverse={"limit": 25}) | {"from": "r2", "to": "r3"}
+    sender = {"profile": "ns2", "variant": "reno", "ecn": ecn, "max_rwnd": 10_000, **(tcp or {})}
+    flows = [{"name": "bulk", "count": 10, **_red_ecn_hosts("1 Mbps"), "tcp": sender}]
+    if bursts:
+        app = {"kind": "onoff", "rate": "100 kbps", "on": "exponential 2.5 s", "off": "exponential 2.5 s"}
+        datagrams = {"packet_size": 1000, "header": 0}
+        flows.append({"name": "bursts", "count": bursts, **_red_ecn_hosts("10 Mbps"), "udp": datagrams, "app": app})
+    return {"name": title, "duration": duration, "link": [long, link], "flows": flows}
+
+
+def _red_ecn_hosts(rate: str) -> Tree:
+    source = {"to": "r1", "rate": rate, "delay": "10 ms", "spread": "1 ns", "limit": 25}
+    return {"access": source, "exit": {"from": "r3", "rate": "10 Mbps", "delay": "10 ms"}}
+
+
+def congestion_collapse(title: str, datagram_rate: str) -> Tree:
+    """Three endless TCP flows, and datagrams that cross the bottleneck only to be dropped behind it: RFC 2914, section 5.
+
+    The RFC gives the rates. All else is from the simulation scripts of Floyd and Fall 1999, from whom it has the scenario: SACK with
+    delayed acknowledgements and packets of 1500 bytes from 0 s, datagrams of 100 bytes from 1.4 s, and RED that drops by size. ns-2's
+    defaults of 2001 stand for those of 1998.
+    """
+    ways = [
+        ("s1", "r1", "10 Mbps", "2 ms"),
+        ("s2", "r1", "10 Mbps", "3 ms"),
+        ("r2", "s3", "10 Mbps", "10 ms"),
+        ("r2", "s4", "128 kbps", "5 ms"),
+    ]
+    links = [{"name": f"{a} {b}", "from": a, "to": b, "rate": rate, "delay": delay, "limit": 50} for a, b, rate, delay in ways]
+    queue = {"aqm": "red", "limit": 100, "min_th": 5, "max_th": 20, "wait": False, "by_size": True, "mean_packet": "1000 B"}
+    shared = bottleneck("1.5 Mbps", "3 ms", queue, reverse={"limit": 100}) | {"from": "r1", "to": "r2"}
+    sender = {"profile": PROFILE, "variant": "sack1", "delayed_ack": True, "packet_size": 1500, "max_rwnd": 100}
+    sender |= {"quirks": {"tick": "10 ms"}}
+    datagrams = {"packet_size": 100, "header": 0}
+    flows = [
+        {"name": "tcp", "count": 3, "from": "s1", "to": "s3", "tcp": sender},
+        {"name": "udp", "from": "s2", "to": "s4", "start": "1.4 s", "udp": datagrams, "app": {"kind": "cbr", "rate": datagram_rate}},
+    ]
+    return {"name": title, "duration": "100 s", "link": [shared, *links], "flows": flows}

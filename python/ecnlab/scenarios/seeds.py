@@ -1,0 +1,86 @@
+"""Seeds: reading "20", "1..20" and "1,4,9", what N stands for, and their range."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ecnlab.errors import UsageError
+
+SEED_LIMIT = 2**63
+_MAX_SEEDS = 1_000_000
+_NUMBER = r"\d{1,20}"
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Read "20" (the seeds 1 to 20), "1..20" (both ends in) or "1,4,9", or a mixture. Raises UsageError if it is none of these."""
+    if re.fullmatch(_NUMBER, text.strip()):
+        return chosen_seeds(int(text))
+    return checked_seeds(seed for part in text.split(",") for seed in _parse_range(part.strip(), text))
+
+
+def parse_seed(text: str) -> list[int]:
+    """Read the one seed. Raises UsageError if it is not a whole number or out of range."""
+    if not re.fullmatch(rf"-?{_NUMBER}", text.strip()):
+        raise UsageError(f"seed {text!r} is not a whole number from 0 to 2**63 - 1")
+    return checked_seeds([int(text)])
+
+
+def chosen_seeds(seeds: int | Iterable[int] | None = None, seed: int | None = None) -> list[int]:
+    """The seeds that two arguments ask for: `seeds` (N stands for 1 .. N) or `seed` (the one); 1 if neither is given.
+
+    Raises UsageError if both are given, or one is no seed.
+    """
+    if seeds is not None and seed is not None:
+        raise UsageError(f"seed={seed!r} and seeds={seeds!r} exclude each other; fix: give one of the two")
+    if seeds is None:
+        return checked_seeds([1 if seed is None else _whole_number("seed", seed)])
+    if isinstance(seeds, Iterable) and not isinstance(seeds, (str, bytes)):
+        return checked_seeds(seeds)
+    if isinstance(seeds, bool) or not hasattr(seeds, "__index__"):
+        raise UsageError(f"seeds: {seeds!r} must be a whole number N (the seeds 1 .. N) or a list of seeds; one seed is seed=N")
+    last = _whole_number("seeds", seeds)
+    if not 1 <= last <= _MAX_SEEDS:
+        raise UsageError(f"seeds: {last} must be from 1 to {_MAX_SEEDS}, for it runs the seeds 1 .. N; fix: seed={last} for that one seed")
+    return list(range(1, last + 1))
+
+
+def checked_seeds(seeds: Iterable[int]) -> list[int]:
+    """Seeds in ascending order without repetition. Raises UsageError if there is none, or one out of 0 .. 2**63 - 1."""
+    chosen = sorted({_whole_number("seeds", seed) for seed in seeds})
+    if not chosen:
+        raise UsageError("no seed was given")
+    for seed in (chosen[0], chosen[-1]):
+        if not 0 <= seed < SEED_LIMIT:
+            raise UsageError(f"seed {seed} is out of range: seeds go from 0 to 2**63 - 1")
+    return chosen
+
+
+def listed_seeds(seeds: Iterable[int]) -> str:
+    """Seeds as text that `parse_seeds` reads, e.g. "1..20,31"; of two in a row each stands for itself."""
+    runs: list[list[int]] = []
+    for seed in sorted(seeds):
+        if runs and seed == runs[-1][-1] + 1:
+            runs[-1].append(seed)
+        else:
+            runs.append([seed])
+    return ",".join(f"{run[0]}..{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs)
+
+
+def _whole_number(argument: str, value: object) -> int:
+    """A whole number, numpy's included. Raises UsageError naming the argument."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise UsageError(f"{argument}: {value!r} is not a whole number")
+    return int(value.__index__())
+
+
+def _parse_range(part: str, text: str) -> Iterable[int]:
+    match = re.fullmatch(rf"(-?{_NUMBER})(?:\.\.(-?{_NUMBER}))?", part)
+    if match is None:
+        raise UsageError(f'seeds {text!r} cannot be read: write "20" (the seeds 1 to 20), "1..20" or "1,4,9"')
+    first, last = int(match[1]), int(match[2] or match[1])
+    if last < first:
+        raise UsageError(f"seeds {part!r}: the range ends before it begins")
+    if last - first >= _MAX_SEEDS:
+        raise UsageError(f"seeds {part!r}: more than {_MAX_SEEDS} seeds")
+    return range(first, last + 1)

@@ -1,0 +1,106 @@
+"""What a picture says of links, queues and flows, in a few short words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ecnlab.scenarios.catalog import congestion_control
+
+Tree = Mapping[str, Any]
+
+MAX_LABEL_LENGTH, _MAX_QUEUE_LABEL_LENGTH = 30, 44
+_QUANTITY_IN_FORCE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?(?:e[-+]?\d+)?) (bps|s|B)\b")
+_DISPLAY_STEPS = {
+    "bps": ((1e9, "Gbps"), (1e6, "Mbps"), (1e3, "kbps"), (1.0, "bps")),
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
+    "B": ((1e6, "MB"), (1e3, "KB"), (1.0, "B")),
+}
+_MAX_LIST_ITEMS = 3
+
+
+def shortened(text: str, longest: int = MAX_LABEL_LENGTH) -> str:
+    """A text that is no longer than a picture can bear."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def readable_quantity(value: Any) -> str:
+    """A value in force as people write it: "10 Mbps" for "10000000 bps". Lists are cut after a few."""
+    if isinstance(value, list):
+        shown = ", ".join(readable_quantity(one) for one in dict.fromkeys(map(str, value[:_MAX_LIST_ITEMS])))
+        return f"{shown}, …" if len(value) > _MAX_LIST_ITEMS else shown
+    return _QUANTITY_IN_FORCE.sub(_with_readable_unit, str(value))
+
+
+def rate_and_delay(link: Tree) -> str:
+    """Rate and delay of a link."""
+    rate = readable_quantity(link["rate"]) if "rate" in link else "rate by a trace"
+    return f"{rate}, {readable_quantity(link['delay'])}"
+
+
+def queue_label(tree: Tree) -> str:
+    """A queue by its discipline, its AQM and its buffer."""
+    if "queue" in tree:
+        shaped = f" to {readable_quantity(tree['rate'])}" if "rate" in tree else ""
+        return f"{tree['discipline']}{shaped}: {queue_label(tree['queue'])}"
+    aqm = tree.get("aqm", "")
+    name = aqm["name"] if isinstance(aqm, Mapping) else aqm
+    within = f"{tree['discipline']} with {name}" if "discipline" in tree and name else tree.get("discipline", name)
+    return f"{within}, {readable_quantity(tree['limit'])}"
+
+
+def buffer_label(edge: Tree) -> str:
+    """What packets wait in before an edge."""
+    return queue_label(edge["queue"]) if "queue" in edge else f"buffer of {edge['limit']} packets"
+
+
+def impairment_labels(edge: Tree) -> list[str]:
+    """What an edge does to packets before they wait."""
+    found = [f"{key} {edge[key]}" for key in ("ecn", "loss", "loss_every") if edge.get(key) not in (None, "keep", 0, 0.0)]
+    return found + [str(part["kind"]) for part in edge.get("impair", [])]
+
+
+def link_lines(tree: Tree, changes: Sequence[Tree], *, rightwards: bool) -> list[str]:
+    """A link's own lines in its box, its name first."""
+    name = shortened(tree["name"], MAX_LABEL_LENGTH - 2)
+    said = [f"{name} →" if rightwards else f"← {name}", rate_and_delay(tree), shortened(buffer_label(tree), _MAX_QUEUE_LABEL_LENGTH)]
+    said += [shortened(word) for word in impairment_labels(tree)]
+    edges = {tree["name"], f"{tree['name']}.reverse"}
+    if any(edges & set(change["link"]) for change in changes):
+        said.append("changes in the run")
+    return said + [shortened(f"back: {word}", _MAX_QUEUE_LABEL_LENGTH) for word in _reverse_path_labels(tree)]
+
+
+def own_link_lines(tree: Tree) -> list[str]:
+    """The lines of a group's own links."""
+    spread = [f"+ up to {readable_quantity(tree['spread'])}"] if readable_quantity(tree["spread"]) != "0 s" else []
+    return [shortened(readable_quantity(tree["rate"])), shortened(readable_quantity(tree["delay"])), *spread]
+
+
+def traffic_label(group: Tree) -> str:
+    """What carries a group's data, and what sends it."""
+    tcp = group.get("tcp")
+    if tcp is None:
+        return f"UDP; {group['app']['kind']}"
+    ecn = (", ECN, ECT(1)" if tcp.get("ect_codepoint") == "ect1" else ", ECN") if tcp.get("ecn") else ""
+    carrier = f"TCP {tcp['profile']} {congestion_control(tcp)}{ecn}"
+    return f"{carrier}; {group['app']['kind']}"
+
+
+def _reverse_path_labels(tree: Tree) -> list[str]:
+    """What of the way back is not like the link."""
+    back = tree.get("reverse")
+    if back is None:
+        return ["none"]
+    other = [rate_and_delay(back)] if rate_and_delay(back) != rate_and_delay(tree) else []
+    return other + ([buffer_label(back)] if "queue" in back or back["limit"] != _DEFAULT_BUFFER_PACKETS else []) + impairment_labels(back)
+
+
+_DEFAULT_BUFFER_PACKETS = 1000
+
+
+def _with_readable_unit(found: re.Match[str]) -> str:
+    number = float(found[1])
+    factor, unit = next(((factor, unit) for factor, unit in _DISPLAY_STEPS[found[2]] if number >= factor * (1 - 1e-9)), (1.0, found[2]))
+    return f"{number / factor:.6g} {unit}"

@@ -1,0 +1,1 @@
+"""Estimates with intervals, steady state, and how many seeds are enough."""

@@ -1,0 +1,92 @@
+"""How one quantity differs between two sets of runs: paired by seed where they share seeds, by Welch's interval where not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ecnlab.stats.estimates import CONFIDENCE, Estimate, estimate, p_value, paired_difference, welch_half_width, welch_p_value
+
+_MIN_PAIRS = 2
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A quantity's values by seed, and whether the seeds are all alike because nothing in the scenario is random."""
+
+    values: Mapping[int, float]
+    alike: bool = False
+
+
+@dataclass(frozen=True)
+class Difference:
+    """B - A of one quantity.
+
+    Attributes
+    ----------
+    a, b : Estimate
+        The means of both, over the seeds that are compared.
+    change : Estimate
+        The mean of B - A with its interval; there is none with one seed, or where all seeds of both are alike.
+    paired : bool
+        Whether it is the mean over pairs of one seed, or the difference of two means of unlike seeds.
+    """
+
+    a: Estimate
+    b: Estimate
+    change: Estimate
+    paired: bool
+
+    @property
+    def relative(self) -> Estimate:
+        """The change as a share of A's mean: infinite where that is 0."""
+        base = abs(self.a.mean)
+        if base == 0:
+            share = math.copysign(math.inf, self.change.mean) if self.change.mean else self.change.mean
+            return Estimate(share, math.nan, math.nan, self.change.n)
+        return self.change.scaled(1 / base)
+
+    @property
+    def p_value(self) -> float:
+        """The two-sided p-value of the hypothesis that there is no difference, of the same test as the interval.
+
+        NaN where nothing is tested: without an interval, or where the two have equal values at every seed.
+        """
+        if math.isnan(self.change.half_width) or self.change.sd == self.change.mean == 0:
+            return math.nan
+        return p_value(self.change) if self.paired else welch_p_value(self.a, self.b)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the interval of this one quantity leaves out 0; where there is none, whether there is a difference at all."""
+        width = 0.0 if math.isnan(self.change.half_width) else self.change.half_width
+        return abs(self.change.mean) > width
+
+
+def difference(a: Sample, b: Sample, confidence: float = CONFIDENCE) -> Difference:
+    """How B differs from A. Paired over the seeds that both have if these are two at least, or the only one of both."""
+    if is_paired(a.values, b.values):
+        shared = sorted(a.values.keys() & b.values.keys())
+        of_a, of_b = ([sample.values[seed] for seed in shared] for sample in (a, b))
+        change = paired_difference(of_b, of_a, confidence, alike=a.alike and b.alike)
+        return Difference(_mean_estimate(of_a, confidence, a), _mean_estimate(of_b, confidence, b), change, True)
+    mean_a, mean_b = (_mean_estimate(list(sample.values.values()), confidence, sample) for sample in (a, b))
+    return Difference(mean_a, mean_b, _unpaired_change(mean_a, mean_b, confidence, alike=a.alike and b.alike), False)
+
+
+def is_paired(a: Mapping[int, object], b: Mapping[int, object]) -> bool:
+    """Whether two sets of seeds are compared pair by pair."""
+    shared = len(a.keys() & b.keys())
+    return shared >= _MIN_PAIRS or (shared == 1 and len(a) == len(b) == 1)
+
+
+def _mean_estimate(values: list[float], confidence: float, sample: Sample) -> Estimate:
+    found = estimate(values, confidence)
+    return found.without_interval() if sample.alike else found
+
+
+def _unpaired_change(a: Estimate, b: Estimate, confidence: float, *, alike: bool) -> Estimate:
+    enough = a.n > 1 and b.n > 1 and not alike
+    width = welch_half_width(a.sd, a.n, b.sd, b.n, confidence) if enough and math.isfinite(a.sd + b.sd) else math.nan
+    return Estimate(b.mean - a.mean, math.hypot(a.sd, b.sd), width, min(a.n, b.n))

@@ -1,0 +1,171 @@
+"""Means with Student-t intervals over seeds, paired differences, Welch's comparison of two means, and p-values adjusted for many tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from ecnlab.errors import UsageError
+
+CONFIDENCE = 0.95
+_MIN_SAMPLES_FOR_SPREAD = 2
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds with its interval.
+
+    Attributes
+    ----------
+    mean, sd : float
+        Mean and standard deviation over the seeds.
+    half_width : float
+        Half width of the interval; NaN where there is none, with one seed or with seeds that are all alike.
+    n : int
+        How many seeds there are.
+    """
+
+    mean: float
+    sd: float
+    half_width: float
+    n: int
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval."""
+        return self.mean - self.half_width
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval."""
+        return self.mean + self.half_width
+
+    def without_interval(self) -> Estimate:
+        """The same mean where an interval would mean nothing."""
+        return replace(self, half_width=math.nan)
+
+    def scaled(self, factor: float) -> Estimate:
+        """The same estimate in another unit."""
+        return Estimate(self.mean * factor, self.sd * abs(factor), self.half_width * abs(factor), self.n)
+
+
+def estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+    """Mean and Student-t interval of the mean: mean +- t(n - 1) sd / sqrt(n).
+
+    A NaN among the values makes the mean NaN: a quantity that a seed does not have has no mean.
+    Raises UsageError if the confidence is not between 0 and 1.
+    """
+    if not 0 < confidence < 1:
+        raise UsageError(f"confidence: {confidence!r} must be above 0 and below 1")
+    n = len(values)
+    if n > 1 and all(value == values[0] for value in values):
+        return Estimate(values[0], 0.0, 0.0, n)  # a sum of equal values, divided again, need not be that value
+    mean = math.fsum(values) / n if n else math.nan
+    sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1)) if n > 1 else math.nan
+    half_width = t_quantile(confidence, n - 1) * sd / math.sqrt(n) if n > 1 else math.nan
+    return Estimate(mean, sd, half_width, n)
+
+
+def paired_difference(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE, *, alike: bool = False) -> Estimate:
+    """Mean of a - b over seeds with its interval.
+
+    Parameters
+    ----------
+    a, b : sequence of float
+        Values of two results; a[i] and b[i] come from the same seed, so the draws that both share cancel.
+    confidence : float
+        How often the interval is to hold the true difference.
+    alike : bool
+        Whether the seeds of both results are all alike (`result.alike`), as nothing in them is random: there is no interval then.
+
+    Raises
+    ------
+    UsageError
+        The lengths differ, or the confidence is not between 0 and 1.
+    """
+    if len(a) != len(b):
+        raise UsageError(f"paired values need equal lengths, got {len(a)} and {len(b)}")
+    found = estimate([one - other for one, other in zip(a, b, strict=True)], confidence)
+    return found.without_interval() if alike else found
+
+
+def welch_half_width(sd_a: float, n_a: int, sd_b: float, n_b: int, confidence: float = 0.99) -> float:
+    """Half width of the interval of the difference of two independent means.
+
+    sqrt(sd_a^2 / n_a + sd_b^2 / n_b) times t at Welch and Satterthwaite's degrees of freedom.
+    """
+    error, freedom = _welch_error_and_freedom(sd_a, n_a, sd_b, n_b)
+    return t_quantile(confidence, freedom) * error if error > 0 else 0.0
+
+
+def p_value(mean: Estimate, value: float = 0.0) -> float:
+    """Two-sided p-value of Student's t-test that the true mean is `value`; 0 or 1 where all seeds are equal, NaN without an interval.
+
+    It is at most 1 - CONFIDENCE just where the interval at CONFIDENCE does not hold `value`.
+    """
+    if math.isnan(mean.half_width):
+        return math.nan
+    return _t_p_value(mean.mean - value, mean.sd / math.sqrt(mean.n), mean.n - 1)
+
+
+def welch_p_value(a: Estimate, b: Estimate) -> float:
+    """Two-sided p-value of Welch's t-test that two independent true means are equal; NaN with one value of either."""
+    if min(a.n, b.n) <= 1:
+        return math.nan
+    return _t_p_value(b.mean - a.mean, *_welch_error_and_freedom(a.sd, a.n, b.sd, b.n))
+
+
+def adjusted_p_values(p_values: Sequence[float]) -> list[float]:
+    """The p-values of several tests, adjusted so that rejecting those up to q keeps the false discovery rate at or below q.
+
+    Step-up procedure of Benjamini and Hochberg, J. R. Stat. Soc. B 57 (1995): with the p-values in ascending order, p_(i) becomes the
+    least m / k * p_(k) over k >= i. A NaN is no test: it stays NaN and does not count in m.
+    """
+    order = sorted((at for at, p in enumerate(p_values) if not math.isnan(p)), key=lambda at: p_values[at])
+    adjusted = [math.nan] * len(p_values)
+    least = 1.0
+    for rank in range(len(order), 0, -1):
+        least = min(least, p_values[order[rank - 1]] * len(order) / rank)
+        adjusted[order[rank - 1]] = least
+    return adjusted
+
+
+def prediction_p_value(sample: Estimate, value: float) -> float:
+    """Two-sided p-value of Student's t-test that one more value of the sample's distribution is as far from its mean as `value`.
+
+    It is at most 1 - CONFIDENCE just where the prediction interval mean +- t(n - 1) sd sqrt(1 + 1/n) does not hold `value`.
+    """
+    if sample.n < _MIN_SAMPLES_FOR_SPREAD or math.isnan(sample.mean) or math.isnan(value):
+        return math.nan
+    return _t_p_value(sample.mean - value, sample.sd * math.sqrt(1 + 1 / sample.n), sample.n - 1)
+
+
+@lru_cache(maxsize=256)
+def t_quantile(confidence: float, freedom: float) -> float:
+    """The two-sided quantile of Student's t: P(|T| <= t) = confidence."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.5 + confidence / 2))
+
+
+def _t_p_value(difference: float, error: float, freedom: float) -> float:
+    """P(|T| >= |difference| / error); without any error 0, or 1 where there is no difference either."""
+    from scipy.special import stdtr
+
+    if error == 0:
+        return float(difference == 0)
+    return float(2 * stdtr(freedom, -abs(difference) / error))
+
+
+def _welch_error_and_freedom(sd_a: float, n_a: int, sd_b: float, n_b: int) -> tuple[float, float]:
+    """Standard error of the difference of two independent means, and Welch and Satterthwaite's degrees of freedom."""
+    part_a, part_b = sd_a**2 / n_a, sd_b**2 / n_b
+    variance = part_a + part_b
+    freedom = variance**2 / (_variance_of_mean(part_a, n_a) + _variance_of_mean(part_b, n_b)) if variance > 0 else math.nan
+    return math.sqrt(variance), freedom
+
+
+def _variance_of_mean(part: float, n: int) -> float:
+    return part**2 / (n - 1) if part > 0 else 0.0

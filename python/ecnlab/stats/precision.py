@@ -1,0 +1,175 @@
+"""How many seeds are enough: a measure of a result, the bound of its interval's half width, and the stages in which seeds are added.
+
+Stopping as soon as an interval is narrow enough favours samples whose spread is small by chance, so the interval holds the true mean a
+little less often than it says; the shortfall vanishes as the bound becomes small (Chow and Robbins, Ann. Math. Stat. 36, 1965). So there
+are ten seeds at least, and the rule is asked at a few stages only, each half as large again as the one before.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ecnlab.errors import Problem, UnknownName, UsageError
+from ecnlab.scenarios import catalog
+from ecnlab.scenarios.units import display_unit_for, unit_of
+from ecnlab.scenarios.units import parse_quantity as quantity_of
+
+if TYPE_CHECKING:
+    from ecnlab.stats.estimates import Estimate
+    from ecnlab.storage.results import Result
+
+DEFAULT_MEASURE = "goodput"
+MIN_SEEDS = 10
+MAX_SEEDS = 1000
+
+_STAGE_GROWTH = 1.5
+_UNIT_SUFFIXES = ("", "_bps", "_s", "_packets")
+_PERCENT = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*%\s*")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A column of `total`, or of the row of a group, queue or band: `text` as the user names it."""
+
+    text: str
+    quantity: str
+    group: str | None = None
+    queue: str | None = None
+    band: str | None = None
+
+    @property
+    def title(self) -> str:
+        """It as people read it, e.g. "goodput" or "sojourn mean of bottleneck"."""
+        words = self.quantity
+        for ending in _UNIT_SUFFIXES[1:]:
+            words = words.removesuffix(ending)
+        row = ".".join(filter(None, (self.group, self.queue, self.band)))
+        return words.replace("_", " ") + (f" of {row}" if row else "")
+
+    def values(self, result: Result) -> list[float]:
+        """Its values, one a seed."""
+        return result.values(self.quantity, group=self.group, queue=self.queue, band=self.band)
+
+    def estimate(self, result: Result) -> Estimate:
+        """Its mean and interval."""
+        return result.estimate(self.quantity, group=self.group, queue=self.queue, band=self.band)
+
+
+@dataclass(frozen=True)
+class Precision:
+    """A bound of the half width of a measure's 95 % interval: a share of the mean, or a value in its unit."""
+
+    measure: Measure
+    bound: float
+    is_relative: bool
+
+    def is_met(self, found: Estimate) -> bool:
+        """Whether an interval is narrow enough; without an interval it is not."""
+        return found.half_width <= (self.bound * abs(found.mean) if self.is_relative else self.bound)
+
+    def shortfall_problem(self, found: Estimate) -> Problem:
+        """That the most seeds were not enough."""
+        what = f"{self.measure.title} is known to ± {precision_text(self.measure, found)} after {found.n} seeds, the most that may be run"
+        asked = f"{self.bound * 100:g} %" if self.is_relative else self._bound_text()
+        return Problem("until", None, f"{what}, and not to {asked}; fix: more --seeds, a longer run, or a wider bound")
+
+    def _bound_text(self) -> str:
+        factor, unit = display_unit_for(self.measure.quantity, [self.bound])
+        return f"{self.bound * factor:g} {unit}"
+
+
+def identical_seeds_problem(n: int) -> Problem:
+    """That no number of seeds makes an interval."""
+    what = f"all {n} seeds are identical, because nothing in this scenario is random, so more seeds add nothing and there is no interval"
+    return Problem("until", None, f'{what}; fix: draw something, e.g. [flows.access] spread = "1 ms", or run one seed without --until')
+
+
+def undefined_measure_problem(measure: Measure, n: int) -> Problem:
+    """That a measure has no value in some seed."""
+    return Problem("until", None, f"{measure.title} has no value in some of {n} seeds, so it has no interval; fix: name another measure")
+
+
+def precision_text(measure: Measure, found: Estimate) -> str:
+    """A half width as people read it, rounded up: in per cent of the mean, or in its unit where the mean is 0; "?" without an interval."""
+    if not math.isfinite(found.half_width):
+        return "?"
+    if found.mean == 0:
+        factor, unit = display_unit_for(measure.quantity, [found.half_width])
+        return f"{_bound_rounded_up(found.half_width * factor)} {unit}"
+    return f"{_bound_rounded_up(100 * found.half_width / abs(found.mean))} %"
+
+
+def _bound_rounded_up(value: float) -> str:
+    """A value to two digits that is at least as large."""
+    if value == 0:
+        return "0"
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.ceil(round(value / step, 9)) * step:.{max(0, 1 - math.floor(math.log10(value)))}f}"
+
+
+def read_precision(until: str | float, of: str, groups: Sequence[str], queues: Sequence[str]) -> Precision:
+    """The precision that a text asks for: "1%" of the mean, "10 kbit/s", "0.1 ms", or a number in the measure's own unit.
+
+    Raises UsageError for a bound that cannot be read, is not above 0 or has another unit than the measure, and UnknownName for a measure.
+    """
+    measure = read_measure(of, groups, queues)
+    text = f"{until:g}" if isinstance(until, (int, float)) and not isinstance(until, bool) else until
+    if not isinstance(text, str):
+        raise UsageError(f'until: {until!r} is not a bound; fix: write it as in "1%" or "10 kbps"')
+    if (percent := _PERCENT.fullmatch(text)) is not None:
+        bound, is_relative = float(percent[1]) / 100, True
+    else:
+        found, unit = quantity_of(text), unit_of(measure.quantity)
+        if found is None or (found[1] and found[1] != unit):
+            example = {"bit/s": "10 kbps", "s": "1 ms"}.get(unit, "5")
+            raise UsageError(f'until: {text!r} is not a bound of {measure.title} ({unit}); fix: write it as in "1%" or "{example}"')
+        bound, is_relative = found[0], False
+    if not (bound > 0 and math.isfinite(bound)):
+        raise UsageError(f'until: {text!r} is not above 0, and no number of seeds reaches it; fix: write it as in "1%"')
+    return Precision(measure, bound, is_relative)
+
+
+def read_measure(text: str, groups: Sequence[str], queues: Sequence[str]) -> Measure:
+    """The measure that a text names: "goodput" or "goodput_bps" of all flows, "far.goodput", "bottleneck.sojourn_mean", or of a band.
+
+    Raises UnknownName for a quantity, group or queue that is not there.
+    """
+    row, dot, word = text.rpartition(".")
+    if not dot:
+        return Measure(text, _column_name(word, "total"))
+    if row in groups and _has_column(word, "groups"):
+        return Measure(text, _column_name(word, "groups"), group=row)
+    if row in queues:
+        return Measure(text, _column_name(word, "queues"), queue=row)
+    queue, _, band = row.rpartition(".")
+    if queue in queues:
+        return Measure(text, _column_name(word, "bands"), queue=queue, band=band)
+    if row in groups:
+        return Measure(text, _column_name(word, "groups"), group=row)
+    raise UnknownName("group or queue", row, [*groups, *queues])
+
+
+def seed_stages(most: int) -> Iterator[int]:
+    """After how many seeds an interval is looked at: 10, 15, 23, 35, ... and `most`."""
+    n = min(MIN_SEEDS, most)
+    while n < most:
+        yield n
+        n = min(most, math.ceil(n * _STAGE_GROWTH))
+    yield n
+
+
+def _column_name(word: str, table: str) -> str:
+    known = [column.name for column in catalog.table(table).columns if column.unit]
+    found = next((word + ending for ending in _UNIT_SUFFIXES if word + ending in known), None)
+    if found is None:
+        raise UnknownName(f"quantity of the table {table!r}", word, known)
+    return found
+
+
+def _has_column(word: str, table: str) -> bool:
+    names = {column.name for column in catalog.table(table).columns}
+    return any(word + ending in names for ending in _UNIT_SUFFIXES)

@@ -1,0 +1,121 @@
+"""How far the numbers of a result can be trusted, in one line: steady state, phase effect, seeds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ecnlab.errors import Problem
+from ecnlab.stats import precision, steady_series
+
+if TYPE_CHECKING:
+    from ecnlab.comparison.phase import PhaseEffect
+    from ecnlab.stats.estimates import Estimate
+    from ecnlab.stats.precision import Measure
+    from ecnlab.stats.steady_state import SteadyState
+    from ecnlab.storage.results import Result
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """How far the numbers of a result can be trusted.
+
+    Attributes
+    ----------
+    steady : SteadyState or None
+        Where the steady state begins; None where no series was recorded.
+    phase : PhaseEffect or None
+        What random processing times change; None where that was not checked.
+    measure : Measure
+        The measure by which the number of seeds is judged.
+    estimate : Estimate
+        Its mean and interval.
+    is_identical : bool
+        Whether all seeds are one and the same run.
+    measure_from_s : float
+        Where the measured interval begins.
+    """
+
+    steady: SteadyState | None
+    phase: PhaseEffect | None
+    measure: Measure
+    estimate: Estimate
+    is_identical: bool
+    measure_from_s: float
+
+    def __str__(self) -> str:
+        """It in one line."""
+        return "; ".join(
+            (self._steady_text(), self.phase.line if self.phase else "phase effect: not checked (--phase)", self._seeds_text())
+        )
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """Warnings that a user should read before the numbers."""
+        steady = self.steady.warnings if self.steady else []
+        if self.phase is None:
+            return steady
+        if not self.phase.found:
+            return [*steady, *self.phase.warnings]
+        what = f"a random processing time at senders moves {len(self.phase.moved)} of {len(self.phase.rows)} measures: {self.phase.largest}"
+        return [*steady, Problem("processing_jitter", None, f'{what}; fix: processing_jitter = "packet", or spread delays and starts')]
+
+    def json(self) -> dict[str, Any]:
+        """It as plain values."""
+        steady = self.steady
+        return {
+            "steady_state": None
+            if steady is None
+            else {
+                "from_s": steady.from_s,
+                "seeds": steady.seeds,
+                "reason": steady.reason,
+                "quantities": [{name: _nan_to_none(value) for name, value in vars(one).items()} for one in steady.quantities],
+            },
+            "phase_effect": None if self.phase is None else self.phase.json(),
+            "seeds": {
+                "measure": self.measure.text,
+                "n": self.estimate.n,
+                "identical": self.is_identical,
+                "half_width": _nan_to_none(self.estimate.half_width),
+                "relative_half_width": _nan_to_none(self.estimate.half_width / abs(self.estimate.mean) if self.estimate.mean else math.nan),
+            },
+            "warnings": [vars(warning) for warning in self.warnings],
+        }
+
+    def _steady_text(self) -> str:
+        if self.steady is None:
+            return "steady state not checked"
+        if self.steady.reason:
+            return f"no steady state, as {self.steady.reason}"
+        if self.steady.from_s is None:
+            return "steady state not found, as the run is too short"
+        told = f"steady state from {self.steady.from_s:g} s"
+        is_moved = any(one.shift for one in self.steady.quantities)
+        return (
+            f"{told}, means from {self.measure_from_s:g} s not moved" if self.steady.from_s > self.measure_from_s and not is_moved else told
+        )
+
+    def _seeds_text(self) -> str:
+        if self.is_identical:
+            return f"{self.estimate.n} seeds are identical, no interval"
+        if self.estimate.n == 1:
+            return "one seed, no interval"
+        if not math.isfinite(self.estimate.half_width):
+            return f"seeds not judged, as {self.measure.title} has no value"
+        return f"seeds enough for {precision.precision_text(self.measure, self.estimate)} ({self.measure.title})"
+
+
+def robustness(result: Result, of: str = precision.DEFAULT_MEASURE, phase: PhaseEffect | None = None) -> Robustness:
+    """How far the numbers of a result can be trusted; `of` names the measure by which the number of seeds is judged.
+
+    Raises UnknownName for a measure that the result does not have.
+    """
+    measure = precision.read_measure(of, result.group_names, result.queue_names)
+    steady = result.steady_state() if steady_series.has_series(result) else None
+    return Robustness(steady, phase, measure, measure.estimate(result), result.alike, result.header["measure_from_s"])
+
+
+def _nan_to_none(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

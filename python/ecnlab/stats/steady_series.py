@@ -1,0 +1,148 @@
+"""Series from which the steady state of a run is told: what `ecnlab run` records for it, and how they are read from a result.
+
+Recording changes neither results nor keys, so a few recorded seeds take their place among the others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ecnlab.errors import ResultsError, ScenarioError, UnknownName
+from ecnlab.stats.steady_state import MSER_BATCH, ObservedSeries, SteadyState, mean_of, steady_state
+
+if TYPE_CHECKING:
+    from ecnlab.scenarios.load import Scenario
+    from ecnlab.storage.results import Result
+
+OBSERVED_SEEDS = 5
+
+# Observations of a series, and how many of all queues and groups are recorded of a seed at most; a longer series is averaged in pieces.
+_SAMPLES_PER_SERIES = 1000
+_MIN_SAMPLES = 200
+_MAX_ROWS = 200_000
+_MIN_INTERVAL_S = 1e-6
+_MIN_BATCHES_OF_FIVE = 100  # batches; a series with fewer has one observation a batch
+_FINAL_SHARE = 0.1
+_QUEUE_TABLE, _RATE_TABLE = "series_queue", "series_rate"
+
+
+def with_recorded_series(scenario: Scenario) -> Scenario | None:
+    """The same scenario with a record of its queues and rates, where it has none of its own; None where there is nothing to add or to see.
+
+    Only the simulator is observed: hosts in real time would be late by it.
+    """
+    if scenario.backend.name != "sim" or scenario.resolved.get("change"):
+        return None
+    changes: dict[str, Any] = {}
+    samples = min(_SAMPLES_PER_SERIES, _MAX_ROWS // max(1, len(scenario.queue_names)))
+    interval_s = scenario.duration_s / samples if samples >= _MIN_SAMPLES else 0.0
+    if scenario.record["queue"] == "off" and scenario.queue_names and interval_s >= _MIN_INTERVAL_S:
+        changes["record.queue"] = f"{interval_s:.9g} s"
+    if not scenario.record["rates"] and scenario.duration_s * len(scenario.group_names) <= _MAX_ROWS:
+        changes["record.rates"] = True
+    try:
+        return scenario.changed(changes) if changes else None
+    except ScenarioError:  # what the scenario records leaves too little memory
+        return None
+
+
+def has_series(result: Result) -> bool:
+    """Whether `steady_state_of` has anything to say of a result."""
+    return bool(result.header["parameters"].get("change") or _observed_seeds(result))
+
+
+def steady_state_of(result: Result) -> SteadyState:
+    """The begin of the steady state of a result's runs, from the first five of its seeds of which queues or rates were recorded.
+
+    Raises ResultsError if neither was.
+    """
+    duration_s, measure_from_s = result.header["duration_s"], result.header["measure_from_s"]
+    if result.header["parameters"].get("change"):
+        return SteadyState(None, [], reason="the scenario changes links at set times")
+    if not (seeds := _observed_seeds(result)):
+        raise ResultsError(
+            f'{result.name}: no seed has a series of queues or rates; fix: set record.queue = "100 ms" and record.rates = true'
+        )
+    queues = _queue_series(result, seeds)
+    throughput = _throughput_series(result, seeds)
+    if _ends_idle(queues, throughput):
+        return SteadyState(None, seeds, reason="its traffic ends before the run does")
+    quantities = [_averaged_in_batches(one) for one in (*queues, *throughput)]
+    return steady_state([one for one in quantities if one is not None], seeds, measure_from_s, duration_s)
+
+
+def queue_series(result: Result, name: str) -> ObservedSeries | None:
+    """The length of a queue as its steady state is told from it; None if no seed has the series. Raises UnknownName for no such queue."""
+    if name not in result.queue_names:
+        raise UnknownName("queue", name, result.queue_names)
+    found = [one for one in _queue_series(result, _observed_seeds(result)) if one.name == f"queue {name}"]
+    return _averaged_in_batches(found[0]) if found else None
+
+
+def _observed_seeds(result: Result) -> list[int]:
+    """The first seeds with a series, of those that were recorded in the way in which most were."""
+    ways = {seed: way for seed in result.seeds if (way := _recording_of_series(result, seed))}
+    if not ways:
+        return []
+    ((most, _),) = Counter(ways.values()).most_common(1)
+    return [seed for seed, way in ways.items() if way == most][:OBSERVED_SEEDS]
+
+
+def _recording_of_series(result: Result, seed: int) -> tuple[Any, ...]:
+    """How a seed's series were recorded; empty where there are none."""
+    recording = result.recording(seed)
+    has_queue = recording.get("queue", "off") != "off" and bool(result.queue_names)
+    return (recording["queue"], recording.get("rates", False)) if has_queue or recording.get("rates") else ()
+
+
+def _queue_series(result: Result, seeds: Sequence[int]) -> list[ObservedSeries]:
+    """The length of each queue."""
+    by_queue: dict[str, list[list[float]]] = {name: [] for name in result.queue_names}
+    interval_s = 0.0
+    for seed in seeds:
+        if result.recording(seed).get("queue", "off") == "off":
+            return []
+        table = result.table_of(seed, _QUEUE_TABLE)
+        found: dict[str, list[float]] = {name: [] for name in by_queue}
+        times = table.column("time_s")
+        for name, length in zip(table.column("queue"), table.column("length_packets"), strict=True):
+            found[name].append(float(length))
+        interval_s = times[len(by_queue)] - times[0] if len(times) > len(by_queue) else 0.0
+        for name, lengths in found.items():
+            by_queue[name].append(lengths)
+    return [ObservedSeries(f"queue {name}", interval_s, runs) for name, runs in by_queue.items() if interval_s > 0]
+
+
+def _throughput_series(result: Result, seeds: Sequence[int]) -> list[ObservedSeries]:
+    """The throughput of all groups together."""
+    runs = []
+    for seed in seeds:
+        if not result.recording(seed).get("rates"):
+            return []
+        table = result.table_of(seed, _RATE_TABLE)
+        bins: dict[float, float] = {}
+        for time_s, throughput in zip(table.column("time_s"), table.column("throughput_bps"), strict=True):
+            bins[time_s] = bins.get(time_s, 0.0) + throughput
+        runs.append(list(bins.values()))
+    return [ObservedSeries("throughput", 1.0, runs)] if runs and runs[0] else []
+
+
+def _ends_idle(queues: Sequence[ObservedSeries], throughput: Sequence[ObservedSeries]) -> bool:
+    """Whether nothing happens any more in the last tenth of the run, though something did."""
+    told = throughput if throughput and len(throughput[0].runs[0]) * _FINAL_SHARE >= 1 else queues
+    runs = [run for one in told for run in one.runs]
+    return any(map(any, runs)) and not any(any(run[-max(1, int(_FINAL_SHARE * len(run))) :]) for run in runs)
+
+
+def _averaged_in_batches(one: ObservedSeries) -> ObservedSeries | None:
+    """A series with about a thousand observations; None if it has too few for anything to be told."""
+    length = min(map(len, one.runs))
+    piece = max(1, length // _SAMPLES_PER_SERIES)
+    runs = [
+        [mean_of(run[at : at + piece]) for at in range(0, length - piece + 1, piece)] if piece > 1 else run[:length] for run in one.runs
+    ]
+    batch = MSER_BATCH if length // piece >= MSER_BATCH * _MIN_BATCHES_OF_FIVE else 1
+    fewest = 20
+    return ObservedSeries(one.name, one.interval_s * piece, runs, batch) if length >= fewest else None

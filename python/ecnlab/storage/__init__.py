@@ -1,0 +1,1 @@
+"""Finished runs in files and in memory, and the results that are read from them."""

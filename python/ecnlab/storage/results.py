@@ -1,0 +1,507 @@
+"""What a run gives back: tables over seeds, their summary with intervals, and plots."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import repeat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecnlab import _core, accessors
+from ecnlab.backends import base, simulator
+from ecnlab.backends.kernel_bugs import kernel_bug_warnings
+from ecnlab.display import html
+from ecnlab.errors import Problem, ResultsError, UnknownName, UsageError
+from ecnlab.scenarios import catalog
+from ecnlab.scenarios.units import unit_of
+from ecnlab.stats.estimates import CONFIDENCE, Estimate, estimate
+from ecnlab.stats.steady_series import steady_state_of
+from ecnlab.storage import summary
+from ecnlab.storage.store import ResultsFolder, Store, folder_path
+from ecnlab.storage.tables import Columns, SeedRecord, SeedTables, choose_parts, polars_frame
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ecnlab.plot.result import Plots
+    from ecnlab.stats.steady_state import SteadyState
+
+# The columns that name a row of a table of measures.
+_KEY_COLUMNS: dict[str, tuple[str, ...]] = {"total": (), "groups": ("group",), "queues": ("queue",), "bands": ("queue", "band")}
+_RECORD_OPTION_OF_SERIES = {
+    "queue": 'record.queue = "10 ms"',
+    "band": 'record.queue = "10 ms"',
+    "gauge": 'record.queue = "10 ms"',
+    "rate": "record.rates = true",
+    "window": 'record.window = "100 ms"',
+    "events": "record.events = true",
+    "lockouts": "record.events = true",
+    "distributions": "record.distributions = true",
+    "transfers": "record.transfers = true",
+    "arrivals": "record.arrivals = true",
+}
+_TABLE_OF_SERIES = {
+    "queue": "series_queue",
+    "band": "series_band",
+    "gauge": "series_gauge",
+    "rate": "series_rate",
+    "window": "series_window",
+}
+_IDENTICAL_SEEDS_WARNING = (
+    "all seeds are alike: nothing in this scenario is random, so an interval over them means nothing; "
+    'draw something, e.g. [flows.access] spread = "1 ms", or run one seed'
+)
+
+
+class Series:
+    """What the scenario's [record] asked for, each a polars frame with a seed column; `"queue" in series` tells whether it is there.
+
+    Every property raises ResultsError if it was not recorded.
+    """
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+
+    @property
+    def queue(self) -> pl.DataFrame:
+        """Length of each queue at every interval of `record.queue`, and the sojourn times in s since the sample before."""
+        return self["queue"]
+
+    @property
+    def band(self) -> pl.DataFrame:
+        """Sojourn times in s in each band of a queue that has several, at every interval of `record.queue`."""
+        return self["band"]
+
+    @property
+    def gauge(self) -> pl.DataFrame:
+        """What each queue's AQM shows of itself, such as a probability, at every interval of `record.queue`."""
+        return self["gauge"]
+
+    @property
+    def rate(self) -> pl.DataFrame:
+        """Rates, marks and drops of each group in bins of one second."""
+        return self["rate"]
+
+    @property
+    def window(self) -> pl.DataFrame:
+        """Congestion window of each flow at every interval of `record.window`."""
+        return self["window"]
+
+    @property
+    def events(self) -> pl.DataFrame:
+        """Each mark and drop of a data packet or an acknowledgement at a queue."""
+        return self["events"]
+
+    @property
+    def lockouts(self) -> pl.DataFrame:
+        """Each spell in which a flow delivered nothing for longer than its threshold."""
+        return self["lockouts"]
+
+    @property
+    def distributions(self) -> pl.DataFrame:
+        """Distributions of delay and round-trip time by group, and of the sojourn time by queue and band."""
+        return self["distributions"]
+
+    @property
+    def transfers(self) -> pl.DataFrame:
+        """Each transaction: its group, when it began, how long it took and how large it was."""
+        return self["transfers"]
+
+    @property
+    def arrivals(self) -> pl.DataFrame:
+        """All that came to each queue and all that the queue did, in order."""
+        return self["arrivals"]
+
+    def __repr__(self) -> str:
+        return (
+            f"<Series of {self._result.name!r}: {', '.join(name for name in _RECORD_OPTION_OF_SERIES if name in self) or 'none recorded'}>"
+        )
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        """The series of that name. Raises UnknownName, ResultsError."""
+        if name not in self:
+            raise ResultsError(f"this run did not record the series {name!r}; ask for it with {_RECORD_OPTION_OF_SERIES[name]}")
+        return self._result.table(_TABLE_OF_SERIES.get(name, name))
+
+    def __contains__(self, name: str) -> bool:
+        if name not in _RECORD_OPTION_OF_SERIES:
+            raise UnknownName("series", name, _RECORD_OPTION_OF_SERIES)
+        return self._result.has(_TABLE_OF_SERIES.get(name, name))
+
+
+class Result:
+    """All seeds of one scenario. Rates are in bit/s, times in s; every frame begins with the column `seed`.
+
+    Attributes
+    ----------
+    header : Mapping
+        What run.json holds: the scenario's text, every parameter in force, the engine.
+    path : Path or None
+        The results folder, or None if the result lives in memory only.
+    """
+
+    def __init__(
+        self, header: Mapping[str, Any], homes: Mapping[int, SeedTables], path: Path | None = None, warnings: Sequence[Problem] = ()
+    ) -> None:
+        self.header = header
+        self.path = path
+        self._part_by_seed = dict(sorted(homes.items()))
+        self._folder_warnings = warnings
+        self._columns: dict[str, Columns] = {}
+        self._values: dict[tuple[str, str], dict[str, list[float]]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Result {self.name!r} {self.hash[:12]}, {len(self.seeds)} seeds>"
+
+    def _repr_html_(self) -> str:
+        """The tables that `ecnlab run` prints, for a notebook."""
+        title = f"{self.name}: {self.hash[:12]}" + ("" if self._part_by_seed else ", no seed finished")
+        notes = [f"warning: {warning.as_text(None)}" for warning in self.warnings]
+        return html.page(title, summary.result_tables(self) if self._part_by_seed else (), notes)
+
+    @property
+    def name(self) -> str:
+        """The scenario's title."""
+        return str(self.header["name"])
+
+    @property
+    def hash(self) -> str:
+        """The scenario's key: equal key and seed give equal results."""
+        return str(self.header["hash"])
+
+    @property
+    def backend(self) -> dict[str, Any]:
+        """The backend it ran on: its `name` ("sim", "live" or "uml"), and what identifies its results, such as the kernel."""
+        return dict(self.header.get("backend", base.backend_to_dict(simulator.SIMULATOR)))
+
+    @property
+    def about(self) -> dict[int, Mapping[str, Any]]:
+        """Of each seed's run on a backend with real hosts: kernel, settings, how late packets left; empty for the simulator."""
+        return {record.seed: record.about for record in self.records if record.about is not None}
+
+    @property
+    def group_names(self) -> list[str]:
+        """Names of the groups of flows, in the scenario's order."""
+        return list(self.header["groups"])
+
+    @property
+    def queue_names(self) -> list[str]:
+        """Names of the queues, in the scenario's order; a queue is called as its link."""
+        return list(self.header["queues"])
+
+    @cached_property
+    def band_names(self) -> list[tuple[str, str]]:
+        """Queue and band, for each band of each queue that has several."""
+        if not self.has("bands"):
+            return []
+        bands = self._columns_of("bands")
+        return list(dict.fromkeys(zip(bands["queue"], bands["band"], strict=True)))
+
+    @property
+    def seeds(self) -> list[int]:
+        """The finished seeds, ascending."""
+        return list(self._part_by_seed)
+
+    @property
+    def records(self) -> list[SeedRecord]:
+        """What identifies each finished seed, and what it took."""
+        return [part.records[seed] for seed, part in self._part_by_seed.items()]
+
+    def recording(self, seed: int) -> Mapping[str, Any]:
+        """The recording of a seed besides the measures. Raises UnknownName if it is none of them."""
+        if seed not in self._part_by_seed:
+            raise UnknownName("seed", str(seed), map(str, self.seeds))
+        return self._part_by_seed[seed].recording
+
+    @property
+    def fingerprints(self) -> dict[int, str]:
+        """Digest of the event stream for each seed."""
+        return {record.seed: record.fingerprint for record in self.records}
+
+    @cached_property
+    def alike(self) -> bool:
+        """Whether there are several seeds and all are one and the same run, because nothing in the scenario is random."""
+        return len(self._part_by_seed) > 1 and len(set(self.fingerprints.values())) == 1
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What the scenario says, or the runs and their folder show, that the user hardly meant; each message has the remedy."""
+        told = [*(Problem(**warning) for warning in self.header["warnings"]), *self._folder_warnings, *kernel_bug_warnings(self.about)]
+        return told + ([Problem("seeds", None, _IDENTICAL_SEEDS_WARNING)] if self.alike else [])
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """A row per seed and flow."""
+        return self.table("flows")
+
+    @cached_property
+    def groups(self) -> pl.DataFrame:
+        """A row per seed and group of flows."""
+        return self.table("groups")
+
+    @cached_property
+    def completions(self) -> pl.DataFrame:
+        """A row per seed, group and step of sizes: how long its transactions took."""
+        return self.table("completions")
+
+    @cached_property
+    def queues(self) -> pl.DataFrame:
+        """A row per seed and queue."""
+        return self.table("queues")
+
+    @cached_property
+    def bands(self) -> pl.DataFrame:
+        """A row per seed and band, of the queues that serve their packets in several."""
+        return self.table("bands")
+
+    @cached_property
+    def impairments(self) -> pl.DataFrame:
+        """A row per seed and impairment of a link, in the order in which packets meet them."""
+        return self.table("impairments")
+
+    @cached_property
+    def total(self) -> pl.DataFrame:
+        """A row per seed."""
+        return self.table("total")
+
+    @property
+    def series(self) -> Series:
+        """The recorded time series, events and distributions."""
+        return Series(self)
+
+    @property
+    def plot(self) -> Plots:
+        """The figures that can be drawn of it."""
+        plots: Plots = accessors.make("Result.plot", self)
+        return plots
+
+    def warned(self, *problems: Problem) -> Result:
+        """The same result with more warnings."""
+        return Result(self.header, self._part_by_seed, self.path, [*self._folder_warnings, *problems])
+
+    def only(self, seed: int) -> Result:
+        """The result of one of the seeds. Raises UnknownName if it is none of them."""
+        if seed not in self._part_by_seed:
+            raise UnknownName("seed", str(seed), map(str, self.seeds))
+        return Result(self.header, {seed: self._part_by_seed[seed]}, self.path, self._folder_warnings)
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The names of the tables that every seed has."""
+        every = [part.tables for part in self._part_by_seed.values()]
+        return frozenset.intersection(*every) if every else frozenset()
+
+    def has(self, table: str) -> bool:
+        """Whether every seed has this table (and there is a seed)."""
+        return table in self.tables
+
+    def table(self, name: str) -> pl.DataFrame:
+        """One table over all seeds, by its name in `catalog.tables()`.
+
+        Raises UnknownName if there is no such table, ResultsError if no seed finished or the run did not record it.
+        """
+        return polars_frame(self._parts_with_table(catalog.table(name).name), name)
+
+    def table_of(self, seed: int, name: str) -> _core.Table:
+        """One table of one seed as the engine has it; errors as for `table`, and UnknownName if the seed is none of these."""
+        ((part, seeds),) = self.only(seed)._parts_with_table(catalog.table(name).name)
+        ((_, table),) = part.table(name).runs(seeds)
+        return table
+
+    def estimate(
+        self,
+        quantity: str,
+        *,
+        group: str | None = None,
+        queue: str | None = None,
+        band: str | None = None,
+        confidence: float = CONFIDENCE,
+    ) -> Estimate:
+        """Mean and interval over seeds of a column of `total`, or of `groups`, `queues` or `bands` for the name given.
+
+        Parameters
+        ----------
+        quantity : str
+            The column, e.g. "goodput_bps".
+        group, queue : str, optional
+            The group or queue (one of the two) whose column it is.
+        band : str, optional
+            The band of the queue whose column it is, where the queue has several.
+        confidence : float
+            How often the interval is to hold the true mean.
+
+        Raises
+        ------
+        UnknownName
+            A quantity, group, queue or band that is not there; the text suggests the nearest.
+        """
+        return self.estimate_of(self.values(quantity, group=group, queue=queue, band=band), confidence)
+
+    def estimate_of(self, values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+        """Mean and interval of values that were measured in it, one a seed; no interval where nothing in the scenario is random."""
+        found = estimate(values, confidence)
+        return found.without_interval() if self.alike else found
+
+    def values(self, quantity: str, *, group: str | None = None, queue: str | None = None, band: str | None = None) -> list[float]:
+        """The values of a quantity, one a seed in the order of `seeds`; arguments and errors as for `estimate`."""
+        table, name = self._table_and_row(group, queue, band)
+        if quantity not in self._quantity_columns(table):
+            raise UnknownName(f"quantity of the table {table!r}", quantity, self._quantity_columns(table))
+        found = self._values_by_name(table, quantity)
+        if name not in found:
+            raise UnknownName(_KEY_COLUMNS[table][-1], name, found)
+        return list(found[name])
+
+    def jain(self, quantity: str, groups: Sequence[str] | None = None) -> list[float]:
+        """Jain's index of a column of `flows` over the flows of these groups, or of all, one a seed in the order of `seeds`.
+
+        (sum x)^2 / (n sum x^2), after Jain, Chiu and Hawe 1984; NaN where no flow has any. Raises UnknownName.
+        """
+        flows = self._columns_of("flows")
+        if quantity not in flows.names:
+            raise UnknownName("quantity of the table 'flows'", quantity, flows.names)
+        for group in groups or ():
+            if group not in self.group_names:
+                raise UnknownName("group", group, self.group_names)
+        sums = {seed: [0.0, 0.0, 0.0] for seed in self.seeds}
+        for seed, group, value in zip(flows["seed"], flows["group"], flows[quantity], strict=True):
+            if groups is None or group in groups:
+                sums[seed] = [sum(pair) for pair in zip(sums[seed], (1.0, value, value * value), strict=True)]
+        return [total**2 / (n * squares) if squares > 0 else math.nan for n, total, squares in sums.values()]
+
+    def steady_state(self) -> SteadyState:
+        """The begin of the steady state of its runs, by MSER-5 on the length of each queue and on the throughput.
+
+        The series of the first five seeds that were recorded with `record.queue` or `record.rates` are averaged. Its warnings say whether
+        the measured interval begins too early, or the run is too short. Raises ResultsError if no seed has such a series.
+        """
+        return steady_state_of(self)
+
+    def summary(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
+        """Every quantity over the seeds: table, name, quantity, unit, mean, sd, half_width of the interval, n."""
+        import polars as pl
+
+        return pl.DataFrame(list(self._summary_rows(confidence)), infer_schema_length=None)
+
+    def summary_json(self, confidence: float = CONFIDENCE) -> dict[str, Any]:
+        """The summary as nested dicts of plain values, NaN as None; what summary.json and `--json` hold."""
+        tree: dict[str, Any] = {
+            key: self.header[key] for key in ("format", "engine", "build", "name", "hash", "duration_s", "measure_from_s")
+        }
+        tree |= {
+            "seeds": self.seeds,
+            "fingerprints": {str(seed): fingerprint for seed, fingerprint in self.fingerprints.items()},
+            "warnings": [vars(warning) for warning in self.warnings],
+            "confidence": confidence,
+            "backend": self.backend,
+        }
+        if self.about:
+            tree["about"] = {str(seed): about for seed, about in self.about.items()}
+        return tree | _nested_summary(self._summary_rows(confidence)) if self._part_by_seed else tree
+
+    def _table_and_row(self, group: str | None, queue: str | None, band: str | None) -> tuple[str, str]:
+        """The table that is asked of, and the name of its row."""
+        if group is not None and queue is not None:
+            raise UsageError("group and queue exclude each other: a quantity belongs to one of them")
+        if band is not None and queue is None:
+            raise UsageError("band= requires queue=")
+        if band is not None:
+            return "bands", f"{queue}.{band}"
+        if group is not None:
+            return "groups", group
+        return ("total", "") if queue is None else ("queues", queue)
+
+    def _summary_rows(self, confidence: float) -> Iterable[dict[str, Any]]:
+        for table in _KEY_COLUMNS:
+            for name in self._row_names(table):
+                for quantity in self._quantity_columns(table):
+                    found = self.estimate_of(self._values_by_name(table, quantity)[name], confidence)
+                    yield {
+                        "table": table,
+                        "name": name,
+                        "quantity": quantity,
+                        "unit": unit_of(quantity),
+                        "mean": found.mean,
+                        "sd": found.sd,
+                        "half_width": found.half_width,
+                        "n": found.n,
+                    }
+
+    def _quantity_columns(self, table: str) -> list[str]:
+        return [column for column in self._columns_of(table).names if column not in ("seed", *_KEY_COLUMNS[table])]
+
+    def _row_names(self, table: str) -> list[str]:
+        """The names of a table's rows; of a band it is the queue's with its own, QUEUE.BAND."""
+        if table == "bands":
+            return list(map(".".join, self.band_names))
+        return {"groups": self.group_names, "queues": self.queue_names}.get(table, [""])
+
+    def _values_by_name(self, table: str, quantity: str) -> dict[str, list[float]]:
+        """A quantity's values over the seeds by the name of the group, queue or band, under "" for the total."""
+        if (table, quantity) not in self._values:
+            columns = self._columns_of(table)
+            rows = zip(*(columns[key] for key in _KEY_COLUMNS[table]), strict=True) if _KEY_COLUMNS[table] else repeat(("",))
+            found: dict[str, list[float]] = {name: [] for name in self._row_names(table)}
+            for row, value in zip(rows, columns[quantity], strict=False):
+                found[".".join(row)].append(float(value))
+            self._values[table, quantity] = found
+        return self._values[table, quantity]
+
+    def _columns_of(self, table: str) -> Columns:
+        if table not in self._columns:
+            self._columns[table] = Columns(self._parts_with_table(table), table)
+        return self._columns[table]
+
+    def _parts_with_table(self, table: str) -> list[tuple[SeedTables, list[int]]]:
+        """The parts that have the seeds, each with those to take from it. Raises ResultsError if a seed lacks the table."""
+        if not self.has(table):
+            raise ResultsError(
+                f"{self.name}: no finished seed has a table {table!r}"
+                if not self._part_by_seed
+                else f"{self.name}: not every seed has a table {table!r}; there are {', '.join(sorted(self.tables))}"
+            )
+        seeds: dict[int, tuple[SeedTables, list[int]]] = {}
+        for seed, part in self._part_by_seed.items():
+            seeds.setdefault(id(part), (part, []))[1].append(seed)
+        return list(seeds.values())
+
+
+def open_result(path: str | Path) -> Result:
+    """Read a results folder back; only its finished seeds are there.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder.
+
+    Raises
+    ------
+    ResultsError
+        The folder is none of ours, of another format, or its header is damaged. Damaged batches are told in the result's `warnings`.
+    UsageError
+        The argument is no path.
+    """
+    folder = ResultsFolder.open(folder_path("path", path))
+    batches = folder.batches()
+    return Result(folder.header, choose_parts(batches.parts(str(folder.header["hash"])), {}), folder.path, batches.warnings)
+
+
+def result_from_store(store: Store, key: str) -> Result:
+    """All that a store has of the scenario with that key. Raises ResultsError if it has nothing."""
+    header = store.batches.scenario(key)
+    return Result(header, choose_parts(store.batches.parts(key), {}))
+
+
+def _nested_summary(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for row in rows:
+        home = tree.setdefault(row["table"], {})
+        home = home.setdefault(row["name"], {}) if row["name"] else home
+        home[row["quantity"]] = {key: _nan_to_none(row[key]) for key in ("mean", "sd", "half_width", "n", "unit")}
+    return tree
+
+
+def _nan_to_none(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,192 @@
+"""Finished seeds and their tables: as polars frames, and as plain columns for what must not wait for polars."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ecnlab import _core
+from ecnlab.scenarios import catalog
+
+if TYPE_CHECKING:
+    import polars as pl
+
+KEY_COLUMN = "key"
+
+_NUMPY_TYPES = {"real": "<f8", "count": "<u8", "index": "<u4", "name": "<u4"}
+
+
+@dataclass(frozen=True)
+class SeedRecord:
+    """What identifies one finished seed, what it took, and, of a backend with real hosts, what only that knows of the run."""
+
+    seed: int
+    fingerprint: str
+    events: int
+    packet_hops: int
+    cpu_s: float
+    about: Mapping[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but the seed, for a file in which the seed is the key."""
+        told = {name: value for name, value in asdict(self).items() if name != "seed"}
+        return {name: value for name, value in told.items() if name != "about" or value is not None}
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run that has ended: its scenario's key, what was recorded besides the measures, what identifies it, and its tables by name."""
+
+    key: str
+    recording: Mapping[str, Any]
+    record: SeedRecord
+    tables: Mapping[str, _core.Table]
+
+    @property
+    def seed(self) -> int:
+        """Its seed."""
+        return self.record.seed
+
+    @property
+    def size(self) -> int:
+        """Bytes that its tables take."""
+        return sum(table.size for table in self.tables.values())
+
+
+class SeedTables(Protocol):
+    """Some finished seeds of one scenario of which the same was recorded."""
+
+    @property
+    def recording(self) -> Mapping[str, Any]:
+        """What was recorded besides the measures."""
+
+    @property
+    def records(self) -> Mapping[int, SeedRecord]:
+        """What identifies each of its seeds."""
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The names of its tables."""
+
+    def table(self, name: str) -> _core.Table:
+        """One table of all its seeds, with the columns `key` and `seed` in front, its rows in ascending order of the seeds."""
+
+
+class InMemoryRuns:
+    """Finished runs that live in memory only."""
+
+    def __init__(self, runs: Iterable[FinishedRun]) -> None:
+        """Take in runs of one scenario and recording, at least one."""
+        self._runs = sorted(runs, key=lambda run: run.seed)
+        self.recording = self._runs[0].recording
+        self.records = {run.seed: run.record for run in self._runs}
+        self.tables = frozenset(self._runs[0].tables)
+
+    def table(self, name: str) -> _core.Table:
+        """One table of all its seeds."""
+        return join_tables(self._runs, name)
+
+
+def join_tables(runs: Sequence[FinishedRun], table: str) -> _core.Table:
+    """One table of several runs of a scenario, with the columns `key` and `seed` in front."""
+    return _core.join(runs[0].key, [(run.seed, run.tables[table]) for run in runs])
+
+
+def column_metadata(table: str) -> list[tuple[str, str]]:
+    """What a Parquet file of a table says of its columns: units and meanings, each as JSON by column."""
+    declared = catalog.table(table).columns
+    units = {column.name: column.unit for column in declared}
+    return [("units", json.dumps(units)), ("meanings", json.dumps({column.name: column.doc for column in declared}))]
+
+
+def records_at_least(recording: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether all that `wanted` asks to be recorded was recorded."""
+    return all(recording.get(key) == value for key, value in wanted.items() if value not in (False, "off") and key != "plot")
+
+
+def recording_text(recording: Mapping[str, Any]) -> str:
+    """What was recorded, as text; what is drawn of it does not count."""
+    return json.dumps({key: value for key, value in recording.items() if key != "plot"}, sort_keys=True)
+
+
+def choose_parts(parts: Iterable[SeedTables], wanted: Mapping[str, Any]) -> dict[int, SeedTables]:
+    """For each seed the part to take it from, of those that recorded what `wanted` asks.
+
+    It is one with most tables, and of these one whose recording most seeds have: series of seeds that were sampled at the same
+    times can be compared.
+    """
+    asked = [part for part in parts if records_at_least(part.recording, wanted)]
+    if len(asked) == 1:
+        return dict.fromkeys(asked[0].records, asked[0])
+    seeds: dict[str, set[int]] = {}
+    for part in asked:
+        seeds.setdefault(recording_text(part.recording), set()).update(part.records)
+    best: dict[int, SeedTables] = {}
+    for part in sorted(asked, key=lambda part: (len(part.tables), len(seeds[recording_text(part.recording)])), reverse=True):
+        for seed in part.records:
+            best.setdefault(seed, part)
+    return best
+
+
+class Columns:
+    """One table over seeds as plain lists, its rows in ascending order of the seeds."""
+
+    def __init__(self, parts: Sequence[tuple[SeedTables, Sequence[int]]], table: str) -> None:
+        """Join the `table` of each part, of its given seeds only."""
+        self._tables = [part.table(table) for part, _ in parts]
+        self._known: dict[str, list[Any]] = {}
+        self._pieces: list[tuple[int, int, slice]] = []
+        for at, (found, (_, seeds)) in enumerate(zip(self._tables, parts, strict=True)):
+            wanted = set(seeds)
+            self._pieces += [(seed, at, rows) for seed, rows in _rows_by_seed(found) if seed in wanted]
+        self._pieces.sort(key=lambda piece: piece[:2])
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The columns' names, `seed` first."""
+        return [name for name in self._tables[0].columns if name != KEY_COLUMN]
+
+    def __getitem__(self, name: str) -> list[Any]:
+        """A column's values."""
+        if name not in self._known:
+            columns = [table.column(name) for table in self._tables]
+            self._known[name] = [value for _, at, rows in self._pieces for value in columns[at][rows]]
+        return self._known[name]
+
+
+def _rows_by_seed(table: _core.Table) -> Iterable[tuple[int, slice]]:
+    """Where the rows of each seed stand; they stand together."""
+    begin = 0
+    for seed, rows in groupby(table.column("seed")):
+        end = begin + sum(1 for _ in rows)
+        yield seed, slice(begin, end)
+        begin = end
+
+
+def polars_frame(parts: Sequence[tuple[SeedTables, Sequence[int]]], table: str) -> pl.DataFrame:
+    """One table over seeds as a polars frame, its rows in ascending order of the seeds."""
+    import polars as pl
+
+    frames = [
+        whole if len(seeds) == len(part.records) else whole.filter(pl.col("seed").is_in(seeds))
+        for part, seeds in parts
+        for whole in [_frame_of_table(part.table(table))]
+    ]
+    return frames[0] if len(frames) == 1 else pl.concat(frames).sort("seed", maintain_order=True)
+
+
+def _frame_of_table(table: _core.Table) -> pl.DataFrame:
+    import numpy as np
+    import polars as pl
+
+    def polars_series(name: str, kind: str, values: bytes, names: Sequence[str]) -> pl.Series:
+        numbers = np.frombuffer(values, _NUMPY_TYPES[kind])
+        if kind != "name":
+            return pl.Series(name, numbers)
+        return pl.Series(name, names, pl.String).gather(numbers)
+
+    return pl.DataFrame([polars_series(*column) for column in table.plain if column[0] != KEY_COLUMN])

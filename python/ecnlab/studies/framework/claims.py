@@ -1,0 +1,422 @@
+"""Claims: what a paper says, as statements about measured quantities, and the one rule that decides them.
+
+A claim is a sentence of the paper and the statements that it makes. A statement says in which range a measured quantity lies.
+The quantity is a column of a run (`ScenarioMeasure`), a change in per cent (`RelativeChange`) or a difference (`MeasureDifference`) between
+two of them, paired by seed, or several of them folded into one (`CombinedMeasure`):
+
+    Claim("A1", "ECN's goodput is above RED's", [
+        Statement("60 flows", RelativeChange(of_ecn, of_red), above(0), PERCENT, published=12.0),
+    ])
+
+`decide_all` tests each quantity's mean over seeds against the nearest end of its range. The two-sided t-test at 5 % is the same as to ask
+whether the 95 % interval meets that end. The p-values of all statements are adjusted together by Benjamini and Hochberg (1995), so that at
+most 5 % of the statements that are decided are expected to be wrong. A statement whose adjusted p-value is at most 0.05 is supported
+where the mean lies inside the range, and contradicted where it lies outside; otherwise its number spans an end of the range. A claim is
+reproduced if all its statements are supported, not reproduced if one is contradicted, and undecided otherwise.
+
+Where the paper leaves parameters open, `over_setups` compares the verdicts of all admissible set-ups: a claim on which they differ
+depends on the set-up. There is no other way to a verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import pairwise
+from typing import TYPE_CHECKING, Protocol
+
+from ecnlab.stats.estimates import CONFIDENCE, Estimate, adjusted_p_values, estimate, p_value
+from ecnlab.studies.framework.model import Need
+
+if TYPE_CHECKING:
+    from ecnlab.storage.results import Result
+
+ResultOfNeed = Callable[[Need], "Result"]
+ValueBySeed = Mapping[int, float]
+
+
+class MeasuredQuantity(Protocol):
+    """A quantity that has a value for each seed."""
+
+    def needs(self) -> Iterator[Need]:
+        """The scenarios that it is measured in."""
+
+    def values(self, runs: ResultOfNeed) -> ValueBySeed:
+        """Its value for each seed."""
+
+    def ns2(self) -> float | None:
+        """ns-2's mean, where it is known."""
+
+
+@dataclass(frozen=True)
+class ScenarioMeasure:
+    """A quantity of a scenario: a column of `total`, or of the group's, queue's or band's row; or a function that measures it.
+
+    Attributes
+    ----------
+    need : Need
+        The scenario.
+    quantity : str or callable
+        A column's name, or what gives the values of a result, one a seed in the order of its seeds.
+    group, queue, band : str, optional
+        Whose row it is, as for `Result.values`.
+    known : float, optional
+        ns-2's mean of it, in the column's unit.
+    """
+
+    need: Need
+    quantity: str | Callable[[Result], Sequence[float]]
+    group: str | None = None
+    queue: str | None = None
+    band: str | None = None
+    known: float | None = None
+
+    def needs(self) -> Iterator[Need]:
+        """The scenario."""
+        yield self.need
+
+    def values(self, runs: ResultOfNeed) -> ValueBySeed:
+        """Its value for each seed."""
+        result = runs(self.need)
+        if callable(self.quantity):
+            found = self.quantity(result)
+        else:
+            found = result.values(self.quantity, group=self.group, queue=self.queue, band=self.band)
+        return dict(zip(result.seeds, found, strict=True))
+
+    def ns2(self) -> float | None:
+        """ns-2's mean, where it is known."""
+        return self.known
+
+
+@dataclass(frozen=True)
+class CombinedMeasure:
+    """Several quantities made one, seed by seed, by `fold`, as `fmean`, `max` and `min`: draws that they share are shared in it."""
+
+    fold: Callable[[Sequence[float]], float]
+    parts: Sequence[MeasuredQuantity]
+
+    def needs(self) -> Iterator[Need]:
+        """The scenarios of all of them."""
+        for part in self.parts:
+            yield from part.needs()
+
+    def values(self, runs: ResultOfNeed) -> ValueBySeed:
+        """What `fold` makes of the values of each seed that all have."""
+        found = [part.values(runs) for part in self.parts]
+        return {seed: self._folded([values[seed] for values in found]) for seed in found[0] if all(seed in values for values in found)}
+
+    def ns2(self) -> float | None:
+        """What `fold` makes of ns-2's means, where all are known."""
+        known = [value for value in (part.ns2() for part in self.parts) if value is not None]
+        return self._folded(known) if len(known) == len(self.parts) else None
+
+    def _folded(self, values: Sequence[float]) -> float:
+        """What `fold` makes of them; NaN if one of them is, which `max` and `min` would pass over."""
+        return math.nan if any(map(math.isnan, values)) else self.fold(values)
+
+
+class RelativeChange(CombinedMeasure):
+    """How far `a` lies above `b`, as a share of `b`; NaN where that is 0."""
+
+    def __init__(self, a: MeasuredQuantity, b: MeasuredQuantity) -> None:
+        super().__init__(lambda pair: ratio(*pair) - 1, (a, b))
+
+
+class MeasureDifference(CombinedMeasure):
+    """How far `a` lies above `b`, in their unit."""
+
+    def __init__(self, a: MeasuredQuantity, b: MeasuredQuantity) -> None:
+        super().__init__(lambda pair: pair[0] - pair[1], (a, b))
+
+
+def ratio(a: float, b: float) -> float:
+    """a over b; NaN where b is 0."""
+    return a / b if b else math.nan
+
+
+@dataclass(frozen=True)
+class ClaimedRange:
+    """Where a quantity lies if the statement holds, in the unit in which it is shown; `words` say it.
+
+    Both ends are included, unless the range is `open` at them.
+    """
+
+    low: float
+    high: float
+    words: str
+    open: bool = False
+
+    def holds(self, value: float) -> bool:
+        """Whether a value lies in it."""
+        return self.low < value < self.high if self.open else self.low <= value <= self.high
+
+
+def above(limit: float) -> ClaimedRange:
+    """More than `limit`."""
+    return ClaimedRange(limit, math.inf, f"above {limit:g}", open=True)
+
+
+def below(limit: float) -> ClaimedRange:
+    """Less than `limit`."""
+    return ClaimedRange(-math.inf, limit, f"below {limit:g}", open=True)
+
+
+def at_least(limit: float) -> ClaimedRange:
+    """`limit` or more."""
+    return ClaimedRange(limit, math.inf, f"at least {limit:g}")
+
+
+def at_most(limit: float) -> ClaimedRange:
+    """`limit` or less."""
+    return ClaimedRange(-math.inf, limit, f"at most {limit:g}")
+
+
+def between(low: float, high: float) -> ClaimedRange:
+    """From `low` to `high`."""
+    return ClaimedRange(low, high, f"{low:g} to {high:g}")
+
+
+def about(value: float) -> ClaimedRange:
+    """How every "about" of a paper is read here: from half the value to one and a half of it."""
+    low, high = sorted((0.5 * value, 1.5 * value))
+    return ClaimedRange(low, high, f"about {value:g}: {low:g} to {high:g}")
+
+
+@dataclass(frozen=True)
+class DisplayUnit:
+    """The unit in which a quantity is shown and compared: its factor, its name, and how many decimals."""
+
+    factor: float
+    unit: str
+    digits: int
+
+
+DIMENSIONLESS = DisplayUnit(1, "", 4)
+COUNT = DisplayUnit(1, "", 1)
+PERCENT = DisplayUnit(100, "%", 1)
+PERCENT_POINTS = DisplayUnit(100, "% points", 2)  # of a gap between two shares or two gains
+MBPS = DisplayUnit(1e-6, "Mbit/s", 3)
+KBPS = DisplayUnit(1e-3, "kbit/s", 1)
+MS = DisplayUnit(1e3, "ms", 2)
+SECONDS = DisplayUnit(1, "s", 2)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One part of a claim: the quantity lies in the range. `published` is the paper's number for it, in the unit shown."""
+
+    text: str
+    measured: MeasuredQuantity
+    range: ClaimedRange
+    shown: DisplayUnit = DIMENSIONLESS
+    published: float | None = None
+
+
+def peak_statements(
+    at: str, levels: Mapping[str, MeasuredQuantity], shown: DisplayUnit = DIMENSIONLESS, setting: str = ""
+) -> list[Statement]:
+    """The statements that the quantity is largest `at` one of the levels, each named as the report shows it, in a setting."""
+    others = {name: other for name, other in levels.items() if name != at}
+    return [
+        Statement(_comparison_text(setting, at, name), MeasureDifference(levels[at], other), above(0), shown)
+        for name, other in others.items()
+    ]
+
+
+def order_statements(levels: Mapping[str, MeasuredQuantity], shown: DisplayUnit = DIMENSIONLESS, setting: str = "") -> list[Statement]:
+    """The statements that each level lies above the next one, in a setting."""
+    pairs = pairwise(levels.items())
+    return [Statement(_comparison_text(setting, one, other), MeasureDifference(a, b), above(0), shown) for (one, a), (other, b) in pairs]
+
+
+def _comparison_text(setting: str, one: str, other: str) -> str:
+    return f"{setting}: {one} over {other}" if setting else f"{one} over {other}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says.
+
+    Attributes
+    ----------
+    id : str
+        Its name in the study, e.g. "A1".
+    sentence : str
+        What the paper says, in a sentence of ours.
+    figures : sequence of str
+        The numbers of the figures and tables that it is read from, e.g. "4.7".
+    statements : sequence of Statement
+        What it says, all of it.
+    quote : str
+        The paper's own sentence with its place; empty for a question of our own.
+    reading : str
+        How its words were made ranges, where that is a choice.
+    why : str
+        Why it does not hold, or not clearly, in a full run, if that is known.
+    own : bool
+        Whether the laboratory itself asks it and no paper says it.
+    """
+
+    id: str
+    sentence: str
+    figures: Sequence[str]
+    statements: Sequence[Statement]
+    reading: str = ""
+    why: str = ""
+    own: bool = False
+    quote: str = ""
+
+    def needs(self) -> Iterator[Need]:
+        """The scenarios that decide it."""
+        for statement in self.statements:
+            yield from statement.measured.needs()
+
+
+class Verdict(StrEnum):
+    """The answer to a claim. A paper's claim is reproduced or not; a question of our own holds or does not.
+
+    It depends where admissible set-ups have different verdicts.
+    """
+
+    REPRODUCED = "reproduced"
+    NOT_REPRODUCED = "not reproduced"
+    HOLDS = "holds"
+    DOES_NOT_HOLD = "does not hold"
+    UNDECIDED = "undecided"
+    DEPENDS = "depends"
+
+    @property
+    def stands(self) -> bool:
+        """Whether all statements of the claim are supported."""
+        return self in (Verdict.REPRODUCED, Verdict.HOLDS)
+
+
+class StatementStatus(StrEnum):
+    """What the interval says of a statement."""
+
+    SUPPORTED = "supported"
+    CONTRADICTED = "contradicted"
+    SPANNED = "spanned"
+
+
+@dataclass(frozen=True)
+class StatementEstimate:
+    """A statement with what was measured, ours and ns-2's in the unit shown, and what follows for it.
+
+    `p` is the p-value of the t-test of the mean against the nearest end of the range, adjusted for the statements decided with it.
+    """
+
+    statement: Statement
+    ours: Estimate
+    ns2: float | None
+    status: StatementStatus
+    p: float = math.nan
+
+
+@dataclass(frozen=True)
+class ClaimInSetup:
+    """A claim in one set-up: the values of the open parameters that matter for it (none in an alternative), verdict and statements."""
+
+    values: Mapping[str, str]
+    verdict: Verdict
+    estimates: Sequence[StatementEstimate]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A claim and its verdict.
+
+    Attributes
+    ----------
+    claim : Claim
+        The claim.
+    verdict : Verdict
+        The verdict over all admissible set-ups that were run; that of the main one where no other was.
+    estimates : sequence of StatementEstimate
+        Its statements in the main set-up.
+    setups : sequence of ClaimInSetup
+        The claim in each admissible set-up that differs for it, the main one first; empty where there is but one.
+    alternatives : mapping of str to ClaimInSetup
+        The claim under each alternative that changes its scenarios. These do not count for the verdict.
+    """
+
+    claim: Claim
+    verdict: Verdict
+    estimates: Sequence[StatementEstimate]
+    setups: Sequence[ClaimInSetup] = ()
+    alternatives: Mapping[str, ClaimInSetup] = field(default_factory=dict)
+
+
+def decide(claim: Claim, runs: ResultOfNeed) -> Decision:
+    """The verdict on one claim alone from the results of its scenarios, in one set-up."""
+    return decide_all([claim], runs)[0]
+
+
+def decide_all(claims: Sequence[Claim], runs: ResultOfNeed) -> list[Decision]:
+    """The verdicts on claims from the results of their scenarios, in one set-up. Verdicts are made here and in `over_setups` alone.
+
+    The p-values of all statements of all these claims are adjusted together.
+    """
+    measured = [_estimate_in_unit(statement, runs) for claim in claims for statement in claim.statements]
+    adjusted = adjusted_p_values([_p_value(ours, statement.range) for statement, ours, _ in measured])
+    weighed = iter(
+        [StatementEstimate(*found, _status_of(found[1], found[0].range, p), p) for found, p in zip(measured, adjusted, strict=True)]
+    )
+    return [_decision_of(claim, [next(weighed) for _ in claim.statements]) for claim in claims]
+
+
+def over_setups(main: Decision, setups: Sequence[ClaimInSetup], alternatives: Mapping[str, ClaimInSetup]) -> Decision:
+    """The verdict over admissible set-ups, the main one among them: the verdict on which all agree, otherwise that it depends."""
+    verdicts = {setup.verdict for setup in setups} | {main.verdict}
+    verdict = main.verdict if len(verdicts) == 1 else Verdict.DEPENDS
+    return replace(main, verdict=verdict, setups=setups, alternatives=alternatives)
+
+
+def _decision_of(claim: Claim, weighed: Sequence[StatementEstimate]) -> Decision:
+    standings = {each.status for each in weighed}
+    if StatementStatus.CONTRADICTED in standings:
+        verdict = Verdict.DOES_NOT_HOLD if claim.own else Verdict.NOT_REPRODUCED
+    elif standings == {StatementStatus.SUPPORTED}:
+        verdict = Verdict.HOLDS if claim.own else Verdict.REPRODUCED
+    else:
+        verdict = Verdict.UNDECIDED
+    return Decision(claim, verdict, weighed)
+
+
+def _estimate_in_unit(statement: Statement, runs: ResultOfNeed) -> tuple[Statement, Estimate, float | None]:
+    """A statement with our number and ns-2's in the unit shown."""
+    factor = statement.shown.factor
+    known = statement.measured.ns2()
+    return statement, estimate_of(statement.measured, runs).scaled(factor), None if known is None else known * factor
+
+
+def estimate_of(measured: MeasuredQuantity, runs: ResultOfNeed) -> Estimate:
+    """The mean of a quantity over seeds, with its interval unless nothing is random in the scenarios that it is measured in."""
+    found = estimate(list(measured.values(runs).values()))
+    return found.without_interval() if _is_identical_over_seeds(measured, runs) else found
+
+
+def _is_identical_over_seeds(measured: MeasuredQuantity, runs: ResultOfNeed) -> bool:
+    """Whether nothing is random in any scenario of it, so that its seeds say nothing of how it varies."""
+    needs = list(measured.needs())
+    return bool(needs) and all(runs(need).alike for need in needs)
+
+
+def _p_value(ours: Estimate, wanted: ClaimedRange) -> float:
+    """The p-value of the mean against the nearest end of a range; NaN without an interval or a number."""
+    ends = [end for end in (wanted.low, wanted.high) if math.isfinite(end)]
+    if not ends or math.isnan(ours.half_width):
+        return math.nan if math.isnan(ours.half_width) else 0.0
+    if ours.half_width == 0 and ours.mean in ends:
+        return 0.0  # all seeds have the end itself, of which the range says whether it is included
+    return max(p_value(ours, end) for end in ends)
+
+
+def _status_of(ours: Estimate, wanted: ClaimedRange, p: float) -> StatementStatus:
+    """Whether the mean lies inside the range, outside, or too near to an end to tell; NaN tells nothing."""
+    if not p <= 1 - CONFIDENCE + 1e-12:
+        return StatementStatus.SPANNED
+    return StatementStatus.SUPPORTED if wanted.holds(ours.mean) else StatementStatus.CONTRADICTED

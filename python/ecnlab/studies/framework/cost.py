@@ -1,0 +1,40 @@
+"""How long a study takes: what its runs took of the processor when it was run in full, as measured, and what a figure takes to be drawn.
+
+costs.json is written with the page of a study (`python -m ecnlab.studies.framework.page`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecnlab.execution.workers import available_cores
+from ecnlab.studies.framework.model import Study
+
+if TYPE_CHECKING:
+    from ecnlab.storage.results import Result
+
+COSTS = Path(__file__).parent / "costs.json"
+
+
+def cost_text(study: Study, runs: int, items: int) -> str:
+    """About how long so many runs and items take on as many cores as there are here; empty if the study was never measured."""
+    costs = json.loads(COSTS.read_text(encoding="utf-8"))
+    if study.name not in costs["run_s"]:
+        return ""
+    seconds = runs * costs["run_s"][study.name] + items * costs["item_s"]
+    return f", about {_duration_text(seconds / available_cores())} on {available_cores()} cores of {costs['machine']}"
+
+
+def record_cost(study: Study, results: Iterable[Result]) -> None:
+    """Note what a run of a study takes of the processor in the mean."""
+    took = {(result.hash, record.seed): record.cpu_s for result in results for record in result.records}
+    costs: dict[str, Any] = json.loads(COSTS.read_text(encoding="utf-8"))
+    costs["run_s"][study.name] = round(sum(took.values()) / len(took), 4)
+    COSTS.write_text(json.dumps(costs, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _duration_text(seconds: float) -> str:
+    return f"{max(seconds, 1):.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

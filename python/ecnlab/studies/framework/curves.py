@@ -1,0 +1,182 @@
+"""Figures of measured quantities against a parameter, as items: panels of curves, each point a quantity that claims can name too.
+
+    figure("4.2", "Throughput", "...", [Panel("", {"ECN": {15: Of(...), 30: Of(...)}})], Scales("number of flows", "throughput", MBPS))
+
+A point has its mean over seeds with the 95 % interval as a bar, ns-2's mean, where it is known, as an open marker, and what the paper
+prints as a half-filled one.
+The numbers stand in a table below the figure and in its CSV.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ecnlab.plot import lines, style
+from ecnlab.plot.style import PALETTE_BY_POSITION, Palette
+from ecnlab.stats.estimates import Estimate
+from ecnlab.studies.framework.claims import DisplayUnit, MeasuredQuantity, ResultOfNeed, estimate_of
+from ecnlab.studies.framework.model import (
+    ItemDrawing,
+    Need,
+    NeedKey,
+    ReportTable,
+    ResultsByKey,
+    StudyItem,
+    estimates_frame,
+    format_with_interval,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+    from ecnlab.plot.drawn import DrawnFigure
+
+CurvePoints = Mapping[float, MeasuredQuantity]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One of a figure's axes: its title, which may be empty if there is no other panel, and its curves by label.
+
+    `published` is what the paper prints of a curve, by x, in the unit shown.
+    """
+
+    title: str
+    curves: Mapping[str, CurvePoints]
+    published: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
+
+    def of_paper(self) -> list[lines.Curve]:
+        """What the paper prints, as curves without intervals."""
+        found = {label: self.published.get(label, {}) for label in self.curves}
+        return [lines.Curve(label, list(points), (), list(points.values())).of_another() for label, points in found.items()]
+
+
+@dataclass(frozen=True)
+class AxisScales:
+    """The axes of all panels: what x and y are, the unit of y, and the ranges and ticks, where they are not left to the data.
+
+    `ticks` puts x on a log scale with just these ticks. Panels have one range of y, unless each has its `own_y`.
+    """
+
+    x: str
+    y: str
+    shown: DisplayUnit
+    x_range: tuple[float, float] | None = None
+    y_range: tuple[float, float] | None = None
+    ticks: Sequence[float] = ()
+    own_y: bool = False
+
+    @property
+    def y_label(self) -> str:
+        """What stands at the y axis."""
+        return f"{self.y} ({self.shown.unit})" if self.shown.unit else self.y
+
+
+@dataclass(frozen=True)
+class _CurveFigure:
+    """What a figure draws, and the scenarios that it needs."""
+
+    panels: Sequence[Panel]
+    scales: AxisScales
+    palette: Palette
+
+    def needs(self) -> dict[NeedKey, Need]:
+        """The scenarios of all points, numbered."""
+        distinct = dict.fromkeys(need for _, _, _, measured in self._numbered_points() for need in measured.needs())
+        return {(at,): need for at, need in enumerate(distinct)}
+
+    def draw(self, results: ResultsByKey) -> ItemDrawing:
+        """The figure, a table of each panel, and the numbers behind them."""
+        runs = {need: results[key] for key, need in self.needs().items()}.__getitem__
+        figure, axes = _figure_axes(len(self.panels), sharey=not self.scales.own_y)
+        for axis, panel in zip(axes, self.panels, strict=True):
+            self._draw_panel(axis, panel, runs)
+        for axis in axes[1::2]:
+            axis.set_ylabel("")
+        if len(self.panels) > 1:
+            style.legend_of_panels(figure, *axes)
+        else:
+            style.legend_above(axes[0])
+        return ItemDrawing(figure, [self._panel_table(panel, runs) for panel in self.panels], self._points_frame(runs))
+
+    def _draw_panel(self, axes: Axes, panel: Panel, runs: ResultOfNeed) -> None:
+        scales, factor = self.scales, self.scales.shown.factor
+        curves = [
+            lines.Curve(
+                label,
+                list(points),
+                [self._point_estimate(measured, runs) for measured in points.values()],
+                [None if known is None else known * factor for known in (measured.ns2() for measured in points.values())],
+            )
+            for label, points in panel.curves.items()
+        ]
+        lines.draw_curves(axes, curves, x_label=scales.x, y_label=scales.y_label, ticks=scales.ticks, palette=self.palette)
+        lines.draw_reference_points(axes, panel.of_paper(), "published", palette=self.palette, half=True)
+        axes.set_title(panel.title, loc="left")
+        if scales.x_range:
+            axes.set_xlim(scales.x_range)
+        if scales.y_range:
+            axes.set_ylim(scales.y_range)
+
+    def _panel_table(self, panel: Panel, runs: ResultOfNeed) -> ReportTable:
+        digits = self.scales.shown.digits
+        xs = sorted({x for points in panel.curves.values() for x in points})
+        rows = [
+            [f"{x:g}"]
+            + [
+                format_with_interval(self._point_estimate(points[x], runs), digits) if x in points else ""
+                for points in panel.curves.values()
+            ]
+            for x in xs
+        ]
+        title = ", ".join(words for words in (panel.title, self.scales.y_label) if words)
+        return ReportTable(title, [self.scales.x, *panel.curves], rows)
+
+    def _points_frame(self, runs: ResultOfNeed) -> pl.DataFrame:
+        import polars as pl
+
+        points = list(self._numbered_points())
+        rows = [((panel, label, x), self._point_estimate(measured, runs)) for panel, label, x, measured in points]
+        known = [measured.ns2() for _, _, _, measured in points]
+        scaled = [None if value is None else value * self.scales.shown.factor for value in known]
+        published = [panel.published.get(label, {}).get(x) for panel in self.panels for label, xs in panel.curves.items() for x in xs]
+        frame = estimates_frame(["panel", "curve", self.scales.x], self.scales.y_label, rows)
+        beside = [pl.Series(name, values, dtype=pl.Float64) for name, values in (("ns2_mean", scaled), ("published", published))]
+        return frame.with_columns(column for column in beside if column.count())
+
+    def _point_estimate(self, measured: MeasuredQuantity, runs: ResultOfNeed) -> Estimate:
+        return estimate_of(measured, runs).scaled(self.scales.shown.factor)
+
+    def _numbered_points(self) -> Iterator[tuple[str, str, float, MeasuredQuantity]]:
+        for panel in self.panels:
+            for label, points in panel.curves.items():
+                for x, measured in points.items():
+                    yield panel.title, label, x, measured
+
+
+def curve_figure(
+    number: str,
+    title: str,
+    caption: str,
+    panels: Sequence[Panel],
+    scales: AxisScales,
+    *,
+    part: str = "",
+    palette: Palette = PALETTE_BY_POSITION,
+) -> StudyItem:
+    """The item of a figure; more than one panel stand in two columns, with one legend for all."""
+    curves = _CurveFigure(panels, scales, palette)
+    return StudyItem(number, title, caption, curves.needs(), curves.draw, part=part)
+
+
+def _figure_axes(panels: int, *, sharey: bool) -> tuple[DrawnFigure, list[Axes]]:
+    if panels == 1:
+        return style.panels()
+    rows = (panels + 1) // 2
+    figure, axes = style.panels(rows, 2, shape=0.12 + 0.39 * rows, sharey=sharey)
+    for spare in axes[panels:]:
+        spare.set_visible(False)
+    return figure, axes[:panels]

@@ -1,0 +1,90 @@
+"""Drawing a study's items, in several processes where there are enough of them: matplotlib uses one core."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+from ecnlab import studies
+from ecnlab.execution.progress import Progress
+from ecnlab.plot.style import PLAIN
+from ecnlab.storage.results import Result
+from ecnlab.studies.framework.model import ItemDrawing, Need, NeedKey, ReportTable, Study, StudyItem
+
+# A process needs about as long to start as this many items to be drawn.
+_MIN_ITEMS_PER_PROCESS = 3
+
+FoundResults = Mapping[NeedKey, Result]
+
+
+@dataclass(frozen=True)
+class DrawnItem:
+    """An item as the report shows it: its picture as SVG, if it has one, its tables, and the endings of the files saved of it."""
+
+    item: StudyItem
+    svg: bytes | None
+    tables: Sequence[ReportTable]
+    files: Sequence[str]
+
+
+def draw_all(
+    study: Study, items: Sequence[StudyItem], results: Mapping[Need, Result], folder: Path, processes: int, bar: Progress
+) -> list[DrawnItem]:
+    """Draw the items in order, saving each in `folder` as SVG, PDF and PNG with its numbers as CSV. Raises ResultsError."""
+    found = [{key: results[need] for key, need in item.needs.items()} for item in items]
+    drawn = []
+    with _drawing_pool(study, folder, min(processes, len(items) // _MIN_ITEMS_PER_PROCESS)) as draw:
+        for item, (svg, tables, files) in zip(items, draw(items, found), strict=True):
+            drawn.append(DrawnItem(item, svg, tables, files))
+            bar.advance()
+    return drawn
+
+
+SavedItem = tuple[bytes | None, Sequence[ReportTable], Sequence[str]]
+DrawFunction = Callable[[Sequence[StudyItem], Sequence[FoundResults]], Iterator[SavedItem]]
+
+
+@contextmanager
+def _drawing_pool(study: Study, folder: Path, processes: int) -> Iterator[DrawFunction]:
+    """How items are drawn: in processes, which know a study by its name, or in this one."""
+    if processes < 2 or not _has_results(study):
+        yield lambda items, found: map(_save, items, found, [folder] * len(items))
+        return
+    with ProcessPoolExecutor(processes, get_context("spawn"), _ignore_interrupts) as pool:
+        try:
+            yield lambda items, found: pool.map(
+                _save_drawing, [study.name] * len(items), [item.heading for item in items], found, [folder] * len(items)
+            )
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _has_results(study: Study) -> bool:
+    return study.name in studies.TITLES and studies.find(study.name) is study
+
+
+def _ignore_interrupts() -> None:
+    """Leave Ctrl-C to the process that waits for the drawings."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _save_drawing(study: str, heading: str, found: FoundResults, folder: Path) -> SavedItem:
+    (item,) = studies.find(study).choose([heading])
+    return _save(item, found, folder)
+
+
+def _save(item: StudyItem, found: FoundResults, folder: Path) -> SavedItem:
+    """Draw an item and save what it became."""
+    from ecnlab.plot.drawn import write_files
+
+    with PLAIN.applied():
+        drawing: ItemDrawing = item.draw(found)
+    images = {} if drawing.figure is None else drawing.figure.render()
+    files = images | ({} if drawing.data is None else {"csv": drawing.data.write_csv().encode()})
+    write_files(folder / item.stem, files)
+    return images.get("svg"), drawing.tables, list(files)

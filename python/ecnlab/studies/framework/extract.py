@@ -1,0 +1,44 @@
+"""A study's scenarios as files of one's own: to be run, changed and compared."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import tomli_w
+
+from ecnlab.errors import ResultsError
+from ecnlab.scenarios.load import Scenario
+from ecnlab.storage.atomic import write_atomically
+from ecnlab.storage.filenames import file_name
+
+
+def scenario_as_toml(scenario: Scenario) -> str:
+    """The text of a scenario file that is the same scenario: equal in its key."""
+    return tomli_w.dumps(json.loads(scenario.text))
+
+
+def write_scenarios(scenarios: Sequence[Scenario], folder: Path) -> list[Path]:
+    """Write each scenario into the folder, named by its title, of equal titles with a number behind it; their paths in order.
+
+    A file that is there under such a name is replaced. Raises ResultsError (disk).
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = [folder / f"{stem}.toml" for stem in _file_stems(scenarios)]
+        for path, scenario in zip(paths, scenarios, strict=True):
+            write_atomically(path, scenario_as_toml(scenario).encode())
+    except OSError as error:
+        raise ResultsError(f"cannot write scenarios into {folder}: {error.strerror or error}") from None
+    return paths
+
+
+def _file_stems(scenarios: Sequence[Scenario]) -> Iterator[str]:
+    met: Counter[str] = Counter()
+    for scenario in scenarios:
+        stem = file_name(re.sub(r"[^A-Za-z0-9_]+", "-", scenario.name).strip("-"))
+        met[stem] += 1
+        yield stem if met[stem] == 1 else f"{stem}-{met[stem]}"

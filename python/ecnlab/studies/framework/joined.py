@@ -1,0 +1,160 @@
+"""Several reports of one study in one table: what each backend has of a statement, beside what was published.
+
+It is made of their claims.json alone: verdicts, means and intervals are those that each report has.
+`python -m ecnlab.studies.framework.joined REPORT REPORT ...` writes it into the study's page, between `<!-- backends -->` and
+`<!-- /backends -->`.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from ecnlab.errors import ResultsError, UsageError
+from ecnlab.scenarios.seeds import listed_seeds
+from ecnlab.storage.atomic import read_stored
+from ecnlab.studies.framework import page
+from ecnlab.studies.framework.claims import StatementStatus, Verdict
+from ecnlab.studies.framework.verdicts import STATUS_SIGNS, VERDICT_SIGNS
+
+_TABLE_MARK = re.compile(r"(<!-- backends -->\n).*?(<!-- /backends -->\n?)", re.DOTALL)
+_SIMULATED_HOSTS_TEXT = {"name": "sim"}
+
+
+@dataclass(frozen=True)
+class JoinedTable:
+    """A table: a row for each claim and, below it, for each of its statements.
+
+    Attributes
+    ----------
+    study : str
+        The study's name.
+    header : sequence of str
+        The columns' names; those of reports say backend and seeds.
+    rows : sequence of sequence of str
+        The cells as text: a verdict in a claim's row, mean, interval and standing in a statement's.
+    """
+
+    study: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def as_csv(self) -> str:
+        """The table as CSV."""
+        text = StringIO()
+        csv.writer(text, lineterminator="\n").writerows([self.header, *self.rows])
+        return text.getvalue()
+
+    def as_markdown(self) -> str:
+        """The table as a page has it."""
+        lines = [self.header, ["---"] * len(self.header), *self.rows]
+        return "".join(f"| {' | '.join(map(page.markdown_cell, line))} |\n" for line in lines)
+
+
+def join_reports(reports: Sequence[Path]) -> JoinedTable:
+    """The table of these folders of reports, a column each, in their order.
+
+    Raises
+    ------
+    UsageError
+        None was given, or they are of unlike studies.
+    ResultsError
+        A folder holds no report.
+    """
+    told = [_read_report(report) for report in reports]
+    names = list(dict.fromkeys(report["study"] for report in told))
+    if len(names) != 1:
+        found = f"these are of {', '.join(names)}" if names else "none was given"
+        raise UsageError(f"a table joins reports of one study: {found}")
+    header = ["claim", "statement", "holds if", "published", *map(_report_heading, told)]
+    return JoinedTable(names[0], header, [row for id_, claim in _claims_of_reports(told).items() for row in _claim_rows(id_, claim, told)])
+
+
+def _read_report(folder: Path) -> dict[str, Any]:
+    path = folder / "claims.json"
+    try:
+        told = json.loads(read_stored(path))
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"{folder} holds no report of a study: {path}: {error}; `ecnlab study run` writes one") from None
+    if not isinstance(told, dict) or not {"study", "seeds", "claims"} <= told.keys():
+        raise ResultsError(f"{folder} holds no report of a study: {path} has no study, seeds and claims")
+    return told
+
+
+def _report_heading(report: Mapping[str, Any]) -> str:
+    """The backend of a report and its seeds: "uml, seeds 1..10"."""
+    backend = report.get("backend", report.get("tier", _SIMULATED_HOSTS_TEXT))["name"]  # reports of November 2026 say "tier"
+    hosts = " with kernels' hosts" if backend == "sim" and report.get("kernel_hosts") else ""
+    return f"{backend}{hosts}, seeds {listed_seeds(report['seeds'])}"
+
+
+def _claims_of_reports(reports: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Every claim that one of them decides, as the first that has it tells it, by their names."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for report in reports:
+        for claim in report["claims"]:
+            found.setdefault(claim["id"], claim)
+    return dict(sorted(found.items(), key=lambda item: _natural_order_key(item[0])))
+
+
+def _natural_order_key(id_: str) -> list[tuple[int, str]]:
+    """ "R10" behind "R9"."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|\D+", id_)]
+
+
+def _claim_rows(id_: str, claim: Mapping[str, Any], reports: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    decided = [{claim["id"]: claim for claim in report["claims"]}.get(id_) for report in reports]
+    rows = [[id_, claim["sentence"], "", "", *("" if of is None else _verdict_cell(of) for of in decided)]]
+    for statement in claim["statements"]:
+        text, unit = statement["statement"], f" {statement['unit']}" if statement["unit"] else ""
+        weighed = [_find_statement(of, text) for of in decided]
+        published = "" if statement["published"] is None else f"{statement['published']:g}{unit}"
+        rows.append(["", text, f"{statement['range']}{unit}", published, *("" if of is None else _number_cell(of, unit) for of in weighed)])
+    return rows
+
+
+def _find_statement(claim: Mapping[str, Any] | None, text: str) -> Mapping[str, Any] | None:
+    return None if claim is None else next((statement for statement in claim["statements"] if statement["statement"] == text), None)
+
+
+def _verdict_cell(claim: Mapping[str, Any]) -> str:
+    supported = sum(statement["standing"] == StatementStatus.SUPPORTED for statement in claim["statements"])
+    return f"{VERDICT_SIGNS[Verdict(claim['verdict'])]} {claim['verdict']} ({supported} of {len(claim['statements'])})"
+
+
+def _number_cell(statement: Mapping[str, Any], unit: str) -> str:
+    """Mean, interval and standing: "55.2 ± 4.1 % ✓"."""
+    if statement["ours"] is None:
+        return "no number"
+    digits = statement["digits"]
+    half = "" if statement["half_width"] is None else f" ± {statement['half_width']:.{digits}f}"
+    return f"{statement['ours']:.{digits}f}{half}{unit} {STATUS_SIGNS[StatementStatus(statement['standing'])]}"
+
+
+def page_with_table(text: str, table: JoinedTable) -> str:
+    """The text of a page with the table in its place. Raises ValueError if it has none."""
+    if not _TABLE_MARK.search(text):
+        raise ValueError("the page has no line <!-- backends --> with <!-- /backends --> below it")
+    return _TABLE_MARK.sub(lambda match: f"{match[1]}\n{table.as_markdown()}\n{match[2]}", text)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the table of these reports into the page of their study; returns the exit code."""
+    if not arguments:
+        print("python -m ecnlab.studies.framework.joined REPORT ...: reports of one study, one for each backend", file=sys.stderr)
+        return 2
+    table = join_reports([Path(argument) for argument in arguments])
+    path = page.page_path(table.study)
+    path.write_text(page_with_table(path.read_text(encoding="utf-8"), table), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,72 @@
+"""How two readers, who saw only the paper and a claim's statements, judge each claim: fair, strict or loose.
+
+`judgements.json` in the study's folder has them. A judgement belongs to the statements that the readers saw: it has a digest of them.
+`python -m ecnlab.studies.framework.judgements NAME` prints what a reader is given, with the digests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ecnlab import studies
+from ecnlab.studies.framework.claims import Claim
+from ecnlab.studies.framework.model import Study
+
+FAIR_WORD, STRICT_WORD, LOOSE_WORD = "fair", "strict", "loose"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the readers say of one claim: a word each, and why, where they give a reason."""
+
+    words: Sequence[str]
+    reasons: Sequence[str]
+    digest: str
+
+
+def judgements_of_study(name: str) -> dict[str, Judgement]:
+    """The judgements of a study by claim; empty where no readers were asked."""
+    path = studies.folder(name) / "judgements.json"
+    if not path.is_file():
+        return {}
+    found: Mapping[str, Mapping[str, object]] = json.loads(path.read_text(encoding="utf-8"))
+    return {id_: Judgement(**judged) for id_, judged in found.items()}  # type: ignore[arg-type]
+
+
+def claim_digest(claim: Claim) -> str:
+    """A digest of what the readers judge: the claim's sentence, reading and statements with their ranges."""
+    return hashlib.sha256(claim_as_readers_see_it(claim).encode()).hexdigest()[:16]
+
+
+def claim_as_readers_see_it(claim: Claim) -> str:
+    """A claim as the readers see it."""
+    lines = [f"{claim.id}: {claim.sentence}", f"the paper: {claim.quote}"]
+    if claim.reading:
+        lines.append(f"how it is read: {claim.reading}")
+    for statement in claim.statements:
+        published = "" if statement.published is None else f" (printed: {statement.published:g})"
+        lines.append(f"  {statement.text}: {statement.range.words} {statement.shown.unit}".rstrip() + published)
+    return "\n".join(lines)
+
+
+def judged_claims(study: Study) -> list[Claim]:
+    """The claims that readers judge: those of the paper."""
+    return [claim for claim in study.claims if not claim.own]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the claims of a study as readers see them; returns the exit code."""
+    if len(arguments) != 1:
+        print("python -m ecnlab.studies.framework.judgements NAME: a study", file=sys.stderr)
+        return 2
+    for claim in judged_claims(studies.find(arguments[0])):
+        print(f"{claim_as_readers_see_it(claim)}\ndigest: {claim_digest(claim)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

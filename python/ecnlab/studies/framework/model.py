@@ -1,0 +1,181 @@
+"""What a study is: items (figures and tables), each naming the scenarios it needs and how it is drawn from their results; and claims."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ecnlab.errors import UnknownName
+from ecnlab.stats.estimates import Estimate
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ecnlab.plot.drawn import DrawnFigure
+    from ecnlab.storage.results import Result
+    from ecnlab.studies.framework.claims import Claim
+
+NeedKey = tuple[Any, ...]
+ResultsByKey = Mapping[NeedKey, "Result"]
+ScenarioRewriting = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class OpenParameter:
+    """A parameter that the paper leaves open, with the values that its text admits.
+
+    Attributes
+    ----------
+    name : str
+        The parameter, e.g. "thresholds".
+    paper : str
+        The paper's words on it with their place, or "nothing".
+    reason : str
+        Why these values are admitted and no others.
+    values : mapping of str to callable
+        Each value as the report shows it, in ascending order, with the function that writes a scenario for it (nested dicts, which it
+        leaves as they are).
+    main : str
+        The value of the main set-up; its function returns the scenario as it is.
+    """
+
+    name: str
+    paper: str
+    reason: str
+    values: dict[str, ScenarioRewriting]
+    main: str
+
+    def __post_init__(self) -> None:
+        if self.main not in self.values or len(self.values) < 2:
+            raise ValueError(f"{self.name}: an open parameter has two values or more, and {self.main!r} must be one of {list(self.values)}")
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A set-up that the paper's text does not admit, or that evidence speaks against. Its verdicts are reported and do not count.
+
+    `evidence` says what speaks for it and against it, with sources.
+    """
+
+    name: str
+    evidence: str
+    rewriting: ScenarioRewriting
+
+
+@dataclass(frozen=True, eq=False)
+class Need:
+    """A scenario (as nested dicts) that an item or a claim wants run: over the study's seeds, or over the first one only.
+
+    Needs are told apart as objects, so that they can be looked up; scenarios that are alike are run once whoever needs them.
+    """
+
+    scenario: Mapping[str, Any]
+    every_seed: bool = True
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """A table of the report, cells already text."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class ItemDrawing:
+    """What an item became: its figure, its tables, and the numbers behind them, which are saved as CSV."""
+
+    figure: DrawnFigure | None = None
+    tables: Sequence[ReportTable] = ()
+    data: pl.DataFrame | None = None
+
+
+@dataclass(frozen=True)
+class StudyItem:
+    """One figure or table of the paper. `number` is the paper's ("5.29"), `draw` gets the results under the keys of `needs`.
+
+    `part` is the heading under which the report has it, e.g. the chapter; items of one part stand together.
+    """
+
+    number: str
+    title: str
+    caption: str
+    needs: Mapping[NeedKey, Need]
+    draw: Callable[[ResultsByKey], ItemDrawing]
+    kind: str = "Figure"
+    part: str = ""
+
+    @property
+    def heading(self) -> str:
+        """How the paper calls it: "Figure 5.29"."""
+        return f"{self.kind} {self.number}"
+
+    @property
+    def stem(self) -> str:
+        """What its files are called: "figure-5.29"."""
+        return self.heading.lower().replace(" ", "-")
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study: its items in the order of the paper, and what the paper claims.
+
+    `demo` are the numbers of the few items that show what it is about, for who wants to see that within seconds.
+    `open_parameters` are those that the paper leaves open: a claim is decided in every admissible set-up (`setups.py`). `alternatives` are
+    reported beside them. `networks` are drawn into the report, each from the scenario of a need.
+    `on_kernels` says how its scenarios are written where the hosts are real kernels, whose settings are the nearest to the hosts' of the
+    paper that a kernel can be set to; without it they stay as they are.
+    The page of a study, STUDY.md in its folder, says what was asked, what the paper leaves open and what was chosen, and what came out.
+    """
+
+    name: str
+    title: str
+    source: str
+    summary: str
+    items: Sequence[StudyItem] = field(repr=False)
+    claims: Sequence[Claim] = field(default=(), repr=False)
+    demo: Sequence[str] = field(default=(), repr=False)
+    on_kernels: ScenarioRewriting | None = field(default=None, repr=False)
+    open_parameters: Sequence[OpenParameter] = field(default=(), repr=False)
+    alternatives: Sequence[Alternative] = field(default=(), repr=False)
+    networks: Mapping[str, Need] = field(default_factory=dict, repr=False)
+
+    def choose(self, numbers: Sequence[str] = ()) -> Sequence[StudyItem]:
+        """The items of these numbers ("5.29", "table 5.1") in the paper's order; all if none is named. Raises UnknownName."""
+        chosen = {self.find(number).heading for number in numbers}
+        return [item for item in self.items if not numbers or item.heading in chosen]
+
+    def choose_claims(self, ids: Sequence[str] = ()) -> Sequence[Claim]:
+        """The claims of these names ("A1") in the study's order; all if none is named. Raises UnknownName."""
+        known = {claim.id.lower(): claim for claim in self.claims}
+        for id_ in ids:
+            if id_.lower() not in known:
+                raise UnknownName(f"claim of the study {self.name}", id_, [claim.id for claim in self.claims])
+        wanted = {id_.lower() for id_ in ids}
+        return [claim for claim in self.claims if not ids or claim.id.lower() in wanted]
+
+    def find(self, number: str) -> StudyItem:
+        """The item of that heading; or of that number, a figure before a table. Raises UnknownName."""
+        wanted = number.lower().strip()
+        by_name = {item.number.lower(): item for item in sorted(self.items, key=lambda item: item.kind == "Figure")}
+        by_name |= {item.heading.lower(): item for item in self.items}
+        if wanted in by_name:
+            return by_name[wanted]
+        raise UnknownName(f"figure of the study {self.name}", number, [item.number for item in self.items])
+
+
+def estimates_frame(keys: Sequence[str], quantity: str, rows: Sequence[tuple[NeedKey, Estimate]]) -> pl.DataFrame:
+    """Estimates as a frame: the keys of each row under the names `keys`, then the mean as `quantity`, sd, half_width and n."""
+    import polars as pl
+
+    columns = [*keys, quantity, "sd", "half_width", "n"]
+    return pl.DataFrame([(*key, e.mean, e.sd, e.half_width, e.n) for key, e in rows], schema=columns, orient="row")
+
+
+def format_with_interval(value: Estimate, digits: int = 4) -> str:
+    """A number and, where there is one, its interval as text, e.g. "9.8497 ± 0.0123"."""
+    mean = f"{value.mean:.{digits}f}"
+    return mean if math.isnan(value.half_width) else f"{mean} ± {value.half_width:.{digits}f}"

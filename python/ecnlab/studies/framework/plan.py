@@ -1,0 +1,163 @@
+"""Which runs a study needs: each distinct scenario once for each seed, recording what all of its figures and claims ask of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ecnlab.backends.base import Backend
+from ecnlab.backends.simulator import SIMULATOR
+from ecnlab.errors import Failure
+from ecnlab.execution.runner import Request, run_all
+from ecnlab.execution.workers import Workers
+from ecnlab.scenarios.load import Scenario, scenario
+from ecnlab.storage.results import Result
+from ecnlab.storage.store import Store
+from ecnlab.storage.tables import records_at_least
+from ecnlab.studies.framework.model import Need, ScenarioRewriting
+
+Recording = Mapping[str, Any]
+RecordPlace = tuple[str, str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class ScenarioRequest:
+    """A scenario that is needed over some seeds, with what is to be recorded of it."""
+
+    scenario: Scenario
+    tree: Mapping[str, Any]
+    seeds: tuple[int, ...]
+
+    @property
+    def record(self) -> Recording:
+        """What is to be recorded."""
+        found: Recording = self.tree.get("record", {})
+        return found
+
+    @property
+    def place(self) -> RecordPlace:
+        """What tells it from others."""
+        return self.scenario.hash, json.dumps(self.record, sort_keys=True), self.seeds
+
+    def gives(self, other: ScenarioRequest) -> bool:
+        """Whether its runs have all that the other one wants."""
+        same = self.scenario.hash == other.scenario.hash and set(other.seeds) <= set(self.seeds)
+        return same and records_at_least(self.record, other.record)
+
+
+@dataclass(frozen=True)
+class PlannedScenario:
+    """A scenario that is run, over which seeds, and what is recorded of it in some of them."""
+
+    scenario: Scenario
+    seeds: tuple[int, ...]
+    recorded: tuple[str, ...]
+
+
+class StudyPlan:
+    """The runs that needs ask for, on a backend. Needs that want the same of the same scenario share one place.
+
+    `rewritten` says how a scenario is written for it, if otherwise than in the study.
+    """
+
+    def __init__(
+        self, needs: Iterable[Need], seeds: Sequence[int], backend: Backend = SIMULATOR, rewritten: ScenarioRewriting | None = None
+    ) -> None:
+        self.seeds = seeds
+        self.backend = backend
+        self.is_rewritten = rewritten is not None
+        self._rewritten = rewritten or (lambda tree: tree)
+        self._read: dict[str, tuple[Scenario, Mapping[str, Any]]] = {}
+        self._wanted: dict[RecordPlace, ScenarioRequest] = {}
+        self._places: dict[Need, RecordPlace] = {}
+        self.add(needs)
+
+    def add(self, needs: Iterable[Need]) -> None:
+        """Have these needs met as well."""
+        for need in needs:
+            if need not in self._places:
+                wanted = self._request_of_need(need)
+                self._places[need] = wanted.place
+                self._wanted.setdefault(wanted.place, wanted)
+
+    def meets(self, needs: Iterable[Need]) -> bool:
+        """Whether the runs that are planned already have all that these needs ask."""
+        return all(need in self._places or self._is_planned(self._request_of_need(need)) for need in needs)
+
+    @property
+    def scenarios(self) -> list[PlannedScenario]:
+        """Each scenario that is run, once."""
+        return [_planned_scenarios(asking) for asking in self._requests_by_key().values()]
+
+    def run(
+        self, store: Store | str | Path | None, workers: Workers | None = None, *, progress: bool = False
+    ) -> tuple[dict[Need, Result], list[Failure]]:
+        """Run what the store does not have yet.
+
+        It gives the result of each need, with just the seeds that were asked of it, where none of them failed; and the runs that failed.
+        """
+        recording = list(self._merged_requests())
+        wanted = list(self._wanted.values())
+        requests = recording + [Request(one.scenario, one.seeds) for one in wanted]
+        outcome = run_all(requests, store=store, workers=workers, progress=progress)
+        found = dict(zip(self._wanted, outcome.results[len(recording) :], strict=True))
+        whole = {place: result for place, result in found.items() if len(result.seeds) == len(self._wanted[place].seeds)}
+        return {need: whole[place] for need, place in self._places.items() if place in whole}, outcome.failures
+
+    def _request_of_need(self, need: Need) -> ScenarioRequest:
+        text = json.dumps(need.scenario)
+        if text not in self._read:
+            tree = self._rewritten(need.scenario)
+            self._read[text] = scenario(tree).on_backend(self.backend), tree
+        return ScenarioRequest(*self._read[text], tuple(self.seeds if need.every_seed else self.seeds[:1]))
+
+    def _is_planned(self, wanted: ScenarioRequest) -> bool:
+        return any(planned.gives(wanted) for planned in self._wanted.values())
+
+    def _requests_by_key(self) -> dict[str, list[ScenarioRequest]]:
+        found: dict[str, list[ScenarioRequest]] = {}
+        for wanted in self._wanted.values():
+            found.setdefault(wanted.scenario.hash, []).append(wanted)
+        return found
+
+    def _merged_requests(self) -> Iterator[Request]:
+        """The runs that record at once what several want recorded, so that none is run twice where once will do."""
+        for asking in self._requests_by_key().values():
+            for record, seeds in _recordings_by_seed(asking):
+                if all(record != wanted.record for wanted in asking):
+                    yield Request(scenario({**asking[0].tree, "record": record}).on_backend(self.backend), seeds)
+
+
+def _planned_scenarios(asking: Sequence[ScenarioRequest]) -> PlannedScenario:
+    seeds = sorted({seed for wanted in asking for seed in wanted.seeds})
+    recorded = sorted({key for wanted in asking for key in wanted.record})
+    return PlannedScenario(asking[0].scenario, tuple(seeds), tuple(recorded))
+
+
+def _recordings_by_seed(asking: Sequence[ScenarioRequest]) -> list[tuple[Recording, list[int]]]:
+    """What to record in which seeds, so that each seed is run once unless two want one series at different intervals."""
+    by_seed: dict[int, list[dict[str, Any]]] = {}
+    for wanted in asking:
+        for seed in wanted.seeds:
+            _merge_recording(by_seed.setdefault(seed, []), wanted.record)
+    shared: list[tuple[Recording, list[int]]] = []
+    for seed, records in sorted(by_seed.items()):
+        for record in records:
+            same = next((seeds for known, seeds in shared if known == record), None)
+            if same is None:
+                shared.append((record, [seed]))
+            else:
+                same.append(seed)
+    return shared
+
+
+def _merge_recording(records: list[dict[str, Any]], record: Recording) -> None:
+    """Add `record` to the first of `records` that it does not contradict, else to their end."""
+    for known in records:
+        if all(known.get(key, value) == value for key, value in record.items()):
+            known.update(record)
+            return
+    records.append(dict(record))

@@ -1,0 +1,229 @@
+"""Running a study, or some of its figures and claims. Runs are kept in a store, so that a study that was killed goes on where it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+
+from ecnlab import _core
+from ecnlab.backends import base, registry
+from ecnlab.backends.base import Backend
+from ecnlab.backends.simulator import SIMULATOR
+from ecnlab.errors import Failure, Interrupted, UsageError
+from ecnlab.execution.progress import Progress
+from ecnlab.execution.workers import Workers, available_cores
+from ecnlab.scenarios.seeds import listed_seeds
+from ecnlab.storage.results import Result
+from ecnlab.storage.store import Store
+from ecnlab.studies.framework import drawing, page, report, report_folder, verdicts
+from ecnlab.studies.framework.claims import Claim, Decision, decide_all
+from ecnlab.studies.framework.model import Need, Study, StudyItem
+from ecnlab.studies.framework.plan import StudyPlan
+from ecnlab.studies.framework.setups import StudySetups
+
+# Studies were developed with the seeds 1 to 20, so verdicts are those of seeds that no choice has seen.
+FULL_SEEDS, QUICK_SEEDS = range(101, 121), range(1, 6)
+
+
+@dataclass(frozen=True)
+class StudySelection:
+    """What of a study is to be done: the items that are drawn, the claims that are decided, and the runs that both need.
+
+    `setups` are those in which claims are decided beside the main one; None where that is the only one.
+    """
+
+    study: Study
+    items: Sequence[StudyItem]
+    claims: Sequence[Claim]
+    plan: StudyPlan
+    setups: StudySetups | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a study.
+
+    Attributes
+    ----------
+    report : Path
+        Its report.
+    decisions : sequence of Decision
+        The claims with their verdicts.
+    failures : sequence of Failure
+        The runs that failed.
+    left_out : sequence of str
+        The figures, tables and claims that these runs were needed for.
+    """
+
+    report: Path
+    decisions: Sequence[Decision]
+    failures: Sequence[Failure] = ()
+    left_out: Sequence[str] = ()
+
+
+def select(
+    study: Study,
+    seeds: Sequence[int],
+    numbers: Sequence[str] = (),
+    claims: Sequence[str] = (),
+    backend: str | Backend = SIMULATOR,
+    *,
+    kernel_hosts: bool = False,
+    all_setups: bool = True,
+) -> StudySelection:
+    """The items and claims of these names, or all if none is named, on a backend. Raises UnknownName, UsageError, BackendError.
+
+    Where items alone are named, the claims that their runs decide in the main set-up come with them. `kernel_hosts` and `all_setups` are as
+    for `run_study`.
+    """
+    if kernel_hosts and study.on_kernels is None:
+        raise UsageError(f"the study {study.name} has no scenarios of its own for hosts that are kernels: leave out kernel_hosts")
+    whole = not numbers and not claims
+    items = study.choose(numbers) if numbers or whole else []
+    asked = study.choose_claims(claims) if claims or whole else []
+    backend = registry.resolve_backend(backend)
+    plan = StudyPlan(_all_needs(items, asked), seeds, backend, study.on_kernels if kernel_hosts or backend != SIMULATOR else None)
+    if numbers and not claims:
+        asked = [claim for claim in study.claims if plan.meets(claim.needs())]
+        plan.add(_all_needs((), asked))
+    only_main = not all_setups or backend != SIMULATOR or kernel_hosts or (numbers and not claims)
+    if only_main or not asked:
+        return StudySelection(study, items, asked, plan)
+    setups = StudySetups(study)
+    plan.add(setups.needs(asked))
+    return StudySelection(study, items, asked, plan, setups)
+
+
+def run_study(
+    study: Study,
+    out: Path,
+    seeds: Sequence[int],
+    numbers: Sequence[str] = (),
+    claims: Sequence[str] = (),
+    *,
+    backend: str | Backend = SIMULATOR,
+    kernel_hosts: bool = False,
+    all_setups: bool = True,
+    store: Store | str | Path | None = None,
+    workers: Workers | None = None,
+    processes: int | None = None,
+    progress: bool = False,
+) -> Outcome:
+    """Run a study, or its figures and claims of these names, into the folder `out`.
+
+    Parameters
+    ----------
+    study, out, seeds
+        What is run, over which seeds, and where the report goes.
+    numbers, claims
+        The figures and tables, and the claims, that are wanted; all if none is named.
+    backend : str or Backend, optional
+        What the scenarios run on; arguments as for `ecnlab.run`.
+    kernel_hosts : bool
+        Simulate the scenarios of the backends with kernels, whose hosts are the nearest to the paper's that a kernel can be set to.
+        What then differs between backends is the backend alone.
+    all_setups : bool
+        Decide claims in all admissible set-ups and alternatives. It has no effect where figures alone are named, or where hosts are kernels
+        or are set as kernels: claims are decided in the main set-up alone there.
+    store : Store, str or Path, optional
+        Where runs are kept and taken from; in memory only unless given.
+    workers : Threads or Cluster, optional
+        Who does the runs; the cores of this machine unless given.
+    processes : int, optional
+        How many processes draw; as many as there are cores unless given.
+    progress : bool
+        Show how far it is on standard error.
+
+    Raises
+    ------
+    UnknownName
+        A figure or a claim that the study has not, or a backend that there is not.
+    UsageError
+        `kernel_hosts` for a study whose hosts are the same on all backends.
+    ScenarioError, BackendError
+        The backend cannot do what the study asks, of which `.problems` has all, or cannot be used on this machine; nothing was run.
+    ResultsError
+        A folder cannot be written, is damaged, or holds something else.
+    Interrupted
+        Ctrl-C; runs that have finished are in the store.
+    """
+    chosen = select(study, seeds, numbers, claims, backend, kernel_hosts=kernel_hosts, all_setups=all_setups)
+    report_folder.prepare_folder(out, study)
+    results, failures = chosen.plan.run(store, workers, progress=progress)
+    try:
+        return _finish_report(
+            chosen, results, failures, out, _command_line(chosen, seeds, numbers, claims), processes or available_cores(), progress=progress
+        )
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted: all runs had finished") from None
+
+
+def _finish_report(
+    chosen: StudySelection,
+    results: Mapping[Need, Result],
+    failures: Sequence[Failure],
+    out: Path,
+    command: str,
+    processes: int,
+    *,
+    progress: bool,
+) -> Outcome:
+    """Draw, decide, and write the report of what all runs are there for."""
+    items = [item for item in chosen.items if all(need in results for need in item.needs.values())]
+    claims = [claim for claim in chosen.claims if all(need in results for need in _needs_of(chosen, claim))]
+    left_out = [item.heading for item in chosen.items if item not in items] + [claim.id for claim in chosen.claims if claim not in claims]
+    with Progress(len(items), shown=progress, verb="drawing") as bar:
+        drawn = drawing.draw_all(chosen.study, items, results, out / report_folder.FIGURES_FOLDER, processes, bar)
+    decisions = chosen.setups.decide(claims, results) if chosen.setups else decide_all(claims, results.__getitem__)
+    fingerprints = {result.hash: result.records[0].fingerprint for result in results.values()}
+    in_setups = chosen.setups is not None
+    made = report.StudyOutcome(decisions, drawn, failures, left_out, chosen.plan, fingerprints, command, len(FULL_SEEDS), in_setups)
+    told = {
+        "report.html": report.render_report(chosen.study, made),
+        "claims.csv": verdicts.decisions_as_csv(decisions),
+        "claims.json": _claims_json(chosen, decisions),
+    }
+    report_folder.write_report(out, chosen.study, told, [item.stem for item in items])
+    return Outcome(out / "report.html", decisions, failures, left_out)
+
+
+def _all_needs(items: Iterable[StudyItem], claims: Iterable[Claim]) -> Iterator[Need]:
+    for item in items:
+        yield from item.needs.values()
+    for claim in claims:
+        yield from claim.needs()
+
+
+def _needs_of(chosen: StudySelection, claim: Claim) -> Iterator[Need]:
+    """All that decides a claim, in every admissible set-up."""
+    yield from claim.needs()
+    if chosen.setups is not None:
+        yield from chosen.setups.needs_of_verdicts([claim])
+
+
+def _command_line(chosen: StudySelection, seeds: Sequence[int], numbers: Sequence[str], claims: Sequence[str]) -> str:
+    """The command that makes the report again."""
+    options = [f"--figure {quote(number)}" for number in numbers] + [f"--claim {quote(id_)}" for id_ in claims]
+    plan = chosen.plan
+    where = (["--kernel-hosts"] if plan.is_rewritten else []) if plan.backend == SIMULATOR else ["--backend", plan.backend.name]
+    told = where or (numbers and not claims) or chosen.setups is not None or not chosen.claims
+    setups = [] if told else ["--main-setup"]
+    return " ".join(["ecnlab study run", quote(chosen.study.name), *where, *setups, "--seeds", listed_seeds(seeds), *options])
+
+
+def _claims_json(chosen: StudySelection, decisions: Sequence[Decision]) -> str:
+    in_full = page.verdicts_in_full(chosen.study.name)
+    told = {
+        "study": chosen.study.name,
+        "engine": _core.VERSION,
+        "build": _core.BUILD,
+        "backend": base.backend_to_dict(chosen.plan.backend),
+        "kernel_hosts": chosen.plan.is_rewritten,
+        "seeds": list(chosen.plan.seeds),
+        "all_setups": chosen.setups is not None,
+        "claims": [verdicts.decision_to_dict(decision, in_full) for decision in decisions],
+    }
+    return json.dumps(told, indent=2, allow_nan=False, ensure_ascii=False) + "\n"

@@ -1,0 +1,41 @@
+"""Writes what came of a full run into the page of a study: `python -m ecnlab.studies.framework.update_page NAME OUT STORE`.
+
+The claims come from the claims.json of a full run in the folder OUT; what its runs took, which the store has, goes into costs.json.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ecnlab import studies
+from ecnlab.studies.framework import cost, page, runner
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write what came of a full run into the page of a study, and what it took; returns the exit code."""
+    if len(arguments) != 3:
+        print(
+            "python -m ecnlab.studies.framework.update_page NAME OUT STORE: a study, and the report and the store of a full run of it",
+            file=sys.stderr,
+        )
+        return 2
+    name, out, store = arguments
+    study = studies.find(name)
+    told = json.loads((Path(out) / "claims.json").read_text(encoding="utf-8"))
+    is_full = told["seeds"] == list(runner.FULL_SEEDS) and told["all_setups"]
+    if not is_full or [claim["id"] for claim in told["claims"]] != [claim.id for claim in study.claims]:
+        print(f"{out}: a page takes a full run; fix: ecnlab study run {name} --out {out}", file=sys.stderr)
+        return 2
+    path = page.page_path(name)
+    text = page.page_with_claims(path.read_text(encoding="utf-8"), told["claims"])
+    path.write_text(page.page_with_judgements(text, study), encoding="utf-8")
+    results, _ = runner.select(study, told["seeds"]).plan.run(Path(store), progress=True)
+    cost.record_cost(study, results.values())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

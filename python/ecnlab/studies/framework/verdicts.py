@@ -1,0 +1,190 @@
+"""What became of claims, as text and data: for the terminal, the report, claims.csv, claims.json and the page of a study."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from itertools import combinations
+from typing import Any
+
+from ecnlab.studies.framework.claims import ClaimInSetup, Decision, StatementEstimate, StatementStatus, Verdict
+from ecnlab.studies.framework.model import format_with_interval
+
+# Told apart without colour, and beside a word.
+VERDICT_SIGNS = {
+    Verdict.REPRODUCED: "✓",
+    Verdict.NOT_REPRODUCED: "✗",
+    Verdict.HOLDS: "✓",
+    Verdict.DOES_NOT_HOLD: "✗",
+    Verdict.UNDECIDED: "?",
+    Verdict.DEPENDS: "~",
+}
+_SEVERAL_SETUPS_WORDS = {Verdict.HOLDS: "hold", Verdict.DOES_NOT_HOLD: "do not hold", Verdict.DEPENDS: "depend on the set-up"}
+STATUS_SIGNS = {StatementStatus.SUPPORTED: "✓", StatementStatus.CONTRADICTED: "✗", StatementStatus.SPANNED: "?"}
+
+_CSV_COLUMNS = ("claim", "verdict", "statement", "range", "unit", "published", "ours", "half_width", "n", "ns2", "adjusted_p", "standing")
+
+
+def count_verdicts(decisions: Sequence[Decision]) -> str:
+    """How many there are of each verdict: "19 claims: 12 reproduced, 7 not reproduced; 3 questions of our own: 2 hold, 1 undecided"."""
+    papers, own = ([decision for decision in decisions if decision.claim.own is ours] for ours in (False, True))
+    return "; ".join(_count_with_noun(found, noun) for found, noun in ((papers, "claim{}"), (own, "question{} of our own")) if found)
+
+
+def _count_with_noun(decisions: Sequence[Decision], noun: str) -> str:
+    counts = Counter(decision.verdict for decision in decisions)
+    words = {
+        verdict: _SEVERAL_SETUPS_WORDS.get(verdict, verdict) if counts[verdict] > 1 else verdict for verdict in Verdict if counts[verdict]
+    }
+    told = ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items())
+    return f"{len(decisions)} {noun.format('s' * (len(decisions) != 1))}: {told}"
+
+
+def deciding_statement(decision: Decision | ClaimInSetup) -> StatementEstimate:
+    """The statement that stands for the others where there is room for one: the first that stands in the way of the claim.
+
+    Of a claim that is reproduced it is the first with a published number.
+    """
+    for standing in (StatementStatus.CONTRADICTED, StatementStatus.SPANNED):
+        for weighed in decision.estimates:
+            if weighed.status == standing:
+                return weighed
+    return next((weighed for weighed in decision.estimates if weighed.statement.published is not None), decision.estimates[0])
+
+
+def setups_text(setups: Sequence[ClaimInSetup]) -> str:
+    """How many admissible set-ups have each verdict: "reproduced in 7 of 9 set-ups, undecided in 2"; empty where there is but one."""
+    counts = Counter(setup.verdict for setup in setups)
+    told = [f"{verdict} in {counts[verdict]}" for verdict in Verdict if counts[verdict]]
+    return ", ".join([f"{told[0]} of {len(setups)} set-ups", *told[1:]]) if told else ""
+
+
+def deciding_parameters(setups: Sequence[ClaimInSetup]) -> list[str]:
+    """The open parameters on which a verdict depends: two set-ups that differ in that parameter alone have different verdicts."""
+    names = list(setups[0].values) if setups else []
+    return [name for name in names if any(_changes_verdict_alone(name, one, other) for one, other in combinations(setups, 2))]
+
+
+def _changes_verdict_alone(name: str, one: ClaimInSetup, other: ClaimInSetup) -> bool:
+    differing = [key for key, value in one.values.items() if other.values[key] != value]
+    return differing == [name] and one.verdict != other.verdict
+
+
+def statuses_text(decision: Decision) -> str:
+    """How many statements the claim makes, and what became of them, e.g. "3 statements: 2 supported, 1 spanned"."""
+    counts = Counter(weighed.status for weighed in decision.estimates)
+    told = ", ".join(f"{counts[standing]} {standing}" for standing in StatementStatus if counts[standing])
+    return f"{len(decision.estimates)} statement{'s' * (len(decision.estimates) != 1)}: {told}"
+
+
+def number_texts(weighed: StatementEstimate) -> tuple[str, str, str]:
+    """What was published, ours with its interval, and ns-2's, as text in the unit shown; empty where there is none."""
+    shown = weighed.statement.shown
+    published, unit = weighed.statement.published, f" {shown.unit}" if shown.unit else ""
+    return (
+        "" if published is None else f"{published:g}{unit}",
+        format_with_interval(weighed.ours, shown.digits) + unit,
+        "" if weighed.ns2 is None else f"{weighed.ns2:.{shown.digits}f}{unit}",
+    )
+
+
+def range_text(weighed: StatementEstimate) -> str:
+    """Where the number has to lie, with its unit."""
+    return f"{weighed.statement.range.words} {weighed.statement.shown.unit}".rstrip()
+
+
+def explanation(
+    decision: Decision, in_full: Mapping[str, Verdict], *, full: bool, seeds_in_full: int, of_study: bool = True
+) -> tuple[str, str]:
+    """Why a claim does not hold, behind the words that say of which run that is known; both empty if there is nothing to say.
+
+    Reasons are written for a full run, whose verdicts are `in_full`; `full` is whether this run is one. Where this run's
+    verdict is another, the words say so. They are of the study's own hosts; `of_study` is whether those of this run are.
+    """
+    known = in_full.get(decision.claim.id, decision.verdict)
+    why = "" if known.stands else decision.claim.why
+    run = f"{seeds_in_full} seeds in all set-ups" if known == Verdict.DEPENDS else f"{seeds_in_full} seeds"
+    if not of_study:
+        return f"With the study's own hosts, simulated, and {run}: {known}.", why
+    if known != decision.verdict:
+        return f"With {run}: {known}.", why
+    return ("Why." if full else f"Why, as {seeds_in_full} seeds show it.", why) if why else ("", "")
+
+
+def decision_to_dict(decision: Decision, in_full: Mapping[str, Verdict]) -> dict[str, Any]:
+    """A claim with its verdict as JSON has it, and that of a full run, to which `why` belongs; null where there is none.
+
+    Numbers are in the unit shown; `decided_by` counts from 0.
+    """
+    claim = decision.claim
+    return {
+        "id": claim.id,
+        "sentence": claim.sentence,
+        "quote": claim.quote,
+        "verdict": str(decision.verdict),
+        "verdict_in_full": in_full.get(claim.id),
+        "figures": list(claim.figures),
+        "own": claim.own,
+        "reading": claim.reading,
+        "why": claim.why,
+        "decided_by": decision.estimates.index(deciding_statement(decision)),
+        "depends_on": deciding_parameters(decision.setups),
+        "setups": [_setup_to_dict(setup) for setup in decision.setups],
+        "alternatives": {name: _setup_to_dict(setup) for name, setup in decision.alternatives.items()},
+        "statements": [_statement_to_dict(weighed) for weighed in decision.estimates],
+    }
+
+
+def _setup_to_dict(setup: ClaimInSetup) -> dict[str, Any]:
+    """A claim in a set-up: the open parameters' values, the verdict, and each statement's number."""
+    return {
+        "values": dict(setup.values),
+        "verdict": str(setup.verdict),
+        "decided_by": setup.estimates.index(deciding_statement(setup)),
+        "statements": [_number_to_dict(weighed) for weighed in setup.estimates],
+    }
+
+
+def _number_to_dict(weighed: StatementEstimate) -> dict[str, Any]:
+    ours = weighed.ours
+    return {
+        "ours": _nan_to_none(ours.mean),
+        "half_width": _nan_to_none(ours.half_width),
+        "n": ours.n,
+        "adjusted_p": _nan_to_none(weighed.p),
+        "standing": str(weighed.status),
+    }
+
+
+def _statement_to_dict(weighed: StatementEstimate) -> dict[str, Any]:
+    statement = weighed.statement
+    return {
+        "statement": statement.text,
+        "range": statement.range.words,
+        "low": _nan_to_none(statement.range.low),
+        "high": _nan_to_none(statement.range.high),
+        "open": statement.range.open,
+        "unit": statement.shown.unit,
+        "digits": statement.shown.digits,
+        "published": statement.published,
+        "ns2": weighed.ns2,
+        **_number_to_dict(weighed),
+    }
+
+
+def decisions_as_csv(decisions: Sequence[Decision]) -> str:
+    """A row for each statement of each claim."""
+    text = StringIO()
+    writer = csv.DictWriter(text, _CSV_COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for decision in decisions:
+        claim = {"claim": decision.claim.id, "verdict": str(decision.verdict)}
+        writer.writerows(claim | _statement_to_dict(weighed) for weighed in decision.estimates)
+    return text.getvalue()
+
+
+def _nan_to_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,117 @@
+"""Power, goodput over delay (section 6.2 (5)), and an estimate of the number of flows (6)."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from ecnlab.plot import lines, style
+from ecnlab.scenarios.networks import GROUPS
+from ecnlab.stats.estimates import Estimate
+from ecnlab.studies.framework.claims import MS
+from ecnlab.studies.framework.model import ItemDrawing, Need, ReportTable, ResultsByKey, StudyItem, estimates_frame, format_with_interval
+from ecnlab.studies.framework.panels import PanelLook, PanelMeasure, panel_item, result_column
+from ecnlab.studies.papers.aecn.beyond import scenarios
+from ecnlab.studies.papers.aecn.beyond.measures import (
+    GBPS_A_SECOND,
+    GOODPUT,
+    JAIN,
+    MEAN_WAIT,
+    REPORT_PART,
+    need_of_change,
+    quotient,
+    sum_over_groups,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ecnlab.storage.results import Result
+
+FLOW_COUNTS = (30, 60, 120, 240, 480)
+ESTIMATED_FLOW_COUNTS = (15, 30, 60, 120, 240, 480)
+SCHEMES = ("RED", "ECN", "AECN")
+
+
+def _power_of_group(group: str) -> PanelMeasure:
+    """Power of a group: its goodput over its mean one-way delay."""
+    values = quotient(sum_over_groups([group]), result_column("delay_mean_s", group=group))
+    return PanelMeasure(f"power, {group}", f"power_{group}", values, GBPS_A_SECOND)
+
+
+POWER = PanelMeasure(
+    "power, all flows", "power", quotient(result_column("goodput_first_bps"), result_column("delay_mean_s")), GBPS_A_SECOND
+)
+POWER_OF_GROUPS = {group: _power_of_group(group) for group in GROUPS}
+_DELAY = PanelMeasure("mean delay", "delay_mean", result_column("delay_mean_s"), MS)
+
+POWER_ITEM = panel_item(
+    "B7",
+    "Power against the number of flows",
+    "Goodput over mean one-way delay, of all flows and of each group, base max_p 0.5, chapter 5 network.",
+    {(scheme, flows): need_of_change(scheme, flows=flows) for scheme in SCHEMES for flows in FLOW_COUNTS},
+    [POWER, *POWER_OF_GROUPS.values()],
+    PanelLook("number of flows", scenarios.SCHEME_PALETTE, ticks=FLOW_COUNTS),
+    also=[GOODPUT, _DELAY, MEAN_WAIT, JAIN],
+    part=REPORT_PART,
+)
+
+# What SRED shows of itself once a second.
+_SAMPLED_NEEDS = {flows: Need(scenarios.thesis_network("SRED", flows, {"queue": "1 s"})) for flows in ESTIMATED_FLOW_COUNTS}
+
+
+def estimated_flows(result: Result) -> Sequence[float]:
+    """How many flows SRED reckons with from 20 s on, one number a seed: 1 over the mean share of packets that hit."""
+    import polars as pl
+
+    hits = result.series.gauge.filter((pl.col("gauge") == "hits") & (pl.col("time_s") >= result.header["measure_from_s"]))
+    by_seed = dict(hits.group_by("seed").agg(pl.col("value")).iter_rows())
+    return [1 / fmean(by_seed[seed]) for seed in result.seeds]
+
+
+def equivalent_equal_flows(result: Result) -> Sequence[float]:
+    """As many flows of equal rates as would hit as often: the inverse of the sum of the flows' squared shares, by Jain's index."""
+    flows = sum(result.header["parameters"]["flows"][at]["count"] for at in range(len(GROUPS)))
+    return [flows * jain for jain in result.values("jain_throughput")]
+
+
+def _draw_estimate(results: ResultsByKey) -> ItemDrawing:
+    figure, (axes,) = style.panels()
+    found = {flows: results[flows,] for flows in ESTIMATED_FLOW_COUNTS}
+    rows = [
+        (flows, result.estimate_of(estimated_flows(result)), result.estimate_of(equivalent_equal_flows(result)))
+        for flows, result in found.items()
+    ]
+    curves = [
+        lines.Curve("SRED's estimate", ESTIMATED_FLOW_COUNTS, [row[1] for row in rows]),
+        lines.Curve("flows x Jain's index", ESTIMATED_FLOW_COUNTS, [row[2] for row in rows]),
+    ]
+    lines.draw_curves(axes, curves, x_label="number of flows", y_label="estimated flows", ticks=ESTIMATED_FLOW_COUNTS)
+    axes.plot(ESTIMATED_FLOW_COUNTS, ESTIMATED_FLOW_COUNTS, color="black", linestyle="--", linewidth=0.8, label="the number itself")
+    axes.set_yscale("log")
+    style.legend_above(axes)
+    table = ReportTable(
+        "estimates", ["flows", "SRED", "flows x Jain's index"], [[str(n), _format_estimate(a), _format_estimate(b)] for n, a, b in rows]
+    )
+    return ItemDrawing(figure, [table], estimates_frame(["flows"], "estimate", [((n,), a) for n, a, _ in rows]))
+
+
+def _format_estimate(found: Estimate) -> str:
+    return format_with_interval(found, 1)
+
+
+FLOW_ESTIMATE_ITEM = StudyItem(
+    "B8",
+    "An estimate of the number of flows",
+    "SRED, the one queue here that estimates how many flows there are, on the chapter 5 network with the thesis' buffer of 120 "
+    "packets, from 20 s on. A packet hits a remembered one of its own flow as often as the squares of the flows' shares of the "
+    "arrivals add up to, so that flows that send little do not count.",
+    {(flows,): need for flows, need in _SAMPLED_NEEDS.items()},
+    _draw_estimate,
+    part=REPORT_PART,
+)
+
+
+def need_of_estimate(flows: int) -> Need:
+    """The scenario in which so many flows are estimated."""
+    return _SAMPLED_NEEDS[flows]

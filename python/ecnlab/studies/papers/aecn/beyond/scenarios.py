@@ -1,0 +1,139 @@
+"""What the thesis' future work (section 6.2) asks for, as changes of its chapter 5 network, and a network with several congested routers.
+
+Each change takes a scenario and gives another one, so that every scheme meets the same: `with_group_sizes`,
+`with_spread_delays`, `with_datagrams` and `with_share_of_ecn`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ecnlab.plot.style import Palette
+from ecnlab.scenarios import networks
+from ecnlab.scenarios.networks import CHAPTER_5, Tree
+from ecnlab.studies.papers.aecn import schemes
+
+FLOW_COUNT = 60
+DATAGRAM_GROUP = "datagrams"
+LONG_GROUP, CROSS_GROUP = "long", "cross"
+# The delay at which Adaptive RED's and AMECN's own rules for their thresholds give the thesis' 10 and 30 packets.
+TARGET_DELAY = "16 ms"
+
+# Those that the thesis does not have; they make their thresholds themselves, SRED has none.
+_QUEUE_OF_SCHEME: Mapping[str, Tree] = {
+    "ARED": {"aqm": "ared", "limit": 120, "target_delay": TARGET_DELAY},
+    "AMECN": {"aqm": "amecn", "limit": 120, "target_delay": TARGET_DELAY},
+    "SRED": {"aqm": "sred", "limit": 120},
+}
+_MECN_SENDER: Mapping[str, Tree] = {"AMECN": {"ecn_response": "mecn", "ecn_echo": "mecn"}}
+
+SCHEME_PALETTE = Palette(
+    {**schemes.SCHEME_PALETTE.colours, "ARED": "#56B4E9", "AMECN": "#CC79A7", "SRED": "#000000"},
+    {**schemes.SCHEME_PALETTE.markers, "ARED": "D", "AMECN": "X", "SRED": "v"},
+    {"AECN2": "-.", "RED": "--", "SRED": ":"},
+)
+
+Change = Callable[[Tree], Tree]
+
+
+def queue_of_scheme(scheme: str) -> Tree:
+    """The queue of a scheme; of the thesis' own with base max_p 0.5 and its usual thresholds."""
+    return _QUEUE_OF_SCHEME.get(scheme) or dict(schemes.scheme_scenario(scheme, FLOW_COUNT)["link"][0]["queue"])
+
+
+def sender_of_scheme(scheme: str) -> Tree:
+    """What its senders have otherwise than thesis-era Reno: whether they use ECN, and MECN's answer to its marks."""
+    return {"ecn": scheme != "RED", **_MECN_SENDER.get(scheme, {})}
+
+
+def thesis_network(scheme: str, flows: int = FLOW_COUNT, record: Tree | None = None) -> Tree:
+    """The thesis' own network, of which the others are changes: three equal groups, base max_p 0.5."""
+    title = f"{scheme}, {flows} flows"
+    return networks.thesis(
+        CHAPTER_5, title, flows, queue_of_scheme(scheme), ecn=scheme != "RED", tcp=sender_of_scheme(scheme), record=record
+    )
+
+
+def with_group_sizes(counts: Mapping[str, int]) -> Change:
+    """Groups of these sizes in place of equal ones; the access capacity of all sources together stays."""
+    rate = f"{CHAPTER_5.access_mbps / sum(counts.values())!r} Mbps"
+
+    def resize_group(tree: Tree) -> Tree:
+        return _with_each_group(tree, lambda flow: {**flow, "count": counts[flow["name"]], "access": {**flow["access"], "rate": rate}})
+
+    return resize_group
+
+
+def with_spread_delays(share: float) -> Change:
+    """Access delays drawn evenly from a range of this `share` of the group's delay to either side."""
+
+    def delay_range(group: str) -> str:
+        middle = CHAPTER_5.delays_ms[group]
+        return f"uniform {middle * (1 - share):g} ms to {middle * (1 + share):g} ms"
+
+    def spread_group(tree: Tree) -> Tree:
+        return _with_each_group(tree, lambda flow: {**flow, "access": {**flow["access"], "delay": delay_range(flow["name"])}})
+
+    return spread_group if share else unchanged
+
+
+def with_datagrams(kind: str, load: float, sources: int = 10) -> Change:
+    """Sources of datagrams beside the TCP flows that offer this share of the bottleneck together and answer to nothing.
+
+    `kind` is "cbr", a constant rate, or "pareto", bursts and pauses of 0.5 s in the mean, both with a heavy tail (shape 1.5).
+    """
+    mbps = 10 * load / sources
+    rate: Tree = {"cbr": {"rate": f"{mbps:g} Mbps", "noise": True}, "pareto": {"rate": f"{2 * mbps:g} Mbps", **_HEAVY_TAILED_BURSTS}}[kind]
+    access = {"to": "router", "rate": "10 Mbps", "delay": "20 ms", "spread": "1 ms"}
+    app = {"kind": "cbr" if kind == "cbr" else "onoff", **rate}
+    flow = {"name": DATAGRAM_GROUP, "count": sources, "to": "sink", "access": access, "udp": {"packet_size": 1000, "header": 0}, "app": app}
+    return lambda tree: {**tree, "flows": [*tree["flows"], flow]} if load else tree
+
+
+def with_share_of_ecn(share: float) -> Change:
+    """Only this share of each group uses ECN; the others are a group of their own, with ` plain` behind its name."""
+
+    def split_group(flow: Tree) -> list[Tree]:
+        capable = round(flow["count"] * share)
+        plain = {key: value for key, value in flow["tcp"].items() if key not in ("ecn_response", "ecn_echo")} | {"ecn": False}
+        parts = [{**flow, "count": capable}, {**flow, "name": f"{flow['name']} plain", "count": flow["count"] - capable, "tcp": plain}]
+        return [part for part in parts if part["count"]]
+
+    return lambda tree: {**tree, "flows": [part for flow in tree["flows"] for part in split_group(flow)]}
+
+
+def unchanged(tree: Tree) -> Tree:
+    """The scenario as it is."""
+    return tree
+
+
+def several_routers(scheme: str, flows: int = 20, hops: int = 3) -> Tree:
+    """A parking lot of the thesis' bottlenecks: `flows` long flows over all of them, and as many cross flows over each.
+
+    The long flows' empty round trip is 130 ms, an average flow's by AECN's bounds, the cross flows' 50 ms, a robust one's.
+    """
+    tcp = {"profile": networks.PROFILE, "variant": "reno", "max_rwnd": 64, **sender_of_scheme(scheme)}
+    links = [
+        {**networks.bottleneck("10 Mbps", "5 ms", queue_of_scheme(scheme)), "name": f"hop {at}", "from": f"r{at - 1}", "to": f"r{at}"}
+        for at in range(1, hops + 1)
+    ]
+    groups = [_group_over_links(LONG_GROUP, flows, "r0", f"r{hops}", "50 ms", tcp)]
+    groups += [_group_over_links(f"{CROSS_GROUP} {at}", flows, f"r{at - 1}", f"r{at}", "20 ms", tcp) for at in range(1, hops + 1)]
+    return {"name": f"{scheme}, {hops} routers", "duration": "100 s", "measure_from": "20 s", "link": links, "flows": groups}
+
+
+def cross_group_names(hops: int = 3) -> Sequence[str]:
+    """The names of the cross traffic's groups."""
+    return [f"{CROSS_GROUP} {at}" for at in range(1, hops + 1)]
+
+
+_HEAVY_TAILED_BURSTS: Tree = {"on": "pareto 0.5 s, shape 1.5", "off": "pareto 0.5 s, shape 1.5"}
+
+
+def _group_over_links(name: str, flows: int, first: str, last: str, delay: str, tcp: Tree) -> Tree:
+    access = {"to": first, "rate": "1.5 Mbps", "delay": delay, "spread": "1 ns"}
+    return {"name": name, "count": flows, "to": last, "access": access, "tcp": tcp, "start": ["0 s", "2 s"]}
+
+
+def _with_each_group(tree: Tree, of: Callable[[Tree], Tree]) -> Tree:
+    return {**tree, "flows": [of(flow) for flow in tree["flows"]]}

@@ -1,0 +1,90 @@
+"""Figures against time: goodput and throughput of each group (4.16-4.19, 5.5), and the queue (4.3, 4.4, 4.11, 4.12, 5.28)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ecnlab.plot import series, style
+from ecnlab.scenarios import networks
+from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, Thesis
+from ecnlab.studies.framework.model import ItemDrawing, Need, ResultsByKey, StudyItem
+from ecnlab.studies.papers.aecn import schemes
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_SCHEMES = ("ECN", "RED")
+_END_S = 100.0
+
+
+def rates_over_time_item(number: str, flows: int, max_p: float, network: Thesis, quantity: str = schemes.GOODPUT) -> StudyItem:
+    """The item of a rate of each group against time, under ECN and under RED."""
+    word = "Throughput" if quantity == schemes.THROUGHPUT else "Goodput"
+    settings = f"{flows} flows, max_p {max_p:g}, {network.title} network"
+    return StudyItem(
+        number=number,
+        title=f"{word} of each group against time, ECN and RED, {settings}",
+        caption="1 s bins, mean over seeds with its 95 % interval as a band.",
+        needs={(name,): Need(schemes.scheme_scenario(name, flows, max_p, network, record={"rates": True})) for name in _SCHEMES},
+        draw=lambda results: _draw_rates(results, quantity),
+        part=schemes.REPORT_PARTS[network.title],
+    )
+
+
+def queue_over_time_item(number: str, name: str, flows: int, max_p: float, network: Thesis) -> StudyItem:
+    """The item of a scheme's queue against time."""
+    settings = f"{flows} flows, max_p {max_p:g}, {network.title} network"
+    tree = schemes.scheme_scenario(name, flows, max_p, network, record={"queue": "10 ms"})
+    return StudyItem(
+        number=number,
+        title=f"{name}'s queue against time, {flows} flows",
+        caption=f"{settings}; every 10 ms of the first seed, the average that {name} keeps, min_th and max_th dashed.",
+        needs={(name,): Need(tree, every_seed=False)},
+        draw=lambda results: _draw_queue(results, name),
+        part=schemes.REPORT_PARTS[network.title],
+    )
+
+
+def _draw_rates(results: ResultsByKey, quantity: str) -> ItemDrawing:
+    import polars as pl
+
+    figure, axes = style.panels(2, 1, shape=0.95, sharex=True, sharey=True)
+    for axis, name in zip(axes, _SCHEMES, strict=True):
+        series.draw_rates(axis, results[name,].series.rate, quantity, networks.GROUPS, schemes.GROUP_PALETTE)
+        series.set_time_span(axis, _END_S)
+        axis.set_title(name, loc="left")
+    axes[0].set_xlabel("")
+    style.legend_of_panels(figure, axes[0])
+    return ItemDrawing(figure, data=pl.concat(_rate_data(results, name, group, quantity) for name in _SCHEMES for group in networks.GROUPS))
+
+
+def _rate_data(results: ResultsByKey, name: str, group: str, quantity: str) -> pl.DataFrame:
+    import polars as pl
+
+    rates = results[name,].series.rate
+    means = series.mean_over_seeds(rates.filter(rates["group"] == group), quantity).rename({"mean": quantity})
+    return means.select(pl.lit(name).alias("scheme"), pl.lit(group).alias("group"), pl.all())
+
+
+def _draw_queue(results: ResultsByKey, name: str) -> ItemDrawing:
+    result = results[name,]
+    frame = result.only(result.seeds[0]).series.queue
+    figure, (axes,) = style.panels()
+    series.draw_queue(axes, frame)
+    series.set_time_span(axes, _END_S)
+    for threshold in (10, 30):
+        axes.axhline(threshold, color="black", linewidth=0.6, linestyle="--")
+    style.legend_above(axes)
+    return ItemDrawing(figure, data=frame)
+
+
+QUEUE_ECN_240 = queue_over_time_item("4.3", "ECN", 240, 0.5, CHAPTER_4)
+QUEUE_RED_240 = queue_over_time_item("4.4", "RED", 240, 0.5, CHAPTER_4)
+QUEUE_ECN_60 = queue_over_time_item("4.11", "ECN", 60, 0.5, CHAPTER_4)
+QUEUE_RED_60 = queue_over_time_item("4.12", "RED", 60, 0.5, CHAPTER_4)
+GOODPUT_30_LOW = rates_over_time_item("4.16", 30, 0.2, CHAPTER_4)
+GOODPUT_30 = rates_over_time_item("4.17", 30, 0.5, CHAPTER_4)
+GOODPUT_60 = rates_over_time_item("4.18", 60, 0.5, CHAPTER_4)
+THROUGHPUT_60 = rates_over_time_item("4.19", 60, 0.5, CHAPTER_4, schemes.THROUGHPUT)
+GOODPUT = rates_over_time_item("5.5", 60, 0.5, CHAPTER_5)
+QUEUE = queue_over_time_item("5.28", "AECN", 120, 0.5, CHAPTER_5)

@@ -1,0 +1,48 @@
+"""Periods in which ECN drops packets with 60 flows, as section 5.5 reads them from Figure 5.7: "around at second 50, 67 and 78"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from ecnlab.studies.framework.model import Need
+from ecnlab.studies.papers.aecn import schemes
+
+if TYPE_CHECKING:
+    from ecnlab.storage.results import Result
+
+# Half of the smallest pause that the thesis names, from second 67 to 78.
+PAUSE_S = 11 / 2
+ECN_60_FLOWS = Need(schemes.scheme_scenario("ECN", 60, record={"events": True}))
+
+
+def number_of_periods(result: Result) -> list[float]:
+    """How many periods with drops each seed has in the measured time."""
+    return [float(len(lengths)) for lengths in _period_lengths_s(result)]
+
+
+def longest_period(result: Result) -> list[float]:
+    """How long the longest period with drops of each seed is in the measured time, in s; 0 where nothing is dropped."""
+    return [float(max(lengths, default=0)) for lengths in _period_lengths_s(result)]
+
+
+def _period_lengths_s(result: Result) -> list[Sequence[int]]:
+    """The lengths of each seed's periods."""
+    import polars as pl
+
+    drops = result.series.events.filter(
+        pl.col("kind") == "drop", pl.col("packet") == "data", pl.col("time_s") >= result.header["measure_from_s"]
+    )
+    seconds: dict[int, list[int]] = {seed: [] for seed in result.seeds}
+    for seed, second in drops.select("seed", pl.col("time_s").floor().cast(pl.Int64)).unique().iter_rows():
+        seconds[seed].append(second)
+    return [period_lengths(found) for found in seconds.values()]
+
+
+def period_lengths(seconds: Sequence[int]) -> list[int]:
+    """The lengths in s of periods, from the seconds with drops: those nearer than `PAUSE_S` to one another are of one period."""
+    ordered = sorted(seconds)
+    starts = [at for at, (before, second) in enumerate(pairwise(ordered), start=1) if second - before > PAUSE_S]
+    bounds = [0, *starts, len(ordered)] if ordered else []
+    return [ordered[end - 1] - ordered[start] + 1 for start, end in pairwise(bounds)]

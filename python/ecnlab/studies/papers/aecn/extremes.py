@@ -1,0 +1,66 @@
+"""A quantity in that of several settings where it, or another one, is largest or smallest: what is reached somewhere in a figure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from ecnlab.studies.framework.claims import MeasuredQuantity, ResultOfNeed, ValueBySeed
+from ecnlab.studies.framework.model import Need
+
+
+@dataclass(frozen=True)
+class AtExtreme:
+    """One quantity of `taken`, that of the setting whose quantity of `ranked` is the `extreme` one.
+
+    The means over all other seeds choose the setting of a seed. The largest of a run's own values would also be large by chance.
+
+    Attributes
+    ----------
+    extreme : callable
+        `max` or `min`.
+    ranked : sequence of Measured
+        The quantity that chooses, in each setting.
+    taken : sequence of Measured
+        The quantity that is measured, in the same settings.
+    below_zero : sequence of Measured, optional
+        Only settings where this quantity is below zero are ranked; where it is below zero in none, the one where it is least.
+    """
+
+    extreme: Callable[[Sequence[float]], float]
+    ranked: Sequence[MeasuredQuantity]
+    taken: Sequence[MeasuredQuantity]
+    below_zero: Sequence[MeasuredQuantity] = ()
+
+    def needs(self) -> Iterator[Need]:
+        """The scenarios of all settings."""
+        for part in (*self.ranked, *self.taken, *self.below_zero):
+            yield from part.needs()
+
+    def values(self, runs: ResultOfNeed) -> ValueBySeed:
+        """The value of each seed that all settings have; NaN where the settings cannot be ranked."""
+        ranked, taken, limiting = ([part.values(runs) for part in parts] for parts in (self.ranked, self.taken, self.below_zero))
+        seeds = [seed for seed in ranked[0] if all(seed in values for values in (*ranked, *taken, *limiting))]
+        found = {}
+        for seed in seeds:
+            others = [other for other in seeds if other != seed] or [seed]
+            means, limits = ([fmean(values[other] for other in others) for values in parts] for parts in (ranked, limiting))
+            at = self._at(means, limits)
+            found[seed] = math.nan if at is None else taken[at][seed]
+        return found
+
+    def ns2(self) -> float | None:
+        """ns-2's mean in the setting that its means choose, where all are known."""
+        ranked, taken, limiting = ([part.ns2() for part in parts] for parts in (self.ranked, self.taken, self.below_zero))
+        means, limits = ([mean for mean in parts if mean is not None] for parts in (ranked, limiting))
+        at = self._at(means, limits) if len(means) == len(ranked) and len(limits) == len(limiting) else None
+        return None if at is None else taken[at]
+
+    def _at(self, means: Sequence[float], limits: Sequence[float]) -> int | None:
+        """The position of the extreme mean among the settings that count; none if a mean is NaN."""
+        if any(map(math.isnan, (*means, *limits))):
+            return None
+        counted = [at for at, limit in enumerate(limits) if limit < 0] or ([limits.index(min(limits))] if limits else range(len(means)))
+        return max(counted, key=means.__getitem__) if self.extreme is max else min(counted, key=means.__getitem__)

@@ -1,0 +1,64 @@
+"""What the sweeps of chapter 5 share: where they are measured, and how their figures show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ecnlab.plot.style import Palette
+from ecnlab.scenarios.networks import GROUPS
+from ecnlab.studies.framework.claims import DIMENSIONLESS, MBPS, MS, CombinedMeasure, DisplayUnit, MeasuredQuantity, ScenarioMeasure
+from ecnlab.studies.framework.curves import AxisScales, Panel
+from ecnlab.studies.papers.aecn import schemes
+from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
+
+DELAY = "delay_mean_s"
+
+FLOW_COUNTS = (30, 60, 120, 240, 480)
+# Within what the thesis calls the unlockout range.
+FLOW_COUNTS_WITHOUT_LOCKOUT = (30, 60, 120, 240)
+MAX_PS = (0.5, 0.8)
+
+ALL_FLOWS = "all flows"
+GROUP_OF_CURVE: Mapping[str, str | None] = {ALL_FLOWS: None, **{group: group for group in GROUPS}}
+CURVE_PALETTE = Palette(
+    {ALL_FLOWS: "#000000", **schemes.GROUP_PALETTE.colours},
+    {ALL_FLOWS: "D", **schemes.GROUP_PALETTE.markers},
+    {ALL_FLOWS: ":", **schemes.GROUP_PALETTE.dashes},
+)
+
+_QUANTITY_LABELS: Mapping[str, tuple[str, DisplayUnit]] = {
+    GOODPUT: ("goodput", MBPS),
+    THROUGHPUT: ("throughput", MBPS),
+    DELAY: ("one-way delay", MS),
+    JAIN: ("Jain's index", DIMENSIONLESS),
+}
+
+
+def axis_scales(parameter: str, quantity: str, **ranges: Any) -> AxisScales:
+    """The axes of a figure of this quantity."""
+    name, shown = _QUANTITY_LABELS[quantity]
+    return AxisScales(parameter, name, shown, **ranges)
+
+
+def flow_axis_scales(quantity: str, **ranges: Any) -> AxisScales:
+    """The axes against the number of flows; those of Jain's index are the ones that figures 5.29 and 5.30 print."""
+    return axis_scales("number of flows", quantity, x_range=(0, 500), y_range=(0.2, 1.0) if quantity == JAIN else None, **ranges)
+
+
+def group_curves(values: Sequence[float], at: Callable[[float, str | None], ScenarioMeasure], title: str = "") -> Panel:
+    """A curve for each group along the values of a parameter."""
+    return Panel(title, {group: {value: at(value, group) for value in values} for group in GROUPS})
+
+
+def mean_rates_of_groups(
+    values: Sequence[float], at: Callable[[float, str | None], ScenarioMeasure], published: Mapping[float, float] | None = None
+) -> list[Panel]:
+    """A rate of all flows along the values of a parameter, with what the thesis prints of it, and beside it that of each group."""
+    total = Panel(ALL_FLOWS, {ALL_FLOWS: {value: at(value, None) for value in values}}, {ALL_FLOWS: published or {}})
+    return [total, group_curves(values, at, "each group")]
+
+
+def smallest_over_largest_group(of_group: Callable[[str], MeasuredQuantity]) -> CombinedMeasure:
+    """Fairness between groups, which the thesis judges by eye ("visual max-min"): the least quantity of a group over the greatest."""
+    return CombinedMeasure(lambda values: min(values) / max(values), [of_group(group) for group in GROUPS])

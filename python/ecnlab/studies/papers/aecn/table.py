@@ -1,0 +1,61 @@
+"""Table 5.1: AECN with alpha 1 (mark-front for each group) beside ECN."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ecnlab.studies.framework.model import ItemDrawing, Need, ReportTable, ResultsByKey, StudyItem, estimates_frame, format_with_interval
+from ecnlab.studies.papers.aecn import schemes
+from ecnlab.studies.papers.aecn.published import TABLE_5_1
+
+if TYPE_CHECKING:
+    from ecnlab.storage.results import Result
+
+# Jain's index by what it is taken over, and of what.
+JAIN_DEFINITIONS = {
+    "jain_1s_throughput": "1 s, throughput",
+    "jain_1s_goodput": "1 s, goodput",
+    "jain_1s_goodput_first": "1 s, first transmissions",
+    "jain_throughput": "80 s, throughput",
+    "jain_goodput": "80 s, goodput",
+    "jain_goodput_first": "80 s, first transmissions",
+}
+_GOODPUT_COLUMNS = {
+    "goodput_first_bps": "first transmissions",
+    "goodput_bps": "in order",
+    "throughput_bps": "throughput",
+}
+
+
+def _draw_table(results: ResultsByKey) -> ItemDrawing:
+    jain = [_table_row(key, TABLE_5_1[key][0], _jain_cell(result)) for key, result in results.items()]
+    goodput = [_table_row(key, TABLE_5_1[key][1], _goodput_cell(result)) for key, result in results.items()]
+    tables = [
+        ReportTable("Jain's index", ["scheme", "flows", "published", *JAIN_DEFINITIONS.values()], jain),
+        ReportTable("Goodput (Mbit/s)", ["scheme", "flows", "published", *_GOODPUT_COLUMNS.values()], goodput),
+    ]
+    rows = [((*key, name), result.estimate(name)) for key, result in results.items() for name in (*JAIN_DEFINITIONS, *_GOODPUT_COLUMNS)]
+    return ItemDrawing(None, tables, estimates_frame(["scheme", "flows", "quantity"], "value", rows))
+
+
+def _table_row(key: tuple[object, ...], published: float, cells: Sequence[str]) -> list[str]:
+    return [str(key[0]), str(key[1]), f"{published:.4f}", *cells]
+
+
+def _jain_cell(result: Result) -> list[str]:
+    return [format_with_interval(result.estimate(definition)) for definition in JAIN_DEFINITIONS]
+
+
+def _goodput_cell(result: Result) -> list[str]:
+    return [format_with_interval(result.estimate(quantity).scaled(1e-6)) for quantity in _GOODPUT_COLUMNS]
+
+
+TABLE_ITEM = StudyItem(
+    kind="Table",
+    number="5.1",
+    title="AECN with alpha 1 beside ECN",
+    caption="The thesis' numbers beside ours under every definition, base max_p 0.5, chapter 5 network.",
+    needs={key: Need(schemes.scheme_scenario(*key)) for key in TABLE_5_1},
+    draw=_draw_table,
+)

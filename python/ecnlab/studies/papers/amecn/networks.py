@@ -1,0 +1,148 @@
+"""The paper's networks, with what it leaves open: two-way traffic whose load changes, one congested link, and three in a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+
+from ecnlab.scenarios import networks
+from ecnlab.scenarios.networks import Tree
+from ecnlab.studies.framework.model import Need
+from ecnlab.studies.papers.amecn.published import CHANGE_S
+
+DURATION_S = 100.0
+# Section 4.2.
+_MECN_THRESHOLDS: Tree = {"limit": 40, "min_th": 5, "mid_th": 10, "max_th": 15, "w_q": 0.0027}
+# Section 2.1 drops above max_th; section 3.3.1 gives gentle mode as the reason for AMECN's bounds.
+_GENTLE_BY_SCHEME = {"MECN": False, "AMECN": True}
+# The paper does not say how marks are spaced; open_parameters.py has what else its text admits. ARED is ns-2's.
+_MARK_SPACING: Tree = {"wait": False}
+_MECN_SENDER: Tree = {"ecn_response": "mecn", "ecn_echo": "mecn"}
+# The paper limits the windows of the 20 flows to 25 packets and says nothing of others: theirs is ns-2's default.
+_MAX_WINDOW_PACKETS = 20
+_SENDER: Tree = {"profile": "ns2", "variant": "reno", "ecn": True, "max_rwnd": _MAX_WINDOW_PACKETS}
+
+# Section 4.3.1 has the link's rate, the round-trip times, the flows and the run's halves.
+RATE_BPS = 7e6
+PACKET_BITS = 8000
+_BUFFER_PACKETS = 500
+_WEB_FLOWS, _REVERSE_FLOWS = 20, 10
+HOP_NAMES = ("hop1", "hop2", "hop3")
+COMPARED_SCHEMES = ("AMECN", "ARED")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the paper leaves open of Figures 5 and 6; each part overrides what was chosen."""
+
+    name: str = "as chosen"
+    queue: Tree = field(default_factory=dict, hash=False)
+    tcp: Tree = field(default_factory=dict, hash=False)
+    source_delay: str = "1 ms"
+    long_window: int = _MAX_WINDOW_PACKETS
+    both_ways: bool = True
+
+
+CHOSEN_CHOICE = Choice()
+
+
+@dataclass(frozen=True)
+class TargetSetting:
+    """What the paper leaves open of Figures 9 and 10: parts of the queue, how many flows go back, and whether ARED marks."""
+
+    name: str = "as chosen"
+    queue: Tree = field(default_factory=dict, hash=False)
+    back: int = _REVERSE_FLOWS
+    ecn: bool = True
+
+
+CHOSEN_SETTING = TargetSetting()
+
+
+@cache
+def changing_load_need(kind: str, scheme: str, choice: Choice = CHOSEN_CHOICE) -> Need:
+    """Two long flows forward and one back, under MECN or AMECN; 20 more join at 25 s (`rise`) or are there until 25 s (`fall`)."""
+    title = f"{scheme}, the load {kind}s, {choice.name}"
+    queue = _without_removed_keys(
+        {"aqm": scheme.lower(), "gentle": _GENTLE_BY_SCHEME[scheme], **_MARK_SPACING, **_MECN_THRESHOLDS, **choice.queue}
+    )
+    tree = networks.two_way(title, queue, {**_SENDER, **_MECN_SENDER, **choice.tcp})
+    link, groups = tree["link"][0], {group["name"]: group for group in tree["flows"]}
+    for name, end in (("long", "access"), ("more", "access"), ("back", "exit")):
+        groups[name][end]["delay"] = choice.source_delay
+    for name in ("long", "back"):
+        groups[name]["tcp"]["max_rwnd"] = choice.long_window
+    if not choice.both_ways:
+        link["reverse"] = {"limit": _MECN_THRESHOLDS["limit"]}
+        groups["back"]["tcp"]["ecn"] = False
+    return Need(tree | (_sending_until_change(groups["more"], link) if kind == "fall" else {}) | {"record": {"queue": "100 ms"}})
+
+
+def _sending_until_change(more: Tree, link: Tree) -> Tree:
+    """Have the group send from 0 s until the change: its way in, a link that is too fast to matter, goes down then.
+
+    What had entered is delivered. A source of ns-2 that is stopped sends again what is lost of it; these cannot.
+    """
+    more["start"] = "0 s"
+    more["access"]["to"] = "gate"
+    gate = {
+        "name": "gate",
+        "from": "gate",
+        "to": link["from"],
+        "rate": "1 Gbps",
+        "delay": "0 s",
+        "queue": {"aqm": "droptail", "limit": 1000},
+    }
+    return {"link": [link, gate], "change": [{"at": f"{CHANGE_S:g} s", "link": "gate", "state": "down"}]}
+
+
+@cache
+def single_link_need(scheme: str, target_ms: int, setting: TargetSetting = CHOSEN_SETTING) -> Need:
+    """100 long flows, web traffic and reverse traffic over one congested link with a target delay; the second half is measured."""
+    sender, queue = _sender_and_queue(scheme, target_ms)
+    queue = _without_removed_keys(queue | setting.queue | ({} if setting.ecn else {"ecn": False}))
+    sender["ecn"] = setting.ecn
+    near, far = {"delay": "uniform 6 ms to 31 ms"}, {"delay": "4 ms"}
+    groups = [
+        _host_group("long", 100, sender, ("r1", near), ("r2", far)),
+        _host_group("web", _WEB_FLOWS, sender, ("r1", near), ("r2", far)) | {"app": "web"},
+        *([_host_group("back", setting.back, sender, ("r2", far), ("r1", near))] if setting.back else []),
+    ]
+    link = networks.bottleneck("7 Mbps", "40 ms", queue, reverse={"queue": queue}) | {"from": "r1", "to": "r2"}
+    return Need(_measured_second_half(f"{scheme}, one link, target {target_ms} ms, {setting.name}") | {"link": [link], "flows": groups})
+
+
+@cache
+def parking_lot_need(scheme: str, target_ms: int) -> Need:
+    """20 flows over all three congested links, 20 over the last two, and 20 across each; the second half is measured."""
+    sender, queue = _sender_and_queue(scheme, target_ms)
+    topology = {"topology": "parking-lot", "hops": len(HOP_NAMES), "rate": "7 Mbps", "delay": "40 ms", "queue": queue}
+    hosts = {"host_rate": "10 Mbps", "host_delay": "uniform 1 ms to 10 ms"}
+    cross = {"cross": {"name": "cross", "count": 20, "tcp": sender}}
+    ways = {"three hops": ("h0", "h3"), "two hops": ("h1", "h3")}
+    groups = [{"name": name, "count": 20, "from": start, "to": end, "tcp": sender} for name, (start, end) in ways.items()]
+    return Need(
+        _measured_second_half(f"{scheme}, three links, target {target_ms} ms") | {"network": topology | hosts | cross, "flows": groups}
+    )
+
+
+def _measured_second_half(title: str) -> Tree:
+    return {"name": title, "duration": f"{DURATION_S:g} s", "measure_from": f"{DURATION_S / 2:g} s"}
+
+
+def _sender_and_queue(scheme: str, target_ms: int) -> tuple[Tree, Tree]:
+    """The sender and the queue of a scheme that is given a target delay."""
+    response, spacing = (_MECN_SENDER, _MARK_SPACING) if scheme == "AMECN" else ({}, {})
+    queue = {"aqm": scheme.lower(), "limit": _BUFFER_PACKETS, "target_delay": f"{target_ms} ms", **spacing}
+    return {**_SENDER, **response}, queue
+
+
+def _without_removed_keys(queue: Tree) -> Tree:
+    """A queue's parameters without those that a choice removes."""
+    return {key: value for key, value in queue.items() if value is not None}
+
+
+def _host_group(name: str, count: int, sender: Tree, source: tuple[str, Tree], sink: tuple[str, Tree]) -> Tree:
+    access = {"to": source[0], "rate": "10 Mbps", **source[1]}
+    leave = {"from": sink[0], "rate": "10 Mbps", **sink[1]}
+    return {"name": name, "count": count, "access": access, "exit": leave, "tcp": sender}

@@ -1,0 +1,59 @@
+"""The paper's network with what it leaves out, and what is measured of its sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ecnlab.scenarios import networks
+from ecnlab.scenarios.networks import Tree
+from ecnlab.studies.framework.claims import ScenarioMeasure
+from ecnlab.studies.framework.model import Need
+from ecnlab.studies.papers.red_ecn.published import TableRow, ns2_throughput_kbps
+
+if TYPE_CHECKING:
+    from ecnlab.storage.results import Result
+
+SOURCE_COUNT = 10
+# min_th, max_th and the buffer are the paper's; all else is ns-2's default, RED as the paper's figure 2 has it, which is not gentle.
+_RED_QUEUE: Tree = {"limit": 25, "min_th": 6, "max_th": 18, "w_q": 0.002, "max_p": 0.1, "gentle": False, "mean_packet": "500 B"}
+_AQM_OF_SCHEME = {"RED": "red", "RED with ECN": "ecn"}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A choice of what the paper leaves out: the bottleneck's rate, the datagram sources, the duration, and parameters of TCP and RED."""
+
+    name: str = "as chosen"
+    rate: str = "1.5 Mbps"
+    bursts: int = 8
+    duration: str = "100 s"
+    tcp: Tree = field(default_factory=dict, hash=False)
+    queue: Tree = field(default_factory=dict, hash=False)
+
+
+CHOSEN_CHOICE = Choice()
+
+
+@cache
+def row_need(row: TableRow, choice: Choice = CHOSEN_CHOICE) -> Need:
+    """The scenario of a row: experiment, scheme and delay."""
+    experiment, scheme, delay = row
+    title = f"{scheme}, experiment {experiment}, {delay} ms, {choice.name}"
+    bursts = choice.bursts if experiment == 2 else 0
+    queue = {"aqm": _AQM_OF_SCHEME[scheme], **_RED_QUEUE, **choice.queue}
+    ecn = scheme != "RED"
+    tree = networks.red_ecn(title, queue, delay, ecn=ecn, bursts=bursts, tcp=choice.tcp, rate=choice.rate, duration=choice.duration)
+    return Need(tree)
+
+
+def goodput_per_source(result: Result) -> list[float]:
+    """What a TCP source got in the mean, retransmissions left out, in bit/s, one value a seed."""
+    return [value / SOURCE_COUNT for value in result.values("goodput_bps", group="bulk")]
+
+
+def row_measure(row: TableRow) -> ScenarioMeasure:
+    """What a source got in a row's scenario, with ns-2's number where there is one."""
+    known = ns2_throughput_kbps().get(row)
+    return ScenarioMeasure(row_need(row), goodput_per_source, known=None if known is None else known * 1e3)

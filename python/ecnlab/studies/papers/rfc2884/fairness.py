@@ -1,0 +1,227 @@
+"""Section 4.4: where RED's average stays. Section 5.1: fairness between the kinds of flows, and RED's blindness to them."""
+
+from __future__ import annotations
+
+from ecnlab.stats.estimates import Estimate, estimate
+from ecnlab.studies.framework.claims import PERCENT, DisplayUnit, ScenarioMeasure
+from ecnlab.studies.framework.curves import AxisScales, Panel, curve_figure
+from ecnlab.studies.framework.model import (
+    ItemDrawing,
+    Need,
+    NeedKey,
+    ReportTable,
+    ResultsByKey,
+    StudyItem,
+    estimates_frame,
+    format_with_interval,
+)
+from ecnlab.studies.papers.rfc2884 import testbed
+from ecnlab.studies.papers.rfc2884.choices import (
+    ADMITTED_THRESHOLDS,
+    CANDIDATE_THRESHOLDS,
+    MAX_FORCED_SHARE,
+    STRICTEST_SETUPS,
+    rewritten_by_all,
+    with_thresholds,
+)
+from ecnlab.studies.papers.rfc2884.claims import signals_of_kind
+from ecnlab.studies.papers.rfc2884.published import FAIRNESS
+from ecnlab.studies.papers.rfc2884.router import Thresholds
+from ecnlab.studies.papers.rfc2884.testbed import (
+    CONGESTION_LEVELS,
+    MAX_PS,
+    SHAPER_LINK,
+    TESTBED_THRESHOLDS,
+    WITH_ECN,
+    WITHOUT_ECN,
+    bulk_need,
+    share_of_columns,
+)
+
+REGION_PART, FAIRNESS_PART = "Section 4: RED's region", "Section 5.1: fairness"
+_IN_PACKETS = DisplayUnit(1, "packets", 1)
+_MAX_PS = (0.02, 0.05, 0.1, 0.2)
+_JAIN = "jain_goodput"
+
+AVERAGE_QUEUE_ITEM = curve_figure(
+    "4.4",
+    "RED's average queue against the maximum drop probability",
+    f"Mean over the 20 MB transfers with Reno; RED's region is between {TESTBED_THRESHOLDS.name}.",
+    [
+        Panel(
+            "",
+            {
+                f"{level} congestion": {
+                    max_p: ScenarioMeasure(bulk_need(load, max_p), "average_mean_packets", queue=SHAPER_LINK) for max_p in MAX_PS
+                }
+                for level, load in CONGESTION_LEVELS.items()
+            },
+        )
+    ],
+    AxisScales("max_p", "average queue", _IN_PACKETS, y_range=(0, TESTBED_THRESHOLDS.max_packets), ticks=MAX_PS),
+    part=REGION_PART,
+    palette=testbed.PALETTE,
+)
+
+
+def forced_drop_share(need: Need) -> ScenarioMeasure:
+    """Drops because the average had passed max_th, as a share of all drops at the router."""
+    return share_of_columns(need, ("drops_forced",), ("drops",), [{"queue": SHAPER_LINK}])
+
+
+FORCED_DROPS_ITEM = curve_figure(
+    "4.4.1",
+    "Drops beyond RED's region",
+    "Share of the drops that are forced, because the average is above max_th; 20 MB transfers with Reno.",
+    [
+        Panel(
+            "",
+            {
+                f"{level} congestion": {max_p: forced_drop_share(bulk_need(load, max_p)) for max_p in MAX_PS}
+                for level, load in CONGESTION_LEVELS.items()
+            },
+        )
+    ],
+    AxisScales("max_p", "forced drops", PERCENT, y_range=(0, 100), ticks=MAX_PS),
+    part=REGION_PART,
+    palette=testbed.PALETTE,
+)
+
+
+def _candidate_needs() -> dict[NeedKey, Need]:
+    """Each candidate at each level and max_p, and in the strictest set-ups at high congestion and the smallest max_p."""
+    found: dict[NeedKey, Need] = {}
+    for pair in CANDIDATE_THRESHOLDS:
+        rewritten = with_thresholds(pair)
+        for level, load in CONGESTION_LEVELS.items():
+            for max_p in MAX_PS:
+                found[pair, level, max_p] = Need(rewritten(bulk_need(load, max_p).scenario))
+        for name, rewritings in STRICTEST_SETUPS.items():
+            found[pair, name, MAX_PS[0]] = Need(
+                rewritten_by_all(rewritings, rewritten(bulk_need(CONGESTION_LEVELS["high"], MAX_PS[0]).scenario))
+            )
+    return found
+
+
+def _forced_shares(results: ResultsByKey) -> dict[NeedKey, Estimate]:
+    shares = {}
+    for key, need in CANDIDATE_NEEDS.items():
+        by_need = {need: results[key]}
+        shares[key] = estimate(list(forced_drop_share(need).values(by_need.__getitem__).values()))
+    return shares
+
+
+def is_within_region(shares: dict[NeedKey, Estimate], pair: Thresholds) -> bool:
+    """Whether the rule of `choices.py` admits a pair: few forced drops at each level and max_p."""
+    return all(
+        share.mean < MAX_FORCED_SHARE for (candidate, at, _), share in shares.items() if candidate == pair and at in CONGESTION_LEVELS
+    )
+
+
+def _draw_candidates(results: ResultsByKey) -> ItemDrawing:
+    shares = _forced_shares(results)
+    columns = [*CONGESTION_LEVELS, *STRICTEST_SETUPS]
+    rows = []
+    for pair in CANDIDATE_THRESHOLDS:
+        largest = [
+            max(share.mean for (candidate, at, _), share in shares.items() if (candidate, at) == (pair, column)) for column in columns
+        ]
+        held = is_within_region(shares, pair)
+        rows.append(
+            [
+                pair.name,
+                *(f"{100 * share:.2f} %" for share in largest),
+                "yes" if held else "no",
+                "yes" if pair in ADMITTED_THRESHOLDS else "no",
+            ]
+        )
+    header = ["thresholds", *(f"{level} congestion" for level in CONGESTION_LEVELS), *STRICTEST_SETUPS, "rule holds", "admitted"]
+    table = ReportTable("Forced drops as a share of all drops: the largest over max_p", header, rows)
+    data = [((pair.name, at, max_p), share) for (pair, at, max_p), share in shares.items()]
+    return ItemDrawing(None, [table], estimates_frame(["thresholds", "setting", "max_p"], "forced_share", data))
+
+
+CANDIDATE_NEEDS = _candidate_needs()
+CANDIDATE_TABLE = StudyItem(
+    kind="Table",
+    number="4.4.2",
+    title="Thresholds that keep RED in its region",
+    caption=f"A pair is admitted if less than {100 * MAX_FORCED_SHARE:g} % of the drops are forced at each level and each max_p, 20 MB "
+    "transfers with Reno. The columns of weight and delay have those admitted values, at high congestion and max_p 0.02; they choose the "
+    "main pair and admit none. "
+    "The admitted pairs were fixed with seeds 1 to 20.",
+    needs=CANDIDATE_NEEDS,
+    draw=_draw_candidates,
+    part=REGION_PART,
+)
+
+
+def _draw_table(results: ResultsByKey) -> ItemDrawing:
+    rows = [
+        [
+            f"{max_p:g}",
+            *(
+                cell
+                for ecn in (True, False)
+                for cell in (f"{FAIRNESS[ecn, max_p]:.4f}", format_with_interval(results[ecn, max_p].estimate(_JAIN)))
+            ),
+        ]
+        for max_p in _MAX_PS
+    ]
+    header = ["max_p", "background with ECN: published", "ours", "background without: published", "ours"]
+    data = [((WITH_ECN if ecn else WITHOUT_ECN, max_p), results[ecn, max_p].estimate(_JAIN)) for ecn, max_p in FAIRNESS]
+    return ItemDrawing(
+        None, [ReportTable("Jain's index of the four flows", header, rows)], estimates_frame(["background", "max_p"], _JAIN, data)
+    )
+
+
+FAIRNESS_TABLE_ITEM = StudyItem(
+    kind="Table",
+    number="5.1",
+    title="Fairness index with ECN and non-ECN background",
+    caption="Two background flows from 0 s, one flow with ECN and one without it from 20 s; goodput over the next 200 s, Reno.",
+    needs={key: testbed.fairness_need(key[1], background_ecn=key[0]) for key in FAIRNESS},
+    draw=_draw_table,
+    part=FAIRNESS_PART,
+)
+SIGNALS_ITEM = curve_figure(
+    "5.1.1",
+    "Marks to ECN flows and drops of the others",
+    "As many flows of each kind, two and two: marks or drops of a kind as a share of the packets that it sent.",
+    [
+        Panel(
+            "",
+            {
+                WITH_ECN: {
+                    max_p: share_of_columns(testbed.half_and_half_need(max_p), ("marks",), ("sent",), testbed.groups_of_kind(WITH_ECN))
+                    for max_p in _MAX_PS
+                },
+                WITHOUT_ECN: {
+                    max_p: share_of_columns(testbed.half_and_half_need(max_p), ("drops",), ("sent",), testbed.groups_of_kind(WITHOUT_ECN))
+                    for max_p in _MAX_PS
+                },
+            },
+        ),
+    ],
+    AxisScales("max_p", "marked or dropped", PERCENT, ticks=_MAX_PS),
+    part=FAIRNESS_PART,
+    palette=testbed.PALETTE,
+)
+SIGNAL_COUNTS_ITEM = curve_figure(
+    "5.1.2",
+    "Marks and drops by number",
+    "The same flows over 200 s: marks to those with ECN, drops of those without it.",
+    [
+        Panel(
+            "",
+            {
+                name: {max_p: signals_of_kind(testbed.half_and_half_need(max_p), name) for max_p in _MAX_PS}
+                for name in (WITH_ECN, WITHOUT_ECN)
+            },
+        )
+    ],
+    AxisScales("max_p", "marks or drops", _IN_PACKETS, ticks=_MAX_PS),
+    part=FAIRNESS_PART,
+    palette=testbed.PALETTE,
+)
+ITEMS = (AVERAGE_QUEUE_ITEM, FORCED_DROPS_ITEM, CANDIDATE_TABLE, FAIRNESS_TABLE_ITEM, SIGNALS_ITEM, SIGNAL_COUNTS_ITEM)

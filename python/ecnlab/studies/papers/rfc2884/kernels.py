@@ -1,0 +1,64 @@
+"""The testbed's scenarios where hosts are real kernels: the nearest to its hosts that a kernel of today can be set to, and shorter runs.
+
+Of Linux 2.0 and 2.2 a kernel keeps what sysctls, socket options and route attributes reach: no SACK, or SACK without RACK, F-RTO and probes
+for the tail; timestamps, the first window, windows of 32 KB, and SYNs that offer ECN again. Its timeouts (1 s before the first sample, then
+200 ms at least), its acknowledgements and its proportional rate reduction are its own.
+
+Files are a fifth as long and the check of fairness half, since a kernel takes some hundred times as long for them as the simulator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ecnlab.scenarios.networks import Tree
+from ecnlab.studies.papers.rfc2884.testbed import BULK_S, FAIRNESS_S, FILE_MB, HOST_TCP, START_S
+
+FILE_DIVISOR, FAIRNESS_DIVISOR = 5, 2
+# By how long a run of bulk transfers is in the study: until when the slowest of the shorter files is through. Kernels without SACK, or the
+# simulator's likeness of them, take much longer now and then beside ten congesting flows.
+_BULK_DURATION_S: Mapping[int, int] = {BULK_S[2]: 120, BULK_S[5]: 200, BULK_S[10]: 800}
+
+_QUIRKS: Tree = {"ecn_fallback": False}
+_KERNEL_TCP: Tree = {"profile": "linux", "receive_window": "unlimited", "max_rwnd": 22, "quirks": _QUIRKS}
+KERNEL_HOSTS: Mapping[str, Tree] = {
+    "Reno": {
+        **_KERNEL_TCP,
+        "variant": "newreno",
+        "frto": False,
+        "initial_window": 2,
+        "timestamps": False,
+        "quirks": {**_QUIRKS, "header_size": "40 B", "ack_size": "40 B", "syn_size": "48 B"},
+    },
+    "SACK": {**_KERNEL_TCP, "variant": "sack", "initial_window": 2},
+    "NewReno": {**_KERNEL_TCP, "variant": "newreno", "frto": False, "initial_window": 2},
+}
+
+
+def on_kernels(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A scenario of the testbed, as it is where hosts are real kernels."""
+    flows = [_group_on_kernels(flow) for flow in scenario["flows"]]
+    title = str(scenario["name"]).replace(f"{FILE_MB} MB", f"{FILE_MB // FILE_DIVISOR} MB")
+    return {**scenario, "name": title, "duration": _shorter_duration(scenario["duration"]), "flows": flows}
+
+
+def _shorter_duration(duration: str) -> str:
+    """How long a run is there, from how long it is."""
+    seconds = int(duration.removesuffix(" s"))
+    if seconds in _BULK_DURATION_S:
+        return f"{START_S + _BULK_DURATION_S[seconds]} s"
+    return f"{START_S + FAIRNESS_S // FAIRNESS_DIVISOR} s" if seconds == START_S + FAIRNESS_S else duration
+
+
+def _group_on_kernels(flow: Mapping[str, Any]) -> Tree:
+    tcp = {key: value for key, value in flow["tcp"].items() if key != "ecn"}
+    hosts = next(name for name, settings in HOST_TCP.items() if settings == tcp)
+    ecn = flow["tcp"]["ecn"]
+    # Who has no ECN reads no parameter of it.
+    quirks = {key: value for key, value in KERNEL_HOSTS[hosts]["quirks"].items() if ecn or key not in _QUIRKS}
+    near = {**KERNEL_HOSTS[hosts], "quirks": quirks}
+    app = flow["app"]
+    if isinstance(app, Mapping) and app["kind"] == "file":
+        app = {**app, "bytes": f"{FILE_MB // FILE_DIVISOR} MB"}
+    return {**flow, "tcp": {**near, "ecn": ecn}, "app": app}

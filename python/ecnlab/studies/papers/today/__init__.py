@@ -1,0 +1,29 @@
+"""The papers' questions asked again: today's hosts and queues on the thesis' networks, which none of the papers could have."""
+
+from __future__ import annotations
+
+from ecnlab.studies import TITLES
+from ecnlab.studies.framework.model import Study
+from ecnlab.studies.papers.today.claims import CLAIMS
+from ecnlab.studies.papers.today.figures import ITEMS
+from ecnlab.studies.papers.today.overview import OVERVIEW_ITEM
+from ecnlab.studies.papers.today.scenarios import CUBIC_ECN, datagrams_need, exchanges_need, hosts_need
+
+STUDY = Study(
+    name="today",
+    title=TITLES["today"],
+    source="No paper: the questions of the thesis of 2001, of RFC 2884 and of the study of when ECN helps RED.",
+    summary=(
+        "CUBIC, Reno and DCTCP of today's hosts over RED, AECN, CoDel, PIE, FQ-CoDel and DualPI2 on the thesis' two networks, with its "
+        "packets and buffers: whether ECN gains goodput, what delay, who gets how much among unlike round-trip times, who is locked out, "
+        "and what becomes of short exchanges and beside datagrams. Hosts are the profile linux-6.1, which flows of that kernel judge, "
+        "queues have their RFCs' defaults."
+    ),
+    items=[OVERVIEW_ITEM, *ITEMS],
+    claims=CLAIMS,
+    networks={
+        "60 flows on the thesis' network of chapter 5": hosts_need(CUBIC_ECN, "FQ-CoDel"),
+        "5 KB exchanges beside long flows (Figure 6)": exchanges_need("FQ-CoDel"),
+        "Datagrams beside TCP (Figure 7)": datagrams_need(CUBIC_ECN, "FQ-CoDel"),
+    },
+)

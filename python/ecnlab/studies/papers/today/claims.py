@@ -1,0 +1,230 @@
+"""The papers' questions as our own: each sentence is a paper's finding of 2000 and 2001, asked of today's hosts and queues.
+
+The papers' own names for them (A1, R7, G2) are those of the studies `aecn`, `rfc2884` and `red-ecn`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from ecnlab.scenarios.networks import GROUPS
+from ecnlab.studies.framework.claims import (
+    DIMENSIONLESS,
+    MS,
+    PERCENT,
+    PERCENT_POINTS,
+    Claim,
+    MeasureDifference,
+    RelativeChange,
+    Statement,
+    above,
+    at_least,
+    at_most,
+    below,
+    order_statements,
+)
+from ecnlab.studies.framework.panels import PanelMeasure
+from ecnlab.studies.papers.today.measures import (
+    DELAY,
+    GOODPUT,
+    GOODPUT_OF_GROUPS,
+    JAIN,
+    LOCKED_OUT,
+    LONG_GOODPUT,
+    MEAN_WAIT,
+    exchange_rate_measure,
+)
+from ecnlab.studies.papers.today.scenarios import (
+    CUBIC,
+    CUBIC_ECN,
+    DCTCP,
+    FLOW_COUNTS,
+    LOSS_RECOVERIES,
+    MARKING_QUEUES,
+    WITH_ECN,
+    WITHOUT_ECN,
+    datagrams_need,
+    hosts_need,
+)
+from ecnlab.studies.papers.today.scenarios import exchanges_need as short
+
+_SINGLE_QUEUES = [queue for queue in MARKING_QUEUES if queue != "FQ-CoDel"]
+# The targets of the queues that have one, in ms.
+_TARGET_QUEUES = {"CoDel": 5, "FQ-CoDel": 5, "PIE": 15, "DualPI2": 15}
+
+
+def _gain_statements(measure: PanelMeasure, flows: Sequence[int]) -> Iterator[tuple[str, RelativeChange]]:
+    """What ECN changes of a measure, over each queue and at each number of flows."""
+    for queue in MARKING_QUEUES:
+        for count in flows:
+            with_ecn, without = hosts_need(CUBIC_ECN, queue, count), hosts_need(CUBIC, queue, count)
+            yield (
+                f"{measure.label}, with ECN over without, {queue}, {count} flows",
+                RelativeChange(measure.of(with_ecn), measure.of(without)),
+            )
+
+
+def _order_statements() -> Iterable[Statement]:
+    for queue in _SINGLE_QUEUES:
+        for small, large in pairwise(GROUPS):
+            a, b = GOODPUT_OF_GROUPS[large].of(hosts_need(CUBIC_ECN, queue)), GOODPUT_OF_GROUPS[small].of(hosts_need(CUBIC_ECN, queue))
+            yield Statement(f"goodput over {queue}, {large} over {small} flows", RelativeChange(a, b), above(0), PERCENT)
+
+
+def _within_target_statements() -> Iterable[Statement]:
+    for queue, target in _TARGET_QUEUES.items():
+        for flows in FLOW_COUNTS:
+            yield Statement(
+                f"{MEAN_WAIT.label}, {queue}, {flows} flows", MEAN_WAIT.of(hosts_need(CUBIC_ECN, queue, flows)), at_most(1.1 * target), MS
+            )
+
+
+def _gain_of_recovery(recovery: str) -> RelativeChange:
+    """What ECN gains with a loss recovery, over RED."""
+    return RelativeChange(*(GOODPUT.of(hosts_need(f"{recovery} {word}", "RED")) for word in (WITH_ECN, WITHOUT_ECN)))
+
+
+CLAIMS = [
+    Claim(
+        "T1",
+        "ECN raises goodput (A1).",
+        ["1", "Table 1"],
+        [Statement(text, gained, above(0), PERCENT) for text, gained in _gain_statements(GOODPUT, FLOW_COUNTS)],
+        why="Hosts of today repair a loss with SACK and RACK-TLP at the cost of the lost packet, and keep the link busy without ECN "
+        "(T11): there is hardly any goodput left to gain. PIE gains nothing at all since it marks only up to a probability of 10 "
+        "% and drops beyond (RFC 8033, section 5.1), which 60 flows need here. Of the 4 % that 15 flows lose over RED half is the round "
+        "trip in which a window that a mark brings down does not grow; why the rest is lost is not known.",
+        own=True,
+    ),
+    Claim(
+        "T2",
+        "ECN costs hardly any delay (A5).",
+        ["1"],
+        [Statement(text, gained, below(2), PERCENT) for text, gained in _gain_statements(DELAY, FLOW_COUNTS)],
+        reading="hardly any: less than 2 % of the mean one-way delay; A5 reads around 1 %",
+        why="A mark leaves the packet in the queue where a drop takes it out. Why that lengthens FQ-CoDel's queues with 240 flows so much "
+        "more than the others is not known.",
+        own=True,
+    ),
+    Claim(
+        "T3",
+        "Where flows share one queue it is unfair to long round-trip times (A10): robust flows have more goodput than average ones, and "
+        "these more than fragile ones.",
+        ["3"],
+        list(_order_statements()),
+        reading="A10 asks robust flows over each of the two other groups; average over fragile flows is asked here alone",
+        own=True,
+    ),
+    Claim(
+        "T4",
+        "Of all queues FQ-CoDel shares the link most evenly among unlike round-trip times (A14).",
+        ["2", "3"],
+        [
+            Statement(
+                f"{JAIN.label}, FQ-CoDel over {queue}",
+                MeasureDifference(JAIN.of(hosts_need(CUBIC_ECN, "FQ-CoDel")), JAIN.of(hosts_need(CUBIC_ECN, queue))),
+                above(0),
+                DIMENSIONLESS,
+            )
+            for queue in _SINGLE_QUEUES
+        ],
+        reading="the mean of Jain's index over 1-second intervals, 60 flows of CUBIC with ECN",
+        own=True,
+    ),
+    Claim(
+        "T5",
+        "AECN improves Jain's index by more than 10 % over ECN for hosts of today (A14).",
+        ["2", "3"],
+        [
+            Statement(
+                f"{JAIN.label}, AECN over ECN, {flows} flows",
+                RelativeChange(JAIN.of(hosts_need(CUBIC_ECN, "AECN", flows)), JAIN.of(hosts_need(CUBIC_ECN, "RED", flows))),
+                above(10),
+                PERCENT,
+            )
+            for flows in FLOW_COUNTS
+        ],
+        why="A SYN that is lost goes again without ECN (RFC 3168, section 6.1.1.1), and a flow without ECN escapes AECN's marks, "
+        "which others take: in 6 of 20 seeds one or two of 60 flows get 0.7 to 1.4 Mbit/s each and the others 0.14. With "
+        "ecn_fallback = false Jain's index over the run is 0.95 in each of ten seeds.",
+        own=True,
+    ),
+    Claim(
+        "T6",
+        "With 240 flows some are locked out for long spells, at every queue and with ECN as without (A26).",
+        ["5"],
+        [
+            Statement(f"{LOCKED_OUT.label}, {host} at {queue}", LOCKED_OUT.of(hosts_need(host, queue, 240)), above(0), PERCENT)
+            for host in (CUBIC, CUBIC_ECN)
+            for queue in MARKING_QUEUES
+        ],
+        own=True,
+    ),
+    Claim(
+        "T7",
+        "Clients with ECN end more exchanges of 5 KB than those without (R7).",
+        ["6"],
+        [
+            Statement(
+                f"exchanges, with ECN over without, {queue}",
+                RelativeChange(exchange_rate_measure(WITH_ECN).of(short(queue)), exchange_rate_measure(WITHOUT_ECN).of(short(queue))),
+                above(0),
+                PERCENT,
+            )
+            for queue in MARKING_QUEUES
+        ],
+        reading="in the same runs, beside each other, as RFC 2884 measured them",
+        own=True,
+    ),
+    Claim(
+        "T8",
+        "Beside datagrams that answer to nothing TCP's goodput with ECN is at least what it is without (G2).",
+        ["7"],
+        [
+            Statement(
+                f"{LONG_GOODPUT.label}, with ECN over without, {queue}",
+                RelativeChange(LONG_GOODPUT.of(datagrams_need(CUBIC_ECN, queue)), LONG_GOODPUT.of(datagrams_need(CUBIC, queue))),
+                at_least(0),
+                PERCENT,
+            )
+            for queue in MARKING_QUEUES
+        ],
+        why="AECN takes datagrams for an average flow's, as in F4 of the study aecn. In FQ-CoDel a far flow's own queue runs empty after a "
+        "mark, as its window does not grow for a round trip.",
+        own=True,
+    ),
+    Claim(
+        "T9",
+        "Queues that steer to a delay hold it whatever the number of flows.",
+        ["2"],
+        list(_within_target_statements()),
+        reading="a mean wait of at most 1.1 times the target; no paper asks this, but A5 and M4 ask after delays",
+        why="CoDel's signals begin at 10 a second and grow with the square root of their number while the wait stays above target; "
+        "60 flows need 190 a second. RFC 8289 excepts such overload. PIE and DualPI2 raise a probability until it "
+        "suffices, and drop.",
+        own=True,
+    ),
+    Claim(
+        "T10",
+        "Scalable flows wait less than a millisecond in DualPI2's low-latency queue.",
+        ["8"],
+        [
+            Statement(f"{MEAN_WAIT.label}, {flows} flows", MEAN_WAIT.of(hosts_need(DCTCP, "DualPI2", flows)), below(1), MS)
+            for flows in FLOW_COUNTS
+        ],
+        reading="the mean wait of all packets, which are all of DCTCP; RFC 9332, section 1.4, says below 1 ms for the most part",
+        why="A window of Linux' DCTCP is a whole number and at least 2; in real numbers (integer_cwnd = false) the waits are 0.7, 3.0 and "
+        "4.8 ms. Why the rest is there is not known. With 240 flows the "
+        "queue is in overload and drops; the RFC's promise is made below that.",
+        own=True,
+    ),
+    Claim(
+        "T11",
+        "The better the loss recovery, the less goodput ECN gains.",
+        ["9"],
+        order_statements({name: _gain_of_recovery(name) for name in LOSS_RECOVERIES}, PERCENT_POINTS, setting="gain in goodput"),
+        reading="ECN's gain over RED with 60 flows, in percentage points from Reno over NewReno and SACK to RACK-TLP",
+        own=True,
+    ),
+]

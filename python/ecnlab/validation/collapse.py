@@ -1,0 +1,64 @@
+"""The checks against RFC 2914's Table 1: congestion collapse from packets that are dropped behind the bottleneck."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from ecnlab.scenarios.networks import congestion_collapse
+from ecnlab.storage.results import Result
+from ecnlab.validation.formulas import Check
+from ecnlab.validation.samples import Sample, from_row
+
+NS2_FILE = Path(__file__).parent.parent / "reference" / "ns2" / "collapse.csv"
+
+# From datagram to datagram, in ms, and in % of the bottleneck: what arrives of UDP, and the goodput of UDP and of TCP.
+PAPER_TABLE_1 = (
+    (80.0, 0.7, 0.7, 98.5),
+    (30.0, 1.8, 1.7, 97.3),
+    (20.0, 2.6, 2.6, 96.0),
+    (10.0, 5.3, 5.2, 92.7),
+    (6.0, 8.8, 8.4, 87.1),
+    (5.0, 10.5, 8.4, 84.8),
+    (4.0, 13.1, 8.4, 81.4),
+    (3.0, 17.5, 8.4, 77.3),
+    (2.0, 26.3, 8.4, 64.5),
+    (1.0, 52.6, 8.4, 38.1),
+    (0.9, 58.4, 8.4, 32.8),
+    (0.8, 65.7, 8.4, 28.5),
+    (0.7, 75.1, 8.4, 19.7),
+    (0.6, 87.6, 8.4, 11.3),
+    (0.5, 105.2, 8.4, 3.4),
+    (0.4, 131.5, 8.4, 2.4),
+)
+_BOTTLENECK_BPS = 1.5e6
+_DATAGRAM_BITS = 800
+# Both in points of the bottleneck's rate; the page says why.
+_QUICK_POINTS = 5.0
+_ROUNDING_SLACK = 0.1
+_QUICK_SEEDS = (26.3, 105.2)
+
+
+def collapse_checks() -> Iterator[Check]:
+    """Goodput of TCP and of UDP at every rate of the table."""
+    known = ns2_results()
+    for interval_ms, arrives, udp, tcp in PAPER_TABLE_1:
+        rate = f"{_DATAGRAM_BITS / interval_ms:.6f} kbps"
+        tree = congestion_collapse(f"UDP at {arrives} %", rate)
+        for group, published, slack in (("tcp", tcp, _QUICK_POINTS), ("udp", udp, _ROUNDING_SLACK)):
+            setting = f"{group.upper()} goodput, UDP at {arrives:g} %"
+            theirs = known[group, interval_ms]
+            yield Check(
+                "RFC 2914, Table 1", setting, "%", published, slack, tree, _goodput_share(group), 5, theirs, arrives in _QUICK_SEEDS
+            )
+
+
+def ns2_results(path: Path = NS2_FILE) -> Mapping[tuple[str, float], Sample]:
+    """ns-2's goodput of TCP and of UDP by the interval between datagrams."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return {(group, float(row["interval_ms"])): from_row(row, group) for row in csv.DictReader(file) for group in ("tcp", "udp")}
+
+
+def _goodput_share(group: str) -> Callable[[Result], list[float]]:
+    return lambda result: [100 * rate / _BOTTLENECK_BPS for rate in result.values("goodput_bps", group=group)]

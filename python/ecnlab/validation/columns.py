@@ -1,0 +1,85 @@
+"""How the columns of ns-2's tables are called here, and in which unit they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from ecnlab.packet_traces import ns2
+from ecnlab.scenarios.networks import BOTTLENECK, GROUPS
+
+if TYPE_CHECKING:
+    from ecnlab.storage.results import Result
+
+_PER_MILLI = 1e3
+
+_TWO_WAY_QUANTITIES = {
+    "utilisation": (("utilisation",), 1.0),
+    "queue_delay_mean_ms": (("sojourn_mean_s",), _PER_MILLI),
+    "queue_mean_pkts": (("length_mean_packets",), 1.0),
+    "queue_empty_frac": (("empty_fraction",), 1.0),
+    "drops": (("drops_early", "drops_forced", "drops_overflow"), 1.0),
+    "marks": (("marks",), 1.0),
+    "arrivals": (("arrivals",), 1.0),
+}
+_RED_ECN_QUANTITIES = {"drops": _TWO_WAY_QUANTITIES["drops"], "marks": _TWO_WAY_QUANTITIES["marks"]}
+
+
+@dataclass(frozen=True)
+class ComparedColumns:
+    """The quantities of a kind of table: what is compared, what stands beside it, and ours, one a seed, in ns-2's names and units."""
+
+    compared: frozenset[str]
+    not_compared: frozenset[str]
+    values: Callable[[Result], dict[str, list[float]]]
+
+
+def values_by_column(result: Result) -> dict[str, list[float]]:
+    """Our values of a thesis network, one a seed, under the names and in the units of ns-2's columns."""
+    total = {column: _scaled_values(result.values(ours), factor) for column, (ours, factor) in ns2.TOTAL_COLUMNS.items()}
+    queue = {column: _scaled_values(result.values(ours, queue=BOTTLENECK), factor) for column, (ours, factor) in ns2.QUEUE_COLUMNS.items()}
+    groups = {
+        pattern.format(group): _scaled_values(result.values(ours, group=group), factor)
+        for group in GROUPS
+        for pattern, (ours, factor) in ns2.GROUP_COLUMNS.items()
+    }
+    return total | queue | groups
+
+
+def _queue_values(result: Result, wanted: Mapping[str, tuple[tuple[str, ...], float]]) -> dict[str, list[float]]:
+    """The queue's own values, acknowledgements counted; several columns of ours are added up."""
+    found = {}
+    for column, (ours, factor) in wanted.items():
+        parts = (result.values(name, queue=BOTTLENECK) for name in ours)
+        found[column] = [factor * sum(values) for values in zip(*parts, strict=True)]
+    return found
+
+
+def _red_ecn_values(result: Result) -> dict[str, list[float]]:
+    """Of the TCP flows alone what they got; of the queue what it did to all packets."""
+    flows = result.flows.filter(pl.col("group") == "bulk").group_by("seed", maintain_order=True)
+    rates = [part["goodput_bps"].to_numpy() for _, part in flows]
+    bulk = {
+        "goodput_kbps": [float(each.mean()) / 1e3 for each in rates],
+        "jain": [float(each.sum() ** 2 / (each.size * (each**2).sum())) for each in rates],
+        "timeouts": result.values("timeouts", group="bulk"),
+    }
+    return bulk | _queue_values(result, _RED_ECN_QUANTITIES)
+
+
+def _scaled_values(values: list[float], factor: float) -> list[float]:
+    return [value * factor for value in values]
+
+
+THESIS_COLUMNS = ComparedColumns(
+    frozenset([*ns2.TOTAL_COLUMNS, *ns2.QUEUE_COLUMNS, *(pattern.format(group) for group in GROUPS for pattern in ns2.GROUP_COLUMNS)]),
+    frozenset(["locked_out_flows"]),
+    values_by_column,
+)
+TWO_WAY_COLUMNS = ComparedColumns(
+    frozenset(_TWO_WAY_QUANTITIES), frozenset(["final_average", "final_max_p"]), lambda result: _queue_values(result, _TWO_WAY_QUANTITIES)
+)
+RED_ECN_COLUMNS = ComparedColumns(frozenset(["goodput_kbps", "jain", "timeouts", *_RED_ECN_QUANTITIES]), frozenset(), _red_ecn_values)

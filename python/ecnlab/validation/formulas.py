@@ -1,0 +1,109 @@
+"""Formulas beside measurements: a check is a scenario, a quantity of it and what a formula or ns-2 says; see docs/FORMULAS.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ecnlab.execution.runner import Request, run_all
+from ecnlab.execution.workers import Workers
+from ecnlab.scenarios.load import scenario
+from ecnlab.scenarios.networks import Tree
+from ecnlab.stats.estimates import Estimate, estimate
+from ecnlab.storage.results import Result
+from ecnlab.storage.store import Store
+from ecnlab.validation.samples import CONFIDENCE, Sample, allowed_difference, over_seeds
+
+AGREES, FAILS = "agrees", "fails"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A formula in one setting.
+
+    Attributes
+    ----------
+    formula, setting, unit: what the table calls them
+    predicted: what the formula says
+    slack: the largest difference that the formula's own limits explain; None if the formula is only shown and ns-2 judges
+    tree, quantity, seeds: what is run, what is taken from it (a value a seed), and over how many seeds
+    ns2: what ns-2 measured
+    quick: whether it belongs to the quick set
+    """
+
+    formula: str
+    setting: str
+    unit: str
+    predicted: float
+    slack: float | None
+    tree: Tree
+    quantity: Callable[[Result], list[float]]
+    seeds: int = 1
+    ns2: Sample | None = None
+    quick: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a check. The difference is that from ns-2 where ns-2 judges, else that from the formula."""
+
+    check: Check
+    measured: Estimate
+    difference: float
+    allowed: float
+    verdict: str
+
+    def plain(self) -> dict[str, Any]:
+        """As nested dicts of plain values."""
+        check, ns2 = self.check, self.check.ns2
+        return {
+            "formula": check.formula,
+            "setting": check.setting,
+            "unit": check.unit,
+            "predicted": check.predicted,
+            "ns2": None if ns2 is None else {"mean": ns2.mean, "sd": ns2.sd, "seeds": ns2.n},
+            "measured": {"mean": self.measured.mean, "half_width": self.measured.half_width, "seeds": self.measured.n},
+            "judge": "formula" if check.slack is not None else "ns-2",
+            "difference": self.difference,
+            "allowed": self.allowed,
+            "verdict": self.verdict,
+        }
+
+
+def run_checks(
+    checks: Sequence[Check], *, store: Store | None = None, progress: bool = False, workers: Workers | None = None
+) -> list[Outcome]:
+    """Run every scenario once and judge. Raises ResultsError (store), ClusterError, RunsFailed, Interrupted (Ctrl-C)."""
+    scenarios = [scenario(check.tree) for check in checks]
+    keys = [(chosen.hash, check.seeds) for check, chosen in zip(checks, scenarios, strict=True)]
+    needed = dict(zip(keys, scenarios, strict=True))
+    # The longest first, so that no core waits for a late one.
+    order = sorted(needed, key=lambda key: needed[key].duration_s, reverse=True)
+    requests = [Request(needed[key], range(1, key[1] + 1)) for key in order]
+    results = run_all(requests, store=store, progress=progress, workers=workers).whole()
+    found = dict(zip(order, results, strict=True))
+    return [judge(check, check.quantity(found[key])) for check, key in zip(checks, keys, strict=True)]
+
+
+def judge(check: Check, values: Sequence[float]) -> Outcome:
+    """The verdict on a check from the values measured, one a seed.
+
+    A formula allows its slack and the half width of the mean's 99 % interval; the slack holds for ns-2's value too, where both
+    are given. Where ns-2 judges, its mean must be equal to ours in the sense of `samples`.
+    """
+    measured, ours = estimate(values), over_seeds(values)
+    if check.slack is None:
+        if check.ns2 is None:
+            raise ValueError(f"{check.formula}, {check.setting}: nothing to judge by")
+        difference, allowed = ours.mean - check.ns2.mean, allowed_difference(check.ns2, ours)
+        holds = abs(difference) <= allowed
+    else:
+        allowed = check.slack + _chance_difference(values)
+        difference = ours.mean - check.predicted
+        holds = abs(difference) <= allowed and (check.ns2 is None or abs(ours.mean - check.ns2.mean) <= allowed)
+    return Outcome(check, measured, difference, allowed, AGREES if holds else FAILS)
+
+
+def _chance_difference(values: Sequence[float]) -> float:
+    return estimate(values, CONFIDENCE).half_width if len(values) > 1 else 0.0

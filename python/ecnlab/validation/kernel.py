@@ -1,0 +1,172 @@
+"""Cases of a real kernel: one connection, every packet, Linux' packets beside ours."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tomllib
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from ecnlab import _core
+from ecnlab.errors import UsageError
+
+REFERENCE_FOLDER = Path(__file__).parent.parent / "reference" / "linux"
+CASES_FOLDER = REFERENCE_FOLDER / "cases"
+
+#: What of a case is ours.
+REPLAY_MODES = ("receiver", "sender", "closed")
+#: Verdicts, in the order in which they are counted. The last two fail.
+VERDICTS = ("exact", "totals", "not comparable", "explained", "not built", "differs")
+FAILING_VERDICTS = ("not built", "differs")
+
+#: Bytes of the largest case that is read, unpacked: some hundred times the largest of the package.
+MAX_CASE_BYTES = 256 << 20
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """How a case came out in one way.
+
+    `agreed` of `packets` are the same before the first difference, and `excerpt` shows both runs around it.
+    """
+
+    way: str
+    verdict: str
+    why: str | None
+    agreed: int
+    packets: int
+    excerpt: Sequence[str]
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether ours is not what the kernel did, for no reason that is declared."""
+        return self.verdict in FAILING_VERDICTS
+
+
+@dataclass(frozen=True)
+class CaseOutcome:
+    """What became of one case."""
+
+    name: str
+    kind: str
+    judgements: Sequence[CaseResult]
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Which differences have a cause that is known: patterns over case and way, and the reason."""
+
+    case: str
+    reason: str
+    way: str = "*"
+
+    def covers(self, case: str, way: str) -> bool:
+        """Whether it explains that a case differs in one way."""
+        return fnmatchcase(case, self.case) and fnmatchcase(way, self.way)
+
+
+def explanations(path: Path = REFERENCE_FOLDER / "explained.toml") -> list[Explanation]:
+    """The declared reasons. Raises UsageError if one is incomplete."""
+    entries = tomllib.loads(path.read_text(encoding="utf-8")).get("explained", [])
+    try:
+        return [Explanation(**entry) for entry in entries]
+    except TypeError as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def check_folder(folder: Path | None = None, ways: Sequence[str] = REPLAY_MODES, only: str = "*") -> list[CaseOutcome]:
+    """Every case of a folder whose name or file's name fits a pattern, by the files' names; without a folder the package's own.
+
+    Raises UsageError if there is none, naming all files that are no case.
+    """
+    folder = folder or CASES_FOLDER
+    paths = _case_files(folder)
+    chosen = [path for path in paths if fnmatchcase(_case_stem(path), only) or fnmatchcase(_case_name(path), only)]
+    if not chosen:
+        raise UsageError(f"no case of {folder} is called {only}: there are {', '.join(map(_case_stem, paths))}")
+    known = explanations()
+    outcomes: list[CaseOutcome] = []
+    problems: list[str] = []
+    for path in chosen:
+        try:
+            outcomes.append(check_case(path, ways, known))
+        except UsageError as error:
+            problems.append(str(error))
+    if problems:
+        raise UsageError("\n".join(problems))
+    return outcomes
+
+
+def check_case(path: Path, ways: Sequence[str] = REPLAY_MODES, known: Sequence[Explanation] = ()) -> CaseOutcome:
+    """One case. Raises UsageError if the file is no case."""
+    try:
+        text = _case_text(path)
+        told = [_replay_result(text, way) for way in ways]
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise UsageError(f"{path} is not a case of a real kernel: {error}") from None
+    name, kind = told[0]["name"], told[0]["kind"]
+    judgements = [_case_result(way, answer) for way, answer in zip(ways, told, strict=True)]
+    return CaseOutcome(name, kind, [_with_explanation(name, judgement, known) for judgement in judgements])
+
+
+def totals(outcomes: Sequence[CaseOutcome]) -> dict[str, dict[str, int]]:
+    """Of each way how many cases have which verdict."""
+    counts = {judgement.way: Counter[str]() for outcome in outcomes for judgement in outcome.judgements}
+    for outcome in outcomes:
+        for judgement in outcome.judgements:
+            counts[judgement.way][judgement.verdict] += 1
+    return {way: {verdict: count[verdict] for verdict in VERDICTS} for way, count in counts.items()}
+
+
+def _case_files(folder: Path) -> list[Path]:
+    paths = sorted([*folder.glob("*.json"), *folder.glob("*.json.gz")])
+    if not paths:
+        raise UsageError(f"{folder} holds no *.json case" if folder.is_dir() else f"{folder} is not a folder")
+    return paths
+
+
+def _case_stem(path: Path) -> str:
+    return path.name.removesuffix(".gz").removesuffix(".json")
+
+
+def _case_name(path: Path) -> str:
+    """The name that a case has in its file; nothing if the file is no case."""
+    try:
+        return str(json.loads(_case_text(path))["name"])
+    except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error):
+        return ""
+
+
+def _case_text(path: Path) -> str:
+    # A small packed file may unpack to more than the memory holds.
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        data = file.read(MAX_CASE_BYTES + 1)
+    if len(data) > MAX_CASE_BYTES:
+        raise ValueError(f"it has more than {MAX_CASE_BYTES >> 20} MiB")
+    return data.decode("utf-8")
+
+
+def _replay_result(text: str, way: str) -> Mapping[str, Any]:
+    answer: Mapping[str, Any] = json.loads(_core.kernel_case(text, way))
+    return answer
+
+
+def _case_result(way: str, told: Mapping[str, Any]) -> CaseResult:
+    return CaseResult(way, told["verdict"], told["why"], told["agreed"], told["packets"], tuple(told["excerpt"]))
+
+
+def _with_explanation(case: str, judgement: CaseResult, known: Sequence[Explanation]) -> CaseResult:
+    reason = next((explanation.reason for explanation in known if explanation.covers(case, judgement.way)), None)
+    if reason is None or not judgement.has_failed:
+        return judgement
+    return replace(judgement, verdict="explained", why=f"{reason} ({judgement.why})")

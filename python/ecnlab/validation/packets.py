@@ -1,0 +1,48 @@
+"""Packet-exact cases: one flow, every packet, ns-2's events beside ours."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from ecnlab import _core
+from ecnlab.errors import UsageError
+
+CASES_FOLDER = Path(__file__).parent.parent / "reference" / "ns2" / "packet-exact"
+
+
+@dataclass(frozen=True)
+class CaseOutcome:
+    """What became of one case: events compared, and the first difference if there is one."""
+
+    name: str
+    ok: bool
+    events: int
+    difference: str | None
+
+
+def check_folder(folder: Path) -> list[CaseOutcome]:
+    """Every *.json of a folder, by name. Raises UsageError if there is none, naming all that are no case."""
+    paths = sorted(folder.glob("*.json"))
+    if not paths:
+        raise UsageError(f"{folder} holds no *.json case" if folder.is_dir() else f"{folder} is not a folder")
+    outcomes: list[CaseOutcome] = []
+    problems: list[str] = []
+    for path in paths:
+        try:
+            outcomes.append(check_case(path))
+        except UsageError as error:
+            problems.append(str(error))
+    if problems:
+        raise UsageError("\n".join(problems))
+    return outcomes
+
+
+def check_case(path: Path) -> CaseOutcome:
+    """One case. Raises UsageError if the file is no case."""
+    try:
+        answer = json.loads(_core.packet_exact(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} is not a packet-exact case: {error}") from None
+    return CaseOutcome(answer["name"], answer["ok"], answer["events"], answer["difference"])

@@ -1,0 +1,132 @@
+"""ns-2's tables beside ours: every quantity of every row, with a verdict."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ecnlab.errors import UsageError
+from ecnlab.execution.runner import Request, run_all
+from ecnlab.execution.workers import Workers
+from ecnlab.storage.store import Store
+from ecnlab.validation import explained, more_seeds
+from ecnlab.validation.explained import Explanation, reason_for
+from ecnlab.validation.more_seeds import MoreSeeds
+from ecnlab.validation.rows import ReferenceRow, ReferenceTable, read_tables
+from ecnlab.validation.samples import Sample, agree, allowed_difference, from_row, over_seeds
+from ecnlab.validation.sheets import SheetLine
+
+AGREES, EXPLAINED, OPEN = "agrees", "explained", "open"
+
+_REFERENCE_FOLDER = Path(__file__).parent.parent / "reference" / "ns2"
+_TABLE_NAMES = ("thesis-ch4", "thesis-ch5", "thesis-ch4-maxp", "thesis-aecn", "amecn-ared", "red-ecn")
+REFERENCE_TABLES = [_REFERENCE_FOLDER / f"{name}.csv" for name in _TABLE_NAMES]
+
+
+@dataclass(frozen=True)
+class CellComparison:
+    """One quantity of one row: ns-2's, ours, the difference that is allowed, and the verdict."""
+
+    file: str
+    row: str
+    column: str
+    ns2: Sample
+    ours: Sample
+    allowed: float
+    verdict: str
+    reason: str | None = None
+
+    @property
+    def difference(self) -> float:
+        """Ours less ns-2's."""
+        return self.ours.mean - self.ns2.mean
+
+    def plain(self) -> dict[str, Any]:
+        """As nested dicts of plain values."""
+        return asdict(self) | {"difference": self.difference}
+
+
+def compare_files(
+    paths: Sequence[Path],
+    seeds: Sequence[int],
+    explanations: Sequence[Explanation] | None = None,
+    further: MoreSeeds | None = None,
+    *,
+    store: Store | None = None,
+    progress: bool = False,
+    workers: Workers | None = None,
+) -> list[CellComparison]:
+    """Run every row of every file over `seeds` and compare.
+
+    Raises UsageError (files, with all that is wrong; seeds), ResultsError (store), ClusterError, RunsFailed, Interrupted.
+    """
+    if len(seeds) < 2:
+        raise UsageError(f"{len(seeds)} seeds are too few: an interval needs 2 or more")
+    tables = read_tables(paths)
+    known = _KnownDifferences(
+        explained.read_explanations() if explanations is None else explanations, further or more_seeds.read_more_seeds()
+    )
+    cache: dict[str, dict[str, list[float]]] = {}
+    found: list[CellComparison] = []
+    for table in tables:
+        fresh = {row.scenario.hash: row.scenario for row in table.rows if row.scenario.hash not in cache}
+        results = run_all([Request(chosen, seeds) for chosen in fresh.values()], store=store, progress=progress, workers=workers).whole()
+        cache |= {hash_: table.columns.values(result) for hash_, result in zip(fresh, results, strict=True)}
+        for row in table.rows:
+            found.extend(_compare_row(table, row, cache[row.scenario.hash], known))
+    return found
+
+
+def totals(comparisons: Iterable[CellComparison]) -> dict[str, dict[str, int]]:
+    """Compared, agreeing, explained and open, for each file and under "total"."""
+    listed = list(comparisons)
+    files = list(dict.fromkeys(comparison.file for comparison in listed))
+    parts = {file: _count_by_verdict(c for c in listed if c.file == file) for file in files}
+    return parts | {"total": _count_by_verdict(listed)}
+
+
+def _count_by_verdict(comparisons: Iterable[CellComparison]) -> dict[str, int]:
+    verdicts = Counter(comparison.verdict for comparison in comparisons)
+    return {
+        "compared": verdicts.total(),
+        "agreeing": verdicts[AGREES],
+        "explained": verdicts[EXPLAINED],
+        "open": verdicts[OPEN],
+    }
+
+
+@dataclass(frozen=True)
+class _KnownDifferences:
+    """What may explain a disagreement."""
+
+    explanations: Sequence[Explanation]
+    further: MoreSeeds
+
+    def reason_for(self, table: ReferenceTable, row: ReferenceRow, column: str, ns2: Sample, ours: Sample) -> str | None:
+        """Further seeds of ns-2 if they agree with ours, else the first explanation that covers it, else None."""
+        cells = row.line.cells
+        chance = self.further.reason_for(table.network, cells, column, ns2, ours)
+        share = abs(ours.mean - ns2.mean) / abs(ns2.mean) if ns2.mean else math.inf
+        return chance or reason_for(self.explanations, table.name, column, cells, share)
+
+
+def _compare_row(table: ReferenceTable, row: ReferenceRow, ours: dict[str, list[float]], known: _KnownDifferences) -> list[CellComparison]:
+    return [_compare_column(table, row, column, over_seeds(values), known) for column, values in ours.items() if row.line.cell(column)]
+
+
+def _compare_column(table: ReferenceTable, row: ReferenceRow, column: str, ours: Sample, known: _KnownDifferences) -> CellComparison:
+    ns2 = _ns2_sample(row.line, column, ours)
+    agrees = agree(ns2, ours)
+    reason = None if agrees else known.reason_for(table, row, column, ns2, ours)
+    verdict = AGREES if agrees else EXPLAINED if reason else OPEN
+    return CellComparison(table.name, table.label(row), column, ns2, ours, allowed_difference(ns2, ours), verdict, reason)
+
+
+def _ns2_sample(line: SheetLine, column: str, ours: Sample) -> Sample:
+    """ns-2's sample. Where the file does not say how its seeds spread, they are taken to spread as ours do."""
+    found = from_row(line.cells, column)
+    return found if f"{column}_sd" in line.cells else replace(found, sd=ours.sd)

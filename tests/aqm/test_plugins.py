@@ -1,0 +1,219 @@
+from typing import Any, ClassVar
+
+import pytest
+
+import ecnlab
+from ecnlab.aqm import PASS, Aqm, Arrival, Verdict, plugins
+from ecnlab.scenarios.load import read
+from helpers import SMALL
+from own_aqms import QUEUE, Passes, counted, run_with, scenario_with
+
+
+def _aqm_class_with(python_name: str = "Mine", /, **members: Any) -> type[Aqm]:
+    """A class that lets packets pass, with these members; annotations under their own name."""
+    return type(python_name, (Passes,), members)
+
+
+def test_fields_with_a_type_and_a_value_are_parameters() -> None:
+    found: dict[str, Any] = {}
+
+    class Typed(Passes):
+        number: float = 0.5
+        count: int = 3
+        flag: bool = True
+        word: str = ecnlab.param("a", choices=("a", "b"))
+        text: str = "x"
+        auto: float | None = None
+        target: float = ecnlab.param("15 ms", unit="s", bounds=(0.001, 1))
+        delay: float = ecnlab.param(0.25, unit="s")
+        rate: float = ecnlab.param("10 Mbps", unit="bit/s")
+        aside: ClassVar[int] = 7
+        untyped = 8
+        _own: int = 9
+
+        def on_start(self) -> None:
+            found.update({name: value for name, value in vars(self).items() if name != "random"})
+
+    names = ("number", "count", "flag", "word", "text", "auto", "target", "delay", "rate")
+    run_with(Typed)
+    assert [found[name] for name in names] == [0.5, 3, True, "a", "x", None, 0.015, 0.25, 10_000_000]
+    assert not {"aside", "untyped", "_own"} & found.keys()
+    run_with(Typed, ', number = 2, count = 4, flag = false, word = "b", text = "y", auto = 1, target = "2 ms", rate = "1 Gbps"')
+    assert [found[name] for name in names] == [2.0, 4, False, "b", "y", 1.0, 0.002, 0.25, 1_000_000_000]
+
+
+def test_values_out_of_a_parameters_bounds_are_refused_all_at_once_with_their_place() -> None:
+    class Bounded(Passes):
+        p: float = ecnlab.param(0.1, bounds=(0, 1))
+        n: int = ecnlab.param(1, bounds=(1, 5), unit="packets")
+
+    with pytest.raises(ecnlab.ScenarioError) as raised:
+        scenario_with(Bounded, ", p = 1.5, n = 2.5, q = 1")
+    told = str(raised.value)
+    assert "queue.p: 1.5 must be 0 .. 1" in told
+    assert "queue.n: 2.5 must be a whole number, 1 .. 5" in told
+    assert "queue.q: unknown key" in told
+
+
+def test_values_that_contradict_each_other_are_refused_by_the_classs_own_check() -> None:
+    class Checked(Passes):
+        low: float = 1
+        high: float = 2
+
+        def check(self) -> dict[str, str]:
+            return {"low": f"{self.low} must be below high {self.high}"} if self.low >= self.high else {}
+
+    assert scenario_with(Checked).hash
+    with pytest.raises(ecnlab.ScenarioError, match=r"queue\.low: 3\.0 must be below high 2\.0"):
+        scenario_with(Checked, ", low = 3")
+
+
+def test_a_check_that_raises_is_told_as_a_problem() -> None:
+    class Raising(Passes):
+        low: float = 1
+
+        def check(self) -> dict[str, str]:
+            raise LookupError("nothing there")
+
+    with pytest.raises(ecnlab.ScenarioError, match=r"queue\.low: the check of Raising raised LookupError: nothing there"):
+        scenario_with(Raising)
+
+
+def test_a_class_marks_unless_its_flag_ecn_is_off() -> None:
+    class Switched(Passes):
+        ecn: bool = True
+
+    class Drops(Passes):
+        marks = None
+
+    warned = "no queue on the way marks"
+    assert [
+        any("mark" in one.message for one in scenario.warnings)
+        for scenario in (scenario_with(Switched), scenario_with(Switched, ", ecn = false"), scenario_with(Drops), scenario_with(Passes))
+    ] == [False, True, True, False], warned
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (lambda: type("Empty", (Aqm,), {}), "Empty: has no on_arrival"),
+        (lambda: _aqm_class_with(__init__=lambda self: None), "Mine: has an __init__: set what it keeps between packets in on_start"),
+        (lambda: _aqm_class_with(name="a b"), "scenarios cannot call it 'a b'"),
+        (lambda: _aqm_class_with("Größe"), "scenarios cannot call it 'Größe'"),
+        (lambda: _aqm_class_with(name="x" * 65), "at most 64"),
+        (lambda: _aqm_class_with(name=3), "scenarios cannot call it 3"),
+        (lambda: _aqm_class_with(groups=2), "belong together"),
+        (lambda: _aqm_class_with(groups=-1), "groups = -1 must be"),
+        (lambda: _aqm_class_with(groups=17, group=lambda self, packet: 0), "groups = 17 must be at most 16"),
+        (lambda: _aqm_class_with(marks="loud"), 'marks = "loud" must be'),
+        (lambda: _aqm_class_with(busy={"none": 1}), "busy: there is no parameter none"),
+        (lambda: _aqm_class_with(busy=[1]), "busy must be a dict"),
+        (lambda: _aqm_class_with(limit=5, __annotations__={"limit": int}), "cannot be called 'limit'"),
+        (lambda: _aqm_class_with(random=5, __annotations__={"random": int}), "cannot be called 'random'"),
+        (
+            lambda: _aqm_class_with(p=ecnlab.param(5, bounds=(0, 1)), __annotations__={"p": float}),
+            "p: its default does not fit it: 5 must be 0 .. 1",
+        ),
+        (lambda: _aqm_class_with(p=ecnlab.param(5, bounds=(1, 0)), __annotations__={"p": float}), "p: bounds"),
+        (lambda: _aqm_class_with(p=ecnlab.param(5, bounds=3), __annotations__={"p": float}), "p: bounds = 3 must be two numbers"),
+        (lambda: _aqm_class_with(p="x", __annotations__={"p": float}), "p: its default 'x' is no float"),
+        (lambda: _aqm_class_with(p=True, __annotations__={"p": int}), "p: its default True is no int"),
+        (lambda: _aqm_class_with(p=None, __annotations__={"p": float}), "p: a default of None needs the type float | None"),
+        (lambda: _aqm_class_with(p=[], __annotations__={"p": list}), "p: a parameter's type is float, int, bool or str"),
+        (lambda: _aqm_class_with(p=-1, __annotations__={"p": int}), "p: its default does not fit it"),
+        (lambda: _aqm_class_with(p=1, __annotations__={"p": "Missing"}), "the type of one of its fields cannot be read"),
+        (lambda: _aqm_class_with("red"), 'there is an AQM "red" already'),
+    ],
+)
+def test_a_class_that_is_no_sound_aqm_is_refused_with_the_reason(made: Any, told: str) -> None:
+    with pytest.raises(ecnlab.UsageError) as raised:
+        read(SMALL, aqms=[made()])
+    assert told in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("aqms", "told"),
+    [
+        (Passes, "must be a list of AQM classes"),
+        ("x.py:Y", "must be a list of AQM classes"),
+        (5, "must be a list of AQM classes"),
+        ([int], "the class int is not a subclass of ecnlab.Aqm"),
+        ([Aqm], "the class Aqm is not a subclass"),
+        ([Passes()], "is not a subclass of ecnlab.Aqm"),
+        ([_aqm_class_with("Twice"), _aqm_class_with("Twice")], "two AQMs are called 'Twice'"),
+    ],
+)
+def test_what_is_no_list_of_aqms_is_refused(aqms: Any, told: str) -> None:
+    with pytest.raises(ecnlab.UsageError, match=told):
+        read(SMALL, aqms=aqms)
+
+
+def test_a_class_may_be_called_otherwise_than_in_python() -> None:
+    class Mine(Passes):
+        name = "my-own"
+
+    assert scenario_with(Mine, name="my-own").resolved["link"][0]["queue"]["aqm"] == "my-own"
+
+
+def test_an_aqm_that_no_queue_has_is_warned_of() -> None:
+    made = read(SMALL, aqms=[Passes])
+    assert ["the scenario has no queue with the AQM Passes" in warning.message for warning in made.warnings] == [True]
+    assert not any("Passes" in warning.message for warning in scenario_with(Passes).warnings)
+
+
+def test_a_stored_scenario_says_what_it_needs_when_the_class_is_missing() -> None:
+    resolved = scenario_with(Passes).resolved
+    with pytest.raises(ecnlab.ScenarioError, match=r'there is no AQM "Passes".*an AQM of your own comes with --aqm FILE:CLASS'):
+        ecnlab.scenario(resolved)
+    assert ecnlab.scenario(resolved, aqms=[Passes]).hash == scenario_with(Passes).hash
+
+
+def test_the_same_class_without_and_with_another_has_the_same_key() -> None:
+    text = SMALL.replace('aqm = "ecn", limit = 60, min_th = 5, max_th = 15, max_p = 0.5', 'aqm = "Passes", limit = 60')
+    other = _aqm_class_with("Other")
+    assert read(text, aqms=[Passes]).hash == read(text, aqms=[other, Passes]).hash
+    assert read(SMALL, aqms=[Passes]).hash == read(SMALL).hash
+
+
+def test_two_queues_have_instances_of_their_own() -> None:
+    kept: list[Aqm] = []
+
+    class Instance(Passes):
+        def on_start(self) -> None:
+            kept.append(self)
+
+    second = '[[link]]\nname = "second"\nfrom = "sink"\nto = "far end"\nrate = "1 Mbps"\ndelay = "1 ms"\n'
+    text = SMALL.replace("[[flows]]", second + 'queue = { aqm = "Instance", limit = 60 }\n\n[[flows]]', 1).replace(
+        'to = "sink"\naccess', 'to = "far end"\naccess'
+    )
+    made = read(text, {QUEUE: '{ aqm = "Instance", limit = 60 }'}, aqms=[Instance])
+    made._core.run(1)
+    assert len(kept) == 2
+    assert kept[0] is not kept[1]
+
+
+def test_a_class_stands_inside_a_discipline_too() -> None:
+    class Counted(Passes):
+        def on_arrival(self, arrival: Arrival) -> Verdict:
+            return ecnlab.mark() if arrival.backlog.packets > 2 else PASS
+
+    queue = '{ discipline = "fifo", limit = 60, aqm = { name = "Counted" } }'
+    run = read(SMALL, {QUEUE: queue}, aqms=[Counted])._core.run(1)
+    assert counted(run, "marks")[0] > 0
+
+
+def test_the_catalog_tells_a_users_class_like_ours() -> None:
+    entry = plugins.entry_of(Passes)
+    assert (entry.name, len(entry.digest)) == ("Passes", 64)
+
+
+def test_busy_takes_plain_numbers_in_the_unit_of_the_default() -> None:
+    class Busy(Passes):
+        target: float = ecnlab.param(0.005, unit="s")
+        rate: float = ecnlab.param("10 Mbps", unit="bit/s")
+        most: int = 3
+        busy: ClassVar[dict[str, Any]] = {"target": 0.002, "rate": 5_000_000, "most": 1}
+
+    about = plugins._declaration(Busy, "")
+    assert dict(about["busy"]) == {"target": "0.002 s", "rate": "5000000 bps", "most": "1"}
+    assert plugins.entry_of(Busy).name == "Busy"

@@ -1,0 +1,310 @@
+"""Building a UML kernel, up to what the compiler has to do."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+from click.testing import CliRunner
+
+from ecnlab.backends.uml import build, kernels, recipe, source
+from ecnlab.cli.root import root
+from ecnlab.errors import BackendError, UnknownName
+
+MAKEFILE = "VERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 7\nEXTRAVERSION =\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ECNLAB_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "uml"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return source_of("6.1", tmp_path / "linux-6.1.7")
+
+
+def source_of(kernel: str, root: Path) -> Path:
+    """A kernel's source as far as the recipe looks at it."""
+    for edit in recipe.source_edits(kernel):
+        file = root / edit["file"]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a") as text:
+            text.write(edit["find"] + "\n")
+    for name, content in {"Makefile": MAKEFILE, "Kconfig": "", "COPYING": ""}.items():
+        (root / name).write_text(content)
+    return root
+
+
+def built_image(home: Path, name: str, built_s: float = 1.0, kernel: str = "6.1") -> Path:
+    folder = home / name
+    folder.mkdir(parents=True)
+    about = {"kernel": kernel, "built_s": built_s, "version": "1", "sha256": ""}
+    (folder / kernels.DESCRIPTION_FILE).write_text(json.dumps(about))
+    (folder / kernels.KERNEL_FILE).write_text("a kernel")
+    (folder / kernels.KERNEL_FILE).chmod(0o755)
+    return folder
+
+
+def test_the_newest_kernel_of_a_name_is_chosen_and_what_is_half_done_is_none(home: Path) -> None:
+    built_image(home, "6.1.1-aa", 2.0)
+    built_image(home, "6.1.2-bb", 1.0)
+    (home / ".build.partial").mkdir()
+    (home / "6.1.3-cc").mkdir()
+    assert [one.name for one in kernels.built_kernels()] == ["6.1.2-bb", "6.1.1-aa"]
+    assert kernels.find_built_kernel().name == "6.1.1-aa"
+    assert kernels.find_built_kernel("6.1.2-bb").name == "6.1.2-bb"
+
+
+def _kernel_with_digest(folder: Path) -> None:
+    about = json.loads((folder / kernels.DESCRIPTION_FILE).read_text())
+    digest = sha256((folder / kernels.KERNEL_FILE).read_bytes()).hexdigest()
+    (folder / kernels.DESCRIPTION_FILE).write_text(json.dumps(about | {"program": digest}))
+
+
+@pytest.mark.parametrize("damage", [lambda file: file.write_text("half a"), lambda file: file.unlink(), lambda file: file.chmod(0o644)])
+def test_a_kernel_that_is_not_what_was_built_is_refused_with_what_would_do(home: Path, damage: Callable[[Path], object]) -> None:
+    folder = built_image(home, "6.1.1-aa")
+    _kernel_with_digest(folder)
+    assert kernels.find_built_kernel().is_whole
+    damage(folder / kernels.KERNEL_FILE)
+    with pytest.raises(
+        BackendError, match=r"linux: differs from the kernel that was built; fix: run `ecnlab uml build-kernel --kernel 6\.1`"
+    ):
+        kernels.find_built_kernel()
+    assert "(damaged)" in CliRunner().invoke(root, ["uml", "list"]).output
+
+
+def test_a_kernel_that_is_built_again_takes_the_place_of_one_that_is_damaged(home: Path, tmp_path: Path) -> None:
+    (tmp_path / ".config").write_text("")
+    (tmp_path / "COPYING").write_text("")
+    shutil.copy(shutil.which("true") or "", tmp_path / "linux")
+    about = {"kernel": "6.1", "built_s": 1.0, "version": "1", "sha256": ""}
+    for number, damage in enumerate((None, kernels.DESCRIPTION_FILE, kernels.KERNEL_FILE)):
+        if damage:
+            (home / "6.1.1-aa" / damage).write_text("{")
+        home.mkdir(parents=True, exist_ok=True)
+        made = build._install_kernel(tmp_path, home / f".finished-{number}", home / "6.1.1-aa", dict(about))
+        assert kernels.find_built_kernel() == made
+    assert [folder.name for folder in home.glob("[!.]*")] == ["6.1.1-aa"]
+
+
+@pytest.mark.parametrize(
+    "about", ["[1]", '{"kernel": "6.1", "built_s": null}', '{"kernel": 6.1, "built_s": 1}', '{"kernel": "6.1", "built_s": 1}']
+)
+def test_a_kernel_whose_description_is_damaged_is_reported_and_hides_no_other(home: Path, about: str) -> None:
+    built_image(home, "6.1.1-aa")
+    (built_image(home, "6.1.2-bb", 3.0) / kernels.DESCRIPTION_FILE).write_text(about)
+    assert kernels.find_built_kernel().name == "6.1.1-aa"
+    assert kernels.damaged_folders() == [home / "6.1.2-bb"]
+    for words in (["uml", "list"], ["uml", "list", "--json"]):
+        listed = CliRunner().invoke(root, words)
+        assert (listed.exit_code, "6.1.1-aa" in listed.stdout, "6.1.2-bb" in listed.stdout) == (0, True, False)
+        assert "about.json is damaged; fix: remove the folder" in " ".join(listed.stderr.split())
+
+
+@pytest.mark.parametrize("place", [".", "6.1.1-aa", f"6.1.1-aa/{kernels.KERNEL_FILE}", f"6.1.1-aa/{kernels.DESCRIPTION_FILE}"])
+def test_a_kernel_that_others_may_change_is_never_run(home: Path, place: str) -> None:
+    built_image(home, "6.1.1-aa")
+    path = home / place
+    mode = path.stat().st_mode
+    path.chmod(mode | 0o020)
+    with pytest.raises(BackendError, match=r"others may write to it, .*; fix: chmod go-w"):
+        kernels.find_built_kernel()
+    path.chmod(mode)
+    assert kernels.find_built_kernel().name == "6.1.1-aa"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+@pytest.mark.parametrize("place", [".", "6.1.1-aa", f"6.1.1-aa/{kernels.KERNEL_FILE}"])
+def test_a_kernel_of_another_user_is_never_run(home: Path, place: str) -> None:
+    built_image(home, "6.1.1-aa")
+    os.chown(home / place, 65534, 65534)
+    with pytest.raises(
+        BackendError, match=r"belongs to user 65534, .*; fix: build your own kernels, in the folder that ECNLAB_CACHE names"
+    ):
+        kernels.find_built_kernel()
+
+
+def test_a_stale_package_is_named(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "linux-source-6.1_6.1.1-1_all.deb").write_text("stale")
+
+    def download(command: list[str], folder: Path, remedy: str) -> None:
+        (folder / "linux-source-6.1_6.1.2-1_all.deb").write_text("new")
+
+    monkeypatch.setattr(source, "_run_command", download)
+    monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    with pytest.raises(BackendError, match=r"one file linux-source-6\.1_VERSION_all\.deb.*6\.1\.1-1_all\.deb, .*6\.1\.2-1_all\.deb"):
+        source.fetch_source(kernels.find_kernel("6.1"), tmp_path)
+
+
+def test_a_kernel_that_is_not_built_says_how_it_is(home: Path) -> None:
+    with pytest.raises(BackendError, match="ecnlab uml build-kernel"):
+        kernels.find_built_kernel()
+    with pytest.raises(BackendError, match=r"kernel: 7\.2 is not built yet; fix: run `ecnlab uml build-kernel --kernel 7\.2`"):
+        kernels.find_built_kernel("7.2")
+    with pytest.raises(UnknownName, match="UML kernel"):
+        kernels.find_built_kernel("5.2")
+
+
+def test_the_recipe_is_written_into_a_source_that_fits(tree: Path) -> None:
+    recipe.edit_source(tree, "6.1")
+    assert "default 250" in (tree / "arch/um/Kconfig").read_text()
+    assert "RFC 8511" in (tree / "net/ipv4/tcp_abe.c").read_text()
+
+
+@pytest.mark.parametrize("kernel", kernels.KERNELS)
+def test_there_is_one_recipe_with_what_kernels_differ_in(kernel: str, tmp_path: Path) -> None:
+    recipe.edit_source(source_of(kernel, tmp_path / "linux"), kernel)
+    others = [other for other in kernels.KERNELS if other != kernel]
+    assert all(recipe.recipe_digest(other) != recipe.recipe_digest(kernel) for other in others)
+    changed = [{edit["file"] for edit in recipe.source_edits(one)} for one in (kernel, *others)]
+    assert all(files == changed[0] for files in changed)
+    assert ("CONFIG_NET_SCH_DUALPI2=y" in recipe.config_options(kernel)) == (kernel == "7.2")
+
+
+def test_the_recipe_speaks_of_kernels_that_there_are() -> None:
+    import tomllib
+
+    edits = tomllib.loads((recipe.DATA_FOLDER / "edits.toml").read_text())["edit"]
+    named = {kernel for edit in edits for kernel in edit.get("kernels", [])}
+    named |= {
+        kernel for line in (recipe.DATA_FOLDER / "box.config").read_text().splitlines() for kernel in line.partition("  # ")[2].split(", ")
+    }
+    assert named - {""} <= set(kernels.KERNELS)
+
+
+def test_every_place_that_does_not_fit_is_named(tree: Path) -> None:
+    (tree / "arch/um/Kconfig").write_text("")
+    (tree / "init/main.c").unlink()
+    with pytest.raises(BackendError) as refused:
+        recipe.edit_source(tree, "6.1")
+    assert "arch/um/Kconfig" in str(refused.value)
+    assert "init/main.c" in str(refused.value)
+
+
+def test_an_option_that_the_configuration_dropped_is_named(tmp_path: Path) -> None:
+    lines = recipe.config_options("6.1")
+    (tmp_path / "whole").write_text("\n".join(lines))
+    (tmp_path / "less").write_text("\n".join(line for line in lines if "CODEL" not in line))
+    recipe.check_config(tmp_path / "whole", "6.1")
+    with pytest.raises(BackendError, match="CONFIG_NET_SCH_FQ_CODEL=y"):
+        recipe.check_config(tmp_path / "less", "6.1")
+    (tmp_path / "more").write_text("\n".join([*lines, "CONFIG_PTP_1588_CLOCK=y"]))
+    with pytest.raises(BackendError, match="unwanted options are set: CONFIG_PTP_1588_CLOCK=y"):
+        recipe.check_config(tmp_path / "more", "6.1")
+
+
+def test_a_source_is_taken_from_a_folder_or_an_archive_and_stays_as_it_is(tree: Path, tmp_path: Path) -> None:
+    archive = tmp_path / "linux-6.1.7.tar.xz"
+    with tarfile.open(archive, "w:xz") as file:
+        file.add(tree, arcname="linux-6.1.7")
+    for given in (tree, archive):
+        room = tmp_path / f"room-{given.name}"
+        room.mkdir()
+        taken = source.source_from_path(given, room)
+        assert source.kernel_release(taken.tree) == "6.1.7"
+        recipe.edit_source(taken.tree, "6.1")
+    assert "default 250" not in (tree / "arch/um/Kconfig").read_text()
+
+
+def test_what_is_no_source_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "damaged.tar.xz").write_bytes(b"nonsense")
+    for name, says in {
+        "empty": "not a Linux source tree; missing: Makefile",
+        "damaged.tar.xz": "cannot be unpacked",
+        "missing": "no file or folder",
+    }.items():
+        room = tmp_path / f"room-{name}"
+        room.mkdir()
+        with pytest.raises(BackendError, match=says):
+            source.source_from_path(tmp_path / name, room)
+
+
+MAKE_SCRIPT = """
+import os, sys
+from pathlib import Path
+from ecnlab.backends.uml import build
+build._run_make(Path.cwd(), ["linux"], 1, None)
+print("made", flush=True)
+"""
+
+
+def test_what_compiles_ends_with_who_has_started_it_and_its_failure_is_told(tmp_path: Path) -> None:
+    def make(text: str) -> subprocess.Popen[str]:
+        (tmp_path / "make").write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / "make").chmod(0o755)
+        environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        command = [sys.executable, "-c", MAKE_SCRIPT]
+        return subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    assert make("echo '  CC one.o'").communicate()[0] == "made\n"
+    assert "said:\nno such file: error\n" in make("echo 'no such file: error'; exit 2").communicate()[1]
+    # One that has children, as make has, and writes who it is.
+    with make("sleep 600 & echo $$ $! > running.partial; mv running.partial running; wait") as ended:
+        wait_until(lambda: (tmp_path / "running").exists())
+        ended.kill()
+    wait_until(lambda: not any(map(is_running, (tmp_path / "running").read_text().split())))
+
+
+def is_running(process: str) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    end = monotonic() + 20
+    while not holds():
+        assert monotonic() < end
+        sleep(0.02)
+
+
+def test_what_building_needs_and_is_not_there_is_named_with_its_package(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(BackendError, match=r"apt-get install .*flex .*xz-utils"):
+        build.build(kernels.find_kernel("6.1"))
+    assert not home.exists()
+
+
+def test_a_build_that_fails_tells_what_was_said_last_and_leaves_nothing(home: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tree / "Makefile").write_text(MAKEFILE + "tinyconfig:\n\t@echo the compiler is unwell; exit 1\n")
+    monkeypatch.setattr(build, "missing_packages", dict)
+    with pytest.raises(BackendError, match="the compiler is unwell"):
+        build.build(kernels.find_kernel("6.1"), tree)
+    assert list(home.iterdir()) == []
+
+
+def test_a_build_moves_what_is_finished_to_its_place_whole(home: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = "tinyconfig:\n\ttrue > .config\nolddefconfig:\n\ttrue\nlinux:\n\tcp /bin/true linux\n"
+    (tree / "Makefile").write_text(MAKEFILE + made)
+    monkeypatch.setattr(build, "missing_packages", dict)
+    told: list[float] = []
+    first = build.build(kernels.find_kernel("6.1"), tree, watch=lambda done, _total: told.append(done))
+    assert (first.about["release"], first.about["known"]) == ("6.1.7", False)
+    assert kernels.find_built_kernel() == first
+    assert os.access(first.program, os.X_OK)
+    assert sorted(file.name for file in first.folder.iterdir()) == ["COPYING", "about.json", "config", "linux"]
+    assert [file.name for file in home.iterdir()] == [first.name]
+    assert build.build(kernels.find_kernel("6.1"), tree) == first
+    assert kernels.remove_built_kernel(first.name) == first
+    assert kernels.built_kernels() == []
+
+
+def test_the_command_lists_kernels(home: Path) -> None:
+    from ecnlab.cli.root import root
+
+    assert "ecnlab uml build-kernel" in CliRunner().invoke(root, ["uml", "list"]).output
+    built_image(home, "6.1.1-aa")
+    assert json.loads(CliRunner().invoke(root, ["uml", "list", "--json"]).output)[0]["name"] == "6.1.1-aa"

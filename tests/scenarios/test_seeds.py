@@ -1,0 +1,137 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ecnlab
+from ecnlab import _core
+from ecnlab.aqm import Arrival, Verdict
+from ecnlab.errors import UsageError
+from ecnlab.execution import runner
+from ecnlab.scenarios.load import _overrides_as_text
+from ecnlab.scenarios.seeds import SEED_LIMIT, checked_seeds, chosen_seeds, listed_seeds, parse_seed, parse_seeds
+from own_aqms import Passes, scenario_with
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"),
+    [("3", [1, 2, 3]), ("1..4", [1, 2, 3, 4]), ("9,1,4", [1, 4, 9]), ("1..3,2,8", [1, 2, 3, 8]), ("0..0", [0])],
+)
+def test_seeds_are_read(text: str, seeds: list[int]) -> None:
+    assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize("text", ["", "0", "a", "1-4", "1..", "1.5", "4..1", "-1", "1,,2", str(SEED_LIMIT), "0..99999999999", "9" * 5000])
+def test_what_is_no_seed_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_seeds(text)
+
+
+@given(st.sets(st.integers(0, SEED_LIMIT - 1), min_size=2, max_size=20))
+def test_any_list_of_seeds_is_read_back_ascending(seeds: set[int]) -> None:
+    assert parse_seeds(",".join(map(str, seeds))) == sorted(seeds)
+
+
+@given(st.sets(st.integers(0, 40), min_size=2, max_size=20))
+def test_listed_seeds_are_read_back(seeds: set[int]) -> None:
+    assert parse_seeds(listed_seeds(seeds)) == sorted(seeds)
+
+
+def test_seeds_in_a_row_are_listed_by_their_ends() -> None:
+    assert listed_seeds([3, 1, 2, 7, 8, 12]) == "1..3,7,8,12"
+
+
+def test_no_seed_at_all_is_refused() -> None:
+    with pytest.raises(UsageError, match="no seed"):
+        checked_seeds([])
+
+
+@pytest.mark.parametrize(
+    ("seeds", "seed", "expected"),
+    [
+        (None, None, [1]),
+        (3, None, [1, 2, 3]),
+        (np.int64(2), None, [1, 2]),
+        (np.arange(3), None, [0, 1, 2]),
+        (None, 7, [7]),
+        (None, 0, [0]),
+        ([4, 1, 4], None, [1, 4]),
+        (range(2, 4), None, [2, 3]),
+    ],
+)
+def test_a_number_of_seeds_counts_from_one_and_a_seed_is_the_one(seeds: Any, seed: Any, expected: list[int]) -> None:
+    assert chosen_seeds(seeds, seed) == expected
+
+
+def test_a_seed_and_seeds_exclude_each_other() -> None:
+    with pytest.raises(UsageError, match="exclude each other"):
+        chosen_seeds(3, 3)
+
+
+@pytest.mark.parametrize("seeds", [1.5, float("nan"), True, "1..3", object(), [1, "a"], [1, 2.0], [None], 0, -1, 10**7])
+def test_seeds_of_another_kind_are_told_with_the_argument(seeds: Any) -> None:
+    with pytest.raises(UsageError, match=r"^seeds: "):
+        chosen_seeds(seeds)
+
+
+@pytest.mark.parametrize("seed", [1.0, True, "1", [1]])
+def test_a_seed_of_another_kind_is_told_with_the_argument(seed: Any) -> None:
+    with pytest.raises(UsageError, match=r"^seed: "):
+        chosen_seeds(seed=seed)
+
+
+@pytest.mark.parametrize("text", ["", "a", "1..3", "-1", "1.0", str(SEED_LIMIT), "9" * 5000])
+def test_what_is_not_the_one_seed_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_seed(text)
+
+
+def test_the_one_seed_is_read() -> None:
+    assert parse_seed("20") == [20]
+
+
+# By the number of the rules: which seeds are run, the first draws of the queue's stream under some of them, and overrides as text.
+_DERIVED: dict[int, Any] = {
+    1: {
+        "seeds": [[1, 2, 3], [1, 2, 3, 7], [4], [1]],
+        "draws": {
+            1: [0.8213921585237784, 0.8760351704340709, 0.4046735245957881],
+            2: [0.4576005901065895, 0.5262872208067161, 0.7001223089986239],
+            SEED_LIMIT - 1: [0.029535175107951228, 0.6911340722232113, 0.3250132809387757],
+        },
+        "overrides": {"a": "1", "b": "0.1", "c": "true", "d": "20 Mbps", "e": '[1, "2 s"]', "f": '{ "x" = 1 }'},
+    }
+}
+
+
+def _first_draws(seed: int) -> list[float]:
+    """What the first arrivals at the queue draw in a run that Python has asked for."""
+    drawn: list[float] = []
+
+    class Drawing(Passes):
+        def on_arrival(self, arrival: Arrival) -> Verdict:
+            if len(drawn) < 3:
+                drawn.append(self.random())
+            return ecnlab.PASS
+
+    ecnlab.run(scenario_with(Drawing, duration="2 s"), [seed], threads=1)
+    return drawn
+
+
+def test_a_change_of_the_rules_of_derivation_changes_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number is part of every key: whoever changes a rule raises it in crates/scenario, and adds here what the new rules give."""
+    asked: list[list[int]] = []
+
+    def crew(tasks: Any, *_: Any) -> Any:
+        asked.append([task.job.seed for task in tasks])
+        return []
+
+    draws = {seed: _first_draws(seed) for seed in (1, 2, SEED_LIMIT - 1)}
+    monkeypatch.setattr(runner, "_order_for_writer", crew)
+    made = scenario_with(Passes)
+    for chosen in ({"seeds": 3}, {"seeds": parse_seeds("1..3,7")}, {"seed": 4}, {}):
+        ecnlab.run(made, **chosen)  # type: ignore[arg-type]
+    overrides = _overrides_as_text({"a": 1, "b": 0.1, "c": True, "d": "20 Mbps", "e": [1, "2 s"], "f": {"x": 1}})
+    assert _DERIVED[_core.DERIVATION] == {"seeds": asked, "draws": draws, "overrides": overrides}

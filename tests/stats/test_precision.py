@@ -1,0 +1,165 @@
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ecnlab
+from ecnlab.errors import UnknownName, UsageError
+from ecnlab.stats import precision
+from ecnlab.stats.estimates import Estimate, t_quantile
+from helpers import FIXED
+
+GROUPS, QUEUES = ["far", "near.far"], ["bottleneck", "far"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("goodput", ("goodput_bps", None, None, None)),
+        ("goodput_bps", ("goodput_bps", None, None, None)),
+        ("marks", ("marks", None, None, None)),
+        ("delay_mean", ("delay_mean_s", None, None, None)),
+        ("far.goodput", ("goodput_bps", "far", None, None)),
+        ("near.far.goodput", ("goodput_bps", "near.far", None, None)),
+        ("bottleneck.sojourn_mean", ("sojourn_mean_s", None, "bottleneck", None)),
+        ("far.sojourn_mean", ("sojourn_mean_s", None, "far", None)),  # the group far has none, the queue has
+        ("bottleneck.L.sojourn_p95", ("sojourn_p95_s", None, "bottleneck", "L")),
+    ],
+)
+def test_a_measure_is_named_as_in_the_tables(text: str, expected: tuple[str | None, ...]) -> None:
+    found = precision.read_measure(text, GROUPS, QUEUES)
+    assert (found.quantity, found.group, found.queue, found.band) == expected
+
+
+def test_measures_that_are_not_there_are_told_with_what_is() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'goodput_bps'"):
+        precision.read_measure("goodputt", GROUPS, QUEUES)
+    with pytest.raises(UnknownName, match="no group or queue named 'nearr'"):
+        precision.read_measure("nearr.goodput", GROUPS, QUEUES)
+    with pytest.raises(UnknownName, match="quantity of the table 'queues'"):
+        precision.read_measure("bottleneck.goodput", GROUPS, QUEUES)
+    with pytest.raises(UnknownName, match="quantity of the table 'groups'"):
+        precision.read_measure("near.far.sojourn_mean", GROUPS, QUEUES)
+    with pytest.raises(UnknownName, match="no group or queue named ''"):
+        precision.read_measure(".goodput", GROUPS, QUEUES)
+
+
+@pytest.mark.parametrize(
+    ("until", "of", "bound", "is_relative"),
+    [
+        ("1%", "goodput", 0.01, True),
+        (" .5 % ", "marks", 0.005, True),
+        ("10 kbps", "goodput", 1e4, False),
+        ("0.1ms", "delay_mean", 1e-4, False),
+        ("20", "marks", 20.0, False),
+        (5e3, "goodput", 5e3, False),
+    ],
+)
+def test_a_bound_is_a_share_or_a_value_in_the_measure_s_unit(until: str | float, of: str, bound: float, is_relative: bool) -> None:
+    found = precision.read_precision(until, of, GROUPS, QUEUES)
+    assert (found.bound, found.is_relative) == (pytest.approx(bound), is_relative)
+
+
+@pytest.mark.parametrize("until", ["1 ms", "x", "-3%", "1 %%", "", True, None, "nan", float("nan")])
+def test_what_is_no_bound_of_the_measure_is_refused_with_an_example(until: str) -> None:
+    with pytest.raises(UsageError, match=r"fix: write it as in \"1%\""):
+        precision.read_precision(until, "goodput", GROUPS, QUEUES)
+
+
+@pytest.mark.parametrize("until", ["0%", "0", 0, -1.0, math.inf])
+def test_no_number_of_seeds_reaches_a_bound_of_zero(until: str | float) -> None:
+    with pytest.raises(UsageError, match=r"until: .*fix:"):
+        precision.read_precision(until, "goodput", GROUPS, QUEUES)
+
+
+def test_stages_begin_with_ten_and_grow_by_half_up_to_the_most() -> None:
+    assert list(precision.seed_stages(1000)) == [10, 15, 23, 35, 53, 80, 120, 180, 270, 405, 608, 912, 1000]
+    assert list(precision.seed_stages(12)) == [10, 12]
+    assert list(precision.seed_stages(10)) == [10]
+
+
+@pytest.mark.parametrize(
+    ("mean", "half_width", "shown"),
+    [
+        (100.0, 1.31, "1.4 %"),
+        (100.0, 1.3, "1.3 %"),
+        (100.0, 0.0, "0 %"),
+        (-3.0, 0.03, "1.0 %"),
+        (1.0, 2.501, "260 %"),
+        (0.0, 4.0, "4.0 packets"),
+    ],
+)
+def test_a_half_width_is_shown_rounded_up(mean: float, half_width: float, shown: str) -> None:
+    measure = precision.read_measure("marks", [], [])
+    assert precision.precision_text(measure, Estimate(mean, 1.0, half_width, 5)) == shown
+    assert precision.precision_text(measure, Estimate(mean, 1.0, math.nan, 5)) == "?"
+
+
+@pytest.mark.parametrize("bound", [0.05, 0.03, 0.02, 0.01])
+def test_intervals_after_sequential_stopping_hold_the_mean_about_as_often_as_they_say(bound: float) -> None:
+    rng = np.random.default_rng(1965)
+    runs, sd, most = 2000, 0.05, 200
+    values = 1 + sd * rng.normal(size=(runs, most))
+    sums, squares = np.cumsum(values, axis=1), np.cumsum(values**2, axis=1)
+    stopped, covered = np.zeros(runs, bool), np.zeros(runs, bool)
+    for n in precision.seed_stages(most):
+        mean = sums[:, n - 1] / n
+        half = t_quantile(0.95, n - 1) * np.sqrt(np.maximum(0, squares[:, n - 1] - n * mean**2) / (n - 1) / n)
+        stops = ~stopped & ((half <= bound * mean) | (n == most))
+        covered[stops] = (np.abs(mean - 1) <= half)[stops]
+        stopped |= stops
+    assert covered.mean() >= 0.93
+
+
+def test_seeds_are_added_until_the_interval_is_narrow_enough(small: ecnlab.Scenario) -> None:
+    wide, narrow = (ecnlab.run(small, until=bound, of="near.goodput") for bound in ("20%", "1%"))
+    assert wide.seeds == list(range(1, 11))
+    assert len(narrow.seeds) in set(precision.seed_stages(1000)) - {10}
+    found = narrow.estimate("goodput_bps", group="near")
+    assert found.half_width <= 0.01 * found.mean
+    before = [n for n in precision.seed_stages(1000) if n < len(narrow.seeds)][-1]
+    fewer = ecnlab.run(small, before).estimate("goodput_bps", group="near")
+    assert fewer.half_width > 0.01 * fewer.mean, "the stage before was not enough"
+    assert [warning for warning in narrow.warnings if warning.place == "until"] == []
+
+
+def test_a_folder_gives_the_same_seeds_and_has_them_the_next_time(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    first = ecnlab.run(small, until="1%", of="near.goodput", out=tmp_path / "r")
+    batches = sorted((tmp_path / "r").glob("batch-*"))
+    again = ecnlab.run(small, until="1%", of="near.goodput", out=tmp_path / "r")
+    assert first.fingerprints == again.fingerprints == ecnlab.run(small, until="1%", of="near.goodput").fingerprints
+    assert sorted((tmp_path / "r").glob("batch-*")) == batches
+
+
+def test_the_most_seeds_end_it_with_a_warning(small: ecnlab.Scenario) -> None:
+    result = ecnlab.run(small, range(5, 17), until="0.0001%", of="marks")
+    assert result.seeds == list(range(5, 17))
+    (warning,) = [warning for warning in result.warnings if warning.place == "until"]
+    assert "after 12 seeds, the most that may be run, and not to 0.0001 %; fix: more --seeds" in warning.message
+
+
+def test_identical_seeds_end_it_with_a_warning() -> None:
+    result = ecnlab.run(ecnlab.scenario(FIXED), until="1%")
+    assert len(result.seeds) == 10
+    assert "all 10 seeds are identical, because nothing in this scenario is random" in result.warnings[0].message
+
+
+def test_a_measure_without_a_value_ends_it_with_a_warning(small: ecnlab.Scenario) -> None:
+    result = ecnlab.run(small, until="1%", of="transaction_mean")
+    assert len(result.seeds) == 10
+    assert "transaction mean has no value in some of 10 seeds" in result.warnings[0].message
+
+
+def test_a_band_of_a_queue_without_bands_is_refused(small: ecnlab.Scenario) -> None:
+    with pytest.raises(UnknownName, match=r"no band named 'bottleneck\.L'; there are none$"):
+        ecnlab.run(small, 10, until="1%", of="bottleneck.L.sojourn_mean")
+
+
+def test_too_few_seeds_and_traces_are_refused(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="5 seeds are too few to judge an interval; fix: allow 10 or more"):
+        ecnlab.run(small, 5, until="1%")
+    with pytest.raises(UsageError, match="until: one seed is too few"):
+        ecnlab.run(small, seed=5, until="1%")
+    with pytest.raises(UsageError, match="a trace is of seeds that are known beforehand"):
+        ecnlab.run(small, until="1%", trace=tmp_path / "t.tr")

@@ -1,0 +1,112 @@
+import pytest
+
+import ecnlab
+from ecnlab.errors import ResultsError
+from ecnlab.stats import steady_series
+from helpers import EXAMPLES
+
+
+def _result_without_series(example: str, **changes: object) -> ecnlab.Scenario:
+    return ecnlab.load(EXAMPLES / example, {"record.queue": "off", "record.rates": False, **changes})
+
+
+def test_what_is_recorded_for_the_check_changes_neither_the_key_nor_the_results() -> None:
+    scenario = _result_without_series("ecn.toml", duration="30 s")
+    watched = steady_series.with_recorded_series(scenario)
+    assert watched is not None
+    assert watched.hash == scenario.hash
+    assert (watched.record["queue"], watched.record["rates"]) == ("0.03 s", True)
+    plain, seen = ecnlab.run(scenario, 2), ecnlab.run(watched, 2)
+    assert plain.fingerprints == seen.fingerprints
+    assert plain.total.equals(seen.total)
+
+
+def test_a_scenario_that_records_already_keeps_its_own_interval() -> None:
+    scenario = ecnlab.load(EXAMPLES / "ecn.toml", {"record.rates": False})
+    watched = steady_series.with_recorded_series(scenario)
+    assert watched is not None
+    assert (watched.record["queue"], watched.record["rates"]) == ("0.01 s", True)
+    assert steady_series.with_recorded_series(ecnlab.load(EXAMPLES / "ecn.toml")) is None
+
+
+def test_what_would_take_too_much_memory_is_not_recorded() -> None:
+    long = steady_series.with_recorded_series(_result_without_series("ecn.toml", duration="1000000 s"))
+    assert long is not None
+    assert not long.record["rates"]
+    assert long.record["queue"] == "1000 s"
+    assert (
+        steady_series.with_recorded_series(_result_without_series("ecn.toml", duration="100 us", measure_from="0 s")).record["queue"]
+        == "off"
+    )  # type: ignore[union-attr]
+
+
+def test_a_scenario_whose_own_record_takes_all_memory_runs_without_the_check() -> None:
+    rough, fine = 1e-3, 1e-6
+    for _ in range(40):  # the shortest interval that the engine admits
+        middle = (rough + fine) / 2
+        try:
+            largest = _result_without_series("ecn.toml", duration="30 s", **{"record.window": f"{middle:.12f} s"})
+            rough = middle
+        except ecnlab.ScenarioError:
+            fine = middle
+    assert steady_series.with_recorded_series(largest) is None
+
+
+def test_a_scenario_that_changes_its_links_has_no_steady_state() -> None:
+    scenario = ecnlab.load(EXAMPLES / "wireless.toml", {"duration": "20 s"})
+    assert steady_series.with_recorded_series(scenario) is None
+    found = ecnlab.run(scenario).steady_state()
+    assert (found.from_s, found.reason, found.warnings) == (None, "the scenario changes links at set times", [])
+
+
+def test_the_check_finds_the_transient_of_sixty_flows_that_begin_together() -> None:
+    early = ecnlab.run(ecnlab.load(EXAMPLES / "ecn.toml", {"measure_from": "0 s"}), 5).steady_state()
+    assert early.seeds == [1, 2, 3, 4, 5]
+    assert early.from_s is not None
+    assert 4 <= early.from_s <= 20, "by eye in the figure of the queue: it falls from 120 packets until 5 s"
+    assert [warning.place for warning in early.warnings] == ["measure_from"]
+    late = ecnlab.run(ecnlab.load(EXAMPLES / "ecn.toml"), 5).steady_state()
+    assert (late.from_s, late.warnings) == (early.from_s, [])
+
+
+def test_traffic_that_ends_has_no_steady_state() -> None:
+    flows = {"name": "f", "from": "a", "to": "b", "tcp": {"profile": "rfc"}, "app": {"kind": "file", "bytes": "200 KB"}}
+    link = {"name": "l", "from": "a", "to": "b", "rate": "1 Mbps", "delay": "1 ms", "queue": {"aqm": "droptail", "limit": 10}}
+    scenario = ecnlab.scenario({"name": "ends", "duration": "60 s", "link": [link], "flows": [flows], "record": {"rates": True}})
+    assert ecnlab.run(scenario).steady_state().reason == "its traffic ends before the run does"
+
+
+def test_of_many_seeds_the_first_five_with_series_are_used(tmp_path: object) -> None:
+    scenario = _result_without_series("ecn.toml", duration="30 s", measure_from="5 s")
+    watched = steady_series.with_recorded_series(scenario)
+    assert watched is not None
+    ecnlab.run(watched, [3, 4], out=f"{tmp_path}/r")
+    whole = ecnlab.run(scenario, 6, out=f"{tmp_path}/r")
+    assert whole.steady_state().seeds == [3, 4]
+    assert ecnlab.open_result(f"{tmp_path}/r").steady_state() == whole.steady_state()
+
+
+def test_without_series_there_is_nothing_to_tell() -> None:
+    result = ecnlab.run(_result_without_series("ecn.toml", duration="10 s", measure_from="1 s"))
+    with pytest.raises(ResultsError, match=r"fix: set record\.queue"):
+        result.steady_state()
+
+
+def test_a_run_that_is_observed_records_five_seeds_and_changes_nothing_else(tmp_path: object) -> None:
+    scenario = _result_without_series("ecn.toml", duration="30 s", measure_from="5 s")
+    seen = ecnlab.run(scenario, 7, observe=True, out=f"{tmp_path}/r")
+    plain = ecnlab.run(scenario, 7)
+    assert seen.fingerprints == plain.fingerprints
+    assert seen.summary().equals(plain.summary(), null_equal=True)
+    assert [seed for seed in seen.seeds if seen.recording(seed)["rates"]] == [1, 2, 3, 4, 5]
+    assert seen.steady_state().seeds == [1, 2, 3, 4, 5]
+    assert ecnlab.open_result(f"{tmp_path}/r").header["parameters"]["record"]["queue"] == "off", (
+        "the folder has the scenario as it was written"
+    )
+
+
+def test_seeds_that_are_stored_are_not_run_again_to_be_observed(tmp_path: object) -> None:
+    scenario = _result_without_series("ecn.toml", duration="30 s", measure_from="5 s")
+    ecnlab.run(scenario, 4, out=f"{tmp_path}/r")
+    seen = ecnlab.run(scenario, 6, observe=True, out=f"{tmp_path}/r")
+    assert seen.steady_state().seeds == [5]

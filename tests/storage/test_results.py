@@ -1,0 +1,238 @@
+import json
+import math
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import ecnlab
+from ecnlab.stats.estimates import estimate
+from ecnlab.storage.results import Series
+from helpers import FIXED
+
+# One flow without a draw: drop-tail queue, no spread, one start.
+
+
+def test_every_frame_begins_with_the_seed_and_uses_names(small_result: ecnlab.Result) -> None:
+    for frame in (small_result.flows, small_result.groups, small_result.queues, small_result.total, small_result.series.queue):
+        assert frame.columns[0] == "seed"
+        assert frame["seed"].unique().sort().to_list() == [1, 2, 3]
+    assert small_result.groups["group"].unique().sort().to_list() == ["far", "near"]
+    assert small_result.queues["queue"].unique().to_list() == ["bottleneck"]
+    assert small_result.flows.height == 18
+
+
+def test_the_groups_add_up_to_the_total(small_result: ecnlab.Result) -> None:
+    summed = small_result.groups.group_by("seed", maintain_order=True).agg(pl.col("sent", "drops", "marks").sum())
+    assert summed.rows() == small_result.total.select("seed", "sent", "drops", "marks").rows()
+
+
+def test_the_summary_gives_the_interval_of_each_quantity(small_result: ecnlab.Result) -> None:
+    summary = small_result.summary()
+    row = summary.filter((pl.col("table") == "groups") & (pl.col("name") == "near") & (pl.col("quantity") == "goodput_bps"))
+    expected = estimate(small_result.values("goodput_bps", group="near"))
+    assert row.select("mean", "sd", "half_width", "n").row(0) == (expected.mean, expected.sd, expected.half_width, 3)
+    assert row["unit"].item() == "bit/s"
+
+
+def test_the_summary_as_json_has_no_nan(small: ecnlab.Scenario) -> None:
+    tree = ecnlab.run(small, 1).summary_json()
+    assert json.loads(json.dumps(tree, allow_nan=False)) == tree
+    assert tree["total"]["goodput_bps"]["half_width"] is None
+    assert tree["groups"]["near"]["goodput_bps"]["unit"] == "bit/s"
+    assert tree["queues"]["bottleneck"]["utilisation"]["mean"] > 0
+
+
+def test_a_result_read_back_equals_the_one_that_was_written(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    written = ecnlab.run(small, [1, 2], out=tmp_path / "r")
+    read = ecnlab.open_result(tmp_path / "r")
+    assert read.summary_json() == written.summary_json() == json.loads((tmp_path / "r" / "summary.json").read_text())
+    assert read.series.events.equals(written.series.events)
+
+
+def test_marks_of_acknowledgements_are_events_and_no_marks_of_data() -> None:
+    """With DCTCP acknowledgements are ECN-capable: the AQM of the way back marks them, and so does an impairment before it."""
+    queue = {"aqm": "step", "limit": 200, "threshold": "5 packets"}
+    reverse = {"rate": "400 kbps", "queue": queue, "impair": [{"kind": "mark", "rate": 0.5}]}
+    tree = {
+        "name": "acks",
+        "duration": "2 s",
+        "link": [{"name": "path", "from": "a", "to": "b", "rate": "100 Mbps", "delay": "5 ms", "reverse": reverse}],
+        "flows": [{"name": "one", "from": "a", "to": "b", "count": 2, "tcp": {"profile": "linux", "variant": "dctcp", "ecn": True}}],
+        "record": {"events": True},
+    }
+    result = ecnlab.run(ecnlab.scenario(tree), seed=1)
+    events = result.series.events
+    assert events["packet"].unique().to_list() == ["ack"]
+    by_cause = dict(events.filter(pl.col("kind") == "mark").group_by("cause").len().iter_rows())
+    assert by_cause["early"] == result.queues["marks"].item() > 100
+    assert by_cause["path"] > 100
+    assert result.total["marks"].item() == result.groups["marks"].item() == 0
+
+
+def test_a_quantity_that_is_not_there_is_an_error(small_result: ecnlab.Result) -> None:
+    with pytest.raises(ecnlab.UnknownName, match="no quantity of the table 'total' named 'godput_bps'; did you mean 'goodput_bps'"):
+        small_result.estimate("godput_bps")
+
+
+@pytest.mark.parametrize("key", ["seed", "group"])
+def test_a_key_is_no_quantity(small_result: ecnlab.Result, key: str) -> None:
+    with pytest.raises(ecnlab.UnknownName):
+        small_result.values(key, group="near")
+
+
+def test_a_queue_that_is_not_there_is_an_error(small_result: ecnlab.Result) -> None:
+    with pytest.raises(ecnlab.UnknownName, match="no queue named 'botleneck'; did you mean 'bottleneck'"):
+        small_result.estimate("utilisation", queue="botleneck")
+
+
+def test_a_group_and_a_queue_exclude_each_other(small_result: ecnlab.Result) -> None:
+    with pytest.raises(ecnlab.UsageError, match="exclude each other"):
+        small_result.estimate("marks", group="near", queue="bottleneck")
+
+
+def test_a_group_that_is_not_there_is_an_error(small_result: ecnlab.Result) -> None:
+    with pytest.raises(ecnlab.UnknownName, match="did you mean 'near'"):
+        small_result.estimate("goodput_bps", group="neer")
+
+
+def test_one_seed_of_a_result_is_a_result(small_result: ecnlab.Result) -> None:
+    assert small_result.only(2).flows["seed"].unique().to_list() == [2]
+    assert small_result.only(2).values("goodput_bps") == [small_result.values("goodput_bps")[1]]
+    with pytest.raises(ecnlab.UnknownName, match="no seed named '9'"):
+        small_result.only(9)
+
+
+def _scenario_with_bands() -> ecnlab.Result:
+    """DualPI2, which serves its packets in the bands L and C, with senders of both kinds; the link before it has none."""
+    link = {"from": "a", "to": "b", "rate": "5 Mbps", "delay": "1 ms", "queue": {"aqm": "droptail", "limit": 50}}
+    dual = {"name": "dual", "from": "b", "to": "c", "rate": "4 Mbps", "queue": {"discipline": "dualpi2", "limit": 100}}
+    tcp = {"profile": "linux", "ecn": True}
+    classic = {"name": "classic", "count": 2, "from": "a", "to": "c", "tcp": tcp}
+    scalable = classic | {"name": "scalable", "tcp": tcp | {"variant": "dctcp", "ect_codepoint": "ect1"}}
+    tree = {"name": "bands", "duration": "4 s", "measure_from": "1 s", "link": [link | {"name": "plain"}, link | dual]}
+    return ecnlab.run(ecnlab.scenario(tree | {"flows": [classic, scalable]}), seeds=[1, 2])
+
+
+def test_the_bands_of_a_queue_have_their_own_measures_and_add_up_to_it() -> None:
+    result = _scenario_with_bands()
+    assert result.band_names == [("dual", "L"), ("dual", "C")]
+    assert result.bands.select("seed", "queue", "band").rows() == [(seed, "dual", band) for seed in (1, 2) for band in ("L", "C")]
+    low, classic = (result.values("departures", queue="dual", band=band) for band in ("L", "C"))
+    assert [sum(pair) for pair in zip(low, classic, strict=True)] == result.values("departures", queue="dual")
+    sojourn = [result.estimate("sojourn_mean_s", queue="dual", band=band).mean for band in ("L", "C")]
+    assert sojourn[0] < sojourn[1]
+    summary = result.summary().filter(pl.col("table") == "bands")
+    assert summary["name"].unique(maintain_order=True).to_list() == ["dual.L", "dual.C"]
+    assert result.summary_json()["bands"]["dual.L"]["departures"]["mean"] == sum(low) / 2
+
+
+def test_a_band_that_is_not_there_is_an_unknown_name_and_one_without_a_queue_a_fault_of_usage(small_result: ecnlab.Result) -> None:
+    with pytest.raises(ecnlab.UnknownName, match=r"no band named 'dual\.M'; did you mean 'dual\.[LC]'"):
+        _scenario_with_bands().values("marks", queue="dual", band="M")
+    with pytest.raises(ecnlab.UsageError, match="band= requires queue="):
+        small_result.values("marks", band="L")
+    assert small_result.bands.height == 0
+    assert small_result.band_names == []
+
+
+def test_gauges_are_a_series(small_result: ecnlab.Result) -> None:
+    gauges = small_result.series.gauge
+    assert gauges.columns == ["seed", "time_s", "queue", "gauge", "value"]
+    assert gauges["gauge"].unique(maintain_order=True).to_list() == ["average", "probability"]
+    average = gauges.filter(pl.col("gauge") == "average").sort("seed", "time_s", maintain_order=True)
+    assert average["value"].to_list() == small_result.series.queue.sort("seed", "time_s", maintain_order=True)["average_packets"].to_list()
+
+
+def test_a_series_that_was_not_recorded_says_how_to_ask_for_it(small_file: Path) -> None:
+    small_file.write_text(small_file.read_text().split("[record]")[0])
+    result = ecnlab.run(ecnlab.load(small_file), 1)
+    with pytest.raises(ecnlab.ResultsError, match=r"record\.events = true"):
+        _ = result.series.events
+
+
+def test_a_series_that_there_is_not_at_all_is_an_unknown_name(small_result: ecnlab.Result) -> None:
+    with pytest.raises(ecnlab.UnknownName, match="no series named 'quue'; did you mean 'queue'"):
+        _ = "quue" in small_result.series
+
+
+def test_an_editor_sees_the_series() -> None:
+    assert {"queue", "gauge", "rate", "window", "events", "lockouts", "distributions"} <= set(dir(Series))
+
+
+def test_a_wider_confidence_gives_a_wider_interval(small_result: ecnlab.Result) -> None:
+    usual, wide = small_result.estimate("goodput_bps"), small_result.estimate("goodput_bps", confidence=0.99)
+    assert wide.half_width > usual.half_width
+    assert wide.mean == usual.mean
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -1, 2.0, float("nan")])
+def test_a_confidence_out_of_range_is_refused(small_result: ecnlab.Result, confidence: float) -> None:
+    with pytest.raises(ecnlab.UsageError, match=r"confidence: .* must be above 0 and below 1"):
+        small_result.estimate("goodput_bps", confidence=confidence)
+
+
+def test_seeds_that_are_all_alike_have_no_interval_and_a_warning() -> None:
+    result = ecnlab.run(ecnlab.scenario(FIXED), 3)
+    found = result.estimate("goodput_bps")
+    assert result.alike
+    assert (found.n, found.sd) == (3, 0.0)
+    assert math.isnan(found.half_width)
+    assert result.summary()["half_width"].is_nan().all()
+    assert "all seeds are alike" in result.summary_json()["warnings"][-1]["message"]
+    assert "one seed" in result.warnings[-1].message
+
+
+def test_the_warnings_of_the_scenario_are_those_of_its_result_and_its_summary(small_file: Path, tmp_path: Path) -> None:
+    doubtful = ecnlab.load(small_file, {"link.bottleneck.queue.max_p": 0})
+    result = ecnlab.run(doubtful, out=tmp_path / "r")
+    assert result.warnings == doubtful.warnings != []
+    assert ecnlab.open_result(tmp_path / "r").warnings == doubtful.warnings
+    assert json.loads((tmp_path / "r" / "summary.json").read_text())["warnings"][0]["place"] == doubtful.warnings[0].place
+
+
+def test_distributions_are_a_series(small_file: Path) -> None:
+    found = ecnlab.run(ecnlab.load(small_file, {"record.distributions": True})).series.distributions
+    assert found.columns == ["seed", "quantity", "of", "band", "low_s", "high_s", "count"]
+    assert set(found["of"]) == {"far", "near", "bottleneck"}
+
+
+def test_one_seed_and_seeds_that_differ_are_not_alike(small_result: ecnlab.Result) -> None:
+    assert not small_result.alike
+    assert not small_result.only(1).alike
+    assert small_result.warnings == []
+
+
+def test_plain_columns_agree_with_the_frames(small_result: ecnlab.Result) -> None:
+    for quantity in ("goodput_bps", "sent", "delay_p95_s"):
+        frame = small_result.groups.filter(pl.col("group") == "far").sort("seed")
+        assert small_result.values(quantity, group="far") == frame[quantity].cast(pl.Float64).to_list()
+
+
+def test_one_seed_has_a_mean_but_no_interval(small: ecnlab.Scenario) -> None:
+    found = ecnlab.run(small, 1).estimate("goodput_bps")
+    assert found.mean > 0
+    assert math.isnan(found.half_width)
+
+
+def test_marks_and_drops_recorded_singly_are_as_many_as_counted(small_result: ecnlab.Result) -> None:
+    late = small_result.series.events.filter(pl.col("time_s") >= 1.0)
+    queue = small_result.queues
+    assert late.filter(pl.col("kind") == "mark").height == queue["marks"].sum()
+    assert (
+        late.filter(pl.col("kind") == "drop").height
+        == queue.select(pl.sum_horizontal("drops_early", "drops_forced", "drops_overflow").sum()).item()
+    )
+
+
+def test_a_table_that_there_is_not_is_an_unknown_name_and_one_that_was_not_recorded_is_absent(small_result: ecnlab.Result) -> None:
+    with pytest.raises(ecnlab.UnknownName, match="no table named 'grups'; did you mean 'groups'"):
+        small_result.table("grups")
+    with pytest.raises(ecnlab.ResultsError, match="not every seed has a table 'distributions'"):
+        small_result.table("distributions")
+
+
+@pytest.mark.parametrize("path", [None, 7])
+def test_what_is_no_path_is_no_results_folder(path: object) -> None:
+    with pytest.raises(ecnlab.UsageError, match="path: must be the path of a folder"):
+        ecnlab.open_result(path)  # type: ignore[arg-type]

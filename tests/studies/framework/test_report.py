@@ -1,0 +1,296 @@
+import dataclasses
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import ecnlab
+from ecnlab import _core
+from ecnlab.errors import ENGINE, Failure
+from ecnlab.studies.framework import report, runner, verdicts
+from ecnlab.studies.framework.claims import Claim, Statement, Verdict, above, decide
+from ecnlab.studies.framework.model import ItemDrawing, Need, ReportTable, ResultsByKey
+from ecnlab.studies.framework.plan import StudyPlan
+from ecnlab.studies.framework.runner import run_study
+from tiny_study import CLAIMS, GOODPUT, ITEMS, LOW, TINY, tree
+
+SEEDS = [1, 2, 3]
+_VOID_TAGS = {"meta", "img", "br", "hr", "link", "input", "col"}
+
+
+class Page(HTMLParser):
+    """A page that is read tag by tag: what is open, which ids there are, and where links lead."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.faults: list[str] = []
+        self.ids: Counter[str] = Counter()
+        self.links: list[str] = []
+        self.sources: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        told = dict(attrs)
+        if len(told) != len(attrs):
+            self.faults.append(f"<{tag}> says an attribute twice")
+        self.ids.update([value for key, value in attrs if key == "id" and value])
+        self.links += [value for key, value in attrs if key == "href" and value]
+        self.sources += [value for key, value in attrs if key in ("src", "data", "xlink:href") and value]
+        if tag not in _VOID_TAGS:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in _VOID_TAGS:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"</{tag}> closes what is not open (line {self.getpos()[0]})")
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tiny")
+    run_study(TINY, folder / "out", SEEDS)
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def html(out: Path) -> str:
+    return (out / "report.html").read_text()
+
+
+def _page_text(html: str) -> str:
+    """What a reader sees of it."""
+    return re.sub(r"\s+", " ", re.sub(r"<style>.*?</style>|<[^>]*>", " ", html, flags=re.DOTALL))
+
+
+def test_the_page_is_sound_html(html: str) -> None:
+    page = Page(html)
+    assert (page.faults, page.open) == ([], [])
+    assert [name for name, count in page.ids.items() if count > 1] == []
+
+
+def test_every_link_leads_somewhere_within_the_page_or_to_a_file_beside_it(html: str, out: Path) -> None:
+    page = Page(html)
+    within = {link[1:] for link in page.links if link.startswith("#")}
+    beside = [link for link in page.links if not link.startswith("#")]
+    assert within <= set(page.ids)
+    assert beside
+    assert all((out / link).is_file() for link in beside)
+
+
+def test_the_page_stands_alone(html: str) -> None:
+    assert not re.search(r"https?://|<script|<link|<iframe|url\(|@import", html)
+    assert all(source.startswith("data:image/svg+xml;base64,") for source in Page(html).sources)
+
+
+def test_claims_stand_first_each_with_published_ours_ns_2_s_and_verdict(html: str) -> None:
+    text = _page_text(html)
+    assert "3 claims: 1 reproduced, 1 not reproduced, 1 undecided." in text
+    assert re.search(
+        r"T1 Something is delivered\. shown: goodput, which should be above 0\.5 Mbit/s "
+        r"1\.75 Mbit/s 1\.\d{3} ± 0\.\d{3} Mbit/s 1\.900 Mbit/s ✓ reproduced",
+        text,
+    )
+    assert text.index("T1 Something") < text.index("Figure 1.1: Goodput")
+
+
+def test_a_claim_that_fails_shows_the_statement_that_breaks_it_and_why(html: str) -> None:
+    text = _page_text(html)
+    assert re.search(
+        r"T2 Nothing is marked &amp; dropped\. shown: marks, which should be below 1 – [\d.]+ ± [\d.]+ – ✗ not reproduced", text
+    )
+    assert "Why, as 20 seeds show it. A queue that marks, marks." in text
+    assert "2 statements: 1 supported, 1 contradicted" in text
+    assert "How it is read. Nothing is less than 1." in text
+
+
+def test_claims_lead_to_their_figures_and_back(html: str) -> None:
+    claim = html[html.index('id="claim-T2"') : html.index('id="claim-T3"')]
+    assert '<a href="#figure-1.2">1.2</a>.' in claim
+    figure = html[html.index('id="figure-1.1"') : html.index('id="figure-1.2"')]
+    assert '<a href="#claim-T1">T1 ✓ reproduced</a>' in figure
+    assert '<a href="#claim-T3">T3 ? undecided</a>' in figure
+    assert "claim-T2" not in figure
+
+
+def test_a_figure_that_is_not_in_the_report_is_no_link(tmp_path: Path) -> None:
+    html = run_study(TINY, tmp_path / "s", [1, 2], ["1.1"], ["T2"]).report.read_text()
+    assert "<b>Read from</b> 1.2.</p>" in html
+
+
+def test_questions_of_our_own_stand_under_a_heading_of_their_own(html: str) -> None:
+    text = _page_text(html)
+    assert text.index("Figure 1.2: Again") < text.index("Questions of our own No paper asks these")
+    assert "1 question of our own: 1 holds." in text[text.index("Questions of our own No paper") :]
+
+
+def test_questions_of_our_own_stand_first_where_no_paper_claims_anything(tmp_path: Path) -> None:
+    study = dataclasses.replace(TINY, claims=[claim for claim in CLAIMS if claim.own])
+    html = run_study(study, tmp_path / "s", SEEDS).report.read_text()
+    page = Page(html)
+    assert (page.faults, page.open, [name for name, count in page.ids.items() if count > 1]) == ([], [], [])
+    text = _page_text(html)
+    assert text.index("Questions of our own No paper asks these") < text.index("Figure 1.1: Goodput")
+    assert "What the paper claims" not in text
+
+
+def test_the_page_says_what_was_run_and_how_to_run_it_again(html: str) -> None:
+    assert f"ecnlab {_core.VERSION}, engine build <code>{_core.BUILD}</code>, seeds 1..3." in html
+    assert "<pre>ecnlab study run tiny --seeds 1..3</pre>" in html
+    assert '<th scope="row"><code>link.queue.max_p</code></th><td>0.1 | 0.5</td>' in html
+    result = ecnlab.run(ecnlab.scenario(LOW.scenario), seed=1)
+    row = rf"<code>{result.hash[:16]}</code></td><td>1\.\.3</td><td></td><td><code>{result.fingerprints[1][:16]}</code>"
+    assert re.search(row, html)
+
+
+def test_a_run_of_few_seeds_says_so(html: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "This is a quick look: a full run has 20 seeds" in html
+    monkeypatch.setattr(runner, "FULL_SEEDS", SEEDS)
+    full = run_study(TINY, tmp_path / "s", SEEDS, claims=["T1", "T2"]).report.read_text()
+    assert "quick look" not in full
+    assert "Why. A queue that marks, marks." in _page_text(full)
+
+
+def test_verdicts_are_saved_as_csv_and_json(out: Path) -> None:
+    told = json.loads((out / "claims.json").read_text())
+    assert (told["study"], told["build"], told["seeds"]) == ("tiny", _core.BUILD, SEEDS)
+    assert [claim["verdict"] for claim in told["claims"]] == ["reproduced", "not reproduced", "undecided", "holds"]
+    saved = pl.read_csv(out / "claims.csv")
+    assert saved["claim"].to_list() == ["T1", "T2", "T2", "T3", "F1"]
+    marks = ecnlab.run(ecnlab.scenario(LOW.scenario), SEEDS).estimate("marks")
+    row = saved.row(2, named=True)
+    assert (row["statement"], row["range"], row["standing"]) == ("marks", "below 1", "contradicted")
+    assert (row["ours"], row["half_width"], row["n"]) == (pytest.approx(marks.mean), pytest.approx(marks.half_width), 3)
+
+
+def test_long_tables_are_folded_and_short_ones_are_not(tmp_path: Path) -> None:
+    def drawing(rows: int) -> Callable[[ResultsByKey], ItemDrawing]:
+        return lambda _results: ItemDrawing(tables=[ReportTable(name, ["n"], [[str(n)] for n in range(rows)]) for name in ("one", "other")])
+
+    items = [dataclasses.replace(ITEMS[0], draw=drawing(rows), number=str(rows)) for rows in (4, 5)]
+    html = run_study(dataclasses.replace(TINY, items=items, claims=[]), tmp_path / "s", [1]).report.read_text()
+    assert [html.count(f"<summary>{name} (5 rows)</summary>") for name in ("one", "other")] == [1, 1]
+    assert [html.count(f"<caption>{name}</caption>") for name in ("one", "other")] == [1, 1]
+    assert "What the paper claims" not in html
+
+
+HOSTILE = '<script>alert("x")</script> & </style> ‮ {{ title }} <!-- claims -->'
+
+
+def test_hostile_words_are_nothing_but_words(tmp_path: Path) -> None:
+    claim = Claim("X1", HOSTILE, [], [Statement(HOSTILE, GOODPUT, above(99))], reading=HOSTILE, why=HOSTILE)
+    item = dataclasses.replace(ITEMS[0], title=HOSTILE, caption=HOSTILE, part=HOSTILE)
+    study = dataclasses.replace(TINY, title=HOSTILE, summary=HOSTILE, source=HOSTILE, items=[item], claims=[claim])
+    html = run_study(study, tmp_path / "s", [1, 2]).report.read_text()
+    assert "<script" not in html
+    page = Page(html)
+    assert (page.faults, page.open) == ([], [])
+    assert html.count("&lt;script&gt;") >= 9
+
+
+def test_a_report_is_the_same_bytes_whatever_else_the_store_has(tmp_path: Path) -> None:
+    fresh = run_study(TINY, tmp_path / "a", SEEDS, store=tmp_path / "fresh")
+    ecnlab.run_all([ecnlab.Request(ecnlab.scenario(LOW.scenario | {"record": {"rates": True}}), [1, 2, 3, 4])], store=tmp_path / "full")
+    again = run_study(TINY, tmp_path / "b", SEEDS, store=tmp_path / "full", processes=1)
+    assert fresh.report.read_bytes() == again.report.read_bytes()
+    for path in sorted((tmp_path / "a").rglob("*.*")):
+        assert path.read_bytes() == (tmp_path / "b" / path.relative_to(tmp_path / "a")).read_bytes(), path
+
+
+def test_what_depends_on_a_run_that_failed_is_left_out_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = ecnlab.scenario(LOW.scenario).hash
+    run_all = ecnlab.run_all
+
+    def failing(requests: list[ecnlab.Request], **rest: object) -> ecnlab.Outcome:
+        kept = [
+            dataclasses.replace(request, seeds=[seed for seed in request.seeds if (request.scenario.hash, seed) != (bad, 2)])
+            for request in requests
+        ]
+        return ecnlab.Outcome(run_all(kept, **rest).results, [Failure(bad, "small", 2, ENGINE, "out of <luck>")])
+
+    monkeypatch.setattr("ecnlab.studies.framework.plan.run_all", failing)
+    outcome = run_study(TINY, tmp_path / "s", [1, 2])
+    assert outcome.left_out == ["Figure 1.1", "Figure 1.2", "T2", "T3"]
+    assert [decision.claim.id for decision in outcome.decisions] == ["T1", "F1"]
+    text = _page_text(outcome.report.read_text())
+    assert "Not in this report, since they depend on them: Figure 1.1, Figure 1.2, T2, T3." in text
+    assert "seed 2: out of &lt;luck&gt;" in text
+
+
+def test_a_study_that_is_interrupted_while_it_draws_has_all_its_runs(tmp_path: Path) -> None:
+    def interrupted(_results: ResultsByKey) -> ItemDrawing:
+        raise KeyboardInterrupt
+
+    study = dataclasses.replace(TINY, items=[ITEMS[1], dataclasses.replace(ITEMS[0], draw=interrupted)])
+    with pytest.raises(ecnlab.Interrupted, match="all runs had finished"):
+        run_study(study, tmp_path / "s", SEEDS, all_setups=False, store=tmp_path / "store")
+    assert not (tmp_path / "s" / "report.html").exists()
+    run_study(dataclasses.replace(study, items=ITEMS), tmp_path / "s", SEEDS, all_setups=False, store=tmp_path / "store")
+    assert len(ecnlab.Store(tmp_path / "store").batches.keys) == 2
+
+
+def test_a_report_goes_into_no_folder_that_holds_something_else(tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "thesis.tex").write_text("text")
+    with pytest.raises(ecnlab.ResultsError, match=r"not empty \(thesis.tex\) and holds no report of the study tiny"):
+        run_study(TINY, tmp_path / "thesis", SEEDS, store=tmp_path / "store")
+    assert not (tmp_path / "store").exists(), "it is told before anything is run"
+    run_study(TINY, tmp_path / "s", [1])
+    with pytest.raises(ecnlab.ResultsError, match=r"not empty \(claims.csv\) and holds no report of the study other"):
+        run_study(dataclasses.replace(TINY, name="other"), tmp_path / "s", [1])
+    (tmp_path / "pictures" / "figures").mkdir(parents=True)
+    (tmp_path / "pictures" / "figures" / "mine.svg").write_text("mine")
+    with pytest.raises(ecnlab.ResultsError, match=r"not empty \(figures\)"):
+        run_study(TINY, tmp_path / "pictures", [1])
+
+
+def test_a_report_holds_no_figures_of_an_earlier_one_and_nothing_else_is_taken_out(tmp_path: Path) -> None:
+    run_study(TINY, tmp_path / "s", [1])
+    (tmp_path / "s" / "figures" / "mine.svg").write_text("mine")
+    run_study(TINY, tmp_path / "s", [1], ["1.2"])
+    there = {path.stem for path in (tmp_path / "s" / "figures").iterdir()}
+    assert there == {"figure-1.2", "mine"}
+
+
+def test_a_claim_runs_what_it_needs_and_nothing_else(tmp_path: Path) -> None:
+    outcome = run_study(TINY, tmp_path / "s", SEEDS, claims=["t1"], all_setups=False, store=tmp_path / "store")
+    batches = ecnlab.Store(tmp_path / "store").batches
+    (key,) = batches.keys
+    assert key == ecnlab.scenario(GOODPUT.need.scenario).hash
+    assert [(d.claim.id, d.verdict) for d in outcome.decisions] == [("T1", Verdict.REPRODUCED)]
+    assert not (tmp_path / "s" / "figures").exists()
+
+
+def test_a_figure_comes_with_the_claims_that_its_runs_decide(tmp_path: Path) -> None:
+    none = runner.select(TINY, SEEDS, ["1.2"])
+    assert [claim.id for claim in none.claims] == []
+    one = runner.select(TINY, [1], ["1.1"])
+    assert [claim.id for claim in one.claims] == [claim.id for claim in CLAIMS], "with one seed the first one is every seed"
+    outcome = run_study(TINY, tmp_path / "s", SEEDS, ["1.1"], store=tmp_path / "store")
+    assert outcome.decisions == [], "seed 1 alone decides no claim"
+
+
+def test_a_verdict_is_shown_by_the_statement_that_stands_in_its_way(out: Path) -> None:
+    chosen = runner.select(TINY, SEEDS)
+    results, _ = chosen.plan.run(None)
+    shown = [verdicts.deciding_statement(decide(claim, results.__getitem__)).statement.text for claim in CLAIMS]
+    assert shown == ["goodput", "marks", "one over the other", "twice"]
+
+
+def test_the_parameters_in_force_tell_the_aqm_within_a_discipline_but_no_names() -> None:
+    plan = StudyPlan(
+        [Need(tree() | {"link": [{**tree()["link"][0], "queue": {"discipline": "fq", "limit": 120, "aqm": {"name": "codel"}}}]})], [1]
+    )
+    told = dict(report._parameter_settings(plan.scenarios))
+    assert told["link.queue.aqm.name"] == "codel"
+    assert not {"name", "link.name", "flows.name"} & set(told)

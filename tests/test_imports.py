@@ -1,0 +1,58 @@
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import ecnlab
+
+PACKAGE = Path(ecnlab.__file__).parent
+
+# What may be imported when a function is called: libraries that are optional or slow to import, modules of ours that need them, and of
+# Python's own what the start of the command would pay for.
+LATE = {
+    "difflib",
+    "hashlib",
+    "importlib",
+    "jinja2",
+    "markdown_it",
+    "markupsafe",
+    "distributed",
+    "matplotlib",
+    "numba",
+    "numpy",
+    "polars",
+    "scipy",
+    "warnings",
+    "ecnlab.aqm.compiled",
+    "ecnlab.aqm.fingerprint",
+    "ecnlab.aqm.plugins",
+    "ecnlab.plot.drawn",
+}
+# The command imports what a sub-command needs when it is run, since its help and shell completion import the module of each. A worker of
+# a cluster may have another engine, or none.
+EXEMPT = ("cli/", "execution/cluster.py")
+
+
+def test_functions_import_only_what_is_optional_or_slow_to_import() -> None:
+    assert list(_late_imports()) == []
+
+
+def _late_imports() -> Iterator[tuple[str, int, str]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        place = path.relative_to(PACKAGE).as_posix()
+        if place.startswith(EXEMPT):
+            continue
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.FunctionDef):
+                yield from ((place, node.lineno, name) for node in ast.walk(function) for name in _modules(node) if not _may_be_late(name))
+
+
+def _modules(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if not isinstance(node, ast.ImportFrom) or node.module is None:
+        return []
+    return [f"{node.module}.{alias.name}" for alias in node.names]
+
+
+def _may_be_late(name: str) -> bool:
+    return any(name == late or name.startswith(f"{late}.") for late in LATE)
