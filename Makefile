@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.packages
 BUILT := $(VENV)/.built
-GUEST := python/ecnlab/tiers/box/guest.so
+GUEST := python/ecnlab/backends/uml/guest.so
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml $(wildcard Cargo.lock)
 
 .PHONY: help tools setup demo studies test lint bench fuzz build clean
@@ -32,9 +32,9 @@ $(BUILT): $(READY) pyproject.toml $(SOURCES) | tools
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet >/dev/null 2>$(VENV)/maturin.log || { cat $(VENV)/maturin.log >&2; exit 1; }
 	@rm -rf demo && touch $@
 
-# The program in the box is compiled as the tests are, with which it shares nearly all of it. What is no Linux on x86-64 has no box.
+# The guest program is compiled as the tests are, with which it shares nearly all of it. It is built on Linux on x86-64 alone.
 $(GUEST): $(SOURCES) | tools
-	@test "$$(uname -sm)" != "Linux x86_64" || { cargo build --quiet --profile tests -p ecnlab-guest && cp target/tests/libecnlab_guest.so $@; }
+	@test "$$(uname -sm)" != "Linux x86_64" || { cargo build --quiet --profile tests -p ecnlab-uml-guest && cp target/tests/libecnlab_uml_guest.so $@; }
 
 setup: $(BUILT) ## build the engine and install the package into .venv
 
@@ -58,6 +58,7 @@ lint: $(BUILT) ## formatting, lints and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(BIN)/python -m mypy.stubtest ecnlab._core
 
 bench: $(BUILT) ## ns per packet-hop on the networks of the budget, and what a packet costs in each queue
@@ -71,5 +72,5 @@ build: $(BUILT) ## a wheel in dist/
 	$(BIN)/maturin build --release --out dist
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) target dist demo reports .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) target dist demo reports .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -f python/ecnlab/_core*.so $(GUEST)
