@@ -193,6 +193,7 @@ def test_a_worker_of_another_build_that_comes_later_takes_no_run_away(
             strangers.append(stack.enter_context(_start_worker(scheduler, package=tmp_path)))
             _wait_for(scheduler, 3)
             if not others_stay:
+                _wait_until_idle(scheduler)  # so that results which nobody has fetched yet go with the workers
                 for worker in workers:
                     worker.kill()
                     worker.wait()
@@ -288,5 +289,15 @@ def _wait_for(scheduler: str, workers: int) -> None:
     with Client(scheduler, timeout=20) as client:
         until = monotonic() + 30
         while len(client.nthreads()) != workers:
+            assert monotonic() < until
+            sleep(0.05)
+
+
+def _wait_until_idle(scheduler: str) -> None:
+    from distributed import Client
+
+    with Client(scheduler, timeout=20) as client:
+        until = monotonic() + 30
+        while any(client.processing().values()):
             assert monotonic() < until
             sleep(0.05)

@@ -86,6 +86,11 @@ class _ClusterPool:
         self._only: dict[int, list[str]] = {}
         self._lost: Counter[int] = Counter()
         self._waiting: list[int] = []
+        # Workers died while these ran beside other jobs, so that each runs once without another one before it counts as the cause.
+        self._suspects: list[int] = []
+        self._isolated: int | None = None
+        # The job beside which no other has been at work since it was submitted.
+        self._alone: int | None = None
         self._given_up: list[int] = []
         self._ended: SimpleQueue[tuple[int, str]] = SimpleQueue()
         self._tries = count()
@@ -111,20 +116,19 @@ class _ClusterPool:
         numbers = {name: number for number, name in drain_queue(self._ended, patience_s)}
         numbers = {name: number for name, number in numbers.items() if number in self._futures and self._futures[number].key == name}
         gathered = self._gather([self._futures[number] for number in numbers.values()])
-        outcomes: dict[int, JobOutcome] = {
-            number: self._lost_workers_failure(number) for name, number in numbers.items() if name not in gathered
-        }
-        self._watch_again([number for number, outcome in outcomes.items() if outcome is None])
-        self._submit_again([numbers[name] for name, outcome in gathered.items() if outcome is None])
-        outcomes |= {numbers[name]: outcome for name, outcome in gathered.items()}
+        outcomes: dict[int, JobOutcome] = {numbers[name]: outcome for name, outcome in gathered.items()}
+        # A result can go with its worker before it is fetched. dask repeats such a job on any worker, also on one of another build.
+        outcomes |= {number: self._worker_failure(number) for name, number in numbers.items() if name not in gathered}
+        self._submit_again([number for number, outcome in outcomes.items() if outcome is None])
         if self._client.status != "running":
-            outcomes |= dict.fromkeys(self._waiting, self._scheduler_has_left())
+            outcomes |= dict.fromkeys([*self._waiting, *self._suspects], self._scheduler_has_left())
         outcomes |= {number: failure_of(self._jobs[number], WORKER, _LOST_WORKERS_TEXT) for number in self._given_up}
         self._given_up = []
         found = [(number, outcome) for number, outcome in outcomes.items() if outcome is not None]
         for number, _ in found:
             self._futures.pop(number, None)
             del self._jobs[number]
+        self._submit_waiting()
         return [*found]
 
     def completed_fraction(self) -> float:
@@ -155,8 +159,7 @@ class _ClusterPool:
         self._fits = {worker: self._fits.get(worker, builds.get(worker) == _ENGINE_BUILD) for worker in threads}
         self._threads = sum(threads[worker] for worker in self._update_capacity())
         self._looked = monotonic()
-        waiting, self._waiting = self._waiting, []
-        for number in [*waiting, *self._jobs_without_worker()]:
+        for number in self._jobs_without_worker():
             self._submit(number)
 
     def _update_capacity(self) -> list[str]:
@@ -180,9 +183,10 @@ class _ClusterPool:
         """Give a job to the workers, to those with this engine only if there are others; it waits until one comes."""
         fit = self._update_capacity()
         mixed = len(fit) < len(self._fits)
-        if mixed and not fit:
+        if (mixed and not fit) or self._isolated not in (None, number):
             self._waiting.append(number)
             return
+        self._alone = None if self._futures else number
         job = self._jobs[number]
         name = f"ecnlab-{job.key[:12]}-seed{job.seed}-{self._client.id}-{next(self._tries)}"
         self._only[number] = fit if mixed else []
@@ -196,18 +200,9 @@ class _ClusterPool:
         name = str(future.key)
         future.add_done_callback(lambda _: self._ended.put((number, name)))
 
-    def _watch_again(self, numbers: Sequence[int]) -> None:
-        """Wait anew for jobs whose results went with their worker, which dask does again; not for those that had to be too often."""
-        self._lost.update(numbers)
-        for number in numbers:
-            if self._lost[number] > _MAX_LOST_WORKERS:
-                self._given_up.append(number)
-            else:
-                self._watch_future(number, self._futures[number])
-
     def _submit_again(self, numbers: Sequence[int]) -> None:
-        """Give jobs anew that a worker of another engine has refused."""
-        again = self._cancelled(numbers)
+        """Submit jobs again that gave nothing: refused by a worker of another build, lost with their worker, or killed beside others."""
+        again = [number for number in self._cancelled(numbers) if number not in self._suspects]
         if again:
             self._looked = -_SCHEDULER_CHECK_INTERVAL_S
             self._check_scheduler()
@@ -227,11 +222,28 @@ class _ClusterPool:
         except (OSError, TimeoutError, RuntimeError):
             return {}
 
-    def _lost_workers_failure(self, number: int) -> JobOutcome:
-        """Why a job gave nothing; None if it only was lost with its worker."""
+    def _submit_waiting(self) -> None:
+        """Submit the jobs that wait for a worker, or the next suspect alone if no other job is at work."""
+        self._suspects = [number for number in self._suspects if number in self._jobs]
+        if self._isolated is not None and self._isolated not in self._jobs:
+            self._isolated = None
+        waiting, self._waiting = self._waiting, []
+        if self._isolated is None and self._suspects and not self._futures:
+            self._isolated = self._suspects.pop(0)
+            waiting.append(self._isolated)
+        for number in waiting:
+            self._submit(number)
+
+    def _worker_failure(self, number: int) -> JobOutcome:
+        """The reason why a job gave nothing; None if it is to be submitted again."""
+        from distributed import KilledWorker
+
         future, job = self._futures[number], self._jobs[number]
         if future.status == "error":
             error = future.exception()
+            if isinstance(error, KilledWorker) and self._alone != number:
+                self._suspects.append(number)
+                return None
             return failure_of(job, WORKER, f"no worker could do it: {_first_line(error)}")
         return self._scheduler_has_left() if future.cancelled() or self._client.status != "running" else None
 
