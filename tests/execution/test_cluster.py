@@ -31,6 +31,15 @@ class Deadly(ecnlab.Aqm):
         os._exit(1)
 """
 
+# A job that dask repeats there stays lost for a while.
+_SLOW_CORE_OF_ANOTHER_BUILD = """\
+from time import sleep
+
+
+def __getattr__(name):
+    sleep(0.3)
+    return "0123456789abcdef"
+"""
 
 _STARTED: list[subprocess.Popen[bytes]] = []
 
@@ -183,7 +192,7 @@ def test_a_worker_of_another_build_that_comes_later_takes_no_run_away(
     other = tmp_path / "ecnlab"
     other.mkdir()
     (other / "__init__.py").touch()
-    (other / "_core.py").write_text('BUILD = "0123456789abcdef"\n')
+    (other / "_core.py").write_text(_SLOW_CORE_OF_ANOTHER_BUILD)
     request = ecnlab.Request(ecnlab.load(small_file, _SLOW_AQM), range(1, 25))
     strangers: list[subprocess.Popen[bytes]] = []
 
