@@ -3,8 +3,8 @@
     python benches/queues.py [--runs N] [--only NAME ...] [--out FILE]
 
 Runs every AQM in a FIFO and every discipline, each once by itself and once as the bottleneck of two of the benchmark's networks, always in
-turn with drop-tail in a buffer as large. Prints the table of docs/BENCHMARK.md in Markdown and writes everything to bench-queues.json.
-Needs the package, which knows the queues: run it with the Python of .venv, as `make bench` does.
+turn with drop-tail in a buffer as large. Prints the table of docs/trust/benchmark.md in Markdown and writes everything to
+bench-queues.json. Needs the package, which knows the queues: run it with the Python of .venv, as `make bench` does.
 
 By itself (`benches/src/alone.rs`): CPU time from a packet's arrival to its departure, at a load that swings around the link's rate. In a
 network: CPU time of the whole run for each packet that leaves the queue, over that of drop-tail; an AQM that keeps windows small also

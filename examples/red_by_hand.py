@@ -1,4 +1,4 @@
-"""RED (Floyd and Jacobson 1993) as a user would write it; docs/custom-aqm.md goes through it.
+"""RED (Floyd and Jacobson 1993) as a user would write it; docs/how-to/custom-aqm.md goes through it.
 
 It is what the built-in `red` is unless told otherwise, and with ecn = true the built-in `ecn`: every packet fares as with them.
 """

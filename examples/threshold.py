@@ -1,4 +1,4 @@
-"""The smallest AQM of one's own; docs/custom-aqm.md begins with it."""
+"""The smallest AQM of one's own; docs/how-to/custom-aqm.md begins with it."""
 
 import ecnlab as lab
 

@@ -13,7 +13,7 @@ from ecnlab.cli import page
 from ecnlab.scenarios import catalog
 from helpers import EXAMPLES, Outcome
 
-DOCS = page.PAGE.parent
+DOCS = docs.DOCS
 README = DOCS.parent / "README.md"
 
 
@@ -63,8 +63,8 @@ ENTRIES = [entry for kind in ("aqm", "discipline") for entry in catalog.entries(
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_every_aqm_and_discipline_has_a_page_that_the_index_links(entry: catalog.Entry) -> None:
-    link = re.search(rf"^\| \[`{entry.name}`\]\((\S+)\) ", (docs.QUEUES_FOLDER / "README.md").read_text(), re.MULTILINE)
-    assert link is not None, f"no page in docs/queues has the line <!-- parameters {entry.name} -->"
+    link = re.search(rf"^\| \[`{entry.name}`\]\((\S+)\) ", (docs.QUEUES_FOLDER / "index.md").read_text(), re.MULTILINE)
+    assert link is not None, f"no page in docs/reference/queues has the line <!-- parameters {entry.name} -->"
     assert f"<!-- parameters {entry.name} -->\n" in (docs.QUEUES_FOLDER / link[1]).read_text()
 
 
@@ -78,7 +78,7 @@ def test_a_page_of_a_queue_gets_the_table_and_the_end_of_it_where_it_is_missing(
     assert text.endswith("<!-- end of parameters -->\n\nAfter.\n")
     assert docs.queue_page(text) == text
     assert docs.queue_page(text.replace("| `0.1` |", "| `0.7` |")) == text
-    assert "[`ecn`](page.md)" in pages[tmp_path / "README.md"]
+    assert "[`ecn`](page.md)" in pages[tmp_path / "index.md"]
     with pytest.raises(ecnlab.UnknownName, match="did you mean 'red'"):
         docs.queue_page("<!-- parameters redd -->\n")
 
@@ -115,7 +115,7 @@ def test_no_column_says_by_itself_which_words_stand_in_it() -> None:
 
 def test_every_series_is_named_in_the_page_of_measures() -> None:
     members = {name for name, value in vars(ecnlab.storage.results.Series).items() if isinstance(value, property)}
-    text = (DOCS / "measures.md").read_text().partition("## Series")[2].partition("<!--")[0]
+    text = (docs.MEASURES_PAGE).read_text().partition("## Series")[2].partition("<!--")[0]
     assert set(re.findall(r"`(?:result\.series)?\.(\w+)`", text)) == members
 
 
@@ -129,7 +129,7 @@ def test_every_column_of_a_result_is_defined_in_the_page_of_measures() -> None:
     }
     result = ecnlab.run(ecnlab.scenario(small))
     columns = {column for name in result.tables for column in result.table(name).columns}
-    defined = set(re.findall(r"`(\w+)`", (DOCS / "measures.md").read_text()))
+    defined = set(re.findall(r"`(\w+)`", (docs.MEASURES_PAGE).read_text()))
     assert columns | result.tables <= defined
 
 
@@ -138,7 +138,7 @@ def test_every_key_of_a_scenario_is_described_in_the_page_of_scenarios() -> None
     root = schema["properties"]
     link, flows = root["link"]["items"]["properties"], root["flows"]["items"]["properties"]
     sections = [root, link, link["reverse"]["properties"], flows, flows["access"]["properties"], root["record"]["properties"]]
-    described = set(re.findall(r"^\| `(\w+)` ", (DOCS / "scenario.md").read_text(), re.MULTILINE))
+    described = set(re.findall(r"^\| `(\w+)` ", (docs.SCENARIO_PAGE).read_text(), re.MULTILINE))
     assert {key for section in sections for key in section} <= described
 
 

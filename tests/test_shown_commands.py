@@ -15,15 +15,15 @@ from pathlib import Path
 import click
 import pytest
 
+from ecnlab import docs
 from ecnlab.backends import doctor
-from ecnlab.cli import page
 from ecnlab.cli.root import COMMANDS, root
 from ecnlab.studies.framework import runner
 from ecnlab.validation import formula_checks, kernel, tables
 from ecnlab.validation.packets import CASES_FOLDER
 from helpers import EXAMPLES, Outcome
 
-DOCS = page.PAGE.parent
+DOCS = docs.DOCS
 README = DOCS.parent / "README.md"
 PAGES = [README, *sorted(DOCS.rglob("*.md")), *(DOCS.parent / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md"))]
 TRACES = Path(__file__).parent / "traces"
@@ -147,7 +147,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[...
     assert text is not None
     (tmp_path / "first.toml").write_text(text[1])
     shutil.copytree(EXAMPLES, tmp_path / "examples")
-    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "trust").mkdir(parents=True)
     for name, stored in {"thesis.tr": "small.tr.gz", "transfer.pcap": "window-lost.pcap.gz"}.items():
         (tmp_path / name).write_bytes(gzip.decompress((TRACES / stored).read_bytes()))
     monkeypatch.chdir(tmp_path)

@@ -1,14 +1,15 @@
-"""docs/parameters.md, docs/quirks.md, docs/queues/README.md and the tables of other pages, written from the engine's own declarations.
+"""Pages in docs/ that are written from the engine's own declarations: parameters, quirks, the index of queues, and the tables of others.
 
-docs/queues/duties.md is written from runs: what the conformance suite measures of every AQM and discipline.
+reference/queues/duties.md is written from runs: what the conformance suite measures of every AQM and discipline.
 
 `python -m ecnlab.docs` writes the pages, `python -m ecnlab.docs --check` compares them and exits with 1 if one is stale.
-In docs/scenario.md the units stand between `<!-- units -->` and `<!-- end of units -->`, the keys of a section stand between `<!-- keys
-of NAME -->` and `<!-- end of keys -->`, in docs/measures.md and docs/traces.md the columns of tables between `<!-- columns of NAME ...
--->` and `<!-- end of columns -->`, in docs/traces.md the rules of a check between `<!-- rules -->` and `<!-- end of rules -->`, in
-docs/queues the parameters and gauges of an AQM or a discipline between `<!-- parameters NAME -->` and `<!-- end of parameters -->`, which
-is put in where it is missing; so in docs/traffic.md those of an application. In docs/phase.md the phase effects of examples and studies
-stand between `<!-- phase effects -->` and `<!-- end of phase effects -->`, from reference/phase.json.
+In reference/scenario.md the units stand between `<!-- units -->` and `<!-- end of units -->`, the keys of a section stand between
+`<!-- keys of NAME -->` and `<!-- end of keys -->`, in reference/measures.md and reference/traces.md the columns of tables between
+`<!-- columns of NAME ... -->` and `<!-- end of columns -->`, in reference/traces.md the rules of a check between `<!-- rules -->` and
+`<!-- end of rules -->`, in reference/queues the parameters and gauges of an AQM or a discipline between `<!-- parameters NAME -->` and
+`<!-- end of parameters -->`, which is put in where it is missing; so in reference/traffic.md those of an application. In
+explanation/phase.md the phase effects of examples and studies stand between `<!-- phase effects -->` and `<!-- end of phase effects -->`,
+from the package's reference/phase.json.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from ecnlab.packet_traces import analyze
 from ecnlab.scenarios import catalog
 from ecnlab.scenarios.catalog import Column, Entry, Parameter, Table
 
-PARAMETERS_PAGE = Path(__file__).parents[2] / "docs" / "parameters.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PARAMETERS_PAGE = DOCS / "reference" / "parameters.md"
 QUIRKS_PAGE = PARAMETERS_PAGE.with_name("quirks.md")
 SCENARIO_PAGE = PARAMETERS_PAGE.with_name("scenario.md")
 MEASURES_PAGE = PARAMETERS_PAGE.with_name("measures.md")
@@ -35,7 +37,7 @@ TRACES_PAGE = PARAMETERS_PAGE.with_name("traces.md")
 QUEUES_FOLDER = PARAMETERS_PAGE.with_name("queues")
 DUTIES_PAGE = QUEUES_FOLDER / "duties.md"
 TRAFFIC_PAGE = PARAMETERS_PAGE.with_name("traffic.md")
-PHASE_PAGE = PARAMETERS_PAGE.with_name("phase.md")
+PHASE_PAGE = DOCS / "explanation" / "phase.md"
 PHASE_EFFECTS = Path(__file__).parent / "reference" / "phase.json"
 
 _KEYS_MARK = re.compile(r"(<!-- keys of (\S+) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
@@ -74,8 +76,8 @@ On the command line that is `--set 'flows.*.tcp.quirks.undo=false'`, and in a sw
 _CHECKED_HEAD = """### Checked combinations
 
 A judge outside of the simulator has checked these combinations of congestion control, recovery and response to marks: packets of ns-2,
-packets of Linux 6.1, or the RFC conformance suite ([Validation](VALIDATION.md)). Any other combination runs with a warning. A combination
-that is checked with a response is checked without ECN too.
+packets of Linux 6.1, or the RFC conformance suite ([Validation](../trust/validation.md)). Any other combination runs with a warning.
+A combination that is checked with a response is checked without ECN too.
 """
 _QUIRKS_LINK = "Behaviour of one implementation or version is a quirk, in a table `quirks` inside `tcp`: [Quirks](quirks.md).\n"
 _QUEUES_HEAD = """# Queues
@@ -139,10 +141,10 @@ def scenario_page(text: str) -> str:
 
 def queue_pages(folder: Path = QUEUES_FOLDER) -> dict[Path, str]:
     """The index of AQMs and disciplines, and each page about some of them with their parameters as they are declared."""
-    found = {file: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.md")) if file.name != "README.md"}
+    found = {file: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.md")) if file.name != "index.md"}
     pages = {file: queue_page(text) for file, text in found.items() if _PARAMETERS_MARK.search(text)}
     homes = {match[2]: file.name for file, text in found.items() for match in _PARAMETERS_MARK.finditer(text)}
-    return pages | {folder / "README.md": queue_index(homes)}
+    return pages | {folder / "index.md": queue_index(homes)}
 
 
 def queue_page(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Draws the figures of docs/robust.md from runs of the examples: `python -m ecnlab.robust_page [--folder DIR]`."""
+"""Draws the figures of docs/explanation/robust.md from runs of the examples: `python -m ecnlab.robust_page [--folder DIR]`."""
 
 from __future__ import annotations
 

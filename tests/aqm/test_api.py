@@ -113,7 +113,7 @@ def test_equal_seeds_give_equal_draws_and_other_seeds_others() -> None:
     assert sum(first) / len(first) == pytest.approx(0.5, abs=0.05)
 
 
-TUTORIAL_TEXT = (EXAMPLES.parent / "docs" / "custom-aqm.md").read_text()
+TUTORIAL_TEXT = (EXAMPLES.parent / "docs" / "how-to" / "custom-aqm.md").read_text()
 
 
 def _tutorial_code_blocks() -> list[str]:

@@ -8,7 +8,7 @@ from ecnlab.plot.result import FIGURE_KINDS
 from ecnlab.storage.filenames import file_name
 from helpers import EXAMPLES
 
-PAGE = (Path(__file__).parents[2] / "docs" / "figures.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "figures.md").read_text()
 
 
 def test_the_page_of_figures_has_a_row_for_each_kind() -> None:

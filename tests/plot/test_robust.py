@@ -67,11 +67,11 @@ def test_the_page_s_figures_are_drawn_from_runs(tmp_path: Path) -> None:
     robust_page.draw_figures(tmp_path, seeds=10)
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {path.name for path in (DOCS / "figures").glob("robust-*.svg")}
-    assert all(f"figures/{name}" in (DOCS / "robust.md").read_text() for name in names)
+    assert all(f"figures/{name}" in (DOCS / "explanation" / "robust.md").read_text() for name in names)
 
 
 def test_the_python_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
     monkeypatch.chdir(tmp_path)
-    (code,) = (DOCS / "robust.md").read_text().split("```python\n")[1:]
+    (code,) = (DOCS / "explanation" / "robust.md").read_text().split("```python\n")[1:]
     exec(code.split("```")[0], {})

@@ -4,13 +4,11 @@ import re
 
 import pytest
 
-from ecnlab import studies
-from ecnlab.cli import page as cli_page
+from ecnlab import docs, studies
 from ecnlab.studies.framework import judgements, page, runner
 from ecnlab.studies.framework.claims import Verdict
 from ecnlab.studies.framework.model import Study
 
-DOCS = cli_page.PAGE.parent
 CHOSEN = [studies.find(name) for name in studies.TITLES]
 each = pytest.mark.parametrize("study", CHOSEN, ids=lambda study: study.name)
 
@@ -80,4 +78,4 @@ def test_a_claim_of_a_paper_quotes_it_and_one_that_is_not_reproduced_says_why(st
 @each
 def test_the_page_of_studies_counts_its_scenarios(study: Study) -> None:
     counts = [len(runner.select(study, runner.FULL_SEEDS, all_setups=every).plan.scenarios) for every in (True, False)]
-    assert f"| {study.name} | {counts[0]} | {counts[1]} |" in (DOCS / "studies.md").read_text(encoding="utf-8")
+    assert f"| {study.name} | {counts[0]} | {counts[1]} |" in (docs.DOCS / "studies" / "index.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What docs/sweeps.md and docs/compare.md show, done: the Python, and the sweep file, which is the example's."""
+"""What docs/how-to/sweeps.md and docs/how-to/compare.md show, done: the Python, and the sweep file, which is the example's."""
 
 import re
 import shutil
@@ -10,7 +10,7 @@ import pytest
 import ecnlab
 from helpers import EXAMPLES
 
-DOCS = EXAMPLES.parent / "docs"
+DOCS = EXAMPLES.parent / "docs" / "how-to"
 
 
 def _code_blocks(page: str, language: str) -> list[str]:

@@ -11,7 +11,7 @@ from ecnlab.validation.formula_checks import formula_checks, ns2_rates
 from ecnlab.validation.formulas import AGREES, FAILS, Check, judge, run_checks
 from ecnlab.validation.samples import Sample
 
-PAGE = docs.PARAMETERS_PAGE.parent / "FORMULAS.md"
+PAGE = docs.DOCS / "trust" / "formulas.md"
 
 
 def _check_of(slack: float | None, ns2: Sample | None = None) -> Check:
@@ -64,7 +64,7 @@ def test_checks_have_names_of_their_own_and_the_quick_ones_are_among_them() -> N
 
 def test_the_page_is_of_today_s_checks() -> None:
     assert formula_page.is_current(PAGE.read_text(encoding="utf-8"), formula_checks()), (
-        "run ecnlab validate formulas --write docs/FORMULAS.md"
+        "run ecnlab validate formulas --write docs/trust/formulas.md"
     )
 
 

@@ -1,4 +1,4 @@
-//! Pumps datagrams through one link between two namespaces, and says how exact the link was. The figures of docs/live.md are its.
+//! Pumps datagrams through one link between two namespaces, and says how exact the link was. The figures of docs/how-to/live.md are its.
 //!
 //!     cargo run --release -p ecnlab-emulator --example pump -- rate 10Mbps 5       saturates the link for 5 s: its rate at the receiver
 //!     cargo run --release -p ecnlab-emulator --example pump -- delay 10Mbps 5      a packet every 5 ms: its delay beside the link's

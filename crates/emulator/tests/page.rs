@@ -1,10 +1,10 @@
-//! The page docs/hosts.md shows the table that refuses and maps.
+//! The page docs/explanation/hosts.md shows the table that refuses and maps.
 
 use std::fs;
 
 use ecnlab_emulator::mapping;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/hosts.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/explanation/hosts.md");
 const FROM: &str = "<!-- the table: written by UPDATE_PAGES=1 cargo test -p ecnlab-emulator --test page -->\n";
 const TO: &str = "<!-- the end of the table -->\n";
 
@@ -17,6 +17,9 @@ fn the_page_of_hosts_has_the_table() {
     if std::env::var_os("UPDATE_PAGES").is_some() {
         fs::write(PAGE, [&page[..from], &table, &page[to..]].concat()).unwrap();
     } else {
-        assert!(page[from..to] == table, "docs/hosts.md: write it anew by UPDATE_PAGES=1 cargo test -p ecnlab-emulator --test page");
+        assert!(
+            page[from..to] == table,
+            "docs/explanation/hosts.md is stale; fix: UPDATE_PAGES=1 cargo test -p ecnlab-emulator --test page"
+        );
     }
 }

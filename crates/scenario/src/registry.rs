@@ -103,7 +103,7 @@ fn gauges(gauges: &[Gauge]) -> Json {
 fn section_text(section: &Section) -> Json {
     let keys = section.keys.iter().map(|parameter| row(parameter, &[], str::to_owned));
     let rows: Vec<_> = keys.chain(section.tables.iter().map(table_row)).collect();
-    json!({ "name": section.name, "title": section.title, "summary": section.doc, "source": "docs/scenario.md", "parameters": rows })
+    json!({ "name": section.name, "title": section.title, "summary": section.doc, "source": "docs/reference/scenario.md", "parameters": rows })
 }
 
 /// A table among the keys of a section.

@@ -12,7 +12,7 @@
 
     lab.run(lab.load("scenario.toml", {"link.bottleneck.queue.aqm": "Threshold"}, aqms=[Threshold]))
 
-An AQM owns no packet: it is asked, and answers with a verdict that the queue carries out. docs/custom-aqm.md is the tutorial.
+An AQM owns no packet: it is asked, and answers with a verdict that the queue carries out. docs/how-to/custom-aqm.md is the tutorial.
 """
 
 from __future__ import annotations
@@ -210,8 +210,8 @@ class Aqm:
     """An AQM of your own. Subclass it, and give it at least `on_arrival`.
 
     A field with a type and a value is a parameter, as in `min_th: float = 5` or with more said by `param`. What it keeps between
-    packets is set in `on_start`. `class Mine(lab.Aqm, compiled=True)` has its hooks compiled by numba; docs/custom-aqm.md says what they
-    may then hold.
+    packets is set in `on_start`. `class Mine(lab.Aqm, compiled=True)` has its hooks compiled by numba;
+    docs/how-to/custom-aqm.md says what they may then hold.
 
     Attributes
     ----------

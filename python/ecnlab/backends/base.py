@@ -5,7 +5,7 @@
     uml      hosts are a kernel in user-mode Linux, in virtual time
 
 A scenario holds its backend (`Scenario.on_backend`), which is part of its key: results of different backends never share a folder or store.
-docs/backends.md says when to use which.
+docs/explanation/backends.md says when to use which.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class RunOutput:
     tables : Mapping
         Its tables by name.
     about : Mapping or None
-        What only a backend with real hosts knows: kernel, settings, lateness (docs/backends.md).
+        What only a backend with real hosts knows: kernel, settings, lateness (docs/explanation/backends.md).
     """
 
     fingerprint: str

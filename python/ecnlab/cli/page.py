@@ -1,4 +1,4 @@
-"""docs/command.md, written from the command's own help.
+"""docs/reference/command.md, written from the command's own help.
 
 `python -m ecnlab.cli.page` writes the page, `python -m ecnlab.cli.page --check` compares it and exits with 1 if it is stale.
 """
@@ -14,7 +14,7 @@ import click
 from ecnlab.cli import EXIT_CODES
 from ecnlab.cli.root import root
 
-PAGE = Path(__file__).parents[3] / "docs" / "command.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "command.md"
 
 _HELP_WIDTH = 110
 _PAGE_HEAD = """# The command

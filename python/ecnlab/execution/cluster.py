@@ -2,7 +2,7 @@
 
     lab.run_all(requests, store="results/store", workers=lab.Cluster("tcp://node1:8786"))
 
-docs/cluster.md says how one is started. A worker needs nothing but this package, of the same build: a job holds its scenario's text,
+docs/how-to/cluster.md says how one is started. A worker needs nothing but this package, of the same build: a job holds its scenario's text,
 and what it gives comes back over the network. Of workers that die, others do the jobs. What is sent finds out itself whether the
 package is there and of this build, so that a worker which comes later and has another one takes no job away.
 """

@@ -5,7 +5,7 @@
     trace.total["goodput_bps"]
     trace.plot.sequence()  # matplotlib figure
 
-docs/traces.md says what every number means and how it is told.
+docs/reference/traces.md says what every number means and how it is told.
 """
 
 from __future__ import annotations

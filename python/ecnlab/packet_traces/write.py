@@ -3,7 +3,7 @@
     lab.run(scenario, seed=1, trace="run.tr")                       # ns-2's lines
     lab.run(scenario, seed=1, trace=lab.TraceTo("run.pcapng.zst", links=["bottleneck"], keep=65535))
 
-docs/tracing.md says what stands in them.
+docs/how-to/tracing.md says what stands in them.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@
     ECN = { "link.bottleneck.queue.aqm" = "ecn" }
 
 Besides these: `name`, `backend`, `tables`, `aqms`, [set] for changes at all points, [derived] for values that depend on a point's,
-[[point]] for points of a list. docs/sweeps.md describes them.
+[[point]] for points of a list. docs/how-to/sweeps.md describes them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The checks of docs/FORMULAS.md: which formula, in which setting, with how much slack."""
+"""The checks of docs/trust/formulas.md: which formula, in which setting, with how much slack."""
 
 from __future__ import annotations
 

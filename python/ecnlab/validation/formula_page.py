@@ -1,4 +1,4 @@
-"""docs/FORMULAS.md: what each formula says, where it comes from and where it ends, and the table of checks."""
+"""docs/trust/formulas.md: what each formula says, where it comes from and where it ends, and the table of checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas beside measurements: a check is a scenario, a quantity of it and what a formula or ns-2 says; see docs/FORMULAS.md."""
+"""Formulas beside measurements: a check is a scenario, a quantity of it and what a formula or ns-2 says; see docs/trust/formulas.md."""
 
 from __future__ import annotations
 

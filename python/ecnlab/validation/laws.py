@@ -1,4 +1,4 @@
-"""Formulas for TCP's throughput and for queues, as functions. docs/FORMULAS.md has their sources and limits."""
+"""Formulas for TCP's throughput and for queues, as functions. docs/trust/formulas.md has their sources and limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-//! How a kernel gets each parameter of TCP, or why it cannot. The page docs/hosts.md shows the table.
+//! How a kernel gets each parameter of TCP, or why it cannot. The page docs/explanation/hosts.md shows the table.
 
 use ecnlab_transport::Settings;
 use ecnlab_transport::settings::{

@@ -61,7 +61,7 @@ def edit_source(tree: Path, kernel: str) -> None:
             misfits.append(f"{edit['file']}: the place of an edit is there {found} times, not once ({edit['why'].splitlines()[0]})")
     if misfits:
         raise BackendError(
-            "\n".join(["kernel source: the recipe's edits do not fit; fix: use a version that docs/uml.md lists:", *misfits])
+            "\n".join(["kernel source: the recipe's edits do not fit; fix: use a version that docs/how-to/uml.md lists:", *misfits])
         )
     for place, content in added_files():
         (tree / place).write_bytes(content)
