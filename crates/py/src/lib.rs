@@ -8,7 +8,6 @@ mod conformance;
 mod errors;
 mod fault;
 mod files;
-mod kernel;
 mod parquet;
 mod replay;
 mod scenario;
@@ -16,11 +15,12 @@ mod shell;
 mod table;
 mod trace;
 mod tracing;
+mod validation;
 mod watch;
 
 use std::borrow::Cow;
 
-use ecnlab_scenario::{packet_exact, registry};
+use ecnlab_scenario::registry;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -58,17 +58,6 @@ fn columns_text() -> String {
 #[pyo3(name = "units")]
 fn units_text() -> String {
     registry::units().to_string()
-}
-
-/// Judges one of ns-2's packet-exact cases; JSON with `name`, `ok`, `events` and `difference`.
-#[pyfunction]
-#[pyo3(name = "packet_exact")]
-fn packet_exact_case(case_json: &str) -> PyResult<String> {
-    let verdict = packet_exact::judge(case_json).map_err(PyValueError::new_err)?;
-    Ok(serde_json::json!({
-        "name": verdict.name, "ok": verdict.difference.is_none(), "events": verdict.events, "difference": verdict.difference,
-    })
-    .to_string())
 }
 
 /// The tables of several runs of one scenario as one table, with the columns `key` and `seed` in front.
@@ -113,8 +102,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(columns_text, module)?)?;
     module.add_function(wrap_pyfunction!(units_text, module)?)?;
-    module.add_function(wrap_pyfunction!(packet_exact_case, module)?)?;
-    module.add_function(wrap_pyfunction!(kernel::kernel_case, module)?)?;
+    module.add_function(wrap_pyfunction!(validation::validate_ns2_case, module)?)?;
+    module.add_function(wrap_pyfunction!(validation::validate_kernel_case, module)?)?;
     module.add_function(wrap_pyfunction!(tracing::put_capture, module)?)?;
     module.add_function(wrap_pyfunction!(backends::refusals, module)?)?;
     module.add_function(wrap_pyfunction!(backends::run_live, module)?)?;

@@ -1,10 +1,8 @@
-//! From text to a network: scenario files, their checks, the registry's own words, and ns-2's packet-exact cases.
+//! From text to a network: scenario files, their checks, and the registry's own words.
 //!
 //! Text comes in as an argument; nothing here opens a file.
 
-pub mod kernel;
 mod overrides;
-pub mod packet_exact;
 mod problem;
 mod read;
 pub mod registry;

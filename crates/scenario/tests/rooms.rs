@@ -14,15 +14,20 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("trace", &["units", "wire"]),
     ("sim", &["units", "queue", "transport", "wire"]),
     ("scenario", &["units", "queue", "transport", "wire", "trace", "sim"]),
+    ("validation", &["units", "queue", "transport", "wire", "sim"]),
     ("emulator", &["units", "queue", "transport", "wire", "sim", "scenario", "trace"]),
     ("uml_guest", &["units", "queue", "transport", "sim", "scenario", "emulator"]),
-    ("py", &["units", "queue", "testkit", "transport", "wire", "sim", "scenario", "trace", "emulator"]),
+    ("py", &["units", "queue", "testkit", "transport", "wire", "sim", "scenario", "validation", "trace", "emulator"]),
 ];
 
 /// Test kits that the tests of a crate use although the kit depends on the crate itself.
 const TEST_KITS: &[(&str, &str)] = &[("queue", "testkit")];
 
-const CORE: &[&str] = &["units", "queue", "transport", "sim", "scenario", "wire", "trace"];
+/// The files of `py` that use each crate of checks: no run may depend on one.
+const USERS_OF_CHECKS: &[(&str, &[&str])] =
+    &[("ecnlab_testkit", &["aqm/check.rs", "conformance.rs"]), ("ecnlab_validation", &["validation.rs"])];
+
+const CORE: &[&str] = &["units", "queue", "transport", "sim", "scenario", "validation", "wire", "trace"];
 
 /// Where unsafe code is allowed. The rooms of these files deny it everywhere else; all other rooms forbid it.
 const UNSAFE: &[&str] = &[
@@ -110,6 +115,17 @@ fn dependencies_run_downward_only() {
     for (room, allowed) in ROOMS {
         let upward: Vec<_> = neighbours(room).into_iter().filter(|other| !allowed.contains(&other.as_str())).collect();
         assert!(upward.is_empty(), "{room} may depend on {allowed:?}, not on {upward:?}");
+    }
+}
+
+#[test]
+fn the_extension_module_uses_crates_of_checks_in_the_files_that_are_named() {
+    let source = crates().join("py/src");
+    for (name, expected) in USERS_OF_CHECKS {
+        let users: Vec<PathBuf> =
+            sources(&source).into_iter().filter(|path| std::fs::read_to_string(path).unwrap().contains(name)).collect();
+        let expected: Vec<PathBuf> = expected.iter().map(|path| source.join(path)).collect();
+        assert_eq!(expected, users, "{name}");
     }
 }
 

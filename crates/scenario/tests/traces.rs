@@ -1,4 +1,4 @@
-//! Traces of runs: they change nothing, ns-2's own are met line by line, and what they show is what the run has counted.
+//! Traces of runs: they change nothing, and what they show is what the run has counted.
 
 mod captures;
 
@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use captures::{events, tshark};
-use ecnlab_scenario::{Registry, Scenario, no_files, packet_exact};
+use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{NoProbe, Options, Recorder, RecorderAndTracer, RecordingConfig, Run, Simulation, TraceFormat, TraceSpec, Tracer};
 use ecnlab_units::{Ecn, Time};
-use ecnlab_wire::{Event, Flags, Kind, Place, Reader, Version, What, ns2};
+use ecnlab_wire::{Event, Flags, Kind, Place, Reader, Version, What};
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Block, PcapBlockOwned, PcapError, PcapNGReader};
@@ -126,36 +126,6 @@ fn a_trace_changes_nothing_about_any_example() {
             assert!(written > 100, "{}: {written} as {format:?}", path.display());
         }
     }
-}
-
-/// Every link, every event, every packet number. Events at one instant may stand in another order: where ns-2 ends a transmission at the
-/// time at which another packet arrives, which comes first is up to its scheduler.
-#[test]
-fn ns_2_s_trace_of_a_packet_exact_case_is_met_line_by_line() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for name in ["reno-overflow", "sack1-overflow"] {
-        let case = std::fs::read_to_string(folder.join(format!("../../python/ecnlab/reference/ns2/packet-exact/{name}.json"))).unwrap();
-        let theirs = std::fs::read(folder.join(format!("tests/ns2/{name}.tr.gz"))).unwrap();
-        let ours = packet_exact::trace(&case).unwrap();
-        let (ours, theirs) = (sorted_lines(&ours), sorted_lines(&theirs));
-        assert!(theirs.len() > 10_000, "{name}: {} lines", theirs.len());
-        let first = ours.iter().zip(&theirs).find(|(our, their)| our != their);
-        assert_eq!((None, theirs.len()), (first, ours.len()), "{name}");
-    }
-}
-
-fn sorted_lines(bytes: &[u8]) -> Vec<String> {
-    let mut events = events(bytes);
-    events.sort_by_key(|event| event.time);
-    let mut lines: Vec<_> = events.iter().map(|event| (event.time, line(event))).collect();
-    lines.sort();
-    lines.into_iter().map(|(_, line)| line).collect()
-}
-
-fn line(event: &Event) -> String {
-    let mut out = Vec::new();
-    assert!(ns2::line(event, ns2::DECIMALS, &mut out));
-    String::from_utf8(out).unwrap()
 }
 
 /// A packet's identification is counted modulo 2^16 over the run; with its connection and its numbers it is the only one.

@@ -1,9 +1,9 @@
-//! Recorded connections of a kernel, judged in each way.
+//! Recorded connections of a kernel, compared in each mode.
 
 use std::sync::LazyLock;
 
-use ecnlab_scenario::kernel::case::Case;
-use ecnlab_scenario::kernel::{Way, judge_case};
+use ecnlab_validation::kernel::case::Case;
+use ecnlab_validation::kernel::{CaseMode, validate};
 use serde_json::Value;
 
 use crate::edit::edit;
@@ -30,7 +30,7 @@ pub fn prepare() {
 
 pub fn case(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data) {
-        judge_each_way(Case::read(text));
+        validate_in_each_mode(Case::read(text));
     }
 }
 
@@ -39,15 +39,15 @@ pub fn fields(data: &[u8]) {
     let mut input = Input(data);
     let mut case = CASES[input.below(CASES.len())].clone();
     edit(&mut case, &mut input);
-    judge_each_way(Case::of_json(&case));
+    validate_in_each_mode(Case::of_json(&case));
 }
 
-fn judge_each_way(case: Result<Case, String>) {
+fn validate_in_each_mode(case: Result<Case, String>) {
     match case {
         Ok(case) => {
-            for &way in Way::ALL {
-                let verdict = judge_case(&case, way);
-                assert!(verdict.agreed <= verdict.packets, "{verdict:?}");
+            for &mode in CaseMode::ALL {
+                let result = validate(&case, mode);
+                assert!(result.agreed <= result.packets, "{result:?}");
             }
         }
         Err(why) => assert!(!why.is_empty(), "a case is refused without a reason"),

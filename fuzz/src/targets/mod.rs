@@ -15,8 +15,8 @@ pub mod wire;
 mod tests {
     use std::path::Path;
 
-    use ecnlab_scenario::kernel::case::Case;
     use ecnlab_scenario::{Scenario, no_files};
+    use ecnlab_validation::kernel::case::Case;
     use ecnlab_wire::Reader;
 
     use super::*;

@@ -5,29 +5,29 @@ use ecnlab_transport::{Quirks, Settings, profile};
 use ecnlab_units::Span;
 use ecnlab_units::parameter::OrOff;
 
-use super::case::{A, B, Case, Deed, Packet, RECEIVE_BUFFERS, Syn, Tcp, When};
+use super::case::{A, B, Case, Packet, SocketCall, Syn, TCP_RMEM, Tcp, Trigger};
 
 /// The profile that the cases judge.
 pub const PROFILE: &str = "linux-6.1";
 
 /// Bytes of IPv4 and TCP header without options, and what options take: timestamps with padding, which in a SYN SACK's two bytes fill; SACK
 /// alone; the maximum segment size; and the window's scale with padding.
-const BARE_HEADER: u32 = 40;
-const TIMESTAMPS: u32 = 12;
-const SACK_ALONE: u32 = 4;
-const MSS: u32 = 4;
-const SCALE: u32 = 4;
+const BARE_HEADER_BYTES: u32 = 40;
+const TIMESTAMPS_BYTES: u32 = 12;
+const SACK_PERMITTED_BYTES: u32 = 4;
+const MSS_OPTION_BYTES: u32 = 4;
+const WINDOW_SCALE_BYTES: u32 = 4;
 /// SACK blocks for which a header with timestamps and without has room.
-const BLOCKS: [&str; 2] = ["3", "4"];
+const SACK_BLOCKS: [&str; 2] = ["3", "4"];
 /// How much the recorded application reads at a time.
-const READ_SIZE: u64 = 70_000;
+const READ_SIZE_BYTES: u64 = 70_000;
 
 /// Bytes of the smallest and the largest buffer (Linux SOCK_MIN_RCVBUF; the largest number that a switch takes).
-const LEAST_BUFFER: u64 = 4608;
-const MOST_BUFFER: u64 = 2_147_483_647;
+const MIN_BUFFER_BYTES: u64 = 4608;
+const MAX_BUFFER_BYTES: u64 = 2_147_483_647;
 /// What the hosts of the SYNs' options and of the receiver's kind have set already.
-const SHOWN_OTHERWISE: &[&str] = &[
-    RECEIVE_BUFFERS,
+const IMPLIED_SYSCTLS: &[&str] = &[
+    TCP_RMEM,
     "net.ipv4.tcp_sack",
     "net.ipv4.tcp_timestamps",
     "net.ipv4.tcp_window_scaling",
@@ -37,26 +37,26 @@ const SHOWN_OTHERWISE: &[&str] = &[
 ];
 
 /// A kernel's switch: which side reads it, its values, and what a parameter is with each of them; without any, it is the value.
-struct Switch {
+struct Sysctl {
     name: &'static str,
     side: u8,
     parameter: &'static str,
     values: &'static [(&'static str, &'static str)],
 }
 
-const fn switch(name: &'static str, side: u8, parameter: &'static str, values: &'static [(&'static str, &'static str)]) -> Switch {
-    Switch { name, side, parameter, values }
+const fn sysctl(name: &'static str, side: u8, parameter: &'static str, values: &'static [(&'static str, &'static str)]) -> Sysctl {
+    Sysctl { name, side, parameter, values }
 }
 
-const SWITCHES: &[Switch] = &[
-    switch("net.ipv4.tcp_dsack", B, "dsack", &[("0", "false"), ("1", "true")]),
-    switch("net.ipv4.tcp_comp_sack_nr", B, "comp_sack", &[("0", "false"), ("44", "true")]),
-    switch("net.ipv4.tcp_recovery", A, "loss_detection", &[("0", "dupthresh"), ("1", "rack")]),
-    switch("net.ipv4.tcp_early_retrans", A, "tlp", &[("0", "false"), ("3", "true"), ("4", "true")]),
-    switch("net.ipv4.tcp_frto", A, "frto", &[("0", "false"), ("1", "true"), ("2", "true")]),
-    switch("net.ipv4.tcp_slow_start_after_idle", A, "slow_start_after_idle", &[("0", "off"), ("1", "halve")]),
-    switch("net.ipv4.tcp_ecn_fallback", A, "ecn_fallback", &[("0", "false"), ("1", "true")]),
-    switch("net.ipv4.tcp_reordering", A, "dupthresh", &[]),
+const SYSCTLS: &[Sysctl] = &[
+    sysctl("net.ipv4.tcp_dsack", B, "dsack", &[("0", "false"), ("1", "true")]),
+    sysctl("net.ipv4.tcp_comp_sack_nr", B, "comp_sack", &[("0", "false"), ("44", "true")]),
+    sysctl("net.ipv4.tcp_recovery", A, "loss_detection", &[("0", "dupthresh"), ("1", "rack")]),
+    sysctl("net.ipv4.tcp_early_retrans", A, "tlp", &[("0", "false"), ("3", "true"), ("4", "true")]),
+    sysctl("net.ipv4.tcp_frto", A, "frto", &[("0", "false"), ("1", "true"), ("2", "true")]),
+    sysctl("net.ipv4.tcp_slow_start_after_idle", A, "slow_start_after_idle", &[("0", "off"), ("1", "halve")]),
+    sysctl("net.ipv4.tcp_ecn_fallback", A, "ecn_fallback", &[("0", "false"), ("1", "true")]),
+    sysctl("net.ipv4.tcp_reordering", A, "dupthresh", &[]),
 ];
 
 /// How long before time zero the clock of either host began, as far as it can be seen.
@@ -102,7 +102,7 @@ pub fn settings(case: &Case) -> Result<Settings, String> {
         set("delayed_ack", "false");
     }
     for (side, name, value) in &tcp.sysctl {
-        turn(*side, name, value, &mut set)?;
+        apply_sysctl(*side, name, value, &mut set)?;
     }
     let contradictions = || settings::check(&values).into_iter().map(|(name, why)| (name.to_owned(), why)).next();
     match wrong.into_iter().next().or_else(contradictions) {
@@ -164,8 +164,8 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
     };
     set("receive_window", window);
     set("pingpong", interactive);
-    set("app_read_size", &format!("{} B", tcp.read_size.unwrap_or(READ_SIZE)));
-    let sizes = tcp.switched(B, RECEIVE_BUFFERS).map_or(Vec::new(), |sizes| sizes.split_whitespace().collect());
+    set("app_read_size", &format!("{} B", tcp.read_size.unwrap_or(READ_SIZE_BYTES)));
+    let sizes = tcp.switched(B, TCP_RMEM).map_or(Vec::new(), |sizes| sizes.split_whitespace().collect());
     // Where it is as the memory of the host has it, the other host's is the same, and shows in the scale of its SYN.
     let usual = tcp.syns[usize::from(A)].scale.map(|scale| (65_535 << scale).to_string());
     let largest = sizes.get(2).map(|&size| size.to_owned()).or(usual);
@@ -173,20 +173,20 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
     let buffer = tcp.buffer.map(|bytes| (2 * bytes).to_string()).or(sizes.get(1).map(|&size| size.to_owned()));
     for (name, size) in [("receive_buffer", buffer), ("receive_buffer_max", largest)] {
         if let Some(size) = size {
-            let sound = size.parse::<u64>().is_ok_and(|bytes| (LEAST_BUFFER..=MOST_BUFFER).contains(&bytes));
+            let sound = size.parse::<u64>().is_ok_and(|bytes| (MIN_BUFFER_BYTES..=MAX_BUFFER_BYTES).contains(&bytes));
             if !sound {
                 return Err(format!(
-                    "not built: {RECEIVE_BUFFERS} with a buffer of {size} bytes, which is not from {LEAST_BUFFER} to {MOST_BUFFER}"
+                    "not built: {TCP_RMEM} with a buffer of {size} bytes, which is not from {MIN_BUFFER_BYTES} to {MAX_BUFFER_BYTES}"
                 ));
             }
             set(name, &format!("{size} B"));
         }
     }
-    for (name, deed) in [("app_read_pause", Deed::StopReading), ("app_read_resume", Deed::ReadAgain)] {
+    for (name, deed) in [("app_read_pause", SocketCall::PauseReading), ("app_read_resume", SocketCall::ResumeReading)] {
         let acts = case.application.iter().filter(|action| action.side == B && action.what == deed);
-        match acts.map(|action| action.when).collect::<Vec<_>>()[..] {
+        match acts.map(|action| action.trigger).collect::<Vec<_>>()[..] {
             [] => {}
-            [When::At(at)] => set(name, &format!("{} s", at.seconds())),
+            [Trigger::At(at)] => set(name, &format!("{} s", at.seconds())),
             _ => return Err("not built: a receiver that stops to read more than once".to_owned()),
         }
     }
@@ -195,7 +195,7 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
 
 /// What both SYNs offered.
 fn options(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
-    let blocks = BLOCKS[usize::from(!tcp.timestamps())];
+    let blocks = SACK_BLOCKS[usize::from(!tcp.timestamps())];
     set("timestamps", if tcp.timestamps() { "true" } else { "false" });
     set("window_scaling", if tcp.both(|syn| syn.scale.is_some()) { "true" } else { "false" });
     set("sack_blocks", if tcp.both(|syn| syn.sack) { blocks } else { "0" });
@@ -205,12 +205,12 @@ fn options(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
 }
 
 /// Sets what a side's switch stands for; the other side's has no effect, since it does not read it.
-fn turn(side: Option<u8>, name: &str, value: &str, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
-    if SHOWN_OTHERWISE.contains(&name) {
+fn apply_sysctl(side: Option<u8>, name: &str, value: &str, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
+    if IMPLIED_SYSCTLS.contains(&name) {
         return Ok(());
     }
     let unknown = || format!("not built: {name} = {value}");
-    let switch = SWITCHES.iter().find(|switch| switch.name == name).ok_or_else(unknown)?;
+    let switch = SYSCTLS.iter().find(|switch| switch.name == name).ok_or_else(unknown)?;
     let setting = match switch.values {
         [] => value,
         values => values.iter().find(|(of, _)| *of == value).ok_or_else(unknown)?.1,
@@ -227,12 +227,12 @@ pub fn size(tcp: &Tcp, packet: &Packet) -> u32 {
 }
 
 fn header(tcp: &Tcp) -> u32 {
-    if tcp.timestamps() { BARE_HEADER + TIMESTAMPS } else { BARE_HEADER }
+    if tcp.timestamps() { BARE_HEADER_BYTES + TIMESTAMPS_BYTES } else { BARE_HEADER_BYTES }
 }
 
 /// Of the first SYN.
 fn syn_size(tcp: &Tcp) -> u32 {
     let Syn { sack, timestamps, scale } = tcp.syns[usize::from(A)];
-    let stamps = if timestamps { TIMESTAMPS } else { u32::from(sack) * SACK_ALONE };
-    BARE_HEADER + MSS + stamps + u32::from(scale.is_some()) * SCALE
+    let stamps = if timestamps { TIMESTAMPS_BYTES } else { u32::from(sack) * SACK_PERMITTED_BYTES };
+    BARE_HEADER_BYTES + MSS_OPTION_BYTES + stamps + u32::from(scale.is_some()) * WINDOW_SCALE_BYTES
 }

@@ -11,39 +11,39 @@ use ecnlab_transport::application::{AppEvent, Application, ApplicationSpec, Engi
 use ecnlab_transport::{Ack, AppWrite, Role, Settings, Transport};
 use ecnlab_units::{Rate, Rng, Span, Time};
 
-use super::case::{A, B, Case, Packet, Path, When};
-use super::ledger::Ledger;
-use super::script::Segments;
+use super::case::{A, B, Case, Packet, Path, Trigger};
+use super::packetdrill::RecordedSegments;
+use super::segment_map::SegmentMap;
+use super::segments::{self, app_writes};
 use super::settings::boot;
-use super::written::{self, writes};
 
 /// Events between two looks at how much was sent.
-const EVENTS: u64 = 10_000;
+const EVENTS_PER_CHECK: u64 = 10_000;
 
 /// Runs a case and writes down what both ends send, and when that had become far too much, if it had.
 ///
 /// # Errors
 /// What is not built of what the case asks for.
 pub fn run(case: &Case, path: &Path, settings: Settings) -> Result<(Vec<Packet>, Option<Time>), String> {
-    let tape = Tape { header: settings.quirks.header_size, ..Tape::default() };
+    let recorder = PacketRecorder { header: settings.quirks.header_size, ..PacketRecorder::default() };
     let network = network(case, path, settings)?;
     let options = Options { duration: case.end, measure_from: Time::ZERO, seed: 0 };
-    let mut simulation = Simulation::new(&network, &options, tape);
-    let most = super::most_packets(case.packets.len());
-    while !simulation.advance(case.end, EVENTS) {
+    let mut simulation = Simulation::new(&network, &options, recorder);
+    let most = super::max_packets(case.packets.len());
+    while !simulation.advance(case.end, EVENTS_PER_CHECK) {
         if simulation.probe().packets.len() > most {
             let now = simulation.now();
             return Ok((std::mem::take(&mut simulation.probe_mut().packets), Some(now)));
         }
     }
-    let (_, tape) = simulation.finish();
-    let ran_away = tape.packets.get(most).map(|packet| packet.sent);
-    Ok((tape.packets, ran_away))
+    let (_, recorder) = simulation.finish();
+    let runaway = recorder.packets.get(most).map(|packet| packet.sent);
+    Ok((recorder.packets, runaway))
 }
 
 /// The router's queue and what it does to packets, the way behind it on which packets may overtake each other, and the way back.
 fn network(case: &Case, path: &Path, settings: Settings) -> Result<Network, String> {
-    let segments = Segments::of(case.sent_by(A));
+    let segments = RecordedSegments::of(case.sent_by(A));
     let rules = |side: u8| case.script.iter().filter(move |line| line.side == side).map(|line| line.rule(&segments));
     let data: Vec<ScriptRule> = rules(A).collect::<Result<_, _>>()?;
     let back: Vec<ScriptRule> = rules(B).collect::<Result<_, _>>()?;
@@ -73,8 +73,8 @@ fn network(case: &Case, path: &Path, settings: Settings) -> Result<Network, Stri
     let answer = case.goes_both_ways().then(|| flow(&[2], &[0, 1], RowPolicy::NotCounted, super::settings::of_answer(case, &settings)));
     let flows: Vec<FlowSpec> = std::iter::once(flow(&[0, 1], &[2], RowPolicy::OwnRow, settings)).chain(answer).collect();
     // The FIN of an answering side without data is its receiver's.
-    let written_by_b = if case.goes_both_ways() { writes(&case.application, B) } else { Vec::new() };
-    let spec = Arc::new(Writes([writes(&case.application, A), written_by_b]));
+    let written_by_b = if case.goes_both_ways() { app_writes(&case.application, B) } else { Vec::new() };
+    let spec = Arc::new(RecordedWrites([app_writes(&case.application, A), written_by_b]));
     let apps =
         vec![AppSpec { spec, group: 0, member: 0, start: Time::ZERO, flows: (0..).take(flows.len()).collect(), member_template: None }];
     Ok(Network { links, flows, groups: vec!["all".into()], apps, ..Network::default() })
@@ -87,9 +87,9 @@ fn link(name: &str, direction: Direction, rate: Rate, delay: Span, limit: u32, i
 
 /// The applications of both sides: what either writes, and when.
 #[derive(Clone, Debug)]
-struct Writes([Vec<(When, AppWrite)>; 2]);
+struct RecordedWrites([Vec<(Trigger, AppWrite)>; 2]);
 
-impl ApplicationSpec for Writes {
+impl ApplicationSpec for RecordedWrites {
     fn flow_directions(&self) -> Vec<FlowDirection> {
         let answers = !self.0[usize::from(B)].is_empty();
         [FlowDirection::Along].into_iter().chain(answers.then_some(FlowDirection::Against)).collect()
@@ -100,12 +100,12 @@ impl ApplicationSpec for Writes {
     }
 
     fn instantiate(&self, _rng: Rng) -> Box<dyn Application> {
-        Box::new(Writing { writes: self.0.clone(), at: [0; 2], is_open: false, received: 0 })
+        Box::new(WriteReplay { writes: self.0.clone(), at: [0; 2], is_open: false, received: 0 })
     }
 }
 
-struct Writing {
-    writes: [Vec<(When, AppWrite)>; 2],
+struct WriteReplay {
+    writes: [Vec<(Trigger, AppWrite)>; 2],
     /// What has been written of it.
     at: [usize; 2],
     is_open: bool,
@@ -113,19 +113,19 @@ struct Writing {
     received: u64,
 }
 
-impl Writing {
+impl WriteReplay {
     fn due(&self, side: u8, now: Time) -> Option<AppWrite> {
         let side = usize::from(side);
         let &(when, demand) = self.writes[side].get(self.at[side])?;
         let due = match when {
-            When::At(at) => at <= now,
-            When::Received(bytes) => bytes <= self.received,
+            Trigger::At(at) => at <= now,
+            Trigger::Received(bytes) => bytes <= self.received,
         };
         (due && self.is_open).then_some(demand)
     }
 }
 
-impl Application for Writing {
+impl Application for WriteReplay {
     fn on_event(&mut self, event: AppEvent, now: Time, calls: &mut dyn EngineCalls) {
         match event {
             AppEvent::Start => return calls.open_connection(0, AppWrite::keep_open(0)),
@@ -147,33 +147,33 @@ impl Application for Writing {
 
     fn deadline(&self) -> Option<Time> {
         let next = [A, B].map(usize::from).map(|side| self.writes[side].get(self.at[side]).map(|(when, _)| *when));
-        let at = next.into_iter().filter_map(|when| if let Some(When::At(at)) = when { Some(at) } else { None });
+        let at = next.into_iter().filter_map(|when| if let Some(Trigger::At(at)) = when { Some(at) } else { None });
         at.filter(|_| self.is_open).min()
     }
 }
 
-/// Writes down what both ends send. Flow 0 is what side a sends, with its acknowledgements, and flow 1 what side b does.
+/// RecordedWrites down what both ends send. Flow 0 is what side a sends, with its acknowledgements, and flow 1 what side b does.
 #[derive(Default)]
-struct Tape {
+struct PacketRecorder {
     header: u32,
     packets: Vec<Packet>,
-    ledgers: [Ledger; 2],
+    segment_maps: [SegmentMap; 2],
     /// The FIN of a side that has no data left is its acknowledgement's.
     closed: [bool; 2],
     riding: Option<Ack>,
 }
 
-impl Tape {
+impl PacketRecorder {
     fn note_ack(&mut self, time: Time, flow: u32, ack: &Ack) {
         let (of, by) = (flow as usize, 1 - flow as usize);
         let closed = self.closed[by] && ack.role != Role::Fin;
-        let seq = self.ledgers[by].all() + u64::from(closed);
+        let seq = self.segment_maps[by].all() + u64::from(closed);
         self.closed[by] |= ack.role == Role::Fin;
-        self.packets.push(written::of_ack(by as u8, time, ack, &self.ledgers[of], seq));
+        self.packets.push(segments::of_ack(by as u8, time, ack, &self.segment_maps[of], seq));
     }
 }
 
-impl Probe for Tape {
+impl Probe for PacketRecorder {
     const OBSERVES_PACKETS: bool = true;
 
     fn on_ack_piggybacked(&mut self, _now: Time, _flow: u32, ack: &Ack) {
@@ -187,10 +187,10 @@ impl Probe for Tape {
         let segment = packet.to_segment();
         let Some(plan) = made.endpoint.send_buffer() else { return };
         let side = packet.flow as usize;
-        let written = self.ledgers[side].note(&segment, plan, self.header);
-        let sent = written::of_segment(side as u8, now, &segment, &written);
+        let written = self.segment_maps[side].note(&segment, plan, self.header);
+        let sent = segments::of_segment(side as u8, now, &segment, &written);
         self.packets.push(match self.riding.take() {
-            Some(ack) => written::with_ack(sent, &ack, &self.ledgers[1 - side]),
+            Some(ack) => segments::with_ack(sent, &ack, &self.segment_maps[1 - side]),
             None => sent,
         });
     }

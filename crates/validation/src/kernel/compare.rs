@@ -5,11 +5,11 @@ use ecnlab_units::{Span, Time};
 use super::case::{A, B, Packet, State};
 
 /// How far times may lie apart: a packet of the real run reaches its host late by a few microseconds, and many at once by more.
-pub const TOLERANCE: Span = Span::from_micros(50);
+pub const TIME_TOLERANCE: Span = Span::from_micros(50);
 
 /// What our sender showed of itself when the real one's state of this number was written down.
 #[derive(Clone, Copy, Debug)]
-pub struct Shown {
+pub struct ReplayedState {
     pub state: usize,
     pub cwnd: f64,
     pub ssthresh: Option<f64>,
@@ -67,7 +67,7 @@ pub fn packets(ours: &[Packet], theirs: &[Expected], window: bool) -> Option<Dif
 }
 
 /// The first state that differs.
-pub fn states(ours: &[Shown], theirs: &[State]) -> Option<Difference> {
+pub fn states(ours: &[ReplayedState], theirs: &[State]) -> Option<Difference> {
     ours.iter().enumerate().find_map(|(agreed, our)| {
         let their = &theirs[our.state];
         let same = our.cwnd == their.cwnd as f64 && our.ssthresh == their.ssthresh.map(|ssthresh| ssthresh as f64);
@@ -104,7 +104,7 @@ fn difference(our: &Packet, their: &Expected, window: bool) -> Option<&'static s
         (our.window.is_none() || our.window == their.window || !window, "window"),
         (our.ecn[0] == their.ecn[0], "ECN field"),
         (our.tsecr.is_none() || our.tsecr == their.tsecr, "timestamp's echo"),
-        (apart <= TOLERANCE, "time"),
+        (apart <= TIME_TOLERANCE, "time"),
     ];
     fields.into_iter().find(|(same, _)| !same).map(|(_, name)| name)
 }

@@ -3,10 +3,10 @@
 use std::io::Read;
 use std::path::Path;
 
-use ecnlab_scenario::kernel::{Outcome, PROFILE, Way, judge};
 use ecnlab_transport::checked::{Combination, Judge, RecoveryMode};
 use ecnlab_transport::profile;
 use ecnlab_transport::settings::{CongestionControlName, EcnResponseName};
+use ecnlab_validation::kernel::{CaseMode, PROFILE, Verdict, validate_json};
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
@@ -24,14 +24,14 @@ fn case(name: &str) -> Value {
     serde_json::from_str(&text(&folder().join(format!("{name}.json.gz")))).unwrap()
 }
 
-fn outcome(case: &Value, way: Way) -> Outcome {
-    judge(&case.to_string(), way).unwrap().outcome
+fn verdict(case: &Value, mode: CaseMode) -> Verdict {
+    validate_json(&case.to_string(), mode).unwrap().verdict
 }
 
-fn difference(case: &Value, way: Way) -> String {
-    match outcome(case, way) {
-        Outcome::Differs(difference) => difference.what,
-        other => panic!("{way}: {other:?}"),
+fn difference(case: &Value, mode: CaseMode) -> String {
+    match verdict(case, mode) {
+        Verdict::Differs(difference) => difference.what,
+        other => panic!("{mode}: {other:?}"),
     }
 }
 
@@ -42,11 +42,11 @@ fn every_case_agrees_with_the_kernel_in_every_way() {
     assert!(paths.len() >= 76, "{} cases", paths.len());
     let judged = paths.iter().flat_map(|path| {
         let text = text(path);
-        Way::ALL.iter().map(move |&way| (way, judge(&text, way).unwrap()))
+        CaseMode::ALL.iter().map(move |&mode| (mode, validate_json(&text, mode).unwrap()))
     });
     let wrong: Vec<_> = judged
-        .filter(|(_, verdict)| matches!(verdict.outcome, Outcome::Differs(_) | Outcome::NotBuilt(_)))
-        .map(|(way, verdict)| format!("{} {way}: {:?}", verdict.name, verdict.outcome))
+        .filter(|(_, verdict)| matches!(verdict.verdict, Verdict::Differs(_) | Verdict::NotBuilt(_)))
+        .map(|(mode, verdict)| format!("{} {mode}: {:?}", verdict.name, verdict.verdict))
         .collect();
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
@@ -93,12 +93,12 @@ fn a_packet_that_is_changed_is_the_first_difference_in_each_way() {
     for (column, value, field) in
         [(8, json!("PAC"), "flags"), (9, json!(2), "ECN field"), (6, json!(1000), "len"), (15, json!(1), "transmission")]
     {
-        let what = difference(&changed(data, column, value), Way::Closed);
+        let what = difference(&changed(data, column, value), CaseMode::Closed);
         assert!(what.starts_with(&format!("packet 60: {field}")), "{what}");
     }
     let ack = case("cubic-1drop")["packets"].as_array().unwrap().iter().position(|row| row[1] == 1 && row[0].as_u64() > Some(60)).unwrap();
     for (column, value, field) in [(11, json!(1), "window"), (14, json!([[1, 5]]), "SACK blocks"), (8, json!("AE"), "flags")] {
-        let what = difference(&changed(ack, column, value), Way::Receiver);
+        let what = difference(&changed(ack, column, value), CaseMode::Receiver);
         assert!(what.contains(field), "{what}");
     }
 }
@@ -108,9 +108,9 @@ fn a_time_may_be_off_by_what_deliveries_are_late_and_no_more() {
     let mut late = case("reno-tail10");
     let sent = late["packets"][30][2].as_f64().unwrap();
     late["packets"][30][2] = json!(sent + 40.0);
-    assert_eq!(Outcome::Exact, outcome(&late, Way::Sender));
+    assert_eq!(Verdict::Exact, verdict(&late, CaseMode::Sender));
     late["packets"][30][2] = json!(sent + 60.0);
-    assert!(difference(&late, Way::Sender).contains("time"));
+    assert!(difference(&late, CaseMode::Sender).contains("time"));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn the_window_after_each_acknowledgement_is_compared_to_the_packet() {
     let row = states.iter_mut().filter(|row| row[1] == "ack").nth(200).unwrap();
     row[4] = json!(row[4].as_u64().unwrap() + 1);
     let packet = row[2].clone();
-    let what = difference(&case, Way::Sender);
+    let what = difference(&case, CaseMode::Sender);
     assert!(what.starts_with(&format!("after packet {packet}: expected window")), "{what}");
 }
 
@@ -128,7 +128,7 @@ fn the_window_after_each_acknowledgement_is_compared_to_the_packet() {
 fn a_loss_that_the_script_does_not_have_is_noticed() {
     let mut case = case("cubic-ss-10m");
     case["script"] = json!([{"direction": "data", "seq": [28961, 28962], "nth": 0, "do": "drop"}]);
-    let what = difference(&case, Way::Closed);
+    let what = difference(&case, CaseMode::Closed);
     assert!(what.starts_with("packet 53: ack: expected ") && what.contains("got [114.490 ms A 1+0 ack 28961 "), "{what}");
     assert!(what.ends_with("sack [(30409, 31857)]]"), "{what}");
 }
@@ -138,7 +138,7 @@ fn what_is_no_case_is_refused_by_the_name_of_the_field() {
     let refused = |change: fn(&mut Value)| {
         let mut case = case("reno-lastack-lost");
         change(&mut case);
-        judge(&case.to_string(), Way::Sender).unwrap_err()
+        validate_json(&case.to_string(), CaseMode::Sender).unwrap_err()
     };
     assert_eq!("clock.hz is missing", refused(|case| case["clock"] = json!({})));
     assert_eq!("packets[3].dir must be from 0 to 1, not 2", refused(|case| case["packets"][3][1] = json!(2)));
@@ -151,14 +151,14 @@ fn what_is_no_case_is_refused_by_the_name_of_the_field() {
         "script[0].do: no router does \"burn\"",
         refused(|case| case["script"] = json!([{"direction": "data", "seq": [1, 2], "nth": 0, "do": "burn"}]))
     );
-    assert!(judge("{", Way::Sender).unwrap_err().starts_with("not a JSON file"));
+    assert!(validate_json("{", CaseMode::Sender).unwrap_err().starts_with("not a JSON file"));
 }
 
 /// What a case's file of `cubic-1drop` is refused for, once something in it is another value.
 fn refused(change: impl FnOnce(&mut Value)) -> String {
     let mut case = case("cubic-1drop");
     change(&mut case);
-    judge(&case.to_string(), Way::Closed).unwrap_err()
+    validate_json(&case.to_string(), CaseMode::Closed).unwrap_err()
 }
 
 #[test]
@@ -223,14 +223,14 @@ fn buffers_of_a_receiver_are_refused_by_the_switch_s_name() {
         let mut case = case("cubic-1drop");
         case["tcp"]["sysctl"] = json!([{"side": "b", "name": "net.ipv4.tcp_rmem", "value": value}]);
         case["tcp"]["rcvbuf"] = json!("default");
-        judge(&case.to_string(), Way::Receiver)
+        validate_json(&case.to_string(), CaseMode::Receiver)
     };
     for value in ["4096", "4096 x 6291456", "4096 131072 65536", "1 2 99999999999"] {
         let expected = "tcp.sysctl[0].value must be net.ipv4.tcp_rmem's three sizes in bytes, the smallest first, not ";
         assert_eq!(format!("{expected}\"{value}\""), with(value).unwrap_err());
     }
     let expected = "not built: net.ipv4.tcp_rmem with a buffer of 100 bytes, which is not from 4608 to 2147483647";
-    assert_eq!(Outcome::NotBuilt(expected.to_owned()), with("1 100 200000").unwrap().outcome);
+    assert_eq!(Verdict::NotBuilt(expected.to_owned()), with("1 100 200000").unwrap().verdict);
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn what_no_parameter_can_be_is_not_built_and_no_fault() {
         .extend([json!({"side": "b", "at_us": 2000, "do": "stop reading"}), json!({"side": "b", "at_us": 1000, "do": "read again"})]);
     let expected =
         "not built: the case asks for what app_read_resume of profile linux-6.1 cannot be: must come after quirks.app_read_pause";
-    assert_eq!(Outcome::NotBuilt(expected.to_owned()), outcome(&case, Way::Receiver));
+    assert_eq!(Verdict::NotBuilt(expected.to_owned()), verdict(&case, CaseMode::Receiver));
 }
 
 #[test]
@@ -250,8 +250,8 @@ fn a_record_of_one_side_is_not_comparable() {
     for (side, name) in [(0, 'a'), (1, 'b')] {
         let mut case = case("cubic-1drop");
         case["packets"].as_array_mut().unwrap().retain(|row| row[1] != side);
-        let expected = Outcome::NotComparable(format!("not comparable: the record has no packet of side {name} but resets"));
-        assert!(Way::ALL.iter().all(|&way| outcome(&case, way) == expected), "{name}");
+        let expected = Verdict::NotComparable(format!("not comparable: the record has no packet of side {name} but resets"));
+        assert!(CaseMode::ALL.iter().all(|&mode| verdict(&case, mode) == expected), "{name}");
     }
 }
 
@@ -259,24 +259,24 @@ fn a_record_of_one_side_is_not_comparable() {
 fn a_run_of_ours_is_stopped_when_it_has_sent_ten_times_what_the_record_has() {
     let mut case = case("cubic-1drop");
     case["packets"].as_array_mut().unwrap().truncate(12);
-    let cut_short = |case: &Value, way| {
-        let what = difference(case, way);
+    let cut_short = |case: &Value, mode| {
+        let what = difference(case, mode);
         assert!(what.ends_with("ms: ours had sent 10 times as many packets as the record has"), "{what}");
     };
-    cut_short(&case, Way::Closed);
+    cut_short(&case, CaseMode::Closed);
     // Nothing is acknowledged for a day, and the timer goes off every two minutes.
     case["packets"].as_array_mut().unwrap().truncate(3);
     case["end_us"] = json!(86_400e6);
-    cut_short(&case, Way::Sender);
+    cut_short(&case, CaseMode::Sender);
 }
 
 #[test]
 fn a_difference_from_another_kernel_s_record_says_whose_it_is() {
     let mut case = case("cubic-1drop");
     case["kernel"] = json!("6.8.0");
-    assert_eq!(Outcome::Exact, outcome(&case, Way::Sender));
+    assert_eq!(Verdict::Exact, verdict(&case, CaseMode::Sender));
     case["packets"][4][8] = json!("PA");
-    let what = difference(&case, Way::Sender);
+    let what = difference(&case, CaseMode::Sender);
     assert!(what.ends_with("(the record is of Linux 6.8.0, the profile of 6.1)"), "{what}");
 }
 
@@ -284,8 +284,8 @@ fn a_difference_from_another_kernel_s_record_says_whose_it_is() {
 fn what_is_not_built_is_said_and_not_passed_over() {
     let mut case = case("cubic-1drop");
     case["tcp"]["congestion"] = json!("bbr");
-    assert_eq!(Outcome::NotBuilt("not built: congestion control bbr".to_owned()), outcome(&case, Way::Closed));
+    assert_eq!(Verdict::NotBuilt("not built: congestion control bbr".to_owned()), verdict(&case, CaseMode::Closed));
     case["tcp"]["congestion"] = json!("cubic");
     case["tcp"]["sysctl"] = json!([{"side": "*", "name": "net.ipv4.tcp_abc", "value": "2"}]);
-    assert_eq!(Outcome::NotBuilt("not built: net.ipv4.tcp_abc = 2".to_owned()), outcome(&case, Way::Receiver));
+    assert_eq!(Verdict::NotBuilt("not built: net.ipv4.tcp_abc = 2".to_owned()), verdict(&case, CaseMode::Receiver));
 }

@@ -1,4 +1,4 @@
-//! When each packet of a real run would have been sent if no packet before it had reached its host late.
+//! Trigger each packet of a real run would have been sent if no packet before it had reached its host late.
 //!
 //! The real hosts get packets a little later than the model of their path has it: by 0.7 to 8 us, and many at once by more. What a host sends in
 //! answer is as late, and so from round trip to round trip. Here each packet's cause is looked up in the run, and the path is gone through
@@ -7,14 +7,14 @@
 use ecnlab_sim::ScriptAction;
 use ecnlab_units::{Rate, Span, Time};
 
-use super::case::{A, Case, Packet, Path, When};
+use super::case::{A, Case, Packet, Path, Trigger};
 
 /// What an arriving packet made its host send has left it within this.
-const AT_ONCE: Span = Span::from_picos(300_000);
+const REACTION_TIME: Span = Span::from_picos(300_000);
 /// A timer's tick, or an application's write, and what it sends.
-const SOON: Span = Span::from_micros(2);
+const TIMER_LATENCY: Span = Span::from_micros(2);
 /// No delivery is later by itself: who comes later was delayed by the script.
-const LATEST: Span = Span::from_micros(500);
+const MAX_DELIVERY_LATENESS: Span = Span::from_micros(500);
 
 /// The times at which the packets of a case would have been sent, by their place in it.
 pub fn times(case: &Case, path: &Path) -> Vec<Time> {
@@ -25,7 +25,7 @@ pub fn times(case: &Case, path: &Path) -> Vec<Time> {
 struct Model<'a> {
     case: &'a Case,
     path: &'a Path,
-    /// When the transmitter is free, in the real run and in the ideal one.
+    /// Trigger the transmitter is free, in the real run and in the ideal one.
     free: [Time; 2],
     /// At either host: when a packet came, and when it would have come.
     arrivals: [Vec<(Time, Time)>; 2],
@@ -41,12 +41,12 @@ impl Model<'_> {
         sent
     }
 
-    /// When a packet would have been sent.
+    /// Trigger a packet would have been sent.
     fn ideal(&self, packet: &Packet) -> Time {
-        let came = self.arrivals[usize::from(packet.side)].iter().filter(|(real, _)| *real <= packet.sent + AT_ONCE);
+        let came = self.arrivals[usize::from(packet.side)].iter().filter(|(real, _)| *real <= packet.sent + REACTION_TIME);
         let last = came.max_by_key(|(real, _)| *real);
         match last {
-            Some((real, ideal)) if packet.sent.since(*real) <= AT_ONCE => *ideal,
+            Some((real, ideal)) if packet.sent.since(*real) <= REACTION_TIME => *ideal,
             Some((real, ideal)) if !self.keeps_time(packet.sent) => minus(packet.sent, real.since(*ideal)),
             _ => packet.sent,
         }
@@ -55,12 +55,12 @@ impl Model<'_> {
     /// Whether something happens at this time whatever came before: the clock ticks, or an application acts.
     fn keeps_time(&self, time: Time) -> bool {
         let tick = Span::from_secs(1).picos() / self.case.clock.hz;
-        let ticks = (time.picos() + self.case.clock.tick_phase.picos()) % tick <= SOON.picos();
-        let acts = |when| matches!(when, When::At(at) if time >= at && time.since(at) <= SOON);
-        ticks || self.case.application.iter().any(|action| acts(action.when))
+        let ticks = (time.picos() + self.case.clock.tick_phase.picos()) % tick <= TIMER_LATENCY.picos();
+        let acts = |when| matches!(when, Trigger::At(at) if time >= at && time.since(at) <= TIMER_LATENCY);
+        ticks || self.case.application.iter().any(|action| acts(action.trigger))
     }
 
-    /// When a packet that was not lost would have come.
+    /// Trigger a packet that was not lost would have come.
     fn arrival(&mut self, packet: &Packet, sent: Time) -> Time {
         let [real, ideal] = self.departures(packet, sent);
         let delay = self.path.delays[usize::from(packet.side)];
@@ -68,7 +68,7 @@ impl Model<'_> {
         ideal + delay + self.scripted(packet.side, later)
     }
 
-    /// When it would have left the router, with what was late in the record and without it.
+    /// Trigger it would have left the router, with what was late in the record and without it.
     fn departures(&mut self, packet: &Packet, sent: Time) -> [Time; 2] {
         match Rate::from_bps(self.path.rate_bps).filter(|_| packet.side == A) {
             None => [packet.sent, sent],
@@ -87,7 +87,7 @@ impl Model<'_> {
             _ => None,
         });
         // Packets that come a little faster than they are sent on add up to a queue in the model that the recorded router did not see.
-        let near = |delay: &Span| later.max(*delay) - later.min(*delay) < LATEST;
+        let near = |delay: &Span| later.max(*delay) - later.min(*delay) < MAX_DELIVERY_LATENESS;
         delays.filter(near).max().unwrap_or(Span::ZERO)
     }
 }

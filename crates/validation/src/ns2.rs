@@ -25,7 +25,7 @@ const WINDOW_TOLERANCE: f64 = 0.5e-3 + 1e-6;
 
 /// How a case came out.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
+pub struct CaseResult {
     pub name: String,
     /// Events compared.
     pub events: usize,
@@ -37,7 +37,7 @@ pub struct Verdict {
 ///
 /// # Errors
 /// What is missing, if the text is no case. A case that asks for what is not built has a difference that says so.
-pub fn judge(text: &str) -> Result<Verdict, String> {
+pub fn validate_json(text: &str) -> Result<CaseResult, String> {
     let json: Json = serde_json::from_str(text).map_err(|why| format!("not a JSON file: {why}"))?;
     let scenario = &json["scenario"];
     let name = scenario["name"].as_str().ok_or("scenario.name is missing")?.to_owned();
@@ -46,19 +46,19 @@ pub fn judge(text: &str) -> Result<Verdict, String> {
     let difference = match case(scenario)? {
         Err(unsupported) => Some(unsupported),
         Ok((network, options)) => {
-            let (_, mut tape) = Simulation::new(&network, &options, Tape::default()).finish();
-            tape.end(options.duration, events.len(), changes.len());
-            first_difference(&tape.events, events).or_else(|| first_window_difference(&tape.windows, changes))
+            let (_, mut recorder) = Simulation::new(&network, &options, EventRecorder::default()).finish();
+            recorder.end(options.duration, events.len(), changes.len());
+            first_difference(&recorder.events, events).or_else(|| first_window_difference(&recorder.windows, changes))
         }
     };
-    Ok(Verdict { name, events: events.len(), difference })
+    Ok(CaseResult { name, events: events.len(), difference })
 }
 
 /// Runs a case and traces it as ns-2 would.
 ///
 /// # Errors
 /// What is missing, if the text is no case, and what is not built of what it asks for.
-pub fn trace(text: &str) -> Result<Vec<u8>, String> {
+pub fn write_trace(text: &str) -> Result<Vec<u8>, String> {
     let json: Json = serde_json::from_str(text).map_err(|why| format!("not a JSON file: {why}"))?;
     let (network, options) = case(&json["scenario"])??;
     let spec = TraceSpec { format: TraceFormat::Ns2, links: Vec::new() };
@@ -167,7 +167,7 @@ fn droptail(limit: u32) -> Buffer {
 fn settings(scenario: &Json) -> Result<Settings, String> {
     let (tcp, sink) = (&scenario["tcp_params"], &scenario["sink_params"]);
     let (recovery, own) = sender(scenario["tcp"].as_str().unwrap_or(""))?;
-    for &(name, built) in FIXED.iter().chain(own) {
+    for &(name, built) in FIXED_VARIABLES.iter().chain(own) {
         refuse_other_than(built, tcp, name)?;
     }
     refuse_other_than(0.0, sink, "generateDSacks_")?;
@@ -215,7 +215,7 @@ fn settings(scenario: &Json) -> Result<Settings, String> {
 }
 
 /// Variables of every sender with the one value that is built.
-const FIXED: &[(&str, f64)] = &[
+const FIXED_VARIABLES: &[(&str, f64)] = &[
     ("windowInitOption_", 1.0),
     ("overhead_", 0.0),
     ("aggressive_maxburst_", 1.0),
@@ -294,7 +294,7 @@ fn seconds(secs: f64) -> Result<Span, String> {
 
 /// Everything that happened, in the words of the case files.
 #[derive(Default)]
-struct Tape {
+struct EventRecorder {
     events: Vec<Event>,
     windows: Vec<Change>,
     window: Option<CongestionWindow>,
@@ -316,7 +316,7 @@ struct Change {
     value: f64,
 }
 
-impl Tape {
+impl EventRecorder {
     fn note(&mut self, time: Time, kind: &'static str, segment: &Segment) {
         self.events.push(Event { time, kind, seq: segment.seq as i64, size: segment.size, sacks: SackOption::default() });
     }
@@ -335,7 +335,7 @@ impl Tape {
     }
 }
 
-impl Probe for Tape {
+impl Probe for EventRecorder {
     fn on_segment_sent(&mut self, now: Time, _flow: u32, segment: &Segment) {
         self.note(now, "snd", segment);
     }

@@ -4,22 +4,22 @@ use ecnlab_transport::{Ack, HostClock, Receiver, Role, Segment, Settings};
 use ecnlab_units::Time;
 
 use super::case::{A, B, Case, Packet};
-use super::script::Segments;
+use super::packetdrill::RecordedSegments;
+use super::segments;
 use super::settings::{boot, size};
-use super::written;
 
 /// Plays a case to a receiver with these settings, and returns what it sends.
 ///
 /// # Errors
 /// What our receiver cannot be told.
 pub fn play(case: &Case, settings: &Settings) -> Result<Vec<Packet>, String> {
-    let segments = Segments::of(case.sent_by(A));
+    let segments = RecordedSegments::of(case.sent_by(A));
     if !segments.fit() {
         return Err("not comparable: data that was sent again was cut otherwise".to_owned());
     }
     let clock = HostClock::new(settings, boot(case));
     let stamps = settings.timestamps.then_some(clock);
-    let mut stage = Stage { receiver: Receiver::new(settings, clock), stamps, segments, sent: Vec::new(), next: 1, closed: false };
+    let mut stage = ReceiverReplay { receiver: Receiver::new(settings, clock), stamps, segments, sent: Vec::new(), next: 1, closed: false };
     for (time, event) in events(case) {
         stage.run_timers(time);
         match event {
@@ -47,18 +47,18 @@ fn events(case: &Case) -> Vec<(Time, Event<'_>)> {
     events
 }
 
-struct Stage {
+struct ReceiverReplay {
     receiver: Receiver,
     /// What timestamps are read from, where there are any.
     stamps: Option<HostClock>,
-    segments: Segments,
+    segments: RecordedSegments,
     sent: Vec<Packet>,
     /// The next byte that the host sends itself, and whether its FIN has gone.
     next: u64,
     closed: bool,
 }
 
-impl Stage {
+impl ReceiverReplay {
     fn run_timers(&mut self, until: Time) {
         while let Some(at) = self.receiver.deadline().filter(|&at| at < until) {
             if let Some(ack) = self.receiver.on_timer(at) {
@@ -77,7 +77,7 @@ impl Stage {
     fn note(&mut self, time: Time, ack: &Ack) {
         let behind_fin = self.closed && ack.role != Role::Fin;
         self.closed |= ack.role == Role::Fin;
-        let packet = written::of_ack(B, time, ack, &self.segments, self.next + u64::from(behind_fin));
+        let packet = segments::of_ack(B, time, ack, &self.segments, self.next + u64::from(behind_fin));
         self.sent.push(Packet { tsecr: self.echo(ack), ..packet });
     }
 
@@ -86,7 +86,7 @@ impl Stage {
         let ack = self.receiver.piggybacked_ack(packet.sent);
         let flags = packet.flags.replace('E', "");
         self.next = self.next.max(packet.end());
-        self.sent.push(written::with_ack(Packet { flags, tsecr: self.echo(&ack), ..packet.clone() }, &ack, &self.segments));
+        self.sent.push(segments::with_ack(Packet { flags, tsecr: self.echo(&ack), ..packet.clone() }, &ack, &self.segments));
     }
 
     /// The time that an acknowledgement echoes, in milliseconds since the start.
@@ -99,8 +99,8 @@ impl Stage {
         Segment {
             seq: self.segments.with(packet.seq),
             size: size(&case.tcp, packet),
-            role: if packet.nth.is_none() { Role::PureAck } else { written::role(packet) },
-            ecn: written::ecn(packet.ecn[1]),
+            role: if packet.nth.is_none() { Role::PureAck } else { segments::role(packet) },
+            ecn: segments::ecn(packet.ecn[1]),
             cwr: packet.has('C'),
             ece: packet.has('E'),
             retransmission: packet.nth.is_some_and(|nth| nth > 0),

@@ -4,40 +4,40 @@ use ecnlab_units::Time;
 
 use super::case::{A, B, Case, Packet};
 
-/// Totals agree within this share of the kernel's, or within so many packets.
+/// Counters agree within this share of the kernel's, or within so many packets.
 const TOLERANCE: f64 = 0.05;
 const COUNT_TOLERANCE: f64 = 2.0;
 
 /// What was sent, and how long it took.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Totals {
+pub struct Counters {
     segments: u64,
     retransmissions: u64,
     acks: u64,
     /// Acknowledgements with an echo of a mark.
     echoes: u64,
-    /// Segments that tell of a cut.
+    /// RecordedSegments that tell of a cut.
     reductions: u64,
-    /// When the last data was first acknowledged, or sent where nothing is acknowledged.
+    /// Trigger the last data was first acknowledged, or sent where nothing is acknowledged.
     completed: f64,
 }
 
-impl Totals {
+impl Counters {
     /// Of packets of either side or of both.
-    pub fn of<'a>(case: &Case, packets: impl Iterator<Item = &'a Packet>) -> Totals {
+    pub fn of<'a>(case: &Case, packets: impl Iterator<Item = &'a Packet>) -> Counters {
         let all = case.sent_by(A).map(Packet::end).max().unwrap_or(0);
         // Of a connection that had not sent all when the record ended none is complete.
         let ends = all > case.written_by(A);
-        let mut totals = Totals::default();
+        let mut counters = Counters::default();
         let mut completed: [Option<Time>; 2] = [None, None];
         for packet in packets {
             let complete = ends && if packet.side == B { packet.ack >= Some(all) } else { packet.end() >= all };
             let first = &mut completed[usize::from(packet.side)];
             *first = first.or(complete.then_some(packet.sent));
-            totals.count(packet);
+            counters.count(packet);
         }
-        totals.completed = completed[usize::from(B)].or(completed[usize::from(A)]).map_or(f64::INFINITY, Time::seconds);
-        totals
+        counters.completed = completed[usize::from(B)].or(completed[usize::from(A)]).map_or(f64::INFINITY, Time::seconds);
+        counters
     }
 
     fn count(&mut self, packet: &Packet) {
@@ -64,7 +64,7 @@ impl Totals {
 }
 
 /// The first total that lies apart.
-pub fn first_apart(ours: &Totals, theirs: &Totals) -> Option<String> {
+pub fn first_apart(ours: &Counters, theirs: &Counters) -> Option<String> {
     let pairs = ours.rows().into_iter().zip(theirs.rows());
     pairs.into_iter().find_map(|((name, our, at_least), (_, their, _))| {
         let agrees = our == their || (our - their).abs() <= (TOLERANCE * their).max(at_least);
@@ -72,8 +72,8 @@ pub fn first_apart(ours: &Totals, theirs: &Totals) -> Option<String> {
     })
 }
 
-/// All totals, the kernel's and ours.
-pub fn shown(ours: &Totals, theirs: &Totals) -> String {
+/// All counters, the kernel's and ours.
+pub fn shown(ours: &Counters, theirs: &Counters) -> String {
     let pairs = ours.rows().into_iter().zip(theirs.rows()).filter(|((_, our, _), (_, their, _))| *our > 0.0 || *their > 0.0);
     pairs.map(|((name, our, _), (_, their, _))| format!("{name} {} of {}", short(our), short(their))).collect::<Vec<_>>().join(", ")
 }

@@ -3,17 +3,18 @@
 use ecnlab_transport::{Ack, AppWrite, Role, Segment};
 use ecnlab_units::{Ecn, Time};
 
-use super::case::{Action, Deed, Packet, When};
-use super::ledger::Written;
+use super::case::{Action, Packet, SocketCall, Trigger};
+use super::segment_map::SentSegment;
 
 /// A segment as it leaves its host.
-pub fn of_segment(side: u8, time: Time, segment: &Segment, written: &Written) -> Packet {
-    let bits = Bits { role: segment.role, push: segment.push, answers: segment.role != Role::Syn, ece: segment.ece, cwr: segment.cwr };
+pub fn of_segment(side: u8, time: Time, segment: &Segment, written: &SentSegment) -> Packet {
+    let bits =
+        HeaderFlags { role: segment.role, push: segment.push, answers: segment.role != Role::Syn, ece: segment.ece, cwr: segment.cwr };
     Packet { seq: written.seq, len: written.len, nth: written.nth, ecn: [field(segment.ecn), 0], ..packet(side, time, bits.flags()) }
 }
 
 /// Where segments begin and end in a stream of bytes.
-pub trait Borders {
+pub trait SegmentBoundaries {
     /// Where a segment begins; of the one behind the last, where that ends.
     fn start(&self, segment: u64) -> u64;
 
@@ -22,14 +23,14 @@ pub trait Borders {
 }
 
 /// An acknowledgement of segments with these borders, as it leaves its host. `seq` is the next byte of what that sends itself.
-pub fn of_ack(side: u8, time: Time, ack: &Ack, borders: &impl Borders, seq: u64) -> Packet {
-    let bits = Bits { role: ack.role, push: false, answers: true, ece: ack.ece, cwr: ack.cwr };
+pub fn of_ack(side: u8, time: Time, ack: &Ack, borders: &impl SegmentBoundaries, seq: u64) -> Packet {
+    let bits = HeaderFlags { role: ack.role, push: false, answers: true, ece: ack.ece, cwr: ack.cwr };
     let seq = if ack.role == Role::Syn { 0 } else { seq };
     with_ack(Packet { seq, ecn: [field(ack.ecn), 0], ..packet(side, time, bits.flags()) }, ack, borders)
 }
 
 /// A packet that says what an acknowledgement does, by itself or because that rides on it.
-pub fn with_ack(packet: Packet, ack: &Ack, borders: &impl Borders) -> Packet {
+pub fn with_ack(packet: Packet, ack: &Ack, borders: &impl SegmentBoundaries) -> Packet {
     let sacks = ack.sacks.as_slice().iter().map(|&(from, to)| (borders.start(from), borders.end(to)));
     let ece = ack.ece && !packet.has('E');
     let flags = if ece { packet.flags.replace('C', "") + if packet.has('C') { "EC" } else { "E" } } else { packet.flags };
@@ -56,7 +57,7 @@ fn packet(side: u8, sent: Time, flags: String) -> Packet {
     }
 }
 
-struct Bits {
+struct HeaderFlags {
     role: Role,
     push: bool,
     answers: bool,
@@ -64,7 +65,7 @@ struct Bits {
     cwr: bool,
 }
 
-impl Bits {
+impl HeaderFlags {
     /// In the order of the files.
     fn flags(&self) -> String {
         let given = [
@@ -103,24 +104,24 @@ pub fn role(packet: &Packet) -> Role {
 }
 
 /// How much the recorded application hands over in one call.
-const WRITE_SIZE: u64 = 1 << 20;
+const WRITE_CALL_BYTES: u64 = 1 << 20;
 
 /// What a side writes, call by call. Side a connects at time zero, and what is to be written before the connection is open waits for that.
-pub fn writes(application: &[Action], side: u8) -> Vec<(When, AppWrite)> {
-    let mut writes: Vec<(When, AppWrite)> = Vec::new();
+pub fn app_writes(application: &[Action], side: u8) -> Vec<(Trigger, AppWrite)> {
+    let mut writes: Vec<(Trigger, AppWrite)> = Vec::new();
     for action in application.iter().filter(|action| action.side == side) {
-        let at = action.when;
+        let at = action.trigger;
         let is_new = match action.what {
-            Deed::Write(_) => writes.last().is_none_or(|&(before, demand)| before != at || demand.bytes > 0),
-            Deed::Close => writes.last().is_none_or(|&(before, _)| before != at),
+            SocketCall::Write(_) => writes.last().is_none_or(|&(before, demand)| before != at || demand.bytes > 0),
+            SocketCall::Close => writes.last().is_none_or(|&(before, _)| before != at),
             _ => false,
         };
         if is_new {
             writes.push((at, AppWrite::keep_open(0)));
         }
         match (action.what, writes.last_mut()) {
-            (Deed::Write(bytes), Some((_, demand))) => demand.bytes += bytes,
-            (Deed::Close, Some((_, demand))) => demand.closes = true,
+            (SocketCall::Write(bytes), Some((_, demand))) => demand.bytes += bytes,
+            (SocketCall::Close, Some((_, demand))) => demand.closes = true,
             _ => {}
         }
     }
@@ -129,9 +130,9 @@ pub fn writes(application: &[Action], side: u8) -> Vec<(When, AppWrite)> {
 
 /// A write call by call; the last one closes.
 fn in_calls(whole: AppWrite) -> impl Iterator<Item = AppWrite> {
-    let calls = whole.bytes.div_ceil(WRITE_SIZE).max(1);
+    let calls = whole.bytes.div_ceil(WRITE_CALL_BYTES).max(1);
     (0..calls).map(move |call| {
-        let bytes = (whole.bytes - call * WRITE_SIZE).min(WRITE_SIZE);
+        let bytes = (whole.bytes - call * WRITE_CALL_BYTES).min(WRITE_CALL_BYTES);
         AppWrite { bytes, closes: whole.closes && call + 1 == calls }
     })
 }

@@ -6,7 +6,7 @@ use ecnlab_sim::ScriptAction;
 use ecnlab_units::{Span, Time};
 use serde_json::Value as Json;
 
-use super::script::Line;
+use super::packetdrill::ScriptLine;
 
 /// The side that connects and, but for answers to requests, sends.
 pub const A: u8 = 0;
@@ -14,20 +14,20 @@ pub const A: u8 = 0;
 pub const B: u8 = 1;
 
 /// Microseconds in a day.
-const A_DAY: f64 = 86_400e6;
+const DAY_US: f64 = 86_400e6;
 /// Most bytes that a connection may have: half of its sequence numbers.
-const MOST_BYTES: u64 = 1 << 31;
+const MAX_TRANSFER_BYTES: u64 = 1 << 31;
 /// One past the last byte, the SYN and the FIN counted.
-const LAST_BYTE: u64 = MOST_BYTES + 2;
+const MAX_SEQ: u64 = MAX_TRANSFER_BYTES + 2;
 /// Most bytes of data in a packet, and most that a window can offer with the largest scale.
-const MOST_DATA: u64 = 65_535;
-const WIDEST: u64 = 65_535 << 14;
+const MAX_PAYLOAD_BYTES: u64 = 65_535;
+const MAX_WINDOW_BYTES: u64 = 65_535 << 14;
 /// Most SACK blocks for which a header has room.
-const MOST_BLOCKS: usize = 4;
+const MAX_SACK_BLOCKS: usize = 4;
 /// Largest number of a packet in a script.
-const MOST_PACKETS: u64 = u32::MAX as u64;
+const MAX_PACKET_NUMBER: u64 = u32::MAX as u64;
 /// Smallest, usual and largest buffer of a receiver.
-pub const RECEIVE_BUFFERS: &str = "net.ipv4.tcp_rmem";
+pub const TCP_RMEM: &str = "net.ipv4.tcp_rmem";
 
 /// One recorded connection.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub struct Case {
     pub path: Option<Path>,
     pub end: Time,
     pub application: Vec<Action>,
-    pub script: Vec<Line>,
+    pub script: Vec<ScriptLine>,
     pub packets: Vec<Packet>,
     pub states: Vec<State>,
 }
@@ -107,23 +107,23 @@ pub struct Path {
 #[derive(Clone, Copy, Debug)]
 pub struct Action {
     pub side: u8,
-    pub when: When,
-    pub what: Deed,
+    pub trigger: Trigger,
+    pub what: SocketCall,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum When {
+pub enum Trigger {
     At(Time),
-    /// When so many bytes of the other side have been read.
+    /// Trigger so many bytes of the other side have been read.
     Received(u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Deed {
+pub enum SocketCall {
     Write(u64),
     Close,
-    StopReading,
-    ReadAgain,
+    PauseReading,
+    ResumeReading,
 }
 
 /// A packet as the router saw it, or as ours is written down to be compared.
@@ -200,7 +200,7 @@ impl Case {
             path: if top.field("path")?.json.is_null() { None } else { Some(Path::read(&top.field("path")?)?) },
             end: top.field("end_us")?.time()?,
             application: top.field("application")?.rows()?.iter().map(Action::read).collect::<Result<_, _>>()?,
-            script: top.field("script")?.rows()?.iter().map(Line::read).collect::<Result<_, _>>()?,
+            script: top.field("script")?.rows()?.iter().map(ScriptLine::read).collect::<Result<_, _>>()?,
             packets: Packet::of_connection(&top.field("packets")?.table(&packet_columns)?)?,
             states: State::of_sender(&top.field("states")?.table(&state_columns)?)?,
         };
@@ -210,8 +210,10 @@ impl Case {
         }
         for (side, name) in [(A, 'a'), (B, 'b')] {
             let written = case.written_by(side);
-            if written > MOST_BYTES {
-                return Err(format!("application: side {name} writes {written} bytes, more than the {MOST_BYTES} that can be judged"));
+            if written > MAX_TRANSFER_BYTES {
+                return Err(format!(
+                    "application: side {name} writes {written} bytes, more than the {MAX_TRANSFER_BYTES} that can be judged"
+                ));
             }
         }
         Ok(case)
@@ -220,12 +222,12 @@ impl Case {
     /// How many bytes a side writes.
     pub fn written_by(&self, side: u8) -> u64 {
         let writes = self.application.iter().filter(|action| action.side == side);
-        writes.fold(0, |sum, action| sum + if let Deed::Write(bytes) = action.what { bytes } else { 0 })
+        writes.fold(0, |sum, action| sum + if let SocketCall::Write(bytes) = action.what { bytes } else { 0 })
     }
 
     /// Whether the side that answers has data of its own.
     pub fn goes_both_ways(&self) -> bool {
-        self.application.iter().any(|action| action.side == B && matches!(action.what, Deed::Write(_)))
+        self.application.iter().any(|action| action.side == B && matches!(action.what, SocketCall::Write(_)))
     }
 
     /// What one side sent, in the order in which it did.
@@ -272,7 +274,7 @@ impl Tcp {
         let ecn = field.field("ecn")?;
         let sysctl = |row: &Field| -> Result<_, String> {
             let (side, name, value) = (row.field("side")?, row.field("name")?.text()?, row.field("value")?);
-            if name == RECEIVE_BUFFERS {
+            if name == TCP_RMEM {
                 value.sizes()?;
             }
             Ok((if side.json == "*" { None } else { Some(side.side()?) }, name, value.text()?))
@@ -294,7 +296,7 @@ impl Tcp {
             buffer: if buffer.json == "default" { None } else { Some(buffer.within(2304, 1 << 29)?) },
             read_size: field.optional("read_size").map(|size| size.within(1, 1 << 30)).transpose()?,
             initial_window: field.optional("initial_window").map(|window| window.within(1, 255)).transpose()?,
-            cwnd_limit: field.optional("cwnd_limit").map(|limit| limit.within(1, MOST_PACKETS)).transpose()?,
+            cwnd_limit: field.optional("cwnd_limit").map(|limit| limit.within(1, MAX_PACKET_NUMBER)).transpose()?,
             rto_min: field.optional("rto_min_us").map(|span| span.span()).transpose()?,
             quickack: field.optional("quickack").map_or(Ok(false), |quickack| quickack.truth())?,
             syns: [Syn::read(&field.field("syn_options")?.field("a")?)?, Syn::read(&field.field("syn_options")?.field("b")?)?],
@@ -337,7 +339,7 @@ impl Path {
         Ok(Path {
             rate_bps: field.field("data_rate_bps")?.within(1, 1_000_000_000_000)?,
             delays: [field.field("data_delay_us")?.span()?, field.field("ack_delay_us")?.span()?],
-            queue_packets: if queue.json.is_null() { None } else { Some(queue.within(0, MOST_PACKETS)?) },
+            queue_packets: if queue.json.is_null() { None } else { Some(queue.within(0, MAX_PACKET_NUMBER)?) },
             clears_ecn: field.field("clears_ecn")?.truth()?,
         })
     }
@@ -345,18 +347,18 @@ impl Path {
 
 impl Action {
     fn read(row: &Field) -> Result<Action, String> {
-        let when = match row.json.get("after_received_bytes") {
-            Some(_) => When::Received(row.field("after_received_bytes")?.within(0, MOST_BYTES)?),
-            None => When::At(row.field("at_us")?.time()?),
+        let trigger = match row.json.get("after_received_bytes") {
+            Some(_) => Trigger::Received(row.field("after_received_bytes")?.within(0, MAX_TRANSFER_BYTES)?),
+            None => Trigger::At(row.field("at_us")?.time()?),
         };
         let what = match row.field("do")?.text()?.as_str() {
-            "write" => Deed::Write(row.field("bytes")?.within(1, 1 << 30)?),
-            "close" => Deed::Close,
-            "stop reading" => Deed::StopReading,
-            "read again" => Deed::ReadAgain,
+            "write" => SocketCall::Write(row.field("bytes")?.within(1, 1 << 30)?),
+            "close" => SocketCall::Close,
+            "stop reading" => SocketCall::PauseReading,
+            "read again" => SocketCall::ResumeReading,
             other => return Err(format!("{}do: no application does \"{other}\"", row.prefix())),
         };
-        Ok(Action { side: row.field("side")?.side()?, when, what })
+        Ok(Action { side: row.field("side")?.side()?, trigger, what })
     }
 }
 
@@ -384,12 +386,12 @@ impl Packet {
             sent,
             arrives,
             fate: row.field("fate")?.text()?,
-            seq: row.field("seq")?.within(0, LAST_BYTE)?,
-            len: row.field("len")?.within(0, MOST_DATA)?,
-            ack: Some(row.field("ack")?.within(0, LAST_BYTE)?),
+            seq: row.field("seq")?.within(0, MAX_SEQ)?,
+            len: row.field("len")?.within(0, MAX_PAYLOAD_BYTES)?,
+            ack: Some(row.field("ack")?.within(0, MAX_SEQ)?),
             flags: row.field("flags")?.text()?,
             ecn: [row.field("ecn_in")?.within(0, 3)? as u8, row.field("ecn_out")?.within(0, 3)? as u8],
-            window: Some(row.field("window")?.within(0, WIDEST)?),
+            window: Some(row.field("window")?.within(0, MAX_WINDOW_BYTES)?),
             tsval: stamp("tsval_ms")?,
             tsecr: stamp("tsecr_ms")?,
             sacks: row.field("sack")?.blocks()?,
@@ -424,7 +426,7 @@ pub(super) struct Field<'a> {
 /// The way to a value, such as `packets[3].seq`. A text is made of it only for an error: a case has tens of thousands of values.
 #[derive(Clone, Copy, Default)]
 struct Name {
-    parts: [Part; DEEPEST],
+    parts: [Part; MAX_DEPTH],
     length: usize,
 }
 
@@ -435,7 +437,7 @@ enum Part {
 }
 
 /// The deepest value is a border of a SACK block: `packets[3].sack[0][1]`.
-const DEEPEST: usize = 5;
+const MAX_DEPTH: usize = 5;
 
 impl Default for Part {
     fn default() -> Part {
@@ -508,7 +510,7 @@ impl<'a> Field<'a> {
     /// Microseconds, at most a day of them.
     pub(super) fn span(&self) -> Result<Span, String> {
         let micros = self.number()?;
-        if micros > A_DAY { self.wrong("at most a day of microseconds") } else { Ok(Span::from_picos((micros * 1e6).round() as u64)) }
+        if micros > DAY_US { self.wrong("at most a day of microseconds") } else { Ok(Span::from_picos((micros * 1e6).round() as u64)) }
     }
 
     pub(super) fn time(&self) -> Result<Time, String> {
@@ -556,17 +558,17 @@ impl<'a> Field<'a> {
 
     /// From a byte to another.
     pub(super) fn bytes(&self) -> Result<(u64, u64), String> {
-        self.pair(LAST_BYTE)
+        self.pair(MAX_SEQ)
     }
 
     /// From a packet to another.
     pub(super) fn packets(&self) -> Result<(u64, u64), String> {
-        self.pair(MOST_PACKETS)
+        self.pair(MAX_PACKET_NUMBER)
     }
 
     /// Which transmission.
     pub(super) fn nth(&self) -> Result<u32, String> {
-        Ok(self.within(0, MOST_PACKETS)? as u32)
+        Ok(self.within(0, MAX_PACKET_NUMBER)? as u32)
     }
 
     /// Pairs of whole numbers, or 0 for none.
@@ -575,7 +577,7 @@ impl<'a> Field<'a> {
             return Ok(Vec::new());
         }
         let rows = self.rows()?;
-        if rows.len() > MOST_BLOCKS { self.wrong("at most four blocks") } else { rows.iter().map(Field::bytes).collect() }
+        if rows.len() > MAX_SACK_BLOCKS { self.wrong("at most four blocks") } else { rows.iter().map(Field::bytes).collect() }
     }
 
     /// Three sizes in bytes, the smallest first, in a text.
@@ -583,7 +585,7 @@ impl<'a> Field<'a> {
         let text = self.text()?;
         let sizes: Vec<Option<u32>> = text.split_whitespace().map(|size| size.parse().ok()).collect();
         let sound = sizes.len() == 3 && sizes.iter().all(|size| size.is_some_and(|size| size <= i32::MAX as u32)) && sizes.is_sorted();
-        if sound { Ok(()) } else { self.wrong(&format!("{RECEIVE_BUFFERS}'s three sizes in bytes, the smallest first")) }
+        if sound { Ok(()) } else { self.wrong(&format!("{TCP_RMEM}'s three sizes in bytes, the smallest first")) }
     }
 }
 

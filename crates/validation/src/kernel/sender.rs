@@ -5,49 +5,49 @@ use std::sync::Arc;
 use ecnlab_transport::{Ack, AppWrite, CongestionWindow, HostClock, Receiver, Role, SackOption, Segment, Sender, SenderOutput, Settings};
 use ecnlab_units::{Span, Time};
 
-use super::case::{A, B, Case, Packet, When};
-use super::compare::{Shown, TOLERANCE};
-use super::ledger::Ledger;
-use super::script::Segments;
+use super::case::{A, B, Case, Packet, Trigger};
+use super::compare::{ReplayedState, TIME_TOLERANCE};
+use super::packetdrill::RecordedSegments;
+use super::segment_map::SegmentMap;
+use super::segments::{self, app_writes};
 use super::settings::{boot, of_answer};
-use super::written::{self, writes};
 
 /// What our sender did.
 #[derive(Debug, Default)]
-pub struct Played {
+pub struct SenderRun {
     pub packets: Vec<Packet>,
-    pub states: Vec<Shown>,
+    pub states: Vec<ReplayedState>,
     /// Why the rest was not played, if it was not.
     pub stopped: Option<(Time, String)>,
-    /// When it had sent far too many packets, if it had.
-    pub ran_away: Option<Time>,
+    /// Trigger it had sent far too many packets, if it had.
+    pub runaway: Option<Time>,
 }
 
 /// Plays a case to a sender with these settings.
-pub fn play(case: &Case, settings: Settings) -> Played {
-    let mut stage = Stage::new(case, Arc::new(settings));
+pub fn play(case: &Case, settings: Settings) -> SenderRun {
+    let mut stage = SenderReplay::new(case, Arc::new(settings));
     stage.run(case);
     stage.played
 }
 
-struct Stage {
+struct SenderReplay {
     sender: Sender,
     /// Takes the data of the other side, if there is any.
-    answers: Option<Answers>,
+    answers: Option<ReplyReceiver>,
     settings: Arc<Settings>,
-    ledger: Ledger,
+    segment_map: SegmentMap,
     outbox: Outbox,
     /// What was written before the connection was open.
     waiting: Vec<AppWrite>,
     /// Most packets that it may send.
     most: usize,
-    played: Played,
+    played: SenderRun,
 }
 
 /// The receiving end of the sender's host, and the other side's segments; of the SYN-ACK, which is the first of them, it knows nothing.
-struct Answers {
+struct ReplyReceiver {
     receiver: Receiver,
-    segments: Segments,
+    segments: RecordedSegments,
     header: u32,
 }
 
@@ -69,20 +69,20 @@ enum Input<'a> {
     Look(usize),
 }
 
-impl Stage {
-    fn new(case: &Case, settings: Arc<Settings>) -> Stage {
+impl SenderReplay {
+    fn new(case: &Case, settings: Arc<Settings>) -> SenderReplay {
         let clock = HostClock::new(&settings, boot(case));
-        let answers = case.goes_both_ways().then(|| Answers::new(case, &settings));
+        let answers = case.goes_both_ways().then(|| ReplyReceiver::new(case, &settings));
         let sender = Sender::new(settings.clone(), &AppWrite::keep_open(0), clock);
-        Stage {
+        SenderReplay {
             sender,
             answers,
             settings,
-            ledger: Ledger::default(),
+            segment_map: SegmentMap::default(),
             outbox: Outbox::default(),
             waiting: Vec::new(),
-            most: super::most_packets(case.sent_by(A).count()),
-            played: Played::default(),
+            most: super::max_packets(case.sent_by(A).count()),
+            played: SenderRun::default(),
         }
     }
 
@@ -118,7 +118,7 @@ impl Stage {
     /// Whether it has sent far too many packets by now.
     fn runs_away(&mut self, now: Time) -> bool {
         let away = self.played.packets.len() > self.most;
-        self.played.ran_away = away.then_some(now);
+        self.played.runaway = away.then_some(now);
         away
     }
 
@@ -165,8 +165,8 @@ impl Stage {
     /// Notes what was sent. Data takes along what there is to acknowledge; returns what nothing took along.
     fn note_sent(&mut self, time: Time, mut ack: Option<Ack>) -> Option<Ack> {
         for segment in std::mem::take(&mut self.outbox.0) {
-            let written = self.ledger.note(&segment, self.sender.send_buffer(), self.settings.quirks.header_size);
-            let packet = written::of_segment(A, time, &segment, &written);
+            let written = self.segment_map.note(&segment, self.sender.send_buffer(), self.settings.quirks.header_size);
+            let packet = segments::of_segment(A, time, &segment, &written);
             let packet = match self.answers.as_mut().filter(|_| segment.role != Role::PureAck && segment.role != Role::Syn) {
                 Some(answers) => answers.on_data(packet, ack.take(), time),
                 None => packet,
@@ -178,19 +178,20 @@ impl Stage {
 
     fn note_ack(&mut self, time: Time, ack: &Ack) {
         if let Some(answers) = &self.answers {
-            self.played.packets.push(written::of_ack(A, time, ack, &answers.segments, self.ledger.all()));
+            self.played.packets.push(segments::of_ack(A, time, ack, &answers.segments, self.segment_map.all()));
         }
     }
 
     fn show(&mut self, state: usize) {
         let CongestionWindow { cwnd, ssthresh } = *self.sender.window();
         let ssthresh = (ssthresh < self.settings.max_rwnd as f64).then_some(ssthresh);
-        self.played.states.push(Shown { state, cwnd, ssthresh });
+        self.played.states.push(ReplayedState { state, cwnd, ssthresh });
     }
 
     /// A real acknowledgement in our numbers.
     fn ack(&self, packet: &Packet, case: &Case) -> Result<Ack, String> {
-        let segment = |byte: u64| self.ledger.segment_at(byte).ok_or_else(|| format!("byte {byte} is no border of what ours has sent"));
+        let segment =
+            |byte: u64| self.segment_map.segment_at(byte).ok_or_else(|| format!("byte {byte} is no border of what ours has sent"));
         let mut sacks = SackOption::default();
         for &(from, to) in &packet.sacks {
             sacks.push(segment(from)?, segment(to)?);
@@ -199,10 +200,10 @@ impl Stage {
         Ok(Ack {
             next: segment(packet.ack.unwrap_or_default())?,
             size: self.settings.quirks.ack_size,
-            role: written::role(packet),
+            role: segments::role(packet),
             ece: packet.has('E'),
             cwr: packet.has('C'),
-            ecn: written::ecn(packet.ecn[1]),
+            ecn: segments::ecn(packet.ecn[1]),
             on_data: packet.len > 0,
             echo: echoed.map_or(Time::ZERO, |echoed| echoed.sent),
             echo_retransmission: echoed.is_some_and(|echoed| echoed.nth.is_some_and(|nth| nth > 0)),
@@ -212,17 +213,17 @@ impl Stage {
     }
 }
 
-impl Answers {
-    fn new(case: &Case, settings: &Settings) -> Answers {
+impl ReplyReceiver {
+    fn new(case: &Case, settings: &Settings) -> ReplyReceiver {
         let settings = of_answer(case, settings).for_reverse_direction(false);
         let receiver = Receiver::new(&settings, HostClock::new(&settings, boot(case)));
-        Answers { receiver, segments: Segments::of_answer(case.sent_by(B)), header: settings.quirks.header_size }
+        ReplyReceiver { receiver, segments: RecordedSegments::of_answer(case.sent_by(B)), header: settings.quirks.header_size }
     }
 
     fn segment(&self, packet: &Packet) -> Segment {
         Segment {
             size: packet.len as u32 + self.header,
-            ecn: written::ecn(packet.ecn[1]),
+            ecn: segments::ecn(packet.ecn[1]),
             cwr: packet.has('C'),
             retransmission: packet.nth.is_some_and(|nth| nth > 0),
             push: packet.has('P'),
@@ -232,7 +233,7 @@ impl Answers {
 
     fn on_data(&mut self, packet: Packet, ack: Option<Ack>, time: Time) -> Packet {
         let ack = ack.unwrap_or_else(|| self.receiver.piggybacked_ack(time));
-        written::with_ack(packet, &ack, &self.segments)
+        segments::with_ack(packet, &ack, &self.segments)
     }
 }
 
@@ -241,11 +242,9 @@ fn inputs(case: &Case) -> Vec<(Time, Input<'_>)> {
     let connect = case.sent_by(A).next().map_or(Time::ZERO, |syn| syn.sent);
     let mut inputs = vec![(connect, Input::Connect)];
     inputs.extend(
-        writes(&case.application, A).into_iter().filter_map(
-            |(when, demand)| {
-                if let When::At(at) = when { Some((at, Input::Write(demand))) } else { None }
-            },
-        ),
+        app_writes(&case.application, A)
+            .into_iter()
+            .filter_map(|(when, demand)| if let Trigger::At(at) = when { Some((at, Input::Write(demand))) } else { None }),
     );
     inputs.extend(case.reached(A).into_iter().filter_map(|packet| Some((packet.arrives?, Input::Arrival(packet)))));
     inputs.sort_by_key(|&(time, _)| time);
@@ -253,7 +252,7 @@ fn inputs(case: &Case) -> Vec<(Time, Input<'_>)> {
     for (at, state) in looks {
         // Ours may be a little later than the real timer, but not later than what came next.
         let next = inputs.iter().map(|&(time, _)| time).find(|&time| time > state.time).unwrap_or(Time::NEVER);
-        inputs.push((next.min(state.time + TOLERANCE), Input::Look(at)));
+        inputs.push((next.min(state.time + TIME_TOLERANCE), Input::Look(at)));
     }
     inputs.sort_by_key(|(time, input)| (*time, !matches!(input, Input::Look(_))));
     inputs

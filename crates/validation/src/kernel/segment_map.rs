@@ -2,11 +2,11 @@
 
 use ecnlab_transport::{Role, Segment, SendBuffer};
 
-use super::written::Borders;
+use super::segments::SegmentBoundaries;
 
 /// The segments that were sent, in the order of their numbers.
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub struct SegmentMap {
     entries: Vec<Entry>,
 }
 
@@ -20,22 +20,22 @@ struct Entry {
 }
 
 /// A segment in bytes.
-pub struct Written {
+pub struct SentSegment {
     pub seq: u64,
     pub len: u64,
     /// Which transmission it is.
     pub nth: Option<u64>,
 }
 
-impl Ledger {
+impl SegmentMap {
     /// Notes a segment that was sent just now; `header` bytes of it are no data.
-    pub fn note(&mut self, segment: &Segment, plan: &SendBuffer, header: u32) -> Written {
+    pub fn note(&mut self, segment: &Segment, plan: &SendBuffer, header: u32) -> SentSegment {
         let at = segment.seq as usize;
         if segment.is_window_probe() {
-            return Written { seq: self.start(segment.seq + 1) - 1, len: 0, nth: None };
+            return SentSegment { seq: self.start(segment.seq + 1) - 1, len: 0, nth: None };
         }
         if segment.role == Role::PureAck {
-            return Written { seq: self.start(segment.seq), len: 0, nth: None };
+            return SentSegment { seq: self.start(segment.seq), len: 0, nth: None };
         }
         if at == self.entries.len() {
             let opens = u64::from(segment.role == Role::Syn);
@@ -46,7 +46,7 @@ impl Ledger {
         }
         let Entry { start, len, sent, .. } = &mut self.entries[at];
         *sent += 1;
-        Written { seq: *start, len: *len, nth: Some(*sent - 1) }
+        SentSegment { seq: *start, len: *len, nth: Some(*sent - 1) }
     }
 
     /// One past the last byte that was sent.
@@ -63,7 +63,7 @@ impl Ledger {
     }
 }
 
-impl Borders for Ledger {
+impl SegmentBoundaries for SegmentMap {
     fn start(&self, segment: u64) -> u64 {
         let after_all = self.entries.last().map_or(1, |entry| entry.end);
         self.entries.get(segment as usize).map_or(after_all, |entry| entry.start)

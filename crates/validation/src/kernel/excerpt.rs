@@ -3,24 +3,24 @@
 use ecnlab_units::{Span, Time};
 
 use super::case::{A, B, Case, Packet};
-use super::compare::{Expected, Shown, line};
-use super::sender::Played;
+use super::compare::{Expected, ReplayedState, line};
+use super::sender::SenderRun;
 
 /// Packets of a side before the difference, and from it on.
-const BEFORE: usize = 8;
-const BEHIND: usize = 16;
+const PACKETS_BEFORE: usize = 8;
+const PACKETS_AFTER: usize = 16;
 /// How far from the difference the sender's inputs are shown.
-const AROUND: Span = Span::from_millis(30);
+const INPUT_WINDOW: Span = Span::from_millis(30);
 /// Columns of the kernel's side.
-const WIDE: usize = 90;
+const COLUMN_WIDTH: usize = 90;
 
 /// Packets of one side.
 pub fn of_side(ours: &[Packet], theirs: &[Expected], time: Time) -> Vec<String> {
     let at = theirs.partition_point(|their| their.time < time);
-    let rows = at.saturating_sub(BEFORE)..(at + BEHIND).min(ours.len().max(theirs.len()));
+    let rows = at.saturating_sub(PACKETS_BEFORE)..(at + PACKETS_AFTER).min(ours.len().max(theirs.len()));
     let text = |packet: Option<&Packet>| packet.map_or("nothing".to_owned(), line);
-    let row = |at: usize| format!("{:<WIDE$} | {}", text(theirs.get(at).map(|their| their.packet)), text(ours.get(at)));
-    std::iter::once(format!("{:<WIDE$} | {}", "kernel", "ours")).chain(rows.map(row)).collect()
+    let row = |at: usize| format!("{:<COLUMN_WIDTH$} | {}", text(theirs.get(at).map(|their| their.packet)), text(ours.get(at)));
+    std::iter::once(format!("{:<COLUMN_WIDTH$} | {}", "kernel", "ours")).chain(rows.map(row)).collect()
 }
 
 /// Packets of both sides, one side after the other.
@@ -35,15 +35,15 @@ pub fn of_both(ours: &[Packet], theirs: &[Expected], time: Time) -> Vec<String> 
 }
 
 /// What the sender was told and what it sent, with its window after each acknowledgement.
-pub fn of_sender(case: &Case, played: &Played, time: Time) -> Vec<String> {
-    let near = |at: Time| at.since(time).max(time.since(at)) <= AROUND;
+pub fn of_sender(case: &Case, played: &SenderRun, time: Time) -> Vec<String> {
+    let near = |at: Time| at.since(time).max(time.since(at)) <= INPUT_WINDOW;
     let theirs: Vec<&Packet> = case.sent_by(A).collect();
     let mut rows: Vec<(Time, u8, String)> = Vec::new();
     for at in 0..theirs.len().max(played.packets.len()) {
         let (their, our) = (theirs.get(at).copied(), played.packets.get(at));
         let text = |packet: Option<&Packet>| packet.map_or("nothing".to_owned(), line);
         if let Some(time) = their.or(our).map(|packet| packet.sent) {
-            rows.push((time, 1, format!("  {:<WIDE$} | {}", text(their), text(our))));
+            rows.push((time, 1, format!("  {:<COLUMN_WIDTH$} | {}", text(their), text(our))));
         }
     }
     for packet in case.reached(A) {
@@ -60,10 +60,10 @@ pub fn of_sender(case: &Case, played: &Played, time: Time) -> Vec<String> {
 }
 
 /// The window and threshold of a state, the kernel's and ours.
-fn window(case: &Case, played: &Played, at: usize) -> String {
+fn window(case: &Case, played: &SenderRun, at: usize) -> String {
     let their = &case.states[at];
     let threshold = |ssthresh: Option<f64>| ssthresh.map_or("none".to_owned(), |ssthresh| ssthresh.to_string());
     let ours = played.states.iter().find(|shown| shown.state == at);
-    let ours = ours.map_or(String::new(), |Shown { cwnd, ssthresh, .. }| format!(", ours {cwnd}/{}", threshold(*ssthresh)));
+    let ours = ours.map_or(String::new(), |ReplayedState { cwnd, ssthresh, .. }| format!(", ours {cwnd}/{}", threshold(*ssthresh)));
     format!("  window {}/{}{ours}", their.cwnd, threshold(their.ssthresh.map(|ssthresh| ssthresh as f64)))
 }

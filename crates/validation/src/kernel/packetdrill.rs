@@ -6,20 +6,20 @@ use ecnlab_sim::{PacketSelector, ScriptAction, ScriptRule, SelectorFlag};
 use ecnlab_units::{CongestionLevel, Time};
 
 use super::case::{A, Field, Packet};
-use super::written::Borders;
+use super::segments::SegmentBoundaries;
 
 /// One line of a script.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct ScriptLine {
     /// Of the packets of which side.
     pub side: u8,
-    pub told: Told,
+    pub packets: PacketMatch,
     pub act: ScriptAction,
 }
 
 /// How packets are told.
 #[derive(Clone, Debug)]
-pub enum Told {
+pub enum PacketMatch {
     /// By the byte with which their data begins, and which transmission it is.
     Bytes {
         of: Range<u64>,
@@ -35,50 +35,50 @@ pub enum Told {
     During(Range<Time>),
 }
 
-impl Line {
-    pub(super) fn read(row: &Field) -> Result<Line, String> {
+impl ScriptLine {
+    pub(super) fn read(row: &Field) -> Result<ScriptLine, String> {
         let side = match row.field("direction")?.text()?.as_str() {
             "data" => 0,
             "ack" => 1,
             other => return Err(format!("{}direction must be \"data\" or \"ack\", not \"{other}\"", row.prefix())),
         };
-        Ok(Line { side, told: Told::read(row)?, act: act(row)? })
+        Ok(ScriptLine { side, packets: PacketMatch::read(row)?, act: act(row)? })
     }
 
     /// The same over our segments.
     ///
     /// # Errors
     /// What is not built of it.
-    pub fn rule(&self, segments: &Segments) -> Result<ScriptRule, String> {
-        let which = match &self.told {
-            Told::Bytes { of, nth } if self.side == A => {
+    pub fn rule(&self, segments: &RecordedSegments) -> Result<ScriptRule, String> {
+        let which = match &self.packets {
+            PacketMatch::Bytes { of, nth } if self.side == A => {
                 PacketSelector::Segments { of: segments.from(of.start)..segments.from(of.end), flow: None, transmission: *nth }
             }
-            Told::Bytes { .. } => return Err("not built: a script that tells the answer's data by its bytes".to_owned()),
-            Told::Flagged { flag, nth } => PacketSelector::Flagged { flag: *flag, nth: *nth },
-            Told::Numbers(numbers) => PacketSelector::Numbers(numbers.clone()),
-            Told::During(times) => PacketSelector::During(times.clone()),
+            PacketMatch::Bytes { .. } => return Err("not built: a script that tells the answer's data by its bytes".to_owned()),
+            PacketMatch::Flagged { flag, nth } => PacketSelector::Flagged { flag: *flag, nth: *nth },
+            PacketMatch::Numbers(numbers) => PacketSelector::Numbers(numbers.clone()),
+            PacketMatch::During(times) => PacketSelector::During(times.clone()),
         };
         Ok(ScriptRule { selector: which, action: self.act })
     }
 }
 
-impl Told {
-    fn read(row: &Field) -> Result<Told, String> {
+impl PacketMatch {
+    fn read(row: &Field) -> Result<PacketMatch, String> {
         let nth = row.optional("nth").map(|nth| nth.nth()).transpose()?;
         if let Some(seq) = row.optional("seq") {
             let (from, to) = seq.bytes()?;
-            return Ok(Told::Bytes { of: from..to, nth });
+            return Ok(PacketMatch::Bytes { of: from..to, nth });
         }
         if let Some(numbers) = row.optional("packets_of_direction") {
             let (first, last) = numbers.packets()?;
-            return Ok(Told::Numbers(first..last + 1));
+            return Ok(PacketMatch::Numbers(first..last + 1));
         }
         if let Some(during) = row.optional("during_us") {
             let times = during.rows()?;
             let [from, to] = times.as_slice() else { return during.wrong("a pair of times") };
             let (from, to) = (from.time()?, to.time()?);
-            return if from > to { during.wrong("a pair with the earlier time first") } else { Ok(Told::During(from..to)) };
+            return if from > to { during.wrong("a pair with the earlier time first") } else { Ok(PacketMatch::During(from..to)) };
         }
         let flag = match row.field("flag")?.text()?.as_str() {
             "SYN" => SelectorFlag::Syn,
@@ -86,7 +86,7 @@ impl Told {
             "CWR" => SelectorFlag::Cwr,
             other => return Err(format!("{}flag must be SYN, FIN or CWR, not {other}", row.prefix())),
         };
-        Ok(Told::Flagged { flag, nth })
+        Ok(PacketMatch::Flagged { flag, nth })
     }
 }
 
@@ -103,23 +103,23 @@ fn act(row: &Field) -> Result<ScriptAction, String> {
 
 /// How a stream of bytes was cut into segments; segment 0 is the SYN.
 #[derive(Debug)]
-pub struct Segments {
+pub struct RecordedSegments {
     /// Where each begins, and one past its last byte.
     borders: Vec<(u64, u64)>,
 }
 
-impl Segments {
+impl RecordedSegments {
     /// The cuts of the packets of one side, as each byte was first sent.
-    pub fn of<'a>(packets: impl Iterator<Item = &'a Packet>) -> Segments {
+    pub fn of<'a>(packets: impl Iterator<Item = &'a Packet>) -> RecordedSegments {
         let mut borders: Vec<(u64, u64)> = packets.filter(|packet| packet.nth.is_some()).map(|packet| (packet.seq, packet.end())).collect();
         borders.sort_unstable();
         borders.dedup();
-        Segments { borders }
+        RecordedSegments { borders }
     }
 
     /// Those of the side that answers, whose SYN is no segment of its data.
-    pub fn of_answer<'a>(packets: impl Iterator<Item = &'a Packet>) -> Segments {
-        Segments::of(packets.filter(|packet| packet.len > 0))
+    pub fn of_answer<'a>(packets: impl Iterator<Item = &'a Packet>) -> RecordedSegments {
+        RecordedSegments::of(packets.filter(|packet| packet.len > 0))
     }
 
     /// The first segment that begins at a byte or later.
@@ -138,7 +138,7 @@ impl Segments {
     }
 }
 
-impl Borders for Segments {
+impl SegmentBoundaries for RecordedSegments {
     fn start(&self, segment: u64) -> u64 {
         let after_all = self.borders.last().map_or(1, |&(_, end)| end);
         self.borders.get(segment as usize).map_or(after_all, |&(start, _)| start)

@@ -1,0 +1,43 @@
+//! Cases of ns-2 and of a kernel, for `ecnlab validate`.
+
+use ecnlab_validation::kernel::{CaseMode, CaseResult, Verdict, validate_json};
+use ecnlab_validation::ns2;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::errors::EngineFault;
+use crate::fault::caught;
+
+/// Compares a case of ns-2; JSON with `name`, `ok`, `events` and `difference`.
+#[pyfunction]
+#[pyo3(name = "packet_exact")]
+pub fn validate_ns2_case(case_json: &str) -> PyResult<String> {
+    let result = ns2::validate_json(case_json).map_err(PyValueError::new_err)?;
+    let is_ok = result.difference.is_none();
+    Ok(json!({ "name": result.name, "ok": is_ok, "events": result.events, "difference": result.difference }).to_string())
+}
+
+/// Compares a case of a kernel in one mode; JSON with `name`, `kind`, `verdict`, `why`, `agreed`, `packets` and `excerpt`.
+#[pyfunction]
+#[pyo3(name = "kernel_case")]
+pub fn validate_kernel_case(py: Python<'_>, case_json: &str, way: &str) -> PyResult<String> {
+    let unknown = || PyValueError::new_err(format!("no way is called {way}: there are {}", CaseMode::WORDS.join(", ")));
+    let mode = CaseMode::from_word(way).ok_or_else(unknown)?;
+    let result = py.detach(|| caught(|| validate_json(case_json, mode))).map_err(EngineFault::new_err)?;
+    result.map(|result| to_json(&result).to_string()).map_err(PyValueError::new_err)
+}
+
+fn to_json(result: &CaseResult) -> Value {
+    let (word, why) = match &result.verdict {
+        Verdict::Exact => ("exact", None),
+        Verdict::CountersAgree(counters) => ("totals", Some(counters.clone())),
+        Verdict::Differs(difference) => ("differs", Some(format!("at {:.3} ms {}", difference.time.seconds() * 1e3, difference.what))),
+        Verdict::NotComparable(why) => ("not comparable", Some(why.clone())),
+        Verdict::NotBuilt(why) => ("not built", Some(why.clone())),
+    };
+    json!({
+        "name": result.name, "kind": result.kind, "verdict": word, "why": why,
+        "agreed": result.agreed, "packets": result.packets, "excerpt": result.excerpt,
+    })
+}

@@ -1,0 +1,36 @@
+//! Traces of ns-2's reference cases, line by line as ns-2 wrote them.
+
+use std::path::Path;
+
+use ecnlab_validation::ns2::write_trace;
+use ecnlab_wire::{Event, Reader, ns2};
+
+/// Every link, every event, every packet number. Events at one instant may stand in another order: where ns-2 ends a transmission at the
+/// time at which another packet arrives, which comes first is up to its scheduler.
+#[test]
+fn traces_of_reference_cases_equal_those_of_ns2_line_by_line() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for name in ["reno-overflow", "sack1-overflow"] {
+        let case = std::fs::read_to_string(folder.join(format!("../../python/ecnlab/reference/ns2/packet-exact/{name}.json"))).unwrap();
+        let theirs = std::fs::read(folder.join(format!("tests/ns2_traces/{name}.tr.gz"))).unwrap();
+        let ours = write_trace(&case).unwrap();
+        let (ours, theirs) = (sorted_lines(&ours), sorted_lines(&theirs));
+        assert!(theirs.len() > 10_000, "{name}: {} lines", theirs.len());
+        let first = ours.iter().zip(&theirs).find(|(our, their)| our != their);
+        assert_eq!((None, theirs.len()), (first, ours.len()), "{name}");
+    }
+}
+
+fn sorted_lines(bytes: &[u8]) -> Vec<String> {
+    let mut events: Vec<Event> = Reader::open(bytes).unwrap().map(Result::unwrap).collect();
+    events.sort_by_key(|event| event.time);
+    let mut lines: Vec<_> = events.iter().map(|event| (event.time, line(event))).collect();
+    lines.sort();
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+fn line(event: &Event) -> String {
+    let mut out = Vec::new();
+    assert!(ns2::line(event, ns2::DECIMALS, &mut out));
+    String::from_utf8(out).unwrap()
+}
