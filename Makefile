@@ -4,6 +4,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+WORKERS ?= 2
 READY := $(VENV)/.packages
 BUILT := $(VENV)/.built
 GUEST := python/ecnlab/backends/uml/guest.so
@@ -50,7 +51,7 @@ test: $(BUILT) ## all tests, Rust and Python
 	@echo "Testing the engine: it is compiled for the tests first, which takes about a minute ..."
 	@cargo test --quiet --workspace --profile tests --exclude ecnlab-py
 	@echo "Testing the package and the command ..."
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 lint: $(BUILT) ## formatting, lints and types
 	cargo fmt --check

@@ -18,6 +18,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With parallel workers, the tests of real time are one group: a single worker runs them, one after the other."""
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            if item.get_closest_marker("real_time"):
+                item.add_marker(pytest.mark.xdist_group("real_time"))
+
+
 @pytest.fixture
 def small_file(tmp_path: Path) -> Path:
     path = tmp_path / "small.toml"

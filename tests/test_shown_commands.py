@@ -11,6 +11,7 @@ import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -160,8 +161,13 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[...
     return tmp_path
 
 
+def _page(path: Path) -> Any:
+    """The parameters of a page's test, in real time if a command of the page names its backend."""
+    return pytest.param(path, id=path.stem, marks=[pytest.mark.real_time] if any(map(_backend, RUN_COMMANDS[path])) else [])
+
+
 @pytest.mark.usefixtures("place")
-@pytest.mark.parametrize("path", [path for path in PAGES if RUN_COMMANDS[path]], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [_page(path) for path in PAGES if RUN_COMMANDS[path]])
 def test_the_commands_of_a_page_run_one_after_the_other(command: Callable[..., Outcome], path: Path) -> None:
     machine = doctor.examine_machine() if any(map(_backend, RUN_COMMANDS[path])) else None
     for words in RUN_COMMANDS[path]:

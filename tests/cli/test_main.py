@@ -139,6 +139,7 @@ def test_a_name_is_printed_as_it_is(name: str, small_file: Path, tmp_path: Path)
     assert done.stdout.replace("\n", " ").count(name[:8]) >= 3
 
 
+@pytest.mark.real_time
 def test_ctrl_c_ends_a_run_with_exit_code_130_and_says_how_to_go_on(tmp_path: Path) -> None:
     begun = subprocess.Popen(
         [*ECNLAB, "run", EXAMPLES / "ecn.toml", "--set", "duration=10 h", "--seeds", "2", "--out", "r"],
@@ -156,6 +157,7 @@ def test_ctrl_c_ends_a_run_with_exit_code_130_and_says_how_to_go_on(tmp_path: Pa
     assert err == "interrupted: 0 of 2 runs had finished; they are kept in r, and the same command goes on from there\n"
 
 
+@pytest.mark.real_time
 def test_ctrl_c_is_heard_while_a_large_scenario_is_read(large_file: Path, tmp_path: Path) -> None:
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     begun = subprocess.Popen([*ECNLAB, "run", "-", "--out", tmp_path / "r"], encoding="utf-8", **pipes)  # type: ignore[call-overload]

@@ -18,6 +18,8 @@ import ecnlab
 from ecnlab.execution import cluster
 from ecnlab.execution.progress import Progress
 
+pytestmark = pytest.mark.real_time
+
 _PACKAGE = Path(ecnlab.__file__).parent.parent
 _SLOW_AQM = {"duration": "600 s", "record.queue": "off", "record.window": "off", "record.events": False, "record.rates": False}
 _WORKER_ENDING_AQM = """\
@@ -41,6 +43,9 @@ def __getattr__(name):
     return "0123456789abcdef"
 """
 
+# A machine that is busy takes long to start a process that imports dask.
+_PATIENCE_S = 60
+
 _STARTED: list[subprocess.Popen[bytes]] = []
 
 
@@ -52,12 +57,29 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def workers(scheduler: str, started: ExitStack) -> list[subprocess.Popen[bytes]]:
-    """Two of them; those that a test has killed are replaced."""
-    _STARTED[:] = [worker for worker in _STARTED if worker.poll() is None]
-    while len(_STARTED) < 2:
-        _STARTED.append(started.enter_context(_start_worker(scheduler)))
-    _wait_for(scheduler, 2)
-    return list(_STARTED)
+    """Two of them; those that a test has killed are replaced, also one that is about to end when its scheduler has already lost it."""
+    from distributed import Client
+
+    with Client(scheduler, timeout=_PATIENCE_S) as client:
+        until = monotonic() + _PATIENCE_S
+        while True:
+            _STARTED[:] = [worker for worker in _STARTED if worker.poll() is None]
+            while len(_STARTED) < 2:
+                _STARTED.append(started.enter_context(_start_worker(scheduler)))
+            if len(client.nthreads()) == 2 and all(worker.poll() is None for worker in _STARTED):
+                return list(_STARTED)
+            assert monotonic() < until
+            sleep(0.05)
+
+
+@pytest.fixture
+def idle_scheduler(scheduler: str) -> str:
+    """The scheduler without workers, whichever tests have run before."""
+    for worker in _STARTED:
+        worker.kill()
+        worker.wait()
+    _wait_for(scheduler, 0)
+    return scheduler
 
 
 @pytest.fixture(scope="module")
@@ -84,11 +106,11 @@ def test_a_worker_that_cannot_use_the_backend_says_which_it_is() -> None:
 
 
 def test_a_scheduler_without_workers_or_none_at_all_is_one_clear_error(
-    scheduler: str, small: ecnlab.Scenario, monkeypatch: pytest.MonkeyPatch
+    idle_scheduler: str, small: ecnlab.Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "_CONNECT_TIMEOUT_S", 0.5)
     with pytest.raises(ecnlab.ClusterError, match="has no worker; start some with 'dask worker tcp://"):
-        ecnlab.run(small, workers=ecnlab.Cluster(scheduler))
+        ecnlab.run(small, workers=ecnlab.Cluster(idle_scheduler))
     with pytest.raises(ecnlab.ClusterError, match=r"there is no dask scheduler at tcp://127\.0\.0\.1:1 .*start one with 'dask scheduler'"):
         ecnlab.run(small, workers=ecnlab.Cluster("tcp://127.0.0.1:1"))
 
@@ -269,7 +291,7 @@ def _start_scheduler(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], st
     with _start_process("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", file) as process:
         from distributed import Client
 
-        with Client(scheduler_file=str(file), timeout=20) as client:
+        with Client(scheduler_file=str(file), timeout=_PATIENCE_S) as client:
             address = client.scheduler.address
         yield process, address
 
@@ -295,8 +317,8 @@ def _start_worker(scheduler: str, package: Path = _PACKAGE, *, nanny: bool = Fal
 def _wait_for(scheduler: str, workers: int) -> None:
     from distributed import Client
 
-    with Client(scheduler, timeout=20) as client:
-        until = monotonic() + 30
+    with Client(scheduler, timeout=_PATIENCE_S) as client:
+        until = monotonic() + _PATIENCE_S
         while len(client.nthreads()) != workers:
             assert monotonic() < until
             sleep(0.05)
@@ -305,8 +327,8 @@ def _wait_for(scheduler: str, workers: int) -> None:
 def _wait_until_idle(scheduler: str) -> None:
     from distributed import Client
 
-    with Client(scheduler, timeout=20) as client:
-        until = monotonic() + 30
+    with Client(scheduler, timeout=_PATIENCE_S) as client:
+        until = monotonic() + _PATIENCE_S
         while any(client.processing().values()):
             assert monotonic() < until
             sleep(0.05)

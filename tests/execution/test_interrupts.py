@@ -12,6 +12,8 @@ import pytest
 
 import ecnlab
 
+pytestmark = pytest.mark.real_time
+
 STUCK_AQM = """\
 import sys
 from pathlib import Path

@@ -22,6 +22,8 @@ from ecnlab.netshell.session import _NO_DEVICE_TEXT, _require_possible
 from ecnlab.scenarios.load import read
 from helpers import SMALL
 
+pytestmark = pytest.mark.real_time
+
 PYTHON = sys.executable
 PACKAGE = Path(package.__file__).parent
 

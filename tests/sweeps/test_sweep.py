@@ -102,6 +102,7 @@ def test_the_same_sweep_has_the_same_bytes_whatever_the_threads_and_the_order(sm
     assert _file_contents(tmp_path / "mixed-out") == expected
 
 
+@pytest.mark.real_time
 def test_a_sweep_killed_in_the_middle_runs_only_what_is_missing(small_file: Path, tmp_path: Path) -> None:
     long = {"duration": ["200 s", "201 s"], MAX_P: [0.1, 0.5]}
     often = "import sys, ecnlab; from ecnlab.execution import runner; runner._FLUSH_INTERVAL_S = 0.02"

@@ -24,6 +24,8 @@ from ecnlab.backends.uml import process as machine
 from ecnlab.errors import BackendError, ResultsError
 from ecnlab.validation import kernel
 
+pytestmark = pytest.mark.real_time
+
 
 def built(name: str) -> kernels.BuiltKernel | None:
     try:

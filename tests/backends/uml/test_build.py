@@ -239,6 +239,7 @@ print("made", flush=True)
 """
 
 
+@pytest.mark.real_time
 def test_what_compiles_ends_with_who_has_started_it_and_its_failure_is_told(tmp_path: Path) -> None:
     def make(text: str) -> subprocess.Popen[str]:
         (tmp_path / "make").write_text(f"#!/bin/sh\n{text}\n")

@@ -12,6 +12,8 @@ from ecnlab.backends.uml import console, kernels, process, tmpdir
 from ecnlab.backends.uml.backend import Uml
 from ecnlab.errors import BackendError, RemoteRunFailed, UsageError
 
+pytestmark = pytest.mark.real_time
+
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -16,9 +16,10 @@ from ecnlab.studies.papers.rfc2884.testbed import transactions_need
 from helpers import Outcome
 
 KERNEL = next(iter(kernels.built_kernels()), None)
-pytestmark = pytest.mark.skipif(
-    KERNEL is None or not process.GUEST_PROGRAM.is_file(), reason="no UML kernel: `ecnlab uml build-kernel` builds it"
-)
+pytestmark = [
+    pytest.mark.real_time,
+    pytest.mark.skipif(KERNEL is None or not process.GUEST_PROGRAM.is_file(), reason="no UML kernel: `ecnlab uml build-kernel` builds it"),
+]
 
 
 def test_transactions_are_claimed_of_a_kernel_s_hosts_and_come_out_the_same_again(command: Callable[..., Outcome], tmp_path: Path) -> None:
