@@ -303,6 +303,31 @@ def test_a_build_moves_what_is_finished_to_its_place_whole(home: Path, tree: Pat
     assert kernels.built_kernels() == []
 
 
+def test_a_kernel_of_the_recipe_is_found_and_one_of_another_recipe_is_built_anew(
+    home: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = "tinyconfig:\n\ttrue > .config\nolddefconfig:\n\ttrue\nlinux:\n\tcp /bin/true linux\n"
+    (tree / "Makefile").write_text(MAKEFILE + made)
+    monkeypatch.setattr(build, "missing_packages", dict)
+    assert not kernels.is_built("6.1")
+    first = build.build(kernels.find_kernel("6.1"), tree)
+    assert kernels.is_built("6.1")
+    assert not kernels.is_built("6.12")
+    with monkeypatch.context() as changed:
+        options = recipe.config_options
+        changed.setattr(recipe, "config_options", lambda kernel: [*options(kernel), "# CONFIG_OTHER is not set"])
+        assert not kernels.is_built("6.1")
+        assert kernels.find_built_kernel() == first, "which is not refused: it is what its description says"
+        second = build.build(kernels.find_kernel("6.1"), tree)
+        assert second.name != first.name
+        assert kernels.is_built("6.1")
+        assert kernels.find_built_kernel() == second
+    assert kernels.is_built("6.1")
+    assert kernels.find_built_kernel() == first, "although another is newer"
+    first.program.write_text("half a")
+    assert not kernels.is_built("6.1")
+
+
 def test_the_command_lists_kernels(home: Path) -> None:
     from ecnlab.cli.root import root
 

@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from ecnlab.backends.uml import recipe
 from ecnlab.errors import BackendError, UnknownName
 from ecnlab.storage import atomic
 
@@ -119,6 +120,11 @@ class BuiltKernel:
             return False
 
     @property
+    def has_current_recipe(self) -> bool:
+        """Whether the recipe of this version of ecnlab made it."""
+        return self.about.get("recipe") == recipe.recipe_digest(str(self.about["kernel"]))
+
+    @property
     def reproducible(self) -> bool:
         """Whether equal scenarios and seeds give equal bytes in it."""
         kernel = KERNELS.get(str(self.about["kernel"]))
@@ -199,7 +205,7 @@ def _require_owned_by_user(image: BuiltKernel) -> None:
 
 
 def find_built_kernel(name: str | None = None) -> BuiltKernel:
-    """The newest image of that kernel, or of that very name; the default kernel's if none is named.
+    """The newest image of that kernel, or of that very name; the default kernel's if none is named. One of the current recipe comes first.
 
     Raises UnknownName, and BackendError where there is none, or it is not what was built, or others may change it.
     """
@@ -208,13 +214,18 @@ def find_built_kernel(name: str | None = None) -> BuiltKernel:
     if not fitting:
         option = "" if wanted == DEFAULT_KERNEL else f" --kernel {find_kernel(wanted).name}"
         raise BackendError(f"kernel: {wanted} is not built yet; fix: run `ecnlab uml build-kernel{option}`, once, about four minutes")
-    image = fitting[-1]
+    image = next((image for image in reversed(fitting) if image.has_current_recipe), fitting[-1])
     if not image.is_whole:
         raise BackendError(
             f"{image.program}: differs from the kernel that was built; fix: run `ecnlab uml build-kernel --kernel {image.about['kernel']}`"
         )
     _require_owned_by_user(image)
     return image
+
+
+def is_built(name: str) -> bool:
+    """Whether there is a whole image of that kernel which the current recipe made."""
+    return any(image.about["kernel"] == name and image.has_current_recipe and image.is_whole for image in built_kernels())
 
 
 def remove_built_kernel(name: str) -> BuiltKernel:
