@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ecnlab_scenario::registry;
-use ecnlab_trace::check::{Finding, Known, Rule, Tally};
-use ecnlab_trace::{Analysis, Check, Options, Told};
+use ecnlab_trace::check::{Finding, KnownDeparture, Rule, RuleCount};
+use ecnlab_trace::{Analysis, EcnCheck, Options, TraceReport};
 use ecnlab_units::{Span, Time};
 use ecnlab_wire::{Event, Fault, Format, Reader};
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -21,10 +21,10 @@ use crate::table::Table;
 use crate::watch::Watch;
 
 /// Records between two looks at the clock.
-const SLICE: u32 = 1 << 13;
+const RECORDS_PER_POLL: u32 = 1 << 13;
 
 /// Faults of a file that are told one by one.
-const MOST_FAULTS: usize = 20;
+const MAX_LISTED_FAULTS: usize = 20;
 
 /// A trace that was read: its tables by name, and what is to be said about the file, as JSON.
 #[pyclass(frozen, get_all)]
@@ -50,7 +50,7 @@ fn trace_columns() -> String {
 /// The rules of a check as they are declared.
 #[pyfunction]
 fn trace_rules() -> String {
-    Rule::ALL.map(|rule| rule_told(rule, Tally::default())).into_iter().collect::<Json>().to_string()
+    Rule::ALL.map(|rule| rule_json(rule, RuleCount::default())).into_iter().collect::<Json>().to_string()
 }
 
 /// Reads a trace, of standard input without a path. `watch` is told the bytes read every 50 ms or so and answers whether to stop.
@@ -71,10 +71,10 @@ fn read_trace(
 ) -> PyResult<TraceRead> {
     let span = |seconds: f64| Span::from_secs_f64(seconds).ok_or_else(|| PyValueError::new_err(format!("{seconds} s is no time")));
     let (from, to) = (from_s.map(span).transpose()?, to_s.map(span).transpose()?);
-    let options = Options { from, to, bin: span(bin_s)?, flows, drawn, header };
-    let (told, about) = read(py, path, watch, |input| tell(input, options))?;
+    let options = Options { from, to, bin: span(bin_s)?, flows, sequence_flows: drawn, header_bytes: header };
+    let (report, about) = read(py, path, watch, |input| analyze(input, options))?;
     let tables = PyDict::new(py);
-    for (name, table) in told.tables {
+    for (name, table) in report.tables {
         tables.set_item(name, Py::new(py, Table(table))?)?;
     }
     Ok(TraceRead { tables: tables.unbind(), about: about.to_string() })
@@ -84,17 +84,17 @@ fn read_trace(
 #[pyfunction]
 #[pyo3(signature = (path, *, watch = None))]
 fn check_trace(py: Python<'_>, path: Option<&str>, watch: Option<Py<PyAny>>) -> PyResult<String> {
-    read(py, path, watch, judge).map(|verdict| verdict.to_string())
+    read(py, path, watch, check).map(|report| report.to_string())
 }
 
 /// A file that is being read.
 pub struct Input<'a> {
     reader: Reader<'a>,
     /// Bytes that were read of it as it is, compressed or not.
-    taken: Arc<AtomicU64>,
+    bytes_read: Arc<AtomicU64>,
     watch: Watch,
     is_stopped: bool,
-    until_look: u32,
+    records_until_poll: u32,
     interfaces: usize,
     faults: Vec<Fault>,
     more_faults: u64,
@@ -107,7 +107,7 @@ fn read<T: Send>(
     watch: Option<Py<PyAny>>,
     work: impl FnOnce(&mut Input) -> Result<T, String> + Send,
 ) -> PyResult<T> {
-    let taken = Arc::new(AtomicU64::new(0));
+    let bytes_read = Arc::new(AtomicU64::new(0));
     let file: Box<dyn Read + Send> = match path {
         Some(path) => Box::new(File::open(path)?),
         None => Box::new(io::stdin()),
@@ -115,13 +115,13 @@ fn read<T: Send>(
     let watch = Watch::new(watch);
     let outcome = py.detach(|| {
         caught(|| {
-            let reader = Reader::open(Counted { file, taken: taken.clone() }).map_err(refusal)?;
-            let mut input = Input::new(reader, taken, watch);
+            let reader = Reader::open(CountingReader { file, bytes_read: bytes_read.clone() }).map_err(open_error)?;
+            let mut input = Input::new(reader, bytes_read, watch);
             let worked = work(&mut input);
             Ok((worked, input.is_stopped, input.watch))
         })
     });
-    let (worked, is_stopped, watch) = outcome.map_err(TraceError::new_err)?.map_err(Refusal::raised)?;
+    let (worked, is_stopped, watch) = outcome.map_err(TraceError::new_err)?.map_err(OpenError::into_exception)?;
     if is_stopped {
         return Err(watch.failure.unwrap_or_else(|| Interrupted::new_err("the reading was stopped")));
     }
@@ -129,39 +129,48 @@ fn read<T: Send>(
 }
 
 /// A file that cannot be read at all.
-enum Refusal {
+enum OpenError {
     Unreadable(String),
     Failed(io::Error),
 }
 
-fn refusal(fault: Fault) -> Refusal {
+fn open_error(fault: Fault) -> OpenError {
     match fault.why {
-        ecnlab_wire::Why::Input(error) => Refusal::Failed(error),
-        _ => Refusal::Unreadable(fault.to_string()),
+        ecnlab_wire::Why::Input(error) => OpenError::Failed(error),
+        _ => OpenError::Unreadable(fault.to_string()),
     }
 }
 
-impl Refusal {
-    fn raised(self) -> PyErr {
+impl OpenError {
+    fn into_exception(self) -> PyErr {
         match self {
-            Refusal::Unreadable(told) => TraceError::new_err(told),
-            Refusal::Failed(error) => PyOSError::new_err((error.raw_os_error(), error.to_string())),
+            OpenError::Unreadable(report) => TraceError::new_err(report),
+            OpenError::Failed(error) => PyOSError::new_err((error.raw_os_error(), error.to_string())),
         }
     }
 }
 
 impl<'a> Input<'a> {
-    fn new(reader: Reader<'a>, taken: Arc<AtomicU64>, watch: Watch) -> Input<'a> {
-        Input { reader, taken, watch, is_stopped: false, until_look: SLICE, interfaces: 0, faults: Vec::new(), more_faults: 0 }
+    fn new(reader: Reader<'a>, bytes_read: Arc<AtomicU64>, watch: Watch) -> Input<'a> {
+        Input {
+            reader,
+            bytes_read,
+            watch,
+            is_stopped: false,
+            records_until_poll: RECORDS_PER_POLL,
+            interfaces: 0,
+            faults: Vec::new(),
+            more_faults: 0,
+        }
     }
 
     /// The next event; none at the end, or when the reading is to stop. What cannot be read is kept.
-    fn next(&mut self) -> Option<Event> {
+    fn next_event(&mut self) -> Option<Event> {
         loop {
-            self.until_look -= 1;
-            if self.until_look == 0 {
-                self.until_look = SLICE;
-                self.is_stopped = self.watch.wants_stop(self.taken.load(Ordering::Relaxed) as f64);
+            self.records_until_poll -= 1;
+            if self.records_until_poll == 0 {
+                self.records_until_poll = RECORDS_PER_POLL;
+                self.is_stopped = self.watch.wants_stop(self.bytes_read.load(Ordering::Relaxed) as f64);
             }
             if self.is_stopped {
                 return None;
@@ -169,7 +178,7 @@ impl<'a> Input<'a> {
             match self.reader.step()? {
                 Ok(Some(event)) => return Some(event),
                 Ok(None) => {}
-                Err(fault) if self.faults.len() < MOST_FAULTS => self.faults.push(fault),
+                Err(fault) if self.faults.len() < MAX_LISTED_FAULTS => self.faults.push(fault),
                 Err(_) => self.more_faults += 1,
             }
         }
@@ -186,13 +195,13 @@ impl<'a> Input<'a> {
     }
 
     /// Whether times count from the first event, as in a capture of a host, whose clock shows the date.
-    fn counts_from_first(&self) -> bool {
+    fn starts_at_first_event(&self) -> bool {
         self.reader.format() != Format::Ns2 && self.reader.zero() > 0
     }
 
     /// What there is to say about the file; `first` is the time of its first event.
-    fn about(&self, first: &Event) -> Json {
-        let begins = self.counts_from_first().then(|| self.reader.zero() as f64 + first.time.seconds());
+    fn file_info(&self, first: &Event) -> Json {
+        let begin_unix_s = self.starts_at_first_event().then(|| self.reader.zero() as f64 + first.time.seconds());
         let faults: Vec<_> = self.faults.iter().map(Fault::to_string).collect();
         json!({
             "format": match self.reader.format() { Format::Ns2 => "ns-2", Format::Pcap => "pcap", Format::Pcapng => "pcapng" },
@@ -200,7 +209,7 @@ impl<'a> Input<'a> {
             "records": self.reader.records(),
             "passed_over": self.reader.passed_over(),
             "bytes": self.reader.position(),
-            "begins_unix_s": begins,
+            "begins_unix_s": begin_unix_s,
             "faults": faults,
             "more_faults": self.more_faults,
             "backwards": self.reader.backwards().map(|found| {
@@ -212,7 +221,7 @@ impl<'a> Input<'a> {
     }
 
     /// Why there is nothing to tell.
-    fn nothing(&self) -> String {
+    fn nothing_to_read(&self) -> String {
         match self.faults.first() {
             Some(fault) => fault.to_string(),
             None => "there is no IP packet in it".to_owned(),
@@ -220,99 +229,99 @@ impl<'a> Input<'a> {
     }
 }
 
-fn tell(input: &mut Input, options: Options) -> Result<(Told, Json), String> {
-    let Some(first) = input.next() else { return Err(input.nothing()) };
-    let mut analysis = Analysis::new(options, input.counts_from_first());
+fn analyze(input: &mut Input, options: Options) -> Result<(TraceReport, Json), String> {
+    let Some(first) = input.next_event() else { return Err(input.nothing_to_read()) };
+    let mut analysis = Analysis::new(options, input.starts_at_first_event());
     let mut event = Some(first);
     while let Some(next) = event {
         if let Some(names) = input.new_interfaces() {
-            analysis.interfaces(names);
+            analysis.set_interfaces(names);
         }
-        analysis.take(&next);
-        event = input.next();
+        analysis.on_event(&next);
+        event = input.next_event();
     }
-    let told = analysis.finish();
-    let mut about = input.about(&first);
-    let counts = told.counts;
+    let report = analysis.finish();
+    let mut about = input.file_info(&first);
+    let counts = report.counts;
     about["events"] = counts.events.into();
-    about["from_s"] = told.from_s.into();
-    about["to_s"] = told.to_s.into();
-    about["last_s"] = told.last_s.into();
-    about["others"] = counts.others.into();
+    about["from_s"] = report.from_s.into();
+    about["to_s"] = report.to_s.into();
+    about["last_s"] = report.last_s.into();
+    about["others"] = counts.other_protocols.into();
     about["fragments"] = counts.fragments.into();
-    about["cut"] = counts.cut.into();
+    about["cut"] = counts.truncated.into();
     about["unlisted_flows"] = counts.unlisted_flows.into();
-    about["unranked"] = counts.unranked.into();
-    about["unacknowledged"] = counts.unacknowledged.into();
-    about["evicted"] = counts.evicted.into();
-    about["left_out"] = counts.left_out.into();
-    about["unfollowed"] = counts.unfollowed.into();
-    Ok((told, about))
+    about["unranked"] = counts.unranked_connections.into();
+    about["unacknowledged"] = counts.unacknowledged_flows.into();
+    about["evicted"] = counts.evicted_connections.into();
+    about["left_out"] = counts.rows_left_out.into();
+    about["unfollowed"] = counts.untracked_packets.into();
+    Ok((report, about))
 }
 
-fn judge(input: &mut Input) -> Result<Json, String> {
-    let Some(first) = input.next() else { return Err(input.nothing()) };
-    let origin = if input.counts_from_first() { first.time } else { Time::ZERO };
-    let mut check = Check::default();
+fn check(input: &mut Input) -> Result<Json, String> {
+    let Some(first) = input.next_event() else { return Err(input.nothing_to_read()) };
+    let origin = if input.starts_at_first_event() { first.time } else { Time::ZERO };
+    let mut check = EcnCheck::default();
     let mut event = Some(first);
     while let Some(next) = event {
         if let Some(names) = input.new_interfaces() {
-            check.interfaces(names.len());
+            check.set_interface_count(names.len());
         }
-        check.take(&next, input.reader.packets(), Time::ZERO + next.time.since(origin));
-        event = input.next();
+        check.on_event(&next, input.reader.packets(), Time::ZERO + next.time.since(origin));
+        event = input.next_event();
     }
-    let verdict = check.finish();
-    let mut about = input.about(&first);
-    about["events"] = verdict.events.into();
-    about["connections"] = verdict.connections.into();
-    let tallied = Rule::ALL.iter().zip(verdict.tallies).filter(|(_, tally)| *tally != Tally::default());
-    let rules: Vec<_> = tallied.map(|(rule, tally)| rule_told(*rule, tally)).collect();
-    let known: Vec<_> = verdict.known.iter().map(|(&(rule, known), &count)| known_told(rule, known, count)).collect();
-    let findings: Vec<_> = verdict.findings.iter().map(finding_told).collect();
+    let report = check.finish();
+    let mut about = input.file_info(&first);
+    about["events"] = report.events.into();
+    about["connections"] = report.connections.into();
+    let broken_rules = Rule::ALL.iter().zip(report.rule_counts).filter(|(_, rule_count)| *rule_count != RuleCount::default());
+    let rules: Vec<_> = broken_rules.map(|(rule, rule_count)| rule_json(*rule, rule_count)).collect();
+    let known: Vec<_> = report.known.iter().map(|(&(rule, known), &count)| departure_json(rule, known, count)).collect();
+    let findings: Vec<_> = report.findings.iter().map(finding_json).collect();
     Ok(json!({ "about": about, "rules": rules, "known": known, "findings": findings }))
 }
 
-fn rule_told(rule: Rule, tally: Tally) -> Json {
-    let about = rule.about();
+fn rule_json(rule: Rule, rule_count: RuleCount) -> Json {
+    let about = rule.info();
     json!({
         "name": about.name,
         "section": about.section,
-        "asks": about.asks,
-        "departs": about.departs,
-        "violations": tally.violations,
-        "departures": tally.departures,
+        "asks": about.requirement,
+        "departs": about.known_departures,
+        "violations": rule_count.violations,
+        "departures": rule_count.departures,
     })
 }
 
-fn known_told(rule: Rule, known: Known, count: u64) -> Json {
-    json!({ "rule": rule.about().name, "section": rule.about().section, "whose": known.whose(), "count": count })
+fn departure_json(rule: Rule, known: KnownDeparture, count: u64) -> Json {
+    json!({ "rule": rule.info().name, "section": rule.info().section, "whose": known.description(), "count": count })
 }
 
-fn finding_told(finding: &Finding) -> Json {
+fn finding_json(finding: &Finding) -> Json {
     json!({
         "record": finding.record,
         "time_s": finding.time.seconds(),
         "source": finding.source.to_string(),
         "destination": finding.destination.to_string(),
-        "rule": finding.rule.about().name,
-        "section": finding.rule.about().section,
+        "rule": finding.rule.info().name,
+        "section": finding.rule.info().section,
         "is_departure": finding.known.is_some(),
-        "whose": finding.known.map_or("", Known::whose),
+        "whose": finding.known.map_or("", KnownDeparture::description),
         "found": finding.found,
     })
 }
 
 /// A file that tells how much of it was read.
-struct Counted {
+struct CountingReader {
     file: Box<dyn Read + Send>,
-    taken: Arc<AtomicU64>,
+    bytes_read: Arc<AtomicU64>,
 }
 
-impl Read for Counted {
+impl Read for CountingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer)?;
-        self.taken.fetch_add(read as u64, Ordering::Relaxed);
+        self.bytes_read.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)
     }
 }

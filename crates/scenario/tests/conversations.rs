@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use captures::{events, tshark};
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::{Options, Simulation, TraceFormat, TraceSpec, Tracer};
-use ecnlab_trace::Check;
-use ecnlab_trace::check::Verdict;
+use ecnlab_trace::EcnCheck;
+use ecnlab_trace::check::CheckReport;
 use ecnlab_units::{Ecn, Time};
 use ecnlab_wire::{End, Event, Flags, Packet, Place, Reader, Tcp, Version};
 
@@ -122,13 +122,13 @@ fn windows_are_those_that_acknowledgements_tell() {
     assert_eq!((65_536u32 - 1448).next_multiple_of(128), u32::from(answers.last().unwrap().window) << 7);
 }
 
-fn checked(bytes: &[u8]) -> Verdict {
+fn checked(bytes: &[u8]) -> CheckReport {
     let mut reader = Reader::open(bytes).unwrap();
-    let mut check = Check::default();
+    let mut check = EcnCheck::default();
     while let Some(event) = reader.next() {
-        check.interfaces(reader.interfaces().len());
+        check.set_interface_count(reader.interfaces().len());
         let event = event.unwrap();
-        check.take(&event, reader.records(), event.time);
+        check.on_event(&event, reader.records(), event.time);
     }
     check.finish()
 }

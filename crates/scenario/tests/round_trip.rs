@@ -6,7 +6,7 @@ use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{Options, Run, Simulation, TraceFormat, TraceSpec, Tracer};
 use ecnlab_trace::check::Rule;
-use ecnlab_trace::{Analysis, Check, Told, Verdict};
+use ecnlab_trace::{Analysis, CheckReport, EcnCheck, TraceReport};
 use ecnlab_units::Time;
 use ecnlab_wire::{Reader, Version};
 
@@ -33,12 +33,12 @@ fn network(app: &str, profile: &str, duration_s: u64, from_s: u64) -> Scenario {
 }
 
 /// Runs it with a trace, and reads the trace over the measured interval.
-fn there_and_back(scenario: &Scenario, format: TraceFormat, header: u32) -> (Run, Told) {
+fn run_and_analyze(scenario: &Scenario, format: TraceFormat, header_bytes: u32) -> (Run, TraceReport) {
     let ways = ["bottleneck", "bottleneck.reverse"].map(str::to_owned).to_vec();
     let links = if format == TraceFormat::Ns2 { Vec::new() } else { ways };
     let (run, trace) = traced(scenario, TraceSpec { format, links });
-    let told = analysed(scenario, &trace, header);
-    (run, told)
+    let trace = analyze(scenario, &trace, header_bytes);
+    (run, trace)
 }
 
 /// Runs it with a trace of bytes.
@@ -56,31 +56,31 @@ fn run_with(scenario: &Scenario, spec: TraceSpec) -> (Run, Tracer) {
 }
 
 /// Reads a trace over the measured interval.
-fn analysed(scenario: &Scenario, trace: &[u8], header: u32) -> Told {
+fn analyze(scenario: &Scenario, trace: &[u8], header_bytes: u32) -> TraceReport {
     let mut reader = Reader::open(trace).unwrap();
-    let asked = ecnlab_trace::Options {
+    let options = ecnlab_trace::Options {
         from: Some(scenario.measure_from),
         to: Some(scenario.duration),
-        header,
+        header_bytes,
         ..ecnlab_trace::Options::default()
     };
-    let mut analysis = Analysis::new(asked, false);
+    let mut analysis = Analysis::new(options, false);
     while let Some(event) = reader.next() {
         let names: Vec<String> = reader.interfaces().iter().map(|interface| interface.name.clone().unwrap_or_default()).collect();
-        analysis.interfaces(names);
-        analysis.take(&event.unwrap());
+        analysis.set_interfaces(names);
+        analysis.on_event(&event.unwrap());
     }
     analysis.finish()
 }
 
 /// What a check finds in a trace.
-fn checked(trace: &[u8]) -> Verdict {
+fn checked(trace: &[u8]) -> CheckReport {
     let mut reader = Reader::open(trace).unwrap();
-    let mut check = Check::default();
+    let mut check = EcnCheck::default();
     while let Some(event) = reader.next() {
-        check.interfaces(reader.interfaces().len());
+        check.set_interface_count(reader.interfaces().len());
         let event = event.unwrap();
-        check.take(&event, reader.records(), event.time);
+        check.on_event(&event, reader.records(), event.time);
     }
     check.finish()
 }
@@ -93,13 +93,13 @@ fn values(table: &Table, column: &str) -> Vec<f64> {
     }
 }
 
-fn told(trace: &Told, table: &str, column: &str) -> Vec<f64> {
+fn column_values(trace: &TraceReport, table: &str, column: &str) -> Vec<f64> {
     values(&trace.tables.iter().find(|(name, _)| *name == table).unwrap().1, column)
 }
 
 /// A column of flows, in the order of the run's.
-fn by_flow(trace: &Told, column: &str) -> Vec<f64> {
-    let mut rows: Vec<_> = told(trace, "flows", "fid").into_iter().zip(told(trace, "flows", column)).collect();
+fn column_by_flow(trace: &TraceReport, column: &str) -> Vec<f64> {
+    let mut rows: Vec<_> = column_values(trace, "flows", "fid").into_iter().zip(column_values(trace, "flows", column)).collect();
     rows.sort_by(|one, other| one.0.total_cmp(&other.0));
     rows.into_iter().map(|(_, value)| value).collect()
 }
@@ -113,8 +113,8 @@ fn assert_same(own: &[f64], read: &[f64], tolerance: f64, what: &str) {
 }
 
 /// The total of a run, or of its trace.
-fn whole(run: &Run, trace: &Told, column: &str) -> ([f64; 1], [f64; 1]) {
-    ([run.report.reals("total", column)[0]], [told(trace, "total", column)[0]])
+fn total_columns(run: &Run, trace: &TraceReport, column: &str) -> ([f64; 1], [f64; 1]) {
+    ([run.report.reals("total", column)[0]], [column_values(trace, "total", column)[0]])
 }
 
 const COUNTS: &[&str] = &["sent", "retransmitted_fast", "retransmitted_timeout", "drops", "marks", "lockouts"];
@@ -129,12 +129,12 @@ const CELL: f64 = 0.033;
 fn an_ns_2_trace_of_finite_transfers_gives_back_every_flow_s_measures() {
     for profile in ["ns2-2001", "ns2"] {
         let scenario = network(FILE, profile, 60, 0);
-        let (run, trace) = there_and_back(&scenario, TraceFormat::Ns2, 0);
+        let (run, trace) = run_and_analyze(&scenario, TraceFormat::Ns2, 0);
         for column in COUNTS.iter().chain(RATES) {
-            assert_same(&run.report.reals("flows", column), &by_flow(&trace, column), 0.0, &format!("{profile}: {column}"));
+            assert_same(&run.report.reals("flows", column), &column_by_flow(&trace, column), 0.0, &format!("{profile}: {column}"));
         }
-        assert_same(&run.report.reals("flows", "delay_mean_s"), &by_flow(&trace, "delay_mean_s"), TIME_S, "delay_mean_s");
-        let (own, read) = (run.report.reals("flows", "delay_p95_s"), by_flow(&trace, "delay_p95_s"));
+        assert_same(&run.report.reals("flows", "delay_mean_s"), &column_by_flow(&trace, "delay_mean_s"), TIME_S, "delay_mean_s");
+        let (own, read) = (run.report.reals("flows", "delay_p95_s"), column_by_flow(&trace, "delay_p95_s"));
         assert!(own.iter().zip(&read).all(|(own, read)| (own - read).abs() <= CELL * own), "{profile}: {own:?} {read:?}");
         let drops: f64 = run.report.reals("total", "drops")[0];
         assert!(drops > 50.0, "{profile}: {drops}");
@@ -144,17 +144,18 @@ fn an_ns_2_trace_of_finite_transfers_gives_back_every_flow_s_measures() {
 #[test]
 fn an_ns_2_trace_gives_back_the_measures_of_an_interval_within_a_run() {
     let scenario = network("{ kind = \"bulk\" }", "ns2-2001", 30, 5);
-    let (run, trace) = there_and_back(&scenario, TraceFormat::Ns2, 0);
+    let (run, trace) = run_and_analyze(&scenario, TraceFormat::Ns2, 0);
     for column in RATES.iter().chain(&["sent", "drops", "delay_mean_s", "jain_throughput", "jain_goodput", "jain_goodput_first"]) {
-        let (own, read) = whole(&run, &trace, column);
+        let (own, read) = total_columns(&run, &trace, column);
         assert_same(&own, &read, TIME_S, column);
     }
     for kind in ["throughput", "goodput", "goodput_first"] {
-        let (own, read) = (run.report.reals("total", &format!("jain_1s_{kind}")), told(&trace, "total", &format!("jain_bins_{kind}")));
+        let (own, read) =
+            (run.report.reals("total", &format!("jain_1s_{kind}")), column_values(&trace, "total", &format!("jain_bins_{kind}")));
         assert_same(&own, &read, 0.0, &format!("jain_1s_{kind}"));
     }
     // The run counts a mark when the packet comes, the trace shows it when the packet leaves: what waits at both ends of the interval differs.
-    let (own, read) = whole(&run, &trace, "marks");
+    let (own, read) = total_columns(&run, &trace, "marks");
     assert!((own[0] - read[0]).abs() <= 30.0 && own[0] > 500.0, "marks: the run has {}, its trace {}", own[0], read[0]);
 }
 
@@ -163,10 +164,10 @@ fn an_ns_2_trace_gives_back_the_measures_of_an_interval_within_a_run() {
 #[test]
 fn an_ns_2_trace_tells_the_connections_of_exchanges_apart() {
     let scenario = network("{ kind = \"exchange\", response = \"20 kB\" }", "ns2", 30, 0);
-    let (run, trace) = there_and_back(&scenario, TraceFormat::Ns2, 0);
+    let (run, trace) = run_and_analyze(&scenario, TraceFormat::Ns2, 0);
     for column in COUNTS.iter().chain(RATES) {
         let own = run.report.reals("flows", column);
-        let rows: Vec<_> = told(&trace, "flows", "fid").into_iter().zip(told(&trace, "flows", column)).collect();
+        let rows: Vec<_> = column_values(&trace, "flows", "fid").into_iter().zip(column_values(&trace, "flows", column)).collect();
         let together = |flow: usize| rows.iter().filter(|(fid, _)| *fid == flow as f64).map(|(_, value)| value).sum();
         assert_same(&own, &(0..own.len()).map(together).collect::<Vec<f64>>(), 0.0, column);
     }
@@ -177,9 +178,9 @@ fn an_ns_2_trace_tells_the_connections_of_exchanges_apart() {
 #[test]
 fn an_ns_2_trace_tells_flows_that_come_and_go_apart() {
     let scenario = network("{ kind = \"arrivals\", flows_per_second = 6, size = \"30 kB\" }", "ns2", 60, 0);
-    let (run, trace) = there_and_back(&scenario, TraceFormat::Ns2, 0);
+    let (run, trace) = run_and_analyze(&scenario, TraceFormat::Ns2, 0);
     for column in ["sent", "retransmitted_fast", "retransmitted_timeout", "drops", "marks", "goodput_bps", "goodput_first_bps"] {
-        let (own, read) = whole(&run, &trace, column);
+        let (own, read) = total_columns(&run, &trace, column);
         assert_same(&own, &read, 0.0, column);
         assert!(own[0] > 100.0, "{column}: {own:?}");
     }
@@ -187,12 +188,12 @@ fn an_ns_2_trace_tells_flows_that_come_and_go_apart() {
 }
 
 /// The table of events, which names each packet's connection, has as many of them as the lines' flows, and more than so many.
-fn assert_a_row_for_each_connection(scenario: &Scenario, lines: &Told, least: usize) {
+fn assert_a_row_for_each_connection(scenario: &Scenario, lines: &TraceReport, least: usize) {
     let (_, mut tracer) = run_with(scenario, TraceSpec { format: TraceFormat::Table, links: Vec::new() });
     let events = tracer.drain_rows(0).unwrap();
     let whose = values(&events, "flow").into_iter().zip(values(&events, "connection"));
     let connections: BTreeSet<_> = whose.map(|(flow, connection)| (flow as u64, connection as u64)).collect();
-    assert_eq!(connections.len(), told(lines, "flows", "fid").len());
+    assert_eq!(connections.len(), column_values(lines, "flows", "fid").len());
     assert!(connections.len() > least, "{} connections", connections.len());
 }
 
@@ -201,14 +202,14 @@ fn assert_a_row_for_each_connection(scenario: &Scenario, lines: &Told, least: us
 fn a_capture_of_finite_transfers_gives_back_every_flow_s_measures() {
     for profile in ["rfc", "linux"] {
         let scenario = network(FILE, profile, 60, 0);
-        let (run, trace) = there_and_back(&scenario, TraceFormat::Pcapng { keep: 128, version: Version::V4 }, 0);
+        let (run, trace) = run_and_analyze(&scenario, TraceFormat::Pcapng { keep: 128, version: Version::V4 }, 0);
         // A run's flow counts a SYN that was dropped, which is no data.
         let lost: f64 = run.report.reals("flows", "drops").iter().sum();
-        assert_same(&[lost], &told(&trace, "links", "drops")[..1], 0.0, profile);
+        assert_same(&[lost], &column_values(&trace, "links", "drops")[..1], 0.0, profile);
         for column in ["goodput_bps", "goodput_first_bps", "marks"] {
             assert_same(
                 &sorted(run.report.reals("flows", column)),
-                &sorted(told(&trace, "flows", column)),
+                &sorted(column_values(&trace, "flows", column)),
                 0.0,
                 &format!("{profile}: {column}"),
             );
@@ -233,11 +234,11 @@ fn parking_lot(profile: &str, app: &str, duration_s: u64) -> Scenario {
 fn a_capture_of_several_queues_gives_back_the_packets_of_the_run() {
     let (run, trace) = over_several_queues("ns2-2001");
     for column in ["sent", "drops", "marks"] {
-        let (own, read) = whole(&run, &trace, column);
+        let (own, read) = total_columns(&run, &trace, column);
         assert_same(&own, &read, 0.0, column);
         assert!(own[0] > 50.0, "{column}: {own:?}");
     }
-    let again = ["retransmitted_fast", "retransmitted_timeout"].map(|column| whole(&run, &trace, column));
+    let again = ["retransmitted_fast", "retransmitted_timeout"].map(|column| total_columns(&run, &trace, column));
     let [own, read] = [again.iter().map(|(own, _)| own[0]).sum(), again.iter().map(|(_, read)| read[0]).sum::<f64>()];
     assert_same(&[own], &[read], 0.0, "retransmissions");
 }
@@ -246,17 +247,17 @@ fn a_capture_of_several_queues_gives_back_the_packets_of_the_run() {
 fn a_capture_of_several_queues_gives_back_the_bytes_of_every_flow() {
     let (run, trace) = over_several_queues("rfc");
     for column in ["goodput_bps", "goodput_first_bps", "marks"] {
-        assert_same(&sorted(run.report.reals("flows", column)), &sorted(told(&trace, "flows", column)), 0.0, column);
+        assert_same(&sorted(run.report.reals("flows", column)), &sorted(column_values(&trace, "flows", column)), 0.0, column);
     }
 }
 
 /// Runs finite transfers and reads the capture; what each queue has counted is as the run has it.
-fn over_several_queues(profile: &str) -> (Run, Told) {
+fn over_several_queues(profile: &str) -> (Run, TraceReport) {
     let scenario = parking_lot(profile, "{ kind = \"file\", bytes = \"150 kB\" }", 60);
     let (run, bytes) = traced(&scenario, TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: Version::V4 }, links: Vec::new() });
-    let trace = analysed(&scenario, &bytes, 0);
+    let trace = analyze(&scenario, &bytes, 0);
     for column in ["arrivals", "drops", "marks"] {
-        let (own, read) = (sorted(run.report.reals("queues", column)), sorted(told(&trace, "links", column)));
+        let (own, read) = (sorted(run.report.reals("queues", column)), sorted(column_values(&trace, "links", column)));
         // The ways between the queues are links of the trace, too.
         let read = if column == "arrivals" { &read[read.len() - 3..] } else { &read[read.iter().filter(|&&count| count == 0.0).count()..] };
         assert_same(&own, read, 0.0, &format!("{column} of queues"));
@@ -289,7 +290,7 @@ fn a_check_of_a_run_s_capture_finds_the_known_departures_of_its_profile() {
             traced(&network(FILE, profile, 60, 0), TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: Version::V4 }, links });
         let verdict = checked(&bytes);
         assert_eq!(0, verdict.total().violations, "{profile}: {:?}", verdict.findings.iter().find(|finding| finding.known.is_none()));
-        let departures = Rule::ALL.iter().zip(verdict.tallies).filter(|(_, tally)| tally.departures > 0);
-        assert_eq!(expected, departures.map(|(rule, _)| rule.about().name).collect::<Vec<_>>(), "{profile}");
+        let departures = Rule::ALL.iter().zip(verdict.rule_counts).filter(|(_, count)| count.departures > 0);
+        assert_eq!(expected, departures.map(|(rule, _)| rule.info().name).collect::<Vec<_>>(), "{profile}");
     }
 }

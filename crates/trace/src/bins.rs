@@ -10,13 +10,13 @@ use ecnlab_units::{Span, Time};
 
 use crate::columns::{BinRow, FlowBinRow};
 
-/// Rows of a table that are kept.
-pub const MOST_ROWS: usize = 1 << 20;
+/// Rows that a table keeps.
+pub const MAX_ROWS: usize = 1 << 20;
 
-/// What a flow has in the bin that is open.
+/// Counters of a flow in the open bin.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Share {
-    member: Member,
+pub struct FlowBin {
+    member: FlowIdentity,
     pub bytes: [u64; 3],
     pub marks: u64,
     pub drops: u64,
@@ -24,88 +24,88 @@ pub struct Share {
 
 /// A flow, and its connection by the number of the connection's first flow.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Member {
+pub struct FlowIdentity {
     pub flow: u32,
     pub connection: u32,
 }
 
-/// How many have begun, were closed, and were closed before the open bin.
+/// Numbers of flows, or connections, that have begun, that were closed, and that were closed before the open bin.
 #[derive(Clone, Copy, Debug, Default)]
-struct Alive {
+struct ActiveCount {
     begun: u64,
     closed: u64,
     closed_before: u64,
 }
 
-impl Alive {
-    fn shares(self) -> u64 {
+impl ActiveCount {
+    fn active(self) -> u64 {
         self.begun - self.closed_before
     }
 }
 
-/// Where a flow's share stands.
+/// Position of a flow's counters in the list of the open bin.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct BinPlace {
+pub struct BinSlot {
     /// Number of the bin, from 1.
     bin: u64,
-    at: u32,
+    position: u32,
 }
 
 #[derive(Debug)]
 pub struct Bins {
     width: Span,
     /// Number of the bin that is open, from 1; 0 if none is.
-    open: u64,
-    shares: Vec<Share>,
-    flows: Alive,
-    connections: Alive,
+    open_bin: u64,
+    flow_bins: Vec<FlowBin>,
+    flows: ActiveCount,
+    connections: ActiveCount,
     fairness: BinnedFairness,
     pub rows: Vec<BinRow>,
     pub flow_rows: Vec<FlowBinRow>,
-    pub left_out: u64,
+    pub rows_left_out: u64,
 }
 
 impl Bins {
     pub fn new(width: Span) -> Bins {
         Bins {
             width,
-            open: 0,
-            shares: Vec::new(),
-            flows: Alive::default(),
-            connections: Alive::default(),
+            open_bin: 0,
+            flow_bins: Vec::new(),
+            flows: ActiveCount::default(),
+            connections: ActiveCount::default(),
             fairness: BinnedFairness::default(),
             rows: Vec::new(),
             flow_rows: Vec::new(),
-            left_out: 0,
+            rows_left_out: 0,
         }
     }
 
-    /// Goes on to a time; a bin that ended before is closed. `from` and `to` are the measured interval.
+    /// Advances the time and closes a bin that has ended. `from` and `to` are the measured interval.
     #[inline]
     pub fn advance(&mut self, now: Time, from: Time, to: Time) {
         let bin = now.picos() / self.width.picos() + 1;
-        if bin > self.open {
+        if bin > self.open_bin {
             self.close(from, to);
-            self.open = bin;
+            self.open_bin = bin;
         }
     }
 
-    /// A flow's share of the open bin.
-    pub fn share(&mut self, place: &mut BinPlace, member: Member) -> &mut Share {
-        if place.bin != self.open || self.shares.len() <= place.at as usize {
-            *place = BinPlace { bin: self.open, at: self.shares.len() as u32 };
-            self.shares.push(Share { member, ..Share::default() });
+    /// A flow's counters in the open bin.
+    pub fn flow_bin(&mut self, slot: &mut BinSlot, member: FlowIdentity) -> &mut FlowBin {
+        if slot.bin != self.open_bin || self.flow_bins.len() <= slot.position as usize {
+            *slot = BinSlot { bin: self.open_bin, position: self.flow_bins.len() as u32 };
+            self.flow_bins.push(FlowBin { member, ..FlowBin::default() });
         }
-        &mut self.shares[place.at as usize]
+        &mut self.flow_bins[slot.position as usize]
     }
 
-    /// A flow begins, the first one of its connection or the second.
-    pub fn flow_begins(&mut self, is_first: bool) {
+    /// Counts a new flow, and its connection if the flow is the first one of it.
+    pub fn on_flow_begin(&mut self, is_first: bool) {
         self.flows.begun += 1;
         self.connections.begun += u64::from(is_first);
     }
 
-    pub fn flow_closes(&mut self, is_first: bool) {
+    pub fn on_flow_close(&mut self, is_first: bool) {
         self.flows.closed += 1;
         self.connections.closed += u64::from(is_first);
     }
@@ -117,57 +117,57 @@ impl Bins {
 
     /// Closes the open bin.
     pub fn close(&mut self, from: Time, to: Time) {
-        if self.open > 0 {
-            let begin = Time::from_picos((self.open - 1).saturating_mul(self.width.picos()));
+        if self.open_bin > 0 {
+            let begin = Time::from_picos((self.open_bin - 1).saturating_mul(self.width.picos()));
             let end = begin + self.width;
             let seconds = end.min(to).since(begin.max(from)).seconds();
-            let flows = self.flows.shares();
+            let flows = self.flows.active();
             let jain = self.jain();
             if from <= begin && end <= to {
                 self.fairness.add_bin(jain);
             }
-            if seconds > 0.0 && !self.shares.is_empty() {
+            if seconds > 0.0 && !self.flow_bins.is_empty() {
                 self.add_rows(begin.max(from).seconds(), seconds, flows, jain);
             }
         }
-        self.shares.clear();
+        self.flow_bins.clear();
         self.flows.closed_before = self.flows.closed;
         self.connections.closed_before = self.connections.closed;
     }
 
     fn jain(&self) -> [f64; 3] {
-        let mut larger: BTreeMap<u32, [u64; 3]> = BTreeMap::new();
-        for share in &self.shares {
-            let bytes = larger.entry(share.member.connection).or_insert(share.bytes);
-            if share.bytes[1] > bytes[1] {
-                *bytes = share.bytes;
+        let mut larger_directions: BTreeMap<u32, [u64; 3]> = BTreeMap::new();
+        for bin in &self.flow_bins {
+            let bytes = larger_directions.entry(bin.member.connection).or_insert(bin.bytes);
+            if bin.bytes[1] > bytes[1] {
+                *bytes = bin.bytes;
             }
         }
         [0, 1, 2].map(|kind| {
             let mut jain = JainIndex::default();
-            larger.values().for_each(|bytes| jain.add_share(bytes[kind] as f64));
-            jain.add_zero_shares(self.connections.shares().saturating_sub(larger.len() as u64));
+            larger_directions.values().for_each(|bytes| jain.add_share(bytes[kind] as f64));
+            jain.add_zero_shares(self.connections.active().saturating_sub(larger_directions.len() as u64));
             jain.value()
         })
     }
 
     fn add_rows(&mut self, time_s: f64, seconds: f64, flows: u64, jain: [f64; 3]) {
-        let mut whole = BinRow { time_s, seconds, bytes: [0; 3], marks: 0, drops: 0, flows, jain };
-        for &Share { member: Member { flow, .. }, bytes, marks, drops } in &self.shares {
-            (0..3).for_each(|kind| whole.bytes[kind] += bytes[kind]);
-            whole.marks += marks;
-            whole.drops += drops;
-            keep(&mut self.flow_rows, FlowBinRow { time_s, flow, seconds, bytes, marks, drops }, &mut self.left_out);
+        let mut total = BinRow { time_s, seconds, bytes: [0; 3], marks: 0, drops: 0, flows, jain };
+        for &FlowBin { member: FlowIdentity { flow, .. }, bytes, marks, drops } in &self.flow_bins {
+            (0..3).for_each(|kind| total.bytes[kind] += bytes[kind]);
+            total.marks += marks;
+            total.drops += drops;
+            push_bounded(&mut self.flow_rows, FlowBinRow { time_s, flow, seconds, bytes, marks, drops }, &mut self.rows_left_out);
         }
-        keep(&mut self.rows, whole, &mut self.left_out);
+        push_bounded(&mut self.rows, total, &mut self.rows_left_out);
     }
 }
 
-/// Adds a row if there is room, or counts it as left out.
-pub fn keep<R>(rows: &mut Vec<R>, row: R, left_out: &mut u64) {
-    if rows.len() < MOST_ROWS {
+/// Adds a row, or counts it as left out if the table is full.
+pub fn push_bounded<R>(rows: &mut Vec<R>, row: R, rows_left_out: &mut u64) {
+    if rows.len() < MAX_ROWS {
         rows.push(row);
     } else {
-        *left_out += 1;
+        *rows_left_out += 1;
     }
 }

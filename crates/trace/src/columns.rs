@@ -1,4 +1,4 @@
-//! The columns of a trace's tables, each with its unit and what it says.
+//! The columns of a trace's tables, each with unit and description.
 
 use std::marker::PhantomData;
 
@@ -7,7 +7,7 @@ use ecnlab_units::table::{ColumnSpec, NameList, NameSource, TableSpec, count_col
 use ecnlab_units::{Span, jain_columns, rate_columns, time_columns};
 use ecnlab_wire::End;
 
-use crate::flow::Kept;
+use crate::flow::FlowCounters;
 
 /// Source of the names of a column.
 #[derive(Clone, Copy, Debug)]
@@ -44,27 +44,27 @@ impl NameSource for TraceNameSource {
     }
 }
 
-/// What a flow talks.
-pub const KINDS: &[&str] = &["tcp", "datagrams"];
+/// Transport protocols of flows.
+pub const FLOW_KINDS: &[&str] = &["tcp", "datagrams"];
 
-/// How a connection settled about ECN.
-pub const ECN: &[&str] = &["unknown", "none", "classic", "accurate"];
-pub const UNKNOWN: u32 = 0;
-pub const REFUSED: u32 = 1;
-pub const CLASSIC: u32 = 2;
-pub const ACCURATE: u32 = 3;
+/// Outcomes of the ECN negotiation.
+pub const ECN_MODES: &[&str] = &["unknown", "none", "classic", "accurate"];
+pub const ECN_UNKNOWN: u32 = 0;
+pub const ECN_REFUSED: u32 = 1;
+pub const ECN_CLASSIC: u32 = 2;
+pub const ECN_ACCURATE: u32 = 3;
 
-/// What happened to a packet.
-pub const EVENTS: &[&str] = &["mark", "drop"];
+/// Kinds of rows in the table `events`.
+pub const EVENT_KINDS: &[&str] = &["mark", "drop"];
 
-/// What a point of a time-sequence graph stands for.
-pub const POINTS: &[&str] = &["data", "retransmission", "ack", "window", "sack", "mark", "drop", "echo", "cwr"];
+/// Kinds of points in a time-sequence graph.
+pub const POINT_KINDS: &[&str] = &["data", "retransmission", "ack", "window", "sack", "mark", "drop", "echo", "cwr"];
 
-/// What flows and their total have in common.
+/// Columns that flows and their total share.
 #[derive(Clone, Debug)]
-pub struct Common {
+pub struct CommonColumns {
     pub seconds: f64,
-    pub kept: Kept,
+    pub counters: FlowCounters,
     pub rtt: TimeStats,
     pub delay: TimeStats,
 }
@@ -73,16 +73,16 @@ pub struct Common {
 pub struct FlowRow {
     pub flow: u32,
     pub fid: Option<u32>,
-    /// Source and destination, and their places among the names once there are any.
+    /// Source and destination, and their indices in the list of names once it exists.
     pub ends: [End; 2],
-    pub names: [u32; 2],
+    pub end_names: [u32; 2],
     pub kind: u32,
     pub ecn: u32,
     pub begin_s: f64,
     pub end_s: f64,
     pub rtt_min_s: f64,
     pub competes: bool,
-    pub common: Common,
+    pub common: CommonColumns,
 }
 
 pub struct TotalRow {
@@ -91,7 +91,7 @@ pub struct TotalRow {
     pub jain: [f64; 3],
     pub jain_bins: [f64; 3],
     pub locked_out_flows: u64,
-    pub common: Common,
+    pub common: CommonColumns,
 }
 
 pub struct LinkRow {
@@ -166,12 +166,12 @@ pub static FLOWS: TableSpec<FlowRow, TraceNameSource> = TableSpec {
         &[
             index_column("flow", "index", "The flow's number, from 0", |row: &FlowRow| row.flow),
             real_column("fid", "1", "The flow's number in an ns-2 trace; NaN in captures", |row| row.fid.map_or(f64::NAN, f64::from)),
-            name_column("source", TraceNameSource::End, "Who sends: node and agent of ns-2, or address and port", |row| row.names[0]),
-            name_column("destination", TraceNameSource::End, "Who receives", |row| row.names[1]),
-            name_column("kind", TraceNameSource::Word(KINDS), "Its transport protocol", |row| row.kind),
+            name_column("source", TraceNameSource::End, "Who sends: node and agent of ns-2, or address and port", |row| row.end_names[0]),
+            name_column("destination", TraceNameSource::End, "Who receives", |row| row.end_names[1]),
+            name_column("kind", TraceNameSource::Word(FLOW_KINDS), "Its transport protocol", |row| row.kind),
             name_column(
                 "ecn",
-                TraceNameSource::Word(ECN),
+                TraceNameSource::Word(ECN_MODES),
                 "What the handshake settled about ECN: `classic` is RFC 3168, `accurate` RFC 9768; `unknown` without a handshake in the file",
                 |row| row.ecn,
             ),
@@ -292,14 +292,14 @@ pub static REACTIONS: TableSpec<ReactionRow, TraceNameSource> = TableSpec {
     ]],
 };
 
-pub static EVENTS_TABLE: TableSpec<EventRow, TraceNameSource> = TableSpec {
+pub static EVENTS: TableSpec<EventRow, TraceNameSource> = TableSpec {
     name: "events",
     doc: "a row for each data packet that was marked or dropped",
     columns: &[&[
         real_column("time_s", "s", "When it was seen marked, or dropped", |row: &EventRow| row.time_s),
         name_column("link", TraceNameSource::Link, "Where", |row| row.link),
         index_column("flow", "index", "The flow's number", |row| row.flow),
-        name_column("kind", TraceNameSource::Word(EVENTS), "Mark or drop", |row| row.kind),
+        name_column("kind", TraceNameSource::Word(EVENT_KINDS), "Mark or drop", |row| row.kind),
     ]],
 };
 
@@ -321,7 +321,7 @@ pub static SEQUENCE: TableSpec<PointRow, TraceNameSource> = TableSpec {
         real_column("time_s", "s", "When", |row| row.time_s),
         name_column(
             "kind",
-            TraceNameSource::Word(POINTS),
+            TraceNameSource::Word(POINT_KINDS),
             "What it is: a segment (`data`, `retransmission`), what is acknowledged (`ack`), the window's right edge (`window`), a block \
              of SACK (`sack`), a segment that was marked or dropped (`mark`, `drop`), the first acknowledgement with ECN-Echo (`echo`), \
              a segment with CWR (`cwr`)",
@@ -335,34 +335,34 @@ pub static SEQUENCE: TableSpec<PointRow, TraceNameSource> = TableSpec {
 /// The columns that flows and the total share.
 struct SharedColumns<R>(PhantomData<R>);
 
-impl<R: AsRef<Common> + 'static> SharedColumns<R> {
+impl<R: AsRef<CommonColumns> + 'static> SharedColumns<R> {
     const RATES: &'static [ColumnSpec<R, TraceNameSource>] =
-        &rate_columns!(RATE_DOCS, |row: &R| rates_bps(kept(row).bytes, row.as_ref().seconds));
+        &rate_columns!(RATE_DOCS, |row: &R| rates_bps(counters(row).bytes, row.as_ref().seconds));
 
     const SUMS: &'static [ColumnSpec<R, TraceNameSource>] = &[
-        count_column("sent", "packets", "Data packets that the source sent, retransmissions included", |row| kept(row).sent),
+        count_column("sent", "packets", "Data packets that the source sent, retransmissions included", |row| counters(row).sent),
         count_column("retransmitted_fast", "packets", "Retransmissions called for by duplicate ACKs or SACK blocks", |row| {
-            kept(row).again_fast
+            counters(row).fast_retransmits
         }),
-        count_column("retransmitted_timeout", "packets", "Retransmissions after a timer", |row| kept(row).again_timeout),
+        count_column("retransmitted_timeout", "packets", "Retransmissions after a timer", |row| counters(row).timeout_retransmits),
         count_column("spurious_retransmits", "packets", "Retransmissions of what had arrived, where that can be told", |row| {
-            kept(row).needless
+            counters(row).spurious_retransmits
         }),
-        count_column("timeouts", "timeouts", "Retransmissions that a timer began", |row| kept(row).timeouts),
-        count_column("reordered", "packets", "Data packets that were overtaken before they were seen", |row| kept(row).late),
-        count_column("drops", "packets", "Data packets that were dropped", |row| kept(row).drops),
-        count_column("marks", "packets", "Data packets that were marked in the file", |row| kept(row).marks),
-        count_column("ce", "packets", "Data packets that came to the sink with CE", |row| kept(row).ce),
-        count_column("echoes", "packets", "Acknowledgements with ECN-Echo that the sink sent", |row| kept(row).echoes),
-        count_column("cwr_packets", "packets", "Data packets with CWR that the source sent", |row| kept(row).reduced),
-        count_column("reactions", "reactions", "Reactions to marks that came to their end in the interval", |row| kept(row).reactions),
+        count_column("timeouts", "timeouts", "Retransmissions that a timer began", |row| counters(row).timeouts),
+        count_column("reordered", "packets", "Data packets that were overtaken before they were seen", |row| counters(row).reordered),
+        count_column("drops", "packets", "Data packets that were dropped", |row| counters(row).drops),
+        count_column("marks", "packets", "Data packets that were marked in the file", |row| counters(row).marks),
+        count_column("ce", "packets", "Data packets that came to the sink with CE", |row| counters(row).ce_packets),
+        count_column("echoes", "packets", "Acknowledgements with ECN-Echo that the sink sent", |row| counters(row).echoes),
+        count_column("cwr_packets", "packets", "Data packets with CWR that the source sent", |row| counters(row).cwr_packets),
+        count_column("reactions", "reactions", "Reactions to marks that came to their end in the interval", |row| counters(row).reactions),
         real_column("reaction_mean_s", "s", "Mean latency of reactions, from CE at the sink to CWR at the source", |row| {
-            kept(row).reaction_mean_s()
+            counters(row).reaction_mean_s()
         }),
-        count_column("lockouts", "spells", "Lockouts that ended in the interval, or are open at its end", |row| kept(row).lockouts),
-        real_column("lockout_s", "s", "Length of the lockouts in all", |row| kept(row).lockout.seconds()),
+        count_column("lockouts", "spells", "Lockouts that ended in the interval, or are open at its end", |row| counters(row).lockouts),
+        real_column("lockout_s", "s", "Length of the lockouts in all", |row| counters(row).lockout_time.seconds()),
         count_column("acked_unseen_bytes", "1", "Bytes (packets in an ns-2 trace) that were acknowledged and are not in the file", |row| {
-            kept(row).unseen
+            counters(row).acked_unseen
         }),
     ];
 
@@ -373,23 +373,23 @@ impl<R: AsRef<Common> + 'static> SharedColumns<R> {
         &time_columns!("delay", "one-way delay", mean: ", where the file shows both ends; NaN otherwise", |row: &R| row.as_ref().delay);
 }
 
-fn kept<R: AsRef<Common>>(row: &R) -> &Kept {
-    &row.as_ref().kept
+fn counters<R: AsRef<CommonColumns>>(row: &R) -> &FlowCounters {
+    &row.as_ref().counters
 }
 
-impl AsRef<Common> for FlowRow {
-    fn as_ref(&self) -> &Common {
+impl AsRef<CommonColumns> for FlowRow {
+    fn as_ref(&self) -> &CommonColumns {
         &self.common
     }
 }
 
-impl AsRef<Common> for TotalRow {
-    fn as_ref(&self) -> &Common {
+impl AsRef<CommonColumns> for TotalRow {
+    fn as_ref(&self) -> &CommonColumns {
         &self.common
     }
 }
 
-/// Seconds, or no number.
-pub fn seconds(span: Option<Span>) -> f64 {
+/// Seconds, or NaN.
+pub fn seconds_or_nan(span: Option<Span>) -> f64 {
     span.map_or(f64::NAN, Span::seconds)
 }

@@ -1,79 +1,79 @@
-//! A connection as a trace shows it: two directions, and what its handshake settled about ECN.
+//! A connection as a trace shows it: two directions, and its ECN negotiation.
 
 use ecnlab_units::{Ecn, Time};
 use ecnlab_wire::{Address, Event, Flags, Kind, Packet, Place, What};
 
-use crate::columns::{ACCURATE, CLASSIC, REFUSED, UNKNOWN};
-use crate::flow::{Flow, Numbers};
-use crate::links::{Hop, Links};
-use crate::path::{Path, Role};
-use crate::room::Room;
-use crate::space::Space;
-use crate::underway::{Passing, UnderWay, key};
+use crate::columns::{ECN_ACCURATE, ECN_CLASSIC, ECN_REFUSED, ECN_UNKNOWN};
+use crate::flow::{Flow, SeqRange};
+use crate::hops::{EndpointEvents, ObservedPath};
+use crate::in_flight::{InFlight, InFlightPacket, packet_key};
+use crate::links::{Hop, LinkTable};
+use crate::memory_budget::MemoryBudget;
+use crate::seq_unwrap::SeqUnwrapper;
 
 #[derive(Debug, Default)]
 pub struct Connection {
-    pub halves: [Half; 2],
-    setup: Setup,
-    /// The number of the SYN that opened it.
-    opened_by: Option<u32>,
-    has_ended: [bool; 2],
+    pub halves: [HalfConnection; 2],
+    negotiation: EcnNegotiation,
+    /// Sequence number of the SYN that opened it.
+    syn_seq: Option<u32>,
+    fin_seen: [bool; 2],
     /// Its packets are ns-2's.
     pub is_ns2: bool,
 }
 
 /// One direction.
 #[derive(Debug, Default)]
-pub struct Half {
-    pub path: Path,
-    pub space: Space,
-    pub under_way: UnderWay,
-    /// By how many bits the windows are shifted that this end announces, once both ends have said so.
-    scale: Option<u8>,
+pub struct HalfConnection {
+    pub path: ObservedPath,
+    pub seq: SeqUnwrapper,
+    pub in_flight: InFlight,
+    /// Window scale that this end offered.
+    window_scale: Option<u8>,
     pub flow: Option<Box<Flow>>,
-    /// Its first number of data.
-    pub base: Option<u64>,
-    /// The number of its FIN, if that was seen.
-    fin: Option<u64>,
+    /// Sequence number of its first data.
+    pub first_seq: Option<u64>,
+    /// Sequence number of its FIN, if that was seen.
+    fin_seq: Option<u64>,
 }
 
-/// What happened to a packet at a place, as far as its way is concerned.
+/// Observation of a packet at a place on its path.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Passage {
-    pub role: Role,
-    /// What was known of it from before.
-    pub before: Option<Passing>,
+pub struct HopObservation {
+    pub endpoint: EndpointEvents,
+    /// The packet as it was seen before.
+    pub previous: Option<InFlightPacket>,
     pub link: Option<u32>,
     pub is_marked: bool,
     pub is_dropped: bool,
 }
 
-/// What the file is like, and whether anything counts now.
+/// State of the file that tracking depends on.
 #[derive(Clone, Copy, Debug)]
-pub struct Setting {
+pub struct TrackingState {
     pub now: Time,
     pub is_measured: bool,
     /// A capture of more than one interface.
-    pub is_joined: bool,
+    pub has_several_interfaces: bool,
 }
 
-/// What SYN and SYN-ACK said about ECN.
+/// Flags of SYN and SYN-ACK that negotiate ECN.
 #[derive(Clone, Copy, Debug, Default)]
-struct Setup {
-    offered: Option<Flags>,
-    answered: Option<Flags>,
-    /// Whether any SYN offered ECN, of those that the connection took to open.
-    has_offered: bool,
+struct EcnNegotiation {
+    syn_flags: Option<Flags>,
+    syn_ack_flags: Option<Flags>,
+    /// Whether any SYN of this connection offered ECN.
+    has_any_syn_offered: bool,
     /// Whether any of them asked for Accurate ECN, and any answer agreed: when either comes again, it may say nothing of it, and the hosts hold to
     /// what came first.
-    has_asked_accurate: bool,
-    has_agreed_accurate: bool,
-    /// Anything was seen of the connection.
+    has_requested_accurate: bool,
+    has_accepted_accurate: bool,
+    /// A packet of the connection was seen.
     has_begun: bool,
     /// The first packet was data that offers ECN, of an agent of ns-2 that has no handshake: its side, and the number behind it.
     offered_in_data: Option<(usize, u64)>,
     /// The side of the SYN, and whether the other side has answered without one.
-    opener: usize,
+    opener_side: usize,
     is_one_way: bool,
 }
 
@@ -82,269 +82,287 @@ pub const ECN_FLAGS: Flags = Flags(Flags::ECE.0 | Flags::CWR.0 | Flags::AE.0);
 
 impl Connection {
     /// Whether a packet opens a new connection between the same ends.
-    pub fn is_replaced_by(&self, packet: &Packet) -> bool {
+    pub fn is_reopened_by(&self, packet: &Packet) -> bool {
         let is_syn = packet.has(Flags::SYN) && !packet.has(Flags::ACK);
         let has_data = self.halves.iter().any(|half| half.flow.is_some());
-        is_syn && self.opened_by != Some(packet.tcp.seq) && (has_data || self.opened_by.is_some())
+        is_syn && self.syn_seq != Some(packet.tcp.seq) && (has_data || self.syn_seq.is_some())
     }
 
-    /// Takes in what a packet says about the connection itself; returns whether it is closed by it.
-    pub fn note(&mut self, packet: &Packet, side: usize) -> bool {
+    /// Updates handshake and close state from a packet; returns whether the packet closes the connection.
+    pub fn on_packet(&mut self, packet: &Packet, side: usize) -> bool {
         let flags = packet.tcp.flags;
-        if !std::mem::replace(&mut self.setup.has_begun, true) && is_offer_in_data(packet) {
-            let start = self.halves[side].space.unwrapped(packet.tcp.seq);
-            self.setup.offered_in_data = Some((side, start + u64::from(packet.payload)));
+        if !std::mem::replace(&mut self.negotiation.has_begun, true) && is_offer_in_data(packet) {
+            let start = self.halves[side].seq.expand_and_track(packet.tcp.seq);
+            self.negotiation.offered_in_data = Some((side, start + u64::from(packet.payload)));
         }
         if flags.has(Flags::SYN) {
-            self.opens(packet, side);
-        } else if flags.has(Flags::ACK) && self.setup.offered.is_some() && side != self.setup.opener {
-            self.setup.is_one_way |= self.setup.answered.is_none();
+            self.on_syn(packet, side);
+        } else if flags.has(Flags::ACK) && self.negotiation.syn_flags.is_some() && side != self.negotiation.opener_side {
+            self.negotiation.is_one_way |= self.negotiation.syn_ack_flags.is_none();
         }
         if flags.has(Flags::FIN) {
             let half = &mut self.halves[side];
-            half.fin = Some(half.space.near(packet.tcp.seq) + u64::from(packet.payload));
+            half.fin_seq = Some(half.seq.expand(packet.tcp.seq) + u64::from(packet.payload));
         }
         let was_closed = self.is_closed();
-        self.has_ended[side] |= flags.has(Flags::FIN);
+        self.fin_seen[side] |= flags.has(Flags::FIN);
         if flags.has(Flags::RST) {
-            self.has_ended = [true; 2];
+            self.fin_seen = [true; 2];
         }
         self.is_closed() && !was_closed
     }
 
     pub fn is_closed(&self) -> bool {
-        self.has_ended == [true; 2]
+        self.fin_seen == [true; 2]
     }
 
-    /// How many bits a window is shifted by that comes from this end (RFC 7323, section 2.2: both ends must have offered it).
-    pub fn shift(&self, side: usize) -> u8 {
-        if self.halves.iter().all(|half| half.scale.is_some()) { self.halves[side].scale.unwrap_or(0).min(14) } else { 0 }
+    /// Shift of the windows that this end announces (RFC 7323, section 2.2: both ends must have offered window scaling).
+    pub fn window_shift(&self, side: usize) -> u8 {
+        if self.halves.iter().all(|half| half.window_scale.is_some()) { self.halves[side].window_scale.unwrap_or(0).min(14) } else { 0 }
     }
 
-    /// A place in [`crate::columns::ECN`].
-    pub fn ecn(&self) -> u32 {
+    /// An index into [`crate::columns::ECN_MODES`].
+    pub fn ecn_mode(&self) -> u32 {
         let classic = Flags::ECE | Flags::CWR;
-        match (self.setup.offered, self.setup.answered) {
-            (None, _) | (Some(_), None) => UNKNOWN,
-            _ if self.setup.has_asked_accurate && self.setup.has_agreed_accurate => ACCURATE,
-            (Some(offered), Some(Flags::ECE)) if offered.has(classic) => CLASSIC,
-            _ => REFUSED,
+        match (self.negotiation.syn_flags, self.negotiation.syn_ack_flags) {
+            (None, _) | (Some(_), None) => ECN_UNKNOWN,
+            _ if self.negotiation.has_requested_accurate && self.negotiation.has_accepted_accurate => ECN_ACCURATE,
+            (Some(syn_flags), Some(Flags::ECE)) if syn_flags.has(classic) => ECN_CLASSIC,
+            _ => ECN_REFUSED,
         }
     }
 
     /// Whether any SYN asked for Accurate ECN.
-    pub fn has_asked_accurate(&self) -> bool {
-        self.setup.has_asked_accurate
+    pub fn has_requested_accurate(&self) -> bool {
+        self.negotiation.has_requested_accurate
     }
 
     /// Whether it is known that no SYN offered ECN.
-    pub fn offered_nothing(&self) -> bool {
-        self.setup.offered.is_some() && !self.setup.has_offered
+    pub fn has_never_offered(&self) -> bool {
+        self.negotiation.syn_flags.is_some() && !self.negotiation.has_any_syn_offered
     }
 
     /// Whether hosts may use ECN after all that was said: they have agreed, or do what Linux does after a SYN was sent again, or nothing is known.
     pub fn may_use_ecn(&self) -> bool {
-        self.ecn() != REFUSED || self.uses_ecn_after_fallback()
+        self.ecn_mode() != ECN_REFUSED || self.uses_ecn_after_fallback()
     }
 
     /// Whether a SYN that offered ECN was followed by one that did not, and the SYN-ACK agrees to ECN all the same. RFC 3168, section 6.1.1,
     /// then forbids ECN to the host that sent both; Linux uses it.
     pub fn uses_ecn_after_fallback(&self) -> bool {
-        let Setup { offered, answered, has_offered, .. } = self.setup;
-        let has_fallen_back = offered.is_some_and(|last| !last.has(Flags::ECE | Flags::CWR)) && has_offered;
-        self.ecn() == REFUSED && has_fallen_back && answered == Some(Flags::ECE)
+        let EcnNegotiation { syn_flags, syn_ack_flags, has_any_syn_offered, .. } = self.negotiation;
+        let is_fallback = syn_flags.is_some_and(|last| !last.has(Flags::ECE | Flags::CWR)) && has_any_syn_offered;
+        self.ecn_mode() == ECN_REFUSED && is_fallback && syn_ack_flags == Some(Flags::ECE)
     }
 
     /// Whether the packets are ns-2's: nodes have sent them, or its one-way agents. Those count from 0, as no host does (RFC 9293, section
     /// 3.4.1), and either no SYN-ACK answers the SYN, or the first packet is data that offers ECN and the sink sends none.
     pub fn is_like_ns2(&self) -> bool {
-        let Setup { offered, answered, is_one_way, offered_in_data, .. } = self.setup;
-        let has_syn = answered.is_none() && self.opened_by == Some(0) && (offered == Some(Flags::ECE) || is_one_way);
-        let has_none =
-            offered.is_none() && answered.is_none() && offered_in_data.is_some_and(|(side, _)| self.halves[1 - side].base.is_none());
+        let EcnNegotiation { syn_flags, syn_ack_flags, is_one_way, offered_in_data, .. } = self.negotiation;
+        let has_syn = syn_ack_flags.is_none() && self.syn_seq == Some(0) && (syn_flags == Some(Flags::ECE) || is_one_way);
+        let has_none = syn_flags.is_none()
+            && syn_ack_flags.is_none()
+            && offered_in_data.is_some_and(|(side, _)| self.halves[1 - side].first_seq.is_none());
         self.is_ns2 || has_syn || has_none
     }
 
     /// Whether this is the first packet, and offers ECN with data, as ns-2's one-way agents do.
-    pub fn opens_with_offer(&self, packet: &Packet) -> bool {
-        self.is_like_ns2() && self.setup.offered_in_data.is_some() && is_offer_in_data(packet)
+    pub fn is_ns2_data_offer(&self, packet: &Packet) -> bool {
+        self.is_like_ns2() && self.negotiation.offered_in_data.is_some() && is_offer_in_data(packet)
     }
 
     /// Whether an acknowledgement is that of the first packet of a direction of ns-2's one-way agents, whose ECE agrees to ECN.
-    pub fn answers_offer(&self, side: usize, number: u64) -> bool {
-        let behind_first = self.setup.offered_in_data.map(|(_, behind)| behind).or(self.halves[side].base.map(|base| base + 1));
-        self.is_like_ns2() && behind_first.is_none_or(|behind| number <= behind)
+    pub fn is_ns2_offer_ack(&self, side: usize, number: u64) -> bool {
+        let first_end = self.negotiation.offered_in_data.map(|(_, end)| end).or(self.halves[side].first_seq.map(|first_seq| first_seq + 1));
+        self.is_like_ns2() && first_end.is_none_or(|end| number <= end)
     }
 
-    fn opens(&mut self, packet: &Packet, side: usize) {
+    fn on_syn(&mut self, packet: &Packet, side: usize) {
         let half = &mut self.halves[side];
-        half.base = Some(half.space.unwrapped(packet.tcp.seq.wrapping_add(1)));
-        half.scale = packet.tcp.window_scale;
-        let said = Flags(packet.tcp.flags.0 & ECN_FLAGS.0);
+        half.first_seq = Some(half.seq.expand_and_track(packet.tcp.seq.wrapping_add(1)));
+        half.window_scale = packet.tcp.window_scale;
+        let ecn_flags = Flags(packet.tcp.flags.0 & ECN_FLAGS.0);
         if packet.has(Flags::ACK) {
-            self.setup.answered = Some(said);
-            self.setup.has_agreed_accurate |= ![Flags::default(), Flags::ECE, ECN_FLAGS].contains(&said);
+            self.negotiation.syn_ack_flags = Some(ecn_flags);
+            self.negotiation.has_accepted_accurate |= ![Flags::default(), Flags::ECE, ECN_FLAGS].contains(&ecn_flags);
         } else {
-            (self.setup.offered, self.opened_by) = (Some(said), Some(packet.tcp.seq));
-            self.setup.opener = side;
-            self.setup.has_offered |= packet.has(Flags::ECE | Flags::CWR);
-            self.setup.has_asked_accurate |= packet.has(ECN_FLAGS);
+            (self.negotiation.syn_flags, self.syn_seq) = (Some(ecn_flags), Some(packet.tcp.seq));
+            self.negotiation.opener_side = side;
+            self.negotiation.has_any_syn_offered |= packet.has(Flags::ECE | Flags::CWR);
+            self.negotiation.has_requested_accurate |= packet.has(ECN_FLAGS);
         }
     }
 }
 
-impl Half {
-    /// A segment's numbers: of a line of ns-2's one-way agents that of the packet, of any other segment with data those of its bytes.
-    pub fn numbers(&mut self, packet: &Packet) -> Numbers {
+impl HalfConnection {
+    /// The sequence range of a segment with data, in packets for ns-2's one-way agents and in bytes otherwise.
+    pub fn seq_range(&mut self, packet: &Packet) -> SeqRange {
         if packet.kind != Kind::Data {
             return None;
         }
-        let start = self.space.unwrapped(packet.tcp.seq);
-        let count = if counts_packets(packet) { 1 } else { u64::from(packet.payload) };
+        let start = self.seq.expand_and_track(packet.tcp.seq);
+        let count = if is_numbered_by_packet(packet) { 1 } else { u64::from(packet.payload) };
         let start = start + u64::from(packet.has(Flags::SYN));
-        self.base.get_or_insert(start);
+        self.first_seq.get_or_insert(start);
         Some((start, start + count))
     }
 
-    /// The data that an acknowledgement covers, without the FIN.
-    pub fn covered(&mut self, ack: u32) -> u64 {
-        let number = self.space.unwrapped(ack);
-        self.fin.map_or(number, |fin| number.min(fin))
+    /// The sequence number up to which an acknowledgement covers data, without the FIN.
+    pub fn acked_data(&mut self, ack: u32) -> u64 {
+        let number = self.seq.expand_and_track(ack);
+        self.fin_seq.map_or(number, |fin_seq| number.min(fin_seq))
     }
 
-    /// Follows a packet of this direction. `overtaken` gets those that were overtaken long ago, and so dropped.
-    pub fn pass(
+    /// Tracks a packet of this direction. Packets that were overtaken long ago, and so dropped, are added to `overtaken`.
+    pub fn on_event(
         &mut self,
         event: &Event,
-        numbers: Numbers,
-        setting: Setting,
-        links: &mut Links,
-        room: &mut Room,
-        overtaken: &mut Vec<Passing>,
-    ) -> Passage {
+        seq_range: SeqRange,
+        tracking: TrackingState,
+        links: &mut LinkTable,
+        memory: &mut MemoryBudget,
+        overtaken: &mut Vec<InFlightPacket>,
+    ) -> HopObservation {
         match event.what {
-            What::Seen if !setting.is_joined => Passage { role: self.path.role(event, None), ..Passage::default() },
-            What::Seen => self.seen(event, numbers, setting, links, room, overtaken),
-            _ => self.on_link(event, numbers, setting, links, room),
+            What::Seen if !tracking.has_several_interfaces => {
+                HopObservation { endpoint: self.path.on_event(event, None), ..HopObservation::default() }
+            }
+            What::Seen => self.on_captured(event, seq_range, tracking, links, memory, overtaken),
+            _ => self.on_link_event(event, seq_range, tracking, links, memory),
         }
     }
 
-    /// The packets that were overtaken and never came.
-    pub fn lost(&mut self, room: &mut Room) -> Vec<Passing> {
-        self.under_way.take_all_overtaken(room)
+    /// Removes the packets that were overtaken and never arrived.
+    pub fn drain_lost(&mut self, memory: &mut MemoryBudget) -> Vec<InFlightPacket> {
+        self.in_flight.drain_overtaken(memory)
     }
 
-    /// Where a packet goes next that is lost on its way from a place.
-    pub fn hop_from(&self, place: Place) -> Option<Hop> {
-        self.path.next(place).map(|to| Hop { from: place, to })
+    /// The hop on which a packet was lost that was last seen at a place.
+    pub fn hop_after(&self, place: Place) -> Option<Hop> {
+        self.path.next_hop(place).map(|to| Hop { from: place, to })
     }
 
-    /// Gives its room back.
-    pub fn clear(&mut self, room: &mut Room) {
-        self.under_way.clear(room);
+    /// Removes the packets in flight and releases their memory.
+    pub fn release_memory(&mut self, memory: &mut MemoryBudget) {
+        self.in_flight.release_memory(memory);
     }
 
-    /// Something at a link of an ns-2 trace.
-    fn on_link(&mut self, event: &Event, numbers: Numbers, setting: Setting, links: &mut Links, room: &mut Room) -> Passage {
-        let Setting { now, is_measured, .. } = setting;
-        let link = links.number(Hop::link(event.place));
-        let counted = link.filter(|_| is_measured);
-        let known = event.packet.id.and_then(|id| self.under_way.find(id));
-        let before = known.map(|at| *self.under_way.at(at));
-        let mut passage = Passage { role: self.path.role(event, None), before, link, ..Passage::default() };
+    /// Processes an event at a link of an ns-2 trace.
+    fn on_link_event(
+        &mut self,
+        event: &Event,
+        seq_range: SeqRange,
+        tracking: TrackingState,
+        links: &mut LinkTable,
+        memory: &mut MemoryBudget,
+    ) -> HopObservation {
+        let TrackingState { now, is_measured, .. } = tracking;
+        let link = links.link_index(Hop::link(event.place));
+        let measured_link = link.filter(|_| is_measured);
+        let known = event.packet.id.and_then(|id| self.in_flight.find(id));
+        let previous = known.map(|at| *self.in_flight.packet_mut(at));
+        let mut observation = HopObservation { endpoint: self.path.on_event(event, None), previous, link, ..HopObservation::default() };
         match event.what {
             What::Enqueued => {
-                links.count(counted, |link| link.arrivals += 1);
-                self.comes(event, numbers, known, now, passage.role.is_sent, room);
+                links.update(measured_link, |link| link.arrivals += 1);
+                self.on_link_arrival(event, seq_range, known, now, observation.endpoint.is_sent, memory);
             }
             What::Dequeued => {
-                let waited = before.filter(|before| before.place == event.place).map(|before| now.since(before.since));
-                links.count(counted, |link| link.departed(event.packet.size, waited));
-                passage.is_marked = self.sees_mark(known, &event.packet);
+                let sojourn = previous.filter(|previous| previous.place == event.place).map(|previous| now.since(previous.since));
+                links.update(measured_link, |link| link.on_departure(event.packet.size, sojourn));
+                observation.is_marked = self.detect_mark(known, &event.packet);
             }
             What::Dropped => {
-                links.count(counted, |link| link.drops += 1);
-                known.map(|at| self.under_way.remove(at, room));
-                passage.is_dropped = true;
+                links.update(measured_link, |link| link.drops += 1);
+                known.map(|at| self.in_flight.remove(at, memory));
+                observation.is_dropped = true;
             }
             What::Received | What::Seen => {
-                passage.is_marked = self.sees_mark(known, &event.packet);
-                if let Some(at) = known.filter(|_| passage.role.has_arrived && self.path.is_settled()) {
-                    self.under_way.remove(at, room);
+                observation.is_marked = self.detect_mark(known, &event.packet);
+                if let Some(at) = known.filter(|_| observation.endpoint.is_received && self.path.is_sink_certain()) {
+                    self.in_flight.remove(at, memory);
                 }
             }
         }
-        links.count(counted, |link| link.marks += u64::from(passage.is_marked));
-        passage
+        links.update(measured_link, |link| link.marks += u64::from(observation.is_marked));
+        observation
     }
 
-    /// A packet comes to a link.
-    fn comes(&mut self, event: &Event, numbers: Numbers, known: Option<usize>, now: Time, is_sent: bool, room: &mut Room) {
+    /// Updates or adds a packet that arrives at a link.
+    fn on_link_arrival(
+        &mut self,
+        event: &Event,
+        seq_range: SeqRange,
+        known: Option<usize>,
+        now: Time,
+        is_sent: bool,
+        memory: &mut MemoryBudget,
+    ) {
         match (known, event.packet.id) {
             (Some(at), _) => {
-                let passing = self.under_way.at(at);
-                (passing.place, passing.since, passing.ecn) = (event.place, now, event.packet.ecn);
+                let known_packet = self.in_flight.packet_mut(at);
+                (known_packet.place, known_packet.since, known_packet.ecn) = (event.place, now, event.packet.ecn);
             }
             (None, Some(id)) => {
-                self.under_way.push(Passing::new(id, event.place, now, &event.packet, numbers, is_sent), room);
+                self.in_flight.push(InFlightPacket::new(id, event.place, now, &event.packet, seq_range, is_sent), memory);
             }
             (None, None) => {}
         }
     }
 
-    /// Whether a packet has CE that had not when it was seen before.
-    fn sees_mark(&mut self, known: Option<usize>, packet: &Packet) -> bool {
+    /// Stores a packet's codepoint; returns whether it changed to CE since the packet was seen before.
+    fn detect_mark(&mut self, known: Option<usize>, packet: &Packet) -> bool {
         let Some(at) = known else { return false };
-        let before = std::mem::replace(&mut self.under_way.at(at).ecn, packet.ecn);
-        before != packet.ecn && packet.ecn == ecnlab_units::Ecn::Ce
+        let previous = std::mem::replace(&mut self.in_flight.packet_mut(at).ecn, packet.ecn);
+        previous != packet.ecn && packet.ecn == ecnlab_units::Ecn::Ce
     }
 
-    /// Something at an interface of a capture that has several.
-    fn seen(
+    /// Processes a packet at an interface of a capture that has several.
+    fn on_captured(
         &mut self,
         event: &Event,
-        numbers: Numbers,
-        setting: Setting,
-        links: &mut Links,
-        room: &mut Room,
-        overtaken: &mut Vec<Passing>,
-    ) -> Passage {
-        let Setting { now, is_measured, .. } = setting;
-        self.forget(now, room, overtaken);
-        let key = key(&event.packet);
-        let known = self.under_way.find_at(key, |place| self.path.may_lead(place, event.place));
-        let before = known.map(|at| *self.under_way.at(at));
-        let role = self.path.role(event, before.map(|before| before.place));
-        let (Some(at), Some(before)) = (known, before) else {
-            if role.is_sent && !(self.path.ends_at(event.place) && self.path.is_settled()) {
-                self.under_way.push(Passing::new(key, event.place, now, &event.packet, numbers, true), room);
+        seq_range: SeqRange,
+        tracking: TrackingState,
+        links: &mut LinkTable,
+        memory: &mut MemoryBudget,
+        overtaken: &mut Vec<InFlightPacket>,
+    ) -> HopObservation {
+        let TrackingState { now, is_measured, .. } = tracking;
+        self.expire_in_flight(now, memory, overtaken);
+        let key = packet_key(&event.packet);
+        let known = self.in_flight.find_where(key, |place| self.path.may_precede(place, event.place));
+        let previous = known.map(|at| *self.in_flight.packet_mut(at));
+        let endpoint = self.path.on_event(event, previous.map(|previous| previous.place));
+        let (Some(at), Some(previous)) = (known, previous) else {
+            if endpoint.is_sent && !(self.path.is_sink_place(event.place) && self.path.is_sink_certain()) {
+                self.in_flight.push(InFlightPacket::new(key, event.place, now, &event.packet, seq_range, true), memory);
             }
-            return Passage { role, ..Passage::default() };
+            return HopObservation { endpoint, ..HopObservation::default() };
         };
-        let link = links.number(Hop { from: before.place, to: event.place });
-        self.under_way.moves_on(at, event.place, now);
-        let is_marked = self.sees_mark(Some(at), &event.packet);
+        let link = links.link_index(Hop { from: previous.place, to: event.place });
+        self.in_flight.move_to(at, event.place, now);
+        let is_marked = self.detect_mark(Some(at), &event.packet);
         if is_measured {
-            links.count(link, |link| {
+            links.update(link, |link| {
                 link.arrivals += 1;
-                link.departed(event.packet.size, Some(now.since(before.since)));
+                link.on_departure(event.packet.size, Some(now.since(previous.since)));
                 link.marks += u64::from(is_marked);
             });
         }
-        if role.has_arrived && self.path.is_settled() {
-            self.under_way.remove(at, room);
+        if endpoint.is_received && self.path.is_sink_certain() {
+            self.in_flight.remove(at, memory);
         }
-        Passage { role, before: Some(before), link, is_marked, is_dropped: false }
+        HopObservation { endpoint, previous: Some(previous), link, is_marked, is_dropped: false }
     }
 
-    /// Forgets packets that have come to the last place, or were overtaken, so long ago that they will not be seen again. Those that have
-    /// just come there are kept while it is not certain that it is the last.
-    fn forget(&mut self, now: Time, room: &mut Room, overtaken: &mut Vec<Passing>) {
+    /// Removes packets that arrived at the last place, or were overtaken, so long ago that they will not be seen again. Recent arrivals
+    /// are kept while it is not certain that the place is the last.
+    fn expire_in_flight(&mut self, now: Time, memory: &mut MemoryBudget, overtaken: &mut Vec<InFlightPacket>) {
         loop {
-            if let Some(last) = self.path.last().filter(|_| self.path.has_length()) {
-                self.under_way.forget_arrived(last, now, room);
+            if let Some(last) = self.path.last().filter(|_| self.path.has_both_ends()) {
+                self.in_flight.remove_delivered(last, now, memory);
             }
-            match self.under_way.take_dropped(now, room) {
+            match self.in_flight.pop_dropped(now, memory) {
                 Some(dropped) => overtaken.push(dropped),
                 None => return,
             }
@@ -355,11 +373,11 @@ impl Half {
 /// Whether a packet is the first data of one of ns-2's one-way agents that offers ECN, in a capture: a Not-ECT packet with ECE, and both
 /// sides count from 0.
 fn is_offer_in_data(packet: &Packet) -> bool {
-    let numbers = (packet.tcp.seq, packet.tcp.ack);
-    packet.kind == Kind::Data && numbers == (1, 1) && packet.ecn == Ecn::NotEct && packet.has(Flags::ECE) && !packet.has(Flags::CWR)
+    let seq_range = (packet.tcp.seq, packet.tcp.ack);
+    packet.kind == Kind::Data && seq_range == (1, 1) && packet.ecn == Ecn::NotEct && packet.has(Flags::ECE) && !packet.has(Flags::CWR)
 }
 
 /// Whether a packet's number counts packets: of ns-2's one-way agents, whose lines show no header.
-pub fn counts_packets(packet: &Packet) -> bool {
+pub fn is_numbered_by_packet(packet: &Packet) -> bool {
     matches!(packet.source.address, Address::Node(_)) && packet.payload == packet.size
 }

@@ -1,436 +1,446 @@
-//! One direction of a connection that carries data: what its source sent, what came to its sink, and how it answered marks.
+//! One direction of a connection that carries data: segments of its source, arrivals at its sink, and reactions to marks.
 
 use ecnlab_units::column_groups::TimeStats;
 use ecnlab_units::histogram::Histogram;
 use ecnlab_units::{Ecn, Span, Time};
 use ecnlab_wire::{End, Flags, Packet};
 
-use crate::bins::{BinPlace, Member};
-use crate::columns::{Common, FlowRow, PointRow, seconds};
-use crate::competing::Candidate;
-use crate::desk::Desk;
-use crate::reaction::{Reaction, Reactions};
-use crate::runs::Runs;
-use crate::sending::{Cause, Sending, Sent, View};
+use crate::bins::{BinSlot, FlowIdentity};
+use crate::columns::{CommonColumns, FlowRow, PointRow, seconds_or_nan};
+use crate::competing::FairnessCandidate;
+use crate::context::AnalysisContext;
+use crate::reaction::{Reaction, ReactionTracker};
+use crate::reassembly::Reassembly;
+use crate::retransmission::{ObservationPoint, RetransmissionCause, SegmentKind, SegmentTracker};
 
-/// What is kept of a flow over the measured interval, and added up over flows.
+/// Counters of a flow over the measured interval, or their sum over flows.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Kept {
-    /// Bytes that reached the sink: all, new in order, and on first transmissions.
+pub struct FlowCounters {
+    /// Bytes that reached the sink: all, newly delivered in order, and of first transmissions.
     pub bytes: [u64; 3],
     pub sent: u64,
-    pub again_fast: u64,
-    pub again_timeout: u64,
-    pub needless: u64,
+    pub fast_retransmits: u64,
+    pub timeout_retransmits: u64,
+    pub spurious_retransmits: u64,
     pub timeouts: u64,
-    pub late: u64,
+    pub reordered: u64,
     pub drops: u64,
     pub marks: u64,
-    pub ce: u64,
+    pub ce_packets: u64,
     pub echoes: u64,
-    pub reduced: u64,
+    pub cwr_packets: u64,
     pub reactions: u64,
-    reaction_s: f64,
+    total_reaction_s: f64,
     timed_reactions: u64,
     pub lockouts: u64,
-    pub lockout: Span,
-    pub unseen: u64,
+    pub lockout_time: Span,
+    pub acked_unseen: u64,
 }
 
-/// A flow that is alive.
+/// An active flow.
 #[derive(Debug)]
 pub struct Flow {
     pub number: u32,
-    pub member: Member,
-    /// Whether it is the first flow of its connection that was asked for.
+    pub member: FlowIdentity,
+    /// Whether it is the first selected flow of its connection.
     pub is_first: bool,
-    /// Whether it is among those that were asked for.
-    pub is_chosen: bool,
+    /// Whether it is one of the flows to count.
+    pub is_selected: bool,
     fid: Option<u32>,
     source: End,
     destination: End,
-    /// A place in [`crate::columns::KINDS`].
+    /// An index into [`crate::columns::FLOW_KINDS`].
     kind: u32,
-    /// Its first number.
-    base: u64,
-    began: Time,
+    /// Its first sequence number.
+    first_seq: u64,
+    begin: Time,
     last_seen: Time,
     pub closed: Option<Time>,
-    sending: Sending,
-    runs: Runs,
-    reactions: Reactions,
-    /// ECE and CWR count marks (RFC 9768) instead of echoing them, so that there are no reactions to follow.
+    segments: SegmentTracker,
+    reassembly: Reassembly,
+    reactions: ReactionTracker,
+    /// ECE and CWR count marks (RFC 9768) instead of echoing them, so that there are no reactions to track.
     pub counts_marks: bool,
-    quiet_since: Time,
+    last_progress: Time,
     min_rtt: Option<Span>,
-    kept: Kept,
-    /// Sent and come to the sink a second time; reported by DSACK; reported by a timestamp (Eifel).
-    needless: [u64; 3],
+    counters: FlowCounters,
+    /// Spurious retransmissions: duplicates at the sink; reported by DSACK; reported by a timestamp (Eifel).
+    spurious_retransmits: [u64; 3],
     rtt: Histogram<5>,
     delay: Histogram<5>,
-    /// Delays that do not count before it is certain to where they were measured.
-    held: Vec<Span>,
-    /// Round-trip times to a place that is not known to be the source's.
-    samples: Vec<Sample>,
-    bin: BinPlace,
+    /// Delays that count once it is certain that they were measured at the sink.
+    pending_delays: Vec<Span>,
+    /// Round-trip times measured at a place that is not known to be the source's.
+    pending_rtts: Vec<RttSample>,
+    bin: BinSlot,
 }
 
-/// A segment's numbers, of which there are none in a datagram.
-pub type Numbers = Option<(u64, u64)>;
+/// Sequence range `[start, end)` of a segment; none of a datagram.
+pub type SeqRange = Option<(u64, u64)>;
 
-/// Round-trip times of a flow that are kept while it is not known to where they were measured; the first acknowledgements show the way.
-const MOST_SAMPLES: usize = 256;
+/// Round-trip times of a flow that wait until the source's place is known; the first acknowledgements show the path.
+const MAX_PENDING_RTTS: usize = 256;
 
-/// A round-trip time that an acknowledgement gave at a place that may turn out to lie on its way.
+/// A round-trip time measured at a place that may turn out to lie before the source.
 #[derive(Clone, Copy, Debug)]
-struct Sample {
+struct RttSample {
     ack: u64,
-    taken: Time,
+    taken_at: Time,
     rtt: Span,
     is_measured: bool,
-    /// The way goes on, and the acknowledgement has not come to its end yet.
-    goes_on: bool,
+    /// The path continues, and the acknowledgement has not reached its end yet.
+    is_in_transit: bool,
 }
 
-/// An acknowledgement for this flow, in the flow's numbers.
+/// An acknowledgement for this flow, in the flow's sequence numbers.
 #[derive(Clone, Copy, Debug)]
-pub struct AckSeen<'a> {
-    pub number: u64,
-    pub blocks: &'a [(u64, u64)],
+pub struct ObservedAck<'a> {
+    pub ack: u64,
+    pub sack_blocks: &'a [(u64, u64)],
     /// The window's right edge, if the file shows it.
-    pub edge: Option<u64>,
+    pub window_edge: Option<u64>,
     pub is_pure: bool,
-    /// Whether the place where it is seen is its last for certain.
-    pub is_sure: bool,
+    /// Whether it is certain that it was seen at the source.
+    pub is_at_endpoint: bool,
 }
 
 impl Flow {
-    pub fn new(member: Member, is_chosen: bool, is_first: bool, packet: &Packet, base: u64, now: Time) -> Flow {
-        let mut runs = Runs::default();
-        runs.begin(base);
+    pub fn new(member: FlowIdentity, is_selected: bool, is_first: bool, packet: &Packet, first_seq: u64, now: Time) -> Flow {
+        let mut reassembly = Reassembly::default();
+        reassembly.start_at(first_seq);
         Flow {
             number: member.flow,
             member,
             is_first,
-            is_chosen,
+            is_selected,
             fid: packet.flow,
             source: packet.source,
             destination: packet.destination,
             kind: u32::from(!packet.is_tcp()),
-            base,
-            began: now,
+            first_seq,
+            begin: now,
             last_seen: now,
             closed: None,
-            sending: Sending::default(),
-            runs,
-            reactions: Reactions::default(),
+            segments: SegmentTracker::default(),
+            reassembly,
+            reactions: ReactionTracker::default(),
             counts_marks: false,
-            quiet_since: now,
+            last_progress: now,
             min_rtt: None,
-            kept: Kept::default(),
-            needless: [0; 3],
+            counters: FlowCounters::default(),
+            spurious_retransmits: [0; 3],
             rtt: Histogram::default(),
             delay: Histogram::default(),
-            held: Vec::new(),
-            samples: Vec::new(),
-            bin: BinPlace::default(),
+            pending_delays: Vec::new(),
+            pending_rtts: Vec::new(),
+            bin: BinSlot::default(),
         }
     }
 
-    /// The source sends a packet; returns whether it is a retransmission.
-    pub fn sent(&mut self, packet: &Packet, numbers: Numbers, is_exact: bool, desk: &mut Desk) -> bool {
-        self.last_seen = desk.now;
-        let was_idle = !self.sending.is_outstanding();
-        let timeouts = self.sending.timeouts;
-        let view = View { is_exact, min_rtt: self.min_rtt.unwrap_or_default() };
-        let sent = numbers.map_or(Sent::New, |numbers| self.sending.sent(numbers, &packet.tcp, desk.now, view, &mut desk.room));
-        if was_idle && sent == Sent::New {
-            self.quiet_since = desk.now;
+    /// Processes a packet of the source; returns whether it is a retransmission.
+    pub fn on_sent(&mut self, packet: &Packet, seq_range: SeqRange, is_exact: bool, context: &mut AnalysisContext) -> bool {
+        self.last_seen = context.now;
+        let was_idle = !self.segments.is_outstanding();
+        let timeouts = self.segments.timeouts;
+        let view = ObservationPoint { is_exact, min_rtt: self.min_rtt.unwrap_or_default() };
+        let sent = seq_range
+            .map_or(SegmentKind::New, |seq_range| self.segments.on_segment(seq_range, &packet.tcp, context.now, view, &mut context.memory));
+        if was_idle && sent == SegmentKind::New {
+            self.last_progress = context.now;
         }
         let has_cwr = packet.has(Flags::CWR);
-        if has_cwr && sent == Sent::New && !self.counts_marks {
-            self.reactions.reduced(desk.now, mean(&self.rtt));
+        if has_cwr && sent == SegmentKind::New && !self.counts_marks {
+            self.reactions.on_cwr(context.now, mean(&self.rtt));
         }
-        self.point_of_segment(numbers, sent, has_cwr, desk);
-        if desk.measures(self.is_chosen) {
-            self.kept.sent += 1;
-            self.kept.again_fast += u64::from(sent == Sent::Again(Cause::Duplicates));
-            self.kept.again_timeout += u64::from(sent == Sent::Again(Cause::Timeout));
-            self.kept.late += u64::from(sent == Sent::Late);
-            self.kept.timeouts += self.sending.timeouts - timeouts;
-            self.kept.reduced += u64::from(has_cwr && !self.counts_marks);
+        self.record_segment(seq_range, sent, has_cwr, context);
+        if context.is_counted(self.is_selected) {
+            self.counters.sent += 1;
+            self.counters.fast_retransmits += u64::from(sent == SegmentKind::Retransmission(RetransmissionCause::DupAcks));
+            self.counters.timeout_retransmits += u64::from(sent == SegmentKind::Retransmission(RetransmissionCause::Timeout));
+            self.counters.reordered += u64::from(sent == SegmentKind::Reordered);
+            self.counters.timeouts += self.segments.timeouts - timeouts;
+            self.counters.cwr_packets += u64::from(has_cwr && !self.counts_marks);
         }
-        matches!(sent, Sent::Again(_))
+        matches!(sent, SegmentKind::Retransmission(_))
     }
 
-    /// A packet comes to the sink, `delay` after it was sent, if the file shows both, and whether this is the sink for certain.
-    pub fn arrived(&mut self, packet: &Packet, numbers: Numbers, is_again: bool, delay: Option<(Span, bool)>, desk: &mut Desk) {
-        self.last_seen = desk.now;
-        let payload = u64::from(desk.payload(packet));
-        let is_copy = numbers.is_some_and(|(start, end)| self.runs.holds(start, end));
-        let new = numbers.map_or(payload, |(start, end)| self.runs.arrived(start, end, payload, &mut desk.room));
+    /// Processes an arrival at the sink. `delay` is the one-way delay, if the file shows it, and whether this is the sink for certain.
+    pub fn on_arrival(
+        &mut self,
+        packet: &Packet,
+        seq_range: SeqRange,
+        is_retransmission: bool,
+        delay: Option<(Span, bool)>,
+        context: &mut AnalysisContext,
+    ) {
+        self.last_seen = context.now;
+        let payload = u64::from(context.payload_bytes(packet));
+        let is_duplicate = seq_range.is_some_and(|(start, end)| self.reassembly.contains(start, end));
+        let new = seq_range.map_or(payload, |(start, end)| self.reassembly.insert(start, end, payload, &mut context.memory));
         let has_ce = packet.ecn == Ecn::Ce;
         let ended =
-            if packet.is_tcp() && !self.counts_marks { self.reactions.arrived(has_ce, packet.has(Flags::CWR), desk.now) } else { None };
-        self.note_reaction(ended, desk);
-        if desk.measures(self.is_chosen) {
-            let bytes = [u64::from(packet.size), new, if is_again { 0 } else { payload }];
-            self.count_bytes(bytes, desk);
-            self.kept.ce += u64::from(has_ce);
-            self.needless[0] += u64::from(is_copy && delay.is_some());
-            if let Some((delay, is_sure)) = delay {
-                self.note_delay(delay, is_sure, desk);
+            if packet.is_tcp() && !self.counts_marks { self.reactions.on_data(has_ce, packet.has(Flags::CWR), context.now) } else { None };
+        self.on_reaction_end(ended, context);
+        if context.is_counted(self.is_selected) {
+            let bytes = [u64::from(packet.size), new, if is_retransmission { 0 } else { payload }];
+            self.count_bytes(bytes, context);
+            self.counters.ce_packets += u64::from(has_ce);
+            self.spurious_retransmits[0] += u64::from(is_duplicate && delay.is_some());
+            if let Some((delay, is_at_endpoint)) = delay {
+                self.on_delay_sample(delay, is_at_endpoint, context);
             }
         }
         if new > 0 {
-            let since = std::mem::replace(&mut self.quiet_since, desk.now);
-            self.note_spell(since, desk);
+            let since = std::mem::replace(&mut self.last_progress, context.now);
+            self.check_lockout(since, context);
         }
     }
 
-    /// An acknowledgement comes back to the source; of what it covers some may not be in the file.
-    pub fn acknowledged(&mut self, ack: &AckSeen, packet: &Packet, desk: &mut Desk) {
-        self.last_seen = desk.now;
-        let said = self.sending.acknowledged(ack.number, ack.blocks, &packet.tcp, ack.is_pure, desk.now, &mut desk.room);
-        self.point_of_ack(ack, said.is_new, desk);
-        self.complete_samples(ack.number, desk);
-        if let Some(rtt) = said.rtt {
-            let is_measured = desk.measures(self.is_chosen);
-            self.note_rtt(Sample { ack: ack.number, taken: desk.now, rtt, is_measured, goes_on: false }, desk);
+    /// Processes an acknowledgement at the source, which may cover segments that are not in the file.
+    pub fn on_ack(&mut self, ack: &ObservedAck, packet: &Packet, context: &mut AnalysisContext) {
+        self.last_seen = context.now;
+        let ack_outcome = self.segments.on_ack(ack.ack, ack.sack_blocks, &packet.tcp, ack.is_pure, context.now, &mut context.memory);
+        self.record_ack(ack, ack_outcome.is_new, context);
+        self.complete_rtts(ack.ack, context);
+        if let Some(rtt) = ack_outcome.rtt {
+            let is_measured = context.is_counted(self.is_selected);
+            self.on_rtt_sample(RttSample { ack: ack.ack, taken_at: context.now, rtt, is_measured, is_in_transit: false }, context);
         }
-        if ack.is_sure {
-            self.settle_samples(desk);
+        if ack.is_at_endpoint {
+            self.settle_rtts(context);
         }
-        let (bytes, unseen) = self.runs.skip_to(ack.number, &mut desk.room);
-        if desk.measures(self.is_chosen) {
-            self.needless[1] += u64::from(said.arrived_twice);
-            self.needless[2] += u64::from(said.was_needless);
-            self.kept.unseen += unseen;
-            self.count_bytes([0, bytes, 0], desk);
+        let (bytes, acked_unseen) = self.reassembly.skip_to(ack.ack, &mut context.memory);
+        if context.is_counted(self.is_selected) {
+            self.spurious_retransmits[1] += u64::from(ack_outcome.is_dsack);
+            self.spurious_retransmits[2] += u64::from(ack_outcome.is_spurious);
+            self.counters.acked_unseen += acked_unseen;
+            self.count_bytes([0, bytes, 0], context);
         }
     }
 
-    /// The sink sends an acknowledgement with ECN-Echo. The answer to ns-2's first packet, which offers ECN, is no echo of a mark.
-    pub fn echoed(&mut self, ack: u64, is_ns2: bool, desk: &mut Desk) {
-        if self.counts_marks || (is_ns2 && ack <= self.base + 1) {
+    /// Processes an acknowledgement with ECN-Echo of the sink. The reply to ns-2's first packet, which offers ECN, echoes no mark.
+    pub fn on_ece(&mut self, ack: u64, is_ns2: bool, context: &mut AnalysisContext) {
+        if self.counts_marks || (is_ns2 && ack <= self.first_seq + 1) {
             return;
         }
-        self.reactions.echoed(desk.now);
-        self.kept.echoes += u64::from(desk.measures(self.is_chosen));
-        if desk.draws(self.number) {
-            desk.point(self.point(ECHO, ack, ack, desk.now));
+        self.reactions.on_ece(context.now);
+        self.counters.echoes += u64::from(context.is_counted(self.is_selected));
+        if context.records_sequence(self.number) {
+            context.record_point(self.point(POINT_ECHO, ack, ack, context.now));
         }
     }
 
-    /// A packet was marked at a link.
-    pub fn marked(&mut self, link: Option<u32>, numbers: Numbers, desk: &mut Desk) {
-        if desk.measures(self.is_chosen) {
-            self.kept.marks += 1;
-            desk.bins.share(&mut self.bin, self.member).marks += 1;
-            desk.event(self.number, link, 0, desk.now);
+    /// Counts a packet that was marked at a link.
+    pub fn on_mark(&mut self, link: Option<u32>, seq_range: SeqRange, context: &mut AnalysisContext) {
+        if context.is_counted(self.is_selected) {
+            self.counters.marks += 1;
+            context.bins.flow_bin(&mut self.bin, self.member).marks += 1;
+            context.record_event(self.number, link, 0, context.now);
         }
-        self.point_at(MARK, numbers, desk);
+        self.record_at(POINT_MARK, seq_range, context);
     }
 
-    /// A packet was dropped at a link, where it was last seen at `at`.
-    pub fn dropped(&mut self, link: Option<u32>, numbers: Numbers, at: Time, desk: &mut Desk) {
-        if desk.measures(self.is_chosen) {
-            self.kept.drops += 1;
-            desk.bins.share(&mut self.bin, self.member).drops += 1;
-            desk.event(self.number, link, 1, at);
+    /// Counts a packet that was dropped at a link; `at` is the time at which it was last seen.
+    pub fn on_drop(&mut self, link: Option<u32>, seq_range: SeqRange, at: Time, context: &mut AnalysisContext) {
+        if context.is_counted(self.is_selected) {
+            self.counters.drops += 1;
+            context.bins.flow_bin(&mut self.bin, self.member).drops += 1;
+            context.record_event(self.number, link, 1, at);
         }
-        if let Some((from, to)) = numbers.filter(|_| desk.draws(self.number)) {
-            desk.point(self.point(DROP, from, to, at));
+        if let Some((from, to)) = seq_range.filter(|_| context.records_sequence(self.number)) {
+            context.record_point(self.point(POINT_DROP, from, to, at));
         }
     }
 
-    /// What arrived so far had not come to the sink: it is farther away.
-    pub fn moves_sink(&mut self, desk: &mut Desk) {
-        self.runs.clear(&mut desk.room);
-        self.runs = Runs::default();
-        self.runs.begin(self.base);
-        (self.kept.bytes, self.kept.ce, self.needless[0]) = ([0; 3], 0, 0);
-        (self.delay, self.reactions) = (Histogram::default(), Reactions::default());
-        self.held.clear();
-        desk.bins.share(&mut self.bin, self.member).bytes = [0; 3];
+    /// Discards earlier arrivals: they were not at the sink, which is farther away.
+    pub fn restart_at_new_sink(&mut self, context: &mut AnalysisContext) {
+        self.reassembly.release_memory(&mut context.memory);
+        self.reassembly = Reassembly::default();
+        self.reassembly.start_at(self.first_seq);
+        (self.counters.bytes, self.counters.ce_packets, self.spurious_retransmits[0]) = ([0; 3], 0, 0);
+        (self.delay, self.reactions) = (Histogram::default(), ReactionTracker::default());
+        self.pending_delays.clear();
+        context.bins.flow_bin(&mut self.bin, self.member).bytes = [0; 3];
     }
 
-    /// Whether the source goes on, and the file shows no acknowledgement that would let it.
-    pub fn goes_unacknowledged(&self) -> bool {
-        self.sending.goes_unacknowledged()
+    /// Whether the source continues although the file shows no acknowledgement.
+    pub fn lacks_acks(&self) -> bool {
+        self.segments.lacks_acks()
     }
 
-    /// The acknowledgements that were seen so far had not come to the source: it is farther away.
-    pub fn moves_source(&mut self) {
+    /// Discards earlier round-trip times: they were not measured at the source, which is farther away.
+    pub fn restart_at_new_source(&mut self) {
         (self.min_rtt, self.rtt) = (None, Histogram::default());
-        self.samples.iter_mut().for_each(|sample| sample.goes_on = true);
+        self.pending_rtts.iter_mut().for_each(|rtt_sample| rtt_sample.is_in_transit = true);
     }
 
-    /// Ends the flow: what is still open is closed, and all that it kept becomes a row.
-    pub fn end(mut self, ecn: u32, desk: &mut Desk) -> FlowRow {
-        let open = self.reactions.end();
-        self.note_reaction(open, desk);
-        self.flush_delays(desk);
-        self.settle_samples(desk);
-        if self.closed.is_none() && self.sending.is_outstanding() && desk.is_measured {
-            self.note_spell(self.quiet_since, desk);
+    /// Ends the flow: closes open reactions and lockouts, and returns its row.
+    pub fn finish(mut self, ecn: u32, context: &mut AnalysisContext) -> FlowRow {
+        let open = self.reactions.finish();
+        self.on_reaction_end(open, context);
+        self.flush_delays(context);
+        self.settle_rtts(context);
+        if self.closed.is_none() && self.segments.is_outstanding() && context.is_measured {
+            self.check_lockout(self.last_progress, context);
         }
-        self.sending.clear(&mut desk.room);
-        self.runs.clear(&mut desk.room);
-        self.kept.needless = self.needless[0].max(self.needless[1]).max(self.needless[2]);
-        let common = Common { seconds: 0.0, kept: self.kept, rtt: TimeStats::from(&self.rtt), delay: TimeStats::from(&self.delay) };
+        self.segments.release_memory(&mut context.memory);
+        self.reassembly.release_memory(&mut context.memory);
+        self.counters.spurious_retransmits =
+            self.spurious_retransmits[0].max(self.spurious_retransmits[1]).max(self.spurious_retransmits[2]);
+        let common =
+            CommonColumns { seconds: 0.0, counters: self.counters, rtt: TimeStats::from(&self.rtt), delay: TimeStats::from(&self.delay) };
         FlowRow {
             flow: self.number,
             fid: self.fid,
             ends: [self.source, self.destination],
-            names: [0; 2],
+            end_names: [0; 2],
             kind: self.kind,
             ecn,
-            begin_s: self.began.seconds(),
+            begin_s: self.begin.seconds(),
             end_s: self.last_seen.seconds(),
-            rtt_min_s: seconds(self.min_rtt),
+            rtt_min_s: seconds_or_nan(self.min_rtt),
             competes: false,
             common,
         }
     }
 
-    /// What it has to do with fairness.
-    pub fn candidate(&self) -> Candidate {
-        Candidate { flow: self.number, begin: self.began, end: self.last_seen, bytes: self.kept.bytes }
+    /// The flow's figures for Jain's index.
+    pub fn fairness_candidate(&self) -> FairnessCandidate {
+        FairnessCandidate { flow: self.number, begin: self.begin, end: self.last_seen, bytes: self.counters.bytes }
     }
 
-    fn count_bytes(&mut self, bytes: [u64; 3], desk: &mut Desk) {
-        let share = desk.bins.share(&mut self.bin, self.member);
+    fn count_bytes(&mut self, bytes: [u64; 3], context: &mut AnalysisContext) {
+        let bin = context.bins.flow_bin(&mut self.bin, self.member);
         for (kind, bytes) in bytes.into_iter().enumerate() {
-            self.kept.bytes[kind] += bytes;
-            share.bytes[kind] += bytes;
+            self.counters.bytes[kind] += bytes;
+            bin.bytes[kind] += bytes;
         }
     }
 
-    fn note_rtt(&mut self, sample: Sample, desk: &mut Desk) {
-        self.min_rtt = Some(self.min_rtt.map_or(sample.rtt, |least| least.min(sample.rtt)));
-        if sample.is_measured {
-            self.rtt.record(sample.rtt);
+    fn on_rtt_sample(&mut self, rtt_sample: RttSample, context: &mut AnalysisContext) {
+        self.min_rtt = Some(self.min_rtt.map_or(rtt_sample.rtt, |least| least.min(rtt_sample.rtt)));
+        if rtt_sample.is_measured {
+            self.rtt.record(rtt_sample.rtt);
         }
-        if self.samples.len() >= MOST_SAMPLES {
-            self.settle_samples(desk);
+        if self.pending_rtts.len() >= MAX_PENDING_RTTS {
+            self.settle_rtts(context);
         }
-        self.samples.push(sample);
+        self.pending_rtts.push(rtt_sample);
     }
 
-    /// An acknowledgement has come to the end of its way: its sample took until now. Those before it were lost on their way.
-    fn complete_samples(&mut self, ack: u64, desk: &mut Desk) {
-        if !self.samples.iter().any(|sample| sample.goes_on && sample.ack <= ack) {
+    /// Completes the sample of an acknowledgement that has reached the source. Acknowledgements before it were lost.
+    fn complete_rtts(&mut self, ack: u64, context: &mut AnalysisContext) {
+        if !self.pending_rtts.iter().any(|rtt_sample| rtt_sample.is_in_transit && rtt_sample.ack <= ack) {
             return;
         }
-        let complete = self.samples.iter().copied().find(|sample| sample.goes_on && sample.ack == ack);
-        self.samples.retain(|sample| !sample.goes_on || sample.ack > ack);
-        if let Some(sample) = complete {
-            let rtt = sample.rtt + desk.now.since(sample.taken);
-            self.note_rtt(Sample { taken: desk.now, rtt, goes_on: false, ..sample }, desk);
+        let complete = self.pending_rtts.iter().copied().find(|rtt_sample| rtt_sample.is_in_transit && rtt_sample.ack == ack);
+        self.pending_rtts.retain(|rtt_sample| !rtt_sample.is_in_transit || rtt_sample.ack > ack);
+        if let Some(rtt_sample) = complete {
+            let rtt = rtt_sample.rtt + context.now.since(rtt_sample.taken_at);
+            self.on_rtt_sample(RttSample { taken_at: context.now, rtt, is_in_transit: false, ..rtt_sample }, context);
         }
     }
 
-    /// What was measured at the last place counts in the whole.
-    fn settle_samples(&mut self, desk: &mut Desk) {
-        for sample in self.samples.iter().filter(|sample| !sample.goes_on && sample.is_measured) {
-            desk.whole.rtt.record(sample.rtt);
+    /// Adds the samples that were measured at the last place to the overall times.
+    fn settle_rtts(&mut self, context: &mut AnalysisContext) {
+        for rtt_sample in self.pending_rtts.iter().filter(|rtt_sample| !rtt_sample.is_in_transit && rtt_sample.is_measured) {
+            context.overall.rtt.record(rtt_sample.rtt);
         }
-        self.samples.retain(|sample| sample.goes_on);
+        self.pending_rtts.retain(|rtt_sample| rtt_sample.is_in_transit);
     }
 
-    fn note_delay(&mut self, delay: Span, is_sure: bool, desk: &mut Desk) {
-        self.held.push(delay);
-        if is_sure {
-            self.flush_delays(desk);
+    fn on_delay_sample(&mut self, delay: Span, is_at_endpoint: bool, context: &mut AnalysisContext) {
+        self.pending_delays.push(delay);
+        if is_at_endpoint {
+            self.flush_delays(context);
         }
     }
 
-    fn flush_delays(&mut self, desk: &mut Desk) {
-        for delay in self.held.drain(..) {
+    fn flush_delays(&mut self, context: &mut AnalysisContext) {
+        for delay in self.pending_delays.drain(..) {
             self.delay.record(delay);
-            desk.whole.delay.record(delay);
+            context.overall.delay.record(delay);
         }
     }
 
-    fn note_reaction(&mut self, ended: Option<Reaction>, desk: &mut Desk) {
-        let Some(reaction) = ended.filter(|_| desk.measures(self.is_chosen)) else { return };
-        self.kept.reactions += u64::from(reaction.reduced.is_some());
+    fn on_reaction_end(&mut self, ended: Option<Reaction>, context: &mut AnalysisContext) {
+        let Some(reaction) = ended.filter(|_| context.is_counted(self.is_selected)) else { return };
+        self.counters.reactions += u64::from(reaction.cwr_sent_at.is_some());
         if let Some(latency) = reaction.latency() {
-            self.kept.reaction_s += latency.seconds();
-            self.kept.timed_reactions += 1;
+            self.counters.total_reaction_s += latency.seconds();
+            self.counters.timed_reactions += 1;
         }
-        desk.reaction(self.number, &reaction);
+        context.record_reaction(self.number, &reaction);
     }
 
-    /// Counts a spell without anything new that is long enough to be a lockout, with its time inside the measured interval.
-    fn note_spell(&mut self, since: Time, desk: &mut Desk) {
+    /// Counts a period without new data that is long enough to be a lockout, with its time inside the measured interval.
+    fn check_lockout(&mut self, since: Time, context: &mut AnalysisContext) {
         let threshold = Span::from_secs(1).max(self.min_rtt.unwrap_or_default() * 10);
-        if desk.now.since(since) >= threshold && desk.measures(self.is_chosen) {
-            self.kept.lockouts += 1;
-            self.kept.lockout += desk.now.since(since.max(desk.from));
-            desk.lockout(self.number, since);
+        if context.now.since(since) >= threshold && context.is_counted(self.is_selected) {
+            self.counters.lockouts += 1;
+            self.counters.lockout_time += context.now.since(since.max(context.from));
+            context.record_lockout(self.number, since);
         }
     }
 
-    fn point_of_segment(&self, numbers: Numbers, sent: Sent, has_cwr: bool, desk: &mut Desk) {
-        self.point_at(if matches!(sent, Sent::Again(_)) { AGAIN } else { DATA }, numbers, desk);
+    fn record_segment(&self, seq_range: SeqRange, sent: SegmentKind, has_cwr: bool, context: &mut AnalysisContext) {
+        self.record_at(if matches!(sent, SegmentKind::Retransmission(_)) { POINT_RETRANSMISSION } else { POINT_DATA }, seq_range, context);
         if has_cwr {
-            self.point_at(REDUCED, numbers, desk);
+            self.record_at(POINT_CWR, seq_range, context);
         }
     }
 
-    fn point_of_ack(&self, ack: &AckSeen, is_new: bool, desk: &mut Desk) {
-        if !desk.draws(self.number) {
+    fn record_ack(&self, ack: &ObservedAck, is_new: bool, context: &mut AnalysisContext) {
+        if !context.records_sequence(self.number) {
             return;
         }
         if is_new {
-            desk.point(self.point(ACK, ack.number, ack.number, desk.now));
+            context.record_point(self.point(POINT_ACK, ack.ack, ack.ack, context.now));
         }
-        if let Some(edge) = ack.edge {
-            desk.point(self.point(WINDOW, edge, edge, desk.now));
+        if let Some(window_edge) = ack.window_edge {
+            context.record_point(self.point(POINT_WINDOW, window_edge, window_edge, context.now));
         }
-        for &(from, to) in ack.blocks {
-            desk.point(self.point(SACK, from, to, desk.now));
+        for &(from, to) in ack.sack_blocks {
+            context.record_point(self.point(POINT_SACK, from, to, context.now));
         }
     }
 
-    fn point_at(&self, kind: u32, numbers: Numbers, desk: &mut Desk) {
-        if let Some((from, to)) = numbers.filter(|_| desk.draws(self.number)) {
-            desk.point(self.point(kind, from, to, desk.now));
+    fn record_at(&self, kind: u32, seq_range: SeqRange, context: &mut AnalysisContext) {
+        if let Some((from, to)) = seq_range.filter(|_| context.records_sequence(self.number)) {
+            context.record_point(self.point(kind, from, to, context.now));
         }
     }
 
     fn point(&self, kind: u32, from: u64, to: u64, now: Time) -> PointRow {
-        let counted = |number: u64| number as f64 - self.base as f64;
+        let counted = |number: u64| number as f64 - self.first_seq as f64;
         PointRow { flow: self.number, time_s: now.seconds(), kind, from: counted(from), to: counted(to) }
     }
 }
 
-impl Kept {
-    pub fn add(&mut self, other: &Kept) {
+impl FlowCounters {
+    pub fn add(&mut self, other: &FlowCounters) {
         (0..3).for_each(|kind| self.bytes[kind] += other.bytes[kind]);
         self.sent += other.sent;
-        self.again_fast += other.again_fast;
-        self.again_timeout += other.again_timeout;
-        self.needless += other.needless;
+        self.fast_retransmits += other.fast_retransmits;
+        self.timeout_retransmits += other.timeout_retransmits;
+        self.spurious_retransmits += other.spurious_retransmits;
         self.timeouts += other.timeouts;
-        self.late += other.late;
+        self.reordered += other.reordered;
         self.drops += other.drops;
         self.marks += other.marks;
-        self.ce += other.ce;
+        self.ce_packets += other.ce_packets;
         self.echoes += other.echoes;
-        self.reduced += other.reduced;
+        self.cwr_packets += other.cwr_packets;
         self.reactions += other.reactions;
-        self.reaction_s += other.reaction_s;
+        self.total_reaction_s += other.total_reaction_s;
         self.timed_reactions += other.timed_reactions;
         self.lockouts += other.lockouts;
-        self.lockout += other.lockout;
-        self.unseen += other.unseen;
+        self.lockout_time += other.lockout_time;
+        self.acked_unseen += other.acked_unseen;
     }
 
     pub fn reaction_mean_s(&self) -> f64 {
-        self.reaction_s / self.timed_reactions as f64
+        self.total_reaction_s / self.timed_reactions as f64
     }
 }
 
@@ -438,13 +448,13 @@ fn mean(rtt: &Histogram<5>) -> Option<Span> {
     Span::from_secs_f64(rtt.mean_s())
 }
 
-/// Places in [`crate::columns::POINTS`].
-const DATA: u32 = 0;
-const AGAIN: u32 = 1;
-const ACK: u32 = 2;
-const WINDOW: u32 = 3;
-const SACK: u32 = 4;
-const MARK: u32 = 5;
-const DROP: u32 = 6;
-const ECHO: u32 = 7;
-const REDUCED: u32 = 8;
+/// Indices into [`crate::columns::POINT_KINDS`].
+const POINT_DATA: u32 = 0;
+const POINT_RETRANSMISSION: u32 = 1;
+const POINT_ACK: u32 = 2;
+const POINT_WINDOW: u32 = 3;
+const POINT_SACK: u32 = 4;
+const POINT_MARK: u32 = 5;
+const POINT_DROP: u32 = 6;
+const POINT_ECHO: u32 = 7;
+const POINT_CWR: u32 = 8;

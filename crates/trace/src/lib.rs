@@ -1,7 +1,7 @@
-//! Reads traces: what flows, links and bins of time have seen, and how sources answered marks.
+//! Analysis of packet traces: measures of flows, links and bins of time, and the reactions of sources to marks.
 //!
-//! It takes events ([`ecnlab_wire::Event`]) one by one, of ns-2's traces and of captures alike, keeps no more than it needs of flows that
-//! are alive, and gives tables at the end.
+//! It reads events ([`ecnlab_wire::Event`]) one by one, from ns-2's traces and from captures. It keeps state of active flows only and
+//! returns tables at the end.
 
 pub mod analysis;
 mod bins;
@@ -9,26 +9,26 @@ pub mod check;
 pub mod columns;
 mod competing;
 mod connection;
-mod connections;
-mod desk;
+mod connection_table;
+mod context;
 mod flow;
+mod hops;
+mod in_flight;
 mod links;
-mod path;
+mod memory_budget;
 mod reaction;
-mod room;
-mod runs;
-mod sending;
-mod space;
-mod underway;
+mod reassembly;
+mod retransmission;
+mod seq_unwrap;
 
-pub use analysis::{Analysis, Counts, Options, Told};
-pub use check::{Check, Verdict};
+pub use analysis::{Analysis, Options, ReadCounts, TraceReport};
+pub use check::{CheckReport, EcnCheck};
 
 use ecnlab_units::table::TableDescription;
 
-/// Every table that a trace gives.
+/// All tables of a trace analysis.
 pub fn tables() -> Vec<TableDescription> {
-    use columns::{BINS, EVENTS_TABLE, FLOW_BINS, FLOWS, LINKS, LOCKOUTS, REACTIONS, SEQUENCE, TOTAL};
+    use columns::{BINS, EVENTS, FLOW_BINS, FLOWS, LINKS, LOCKOUTS, REACTIONS, SEQUENCE, TOTAL};
     vec![
         FLOWS.describe(),
         TOTAL.describe(),
@@ -36,7 +36,7 @@ pub fn tables() -> Vec<TableDescription> {
         BINS.describe(),
         FLOW_BINS.describe(),
         REACTIONS.describe(),
-        EVENTS_TABLE.describe(),
+        EVENTS.describe(),
         LOCKOUTS.describe(),
         SEQUENCE.describe(),
     ]

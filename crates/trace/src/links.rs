@@ -1,4 +1,4 @@
-//! What happened at each link: of an ns-2 trace a link between two nodes, of a capture the way from one interface to the next.
+//! Counters of each link: in an ns-2 trace a link between two nodes, in a capture the hop from one interface to the next.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use ecnlab_units::Span;
 use ecnlab_units::histogram::Histogram;
 use ecnlab_wire::Place;
 
-/// Links that have rows of their own; what happens at others is counted at none.
-const MOST: usize = 4096;
+/// Links with rows; events at further links are not counted.
+const MAX_LINKS: usize = 4096;
 
-/// Where a packet waits: a link, or the way from one interface to another.
+/// A link, or the hop from one interface of a capture to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hop {
     pub from: Place,
@@ -22,9 +22,9 @@ impl Hop {
     }
 }
 
-/// What a link has counted over the measured interval.
+/// Counters of a link over the measured interval.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct LinkCounters {
     pub hop: Hop,
     pub arrivals: u64,
     pub departures: u64,
@@ -36,39 +36,39 @@ pub struct Link {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Links {
+pub struct LinkTable {
     index: BTreeMap<Hop, u32>,
-    links: Vec<Link>,
+    links: Vec<LinkCounters>,
 }
 
-impl Links {
-    /// The number of a link, new or known; `None` if there are too many.
-    pub fn number(&mut self, hop: Hop) -> Option<u32> {
+impl LinkTable {
+    /// The index of a link, which is added if it is new; `None` if there are too many.
+    pub fn link_index(&mut self, hop: Hop) -> Option<u32> {
         if let Some(&number) = self.index.get(&hop) {
             return Some(number);
         }
         let number = self.links.len();
-        (number < MOST).then(|| {
+        (number < MAX_LINKS).then(|| {
             self.index.insert(hop, number as u32);
-            self.links.push(Link { hop, arrivals: 0, departures: 0, bytes: 0, marks: 0, drops: 0, sojourn: Histogram::default() });
+            self.links.push(LinkCounters { hop, arrivals: 0, departures: 0, bytes: 0, marks: 0, drops: 0, sojourn: Histogram::default() });
             number as u32
         })
     }
 
-    /// Counts something at a link.
-    pub fn count(&mut self, number: Option<u32>, count: impl FnOnce(&mut Link)) {
+    /// Updates the counters of a link.
+    pub fn update(&mut self, number: Option<u32>, update_counters: impl FnOnce(&mut LinkCounters)) {
         if let Some(link) = number.and_then(|number| self.links.get_mut(number as usize)) {
-            count(link);
+            update_counters(link);
         }
     }
 
-    pub fn all(&self) -> &[Link] {
+    pub fn as_slice(&self) -> &[LinkCounters] {
         &self.links
     }
 }
 
-impl Link {
-    pub fn departed(&mut self, size: u32, sojourn: Option<Span>) {
+impl LinkCounters {
+    pub fn on_departure(&mut self, size: u32, sojourn: Option<Span>) {
         self.departures += 1;
         self.bytes += u64::from(size);
         if let Some(sojourn) = sojourn {
@@ -76,9 +76,9 @@ impl Link {
         }
     }
 
-    /// How much it signalled: what it marked or dropped, then how long packets waited. The bottleneck is the link with the most.
-    pub fn signals(&self) -> (u64, u64) {
-        let waited_ns = self.sojourn.mean_s() * self.sojourn.count() as f64 * 1e9;
-        (self.marks + self.drops, if waited_ns > 0.0 { waited_ns as u64 } else { 0 })
+    /// Sort key for the bottleneck, which has the largest: marks and drops, then the total sojourn time.
+    pub fn signal_rank(&self) -> (u64, u64) {
+        let total_sojourn_ns = self.sojourn.mean_s() * self.sojourn.count() as f64 * 1e9;
+        (self.marks + self.drops, if total_sojourn_ns > 0.0 { total_sojourn_ns as u64 } else { 0 })
     }
 }

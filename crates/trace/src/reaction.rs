@@ -1,4 +1,4 @@
-//! CE, ECN-Echo, CWR (RFC 3168, section 6.1): a packet arrives with CE, the sink echoes it, the source answers with CWR.
+//! Reactions to marks (RFC 3168, section 6.1): a packet arrives with CE, the sink echoes it, the source answers with CWR.
 //!
 //! A reaction begins with a packet that arrives with CE when no echo is owed, and ends when a packet with CWR arrives. What arrives with CE
 //! in between is answered by the same reaction.
@@ -9,11 +9,11 @@ use ecnlab_units::{Span, Time};
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Reaction {
     /// The first packet with CE came to the sink.
-    pub experienced: Option<Time>,
+    pub ce_received_at: Option<Time>,
     /// The sink sent the first acknowledgement with ECN-Echo.
-    pub echoed: Option<Time>,
+    pub ece_sent_at: Option<Time>,
     /// The source sent the packet with CWR.
-    pub reduced: Option<Time>,
+    pub cwr_sent_at: Option<Time>,
     /// Packets with CE that it answers.
     pub packets: u64,
     /// The mean round-trip time so far, when the source answered.
@@ -23,44 +23,44 @@ pub struct Reaction {
 impl Reaction {
     /// From the arrival of CE until the source answers.
     pub fn latency(&self) -> Option<Span> {
-        Some(self.reduced?.since(self.experienced?))
+        Some(self.cwr_sent_at?.since(self.ce_received_at?))
     }
 }
 
-/// The reaction of a flow that is under way.
+/// The current reaction of a flow.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Reactions {
-    open: Option<Reaction>,
+pub struct ReactionTracker {
+    current: Option<Reaction>,
 }
 
-impl Reactions {
-    /// A packet has come to the sink with CE, or with CWR, or both: CWR ends what was before it. Returns the reaction that has ended.
-    pub fn arrived(&mut self, has_ce: bool, has_cwr: bool, now: Time) -> Option<Reaction> {
-        let ended = self.open.take_if(|open| has_cwr && open.reduced.is_some());
+impl ReactionTracker {
+    /// Processes a packet that arrives at the sink. CWR ends the reaction before it, which is returned; CE begins or continues one.
+    pub fn on_data(&mut self, has_ce: bool, has_cwr: bool, now: Time) -> Option<Reaction> {
+        let ended = self.current.take_if(|current| has_cwr && current.cwr_sent_at.is_some());
         if has_ce {
-            let open = self.open.get_or_insert_default();
-            open.experienced = open.experienced.or(Some(now).filter(|_| open.echoed.is_none()));
-            open.packets += 1;
+            let current = self.current.get_or_insert_default();
+            current.ce_received_at = current.ce_received_at.or(Some(now).filter(|_| current.ece_sent_at.is_none()));
+            current.packets += 1;
         }
         ended
     }
 
-    /// The sink sends an acknowledgement with ECN-Echo.
-    pub fn echoed(&mut self, now: Time) {
-        let open = self.open.get_or_insert_default();
-        open.echoed = open.echoed.or(Some(now));
+    /// Processes an acknowledgement with ECN-Echo that the sink sends.
+    pub fn on_ece(&mut self, now: Time) {
+        let current = self.current.get_or_insert_default();
+        current.ece_sent_at = current.ece_sent_at.or(Some(now));
     }
 
-    /// The source sends a packet with CWR.
-    pub fn reduced(&mut self, now: Time, rtt: Option<Span>) {
-        if let Some(open) = self.open.as_mut().filter(|open| open.reduced.is_none() && open.echoed.is_some()) {
-            (open.reduced, open.rtt) = (Some(now), rtt);
+    /// Processes a packet with CWR that the source sends.
+    pub fn on_cwr(&mut self, now: Time, rtt: Option<Span>) {
+        if let Some(current) = self.current.as_mut().filter(|current| current.cwr_sent_at.is_none() && current.ece_sent_at.is_some()) {
+            (current.cwr_sent_at, current.rtt) = (Some(now), rtt);
         }
     }
 
-    /// The flow ends: the reaction that is still open, if any.
-    pub fn end(&mut self) -> Option<Reaction> {
-        self.open.take()
+    /// Ends the flow; returns the current reaction, if any.
+    pub fn finish(&mut self) -> Option<Reaction> {
+        self.current.take()
     }
 }
 
@@ -74,34 +74,37 @@ mod tests {
 
     #[test]
     fn marks_before_the_answer_arrives_belong_to_one_reaction() {
-        let mut reactions = Reactions::default();
-        assert_eq!(None, reactions.arrived(true, false, at(10)));
-        reactions.echoed(at(10));
-        reactions.arrived(true, false, at(12));
-        reactions.reduced(at(30), Some(Span::from_millis(20)));
-        reactions.reduced(at(31), None);
-        reactions.echoed(at(40));
-        let ended = reactions.arrived(false, true, at(50)).unwrap();
-        assert_eq!((Some(at(10)), Some(at(10)), Some(at(30)), 2), (ended.experienced, ended.echoed, ended.reduced, ended.packets));
+        let mut reactions = ReactionTracker::default();
+        assert_eq!(None, reactions.on_data(true, false, at(10)));
+        reactions.on_ece(at(10));
+        reactions.on_data(true, false, at(12));
+        reactions.on_cwr(at(30), Some(Span::from_millis(20)));
+        reactions.on_cwr(at(31), None);
+        reactions.on_ece(at(40));
+        let ended = reactions.on_data(false, true, at(50)).unwrap();
+        assert_eq!(
+            (Some(at(10)), Some(at(10)), Some(at(30)), 2),
+            (ended.ce_received_at, ended.ece_sent_at, ended.cwr_sent_at, ended.packets)
+        );
         assert_eq!(Some(Span::from_millis(20)), ended.latency());
-        assert_eq!(None, reactions.end());
+        assert_eq!(None, reactions.finish());
     }
 
     #[test]
     fn a_packet_with_both_ends_one_reaction_and_begins_another() {
-        let mut reactions = Reactions::default();
-        reactions.arrived(true, false, at(1));
-        reactions.echoed(at(1));
-        reactions.reduced(at(2), None);
-        assert!(reactions.arrived(true, true, at(3)).is_some());
-        assert_eq!(Some(at(3)), reactions.end().unwrap().experienced);
+        let mut reactions = ReactionTracker::default();
+        reactions.on_data(true, false, at(1));
+        reactions.on_ece(at(1));
+        reactions.on_cwr(at(2), None);
+        assert!(reactions.on_data(true, true, at(3)).is_some());
+        assert_eq!(Some(at(3)), reactions.finish().unwrap().ce_received_at);
     }
 
     #[test]
     fn an_echo_whose_mark_was_not_seen_has_no_latency() {
-        let mut reactions = Reactions::default();
-        reactions.echoed(at(5));
-        reactions.reduced(at(6), None);
-        assert_eq!(None, reactions.end().unwrap().latency());
+        let mut reactions = ReactionTracker::default();
+        reactions.on_ece(at(5));
+        reactions.on_cwr(at(6), None);
+        assert_eq!(None, reactions.finish().unwrap().latency());
     }
 }

@@ -1,6 +1,6 @@
-//! Whatever a file says, reading it ends, with tables that hold together.
+//! Reading of arbitrary events ends, with tables that agree with each other.
 
-use ecnlab_trace::{Analysis, Check, Options, Told};
+use ecnlab_trace::{Analysis, EcnCheck, Options, TraceReport};
 use ecnlab_units::table::Column;
 use ecnlab_units::{Ecn, Span, Time};
 use ecnlab_wire::{Address, End, Event, Flags, Kind, Packet, Place, SackRuns, State, Tcp, Timestamps, What};
@@ -15,21 +15,21 @@ fn host() -> impl Strategy<Value = End> {
     (0..3_u8, 0..3_u32).prop_map(|(host, port)| End { address: Address::V4([10, 0, 0, host].into()), port })
 }
 
-fn what_and_where() -> impl Strategy<Value = (What, Place)> {
+fn kind_and_place() -> impl Strategy<Value = (What, Place)> {
     let on_link = (0..4_usize, 0..4_u32, 0..4_u32)
         .prop_map(|(what, from, to)| ([What::Enqueued, What::Dequeued, What::Dropped, What::Received][what], Place::Link { from, to }));
     prop_oneof![on_link, (0..3_u32).prop_map(|interface| (What::Seen, Place::Interface(interface)))]
 }
 
 /// Numbers that are near each other, near where they wrap, or anything.
-fn number() -> impl Strategy<Value = u32> {
+fn seq_number() -> impl Strategy<Value = u32> {
     prop_oneof![0..40_u32, (u32::MAX - 20)..=u32::MAX, any::<u32>()]
 }
 
 fn tcp() -> impl Strategy<Value = Tcp> {
-    let blocks = proptest::collection::vec((number(), number()), 0..5);
+    let blocks = proptest::collection::vec((seq_number(), seq_number()), 0..5);
     let stamps = proptest::option::of((0..50_u32, 0..50_u32));
-    (number(), number(), 0..0x200_u16, any::<u16>(), proptest::option::of(0..20_u8), stamps, blocks).prop_map(
+    (seq_number(), seq_number(), 0..0x200_u16, any::<u16>(), proptest::option::of(0..20_u8), stamps, blocks).prop_map(
         |(seq, ack, flags, window, window_scale, stamps, blocks)| {
             let mut sacks = SackRuns::default();
             blocks.into_iter().for_each(|(from, to)| sacks.push(from, to));
@@ -55,7 +55,7 @@ fn packet() -> impl Strategy<Value = Packet> {
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let pause = prop_oneof![20 => 0..50_000_000_000_u64, 1 => any::<u64>()];
-    let event = (pause, what_and_where(), packet());
+    let event = (pause, kind_and_place(), packet());
     proptest::collection::vec(event, 1..400).prop_map(|events| {
         let mut now = 0_u64;
         let event = |(pause, (what, place), packet): (u64, (What, Place), Packet)| {
@@ -66,15 +66,15 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-fn read(events: &[Event], options: Options, interfaces: usize) -> Told {
+fn analyze(events: &[Event], options: Options, interfaces: usize) -> TraceReport {
     let mut analysis = Analysis::new(options, false);
-    analysis.interfaces((0..interfaces).map(|number| format!("before {number}")).collect());
-    events.iter().for_each(|event| analysis.take(event));
+    analysis.set_interfaces((0..interfaces).map(|seq_number| format!("before {seq_number}")).collect());
+    events.iter().for_each(|event| analysis.on_event(event));
     analysis.finish()
 }
 
-fn counts(told: &Told, table: &str, column: &str) -> u64 {
-    match told.tables.iter().find(|(name, _)| *name == table).unwrap().1.column(column) {
+fn column_sum(report: &TraceReport, table: &str, column: &str) -> u64 {
+    match report.tables.iter().find(|(name, _)| *name == table).unwrap().1.column(column) {
         Column::Count(values) => values.iter().sum(),
         other => panic!("{column} is {other:?}"),
     }
@@ -93,49 +93,49 @@ proptest! {
 
     #[test]
     fn the_total_is_the_sum_of_the_flows(events in events(), interfaces in 0..3_usize) {
-        let told = read(&events, Options { drawn: vec![0, 1], header: 40, ..Options::default() }, interfaces);
-        prop_assert_eq!(events.len() as u64, told.counts.events);
+        let report = analyze(&events, Options { sequence_flows: vec![0, 1], header_bytes: 40, ..Options::default() }, interfaces);
+        prop_assert_eq!(events.len() as u64, report.counts.events);
         for column in ["sent", "retransmitted_fast", "retransmitted_timeout", "drops", "marks", "ce", "lockouts"] {
-            prop_assert_eq!(counts(&told, "flows", column), counts(&told, "total", column), "{}", column);
+            prop_assert_eq!(column_sum(&report, "flows", column), column_sum(&report, "total", column), "{}", column);
         }
     }
 
     #[test]
-    fn two_intervals_count_what_the_whole_counts(events in events(), interfaces in 0..3_usize, border in 0..20_u64) {
+    fn counts_of_two_adjacent_intervals_sum_to_those_of_their_union(events in events(), interfaces in 0..3_usize, boundary in 0..20_u64) {
         let last = events.last().unwrap().time.since(Time::ZERO) + Span::from_picos(1);
-        let border = Span::from_picos(last.picos() / 20 * border + 1).max(Span::from_picos(2));
-        let part = |from: Span, to: Span| read(&events, Options { from: Some(from), to: Some(to), ..Options::default() }, interfaces);
-        let (first, second, whole) = (part(Span::ZERO, border), part(border, last.max(border)), part(Span::ZERO, last.max(border)));
+        let boundary = Span::from_picos(last.picos() / 20 * boundary + 1).max(Span::from_picos(2));
+        let part = |from: Span, to: Span| analyze(&events, Options { from: Some(from), to: Some(to), ..Options::default() }, interfaces);
+        let (first, second, whole) = (part(Span::ZERO, boundary), part(boundary, last.max(boundary)), part(Span::ZERO, last.max(boundary)));
         for column in ["sent", "retransmitted_fast", "retransmitted_timeout", "marks", "cwr_packets"] {
-            prop_assert_eq!(counts(&first, "total", column) + counts(&second, "total", column), counts(&whole, "total", column), "{}", column);
+            prop_assert_eq!(column_sum(&first, "total", column) + column_sum(&second, "total", column), column_sum(&whole, "total", column), "{}", column);
         }
     }
 
     #[test]
     fn a_check_counts_every_finding(events in events(), interfaces in 0..3_usize) {
-        let mut check = Check::default();
-        check.interfaces(interfaces);
-        (1..).zip(&events).for_each(|(record, event)| check.take(event, record, event.time));
-        let verdict = check.finish();
-        let departures = verdict.findings.iter().filter(|finding| finding.known.is_some()).count() as u64;
-        prop_assert_eq!(verdict.findings.len() as u64, verdict.total().violations + verdict.total().departures);
-        prop_assert_eq!(departures, verdict.total().departures);
+        let mut check = EcnCheck::default();
+        check.set_interface_count(interfaces);
+        (1..).zip(&events).for_each(|(record, event)| check.on_event(event, record, event.time));
+        let report = check.finish();
+        let departures = report.findings.iter().filter(|finding| finding.known.is_some()).count() as u64;
+        prop_assert_eq!(report.findings.len() as u64, report.total().violations + report.total().departures);
+        prop_assert_eq!(departures, report.total().departures);
     }
 }
 
 /// A packet of 40 bytes without data.
-fn plain(kind: Kind, source: End, destination: End, tcp: Tcp) -> Packet {
+fn packet_without_data(kind: Kind, source: End, destination: End, tcp: Tcp) -> Packet {
     let (ecn, state) = (Ecn::NotEct, State::Whole);
     Packet { kind, source, destination, flow: None, id: Some(1), size: 40, payload: 0, ecn, tcp, state }
 }
 
 /// Found once by chance: an acknowledgement half the numbers away from the one before, and data just before where numbers wrap.
 #[test]
-fn numbers_that_are_as_far_apart_as_they_can_be_are_counted() {
+fn sequence_numbers_half_the_space_apart_are_counted() {
     let end = |port| End { address: Address::V4([10, 0, 0, 1].into()), port };
-    let ack = |flags, ack| Packet { id: None, ..plain(Kind::Ack, end(2), end(0), Tcp { flags, ack, ..Tcp::default() }) };
+    let ack = |flags, ack| Packet { id: None, ..packet_without_data(Kind::Ack, end(2), end(0), Tcp { flags, ack, ..Tcp::default() }) };
     let data = |flags, seq| {
-        let packet = plain(Kind::Data, end(0), end(2), Tcp { flags, seq, ..Tcp::default() });
+        let packet = packet_without_data(Kind::Data, end(0), end(2), Tcp { flags, seq, ..Tcp::default() });
         Packet { id: None, size: 1000, payload: 960, ..packet }
     };
     let packets = [
@@ -145,48 +145,48 @@ fn numbers_that_are_as_far_apart_as_they_can_be_are_counted() {
         data(Flags::ACK | Flags::ECE, u32::MAX - 20),
     ];
     let event = |packet| Event { time: Time::ZERO, what: What::Enqueued, place: Place::Link { from: 0, to: 0 }, packet };
-    let told = read(&packets.map(event), Options::default(), 0);
-    assert_eq!((4, 2), (told.counts.events, counts(&told, "total", "sent")));
-    let mut check = Check::default();
-    packets.map(event).iter().for_each(|event| check.take(event, 1, event.time));
+    let report = analyze(&packets.map(event), Options::default(), 0);
+    assert_eq!((4, 2), (report.counts.events, column_sum(&report, "total", "sent")));
+    let mut check = EcnCheck::default();
+    packets.map(event).iter().for_each(|event| check.on_event(event, 1, event.time));
     assert_eq!(1, check.finish().connections);
 }
 
-/// A million connections of one packet each: those that are alive at a time are bounded, and so are the rows.
+/// A million connections of one packet each: the active ones are bounded, and so are the rows.
 #[test]
 fn very_many_flows_are_counted_without_being_kept() {
     let mut analysis = Analysis::new(Options::default(), false);
-    let mut check = Check::default();
-    for number in 0..1_000_000_u32 {
-        let source = End { address: Address::V4(number.to_be_bytes().into()), port: 1 };
+    let mut check = EcnCheck::default();
+    for seq_number in 0..1_000_000_u32 {
+        let source = End { address: Address::V4(seq_number.to_be_bytes().into()), port: 1 };
         let destination = End { address: Address::V4([1, 1, 1, 1].into()), port: 2 };
         let tcp = Tcp { seq: 5, ..Tcp::default() };
-        let packet = Packet { size: 100, payload: 60, ..plain(Kind::Data, source, destination, tcp) };
-        let event = Event { time: Time::from_picos(u64::from(number)), what: What::Seen, place: Place::Interface(0), packet };
-        analysis.take(&event);
-        check.take(&event, u64::from(number), event.time);
+        let packet = Packet { size: 100, payload: 60, ..packet_without_data(Kind::Data, source, destination, tcp) };
+        let event = Event { time: Time::from_picos(u64::from(seq_number)), what: What::Seen, place: Place::Interface(0), packet };
+        analysis.on_event(&event);
+        check.on_event(&event, u64::from(seq_number), event.time);
     }
-    let told = analysis.finish();
-    assert_eq!((1_000_000, 1_000_000), (counts(&told, "total", "flows"), counts(&told, "total", "sent")));
-    assert_eq!((900_000, 1_000_000 - 65_536), (told.counts.unlisted_flows, told.counts.evicted));
-    let (_, flows) = told.tables.iter().find(|(name, _)| *name == "flows").unwrap();
+    let report = analysis.finish();
+    assert_eq!((1_000_000, 1_000_000), (column_sum(&report, "total", "flows"), column_sum(&report, "total", "sent")));
+    assert_eq!((900_000, 1_000_000 - 65_536), (report.counts.unlisted_flows, report.counts.evicted_connections));
+    let (_, flows) = report.tables.iter().find(|(name, _)| *name == "flows").unwrap();
     let Column::Name { names, .. } = flows.column("source") else { panic!("sources have names") };
     assert_eq!(100_001, names.len(), "those of 100 000 rows, which have one destination");
     assert_eq!(1_000_000, check.finish().connections);
 }
 
-/// Each connection breaks a rule and ends at once: what is told has a bound, and settling one looks at its own findings alone.
+/// Each connection breaks a rule and ends at once: listed findings are bounded, and the end of a connection visits its own findings alone.
 #[test]
-fn very_many_findings_are_settled_one_by_one() {
-    let mut check = Check::default();
-    for number in 0..300_000_u32 {
-        let end = |port| End { address: Address::V4(number.to_be_bytes().into()), port };
+fn many_findings_are_counted_and_the_list_is_bounded() {
+    let mut check = EcnCheck::default();
+    for seq_number in 0..300_000_u32 {
+        let end = |port| End { address: Address::V4(seq_number.to_be_bytes().into()), port };
         let tcp = Tcp { seq: 5, flags: Flags::SYN | Flags::CWR, ..Tcp::default() };
-        let packet = plain(Kind::Ack, end(1), end(2), tcp);
-        let time = Time::from_picos(u64::from(number));
-        check.take(&Event { time, what: What::Seen, place: Place::Interface(0), packet }, u64::from(number), time);
+        let packet = packet_without_data(Kind::Ack, end(1), end(2), tcp);
+        let time = Time::from_picos(u64::from(seq_number));
+        check.on_event(&Event { time, what: What::Seen, place: Place::Interface(0), packet }, u64::from(seq_number), time);
     }
-    let verdict = check.finish();
-    assert_eq!((300_000, 10_000), (verdict.total().violations, verdict.findings.len()));
-    assert!(verdict.findings.iter().all(|finding| finding.known.is_none()));
+    let report = check.finish();
+    assert_eq!((300_000, 10_000), (report.total().violations, report.findings.len()));
+    assert!(report.findings.iter().all(|finding| finding.known.is_none()));
 }

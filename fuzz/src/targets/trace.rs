@@ -1,6 +1,6 @@
 //! The analysis and the check of traces: of files as the command reads them, and of events of any kind.
 
-use ecnlab_trace::{Analysis, Check, Options, Told, Verdict};
+use ecnlab_trace::{Analysis, CheckReport, EcnCheck, Options, TraceReport};
 use ecnlab_units::table::Column;
 use ecnlab_units::{Ecn, Span, Time};
 use ecnlab_wire::{Address, End, Event, Flags, Kind, Packet, Place, Reader, SackRuns, State, Tcp, Timestamps, What};
@@ -9,19 +9,19 @@ use crate::input::Input;
 
 pub fn file(data: &[u8]) {
     let Ok(mut reader) = Reader::open(data) else { return };
-    let mut analysis = Analysis::new(Options { drawn: vec![0, 1], header: 40, ..Options::default() }, false);
-    let mut check = Check::default();
+    let mut analysis = Analysis::new(Options { sequence_flows: vec![0, 1], header_bytes: 40, ..Options::default() }, false);
+    let mut check = EcnCheck::default();
     let (mut events, mut known) = (0, 0);
     while let Some(read) = reader.step() {
         let Ok(Some(event)) = read else { continue };
         if reader.interfaces().len() > known {
             known = reader.interfaces().len();
-            analysis.interfaces(reader.interfaces().iter().map(|interface| interface.name.clone().unwrap_or_default()).collect());
-            check.interfaces(known);
+            analysis.set_interfaces(reader.interfaces().iter().map(|interface| interface.name.clone().unwrap_or_default()).collect());
+            check.set_interface_count(known);
         }
         events += 1;
-        analysis.take(&event);
-        check.take(&event, reader.packets(), event.time);
+        analysis.on_event(&event);
+        check.on_event(&event, reader.packets(), event.time);
     }
     check_analysis(&analysis.finish(), events);
     check_verdict(&check.finish(), events);
@@ -32,16 +32,17 @@ pub fn events(data: &[u8]) {
     let interfaces = input.below(4);
     let [from, to] = [input.u8(), input.u8()].map(|part| (part > 0).then(|| Span::from_millis(u64::from(part) * 20)));
     let from = from.filter(|from| to.is_none_or(|to| *from < to));
-    let mut analysis = Analysis::new(Options { from, to, drawn: vec![0, 1], header: 40, ..Options::default() }, input.flag());
-    analysis.interfaces((0..interfaces).map(|number| format!("before {number}")).collect());
-    let mut check = Check::default();
-    check.interfaces(interfaces);
+    let mut analysis =
+        Analysis::new(Options { from, to, sequence_flows: vec![0, 1], header_bytes: 40, ..Options::default() }, input.flag());
+    analysis.set_interfaces((0..interfaces).map(|number| format!("before {number}")).collect());
+    let mut check = EcnCheck::default();
+    check.set_interface_count(interfaces);
     let (mut count, mut now) = (0, Time::ZERO);
     while !input.is_empty() {
         let event = event(&mut input, &mut now);
         count += 1;
-        analysis.take(&event);
-        check.take(&event, count, event.time);
+        analysis.on_event(&event);
+        check.on_event(&event, count, event.time);
     }
     let tables = analysis.finish();
     if from.is_none() && to.is_none() {
@@ -113,7 +114,7 @@ fn tcp(input: &mut Input) -> Tcp {
 }
 
 /// The total is the sum of the flows.
-fn check_analysis(tables: &Told, events: u64) {
+fn check_analysis(tables: &TraceReport, events: u64) {
     assert_eq!(events, tables.counts.events);
     for column in ["sent", "retransmitted_fast", "retransmitted_timeout", "drops", "marks", "ce", "lockouts"] {
         assert_eq!(sum(tables, "flows", column), sum(tables, "total", column), "{column}");
@@ -123,7 +124,7 @@ fn check_analysis(tables: &Told, events: u64) {
     }
 }
 
-fn sum(tables: &Told, table: &str, column: &str) -> u64 {
+fn sum(tables: &TraceReport, table: &str, column: &str) -> u64 {
     let (_, table) = tables.tables.iter().find(|(name, _)| *name == table).expect("an analysis gives all tables");
     match table.column(column) {
         Column::Count(values) => values.iter().sum(),
@@ -132,7 +133,7 @@ fn sum(tables: &Told, table: &str, column: &str) -> u64 {
 }
 
 /// Each finding is counted.
-fn check_verdict(verdict: &Verdict, events: u64) {
+fn check_verdict(verdict: &CheckReport, events: u64) {
     let total = verdict.total();
     assert_eq!(events, verdict.events);
     assert_eq!(verdict.findings.len() as u64, total.violations + total.departures);

@@ -1,7 +1,7 @@
-//! Reads events one by one and tells at the end what flows, links and bins of time have seen.
+//! Reads events one by one and returns the tables of flows, links and bins of time at the end.
 //!
-//! Memory is bounded by the connections that are alive, of which there are at most [`crate::connections::MOST`], by the packets and
-//! segments that are followed ([`Room`]), and by the rows of the tables, each of which has a bound of its own. What was left out is said.
+//! Memory is bounded by the active connections, of which there are at most [`crate::connection_table::MAX_CONNECTIONS`], by the packets and
+//! segments that are tracked ([`MemoryBudget`]), and by the rows of each table. [`ReadCounts`] has the rest.
 
 mod report;
 
@@ -9,21 +9,21 @@ use ecnlab_units::table::Table;
 use ecnlab_units::{Span, Time};
 use ecnlab_wire::{Address, Event, Flags, Kind, Packet, Place, SackRuns, State, What};
 
-use crate::bins::{Bins, Member};
-use crate::columns::{ACCURATE, FlowRow};
-use crate::competing::Candidates;
-use crate::connection::{Connection, Half, Passage, Setting};
-use crate::connections::{Connections, Key};
-use crate::desk::{Desk, Found, Whole};
-use crate::flow::{AckSeen, Flow, Kept, Numbers};
-use crate::links::{Hop, Links};
-use crate::room::Room;
-use crate::underway::Passing;
+use crate::bins::{Bins, FlowIdentity};
+use crate::columns::{ECN_ACCURATE, FlowRow};
+use crate::competing::FairnessCandidates;
+use crate::connection::{Connection, HalfConnection, HopObservation, TrackingState};
+use crate::connection_table::{ConnectionKey, ConnectionTable};
+use crate::context::{AnalysisContext, OutputRows, OverallTimes};
+use crate::flow::{Flow, FlowCounters, ObservedAck, SeqRange};
+use crate::in_flight::InFlightPacket;
+use crate::links::{Hop, LinkTable};
+use crate::memory_budget::MemoryBudget;
 
-/// Flows that have rows of their own; the total counts all.
-const MOST_FLOWS: usize = 100_000;
+/// Flows that have rows; the total counts all.
+const MAX_FLOW_ROWS: usize = 100_000;
 
-/// What is asked of a trace.
+/// Options of an analysis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The measured interval; from the first event to the last unless given.
@@ -32,67 +32,67 @@ pub struct Options {
     pub bin: Span,
     /// The flows to count; all if there are none.
     pub flows: Vec<u32>,
-    /// The flows whose time-sequence graph is wanted.
-    pub drawn: Vec<u32>,
-    /// Bytes of headers in the TCP packets of an ns-2 trace, whose lines do not tell.
-    pub header: u32,
+    /// The flows whose time-sequence graph is recorded.
+    pub sequence_flows: Vec<u32>,
+    /// Bytes of headers in the TCP packets of an ns-2 trace, whose lines show headers and data as one size.
+    pub header_bytes: u32,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { from: None, to: None, bin: Span::from_secs(1), flows: Vec::new(), drawn: Vec::new(), header: 0 }
+        Options { from: None, to: None, bin: Span::from_secs(1), flows: Vec::new(), sequence_flows: Vec::new(), header_bytes: 0 }
     }
 }
 
 /// A trace that is being read.
 #[derive(Debug)]
 pub struct Analysis {
-    /// The flows that were asked for; all if there are none.
-    asked: Vec<u32>,
-    /// What times are counted from, once it is known.
-    origin: Option<Time>,
-    begins_at_first: bool,
+    /// The flows to count; all if there are none.
+    selected_flows: Vec<u32>,
+    /// The time that is zero of all results, once it is known.
+    time_origin: Option<Time>,
+    starts_at_first_event: bool,
     interfaces: Vec<String>,
-    connections: Connections<Connection>,
-    links: Links,
-    desk: Desk,
+    connections: ConnectionTable<Connection>,
+    links: LinkTable,
+    context: AnalysisContext,
     next_flow: u32,
     rows: Vec<FlowRow>,
-    total: Total,
-    candidates: Candidates,
-    /// Packets that have just turned out to be dropped.
-    lost: Vec<Passing>,
-    counts: Counts,
+    total: FlowTotals,
+    candidates: FairnessCandidates,
+    /// Packets that have just been found to be dropped.
+    dropped_packets: Vec<InFlightPacket>,
+    counts: ReadCounts,
 }
 
-/// What was read, and what was not counted.
+/// Counts of what was read, and of what was left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct ReadCounts {
     pub events: u64,
     /// Packets that are neither TCP nor datagrams.
-    pub others: u64,
+    pub other_protocols: u64,
     /// Parts of fragmented packets, whose headers are elsewhere.
     pub fragments: u64,
     /// Packets of which the capture kept too little.
-    pub cut: u64,
+    pub truncated: u64,
     /// Flows without rows of their own.
     pub unlisted_flows: u64,
     /// Connections that Jain's index leaves out, because there were too many.
-    pub unranked: u64,
+    pub unranked_connections: u64,
     /// Flows of TCP that go on while no acknowledgement of theirs is seen.
-    pub unacknowledged: u64,
-    /// Connections that were folded before they had ended, to make room.
-    pub evicted: u64,
-    /// Rows that found no room in their tables, and packets that could not be followed.
-    pub left_out: u64,
-    pub unfollowed: u64,
+    pub unacknowledged_flows: u64,
+    /// Connections that the full table evicted before they had ended.
+    pub evicted_connections: u64,
+    /// Rows that full tables left out, and packets that could not be tracked.
+    pub rows_left_out: u64,
+    pub untracked_packets: u64,
 }
 
-/// What a trace has told.
+/// Result of an analysis.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct TraceReport {
     pub tables: Vec<(&'static str, Table)>,
-    pub counts: Counts,
+    pub counts: ReadCounts,
     /// The measured interval.
     pub from_s: f64,
     pub to_s: f64,
@@ -100,271 +100,275 @@ pub struct Told {
     pub last_s: f64,
 }
 
-/// What all flows have done together, as it is added up.
+/// Sums over all flows.
 #[derive(Clone, Debug, Default)]
-struct Total {
+struct FlowTotals {
     flows: u64,
-    kept: Kept,
+    counters: FlowCounters,
     locked_out_flows: u64,
 }
 
 impl Analysis {
-    /// `counts_from_first`: times are told from the first event on, as of a capture of a host, and not from zero, as of a simulation.
-    pub fn new(options: Options, counts_from_first: bool) -> Analysis {
-        let Options { from, to, bin, flows, drawn, header } = options;
-        let desk = Desk {
+    /// `starts_at_first_event`: times count from the first event, as in a capture of a host, and not from zero, as in a simulation.
+    pub fn new(options: Options, starts_at_first_event: bool) -> Analysis {
+        let Options { from, to, bin, flows, sequence_flows, header_bytes } = options;
+        let context = AnalysisContext {
             now: Time::ZERO,
             is_measured: false,
             from: Time::ZERO + from.unwrap_or_default(),
             to: to.map_or(Time::NEVER, |to| Time::ZERO + to),
-            header,
-            drawn,
-            room: Room::default(),
+            header_bytes,
+            sequence_flows,
+            memory: MemoryBudget::default(),
             bins: Bins::new(bin.max(Span::from_picos(1))),
-            whole: Whole::default(),
-            found: Found::default(),
+            overall: OverallTimes::default(),
+            output: OutputRows::default(),
         };
         Analysis {
-            asked: flows,
-            origin: (!counts_from_first).then_some(Time::ZERO),
-            begins_at_first: from.is_none(),
+            selected_flows: flows,
+            time_origin: (!starts_at_first_event).then_some(Time::ZERO),
+            starts_at_first_event: from.is_none(),
             interfaces: Vec::new(),
-            connections: Connections::default(),
-            links: Links::default(),
-            desk,
+            connections: ConnectionTable::default(),
+            links: LinkTable::default(),
+            context,
             next_flow: 0,
             rows: Vec::new(),
-            total: Total::default(),
-            candidates: Candidates::default(),
-            lost: Vec::new(),
-            counts: Counts::default(),
+            total: FlowTotals::default(),
+            candidates: FairnessCandidates::default(),
+            dropped_packets: Vec::new(),
+            counts: ReadCounts::default(),
         }
     }
 
     /// Names the interfaces of a capture, as they become known.
-    pub fn interfaces(&mut self, names: Vec<String>) {
+    pub fn set_interfaces(&mut self, names: Vec<String>) {
         self.interfaces = names;
     }
 
-    /// The time of the event that was taken last.
-    pub fn now(&self) -> Time {
-        self.desk.now
+    /// The time of the latest event.
+    pub fn time(&self) -> Time {
+        self.context.now
     }
 
-    /// Takes an event in.
-    pub fn take(&mut self, event: &Event) {
+    /// Processes an event.
+    pub fn on_event(&mut self, event: &Event) {
         self.counts.events += 1;
-        self.tick(event.time);
+        self.advance_to(event.time);
         match event.packet.state {
             State::Fragment { first: false } => self.counts.fragments += 1,
-            State::Cut => self.counts.cut += 1,
-            _ => match Key::of(&event.packet) {
-                Some((key, side)) => self.follow(event, key, side),
-                None => self.pass_other(event),
+            State::Cut => self.counts.truncated += 1,
+            _ => match ConnectionKey::of_packet(&event.packet) {
+                Some((key, side)) => self.track_packet(event, key, side),
+                None => self.count_other(event),
             },
         }
     }
 
-    /// Ends the trace: its tables, and what could not be kept.
-    pub fn finish(mut self) -> Told {
-        let last = self.desk.now;
-        let to = if self.desk.to == Time::NEVER { last.max(self.desk.from) } else { self.desk.to };
-        self.desk.bins.close(self.desk.from, to);
-        self.desk.is_measured = self.desk.from <= last;
-        self.desk.now = last.min(to);
-        for connection in std::mem::take(&mut self.connections).into_all() {
-            self.fold(connection);
+    /// Ends the trace and returns its tables.
+    pub fn finish(mut self) -> TraceReport {
+        let last = self.context.now;
+        let to = if self.context.to == Time::NEVER { last.max(self.context.from) } else { self.context.to };
+        self.context.bins.close(self.context.from, to);
+        self.context.is_measured = self.context.from <= last;
+        self.context.now = last.min(to);
+        for connection in std::mem::take(&mut self.connections).into_values() {
+            self.finish_connection(connection);
         }
-        report::told(self, to, last)
+        report::build(self, to, last)
     }
 
-    /// Goes on to the time of an event. One that comes after a later one counts with that.
-    fn tick(&mut self, time: Time) {
-        let origin = *self.origin.get_or_insert(time);
-        let now = Time::ZERO + time.since(origin);
-        if self.counts.events == 1 && self.begins_at_first {
-            self.desk.from = now;
+    /// Advances to the time of an event. An event with an earlier time than the one before counts at that one's.
+    fn advance_to(&mut self, time: Time) {
+        let time_origin = *self.time_origin.get_or_insert(time);
+        let now = Time::ZERO + time.since(time_origin);
+        if self.counts.events == 1 && self.starts_at_first_event {
+            self.context.from = now;
         }
-        self.desk.tick(now);
+        self.context.advance_to(now);
     }
 
-    /// Counts what is neither TCP nor a datagram at its link.
-    fn pass_other(&mut self, event: &Event) {
-        self.counts.others += 1;
-        if !self.desk.is_measured || !matches!(event.place, Place::Link { .. }) {
+    /// Counts a packet that is neither TCP nor a datagram at its link.
+    fn count_other(&mut self, event: &Event) {
+        self.counts.other_protocols += 1;
+        if !self.context.is_measured || !matches!(event.place, Place::Link { .. }) {
             return;
         }
-        let number = self.links.number(Hop::link(event.place));
-        self.links.count(number, |link| match event.what {
+        let link = self.links.link_index(Hop::link(event.place));
+        self.links.update(link, |link| match event.what {
             What::Enqueued => link.arrivals += 1,
-            What::Dequeued => link.departed(event.packet.size, None),
+            What::Dequeued => link.on_departure(event.packet.size, None),
             What::Dropped => link.drops += 1,
             What::Received | What::Seen => {}
         });
     }
 
-    /// Follows a packet of a connection.
-    fn follow(&mut self, event: &Event, key: Key, side: usize) {
-        let (at, gone) = self.connections.enter(key, Connection::default);
-        if let Some(gone) = gone {
-            self.counts.evicted += 1;
-            self.fold(gone);
+    /// Tracks a packet of a connection.
+    fn track_packet(&mut self, event: &Event, key: ConnectionKey, side: usize) {
+        let (at, evicted) = self.connections.get_or_insert(key, Connection::default);
+        if let Some(evicted) = evicted {
+            self.counts.evicted_connections += 1;
+            self.finish_connection(evicted);
         }
-        if self.connections.at(at).is_replaced_by(&event.packet) {
-            let before = std::mem::take(self.connections.at(at));
-            self.fold(before);
+        if self.connections.get_mut(at).is_reopened_by(&event.packet) {
+            let previous = std::mem::take(self.connections.get_mut(at));
+            self.finish_connection(previous);
         }
-        let setting = Setting { now: self.desk.now, is_measured: self.desk.is_measured, is_joined: self.interfaces.len() > 1 };
-        let connection = self.connections.at(at);
-        let closes = connection.note(&event.packet, side);
+        let tracking = TrackingState {
+            now: self.context.now,
+            is_measured: self.context.is_measured,
+            has_several_interfaces: self.interfaces.len() > 1,
+        };
+        let connection = self.connections.get_mut(at);
+        let is_closed = connection.on_packet(&event.packet, side);
         let half = &mut connection.halves[side];
-        let numbers = half.numbers(&event.packet);
-        let passage = half.pass(event, numbers, setting, &mut self.links, &mut self.desk.room, &mut self.lost);
-        if !self.lost.is_empty() {
-            let mut half = std::mem::take(&mut self.connections.at(at).halves[side]);
-            self.lose(&mut half);
-            self.connections.at(at).halves[side] = half;
+        let seq_range = half.seq_range(&event.packet);
+        let observation = half.on_event(event, seq_range, tracking, &mut self.links, &mut self.context.memory, &mut self.dropped_packets);
+        if !self.dropped_packets.is_empty() {
+            let mut half = std::mem::take(&mut self.connections.get_mut(at).halves[side]);
+            self.count_drops(&mut half);
+            self.connections.get_mut(at).halves[side] = half;
         }
-        if numbers.is_some() || !event.packet.is_tcp() {
-            self.begin_flow(at, side, &event.packet, numbers);
-            self.forward(at, side, event, numbers, passage);
+        if seq_range.is_some() || !event.packet.is_tcp() {
+            self.begin_flow(at, side, &event.packet, seq_range);
+            self.update_data_flow(at, side, event, seq_range, observation);
         }
         if event.packet.has(Flags::ACK) {
-            self.backward(at, side, event, passage);
+            self.update_acked_flow(at, side, event, observation);
         }
-        if closes {
-            self.close(at);
+        if is_closed {
+            self.on_close(at);
         }
     }
 
-    /// Counts packets that were overtaken and did not come, at the time at which they were seen last.
-    fn lose(&mut self, half: &mut Half) {
-        for dropped in self.lost.drain(..) {
-            let is_measured = self.desk.from <= dropped.since && dropped.since < self.desk.to;
-            let link = half.hop_from(dropped.place).and_then(|hop| self.links.number(hop));
+    /// Counts packets that were overtaken and did not arrive, at the time at which they were seen last.
+    fn count_drops(&mut self, half: &mut HalfConnection) {
+        for dropped in self.dropped_packets.drain(..) {
+            let is_measured = self.context.from <= dropped.since && dropped.since < self.context.to;
+            let link = half.hop_after(dropped.place).and_then(|hop| self.links.link_index(hop));
             if is_measured {
-                self.links.count(link, |link| (link.arrivals, link.drops) = (link.arrivals + 1, link.drops + 1));
+                self.links.update(link, |link| (link.arrivals, link.drops) = (link.arrivals + 1, link.drops + 1));
             }
             if let Some(flow) = half.flow.as_mut().filter(|_| dropped.is_data) {
-                let now = std::mem::replace(&mut self.desk.is_measured, is_measured);
-                flow.dropped(link, dropped.numbers, dropped.since, &mut self.desk);
-                self.desk.is_measured = now;
+                let was_measured = std::mem::replace(&mut self.context.is_measured, is_measured);
+                flow.on_drop(link, dropped.seq_range, dropped.since, &mut self.context);
+                self.context.is_measured = was_measured;
             }
         }
     }
 
-    /// The first packet with data begins a flow.
-    fn begin_flow(&mut self, at: u32, side: usize, packet: &Packet, numbers: Numbers) {
-        let halves = &mut self.connections.at(at).halves;
+    /// Begins a flow at the first packet with data.
+    fn begin_flow(&mut self, at: u32, side: usize, packet: &Packet, seq_range: SeqRange) {
+        let halves = &mut self.connections.get_mut(at).halves;
         if halves[side].flow.is_some() {
             return;
         }
-        let other = halves[1 - side].flow.as_deref().map(|flow| (flow.number, flow.is_chosen));
+        let other = halves[1 - side].flow.as_deref().map(|flow| (flow.number, flow.is_selected));
         let half = &mut halves[side];
-        let base = half.base.unwrap_or(numbers.map_or(0, |(start, _)| start));
+        let first_seq = half.first_seq.unwrap_or(seq_range.map_or(0, |(start, _)| start));
         let number = self.next_flow;
-        let is_chosen = self.asked.is_empty() || self.asked.contains(&number);
-        let member = Member { flow: number, connection: other.map_or(number, |(first, _)| first) };
-        let is_first = is_chosen && !other.is_some_and(|(_, is_chosen)| is_chosen);
-        half.flow = Some(Box::new(Flow::new(member, is_chosen, is_first, packet, base, self.desk.now)));
+        let is_selected = self.selected_flows.is_empty() || self.selected_flows.contains(&number);
+        let member = FlowIdentity { flow: number, connection: other.map_or(number, |(first, _)| first) };
+        let is_first = is_selected && !other.is_some_and(|(_, is_selected)| is_selected);
+        half.flow = Some(Box::new(Flow::new(member, is_selected, is_first, packet, first_seq, self.context.now)));
         self.next_flow = number.saturating_add(1);
-        if is_chosen {
-            self.desk.bins.flow_begins(is_first);
+        if is_selected {
+            self.context.bins.on_flow_begin(is_first);
         }
     }
 
-    /// Tells the flow of a packet with data what happened to it.
-    fn forward(&mut self, at: u32, side: usize, event: &Event, numbers: Numbers, passage: Passage) {
-        let connection = self.connections.at(at);
-        let counts_marks = connection.ecn() == ACCURATE;
-        let Half { flow: Some(flow), path, under_way, .. } = &mut connection.halves[side] else { return };
+    /// Updates the flow of a packet with data.
+    fn update_data_flow(&mut self, at: u32, side: usize, event: &Event, seq_range: SeqRange, observation: HopObservation) {
+        let connection = self.connections.get_mut(at);
+        let counts_marks = connection.ecn_mode() == ECN_ACCURATE;
+        let HalfConnection { flow: Some(flow), path, in_flight, .. } = &mut connection.halves[side] else { return };
         flow.counts_marks = counts_marks;
-        let (desk, packet, role) = (&mut self.desk, &event.packet, passage.role);
-        let mut is_again = passage.before.is_some_and(|before| before.is_again);
-        if role.is_sent {
-            is_again = flow.sent(packet, numbers, event.what != What::Seen, desk);
-            if is_again {
-                under_way.last_was_again();
+        let (context, packet, endpoint) = (&mut self.context, &event.packet, observation.endpoint);
+        let mut is_retransmission = observation.previous.is_some_and(|previous| previous.is_retransmission);
+        if endpoint.is_sent {
+            is_retransmission = flow.on_sent(packet, seq_range, event.what != What::Seen, context);
+            if is_retransmission {
+                in_flight.mark_last_retransmission();
             }
         }
-        if passage.is_marked {
-            flow.marked(passage.link, numbers, desk);
+        if observation.is_marked {
+            flow.on_mark(observation.link, seq_range, context);
         }
-        if passage.is_dropped {
-            flow.dropped(passage.link, numbers, desk.now, desk);
+        if observation.is_dropped {
+            flow.on_drop(observation.link, seq_range, context.now, context);
         }
-        if role.has_moved {
-            flow.moves_sink(desk);
+        if endpoint.has_sink_moved {
+            flow.restart_at_new_sink(context);
         }
-        if role.has_arrived {
-            let sent = passage.before.and_then(|before| before.sent).filter(|_| path.has_length());
-            let delay = sent.map(|sent| (desk.now.since(sent), path.is_settled()));
-            flow.arrived(packet, numbers, is_again, delay, desk);
+        if endpoint.is_received {
+            let sent = observation.previous.and_then(|previous| previous.sent_at).filter(|_| path.has_both_ends());
+            let delay = sent.map(|sent| (context.now.since(sent), path.is_sink_certain()));
+            flow.on_arrival(packet, seq_range, is_retransmission, delay, context);
         }
     }
 
-    /// Tells the flow of the other direction what is acknowledged.
-    fn backward(&mut self, at: u32, side: usize, event: &Event, passage: Passage) {
-        let (packet, role) = (&event.packet, passage.role);
-        let connection = self.connections.at(at);
-        let shift = connection.shift(side);
-        let number = connection.halves[1 - side].covered(packet.tcp.ack);
-        let is_sure = connection.halves[side].path.is_settled();
-        let Half { flow: Some(flow), space, .. } = &mut connection.halves[1 - side] else { return };
-        if role.has_moved {
-            flow.moves_source();
+    /// Updates the flow of the other direction with an acknowledgement.
+    fn update_acked_flow(&mut self, at: u32, side: usize, event: &Event, observation: HopObservation) {
+        let (packet, endpoint) = (&event.packet, observation.endpoint);
+        let connection = self.connections.get_mut(at);
+        let shift = connection.window_shift(side);
+        let acked_seq = connection.halves[1 - side].acked_data(packet.tcp.ack);
+        let is_at_endpoint = connection.halves[side].path.is_sink_certain();
+        let HalfConnection { flow: Some(flow), seq, .. } = &mut connection.halves[1 - side] else { return };
+        if endpoint.has_sink_moved {
+            flow.restart_at_new_source();
         }
-        if role.is_sent && packet.has(Flags::ECE) && !packet.has(Flags::SYN) {
-            flow.echoed(number, matches!(packet.source.address, Address::Node(_)), &mut self.desk);
+        if endpoint.is_sent && packet.has(Flags::ECE) && !packet.has(Flags::SYN) {
+            flow.on_ece(acked_seq, matches!(packet.source.address, Address::Node(_)), &mut self.context);
         }
-        if role.has_arrived && !packet.has(Flags::SYN) {
-            let mut blocks = [(0, 0); SackRuns::MOST];
+        if endpoint.is_received && !packet.has(Flags::SYN) {
+            let mut sack_blocks = [(0, 0); SackRuns::MOST];
             let runs = packet.tcp.sacks.as_slice();
-            for (block, &(start, end)) in blocks.iter_mut().zip(runs) {
-                *block = (space.near(start), space.near(end));
+            for (block, &(start, end)) in sack_blocks.iter_mut().zip(runs) {
+                *block = (seq.expand(start), seq.expand(end));
             }
-            let edge = (packet.tcp.window > 0).then(|| number + (u64::from(packet.tcp.window) << shift));
+            let window_edge = (packet.tcp.window > 0).then(|| acked_seq + (u64::from(packet.tcp.window) << shift));
             let is_pure = packet.kind == Kind::Ack && !packet.has(Flags::FIN);
-            let ack = AckSeen { number, blocks: &blocks[..runs.len()], edge, is_pure, is_sure };
-            flow.acknowledged(&ack, packet, &mut self.desk);
+            let ack = ObservedAck { ack: acked_seq, sack_blocks: &sack_blocks[..runs.len()], window_edge, is_pure, is_at_endpoint };
+            flow.on_ack(&ack, packet, &mut self.context);
         }
     }
 
-    /// A connection has been closed: its flows share no bin any more.
-    fn close(&mut self, at: u32) {
-        for flow in self.connections.at(at).halves.iter_mut().filter_map(|half| half.flow.as_mut()) {
-            if flow.is_chosen && flow.closed.replace(self.desk.now).is_none() {
-                self.desk.bins.flow_closes(flow.is_first);
+    /// Closes a connection: its flows are not active in later bins.
+    fn on_close(&mut self, at: u32) {
+        for flow in self.connections.get_mut(at).halves.iter_mut().filter_map(|half| half.flow.as_mut()) {
+            if flow.is_selected && flow.closed.replace(self.context.now).is_none() {
+                self.context.bins.on_flow_close(flow.is_first);
             }
         }
     }
 
-    /// Turns a connection's flows into rows and into the total.
-    fn fold(&mut self, connection: Connection) {
-        let ecn = connection.ecn();
+    /// Adds a connection's flows to the rows and to the total.
+    fn finish_connection(&mut self, connection: Connection) {
+        let ecn = connection.ecn_mode();
         let mut candidates = Vec::with_capacity(2);
         for mut half in connection.halves {
-            self.lost = half.lost(&mut self.desk.room);
-            self.lose(&mut half);
-            half.clear(&mut self.desk.room);
+            self.dropped_packets = half.drain_lost(&mut self.context.memory);
+            self.count_drops(&mut half);
+            half.release_memory(&mut self.context.memory);
             let Some(flow) = half.flow else { continue };
-            let (is_chosen, is_first, is_open) = (flow.is_chosen, flow.is_first, flow.closed.is_none());
-            candidates.extend(is_chosen.then(|| flow.candidate()));
-            self.counts.unacknowledged += u64::from(is_chosen && flow.goes_unacknowledged());
-            let row = flow.end(ecn, &mut self.desk);
-            if is_chosen {
+            let (is_selected, is_first, is_open) = (flow.is_selected, flow.is_first, flow.closed.is_none());
+            candidates.extend(is_selected.then(|| flow.fairness_candidate()));
+            self.counts.unacknowledged_flows += u64::from(is_selected && flow.lacks_acks());
+            let row = flow.finish(ecn, &mut self.context);
+            if is_selected {
                 if is_open {
-                    self.desk.bins.flow_closes(is_first);
+                    self.context.bins.on_flow_close(is_first);
                 }
-                self.total.add(&row.common.kept);
-                self.keep(row);
+                self.total.add(&row.common.counters);
+                self.push_flow_row(row);
             }
         }
-        self.candidates.add(&candidates, self.desk.from, self.desk.now);
+        self.candidates.add(&candidates, self.context.from, self.context.now);
     }
 
-    fn keep(&mut self, row: FlowRow) {
-        if self.rows.len() < MOST_FLOWS {
+    fn push_flow_row(&mut self, row: FlowRow) {
+        if self.rows.len() < MAX_FLOW_ROWS {
             self.rows.push(row);
         } else {
             self.counts.unlisted_flows += 1;
@@ -372,10 +376,10 @@ impl Analysis {
     }
 }
 
-impl Total {
-    fn add(&mut self, kept: &Kept) {
+impl FlowTotals {
+    fn add(&mut self, counters: &FlowCounters) {
         self.flows += 1;
-        self.kept.add(kept);
-        self.locked_out_flows += u64::from(kept.lockouts > 0);
+        self.counters.add(counters);
+        self.locked_out_flows += u64::from(counters.lockouts > 0);
     }
 }

@@ -1,11 +1,11 @@
-//! Does a trace obey RFC 3168? Packet by packet, with the section that is broken.
+//! Checks a trace against RFC 3168, packet by packet, and reports the section that is broken.
 //!
 //! A host is judged by what it sends, where it is seen first, and a router by what is different where a packet is seen again. What a file
 //! does not show is not judged: an echo only once an acknowledgement covers the marked packet, an answer only two windows and a second after the echo, a
 //! retransmission only if its first copy was seen. Known departures of real hosts are named as such; some are known only from all that a host
 //! did, so they are told apart from violations when its connection has ended.
 
-mod dialogue;
+mod ecn_session;
 mod rules;
 
 use std::collections::BTreeMap;
@@ -13,19 +13,19 @@ use std::collections::BTreeMap;
 use ecnlab_units::{Ecn, Time};
 use ecnlab_wire::{Address, End, Event, Flags, Kind, Packet, State};
 
-use crate::columns::{ACCURATE, CLASSIC, REFUSED};
-use crate::connection::{Connection, Passage, Setting};
-use crate::connections::{Connections, Key};
-use crate::flow::Numbers;
-use crate::links::Links;
-use crate::room::Room;
-use dialogue::{Compared, Dialogue, EachEcho, Echo};
-pub use rules::{About, Known, Rule};
+use crate::columns::{ECN_ACCURATE, ECN_CLASSIC, ECN_REFUSED};
+use crate::connection::{Connection, HopObservation, TrackingState};
+use crate::connection_table::{ConnectionKey, ConnectionTable};
+use crate::flow::SeqRange;
+use crate::links::LinkTable;
+use crate::memory_budget::MemoryBudget;
+use ecn_session::{ClassicEcho, DctcpEcho, EchoComparison, EcnSession};
+pub use rules::{KnownDeparture, Rule, RuleInfo};
 
-/// Findings of a rule that are told one by one; all are counted. Each rule has as many, so that frequent departures hide no violation.
-const MOST: usize = 10_000;
+/// Findings of a rule that are listed; all are counted. The bound is per rule, so that frequent departures hide no violation.
+const MAX_FINDINGS_PER_RULE: usize = 10_000;
 
-/// Something that is not as RFC 3168 asks.
+/// A violation of RFC 3168, or a known departure from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The number of the line or packet in the file, from 1.
@@ -34,79 +34,79 @@ pub struct Finding {
     pub source: End,
     pub destination: End,
     pub rule: Rule,
-    /// Who is known to behave so; none of a violation.
-    pub known: Option<Known>,
+    /// The hosts that are known to behave so; none of a violation.
+    pub known: Option<KnownDeparture>,
     pub found: String,
 }
 
 /// How often a rule was broken, and how often a known departure was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct RuleCount {
     pub violations: u64,
     pub departures: u64,
 }
 
 /// The outcome.
 #[derive(Clone, Debug)]
-pub struct Verdict {
-    /// In the order of the file, [`MOST`] of each rule at most.
+pub struct CheckReport {
+    /// In the order of the file, [`MAX_FINDINGS_PER_RULE`] of each rule at most.
     pub findings: Vec<Finding>,
     /// By the rules' order.
-    pub tallies: [Tally; Rule::ALL.len()],
+    pub rule_counts: [RuleCount; Rule::ALL.len()],
     /// How often each known departure was found.
-    pub known: BTreeMap<(Rule, Known), u64>,
+    pub known: BTreeMap<(Rule, KnownDeparture), u64>,
     pub events: u64,
     pub connections: u64,
 }
 
-impl Verdict {
-    pub fn total(&self) -> Tally {
-        let sum = |of: fn(&Tally) -> u64| self.tallies.iter().map(of).sum();
-        Tally { violations: sum(|tally| tally.violations), departures: sum(|tally| tally.departures) }
+impl CheckReport {
+    pub fn total(&self) -> RuleCount {
+        let sum = |of: fn(&RuleCount) -> u64| self.rule_counts.iter().map(of).sum();
+        RuleCount { violations: sum(|rule_count| rule_count.violations), departures: sum(|rule_count| rule_count.departures) }
     }
 }
 
 /// A trace that is being checked.
 #[derive(Debug, Default)]
-pub struct Check {
-    interfaces: usize,
-    connections: Connections<Checked>,
-    links: Links,
-    book: Book,
+pub struct EcnCheck {
+    interface_count: usize,
+    connections: ConnectionTable<CheckedConnection>,
+    links: LinkTable,
+    log: ViolationLog,
     now: Time,
     events: u64,
 }
 
-/// A connection and what its two ends have done.
+/// A connection and the state of its two ends.
 #[derive(Debug, Default)]
-struct Checked {
+struct CheckedConnection {
     is_counted: bool,
     connection: Connection,
-    sides: [Side; 2],
+    sides: [EndState; 2],
 }
 
-/// What one end has done.
+/// Behaviour of one end.
 #[derive(Debug, Default)]
-struct Side {
-    /// Its data, and what came back for it.
-    dialogue: Dialogue,
+struct EndState {
+    /// ECN state of its data and their acknowledgements.
+    ecn_session: EcnSession,
     /// Pure acknowledgements that it sent with ECT, and without; of the first those after both ends' FIN.
-    capable_acks: u64,
-    bare_acks: u64,
-    last_acks: u64,
-    has_finished: bool,
+    ect_acks: u64,
+    not_ect_acks: u64,
+    ect_acks_after_fins: u64,
+    has_sent_fin: bool,
     /// The right edge of the window that it last announced, of the other end's data; where the window is zero.
-    closed_at: Option<u64>,
+    zero_window_edge: Option<u64>,
     has_used_ect1: bool,
-    /// What was found, by [`Weight`] and by the rules' order.
-    tallies: [[u64; Rule::ALL.len()]; 3],
-    /// The places of its findings in the book, while it is not known what they are.
-    findings: Vec<(usize, Weight)>,
+    /// Counts of findings, by [`ViolationCondition`] and by the rules' order.
+    rule_counts: [[u64; Rule::ALL.len()]; 3],
+    /// The indices of its findings in the log, until the connection ends.
+    findings: Vec<(usize, ViolationCondition)>,
 }
 
-/// When a finding is a violation, which is known at the end of its connection.
+/// Condition under which a finding is a violation, which is known at the end of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Weight {
+enum ViolationCondition {
     /// Unless it is a known departure.
     UnlessKnown,
     /// In any case.
@@ -115,377 +115,387 @@ enum Weight {
     IfDctcp,
 }
 
-/// Where findings go.
+/// List and counts of all findings.
 #[derive(Debug, Default)]
-struct Book {
-    room: Room,
+struct ViolationLog {
+    memory: MemoryBudget,
     /// None where nothing was wrong in the end.
     findings: Vec<Option<Finding>>,
-    /// How many of them each rule has, by [`Weight`]: those of a connection that turns out not to be DCTCP's take no place of others.
-    kept: [[usize; Rule::ALL.len()]; 3],
-    tallies: [Tally; Rule::ALL.len()],
-    known: BTreeMap<(Rule, Known), u64>,
+    /// How many of them each rule has, by [`ViolationCondition`]: those of a connection that turns out not to be DCTCP's take no place of others.
+    logged_counts: [[usize; Rule::ALL.len()]; 3],
+    rule_counts: [RuleCount; Rule::ALL.len()],
+    known: BTreeMap<(Rule, KnownDeparture), u64>,
     connections: u64,
 }
 
-/// A packet at the place where it is judged.
+/// A packet at the place where it is checked.
 #[derive(Clone, Copy)]
-struct Judged<'a> {
+struct PacketEvent<'a> {
     event: &'a Event,
     record: u64,
     time: Time,
-    numbers: Numbers,
+    seq_range: SeqRange,
     side: usize,
 }
 
-impl Check {
-    /// Says how many interfaces a capture has, as they become known.
-    pub fn interfaces(&mut self, count: usize) {
-        self.interfaces = count;
+impl EcnCheck {
+    /// Sets how many interfaces a capture has, as they become known.
+    pub fn set_interface_count(&mut self, count: usize) {
+        self.interface_count = count;
     }
 
-    /// Takes an event in, the file's line or packet of that number, at a time that is told from where the file's times are counted.
-    pub fn take(&mut self, event: &Event, record: u64, time: Time) {
+    /// Processes an event: the line or packet `record` of the file, at a time relative to the file's zero.
+    pub fn on_event(&mut self, event: &Event, record: u64, time: Time) {
         self.events += 1;
         self.now = self.now.max(time);
         if event.packet.state != State::Whole || !event.packet.is_tcp() {
             return;
         }
-        let Some((key, side)) = Key::of(&event.packet) else { return };
-        let (at, gone) = self.connections.enter(key, Checked::default);
-        self.fold(gone);
-        if self.connections.at(at).connection.is_replaced_by(&event.packet) {
-            let before = std::mem::take(self.connections.at(at));
-            self.fold(Some(before));
+        let Some((key, side)) = ConnectionKey::of_packet(&event.packet) else { return };
+        let (at, ended) = self.connections.get_or_insert(key, CheckedConnection::default);
+        self.finish_connection(ended);
+        if self.connections.get_mut(at).connection.is_reopened_by(&event.packet) {
+            let previous = std::mem::take(self.connections.get_mut(at));
+            self.finish_connection(Some(previous));
         }
-        let checked = self.connections.at(at);
-        self.book.connections += u64::from(!std::mem::replace(&mut checked.is_counted, true));
-        let setting = Setting { now: self.now, is_measured: false, is_joined: self.interfaces > 1 };
-        checked.connection.note(&event.packet, side);
+        let checked = self.connections.get_mut(at);
+        self.log.connections += u64::from(!std::mem::replace(&mut checked.is_counted, true));
+        let tracking = TrackingState { now: self.now, is_measured: false, has_several_interfaces: self.interface_count > 1 };
+        checked.connection.on_packet(&event.packet, side);
         let half = &mut checked.connection.halves[side];
-        let numbers = half.numbers(&event.packet);
-        let passage = half.pass(event, numbers, setting, &mut self.links, &mut self.book.room, &mut Vec::new());
-        let judged = Judged { event, record, time: self.now, numbers, side };
-        checked.judge(judged, passage, &mut self.book);
+        let seq_range = half.seq_range(&event.packet);
+        let observation = half.on_event(event, seq_range, tracking, &mut self.links, &mut self.log.memory, &mut Vec::new());
+        let packet_event = PacketEvent { event, record, time: self.now, seq_range, side };
+        checked.judge_packet(packet_event, observation, &mut self.log);
     }
 
-    pub fn finish(mut self) -> Verdict {
-        for checked in std::mem::take(&mut self.connections).into_all() {
-            self.fold(Some(checked));
+    pub fn finish(mut self) -> CheckReport {
+        for checked in std::mem::take(&mut self.connections).into_values() {
+            self.finish_connection(Some(checked));
         }
-        let Book { findings, tallies, known, connections, .. } = self.book;
-        Verdict { findings: findings.into_iter().flatten().collect(), tallies, known, events: self.events, connections }
+        let ViolationLog { findings, rule_counts, known, connections, .. } = self.log;
+        CheckReport { findings: findings.into_iter().flatten().collect(), rule_counts, known, events: self.events, connections }
     }
 
-    /// Settles what the findings of a connection are that has ended.
-    fn fold(&mut self, gone: Option<Checked>) {
-        let Some(mut gone) = gone else { return };
-        for half in &mut gone.connection.halves {
-            half.clear(&mut self.book.room);
+    /// Classifies the findings of a connection that has ended.
+    fn finish_connection(&mut self, ended: Option<CheckedConnection>) {
+        let Some(mut ended) = ended else { return };
+        for half in &mut ended.connection.halves {
+            half.release_memory(&mut self.log.memory);
         }
         for side in 0..2 {
-            let known = Rule::ALL.map(|rule| gone.known(rule, side));
-            // It is the other end's data that this end echoes.
-            let is_dctcp = gone.sides[1 - side].dialogue.echoes_each();
-            self.book.settle(&gone.sides[side], known, is_dctcp);
+            let known = Rule::ALL.map(|rule| ended.known_departure(rule, side));
+            // An end echoes the marks of the other end's data.
+            let is_dctcp = ended.sides[1 - side].ecn_session.is_dctcp_receiver();
+            self.log.add_findings(&ended.sides[side], known, is_dctcp);
         }
-        for side in &mut gone.sides {
-            side.dialogue.clear(&mut self.book.room);
+        for side in &mut ended.sides {
+            side.ecn_session.release_memory(&mut self.log.memory);
         }
     }
 }
 
-impl Book {
-    /// Counts the findings about one end, and notes of each what it is. `is_dctcp` if that end sets ECE as DCTCP's receivers do.
-    fn settle(&mut self, side: &Side, known: [Option<Known>; Rule::ALL.len()], is_dctcp: bool) {
+impl ViolationLog {
+    /// Counts and classifies the findings about one end. `is_dctcp` if that end sets ECE as DCTCP's receivers do.
+    fn add_findings(&mut self, side: &EndState, known: [Option<KnownDeparture>; Rule::ALL.len()], is_dctcp: bool) {
         for (at, &rule) in Rule::ALL.iter().enumerate() {
-            let [unless_known, always, if_dctcp] = side.tallies.map(|tallies| tallies[at]);
-            let tally = &mut self.tallies[at];
-            tally.violations += always + if is_dctcp { if_dctcp } else { 0 };
+            let [unless_known, always, if_dctcp] = side.rule_counts.map(|rule_counts| rule_counts[at]);
+            let rule_count = &mut self.rule_counts[at];
+            rule_count.violations += always + if is_dctcp { if_dctcp } else { 0 };
             match known[at].filter(|_| unless_known > 0) {
                 Some(known) => {
-                    tally.departures += unless_known;
+                    rule_count.departures += unless_known;
                     *self.known.entry((rule, known)).or_default() += unless_known;
                 }
-                None => tally.violations += unless_known,
+                None => rule_count.violations += unless_known,
             }
         }
-        for &(at, weight) in &side.findings {
+        for &(at, condition) in &side.findings {
             let finding = &mut self.findings[at];
-            match (weight, finding) {
-                (Weight::UnlessKnown, Some(finding)) => finding.known = known[finding.rule as usize],
-                (Weight::IfDctcp, finding) if !is_dctcp => *finding = None,
+            match (condition, finding) {
+                (ViolationCondition::UnlessKnown, Some(finding)) => finding.known = known[finding.rule as usize],
+                (ViolationCondition::IfDctcp, finding) if !is_dctcp => *finding = None,
                 _ => {}
             }
         }
     }
 }
 
-impl Checked {
-    /// Who is known to do what was found of an end against a rule, if it is a known departure.
-    fn known(&self, rule: Rule, side: usize) -> Option<Known> {
+impl CheckedConnection {
+    /// The known departure that explains the findings of an end against a rule, if one does.
+    fn known_departure(&self, rule: Rule, side: usize) -> Option<KnownDeparture> {
         let end = &self.sides[side];
-        let when = |known: Known, is_so: bool| is_so.then_some(known);
-        let is_always_capable = end.capable_acks > 0 && end.bare_acks == 0;
-        let (ecn, is_ns2) = (self.connection.ecn(), self.connection.is_like_ns2());
-        let ect_on_all = when(Known::EctOnAll, is_always_capable);
+        let known_if = |known: KnownDeparture, applies: bool| applies.then_some(known);
+        let is_always_capable = end.ect_acks > 0 && end.not_ect_acks == 0;
+        let (ecn, is_ns2) = (self.connection.ecn_mode(), self.connection.is_like_ns2());
+        let ect_on_all = known_if(KnownDeparture::EctOnAll, is_always_capable);
         match rule {
-            Rule::Reflected => Some(Known::Reflection),
-            Rule::Ect1 => Some(Known::Ect1),
-            Rule::AccurateEcn => Some(Known::AccurateEcn),
-            Rule::HalfOffer | Rule::OfferInData | Rule::CwrOnRetransmission => when(Known::Ns2, is_ns2),
-            Rule::EctOnRetransmission => when(Known::Ns2, is_ns2).or(ect_on_all),
+            Rule::Reflected => Some(KnownDeparture::Reflection),
+            Rule::Ect1 => Some(KnownDeparture::Ect1),
+            Rule::AccurateEcn => Some(KnownDeparture::AccurateEcn),
+            Rule::HalfOffer | Rule::OfferInData | Rule::CwrOnRetransmission => known_if(KnownDeparture::Ns2, is_ns2),
+            Rule::EctOnRetransmission => known_if(KnownDeparture::Ns2, is_ns2).or(ect_on_all),
             // Behind the handshake of Accurate ECN all packets are capable, and nothing else of them is looked at.
-            Rule::EctOnSyn | Rule::EctOnSynAck if ecn == ACCURATE => Some(Known::AccurateEcn),
-            Rule::EctOnSynAck => ect_on_all.or(when(Known::EctOnSynAck, ecn == CLASSIC)),
-            Rule::EctOnAck => ect_on_all.or(when(Known::Linux, end.last_acks == end.capable_acks)),
+            Rule::EctOnSyn | Rule::EctOnSynAck if ecn == ECN_ACCURATE => Some(KnownDeparture::AccurateEcn),
+            Rule::EctOnSynAck => ect_on_all.or(known_if(KnownDeparture::EctOnSynAck, ecn == ECN_CLASSIC)),
+            Rule::EctOnAck => ect_on_all.or(known_if(KnownDeparture::Linux, end.ect_acks_after_fins == end.ect_acks)),
             Rule::EctOnSyn | Rule::EctOnProbe => ect_on_all,
-            Rule::EctWithoutAgreement | Rule::FlagsWithoutAgreement => when(Known::Linux, self.connection.uses_ecn_after_fallback()),
+            Rule::EctWithoutAgreement | Rule::FlagsWithoutAgreement => {
+                known_if(KnownDeparture::Linux, self.connection.uses_ecn_after_fallback())
+            }
             Rule::EchoStopped | Rule::EchoMissing | Rule::EchoWithoutMark => {
-                when(Known::Dctcp, self.sides[1 - side].dialogue.echoes_each())
+                known_if(KnownDeparture::Dctcp, self.sides[1 - side].ecn_session.is_dctcp_receiver())
             }
             _ => None,
         }
     }
 
-    fn judge(&mut self, judged: Judged, passage: Passage, book: &mut Book) {
-        let packet = &judged.event.packet;
+    fn judge_packet(&mut self, packet_event: PacketEvent, observation: HopObservation, log: &mut ViolationLog) {
+        let packet = &packet_event.event.packet;
         self.connection.is_ns2 = matches!(packet.source.address, Address::Node(_));
-        if passage.role.is_sent {
-            self.judge_setup(judged, book);
-            if self.connection.ecn() != ACCURATE {
-                self.judge_sent(judged, book);
+        if observation.endpoint.is_sent {
+            self.check_handshake(packet_event, log);
+            if self.connection.ecn_mode() != ECN_ACCURATE {
+                self.check_sent(packet_event, log);
             }
         }
-        self.judge_way(judged, passage, book);
-        if passage.role.has_arrived {
-            self.note_arrival(judged, book);
+        self.check_routers(packet_event, observation, log);
+        if observation.endpoint.is_received {
+            self.on_arrival(packet_event, log);
         }
     }
 
-    /// What SYN and SYN-ACK say, and that a host should use ECT(0).
-    fn judge_setup(&mut self, judged: Judged, book: &mut Book) {
-        let packet = &judged.event.packet;
-        let (has, side) = (|flag| packet.has(flag), judged.side);
+    /// Checks SYN and SYN-ACK, and that a host uses ECT(0).
+    fn check_handshake(&mut self, packet_event: PacketEvent, log: &mut ViolationLog) {
+        let packet = &packet_event.event.packet;
+        let (has, side) = (|flag| packet.has(flag), packet_event.side);
         if packet.ecn == Ecn::Ect1 && !std::mem::replace(&mut self.sides[side].has_used_ect1, true) {
-            self.tell(Rule::Ect1, judged, "this end sends ECT(1)", book);
+            self.report(Rule::Ect1, packet_event, "this end sends ECT(1)", log);
         }
         if !has(Flags::SYN) {
-            let is_first = self.is_first(Rule::AccurateEcn, side);
-            if self.connection.ecn() == ACCURATE && is_first {
-                self.tell(Rule::AccurateEcn, judged, "both ends agreed to Accurate ECN", book);
+            let is_unreported = self.is_unreported(Rule::AccurateEcn, side);
+            if self.connection.ecn_mode() == ECN_ACCURATE && is_unreported {
+                self.report(Rule::AccurateEcn, packet_event, "both ends agreed to Accurate ECN", log);
             }
             return;
         }
         let is_answer = has(Flags::ACK);
         if packet.ecn.is_capable() {
             let rule = if is_answer { Rule::EctOnSynAck } else { Rule::EctOnSyn };
-            self.tell(rule, judged, &carries(packet.ecn), book);
+            self.report(rule, packet_event, &ecn_text(packet.ecn), log);
         }
         let (ece, cwr, ae) = (has(Flags::ECE), has(Flags::CWR), has(Flags::AE));
         match is_answer {
             false if ece != cwr && !ae => {
-                self.tell(Rule::HalfOffer, judged, if ece { "it has ECE alone" } else { "it has CWR alone" }, book)
+                self.report(Rule::HalfOffer, packet_event, if ece { "it has ECE alone" } else { "it has CWR alone" }, log)
             }
-            true if ece && !cwr && self.connection.offered_nothing() => {
-                self.tell(Rule::AnswerWithoutOffer, judged, "it has ECE, and no SYN offered ECN", book);
+            true if ece && !cwr && self.connection.has_never_offered() => {
+                self.report(Rule::AnswerWithoutOffer, packet_event, "it has ECE, and no SYN offered ECN", log);
             }
-            true if cwr && !self.connection.has_asked_accurate() => {
-                self.tell(Rule::Reflected, judged, "it has CWR", book);
+            true if cwr && !self.connection.has_requested_accurate() => {
+                self.report(Rule::Reflected, packet_event, "it has CWR", log);
             }
             _ => {}
         }
     }
 
-    /// What a host sends once a connection stands.
-    fn judge_sent(&mut self, judged: Judged, book: &mut Book) {
-        let packet = &judged.event.packet;
+    /// Checks a packet of an established connection.
+    fn check_sent(&mut self, packet_event: PacketEvent, log: &mut ViolationLog) {
+        let packet = &packet_event.event.packet;
         if packet.has(Flags::SYN) && !self.connection.is_ns2 {
             return;
         }
-        self.sides[judged.side].has_finished |= packet.has(Flags::FIN);
+        self.sides[packet_event.side].has_sent_fin |= packet.has(Flags::FIN);
         let flags = Flags(packet.tcp.flags.0 & (Flags::ECE | Flags::CWR).0);
-        if self.connection.ecn() == REFUSED && flags != Flags::default() {
-            self.tell(Rule::FlagsWithoutAgreement, judged, &format!("it has {flags}, and ECN was not agreed to"), book);
+        if self.connection.ecn_mode() == ECN_REFUSED && flags != Flags::default() {
+            self.report(Rule::FlagsWithoutAgreement, packet_event, &format!("it has {flags}, and ECN was not agreed to"), log);
         }
         if packet.has(Flags::ACK) {
-            self.judge_echo(judged, book);
+            self.check_echo(packet_event, log);
         }
-        match judged.numbers {
-            Some(segment) => self.judge_data(judged, segment, book),
-            None => self.judge_ack(judged, book),
+        match packet_event.seq_range {
+            Some(segment) => self.check_data(packet_event, segment, log),
+            None => self.check_pure_ack(packet_event, log),
         }
     }
 
-    fn judge_data(&mut self, judged: Judged, segment: (u64, u64), book: &mut Book) {
-        let packet = &judged.event.packet;
+    fn check_data(&mut self, packet_event: PacketEvent, segment: (u64, u64), log: &mut ViolationLog) {
+        let packet = &packet_event.event.packet;
         let (is_capable, has_cwr) = (packet.ecn.is_capable(), packet.has(Flags::CWR));
-        let is_again = self.sides[judged.side].dialogue.was_sent(segment);
-        let is_probe = packet.payload <= 1 && self.sides[1 - judged.side].closed_at.is_some_and(|edge| edge <= segment.0);
-        let carries = carries(packet.ecn);
-        if self.connection.ecn() == REFUSED && is_capable {
-            self.tell(Rule::EctWithoutAgreement, judged, &format!("{carries}, and ECN was not agreed to"), book);
+        let is_retransmission = self.sides[packet_event.side].ecn_session.has_sent(segment);
+        let is_probe = packet.payload <= 1 && self.sides[1 - packet_event.side].zero_window_edge.is_some_and(|edge| edge <= segment.0);
+        let ecn_text = ecn_text(packet.ecn);
+        if self.connection.ecn_mode() == ECN_REFUSED && is_capable {
+            self.report(Rule::EctWithoutAgreement, packet_event, &format!("{ecn_text}, and ECN was not agreed to"), log);
         }
-        if is_again && is_capable {
-            self.tell(Rule::EctOnRetransmission, judged, &carries, book);
+        if is_retransmission && is_capable {
+            self.report(Rule::EctOnRetransmission, packet_event, &ecn_text, log);
         }
         if is_probe && is_capable {
-            self.tell(Rule::EctOnProbe, judged, &format!("{carries}, and the window is closed"), book);
+            self.report(Rule::EctOnProbe, packet_event, &format!("{ecn_text}, and the window is closed"), log);
         }
-        let dialogue = &mut self.sides[judged.side].dialogue;
-        dialogue.sends(segment, is_again, &mut book.room);
+        let ecn_session = &mut self.sides[packet_event.side].ecn_session;
+        ecn_session.on_sent(segment, is_retransmission, &mut log.memory);
         match has_cwr {
-            true if is_again => {
-                dialogue.reduces_again();
-                self.tell(Rule::CwrOnRetransmission, judged, "it has CWR", book);
+            true if is_retransmission => {
+                ecn_session.on_cwr_retransmission();
+                self.report(Rule::CwrOnRetransmission, packet_event, "it has CWR", log);
             }
-            true if is_probe => self.tell(Rule::CwrOnProbe, judged, "it has CWR, and the window is closed", book),
-            true if !dialogue.reduces(segment) => {
-                self.tell(Rule::CwrTwice, judged, "it has CWR, and data is outstanding that was sent before the last CWR", book);
+            true if is_probe => self.report(Rule::CwrOnProbe, packet_event, "it has CWR, and the window is closed", log),
+            true if !ecn_session.on_cwr(segment) => {
+                self.report(Rule::CwrTwice, packet_event, "it has CWR, and data is outstanding that was sent before the last CWR", log);
             }
             _ => {}
         }
-        let is_offer = self.connection.is_ns2 && !is_again && packet.has(Flags::ECE);
-        if (is_offer || self.connection.opens_with_offer(packet)) && self.is_first(Rule::OfferInData, judged.side) {
-            self.tell(Rule::OfferInData, judged, "its first packet has ECE", book);
+        let is_data_offer = self.connection.is_ns2 && !is_retransmission && packet.has(Flags::ECE);
+        if (is_data_offer || self.connection.is_ns2_data_offer(packet)) && self.is_unreported(Rule::OfferInData, packet_event.side) {
+            self.report(Rule::OfferInData, packet_event, "its first packet has ECE", log);
         }
     }
 
-    /// A packet without data.
-    fn judge_ack(&mut self, judged: Judged, book: &mut Book) {
-        let packet = &judged.event.packet;
-        let is_over = self.sides.iter().all(|side| side.has_finished);
+    /// Checks a packet without data.
+    fn check_pure_ack(&mut self, packet_event: PacketEvent, log: &mut ViolationLog) {
+        let packet = &packet_event.event.packet;
+        let has_both_fins = self.sides.iter().all(|side| side.has_sent_fin);
         let is_pure = packet.kind == Kind::Ack && ![Flags::SYN, Flags::FIN, Flags::RST].iter().any(|&flag| packet.has(flag));
         if !is_pure {
             return;
         }
-        let end = &mut self.sides[judged.side];
+        let end = &mut self.sides[packet_event.side];
         if packet.ecn == Ecn::NotEct {
-            end.bare_acks += 1;
+            end.not_ect_acks += 1;
         } else {
-            end.capable_acks += 1;
-            end.last_acks += u64::from(is_over);
-            self.tell(Rule::EctOnAck, judged, &carries(packet.ecn), book);
+            end.ect_acks += 1;
+            end.ect_acks_after_fins += u64::from(has_both_fins);
+            self.report(Rule::EctOnAck, packet_event, &ecn_text(packet.ecn), log);
         }
         if packet.has(Flags::CWR) {
-            self.tell(Rule::CwrWithoutData, judged, "it has CWR and no data", book);
+            self.report(Rule::CwrWithoutData, packet_event, "it has CWR and no data", log);
         }
     }
 
-    /// Whether an acknowledgement echoes what came before it.
-    fn judge_echo(&mut self, judged: Judged, book: &mut Book) {
-        let packet = &judged.event.packet;
-        let number = self.connection.halves[1 - judged.side].space.unwrapped(packet.tcp.ack);
+    /// Checks that an acknowledgement echoes the marks before it.
+    fn check_echo(&mut self, packet_event: PacketEvent, log: &mut ViolationLog) {
+        let packet = &packet_event.event.packet;
+        let number = self.connection.halves[1 - packet_event.side].seq.expand_and_track(packet.tcp.ack);
         let has_ece = packet.has(Flags::ECE);
         if packet.tcp.window == 0 && !self.connection.is_ns2 {
-            self.sides[judged.side].closed_at = Some(number);
+            self.sides[packet_event.side].zero_window_edge = Some(number);
         } else {
-            self.sides[judged.side].closed_at = None;
+            self.sides[packet_event.side].zero_window_edge = None;
         }
         if !self.connection.may_use_ecn() || packet.has(Flags::RST) {
             return;
         }
-        if has_ece && self.connection.answers_offer(1 - judged.side, number) {
+        if has_ece && self.connection.is_ns2_offer_ack(1 - packet_event.side, number) {
             return;
         }
-        let is_whole = self.connection.is_ns2 && self.connection.halves[1 - judged.side].path.is_settled();
-        let Compared { classic, dctcp } = self.sides[1 - judged.side].dialogue.echoes(number, has_ece, is_whole);
-        let by_classic = match classic {
-            Echo::Missing(mark) => Some((Rule::EchoMissing, unechoed(self.counted(1 - judged.side, mark), "was never echoed"))),
-            Echo::Stopped(mark) => {
-                Some((Rule::EchoStopped, unechoed(self.counted(1 - judged.side, mark), "is echoed no more, and no CWR came")))
+        let is_sink_visible = self.connection.is_ns2 && self.connection.halves[1 - packet_event.side].path.is_sink_certain();
+        let EchoComparison { classic, dctcp } = self.sides[1 - packet_event.side].ecn_session.compare_ack(number, has_ece, is_sink_visible);
+        let classic_finding = match classic {
+            ClassicEcho::Missing(mark) => {
+                Some((Rule::EchoMissing, missing_echo_text(self.relative_range(1 - packet_event.side, mark), "was never echoed")))
             }
-            Echo::Unasked if is_whole => Some((Rule::EchoWithoutMark, "it has ECE, and no mark has come since the last CWR".to_owned())),
-            Echo::Right | Echo::Unasked => None,
+            ClassicEcho::Stopped(mark) => Some((
+                Rule::EchoStopped,
+                missing_echo_text(self.relative_range(1 - packet_event.side, mark), "is echoed no more, and no CWR came"),
+            )),
+            ClassicEcho::Unsolicited if is_sink_visible => {
+                Some((Rule::EchoWithoutMark, "it has ECE, and no mark has come since the last CWR".to_owned()))
+            }
+            ClassicEcho::Consistent | ClassicEcho::Unsolicited => None,
         };
-        let by_dctcp = match dctcp {
-            EachEcho::Missing(mark) => {
-                Some((Rule::EchoMissing, unechoed(self.counted(1 - judged.side, mark), "is not echoed (RFC 8257, section 3.2)")))
-            }
-            EachEcho::Unasked => {
+        let dctcp_finding = match dctcp {
+            DctcpEcho::Missing(mark) => Some((
+                Rule::EchoMissing,
+                missing_echo_text(self.relative_range(1 - packet_event.side, mark), "is not echoed (RFC 8257, section 3.2)"),
+            )),
+            DctcpEcho::Unsolicited => {
                 Some((Rule::EchoWithoutMark, "it has ECE, and the last packet came without CE (RFC 8257, section 3.2)".to_owned()))
             }
-            EachEcho::Right => None,
+            DctcpEcho::Consistent => None,
         };
-        match (by_classic, by_dctcp) {
-            (Some((rule, found)), None) => self.tell(rule, judged, &found, book),
-            (Some((rule, found)), Some(_)) => self.note(rule, judged, &found, Weight::Always, book),
-            (None, Some((rule, found))) => self.note(rule, judged, &found, Weight::IfDctcp, book),
+        match (classic_finding, dctcp_finding) {
+            (Some((rule, found)), None) => self.report(rule, packet_event, &found, log),
+            (Some((rule, found)), Some(_)) => self.report_if(rule, packet_event, &found, ViolationCondition::Always, log),
+            (None, Some((rule, found))) => self.report_if(rule, packet_event, &found, ViolationCondition::IfDctcp, log),
             (None, None) => {}
         }
     }
 
-    /// What routers did.
-    fn judge_way(&mut self, judged: Judged, passage: Passage, book: &mut Book) {
-        let now = judged.event.packet.ecn;
-        let Some(before) = passage.before.map(|before| before.ecn).filter(|&before| before != now) else { return };
-        let found = format!("it had {} before and has {} now", named(before), named(now));
-        match (before, now) {
-            (Ecn::NotEct, Ecn::Ce) => self.tell(Rule::MarkOnNotEct, judged, &found, book),
+    /// Checks the changes that routers made to the codepoint.
+    fn check_routers(&mut self, packet_event: PacketEvent, observation: HopObservation, log: &mut ViolationLog) {
+        let now = packet_event.event.packet.ecn;
+        let Some(previous) = observation.previous.map(|previous| previous.ecn).filter(|&previous| previous != now) else { return };
+        let found = format!("it had {} before and has {} now", ecn_name(previous), ecn_name(now));
+        match (previous, now) {
+            (Ecn::NotEct, Ecn::Ce) => self.report(Rule::MarkOnNotEct, packet_event, &found, log),
             (_, Ecn::Ce) => {}
-            _ => self.tell(Rule::Cleared, judged, &found, book),
+            _ => self.report(Rule::Cleared, packet_event, &found, log),
         }
     }
 
-    /// A packet has come to its other end.
-    fn note_arrival(&mut self, judged: Judged, book: &mut Book) {
-        let packet = &judged.event.packet;
-        if let Some(segment) = judged.numbers {
+    /// Processes a packet that arrives at its destination.
+    fn on_arrival(&mut self, packet_event: PacketEvent, log: &mut ViolationLog) {
+        let packet = &packet_event.event.packet;
+        if let Some(segment) = packet_event.seq_range {
             let (has_ce, has_cwr) = (packet.ecn == Ecn::Ce, packet.has(Flags::CWR));
-            self.sides[judged.side].dialogue.arrives(segment, has_ce, has_cwr, &mut book.room);
+            self.sides[packet_event.side].ecn_session.on_arrival(segment, has_ce, has_cwr, &mut log.memory);
         }
-        let is_judged =
-            packet.has(Flags::ACK) && !packet.has(Flags::SYN) && self.connection.may_use_ecn() && self.connection.ecn() != ACCURATE;
+        let is_judged = packet.has(Flags::ACK)
+            && !packet.has(Flags::SYN)
+            && self.connection.may_use_ecn()
+            && self.connection.ecn_mode() != ECN_ACCURATE;
         if is_judged {
-            let number = self.connection.halves[1 - judged.side].space.unwrapped(packet.tcp.ack);
-            let has_ece = packet.has(Flags::ECE) && !self.connection.answers_offer(1 - judged.side, number);
-            if self.sides[1 - judged.side].dialogue.acknowledged(number, has_ece, judged.time) {
-                self.tell(Rule::NoCwr, judged, "two windows and a second after ECE the source has not set CWR", book);
+            let number = self.connection.halves[1 - packet_event.side].seq.expand_and_track(packet.tcp.ack);
+            let has_ece = packet.has(Flags::ECE) && !self.connection.is_ns2_offer_ack(1 - packet_event.side, number);
+            if self.sides[1 - packet_event.side].ecn_session.on_ack(number, has_ece, packet_event.time) {
+                self.report(Rule::NoCwr, packet_event, "two windows and a second after ECE the source has not set CWR", log);
             }
         }
     }
 
-    /// A segment, counted from the first number of its direction.
-    fn counted(&self, side: usize, (start, end): (u64, u64)) -> (u64, u64) {
-        let base = self.connection.halves[side].base.unwrap_or(0);
+    /// A segment, relative to the first sequence number of its direction.
+    fn relative_range(&self, side: usize, (start, end): (u64, u64)) -> (u64, u64) {
+        let base = self.connection.halves[side].first_seq.unwrap_or(0);
         (start.saturating_sub(base), end.saturating_sub(base))
     }
 
-    /// Whether nothing was found of an end against a rule so far.
-    fn is_first(&self, rule: Rule, side: usize) -> bool {
-        self.sides[side].tallies[Weight::UnlessKnown as usize][rule as usize] == 0
+    /// Whether no finding of a rule was reported of an end so far.
+    fn is_unreported(&self, rule: Rule, side: usize) -> bool {
+        self.sides[side].rule_counts[ViolationCondition::UnlessKnown as usize][rule as usize] == 0
     }
 
-    fn tell(&mut self, rule: Rule, judged: Judged, found: &str, book: &mut Book) {
-        self.note(rule, judged, found, Weight::UnlessKnown, book);
+    fn report(&mut self, rule: Rule, packet_event: PacketEvent, found: &str, log: &mut ViolationLog) {
+        self.report_if(rule, packet_event, found, ViolationCondition::UnlessKnown, log);
     }
 
-    fn note(&mut self, rule: Rule, judged: Judged, found: &str, weight: Weight, book: &mut Book) {
-        self.sides[judged.side].tallies[weight as usize][rule as usize] += 1;
-        let kept = &mut book.kept[weight as usize][rule as usize];
-        if *kept < MOST {
-            *kept += 1;
-            let Packet { source, destination, .. } = judged.event.packet;
-            let Judged { record, time, .. } = judged;
-            self.sides[judged.side].findings.push((book.findings.len(), weight));
-            book.findings.push(Some(Finding { record, time, source, destination, rule, known: None, found: found.to_owned() }));
+    fn report_if(&mut self, rule: Rule, packet_event: PacketEvent, found: &str, condition: ViolationCondition, log: &mut ViolationLog) {
+        self.sides[packet_event.side].rule_counts[condition as usize][rule as usize] += 1;
+        let logged_counts = &mut log.logged_counts[condition as usize][rule as usize];
+        if *logged_counts < MAX_FINDINGS_PER_RULE {
+            *logged_counts += 1;
+            let Packet { source, destination, .. } = packet_event.event.packet;
+            let PacketEvent { record, time, .. } = packet_event;
+            self.sides[packet_event.side].findings.push((log.findings.len(), condition));
+            log.findings.push(Some(Finding { record, time, source, destination, rule, known: None, found: found.to_owned() }));
         }
     }
 }
 
-fn unechoed((start, end): (u64, u64), what: &str) -> String {
+fn missing_echo_text((start, end): (u64, u64), what: &str) -> String {
     format!("it has no ECE: the mark of {start} to {} {what}", end.saturating_sub(1))
 }
 
-/// What a packet has that should have been sent Not-ECT.
-fn carries(ecn: Ecn) -> String {
+/// Text for the codepoint of a packet that should have been sent Not-ECT.
+fn ecn_text(ecn: Ecn) -> String {
     match ecn {
         Ecn::Ce => "it has CE: it was sent with ECT, or a router marked what was Not-ECT".to_owned(),
-        _ => format!("it has {}", named(ecn)),
+        _ => format!("it has {}", ecn_name(ecn)),
     }
 }
 
-fn named(ecn: Ecn) -> &'static str {
+fn ecn_name(ecn: Ecn) -> &'static str {
     match ecn {
         Ecn::NotEct => "Not-ECT",
         Ecn::Ect1 => "ECT(1)",
