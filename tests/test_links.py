@@ -81,7 +81,7 @@ def test_each_impairment_has_its_row_in_the_result() -> None:
     assert rows["seed"].to_list() == [1, 1, 2, 2]
     assert rows["link"].to_list() == ["bottleneck"] * 4
     assert rows["kind"].to_list() == ["burst-loss", "duplicate"] * 2
-    lost, copied = rows["lost"].to_list(), rows["copied"].to_list()
+    lost, copied = rows["lost"].to_list(), rows["duplicated"].to_list()
     assert lost[1] == lost[3] == copied[0] == copied[2] == 0
     assert min(lost[0], lost[2], copied[1], copied[3]) > 0
 

@@ -47,7 +47,7 @@ def test_any_reader_of_parquet_reads_what_was_recorded(tmp_path: Path) -> None:
     lab.run(small('{ discipline = "fq", limit = 60 }'), [1], out=tmp_path)
     stored = pl.read_parquet(tmp_path / "batch-*" / "arrivals.parquet")
     assert stored.drop("key").equals(lab.open_result(tmp_path).series.arrivals)
-    assert stored.filter(pl.col("act") == "arrival")["value"].n_unique() > 1
+    assert stored.filter(pl.col("event") == "arrival")["value"].n_unique() > 1
     names = {column["name"] for table in json.loads(lab._core.columns()) for column in table["columns"]}  # type: ignore[attr-defined]
     assert not names & {"key", "seed"}
 

@@ -41,4 +41,4 @@ def test_rates_are_shown_in_mbit_and_times_in_ms() -> None:
 
 def test_only_ratios_have_the_unit_one(small_result: Result) -> None:
     ratios = {row["quantity"] for row in small_result.summary().iter_rows(named=True) if row["unit"] == "1"}
-    assert all(name.startswith("jain_") or name in {"max_min_gap", "empty_fraction", "utilisation"} for name in ratios), ratios
+    assert all(name.startswith("jain_") or name in {"min_max_goodput_ratio", "empty_fraction", "utilisation"} for name in ratios), ratios

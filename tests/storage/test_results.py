@@ -193,8 +193,8 @@ def test_the_warnings_of_the_scenario_are_those_of_its_result_and_its_summary(sm
 
 def test_distributions_are_a_series(small_file: Path) -> None:
     found = ecnlab.run(ecnlab.load(small_file, {"record.distributions": True})).series.distributions
-    assert found.columns == ["seed", "quantity", "of", "band", "low_s", "high_s", "count"]
-    assert set(found["of"]) == {"far", "near", "bottleneck"}
+    assert found.columns == ["seed", "quantity", "group_or_queue", "band", "low_s", "high_s", "count"]
+    assert set(found["group_or_queue"]) == {"far", "near", "bottleneck"}
 
 
 def test_one_seed_and_seeds_that_differ_are_not_alike(small_result: ecnlab.Result) -> None:

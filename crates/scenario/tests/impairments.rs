@@ -67,11 +67,11 @@ reverse = { impair = [{ kind = "duplicate", rate = 0.1 }] }"#);
     assert_eq!(["path", "path", "path", "path.reverse"], names("link")[..]);
     assert_eq!(["loss", "burst-loss", "jitter", "duplicate"], names("kind")[..]);
     let counts = |column| run.report.reals("impairments", column);
-    let (arrivals, lost, held) = (counts("arrivals"), counts("lost"), counts("held"));
-    assert_eq!([0.0, 1.0, 2.0, 0.0], counts("part")[..]);
+    let (arrivals, lost, delayed) = (counts("arrivals"), counts("lost"), counts("delayed"));
+    assert_eq!([0.0, 1.0, 2.0, 0.0], counts("position")[..]);
     assert_eq!([arrivals[1], arrivals[2]], [arrivals[0] - lost[0], arrivals[1] - lost[1]], "what one loses the next never sees");
-    assert_eq!([0.0, 0.0, arrivals[2], 0.0], held[..]);
-    assert!(counts("reordered")[2] > 0.0 && counts("copied")[3] > 0.0);
+    assert_eq!([0.0, 0.0, arrivals[2], 0.0], delayed[..]);
+    assert!(counts("reordered")[2] > 0.0 && counts("duplicated")[3] > 0.0);
     assert_eq!(lost[0] + lost[1], run.report.reals("queues", "drops_lost")[0]);
     assert_eq!(lost[0] + lost[1], run.report.reals("total", "drops")[0]);
 }
@@ -81,7 +81,7 @@ reverse = { impair = [{ kind = "duplicate", rate = 0.1 }] }"#);
 fn copies_are_received_and_read_once() {
     let [plain, copied] = [run("limit = 1000"), run("impair = [{ kind = \"duplicate\", rate = 1 }]")];
     let ratio = |column| copied.report.reals("total", column)[0] / plain.report.reals("total", column)[0];
-    let made = copied.report.reals("impairments", "copied")[0];
+    let made = copied.report.reals("impairments", "duplicated")[0];
     let arrived = copied.report.reals("impairments", "arrivals")[0];
     assert_eq!(arrived, made);
     let sent = copied.report.reals("total", "sent")[0];

@@ -106,7 +106,7 @@ fn what_a_queue_would_not_do_again_is_told_at_its_first_difference() {
     // A decision that is written otherwise is found where it stands.
     let mut forged = table.clone();
     let place = |name: &str, table: &Table| table.columns.iter().position(|(known, _)| known == name).unwrap();
-    let (acts, causes, packets) = (place("act", &forged), place("cause", &forged), place("number", &forged));
+    let (acts, causes, packets) = (place("event", &forged), place("cause", &forged), place("number", &forged));
     let Column::Name { index, .. } = &forged.columns[acts].1 else { panic!("names") };
     let row = index.iter().position(|&act| act == QueueLogKind::Mark as u32).unwrap();
     let Column::Index(numbers) = &forged.columns[packets].1 else { panic!("numbers") };

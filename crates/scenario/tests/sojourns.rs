@@ -80,7 +80,7 @@ struct Departed {
 
 fn departures(arrivals: &Table) -> Vec<Departed> {
     let (times, numbers, queues) = (reals(arrivals, "time_ps"), reals(arrivals, "number"), words(arrivals, "queue"));
-    let (acts, fields) = (words(arrivals, "act"), words(arrivals, "ecn"));
+    let (acts, fields) = (words(arrivals, "event"), words(arrivals, "ecn"));
     let mut came = BTreeMap::new();
     let mut departed = Vec::new();
     for row in 0..arrivals.height() {
@@ -154,7 +154,7 @@ fn a_queue_of_one_band_has_no_rows_of_bands() {
     let bands = words(&tables["series_band"], "queue");
     assert!(!bands.is_empty() && bands.iter().all(|queue| queue == "second"));
     let cells = &tables["distributions"];
-    let rows = (0..cells.height()).filter(|&row| words(cells, "of")[row] == "first");
+    let rows = (0..cells.height()).filter(|&row| words(cells, "group_or_queue")[row] == "first");
     assert!(rows.map(|row| words(cells, "band")[row].clone()).all(|band| band.is_empty()));
 }
 
@@ -162,7 +162,8 @@ fn a_queue_of_one_band_has_no_rows_of_bands() {
 fn a_distribution_of_sojourn_times_has_the_samples_of_each_band() {
     let (run, tables) = recorded(&scenario(r#"{ discipline = "dualpi2", limit = 200 }"#));
     let cells = &tables["distributions"];
-    let (quantities, of, bands, counts) = (words(cells, "quantity"), words(cells, "of"), words(cells, "band"), reals(cells, "count"));
+    let (quantities, of, bands, counts) =
+        (words(cells, "quantity"), words(cells, "group_or_queue"), words(cells, "band"), reals(cells, "count"));
     let (low, high) = (reals(cells, "low_s"), reals(cells, "high_s"));
     let (departed, means) = (run.report.reals("bands", "departures"), run.report.reals("bands", "sojourn_mean_s"));
     for (place, (queue, band)) in [("first", "L"), ("first", "C"), ("second", "new"), ("second", "old")].into_iter().enumerate() {

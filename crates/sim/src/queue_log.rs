@@ -92,7 +92,7 @@ pub static ARRIVALS: TableSpec<QueueLogRow> = TableSpec {
         count_column("time_ps", "ps", "When it happened", |row| row.entry.time.picos()),
         name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
         name_column(
-            "act",
+            "event",
             NetworkNameSource::Word(QueueLogKind::WORDS),
             "A packet arrived, was marked or dropped, or departed; asked for a packet, the queue let none go yet, or was empty; its own time had come; the link's rate changed",
             |row| row.entry.kind as u32,

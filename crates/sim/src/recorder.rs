@@ -316,7 +316,7 @@ pub static DISTRIBUTIONS: TableSpec<DistributionRow> = TableSpec {
             "One-way delay or round-trip time of a group (as in `delay_mean_s` and `rtt_mean_s`), or wait in a queue (as in `sojourn_mean_s`)",
             |row| row.quantity as u32,
         ),
-        name_column("of", NetworkNameSource::GroupOrQueue, "Name of the group or the link", |row| row.group_or_queue),
+        name_column("group_or_queue", NetworkNameSource::GroupOrQueue, "Name of the group or the link", |row| row.group_or_queue),
         name_column(
             "band",
             NetworkNameSource::BandOrNone,

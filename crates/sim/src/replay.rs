@@ -295,7 +295,7 @@ impl<'t> RecordedColumns<'t> {
             rtt_us: index_values("rtt_us")?,
             queue,
             names,
-            kinds: parse_words(table, "act", QueueLogKind::WORDS, QueueLogKind::ALL)?,
+            kinds: parse_words(table, "event", QueueLogKind::WORDS, QueueLogKind::ALL)?,
             ecn_fields: parse_words(table, "ecn", EcnField::WORDS, EcnField::ALL)?,
             causes: parse_words(table, "cause", QueueLogCause::WORDS, QueueLogCause::ALL)?,
         })

@@ -108,7 +108,7 @@ fn events_are_the_drops_of_the_queue_and_of_its_path_by_name() {
 fn distributions_count_the_samples_behind_the_means_of_groups_and_queues() {
     let (run, tables) = run_recorded(RecordingConfig { distributions: true, ..RecordingConfig::default() });
     let cells = &tables[0].1;
-    let (quantities, of) = (column_words(cells, "quantity"), column_words(cells, "of"));
+    let (quantities, of) = (column_words(cells, "quantity"), column_words(cells, "group_or_queue"));
     let [Column::Real(low), Column::Real(high), Column::Count(counts)] = ["low_s", "high_s", "count"].map(|name| cells.column(name)) else {
         panic!("bounds are real numbers and counts are counts")
     };

@@ -33,7 +33,7 @@ def draw_distributions(
     of_quantity = frame.filter(pl.col("quantity") == quantity)
     parts = [(name, band) for name in names for band in _seed_bands(of_quantity, name)]
     for position, (name, band) in enumerate(parts):
-        times, shares = cumulative_shares(of_quantity.filter((pl.col("of") == name) & (pl.col("band") == band)))
+        times, shares = cumulative_shares(of_quantity.filter((pl.col("group_or_queue") == name) & (pl.col("band") == band)))
         line, colour = style.LINES[position % len(style.LINES)], palette.colour(name, position)
         words = name if not band else f"{name}, {band}" if len(names) > 1 else band
         axes.plot(times * _MS_PER_S, shares, color=colour, linestyle=line, label=style.label(axes, words))
@@ -44,7 +44,7 @@ def draw_distributions(
 
 def _seed_bands(frame: pl.DataFrame, name: str) -> list[str]:
     """The bands of which a name has samples, in their order; an empty name where it has none."""
-    return frame.filter(pl.col("of") == name)["band"].unique(maintain_order=True).to_list() or [""]
+    return frame.filter(pl.col("group_or_queue") == name)["band"].unique(maintain_order=True).to_list() or [""]
 
 
 def cumulative_shares(cells: pl.DataFrame) -> tuple[FloatArray, FloatArray]:

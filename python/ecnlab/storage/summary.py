@@ -31,7 +31,7 @@ _GROUP_QUANTITIES = (
     "lockouts",
 )
 _TRANSACTION_QUANTITIES = ("transactions", "transaction_mean_s", "transaction_p95_s")
-_FAIRNESS_QUANTITIES = ("jain_goodput", "jain_goodput_first", "jain_1s_goodput", "jain_1s_goodput_first", "max_min_gap")
+_FAIRNESS_QUANTITIES = ("jain_goodput", "jain_goodput_first", "jain_1s_goodput", "jain_1s_goodput_first", "min_max_goodput_ratio")
 _QUEUE_QUANTITIES = (
     "utilisation",
     "length_mean_packets",

@@ -279,7 +279,7 @@ class Judged:
 
 
 def judge_difference(result: lab.Result) -> list[Judged]:
-    rows = result.series.arrivals.select("time_ps", "act", "number").rows()
+    rows = result.series.arrivals.select("time_ps", "event", "number").rows()
     marked = {number for _, act, number in rows if act == "mark"}
     came: dict[int, tuple[int, int, bool]] = {}
     packets = []

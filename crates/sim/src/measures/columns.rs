@@ -60,7 +60,7 @@ pub struct TotalRow {
     /// Over throughput, goodput and first-time goodput.
     pub jain: [f64; 3],
     pub jain_1s: [f64; 3],
-    pub max_min_gap: f64,
+    pub min_max_goodput_ratio: f64,
     pub timeouts_run: u64,
     pub retransmitted_run: u64,
     pub locked_out_flows: u64,
@@ -177,7 +177,9 @@ pub static TOTAL: TableSpec<TotalRow> = TableSpec {
             |row| row.jain_1s
         ),
         &[
-            real_column("max_min_gap", "1", "Smallest over largest group, by mean goodput of a flow; 1 is equal", |row| row.max_min_gap),
+            real_column("min_max_goodput_ratio", "1", "Smallest over largest group, by mean goodput of a flow; 1 is equal", |row| {
+                row.min_max_goodput_ratio
+            }),
             real_column("power", "bit/s^2", "Goodput over mean one-way delay", TotalRow::power),
             count_column("timeouts_run", "timeouts", "`timeouts` of the whole run", |row| row.timeouts_run),
             count_column("retransmitted_run", "packets", "Retransmissions of the whole run", |row| row.retransmitted_run),
@@ -285,15 +287,15 @@ pub static IMPAIRMENTS: TableSpec<ImpairmentRow> = TableSpec {
             "Name of the link: as declared, with `.reverse` behind it on the way back, and `GROUP.access` of private links",
             |row| row.link,
         ),
-        index_column("part", "index", "Which of the link's impairments, from 0", |row| row.position),
+        index_column("position", "index", "Which of the link's impairments, from 0", |row| row.position),
         name_column("kind", NetworkNameSource::Word(&IMPAIRMENT_NAMES), "What kind of impairment", |row| row.kind),
         count_column("arrivals", "packets", "Packets that came to it", |row| row.counts.arrived),
         count_column("lost", "packets", "Packets lost", |row| row.counts.lost),
-        count_column("refused", "packets", "Packets dropped because of ECN", |row| row.counts.dropped_for_ecn),
+        count_column("drops_ecn", "packets", "Packets dropped because of ECN", |row| row.counts.dropped_for_ecn),
         count_column("marked", "packets", "Packets marked", |row| row.counts.marked),
-        count_column("cleared", "packets", "Packets whose ECN codepoint or flags it cleared", |row| row.counts.ecn_cleared),
-        count_column("copied", "packets", "Copies made", |row| row.counts.duplicated),
-        count_column("held", "packets", "Packets held before they went on", |row| row.counts.delayed),
+        count_column("ecn_cleared", "packets", "Packets whose ECN codepoint or flags it cleared", |row| row.counts.ecn_cleared),
+        count_column("duplicated", "packets", "Copies made", |row| row.counts.duplicated),
+        count_column("delayed", "packets", "Packets held before they went on", |row| row.counts.delayed),
         count_column("reordered", "packets", "Packets that went on after one that had come later", |row| row.counts.reordered),
     ]],
 };

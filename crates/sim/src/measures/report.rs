@@ -106,7 +106,7 @@ impl<'a> ReportBuilder<'a> {
                 rows.push(&row);
             }
         }
-        let gap = max_min_gap(&members);
+        let gap = min_max_goodput_ratio(&members);
         let group_rows = members.into_iter().zip(groups).enumerate().map(|(group, ((flows, sums), at_end))| {
             let common = CommonMeasures { sums, delay: TimeStats::from(at_end.delay), transaction: TimeStats::from(at_end.transfers) };
             GroupRow { group: group as u32, flows, common }
@@ -257,7 +257,7 @@ impl TotalSums {
         self.locked_out_flows += u64::from(sums.lockouts > 0);
     }
 
-    fn row(self, groups: &[GroupAtEnd], fairness: &BinnedFairness, max_min_gap: f64) -> TotalRow {
+    fn row(self, groups: &[GroupAtEnd], fairness: &BinnedFairness, min_max_goodput_ratio: f64) -> TotalRow {
         let (mut delay, mut transfers) = (Histogram::default(), Histogram::default());
         for group in groups {
             delay.merge(group.delay);
@@ -267,7 +267,7 @@ impl TotalSums {
             common: CommonMeasures { sums: self.sums, delay: TimeStats::from(&delay), transaction: TimeStats::from(&transfers) },
             jain: self.jain.map(|shares| shares.value()),
             jain_1s: fairness.means(),
-            max_min_gap,
+            min_max_goodput_ratio,
             timeouts_run: self.timeouts_run,
             retransmitted_run: self.retransmitted_run,
             locked_out_flows: self.locked_out_flows,
@@ -276,7 +276,7 @@ impl TotalSums {
 }
 
 /// Smallest over largest mean goodput of a flow, by group.
-fn max_min_gap(groups: &[(u64, FlowSums)]) -> f64 {
+fn min_max_goodput_ratio(groups: &[(u64, FlowSums)]) -> f64 {
     let means = groups.iter().filter(|(flows, _)| *flows > 0).map(|(flows, sums)| sums.bytes[1] as f64 / *flows as f64);
     let (least, most) = means.fold((f64::MAX, 0.0f64), |(least, most), mean| (least.min(mean), most.max(mean)));
     least / most
