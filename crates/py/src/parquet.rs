@@ -172,8 +172,9 @@ pub fn footer(tail: &[u8]) -> Result<ParquetMetaData> {
 /// Structures within structures that a footer may have.
 const DEEPEST: u32 = 32;
 
-/// Looks at a footer's lists before it is decoded (Thrift's compact protocol). The decoder passes over a field that it does not know element
-/// by element and takes no byte for a boolean, so that a list of a few bytes would keep it busy for as long as its writer likes.
+/// Checks the lists of a footer or a page header before it is decoded (Thrift's compact protocol). The decoder skips an unknown field element
+/// by element, and an element can take no byte: a boolean, or in a page header a number beyond the end of the file. A list of a few bytes
+/// would then keep it busy for as long as its writer likes.
 struct Lists<'f> {
     left: &'f [u8],
 }
@@ -271,9 +272,12 @@ impl Length for Part {
 impl ChunkReader for Part {
     type T = Reader<Bytes>;
 
+    /// The file from a page's header on.
     fn get_read(&self, start: u64) -> Result<Reader<Bytes>> {
         let left = self.len().saturating_sub(start);
-        self.get_bytes(start, usize::try_from(left)?).map(Buf::reader)
+        let bytes = self.get_bytes(start, usize::try_from(left)?)?;
+        Lists { left: &bytes }.check_struct(DEEPEST).map_err(|what| ParquetError::General(format!("a page's header has {what}")))?;
+        Ok(bytes.reader())
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
