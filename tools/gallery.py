@@ -1,0 +1,211 @@
+"""Writes the pages of examples and studies with their pictures: docs/examples/ and docs/studies/.
+
+`python tools/gallery.py` writes pages and pictures. `python tools/gallery.py --check` compares the pages and the pictures of networks with
+fresh ones, and exits with 1 if one is stale. It does not compare plots, whose text depends on the version of matplotlib.
+
+The page of an example shows the comment at the head of its file, the network, the commands, the results and the file. The page of a study
+is its STUDY.md with the study's networks.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import ecnlab as lab
+from ecnlab import diagram, studies
+from ecnlab.studies.framework import page, report
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES_FOLDER = ROOT / "examples"
+EXAMPLE_PAGES = ROOT / "docs" / "examples"
+STUDY_PAGES = ROOT / "docs" / "studies"
+# Samples of the queue in a plot: enough to see it swing, and a picture of some 30 KB.
+_SAMPLES_OF_PLOT = 400
+_INDEX_HEAD = """# Examples
+
+Each scenario in the folder `examples` has a page with its network, the commands that run it, its results and the file itself.
+Copy one, change a number and [compare](../how-to/compare.md) the two.
+"""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A scenario file in the folder of examples."""
+
+    file: Path
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending, by which pages and pictures are named."""
+        return self.file.stem
+
+    @cached_property
+    def text(self) -> str:
+        """The file."""
+        return self.file.read_text(encoding="utf-8")
+
+    @property
+    def about(self) -> str:
+        """The comment at the head of the file."""
+        return _leading_comment(self.text)
+
+    @cached_property
+    def scenario(self) -> lab.Scenario:
+        """The scenario as the file has it."""
+        return lab.load(self.file)
+
+    @cached_property
+    def sample_ms(self) -> float:
+        """The interval at which the queue is recorded for the plot, in ms."""
+        return float(f"{1e3 * self.result.header['duration_s'] / _SAMPLES_OF_PLOT:.1g}")
+
+    @cached_property
+    def result(self) -> lab.Result:
+        """A run of seed 1."""
+        return lab.run(self.scenario, seeds=1)
+
+    def page(self) -> str:
+        """The page."""
+        file, queue = f"examples/{self.file.name}", self.result.queue_names[0]
+        return "\n".join(
+            [
+                _generated_note(file),
+                f"# {self.scenario.name}\n",
+                f"{self.about}\n",
+                f"![The network of {self.file.name}](figures/{self.name}-network.svg)\n",
+                "## Run it\n",
+                f"    ecnlab draw {file}",
+                f"    ecnlab run {file} --seed 1 --set 'record.queue={self.sample_ms:g} ms' --out {self.name}",
+                f"    ecnlab plot {self.name} --figure queue\n",
+                "The first command draws the network, the third the queue against time.\n",
+                f"![Length of the queue {queue} against time](figures/{self.name}-queue.svg)\n",
+                "## Results of seed 1\n",
+                _queue_table(self.result),
+                _group_table(self.result),
+                "## The file\n",
+                f"`{file}`:\n",
+                f"```toml\n{self.text}```\n",
+            ]
+        )
+
+    def draw_plot(self, folder: Path) -> None:
+        """Write the plot of the queue."""
+        recorded = lab.load(self.file, {"record.queue": f"{self.sample_ms:g} ms"})
+        lab.run(recorded, seeds=1).plot.styled(titles=False).queue().save(folder / f"{self.name}-queue", ["svg"])
+
+
+def _leading_comment(text: str) -> str:
+    lines = re.match(r"(?:#.*\n)*", text)
+    return "" if lines is None else re.sub(r"^# ?", "", lines[0], flags=re.MULTILINE).strip()
+
+
+def _generated_note(source: str) -> str:
+    return f"<!-- Written by `python tools/gallery.py` from {source}; change that, not this page. -->\n"
+
+
+def _queue_table(result: lab.Result) -> str:
+    rows = [
+        f"| `{row['queue']}` | {100 * row['utilisation']:.1f} | {row['length_mean_packets']:.1f} | {1e3 * row['sojourn_mean_s']:.2f} "
+        f"| {row['marks']} | {row['drops']} |"
+        for row in result.table("queues").to_dicts()
+    ]
+    head = "| queue | link used (%) | mean length (packets) | mean queueing delay (ms) | marks | drops |"
+    return "\n".join([head, "| --- | ---: | ---: | ---: | ---: | ---: |", *rows]) + "\n"
+
+
+def _group_table(result: lab.Result) -> str:
+    rows = [f"| `{row['group']}` | {row['flows']} | {row['goodput_bps'] / 1e6:.3f} |" for row in result.groups.to_dicts()]
+    return "\n".join(["| group | flows | goodput (Mbit/s) |\n| --- | ---: | ---: |", *rows]) + "\n"
+
+
+def examples() -> list[Example]:
+    """All scenarios in the folder of examples."""
+    return [Example(file) for file in sorted(EXAMPLES_FOLDER.glob("*.toml"))]
+
+
+def _sweep_page(file: Path) -> str:
+    text, shown = file.read_text(encoding="utf-8"), f"examples/sweeps/{file.name}"
+    parts = [_generated_note(shown), f"# Sweep: {file.stem}\n", f"{_leading_comment(text)}\n"]
+    parts += [f"    ecnlab sweep {shown}\n", "[Sweeps](../how-to/sweeps.md) explains the file.\n", f"`{shown}`:\n", f"```toml\n{text}```\n"]
+    return "\n".join(part for part in parts if part.strip())
+
+
+def _python_page(file: Path) -> str:
+    text, shown = file.read_text(encoding="utf-8"), f"examples/{file.name}"
+    about = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")[0]
+    about = re.sub(r"docs/([\w/-]+\.md)", r"[\1](../\1)", about)
+    return "\n".join([_generated_note(shown), f"# {file.name}\n", f"{about}\n", f"`{shown}`:\n", f"```python\n{text}```\n"])
+
+
+def _index(pages: Sequence[Example]) -> str:
+    rows = [
+        f"| [![{one.scenario.name}](figures/{one.name}-network.svg)]({one.name}.md) | [{one.scenario.name}]({one.name}.md) "
+        f"| {' '.join(one.about.split())} |"
+        for one in pages
+    ]
+    sweeps = [f"- [{file.stem}](sweep-{file.stem}.md)" for file in _sweep_files()]
+    code = [f"- [{file.name}]({file.stem}.md)" for file in _python_files()]
+    parts = [_generated_note("examples/"), _INDEX_HEAD, "| network | example | about |\n| --- | --- | --- |", *rows]
+    return "\n".join([*parts, "\n## Sweeps\n", *sweeps, "\n## Python\n", *code, ""])
+
+
+def _sweep_files() -> list[Path]:
+    return sorted((EXAMPLES_FOLDER / "sweeps").glob("*.toml"))
+
+
+def _python_files() -> list[Path]:
+    return sorted(EXAMPLES_FOLDER.glob("*.py"))
+
+
+def _study_files() -> Iterator[tuple[Path, str]]:
+    """The page of each study and the pictures of its networks."""
+    for name in studies.TITLES:
+        study = studies.find(name)
+        pictures = {}
+        for number, (title, svg) in enumerate(report.network_pictures(study).items(), 1):
+            file = f"figures/{name}-{number}.svg"
+            pictures[title] = file
+            yield STUDY_PAGES / file, svg
+        shown = "\n".join(f"![{title}]({file})\n\n*{title}*\n" for title, file in pictures.items())
+        head, mark, rest = page.page_path(name).read_text(encoding="utf-8").partition("\n## ")
+        source = page.page_path(name).relative_to(ROOT).as_posix()
+        yield STUDY_PAGES / f"{name}.md", f"{_generated_note(source)}\n{head}\n{shown}{mark}{rest}"
+
+
+def fresh_files() -> dict[Path, str]:
+    """All pages and pictures of networks, by their paths."""
+    pages = examples()
+    files = {EXAMPLE_PAGES / f"{one.name}.md": one.page() for one in pages}
+    files |= {EXAMPLE_PAGES / "figures" / f"{one.name}-network.svg": diagram.svg(one.scenario) for one in pages}
+    files |= {EXAMPLE_PAGES / f"sweep-{file.stem}.md": _sweep_page(file) for file in _sweep_files()}
+    files |= {EXAMPLE_PAGES / f"{file.stem}.md": _python_page(file) for file in _python_files()}
+    files[EXAMPLE_PAGES / "index.md"] = _index(pages)
+    return files | dict(_study_files())
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the files, or compare them; returns the exit code."""
+    files = fresh_files()
+    if "--check" in arguments:
+        known = {file for folder in (EXAMPLE_PAGES, STUDY_PAGES) for file in folder.rglob("*.md")} - {STUDY_PAGES / "index.md"}
+        stale = [file for file, text in files.items() if not file.is_file() or file.read_text(encoding="utf-8") != text]
+        for file in [*stale, *sorted(known - files.keys())]:
+            print(f"{file.relative_to(ROOT)} is stale; fix: run python tools/gallery.py", file=sys.stderr)
+        return 1 if stale or known - files.keys() else 0
+    for folder in (EXAMPLE_PAGES, STUDY_PAGES):
+        (folder / "figures").mkdir(parents=True, exist_ok=True)
+    for file, text in files.items():
+        file.write_text(text, encoding="utf-8")
+    for example in examples():
+        example.draw_plot(EXAMPLE_PAGES / "figures")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
