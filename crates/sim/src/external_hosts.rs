@@ -19,34 +19,11 @@
 //! The driver identifies each packet by a handle, a number that it chooses. The handle is free again after [`SimOutput::Arrived`] or
 //! [`SimOutput::Lost`]; each [`SimOutput::Duplicated`] adds one more of them.
 
-use ecnlab_transport::{AppWrite, CongestionWindow, Role, SendCounters};
+use ecnlab_transport::{AppWrite, CongestionWindow, SendCounters};
 use ecnlab_units::{Ecn, Span, Time};
 
-use crate::network::{AppSpec, Direction, FlowSpec, FlowTemplate, Network};
-
-/// A packet of an external host.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ExternalPacket {
-    pub flow: u32,
-    pub direction: Direction,
-    /// Bytes on the wire, from the IP header on.
-    pub size: u32,
-    /// Application data in it, in bytes.
-    pub payload: u32,
-    pub retransmission: bool,
-    pub ecn: Ecn,
-    /// The round-trip time that queues are to see, where one is known; packets towards the source show none.
-    pub rtt: Option<Span>,
-    /// Tells connections of one flow apart to queues.
-    pub connection_id: u8,
-    /// What it does to the connection, and its flags, for impairments that look at them. One towards the sink that does nothing and carries
-    /// nothing is an acknowledgement of its sender, and no data.
-    pub role: Role,
-    pub ece: bool,
-    pub cwr: bool,
-    /// The driver's number for it.
-    pub handle: u32,
-}
+use crate::network::{AppSpec, FlowSpec, FlowTemplate, Network};
+use crate::packet::Direction;
 
 /// An output of the simulation to the driver, in the order of events. `at` is the exact time.
 #[derive(Clone, Copy, Debug, PartialEq)]

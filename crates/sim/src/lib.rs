@@ -22,18 +22,18 @@ pub mod trace;
 pub mod trace_driven_link;
 
 pub use engine::{Options, QueueSnapshot, Run, Simulation};
-pub use external_hosts::{ExternalPacket, HostInput, SimOutput};
+pub use external_hosts::{HostInput, SimOutput};
 pub use impairment::script::{PacketSelector, Script, ScriptAction, ScriptRule, SelectorFlag};
 pub use impairment::{EcnPath, Impairment, ImpairmentSpec};
 pub use link::QueuedPacket;
 pub use measures::Report;
 pub use network::{
-    AppSpec, Buffer, Direction, FlowSpec, FlowTemplate, LinkName, LinkSpec, MaxProcessingTime, Network, PrivateLinkIds, PrivateLinkParams,
-    QueueSpec, RowPolicy,
+    AppSpec, Buffer, FlowSpec, FlowTemplate, LinkName, LinkSpec, MaxProcessingTime, Network, PrivateLinkIds, PrivateLinkParams, QueueSpec,
+    RowPolicy,
 };
-pub use packet::{Packet, PacketId, PacketKind};
-pub use probe::{NoProbe, Probe};
-pub use recorder::{Recorder, RecordingConfig, RecordingFull};
+pub use packet::{Direction, ExternalPacket, Packet, PacketId, PacketKind};
+pub use probe::{NoProbe, Probe, RecordingFull};
+pub use recorder::{Recorder, RecordingConfig};
 pub use recorder_and_tracer::RecorderAndTracer;
 pub use trace::{TraceFormat, TraceSpec, Tracer, Version};
 

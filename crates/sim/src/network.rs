@@ -10,6 +10,7 @@ use ecnlab_units::distribution::TimeDistribution;
 use ecnlab_units::{Rate, Rng, Span, Time};
 
 use crate::impairment::ImpairmentSpec;
+use crate::packet::Direction;
 use crate::trace_driven_link::DeliveryTrace;
 
 /// A network ready to run. Indices are checked when it is run.
@@ -128,16 +129,6 @@ pub enum LinkName {
     Access { group: Arc<str>, member: u32, direction: Direction },
     /// The same from the last node.
     Exit { group: Arc<str>, member: u32, direction: Direction },
-}
-
-/// The direction of a packet or of a link, seen from the flows that it was declared for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Direction {
-    /// From source to sink, as data goes.
-    #[default]
-    Forward,
-    /// From sink to source, as an acknowledgement without data goes.
-    Back,
 }
 
 /// What waits before a link.

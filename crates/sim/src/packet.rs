@@ -1,16 +1,48 @@
 //! Packets in the network: 64 bytes each, in one arena, chained through their `next`.
 
 use ecnlab_transport::{Ack, Role, SackOption, Segment};
-use ecnlab_units::{Ecn, EcnSemantics, Time};
+use ecnlab_units::{Ecn, EcnSemantics, Span, Time};
 
 use crate::calendar_queue::TieBreak;
-use crate::external_hosts::ExternalPacket;
-use crate::network::Direction;
 
 /// Index of a packet in its arena.
 pub type PacketId = u32;
 
 pub const NONE: PacketId = PacketId::MAX;
+
+/// The direction of a packet or of a link, seen from the flows that it was declared for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// From source to sink, as data goes.
+    #[default]
+    Forward,
+    /// From sink to source, as an acknowledgement without data goes.
+    Back,
+}
+
+/// A packet of an external host.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ExternalPacket {
+    pub flow: u32,
+    pub direction: Direction,
+    /// Bytes on the wire, from the IP header on.
+    pub size: u32,
+    /// Application data in it, in bytes.
+    pub payload: u32,
+    pub retransmission: bool,
+    pub ecn: Ecn,
+    /// The round-trip time that queues are to see, where one is known; packets towards the source show none.
+    pub rtt: Option<Span>,
+    /// Tells connections of one flow apart to queues.
+    pub connection_id: u8,
+    /// What it does to the connection, and its flags, for impairments that look at them. One towards the sink that does nothing and carries
+    /// nothing is an acknowledgement of its sender, and no data.
+    pub role: Role,
+    pub ece: bool,
+    pub cwr: bool,
+    /// The driver's number for it.
+    pub handle: u32,
+}
 
 /// A packet on its way. The first two fields are of the link that it is on.
 #[derive(Clone, Copy, Debug)]

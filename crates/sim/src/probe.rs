@@ -1,5 +1,7 @@
 //! Observers of a run. A probe is a type parameter of the simulation: what it does not implement costs nothing.
 
+use std::fmt;
+
 use ecnlab_queue::SignalCause;
 use ecnlab_transport::{Ack, CongestionWindow, Segment, SenderEndpoint};
 use ecnlab_units::{Span, Time};
@@ -8,7 +10,35 @@ use crate::measures::Histogram;
 use crate::network::{FlowSpec, LinkSpec};
 use crate::packet::{Packet, PacketId};
 use crate::queue_log::QueueLogEvent;
-use crate::recorder::RecordingFull;
+
+/// A recording that has reached its bound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordingFull {
+    /// When it did.
+    pub at: Time,
+    pub duration: Time,
+    pub max_bytes: u64,
+    /// The table that takes most of it.
+    pub table: &'static str,
+}
+
+impl fmt::Display for RecordingFull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gib = |bytes: f64| bytes / (1u64 << 30) as f64;
+        let bound = self.max_bytes as f64;
+        let (at, duration) = (self.at.seconds(), self.duration.seconds());
+        write!(
+            f,
+            "the recording has reached its bound of {:.1} GiB at {at:.3} s, and the whole run of {duration} s would take about {:.1} GiB, most of \
+             it for {}: record less ([record] with a longer interval, or without it), or shorten the duration",
+            gib(bound),
+            gib(bound * duration / at),
+            self.table,
+        )
+    }
+}
+
+impl std::error::Error for RecordingFull {}
 
 /// A data packet was marked or dropped at a link.
 #[derive(Clone, Copy, Debug)]

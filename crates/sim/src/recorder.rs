@@ -3,8 +3,6 @@
 //! Nothing is stored that was not asked for, and no more than a bound of bytes: a recorder that has reached it stores nothing more, says
 //! so ([`Probe::full`]), and its run ends with [`RecordingFull`] in place of tables.
 
-use std::fmt;
-
 use ecnlab_queue::SignalCause;
 use ecnlab_transport::CongestionWindow;
 use ecnlab_units::column_groups::{RATE_DOCS, rates_bps};
@@ -14,7 +12,7 @@ use crate::measures::Histogram;
 use crate::measures::table::{
     NetworkNameSource, NetworkNames, Table, TableBuilder, TableSpec, count_column, index_column, name_column, real_column,
 };
-use crate::probe::{AckDrop, AckMark, MarkOrDrop, MeasuredTimes, Probe, RateBin, SignalEvent};
+use crate::probe::{AckDrop, AckMark, MarkOrDrop, MeasuredTimes, Probe, RateBin, RecordingFull, SignalEvent};
 use crate::queue_log::{ARRIVALS, PacketNumbering, QueueLogEvent, QueueLogRow};
 
 /// What to record.
@@ -69,17 +67,6 @@ struct RowBudget {
     used_bytes: u64,
     /// When a row found no room any more.
     full_at: Option<Time>,
-}
-
-/// A recording that has reached its bound.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RecordingFull {
-    /// When it did.
-    pub at: Time,
-    pub duration: Time,
-    pub max_bytes: u64,
-    /// The table that takes most of it.
-    pub table: &'static str,
 }
 
 pub struct QueueSample {
@@ -605,21 +592,3 @@ fn event_cause(cause: SignalCause) -> EventCause {
         SignalCause::Overflow => EventCause::Overflow,
     }
 }
-
-impl fmt::Display for RecordingFull {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let gib = |bytes: f64| bytes / (1u64 << 30) as f64;
-        let bound = self.max_bytes as f64;
-        let (at, duration) = (self.at.seconds(), self.duration.seconds());
-        write!(
-            f,
-            "the recording has reached its bound of {:.1} GiB at {at:.3} s, and the whole run of {duration} s would take about {:.1} GiB, most of \
-             it for {}: record less ([record] with a longer interval, or without it), or shorten the duration",
-            gib(bound),
-            gib(bound * duration / at),
-            self.table,
-        )
-    }
-}
-
-impl std::error::Error for RecordingFull {}

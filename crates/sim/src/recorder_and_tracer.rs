@@ -6,9 +6,9 @@ use ecnlab_units::{Span, Time};
 use crate::measures::Histogram;
 use crate::network::{FlowSpec, LinkSpec};
 use crate::packet::{Packet, PacketId};
-use crate::probe::{AckDrop, AckMark, CreationContext, MeasuredTimes, Probe, RateBin, SignalEvent};
+use crate::probe::{AckDrop, AckMark, CreationContext, MeasuredTimes, Probe, RateBin, RecordingFull, SignalEvent};
 use crate::queue_log::QueueLogEvent;
-use crate::recorder::{Recorder, RecordingFull};
+use crate::recorder::Recorder;
 use crate::trace::Tracer;
 
 /// A recorder, and a probe of links and packets such as a tracer; each gets the hooks that it observes.

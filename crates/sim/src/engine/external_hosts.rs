@@ -8,11 +8,11 @@ use ecnlab_units::{CongestionLevel, Ecn, Time};
 use super::Simulation;
 use super::path::start_propagation;
 use crate::calendar_queue::TieBreak;
-use crate::external_hosts::{ExternalPacket, HostInput, SimOutput};
+use crate::external_hosts::{HostInput, SimOutput};
 use crate::link::QueuedPacket;
 use crate::measures::Delivery;
-use crate::network::{Direction, RowPolicy};
-use crate::packet::{NONE, Packet, PacketId, PacketOrigin};
+use crate::network::RowPolicy;
+use crate::packet::{Direction, ExternalPacket, NONE, Packet, PacketId, PacketOrigin};
 use crate::probe::{MarkOrDrop, Probe};
 use crate::queue_log::QueueLogEvent;
 
