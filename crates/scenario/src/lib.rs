@@ -17,21 +17,11 @@ mod warnings;
 pub use ecnlab_queue::Registry;
 pub use problem::Problem;
 use read::Reader;
+pub use read::{Files, no_files};
 pub use scenario::{BUILD, DERIVATION, Scenario};
 pub use sections::record::Record;
-use topologies::NETWORK;
+use sections::root::NETWORK;
 use tree::Node;
-
-/// Gives the text of a file that a scenario names, or says why it cannot.
-pub type Files<'f> = &'f dyn Fn(&str) -> Result<String, String>;
-
-/// For scenarios that name no files.
-///
-/// # Errors
-/// Always.
-pub fn no_files(_name: &str) -> Result<String, String> {
-    Err("no file can be read here: give what is in it as a list".to_owned())
-}
 
 impl Scenario {
     /// Reads a TOML scenario with overrides such as `("flows.fragile.count", "40")`; the registry says what it may name, and `files` gives the

@@ -4,10 +4,20 @@ use ecnlab_queue::Registry;
 use ecnlab_units::parameter::{ParameterType, ReadCondition};
 use ecnlab_units::{Kind, Parameter, Value, Values, quantity};
 
-use crate::Files;
 use crate::problem::{Problem, listed, suggestion};
 use crate::renamed_keys;
 use crate::tree::{Form, Node, Scalar};
+
+/// Gives the text of a file that a scenario names, or says why it cannot.
+pub type Files<'f> = &'f dyn Fn(&str) -> Result<String, String>;
+
+/// For scenarios that name no files.
+///
+/// # Errors
+/// Always.
+pub fn no_files(_name: &str) -> Result<String, String> {
+    Err("no file can be read here: give what is in it as a list".to_owned())
+}
 
 /// Gathers problems, which refuse the scenario, and warnings, which do not.
 pub struct Reader<'r> {

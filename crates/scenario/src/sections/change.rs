@@ -6,8 +6,8 @@ use ecnlab_units::parameter::OrOff;
 use ecnlab_units::{Rate, Span, Time, parameters, words};
 use serde_json::Value as Json;
 
+use super::declaration::{Section, described, members};
 use super::link::Edge;
-use super::{Section, described, members};
 use crate::problem::suggestion;
 use crate::read::{Given, Reader};
 

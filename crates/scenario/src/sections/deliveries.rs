@@ -3,7 +3,7 @@
 use ecnlab_sim::trace_driven_link::{DeliveryTrace, DeliveryTraceError};
 use serde_json::{Value as Json, json};
 
-use super::{Holds, Inner};
+use super::declaration::{Holds, Inner};
 use crate::read::{Given, Reader};
 use crate::tree::Node;
 

@@ -5,9 +5,10 @@ use ecnlab_transport::{Settings, Traffic, Transport, datagram};
 use ecnlab_units::{Span, Time, Value, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
+use super::declaration::{self, Holds, Inner, Section, members};
 use super::link::Links;
+use super::tcp::{self, Carried, TCP_TABLE};
 use super::way::{self, Way};
-use super::{Holds, Inner, Section, described, members, tcp};
 use crate::problem::listed;
 use crate::read::{Given, Reader};
 use crate::route::Graph;
@@ -45,13 +46,7 @@ pub const FLOWS: Section = Section {
     tables: &[
         way::ACCESS_TABLE,
         way::EXIT_TABLE,
-        Inner {
-            key: "tcp",
-            holds: Holds::Tcp,
-            required: false,
-            doc: "TCP at both ends: a profile, a variant if given, parameters, and quirks = { ... }, of which the later win. Each group has tcp or udp.",
-            example: "{ profile = \"ns2\", ecn = true }",
-        },
+        TCP_TABLE,
         Inner {
             key: "udp",
             holds: Holds::One(&UDP),
@@ -93,15 +88,6 @@ pub struct Group<'a> {
     pub described: Json,
 }
 
-/// What carries a group's data, with all its parameters and as it can be read again.
-pub struct Carried {
-    pub transport: Transport,
-    pub key: &'static str,
-    pub described: Map<String, Json>,
-    pub offers_ecn: bool,
-    pub says_ecn: bool,
-}
-
 impl Group<'_> {
     /// TCP with its parameters, where that carries the data.
     pub fn tcp(&self) -> Option<&Settings> {
@@ -139,7 +125,7 @@ fn group<'a>(reader: &mut Reader, given: Given<'a>, graph: Option<&mut Graph>) -
         reader.report(&given, "count", message.to_owned());
         return None;
     }
-    let mut described = described(values);
+    let mut described = declaration::described(values);
     way.describe(&mut described);
     described.insert(carried.key.to_owned(), Json::Object(carried.described));
     described.insert("app".to_owned(), Json::Object(app_described));
@@ -181,7 +167,7 @@ fn udp(reader: &mut Reader, flows: &Given) -> Option<Carried> {
     sound.then(|| Carried {
         transport: Transport::Datagrams(settings),
         key: "udp",
-        described: super::described(values),
+        described: declaration::described(values),
         offers_ecn: settings.ecn.codepoint().is_capable(),
         says_ecn: given.gives("ecn"),
     })
@@ -214,7 +200,7 @@ fn app(reader: &mut Reader, flows: &Given, carried: Option<&Carried>) -> Option<
         }
     }
     let mut described = Map::from_iter([("kind".to_owned(), json!(entry.name))]);
-    described.extend(super::described(&values));
+    described.extend(declaration::described(&values));
     Some((entry, values, described))
 }
 

@@ -5,7 +5,7 @@ use ecnlab_sim::impairment::{IMPAIRMENT_KINDS, Impairment, ImpairmentKeys, Impai
 use ecnlab_units::Parameter;
 use serde_json::{Map, Value as Json, json};
 
-use super::{Holds, Inner, described};
+use super::declaration::{Holds, Inner, described};
 use crate::read::{Given, Reader, example};
 use crate::tree::Node;
 

@@ -8,13 +8,11 @@ use ecnlab_units::parameter::{Parameter, concat_tables};
 use ecnlab_units::{Rate, Span, Value, Values, parameters};
 use serde_json::{Map, Value as Json};
 
+use super::declaration::{Holds, Inner, MAX_PACKETS, Section, described, members};
 use super::deliveries::{self, DELIVERIES};
 use super::impair::{self, IMPAIR, Impairments};
 use super::queue::{self, Queue};
-use super::{Holds, Inner, Section, described, members};
 use crate::read::{Given, Reader, Reading};
-
-pub const MAX_PACKETS: u64 = 100_000_000;
 
 parameters! {
     /// A link's own keys.

@@ -2,6 +2,7 @@
 //! schema, the `show` text and the documentation.
 
 pub mod change;
+mod declaration;
 pub mod deliveries;
 pub mod flows;
 pub mod impair;
@@ -14,56 +15,7 @@ pub mod tcp;
 mod tcp_renames;
 pub mod way;
 
-use std::collections::BTreeMap;
-
-use ecnlab_units::{Kind, Parameter, Value, Values};
-use serde_json::{Map, Value as Json, json};
-
-use crate::read::{Given, Reader};
-use crate::tree::Node;
-
-/// A section as it is declared: its keys, and the tables that it holds.
-pub struct Section {
-    /// As in `link.reverse`.
-    pub name: &'static str,
-    /// A few words.
-    pub title: &'static str,
-    /// One sentence.
-    pub doc: &'static str,
-    pub keys: &'static [Parameter],
-    pub tables: &'static [Inner],
-}
-
-/// A table that a section holds.
-pub struct Inner {
-    pub key: &'static str,
-    pub holds: Holds,
-    pub required: bool,
-    /// One sentence.
-    pub doc: &'static str,
-    /// As a user would write it.
-    pub example: &'static str,
-}
-
-/// What a table is read against.
-#[derive(Clone, Copy)]
-pub enum Holds {
-    One(&'static Section),
-    /// A list of tables, each with a name of its own.
-    Many(&'static Section),
-    /// A discipline with its parameters, an AQM with its own, and the buffer.
-    Queue,
-    /// A profile and a variant of TCP, and parameters.
-    Tcp,
-    /// An application: its name, or a table with its parameters.
-    App,
-    /// A list of impairments, each with its kind and its parameters.
-    Impairments,
-    /// A topology by its name, with its parameters.
-    Topology,
-    /// A trace of delivery opportunities: a file, or a list of times.
-    Deliveries,
-}
+pub use declaration::{Holds, Inner, MAX_PACKETS, Section, described, json_of};
 
 /// Every section, in the order of the documentation.
 pub const SECTIONS: &[&Section] = &[
@@ -78,84 +30,3 @@ pub const SECTIONS: &[&Section] = &[
     &flows::UDP,
     &record::RECORD,
 ];
-
-impl Section {
-    /// The names of all that may stand in it.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
-        let (keys, tables) = (self.keys, self.tables);
-        keys.iter().map(|key| key.name).chain(tables.iter().map(|table| table.key))
-    }
-
-    /// The declared table with this key.
-    ///
-    /// # Panics
-    /// If there is none: the caller asks for a key of its own declaration.
-    pub fn inner(&self, key: &str) -> &'static Inner {
-        self.tables.iter().find(|table| table.key == key).unwrap_or_else(|| panic!("{} holds no table {key}", self.name))
-    }
-}
-
-/// The members of a list of tables, each with its place; a problem if there are none, or if two share a name.
-pub fn members<'a>(reader: &mut Reader, root: &Given<'a>, key: &str) -> Vec<Given<'a>> {
-    let Some(nodes) = root.node.get(key).and_then(Node::list).filter(|nodes| !nodes.is_empty()) else {
-        let written_as_one = root.node.get(key).is_some_and(|node| node.entries().is_some());
-        let message = if written_as_one {
-            format!("must be a list of tables: write [[{key}]] in place of [{key}]")
-        } else {
-            format!("there must be at least one [[{key}]]")
-        };
-        reader.report(root, key, message);
-        return Vec::new();
-    };
-    let mut taken = BTreeMap::new();
-    let mut sections = Vec::with_capacity(nodes.len());
-    for (at, node) in nodes.iter().enumerate() {
-        let name = node.text("name").filter(|name| NAME.parse(name).is_ok() && !name.contains('.'));
-        let given = Given::new(node, format!("{key}.{}", name.map_or_else(|| at.to_string(), str::to_owned)));
-        check_name(reader, &given, key, &mut taken, at);
-        sections.push(given);
-    }
-    sections
-}
-
-/// What a name has to be to stand in a place as it is: one that a member may have, without a dot. All others go by their number.
-const NAME: Parameter = Parameter { kind: Kind::Text, ..Parameter::DEFAULTS };
-
-/// Names of members are steps of overrides, so they hold no dot and are unique.
-fn check_name<'a>(reader: &mut Reader, given: &Given<'a>, key: &str, taken: &mut BTreeMap<&'a str, usize>, at: usize) {
-    let Some(name) = given.node.text("name") else { return };
-    if name.contains('.') {
-        reader.report(given, "name", format!("must not contain a dot: overrides are written as {key}.NAME.{}", example_of(key)));
-    }
-    if let Some(first) = taken.insert(name, at) {
-        reader.report(given, "name", format!("this name is taken by [[{key}]] {}: names must be unique", first + 1));
-    }
-}
-
-fn example_of(key: &str) -> &'static str {
-    if key == "flows" { "count=40" } else { "rate=\"10 Mbps\"" }
-}
-
-/// The values as a scenario would give them, so that a description can be read as a scenario again.
-pub fn described(values: &Values) -> Map<String, Json> {
-    values.parameters().iter().map(|parameter| (parameter.name.to_owned(), json_of(values.value(parameter.name)))).collect()
-}
-
-/// A value as JSON.
-pub fn json_of(value: &Value) -> Json {
-    match value {
-        Value::Number(x) => json!(x),
-        Value::Count(n) => json!(n),
-        Value::Flag(flag) => json!(flag),
-        Value::Amount(_)
-        | Value::Span(_)
-        | Value::Rate(_)
-        | Value::Distribution(_)
-        | Value::Special(_)
-        | Value::Choice(_)
-        | Value::Text(_) => {
-            json!(value.to_string())
-        }
-        Value::List(values) => values.iter().map(json_of).collect(),
-    }
-}

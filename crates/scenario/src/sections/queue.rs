@@ -20,8 +20,7 @@ use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Parameter, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
-use super::Section;
-use super::link::MAX_PACKETS;
+use super::declaration::{self, MAX_PACKETS, Section};
 use super::stray::{self, Home, belongs};
 use crate::read::{self, Given, Reader};
 use crate::tree::{Form, Node, Scalar, Tree};
@@ -173,7 +172,7 @@ fn with_aqm(reader: &mut Reader, given: &Given, discipline: &'static DisciplineE
     }
     let Chosen { aqm, mut described } = chosen;
     described.insert("name".to_owned(), json!(entry.name));
-    let mut outer = super::described(&values);
+    let mut outer = declaration::described(&values);
     outer.insert("discipline".to_owned(), json!(discipline.name));
     outer.insert("aqm".to_owned(), Json::Object(described));
     outer.extend(limit_described(amount));
@@ -189,7 +188,7 @@ fn with_law(reader: &mut Reader, given: &Given, discipline: &'static DisciplineE
     let buffer = buffer(reader, given);
     let values = own_values(reader, given, discipline, buffer.map(|(amount, _)| amount));
     let ((amount, limit), values) = (buffer?, values?);
-    let mut described = super::described(&values);
+    let mut described = declaration::described(&values);
     described.insert("discipline".to_owned(), json!(discipline.name));
     described.extend(limit_described(amount));
     Some(Queue { of: QueueConfig { discipline, values, child: Child::Buffer { limit } }, described })
@@ -212,7 +211,7 @@ fn with_queue(reader: &mut Reader, given: &Given, discipline: &'static Disciplin
     }
     let inner = read(reader, &within);
     let (values, inner) = (values?, inner?);
-    let mut described = super::described(&values);
+    let mut described = declaration::described(&values);
     described.insert("discipline".to_owned(), json!(discipline.name));
     described.insert(INNER.to_owned(), Json::Object(inner.described));
     Some(Queue { of: QueueConfig { discipline, values, child: Child::Queue(Box::new(inner.of)) }, described })
@@ -330,7 +329,7 @@ fn aqm(reader: &mut Reader, given: &Given, around: &Given, entry: &'static AqmEn
     for (name, condition) in entry.read_when.iter().filter(|(name, condition)| given.gives(name) && !values.meets(condition)) {
         reader.warn_unmet(given, values, name, condition, str::to_owned);
     }
-    Some(Chosen { described: super::described(values), aqm: AqmConfig { entry, values: values.clone() } })
+    Some(Chosen { described: declaration::described(values), aqm: AqmConfig { entry, values: values.clone() } })
 }
 
 /// Reads a discipline's own values.
@@ -428,5 +427,5 @@ fn buffer(reader: &mut Reader, given: &Given) -> Option<(Amount, Limit)> {
 fn limit_described(amount: Amount) -> Map<String, Json> {
     let mut values = Values::defaults(Buffering::PARAMETERS);
     values.set("limit", ecnlab_units::Value::Amount(amount));
-    super::described(&values)
+    declaration::described(&values)
 }

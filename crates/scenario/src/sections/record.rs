@@ -4,7 +4,7 @@ use ecnlab_sim::{RecordingConfig, recorder};
 use ecnlab_units::parameter::{Kind, ParameterType};
 use ecnlab_units::{Span, Value, Values, parameters};
 
-use super::Section;
+use super::declaration::Section;
 use crate::read::{Given, Reader};
 
 parameters! {

@@ -4,9 +4,12 @@ use ecnlab_sim::MaxProcessingTime;
 use ecnlab_units::parameter::{Kind, ParameterType};
 use ecnlab_units::{Span, Value, Values, parameters};
 
-use super::{Holds, Inner, Section, change, flows, link, record};
+use super::declaration::{Holds, Inner, Section};
+use super::{change, flows, link, record};
 use crate::read::{Given, Reader};
-use crate::topologies::NETWORK;
+
+/// The key of the table in which a scenario names a topology.
+pub const NETWORK: &str = "network";
 
 parameters! {
     /// What stands at the top of the file.

@@ -9,17 +9,35 @@ use ecnlab_transport::{Quirks, Settings, Transport};
 use ecnlab_units::{Parameter, Values};
 use serde_json::{Map, Value as Json, json};
 
-use super::flows::{Carried, FLOWS};
+use super::declaration::{Holds, Inner, json_of};
 use super::tcp_renames;
 use crate::read::{Given, Reader};
 
 /// The keys of `tcp` beside its parameters.
 const NAMES: [&str; 3] = ["profile", "variant", QUIRKS];
 
+/// The table of a group that says how TCP carries its data.
+pub const TCP_TABLE: Inner = Inner {
+    key: "tcp",
+    holds: Holds::Tcp,
+    required: false,
+    doc: "TCP at both ends: a profile, a variant if given, parameters, and quirks = { ... }, of which the later win. Each group has tcp or udp.",
+    example: "{ profile = \"ns2\", ecn = true }",
+};
+
+/// What carries a group's data, with all its parameters and as it can be read again.
+pub struct Carried {
+    pub transport: Transport,
+    pub key: &'static str,
+    pub described: Map<String, Json>,
+    pub offers_ecn: bool,
+    pub says_ecn: bool,
+}
+
 /// TCP as a scenario gives it again: the parameters, and the quirks in their table.
 fn described(profile: &str, values: &Values) -> Map<String, Json> {
     let of = |declared: &[Parameter]| -> Map<String, Json> {
-        declared.iter().map(|parameter| (parameter.name.to_owned(), super::json_of(values.value(parameter.name)))).collect()
+        declared.iter().map(|parameter| (parameter.name.to_owned(), json_of(values.value(parameter.name)))).collect()
     };
     let mut described = Map::from_iter([("profile".to_owned(), json!(profile))]);
     described.extend(of(Settings::OWN_PARAMETERS));
@@ -29,10 +47,9 @@ fn described(profile: &str, values: &Values) -> Map<String, Json> {
 
 /// Reads the table `tcp` of a group.
 pub fn read(reader: &mut Reader, flows: &Given) -> Option<Carried> {
-    let inner = FLOWS.inner("tcp");
-    let Some(given) = reader.table(flows, "tcp", inner.example) else {
+    let Some(given) = reader.table(flows, "tcp", TCP_TABLE.example) else {
         if !flows.gives("tcp") {
-            reader.report(flows, "tcp", format!("is missing: give it as tcp = {}, or udp = {{ ... }} for datagrams", inner.example));
+            reader.report(flows, "tcp", format!("is missing: give it as tcp = {}, or udp = {{ ... }} for datagrams", TCP_TABLE.example));
         }
         return None;
     };

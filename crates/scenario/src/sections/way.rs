@@ -8,9 +8,8 @@ use ecnlab_units::parameter::{Parameter, concat_tables};
 use ecnlab_units::{Rate, Span, Values, parameters};
 use serde_json::{Map, Value as Json};
 
+use super::declaration::{Holds, Inner, MAX_PACKETS, Section, described};
 use super::impair::{self, IMPAIR, Impairments};
-use super::link::MAX_PACKETS;
-use super::{Holds, Inner, Section, described};
 use crate::problem::suggestion;
 use crate::read::{Given, Reader, Reading};
 use crate::route::Graph;

@@ -5,8 +5,7 @@ use ecnlab_units::{Rate, Span, parameters};
 
 use super::builder::{BuiltTopology, Hosts, link};
 use super::{QUEUE, TopologyEntry};
-use crate::sections::Inner;
-use crate::sections::link::MAX_PACKETS;
+use crate::sections::{Inner, MAX_PACKETS};
 use crate::tree::Node;
 
 pub static ENTRY: TopologyEntry = TopologyEntry {

@@ -15,8 +15,8 @@ use ecnlab_units::distribution::TimeDistribution;
 use ecnlab_units::{Parameter, Rate, Span, Values, parameters};
 
 use crate::read::{Given, Reader};
-use crate::sections::link::MAX_PACKETS;
-use crate::sections::{Holds, Inner};
+use crate::sections::root::NETWORK;
+use crate::sections::{Holds, Inner, MAX_PACKETS};
 use crate::tree::Node;
 
 pub use builder::Hosts;
@@ -44,8 +44,7 @@ pub struct TopologyEntry {
 /// Every topology.
 pub const TOPOLOGIES: &[&TopologyEntry] = &[&dumbbell::ENTRY, &parking_lot::ENTRY, &rfc2884::ENTRY, &red_ecn::ENTRY, &incast::ENTRY];
 
-/// The table that a network is given in, and the key there that names its topology.
-pub const NETWORK: &str = "network";
+/// The key that names the topology of a network.
 pub const TOPOLOGY: &str = "topology";
 
 parameters! {
