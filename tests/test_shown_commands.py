@@ -6,6 +6,7 @@ capitals stands for something: SUBSTITUTES says for what.
 
 import contextlib
 import gzip
+import itertools
 import re
 import shlex
 import shutil
@@ -20,8 +21,7 @@ from ecnlab import docs
 from ecnlab.backends import doctor
 from ecnlab.cli.root import COMMANDS, root
 from ecnlab.studies.framework import runner
-from ecnlab.validation import formula_checks, kernel, tables
-from ecnlab.validation.packets import CASES_FOLDER
+from ecnlab.validation import formula_checks, kernel, packets, tables
 from helpers import EXAMPLES, Outcome
 
 DOCS = docs.DOCS
@@ -35,8 +35,8 @@ SUBSTITUTES = {"FILE": "first.toml", "NAME": "ecn", "DIR": "first"}
 SUBSTITUTES_OF = {
     "compare": {"A": "examples/ecn.toml", "B": "examples/red.toml"},
     "trace": {"FILE": "thesis.tr"},
-    "validate": {"DIR": str(CASES_FOLDER)},
-    "validate linux": {"DIR": str(kernel.CASES_FOLDER), "NAME": "reno-tail10"},
+    "validate": {"DIR": "ns2-cases"},
+    "validate linux": {"DIR": "linux-cases", "NAME": "reno-tail10"},
 }
 # What only a cluster of processes can run; tests/test_cluster.py has one.
 TESTED_ELSEWHERE = {"ADDRESS"}
@@ -135,12 +135,12 @@ def test_the_pages_show_commands_of_every_kind_and_run_them() -> None:
 
 def _shortened_command(words: list[str]) -> list[str]:
     shorter = [word for begun, added in SHORTER_OPTIONS.items() if tuple(words[: len(begun)]) == begun for word in added]
-    return [*shorter, "--lateness-budget", "10 s"] if _backend(words) == "live" else shorter
+    return [*shorter, "--lateness-budget", "10 s"] if "live" in _backends(words) else shorter
 
 
-def _backend(words: list[str]) -> str | None:
-    """On what a command runs, if it says so."""
-    return words[words.index("--backend") + 1] if "--backend" in words else None
+def _backends(words: list[str]) -> list[str]:
+    """On what a command runs, as far as it says so."""
+    return [word for option, word in itertools.pairwise(words) if option == "--backend"]
 
 
 @pytest.fixture
@@ -157,6 +157,14 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[...
     monkeypatch.setattr(runner, "FULL_SEEDS", range(101, 103))
     monkeypatch.setattr(runner, "QUICK_SEEDS", range(1, 3))
     monkeypatch.setattr(tables, "REFERENCE_TABLES", [table for table in tables.REFERENCE_TABLES if table.stem == "red-ecn"])
+    for module, folder, names in (
+        (packets, "ns2-cases", ("reno-1drop.json", "sack1-1drop.json")),
+        (kernel, "linux-cases", ("reno-tail10.json.gz", "reno-first-lost.json.gz")),
+    ):
+        (tmp_path / folder).mkdir()
+        for name in names:
+            shutil.copy(module.CASES_FOLDER / name, tmp_path / folder)
+        monkeypatch.setattr(module, "CASES_FOLDER", tmp_path / folder)
     few = formula_checks.formula_checks(quick=True)[:2]
     monkeypatch.setattr(formula_checks, "formula_checks", lambda quick: few)
     assert command("run", "first.toml", *_shortened_command(["run"]), "--out", "first").code == 0
@@ -165,16 +173,15 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[...
 
 def _page(path: Path) -> Any:
     """The parameters of a page's test, in real time if a command of the page names its backend."""
-    return pytest.param(path, id=path.stem, marks=[pytest.mark.real_time] if any(map(_backend, RUN_COMMANDS[path])) else [])
+    return pytest.param(path, id=path.stem, marks=[pytest.mark.real_time] if any(map(_backends, RUN_COMMANDS[path])) else [])
 
 
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("path", [_page(path) for path in PAGES if RUN_COMMANDS[path]])
 def test_the_commands_of_a_page_run_one_after_the_other(command: Callable[..., Outcome], path: Path) -> None:
-    machine = doctor.examine_machine() if any(map(_backend, RUN_COMMANDS[path])) else None
+    machine = doctor.examine_machine() if any(map(_backends, RUN_COMMANDS[path])) else None
     for words in RUN_COMMANDS[path]:
-        backend = _backend(words)
-        if machine is not None and backend is not None and not machine.works(backend):
+        if machine is not None and not all(map(machine.works, _backends(words))):
             continue
         done = command(*words, *_shortened_command(words))
         assert done.code == 0 or (any(tuple(words[: len(found)]) == found for found in COMMANDS_THAT_EXIT_1) and done.code == 1), (

@@ -100,6 +100,11 @@ def test_linux_prints_a_line_a_case_and_the_totals_of_each_way_last(command: Com
     assert command("validate", "linux", "-q", tmp_path).out == ""
 
 
+def test_linux_without_a_folder_takes_the_cases_of_the_package(command: Command) -> None:
+    done = command("validate", "linux", "--case", "reno-first-lost")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "closed: 1 case, 1 exact")
+
+
 def test_linux_names_the_first_difference_and_exits_with_1(command: Command, tmp_path: Path) -> None:
     case = json.loads(gzip.decompress((KERNEL_CASES / "reno-first-lost.json.gz").read_bytes()))
     case["packets"][8][6] = 1000

@@ -14,12 +14,12 @@ def case(name: str) -> dict[str, Any]:
     return loaded
 
 
-@pytest.mark.parametrize("path", sorted(kernel.CASES_FOLDER.glob("*.json.gz")), ids=lambda path: path.name.removesuffix(".json.gz"))
-def test_a_case_of_the_real_kernel_is_met_to_the_packet(path: Path) -> None:
-    outcome = kernel.check_case(path, known=kernel.explanations())
+def test_a_case_of_the_real_kernel_is_met_to_the_packet() -> None:
+    """All of them are compared in crates/validation/tests/kernel.rs."""
+    outcome = kernel.check_case(kernel.CASES_FOLDER / "reno-lastack-lost.json.gz", known=kernel.explanations())
     assert [judgement.way for judgement in outcome.judgements] == ["receiver", "sender", "closed"]
-    assert not [judgement for judgement in outcome.judgements if judgement.has_failed]
-    assert all(judgement.packets > 0 for judgement in outcome.judgements if judgement.verdict == "exact")
+    assert [judgement.verdict for judgement in outcome.judgements] == ["exact"] * 3
+    assert all(judgement.packets > 0 for judgement in outcome.judgements)
 
 
 def test_cases_are_read_as_they_are_and_compressed(tmp_path: Path) -> None:
