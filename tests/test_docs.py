@@ -9,7 +9,7 @@ import pytest
 
 import ecnlab
 from ecnlab import _core, docs
-from ecnlab.cli import page
+from ecnlab.cli import command_reference
 from ecnlab.scenarios import catalog
 from helpers import EXAMPLES, Outcome
 
@@ -143,7 +143,7 @@ def test_every_key_of_a_scenario_is_described_in_the_page_of_scenarios() -> None
 
 
 def test_the_page_of_the_command_is_its_own_help() -> None:
-    assert page.main(["--check"]) == 0, "run python -m ecnlab.cli.page"
+    assert command_reference.write_or_check_command_reference(["--check"]) == 0, "run python -m ecnlab.cli.command_reference"
 
 
 @pytest.fixture

@@ -242,12 +242,12 @@ def test_a_backend_takes_other_parameters_and_names_those_that_it_has_not() -> N
 
 
 def test_the_command_chooses_ip_and_kernel(command: Command, small_file: Path) -> None:
-    assert options.chosen_backends(["live"], "6", None, "1ms") == [ecnlab.Live(ip=6, lateness_budget_s=0.001)]
-    assert options.chosen_backends(["uml"], "6", "6.1", None) == [ecnlab.Uml(ip=6, kernel="6.1")]
-    assert options.chosen_backends([], None, None, None) == []
-    assert options.chosen_backends(["sim", "uml"], "6", "6.1", None) == [simulator.SIMULATOR, ecnlab.Uml(ip=6, kernel="6.1")]
+    assert options.backends_from_options(["live"], "6", None, "1ms") == [ecnlab.Live(ip=6, lateness_budget_s=0.001)]
+    assert options.backends_from_options(["uml"], "6", "6.1", None) == [ecnlab.Uml(ip=6, kernel="6.1")]
+    assert options.backends_from_options([], None, None, None) == []
+    assert options.backends_from_options(["sim", "uml"], "6", "6.1", None) == [simulator.SIMULATOR, ecnlab.Uml(ip=6, kernel="6.1")]
     with pytest.raises(ecnlab.UsageError, match="kernel: only the backend uml takes a kernel, not sim; fix: add --backend uml"):
-        options.chosen_backends(["sim", "live"], None, "6.1", None)
+        options.backends_from_options(["sim", "live"], None, "6.1", None)
     for refused in (["run", small_file], ["sweep", small_file, "--vary", "flows.far.count=1,2"], ["compare", small_file]):
         assert "fix: add --backend uml" in command(*refused, "--kernel", "6.1").err
     assert "IP version, not sim" in command("study", "run", "rfc2884", "--ip", "6").err

@@ -28,8 +28,8 @@ def test_an_alias_is_listed_shown_completed_and_allowed_as_the_profile_that_it_s
     assert "linux          stands for linux-6.1" in command("list", "tcp").out.splitlines()
     assert command("show", "linux").out == command("show", "linux-6.1").out
     assert "linux stands for it" in command("show", "linux").out
-    context, parameter = click.Context(catalog.show), catalog.show.params[0]
-    assert {"linux", "linux-6.1"} <= {item.value for item in catalog.complete_name(context, parameter, "linux")}
+    context, parameter = click.Context(catalog.show_entry), catalog.show_entry.params[0]
+    assert {"linux", "linux-6.1"} <= {item.value for item in catalog.complete_entry_name(context, parameter, "linux")}
     tcp = json.loads(command("schema").out)["properties"]["flows"]["items"]["properties"]["tcp"]
     assert {"linux", "linux-6.1"} <= set(tcp["properties"]["profile"]["enum"])
 
@@ -44,14 +44,14 @@ def test_list_without_a_kind_lists_all(command: Command) -> None:
 
 
 def test_a_shell_completes_measures() -> None:
-    context, parameter = click.Context(catalog.show), catalog.show.params[0]
+    context, parameter = click.Context(catalog.show_entry), catalog.show_entry.params[0]
     found = [item.value for item in catalog.complete_measure(context, parameter, "goodput")]
     assert found == ["goodput_bps", "goodput_first_bps"]
 
 
 def test_a_shell_completes_the_names_and_kinds_of_queues() -> None:
-    context, parameter = click.Context(catalog.show), catalog.show.params[0]
-    names = {item.value for item in catalog.complete_name(context, parameter, "")}
+    context, parameter = click.Context(catalog.show_entry), catalog.show_entry.params[0]
+    names = {item.value for item in catalog.complete_entry_name(context, parameter, "")}
     assert {entry["name"] for kind in ("aqm", "discipline") for entry in REGISTRY[kind]} <= names
     assert [item.value for item in catalog.complete_kind(context, parameter, "disc")] == ["discipline"]
 

@@ -17,7 +17,7 @@ from ecnlab.netshell.links import ShellLink
     ],
 )
 def test_seeds_n_are_1_to_n_and_seed_n_is_the_one(one: str | None, several: str | None, chosen: list[int]) -> None:
-    assert options.chosen_seeds(one, several, "1..2") == chosen
+    assert options.seeds_from_options(one, several, "1..2") == chosen
 
 
 @pytest.mark.parametrize(
@@ -25,18 +25,18 @@ def test_seeds_n_are_1_to_n_and_seed_n_is_the_one(one: str | None, several: str 
 )
 def test_what_is_no_seed_is_refused(one: str | None, several: str | None) -> None:
     with pytest.raises(UsageError):
-        options.chosen_seeds(one, several, "1..2")
+        options.seeds_from_options(one, several, "1..2")
 
 
 def test_every_change_without_a_value_is_named() -> None:
-    assert options.overrides(["a.b=1", " c = x=y "]) == {"a.b": "1", "c": "x=y"}
+    assert options.parse_set_options(["a.b=1", " c = x=y "]) == {"a.b": "1", "c": "x=y"}
     with pytest.raises(UsageError, match=r"'novalue'.*\n.*'=3'"):
-        options.overrides(["novalue", "a=1", "=3"])
+        options.parse_set_options(["novalue", "a=1", "=3"])
 
 
 def test_two_options_for_seeds_are_refused_with_the_numbers_that_were_given() -> None:
     with pytest.raises(UsageError, match=r"--seed 3 runs the seed 3 alone, --seeds 4 runs the seeds 1\.\.4; fix: give one"):
-        options.chosen_seeds("3", "4", "1..2")
+        options.seeds_from_options("3", "4", "1..2")
 
 
 def test_what_is_wrong_with_a_shell_s_link_is_told_by_its_options() -> None:

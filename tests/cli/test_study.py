@@ -103,9 +103,9 @@ def test_an_interrupted_study_says_how_to_go_on(command: Command, tmp_path: Path
 
 
 def test_claims_and_figures_are_completed_of_the_study_on_the_line() -> None:
-    command = study.run.make_context("run", ["amecn"], resilient_parsing=True)
-    assert [item.value for item in catalog.complete_claim(command, study.run.params[0], "M")] == ["M1", "M2", "M3", "M4", "M5"]
-    assert "5.29" not in [item.value for item in catalog.complete_figure(command, study.run.params[0], "5")]
+    command = study.run_study.make_context("run", ["amecn"], resilient_parsing=True)
+    assert [item.value for item in catalog.complete_claim(command, study.run_study.params[0], "M")] == ["M1", "M2", "M3", "M4", "M5"]
+    assert "5.29" not in [item.value for item in catalog.complete_figure(command, study.run_study.params[0], "5")]
 
 
 @pytest.mark.parametrize("arguments", [["aecm"], ["aecn", "--figure", "99"], ["aecn", "--claim", "B1"]])

@@ -5,7 +5,7 @@ from ecnlab.cli.text import text_width
 
 
 def _table_lines(table: Table, room: int = 80, encoding: str = "utf-8") -> list[str]:
-    return list(table.lines(room, encoding))
+    return list(table.render_lines(room, encoding))
 
 
 def _cells_of_line(lines: list[str]) -> list[list[str]]:

@@ -32,28 +32,28 @@ _REMEDY_BY_ERRNO = {
 def main() -> None:
     """Run the command and leave with its exit code; an error that ecnlab raises becomes its text on standard error."""
     try:
-        _open_missing_streams()
-        code = _run_with_exit_code()
+        _prepare_standard_streams()
+        code = _run_and_return_exit_code()
         sys.stdout.flush()
     except KeyboardInterrupt:
-        code = _report_failure("interrupted", EXIT_INTERRUPTED)
+        code = _print_error_and_close_stdout("interrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:
-        code = _report_failure("", EXIT_SIGPIPE)
+        code = _print_error_and_close_stdout("", EXIT_SIGPIPE)
     except OSError as error:
-        code = _report_failure(_system_refusal(error), EXIT_REFUSED)
+        code = _print_error_and_close_stdout(_os_error_message(error), EXIT_REFUSED)
     sys.exit(code)
 
 
-def _system_refusal(error: OSError) -> str:
-    """What to say of an error of the system that nothing else has told of."""
+def _os_error_message(error: OSError) -> str:
+    """Message for an operating-system error that no other handler reports."""
     if error.filename or error.errno in _OUTPUT_ERRNOS:
         return f"cannot write to {error.filename or 'standard output'}: {error.strerror or error}"
     told = f"the system refuses what the command needs: {error.strerror or error}"
     return f"{told}: {_REMEDY_BY_ERRNO[error.errno]}" if error.errno in _REMEDY_BY_ERRNO else told
 
 
-def _open_missing_streams() -> None:
-    """Let a character that an output cannot hold be written as its escape, and a closed output take everything."""
+def _prepare_standard_streams() -> None:
+    """Replaces a closed standard stream by the null device, and has characters that an encoding lacks written as escapes."""
     from io import TextIOWrapper
 
     for name in ("stdout", "stderr"):
@@ -64,7 +64,7 @@ def _open_missing_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _run_with_exit_code() -> int:
+def _run_and_return_exit_code() -> int:
     from io import StringIO
 
     import click
@@ -72,23 +72,23 @@ def _run_with_exit_code() -> int:
     from ecnlab.errors import AqmError, EcnlabError, Interrupted
 
     try:
-        _invoke_root()
+        _invoke_root_command()
         return 0
     except click.exceptions.Exit as left:
         return left.exit_code
     except click.ClickException as error:
         told = StringIO()
         error.show(told)
-        return _report_failure(told.getvalue().rstrip(), error.exit_code)
+        return _print_error_and_close_stdout(told.getvalue().rstrip(), error.exit_code)
     except Interrupted as error:
-        return _report_failure(str(error), EXIT_INTERRUPTED)
+        return _print_error_and_close_stdout(str(error), EXIT_INTERRUPTED)
     except AqmError as error:
-        return _report_failure(f"{error.traceback}\n{error}", EXIT_REFUSED)
+        return _print_error_and_close_stdout(f"{error.traceback}\n{error}", EXIT_REFUSED)
     except EcnlabError as error:
-        return _report_failure(str(error), EXIT_REFUSED)
+        return _print_error_and_close_stdout(str(error), EXIT_REFUSED)
 
 
-def _invoke_root() -> None:
+def _invoke_root_command() -> None:
     from ecnlab.cli.root import root
 
     if "_ECNLAB_COMPLETE" in os.environ:
@@ -97,8 +97,8 @@ def _invoke_root() -> None:
         root.invoke(context)
 
 
-def _report_failure(message: str, code: int) -> int:
-    """Say why the command ends, and let nothing more be written to a standard output that takes nothing."""
+def _print_error_and_close_stdout(message: str, code: int) -> int:
+    """Prints why the command ends, and closes a standard output that cannot be written to; returns the exit code."""
     from contextlib import suppress
 
     from ecnlab.cli import output

@@ -53,34 +53,36 @@ _GAUGE_COLUMNS = {"name": "name", "unit": "unit", "meaning": "doc"}
 
 def complete_kind(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The kinds that begin so."""
-    return _completions(_KIND_TITLES, begun)
+    return _completion_items_with_prefix(_KIND_TITLES, begun)
 
 
-def complete_name(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+def complete_entry_name(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The names that begin so."""
-    return _completions({name: title for kind in _KIND_TITLES for name, title in _titles_by_name(kind).items()}, begun)
+    return _completion_items_with_prefix({name: title for kind in _KIND_TITLES for name, title in _titles_by_name(kind).items()}, begun)
 
 
 def complete_measure(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The measures of all flows that begin so."""
     from ecnlab.scenarios import catalog
 
-    return _completions({column.name: column.doc for column in catalog.table("total").columns if column.unit}, begun)
+    return _completion_items_with_prefix({column.name: column.doc for column in catalog.table("total").columns if column.unit}, begun)
 
 
 def complete_study(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The studies that begin so."""
-    return _completions(_titles_by_name("study"), begun)
+    return _completion_items_with_prefix(_titles_by_name("study"), begun)
 
 
 def complete_figure(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The figures and tables that begin so, of the study on the line if it stands before the option."""
-    return _completions({item.number: item.title for study in _studies_in_context(context) for item in study.items}, begun)
+    return _completion_items_with_prefix({item.number: item.title for study in _studies_in_context(context) for item in study.items}, begun)
 
 
 def complete_claim(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The claims that begin so, of the study on the line if it stands before the option."""
-    return _completions({claim.id: claim.sentence for study in _studies_in_context(context) for claim in study.claims}, begun)
+    return _completion_items_with_prefix(
+        {claim.id: claim.sentence for study in _studies_in_context(context) for claim in study.claims}, begun
+    )
 
 
 def _studies_in_context(context: click.Context) -> list[Study]:
@@ -92,8 +94,8 @@ def _studies_in_context(context: click.Context) -> list[Study]:
 
 @click.command("list")
 @click.argument("kind", required=False, shell_complete=complete_kind)
-@options.as_json
-def list_(kind: str | None, as_json: bool) -> None:
+@options.json_option
+def list_catalog(kind: str | None, as_json: bool) -> None:
     """List AQMs, topologies, profiles and parameters.
 
     KIND is section, aqm, discipline, tcp, variant, app, impairment, topology or study; without it all kinds are listed.
@@ -104,14 +106,14 @@ def list_(kind: str | None, as_json: bool) -> None:
         output.print_json({each: _titles_by_name(each) for each in ([_require_kind(kind)] if kind is not None else _KIND_TITLES)})
         return
     if kind is not None:
-        list_kind(kind)
+        print_entries_of_kind(kind)
         return
     for each, what in _KIND_TITLES.items():
         output.print_line(f"{each}: {what}")
-        list_kind(each, indent="  ")
+        print_entries_of_kind(each, indent="  ")
 
 
-def list_kind(kind: str, indent: str = "") -> None:
+def print_entries_of_kind(kind: str, indent: str = "") -> None:
     """Print name and title of each entry of a kind. Raises UnknownName if there is no such kind."""
     from ecnlab.cli import output
 
@@ -126,11 +128,11 @@ def _require_kind(kind: str) -> str:
     return kind
 
 
-@click.command()
-@click.argument("name", shell_complete=complete_name)
+@click.command("show")
+@click.argument("name", shell_complete=complete_entry_name)
 @click.option("--quirks", is_flag=True, help="Show the quirks of a TCP profile instead of its parameters.")
-@options.as_json
-def show(name: str, quirks: bool, as_json: bool) -> None:
+@options.json_option
+def show_entry(name: str, quirks: bool, as_json: bool) -> None:
     """Show one item and its parameters.
 
     NAME is that of an AQM, a queueing discipline, a TCP profile or variant, an application, an impairment, a topology, a study,
@@ -149,38 +151,38 @@ def show(name: str, quirks: bool, as_json: bool) -> None:
         output.print_json([*map(asdict, found), *study])
         return
     for entry in found:
-        _show_entry(entry, quirks=quirks)
+        _print_entry(entry, quirks=quirks)
     if name in studies.TITLES:
         output.print_line(f"{name} (study): {studies.TITLES[name]}; ecnlab study show {name} has its figures")
 
 
-@click.command()
-def schema() -> None:
+@click.command("schema")
+def print_scenario_schema() -> None:
     """Print the JSON Schema of a scenario file."""
     from ecnlab import _core
 
     print(_core.schema())
 
 
-def _show_entry(entry: Entry, *, quirks: bool) -> None:
+def _print_entry(entry: Entry, *, quirks: bool) -> None:
     from ecnlab.cli import output
 
-    _print_heading(entry.name, entry.kind, entry.title, entry.summary, entry.source)
+    _print_entry_heading(entry.name, entry.kind, entry.title, entry.summary, entry.source)
     alias = f"{entry.alias} stands for it" if entry.alias else ""
     for part in (alias, entry.holds, f"bands: {', '.join(entry.bands)}" if entry.bands else ""):
-        output.print_folded(part)
+        output.print_paragraph(part)
     if entry.example:  # not folded: it is there to be copied
         output.print_line(f"example: {entry.example}")
     output.print_tables(_entry_tables(entry, entry.quirks if quirks else entry.parameters))
     if entry.quirks and not quirks:
-        output.print_folded(f"quirks: {len(entry.quirks)}, as ecnlab show --quirks {entry.name} lists them")
+        output.print_paragraph(f"quirks: {len(entry.quirks)}, as ecnlab show --quirks {entry.name} lists them")
 
 
-def _print_heading(name: str, kind: str, title: str, summary: str, source: str) -> None:
+def _print_entry_heading(name: str, kind: str, title: str, summary: str, source: str) -> None:
     from ecnlab.cli import output
 
     for part in (f"{name} ({kind}): {title}", summary, f"source: {source}" if source else ""):
-        output.print_folded(part)
+        output.print_paragraph(part)
 
 
 def _entry_tables(entry: Entry, parameters: Sequence[Parameter]) -> list[Table]:
@@ -213,7 +215,7 @@ def _titles_by_name(kind: str) -> dict[str, str]:
     return {entry.name: entry.title for entry in found} | aliases
 
 
-def _completions(known: Mapping[str, str], begun: str) -> list[CompletionItem]:
+def _completion_items_with_prefix(known: Mapping[str, str], begun: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(name, help=what) for name, what in known.items() if name.startswith(begun)]

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 @click.option(
     "--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter of B, which is A unless named; repeatable."
 )
-@options.aqms
-@options.seed("those of a folder, else --seeds 10")
-@options.seeds("those of a folder, else 10")
+@options.aqm_option
+@options.seed_option("those of a folder, else --seeds 10")
+@options.seeds_option("those of a folder, else 10")
 @click.option("--quantity", "quantities", metavar="NAME", multiple=True, help="Only this quantity, e.g. goodput_bps; repeatable.")
 @click.option("--all", "everything", is_flag=True, help="Show every quantity and every parameter that differs.")
-@options.backend_of_each
-@options.threads
-@options.cluster
-@options.store
-@options.as_json
-@options.quiet
+@options.backend_options_per_side
+@options.threads_option
+@options.cluster_option
+@options.store_option
+@options.json_option
+@options.quiet_option
 def compare(
     a: str,
     b: str | None,
@@ -58,8 +58,8 @@ def compare(
     from ecnlab.cli import comparison, output
     from ecnlab.comparison import compare as comparing
 
-    other = _changed_side(a, b, options.overrides(changes), aqms, number=len(backends))
-    chosen = None if seed is None and seeds is None else options.chosen_seeds(seed, seeds, "1..10")
+    other = _second_side_with_overrides(a, b, options.parse_set_options(changes), aqms, number=len(backends))
+    chosen = None if seed is None and seeds is None else options.seeds_from_options(seed, seeds, "1..10")
     try:
         found = comparing.compare(
             a,
@@ -69,7 +69,7 @@ def compare(
             backend=backends if len(backends) > 1 else next(iter(backends), None),
             quantities=quantities,
             store=store,
-            workers=options.workers(threads, cluster),
+            workers=options.workers_from_options(threads, cluster),
             progress=not quiet,
         )
     except Interrupted as error:
@@ -83,7 +83,7 @@ def compare(
         comparison.print_comparison(found, everything=everything or bool(quantities))
 
 
-def _changed_side(a: str, b: str | None, changes: dict[str, str], aqms: Sequence[str], *, number: int) -> str | Scenario:
+def _second_side_with_overrides(a: str, b: str | None, changes: dict[str, str], aqms: Sequence[str], *, number: int) -> str | Scenario:
     """B, or A where it is left out, with what is to be changed of it. Raises UsageError."""
     from ecnlab.scenarios.load import load
 
@@ -97,5 +97,5 @@ def _changed_side(a: str, b: str | None, changes: dict[str, str], aqms: Sequence
         return side
     if Path(side).is_dir():
         raise UsageError(f"--set: {side} has been run already; fix: name the scenario's file to change it")
-    with options.problems_named_as_set(changes):
+    with options.name_set_option_in_problems(changes):
         return load(side, changes, aqms=aqms)

@@ -26,9 +26,9 @@ def print_comparison(found: Comparison, *, everything: bool) -> None:
     else:
         output.print_tables(summary.overview_tables(found))
         output.print_tables(summary.difference_tables(found, found.apart, summary.MAX_SHOWN_ROWS))
-    output.print_line(_closing_line(found, everything=everything))
+    output.print_line(_difference_count_line(found, everything=everything))
 
 
-def _closing_line(found: Comparison, *, everything: bool) -> str:
+def _difference_count_line(found: Comparison, *, everything: bool) -> str:
     """How many quantities differ, and by which rule."""
     return found.found() if everything else f"{found.found()}; --all shows everything"

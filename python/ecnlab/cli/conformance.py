@@ -19,9 +19,9 @@ _TEXT_COLUMNS = {True: "ok", False: "FAILS", None: "not judged"}
 
 @click.command("test-aqm")
 @click.argument("aqm", metavar="NAME|FILE:CLASS")
-@options.as_json
-@options.quiet
-@options.prints_to_stderr
+@options.json_option
+@options.quiet_option
+@options.redirect_prints_to_stderr
 def test_aqm(aqm: str, as_json: bool, quiet: bool) -> None:
     """Test an AQM against the rules that every AQM must keep.
 
@@ -30,21 +30,21 @@ def test_aqm(aqm: str, as_json: bool, quiet: bool) -> None:
     """
     from ecnlab.cli import output
 
-    report = _check_report(aqm)
+    report = _conformance_report(aqm)
     raised = report["checks"][0]["ok"] is False  # what it let pass after that says nothing of the other rules
     failed = [rule for rule in report["checks"] if rule["ok"] is False or (rule["ok"] is None and not raised)]
     if as_json:
         output.print_json(report)
     elif not quiet:
-        output.print_tables(_report_tables(report))
-        output.print_line(_cost_text(report))
+        output.print_tables(_conformance_tables(report))
+        output.print_line(_time_per_packet_text(report))
     for rule in failed:
         output.print_to_stderr(f"{report['name']}: {rule['name']}: {rule['sentence']} {rule['found'] or 'It could not be judged.'}")
     if failed:
         raise click.exceptions.Exit(EXIT_DISAGREES)
 
 
-def _check_report(name: str) -> dict[str, Any]:
+def _conformance_report(name: str) -> dict[str, Any]:
     from ecnlab import _core
     from ecnlab.aqm import fingerprint, plugins
     from ecnlab.execution.interrupts import run_in_thread
@@ -63,13 +63,13 @@ def _check_report(name: str) -> dict[str, Any]:
     return report
 
 
-def _cost_text(report: dict[str, Any]) -> str:
+def _time_per_packet_text(report: dict[str, Any]) -> str:
     if "cost_ns" not in report:
         return "cost: it cannot be told of an AQM that raises"
     return f"cost: {report['cost_ns']:.0f} ns a packet through the queue; RED built in: {report['cost_of_red_ns']:.0f} ns"
 
 
-def _report_tables(report: dict[str, Any]) -> list[Table]:
+def _conformance_tables(report: dict[str, Any]) -> list[Table]:
     from ecnlab.cli.table import Table
 
     rules = [[rule["name"], _TEXT_COLUMNS[rule["ok"]], rule["sentence"]] for rule in report["checks"]]

@@ -18,7 +18,7 @@ _TEXT_COLUMNS = ("what", "works", "found", "fix")
 @click.command()
 @click.option("--backend", metavar="NAME", help="Exit with status 1 unless this backend works (default: unless live or uml does).")
 @click.option("--on", hidden=True)
-@options.as_json
+@options.json_option
 def doctor(backend: str | None, on: str | None, as_json: bool) -> None:
     """Show what works on this machine, and how to fix what does not.
 
@@ -28,7 +28,7 @@ def doctor(backend: str | None, on: str | None, as_json: bool) -> None:
     from ecnlab.backends.registry import require_backend_name
     from ecnlab.cli import output
 
-    named = options.renamed_option([backend] if backend else [], [on] if on else [])
+    named = options.merge_renamed_backend_option([backend] if backend else [], [on] if on else [])
     wanted = require_backend_name(named[0]) if named else None
     report = examining.examine_machine()
     if as_json:
@@ -47,11 +47,11 @@ def _check_tables(report: Report) -> list[Table]:
 
     titles = dict.fromkeys(check.backend for check in report.checks)
     rows = {
-        backend: [[c.name, _works_text(c.works, c.needed), c.found, c.remedy] for c in report.checks if c.backend == backend]
+        backend: [[c.name, _check_result_text(c.works, c.needed), c.found, c.remedy] for c in report.checks if c.backend == backend]
         for backend in titles
     }
     return [Table(backend, _TEXT_COLUMNS, rows[backend], _TEXT_COLUMNS) for backend in titles]
 
 
-def _works_text(works: bool, needed: bool) -> str:
+def _check_result_text(works: bool, needed: bool) -> str:
     return "yes" if works else "no" if needed else "no (optional)"

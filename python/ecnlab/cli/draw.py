@@ -13,11 +13,11 @@ from ecnlab.cli import options
 @click.command()
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change a value, e.g. flows.far.count=40; repeatable.")
-@options.aqms
+@options.aqm_option
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FILE", help="The picture (default: FILE with the ending .svg, in this folder)."
 )
-@options.quiet
+@options.quiet_option
 def draw(file: Path, changes: Sequence[str], aqms: Sequence[str], out: Path | None, quiet: bool) -> None:
     """Draw the network of a scenario as SVG.
 
@@ -29,8 +29,8 @@ def draw(file: Path, changes: Sequence[str], aqms: Sequence[str], out: Path | No
     from ecnlab.errors import UsageError
     from ecnlab.storage.atomic import write_atomically
 
-    overrides = options.overrides(changes)
-    with options.problems_named_as_set(overrides):
+    overrides = options.parse_set_options(changes)
+    with options.name_set_option_in_problems(overrides):
         scenario = ecnlab.load(file, overrides, aqms=aqms)
     path = out or Path(f"{file.stem}.svg")
     try:

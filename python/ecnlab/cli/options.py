@@ -24,17 +24,17 @@ MAX_SIDES = 2
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
 
-threads = click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Runs at a time (default: one for each core).")
-cluster = click.option("--cluster", metavar="ADDRESS", help="Run on the dask workers of this scheduler, e.g. tcp://node1:8786.")
-store = click.option(
+threads_option = click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Runs at a time (default: one for each core).")
+cluster_option = click.option("--cluster", metavar="ADDRESS", help="Run on the dask workers of this scheduler, e.g. tcp://node1:8786.")
+store_option = click.option(
     "--store",
     type=click.Path(path_type=Path),
     metavar="DIR",
     default=Path("results") / "store",
     help="Where runs are kept and shared (default: results/store).",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print everything as JSON and nothing else.")
-quiet = click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print everything as JSON and nothing else.")
+quiet_option = click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
 
 _BACKEND_HELP = (
     "What runs it: sim (the simulator, the default), live (hosts are this machine's kernel, in real time) or uml (hosts are a kernel in "
@@ -53,56 +53,56 @@ _BACKEND_OPTIONS = (
 )
 
 
-def prints_to_stderr(command: Decorated) -> Decorated:
+def redirect_prints_to_stderr(command: Decorated) -> Decorated:
     """Print to standard error whatever is no output of the command's own: an AQM of the user's may print."""
 
     @wraps(command)
     def redirected(*args: Any, **more: Any) -> Any:
         from ecnlab.cli import output
 
-        with output.redirected_to_stderr():
+        with output.redirect_stdout_to_stderr():
             return command(*args, **more)
 
     return cast(Decorated, redirected)
 
 
-def aqms(command: Decorated) -> Decorated:
+def aqm_option(command: Decorated) -> Decorated:
     """`--aqm FILE:CLASS`, as the command's parameter `aqms`."""
     words = "Bring an AQM of your own, e.g. my_aqm.py:MyAqm; repeatable."
-    return click.option("--aqm", "aqms", metavar="FILE:CLASS", multiple=True, help=words)(prints_to_stderr(command))
+    return click.option("--aqm", "aqms", metavar="FILE:CLASS", multiple=True, help=words)(redirect_prints_to_stderr(command))
 
 
-def backend(command: Decorated) -> Decorated:
+def backend_options(command: Decorated) -> Decorated:
     """`--backend NAME` and the options of backends; the command's parameter `backend` is None if none of them is given."""
 
     @wraps(command)
     def with_backend(
         *args: Any, backend: str | None, on: str | None, ip: str | None, kernel: str | None, lateness: str | None, **given: Any
     ) -> Any:
-        names = renamed_option([backend] if backend else [], [on] if on else [])
-        return command(*args, backend=next(iter(chosen_backends(names, ip, kernel, lateness)), None), **given)
+        names = merge_renamed_backend_option([backend] if backend else [], [on] if on else [])
+        return command(*args, backend=next(iter(backends_from_options(names, ip, kernel, lateness)), None), **given)
 
     options = (click.option("--backend", metavar="NAME", help=_BACKEND_HELP), click.option("--on", hidden=True))
-    return cast("Decorated", _with_options(options, with_backend))
+    return cast("Decorated", _add_backend_options(options, with_backend))
 
 
-def backend_of_each(command: Decorated) -> Decorated:
+def backend_options_per_side(command: Decorated) -> Decorated:
     """`--backend NAME` once for both sides of a comparison, or twice; the command's parameter `backends` has as many."""
 
     @wraps(command)
     def with_backends(
         *args: Any, names: Sequence[str], on: Sequence[str], ip: str | None, kernel: str | None, lateness: str | None, **given: Any
     ) -> Any:
-        chosen = renamed_option(names, on)
+        chosen = merge_renamed_backend_option(names, on)
         if len(chosen) > MAX_SIDES:
             raise UsageError(f"--backend: is given {len(chosen)} times; fix: give one for both sides, or one for each")
-        return command(*args, backends=chosen_backends(chosen, ip, kernel, lateness), **given)
+        return command(*args, backends=backends_from_options(chosen, ip, kernel, lateness), **given)
 
     several = click.option("--backend", "names", metavar="NAME", multiple=True, help=f"{_BACKEND_HELP} Twice: that of A and that of B.")
-    return cast("Decorated", _with_options((several, click.option("--on", multiple=True, hidden=True)), with_backends))
+    return cast("Decorated", _add_backend_options((several, click.option("--on", multiple=True, hidden=True)), with_backends))
 
 
-def renamed_option(names: Sequence[str], on: Sequence[str]) -> Sequence[str]:
+def merge_renamed_backend_option(names: Sequence[str], on: Sequence[str]) -> Sequence[str]:
     """The values of `--backend`, and of `--on`, its old name, with a warning."""
     from ecnlab.cli import output
 
@@ -111,24 +111,24 @@ def renamed_option(names: Sequence[str], on: Sequence[str]) -> Sequence[str]:
     return [*names, *on]
 
 
-def _with_options(chooses: Sequence[Decorator[Any]], command: Any) -> Any:
+def _add_backend_options(chooses: Sequence[Decorator[Any]], command: Any) -> Any:
     """A command with the options that choose a backend and those of backends."""
     for option in reversed((*chooses, *_BACKEND_OPTIONS)):
         command = option(command)
     return command
 
 
-def seed(default: str) -> Decorator[Any]:
+def seed_option(default: str) -> Decorator[Any]:
     """`--seed N`, the one seed."""
     return click.option("--seed", metavar="N", help=f"Run this one seed (default: {default}).")
 
 
-def seeds(default: str) -> Decorator[Any]:
+def seeds_option(default: str) -> Decorator[Any]:
     """`--seeds N`, the seeds 1 to N."""
     return click.option("--seeds", metavar="N|A..B|A,B,C", help=f"Run the seeds 1 to N, A to B, or those named (default: {default}).")
 
 
-def chosen_seeds(one: str | None, several: str | None, default: str) -> list[int]:
+def seeds_from_options(one: str | None, several: str | None, default: str) -> list[int]:
     """The seeds that `--seed` and `--seeds` ask for; `default` is read as the value of `--seeds`. Raises UsageError."""
     from ecnlab.scenarios.seeds import listed_seeds, parse_seed, parse_seeds
 
@@ -142,7 +142,7 @@ def chosen_seeds(one: str | None, several: str | None, default: str) -> list[int
     return parse_seeds(default if several is None else several) if one is None else parse_seed(one)
 
 
-def workers(threads: int | None, cluster: str | None) -> Workers:
+def workers_from_options(threads: int | None, cluster: str | None) -> Workers:
     """Who `--threads` and `--cluster` say is to do the runs. Raises UsageError."""
     from ecnlab.execution.cluster import Cluster
     from ecnlab.execution.workers import Threads
@@ -152,14 +152,14 @@ def workers(threads: int | None, cluster: str | None) -> Workers:
     return Threads(threads) if cluster is None else Cluster(cluster)
 
 
-def chosen_backends(names: Sequence[str], ip: str | None, kernel: str | None, lateness: str | None) -> list[Backend]:
+def backends_from_options(names: Sequence[str], ip: str | None, kernel: str | None, lateness: str | None) -> list[Backend]:
     """The backends that these options name; none if no option is given.
 
     Each of several backends takes the options that it has. Raises UsageError, BackendError.
     """
     from ecnlab.backends import base, registry
 
-    budget = None if lateness is None else _seconds_of_option("--lateness-budget", lateness)
+    budget = None if lateness is None else _parse_seconds_option("--lateness-budget", lateness)
     asked = {"ip": None if ip is None else int(ip), "kernel": kernel, "lateness_budget_s": budget}
     given = {name: value for name, value in asked.items() if value is not None}
     if not (names or given):
@@ -172,7 +172,7 @@ def chosen_backends(names: Sequence[str], ip: str | None, kernel: str | None, la
     ]
 
 
-def _seconds_of_option(option: str, given: str) -> float:
+def _parse_seconds_option(option: str, given: str) -> float:
     """A time that an option gives, as "1 ms". Raises UsageError."""
     from ecnlab.scenarios.units import parse_quantity
 
@@ -183,8 +183,8 @@ def _seconds_of_option(option: str, given: str) -> float:
 
 
 @contextmanager
-def open_result_or_sweep(path: Path) -> Iterator[Store]:
-    """The store that `--store` names; says what there is to say of it, and where runs are kept if Ctrl-C ends the work."""
+def open_store(path: Path) -> Iterator[Store]:
+    """Opens the store that `--store` names and prints its warnings; after Ctrl-C the error names the folder that keeps the runs."""
     from ecnlab.cli import output
     from ecnlab.storage.store import Store
 
@@ -196,21 +196,21 @@ def open_result_or_sweep(path: Path) -> Iterator[Store]:
         raise Interrupted(f"{error}; they are kept in {path}, and the same command goes on from there", error.result) from None
 
 
-def overrides(changes: Sequence[str]) -> dict[str, str]:
+def parse_set_options(changes: Sequence[str]) -> dict[str, str]:
     """Read `--set a.b=v` options. Raises UsageError naming every one that has no key or no "="."""
-    return key_value_pairs("--set", changes, "flows.far.count=40")
+    return parse_key_value_options("--set", changes, "flows.far.count=40")
 
 
 @contextmanager
-def problems_named_as_set(overrides: Mapping[str, str]) -> Iterator[None]:
+def name_set_option_in_problems(overrides: Mapping[str, str]) -> Iterator[None]:
     """Name `--set` in the problems of a scenario that it has brought in."""
     try:
         yield
     except ScenarioError as error:
-        raise ScenarioError([_problem_of_set(problem, overrides) for problem in error.problems], error.source) from None
+        raise ScenarioError([_problem_with_set_option_name(problem, overrides) for problem in error.problems], error.source) from None
 
 
-def _problem_of_set(problem: Problem, overrides: Mapping[str, str]) -> Problem:
+def _problem_with_set_option_name(problem: Problem, overrides: Mapping[str, str]) -> Problem:
     is_set = problem.line is None and any(_is_prefix_of_key(key, problem.place) for key in overrides)
     return replace(problem, place=f"--set {problem.place}") if is_set else problem
 
@@ -221,7 +221,7 @@ def _is_prefix_of_key(key: str, place: str) -> bool:
     return len(asked) <= len(there) and all(step in ("*", at) or step.isdecimal() for step, at in zip(asked, there, strict=False))
 
 
-def key_value_pairs(option: str, given: Sequence[str], example: str) -> dict[str, str]:
+def parse_key_value_options(option: str, given: Sequence[str], example: str) -> dict[str, str]:
     """Read options of the form KEY=VALUE. Raises UsageError naming every one that has no key or no "="."""
     parts = [one.partition("=") for one in given]
     bad = [one for one, (key, equals, _) in zip(given, parts, strict=True) if not (key.strip() and equals)]

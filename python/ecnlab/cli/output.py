@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ecnlab.cli.table import can_write, output_width
+from ecnlab.cli.table import can_encode, terminal_width
 from ecnlab.cli.text import fold_text
 from ecnlab.storage.filenames import printable
 
@@ -23,10 +23,10 @@ _original_stdout: TextIO | None = None
 
 
 @contextmanager
-def redirected_to_stderr() -> Iterator[None]:
+def redirect_stdout_to_stderr() -> Iterator[None]:
     """Keep standard output for what this module prints; all else that is printed goes to standard error."""
     global _original_stdout
-    before, _original_stdout = _original_stdout, _standard_output()
+    before, _original_stdout = _original_stdout, _unredirected_stdout()
     try:
         with redirect_stdout(sys.stderr):
             yield
@@ -34,30 +34,30 @@ def redirected_to_stderr() -> Iterator[None]:
         _original_stdout = before
 
 
-def _standard_output() -> TextIO:
+def _unredirected_stdout() -> TextIO:
     return _original_stdout or sys.stdout
 
 
 def print_line(text: str) -> None:
     """Print one line to standard output; whatever in it is no printable character is escaped."""
     text = printable(text)
-    print(text if can_write("±") else text.replace("±", "+-"), file=_standard_output())
+    print(text if can_encode("±") else text.replace("±", "+-"), file=_unredirected_stdout())
 
 
-def print_folded(text: str) -> None:
+def print_paragraph(text: str) -> None:
     """Print a paragraph, if it is not empty, in lines that fit the terminal."""
-    for line in fold_text(printable(text), output_width()) if text else ():
+    for line in fold_text(printable(text), terminal_width()) if text else ():
         print_line(line)
 
 
 def print_to_stderr(text: str) -> None:
     """Print lines to standard error; what is no printable character is escaped, and so are line feeds in file names of the command line."""
-    for part in _breakable_names():
+    for part in _argument_parts_with_line_feeds():
         text = text.replace(part, printable(part))
     print("\n".join(map(printable, text.split("\n"))), file=sys.stderr)
 
 
-def _breakable_names() -> list[str]:
+def _argument_parts_with_line_feeds() -> list[str]:
     """The parts of paths in the command's arguments that hold a line feed, which would break the line of a message."""
     return [part for argument in sys.argv[1:] for part in re.split("[/=]", argument) if "\n" in part]
 
@@ -73,19 +73,19 @@ def print_tables(tables: Iterable[Cells]) -> None:
     from ecnlab.cli.table import Table
 
     for table in tables:
-        for line in Table(**vars(table)).lines():
+        for line in Table(**vars(table)).render_lines():
             print_line(line)
 
 
 def print_json(value: Any) -> None:
     """Print a value as JSON and nothing else; what is no number becomes null."""
-    print(json.dumps(to_plain_value(value), indent=2, allow_nan=False), file=_standard_output())
+    print(json.dumps(to_json_value(value), indent=2, allow_nan=False), file=_unredirected_stdout())
 
 
-def to_plain_value(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """The value as JSON can have it: what is no number becomes null."""
     if isinstance(value, Mapping):
-        return {key: to_plain_value(item) for key, item in value.items()}
+        return {key: to_json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [to_plain_value(item) for item in value]
+        return [to_json_value(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 @click.command(no_args_is_help=True)
 @click.argument("files", metavar="[FILE]...", nargs=-1)
 @click.option("--study", "studies", metavar="NAME", multiple=True, help="Every scenario of this study's main set-up; repeatable.")
-@options.aqms
-@options.seeds("10")
+@options.aqm_option
+@options.seeds_option("10")
 @click.option("--measure", "measures", metavar="NAME", multiple=True, help="Only this measure, e.g. goodput_bps; repeatable.")
 @click.option("--jitter", metavar="TIME", default="packet", help="The maximum of the processing time (default: packet).")
 @click.option("--all", "everything", is_flag=True, help="Show every scenario, also those without a phase effect.")
-@options.threads
-@options.cluster
-@options.store
-@options.as_json
-@options.quiet
+@options.threads_option
+@options.cluster_option
+@options.store_option
+@options.json_option
+@options.quiet_option
 def phase(
     files: Sequence[str],
     studies: Sequence[str],
@@ -57,14 +57,14 @@ def phase(
     asked = [*_scenarios_of_files(files, aqms), *_scenarios_of_studies(studies)]
     if not asked:
         raise UsageError("phase: no scenario is given; fix: name a scenario file, or a study as in --study aecn")
-    with options.open_result_or_sweep(store) as opened:
+    with options.open_store(store) as opened:
         effects = phase_effects(
             [scenario for _, scenario in asked],
-            options.chosen_seeds(None, seeds, "1..10"),
+            options.seeds_from_options(None, seeds, "1..10"),
             measures=measures,
             jitter=jitter,
             store=opened,
-            workers=options.workers(threads, cluster),
+            workers=options.workers_from_options(threads, cluster),
             progress=not quiet,
         )
     few = [warning for effect in effects for warning in effect.warnings]
@@ -74,7 +74,7 @@ def phase(
         output.print_json([{"source": source, **effect.json()} for source, effect in named])
     elif not quiet:
         shown = [pair for pair in named if everything or pair[1].found]
-        output.print_tables(_effect_tables(shown))
+        output.print_tables(_phase_effect_tables(shown))
         output.print_line(f"phase effects in {sum(effect.found for effect in effects)} of {len(effects)} scenarios")
 
 
@@ -94,7 +94,7 @@ def _scenarios_of_studies(names: Sequence[str]) -> Iterator[tuple[str, Scenario]
             yield f"study {name}", scenario
 
 
-def _effect_tables(named: Sequence[tuple[str, PhaseEffect]]) -> Iterator[Cells]:
+def _phase_effect_tables(named: Sequence[tuple[str, PhaseEffect]]) -> Iterator[Cells]:
     from ecnlab.display.cells import Cells
 
     rows = [

@@ -45,7 +45,7 @@ _INCHES_PATTERN = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
 @click.option("--width", metavar="LENGTH", help="Width of a figure, e.g. 8.5cm or 3.4in.")
 @click.option("--titles", is_flag=True, help="Put the scenario's title above each figure.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where the files go (default: figures in the folder).")
-@options.quiet
+@options.quiet_option
 def plot(
     folder: Path,
     figures: Sequence[str],
@@ -65,25 +65,25 @@ def plot(
     from ecnlab.storage.results import open_result
     from ecnlab.sweeps.folder import is_sweep
 
-    inches = None if width is None else parse_width(width)
+    inches = None if width is None else parse_figure_width(width)
     kinds, target = formats or _FORMATS[:1], out or folder / "figures"
     if is_sweep(folder):
-        _refuse_for_sweep(folder, "a sweep", {"figure": figures})
-        _draw_sweep(folder, target, kinds, inches, of_sweep, titles=titles, quiet=quiet)
+        _reject_option_for_sweep(folder, "a sweep", {"figure": figures})
+        _draw_sweep_figures(folder, target, kinds, inches, of_sweep, titles=titles, quiet=quiet)
     else:
         result = open_result(folder)
         output.print_warnings([warning for warning in result.warnings if vars(warning) not in result.header["warnings"]], str(folder))
-        _refuse_for_sweep(folder, "no sweep", {"y" if name == "quantities" else name: given for name, given in of_sweep.items()})
-        draw_figures(result, target, figures, kinds, inches, titles=titles, shown=not quiet, said=not quiet)
+        _reject_option_for_sweep(folder, "no sweep", {"y" if name == "quantities" else name: given for name, given in of_sweep.items()})
+        draw_result_figures(result, target, figures, kinds, inches, titles=titles, shown=not quiet, said=not quiet)
 
 
-def _refuse_for_sweep(folder: Path, what: str, given: Mapping[str, Any]) -> None:
+def _reject_option_for_sweep(folder: Path, what: str, given: Mapping[str, Any]) -> None:
     used = [f"--{name}" for name, value in given.items() if value]
     if used:
         raise UsageError(f"{folder} is {what}: leave out {', '.join(used)}")
 
 
-def _draw_sweep(
+def _draw_sweep_figures(
     folder: Path, target: Path, formats: Sequence[str], width: float | None, asked: Mapping[str, Any], *, titles: bool, quiet: bool
 ) -> None:
     from ecnlab.cli import output
@@ -101,7 +101,7 @@ def _draw_sweep(
             formats=formats,
             panels=asked["panels"],
             log=asked["log"],
-            where=options.key_value_pairs("--where", asked["where"], "max_p=0.5"),
+            where=options.parse_key_value_options("--where", asked["where"], "max_p=0.5"),
             progress=bar.show_fraction,
             **rows,
         )
@@ -109,7 +109,7 @@ def _draw_sweep(
         output.print_line(f"figures in {target}: {', '.join(drawn)}")
 
 
-def draw_figures(
+def draw_result_figures(
     result: Result,
     folder: Path,
     figures: Sequence[str] = (),
@@ -130,7 +130,7 @@ def draw_figures(
         output.print_line(f"figures in {folder}: {', '.join(drawn)}")
 
 
-def parse_width(text: str) -> float:
+def parse_figure_width(text: str) -> float:
     """Read "8.5cm" or "3.4 in" as inches. Raises UsageError."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(in|cm|mm)\s*", text)
     if match is None:

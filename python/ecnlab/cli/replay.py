@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 @click.option("--seed", metavar="N", help="Replay this one seed (default: all of them).")
 @click.option("--seeds", metavar="N|A..B|A,B,C", help="Replay the seeds 1 to N, A to B, or those named (default: all of them).")
 @click.option("--queue", metavar="NAME", help="Replay this one queue, by its link's name (default: all of them).")
-@options.aqms
-@options.as_json
-@options.quiet
+@options.aqm_option
+@options.json_option
+@options.quiet_option
 def replay(result: Path, seed: str | None, seeds: str | None, queue: str | None, aqms: Sequence[str], as_json: bool, quiet: bool) -> None:
     """Replay recorded arrivals and compare decisions.
 
@@ -31,20 +31,20 @@ def replay(result: Path, seed: str | None, seeds: str | None, queue: str | None,
     from ecnlab.cli import output
     from ecnlab.packet_traces import replay as replays
 
-    chosen = None if seed is None and seeds is None else options.chosen_seeds(seed, seeds, "1")
+    chosen = None if seed is None and seeds is None else options.seeds_from_options(seed, seeds, "1")
     found = replays.replay(result, seeds=chosen, queue=queue, aqms=aqms)
     output.print_warnings(found.warnings, str(result))
     if as_json:
         output.print_json(found.json())
     elif not quiet:
         for one in found.queues:
-            for line in _replayed_line(one).split("\n"):
+            for line in _replay_summary_line(one).split("\n"):
                 output.print_line(line)
     if not found.agrees:
         click.get_current_context().exit(EXIT_DISAGREES)
 
 
-def _replayed_line(one: ReplayedQueue) -> str:
+def _replay_summary_line(one: ReplayedQueue) -> str:
     counts = f"{one.arrivals} arrivals, {one.departures} departures, {one.marks} marks, {one.drops} drops"
     if one.difference is None:
         return f"seed {one.seed}  {one.queue}  every decision is the same: {counts}"

@@ -20,9 +20,9 @@ COMMANDS = {
     "trace": "trace:trace",
     "replay": "replay:replay",
     "shell": "shell:shell",
-    "list": "catalog:list_",
-    "show": "catalog:show",
-    "schema": "catalog:schema",
+    "list": "catalog:list_catalog",
+    "show": "catalog:show_entry",
+    "schema": "catalog:print_scenario_schema",
     "study": "study:study",
     "doctor": "doctor:doctor",
     "validate": "validate:validate",
@@ -35,7 +35,7 @@ COMMANDS = {
 _RENAMED = {"check": "test-aqm", "box": "uml"}
 
 
-class _LazyGroup(click.Group):
+class _LazyCommandGroup(click.Group):
     """A group that imports the module of a command on first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -63,7 +63,7 @@ def _print_version(context: click.Context, _option: click.Parameter, asked: bool
 _EPILOG = "\b\n" + "\n".join(["Exit codes:", *(f"  {code:<4} {when}" for code, when in EXIT_CODES.items())])
 
 
-@click.command(cls=_LazyGroup, epilog=_EPILOG, context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100})
+@click.command(cls=_LazyCommandGroup, epilog=_EPILOG, context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100})
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version and the engine's build."
 )

@@ -32,9 +32,9 @@ _NOTHING_TO_DRAW = Problem(
 @click.command()
 @click.argument("file")
 @click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter, e.g. flows.far.count=40; repeatable.")
-@options.aqms
-@options.seed("1")
-@options.seeds("seed 1 alone; with --until 1000 at most")
+@options.aqm_option
+@options.seed_option("1")
+@options.seeds_option("seed 1 alone; with --until 1000 at most")
 @click.option(
     "--until",
     metavar="BOUND",
@@ -49,9 +49,9 @@ _NOTHING_TO_DRAW = Problem(
     help="The measure of --until and of the seeds in the last line (default: goodput of all flows), e.g. far.goodput or "
     "bottleneck.sojourn_mean.",
 )
-@options.backend
-@options.threads
-@options.cluster
+@options.backend_options
+@options.threads_option
+@options.cluster_option
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Results folder (default: results/NAME-KEY).")
 @click.option(
     "--trace",
@@ -80,8 +80,8 @@ _NOTHING_TO_DRAW = Problem(
 )
 @click.option("--phase", is_flag=True, help="Look for a phase effect too: run the scenario again with a random processing time at senders.")
 @click.option("--plot", is_flag=True, help="Draw the figures that the recorded series allow, after the numbers are printed.")
-@options.as_json
-@options.quiet
+@options.json_option
+@options.quiet_option
 def run(
     file: str,
     changes: Sequence[str],
@@ -116,27 +116,33 @@ def run(
     from ecnlab.stats import precision
     from ecnlab.stats.robustness import robustness
 
-    chosen_seeds = options.chosen_seeds(seed, seeds, f"1..{MAX_SEEDS if until else 1}")
+    chosen_seeds = options.seeds_from_options(seed, seeds, f"1..{MAX_SEEDS if until else 1}")
     arrivals = {"record.arrivals": "true"} if record else {}
-    overrides = options.overrides(changes)
-    with options.problems_named_as_set(overrides):
+    overrides = options.parse_set_options(changes)
+    with options.name_set_option_in_problems(overrides):
         scenario = _load_scenario(file, {**overrides, **arrivals}, aqms)
     scenario = scenario if backend is None else scenario.on_backend(backend)
     output.print_warnings(scenario.warnings, scenario.source)
-    folder = out or _default_folder(file, scenario)
-    trace_to = _trace_options(trace, trace_links, trace_bytes, trace_ip)
+    folder = out or _default_results_folder(file, scenario)
+    trace_to = _trace_from_options(trace, trace_links, trace_bytes, trace_ip)
     precision.read_measure(of, scenario.group_names, scenario.queue_names)
     if phase:
-        _require_phase(scenario)
-    asked: dict[str, Any] = {"out": folder, "workers": options.workers(threads, cluster), "trace": trace_to, "until": until, "of": of}
+        _require_processing_time_support(scenario)
+    asked: dict[str, Any] = {
+        "out": folder,
+        "workers": options.workers_from_options(threads, cluster),
+        "trace": trace_to,
+        "until": until,
+        "of": of,
+    }
     result = _run_seeds(scenario, chosen_seeds, folder, asked, shown=not quiet)
-    effect = _phase_effect(scenario, result, options.workers(threads, cluster), shown=not quiet) if phase else None
+    effect = _measure_phase_effect(scenario, result, options.workers_from_options(threads, cluster), shown=not quiet) if phase else None
     trust = robustness(result, of, effect)
     output.print_warnings([warning for warning in [*result.warnings, *trust.warnings] if warning not in scenario.warnings], scenario.source)
     if as_json:
         output.print_json(result.summary_json() | {"robustness": trust.json()})
     elif not quiet:
-        _print_report(result, str(trust), folder)
+        _print_run_report(result, str(trust), folder)
     if plot or scenario.record.get("plot"):
         _draw_figures(result, folder, shown=not quiet, said=not (quiet or as_json))
 
@@ -154,7 +160,7 @@ def _load_scenario(file: str, overrides: dict[str, str], aqms: Sequence[str]) ->
         raise UsageError("cannot read standard input: it is not UTF-8 text") from None
 
 
-def _trace_options(path: str | None, links: Sequence[str], keep: int | None, ip: str | None) -> TraceTo | None:
+def _trace_from_options(path: str | None, links: Sequence[str], keep: int | None, ip: str | None) -> TraceTo | None:
     from ecnlab.packet_traces import write
 
     if path is not None:
@@ -173,14 +179,14 @@ def _run_seeds(scenario: Scenario, seeds: Sequence[int], folder: Path, asked: Ma
         raise Interrupted(f"{error}; they are kept in {folder}, and the same command goes on from there", error.result) from None
 
 
-def _require_phase(scenario: Scenario) -> None:
+def _require_processing_time_support(scenario: Scenario) -> None:
     """Nothing is run before all of it can. Raises ScenarioError if the scenario cannot run with a random processing time."""
     from ecnlab.comparison.phase import with_processing_time
 
     with_processing_time(scenario)
 
 
-def _phase_effect(scenario: Scenario, result: Result, workers: Workers, *, shown: bool) -> PhaseEffect:
+def _measure_phase_effect(scenario: Scenario, result: Result, workers: Workers, *, shown: bool) -> PhaseEffect:
     """The phase effect of a scenario that has been run; over ten seeds where it was run with one."""
     from ecnlab.comparison.phase import phase_effect
 
@@ -193,17 +199,17 @@ def _draw_figures(result: Result, folder: Path, *, shown: bool, said: bool) -> N
     from ecnlab.cli import plot as figures
 
     if result.plot.possible():
-        figures.draw_figures(result, folder / "figures", shown=shown, said=said)
+        figures.draw_result_figures(result, folder / "figures", shown=shown, said=said)
     else:
         output.print_warnings([_NOTHING_TO_DRAW], None)
 
 
-def _default_folder(file: str, scenario: Scenario) -> Path:
+def _default_results_folder(file: str, scenario: Scenario) -> Path:
     name = "stdin" if file == "-" else Path(file).stem
     return Path("results") / f"{name}-{scenario.hash[:8]}"
 
 
-def _print_report(result: Result, trust: str, folder: Path) -> None:
+def _print_run_report(result: Result, trust: str, folder: Path) -> None:
     from ecnlab.cli import output
     from ecnlab.storage import summary
 

@@ -35,7 +35,7 @@ _QUEUE_QUANTITIES = (
 _TEXT_COLUMNS = ("quantity", "unit")
 
 
-class _OptionsBeforeCommand(click.Command):
+class _CommandWithTrailingCommand(click.Command):
     """A command behind whose "--" another command stands, options and all."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -47,7 +47,7 @@ class _OptionsBeforeCommand(click.Command):
         return [*super().collect_usage_pieces(ctx), "[-- COMMAND...]"]
 
 
-class _Shell(_OptionsBeforeCommand):
+class _ShellCommand(_CommandWithTrailingCommand):
     """The command `shell`, whose first argument may be the command `attach`."""
 
     @property
@@ -61,7 +61,7 @@ class _Shell(_OptionsBeforeCommand):
         return super().make_context(info_name, args, parent, **extra)
 
 
-@click.command(cls=_OptionsBeforeCommand)
+@click.command(cls=_CommandWithTrailingCommand)
 @click.argument("pid", metavar="PID", type=int)
 @click.option("--side", type=click.Choice(_SIDE_NAMES), default="client", help="Run it at the client's end (default) or at the server's.")
 @click.pass_obj
@@ -76,7 +76,7 @@ def attach(command: list[str], /, pid: int, side: str) -> None:
     raise click.exceptions.Exit(attach(pid, side, command or [os.environ.get("SHELL") or "/bin/sh"]))
 
 
-@click.command(cls=_Shell)
+@click.command(cls=_ShellCommand)
 @click.argument("file", required=False)
 @click.option("--rate", metavar="RATE", help="In place of FILE: the rate of the link, e.g. 10Mbps.")
 @click.option("--up-rate", metavar="RATE", help="The rate towards the server (default: as --rate).")
@@ -111,7 +111,7 @@ def attach(command: list[str], /, pid: int, side: str) -> None:
 @click.option("--enter", hidden=True)
 @click.option("--side", hidden=True)
 @click.option("--json", "as_json", is_flag=True, help="Write the view as a line of JSON a second, and the end as one.")
-@options.quiet
+@options.quiet_option
 @click.pass_obj
 def shell(command: list[str], /, file: str | None, **given: Any) -> None:
     """Run any program behind the links of a scenario.
@@ -153,20 +153,20 @@ def _run_shell(file: str | None, command: list[str], given: dict[str, Any]) -> S
         scenario=_scenario_factory(file, given),
         command=command,
         group=given["group"],
-        servers=_parse_servers(given["servers"]),
+        servers=_parse_server_commands(given["servers"]),
         ecn=given["ecn"],
         congestion_control=given["congestion_control"],
         seed=parse_seed(given["seed"])[0],
-        capture=_checked_capture(given["pcap"]),
+        capture=_require_pcapng_path(given["pcap"]),
         background=given["background"],
     )
     ended = run_shell(spec, view, warn_when_started)
     if as_json:
-        _print_end_as_json(ended, view)
+        _print_shell_result_as_json(ended, view)
     elif not quiet:
-        for table in _end_tables(ended):
-            output.print_to_stderr("\n".join(table.lines()))
-        output.print_to_stderr(_packets_text(ended))
+        for table in _queue_statistics_tables(ended):
+            output.print_to_stderr("\n".join(table.render_lines()))
+        output.print_to_stderr(_packet_delivery_text(ended))
     return ended
 
 
@@ -175,14 +175,14 @@ def _scenario_factory(file: str | None, given: dict[str, Any]) -> Callable[[], S
     from ecnlab.netshell.links import ShellLink as Link
     from ecnlab.scenarios.load import load
 
-    overrides = options.overrides(given["changes"])
-    keys = options.key_value_pairs("--queue", given["keys"], "max_th=30")
+    overrides = options.parse_set_options(given["changes"])
+    keys = options.parse_key_value_options("--queue", given["keys"], "max_th=30")
     own = {"--up-rate": given["up_rate"], "--delay": given["delay"], "--limit": given["limit"], "--queue": given["keys"]}
     if file is not None:
         beside = [name for name, value in {"--rate": given["rate"], **own}.items() if value]
         if beside:
             raise UsageError(f"{', '.join(beside)}: FILE defines the links; fix: leave it out, or change the link with --set KEY=VALUE")
-        return _with_option_problems(lambda: load(file, overrides, aqms=given["aqms"]), overrides)
+        return _name_set_option_in_problems(lambda: load(file, overrides, aqms=given["aqms"]), overrides)
     if given["rate"] is None:
         raise UsageError("FILE: is missing, and --rate too; fix: give one, e.g. ecnlab shell --rate 10Mbps --delay 20ms --aqm ecn")
     if given["group"] is not None:
@@ -196,18 +196,18 @@ def _scenario_factory(file: str | None, given: dict[str, Any]) -> Callable[[], S
         )
     limit = {} if given["limit"] is None else {"limit": given["limit"]}
     link = Link(given["rate"], given["delay"] or "0 ms", given["up_rate"], (given["aqms"] or (DEFAULT_AQM,))[0], {**limit, **keys})
-    return _with_option_problems(lambda: link.scenario(overrides), overrides)
+    return _name_set_option_in_problems(lambda: link.scenario(overrides), overrides)
 
 
-def _with_option_problems(scenario: Callable[[], Scenario], overrides: dict[str, str]) -> Callable[[], Scenario]:
+def _name_set_option_in_problems(scenario: Callable[[], Scenario], overrides: dict[str, str]) -> Callable[[], Scenario]:
     def read_scenario() -> Scenario:
-        with options.problems_named_as_set(overrides):
+        with options.name_set_option_in_problems(overrides):
             return scenario()
 
     return read_scenario
 
 
-def _parse_servers(servers: Sequence[str]) -> list[list[str]]:
+def _parse_server_commands(servers: Sequence[str]) -> list[list[str]]:
     import shlex
 
     try:
@@ -219,7 +219,7 @@ def _parse_servers(servers: Sequence[str]) -> list[list[str]]:
     return read
 
 
-def _checked_capture(path: Path | None) -> Path | None:
+def _require_pcapng_path(path: Path | None) -> Path | None:
     if path is not None and path.suffix != ".pcapng":
         raise UsageError(f"--pcap {str(path)!r}: does not end in .pcapng, the format that is written; fix: change the ending")
     return path
@@ -239,20 +239,20 @@ def _live_view(kind: str | None, path: Path | None, command: list[str], *, quiet
         raise UsageError(f"--view-to {str(path)!r}: cannot be written: {error.strerror}") from None
 
 
-def _queue_rows(ended: ShellResult) -> list[dict[str, Any]]:
+def _queue_statistics_rows(ended: ShellResult) -> list[dict[str, Any]]:
     table = ended.tables["queues"]
     columns = {name: table.column(name) for name in table.columns}
     return [{name: values[at] for name, values in columns.items()} for at in range(table.height)]
 
 
-def _end_tables(ended: ShellResult) -> list[Table]:
+def _queue_statistics_tables(ended: ShellResult) -> list[Table]:
     import math
 
     from ecnlab.cli.table import Table
     from ecnlab.scenarios.units import display_unit
     from ecnlab.storage.summary import quantity_name
 
-    rows = _queue_rows(ended)
+    rows = _queue_statistics_rows(ended)
 
     def format_value(quantity: str, value: float) -> str:
         shown = value * display_unit(quantity)[0]
@@ -274,7 +274,7 @@ def _end_tables(ended: ShellResult) -> list[Table]:
     return [Table(title, [*_TEXT_COLUMNS, *(row["queue"] for row in rows)], cells, _TEXT_COLUMNS)] if rows else []
 
 
-def _packets_text(ended: ShellResult) -> str:
+def _packet_delivery_text(ended: ShellResult) -> str:
     """A line of what only real packets have; what is wrong with them is said where it is."""
     about = ended.about
     median, most = (ended.about["lateness_s"][share] * 1e6 for share in ("p50", "p99"))
@@ -289,11 +289,11 @@ def _packets_text(ended: ShellResult) -> str:
     return "; ".join(told)
 
 
-def _print_end_as_json(ended: ShellResult, view: LiveView) -> None:
+def _print_shell_result_as_json(ended: ShellResult, view: LiveView) -> None:
     import json
 
-    from ecnlab.cli.output import to_plain_value
+    from ecnlab.cli.output import to_json_value
 
-    end = {"end": {"exit_code": ended.code, "seconds": ended.seconds, "queues": _queue_rows(ended), **ended.about}}
-    view.to.write(json.dumps(to_plain_value(end), allow_nan=False) + "\n")
+    end = {"end": {"exit_code": ended.code, "seconds": ended.seconds, "queues": _queue_statistics_rows(ended), **ended.about}}
+    view.to.write(json.dumps(to_json_value(end), allow_nan=False) + "\n")
     view.to.flush()

@@ -40,50 +40,50 @@ def study() -> None:
 
 
 @study.command("list")
-def list_() -> None:
+def list_studies() -> None:
     """List the studies."""
-    catalog.list_kind("study")
+    catalog.print_entries_of_kind("study")
 
 
-@study.command()
+@study.command("show")
 @click.argument("name", shell_complete=catalog.complete_study)
 @_figures_option
 @_claims_option
 @click.option(
     "--scenarios", type=click.Path(path_type=Path), metavar="DIR", help="Write the scenarios there as files that `ecnlab run` takes."
 )
-def show(name: str, figures: Sequence[str], claims: Sequence[str], scenarios: Path | None) -> None:
+def show_study(name: str, figures: Sequence[str], claims: Sequence[str], scenarios: Path | None) -> None:
     """Show a study: its figures, its claims, and how long they take.
 
     With --figure or --claim it shows what exactly is run for these.
     """
-    from ecnlab.cli import study_page
+    from ecnlab.cli import study_output
 
-    study_page.show_study(name, figures, claims, scenarios)
+    study_output.print_study(name, figures, claims, scenarios)
 
 
-@study.command()
+@study.command("run")
 @click.argument("name", shell_complete=catalog.complete_study)
 @click.option("--quick", is_flag=True, help="Seeds 1..5 and the main set-up alone.")
 @click.option("--main-setup", is_flag=True, help="Decide claims in the main set-up alone, not in all that the paper admits.")
 @click.option("--demo", is_flag=True, help="Only the few figures that show what the study is about, and the claims that their runs decide.")
-@options.seed("those of --seeds")
-@options.seeds("101..120")
+@options.seed_option("those of --seeds")
+@options.seeds_option("101..120")
 @_figures_option
 @_claims_option
-@options.backend
+@options.backend_options
 @click.option(
     "--kernel-hosts",
     is_flag=True,
     help="Simulate the scenarios that run on backends with real kernels, so that results differ by the backend alone.",
 )
-@options.threads
-@options.cluster
-@options.store
+@options.threads_option
+@options.cluster_option
+@options.store_option
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder of the report (default: study-NAME).")
-@options.as_json
-@options.quiet
-def run(
+@options.json_option
+@options.quiet_option
+def run_study(
     name: str,
     quick: bool,
     main_setup: bool,
@@ -115,17 +115,17 @@ def run(
     if demo and (figures or claims):
         raise UsageError("--demo chooses figures itself: leave out --figure and --claim")
     chosen = studies.find(name)
-    chosen_seeds = options.chosen_seeds(seed, seeds, listed_seeds(runner.QUICK_SEEDS if quick else runner.FULL_SEEDS))
+    chosen_seeds = options.seeds_from_options(seed, seeds, listed_seeds(runner.QUICK_SEEDS if quick else runner.FULL_SEEDS))
     if demo and not chosen.demo:
         raise UsageError(f"the study {name} names no figures for a demo: leave out --demo")
     numbers = chosen.demo if demo else figures
     chosen.choose(numbers)
     chosen.choose_claims(claims)
-    workers = options.workers(threads, cluster)
-    with options.open_result_or_sweep(store) as kept:
+    workers = options.workers_from_options(threads, cluster)
+    with options.open_store(store) as kept:
         outcome = runner.run_study(
             chosen,
-            out or _default_folder(name, None if backend is None else backend.name, kernel_hosts=kernel_hosts),
+            out or _default_report_folder(name, None if backend is None else backend.name, kernel_hosts=kernel_hosts),
             chosen_seeds,
             numbers,
             claims,
@@ -137,15 +137,15 @@ def run(
             processes=threads,
             progress=not quiet,
         )
-    _print_outcome(name, outcome, as_json=as_json, quiet=quiet)
+    _print_study_outcome(name, outcome, as_json=as_json, quiet=quiet)
     sys.exit(EXIT_DISAGREES if outcome.failures else 0)
 
 
-@study.command()
+@study.command("join")
 @click.argument("reports", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="REPORT...")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the table there: FILE.csv, or FILE.md.")
-@options.as_json
-def join(reports: Sequence[Path], out: Path | None, as_json: bool) -> None:
+@options.json_option
+def join_reports(reports: Sequence[Path], out: Path | None, as_json: bool) -> None:
     """Join reports of one study, for example of its backends, in one table.
 
     Each REPORT is a folder that `ecnlab study run` has written. The table has a row for each statement, with what was published and what
@@ -171,15 +171,15 @@ def join(reports: Sequence[Path], out: Path | None, as_json: bool) -> None:
         output.print_tables([Table(table.study, table.header, table.rows, ("claim", "statement", "holds if"))])
 
 
-def _default_folder(name: str, backend: str | None, *, kernel_hosts: bool) -> Path:
+def _default_report_folder(name: str, backend: str | None, *, kernel_hosts: bool) -> Path:
     """Where a report goes unless the user says where."""
     told = f"-{backend}" if backend not in (None, "sim") else "-kernel-hosts" if kernel_hosts else ""
     return Path(f"study-{name}{told}")
 
 
-def _print_outcome(name: str, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
+def _print_study_outcome(name: str, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
     from ecnlab.cli import output
-    from ecnlab.cli.study_page import verdict_table
+    from ecnlab.cli.study_output import verdict_table
     from ecnlab.studies.framework import page, verdicts
 
     for failure in outcome.failures:

@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     help="Vary one parameter, e.g. link.bottleneck.queue.max_p=0.1,0.5 or flows.far.count=10..40 step 10; repeatable.",
 )
 @click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter at all points; repeatable.")
-@options.aqms
-@options.seed("those of the file, else 1")
-@options.seeds("those of the file, else seed 1 alone")
-@options.backend
-@options.threads
-@options.cluster
-@options.store
+@options.aqm_option
+@options.seed_option("those of the file, else 1")
+@options.seeds_option("those of the file, else seed 1 alone")
+@options.backend_options
+@options.threads_option
+@options.cluster_option
+@options.store_option
 @click.option("--table", "tables", metavar="NAME", multiple=True, help="Also write this table, e.g. flows; repeatable.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The sweep's folder (default: results/sweep-NAME).")
-@options.as_json
-@options.quiet
+@options.json_option
+@options.quiet_option
 def sweep(
     file: Path,
     vary: Sequence[str],
@@ -67,27 +67,27 @@ def sweep(
     from ecnlab.sweeps import run
     from ecnlab.sweeps.folder import prepare_folder
 
-    asked = _sweep_request(file, vary)
+    asked = _sweep_from_file_or_options(file, vary)
     more = [*asked.tables, *tables]
-    overrides = options.overrides(changes)
+    overrides = options.parse_set_options(changes)
     asked = replace(asked, changes={**asked.changes, **overrides}, aqms=[*asked.aqms, *aqms], tables=more, backend=backend or asked.backend)
-    chosen, workers = _seeds_to_run(asked, seed, seeds), options.workers(threads, cluster)
-    with options.problems_named_as_set(overrides):
+    chosen, workers = _seeds_to_run(asked, seed, seeds), options.workers_from_options(threads, cluster)
+    with options.name_set_option_in_problems(overrides):
         made = run.plan_of(asked)
     output.print_warnings(made.warnings, str(asked.scenario))
     folder = prepare_folder(out or Path("results") / f"sweep-{file_name(asked.name)}")
     kept = Store(store)
     output.print_warnings(kept.warnings, None)
     if not (quiet or as_json):
-        output.print_to_stderr(_announce(made, chosen, kept))
+        output.print_to_stderr(_planned_runs_text(made, chosen, kept))
     try:
         done = run.run_plan(made, chosen, tables=more, name=asked.name, store=kept, out=folder, workers=workers, progress=not quiet)
     except Interrupted as error:
         raise Interrupted(f"{error}; they are kept in {store}, and the same command goes on from there", error.result) from None
-    _print_report(done, made, folder, as_json=as_json, quiet=quiet)
+    _print_sweep_report(done, made, folder, as_json=as_json, quiet=quiet)
 
 
-def _sweep_request(file: Path, vary: Sequence[str]) -> SweepFile:
+def _sweep_from_file_or_options(file: Path, vary: Sequence[str]) -> SweepFile:
     """What the file and the options ask for. Raises UsageError."""
     from ecnlab.sweeps import file as files
 
@@ -124,10 +124,10 @@ def _grid_from_options(vary: Sequence[str]) -> dict[str, str]:
 def _seeds_to_run(asked: SweepFile, seed: str | None, seeds: str | None) -> list[int]:
     if seed is None and seeds is None and asked.seeds is not None:
         return asked.seeds
-    return options.chosen_seeds(seed, seeds, "1..1")
+    return options.seeds_from_options(seed, seeds, "1..1")
 
 
-def _announce(made: SweepPlan, seeds: Sequence[int], store: Store) -> str:
+def _planned_runs_text(made: SweepPlan, seeds: Sequence[int], store: Store) -> str:
     """How much there is to do."""
     unlike = {point.scenario.hash: point.scenario for point in made.points}
     runs = [(key, seed, scenario.record) for key, scenario in unlike.items() for seed in seeds]
@@ -140,7 +140,7 @@ def _count_text(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-def _print_report(done: Sweep, made: SweepPlan, folder: Path, *, as_json: bool, quiet: bool) -> None:
+def _print_sweep_report(done: Sweep, made: SweepPlan, folder: Path, *, as_json: bool, quiet: bool) -> None:
     from ecnlab.cli import output
     from ecnlab.sweeps import summary
 

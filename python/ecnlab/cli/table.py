@@ -29,24 +29,25 @@ Row = Sequence[str]
 class Table(Cells):
     """Cells that are drawn with lines around them."""
 
-    def lines(self, room: int | None = None, encoding: str | None = None) -> Iterator[str]:
+    def render_lines(self, room: int | None = None, encoding: str | None = None) -> Iterator[str]:
         """The table as lines of at most `room` columns, by default those of the terminal."""
-        room = room or output_width()
-        marks = _BOX_MARKS if can_write("".join(_BOX_MARKS.values()), encoding) else _ASCII_MARKS
+        room = room or terminal_width()
+        marks = _BOX_MARKS if can_encode("".join(_BOX_MARKS.values()), encoding) else _ASCII_MARKS
         if self.title:
             yield from fold_text(printable(self.title), room)
-        for part in _split_columns(self._columns(), room):
+        for part in _split_columns_to_fit(self._sized_columns(), room):
             yield from _table_lines(part, marks)
 
-    def _columns(self) -> list[_Column]:
+    def _sized_columns(self) -> list[_TableColumn]:
         words = self.words or self.header[:1]
         cells = zip(*self.rows, strict=True) if self.rows else [()] * len(self.header)
         return [
-            _Column(printable(name), list(map(printable, column)), name in words) for name, column in zip(self.header, cells, strict=True)
+            _TableColumn(printable(name), list(map(printable, column)), name in words)
+            for name, column in zip(self.header, cells, strict=True)
         ]
 
 
-class _Column:
+class _TableColumn:
     """A column and the room that it takes."""
 
     def __init__(self, heading: str, cells: Row, is_words: bool) -> None:
@@ -57,18 +58,18 @@ class _Column:
         self.whole = self.room = max(widest, text_width(heading) if is_words else min(text_width(heading), _MAX_HEADING_WIDTH))
 
     @cached_property
-    def longest_word(self) -> int:
+    def longest_word_width(self) -> int:
         """The room that breaks no word, as far as that makes sense."""
         longest = max(text_width(word) for cell in (self.heading, *self.cells) for word in cell.split(" "))
         return min(self.room, max(_MIN_FOLDED_WIDTH, min(longest, 5 * _MIN_FOLDED_WIDTH)))
 
 
-def output_width() -> int:
+def terminal_width() -> int:
     """The columns of the terminal that standard output is, or enough for a table where it is none."""
     return max(shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns, 4 * _MIN_FOLDED_WIDTH)
 
 
-def can_write(text: str, encoding: str | None = None) -> bool:
+def can_encode(text: str, encoding: str | None = None) -> bool:
     """Whether an encoding, by default that of standard output, has all characters of the text."""
     try:
         text.encode(encoding or sys.stdout.encoding or "ascii")
@@ -77,15 +78,15 @@ def can_write(text: str, encoding: str | None = None) -> bool:
     return True
 
 
-def _split_columns(columns: list[_Column], room: int) -> list[list[_Column]]:
+def _split_columns_to_fit(columns: list[_TableColumn], room: int) -> list[list[_TableColumn]]:
     """The columns of each table that is drawn, narrowed as far as needed."""
-    _narrow_columns(columns, room, {id(column): column.longest_word for column in columns})
+    _narrow_columns(columns, room, {id(column): column.longest_word_width for column in columns})
     leading = list(takewhile(lambda column: column.is_words, columns))
     if len(leading) == len(columns):
-        _narrow_columns(columns, room, dict.fromkeys(map(id, columns), _MIN_FOLDED_WIDTH) | {id(columns[0]): columns[0].longest_word})
+        _narrow_columns(columns, room, dict.fromkeys(map(id, columns), _MIN_FOLDED_WIDTH) | {id(columns[0]): columns[0].longest_word_width})
     if _needed_width(columns) <= room or len(leading) == len(columns):
         return [columns]
-    parts: list[list[_Column]] = [leading]
+    parts: list[list[_TableColumn]] = [leading]
     for column in columns[len(leading) :]:
         if len(parts[-1]) > len(leading) and _needed_width([*parts[-1], column]) > room:
             parts.append(leading)
@@ -93,7 +94,7 @@ def _split_columns(columns: list[_Column], room: int) -> list[list[_Column]]:
     return parts
 
 
-def _narrow_columns(columns: Sequence[_Column], room: int, least: dict[int, int]) -> None:
+def _narrow_columns(columns: Sequence[_TableColumn], room: int, least: dict[int, int]) -> None:
     """Take room from the columns of words until all fit, in such shares that their cells become about equally many lines."""
     while _needed_width(columns) > room:
         able = [column for column in columns if column.is_words and column.room > least[id(column)]]
@@ -102,11 +103,11 @@ def _narrow_columns(columns: Sequence[_Column], room: int, least: dict[int, int]
         min(able, key=lambda column: column.whole / (column.room - 1)).room -= 1
 
 
-def _needed_width(columns: Sequence[_Column]) -> int:
+def _needed_width(columns: Sequence[_TableColumn]) -> int:
     return 1 + sum(column.room + 3 for column in columns)
 
 
-def _table_lines(columns: Sequence[_Column], marks: dict[str, str]) -> Iterator[str]:
+def _table_lines(columns: Sequence[_TableColumn], marks: dict[str, str]) -> Iterator[str]:
     yield _cell_line(columns, [""] * len(columns), marks["top"])
     yield from _row_lines(columns, [column.heading for column in columns], marks["head"])
     yield _cell_line(columns, [""] * len(columns), marks["below"])
@@ -115,13 +116,13 @@ def _table_lines(columns: Sequence[_Column], marks: dict[str, str]) -> Iterator[
     yield _cell_line(columns, [""] * len(columns), marks["end"])
 
 
-def _row_lines(columns: Sequence[_Column], cells: Row, marks: str) -> Iterator[str]:
+def _row_lines(columns: Sequence[_TableColumn], cells: Row, marks: str) -> Iterator[str]:
     folded = [fold_text(cell, column.room) for column, cell in zip(columns, cells, strict=True)]
     for line in zip_longest(*folded, fillvalue=""):
         yield _cell_line(columns, line, marks)
 
 
-def _cell_line(columns: Sequence[_Column], cells: Row, marks: str) -> str:
+def _cell_line(columns: Sequence[_TableColumn], cells: Row, marks: str) -> str:
     """One line of cells; `marks` are the left end, what fills a cell up, what stands between cells, and the right end."""
     filling = marks[1]
     padded = (pad_text(cell, column.room, right=not column.is_words) for column, cell in zip(columns, cells, strict=True))

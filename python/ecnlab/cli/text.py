@@ -20,7 +20,7 @@ def fold_text(text: str, room: int) -> list[str]:
             continue
         if line:
             lines.append(line)
-        *whole, line = _word_pieces(word, room)
+        *whole, line = _split_word_to_width(word, room)
         lines += whole
     return [*lines, line]
 
@@ -36,7 +36,7 @@ def count_text(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def _word_pieces(word: str, room: int) -> list[str]:
+def _split_word_to_width(word: str, room: int) -> list[str]:
     pieces = [""]
     for character in word:
         if pieces[-1] and text_width(pieces[-1]) + text_width(character) > room:

@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 _READ_COMMAND = "read"
 
 
-class _ReadByDefault(click.Group):
+class _GroupWithDefaultRead(click.Group):
     """A group that reads the files that are named, unless one of its commands is."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         is_own = not args or args[0] in ctx.help_option_names
-        return super().parse_args(ctx, args if is_own else self._named(args))
+        return super().parse_args(ctx, args if is_own else self._insert_default_command(args))
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        return super().resolve_command(ctx, self._named(args))
+        return super().resolve_command(ctx, self._insert_default_command(args))
 
-    def _named(self, args: list[str]) -> list[str]:
+    def _insert_default_command(self, args: list[str]) -> list[str]:
         if args[0] == "check":
             raise UsageError("ecnlab trace check: is now ecnlab trace verify; fix: run ecnlab trace verify")
         return args if args[0] in self.commands else [_READ_COMMAND, *args]
 
 
-@click.group(cls=_ReadByDefault)
+@click.group(cls=_GroupWithDefaultRead)
 def trace() -> None:
     """Analyze a packet trace.
 
@@ -61,9 +61,9 @@ def trace() -> None:
 )
 @click.option("--figures", type=click.Path(path_type=Path), metavar="DIR", help="Draw figures into this folder.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write all tables into this folder, as Parquet.")
-@options.as_json
-@options.quiet
-def read(
+@options.json_option
+@options.quiet_option
+def read_traces(
     files: Sequence[str],
     flows: Sequence[int],
     from_s: float | None,
@@ -89,8 +89,10 @@ def read(
         one = analyze.trace(file, from_s=from_s, to_s=to_s, bin_s=bin_s, flows=flows, sequence=drawn, header=header, progress=not quiet)
         output.print_warnings(one.warnings, one.source)
         if not (as_json or quiet):
-            _print_report(one)
-        _save_trace(one, _folder_for_file(out, file, files), _folder_for_file(figures, file, files), said=not (as_json or quiet))
+            _print_trace_report(one)
+        _save_tables_and_figures(
+            one, _output_folder_of_trace(out, file, files), _output_folder_of_trace(figures, file, files), said=not (as_json or quiet)
+        )
         told.append(one.summary_json())
     if as_json:
         output.print_json(told[0] if len(told) == 1 else told)
@@ -99,9 +101,9 @@ def read(
 @trace.command("verify")
 @click.argument("file")
 @click.option("--all", "every", is_flag=True, help="List every finding: all violations, not the first 20, and all known departures.")
-@options.as_json
-@options.quiet
-def verify(file: str, every: bool, as_json: bool, quiet: bool) -> None:
+@options.json_option
+@options.quiet_option
+def verify_trace(file: str, every: bool, as_json: bool, quiet: bool) -> None:
     """Verify a trace against RFC 3168, packet by packet.
 
     Each violation is a line with its record, its time, its ends, the rule with its section, and what was found. Each known departure of
@@ -115,21 +117,21 @@ def verify(file: str, every: bool, as_json: bool, quiet: bool) -> None:
     if as_json:
         output.print_json(asdict(verdict))
     elif not quiet:
-        for line in trace_summary.listed_findings(verdict, every=every):
+        for line in trace_summary.finding_lines(verdict, every=every):
             output.print_line(line)
-        output.print_line(trace_summary.verdict_title(verdict))
-        output.print_tables(trace_summary.verdict_tables(verdict))
+        output.print_line(trace_summary.verification_summary_line(verdict))
+        output.print_tables(trace_summary.violated_rules_tables(verdict))
     if verdict.violations:
         raise click.exceptions.Exit(EXIT_DISAGREES)
 
 
-def _print_report(trace: Trace) -> None:
+def _print_trace_report(trace: Trace) -> None:
     from ecnlab.cli import output, trace_summary
 
     output.print_tables(trace_summary.trace_tables(trace))
 
 
-def _folder_for_file(folder: Path | None, file: str, files: Sequence[str]) -> Path | None:
+def _output_folder_of_trace(folder: Path | None, file: str, files: Sequence[str]) -> Path | None:
     """Where the tables or figures of a file go: of several each into a folder of its own, named after its path where two have one name."""
     from ecnlab.storage.filenames import file_name
 
@@ -140,7 +142,7 @@ def _folder_for_file(folder: Path | None, file: str, files: Sequence[str]) -> Pa
     return folder / file_name(name if names.count(name) == 1 else file)
 
 
-def _save_trace(trace: Trace, tables: Path | None, figures: Path | None, *, said: bool) -> None:
+def _save_tables_and_figures(trace: Trace, tables: Path | None, figures: Path | None, *, said: bool) -> None:
     from ecnlab.cli import output
 
     if tables:

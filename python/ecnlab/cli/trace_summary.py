@@ -87,7 +87,7 @@ def trace_title(trace: Trace) -> str:
     )
 
 
-def finding_line(finding: Finding) -> str:
+def violation_line(finding: Finding) -> str:
     """A packet that is not as RFC 3168 asks, as a line."""
     what = f"known departure of {finding.whose} from" if finding.is_departure else "violation of"
     where = f"record {finding.record}, {finding.time_s:.6f} s, {finding.source} > {finding.destination}"
@@ -101,10 +101,10 @@ def known_departure_line(known: KnownDeparture, first: Finding | None) -> str:
     return f"known departure of {known.whose} from {rule}: {count}{shown}"
 
 
-def listed_findings(verdict: Verdict, *, every: bool) -> list[str]:
+def finding_lines(verdict: Verdict, *, every: bool) -> list[str]:
     """A check's findings as lines: the first violations with how many more there are, and each known departure once; or `every` finding."""
     if every:
-        return [finding_line(finding) for finding in verdict.findings]
+        return [violation_line(finding) for finding in verdict.findings]
     first: dict[tuple[str, str], Finding] = {}
     for finding in verdict.findings:
         first.setdefault((finding.rule, finding.whose), finding)
@@ -112,13 +112,13 @@ def listed_findings(verdict: Verdict, *, every: bool) -> list[str]:
     more = verdict.violations - len(violations)
     cut = [f"... and {_count_text(more, 'more violation')}; --all lists every finding"] if more else []
     return [
-        *map(finding_line, violations),
+        *map(violation_line, violations),
         *cut,
         *(known_departure_line(known, first.get((known.rule, known.whose))) for known in verdict.known),
     ]
 
 
-def verdict_title(verdict: Verdict) -> str:
+def verification_summary_line(verdict: Verdict) -> str:
     """What was checked, and how much was found."""
     connections = _count_text(verdict.about["connections"], "TCP connection")
     told = f"{_count_text(verdict.violations, 'violation')}, {_count_text(verdict.departures, 'known departure')}"
@@ -126,7 +126,7 @@ def verdict_title(verdict: Verdict) -> str:
     return f"{verdict.source}: {connections}, {told}" + ("; the first 10000 of each rule were kept" if is_cut else "")
 
 
-def verdict_tables(verdict: Verdict) -> list[Table]:
+def violated_rules_tables(verdict: Verdict) -> list[Table]:
     """The rules against which anything was found, with how often."""
     header = ("rule", "section", "violations", "departures", "what RFC 3168 asks, and who departs")
     rows = [[rule.name, rule.section, str(rule.violations), str(rule.departures), _rule_text(rule)] for rule in verdict.rules]
@@ -158,7 +158,7 @@ def _flow_table(flows: Mapping[str, Sequence[Any]]) -> Table:
                 f"{len(others)} more",
                 "short, or requests",
                 "",
-                *(_format_quantity(name, _total_of_flows(name, flows, others)) for name in quantities),
+                *(_format_quantity(name, _sum_over_flows(name, flows, others)) for name in quantities),
             ]
         )
     heading = "flows" if len(shown) == len(competing) else f"the largest {_MAX_FLOWS} of {len(competing)} flows that compete"
@@ -168,7 +168,7 @@ def _flow_table(flows: Mapping[str, Sequence[Any]]) -> Table:
     )
 
 
-def _total_of_flows(quantity: str, flows: Mapping[str, Sequence[Any]], rows: Sequence[int]) -> float:
+def _sum_over_flows(quantity: str, flows: Mapping[str, Sequence[Any]], rows: Sequence[int]) -> float:
     """The sum of a rate or a count over flows; NaN for a mean."""
     return math.nan if quantity.endswith("_mean_s") else sum(flows[quantity][row] for row in rows)
 

@@ -26,7 +26,7 @@ def uml() -> None:
     help="Take its source from this package, archive or folder (default: the distribution's package, fetched with apt-get).",
 )
 @click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="Files compiled at a time (default: one for each core).")
-@options.quiet
+@options.quiet_option
 def build_kernel(name: str | None, source: Path | None, jobs: int | None, quiet: bool) -> None:
     """Build a kernel for the backend uml, unless it is built already."""
     from ecnlab.backends.uml import build, kernels
@@ -43,8 +43,8 @@ def build_kernel(name: str | None, source: Path | None, jobs: int | None, quiet:
 
 
 @uml.command("list")
-@options.as_json
-def list_(as_json: bool) -> None:
+@options.json_option
+def list_kernels(as_json: bool) -> None:
     """List the kernels that are built, and where."""
     from ecnlab.backends.uml import kernels
     from ecnlab.cli import output
@@ -66,9 +66,9 @@ def list_(as_json: bool) -> None:
         output.print_tables([Table("", columns, rows, columns)])
 
 
-@uml.command()
+@uml.command("remove")
 @click.argument("name")
-def remove(name: str) -> None:
+def remove_kernel(name: str) -> None:
     """Remove a built kernel."""
     from ecnlab.backends.uml import kernels
     from ecnlab.cli import output

@@ -31,8 +31,8 @@ def validate() -> None:
 
 @validate.command("packet-exact")
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
-@options.quiet
-def packet_exact(folder: Path | None, quiet: bool) -> None:
+@options.quiet_option
+def compare_packet_exact(folder: Path | None, quiet: bool) -> None:
     """Compare single flows with ns-2 packet by packet.
 
     DIR is a folder of cases; without it the package's own are compared.
@@ -51,13 +51,13 @@ def packet_exact(folder: Path | None, quiet: bool) -> None:
     sys.exit(EXIT_DISAGREES if failed else 0)
 
 
-@validate.command()
+@validate.command("linux")
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @click.option("--way", type=click.Choice(["receiver", "sender", "closed"]), help="Only in this way; without it in all three.")
 @click.option("--case", "only", metavar="NAME", help="Only the cases of this name, a pattern as in 'reno-*', with both runs side by side.")
-@options.as_json
-@options.quiet
-def linux(folder: Path | None, way: str | None, only: str | None, as_json: bool, quiet: bool) -> None:
+@options.json_option
+@options.quiet_option
+def compare_with_linux(folder: Path | None, way: str | None, only: str | None, as_json: bool, quiet: bool) -> None:
     """Compare single connections with a real Linux kernel packet by packet.
 
     DIR is a folder of cases; without it the package's own are compared. The receiver alone is given the segments that reached the
@@ -71,21 +71,21 @@ def linux(folder: Path | None, way: str | None, only: str | None, as_json: bool,
     if as_json:
         output.print_json({"totals": totalled, "cases": [outcome.plain() for outcome in outcomes]})
     elif not quiet:
-        _print_cases(outcomes, totalled, excerpts=only is not None)
+        _print_packet_exact_cases(outcomes, totalled, excerpts=only is not None)
     failed = any(judgement.has_failed for outcome in outcomes for judgement in outcome.judgements)
     sys.exit(EXIT_DISAGREES if failed else 0)
 
 
-@validate.command()
+@validate.command("tables")
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
-@options.seeds("20")
+@options.seeds_option("20")
 @click.option("--all", "every", is_flag=True, help="List what agrees as well.")
-@options.threads
-@options.cluster
-@options.store
-@options.as_json
-@options.quiet
-def tables(
+@options.threads_option
+@options.cluster_option
+@options.store_option
+@options.json_option
+@options.quiet_option
+def compare_ns2_means(
     files: Sequence[Path],
     seeds: str | None,
     every: bool,
@@ -103,29 +103,31 @@ def tables(
     from ecnlab.cli import output
     from ecnlab.validation.tables import REFERENCE_TABLES, compare_files, totals
 
-    chosen_seeds = options.chosen_seeds(None, seeds, "20")
+    chosen_seeds = options.seeds_from_options(None, seeds, "20")
     if len(chosen_seeds) < 2:
         raise UsageError(f"--seeds {seeds!r}: an interval needs 2 seeds or more")
-    workers = options.workers(threads, cluster)
-    with options.open_result_or_sweep(store) as kept:
+    workers = options.workers_from_options(threads, cluster)
+    with options.open_store(store) as kept:
         comparisons = compare_files(files or REFERENCE_TABLES, chosen_seeds, store=kept, progress=not quiet, workers=workers)
     totalled = totals(comparisons)
     if as_json:
         output.print_json({"totals": totalled, "comparisons": [comparison.plain() for comparison in comparisons]})
     elif not quiet:
-        _print_comparisons([c for c in comparisons if every or c.verdict != "agrees"], totalled)
+        _print_ns2_comparisons([c for c in comparisons if every or c.verdict != "agrees"], totalled)
     sys.exit(EXIT_DISAGREES if totalled["total"]["open"] else 0)
 
 
-@validate.command()
+@validate.command("formulas")
 @click.option("--quick", is_flag=True, help="Only the checks that take seconds.")
 @click.option("--write", type=click.Path(path_type=Path), metavar="FILE", help="Write the page of formulas with the measured values.")
-@options.threads
-@options.cluster
-@options.store
-@options.as_json
-@options.quiet
-def formulas(quick: bool, write: Path | None, threads: int | None, cluster: str | None, store: Path, as_json: bool, quiet: bool) -> None:
+@options.threads_option
+@options.cluster_option
+@options.store_option
+@options.json_option
+@options.quiet_option
+def compare_with_formulas(
+    quick: bool, write: Path | None, threads: int | None, cluster: str | None, store: Path, as_json: bool, quiet: bool
+) -> None:
     """Compare throughput, windows and queues with formulas.
 
     Runs that the store has are not run again.
@@ -139,8 +141,8 @@ def formulas(quick: bool, write: Path | None, threads: int | None, cluster: str 
         raise UsageError("--write needs all checks: leave out --quick")
     if write is not None and not write.parent.is_dir():
         raise UsageError(f"cannot write {write}: there is no folder {write.parent}")
-    workers = options.workers(threads, cluster)
-    with options.open_result_or_sweep(store) as kept:
+    workers = options.workers_from_options(threads, cluster)
+    with options.open_store(store) as kept:
         outcomes = run_checks(formula_checks(quick=quick), store=kept, progress=not quiet, workers=workers)
     failed = sum(outcome.verdict != AGREES for outcome in outcomes)
     if write is not None:
@@ -148,11 +150,11 @@ def formulas(quick: bool, write: Path | None, threads: int | None, cluster: str 
     if as_json:
         output.print_json({"checks": [outcome.plain() for outcome in outcomes], "failed": failed})
     elif not quiet:
-        _print_formulas(outcomes, failed)
+        _print_formula_checks(outcomes, failed)
     sys.exit(EXIT_DISAGREES if failed else 0)
 
 
-def _print_cases(outcomes: Sequence[CaseOutcome], totalled: dict[str, dict[str, int]], *, excerpts: bool) -> None:
+def _print_packet_exact_cases(outcomes: Sequence[CaseOutcome], totalled: dict[str, dict[str, int]], *, excerpts: bool) -> None:
     from ecnlab.cli import output
 
     ways = list(totalled)
@@ -173,7 +175,7 @@ def _print_cases(outcomes: Sequence[CaseOutcome], totalled: dict[str, dict[str, 
         output.print_line(f"{way}: {count_text(sum(counts.values()), 'case')}, {told}")
 
 
-def _print_formulas(outcomes: Sequence[Outcome], failed: int) -> None:
+def _print_formula_checks(outcomes: Sequence[Outcome], failed: int) -> None:
     from ecnlab.cli import output
     from ecnlab.cli.table import Table
     from ecnlab.validation import formula_page
@@ -183,19 +185,19 @@ def _print_formulas(outcomes: Sequence[Outcome], failed: int) -> None:
     output.print_line(f"{count_text(len(outcomes), 'check')}, {len(outcomes) - failed} agree, {failed} fail")
 
 
-def _print_comparisons(listed: Sequence[CellComparison], totalled: dict[str, dict[str, int]]) -> None:
+def _print_ns2_comparisons(listed: Sequence[CellComparison], totalled: dict[str, dict[str, int]]) -> None:
     from ecnlab.cli import output
     from ecnlab.cli.table import Table
 
     for row in dict.fromkeys((c.file, c.row) for c in listed):
-        lines = [_comparison_row(c) for c in listed if (c.file, c.row) == row]
+        lines = [_ns2_comparison_row(c) for c in listed if (c.file, c.row) == row]
         output.print_tables([Table(": ".join(row), _TABLE_HEADER, lines, ("quantity", "verdict"))])
     names = ("compared", "agreeing", "explained", "open")
     rows = [[file, *(str(count[name]) for name in names)] for file, count in totalled.items()]
     output.print_tables([Table("totals", ["file", *names], rows)])
 
 
-def _comparison_row(comparison: CellComparison) -> list[str]:
+def _ns2_comparison_row(comparison: CellComparison) -> list[str]:
     numbers = (
         comparison.ns2.mean,
         comparison.ns2.sd,

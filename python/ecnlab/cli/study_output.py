@@ -1,4 +1,4 @@
-"""What `ecnlab study` prints of a study: its parts, figures and claims, what it runs and how long that takes, and its verdicts."""
+"""Text that `ecnlab study` prints about a study: its parts, figures and claims, its runs and their duration, and its verdicts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ def verdict_table(decisions: Sequence[Decision]) -> Table:
     from ecnlab.studies.framework import verdicts
 
     rows = [
-        [d.claim.id, f"{verdicts.VERDICT_SIGNS[d.verdict]} {d.verdict}".replace(" ", _NO_BREAK_SPACE), d.claim.sentence, _setup_text(d)]
+        [
+            d.claim.id,
+            f"{verdicts.VERDICT_SIGNS[d.verdict]} {d.verdict}".replace(" ", _NO_BREAK_SPACE),
+            d.claim.sentence,
+            _verdict_by_setup_text(d),
+        ]
         for d in decisions
     ]
     header: tuple[str, ...] = ("claim", "verdict", "what it says", "depends on")
@@ -33,13 +38,13 @@ def verdict_table(decisions: Sequence[Decision]) -> Table:
     return Table("claims", header, rows, header)
 
 
-def _setup_text(decision: Decision) -> str:
+def _verdict_by_setup_text(decision: Decision) -> str:
     from ecnlab.studies.framework import verdicts
 
     return ", ".join(verdicts.deciding_parameters(decision.setups))
 
 
-def show_study(name: str, numbers: Sequence[str], ids: Sequence[str], folder: Path | None = None) -> None:
+def print_study(name: str, numbers: Sequence[str], ids: Sequence[str], folder: Path | None = None) -> None:
     """Print what a study is, or, if figures or claims are named, what is run for these, and write its scenarios into a folder.
 
     Raises UnknownName, ResultsError (the folder cannot be written).
@@ -50,24 +55,24 @@ def show_study(name: str, numbers: Sequence[str], ids: Sequence[str], folder: Pa
     study = studies.find(name)
     chosen = runner.select(study, runner.FULL_SEEDS, numbers, ids)
     if numbers or ids:
-        _print_named(chosen)
+        _print_selected_items_and_claims(chosen)
     else:
-        _print_study(study)
+        _print_study_overview(study)
     _print_run_count(chosen, runner.select(study, runner.QUICK_SEEDS, numbers, ids, all_setups=False))
     if folder is not None:
-        _write_scenarios(chosen, folder)
+        _write_scenario_files(chosen, folder)
 
 
-def _write_scenarios(chosen: StudySelection, folder: Path) -> None:
+def _write_scenario_files(chosen: StudySelection, folder: Path) -> None:
     from ecnlab.studies.framework import extract
 
     paths = extract.write_scenarios([planned.scenario for planned in chosen.plan.scenarios], folder)
     output.print_line(f"{count_text(len(paths), 'scenario')} in {folder}, for example {paths[0]}")
 
 
-def _print_study(study: Study) -> None:
+def _print_study_overview(study: Study) -> None:
     for part in (f"{study.name} (study): {study.title}", study.summary, f"source: {study.source}"):
-        output.print_folded(part)
+        output.print_paragraph(part)
     for part, items in groupby(study.items, key=lambda item: item.part):
         output.print_line(f"{part or 'figures and tables'}:")
         for item in items:
@@ -75,31 +80,31 @@ def _print_study(study: Study) -> None:
     if study.claims:
         output.print_line("claims:")
     for claim in study.claims:
-        output.print_folded(f"  {claim.id:<4} {claim.sentence}")
+        output.print_paragraph(f"  {claim.id:<4} {claim.sentence}")
     if study.open_parameters:
         output.print_line("open parameters, each with its admitted values (* main):")
     for parameter in study.open_parameters:
         values = ", ".join(f"{value}*" if value == parameter.main else value for value in parameter.values)
-        output.print_folded(f"  {parameter.name}: {values}. {parameter.reason}")
+        output.print_paragraph(f"  {parameter.name}: {values}. {parameter.reason}")
     if study.alternatives:
         output.print_line("alternatives, which do not count for verdicts:")
     for alternative in study.alternatives:
-        output.print_folded(f"  {alternative.name}: {alternative.evidence}")
+        output.print_paragraph(f"  {alternative.name}: {alternative.evidence}")
 
 
-def _print_named(chosen: StudySelection) -> None:
+def _print_selected_items_and_claims(chosen: StudySelection) -> None:
     """The items, the claims with their statements, and every scenario that is run for them."""
     for item in chosen.items:
-        output.print_folded(f"{item.heading}: {item.title}. {item.caption}")
+        output.print_paragraph(f"{item.heading}: {item.title}. {item.caption}")
     for claim in chosen.claims:
-        output.print_folded(f"{claim.id}: {claim.sentence}")
+        output.print_paragraph(f"{claim.id}: {claim.sentence}")
         if claim.quote:
-            output.print_folded(f"  the paper: {claim.quote}")
+            output.print_paragraph(f"  the paper: {claim.quote}")
         if claim.reading:
-            output.print_folded(f"  how it is read: {claim.reading}")
+            output.print_paragraph(f"  how it is read: {claim.reading}")
         for statement in claim.statements:
             unit = f" {statement.shown.unit}" if statement.shown.unit else ""
-            output.print_folded(f"  {statement.text}: {statement.range.words}{unit}")
+            output.print_paragraph(f"  {statement.text}: {statement.range.words}{unit}")
     rows = [[p.scenario.name, p.scenario.hash[:16], ", ".join(p.recorded), str(len(p.seeds))] for p in chosen.plan.scenarios]
     output.print_tables([Table("scenarios", ("scenario", "key", "recorded", "seeds"), rows, ("scenario", "key", "recorded"))])
 

@@ -1,6 +1,6 @@
 """docs/reference/command.md, written from the command's own help.
 
-`python -m ecnlab.cli.page` writes the page, `python -m ecnlab.cli.page --check` compares it and exits with 1 if it is stale.
+`python -m ecnlab.cli.command_reference` writes the page; with `--check` it compares the page and exits with 1 if it is stale.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "reference" / "command.md"
 _HELP_WIDTH = 110
 _PAGE_HEAD = """# The command
 
-Written by `python -m ecnlab.cli.page` from the command's own help; change that, not this page.
+Written by `python -m ecnlab.cli.command_reference` from the command's own help; change that, not this page.
 
 Tables and JSON go to standard output; warnings, errors and, on a terminal, the progress go to standard error.
 Names are printed as they are; a control character in one is printed as its escape.
@@ -27,7 +27,7 @@ Where the output's encoding has no lines and no `±`, they are typed as `|`, `+`
 """
 
 
-def page() -> str:
+def command_reference_markdown() -> str:
     """The whole page."""
     codes = ["| exit code | when |", "| --- | --- |", *(f"| {code} | {when} |" for code, when in EXIT_CODES.items())]
     parts = (f"## `{path}`\n\n```text\n{help_text}\n```\n" for path, help_text in _help_sections(root, None, "ecnlab"))
@@ -47,15 +47,15 @@ def _help_sections(command: click.Command, parent: click.Context | None, name: s
             yield from _help_sections(found, context, below)
 
 
-def main(arguments: Sequence[str]) -> int:
+def write_or_check_command_reference(arguments: Sequence[str]) -> int:
     """Write the page, or compare it; returns the exit code."""
     if "--check" not in arguments:
-        PAGE.write_text(page(), encoding="utf-8")
-    elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != page():
-        print(f"{PAGE} is stale: run python -m ecnlab.cli.page", file=sys.stderr)
+        PAGE.write_text(command_reference_markdown(), encoding="utf-8")
+    elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != command_reference_markdown():
+        print(f"{PAGE} is stale: run python -m ecnlab.cli.command_reference", file=sys.stderr)
         return 1
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(write_or_check_command_reference(sys.argv[1:]))
