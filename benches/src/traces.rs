@@ -2,7 +2,7 @@
 
 use ecnlab_scenario::Scenario;
 use ecnlab_sim::measures::Column;
-use ecnlab_sim::{NoProbe, Options, Probe, Simulation, TraceFormat, TraceSpec, Tracer, Version};
+use ecnlab_sim::{IpVersion, NoProbe, Options, Probe, Simulation, TraceFormat, TraceSpec, Tracer};
 use ecnlab_units::Time;
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ use crate::cpu_seconds;
 const SLICE: u64 = 1 << 13;
 const TURNS: usize = 5;
 const FORMS: [(&str, TraceFormat); 3] =
-    [("ns2", TraceFormat::Ns2), ("pcapng", TraceFormat::Pcapng { keep: 128, version: Version::V4 }), ("table", TraceFormat::Table)];
+    [("ns2", TraceFormat::Ns2), ("pcapng", TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }), ("table", TraceFormat::Table)];
 
 /// For each form, turn by turn, how many times as long the run takes as without a trace, and nanoseconds for each event in the trace.
 pub fn traces(scenario: &Scenario) -> Value {

@@ -7,7 +7,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::io::{self, Write};
 
-use ecnlab_sim::{LinkSpec, Packet, PacketId, Probe, Recorder, RecorderAndTracer, TraceFormat, TraceSpec, Version};
+use ecnlab_sim::{IpVersion, LinkSpec, Packet, PacketId, Probe, Recorder, RecorderAndTracer, TraceFormat, TraceSpec};
 use ecnlab_units::{Ecn, Time};
 use ecnlab_wire::{PcapngWriter, rewrite_ece_cwr, rewrite_ecn};
 
@@ -49,7 +49,7 @@ impl HasCapture for PacketCapture {
 pub struct PacketCapture {
     spec: TraceSpec,
     /// None if packets are of either.
-    version: Option<Version>,
+    version: Option<IpVersion>,
     writer: PcapngWriter,
     /// Of each link the number of the interface before it; the one behind it follows.
     interfaces: Vec<Option<u32>>,
@@ -75,11 +75,11 @@ struct CapturedPacket {
 
 impl PacketCapture {
     /// Of the chosen links, at most `snaplen` bytes of each packet; what was written goes out in pieces.
-    pub fn new(links: Vec<String>, snaplen: u32, version: impl Into<Option<Version>>, out: Box<dyn Write + Send>) -> PacketCapture {
+    pub fn new(links: Vec<String>, snaplen: u32, version: impl Into<Option<IpVersion>>, out: Box<dyn Write + Send>) -> PacketCapture {
         let version = version.into();
         let mut bytes = Vec::new();
         let writer = PcapngWriter::begin(snaplen, concat!("ecnlab ", env!("CARGO_PKG_VERSION")), &mut bytes);
-        let spec = TraceSpec { format: TraceFormat::Pcapng { keep: snaplen, version: version.unwrap_or(Version::V4) }, links };
+        let spec = TraceSpec { format: TraceFormat::Pcapng { keep: snaplen, version: version.unwrap_or(IpVersion::V4) }, links };
         let (interfaces, ready, future) = (Vec::new(), Vec::new(), BinaryHeap::new());
         PacketCapture { spec, version, writer, interfaces, count: 0, ready, future, captured: 0, bytes, out }
     }
@@ -100,7 +100,7 @@ impl PacketCapture {
             if let Some(transport_at) = transport_at {
                 rewrite_ece_cwr(packet, transport_at as usize, seen.echo.0, seen.echo.1);
             }
-            self.writer.bytes(seen.interface, seen.time, packet, &mut self.bytes);
+            self.writer.write_bytes(seen.interface, seen.time, packet, &mut self.bytes);
         }
         if self.bytes.len() >= WRITE_CHUNK_BYTES { self.write_buffered() } else { Ok(()) }
     }
@@ -143,7 +143,7 @@ impl Probe for PacketCapture {
         if chosen {
             self.count += 2;
             for side in ["before", "after"] {
-                self.writer.interface(&format!("{side} {}", spec.name.display_name()), self.version, &mut self.bytes);
+                self.writer.add_interface(&format!("{side} {}", spec.name.display_name()), self.version, &mut self.bytes);
             }
         }
     }

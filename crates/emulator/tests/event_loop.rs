@@ -12,9 +12,9 @@ use ecnlab_emulator::event_loop::{EventLoop, FinishedRun, NoHosts, TimeMode};
 use ecnlab_emulator::host::{Host, HostSpec};
 use ecnlab_emulator::sys::socket::{Socket, SocketOption};
 use ecnlab_scenario::{Registry, Scenario, no_files};
-use ecnlab_sim::{Options, Simulation, Version};
+use ecnlab_sim::{IpVersion, Options, Simulation};
 use ecnlab_units::{Ecn, Span, Time};
-use ecnlab_wire::{Place, Reader};
+use ecnlab_wire::{Location, Reader};
 
 const FLOW: AddressSlot = AddressSlot { group: 0, number: 0 };
 const PACKETS: usize = 20;
@@ -67,7 +67,7 @@ fn scenario() -> Scenario {
 fn drive(family: Family, hosts: [Host; 2], codepoint: Ecn) -> (FinishedRun<PacketCapture, NoHosts>, Vec<u8>) {
     let [from, to] = [Side::Near, Side::Far].map(|side| family.address(FLOW, side));
     let file = Shared::default();
-    let version = if family == Family::V4 { Version::V4 } else { Version::V6 };
+    let version = if family == Family::V4 { IpVersion::V4 } else { IpVersion::V6 };
     let tap = PacketCapture::new(Vec::new(), 2000, version, Box::new(file.clone()));
     let options = Options { duration: Time::ZERO + scenario().duration, measure_from: Time::ZERO, seed: 1 };
     let simulation = Simulation::new(&scenario().network.with_external_hosts(), &options, tap);
@@ -96,9 +96,9 @@ fn drive(family: Family, hosts: [Host; 2], codepoint: Ecn) -> (FinishedRun<Packe
 fn seen(capture: &[u8]) -> [[usize; 4]; 2] {
     let mut reader = Reader::open(capture).unwrap();
     let mut seen = [[0; 4]; 2];
-    while let Some(event) = reader.step() {
+    while let Some(event) = reader.read_record() {
         let Some(event) = event.unwrap() else { continue };
-        let Place::Interface(interface) = event.place else { panic!("{event:?}") };
+        let Location::Interface(interface) = event.location else { panic!("{event:?}") };
         assert_eq!(1000, event.packet.payload);
         seen[interface as usize % 2][event.packet.ecn as usize] += 1;
     }

@@ -9,7 +9,7 @@ use ecnlab_scenario::registry;
 use ecnlab_trace::check::{Finding, KnownDeparture, Rule, RuleCount};
 use ecnlab_trace::{Analysis, EcnCheck, Options, TraceReport};
 use ecnlab_units::{Span, Time};
-use ecnlab_wire::{Event, Fault, Format, Reader};
+use ecnlab_wire::{Event, Format, ReadError, Reader};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -24,7 +24,7 @@ use crate::watch::Watch;
 const RECORDS_PER_POLL: u32 = 1 << 13;
 
 /// Faults of a file that are told one by one.
-const MAX_LISTED_FAULTS: usize = 20;
+const MAX_LISTED_ERRORS: usize = 20;
 
 /// A trace that was read: its tables by name, and what is to be said about the file, as JSON.
 #[pyclass(frozen, get_all)]
@@ -96,8 +96,8 @@ pub struct Input<'a> {
     is_stopped: bool,
     records_until_poll: u32,
     interfaces: usize,
-    faults: Vec<Fault>,
-    more_faults: u64,
+    errors: Vec<ReadError>,
+    more_errors: u64,
 }
 
 /// Opens a file and has it read without the interpreter's lock; a fault of ours becomes an exception.
@@ -134,10 +134,10 @@ enum OpenError {
     Failed(io::Error),
 }
 
-fn open_error(fault: Fault) -> OpenError {
-    match fault.why {
-        ecnlab_wire::Why::Input(error) => OpenError::Failed(error),
-        _ => OpenError::Unreadable(fault.to_string()),
+fn open_error(error: ReadError) -> OpenError {
+    match error.kind {
+        ecnlab_wire::ReadErrorKind::Input(error) => OpenError::Failed(error),
+        _ => OpenError::Unreadable(error.to_string()),
     }
 }
 
@@ -159,8 +159,8 @@ impl<'a> Input<'a> {
             is_stopped: false,
             records_until_poll: RECORDS_PER_POLL,
             interfaces: 0,
-            faults: Vec::new(),
-            more_faults: 0,
+            errors: Vec::new(),
+            more_errors: 0,
         }
     }
 
@@ -175,11 +175,11 @@ impl<'a> Input<'a> {
             if self.is_stopped {
                 return None;
             }
-            match self.reader.step()? {
+            match self.reader.read_record()? {
                 Ok(Some(event)) => return Some(event),
                 Ok(None) => {}
-                Err(fault) if self.faults.len() < MAX_LISTED_FAULTS => self.faults.push(fault),
-                Err(_) => self.more_faults += 1,
+                Err(error) if self.errors.len() < MAX_LISTED_ERRORS => self.errors.push(error),
+                Err(_) => self.more_errors += 1,
             }
         }
     }
@@ -196,34 +196,34 @@ impl<'a> Input<'a> {
 
     /// Whether times count from the first event, as in a capture of a host, whose clock shows the date.
     fn starts_at_first_event(&self) -> bool {
-        self.reader.format() != Format::Ns2 && self.reader.zero() > 0
+        self.reader.format() != Format::Ns2 && self.reader.epoch_s() > 0
     }
 
     /// What there is to say about the file; `first` is the time of its first event.
     fn file_info(&self, first: &Event) -> Json {
-        let begin_unix_s = self.starts_at_first_event().then(|| self.reader.zero() as f64 + first.time.seconds());
-        let faults: Vec<_> = self.faults.iter().map(Fault::to_string).collect();
+        let begin_unix_s = self.starts_at_first_event().then(|| self.reader.epoch_s() as f64 + first.time.seconds());
+        let errors: Vec<_> = self.errors.iter().map(ReadError::to_string).collect();
         json!({
             "format": match self.reader.format() { Format::Ns2 => "ns-2", Format::Pcap => "pcap", Format::Pcapng => "pcapng" },
             "interfaces": self.reader.interfaces().len(),
             "records": self.reader.records(),
-            "passed_over": self.reader.passed_over(),
-            "bytes": self.reader.position(),
+            "passed_over": self.reader.skipped_records(),
+            "bytes": self.reader.bytes_read(),
             "begins_unix_s": begin_unix_s,
-            "faults": faults,
-            "more_faults": self.more_faults,
-            "backwards": self.reader.backwards().map(|found| {
-                json!({ "first_record": found.first, "records": found.count, "by_s": found.by.seconds() })
+            "faults": errors,
+            "more_faults": self.more_errors,
+            "backwards": self.reader.backward_times().map(|backward| {
+                json!({ "first_record": backward.first_record, "records": backward.records, "by_s": backward.max_step.seconds() })
             }),
-            "reliable": self.reader.backwards().is_none(),
-            "ends_early": self.faults.iter().any(|fault| fault.ends),
+            "reliable": self.reader.backward_times().is_none(),
+            "ends_early": self.errors.iter().any(|error| error.is_fatal),
         })
     }
 
     /// Why there is nothing to tell.
     fn nothing_to_read(&self) -> String {
-        match self.faults.first() {
-            Some(fault) => fault.to_string(),
+        match self.errors.first() {
+            Some(error) => error.to_string(),
             None => "there is no IP packet in it".to_owned(),
         }
     }

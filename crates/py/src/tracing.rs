@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use ecnlab_sim::{TraceFormat, TraceSpec, Tracer, Version};
+use ecnlab_sim::{IpVersion, TraceFormat, TraceSpec, Tracer};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use pyo3::prelude::*;
@@ -58,7 +58,7 @@ impl TraceTo {
         let format = match self.form.as_str() {
             "ns2" => TraceFormat::Ns2,
             "parquet" => TraceFormat::Table,
-            _ => TraceFormat::Pcapng { keep: self.keep, version: if self.ip == 6 { Version::V6 } else { Version::V4 } },
+            _ => TraceFormat::Pcapng { keep: self.keep, version: if self.ip == 6 { IpVersion::V6 } else { IpVersion::V4 } },
         };
         TraceSpec { format, links: self.links.clone() }
     }

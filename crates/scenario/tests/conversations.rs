@@ -10,7 +10,7 @@ use ecnlab_sim::{Options, Simulation, TraceFormat, TraceSpec, Tracer};
 use ecnlab_trace::EcnCheck;
 use ecnlab_trace::check::CheckReport;
 use ecnlab_units::{Ecn, Time};
-use ecnlab_wire::{End, Event, Flags, Packet, Place, Reader, Tcp, Version};
+use ecnlab_wire::{End, Event, Flags, IpVersion, Location, Packet, Reader, Tcp};
 
 /// Six clients at the one end of a link and their servers at the other, who exchange so much; a queue each way.
 fn talk(app: &str, queue: &str, overrides: &[(&str, &str)]) -> Vec<u8> {
@@ -25,7 +25,7 @@ fn talk(app: &str, queue: &str, overrides: &[(&str, &str)]) -> Vec<u8> {
     let scenario = Scenario::from_toml(&text, &overrides, &Registry::builtin(), &no_files).unwrap();
     let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
     let links = ["servers.access", "servers.access.reverse", "bottleneck", "bottleneck.reverse"].map(str::to_owned).to_vec();
-    let format = TraceFormat::Pcapng { keep: 65_535, version: Version::V4 };
+    let format = TraceFormat::Pcapng { keep: 65_535, version: IpVersion::V4 };
     let (_, mut tracer) = Simulation::new(&scenario.network, &options, Tracer::new(TraceSpec { format, links })).finish();
     tracer.finish(options.duration);
     std::mem::take(tracer.bytes_mut().unwrap())
@@ -70,8 +70,8 @@ fn take(packet: &Packet, said: &mut Said) {
 /// The packets that servers send and that come to them, at their own links, each by the server's end.
 fn at_servers(events: &[Event]) -> BTreeMap<(End, End), [Said; 2]> {
     let mut connections: BTreeMap<(End, End), [Said; 2]> = BTreeMap::new();
-    for Event { place, packet, .. } in events {
-        let Place::Interface(interface) = place else { panic!("a capture has interfaces") };
+    for Event { location, packet, .. } in events {
+        let Location::Interface(interface) = location else { panic!("a capture has interfaces") };
         // Each link has an interface before it and one after it; of a server's own links the one before what leaves and the one after what comes.
         let way = match interface % 4 {
             0 if *interface >= 4 => 0,
@@ -113,7 +113,7 @@ fn two_flows_are_one_connection_whose_directions_acknowledge_each_other() {
 #[test]
 fn windows_are_those_that_acknowledgements_tell() {
     let bytes = talk(APPS[0], ROOM, &[("flows.servers.count", "1")]);
-    let answers = events(&bytes).into_iter().filter(|event| event.place == Place::Interface(0) && event.packet.has(Flags::ACK));
+    let answers = events(&bytes).into_iter().filter(|event| event.location == Location::Interface(0) && event.packet.has(Flags::ACK));
     let answers: Vec<Tcp> = answers.map(|event| event.packet.tcp).collect();
     assert_eq!((45 * 1448, Some(7)), (u32::from(answers[0].window), answers[0].window_scale));
     let edges: Vec<u32> =
@@ -139,8 +139,8 @@ fn a_check_of_a_conversation_finds_nothing() {
     for app in APPS {
         let bytes = talk(app, MARKS, &[("flows.servers.tcp.profile", "\"rfc\""), ("flows.servers.tcp.quirks.piggyback_acks", "true")]);
         let events = events(&bytes);
-        let to_clients = |event: &&Event| event.place == Place::Interface(1);
-        let to_servers = |event: &&Event| event.place == Place::Interface(3);
+        let to_clients = |event: &&Event| event.location == Location::Interface(1);
+        let to_servers = |event: &&Event| event.location == Location::Interface(3);
         let marked = |event: &&Event| event.packet.ecn == Ecn::Ce;
         let echoes = |event: &&Event| event.packet.payload > 0 && event.packet.has(Flags::ECE);
         let counts = [

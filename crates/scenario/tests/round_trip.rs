@@ -8,7 +8,7 @@ use ecnlab_sim::{Options, Run, Simulation, TraceFormat, TraceSpec, Tracer};
 use ecnlab_trace::check::Rule;
 use ecnlab_trace::{Analysis, CheckReport, EcnCheck, TraceReport};
 use ecnlab_units::Time;
-use ecnlab_wire::{Reader, Version};
+use ecnlab_wire::{IpVersion, Reader};
 
 /// Flows of three distances through one queue that marks and drops; some know no ECN, and all have an end or none.
 fn network(app: &str, profile: &str, duration_s: u64, from_s: u64) -> Scenario {
@@ -202,7 +202,7 @@ fn assert_a_row_for_each_connection(scenario: &Scenario, lines: &TraceReport, le
 fn a_capture_of_finite_transfers_gives_back_every_flow_s_measures() {
     for profile in ["rfc", "linux"] {
         let scenario = network(FILE, profile, 60, 0);
-        let (run, trace) = run_and_analyze(&scenario, TraceFormat::Pcapng { keep: 128, version: Version::V4 }, 0);
+        let (run, trace) = run_and_analyze(&scenario, TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, 0);
         // A run's flow counts a SYN that was dropped, which is no data.
         let lost: f64 = run.report.reals("flows", "drops").iter().sum();
         assert_same(&[lost], &column_values(&trace, "links", "drops")[..1], 0.0, profile);
@@ -254,7 +254,8 @@ fn a_capture_of_several_queues_gives_back_the_bytes_of_every_flow() {
 /// Runs finite transfers and reads the capture; what each queue has counted is as the run has it.
 fn over_several_queues(profile: &str) -> (Run, TraceReport) {
     let scenario = parking_lot(profile, "{ kind = \"file\", bytes = \"150 kB\" }", 60);
-    let (run, bytes) = traced(&scenario, TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: Version::V4 }, links: Vec::new() });
+    let (run, bytes) =
+        traced(&scenario, TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, links: Vec::new() });
     let trace = analyze(&scenario, &bytes, 0);
     for column in ["arrivals", "drops", "marks"] {
         let (own, read) = (sorted(run.report.reals("queues", column)), sorted(column_values(&trace, "links", column)));
@@ -268,7 +269,7 @@ fn over_several_queues(profile: &str) -> (Run, TraceReport) {
 #[test]
 fn a_capture_of_several_queues_shows_no_violation_where_there_is_none() {
     let scenario = parking_lot("rfc", "{ kind = \"bulk\" }", 20);
-    let (_, bytes) = traced(&scenario, TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: Version::V4 }, links: Vec::new() });
+    let (_, bytes) = traced(&scenario, TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, links: Vec::new() });
     let verdict = checked(&bytes);
     assert_eq!(0, verdict.total().violations, "{:?}", verdict.findings.first());
     assert!(verdict.events > 50_000 && verdict.connections == 100, "{} events of {} connections", verdict.events, verdict.connections);
@@ -287,7 +288,7 @@ fn a_check_of_a_run_s_capture_finds_the_known_departures_of_its_profile() {
     {
         let links = ["bottleneck", "bottleneck.reverse"].map(str::to_owned).to_vec();
         let (_, bytes) =
-            traced(&network(FILE, profile, 60, 0), TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: Version::V4 }, links });
+            traced(&network(FILE, profile, 60, 0), TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, links });
         let verdict = checked(&bytes);
         assert_eq!(0, verdict.total().violations, "{profile}: {:?}", verdict.findings.iter().find(|finding| finding.known.is_none()));
         let departures = Rule::ALL.iter().zip(verdict.rule_counts).filter(|(_, count)| count.departures > 0);

@@ -10,7 +10,7 @@ use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{NoProbe, Options, Recorder, RecorderAndTracer, RecordingConfig, Run, Simulation, TraceFormat, TraceSpec, Tracer};
 use ecnlab_units::{Ecn, Time};
-use ecnlab_wire::{Event, Flags, Kind, Place, Reader, Version, What};
+use ecnlab_wire::{Event, Flags, IpVersion, Kind, Location, Reader, TraceEventKind};
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Block, PcapBlockOwned, PcapError, PcapNGReader};
@@ -51,7 +51,7 @@ access = { to = "router", rate = "10 Mbps", delay = "20 ms" }
 tcp = { profile = "rfc", ecn = false }
 "#;
 
-const WHOLE: TraceFormat = TraceFormat::Pcapng { keep: 65_535, version: Version::V4 };
+const WHOLE: TraceFormat = TraceFormat::Pcapng { keep: 65_535, version: IpVersion::V4 };
 
 fn scenario() -> (Scenario, Options) {
     let scenario = Scenario::from_toml(NETWORK, &[], &Registry::builtin(), &no_files).unwrap();
@@ -109,7 +109,7 @@ fn a_trace_changes_nothing_about_any_example() {
             Scenario::from_toml(&text, &short, &Registry::builtin(), &beside).unwrap_or_else(|why| panic!("{}: {why:?}", path.display()));
         let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
         let (plain, NoProbe) = Simulation::new(&scenario.network, &options, NoProbe).finish();
-        for format in [TraceFormat::Ns2, TraceFormat::Pcapng { keep: 128, version: Version::V4 }, TraceFormat::Table] {
+        for format in [TraceFormat::Ns2, TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, TraceFormat::Table] {
             let links = scenario.network.links.iter().map(|link| link.name.display_name()).collect();
             let mut simulation = Simulation::new(&scenario.network, &options, Tracer::new(TraceSpec { format, links }));
             let (mut written, mut over) = (0, false);
@@ -138,7 +138,7 @@ fn key(event: &Event) -> impl Ord + use<> {
 fn a_capture_shows_what_the_queue_has_counted() {
     let (run, mut tracer) = traced(WHOLE, &[]);
     let events = events(tracer.bytes_mut().unwrap());
-    let (before, after): (Vec<&Event>, Vec<&Event>) = events.iter().partition(|event| event.place == Place::Interface(0));
+    let (before, after): (Vec<&Event>, Vec<&Event>) = events.iter().partition(|event| event.location == Location::Interface(0));
     let is_marked = |event: &&&Event| event.packet.ecn == Ecn::Ce;
     let marked_before = before.iter().filter(is_marked).count();
     let marked_after: Vec<_> = after.iter().filter(is_marked).collect();
@@ -196,7 +196,7 @@ fn only_the_links_that_were_chosen_are_in_a_trace() {
 fn a_host_s_connection_reads_as_tcp_has_it() {
     let (_, mut tracer) = traced(WHOLE, &["hosts.access.0", "hosts.access.0.reverse"]);
     let events = events(tracer.bytes_mut().unwrap());
-    let out: Vec<_> = events.iter().filter(|event| event.place == Place::Interface(0)).map(|event| event.packet).collect();
+    let out: Vec<_> = events.iter().filter(|event| event.location == Location::Interface(0)).map(|event| event.packet).collect();
     let first = out.first().unwrap();
     assert_eq!((Flags::SYN | Flags::ECE | Flags::CWR, 0), (first.tcp.flags, first.tcp.seq));
     assert!(first.tcp.sack_permitted && first.tcp.timestamps.is_some());
@@ -221,7 +221,7 @@ fn a_host_s_connection_reads_as_tcp_has_it() {
 /// RFC 6691: the MSS option counts no options of TCP, so with timestamps a full segment carries 12 bytes less than it says.
 #[test]
 fn the_mss_is_the_packet_s_size_without_fixed_headers() {
-    for (version, expected) in [(Version::V4, 1460), (Version::V6, 1440)] {
+    for (version, expected) in [(IpVersion::V4, 1460), (IpVersion::V6, 1440)] {
         let (_, mut tracer) = traced(TraceFormat::Pcapng { keep: 128, version }, &["hosts.access.0", "hosts.access.0.reverse"]);
         let events = events(tracer.bytes_mut().unwrap());
         let syns: Vec<_> = events.iter().map(|event| event.packet).filter(|packet| packet.has(Flags::SYN)).collect();
@@ -233,7 +233,7 @@ fn the_mss_is_the_packet_s_size_without_fixed_headers() {
 type Shown = (u32, u8, u16);
 
 fn shown(event: &Event) -> Shown {
-    let Place::Interface(interface) = event.place else { panic!("a capture has interfaces") };
+    let Location::Interface(interface) = event.location else { panic!("a capture has interfaces") };
     (interface, event.packet.ecn as u8, event.packet.tcp.flags.0)
 }
 
@@ -285,7 +285,7 @@ fn judged(bytes: &[u8]) -> (u8, u16) {
 /// Every checksum and length of both versions of IP; and its count of each ECN field at each interface is ours.
 #[test]
 fn other_parsers_find_checksums_right_and_see_the_same_ecn_fields() {
-    for version in [Version::V4, Version::V6] {
+    for version in [IpVersion::V4, IpVersion::V6] {
         let (_, mut tracer) = traced(TraceFormat::Pcapng { keep: 65_535, version }, &[]);
         let bytes = std::mem::take(tracer.bytes_mut().unwrap());
         let (theirs, ours) = (parsed(&bytes), events(&bytes).iter().map(shown).collect::<Vec<_>>());
@@ -297,7 +297,7 @@ fn other_parsers_find_checksums_right_and_see_the_same_ecn_fields() {
 /// What no parser of headers says: whether the packets make sense together.
 #[test]
 fn tshark_has_no_complaint_and_sees_the_same_ecn_fields_where_it_is_installed() {
-    for (version, field) in [(Version::V4, "ip.dsfield.ecn"), (Version::V6, "ipv6.tclass.ecn")] {
+    for (version, field) in [(IpVersion::V4, "ip.dsfield.ecn"), (IpVersion::V6, "ipv6.tclass.ecn")] {
         let (_, mut tracer) = traced(TraceFormat::Pcapng { keep: 65_535, version }, &[]);
         let bytes = std::mem::take(tracer.bytes_mut().unwrap());
         let bad = "ip.checksum.status == 0 || tcp.checksum.status == 0 || _ws.malformed || frame.cap_len != frame.len || tcp.analysis.ack_lost_segment";
@@ -321,11 +321,11 @@ fn text(bytes: Vec<u8>) -> String {
 /// The version of IP is in the headers alone: the same packets at the same times with the same fields.
 #[test]
 fn a_capture_of_ipv6_shows_the_packets_of_one_of_ipv4() {
-    let [old, new] = [Version::V4, Version::V6].map(|version| {
+    let [old, new] = [IpVersion::V4, IpVersion::V6].map(|version| {
         let (_, mut tracer) = traced(TraceFormat::Pcapng { keep: 128, version }, &[]);
         events(&std::mem::take(tracer.bytes_mut().unwrap()))
     });
-    let plain = |event: &Event| (event.time, event.place, event.packet.ecn, event.packet.kind, event.packet.tcp.flags);
+    let plain = |event: &Event| (event.time, event.location, event.packet.ecn, event.packet.kind, event.packet.tcp.flags);
     assert_eq!(old.iter().map(plain).collect::<Vec<_>>(), new.iter().map(plain).collect::<Vec<_>>());
     let is_of_hosts = |packet: &ecnlab_wire::Packet| packet.source.to_string().starts_with("[2001:db8::");
     assert!(new.iter().all(|event| is_of_hosts(&event.packet)), "{}", new[0].packet.source);
@@ -372,8 +372,8 @@ fn an_event_ahead_is_written_when_its_time_has_come() {
     let (_, mut tracer) = traced(TraceFormat::Ns2, &[]);
     let events = events(tracer.bytes_mut().unwrap());
     assert!(events.is_sorted_by_key(|event| event.time));
-    let of = |what| events.iter().filter(|event| event.what == what).count();
-    assert!(of(What::Enqueued) >= of(What::Dequeued) && of(What::Dequeued) >= of(What::Received));
+    let of = |what| events.iter().filter(|event| event.kind == what).count();
+    assert!(of(TraceEventKind::Enqueued) >= of(TraceEventKind::Dequeued) && of(TraceEventKind::Dequeued) >= of(TraceEventKind::Received));
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub use packet::{Direction, ExternalPacket, Packet, PacketId, PacketKind};
 pub use probe::{NoProbe, Probe, RecordingFull};
 pub use recorder::{Recorder, RecordingConfig};
 pub use recorder_and_tracer::RecorderAndTracer;
-pub use trace::{TraceFormat, TraceSpec, Tracer, Version};
+pub use trace::{IpVersion, TraceFormat, TraceSpec, Tracer};
 
 use measures::columns;
 use measures::table::TableDescription;

@@ -1,7 +1,7 @@
 //! A connection as a trace shows it: two directions, and its ECN negotiation.
 
 use ecnlab_units::{Ecn, Time};
-use ecnlab_wire::{Address, Event, Flags, Kind, Packet, Place, What};
+use ecnlab_wire::{Address, Event, Flags, Kind, Location, Packet, TraceEventKind};
 
 use crate::columns::{ECN_ACCURATE, ECN_CLASSIC, ECN_REFUSED, ECN_UNKNOWN};
 use crate::flow::{Flow, SeqRange};
@@ -223,11 +223,11 @@ impl HalfConnection {
         memory: &mut MemoryBudget,
         overtaken: &mut Vec<InFlightPacket>,
     ) -> HopObservation {
-        match event.what {
-            What::Seen if !tracking.has_several_interfaces => {
+        match event.kind {
+            TraceEventKind::Captured if !tracking.has_several_interfaces => {
                 HopObservation { endpoint: self.path.on_event(event, None), ..HopObservation::default() }
             }
-            What::Seen => self.on_captured(event, seq_range, tracking, links, memory, overtaken),
+            TraceEventKind::Captured => self.on_captured(event, seq_range, tracking, links, memory, overtaken),
             _ => self.on_link_event(event, seq_range, tracking, links, memory),
         }
     }
@@ -238,8 +238,8 @@ impl HalfConnection {
     }
 
     /// The hop on which a packet was lost that was last seen at a place.
-    pub fn hop_after(&self, place: Place) -> Option<Hop> {
-        self.path.next_hop(place).map(|to| Hop { from: place, to })
+    pub fn hop_after(&self, location: Location) -> Option<Hop> {
+        self.path.next_hop(location).map(|to| Hop { from: location, to })
     }
 
     /// Removes the packets in flight and releases their memory.
@@ -257,27 +257,27 @@ impl HalfConnection {
         memory: &mut MemoryBudget,
     ) -> HopObservation {
         let TrackingState { now, is_measured, .. } = tracking;
-        let link = links.link_index(Hop::link(event.place));
+        let link = links.link_index(Hop::link(event.location));
         let measured_link = link.filter(|_| is_measured);
         let known = event.packet.id.and_then(|id| self.in_flight.find(id));
         let previous = known.map(|at| *self.in_flight.packet_mut(at));
         let mut observation = HopObservation { endpoint: self.path.on_event(event, None), previous, link, ..HopObservation::default() };
-        match event.what {
-            What::Enqueued => {
+        match event.kind {
+            TraceEventKind::Enqueued => {
                 links.update(measured_link, |link| link.arrivals += 1);
                 self.on_link_arrival(event, seq_range, known, now, observation.endpoint.is_sent, memory);
             }
-            What::Dequeued => {
-                let sojourn = previous.filter(|previous| previous.place == event.place).map(|previous| now.since(previous.since));
+            TraceEventKind::Dequeued => {
+                let sojourn = previous.filter(|previous| previous.location == event.location).map(|previous| now.since(previous.since));
                 links.update(measured_link, |link| link.on_departure(event.packet.size, sojourn));
                 observation.is_marked = self.detect_mark(known, &event.packet);
             }
-            What::Dropped => {
+            TraceEventKind::Dropped => {
                 links.update(measured_link, |link| link.drops += 1);
                 known.map(|at| self.in_flight.remove(at, memory));
                 observation.is_dropped = true;
             }
-            What::Received | What::Seen => {
+            TraceEventKind::Received | TraceEventKind::Captured => {
                 observation.is_marked = self.detect_mark(known, &event.packet);
                 if let Some(at) = known.filter(|_| observation.endpoint.is_received && self.path.is_sink_certain()) {
                     self.in_flight.remove(at, memory);
@@ -301,10 +301,10 @@ impl HalfConnection {
         match (known, event.packet.id) {
             (Some(at), _) => {
                 let known_packet = self.in_flight.packet_mut(at);
-                (known_packet.place, known_packet.since, known_packet.ecn) = (event.place, now, event.packet.ecn);
+                (known_packet.location, known_packet.since, known_packet.ecn) = (event.location, now, event.packet.ecn);
             }
             (None, Some(id)) => {
-                self.in_flight.push(InFlightPacket::new(id, event.place, now, &event.packet, seq_range, is_sent), memory);
+                self.in_flight.push(InFlightPacket::new(id, event.location, now, &event.packet, seq_range, is_sent), memory);
             }
             (None, None) => {}
         }
@@ -330,17 +330,17 @@ impl HalfConnection {
         let TrackingState { now, is_measured, .. } = tracking;
         self.expire_in_flight(now, memory, overtaken);
         let key = packet_key(&event.packet);
-        let known = self.in_flight.find_where(key, |place| self.path.may_precede(place, event.place));
+        let known = self.in_flight.find_where(key, |location| self.path.may_precede(location, event.location));
         let previous = known.map(|at| *self.in_flight.packet_mut(at));
-        let endpoint = self.path.on_event(event, previous.map(|previous| previous.place));
+        let endpoint = self.path.on_event(event, previous.map(|previous| previous.location));
         let (Some(at), Some(previous)) = (known, previous) else {
-            if endpoint.is_sent && !(self.path.is_sink_place(event.place) && self.path.is_sink_certain()) {
-                self.in_flight.push(InFlightPacket::new(key, event.place, now, &event.packet, seq_range, true), memory);
+            if endpoint.is_sent && !(self.path.is_sink_place(event.location) && self.path.is_sink_certain()) {
+                self.in_flight.push(InFlightPacket::new(key, event.location, now, &event.packet, seq_range, true), memory);
             }
             return HopObservation { endpoint, ..HopObservation::default() };
         };
-        let link = links.link_index(Hop { from: previous.place, to: event.place });
-        self.in_flight.move_to(at, event.place, now);
+        let link = links.link_index(Hop { from: previous.location, to: event.location });
+        self.in_flight.move_to(at, event.location, now);
         let is_marked = self.detect_mark(Some(at), &event.packet);
         if is_measured {
             links.update(link, |link| {

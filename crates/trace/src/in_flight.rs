@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use ecnlab_units::{Ecn, Span, Time};
-use ecnlab_wire::{Kind, Packet, Place};
+use ecnlab_wire::{Kind, Location, Packet};
 
 use crate::flow::SeqRange;
 use crate::memory_budget::MemoryBudget;
@@ -26,7 +26,7 @@ const ASSUME_DELIVERED_AFTER: Span = Span::from_secs(10);
 pub struct InFlightPacket {
     key: u64,
     /// The place at which it was seen last, and the time.
-    pub place: Place,
+    pub location: Location,
     pub since: Time,
     /// Time at which its source sent it, if the file shows it.
     pub sent_at: Option<Time>,
@@ -48,11 +48,11 @@ pub struct InFlight {
 
 impl InFlightPacket {
     /// A packet that arrives at a place; `is_sent` if its source sends it there.
-    pub fn new(key: u64, place: Place, now: Time, packet: &Packet, seq_range: SeqRange, is_sent: bool) -> InFlightPacket {
+    pub fn new(key: u64, location: Location, now: Time, packet: &Packet, seq_range: SeqRange, is_sent: bool) -> InFlightPacket {
         let is_data = matches!(packet.kind, Kind::Data | Kind::Datagram);
         InFlightPacket {
             key,
-            place,
+            location,
             since: now,
             sent_at: is_sent.then_some(now),
             ecn: packet.ecn,
@@ -93,11 +93,11 @@ impl InFlight {
     }
 
     /// The index of a packet whose last place is eligible; of several packets with this key, the one that was sent first.
-    pub fn find_where(&self, key: u64, is_eligible: impl Fn(Place) -> bool) -> Option<usize> {
+    pub fn find_where(&self, key: u64, is_eligible: impl Fn(Location) -> bool) -> Option<usize> {
         if self.is_unsorted {
-            return self.packets.iter().take(MAX_SCAN).position(|packet| packet.key == key && is_eligible(packet.place));
+            return self.packets.iter().take(MAX_SCAN).position(|packet| packet.key == key && is_eligible(packet.location));
         }
-        self.packets.binary_search_by_key(&key, |packet| packet.key).ok().filter(|&at| is_eligible(self.packets[at].place))
+        self.packets.binary_search_by_key(&key, |packet| packet.key).ok().filter(|&at| is_eligible(self.packets[at].location))
     }
 
     pub fn packet_mut(&mut self, at: usize) -> &mut InFlightPacket {
@@ -110,18 +110,18 @@ impl InFlight {
     }
 
     /// Moves a packet to a later place. Packets sent before it that are still at its former place have been overtaken.
-    pub fn move_to(&mut self, at: usize, to: Place, now: Time) {
-        let place = self.packets[at].place;
-        for packet in self.packets.range_mut(..at).filter(|packet| packet.place == place) {
+    pub fn move_to(&mut self, at: usize, to: Location, now: Time) {
+        let location = self.packets[at].location;
+        for packet in self.packets.range_mut(..at).filter(|packet| packet.location == location) {
             packet.overtaken_at.get_or_insert(now);
         }
         let packet = &mut self.packets[at];
-        (packet.place, packet.since, packet.overtaken_at) = (to, now, None);
+        (packet.location, packet.since, packet.overtaken_at) = (to, now, None);
     }
 
     /// Removes packets that arrived at the last place so long ago that they were delivered there.
-    pub fn remove_delivered(&mut self, last: Place, now: Time, memory: &mut MemoryBudget) {
-        while self.packets.front().is_some_and(|packet| packet.place == last && now.since(packet.since) >= ASSUME_DELIVERED_AFTER) {
+    pub fn remove_delivered(&mut self, last: Location, now: Time, memory: &mut MemoryBudget) {
+        while self.packets.front().is_some_and(|packet| packet.location == last && now.since(packet.since) >= ASSUME_DELIVERED_AFTER) {
             self.remove(0, memory);
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ecnlab_units::Span;
 use ecnlab_units::histogram::Histogram;
-use ecnlab_wire::Place;
+use ecnlab_wire::Location;
 
 /// Links with rows; events at further links are not counted.
 const MAX_LINKS: usize = 4096;
@@ -12,13 +12,13 @@ const MAX_LINKS: usize = 4096;
 /// A link, or the hop from one interface of a capture to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hop {
-    pub from: Place,
-    pub to: Place,
+    pub from: Location,
+    pub to: Location,
 }
 
 impl Hop {
-    pub fn link(place: Place) -> Hop {
-        Hop { from: place, to: place }
+    pub fn link(location: Location) -> Hop {
+        Hop { from: location, to: location }
     }
 }
 

@@ -3,7 +3,7 @@
 use ecnlab_trace::{Analysis, EcnCheck, Options, TraceReport};
 use ecnlab_units::table::Column;
 use ecnlab_units::{Ecn, Span, Time};
-use ecnlab_wire::{Address, End, Event, Flags, Kind, Packet, Place, SackRuns, State, Tcp, Timestamps, What};
+use ecnlab_wire::{Address, End, Event, Flags, Kind, Location, Packet, SackBlocks, Tcp, Timestamps, TraceEventKind, Truncation};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -15,10 +15,14 @@ fn host() -> impl Strategy<Value = End> {
     (0..3_u8, 0..3_u32).prop_map(|(host, port)| End { address: Address::V4([10, 0, 0, host].into()), port })
 }
 
-fn kind_and_place() -> impl Strategy<Value = (What, Place)> {
-    let on_link = (0..4_usize, 0..4_u32, 0..4_u32)
-        .prop_map(|(what, from, to)| ([What::Enqueued, What::Dequeued, What::Dropped, What::Received][what], Place::Link { from, to }));
-    prop_oneof![on_link, (0..3_u32).prop_map(|interface| (What::Seen, Place::Interface(interface)))]
+fn kind_and_place() -> impl Strategy<Value = (TraceEventKind, Location)> {
+    let on_link = (0..4_usize, 0..4_u32, 0..4_u32).prop_map(|(what, from, to)| {
+        (
+            [TraceEventKind::Enqueued, TraceEventKind::Dequeued, TraceEventKind::Dropped, TraceEventKind::Received][what],
+            Location::Link { from, to },
+        )
+    });
+    prop_oneof![on_link, (0..3_u32).prop_map(|interface| (TraceEventKind::Captured, Location::Interface(interface)))]
 }
 
 /// Numbers that are near each other, near where they wrap, or anything.
@@ -31,7 +35,7 @@ fn tcp() -> impl Strategy<Value = Tcp> {
     let stamps = proptest::option::of((0..50_u32, 0..50_u32));
     (seq_number(), seq_number(), 0..0x200_u16, any::<u16>(), proptest::option::of(0..20_u8), stamps, blocks).prop_map(
         |(seq, ack, flags, window, window_scale, stamps, blocks)| {
-            let mut sacks = SackRuns::default();
+            let mut sacks = SackBlocks::default();
             blocks.into_iter().for_each(|(from, to)| sacks.push(from, to));
             let timestamps = stamps.map(|(value, echo)| Timestamps { value, echo });
             Tcp { seq, ack, flags: Flags(flags), window, window_scale, timestamps, sacks, ..Tcp::default() }
@@ -43,12 +47,13 @@ fn packet() -> impl Strategy<Value = Packet> {
     let ends = prop_oneof![(end(), end()), (host(), host())];
     let kind = prop_oneof![4 => Just(Kind::Data), 4 => Just(Kind::Ack), 1 => Just(Kind::Datagram), 1 => Just(Kind::Other)];
     let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)];
-    let state = prop_oneof![8 => Just(State::Whole), 1 => Just(State::Cut), 1 => Just(State::Fragment { first: false })];
+    let truncation =
+        prop_oneof![8 => Just(Truncation::Complete), 1 => Just(Truncation::Truncated), 1 => Just(Truncation::Fragment { is_first: false })];
     let sizes = prop_oneof![(Just(1000_u32), Just(960_u32)), (Just(1000_u32), Just(1000_u32)), any::<(u32, u32)>()];
-    (kind, ends, proptest::option::of(0..60_u64), sizes, ecn, tcp(), state).prop_map(
-        |(kind, (source, destination), id, sizes, ecn, tcp, state)| {
+    (kind, ends, proptest::option::of(0..60_u64), sizes, ecn, tcp(), truncation).prop_map(
+        |(kind, (source, destination), id, sizes, ecn, tcp, truncation)| {
             let payload = if kind == Kind::Ack { 0 } else { sizes.1 };
-            Packet { kind, source, destination, flow: None, id, size: sizes.0, payload, ecn, tcp, state }
+            Packet { kind, source, destination, flow: None, id, size: sizes.0, payload, ecn, tcp, truncation }
         },
     )
 }
@@ -58,9 +63,9 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     let event = (pause, kind_and_place(), packet());
     proptest::collection::vec(event, 1..400).prop_map(|events| {
         let mut now = 0_u64;
-        let event = |(pause, (what, place), packet): (u64, (What, Place), Packet)| {
+        let event = |(pause, (kind, location), packet): (u64, (TraceEventKind, Location), Packet)| {
             now = now.saturating_add(pause);
-            Event { time: Time::from_picos(now), what, place, packet }
+            Event { time: Time::from_picos(now), kind, location, packet }
         };
         events.into_iter().map(event).collect()
     })
@@ -125,8 +130,8 @@ proptest! {
 
 /// A packet of 40 bytes without data.
 fn packet_without_data(kind: Kind, source: End, destination: End, tcp: Tcp) -> Packet {
-    let (ecn, state) = (Ecn::NotEct, State::Whole);
-    Packet { kind, source, destination, flow: None, id: Some(1), size: 40, payload: 0, ecn, tcp, state }
+    let (ecn, truncation) = (Ecn::NotEct, Truncation::Complete);
+    Packet { kind, source, destination, flow: None, id: Some(1), size: 40, payload: 0, ecn, tcp, truncation }
 }
 
 /// Found once by chance: an acknowledgement half the numbers away from the one before, and data just before where numbers wrap.
@@ -144,7 +149,7 @@ fn sequence_numbers_half_the_space_apart_are_counted() {
         data(Flags::default(), 0),
         data(Flags::ACK | Flags::ECE, u32::MAX - 20),
     ];
-    let event = |packet| Event { time: Time::ZERO, what: What::Enqueued, place: Place::Link { from: 0, to: 0 }, packet };
+    let event = |packet| Event { time: Time::ZERO, kind: TraceEventKind::Enqueued, location: Location::Link { from: 0, to: 0 }, packet };
     let report = analyze(&packets.map(event), Options::default(), 0);
     assert_eq!((4, 2), (report.counts.events, column_sum(&report, "total", "sent")));
     let mut check = EcnCheck::default();
@@ -162,7 +167,12 @@ fn very_many_flows_are_counted_without_being_kept() {
         let destination = End { address: Address::V4([1, 1, 1, 1].into()), port: 2 };
         let tcp = Tcp { seq: 5, ..Tcp::default() };
         let packet = Packet { size: 100, payload: 60, ..packet_without_data(Kind::Data, source, destination, tcp) };
-        let event = Event { time: Time::from_picos(u64::from(seq_number)), what: What::Seen, place: Place::Interface(0), packet };
+        let event = Event {
+            time: Time::from_picos(u64::from(seq_number)),
+            kind: TraceEventKind::Captured,
+            location: Location::Interface(0),
+            packet,
+        };
         analysis.on_event(&event);
         check.on_event(&event, u64::from(seq_number), event.time);
     }
@@ -184,7 +194,11 @@ fn many_findings_are_counted_and_the_list_is_bounded() {
         let tcp = Tcp { seq: 5, flags: Flags::SYN | Flags::CWR, ..Tcp::default() };
         let packet = packet_without_data(Kind::Ack, end(1), end(2), tcp);
         let time = Time::from_picos(u64::from(seq_number));
-        check.on_event(&Event { time, what: What::Seen, place: Place::Interface(0), packet }, u64::from(seq_number), time);
+        check.on_event(
+            &Event { time, kind: TraceEventKind::Captured, location: Location::Interface(0), packet },
+            u64::from(seq_number),
+            time,
+        );
     }
     let report = check.finish();
     assert_eq!((300_000, 10_000), (report.total().violations, report.findings.len()));

@@ -3,7 +3,7 @@
 use ecnlab_trace::{Analysis, Options, TraceReport};
 use ecnlab_units::table::Column;
 use ecnlab_units::{Ecn, Span, Time};
-use ecnlab_wire::{Address, End, Event, Flags, Kind, Packet, Place, State, Tcp, What};
+use ecnlab_wire::{Address, End, Event, Flags, Kind, Location, Packet, Tcp, TraceEventKind, Truncation};
 
 /// Delay of a link.
 const LINK_MS: u64 = 10;
@@ -25,13 +25,15 @@ fn path_events(kind: Kind, number: u32, nodes: &[u32], begin_ms: u64) -> Vec<Eve
         payload: 1000,
         ecn: Ecn::NotEct,
         tcp,
-        state: State::Whole,
+        truncation: Truncation::Complete,
     };
-    let at = |ms, what, from, to| Event { time: Time::ZERO + Span::from_millis(ms), what, place: Place::Link { from, to }, packet };
+    let at = |ms, kind, from, to| Event { time: Time::ZERO + Span::from_millis(ms), kind, location: Location::Link { from, to }, packet };
     (begin_ms..)
         .step_by(LINK_MS as usize)
         .zip(nodes.windows(2))
-        .flat_map(|(ms, pair)| [at(ms, What::Enqueued, pair[0], pair[1]), at(ms + LINK_MS, What::Received, pair[0], pair[1])])
+        .flat_map(|(ms, pair)| {
+            [at(ms, TraceEventKind::Enqueued, pair[0], pair[1]), at(ms + LINK_MS, TraceEventKind::Received, pair[0], pair[1])]
+        })
         .collect()
 }
 

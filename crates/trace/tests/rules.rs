@@ -3,7 +3,7 @@
 use ecnlab_trace::EcnCheck;
 use ecnlab_trace::check::{CheckReport, KnownDeparture, Rule};
 use ecnlab_units::{Ecn, Time};
-use ecnlab_wire::{Address, End, Event, Flags, Kind, Packet, Place, State, Tcp, What};
+use ecnlab_wire::{Address, End, Event, Flags, Kind, Location, Packet, Tcp, TraceEventKind, Truncation};
 
 const SYN: Flags = Flags::SYN;
 const ACK: Flags = Flags::ACK;
@@ -65,14 +65,15 @@ impl Conversation {
         let (source, destination) = if is_client { (client, server) } else { (server, client) };
         let kind = if payload > 0 { Kind::Data } else { Kind::Ack };
         let id = Some(self.packets);
-        let packet = Packet { kind, source, destination, flow: None, id, size: 40 + payload, payload, ecn, tcp, state: State::Whole };
+        let packet =
+            Packet { kind, source, destination, flow: None, id, size: 40 + payload, payload, ecn, tcp, truncation: Truncation::Complete };
         self.observe(packet);
     }
 
     fn observe(&mut self, packet: Packet) {
         self.packets += 1;
         let time = Time::from_picos(self.packets * 200_000_000_000);
-        let event = Event { time, what: What::Seen, place: Place::Interface(self.interface), packet };
+        let event = Event { time, kind: TraceEventKind::Captured, location: Location::Interface(self.interface), packet };
         self.check.on_event(&event, self.packets, time);
     }
 
@@ -481,7 +482,7 @@ fn a_router_marks_only_ect_packets_and_clears_no_codepoint() {
                 payload: 10,
                 ecn,
                 tcp,
-                state: State::Whole,
+                truncation: Truncation::Complete,
             });
         }
         assert_eq!(expected, violated_rules(conversation), "{before:?} {after:?}");
@@ -529,7 +530,7 @@ fn an_echo_of_no_mark_is_found_where_the_sink_is_seen() {
     let mut check = EcnCheck::default();
     let end = |node| End { address: Address::Node(node), port: 0 };
     let mut at = 0;
-    let mut push_event = |what, kind, number: u32, flags: Flags| {
+    let mut push_event = |event_kind, kind, number: u32, flags: Flags| {
         at += 1;
         let (from, to) = if kind == Kind::Data { (0, 1) } else { (1, 0) };
         let tcp =
@@ -545,15 +546,19 @@ fn an_echo_of_no_mark_is_found_where_the_sink_is_seen() {
             payload,
             ecn: Ecn::Ect0,
             tcp,
-            state: State::Whole,
+            truncation: Truncation::Complete,
         };
-        check.on_event(&Event { time: Time::from_picos(at), what, place: Place::Link { from, to }, packet }, at, Time::from_picos(at));
+        check.on_event(
+            &Event { time: Time::from_picos(at), kind: event_kind, location: Location::Link { from, to }, packet },
+            at,
+            Time::from_picos(at),
+        );
     };
     for number in 0..4 {
-        push_event(What::Enqueued, Kind::Data, number, if number == 0 { ECE } else { NONE });
-        push_event(What::Received, Kind::Data, number, NONE);
-        push_event(What::Enqueued, Kind::Ack, number + 1, if number == 3 { ECE | ACK } else { ACK });
-        push_event(What::Received, Kind::Ack, number + 1, ACK);
+        push_event(TraceEventKind::Enqueued, Kind::Data, number, if number == 0 { ECE } else { NONE });
+        push_event(TraceEventKind::Received, Kind::Data, number, NONE);
+        push_event(TraceEventKind::Enqueued, Kind::Ack, number + 1, if number == 3 { ECE | ACK } else { ACK });
+        push_event(TraceEventKind::Received, Kind::Ack, number + 1, ACK);
     }
     let report = check.finish();
     let rules: Vec<_> = report.findings.iter().map(|finding| (finding.rule, finding.known.is_some())).collect();

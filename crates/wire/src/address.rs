@@ -1,9 +1,9 @@
-//! Who sends and who receives: an address and a port, or a node and an agent of ns-2.
+//! Endpoints of packets: an address and a port, or a node and an agent of ns-2.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::fmt;
 
-/// Where a packet comes from or goes to.
+/// Address of a source or destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Address {
     /// A node of ns-2.
@@ -39,7 +39,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// As ns-2 writes it, `node.agent`, or as everybody else does, `address:port`.
+/// `node.agent` as in ns-2, or `address:port`.
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.address {

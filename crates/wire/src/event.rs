@@ -1,4 +1,4 @@
-//! What a trace consists of: something happened to a packet, at a time and a place.
+//! Events of a trace: the kind of event, the packet, the time and the location.
 
 use ecnlab_units::{Ecn, Time};
 
@@ -10,15 +10,15 @@ use crate::tcp::{Flags, Tcp};
 pub struct Event {
     /// Since the start of a simulation, or since 1970 in a capture of a host.
     pub time: Time,
-    pub what: What,
-    pub place: Place,
+    pub kind: TraceEventKind,
+    pub location: Location,
     pub packet: Packet,
 }
 
-/// What happened, with ns-2's sign for it.
+/// Kind of an event, with ns-2's sign for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum What {
-    /// `+`: came to a link.
+pub enum TraceEventKind {
+    /// `+`: arrived at a link's queue.
     Enqueued,
     /// `-`: its transmission began.
     Dequeued,
@@ -26,13 +26,13 @@ pub enum What {
     Dropped,
     /// `r`: arrived at the link's far end.
     Received,
-    /// Seen where a capture was made.
-    Seen,
+    /// Seen at an interface of a capture.
+    Captured,
 }
 
-/// Where it happened.
+/// Location of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
+pub enum Location {
     /// A directed link, by its nodes' numbers.
     Link { from: u32, to: u32 },
     /// An interface of a capture, by its number in the file.
@@ -47,7 +47,7 @@ pub struct Packet {
     pub destination: End,
     /// ns-2's number of the flow (`fid_`), which captures do not have.
     pub flow: Option<u32>,
-    /// Tells packets of one source apart: ns-2's `uid`, IPv4's identification; `None` in an IPv6 packet that is not a fragment.
+    /// Distinguishes packets of one source: ns-2's `uid`, IPv4's identification; `None` in an IPv6 packet that is not a fragment.
     pub id: Option<u64>,
     /// Bytes of the IP packet, headers included; the size that ns-2 shows.
     pub size: u32,
@@ -57,11 +57,11 @@ pub struct Packet {
     pub ecn: Ecn,
     /// Of TCP only.
     pub tcp: Tcp,
-    /// What there is to say of the reading.
-    pub state: State,
+    /// Whether the packet was complete in the file.
+    pub truncation: Truncation,
 }
 
-/// What a packet is.
+/// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// TCP with data; in an ns-2 trace all that a sender sends, its first packet without data too.
@@ -73,26 +73,26 @@ pub enum Kind {
     Other,
 }
 
-/// Whether all of a packet was there to be read.
+/// Completeness of a packet in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum State {
+pub enum Truncation {
     #[default]
-    Whole,
-    /// The capture kept less than the headers; what lies behind is zero or absent.
-    Cut,
+    Complete,
+    /// The capture kept less than the headers; missing fields are zero or absent.
+    Truncated,
     /// A part of a fragmented IP packet. Only the first has ports and a TCP header.
-    Fragment { first: bool },
+    Fragment { is_first: bool },
 }
 
-impl What {
-    /// ns-2's sign; what is seen in a capture has none there.
+impl TraceEventKind {
+    /// ns-2's sign; [`TraceEventKind::Captured`] has none.
     pub const fn sign(self) -> Option<u8> {
         match self {
-            What::Enqueued => Some(b'+'),
-            What::Dequeued => Some(b'-'),
-            What::Dropped => Some(b'd'),
-            What::Received => Some(b'r'),
-            What::Seen => None,
+            TraceEventKind::Enqueued => Some(b'+'),
+            TraceEventKind::Dequeued => Some(b'-'),
+            TraceEventKind::Dropped => Some(b'd'),
+            TraceEventKind::Received => Some(b'r'),
+            TraceEventKind::Captured => None,
         }
     }
 }
@@ -102,7 +102,7 @@ impl Packet {
         matches!(self.kind, Kind::Data | Kind::Ack)
     }
 
-    /// Whether all of `flags` are set; never of what is not TCP.
+    /// Whether all of `flags` are set; false for packets that are not TCP.
     pub fn has(&self, flags: Flags) -> bool {
         self.tcp.flags.has(flags)
     }

@@ -5,16 +5,16 @@ use std::io::{self, Read};
 use ecnlab_units::{Span, Time};
 
 use crate::capture::Interface;
-use crate::capture::clock::Clock;
-use crate::capture::pcap::{self, Next, Pcap, Stop};
+use crate::capture::clock::CaptureClock;
+use crate::capture::pcap::{self, NextRecord, Pcap, RecordError};
 use crate::capture::pcapng::{self, Pcapng};
+use crate::error::{ReadError, ReadErrorKind};
 use crate::event::Event;
-use crate::fault::{Fault, Why};
 use crate::ns2;
-use crate::ns2::read::Line;
-use crate::source::Source;
+use crate::ns2::read::Ns2Line;
+use crate::source::ByteSource;
 
-/// What a file is.
+/// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Ns2,
@@ -22,34 +22,34 @@ pub enum Format {
     Pcapng,
 }
 
-/// A record with an earlier time than one before it is out of order beyond this. Interfaces and processors that capture at a time are not in
-/// step with each other, but by much less.
-const OUT_OF_ORDER: Span = Span::from_millis(1);
+/// A record that is earlier than one before it by more than this is out of order. Interfaces and processors that capture at the same time are
+/// not synchronized, but differ by much less.
+const MAX_REORDERING: Span = Span::from_millis(1);
 
 /// Records whose times are earlier than that of a record before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Backwards {
+pub struct BackwardTimes {
     /// The first of them, as [`Reader::packets`] counts.
-    pub first: u64,
-    pub count: u64,
-    /// The longest way back.
-    pub by: Span,
+    pub first_record: u64,
+    pub records: u64,
+    /// The largest difference to an earlier record.
+    pub max_step: Span,
 }
 
-/// A trace that is being read: an iterator over its events, and over what could not be read.
+/// A trace that is being read: an iterator over its events and errors.
 ///
-/// Memory does not grow with the file. A fault that does not end the file is followed by the next record.
+/// Memory does not grow with the file. After an error that is not fatal the next record follows.
 pub struct Reader<'a> {
-    source: Source<'a>,
+    source: ByteSource<'a>,
     content: Content,
-    clock: Clock,
+    clock: CaptureClock,
     /// Lines, packets or blocks that have been begun.
     record: u64,
-    passed_over: u64,
+    skipped_records: u64,
     /// The latest time so far.
-    latest: Time,
-    backwards: Option<Backwards>,
-    ended: bool,
+    latest_time: Time,
+    backward_times: Option<BackwardTimes>,
+    has_ended: bool,
 }
 
 enum Content {
@@ -59,24 +59,24 @@ enum Content {
 }
 
 impl<'a> Reader<'a> {
-    /// Looks at the beginning: what compresses it, if anything, and what it is.
+    /// Detects compression and format by the first bytes.
     ///
     /// # Errors
-    /// If there is nothing, or nothing that is known.
-    pub fn open(input: impl Read + Send + 'a) -> Result<Reader<'a>, Fault> {
-        let mut source = uncompressed(Source::new(input)).map_err(|error| fault(0, 0, error.into(), true))?;
-        match content(&mut source) {
+    /// If the input is empty, or its format is unknown.
+    pub fn open(input: impl Read + Send + 'a) -> Result<Reader<'a>, ReadError> {
+        let mut source = decompressed(ByteSource::new(input)).map_err(|why| error(0, 0, why.into(), true))?;
+        match detect_format(&mut source) {
             Ok(content) => Ok(Reader {
                 source,
                 content,
-                clock: Clock::default(),
+                clock: CaptureClock::default(),
                 record: 0,
-                passed_over: 0,
-                latest: Time::ZERO,
-                backwards: None,
-                ended: false,
+                skipped_records: 0,
+                latest_time: Time::ZERO,
+                backward_times: None,
+                has_ended: false,
             }),
-            Err(Stop::Skip(why) | Stop::End(why)) => Err(fault(0, 0, why, true)),
+            Err(RecordError::Skip(kind) | RecordError::End(kind)) => Err(error(0, 0, kind, true)),
         }
     }
 
@@ -97,17 +97,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What times are counted from, in seconds since 1970: the midnight (UTC) before the first packet; 0 of a simulation's trace.
-    pub fn zero(&self) -> u64 {
-        self.clock.zero()
+    /// Zero of all times, in seconds since 1970: the midnight (UTC) before the first packet; 0 for a simulation's trace.
+    pub fn epoch_s(&self) -> u64 {
+        self.clock.epoch_s()
     }
 
-    /// How many lines, packets and blocks have been read.
+    /// Number of lines, packets and blocks that have been read.
     pub fn records(&self) -> u64 {
         self.record
     }
 
-    /// How many lines or packets have been read: the number of the last, as Wireshark counts, which leaves out blocks that hold none.
+    /// Number of lines or packets that have been read, and so the number of the last as Wireshark counts, without blocks that hold no packet.
     pub fn packets(&self) -> u64 {
         match &self.content {
             Content::Pcapng(pcapng) => pcapng.packets,
@@ -115,129 +115,131 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// How many records were no IP packets: other protocols, annotations, descriptions.
-    pub fn passed_over(&self) -> u64 {
-        self.passed_over
+    /// Number of records that were not IP packets: other protocols, annotations, descriptions.
+    pub fn skipped_records(&self) -> u64 {
+        self.skipped_records
     }
 
-    /// Whether times have gone backwards so far.
-    pub fn backwards(&self) -> Option<Backwards> {
-        self.backwards
+    /// Records so far that are earlier than one before them.
+    pub fn backward_times(&self) -> Option<BackwardTimes> {
+        self.backward_times
     }
 
-    /// How many bytes have been read, after decompression.
-    pub fn position(&self) -> u64 {
+    /// Bytes that have been read, after decompression.
+    pub fn bytes_read(&self) -> u64 {
         self.source.offset()
     }
 
-    /// Reads one record: its event, or nothing where it was passed over. A file may hold nothing else for as long as it is, so whoever wants to
-    /// stop in between asks for one after another.
-    pub fn step(&mut self) -> Option<Result<Option<Event>, Fault>> {
-        if self.ended {
+    /// Reads one record: its event, or `None` if it was skipped. A long file may have no events at all, so a caller that wants to stop in
+    /// between reads record by record.
+    pub fn read_record(&mut self) -> Option<Result<Option<Event>, ReadError>> {
+        if self.has_ended {
             return None;
         }
         let offset = self.source.offset();
-        let next = self.read();
+        let next = self.read_next();
         self.record += 1;
         match next {
-            Ok(Next::Event(event)) => {
-                self.follow(event.time);
+            Ok(NextRecord::Event(event)) => {
+                self.check_order(event.time);
                 Some(Ok(Some(event)))
             }
-            Ok(Next::Aside) => {
-                self.passed_over += 1;
+            Ok(NextRecord::Ignored) => {
+                self.skipped_records += 1;
                 Some(Ok(None))
             }
-            Ok(Next::End) => {
+            Ok(NextRecord::End) => {
                 self.record -= 1;
-                self.ended = true;
+                self.has_ended = true;
                 None
             }
-            Err(Stop::Skip(why)) => Some(Err(fault(self.record, offset, why, false))),
-            Err(Stop::End(why)) => {
-                self.ended = true;
-                Some(Err(fault(self.record, offset, why, true)))
+            Err(RecordError::Skip(kind)) => Some(Err(error(self.record, offset, kind, false))),
+            Err(RecordError::End(kind)) => {
+                self.has_ended = true;
+                Some(Err(error(self.record, offset, kind, true)))
             }
         }
     }
 
-    /// Compares an event's time with those before it.
-    fn follow(&mut self, time: Time) {
-        let by = self.latest.since(time);
-        if by > OUT_OF_ORDER {
-            let first = self.packets();
-            let found = self.backwards.get_or_insert(Backwards { first, count: 0, by });
-            (found.count, found.by) = (found.count + 1, found.by.max(by));
+    /// Compares an event's time with those of the events before it.
+    fn check_order(&mut self, time: Time) {
+        let step = self.latest_time.since(time);
+        if step > MAX_REORDERING {
+            let first_record = self.packets();
+            let backward = self.backward_times.get_or_insert(BackwardTimes { first_record, records: 0, max_step: step });
+            (backward.records, backward.max_step) = (backward.records + 1, backward.max_step.max(step));
         }
-        self.latest = self.latest.max(time);
+        self.latest_time = self.latest_time.max(time);
     }
 
-    fn read(&mut self) -> Result<Next, Stop> {
+    fn read_next(&mut self) -> Result<NextRecord, RecordError> {
         match &mut self.content {
-            Content::Ns2 => next_line(&mut self.source),
-            Content::Pcap(pcap) => pcap.next(&mut self.source, &mut self.clock),
-            Content::Pcapng(pcapng) => pcapng.next(&mut self.source, &mut self.clock),
+            Content::Ns2 => read_ns2_line(&mut self.source),
+            Content::Pcap(pcap) => pcap.read_record(&mut self.source, &mut self.clock),
+            Content::Pcapng(pcapng) => pcapng.read_block(&mut self.source, &mut self.clock),
         }
     }
 }
 
 impl Iterator for Reader<'_> {
-    type Item = Result<Event, Fault>;
+    type Item = Result<Event, ReadError>;
 
-    fn next(&mut self) -> Option<Result<Event, Fault>> {
+    fn next(&mut self) -> Option<Result<Event, ReadError>> {
         loop {
-            if let Some(found) = self.step()?.transpose() {
-                return Some(found);
+            if let Some(event) = self.read_record()?.transpose() {
+                return Some(event);
             }
         }
     }
 }
 
-fn fault(record: u64, offset: u64, why: Why, ends: bool) -> Fault {
-    Fault { record, offset, why, ends }
+fn error(record: u64, offset: u64, kind: ReadErrorKind, is_fatal: bool) -> ReadError {
+    ReadError { record, offset, kind, is_fatal }
 }
 
-/// The source of what a compressed input contains; of any other input the source itself.
+/// A source of the decompressed input; the source itself if it is not compressed.
 #[cfg(feature = "compressed")]
-fn uncompressed(mut source: Source<'_>) -> io::Result<Source<'_>> {
+fn decompressed(mut source: ByteSource<'_>) -> io::Result<ByteSource<'_>> {
     match source.peek(4)? {
-        [0x1f, 0x8b, ..] => Ok(Source::new(flate2::bufread::MultiGzDecoder::new(source))),
-        [0x28, 0xb5, 0x2f, 0xfd] => Ok(Source::new(zstd::stream::read::Decoder::with_buffer(source)?)),
+        [0x1f, 0x8b, ..] => Ok(ByteSource::new(flate2::bufread::MultiGzDecoder::new(source))),
+        [0x28, 0xb5, 0x2f, 0xfd] => Ok(ByteSource::new(zstd::stream::read::Decoder::with_buffer(source)?)),
         _ => Ok(source),
     }
 }
 
 #[cfg(not(feature = "compressed"))]
-fn uncompressed(source: Source<'_>) -> io::Result<Source<'_>> {
+fn decompressed(source: ByteSource<'_>) -> io::Result<ByteSource<'_>> {
     Ok(source)
 }
 
-fn content(source: &mut Source) -> Result<Content, Stop> {
+fn detect_format(source: &mut ByteSource) -> Result<Content, RecordError> {
     let start: Vec<u8> = source.peek(4)?.to_vec();
     match start.first_chunk() {
-        None if start.is_empty() => Err(Stop::End(Why::Empty)),
+        None if start.is_empty() => Err(RecordError::End(ReadErrorKind::Empty)),
         Some(&pcapng::MAGIC) => Ok(Content::Pcapng(Pcapng::open())),
         Some(&start) if pcap::magic(start).is_some() => Pcap::open(source).map(Content::Pcap),
-        _ => lines(source),
+        _ => detect_ns2(source),
     }
 }
 
 /// Whether the first line that is not blank is one of ns-2's.
-fn lines(source: &mut Source) -> Result<Content, Stop> {
+fn detect_ns2(source: &mut ByteSource) -> Result<Content, RecordError> {
     let start = source.peek(4096)?;
     let first = start.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end).find(|line| !line.is_empty()).unwrap_or_default();
-    match ns2::read::line(first) {
-        Err(Why::Damaged(_)) if !matches!(first, [b'+' | b'-' | b'd' | b'r', b' ', b'0'..=b'9', ..]) => Err(Stop::End(Why::Unknown)),
-        Err(Why::Unsupported(what)) => Err(Stop::End(Why::Unsupported(what))),
+    match ns2::read::parse_line(first) {
+        Err(ReadErrorKind::Damaged(_)) if !matches!(first, [b'+' | b'-' | b'd' | b'r', b' ', b'0'..=b'9', ..]) => {
+            Err(RecordError::End(ReadErrorKind::Unknown))
+        }
+        Err(ReadErrorKind::Unsupported(what)) => Err(RecordError::End(ReadErrorKind::Unsupported(what))),
         _ => Ok(Content::Ns2),
     }
 }
 
-fn next_line(source: &mut Source) -> Result<Next, Stop> {
-    let Some(text) = source.line()? else { return Ok(Next::End) };
-    match ns2::read::line(text) {
-        Ok(Line::Event(event)) => Ok(Next::Event(event)),
-        Ok(Line::Aside) => Ok(Next::Aside),
-        Err(why) => Err(Stop::Skip(why)),
+fn read_ns2_line(source: &mut ByteSource) -> Result<NextRecord, RecordError> {
+    let Some(text) = source.read_line()? else { return Ok(NextRecord::End) };
+    match ns2::read::parse_line(text) {
+        Ok(Ns2Line::Event(event)) => Ok(NextRecord::Event(event)),
+        Ok(Ns2Line::Ignored) => Ok(NextRecord::Ignored),
+        Err(kind) => Err(RecordError::Skip(kind)),
     }
 }

@@ -1,64 +1,64 @@
-//! Bytes on their way in: looked at before they are taken, with their place in the file, in a buffer that has a bound.
+//! Bytes of an input with lookahead: a bounded buffer that knows its offset in the file.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
-/// The most that can be looked at ahead.
-pub const WINDOW: usize = 256 * 1024;
+/// Largest lookahead.
+pub const MAX_PEEK: usize = 256 * 1024;
 
-/// What is looked at ahead first: a small file needs no whole window.
-const FIRST_WINDOW: usize = 8 * 1024;
+/// Initial size of the buffer: a small file does not need the largest one.
+const INITIAL_BUFFER: usize = 8 * 1024;
 
-/// An input with a window on what comes next.
-pub struct Source<'a> {
+/// An input with lookahead.
+pub struct ByteSource<'a> {
     input: Box<dyn Read + Send + 'a>,
-    /// Grows up to a window.
+    /// Grows up to [`MAX_PEEK`].
     buffer: Vec<u8>,
-    /// What of the buffer has been read and not been taken.
+    /// The part of the buffer that was read from the input and not consumed.
     start: usize,
     end: usize,
-    /// Place of `start` in the file.
+    /// Offset of `start` in the file.
     offset: u64,
 }
 
-impl<'a> Source<'a> {
-    pub fn new(input: impl Read + Send + 'a) -> Source<'a> {
-        Source { input: Box::new(input), buffer: vec![0; FIRST_WINDOW], start: 0, end: 0, offset: 0 }
+impl<'a> ByteSource<'a> {
+    pub fn new(input: impl Read + Send + 'a) -> ByteSource<'a> {
+        ByteSource { input: Box::new(input), buffer: vec![0; INITIAL_BUFFER], start: 0, end: 0, offset: 0 }
     }
 
-    /// How many bytes have been taken.
+    /// Bytes that have been consumed.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The next `count` bytes, or fewer where the input ends before. `count` is a window at most.
+    /// The next `count` bytes, or fewer if the input ends before. `count` is at most [`MAX_PEEK`].
     pub fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
         while self.end - self.start < count && self.fill()? {}
         Ok(&self.buffer[self.start..self.end.min(self.start + count)])
     }
 
-    /// Takes the next `count` bytes; returns how many there were.
+    /// Consumes the next `count` bytes; returns how many there were.
     pub fn skip(&mut self, count: u64) -> io::Result<u64> {
-        let mut left = count;
+        let mut remaining = count;
         loop {
-            let here = left.min((self.end - self.start) as u64);
-            self.start += here as usize;
-            self.offset += here;
-            left -= here;
-            if left == 0 || !self.fill()? {
-                return Ok(count - left);
+            let available = remaining.min((self.end - self.start) as u64);
+            self.start += available as usize;
+            self.offset += available;
+            remaining -= available;
+            if remaining == 0 || !self.fill()? {
+                return Ok(count - remaining);
             }
         }
     }
 
-    /// Takes the next line, without its end. Of a line longer than a window it is the first part; `None` at the input's end.
-    pub fn line(&mut self) -> io::Result<Option<&[u8]>> {
+    /// Consumes the next line and returns it without its end. A line longer than [`MAX_PEEK`] comes in parts; `None` at the input's end.
+    pub fn read_line(&mut self) -> io::Result<Option<&[u8]>> {
         let mut searched = 0;
         let length = loop {
-            let ahead = &self.buffer[self.start..self.end];
-            match ahead[searched..].iter().position(|&byte| byte == b'\n') {
-                Some(place) => break searched + place + 1,
-                None if ahead.len() == WINDOW => break WINDOW,
-                None => searched = ahead.len(),
+            let unread = &self.buffer[self.start..self.end];
+            match unread[searched..].iter().position(|&byte| byte == b'\n') {
+                Some(at) => break searched + at + 1,
+                None if unread.len() == MAX_PEEK => break MAX_PEEK,
+                None => searched = unread.len(),
             }
             if !self.fill()? {
                 break searched;
@@ -67,10 +67,10 @@ impl<'a> Source<'a> {
         let line = &self.buffer[self.start..self.start + length];
         self.start += length;
         self.offset += length as u64;
-        Ok((length > 0).then(|| trimmed(line)))
+        Ok((length > 0).then(|| without_line_end(line)))
     }
 
-    /// Reads more; false if there is no more, or no room.
+    /// Reads more of the input; false at its end.
     fn fill(&mut self) -> io::Result<bool> {
         let is_full = self.end == self.buffer.len();
         if self.start > 0 {
@@ -78,8 +78,8 @@ impl<'a> Source<'a> {
             self.end -= self.start;
             self.start = 0;
         }
-        // A file that has filled it once is read in larger parts from then on.
-        if is_full && self.buffer.len() < WINDOW {
+        // A file that has filled the buffer once is read in larger parts from then on.
+        if is_full && self.buffer.len() < MAX_PEEK {
             self.buffer.resize(2 * self.buffer.len(), 0);
         }
         loop {
@@ -95,7 +95,7 @@ impl<'a> Source<'a> {
     }
 }
 
-impl Read for Source<'_> {
+impl Read for ByteSource<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = self.fill_buf()?.read(into)?;
         self.consume(count);
@@ -103,7 +103,7 @@ impl Read for Source<'_> {
     }
 }
 
-impl BufRead for Source<'_> {
+impl BufRead for ByteSource<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.start == self.end {
             self.fill()?;
@@ -117,7 +117,7 @@ impl BufRead for Source<'_> {
     }
 }
 
-fn trimmed(line: &[u8]) -> &[u8] {
+fn without_line_end(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
 }
@@ -126,10 +126,10 @@ fn trimmed(line: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    /// Gives one byte at a time.
-    struct Trickle<'a>(&'a [u8]);
+    /// Returns one byte at a time.
+    struct OneByteReader<'a>(&'a [u8]);
 
-    impl Read for Trickle<'_> {
+    impl Read for OneByteReader<'_> {
         fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
             let count = into.len().min(1);
             self.0.read(&mut into[..count])
@@ -137,10 +137,10 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_whole_from_an_input_that_trickles() {
-        let mut source = Source::new(Trickle(b"one\r\n\ntwo"));
+    fn lines_are_read_whole_from_an_input_of_single_bytes() {
+        let mut source = ByteSource::new(OneByteReader(b"one\r\n\ntwo"));
         let mut lines = Vec::new();
-        while let Some(line) = source.line().unwrap() {
+        while let Some(line) = source.read_line().unwrap() {
             lines.push(line.to_vec());
         }
         assert_eq!(vec![b"one".to_vec(), b"".to_vec(), b"two".to_vec()], lines);
@@ -148,16 +148,16 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_comes_in_parts_of_a_window() {
-        let mut source = Source::new(io::repeat(b'x').take(WINDOW as u64 + 10));
-        assert_eq!(Some(WINDOW), source.line().unwrap().map(<[u8]>::len));
-        assert_eq!(Some(10), source.line().unwrap().map(<[u8]>::len));
-        assert_eq!(None, source.line().unwrap());
+    fn an_endless_line_is_read_in_parts_of_the_buffer() {
+        let mut source = ByteSource::new(io::repeat(b'x').take(MAX_PEEK as u64 + 10));
+        assert_eq!(Some(MAX_PEEK), source.read_line().unwrap().map(<[u8]>::len));
+        assert_eq!(Some(10), source.read_line().unwrap().map(<[u8]>::len));
+        assert_eq!(None, source.read_line().unwrap());
     }
 
     #[test]
-    fn what_is_skipped_is_not_kept() {
-        let mut source = Source::new(io::repeat(7).take(1_000_000));
+    fn skipped_bytes_are_not_kept() {
+        let mut source = ByteSource::new(io::repeat(7).take(1_000_000));
         assert_eq!(999_999, source.skip(999_999).unwrap());
         assert_eq!([7], source.peek(4).unwrap());
         assert_eq!(1, source.skip(4).unwrap());

@@ -1,4 +1,4 @@
-//! What a TCP header says (RFC 9293, section 3.1), with the options of RFC 2018 and RFC 7323.
+//! TCP headers (RFC 9293, section 3.1), with the options of RFC 2018 and RFC 7323.
 
 use std::fmt;
 use std::ops::BitOr;
@@ -8,25 +8,25 @@ use crate::header::{self, Bytes};
 /// A TCP header. Of an ns-2 line, which shows a part of it only, the rest is zero or absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tcp {
-    /// The first byte's number, modulo 2^32. ns-2's one-way agents count packets instead, from 0.
+    /// Sequence number. ns-2's one-way agents count packets instead, from 0.
     pub seq: u32,
-    /// The number that is expected next; means something where [`Flags::ACK`] is set.
+    /// Acknowledgement number; valid if [`Flags::ACK`] is set.
     pub ack: u32,
     pub flags: Flags,
-    /// As it stands in the header, not scaled.
+    /// As in the header, not scaled.
     pub window: u16,
     /// Maximum segment size, of a SYN.
     pub mss: Option<u16>,
-    /// By how many bits windows are shifted, of a SYN.
+    /// Window scale, of a SYN.
     pub window_scale: Option<u8>,
     /// Of a SYN.
     pub sack_permitted: bool,
     pub timestamps: Option<Timestamps>,
-    pub sacks: SackRuns,
+    pub sacks: SackBlocks,
 }
 
 impl Tcp {
-    /// Reads a header with its options, as far as they make sense; `None` if it says that it is shorter than one.
+    /// Reads a header with its valid options; `None` if its data offset is too small.
     pub fn read(bytes: &[u8]) -> Option<Tcp> {
         header::tcp::read(Bytes(bytes)).map(|header| header.tcp)
     }
@@ -39,7 +39,7 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
-/// Bits 4 to 15 of the header's 13th and 14th byte; those that mean something here.
+/// Bits 4 to 15 of the header's 13th and 14th byte.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Flags(pub u16);
 
@@ -106,30 +106,30 @@ impl fmt::Debug for Flags {
     }
 }
 
-/// Selective acknowledgements: runs `[from, to)` in the header's order (RFC 2018, section 3). A header holds four at most.
+/// SACK blocks `[from, to)` in the header's order (RFC 2018, section 3). A header holds four at most.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct SackRuns {
-    runs: [(u32, u32); SackRuns::MOST],
+pub struct SackBlocks {
+    blocks: [(u32, u32); SackBlocks::MAX_BLOCKS],
     count: u8,
 }
 
-impl SackRuns {
-    pub const MOST: usize = 4;
+impl SackBlocks {
+    pub const MAX_BLOCKS: usize = 4;
 
-    /// Appends a run if there is room.
+    /// Appends a block, unless there are [`SackBlocks::MAX_BLOCKS`].
     pub fn push(&mut self, from: u32, to: u32) {
-        if let Some(run) = self.runs.get_mut(usize::from(self.count)) {
-            *run = (from, to);
+        if let Some(block) = self.blocks.get_mut(usize::from(self.count)) {
+            *block = (from, to);
             self.count += 1;
         }
     }
 
     pub fn as_slice(&self) -> &[(u32, u32)] {
-        &self.runs[..usize::from(self.count)]
+        &self.blocks[..usize::from(self.count)]
     }
 }
 
-impl fmt::Debug for SackRuns {
+impl fmt::Debug for SackBlocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_slice().fmt(f)
     }
@@ -146,9 +146,9 @@ mod tests {
     }
 
     #[test]
-    fn a_fifth_run_finds_no_room() {
-        let mut runs = SackRuns::default();
-        (0..5).for_each(|at| runs.push(at, at + 1));
-        assert_eq!([(0, 1), (1, 2), (2, 3), (3, 4)], runs.as_slice());
+    fn a_fifth_block_is_left_out() {
+        let mut blocks = SackBlocks::default();
+        (0..5).for_each(|at| blocks.push(at, at + 1));
+        assert_eq!([(0, 1), (1, 2), (2, 3), (3, 4)], blocks.as_slice());
     }
 }

@@ -1,11 +1,11 @@
-//! Files that are cut, damaged or made to harm: a fault that says where, never a panic, never memory without bound.
+//! Truncated, damaged and hostile files: an error with its position, never a panic, never unbounded memory.
 
 mod common;
 
 use std::path::PathBuf;
 
 use ecnlab_units::{Span, Time};
-use ecnlab_wire::{Backwards, Fault, PcapngWriter, Reader, Version, Why};
+use ecnlab_wire::{BackwardTimes, IpVersion, PcapngWriter, ReadError, ReadErrorKind, Reader};
 use proptest::prelude::*;
 
 const FIXTURES: [&str; 5] = ["ns2.tr", "linux-lo.pcap", "linux-lo.pcapng", "linux-sll.pcap", "linux-sll2.pcap"];
@@ -15,21 +15,21 @@ fn fixture(name: &str) -> Vec<u8> {
 }
 
 /// Reads all there is; returns how many events, and the faults.
-fn read(bytes: &[u8]) -> (usize, Vec<Fault>) {
+fn read(bytes: &[u8]) -> (usize, Vec<ReadError>) {
     let reader = match Reader::open(bytes) {
         Ok(reader) => reader,
-        Err(fault) => return (0, vec![fault]),
+        Err(error) => return (0, vec![error]),
     };
-    let (events, faults): (Vec<_>, Vec<_>) = reader.partition(Result::is_ok);
-    (events.len(), faults.into_iter().map(Result::unwrap_err).collect())
+    let (events, errors): (Vec<_>, Vec<_>) = reader.partition(Result::is_ok);
+    (events.len(), errors.into_iter().map(Result::unwrap_err).collect())
 }
 
-/// What must hold of any input whatever.
-fn sound(bytes: &[u8]) {
-    let (events, faults) = read(bytes);
-    assert!(events + faults.len() <= bytes.len() + 1, "each event and each fault takes a byte at least");
-    assert!(faults.iter().all(|fault| fault.offset <= bytes.len() as u64));
-    assert!(faults.iter().rev().skip(1).all(|fault| !fault.ends), "nothing follows what ends a file");
+/// Invariants for any input.
+fn check_invariants(bytes: &[u8]) {
+    let (events, errors) = read(bytes);
+    assert!(events + errors.len() <= bytes.len() + 1, "each event and each fault takes a byte at least");
+    assert!(errors.iter().all(|error| error.offset <= bytes.len() as u64));
+    assert!(errors.iter().rev().skip(1).all(|error| !error.is_fatal), "nothing follows what ends a file");
 }
 
 proptest! {
@@ -37,7 +37,7 @@ proptest! {
 
     #[test]
     fn random_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
-        sound(&bytes);
+        check_invariants(&bytes);
     }
 
     #[test]
@@ -45,183 +45,186 @@ proptest! {
         at in 0..FIXTURES.len(), keep in 0..400_usize, rest in prop::collection::vec(any::<u8>(), 0..600)
     ) {
         let good = fixture(FIXTURES[at]);
-        sound(&[&good[..keep.min(good.len())], &rest[..]].concat());
+        check_invariants(&[&good[..keep.min(good.len())], &rest[..]].concat());
     }
 
     #[test]
     fn flipped_bits_are_read_without_a_panic(at in 0..FIXTURES.len(), flips in prop::collection::vec(any::<(prop::sample::Index, u8)>(), 1..20)) {
         let mut bytes = fixture(FIXTURES[at]);
-        for (place, bit) in &flips {
-            let place = place.index(bytes.len());
-            bytes[place] ^= 1 << (bit % 8);
+        for (location, bit) in &flips {
+            let location = location.index(bytes.len());
+            bytes[location] ^= 1 << (bit % 8);
         }
-        sound(&bytes);
+        check_invariants(&bytes);
     }
 
     #[test]
     fn random_text_is_read_without_a_panic(text in r"([+\-drvhsf] [-0-9.e]{0,20} ([-a-zA-Z0-9._x]{0,8} ?){0,18}\n){0,20}") {
-        sound(text.as_bytes());
+        check_invariants(text.as_bytes());
     }
 
     /// All events before the cut, and a fault that says where the last record begins, unless the cut lies between two records.
     #[test]
     fn of_a_file_that_is_cut_all_is_read_up_to_the_cut(at in 1..FIXTURES.len(), cut in any::<prop::sample::Index>()) {
         let good = fixture(FIXTURES[at]);
-        let place = cut.index(good.len());
-        let (events, faults) = read(&good[..place]);
-        prop_assert!(faults.len() <= 1);
-        for fault in &faults {
-            prop_assert!(matches!(fault.why, Why::Truncated | Why::Empty | Why::Unknown), "{fault}");
-            prop_assert!(fault.offset <= place as u64);
+        let location = cut.index(good.len());
+        let (events, errors) = read(&good[..location]);
+        prop_assert!(errors.len() <= 1);
+        for error in &errors {
+            prop_assert!(matches!(error.kind, ReadErrorKind::Truncated | ReadErrorKind::Empty | ReadErrorKind::Unknown), "{error}");
+            prop_assert!(error.offset <= location as u64);
         }
-        prop_assert_eq!(events, read(&good[..faults.first().map_or(place, |fault| fault.offset as usize)]).0);
+        prop_assert_eq!(events, read(&good[..errors.first().map_or(location, |error| error.offset as usize)]).0);
     }
 
     #[test]
     fn a_cut_archive_says_so(cut in 20..1000_usize) {
         let whole = zstd::encode_all(&fixture("ns2.tr")[..], 1).unwrap();
-        let (_, faults) = read(&whole[..cut]);
-        prop_assert!(faults.last().is_some_and(|fault| fault.ends && matches!(fault.why, Why::Truncated)), "{faults:?}");
+        let (_, errors) = read(&whole[..cut]);
+        prop_assert!(errors.last().is_some_and(|error| error.is_fatal && matches!(error.kind, ReadErrorKind::Truncated)), "{errors:?}");
     }
 }
 
-fn written(count: u32) -> Vec<u8> {
+fn file_of_packets(count: u32) -> Vec<u8> {
     let mut out = Vec::new();
     let writer = PcapngWriter::begin(100, "ecnlab", &mut out);
-    writer.interface("link", Version::V4, &mut out);
+    writer.add_interface("link", IpVersion::V4, &mut out);
     let packet = common::example(common::packet());
-    (0..count).for_each(|at| writer.packet(0, Time::from_picos(at.into()), &packet, &mut out));
+    (0..count).for_each(|at| writer.write_packet(0, Time::from_picos(at.into()), &packet, &mut out));
     out
 }
 
-fn only_fault(bytes: &[u8]) -> (usize, String) {
-    let (events, faults) = read(bytes);
-    assert_eq!(1, faults.len(), "{faults:?}");
-    (events, faults[0].to_string())
+fn only_error(bytes: &[u8]) -> (usize, String) {
+    let (events, errors) = read(bytes);
+    assert_eq!(1, errors.len(), "{errors:?}");
+    (events, errors[0].to_string())
 }
 
 #[test]
-fn nothing_is_said_to_be_nothing() {
-    assert_eq!((0, "the file is empty".to_owned()), only_fault(b""));
-    assert_eq!((0, "this is neither an ns-2 trace nor pcap nor pcapng".to_owned()), only_fault(b"Dear reader,\n"));
+fn an_empty_or_foreign_file_is_refused() {
+    assert_eq!((0, "the file is empty".to_owned()), only_error(b""));
+    assert_eq!((0, "this is neither an ns-2 trace nor pcap nor pcapng".to_owned()), only_error(b"Dear reader,\n"));
 }
 
 #[test]
-fn a_damaged_line_is_passed_over_and_named() {
+fn a_damaged_line_is_skipped_and_reported() {
     let text = String::from_utf8(fixture("ns2.tr")).unwrap();
     let damaged = text.replacen("\nr 0.105032", "\nr zero", 1);
-    let (events, said) = only_fault(damaged.as_bytes());
-    assert_eq!((text.lines().count() - 1, "record 3 at byte 78: 'zero' is not a time".to_owned()), (events, said));
+    let (events, message) = only_error(damaged.as_bytes());
+    assert_eq!((text.lines().count() - 1, "record 3 at byte 78: 'zero' is not a time".to_owned()), (events, message));
 }
 
 #[test]
-fn a_length_without_end_takes_no_memory() {
+fn a_huge_length_takes_no_memory() {
     let mut bytes = fixture("linux-lo.pcap");
     bytes[24 + 8..24 + 12].copy_from_slice(&u32::MAX.to_le_bytes());
-    let (events, said) = only_fault(&bytes);
+    let (events, message) = only_error(&bytes);
     assert_eq!(
         (0, "record 1 at byte 24: it says that 4294967295 bytes of a packet were kept, more than any capture keeps".to_owned()),
-        (events, said)
+        (events, message)
     );
-    let mut bytes = written(1);
+    let mut bytes = file_of_packets(1);
     bytes.extend([6_u32, 0xffff_fffc, 0].map(u32::to_le_bytes).as_flattened());
-    let (events, said) = only_fault(&bytes);
+    let (events, message) = only_error(&bytes);
     assert_eq!(1, events);
-    assert!(said.ends_with("the file ends in the middle of it"), "{said}");
+    assert!(message.ends_with("the file ends in the middle of it"), "{message}");
 }
 
 #[test]
 fn a_block_whose_lengths_differ_ends_the_file() {
-    let mut bytes = written(2);
+    let mut bytes = file_of_packets(2);
     let last = bytes.len() - 4;
     bytes[last] ^= 4;
-    let (events, said) = only_fault(&bytes);
+    let (events, message) = only_error(&bytes);
     assert_eq!(1, events);
-    assert!(said.contains("bytes long as it begins and"), "{said}");
+    assert!(message.contains("bytes long as it begins and"), "{message}");
 }
 
 #[test]
-fn interfaces_without_end_are_refused() {
+fn more_than_4096_interfaces_are_refused() {
     let mut out = Vec::new();
     let writer = PcapngWriter::begin(100, "ecnlab", &mut out);
-    (0..5000).for_each(|_| writer.interface("", Version::V4, &mut out));
-    assert!(only_fault(&out).1.ends_with("more than 4096 interfaces are not read"));
+    (0..5000).for_each(|_| writer.add_interface("", IpVersion::V4, &mut out));
+    assert!(only_error(&out).1.ends_with("more than 4096 interfaces are not read"));
 }
 
-/// Whoever reads step by step is asked back after each record, also where none is an event.
+/// Reading record by record returns after each record, even if none is an event.
 #[test]
-fn a_file_of_lines_that_are_passed_over_is_read_one_by_one() {
+fn ignored_lines_are_returned_one_by_one() {
     let text = String::from_utf8(fixture("ns2.tr")).unwrap();
     let first = text.lines().next().unwrap();
-    let aside = first.replacen(['+', '-', 'r', 'd'], "h", 1);
-    let file = format!("{first}\n{}", format!("{aside}\n").repeat(1000));
+    let ignored = first.replacen(['+', '-', 'r', 'd'], "h", 1);
+    let file = format!("{first}\n{}", format!("{ignored}\n").repeat(1000));
     let mut reader = Reader::open(file.as_bytes()).unwrap();
-    assert!(reader.step().unwrap().unwrap().is_some());
+    assert!(reader.read_record().unwrap().unwrap().is_some());
     for read in 2..=1001 {
-        assert!(reader.step().unwrap().unwrap().is_none());
-        assert_eq!((read, read - 1), (reader.records(), reader.passed_over()));
+        assert!(reader.read_record().unwrap().unwrap().is_none());
+        assert_eq!((read, read - 1), (reader.records(), reader.skipped_records()));
     }
-    assert!(reader.step().is_none() && reader.next().is_none());
+    assert!(reader.read_record().is_none() && reader.next().is_none());
 }
 
-/// Where times go backwards in a file that is read to its end.
-fn backwards(bytes: &[u8]) -> Option<Backwards> {
+/// The backward times of a file that is read to its end.
+fn backwards(bytes: &[u8]) -> Option<BackwardTimes> {
     let mut reader = Reader::open(bytes).unwrap();
     reader.by_ref().for_each(|event| assert!(event.is_ok()));
-    reader.backwards()
+    reader.backward_times()
 }
 
 #[test]
-fn times_that_go_backwards_are_found() {
+fn times_that_go_backwards_are_reported() {
     let text = String::from_utf8(fixture("ns2.tr")).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     let reversed: String = lines.iter().rev().map(|line| format!("{line}\n")).collect();
     let time = |line: &str| line.split(' ').nth(1).unwrap().parse::<f64>().unwrap();
     let (latest, earlier) = (time(lines[lines.len() - 1]), lines.iter().filter(|line| time(line) < time(lines[lines.len() - 1]) - 0.001));
-    let found = backwards(reversed.as_bytes()).unwrap();
-    assert_eq!(earlier.count() as u64, found.count);
-    assert!((found.by.seconds() - (latest - time(lines[0]))).abs() < 1e-9, "{found:?}");
+    let backward = backwards(reversed.as_bytes()).unwrap();
+    assert_eq!(earlier.count() as u64, backward.records);
+    assert!((backward.max_step.seconds() - (latest - time(lines[0]))).abs() < 1e-9, "{backward:?}");
     assert_eq!(None, backwards(text.as_bytes()));
 }
 
 #[test]
-fn two_captures_behind_each_other_go_backwards_where_the_second_begins() {
+fn concatenated_captures_go_backwards_where_the_second_begins() {
     let one = fixture("linux-lo.pcapng");
     let events = read(&one).0 as u64;
-    let found = backwards(&[one.clone(), one.clone()].concat()).unwrap();
+    let backward = backwards(&[one.clone(), one.clone()].concat()).unwrap();
     // The first packets of the second are earlier than the last of the first, by more than a millisecond all but those at its end.
-    assert_eq!((events + 1, None), (found.first, backwards(&one)));
-    assert!(found.count <= events && found.by > Span::from_millis(1), "{found:?}");
+    assert_eq!((events + 1, None), (backward.first_record, backwards(&one)));
+    assert!(backward.records <= events && backward.max_step > Span::from_millis(1), "{backward:?}");
 }
 
 /// Two interfaces are not in step: a packet in front of the others by 1 ms is in order, by 1.1 ms it is not.
 #[test]
-fn interfaces_that_are_not_in_step_are_in_order() {
+fn packets_of_two_interfaces_may_be_reordered_by_1_ms() {
     let packet = common::example(common::packet());
     let file = |micros: [u64; 3]| {
         let mut out = Vec::new();
         let writer = PcapngWriter::begin(100, "ecnlab", &mut out);
-        writer.interface("link", Version::V4, &mut out);
-        micros.iter().for_each(|&at| writer.packet(0, Time::from_picos(at * 1_000_000), &packet, &mut out));
+        writer.add_interface("link", IpVersion::V4, &mut out);
+        micros.iter().for_each(|&at| writer.write_packet(0, Time::from_picos(at * 1_000_000), &packet, &mut out));
         out
     };
     assert_eq!(None, backwards(&file([5000, 4000, 5001])));
-    assert_eq!(Some(Backwards { first: 2, count: 1, by: Span::from_micros(1100) }), backwards(&file([5000, 3900, 5001])));
+    assert_eq!(
+        Some(BackwardTimes { first_record: 2, records: 1, max_step: Span::from_micros(1100) }),
+        backwards(&file([5000, 3900, 5001]))
+    );
 }
 
 #[test]
-fn packets_of_a_link_that_is_not_read_are_said_once_and_passed_over() {
+fn an_unsupported_link_type_is_reported_once() {
     let mut bytes = fixture("linux-lo.pcapng");
     // The interface's link type, in the block behind the section's.
     let block = usize::from(bytes[4]);
     bytes[block + 8] = 105;
-    let (events, said) = only_fault(&bytes);
+    let (events, message) = only_error(&bytes);
     assert_eq!(0, events);
-    assert!(said.contains("link type 105"), "{said}");
+    assert!(message.contains("link type 105"), "{message}");
 }
 
 /// A little-endian file: a section, an interface of raw IP with these options, and a packet whose stamp is 3 000 000 000.
-fn with_options(options: &[u8]) -> Vec<u8> {
+fn file_with_options(options: &[u8]) -> Vec<u8> {
     let block = |kind: u32, body: &[u8]| {
         let length = (body.len() as u32 + 12).to_le_bytes();
         [&kind.to_le_bytes(), &length, body, &length].concat()
@@ -235,31 +238,31 @@ fn with_options(options: &[u8]) -> Vec<u8> {
 
 /// The packet's time in seconds, and what was wrong.
 fn time_with_options(options: &[u8]) -> (Option<f64>, Vec<String>) {
-    let file = with_options(options);
-    let (events, faults): (Vec<_>, Vec<_>) = Reader::open(&file[..]).unwrap().partition(Result::is_ok);
+    let file = file_with_options(options);
+    let (events, errors): (Vec<_>, Vec<_>) = Reader::open(&file[..]).unwrap().partition(Result::is_ok);
     let time = events.into_iter().next().map(|event| event.unwrap().time.seconds());
-    (time, faults.into_iter().map(|fault| fault.unwrap_err().why.to_string()).collect())
+    (time, errors.into_iter().map(|error| error.unwrap_err().kind.to_string()).collect())
 }
 
 #[test]
 fn an_option_that_goes_past_its_block_gives_no_unit_of_time() {
     assert_eq!((Some(3.0), vec![]), time_with_options(&[9, 0, 1, 0, 9, 0, 0, 0]));
-    let (time, faults) = time_with_options(&[9, 0, 1, 1, 9, 0, 0, 0]);
-    assert_eq!((None, 1), (time, faults.len()), "packets without a unit of time are passed over: {faults:?}");
-    assert!(faults[0].contains("options"), "{faults:?}");
+    let (time, errors) = time_with_options(&[9, 0, 1, 1, 9, 0, 0, 0]);
+    assert_eq!((None, 1), (time, errors.len()), "packets without a unit of time are passed over: {errors:?}");
+    assert!(errors[0].contains("options"), "{errors:?}");
 }
 
 #[test]
 fn an_option_of_another_length_gives_no_unit_of_time() {
     for options in [[9, 0, 5, 0, 9, 0, 0, 0, 0, 0, 0, 0], [14, 0, 7, 0, 1, 0, 0, 0, 0, 0, 0, 0]] {
-        let (time, faults) = time_with_options(&options);
-        assert_eq!((None, 1), (time, faults.len()), "{faults:?}");
-        assert!(faults[0].contains("options"), "{faults:?}");
+        let (time, errors) = time_with_options(&options);
+        assert_eq!((None, 1), (time, errors.len()), "{errors:?}");
+        assert!(errors[0].contains("options"), "{errors:?}");
     }
 }
 
-/// Each option of an interface that is read may occur once (draft-ietf-opsawg-pcapng, section 4.2); Wireshark keeps the first.
+/// Each option of an interface may occur once (draft-ietf-opsawg-pcapng, section 4.2); Wireshark uses the first.
 #[test]
-fn of_two_units_of_time_the_first_holds() {
+fn the_first_of_two_time_resolutions_is_used() {
     assert_eq!((Some(3.0), vec![]), time_with_options(&[9, 0, 1, 0, 9, 0, 0, 0, 9, 0, 1, 0, 6, 0, 0, 0]));
 }

@@ -7,8 +7,8 @@ use ecnlab_scenario::{Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::replay::replay;
 use ecnlab_sim::{
-    Buffer, Network, NoProbe, Options, Recorder, RecorderAndTracer, RecordingConfig, Report, Run, Simulation, TraceFormat, TraceSpec,
-    Tracer, Version,
+    Buffer, IpVersion, Network, NoProbe, Options, Recorder, RecorderAndTracer, RecordingConfig, Report, Run, Simulation, TraceFormat,
+    TraceSpec, Tracer,
 };
 use ecnlab_units::{Rate, Span, Time};
 use ecnlab_wire::Reader;
@@ -180,7 +180,7 @@ fn with_probes(network: &Network, options: &Options, whole: &Run) {
         arrivals: true,
     };
     let recorder = Recorder::new(recording, options.duration);
-    let spec = TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: Version::V4 }, links: Vec::new() };
+    let spec = TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, links: Vec::new() };
     let (run, mut probes) = Simulation::new(network, options, RecorderAndTracer { recorder, tracer: Tracer::new(spec) }).finish();
     assert_same_run(whole, &run, "with probes");
     let tables = probes.recorder.tables(&run.names).expect("a short run's record is small");

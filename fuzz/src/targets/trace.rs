@@ -3,7 +3,7 @@
 use ecnlab_trace::{Analysis, CheckReport, EcnCheck, Options, TraceReport};
 use ecnlab_units::table::Column;
 use ecnlab_units::{Ecn, Span, Time};
-use ecnlab_wire::{Address, End, Event, Flags, Kind, Packet, Place, Reader, SackRuns, State, Tcp, Timestamps, What};
+use ecnlab_wire::{Address, End, Event, Flags, Kind, Location, Packet, Reader, SackBlocks, Tcp, Timestamps, TraceEventKind, Truncation};
 
 use crate::input::Input;
 
@@ -12,7 +12,7 @@ pub fn file(data: &[u8]) {
     let mut analysis = Analysis::new(Options { sequence_flows: vec![0, 1], header_bytes: 40, ..Options::default() }, false);
     let mut check = EcnCheck::default();
     let (mut events, mut known) = (0, 0);
-    while let Some(read) = reader.step() {
+    while let Some(read) = reader.read_record() {
         let Ok(Some(event)) = read else { continue };
         if reader.interfaces().len() > known {
             known = reader.interfaces().len();
@@ -59,15 +59,16 @@ fn event(input: &mut Input, now: &mut Time) -> Event {
     };
     // A trace covers at most 213 days.
     *now = Time::from_picos(now.picos().saturating_add(pause.picos()));
-    let place = input.u8();
-    let (what, place) = match place >> 4 {
-        what @ 0..=3 => {
-            let what = [What::Enqueued, What::Dequeued, What::Dropped, What::Received][usize::from(what)];
-            (what, Place::Link { from: u32::from(place & 3), to: u32::from(place >> 2 & 3) })
+    let selector = input.u8();
+    let (kind, location) = match selector >> 4 {
+        kind @ 0..=3 => {
+            let kind =
+                [TraceEventKind::Enqueued, TraceEventKind::Dequeued, TraceEventKind::Dropped, TraceEventKind::Received][usize::from(kind)];
+            (kind, Location::Link { from: u32::from(selector & 3), to: u32::from(selector >> 2 & 3) })
         }
-        _ => (What::Seen, Place::Interface(u32::from(place & 3))),
+        _ => (TraceEventKind::Captured, Location::Interface(u32::from(selector & 3))),
     };
-    Event { time: *now, what, place, packet: packet(input) }
+    Event { time: *now, kind, location, packet: packet(input) }
 }
 
 fn packet(input: &mut Input) -> Packet {
@@ -77,7 +78,8 @@ fn packet(input: &mut Input) -> Packet {
         port: u32::from(bits >> 2 & 1),
     };
     let kind = [Kind::Data, Kind::Ack, Kind::Data, Kind::Ack, Kind::Datagram, Kind::Other][usize::from(kinds & 7) % 6];
-    let state = [State::Whole, State::Whole, State::Cut, State::Fragment { first: false }][usize::from(kinds >> 3 & 3)];
+    let truncation = [Truncation::Complete, Truncation::Complete, Truncation::Truncated, Truncation::Fragment { is_first: false }]
+        [usize::from(kinds >> 3 & 3)];
     let id = (kinds & 0x80 != 0).then(|| u64::from(input.u8()));
     let (size, payload) = if kinds & 0x20 != 0 { (1500, 1448) } else { (input.number(), input.number()) };
     Packet {
@@ -90,13 +92,13 @@ fn packet(input: &mut Input) -> Packet {
         payload: if kind == Kind::Ack { 0 } else { payload },
         ecn: Ecn::from_bits(input.u8()),
         tcp: tcp(input),
-        state,
+        truncation,
     }
 }
 
 fn tcp(input: &mut Input) -> Tcp {
     let (seq, ack, flags, options) = (input.number(), input.number(), input.u16() & 0x1ff, input.u8());
-    let mut sacks = SackRuns::default();
+    let mut sacks = SackBlocks::default();
     for _ in 0..options & 3 {
         sacks.push(input.number(), input.number());
     }

@@ -4,7 +4,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use ecnlab_units::{Ecn, Time};
 use ecnlab_wire::{
-    Address, End, Event, Fault, Flags, Headers, Kind, Packet, PcapngWriter, Place, Reader, SackRuns, State, Tcp, Timestamps, Version,
+    Address, End, Event, Flags, Headers, IpVersion, Kind, Location, Packet, PcapngWriter, ReadError, Reader, SackBlocks, Tcp, Timestamps,
+    Truncation,
 };
 use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
 use pcap_parser::Block;
@@ -30,7 +31,10 @@ pub fn ns2(data: &[u8]) {
 fn lines(events: &[Event]) -> Vec<u8> {
     let mut out = Vec::new();
     for event in events {
-        assert!(ecnlab_wire::ns2::line(event, ecnlab_wire::ns2::DECIMALS, &mut out), "an event of ns-2 is not written: {event:?}");
+        assert!(
+            ecnlab_wire::ns2::write_line(event, ecnlab_wire::ns2::NS2_DECIMALS, &mut out),
+            "an event of ns-2 is not written: {event:?}"
+        );
     }
     out
 }
@@ -67,17 +71,17 @@ pub fn compressed(data: &[u8]) {
     let Ok(mut reader) = Reader::open(data) else { return };
     let mut ended = false;
     for _ in 0..MOST_STEPS {
-        let Some(read) = reader.step() else { return };
+        let Some(read) = reader.read_record() else { return };
         assert!(!ended, "nothing follows what ends a file");
-        ended = read.is_err_and(|fault| fault.ends);
-        if reader.position() > MOST_BYTES {
+        ended = read.is_err_and(|fault| fault.is_fatal);
+        if reader.bytes_read() > MOST_BYTES {
             return;
         }
     }
 }
 
 /// Reads all there is, with what must hold of any file.
-fn read(bytes: &[u8]) -> (Vec<Event>, Vec<Fault>) {
+fn read(bytes: &[u8]) -> (Vec<Event>, Vec<ReadError>) {
     let mut reader = match Reader::open(bytes) {
         Ok(reader) => reader,
         Err(fault) => return (Vec::new(), vec![fault]),
@@ -91,8 +95,8 @@ fn read(bytes: &[u8]) -> (Vec<Event>, Vec<Fault>) {
     }
     assert!(events.len() + faults.len() <= bytes.len() + 1, "each event and each fault takes a byte at least");
     assert!(faults.iter().all(|fault| fault.offset <= bytes.len() as u64 && !fault.to_string().is_empty()));
-    assert!(faults.iter().rev().skip(1).all(|fault| !fault.ends), "nothing follows what ends a file");
-    assert!(reader.position() <= bytes.len() as u64);
+    assert!(faults.iter().rev().skip(1).all(|fault| !fault.is_fatal), "nothing follows what ends a file");
+    assert!(reader.bytes_read() <= bytes.len() as u64);
     (events, faults)
 }
 
@@ -115,13 +119,13 @@ pub fn pcapng_twice(data: &[u8]) {
     let file = [&SECTION[..], data].concat();
     let mut reader = Reader::open(&file[..]).expect("a section begins");
     let (mut ours, mut is_refused) = (Vec::new(), false);
-    while let Some(read) = reader.step() {
+    while let Some(read) = reader.read_record() {
         match read {
             // The number of the packet block that holds it, from 1.
             Ok(Some(event)) => ours.push((reader.packets(), event)),
             Ok(None) => {}
             // A fault of one record alone does not end the file.
-            Err(fault) => is_refused |= fault.ends,
+            Err(fault) => is_refused |= fault.is_fatal,
         }
     }
     // Some damaged lengths make `pcap-parser` panic, which is a refusal, too.
@@ -133,7 +137,7 @@ pub fn pcapng_twice(data: &[u8]) {
     for (number, event) in ours {
         let block = &theirs[number as usize - 1];
         if let Some(block) = block {
-            compare(&event, block, reader.zero());
+            compare(&event, block, reader.epoch_s());
         }
     }
 }
@@ -185,7 +189,7 @@ fn picos(stamp: u64, resolution: u8) -> Option<i128> {
 }
 
 fn compare(event: &Event, block: &Block1, zero: u64) {
-    assert_eq!(Place::Interface(block.interface), event.place);
+    assert_eq!(Location::Interface(block.interface), event.location);
     assert_eq!(block.time, i128::from(zero) * 1_000_000_000_000 + i128::from(event.time.picos()));
     let packet = &event.packet;
     // Behind Ethernet and the other link headers lies the same, which the target `pcap` reads.
@@ -209,7 +213,7 @@ fn compare(event: &Event, block: &Block1, zero: u64) {
         }
         _ => {}
     }
-    if let (Some(TransportSlice::Tcp(tcp)), State::Whole) = (sliced.transport.as_ref(), packet.state) {
+    if let (Some(TransportSlice::Tcp(tcp)), Truncation::Complete) = (sliced.transport.as_ref(), packet.truncation) {
         assert!(packet.is_tcp());
         assert_eq!((tcp.source_port().into(), tcp.destination_port().into()), (packet.source.port, packet.destination.port));
         assert_eq!((tcp.sequence_number(), tcp.acknowledgment_number()), (packet.tcp.seq, packet.tcp.ack));
@@ -254,7 +258,7 @@ fn packet(input: &mut Input) -> Packet {
     };
     let [source, destination] = [address(input), address(input)].map(|address| End { address, port: input.u32() });
     let runs = options >> 2 & 7;
-    let mut sacks = SackRuns::default();
+    let mut sacks = SackBlocks::default();
     for _ in 0..runs.min(4) {
         sacks.push(input.u32(), input.u32());
     }
@@ -273,7 +277,18 @@ fn packet(input: &mut Input) -> Packet {
     let length = |input: &mut Input| if input.u8() == 255 { input.u32() } else { u32::from(input.u8()) * 8 };
     let (size, payload) = (length(input), length(input));
     let id = input.flag().then(|| input.u64());
-    Packet { kind, source, destination, flow: None, id, size, payload, ecn: Ecn::from_bits(input.u8()), tcp, state: State::Whole }
+    Packet {
+        kind,
+        source,
+        destination,
+        flow: None,
+        id,
+        size,
+        payload,
+        ecn: Ecn::from_bits(input.u8()),
+        tcp,
+        truncation: Truncation::Complete,
+    }
 }
 
 fn bytes_of(headers: &Headers) -> Vec<u8> {
@@ -374,14 +389,14 @@ fn check_tcp(packet: &Packet, net: &NetSlice, tcp: &etherparse::TcpSlice, total:
 fn check_our_reader(packet: &Packet, headers: &Headers, is_v6: bool) {
     let mut file = Vec::new();
     let writer = PcapngWriter::begin(WHOLE, "ecnlab", &mut file);
-    writer.interface("way", if is_v6 { Version::V6 } else { Version::V4 }, &mut file);
-    writer.headers(0, Time::from_picos(5_000), headers, &mut file);
+    writer.add_interface("way", if is_v6 { IpVersion::V6 } else { IpVersion::V4 }, &mut file);
+    writer.write_headers(0, Time::from_picos(5_000), headers, &mut file);
     let mut reader = Reader::open(&file[..]).expect("a file of ours");
     let event = reader.next().expect("there is a packet").expect("it is read");
     assert!(reader.next().is_none());
-    assert_eq!((Time::from_picos(5_000), Place::Interface(0)), (event.time, event.place));
+    assert_eq!((Time::from_picos(5_000), Location::Interface(0)), (event.time, event.location));
     let read = event.packet;
-    assert_eq!((headers.total(), packet.ecn, State::Whole), (read.size, read.ecn, read.state));
+    assert_eq!((headers.total(), packet.ecn, Truncation::Complete), (read.size, read.ecn, read.truncation));
     if packet.is_tcp() {
         let Tcp { sacks, .. } = read.tcp;
         assert!(packet.tcp.sacks.as_slice().starts_with(sacks.as_slice()));

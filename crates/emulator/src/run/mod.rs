@@ -13,7 +13,7 @@ use ecnlab_scenario::{Problem, Scenario};
 use ecnlab_sim::measures::Table;
 use ecnlab_sim::network::LinkChange;
 use ecnlab_sim::{
-    Buffer, Network, NoProbe, Options, Probe, Recorder, RecorderAndTracer, RecordingConfig, RecordingFull, Run, Simulation, Version,
+    Buffer, IpVersion, Network, NoProbe, Options, Probe, Recorder, RecorderAndTracer, RecordingConfig, RecordingFull, Run, Simulation,
 };
 use ecnlab_units::{Rate, Span, Time};
 
@@ -124,7 +124,7 @@ pub fn run(scenario: &Scenario, options: RunOptions, on_progress: ProgressCallba
         Some(CaptureOptions { links, snaplen, out }) => {
             let options = RunOptions { capture: None, ..options };
             let out: Box<dyn Write + Send> = if options.time_mode == TimeMode::Real { Box::new(BackgroundWriter::start(out)) } else { out };
-            let version = if options.family == Family::V4 { Version::V4 } else { Version::V6 };
+            let version = if options.family == Family::V4 { IpVersion::V4 } else { IpVersion::V6 };
             let probe = RecorderAndTracer { recorder: recorder(), tracer: PacketCapture::new(links, snaplen, version, out) };
             let (run, mut probe, metadata, recordings) = run_event_loop(scenario, settings, &options, probe, on_progress)?;
             probe.tracer.flush()?;

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use ecnlab_transport::{Ack, Role, SendBuffer, Settings, receiver};
 use ecnlab_units::Time;
-use ecnlab_wire::{Flags, SackRuns, Tcp, Timestamps, Version};
+use ecnlab_wire::{Flags, IpVersion, SackBlocks, Tcp, Timestamps};
 
 use crate::packet::{Packet, PacketKind};
 use crate::probe::{CreationContext, ReverseFlow};
@@ -61,14 +61,14 @@ pub struct ReverseState {
     /// Its sink's last acknowledgement echoed a mark.
     echoes_ce: bool,
     /// The blocks that its sink reports.
-    sacks: SackRuns,
+    sacks: SackBlocks,
 }
 
 impl TracedConnection {
-    pub fn new(settings: &Settings, version: Version) -> TracedConnection {
+    pub fn new(settings: &Settings, version: IpVersion) -> TracedConnection {
         let bare = match version {
-            Version::V4 => HEADER_BYTES_V4,
-            Version::V6 => HEADER_BYTES_V6,
+            IpVersion::V4 => HEADER_BYTES_V4,
+            IpVersion::V6 => HEADER_BYTES_V6,
         };
         let headers = bare + if settings.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
         let payload_shortfall = headers.saturating_sub(settings.quirks.header_size).min(settings.payload() - 1);
@@ -108,7 +108,7 @@ impl TracedConnection {
     pub fn reverse_state(&mut self, reverse_flow: &ReverseFlow, piggybacked_ack: Option<&Ack>) -> Option<ReverseState> {
         let send_buffer = reverse_flow.endpoint.send_buffer()?;
         self.echoes_ce = piggybacked_ack.map_or(self.echoes_ce, |ack| ack.ece);
-        let sacks = piggybacked_ack.map_or_else(SackRuns::default, |ack| self.sack_blocks(ack, send_buffer));
+        let sacks = piggybacked_ack.map_or_else(SackBlocks::default, |ack| self.sack_blocks(ack, send_buffer));
         Some(ReverseState {
             snd_nxt: self.byte_number(send_buffer, self.snd_max),
             rcv_nxt: self.byte_number(send_buffer, reverse_flow.rcv_next),
@@ -170,7 +170,7 @@ impl TracedConnection {
         };
         let echo = piggybacked_ack.map_or(self.last_received_tsval, |ack| timestamp_value(ack.echo));
         let timestamps = self.timestamps.then_some(Timestamps { value: timestamp_value(now), echo });
-        let sacks = other.map_or_else(SackRuns::default, |other| other.sacks);
+        let sacks = other.map_or_else(SackBlocks::default, |other| other.sacks);
         let number = if packet.to_segment().is_window_probe() {
             self.byte_number(send_buffer, seq + 1).wrapping_sub(1)
         } else {
@@ -196,8 +196,8 @@ impl TracedConnection {
     }
 
     /// The blocks of an acknowledgement.
-    fn sack_blocks(&self, ack: &Ack, send_buffer: &SendBuffer) -> SackRuns {
-        let mut sacks = SackRuns::default();
+    fn sack_blocks(&self, ack: &Ack, send_buffer: &SendBuffer) -> SackBlocks {
+        let mut sacks = SackBlocks::default();
         for &(from, to) in ack.sacks.as_slice().iter().filter(|&&(from, _)| self.forgotten_up_to.is_none_or(|last| last < from)) {
             sacks.push(self.byte_number(send_buffer, from), self.byte_number(send_buffer, to));
         }

@@ -9,8 +9,8 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use ecnlab_transport::{Role, SenderEndpoint, Transport};
 use ecnlab_units::Time;
-use ecnlab_wire::ns2::Lines;
-use ecnlab_wire::{Address, End, Flags, Kind, State, Tcp, Version};
+use ecnlab_wire::ns2::PacketLines;
+use ecnlab_wire::{Address, End, Flags, IpVersion, Kind, Tcp, Truncation};
 
 use super::TraceFormat;
 use super::connection::{ReverseState, TracedConnection};
@@ -53,7 +53,7 @@ pub struct HeaderNote {
 /// What is the same in all events of a packet, in the trace's form.
 #[derive(Clone, Copy, Debug)]
 pub enum EncodedHeader {
-    Lines(Lines),
+    Lines(PacketLines),
     Headers(ecnlab_wire::Headers),
     /// Rows of a table hold what the packet itself says.
     TraceRow,
@@ -93,10 +93,10 @@ impl PacketHeaders {
     }
 
     /// The version of IP that a capture shows; other forms show none.
-    fn version(&self) -> Version {
+    fn version(&self) -> IpVersion {
         match self.format {
             TraceFormat::Pcapng { version, .. } => version,
-            TraceFormat::Ns2 | TraceFormat::Table => Version::V4,
+            TraceFormat::Ns2 | TraceFormat::Table => IpVersion::V4,
         }
     }
 
@@ -128,7 +128,7 @@ impl PacketHeaders {
         packet: &Packet,
         context: &CreationContext,
         payload: u32,
-        version: Version,
+        version: IpVersion,
     ) -> (EncodedHeader, Option<u32>, Flags) {
         let joined = self.joined_direction(packet, context, version);
         let flow = &mut self.flows[packet.flow as usize];
@@ -144,7 +144,7 @@ impl PacketHeaders {
     }
 
     /// What a packet shows of the other direction of its connection. Both have the ends of the one that has opened it.
-    fn joined_direction(&mut self, packet: &Packet, context: &CreationContext, version: Version) -> Option<JoinedDirection> {
+    fn joined_direction(&mut self, packet: &Packet, context: &CreationContext, version: IpVersion) -> Option<JoinedDirection> {
         let reverse_flow = context.reverse_flow?;
         let piggybacked_ack = context.ack.filter(|_| !packet.is_ack());
         let reverse = self.flows[reverse_flow.flow as usize].tcp.as_mut()?.reverse_state(&reverse_flow, piggybacked_ack)?;
@@ -200,7 +200,7 @@ impl TracedFlow {
     fn ns2_lines(&self, packet: &Packet, number: u64) -> EncodedHeader {
         let ends = self.agents.map(|host| End { address: Address::Node(host.node), port: host.agent });
         let packet = self.wire_packet(packet, ends, number, packet.size, ns2_tcp_header(packet));
-        Lines::of(&packet).map_or(EncodedHeader::TraceRow, EncodedHeader::Lines)
+        PacketLines::of(&packet).map_or(EncodedHeader::TraceRow, EncodedHeader::Lines)
     }
 
     fn wire_packet(&self, packet: &Packet, ends: [End; 2], number: u64, payload: u32, tcp: Tcp) -> ecnlab_wire::Packet {
@@ -216,11 +216,11 @@ impl TracedFlow {
             payload,
             ecn: packet.ecn,
             tcp,
-            state: State::Whole,
+            truncation: Truncation::Complete,
         }
     }
 
-    fn host_ports(&self, version: Version) -> [End; 2] {
+    fn host_ports(&self, version: IpVersion) -> [End; 2] {
         let [source, sink] = self.hosts;
         let ports =
             [FIRST_SOURCE_PORT + (self.past_connections + sink.agent / PORT_COUNT) % PORT_COUNT, FIRST_SINK_PORT + sink.agent % PORT_COUNT];
@@ -237,10 +237,10 @@ impl HeaderNote {
     }
 }
 
-fn host_address(host: u32, version: Version) -> Address {
+fn host_address(host: u32, version: IpVersion) -> Address {
     match version {
-        Version::V4 => Address::V4(Ipv4Addr::from(10 << 24 | host & 0x00ff_ffff)),
-        Version::V6 => Address::V6(Ipv6Addr::from(u128::from(DOCUMENTATION_PREFIX) << 96 | u128::from(host))),
+        IpVersion::V4 => Address::V4(Ipv4Addr::from(10 << 24 | host & 0x00ff_ffff)),
+        IpVersion::V6 => Address::V6(Ipv6Addr::from(u128::from(DOCUMENTATION_PREFIX) << 96 | u128::from(host))),
     }
 }
 

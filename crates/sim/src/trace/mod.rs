@@ -20,8 +20,8 @@ mod rows;
 
 use ecnlab_transport::Ack;
 use ecnlab_units::Time;
-pub use ecnlab_wire::Version;
-use ecnlab_wire::What;
+pub use ecnlab_wire::IpVersion;
+use ecnlab_wire::TraceEventKind;
 
 use self::headers::PacketHeaders;
 use self::nodes::NodeMap;
@@ -59,7 +59,7 @@ pub enum TraceFormat {
     /// ns-2's lines.
     Ns2,
     /// pcapng, with two interfaces for each link: before its queue and after it. At most so many bytes of each packet are kept.
-    Pcapng { keep: u32, version: Version },
+    Pcapng { keep: u32, version: IpVersion },
     /// A table with a row for each event.
     Table,
 }
@@ -68,7 +68,7 @@ pub enum TraceFormat {
 #[derive(Clone, Copy, Debug)]
 struct TraceEvent {
     time: Time,
-    kind: What,
+    kind: TraceEventKind,
     link: u32,
     id: PacketId,
     packet: Packet,
@@ -124,7 +124,7 @@ impl Tracer {
     }
 
     #[inline]
-    fn write_event(&mut self, time: Time, kind: What, link: u32, id: PacketId, packet: &Packet) {
+    fn write_event(&mut self, time: Time, kind: TraceEventKind, link: u32, id: PacketId, packet: &Packet) {
         self.write_begun_transmissions(time);
         if self.is_traced[link as usize] {
             self.output.write(&TraceEvent { time, kind, link, id, packet: *packet }, &self.headers, &mut self.nodes);
@@ -155,23 +155,23 @@ impl Probe for Tracer {
     }
 
     fn on_link_entry(&mut self, now: Time, link: u32, id: PacketId, packet: &Packet) {
-        self.write_event(now, What::Enqueued, link, id, packet);
+        self.write_event(now, TraceEventKind::Enqueued, link, id, packet);
     }
 
     fn on_transmission_start(&mut self, now: Time, begins: Time, link: u32, id: PacketId, packet: &Packet) {
         if begins == now {
-            self.write_event(now, What::Dequeued, link, id, packet);
+            self.write_event(now, TraceEventKind::Dequeued, link, id, packet);
         } else if self.is_traced[link as usize] {
-            self.pending.push(TraceEvent { time: begins, kind: What::Dequeued, link, id, packet: *packet });
+            self.pending.push(TraceEvent { time: begins, kind: TraceEventKind::Dequeued, link, id, packet: *packet });
         }
     }
 
     fn on_packet_drop(&mut self, now: Time, link: u32, id: PacketId, packet: &Packet) {
-        self.write_event(now, What::Dropped, link, id, packet);
+        self.write_event(now, TraceEventKind::Dropped, link, id, packet);
     }
 
     fn on_link_exit(&mut self, now: Time, link: u32, id: PacketId, packet: &Packet) {
-        self.write_event(now, What::Received, link, id, packet);
+        self.write_event(now, TraceEventKind::Received, link, id, packet);
         self.last_arrived = id;
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ecnlab_wire::{PcapngWriter, Version, What};
+use ecnlab_wire::{IpVersion, PcapngWriter, TraceEventKind};
 
 use super::headers::{EncodedHeader, PacketHeaders};
 use super::nodes::NodeMap;
@@ -25,7 +25,7 @@ pub enum TraceOutput {
 /// A pcapng file.
 pub struct PcapngOutput {
     writer: PcapngWriter,
-    version: Version,
+    version: IpVersion,
     bytes: Vec<u8>,
     /// Of each link the number of the interface before it; the one after it follows.
     interfaces: Vec<Option<u32>>,
@@ -66,7 +66,14 @@ impl TraceOutput {
             TraceOutput::Lines(out) => {
                 let note = headers.note(event.id);
                 if let EncodedHeader::Lines(lines) = &note.header {
-                    lines.event(event.kind, event.time, nodes.nodes_of_link(event.link), event.packet.ecn, note.flags(&event.packet), out);
+                    lines.write_event(
+                        event.kind,
+                        event.time,
+                        nodes.nodes_of_link(event.link),
+                        event.packet.ecn,
+                        note.flags(&event.packet),
+                        out,
+                    );
                 }
             }
             TraceOutput::PcapngOutput(capture) => capture.write(event, headers),
@@ -100,7 +107,7 @@ impl PcapngOutput {
         if traced {
             self.interface_count += 2;
             for side in ["before", "after"] {
-                self.writer.interface(&format!("{side} {}", name.display_name()), self.version, &mut self.bytes);
+                self.writer.add_interface(&format!("{side} {}", name.display_name()), self.version, &mut self.bytes);
             }
         }
     }
@@ -108,16 +115,16 @@ impl PcapngOutput {
     /// A packet that comes to a link is seen before it, one whose transmission begins behind it. One that is dropped is not seen again.
     fn write(&mut self, event: &TraceEvent, headers: &PacketHeaders) {
         let side = match event.kind {
-            What::Enqueued => 0,
-            What::Dequeued => 1,
-            What::Dropped | What::Received | What::Seen => return,
+            TraceEventKind::Enqueued => 0,
+            TraceEventKind::Dequeued => 1,
+            TraceEventKind::Dropped | TraceEventKind::Received | TraceEventKind::Captured => return,
         };
         if let Some(interface) = self.interfaces[event.link as usize] {
             let note = headers.note(event.id);
             if let EncodedHeader::Headers(headers) = &note.header {
                 let mut now = *headers;
                 now.changed(event.packet.ecn, note.flags(&event.packet));
-                self.writer.headers(interface + side, event.time, &now, &mut self.bytes);
+                self.writer.write_headers(interface + side, event.time, &now, &mut self.bytes);
             }
         }
     }

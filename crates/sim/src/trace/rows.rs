@@ -1,7 +1,7 @@
 //! A trace as a table: a row for each event.
 
 use ecnlab_units::{Ecn, words};
-use ecnlab_wire::What;
+use ecnlab_wire::TraceEventKind;
 
 use super::TraceEvent;
 use crate::measures::table::{NetworkNameSource, TableSpec, count_column, index_column, name_column, real_column};
@@ -70,12 +70,12 @@ pub static EVENTS: TableSpec<TraceRow> = TableSpec {
     ]],
 };
 
-fn event_word(what: What) -> EventWord {
+fn event_word(what: TraceEventKind) -> EventWord {
     match what {
-        What::Enqueued => EventWord::Enqueued,
-        What::Dequeued => EventWord::Dequeued,
-        What::Dropped => EventWord::Dropped,
-        What::Received | What::Seen => EventWord::Received,
+        TraceEventKind::Enqueued => EventWord::Enqueued,
+        TraceEventKind::Dequeued => EventWord::Dequeued,
+        TraceEventKind::Dropped => EventWord::Dropped,
+        TraceEventKind::Received | TraceEventKind::Captured => EventWord::Received,
     }
 }
 

@@ -7,7 +7,7 @@ mod report;
 
 use ecnlab_units::table::Table;
 use ecnlab_units::{Span, Time};
-use ecnlab_wire::{Address, Event, Flags, Kind, Packet, Place, SackRuns, State, What};
+use ecnlab_wire::{Address, Event, Flags, Kind, Location, Packet, SackBlocks, TraceEventKind, Truncation};
 
 use crate::bins::{Bins, FlowIdentity};
 use crate::columns::{ECN_ACCURATE, FlowRow};
@@ -155,9 +155,9 @@ impl Analysis {
     pub fn on_event(&mut self, event: &Event) {
         self.counts.events += 1;
         self.advance_to(event.time);
-        match event.packet.state {
-            State::Fragment { first: false } => self.counts.fragments += 1,
-            State::Cut => self.counts.truncated += 1,
+        match event.packet.truncation {
+            Truncation::Fragment { is_first: false } => self.counts.fragments += 1,
+            Truncation::Truncated => self.counts.truncated += 1,
             _ => match ConnectionKey::of_packet(&event.packet) {
                 Some((key, side)) => self.track_packet(event, key, side),
                 None => self.count_other(event),
@@ -191,15 +191,15 @@ impl Analysis {
     /// Counts a packet that is neither TCP nor a datagram at its link.
     fn count_other(&mut self, event: &Event) {
         self.counts.other_protocols += 1;
-        if !self.context.is_measured || !matches!(event.place, Place::Link { .. }) {
+        if !self.context.is_measured || !matches!(event.location, Location::Link { .. }) {
             return;
         }
-        let link = self.links.link_index(Hop::link(event.place));
-        self.links.update(link, |link| match event.what {
-            What::Enqueued => link.arrivals += 1,
-            What::Dequeued => link.on_departure(event.packet.size, None),
-            What::Dropped => link.drops += 1,
-            What::Received | What::Seen => {}
+        let link = self.links.link_index(Hop::link(event.location));
+        self.links.update(link, |link| match event.kind {
+            TraceEventKind::Enqueued => link.arrivals += 1,
+            TraceEventKind::Dequeued => link.on_departure(event.packet.size, None),
+            TraceEventKind::Dropped => link.drops += 1,
+            TraceEventKind::Received | TraceEventKind::Captured => {}
         });
     }
 
@@ -245,7 +245,7 @@ impl Analysis {
     fn count_drops(&mut self, half: &mut HalfConnection) {
         for dropped in self.dropped_packets.drain(..) {
             let is_measured = self.context.from <= dropped.since && dropped.since < self.context.to;
-            let link = half.hop_after(dropped.place).and_then(|hop| self.links.link_index(hop));
+            let link = half.hop_after(dropped.location).and_then(|hop| self.links.link_index(hop));
             if is_measured {
                 self.links.update(link, |link| (link.arrivals, link.drops) = (link.arrivals + 1, link.drops + 1));
             }
@@ -286,7 +286,7 @@ impl Analysis {
         let (context, packet, endpoint) = (&mut self.context, &event.packet, observation.endpoint);
         let mut is_retransmission = observation.previous.is_some_and(|previous| previous.is_retransmission);
         if endpoint.is_sent {
-            is_retransmission = flow.on_sent(packet, seq_range, event.what != What::Seen, context);
+            is_retransmission = flow.on_sent(packet, seq_range, event.kind != TraceEventKind::Captured, context);
             if is_retransmission {
                 in_flight.mark_last_retransmission();
             }
@@ -322,7 +322,7 @@ impl Analysis {
             flow.on_ece(acked_seq, matches!(packet.source.address, Address::Node(_)), &mut self.context);
         }
         if endpoint.is_received && !packet.has(Flags::SYN) {
-            let mut sack_blocks = [(0, 0); SackRuns::MOST];
+            let mut sack_blocks = [(0, 0); SackBlocks::MAX_BLOCKS];
             let runs = packet.tcp.sacks.as_slice();
             for (block, &(start, end)) in sack_blocks.iter_mut().zip(runs) {
                 *block = (seq.expand(start), seq.expand(end));

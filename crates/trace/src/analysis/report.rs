@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ecnlab_units::Time;
 use ecnlab_units::column_groups::TimeStats;
-use ecnlab_wire::{End, Place};
+use ecnlab_wire::{End, Location};
 
 use super::{Analysis, ReadCounts, TraceReport};
 use crate::columns::{
@@ -97,17 +97,17 @@ fn link_rows(links: &[LinkCounters], seconds: f64) -> Vec<LinkRow> {
 
 /// `1 > 2` between nodes; of two interfaces their names, or the name of the queue between them.
 fn hop_name(hop: Hop, interfaces: &[String]) -> String {
-    let name_of = |place: Place| match place {
-        Place::Interface(number) => interfaces.get(number as usize).filter(|name| !name.is_empty()).cloned(),
-        Place::Link { .. } => None,
+    let name_of = |location: Location| match location {
+        Location::Interface(number) => interfaces.get(number as usize).filter(|name| !name.is_empty()).cloned(),
+        Location::Link { .. } => None,
     };
     match (hop.from, hop.to) {
-        (Place::Link { from, to }, _) => format!("{from} > {to}"),
-        (Place::Interface(from), Place::Interface(to)) => match (name_of(hop.from), name_of(hop.to)) {
+        (Location::Link { from, to }, _) => format!("{from} > {to}"),
+        (Location::Interface(from), Location::Interface(to)) => match (name_of(hop.from), name_of(hop.to)) {
             (Some(before), Some(after)) => queue_name(&before, &after).unwrap_or_else(|| format!("{before} > {after}")),
             _ => format!("interface {from} > interface {to}"),
         },
-        (Place::Interface(_), Place::Link { .. }) => String::new(),
+        (Location::Interface(_), Location::Link { .. }) => String::new(),
     }
 }
 

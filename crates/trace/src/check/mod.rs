@@ -11,7 +11,7 @@ mod rules;
 use std::collections::BTreeMap;
 
 use ecnlab_units::{Ecn, Time};
-use ecnlab_wire::{Address, End, Event, Flags, Kind, Packet, State};
+use ecnlab_wire::{Address, End, Event, Flags, Kind, Packet, Truncation};
 
 use crate::columns::{ECN_ACCURATE, ECN_CLASSIC, ECN_REFUSED};
 use crate::connection::{Connection, HopObservation, TrackingState};
@@ -148,7 +148,7 @@ impl EcnCheck {
     pub fn on_event(&mut self, event: &Event, record: u64, time: Time) {
         self.events += 1;
         self.now = self.now.max(time);
-        if event.packet.state != State::Whole || !event.packet.is_tcp() {
+        if event.packet.truncation != Truncation::Complete || !event.packet.is_tcp() {
             return;
         }
         let Some((key, side)) = ConnectionKey::of_packet(&event.packet) else { return };

@@ -5,73 +5,74 @@ pub mod pcap;
 pub mod pcapng;
 pub mod write;
 
-use crate::event::{Event, Place, What};
-use crate::fault::Why;
+use crate::error::ReadErrorKind;
+use crate::event::{Event, Location, TraceEventKind};
 use crate::header::link::LinkType;
 use crate::header::{Bytes, ip};
-use clock::Stamp;
+use clock::CaptureTime;
 
-/// As much of a packet as is looked at: more than the longest headers there are, extension headers and tags included.
-const HEADERS: usize = 1024;
+/// Bytes of a packet that are read: more than the longest headers, extension headers and tags included.
+const MAX_HEADER_BYTES: usize = 1024;
 
-/// No packet is longer; as Wireshark has it for most link types, and libpcap for its own records.
-const LONGEST: u32 = 256 * 1024;
+/// Longest packet, as in Wireshark for most link types and in libpcap for its own records.
+const MAX_CAPTURED_BYTES: u32 = 256 * 1024;
 
-/// Where packets were captured.
+/// An interface at which packets were captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// `None` in pcap, and where the file gives none.
     pub name: Option<String>,
-    /// `None` if the headers of its packets are of a kind that is not read.
+    /// `None` if its link type is not supported.
     pub link_type: Option<LinkType>,
-    /// Its number for that kind.
+    /// The number of its link type.
     pub link_number: u16,
 }
 
 /// A packet as its record describes it.
 struct Record<'a> {
     interface: u32,
-    stamp: Stamp,
-    kept: &'a [u8],
+    capture_time: CaptureTime,
+    captured: &'a [u8],
     /// Length that it had on the wire, its link header included.
-    wire: u32,
+    wire_length: u32,
 }
 
-/// Numbers of a file, in its byte order.
+/// Byte order of a file's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum ByteOrder {
     Little,
     Big,
 }
 
-impl Order {
+impl ByteOrder {
     pub fn u16(self, bytes: Bytes, at: usize) -> Option<u16> {
         match self {
-            Order::Little => bytes.array(at).map(u16::from_le_bytes),
-            Order::Big => bytes.u16(at),
+            ByteOrder::Little => bytes.array(at).map(u16::from_le_bytes),
+            ByteOrder::Big => bytes.u16(at),
         }
     }
 
     pub fn u32(self, bytes: Bytes, at: usize) -> Option<u32> {
         match self {
-            Order::Little => bytes.array(at).map(u32::from_le_bytes),
-            Order::Big => bytes.u32(at),
+            ByteOrder::Little => bytes.array(at).map(u32::from_le_bytes),
+            ByteOrder::Big => bytes.u32(at),
         }
     }
 
     pub fn u64(self, bytes: Bytes, at: usize) -> Option<u64> {
         match self {
-            Order::Little => bytes.array(at).map(u64::from_le_bytes),
-            Order::Big => bytes.array(at).map(u64::from_be_bytes),
+            ByteOrder::Little => bytes.array(at).map(u64::from_le_bytes),
+            ByteOrder::Big => bytes.array(at).map(u64::from_be_bytes),
         }
     }
 }
 
 /// The event of a record; `None` if it is not an IP packet.
-fn event(record: &Record, link_type: LinkType, clock: &mut clock::Clock) -> Result<Option<Event>, Why> {
-    let Some(before) = link_type.header_length(Bytes(record.kept)) else { return Ok(None) };
-    let time = clock.time(record.stamp)?;
-    let bytes = Bytes(record.kept).from(before);
-    let packet = ip::packet(bytes, record.wire.saturating_sub(before as u32)).map_err(|wrong| Why::Damaged(wrong.message().to_owned()))?;
-    Ok(Some(Event { time, what: What::Seen, place: Place::Interface(record.interface), packet }))
+fn packet_event(record: &Record, link_type: LinkType, clock: &mut clock::CaptureClock) -> Result<Option<Event>, ReadErrorKind> {
+    let Some(link_header) = link_type.header_length(Bytes(record.captured)) else { return Ok(None) };
+    let time = clock.time(record.capture_time)?;
+    let bytes = Bytes(record.captured).from(link_header);
+    let packet = ip::packet(bytes, record.wire_length.saturating_sub(link_header as u32))
+        .map_err(|malformed| ReadErrorKind::Damaged(malformed.message().to_owned()))?;
+    Ok(Some(Event { time, kind: TraceEventKind::Captured, location: Location::Interface(record.interface), packet }))
 }

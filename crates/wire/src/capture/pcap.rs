@@ -2,101 +2,105 @@
 
 use std::io;
 
-use super::clock::{Clock, Resolution, Stamp};
-use super::{HEADERS, Interface, LONGEST, Order, Record, event};
+use super::clock::{CaptureClock, CaptureTime, TimeResolution};
+use super::{ByteOrder, Interface, MAX_CAPTURED_BYTES, MAX_HEADER_BYTES, Record, packet_event};
+use crate::error::ReadErrorKind;
 use crate::event::Event;
-use crate::fault::Why;
 use crate::header::Bytes;
 use crate::header::link::LinkType;
-use crate::source::Source;
+use crate::source::ByteSource;
 
-const HEADER: usize = 24;
-const RECORD: usize = 16;
+const FILE_HEADER_BYTES: usize = 24;
+const RECORD_HEADER_BYTES: usize = 16;
 
 /// A file whose header has been read.
 pub struct Pcap {
-    order: Order,
-    resolution: Resolution,
+    byte_order: ByteOrder,
+    resolution: TimeResolution,
     pub interface: Interface,
 }
 
-/// What the next record is.
-pub enum Next {
+/// The next record of a file.
+pub enum NextRecord {
     Event(Event),
-    /// A packet of another protocol, or something that is no packet.
-    Aside,
+    /// A packet of another protocol, or a record without a packet.
+    Ignored,
     End,
 }
 
-/// Why there is no next record, and whether there may be one behind it.
-pub enum Stop {
-    Skip(Why),
-    End(Why),
+/// An unreadable record, and whether more may follow it.
+pub enum RecordError {
+    Skip(ReadErrorKind),
+    End(ReadErrorKind),
 }
 
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Stop {
-        Stop::End(error.into())
+impl From<io::Error> for RecordError {
+    fn from(error: io::Error) -> RecordError {
+        RecordError::End(error.into())
     }
 }
 
 /// Byte order and resolution, by a file's first four bytes.
-pub fn magic(bytes: [u8; 4]) -> Option<(Order, Resolution)> {
+pub fn magic(bytes: [u8; 4]) -> Option<(ByteOrder, TimeResolution)> {
     match bytes {
-        [0xd4, 0xc3, 0xb2, 0xa1] => Some((Order::Little, Resolution::MICRO)),
-        [0xa1, 0xb2, 0xc3, 0xd4] => Some((Order::Big, Resolution::MICRO)),
-        [0x4d, 0x3c, 0xb2, 0xa1] => Some((Order::Little, Resolution::NANO)),
-        [0xa1, 0xb2, 0x3c, 0x4d] => Some((Order::Big, Resolution::NANO)),
+        [0xd4, 0xc3, 0xb2, 0xa1] => Some((ByteOrder::Little, TimeResolution::MICRO)),
+        [0xa1, 0xb2, 0xc3, 0xd4] => Some((ByteOrder::Big, TimeResolution::MICRO)),
+        [0x4d, 0x3c, 0xb2, 0xa1] => Some((ByteOrder::Little, TimeResolution::NANO)),
+        [0xa1, 0xb2, 0x3c, 0x4d] => Some((ByteOrder::Big, TimeResolution::NANO)),
         _ => None,
     }
 }
 
 impl Pcap {
-    pub fn open(source: &mut Source) -> Result<Pcap, Stop> {
-        let header = Bytes(source.peek(HEADER)?);
-        let (order, resolution) = header.array(0).and_then(magic).ok_or(Stop::End(Why::Unknown))?;
-        // The upper bits say whether frames end with a checksum, which lies behind all that is read.
-        let link_number = (order.u32(header, 20).ok_or(Stop::End(Why::Truncated))? & 0xffff) as u16;
-        let link_type = LinkType::of(link_number).ok_or_else(|| Stop::End(unknown_link(link_number)))?;
-        source.skip(HEADER as u64)?;
-        Ok(Pcap { order, resolution, interface: Interface { name: None, link_type: Some(link_type), link_number } })
+    pub fn open(source: &mut ByteSource) -> Result<Pcap, RecordError> {
+        let header = Bytes(source.peek(FILE_HEADER_BYTES)?);
+        let (byte_order, resolution) = header.array(0).and_then(magic).ok_or(RecordError::End(ReadErrorKind::Unknown))?;
+        // The upper bits announce a frame checksum, which lies behind everything that is read.
+        let link_number = (byte_order.u32(header, 20).ok_or(RecordError::End(ReadErrorKind::Truncated))? & 0xffff) as u16;
+        let link_type = LinkType::of(link_number).ok_or_else(|| RecordError::End(unknown_link_type(link_number)))?;
+        source.skip(FILE_HEADER_BYTES as u64)?;
+        Ok(Pcap { byte_order, resolution, interface: Interface { name: None, link_type: Some(link_type), link_number } })
     }
 
-    pub fn next(&mut self, source: &mut Source, clock: &mut Clock) -> Result<Next, Stop> {
-        let header = Bytes(source.peek(RECORD)?);
+    pub fn read_record(&mut self, source: &mut ByteSource, clock: &mut CaptureClock) -> Result<NextRecord, RecordError> {
+        let header = Bytes(source.peek(RECORD_HEADER_BYTES)?);
         if header.0.is_empty() {
-            return Ok(Next::End);
+            return Ok(NextRecord::End);
         }
-        let field = |at| self.order.u32(header, at).ok_or(Stop::End(Why::Truncated));
-        let (seconds, below, kept, wire) = (field(0)?, field(4)?, field(8)?, field(12)?);
-        if kept > LONGEST {
-            return Err(Stop::End(Why::Damaged(format!("it says that {kept} bytes of a packet were kept, more than any capture keeps"))));
+        let field = |at| self.byte_order.u32(header, at).ok_or(RecordError::End(ReadErrorKind::Truncated));
+        let (seconds, fraction, captured, wire_length) = (field(0)?, field(4)?, field(8)?, field(12)?);
+        if captured > MAX_CAPTURED_BYTES {
+            return Err(RecordError::End(ReadErrorKind::Damaged(format!(
+                "it says that {captured} bytes of a packet were kept, more than any capture keeps"
+            ))));
         }
-        let below = self.resolution.stamp(below.into());
-        let stamp = Stamp { seconds: u64::from(seconds) + below.seconds, picos: below.picos };
-        let (ahead, all) = ((kept as usize).min(HEADERS), RECORD as u64 + u64::from(kept));
-        let bytes = source.peek(RECORD + ahead)?.get(RECORD..).unwrap_or_default();
-        let record = Record { interface: 0, stamp, kept: bytes, wire };
+        let fraction = self.resolution.capture_time(fraction.into());
+        let capture_time = CaptureTime { seconds: u64::from(seconds) + fraction.seconds, picos: fraction.picos };
+        let (peeked, record_length) = ((captured as usize).min(MAX_HEADER_BYTES), RECORD_HEADER_BYTES as u64 + u64::from(captured));
+        let bytes = source.peek(RECORD_HEADER_BYTES + peeked)?.get(RECORD_HEADER_BYTES..).unwrap_or_default();
+        let record = Record { interface: 0, capture_time, captured: bytes, wire_length };
         let read = match self.interface.link_type {
-            Some(link_type) => event(&record, link_type, clock),
+            Some(link_type) => packet_event(&record, link_type, clock),
             None => Ok(None),
         };
-        finish(read, source, all)
+        finish_record(read, source, record_length)
     }
 }
 
-pub fn unknown_link(number: u16) -> Why {
-    Why::Unsupported(format!("packets of link type {number} are not read; Ethernet, raw IP, Linux' cooked captures and loopback are"))
+pub fn unknown_link_type(number: u16) -> ReadErrorKind {
+    ReadErrorKind::Unsupported(format!(
+        "packets of link type {number} are not read; Ethernet, raw IP, Linux' cooked captures and loopback are"
+    ))
 }
 
-/// Takes a record whose packet has been read.
-pub fn finish(read: Result<Option<Event>, Why>, source: &mut Source, length: u64) -> Result<Next, Stop> {
+/// Consumes a record whose packet has been read.
+pub fn finish_record(read: Result<Option<Event>, ReadErrorKind>, source: &mut ByteSource, length: u64) -> Result<NextRecord, RecordError> {
     if source.skip(length)? < length {
-        return Err(Stop::End(Why::Truncated));
+        return Err(RecordError::End(ReadErrorKind::Truncated));
     }
     match read {
-        Ok(Some(event)) => Ok(Next::Event(event)),
-        Ok(None) => Ok(Next::Aside),
-        Err(why) => Err(Stop::Skip(why)),
+        Ok(Some(event)) => Ok(NextRecord::Event(event)),
+        Ok(None) => Ok(NextRecord::Ignored),
+        Err(kind) => Err(RecordError::Skip(kind)),
     }
 }

@@ -1,24 +1,24 @@
-//! Reads pcapng: blocks that say their kind and their length, before and behind.
+//! Reads pcapng: blocks with their kind and length in front, and their length again behind.
 //!
 //! ```text
-//! section header   byte order of what follows; interfaces are counted anew
-//! interface        link type, name, resolution of its stamps
-//! packet           enhanced (6) or obsolete (2): interface, stamp, lengths, bytes
-//! simple packet    without a stamp, which is of no use here
-//! all others       passed over
+//! section header   byte order of the section; numbers of interfaces restart
+//! interface        link type, name, resolution of its timestamps
+//! packet           enhanced (6) or obsolete (2): interface, timestamp, lengths, bytes
+//! simple packet    without a timestamp, so it is reported as unsupported
+//! all others       skipped
 //! ```
 
-use super::clock::{Clock, Resolution};
-use super::pcap::{Next, Stop, finish, unknown_link};
-use super::{HEADERS, Interface, LONGEST, Order, Record, event};
+use super::clock::{CaptureClock, TimeResolution};
+use super::pcap::{NextRecord, RecordError, finish_record, unknown_link_type};
+use super::{ByteOrder, Interface, MAX_CAPTURED_BYTES, MAX_HEADER_BYTES, Record, packet_event};
+use crate::error::ReadErrorKind;
 use crate::event::Event;
-use crate::fault::Why;
 use crate::header::Bytes;
 use crate::header::link::LinkType;
-use crate::source::Source;
+use crate::source::ByteSource;
 
-/// What a block gives: an event, nothing, or something that is wrong with it alone.
-type Read = Result<Option<Event>, Why>;
+/// Result of a block: an event, nothing, or an error of this block alone.
+type BlockResult = Result<Option<Event>, ReadErrorKind>;
 
 /// Kinds of blocks.
 pub mod block {
@@ -40,174 +40,187 @@ pub mod option {
 /// A file's first four bytes, which are the same in either byte order.
 pub const MAGIC: [u8; 4] = block::SECTION.to_le_bytes();
 
-/// What `if_tsresol` is unless an interface has it.
-const MICROSECONDS: u8 = 6;
+/// Default of `if_tsresol`: microseconds.
+const DEFAULT_RESOLUTION: u8 = 6;
 
 /// Kind and length before a block, and the length behind it.
-const FRAME: u32 = 12;
-/// As much of an interface's description as is looked at; as Wireshark, nothing believes in more.
-const DESCRIPTION: usize = 64 * 1024;
-/// Interfaces that are remembered, so that no file takes memory without bound.
-const MOST_INTERFACES: usize = 4096;
-/// Of an interface's name.
-pub const NAME: usize = 200;
-/// Before an enhanced packet's bytes, from the block's start.
-pub const BEFORE_PACKET: usize = 28;
+const BLOCK_OVERHEAD: u32 = 12;
+/// Bytes of an interface's description that are read, as in Wireshark.
+const MAX_INTERFACE_BLOCK: usize = 64 * 1024;
+/// Interfaces of a file, bounded so that memory is.
+const MAX_INTERFACES: usize = 4096;
+/// Bytes of an interface's name.
+pub const MAX_NAME_BYTES: usize = 200;
+/// Offset of an enhanced packet's bytes from the block's start.
+pub const PACKET_DATA_OFFSET: usize = 28;
 
-/// A file of which sections and interfaces have been read so far.
+/// State of a file: sections and interfaces so far.
 pub struct Pcapng {
-    order: Order,
+    byte_order: ByteOrder,
     /// Of all sections.
     pub interfaces: Vec<Interface>,
-    resolutions: Vec<Resolution>,
-    /// The section's first.
-    first: usize,
+    resolutions: Vec<TimeResolution>,
+    /// Index of the section's first interface.
+    first_interface: usize,
     /// Blocks so far that hold a packet.
     pub packets: u64,
 }
 
 impl Pcapng {
     pub fn open() -> Pcapng {
-        Pcapng { order: Order::Little, interfaces: Vec::new(), resolutions: Vec::new(), first: 0, packets: 0 }
+        Pcapng { byte_order: ByteOrder::Little, interfaces: Vec::new(), resolutions: Vec::new(), first_interface: 0, packets: 0 }
     }
 
-    pub fn next(&mut self, source: &mut Source, clock: &mut Clock) -> Result<Next, Stop> {
-        let head = Bytes(source.peek(BEFORE_PACKET)?);
-        if head.0.is_empty() {
-            return Ok(Next::End);
+    pub fn read_block(&mut self, source: &mut ByteSource, clock: &mut CaptureClock) -> Result<NextRecord, RecordError> {
+        let block_start = Bytes(source.peek(PACKET_DATA_OFFSET)?);
+        if block_start.0.is_empty() {
+            return Ok(NextRecord::End);
         }
-        let kind = self.order.u32(head, 0).ok_or(Stop::End(Why::Truncated))?;
+        let kind = self.byte_order.u32(block_start, 0).ok_or(RecordError::End(ReadErrorKind::Truncated))?;
         if kind == block::SECTION {
-            self.begin_section(head)?;
+            self.begin_section(block_start)?;
         }
-        let length = self.order.u32(head, 4).ok_or(Stop::End(Why::Truncated))?;
-        if length < shortest(kind) || length % 4 != 0 {
-            return Err(Stop::End(Why::Damaged(format!("a block of kind {kind} cannot be {length} bytes long"))));
+        let length = self.byte_order.u32(block_start, 4).ok_or(RecordError::End(ReadErrorKind::Truncated))?;
+        if length < min_block_length(kind) || length % 4 != 0 {
+            return Err(RecordError::End(ReadErrorKind::Damaged(format!("a block of kind {kind} cannot be {length} bytes long"))));
         }
         self.packets += u64::from([block::ENHANCED_PACKET, block::OBSOLETE_PACKET, block::SIMPLE_PACKET].contains(&kind));
         let read = match kind {
-            block::INTERFACE => self.interface(source, length)?,
-            block::ENHANCED_PACKET | block::OBSOLETE_PACKET => self.packet(kind, source, length, clock)?,
-            block::SIMPLE_PACKET => Err(Why::Unsupported("a simple packet block has no time".to_owned())),
+            block::INTERFACE => self.read_interface(source, length)?,
+            block::ENHANCED_PACKET | block::OBSOLETE_PACKET => self.read_packet(kind, source, length, clock)?,
+            block::SIMPLE_PACKET => Err(ReadErrorKind::Unsupported("a simple packet block has no time".to_owned())),
             _ => Ok(None),
         };
-        self.close(source, length)?;
-        finish(read, source, 4)
+        self.check_trailer(source, length)?;
+        finish_record(read, source, 4)
     }
 
-    /// Goes to the length behind a block, which must be that before it.
-    fn close(&self, source: &mut Source, length: u32) -> Result<(), Stop> {
+    /// Skips to the length behind a block, which must equal that in front.
+    fn check_trailer(&self, source: &mut ByteSource, length: u32) -> Result<(), RecordError> {
         source.skip(u64::from(length) - 4)?;
-        match self.order.u32(Bytes(source.peek(4)?), 0) {
-            None => Err(Stop::End(Why::Truncated)),
-            Some(behind) if behind == length => Ok(()),
-            Some(behind) => Err(Stop::End(Why::Damaged(format!("a block is {length} bytes long as it begins and {behind} as it ends")))),
+        match self.byte_order.u32(Bytes(source.peek(4)?), 0) {
+            None => Err(RecordError::End(ReadErrorKind::Truncated)),
+            Some(trailer) if trailer == length => Ok(()),
+            Some(trailer) => Err(RecordError::End(ReadErrorKind::Damaged(format!(
+                "a block is {length} bytes long as it begins and {trailer} as it ends"
+            )))),
         }
     }
 
-    fn begin_section(&mut self, head: Bytes) -> Result<(), Stop> {
-        self.order = match head.array(8) {
-            Some([0x4d, 0x3c, 0x2b, 0x1a]) => Order::Little,
-            Some([0x1a, 0x2b, 0x3c, 0x4d]) => Order::Big,
-            Some(_) => return Err(Stop::End(Why::Damaged("a section's byte order is none".to_owned()))),
-            None => return Err(Stop::End(Why::Truncated)),
+    fn begin_section(&mut self, block_start: Bytes) -> Result<(), RecordError> {
+        self.byte_order = match block_start.array(8) {
+            Some([0x4d, 0x3c, 0x2b, 0x1a]) => ByteOrder::Little,
+            Some([0x1a, 0x2b, 0x3c, 0x4d]) => ByteOrder::Big,
+            Some(_) => return Err(RecordError::End(ReadErrorKind::Damaged("a section's byte order is none".to_owned()))),
+            None => return Err(RecordError::End(ReadErrorKind::Truncated)),
         };
-        self.first = self.interfaces.len();
-        match self.order.u16(head, 12) {
+        self.first_interface = self.interfaces.len();
+        match self.byte_order.u16(block_start, 12) {
             Some(1) => Ok(()),
-            Some(version) => Err(Stop::End(Why::Unsupported(format!("version {version} of pcapng is not read; version 1 is")))),
-            None => Err(Stop::End(Why::Truncated)),
+            Some(version) => {
+                Err(RecordError::End(ReadErrorKind::Unsupported(format!("version {version} of pcapng is not read; version 1 is"))))
+            }
+            None => Err(RecordError::End(ReadErrorKind::Truncated)),
         }
     }
 
     /// Reads a block that describes an interface.
-    fn interface(&mut self, source: &mut Source, length: u32) -> Result<Read, Stop> {
-        if self.interfaces.len() == MOST_INTERFACES {
-            return Err(Stop::End(Why::Unsupported(format!("more than {MOST_INTERFACES} interfaces are not read"))));
+    fn read_interface(&mut self, source: &mut ByteSource, length: u32) -> Result<BlockResult, RecordError> {
+        if self.interfaces.len() == MAX_INTERFACES {
+            return Err(RecordError::End(ReadErrorKind::Unsupported(format!("more than {MAX_INTERFACES} interfaces are not read"))));
         }
-        let body = Bytes(source.peek((length as usize).min(DESCRIPTION))?).first(length as usize - 4);
-        let link_number = self.order.u16(body, 8).ok_or(Stop::End(Why::Truncated))?;
+        let body = Bytes(source.peek((length as usize).min(MAX_INTERFACE_BLOCK))?).first(length as usize - 4);
+        let link_number = self.byte_order.u16(body, 8).ok_or(RecordError::End(ReadErrorKind::Truncated))?;
         let link_type = LinkType::of(link_number);
-        let options = Options::read(self.order, body.from(16));
-        // Of a description that is longer than is looked at, an option may be cut here.
-        let is_damaged = options.is_wrong || options.is_cut && length as usize <= DESCRIPTION;
-        let resolution = Resolution::of_code(options.resolution.unwrap_or(MICROSECONDS));
+        let options = InterfaceOptions::read(self.byte_order, body.from(16));
+        // A description that is longer than is read may end within an option.
+        let is_damaged = options.is_malformed || options.is_truncated && length as usize <= MAX_INTERFACE_BLOCK;
+        let resolution = TimeResolution::from_code(options.resolution.unwrap_or(DEFAULT_RESOLUTION));
         let is_read = resolution.is_some() && !is_damaged;
         self.interfaces.push(Interface { name: options.name, link_type: link_type.filter(|_| is_read), link_number });
-        self.resolutions.push(resolution.unwrap_or(Resolution::MICRO).offset_by(options.offset.unwrap_or(0)));
+        self.resolutions.push(resolution.unwrap_or(TimeResolution::MICRO).with_offset(options.offset.unwrap_or(0)));
         Ok(match (link_type, resolution) {
-            _ if is_damaged => Err(Why::Damaged("an interface's options are not as long as they must be".to_owned())),
-            (None, _) => Err(unknown_link(link_number)),
-            (_, None) => Err(Why::Unsupported("stamps finer than 64 bits can count are not read".to_owned())),
+            _ if is_damaged => Err(ReadErrorKind::Damaged("an interface's options are not as long as they must be".to_owned())),
+            (None, _) => Err(unknown_link_type(link_number)),
+            (_, None) => Err(ReadErrorKind::Unsupported("stamps finer than 64 bits can count are not read".to_owned())),
             _ => Ok(None),
         })
     }
 
     /// Reads a block with a packet.
-    fn packet(&self, kind: u32, source: &mut Source, length: u32, clock: &mut Clock) -> Result<Read, Stop> {
-        let bytes = source.peek((length as usize - 4).min(BEFORE_PACKET + HEADERS))?;
-        let head = Bytes(bytes);
-        let field = |at| self.order.u32(head, at).ok_or(Stop::End(Why::Truncated));
+    fn read_packet(&self, kind: u32, source: &mut ByteSource, length: u32, clock: &mut CaptureClock) -> Result<BlockResult, RecordError> {
+        let bytes = source.peek((length as usize - 4).min(PACKET_DATA_OFFSET + MAX_HEADER_BYTES))?;
+        let block_start = Bytes(bytes);
+        let field = |at| self.byte_order.u32(block_start, at).ok_or(RecordError::End(ReadErrorKind::Truncated));
         let number = match kind {
-            block::OBSOLETE_PACKET => self.order.u16(head, 8).map_or(0, u32::from),
+            block::OBSOLETE_PACKET => self.byte_order.u16(block_start, 8).map_or(0, u32::from),
             _ => field(8)?,
         };
-        let (high, low, kept, wire) = (field(12)?, field(16)?, field(20)?, field(24)?);
-        if kept > LONGEST || u64::from(kept) + BEFORE_PACKET as u64 + 4 > u64::from(length) {
-            return Ok(Err(Why::Damaged(format!("it says that {kept} bytes of a packet were kept, more than its block holds"))));
+        let (high, low, captured, wire_length) = (field(12)?, field(16)?, field(20)?, field(24)?);
+        if captured > MAX_CAPTURED_BYTES || u64::from(captured) + PACKET_DATA_OFFSET as u64 + 4 > u64::from(length) {
+            return Ok(Err(ReadErrorKind::Damaged(format!(
+                "it says that {captured} bytes of a packet were kept, more than its block holds"
+            ))));
         }
-        let at = self.first.saturating_add(number as usize);
+        let at = self.first_interface.saturating_add(number as usize);
         let (Some(interface), Some(resolution)) = (self.interfaces.get(at), self.resolutions.get(at)) else {
-            return Ok(Err(Why::Damaged(format!("its interface, {number}, has not been described"))));
+            return Ok(Err(ReadErrorKind::Damaged(format!("its interface, {number}, has not been described"))));
         };
-        let stamp = resolution.stamp(u64::from(high) << 32 | u64::from(low));
-        let record = Record { interface: at as u32, stamp, kept: head.from(BEFORE_PACKET).first(kept as usize).0, wire };
-        Ok(interface.link_type.map_or(Ok(None), |link_type| event(&record, link_type, clock)))
+        let capture_time = resolution.capture_time(u64::from(high) << 32 | u64::from(low));
+        let record = Record {
+            interface: at as u32,
+            capture_time,
+            captured: block_start.from(PACKET_DATA_OFFSET).first(captured as usize).0,
+            wire_length,
+        };
+        Ok(interface.link_type.map_or(Ok(None), |link_type| packet_event(&record, link_type, clock)))
     }
 }
 
-/// Length of a block with nothing in it that may be left out.
-fn shortest(kind: u32) -> u32 {
+/// Length of a block without optional parts.
+fn min_block_length(kind: u32) -> u32 {
     match kind {
-        block::SECTION => FRAME + 16,
-        block::INTERFACE => FRAME + 8,
-        block::OBSOLETE_PACKET | block::ENHANCED_PACKET => FRAME + 20,
-        _ => FRAME,
+        block::SECTION => BLOCK_OVERHEAD + 16,
+        block::INTERFACE => BLOCK_OVERHEAD + 8,
+        block::OBSOLETE_PACKET | block::ENHANCED_PACKET => BLOCK_OVERHEAD + 20,
+        _ => BLOCK_OVERHEAD,
     }
 }
 
-/// What an interface's options say. Each of them may occur once (draft-ietf-opsawg-pcapng, section 4.2); of several the first holds.
+/// Options of an interface. Each of them may occur once (draft-ietf-opsawg-pcapng, section 4.2); of several the first is used.
 #[derive(Default)]
-struct Options {
+struct InterfaceOptions {
     name: Option<String>,
     resolution: Option<u8>,
     offset: Option<i64>,
-    /// The last one is longer than what there is.
-    is_cut: bool,
+    /// The last one is longer than the block.
+    is_truncated: bool,
     /// A resolution is not one byte long, or an offset not eight.
-    is_wrong: bool,
+    is_malformed: bool,
 }
 
-impl Options {
-    /// Reads options up to their end, or to one that is cut, whose value says nothing.
-    fn read(order: Order, mut bytes: Bytes) -> Options {
-        let mut options = Options::default();
-        while let (Some(code), Some(length)) = (order.u16(bytes, 0), order.u16(bytes, 2)) {
+impl InterfaceOptions {
+    /// Reads options up to their end, or to a truncated one, whose value is ignored.
+    fn read(byte_order: ByteOrder, mut bytes: Bytes) -> InterfaceOptions {
+        let mut options = InterfaceOptions::default();
+        while let (Some(code), Some(length)) = (byte_order.u16(bytes, 0), byte_order.u16(bytes, 2)) {
             let value = bytes.from(4).first(length.into());
             if code == option::END {
                 break;
             }
             if value.0.len() < usize::from(length) {
-                options.is_cut = true;
+                options.is_truncated = true;
                 break;
             }
             match code {
-                option::NAME if options.name.is_none() => options.name = Some(String::from_utf8_lossy(value.first(NAME).0).into_owned()),
+                option::NAME if options.name.is_none() => {
+                    options.name = Some(String::from_utf8_lossy(value.first(MAX_NAME_BYTES).0).into_owned())
+                }
                 option::RESOLUTION if length == 1 => options.resolution = options.resolution.or(value.u8(0)),
                 option::OFFSET if length == 8 => {
-                    options.offset = options.offset.or(order.u64(value, 0).map(|seconds| seconds as i64));
+                    options.offset = options.offset.or(byte_order.u64(value, 0).map(|seconds| seconds as i64));
                 }
-                option::RESOLUTION | option::OFFSET => options.is_wrong = true,
+                option::RESOLUTION | option::OFFSET => options.is_malformed = true,
                 _ => {}
             }
             bytes = bytes.from(4 + usize::from(length).next_multiple_of(4));

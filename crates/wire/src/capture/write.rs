@@ -2,25 +2,25 @@
 
 use ecnlab_units::Time;
 
-use super::pcapng::{BEFORE_PACKET, NAME, block, option};
+use super::pcapng::{MAX_NAME_BYTES, PACKET_DATA_OFFSET, block, option};
 use crate::event::Packet;
 use crate::header::write::Headers;
 
 /// IPv4 and nothing before it; IPv6.
 const LINK_IPV4: u16 = 228;
 const LINK_IPV6: u16 = 229;
-/// Either of them, which each packet says itself.
+/// Either version; each packet's header has it.
 const LINK_RAW: u16 = 101;
 
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 const NANOSECONDS: u8 = 9;
 const PICOS_PER_NANO: u64 = 1_000;
-/// Which program wrote the section (`shb_userappl`).
+/// Option code of the program that wrote the section (`shb_userappl`).
 const APPLICATION: u16 = 4;
 
 /// The version of IP that an interface's packets have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
+pub enum IpVersion {
     V4,
     V6,
 }
@@ -28,65 +28,65 @@ pub enum Version {
 /// Writes blocks into a buffer that its owner empties.
 #[derive(Clone, Copy, Debug)]
 pub struct PcapngWriter {
-    /// As much of each packet is kept.
-    keep: u32,
+    /// Bytes that are kept of each packet.
+    snap_length: u32,
 }
 
 impl PcapngWriter {
-    /// Begins a file in which at most `keep` bytes of each packet are kept, written by `application`.
-    pub fn begin(keep: u32, application: &str, out: &mut Vec<u8>) -> PcapngWriter {
-        write_block(block::SECTION, out, |out| {
+    /// Begins a file in which at most `snap_length` bytes of each packet are kept, written by `application`.
+    pub fn begin(snap_length: u32, application: &str, out: &mut Vec<u8>) -> PcapngWriter {
+        push_block(block::SECTION, out, |out| {
             out.extend(BYTE_ORDER.to_le_bytes());
             out.extend([1_u16, 0].map(u16::to_le_bytes).as_flattened());
             out.extend(u64::MAX.to_le_bytes());
             push_option(APPLICATION, application.as_bytes(), out);
             push_option(option::END, &[], out);
         });
-        PcapngWriter { keep }
+        PcapngWriter { snap_length }
     }
 
-    /// Describes an interface; they are counted from 0. A name is cut where readers would cut it. Without a version its packets are of either.
-    pub fn interface(&self, name: &str, version: impl Into<Option<Version>>, out: &mut Vec<u8>) {
+    /// Adds an interface; their numbers count from 0. Names are cut to [`MAX_NAME_BYTES`]. Without a version its packets may be of either.
+    pub fn add_interface(&self, name: &str, version: impl Into<Option<IpVersion>>, out: &mut Vec<u8>) {
         let link = match version.into() {
-            Some(Version::V4) => LINK_IPV4,
-            Some(Version::V6) => LINK_IPV6,
+            Some(IpVersion::V4) => LINK_IPV4,
+            Some(IpVersion::V6) => LINK_IPV6,
             None => LINK_RAW,
         };
-        write_block(block::INTERFACE, out, |out| {
+        push_block(block::INTERFACE, out, |out| {
             out.extend([link, 0].map(u16::to_le_bytes).as_flattened());
-            out.extend(self.keep.to_le_bytes());
-            push_option(option::NAME, &name.as_bytes()[..name.len().min(NAME)], out);
+            out.extend(self.snap_length.to_le_bytes());
+            push_option(option::NAME, &name.as_bytes()[..name.len().min(MAX_NAME_BYTES)], out);
             push_option(option::RESOLUTION, &[NANOSECONDS], out);
             push_option(option::END, &[], out);
         });
     }
 
-    /// Appends a packet that an interface saw.
-    pub fn packet(&self, interface: u32, time: Time, packet: &Packet, out: &mut Vec<u8>) {
-        self.headers(interface, time, &Headers::of(packet), out);
+    /// Appends a packet at an interface.
+    pub fn write_packet(&self, interface: u32, time: Time, packet: &Packet, out: &mut Vec<u8>) {
+        self.write_headers(interface, time, &Headers::of(packet), out);
     }
 
     /// Appends a packet by its headers, which may have been written before.
     #[inline]
-    pub fn headers(&self, interface: u32, time: Time, headers: &Headers, out: &mut Vec<u8>) {
-        self.block(interface, time, headers.total(), out, |out| headers.write(self.keep, out));
+    pub fn write_headers(&self, interface: u32, time: Time, headers: &Headers, out: &mut Vec<u8>) {
+        self.write_block(interface, time, headers.total(), out, |out| headers.write(self.snap_length, out));
     }
 
-    /// Appends a packet as it is, from its IP header on.
-    pub fn bytes(&self, interface: u32, time: Time, packet: &[u8], out: &mut Vec<u8>) {
-        let kept = packet.len().min(self.keep as usize);
-        self.block(interface, time, packet.len() as u32, out, |out| out.extend_from_slice(&packet[..kept]));
+    /// Appends a packet's bytes, from its IP header on.
+    pub fn write_bytes(&self, interface: u32, time: Time, packet: &[u8], out: &mut Vec<u8>) {
+        let captured = packet.len().min(self.snap_length as usize);
+        self.write_block(interface, time, packet.len() as u32, out, |out| out.extend_from_slice(&packet[..captured]));
     }
 
-    /// Appends a packet of so many bytes, of which `write` appends those that are kept.
+    /// Appends a packet of `total` bytes, of which `write` appends those that are kept.
     #[inline]
-    fn block(&self, interface: u32, time: Time, total: u32, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    fn write_block(&self, interface: u32, time: Time, total: u32, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
         let nanos = time.picos() / PICOS_PER_NANO;
-        let kept = self.keep.min(total);
-        let length = BEFORE_PACKET as u32 + kept.next_multiple_of(4) + 4;
-        let before = [block::ENHANCED_PACKET, length, interface, (nanos >> 32) as u32, nanos as u32, kept, total];
+        let captured = self.snap_length.min(total);
+        let length = PACKET_DATA_OFFSET as u32 + captured.next_multiple_of(4) + 4;
+        let header = [block::ENHANCED_PACKET, length, interface, (nanos >> 32) as u32, nanos as u32, captured, total];
         out.reserve(length as usize);
-        out.extend_from_slice(before.map(u32::to_le_bytes).as_flattened());
+        out.extend_from_slice(header.map(u32::to_le_bytes).as_flattened());
         let start = out.len();
         write(out);
         pad(out, start);
@@ -94,11 +94,11 @@ impl PcapngWriter {
     }
 }
 
-/// A block around what `body` appends.
-fn write_block(kind: u32, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
+/// Appends a block whose body `write_body` appends.
+fn push_block(kind: u32, out: &mut Vec<u8>, write_body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend([kind, 0].map(u32::to_le_bytes).as_flattened());
-    body(out);
+    write_body(out);
     let length = ((out.len() - start + 4) as u32).to_le_bytes();
     out.extend(length);
     out[start + 4..start + 8].copy_from_slice(&length);

@@ -6,7 +6,7 @@ use ecnlab_units::Ecn;
 
 use super::{Bytes, LENGTH_UDP, LENGTH_V4, LENGTH_V6, extension, protocol, tcp};
 use crate::address::End;
-use crate::event::{Kind, Packet, State};
+use crate::event::{Kind, Packet, Truncation};
 use crate::tcp::Tcp;
 
 /// An IP header, extension headers included.
@@ -32,7 +32,7 @@ pub enum Malformed {
     /// Shorter than its IP header.
     Short,
     /// Neither IPv4 nor IPv6.
-    Version,
+    IpVersion,
     /// IPv4's header length is less than 20 bytes or more than there are.
     HeaderLength,
     /// The length in the IP header contradicts the packet.
@@ -48,7 +48,7 @@ pub enum Malformed {
 impl Malformed {
     pub const ALL: [Malformed; 7] = [
         Malformed::Short,
-        Malformed::Version,
+        Malformed::IpVersion,
         Malformed::HeaderLength,
         Malformed::Length,
         Malformed::Checksum,
@@ -60,7 +60,7 @@ impl Malformed {
     pub const fn name(self) -> &'static str {
         match self {
             Malformed::Short => "short",
-            Malformed::Version => "version",
+            Malformed::IpVersion => "version",
             Malformed::HeaderLength => "header_length",
             Malformed::Length => "length",
             Malformed::Checksum => "checksum",
@@ -73,7 +73,7 @@ impl Malformed {
     pub const fn message(self) -> &'static str {
         match self {
             Malformed::Short => "too little of it was kept to read its IP header",
-            Malformed::Version => "it is neither IPv4 nor IPv6",
+            Malformed::IpVersion => "it is neither IPv4 nor IPv6",
             Malformed::HeaderLength => "its IPv4 header says that it is shorter than one",
             Malformed::Length => "its IPv4 header says that the packet is shorter than the header",
             Malformed::Checksum => "the checksum of its IPv4 header is wrong",
@@ -91,7 +91,7 @@ pub fn read(bytes: Bytes) -> Result<IpHeader, Malformed> {
     match bytes.u8(0).ok_or(Malformed::Short)? >> 4 {
         4 => v4(bytes),
         6 => v6(bytes),
-        _ => Err(Malformed::Version),
+        _ => Err(Malformed::IpVersion),
     }
 }
 
@@ -139,10 +139,10 @@ fn whole(ip: &IpHeader, size: u32, inner: Inner) -> Packet {
         payload: inner.payload,
         ecn: ip.ecn,
         tcp: inner.tcp,
-        state: match ip.fragment {
-            Some(first) => State::Fragment { first },
-            None if inner.whole => State::Whole,
-            None => State::Cut,
+        truncation: match ip.fragment {
+            Some(first) => Truncation::Fragment { is_first: first },
+            None if inner.whole => Truncation::Complete,
+            None => Truncation::Truncated,
         },
     }
 }
@@ -172,7 +172,7 @@ fn v4(bytes: Bytes) -> Result<IpHeader, Malformed> {
         return Err(Malformed::HeaderLength);
     }
     let fragment = at.u16(6).unwrap_or(0);
-    let (more, place) = (fragment & 0x2000 != 0, fragment & 0x1fff);
+    let (more, location) = (fragment & 0x2000 != 0, fragment & 0x1fff);
     Ok(IpHeader {
         source: IpAddr::V4(Ipv4Addr::from(at.array(12).unwrap_or_default())),
         destination: IpAddr::V4(Ipv4Addr::from(at.array(16).unwrap_or_default())),
@@ -182,7 +182,7 @@ fn v4(bytes: Bytes) -> Result<IpHeader, Malformed> {
         total: (total != 0).then_some(total.into()),
         length,
         extensions: 0,
-        fragment: (more || place != 0).then_some(place == 0),
+        fragment: (more || location != 0).then_some(location == 0),
     })
 }
 
@@ -212,10 +212,10 @@ fn pass_extensions(bytes: Bytes, ip: &mut IpHeader) {
         let (Some(next), Some(units)) = (here.u8(0), here.u8(1)) else { return };
         let Some(length) = extension::length(ip.protocol, units) else { return };
         if ip.protocol == extension::FRAGMENT {
-            let place = here.u16(2).unwrap_or(0);
+            let location = here.u16(2).unwrap_or(0);
             ip.id = here.u32(4).map(u64::from);
             // A whole packet may have a fragment header too (RFC 6946).
-            ip.fragment = if place & 0xfff9 == 0 { ip.fragment } else { Some(place & 0xfff8 == 0) };
+            ip.fragment = if location & 0xfff9 == 0 { ip.fragment } else { Some(location & 0xfff8 == 0) };
         }
         ip.protocol = next;
         ip.length += length;

@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(Err(Malformed::Short), PacketView::parse(&[]));
         assert_eq!(Err(Malformed::Short), PacketView::parse(&v4[..19]));
         assert_eq!(Err(Malformed::Short), PacketView::parse(&v6[..39]));
-        assert_eq!(Malformed::Version, with(&v4, 0, 0x55));
+        assert_eq!(Malformed::IpVersion, with(&v4, 0, 0x55));
         assert_eq!(Malformed::HeaderLength, with(&v4, 0, 0x44));
         assert_eq!(Err(Malformed::Length), PacketView::parse(&v4[..100]));
         assert_eq!(Err(Malformed::Length), PacketView::parse(&v6[..100]));

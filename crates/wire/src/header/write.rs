@@ -187,7 +187,7 @@ impl Headers {
 
     /// Writes TCP's or UDP's checksum over header, data and the pseudo-header of addresses, protocol and length.
     fn set_checksum(&mut self) {
-        let Some(place) = self.checksum_place() else { return };
+        let Some(location) = self.checksum_place() else { return };
         let addresses = if self.ip_length == LENGTH_V4 { 12..20 } else { 8..40 };
         let pseudo = sum_words(&self.bytes[addresses]) + u32::from(self.number) + (self.total - self.ip_length as u32);
         let sum = match checksum(pseudo + sum_words(&self.bytes[self.ip_length..self.length])) {
@@ -195,7 +195,7 @@ impl Headers {
             0 if self.number == protocol::UDP => u16::MAX,
             sum => sum,
         };
-        self.bytes[place..place + 2].copy_from_slice(&sum.to_be_bytes());
+        self.bytes[location..location + 2].copy_from_slice(&sum.to_be_bytes());
     }
 
     fn checksum_place(&self) -> Option<usize> {

@@ -16,20 +16,19 @@
 //! ```
 //!
 //! One-way agents number packets, FullTcp bytes. An acknowledgement of a one-way sink shows in `seq` the last packet that it acknowledges;
-//! here [`Tcp::ack`](crate::Tcp::ack) is the next one, as in TCP's header. What of ECN's codepoints ns-2 can show is Not-ECT, ECT and CE:
-//! ECT is read as ECT(0).
+//! here [`Tcp::ack`](crate::Tcp::ack) is the next one, as in TCP's header. ns-2 shows the codepoints Not-ECT, ECT and CE: ECT is read as ECT(0).
 
 mod number;
 pub(crate) mod read;
 mod text;
 mod write;
 
-pub use write::{DECIMALS, Lines, MOST_DECIMALS, line};
+pub use write::{MAX_DECIMALS, NS2_DECIMALS, PacketLines, write_line};
 
 use crate::event::Kind;
 
-/// What ns-2's packet types are (`packet.h`); every other is [`Kind::Other`].
-const KINDS: [(&str, Kind); 14] = [
+/// ns-2's packet types (`packet.h`); every other is [`Kind::Other`].
+const PACKET_TYPES: [(&str, Kind); 14] = [
     ("tcp", Kind::Data),
     ("ack", Kind::Ack),
     ("cbr", Kind::Datagram),
@@ -46,8 +45,8 @@ const KINDS: [(&str, Kind); 14] = [
     ("telnet", Kind::Data),
 ];
 
-/// Letters in the column of flags, and their places.
-const ECHO: (usize, u8) = (0, b'C');
-const ACTION: (usize, u8) = (3, b'A');
-const EXPERIENCED: (usize, u8) = (4, b'E');
-const CAPABLE: (usize, u8) = (6, b'N');
+/// Positions and letters in the column of flags.
+const FLAG_ECN_ECHO: (usize, u8) = (0, b'C');
+const FLAG_CONGESTION_ACTION: (usize, u8) = (3, b'A');
+const FLAG_CONGESTION_EXPERIENCED: (usize, u8) = (4, b'E');
+const FLAG_ECN_CAPABLE: (usize, u8) = (6, b'N');

@@ -23,7 +23,7 @@ pub fn hexadecimal(digits: &[u8]) -> Option<u32> {
 /// Seconds as C's `%g` prints them, in picoseconds: `1.355637`, `12`, `5e-05`. To the nearest picosecond, 213 days at most.
 pub fn seconds(text: &[u8]) -> Option<u64> {
     let (mantissa, exponent) = match text.iter().position(|&byte| byte == b'e' || byte == b'E') {
-        Some(place) => (&text[..place], exponent(&text[place + 1..])?),
+        Some(at) => (&text[..at], exponent(&text[at + 1..])?),
         None => (text, 0),
     };
     let (whole, fraction) = match mantissa.iter().position(|&byte| byte == b'.') {
@@ -31,20 +31,20 @@ pub fn seconds(text: &[u8]) -> Option<u64> {
         None => (mantissa, &[][..]),
     };
     if exponent == 0 && fraction.len() <= 12 {
-        return plain(whole, fraction);
+        return fixed_point(whole, fraction);
     }
     let digits = [whole, fraction].concat();
-    scaled(decimal(&digits)?, exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?)
+    exponential(decimal(&digits)?, exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?)
 }
 
-/// What ns-2 prints nearly always.
-fn plain(whole: &[u8], fraction: &[u8]) -> Option<u64> {
-    let below = if fraction.is_empty() { 0 } else { decimal::<u64>(fraction)? * 10_u64.pow(12 - fraction.len() as u32) };
-    decimal::<u64>(whole)?.checked_mul(PICOS_PER_S as u64)?.checked_add(below)
+/// Seconds without an exponent, as ns-2 prints nearly all.
+fn fixed_point(whole: &[u8], fraction: &[u8]) -> Option<u64> {
+    let fraction_picos = if fraction.is_empty() { 0 } else { decimal::<u64>(fraction)? * 10_u64.pow(12 - fraction.len() as u32) };
+    decimal::<u64>(whole)?.checked_mul(PICOS_PER_S as u64)?.checked_add(fraction_picos)
 }
 
 /// `mantissa * 10^exponent` seconds.
-fn scaled(mantissa: u64, exponent: i32) -> Option<u64> {
+fn exponential(mantissa: u64, exponent: i32) -> Option<u64> {
     let picos = match exponent {
         0..=7 => u128::from(mantissa) * 10_u128.pow(exponent as u32) * PICOS_PER_S,
         -38..0 => {

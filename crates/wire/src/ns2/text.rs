@@ -1,16 +1,16 @@
-//! Text of a bounded length, put together without asking for memory.
+//! Text of bounded length, built without allocation.
 
-/// At most `N` bytes; who uses it knows that what is pushed fits.
+/// At most `N` bytes; callers ensure that the pushed bytes fit.
 #[derive(Clone, Copy, Debug)]
-pub struct Text<const N: usize> {
+pub struct FixedText<const N: usize> {
     bytes: [u8; N],
     length: u8,
 }
 
 /// Digits of the longest number.
-const MOST_DIGITS: usize = 20;
+const MAX_DIGITS: usize = 20;
 /// The numbers from 00 to 99.
-const PAIRS: [[u8; 2]; 100] = {
+const DIGIT_PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[b'0'; 2]; 100];
     let mut number = 0;
     while number < 100 {
@@ -20,11 +20,11 @@ const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-impl<const N: usize> Text<N> {
+impl<const N: usize> FixedText<N> {
     #[inline]
-    pub fn empty() -> Text<N> {
+    pub fn new() -> FixedText<N> {
         const { assert!(N <= u8::MAX as usize) };
-        Text { bytes: [0; N], length: 0 }
+        FixedText { bytes: [0; N], length: 0 }
     }
 
     #[inline]
@@ -44,7 +44,7 @@ impl<const N: usize> Text<N> {
     /// # Panics
     /// If it does not fit.
     #[inline]
-    pub fn push_after(&mut self, byte: u8, number: u64) {
+    pub fn push_with_prefix(&mut self, byte: u8, number: u64) {
         self.push(&[byte]);
         self.push_number(number);
     }
@@ -62,27 +62,27 @@ impl<const N: usize> Text<N> {
         self.push(&digits[first..]);
     }
 
-    /// What stands behind a decimal point, `places` digits of it, 20 at most, without zeros at the end.
+    /// The digits behind a decimal point, `digits_shown` of them, 20 at most, without trailing zeros.
     ///
     /// # Panics
     /// If it does not fit.
     #[inline]
-    pub fn push_fraction(&mut self, fraction: u64, places: usize) {
+    pub fn push_fraction(&mut self, fraction: u64, digits_shown: usize) {
         let (digits, _) = digits(fraction);
-        let shown = &digits[MOST_DIGITS - places..];
+        let shown = &digits[MAX_DIGITS - digits_shown..];
         let zeros = shown.iter().rev().take_while(|&&digit| digit == b'0').count();
         self.push(&shown[..shown.len() - zeros]);
     }
 }
 
-/// The digits of a number at the end of zeros, and where the first one stands that is none of these.
+/// The digits of a number, padded with leading zeros, and the index of the first that is not padding.
 #[inline]
-fn digits(mut number: u64) -> ([u8; MOST_DIGITS], usize) {
-    let mut digits = [b'0'; MOST_DIGITS];
-    let mut first = MOST_DIGITS;
+fn digits(mut number: u64) -> ([u8; MAX_DIGITS], usize) {
+    let mut digits = [b'0'; MAX_DIGITS];
+    let mut first = MAX_DIGITS;
     while number >= 10 {
         first -= 2;
-        digits[first..first + 2].copy_from_slice(&PAIRS[(number % 100) as usize]);
+        digits[first..first + 2].copy_from_slice(&DIGIT_PAIRS[(number % 100) as usize]);
         number /= 100;
     }
     if number > 0 {
@@ -97,8 +97,8 @@ fn digits(mut number: u64) -> ([u8; MOST_DIGITS], usize) {
 mod tests {
     use super::*;
 
-    fn text(push: impl Fn(&mut Text<40>)) -> String {
-        let mut text = Text::empty();
+    fn text(push: impl Fn(&mut FixedText<40>)) -> String {
+        let mut text = FixedText::new();
         push(&mut text);
         String::from_utf8(text.as_slice().to_vec()).unwrap()
     }
@@ -111,9 +111,9 @@ mod tests {
     }
 
     #[test]
-    fn a_fraction_keeps_its_zeros_in_front_and_loses_those_at_the_end() {
-        for (fraction, places, shown) in [(105_032, 6, "105032"), (100_000, 6, "1"), (32, 6, "000032"), (10, 12, "00000000001")] {
-            assert_eq!(shown, text(|text| text.push_fraction(fraction, places)));
+    fn a_fraction_keeps_leading_zeros_and_drops_trailing_ones() {
+        for (fraction, digits_shown, shown) in [(105_032, 6, "105032"), (100_000, 6, "1"), (32, 6, "000032"), (10, 12, "00000000001")] {
+            assert_eq!(shown, text(|text| text.push_fraction(fraction, digits_shown)));
         }
     }
 }

@@ -1,146 +1,147 @@
 //! Writes ns-2's lines.
 //!
-//! A packet has a line for every event on every link of its way, and most of it is the same each time. So that is written once ([`Lines`]), and a
-//! line is put together from it.
+//! A packet has a line for every event on every link of its path, and most of it is the same each time. [`PacketLines`] formats that part once.
 
 use ecnlab_units::{Ecn, Time};
 
-use super::text::Text;
-use super::{ACTION, CAPABLE, ECHO, EXPERIENCED, KINDS};
+use super::text::FixedText;
+use super::{FLAG_CONGESTION_ACTION, FLAG_CONGESTION_EXPERIENCED, FLAG_ECN_CAPABLE, FLAG_ECN_ECHO, PACKET_TYPES};
 use crate::address::{Address, End};
-use crate::event::{Event, Kind, Packet, Place, What};
+use crate::event::{Event, Kind, Location, Packet, TraceEventKind};
 use crate::tcp::Flags;
 
-/// As ns-2 rounds times.
-pub const DECIMALS: u32 = 6;
-/// A picosecond.
-pub const MOST_DECIMALS: u32 = 12;
+/// Decimals of times in ns-2: microseconds.
+pub const NS2_DECIMALS: u32 = 6;
+/// Decimals of a picosecond.
+pub const MAX_DECIMALS: u32 = 12;
 
-/// Room for what stands before and behind the flags that is the same in all lines of a packet, and for the rest of what stands before.
-const HEAD: usize = 24;
-const TAIL: usize = 96;
-const FRONT: usize = 64;
+/// Bytes before and behind the flags that are the same in all lines of a packet, and bytes before them that differ.
+const MAX_HEAD: usize = 24;
+const MAX_TAIL: usize = 96;
+const MAX_FRONT: usize = 64;
 
-/// Appends the line of what happened on a link to a packet between nodes, with the time in seconds to so many decimals, 12 at most. Of
-/// anything else it appends nothing, and returns false.
-pub fn line(event: &Event, decimals: u32, out: &mut Vec<u8>) -> bool {
-    let Event { time, what, packet, .. } = event;
-    let (Some(sign), Place::Link { from, to }, Some(lines)) = (what.sign(), event.place, Lines::of(packet)) else { return false };
-    lines.write(sign, *time, decimals, (from, to), letters(packet.ecn, packet.tcp.flags), out);
+/// Appends the line of an event on a link, of a packet between nodes, with the time in seconds to so many decimals, 12 at most. For any other
+/// event it appends nothing and returns false.
+pub fn write_line(event: &Event, decimals: u32, out: &mut Vec<u8>) -> bool {
+    let Event { time, kind, packet, .. } = event;
+    let (Some(sign), Location::Link { from, to }, Some(packet_lines)) = (kind.sign(), event.location, PacketLines::of(packet)) else {
+        return false;
+    };
+    packet_lines.write(sign, *time, decimals, (from, to), flag_letters(packet.ecn, packet.tcp.flags), out);
     true
 }
 
-/// What is the same in all lines of a packet.
+/// The parts that are the same in all lines of a packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Lines {
+pub struct PacketLines {
     /// Type and size.
-    head: Text<HEAD>,
+    head: FixedText<MAX_HEAD>,
     /// Flow, ends and numbers.
-    tail: Text<TAIL>,
+    tail: FixedText<MAX_TAIL>,
 }
 
-impl Lines {
+impl PacketLines {
     /// `None` if the packet's ends are no nodes.
-    pub fn of(packet: &Packet) -> Option<Lines> {
+    pub fn of(packet: &Packet) -> Option<PacketLines> {
         let (Address::Node(source), Address::Node(destination)) = (packet.source.address, packet.destination.address) else { return None };
-        let (mut head, mut tail) = (Text::empty(), Text::empty());
+        let (mut head, mut tail) = (FixedText::new(), FixedText::new());
         head.push(b" ");
-        head.push(name(packet.kind).as_bytes());
-        head.push_after(b' ', packet.size.into());
+        head.push(type_name(packet.kind).as_bytes());
+        head.push_with_prefix(b' ', packet.size.into());
         head.push(b" ");
-        tail.push_after(b' ', packet.flow.unwrap_or(0).into());
+        tail.push_with_prefix(b' ', packet.flow.unwrap_or(0).into());
         push_end(source, packet.source, &mut tail);
         push_end(destination, packet.destination, &mut tail);
         push_seq(packet, &mut tail);
-        tail.push_after(b' ', packet.id.unwrap_or(0));
+        tail.push_with_prefix(b' ', packet.id.unwrap_or(0));
         tail.push(b"\n");
-        Some(Lines { head, tail })
+        Some(PacketLines { head, tail })
     }
 
-    /// Appends the line of what happened on a link; nothing of what ns-2 has no sign for. `ecn` and `flags` are the packet's at that moment.
-    pub fn event(&self, what: What, time: Time, link: (u32, u32), ecn: Ecn, flags: Flags, out: &mut Vec<u8>) {
-        if let Some(sign) = what.sign() {
-            self.write(sign, time, DECIMALS, link, letters(ecn, flags), out);
+    /// Appends the line of an event on a link, unless ns-2 has no sign for it. `ecn` and `flags` are the packet's at that moment.
+    pub fn write_event(&self, kind: TraceEventKind, time: Time, link: (u32, u32), ecn: Ecn, flags: Flags, out: &mut Vec<u8>) {
+        if let Some(sign) = kind.sign() {
+            self.write(sign, time, NS2_DECIMALS, link, flag_letters(ecn, flags), out);
         }
     }
 
     #[inline(always)]
-    fn write(&self, sign: u8, time: Time, decimals: u32, (from, to): (u32, u32), letters: [u8; 7], out: &mut Vec<u8>) {
-        let mut front: Text<FRONT> = Text::empty();
+    fn write(&self, sign: u8, time: Time, decimals: u32, (from, to): (u32, u32), flag_letters: [u8; 7], out: &mut Vec<u8>) {
+        let mut front: FixedText<MAX_FRONT> = FixedText::new();
         front.push(&[sign, b' ']);
-        push_seconds(time, decimals.min(MOST_DECIMALS), &mut front);
-        front.push_after(b' ', from.into());
-        front.push_after(b' ', to.into());
-        out.reserve(FRONT + HEAD + letters.len() + TAIL);
+        push_seconds(time, decimals.min(MAX_DECIMALS), &mut front);
+        front.push_with_prefix(b' ', from.into());
+        front.push_with_prefix(b' ', to.into());
+        out.reserve(MAX_FRONT + MAX_HEAD + flag_letters.len() + MAX_TAIL);
         out.extend_from_slice(front.as_slice());
         out.extend_from_slice(self.head.as_slice());
-        out.extend_from_slice(&letters);
+        out.extend_from_slice(&flag_letters);
         out.extend_from_slice(self.tail.as_slice());
     }
 }
 
 /// The first of ns-2's names for a kind.
-fn name(kind: Kind) -> &'static str {
+fn type_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Datagram => "udp",
-        _ => KINDS.iter().find(|(_, known)| *known == kind).map_or("other", |&(name, _)| name),
+        _ => PACKET_TYPES.iter().find(|(_, type_kind)| *type_kind == kind).map_or("other", |&(type_name, _)| type_name),
     }
 }
 
-fn letters(ecn: Ecn, flags: Flags) -> [u8; 7] {
-    let mut letters = [b'-'; 7];
-    let mut set = |(place, letter): (usize, u8), set: bool| letters[place] = if set { letter } else { b'-' };
-    set(ECHO, flags.has(Flags::ECE));
-    set(ACTION, flags.has(Flags::CWR));
-    set(EXPERIENCED, ecn == Ecn::Ce);
-    set(CAPABLE, ecn != Ecn::NotEct);
-    letters
+fn flag_letters(ecn: Ecn, flags: Flags) -> [u8; 7] {
+    let mut flag_letters = [b'-'; 7];
+    let mut set = |(position, letter): (usize, u8), set: bool| flag_letters[position] = if set { letter } else { b'-' };
+    set(FLAG_ECN_ECHO, flags.has(Flags::ECE));
+    set(FLAG_CONGESTION_ACTION, flags.has(Flags::CWR));
+    set(FLAG_CONGESTION_EXPERIENCED, ecn == Ecn::Ce);
+    set(FLAG_ECN_CAPABLE, ecn != Ecn::NotEct);
+    flag_letters
 }
 
-/// Of an acknowledgement the last packet that it acknowledges, -1 if there is none; of anything else its own number.
-fn push_seq(packet: &Packet, text: &mut Text<TAIL>) {
+/// For an acknowledgement the last packet that it acknowledges, -1 if there is none; for any other packet its own number.
+fn push_seq(packet: &Packet, text: &mut FixedText<MAX_TAIL>) {
     match (packet.kind, packet.tcp.ack) {
         (Kind::Ack, 0) => text.push(b" -1"),
-        (Kind::Ack, next) => text.push_after(b' ', u64::from(next) - 1),
-        _ => text.push_after(b' ', packet.tcp.seq.into()),
+        (Kind::Ack, next) => text.push_with_prefix(b' ', u64::from(next) - 1),
+        _ => text.push_with_prefix(b' ', packet.tcp.seq.into()),
     }
 }
 
-fn push_end(node: u32, end: End, text: &mut Text<TAIL>) {
-    text.push_after(b' ', node.into());
-    text.push_after(b'.', end.port.into());
+fn push_end(node: u32, end: End, text: &mut FixedText<MAX_TAIL>) {
+    text.push_with_prefix(b' ', node.into());
+    text.push_with_prefix(b'.', end.port.into());
 }
 
 /// Seconds, to the nearest decimal that is shown, without zeros at the end, as C's `%g` shows them.
 #[inline(always)]
-fn push_seconds(time: Time, decimals: u32, text: &mut Text<FRONT>) {
-    let step = 10_u64.pow(MOST_DECIMALS - decimals);
+fn push_seconds(time: Time, decimals: u32, text: &mut FixedText<MAX_FRONT>) {
+    let step = 10_u64.pow(MAX_DECIMALS - decimals);
     let units = time.picos().saturating_add(step / 2) / step;
     let per_second = 10_u64.pow(decimals);
     text.push_number(units / per_second);
-    let below = units % per_second;
-    if below > 0 {
+    let fraction = units % per_second;
+    if fraction > 0 {
         text.push(b".");
-        text.push_fraction(below, decimals as usize);
+        text.push_fraction(fraction, decimals as usize);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::What;
-    use crate::ns2::read::{self, Line};
+    use crate::event::TraceEventKind;
+    use crate::ns2::read::{self, Ns2Line};
 
-    fn event(text: &str) -> Event {
-        match read::line(text.as_bytes()) {
-            Ok(Line::Event(event)) => event,
+    fn parsed_event(text: &str) -> Event {
+        match read::parse_line(text.as_bytes()) {
+            Ok(Ns2Line::Event(event)) => event,
             other => panic!("{text}: {other:?}"),
         }
     }
 
-    fn written(event: &Event, decimals: u32) -> String {
+    fn written_line(event: &Event, decimals: u32) -> String {
         let mut out = Vec::new();
-        line(event, decimals, &mut out);
+        write_line(event, decimals, &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -154,20 +155,20 @@ mod tests {
             "- 12 2 1 ack 40 C------ 3 2.0 0.0 17 69\n",
             "+ 12.05 2 1 ack 40 ------- 3 2.0 0.0 -1 69\n",
         ] {
-            assert_eq!(text, written(&event(text.trim_end()), DECIMALS));
+            assert_eq!(text, written_line(&parsed_event(text.trim_end()), NS2_DECIMALS));
         }
     }
 
     #[test]
     fn a_time_has_as_many_decimals_as_asked() {
-        let later = Event { time: Time::from_picos(1_000_000_700_049), ..event("+ 0.1 0 1 tcp 40 ------- 3 0.0 2.0 0 0") };
-        let time = |decimals| written(&later, decimals).split(' ').nth(1).unwrap().to_owned();
+        let later = Event { time: Time::from_picos(1_000_000_700_049), ..parsed_event("+ 0.1 0 1 tcp 40 ------- 3 0.0 2.0 0 0") };
+        let time = |decimals| written_line(&later, decimals).split(' ').nth(1).unwrap().to_owned();
         assert_eq!(["1", "1.000001", "1.0000007", "1.000000700049"], [0, 6, 9, 12].map(time));
     }
 
     #[test]
-    fn what_ns_2_has_no_sign_for_is_not_written() {
-        let seen = Event { what: What::Seen, ..event("+ 0.1 0 1 tcp 40 ------- 3 0.0 2.0 0 0") };
-        assert_eq!("", written(&seen, DECIMALS));
+    fn events_without_a_sign_of_ns_2_are_not_written() {
+        let seen = Event { kind: TraceEventKind::Captured, ..parsed_event("+ 0.1 0 1 tcp 40 ------- 3 0.0 2.0 0 0") };
+        assert_eq!("", written_line(&seen, NS2_DECIMALS));
     }
 }

@@ -1,7 +1,7 @@
 //! Packets as proptest makes them up.
 
 use ecnlab_units::Ecn;
-use ecnlab_wire::{Address, End, Flags, Kind, Packet, SackRuns, State, Tcp, Timestamps};
+use ecnlab_wire::{Address, End, Flags, Kind, Packet, SackBlocks, Tcp, Timestamps, Truncation};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -44,14 +44,14 @@ pub fn packet() -> impl Strategy<Value = Packet> {
             payload,
             ecn,
             tcp: tcp.unwrap_or_default(),
-            state: State::Whole,
+            truncation: Truncation::Complete,
         }
     })
 }
 
 fn tcp() -> impl Strategy<Value = Tcp> {
     let runs = prop::collection::vec(any::<(u32, u32)>(), 0..4).prop_map(|blocks| {
-        let mut runs = SackRuns::default();
+        let mut runs = SackBlocks::default();
         blocks.into_iter().for_each(|(from, to)| runs.push(from, to));
         runs
     });

@@ -1,4 +1,4 @@
-//! What is written is read again as it was, by this crate's reader and by others': etherparse, pcap-parser and, where it is installed, tshark.
+//! Written packets are read back unchanged, by this crate's reader and by etherparse, pcap-parser and, where it is installed, tshark.
 
 mod common;
 
@@ -6,21 +6,21 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use ecnlab_units::{Ecn, Time};
-use ecnlab_wire::{Address, Flags, Headers, Kind, Packet, PcapngWriter, Place, Reader, Tcp, Version};
+use ecnlab_wire::{Address, Flags, Headers, IpVersion, Kind, Location, Packet, PcapngWriter, Reader, Tcp};
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use pcap_parser::{Block, PcapBlockOwned, PcapNGReader, traits::PcapReaderIterator};
 use proptest::prelude::*;
 
-const WHOLE: u32 = 65_535;
+const FULL_PACKET: u32 = 65_535;
 
 /// A file in which interface 0 sees the packets of IPv4 and interface 1 those of IPv6, a microsecond after each other.
-fn file(packets: &[Packet], keep: u32) -> Vec<u8> {
+fn write_file(packets: &[Packet], snap_length: u32) -> Vec<u8> {
     let mut out = Vec::new();
-    let writer = PcapngWriter::begin(keep, "ecnlab", &mut out);
-    writer.interface("before bottleneck", Version::V4, &mut out);
-    writer.interface("after bottleneck", Version::V6, &mut out);
+    let writer = PcapngWriter::begin(snap_length, "ecnlab", &mut out);
+    writer.add_interface("before bottleneck", IpVersion::V4, &mut out);
+    writer.add_interface("after bottleneck", IpVersion::V6, &mut out);
     for (at, packet) in packets.iter().enumerate() {
-        writer.packet(interface(packet), time(at), packet, &mut out);
+        writer.write_packet(interface(packet), time(at), packet, &mut out);
     }
     out
 }
@@ -33,7 +33,7 @@ fn time(at: usize) -> Time {
     Time::from_picos(at as u64 * 1_000_000)
 }
 
-/// The enhanced packet blocks as pcap-parser sees them: interface, stamp, length on the wire, bytes.
+/// The enhanced packet blocks as pcap-parser reads them: interface, timestamp, length on the wire, bytes.
 fn blocks(file: &[u8]) -> Vec<(u32, u64, u32, Vec<u8>)> {
     let mut reader = PcapNGReader::new(1 << 20, file).unwrap();
     let mut packets = Vec::new();
@@ -48,7 +48,7 @@ fn blocks(file: &[u8]) -> Vec<(u32, u64, u32, Vec<u8>)> {
 }
 
 /// Checks a packet's bytes with etherparse: lengths, ECN field, numbers, and that both checksums are what it computes itself.
-fn check(packet: &Packet, bytes: &[u8]) {
+fn check_packet(packet: &Packet, bytes: &[u8]) {
     let sliced = SlicedPacket::from_ip(bytes).unwrap();
     assert_eq!(packet.size as usize, bytes.len());
     let net = sliced.net.as_ref().unwrap();
@@ -92,12 +92,12 @@ proptest! {
     #![proptest_config(common::config())]
 
     #[test]
-    fn packets_are_read_again_as_they_were(packets in prop::collection::vec(common::packet(), 1..20)) {
-        let file = file(&packets, WHOLE);
+    fn written_packets_are_read_back_unchanged(packets in prop::collection::vec(common::packet(), 1..20)) {
+        let file = write_file(&packets, FULL_PACKET);
         let mut reader = Reader::open(&file[..]).unwrap();
         for (at, packet) in packets.iter().enumerate() {
             let event = reader.next().unwrap().unwrap();
-            prop_assert_eq!((time(at), Place::Interface(interface(packet)), packet), (event.time, event.place, &event.packet));
+            prop_assert_eq!((time(at), Location::Interface(interface(packet)), packet), (event.time, event.location, &event.packet));
         }
         prop_assert!(reader.next().is_none());
         let names: Vec<_> = reader.interfaces().iter().map(|interface| interface.name.as_deref()).collect();
@@ -106,74 +106,75 @@ proptest! {
 
     #[test]
     fn other_parsers_read_the_same_and_find_the_checksums_right(packets in prop::collection::vec(common::packet(), 1..20)) {
-        let blocks = blocks(&file(&packets, WHOLE));
+        let blocks = blocks(&write_file(&packets, FULL_PACKET));
         prop_assert_eq!(packets.len(), blocks.len());
-        for (at, (packet, (seen_by, stamp, wire, bytes))) in packets.iter().zip(&blocks).enumerate() {
-            prop_assert_eq!((interface(packet), time(at).picos() / 1_000, packet.size), (*seen_by, *stamp, *wire));
-            check(packet, bytes);
+        for (at, (packet, (interface_id, stamp, wire, bytes))) in packets.iter().zip(&blocks).enumerate() {
+            prop_assert_eq!((interface(packet), time(at).picos() / 1_000, packet.size), (*interface_id, *stamp, *wire));
+            check_packet(packet, bytes);
         }
     }
 
-    /// Checksums included: what a queue or a middlebox changes is written as if the packet had been made so.
+    /// Headers that a queue or a middlebox changes equal those of a packet built that way, checksums included.
     #[test]
     fn headers_that_are_changed_are_those_of_the_changed_packet(packet in common::packet(), ecn in 0..4_u8, flags in 0..0x200_u16) {
         let (ecn, flags) = (Ecn::from_bits(ecn), Flags(flags));
         let mut changed = Headers::of(&packet);
         changed.changed(ecn, flags);
         let tcp = if packet.is_tcp() { Tcp { flags, ..packet.tcp } } else { packet.tcp };
-        let made_so = Packet { ecn, tcp, ..packet };
+        let rebuilt = Packet { ecn, tcp, ..packet };
         let written = |headers: &Headers| {
             let mut out = Vec::new();
-            headers.write(WHOLE, &mut out);
+            headers.write(FULL_PACKET, &mut out);
             out
         };
-        check(&made_so, &written(&changed));
-        prop_assert_eq!(written(&Headers::of(&made_so)), written(&changed));
+        check_packet(&rebuilt, &written(&changed));
+        prop_assert_eq!(written(&Headers::of(&rebuilt)), written(&changed));
     }
 
     #[test]
-    fn what_is_kept_of_a_packet_is_its_beginning(packet in common::packet(), keep in 0..2000_u32) {
-        let (whole, cut) = (blocks(&file(&[packet], WHOLE)).remove(0), blocks(&file(&[packet], keep)).remove(0));
-        prop_assert_eq!(whole.2, cut.2);
-        prop_assert_eq!(&whole.3[..whole.3.len().min(keep as usize)], &cut.3[..]);
+    fn a_truncated_packet_keeps_its_beginning(packet in common::packet(), snap_length in 0..2000_u32) {
+        let (full, truncated) = (blocks(&write_file(&[packet], FULL_PACKET)).remove(0), blocks(&write_file(&[packet], snap_length)).remove(0));
+        prop_assert_eq!(full.2, truncated.2);
+        prop_assert_eq!(&full.3[..full.3.len().min(snap_length as usize)], &truncated.3[..]);
     }
 }
 
-/// ns-2's sizes need not have room for what a real header takes.
+/// ns-2's sizes may be smaller than real headers.
 #[test]
-fn a_packet_without_room_for_its_headers_is_written_longer() {
+fn a_packet_smaller_than_its_headers_is_written_longer() {
     let any = common::example(common::packet().prop_filter("TCP", Packet::is_tcp));
     let small = Packet { size: any.payload + 1, ..any };
-    let (_, _, wire, bytes) = blocks(&file(&[small], WHOLE)).remove(0);
+    let (_, _, wire, bytes) = blocks(&write_file(&[small], FULL_PACKET)).remove(0);
     assert_eq!(wire as usize, bytes.len());
-    check(&Packet { size: wire, ..small }, &bytes);
+    check_packet(&Packet { size: wire, ..small }, &bytes);
 }
 
-/// Where a packet's size leaves more room than its headers need, TCP's are filled up, so that size and payload are both right.
+/// If a packet is larger than its headers and payload, TCP options fill the difference, so that both size and payload are right.
 #[test]
-fn room_that_a_header_does_not_need_is_filled_with_options() {
+fn extra_size_is_filled_with_tcp_options() {
     let any = common::example(common::packet().prop_filter("TCP", Packet::is_tcp));
     let plain = Packet { tcp: Tcp { seq: 7, ..Default::default() }, payload: 960, kind: Kind::Data, ..any };
     let ip = if interface(&any) == 1 { 40 } else { 20 };
     let large = Packet { size: ip + 40 + 960, ..plain };
-    let (_, _, wire, bytes) = blocks(&file(&[large], WHOLE)).remove(0);
+    let (_, _, wire, bytes) = blocks(&write_file(&[large], FULL_PACKET)).remove(0);
     assert_eq!(large.size, wire);
-    check(&large, &bytes);
+    check_packet(&large, &bytes);
 }
 
-/// Every expert complaint of tshark, and every checksum that it does not find good.
+/// All packets that tshark finds malformed, or with a wrong checksum.
 #[test]
-fn tshark_has_no_complaint_where_it_is_installed() {
+fn tshark_reports_no_errors_where_it_is_installed() {
     let packets = common::example(prop::collection::vec(common::packet(), 300));
     let arguments = ["-r", "-", "-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"];
-    let bad =
+    let error_filter =
         "ip.checksum.status == 0 || tcp.checksum.status == 0 || udp.checksum.status == 0 || _ws.malformed || frame.cap_len != frame.len";
-    let Ok(mut tshark) = Command::new("tshark").args(arguments).args(["-Y", bad]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
+    let Ok(mut tshark) =
+        Command::new("tshark").args(arguments).args(["-Y", error_filter]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
     else {
         eprintln!("tshark is not installed; etherparse and pcap-parser have judged");
         return;
     };
-    tshark.stdin.take().unwrap().write_all(&file(&packets, WHOLE)).unwrap();
+    tshark.stdin.take().unwrap().write_all(&write_file(&packets, FULL_PACKET)).unwrap();
     let output = tshark.wait_with_output().unwrap();
     assert!(output.status.success());
     assert_eq!("", String::from_utf8_lossy(&output.stdout));

@@ -1,11 +1,11 @@
-//! What others wrote is read as they say: ns-2's lines, and captures of Linux hosts beside what tshark shows of them.
+//! Traces of other programs: ns-2's lines, and captures of Linux hosts compared with tshark.
 //!
 //! The captures are of two connections over the loopback interface, one with IPv4 and one with IPv6, with ECN; tcpdump wrote them with
-//! 100 bytes of each packet, editcap made the pcapng. Beside each stands what `tshark -T fields` (4.0) shows of it.
+//! 100 bytes of each packet, editcap made the pcapng. Beside each is the output of `tshark -T fields` (4.0).
 
 use std::path::PathBuf;
 
-use ecnlab_wire::{Address, End, Event, Format, Kind, Packet, Reader, What, ns2};
+use ecnlab_wire::{Address, End, Event, Format, Kind, Packet, Reader, TraceEventKind, ns2};
 
 fn bytes(name: &str) -> Vec<u8> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/traces").join(name);
@@ -15,11 +15,11 @@ fn bytes(name: &str) -> Vec<u8> {
 fn events(bytes: &[u8]) -> (Format, u64, Vec<Event>) {
     let mut reader = Reader::open(bytes).unwrap();
     let events = reader.by_ref().map(Result::unwrap).collect();
-    (reader.format(), reader.zero(), events)
+    (reader.format(), reader.epoch_s(), events)
 }
 
-/// A packet as tshark shows it: its time, who to whom, ECN field, identification, flags, numbers, lengths and options.
-fn fields(zero: u64, event: &Event) -> String {
+/// A packet as tshark shows it: time, endpoints, ECN field, identification, flags, numbers, lengths and options.
+fn tshark_fields(epoch_s: u64, event: &Event) -> String {
     let Packet { source, destination, tcp, .. } = event.packet;
     let shown = |end: End| match end.address {
         Address::V4(address) => format!("{address}\t\t{}", end.port),
@@ -33,9 +33,10 @@ fn fields(zero: u64, event: &Event) -> String {
     let id = event.packet.id.map_or(String::new(), |id| format!("{id:#06x}"));
     let nanos = event.time.picos() / 1_000;
     let stamps = tcp.timestamps.map_or("\t".to_owned(), |stamps| format!("{}\t{}", stamps.value, stamps.echo));
-    let of_syn = (tcp.mss.map_or(String::new(), |mss| mss.to_string()), tcp.window_scale.map_or(String::new(), |scale| scale.to_string()));
+    let syn_options =
+        (tcp.mss.map_or(String::new(), |mss| mss.to_string()), tcp.window_scale.map_or(String::new(), |scale| scale.to_string()));
     [
-        format!("{}.{:09}", zero + nanos / 1_000_000_000, nanos % 1_000_000_000),
+        format!("{}.{:09}", epoch_s + nanos / 1_000_000_000, nanos % 1_000_000_000),
         shown(source),
         shown(destination),
         ecn,
@@ -46,8 +47,8 @@ fn fields(zero: u64, event: &Event) -> String {
         event.packet.payload.to_string(),
         tcp.window.to_string(),
         stamps,
-        of_syn.0,
-        of_syn.1,
+        syn_options.0,
+        syn_options.1,
     ]
     .join("\t")
 }
@@ -55,38 +56,45 @@ fn fields(zero: u64, event: &Event) -> String {
 #[test]
 fn captures_of_linux_hosts_are_read_as_tshark_reads_them() {
     for name in ["linux-lo.pcap", "linux-lo.pcapng", "linux-sll.pcap", "linux-sll2.pcap"] {
-        let (_, zero, events) = events(&bytes(name));
+        let (_, epoch_s, events) = events(&bytes(name));
         let shown = String::from_utf8(bytes(&format!("{name}.tsv"))).unwrap();
-        let read: Vec<String> = events.iter().map(|event| fields(zero, event)).collect();
+        let read: Vec<String> = events.iter().map(|event| tshark_fields(epoch_s, event)).collect();
         assert_eq!(shown.lines().collect::<Vec<_>>(), read, "{name}");
     }
 }
 
 #[test]
-fn compression_is_seen_through() {
-    let plain = bytes("ns2.tr");
+fn compressed_traces_are_read_as_uncompressed_ones() {
+    let uncompressed = bytes("ns2.tr");
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    std::io::Write::write_all(&mut gzip, &plain).unwrap();
-    let compressed = [gzip.finish().unwrap(), zstd::encode_all(&plain[..], 1).unwrap()];
+    std::io::Write::write_all(&mut gzip, &uncompressed).unwrap();
+    let compressed = [gzip.finish().unwrap(), zstd::encode_all(&uncompressed[..], 1).unwrap()];
     for bytes in compressed {
-        assert_eq!(events(&plain), events(&bytes));
+        assert_eq!(events(&uncompressed), events(&bytes));
     }
 }
 
 #[test]
-fn what_ns_2_wrote_is_written_again_as_it_was() {
+fn lines_of_ns_2_are_written_back_byte_for_byte() {
     let text = bytes("ns2.tr");
     let (format, _, events) = events(&text);
-    let mut again = Vec::new();
-    assert!(events.iter().all(|event| ns2::line(event, ns2::DECIMALS, &mut again)));
+    let mut rewritten = Vec::new();
+    assert!(events.iter().all(|event| ns2::write_line(event, ns2::NS2_DECIMALS, &mut rewritten)));
     assert_eq!(Format::Ns2, format);
-    assert_eq!(String::from_utf8(text).unwrap(), String::from_utf8(again).unwrap());
+    assert_eq!(String::from_utf8(text).unwrap(), String::from_utf8(rewritten).unwrap());
 }
 
 /// Counted with `cut -d' ' -f1,5,7 ns2.tr | sort | uniq -c`.
 #[test]
 fn ns_2_s_packets_are_what_it_says_they_are() {
     let (_, _, events) = events(&bytes("ns2.tr"));
-    let count = |what, kind| events.iter().filter(|event| event.what == what && event.packet.kind == kind).count();
-    assert_eq!((12, 139, 182), (count(What::Dropped, Kind::Data), count(What::Received, Kind::Ack), count(What::Enqueued, Kind::Data)));
+    let count = |what, kind| events.iter().filter(|event| event.kind == what && event.packet.kind == kind).count();
+    assert_eq!(
+        (12, 139, 182),
+        (
+            count(TraceEventKind::Dropped, Kind::Data),
+            count(TraceEventKind::Received, Kind::Ack),
+            count(TraceEventKind::Enqueued, Kind::Data)
+        )
+    );
 }
