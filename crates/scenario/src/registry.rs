@@ -5,8 +5,8 @@ use ecnlab_queue::{AqmEntry, ChildKind, DisciplineEntry, Gauge};
 use ecnlab_sim::impairment::{IMPAIRMENT_KINDS, ImpairmentKind as Impairment};
 use ecnlab_sim::measures::table::{ColumnDescription, TableDescription};
 use ecnlab_transport::application::APPLICATIONS;
-use ecnlab_transport::checked::CheckedCombination;
-use ecnlab_transport::settings::{self, QUIRKS};
+use ecnlab_transport::checked::CheckedSenderCombination;
+use ecnlab_transport::settings::{self, QUIRKS_KEY};
 use ecnlab_transport::{Quirks, Settings, profile};
 use ecnlab_units::distribution::Dimension;
 use ecnlab_units::quantity::{PACKET_UNITS, RATE_UNITS, SIZE_UNITS, TIME_UNITS, Unit};
@@ -129,12 +129,12 @@ fn profile_text(profile: &profile::Profile) -> Json {
     let rows =
         |declared: &[Parameter]| -> Json { declared.iter().map(|parameter| row(parameter, profile.members, settings::path)).collect() };
     text["parameters"] = rows(Settings::OWN_PARAMETERS);
-    text[QUIRKS] = rows(Quirks::PARAMETERS);
-    let checked = |one: &CheckedCombination| {
+    text[QUIRKS_KEY] = rows(Quirks::PARAMETERS);
+    let checked = |one: &CheckedSenderCombination| {
         let responses: Vec<_> = one.responses.iter().map(|response| response.word()).collect();
         json!({
             "congestion_control": one.control.word(), "recovery": one.recovery.word(), "ecn_responses": responses,
-            "judge": one.judge.word(),
+            "judge": one.reference.word(),
         })
     };
     text["checked"] = profile.checked.iter().map(checked).collect();
@@ -191,7 +191,7 @@ fn held(holds: Holds, known: &Registry) -> Json {
             let profiles = names(profile::names());
             let variants = names(profile::VARIANTS.iter().map(|v| v.name).collect());
             let quirks = table(&[], Quirks::PARAMETERS);
-            table(&[("profile", profiles, true), ("variant", variants, false), (QUIRKS, quirks, false)], Settings::OWN_PARAMETERS)
+            table(&[("profile", profiles, true), ("variant", variants, false), (QUIRKS_KEY, quirks, false)], Settings::OWN_PARAMETERS)
         }
         Holds::App => {
             let names: Vec<_> = APPLICATIONS.iter().map(|e| e.name).collect();

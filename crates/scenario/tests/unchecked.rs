@@ -1,7 +1,7 @@
 //! Combinations of TCP's parts that no judge has checked run with one warning; checked ones run with none.
 
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
-use ecnlab_transport::checked::Combination;
+use ecnlab_transport::checked::SenderCombination;
 use ecnlab_transport::profile::{PROFILES, Profile, VARIANTS};
 use ecnlab_transport::settings::{CongestionControlName, EcnResponseName, LossDetection, RecoveryName};
 use ecnlab_transport::{Settings, settings};
@@ -21,7 +21,7 @@ fn warnings(tcp: &str) -> Vec<Problem> {
 }
 
 /// A table `tcp` with parts drawn at random, and its combination; nothing if the parts contradict each other.
-fn draw(rng: &mut Rng, profile: &Profile) -> Option<(String, Combination)> {
+fn draw(rng: &mut Rng, profile: &Profile) -> Option<(String, SenderCombination)> {
     fn pick<'w>(rng: &mut Rng, words: &[&'w str]) -> &'w str {
         words[rng.below(words.len() as u64) as usize]
     }
@@ -41,7 +41,7 @@ fn draw(rng: &mut Rng, profile: &Profile) -> Option<(String, Combination)> {
     let member = |(name, text): &(&str, &str)| if is_bare(name) { format!("{name} = {text}") } else { format!("{name} = \"{text}\"") };
     let texts: Vec<String> = members.iter().map(member).collect();
     let tcp = format!("{{ profile = \"{}\", {} }}", profile.name, texts.join(", "));
-    settings::check(&values).is_empty().then(|| (tcp, Combination::of(&Settings::from_values(&values))))
+    settings::check(&values).is_empty().then(|| (tcp, SenderCombination::from_settings(&Settings::from_values(&values))))
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn drawn_combinations_are_warned_of_once_unless_they_are_checked() {
     for _ in 0..DRAWS {
         let profile = &PROFILES[rng.below(PROFILES.len() as u64) as usize];
         let Some((tcp, combination)) = draw(&mut rng, profile) else { continue };
-        let is_checked = combination.is_among(profile.checked);
+        let is_checked = combination.is_covered_by(profile.checked);
         let found = warnings(&tcp);
         assert_eq!(usize::from(!is_checked), found.len(), "{tcp}: {found:?}");
         for warning in found {

@@ -67,7 +67,7 @@ pub enum HostInput {
 impl Network {
     /// The same network with external hosts at the ends of every flow.
     pub fn with_external_hosts(self) -> Network {
-        let flow = |flow: FlowSpec| FlowSpec { transport: flow.transport.external(), ..flow };
+        let flow = |flow: FlowSpec| FlowSpec { transport: flow.transport.with_external_hosts(), ..flow };
         let template = |template: FlowTemplate| FlowTemplate { flow: flow(template.flow), ..template };
         let app = |app: AppSpec| AppSpec { member_template: app.member_template.map(|more| Box::new(template(*more))), ..app };
         Network { flows: self.flows.into_iter().map(flow).collect(), apps: self.apps.into_iter().map(app).collect(), ..self }

@@ -1,4 +1,4 @@
-//! Combinations of congestion control, loss recovery and response to marks that a judge outside of this code has checked, by profile.
+//! Combinations of congestion control, loss recovery and response to marks that a reference outside of this code has checked, by profile.
 //!
 //! Parameters can be combined freely; a combination that is not listed runs with a warning.
 
@@ -9,8 +9,8 @@ use crate::settings::EcnResponseName::{Dctcp, Halve, Mecn};
 use crate::settings::{CongestionControlName, EcnResponseName, LossDetection, RecoveryName, Settings};
 
 words! {
-    /// A judge of packets that is not part of this simulator.
-    pub enum Judge { Ns2 = "ns-2", Linux = "Linux 6.1", Rfcs = "RFC conformance suite" }
+    /// A reference that checks packets and is not part of this simulator.
+    pub enum ReferenceImplementation { Ns2 = "ns-2", Linux = "Linux 6.1", Rfcs = "RFC conformance suite" }
 }
 
 words! {
@@ -29,99 +29,99 @@ words! {
     }
 }
 
-/// The parts of a sender that are checked together.
+/// Congestion control, loss recovery and response to marks of one sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Combination {
+pub struct SenderCombination {
     pub control: CongestionControlName,
     pub recovery: RecoveryMode,
     /// Nothing without ECN.
     pub response: Option<EcnResponseName>,
 }
 
-/// A combination that a judge has checked, without ECN and with each of some responses.
+/// A combination that a reference implementation has checked, without ECN and with each of some responses.
 #[derive(Clone, Copy, Debug)]
-pub struct CheckedCombination {
+pub struct CheckedSenderCombination {
     pub control: CongestionControlName,
     pub recovery: RecoveryMode,
     pub responses: &'static [EcnResponseName],
-    pub judge: Judge,
+    pub reference: ReferenceImplementation,
 }
 
-const fn checked(
-    judge: Judge,
+const fn checked_combination(
+    reference: ReferenceImplementation,
     control: CongestionControlName,
     recovery: RecoveryMode,
     responses: &'static [EcnResponseName],
-) -> CheckedCombination {
-    CheckedCombination { control, recovery, responses, judge }
+) -> CheckedSenderCombination {
+    CheckedSenderCombination { control, recovery, responses, reference }
 }
 
 /// Responses of the conformance suite with every variant but DCTCP.
-const SUITE: &[EcnResponseName] = &[Halve, Mecn];
+const SUITE_RESPONSES: &[EcnResponseName] = &[Halve, Mecn];
 /// Those with the variant DCTCP.
-const SUITE_DCTCP: &[EcnResponseName] = &[Dctcp, Mecn];
+const SUITE_RESPONSES_WITH_DCTCP: &[EcnResponseName] = &[Dctcp, Mecn];
 
 /// What the conformance suite runs with every profile: the variants, over this recovery where they leave the profile's.
 macro_rules! suite {
     ($recovery:ident: $($checked:expr),* $(,)?) => {
         &[
             $($checked,)*
-            checked(Judge::Rfcs, Reno, RecoveryMode::Tahoe, SUITE),
-            checked(Judge::Rfcs, Reno, RecoveryMode::Reno, SUITE),
-            checked(Judge::Rfcs, Reno, RecoveryMode::Sack1, SUITE),
-            checked(Judge::Rfcs, Vegas, RecoveryMode::Vegas, SUITE),
-            checked(Judge::Rfcs, Cubic, RecoveryMode::$recovery, SUITE),
-            checked(Judge::Rfcs, Reno, RecoveryMode::$recovery, SUITE_DCTCP),
-            checked(Judge::Rfcs, Aimd, RecoveryMode::$recovery, SUITE),
+            checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Tahoe, SUITE_RESPONSES),
+            checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Reno, SUITE_RESPONSES),
+            checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack1, SUITE_RESPONSES),
+            checked_combination(ReferenceImplementation::Rfcs, Vegas, RecoveryMode::Vegas, SUITE_RESPONSES),
+            checked_combination(ReferenceImplementation::Rfcs, Cubic, RecoveryMode::$recovery, SUITE_RESPONSES),
+            checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::$recovery, SUITE_RESPONSES_WITH_DCTCP),
+            checked_combination(ReferenceImplementation::Rfcs, Aimd, RecoveryMode::$recovery, SUITE_RESPONSES),
         ]
     };
 }
 
-pub(crate) const NS2: &[CheckedCombination] = suite![Reno:
-    checked(Judge::Ns2, Reno, RecoveryMode::Tahoe, &[Halve]),
-    checked(Judge::Ns2, Reno, RecoveryMode::Reno, &[Halve]),
-    checked(Judge::Ns2, Reno, RecoveryMode::NewReno, &[Halve]),
-    checked(Judge::Ns2, Reno, RecoveryMode::Sack1, &[Halve]),
-    checked(Judge::Ns2, Vegas, RecoveryMode::Vegas, &[]),
-    checked(Judge::Rfcs, Reno, RecoveryMode::NewReno, SUITE),
-    checked(Judge::Rfcs, Reno, RecoveryMode::Sack, SUITE),
+pub(crate) const NS2_COMBINATIONS: &[CheckedSenderCombination] = suite![Reno:
+    checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Tahoe, &[Halve]),
+    checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Reno, &[Halve]),
+    checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::NewReno, &[Halve]),
+    checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Sack1, &[Halve]),
+    checked_combination(ReferenceImplementation::Ns2, Vegas, RecoveryMode::Vegas, &[]),
+    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, SUITE_RESPONSES),
+    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, SUITE_RESPONSES),
 ];
 
-pub(crate) const NS2_2001: &[CheckedCombination] = suite![Reno:
-    checked(Judge::Ns2, Reno, RecoveryMode::Reno, &[Halve]),
-    checked(Judge::Ns2, Reno, RecoveryMode::NewReno, &[]),
-    checked(Judge::Ns2, Reno, RecoveryMode::Sack1, &[]),
-    checked(Judge::Rfcs, Reno, RecoveryMode::NewReno, SUITE),
-    checked(Judge::Rfcs, Reno, RecoveryMode::Sack, SUITE),
+pub(crate) const NS2_2001_COMBINATIONS: &[CheckedSenderCombination] = suite![Reno:
+    checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Reno, &[Halve]),
+    checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::NewReno, &[]),
+    checked_combination(ReferenceImplementation::Ns2, Reno, RecoveryMode::Sack1, &[]),
+    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, SUITE_RESPONSES),
+    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, SUITE_RESPONSES),
 ];
 
-pub(crate) const LINUX_2_0: &[CheckedCombination] = suite![Reno:
-    checked(Judge::Rfcs, Reno, RecoveryMode::NewReno, SUITE),
-    checked(Judge::Rfcs, Reno, RecoveryMode::Sack, SUITE),
+pub(crate) const LINUX_2_0_COMBINATIONS: &[CheckedSenderCombination] = suite![Reno:
+    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, SUITE_RESPONSES),
+    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, SUITE_RESPONSES),
 ];
 
-pub(crate) const LINUX_2_2: &[CheckedCombination] = suite![Fack:
-    checked(Judge::Rfcs, Reno, RecoveryMode::Fack, SUITE),
-    checked(Judge::Rfcs, Reno, RecoveryMode::NewReno, SUITE),
-    checked(Judge::Rfcs, Reno, RecoveryMode::Sack, SUITE),
+pub(crate) const LINUX_2_2_COMBINATIONS: &[CheckedSenderCombination] = suite![Fack:
+    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Fack, SUITE_RESPONSES),
+    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, SUITE_RESPONSES),
+    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, SUITE_RESPONSES),
 ];
 
-pub(crate) const LINUX_6_1: &[CheckedCombination] = suite![Rack:
-    checked(Judge::Linux, Cubic, RecoveryMode::Rack, &[Halve]),
-    checked(Judge::Linux, Reno, RecoveryMode::Rack, &[Halve, Dctcp]),
-    checked(Judge::Linux, Reno, RecoveryMode::RackWithoutSack, &[]),
-    checked(Judge::Rfcs, Reno, RecoveryMode::RackWithoutSack, SUITE),
-    checked(Judge::Rfcs, Reno, RecoveryMode::RackByDupthresh, SUITE),
+pub(crate) const LINUX_6_1_COMBINATIONS: &[CheckedSenderCombination] = suite![Rack:
+    checked_combination(ReferenceImplementation::Linux, Cubic, RecoveryMode::Rack, &[Halve]),
+    checked_combination(ReferenceImplementation::Linux, Reno, RecoveryMode::Rack, &[Halve, Dctcp]),
+    checked_combination(ReferenceImplementation::Linux, Reno, RecoveryMode::RackWithoutSack, &[]),
+    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackWithoutSack, SUITE_RESPONSES),
+    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::RackByDupthresh, SUITE_RESPONSES),
 ];
 
-pub(crate) const RFC: &[CheckedCombination] = suite![Sack:
-    checked(Judge::Rfcs, Reno, RecoveryMode::Sack, SUITE),
-    checked(Judge::Rfcs, Reno, RecoveryMode::NewReno, SUITE),
+pub(crate) const RFC_COMBINATIONS: &[CheckedSenderCombination] = suite![Sack:
+    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::Sack, SUITE_RESPONSES),
+    checked_combination(ReferenceImplementation::Rfcs, Reno, RecoveryMode::NewReno, SUITE_RESPONSES),
 ];
 
 impl RecoveryMode {
     /// The recovery of a sender.
-    pub fn of(settings: &Settings) -> RecoveryMode {
+    pub fn from_settings(settings: &Settings) -> RecoveryMode {
         match settings.recovery {
             RecoveryName::Tahoe => RecoveryMode::Tahoe,
             RecoveryName::Reno => RecoveryMode::Reno,
@@ -137,37 +137,37 @@ impl RecoveryMode {
     }
 }
 
-impl Combination {
+impl SenderCombination {
     /// The combination of a sender.
-    pub fn of(settings: &Settings) -> Combination {
-        Combination {
+    pub fn from_settings(settings: &Settings) -> SenderCombination {
+        SenderCombination {
             control: settings.congestion_control,
-            recovery: RecoveryMode::of(settings),
+            recovery: RecoveryMode::from_settings(settings),
             response: settings.ecn.then_some(settings.ecn_response),
         }
     }
 
     /// Whether one of these covers it.
-    pub fn is_among(self, checked: &[CheckedCombination]) -> bool {
+    pub fn is_covered_by(self, checked: &[CheckedSenderCombination]) -> bool {
         checked.iter().any(|one| one.covers(self))
     }
 }
 
-impl CheckedCombination {
+impl CheckedSenderCombination {
     /// The combinations that it covers: without ECN, and with each response.
-    pub fn combinations(&self) -> impl Iterator<Item = Combination> + '_ {
+    pub fn combinations(&self) -> impl Iterator<Item = SenderCombination> + '_ {
         let responses = std::iter::once(None).chain(self.responses.iter().copied().map(Some));
-        responses.map(|response| Combination { control: self.control, recovery: self.recovery, response })
+        responses.map(|response| SenderCombination { control: self.control, recovery: self.recovery, response })
     }
 
-    /// Whether this is that combination.
-    pub fn covers(&self, combination: Combination) -> bool {
+    /// Whether the check holds for that combination.
+    pub fn covers(&self, combination: SenderCombination) -> bool {
         let is_response_covered = combination.response.is_none_or(|response| self.responses.contains(&response));
         (self.control, self.recovery) == (combination.control, combination.recovery) && is_response_covered
     }
 }
 
-impl std::fmt::Display for Combination {
+impl std::fmt::Display for SenderCombination {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} with recovery {}", self.control, self.recovery)?;
         self.response.map_or(Ok(()), |response| write!(f, " and ecn_response {response}"))

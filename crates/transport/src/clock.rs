@@ -13,8 +13,8 @@ use ecnlab_units::{Span, Time};
 use crate::settings::Settings;
 
 /// Ticks that one level of the wheel covers at its own step, less one; each level's step is eight times the one below.
-const FIRST_LEVEL_TICKS: u64 = 63;
-const LEVEL_SHIFT: u32 = 3;
+const FIRST_WHEEL_LEVEL_TICKS: u64 = 63;
+const WHEEL_LEVEL_SHIFT: u32 = 3;
 const LAST_WHEEL_LEVEL: u32 = 8;
 
 /// How many ticks it takes until the wheel's coarse steps that timers of a connection use fall alike again: the third level's step, with all
@@ -97,9 +97,9 @@ impl HostClock {
         self.quotient.divide(picos).unwrap_or_else(|| self.ticks_by_division(picos))
     }
 
-    /// A span in ticks, rounded up.
+    /// Ticks in a span, rounded up.
     #[inline]
-    pub fn ticks_of(&self, span: Span) -> u64 {
+    pub fn ticks_in_span(&self, span: Span) -> u64 {
         let rounded_up = span.picos().saturating_add(self.tick.picos() - 1);
         self.quotient
             .divide(rounded_up)
@@ -132,7 +132,7 @@ impl HostClock {
     fn wheel_expiry(&self, now: Time, delay: Span) -> Time {
         let rounded_up = delay.picos().saturating_add(self.tick.picos() - 1);
         match (self.quotient.divide(rounded_up), self.quotient.divide(now.picos() + self.phase_at_zero.picos())) {
-            (Some(ahead), Some(ticks)) => self.wheel_step(ticks, ahead),
+            (Some(ahead), Some(ticks)) => self.expiry_at_wheel_step(ticks, ahead),
             _ => self.wheel_expiry_by_division(now, delay),
         }
     }
@@ -140,18 +140,18 @@ impl HostClock {
     #[cold]
     #[inline(never)]
     fn wheel_expiry_by_division(&self, now: Time, delay: Span) -> Time {
-        self.wheel_step(self.ticks(now), self.ticks_of(delay))
+        self.expiry_at_wheel_step(self.ticks(now), self.ticks_in_span(delay))
     }
 
-    /// When a timer goes off that is set at a tick for so many ticks ahead.
+    /// Expiry of a timer that is set at a tick for so many ticks ahead, at the step of the wheel's level.
     #[inline(always)]
-    fn wheel_step(&self, ticks: u64, ahead: u64) -> Time {
+    fn expiry_at_wheel_step(&self, ticks: u64, ahead: u64) -> Time {
         let from_wheel = ahead.saturating_sub(u64::from(self.serving_timer));
         let mut shift = 0;
-        let mut reach = FIRST_LEVEL_TICKS;
-        while from_wheel >= reach && shift < LEVEL_SHIFT * LAST_WHEEL_LEVEL {
-            shift += LEVEL_SHIFT;
-            reach <<= LEVEL_SHIFT;
+        let mut reach = FIRST_WHEEL_LEVEL_TICKS;
+        while from_wheel >= reach && shift < WHEEL_LEVEL_SHIFT * LAST_WHEEL_LEVEL {
+            shift += WHEEL_LEVEL_SHIFT;
+            reach <<= WHEEL_LEVEL_SHIFT;
         }
         self.time_of_tick((((ticks + ahead) >> shift) + 1) << shift)
     }
@@ -189,7 +189,7 @@ mod tests {
                 Settings { quirks: Quirks { tick: Span::from_picos(tick), ..profile::quirks("ns2") }, ..profile::settings("ns2") };
             let clock = HostClock::new(&settings, Span::ZERO);
             for picos in [0, 1, tick - 1, tick, tick.saturating_add(1), 1_000_000 * (tick / 1_000_000), u64::MAX - 1, u64::MAX] {
-                let counted = (clock.ticks(Time::from_picos(picos)), clock.ticks_of(Span::from_picos(picos)));
+                let counted = (clock.ticks(Time::from_picos(picos)), clock.ticks_in_span(Span::from_picos(picos)));
                 assert_eq!((picos / tick, picos.div_ceil(tick)), counted, "{picos} in ticks of {tick}");
             }
         }

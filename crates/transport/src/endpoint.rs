@@ -76,8 +76,8 @@ impl Transport {
         }
     }
 
-    /// The same carried by hosts outside.
-    pub fn external(&self) -> Transport {
+    /// The same transport between external hosts.
+    pub fn with_external_hosts(&self) -> Transport {
         match self {
             Transport::External(_) => self.clone(),
             Transport::Tcp(_) | Transport::Datagrams(_) => Transport::External(Arc::new(self.clone())),
@@ -148,7 +148,7 @@ impl SenderEndpoint {
     /// Takes an acknowledgement that came on data.
     ///
     /// # Panics
-    /// As [`SenderEndpoint::acknowledge`].
+    /// As [`SenderEndpoint::on_ack`].
     pub fn on_ack_with_data(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
         match self {
             SenderEndpoint::Tcp(sender) => sender.on_ack_with_data(ack, now, out),
@@ -185,12 +185,12 @@ impl SenderEndpoint {
         }
     }
 
-    /// What an arriving segment brings the application, when its sink can read `delivered` more segments, the last of them before `next`: the
+    /// Bytes that an arriving segment brings the application, when its sink can read `delivered` more segments, the last of them before `next`: the
     /// bytes that it can read, and those that the segment carries if it is here for the first time.
     #[inline]
-    pub fn delivered_bytes(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
+    pub fn bytes_delivered_by(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
         match self {
-            SenderEndpoint::Tcp(sender) => sender.delivered_bytes(segment, delivered, next),
+            SenderEndpoint::Tcp(sender) => sender.bytes_delivered_by(segment, delivered, next),
             SenderEndpoint::NonTcp(NonTcpSender::Datagrams(sender)) => {
                 let carried = sender.payload_of_size(segment.size);
                 (u64::from(carried), carried)
@@ -210,7 +210,7 @@ impl SenderEndpoint {
 
     /// What a connection has to send, segment by segment; nothing of datagrams.
     pub fn send_buffer(&self) -> Option<&SendBuffer> {
-        self.tcp().map(Sender::send_buffer)
+        self.as_tcp().map(Sender::send_buffer)
     }
 
     /// The congestion window, where there is one.
@@ -224,13 +224,13 @@ impl SenderEndpoint {
 
     /// DCTCP's estimate of the fraction of marked segments, where the response keeps one.
     pub fn dctcp_alpha(&self) -> Option<f64> {
-        self.tcp().and_then(Sender::dctcp_alpha)
+        self.as_tcp().and_then(Sender::dctcp_alpha)
     }
 
     /// The round-trip time to write into packets, where one is measured; zero before the first measurement.
     #[inline]
     pub fn reported_rtt(&self) -> Option<Span> {
-        self.tcp().map(Sender::reported_rtt)
+        self.as_tcp().map(Sender::reported_rtt)
     }
 
     /// Smallest round-trip time measured, where one was.
@@ -252,7 +252,7 @@ impl SenderEndpoint {
 
     /// The sender of a TCP connection, where it is one.
     #[inline]
-    pub fn tcp(&self) -> Option<&Sender> {
+    pub fn as_tcp(&self) -> Option<&Sender> {
         match self {
             SenderEndpoint::Tcp(sender) => Some(sender),
             SenderEndpoint::NonTcp(_) => None,
@@ -260,7 +260,7 @@ impl SenderEndpoint {
     }
 
     /// What is known of a sender outside, where it is one.
-    pub fn external(&mut self) -> Option<&mut ExternalSender> {
+    pub fn as_external_mut(&mut self) -> Option<&mut ExternalSender> {
         match self {
             SenderEndpoint::NonTcp(NonTcpSender::External(sender)) => Some(sender),
             SenderEndpoint::Tcp(_) | SenderEndpoint::NonTcp(NonTcpSender::Datagrams(_)) => None,

@@ -26,7 +26,7 @@ pub struct ExternalSender {
 
 impl ExternalSender {
     /// The sender of the connection that comes in the place of another's.
-    pub fn continue_after(&mut self, before: &ExternalSender) {
+    pub fn for_next_connection(&mut self, before: &ExternalSender) {
         self.connection_number = before.connection_number + u32::from(before.is_requested);
     }
 
@@ -110,7 +110,7 @@ mod tests {
         sender.on_all_acknowledged();
         assert!(sender.is_done());
         let mut next = ExternalSender::default();
-        next.continue_after(&sender);
+        next.for_next_connection(&sender);
         assert_eq!((1, true), (next.connection_number(), next.request_write(1)));
     }
 

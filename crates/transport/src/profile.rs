@@ -2,7 +2,7 @@
 
 use ecnlab_units::Values;
 
-use crate::checked::{self, CheckedCombination};
+use crate::checked::{self, CheckedSenderCombination};
 use crate::settings::{Quirks, Settings};
 
 /// A named bundle of parameters.
@@ -16,7 +16,7 @@ pub struct Profile {
     /// The members that differ from the declared defaults.
     pub members: &'static [Member],
     /// Combinations that a judge outside of this code has checked.
-    pub checked: &'static [CheckedCombination],
+    pub checked: &'static [CheckedSenderCombination],
 }
 
 /// A parameter's name, its value and where the value comes from.
@@ -30,11 +30,11 @@ pub struct Variant {
     pub members: &'static [(&'static str, &'static str)],
 }
 
-/// What a variant sets only where the profile has it `off`: where it is not, the profile has an answer of its own.
-const ONLY_WHERE_OFF: &[&str] = &["cwnd_validation"];
+/// Parameters that a variant sets only where the profile has it `off`: where it is not, the profile has an answer of its own.
+const VARIANT_MEMBERS_SET_ONLY_WHERE_OFF: &[&str] = &["cwnd_validation"];
 
-/// What a variant sets instead where the profile recovers by time, in the states of a kernel: such a host has these states with SACK and without.
-const OF_KERNELS: &[(&str, &[(&str, &str)])] = &[
+/// Parameters that a variant sets instead where the profile recovers by time, in the states of a kernel: such a host has these states with SACK and without.
+const VARIANT_MEMBERS_OVER_RACK: &[(&str, &[(&str, &str)])] = &[
     ("newreno", &[("congestion_control", "reno"), ("sack_blocks", "0"), ("dsack", "false")]),
     // As hosts did before RACK came with its probes.
     (
@@ -83,7 +83,7 @@ pub const PROFILES: &[Profile] = &[
         summary: "ns-2's one-way TCP with the defaults of 2.35, packet-exact on deterministic cases.",
         source: "ns-2 2.35, ns-default.tcl",
         members: &[],
-        checked: checked::NS2,
+        checked: checked::NS2_COMBINATIONS,
     },
     Profile {
         name: "ns2-2001",
@@ -108,7 +108,7 @@ pub const PROFILES: &[Profile] = &[
             ("rto_timer_restart", "before-sample", "ns-2: timerfix_ false before 5/2001"),
             ("rtt_report", "base", "Zheng 2001, appendix A"),
         ],
-        checked: checked::NS2_2001,
+        checked: checked::NS2_2001_COMBINATIONS,
     },
     Profile {
         name: "linux-2.0",
@@ -116,8 +116,8 @@ pub const PROFILES: &[Profile] = &[
         title: "Linux 2.0 (1996-1999)",
         summary: "The hosts of RFC 2884's first measurements: Reno without SACK, a first flight of two segments, delayed ACK by arrivals, a clock of 10 ms, windows of 32 KB, and a long timeout for short flows. Nothing recorded from a real kernel judges it yet.",
         source: "RFC 2884, section 3; RFC 2018; Linux 2.0.32, net/ipv4/tcp*.c",
-        members: HOST_2_0,
-        checked: checked::LINUX_2_0,
+        members: LINUX_2_0_MEMBERS,
+        checked: checked::LINUX_2_0_COMBINATIONS,
     },
     Profile {
         name: "linux-2.2",
@@ -125,8 +125,8 @@ pub const PROFILES: &[Profile] = &[
         title: "Linux 2.2 (1999-2001)",
         summary: "The hosts of RFC 2884's repeated measurements: SACK with forward acknowledgement, timestamps, an initial window of 2; variant newreno is what they do when the other side has no SACK. Nothing recorded from a real kernel judges it yet.",
         source: "RFC 2884, sections 3 and 5; Mathis and Mahdavi 1996; Linux 2.2, net/ipv4/tcp*.c",
-        members: HOST_2_2,
-        checked: checked::LINUX_2_2,
+        members: LINUX_2_2_MEMBERS,
+        checked: checked::LINUX_2_2_COMBINATIONS,
     },
     Profile {
         name: "linux-6.1",
@@ -134,8 +134,8 @@ pub const PROFILES: &[Profile] = &[
         title: "Linux 6.1",
         summary: "Linux of today, as Debian 12 has it: CUBIC with HyStart, SACK, RACK-TLP, F-RTO, undo, proportional rate reduction for losses and marks, initial window 10, quick and delayed ACKs, timers in ticks of 4 ms. Judged packet by packet by flows of the real kernel (ecnlab validate linux).",
         source: "Linux 6.1, net/ipv4/tcp*.c and Documentation/networking/ip-sysctl.rst; RFC 9438; RFC 8985; RFC 6937; RFC 6928",
-        members: LINUX,
-        checked: checked::LINUX_6_1,
+        members: LINUX_MEMBERS,
+        checked: checked::LINUX_6_1_COMBINATIONS,
     },
     Profile {
         name: "rfc",
@@ -143,8 +143,8 @@ pub const PROFILES: &[Profile] = &[
         title: "TCP by the RFCs",
         summary: "What the standards-track RFCs ask for, each with its own default: Reno's window, SACK, a minimum timeout of 1 s.",
         source: "RFC 9293; RFC 5681; RFC 6675; RFC 6298; RFC 3168; RFC 7323",
-        members: RFC,
-        checked: checked::RFC,
+        members: RFC_MEMBERS,
+        checked: checked::RFC_COMBINATIONS,
     },
 ];
 
@@ -176,7 +176,7 @@ macro_rules! host {
     };
 }
 
-const RFC: &[Member] = host![
+const RFC_MEMBERS: &[Member] = host![
     ("recovery", "sack", "RFC 6675"),
     ("header_size", "40 B", "RFC 791, RFC 9293: no options"),
     ("sack_option_size", "4 B", "RFC 2018, section 3, padded"),
@@ -191,7 +191,7 @@ const RFC: &[Member] = host![
     ("max_quickacks", "0", "RFC 5681, section 4.2: none asked for"),
 ];
 
-const LINUX: &[Member] = host![
+const LINUX_MEMBERS: &[Member] = host![
     ("congestion_control", "cubic", "Linux DEFAULT_TCP_CONG"),
     ("recovery", "rack", "ip-sysctl tcp_recovery = 1"),
     ("hystart", "hystart", "Linux tcp_cubic, hystart = 1, hystart_detect = 3"),
@@ -237,7 +237,7 @@ const LINUX: &[Member] = host![
     ("piggyback_acks", "true", "RFC 1122, section 4.2.3.2; Linux tcp_event_ack_sent"),
 ];
 
-const HOST_2_0: &[Member] = host![
+const LINUX_2_0_MEMBERS: &[Member] = host![
     ("limited_transmit", "false", "RFC 3042 is of 2001"),
     ("header_size", "40 B", "RFC 791, RFC 793: no options"),
     ("initial_window", "2", "Linux 2.0, tcp_conn_request and tcp_ack: a window of 1, which the handshake's ACK raises by 1"),
@@ -256,7 +256,7 @@ const HOST_2_0: &[Member] = host![
     ("max_quickacks", "0", "Linux 2.0: none"),
 ];
 
-const HOST_2_2: &[Member] = host![
+const LINUX_2_2_MEMBERS: &[Member] = host![
     ("recovery", "fack", "RFC 2884, section 3: SACK/FACK; Mathis and Mahdavi 1996"),
     ("limited_transmit", "false", "RFC 3042 is of 2001"),
     ("header_size", "52 B", "RFC 1323: timestamps in every segment"),
@@ -302,7 +302,8 @@ impl Variant {
 
     /// Its members over a profile with these values.
     pub fn members_over(&self, values: &Values) -> &'static [(&'static str, &'static str)] {
-        let of_kernels = OF_KERNELS.iter().filter(|(name, _)| *name == self.name && values.value("recovery").to_string() == "rack");
+        let of_kernels =
+            VARIANT_MEMBERS_OVER_RACK.iter().filter(|(name, _)| *name == self.name && values.value("recovery").to_string() == "rack");
         of_kernels.map(|(_, members)| *members).next().unwrap_or(self.members)
     }
 
@@ -312,7 +313,7 @@ impl Variant {
     /// If a member does not fit its declaration: a fault of the program, which a test looks for.
     pub fn apply(&self, values: &mut Values) {
         for (name, text) in self.members_over(values) {
-            if ONLY_WHERE_OFF.contains(name) && values.value(name).to_string() != "off" {
+            if VARIANT_MEMBERS_SET_ONLY_WHERE_OFF.contains(name) && values.value(name).to_string() != "off" {
                 continue;
             }
             values.set_from_text(name, text).unwrap_or_else(|why| panic!("variant {}: {name}: {why}", self.name));

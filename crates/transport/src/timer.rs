@@ -17,7 +17,7 @@ pub enum SenderTimer {
 
 /// The earlier of two deadlines.
 #[inline]
-pub(crate) fn earliest(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+pub(crate) fn earlier_deadline(one: Option<Time>, other: Option<Time>) -> Option<Time> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use ecnlab_transport::checked::{Combination, Judge, RecoveryMode};
+use ecnlab_transport::checked::{RecoveryMode, ReferenceImplementation, SenderCombination};
 use ecnlab_transport::profile;
 use ecnlab_transport::settings::{CongestionControlName, EcnResponseName};
 use ecnlab_validation::kernel::{CaseMode, PROFILE, Verdict, validate_json};
@@ -52,7 +52,7 @@ fn every_case_agrees_with_the_kernel_in_every_way() {
 }
 
 /// The combination of a case's sender.
-fn combination(case: &Value) -> Combination {
+fn combination(case: &Value) -> SenderCombination {
     let tcp = &case["tcp"];
     let has_sack = ["a", "b"].iter().all(|side| tcp["syn_options"][side]["sack"] == true);
     let (control, own_response) = match tcp["congestion"].as_str().unwrap() {
@@ -63,15 +63,15 @@ fn combination(case: &Value) -> Combination {
     };
     let uses_ecn = own_response == EcnResponseName::Dctcp || tcp["ecn"]["a"] == 1;
     let recovery = if has_sack { RecoveryMode::Rack } else { RecoveryMode::RackWithoutSack };
-    Combination { control, recovery, response: uses_ecn.then_some(own_response) }
+    SenderCombination { control, recovery, response: uses_ecn.then_some(own_response) }
 }
 
 #[test]
 fn what_the_profile_declares_as_checked_by_the_kernel_is_what_the_cases_have() {
     let paths = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
-    let judged: Vec<Combination> = paths.map(|path| combination(&serde_json::from_str(&text(&path)).unwrap())).collect();
-    let of_kernel = profile::find(PROFILE).unwrap().checked.iter().filter(|one| one.judge == Judge::Linux);
-    let declared: Vec<Combination> = of_kernel.flat_map(|one| one.combinations()).collect();
+    let judged: Vec<SenderCombination> = paths.map(|path| combination(&serde_json::from_str(&text(&path)).unwrap())).collect();
+    let of_kernel = profile::find(PROFILE).unwrap().checked.iter().filter(|one| one.reference == ReferenceImplementation::Linux);
+    let declared: Vec<SenderCombination> = of_kernel.flat_map(|one| one.combinations()).collect();
     for one in &declared {
         assert!(judged.contains(one), "no case has {one}");
     }

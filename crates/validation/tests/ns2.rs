@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ecnlab_transport::checked::{Combination, Judge, RecoveryMode};
+use ecnlab_transport::checked::{RecoveryMode, ReferenceImplementation, SenderCombination};
 use ecnlab_transport::profile;
 use ecnlab_transport::settings::{CongestionControlName, EcnResponseName};
 use ecnlab_validation::ns2::validate_json;
@@ -20,7 +20,7 @@ fn cases() -> Vec<PathBuf> {
 }
 
 /// The profile of a case, of 2.35 or with the defaults of 2.1b7, and the combination that its agent is.
-fn combination(case: &Value) -> (&'static str, Combination) {
+fn combination(case: &Value) -> (&'static str, SenderCombination) {
     let (scenario, variables) = (&case["scenario"], &case["scenario"]["tcp_params"]);
     let profile = if variables["precisionReduce_"].as_f64() == Some(0.0) { "ns2-2001" } else { "ns2" };
     let (control, recovery) = match scenario["tcp"].as_str().unwrap() {
@@ -32,7 +32,7 @@ fn combination(case: &Value) -> (&'static str, Combination) {
         other => panic!("agent {other}"),
     };
     let uses_ecn = variables["ecn_"].as_f64().is_some_and(|ecn| ecn != 0.0);
-    (profile, Combination { control, recovery, response: uses_ecn.then_some(EcnResponseName::Halve) })
+    (profile, SenderCombination { control, recovery, response: uses_ecn.then_some(EcnResponseName::Halve) })
 }
 
 #[test]
@@ -40,9 +40,9 @@ fn what_profiles_declare_as_checked_by_ns2_is_what_the_cases_have() {
     let read = |path: &PathBuf| serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let of_cases: Vec<_> = cases().iter().map(|path| combination(&read(path))).collect();
     for name in ["ns2", "ns2-2001"] {
-        let declared = profile::find(name).unwrap().checked.iter().filter(|one| one.judge == Judge::Ns2);
-        let declared: Vec<Combination> = declared.flat_map(|one| one.combinations()).collect();
-        let judged: Vec<Combination> = of_cases.iter().filter(|(profile, _)| *profile == name).map(|(_, one)| *one).collect();
+        let declared = profile::find(name).unwrap().checked.iter().filter(|one| one.reference == ReferenceImplementation::Ns2);
+        let declared: Vec<SenderCombination> = declared.flat_map(|one| one.combinations()).collect();
+        let judged: Vec<SenderCombination> = of_cases.iter().filter(|(profile, _)| *profile == name).map(|(_, one)| *one).collect();
         for one in &declared {
             assert!(judged.contains(one), "{name}: no case has {one}");
         }

@@ -10,7 +10,7 @@ mod network;
 mod tcp;
 
 use ecnlab_scenario::{Problem, Scenario};
-use ecnlab_transport::settings::{self, EchoStyle, QUIRKS};
+use ecnlab_transport::settings::{self, EchoStyle, QUIRKS_KEY};
 use ecnlab_transport::{Settings, Transport, profile};
 use ecnlab_units::Values;
 use serde_json::Value as Json;
@@ -269,7 +269,7 @@ fn of_another_profile(name: &str) -> String {
 fn values_of(described: &Json) -> Values {
     let mut values = Values::defaults(Settings::PARAMETERS);
     for parameter in Settings::PARAMETERS {
-        let table = if settings::is_quirk(parameter.name) { &described[QUIRKS] } else { described };
+        let table = if settings::is_quirk(parameter.name) { &described[QUIRKS_KEY] } else { described };
         let text = match &table[parameter.name] {
             Json::String(text) => text.clone(),
             Json::Null => continue,

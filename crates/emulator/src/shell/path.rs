@@ -44,7 +44,7 @@ impl ShellPath {
         };
         let (first_flow, groups) = (network.flows.len() as u32, network.groups.len() as u32);
         network.groups.extend(DIRECTION_NAMES.map(Arc::from));
-        let transport = Transport::Tcp(Arc::new(Settings::from_values(&Values::defaults(Settings::PARAMETERS)))).external();
+        let transport = Transport::Tcp(Arc::new(Settings::from_values(&Values::defaults(Settings::PARAMETERS)))).with_external_hosts();
         for (side, group, [forward, back]) in
             [(Side::Near, groups + 1, [&links[1], &links[0]]), (Side::Far, groups, [&links[0], &links[1]])]
         {

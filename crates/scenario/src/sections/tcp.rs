@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use ecnlab_transport::checked::Combination;
+use ecnlab_transport::checked::SenderCombination;
 use ecnlab_transport::profile::{self, Profile, VARIANTS};
-use ecnlab_transport::settings::{self, QUIRKS, is_quirk, path};
+use ecnlab_transport::settings::{self, QUIRKS_KEY, is_quirk, path};
 use ecnlab_transport::{Quirks, Settings, Transport};
 use ecnlab_units::{Parameter, Values};
 use serde_json::{Map, Value as Json, json};
@@ -14,7 +14,7 @@ use super::tcp_renames;
 use crate::read::{Given, Reader};
 
 /// The keys of `tcp` beside its parameters.
-const NAMES: [&str; 3] = ["profile", "variant", QUIRKS];
+const NAMES: [&str; 3] = ["profile", "variant", QUIRKS_KEY];
 
 /// The table of a group that says how TCP carries its data.
 pub const TCP_TABLE: Inner = Inner {
@@ -41,7 +41,7 @@ fn described(profile: &str, values: &Values) -> Map<String, Json> {
     };
     let mut described = Map::from_iter([("profile".to_owned(), json!(profile))]);
     described.extend(of(Settings::OWN_PARAMETERS));
-    described.insert(QUIRKS.to_owned(), Json::Object(of(Quirks::PARAMETERS)));
+    described.insert(QUIRKS_KEY.to_owned(), Json::Object(of(Quirks::PARAMETERS)));
     described
 }
 
@@ -53,9 +53,9 @@ pub fn read(reader: &mut Reader, flows: &Given) -> Option<Carried> {
         }
         return None;
     };
-    let quirks = reader.table(&given, QUIRKS, "{ tick = \"10 ms\" }");
-    let quirks_fault = given.gives(QUIRKS) && quirks.is_none();
-    let quirks = quirks.unwrap_or_else(|| Given::nothing(given.at(QUIRKS)));
+    let quirks = reader.table(&given, QUIRKS_KEY, "{ tick = \"10 ms\" }");
+    let quirks_fault = given.gives(QUIRKS_KEY) && quirks.is_none();
+    let quirks = quirks.unwrap_or_else(|| Given::nothing(given.at(QUIRKS_KEY)));
     let profile = profile::find(reader.entry(&given, "profile", "profile", &profile::names(), |name| name)?)?;
     tcp_renames::report_keys(reader, &given, NAMES.into_iter().chain(Settings::OWN_PARAMETERS.iter().map(|parameter| parameter.name)));
     tcp_renames::report_keys(reader, &quirks, Quirks::PARAMETERS.iter().map(|parameter| parameter.name));
@@ -101,8 +101,8 @@ fn read_over(reader: &mut Reader, given: &Given, declared: &'static [Parameter],
 
 /// Warns of a combination of congestion control, recovery and response that no judge has checked over the profile.
 fn warn_of_unchecked(reader: &mut Reader, given: &Given, profile: &Profile, values: &Values) {
-    let combination = Combination::of(&Settings::from_values(values));
-    if combination.is_among(profile.checked) {
+    let combination = SenderCombination::from_settings(&Settings::from_values(values));
+    if combination.is_covered_by(profile.checked) {
         return;
     }
     let chosen = ["recovery", "congestion_control", "variant", "ecn_response"].into_iter().find(|key| given.gives(key));

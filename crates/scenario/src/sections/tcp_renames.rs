@@ -1,7 +1,7 @@
 //! Old names of TCP's parameters and values, and errors that give the new ones.
 
 use ecnlab_transport::Settings;
-use ecnlab_transport::settings::{QUIRKS, is_quirk};
+use ecnlab_transport::settings::{QUIRKS_KEY, is_quirk};
 
 use super::stray;
 use crate::problem::Problem;
@@ -96,7 +96,7 @@ fn new_name(key: &str) -> Option<&'static str> {
 }
 
 fn moved_message(given: &Given, key: &str, name: &'static str) -> String {
-    let in_quirks = given.place.ends_with(QUIRKS);
+    let in_quirks = given.place.ends_with(QUIRKS_KEY);
     let value = given.node.get(key).map_or_else(String::new, stray::value);
     let value =
         VALUES.iter().find(|(of, old, _)| *of == name && value.trim_matches('"') == *old).map_or(value, |(.., new)| format!("\"{new}\""));
@@ -108,7 +108,7 @@ fn moved_message(given: &Given, key: &str, name: &'static str) -> String {
         (false, false) => format!("is named {name} now"),
     };
     match (in_quirks, is_quirk(name)) {
-        (false, true) => format!("{wrong}; fix: give {} = {{ {member} }}", QUIRKS),
+        (false, true) => format!("{wrong}; fix: give {} = {{ {member} }}", QUIRKS_KEY),
         (true, false) => format!("{wrong}; fix: give {member} in tcp itself"),
         (true, true) | (false, false) => format!("{wrong}; fix: give {member}"),
     }

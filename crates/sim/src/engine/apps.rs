@@ -211,7 +211,7 @@ impl<P: Probe> AppCalls<'_, P> {
         flow.measures.begin_transfer(simulation.now);
         simulation.run_sender(at, |sender, now, out| sender.start(now, out));
         let flow = &simulation.flows[at as usize];
-        if !flow.sender.tcp().is_some_and(|sender| sender.is_in_handshake()) {
+        if !flow.sender.as_tcp().is_some_and(|sender| sender.is_in_handshake()) {
             simulation.apps[self.app as usize].pending_events.push_back(AppEvent::Opened(flow.app_member));
         }
     }
@@ -230,7 +230,7 @@ impl<P: Probe> EngineCalls for AppCalls<'_, P> {
         if self.simulation.flows[at as usize].has_external_hosts() {
             return self.simulation.answer_external_connection(at, to, demand);
         }
-        let opener = self.simulation.flows[to as usize].sender.tcp().expect("a connection is answered, not a datagram");
+        let opener = self.simulation.flows[to as usize].sender.as_tcp().expect("a connection is answered, not a datagram");
         let opening = HandshakeResult { ecn: opener.uses_ecn(), rtt: Some(opener.min_rtt()).filter(|&rtt| rtt > Span::ZERO) };
         let now = self.simulation.now;
         self.simulation.unpair_directions(at);

@@ -42,7 +42,7 @@ impl<P: Probe> Simulation<P> {
         let is_taken = reverse_flow != NONE && flow.is_current_connection(packet.connection_id, packet.sent_at);
         let Some(ack) = ack.filter(|_| is_taken) else { return self.deliver_to_sink(id) };
         self.packets.remove(id);
-        let is_sample = self.flows[reverse_flow as usize].sender.tcp().is_some_and(|sender| ack.next > sender.snd_una());
+        let is_sample = self.flows[reverse_flow as usize].sender.as_tcp().is_some_and(|sender| ack.next > sender.snd_una());
         self.record_ack(reverse_flow, &ack, is_sample);
         let before = self.call_sender(reverse_flow, |sender, now, out| sender.on_ack_with_data(&ack, now, out));
         self.receive_at_sink(&packet, |simulation, arrival| {
@@ -70,7 +70,7 @@ impl<P: Probe> Simulation<P> {
         let mut arrival = flow.sink.receive(&segment, packet.sent_at, self.now);
         let mut delivered_bytes = 0;
         if packet.role() != Role::PureAck {
-            let (new_bytes, carried) = flow.sender.delivered_bytes(&segment, arrival.delivered, flow.sink.rcv_nxt());
+            let (new_bytes, carried) = flow.sender.bytes_delivered_by(&segment, arrival.delivered, flow.sink.rcv_nxt());
             let first_bytes = if segment.retransmission || packet.flags.is_duplicate() { 0 } else { carried };
             let delivery = Delivery { size: packet.size, new_bytes, first_bytes, delay: self.now.since(packet.sent_at) };
             if let Some(since) = flow.measures.on_delivery(&delivery, self.now) {

@@ -37,7 +37,7 @@ impl<P: Probe> Simulation<P> {
     /// If there is no such flow, or its hosts are not external.
     pub fn inject(&mut self, external: &ExternalPacket) {
         let flow = &mut self.flows[external.flow as usize];
-        let host = flow.sender.external().expect("packets are injected for flows whose ends are outside");
+        let host = flow.sender.as_external_mut().expect("packets are injected for flows whose ends are outside");
         let hop_index = match external.direction {
             Direction::Forward => {
                 host.count_packet();
@@ -62,7 +62,7 @@ impl<P: Probe> Simulation<P> {
     pub fn apply_host_input(&mut self, flow: u32, input: HostInput) {
         let now = self.now;
         let told_of = &mut self.flows[flow as usize];
-        let host = told_of.sender.external().expect("hosts tell of flows whose ends are outside");
+        let host = told_of.sender.as_external_mut().expect("hosts tell of flows whose ends are outside");
         match input {
             HostInput::Opened => {
                 let is_news = host.on_opened();
@@ -262,7 +262,7 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn request_external_send(&mut self, at: u32, demand: AppWrite) {
         let now = self.now;
         let flow = &mut self.flows[at as usize];
-        let Some(host) = flow.sender.external() else { return };
+        let Some(host) = flow.sender.as_external_mut() else { return };
         let asked = if host.request_write(demand.bytes) {
             SimOutput::Open { flow: at, connection: host.connection_number(), demand, at: now }
         } else {

@@ -29,7 +29,7 @@ impl<P: Probe> Simulation<P> {
         for (flow, in_flight) in self.flows.iter().zip(in_flight) {
             let accounted = flow.received_packets + flow.lost_packets + in_flight;
             assert_eq!(flow.send_counters().sent + flow.duplicated_packets, accounted, "sent + copied = received + lost + in flight");
-            let una = flow.sender.tcp().map_or(0, |sender| sender.snd_una());
+            let una = flow.sender.as_tcp().map_or(0, |sender| sender.snd_una());
             assert!(una <= flow.sink.rcv_nxt(), "nothing is acknowledged that has not arrived");
         }
         for link in &self.links {

@@ -155,15 +155,15 @@ impl FlowState {
     /// The same with external hosts.
     pub fn answer_external(&mut self, demand: &AppWrite, now: Time) {
         self.open_connection(demand, now);
-        if let Some(host) = self.sender.external() {
+        if let Some(host) = self.sender.as_external_mut() {
             host.request_write(demand.bytes);
             host.on_opened();
         }
     }
 
     fn replace_connection(&mut self, mut sender: SenderEndpoint, sink: ReceiverEndpoint, now: Time) {
-        if let (Some(sender), Some(before)) = (sender.external(), self.sender.external()) {
-            sender.continue_after(before);
+        if let (Some(sender), Some(before)) = (sender.as_external_mut(), self.sender.as_external_mut()) {
+            sender.for_next_connection(before);
         }
         // An external host may have sent before any request.
         if self.started || self.has_external_hosts() {
@@ -202,7 +202,7 @@ impl FlowState {
     #[cold]
     #[inline(never)]
     pub fn is_opening_for_app(&self) -> bool {
-        self.app != NONE && self.sender.tcp().is_some_and(Sender::is_in_handshake)
+        self.app != NONE && self.sender.as_tcp().is_some_and(Sender::is_in_handshake)
     }
 
     /// What the senders of all its connections have done.

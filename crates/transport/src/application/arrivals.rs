@@ -149,7 +149,7 @@ struct BoundedArrivals {
     renewal: RenewalProcess,
     count: u64,
     until: Option<Span>,
-    came: u64,
+    arrival_count: u64,
     /// Since the start.
     at: Span,
 }
@@ -157,7 +157,7 @@ struct BoundedArrivals {
 impl BoundedArrivals {
     fn new(spec: ArrivalsSpec, rng: &Rng) -> BoundedArrivals {
         let ArrivalsSpec { intervals, sizes, count, until, .. } = spec;
-        BoundedArrivals { renewal: RenewalProcess::new(intervals, sizes, rng), count, until, came: 0, at: Span::ZERO }
+        BoundedArrivals { renewal: RenewalProcess::new(intervals, sizes, rng), count, until, arrival_count: 0, at: Span::ZERO }
     }
 }
 
@@ -165,8 +165,8 @@ impl MessageSource for BoundedArrivals {
     fn next_message(&mut self) -> Option<TimedMessage> {
         let message = self.renewal.next_message()?;
         self.at += message.delay;
-        self.came += 1;
-        let enough = self.count > 0 && self.came > self.count;
+        self.arrival_count += 1;
+        let enough = self.count > 0 && self.arrival_count > self.count;
         let late = self.until.is_some_and(|until| self.at > until);
         (!enough && !late).then_some(message)
     }
@@ -205,8 +205,8 @@ mod tests {
     #[test]
     fn flows_stop_coming_after_their_count_or_their_time() {
         let regular = [("flows_per_second", "10"), ("process", "deterministic")];
-        let came = |bound| arrivals(&[regular.as_slice(), &[bound]].concat(), 1000).len();
-        assert_eq!((7, 25, 1000), (came(("count", "7")), came(("until", "2.55 s")), came(("count", "0"))));
+        let arrival_count = |bound| arrivals(&[regular.as_slice(), &[bound]].concat(), 1000).len();
+        assert_eq!((7, 25, 1000), (arrival_count(("count", "7")), arrival_count(("until", "2.55 s")), arrival_count(("count", "0"))));
     }
 
     #[test]

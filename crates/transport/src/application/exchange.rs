@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     /// Two exchanges of 100 and 250 bytes; each second one of the four parts is read.
-    fn asked(connection: &str) -> Vec<RecordedCall> {
+    fn recorded(connection: &str) -> Vec<RecordedCall> {
         let mut values = Values::defaults(Settings::PARAMETERS);
         for (name, text) in [("request", "100 B"), ("response", "250 B"), ("think", "1 s"), ("count", "2"), ("connection", connection)] {
             values.set_from_text(name, text).unwrap();
@@ -218,30 +218,34 @@ mod tests {
         for (member, bytes) in [(0, 100), (1, 250)] {
             running.on_event(AppEvent::Delivered(member, bytes), Time::ZERO + Span::from_secs(6), &mut tape);
         }
-        tape.asked
+        tape.recorded
     }
 
     fn ended(second: u64) -> RecordedCall {
-        RecordedCall::Finished(FinishedTransaction { flow: 1, started_at: Time::ZERO + Span::from_secs(second), bytes: 250 })
+        RecordedCall::RecordTransaction(FinishedTransaction { flow: 1, started_at: Time::ZERO + Span::from_secs(second), bytes: 250 })
     }
 
     #[test]
     fn it_connects_asks_responds_closes_and_begins_again() {
         let one = |began| {
             let parts = [
-                RecordedCall::Open(0, AppWrite::keep_open(100)),
-                RecordedCall::Answer(1, 0, AppWrite::then_close(250)),
-                RecordedCall::Produce(0, AppWrite::then_close(0)),
+                RecordedCall::OpenConnection(0, AppWrite::keep_open(100)),
+                RecordedCall::WriteReverse(1, 0, AppWrite::then_close(250)),
+                RecordedCall::Write(0, AppWrite::then_close(0)),
             ];
             [parts.as_slice(), &[ended(began)]].concat()
         };
-        assert_eq!([one(0), one(4), vec![RecordedCall::Done(0), RecordedCall::Done(1)]].concat(), asked("new"));
+        assert_eq!([one(0), one(4), vec![RecordedCall::FinishFlow(0), RecordedCall::FinishFlow(1)]].concat(), recorded("new"));
     }
 
     #[test]
     fn over_a_kept_connection_both_sides_go_on() {
-        let first = [RecordedCall::Open(0, AppWrite::keep_open(100)), RecordedCall::Answer(1, 0, AppWrite::keep_open(250)), ended(0)];
-        let second = [RecordedCall::Produce(0, AppWrite::keep_open(100)), RecordedCall::Produce(1, AppWrite::keep_open(250)), ended(4)];
-        assert_eq!([first.as_slice(), &second, &[RecordedCall::Done(0), RecordedCall::Done(1)]].concat(), asked("keep"));
+        let first = [
+            RecordedCall::OpenConnection(0, AppWrite::keep_open(100)),
+            RecordedCall::WriteReverse(1, 0, AppWrite::keep_open(250)),
+            ended(0),
+        ];
+        let second = [RecordedCall::Write(0, AppWrite::keep_open(100)), RecordedCall::Write(1, AppWrite::keep_open(250)), ended(4)];
+        assert_eq!([first.as_slice(), &second, &[RecordedCall::FinishFlow(0), RecordedCall::FinishFlow(1)]].concat(), recorded("keep"));
     }
 }

@@ -75,7 +75,7 @@ pub enum AppEvent {
     Timer,
     /// A member's connection is open: the handshake has been answered.
     Opened(FlowIndex),
-    /// A member's sink can read so many more bytes; told to those who ask for it ([`ApplicationSpec::hears_deliveries`]).
+    /// A member's sink can read so many more bytes; told to those who ask for it ([`ApplicationSpec::wants_delivery_events`]).
     Delivered(FlowIndex, u64),
     /// All that a member had to send is acknowledged. Datagrams are not acknowledged.
     Acknowledged(FlowIndex),

@@ -6,7 +6,7 @@ use ecnlab_units::{Rng, SizeDistribution, Span, Time, TimeDistribution};
 
 use super::{AppEvent, AppWrite, Application, EngineCalls, FinishedTransaction, FlowIndex};
 
-/// Says what comes next.
+/// Source of an application's messages, one after another.
 pub trait MessageSource: Send {
     /// The next message, or `None` if there is none for good.
     fn next_message(&mut self) -> Option<TimedMessage>;
@@ -41,26 +41,26 @@ impl MessageSource for RenewalProcess {
     }
 }
 
-/// A pace and the message that it said last.
-struct NextMessage<P> {
-    pace: P,
+/// A source of messages, with the time and size of its next one.
+struct MessageSchedule<P> {
+    source: P,
     next: Option<(Time, u64)>,
 }
 
-impl<P: MessageSource> NextMessage<P> {
-    fn new(pace: P) -> NextMessage<P> {
-        NextMessage { pace, next: None }
+impl<P: MessageSource> MessageSchedule<P> {
+    fn new(source: P) -> MessageSchedule<P> {
+        MessageSchedule { source, next: None }
     }
 
-    /// Asks for what comes after something at `from`.
-    fn fetch(&mut self, from: Time) {
-        self.next = self.pace.next_message().map(|message| (from + message.delay, message.bytes));
+    /// Takes the next message from the source, which comes after something at `from`.
+    fn schedule_next(&mut self, from: Time) {
+        self.next = self.source.next_message().map(|message| (from + message.delay, message.bytes));
     }
 
     /// The size of the next message, if it is due.
     fn take_if_due(&mut self, now: Time) -> Option<u64> {
         let (at, bytes) = self.next.filter(|(at, _)| *at <= now)?;
-        self.fetch(at);
+        self.schedule_next(at);
         Some(bytes)
     }
 
@@ -74,13 +74,13 @@ const ONLY_FLOW: FlowIndex = 0;
 
 /// All messages over one flow.
 pub struct MessageStream<P> {
-    next_message: NextMessage<P>,
+    next_message: MessageSchedule<P>,
     is_open: bool,
 }
 
 impl<P: MessageSource> MessageStream<P> {
     pub fn new(pace: P) -> MessageStream<P> {
-        MessageStream { next_message: NextMessage::new(pace), is_open: false }
+        MessageStream { next_message: MessageSchedule::new(pace), is_open: false }
     }
 
     fn send_message(&mut self, bytes: u64, calls: &mut dyn EngineCalls) {
@@ -96,7 +96,7 @@ impl<P: MessageSource> MessageStream<P> {
 impl<P: MessageSource> Application for MessageStream<P> {
     fn on_event(&mut self, event: AppEvent, now: Time, calls: &mut dyn EngineCalls) {
         match event {
-            AppEvent::Start => self.next_message.fetch(now),
+            AppEvent::Start => self.next_message.schedule_next(now),
             AppEvent::Timer => {}
             AppEvent::Opened(_) | AppEvent::Delivered(..) | AppEvent::Acknowledged(_) => return,
         }
@@ -116,7 +116,7 @@ impl<P: MessageSource> Application for MessageStream<P> {
 /// Each message as a flow of its own, which comes, is acknowledged to the end, and goes. Its place is taken by one that comes later, so there
 /// are as many places as flows that were there at once.
 pub struct FlowArrivals<P> {
-    next_message: NextMessage<P>,
+    next_message: MessageSchedule<P>,
     /// Flows that have come.
     flows_started: u64,
     /// By member: since when its flow is there, and how much it brings.
@@ -126,7 +126,7 @@ pub struct FlowArrivals<P> {
 
 impl<P: MessageSource> FlowArrivals<P> {
     pub fn new(pace: P) -> FlowArrivals<P> {
-        FlowArrivals { next_message: NextMessage::new(pace), flows_started: 0, flow_slots: Vec::new(), free_slots: Vec::new() }
+        FlowArrivals { next_message: MessageSchedule::new(pace), flows_started: 0, flow_slots: Vec::new(), free_slots: Vec::new() }
     }
 
     fn on_flow_arrival(&mut self, bytes: u64, now: Time, calls: &mut dyn EngineCalls) {
@@ -148,7 +148,7 @@ impl<P: MessageSource> FlowArrivals<P> {
 impl<P: MessageSource> Application for FlowArrivals<P> {
     fn on_event(&mut self, event: AppEvent, now: Time, calls: &mut dyn EngineCalls) {
         match event {
-            AppEvent::Start => self.next_message.fetch(now),
+            AppEvent::Start => self.next_message.schedule_next(now),
             AppEvent::Timer => {}
             AppEvent::Acknowledged(member) => return self.on_flow_completed(member, calls),
             AppEvent::Opened(_) | AppEvent::Delivered(..) => return,
@@ -186,13 +186,16 @@ mod tests {
     fn a_stream_opens_once_and_is_done_behind_its_last_message() {
         let (mut stream, mut tape) = (MessageStream::new(Seconds(2)), CallRecorder::default());
         stream.on_event(AppEvent::Start, at(5), &mut tape);
-        assert_eq!((Some(at(6)), 0), (stream.deadline(), tape.asked.len()));
+        assert_eq!((Some(at(6)), 0), (stream.deadline(), tape.recorded.len()));
         stream.on_event(AppEvent::Timer, at(6), &mut tape);
         stream.on_event(AppEvent::Acknowledged(0), at(6), &mut tape);
         stream.on_event(AppEvent::Timer, at(7), &mut tape);
-        let expected =
-            [RecordedCall::Open(0, AppWrite::keep_open(101)), RecordedCall::Produce(0, AppWrite::keep_open(100)), RecordedCall::Done(0)];
-        assert_eq!((expected.as_slice(), None), (tape.asked.as_slice(), stream.deadline()));
+        let expected = [
+            RecordedCall::OpenConnection(0, AppWrite::keep_open(101)),
+            RecordedCall::Write(0, AppWrite::keep_open(100)),
+            RecordedCall::FinishFlow(0),
+        ];
+        assert_eq!((expected.as_slice(), None), (tape.recorded.as_slice(), stream.deadline()));
     }
 
     #[test]
@@ -203,9 +206,11 @@ mod tests {
         arriving.on_event(AppEvent::Timer, at(2), &mut tape);
         arriving.on_event(AppEvent::Acknowledged(0), at(2), &mut tape);
         arriving.on_event(AppEvent::Timer, at(3), &mut tape);
-        let comes = |member, number, bytes| [RecordedCall::Seat(member, number), RecordedCall::Open(member, AppWrite::then_close(bytes))];
-        let left = RecordedCall::Finished(FinishedTransaction { flow: 0, started_at: at(1), bytes: 102 });
+        let comes = |member, number, bytes| {
+            [RecordedCall::SetFlowNumber(member, number), RecordedCall::OpenConnection(member, AppWrite::then_close(bytes))]
+        };
+        let left = RecordedCall::RecordTransaction(FinishedTransaction { flow: 0, started_at: at(1), bytes: 102 });
         let expected = [comes(0, 0, 102).as_slice(), &comes(1, 1, 101), &[left], &comes(0, 2, 100)].concat();
-        assert_eq!((expected, None), (tape.asked, arriving.deadline()));
+        assert_eq!((expected, None), (tape.recorded, arriving.deadline()));
     }
 }

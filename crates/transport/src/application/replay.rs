@@ -141,29 +141,31 @@ mod tests {
     }
 
     /// What it asks for, run to its end.
-    fn asked(settings: Settings, each: ReplayAs) -> Vec<RecordedCall> {
+    fn recorded(settings: Settings, each: ReplayAs) -> Vec<RecordedCall> {
         let (mut running, mut tape) = (settings.into_spec(each).instantiate(Rng::for_role(1, "replay")), CallRecorder::default());
         running.on_event(AppEvent::Start, Time::ZERO, &mut tape);
         while let Some(at) = running.deadline() {
             running.on_event(AppEvent::Timer, at, &mut tape);
         }
-        tape.asked
+        tape.recorded
     }
 
     #[test]
     fn what_the_list_says_is_sent_also_two_at_a_time() {
-        let flows = asked(settings(&[0, 3, 3], &[100, 200, 300]), ReplayAs::Flow);
-        let opened: Vec<_> = flows.into_iter().filter(|asked| matches!(asked, RecordedCall::Open(..))).collect();
+        let flows = recorded(settings(&[0, 3, 3], &[100, 200, 300]), ReplayAs::Flow);
+        let opened: Vec<_> = flows.into_iter().filter(|asked| matches!(asked, RecordedCall::OpenConnection(..))).collect();
         assert_eq!(
-            [(0, 100), (1, 200), (2, 300)].map(|(member, bytes)| RecordedCall::Open(member, AppWrite::then_close(bytes))).to_vec(),
+            [(0, 100), (1, 200), (2, 300)]
+                .map(|(member, bytes)| RecordedCall::OpenConnection(member, AppWrite::then_close(bytes)))
+                .to_vec(),
             opened
         );
-        let messages = asked(settings(&[1, 2], &[100, 200]), ReplayAs::Message);
+        let messages = recorded(settings(&[1, 2], &[100, 200]), ReplayAs::Message);
         assert_eq!(
             vec![
-                RecordedCall::Open(0, AppWrite::keep_open(100)),
-                RecordedCall::Produce(0, AppWrite::keep_open(200)),
-                RecordedCall::Done(0)
+                RecordedCall::OpenConnection(0, AppWrite::keep_open(100)),
+                RecordedCall::Write(0, AppWrite::keep_open(200)),
+                RecordedCall::FinishFlow(0)
             ],
             messages
         );

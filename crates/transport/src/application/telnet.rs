@@ -58,6 +58,9 @@ mod tests {
         for second in [2, 4] {
             telnet.on_event(AppEvent::Timer, Time::ZERO + Span::from_secs(second), &mut tape);
         }
-        assert_eq!(vec![RecordedCall::Open(0, AppWrite::keep_open(1)), RecordedCall::Produce(0, AppWrite::keep_open(1))], tape.asked);
+        assert_eq!(
+            vec![RecordedCall::OpenConnection(0, AppWrite::keep_open(1)), RecordedCall::Write(0, AppWrite::keep_open(1))],
+            tape.recorded
+        );
     }
 }

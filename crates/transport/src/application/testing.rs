@@ -4,41 +4,41 @@ use super::{AppWrite, EngineCalls, FinishedTransaction, FlowIndex};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordedCall {
-    Open(FlowIndex, AppWrite),
-    Answer(FlowIndex, FlowIndex, AppWrite),
-    Produce(FlowIndex, AppWrite),
-    Seat(FlowIndex, u64),
-    Finished(FinishedTransaction),
-    Done(FlowIndex),
+    OpenConnection(FlowIndex, AppWrite),
+    WriteReverse(FlowIndex, FlowIndex, AppWrite),
+    Write(FlowIndex, AppWrite),
+    SetFlowNumber(FlowIndex, u64),
+    RecordTransaction(FinishedTransaction),
+    FinishFlow(FlowIndex),
 }
 
 #[derive(Default)]
 pub struct CallRecorder {
-    pub asked: Vec<RecordedCall>,
+    pub recorded: Vec<RecordedCall>,
 }
 
 impl EngineCalls for CallRecorder {
     fn open_connection(&mut self, member: FlowIndex, app_write: AppWrite) {
-        self.asked.push(RecordedCall::Open(member, app_write));
+        self.recorded.push(RecordedCall::OpenConnection(member, app_write));
     }
 
     fn write_reverse(&mut self, member: FlowIndex, to: FlowIndex, app_write: AppWrite) {
-        self.asked.push(RecordedCall::Answer(member, to, app_write));
+        self.recorded.push(RecordedCall::WriteReverse(member, to, app_write));
     }
 
     fn write(&mut self, member: FlowIndex, app_write: AppWrite) {
-        self.asked.push(RecordedCall::Produce(member, app_write));
+        self.recorded.push(RecordedCall::Write(member, app_write));
     }
 
     fn set_flow_number(&mut self, member: FlowIndex, number: u64) {
-        self.asked.push(RecordedCall::Seat(member, number));
+        self.recorded.push(RecordedCall::SetFlowNumber(member, number));
     }
 
     fn record_transaction(&mut self, transfer: &FinishedTransaction) {
-        self.asked.push(RecordedCall::Finished(*transfer));
+        self.recorded.push(RecordedCall::RecordTransaction(*transfer));
     }
 
     fn finish_flow(&mut self, member: FlowIndex) {
-        self.asked.push(RecordedCall::Done(member));
+        self.recorded.push(RecordedCall::FinishFlow(member));
     }
 }

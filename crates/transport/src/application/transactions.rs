@@ -127,7 +127,7 @@ mod tests {
     }
 
     /// Runs an application whose transfers are acknowledged the moment they begin.
-    fn asked(spec: TransactionsSpec, transfers: usize) -> Vec<RecordedCall> {
+    fn recorded(spec: TransactionsSpec, transfers: usize) -> Vec<RecordedCall> {
         let (mut running, mut tape) = (spec.instantiate(Rng::for_role(1, "source 0")), CallRecorder::default());
         running.on_event(AppEvent::Start, Time::ZERO, &mut tape);
         for _ in 0..transfers {
@@ -136,15 +136,15 @@ mod tests {
                 running.on_event(AppEvent::Timer, next, &mut tape);
             }
         }
-        tape.asked
+        tape.recorded
     }
 
     #[test]
     fn it_ends_after_its_count_and_a_count_of_nothing_never_does() {
         let opened = [(3, 3), (0, 10)].map(|(count, transfers)| {
-            let asked = asked(spec_with(count, ConnectionReuse::New), transfers);
-            let opened = asked.iter().filter(|asked| matches!(asked, RecordedCall::Open(..))).count();
-            (opened, asked.contains(&RecordedCall::Done(0)))
+            let asked = recorded(spec_with(count, ConnectionReuse::New), transfers);
+            let opened = asked.iter().filter(|asked| matches!(asked, RecordedCall::OpenConnection(..))).count();
+            (opened, asked.contains(&RecordedCall::FinishFlow(0)))
         });
         assert_eq!([(3, true), (11, false)], opened);
     }
@@ -152,16 +152,16 @@ mod tests {
     #[test]
     fn a_connection_that_is_kept_closes_behind_its_last_transfer() {
         let sent = |connection| {
-            let mut asked = asked(spec_with(3, connection), 3);
-            asked.retain(|asked| matches!(asked, RecordedCall::Open(..) | RecordedCall::Produce(..)));
+            let mut asked = recorded(spec_with(3, connection), 3);
+            asked.retain(|asked| matches!(asked, RecordedCall::OpenConnection(..) | RecordedCall::Write(..)));
             asked
         };
         let (open, closing) = (AppWrite::keep_open(2_500), AppWrite::then_close(2_500));
         assert_eq!(
-            vec![RecordedCall::Open(0, open), RecordedCall::Produce(0, open), RecordedCall::Produce(0, closing)],
+            vec![RecordedCall::OpenConnection(0, open), RecordedCall::Write(0, open), RecordedCall::Write(0, closing)],
             sent(ConnectionReuse::Keep)
         );
-        assert_eq!(vec![RecordedCall::Open(0, closing); 3], sent(ConnectionReuse::New));
+        assert_eq!(vec![RecordedCall::OpenConnection(0, closing); 3], sent(ConnectionReuse::New));
     }
 
     #[test]

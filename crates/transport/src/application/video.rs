@@ -295,8 +295,8 @@ mod tests {
         // Each segment takes 1 s and brings 4 s: 4 s, then 7 s, which leaves no room for another 4 s until 1 s later.
         assert_eq!(vec![1.0, 3.0, 7.0, 11.0], asked);
         assert_eq!(
-            [RecordedCall::Open(0, AppWrite::keep_open(100)), RecordedCall::Answer(1, 0, AppWrite::keep_open(500_000))],
-            tape.asked[..2]
+            [RecordedCall::OpenConnection(0, AppWrite::keep_open(100)), RecordedCall::WriteReverse(1, 0, AppWrite::keep_open(500_000))],
+            tape.recorded[..2]
         );
     }
 

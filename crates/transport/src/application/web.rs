@@ -74,7 +74,7 @@ impl ApplicationSpec for WebSpec {
         let exchanges = (0..self.connections).map(|number| RequestResponse::new(number, self.connection)).collect();
         let [requests, sizes, objects, thinks] = ["requests", "sizes", "objects", "thinks"].map(|purpose| rng.for_purpose(purpose));
         let streams = RngStreams { requests, sizes, objects, thinks };
-        let page = PageFetch { began: Time::ZERO, bytes: 0, waiting: 0, under_way: 0 };
+        let page = PageFetch { began: Time::ZERO, bytes: 0, waiting: 0, fetches_in_progress: 0 };
         Box::new(WebClient { spec: self.clone(), streams, exchanges, page, finished: 0, next: None })
     }
 }
@@ -104,7 +104,7 @@ struct PageFetch {
     /// Objects that nobody has asked for.
     waiting: u64,
     /// Exchanges under way.
-    under_way: u32,
+    fetches_in_progress: u32,
 }
 
 impl Application for WebClient {
@@ -130,30 +130,30 @@ impl WebClient {
     /// Asks for the page itself, which says what stands in it.
     fn start_page(&mut self, now: Time, calls: &mut dyn EngineCalls) {
         self.next = None;
-        self.page = PageFetch { began: now, bytes: 0, waiting: self.spec.objects.draw(&mut self.streams.objects), under_way: 0 };
-        self.fetch_over(PAGE_EXCHANGE, calls);
+        self.page = PageFetch { began: now, bytes: 0, waiting: self.spec.objects.draw(&mut self.streams.objects), fetches_in_progress: 0 };
+        self.fetch_on_exchange(PAGE_EXCHANGE, calls);
     }
 
-    fn fetch_over(&mut self, number: usize, calls: &mut dyn EngineCalls) {
+    fn fetch_on_exchange(&mut self, number: usize, calls: &mut dyn EngineCalls) {
         let request = self.spec.request.draw(&mut self.streams.requests);
         let size = self.spec.size.draw(&mut self.streams.sizes);
-        self.page.under_way += 1;
+        self.page.fetches_in_progress += 1;
         self.page.bytes += size;
         self.exchanges[number].send_request(request, size, calls);
     }
 
     /// An exchange has ended: it fetches the next object, and behind the page itself the others begin.
     fn on_fetched(&mut self, number: usize, now: Time, calls: &mut dyn EngineCalls) {
-        let was_alone = self.page.under_way == 1;
-        self.page.under_way -= 1;
+        let was_alone = self.page.fetches_in_progress == 1;
+        self.page.fetches_in_progress -= 1;
         let free = if was_alone { 0..self.exchanges.len() } else { number..number + 1 };
         for number in free {
             if self.page.waiting > 0 {
                 self.page.waiting -= 1;
-                self.fetch_over(number, calls);
+                self.fetch_on_exchange(number, calls);
             }
         }
-        if self.page.under_way == 0 {
+        if self.page.fetches_in_progress == 0 {
             self.finish_page(now, calls);
         }
     }
@@ -192,7 +192,10 @@ mod tests {
     fn fetch(running: &mut dyn Application, exchanges: usize, tape: &mut CallRecorder) -> Vec<FlowIndex> {
         let mut ended = Vec::new();
         for second in 1..=exchanges as u64 {
-            let opened = tape.asked.iter().filter_map(|asked| if let RecordedCall::Open(member, _) = asked { Some(*member) } else { None });
+            let opened = tape
+                .recorded
+                .iter()
+                .filter_map(|asked| if let RecordedCall::OpenConnection(member, _) = asked { Some(*member) } else { None });
             let client = opened.clone().nth(ended.len()).unwrap();
             running.on_event(AppEvent::Delivered(client, 10), Time::ZERO + Span::from_secs(second), tape);
             running.on_event(AppEvent::Delivered(client + 1, 500), Time::ZERO + Span::from_secs(second), tape);
@@ -205,12 +208,12 @@ mod tests {
     fn the_page_comes_first_and_its_objects_over_all_connections_after_it() {
         let (mut running, mut tape) = (running(&[("objects", "3"), ("count", "1")]), CallRecorder::default());
         running.on_event(AppEvent::Start, Time::ZERO, &mut tape);
-        assert_eq!(vec![RecordedCall::Open(0, AppWrite::keep_open(10))], tape.asked);
+        assert_eq!(vec![RecordedCall::OpenConnection(0, AppWrite::keep_open(10))], tape.recorded);
         assert_eq!(vec![0, 0, 2, 0], fetch(&mut *running, 4, &mut tape));
-        let page = RecordedCall::Finished(FinishedTransaction { flow: 1, started_at: Time::ZERO, bytes: 2000 });
+        let page = RecordedCall::RecordTransaction(FinishedTransaction { flow: 1, started_at: Time::ZERO, bytes: 2000 });
         assert_eq!(
-            [page, RecordedCall::Done(0), RecordedCall::Done(1), RecordedCall::Done(2), RecordedCall::Done(3)],
-            tape.asked[tape.asked.len() - 5..]
+            [page, RecordedCall::FinishFlow(0), RecordedCall::FinishFlow(1), RecordedCall::FinishFlow(2), RecordedCall::FinishFlow(3)],
+            tape.recorded[tape.recorded.len() - 5..]
         );
         assert_eq!(None, running.deadline());
     }
@@ -222,7 +225,7 @@ mod tests {
         fetch(&mut *running, 1, &mut tape);
         assert_eq!(Some(Time::ZERO + Span::from_secs(3)), running.deadline());
         running.on_event(AppEvent::Timer, Time::ZERO + Span::from_secs(3), &mut tape);
-        assert_eq!(Some(&RecordedCall::Open(0, AppWrite::keep_open(10))), tape.asked.last());
+        assert_eq!(Some(&RecordedCall::OpenConnection(0, AppWrite::keep_open(10))), tape.recorded.last());
     }
 
     #[test]

@@ -16,7 +16,7 @@ impl Aimd {
 
 /// Slow start, and then additive increase: `a` segments for a window that is acknowledged.
 #[inline(always)]
-pub(super) fn grow_additively(window: &mut CongestionWindow, segments: u64, a: f64) {
+pub(super) fn slow_start_or_increase_additively(window: &mut CongestionWindow, segments: u64, a: f64) {
     let left = window.slow_start(segments);
     if left > 0 {
         window.cwnd += a * left as f64 / window.cwnd;
@@ -25,7 +25,7 @@ pub(super) fn grow_additively(window: &mut CongestionWindow, segments: u64, a: f
 
 impl CongestionControl for Aimd {
     fn on_ack(&mut self, window: &mut CongestionWindow, acked: &AckSample) {
-        grow_additively(window, acked.segments, self.a);
+        slow_start_or_increase_additively(window, acked.segments, self.a);
     }
 
     fn loss_beta(&self) -> f64 {

@@ -1,7 +1,7 @@
 //! Slow start and congestion avoidance (Jacobson 1988; RFC 5681, section 3.1):
 //! below ssthresh `cwnd += 1`, from there on `cwnd += 1 / cwnd` for each acknowledgement or segment.
 
-use super::aimd::grow_additively;
+use super::aimd::slow_start_or_increase_additively;
 use super::{AckSample, CongestionControl, CongestionWindow};
 
 pub struct Reno;
@@ -9,7 +9,7 @@ pub struct Reno;
 impl CongestionControl for Reno {
     #[inline]
     fn on_ack(&mut self, window: &mut CongestionWindow, acked: &AckSample) {
-        grow_additively(window, acked.segments, 1.0);
+        slow_start_or_increase_additively(window, acked.segments, 1.0);
     }
 }
 

@@ -17,7 +17,7 @@ use self::syn_fin_replies::SynFinReplies;
 use crate::clock::HostClock;
 use crate::segment::{Ack, Role, Segment};
 use crate::settings::{AckDelayRule, Handshake, Settings};
-use crate::timer::earliest;
+use crate::timer::earlier_deadline;
 
 /// Size of a SACK block in bytes (RFC 2018, section 3).
 const SACK_BLOCK_BYTES: u32 = 8;
@@ -183,7 +183,7 @@ impl Receiver {
             return host.deadline();
         }
         let reply = self.syn_fin_replies.as_ref().and_then(|replies| replies.deadline());
-        earliest(self.delayed_ack.map(|held| held.deadline), reply)
+        earlier_deadline(self.delayed_ack.map(|held| held.deadline), reply)
     }
 
     /// The deadline has come: a delayed acknowledgement is due, or a reply that nobody has acknowledged.

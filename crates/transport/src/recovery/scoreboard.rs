@@ -96,7 +96,7 @@ impl Scoreboard {
         let mut count = 0;
         while self.segments.snd_una() < next {
             let Some(segment) = self.segments.pop_acked() else { break };
-            self.uncount(&segment);
+            self.subtract_from_counts(&segment);
             count += u64::from(!segment.sacked);
         }
         let snd_una = self.segments.snd_una();
@@ -124,14 +124,14 @@ impl Scoreboard {
     /// A segment is sacked for the first time.
     fn mark_sacked(&mut self, seq: u64) {
         let segment = self.segments[seq];
-        self.uncount(&segment);
+        self.subtract_from_counts(&segment);
         self.segments[seq] = SegmentState { sacked: true, lost: false, retransmitted: false };
         self.sacked += 1;
         self.fack = self.fack.max(seq + 1);
     }
 
-    /// Takes a segment out of the counts.
-    fn uncount(&mut self, segment: &SegmentState) {
+    /// Subtracts a segment from the counts.
+    fn subtract_from_counts(&mut self, segment: &SegmentState) {
         self.sacked -= u64::from(segment.sacked);
         self.lost -= u64::from(segment.lost);
         self.lost_pending -= u64::from(segment.is_lost_pending());

@@ -79,7 +79,7 @@ impl<T> SegmentQueue<T> {
     pub fn next_outside(&self, from: u64, to: u64, known: &SackBlocks, wanted: impl Fn(&T) -> bool) -> Option<u64> {
         let (mut at, to) = (from, to.min(self.end_seq()));
         while at < to {
-            if let Some(end) = known.end_of_block_with(at) {
+            if let Some(end) = known.end_of_block_containing(at) {
                 at = end;
             } else if wanted(&self[at]) {
                 return Some(at);
@@ -121,7 +121,7 @@ impl SackBlocks {
 
     /// Where the block ends that a segment is in.
     #[inline]
-    fn end_of_block_with(&self, seq: u64) -> Option<u64> {
+    fn end_of_block_containing(&self, seq: u64) -> Option<u64> {
         self.0.iter().find(|&&(from, to)| from <= seq && seq < to).map(|&(_, to)| to)
     }
 }

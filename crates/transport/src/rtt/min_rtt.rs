@@ -13,7 +13,7 @@ use crate::clock::HostClock;
 
 /// For how long a sample counts (ip-sysctl tcp_min_rtt_wlen).
 const MIN_RTT_WINDOW: Span = Span::from_secs(300);
-const QUARTER_WINDOW: Span = Span::from_secs(75);
+const QUARTER_MIN_RTT_WINDOW: Span = Span::from_secs(75);
 
 /// What every acknowledgement reads stands first.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ impl MinRtt {
     #[inline]
     pub fn on_rtt_sample(&mut self, rtt: u64, now: Time, clock: &HostClock) {
         // What is this recent is less than a quarter of the window in ticks.
-        let recent = now.since(self.best[0].at) + clock.tick() * 2 < QUARTER_WINDOW;
+        let recent = now.since(self.best[0].at) + clock.tick() * 2 < QUARTER_MIN_RTT_WINDOW;
         if rtt <= self.third || !recent {
             self.replace_samples(rtt, now, clock);
         }
@@ -58,7 +58,7 @@ impl MinRtt {
     fn replace_samples(&mut self, rtt: u64, now: Time, clock: &HostClock) {
         let rtt = if rtt == 0 { clock.tick().picos() / Span::from_micros(1).picos() } else { rtt };
         let new = MinRttSample { at: now, rtt };
-        let nothing_left = self.ticks_to(&new, &self.best[2], clock) > clock.ticks_of(MIN_RTT_WINDOW);
+        let nothing_left = self.ticks_between(&new, &self.best[2], clock) > clock.ticks_in_span(MIN_RTT_WINDOW);
         match self.best.iter().position(|known| new.rtt <= known.rtt) {
             _ if nothing_left => self.best = [new; 3],
             Some(0) => self.best = [new; 3],
@@ -70,17 +70,17 @@ impl MinRtt {
     }
 
     /// Ticks from one sample to another.
-    fn ticks_to(&self, new: &MinRttSample, known: &MinRttSample, clock: &HostClock) -> u64 {
+    fn ticks_between(&self, new: &MinRttSample, known: &MinRttSample, clock: &HostClock) -> u64 {
         clock.ticks(new.at) - clock.ticks(known.at)
     }
 
     /// Samples that count no more make way, and later ones are kept in reserve.
     fn expire_samples(&mut self, new: MinRttSample, clock: &HostClock) {
         let [best, second, third] = self.best.map(|known| clock.ticks(known.at));
-        let (since, window) = (clock.ticks(new.at) - best, clock.ticks_of(MIN_RTT_WINDOW));
+        let (since, window) = (clock.ticks(new.at) - best, clock.ticks_in_span(MIN_RTT_WINDOW));
         if since > window {
             self.shift_samples(new);
-            if self.ticks_to(&new, &self.best[0], clock) > window {
+            if self.ticks_between(&new, &self.best[0], clock) > window {
                 self.shift_samples(new);
             }
         } else if second == best && since > window / 4 {

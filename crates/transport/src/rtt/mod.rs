@@ -61,7 +61,7 @@ struct TickEstimator {
 
 /// Where a connection stands when a sample is taken.
 #[derive(Clone, Copy, Debug)]
-pub struct SampleContext {
+pub struct RttSampleContext {
     /// All before this segment is acknowledged.
     pub snd_una: u64,
     /// All before this segment was sent.
@@ -71,7 +71,7 @@ pub struct SampleContext {
     pub cwnd_will_grow: bool,
 }
 
-impl SampleContext {
+impl RttSampleContext {
     /// The window in whole segments, as the acknowledgement leaves it.
     fn cwnd_segments(&self) -> u64 {
         self.cwnd as u64 + u64::from(self.cwnd_will_grow)
@@ -114,9 +114,9 @@ impl RttEstimator {
     }
 
     /// Takes the sample of a segment that was sent at `sent` and acknowledged now, at this `point` of the sequence space.
-    pub fn on_rtt_sample(&mut self, sent: Time, now: Time, point: SampleContext, settings: &Settings) {
+    pub fn on_rtt_sample(&mut self, sent: Time, now: Time, point: RttSampleContext, settings: &Settings) {
         let rtt = now.since(sent).picos();
-        let SampleContext { snd_una, snd_max, .. } = point;
+        let RttSampleContext { snd_una, snd_max, .. } = point;
         let clock = &self.clock;
         self.rto = match &mut self.algorithm {
             RtoAlgorithm::Ticks(ticks) => {
@@ -139,19 +139,19 @@ impl RttEstimator {
             RtoAlgorithm::Linux(samples) => {
                 let rto =
                     samples.linux.on_rtt_sample(clock.micros(now) - clock.micros(sent), snd_una, snd_max, || settings.effective_rto_min());
-                settings.quirks.tick * clock.ticks_of(rto)
+                settings.quirks.tick * clock.ticks_in_span(rto)
             }
         };
     }
 
     /// The same of a round-trip time in microseconds of the host's clock.
-    pub fn on_rtt_sample_micros(&mut self, rtt: u64, now: Time, point: SampleContext, settings: &Settings) {
+    pub fn on_rtt_sample_micros(&mut self, rtt: u64, now: Time, point: RttSampleContext, settings: &Settings) {
         let RtoAlgorithm::Linux(samples) = &mut self.algorithm else {
             let sent = now.picos().saturating_sub(Span::from_micros(rtt).picos());
             return self.on_rtt_sample(Time::from_picos(sent), now, point, settings);
         };
         let rto = samples.linux.on_rtt_sample(rtt, point.snd_una, point.snd_max, || settings.effective_rto_min());
-        self.rto = settings.quirks.tick * self.clock.ticks_of(rto);
+        self.rto = settings.quirks.tick * self.clock.ticks_in_span(rto);
     }
 
     /// So many smoothed round-trip times in whole microseconds, after the first sample.
@@ -245,7 +245,7 @@ mod tests {
     use crate::profile;
     use crate::settings::Quirks;
 
-    const POINT: SampleContext = SampleContext { snd_una: 1, snd_max: 1, cwnd: 2.0, cwnd_will_grow: false };
+    const POINT: RttSampleContext = RttSampleContext { snd_una: 1, snd_max: 1, cwnd: 2.0, cwnd_will_grow: false };
 
     fn at(millis: u64) -> Time {
         Time::ZERO + Span::from_millis(millis)
@@ -314,7 +314,7 @@ mod tests {
         };
         let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
         for snd_una in 1..200 {
-            estimator.on_rtt_sample(at(0), at(20), SampleContext { snd_una, snd_max: snd_una + 10, ..POINT }, &settings);
+            estimator.on_rtt_sample(at(0), at(20), RttSampleContext { snd_una, snd_max: snd_una + 10, ..POINT }, &settings);
         }
         assert_eq!(Span::from_millis(220), estimator.rto(&settings));
     }
@@ -330,7 +330,7 @@ mod tests {
             };
             let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
             for snd_una in 1..200 {
-                estimator.on_rtt_sample(at(0), at(18), SampleContext { snd_una, snd_max: snd_una + 10, ..POINT }, &settings);
+                estimator.on_rtt_sample(at(0), at(18), RttSampleContext { snd_una, snd_max: snd_una + 10, ..POINT }, &settings);
             }
             estimator.rto(&settings)
         };
@@ -356,7 +356,7 @@ mod tests {
             let settings = profile::settings(profile);
             let timeouts = [1.0, 2.0, 3.0, 4.0, 22.0].map(|cwnd| {
                 let mut estimator = RttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
-                estimator.on_rtt_sample(at(0), at(200), SampleContext { cwnd, ..POINT }, &settings);
+                estimator.on_rtt_sample(at(0), at(200), RttSampleContext { cwnd, ..POINT }, &settings);
                 estimator.rto(&settings)
             });
             assert_eq!(expected.map(Span::from_millis), timeouts, "{profile}");

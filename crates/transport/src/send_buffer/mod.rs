@@ -333,7 +333,7 @@ impl SendBuffer {
     /// What a segment brings that has arrived, when `delivered` more segments can be read, the last of them before `next`: the bytes that can be
     /// read, and those that it carries itself. Of a segment that is passed its `size` tells the latter.
     #[inline(always)]
-    pub fn delivered_bytes(&self, seq: u64, delivered: u64, next: u64, passed: impl FnOnce() -> u32) -> (u64, u32) {
+    pub fn bytes_delivered_by(&self, seq: u64, delivered: u64, next: u64, passed: impl FnOnce() -> u32) -> (u64, u32) {
         if self.is_full_before(next.max(seq + 1)) {
             return (delivered * u64::from(self.full_payload), self.full_payload);
         }

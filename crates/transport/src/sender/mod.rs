@@ -16,7 +16,7 @@ use crate::segment::{Ack, Role, Segment};
 use crate::send_buffer::SendBuffer;
 use crate::settings::{Handshake, ReceiveWindow, Settings};
 use crate::tcb::{SendCounters, SenderOutput, Tcb};
-use crate::timer::{SenderTimer, earliest, is_due};
+use crate::timer::{SenderTimer, earlier_deadline, is_due};
 
 /// The sending end of a connection.
 #[repr(C)]
@@ -158,14 +158,14 @@ impl Sender {
         }
     }
 
-    /// When the sender is to be woken: the earliest of its timers.
+    /// When the sender is to be woken: the earlier_deadline of its timers.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         if self.only_rto_timer {
             return self.tcb.rto_deadline();
         }
-        let others = earliest(self.tcb.send_gate_deadline(), self.tcb.window_probe_deadline());
-        earliest(self.tcb.rto_deadline(), earliest(self.recovery.deadline(), others))
+        let others = earlier_deadline(self.tcb.send_gate_deadline(), self.tcb.window_probe_deadline());
+        earlier_deadline(self.tcb.rto_deadline(), earlier_deadline(self.recovery.deadline(), others))
     }
 
     /// The deadline has come.
@@ -227,10 +227,10 @@ impl Sender {
         self.tcb.snd_una() >= self.tcb.queued_segments()
     }
 
-    /// What an arriving segment brings; see [`crate::SenderEndpoint::brought`].
+    /// Bytes that an arriving segment brings; see [`crate::SenderEndpoint::bytes_delivered_by`].
     #[inline]
-    pub fn delivered_bytes(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
-        self.tcb.delivered_bytes(segment, delivered, next)
+    pub fn bytes_delivered_by(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
+        self.tcb.bytes_delivered_by(segment, delivered, next)
     }
 
     /// What there is to send, segment by segment.
@@ -253,7 +253,7 @@ impl Sender {
 
     /// The round-trip time to write into packets; zero before the first measurement.
     pub fn reported_rtt(&self) -> Span {
-        self.tcb.rtt_stats().reported(self.tcb.settings().quirks.rtt_report)
+        self.tcb.rtt_stats().reported_rtt(self.tcb.settings().quirks.rtt_report)
     }
 
     /// Smallest round-trip time measured on a segment that was sent once; zero before the first.

@@ -290,7 +290,7 @@ impl Settings {
 }
 
 /// The key of the table of quirks.
-pub const QUIRKS: &str = "quirks";
+pub const QUIRKS_KEY: &str = "quirks";
 
 /// Whether a parameter is a quirk.
 pub fn is_quirk(name: &str) -> bool {
@@ -299,7 +299,7 @@ pub fn is_quirk(name: &str) -> bool {
 
 /// The path of a parameter as a scenario gives it: that of a quirk leads into the table of quirks.
 pub fn path(name: &str) -> String {
-    if is_quirk(name) { format!("{QUIRKS}.{name}") } else { name.to_owned() }
+    if is_quirk(name) { format!("{QUIRKS_KEY}.{name}") } else { name.to_owned() }
 }
 
 /// Contradictions among checked values: the parameter's name and what is wrong.

@@ -9,7 +9,7 @@ use super::{
     LossDetection, Quirks, ReceiveWindow, RecoveryName, SlowStartAfterIdle,
 };
 
-pub(super) const MAX_PACKETS: u64 = 1_000_000_000;
+pub(super) const MAX_WINDOW_PACKETS: u64 = 1_000_000_000;
 
 parameters! {
     /// The parameters in the form that senders and receivers read on every packet.
@@ -122,7 +122,7 @@ parameters! {
         pub initial_window: u64 = "2", 1..=1000, "packets";
         /// Largest window of the receiver.
         #[source("RFC 9293, section 3.8.6; ns-2 window_; tcp(7), TCP_WINDOW_CLAMP")]
-        pub max_rwnd: u64 = "20", 1..=MAX_PACKETS, "packets";
+        pub max_rwnd: u64 = "20", 1..=MAX_WINDOW_PACKETS, "packets";
         /// Data packet on the wire, headers included.
         #[source("ns-2 packetSize_; on a host the MTU")]
         pub packet_size: u32 = "1000 B", 41..=65535, "bytes";

@@ -3,7 +3,7 @@
 use ecnlab_units::parameter::OrOff;
 use ecnlab_units::{Span, parameters};
 
-use super::parameters::MAX_PACKETS;
+use super::parameters::MAX_WINDOW_PACKETS;
 use super::{
     AckDelayRule, CwndOnExit, EcnReduction, PartialAckTimer, PrrBound, ReduceFrom, RtoEstimatorName, RtoOrder, RtoTimerRestart, RttReport,
     SsthreshRounding, SynRtxRto,
@@ -88,10 +88,10 @@ parameters! {
         pub min_cwnd: u64 = "0", 0..=1000, "packets";
         /// Largest congestion window; 0 is no limit.
         #[source("ns-2 maxcwnd_; Linux route attribute cwnd")]
-        pub max_cwnd: u64 = "0", 0..=MAX_PACKETS, "packets";
+        pub max_cwnd: u64 = "0", 0..=MAX_WINDOW_PACKETS, "packets";
         /// Most packets sent in response to one ACK; 0 is no limit.
         #[source("ns-2 maxburst_")]
-        pub max_burst: u64 = "0", 0..=MAX_PACKETS, "packets";
+        pub max_burst: u64 = "0", 0..=MAX_WINDOW_PACKETS, "packets";
         /// The window stays at one until the first packet is acknowledged.
         #[source("ns-2 delay_growth_")]
         pub delay_growth: bool = "true";

@@ -73,7 +73,7 @@ impl Tcb {
     fn reduce_unused_cwnd(&mut self, open: bool, least: u64, now: Time, out: &mut impl SenderOutput) {
         let Some(usage) = &mut self.cwnd_validation else { return };
         let clock = self.rtt_estimator.clock();
-        if clock.ticks(now) - clock.ticks(usage.last_used) < clock.ticks_of(self.rtt_estimator.rto(&self.settings)) {
+        if clock.ticks(now) - clock.ticks(usage.last_used) < clock.ticks_in_span(self.rtt_estimator.rto(&self.settings)) {
             return;
         }
         usage.last_used = now;
@@ -128,7 +128,7 @@ impl Tcb {
 
     fn halve_after_idle(&mut self, reduces: bool, now: Time, out: &mut impl SenderOutput) {
         let mut idle = self.rtt_estimator.clock().ticks(now) - self.rtt_estimator.clock().ticks(self.last_sent_at);
-        let timeout = self.rtt_estimator.clock().ticks_of(self.rto());
+        let timeout = self.rtt_estimator.clock().ticks_in_span(self.rto());
         if idle <= timeout {
             return;
         }

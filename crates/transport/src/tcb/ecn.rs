@@ -63,8 +63,8 @@ impl EcnState {
         self.ece_on_ack && self.peer_echoes
     }
 
-    /// The acknowledgement at hand has been dealt with: whether the other side echoes marks is known by it.
-    pub fn remember_ack(&mut self, ack: &Ack) {
+    /// Ends the processing of an acknowledgement, which shows whether the other side echoes marks.
+    pub fn end_ack_processing(&mut self, ack: &Ack) {
         if !self.ece_on_ack && self.peer_echoes {
             self.marked_at_one_segment = false;
         }
@@ -79,8 +79,8 @@ impl EcnState {
         again
     }
 
-    /// A timed segment was acknowledged: whether that ends the back-off, as it does unless marks at one segment go on.
-    pub fn sample_ends_backoff(&mut self) -> bool {
+    /// Returns whether the acknowledgement of a timed segment ends the back-off, as it does unless marks at one segment go on.
+    pub fn end_backoff_on_sample(&mut self) -> bool {
         let ends = !(self.peer_echoes && self.marked_at_one_segment && self.ece_on_ack);
         self.marked_at_one_segment &= !ends;
         ends

@@ -51,7 +51,7 @@ use crate::clock::HostClock;
 use crate::congestion::{AckSample, CongestionControl, CongestionController, CongestionWindow, HyStartPlusPlus};
 use crate::ecn_response::EcnResponse;
 use crate::processing::ProcessingTime;
-use crate::rtt::{MinRtt, RttEstimator, SampleContext};
+use crate::rtt::{MinRtt, RttEstimator, RttSampleContext};
 use crate::segment::{Ack, Segment};
 use crate::send_buffer::SendBuffer;
 use crate::settings::{CwndIncrease, EcnResponseName, HystartName, RecoveryName, RtoEstimatorName, RtoTimerRestart, RttReport, Settings};
@@ -206,9 +206,9 @@ impl Tcb {
         &self.send_buffer
     }
 
-    /// What an arriving segment brings; see [`crate::SenderEndpoint::brought`].
+    /// Bytes that an arriving segment brings; see [`crate::SenderEndpoint::bytes_delivered_by`].
     #[inline]
-    pub fn delivered_bytes(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
+    pub fn bytes_delivered_by(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
         let carried = || {
             if self.send_buffer.role_carries_data(segment.role) && segment.seq >= u64::from(self.settings.has_syn()) {
                 segment.size - self.settings.quirks.header_size
@@ -216,7 +216,7 @@ impl Tcb {
                 0
             }
         };
-        self.send_buffer.delivered_bytes(segment.seq, delivered, next, carried)
+        self.send_buffer.bytes_delivered_by(segment.seq, delivered, next, carried)
     }
 
     /// The application has more to send; if all it had sent was acknowledged, the connection was idle (RFC 5681, section 4.1).
@@ -428,7 +428,7 @@ impl Tcb {
             return self.rtt_estimator.on_rtt_sample(ack.echo, now, self.sample_context(), &self.settings);
         }
         let Some((_, sent)) = self.timed_segment.filter(|&(seq, _)| ack.next > seq) else { return };
-        if self.ecn.sample_ends_backoff() {
+        if self.ecn.end_backoff_on_sample() {
             self.rtt_estimator.end_backoff();
         }
         self.timed_segment = None;
@@ -436,9 +436,9 @@ impl Tcb {
     }
 
     /// Where the connection stands. Hosts let slow start take an acknowledgement before they take its sample.
-    fn sample_context(&self) -> SampleContext {
+    fn sample_context(&self) -> RttSampleContext {
         let CongestionWindow { cwnd, ssthresh } = self.window;
-        SampleContext { snd_una: self.snd_una, snd_max: self.snd_max, cwnd, cwnd_will_grow: cwnd <= ssthresh }
+        RttSampleContext { snd_una: self.snd_una, snd_max: self.snd_max, cwnd, cwnd_will_grow: cwnd <= ssthresh }
     }
 
     /// What is timed is sent again, or its acknowledgement waits for what is: no sample is taken (Karn's algorithm, RFC 6298, section 3).
@@ -516,7 +516,7 @@ impl Tcb {
                 self.control.on_app_limited(now);
             }
         }
-        self.ecn.remember_ack(ack);
+        self.ecn.end_ack_processing(ack);
         if self.snd_una == 1 && self.settings.quirks.delay_growth {
             self.set_initial_window(out);
         }
@@ -551,7 +551,7 @@ impl Tcb {
             self.apply_cwnd_limit();
             out.on_window_changed(&self.window);
         }
-        self.ecn.remember_ack(ack);
+        self.ecn.end_ack_processing(ack);
     }
 
     /// Congestion control is told that the first segment goes.
@@ -567,7 +567,7 @@ impl Tcb {
 
     /// The acknowledgement at hand has been dealt with, and grows nothing.
     pub fn remember_ecn_echo(&mut self, ack: &Ack) {
-        self.ecn.remember_ack(ack);
+        self.ecn.end_ack_processing(ack);
     }
 
     /// What congestion control is told of an acknowledgement of `newly` segments.

@@ -31,7 +31,7 @@ impl RttStats {
     }
 
     /// What packets are to carry; zero before the first.
-    pub fn reported(&self, report: RttReport) -> Span {
+    pub fn reported_rtt(&self, report: RttReport) -> Span {
         match report {
             RttReport::Min => self.min_rtt,
             RttReport::Last => self.last_sample,

@@ -18,7 +18,7 @@ impl Tcb {
         let limit = self.queued_segments().min(self.snd_una + self.usable_window()).min(self.rwnd_right_edge.max(self.snd_max));
         //= RFC 9293, section 3.4: nothing is sent twice
         while self.snd_nxt < limit && left > 0 && self.gate_allows_send(now) {
-            self.send_next(now, out);
+            self.send_next_segment(now, out);
             left -= 1;
         }
     }
@@ -29,7 +29,7 @@ impl Tcb {
     }
 
     /// Sends the next segment.
-    fn send_next(&mut self, now: Time, out: &mut impl SenderOutput) {
+    fn send_next_segment(&mut self, now: Time, out: &mut impl SenderOutput) {
         self.transmit(self.snd_nxt, now, out);
         self.snd_nxt += 1;
     }
@@ -40,7 +40,7 @@ impl Tcb {
         let in_limited_window = (self.snd_nxt + 1) as f64 <= self.snd_una as f64 + self.window.cwnd + f64::from(self.dupacks);
         //= RFC 3042, section 2: a new segment for each of the first two duplicates
         if in_receiver_window && in_limited_window && self.snd_nxt < self.queued_segments() {
-            self.send_next(now, out);
+            self.send_next_segment(now, out);
         }
     }
 

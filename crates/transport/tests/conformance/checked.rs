@@ -1,30 +1,30 @@
 //! The combinations that profiles declare as checked by this suite are those that it runs.
 
-use ecnlab_transport::checked::{Combination, Judge};
+use ecnlab_transport::checked::{ReferenceImplementation, SenderCombination};
 use ecnlab_transport::profile::PROFILES;
 
 use crate::harness::cases;
 
 /// The combinations that the scenarios with ECN run of a profile: its own response and MECN's with each variant.
-fn run(profile: &str) -> Vec<Combination> {
+fn run(profile: &str) -> Vec<SenderCombination> {
     let ecn: &[(&str, &str)] = &[("ecn", "true")];
     let mecn: &[(&str, &str)] = &[("ecn", "true"), ("ecn_response", "mecn"), ("ecn_echo", "mecn")];
     let of_profile = cases::all_cases().into_iter().filter(|case| case.profile == profile);
     let with = of_profile.flat_map(|case| [case.with(ecn), case.with(mecn)]).flatten();
-    with.map(|case| Combination::of(&case.settings)).collect()
+    with.map(|case| SenderCombination::from_settings(&case.settings)).collect()
 }
 
 #[test]
 fn what_a_profile_declares_as_checked_by_the_suite_is_what_the_suite_runs() {
     for profile in PROFILES {
         let run = run(profile.name);
-        let of_suite: Vec<_> = profile.checked.iter().filter(|one| one.judge == Judge::Rfcs).copied().collect();
+        let of_suite: Vec<_> = profile.checked.iter().filter(|one| one.reference == ReferenceImplementation::Rfcs).copied().collect();
         for combination in &run {
-            assert!(combination.is_among(&of_suite), "{}: {combination} is not declared", profile.name);
+            assert!(combination.is_covered_by(&of_suite), "{}: {combination} is not declared", profile.name);
         }
         for one in &of_suite {
             for &response in one.responses {
-                let declared = Combination { control: one.control, recovery: one.recovery, response: Some(response) };
+                let declared = SenderCombination { control: one.control, recovery: one.recovery, response: Some(response) };
                 assert!(run.contains(&declared), "{}: {declared} is not run", profile.name);
             }
         }

@@ -23,7 +23,7 @@ use crate::congestion::{AckSample, CongestionControl, CongestionWindow, CubicSet
 use crate::settings::Settings;
 
 /// The count where the curve is not above the window, as a multiple of the window.
-const HOLD_FACTOR: u64 = 100;
+const CNT_FACTOR_ABOVE_CURVE: u64 = 100;
 /// The largest count before the first cut, and the smallest ever.
 const MAX_CNT_BEFORE_REDUCTION: u64 = 20;
 const MIN_CNT: u64 = 2;
@@ -160,16 +160,16 @@ impl LinuxCubic {
     /// An epoch began at this tick; in its first second round-trip times do not count.
     fn start_epoch(&mut self, began: u64) {
         self.state.epoch_start = began;
-        self.state.rtt_samples_from = self.clock.time_of_tick(began + self.clock.ticks_of(Span::from_secs(1)));
+        self.state.rtt_samples_from = self.clock.time_of_tick(began + self.clock.ticks_in_span(Span::from_secs(1)));
     }
 
     fn apply_cubic_curve(&mut self, cwnd: u64, since: u64) {
-        let ahead = self.clock.ticks_of(Span::from_micros(if self.state.min_rtt == UNSET { 0 } else { self.state.min_rtt }));
+        let ahead = self.clock.ticks_in_span(Span::from_micros(if self.state.min_rtt == UNSET { 0 } else { self.state.min_rtt }));
         let t = to_fixed_point_time(self.clock.tick() * (since + ahead));
         let state = &mut self.state;
         let rise = cubic_rise(self.constants.c, t.abs_diff(state.bic_k));
         let target = if t < state.bic_k { state.origin_point.saturating_sub(rise) } else { state.origin_point.saturating_add(rise) };
-        state.cnt = if target > cwnd { cwnd / (target - cwnd) } else { HOLD_FACTOR * cwnd };
+        state.cnt = if target > cwnd { cwnd / (target - cwnd) } else { CNT_FACTOR_ABOVE_CURVE * cwnd };
         if state.last_max_cwnd == 0 {
             state.cnt = state.cnt.min(MAX_CNT_BEFORE_REDUCTION);
         }
@@ -195,9 +195,9 @@ fn cnt_valid_until(computed_at: u64, clock: &HostClock) -> Time {
 
 /// A span in 1/1024 s, rounded down: a second is 2^12 5^12 ps.
 fn to_fixed_point_time(span: Span) -> u64 {
-    const STEP: u64 = Span::from_secs(1).picos() / FIXED_POINT_ONE;
-    const { assert!(STEP * FIXED_POINT_ONE == Span::from_secs(1).picos()) }
-    span.picos() / STEP
+    const PICOS_PER_FIXED_POINT_TICK: u64 = Span::from_secs(1).picos() / FIXED_POINT_ONE;
+    const { assert!(PICOS_PER_FIXED_POINT_TICK * FIXED_POINT_ONE == Span::from_secs(1).picos()) }
+    span.picos() / PICOS_PER_FIXED_POINT_TICK
 }
 
 /// C times the cube of a time, in segments.

@@ -40,7 +40,7 @@ use super::{ReceiveOutcome, SACK_BLOCK_BYTES, ecn_echo::EcnEchoBits};
 use crate::clock::HostClock;
 use crate::segment::{Ack, Role, Segment};
 use crate::settings::{EchoStyle, Handshake, Settings};
-use crate::timer::earliest;
+use crate::timer::earlier_deadline;
 
 /// Packets without data that are out of place are answered at most so often (RFC 5961, section 7; ip-sysctl tcp_invalid_ratelimit).
 const INVALID_ACK_RATELIMIT: Span = Span::from_millis(500);
@@ -263,7 +263,7 @@ impl LinuxReceiver {
 
     fn is_ratelimited(&mut self, now: Time) -> bool {
         let tick = self.clock.ticks(now);
-        let too_soon = self.last_invalid_ack_tick.is_some_and(|last| tick - last < self.clock.ticks_of(INVALID_ACK_RATELIMIT));
+        let too_soon = self.last_invalid_ack_tick.is_some_and(|last| tick - last < self.clock.ticks_in_span(INVALID_ACK_RATELIMIT));
         if !too_soon {
             self.last_invalid_ack_tick = Some(tick);
         }
@@ -323,15 +323,15 @@ impl LinuxReceiver {
     /// The application reads what is there, a piece at a time, and closes when it has read to the end.
     fn run_reader(&mut self, now: Time) {
         while let Some(copied) = self.app_reader.read_piece(self.receive_buffer.as_mut(), self.rcv_rtt.srtt(), now) {
-            self.after_read(copied, now);
+            self.send_ack_after_read(copied, now);
         }
         if self.fin_received {
             self.app_reader.on_fin(now);
         }
     }
 
-    /// A piece was read: does that ask for an acknowledgement?
-    fn after_read(&mut self, copied: u64, now: Time) {
+    /// Sends an acknowledgement if what was read asks for one (Linux tcp_cleanup_rbuf).
+    fn send_ack_after_read(&mut self, copied: u64, now: Time) {
         let unused = self.receive_buffer.as_ref().is_none_or(ReceiveBuffer::is_empty) && self.ofo_queue.is_empty();
         let owes = self.ack_scheduler.is_ack_scheduled()
             && (self.has_more_than_full_segment() || copied > 0 && unused && self.ack_scheduler.owes_end_of_write());
@@ -407,11 +407,11 @@ impl LinuxReceiver {
             return Some(self.now);
         }
         let compressed = self.compressed_sacks.as_ref();
-        let timers = earliest(
+        let timers = earlier_deadline(
             self.ack_scheduler.deadline(compressed.is_some_and(CompressedSacks::is_pending)),
             compressed.and_then(CompressedSacks::deadline),
         );
-        earliest(timers, earliest(self.syn_fin_replies.deadline(), self.app_reader.deadline()))
+        earlier_deadline(timers, earlier_deadline(self.syn_fin_replies.deadline(), self.app_reader.deadline()))
     }
 
     /// The deadline has come.

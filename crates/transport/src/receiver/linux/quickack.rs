@@ -29,8 +29,8 @@ const MIN_MSS: u32 = 88;
 const DEFAULT_MSS: u32 = 536;
 
 /// A TCP header without options.
-const TCP_HEADER: u32 = 20;
-const IP_HEADER: u32 = 20;
+const TCP_HEADER_BYTES: u32 = 20;
+const IP_HEADER_BYTES: u32 = 20;
 
 /// What is to be done about acknowledgements when a segment has been taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +72,8 @@ pub struct AckScheduler {
 impl AckScheduler {
     pub fn new(settings: &Settings, clock: HostClock) -> AckScheduler {
         let full = settings.payload();
-        let header = settings.quirks.header_size.saturating_sub(IP_HEADER);
-        let least = clock.ticks_of(settings.delayed_ack_time);
+        let header = settings.quirks.header_size.saturating_sub(IP_HEADER_BYTES);
+        let least = clock.ticks_in_span(settings.delayed_ack_time);
         AckScheduler {
             always_quick: !settings.delayed_ack,
             quick_acks_left: 0,
@@ -91,7 +91,7 @@ impl AckScheduler {
             full_payload: full,
             header,
             handshake_rtt: 0,
-            rto: clock.ticks_of(settings.rto_initial),
+            rto: clock.ticks_in_span(settings.rto_initial),
             clock,
         }
     }
@@ -99,8 +99,8 @@ impl AckScheduler {
     /// The connection is open. The first guess of the other side's segments is no more than half of the window.
     pub fn on_open(&mut self, rtt: Option<Span>, timeout: Span, window: Option<i64>, now: Time) {
         self.last_data_tick = self.clock.ticks(now);
-        self.handshake_rtt = rtt.map_or(0, |rtt| self.clock.ticks_of(rtt));
-        self.rto = self.clock.ticks_of(timeout);
+        self.handshake_rtt = rtt.map_or(0, |rtt| self.clock.ticks_in_span(rtt));
+        self.rto = self.clock.ticks_in_span(timeout);
         if let Some(window) = window {
             self.rcv_mss = self.rcv_mss.min((window / 2) as u32).max(MIN_MSS);
         }
@@ -186,7 +186,7 @@ impl AckScheduler {
             return;
         }
         let size = payload + self.header;
-        if size >= DEFAULT_MSS + TCP_HEADER || size >= MIN_MSS + TCP_HEADER && !ends_write {
+        if size >= DEFAULT_MSS + TCP_HEADER_BYTES || size >= MIN_MSS + TCP_HEADER_BYTES && !ends_write {
             self.last_short_payload = payload;
             if payload == before {
                 self.rcv_mss = payload;
@@ -228,7 +228,7 @@ impl AckScheduler {
         if self.ato <= self.min_ato {
             return self.ato;
         }
-        let mut most = self.clock.ticks_of(DELACK_MAX);
+        let mut most = self.clock.ticks_in_span(DELACK_MAX);
         if self.handshake_rtt > 0 {
             most = most.min(self.handshake_rtt.max(self.min_ato));
         }

@@ -19,16 +19,16 @@ const MAX_UNSCALED_WINDOW: i64 = 65_535;
 const MAX_WINDOW_SCALE: u32 = 14;
 
 /// Memory that a packet takes besides its own bytes, in two pieces: with the bytes in one block of a power of two, and beside it.
-const BLOCK_OVERHEAD: u32 = 400;
+const BLOCK_OVERHEAD_BYTES: u32 = 400;
 /// What of its block is before a packet and behind its data (Linux NET_SKB_PAD, struct skb_shared_info).
-const HEADROOM_AND_SHINFO: u32 = 64 + 320;
-const SK_BUFF_OVERHEAD: u32 = 256;
+const HEADROOM_AND_SHINFO_BYTES: u32 = 64 + 320;
+const SK_BUFF_OVERHEAD_BYTES: u32 = 256;
 
 /// IPv4 and TCP headers without options.
-const BASIC_HEADER: u32 = 40;
+const IPV4_TCP_HEADER_BYTES: u32 = 40;
 
 /// The smallest block for a packet.
-const MIN_BLOCK: u32 = 512;
+const MIN_BLOCK_BYTES: u32 = 512;
 
 /// A segment that is stored.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,16 +44,16 @@ pub struct QueuedSegment {
 
 /// Memory that a packet of this size takes.
 pub fn truesize_of(size: u32) -> u32 {
-    block_size(size) + SK_BUFF_OVERHEAD
+    block_size(size) + SK_BUFF_OVERHEAD_BYTES
 }
 
 fn block_size(size: u32) -> u32 {
-    (size + BLOCK_OVERHEAD).next_power_of_two().max(MIN_BLOCK)
+    (size + BLOCK_OVERHEAD_BYTES).next_power_of_two().max(MIN_BLOCK_BYTES)
 }
 
 /// What is free behind the data of a packet of this size.
 pub fn tailroom_of(size: u32) -> u32 {
-    block_size(size) - (size + HEADROOM_AND_SHINFO)
+    block_size(size) - (size + HEADROOM_AND_SHINFO_BYTES)
 }
 
 /// What of so much memory counts as window.
@@ -99,7 +99,7 @@ impl ReceiveBuffer {
         let space = window_from_memory(buffer);
         let limit = if grows { MAX_UNSCALED_WINDOW << MAX_WINDOW_SCALE } else { space };
         // The side that connects chooses before the options are known.
-        let segment = if settings.handshake == Handshake::None { i64::from(settings.packet_size - BASIC_HEADER) } else { full };
+        let segment = if settings.handshake == Handshake::None { i64::from(settings.packet_size - IPV4_TCP_HEADER_BYTES) } else { full };
         let whole = if space > segment { space - space % segment } else { space };
         let scale = if settings.quirks.window_scaling { window_scale(whole.max(most).min(limit)) } else { 0 };
         let window = whole.min(MAX_UNSCALED_WINDOW);

@@ -87,7 +87,7 @@ impl LinuxSynFinReplies {
     /// The retransmission timeout: the round-trip time, and twice that, at least rto_min, for its deviation.
     pub fn rto(&self) -> Span {
         let timeout = self.handshake_rtt.map_or(self.rto_initial, |rtt| rtt + (rtt * 2).max(self.rto_min));
-        (self.clock.tick() * self.clock.ticks_of(timeout)).min(self.rto_max)
+        (self.clock.tick() * self.clock.ticks_in_span(timeout)).min(self.rto_max)
     }
 
     /// The receiver's FIN goes out.

@@ -197,8 +197,8 @@ impl Rack {
         }
     }
 
-    /// An acknowledgement of what was outstanding.
-    fn on_current_ack(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl SenderOutput) -> RexmitAction {
+    /// Processes an acknowledgement that is not old: of new data, or a duplicate.
+    fn on_new_or_duplicate_ack(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl SenderOutput) -> RexmitAction {
         let (losses_before, delivered_before) = (self.scoreboard.losses_total, self.delivered);
         let mut ack_state = self.new_ack_state(tcb, ack);
         self.process_ack(tcb, ack, &mut ack_state, now);
@@ -207,7 +207,7 @@ impl Rack {
         }
         self.process_cumulative_ack(tcb, ack, &mut ack_state, now, out);
         self.reordering.update_reo_wnd_mult(ack_state.newest_delivered.map(|(_, _, delivered)| delivered), self.delivered);
-        self.report_marks(tcb, ack_state.ece);
+        self.update_mark_estimate(tcb, ack_state.ece);
         self.process_tlp_ack(tcb, ack, &ack_state, now, out);
         let resend = if self.ack_needs_slow_path(&ack_state) {
             self.process_ack_in_state(tcb, &mut ack_state, now, out)
@@ -225,8 +225,8 @@ impl Rack {
         resend
     }
 
-    /// Shows the response to marks what was delivered since it was shown last: duplicates without SACK are counted only later.
-    fn report_marks(&mut self, tcb: &mut Tcb, echo: bool) {
+    /// Reports to the response to marks what was delivered since it was shown last: duplicates without SACK are counted only later.
+    fn update_mark_estimate(&mut self, tcb: &mut Tcb, echo: bool) {
         tcb.update_mark_estimate(self.delivered - self.delivered_reported, echo);
         self.delivered_reported = self.delivered;
     }
@@ -245,7 +245,7 @@ impl Rack {
         now: Time,
         out: &mut impl SenderOutput,
     ) -> RexmitAction {
-        self.report_marks(tcb, ack_state.ece);
+        self.update_mark_estimate(tcb, ack_state.ece);
         if ack_state.dsacked {
             self.process_ack_in_state(tcb, ack_state, now, out);
         }
@@ -269,7 +269,8 @@ impl Rack {
 impl Recovery for Rack {
     #[inline(never)]
     fn on_ack<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
-        let resend = if ack.next < tcb.snd_una() { self.on_old_ack(tcb, ack, now, out) } else { self.on_current_ack(tcb, ack, now, out) };
+        let resend =
+            if ack.next < tcb.snd_una() { self.on_old_ack(tcb, ack, now, out) } else { self.on_new_or_duplicate_ack(tcb, ack, now, out) };
         if resend != RexmitAction::None {
             self.retransmit_after_ack(tcb, resend, now, out);
         }

@@ -115,7 +115,7 @@ impl Reordering {
     /// Marks what is late as lost (step 5); returns after how long what is not yet late will be.
     #[inline]
     pub fn detect_lost(&self, board: &mut RackScoreboard, recovering: bool, min_rtt: u64, srtt: u64, now: u64) -> Option<Span> {
-        if board.starts_at_or_after(self.newest_delivered) { None } else { self.mark_late_lost(board, recovering, (min_rtt, srtt), now) }
+        if board.has_none_sent_before(self.newest_delivered) { None } else { self.mark_late_lost(board, recovering, (min_rtt, srtt), now) }
     }
 
     #[inline(never)]
@@ -126,7 +126,7 @@ impl Reordering {
             if (segment.last_sent_at, seq + 1) >= self.newest_delivered {
                 return LossVerdict::Stop;
             }
-            match self.remaining_time(segment, window, now) {
+            match self.time_until_late(segment, window, now) {
                 None => LossVerdict::Lost,
                 Some(left) => {
                     longest = longest.max(left);
@@ -137,14 +137,14 @@ impl Reordering {
         (longest > 0).then(|| Span::from_micros(longest))
     }
 
-    /// After how many microseconds a segment is late; nothing if it is.
-    fn remaining_time(&self, segment: &RackSegment, window: u64, now: u64) -> Option<u64> {
+    /// Microseconds until a segment is late; nothing if it is.
+    fn time_until_late(&self, segment: &RackSegment, window: u64, now: u64) -> Option<u64> {
         (segment.last_sent_at + self.rtt + window).checked_sub(now).filter(|&left| left > 0)
     }
 
     /// Whether a segment was sent so recently that a timeout says nothing of it.
-    pub fn is_recent(&self, segment: &RackSegment, now: u64) -> bool {
-        self.remaining_time(segment, 0, now).is_some()
+    pub fn was_sent_recently(&self, segment: &RackSegment, now: u64) -> bool {
+        self.time_until_late(segment, 0, now).is_some()
     }
 }
 

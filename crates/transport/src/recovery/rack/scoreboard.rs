@@ -260,7 +260,7 @@ impl RackScoreboard {
     /// Whether the first transmission in the order of transmissions is that of a segment which is as new as `newest` or newer, by when it was
     /// sent and one past its number: then all are.
     #[inline]
-    pub fn starts_at_or_after(&self, newest: (u64, u64)) -> bool {
+    pub fn has_none_sent_before(&self, newest: (u64, u64)) -> bool {
         let first = self.next_original.max(self.snd_una());
         let waits = |segment: &RackSegment| {
             segment.awaits_retransmission() || segment.sacked || segment.ever_retransmitted || segment.left_send_order

@@ -72,7 +72,7 @@ impl Rack {
             self.emit_new_segment(tcb, (now, micros), out);
             (sent, bundle) = (sent + 1, bundle - 1);
         }
-        self.after_sending_new(sent, waits || self.scoreboard.in_flight() >= cwnd, tcb, now, out);
+        self.on_new_segments_sent(sent, waits || self.scoreboard.in_flight() >= cwnd, tcb, now, out);
         if sent > 0 && !self.schedule_tlp_after_sending(tcb, (now, micros)) && restarts {
             self.restart_rto(tcb, now);
         }
@@ -85,14 +85,14 @@ impl Rack {
         if may {
             self.transmit_new(tcb, now, out);
             let limited = self.scoreboard.in_flight() >= tcb.window().cwnd as u64;
-            self.after_sending_new(1, limited, tcb, now, out);
+            self.on_new_segments_sent(1, limited, tcb, now, out);
         }
         may
     }
 
-    /// So many new segments went, and the window keeps more of them back or not.
+    /// Notes that so many new segments were sent, and that the window keeps more of them back or not.
     #[inline(always)]
-    fn after_sending_new(&mut self, sent: u64, limited: bool, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+    fn on_new_segments_sent(&mut self, sent: u64, limited: bool, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         if sent > 0 || limited {
             tcb.update_is_cwnd_limited(self.scoreboard.outstanding_segments(), limited, self.state == CaState::Open, now, out);
         }

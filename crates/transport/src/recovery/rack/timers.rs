@@ -229,7 +229,7 @@ impl Rack {
         let (snd_una, micros) = (tcb.snd_una(), tcb.clock_micros(now));
         for seq in snd_una..self.scoreboard.end_seq() {
             let recent = !self.options.uses_dupthresh
-                && self.scoreboard.segment(seq).is_some_and(|segment| self.reordering.is_recent(segment, micros));
+                && self.scoreboard.segment(seq).is_some_and(|segment| self.reordering.was_sent_recently(segment, micros));
             if seq == snd_una || !recent {
                 self.scoreboard.mark_lost(seq);
             }

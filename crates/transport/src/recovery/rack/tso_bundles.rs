@@ -26,7 +26,7 @@ const TSO_WIN_DIVISOR: u64 = 3;
 const TSO_RTT_LOG: u32 = 9;
 /// The rate of a second is shifted by this to that of 1/1024 s.
 const BUNDLE_TIME_SHIFT: u32 = 10;
-const RECENTLY_SENT: Span = Span::from_millis(1);
+const MAX_DEFERRAL_SINCE_LAST_SEND: Span = Span::from_millis(1);
 
 impl Rack {
     /// Most segments in a bundle.
@@ -54,13 +54,13 @@ impl Rack {
     }
 
     fn should_defer_bundle(&self, free: u64, whole: u64, most: u64, tcb: &Tcb, now: Time) -> bool {
-        let recent = now.since(tcb.last_sent_at()) <= RECENTLY_SENT;
+        let recent = now.since(tcb.last_sent_at()) <= MAX_DEFERRAL_SINCE_LAST_SEND;
         let is_last = whole == tcb.sendable_new_segments();
         let enough = free >= most || !is_last && free >= whole || free >= tcb.window().cwnd as u64 / TSO_WIN_DIVISOR;
         let (Some(srtt), Some(head)) = (tcb.srtt(), self.scoreboard.first_segment()) else { return false };
         let answered = Span::from_micros(head.last_sent_at) + srtt;
         let away = answered.picos().saturating_sub(Span::from_micros(tcb.clock_micros(now)).picos());
-        let near = away <= RECENTLY_SENT.picos().min(srtt.picos() / 2);
+        let near = away <= MAX_DEFERRAL_SINCE_LAST_SEND.picos().min(srtt.picos() / 2);
         self.state < CaState::Recovery && recent && !enough && near && (free <= whole || !tcb.is_app_closed())
     }
 }

@@ -108,7 +108,7 @@ impl Rack {
         } else {
             self.reordering.reo_wnd_persist = self.reordering.reo_wnd_persist.saturating_sub(1);
         }
-        if self.stays_without_sack(tcb) {
+        if self.stays_in_state_without_sack(tcb) {
             return true;
         }
         self.set_state(CaState::Open);
@@ -117,7 +117,7 @@ impl Rack {
     }
 
     /// Without SACK the state holds until something above it is acknowledged, against false retransmissions (RFC 6582, section 4.1).
-    fn stays_without_sack(&mut self, tcb: &Tcb) -> bool {
+    fn stays_in_state_without_sack(&mut self, tcb: &Tcb) -> bool {
         let holds = !self.options.uses_sack && tcb.snd_una() == self.high_seq;
         if holds {
             self.clear_retrans_stamp();
@@ -159,7 +159,7 @@ impl Rack {
         }
         self.undo_reduction(true, tcb, now, out);
         self.consecutive_rtos = 0;
-        if !self.stays_without_sack(tcb) && (spurious || self.options.uses_sack) {
+        if !self.stays_in_state_without_sack(tcb) && (spurious || self.options.uses_sack) {
             self.set_state(CaState::Open);
             tcb.exit_recovery();
         }
