@@ -8,9 +8,10 @@ WORKERS ?= 2
 READY := $(VENV)/.packages
 BUILT := $(VENV)/.built
 GUEST := python/ecnlab/backends/uml/guest.so
+SITE := python/ecnlab/site
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml $(wildcard Cargo.lock)
 
-.PHONY: help tools setup demo studies test lint bench fuzz build clean
+.PHONY: help tools setup demo studies site test lint bench fuzz build clean
 
 help: ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -47,6 +48,13 @@ studies: $(BUILT) ## every study in full: claims, figures and report in reports/
 	@set -e; for name in $$($(BIN)/ecnlab study list | cut -d ' ' -f 1); do \
 		echo "Running the study $$name ..."; $(BIN)/ecnlab study run $$name --out reports/$$name; done
 
+# The packages of the site are its own lock file, since nothing else needs them. What only a web server uses is removed after the build.
+site: $(BUILT) ## the pages as a site that works offline, which `ecnlab docs` opens: python/ecnlab/site/
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-site.lock
+	@rm -rf $(SITE) && NO_COLOR=1 $(BIN)/zensical build --clean --strict
+	@rm -rf $(SITE)/404.html $(SITE)/sitemap.xml $(SITE)/assets/stylesheets/classic
+	@$(BIN)/python tools/links.py $(SITE)
+
 test: $(BUILT) ## all tests, Rust and Python
 	@echo "Testing the engine: it is compiled for the tests first, which takes about a minute ..."
 	@cargo test --quiet --workspace --profile tests --exclude ecnlab-py
@@ -69,9 +77,10 @@ bench: $(BUILT) ## ns per packet-hop on the networks of the budget, and what a p
 fuzz: | tools ## RUNS executions of each fuzz target, or of TARGET alone; needs a C++ compiler
 	@fuzz/run
 
-build: $(BUILT) ## a wheel in dist/
+build: $(BUILT) site ## a wheel in dist/, with the site in it
 	$(BIN)/maturin build --release --out dist
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) target dist demo reports .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(SITE) .cache
 	rm -f python/ecnlab/_core*.so $(GUEST)

@@ -40,8 +40,8 @@ SUBSTITUTES_OF = {
 }
 # What only a cluster of processes can run; tests/test_cluster.py has one.
 TESTED_ELSEWHERE = {"ADDRESS"}
-# What takes namespaces of its own; tests/test_shell.py has those.
-SEPARATE_COMMANDS = {"shell"}
+# What takes namespaces of its own, and what opens a browser; their own tests have those.
+SEPARATE_COMMANDS = {"shell", "docs"}
 SHORTER_OPTIONS = {
     ("run",): ["--set", "duration=3 s", "--set", "measure_from=0 s"],
     ("compare",): ["--seeds", "2"],
@@ -60,10 +60,13 @@ Commands = list[list[str]]
 
 
 def commands_on_page(text: str) -> Commands:
-    """The words of every `ecnlab ...` of a page, in its order, in a block of code or within a line, without the explanation beside it."""
+    """The words of every `ecnlab ...` of a page, in its order, in a block of code or within a line, without the explanation beside it.
+
+    Lines that leave words out, and those that a shell completes by `$(...)`, are not among them.
+    """
     found = re.finditer(r"^(?:    |\$ )?ecnlab (.+)$|`ecnlab ([^`|]+)`", text, re.MULTILINE)
     lines = (re.split(r"\s{2,}|\s#", match[1] or match[2])[0] for match in found)
-    return [shlex.split(line) for line in lines if "..." not in line]
+    return [shlex.split(line) for line in lines if "..." not in line and "$(" not in line]
 
 
 def _require_shown_output(command: click.Command, words: list[str], parent: click.Context | None = None) -> None:
@@ -177,7 +180,7 @@ def _page(path: Path) -> Any:
 
 
 @pytest.mark.usefixtures("place")
-@pytest.mark.parametrize("path", [_page(path) for path in PAGES if RUN_COMMANDS[path]])
+@pytest.mark.parametrize("path", [_page(path) for path in PAGES if RUN_COMMANDS.get(path)])
 def test_the_commands_of_a_page_run_one_after_the_other(command: Callable[..., Outcome], path: Path) -> None:
     machine = doctor.examine_machine() if any(map(_backends, RUN_COMMANDS[path])) else None
     for words in RUN_COMMANDS[path]:

@@ -28,6 +28,7 @@ COMMANDS = {
     "validate": "validate:validate",
     "uml": "uml:uml",
     "completion": "completion:completion",
+    "docs": "docs:docs",
 }
 
 

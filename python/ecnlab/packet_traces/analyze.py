@@ -203,7 +203,12 @@ def trace(
     progress : bool
         Whether to show on a terminal how far the reading is.
 
-    Raises UsageError for an argument out of its range, TraceError if the file cannot be opened or nothing in it can be read.
+    Raises
+    ------
+    UsageError
+        An argument is out of its range.
+    TraceError
+        The file cannot be opened, or nothing in it can be read.
     """
     _check_options(from_s, to_s, bin_s, (*flows, *sequence), header)
     options: dict[str, Any] = {"from_s": from_s, "to_s": to_s, "bin_s": bin_s, "header": header}
