@@ -209,7 +209,7 @@ impl Scenario {
         let mut file = to.create().map_err(Ended::Untraced)?;
         let probe = RecorderAndTracer { recorder, tracer: Tracer::new(to.spec()) };
         let (run, mut probe) = self.execute(seed, probe, watch, TRACED_SLICE, |probe| file.take(&mut probe.tracer))?;
-        probe.tracer.finish(Time::ZERO + self.0.duration);
+        probe.tracer.write_remaining_transmissions(Time::ZERO + self.0.duration);
         file.finish(&mut probe.tracer).map_err(Ended::Untraced)?;
         Ok((run, probe.recorder))
     }

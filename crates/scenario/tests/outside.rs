@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use ecnlab_queue::{KernelQdisc, QueueItem, Registry, SignalCause};
 use ecnlab_scenario::{Scenario, no_files};
 use ecnlab_sim::network::Network;
-use ecnlab_sim::probe::CreationContext;
+use ecnlab_sim::probe::PacketCreationContext;
 use ecnlab_sim::queue_log::QueueLogEvent;
 use ecnlab_sim::{Buffer, Direction, ExternalPacket, NoProbe, Options, Packet, PacketId, PacketKind, Probe, Run, SimOutput, Simulation};
 use ecnlab_units::{Ecn, Span, Time};
@@ -18,7 +18,7 @@ struct Packets(Vec<(Time, ExternalPacket)>);
 impl Probe for Packets {
     const OBSERVES_PACKETS: bool = true;
 
-    fn on_packet_created(&mut self, now: Time, _id: PacketId, packet: &Packet, made: &CreationContext) {
+    fn on_packet_created(&mut self, now: Time, _id: PacketId, packet: &Packet, made: &PacketCreationContext) {
         let is_ack = packet.kind() == PacketKind::Ack;
         let foreign = ExternalPacket {
             flow: packet.flow,

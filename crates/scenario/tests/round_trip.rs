@@ -51,7 +51,7 @@ fn run_with(scenario: &Scenario, spec: TraceSpec) -> (Run, Tracer) {
     let (duration, measure_from) = (Time::ZERO + scenario.duration, Time::ZERO + scenario.measure_from);
     let options = Options { duration, measure_from, seed: 7 };
     let (run, mut tracer) = Simulation::new(&scenario.network, &options, Tracer::new(spec)).finish();
-    tracer.finish(duration);
+    tracer.write_remaining_transmissions(duration);
     (run, tracer)
 }
 

@@ -64,7 +64,7 @@ impl ComponentId {
 
     /// Whether it is of this kind and its index in this range, in one comparison.
     #[inline(always)]
-    pub const fn is_in_range(self, kind: ComponentKind, indices: RangeInclusive<u32>) -> bool {
+    pub const fn is_kind_with_index_in(self, kind: ComponentKind, indices: RangeInclusive<u32>) -> bool {
         let first = (kind as u32) << INDEX_BITS | *indices.start();
         self.0.wrapping_sub(first) <= *indices.end() - *indices.start()
     }

@@ -89,9 +89,9 @@ impl Link {
         if self.repeats_last_size(size) { self.repeat_transmission(now) } else { self.schedule_departure_exact(size, now) }
     }
 
-    /// The same of a pipe with room for a packet of the same size as the last, where nothing is cut off; else nothing is done.
+    /// Does the same for a pipe with room and a packet of the same size as the last, where nothing is cut off; else does nothing.
     #[inline(always)]
-    pub fn repeat_departure(&mut self, size: u32, now: Time) -> Option<(Time, Time)> {
+    pub fn schedule_repeated_departure(&mut self, size: u32, now: Time) -> Option<(Time, Time)> {
         (self.packets_until_full > 0 && self.repeats_last_size(size)).then(|| self.repeat_transmission(now))
     }
 

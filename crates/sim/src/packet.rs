@@ -97,7 +97,7 @@ impl PacketFlags {
     }
 
     /// With more bits set.
-    fn with(self, bits: u16) -> PacketFlags {
+    fn with_bits(self, bits: u16) -> PacketFlags {
         PacketFlags(self.0 | bits)
     }
 
@@ -188,7 +188,7 @@ impl Packet {
             ext_or_rtt_us: rtt_us,
             ecn: segment.ecn,
             connection_id: origin.connection_id,
-            flags: bits.with(origin.flags.0 | push),
+            flags: bits.with_bits(origin.flags.0 | push),
         }
     }
 
@@ -206,7 +206,7 @@ impl Packet {
             ext_or_rtt_us: NONE,
             ecn: ack.ecn,
             connection_id: origin.connection_id,
-            flags: PacketFlags::new(ack.role, ack.cwr, ack.ece, ack.echo_retransmission).with(PacketFlags::ACK),
+            flags: PacketFlags::new(ack.role, ack.cwr, ack.ece, ack.echo_retransmission).with_bits(PacketFlags::ACK),
         }
     }
 
@@ -214,11 +214,11 @@ impl Packet {
     pub fn from_external(external: &ExternalPacket, origin: PacketOrigin, now: Time) -> Packet {
         let is_bare = external.direction == Direction::Forward && external.role == Role::Plain && external.payload == 0;
         let role = if is_bare { Role::PureAck } else { external.role };
-        let flags = PacketFlags::new(role, external.cwr, external.ece, external.retransmission).with(PacketFlags::EXTERNAL);
+        let flags = PacketFlags::new(role, external.cwr, external.ece, external.retransmission).with_bits(PacketFlags::EXTERNAL);
         let rtt_us = external.rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(NONE - 1)) as u32;
         let (flags, ext_or_rtt_us) = match external.direction {
-            Direction::Forward => (flags.with(origin.flags.0), rtt_us),
-            Direction::Back => (flags.with(PacketFlags::ACK), NONE),
+            Direction::Forward => (flags.with_bits(origin.flags.0), rtt_us),
+            Direction::Back => (flags.with_bits(PacketFlags::ACK), NONE),
         };
         Packet {
             arrives_at: Time::ZERO,
@@ -392,7 +392,7 @@ impl PacketArena {
         let Ack { next, echo, echo_retransmission, window, sacks, ece, .. } = ack;
         let piggybacked_ack = PiggybackedAck { next, echo, echo_retransmission, rtt_us: packet.ext_or_rtt_us };
         packet.ext_or_rtt_us = self.store_ext(PacketExt { sacks, window, piggybacked_ack });
-        packet.flags = packet.flags.with(if ece { PacketFlags::PIGGYBACKED | PacketFlags::ECE } else { PacketFlags::PIGGYBACKED });
+        packet.flags = packet.flags.with_bits(if ece { PacketFlags::PIGGYBACKED | PacketFlags::ECE } else { PacketFlags::PIGGYBACKED });
         self.insert(packet)
     }
 
@@ -423,7 +423,7 @@ impl PacketArena {
     /// Puts a copy of a packet into the network.
     pub fn duplicate(&mut self, id: PacketId) -> PacketId {
         let mut copy = self[id];
-        copy.flags = copy.flags.with(PacketFlags::COPY);
+        copy.flags = copy.flags.with_bits(PacketFlags::COPY);
         if let Some(place) = copy.ext_index() {
             copy.ext_or_rtt_us = self.store_ext(self.exts[place as usize].clone());
         }

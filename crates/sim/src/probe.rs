@@ -86,9 +86,9 @@ pub enum MarkOrDrop {
     DroppedForEcn,
 }
 
-/// Which times a histogram counts.
+/// Kind of the times in a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MeasuredTimes {
+pub enum TimeHistogramKind {
     /// One-way delays of a group's packets.
     Delay { group: u32 },
     /// Sojourn times in a queue, or in one of its bands where it has several: the band's place among those of all queues.
@@ -97,7 +97,7 @@ pub enum MeasuredTimes {
 
 /// Context of a packet's creation.
 #[derive(Clone, Copy)]
-pub struct CreationContext<'a> {
+pub struct PacketCreationContext<'a> {
     /// Its flow's sender, whose send buffer maps the packet's number to data.
     pub endpoint: &'a SenderEndpoint,
     /// The acknowledgement that it is, or that is piggybacked on it.
@@ -125,7 +125,7 @@ pub trait Probe {
     fn on_link_added(&mut self, _link: u32, _spec: &LinkSpec) {}
     fn on_flow_added(&mut self, _flow: u32, _spec: &FlowSpec) {}
     /// A packet comes into the network.
-    fn on_packet_created(&mut self, _now: Time, _id: PacketId, _packet: &Packet, _context: &CreationContext) {}
+    fn on_packet_created(&mut self, _now: Time, _id: PacketId, _packet: &Packet, _context: &PacketCreationContext) {}
     /// A link makes a copy of it.
     fn on_packet_duplicated(&mut self, _copy: PacketId, _of: PacketId) {}
     /// It comes to a link, before anything that the link does to it.
@@ -183,7 +183,7 @@ pub trait Probe {
     /// A flow delivered nothing from one time to another, for longer than its threshold.
     fn on_lockout(&mut self, _flow: u32, _from: Time, _to: Time) {}
     /// How times were distributed over the measured interval; told when the run ends.
-    fn on_distribution(&mut self, _of: MeasuredTimes, _times: &Histogram<8>) {}
+    fn on_distribution(&mut self, _of: TimeHistogramKind, _times: &Histogram<8>) {}
 }
 
 /// Bytes and packets of a group in a bin of one second.

@@ -151,10 +151,14 @@ impl PacketNumbering {
                 self.set_number(frame.packet, came);
                 packet_entry(time, came, QueueLogKind::Arrival, QueueLogCause::None, frame)
             }
-            QueueLogEvent::Marked(frame, cause) => packet_entry(time, self.number_of(frame), QueueLogKind::Mark, cause.into(), frame),
-            QueueLogEvent::Dropped(frame, cause) => packet_entry(time, self.number_of(frame), QueueLogKind::Drop, cause.into(), frame),
+            QueueLogEvent::Marked(frame, cause) => {
+                packet_entry(time, self.number_of_packet(frame), QueueLogKind::Mark, cause.into(), frame)
+            }
+            QueueLogEvent::Dropped(frame, cause) => {
+                packet_entry(time, self.number_of_packet(frame), QueueLogKind::Drop, cause.into(), frame)
+            }
             QueueLogEvent::Departed { frame, .. } => {
-                packet_entry(time, self.number_of(frame), QueueLogKind::Departure, QueueLogCause::None, frame)
+                packet_entry(time, self.number_of_packet(frame), QueueLogKind::Departure, QueueLogCause::None, frame)
             }
             QueueLogEvent::DepartureDelayed(until) => entry_without_packet(QueueLogKind::Wait, until.picos()),
             QueueLogEvent::Empty => entry_without_packet(QueueLogKind::Empty, 0),
@@ -171,7 +175,7 @@ impl PacketNumbering {
         self.number_by_packet[place] = number;
     }
 
-    fn number_of(&self, frame: &QueuedPacket) -> u32 {
+    fn number_of_packet(&self, frame: &QueuedPacket) -> u32 {
         self.number_by_packet[frame.packet as usize]
     }
 }

@@ -12,7 +12,7 @@ use crate::measures::Histogram;
 use crate::measures::table::{
     NetworkNameSource, NetworkNames, Table, TableBuilder, TableSpec, count_column, index_column, name_column, real_column,
 };
-use crate::probe::{AckDrop, AckMark, MarkOrDrop, MeasuredTimes, Probe, RateBin, RecordingFull, SignalEvent};
+use crate::probe::{AckDrop, AckMark, MarkOrDrop, Probe, RateBin, RecordingFull, SignalEvent, TimeHistogramKind};
 use crate::queue_log::{ARRIVALS, PacketNumbering, QueueLogEvent, QueueLogRow};
 
 /// What to record.
@@ -116,7 +116,7 @@ pub struct WindowSample {
 }
 
 /// Length of a bin of rates.
-const BIN_SECONDS: f64 = 1.0;
+const RATE_BIN_SECONDS: f64 = 1.0;
 
 pub struct RateRow {
     group: u32,
@@ -198,14 +198,14 @@ pub static QUEUE_SAMPLES: TableSpec<QueueSample> = TableSpec {
         name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
         index_column("length_packets", "packets", "Packets that wait", |row| row.length_packets),
         real_column("average_packets", "packets", "The AQM's average; NaN if it keeps none", |row| row.average.unwrap_or(f64::NAN)),
-        real_column("sojourn_mean_s", "s", SOJOURN_MEAN, |row| row.sojourns.mean_s()),
-        real_column("sojourn_max_s", "s", SOJOURN_MAX, |row| row.sojourns.max_s()),
+        real_column("sojourn_mean_s", "s", SOJOURN_MEAN_DOC, |row| row.sojourns.mean_s()),
+        real_column("sojourn_max_s", "s", SOJOURN_MAX_DOC, |row| row.sojourns.max_s()),
     ]],
 };
 
-const SOJOURN_MEAN: &str =
+const SOJOURN_MEAN_DOC: &str =
     "Mean sojourn time of the packets that departed since the sample before, transmission not included; NaN if none did";
-const SOJOURN_MAX: &str = "Largest sojourn time of these packets; NaN if none departed";
+const SOJOURN_MAX_DOC: &str = "Largest sojourn time of these packets; NaN if none departed";
 
 pub static BAND_SAMPLES: TableSpec<BandSample> = TableSpec {
     name: "series_band",
@@ -214,8 +214,8 @@ pub static BAND_SAMPLES: TableSpec<BandSample> = TableSpec {
         real_column("time_s", "s", "Time of the sample", |row| row.time.seconds()),
         name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
         name_column("band", NetworkNameSource::Band, "Name of the band", |row| row.band),
-        real_column("sojourn_mean_s", "s", SOJOURN_MEAN, |row| row.sojourns.mean_s()),
-        real_column("sojourn_max_s", "s", SOJOURN_MAX, |row| row.sojourns.max_s()),
+        real_column("sojourn_mean_s", "s", SOJOURN_MEAN_DOC, |row| row.sojourns.mean_s()),
+        real_column("sojourn_max_s", "s", SOJOURN_MAX_DOC, |row| row.sojourns.max_s()),
     ]],
 };
 
@@ -252,7 +252,7 @@ pub static RATES: TableSpec<RateRow> = TableSpec {
             real_column("time_s", "s", "Beginning of the bin", |row| row.bin.start.seconds()),
             name_column("group", NetworkNameSource::Group, "Name of the group", |row| row.group),
         ],
-        &rate_columns!(RATE_DOCS, |row| rates_bps(row.bin.bytes, BIN_SECONDS)),
+        &rate_columns!(RATE_DOCS, |row| rates_bps(row.bin.bytes, RATE_BIN_SECONDS)),
         &[
             count_column("marks", "packets", "Data packets that were marked", |row| row.bin.marks),
             count_column("drops", "packets", "Data packets that were dropped, at any link", |row| row.bin.drops),
@@ -546,11 +546,11 @@ impl Probe for Recorder {
         }
     }
 
-    fn on_distribution(&mut self, of: MeasuredTimes, times: &Histogram<8>) {
+    fn on_distribution(&mut self, of: TimeHistogramKind, times: &Histogram<8>) {
         if self.config.distributions {
             match of {
-                MeasuredTimes::Delay { group } => self.add_distribution(DistributionQuantity::Delay, group, 0, times),
-                MeasuredTimes::Sojourn { queue, band } => {
+                TimeHistogramKind::Delay { group } => self.add_distribution(DistributionQuantity::Delay, group, 0, times),
+                TimeHistogramKind::Sojourn { queue, band } => {
                     self.add_distribution(DistributionQuantity::Sojourn, queue, band.map_or(0, |band| band + 1), times)
                 }
             }

@@ -6,7 +6,7 @@ use ecnlab_units::{Span, Time};
 use crate::measures::Histogram;
 use crate::network::{FlowSpec, LinkSpec};
 use crate::packet::{Packet, PacketId};
-use crate::probe::{AckDrop, AckMark, CreationContext, MeasuredTimes, Probe, RateBin, RecordingFull, SignalEvent};
+use crate::probe::{AckDrop, AckMark, PacketCreationContext, Probe, RateBin, RecordingFull, SignalEvent, TimeHistogramKind};
 use crate::queue_log::QueueLogEvent;
 use crate::recorder::Recorder;
 use crate::trace::Tracer;
@@ -29,7 +29,7 @@ impl<T: Probe> Probe for RecorderAndTracer<T> {
         self.tracer.on_flow_added(flow, spec);
     }
 
-    fn on_packet_created(&mut self, now: Time, id: PacketId, packet: &Packet, context: &CreationContext) {
+    fn on_packet_created(&mut self, now: Time, id: PacketId, packet: &Packet, context: &PacketCreationContext) {
         self.tracer.on_packet_created(now, id, packet, context);
     }
 
@@ -121,7 +121,7 @@ impl<T: Probe> Probe for RecorderAndTracer<T> {
         self.recorder.on_lockout(flow, from, to);
     }
 
-    fn on_distribution(&mut self, of: MeasuredTimes, times: &Histogram<8>) {
+    fn on_distribution(&mut self, of: TimeHistogramKind, times: &Histogram<8>) {
         self.recorder.on_distribution(of, times);
     }
 }

@@ -123,7 +123,7 @@ impl QueueReplay<'_> {
                 let mut done = Vec::new();
                 self.queue
                     .enqueue(ReplayedPacket::from_entry(&line), now, &mut self.rng, &mut |event| done.extend(entry_of_event(now, event)));
-                self.compare(&done)
+                self.compare_with_next_entries(&done)
             }
             QueueLogKind::Timer => {
                 let due = self.queue.next_timer();
@@ -174,14 +174,14 @@ impl QueueReplay<'_> {
         let first = self.next_entry;
         let of_newcomer =
             self.entries[..first].last().is_some_and(|before| before.kind == QueueLogKind::Arrival && before.packet == line.packet);
-        self.compare(&done).map_err(|found| {
+        self.compare_with_next_entries(&done).map_err(|found| {
             // What it did then to the packet that has just come, it does not do now.
             if of_newcomer && found.entry == first { ReplayDifference { replayed: None, ..found } } else { found }
         })
     }
 
     /// Compares what the queue does now with the next lines.
-    fn compare(&mut self, done: &[QueueLogEntry]) -> Result<(), ReplayDifference> {
+    fn compare_with_next_entries(&mut self, done: &[QueueLogEntry]) -> Result<(), ReplayDifference> {
         for now in done {
             if self.entries.get(self.next_entry) != Some(now) {
                 return Err(self.difference_at_current(Some(*now)));
@@ -295,9 +295,9 @@ impl<'t> RecordedColumns<'t> {
             rtt_us: index_values("rtt_us")?,
             queue,
             names,
-            kinds: parse_words(table, "event", QueueLogKind::WORDS, QueueLogKind::ALL)?,
-            ecn_fields: parse_words(table, "ecn", EcnField::WORDS, EcnField::ALL)?,
-            causes: parse_words(table, "cause", QueueLogCause::WORDS, QueueLogCause::ALL)?,
+            kinds: parse_word_column(table, "event", QueueLogKind::WORDS, QueueLogKind::ALL)?,
+            ecn_fields: parse_word_column(table, "ecn", EcnField::WORDS, EcnField::ALL)?,
+            causes: parse_word_column(table, "cause", QueueLogCause::WORDS, QueueLogCause::ALL)?,
         })
     }
 
@@ -319,8 +319,8 @@ impl<'t> RecordedColumns<'t> {
     }
 }
 
-/// A column of words as what they stand for.
-fn parse_words<W: Copy>(table: &Table, name: &'static str, known: &[&str], all: &[W]) -> Result<Vec<W>, ReplayError> {
+/// Reads a column of words as the values that they stand for.
+fn parse_word_column<W: Copy>(table: &Table, name: &'static str, known: &[&str], all: &[W]) -> Result<Vec<W>, ReplayError> {
     let Some(Column::Name { index, names }) = table.find(name) else { return Err(ReplayError::Column(name)) };
     let of_name: Vec<Option<W>> = names.iter().map(|name| known.iter().position(|word| *word == &**name).map(|place| all[place])).collect();
     let word_at = |&place: &u32| of_name.get(place as usize).copied().flatten().ok_or(ReplayError::Column(name));

@@ -63,7 +63,7 @@ pub fn write_trace(text: &str) -> Result<Vec<u8>, String> {
     let (network, options) = case(&json["scenario"])??;
     let spec = TraceSpec { format: TraceFormat::Ns2, links: Vec::new() };
     let (_, mut tracer) = Simulation::new(&network, &options, Tracer::new(spec)).finish();
-    tracer.finish(options.duration);
+    tracer.write_remaining_transmissions(options.duration);
     Ok(tracer.bytes_mut().map(std::mem::take).unwrap_or_default())
 }
 

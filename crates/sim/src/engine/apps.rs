@@ -33,11 +33,11 @@ pub struct App {
     next_deadline: Option<Time>,
     /// Its members' flows.
     flows: Vec<u32>,
-    member_factory: Option<Box<MemberFactory>>,
+    member_factory: Option<Box<AppMemberFactory>>,
 }
 
-/// How an application gets more members.
-struct MemberFactory {
+/// Template from which an application gets more members.
+struct AppMemberFactory {
     template: FlowTemplate,
     /// The own links of each member that was made.
     private_links: Vec<PrivateLinkIds>,
@@ -81,7 +81,7 @@ impl<P: Probe> Simulation<P> {
             member_factory: spec
                 .member_template
                 .as_ref()
-                .map(|template| Box::new(MemberFactory { template: (**template).clone(), private_links: Vec::new(), initial_members })),
+                .map(|template| Box::new(AppMemberFactory { template: (**template).clone(), private_links: Vec::new(), initial_members })),
         });
         spec.flows.iter().for_each(|&flow| self.assign_flow_to_app(number, flow));
         number
@@ -202,7 +202,7 @@ impl<P: Probe> AppCalls<'_, P> {
         simulation.calendar.clear_deadline(timer);
         simulation.calendar.clear_deadline(sink);
         if flow.has_external_hosts() {
-            return simulation.open_external_connection(at, demand);
+            return simulation.request_external_connection(at, demand);
         }
         if datagrams {
             flow.measures.on_datagram_sent(simulation.now);
@@ -235,7 +235,7 @@ impl<P: Probe> EngineCalls for AppCalls<'_, P> {
         let now = self.simulation.now;
         self.simulation.unpair_directions(at);
         self.simulation.unpair_directions(to);
-        self.simulation.flows[at as usize].answer_connection(opening, &demand, now);
+        self.simulation.flows[at as usize].replace_with_reverse_direction(opening, &demand, now);
         self.simulation.pair_directions(at, to);
         self.suppress_fin_reply(at, &demand);
         self.start_sender(at, demand);

@@ -9,7 +9,7 @@ use super::{END_OF_ROUTE, Simulation};
 use crate::measures::{Delivery, FinishedTransfer};
 use crate::network::RowPolicy;
 use crate::packet::{NONE, Packet, PacketFlags, PacketId, PacketOrigin};
-use crate::probe::{CreationContext, Probe, ReverseFlow};
+use crate::probe::{PacketCreationContext, Probe, ReverseFlow};
 
 impl<P: Probe> Simulation<P> {
     /// A packet has reached its sink.
@@ -306,7 +306,7 @@ impl<P: Probe> Simulation<P> {
                 endpoint: &reverse_flow.sender,
                 rcv_next: reverse_flow.sink.rcv_nxt(),
             });
-            self.probe.on_packet_created(self.now, id, packet, &CreationContext { endpoint: &flow.sender, ack, reverse_flow });
+            self.probe.on_packet_created(self.now, id, packet, &PacketCreationContext { endpoint: &flow.sender, ack, reverse_flow });
         }
     }
 }

@@ -240,8 +240,8 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// A new connection is to begin in a flow's place.
-    pub(super) fn open_external_connection(&mut self, at: u32, demand: AppWrite) {
+    /// Asks a flow's external host for a new connection in the flow's place; its transfer begins.
+    pub(super) fn request_external_connection(&mut self, at: u32, demand: AppWrite) {
         let flow = &mut self.flows[at as usize];
         if !flow.sends_datagrams {
             flow.measures.begin_transfer(self.now);
@@ -252,7 +252,7 @@ impl<P: Probe> Simulation<P> {
     /// A flow is to send in the other direction of the connection that `to` has opened.
     pub(super) fn answer_external_connection(&mut self, at: u32, to: u32, demand: AppWrite) {
         let flow = &mut self.flows[at as usize];
-        flow.answer_external(&demand, self.now);
+        flow.replace_with_external_answer(&demand, self.now);
         flow.measures.begin_transfer(self.now);
         self.outputs.push(SimOutput::Answer { flow: at, to, demand, at: self.now });
         self.notify_app_of_flow(at, AppEvent::Opened);

@@ -9,7 +9,7 @@ use crate::measures::columns::ImpairmentRow;
 use crate::measures::{GroupAtEnd, NetworkNames, QueueAtEnd, ReportBuilder};
 use crate::network::RowPolicy;
 use crate::packet::NONE;
-use crate::probe::{MeasuredTimes, Probe};
+use crate::probe::{Probe, TimeHistogramKind};
 
 impl<P: Probe> Simulation<P> {
     pub(super) fn assert_conservation(&self) {
@@ -95,7 +95,7 @@ impl<P: Probe> Simulation<P> {
             .collect();
         let queues: Vec<_> = self.queues.iter().zip(&self.queue_bands).map(|(queue, bands)| self.queue_at_end(queue, bands)).collect();
         let report = reporter.build(
-            self.flows.iter().filter(|flow| flow.row_policy != RowPolicy::NotCounted).map(FlowState::at_end),
+            self.flows.iter().filter(|flow| flow.row_policy != RowPolicy::NotCounted).map(FlowState::flow_at_end),
             &groups,
             &queues,
             self.impairment_rows(),
@@ -122,16 +122,16 @@ impl<P: Probe> Simulation<P> {
 
     fn report_distributions(&mut self) {
         for (group, counted) in (0..).zip(&self.groups) {
-            self.probe.on_distribution(MeasuredTimes::Delay { group }, &counted.delay);
+            self.probe.on_distribution(TimeHistogramKind::Delay { group }, &counted.delay);
         }
         let mut place = 0;
         for (queue, counted) in (0..).zip(&self.queues) {
             let measures = &counted.measures;
             if measures.band_sojourns.is_empty() {
-                self.probe.on_distribution(MeasuredTimes::Sojourn { queue, band: None }, &measures.sojourn);
+                self.probe.on_distribution(TimeHistogramKind::Sojourn { queue, band: None }, &measures.sojourn);
             }
             for sojourns in &measures.band_sojourns {
-                self.probe.on_distribution(MeasuredTimes::Sojourn { queue, band: Some(place) }, sojourns);
+                self.probe.on_distribution(TimeHistogramKind::Sojourn { queue, band: Some(place) }, sojourns);
                 place += 1;
             }
         }

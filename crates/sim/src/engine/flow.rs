@@ -139,7 +139,7 @@ impl FlowState {
 
     /// Puts the other direction of an open connection in the place of the connection before. Its FIN is not answered by one: the direction that
     /// has opened the connection closes by itself.
-    pub fn answer_connection(&mut self, opening: HandshakeResult, demand: &AppWrite, now: Time) {
+    pub fn replace_with_reverse_direction(&mut self, opening: HandshakeResult, demand: &AppWrite, now: Time) {
         let settings = match &self.transport {
             Transport::Tcp(settings) => settings,
             Transport::Datagrams(_) => panic!("datagrams answer no connection"),
@@ -152,8 +152,8 @@ impl FlowState {
         self.replace_connection(SenderEndpoint::Tcp(Sender::for_reverse_direction(settings, demand, clock, opening.rtt, now)), sink, now);
     }
 
-    /// The same with external hosts.
-    pub fn answer_external(&mut self, demand: &AppWrite, now: Time) {
+    /// The same with external hosts, of which the connection is open from now on.
+    pub fn replace_with_external_answer(&mut self, demand: &AppWrite, now: Time) {
         self.open_connection(demand, now);
         if let Some(host) = self.sender.as_external_mut() {
             host.request_write(demand.bytes);
@@ -216,7 +216,7 @@ impl FlowState {
         past.into_iter().chain(self.sender.min_rtt()).min()
     }
 
-    pub fn at_end(&self) -> FlowAtEnd<'_> {
+    pub fn flow_at_end(&self) -> FlowAtEnd<'_> {
         FlowAtEnd {
             group: self.group,
             has_row: self.row_policy == RowPolicy::OwnRow,

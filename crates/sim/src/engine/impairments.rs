@@ -30,13 +30,13 @@ impl<P: Probe> Simulation<P> {
                 }
                 ImpairmentAction::Pass | ImpairmentAction::ClearEcn => {}
             }
-            if let Some(held) = self.next_overtaken(at, part) {
+            if let Some(held) = self.pop_overtaken(at, part) {
                 self.apply_impairments_from(at, id, part + 1);
-                return self.continue_overtaken(at, part, held);
+                return self.release_overtaken(at, part, held);
             }
             part += 1;
         }
-        self.enter_buffer(at, id);
+        self.enter_link_buffer(at, id);
     }
 
     /// What a part does to a packet; nothing behind the last one.
@@ -76,23 +76,23 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// The first packet that a part lets go since others have overtaken it.
-    fn next_overtaken(&mut self, at: u32, part: usize) -> Option<DelayedPacket> {
-        self.links[at as usize].impairment.as_mut()?.next_overtaken(part)
+    fn pop_overtaken(&mut self, at: u32, part: usize) -> Option<DelayedPacket> {
+        self.links[at as usize].impairment.as_mut()?.pop_overtaken(part)
     }
 
     /// Packets that others have overtaken go on, from the first one on.
-    fn continue_overtaken(&mut self, at: u32, part: usize, first: DelayedPacket) {
+    fn release_overtaken(&mut self, at: u32, part: usize, first: DelayedPacket) {
         let mut next = Some(first);
         while let Some(held) = next {
             self.apply_impairments_from(at, held.packet, part + 1);
-            next = self.next_overtaken(at, part);
+            next = self.pop_overtaken(at, part);
         }
     }
 
     /// The time has come at which packets that a link holds go on.
     #[cold]
     pub(super) fn on_delay_expired(&mut self, at: u32) {
-        while let Some(held) = self.next_due(at) {
+        while let Some(held) = self.pop_due_delayed(at) {
             self.apply_impairments_from(at, held.packet, held.impairment + 1);
         }
         let Some(impairment) = &self.links[at as usize].impairment else { return };
@@ -101,13 +101,13 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    fn next_due(&mut self, at: u32) -> Option<DelayedPacket> {
+    fn pop_due_delayed(&mut self, at: u32) -> Option<DelayedPacket> {
         self.links[at as usize].impairment.as_mut()?.pop_due(self.now)
     }
 
     /// A packet has passed the impairments of a link, or there are none.
     #[inline]
-    pub(super) fn enter_buffer(&mut self, at: u32, id: PacketId) {
+    pub(super) fn enter_link_buffer(&mut self, at: u32, id: PacketId) {
         let queue = self.links[at as usize].queue;
         if queue == NONE { self.enter_pipe(at, id) } else { self.enqueue(queue, id) }
     }

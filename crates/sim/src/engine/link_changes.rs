@@ -15,7 +15,7 @@ use crate::queue_log::QueueLogEvent;
 
 /// A change that is to come.
 #[derive(Clone, Copy)]
-pub struct ScheduledChange {
+pub struct ScheduledLinkChange {
     /// Number of the queue whose link it is.
     queue: u32,
     /// Its place in the calendar.
@@ -24,23 +24,23 @@ pub struct ScheduledChange {
 }
 
 impl<P: Probe> Simulation<P> {
-    /// How the link of a queue will change.
-    pub(super) fn changes_of(&self, queue: u32) -> impl Iterator<Item = LinkChange> + '_ {
+    /// Changes that the link of a queue will have.
+    pub(super) fn changes_of_link(&self, queue: u32) -> impl Iterator<Item = LinkChange> + '_ {
         self.link_changes.iter().filter(move |scheduled| scheduled.queue == queue).map(|scheduled| scheduled.change)
     }
 
     /// Notes that the link of a queue is to change.
-    pub(super) fn schedule_change(&mut self, queue: u32, change: &LinkChange) {
+    pub(super) fn schedule_link_change(&mut self, queue: u32, change: &LinkChange) {
         let timer_slot = self.calendar.add_component(ComponentId::new(ComponentKind::LinkChange, self.link_changes.len()));
         self.calendar.set_deadline_with_tie_break(timer_slot, change.time.max(self.now), TieBreak::default());
-        self.link_changes.push(ScheduledChange { queue, timer_slot, change: *change });
+        self.link_changes.push(ScheduledLinkChange { queue, timer_slot, change: *change });
     }
 
     /// The time of a change has come.
     #[cold]
     #[inline(never)]
     pub(super) fn on_link_change(&mut self, number: u32) {
-        let ScheduledChange { queue, timer_slot, change } = self.link_changes[number as usize];
+        let ScheduledLinkChange { queue, timer_slot, change } = self.link_changes[number as usize];
         if let Some(every) = change.repeat_interval {
             self.calendar.set_deadline_with_tie_break(timer_slot, self.now + every, TieBreak::default());
         }

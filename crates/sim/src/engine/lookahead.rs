@@ -22,9 +22,9 @@ use crate::probe::Probe;
 /// With more links than this it takes less time to look at each event.
 const MAX_LOOKAHEAD_LINKS: usize = 512;
 
-/// What is known of the ways out.
+/// Lower bounds of the time until an output of the simulation.
 #[derive(Default)]
-pub struct Lookahead {
+pub struct OutputLookahead {
     /// Of each link.
     delays_behind_links: Vec<Span>,
     /// From the next event on, at least.
@@ -34,9 +34,9 @@ pub struct Lookahead {
     flow_starts: BinaryHeap<Reverse<Time>>,
 }
 
-impl Lookahead {
-    /// A flow begins by itself.
-    pub fn add_flow_start(&mut self, at: Time) {
+impl OutputLookahead {
+    /// Notes the time at which a flow begins by itself.
+    pub fn push_flow_start_time(&mut self, at: Time) {
         self.flow_starts.push(Reverse(at));
     }
 }
@@ -88,6 +88,6 @@ impl<P: Probe> Simulation<P> {
     /// The least delay that a link has now or will have.
     fn min_link_delay(&self, at: usize) -> Span {
         let link = &self.links[at];
-        self.changes_of(link.queue).filter_map(|change| change.delay).fold(link.delay(), Span::min)
+        self.changes_of_link(link.queue).filter_map(|change| change.delay).fold(link.delay(), Span::min)
     }
 }

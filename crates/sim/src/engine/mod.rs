@@ -29,14 +29,14 @@ pub use self::snapshot::QueueSnapshot;
 
 use self::apps::App;
 use self::flow::FlowState;
-use self::link_changes::ScheduledChange;
-use self::lookahead::Lookahead;
+use self::link_changes::ScheduledLinkChange;
+use self::lookahead::OutputLookahead;
 use self::run_timers::{RUN_TIMER_COUNT, is_sampling_only};
 use crate::calendar_queue::CalendarQueue;
 use crate::component::{ComponentId, ComponentKind};
 use crate::external_hosts::SimOutput;
 use crate::link::{Link, LinkQueue};
-use crate::measures::{BinnedFairness, Completions, Histogram, NetworkNames, Report};
+use crate::measures::{BinnedFairness, CompletionsBySize, Histogram, NetworkNames, Report};
 use crate::network::MaxProcessingTime;
 use crate::packet::PacketArena;
 use crate::probe::Probe;
@@ -80,7 +80,7 @@ pub struct Simulation<P> {
     impaired_links: Vec<(u32, u32)>,
     impaired_link_labels: Vec<Arc<str>>,
     /// How links change while the run goes on.
-    link_changes: Vec<ScheduledChange>,
+    link_changes: Vec<ScheduledLinkChange>,
     processing_time: MaxProcessingTime,
     /// Flows of each group's member that were added, counted where there is a processing time, whose streams they name.
     member_flow_counts: BTreeMap<(u32, u32), u32>,
@@ -98,7 +98,7 @@ pub struct Simulation<P> {
     unsent_segments: Vec<Segment>,
     /// Outputs that the driver has not fetched yet.
     outputs: Vec<SimOutput>,
-    lookahead: Lookahead,
+    lookahead: OutputLookahead,
     fingerprint: u64,
     events: u64,
     probe: P,
@@ -109,7 +109,7 @@ pub struct Simulation<P> {
 struct GroupMeasures {
     delay: Histogram<8>,
     transfers: Histogram<8>,
-    completions: Completions,
+    completions: CompletionsBySize,
     marks: u64,
     drops: u64,
 }

@@ -50,7 +50,7 @@ impl<P: Probe> Simulation<P> {
 
     /// A packet comes to a link with a measured queue, or with an impairment.
     fn enter_queue_or_impairment(&mut self, at: u32, id: PacketId) {
-        if self.links[at as usize].impairment.is_some() { self.apply_impairments_from(at, id, 0) } else { self.enter_buffer(at, id) }
+        if self.links[at as usize].impairment.is_some() { self.apply_impairments_from(at, id, 0) } else { self.enter_link_buffer(at, id) }
     }
 
     /// A packet comes to a pipe, which computes its departure.
@@ -58,7 +58,7 @@ impl<P: Probe> Simulation<P> {
     #[inline]
     pub(super) fn enter_pipe(&mut self, at: u32, id: PacketId) {
         let link = &mut self.links[at as usize];
-        match link.repeat_departure(self.packets[id].size, self.now) {
+        match link.schedule_repeated_departure(self.packets[id].size, self.now) {
             Some((begins, departs)) => self.start_pipe_propagation(at, id, begins, departs),
             None => self.enter_pipe_slow_path(at, id),
         }
@@ -144,7 +144,7 @@ impl<P: Probe> Simulation<P> {
             }
             DequeueOutcome::RetryAt(time) => {
                 handler.probe_queue_event(QueueLogEvent::DepartureDelayed(time));
-                calendar.set_deadline(queue.transmitter_slot, now, assert_later(time, now));
+                calendar.set_deadline(queue.transmitter_slot, now, assert_later_than_now(time, now));
             }
             DequeueOutcome::Empty if matches!(queue.discipline, ecnlab_queue::Queue::KernelProxy(_)) => self.report_kernel_enqueues(at),
             DequeueOutcome::Empty => handler.probe_queue_event(QueueLogEvent::Empty),
@@ -320,7 +320,7 @@ impl<P: Probe> LinkEventHandler<'_, P> {
 /// # Panics
 /// If it is not later: time would stand still.
 #[inline]
-pub(super) fn assert_later(time: Time, now: Time) -> Time {
+pub(super) fn assert_later_than_now(time: Time, now: Time) -> Time {
     assert!(time > now, "the time at which a packet may leave must be later than now");
     time
 }

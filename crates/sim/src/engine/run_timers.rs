@@ -5,15 +5,15 @@ use ecnlab_units::{Span, Time};
 
 use super::Simulation;
 use crate::component::{ComponentId, ComponentKind};
-use crate::measures::{Completions, Histogram, JainIndex, QueueMeasures};
+use crate::measures::{CompletionsBySize, Histogram, JainIndex, QueueMeasures};
 use crate::network::RowPolicy;
 use crate::probe::{Probe, RateBin};
 
-const BIN_LENGTH: Span = Span::from_secs(1);
+const RATE_BIN_LENGTH: Span = Span::from_secs(1);
 
 /// The components that belong to the run as a whole.
-const BIN_TIMER: u32 = 0;
-const MEASURE_TIMER: u32 = 1;
+const RATE_BIN_TIMER: u32 = 0;
+const MEASUREMENT_START_TIMER: u32 = 1;
 const QUEUE_SAMPLE_TIMER: u32 = 2;
 const WINDOW_SAMPLE_TIMER: u32 = 3;
 pub const RUN_TIMER_COUNT: usize = 4;
@@ -21,13 +21,13 @@ pub const RUN_TIMER_COUNT: usize = 4;
 /// Whether an event only looks at the run: it is no part of what the fingerprint says.
 #[inline(always)]
 pub fn is_sampling_only(component: ComponentId) -> bool {
-    component.is_in_range(ComponentKind::RunTimer, QUEUE_SAMPLE_TIMER..=WINDOW_SAMPLE_TIMER)
+    component.is_kind_with_index_in(ComponentKind::RunTimer, QUEUE_SAMPLE_TIMER..=WINDOW_SAMPLE_TIMER)
 }
 
 impl<P: Probe> Simulation<P> {
     pub(super) fn start_run_timers(&mut self) {
-        self.set_run_timer(MEASURE_TIMER, self.options.measure_from);
-        self.set_run_timer(BIN_TIMER, Time::ZERO + BIN_LENGTH);
+        self.set_run_timer(MEASUREMENT_START_TIMER, self.options.measure_from);
+        self.set_run_timer(RATE_BIN_TIMER, Time::ZERO + RATE_BIN_LENGTH);
         for (part, every) in
             [(QUEUE_SAMPLE_TIMER, self.probe.queue_sample_interval()), (WINDOW_SAMPLE_TIMER, self.probe.window_sample_interval())]
         {
@@ -44,15 +44,15 @@ impl<P: Probe> Simulation<P> {
     #[inline(never)]
     pub(super) fn on_run_timer(&mut self, clock: u32) {
         match clock {
-            BIN_TIMER => self.end_rate_bin(),
-            MEASURE_TIMER => self.begin_measured_interval(),
+            RATE_BIN_TIMER => self.end_rate_bin(),
+            MEASUREMENT_START_TIMER => self.begin_measured_interval(),
             QUEUE_SAMPLE_TIMER => self.sample_queues(),
             _ => self.sample_windows(),
         }
     }
 
     fn end_rate_bin(&mut self) {
-        let start = self.now - BIN_LENGTH;
+        let start = self.now - RATE_BIN_LENGTH;
         let mut bins = vec![RateBin::starting_at(start); self.groups.len()];
         let mut shares = [JainIndex::default(); 3];
         for flow in &mut self.flows {
@@ -74,7 +74,7 @@ impl<P: Probe> Simulation<P> {
             bin.drops = std::mem::take(&mut self.groups[at].drops);
             self.probe.on_rate_bin(self.now, at as u32, bin);
         }
-        self.set_run_timer(BIN_TIMER, self.now + BIN_LENGTH);
+        self.set_run_timer(RATE_BIN_TIMER, self.now + RATE_BIN_LENGTH);
     }
 
     fn begin_measured_interval(&mut self) {
@@ -85,7 +85,7 @@ impl<P: Probe> Simulation<P> {
         for group in &mut self.groups {
             group.delay = Histogram::default();
             group.transfers = Histogram::default();
-            group.completions = Completions::default();
+            group.completions = CompletionsBySize::default();
         }
         for queue in &mut self.queues {
             queue.measures = QueueMeasures::new(self.now, queue.discipline.counters_by_band());

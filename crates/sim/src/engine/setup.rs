@@ -14,7 +14,7 @@ use ecnlab_transport::{ProcessingTime, Transport};
 use ecnlab_units::{Rng, Span, Time};
 
 use super::flow::FlowState;
-use super::lookahead::Lookahead;
+use super::lookahead::OutputLookahead;
 use super::run_timers::RUN_TIMER_COUNT;
 use super::{END_OF_ROUTE, GroupMeasures, Options, Simulation};
 use crate::calendar_queue::{CalendarQueue, TieBreak};
@@ -76,7 +76,7 @@ impl<P: Probe> Simulation<P> {
             fairness: BinnedFairness::default(),
             unsent_segments: Vec::new(),
             outputs: Vec::new(),
-            lookahead: Lookahead::default(),
+            lookahead: OutputLookahead::default(),
             fingerprint: 0,
             events: 0,
             probe,
@@ -144,7 +144,7 @@ impl<P: Probe> Simulation<P> {
         });
         self.queue_names.push(spec.name.as_str().into());
         self.queue_bands.push(spec.config.band_names());
-        spec.changes.iter().for_each(|change| self.schedule_change(at as u32, change));
+        spec.changes.iter().for_each(|change| self.schedule_link_change(at as u32, change));
         at as u32
     }
 
@@ -168,7 +168,7 @@ impl<P: Probe> Simulation<P> {
             let start = spec.start.max(self.now);
             self.calendar.set_deadline_with_tie_break(calendar[0], start, TieBreak::default());
             if matches!(spec.transport, Transport::External(_)) {
-                self.lookahead.add_flow_start(start);
+                self.lookahead.push_flow_start_time(start);
             }
         }
         let processing = self.new_processing_time(spec);

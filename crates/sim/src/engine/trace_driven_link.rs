@@ -85,7 +85,7 @@ impl<P: Probe> Simulation<P> {
             }
             DequeueOutcome::RetryAt(time) => {
                 handler.probe_queue_event(QueueLogEvent::DepartureDelayed(time));
-                Err(path::assert_later(time, now))
+                Err(path::assert_later_than_now(time, now))
             }
             DequeueOutcome::Empty => {
                 handler.probe_queue_event(QueueLogEvent::Empty);

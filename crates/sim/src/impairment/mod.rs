@@ -289,7 +289,7 @@ impl LinkImpairments {
     }
 
     /// The next packet held by a part that goes on since others have overtaken it.
-    pub fn next_overtaken(&mut self, part: usize) -> Option<DelayedPacket> {
+    pub fn pop_overtaken(&mut self, part: usize) -> Option<DelayedPacket> {
         let Impairment::Reorder(reorder) = &mut self.impairments[part].impairment else { return None };
         let held = std::iter::from_fn(|| reorder.pop_overtaken()).find_map(|key| self.delayed.remove(key))?;
         self.record_release(held)
@@ -542,7 +542,7 @@ mod tests {
                 ImpairmentAction::Delay(until) => link_impairments.delay(0, number as PacketId, now, until),
                 _ => went.push((number, number)),
             }
-            while let Some(held) = link_impairments.next_overtaken(0) {
+            while let Some(held) = link_impairments.pop_overtaken(0) {
                 went.push((u64::from(held.packet), number));
             }
         }

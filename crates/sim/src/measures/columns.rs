@@ -125,17 +125,17 @@ pub static FLOWS: TableSpec<FlowRow> = TableSpec {
                 |row| row.base_rtt_s,
             ),
         ],
-        SharedColumns::RATES,
-        SharedColumns::SUMS,
+        SharedColumns::RATE_COLUMNS,
+        SharedColumns::SUM_COLUMNS,
         &[real_column("rtt_min_s", "s", "Smallest round-trip time of the whole run", |row| row.rtt_min_s)],
-        SharedColumns::DELAY,
+        SharedColumns::DELAY_COLUMNS,
         &[real_column(
             "completion_s",
             "s",
             "From the flow's start until all that it ever has to send was acknowledged; NaN if it was not",
             |row| row.completion_s,
         )],
-        SharedColumns::TRANSACTION,
+        SharedColumns::TRANSACTION_COLUMNS,
     ],
 };
 
@@ -147,10 +147,10 @@ pub static GROUPS: TableSpec<GroupRow> = TableSpec {
             name_column("group", NetworkNameSource::Group, "Name of the `[[flows]]` section", |row| row.group),
             count_column("flows", "flows", "How many flows it has", |row| row.flows),
         ],
-        SharedColumns::RATES,
-        SharedColumns::SUMS,
-        SharedColumns::DELAY,
-        SharedColumns::TRANSACTION,
+        SharedColumns::RATE_COLUMNS,
+        SharedColumns::SUM_COLUMNS,
+        SharedColumns::DELAY_COLUMNS,
+        SharedColumns::TRANSACTION_COLUMNS,
     ],
 };
 
@@ -158,8 +158,8 @@ pub static TOTAL: TableSpec<TotalRow> = TableSpec {
     name: "total",
     doc: "one row: the same over all flows, and how evenly they share",
     columns: &[
-        SharedColumns::RATES,
-        SharedColumns::SUMS,
+        SharedColumns::RATE_COLUMNS,
+        SharedColumns::SUM_COLUMNS,
         &jain_columns!(
             "jain",
             "Jain's index of the flows' ",
@@ -184,9 +184,9 @@ pub static TOTAL: TableSpec<TotalRow> = TableSpec {
             count_column("timeouts_run", "timeouts", "`timeouts` of the whole run", |row| row.timeouts_run),
             count_column("retransmitted_run", "packets", "Retransmissions of the whole run", |row| row.retransmitted_run),
         ],
-        SharedColumns::DELAY,
+        SharedColumns::DELAY_COLUMNS,
         &[count_column("locked_out_flows", "flows", "Flows with at least one lockout", |row| row.locked_out_flows)],
-        SharedColumns::TRANSACTION,
+        SharedColumns::TRANSACTION_COLUMNS,
     ],
 };
 
@@ -304,9 +304,9 @@ pub static IMPAIRMENTS: TableSpec<ImpairmentRow> = TableSpec {
 struct SharedColumns<R>(PhantomData<R>);
 
 impl<R: AsRef<CommonMeasures> + 'static> SharedColumns<R> {
-    const RATES: &'static [ColumnSpec<R>] = &rate_columns!(RATE_DOCS, |row: &R| flow_sums(row).rates_bps());
+    const RATE_COLUMNS: &'static [ColumnSpec<R>] = &rate_columns!(RATE_DOCS, |row: &R| flow_sums(row).rates_bps());
 
-    const SUMS: &'static [ColumnSpec<R>] = &[
+    const SUM_COLUMNS: &'static [ColumnSpec<R>] = &[
         count_column(
             "sent",
             "packets",
@@ -334,9 +334,9 @@ impl<R: AsRef<CommonMeasures> + 'static> SharedColumns<R> {
         }),
     ];
 
-    const DELAY: &'static [ColumnSpec<R>] = &time_columns!("delay", "one-way delay", |row: &R| row.as_ref().delay);
+    const DELAY_COLUMNS: &'static [ColumnSpec<R>] = &time_columns!("delay", "one-way delay", |row: &R| row.as_ref().delay);
 
-    const TRANSACTION: &'static [ColumnSpec<R>] =
+    const TRANSACTION_COLUMNS: &'static [ColumnSpec<R>] =
         &time_columns!("transaction", "time that a transaction took", |row: &R| row.as_ref().transaction);
 }
 
@@ -346,7 +346,7 @@ fn flow_sums<R: AsRef<CommonMeasures>>(row: &R) -> &FlowSums {
 
 impl FlowSums {
     /// Nothing yet, over an interval of so many seconds.
-    pub fn over(seconds: f64) -> FlowSums {
+    pub fn with_interval_seconds(seconds: f64) -> FlowSums {
         FlowSums { seconds, ..FlowSums::default() }
     }
 

@@ -23,37 +23,37 @@ impl FinishedTransfer {
 
 /// The transfers of a group that ended, by size in steps of 1, 2, 5, 10, 20, 50, ... bytes.
 #[derive(Clone, Debug, Default)]
-pub struct Completions {
-    size_classes: Vec<SizeClass>,
+pub struct CompletionsBySize {
+    size_classes: Vec<TransferSizeClass>,
 }
 
 /// Transfers of about the same size.
 #[derive(Clone, Debug, Default)]
-pub struct SizeClass {
+pub struct TransferSizeClass {
     pub durations: Histogram<5>,
     slowdown_sum: f64,
 }
 
-impl SizeClass {
+impl TransferSizeClass {
     /// Mean of how many times as long as the least time a transfer took.
     pub fn mean_slowdown(&self) -> f64 {
         self.slowdown_sum / self.durations.count() as f64
     }
 }
 
-impl Completions {
+impl CompletionsBySize {
     pub fn record(&mut self, ended: &FinishedTransfer) {
         let at = size_class_of(ended.bytes);
-        self.size_classes.resize_with(self.size_classes.len().max(at + 1), SizeClass::default);
+        self.size_classes.resize_with(self.size_classes.len().max(at + 1), TransferSizeClass::default);
         let step = &mut self.size_classes[at];
         step.durations.record(ended.duration);
         step.slowdown_sum += ended.duration.seconds() / ended.ideal_duration.seconds();
     }
 
     /// The steps that counted any, each with its least size and that of the next step.
-    pub fn size_classes(&self) -> impl Iterator<Item = (u64, u64, &SizeClass)> {
+    pub fn size_classes(&self) -> impl Iterator<Item = (u64, u64, &TransferSizeClass)> {
         let counted = self.size_classes.iter().enumerate().filter(|(_, step)| step.durations.count() > 0);
-        counted.map(|(at, step)| (min_size_of(at), min_size_of(at + 1), step))
+        counted.map(|(at, step)| (min_size_of_class(at), min_size_of_class(at + 1), step))
     }
 }
 
@@ -65,7 +65,7 @@ fn size_class_of(bytes: u64) -> usize {
 }
 
 /// The least size of a step.
-fn min_size_of(step: usize) -> u64 {
+fn min_size_of_class(step: usize) -> u64 {
     [1, 2, 5][step % 3] * 10u64.pow(step as u32 / 3)
 }
 
@@ -77,14 +77,18 @@ mod tests {
     fn a_size_lies_within_its_size_class() {
         for bytes in [1, 2, 4, 5, 9, 10, 19, 20, 49, 50, 99, 100, 999, 1_000, 12_000, 5_000_000, 1_000_000_000_000_000] {
             let step = size_class_of(bytes);
-            assert!((min_size_of(step)..min_size_of(step + 1)).contains(&bytes), "{bytes} in step {step} from {}", min_size_of(step));
+            assert!(
+                (min_size_of_class(step)..min_size_of_class(step + 1)).contains(&bytes),
+                "{bytes} in step {step} from {}",
+                min_size_of_class(step)
+            );
         }
         assert_eq!(0, size_class_of(0));
     }
 
     #[test]
     fn durations_and_slowdowns_are_recorded_by_size_class() {
-        let mut completions = Completions::default();
+        let mut completions = CompletionsBySize::default();
         let (rtt, rate) = (Span::from_millis(100), Rate::from_bps(8_000_000).unwrap());
         let ideal_duration = FinishedTransfer::ideal_duration(100_000, rtt, rate);
         assert_eq!(Span::from_millis(200), ideal_duration);

@@ -10,7 +10,7 @@ mod queue;
 mod report;
 pub mod table;
 
-pub use completions::{Completions, FinishedTransfer};
+pub use completions::{CompletionsBySize, FinishedTransfer};
 pub use ecnlab_units::fairness::{BinnedFairness, JainIndex};
 pub use ecnlab_units::histogram::{self, Histogram};
 pub use flow::{Delivery, FlowMeasures};

@@ -9,9 +9,9 @@ use super::columns::{
     BANDS, BandRow, COMPLETIONS, CommonMeasures, CompletionRow, FLOWS, FlowRow, FlowSums, GROUPS, GroupRow, IMPAIRMENTS, ImpairmentRow,
     QUEUES, QueueRow, TOTAL, TotalRow,
 };
-use super::completions::SizeClass;
+use super::completions::TransferSizeClass;
 use super::table::{Column, NetworkNames, Table, TableBuilder};
-use super::{BinnedFairness, Completions, FlowMeasures, Histogram, JainIndex, QueueMeasures};
+use super::{BinnedFairness, CompletionsBySize, FlowMeasures, Histogram, JainIndex, QueueMeasures};
 use crate::impairment::LossCounts;
 
 /// Every table of a run, by name.
@@ -37,7 +37,7 @@ pub struct FlowAtEnd<'a> {
 pub struct GroupAtEnd<'a> {
     pub delay: &'a Histogram<8>,
     pub transfers: &'a Histogram<8>,
-    pub completions: &'a Completions,
+    pub completions: &'a CompletionsBySize,
 }
 
 /// A queue when the run has ended.
@@ -94,8 +94,8 @@ impl<'a> ReportBuilder<'a> {
         fairness: &BinnedFairness,
     ) -> Report {
         let mut rows = TableBuilder::new(&FLOWS);
-        let mut members = vec![(0, FlowSums::over(self.seconds)); groups.len()];
-        let mut total = TotalSums::new(self.seconds);
+        let mut members = vec![(0, FlowSums::with_interval_seconds(self.seconds)); groups.len()];
+        let mut total = TotalAccumulator::new(self.seconds);
         for (flow, at_end) in flows.enumerate() {
             let row = flow_row(flow as u32, &at_end, self.seconds);
             let (flows, sums) = &mut members[row.group as usize];
@@ -116,7 +116,7 @@ impl<'a> ReportBuilder<'a> {
             tables: vec![
                 (FLOWS.name, rows.finish(self.names)),
                 (GROUPS.name, GROUPS.fill(self.names, group_rows)),
-                (TOTAL.name, TOTAL.fill(self.names, [total.row(groups, fairness, gap)])),
+                (TOTAL.name, TOTAL.fill(self.names, [total.into_row(groups, fairness, gap)])),
                 (COMPLETIONS.name, COMPLETIONS.fill(self.names, completion_rows(groups))),
                 (QUEUES.name, QUEUES.fill(self.names, queue_rows)),
                 (BANDS.name, BANDS.fill(self.names, band_rows(queues))),
@@ -160,7 +160,7 @@ fn flow_row(flow: u32, at_end: &FlowAtEnd, seconds: f64) -> FlowRow {
 
 /// The sizes of each group that transfers had, one group after another.
 fn completion_rows(groups: &[GroupAtEnd]) -> Vec<CompletionRow> {
-    let table_row = |group: u32, (from, to, step): (u64, u64, &SizeClass)| CompletionRow {
+    let table_row = |group: u32, (from, to, step): (u64, u64, &TransferSizeClass)| CompletionRow {
         group,
         size_range: [from, to],
         transactions: step.durations.count(),
@@ -172,8 +172,8 @@ fn completion_rows(groups: &[GroupAtEnd]) -> Vec<CompletionRow> {
 
 fn queue_row(queue: u32, at_end: &QueueAtEnd, now: Time) -> QueueRow {
     let measures = at_end.measures;
-    let counted = at_end.counters.iter().zip(&measures.counters_before).map(|(now, before)| BandCounts::between(before, now));
-    let all = counted.fold(BandCounts::default(), BandCounts::plus);
+    let counted = at_end.counters.iter().zip(&measures.counters_before).map(|(now, before)| BandCounts::counted_between(before, now));
+    let all = counted.fold(BandCounts::default(), BandCounts::sum_with);
     QueueRow {
         queue,
         arrivals: all.arrivals + at_end.losses.lost + at_end.losses.dropped_for_ecn,
@@ -197,7 +197,7 @@ fn band_rows(queues: &[QueueAtEnd]) -> Vec<BandRow> {
     let bands = (0..).zip(queues).flat_map(|(queue, at_end)| (0..at_end.band_names.len()).map(move |band| (queue, at_end, band)));
     let table_row = |(place, (queue, at_end, band)): (u32, (u32, &QueueAtEnd, usize))| {
         let BandCounts { arrivals, departures, marks, drops } =
-            BandCounts::between(&at_end.measures.counters_before[band], &at_end.counters[band]);
+            BandCounts::counted_between(&at_end.measures.counters_before[band], &at_end.counters[band]);
         BandRow { queue, band: place, arrivals, departures, marks, drops, sojourn: TimeStats::from(&at_end.measures.band_sojourns[band]) }
     };
     (0..).zip(bands).map(table_row).collect()
@@ -213,7 +213,7 @@ struct BandCounts {
 }
 
 impl BandCounts {
-    fn between(before: &QueueCounters, now: &QueueCounters) -> BandCounts {
+    fn counted_between(before: &QueueCounters, now: &QueueCounters) -> BandCounts {
         let difference_of = |of: fn(&QueueCounters) -> u64| of(now) - of(before);
         BandCounts {
             arrivals: difference_of(|all| all.arrived.packets),
@@ -223,7 +223,7 @@ impl BandCounts {
         }
     }
 
-    fn plus(self, other: BandCounts) -> BandCounts {
+    fn sum_with(self, other: BandCounts) -> BandCounts {
         BandCounts {
             arrivals: self.arrivals + other.arrivals,
             departures: self.departures + other.departures,
@@ -233,8 +233,8 @@ impl BandCounts {
     }
 }
 
-/// What all flows have done together, as it is added up.
-struct TotalSums {
+/// Sums over all flows, from which the row of the total is made.
+struct TotalAccumulator {
     sums: FlowSums,
     jain: [JainIndex; 3],
     timeouts_run: u64,
@@ -242,9 +242,15 @@ struct TotalSums {
     locked_out_flows: u64,
 }
 
-impl TotalSums {
-    fn new(seconds: f64) -> TotalSums {
-        TotalSums { sums: FlowSums::over(seconds), jain: Default::default(), timeouts_run: 0, retransmitted_run: 0, locked_out_flows: 0 }
+impl TotalAccumulator {
+    fn new(seconds: f64) -> TotalAccumulator {
+        TotalAccumulator {
+            sums: FlowSums::with_interval_seconds(seconds),
+            jain: Default::default(),
+            timeouts_run: 0,
+            retransmitted_run: 0,
+            locked_out_flows: 0,
+        }
     }
 
     fn add(&mut self, sums: &FlowSums, flow: &FlowAtEnd) {
@@ -257,7 +263,7 @@ impl TotalSums {
         self.locked_out_flows += u64::from(sums.lockouts > 0);
     }
 
-    fn row(self, groups: &[GroupAtEnd], fairness: &BinnedFairness, min_max_goodput_ratio: f64) -> TotalRow {
+    fn into_row(self, groups: &[GroupAtEnd], fairness: &BinnedFairness, min_max_goodput_ratio: f64) -> TotalRow {
         let (mut delay, mut transfers) = (Histogram::default(), Histogram::default());
         for group in groups {
             delay.merge(group.delay);

@@ -12,7 +12,7 @@ use ecnlab_units::Time;
 use ecnlab_wire::{Flags, IpVersion, SackBlocks, Tcp, Timestamps};
 
 use crate::packet::{Packet, PacketKind};
-use crate::probe::{CreationContext, ReverseFlow};
+use crate::probe::{PacketCreationContext, ReverseFlow};
 
 /// Headers of IP, by its version, and of TCP without options.
 const HEADER_BYTES_V4: u32 = 40;
@@ -118,7 +118,7 @@ impl TracedConnection {
     }
 
     /// The same after a packet of this direction, as long as the other one has none that says more.
-    pub fn update_reverse_state(&self, context: &CreationContext, other: &mut ReverseState) {
+    pub fn update_reverse_state(&self, context: &PacketCreationContext, other: &mut ReverseState) {
         if let Some(send_buffer) = context.endpoint.send_buffer() {
             (other.snd_nxt, other.echoes_ce) = (self.byte_number(send_buffer, self.snd_max), self.echoes_ce);
         }
@@ -129,7 +129,7 @@ impl TracedConnection {
         &mut self,
         now: Time,
         packet: &Packet,
-        context: &CreationContext,
+        context: &PacketCreationContext,
         other: Option<ReverseState>,
         payload: u32,
     ) -> (Tcp, u32) {

@@ -16,7 +16,7 @@ use super::TraceFormat;
 use super::connection::{ReverseState, TracedConnection};
 use super::nodes::{FlowHost, NodeMap};
 use crate::packet::{Packet, PacketId, PacketKind};
-use crate::probe::CreationContext;
+use crate::probe::PacketCreationContext;
 
 /// Ports above those whose protocols are told by their number.
 const FIRST_SINK_PORT: u32 = 32_768;
@@ -28,15 +28,15 @@ const DOCUMENTATION_PREFIX: u32 = 0x2001_0db8;
 /// The headers of all packets in the network.
 pub struct PacketHeaders {
     format: TraceFormat,
-    notes: Vec<HeaderNote>,
+    notes: Vec<StoredPacketHeader>,
     flows: Vec<TracedFlow>,
     /// Packets made so far.
     packets_created: u64,
 }
 
-/// What is kept of a packet beside what is in it.
+/// Header of a packet as the trace shows it, stored while the packet is in the network.
 #[derive(Clone, Copy, Debug)]
-pub struct HeaderNote {
+pub struct StoredPacketHeader {
     pub header: EncodedHeader,
     /// The clock that it shows.
     timestamp: Option<u32>,
@@ -69,12 +69,12 @@ struct TracedFlow {
     connection_id: u8,
     tcp: Option<TracedConnection>,
     /// Where the connection has another direction: also when that has gone on to a connection of its own, and this one has not heard of it.
-    joined_direction: Option<JoinedDirection>,
+    reverse_direction: Option<ReverseDirectionEnds>,
 }
 
-/// What is known of a connection's other direction.
+/// Ends and state of a connection's other direction.
 #[derive(Clone, Copy)]
-struct JoinedDirection {
+struct ReverseDirectionEnds {
     ends: [End; 2],
     reverse: ReverseState,
 }
@@ -89,7 +89,7 @@ impl PacketHeaders {
             Transport::Tcp(settings) => Some(TracedConnection::new(settings, self.version())),
             Transport::Datagrams(_) | Transport::External(_) => None,
         };
-        self.flows.push(TracedFlow { hosts, agents: hosts, past_connections: 0, connection_id: 0, tcp, joined_direction: None });
+        self.flows.push(TracedFlow { hosts, agents: hosts, past_connections: 0, connection_id: 0, tcp, reverse_direction: None });
     }
 
     /// The version of IP that a capture shows; other forms show none.
@@ -101,12 +101,12 @@ impl PacketHeaders {
     }
 
     #[inline]
-    pub fn note(&self, id: PacketId) -> &HeaderNote {
+    pub fn stored_header(&self, id: PacketId) -> &StoredPacketHeader {
         &self.notes[id as usize]
     }
 
     /// A packet comes into the network.
-    pub fn add_packet(&mut self, now: Time, id: PacketId, packet: &Packet, context: &CreationContext, nodes: &mut NodeMap) {
+    pub fn add_packet(&mut self, now: Time, id: PacketId, packet: &Packet, context: &PacketCreationContext, nodes: &mut NodeMap) {
         let flow = &mut self.flows[packet.flow as usize];
         flow.switch_connection(packet.connection_id, nodes);
         let connection = flow.past_connections;
@@ -116,9 +116,9 @@ impl PacketHeaders {
             TraceFormat::Table => (EncodedHeader::TraceRow, None, Flags::default()),
             TraceFormat::Pcapng { version, .. } => self.encode_headers(now, packet, context, payload, version),
         };
-        let note = HeaderNote { header, timestamp, flags, connection, payload, number: self.packets_created };
+        let note = StoredPacketHeader { header, timestamp, flags, connection, payload, number: self.packets_created };
         self.packets_created += 1;
-        self.store_note(id, note);
+        self.store_header(id, note);
     }
 
     /// The headers of a packet in a capture, with the clock and the flags that they show.
@@ -126,16 +126,16 @@ impl PacketHeaders {
         &mut self,
         now: Time,
         packet: &Packet,
-        context: &CreationContext,
+        context: &PacketCreationContext,
         payload: u32,
         version: IpVersion,
     ) -> (EncodedHeader, Option<u32>, Flags) {
-        let joined = self.joined_direction(packet, context, version);
+        let joined = self.reverse_direction(packet, context, version);
         let flow = &mut self.flows[packet.flow as usize];
-        flow.joined_direction = joined.or(flow.joined_direction);
-        let ends = flow.joined_direction.map_or_else(|| flow.host_ports(version), |joined| joined.ends);
+        flow.reverse_direction = joined.or(flow.reverse_direction);
+        let ends = flow.reverse_direction.map_or_else(|| flow.host_ports(version), |joined| joined.ends);
         let (tcp, payload) = match &mut flow.tcp {
-            Some(connection) => connection.header(now, packet, context, flow.joined_direction.map(|joined| joined.reverse), payload),
+            Some(connection) => connection.header(now, packet, context, flow.reverse_direction.map(|joined| joined.reverse), payload),
             None => (Tcp::default(), payload),
         };
         let shown = flow.wire_packet(packet, ends, self.packets_created, payload, tcp);
@@ -144,39 +144,39 @@ impl PacketHeaders {
     }
 
     /// What a packet shows of the other direction of its connection. Both have the ends of the one that has opened it.
-    fn joined_direction(&mut self, packet: &Packet, context: &CreationContext, version: IpVersion) -> Option<JoinedDirection> {
+    fn reverse_direction(&mut self, packet: &Packet, context: &PacketCreationContext, version: IpVersion) -> Option<ReverseDirectionEnds> {
         let reverse_flow = context.reverse_flow?;
         let piggybacked_ack = context.ack.filter(|_| !packet.is_ack());
         let reverse = self.flows[reverse_flow.flow as usize].tcp.as_mut()?.reverse_state(&reverse_flow, piggybacked_ack)?;
         let opens = context.endpoint.send_buffer().is_some_and(|send_buffer| send_buffer.segment_role(0) == Role::Syn);
         let opener = if opens { packet.flow } else { reverse_flow.flow };
         let [source, sink] = self.flows[opener as usize].host_ports(version);
-        Some(JoinedDirection { ends: if opens { [source, sink] } else { [sink, source] }, reverse })
+        Some(ReverseDirectionEnds { ends: if opens { [source, sink] } else { [sink, source] }, reverse })
     }
 
     /// The other direction of a connection is to show what this one has come to.
-    fn update_reverse_flow(&mut self, flow: u32, context: &CreationContext) {
+    fn update_reverse_flow(&mut self, flow: u32, context: &PacketCreationContext) {
         let Some(reverse_flow) = context.reverse_flow.map(|reverse_flow| reverse_flow.flow as usize) else { return };
-        let Some(mut joined) = self.flows[reverse_flow].joined_direction else { return };
+        let Some(mut joined) = self.flows[reverse_flow].reverse_direction else { return };
         if let Some(connection) = &self.flows[flow as usize].tcp {
             connection.update_reverse_state(context, &mut joined.reverse);
         }
-        self.flows[reverse_flow].joined_direction = Some(joined);
+        self.flows[reverse_flow].reverse_direction = Some(joined);
     }
 
     /// A copy of a packet comes into the network; it says what that one says.
     pub fn duplicate(&mut self, copy: PacketId, of: PacketId) {
-        self.store_note(copy, *self.note(of));
+        self.store_header(copy, *self.stored_header(of));
     }
 
     /// An acknowledgement has reached its source.
     pub fn on_ack_received(&mut self, id: PacketId, flow: u32) {
-        if let (Some(clock), Some(connection)) = (self.note(id).timestamp, &mut self.flows[flow as usize].tcp) {
+        if let (Some(clock), Some(connection)) = (self.stored_header(id).timestamp, &mut self.flows[flow as usize].tcp) {
             connection.on_ack_timestamp(clock);
         }
     }
 
-    fn store_note(&mut self, id: PacketId, note: HeaderNote) {
+    fn store_header(&mut self, id: PacketId, note: StoredPacketHeader) {
         match self.notes.get_mut(id as usize) {
             Some(place) => *place = note,
             None => self.notes.resize(id as usize + 1, note),
@@ -192,7 +192,7 @@ impl TracedFlow {
             self.past_connections += u32::from(connection.wrapping_sub(self.connection_id));
             self.connection_id = connection;
             self.tcp.iter_mut().for_each(TracedConnection::reset);
-            self.joined_direction = None;
+            self.reverse_direction = None;
         }
     }
 
@@ -229,7 +229,7 @@ impl TracedFlow {
     }
 }
 
-impl HeaderNote {
+impl StoredPacketHeader {
     /// A packet's flags now; an impairment may have changed those of ECN since it was made.
     #[inline]
     pub fn flags(&self, packet: &Packet) -> Flags {

@@ -31,7 +31,7 @@ pub use self::rows::EVENTS;
 use crate::measures::Table;
 use crate::network::{Buffer, FlowSpec, LinkSpec};
 use crate::packet::{NONE, Packet, PacketId};
-use crate::probe::{CreationContext, Probe};
+use crate::probe::{PacketCreationContext, Probe};
 
 /// What to trace, and as what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl Tracer {
     }
 
     /// Writes the transmissions that have begun when the run ends.
-    pub fn finish(&mut self, now: Time) {
+    pub fn write_remaining_transmissions(&mut self, now: Time) {
         self.write_begun_transmissions(now);
     }
 
@@ -146,7 +146,7 @@ impl Probe for Tracer {
         self.headers.add_flow(&spec.transport, self.nodes.add_flow(spec));
     }
 
-    fn on_packet_created(&mut self, now: Time, id: PacketId, packet: &Packet, context: &CreationContext) {
+    fn on_packet_created(&mut self, now: Time, id: PacketId, packet: &Packet, context: &PacketCreationContext) {
         self.headers.add_packet(now, id, packet, context, &mut self.nodes);
     }
 

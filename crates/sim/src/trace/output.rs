@@ -64,7 +64,7 @@ impl TraceOutput {
     pub fn write(&mut self, event: &TraceEvent, headers: &PacketHeaders, nodes: &mut NodeMap) {
         match self {
             TraceOutput::Lines(out) => {
-                let note = headers.note(event.id);
+                let note = headers.stored_header(event.id);
                 if let EncodedHeader::Lines(lines) = &note.header {
                     lines.write_event(
                         event.kind,
@@ -78,7 +78,7 @@ impl TraceOutput {
             }
             TraceOutput::PcapngOutput(capture) => capture.write(event, headers),
             TraceOutput::TableOutput(rows) => {
-                let note = headers.note(event.id);
+                let note = headers.stored_header(event.id);
                 let row = TraceRow { event: *event, connection: note.connection, number: note.number, payload: note.payload };
                 rows.rows.push(&row);
             }
@@ -120,7 +120,7 @@ impl PcapngOutput {
             TraceEventKind::Dropped | TraceEventKind::Received | TraceEventKind::Captured => return,
         };
         if let Some(interface) = self.interfaces[event.link as usize] {
-            let note = headers.note(event.id);
+            let note = headers.stored_header(event.id);
             if let EncodedHeader::Headers(headers) = &note.header {
                 let mut now = *headers;
                 now.changed(event.packet.ecn, note.flags(&event.packet));

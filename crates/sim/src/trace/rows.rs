@@ -19,18 +19,18 @@ pub struct TraceRow {
 }
 
 words! {
-    /// What happened to a packet on a link.
-    pub enum EventWord { Enqueued = "enqueued", Dequeued = "dequeued", Dropped = "dropped", Received = "received" }
+    /// Event of a packet on a link.
+    pub enum TraceEventWord { Enqueued = "enqueued", Dequeued = "dequeued", Dropped = "dropped", Received = "received" }
 }
 
 words! {
-    /// What a packet is.
-    pub enum KindWord { Data = "data", Ack = "ack", Datagram = "datagram" }
+    /// Kind of a packet.
+    pub enum PacketKindWord { Data = "data", Ack = "ack", Datagram = "datagram" }
 }
 
 words! {
     /// A packet's ECN field.
-    pub enum EcnWord { NotEct = "not-ect", Ect1 = "ect1", Ect0 = "ect0", Ce = "ce" }
+    pub enum EcnFieldWord { NotEct = "not-ect", Ect1 = "ect1", Ect0 = "ect0", Ce = "ce" }
 }
 
 pub static EVENTS: TableSpec<TraceRow> = TableSpec {
@@ -40,14 +40,14 @@ pub static EVENTS: TableSpec<TraceRow> = TableSpec {
         real_column("time_s", "s", "When it happened", |row| row.event.time.seconds()),
         name_column(
             "event",
-            NetworkNameSource::Word(EventWord::WORDS),
+            NetworkNameSource::Word(TraceEventWord::WORDS),
             "The packet came to the link, its transmission began, it was dropped there, or it arrived at the far end",
             |row| event_word(row.event.kind) as u32,
         ),
         name_column("link", NetworkNameSource::Link, "Name of the link", |row| row.event.link),
         index_column("flow", "index", "The flow's number", |row| row.event.packet.flow),
         index_column("connection", "index", "Which of the flow's connections it belongs to", |row| row.connection),
-        name_column("kind", NetworkNameSource::Word(KindWord::WORDS), "What the packet is", |row| {
+        name_column("kind", NetworkNameSource::Word(PacketKindWord::WORDS), "What the packet is", |row| {
             kind_word(row.event.packet.kind()) as u32
         }),
         count_column("packet_number", "index", "The packet's number; each transmission has its own", |row| row.number),
@@ -56,7 +56,7 @@ pub static EVENTS: TableSpec<TraceRow> = TableSpec {
         }),
         index_column("size_bytes", "bytes", "Size on the wire", |row| row.event.packet.size),
         index_column("payload_bytes", "bytes", "Application data in it", |row| row.payload),
-        name_column("ecn", NetworkNameSource::Word(EcnWord::WORDS), "The ECN field at that moment", |row| {
+        name_column("ecn", NetworkNameSource::Word(EcnFieldWord::WORDS), "The ECN field at that moment", |row| {
             ecn_word(row.event.packet.ecn) as u32
         }),
         index_column("ece", "1", "1 if the packet carries ECN-Echo", |row| u32::from(row.event.packet.flags.ece())),
@@ -70,28 +70,28 @@ pub static EVENTS: TableSpec<TraceRow> = TableSpec {
     ]],
 };
 
-fn event_word(what: TraceEventKind) -> EventWord {
+fn event_word(what: TraceEventKind) -> TraceEventWord {
     match what {
-        TraceEventKind::Enqueued => EventWord::Enqueued,
-        TraceEventKind::Dequeued => EventWord::Dequeued,
-        TraceEventKind::Dropped => EventWord::Dropped,
-        TraceEventKind::Received | TraceEventKind::Captured => EventWord::Received,
+        TraceEventKind::Enqueued => TraceEventWord::Enqueued,
+        TraceEventKind::Dequeued => TraceEventWord::Dequeued,
+        TraceEventKind::Dropped => TraceEventWord::Dropped,
+        TraceEventKind::Received | TraceEventKind::Captured => TraceEventWord::Received,
     }
 }
 
-fn kind_word(kind: PacketKind) -> KindWord {
+fn kind_word(kind: PacketKind) -> PacketKindWord {
     match kind {
-        PacketKind::Data => KindWord::Data,
-        PacketKind::Ack => KindWord::Ack,
-        PacketKind::Datagram => KindWord::Datagram,
+        PacketKind::Data => PacketKindWord::Data,
+        PacketKind::Ack => PacketKindWord::Ack,
+        PacketKind::Datagram => PacketKindWord::Datagram,
     }
 }
 
-fn ecn_word(ecn: Ecn) -> EcnWord {
+fn ecn_word(ecn: Ecn) -> EcnFieldWord {
     match ecn {
-        Ecn::NotEct => EcnWord::NotEct,
-        Ecn::Ect1 => EcnWord::Ect1,
-        Ecn::Ect0 => EcnWord::Ect0,
-        Ecn::Ce => EcnWord::Ce,
+        Ecn::NotEct => EcnFieldWord::NotEct,
+        Ecn::Ect1 => EcnFieldWord::Ect1,
+        Ecn::Ect0 => EcnFieldWord::Ect0,
+        Ecn::Ce => EcnFieldWord::Ce,
     }
 }

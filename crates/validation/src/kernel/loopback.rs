@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ecnlab_sim::probe::CreationContext;
+use ecnlab_sim::probe::PacketCreationContext;
 use ecnlab_sim::{
     AppSpec, Buffer, Direction, EcnPath, FlowSpec, Impairment, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Packet as OnTheWay,
     PacketId, Probe, RowPolicy, Script, ScriptAction, ScriptRule, Simulation,
@@ -180,7 +180,7 @@ impl Probe for PacketRecorder {
         self.riding = Some(ack.clone());
     }
 
-    fn on_packet_created(&mut self, now: Time, _id: PacketId, packet: &OnTheWay, made: &CreationContext) {
+    fn on_packet_created(&mut self, now: Time, _id: PacketId, packet: &OnTheWay, made: &PacketCreationContext) {
         if packet.is_ack() {
             return;
         }
