@@ -7,7 +7,7 @@ use ecnlab_units::{CongestionLevel, Rate, Values};
 use crate::aqm::entry::{AqmEntry, LinkParams};
 use crate::discipline::entry::{DisciplineEntry, DisciplineKind};
 use crate::discipline::{
-    Cbq, DualPi2, Fifo, FlowQueues, KernelQdisc, KernelQueueProxy, Queue, QueueItem, TokenBucket, cbq, dual, kernel_proxy, token_bucket,
+    Cbq, DualPi2, Fifo, FlowQueues, KernelQdisc, KernelQueueMirror, Queue, QueueItem, TokenBucket, cbq, dual, kernel_mirror, token_bucket,
 };
 use crate::limit::Limit;
 
@@ -65,7 +65,7 @@ impl QueueConfig {
 
     /// A queue of a kernel.
     pub fn from_kernel_qdisc(queue: KernelQdisc) -> QueueConfig {
-        let discipline = &kernel_proxy::ENTRY;
+        let discipline = &kernel_mirror::ENTRY;
         QueueConfig { discipline, values: Values::defaults(discipline.parameters), child: Child::Kernel(Arc::new(queue)) }
     }
 
@@ -94,7 +94,7 @@ impl QueueConfig {
             (DisciplineKind::FlowQueues(kind), Child::Aqm { aqm, limit }) => {
                 FlowQueues::new(kind.config(&self.values), *limit, || aqm.build(rate, *limit)).into()
             }
-            (DisciplineKind::KernelProxy, Child::Kernel(_)) => KernelQueueProxy::default().into(),
+            (DisciplineKind::KernelMirror, Child::Kernel(_)) => KernelQueueMirror::default().into(),
             _ => panic!("{} does not hold what stands child it", self.discipline.name),
         }
     }

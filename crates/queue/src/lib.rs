@@ -99,7 +99,7 @@ pub use aqm::{
 pub use config::{AqmConfig, Child, QueueConfig};
 pub use discipline::entry::{ChildKind, DisciplineEntry, DisciplineKind};
 pub use discipline::{
-    CountsByCause, DequeueOutcome, Discipline, DualPi2, Fifo, FlowQueues, KernelQdisc, KernelQueueProxy, Queue, QueueCounters, QueueEvent,
+    CountsByCause, DequeueOutcome, Discipline, DualPi2, Fifo, FlowQueues, KernelQdisc, KernelQueueMirror, Queue, QueueCounters, QueueEvent,
     QueueItem,
 };
 pub use limit::Limit;

@@ -52,7 +52,8 @@ pub fn columns_of(tables: &[TableDescription]) -> Json {
 }
 
 fn aqm_text(aqm: &AqmEntry) -> Json {
-    let mut text = entry(aqm.name, aqm.title, aqm.summary, aqm.source, &[queue::QUEUE.keys, &aqm.read_parameters()].concat(), &[]);
+    let mut text =
+        entry(aqm.name, aqm.title, aqm.summary, aqm.source, &[queue::QUEUE.keys, &aqm.parameters_with_conditions()].concat(), &[]);
     text["gauges"] = gauges(aqm.gauges);
     text["example"] = json!(queue::example_of_aqm(aqm));
     text

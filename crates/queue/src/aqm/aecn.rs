@@ -62,7 +62,7 @@ parameters! {
         pub beta: f64 = "2.5", 0.001..=1e6;
         /// Whether alpha and beta are fixed or follow the lengths of the groups (AECN2).
         #[source("Zheng 2001, section 5.7.1")]
-        pub balance: GroupBalance = "fixed";
+        pub balance: RatioSource = "fixed";
         /// Whether alpha and beta of the population are real numbers or whole ones.
         #[source("a division of two lengths in C gives whole numbers")]
         #[when(balance = "population")]
@@ -86,8 +86,8 @@ parameters! {
 }
 
 words! {
-    /// Where alpha and beta come from.
-    pub enum GroupBalance { Fixed = "fixed", Population = "population" }
+    /// Source of the ratios alpha and beta.
+    pub enum RatioSource { Fixed = "fixed", Population = "population" }
 }
 
 words! {
@@ -153,8 +153,8 @@ impl Aecn {
     fn ramp_of(&self, group: usize, arrival: &Arrival) -> ProbabilityRamp {
         let Settings { law, alpha, beta, balance, .. } = &self.settings;
         let (alpha, beta) = match balance {
-            GroupBalance::Fixed => (*alpha, *beta),
-            GroupBalance::Population => self.settings.ratios.round(population_ratios(group, arrival)),
+            RatioSource::Fixed => (*alpha, *beta),
+            RatioSource::Population => self.settings.ratios.round(population_ratios(group, arrival)),
         };
         let max_p = match group {
             ROBUST_GROUP => law.max_p * beta,

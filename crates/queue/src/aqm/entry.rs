@@ -100,8 +100,8 @@ impl AqmEntry {
     pub const MARK_LIMIT_READ_IF_ECN: &[(&'static str, ReadCondition)] =
         &[("mark_limit", ReadCondition { parameter: "ecn", values: &["true"] })];
 
-    /// Parameters that it reads, each with the condition under which it does.
-    pub fn read_parameters(&self) -> Vec<Parameter> {
+    /// Parameters of the entry but for the unread ones, each with the condition under which it is read.
+    pub fn parameters_with_conditions(&self) -> Vec<Parameter> {
         let read = self.parameters.iter().filter(|parameter| !self.unread_parameters.contains(&parameter.name));
         read.map(|parameter| {
             let own = self.read_when.iter().find(|(name, _)| *name == parameter.name);

@@ -93,7 +93,7 @@ parameters! {
         pub decay: f64 = "0.98", 0..=1;
         /// When there is no congestion: after two samples of no delay, or of less than half the target.
         #[source("RFC 8033, appendix A; half-target: appendix B")]
-        pub calm: NoCongestionTest = "empty";
+        pub calm: UncongestedCriterion = "empty";
         /// By how much the probability may rise at one computation once it is at least 0.1.
         #[source("RFC 8033, section 5.5, with 0.02; Linux sch_pie.c")]
         pub cap: f64 = "1", 0..=1;
@@ -114,8 +114,8 @@ parameters! {
 }
 
 words! {
-    /// When there is no congestion.
-    pub enum NoCongestionTest { Empty = "empty", HalfTarget = "half-target" }
+    /// Criterion by which there is no congestion.
+    pub enum UncongestedCriterion { Empty = "empty", HalfTarget = "half-target" }
 }
 
 words! {
@@ -229,7 +229,7 @@ impl Pie {
     fn update_probability(&mut self) {
         let p = self.controller.probability();
         let mut change = self.controller.probability_change(self.delay) / change_divisor(p);
-        if p >= CAP_FROM_PROBABILITY {
+        if p >= CHANGE_CAP_MIN_PROBABILITY {
             change = change.min(self.settings.cap);
         }
         self.controller.add_to_probability(change);
@@ -243,8 +243,8 @@ impl Pie {
 
     fn is_uncongested_delay(&self, delay: f64) -> bool {
         match self.settings.calm {
-            NoCongestionTest::Empty => delay == 0.0,
-            NoCongestionTest::HalfTarget => self.is_below_half_target(delay),
+            UncongestedCriterion::Empty => delay == 0.0,
+            UncongestedCriterion::HalfTarget => self.is_below_half_target(delay),
         }
     }
 }
@@ -343,7 +343,7 @@ const CHANGE_DIVISORS: [(f64, f64); 6] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 
 /// Below this probability a low delay brings no signal.
 const SAFEGUARD_PROBABILITY: f64 = 0.2;
 /// From this probability on the rise is capped.
-const CAP_FROM_PROBABILITY: f64 = 0.1;
+const CHANGE_CAP_MIN_PROBABILITY: f64 = 0.1;
 /// With derandomize: no signal before the probabilities add up to the first, and one when they reach the second.
 const DERANDOMIZE_MIN_SUM: f64 = 0.85;
 const DERANDOMIZE_MAX_SUM: f64 = 8.5;

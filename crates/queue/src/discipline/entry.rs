@@ -60,7 +60,7 @@ pub enum DisciplineKind {
     /// A queue for each flow.
     FlowQueues(FlowQueueKind),
     /// Packets that wait in a kernel.
-    KernelProxy,
+    KernelMirror,
 }
 
 impl DisciplineEntry {

@@ -8,7 +8,7 @@ pub mod dual;
 pub mod entry;
 pub mod fifo;
 pub mod flow_queues;
-pub mod kernel_proxy;
+pub mod kernel_mirror;
 pub mod token_bucket;
 
 use ecnlab_units::{CongestionLevel, Ecn, EcnSemantics, Rate, Rng, Span, Time};
@@ -17,7 +17,7 @@ pub use cbq::Cbq;
 pub use dual::DualPi2;
 pub use fifo::Fifo;
 pub use flow_queues::FlowQueues;
-pub use kernel_proxy::{KernelQdisc, KernelQueueProxy};
+pub use kernel_mirror::{KernelQdisc, KernelQueueMirror};
 pub use token_bucket::TokenBucket;
 
 use crate::aqm::{PacketInfo, SignalCause};
@@ -186,7 +186,7 @@ queues! {
     /// A FIFO for each flow, in turns.
     FlowQueues(FlowQueues),
     /// Packets that wait in a kernel.
-    KernelProxy(KernelQueueProxy),
+    KernelMirror(KernelQueueMirror),
 }
 
 /// Calls a FIFO inline, since nearly every queue is one, and any other discipline out of line: shapers contain queues, so these calls recurse.
@@ -198,22 +198,22 @@ macro_rules! fifo_or {
 
 impl<F: QueueItem> Queue<F> {
     #[inline(never)]
-    fn enqueue_any(&mut self, packet: F, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
+    fn enqueue_by_variant(&mut self, packet: F, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
         each!(self, queue => queue.enqueue(packet, now, rng, on_event));
     }
 
     #[inline(never)]
-    fn dequeue_any(&mut self, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) -> DequeueOutcome<F> {
+    fn dequeue_by_variant(&mut self, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) -> DequeueOutcome<F> {
         each!(self, queue => queue.dequeue(now, rng, on_event))
     }
 
     #[inline(never)]
-    fn len_of_any(&self) -> usize {
+    fn len_by_variant(&self) -> usize {
         each!(self, queue => queue.len())
     }
 
     #[inline(never)]
-    fn average_of_any(&self) -> Option<f64> {
+    fn average_queue_length_by_variant(&self) -> Option<f64> {
         each!(self, queue => queue.average_queue_length())
     }
 }
@@ -221,12 +221,12 @@ impl<F: QueueItem> Queue<F> {
 impl<F: QueueItem> Discipline<F> for Queue<F> {
     #[inline]
     fn enqueue(&mut self, packet: F, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
-        fifo_or!(self, fifo => fifo.enqueue(packet, now, rng, on_event), self.enqueue_any(packet, now, rng, on_event));
+        fifo_or!(self, fifo => fifo.enqueue(packet, now, rng, on_event), self.enqueue_by_variant(packet, now, rng, on_event));
     }
 
     #[inline]
     fn dequeue(&mut self, now: Time, rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) -> DequeueOutcome<F> {
-        fifo_or!(self, fifo => fifo.dequeue(now, rng, on_event), self.dequeue_any(now, rng, on_event))
+        fifo_or!(self, fifo => fifo.dequeue(now, rng, on_event), self.dequeue_by_variant(now, rng, on_event))
     }
 
     fn next_timer(&self) -> Option<Time> {
@@ -243,7 +243,7 @@ impl<F: QueueItem> Discipline<F> for Queue<F> {
 
     #[inline]
     fn len(&self) -> usize {
-        fifo_or!(self, fifo => fifo.len(), self.len_of_any())
+        fifo_or!(self, fifo => fifo.len(), self.len_by_variant())
     }
 
     fn bytes(&self) -> u64 {
@@ -264,7 +264,7 @@ impl<F: QueueItem> Discipline<F> for Queue<F> {
 
     #[inline]
     fn average_queue_length(&self) -> Option<f64> {
-        fifo_or!(self, fifo => fifo.average_queue_length(), self.average_of_any())
+        fifo_or!(self, fifo => fifo.average_queue_length(), self.average_queue_length_by_variant())
     }
 
     fn report_gauges(&self, report: &mut dyn FnMut(&'static str, f64)) {

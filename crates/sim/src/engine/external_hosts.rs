@@ -114,7 +114,7 @@ impl<P: Probe> Simulation<P> {
         let Some(at) = self.kernel_queue_of_link(link) else { return false };
         let (now, queue, mut handler) = self.queue_and_handler(at);
         queue.measures.update_length(queue.discipline.len(), now);
-        let Queue::KernelProxy(proxy) = &mut queue.discipline else { return false };
+        let Queue::KernelMirror(proxy) = &mut queue.discipline else { return false };
         let is_marked = |frame: &QueuedPacket| ecn == Ecn::Ce && frame.ecn() != Ecn::Ce;
         let found = proxy.on_kernel_dequeue(|frame| handler.packet_handle(frame.packet) == handle, is_marked, now);
         let Some((mut frame, waited)) = found else { return false };
@@ -144,7 +144,7 @@ impl<P: Probe> Simulation<P> {
         let Some(at) = self.kernel_queue_of_link(link) else { return false };
         let (now, queue, mut handler) = self.queue_and_handler(at);
         queue.measures.update_length(queue.discipline.len(), now);
-        let Queue::KernelProxy(proxy) = &mut queue.discipline else { return false };
+        let Queue::KernelMirror(proxy) = &mut queue.discipline else { return false };
         let Some(frame) = proxy.on_kernel_drop(|frame| handler.packet_handle(frame.packet) == handle, cause) else { return false };
         handler.probe_queue_event(QueueLogEvent::Dropped(&frame, cause));
         handler.drop_packet(frame.packet, MarkOrDrop::Dropped(cause));
@@ -170,7 +170,7 @@ impl<P: Probe> Simulation<P> {
         queue.discipline.enqueue(waiting, now, &mut queue.rng, &mut |event| handler.on_queue_event(event));
         queue.measures.on_arrival(length, queue.discipline.average_queue_length());
         // The driver has made the copy, so it needs no report.
-        if let Queue::KernelProxy(proxy) = &mut queue.discipline {
+        if let Queue::KernelMirror(proxy) = &mut queue.discipline {
             proxy.drain_unreported().for_each(drop);
         }
         true
@@ -180,7 +180,7 @@ impl<P: Probe> Simulation<P> {
     fn kernel_queue_of_link(&self, link: u32) -> Option<u32> {
         let at = self.links.get(link as usize)?.queue;
         let queue = self.queues.get(at as usize)?;
-        matches!(queue.discipline, Queue::KernelProxy(_)).then_some(at)
+        matches!(queue.discipline, Queue::KernelMirror(_)).then_some(at)
     }
 
     /// A queue has nothing to send; the driver of a kernel queue gets the packets that have come.
@@ -190,7 +190,7 @@ impl<P: Probe> Simulation<P> {
         let Simulation { now, queues, packets, outputs, .. } = self;
         let queue = &mut queues[at as usize];
         let (at, link) = (*now, queue.link);
-        if let Queue::KernelProxy(proxy) = &mut queue.discipline {
+        if let Queue::KernelMirror(proxy) = &mut queue.discipline {
             outputs.extend(proxy.drain_unreported().map(|frame| {
                 let packet = &packets[frame.packet];
                 SimOutput::KernelEnqueued { handle: packet.handle(), at, link, ecn: packet.ecn }

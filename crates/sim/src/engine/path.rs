@@ -146,7 +146,7 @@ impl<P: Probe> Simulation<P> {
                 handler.probe_queue_event(QueueLogEvent::DepartureDelayed(time));
                 calendar.set_deadline(queue.transmitter_slot, now, assert_later_than_now(time, now));
             }
-            DequeueOutcome::Empty if matches!(queue.discipline, ecnlab_queue::Queue::KernelProxy(_)) => self.report_kernel_enqueues(at),
+            DequeueOutcome::Empty if matches!(queue.discipline, ecnlab_queue::Queue::KernelMirror(_)) => self.report_kernel_enqueues(at),
             DequeueOutcome::Empty => handler.probe_queue_event(QueueLogEvent::Empty),
         }
     }

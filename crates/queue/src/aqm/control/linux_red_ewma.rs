@@ -7,8 +7,8 @@ use ecnlab_units::{Rate, math};
 const PSCHED_TICK_PICOS: f64 = 64_000.0;
 const MICROSECOND_PICOS: f64 = 1_000_000.0;
 /// The largest weight is 2^-1, and 2^-31 the smallest.
-const WEIGHT_LOGS: std::ops::Range<u32> = 1..32;
-const TABLE_CELLS: usize = 256;
+const WEIGHT_LOG_RANGE: std::ops::Range<u32> = 1..32;
+const IDLE_TABLE_CELLS: usize = 256;
 /// Halvings beyond which nothing is left of an average.
 const MAX_IDLE_SHIFT: f64 = 31.0;
 
@@ -17,7 +17,7 @@ const MAX_IDLE_SHIFT: f64 = 31.0;
 pub(crate) struct IdleDecayTable {
     /// An idle spell is looked up in cells of `2^cell_log` microseconds.
     pub(crate) cell_log: u32,
-    shifts: [u8; TABLE_CELLS],
+    shifts: [u8; IDLE_TABLE_CELLS],
 }
 
 /// The logarithm of the weight: the largest weight at which a burst of `burst` packets of `avpkt` bytes is let pass at `min`, from
@@ -27,7 +27,7 @@ pub(crate) fn weight_log(min: u64, burst: u32, avpkt: u32) -> Option<u32> {
     if wanted < 1.0 {
         return None;
     }
-    WEIGHT_LOGS.into_iter().find(|&log| {
+    WEIGHT_LOG_RANGE.into_iter().find(|&log| {
         let weight = negative_power_of_two(log);
         wanted <= (1.0 - math::powi(1.0 - weight, u64::from(burst))) / weight
     })
@@ -54,18 +54,18 @@ impl IdleDecayTable {
         let longest = MAX_IDLE_SHIFT / shifts_per_unit;
         // tc refuses a rate at which no cell is long enough; here the longest one serves.
         let cell_log = (0..31).find(|&log| longest / ((1u64 << log) as f64) < 512.0).unwrap_or(31);
-        let mut shifts = [0; TABLE_CELLS];
+        let mut shifts = [0; IDLE_TABLE_CELLS];
         for (cell, shifts) in shifts.iter_mut().enumerate().skip(1) {
             *shifts = (((cell as u64) << cell_log) as f64 * shifts_per_unit).min(MAX_IDLE_SHIFT) as u8;
         }
-        shifts[TABLE_CELLS - 1] = MAX_IDLE_SHIFT as u8;
+        shifts[IDLE_TABLE_CELLS - 1] = MAX_IDLE_SHIFT as u8;
         IdleDecayTable { cell_log, shifts }
     }
 
     /// What is left of an average after so many idle microseconds.
     pub(crate) fn decay(&self, average: u64, idle_micros: u64) -> u64 {
         let idle = idle_micros.min(255 << self.cell_log);
-        match self.shifts[(idle >> self.cell_log) as usize & (TABLE_CELLS - 1)] {
+        match self.shifts[(idle >> self.cell_log) as usize & (IDLE_TABLE_CELLS - 1)] {
             0 => {
                 // Before the first halving the kernel takes a straight line, half at most.
                 let taken = ((u128::from(average) * u128::from(idle)) >> self.cell_log) as u64;

@@ -4,7 +4,7 @@
 //! longest is read, the matches of noted queues are repeated. So a change costs one step, and one more for each round when an
 //! overflow follows: log2 of the number of queues, and never a look at all of them.
 
-pub(super) struct FattestFlow {
+pub(super) struct FattestFlowFinder {
     /// The winner of match n of the matches 2n and 2n + 1; queue i stands at place `queues + i`.
     winners: Vec<u32>,
     changed: Vec<u32>,
@@ -12,11 +12,11 @@ pub(super) struct FattestFlow {
     is_marked: Vec<bool>,
 }
 
-impl FattestFlow {
-    pub(super) fn new(queues: usize) -> FattestFlow {
+impl FattestFlowFinder {
+    pub(super) fn new(queues: usize) -> FattestFlowFinder {
         let leaves = 0..queues as u32;
         let winners = std::iter::repeat_n(0, queues).chain(leaves.clone()).collect();
-        FattestFlow { winners, changed: leaves.collect(), is_marked: vec![true; queues] }
+        FattestFlowFinder { winners, changed: leaves.collect(), is_marked: vec![true; queues] }
     }
 
     /// A queue has another length now.
@@ -56,7 +56,7 @@ mod tests {
     fn it_finds_what_a_search_through_all_queues_finds() {
         let mut rng = Rng::for_role(1, "longest");
         for queues in [1, 2, 3, 7, 64, 100] {
-            let mut fattest = FattestFlow::new(queues);
+            let mut fattest = FattestFlowFinder::new(queues);
             let mut lengths = vec![0u64; queues];
             for _ in 0..1_000 {
                 for _ in 0..rng.below(4) {

@@ -140,8 +140,8 @@ pub struct FlowQueueConfig {
     pub quantum: i64,
     /// What the hash is perturbed with, if it is not drawn.
     pub salt: Option<u64>,
-    /// When a queue's turn ends.
-    pub deficit_rule: DeficitRule,
+    /// Rule by which a queue's turn ends.
+    pub deficit_rule: TurnEndRule,
     /// Whether queues that have just begun come before the others.
     pub new_first: bool,
     /// How many packets may wait in one queue.
@@ -150,15 +150,15 @@ pub struct FlowQueueConfig {
     pub batch: u32,
     /// Which end of the longest queue loses them.
     pub drop: QueueEnd,
-    /// What the longest queue is the longest in.
-    pub length: LengthUnit,
+    /// Unit in which the longest queue is the longest.
+    pub length: QueueLengthUnit,
     /// How often the hash is perturbed anew, if it is.
     pub perturb: Option<Span>,
 }
 
 /// When a queue's turn ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeficitRule {
+pub enum TurnEndRule {
     /// When it has sent its quantum or more; what is more comes off the next turn.
     CreditSpent,
     /// When its next packet is larger than what is left; what is left is kept for the next turn.
@@ -167,7 +167,7 @@ pub enum DeficitRule {
 
 /// What the longest queue is the longest in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LengthUnit {
+pub enum QueueLengthUnit {
     /// Packets.
     Packets,
     /// Bytes.
@@ -184,11 +184,11 @@ impl FlowQueueKind {
             }
             FlowQueueKind::Sfq => {
                 let SfqParams { round, depth, perturb, drop } = SfqParams::from_values(values);
-                FlowQueueConfig { depth, perturb: perturb.0, drop, length: LengthUnit::Packets, ..round.config() }
+                FlowQueueConfig { depth, perturb: perturb.0, drop, length: QueueLengthUnit::Packets, ..round.config() }
             }
             FlowQueueKind::Drr => {
                 let DrrParams { round, drop } = DrrParams::from_values(values);
-                FlowQueueConfig { deficit_rule: DeficitRule::PacketExceedsCredit, drop, ..round.config() }
+                FlowQueueConfig { deficit_rule: TurnEndRule::PacketExceedsCredit, drop, ..round.config() }
             }
         }
     }
@@ -200,12 +200,12 @@ impl RoundRobinParams {
             flows: self.flows,
             quantum: i64::from(self.quantum),
             salt: self.salt,
-            deficit_rule: DeficitRule::CreditSpent,
+            deficit_rule: TurnEndRule::CreditSpent,
             new_first: false,
             depth: u32::MAX,
             batch: 1,
             drop: QueueEnd::Tail,
-            length: LengthUnit::Bytes,
+            length: QueueLengthUnit::Bytes,
             perturb: None,
         }
     }

@@ -28,17 +28,17 @@ use std::collections::VecDeque;
 use ecnlab_units::rng::mix_bits;
 use ecnlab_units::{Rate, Rng, Time};
 
-use fattest::FattestFlow;
+use fattest::FattestFlowFinder;
 pub use kinds::{
-    DRR, DeficitRule, DrrParams, FQ, FlowQueueConfig, FlowQueueKind, FqParams, LengthUnit, QueueEnd, RoundRobinParams, SFQ, SfqParams,
+    DRR, DrrParams, FQ, FlowQueueConfig, FlowQueueKind, FqParams, QueueEnd, QueueLengthUnit, RoundRobinParams, SFQ, SfqParams, TurnEndRule,
 };
 
 use super::{DequeueOutcome, Discipline, Fifo, QueueCounters, QueueEvent, QueueItem};
 use crate::aqm::{Aqm, Backlog, SignalCause};
 use crate::limit::Limit;
 
-/// The list that a queue joins.
-const ENTRY_LIST: usize = 0;
+/// List that a queue joins when its flow begins (fq_codel's `new_flows`).
+const NEW_FLOWS_LIST: usize = 0;
 
 /// A FIFO with an AQM for each flow, and rounds in which they take turns.
 pub struct FlowQueues<F> {
@@ -47,7 +47,7 @@ pub struct FlowQueues<F> {
     queues: Vec<FlowQueue<F>>,
     /// The queues that take turns: those of the first list before those of the second, which fq alone has.
     active_lists: [VecDeque<u32>; 2],
-    fattest: FattestFlow,
+    fattest: FattestFlowFinder,
     backlog: Backlog,
     /// What the hash is perturbed with, once a packet has come.
     salt: Option<u64>,
@@ -80,7 +80,7 @@ impl<F: QueueItem> FlowQueues<F> {
         FlowQueues {
             aqms_due: earliest_timer(&queues),
             hash_due: config.perturb.map(|perturb| Time::ZERO + perturb),
-            fattest: FattestFlow::new(queues.len()),
+            fattest: FattestFlowFinder::new(queues.len()),
             salt: config.salt,
             queues,
             config,
@@ -113,14 +113,14 @@ impl<F: QueueItem> FlowQueues<F> {
     fn activate(&mut self, at: usize) {
         let queue = &mut self.queues[at];
         if std::mem::take(&mut queue.left_list) {
-            self.active_lists[ENTRY_LIST].pop_front();
+            self.active_lists[NEW_FLOWS_LIST].pop_front();
         } else if queue.list.is_some() {
             return;
         }
-        queue.credit = if self.config.deficit_rule == DeficitRule::CreditSpent { self.config.quantum } else { 0 };
+        queue.credit = if self.config.deficit_rule == TurnEndRule::CreditSpent { self.config.quantum } else { 0 };
         queue.in_turn = false;
-        queue.list = Some(ENTRY_LIST as u8);
-        self.active_lists[ENTRY_LIST].push_back(at as u32);
+        queue.list = Some(NEW_FLOWS_LIST as u8);
+        self.active_lists[NEW_FLOWS_LIST].push_back(at as u32);
     }
 
     /// The list in which turns go round.
@@ -131,13 +131,13 @@ impl<F: QueueItem> FlowQueues<F> {
     /// The queue whose turn it is, and its list.
     fn next_queue(&self) -> Option<(usize, usize)> {
         let front = |list: usize| self.active_lists[list].front().map(|&at| (list, at as usize));
-        front(ENTRY_LIST).or_else(|| front(self.rotation_list()))
+        front(NEW_FLOWS_LIST).or_else(|| front(self.rotation_list()))
     }
 
     /// Whether the queue may send, or be seen to be empty.
     fn may_send(&mut self, at: usize) -> bool {
         let FlowQueue { fifo, credit, in_turn, .. } = &mut self.queues[at];
-        let Some(head) = fifo.head().filter(|_| self.config.deficit_rule == DeficitRule::PacketExceedsCredit) else {
+        let Some(head) = fifo.head().filter(|_| self.config.deficit_rule == TurnEndRule::PacketExceedsCredit) else {
             return *credit > 0 || fifo.is_empty() && !self.config.new_first;
         };
         if !std::mem::replace(in_turn, true) {
@@ -150,7 +150,7 @@ impl<F: QueueItem> FlowQueues<F> {
     fn end_turn(&mut self, list: usize, at: usize) {
         let last = self.rotation_list();
         let queue = &mut self.queues[at];
-        if self.config.deficit_rule == DeficitRule::CreditSpent {
+        if self.config.deficit_rule == TurnEndRule::CreditSpent {
             queue.credit += self.config.quantum;
         }
         queue.in_turn = false;
@@ -187,8 +187,8 @@ impl<F: QueueItem> FlowQueues<F> {
     fn drop_from_fattest(&mut self, now: Time, on_event: &mut impl FnMut(QueueEvent<F>)) {
         let FlowQueues { queues, fattest, config, .. } = self;
         let at = fattest.find(|at| match config.length {
-            LengthUnit::Packets => queues[at].fifo.len() as u64,
-            LengthUnit::Bytes => queues[at].fifo.bytes(),
+            QueueLengthUnit::Packets => queues[at].fifo.len() as u64,
+            QueueLengthUnit::Bytes => queues[at].fifo.bytes(),
         });
         let before = queues[at].fifo.backlog();
         self.drop_from(at, before.packets.div_ceil(2).min(self.config.batch), now, on_event);

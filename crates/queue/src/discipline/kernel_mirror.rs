@@ -1,7 +1,7 @@
-//! Proxy of a queue whose packets wait in a kernel: it counts them as they enter and leave.
+//! Mirror of a queue whose packets wait in a kernel: it counts them as they enter and leave.
 //!
 //! It accepts every packet and dequeues none by itself ([`Discipline::dequeue`] returns that it is empty). Its owner reports each packet that
-//! has left the kernel's queue ([`KernelQueueProxy::on_kernel_dequeue`]) or was dropped there ([`KernelQueueProxy::on_kernel_drop`]). So such a
+//! has left the kernel's queue ([`KernelQueueMirror::on_kernel_dequeue`]) or was dropped there ([`KernelQueueMirror::on_kernel_drop`]). So such a
 //! queue has the same measures as any other.
 
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
     lowest_mark: |_| Some(ecnlab_units::CongestionLevel::Congested),
     check: |_, _| Vec::new(),
     test_params: &[],
-    kind: DisciplineKind::KernelProxy,
+    kind: DisciplineKind::KernelMirror,
 };
 
 /// A queueing discipline of a kernel, by the name that it has there, and its parameters as they were written, in their order.
@@ -37,8 +37,8 @@ pub struct KernelQdisc {
     pub arguments: Vec<(String, String)>,
 }
 
-/// Proxy of a queue whose packets wait in a kernel.
-pub struct KernelQueueProxy<F> {
+/// Mirror of a queue whose packets wait in a kernel: it follows what the kernel reports.
+pub struct KernelQueueMirror<F> {
     /// In the order in which they came.
     waiting: VecDeque<(F, Time)>,
     bytes: u64,
@@ -47,13 +47,13 @@ pub struct KernelQueueProxy<F> {
     counters: QueueCounters,
 }
 
-impl<F> Default for KernelQueueProxy<F> {
-    fn default() -> KernelQueueProxy<F> {
-        KernelQueueProxy { waiting: VecDeque::new(), bytes: 0, unreported: 0, counters: QueueCounters::default() }
+impl<F> Default for KernelQueueMirror<F> {
+    fn default() -> KernelQueueMirror<F> {
+        KernelQueueMirror { waiting: VecDeque::new(), bytes: 0, unreported: 0, counters: QueueCounters::default() }
     }
 }
 
-impl<F: QueueItem> KernelQueueProxy<F> {
+impl<F: QueueItem> KernelQueueMirror<F> {
     /// The packets that have come since the last call.
     pub fn drain_unreported(&mut self) -> impl Iterator<Item = &F> {
         let unreported = std::mem::take(&mut self.unreported);
@@ -86,7 +86,7 @@ impl<F: QueueItem> KernelQueueProxy<F> {
     }
 }
 
-impl<F: QueueItem> Discipline<F> for KernelQueueProxy<F> {
+impl<F: QueueItem> Discipline<F> for KernelQueueMirror<F> {
     fn enqueue(&mut self, packet: F, now: Time, _rng: &mut Rng, on_event: &mut impl FnMut(QueueEvent<F>)) {
         self.counters.arrived.count_packet(packet.size());
         self.bytes += u64::from(packet.size());

@@ -1,12 +1,12 @@
 //! The proxy of a kernel's queue: what it counts as packets enter and leave.
 
-use ecnlab_queue::{DequeueOutcome, Discipline, KernelQueueProxy, SignalCause};
+use ecnlab_queue::{DequeueOutcome, Discipline, KernelQueueMirror, SignalCause};
 use ecnlab_testkit::Packet;
 use ecnlab_units::{Ecn, Rng, Span, Time};
 
 #[test]
 fn packets_leave_as_the_kernel_reports_and_every_one_is_counted() {
-    let mut queue = KernelQueueProxy::default();
+    let mut queue = KernelQueueMirror::default();
     let mut rng = Rng::for_role(1, "outside");
     for flow in 0..4 {
         queue.enqueue(Packet { flow, ecn: Ecn::Ect0, ..Packet::PLAIN }, Time::ZERO, &mut rng, &mut |_| {});
