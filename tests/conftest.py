@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,10 @@ import pytest
 import ecnlab
 from ecnlab.cli import main
 from helpers import SMALL, Outcome
+
+# Tables are as wide as their content where output is no terminal. A parallel worker of pytest has COLUMNS nonetheless.
+for _variable in ("COLUMNS", "LINES"):
+    os.environ.pop(_variable, None)
 
 # What a shell starts in the background may be deaf to Ctrl-C, which tests send.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
