@@ -76,6 +76,11 @@ impl Reading {
     pub fn sound(&self) -> Option<&Values> {
         self.faulty.is_empty().then_some(&self.values)
     }
+
+    /// The same, as values to be changed.
+    pub fn into_sound(self) -> Option<Values> {
+        self.faulty.is_empty().then_some(self.values)
+    }
 }
 
 impl<'r> Reader<'r> {
@@ -100,11 +105,9 @@ impl<'r> Reader<'r> {
 
     /// Reports every key that is not known.
     pub fn only<'k>(&mut self, given: &Given, known: impl Iterator<Item = &'k str> + Clone) {
-        for (key, _) in given.node.entries().unwrap_or_default() {
-            if !known.clone().any(|known| known == key) {
-                let message = renamed_keys::new_name(key, known.clone()).map(renamed_keys::message);
-                self.report(given, key, message.unwrap_or_else(|| format!("unknown key{}", suggestion(key, known.clone()))));
-            }
+        for key in unknown_keys(given.node, known.clone()) {
+            let message = renamed_keys::new_name(key, known.clone()).map(renamed_keys::message);
+            self.report(given, key, message.unwrap_or_else(|| format!("unknown key{}", suggestion(key, known.clone()))));
         }
     }
 
@@ -133,10 +136,12 @@ impl<'r> Reader<'r> {
     /// Reads some of the declared keys over values that are there already.
     pub fn keys_among(&mut self, given: &Given, declared: &'static [Parameter], mut values: Values) -> Reading {
         let mut faulty = Vec::new();
+        let members = members_by_parameter(given.node, &values);
         for parameter in declared {
-            match (given.node.get(parameter.name), parameter.required) {
-                (Some(node), _) => match read(parameter, node) {
-                    Ok(value) => values.set(parameter.name, value),
+            let member = values.position(parameter.name).and_then(|at| Some((at, members[at]?)));
+            match (member, parameter.required) {
+                (Some((at, node)), _) => match read(parameter, node) {
+                    Ok(value) => values.set_at(at, value),
                     Err(message) => {
                         self.report(given, parameter.name, message);
                         faulty.push(parameter.name);
@@ -159,13 +164,11 @@ impl<'r> Reader<'r> {
 
     /// The same, with the path under which a scenario gives another parameter of these values.
     pub fn warn_unheeded_as(&mut self, given: &Given, values: &Values, unread: &[&str], path: fn(&str) -> String) {
-        for parameter in values.parameters().iter().filter(|parameter| given.gives(parameter.name)) {
-            if let Some(effect) = parameter.off_effect(values.value(parameter.name)) {
-                self.warn(
-                    given,
-                    parameter.name,
-                    format!("{} means that {effect}: leave it out for the default", values.value(parameter.name)),
-                );
+        let members = members_by_parameter(given.node, values);
+        for (at, parameter) in values.parameters().iter().enumerate().filter(|(at, _)| members[*at].is_some()) {
+            let value = values.value_at(at);
+            if let Some(effect) = parameter.off_effect(value) {
+                self.warn(given, parameter.name, format!("{value} means that {effect}: leave it out for the default"));
             } else if unread.contains(&parameter.name) {
                 self.warn(given, parameter.name, "is never read by this algorithm: leave it out".to_owned());
             } else if let Some(condition) = values.unmet_conditions(parameter.name).first() {
@@ -212,6 +215,35 @@ impl<'r> Reader<'r> {
         }
         found
     }
+}
+
+/// The members of a table that give a parameter, by the parameter's place.
+fn members_by_parameter<'a>(node: &'a Node, values: &Values) -> Vec<Option<&'a Node>> {
+    let mut members = vec![None; values.parameters().len()];
+    for (key, member) in node.entries().unwrap_or_default() {
+        if let Some(at) = values.position(key) {
+            members[at] = Some(member);
+        }
+    }
+    members
+}
+
+/// The keys of a table that are not among the known ones. Most tables have them in the order of their declaration, so each is looked for behind
+/// the one before it, and from the beginning if it is not there.
+pub fn unknown_keys<'a, 'k>(node: &'a Node, known: impl Iterator<Item = &'k str> + Clone) -> Vec<&'a str> {
+    let mut behind = known.clone();
+    let mut is_known = |key: &str| {
+        if behind.next() == Some(key) {
+            return true;
+        }
+        let mut all = known.clone();
+        let is_known = all.any(|known| known == key);
+        if is_known {
+            behind = all;
+        }
+        is_known
+    };
+    node.entries().unwrap_or_default().iter().map(|(key, _)| key.as_str()).filter(|key| !is_known(key)).collect()
 }
 
 /// Reads what stands for a parameter: one value, or a list where one is declared.

@@ -1,5 +1,7 @@
 //! Profiles: named bundles of parameters. A scenario may override every member.
 
+use std::sync::LazyLock;
+
 use ecnlab_units::Values;
 
 use crate::checked::{self, CheckedSenderCombination};
@@ -327,6 +329,12 @@ impl Profile {
     /// # Panics
     /// If a member does not fit its declaration: a fault of the program, which a test looks for.
     pub fn values(&self) -> Values {
+        static READ: LazyLock<Vec<Values>> = LazyLock::new(|| PROFILES.iter().map(Profile::read_values).collect());
+        let of_profile = PROFILES.iter().position(|profile| profile.name == self.name);
+        of_profile.map_or_else(|| self.read_values(), |at| READ[at].clone())
+    }
+
+    fn read_values(&self) -> Values {
         let mut values = Values::defaults(Settings::PARAMETERS);
         for (name, text, _) in self.members {
             values.set_from_text(name, text).unwrap_or_else(|why| panic!("profile {}: {name}: {why}", self.name));

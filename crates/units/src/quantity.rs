@@ -128,11 +128,12 @@ fn unit_factor(units: &[Unit], written: &str) -> Option<f64> {
 /// The number at the beginning of a text, and its unit. `wanted` is the thing that the text stands for.
 fn split_number_and_unit<'t>(text: &'t str, wanted: &str, example: &str) -> Result<(f64, &'t str), String> {
     let text = text.trim();
-    let end = text
-        .char_indices()
-        .find(|&(at, c)| !(c.is_ascii_digit() || "+-._".contains(c) || is_exponent_marker(text, at)))
-        .map_or(text.len(), |(at, _)| at);
-    let number = text[..end].replace('_', "").parse().map_err(|_| format!("\"{text}\" is not {wanted}, as in {example}"))?;
+    // All bytes of a number are characters of their own, so the text can be cut where the first other byte is.
+    let is_of_number = |at: usize, byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'_') || is_exponent_marker(text, at);
+    let end = text.bytes().enumerate().find(|&(at, byte)| !is_of_number(at, byte)).map_or(text.len(), |(at, _)| at);
+    let digits = &text[..end];
+    let number = if digits.contains('_') { digits.replace('_', "").parse() } else { digits.parse() };
+    let number = number.map_err(|_| format!("\"{text}\" is not {wanted}, as in {example}"))?;
     if !f64::is_finite(number) {
         return Err(format!("{} is too large", quote_unless_number(text)));
     }

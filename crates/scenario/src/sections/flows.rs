@@ -189,7 +189,7 @@ fn app(reader: &mut Reader, flows: &Given, carried: Option<&Carried>) -> Option<
     if let Some(given) = &table {
         reader.only(given, std::iter::once("kind").chain(entry.parameters.iter().map(|parameter| parameter.name)));
         let reading = reader.keys_over(given, values);
-        values = reading.sound()?.clone();
+        values = reading.into_sound()?;
         reader.warn_unheeded(given, &values, &[]);
         read_list(reader, given, &mut values)?;
     }

@@ -96,7 +96,7 @@ fn read_over(reader: &mut Reader, given: &Given, declared: &'static [Parameter],
     let before = reader.problems.len();
     let reading = reader.keys_among(given, declared, values);
     tcp_renames::rewrite_value_problems(&mut reader.problems[before..], given);
-    reading.sound().cloned()
+    reading.into_sound()
 }
 
 /// Warns of a combination of congestion control, recovery and response that no judge has checked over the profile.

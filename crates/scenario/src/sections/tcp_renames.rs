@@ -5,7 +5,7 @@ use ecnlab_transport::settings::{QUIRKS_KEY, is_quirk};
 
 use super::stray;
 use crate::problem::Problem;
-use crate::read::{Given, Reader};
+use crate::read::{Given, Reader, unknown_keys};
 
 /// Old keys of `tcp` with their new names. A key that only became a quirk has its old name.
 pub const KEYS: &[(&str, &str)] = &[
@@ -78,9 +78,11 @@ pub const VALUES: &[(&str, &str, &str)] = &[
 
 /// Reports the keys that a table of TCP does not have; an old name, or one of the other table, with what to give instead.
 pub fn report_keys<'k>(reader: &mut Reader, given: &Given, known: impl Iterator<Item = &'k str> + Clone) {
-    let keys = || given.node.entries().unwrap_or_default().iter().map(|(key, _)| key.as_str());
-    let is_known = |key: &str| known.clone().any(|name| name == key);
-    let moved: Vec<(String, &str)> = keys().filter(|key| !is_known(key)).filter_map(|key| Some((key.to_owned(), new_name(key)?))).collect();
+    let unknown = unknown_keys(given.node, known.clone());
+    if unknown.is_empty() {
+        return;
+    }
+    let moved: Vec<(String, &str)> = unknown.into_iter().filter_map(|key| Some((key.to_owned(), new_name(key)?))).collect();
     let names: Vec<String> = known.map(str::to_owned).chain(moved.iter().map(|(key, _)| key.clone())).collect();
     reader.only(given, names.iter().map(String::as_str));
     for (key, name) in moved {
@@ -116,6 +118,9 @@ fn moved_message(given: &Given, key: &str, name: &'static str) -> String {
 
 /// Rewrites problems of values that have another name now.
 pub fn rewrite_value_problems(problems: &mut [Problem], given: &Given) {
+    if problems.is_empty() {
+        return;
+    }
     for (name, old, new) in VALUES {
         let is_old = given.node.get(name).and_then(|node| node.scalar()).is_some_and(|scalar| scalar.text == *old);
         for problem in problems.iter_mut().filter(|problem| is_old && problem.place == given.at(name)) {

@@ -1,5 +1,8 @@
 //! The values of a table of parameters, read and checked.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
 use super::{Parameter, ParameterType, ReadCondition};
 use crate::distribution::Distribution;
 use crate::quantity::Amount;
@@ -26,22 +29,52 @@ pub enum Value {
 #[derive(Clone, Debug)]
 pub struct Values {
     parameters: &'static [Parameter],
+    index: Arc<NameIndex>,
     values: Vec<Value>,
 }
 
 impl Values {
+    /// The defaults of a table. They are read once, since each table of a scenario begins with them.
     pub fn defaults(parameters: &'static [Parameter]) -> Values {
-        Values { parameters, values: parameters.iter().map(Parameter::default_value).collect() }
+        static READ: RwLock<BTreeMap<(usize, usize), Values>> = RwLock::new(BTreeMap::new());
+        let table = (parameters.as_ptr() as usize, parameters.len());
+        if let Some(values) = READ.read().unwrap_or_else(PoisonError::into_inner).get(&table) {
+            return values.clone();
+        }
+        let values = parameters.iter().map(Parameter::default_value).collect();
+        let values = Values { parameters, index: Arc::new(NameIndex::of(parameters)), values };
+        READ.write().unwrap_or_else(PoisonError::into_inner).entry(table).or_insert(values).clone()
     }
 
     pub fn parameters(&self) -> &'static [Parameter] {
         self.parameters
     }
 
+    /// The place of a parameter in its table, if it is declared.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.index.position(self.parameters, name)
+    }
+
+    /// The value at a place of the table.
+    ///
+    /// # Panics
+    /// If the table is shorter.
+    pub fn value_at(&self, at: usize) -> &Value {
+        &self.values[at]
+    }
+
     /// # Panics
     /// If no such parameter is declared: the caller asks for a name of its own declaration.
     pub fn set(&mut self, name: &str, value: Value) {
         let at = self.index_of(name);
+        self.values[at] = value;
+    }
+
+    /// Sets the value at a place of the table.
+    ///
+    /// # Panics
+    /// If the table is shorter.
+    pub fn set_at(&mut self, at: usize, value: Value) {
         self.values[at] = value;
     }
 
@@ -71,7 +104,8 @@ impl Values {
 
     /// Whether a condition holds under these values.
     pub fn meets(&self, condition: &ReadCondition) -> bool {
-        condition.values.contains(&self.value(condition.parameter).to_string().as_str())
+        let value = self.value(condition.parameter);
+        condition.values.iter().any(|text| value.is_written(text))
     }
 
     /// Names and values as text, for results that describe themselves.
@@ -80,8 +114,71 @@ impl Values {
     }
 
     fn index_of(&self, name: &str) -> usize {
-        self.parameters.iter().position(|p| p.name == name).unwrap_or_else(|| panic!("no parameter {name} is declared"))
+        self.position(name).unwrap_or_else(|| panic!("no parameter {name} is declared"))
     }
+}
+
+impl Value {
+    /// Whether it is written as this text.
+    fn is_written(&self, text: &str) -> bool {
+        match self {
+            Value::Special(word) | Value::Choice(word) => *word == text,
+            Value::Flag(true) => text == "true",
+            Value::Flag(false) => text == "false",
+            other => other.to_string() == text,
+        }
+    }
+}
+
+/// The places of the names of a table: a hash table with open addressing, twice to four times as large as the table.
+#[derive(Debug)]
+struct NameIndex {
+    slots: Vec<u16>,
+}
+
+const EMPTY_SLOT: u16 = u16::MAX;
+
+impl NameIndex {
+    /// The first of two parameters with one name counts.
+    ///
+    /// # Panics
+    /// If the table has 65535 parameters or more.
+    fn of(parameters: &[Parameter]) -> NameIndex {
+        assert!(parameters.len() < usize::from(EMPTY_SLOT), "a table of {} parameters", parameters.len());
+        let mut index = NameIndex { slots: vec![EMPTY_SLOT; (2 * parameters.len() + 1).next_power_of_two()] };
+        for (at, parameter) in parameters.iter().enumerate() {
+            let slot = index.slot(parameters, parameter.name);
+            if index.slots[slot] == EMPTY_SLOT {
+                index.slots[slot] = at as u16;
+            }
+        }
+        index
+    }
+
+    fn position(&self, parameters: &[Parameter], name: &str) -> Option<usize> {
+        let at = self.slots[self.slot(parameters, name)];
+        (at != EMPTY_SLOT).then_some(at.into())
+    }
+
+    /// The slot that holds a name, or the empty one in which it would be.
+    fn slot(&self, parameters: &[Parameter], name: &str) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut slot = hash(name) & mask;
+        while self.slots[slot] != EMPTY_SLOT && parameters[usize::from(self.slots[slot])].name != name {
+            slot = (slot + 1) & mask;
+        }
+        slot
+    }
+}
+
+/// A hash of a name's length, its first eight bytes and its last eight, by Fibonacci hashing.
+fn hash(name: &str) -> usize {
+    let bytes = name.as_bytes();
+    let ends = match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(first), Some(last)) => u64::from_le_bytes(*first) ^ u64::from_le_bytes(*last).rotate_left(29),
+        _ => bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte)),
+    };
+    ((ends ^ bytes.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
 }
 
 impl std::fmt::Display for Value {
@@ -102,5 +199,44 @@ impl std::fmt::Display for Value {
                 write!(f, "{}", texts.join(", "))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+
+    const fn flag(name: &'static str) -> Parameter {
+        Parameter { name, kind: Kind::Flag, default: "true", ..Parameter::DEFAULTS }
+    }
+
+    static TABLE: [Parameter; 5] = [flag("a"), flag("ab"), flag("a_name_of_16_byt"), flag("a_name_longer_than_16_bytes"), flag("")];
+
+    #[test]
+    fn each_parameter_is_found_by_its_name_and_no_other_name_is() {
+        let values = Values::defaults(&TABLE);
+        for (at, parameter) in TABLE.iter().enumerate() {
+            assert_eq!(Some(at), values.position(parameter.name), "{}", parameter.name);
+        }
+        for other in ["b", "aa", "a_name", "a_name_of_16_byt_", "\0"] {
+            assert_eq!(None, values.position(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_set_leaves_the_defaults_of_its_table() {
+        let mut values = Values::defaults(&TABLE);
+        values.set("ab", Value::Flag(false));
+        assert_eq!((false, true), (values.get::<bool>("ab"), Values::defaults(&TABLE).get::<bool>("ab")));
+        assert_eq!(2, Values::defaults(&TABLE[..2]).parameters().len());
+    }
+
+    #[test]
+    fn a_condition_is_met_as_the_value_is_written() {
+        let written = |value: Value| (value.is_written("true"), value.is_written("off"), value.is_written("3"));
+        assert_eq!((true, false, false), written(Value::Flag(true)));
+        assert_eq!((false, true, false), written(Value::Special("off")));
+        assert_eq!((false, false, true), written(Value::Count(3)));
     }
 }
