@@ -1,6 +1,9 @@
 //! A scenario as a tree of values that remember their lines and how they were written, from TOML or JSON.
 
+use std::fmt;
+
 use ecnlab_units::Value;
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use toml_edit::{ImDocument, Item, Table as TomlTable, Value as Toml};
 
 use crate::problem::Problem;
@@ -90,7 +93,7 @@ impl Node {
 
     /// Reads JSON.
     pub fn from_json(text: &str) -> Result<Node, Problem> {
-        serde_json::from_str(text).map(of_json).map_err(|why| Problem::new("file", format!("not valid JSON: {why}")))
+        serde_json::from_str(text).map_err(|why| Problem::new("file", format!("not valid JSON: {why}")))
     }
 
     /// A value as the command line gives it: TOML or JSON, or else a bare word, which a name may be.
@@ -100,7 +103,7 @@ impl Node {
             return Ok(Lines::none().value(&value));
         }
         match serde_json::from_str(text) {
-            Ok(json) => Ok(of_json(json)),
+            Ok(json) => Ok(json),
             Err(_) if text.starts_with('{') => {
                 Err(format!("{text} is neither TOML nor JSON: a table is written as {{ aqm = \"droptail\", limit = 100 }}"))
             }
@@ -222,23 +225,105 @@ impl Lines {
     }
 }
 
-fn of_json(json: serde_json::Value) -> Node {
-    use serde_json::Value as Json;
-    let scalar = |text: String, form| Tree::Scalar(Scalar { text, form });
-    let value = match json {
-        Json::Null => scalar("null".to_owned(), Form::Other),
-        Json::Bool(flag) => scalar(flag.to_string(), Form::Flag),
-        Json::Number(number) => scalar(number.to_string(), Form::Number),
-        Json::String(string) => scalar(string, Form::Text),
-        Json::Array(values) => Tree::List(values.into_iter().map(of_json).collect()),
-        Json::Object(entries) => Tree::Table(entries.into_iter().map(|(key, value)| (key, of_json(value))).collect()),
-    };
-    Node { value, line: None }
+/// From JSON, without a tree of JSON in between.
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
+        deserializer.deserialize_any(NodeVisitor)
+    }
+}
+
+struct NodeVisitor;
+
+impl NodeVisitor {
+    fn scalar<E>(text: impl Into<String>, form: Form) -> Result<Node, E> {
+        Ok(Node::of(Tree::Scalar(Scalar { text: text.into(), form })))
+    }
+
+    fn number<E>(number: impl Into<serde_json::Number>) -> Result<Node, E> {
+        NodeVisitor::scalar(number.into().to_string(), Form::Number)
+    }
+}
+
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        NodeVisitor::scalar("null", Form::Other)
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Node, E> {
+        NodeVisitor::scalar(flag.to_string(), Form::Flag)
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Node, E> {
+        NodeVisitor::number(number)
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Node, E> {
+        NodeVisitor::number(number)
+    }
+
+    /// JSON has no number that is not finite.
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Node, E> {
+        serde_json::Number::from_f64(number).map_or_else(|| self.visit_unit(), NodeVisitor::number)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Node, E> {
+        NodeVisitor::scalar(text, Form::Text)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut members: A) -> Result<Node, A::Error> {
+        let mut nodes = Vec::new();
+        while let Some(node) = members.next_element()? {
+            nodes.push(node);
+        }
+        Ok(Node::list_of(nodes))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Node, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = members.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Node::of(Tree::Table(merge_repeated(entries))))
+    }
+}
+
+/// A key that stands in a table of JSON more than once has its last value, at its first place.
+fn merge_repeated(mut entries: Vec<(String, Node)>) -> Vec<(String, Node)> {
+    let mut places: Vec<usize> = (0..entries.len()).collect();
+    let key = |at: usize| (entries[at].0.len(), entries[at].0.as_str());
+    places.sort_by(|&one, &other| key(one).cmp(&key(other)));
+    if places.windows(2).all(|pair| key(pair[0]) != key(pair[1])) {
+        return entries;
+    }
+    let with_same_key = places.chunk_by(|&one, &other| key(one) == key(other));
+    let mut kept: Vec<(usize, usize)> = with_same_key.map(|same| (same[0], same[same.len() - 1])).collect();
+    kept.sort_unstable();
+    kept.into_iter().map(|(first, last)| (std::mem::take(&mut entries[first].0), entries[last].1.clone())).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_that_json_repeats_has_its_last_value_at_its_first_place() {
+        let shown = |text| format!("{:?}", Node::from_json(text).unwrap());
+        assert_eq!(shown(r#"{"b": 5, "aa": 4, "c": 3}"#), shown(r#"{"b": 1, "aa": 2, "c": 3, "aa": 4, "b": {"d": 1}, "b": 5}"#));
+    }
+
+    #[test]
+    fn a_number_of_json_is_written_as_serde_json_writes_it() {
+        let text = |json| Node::from_json(json).unwrap().scalar().unwrap().text.clone();
+        let written = ["1.0", "1e+300", "0.1", "18446744073709551615", "-1"];
+        assert_eq!(written, ["1.00", "1e+300", "0.10", "18446744073709551615", "-1"].map(text));
+        assert!(Node::from_json("1e999").is_err());
+    }
 
     #[test]
     fn toml_that_ends_within_a_line_is_refused_with_a_reason_and_its_line() {
