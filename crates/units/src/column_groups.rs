@@ -15,7 +15,8 @@ pub struct TimeStats {
 
 impl<const BITS: u32> From<&Histogram<BITS>> for TimeStats {
     fn from(times: &Histogram<BITS>) -> TimeStats {
-        TimeStats { mean_s: times.mean_s(), p50_s: times.quantile_s(0.50), p95_s: times.quantile_s(0.95), p99_s: times.quantile_s(0.99) }
+        let [p50_s, p95_s, p99_s] = times.quantiles_s([0.50, 0.95, 0.99]);
+        TimeStats { mean_s: times.mean_s(), p50_s, p95_s, p99_s }
     }
 }
 

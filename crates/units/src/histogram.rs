@@ -48,36 +48,51 @@ impl<const BITS: u32> Histogram<BITS> {
         self.count
     }
 
-    /// The value in seconds that the fraction `q` of all values do not exceed; not a number if nothing was recorded.
-    pub fn quantile_s(&self, q: f64) -> f64 {
-        let rank = ((q * self.count as f64).ceil() as u64).max(1);
-        let mut seen = 0;
-        let found = self.bin_counts().find(|&(_, count)| {
+    /// The values in seconds that these fractions of all values do not exceed; not a number if nothing was recorded.
+    ///
+    /// # Panics
+    /// If the fractions do not ascend: one pass over the bins finds them all.
+    pub fn quantiles_s<const N: usize>(&self, fractions: [f64; N]) -> [f64; N] {
+        assert!(fractions.is_sorted(), "{fractions:?} do not ascend");
+        let mut values = [f64::NAN; N];
+        let (mut found, mut seen) = (0, 0);
+        for (bin, count) in self.non_zero_bins() {
             seen += count;
-            seen >= rank
-        });
-        found.map_or(f64::NAN, |(bin, _)| Self::bin_midpoint(bin) * 1e-9)
+            while found < N && seen >= ((fractions[found] * self.count as f64).ceil() as u64).max(1) {
+                values[found] = Self::bin_midpoint(bin) * 1e-9;
+                found += 1;
+            }
+            if found == N {
+                break;
+            }
+        }
+        values
     }
 
     /// Bins with a count above 0: lower bound, lower bound of the next bin, both in seconds, and the count.
     pub fn non_empty_bins(&self) -> impl Iterator<Item = (f64, f64, u64)> {
-        let counted = self.bin_counts().filter(|&(_, count)| count > 0);
-        counted.map(|(bin, count)| (Self::bin_lower_bound(bin) as f64 * 1e-9, Self::bin_lower_bound(bin + 1) as f64 * 1e-9, count))
+        self.non_zero_bins()
+            .map(|(bin, count)| (Self::bin_lower_bound(bin) as f64 * 1e-9, Self::bin_lower_bound(bin + 1) as f64 * 1e-9, count))
     }
 
     /// Adds what another histogram has recorded.
     pub fn merge(&mut self, other: &Histogram<BITS>) {
-        for (bin, count) in other.bin_counts().filter(|&(_, count)| count > 0) {
+        for (bin, count) in other.non_zero_bins() {
             self.add_to_bin(bin, count);
         }
         self.count += other.count;
         self.sum_us += other.sum_us;
     }
 
-    /// All bins in order, with the exact count of each.
-    fn bin_counts(&self) -> impl Iterator<Item = (u32, u64)> {
+    /// The bins that have counted something in order, with the exact count of each. Most are empty, so they are passed over several at a time.
+    fn non_zero_bins(&self) -> impl Iterator<Item = (u32, u64)> {
+        const BINS_AT_A_TIME: usize = 32;
         let overflows = |bin| self.overflowed_bins.iter().filter(|&&overflowed_bins| overflowed_bins == bin).count() as u64;
-        (self.first_bin..).zip(&self.bins).map(move |(bin, &count)| (bin, u64::from(count) + (overflows(bin) << 32)))
+        let counted = move |(bin, &count)| (bin, u64::from(count) + (overflows(bin) << 32));
+        let is_empty = |bins: &[u32]| self.overflowed_bins.is_empty() && bins.iter().fold(0, |any, count| any | count) == 0;
+        let several = (self.first_bin..).step_by(BINS_AT_A_TIME).zip(self.bins.chunks(BINS_AT_A_TIME));
+        let several = several.filter(move |(_, bins)| !is_empty(bins));
+        several.flat_map(move |(first, bins)| (first..).zip(bins).map(counted)).filter(|&(_, count)| count > 0)
     }
 
     /// Adds `more` to a bin that may be outside the range seen so far or at the limit of its counter.
@@ -98,12 +113,17 @@ impl<const BITS: u32> Histogram<BITS> {
             self.first_bin = begin;
         }
         if begin < self.first_bin {
-            self.bins.splice(0..0, std::iter::repeat_n(0, (self.first_bin - begin) as usize));
-            self.first_bin = begin;
+            let added = (self.first_bin - begin) as usize;
+            let mut bins = vec![0; added + self.bins.len()];
+            bins[added..].copy_from_slice(&self.bins);
+            (self.bins, self.first_bin) = (bins, begin);
         }
-        let length = self.bins.len().max((begin + octave - self.first_bin) as usize);
-        self.bins.reserve_exact(length - self.bins.len());
-        self.bins.resize(length, 0);
+        let length = (begin + octave - self.first_bin) as usize;
+        if length > self.bins.len() {
+            let mut bins = vec![0; length];
+            bins[..self.bins.len()].copy_from_slice(&self.bins);
+            self.bins = bins;
+        }
     }
 
     /// Index of the bin of a number of nanoseconds: the octave, then the leading bits below the first.
@@ -135,8 +155,9 @@ mod tests {
         for span_to_micros in (1..=10_000u64).rev() {
             histogram.record(Span::from_micros(span_to_micros));
         }
-        for q in [0.5, 0.95, 0.99] {
-            let error = histogram.quantile_s(q) / (q * 0.01) - 1.0;
+        let fractions = [0.5, 0.95, 0.99];
+        for (q, value) in fractions.into_iter().zip(histogram.quantiles_s(fractions)) {
+            let error = value / (q * 0.01) - 1.0;
             assert!(error.abs() < 0.017, "{q}: {error}");
         }
         assert!((histogram.mean_s() - 0.005_000_5).abs() < 1e-12);
@@ -159,10 +180,11 @@ mod tests {
             histogram.merge(&histogram.clone());
         }
         histogram.record(Span::from_millis(1));
-        let bin_counts: Vec<u64> = histogram.bin_counts().map(|(_, count)| count).filter(|&count| count > 0).collect();
+        let bin_counts: Vec<u64> = histogram.non_zero_bins().map(|(_, count)| count).collect();
         assert_eq!((vec![(1 << 34) + 1, 1 << 34], (1 << 35) + 1), (bin_counts, histogram.count()));
-        assert!((histogram.quantile_s(0.5) / 0.001 - 1.0).abs() < 0.017);
-        assert!((histogram.quantile_s(0.51) / 0.1 - 1.0).abs() < 0.017);
+        let [median_s, above_s] = histogram.quantiles_s([0.5, 0.51]);
+        assert!((median_s / 0.001 - 1.0).abs() < 0.017);
+        assert!((above_s / 0.1 - 1.0).abs() < 0.017);
     }
 
     #[test]
@@ -171,7 +193,17 @@ mod tests {
         let bin = Histogram::<5>::bin_index(1_000_000);
         histogram.add_to_bin(bin, u64::from(u32::MAX));
         histogram.record(Span::from_millis(1));
-        assert_eq!(1 << 32, histogram.bin_counts().map(|(_, count)| count).sum::<u64>());
+        assert_eq!(1 << 32, histogram.non_zero_bins().map(|(_, count)| count).sum::<u64>());
+    }
+
+    #[test]
+    fn a_quantile_is_the_first_value_that_enough_do_not_exceed() {
+        let mut histogram = Histogram::<8>::default();
+        for nanos in [512, 256, 300, 256] {
+            histogram.record(Span::from_picos(nanos * 1_000));
+        }
+        let values = histogram.quantiles_s([0.0, 0.5, 0.51, 0.75, 0.76, 1.0]).map(|value| (value * 1e9) as u64);
+        assert_eq!([256, 256, 300, 300, 512, 512], values);
     }
 
     #[test]
@@ -187,6 +219,6 @@ mod tests {
 
     #[test]
     fn an_empty_histogram_has_no_percentile() {
-        assert!(Histogram::<5>::default().quantile_s(0.5).is_nan());
+        assert!(Histogram::<5>::default().quantiles_s([0.0, 0.5, 1.0]).into_iter().all(f64::is_nan));
     }
 }

@@ -156,8 +156,9 @@ impl Column {
 impl<R, N: NameSource> TableSpec<R, N> {
     /// The table of these rows.
     pub fn fill(&'static self, names: &N::Context, rows: impl IntoIterator<Item = R>) -> Table {
-        let mut builder = TableBuilder::new(self);
-        rows.into_iter().for_each(|row| builder.push(&row));
+        let rows = rows.into_iter();
+        let mut builder = TableBuilder::with_capacity(self, rows.size_hint().0);
+        rows.for_each(|row| builder.push(&row));
         builder.finish(names)
     }
 
@@ -209,11 +210,16 @@ enum ColumnBuilder<R, N> {
 
 impl<R, N: NameSource> TableBuilder<R, N> {
     pub fn new(spec: &'static TableSpec<R, N>) -> TableBuilder<R, N> {
+        TableBuilder::with_capacity(spec, 0)
+    }
+
+    /// With memory for so many rows.
+    pub fn with_capacity(spec: &'static TableSpec<R, N>, rows: usize) -> TableBuilder<R, N> {
         let column = |column: &ColumnSpec<R, N>| match column.value {
-            ColumnReader::Real(of) => ColumnBuilder::Real(of, Vec::new()),
-            ColumnReader::Count(of) => ColumnBuilder::Count(of, Vec::new()),
-            ColumnReader::Index(of) => ColumnBuilder::Index(of, Vec::new()),
-            ColumnReader::Name(source, of) => ColumnBuilder::Name(source, of, Vec::new()),
+            ColumnReader::Real(of) => ColumnBuilder::Real(of, Vec::with_capacity(rows)),
+            ColumnReader::Count(of) => ColumnBuilder::Count(of, Vec::with_capacity(rows)),
+            ColumnReader::Index(of) => ColumnBuilder::Index(of, Vec::with_capacity(rows)),
+            ColumnReader::Name(source, of) => ColumnBuilder::Name(source, of, Vec::with_capacity(rows)),
         };
         TableBuilder { spec, columns: spec.columns().map(column).collect(), row_bytes: spec.row_bytes(), rows: 0 }
     }
