@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use ecnlab_emulator::address::Family;
+use ecnlab_emulator::address::AddressFamily;
 use ecnlab_emulator::event_loop::TimeMode;
 use ecnlab_emulator::run::{CaptureOptions, RunError, RunOptions, probe_kernel, run};
 use ecnlab_emulator::sys::process;
@@ -21,7 +21,7 @@ fn main() {
     let options = RunOptions {
         seed,
         kernel: probe_kernel("live", true),
-        family: Family::V4,
+        family: AddressFamily::V4,
         time_mode: TimeMode::Real,
         priority: Some(process::REALTIME_PRIORITY),
         lateness_budget: None,

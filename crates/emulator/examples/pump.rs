@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use ecnlab_emulator::address::{AddressSlot, Family, Side};
+use ecnlab_emulator::address::{AddressFamily, AddressSlot, Side};
 use ecnlab_emulator::event_loop::{EventLoop, NoHosts, TimeMode};
 use ecnlab_emulator::host::{Host, HostSpec};
 use ecnlab_emulator::sys::clock::{monotonic, thread_cpu_time};
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let scenario = scenario(&rate, seconds)?;
     let [near, far] = [Side::Near, Side::Far].map(host);
     let (near, far) = (near?, far?);
-    let [from, to] = [Side::Near, Side::Far].map(|side| Family::V4.address(FLOW, side));
+    let [from, to] = [Side::Near, Side::Far].map(|side| AddressFamily::V4.address(FLOW, side));
     let sender = near.namespace.run_inside(|| UdpSocket::bind((from, 1000)))?;
     let receiver = far.namespace.run_inside(|| UdpSocket::bind((to, 2000)))?;
     sender.connect((to, 2000))?;
@@ -132,7 +132,7 @@ fn scenario(rate: &str, seconds: u64) -> Result<Scenario, Box<dyn Error>> {
 }
 
 fn host(side: Side) -> std::io::Result<Host> {
-    Host::create(&HostSpec { family: Family::V4, group: 0, side, mtu: SIZE as u32, ..HostSpec::default() })
+    Host::create(&HostSpec { family: AddressFamily::V4, group: 0, side, mtu: SIZE as u32, ..HostSpec::default() })
 }
 
 fn bits_per_second(rate: &str) -> f64 {

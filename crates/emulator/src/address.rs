@@ -32,16 +32,16 @@ impl Side {
 
 /// The version of IP that hosts speak.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Family {
+pub enum AddressFamily {
     #[default]
     V4,
     V6,
 }
 
-impl Family {
+impl AddressFamily {
     /// Of a version's number, which is 4 unless it is 6.
-    pub fn from_version(version: u32) -> Family {
-        if version == 6 { Family::V6 } else { Family::V4 }
+    pub fn from_version(version: u32) -> AddressFamily {
+        if version == 6 { AddressFamily::V6 } else { AddressFamily::V4 }
     }
 }
 
@@ -60,20 +60,20 @@ pub const MIN_MTU_V6: u32 = 1280;
 /// Flows of a group that have addresses: neither the first nor the last address of a network is one.
 pub const MAX_HOSTS_PER_SUBNET: u32 = (1 << 16) - 2;
 
-impl Family {
+impl AddressFamily {
     /// The network of a group's host, with the length of its prefix.
     pub fn subnet(self, group: u32, side: Side) -> (IpAddr, u8) {
         match self {
-            Family::V4 => (self.nth_address(group, side, 0), 16),
-            Family::V6 => (self.nth_address(group, side, 0), 32),
+            AddressFamily::V4 => (self.nth_address(group, side, 0), 16),
+            AddressFamily::V6 => (self.nth_address(group, side, 0), 32),
         }
     }
 
     /// Every address of the plan.
     pub fn all_subnets(self) -> (IpAddr, u8) {
         match self {
-            Family::V4 => (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), 8),
-            Family::V6 => (IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0)), 16),
+            AddressFamily::V4 => (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), 8),
+            AddressFamily::V6 => (IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0)), 16),
         }
     }
 
@@ -85,8 +85,8 @@ impl Family {
     fn nth_address(self, group: u32, side: Side, number: u32) -> IpAddr {
         let side = (side == Side::Far) as u32;
         match self {
-            Family::V4 => IpAddr::V4(Ipv4Addr::from_bits(10 << 24 | side << 23 | group << 16 | number)),
-            Family::V6 => {
+            AddressFamily::V4 => IpAddr::V4(Ipv4Addr::from_bits(10 << 24 | side << 23 | group << 16 | number)),
+            AddressFamily::V6 => {
                 let high = 0xfd00_u128 << 112 | u128::from(side << 15 | group) << 96;
                 IpAddr::V6(Ipv6Addr::from_bits(high | u128::from(number)))
             }
@@ -111,9 +111,9 @@ pub fn slot_of_address(address: IpAddr) -> Option<(AddressSlot, Side)> {
     (group < MAX_GROUPS && (1..=MAX_HOSTS_PER_SUBNET).contains(&number)).then(|| (AddressSlot { group, number: number - 1 }, side))
 }
 
-/// The flow that a packet belongs to, and which of its ends takes it.
+/// Flow of a packet, and the end that takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlowDirection {
+pub struct PacketFlow {
     pub flow: u32,
     pub direction: Direction,
 }
@@ -127,18 +127,18 @@ struct SlotFlows {
     reverse: Option<u32>,
 }
 
-/// Assigns address slots to flows.
+/// Map between flows and their address slots, and from a packet's addresses to its flow.
 #[derive(Clone, Debug, Default)]
-pub struct AddressSlots {
+pub struct FlowAddressMap {
     /// By group, then by slot.
     groups: Vec<Vec<SlotFlows>>,
     /// By flow: where it sits, and the side that it sends from.
     flows: Vec<Option<(AddressSlot, Side)>>,
 }
 
-impl AddressSlots {
+impl FlowAddressMap {
     /// The slot of a flow that opens a connection or sends datagrams, its own from the first time on; `None` if no address is left.
-    pub fn open_flow(&mut self, flow: u32, group: u32) -> Option<AddressSlot> {
+    pub fn slot_for_opening_flow(&mut self, flow: u32, group: u32) -> Option<AddressSlot> {
         if let Some((slot, _)) = self.slot_of_flow(flow) {
             return Some(slot);
         }
@@ -163,7 +163,7 @@ impl AddressSlots {
     ///
     /// # Panics
     /// If the other has no slot.
-    pub fn answer_flow(&mut self, flow: u32, opener: u32) -> AddressSlot {
+    pub fn slot_for_answering_flow(&mut self, flow: u32, opener: u32) -> AddressSlot {
         let (slot, _) = self.slot_of_flow(opener).expect("a flow is answered once it has opened a connection");
         let reverse = &mut self.groups[slot.group as usize][slot.number as usize].reverse;
         let before = reverse.replace(flow);
@@ -193,8 +193,8 @@ impl AddressSlots {
         if side == Side::Near { flows.forward } else { flows.reverse }
     }
 
-    /// Whose packet this is, from one address to another, which carries data or does not; `None` if it is nobody's.
-    pub fn flow_direction(&self, from: IpAddr, to: IpAddr, occupies_sequence_space: bool) -> Option<FlowDirection> {
+    /// Flow of a packet from one address to another, which carries data or does not; `None` if it is nobody's.
+    pub fn flow_of_packet(&self, from: IpAddr, to: IpAddr, occupies_sequence_space: bool) -> Option<PacketFlow> {
         let ((from, side), (to, _)) =
             (slot_of_address(from)?, slot_of_address(to).filter(|(_, far)| slot_of_address(from).is_some_and(|(_, near)| near != *far))?);
         if from != to {
@@ -202,8 +202,8 @@ impl AddressSlots {
         }
         let flows = self.groups.get(from.group as usize)?.get(from.number as usize)?;
         let (mine, other) = if side == Side::Near { (flows.forward, flows.reverse) } else { (flows.reverse, flows.forward) };
-        let sent = mine.map(|flow| FlowDirection { flow, direction: Direction::Forward });
-        let acknowledged = other.map(|flow| FlowDirection { flow, direction: Direction::Back });
+        let sent = mine.map(|flow| PacketFlow { flow, direction: Direction::Forward });
+        let acknowledged = other.map(|flow| PacketFlow { flow, direction: Direction::Back });
         if occupies_sequence_space { sent.or(acknowledged) } else { acknowledged.or(sent) }
     }
 }
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn an_address_encodes_slot_and_side() {
-        for family in [Family::V4, Family::V6] {
+        for family in [AddressFamily::V4, AddressFamily::V6] {
             for group in [0, 1, MAX_GROUPS - 1] {
                 for number in [0, 1, 255, 256, MAX_HOSTS_PER_SUBNET - 1] {
                     for side in [Side::Near, Side::Far] {
@@ -224,8 +224,8 @@ mod tests {
                 }
             }
         }
-        assert_eq!("10.130.1.1", Family::V4.address(AddressSlot { group: 2, number: 256 }, Side::Far).to_string());
-        assert_eq!("fd00:8002::101", Family::V6.address(AddressSlot { group: 2, number: 256 }, Side::Far).to_string());
+        assert_eq!("10.130.1.1", AddressFamily::V4.address(AddressSlot { group: 2, number: 256 }, Side::Far).to_string());
+        assert_eq!("fd00:8002::101", AddressFamily::V6.address(AddressSlot { group: 2, number: 256 }, Side::Far).to_string());
     }
 
     #[test]
@@ -237,38 +237,38 @@ mod tests {
 
     #[test]
     fn acks_of_a_one_way_connection_go_to_its_source() {
-        let mut slots = AddressSlots::default();
-        let slot = slots.open_flow(7, 3).unwrap();
-        let [near, far] = [Side::Near, Side::Far].map(|side| Family::V4.address(slot, side));
-        let sink = Some(FlowDirection { flow: 7, direction: Direction::Forward });
-        let source = Some(FlowDirection { flow: 7, direction: Direction::Back });
-        assert_eq!([sink, sink], [true, false].map(|occupies_sequence_space| slots.flow_direction(near, far, occupies_sequence_space)));
-        assert_eq!([source, source], [true, false].map(|occupies_sequence_space| slots.flow_direction(far, near, occupies_sequence_space)));
-        assert_eq!([None, None], [slots.flow_direction(near, near, true), slots.flow_direction(far, far, true)]);
+        let mut slots = FlowAddressMap::default();
+        let slot = slots.slot_for_opening_flow(7, 3).unwrap();
+        let [near, far] = [Side::Near, Side::Far].map(|side| AddressFamily::V4.address(slot, side));
+        let sink = Some(PacketFlow { flow: 7, direction: Direction::Forward });
+        let source = Some(PacketFlow { flow: 7, direction: Direction::Back });
+        assert_eq!([sink, sink], [true, false].map(|occupies_sequence_space| slots.flow_of_packet(near, far, occupies_sequence_space)));
+        assert_eq!([source, source], [true, false].map(|occupies_sequence_space| slots.flow_of_packet(far, near, occupies_sequence_space)));
+        assert_eq!([None, None], [slots.flow_of_packet(near, near, true), slots.flow_of_packet(far, far, true)]);
     }
 
     #[test]
     fn a_connection_that_goes_both_ways_is_two_flows() {
-        let mut slots = AddressSlots::default();
-        let slot = slots.open_flow(4, 0).unwrap();
-        assert_eq!(slot, slots.answer_flow(5, 4));
+        let mut slots = FlowAddressMap::default();
+        let slot = slots.slot_for_opening_flow(4, 0).unwrap();
+        assert_eq!(slot, slots.slot_for_answering_flow(5, 4));
         assert_eq!([Some(4), Some(5)], [Side::Near, Side::Far].map(|side| slots.sending_flow(slot, side)));
-        let [near, far] = [Side::Near, Side::Far].map(|side| Family::V6.address(slot, side));
-        assert_eq!(Some(FlowDirection { flow: 4, direction: Direction::Forward }), slots.flow_direction(near, far, true));
-        assert_eq!(Some(FlowDirection { flow: 5, direction: Direction::Back }), slots.flow_direction(near, far, false));
-        assert_eq!(Some(FlowDirection { flow: 5, direction: Direction::Forward }), slots.flow_direction(far, near, true));
-        assert_eq!(Some(FlowDirection { flow: 4, direction: Direction::Back }), slots.flow_direction(far, near, false));
+        let [near, far] = [Side::Near, Side::Far].map(|side| AddressFamily::V6.address(slot, side));
+        assert_eq!(Some(PacketFlow { flow: 4, direction: Direction::Forward }), slots.flow_of_packet(near, far, true));
+        assert_eq!(Some(PacketFlow { flow: 5, direction: Direction::Back }), slots.flow_of_packet(near, far, false));
+        assert_eq!(Some(PacketFlow { flow: 5, direction: Direction::Forward }), slots.flow_of_packet(far, near, true));
+        assert_eq!(Some(PacketFlow { flow: 4, direction: Direction::Back }), slots.flow_of_packet(far, near, false));
     }
 
     #[test]
     fn a_flow_keeps_its_slot_and_others_get_others() {
-        let mut slots = AddressSlots::default();
-        let first = slots.open_flow(0, 0);
-        assert_eq!(first, slots.open_flow(0, 0));
-        assert_ne!(first, slots.open_flow(1, 0));
-        assert_eq!(None, slots.open_flow(2, MAX_GROUPS));
-        let (other, _) = (slots.open_flow(2, 1).unwrap(), ());
-        let [mine, theirs] = [(first.unwrap(), Side::Near), (other, Side::Far)].map(|(slot, side)| Family::V4.address(slot, side));
-        assert_eq!(None, slots.flow_direction(mine, theirs, true));
+        let mut slots = FlowAddressMap::default();
+        let first = slots.slot_for_opening_flow(0, 0);
+        assert_eq!(first, slots.slot_for_opening_flow(0, 0));
+        assert_ne!(first, slots.slot_for_opening_flow(1, 0));
+        assert_eq!(None, slots.slot_for_opening_flow(2, MAX_GROUPS));
+        let (other, _) = (slots.slot_for_opening_flow(2, 1).unwrap(), ());
+        let [mine, theirs] = [(first.unwrap(), Side::Near), (other, Side::Far)].map(|(slot, side)| AddressFamily::V4.address(slot, side));
+        assert_eq!(None, slots.flow_of_packet(mine, theirs, true));
     }
 }

@@ -16,31 +16,31 @@ use crate::slab::PacketSlab;
 /// Written at once, when there are so many bytes.
 const WRITE_CHUNK_BYTES: usize = 1 << 18;
 
-/// A probe in which there may be a tap.
-pub trait HasCapture {
-    fn packet_capture(&mut self) -> Option<&mut PacketCapture>;
+/// Probe that may hold a packet capture.
+pub trait AsPacketCapture {
+    fn as_packet_capture_mut(&mut self) -> Option<&mut PacketCapture>;
 }
 
-impl HasCapture for Recorder {
-    fn packet_capture(&mut self) -> Option<&mut PacketCapture> {
+impl AsPacketCapture for Recorder {
+    fn as_packet_capture_mut(&mut self) -> Option<&mut PacketCapture> {
         None
     }
 }
 
-impl HasCapture for ecnlab_sim::NoProbe {
-    fn packet_capture(&mut self) -> Option<&mut PacketCapture> {
+impl AsPacketCapture for ecnlab_sim::NoProbe {
+    fn as_packet_capture_mut(&mut self) -> Option<&mut PacketCapture> {
         None
     }
 }
 
-impl HasCapture for RecorderAndTracer<PacketCapture> {
-    fn packet_capture(&mut self) -> Option<&mut PacketCapture> {
+impl AsPacketCapture for RecorderAndTracer<PacketCapture> {
+    fn as_packet_capture_mut(&mut self) -> Option<&mut PacketCapture> {
         Some(&mut self.tracer)
     }
 }
 
-impl HasCapture for PacketCapture {
-    fn packet_capture(&mut self) -> Option<&mut PacketCapture> {
+impl AsPacketCapture for PacketCapture {
+    fn as_packet_capture_mut(&mut self) -> Option<&mut PacketCapture> {
         Some(self)
     }
 }

@@ -5,9 +5,9 @@
 
 use std::io;
 
-use crate::address::{Family, Side};
+use crate::address::{AddressFamily, Side};
 use crate::sys::namespace::device_tx_drops;
-use crate::sys::netlink::{Device, Netlink, Route, index, set_device, set_route};
+use crate::sys::netlink::{DeviceSettings, Netlink, Route, index, set_device_request, set_route_request};
 use crate::sys::{Namespace, Tun, sysctl};
 
 /// The device's name in every host.
@@ -33,7 +33,7 @@ const NONLOCAL_BIND_V6_SYSCTL: (&str, &str) = ("net.ipv6.ip_nonlocal_bind", "1")
 /// What a host is to be like.
 #[derive(Clone, Debug, Default)]
 pub struct HostSpec {
-    pub family: Family,
+    pub family: AddressFamily,
     pub group: u32,
     pub side: Side,
     /// Largest packet, IP header included.
@@ -76,10 +76,10 @@ impl Host {
 fn configure_namespace(spec: &HostSpec) -> io::Result<Tun> {
     match spec.family {
         // A kernel without IPv6 has no such setting and no need of it.
-        Family::V4 => DISABLE_IPV6_SYSCTLS.iter().try_for_each(|name| {
+        AddressFamily::V4 => DISABLE_IPV6_SYSCTLS.iter().try_for_each(|name| {
             sysctl::set(name, "1").or_else(|why| if why.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(why) })
         })?,
-        Family::V6 => {
+        AddressFamily::V6 => {
             NO_AUTOCONF_V6_SYSCTLS.iter().chain([&NONLOCAL_BIND_V6_SYSCTL]).try_for_each(|(name, value)| sysctl::set(name, value))?
         }
     }
@@ -91,10 +91,11 @@ fn configure_namespace(spec: &HostSpec) -> io::Result<Tun> {
     let tun = Tun::create(TUN_NAME)?;
     let (way, lo) = (index(TUN_NAME)?, index("lo")?);
     let mut netlink = Netlink::open()?;
-    let device = Device { up: true, mtu: Some(spec.mtu), queue: Some(TX_QUEUE_PACKETS), no_offload: true };
-    netlink.ask(set_device("lo", lo, Device { up: true, ..Device::default() }))?;
-    netlink.ask(set_device(TUN_NAME, way, device))?;
-    netlink.ask(set_route(&Route::local(lo, spec.family.subnet(spec.group, spec.side))))?;
-    netlink.ask(set_route(&Route { metrics: spec.route_metrics.clone(), ..Route::over(way, spec.family.all_subnets()) }))?;
+    let device = DeviceSettings { up: true, mtu: Some(spec.mtu), queue: Some(TX_QUEUE_PACKETS), no_offload: true };
+    netlink.request(set_device_request("lo", lo, DeviceSettings { up: true, ..DeviceSettings::default() }))?;
+    netlink.request(set_device_request(TUN_NAME, way, device))?;
+    netlink.request(set_route_request(&Route::local(lo, spec.family.subnet(spec.group, spec.side))))?;
+    netlink
+        .request(set_route_request(&Route { metrics: spec.route_metrics.clone(), ..Route::via_device(way, spec.family.all_subnets()) }))?;
     Ok(tun)
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use ecnlab_emulator::address::{AddressSlot, Family, Side};
+use ecnlab_emulator::address::{AddressFamily, AddressSlot, Side};
 use ecnlab_emulator::capture::PacketCapture;
 use ecnlab_emulator::event_loop::{EventLoop, FinishedRun, NoHosts, TimeMode};
 use ecnlab_emulator::host::{Host, HostSpec};
@@ -35,7 +35,7 @@ impl Write for Shared {
 }
 
 /// Both hosts, or why this machine lets none be made, which is printed.
-fn hosts(family: Family) -> Option<[Host; 2]> {
+fn hosts(family: AddressFamily) -> Option<[Host; 2]> {
     let host = |side| Host::create(&HostSpec { family, side, mtu: 1500, ..HostSpec::default() });
     let made = host(Side::Near).and_then(|near| Ok([near, host(Side::Far)?]));
     made.inspect_err(|why| println!("skipped: {why}")).ok()
@@ -64,15 +64,15 @@ fn scenario() -> Scenario {
 }
 
 /// Drives the scenario while a thread sends datagrams all at once.
-fn drive(family: Family, hosts: [Host; 2], codepoint: Ecn) -> (FinishedRun<PacketCapture, NoHosts>, Vec<u8>) {
+fn drive(family: AddressFamily, hosts: [Host; 2], codepoint: Ecn) -> (FinishedRun<PacketCapture, NoHosts>, Vec<u8>) {
     let [from, to] = [Side::Near, Side::Far].map(|side| family.address(FLOW, side));
     let file = Shared::default();
-    let version = if family == Family::V4 { IpVersion::V4 } else { IpVersion::V6 };
+    let version = if family == AddressFamily::V4 { IpVersion::V4 } else { IpVersion::V6 };
     let tap = PacketCapture::new(Vec::new(), 2000, version, Box::new(file.clone()));
     let options = Options { duration: Time::ZERO + scenario().duration, measure_from: Time::ZERO, seed: 1 };
     let simulation = Simulation::new(&scenario().network.with_external_hosts(), &options, tap);
     let sender = hosts[0].namespace.run_inside(|| {
-        let socket = Socket::datagrams(family == Family::V6)?;
+        let socket = Socket::datagrams(family == AddressFamily::V6)?;
         socket.set(SocketOption::EcnCodepoint(codepoint))?;
         socket.bind((from, 1000).into())?;
         socket.connect((to, 2000).into())?;
@@ -109,7 +109,7 @@ fn seen(capture: &[u8]) -> [[usize; 4]; 2] {
 
 #[test]
 fn what_the_queue_decides_is_what_hosts_get_and_what_the_capture_shows() {
-    for (family, codepoint) in [(Family::V4, Ecn::NotEct), (Family::V4, Ecn::Ect0), (Family::V6, Ecn::Ect1)] {
+    for (family, codepoint) in [(AddressFamily::V4, Ecn::NotEct), (AddressFamily::V4, Ecn::Ect0), (AddressFamily::V6, Ecn::Ect1)] {
         let Some(hosts) = hosts(family) else { return };
         let to = family.address(FLOW, Side::Far);
         let receiver = hosts[1].namespace.run_inside(|| UdpSocket::bind((to, 2000))).unwrap();

@@ -3,7 +3,7 @@
 use etherparse::{PacketBuilder, TcpOptionElement};
 use proptest::prelude::*;
 
-use ecnlab_emulator::address::{AddressSlots, Side, slot_of_address};
+use ecnlab_emulator::address::{FlowAddressMap, Side, slot_of_address};
 use ecnlab_emulator::tcp_tracker::TcpTracker;
 use ecnlab_units::{CongestionLevel, Ecn, EcnSemantics, Span, Time};
 use ecnlab_wire::{PacketView, TransportHeader, rewrite_ece_cwr, rewrite_ecn};
@@ -59,10 +59,10 @@ fn are_checksums_right(bytes: &[u8]) -> bool {
 }
 
 /// All that the router does with a packet's headers.
-fn process_headers(bytes: &mut [u8], slots: &AddressSlots, connections: &mut TcpTracker, now: Time) {
+fn process_headers(bytes: &mut [u8], slots: &FlowAddressMap, connections: &mut TcpTracker, now: Time) {
     let Ok(view) = PacketView::parse(bytes) else { return };
     assert!(view.payload <= view.size && view.size as usize == bytes.len());
-    let direction = slots.flow_direction(view.source, view.destination, view.occupies_sequence_space());
+    let direction = slots.flow_of_packet(view.source, view.destination, view.occupies_sequence_space());
     if let (Some(_), Some((here, side)), TransportHeader::Tcp(tcp)) = (direction, slot_of_address(view.source), view.transport) {
         connections.on_sent(here, side, &tcp, view.payload, now);
         connections.on_delivered(here, side.other(), &tcp, now + Span::from_millis(7));
@@ -77,12 +77,12 @@ fn process_headers(bytes: &mut [u8], slots: &AddressSlots, connections: &mut Tcp
     }
 }
 
-fn slots() -> AddressSlots {
-    let mut slots = AddressSlots::default();
+fn slots() -> FlowAddressMap {
+    let mut slots = FlowAddressMap::default();
     for flow in 0..12 {
-        slots.open_flow(flow, 3);
+        slots.slot_for_opening_flow(flow, 3);
     }
-    slots.answer_flow(20, 8);
+    slots.slot_for_answering_flow(20, 8);
     slots
 }
 
@@ -148,6 +148,6 @@ proptest! {
     fn packets_of_a_slot_belong_to_its_flow(packet in any_packet()) {
         let view = PacketView::parse(&packet).unwrap();
         prop_assert_eq!(Some(Side::Near), slot_of_address(view.source).map(|(_, side)| side));
-        prop_assert!(slots().flow_direction(view.source, view.destination, view.occupies_sequence_space()).is_some());
+        prop_assert!(slots().flow_of_packet(view.source, view.destination, view.occupies_sequence_space()).is_some());
     }
 }

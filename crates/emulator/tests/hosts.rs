@@ -2,7 +2,7 @@
 //!
 //! They take the time that they say. What a machine does not permit is skipped, and printed.
 
-use ecnlab_emulator::address::Family;
+use ecnlab_emulator::address::AddressFamily;
 use ecnlab_emulator::event_loop::TimeMode;
 use ecnlab_emulator::hosts::KernelCounters;
 use ecnlab_emulator::run::{RunError, RunOptions, RunOutcome, probe_kernel, run};
@@ -23,7 +23,7 @@ fn flows(name: &str, rest: &str) -> String {
 }
 
 /// A run, or nothing where this machine lets nobody make namespaces or devices, which is printed.
-fn ran(family: Family, duration: &str, flows: &str) -> Option<RunOutcome> {
+fn ran(family: AddressFamily, duration: &str, flows: &str) -> Option<RunOutcome> {
     if let Err(why) = Namespace::create() {
         println!("skipped: {why}");
         return None;
@@ -74,7 +74,7 @@ fn the_receiving_kernel_counts_the_marks_of_the_router() {
         )
     };
     for control in ["", ", variant = \"newreno\""] {
-        let Some(outcome) = ran(Family::V4, "4 s", &tcp(control)) else { return };
+        let Some(outcome) = ran(AddressFamily::V4, "4 s", &tcp(control)) else { return };
         assert_eq!(vec![3], of_groups(&outcome, "transactions"), "all are through, so no mark is on its way");
         let marks = of_groups(&outcome, "marks")[0];
         let [sender, receiver] = kernels(&outcome, 0);
@@ -94,7 +94,7 @@ fn the_receiving_kernel_counts_the_marks_of_the_router() {
     }
 }
 
-fn exchanges_end(family: Family) {
+fn exchanges_end(family: AddressFamily) {
     let of = |connection: &str| {
         flows(
             connection,
@@ -116,15 +116,15 @@ fn exchanges_end(family: Family) {
 
 #[test]
 fn requests_are_answered_over_new_connections_and_over_one() {
-    exchanges_end(Family::V4);
+    exchanges_end(AddressFamily::V4);
 }
 
 #[test]
 fn the_same_over_ipv6() {
-    exchanges_end(Family::V6);
+    exchanges_end(AddressFamily::V6);
 }
 
-fn datagrams_arrive(family: Family, header: u64) {
+fn datagrams_arrive(family: AddressFamily, header: u64) {
     // 120 full datagrams and one with a byte, more than the queue holds, again and again while the link still sends those before.
     let times: Vec<_> = (1..=9).map(|number| format!("\"{} ms\"", 90 * number)).collect();
     let app = format!(
@@ -146,12 +146,12 @@ fn datagrams_arrive(family: Family, header: u64) {
 
 #[test]
 fn datagrams_arrive_as_they_were_sent_but_for_those_that_were_dropped() {
-    datagrams_arrive(Family::V4, 28);
+    datagrams_arrive(AddressFamily::V4, 28);
 }
 
 #[test]
 fn datagrams_of_ipv6_do_too_and_are_as_large_as_the_scenario_says() {
-    datagrams_arrive(Family::V6, 48);
+    datagrams_arrive(AddressFamily::V6, 48);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn applications_of_all_kinds_get_on() {
         ("video", "kind = \"video\""),
     ];
     let all: String = kinds.iter().map(|(name, app)| flows(name, &format!("tcp = {{ profile = \"linux\" }}\napp = {{ {app} }}"))).collect();
-    let Some(outcome) = ran(Family::V4, "4 s", &all) else { return };
+    let Some(outcome) = ran(AddressFamily::V4, "4 s", &all) else { return };
     let transactions = of_groups(&outcome, "transactions");
     assert!(transactions.iter().all(|&count| count > 0), "{transactions:?}");
 }
@@ -173,7 +173,7 @@ fn an_application_that_waits_for_its_user_is_not_locked_out() {
     let kinds = ["exchange\", think = \"9 s", "exchange\", connection = \"keep\", think = \"9 s", "web\", think = \"9 s"];
     for kind in kinds {
         let idle = flows("idle", &format!("tcp = {{ profile = \"linux\" }}\napp = {{ kind = \"{kind}\" }}"));
-        let Some(outcome) = ran(Family::V4, "3 s", &idle) else { return };
+        let Some(outcome) = ran(AddressFamily::V4, "3 s", &idle) else { return };
         assert_eq!((0.0, 0), (outcome.run.report.reals("flows", "lockouts").iter().sum(), outcome.metadata.connections.broken), "{kind}");
     }
 }
@@ -184,7 +184,7 @@ fn round_trips_are_those_of_the_network() {
         ["", ", variant = \"newreno\", timestamps = false, quirks = { header_size = \"40 B\", ack_size = \"40 B\", syn_size = \"48 B\" }"]
     {
         let bulk = flows("bulk", &format!("tcp = {{ profile = \"linux\"{control} }}"));
-        let Some(outcome) = ran(Family::V4, "2 s", &bulk) else { return };
+        let Some(outcome) = ran(AddressFamily::V4, "2 s", &bulk) else { return };
         let flows = |column| outcome.run.report.reals("flows", column)[0];
         let (base, smallest, mean) = (flows("base_rtt_s"), flows("rtt_min_s"), flows("rtt_mean_s"));
         assert!(smallest > base * 0.9 && smallest < mean && mean < base + 0.2, "base {base}, smallest {smallest}, mean {mean}");
@@ -196,7 +196,7 @@ fn what_a_kernel_cannot_do_is_refused_before_anything_is_made() {
     let options = RunOptions {
         seed: 1,
         kernel: probe_kernel("live", true),
-        family: Family::V4,
+        family: AddressFamily::V4,
         time_mode: TimeMode::Real,
         priority: None,
         lateness_budget: None,
@@ -213,7 +213,7 @@ fn packets_that_ipv6_does_not_know_are_refused() {
     let options = RunOptions {
         seed: 1,
         kernel: probe_kernel("live", true),
-        family: Family::V6,
+        family: AddressFamily::V6,
         time_mode: TimeMode::Real,
         priority: None,
         lateness_budget: None,

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ecnlab_emulator::address::{Family, Side};
+use ecnlab_emulator::address::{AddressFamily, Side};
 use ecnlab_emulator::host::{Host, HostSpec};
 
 const CHILD: &str = "ECNLAB_TEST_MAKES_HOSTS";
@@ -32,7 +32,7 @@ fn alive() -> BTreeSet<String> {
 fn make_and_wait() -> ! {
     let mut hosts = Vec::new();
     for side in [Side::Near, Side::Far] {
-        match Host::create(&HostSpec { family: Family::V4, side, mtu: 1500, ..HostSpec::default() }) {
+        match Host::create(&HostSpec { family: AddressFamily::V4, side, mtu: 1500, ..HostSpec::default() }) {
             Ok(host) => {
                 println!("has {}", host.namespace.run_inside(|| Ok(namespace())).unwrap());
                 hosts.push(host);

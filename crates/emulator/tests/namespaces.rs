@@ -3,16 +3,16 @@
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
-use ecnlab_emulator::address::{AddressSlot, Family, Side};
+use ecnlab_emulator::address::{AddressFamily, AddressSlot, Side};
 use ecnlab_emulator::host::{Host, HostSpec};
 use ecnlab_emulator::sys::namespace::device_tx_drops;
-use ecnlab_emulator::sys::netlink::{Netlink, Route, metric, set_route};
+use ecnlab_emulator::sys::netlink::{Netlink, Route, metric, set_route_request};
 use ecnlab_emulator::sys::poll::Interest;
 use ecnlab_emulator::sys::{Poller, sysctl};
 use ecnlab_wire::{PacketView, TransportHeader};
 
 /// A host, or why this machine lets none be made, which is printed.
-fn host(family: Family, group: u32, side: Side) -> Option<Host> {
+fn host(family: AddressFamily, group: u32, side: Side) -> Option<Host> {
     let settings = vec![("net.ipv4.tcp_ecn".to_owned(), "1".to_owned())];
     let spec = HostSpec {
         family,
@@ -26,7 +26,7 @@ fn host(family: Family, group: u32, side: Side) -> Option<Host> {
     Host::create(&spec).inspect_err(|why| println!("skipped: {why}")).ok()
 }
 
-fn a_datagram_crosses(family: Family) {
+fn a_datagram_crosses(family: AddressFamily) {
     let (Some(near), Some(far)) = (host(family, 0, Side::Near), host(family, 0, Side::Far)) else { return };
     let slot = AddressSlot { group: 0, number: 4000 };
     let [from, to] = [Side::Near, Side::Far].map(|side| family.address(slot, side));
@@ -59,20 +59,20 @@ fn a_datagram_crosses(family: Family) {
 
 #[test]
 fn a_datagram_leaves_one_namespace_and_reaches_another() {
-    a_datagram_crosses(Family::V4);
+    a_datagram_crosses(AddressFamily::V4);
 }
 
 #[test]
 fn the_same_over_ipv6() {
-    a_datagram_crosses(Family::V6);
+    a_datagram_crosses(AddressFamily::V6);
 }
 
 #[test]
 fn what_the_kernel_refuses_is_told_with_what_was_asked() {
-    let Some(near) = host(Family::V4, 1, Side::Near) else { return };
+    let Some(near) = host(AddressFamily::V4, 1, Side::Near) else { return };
     let told = near.namespace.run_inside(|| {
-        let nowhere = Route::over(999, (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), 8));
-        let route = Netlink::open()?.ask(set_route(&nowhere)).unwrap_err().to_string();
+        let nowhere = Route::via_device(999, (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), 8));
+        let route = Netlink::open()?.request(set_route_request(&nowhere)).unwrap_err().to_string();
         let setting = sysctl::set("net.ipv4.tcp_ecn", "x").unwrap_err().to_string();
         let device = device_tx_drops("none").unwrap_err().to_string();
         Ok([route, setting, device])

@@ -13,7 +13,7 @@ fn the_page_of_hosts_has_the_table() {
     let page = fs::read_to_string(PAGE).unwrap();
     let from = page.find(FROM).expect("the table begins") + FROM.len();
     let to = page.find(TO).expect("the table ends");
-    let table = mapping::table();
+    let table = mapping::parameter_table();
     if std::env::var_os("UPDATE_PAGES").is_some() {
         fs::write(PAGE, [&page[..from], &table, &page[to..]].concat()).unwrap();
     } else {

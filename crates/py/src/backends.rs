@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cpu_time::ThreadTime;
-use ecnlab_emulator::address::Family;
+use ecnlab_emulator::address::AddressFamily;
 use ecnlab_emulator::event_loop::TimeMode;
-use ecnlab_emulator::mapping::{self, Kernel};
+use ecnlab_emulator::mapping::{self, KernelFeatures};
 use ecnlab_emulator::run::{self, CaptureOptions, RunError, RunOptions, RunOutcome};
 use ecnlab_emulator::sys::{Namespace, caps, process, userns};
 use ecnlab_units::Span;
@@ -37,19 +37,19 @@ pub fn refusals(
 ) -> PyResult<Vec<Place>> {
     let kernel = match backend {
         "sim" => return Ok(listed(&scenario.0.needs_kernel())),
-        "shell" => return Ok(listed(&mapping::of_shell(&scenario.0))),
+        "shell" => return Ok(listed(&mapping::shell_problems(&scenario.0))),
         "live" => run::probe_kernel("live", accurate_ecn),
-        "uml" => Kernel {
+        "uml" => KernelFeatures {
             backend: "uml",
             controls: controls.unwrap_or_default(),
             has_queues: true,
             has_accurate_ecn: accurate_ecn,
-            ..Kernel::default()
+            ..KernelFeatures::default()
         },
         _ => return Err(PyValueError::new_err(format!("there is no backend named {backend:?}"))),
     };
-    let kernel = Kernel { family: Family::from_version(ip), ..kernel };
-    Ok(listed(&py.detach(|| mapping::map(&scenario.0, &kernel)).err().unwrap_or_default()))
+    let kernel = KernelFeatures { family: AddressFamily::from_version(ip), ..kernel };
+    Ok(listed(&py.detach(|| mapping::map_to_host_settings(&scenario.0, &kernel)).err().unwrap_or_default()))
 }
 
 /// Runs a scenario in front of this machine's kernel, and tells of the run as JSON what only such a one knows. The process has to have one
@@ -69,8 +69,8 @@ pub fn run_live(
 ) -> PyResult<(RunResult, String)> {
     let options = RunOptions {
         seed,
-        kernel: Kernel::default(),
-        family: Family::from_version(ip),
+        kernel: KernelFeatures::default(),
+        family: AddressFamily::from_version(ip),
         time_mode: TimeMode::Real,
         priority: Some(process::REALTIME_PRIORITY),
         lateness_budget: lateness_budget_s.and_then(Span::from_secs_f64),

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use ecnlab_emulator::address::{Family, Side};
+use ecnlab_emulator::address::{AddressFamily, Side};
 use ecnlab_emulator::capture::PacketCapture;
 use ecnlab_emulator::event_loop::ForwardingCounters;
 use ecnlab_emulator::shell::{self, FinishedShell, ShellNamespaces, ShellNamespacesSpec, ShellPath, ShellSnapshot, ShellSubnet};
@@ -77,7 +77,7 @@ impl Shell {
         }
         let path = ShellPath::new(&scenario.0, group, background);
         let created = py.detach(|| ShellNamespaces::create(&ShellNamespacesSpec { outer_subnet: within, ecn, congestion_control }))?;
-        let families = [Family::V4, Family::V6].into_iter().filter(|family| *family == Family::V4 || created.has_v6);
+        let families = [AddressFamily::V4, AddressFamily::V6].into_iter().filter(|family| *family == AddressFamily::V4 || created.has_v6);
         let of = |family| [Side::Near, Side::Far].map(|side| created.subnet.address(family, side).to_string());
         Ok(Shell {
             path,

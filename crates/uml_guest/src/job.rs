@@ -10,7 +10,7 @@
 
 use std::io;
 
-use ecnlab_emulator::address::Family;
+use ecnlab_emulator::address::AddressFamily;
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use serde_json::Value as Json;
 
@@ -18,7 +18,7 @@ use serde_json::Value as Json;
 pub struct Job {
     pub scenario: Scenario,
     pub seed: u64,
-    pub family: Family,
+    pub family: AddressFamily,
     /// Names of links, and bytes of each packet.
     pub capture: Option<(Vec<String>, u32)>,
     pub record_connections: bool,
@@ -43,7 +43,7 @@ impl Job {
         Ok(Job {
             scenario,
             seed: job["seed"].as_u64().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the job has no seed"))?,
-            family: Family::from_version(job["family"].as_u64().unwrap_or(4) as u32),
+            family: AddressFamily::from_version(job["family"].as_u64().unwrap_or(4) as u32),
             capture,
             record_connections: job["cases"] == true,
         })

@@ -1,6 +1,6 @@
 //! Packets of real hosts at the router, and what it writes into them.
 
-use ecnlab_emulator::address::{AddressSlots, Family, Side, slot_of_address};
+use ecnlab_emulator::address::{AddressFamily, FlowAddressMap, Side, slot_of_address};
 use ecnlab_emulator::event_loop::{ConnectionObserver, FlowClassifier, SentPacket};
 use ecnlab_emulator::recordings::ConnectionRecorder;
 use ecnlab_emulator::shell::flow_table::FlowTable;
@@ -36,7 +36,7 @@ fn make_valid(packet: &mut [u8], how: u8) {
     let version = packet.first().map(|first| first >> 4);
     let side = if how & 1 == 0 { Side::Near } else { Side::Far };
     let slot = ecnlab_emulator::address::AddressSlot { group: GROUP, number: u32::from(how >> 4 & 7) };
-    let family = if version == Some(6) { Family::V6 } else { Family::V4 };
+    let family = if version == Some(6) { AddressFamily::V6 } else { AddressFamily::V4 };
     let [from, to] = [side, side.other()].map(|side| family.address(slot, side));
     match (from, to, version) {
         (std::net::IpAddr::V4(from), std::net::IpAddr::V4(to), Some(4)) if length >= 20 => {
@@ -81,7 +81,7 @@ fn internet_checksum(bytes: &[u8]) -> u16 {
 }
 
 struct HeaderPath {
-    slots: AddressSlots,
+    slots: FlowAddressMap,
     flow_table: FlowTable,
     connections: TcpTracker,
     recorder: ConnectionRecorder,
@@ -90,12 +90,12 @@ struct HeaderPath {
 
 impl HeaderPath {
     fn new() -> HeaderPath {
-        let (mut slots, mut recorder) = (AddressSlots::default(), ConnectionRecorder::default());
+        let (mut slots, mut recorder) = (FlowAddressMap::default(), ConnectionRecorder::default());
         for flow in 0..FLOWS {
-            let here = slots.open_flow(flow, GROUP).expect("there are addresses");
+            let here = slots.slot_for_opening_flow(flow, GROUP).expect("there are addresses");
             recorder.on_connect(here, 0x1000, flow, Time::ZERO);
         }
-        slots.answer_flow(20, 2);
+        slots.slot_for_answering_flow(20, 2);
         HeaderPath { slots, flow_table: FlowTable::starting_at(0), connections: TcpTracker::default(), recorder, handle: 0 }
     }
 

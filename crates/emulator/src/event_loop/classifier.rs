@@ -4,7 +4,7 @@ use ecnlab_sim::Direction;
 use ecnlab_units::Time;
 use ecnlab_wire::PacketView;
 
-use crate::address::{AddressSlot, AddressSlots, Side, slot_of_address};
+use crate::address::{AddressSlot, FlowAddressMap, Side, slot_of_address};
 
 /// The flow of a packet, and where its connection is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,10 +24,10 @@ pub trait FlowClassifier {
     fn classify(&mut self, view: &PacketView, host: (u32, Side), now: Time) -> Option<Classification>;
 
     /// The slot of a flow that is to open a connection or to send datagrams; none if none is left.
-    fn open_flow(&mut self, flow: u32, group: u32) -> Option<AddressSlot>;
+    fn slot_for_opening_flow(&mut self, flow: u32, group: u32) -> Option<AddressSlot>;
 
     /// The slot of a flow that is to send back over the connection of another; none if there is none.
-    fn answer_flow(&mut self, flow: u32, opener: u32) -> Option<AddressSlot>;
+    fn slot_for_answering_flow(&mut self, flow: u32, opener: u32) -> Option<AddressSlot>;
 
     /// The slot of a flow that has opened a connection or answered one, and the side that it sends from.
     fn slot_of_flow(&self, flow: u32) -> Option<(AddressSlot, Side)>;
@@ -37,27 +37,27 @@ pub trait FlowClassifier {
 }
 
 /// By the addresses of the plan.
-impl FlowClassifier for AddressSlots {
+impl FlowClassifier for FlowAddressMap {
     fn classify(&mut self, view: &PacketView, host: (u32, Side), _now: Time) -> Option<Classification> {
         let (slot, side) = slot_of_address(view.source).filter(|(slot, side)| (slot.group, *side) == host)?;
-        let found = self.flow_direction(view.source, view.destination, view.occupies_sequence_space())?;
+        let found = self.flow_of_packet(view.source, view.destination, view.occupies_sequence_space())?;
         let (from, to) = view.ports().unwrap_or_default();
         let port = if side == Side::Near { from } else { to };
         Some(Classification { flow: found.flow, direction: found.direction, slot, side, connection_id: (port ^ port >> 8) as u8 })
     }
 
-    fn open_flow(&mut self, flow: u32, group: u32) -> Option<AddressSlot> {
-        AddressSlots::open_flow(self, flow, group)
+    fn slot_for_opening_flow(&mut self, flow: u32, group: u32) -> Option<AddressSlot> {
+        FlowAddressMap::slot_for_opening_flow(self, flow, group)
     }
 
-    fn answer_flow(&mut self, flow: u32, opener: u32) -> Option<AddressSlot> {
-        Some(AddressSlots::answer_flow(self, flow, opener))
+    fn slot_for_answering_flow(&mut self, flow: u32, opener: u32) -> Option<AddressSlot> {
+        Some(FlowAddressMap::slot_for_answering_flow(self, flow, opener))
     }
 
     fn slot_of_flow(&self, flow: u32) -> Option<(AddressSlot, Side)> {
-        AddressSlots::slot_of_flow(self, flow)
+        FlowAddressMap::slot_of_flow(self, flow)
     }
     fn sending_flow(&self, slot: AddressSlot, side: Side) -> Option<u32> {
-        AddressSlots::sending_flow(self, slot, side)
+        FlowAddressMap::sending_flow(self, slot, side)
     }
 }

@@ -23,7 +23,7 @@ pub enum AppRequest {
     /// This is to be sent from the far to the near side over the connection that flow `to` has opened.
     Answer { flow: u32, slot: AddressSlot, opener: u32, demand: AppWrite },
     /// This is to be sent too, from a side of the slot, over its connection or as datagrams.
-    Produce { flow: u32, slot: AddressSlot, side: Side, demand: AppWrite },
+    Write { flow: u32, slot: AddressSlot, side: Side, demand: AppWrite },
 }
 
 /// Non-blocking host backend, called from the event loop.
@@ -32,19 +32,25 @@ pub enum AppRequest {
 pub trait HostBackend {
     /// # Errors
     /// If the system refuses what a run cannot go on without.
-    fn on_request(&mut self, request: AppRequest, context: &mut Context) -> io::Result<()>;
+    fn on_request(&mut self, request: AppRequest, context: &mut BackendContext) -> io::Result<()>;
 
     /// Something has come of a descriptor that was added with a token from [`FIRST_BACKEND_TOKEN`] on.
     ///
     /// # Errors
     /// As above.
-    fn on_descriptor_ready(&mut self, ready: ReadyEvent, context: &mut Context) -> io::Result<()>;
+    fn on_descriptor_ready(&mut self, ready: ReadyEvent, context: &mut BackendContext) -> io::Result<()>;
 
     /// A packet of TCP has been given to the host at a side of a slot. `echoes` says that it echoes a mark, the first time in a window.
     ///
     /// # Errors
     /// As above.
-    fn on_packet_delivered(&mut self, _seat: AddressSlot, _side: Side, _is_first_ecn_echo: bool, _context: &mut Context) -> io::Result<()> {
+    fn on_packet_delivered(
+        &mut self,
+        _slot: AddressSlot,
+        _side: Side,
+        _is_first_ecn_echo: bool,
+        _context: &mut BackendContext,
+    ) -> io::Result<()> {
         Ok(())
     }
 
@@ -52,7 +58,7 @@ pub trait HostBackend {
     ///
     /// # Errors
     /// As above.
-    fn on_retransmission(&mut self, _seat: AddressSlot, _side: Side, _context: &mut Context) -> io::Result<()> {
+    fn on_retransmission(&mut self, _slot: AddressSlot, _side: Side, _context: &mut BackendContext) -> io::Result<()> {
         Ok(())
     }
 
@@ -61,7 +67,7 @@ pub trait HostBackend {
     ///
     /// # Errors
     /// As above.
-    fn record_tcp_info(&mut self, _seat: AddressSlot, _port: u16, _by_timer: bool, _context: &mut Context) -> io::Result<()> {
+    fn record_tcp_info(&mut self, _slot: AddressSlot, _port: u16, _by_timer: bool, _context: &mut BackendContext) -> io::Result<()> {
         Ok(())
     }
 
@@ -74,7 +80,7 @@ pub trait HostBackend {
     ///
     /// # Errors
     /// As above.
-    fn on_timer(&mut self, _context: &mut Context) -> io::Result<()> {
+    fn on_timer(&mut self, _context: &mut BackendContext) -> io::Result<()> {
         Ok(())
     }
 
@@ -82,26 +88,26 @@ pub trait HostBackend {
     ///
     /// # Errors
     /// As above.
-    fn finish(&mut self, _context: &mut Context) -> io::Result<()> {
+    fn finish(&mut self, _context: &mut BackendContext) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// What ends work with.
+/// Context of a call to the host backend: the time, the poller and the queue of inputs.
 #[derive(Debug)]
-pub struct Context<'a> {
+pub struct BackendContext<'a> {
     /// The time of this iteration of the loop, by which all in it happens.
     pub now: Time,
     pub poller: &'a Poller,
     pub hosts: &'a [Host],
-    /// What is told to the engine, at [`Context::now`], in order.
+    /// Inputs to the engine at [`BackendContext::now`], in order.
     pub host_inputs: &'a mut Vec<(u32, HostInput)>,
     /// Observes connections, if somebody does.
     pub observer: Option<&'a mut dyn ConnectionObserver>,
 }
 
-impl Context<'_> {
-    /// Tells the engine something of a flow's hosts, at [`Context::now`].
+impl BackendContext<'_> {
+    /// Tells the engine something of a flow's hosts, at [`BackendContext::now`].
     pub fn push_host_input(&mut self, flow: u32, input: HostInput) {
         self.host_inputs.push((flow, input));
     }
@@ -112,11 +118,11 @@ impl Context<'_> {
 pub struct NoHosts;
 
 impl HostBackend for NoHosts {
-    fn on_request(&mut self, _request: AppRequest, _context: &mut Context) -> io::Result<()> {
+    fn on_request(&mut self, _request: AppRequest, _context: &mut BackendContext) -> io::Result<()> {
         Ok(())
     }
 
-    fn on_descriptor_ready(&mut self, _ready: ReadyEvent, _context: &mut Context) -> io::Result<()> {
+    fn on_descriptor_ready(&mut self, _ready: ReadyEvent, _context: &mut BackendContext) -> io::Result<()> {
         Ok(())
     }
 }

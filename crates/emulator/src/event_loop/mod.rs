@@ -31,11 +31,11 @@ use ecnlab_wire::{Flags, PacketView, TcpSegment, TransportHeader, rewrite_ece_cw
 
 pub use self::classifier::{Classification, FlowClassifier};
 pub use self::counters::ForwardingCounters;
-pub use self::host_backend::{AppRequest, Context, FIRST_BACKEND_TOKEN, HostBackend, NoHosts};
+pub use self::host_backend::{AppRequest, BackendContext, FIRST_BACKEND_TOKEN, HostBackend, NoHosts};
 pub use self::observer::{ConnectionObserver, SentPacket};
 use self::spin::SpinBudget;
-use crate::address::{AddressSlots, Side};
-use crate::capture::HasCapture;
+use crate::address::{FlowAddressMap, Side};
+use crate::capture::AsPacketCapture;
 use crate::clock::{RunClock, nanos_until};
 use crate::host::Host;
 use crate::kernel_queue::KernelQueues;
@@ -58,7 +58,7 @@ pub enum TimeMode {
 }
 
 /// A network with hosts at its ends.
-pub struct EventLoop<'o, P: Probe, B, C = AddressSlots> {
+pub struct EventLoop<'o, P: Probe, B, C = FlowAddressMap> {
     simulation: Simulation<P>,
     backend: B,
     forwarder: Forwarder<C>,
@@ -108,7 +108,7 @@ pub struct FinishedRun<P: Probe, B> {
     pub clock: RunClock,
 }
 
-impl<'o, P: Probe + HasCapture, B: HostBackend> EventLoop<'o, P, B> {
+impl<'o, P: Probe + AsPacketCapture, B: HostBackend> EventLoop<'o, P, B> {
     /// With the hosts of all groups, whose largest packet has `max_packet_bytes` bytes.
     ///
     /// # Errors
@@ -120,11 +120,11 @@ impl<'o, P: Probe + HasCapture, B: HostBackend> EventLoop<'o, P, B> {
         max_packet_bytes: u32,
         time_mode: TimeMode,
     ) -> io::Result<EventLoop<'o, P, B>> {
-        EventLoop::with_classifier(simulation, hosts, backend, AddressSlots::default(), max_packet_bytes, time_mode)
+        EventLoop::with_classifier(simulation, hosts, backend, FlowAddressMap::default(), max_packet_bytes, time_mode)
     }
 }
 
-impl<'o, P: Probe + HasCapture, B: HostBackend, C: FlowClassifier> EventLoop<'o, P, B, C> {
+impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoop<'o, P, B, C> {
     /// The same where packets are told apart in another way than by the addresses of the plan.
     ///
     /// # Errors
@@ -148,9 +148,9 @@ impl<'o, P: Probe + HasCapture, B: HostBackend, C: FlowClassifier> EventLoop<'o,
         Ok(EventLoop { simulation, backend, forwarder, queues, poller, spin, time_mode, clock, host_inputs, observer, outputs, ready })
     }
 
-    /// With an observer of connections, if there is one.
+    /// Adds an observer of connections, if there is one.
     #[must_use]
-    pub fn observed_by(mut self, observer: Option<&'o mut dyn ConnectionObserver>) -> EventLoop<'o, P, B, C> {
+    pub fn with_observer(mut self, observer: Option<&'o mut dyn ConnectionObserver>) -> EventLoop<'o, P, B, C> {
         self.observer = observer;
         self
     }
@@ -201,7 +201,7 @@ impl<'o, P: Probe + HasCapture, B: HostBackend, C: FlowClassifier> EventLoop<'o,
     /// What the ends could not do, or if `/proc` cannot be read.
     pub fn finish(mut self) -> io::Result<FinishedRun<P, B>> {
         let now = self.simulation.now();
-        self.backend.finish(&mut context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer))?;
+        self.backend.finish(&mut backend_context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer))?;
         for (flow, told) in self.host_inputs.drain(..) {
             self.simulation.apply_host_input(flow, told);
         }
@@ -227,13 +227,13 @@ impl<'o, P: Probe + HasCapture, B: HostBackend, C: FlowClassifier> EventLoop<'o,
             } else {
                 self.backend.on_descriptor_ready(
                     ready,
-                    &mut context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
+                    &mut backend_context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
                 )?;
             }
         }
         self.ready = ready;
         if self.backend.next_timer().is_some_and(|due| due <= now) {
-            self.backend.on_timer(&mut context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer))?;
+            self.backend.on_timer(&mut backend_context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer))?;
         }
         self.process_outputs(now)
     }
@@ -256,7 +256,7 @@ impl<'o, P: Probe + HasCapture, B: HostBackend, C: FlowClassifier> EventLoop<'o,
                 self.backend.on_retransmission(
                     slot,
                     side,
-                    &mut context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
+                    &mut backend_context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
                 )?;
             }
         }
@@ -276,7 +276,7 @@ impl<'o, P: Probe + HasCapture, B: HostBackend, C: FlowClassifier> EventLoop<'o,
             slot,
             port,
             true,
-            &mut context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
+            &mut backend_context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
         )
     }
 
@@ -300,7 +300,7 @@ impl<'o, P: Probe + HasCapture, B: HostBackend, C: FlowClassifier> EventLoop<'o,
             for (flow, told) in self.host_inputs.drain(..) {
                 self.simulation.apply_host_input(flow, told);
             }
-            if let Some(capture) = self.simulation.probe_mut().packet_capture() {
+            if let Some(capture) = self.simulation.probe_mut().as_packet_capture_mut() {
                 capture.write(now, &mut self.forwarder.slab)?;
             }
             self.outputs.extend(self.simulation.drain_outputs());
@@ -331,7 +331,7 @@ impl<'o, P: Probe + HasCapture, B: HostBackend, C: FlowClassifier> EventLoop<'o,
                             slot,
                             tcp.ports.1,
                             false,
-                            &mut context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
+                            &mut backend_context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
                         )?;
                     }
                 }
@@ -343,7 +343,7 @@ impl<'o, P: Probe + HasCapture, B: HostBackend, C: FlowClassifier> EventLoop<'o,
                     slot,
                     side,
                     is_first_ecn_echo,
-                    &mut context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
+                    &mut backend_context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer),
                 );
             }
             SimOutput::Lost { handle, .. } => {
@@ -364,11 +364,16 @@ impl<'o, P: Probe + HasCapture, B: HostBackend, C: FlowClassifier> EventLoop<'o,
             }
             SimOutput::Open { flow, connection, demand, .. } => {
                 let group = self.simulation.group_of(flow);
-                let slot = self.forwarder.classifier.open_flow(flow, group).ok_or_else(|| io::Error::other(NO_ADDRESS_LEFT))?;
+                let slot = self
+                    .forwarder
+                    .classifier
+                    .slot_for_opening_flow(flow, group)
+                    .ok_or_else(|| io::Error::other(NO_ADDRESS_LEFT_MESSAGE))?;
                 AppRequest::Open { flow, slot, connection, demand }
             }
             SimOutput::Answer { flow, to, demand, .. } => {
-                let slot = self.forwarder.classifier.answer_flow(flow, to).ok_or_else(|| io::Error::other(NO_ADDRESS_LEFT))?;
+                let slot =
+                    self.forwarder.classifier.slot_for_answering_flow(flow, to).ok_or_else(|| io::Error::other(NO_ADDRESS_LEFT_MESSAGE))?;
                 AppRequest::Answer { flow, slot, opener: to, demand }
             }
             SimOutput::Write { flow, demand, .. } => {
@@ -377,10 +382,11 @@ impl<'o, P: Probe + HasCapture, B: HostBackend, C: FlowClassifier> EventLoop<'o,
                     .classifier
                     .slot_of_flow(flow)
                     .expect("a flow sends more once it has opened a connection or answered one");
-                AppRequest::Produce { flow, slot, side, demand }
+                AppRequest::Write { flow, slot, side, demand }
             }
         };
-        self.backend.on_request(request, &mut context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer))
+        self.backend
+            .on_request(request, &mut backend_context(now, &self.poller, &self.forwarder, &mut self.host_inputs, &mut self.observer))
     }
 
     /// Waits for a device or a socket, until a time or what may come out of the engine next at most.
@@ -399,20 +405,21 @@ impl<'o, P: Probe + HasCapture, B: HostBackend, C: FlowClassifier> EventLoop<'o,
     }
 }
 
-const NO_ADDRESS_LEFT: &str = "there are no addresses left: a run has 128 groups at most, with 65534 flows each that are there at one time";
+const NO_ADDRESS_LEFT_MESSAGE: &str =
+    "there are no addresses left: a run has 128 groups at most, with 65534 flows each that are there at one time";
 
-fn context<'a, C>(
+fn backend_context<'a, C>(
     now: Time,
     poller: &'a Poller,
     forwarder: &'a Forwarder<C>,
     host_inputs: &'a mut Vec<(u32, HostInput)>,
     observer: &'a mut Option<&mut dyn ConnectionObserver>,
-) -> Context<'a> {
+) -> BackendContext<'a> {
     let observer: Option<&mut dyn ConnectionObserver> = match observer {
         Some(observer) => Some(&mut **observer),
         None => None,
     };
-    Context { now, poller, hosts: &forwarder.hosts, host_inputs, observer }
+    BackendContext { now, poller, hosts: &forwarder.hosts, host_inputs, observer }
 }
 
 impl<C: FlowClassifier> Forwarder<C> {
@@ -450,7 +457,7 @@ impl<C: FlowClassifier> Forwarder<C> {
                 return Ok(ReadOutcome::Dropped);
             }
         };
-        let Some((external, about)) = self.admit_packet(host, &view, handle, now) else {
+        let Some((external, about)) = self.classify_packet(host, &view, handle, now) else {
             self.counters.unclassified += 1;
             return Ok(ReadOutcome::Dropped);
         };
@@ -458,7 +465,7 @@ impl<C: FlowClassifier> Forwarder<C> {
         Ok(ReadOutcome::Injected(external))
     }
 
-    fn admit_packet(&mut self, host: usize, view: &PacketView, handle: u32, now: Time) -> Option<(ExternalPacket, DeliveryInfo)> {
+    fn classify_packet(&mut self, host: usize, view: &PacketView, handle: u32, now: Time) -> Option<(ExternalPacket, DeliveryInfo)> {
         let Host { group, side, .. } = self.hosts[host];
         let Classification { flow, direction, slot, side, connection_id } = self.classifier.classify(view, (group, side), now)?;
         let to_host = self.hosts_by_side[group as usize][side.other() as usize]?;

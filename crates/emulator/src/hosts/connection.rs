@@ -6,9 +6,9 @@ use ecnlab_sim::HostInput;
 use ecnlab_transport::{AppWrite, CongestionWindow, SendCounters};
 
 use crate::address::{AddressSlot, Side};
-use crate::event_loop::Context;
+use crate::event_loop::BackendContext;
 use crate::sys::poll::{Interest, Poller};
-use crate::sys::socket::{AgreedEcn, CA_CWR, CA_LOSS, Socket, TcpInfo};
+use crate::sys::socket::{AgreedEcn, Socket, TCP_CA_CWR, TCP_CA_LOSS, TcpInfo};
 
 /// A connection and its two ends, the near one first. The far one is of the connection before until the new one is accepted: it may still
 /// have to hear of acknowledgements.
@@ -16,12 +16,12 @@ use crate::sys::socket::{AgreedEcn, CA_CWR, CA_LOSS, Socket, TcpInfo};
 pub struct HostConnection {
     /// Of the near end.
     pub port: u16,
-    pub ends: [SocketEnd; 2],
+    pub ends: [HostSocket; 2],
 }
 
-/// One end, with the flow whose data it sends, if it sends any.
+/// Socket of one host of a connection, with the flow whose data it sends, if it sends any.
 #[derive(Debug, Default)]
-pub struct SocketEnd {
+pub struct HostSocket {
     pub flow: Option<u32>,
     /// Where it is, and the near side's port.
     pub identity: Option<(AddressSlot, Side, u16)>,
@@ -42,19 +42,19 @@ pub struct SocketEnd {
     has_read_fin: bool,
     /// It is to tell when all is acknowledged.
     awaits_ack: bool,
-    retransmissions: Retransmissions,
+    retransmissions: ReportedRetransmissions,
 }
 
-/// What has been told of a connection's retransmissions.
+/// Retransmissions of a connection that were reported so far.
 #[derive(Clone, Copy, Debug, Default)]
-struct Retransmissions {
+struct ReportedRetransmissions {
     segments: u32,
     /// Timeouts of the segment that is outstanding, which is the first one behind so many bytes.
     timeouts: u8,
     acked: u64,
 }
 
-impl Retransmissions {
+impl ReportedRetransmissions {
     /// What is to be told of a segment that the router has seen a second time; nothing if this socket has not sent it.
     fn attribute_retransmission(&mut self, info: &TcpInfo) -> Option<SendCounters> {
         if self.segments >= info.total_retrans {
@@ -65,7 +65,7 @@ impl Retransmissions {
         if info.bytes_acked != self.acked || info.retransmits < self.timeouts {
             (self.acked, self.timeouts) = (info.bytes_acked, 0);
         }
-        let by_timeout = info.ca_state == CA_LOSS || info.retransmits > 0;
+        let by_timeout = info.ca_state == TCP_CA_LOSS || info.retransmits > 0;
         let timeouts = info.retransmits - std::mem::replace(&mut self.timeouts, info.retransmits);
         Some(SendCounters {
             retransmitted_fast: u64::from(!by_timeout),
@@ -85,9 +85,9 @@ enum ConnectState {
     Open,
 }
 
-impl SocketEnd {
-    pub fn for_flow(flow: u32) -> SocketEnd {
-        SocketEnd { flow: Some(flow), ..SocketEnd::default() }
+impl HostSocket {
+    pub fn for_flow(flow: u32) -> HostSocket {
+        HostSocket { flow: Some(flow), ..HostSocket::default() }
     }
 
     pub fn is_open(&self) -> bool {
@@ -106,9 +106,9 @@ impl SocketEnd {
     }
 
     /// A far end that has accepted with this socket.
-    pub fn accepted(socket: Socket, token: u64, poller: &Poller) -> io::Result<SocketEnd> {
+    pub fn from_accepted(socket: Socket, token: u64, poller: &Poller) -> io::Result<HostSocket> {
         poller.add(&socket, token, Interest::Read)?;
-        Ok(SocketEnd { socket: Some(socket), token, interest: Some(Interest::Read), state: ConnectState::Open, ..SocketEnd::default() })
+        Ok(HostSocket { socket: Some(socket), token, interest: Some(Interest::Read), state: ConnectState::Open, ..HostSocket::default() })
     }
 
     /// The other end is of another connection from now on: what this one still reads is nobody's.
@@ -122,19 +122,19 @@ impl SocketEnd {
     }
 
     /// The same end before it began to connect.
-    pub fn reset_for_retry(&mut self) -> SocketEnd {
-        SocketEnd {
+    pub fn reset_for_retry(&mut self) -> HostSocket {
+        HostSocket {
             flow: self.flow,
             unwritten: self.total_demand,
             total_demand: self.total_demand,
             closes_after_write: self.closes_after_write,
             awaits_ack: self.awaits_ack,
-            ..SocketEnd::default()
+            ..HostSocket::default()
         }
     }
 
     /// The handshake is over; what it has agreed on.
-    pub fn on_connected(&mut self, context: &mut Context) -> io::Result<AgreedEcn> {
+    pub fn on_connected(&mut self, context: &mut BackendContext) -> io::Result<AgreedEcn> {
         self.state = ConnectState::Open;
         self.push_host_input(HostInput::Opened, context);
         self.socket.as_ref().map_or(Ok(AgreedEcn::None), |socket| Ok(socket.tcp_info()?.agreed_ecn()))
@@ -148,8 +148,8 @@ impl SocketEnd {
         self.awaits_ack = true;
     }
 
-    /// Writes what the kernel takes. False if the connection is broken.
-    pub fn write(&mut self, context: &mut Context) -> io::Result<bool> {
+    /// Writes what the application has still to send, as far as the kernel takes it, then shuts down. False if the connection is broken.
+    pub fn flush_unwritten(&mut self, context: &mut BackendContext) -> io::Result<bool> {
         let Some(socket) = &self.socket else { return Ok(true) };
         while self.unwritten > 0 {
             match socket.send(self.unwritten) {
@@ -180,8 +180,8 @@ impl SocketEnd {
         Ok(true)
     }
 
-    /// Reads once what there is, and tells it of the flow that has sent it. False if the connection is broken.
-    pub fn read(&mut self, max_bytes: u32, from: Option<u32>, context: &mut Context) -> io::Result<bool> {
+    /// Reads once what there is, and reports it for the flow that has sent it. False if the connection is broken.
+    pub fn read_and_report(&mut self, max_bytes: u32, from: Option<u32>, context: &mut BackendContext) -> io::Result<bool> {
         let Some(socket) = self.socket.as_ref().filter(|_| !self.has_read_fin) else { return Ok(true) };
         match socket.discard(max_bytes) {
             Ok(Some(0)) => self.has_read_fin = true,
@@ -233,7 +233,7 @@ impl SocketEnd {
     }
 
     /// Tells if all is acknowledged that it was asked to send.
-    fn report_if_acknowledged(&mut self, context: &mut Context) -> io::Result<()> {
+    fn report_if_acknowledged(&mut self, context: &mut BackendContext) -> io::Result<()> {
         let Some(socket) = self.socket.as_ref().filter(|_| self.awaits_ack && self.unwritten == 0 && self.state == ConnectState::Open)
         else {
             return Ok(());
@@ -246,10 +246,10 @@ impl SocketEnd {
     }
 
     /// A packet was given to the host: it may acknowledge all, or echo a mark, which the kernel then answers if its state says so.
-    pub fn on_packet_delivered(&mut self, is_first_ecn_echo: bool, context: &mut Context) -> io::Result<()> {
+    pub fn on_packet_delivered(&mut self, is_first_ecn_echo: bool, context: &mut BackendContext) -> io::Result<()> {
         if is_first_ecn_echo
             && let Some(socket) = &self.socket
-            && socket.tcp_info()?.ca_state == CA_CWR
+            && socket.tcp_info()?.ca_state == TCP_CA_CWR
         {
             self.push_host_input(HostInput::Counters(SendCounters { ecn_reactions: 1, ..SendCounters::default() }), context);
         }
@@ -258,7 +258,7 @@ impl SocketEnd {
     }
 
     /// Asks the kernel why it has sent something again, and tells it.
-    pub fn on_retransmission(&mut self, context: &mut Context) -> io::Result<()> {
+    pub fn on_retransmission(&mut self, context: &mut BackendContext) -> io::Result<()> {
         let (Some(socket), Some(flow)) = (&self.socket, self.flow) else { return Ok(()) };
         if let Some(counted) = self.retransmissions.attribute_retransmission(&socket.tcp_info()?) {
             context.push_host_input(flow, HostInput::Counters(counted));
@@ -267,21 +267,21 @@ impl SocketEnd {
     }
 
     /// Has what the kernel tells of it written down.
-    pub fn record_tcp_info(&self, by_timer: bool, context: &mut Context) -> io::Result<()> {
+    pub fn record_tcp_info(&self, by_timer: bool, context: &mut BackendContext) -> io::Result<()> {
         if let (Some(observer), Some((slot, _, port)), Some(socket)) = (&mut context.observer, self.identity, &self.socket) {
             observer.on_tcp_info(slot, port, socket.tcp_info()?, by_timer, context.now);
         }
         Ok(())
     }
 
-    fn push_host_input(&self, input: HostInput, context: &mut Context) {
+    fn push_host_input(&self, input: HostInput, context: &mut BackendContext) {
         if let Some(flow) = self.flow {
             context.push_host_input(flow, input);
         }
     }
 
     /// Tells the window of a sender that is open.
-    pub fn report_window(&mut self, context: &mut Context) -> io::Result<()> {
+    pub fn report_window(&mut self, context: &mut BackendContext) -> io::Result<()> {
         let (Some(socket), Some(flow), ConnectState::Open) = (&self.socket, self.flow, self.state) else { return Ok(()) };
         let info = socket.tcp_info()?;
         context.push_host_input(
@@ -303,8 +303,13 @@ mod tests {
 
     use super::*;
 
-    fn attributed(retransmissions: &mut Retransmissions, total_retrans: u32, retransmits: u8, bytes_acked: u64) -> Option<[u64; 3]> {
-        let ca_state = if retransmits > 0 { CA_LOSS } else { 0 };
+    fn attributed(
+        retransmissions: &mut ReportedRetransmissions,
+        total_retrans: u32,
+        retransmits: u8,
+        bytes_acked: u64,
+    ) -> Option<[u64; 3]> {
+        let ca_state = if retransmits > 0 { TCP_CA_LOSS } else { 0 };
         let info = TcpInfo { total_retrans, retransmits, bytes_acked, ca_state, ..TcpInfo::default() };
         let counters = retransmissions.attribute_retransmission(&info)?;
         Some([counters.retransmitted_fast, counters.retransmitted_timeout, counters.timeouts])
@@ -312,7 +317,7 @@ mod tests {
 
     #[test]
     fn each_timeout_is_counted_once_also_the_first_of_a_later_segment() {
-        let mut sent = Retransmissions::default();
+        let mut sent = ReportedRetransmissions::default();
         assert_eq!(Some([0, 1, 1]), attributed(&mut sent, 1, 1, 1000));
         assert_eq!(Some([0, 1, 1]), attributed(&mut sent, 2, 2, 1000), "of the same one");
         assert_eq!(Some([0, 1, 2]), attributed(&mut sent, 3, 2, 9000), "one of them was not seen");
@@ -323,7 +328,7 @@ mod tests {
 
     #[test]
     fn an_end_with_a_socket_error_is_not_connecting() {
-        let mut end = SocketEnd { state: ConnectState::Connecting, ..SocketEnd::for_flow(0) };
+        let mut end = HostSocket { state: ConnectState::Connecting, ..HostSocket::for_flow(0) };
         assert!(end.is_connecting() && !end.is_open());
         assert!(!end.on_socket_error(&io::ErrorKind::ConnectionReset.into()).unwrap());
         assert!(!end.is_connecting() && !end.is_open());
@@ -338,14 +343,14 @@ mod tests {
         socket.connect(listener.local_address().unwrap()).unwrap();
         let (accepted, _) = std::iter::from_fn(|| Some(listener.accept().unwrap())).flatten().next().unwrap();
         let (poller, mut host_inputs) = (Poller::new().unwrap(), Vec::new());
-        let mut end = SocketEnd { flow: Some(3), ..SocketEnd::accepted(socket, 1, &poller).unwrap() };
+        let mut end = HostSocket { flow: Some(3), ..HostSocket::from_accepted(socket, 1, &poller).unwrap() };
         end.add_demand(AppWrite::then_close(100));
         end.unwritten = 0;
         end.has_read_fin = true;
         end.update_interest(&poller).unwrap();
         assert!(end.is_open(), "its last data is not acknowledged yet");
         end.update_interest(&poller).unwrap();
-        let mut context = Context { now: Time::ZERO, poller: &poller, hosts: &[], host_inputs: &mut host_inputs, observer: None };
+        let mut context = BackendContext { now: Time::ZERO, poller: &poller, hosts: &[], host_inputs: &mut host_inputs, observer: None };
         end.on_packet_delivered(false, &mut context).unwrap();
         assert!(matches!(host_inputs[..], [(3, HostInput::Acknowledged)]), "{host_inputs:?}");
         assert!(!end.is_open(), "nothing is left to wait for");
@@ -360,7 +365,7 @@ mod tests {
         let socket = Socket::stream(false).unwrap();
         socket.connect(listener.local_address().unwrap()).unwrap();
         let poller = Poller::new().unwrap();
-        let mut end = SocketEnd { flow: Some(3), ..SocketEnd::accepted(socket, 1, &poller).unwrap() };
+        let mut end = HostSocket { flow: Some(3), ..HostSocket::from_accepted(socket, 1, &poller).unwrap() };
         (end.awaits_ack, end.has_read_fin) = (true, true);
         end.update_interest(&poller).unwrap();
         assert_eq!(None, end.interest);
@@ -371,7 +376,7 @@ mod tests {
 
     #[test]
     fn retransmissions_of_another_socket_are_not_attributed() {
-        let mut sent = Retransmissions::default();
+        let mut sent = ReportedRetransmissions::default();
         assert_eq!(None, attributed(&mut sent, 0, 0, 0));
         assert_eq!(Some([1, 0, 0]), attributed(&mut sent, 1, 0, 0));
         assert_eq!(None, attributed(&mut sent, 1, 0, 0));

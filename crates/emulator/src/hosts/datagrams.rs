@@ -7,14 +7,14 @@ use std::net::SocketAddr;
 use ecnlab_transport::AppWrite;
 
 use super::DISCARD_PORT;
-use crate::address::{AddressSlot, Family, Side};
+use crate::address::{AddressFamily, AddressSlot, Side};
 use crate::host_settings::DatagramSettings;
 use crate::sys::poll::{Interest, Poller};
 use crate::sys::socket::{Socket, SocketOption};
 
 /// The sender of a flow of datagrams.
 #[derive(Debug)]
-pub struct DatagramSender {
+pub struct HostDatagramSender {
     flow: u32,
     socket: Socket,
     token: u64,
@@ -24,22 +24,22 @@ pub struct DatagramSender {
     interest: Interest,
 }
 
-impl DatagramSender {
+impl HostDatagramSender {
     /// In the namespace of the near host, where the thread is.
     pub fn new(
         flow: u32,
-        family: Family,
+        family: AddressFamily,
         slot: AddressSlot,
         port: u16,
         settings: DatagramSettings,
         (poller, token): (&Poller, u64),
-    ) -> io::Result<DatagramSender> {
-        let socket = Socket::datagrams(family == Family::V6)?;
+    ) -> io::Result<HostDatagramSender> {
+        let socket = Socket::datagrams(family == AddressFamily::V6)?;
         socket.set(SocketOption::EcnCodepoint(settings.ecn))?;
         socket.bind(SocketAddr::new(family.address(slot, Side::Near), port))?;
         socket.connect(SocketAddr::new(family.address(slot, Side::Far), DISCARD_PORT))?;
         poller.add(&socket, token, Interest::Nothing)?;
-        Ok(DatagramSender { flow, socket, token, payload: settings.payload, unsent: VecDeque::new(), interest: Interest::Nothing })
+        Ok(HostDatagramSender { flow, socket, token, payload: settings.payload, unsent: VecDeque::new(), interest: Interest::Nothing })
     }
 
     pub fn flow(&self) -> u32 {

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::address::{Family, MIN_MTU_V6, Side};
+use crate::address::{AddressFamily, MIN_MTU_V6, Side};
 use crate::host::{Host, HostSpec};
 use crate::host_settings::{HostSettings, RouteMetrics, SocketSettings, Sysctl};
 use crate::sys::netlink::metric;
@@ -24,11 +24,11 @@ const MIN_MTU_TCP_V4: u32 = 128;
 const DATAGRAM_RCVBUF_BYTES: u32 = 1 << 22;
 
 /// A side of a group as it is to be made.
-pub fn host_spec(family: Family, group: u32, side: Side, host: &HostSettings) -> HostSpec {
+pub fn host_spec(family: AddressFamily, group: u32, side: Side, host: &HostSettings) -> HostSpec {
     let min_mtu = match (family, host.datagrams) {
-        (Family::V6, _) => MIN_MTU_V6,
-        (Family::V4, Some(_)) => MIN_MTU_V4,
-        (Family::V4, None) => MIN_MTU_TCP_V4,
+        (AddressFamily::V6, _) => MIN_MTU_V6,
+        (AddressFamily::V4, Some(_)) => MIN_MTU_V4,
+        (AddressFamily::V4, None) => MIN_MTU_TCP_V4,
     };
     let named = |sysctl: &Sysctl| (format!("net.ipv4.{}", sysctl.name), sysctl.value.clone());
     let (optional, settings): (Vec<_>, Vec<_>) = host.sysctls.iter().partition(|sysctl| sysctl.may_lack);
@@ -49,7 +49,7 @@ pub fn host_spec(family: Family, group: u32, side: Side, host: &HostSettings) ->
 ///
 /// # Errors
 /// With what the system refuses.
-pub fn create_pair(family: Family, group: u32, host: &HostSettings) -> io::Result<[Host; 2]> {
+pub fn create_host_pair(family: AddressFamily, group: u32, host: &HostSettings) -> io::Result<[Host; 2]> {
     Ok([Host::create(&host_spec(family, group, Side::Near, host))?, Host::create(&host_spec(family, group, Side::Far, host))?])
 }
 
@@ -67,12 +67,12 @@ fn route_metrics(route: &RouteMetrics) -> Vec<(u16, u32)> {
 }
 
 /// The far host's socket, which takes all connections, or all datagrams, of its group.
-pub fn open_listener(family: Family, host: &HostSettings) -> io::Result<Socket> {
+pub fn open_listener(family: AddressFamily, host: &HostSettings) -> io::Result<Socket> {
     let any = match family {
-        Family::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        Family::V6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        AddressFamily::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        AddressFamily::V6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     };
-    let is_v6 = family == Family::V6;
+    let is_v6 = family == AddressFamily::V6;
     let Some(tcp) = &host.tcp else {
         let socket = Socket::datagrams(is_v6)?;
         socket.set(SocketOption::ReceiveBuffer(DATAGRAM_RCVBUF_BYTES))?;
@@ -81,14 +81,14 @@ pub fn open_listener(family: Family, host: &HostSettings) -> io::Result<Socket> 
     };
     let socket = Socket::stream(is_v6)?;
     socket.set(SocketOption::ReuseAddress)?;
-    set_options(&socket, tcp)?;
+    set_socket_options(&socket, tcp)?;
     socket.bind(SocketAddr::new(any, DISCARD_PORT))?;
     socket.listen()?;
     Ok(socket)
 }
 
 /// What both ends of connections are set to; those that are accepted inherit it.
-pub fn set_options(socket: &Socket, tcp: &SocketSettings) -> io::Result<()> {
+pub fn set_socket_options(socket: &Socket, tcp: &SocketSettings) -> io::Result<()> {
     socket.set(SocketOption::CongestionControl(tcp.congestion))?;
     let options = [
         tcp.nodelay.then_some(SocketOption::NoDelay),
@@ -104,7 +104,7 @@ pub fn set_options(socket: &Socket, tcp: &SocketSettings) -> io::Result<()> {
 }
 
 /// Binds to the next free port behind `last`, and tells which that is.
-pub fn bind_next(socket: &Socket, address: IpAddr, last: u16) -> io::Result<u16> {
+pub fn bind_next_free_port(socket: &Socket, address: IpAddr, last: u16) -> io::Result<u16> {
     socket.set(SocketOption::ReuseAddress)?;
     let mut port = last;
     for _ in FIRST_CLIENT_PORT..=u16::MAX {

@@ -22,7 +22,7 @@ use ecnlab_wire::PacketView;
 pub use self::qdisc::Qdisc;
 use self::qdisc::{OverflowEvidence, QdiscMessage};
 use self::statistics::QdiscStatistics;
-use crate::sys::netlink::{Device, Message, Netlink, index, set_device};
+use crate::sys::netlink::{DeviceSettings, Netlink, NetlinkRequest, index, set_device_request};
 use crate::sys::packet_socket::{self, PacketSocket};
 use crate::sys::{Namespace, Tun, sysctl};
 
@@ -52,7 +52,7 @@ pub struct KernelQueue {
 pub struct KernelQueues {
     queues: Vec<KernelQueue>,
     /// Packets in queues by their numbers, and the numbers that are free.
-    waiting: Vec<Option<QueuedPacket>>,
+    waiting: Vec<Option<KernelQueuedPacket>>,
     free: Vec<u16>,
     dropped: Vec<u16>,
     buffer: Vec<u8>,
@@ -60,7 +60,7 @@ pub struct KernelQueues {
 
 /// A packet in a queue.
 #[derive(Clone, Copy, Debug)]
-struct QueuedPacket {
+struct KernelQueuedPacket {
     /// The queue, by its place.
     at: usize,
     handle: u32,
@@ -150,7 +150,7 @@ impl KernelQueues {
             let ecn = PacketView::parse(packet).map_or(Ecn::NotEct, |view| view.ecn);
             queue.busy_until = Some(simulation.now() + queue.rate.transmission_time((length - TUN_HEADER_BYTES) as u32));
             let link = queue.link;
-            if let Some(QueuedPacket { handle, .. }) = self.release_number(number) {
+            if let Some(KernelQueuedPacket { handle, .. }) = self.release_number(number) {
                 simulation.on_kernel_dequeue(link, handle, ecn);
             }
         }
@@ -176,12 +176,12 @@ impl KernelQueues {
 
     /// What queues have dropped since this was asked last; `came` is the packet that has just come to one of them, if any has.
     fn report_drops<P: Probe>(&mut self, came: Option<EnqueuedPacket>, simulation: &mut Simulation<P>) -> io::Result<()> {
-        packet_socket::take_dropped(&mut self.dropped)?;
+        packet_socket::take_dropped_packet_numbers(&mut self.dropped)?;
         let dropped = std::mem::take(&mut self.dropped);
         // A discipline drops because the queue was full when a packet comes, and by its law then or later: so the first of them went because the queue was full.
         let mut overflows: Vec<(usize, u32)> = Vec::new();
         for &number in &dropped {
-            let Some(QueuedPacket { at, handle, .. }) = self.release_number(number) else { continue };
+            let Some(KernelQueuedPacket { at, handle, .. }) = self.release_number(number) else { continue };
             let place = match overflows.iter().position(|(queue, _)| *queue == at) {
                 Some(place) => place,
                 None => {
@@ -208,12 +208,12 @@ impl KernelQueues {
                     .map_err(|_| io::Error::other("more than 65536 packets wait in queues of the kernel"))?
             }
         };
-        self.waiting[usize::from(number)] = Some(QueuedPacket { at, handle, references: 1 });
+        self.waiting[usize::from(number)] = Some(KernelQueuedPacket { at, handle, references: 1 });
         Ok(number)
     }
 
     /// A packet has left, once.
-    fn release_number(&mut self, number: u16) -> Option<QueuedPacket> {
+    fn release_number(&mut self, number: u16) -> Option<KernelQueuedPacket> {
         let place = self.waiting.get_mut(usize::from(number))?;
         let waits = place.as_mut()?;
         waits.references -= 1;
@@ -260,14 +260,18 @@ fn create_queue_device(qdisc: &Qdisc, name: &str, max_packet_bytes: u32) -> io::
     let mut netlink = Netlink::open()?;
     // The device's own queue is to hold nothing but what it was asked for. Its MTU is a full packet to disciplines: CoDel and PIE do nothing
     // while less waits, and fair queues give each flow as much in turn.
-    netlink.ask(set_device(QUEUE_DEVICE, device, Device { up: true, mtu: Some(max_packet_bytes), queue: Some(1000), no_offload: true }))?;
+    netlink.request(set_device_request(
+        QUEUE_DEVICE,
+        device,
+        DeviceSettings { up: true, mtu: Some(max_packet_bytes), queue: Some(1000), no_offload: true },
+    ))?;
     let messages = qdisc.messages();
     for QdiscMessage { is_class, handle, parent, options } in &messages {
         let mut fixed = vec![0; 4];
         fixed.extend([device, *handle, *parent, 0].iter().flat_map(|number| number.to_ne_bytes()));
         let kind = if *is_class { libc::RTM_NEWTCLASS } else { libc::RTM_NEWQDISC };
-        let request = Message::new(kind, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &fixed, format!("the kernel's queue \"{name}\""));
-        netlink.ask(options.append_to(request))?;
+        let request = NetlinkRequest::new(kind, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &fixed, format!("the kernel's queue \"{name}\""));
+        netlink.request(options.append_to(request))?;
     }
     let innermost = messages.iter().rfind(|piece| !piece.is_class).map_or(0, |piece| piece.handle);
     Ok((tun, PacketSocket::open(device as i32)?, QdiscStatistics::new(netlink, device, innermost)))

@@ -7,7 +7,7 @@
 use ecnlab_queue::KernelQdisc;
 use ecnlab_units::quantity;
 
-use crate::sys::netlink::Message;
+use crate::sys::netlink::NetlinkRequest;
 
 /// How a parameter is written, and what the kernel gets of it.
 #[derive(Clone, Copy, Debug)]
@@ -164,12 +164,12 @@ const NESTED_TCA_OPTIONS: u16 = TCA_OPTIONS | 1 << 15;
 pub struct Qdisc {
     name: &'static str,
     options: QdiscOptions,
-    placement: Placement,
+    placement: QdiscPlacement,
 }
 
 /// Where a discipline stands.
 #[derive(Clone, Debug, PartialEq)]
-enum Placement {
+enum QdiscPlacement {
     /// At the device.
     Root,
     /// Below a shaper that holds nothing up, which asks for no packet where it sees none.
@@ -270,15 +270,15 @@ impl Qdisc {
             options: NamedOptions(qdisc.name, options.clone()),
         };
         match &self.placement {
-            Placement::Root => vec![message(false, ROOT_HANDLE, TC_H_ROOT, self, &self.options)],
-            Placement::BelowShaper => {
+            QdiscPlacement::Root => vec![message(false, ROOT_HANDLE, TC_H_ROOT, self, &self.options)],
+            QdiscPlacement::BelowShaper => {
                 let shaper = tbf_qdisc(UNLIMITED_BYTES_S, 1 << 30, u32::MAX);
                 vec![
                     message(false, ROOT_HANDLE, TC_H_ROOT, &shaper, &shaper.options),
                     message(false, CHILD_HANDLE, CLASS_HANDLE, self, &self.options),
                 ]
             }
-            Placement::Parent(class, leaf) => {
+            QdiscPlacement::Parent(class, leaf) => {
                 let mut messages = vec![
                     message(false, ROOT_HANDLE, TC_H_ROOT, self, &self.options),
                     message(true, CLASS_HANDLE, ROOT_HANDLE, self, class),
@@ -291,7 +291,7 @@ impl Qdisc {
 
     /// How the kernel tells which packets it drops because the queue was full.
     pub fn overflow_evidence(&self) -> OverflowEvidence {
-        if let Placement::Parent(_, Some(leaf)) = &self.placement {
+        if let QdiscPlacement::Parent(_, Some(leaf)) = &self.placement {
             return leaf.overflow_evidence();
         }
         OVERFLOW_EVIDENCE.iter().find(|(name, _)| *name == self.name).map_or(OverflowEvidence::Always, |(_, overflow)| *overflow)
@@ -306,30 +306,30 @@ impl Qdisc {
 
 impl NamedOptions {
     /// A request with what it is added.
-    pub fn append_to(&self, request: Message) -> Message {
+    pub fn append_to(&self, request: NetlinkRequest) -> NetlinkRequest {
         let kind: Vec<u8> = self.0.bytes().chain([0]).collect();
-        let request = request.with(TCA_KIND, &kind);
-        let append_all = |request: Message, attributes: &[(u16, Vec<u8>)]| {
-            attributes.iter().fold(request, |request, (attribute, value)| request.with(*attribute, value))
+        let request = request.with_attribute(TCA_KIND, &kind);
+        let append_all = |request: NetlinkRequest, attributes: &[(u16, Vec<u8>)]| {
+            attributes.iter().fold(request, |request, (attribute, value)| request.with_attribute(*attribute, value))
         };
         match &self.1 {
-            QdiscOptions::Structure(bytes) => request.with(TCA_OPTIONS, bytes),
+            QdiscOptions::Structure(bytes) => request.with_attribute(TCA_OPTIONS, bytes),
             QdiscOptions::Followed { structure, attributes } => {
-                request.nested(TCA_OPTIONS, |within| append_all(within.plain(structure), attributes))
+                request.with_nested(TCA_OPTIONS, |within| append_all(within.with_bytes(structure), attributes))
             }
-            QdiscOptions::Attributes(attributes) => request.nested(NESTED_TCA_OPTIONS, |within| append_all(within, attributes)),
-            QdiscOptions::Numbers(numbers) => request.nested(NESTED_TCA_OPTIONS, |within| {
+            QdiscOptions::Attributes(attributes) => request.with_nested(NESTED_TCA_OPTIONS, |within| append_all(within, attributes)),
+            QdiscOptions::Numbers(numbers) => request.with_nested(NESTED_TCA_OPTIONS, |within| {
                 numbers.iter().fold(within, |within, &(attribute, value)| match value {
-                    AttributeValue::Word(word) => within.with(attribute, &word.to_ne_bytes()),
-                    AttributeValue::Byte(byte) => within.with(attribute, &[byte]),
+                    AttributeValue::Word(word) => within.with_attribute(attribute, &word.to_ne_bytes()),
+                    AttributeValue::Byte(byte) => within.with_attribute(attribute, &[byte]),
                 })
             }),
-            QdiscOptions::RedOptions(parms) => request.nested(NESTED_TCA_OPTIONS, |within| {
-                let within = within.with(1, &parms.tc_red_qopt()).with(2, &parms.decay_table());
-                within.with(3, &((parms.probability * 2_f64.powi(32)).min(f64::from(u32::MAX)) as u32).to_ne_bytes())
+            QdiscOptions::RedOptions(parms) => request.with_nested(NESTED_TCA_OPTIONS, |within| {
+                let within = within.with_attribute(1, &parms.tc_red_qopt()).with_attribute(2, &parms.decay_table());
+                within.with_attribute(3, &((parms.probability * 2_f64.powi(32)).min(f64::from(u32::MAX)) as u32).to_ne_bytes())
             }),
-            QdiscOptions::Token { structure, rate64, burst } => request.nested(NESTED_TCA_OPTIONS, |within| {
-                within.with(1, structure).with(4, &rate64.to_ne_bytes()).with(6, &burst.to_ne_bytes())
+            QdiscOptions::Token { structure, rate64, burst } => request.with_nested(NESTED_TCA_OPTIONS, |within| {
+                within.with_attribute(1, structure).with_attribute(4, &rate64.to_ne_bytes()).with_attribute(6, &burst.to_ne_bytes())
             }),
         }
     }
@@ -351,7 +351,7 @@ impl FlatQdisc {
             };
             numbers.extend(value.map(|value| (attribute, value)));
         }
-        reader.finish(Qdisc { name: self.name, options: QdiscOptions::Numbers(numbers), placement: Placement::Root })
+        reader.finish(Qdisc { name: self.name, options: QdiscOptions::Numbers(numbers), placement: QdiscPlacement::Root })
     }
 }
 
@@ -372,7 +372,7 @@ fn read_htb(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, Vec<(String, St
         None => reader.report_none(LEAF_KEY, "names no discipline: give leaf = { kernel = NAME }"),
         Some("htb" | "tbf" | "netem") => reader.report_none("leaf.kernel", "a shaper and netem stand at the link themselves"),
         Some(name) => match Qdisc::read(&KernelQdisc { name: name.to_owned(), arguments }, rate_bps) {
-            Ok(leaf) if leaf.placement != Placement::Root => reader.report_none("leaf.child", "it is below a shaper as it is"),
+            Ok(leaf) if leaf.placement != QdiscPlacement::Root => reader.report_none("leaf.child", "it is below a shaper as it is"),
             Ok(leaf) => Some(Box::new(leaf)),
             Err(wrong) => {
                 for (name, what) in wrong {
@@ -396,7 +396,7 @@ fn read_htb(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, Vec<(String, St
     reader.finish(Qdisc {
         name: "htb",
         options: QdiscOptions::Attributes(vec![(2, tc_htb_glob())]),
-        placement: Placement::Parent(Box::new(QdiscOptions::Attributes(htb_class_attributes(rate, ceil, bursts))), leaf),
+        placement: QdiscPlacement::Parent(Box::new(QdiscOptions::Attributes(htb_class_attributes(rate, ceil, bursts))), leaf),
     })
 }
 
@@ -445,13 +445,13 @@ fn read_netem(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
     // struct tc_netem_reorder: probability and correlation.
     attributes.extend(reorder.map(|share| (3, [share, 0].iter().flat_map(|number| number.to_ne_bytes()).collect())));
     let structure = structure.iter().flat_map(|number| number.to_ne_bytes()).collect();
-    reader.finish(Qdisc { name: "netem", options: QdiscOptions::Followed { structure, attributes }, placement: Placement::Root })
+    reader.finish(Qdisc { name: "netem", options: QdiscOptions::Followed { structure, attributes }, placement: QdiscPlacement::Root })
 }
 
 fn read_fifo(queue: &KernelQdisc, name: &'static str) -> Result<Qdisc, Vec<(String, String)>> {
     let mut reader = ArgumentReader::new(queue, FIFO_PARAMETERS);
     let limit = reader.required_number("limit");
-    reader.finish(Qdisc { name, options: QdiscOptions::Structure(limit.to_ne_bytes().to_vec()), placement: Placement::Root })
+    reader.finish(Qdisc { name, options: QdiscOptions::Structure(limit.to_ne_bytes().to_vec()), placement: QdiscPlacement::Root })
 }
 
 fn read_sfq(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
@@ -460,7 +460,7 @@ fn read_sfq(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
     reader.finish(Qdisc {
         name: "sfq",
         options: QdiscOptions::Structure(numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()),
-        placement: Placement::Root,
+        placement: QdiscPlacement::Root,
     })
 }
 
@@ -479,7 +479,7 @@ fn tbf_qdisc(bytes_s: f64, burst: u32, limit: u32) -> Qdisc {
     let mut structure = vec![0_u8; 36];
     structure[8..12].copy_from_slice(&(bytes_s.min(f64::from(u32::MAX)) as u32).to_ne_bytes());
     structure[24..28].copy_from_slice(&limit.to_ne_bytes());
-    Qdisc { name: "tbf", options: QdiscOptions::Token { structure, rate64: bytes_s as u64, burst }, placement: Placement::Root }
+    Qdisc { name: "tbf", options: QdiscOptions::Token { structure, rate64: bytes_s as u64, burst }, placement: QdiscPlacement::Root }
 }
 
 fn read_red(queue: &KernelQdisc, rate_bps: f64, name: &'static str, chokes: bool) -> Result<Qdisc, Vec<(String, String)>> {
@@ -507,7 +507,7 @@ fn read_red(queue: &KernelQdisc, rate_bps: f64, name: &'static str, chokes: bool
     let flags = [("ecn", 1), ("harddrop", 2), ("adaptive", 4), ("nodrop", 8)];
     let flags = flags.iter().filter(|(name, _)| reader.flag(name).unwrap_or(false)).map(|(_, flag)| flag).sum();
     let parms = RedOptions { limit, min, max, weight_log, probability, packet_s: 8.0 * f64::from(avpkt) / bandwidth, flags };
-    let placement = if reader.flag("child").unwrap_or(false) { Placement::BelowShaper } else { Placement::Root };
+    let placement = if reader.flag("child").unwrap_or(false) { QdiscPlacement::BelowShaper } else { QdiscPlacement::Root };
     reader.finish(Qdisc { name, options: QdiscOptions::RedOptions(parms), placement })
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::sys::netlink::{Message, Netlink, attribute, number};
+use crate::sys::netlink::{Netlink, NetlinkRequest, find_attribute, read_u32};
 
 const TCA_STATS2: u16 = 7;
 /// `struct gnet_stats_basic`: bytes and packets that have left.
@@ -37,7 +37,7 @@ impl QdiscStatistics {
     /// # Errors
     /// If the kernel does not say.
     pub fn app_counter_growth(&mut self, at: usize) -> io::Result<u32> {
-        let now = attribute(&self.request_stats()?, TCA_STATS_APP).and_then(|own| number(own, at));
+        let now = find_attribute(&self.request_stats()?, TCA_STATS_APP).and_then(|own| read_u32(own, at));
         self.growth_since_last(now)
     }
 
@@ -47,7 +47,7 @@ impl QdiscStatistics {
     /// If the kernel does not say.
     pub fn overlimits_growth(&mut self) -> io::Result<u32> {
         const OVERLIMITS_OFFSET: usize = 16;
-        let now = attribute(&self.request_stats()?, TCA_STATS_QUEUE).and_then(|queue| number(queue, OVERLIMITS_OFFSET));
+        let now = find_attribute(&self.request_stats()?, TCA_STATS_QUEUE).and_then(|queue| read_u32(queue, OVERLIMITS_OFFSET));
         self.growth_since_last(now)
     }
 
@@ -63,8 +63,8 @@ impl QdiscStatistics {
     /// If the kernel does not say.
     pub fn enqueued_growth(&mut self) -> io::Result<u32> {
         let stats = self.request_stats()?;
-        let left = attribute(&stats, TCA_STATS_BASIC).and_then(|basic| number(basic, 8)).ok_or_else(missing_counter)?;
-        let waiting = attribute(&stats, TCA_STATS_QUEUE).and_then(|queue| number(queue, 0)).ok_or_else(missing_counter)?;
+        let left = find_attribute(&stats, TCA_STATS_BASIC).and_then(|basic| read_u32(basic, 8)).ok_or_else(missing_counter)?;
+        let waiting = find_attribute(&stats, TCA_STATS_QUEUE).and_then(|queue| read_u32(queue, 0)).ok_or_else(missing_counter)?;
         let before = self.last_enqueued;
         self.last_enqueued = left.wrapping_add(waiting);
         Ok(self.last_enqueued.wrapping_sub(before))
@@ -73,10 +73,10 @@ impl QdiscStatistics {
     fn request_stats(&mut self) -> io::Result<Vec<u8>> {
         let mut fixed = vec![0; 4];
         fixed.extend([self.device, self.handle, 0, 0].iter().flat_map(|number| number.to_ne_bytes()));
-        let request = Message::new(libc::RTM_GETQDISC, libc::NLM_F_ECHO, &fixed, "the statistics of the kernel's queue");
-        let stats = self.netlink.told(request)?;
+        let request = NetlinkRequest::new(libc::RTM_GETQDISC, libc::NLM_F_ECHO, &fixed, "the statistics of the kernel's queue");
+        let stats = self.netlink.request_with_reply(request)?;
         let attributes = stats.get(TCMSG_BYTES..).ok_or_else(missing_counter)?;
-        attribute(attributes, TCA_STATS2).map(<[u8]>::to_vec).ok_or_else(missing_counter)
+        find_attribute(attributes, TCA_STATS2).map(<[u8]>::to_vec).ok_or_else(missing_counter)
     }
 }
 

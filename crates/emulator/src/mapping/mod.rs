@@ -15,23 +15,23 @@ use ecnlab_transport::{Settings, Transport, profile};
 use ecnlab_units::Values;
 use serde_json::Value as Json;
 
-pub use tcp::{Means, ROWS, Row};
+pub use tcp::{KernelKnob, TCP_PARAMETER_MAPPINGS, TcpParameterMapping};
 
-use crate::address::{Family, MIN_MTU_V6};
+use crate::address::{AddressFamily, MIN_MTU_V6};
 use crate::host_settings::{DatagramSettings, HostSettings, RouteMetrics};
 
-/// The profile whose members a kernel of today has.
-const KERNELS: &str = "linux";
+/// Profile whose members a kernel of today has.
+const KERNEL_PROFILE: &str = "linux";
 
-/// How a page calls what chooses a congestion control.
-const CONTROL: &str = "the congestion control, option `TCP_CONGESTION` of the socket";
+/// Description of the socket option that chooses a congestion control.
+const CONGESTION_CONTROL_DESCRIPTION: &str = "the congestion control, option `TCP_CONGESTION` of the socket";
 
-/// As a backend, what a shell is called.
-const SHELL: &str = "shell";
+/// Name of a shell as a backend.
+const SHELL_BACKEND: &str = "shell";
 
-/// What a kernel has on offer.
+/// Features of a kernel that hosts may use.
 #[derive(Clone, Debug, Default)]
-pub struct Kernel {
+pub struct KernelFeatures {
     /// The backend's name, as users write it.
     pub backend: &'static str,
     /// The congestion controls that sockets may choose.
@@ -43,35 +43,35 @@ pub struct Kernel {
     /// Whether its hosts can agree on Accurate ECN (RFC 9768).
     pub has_accurate_ecn: bool,
     /// The version of IP that its hosts are to speak.
-    pub family: Family,
+    pub family: AddressFamily,
 }
 
-/// What the hosts of each group are set to.
+/// Maps a scenario to the settings of each group's hosts.
 ///
 /// # Errors
 /// All that this kernel cannot do of the scenario, each with its place and a remedy.
-pub fn map(scenario: &Scenario, kernel: &Kernel) -> Result<Vec<HostSettings>, Vec<Problem>> {
-    let mut problems = network::refusals(scenario, kernel);
-    let groups: Vec<Group> = groups(scenario);
-    let hosts: Vec<_> = groups.iter().filter_map(|group| group.hosts(kernel, &mut problems)).collect();
+pub fn map_to_host_settings(scenario: &Scenario, kernel: &KernelFeatures) -> Result<Vec<HostSettings>, Vec<Problem>> {
+    let mut problems = network::network_problems(scenario, kernel);
+    let groups: Vec<ResolvedFlowGroup> = flow_groups(scenario);
+    let hosts: Vec<_> = groups.iter().filter_map(|group| group.host_settings(kernel, &mut problems)).collect();
     if problems.is_empty() { Ok(hosts) } else { Err(problems) }
 }
 
-/// What a shell cannot do of a scenario, whose links alone it takes.
-pub fn of_shell(scenario: &Scenario) -> Vec<Problem> {
-    network::of_links(scenario, &Kernel { backend: SHELL, ..Kernel::default() })
+/// Problems of a scenario in a shell, which takes its links alone.
+pub fn shell_problems(scenario: &Scenario) -> Vec<Problem> {
+    network::link_problems(scenario, &KernelFeatures { backend: SHELL_BACKEND, ..KernelFeatures::default() })
 }
 
 /// A group of flows as the resolved scenario tells it.
-struct Group<'a> {
+struct ResolvedFlowGroup<'a> {
     place: String,
     described: &'a Json,
     transport: Option<&'a Transport>,
 }
 
-fn groups(scenario: &Scenario) -> Vec<Group<'_>> {
+fn flow_groups(scenario: &Scenario) -> Vec<ResolvedFlowGroup<'_>> {
     let described = scenario.resolved["flows"].as_array().map_or(&[][..], Vec::as_slice);
-    let group = |(number, described): (u32, _)| Group {
+    let group = |(number, described): (u32, _)| ResolvedFlowGroup {
         place: format!("flows.{}", scenario.groups[number as usize]),
         described,
         transport: scenario.transport(number),
@@ -79,20 +79,20 @@ fn groups(scenario: &Scenario) -> Vec<Group<'_>> {
     (0..).zip(described).map(group).collect()
 }
 
-impl Group<'_> {
-    fn hosts(&self, kernel: &Kernel, problems: &mut Vec<Problem>) -> Option<HostSettings> {
-        Some(self.carried(self.transport?, kernel, problems))
+impl ResolvedFlowGroup<'_> {
+    fn host_settings(&self, kernel: &KernelFeatures, problems: &mut Vec<Problem>) -> Option<HostSettings> {
+        Some(self.settings_for_transport(self.transport?, kernel, problems))
     }
 
-    fn carried(&self, transport: &Transport, kernel: &Kernel, problems: &mut Vec<Problem>) -> HostSettings {
+    fn settings_for_transport(&self, transport: &Transport, kernel: &KernelFeatures, problems: &mut Vec<Problem>) -> HostSettings {
         match transport {
-            Transport::External(within) => self.carried(within, kernel, problems),
+            Transport::External(within) => self.settings_for_transport(within, kernel, problems),
             Transport::Tcp(settings) => {
-                self.refuse_tcp(settings, kernel, problems);
-                tcp::hosts(settings, kernel.family)
+                self.check_tcp(settings, kernel, problems);
+                tcp::host_settings(settings, kernel.family)
             }
             Transport::Datagrams(settings) => {
-                self.refuse_datagrams(settings, kernel, problems);
+                self.check_datagrams(settings, kernel, problems);
                 HostSettings {
                     sysctls: Vec::new(),
                     ecn: [0, 0],
@@ -105,48 +105,48 @@ impl Group<'_> {
         }
     }
 
-    fn refuse(&self, key: &str, message: String, kernel: &Kernel, problems: &mut Vec<Problem>) {
+    fn push_problem(&self, key: &str, message: String, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
         problems.push(Problem::new(&format!("{}.{key}", self.place), format!("{message} (backend {})", kernel.backend)));
     }
 
-    fn refuse_tcp(&self, settings: &Settings, kernel: &Kernel, problems: &mut Vec<Problem>) {
+    fn check_tcp(&self, settings: &Settings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
         let described = &self.described["tcp"];
         let name = described["profile"].as_str().unwrap_or_default();
-        let ours = profile::find(KERNELS).expect("there is such a profile");
+        let ours = profile::find(KERNEL_PROFILE).expect("there is such a profile");
         if name != ours.name {
-            return self.refuse("tcp.profile", of_another_profile(name), kernel, problems);
+            return self.push_problem("tcp.profile", nearest_profile_message(name), kernel, problems);
         }
-        let values = values_of(described);
+        let values = tcp_values_in_force(described);
         let profile = ours.values();
-        for row in ROWS.iter().filter(|row| values.unmet_conditions(row.name).is_empty()) {
+        for row in TCP_PARAMETER_MAPPINGS.iter().filter(|row| values.unmet_conditions(row.name).is_empty()) {
             if let Some(why) = row.refusal(settings, &values, &profile, kernel.family) {
-                self.refuse(&format!("tcp.{}", settings::path(row.name)), why, kernel, problems);
+                self.push_problem(&format!("tcp.{}", settings::path(row.name)), why, kernel, problems);
             }
         }
-        self.refuse_control(settings, kernel, problems);
+        self.check_congestion_control(settings, kernel, problems);
         if settings.wants_accurate_ecn() && !kernel.has_accurate_ecn {
             let message = "accurate: this kernel has no Accurate ECN: run it --backend uml --kernel 7.2, or give \"classic\"";
-            self.refuse("tcp.ecn_echo", message.to_owned(), kernel, problems);
+            self.push_problem("tcp.ecn_echo", message.to_owned(), kernel, problems);
         }
-        if kernel.family == Family::V6 && settings.packet_size < MIN_MTU_V6 {
+        if kernel.family == AddressFamily::V6 && settings.packet_size < MIN_MTU_V6 {
             let message = format!("{} bytes: IPv6 has at least {MIN_MTU_V6} bytes: give that, or run it over IPv4", settings.packet_size);
-            self.refuse("tcp.packet_size", message, kernel, problems);
+            self.push_problem("tcp.packet_size", message, kernel, problems);
         }
-        self.refuse_other_header(settings, kernel, problems);
+        self.check_header_size(settings, kernel, problems);
     }
 
     /// Sizes may be those that the profile has, though IPv6 and the option of Accurate ECN make them others; but what is measured in full packets
     /// would not be as many bytes then.
-    fn refuse_other_header(&self, settings: &Settings, kernel: &Kernel, problems: &mut Vec<Problem>) {
-        let own = tcp::header(settings, kernel.family);
-        let may_differ = kernel.family == Family::V6 || settings.wants_accurate_ecn();
+    fn check_header_size(&self, settings: &Settings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
+        let own = tcp::data_header_bytes(settings, kernel.family);
+        let may_differ = kernel.family == AddressFamily::V6 || settings.wants_accurate_ecn();
         if may_differ && u64::from(settings.quirks.header_size) != own && self.is_measured_in_packets() {
             let message = format!(
                 "{} bytes: what the application sends is measured in full packets, whose headers are {own} bytes with this kernel: \
                  give quirks = {{ header_size = \"{own} B\" }}",
                 settings.quirks.header_size
             );
-            self.refuse("tcp.quirks.header_size", message, kernel, problems);
+            self.push_problem("tcp.quirks.header_size", message, kernel, problems);
         }
     }
 
@@ -160,9 +160,9 @@ impl Group<'_> {
         }
     }
 
-    /// The congestion control is there in this kernel.
-    fn refuse_control(&self, settings: &Settings, kernel: &Kernel, problems: &mut Vec<Problem>) {
-        let Some(control) = tcp::control(settings) else { return };
+    /// Checks that the kernel has the congestion control.
+    fn check_congestion_control(&self, settings: &Settings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
+        let Some(control) = tcp::kernel_congestion_control(settings) else { return };
         if kernel.controls.iter().any(|known| known == control) {
             return;
         }
@@ -172,75 +172,78 @@ impl Group<'_> {
             _ => format!("load it as root (modprobe tcp_{control}), or run it --backend uml"),
         };
         let message = format!("the kernel has no congestion control {control}, only {known}: {remedy}");
-        self.refuse("tcp.congestion_control", message, kernel, problems);
+        self.push_problem("tcp.congestion_control", message, kernel, problems);
     }
 
-    fn refuse_datagrams(&self, settings: &ecnlab_transport::datagram::Settings, kernel: &Kernel, problems: &mut Vec<Problem>) {
+    fn check_datagrams(&self, settings: &ecnlab_transport::datagram::Settings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
         let (ip, header, remedy) = match kernel.family {
-            Family::V4 => ("IPv4", 28, "leave it out"),
-            Family::V6 => ("IPv6", 48, "give header = \"48 B\""),
+            AddressFamily::V4 => ("IPv4", 28, "leave it out"),
+            AddressFamily::V6 => ("IPv6", 48, "give header = \"48 B\""),
         };
         if settings.header != header {
             let message = format!("{} bytes: the headers of a real datagram, {ip} and UDP, are {header} bytes: {remedy}", settings.header);
-            self.refuse("udp.header", message, kernel, problems);
+            self.push_problem("udp.header", message, kernel, problems);
         }
     }
 }
 
-impl Row {
-    /// Why a kernel cannot do what values in force say, with the remedy.
-    fn refusal(&self, settings: &Settings, values: &Values, profile: &Values, family: Family) -> Option<String> {
+impl TcpParameterMapping {
+    /// Reason why a kernel cannot do what values in force say, with the remedy.
+    fn refusal(&self, settings: &Settings, values: &Values, profile: &Values, family: AddressFamily) -> Option<String> {
         let value = values.value(self.name);
-        if let Some(why) = (self.refuses)(settings) {
+        if let Some(why) = (self.refusal_reason)(settings) {
             return Some(format!("{value}: {why}"));
         }
         match self.means {
-            Means::Only(own, what) => {
+            KernelKnob::FixedValue(own, what) => {
                 let own = own.map_or_else(|| profile.value(self.name).to_string(), str::to_owned);
                 let remedy = if own == profile.value(self.name).to_string() { "leave it out".to_owned() } else { format!("give {own}") };
                 (value.to_string() != own).then(|| format!("{value}: a kernel has {own}, {what}: {remedy}, or run it --backend sim"))
             }
-            Means::Follows(from, of) => {
+            KernelKnob::DerivedValue(from, of) => {
                 let follows = from(settings, family);
                 let remedy = format!("give {} = \"{follows} B\"", settings::path(self.name));
                 // They may be the profile's, which are those of IPv4 and without the option of Accurate ECN: the kernel has its own.
                 let plain = Settings { ecn_echo: EchoStyle::Classic, ..settings.clone() };
-                let sizes = [settings, &plain].into_iter().flat_map(|settings| [family, Family::V4].map(|family| from(settings, family)));
+                let sizes =
+                    [settings, &plain].into_iter().flat_map(|settings| [family, AddressFamily::V4].map(|family| from(settings, family)));
                 let fits = sizes.into_iter().any(|size| value.to_string() == size.to_string());
                 (!fits).then(|| format!("{value} bytes: in a kernel it follows from {of}: {remedy}"))
             }
-            Means::Sysctl(_)
-            | Means::Socket(_)
-            | Means::Route(_)
-            | Means::Device(_)
-            | Means::Control
-            | Means::ControlOr(_)
-            | Means::Program(_)
-            | Means::Nowhere(_) => None,
+            KernelKnob::Sysctl(_)
+            | KernelKnob::Socket(_)
+            | KernelKnob::Route(_)
+            | KernelKnob::Device(_)
+            | KernelKnob::CongestionControl
+            | KernelKnob::CongestionControlOrSysctl(_)
+            | KernelKnob::HostProgram(_)
+            | KernelKnob::Unsupported(_) => None,
         }
     }
 }
 
-/// The rows as a table of a page.
-pub fn table() -> String {
-    let profile = profile::find(KERNELS).expect("there is such a profile").values();
-    let rows = ROWS.iter().map(|row| format!("| `{}` | {} |\n", settings::path(row.name), row.described(&profile)));
+/// Table of a page: each parameter, and how a kernel gets it.
+pub fn parameter_table() -> String {
+    let profile = profile::find(KERNEL_PROFILE).expect("there is such a profile").values();
+    let rows = TCP_PARAMETER_MAPPINGS.iter().map(|row| format!("| `{}` | {} |\n", settings::path(row.name), row.table_cell(&profile)));
     std::iter::once("| parameter | a kernel gets it by |\n|---|---|\n".to_owned()).chain(rows).collect()
 }
 
-impl Row {
-    fn described(&self, profile: &Values) -> String {
+impl TcpParameterMapping {
+    fn table_cell(&self, profile: &Values) -> String {
         match self.means {
-            Means::Sysctl(names) => format!("sysctl {}", names.split(", ").map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
-            Means::Socket(option) => format!("option `{option}` of the socket"),
-            Means::Route(attribute) => format!("attribute `{attribute}` of the route"),
-            Means::Device(what) => format!("the device's {what}"),
-            Means::Control => CONTROL.to_owned(),
-            Means::ControlOr(name) => format!("{CONTROL}, or sysctl `{name}`"),
-            Means::Program(what) => what.to_owned(),
-            Means::Follows(_, of) => format!("follows from {of}"),
-            Means::Nowhere(why) => format!("not: {why}"),
-            Means::Only(own, why) => {
+            KernelKnob::Sysctl(names) => {
+                format!("sysctl {}", names.split(", ").map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
+            }
+            KernelKnob::Socket(option) => format!("option `{option}` of the socket"),
+            KernelKnob::Route(attribute) => format!("attribute `{attribute}` of the route"),
+            KernelKnob::Device(what) => format!("the device's {what}"),
+            KernelKnob::CongestionControl => CONGESTION_CONTROL_DESCRIPTION.to_owned(),
+            KernelKnob::CongestionControlOrSysctl(name) => format!("{CONGESTION_CONTROL_DESCRIPTION}, or sysctl `{name}`"),
+            KernelKnob::HostProgram(what) => what.to_owned(),
+            KernelKnob::DerivedValue(_, of) => format!("follows from {of}"),
+            KernelKnob::Unsupported(why) => format!("not: {why}"),
+            KernelKnob::FixedValue(own, why) => {
                 let own = own.map_or_else(|| profile.value(self.name).to_string(), str::to_owned);
                 format!("not: it has {own}, {why}")
             }
@@ -248,8 +251,8 @@ impl Row {
     }
 }
 
-/// The nearest that a kernel of today can be set to.
-fn of_another_profile(name: &str) -> String {
+/// Message about another profile, with the nearest settings of a kernel of today.
+fn nearest_profile_message(name: &str) -> String {
     let near = match name {
         "linux-2.0" => {
             "variant = \"newreno\", timestamps = false, initial_window = 2, receive_window = \"unlimited\", max_rwnd = 22, \
@@ -266,7 +269,7 @@ fn of_another_profile(name: &str) -> String {
 }
 
 /// The parameters in force, as the resolved scenario tells them.
-fn values_of(described: &Json) -> Values {
+fn tcp_values_in_force(described: &Json) -> Values {
     let mut values = Values::defaults(Settings::PARAMETERS);
     for parameter in Settings::PARAMETERS {
         let table = if settings::is_quirk(parameter.name) { &described[QUIRKS_KEY] } else { described };
@@ -292,8 +295,8 @@ mod tests {
 
     const BOX: [&str; 4] = ["reno", "cubic", "dctcp", "vegas"];
 
-    fn kernel() -> Kernel {
-        Kernel { backend: "live", controls: BOX.map(str::to_owned).to_vec(), runs_python: true, ..Kernel::default() }
+    fn kernel() -> KernelFeatures {
+        KernelFeatures { backend: "live", controls: BOX.map(str::to_owned).to_vec(), runs_python: true, ..KernelFeatures::default() }
     }
 
     fn scenario(tcp: &str) -> Scenario {
@@ -306,18 +309,21 @@ mod tests {
 
     /// The places of what is refused.
     fn refused(tcp: &str) -> Vec<String> {
-        let refusals = map(&scenario(&format!("tcp = {{ profile = \"linux\"{tcp} }}")), &kernel()).err().unwrap_or_default();
+        let refusals =
+            map_to_host_settings(&scenario(&format!("tcp = {{ profile = \"linux\"{tcp} }}")), &kernel()).err().unwrap_or_default();
         refusals.into_iter().map(|refusal| refusal.place).collect()
     }
 
     fn mapped(tcp: &str) -> HostSettings {
-        map(&scenario(&format!("tcp = {{ profile = \"linux\"{tcp} }}")), &kernel()).unwrap_or_else(|why| panic!("{why:?}")).remove(0)
+        map_to_host_settings(&scenario(&format!("tcp = {{ profile = \"linux\"{tcp} }}")), &kernel())
+            .unwrap_or_else(|why| panic!("{why:?}"))
+            .remove(0)
     }
 
     #[test]
     fn every_parameter_stands_in_the_table_once() {
         let mut declared: Vec<_> = Settings::PARAMETERS.iter().map(|parameter| parameter.name).collect();
-        let mut mapped: Vec<_> = ROWS.iter().map(|row| row.name).collect();
+        let mut mapped: Vec<_> = TCP_PARAMETER_MAPPINGS.iter().map(|row| row.name).collect();
         declared.sort_unstable();
         mapped.sort_unstable();
         assert_eq!(declared, mapped);
@@ -327,7 +333,8 @@ mod tests {
     fn what_the_table_calls_a_sysctl_is_one_that_hosts_are_set_to() {
         let set = mapped("");
         let names: Vec<_> = set.sysctls.iter().map(|sysctl| sysctl.name).chain(["tcp_ecn"]).collect();
-        let called = ROWS.iter().filter_map(|row| if let Means::Sysctl(names) = row.means { Some(names) } else { None });
+        let called =
+            TCP_PARAMETER_MAPPINGS.iter().filter_map(|row| if let KernelKnob::Sysctl(names) = row.means { Some(names) } else { None });
         assert!(called.flat_map(|called| called.split(", ")).all(|name| names.contains(&name)), "{names:?}");
     }
 
@@ -354,11 +361,14 @@ mod tests {
 
     #[test]
     fn a_parameter_that_is_changed_and_in_force_is_refused_or_reaches_the_hosts() {
-        let ours = profile::find(KERNELS).unwrap().values();
+        let ours = profile::find(KERNEL_PROFILE).unwrap().values();
         let before = mapped(", ecn = true");
         // What changes a header has to be given with the header's size.
-        let follows =
-            |place: &String| ROWS.iter().any(|row| place.ends_with(&format!(".{}", row.name)) && matches!(row.means, Means::Follows(..)));
+        let follows = |place: &String| {
+            TCP_PARAMETER_MAPPINGS
+                .iter()
+                .any(|row| place.ends_with(&format!(".{}", row.name)) && matches!(row.means, KernelKnob::DerivedValue(..)))
+        };
         for parameter in Settings::PARAMETERS {
             let mut values = ours.clone();
             values.set_from_text("ecn", "true").unwrap();
@@ -389,9 +399,13 @@ mod tests {
 
     #[test]
     fn hosts_count_marks_where_the_kernel_can() {
-        let counting = Kernel { has_accurate_ecn: true, ..kernel() };
-        let of =
-            |tcp: &str| map(&scenario(&format!("tcp = {{ profile = \"linux\", ecn = true, ecn_echo = \"accurate\"{tcp} }}")), &counting);
+        let counting = KernelFeatures { has_accurate_ecn: true, ..kernel() };
+        let of = |tcp: &str| {
+            map_to_host_settings(
+                &scenario(&format!("tcp = {{ profile = \"linux\", ecn = true, ecn_echo = \"accurate\"{tcp} }}")),
+                &counting,
+            )
+        };
         assert_eq!([3, 5], of("").unwrap()[0].ecn);
         assert_eq!([3, 5], of(", variant = \"dctcp\"").unwrap()[0].ecn);
         assert_eq!([3, 0], of(", quirks = { receiver_ecn = false }").unwrap()[0].ecn);
@@ -401,12 +415,12 @@ mod tests {
 
     #[test]
     fn the_option_of_accurate_ecn_is_part_of_the_header() {
-        let counting = Kernel { has_accurate_ecn: true, ..kernel() };
+        let counting = KernelFeatures { has_accurate_ecn: true, ..kernel() };
         let of = |more: &str| {
             let tcp = format!(
                 "tcp = {{ profile = \"linux\", ecn = true, ecn_echo = \"accurate\", max_rwnd = 10, receive_window = \"unlimited\"{more}"
             );
-            map(&scenario(&tcp), &counting)
+            map_to_host_settings(&scenario(&tcp), &counting)
         };
         assert_eq!(Some(14_360), of(" }").unwrap()[0].tcp.unwrap().window_clamp);
         assert_eq!(Some(14_360), of(", quirks = { header_size = 64, ack_size = 64 } }").unwrap()[0].tcp.unwrap().window_clamp);
@@ -432,27 +446,29 @@ mod tests {
     #[test]
     fn a_host_of_old_is_refused_with_the_nearest_that_a_kernel_can_be_set_to() {
         for old in ["linux-2.0", "linux-2.2"] {
-            let refusals = map(&scenario(&format!("tcp = {{ profile = \"{old}\" }}")), &kernel()).unwrap_err();
+            let refusals = map_to_host_settings(&scenario(&format!("tcp = {{ profile = \"{old}\" }}")), &kernel()).unwrap_err();
             let [refusal] = &refusals[..] else { panic!("{refusals:?}") };
             assert_eq!("flows.one.tcp.profile", refusal.place);
             let near = &refusal.message[refusal.message.find('{').unwrap()..=refusal.message.rfind('}').unwrap()];
-            assert!(map(&scenario(&format!("tcp = {near}")), &kernel()).is_ok(), "{near}");
+            assert!(map_to_host_settings(&scenario(&format!("tcp = {near}")), &kernel()).is_ok(), "{near}");
         }
-        assert_eq!(1, map(&scenario("tcp = { profile = \"ns2\" }"), &kernel()).unwrap_err().len());
+        assert_eq!(1, map_to_host_settings(&scenario("tcp = { profile = \"ns2\" }"), &kernel()).unwrap_err().len());
     }
 
     #[test]
     fn a_congestion_control_that_the_kernel_has_not_is_refused() {
-        let kernel = Kernel { controls: vec!["reno".into(), "cubic".into()], ..kernel() };
-        let refusals = map(&scenario("tcp = { profile = \"linux\", variant = \"dctcp\" }"), &kernel).unwrap_err();
+        let kernel = KernelFeatures { controls: vec!["reno".into(), "cubic".into()], ..kernel() };
+        let refusals = map_to_host_settings(&scenario("tcp = { profile = \"linux\", variant = \"dctcp\" }"), &kernel).unwrap_err();
         assert_eq!(["flows.one.tcp.congestion_control"], refusals.iter().map(|refusal| refusal.place.as_str()).collect::<Vec<_>>()[..]);
         assert!(refusals[0].message.contains("modprobe tcp_dctcp"), "{}", refusals[0].message);
     }
 
     #[test]
     fn a_response_to_marks_needs_a_congestion_control_that_has_it() {
-        let uml = Kernel { backend: "uml", controls: vec!["reno".into(), "abe".into()], ..kernel() };
-        let asked = |tcp: &str| map(&scenario(&format!("tcp = {{ profile = \"linux\", ecn = true, ecn_response = \"abe\"{tcp} }}")), &uml);
+        let uml = KernelFeatures { backend: "uml", controls: vec!["reno".into(), "abe".into()], ..kernel() };
+        let asked = |tcp: &str| {
+            map_to_host_settings(&scenario(&format!("tcp = {{ profile = \"linux\", ecn = true, ecn_response = \"abe\"{tcp} }}")), &uml)
+        };
         let sockets = asked(", variant = \"sack\", abe_beta = 0.8").unwrap().remove(0).tcp.unwrap();
         assert_eq!("abe", sockets.congestion);
         let places = |tcp: &str| asked(tcp).unwrap_err().into_iter().map(|refusal| refusal.place).collect::<Vec<_>>();
@@ -469,12 +485,14 @@ mod tests {
 
     #[test]
     fn datagrams_have_their_codepoint_and_real_headers() {
-        let datagrams = |udp: &str| map(&scenario(&format!("udp = {{ {udp} }}\napp = {{ kind = \"cbr\", rate = \"1 Mbps\" }}")), &kernel());
+        let datagrams = |udp: &str| {
+            map_to_host_settings(&scenario(&format!("udp = {{ {udp} }}\napp = {{ kind = \"cbr\", rate = \"1 Mbps\" }}")), &kernel())
+        };
         let settings = datagrams("packet_size = 1200, ecn = \"ect0\"").unwrap().remove(0).datagrams;
         assert_eq!(Some(DatagramSettings { ecn: Ecn::Ect0, payload: 1172 }), settings);
         assert_eq!("flows.one.udp.header", datagrams("header = 20").unwrap_err()[0].place);
         let asked = |udp: &str| scenario(&format!("udp = {{ {udp} }}\napp = {{ kind = \"cbr\", rate = \"1 Mbps\" }}"));
-        let over_v6 = |udp: &str| map(&asked(udp), &Kernel { family: Family::V6, ..kernel() });
+        let over_v6 = |udp: &str| map_to_host_settings(&asked(udp), &KernelFeatures { family: AddressFamily::V6, ..kernel() });
         assert_eq!("flows.one.udp.header", over_v6("packet_size = 1000").unwrap_err()[0].place);
         assert_eq!(Some(952), over_v6("packet_size = 1000, header = 48").unwrap()[0].datagrams.map(|datagrams| datagrams.payload));
     }
@@ -482,7 +500,7 @@ mod tests {
     /// What is refused over IPv6.
     fn refused_over_v6(tcp: &str) -> Vec<String> {
         let asked = scenario(&format!("tcp = {{ profile = \"linux\"{tcp}"));
-        let refusals = map(&asked, &Kernel { family: Family::V6, ..kernel() }).err().unwrap_or_default();
+        let refusals = map_to_host_settings(&asked, &KernelFeatures { family: AddressFamily::V6, ..kernel() }).err().unwrap_or_default();
         refusals.into_iter().map(|refusal| refusal.place).collect()
     }
 
@@ -519,10 +537,10 @@ mod tests {
     #[test]
     fn a_largest_window_is_of_the_data_that_packets_bring() {
         let clamp = |family| {
-            let kernel = Kernel { family, ..kernel() };
+            let kernel = KernelFeatures { family, ..kernel() };
             let asked = scenario("tcp = { profile = \"linux\", max_rwnd = 10, receive_window = \"unlimited\" }");
-            map(&asked, &kernel).unwrap()[0].tcp.unwrap().window_clamp
+            map_to_host_settings(&asked, &kernel).unwrap()[0].tcp.unwrap().window_clamp
         };
-        assert_eq!([Some(14_480), Some(14_280)], [Family::V4, Family::V6].map(clamp));
+        assert_eq!([Some(14_480), Some(14_280)], [AddressFamily::V4, AddressFamily::V6].map(clamp));
     }
 }

@@ -6,41 +6,41 @@ use ecnlab_scenario::{Problem, Scenario};
 use ecnlab_sim::{Buffer, MaxProcessingTime};
 use serde_json::Value as Json;
 
-use super::{Kernel, SHELL};
+use super::{KernelFeatures, SHELL_BACKEND};
 use crate::address::MAX_GROUPS;
 use crate::kernel_queue::Qdisc;
 
 /// Sockets of one group's flows; more than that no machine is set up to have open.
-const MOST_FLOWS: usize = 20_000;
+const MAX_FLOWS_PER_GROUP: usize = 20_000;
 
-pub fn refusals(scenario: &Scenario, kernel: &Kernel) -> Vec<Problem> {
-    let mut problems = of_links(scenario, kernel);
+pub fn network_problems(scenario: &Scenario, kernel: &KernelFeatures) -> Vec<Problem> {
+    let mut problems = link_problems(scenario, kernel);
     if kernel.has_queues {
-        of_kernel_queues(scenario, &mut problems);
+        check_kernel_queues(scenario, &mut problems);
     }
-    of_python(scenario, kernel, &mut problems);
-    of_processing_jitter(scenario, kernel, &mut problems);
-    of_addresses(scenario, &mut problems);
+    check_python_aqms(scenario, kernel, &mut problems);
+    check_processing_jitter(scenario, kernel, &mut problems);
+    check_addresses(scenario, &mut problems);
     problems
 }
 
-pub fn of_links(scenario: &Scenario, kernel: &Kernel) -> Vec<Problem> {
+pub fn link_problems(scenario: &Scenario, kernel: &KernelFeatures) -> Vec<Problem> {
     let mut problems = Vec::new();
     for link in scenario.resolved["link"].as_array().into_iter().flatten() {
         let place = format!("link.{}", link["name"].as_str().unwrap_or_default());
-        of_link(&place, link, kernel, &mut problems);
-        of_link(&format!("{place}.reverse"), &link["reverse"], kernel, &mut problems);
+        check_link(&place, link, kernel, &mut problems);
+        check_link(&format!("{place}.reverse"), &link["reverse"], kernel, &mut problems);
     }
     for group in scenario.resolved["flows"].as_array().into_iter().flatten() {
         let place = format!("flows.{}", group["name"].as_str().unwrap_or_default());
         for end in ["access", "exit"] {
-            of_link(&format!("{place}.{end}"), &group[end], kernel, &mut problems);
+            check_link(&format!("{place}.{end}"), &group[end], kernel, &mut problems);
         }
     }
     problems
 }
 
-fn of_link(place: &str, link: &Json, kernel: &Kernel, problems: &mut Vec<Problem>) {
+fn check_link(place: &str, link: &Json, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
     let mut refuse = |key: &str, message: String| problems.push(Problem::new(&format!("{place}.{key}"), message));
     for (number, part) in (0..).zip(link["impair"].as_array().into_iter().flatten()) {
         let number: u32 = number;
@@ -51,15 +51,15 @@ fn of_link(place: &str, link: &Json, kernel: &Kernel, problems: &mut Vec<Problem
     }
     if !kernel.has_queues && link["queue"].get("kernel").is_some() {
         let message = match kernel.backend {
-            SHELL => "a shell puts no kernel's queue before a link: give the queue an aqm".to_owned(),
+            SHELL_BACKEND => "a shell puts no kernel's queue before a link: give the queue an aqm".to_owned(),
             backend => format!("the backend {backend} puts no kernel's queue before a link: run it --backend uml"),
         };
         refuse("queue.kernel", message);
     }
 }
 
-/// What a queue of the kernel does not take.
-fn of_kernel_queues(scenario: &Scenario, problems: &mut Vec<Problem>) {
+/// Reports what a queue of the kernel does not take.
+fn check_kernel_queues(scenario: &Scenario, problems: &mut Vec<Problem>) {
     for link in &scenario.network.links {
         let Buffer::Queue(queue) = &link.buffer else { continue };
         let Some(wrong) = queue.config.kernel_qdisc().and_then(|queue| Qdisc::read(queue, link.rate.bps() as f64).err()) else { continue };
@@ -71,7 +71,7 @@ fn of_kernel_queues(scenario: &Scenario, problems: &mut Vec<Problem>) {
     }
 }
 
-fn of_python(scenario: &Scenario, kernel: &Kernel, problems: &mut Vec<Problem>) {
+fn check_python_aqms(scenario: &Scenario, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
     if kernel.runs_python {
         return;
     }
@@ -91,7 +91,7 @@ fn of_python(scenario: &Scenario, kernel: &Kernel, problems: &mut Vec<Problem>) 
 }
 
 /// A kernel needs the time that it needs.
-fn of_processing_jitter(scenario: &Scenario, kernel: &Kernel, problems: &mut Vec<Problem>) {
+fn check_processing_jitter(scenario: &Scenario, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
     if scenario.network.processing_time != MaxProcessingTime::default() {
         let message = format!(
             "{}: hosts of the backend {} are kernels, whose processing time cannot be set: leave it out, or run it --backend sim",
@@ -103,7 +103,7 @@ fn of_processing_jitter(scenario: &Scenario, kernel: &Kernel, problems: &mut Vec
 }
 
 /// Each flow has an address of its own, in the network of its group.
-fn of_addresses(scenario: &Scenario, problems: &mut Vec<Problem>) {
+fn check_addresses(scenario: &Scenario, problems: &mut Vec<Problem>) {
     let groups = scenario.groups.len();
     if groups > MAX_GROUPS as usize {
         problems
@@ -111,11 +111,11 @@ fn of_addresses(scenario: &Scenario, problems: &mut Vec<Problem>) {
     }
     let mut members = BTreeMap::<u32, usize>::new();
     scenario.network.flows.iter().for_each(|flow| *members.entry(flow.group).or_default() += 1);
-    for (group, flows) in members.into_iter().filter(|(_, flows)| *flows > MOST_FLOWS) {
+    for (group, flows) in members.into_iter().filter(|(_, flows)| *flows > MAX_FLOWS_PER_GROUP) {
         let place = format!("flows.{}.count", scenario.groups[group as usize]);
         problems.push(Problem::new(
             &place,
-            format!("{flows} flows: a group's hosts have {MOST_FLOWS} at most: give fewer, or run it --backend sim"),
+            format!("{flows} flows: a group's hosts have {MAX_FLOWS_PER_GROUP} at most: give fewer, or run it --backend sim"),
         ));
     }
 }
@@ -132,8 +132,8 @@ mod tests {
              queue = {queue}\n[[flows]]\nname = \"one\"\nfrom = \"a\"\nto = \"b\"\ntcp = {{ profile = \"linux\" }}\n"
         );
         let scenario = Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{why:?}"));
-        let kernel = Kernel { backend: "uml", has_queues, ..Kernel::default() };
-        refusals(&scenario, &kernel).into_iter().map(|problem| problem.place).collect()
+        let kernel = KernelFeatures { backend: "uml", has_queues, ..KernelFeatures::default() };
+        network_problems(&scenario, &kernel).into_iter().map(|problem| problem.place).collect()
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
              queue = { kernel = \"fq_codel\" }\nimpair = [{ kind = \"script\", segments = [7] }]\n\
              [[flows]]\nname = \"one\"\nfrom = \"a\"\nto = \"b\"\ntcp = { profile = \"linux\" }\n";
         let scenario = Scenario::from_toml(text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{why:?}"));
-        let places: Vec<_> = crate::mapping::of_shell(&scenario).into_iter().map(|problem| problem.place).collect();
+        let places: Vec<_> = crate::mapping::shell_problems(&scenario).into_iter().map(|problem| problem.place).collect();
         assert_eq!(vec!["link.l.impair.0.segments", "link.l.queue.kernel"], places);
     }
 
@@ -154,12 +154,12 @@ mod tests {
             let overrides = [("processing_jitter".to_owned(), jitter.to_owned())];
             Scenario::from_toml(text, &overrides, &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{why:?}"))
         };
-        let kernel = Kernel { backend: "live", ..Kernel::default() };
-        let [refusal] = &refusals(&read("packet"), &kernel)[..] else { panic!("one refusal") };
+        let kernel = KernelFeatures { backend: "live", ..KernelFeatures::default() };
+        let [refusal] = &network_problems(&read("packet"), &kernel)[..] else { panic!("one refusal") };
         assert_eq!("processing_jitter", refusal.place);
         assert!(refusal.message.starts_with("packet: hosts of the backend live are kernels"), "{}", refusal.message);
         assert!(refusal.message.ends_with("leave it out, or run it --backend sim"), "{}", refusal.message);
-        assert_eq!(0, refusals(&read("0 s"), &kernel).len());
+        assert_eq!(0, network_problems(&read("0 s"), &kernel).len());
     }
 
     #[test]

@@ -22,7 +22,7 @@ use ecnlab_scenario::{Problem, Scenario};
 use ecnlab_units::{Ecn, Span, Time};
 use ecnlab_wire::{Flags, Tcp as Header};
 
-use crate::address::{AddressSlot, Family, Side};
+use crate::address::{AddressFamily, AddressSlot, Side};
 use crate::event_loop::{ConnectionObserver, SentPacket};
 use crate::host_settings::HostSettings;
 use crate::sys::socket::TcpInfo;
@@ -249,10 +249,10 @@ impl ConnectionRecorder {
 }
 
 /// What of a scenario no case can hold, whose hosts are set to this, each with its place and a remedy.
-pub fn unsupported_settings(scenario: &Scenario, hosts: &[HostSettings], family: Family) -> Vec<Problem> {
+pub fn unsupported_settings(scenario: &Scenario, hosts: &[HostSettings], family: AddressFamily) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut refuse = |place: &str, message: &str| problems.push(Problem::new(place, format!("a case does not hold it: {message}")));
-    if family == Family::V6 {
+    if family == AddressFamily::V6 {
         refuse("ip", "leave out --ip 6");
     }
     for (name, host) in scenario.groups.iter().zip(hosts) {

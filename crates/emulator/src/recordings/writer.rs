@@ -33,7 +33,7 @@ const PACKET_COLUMNS: [&str; 16] = [
     "sack",
     "nth",
 ];
-const STATE_COLUMNS: [&str; 21] = [
+const TCP_INFO_COLUMNS: [&str; 21] = [
     "t_us",
     "why",
     "packet",
@@ -135,7 +135,7 @@ pub fn case_json(connection: &RecordedConnection, (number, is_only): (usize, boo
         "path": path,
         "end_us": micros(end.since(connection.began)),
         "packet_columns": PACKET_COLUMNS,
-        "state_columns": STATE_COLUMNS,
+        "state_columns": TCP_INFO_COLUMNS,
         "application": connection.actions_json(end),
         "script": script,
         "packets": connection.packets_json(end, clock),

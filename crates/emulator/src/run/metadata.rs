@@ -4,7 +4,7 @@ use ecnlab_units::Span;
 use serde_json::{Map, Value as Json, json};
 
 use super::RunOptions;
-use crate::address::Family;
+use crate::address::AddressFamily;
 use crate::event_loop::{ForwardingCounters, TimeMode};
 use crate::host_settings::HostSettings;
 use crate::hosts::{ConnectionCounters, KernelCounters, SocketBackend};
@@ -15,7 +15,7 @@ use crate::sys::sysctl;
 #[derive(Clone, Debug)]
 pub struct RunMetadata {
     backend: &'static str,
-    family: Family,
+    family: AddressFamily,
     time_mode: TimeMode,
     /// The kernel's release and its build, as it tells them itself.
     kernel_release_and_build: [String; 2],
@@ -65,7 +65,7 @@ impl RunMetadata {
             "backend": self.backend,
             "kernel": self.kernel_release_and_build[0],
             "kernel_build": self.kernel_release_and_build[1],
-            "family": if self.family == Family::V4 { "IPv4" } else { "IPv6" },
+            "family": if self.family == AddressFamily::V4 { "IPv4" } else { "IPv6" },
             "time": if self.time_mode == TimeMode::Real { "real" } else { "virtual" },
             "real_time_class": self.is_real_time,
             "lateness_s": self.lateness.json(),

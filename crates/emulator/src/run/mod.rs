@@ -19,15 +19,15 @@ use ecnlab_units::{Rate, Span, Time};
 
 pub use self::kernel::probe_kernel;
 pub use self::metadata::RunMetadata;
-use crate::address::{Family, MIN_MTU_V6};
+use crate::address::{AddressFamily, MIN_MTU_V6};
 use crate::background_writer::BackgroundWriter;
-use crate::capture::{HasCapture, PacketCapture};
+use crate::capture::{AsPacketCapture, PacketCapture};
 use crate::event_loop::{ConnectionObserver, EventLoop, FinishedRun, TimeMode};
 use crate::host::Host;
 use crate::host_settings::HostSettings;
 use crate::hosts::{self, SocketBackend};
 use crate::kernel_queue::KernelQueues;
-use crate::mapping::{Kernel, map};
+use crate::mapping::{KernelFeatures, map_to_host_settings};
 use crate::recordings::{self, ConnectionRecorder};
 use crate::sys::process;
 
@@ -35,8 +35,8 @@ use crate::sys::process;
 pub struct RunOptions {
     pub seed: u64,
     /// What the kernel has.
-    pub kernel: Kernel,
-    pub family: Family,
+    pub kernel: KernelFeatures,
+    pub family: AddressFamily,
     pub time_mode: TimeMode,
     /// Priority in the real-time class, if the thread is to be in it and may.
     pub priority: Option<i32>,
@@ -102,8 +102,8 @@ const MIN_LATENESS_BUDGET: Span = Span::from_micros(100);
 /// # Errors
 /// See [`RunError`].
 pub fn run(scenario: &Scenario, options: RunOptions, on_progress: ProgressCallback) -> Result<RunOutcome, RunError> {
-    let kernel = Kernel { family: options.family, ..options.kernel.clone() };
-    let settings = map(scenario, &kernel).map_err(RunError::Unsupported)?;
+    let kernel = KernelFeatures { family: options.family, ..options.kernel.clone() };
+    let settings = map_to_host_settings(scenario, &kernel).map_err(RunError::Unsupported)?;
     let unsupported =
         if options.record_connections { recordings::unsupported_settings(scenario, &settings, options.family) } else { Vec::new() };
     if !unsupported.is_empty() {
@@ -124,7 +124,7 @@ pub fn run(scenario: &Scenario, options: RunOptions, on_progress: ProgressCallba
         Some(CaptureOptions { links, snaplen, out }) => {
             let options = RunOptions { capture: None, ..options };
             let out: Box<dyn Write + Send> = if options.time_mode == TimeMode::Real { Box::new(BackgroundWriter::start(out)) } else { out };
-            let version = if options.family == Family::V4 { IpVersion::V4 } else { IpVersion::V6 };
+            let version = if options.family == AddressFamily::V4 { IpVersion::V4 } else { IpVersion::V6 };
             let probe = RecorderAndTracer { recorder: recorder(), tracer: PacketCapture::new(links, snaplen, version, out) };
             let (run, mut probe, metadata, recordings) = run_event_loop(scenario, settings, &options, probe, on_progress)?;
             probe.tracer.flush()?;
@@ -138,7 +138,7 @@ fn with_tables(run: Run, recorder: Recorder, metadata: RunMetadata, recordings: 
     Ok(RunOutcome { run, tables, metadata, recordings })
 }
 
-fn run_event_loop<P: Probe + HasCapture>(
+fn run_event_loop<P: Probe + AsPacketCapture>(
     scenario: &Scenario,
     settings: Vec<HostSettings>,
     options: &RunOptions,
@@ -159,7 +159,7 @@ fn run_event_loop<P: Probe + HasCapture>(
     let queues = kernel_queues(&network, max_sent_packet(&settings, options.family))?;
     let mut event_loop = EventLoop::new(simulation, hosts, sockets, max_packet, options.time_mode)?.with_queues(queues)?;
     let mut recorder = options.record_connections.then(ConnectionRecorder::default);
-    event_loop = event_loop.observed_by(recorder.as_mut().map(|recorder| recorder as &mut dyn ConnectionObserver));
+    event_loop = event_loop.with_observer(recorder.as_mut().map(|recorder| recorder as &mut dyn ConnectionObserver));
     let (mut stopped, mut full) = (false, None);
     let result = event_loop.run(duration, PROGRESS_INTERVAL, &mut |simulation, _| {
         full = simulation.probe().recording_full();
@@ -194,9 +194,9 @@ fn run_event_loop<P: Probe + HasCapture>(
     Ok((run, probe, metadata, recordings.unwrap_or_default()))
 }
 
-fn create_hosts(settings: &[HostSettings], family: Family) -> io::Result<Vec<Host>> {
+fn create_hosts(settings: &[HostSettings], family: AddressFamily) -> io::Result<Vec<Host>> {
     process::raise_descriptor_limit()?;
-    let pairs = (0..).zip(settings).map(|(group, settings)| hosts::create_pair(family, group, settings));
+    let pairs = (0..).zip(settings).map(|(group, settings)| hosts::create_host_pair(family, group, settings));
     Ok(pairs.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
@@ -220,8 +220,8 @@ fn kernel_queues(network: &Network, largest: u32) -> Result<KernelQueues, RunErr
 }
 
 /// The largest packet that hosts of this family send, in bytes.
-fn max_sent_packet(settings: &[HostSettings], family: Family) -> u32 {
-    let min_mtu = if family == Family::V6 { MIN_MTU_V6 } else { 0 };
+fn max_sent_packet(settings: &[HostSettings], family: AddressFamily) -> u32 {
+    let min_mtu = if family == AddressFamily::V6 { MIN_MTU_V6 } else { 0 };
     settings.iter().map(|host| host.mtu).max().unwrap_or(1500).max(min_mtu)
 }
 

@@ -68,11 +68,11 @@ impl FlowClassifier for FlowTable {
     }
 
     /// Nothing is opened here but by programs themselves.
-    fn open_flow(&mut self, _flow: u32, _group: u32) -> Option<AddressSlot> {
+    fn slot_for_opening_flow(&mut self, _flow: u32, _group: u32) -> Option<AddressSlot> {
         None
     }
 
-    fn answer_flow(&mut self, _flow: u32, _opener: u32) -> Option<AddressSlot> {
+    fn slot_for_answering_flow(&mut self, _flow: u32, _opener: u32) -> Option<AddressSlot> {
         None
     }
 

@@ -14,10 +14,10 @@ use ecnlab_sim::{Options, Probe, QueueSnapshot, Run, Simulation};
 use ecnlab_units::{Span, Time};
 
 pub use self::flow_table::FlowTable;
-pub use self::namespaces::{MTU, ShellNamespaces, ShellNamespacesSpec};
+pub use self::namespaces::{MTU_BYTES, ShellNamespaces, ShellNamespacesSpec};
 pub use self::path::ShellPath;
 pub use self::subnet::ShellSubnet;
-use crate::capture::HasCapture;
+use crate::capture::AsPacketCapture;
 use crate::event_loop::{EventLoop, ForwardingCounters, NoHosts, TimeMode};
 use crate::lateness::LatenessHistogram;
 use crate::sys::process;
@@ -47,7 +47,7 @@ pub struct ShellSnapshot<'a> {
 ///
 /// # Errors
 /// What a device or the file of a capture could not go on after.
-pub fn run<P: Probe + HasCapture>(
+pub fn run<P: Probe + AsPacketCapture>(
     path: &ShellPath,
     namespaces: ShellNamespaces,
     seed: u64,
@@ -59,7 +59,7 @@ pub fn run<P: Probe + HasCapture>(
     let simulation = Simulation::new(&path.network, &options, probe);
     let hosts = vec![namespaces.inner, namespaces.outer];
     let mut event_loop =
-        EventLoop::with_classifier(simulation, hosts, NoHosts, FlowTable::starting_at(path.first_flow), MTU, TimeMode::Real)?;
+        EventLoop::with_classifier(simulation, hosts, NoHosts, FlowTable::starting_at(path.first_flow), MTU_BYTES, TimeMode::Real)?;
     process::set_timer_slack(1)?;
     on_started(process::set_realtime_scheduling(process::REALTIME_PRIORITY).is_ok());
     event_loop.run(MAX_DURATION, CALLBACK_INTERVAL, &mut |simulation, counts| {
@@ -69,7 +69,7 @@ pub fn run<P: Probe + HasCapture>(
     let mut simulation = finished.simulation;
     simulation.finish_at_current_time();
     let (run, mut probe) = simulation.finish();
-    if let Some(capture) = probe.packet_capture() {
+    if let Some(capture) = probe.as_packet_capture_mut() {
         capture.flush()?;
     }
     Ok(FinishedShell { run, probe, counters: finished.counters, lateness: finished.lateness })

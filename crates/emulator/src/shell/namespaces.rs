@@ -9,13 +9,15 @@
 use std::io;
 
 use super::subnet::{MAX_NESTED_SHELLS, ShellSubnet};
-use crate::address::{Family, Side};
+use crate::address::{AddressFamily, Side};
 use crate::host::{Host, NO_AUTOCONF_V6_SYSCTLS, TUN_NAME, TX_QUEUE_PACKETS};
-use crate::sys::netlink::{Device, Netlink, Route, index, set_address, set_device, set_route, set_unreachable};
+use crate::sys::netlink::{
+    DeviceSettings, Netlink, Route, add_address_request, index, set_device_request, set_route_request, unreachable_route_request,
+};
 use crate::sys::{Namespace, Tun, sysctl};
 
 /// Largest packet.
-pub const MTU: u32 = 1500;
+pub const MTU_BYTES: u32 = 1500;
 
 /// What both ends are like.
 #[derive(Clone, Debug)]
@@ -56,7 +58,7 @@ fn configure_outer_netns(spec: &ShellNamespacesSpec) -> io::Result<(ShellSubnet,
     let (subnet, tun) = create_outer_tun(spec.outer_subnet)?;
     if spec.outer_subnet.is_none() {
         apply_netns_sysctls(spec)?;
-        set_device_up("lo", Device::default())?;
+        set_device_up("lo", DeviceSettings::default())?;
     }
     // Where nothing leads further this has those who ask for more told so, in place of waiting.
     enable_forwarding()?;
@@ -64,8 +66,9 @@ fn configure_outer_netns(spec: &ShellNamespacesSpec) -> io::Result<(ShellSubnet,
     let mut netlink = Netlink::open()?;
     for family in ip_families() {
         let from = Some(subnet.address(family, Side::Far));
-        let there = Route { from, congestion_control: spec.congestion_control.clone(), ..Route::over(tun_index, subnet.prefix(family)) };
-        netlink.ask(set_route(&there))?;
+        let there =
+            Route { from, congestion_control: spec.congestion_control.clone(), ..Route::via_device(tun_index, subnet.prefix(family)) };
+        netlink.request(set_route_request(&there))?;
     }
     Ok((subnet, tun))
 }
@@ -79,20 +82,20 @@ fn enable_forwarding() -> io::Result<()> {
 fn configure_inner_netns(spec: &ShellNamespacesSpec, subnet: ShellSubnet) -> io::Result<Tun> {
     apply_netns_sysctls(spec)?;
     enable_forwarding()?;
-    set_device_up("lo", Device::default())?;
+    set_device_up("lo", DeviceSettings::default())?;
     let tun = Tun::create(TUN_NAME)?;
     let tun_index = configure_device(TUN_NAME, subnet, Side::Near)?;
     let mut netlink = Netlink::open()?;
     for family in ip_families() {
-        let default_route = (if family == Family::V4 { [0_u8; 4].into() } else { [0_u8; 16].into() }, 0);
-        let host_prefix_length = if family == Family::V4 { 32 } else { 128 };
+        let default_route = (if family == AddressFamily::V4 { [0_u8; 4].into() } else { [0_u8; 16].into() }, 0);
+        let host_prefix_length = if family == AddressFamily::V4 { 32 } else { 128 };
         for to in [default_route, (subnet.address(family, Side::Far), host_prefix_length)] {
             let from = Some(subnet.address(family, Side::Near));
-            let out = Route { from, congestion_control: spec.congestion_control.clone(), ..Route::over(tun_index, to) };
-            netlink.ask(set_route(&out))?;
+            let out = Route { from, congestion_control: spec.congestion_control.clone(), ..Route::via_device(tun_index, to) };
+            netlink.request(set_route_request(&out))?;
         }
         // Else the two ends would send a packet to nobody to and fro.
-        netlink.ask(set_unreachable(subnet.prefix(family)))?;
+        netlink.request(unreachable_route_request(subnet.prefix(family)))?;
     }
     Ok(tun)
 }
@@ -125,23 +128,26 @@ fn kernel_has_ipv6() -> bool {
     sysctl::get("net.ipv6.conf.default.disable_ipv6").is_ok_and(|value| value == "0")
 }
 
-fn ip_families() -> impl Iterator<Item = Family> {
-    [Family::V4].into_iter().chain(kernel_has_ipv6().then_some(Family::V6))
+fn ip_families() -> impl Iterator<Item = AddressFamily> {
+    [AddressFamily::V4].into_iter().chain(kernel_has_ipv6().then_some(AddressFamily::V6))
 }
 
 /// Gives the device its addresses and brings it up; returns its number.
 fn configure_device(name: &str, subnet: ShellSubnet, side: Side) -> io::Result<u32> {
-    let tun_index = set_device_up(name, Device { mtu: Some(MTU), queue: Some(TX_QUEUE_PACKETS), no_offload: true, ..Device::default() })?;
+    let tun_index = set_device_up(
+        name,
+        DeviceSettings { mtu: Some(MTU_BYTES), queue: Some(TX_QUEUE_PACKETS), no_offload: true, ..DeviceSettings::default() },
+    )?;
     let mut netlink = Netlink::open()?;
     for family in ip_families() {
-        let host_prefix_length = if family == Family::V4 { 32 } else { 128 };
-        netlink.ask(set_address(tun_index, subnet.address(family, side), host_prefix_length))?;
+        let host_prefix_length = if family == AddressFamily::V4 { 32 } else { 128 };
+        netlink.request(add_address_request(tun_index, subnet.address(family, side), host_prefix_length))?;
     }
     Ok(tun_index)
 }
 
-fn set_device_up(name: &str, device: Device) -> io::Result<u32> {
+fn set_device_up(name: &str, device: DeviceSettings) -> io::Result<u32> {
     let number = index(name)?;
-    Netlink::open()?.ask(set_device(name, number, Device { up: true, ..device }))?;
+    Netlink::open()?.request(set_device_request(name, number, DeviceSettings { up: true, ..device }))?;
     Ok(number)
 }

@@ -14,14 +14,14 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use crate::address::{Family, Side};
+use crate::address::{AddressFamily, Side};
 
 /// Shells that may be started inside of one at one time.
 pub const MAX_NESTED_SHELLS: u32 = 15;
 /// So many bits of an address tell them apart.
-const BITS_PER_LEVEL: u8 = 4;
+const ADDRESS_BITS_PER_LEVEL: u8 = 4;
 const MAX_PREFIX_LENGTH: u8 = 30;
-const OUTERMOST: ShellSubnet = ShellSubnet { base: 0x6440_0000, length: 10 };
+const OUTERMOST_SUBNET: ShellSubnet = ShellSubnet { base: 0x6440_0000, length: 10 };
 const V6_PREFIX: u128 = 0xfdec << 112;
 
 /// The network of a shell.
@@ -34,30 +34,30 @@ pub struct ShellSubnet {
 impl ShellSubnet {
     /// Of a shell that is not inside of another.
     pub fn outermost() -> ShellSubnet {
-        OUTERMOST
+        OUTERMOST_SUBNET
     }
 
     /// Of the shell `number`, from 0, that is started inside of this one; none if shells are nested too deeply.
     pub fn nested(self, number: u32) -> Option<ShellSubnet> {
-        let length = self.length + BITS_PER_LEVEL;
+        let length = self.length + ADDRESS_BITS_PER_LEVEL;
         (length <= MAX_PREFIX_LENGTH && number < MAX_NESTED_SHELLS)
             .then(|| ShellSubnet { base: self.base | (number + 1) << (32 - length), length })
     }
 
-    pub fn prefix(self, family: Family) -> (IpAddr, u8) {
-        (self.nth_address(family, 0), if family == Family::V4 { self.length } else { self.length + 96 })
+    pub fn prefix(self, family: AddressFamily) -> (IpAddr, u8) {
+        (self.nth_address(family, 0), if family == AddressFamily::V4 { self.length } else { self.length + 96 })
     }
 
     /// The address of the inside (the near side) or of the outside (the far one).
-    pub fn address(self, family: Family, side: Side) -> IpAddr {
+    pub fn address(self, family: AddressFamily, side: Side) -> IpAddr {
         self.nth_address(family, if side == Side::Far { 1 } else { 2 })
     }
 
-    fn nth_address(self, family: Family, number: u32) -> IpAddr {
+    fn nth_address(self, family: AddressFamily, number: u32) -> IpAddr {
         let bits = self.base + number;
         match family {
-            Family::V4 => IpAddr::V4(Ipv4Addr::from_bits(bits)),
-            Family::V6 => IpAddr::V6(Ipv6Addr::from_bits(V6_PREFIX | u128::from(bits))),
+            AddressFamily::V4 => IpAddr::V4(Ipv4Addr::from_bits(bits)),
+            AddressFamily::V6 => IpAddr::V6(Ipv6Addr::from_bits(V6_PREFIX | u128::from(bits))),
         }
     }
 }
@@ -76,9 +76,9 @@ impl FromStr for ShellSubnet {
         let parts = text.split_once('/').and_then(|(base, length)| Some((base.parse::<Ipv4Addr>().ok()?, length.parse().ok()?)));
         let subnet = parts.map(|(base, length)| ShellSubnet { base: base.to_bits(), length });
         let known = subnet.filter(|subnet| {
-            let mut at = OUTERMOST;
+            let mut at = OUTERMOST_SUBNET;
             while at.length < subnet.length.min(MAX_PREFIX_LENGTH) {
-                let digit = subnet.base >> (32 - at.length - BITS_PER_LEVEL) & 0xf;
+                let digit = subnet.base >> (32 - at.length - ADDRESS_BITS_PER_LEVEL) & 0xf;
                 let Some(next) = digit.checked_sub(1).and_then(|number| at.nested(number)) else { return false };
                 at = next;
             }
@@ -98,15 +98,15 @@ mod tests {
         let second = first.nested(0).unwrap();
         let third = second.nested(14).unwrap();
         let shown = [first, second, third].map(|subnet| {
-            let [inside, outside] = [Side::Near, Side::Far].map(|side| subnet.address(Family::V4, side).to_string());
+            let [inside, outside] = [Side::Near, Side::Far].map(|side| subnet.address(AddressFamily::V4, side).to_string());
             (subnet.to_string(), outside, inside)
         });
         let of = |subnet: &str, outside: &str, inside: &str| (subnet.to_owned(), outside.to_owned(), inside.to_owned());
         assert_eq!(of("100.64.0.0/10", "100.64.0.1", "100.64.0.2"), shown[0]);
         assert_eq!(of("100.68.0.0/14", "100.68.0.1", "100.68.0.2"), shown[1]);
         assert_eq!(of("100.71.192.0/18", "100.71.192.1", "100.71.192.2"), shown[2]);
-        assert_eq!("fdec::6440:2", first.address(Family::V6, Side::Near).to_string());
-        assert_eq!(("fdec::6440:0".parse().unwrap(), 106), first.prefix(Family::V6));
+        assert_eq!("fdec::6440:2", first.address(AddressFamily::V6, Side::Near).to_string());
+        assert_eq!(("fdec::6440:0".parse().unwrap(), 106), first.prefix(AddressFamily::V6));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Links, addresses and routes of the namespace that the calling thread is in, over routing netlink (rtnetlink(7)).
 //!
-//! A [`Message`] is a header, the fixed part of its kind and attributes, each a length, a number and bytes. The kernel answers each with
+//! A [`NetlinkRequest`] is a header, the fixed part of its kind and attributes, each a length, a number and bytes. The kernel answers each with
 //! an error number, zero for none.
 
 use std::ffi::CString;
@@ -12,36 +12,36 @@ use super::errno::{check, retry_eintr};
 
 /// A request in the making.
 #[derive(Clone, Debug)]
-pub struct Message {
+pub struct NetlinkRequest {
     bytes: Vec<u8>,
     what: String,
 }
 
-const HEADER: usize = 16;
+const NETLINK_HEADER_BYTES: usize = 16;
 
-impl Message {
+impl NetlinkRequest {
     /// Of a kind (`RTM_NEWLINK`, ...), with flags beside those of every request, and the part that all of this kind begin with. `what`
     /// is told if the kernel refuses it.
-    pub fn new(kind: u16, flags: libc::c_int, fixed: &[u8], what: impl Into<String>) -> Message {
+    pub fn new(kind: u16, flags: libc::c_int, fixed: &[u8], what: impl Into<String>) -> NetlinkRequest {
         let flags = (flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
         let mut bytes = vec![0; 4];
         bytes.extend(kind.to_ne_bytes());
         bytes.extend(flags.to_ne_bytes());
         bytes.extend([0; 8]);
         bytes.extend(fixed);
-        Message { bytes, what: what.into() }
+        NetlinkRequest { bytes, what: what.into() }
     }
 
     /// With an attribute.
     #[must_use]
-    pub fn with(mut self, attribute: u16, value: &[u8]) -> Message {
+    pub fn with_attribute(mut self, attribute: u16, value: &[u8]) -> NetlinkRequest {
         self.push(attribute, value);
         self
     }
 
     /// With an attribute that holds attributes, which `fill` adds.
     #[must_use]
-    pub fn nested(mut self, attribute: u16, fill: impl FnOnce(Message) -> Message) -> Message {
+    pub fn with_nested(mut self, attribute: u16, fill: impl FnOnce(NetlinkRequest) -> NetlinkRequest) -> NetlinkRequest {
         let start = self.bytes.len();
         self.push(attribute, &[]);
         let mut filled = fill(self);
@@ -52,7 +52,7 @@ impl Message {
 
     /// With bytes that are no attribute, behind which attributes may follow.
     #[must_use]
-    pub fn plain(mut self, bytes: &[u8]) -> Message {
+    pub fn with_bytes(mut self, bytes: &[u8]) -> NetlinkRequest {
         self.bytes.extend(bytes);
         self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
         self
@@ -90,20 +90,20 @@ impl Netlink {
     ///
     /// # Errors
     /// With what was asked for, if the kernel refuses it.
-    pub fn ask(&mut self, message: Message) -> io::Result<()> {
-        self.told(message).map(|_| ())
+    pub fn request(&mut self, message: NetlinkRequest) -> io::Result<()> {
+        self.request_with_reply(message).map(|_| ())
     }
 
     /// Asks for something and gives what the kernel says of it, from behind the header on; nothing if it says only that all is well.
     ///
     /// # Errors
     /// With what was asked for, if the kernel refuses it.
-    pub fn told(&mut self, mut message: Message) -> io::Result<Vec<u8>> {
+    pub fn request_with_reply(&mut self, mut message: NetlinkRequest) -> io::Result<Vec<u8>> {
         self.sequence += 1;
         let length = message.bytes.len() as u32;
         message.bytes[..4].copy_from_slice(&length.to_ne_bytes());
         message.bytes[8..12].copy_from_slice(&self.sequence.to_ne_bytes());
-        let said = self.send(&message.bytes).and_then(|()| self.answer());
+        let said = self.send(&message.bytes).and_then(|()| self.read_reply());
         said.map_err(|why| io::Error::new(why.kind(), format!("{}: {why}", message.what)))
     }
 
@@ -113,32 +113,32 @@ impl Netlink {
     }
 
     /// Reads the answer to the request that was sent last, up to the word whether it was done.
-    fn answer(&self) -> io::Result<Vec<u8>> {
+    fn read_reply(&self) -> io::Result<Vec<u8>> {
         let mut buffer = [0_u8; 8192];
         let mut said = Vec::new();
         loop {
             // Safety: the buffer is as long as is said.
             let read = retry_eintr(|| unsafe { libc::recv(self.socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) })?;
             let answer = &buffer[..read as usize];
-            if number(answer, 8) != Some(self.sequence) {
+            if read_u32(answer, 8) != Some(self.sequence) {
                 continue;
             }
             if answer[4..6] != (libc::NLMSG_ERROR as u16).to_ne_bytes() {
-                said = answer[HEADER..].to_vec();
+                said = answer[NETLINK_HEADER_BYTES..].to_vec();
                 continue;
             }
-            let error = number(answer, HEADER).unwrap_or(0) as i32;
+            let error = read_u32(answer, NETLINK_HEADER_BYTES).unwrap_or(0) as i32;
             return if error == 0 { Ok(said) } else { Err(io::Error::from_raw_os_error(-error)) };
         }
     }
 }
 
 /// The value of an attribute among attributes, the first of that number.
-pub fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
+pub fn find_attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     /// Flags in an attribute's number (`NLA_F_NESTED`, `NLA_F_NET_BYTEORDER`).
     const FLAGS: u16 = 3 << 14;
     loop {
-        let head = number(attributes, 0)?;
+        let head = read_u32(attributes, 0)?;
         let (length, found) = ((head & 0xffff) as usize, (head >> 16) as u16 & !FLAGS);
         let value = attributes.get(4..length)?;
         if found == wanted {
@@ -149,13 +149,13 @@ pub fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
 }
 
 /// The number at a place, in the byte order of the machine.
-pub fn number(bytes: &[u8], at: usize) -> Option<u32> {
+pub fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4).map(|bytes| u32::from_ne_bytes(bytes.try_into().expect("four bytes")))
 }
 
 /// What a device is set to. What is `None` stays as it is.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Device {
+pub struct DeviceSettings {
     pub up: bool,
     pub mtu: Option<u32>,
     /// Packets that wait for the reader of a TUN device.
@@ -180,12 +180,12 @@ pub fn index(name: &str) -> io::Result<u32> {
 }
 
 /// Sets a device.
-pub fn set_device(name: &str, index: u32, device: Device) -> Message {
+pub fn set_device_request(name: &str, index: u32, device: DeviceSettings) -> NetlinkRequest {
     let up = if device.up { libc::IFF_UP as u32 } else { 0 };
     // struct ifinfomsg: family, padding, type, index, flags, which flags are meant.
     let mut fixed = vec![0_u8; 4];
     [index, up, up].iter().for_each(|number| fixed.extend(number.to_ne_bytes()));
-    let mut message = Message::new(libc::RTM_NEWLINK, 0, &fixed, format!("set device {name} to {device:?}"));
+    let mut message = NetlinkRequest::new(libc::RTM_NEWLINK, 0, &fixed, format!("set device {name} to {device:?}"));
     let segments = device.no_offload.then_some(1);
     for (attribute, value) in [(libc::IFLA_MTU, device.mtu), (libc::IFLA_TXQLEN, device.queue), (IFLA_GSO_MAX_SEGS, segments)] {
         if let Some(value) = value {
@@ -213,13 +213,13 @@ pub struct Route {
 
 impl Route {
     /// Over a device, to everywhere or to a network.
-    pub fn over(device: u32, to: (IpAddr, u8)) -> Route {
+    pub fn via_device(device: u32, to: (IpAddr, u8)) -> Route {
         Route { to, device, local: false, from: None, metrics: Vec::new(), congestion_control: None }
     }
 
     /// All addresses of a network are the host's own.
     pub fn local(device: u32, to: (IpAddr, u8)) -> Route {
-        Route { local: true, ..Route::over(device, to) }
+        Route { local: true, ..Route::via_device(device, to) }
     }
 }
 
@@ -230,23 +230,23 @@ fn octets(address: IpAddr) -> Vec<u8> {
     }
 }
 
-fn family(address: IpAddr) -> u8 {
+fn address_family(address: IpAddr) -> u8 {
     (if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 }) as u8
 }
 
 /// Adds a route, or puts it in the place of one to the same network.
-pub fn set_route(route: &Route) -> Message {
+pub fn set_route_request(route: &Route) -> NetlinkRequest {
     let (table, scope, kind) = match route.local {
         true => (libc::RT_TABLE_LOCAL, libc::RT_SCOPE_HOST, libc::RTN_LOCAL),
         false => (libc::RT_TABLE_MAIN, libc::RT_SCOPE_LINK, libc::RTN_UNICAST),
     };
     let (to, length) = route.to;
     // struct rtmsg: family, lengths of destination and source, type of service, table, protocol, scope, kind, flags.
-    let mut fixed = vec![family(to), length, 0, 0, table, libc::RTPROT_STATIC, scope, kind];
+    let mut fixed = vec![address_family(to), length, 0, 0, table, libc::RTPROT_STATIC, scope, kind];
     fixed.extend([0; 4]);
     let what = format!("route {to}/{length}{}", if route.local { " to the host itself" } else { "" });
-    let mut message = Message::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &fixed, what)
-        .with(libc::RTA_OIF, &route.device.to_ne_bytes());
+    let mut message = NetlinkRequest::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &fixed, what)
+        .with_attribute(libc::RTA_OIF, &route.device.to_ne_bytes());
     if length > 0 {
         message.push(libc::RTA_DST, &octets(to));
     }
@@ -256,7 +256,7 @@ pub fn set_route(route: &Route) -> Message {
     if route.metrics.is_empty() && route.congestion_control.is_none() {
         return message;
     }
-    message.nested(libc::RTA_METRICS, |mut message| {
+    message.with_nested(libc::RTA_METRICS, |mut message| {
         route.metrics.iter().for_each(|(metric, value)| message.push(*metric, &value.to_ne_bytes()));
         if let Some(name) = &route.congestion_control {
             message.push(RTAX_CC_ALGO, name.as_bytes());
@@ -266,12 +266,13 @@ pub fn set_route(route: &Route) -> Message {
 }
 
 /// Packets to a network are refused with a word to who sent them, but for those that a longer prefix sends elsewhere.
-pub fn set_unreachable((to, length): (IpAddr, u8)) -> Message {
+pub fn unreachable_route_request((to, length): (IpAddr, u8)) -> NetlinkRequest {
     let mut fixed =
-        vec![family(to), length, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RT_SCOPE_UNIVERSE, libc::RTN_UNREACHABLE];
+        vec![address_family(to), length, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RT_SCOPE_UNIVERSE, libc::RTN_UNREACHABLE];
     fixed.extend([0; 4]);
     let what = format!("no route to {to}/{length}");
-    Message::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &fixed, what).with(libc::RTA_DST, &octets(to))
+    NetlinkRequest::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &fixed, what)
+        .with_attribute(libc::RTA_DST, &octets(to))
 }
 
 /// Route metrics of Linux that `libc` does not name (`linux/rtnetlink.h`).
@@ -298,11 +299,11 @@ pub mod metric {
 const RTAX_CC_ALGO: u16 = 16;
 
 /// Gives a device an address, which it may use at once: nobody else on it can have it.
-pub fn set_address(device: u32, address: IpAddr, prefix: u8) -> Message {
+pub fn add_address_request(device: u32, address: IpAddr, prefix: u8) -> NetlinkRequest {
     // struct ifaddrmsg: family, length of the prefix, flags, scope, device.
-    let mut fixed = vec![family(address), prefix, libc::IFA_F_NODAD as u8, 0];
+    let mut fixed = vec![address_family(address), prefix, libc::IFA_F_NODAD as u8, 0];
     fixed.extend(device.to_ne_bytes());
-    Message::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &fixed, format!("address {address}/{prefix}"))
-        .with(libc::IFA_LOCAL, &octets(address))
-        .with(libc::IFA_ADDRESS, &octets(address))
+    NetlinkRequest::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &fixed, format!("address {address}/{prefix}"))
+        .with_attribute(libc::IFA_LOCAL, &octets(address))
+        .with_attribute(libc::IFA_ADDRESS, &octets(address))
 }

@@ -68,7 +68,7 @@ impl PacketSocket {
 ///
 /// # Errors
 /// In a kernel that is not the UML kernel's.
-pub fn take_dropped(into: &mut Vec<u16>) -> io::Result<()> {
+pub fn take_dropped_packet_numbers(into: &mut Vec<u16>) -> io::Result<()> {
     const MAX_DROPPED: usize = 1 << 16;
     into.clear();
     into.reserve(MAX_DROPPED);

@@ -106,8 +106,8 @@ pub enum AgreedEcn {
 }
 
 /// The states of a sender as [`TcpInfo::ca_state`] tells them.
-pub const CA_CWR: u8 = 2;
-pub const CA_LOSS: u8 = 4;
+pub const TCP_CA_CWR: u8 = 2;
+pub const TCP_CA_LOSS: u8 = 4;
 
 impl TcpInfo {
     pub fn agreed_ecn(&self) -> AgreedEcn {

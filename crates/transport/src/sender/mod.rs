@@ -158,7 +158,7 @@ impl Sender {
         }
     }
 
-    /// When the sender is to be woken: the earlier_deadline of its timers.
+    /// When the sender is to be woken: the earliest deadline of its timers.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         if self.only_rto_timer {

@@ -27,7 +27,7 @@ pub struct RcvRttEstimator {
     srtt_eighths: u64,
     /// How long an acknowledgement takes to the sender.
     reverse_delay: Option<Span>,
-    /// Acknowledgements, the earlier_deadline first: the one that was echoed last, and those after it.
+    /// Acknowledgements, the earliest first: the one that was echoed last, and those after it.
     sent_acks: VecDeque<SentAck>,
     /// The echo of the last sample, in milliseconds.
     last_echo: Option<u64>,
