@@ -8,7 +8,7 @@ use ecnlab_transport::application::APPLICATIONS;
 use ecnlab_transport::checked::CheckedSenderCombination;
 use ecnlab_transport::settings::{self, QUIRKS_KEY};
 use ecnlab_transport::{Quirks, Settings, profile};
-use ecnlab_units::distribution::Dimension;
+use ecnlab_units::distribution::DrawnQuantity;
 use ecnlab_units::quantity::{PACKET_UNITS, RATE_UNITS, SIZE_UNITS, TIME_UNITS, Unit};
 use ecnlab_units::{Kind, Parameter};
 use serde_json::{Map, Value as Json, json};
@@ -276,8 +276,10 @@ fn property(parameter: &Parameter) -> Json {
             json!({ "oneOf": [bounded("integer", min as f64, max as f64), { "type": "string" }] })
         }
         Kind::Count { min, max, .. } => bounded("integer", min as f64, max as f64),
-        Kind::Amount | Kind::Distribution { dimension: Dimension::Bytes | Dimension::Count, .. } => json!({ "type": ["string", "number"] }),
-        Kind::Span { .. } | Kind::Rate | Kind::Distribution { dimension: Dimension::Time, .. } => json!({ "type": "string" }),
+        Kind::Amount | Kind::Distribution { dimension: DrawnQuantity::Bytes | DrawnQuantity::Count, .. } => {
+            json!({ "type": ["string", "number"] })
+        }
+        Kind::Span { .. } | Kind::Rate | Kind::Distribution { dimension: DrawnQuantity::Time, .. } => json!({ "type": "string" }),
         Kind::Text => json!({ "type": "string", "minLength": 1 }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Choice(words) => json!({ "enum": words }),

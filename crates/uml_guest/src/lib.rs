@@ -39,7 +39,7 @@ const RESULT_FILE: &str = "result.json";
 const CAPTURE_FILE: &str = "capture.pcapng";
 const RECORDINGS_FILE: &str = "cases.jsonl";
 /// A line to standard output for so many parts of the run.
-const PROGRESS_LINES: f64 = 200.0;
+const PROGRESS_LINES_PER_RUN: f64 = 200.0;
 
 /// What there is to do, once calls go to the kernel inside.
 fn run_job_and_report() {
@@ -72,7 +72,7 @@ fn run_job() -> io::Result<()> {
         capture,
         record_connections,
     };
-    let every = scenario.duration.seconds() / PROGRESS_LINES;
+    let every = scenario.duration.seconds() / PROGRESS_LINES_PER_RUN;
     let mut next = every;
     let ended = run(&scenario, options, &mut |over| {
         if over >= next {
@@ -93,7 +93,7 @@ fn run_job() -> io::Result<()> {
         Err(RunError::System(why)) => return Err(why),
         Err(RunError::Stopped) => return Err(io::Error::other("the run was stopped")),
     };
-    write_result(&result)
+    write_result_atomically(&result)
 }
 
 fn write_recordings(recordings: &[String]) -> io::Result<()> {
@@ -103,7 +103,7 @@ fn write_recordings(recordings: &[String]) -> io::Result<()> {
 }
 
 /// Writes the result whole: under another name, and then under its own.
-fn write_result(result: &Json) -> io::Result<()> {
+fn write_result_atomically(result: &Json) -> io::Result<()> {
     let place = job_path(RESULT_FILE)?;
     let partial = format!("{place}.partial");
     let mut out = BufWriter::new(HostFile::create(&partial)?);

@@ -6,7 +6,7 @@ use std::io;
 use crate::calls::mount;
 
 /// Where a file system is mounted, and which.
-const MOUNTS: &[(&str, &str)] = &[("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
+const FILE_SYSTEM_MOUNTS: &[(&str, &str)] = &[("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
 
 /// What a kernel derives from its memory, set to what it would be with plenty: there is a namespace for each host, and memory for sockets is
 /// no part of what is looked at.
@@ -19,7 +19,7 @@ const SYSCTL_FILES: &[(&str, &str)] = &[
 ];
 
 pub fn prepare_machine() -> io::Result<()> {
-    for (kind, at) in MOUNTS {
+    for (kind, at) in FILE_SYSTEM_MOUNTS {
         fs::create_dir_all(at)?;
         mount(kind, at).map_err(|why| io::Error::new(why.kind(), format!("{at}: {why}")))?;
     }

@@ -16,9 +16,9 @@ use crate::parameter::{Kind, ParameterType, Value, panic_mistyped};
 use crate::quantity::{self, Amount};
 use crate::{Rng, Span, math};
 
-/// What is drawn, which says in which unit it is written.
+/// Quantity that is drawn, which determines the unit in which it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dimension {
+pub enum DrawnQuantity {
     Time,
     Bytes,
     Count,
@@ -27,7 +27,7 @@ pub enum Dimension {
 /// A distribution of times in seconds, of sizes in bytes, or of numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
-    dimension: Dimension,
+    dimension: DrawnQuantity,
     family: DistributionFamily,
 }
 
@@ -65,7 +65,7 @@ const SYNTAX_EXAMPLES: &str = "1 s, uniform 1 s to 3 s, exponential 1 s, pareto 
 
 impl Distribution {
     /// Reads a distribution as people write it. The error says what is wrong and what would do.
-    pub fn parse(text: &str, dimension: Dimension) -> Result<Distribution, String> {
+    pub fn parse(text: &str, dimension: DrawnQuantity) -> Result<Distribution, String> {
         let text = text.trim();
         let (word, rest) = match text.split_once(' ') {
             Some((word, rest)) if word.starts_with(char::is_alphabetic) => (word, rest),
@@ -76,7 +76,7 @@ impl Distribution {
     }
 
     /// Always the same.
-    pub fn fixed(value: f64, dimension: Dimension) -> Distribution {
+    pub fn fixed(value: f64, dimension: DrawnQuantity) -> Distribution {
         Distribution { dimension, family: DistributionFamily::Fixed(value) }
     }
 
@@ -155,7 +155,7 @@ fn pick_by_share(values: &[(f64, f64)], mut u: f64) -> f64 {
 
 /// The text behind a distribution's word.
 struct DistributionParser<'t> {
-    dimension: Dimension,
+    dimension: DrawnQuantity,
     rest: &'t str,
 }
 
@@ -237,9 +237,9 @@ impl DistributionParser<'_> {
 
     fn parse_quantity(&self, text: &str) -> Result<f64, String> {
         match self.dimension {
-            Dimension::Time => Ok(quantity::parse_span(text)?.seconds()),
-            Dimension::Count => quantity::parse_number(text),
-            Dimension::Bytes => match quantity::parse_amount(text)? {
+            DrawnQuantity::Time => Ok(quantity::parse_span(text)?.seconds()),
+            DrawnQuantity::Count => quantity::parse_number(text),
+            DrawnQuantity::Bytes => match quantity::parse_amount(text)? {
                 Amount::Packets(_) if text.contains('p') => Err(format!("\"{text}\" must be in bytes, as in \"12 KB\"")),
                 Amount::Bytes(bytes) | Amount::Packets(bytes) => Ok(bytes),
             },
@@ -282,9 +282,9 @@ fn bounded_pareto_mean(scale: f64, shape: f64, upper_bound: f64) -> f64 {
 impl std::fmt::Display for Distribution {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let unit = match self.dimension {
-            Dimension::Time => " s",
-            Dimension::Bytes => " B",
-            Dimension::Count => "",
+            DrawnQuantity::Time => " s",
+            DrawnQuantity::Bytes => " B",
+            DrawnQuantity::Count => "",
         };
         match self.family {
             DistributionFamily::Fixed(value) => write!(f, "{value}{unit}"),
@@ -319,18 +319,18 @@ pub struct CountDistribution(pub Distribution);
 impl TimeDistribution {
     /// Always the same time.
     pub fn fixed(span: Span) -> TimeDistribution {
-        TimeDistribution(Distribution::fixed(span.seconds(), Dimension::Time))
+        TimeDistribution(Distribution::fixed(span.seconds(), DrawnQuantity::Time))
     }
 
     pub fn exponential(mean: Span) -> TimeDistribution {
-        TimeDistribution(Distribution { dimension: Dimension::Time, family: DistributionFamily::Exponential { mean: mean.seconds() } })
+        TimeDistribution(Distribution { dimension: DrawnQuantity::Time, family: DistributionFamily::Exponential { mean: mean.seconds() } })
     }
 
     /// Without an upper bound; `shape` is above 1.
     pub fn pareto(mean: Span, shape: f64) -> TimeDistribution {
         let (mean, scale) = (mean.seconds(), mean.seconds() * (shape - 1.0) / shape);
         TimeDistribution(Distribution {
-            dimension: Dimension::Time,
+            dimension: DrawnQuantity::Time,
             family: DistributionFamily::Pareto { mean, shape, scale, upper_bound: None },
         })
     }
@@ -344,7 +344,7 @@ impl TimeDistribution {
 impl SizeDistribution {
     /// Always the same size.
     pub fn fixed(bytes: u64) -> SizeDistribution {
-        SizeDistribution(Distribution::fixed(bytes as f64, Dimension::Bytes))
+        SizeDistribution(Distribution::fixed(bytes as f64, DrawnQuantity::Bytes))
     }
 
     /// The mean time from one to the next that makes them come at so many bits per second; 213 days at most.
@@ -370,7 +370,7 @@ const MAX_SAMPLE_BYTES: u64 = 1_000_000_000_000_000;
 macro_rules! distribution_parameter {
     ($($type:ident, $dimension:ident, $max:expr);+) => {
         $(impl ParameterType for $type {
-            const KIND: Kind = Kind::Distribution { dimension: Dimension::$dimension, min: 0.0, max: $max };
+            const KIND: Kind = Kind::Distribution { dimension: DrawnQuantity::$dimension, min: 0.0, max: $max };
             fn from_value(value: &Value) -> $type {
                 if let Value::Distribution(distribution) = value { $type(distribution.clone()) } else { panic_mistyped(value) }
             }
@@ -387,7 +387,7 @@ mod tests {
     const DRAWS: usize = 200_000;
 
     fn seconds(text: &str) -> Distribution {
-        Distribution::parse(text, Dimension::Time).unwrap()
+        Distribution::parse(text, DrawnQuantity::Time).unwrap()
     }
 
     /// Mean and variance of many draws.
@@ -422,7 +422,7 @@ mod tests {
 
     #[test]
     fn a_pareto_distribution_that_cannot_have_its_mean_is_refused() {
-        let said = |text: &str| Distribution::parse(text, Dimension::Time).map(|_| ()).unwrap_err();
+        let said = |text: &str| Distribution::parse(text, DrawnQuantity::Time).map(|_| ()).unwrap_err();
         for shape in ["0", "-1", "1e-300", "1e300"] {
             assert!(said(&format!("pareto 1 s, shape {shape}, at most 2 s")).contains("the shape must be 0.01 .. 1000"), "{shape}");
         }
@@ -498,10 +498,10 @@ mod tests {
         ] {
             assert_eq!(text, seconds(text).to_string());
         }
-        let size = |text| Distribution::parse(text, Dimension::Bytes);
+        let size = |text| Distribution::parse(text, DrawnQuantity::Bytes);
         assert_eq!("exponential 12000 B", size("exponential 12 KB").unwrap().to_string());
         assert_eq!(size("10000"), size("10 KB"));
-        assert_eq!("pareto 1.7, shape 2.43", Distribution::parse("pareto 1.7, shape 2.43", Dimension::Count).unwrap().to_string());
+        assert_eq!("pareto 1.7, shape 2.43", Distribution::parse("pareto 1.7, shape 2.43", DrawnQuantity::Count).unwrap().to_string());
     }
 
     #[test]
@@ -519,9 +519,9 @@ mod tests {
             ("mix 1 s, 2 s", "needs its share"),
             ("exponential 1", "needs a unit"),
         ] {
-            let why = Distribution::parse(text, Dimension::Time).unwrap_err();
+            let why = Distribution::parse(text, DrawnQuantity::Time).unwrap_err();
             assert!(why.contains(told), "{text}: {why}");
         }
-        assert!(Distribution::parse("exponential 3 packets", Dimension::Bytes).unwrap_err().contains("in bytes"));
+        assert!(Distribution::parse("exponential 3 packets", DrawnQuantity::Bytes).unwrap_err().contains("in bytes"));
     }
 }

@@ -4,7 +4,7 @@
 use ecnlab_queue::QueueConfig;
 use ecnlab_sim::trace_driven_link::DeliveryTrace;
 use ecnlab_sim::{Buffer, Direction, LinkName, LinkSpec, QueueSpec, impairment};
-use ecnlab_units::parameter::{Parameter, concat_tables};
+use ecnlab_units::parameter::{Parameter, concat_parameter_tables};
 use ecnlab_units::{Rate, Span, Value, Values, parameters};
 use serde_json::{Map, Value as Json};
 
@@ -52,9 +52,9 @@ parameters! {
 
 const IMPAIRED: usize = impairment::ImpairmentKeys::PARAMETERS.len();
 const LINK_KEYS: [Parameter; LinkKeys::PARAMETERS.len() + IMPAIRED] =
-    concat_tables(&[LinkKeys::PARAMETERS, impairment::ImpairmentKeys::PARAMETERS]);
+    concat_parameter_tables(&[LinkKeys::PARAMETERS, impairment::ImpairmentKeys::PARAMETERS]);
 const BACK_KEYS: [Parameter; Back::PARAMETERS.len() + IMPAIRED] =
-    concat_tables(&[Back::PARAMETERS, impairment::ImpairmentKeys::PARAMETERS]);
+    concat_parameter_tables(&[Back::PARAMETERS, impairment::ImpairmentKeys::PARAMETERS]);
 
 pub const LINK: Section = Section {
     name: "link",

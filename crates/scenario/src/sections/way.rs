@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ecnlab_sim::{Direction, ImpairmentSpec, LinkName, LinkSpec, PrivateLinkParams};
 use ecnlab_units::distribution::TimeDistribution;
-use ecnlab_units::parameter::{Parameter, concat_tables};
+use ecnlab_units::parameter::{Parameter, concat_parameter_tables};
 use ecnlab_units::{Rate, Span, Values, parameters};
 use serde_json::{Map, Value as Json};
 
@@ -51,8 +51,8 @@ parameters! {
 }
 
 const OWN: usize = Own::PARAMETERS.len();
-const ACCESS_KEYS: [Parameter; 1 + OWN] = concat_tables(&[AccessNode::PARAMETERS, Own::PARAMETERS]);
-const EXIT_KEYS: [Parameter; 1 + OWN] = concat_tables(&[ExitNode::PARAMETERS, Own::PARAMETERS]);
+const ACCESS_KEYS: [Parameter; 1 + OWN] = concat_parameter_tables(&[AccessNode::PARAMETERS, Own::PARAMETERS]);
+const EXIT_KEYS: [Parameter; 1 + OWN] = concat_parameter_tables(&[ExitNode::PARAMETERS, Own::PARAMETERS]);
 
 pub const ACCESS: Section = Section {
     name: "flows.access",

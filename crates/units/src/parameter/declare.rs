@@ -139,7 +139,7 @@ impl<T: ParameterType> ParameterType for Vec<T> {
 }
 
 /// The tables one after another; `N` is how many parameters they hold in all.
-pub const fn concat_tables<const N: usize>(tables: &[&[Parameter]]) -> [Parameter; N] {
+pub const fn concat_parameter_tables<const N: usize>(tables: &[&[Parameter]]) -> [Parameter; N] {
     let mut all = [Parameter::DEFAULTS; N];
     let (mut at, mut table) = (0, 0);
     while table < tables.len() {
@@ -245,7 +245,7 @@ macro_rules! parameters {
                 },)*
             ];
             const ALL_PARAMETERS: [$crate::Parameter; $(<$Part>::PARAMETERS.len() +)* $Settings::OWN_PARAMETERS.len()] =
-                $crate::parameter::concat_tables(&[$(<$Part>::PARAMETERS,)* $Settings::OWN_PARAMETERS]);
+                $crate::parameter::concat_parameter_tables(&[$(<$Part>::PARAMETERS,)* $Settings::OWN_PARAMETERS]);
 
             /// The declared parameters, those of shared tables first.
             pub const PARAMETERS: &'static [$crate::Parameter] = &$Settings::ALL_PARAMETERS;

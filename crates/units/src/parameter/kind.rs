@@ -2,7 +2,7 @@
 
 use super::Value;
 use crate::Span;
-use crate::distribution::{Dimension, Distribution};
+use crate::distribution::{Distribution, DrawnQuantity};
 use crate::quantity::{self, Amount};
 
 /// The values a parameter may take; bounds are included.
@@ -31,7 +31,7 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// A distribution that values are drawn from: `exponential 1 s`.
     Distribution {
-        dimension: Dimension,
+        dimension: DrawnQuantity,
         min: f64,
         max: f64,
     },
@@ -83,7 +83,7 @@ impl Kind {
             Kind::Span { min, max } => span_bounds_text(*min, *max),
             Kind::Flag => "true or false".to_owned(),
             Kind::Choice(words) => words.join(", "),
-            Kind::Distribution { dimension: Dimension::Time, min, max } => {
+            Kind::Distribution { dimension: DrawnQuantity::Time, min, max } => {
                 span_bounds_text(span_from_seconds(*min), span_from_seconds(*max))
             }
             Kind::Distribution { min, max, .. } => number_bounds_text(*min, *max),
@@ -95,10 +95,10 @@ impl Kind {
         match self {
             Kind::Number { unit, .. } | Kind::Count { unit, .. } => unit,
             Kind::Amount => "packets or bytes",
-            Kind::Span { .. } | Kind::Distribution { dimension: Dimension::Time, .. } => "time",
-            Kind::Distribution { dimension: Dimension::Bytes, .. } => "bytes",
+            Kind::Span { .. } | Kind::Distribution { dimension: DrawnQuantity::Time, .. } => "time",
+            Kind::Distribution { dimension: DrawnQuantity::Bytes, .. } => "bytes",
             Kind::Rate => "rate",
-            Kind::Flag | Kind::Choice(_) | Kind::Text | Kind::Distribution { dimension: Dimension::Count, .. } => "",
+            Kind::Flag | Kind::Choice(_) | Kind::Text | Kind::Distribution { dimension: DrawnQuantity::Count, .. } => "",
         }
     }
 
@@ -177,7 +177,7 @@ fn parse_span_within(text: &str, min: Span, max: Span) -> Result<Span, String> {
 }
 
 /// A distribution whose given numbers lie within the bounds, in seconds, bytes or as they are.
-fn parse_distribution_within(text: &str, dimension: Dimension, min: f64, max: f64) -> Result<Distribution, String> {
+fn parse_distribution_within(text: &str, dimension: DrawnQuantity, min: f64, max: f64) -> Result<Distribution, String> {
     let distribution = Distribution::parse(text, dimension)?;
     if distribution.given_values().iter().all(|given| (min..=max).contains(given)) {
         return Ok(distribution);

@@ -8,7 +8,7 @@ mod declare;
 mod kind;
 mod values;
 
-pub use declare::{OrOff, ParameterType, concat_tables, panic_mistyped};
+pub use declare::{OrOff, ParameterType, concat_parameter_tables, panic_mistyped};
 pub use kind::Kind;
 pub use values::{Value, Values};
 
