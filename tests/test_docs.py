@@ -15,6 +15,7 @@ from helpers import EXAMPLES, Outcome
 
 DOCS = docs.DOCS
 README = DOCS.parent / "README.md"
+FIRST_RUN = DOCS / "tutorials" / "first-run.md"
 
 
 def test_the_pages_are_what_the_engine_declares() -> None:
@@ -158,28 +159,41 @@ def first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("first")
-def test_the_first_scenario_prints_what_the_readme_shows(command: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_scenario_prints_what_the_tutorial_and_the_readme_show(
+    command: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    begun = README.read_text().index("    two groups of flows, one RED queue that marks: ")
-    shown = README.read_text()[begun:].split("\n\n")[0]
-    printed = command("run", "first.toml", "--seeds", "5").out
-    assert _tables_without_key(printed) == _tables_without_key(textwrap.dedent(shown) + "\n")
+    page = FIRST_RUN.read_text(encoding="utf-8")
+    begun = page.index("    two groups of flows, one RED queue that marks: ")
+    printed = command("run", "first.toml", "--seeds", "5", "--out", "first").out
+    assert printed == textwrap.dedent(page[begun:].split("\n\n")[0]) + "\n"
+    cells = [_cells(line, "│") for line in printed.splitlines()]
+    shown = [_cells(line, "|") for line in README.read_text(encoding="utf-8").splitlines() if "±" in line and line.startswith("|")]
+    assert len(shown) == 5
+    assert [
+        row for row in shown if [cell for cell in row if cell not in {"1", "-"}] not in [[c for c in line if c != "-"] for line in cells]
+    ] == []
 
 
-def test_the_mistakes_that_the_readme_shows_are_told_so(command: Callable[..., Outcome], first: Path) -> None:
+def _cells(line: str, separator: str) -> list[str]:
+    return [cell.strip() for cell in line.strip(f" {separator}").split(separator)]
+
+
+def test_the_mistakes_that_the_tutorial_shows_are_reported_so(command: Callable[..., Outcome], first: Path) -> None:
     file = first / "first.toml"
     file.write_text(file.read_text().replace("max_th = 30", "min_tj = 10, max_th = 8"))
-    assert textwrap.indent(command("run", "first.toml").err, "    ") in README.read_text()
+    assert textwrap.indent(command("run", "first.toml").err, "    ") in FIRST_RUN.read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("first")
-def test_the_python_of_the_readme_prints_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
-    code, shown = re.findall(r"```python\n(import ecnlab as lab.*?)```\n\n((?:    [^\n]*\n)+)", README.read_text(), re.DOTALL)[0]
+def test_the_python_of_the_tutorial_prints_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    text = FIRST_RUN.read_text(encoding="utf-8")
+    code, shown = re.findall(r"```python\n(import ecnlab as lab.*?)```\n\n((?:    [^\n]*\n)+)", text, re.DOTALL)[0]
     exec(code, {})
     assert capsys.readouterr().out == textwrap.dedent(shown)
     assert Path("queue.png").stat().st_size > 0
 
 
-def _tables_without_key(printed: str) -> str:
-    """The key names the engine's build as well, so it is another after each change of the engine."""
-    return re.sub(r"first-[0-9a-f]{8}", "first-KEY", printed)
+def test_the_readme_and_the_tutorial_have_the_same_scenario() -> None:
+    one, other = (re.search(r"```toml\n(name = .*?)```", page.read_text(encoding="utf-8"), re.DOTALL) for page in (README, FIRST_RUN))
+    assert one is not None and other is not None and one[1] == other[1]
