@@ -57,7 +57,9 @@ def _exchange_rate(group: str) -> ValuesOfResult:
 
 GOODPUT = PanelMeasure("goodput", "goodput", result_column("goodput_bps"), MBPS)
 JAIN = PanelMeasure("Jain's index", "jain_1s_goodput", result_column("jain_1s_goodput"), DIMENSIONLESS, top=1)
-EVENNESS = PanelMeasure("smallest over largest group", "min_max_goodput_ratio", result_column("min_max_goodput_ratio"), DIMENSIONLESS, top=1)
+EVENNESS = PanelMeasure(
+    "smallest over largest group", "min_max_goodput_ratio", result_column("min_max_goodput_ratio"), DIMENSIONLESS, top=1
+)
 MEAN_WAIT = PanelMeasure("mean wait", "wait", result_column("sojourn_mean_s", queue=BOTTLENECK), MS)
 P99_WAIT = PanelMeasure("99 % wait", "wait_p99", result_column("sojourn_p99_s", queue=BOTTLENECK), MS)
 DELAY = PanelMeasure("mean one-way delay", "delay", result_column("delay_mean_s"), MS)
