@@ -51,7 +51,7 @@ def test_a_table_goes_through_pickle(small: ecnlab.Scenario) -> None:
     [
         ([("a", "real", bytes(8), []), ("b", "index", bytes(8), [])], "equally long"),
         ([("a", "name", bytes(4), [])], "no name 0"),
-        ([("a", "text", b"", [])], "'text' is no kind|\"text\" is no kind"),
+        ([("a", "text", b"", [])], "'text' is not a kind|\"text\" is not a kind"),
     ],
 )
 def test_columns_that_are_no_table_are_a_value_error(columns: list[tuple[str, str, bytes, list[str]]], told: str) -> None:

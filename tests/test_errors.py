@@ -19,7 +19,7 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
 
 
 def test_an_unknown_name_like_no_other_lists_what_is_known() -> None:
-    assert "known are aecn, rfc2884" in str(UnknownName("study", "zzz", ["rfc2884", "aecn"]))
+    assert "fix: use one of aecn, rfc2884" in str(UnknownName("study", "zzz", ["rfc2884", "aecn"]))
 
 
 def test_of_very_many_known_names_only_the_first_are_listed() -> None:
@@ -60,4 +60,4 @@ def test_the_old_name_of_a_quantity_leads_to_the_new_one() -> None:
         str(UnknownName("quantity", "unseen", ["acked_unseen_bytes"]))
         == "'unseen' is now 'acked_unseen_bytes'; fix: write 'acked_unseen_bytes'"
     )
-    assert "there is no quantity named 'unseen'" in str(UnknownName("quantity", "unseen", ["sent"]))
+    assert "unknown quantity 'unseen'" in str(UnknownName("quantity", "unseen", ["sent"]))

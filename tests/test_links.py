@@ -36,7 +36,7 @@ def test_a_trace_lies_beside_the_scenario_that_names_it(followed: Path, monkeypa
     assert scenario.resolved["link"][0]["deliveries"] == [1, 3, 3, 10]
     assert pickle.loads(pickle.dumps(scenario)).hash == scenario.hash
     tree = tomllib.loads(followed.read_text())
-    with pytest.raises(ecnlab.ScenarioError, match="there is no such file beside the scenario"):
+    with pytest.raises(ecnlab.ScenarioError, match="no such file in the scenario's folder"):
         ecnlab.scenario(tree)
     monkeypatch.chdir(followed.parent)
     assert ecnlab.scenario(tree).hash == scenario.hash

@@ -56,7 +56,7 @@ _MAX_MEASURES_SHOWN = 3
 _PARAMETERS_HEAD = """# Parameters
 
 Written by `python -m ecnlab.docs` from the declarations in the engine; change those, not this page.
-`ecnlab show NAME` prints the same for one entry. A default that is empty must be given.
+`ecnlab show NAME` prints the same for one entry. A parameter without a default is required.
 """
 _COLUMNS_OF_TABLE = ("parameter", "default", "bounds", "unit", "meaning", "source")
 _QUIRKS_HEAD = """# Quirks of TCP profiles
@@ -322,7 +322,7 @@ def _key_table(section: Entry) -> str:
 
 
 def _default_text(key: Parameter) -> str:
-    return "must be given" if key.required else ""
+    return "required" if key.required else ""
 
 
 def _allowed_text(key: Parameter) -> str:

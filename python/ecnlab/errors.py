@@ -136,9 +136,7 @@ class UnknownName(UsageError):
         new = _RENAMED_QUANTITIES.get(name)
         is_renamed = new in names
         super().__init__(
-            f"{name!r} is now {new!r}; fix: write {new!r}"
-            if is_renamed
-            else f"there is no {kind} named {name!r}; {_nearest_name_hint(name, names)}"
+            f"{name!r} is now {new!r}; fix: write {new!r}" if is_renamed else f"unknown {kind} {name!r}; {_nearest_name_hint(name, names)}"
         )
 
 
@@ -168,7 +166,7 @@ class AqmError(EcnlabError):
     def __init__(self, aqm: str, hook: str, seed: int, time_s: float | None, packet: str, raised: str, traceback: str) -> None:
         self.aqm, self.hook, self.seed, self.time_s, self.traceback = aqm, hook, seed, time_s, traceback
         where = [f"seed {seed}", *([] if time_s is None else [f"at {time_s:.12g} s"]), *([packet] if packet else [])]
-        super().__init__(f"the AQM {aqm} failed in {hook} ({', '.join(where)}): {raised}")
+        super().__init__(f"AQM {aqm} failed in {hook} ({', '.join(where)}): {raised}")
 
 
 class EngineFault(EcnlabError):
@@ -185,8 +183,8 @@ class EngineFault(EcnlabError):
     def __init__(self, failures: Sequence[Failure], result: Result) -> None:
         self.runs = [(failure.key, failure.seed) for failure in failures]
         self.result = result
-        told = [f"the engine failed in seed {failure.seed} of the scenario {failure.key}: {failure.message}" for failure in failures]
-        super().__init__("\n".join([*told, "this is a fault of ecnlab: please report it with the scenario; the other seeds are kept"]))
+        told = [f"scenario {failure.key}, seed {failure.seed}: the engine failed: {failure.message}" for failure in failures]
+        super().__init__("\n".join([*told, "the other seeds are stored; fix: report this bug of ecnlab with the scenario"]))
 
 
 class RunsFailed(EcnlabError):
@@ -258,6 +256,6 @@ def _nearest_name_hint(name: str, names: list[str]) -> str:
     if nearest:
         return f"did you mean {nearest[0]!r}?"
     if not names:
-        return "there are none"
+        return "none is defined"
     more = f" and {len(names) - _MAX_LISTED_NAMES} more" if len(names) > _MAX_LISTED_NAMES else ""
-    return f"known are {', '.join(names[:_MAX_LISTED_NAMES])}{more}"
+    return f"fix: use one of {', '.join(names[:_MAX_LISTED_NAMES])}{more}"

@@ -200,7 +200,7 @@ def test_what_would_be_cut_to_a_whole_number_is_refused() -> None:
             self.average = 0.5 * arrival.size  # type: ignore[assignment]
             return PASS
 
-    _assert_compile_error(Cut, "self.average begins as a whole number in on_start and becomes a real one in on_arrival: begin it with 0.0")
+    _assert_compile_error(Cut, "self.average is an integer in on_start and a float in on_arrival; fix: start with 0.0")
 
 
 def test_state_that_a_record_cannot_hold_is_refused() -> None:
@@ -211,7 +211,7 @@ def test_state_that_a_record_cannot_hold_is_refused() -> None:
         def on_arrival(self, arrival: Arrival) -> Verdict:
             return PASS
 
-    _assert_compile_error(Listing, "self.flows is a list: a compiled AQM keeps numbers and numpy arrays of them")
+    _assert_compile_error(Listing, "self.flows: is a list, which numba cannot hold; fix: use numbers or numpy arrays of numbers")
 
 
 def test_a_hook_that_forgets_to_answer_is_refused() -> None:
@@ -219,7 +219,7 @@ def test_a_hook_that_forgets_to_answer_is_refused() -> None:
         def on_arrival(self, arrival: Arrival) -> Any:
             pass
 
-    _assert_compile_error(Silent, "on_arrival answers none: return PASS, mark() or drop()")
+    _assert_compile_error(Silent, "on_arrival: returned none, expected PASS, mark() or drop(); fix: return")
 
 
 def test_a_number_that_is_no_verdict_ends_the_run() -> None:
@@ -257,7 +257,7 @@ def test_a_compiled_deadline_that_is_no_later_time_ends_the_run(due: float) -> N
 def test_without_numba_a_compiled_class_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "numba", None)
     native._numba_module.cache_clear()
-    with pytest.raises(ecnlab.UsageError, match=r"compiled=True needs numba.*pip install 'ecnlab\[native\]'"):
+    with pytest.raises(ecnlab.UsageError, match=r"compiled=True: needs numba.*pip install 'ecnlab\[native\]'"):
         native._numba_module()
     monkeypatch.undo()
     native._numba_module.cache_clear()
@@ -313,10 +313,10 @@ def test_numba_resolves_records_of_others_as_it_does_without_us() -> None:
     [
         (
             "grown",
-            "self.state changes its shape in on_arrival, or is replaced by another array; fix: write into it, as in self.state[:] = ",
+            "self.state changes its shape in on_arrival, or another array replaces it; fix: write into it, as in self.state[:] = ",
         ),
-        ("scaled", "self.state changes its shape in on_arrival, or is replaced by another array"),
-        ("number", "self.state is a number in on_start and becomes an array in on_arrival; fix: begin it as an array"),
+        ("scaled", "self.state changes its shape in on_arrival, or another array replaces it"),
+        ("number", "self.state is a number in on_start and becomes an array in on_arrival; fix: create an array"),
     ],
 )
 def test_an_array_that_another_one_replaces_is_refused_by_its_name(replaced: str, told: str) -> None:

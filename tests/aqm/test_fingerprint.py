@@ -60,11 +60,11 @@ def test_a_class_is_found_in_its_file_by_every_way_to_write_the_path(mine: Path,
     ("text", "reference", "told"),
     [
         (AQM_SOURCE, "absent.py:Mine", "cannot read 'absent.py': No such file"),
-        (AQM_SOURCE, ".:Mine", "names no AQM of a file: give FILE.py:CLASS"),
+        (AQM_SOURCE, ".:Mine", "is not an AQM in a file; fix: give FILE.py:CLASS"),
         (AQM_SOURCE, "mine:Mine", "give FILE.py:CLASS"),
         (AQM_SOURCE, "", "give FILE.py:CLASS"),
         (AQM_SOURCE, ":Mine", "give FILE.py:CLASS"),
-        (AQM_SOURCE, "mine.py:Other", "there is no AQM in 'mine.py' named 'Other'; known are Mine"),
+        (AQM_SOURCE, "mine.py:Other", "'mine.py': unknown AQM 'Other'; fix: use one of Mine"),
         (AQM_SOURCE, "mine.py:FACTOR", "FACTOR in 'mine.py' is not a subclass of ecnlab.Aqm"),
         (AQM_SOURCE, "mine.py:lab", "lab in 'mine.py' is not a subclass"),
         ("x = 1\n", "mine.py:Mine", "'mine.py' has no subclass of ecnlab.Aqm"),
@@ -300,7 +300,7 @@ def test_a_class_that_has_changed_since_the_scenario_was_read_stores_nothing(lim
     made = _class_with_attribute(limited)
     limited.LIMIT = 0
     request = ecnlab.Request(made, [1], out=tmp_path / "out" if into == "out" else None)
-    with pytest.raises(ecnlab.UsageError, match="the AQM Limited has changed since the scenario was read"):
+    with pytest.raises(ecnlab.UsageError, match="AQM Limited has changed since the scenario was read"):
         ecnlab.run_all([request], store=tmp_path / "store" if into == "store" else None)
     assert not (tmp_path / "out").exists()
     limited.LIMIT = 5
@@ -541,5 +541,5 @@ def test_a_change_since_the_scenario_was_read_is_refused_with_the_value_that_dif
     with pytest.raises(ecnlab.UsageError) as raised:
         ecnlab.run(made, out=tmp_path / "out")
     told = str(raised.value)
-    assert "the AQM Mine has changed since the scenario was read in " in told
+    assert "AQM Mine has changed since the scenario was read in " in told
     assert f" in {named}; fix: read the scenario after the change" in told

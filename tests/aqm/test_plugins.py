@@ -96,33 +96,39 @@ def test_a_class_marks_unless_its_flag_ecn_is_off() -> None:
 @pytest.mark.parametrize(
     ("made", "told"),
     [
-        (lambda: type("Empty", (Aqm,), {}), "Empty: has no on_arrival"),
-        (lambda: _aqm_class_with(__init__=lambda self: None), "Mine: has an __init__: set what it keeps between packets in on_start"),
-        (lambda: _aqm_class_with(name="a b"), "scenarios cannot call it 'a b'"),
-        (lambda: _aqm_class_with("Größe"), "scenarios cannot call it 'Größe'"),
+        (lambda: type("Empty", (Aqm,), {}), "Empty: on_arrival is missing"),
+        (
+            lambda: _aqm_class_with(__init__=lambda self: None),
+            "Mine: has an __init__, where parameters and line are not set yet; fix: set its state in on_start",
+        ),
+        (lambda: _aqm_class_with(name="a b"), "'a b' cannot be a name in scenarios"),
+        (lambda: _aqm_class_with("Größe"), "'Größe' cannot be a name in scenarios"),
         (lambda: _aqm_class_with(name="x" * 65), "at most 64"),
-        (lambda: _aqm_class_with(name=3), "scenarios cannot call it 3"),
-        (lambda: _aqm_class_with(groups=2), "belong together"),
+        (lambda: _aqm_class_with(name=3), "3 cannot be a name in scenarios"),
+        (lambda: _aqm_class_with(groups=2), "require each other"),
         (lambda: _aqm_class_with(groups=-1), "groups = -1 must be"),
         (lambda: _aqm_class_with(groups=17, group=lambda self, packet: 0), "groups = 17 must be at most 16"),
         (lambda: _aqm_class_with(marks="loud"), 'marks = "loud" must be'),
-        (lambda: _aqm_class_with(busy={"none": 1}), "busy: there is no parameter none"),
+        (lambda: _aqm_class_with(busy={"none": 1}), "busy: unknown parameter none"),
         (lambda: _aqm_class_with(busy=[1]), "busy must be a dict"),
-        (lambda: _aqm_class_with(limit=5, __annotations__={"limit": int}), "cannot be called 'limit'"),
-        (lambda: _aqm_class_with(random=5, __annotations__={"random": int}), "cannot be called 'random'"),
+        (lambda: _aqm_class_with(limit=5, __annotations__={"limit": int}), "the field 'limit' has a name that every AQM uses"),
+        (lambda: _aqm_class_with(random=5, __annotations__={"random": int}), "the field 'random' has a name that every AQM uses"),
         (
             lambda: _aqm_class_with(p=ecnlab.param(5, bounds=(0, 1)), __annotations__={"p": float}),
-            "p: its default does not fit it: 5 must be 0 .. 1",
+            "p: its default is invalid: 5 must be 0 .. 1",
         ),
         (lambda: _aqm_class_with(p=ecnlab.param(5, bounds=(1, 0)), __annotations__={"p": float}), "p: bounds"),
         (lambda: _aqm_class_with(p=ecnlab.param(5, bounds=3), __annotations__={"p": float}), "p: bounds = 3 must be two numbers"),
-        (lambda: _aqm_class_with(p="x", __annotations__={"p": float}), "p: its default 'x' is no float"),
-        (lambda: _aqm_class_with(p=True, __annotations__={"p": int}), "p: its default True is no int"),
+        (lambda: _aqm_class_with(p="x", __annotations__={"p": float}), "p: default 'x' must be float"),
+        (lambda: _aqm_class_with(p=True, __annotations__={"p": int}), "p: default True must be int"),
         (lambda: _aqm_class_with(p=None, __annotations__={"p": float}), "p: a default of None needs the type float | None"),
-        (lambda: _aqm_class_with(p=[], __annotations__={"p": list}), "p: a parameter's type is float, int, bool or str"),
-        (lambda: _aqm_class_with(p=-1, __annotations__={"p": int}), "p: its default does not fit it"),
+        (
+            lambda: _aqm_class_with(p=[], __annotations__={"p": list}),
+            "p: <class 'list'> cannot be a parameter's type; fix: use float, int, bool or str",
+        ),
+        (lambda: _aqm_class_with(p=-1, __annotations__={"p": int}), "p: its default is invalid"),
         (lambda: _aqm_class_with(p=1, __annotations__={"p": "Missing"}), "the type of one of its fields cannot be read"),
-        (lambda: _aqm_class_with("red"), 'there is an AQM "red" already'),
+        (lambda: _aqm_class_with("red"), 'the name "red" of an AQM is taken'),
     ],
 )
 def test_a_class_that_is_no_sound_aqm_is_refused_with_the_reason(made: Any, told: str) -> None:
@@ -140,7 +146,7 @@ def test_a_class_that_is_no_sound_aqm_is_refused_with_the_reason(made: Any, told
         ([int], "the class int is not a subclass of ecnlab.Aqm"),
         ([Aqm], "the class Aqm is not a subclass"),
         ([Passes()], "is not a subclass of ecnlab.Aqm"),
-        ([_aqm_class_with("Twice"), _aqm_class_with("Twice")], "two AQMs are called 'Twice'"),
+        ([_aqm_class_with("Twice"), _aqm_class_with("Twice")], "two AQMs have the name 'Twice'"),
     ],
 )
 def test_what_is_no_list_of_aqms_is_refused(aqms: Any, told: str) -> None:
@@ -163,7 +169,7 @@ def test_an_aqm_that_no_queue_has_is_warned_of() -> None:
 
 def test_a_stored_scenario_says_what_it_needs_when_the_class_is_missing() -> None:
     resolved = scenario_with(Passes).resolved
-    with pytest.raises(ecnlab.ScenarioError, match=r'there is no AQM "Passes".*an AQM of your own comes with --aqm FILE:CLASS'):
+    with pytest.raises(ecnlab.ScenarioError, match=r'unknown AQM "Passes".*load a user-defined AQM with --aqm FILE:CLASS'):
         ecnlab.scenario(resolved)
     assert ecnlab.scenario(resolved, aqms=[Passes]).hash == scenario_with(Passes).hash
 

@@ -77,12 +77,12 @@ def test_where_all_is_well_nothing_is_to_be_done() -> None:
         (
             "TUN devices",
             {"net": "yes", "user_net": _NO_PERMISSION, "tun": _NO_PERMISSION, "root": True, "lacks": ["CAP_NET_ADMIN"]},
-            "not tried",
+            "not tested",
             "see namespaces",
         ),
         ("TUN devices", {"tun": _NO_PERMISSION}, "does not open", "group of /dev/net/tun"),
-        ("TUN devices", {"tun": _NO_PERMISSION, "tun_there": False}, "there is no /dev/net/tun", "modprobe tun"),
-        ("TUN devices", {"tun": _NO_PERMISSION, "user_net": _NO_PERMISSION}, "not tried", "see namespaces"),
+        ("TUN devices", {"tun": _NO_PERMISSION, "tun_there": False}, "/dev/net/tun does not exist", "modprobe tun"),
+        ("TUN devices", {"tun": _NO_PERMISSION, "user_net": _NO_PERMISSION}, "not tested", "see namespaces"),
         ("congestion controls", {"settings": {**SOUND["settings"], "allowed": []}}, "hosts cannot choose any", "modprobe -a tcp_reno"),
         ("ECN", {"settings": {**SOUND["settings"], "ecn": False}}, "cannot be set", "net.ipv4.tcp_ecn"),
     ],
@@ -117,7 +117,7 @@ def test_what_live_is_only_better_for_does_not_keep_it_from_working(name: str, c
     [
         ("machine", {"machine": "aarch64"}, "x86_64"),
         ("UML kernel", {"images": []}, "ecnlab uml build-kernel"),
-        ("memory", {"free_mb": 100}, "end what takes it"),
+        ("memory", {"free_mb": 100}, "stop programs that use memory"),
     ],
 )
 def test_requirements_of_uml_that_are_missing_have_a_remedy(name: str, changes: dict[str, Any], remedy: str) -> None:
@@ -168,7 +168,7 @@ def test_the_command_leaves_with_a_code_that_says_whether_hosts_can_be_real(comm
 
     facts(images=[])
     done = command("doctor")
-    assert (done.code, "--backend uml: does not work yet" in done.out, "ecnlab uml build-kernel" in done.out) == (0, True, True)
+    assert (done.code, "--backend uml: does not work" in done.out, "ecnlab uml build-kernel" in done.out) == (0, True, True)
     assert command("doctor", "--backend", "sim").code == 0
     facts(images=[], tun=_NO_PERMISSION)
     assert command("doctor").code == 1

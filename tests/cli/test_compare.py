@@ -48,7 +48,7 @@ def test_b_may_be_a_with_a_change(command: Command, small_file: Path, my_file: P
     assert (alone.code, "B: is missing" in alone.err) == (2, True)
     assert command("run", small_file, "--quiet", "--out", "r").code == 0
     stored = command("compare", small_file, "r", "--set", "duration=3 s")
-    assert (stored.code, "r has been run already" in stored.err) == (2, True)
+    assert (stored.code, "r is a finished run" in stored.err) == (2, True)
 
 
 def test_an_aqm_of_one_s_own_is_compared(command: Command, small_file: Path) -> None:
@@ -66,7 +66,7 @@ def test_ten_seeds_are_run_unless_others_are_named(command: Command, small_file:
     told = json.loads(command("compare", small_file, my_file, "--json", "--seed", "3").out)
     assert {row["n"] for row in told["differences"]} == {1}
     assert told["differences"][0]["change_half_width"] is None
-    assert told["notes"] == ["one seed: there are no intervals, and any difference may be chance"]
+    assert told["notes"] == ["one seed: no intervals, and any difference can be chance"]
 
 
 def test_a_quantity_is_shown_whether_it_is_apart_or_not(command: Command, small_file: Path, my_file: Path) -> None:
@@ -99,8 +99,8 @@ def test_results_folders_and_sweeps_are_compared(command: Command, small_file: P
     rows = [line.split("│")[1].strip() for line in done.out.splitlines() if line.startswith("│") and "max_p" not in line]
     assert sorted(rows) == ["1"] * 3 + ["2"] * 3
     done = command("compare", "a", "sweep-b")
-    assert (done.code, done.err) == (2, "a sweep can be compared with a sweep only: one of the two is none\n")
-    assert "leave the seeds out" in command("compare", "a", "b", "--seeds", "3").err
+    assert (done.code, done.err) == (2, "compare: one side is a sweep and the other is not; fix: name two sweeps\n")
+    assert "fix: leave out the seeds" in command("compare", "a", "b", "--seeds", "3").err
 
 
 def test_quiet_and_what_scenarios_warn_of(command: Command, small_file: Path, my_file: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_scenario_is_compared_with_itself_on_two_backends(command: Command, sm
 
 def test_one_scenario_twice_differs_in_nothing(command: Command, small_file: Path) -> None:
     done = command("compare", small_file, small_file, "--seeds", "2")
-    assert "note: the two are one scenario: nothing can differ but by chance" in done.out
+    assert "note: both sides are the same scenario: all differences are chance" in done.out
     assert "0 of " in done.out.splitlines()[-1]
 
 

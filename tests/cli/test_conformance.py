@@ -58,7 +58,7 @@ def test_an_aqm_that_raises_is_told_with_its_traceback(command: Command, drops_a
 def test_an_unknown_name_suggests_the_nearest(command: Command) -> None:
     done = command("test-aqm", "redd")
     assert done.code == 2
-    assert "there is no AQM named 'redd'; did you mean 'red'?" in done.err
+    assert "unknown AQM 'redd'; did you mean 'red'?" in done.err
 
 
 @pytest.mark.parametrize("body", ["1 / 0", 'return "mark"'])

@@ -35,12 +35,12 @@ def test_every_change_without_a_value_is_named() -> None:
 
 
 def test_two_options_for_seeds_are_refused_with_the_numbers_that_were_given() -> None:
-    with pytest.raises(UsageError, match=r"--seed 3 runs the seed 3 alone, --seeds 4 runs the seeds 1\.\.4; fix: give one"):
+    with pytest.raises(UsageError, match=r"--seed 3 runs seed 3 alone, --seeds 4 runs the seeds 1\.\.4; fix: give one"):
         options.seeds_from_options("3", "4", "1..2")
 
 
 def test_what_is_wrong_with_a_shell_s_link_is_told_by_its_options() -> None:
-    with pytest.raises(UsageError, match=r"--aqm 'nosuch': there is no AQM of this name; fix: use one of droptail,.*, or FILE:CLASS"):
+    with pytest.raises(UsageError, match=r"--aqm 'nosuch': unknown AQM; fix: use one of droptail,.*, or FILE:CLASS"):
         ShellLink("10Mbps", aqm="nosuch").scenario({})
     with pytest.raises(ScenarioError) as refused:
         ShellLink("10 mbps", "soon", aqm="ecn", queue={"limit": "0", "max_tj": "3"}).scenario({})

@@ -70,7 +70,7 @@ def test_until_adds_seeds_and_tells_when_they_are_not_enough(command: Command, s
     assert float(found[1]) <= 1
     few = command("run", small_file, "--until", "1 bps", "--of", "near.goodput", "--seeds", "12", "--out", tmp_path / "s")
     assert few.code == 0
-    assert "after 12 seeds, the most that may be run, and not to 1 bit/s; fix: more --seeds" in few.err
+    assert "after 12 seeds, the maximum, and not to 1 bit/s; fix: give more --seeds" in few.err
     assert (wrong := command("run", small_file, "--until", "1 ms")).code == 2
     assert wrong.err == 'until: \'1 ms\' is not a bound of goodput (bit/s); fix: write it as in "1%" or "10 kbps"\n'
 
@@ -101,7 +101,7 @@ def test_phase_of_a_scenario_that_cannot_be_compared_is_refused_before_it_runs(c
     out = tmp_path / "out"
     done = command("run", small_file, "--set", "processing_jitter=packet", "--phase", "--out", str(out))
     assert done.code == 2
-    assert "processing_jitter: the scenario has a processing time already" in done.err
+    assert "processing_jitter: the scenario sets a processing time" in done.err
     assert not out.exists()
 
 
@@ -148,7 +148,7 @@ def test_quiet_leaves_only_warnings_and_errors(command: Command, small_file: Pat
     tame += ["--set", 'link.bottleneck.queue={ aqm = "droptail", limit = 20 }']
     done = command("run", small_file, *tame, "--seeds", "2", "--out", tmp_path / "r", "--quiet")
     assert (done.code, done.out) == (0, "")
-    assert "seeds: all seeds are alike" in done.err
+    assert "seeds: all seeds are identical" in done.err
     assert all(line.startswith("warning: ") for line in done.err.splitlines())
 
 
@@ -166,7 +166,7 @@ def test_figures_of_a_run_that_recorded_nothing_are_a_warning_after_the_numbers(
     small_file.write_text(SMALL.split("[record]")[0])
     done = command("run", small_file, *asked, "--seeds", "6", "--out", tmp_path / "r")
     assert (done.code, done.out.splitlines()[-1]) == (0, f"results in {tmp_path / 'r'}")
-    assert re.search(r"^warning: record: no figure was drawn, .* --set 'record\.queue=10 ms'$", done.err, re.MULTILINE)
+    assert re.search(r"^warning: record: no figure was drawn: .* --set 'record\.queue=10 ms'$", done.err, re.MULTILINE)
     assert not (tmp_path / "r" / "figures").exists()
 
 
@@ -281,10 +281,10 @@ def test_an_aqm_that_raises_ends_the_command_with_its_traceback(command: Command
     done = command("run", small_file, "--aqm", f"{path}:Raises", *queue, "--out", tmp_path / "r")
     assert (done.code, done.out) == (2, "")
     assert "return 1 / 0" in done.err
-    assert "the AQM Raises failed in on_arrival (seed 1, at 0." in done.err
+    assert "AQM Raises failed in on_arrival (seed 1, at 0." in done.err
 
 
 def test_an_aqm_that_no_queue_names_is_warned_of(command: Command, small_file: Path, tmp_path: Path) -> None:
     done = command("run", small_file, "--aqm", RED_BY_HAND, "--out", tmp_path / "r", "--quiet")
     assert done.code == 0
-    assert "the scenario has no queue with the AQM RedByHand: name it where a queue is" in done.err
+    assert "the scenario has no queue with the AQM RedByHand; fix: name it in a queue" in done.err

@@ -71,7 +71,7 @@ def test_a_demo_is_some_figures_with_the_claims_that_their_runs_decide(command: 
 
 def test_a_study_that_names_no_figures_for_a_demo_says_so(command: Command, tmp_path: Path) -> None:
     done = command("study", "run", "red-ecn", "--demo")
-    assert (done.code, done.err) == (2, "the study red-ecn names no figures for a demo: leave out --demo\n")
+    assert (done.code, done.err) == (2, "--demo: the study red-ecn defines no figures for a demo; fix: leave out --demo\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -81,7 +81,7 @@ def test_a_run_that_failed_is_told_with_exit_code_1(command: Command, tmp_path: 
     done = command("study", "run", "aecn")
     assert done.code == 1
     assert done.err == (
-        "failed: a title (key 000000000000), seed 3: out of luck\nleft out, since they depend on what failed: Figure 5.29, A14\n"
+        "failed: a title (key 000000000000), seed 3: out of luck\nleft out, because they depend on failed runs: Figure 5.29, A14\n"
     )
 
 
@@ -94,7 +94,7 @@ def test_an_interrupted_study_says_how_to_go_on(command: Command, tmp_path: Path
     assert done.code == 130
     assert (
         done.err
-        == f"interrupted: 3 of 9 runs had finished; they are kept in {tmp_path / 'kept'}, and the same command goes on from there\n"
+        == f"interrupted: 3 of 9 runs had finished; they are stored in {tmp_path / 'kept'}; the same command continues from there\n"
     )
 
 
@@ -145,4 +145,4 @@ def test_study_join_puts_reports_beside_each_other(command: Command, tmp_path: P
 
 def test_the_hosts_of_kernels_are_refused_where_a_study_has_none(command: Command) -> None:
     done = command("study", "run", "aecn", "--kernel-hosts", "--demo")
-    assert (done.code, "has no scenarios of its own" in done.err) == (2, True)
+    assert (done.code, "has no scenarios for hosts with real kernels" in done.err) == (2, True)

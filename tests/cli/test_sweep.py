@@ -78,7 +78,7 @@ def test_quiet_leaves_only_warnings_and_errors(command: Command, small_file: Pat
 def test_points_that_are_alike_are_told(command: Command, sweep_file: Path) -> None:
     sweep_file.write_text(FILE + "CLASSIC = {}\n")
     done = command("sweep", sweep_file)
-    assert "points: points 2,3; points 5,6: these are one scenario each, and share its runs" in done.err
+    assert "points: points 2,3; points 5,6: each is one scenario, and its points share the runs" in done.err
     assert "6 points, 3 seeds: 12 runs" in done.err
 
 
@@ -90,15 +90,15 @@ def test_tables_besides_the_measures_are_asked_for(command: Command, sweep_file:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["small.toml"], "small.toml is a scenario and nothing of it is varied: add --vary KEY=VALUES"),
+        (["small.toml"], "small.toml: is a scenario, and no parameter is varied; fix: add --vary KEY=VALUES"),
         (["nowhere.toml", "--vary", "a=1"], "cannot read 'nowhere.toml'"),
         (["nowhere.toml"], "cannot read 'nowhere.toml'"),
-        (["."], "cannot read '.': it is a folder; name a file"),
-        (["small.toml", "--vary", "name=a,b"], "name: is the scenario's title, which changes no result: vary something else"),
-        (["small.toml", "--vary", MAX_P], "write KEY=VALUES"),
+        (["."], "cannot read '.': it is a folder; fix: name a file"),
+        (["small.toml", "--vary", "name=a,b"], "name: is the scenario's title, which changes no result; fix: vary something else"),
+        (["small.toml", "--vary", MAX_P], "is not KEY=VALUES; fix: write it as in"),
         (["small.toml", "--vary", f"{MAX_P}=0.1..0.5"], "needs a step"),
         (["small.toml", "--vary", f"{MAX_P}=0.1", "--vary", f"{MAX_P}=0.2"], "is given twice"),
-        (["schemes.toml", "--vary", f"{MAX_P}=0.3"], "varies it already"),
+        (["schemes.toml", "--vary", f"{MAX_P}=0.3"], "varies it too"),
         (
             ["small.toml", "--vary", f"{MAX_P}=0.1,1.5"],
             "small.toml: link.bottleneck.queue.max_p: 1.5 must be 0 .. 1 (point 2: max_p = 1.5)",
@@ -125,7 +125,7 @@ def test_what_is_wrong_in_a_sweep_file_is_told_with_its_name(command: Command, s
     assert done.code == 2
     range_, key = done.err.splitlines()
     assert range_.startswith(f"{sweep_file}: grid: {MAX_P}: range '0.1..0.5' needs a step")
-    assert key == f'{sweep_file}: grid: flows: write the whole key in quotes, as in "flows.far.count" = ...'
+    assert key == f'{sweep_file}: grid: flows: is a table, not a value; fix: write the whole key in quotes, as in "flows.far.count" = ...'
 
 
 def test_runs_that_fail_are_listed_at_the_end_with_exit_code_1(command: Command, small_file: Path) -> None:
@@ -139,9 +139,9 @@ def test_runs_that_fail_are_listed_at_the_end_with_exit_code_1(command: Command,
     done = command("sweep", small_file, *brought, "--vary", "link.bottleneck.queue.limit=60,61", "--seeds", "2")
     assert done.code == 1
     failed = [line for line in done.err.splitlines() if line.startswith("failed: ")]
-    assert [line.split(": the AQM")[0] for line in failed] == [f"failed: point 2 (limit = 61), seed {seed}" for seed in (1, 2)]
+    assert [line.split(": AQM")[0] for line in failed] == [f"failed: point 2 (limit = 61), seed {seed}" for seed in (1, 2)]
     assert "sixty is enough" in failed[0]
-    assert done.err.splitlines()[-1] == "the same command runs what failed again"
+    assert done.err.splitlines()[-1] == "the same command repeats the failed runs"
     assert ecnlab.open_sweep("results/sweep-small-limit").total.height == 2
 
 
@@ -154,7 +154,7 @@ def test_ctrl_c_says_how_to_go_on(command: Command, sweep_file: Path, monkeypatc
     monkeypatch.setattr(run, "run_all", interrupted)
     done = command("sweep", sweep_file)
     assert done.code == 130
-    expected = "interrupted: 1 of 12 runs had finished; they are kept in results/store, and the same command goes on from there"
+    expected = "interrupted: 1 of 12 runs had finished; they are stored in results/store; the same command continues from there"
     assert done.err.splitlines()[-1] == expected
 
 
@@ -173,11 +173,11 @@ def test_options_of_a_sweep_are_refused_for_a_run_and_those_of_a_run_for_a_sweep
     assert command("sweep", sweep_file, "--quiet").code == 0
     assert command("run", small_file, "--quiet", "--out", "r").code == 0
     done = command("plot", "results/sweep-schemes", "--figure", "queue")
-    assert (done.code, done.err) == (2, "results/sweep-schemes is a sweep: leave out --figure\n")
+    assert (done.code, done.err) == (2, "results/sweep-schemes is a sweep; fix: leave out --figure\n")
     done = command("plot", "r", "--y", "goodput_bps", "--where", "a=1")
-    assert (done.code, done.err) == (2, "r is no sweep: leave out --y, --where\n")
+    assert (done.code, done.err) == (2, "r is not a sweep; fix: leave out --y, --where\n")
     done = command("plot", "results/sweep-schemes", "--where", "max_p")
-    assert (done.code, done.err) == (2, "--where 'max_p': write KEY=VALUE, e.g. max_p=0.5\n")
+    assert (done.code, done.err) == (2, "--where 'max_p': is not KEY=VALUE; fix: write it as in max_p=0.5\n")
 
 
 def test_the_example_sweeps_are_sound() -> None:

@@ -71,7 +71,7 @@ def test_a_damaged_trace_is_told_as_far_as_it_goes(command: Command, tmp_path: P
     file.write_bytes(gzip.decompress((TRACES / "window-lost.pcap.gz").read_bytes())[:5000])
     done = command("trace", file)
     assert done.code == 0
-    assert "the file ends in the middle of it; what is before it was read" in done.err
+    assert "the file ends in the middle of it; the records before it were read" in done.err
 
 
 def test_flows_are_listed_by_their_goodput_and_small_ones_together(command: Command, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_folders_files_and_results_can_stand_on_either_side(small: ecnlab.Scenar
 
 def test_one_scenario_twice_differs_in_nothing(small: ecnlab.Scenario) -> None:
     found = ecnlab.compare(small, small.changed({"name": "renamed"}), seeds=2, store=None)
-    assert found.notes == ["the two are one scenario: nothing can differ but by chance"]
+    assert found.notes == ["both sides are the same scenario: all differences are chance"]
     assert found.apart == []
     assert found.parameters == []
 
@@ -131,23 +131,23 @@ def test_one_scenario_twice_differs_in_nothing(small: ecnlab.Scenario) -> None:
 def test_seeds_that_do_not_go_together_are_told(small: ecnlab.Scenario) -> None:
     one, other = ecnlab.run(small, seeds=[1, 2, 3]), ecnlab.run(small.changed({MAX_P: 0.1}), seeds=[4, 5])
     found = ecnlab.compare(one, other)
-    assert found.notes == ["not paired, as the seeds 1..3 of A and 4,5 of B hardly overlap: Welch's intervals, which are wider"]
+    assert found.notes == ["not paired, because the seeds 1..3 of A and 4,5 of B hardly overlap; intervals are Welch's, which are wider"]
     assert not any(row.difference.paired for row in found.rows)
     partly = ecnlab.compare(one, ecnlab.run(small.changed({MAX_P: 0.1}), seeds=[2, 3, 4]))
     assert partly.notes == ["seeds 1,4 are in one of the two only and left out"]
     single = ecnlab.compare(one.only(2), ecnlab.run(small.changed({MAX_P: 0.1}), seed=2))
-    assert single.notes == ["one seed: there are no intervals, and any difference may be chance"]
+    assert single.notes == ["one seed: no intervals, and any difference can be chance"]
 
 
 def test_seeds_that_are_alike_are_told_and_their_differences_are_exact(small_file: Path) -> None:
     still = {"flows.*.start": "0 s", "flows.*.tcp": '{ profile = "rfc" }', "link.bottleneck.queue": '{ aqm = "droptail", limit = 20 }'}
     scenario = ecnlab.load(small_file, still)
     found = ecnlab.compare(scenario, scenario.changed({"link.bottleneck.queue.limit": 30}), seeds=3, store=None)
-    assert found.notes == ["all seeds are alike in both, as nothing there is random: there are no intervals, and each difference is exact"]
+    assert found.notes == ["all seeds are identical in both, because nothing is random: no intervals, and each difference is exact"]
     assert found.apart
     assert all(math.isnan(row.difference.change.half_width) for row in found.rows)
     mixed = ecnlab.compare(scenario, scenario.changed({"flows.*.access.spread": "1 ms"}), seeds=3, store=None)
-    assert mixed.notes == ["all seeds of A are alike, as nothing in it is random"]
+    assert mixed.notes == ["all seeds of A are identical, because nothing in it is random"]
 
 
 def test_unlike_times_builds_and_groups_are_told(small: ecnlab.Scenario) -> None:
@@ -156,8 +156,8 @@ def test_unlike_times_builds_and_groups_are_told(small: ecnlab.Scenario) -> None
     b.header["build"] = "another"  # type: ignore[index]
     found = ecnlab.compare(a, b)
     assert _notes_of_comparison(found) == [
-        f"run by unlike builds of the engine ({a.header['build']} and another): differences may be the engine's",
-        "measured over 5 s and 7 s: counts, such as marks and drops, are of unlike times",
+        f"run by different builds of the engine ({a.header['build']} and another): differences can come from the engine",
+        "measured over 5 s and 7 s: counts, such as marks and drops, cover different times",
         "group only in A: far",
         "group only in B: distant",
     ]
@@ -225,8 +225,8 @@ def test_sweeps_of_unlike_times_are_told_by_what_is_in_force(small_file: Path, t
         ChangedParameter("link.bottleneck.queue.limit", "60 packets", "20 packets"),
     ]
     assert _notes_of_comparison(found) == [
-        "measured over 5 s and 3 s: counts, such as marks and drops, are of unlike times",
-        "some parameters differ in another way at each point: they are shown as they are at the first",
+        "measured over 5 s and 3 s: counts, such as marks and drops, cover different times",
+        "some parameters differ differently at each point: their values at the first point are shown",
     ]
 
 
@@ -242,13 +242,13 @@ def test_percentiles_of_one_cell_are_not_told_as_exact(small_file: Path) -> None
 def test_a_sweep_and_itself_are_one(small_file: Path) -> None:
     one = ecnlab.sweep(small_file, {MAX_P: [0.1, 0.5]}, seeds=2, store=None)
     found = ecnlab.compare(one, one)
-    assert found.notes == ["the two are one: at each point they have one scenario, and nothing can differ but by chance"]
+    assert found.notes == ["both sides have the same scenario at each point: all differences are chance"]
     assert (found.apart, found.parameters) == ([], [])
 
 
 @pytest.mark.parametrize(
     ("grid", "message"),
-    [({MAX_P: [0.9]}, "have no point in common"), ({"flows.*.count": [2]}, r"vary unlike parameters \(max_p and count\)")],
+    [({MAX_P: [0.9]}, "have no point in common"), ({"flows.*.count": [2]}, r"vary different parameters \(max_p and count\)")],
 )
 def test_sweeps_without_a_common_point_are_refused(small_file: Path, grid: dict[str, Any], message: str) -> None:
     a = ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=None)
@@ -258,9 +258,9 @@ def test_sweeps_without_a_common_point_are_refused(small_file: Path, grid: dict[
 
 def test_what_cannot_be_compared_is_refused(small: ecnlab.Scenario, small_file: Path, tmp_path: Path) -> None:
     swept = ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=None)
-    with pytest.raises(UsageError, match="a sweep can be compared with a sweep only"):
+    with pytest.raises(UsageError, match="one side is a sweep and the other is not"):
         ecnlab.compare(swept, ecnlab.run(small))
-    with pytest.raises(UsageError, match="both sides have been run; leave the seeds out"):
+    with pytest.raises(UsageError, match="both sides are finished runs; fix: leave out the seeds"):
         ecnlab.compare(swept, swept, seeds=3)
     with pytest.raises(UsageError, match="must be a result, a sweep, a scenario, or a path, not int"):
         ecnlab.compare(small, 3)  # type: ignore[arg-type]
@@ -270,5 +270,5 @@ def test_what_cannot_be_compared_is_refused(small: ecnlab.Scenario, small_file: 
     with pytest.raises(ResultsError, match="is not a results folder"):
         ecnlab.compare(small, tmp_path / "empty")
     (tmp_path / "s.toml").write_text('scenario = "small.toml"\n')
-    with pytest.raises(UsageError, match="is a sweep file: run it with ecnlab sweep"):
+    with pytest.raises(UsageError, match="is a sweep file; fix: run it with ecnlab sweep"):
         ecnlab.compare(small, tmp_path / "s.toml")

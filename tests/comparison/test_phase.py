@@ -87,7 +87,7 @@ def test_only_the_measures_asked_for_are_compared() -> None:
     found = _phase_effect(_two_flow_scenario(), measures=["goodput_bps", "drop_rate"], seeds=3)
     places = {row.place for row in found.rows}
     assert places == {"total.goodput_bps", "groups.one.goodput_bps", "groups.two.goodput_bps", "queues.bottleneck.drop_rate"}
-    with pytest.raises(ecnlab.UsageError, match=r"no measure is called goodputs; fix: choose from .*goodput_bps"):
+    with pytest.raises(ecnlab.UsageError, match=r"measures: unknown goodputs; fix: use one of .*goodput_bps"):
         _phase_effect(_two_flow_scenario(), measures=["goodputs"], seeds=2)
 
 
@@ -106,7 +106,7 @@ def test_the_same_seeds_give_the_same_answer() -> None:
 def test_one_seed_is_refused_and_a_scenario_that_has_a_processing_time() -> None:
     with pytest.raises(ecnlab.UsageError, match=r"at least 2 seeds; give more, as in --seeds 10"):
         _phase_effect(_two_flow_scenario(), seeds=[1])
-    with pytest.raises(ecnlab.ScenarioError, match=r"processing_jitter: the scenario has a processing time already.*fix: leave it out"):
+    with pytest.raises(ecnlab.ScenarioError, match=r"processing_jitter: the scenario sets a processing time.*fix: leave it out"):
         _phase_effect(_two_flow_scenario() | {"processing_jitter": "1 ms"})
 
 
@@ -116,9 +116,9 @@ def test_a_processing_time_of_0_is_refused() -> None:
 
 
 def test_only_measures_that_can_be_compared_are_offered() -> None:
-    with pytest.raises(ecnlab.UsageError, match="no measure is called queue; fix: choose from") as error:
+    with pytest.raises(ecnlab.UsageError, match="measures: unknown queue; fix: use one of") as error:
         _phase_effect(_two_flow_scenario(), measures=["queue"], seeds=2)
-    offered = str(error.value).partition("choose from ")[2].split(", ")
+    offered = str(error.value).partition("use one of ")[2].split(", ")
     assert not {"group", "queue", "seed"} & set(offered)
 
 
@@ -164,10 +164,10 @@ def test_the_command_tells_scenarios_with_a_phase_effect(command: Command, tmp_p
     assert done.code == 0, done.err
     assert done.out.splitlines()[-1] == f"phase effects in {int(as_json['found'])} of 1 scenarios"
     assert f"{len(as_json['moved'])} of {as_json['measures']}" in done.out
-    reason = "3 seeds are too few to find a phase effect: its change would hardly be significant"
-    few = f"warning: seeds: {reason}; fix: at least 5, as in --seeds 5"
+    reason = "3 seeds are too few to find a phase effect: its change would rarely be significant"
+    few = f"warning: seeds: {reason}; fix: give at least 5, as in --seeds 5"
     assert (few in done.err.splitlines()) == (not as_json["found"])
     assert "too few" not in command("phase", path, "--seeds", "5", "--all").err
     none = command("phase", "--seeds", "3")
     assert none.code == 2
-    assert "no scenario is given; fix: name a scenario file" in none.err
+    assert "the scenario is missing; fix: name a scenario file" in none.err

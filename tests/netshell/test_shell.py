@@ -136,7 +136,7 @@ def test_a_command_that_cannot_enter_the_network_is_told() -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     try:
         job = InitJob(Programs(["true"], [], dict(os.environ), {}, ""), nothing, nothing, nothing, nothing)
-        with pytest.raises(init.StartupError, match="cannot run 'true': its process cannot enter the network namespace inside"):
+        with pytest.raises(init.StartupError, match="cannot run 'true': its process cannot enter the client's network namespace"):
             init._start_program(job)
     finally:
         os.close(nothing)
@@ -498,12 +498,12 @@ def test_users_without_privileges_keep_who_they_are_and_have_a_shell_all_the_sam
 @pytest.mark.parametrize(
     ("words", "remedy"),
     [
-        ([], "FILE: is missing, and --rate too; fix: give one"),
+        ([], "FILE: is missing, and so is --rate; fix: give one"),
         (["examples/dumbbell.toml", "--rate", "1Mbps"], "--rate: FILE defines the links; fix: leave it out"),
-        (["examples/dumbbell.toml", "--group", "x"], "there is no group named 'x'"),
+        (["examples/dumbbell.toml", "--group", "x"], "unknown group 'x'"),
         (["--rate", "1Mbps", "--group", "x"], "--group: needs FILE, whose flows it names; fix: give FILE"),
         (["--rate", "1Mbps", "--server", ""], "is empty"),
-        (["--rate", "1Mbps", "--pcap", "x.pcap"], "does not end in .pcapng, the format that is written; fix: change the ending"),
+        (["--rate", "1Mbps", "--pcap", "x.pcap"], "must end in .pcapng; fix: change the file extension"),
         (["--rate", "1Mbps", "--pcap", "/no/such/x.pcapng"], "cannot write '/no/such/x.pcapng': No such file or directory"),
         (["--rate", "fast"], "rate"),
         (["--rate", "1Mbps", "--cc", "no-such"], "the kernel has no congestion control 'no-such'"),

@@ -189,7 +189,7 @@ def test_a_trace_that_ends_early_is_read_to_there_and_says_so(tmp_path: Path) ->
     file.write_bytes(whole[: len(whole) // 2])
     trace = lab.trace(file)
     assert 0 < trace.about["events"] < lab.trace(TRACES / "window-lost.pcap.gz").about["events"]
-    assert [warning.message for warning in trace.warnings if "what is before it was read" in warning.message]
+    assert [warning.message for warning in trace.warnings if "the records before it were read" in warning.message]
 
 
 def test_a_damaged_line_is_left_out_and_named(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_a_trace_that_cannot_be_saved_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "total.parquet").unlink()
     (tmp_path / "total.parquet").mkdir()
     before = {path.name: path.stat().st_ino for path in tmp_path.iterdir()}
-    with pytest.raises(lab.TraceError, match="nothing in it was changed"):
+    with pytest.raises(lab.TraceError, match="the folder was not changed"):
         trace.save(tmp_path)
     assert {path.name: path.stat().st_ino for path in tmp_path.iterdir()} == before
 

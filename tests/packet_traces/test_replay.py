@@ -105,7 +105,7 @@ def test_an_aqm_that_is_no_function_is_found_at_its_first_other_decision(monkeyp
 
 
 def test_what_cannot_be_replayed_is_refused(small_result: lab.Result) -> None:
-    with pytest.raises(ResultsError, match=r"run it with --record"):
+    with pytest.raises(ResultsError, match=r"fix: run it with --record"):
         lab.replay(small_result)
     with pytest.raises(UnknownName, match="bottleneck"):
         lab.replay(small_result, queue="bottleneck2")
@@ -116,7 +116,7 @@ def test_what_cannot_be_replayed_is_refused(small_result: lab.Result) -> None:
 
 def test_the_simulator_refuses_a_queue_of_a_kernel() -> None:
     scenario = small('{ kernel = "red", limit = 60000, ecn = true }')
-    with pytest.raises(ScenarioError, match=r"link\.bottleneck\.queue\.kernel: the simulator has no kernel: run it --backend uml"):
+    with pytest.raises(ScenarioError, match=r"link\.bottleneck\.queue\.kernel: the simulator has no kernel; fix: use --backend uml"):
         lab.run(scenario, [1])
 
 
@@ -141,7 +141,7 @@ def test_the_command_says_what_is_the_same_and_leaves_with_one_at_a_difference(
     assert command("run", small_file, "--record", "--seeds", 2, "--out", folder, "--quiet").code == 0
     told = command("replay", folder, "--seed", 2)
     assert told.code == 0
-    assert "seed 2  bottleneck  every decision is the same: " in told.out
+    assert "seed 2  bottleneck  identical decisions: " in told.out
     header = folder / "run.json"
     changed = header.read_text().replace('"max_p": 0.5', '"max_p": 0.25')
     assert changed != header.read_text()

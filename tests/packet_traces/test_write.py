@@ -64,9 +64,9 @@ def test_each_of_several_seeds_has_a_file_and_stored_seeds_are_run_for_theirs(sm
 
 def test_a_name_of_no_kind_is_refused(small: ecnlab.Scenario, tmp_path: Path) -> None:
     for name, said in (
-        ("run.pcap", "of no known kind"),
-        ("run", "of no known kind"),
-        ("run.gz", "of no known kind"),
+        ("run.pcap", "has an unknown extension"),
+        ("run", "has an unknown extension"),
+        ("run.gz", "has an unknown extension"),
         ("run.parquet.gz", "compressed already"),
     ):
         with pytest.raises(ecnlab.UsageError, match=said):
@@ -99,7 +99,7 @@ def test_a_link_that_there_is_not_is_refused_with_the_nearest(small: ecnlab.Scen
 
 
 def test_a_place_that_cannot_be_written_is_said_before_anything_runs(small: ecnlab.Scenario, tmp_path: Path) -> None:
-    with pytest.raises(ecnlab.ResultsError, match="there is no folder"):
+    with pytest.raises(ecnlab.ResultsError, match="does not exist"):
         traced(small, tmp_path / "nowhere" / "run.tr")
     (tmp_path / "folder.tr").mkdir()
     with pytest.raises(ecnlab.ResultsError, match="it is a folder"):

@@ -48,7 +48,7 @@ def test_a_gauge_has_a_line_for_each_queue_that_shows_it() -> None:
         assert [line.get_label() for line in axes.lines] == ["first", "third"]
         assert [text.get_text() for text in axes.get_legend().get_texts()] == ["first", "third"]
     assert [line.get_label() for line in result.plot.gauge(queues=["third"]).axes[0].lines] == ["third"]
-    with pytest.raises(ecnlab.ResultsError, match="no AQM of second shows a gauge"):
+    with pytest.raises(ecnlab.ResultsError, match="no AQM of second has a gauge"):
         result.plot.gauge(queues=["second"])
 
 
@@ -114,7 +114,7 @@ def test_gauges_are_no_figure_of_a_queue_that_shows_none(tmp_path: Path) -> None
     plot = ecnlab.run(ecnlab.scenario(tree), 1).plot
     assert [kind.name for kind in plot.possible()] == ["queue", "queue_delay"]
     assert plot.save_all(tmp_path) == ["queue-link", "queue_delay-link"]
-    with pytest.raises(ecnlab.ResultsError, match="no AQM of link shows a gauge"):
+    with pytest.raises(ecnlab.ResultsError, match="no AQM of link has a gauge"):
         plot.save_all(tmp_path, ["gauges"])
 
 
@@ -185,18 +185,18 @@ def test_distributions_of_a_run_have_its_median(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (lambda plot: plot.queue("botleneck"), "no queue named 'botleneck'; did you mean 'bottleneck'"),
-        (lambda plot: plot.gauge(["probabilty"]), "no gauge named 'probabilty'; did you mean 'probability'"),
-        (lambda plot: plot.gauge(queues=["botleneck"]), "no queue named 'botleneck'; did you mean 'bottleneck'"),
+        (lambda plot: plot.queue("botleneck"), "unknown queue 'botleneck'; did you mean 'bottleneck'"),
+        (lambda plot: plot.gauge(["probabilty"]), "unknown gauge 'probabilty'; did you mean 'probability'"),
+        (lambda plot: plot.gauge(queues=["botleneck"]), "unknown queue 'botleneck'; did you mean 'bottleneck'"),
         (lambda plot: plot.rates("goodputs_bps"), "did you mean 'goodput_bps'"),
-        (lambda plot: plot.rates(groups=["fat"]), "no group named 'fat'; did you mean 'far'"),
+        (lambda plot: plot.rates(groups=["fat"]), "unknown group 'fat'; did you mean 'far'"),
         (lambda plot: plot.window("cwnd"), "did you mean 'cwnd_packets'"),
-        (lambda plot: plot.window(flows=[6]), "no flow named '6'"),
+        (lambda plot: plot.window(flows=[6]), "unknown flow '6'"),
         (lambda plot: plot.marks("marks"), "did you mean 'mark'"),
         (lambda plot: plot.distributions("delays"), "did you mean 'delay'"),
-        (lambda plot: plot.queue(seed=9), "no seed named '9'"),
-        (lambda plot: plot.save_all(Path("none"), ["queues"]), "no figure named 'queues'; did you mean 'queue'"),
-        (lambda plot: plot.save_all(Path("none"), formats=["gif"]), "no format of figures named 'gif'"),
+        (lambda plot: plot.queue(seed=9), "unknown seed '9'"),
+        (lambda plot: plot.save_all(Path("none"), ["queues"]), "unknown figure 'queues'; did you mean 'queue'"),
+        (lambda plot: plot.save_all(Path("none"), formats=["gif"]), "unknown format of figures 'gif'"),
     ],
 )
 def test_a_name_that_is_not_there_is_refused(small_result: ecnlab.Result, draw: Callable[[Plots], object], message: str) -> None:

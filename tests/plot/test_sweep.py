@@ -114,7 +114,7 @@ def test_axes_are_logarithmic_where_that_is_asked_for_and_can_be(swept: ecnlab.S
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "4"]
     with pytest.raises(UsageError, match="marks is 0 at some point"):
         swept.plot("marks", log="y")
-    with pytest.raises(UsageError, match="scheme is 0 or no number"):
+    with pytest.raises(UsageError, match="scheme is 0 or not a number"):
         swept.plot("goodput_bps", x="scheme", log="x")
     with pytest.raises(UsageError, match="'z' is not an axis"):
         swept.plot("goodput_bps", log="z")
@@ -193,9 +193,13 @@ def test_more_than_ten_lines_are_cut_and_that_is_said(small_file: Path) -> None:
         ({"y": "goodput_bps", "where": {"scheme": "REDD"}}, UnknownName, "did you mean 'RED'"),
         ({"y": "goodput_bps", "where": {"schem": "RED"}}, UnknownName, "did you mean 'scheme'"),
         ({"y": "goodput_bps", "where": {"max_p": "many"}}, UnknownName, "value of max_p"),
-        ({"y": "goodput_bps", "by": "scheme"}, UsageError, r"max_p: has several values at each count, which .*\(by\).*\(where\).*\(x\)"),
+        (
+            {"y": "goodput_bps", "by": "scheme"},
+            UsageError,
+            r"max_p: has several values at each count, which is .*; fix: add it to by, .* with where, .* with x",
+        ),
         ({"y": "goodput_bps", "group": "far", "queue": "bottleneck"}, UsageError, "group and queue exclude each other"),
-        ({"y": "utilisation", "group": "far"}, UsageError, "there is no such quantity of a group"),
+        ({"y": "utilisation", "group": "far"}, UsageError, "unknown quantity of a group"),
         ({"y": "goodput_bps", "groups": "far"}, UnknownName, "did you mean 'group'"),
     ],
 )
@@ -228,10 +232,10 @@ def test_all_names_that_nothing_carries_are_told_at_once(swept: ecnlab.Sweep) ->
     with pytest.raises(UsageError) as refused:
         swept.plot("goodput", "counts", "schema", where={"max_p": 7, "sceme": "RED"}, group="fra")
     assert str(refused.value).splitlines() == [
-        "there is no quantity named 'goodput'; did you mean 'goodput_bps'?",
-        "there is no parameter of the sweep named 'counts'; did you mean 'count'?",
-        "there is no parameter of the sweep named 'schema'; did you mean 'scheme'?",
-        "there is no group named 'fra'; did you mean 'far'?",
-        "there is no value of max_p named '7'; known are 0.1, 0.5",
-        "there is no parameter of the sweep named 'sceme'; did you mean 'scheme'?",
+        "unknown quantity 'goodput'; did you mean 'goodput_bps'?",
+        "unknown parameter of the sweep 'counts'; did you mean 'count'?",
+        "unknown parameter of the sweep 'schema'; did you mean 'scheme'?",
+        "unknown group 'fra'; did you mean 'far'?",
+        "unknown value of max_p '7'; fix: use one of 0.1, 0.5",
+        "unknown parameter of the sweep 'sceme'; did you mean 'scheme'?",
     ]

@@ -35,13 +35,13 @@ def test_a_measure_is_named_as_in_the_tables(text: str, expected: tuple[str | No
 def test_measures_that_are_not_there_are_told_with_what_is() -> None:
     with pytest.raises(UnknownName, match="did you mean 'goodput_bps'"):
         precision.read_measure("goodputt", GROUPS, QUEUES)
-    with pytest.raises(UnknownName, match="no group or queue named 'nearr'"):
+    with pytest.raises(UnknownName, match="unknown group or queue 'nearr'"):
         precision.read_measure("nearr.goodput", GROUPS, QUEUES)
-    with pytest.raises(UnknownName, match="quantity of the table 'queues'"):
+    with pytest.raises(UnknownName, match="quantity of the table queues"):
         precision.read_measure("bottleneck.goodput", GROUPS, QUEUES)
-    with pytest.raises(UnknownName, match="quantity of the table 'groups'"):
+    with pytest.raises(UnknownName, match="quantity of the table groups"):
         precision.read_measure("near.far.sojourn_mean", GROUPS, QUEUES)
-    with pytest.raises(UnknownName, match="no group or queue named ''"):
+    with pytest.raises(UnknownName, match="unknown group or queue ''"):
         precision.read_measure(".goodput", GROUPS, QUEUES)
 
 
@@ -136,7 +136,7 @@ def test_the_most_seeds_end_it_with_a_warning(small: ecnlab.Scenario) -> None:
     result = ecnlab.run(small, range(5, 17), until="0.0001%", of="marks")
     assert result.seeds == list(range(5, 17))
     (warning,) = [warning for warning in result.warnings if warning.place == "until"]
-    assert "after 12 seeds, the most that may be run, and not to 0.0001 %; fix: more --seeds" in warning.message
+    assert "after 12 seeds, the maximum, and not to 0.0001 %; fix: give more --seeds" in warning.message
 
 
 def test_identical_seeds_end_it_with_a_warning() -> None:
@@ -152,14 +152,14 @@ def test_a_measure_without_a_value_ends_it_with_a_warning(small: ecnlab.Scenario
 
 
 def test_a_band_of_a_queue_without_bands_is_refused(small: ecnlab.Scenario) -> None:
-    with pytest.raises(UnknownName, match=r"no band named 'bottleneck\.L'; there are none$"):
+    with pytest.raises(UnknownName, match=r"unknown band 'bottleneck\.L'; none is defined$"):
         ecnlab.run(small, 10, until="1%", of="bottleneck.L.sojourn_mean")
 
 
 def test_too_few_seeds_and_traces_are_refused(small: ecnlab.Scenario, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="5 seeds are too few to judge an interval; fix: allow 10 or more"):
+    with pytest.raises(UsageError, match="5 seeds are too few for an interval; fix: allow 10 or more"):
         ecnlab.run(small, 5, until="1%")
     with pytest.raises(UsageError, match="until: one seed is too few"):
         ecnlab.run(small, seed=5, until="1%")
-    with pytest.raises(UsageError, match="a trace is of seeds that are known beforehand"):
+    with pytest.raises(UsageError, match="excludes a trace, whose seeds must be known"):
         ecnlab.run(small, until="1%", trace=tmp_path / "t.tr")

@@ -267,7 +267,7 @@ def test_a_disk_that_is_full_keeps_what_was_stored_and_the_same_command_goes_on(
     bare = [ecnlab.scenario(_scenarios_without_record(scenario)) for scenario in scenarios]
     with monkeypatch.context() as patched:
         patched.setattr(segments, "write_unflushed", full)
-        with pytest.raises(ecnlab.ResultsError, match=r"cannot store .*: No space left on device; .*kept, and the same command goes on"):
+        with pytest.raises(ecnlab.ResultsError, match=r"cannot store .*: No space left on device; .*stored; the same command continues"):
             ecnlab.run_all(_requests_of(bare), store=tmp_path / "s", threads=1)
     kept = Batches(tmp_path / "s" / _core.BUILD)
     stored = sum(len(part.records) for key in kept.keys for part in kept.parts(key))
@@ -296,7 +296,7 @@ def test_damage_is_told_of_the_run_that_it_concerns_and_of_no_other(scenarios: l
     results = {result.hash: result for result in ecnlab.run_all(_requests_of(scenarios), store=tmp_path / "s").results}
     ordered = [results[key] for key in sorted(results)]
     assert [result.estimate("goodput_bps").n for result in (ordered[0], *ordered[2:])] == [3, 3, 3]
-    with pytest.raises(ecnlab.ResultsError, match=r"total\.parquet is damaged: it is not what was stored; delete the folder .*batch-"):
+    with pytest.raises(ecnlab.ResultsError, match=r"total\.parquet is damaged: its digest differs; fix: delete the folder .*batch-"):
         ordered[1].estimate("goodput_bps")
     shutil.rmtree(batch)
     assert ecnlab.run_all(_requests_of(scenarios), store=tmp_path / "s").results[1].seeds == [1, 2, 3]
@@ -306,7 +306,7 @@ def test_a_table_that_is_gone_is_told_with_the_remedy(small: ecnlab.Scenario, tm
     result = ecnlab.run_all([ecnlab.Request(small, [1])], store=tmp_path / "s").results[0]
     (batch,) = (tmp_path / "s" / _core.BUILD).glob("batch-*")
     (batch / "total.parquet").unlink()
-    with pytest.raises(ecnlab.ResultsError, match=r"total\.parquet: it is not there; delete the folder"):
+    with pytest.raises(ecnlab.ResultsError, match=r"total\.parquet: does not exist; fix: delete the folder"):
         result.estimate("goodput_bps")
 
 
@@ -318,7 +318,7 @@ def test_runs_of_other_builds_are_left_alone_and_told(small: ecnlab.Scenario, tm
     store = ecnlab.Store(tmp_path / "s")
     ecnlab.run_all([ecnlab.Request(small, [1])], store=store)
     (warning,) = store.warnings
-    assert warning.message == f"the store {tmp_path / 's'} holds 3 MB of runs of other builds: delete {other} to free them"
+    assert warning.message == f"the store {tmp_path / 's'} holds 3 MB of runs of other builds; fix: to free them, delete {other}"
     assert (other / "batch-1" / "flows.parquet").stat().st_size == 3_000_000
 
 
@@ -330,11 +330,11 @@ def test_what_is_no_path_is_no_store(path: Any) -> None:
 
 def test_a_folder_with_other_things_in_it_is_no_store(small: ecnlab.Scenario, tmp_path: Path) -> None:
     ecnlab.run(small, out=tmp_path / "r")
-    with pytest.raises(ecnlab.ResultsError, match=r"is not empty \(batch-.*\) and is not a store; choose a new or an empty one"):
+    with pytest.raises(ecnlab.ResultsError, match=r"is not empty \(batch-.*\) and is not a store; fix: choose a new or an empty folder"):
         ecnlab.Store(tmp_path / "r")
     ecnlab.Store(tmp_path / "s")
     (tmp_path / "s" / "store.json").write_text('{"format": 1}')
-    with pytest.raises(ecnlab.ResultsError, match=r"is a store of format 1, this ecnlab reads 6; choose another folder"):
+    with pytest.raises(ecnlab.ResultsError, match=r"is a store of format 1, this ecnlab reads format 6; fix: choose another folder"):
         ecnlab.Store(tmp_path / "s")
     with pytest.raises(ecnlab.ResultsError, match="cannot write to"):
         ecnlab.Store(tmp_path / "s" / "store.json" / "below")
@@ -389,12 +389,12 @@ def test_batches_that_do_not_say_what_they_hold_cost_their_own_runs_only_and_are
     results = ecnlab.run_all(_requests_of(scenarios, [1, 2]), store=store).results
     assert sorted(ran) == sorted((scenario.hash, seed) for scenario in scenarios[:2] for seed in (1, 2))
     assert [result.summary_json() for result in results] == [ecnlab.run(scenario, 2).summary_json() for scenario in scenarios]
-    again = "its runs are not used, and those that are asked for are run again; delete the folder"
+    again = "its runs are not used, and are run again when needed; fix: delete the folder"
     assert sorted(warning.message for warning in store.warnings) == sorted(
         [
             f"{made[0] / 'batch.json'} is damaged; {again} {made[0]}",
-            f"{made[1] / 'batch.json'} is not there; {again} {made[1]}",
-            f"{folder / 'batch-stray'} is a file and no batch: nothing of it is used; move it elsewhere",
+            f"{made[1] / 'batch.json'} does not exist; {again} {made[1]}",
+            f"{folder / 'batch-stray'} is a file, not the folder of a batch; fix: move it elsewhere",
         ]
     )
 
@@ -415,7 +415,7 @@ def test_a_seed_that_a_journal_has_and_its_tables_lack_is_no_silent_hole(small: 
         return
     for table in ("flows", "total"):
         result = ecnlab.run_all([ecnlab.Request(small, [99])], store=tmp_path / "s").results[0]
-        with pytest.raises(ecnlab.ResultsError, match=r"batch\.json is damaged: its seeds are not those of total\.parquet; delete"):
+        with pytest.raises(ecnlab.ResultsError, match=r"batch\.json is damaged: its seeds are not those of total\.parquet; fix: delete"):
             result.table(table)
 
 
@@ -431,7 +431,7 @@ def test_all_batches_with_a_damaged_table_are_told_at_once_and_none_is_merged(
     assert ecnlab.run_all([ecnlab.Request(other, [1])], store=tmp_path / "s").results[0].seeds == [1]
     assert len(list(folder.glob("batch-*"))) == 3, "the two that are damaged and what the others were merged into"
     result = ecnlab.run_all([ecnlab.Request(small, range(1, 21))], store=tmp_path / "s").results[0]
-    with pytest.raises(ecnlab.ResultsError, match=f"is not what was stored; delete the folders {damaged[0]} {damaged[1]}, and"):
+    with pytest.raises(ecnlab.ResultsError, match=f"digest differs; fix: delete the folders {damaged[0]} {damaged[1]}; the same"):
         _ = result.groups
     for batch in damaged:
         shutil.rmtree(batch)
@@ -450,7 +450,7 @@ def test_a_store_whose_own_file_is_lost_or_damaged_is_one_all_the_same(
         mark.write_text(text)
     ran.clear()
     store = ecnlab.Store(tmp_path / "s")
-    assert [warning.message for warning in store.warnings] == [f"{mark} was lost or damaged, and is written again"]
+    assert [warning.message for warning in store.warnings] == [f"{mark} was missing or damaged, and was rewritten"]
     assert ecnlab.run_all([ecnlab.Request(small, [1, 2])], store=store).results[0].seeds == [1, 2]
     assert ran == []
     assert ecnlab.Store(tmp_path / "s").warnings == []
@@ -535,7 +535,7 @@ def test_a_journal_that_does_not_fit_its_files_counts_as_none_and_is_told(small:
     path.write_text(json.dumps(told))
     store = ecnlab.Store(tmp_path / "s")
     assert [warning.message for warning in store.warnings] == [
-        f"{path} is damaged; its runs are not used, and those that are asked for are run again; delete the folder {path.parent}"
+        f"{path} is damaged; its runs are not used, and are run again when needed; fix: delete the folder {path.parent}"
     ]
     assert store.batches.keys == []
 
@@ -582,4 +582,4 @@ def test_what_no_batch_tells_any_more_is_said_with_the_folder_to_delete(scenario
     lost.unlink()
     with pytest.raises(ecnlab.ResultsError) as raised:
         result_from_store(ecnlab.Store(tmp_path / "s"), small.hash)
-    assert f"no batch tells what the scenario with the key {small.hash} is; delete the folder {other}" in str(raised.value)
+    assert f"no batch has the scenario with the key {small.hash}; fix: delete the folder {other}" in str(raised.value)

@@ -62,7 +62,9 @@ def test_a_full_disk_is_one_clear_error_and_stored_seeds_stay(
         put(path, data)
 
     monkeypatch.setattr(segments, "write_unflushed", full)
-    with pytest.raises(ecnlab.ResultsError, match=r"cannot store seed 3.*No space left.*before is kept, and the same command goes on"):
+    with pytest.raises(
+        ecnlab.ResultsError, match=r"cannot store seed 3.*No space left.*earlier runs are stored; the same command continues"
+    ):
         ecnlab.run(small, range(1, 6), out=tmp_path / "r", threads=1)
     assert ecnlab.open_result(tmp_path / "r").seeds == [1, 2]
     assert not list((tmp_path / "r").glob(".*"))
@@ -151,7 +153,7 @@ def test_a_batch_of_another_scenario_is_refused_with_the_remedy(small: ecnlab.Sc
 def test_a_folder_that_lost_its_header_is_not_adopted(small: ecnlab.Scenario, small_file: Path, tmp_path: Path) -> None:
     ecnlab.run(small, 1, out=tmp_path / "r")
     (tmp_path / "r" / "run.json").unlink()
-    with pytest.raises(ecnlab.ResultsError, match=r"not empty .* choose a new or an empty one"):
+    with pytest.raises(ecnlab.ResultsError, match=r"not empty .* fix: choose a new or an empty folder"):
         ecnlab.run(ecnlab.load(small_file, {"duration": "7 s"}), 1, out=tmp_path / "r")
 
 
@@ -171,7 +173,9 @@ def test_another_format_is_refused(small: ecnlab.Scenario, tmp_path: Path) -> No
 
 
 def test_a_folder_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ecnlab.ResultsError, match=r"is not a results folder: it has no run\.json; give a folder that a run has written"):
+    with pytest.raises(
+        ecnlab.ResultsError, match=r"is not a results folder: run\.json is missing; fix: name a folder that a run has written"
+    ):
         ecnlab.open_result(tmp_path)
 
 
@@ -179,7 +183,7 @@ def test_a_folder_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
     ("name", "told"),
     [
         ("sweep.json", "it is a sweep's"),
-        ("store.json", "it is a store, which keeps"),
+        ("store.json", "it is a store with the runs"),
         ("claims.json", "it is a study's report"),
     ],
 )
@@ -190,7 +194,7 @@ def test_a_folder_of_another_kind_is_called_by_its_kind(tmp_path: Path, name: st
 
 
 def test_a_path_with_a_null_byte_is_a_usage_error() -> None:
-    with pytest.raises(ecnlab.UsageError, match="path: must be the path of a folder, not one that holds a null byte"):
+    with pytest.raises(ecnlab.UsageError, match="path: must be the path of a folder, not a path with a null byte"):
         ecnlab.open_result("a\0b")
 
 
@@ -205,7 +209,7 @@ def test_a_table_of_another_batch_is_refused_though_it_is_sound(small: ecnlab.Sc
     ecnlab.run(small, 1, out=tmp_path / "r")
     ecnlab.run(small, seed=2, out=tmp_path / "other")
     shutil.copy(_only_batch(tmp_path / "other") / "total.parquet", _only_batch(tmp_path / "r") / "total.parquet")
-    with pytest.raises(ecnlab.ResultsError, match=r"total\.parquet is damaged: it is not what was stored"):
+    with pytest.raises(ecnlab.ResultsError, match=r"total\.parquet is damaged: its digest differs"):
         ecnlab.open_result(tmp_path / "r").estimate("goodput_bps")
 
 
@@ -217,7 +221,7 @@ def test_a_table_that_is_said_to_lie_beyond_its_file_is_damaged(small: ecnlab.Sc
     del told["digest"]
     told["files"]["total"]["row_groups"][0][:2] = extent
     journal.write_text(json.dumps(told))
-    with pytest.raises(ecnlab.ResultsError, match=r"total\.parquet is damaged: it is not what was stored"):
+    with pytest.raises(ecnlab.ResultsError, match=r"total\.parquet is damaged: its digest differs"):
         ecnlab.open_result(tmp_path / "r").estimate("goodput_bps")
 
 
@@ -230,7 +234,7 @@ def test_a_damaged_batch_counts_as_none_and_is_told_with_what_to_delete(small: e
     damaged = ecnlab.open_result(tmp_path / "r")
     assert damaged.seeds == [2]
     assert [warning.message for warning in damaged.warnings] == [
-        f"{batch / 'batch.json'} is damaged; its runs are not used, and those that are asked for are run again; delete the folder {batch}"
+        f"{batch / 'batch.json'} is damaged; its runs are not used, and are run again when needed; fix: delete the folder {batch}"
     ]
     again = ecnlab.run(small, 2, out=tmp_path / "r")
     assert (again.seeds, again.warnings) == ([1, 2], damaged.warnings)
@@ -290,7 +294,7 @@ def test_a_stored_file_that_has_no_end_is_refused_by_name(
     assert f"cannot read {batch / 'batch.json'}: {why}" in "\n".join(store.Store(tmp_path / "store").batches._unused.values())
 
     change(tmp_path / "sweep" / "groups.parquet")
-    with pytest.raises(ecnlab.ResultsError, match=rf"groups\.parquet(: {why}| is not what the sweep wrote).*run the same sweep again"):
+    with pytest.raises(ecnlab.ResultsError, match=rf"groups\.parquet(: {why}| is damaged: its digest differs).*run the same sweep again"):
         _ = ecnlab.open_sweep(tmp_path / "sweep").groups
 
     out = tmp_path / "run"
@@ -452,7 +456,7 @@ def test_a_header_that_lacks_something_is_told_with_the_remedy(small: ecnlab.Sce
     ecnlab.run(small, 1, out=tmp_path / "r")
     header = _read_batch(tmp_path / "r" / "run.json")
     (tmp_path / "r" / "run.json").write_text(json.dumps({name: value for name, value in header.items() if name != key}))
-    with pytest.raises(ecnlab.ResultsError, match=r"run\.json is damaged; delete the folder"):
+    with pytest.raises(ecnlab.ResultsError, match=r"run\.json is damaged; fix: delete the folder"):
         ecnlab.open_result(tmp_path / "r")
 
 
@@ -532,5 +536,5 @@ def test_a_table_that_all_batches_have_lost_is_told_as_lost(small: ecnlab.Scenar
     shutil.copytree(batch, batch.with_name("batch-1-01234567-1-there"))
     for path in (tmp_path / "r").glob("batch-*/total.parquet"):
         path.unlink()
-    with pytest.raises(ecnlab.ResultsError, match=r"cannot read .*total\.parquet: it is not there; delete the folder"):
+    with pytest.raises(ecnlab.ResultsError, match=r"total\.parquet: does not exist; fix: delete the folder"):
         ecnlab.open_result(tmp_path / "r").estimate("goodput_bps")

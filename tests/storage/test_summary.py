@@ -77,7 +77,7 @@ def test_seeds_that_are_all_alike_have_no_interval_and_the_title_says_so() -> No
     for flows in tree["flows"]:
         flows |= {"start": "0 s", "tcp": {"profile": "rfc"}}
     groups, _, _ = summary.result_tables(lab.run(lab.scenario(tree), seeds=3))
-    assert groups.title == "small: 3 seeds, all alike: no interval"
+    assert groups.title == "small: 3 seeds, all identical: no interval"
     assert not any("±" in cell for row in groups.rows for cell in row)
 
 

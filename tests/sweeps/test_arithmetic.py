@@ -41,7 +41,7 @@ def test_arithmetic_keeps_account_of_units(expression: str, value: Any) -> None:
         ("max(1, delay)", "do not fit"),
         ("1 / 0", "division by zero"),
         ("10 ** 10 ** 10", "has no value"),
-        ("scheme * 2", "'RED' and no number"),
+        ("scheme * 2", "'RED', which is not a number"),
         ("open('x')", "cannot be read"),
         ("flows.real", "cannot be read"),
         ("flows if 1 else 2", "cannot be read"),

@@ -77,5 +77,7 @@ def test_everything_that_is_wrong_with_a_sweep_file_is_told_at_once(tmp_path: Pa
     assert all(line.startswith(f"{path}: ") for line in told)
     for part in ("did you mean 'seeds'", "grid: must be a table", "point: must be a list", "tables: must be a list of texts", "seeds: "):
         assert part in str(refused.value)
-    assert 'set: link: write the whole key in quotes, as in "link.bottleneck.rate" = ...' in str(refused.value)
+    assert 'set: link: is a table, not a value; fix: write the whole key in quotes, as in "link.bottleneck.rate" = ...' in str(
+        refused.value
+    )
     assert len(told) == 6

@@ -100,20 +100,23 @@ def test_a_key_that_is_nowhere_is_told_once(small: ecnlab.Scenario) -> None:
 @pytest.mark.parametrize(
     ("grid", "messages"),
     [
-        ({}, ["nothing is varied"]),
+        ({}, ["no parameter is varied"]),
         ({MAX_P: []}, [f"grid: {MAX_P}: has no value"]),
         ({MAX_P: 0.1, "a": 3}, [f"grid: {MAX_P}: 0.1 is not a list", "grid: a: 3 is not a list"]),
         ({MAX_P: [0.1, 0.1]}, ["0.1 is given twice"]),
         ({MAX_P: "0.1..0.5"}, ["needs a step"]),
-        ({"link": {"bottleneck": {"queue": {"max_p": [0.1]}}}}, ['write the whole key in quotes, as in "link.bottleneck.queue.max_p"']),
+        (
+            {"link": {"bottleneck": {"queue": {"max_p": [0.1]}}}},
+            ['is a table, not a value; fix: write the whole key in quotes, as in "link.bottleneck.queue.max_p"'],
+        ),
         ({"scheme": {"RED": {"flows": {"far": {"count": 3}}}}}, ['"flows.far.count"']),
         ({"scheme": {"RED": 3}}, ["write it as"]),
         ({"x": {"values": [1], "kye": "a"}}, ["write it as"]),
         ({"x": {"values": [1], "keys": [3]}}, ["keys must be texts"]),
-        ({"seed": [1, 2]}, ["grid: seed: is not varied: a sweep runs each of its seeds at every point; choose them with --seeds"]),
+        ({"seed": [1, 2]}, ["grid: seed: cannot be varied, because each seed runs at every point; fix: choose seeds with --seeds"]),
         ({"name": ["a", "b"]}, ["grid: name: is the scenario's title, which changes no result"]),
         ({"band": ["a"], "group": ["b"]}, ["grid: band: is not a key of a scenario", "grid: group: is not a key"]),
-        ({"sd": {"key": MAX_P, "values": [0.1]}}, ["grid: sd: is what the tables call a column of their own: choose another name"]),
+        ({"sd": {"key": MAX_P, "values": [0.1]}}, ["grid: sd: is the name of a column of the tables; fix: choose another name"]),
         ({MAX_P: [0.1], "p": {"key": MAX_P, "values": [0.2]}}, [f"both set {MAX_P}"]),
         ({"a": {"values": range(1000)}, "b": {"values": range(1000)}}, ["1000 x 1000 are 1000000 points"]),
         ([1], ["must be a dict"]),
@@ -133,10 +136,10 @@ def test_a_grid_that_cannot_be_read_is_refused(small: ecnlab.Scenario, grid: Any
         (
             [{"link": {"bottleneck": {"delay": "1 ms"}}}],
             None,
-            'point 1: link: write the whole key in quotes, as in "link.bottleneck.delay"',
+            'point 1: link: is a table, not a value; fix: write the whole key in quotes, as in "link.bottleneck.delay"',
         ),
-        ([{"scheme": "REDD"}], None, "REDD is none of RED, ECN"),
-        (None, {"flows.*.count": "flow / 2"}, "derived: flows.*.count: there is no parameter of the sweep named 'flow'"),
+        ([{"scheme": "REDD"}], None, "unknown value REDD; fix: use one of RED, ECN"),
+        (None, {"flows.*.count": "flow / 2"}, "derived: flows.*.count: unknown parameter of the sweep 'flow'"),
         (None, {"flows.*.count": lambda point: point["flow"]}, "derived: flows.*.count: KeyError: 'flow'"),
         (None, {"flows.*.count": 3}, "3 is not an expression"),
         (None, {"flows.*.tcp.ecn": "1"}, "is set by the axis scheme too"),
@@ -186,5 +189,5 @@ def test_an_aqm_of_one_s_own_need_stand_in_a_queue_at_one_point_only(small_file:
 def test_points_that_are_one_scenario_are_told(small: ecnlab.Scenario) -> None:
     made = _planned_values(small, {"alias": {"a": {}, "b": {}}, MAX_P: [0.1, 0.2]})
     assert [warning.message for warning in made.warnings if warning.place == "points"] == [
-        "points 1,3; points 2,4: these are one scenario each, and share its runs"
+        "points 1,3; points 2,4: each is one scenario, and its points share the runs"
     ]

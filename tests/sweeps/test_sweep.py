@@ -150,7 +150,7 @@ def test_tables_besides_the_measures_come_when_they_are_asked_for_and_go_when_no
 
 def test_what_no_point_records_is_refused_before_anything_runs(small: ecnlab.Scenario, tmp_path: Path) -> None:
     plain = small.changed({"record": "{}"})
-    with pytest.raises(UsageError, match=r"series_rate is not recorded: ask for it with record\.rates"):
+    with pytest.raises(UsageError, match=r"series_rate is not recorded; fix: set record\.rates"):
         ecnlab.sweep(plain, GRID, tables=["series_rate"], store=tmp_path / "store", out=tmp_path / "out")
     with pytest.raises(UsageError, match="must be a list of names"):
         ecnlab.sweep(plain, GRID, tables="flows", store=None)
@@ -161,7 +161,7 @@ def test_one_point_s_runs_are_a_result_while_the_sweep_is_at_hand(small_file: Pa
     found = ecnlab.sweep(small_file, {MAX_P: [0.1, 0.5]}, seeds=2, store=None)
     assert found.result(2).header["parameters"]["link"][0]["queue"]["max_p"] == 0.5
     assert found.result(2).series.queue.height > 0
-    with pytest.raises(UnknownName, match="there is no point named '3'"):
+    with pytest.raises(UnknownName, match="unknown point '3'"):
         found.result(3)
     with pytest.raises(ResultsError, match="tables of all points but not their runs"):
         swept.result(1)
@@ -192,7 +192,7 @@ def test_a_folder_that_holds_something_else_is_refused_before_anything_runs(smal
     with pytest.raises(ResultsError, match=r"is not empty \(chapter.tex\) and is not a sweep folder"):
         ecnlab.sweep(small_file, GRID, store=tmp_path / "store", out=tmp_path / "thesis")
     assert not (tmp_path / "store").exists()
-    with pytest.raises(ResultsError, match=r"is not a sweep folder: it has no sweep\.json"):
+    with pytest.raises(ResultsError, match=r"is not a sweep folder: sweep\.json is missing"):
         ecnlab.open_sweep(tmp_path / "thesis")
 
 
@@ -222,7 +222,7 @@ def test_a_full_disk_is_told_with_the_way_on_and_nothing_half_written_is_read(
         whole(path, data)
 
     monkeypatch.setattr(folder, "write_atomically", full)
-    with pytest.raises(ResultsError, match=r"No space left on device; the runs are stored, and the same sweep goes on from there"):
+    with pytest.raises(ResultsError, match=r"No space left on device; the runs are stored; the same sweep continues from there"):
         ecnlab.sweep(small_file, GRID, store=tmp_path / "store", out=tmp_path / "out")
     monkeypatch.undo()
     with pytest.raises(ResultsError, match="run the same sweep again"):

@@ -157,7 +157,7 @@ def test_a_folder_without_cases_and_a_name_that_none_has_are_refused(tmp_path: P
         kernel.check_folder(tmp_path)
     with pytest.raises(ecnlab.UsageError, match="is not a folder"):
         kernel.check_folder(tmp_path / "none")
-    with pytest.raises(ecnlab.UsageError, match=r"no case of .* is called vegas-1: there are cubic-1drop"):
+    with pytest.raises(ecnlab.UsageError, match=r"case 'vegas-1': not in .*; fix: use one of cubic-1drop"):
         kernel.check_folder(only="vegas-1")
 
 

@@ -86,17 +86,17 @@ def test_a_column_of_red_ecn_may_have_its_other_name(tmp_path: Path) -> None:
 
 HEADERS = {
     "": "mine-ch4.csv:1: the file is empty",
-    RED_TABLE: "mine-ch4.csv:1: there is nothing below the header",
+    RED_TABLE: "mine-ch4.csv:1: the table has no rows",
     f"era,mode,n\n{ROW}": "mine-ch4.csv:1: missing columns maxp, seeds",
     f"{RED_TABLE},maxp\n{ROW},0.5": "mine-ch4.csv:1: column maxp: is there 2 times",
     f"{RED_TABLE},\n{ROW},": "mine-ch4.csv:1: a column has no name",
     f"{RED_TABLE},goodputs_mbps\n{ROW},9": "mine-ch4.csv:1: column goodputs_mbps: unknown; did you mean 'goodput_mbps'",
-    f"{RED_TABLE},colour\n{ROW},blue": "mine-ch4.csv:1: column colour: unknown: nothing here is compared with it",
+    f"{RED_TABLE},colour\n{ROW},blue": "mine-ch4.csv:1: column colour: unknown, and not compared",
     f'{RED_TABLE}\n235,"red': "mine-ch4.csv is not a CSV file in UTF-8: ",
 }
 CELLS = {
-    "1999,red,60,0.5,3": "column era: '1999' is none of 21b7, 235",
-    "235,blue,60,0.5,3": "column mode: 'blue' is none of red, ecn, ecnm",
+    "1999,red,60,0.5,3": "column era: '1999' is unknown; fix: use one of 21b7, 235",
+    "235,blue,60,0.5,3": "column mode: 'blue' is unknown; fix: use one of red, ecn, ecnm",
     "235,red,sixty,0.5,3": "column n: 'sixty' must be a positive multiple of 3",
     "235,red,0,0.5,3": "column n: '0' must be a positive multiple of 3",
     "235,red,-3,0.5,3": "column n: '-3' must be",

@@ -92,7 +92,7 @@ def test_an_explanation_covers_no_larger_difference_than_it_says(tmp_path: Path)
 
 @pytest.mark.parametrize("seeds", [[], [1]])
 def test_too_few_seeds_for_an_interval_are_refused(seeds: list[int]) -> None:
-    with pytest.raises(ecnlab.UsageError, match="an interval needs 2 or more"):
+    with pytest.raises(ecnlab.UsageError, match="too few for an interval; fix: give 2 or more"):
         compare_files([], seeds)
 
 

@@ -28,7 +28,7 @@ impl BackgroundWriter {
         match self.thread.take().map(JoinHandle::join) {
             None => Ok(()),
             Some(Ok(result)) => result,
-            Some(Err(_)) => Err(io::Error::other("the thread that writes a file has failed")),
+            Some(Err(_)) => Err(io::Error::other("the thread that writes a file failed")),
         }
     }
 }
@@ -42,7 +42,7 @@ impl Write for BackgroundWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let sent = self.chunks.as_ref().is_some_and(|chunks| chunks.send(bytes.to_vec()).is_ok());
         // A thread that takes no more has failed, and says why.
-        if sent { Ok(bytes.len()) } else { self.close().and(Err(io::Error::other("the file has been closed"))) }
+        if sent { Ok(bytes.len()) } else { self.close().and(Err(io::Error::other("the file is closed"))) }
     }
 
     /// Waits until all is written; this is the end of the file.

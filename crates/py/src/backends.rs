@@ -46,7 +46,7 @@ pub fn refusals(
             has_accurate_ecn: accurate_ecn,
             ..KernelFeatures::default()
         },
-        _ => return Err(PyValueError::new_err(format!("there is no backend named {backend:?}"))),
+        _ => return Err(PyValueError::new_err(format!("unknown backend {backend:?}"))),
     };
     let kernel = KernelFeatures { family: AddressFamily::from_version(ip), ..kernel };
     Ok(listed(&py.detach(|| mapping::map_to_host_settings(&scenario.0, &kernel)).err().unwrap_or_default()))

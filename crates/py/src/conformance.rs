@@ -12,7 +12,7 @@ use crate::fault::caught;
 /// Runs the suite over a discipline with the AQM that it has by default. JSON as of `check_aqm`.
 #[pyfunction]
 pub fn check_discipline(py: Python<'_>, name: &str) -> PyResult<String> {
-    let entry = Registry::builtin().discipline(name).ok_or_else(|| PyValueError::new_err(format!("there is no discipline \"{name}\"")))?;
+    let entry = Registry::builtin().discipline(name).ok_or_else(|| PyValueError::new_err(format!("unknown discipline \"{name}\"")))?;
     let judged = py.detach(|| caught(|| check_to_json(&DeviceUnderTest::discipline(entry), &mut || true)));
     judged.map(|judged| judged.to_string()).map_err(PyRuntimeError::new_err)
 }

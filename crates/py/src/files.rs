@@ -12,22 +12,22 @@ pub fn text(folder: &Path, name: &str) -> Result<String, String> {
     let path = folder.join(name);
     let about = std::fs::metadata(&path).map_err(why)?;
     if !about.is_file() && !about.is_dir() {
-        return Err("it is a device or a pipe: give a file".to_owned());
+        return Err("it is a device or a pipe; fix: give a file".to_owned());
     }
     let mut text = String::new();
     File::open(&path).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text)).map_err(why)?;
     if text.len() as u64 > MOST_BYTES {
-        return Err(format!("it has more than {MOST_BYTES} bytes, which is as much as is read"));
+        return Err(format!("it is larger than {MOST_BYTES} bytes"));
     }
     Ok(text)
 }
 
 fn why(error: Error) -> String {
     match error.kind() {
-        ErrorKind::NotFound => "there is no such file beside the scenario".to_owned(),
+        ErrorKind::NotFound => "no such file in the scenario's folder".to_owned(),
         ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
         ErrorKind::IsADirectory => "it is a folder".to_owned(),
-        ErrorKind::PermissionDenied => "it may not be read".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => error.to_string(),
     }
 }

@@ -230,12 +230,12 @@ impl Lists<'_> {
                 let head = self.byte()?;
                 let length = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
                 if matches!(head & 15, 1 | 2) && length > 0 {
-                    return Err("a list of booleans, which no table has");
+                    return Err("a list of booleans, which tables do not have");
                 }
                 (0..length).try_for_each(|_| self.check(head & 15, deeper))
             }
             12 => self.check_struct(deeper),
-            _ => Err("a field of a type that no table has"),
+            _ => Err("a field of a type that tables do not have"),
         }
     }
 }
@@ -245,7 +245,7 @@ impl Lists<'_> {
 /// # Errors
 /// If it is damaged, is none of this file, or has columns that `write` does not write.
 pub fn read(about: &ParquetMetaData, row_group: usize, data: Vec<u8>) -> Result<Table> {
-    let none = || ParquetError::General(format!("there is no row group {row_group}"));
+    let none = || ParquetError::General(format!("no row group {row_group}"));
     let told = about.row_groups().get(row_group).ok_or_else(none)?;
     let begin = told.columns().iter().map(|column| column.byte_range().0).min().unwrap_or(0);
     let part = Arc::new(Part { begin, bytes: data.into() });
@@ -298,7 +298,7 @@ fn read_column(rows: &dyn RowGroupReader, at: usize, height: usize) -> Result<Co
             Ok(Column::Index(values(reader, height)?.into_iter().map(|value| value as u32).collect()))
         }
         ColumnReader::ByteArrayColumnReader(reader) => names(&values(reader, height)?),
-        _ => Err(ParquetError::General(format!("column {at} is of a type that no table has"))),
+        _ => Err(ParquetError::General(format!("column {at} is of a type that tables do not have"))),
     }
 }
 

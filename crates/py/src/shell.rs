@@ -73,7 +73,7 @@ impl Shell {
     ) -> PyResult<Shell> {
         let within = within.map(str::parse::<ShellSubnet>).transpose().map_err(PyValueError::new_err)?;
         if group as usize >= scenario.0.groups.len() {
-            return Err(PyValueError::new_err(format!("there is no group {group}")));
+            return Err(PyValueError::new_err(format!("unknown group {group}")));
         }
         let path = ShellPath::new(&scenario.0, group, background);
         let created = py.detach(|| ShellNamespaces::create(&ShellNamespacesSpec { outer_subnet: within, ecn, congestion_control }))?;
@@ -118,7 +118,7 @@ impl Shell {
     #[pyo3(signature = (seed, capture = None))]
     fn start(&self, seed: u64, capture: Option<PathBuf>) -> PyResult<()> {
         let namespaces_to_start =
-            locked(&self.namespaces_to_start).take().ok_or_else(|| PyRuntimeError::new_err("a shell is started once"))?;
+            locked(&self.namespaces_to_start).take().ok_or_else(|| PyRuntimeError::new_err("a shell starts only once"))?;
         let file = capture.map(CaptureFile::create).transpose()?;
         let (path, view) = (self.path.clone(), Arc::clone(&self.view));
         let loop_thread = thread::Builder::new()
@@ -141,9 +141,10 @@ impl Shell {
 
     /// Ends it: gives the tables of its whole time, and as JSON what only real packets have. Raises OSError, AqmFailure and EngineFault.
     fn stop(&self, py: Python<'_>, seed: u64) -> PyResult<(Py<PyDict>, String)> {
-        let loop_thread = locked(&self.loop_thread).take().ok_or_else(|| PyRuntimeError::new_err("a shell ends once, after its start"))?;
+        let loop_thread =
+            locked(&self.loop_thread).take().ok_or_else(|| PyRuntimeError::new_err("a shell ends only once, after its start"))?;
         self.view.stop.store(true, Ordering::Relaxed);
-        let (failure, carried) = py.detach(|| loop_thread.join()).map_err(|_| PyRuntimeError::new_err("the links' thread has panicked"))?;
+        let (failure, carried) = py.detach(|| loop_thread.join()).map_err(|_| PyRuntimeError::new_err("the links' thread panicked"))?;
         if let Some(failure) = failure {
             return Err(failure::raised(py, seed, failure));
         }

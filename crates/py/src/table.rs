@@ -87,7 +87,7 @@ impl Table {
     /// The own tables of some of the runs that a table of several holds, without the columns in front; its seeds ascend.
     fn runs(&self, seeds: Vec<u64>) -> PyResult<Vec<(u64, Table)>> {
         let (Some(Column::Count(known)), Some(own)) = (self.0.find(IN_FRONT[1]), self.0.columns.get(IN_FRONT.len()..)) else {
-            return Err(PyValueError::new_err("this table is of one run"));
+            return Err(PyValueError::new_err("this table is of a single run"));
         };
         let rows = |seed: u64| known.partition_point(|&one| one < seed)..known.partition_point(|&one| one <= seed);
         let part = |rows: Range<usize>| own.iter().map(|(name, column)| (name.clone(), rows_of(column, rows.clone()))).collect();
@@ -190,11 +190,11 @@ fn column_of(kind: &str, bytes: &[u8], names: Vec<String>) -> PyResult<Column> {
         "name" => {
             let index = numbers(bytes, u32::from_le_bytes);
             match index.iter().find(|&&at| at as usize >= names.len()) {
-                Some(at) => Err(PyValueError::new_err(format!("there is no name {at}"))),
+                Some(at) => Err(PyValueError::new_err(format!("no name {at}"))),
                 None => Ok(Column::Name { index, names: names.into_iter().map(Arc::from).collect() }),
             }
         }
-        _ => Err(PyValueError::new_err(format!("{kind:?} is no kind of column"))),
+        _ => Err(PyValueError::new_err(format!("{kind:?} is not a kind of column"))),
     }
 }
 

@@ -69,7 +69,7 @@ fn read_trace(
     header: u32,
     watch: Option<Py<PyAny>>,
 ) -> PyResult<TraceRead> {
-    let span = |seconds: f64| Span::from_secs_f64(seconds).ok_or_else(|| PyValueError::new_err(format!("{seconds} s is no time")));
+    let span = |seconds: f64| Span::from_secs_f64(seconds).ok_or_else(|| PyValueError::new_err(format!("{seconds} s is not a time")));
     let (from, to) = (from_s.map(span).transpose()?, to_s.map(span).transpose()?);
     let options = Options { from, to, bin: span(bin_s)?, flows, sequence_flows: drawn, header_bytes: header };
     let (report, about) = read(py, path, watch, |input| analyze(input, options))?;
@@ -224,7 +224,7 @@ impl<'a> Input<'a> {
     fn nothing_to_read(&self) -> String {
         match self.errors.first() {
             Some(error) => error.to_string(),
-            None => "there is no IP packet in it".to_owned(),
+            None => "it contains no IP packet".to_owned(),
         }
     }
 }

@@ -126,7 +126,7 @@ impl TraceFile {
     pub fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         match &mut self.into {
             Some(Into::Bytes(out)) => out.write_all(bytes),
-            _ => Err(io::Error::other("only a capture takes bytes as they are")),
+            _ => Err(io::Error::other("only a capture accepts raw bytes")),
         }
     }
 

@@ -22,7 +22,7 @@ pub fn validate_ns2_case(case_json: &str) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(name = "kernel_case")]
 pub fn validate_kernel_case(py: Python<'_>, case_json: &str, way: &str) -> PyResult<String> {
-    let unknown = || PyValueError::new_err(format!("no way is called {way}: there are {}", CaseMode::WORDS.join(", ")));
+    let unknown = || PyValueError::new_err(format!("unknown way {way}; fix: use one of {}", CaseMode::WORDS.join(", ")));
     let mode = CaseMode::from_word(way).ok_or_else(unknown)?;
     let result = py.detach(|| caught(|| validate_json(case_json, mode))).map_err(EngineFault::new_err)?;
     result.map(|result| to_json(&result).to_string()).map_err(PyValueError::new_err)

@@ -50,7 +50,7 @@ fn values_from_texts(name: &str, declared: &'static [Parameter], given: &[(&str,
         values.set_from_text(key, text).map_err(|why| format!("{key} of \"{name}\": {why}"))?;
     }
     match declared.iter().find(|parameter| parameter.required && !given.iter().any(|(key, _)| *key == parameter.name)) {
-        Some(missing) => Err(format!("{} of \"{name}\" must be given, as in \"{}\"", missing.name, missing.default)),
+        Some(missing) => Err(format!("{} of \"{name}\" is missing; fix: give it as in \"{}\"", missing.name, missing.default)),
         None => Ok(values),
     }
 }
@@ -69,7 +69,7 @@ fn child_description(child: ChildKind) -> &'static str {
 }
 
 fn unknown_name_error<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> String {
-    format!("there is no {what} \"{name}\": there are {}", known.collect::<Vec<_>>().join(", "))
+    format!("unknown {what} \"{name}\"; fix: use one of {}", known.collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
@@ -97,16 +97,18 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_the_remedy() {
         let registry = Registry::builtin();
-        assert!(error(registry.aqm_config("rde", &[])).starts_with("there is no AQM \"rde\": there are droptail, red"));
-        assert!(error(registry.aqm_config("red", &[("min", "5")])).contains("no parameter of \"red\" \"min\": there are min_th"));
+        assert!(error(registry.aqm_config("rde", &[])).starts_with("unknown AQM \"rde\"; fix: use one of droptail, red"));
+        assert!(
+            error(registry.aqm_config("red", &[("min", "5")])).contains("unknown parameter of \"red\" \"min\"; fix: use one of min_th")
+        );
         assert!(error(registry.aqm_config("red", &[("max_p", "2")])).starts_with("max_p of \"red\": 2 must be 0 .. 1"));
-        assert!(error(registry.queue_config("fq2", &[], red(&[]))).starts_with("there is no discipline \"fq2\""));
+        assert!(error(registry.queue_config("fq2", &[], red(&[]))).starts_with("unknown discipline \"fq2\""));
         assert!(error(registry.queue_config("tbf", &[], red(&[]))).ends_with("takes another queue as its child"));
         assert!(
             error(registry.queue_config("fifo", &[], red(&[("min_th", "50"), ("max_th", "30")]))).contains("50 must be below max_th 30")
         );
         let fifo = || Child::Queue(Box::new(registry.queue_config("fifo", &[], red(&[])).unwrap()));
-        assert!(error(registry.queue_config("tbf", &[("rate", "1 Mbps")], fifo())).contains("burst of \"tbf\" must be given"));
+        assert!(error(registry.queue_config("tbf", &[("rate", "1 Mbps")], fifo())).contains("burst of \"tbf\" is missing"));
         let slow_peak = [("rate", "2 Mbps"), ("burst", "10 KB"), ("peakrate", "1 Mbps")];
         assert!(error(registry.queue_config("tbf", &slow_peak, fifo())).contains("1000000 bps must be above rate 2000000 bps"));
     }

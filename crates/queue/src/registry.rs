@@ -25,7 +25,7 @@ impl Registry {
     /// If the name is taken.
     pub fn with_aqm(mut self, entry: &'static AqmEntry) -> Result<Registry, String> {
         if self.aqm(entry.name).is_some() {
-            return Err(format!("there is an AQM \"{}\" already: choose another name", entry.name));
+            return Err(format!("the name \"{}\" of an AQM is taken; fix: choose another name", entry.name));
         }
         self.aqms.push(entry);
         Ok(self)

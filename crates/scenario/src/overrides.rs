@@ -86,7 +86,7 @@ fn put(node: &mut Node, path: &[&str], at: usize, value: &Node) -> Result<(), St
 /// A single value stands where the path goes on.
 fn no_member(text: &str, path: &[&str], at: usize) -> String {
     let beside = [&path[..at - 1], &path[at..]].concat().join(".");
-    format!("\"{text}\" has no member {}: give a table in its place, or set {beside} if that is meant", path[at])
+    format!("\"{text}\" has no member {}; fix: give a table instead, or set {beside}", path[at])
 }
 
 fn put_members(
@@ -102,7 +102,7 @@ fn put_members(
         (_, None, Ok(member)) if member < members.len() => vec![member],
         _ => {
             let names: Vec<&str> = members.iter().filter_map(|member| Some(member.get("name")?.scalar()?.text.as_str())).collect();
-            return Err(format!("there is no member \"{step}\": the members are {}", listed(&names)));
+            return Err(format!("unknown member \"{step}\"; fix: use one of {}", listed(&names)));
         }
     };
     chosen.into_iter().try_for_each(|member| put(&mut members[member], path, at, value))

@@ -31,12 +31,12 @@ pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Strin
         }
     }
     if let Some((_, name)) = OTHER_NAMES.iter().find(|(other, name)| *other == word && names.contains(name)) {
-        return format!(": did you mean \"{name}\"?");
+        return format!("; did you mean \"{name}\"?");
     }
     let near = names.iter().map(|name| (strsim::jaro_winkler(word, name), name)).max_by(|a, b| a.0.total_cmp(&b.0));
     match near {
-        Some((likeness, name)) if likeness > 0.75 => format!(": did you mean \"{name}\"?"),
-        _ => format!(": use one of {}", listed(&names)),
+        Some((likeness, name)) if likeness > 0.75 => format!("; did you mean \"{name}\"?"),
+        _ => format!("; fix: use one of {}", listed(&names)),
     }
 }
 
@@ -52,8 +52,8 @@ mod tests {
 
     #[test]
     fn a_name_of_other_tools_is_led_to_ours() {
-        assert_eq!(": did you mean \"packet_size\"?", suggestion("mss", ["profile", "packet_size", "max_cwnd"].into_iter()));
-        assert_eq!(": use one of profile, ecn", suggestion("mss", ["profile", "ecn"].into_iter()), "only where it is known");
+        assert_eq!("; did you mean \"packet_size\"?", suggestion("mss", ["profile", "packet_size", "max_cwnd"].into_iter()));
+        assert_eq!("; fix: use one of profile, ecn", suggestion("mss", ["profile", "ecn"].into_iter()), "only where it is known");
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub type Files<'f> = &'f dyn Fn(&str) -> Result<String, String>;
 /// # Errors
 /// Always.
 pub fn no_files(_name: &str) -> Result<String, String> {
-    Err("no file can be read here: give what is in it as a list".to_owned())
+    Err("files cannot be read here; fix: give the content as a list".to_owned())
 }
 
 /// Gathers problems, which refuse the scenario, and warnings, which do not.
@@ -148,7 +148,7 @@ impl<'r> Reader<'r> {
                     }
                 },
                 (None, true) => {
-                    self.report(given, parameter.name, format!("is missing: give it as {}", example(parameter)));
+                    self.report(given, parameter.name, format!("is missing; fix: give it as {}", example(parameter)));
                     faulty.push(parameter.name);
                 }
                 (None, false) => {}
@@ -168,9 +168,9 @@ impl<'r> Reader<'r> {
         for (at, parameter) in values.parameters().iter().enumerate().filter(|(at, _)| members[*at].is_some()) {
             let value = values.value_at(at);
             if let Some(effect) = parameter.off_effect(value) {
-                self.warn(given, parameter.name, format!("{value} means that {effect}: leave it out for the default"));
+                self.warn(given, parameter.name, format!("{value} means that {effect}; fix: leave it out for the default"));
             } else if unread.contains(&parameter.name) {
-                self.warn(given, parameter.name, "is never read by this algorithm: leave it out".to_owned());
+                self.warn(given, parameter.name, "has no effect with this algorithm; fix: leave it out".to_owned());
             } else if let Some(condition) = values.unmet_conditions(parameter.name).first() {
                 self.warn_unmet(given, values, parameter.name, condition, path);
             }
@@ -181,7 +181,7 @@ impl<'r> Reader<'r> {
     pub fn warn_unmet(&mut self, given: &Given, values: &Values, name: &str, condition: &ReadCondition, path: fn(&str) -> String) {
         let (now, other) = (values.value(condition.parameter), path(condition.parameter));
         let words = condition.values.join(" or ");
-        let message = format!("is read only with {other} = {words}, and {other} is {now}: leave one of the two out");
+        let message = format!("has an effect only with {other} = {words}, but {other} is {now}; fix: leave out one of the two");
         self.warn(given, name, message);
     }
 
@@ -202,7 +202,7 @@ impl<'r> Reader<'r> {
                 return None;
             }
             let names: Vec<_> = entries.iter().map(name).collect();
-            self.report(given, key, format!("is missing: give it as {key} = \"{}\"; there are {}", names[0], listed(&names)));
+            self.report(given, key, format!("is missing; fix: give it as {key} = \"{}\", or another of {}", names[0], listed(&names)));
             return None;
         };
         let Some(Scalar { text: word, .. }) = node.scalar() else {
@@ -211,7 +211,7 @@ impl<'r> Reader<'r> {
         };
         let found = entries.iter().find(|entry| name(entry) == word);
         if found.is_none() {
-            self.report(given, key, format!("there is no {what} \"{word}\"{}", suggestion(word, entries.iter().map(name))));
+            self.report(given, key, format!("unknown {what} \"{word}\"{}", suggestion(word, entries.iter().map(name))));
         }
         found
     }
@@ -253,7 +253,9 @@ fn read(parameter: &Parameter, node: &Node) -> Result<Value, String> {
             let value = read_one(parameter, scalar)?;
             Ok(if parameter.accepts_list && !matches!(value, Value::Special(_)) { Value::List(vec![value]) } else { value })
         }
-        (Some([]), None) if parameter.accepts_list => Err(format!("must not be empty: give at least one, as in {}", example(parameter))),
+        (Some([]), None) if parameter.accepts_list => {
+            Err(format!("must not be empty; fix: give at least one, as in {}", example(parameter)))
+        }
         (Some(members), None) if parameter.accepts_list => {
             let one = |member: &Node| member.scalar().map_or_else(|| Err(must_be_single(parameter)), |scalar| read_one(parameter, scalar));
             members.iter().map(one).collect::<Result<_, _>>().map(Value::List)

@@ -65,9 +65,9 @@ fn discipline_text(discipline: &DisciplineEntry) -> Json {
     text["gauges"] = gauges(discipline.gauges);
     text["bands"] = json!(discipline.band_names);
     text["holds"] = json!(match discipline.child {
-        ChildKind::Aqm(default) => format!("It holds an AQM, aqm = {{ name = ... }}, and a buffer; \"{default}\" if none is given."),
-        ChildKind::Buffer => "It holds a buffer; when to signal is its own law.".to_owned(),
-        ChildKind::Queue => "It holds another queue, queue = { ... }, which has the buffer.".to_owned(),
+        ChildKind::Aqm(default) => format!("It has an AQM, aqm = {{ name = ... }}, and a buffer; the default is \"{default}\"."),
+        ChildKind::Buffer => "It has a buffer and its own algorithm, so it takes no AQM.".to_owned(),
+        ChildKind::Queue => "It contains another queue, queue = { ... }, which has the buffer.".to_owned(),
     });
     text["example"] = json!(queue::example_of_discipline(discipline));
     text

@@ -51,7 +51,7 @@ fn memory_of_flows(reader: &mut Reader, root: &Given, groups: &[Group]) {
 fn queues_without_use(reader: &mut Reader, root: &Given, edges: &[Edge], groups: &[Group]) {
     if edges.iter().all(|edge| edge.queue.is_none()) {
         let message =
-            "no link has a queue, so nothing is marked and no queue is measured: give one queue = { aqm = \"droptail\", limit = 100 }";
+            "no link has a queue, so nothing is marked and no queue is measured; fix: give one queue = { aqm = \"droptail\", limit = 100 }";
         reader.warn(root, "link", message.to_owned());
     }
     // What a client asks for comes along the route; its requests are data too and go the other way.
@@ -65,13 +65,14 @@ fn queues_without_use(reader: &mut Reader, root: &Given, edges: &[Edge], groups:
         let is_reverse = edge.opposite.is_some_and(|other| other < at);
         match (with_data[at], with_acks[at]) {
             (false, false) if edge.queue.is_some() && (other_way || is_reverse) => {
-                reader.warn(&edge.given, "queue", "no flow's route leads here: nothing will be seen at this queue".to_owned());
+                reader.warn(&edge.given, "queue", "no flow's route crosses this queue".to_owned());
             }
             (false, false) if !other_way && !is_reverse => {
-                reader.warn(&edge.given, "name", "no flow's route leads over this link".to_owned());
+                reader.warn(&edge.given, "name", "no flow's route crosses this link".to_owned());
             }
             (false, true) if edge.queue.is_some() && !is_reverse => {
-                let message = "only acknowledgements come to this queue: swap from and to of the link, or give the queue to the other way";
+                let message =
+                    "only acknowledgements come to this queue; fix: swap from and to of the link, or give the queue to the other direction";
                 reader.warn(&edge.given, "queue", message.to_owned());
             }
             _ => {}
@@ -97,8 +98,7 @@ fn shaped_links(reader: &mut Reader, edge: &Edge) {
 fn idle_shapers(reader: &mut Reader, given: &Given, of: &QueueConfig, line: Rate) {
     let shaped_to = of.shaped_rate().unwrap_or(line);
     if of.shaped_rate().is_some() && shaped_to >= line {
-        let message =
-            format!("is not below {} bps, at which the packets leave in any case, so nothing is shaped: give a lower rate", line.bps());
+        let message = format!("is not below the link's rate of {} bps, so nothing is shaped; fix: give a lower rate", line.bps());
         reader.warn(given, "rate", message);
     }
     if let (Child::Queue(inner), Some(node)) = (&of.child, given.node.get("queue")) {
@@ -117,7 +117,7 @@ fn dead_links(reader: &mut Reader, root: &Given, edge: &Edge, duration: Span) {
     let dead = downs.filter(|down| down.time < Time::ZERO + duration && !comes_up(down)).map(|down| down.time).min();
     if let Some(at) = dead {
         let message = format!(
-            "link \"{}\" goes down at {} s and never comes up again, so nothing crosses it from then on: add a change with state = \"up\"",
+            "link \"{}\" goes down at {} s and never comes up again, so nothing crosses it from then on; fix: add a change with state = \"up\"",
             edge.name,
             at.since(Time::ZERO).seconds()
         );
@@ -129,7 +129,7 @@ fn late_starts(reader: &mut Reader, group: &Group, duration: Span) {
     let late = group.starts.iter().take(group.count as usize).filter(|&&start| start >= Time::ZERO + duration).count();
     if late > 0 {
         let who = if late == group.starts.len() { "no flow of the group sends anything" } else { "some flows of the group send nothing" };
-        reader.warn(&group.given, "start", format!("is not before the end, duration {} s: {who}", duration.seconds()));
+        reader.warn(&group.given, "start", format!("must be before the end, duration {} s: {who}", duration.seconds()));
     }
 }
 
@@ -164,12 +164,12 @@ fn ecn_at_odds(reader: &mut Reader, edges: &[Edge], group: &Group) {
         }
         None if group.transport.is_datagrams() && group.offers_ecn => {
             let message =
-                "these datagrams are ECN-capable, and no queue on their route marks: give one an AQM that does, or ecn = \"not-ect\"";
+                "these datagrams are ECN-capable, and no queue on their route marks; fix: give one an AQM that does, or ecn = \"not-ect\"";
             reader.warn(&carrier, "ecn", message.to_owned());
         }
         None if group.offers_ecn && !marked_before_queues(edges, group) => {
             let message =
-                "these senders offer ECN, and no queue on their route marks: give one an AQM that does, such as ecn, or ecn = false";
+                "these senders offer ECN, and no queue on their route marks; fix: give one an AQM that does, such as ecn, or ecn = false";
             reader.warn(&carrier, "ecn", message.to_owned());
         }
         _ => {}

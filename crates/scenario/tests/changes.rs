@@ -110,7 +110,7 @@ fn a_change_that_cannot_be_is_told_with_the_remedy() {
         (&rated, "rate = \"1 Mbps\"", "change.0.link", "is missing"),
         (&rated, "link = \"path\"\nstate = \"off\"", "change.0.state", "down, up"),
         (&rated, "link = \"path\"\nstate = \"up\"\nevery = \"0 s\"", "change.0.every", "must be"),
-        (&followed, "link = \"path\"\nrate = \"1 Mbps\"", "change.0.rate", "leave rate out"),
+        (&followed, "link = \"path\"\nrate = \"1 Mbps\"", "change.0.rate", "leave out rate"),
     ];
     for (link, change, place, part) in cases {
         let found = problems(link, &format!("[[change]]\nat = \"1 s\"\n{change}"));
@@ -118,8 +118,8 @@ fn a_change_that_cannot_be_is_told_with_the_remedy() {
     }
     let warned = |change: &str| sound(&rated, &format!("[[change]]\nlink = \"path\"\n{change}")).warnings;
     assert!(warned("at = \"5 s\"\ndelay = \"1 ms\"").is_empty());
-    assert!(warned("at = \"30 s\"\ndelay = \"1 ms\"")[0].message.contains("is not before the end"));
-    assert!(warned("at = \"5 s\"\nstate = \"up\"\non_wire = \"lost\"")[0].message.contains("is read only with state = down"));
+    assert!(warned("at = \"30 s\"\ndelay = \"1 ms\"")[0].message.contains("must be before the end"));
+    assert!(warned("at = \"5 s\"\nstate = \"up\"\non_wire = \"lost\"")[0].message.contains("has an effect only with state = down"));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_trace_that_cannot_be_followed_is_told_with_its_line() {
         ("deliveries = [5, 4]", "deliveries", "time 2: 4 comes after 5"),
         ("deliveries = []", "deliveries", "is empty"),
         ("deliveries = 5", "deliveries", "must be a file"),
-        ("rate = \"1 Mbps\"\ndeliveries = [5]", "rate", "leave one of the two out"),
+        ("rate = \"1 Mbps\"\ndeliveries = [5]", "rate", "leave out one of the two"),
         ("", "rate", "give it as rate = \"10 Mbps\", or give deliveries"),
     ];
     for (keys, key, part) in cases {
@@ -153,5 +153,5 @@ fn a_trace_that_cannot_be_followed_is_told_with_its_line() {
     let found = problems(&format!("deliveries = [5]\n{QUEUE}"), "");
     assert!(matches!(&found[..], [(at, message)] if at == "link.path.reverse.rate" && message.contains("of its own")), "{found:?}");
     let found = problems(&format!("deliveries = [5]\n{reverse}"), "");
-    assert!(found.iter().any(|(at, message)| at == "link.path.deliveries" && message.contains("need a queue")), "{found:?}");
+    assert!(found.iter().any(|(at, message)| at == "link.path.deliveries" && message.contains("require a queue")), "{found:?}");
 }

@@ -168,8 +168,8 @@ fn a_link_that_is_hardly_meant_so_is_warned_of() {
     let droptail = "{ aqm = \"droptail\", limit = 9 }";
     let cases: &[(&str, &str, &str, &str)] = &[
         ("link.da.queue", "", "link.da.queue", "a plain drop-tail buffer of 1000 packets"),
-        ("link.da.limit", "9", "link.da.limit", "is not read beside a queue"),
-        ("link.cd.reverse.queue", droptail, "link.cd.reverse.queue", "nothing will be seen at this queue"),
+        ("link.da.limit", "9", "link.da.limit", "has no effect with a queue"),
+        ("link.cd.reverse.queue", droptail, "link.cd.reverse.queue", "no flow's route crosses this queue"),
         ("flows.f.route", "[\"da.reverse\", \"cd.reverse\"]", "link.da.queue", "only acknowledgements come to this queue"),
     ];
     for (path, value, place, said) in cases {

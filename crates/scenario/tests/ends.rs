@@ -117,9 +117,9 @@ fn ends_read_back_as_the_same_scenario() {
 #[test]
 fn one_mistake_at_an_end_is_one_problem_at_its_place() {
     let cases = [
-        ("flows.drawn.to", "b", "flows.drawn.to", "a flow with exit ends where its exit link begins: leave to out"),
-        ("flows.drawn.from", "a", "flows.drawn.from", "a flow with access starts where its access link leads: leave from out"),
-        ("flows.drawn.exit", "{ from = \"c\", rate = \"1 Mbps\", delay = \"1 ms\" }", "flows.drawn.exit", "no link touches the node \"c\""),
+        ("flows.drawn.to", "b", "flows.drawn.to", "a flow with exit ends where its exit link begins; fix: leave out to"),
+        ("flows.drawn.from", "a", "flows.drawn.from", "a flow with access starts where its access link leads; fix: leave out from"),
+        ("flows.drawn.exit", "{ from = \"c\", rate = \"1 Mbps\", delay = \"1 ms\" }", "flows.drawn.exit", "unknown node \"c\""),
         ("flows.drawn.exit", "{ from = \"b\", delay = \"1 ms\" }", "flows.drawn.exit.rate", "is missing"),
         ("flows.drawn.exit", "5", "flows.drawn.exit", "must be a table, as in exit = { from"),
         ("flows.drawn.access.delay", "normal 5 ms", "flows.drawn.access.delay", "must have a deviation"),
@@ -134,5 +134,5 @@ fn one_mistake_at_an_end_is_one_problem_at_its_place() {
     let without = ENDS.replace("exit =", "# exit =");
     let problems = Scenario::from_toml(&without, &[], &Registry::builtin(), &no_files).unwrap_err();
     assert_eq!(("flows.drawn.to", 1), (problems[0].place.as_str(), problems.len()));
-    assert!(problems[0].message.contains("is missing: give it as to = \"sink\", or give exit"), "{problems:?}");
+    assert!(problems[0].message.contains("is missing; fix: give it as to = \"sink\", or give exit"), "{problems:?}");
 }

@@ -111,7 +111,7 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("{ aqm = \"droptail\" }", "limit", &["is missing", "limit = 120"]),
     ("{ discipline = \"fifo\", aqm = { name = \"red\" } }", "limit", &["is missing"]),
     ("{ aqm = \"codell\", limit = 120 }", "aqm", &["there is no AQM \"codell\"", "did you mean \"codel\"?"]),
-    ("{ discipline = \"fifi\", limit = 120 }", "discipline", &["there is no discipline \"fifi\"", "did you mean \"fifo\"?"]),
+    ("{ discipline = \"fifi\", limit = 120 }", "discipline", &["unknown discipline \"fifi\"", "did you mean \"fifo\"?"]),
     ("{ aqm = \"fifo\", limit = 120 }", "aqm", &["\"fifo\" is a discipline", "queue = { discipline = \"fifo\", limit = 120"]),
     ("{ discipline = \"red\", limit = 120 }", "discipline", &["\"red\" is an AQM", "write aqm = \"red\""]),
     ("{ aqm = \"droptail\", limit = 120, max_p = 0.5 }", "max_p", &["has no max_p", "--set 'link.l.queue={ aqm = \"droptail\""]),
@@ -133,12 +133,12 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     (
         "{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000 }",
         "queue",
-        &["is missing: give what waits inside, as in queue = { aqm = \"droptail\", limit = 100 }"],
+        &["is missing; fix: give the inner queue, as in queue = { aqm = \"droptail\", limit = 100 }"],
     ),
     (
         "{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000, aqm = \"red\", limit = 120, max_p = 0.5 }",
         "aqm",
-        &["aqm, limit, max_p belong to the queue inside: write queue = { aqm = \"red\", limit = 120, max_p = 0.5 }"],
+        &["aqm, limit, max_p belong to the queue inside; fix: write queue = { aqm = \"red\", limit = 120, max_p = 0.5 }"],
     ),
     ("{ discipline = \"tbf\", rate = \"5 Mbps\", queue = { aqm = \"red\", limit = 120 } }", "burst", &["is missing"]),
     (
@@ -155,19 +155,19 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     (
         "{ discipline = \"fq\", limit = 1000, target = \"5 ms\" }",
         "target",
-        &["target belongs to the AQM inside: write aqm = { name = \"codel\", target = \"5 ms\" }"],
+        &["target belongs to the AQM inside; fix: write aqm = { name = \"codel\", target = \"5 ms\" }"],
     ),
     ("{ discipline = \"fq\", limit = 1000, quantmu = 300 }", "quantmu", &["did you mean \"quantum\"?"]),
     ("{ discipline = \"fq\", aqm = \"codel\" }", "limit", &["is missing"]),
     (
         "{ discipline = \"fq\", limit = 1000, aqm = { name = \"codel\", quantum = 300 } }",
         "aqm.quantum",
-        &["quantum belongs to the discipline around: write it beside aqm"],
+        &["quantum belongs to the discipline around; fix: write it beside aqm"],
     ),
     ("{ discipline = \"fq\", limit = 1000, aqm = \"dualpi2\" }", "aqm", &["is a discipline", "queue = { discipline = \"dualpi2\""]),
     ("{ aqm = \"fq\", limit = 1000 }", "aqm", &["is a discipline", "queue = { discipline = \"fq\", limit = 120"]),
-    ("{ discipline = \"codel\", limit = 1000 }", "discipline", &["is an AQM: write aqm = \"codel\""]),
-    ("{ discipline = \"dualpi2\", limit = 1000, aqm = \"codel\" }", "aqm", &["whose law is its own, has no aqm"]),
+    ("{ discipline = \"codel\", limit = 1000 }", "discipline", &["is an AQM; fix: write aqm = \"codel\""]),
+    ("{ discipline = \"dualpi2\", limit = 1000, aqm = \"codel\" }", "aqm", &["which has its own algorithm, has no aqm"]),
     (
         "{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000, queue = { discipline = \"fq\", limit = 9, aqm = { name = \"codl\" } } }",
         "queue.aqm.name",
@@ -249,7 +249,7 @@ fn hosts_that_count_marks_need_a_kernel() {
 #[test]
 fn what_no_kernel_s_queue_can_be_is_refused() {
     let cases = [
-        (r#"{ kernel = "red", aqm = "red" }"#, "link.l.queue.aqm", "leave one of the two out"),
+        (r#"{ kernel = "red", aqm = "red" }"#, "link.l.queue.aqm", "leave out one of the two"),
         (r#"{ kernel = "red; reboot" }"#, "link.l.queue.kernel", "must be a kernel's name"),
         (r#"{ kernel = 3 }"#, "link.l.queue.kernel", "must be a kernel's name"),
         (r#"{ kernel = "red", limit = [1, 2] }"#, "link.l.queue.limit", "a word, a number, true or false"),

@@ -127,7 +127,7 @@ const MISTAKES: &[(&str, &str, &str, usize, &str)] = &[
         "app = { kind = \"file\", packets = 3, bytes = \"1 KB\" }",
         "flows.far.app.bytes",
         26,
-        "1000 stands beside packets 3",
+        "1000 excludes packets 3",
     ),
     ("start = [\"0 s\", \"1 s\"]", "app = { kind = \"file\", bytes = \"1 Kb\" }", "flows.far.app.bytes", 26, "unknown unit"),
     ("start = [\"0 s\", \"1 s\"]", "app = { kind = \"transactions\", bytes = 0 }", "flows.far.app.bytes", 26, "1 .. "),
@@ -196,7 +196,7 @@ fn a_scenario_without_links_or_flows_says_so_once_each() {
     assert_eq!(vec!["link", "flows"], places);
     let flows_only = &SOUND[SOUND.find("[[flows]]").unwrap()..];
     let (place, _, message) = only_problem(&format!("name = \"x\"\nduration = \"1 s\"\n{flows_only}"));
-    assert_eq!(("link", "there must be at least one [[link]]"), (place.as_str(), message.as_str()));
+    assert_eq!(("link", "must have at least one [[link]]"), (place.as_str(), message.as_str()));
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn a_slow_link_with_a_long_buffer_is_simulated_without_time_wrapping() {
 #[test]
 fn a_wrong_override_is_refused_with_its_path_and_what_there_is() {
     let cases = [
-        ("flows.middle.count", "3", "the members are near, far"),
+        ("flows.middle.count", "3", "fix; fix: use one of near, far"),
         ("link.bottleneck.rate.x", "3", "has no member x"),
         ("flows..count", "3", "an override is written as"),
         ("flows.near.count", "many", "not a number"),

@@ -223,7 +223,7 @@ fn one_mistake_in_a_network_is_one_problem_at_its_place() {
         ("network.delay", "5", "network.delay", "needs a unit"),
         ("network.queue.min_th", "40", "link.bottleneck.queue.min_th", "must be below max_th"),
         ("network.queue", "5", "link.bottleneck.queue", "must be a table"),
-        ("flows.there.from", "lefft", "flows.there.from", "no link touches the node \"lefft\""),
+        ("flows.there.from", "lefft", "flows.there.from", "unknown node \"lefft\""),
         ("network", "5", "network", "must be a table"),
     ];
     for (path, value, place, said) in cases {
@@ -231,7 +231,7 @@ fn one_mistake_in_a_network_is_one_problem_at_its_place() {
         assert_eq!(vec![place], problems.iter().map(|problem| problem.place.as_str()).collect::<Vec<_>>(), "{path}: {problems:?}");
         assert!(problems[0].message.contains(said), "{path}: {problems:?}");
     }
-    for (cross, said) in [("5", "must be a table"), ("{ from = \"h0\", tcp = { profile = \"ns2\" } }", "leave from out")] {
+    for (cross, said) in [("5", "must be a table"), ("{ from = \"h0\", tcp = { profile = \"ns2\" } }", "leave out from")] {
         let problems = read(PARKING_LOT, &[("network.cross", cross)]).unwrap_err();
         assert_eq!(("network.cross", true), (problems[0].place.as_str(), problems[0].message.contains(said)), "{problems:?}");
     }

@@ -49,7 +49,7 @@ fn one_oddity_is_one_warning_at_its_place() {
             "flows.near.tcp",
             "{ profile = \"linux\", ecn = true, dctcp_g = 0.1 }",
             "flows.near.tcp.dctcp_g",
-            "read only with ecn_response = dctcp",
+            "has an effect only with ecn_response = dctcp",
         ),
         ("link.bottleneck.queue.max_p", "0", "link.bottleneck.queue.max_p", "no packet is signalled before"),
         ("link.bottleneck.queue.w_q", "0", "link.bottleneck.queue.w_q", "no packet is ever signalled"),
@@ -60,7 +60,7 @@ fn one_oddity_is_one_warning_at_its_place() {
         ("link.bottleneck.queue", SHAPED_TWICE, "link.bottleneck.queue.queue.rate", "is not below 2000000 bps"),
         ("flows.near.start", "20 s", "flows.near.start", "no flow of the group sends"),
         ("flows.near.start", "[\"0 s\", \"30 s\"]", "flows.near.start", "some flows of the group send nothing"),
-        ("measure_from", "19.5 s", "measure_from", "no whole second"),
+        ("measure_from", "19.5 s", "measure_from", "too short for Jain"),
         ("flows.near.count", "400000", "flows", "400000 flows take about 0.8 to 2.4 GB of memory in each run"),
         ("record.queue", "20 s", "record.queue", "takes one sample"),
         ("record.window", "1 h", "record.window", "takes one sample"),
@@ -87,7 +87,7 @@ fn a_limit_of_marks_beside_an_aqm_that_marks_nothing_is_warned_of() {
         let [with, without] = [true, false].map(|ecn| warnings(&[("link.bottleneck.queue", &of(ecn))]));
         let of_limit = |found: &[Problem]| found.iter().filter(|warning| warning.place.ends_with("queue.mark_limit")).count();
         assert_eq!([0, 1], [of_limit(&with), of_limit(&without)], "{aqm}: {with:?} {without:?}");
-        assert!(without.iter().any(|warning| warning.message.contains("is read only with ecn = true")), "{aqm}: {without:?}");
+        assert!(without.iter().any(|warning| warning.message.contains("has an effect only with ecn = true")), "{aqm}: {without:?}");
     }
 }
 

@@ -332,7 +332,7 @@ impl fmt::Display for ReplayError {
         match self {
             ReplayError::NoQueue(name) => write!(f, "the scenario has no measured queue \"{name}\""),
             ReplayError::Kernel(name) => {
-                write!(f, "the queue \"{name}\" is a kernel's, whose law is not known here: name another queue, if there is one")
+                write!(f, "the queue \"{name}\" is a kernel's, which cannot be replayed; fix: name another queue")
             }
             ReplayError::Column(name) => write!(f, "the recorded table has no column {name} as this version writes it"),
         }

@@ -64,12 +64,12 @@ impl DeliveryTrace {
             return error_without_line(format!("has {} opportunities: at most {MAX_OPPORTUNITIES} are allowed", millis.len()));
         }
         if let Some(at) = millis.windows(2).position(|pair| pair[1] < pair[0]) {
-            let message = format!("{} comes after {}: times must not fall", millis[at + 1], millis[at]);
+            let message = format!("{} comes after {}: times must not decrease", millis[at + 1], millis[at]);
             return Err(DeliveryTraceError { line: Some(at + 2), message });
         }
         match millis.last() {
-            None => error_without_line("is empty: give one time in milliseconds on each line".to_owned()),
-            Some(0) => error_without_line("ends at 0: it begins again after its last time, which must be later".to_owned()),
+            None => error_without_line("is empty; fix: give one time in milliseconds on each line".to_owned()),
+            Some(0) => error_without_line("ends at 0, but repeats after its last time, which must be above 0".to_owned()),
             Some(_) => Ok(DeliveryTrace { millis: millis.into() }),
         }
     }

@@ -169,7 +169,7 @@ impl DistributionParser<'_> {
             "normal" => self.parse_mean_and_deviation(|mean, deviation| DistributionFamily::Normal { mean, deviation }),
             "lognormal" => self.parse_mean_and_deviation(|mean, deviation| DistributionFamily::Lognormal { mean, deviation }),
             "mix" => self.parse_mix(),
-            _ => Err(format!("there is no distribution \"{word}\": write {SYNTAX_EXAMPLES}")),
+            _ => Err(format!("unknown distribution \"{word}\"; fix: write {SYNTAX_EXAMPLES}")),
         }
     }
 
@@ -198,9 +198,11 @@ impl DistributionParser<'_> {
             Some(upper_bound) => {
                 let scale = bounded_pareto_scale(mean, shape, upper_bound);
                 let is_met = (bounded_pareto_mean(scale, shape, upper_bound) / mean - 1.0).abs() < 1e-3;
-                is_met.then_some(scale).ok_or("no value is small enough for this mean: give a larger shape or a lower upper bound")?
+                is_met.then_some(scale).ok_or("no value is small enough for this mean; fix: give a larger shape or a lower upper bound")?
             }
-            None if shape <= 1.0 => return Err("a shape of at most 1 has no mean: give an upper bound, as in at most 1 GB".to_owned()),
+            None if shape <= 1.0 => {
+                return Err("a shape of at most 1 has an infinite mean; fix: give an upper bound, as in at most 1 GB".to_owned());
+            }
             None => mean * (shape - 1.0) / shape,
         };
         Ok(DistributionFamily::Pareto { mean, shape, scale, upper_bound })
@@ -229,7 +231,7 @@ impl DistributionParser<'_> {
         let mut found = [None; N];
         for piece in pieces {
             let at = words.iter().position(|word| piece.strip_prefix(word).is_some_and(|behind| behind.starts_with(' ')));
-            let Some(at) = at else { return Err(format!("\"{piece}\" is not known here: write {SYNTAX_EXAMPLES}")) };
+            let Some(at) = at else { return Err(format!("unknown option \"{piece}\"; fix: write {SYNTAX_EXAMPLES}")) };
             found[at] = Some(piece[words[at].len()..].trim());
         }
         Ok((mean, found))
@@ -507,14 +509,14 @@ mod tests {
     #[test]
     fn a_distribution_that_is_none_says_what_would_do() {
         for (text, told) in [
-            ("exponentail 1 s", "there is no distribution \"exponentail\""),
+            ("exponentail 1 s", "unknown distribution \"exponentail\""),
             ("exponential 0 s", "above 0"),
             ("uniform 1 s", "both ends"),
             ("uniform 3 s to 1 s", "below the second"),
             ("pareto 1 s", "must have a shape"),
             ("pareto 1 s, shape 1", "has no mean"),
             ("pareto 1 s, shape 2, at most 1 s", "above the mean"),
-            ("pareto 1 s, form 2", "\"form 2\" is not known here"),
+            ("pareto 1 s, form 2", "unknown option \"form 2\""),
             ("normal 1 s", "must have a deviation"),
             ("mix 1 s, 2 s", "needs its share"),
             ("exponential 1", "needs a unit"),

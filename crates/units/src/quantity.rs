@@ -75,17 +75,17 @@ pub fn parse_span(text: &str) -> Result<Span, String> {
 pub fn parse_rate(text: &str) -> Result<Rate, String> {
     let (number, unit) = split_number_and_unit(text, "a rate", "\"10 Mbps\"")?;
     if unit.contains('B') {
-        return Err(format!("\"{text}\": \"{unit}\" counts bytes; a rate counts bits: use Mbit/s"));
+        return Err(format!("\"{text}\": \"{unit}\" counts bytes; a rate counts bits; fix: use Mbit/s"));
     }
     if AMBIGUOUS_RATE_UNITS.contains(&unit) {
         return Err(format!(
-            "\"{text}\": \"{unit}\" is bytes per second to some tools and bits per second to others: use {RATE_UNITS_HELP}"
+            "\"{text}\": \"{unit}\" is bytes per second to some tools and bits per second to others; fix: use {RATE_UNITS_HELP}"
         ));
     }
     let factor = unit_factor(RATE_UNITS, unit).ok_or_else(|| unit_error_message(text, unit, RATE_UNITS_HELP))?;
     let bps = number * factor;
     if bps < 0.5 {
-        return Err(format!("{} must be above 0: nothing would ever be sent", quote_unless_number(text)));
+        return Err(format!("{} must be above 0", quote_unless_number(text)));
     }
     if bps > 1e13 {
         return Err(format!("{} must be at most 10 Tbps", quote_unless_number(text)));
@@ -160,7 +160,7 @@ fn unit_error_message(text: &str, unit: &str, wanted: &str) -> String {
     if unit.is_empty() {
         format!("{} needs a unit: {wanted}", quote_unless_number(text))
     } else {
-        format!("\"{text}\" has the unknown unit \"{unit}\": use {wanted}")
+        format!("\"{text}\" has the unknown unit \"{unit}\"; fix: use {wanted}")
     }
 }
 
@@ -201,7 +201,7 @@ mod tests {
         }
         for unit in ["MBps", "MB/s", "kB/s", "MB", "B"] {
             let text = format!("10 {unit}");
-            assert_eq!(Err(format!("\"{text}\": \"{unit}\" counts bytes; a rate counts bits: use Mbit/s")), parse_rate(&text));
+            assert_eq!(Err(format!("\"{text}\": \"{unit}\" counts bytes; a rate counts bits; fix: use Mbit/s")), parse_rate(&text));
         }
         for text in ["10 mb", "10 Mb", "10 M", "10"] {
             assert!(parse_rate(text).unwrap_err().contains("unit"), "{text}");

@@ -289,7 +289,7 @@ fn on(json: &Json, name: &str) -> bool {
 }
 
 fn seconds(secs: f64) -> Result<Span, String> {
-    Span::from_secs_f64(secs).ok_or_else(|| format!("{secs} s is no time"))
+    Span::from_secs_f64(secs).ok_or_else(|| format!("{secs} s is not a time"))
 }
 
 /// Everything that happened, in the words of the case files.

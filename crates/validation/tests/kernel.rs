@@ -144,11 +144,11 @@ fn what_is_no_case_is_refused_by_the_name_of_the_field() {
     assert_eq!("packets[3].dir must be from 0 to 1, not 2", refused(|case| case["packets"][3][1] = json!(2)));
     assert_eq!("clock.tick_phase_us must be less than a tick, not 4000.0", refused(|case| case["clock"]["tick_phase_us"] = json!(4000.0)));
     assert_eq!("tcp.mss must be from 48 to 65483, not 0", refused(|case| case["tcp"]["mss"] = json!(0)));
-    assert_eq!("states is empty: there is no window to compare", refused(|case| case["states"] = json!([])));
+    assert_eq!("states is empty: no window to compare", refused(|case| case["states"] = json!([])));
     assert_eq!("packets[3].seq must be a number from 0, not \"x\"", refused(|case| case["packets"][3][5] = json!("x")));
     assert_eq!("packets[0] has 5 values for 17 columns", refused(|case| case["packets"][0].as_array_mut().unwrap().truncate(5)));
     assert_eq!(
-        "script[0].do: no router does \"burn\"",
+        "script[0].do: unknown action of a router \"burn\"",
         refused(|case| case["script"] = json!([{"direction": "data", "seq": [1, 2], "nth": 0, "do": "burn"}]))
     );
     assert!(validate_json("{", CaseMode::Sender).unwrap_err().starts_with("not a JSON file"));
@@ -240,8 +240,7 @@ fn what_no_parameter_can_be_is_not_built_and_no_fault() {
         .as_array_mut()
         .unwrap()
         .extend([json!({"side": "b", "at_us": 2000, "do": "stop reading"}), json!({"side": "b", "at_us": 1000, "do": "read again"})]);
-    let expected =
-        "not built: the case asks for what app_read_resume of profile linux-6.1 cannot be: must come after quirks.app_read_pause";
+    let expected = "not built: app_read_resume of profile linux-6.1 cannot have the case's value: must come after quirks.app_read_pause";
     assert_eq!(Verdict::NotBuilt(expected.to_owned()), verdict(&case, CaseMode::Receiver));
 }
 

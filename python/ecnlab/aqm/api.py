@@ -280,4 +280,4 @@ class Aqm:
 
     def random(self) -> float:
         """Draw uniformly from [0, 1), out of the queue's own stream: equal seeds give equal draws."""
-        raise NotImplementedError("an AQM draws only while a run asks it")
+        raise NotImplementedError("random() works only while a run calls a hook")

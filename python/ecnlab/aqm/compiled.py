@@ -81,7 +81,7 @@ def compiled_program(instance: Aqm, gauges: Sequence[str]) -> dict[str, Any]:
         compiled = _compiled_classes[key]
     for name in gauges:
         if state[name].shape:
-            raise TypeError(f"the gauge {name} is an array: a gauge is one number")
+            raise TypeError(f"gauge {name}: is an array; fix: store one number")
     return {
         "record": record.tobytes(),
         **{hook: compiled.addresses.get(hook, 0) for hook in ("on_arrival", *_OPTIONAL_HOOKS)},
@@ -113,7 +113,9 @@ def _state_arrays(instance: Aqm) -> dict[str, np.ndarray[Any, Any]]:
         elif isinstance(value, np.ndarray) and value.dtype.kind in "if" and value.size:
             state[name] = np.ascontiguousarray(value, "i8" if value.dtype.kind == "i" else "f8")
         else:
-            raise TypeError(f"self.{name} is a {type(value).__name__}: a compiled AQM keeps numbers and numpy arrays of them")
+            raise TypeError(
+                f"self.{name}: is a {type(value).__name__}, which numba cannot hold; fix: use numbers or numpy arrays of numbers"
+            )
     return state
 
 
@@ -144,7 +146,7 @@ def _compiled_hook(cls: type[Aqm], hook: str, layout: np.dtype[Any]) -> Any:
     except (numba.core.errors.NumbaError, AssertionError) as error:
         _check_arrays(cls, hook, layout)  # numba has no words for it
         raise TypeError(
-            f"numba cannot compile {cls.__name__}.{hook}: {_shortened_message(str(error)) or 'it fails an assertion of its own'}"
+            f"numba cannot compile {cls.__name__}.{hook}: {_shortened_message(str(error)) or 'an assertion in numba failed'}"
         ) from None
     made = function.overloads[(record, seen)]
     _check_sets(cls, hook, made, record)
@@ -172,10 +174,10 @@ def _check_sets(cls: type[Aqm], hook: str, made: Any, record: Any) -> None:
                 continue
             if isinstance(kinds[one.value.name], types.Array):
                 what = f"is a number in on_start and becomes an array in {hook}"
-                raise TypeError(f"{cls.__name__}: self.{one.attr} {what}; fix: begin it as an array of that size")
+                raise TypeError(f"{cls.__name__}: self.{one.attr} {what}; fix: create an array of that size in on_start")
             whole = str(record.typeof(one.attr)).startswith("int")
             if whole and str(kinds[one.value.name]).startswith("float"):
-                told = f"begins as a whole number in on_start and becomes a real one in {hook}: begin it with 0.0"
+                told = f"is an integer in on_start and a float in {hook}; fix: start with 0.0"
                 raise TypeError(f"{cls.__name__}: self.{one.attr} {told}")
 
 
@@ -185,14 +187,14 @@ def _check_arrays(cls: type[Aqm], hook: str, layout: np.dtype[Any]) -> None:
     names = {step.argval for step in dis.get_instructions(method) if step.opname == "STORE_ATTR"}
     for name in layout.names or ():
         if name in names and layout[name].shape:
-            what = f"changes its shape in {hook}, or is replaced by another array"
+            what = f"changes its shape in {hook}, or another array replaces it"
             raise TypeError(f"{cls.__name__}: self.{name} {what}; fix: write into it, as in self.{name}[:] = ...")
 
 
 def _check_answer(cls: type[Aqm], hook: str, answer: Any, types: Any) -> None:
     if hook in ("on_arrival", "on_departure", "group") and not isinstance(answer, types.Integer):
         wanted = "a whole number" if hook == "group" else "PASS, mark() or drop()"
-        raise TypeError(f"{cls.__name__}.{hook} answers {answer}: return {wanted} on every way through it")
+        raise TypeError(f"{cls.__name__}.{hook}: returned {answer}, expected {wanted}; fix: return {wanted} on every path")
 
 
 def _c_function(hook: str, function: Any, carray: Any) -> Callable[..., Any]:
@@ -240,7 +242,9 @@ def _numba_module() -> Any:
     try:
         import numba
     except ImportError:
-        raise UsageError("compiled=True needs numba, which is not installed: pip install 'ecnlab[native]', or leave compiled out") from None
+        raise UsageError(
+            "compiled=True: needs numba, which is not installed; fix: pip install 'ecnlab[native]', or leave compiled out"
+        ) from None
     _register_overloads(numba)
     return numba
 
@@ -270,7 +274,7 @@ def _register_overloads(numba: Any) -> None:
 
         def draw_uniform(self):  # type: ignore[no-untyped-def]
             if self._stream == 0:
-                raise RuntimeError("there is nothing to draw from here")
+                raise RuntimeError("random() works only in on_arrival, on_departure and on_deadline")
             return draw(self._stream)
 
         return draw_uniform
@@ -321,7 +325,7 @@ def _register_verdicts(numba: Any) -> None:
     @numba.njit
     def verdict_with_index(number):  # type: ignore[no-untyped-def]
         if number < 0:
-            raise ValueError("a group or a victim is counted from 0")
+            raise ValueError("group and victim must be at least 0")
         return min(number, 2**32 - 1)
 
     @overload(api.mark, prefer_literal=True)

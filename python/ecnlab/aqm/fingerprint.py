@@ -26,7 +26,7 @@ from ecnlab.aqm.digests import Digest, NotCovered, Part, package_version, python
 from ecnlab.aqm.tracebacks import format_traceback
 from ecnlab.errors import UnknownName, UsageError
 
-_REFERENCE_HINT = "give FILE.py:CLASS, as in my_aqm.py:MyAqm"
+_REFERENCE_HINT = "fix: give FILE.py:CLASS, as in my_aqm.py:MyAqm"
 _AQM_FOLDER = Path(__file__).parent
 _loaded_modules: dict[tuple[Path, str], ModuleType] = {}
 # The named parts of the last digests that were taken, by digest.
@@ -39,7 +39,7 @@ def load_aqm_class(reference: str) -> type[Aqm]:
     """The class that "FILE.py:CLASS" names; of a file with one AQM the name may be left out. Raises UsageError."""
     file, _, name = reference.rpartition(":") if reference.count(":") and not reference.endswith(".py") else (reference, "", "")
     if not file.endswith(".py"):
-        raise UsageError(f"{reference!r} names no AQM of a file: {_REFERENCE_HINT}")
+        raise UsageError(f"{reference!r} is not an AQM in a file; {_REFERENCE_HINT}")
     module = _module_from_file(file)
     found: dict[str, type[Aqm]] = {key: one for key, one in vars(module).items() if _is_aqm_class(one)}
     if name in found:
@@ -47,7 +47,7 @@ def load_aqm_class(reference: str) -> type[Aqm]:
     elif name:
         if hasattr(module, name):
             raise UsageError(f"{name} in {file!r} is not a subclass of ecnlab.Aqm")
-        raise UnknownName(f"AQM in {file!r}", name, found) if found else UsageError(f"{file!r} has no subclass of ecnlab.Aqm")
+        raise UsageError(f"{file!r}: {UnknownName('AQM', name, found)}" if found else f"{file!r} has no subclass of ecnlab.Aqm")
     else:
         aqm = _only_aqm(file, {key: one for key, one in found.items() if one.__module__ == module.__name__})
     aqm.read_from = f"{Path(file).expanduser().resolve()}:{aqm.__name__}"
@@ -107,7 +107,7 @@ def _file_content(file: Path, one: type | None) -> list[bytes]:
 def _only_aqm(file: str, found: Mapping[str, type[Aqm]]) -> type[Aqm]:
     if len(found) != 1:
         has = f"several AQMs ({', '.join(sorted(found))})" if found else "no subclass of ecnlab.Aqm"
-        raise UsageError(f"{file!r} has {has}: {_REFERENCE_HINT}")
+        raise UsageError(f"{file!r} has {has}; {_REFERENCE_HINT}")
     return next(iter(found.values()))
 
 

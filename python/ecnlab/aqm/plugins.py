@@ -33,7 +33,7 @@ def entries_of(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[type[Aqm], ...], 
     for each in classes:
         other = names.setdefault(name_of(each), each)
         if other is not each:
-            raise UsageError(f"two AQMs are called {name_of(each)!r}: give one of them another name = ...")
+            raise UsageError(f"two AQMs have the name {name_of(each)!r}; fix: give one of them another name = ...")
     return classes, [entry_of(each) for each in classes]
 
 
@@ -52,8 +52,8 @@ def name_of(aqm: type[Aqm]) -> str:
     """How scenarios call it."""
     name = aqm.name or aqm.__name__
     if not isinstance(name, str) or not _NAME_PATTERN.fullmatch(name):
-        what = "letters, digits, _ and - of ASCII, a letter first, at most 64"
-        raise UsageError(f'{aqm.__qualname__}: scenarios cannot call it {name!r}: give it name = "..." of {what}')
+        what = "at most 64 ASCII letters, digits, _ and -, a letter first"
+        raise UsageError(f'{aqm.__qualname__}: {name!r} cannot be a name in scenarios; fix: set name = "..." to {what}')
     return name
 
 
@@ -67,13 +67,13 @@ def _aqm_class(one: object) -> type[Aqm]:
 def _declaration(aqm: type[Aqm], digest: str) -> dict[str, Any]:
     """What stands in its declaration, as the engine takes it. Raises UsageError or ValueError."""
     if aqm.on_arrival is Aqm.on_arrival:
-        raise ValueError("has no on_arrival: it is what judges packets")
+        raise ValueError("on_arrival is missing, which decides what happens to a packet; fix: define it")
     if aqm.__init__ is not Aqm.__init__:
-        raise ValueError("has an __init__: set what it keeps between packets in on_start, where parameters and line are there")
+        raise ValueError("has an __init__, where parameters and line are not set yet; fix: set its state in on_start")
     if not isinstance(aqm.groups, int) or aqm.groups < 0:
         raise ValueError(f"groups = {aqm.groups!r} must be a whole number, at least 0")
     if (aqm.groups > 0) != (aqm.group is not Aqm.group):
-        raise ValueError("groups = N and the method group(packet) belong together: give both or neither")
+        raise ValueError("groups = N and the method group(packet) require each other; fix: give both or neither")
     if not isinstance(aqm.busy, Mapping):
         raise ValueError(f"busy must be a dict from parameters to values, not {type(aqm.busy).__name__}")
     title, summary = _title_and_summary(aqm)
@@ -111,7 +111,7 @@ def _parameter_and_gauge_fields(aqm: type[Aqm]) -> dict[str, tuple[Any, Any]]:
     fields = {name: (hints.get(name), given[name]) for name in own if name in given and not _is_not_a_parameter(name, hints.get(name))}
     taken = [name for name in fields if hasattr(Aqm, name) or name in _RESERVED_KEYS or name == "line"]
     if taken:
-        raise ValueError(f"a field cannot be called {taken[0]!r}, which every AQM has: choose another name")
+        raise ValueError(f"the field {taken[0]!r} has a name that every AQM uses; fix: choose another name")
     return fields
 
 
@@ -125,7 +125,7 @@ def _parameter_declaration(name: str, kind: Any, given: Any) -> dict[str, Any]:
     kind, word = _without_none(kind or type(declared.default))
     kinds = {bool: "flag", int: "count", float: "number", str: "choice" if declared.choices else "text"}
     if kind not in kinds:
-        raise ValueError(f"{name}: a parameter's type is float, int, bool or str, perhaps | None, not {kind!r}")
+        raise ValueError(f"{name}: {kind!r} cannot be a parameter's type; fix: use float, int, bool or str, each also with | None")
     what = {("number", "s"): "time", ("number", "bit/s"): "rate"}.get((kinds[kind], declared.unit), kinds[kind])
     least, most = _bounds_text(name, what, declared.bounds)
     return {
@@ -158,7 +158,9 @@ def _bounds_text(name: str, kind: str, bounds: Any) -> tuple[float, float]:
     except (TypeError, ValueError):
         raise ValueError(f"{name}: bounds = {bounds!r} must be two numbers, the smallest and the largest value") from None
     if kind not in ("number", "count", "time") or not natural[0] <= least <= most <= natural[1]:
-        raise ValueError(f"{name}: bounds = {bounds!r} do not fit a {kind}: it has {natural[0]} to {natural[1]}, the smaller first")
+        raise ValueError(
+            f"{name}: bounds = {bounds!r} do not fit a {kind}; fix: give two values from {natural[0]} to {natural[1]}, the smaller first"
+        )
     return least, most
 
 
@@ -172,7 +174,7 @@ def _default_text(name: str, kind: type, declared: Param, word: str | None) -> s
     fits = (int, float) if kind is float else (kind,)
     quantity = declared.unit in ("s", "bit/s") and isinstance(value, str)
     if not (isinstance(value, fits) or quantity) or (isinstance(value, bool) and kind is not bool):
-        raise ValueError(f"{name}: its default {value!r} is no {kind.__name__}")
+        raise ValueError(f"{name}: default {value!r} must be {kind.__name__}")
     return _value_text(value, declared.unit)
 
 

@@ -109,7 +109,7 @@ def gather_facts() -> dict[str, Any]:
 def checks_from_facts(found: Mapping[str, Any]) -> Iterator[Check]:
     """The checks, from facts."""
     yield Check(SIM, "engine", f"{_core.VERSION}, build {_core.BUILD}")
-    yield Check(SIM, "cores", f"{found['cores']}, so many runs at a time")
+    yield Check(SIM, "cores", f"{found['cores']}, one run for each at a time")
     yield from _live_checks(found)
     yield from _uml_checks(found)
     yield from _uml_build_checks(found)
@@ -127,7 +127,7 @@ def _live_checks(found: Mapping[str, Any]) -> Iterator[Check]:
     old = "use a kernel that has net.ipv4.tcp_ecn in each namespace"
     yield Check(LIVE_NAME, "ECN", "hosts can be set to it" if ecn else "hosts cannot be set to it", ecn, old)
     newer = 'for ecn_echo = "accurate", run it --backend uml --kernel 7.2, or on a machine with such a kernel'
-    told = "hosts can be set to it" if accurate else "this kernel does not take net.ipv4.tcp_ecn = 3"
+    told = "hosts can be set to it" if accurate else "this kernel rejects net.ipv4.tcp_ecn = 3"
     yield Check(LIVE_NAME, "AccECN", told, accurate, newer, needed=False)
     yield _real_time_check(found)
 
@@ -166,9 +166,9 @@ def _tun_check(found: Mapping[str, Any]) -> Check:
         return Check(LIVE_NAME, name, "/dev/net/tun opens")
     if not found["tun_there"]:
         remedy = "as root: modprobe tun; for a container: --device /dev/net/tun; uml needs none"
-        return Check(LIVE_NAME, name, "there is no /dev/net/tun", False, remedy)
+        return Check(LIVE_NAME, name, "/dev/net/tun does not exist", False, remedy)
     if not _has_network_capabilities(found) and found["user_net"] != "yes":
-        return Check(LIVE_NAME, name, "not tried, since there is no namespace to try it in", False, "see namespaces")
+        return Check(LIVE_NAME, name, "not tested: no network namespace can be created", False, "see namespaces")
     remedy = (
         "as root: add the user to the group of /dev/net/tun, or have a udev rule give it mode 0666, as distributions do; uml needs none"
     )
@@ -192,7 +192,7 @@ def _real_time_check(found: Mapping[str, Any]) -> Check:
     by_limit = "run as root, or let your user have it in /etc/security/limits.conf: NAME - rtprio 10"
     is_lacking = found["root"] and _REAL_TIME_CAPABILITY in found["lacks"]
     grant = _capabilities_remedy([_REAL_TIME_CAPABILITY]) if is_lacking else by_limit
-    remedy = f"{grant}; without it packets leave later"
+    remedy = f"{grant}; without it departures are later"
     return Check(LIVE_NAME, "real-time class", f"SCHED_FIFO: {_probe_error(found['real_time'])}", False, remedy, needed=False)
 
 
@@ -204,19 +204,19 @@ def _uml_checks(found: Mapping[str, Any]) -> Iterator[Check]:
     yield Check(UML_NAME, "UML kernel", told, bool(images), "ecnlab uml build-kernel, once, in about four minutes")
     side_by_side = min(found["cores"], found["free_mb"] // _UML_MEMORY_MB)
     told = f"{found['free_mb']} MB free, and a UML process takes up to {_UML_MEMORY_MB}: {side_by_side} side by side"
-    yield Check(UML_NAME, "memory", told, side_by_side > 0, "end what takes it")
+    yield Check(UML_NAME, "memory", told, side_by_side > 0, "stop programs that use memory")
 
 
 def _uml_build_checks(found: Mapping[str, Any]) -> Iterator[Check]:
     missing = found["missing"]
     packages = " ".join(dict.fromkeys(missing.values()))
-    told = f"missing: {', '.join(missing)}" if missing else "gcc, make and the rest are there"
+    told = f"missing: {', '.join(missing)}" if missing else "gcc, make and the other tools are installed"
     yield Check(UML_BUILD_NAME, "tools", told, not missing, f"as root: apt-get install {packages}")
     remedy = "give the kernel's source: ecnlab uml build-kernel --source FILE, e.g. linux-6.1.tar.xz of kernel.org"
     yield Check(
         UML_BUILD_NAME,
         "source",
-        "apt-get fetches it" if found["fetches"] else "there is no apt-get to fetch it",
+        "apt-get fetches it" if found["fetches"] else "apt-get is not installed",
         found["fetches"],
         remedy=remedy,
     )
@@ -234,7 +234,7 @@ def probe_machine() -> dict[str, Any]:
         )
         told: dict[str, Any] = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        no = {"error": f"could not be tried ({type(error).__name__})"}
+        no = {"error": f"not tested ({type(error).__name__})"}
         return {"root": False, "lacks": [], "net": no, "user_net": no, "tun_there": False, "tun": no, "real_time": no, "settings": no}
     return told
 

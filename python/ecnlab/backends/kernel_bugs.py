@@ -11,16 +11,15 @@ from ecnlab.scenarios.seeds import listed_seeds
 _RunRecord = Mapping[str, Any]
 
 _BROKEN_CONNECTIONS_TEXT = (
-    "connections broke, and their flows were silent from then on, so that goodput and fairness are those of fewer flows: "
-    "`connections` and `groups` of the record `about` say more"
+    "connections broke and their flows stopped sending, so goodput and fairness are "
+    "those of fewer flows; see `connections` and `groups` in `about`"
 )
 _REFUSED_PACKETS_TEXT = (
-    "packets were not taken by the host that they were for, so that they count as delivered and were not: "
-    "look at this machine's memory and at what changes devices"
+    "packets count as delivered, but their host rejected them; fix: check this machine's memory, and programs that change network devices"
 )
 _DROPPED_DATAGRAMS_TEXT = (
-    "datagrams were dropped at their receiver, whose buffer was full, so that goodput is the machine's and not the network's: "
-    "raise net.core.rmem_max, or let the machine rest"
+    "datagrams were dropped at a full receive buffer, so goodput shows the machine and not the network; "
+    "fix: raise net.core.rmem_max, or reduce the machine's load"
 )
 
 

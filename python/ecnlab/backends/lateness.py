@@ -17,11 +17,11 @@ PERCENTILES = ("p50", "p99", "p99.9", "max")
 _ECN_REQUEST_NAMES = {0: "without ECN", 1: "with ECN", 3: "with Accurate ECN"}
 _BUDGET_PERCENTILE = "p99"
 _REAL_TIME_REMEDY = (
-    "let the machine rest, give the process the right to real-time scheduling (`ecnlab doctor` says how), "
-    "allow more with --lateness-budget, or run it --backend uml, where time stands still while the machine is busy"
+    "fix: reduce the machine's load, permit real-time scheduling (see `ecnlab doctor`), raise "
+    "--lateness-budget, or use --backend uml, which runs in virtual time"
 )
 # Time stood still while the machine was busy, so what is late is what happens at once.
-_VIRTUAL_REMEDY = "give its slowest link with a measured queue a lower rate or larger packets, or let fewer flows send at once"
+_VIRTUAL_REMEDY = "fix: give its slowest link with a measured queue a lower rate or larger packets, or let fewer flows send at once"
 
 
 class LatenessExceeded(Exception):
@@ -33,11 +33,11 @@ def require_in_time(about: Mapping[str, Any]) -> None:
     drops, late, budget = about.get(DEVICE_DROPS_KEY, 0), about.get(LATENESS_KEY), about.get(BUDGET_KEY)
     remedy = _VIRTUAL_REMEDY if about.get("time") == "virtual" else _REAL_TIME_REMEDY
     if drops:
-        raise LatenessExceeded(f"the router was so late that {drops} packets were lost before it, at the hosts' devices: {remedy}")
+        raise LatenessExceeded(f"the router was so late that the hosts' devices dropped {drops} packets before it; {remedy}")
     if late is not None and budget is not None and late[_BUDGET_PERCENTILE] > budget:
         told = ", ".join(f"{step} {format_milliseconds(late[step])}" for step in PERCENTILES)
         raise LatenessExceeded(
-            f"packets left late ({told}), and the budget of {format_milliseconds(budget)} at {_BUDGET_PERCENTILE} is passed: {remedy}"
+            f"packets left late ({told}), above the budget of {format_milliseconds(budget)} at {_BUDGET_PERCENTILE}; {remedy}"
         )
 
 

@@ -101,14 +101,16 @@ class Live:
             if outcome is None:
                 code = child.wait()
                 by = f"by {signal.Signals(-code).name}" if code < 0 else f"with code {code}"
-                raise BackendError(f"the process of a run on {LIVE_NAME} has ended {by}, and said last: {_last_stderr_lines(said)}")
+                raise BackendError(f"the process of a run on {LIVE_NAME} ended {by}; its last output: {_last_stderr_lines(said)}")
         if isinstance(outcome, EcnlabError):
             raise outcome
         if isinstance(outcome, Failure):
             raise RemoteRunFailed(outcome)
         if outcome.key != scenario.hash:
-            say = "an AQM of your own has other values in the process of its run, which reads its class from the file"
-            raise BackendError(f"on {self.name}: {say}; fix: set there, and not by the program that runs it, what the class reads")
+            say = "an AQM has other values in the process of its run, which imports its class from the file"
+            raise BackendError(
+                f"on {self.name}: {say}; fix: set what the class reads in that file, and not in the program that starts the run"
+            )
         record = outcome.record
         return RunOutput(record.fingerprint, record.events, record.packet_hops, record.cpu_s, outcome.tables, record.about)
 

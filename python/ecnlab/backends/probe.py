@@ -53,7 +53,7 @@ def _probe_in_child(name: str) -> subprocess.Popen[bytes]:
 
 def _read_answer(child: subprocess.Popen[bytes]) -> Any:
     said, _ = child.communicate()
-    return json.loads(said) if said else {"error": "the process that tried it was killed"}
+    return json.loads(said) if said else {"error": "the process that tested it was killed"}
 
 
 def attempt(work: Callable[[], Any]) -> Any:
@@ -64,7 +64,7 @@ def attempt(work: Callable[[], Any]) -> Any:
     except OSError as error:
         return {"error": error.strerror or str(error).partition(" (os error")[0]}
     except AttributeError:  # a system that has no such call
-        return {"error": "this system has no such thing"}
+        return {"error": "this system does not support it"}
 
 
 def _open_tun_device() -> str:

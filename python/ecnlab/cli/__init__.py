@@ -10,22 +10,20 @@ EXIT_DISAGREES = EXIT_FAILED = 1
 EXIT_REFUSED, EXIT_INTERRUPTED, EXIT_SIGPIPE = 2, 130, 141
 
 EXIT_CODES = {
-    0: "what was asked for is done",
-    EXIT_DISAGREES: (
-        "a comparison disagrees, a queue decides otherwise when it is replayed, an AQM breaks a rule, or runs of a sweep failed"
-    ),
-    EXIT_REFUSED: "an option, a scenario or a folder is refused, the output cannot be written, or the engine or an AQM of yours failed",
-    EXIT_INTERRUPTED: "Ctrl-C; what has finished is kept",
+    0: "success",
+    EXIT_DISAGREES: ("a comparison disagrees, a replayed queue decides differently, an AQM breaks a rule, or runs of a sweep failed"),
+    EXIT_REFUSED: "an option, a scenario or a folder is invalid, the output cannot be written, or the engine or a user-defined AQM failed",
+    EXIT_INTERRUPTED: "Ctrl-C; finished runs are stored",
     EXIT_SIGPIPE: "SIGPIPE: the reader of the output has ended, as `head` does",
 }
 
 # What an output that takes no more says of itself.
 _OUTPUT_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 _REMEDY_BY_ERRNO = {
-    errno.ENOENT: "the folder that the command was started in may be gone: change to another one",
-    errno.EMFILE: "let the process have more files open (ulimit -n)",
-    errno.ENOMEM: "let the process have more memory (ulimit -v)",
-    errno.EAGAIN: "let the user have more processes (ulimit -u)",
+    errno.ENOENT: "fix: change to a directory that exists",
+    errno.EMFILE: "fix: raise the limit of open files (ulimit -n)",
+    errno.ENOMEM: "fix: raise the limit of memory (ulimit -v)",
+    errno.EAGAIN: "fix: raise the limit of processes (ulimit -u)",
 }
 
 
@@ -48,8 +46,8 @@ def _os_error_message(error: OSError) -> str:
     """Message for an operating-system error that no other handler reports."""
     if error.filename or error.errno in _OUTPUT_ERRNOS:
         return f"cannot write to {error.filename or 'standard output'}: {error.strerror or error}"
-    told = f"the system refuses what the command needs: {error.strerror or error}"
-    return f"{told}: {_REMEDY_BY_ERRNO[error.errno]}" if error.errno in _REMEDY_BY_ERRNO else told
+    told = f"a system call failed: {error.strerror or error}"
+    return f"{told}; {_REMEDY_BY_ERRNO[error.errno]}" if error.errno in _REMEDY_BY_ERRNO else told
 
 
 def _prepare_standard_streams() -> None:

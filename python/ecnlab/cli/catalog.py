@@ -153,7 +153,7 @@ def show_entry(name: str, quirks: bool, as_json: bool) -> None:
     for entry in found:
         _print_entry(entry, quirks=quirks)
     if name in studies.TITLES:
-        output.print_line(f"{name} (study): {studies.TITLES[name]}; ecnlab study show {name} has its figures")
+        output.print_line(f"{name} (study): {studies.TITLES[name]}; ecnlab study show {name} lists its figures")
 
 
 @click.command("schema")
@@ -168,14 +168,14 @@ def _print_entry(entry: Entry, *, quirks: bool) -> None:
     from ecnlab.cli import output
 
     _print_entry_heading(entry.name, entry.kind, entry.title, entry.summary, entry.source)
-    alias = f"{entry.alias} stands for it" if entry.alias else ""
+    alias = f"alias: {entry.alias}" if entry.alias else ""
     for part in (alias, entry.holds, f"bands: {', '.join(entry.bands)}" if entry.bands else ""):
         output.print_paragraph(part)
     if entry.example:  # not folded: it is there to be copied
         output.print_line(f"example: {entry.example}")
     output.print_tables(_entry_tables(entry, entry.quirks if quirks else entry.parameters))
     if entry.quirks and not quirks:
-        output.print_paragraph(f"quirks: {len(entry.quirks)}, as ecnlab show --quirks {entry.name} lists them")
+        output.print_paragraph(f"quirks: {len(entry.quirks)}, listed by ecnlab show --quirks {entry.name}")
 
 
 def _print_entry_heading(name: str, kind: str, title: str, summary: str, source: str) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("a")
 @click.argument("b", required=False)
 @click.option(
-    "--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter of B, which is A unless named; repeatable."
+    "--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter of B (default: B is A); repeatable."
 )
 @options.aqm_option
 @options.seed_option("those of a folder, else --seeds 10")
@@ -73,7 +73,7 @@ def compare(
             progress=not quiet,
         )
     except Interrupted as error:
-        raise Interrupted(f"{error}; they are kept in {store}, and the same command goes on from there", error.result) from None
+        raise Interrupted(f"{error}; they are stored in {store}; the same command continues from there", error.result) from None
     files = dict(zip(found.names, (a, a if b is None else b), strict=True))
     for name, warning in dict.fromkeys((files[name], warning) for name, warning in found.warnings):  # once of a file that is both sides
         output.print_warnings([warning], name)
@@ -89,13 +89,13 @@ def _second_side_with_overrides(a: str, b: str | None, changes: dict[str, str], 
 
     if b is None and not changes and number < options.MAX_SIDES:
         raise UsageError(
-            f"B: is missing, so there is nothing to compare {a} with; fix: name another file, change {a} with --set flows.far.count=40, "
+            f"B: is missing; fix: name a second file, change {a} with --set flows.far.count=40, "
             "or name two backends, as in --backend sim --backend uml"
         )
     side = a if b is None else b
     if not changes:
         return side
     if Path(side).is_dir():
-        raise UsageError(f"--set: {side} has been run already; fix: name the scenario's file to change it")
+        raise UsageError(f"--set: {side} is a finished run; fix: name its scenario file")
     with options.name_set_option_in_problems(changes):
         return load(side, changes, aqms=aqms)

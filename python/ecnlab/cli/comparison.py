@@ -19,7 +19,7 @@ def print_comparison(found: Comparison, *, everything: bool) -> None:
         output.print_line(f"note: {note}")
     output.print_tables(summary.parameter_tables(found, everything=everything))
     if not found.rows:
-        output.print_line("there is no quantity that both have")
+        output.print_line("no quantity is in both")
         return
     if everything:
         output.print_tables(summary.difference_tables(found, found.rows, len(found.rows)))

@@ -39,7 +39,7 @@ def test_aqm(aqm: str, as_json: bool, quiet: bool) -> None:
         output.print_tables(_conformance_tables(report))
         output.print_line(_time_per_packet_text(report))
     for rule in failed:
-        output.print_to_stderr(f"{report['name']}: {rule['name']}: {rule['sentence']} {rule['found'] or 'It could not be judged.'}")
+        output.print_to_stderr(f"{report['name']}: {rule['name']}: {rule['sentence']} {rule['found'] or 'Not measurable.'}")
     if failed:
         raise click.exceptions.Exit(EXIT_DISAGREES)
 
@@ -65,7 +65,7 @@ def _conformance_report(name: str) -> dict[str, Any]:
 
 def _time_per_packet_text(report: dict[str, Any]) -> str:
     if "cost_ns" not in report:
-        return "cost: it cannot be told of an AQM that raises"
+        return "cost: not measured, because the AQM raises"
     return f"cost: {report['cost_ns']:.0f} ns a packet through the queue; RED built in: {report['cost_of_red_ns']:.0f} ns"
 
 

@@ -36,7 +36,7 @@ def doctor(backend: str | None, on: str | None, as_json: bool) -> None:
     else:
         output.print_tables(_check_tables(report))
         for name in examining.CHECKED_BACKENDS:
-            output.print_line(f"--backend {name}: {'works' if report.works(name) else 'does not work yet'}")
+            output.print_line(f"--backend {name}: {'works' if report.works(name) else 'does not work'}")
     works = report.works(wanted) if wanted else any(map(report.works, examining.KERNEL_BACKENDS))
     if not works:
         raise click.exceptions.Exit(EXIT_FAILED)

@@ -33,11 +33,11 @@ store_option = click.option(
     default=Path("results") / "store",
     help="Where runs are kept and shared (default: results/store).",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print everything as JSON and nothing else.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print everything as JSON only.")
 quiet_option = click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
 
 _BACKEND_HELP = (
-    "What runs it: sim (the simulator, the default), live (hosts are this machine's kernel, in real time) or uml (hosts are a kernel in "
+    "Where it runs: sim (the simulator, the default), live (hosts are this machine's kernel, in real time) or uml (hosts are a kernel in "
     "user-mode Linux, in virtual time)."
 )
 _BACKEND_OPTIONS = (
@@ -47,8 +47,7 @@ _BACKEND_OPTIONS = (
         "--lateness-budget",
         "lateness",
         metavar="TIME",
-        help="Refuse a run on live whose departures are later at p99, e.g. 1ms (default: a quarter of a packet's time on the slowest "
-        "link).",
+        help="Reject a run on live with later departures at p99, e.g. 1ms (default: a quarter of a packet's time on the slowest link).",
     ),
 )
 
@@ -68,7 +67,7 @@ def redirect_prints_to_stderr(command: Decorated) -> Decorated:
 
 def aqm_option(command: Decorated) -> Decorated:
     """`--aqm FILE:CLASS`, as the command's parameter `aqms`."""
-    words = "Bring an AQM of your own, e.g. my_aqm.py:MyAqm; repeatable."
+    words = "Load a user-defined AQM, e.g. my_aqm.py:MyAqm; repeatable."
     return click.option("--aqm", "aqms", metavar="FILE:CLASS", multiple=True, help=words)(redirect_prints_to_stderr(command))
 
 
@@ -136,7 +135,7 @@ def seeds_from_options(one: str | None, several: str | None, default: str) -> li
         parse_seed(one)
         runs = listed_seeds(parse_seeds(several))
         raise UsageError(
-            f"--seed and --seeds exclude each other: --seed {one} runs the seed {one} alone, --seeds {several} runs the seeds {runs}; "
+            f"--seed and --seeds exclude each other: --seed {one} runs seed {one} alone, --seeds {several} runs the seeds {runs}; "
             "fix: give one of the two"
         )
     return parse_seeds(default if several is None else several) if one is None else parse_seed(one)
@@ -148,7 +147,7 @@ def workers_from_options(threads: int | None, cluster: str | None) -> Workers:
     from ecnlab.execution.workers import Threads
 
     if threads is not None and cluster is not None:
-        raise UsageError("--threads and --cluster exclude each other: the workers of a cluster have threads of their own")
+        raise UsageError("--threads and --cluster exclude each other; fix: leave out one of them")
     return Threads(threads) if cluster is None else Cluster(cluster)
 
 
@@ -178,7 +177,7 @@ def _parse_seconds_option(option: str, given: str) -> float:
 
     found = parse_quantity(given)
     if found is None or found[1] != "s" or not found[0] > 0:
-        raise UsageError(f"{option} {given!r}: write a time above 0 with its unit, e.g. 1ms")
+        raise UsageError(f"{option} {given!r}: is not a time above 0; fix: write it with its unit, e.g. 1ms")
     return found[0]
 
 
@@ -193,7 +192,7 @@ def open_store(path: Path) -> Iterator[Store]:
     try:
         yield store
     except Interrupted as error:
-        raise Interrupted(f"{error}; they are kept in {path}, and the same command goes on from there", error.result) from None
+        raise Interrupted(f"{error}; they are stored in {path}; the same command continues from there", error.result) from None
 
 
 def parse_set_options(changes: Sequence[str]) -> dict[str, str]:
@@ -226,5 +225,5 @@ def parse_key_value_options(option: str, given: Sequence[str], example: str) -> 
     parts = [one.partition("=") for one in given]
     bad = [one for one, (key, equals, _) in zip(given, parts, strict=True) if not (key.strip() and equals)]
     if bad:
-        raise UsageError("\n".join(f"{option} {one!r}: write KEY=VALUE, e.g. {example}" for one in bad))
+        raise UsageError("\n".join(f"{option} {one!r}: is not KEY=VALUE; fix: write it as in {example}" for one in bad))
     return {key.strip(): value.strip() for key, _, value in parts}

@@ -56,7 +56,7 @@ def phase(
 
     asked = [*_scenarios_of_files(files, aqms), *_scenarios_of_studies(studies)]
     if not asked:
-        raise UsageError("phase: no scenario is given; fix: name a scenario file, or a study as in --study aecn")
+        raise UsageError("phase: the scenario is missing; fix: name a scenario file, or a study as in --study aecn")
     with options.open_store(store) as opened:
         effects = phase_effects(
             [scenario for _, scenario in asked],

@@ -35,7 +35,7 @@ _INCHES_PATTERN = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
     help="Of a sweep: a line for each value; also group, queue, band, impairment, size or flow (default: all others). Twice: the first is "
     "the colour, the second marker and dash.",
 )
-@click.option("--panels", metavar="PARAMETER", help="Of a sweep: a panel for each value, all with the same axes; takes what --by takes.")
+@click.option("--panels", metavar="PARAMETER", help="Of a sweep: a panel for each value, all with the same axes; values as for --by.")
 @click.option("--log", type=click.Choice(["x", "y"]), multiple=True, help="Of a sweep: make this axis logarithmic; repeatable.")
 @click.option("--group", metavar="NAME", help="Of a sweep: the quantity of this group.")
 @click.option("--queue", metavar="NAME", help="Of a sweep: the quantity of this queue.")
@@ -73,14 +73,14 @@ def plot(
     else:
         result = open_result(folder)
         output.print_warnings([warning for warning in result.warnings if vars(warning) not in result.header["warnings"]], str(folder))
-        _reject_option_for_sweep(folder, "no sweep", {"y" if name == "quantities" else name: given for name, given in of_sweep.items()})
+        _reject_option_for_sweep(folder, "not a sweep", {"y" if name == "quantities" else name: given for name, given in of_sweep.items()})
         draw_result_figures(result, target, figures, kinds, inches, titles=titles, shown=not quiet, said=not quiet)
 
 
 def _reject_option_for_sweep(folder: Path, what: str, given: Mapping[str, Any]) -> None:
     used = [f"--{name}" for name, value in given.items() if value]
     if used:
-        raise UsageError(f"{folder} is {what}: leave out {', '.join(used)}")
+        raise UsageError(f"{folder} is {what}; fix: leave out {', '.join(used)}")
 
 
 def _draw_sweep_figures(
@@ -134,5 +134,5 @@ def parse_figure_width(text: str) -> float:
     """Read "8.5cm" or "3.4 in" as inches. Raises UsageError."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(in|cm|mm)\s*", text)
     if match is None:
-        raise UsageError(f"--width {text!r}: write a number and in, cm or mm, e.g. 8.5cm or 3.4in")
+        raise UsageError(f"--width {text!r}: is not a width; fix: write a number and in, cm or mm, e.g. 8.5cm or 3.4in")
     return float(match[1]) * _INCHES_PATTERN[match[2]]

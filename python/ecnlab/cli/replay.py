@@ -47,7 +47,7 @@ def replay(result: Path, seed: str | None, seeds: str | None, queue: str | None,
 def _replay_summary_line(one: ReplayedQueue) -> str:
     counts = f"{one.arrivals} arrivals, {one.departures} departures, {one.marks} marks, {one.drops} drops"
     if one.difference is None:
-        return f"seed {one.seed}  {one.queue}  every decision is the same: {counts}"
+        return f"seed {one.seed}  {one.queue}  identical decisions: {counts}"
     other = one.difference
     then, now = (text or "nothing" for text in (other.recorded, other.replayed))
     where = f"differs at {other.time_s:.9f} s, line {other.line}, after {counts}"

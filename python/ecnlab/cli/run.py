@@ -25,7 +25,7 @@ DEFAULT_MEASURE = "goodput"
 MAX_SEEDS = 1000
 
 _NOTHING_TO_DRAW = Problem(
-    "record", None, "no figure was drawn, for nothing was recorded to draw; ask for a series, e.g. with --set 'record.queue=10 ms'"
+    "record", None, "no figure was drawn: no series was recorded; fix: record one, e.g. with --set 'record.queue=10 ms'"
 )
 
 
@@ -38,8 +38,8 @@ _NOTHING_TO_DRAW = Problem(
 @click.option(
     "--until",
     metavar="BOUND",
-    help="Add seeds until the 95 % interval of the measure --of is this narrow: its half width in % of the mean, or with a unit, "
-    "e.g. 1% or 10kbps. It begins with 10 seeds; --seeds gives the most.",
+    help="Add seeds until the 95 % interval of the measure --of has this half width, in % of the mean or with a "
+    "unit, e.g. 1% or 10kbps. Starts with 10 seeds; --seeds is the maximum.",
 )
 @click.option(
     "--of",
@@ -56,7 +56,7 @@ _NOTHING_TO_DRAW = Problem(
 @click.option(
     "--trace",
     metavar="FILE",
-    help="Write each packet's events: as ns-2's lines (.tr), a capture (.pcapng) or a table (.parquet); .gz or .zst after the first two. "
+    help="Write each packet's events: an ns-2 trace (.tr), a capture (.pcapng) or a table (.parquet); .gz or .zst after the first two. "
     "On uml also a folder of cases for `ecnlab validate linux` (.cases).",
 )
 @click.option(
@@ -76,9 +76,11 @@ _NOTHING_TO_DRAW = Problem(
     "--trace-ip", metavar="VERSION", type=click.Choice(["4", "6"]), help="The version of IP that a capture shows: 4 (default) or 6."
 )
 @click.option(
-    "--record", is_flag=True, help="Keep all that comes to each queue and what it decides, for `ecnlab replay`; short for record.arrivals."
+    "--record", is_flag=True, help="Record the arrivals and decisions of each queue, for `ecnlab replay`; short for record.arrivals."
 )
-@click.option("--phase", is_flag=True, help="Look for a phase effect too: run the scenario again with a random processing time at senders.")
+@click.option(
+    "--phase", is_flag=True, help="Also check for a phase effect: run the scenario again with a random processing time at senders."
+)
 @click.option("--plot", is_flag=True, help="Draw the figures that the recorded series allow, after the numbers are printed.")
 @options.json_option
 @options.quiet_option
@@ -166,7 +168,7 @@ def _trace_from_options(path: str | None, links: Sequence[str], keep: int | None
     if path is not None:
         return write.TraceTo(path, links, keep, int(ip) if ip else None)
     if links or keep is not None or ip:
-        raise UsageError("--trace-link, --trace-bytes and --trace-ip say how a trace is written: add --trace FILE")
+        raise UsageError("--trace-link, --trace-bytes and --trace-ip require --trace; fix: add --trace FILE")
     return None
 
 
@@ -176,7 +178,7 @@ def _run_seeds(scenario: Scenario, seeds: Sequence[int], folder: Path, asked: Ma
     try:
         return runner.run(scenario, seeds, progress=shown, observe=True, **asked)
     except Interrupted as error:
-        raise Interrupted(f"{error}; they are kept in {folder}, and the same command goes on from there", error.result) from None
+        raise Interrupted(f"{error}; they are stored in {folder}; the same command continues from there", error.result) from None
 
 
 def _require_processing_time_support(scenario: Scenario) -> None:

@@ -63,7 +63,9 @@ class _ShellCommand(_CommandWithTrailingCommand):
 
 @click.command(cls=_CommandWithTrailingCommand)
 @click.argument("pid", metavar="PID", type=int)
-@click.option("--side", type=click.Choice(_SIDE_NAMES), default="client", help="Run it at the client's end (default) or at the server's.")
+@click.option(
+    "--side", type=click.Choice(_SIDE_NAMES), default="client", help="Run it in the client's namespace (default) or the server's."
+)
 @click.pass_obj
 def attach(command: list[str], /, pid: int, side: str) -> None:
     """Run a command in a shell that is running.
@@ -80,34 +82,38 @@ def attach(command: list[str], /, pid: int, side: str) -> None:
 @click.argument("file", required=False)
 @click.option("--rate", metavar="RATE", help="In place of FILE: the rate of the link, e.g. 10Mbps.")
 @click.option("--up-rate", metavar="RATE", help="The rate towards the server (default: as --rate).")
-@click.option("--delay", metavar="TIME", help="The delay of each way; a round trip takes twice that (default: 0 ms).")
+@click.option("--delay", metavar="TIME", help="The one-way delay (default: 0 ms); the RTT is twice that.")
 @click.option(
     "--aqm",
     "aqms",
     metavar="NAME|FILE:CLASS",
     multiple=True,
-    help="The AQM of both ways, ours or your own (default: droptail). With FILE: bring one of your own; repeatable.",
+    help="The AQM of both directions, built in or user-defined (default: droptail). With FILE: load a user-defined AQM; repeatable.",
 )
-@click.option("--limit", metavar="AMOUNT", help="What may wait each way (default: 250 packets).")
+@click.option("--limit", metavar="AMOUNT", help="Buffer of each direction (default: 250 packets).")
 @click.option(
-    "--queue", "keys", metavar="KEY=VALUE", multiple=True, help="Another parameter of the queues of both ways, e.g. max_th=30; repeatable."
+    "--queue",
+    "keys",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Another parameter of the queues of both directions, e.g. max_th=30; repeatable.",
 )
 @click.option(
     "--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter, e.g. link.path.reverse.queue.limit=50; repeatable."
 )
-@click.option("--group", metavar="NAME", help="The group of flows in FILE whose way it is (default: the first).")
-@click.option("--background", is_flag=True, help="Let the flows of FILE send too, simulated, over the same links.")
+@click.option("--group", metavar="NAME", help="The group of flows in FILE whose path it uses (default: the first).")
+@click.option("--background", is_flag=True, help="Also send the flows of FILE, simulated, over the same links.")
 @click.option("--server", "servers", metavar="COMMAND", multiple=True, help="Run a server at the far end, e.g. 'iperf3 -s'; repeatable.")
-@click.option("--ecn/--no-ecn", default=True, help="Whether connections ask for ECN and take it (default: they do).")
-@click.option("--cc", "congestion_control", metavar="NAME", help="The congestion control of connections that choose none, e.g. cubic.")
-@click.option("--seed", metavar="N", default="1", help="What is random about the links is drawn from it (default: 1).")
+@click.option("--ecn/--no-ecn", default=True, help="Request and accept ECN on connections (default: on).")
+@click.option("--cc", "congestion_control", metavar="NAME", help="The default congestion control, e.g. cubic.")
+@click.option("--seed", metavar="N", default="1", help="Seed of the links' random streams (default: 1).")
 @click.option("--pcap", metavar="FILE", type=click.Path(path_type=Path), help="Write each packet before and behind each queue (.pcapng).")
 @click.option(
     "--view",
     type=click.Choice(_VIEW_KINDS),
     help="Show the queues: in the terminal's last line, its title, a line a second, or not at all (line for a COMMAND in a terminal).",
 )
-@click.option("--view-to", metavar="FILE", type=click.Path(path_type=Path), help="Where the view goes (default: standard error).")
+@click.option("--view-to", metavar="FILE", type=click.Path(path_type=Path), help="File for the view (default: standard error).")
 @click.option("--enter", hidden=True)
 @click.option("--side", hidden=True)
 @click.option("--json", "as_json", is_flag=True, help="Write the view as a line of JSON a second, and the end as one.")
@@ -184,14 +190,14 @@ def _scenario_factory(file: str | None, given: dict[str, Any]) -> Callable[[], S
             raise UsageError(f"{', '.join(beside)}: FILE defines the links; fix: leave it out, or change the link with --set KEY=VALUE")
         return _name_set_option_in_problems(lambda: load(file, overrides, aqms=given["aqms"]), overrides)
     if given["rate"] is None:
-        raise UsageError("FILE: is missing, and --rate too; fix: give one, e.g. ecnlab shell --rate 10Mbps --delay 20ms --aqm ecn")
+        raise UsageError("FILE: is missing, and so is --rate; fix: give one, e.g. ecnlab shell --rate 10Mbps --delay 20ms --aqm ecn")
     if given["group"] is not None:
         raise UsageError("--group: needs FILE, whose flows it names; fix: give FILE")
     if given["background"]:
         raise UsageError("--background: needs FILE, whose flows it starts; fix: give FILE")
     if len(given["aqms"]) > 1:
         raise UsageError(
-            "--aqm: is given more than once, and both directions have the same; fix: for another towards the server add "
+            "--aqm: is given more than once; fix: give one for both directions, and for another towards the server add "
             "--set link.path.reverse.queue.aqm=NAME"
         )
     limit = {} if given["limit"] is None else {"limit": given["limit"]}
@@ -221,7 +227,7 @@ def _parse_server_commands(servers: Sequence[str]) -> list[list[str]]:
 
 def _require_pcapng_path(path: Path | None) -> Path | None:
     if path is not None and path.suffix != ".pcapng":
-        raise UsageError(f"--pcap {str(path)!r}: does not end in .pcapng, the format that is written; fix: change the ending")
+        raise UsageError(f"--pcap {str(path)!r}: must end in .pcapng; fix: change the file extension")
     return path
 
 
@@ -282,7 +288,7 @@ def _packet_delivery_text(ended: ShellResult) -> str:
     told = [f"{about['written']} packets were delivered{late}"]
     lost = {
         "malformed": sum(about["malformed"].values()),
-        "not taken by a kernel": about["refused"],
+        "rejected by a kernel": about["refused"],
         "lost before the links": about["device_drops"],
     }
     told += [f"{count} {what}" for what, count in lost.items() if count]

@@ -50,7 +50,7 @@ def list_studies() -> None:
 @_figures_option
 @_claims_option
 @click.option(
-    "--scenarios", type=click.Path(path_type=Path), metavar="DIR", help="Write the scenarios there as files that `ecnlab run` takes."
+    "--scenarios", type=click.Path(path_type=Path), metavar="DIR", help="Write the scenarios as files for `ecnlab run` into this folder."
 )
 def show_study(name: str, figures: Sequence[str], claims: Sequence[str], scenarios: Path | None) -> None:
     """Show a study: its figures, its claims, and how long they take.
@@ -65,8 +65,8 @@ def show_study(name: str, figures: Sequence[str], claims: Sequence[str], scenari
 @study.command("run")
 @click.argument("name", shell_complete=catalog.complete_study)
 @click.option("--quick", is_flag=True, help="Seeds 1..5 and the main set-up alone.")
-@click.option("--main-setup", is_flag=True, help="Decide claims in the main set-up alone, not in all that the paper admits.")
-@click.option("--demo", is_flag=True, help="Only the few figures that show what the study is about, and the claims that their runs decide.")
+@click.option("--main-setup", is_flag=True, help="Decide claims in the main set-up only, not in all that the paper admits.")
+@click.option("--demo", is_flag=True, help="Only the study's few main figures, and the claims that their runs decide.")
 @options.seed_option("those of --seeds")
 @options.seeds_option("101..120")
 @_figures_option
@@ -111,13 +111,15 @@ def run_study(
     from ecnlab.studies.framework import runner
 
     if quick and not (seed is None and seeds is None):
-        raise UsageError(f"--quick means --seeds {listed_seeds(runner.QUICK_SEEDS)}: leave out one of them")
+        raise UsageError(
+            f"--quick and --seeds exclude each other: --quick means --seeds {listed_seeds(runner.QUICK_SEEDS)}; fix: leave out one of them"
+        )
     if demo and (figures or claims):
-        raise UsageError("--demo chooses figures itself: leave out --figure and --claim")
+        raise UsageError("--demo selects its own figures; fix: leave out --figure and --claim")
     chosen = studies.find(name)
     chosen_seeds = options.seeds_from_options(seed, seeds, listed_seeds(runner.QUICK_SEEDS if quick else runner.FULL_SEEDS))
     if demo and not chosen.demo:
-        raise UsageError(f"the study {name} names no figures for a demo: leave out --demo")
+        raise UsageError(f"--demo: the study {name} defines no figures for a demo; fix: leave out --demo")
     numbers = chosen.demo if demo else figures
     chosen.choose(numbers)
     chosen.choose_claims(claims)
@@ -143,7 +145,7 @@ def run_study(
 
 @study.command("join")
 @click.argument("reports", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="REPORT...")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the table there: FILE.csv, or FILE.md.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the table to this file: FILE.csv or FILE.md.")
 @options.json_option
 def join_reports(reports: Sequence[Path], out: Path | None, as_json: bool) -> None:
     """Join reports of one study, for example of its backends, in one table.
@@ -157,7 +159,7 @@ def join_reports(reports: Sequence[Path], out: Path | None, as_json: bool) -> No
     from ecnlab.studies.framework import joined
 
     if out is not None and out.suffix not in (".csv", ".md"):
-        raise UsageError(f"--out {out}: a table is written as .csv or .md")
+        raise UsageError(f"--out {out}: must end in .csv or .md; fix: change the file extension")
     table = joined.join_reports(reports)
     if out is not None:
         text = table.as_csv() if out.suffix == ".csv" else table.as_markdown()
@@ -185,7 +187,7 @@ def _print_study_outcome(name: str, outcome: Outcome, *, as_json: bool, quiet: b
     for failure in outcome.failures:
         output.print_to_stderr(f"failed: {failure.describe()}")
     if outcome.left_out:
-        output.print_to_stderr(f"left out, since they depend on what failed: {', '.join(outcome.left_out)}")
+        output.print_to_stderr(f"left out, because they depend on failed runs: {', '.join(outcome.left_out)}")
     if as_json:
         in_full = page.verdicts_in_full(name)
         output.print_json(

@@ -83,7 +83,7 @@ def sweep(
     try:
         done = run.run_plan(made, chosen, tables=more, name=asked.name, store=kept, out=folder, workers=workers, progress=not quiet)
     except Interrupted as error:
-        raise Interrupted(f"{error}; they are kept in {store}, and the same command goes on from there", error.result) from None
+        raise Interrupted(f"{error}; they are stored in {store}; the same command continues from there", error.result) from None
     _print_sweep_report(done, made, folder, as_json=as_json, quiet=quiet)
 
 
@@ -95,16 +95,16 @@ def _sweep_from_file_or_options(file: Path, vary: Sequence[str]) -> SweepFile:
     if not file.is_file() or not files.is_sweep_file(file):
         if not grid:
             raise UsageError(
-                f"{file} is a scenario and nothing of it is varied: add --vary KEY=VALUES, e.g. --vary flows.far.count=10,20,40"
+                f"{file}: is a scenario, and no parameter is varied; fix: add --vary KEY=VALUES, e.g. --vary flows.far.count=10,20,40"
                 if file.is_file()
-                else f"cannot read {str(file)!r}: " + ("it is a folder; name a file" if file.is_dir() else "there is no such file")
+                else f"cannot read {str(file)!r}: " + ("it is a folder; fix: name a file" if file.is_dir() else "no such file")
             )
         ends = [key.rsplit(".", 1)[-1] for key in grid]
         return files.SweepFile(None, "-".join([file.stem, *ends]), file, grid=grid)
     asked = files.read_sweep_file(file)
     twice = sorted(set(asked.grid) & set(grid))
     if twice:
-        raise UsageError(f"--vary {twice[0]}: {file} varies it already; leave out one of them")
+        raise UsageError(f"--vary {twice[0]}: {file} varies it too; fix: leave out one of them")
     return replace(asked, grid={**asked.grid, **grid})
 
 
@@ -113,11 +113,11 @@ def _grid_from_options(vary: Sequence[str]) -> dict[str, str]:
     pairs = [one.partition("=") for one in vary]
     bad = [one for one, (key, equals, _) in zip(vary, pairs, strict=True) if not (key.strip() and equals)]
     if bad:
-        raise UsageError("\n".join(f"--vary {one!r}: write KEY=VALUES, e.g. flows.far.count=10,20,40" for one in bad))
+        raise UsageError("\n".join(f"--vary {one!r}: is not KEY=VALUES; fix: write it as in flows.far.count=10,20,40" for one in bad))
     keys = [key.strip() for key, _, _ in pairs]
     twice = [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
     if twice:
-        raise UsageError("\n".join(f"--vary {key} is given twice: name all values in one" for key in twice))
+        raise UsageError("\n".join(f"--vary {key}: is given twice; fix: give all values in one" for key in twice))
     return {key: values for key, (_, _, values) in zip(keys, pairs, strict=True)}
 
 
@@ -156,5 +156,5 @@ def _print_sweep_report(done: Sweep, made: SweepPlan, folder: Path, *, as_json: 
             f"failed: point {failure.point} ({made.points[failure.point - 1].title}), seed {failure.seed}: {failure.message}"
         )
     if done.failures:
-        output.print_to_stderr("the same command runs what failed again")
+        output.print_to_stderr("the same command repeats the failed runs")
         raise click.exceptions.Exit(EXIT_FAILED)

@@ -100,7 +100,7 @@ def read_traces(
 
 @trace.command("verify")
 @click.argument("file")
-@click.option("--all", "every", is_flag=True, help="List every finding: all violations, not the first 20, and all known departures.")
+@click.option("--all", "every", is_flag=True, help="List all violations, not the first 20, and all known departures.")
 @options.json_option
 @options.quiet_option
 def verify_trace(file: str, every: bool, as_json: bool, quiet: bool) -> None:

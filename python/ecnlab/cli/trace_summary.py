@@ -123,12 +123,12 @@ def verification_summary_line(verdict: Verdict) -> str:
     connections = _count_text(verdict.about["connections"], "TCP connection")
     told = f"{_count_text(verdict.violations, 'violation')}, {_count_text(verdict.departures, 'known departure')}"
     is_cut = verdict.violations + verdict.departures > len(verdict.findings)
-    return f"{verdict.source}: {connections}, {told}" + ("; the first 10000 of each rule were kept" if is_cut else "")
+    return f"{verdict.source}: {connections}, {told}" + ("; the first 10000 of each rule are listed" if is_cut else "")
 
 
 def violated_rules_tables(verdict: Verdict) -> list[Table]:
     """The rules against which anything was found, with how often."""
-    header = ("rule", "section", "violations", "departures", "what RFC 3168 asks, and who departs")
+    header = ("rule", "section", "violations", "departures", "rules of RFC 3168, and known departures")
     rows = [[rule.name, rule.section, str(rule.violations), str(rule.departures), _rule_text(rule)] for rule in verdict.rules]
     return [Table("", header, rows, ("rule", "section", header[-1]))] if rows else []
 
@@ -177,7 +177,7 @@ def _link_table(links: Mapping[str, Sequence[Any]]) -> Table:
     """A row for each link where packets were marked, dropped or had to wait; the bottleneck stands first."""
     count = len(links["link"])
     busy = [row for row in range(count) if links["marks"][row] + links["drops"][row] or links["sojourn_mean_s"][row] > 0] or [0]
-    heading = "links where packets were marked, dropped or had to wait, the bottleneck first"
+    heading = "links with marked, dropped or queued packets, the bottleneck first"
     if len(busy) > _MAX_LINKS:
         heading = f"the first {_MAX_LINKS} of {len(busy)} {heading}"
     rows = [

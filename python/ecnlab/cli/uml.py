@@ -23,9 +23,9 @@ def uml() -> None:
     "--source",
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="Take its source from this package, archive or folder (default: the distribution's package, fetched with apt-get).",
+    help="Use the source in this package, archive or folder (default: the distribution's package, fetched with apt-get).",
 )
-@click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="Files compiled at a time (default: one for each core).")
+@click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="Number of parallel compile jobs (default: one for each core).")
 @options.quiet_option
 def build_kernel(name: str | None, source: Path | None, jobs: int | None, quiet: bool) -> None:
     """Build a kernel for the backend uml, unless it is built already."""
@@ -37,7 +37,7 @@ def build_kernel(name: str | None, source: Path | None, jobs: int | None, quiet:
     with Progress(1, shown=not quiet, verb="compiling") as progress:
         made = build.build(kernel, source, jobs, progress.show_fraction)
     if not quiet:
-        known = "" if made.about["known"] else ", a source that ecnlab was not tried with"
+        known = "" if made.about["known"] else ", a source that ecnlab was not tested with"
         output.print_line(f"{made.name} from {made.about['version']} (sha256 {made.about['sha256'] or 'of a folder: none'}){known}")
         output.print_line(f"in {made.folder}")
 

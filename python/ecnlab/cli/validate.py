@@ -53,7 +53,7 @@ def compare_packet_exact(folder: Path | None, quiet: bool) -> None:
 
 @validate.command("linux")
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
-@click.option("--way", type=click.Choice(["receiver", "sender", "closed"]), help="Only in this way; without it in all three.")
+@click.option("--way", type=click.Choice(["receiver", "sender", "closed"]), help="Only this comparison (default: all three).")
 @click.option("--case", "only", metavar="NAME", help="Only the cases of this name, a pattern as in 'reno-*', with both runs side by side.")
 @options.json_option
 @options.quiet_option
@@ -79,7 +79,7 @@ def compare_with_linux(folder: Path | None, way: str | None, only: str | None, a
 @validate.command("tables")
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 @options.seeds_option("20")
-@click.option("--all", "every", is_flag=True, help="List what agrees as well.")
+@click.option("--all", "every", is_flag=True, help="List agreeing rows too.")
 @options.threads_option
 @options.cluster_option
 @options.store_option
@@ -105,7 +105,7 @@ def compare_ns2_means(
 
     chosen_seeds = options.seeds_from_options(None, seeds, "20")
     if len(chosen_seeds) < 2:
-        raise UsageError(f"--seeds {seeds!r}: an interval needs 2 seeds or more")
+        raise UsageError(f"--seeds {seeds!r}: too few for an interval; fix: give 2 or more")
     workers = options.workers_from_options(threads, cluster)
     with options.open_store(store) as kept:
         comparisons = compare_files(files or REFERENCE_TABLES, chosen_seeds, store=kept, progress=not quiet, workers=workers)
@@ -138,9 +138,9 @@ def compare_with_formulas(
     from ecnlab.validation.formulas import AGREES, run_checks
 
     if write is not None and quick:
-        raise UsageError("--write needs all checks: leave out --quick")
+        raise UsageError("--write and --quick exclude each other; fix: leave out --quick")
     if write is not None and not write.parent.is_dir():
-        raise UsageError(f"cannot write {write}: there is no folder {write.parent}")
+        raise UsageError(f"cannot write {write}: the folder {write.parent} does not exist")
     workers = options.workers_from_options(threads, cluster)
     with options.open_store(store) as kept:
         outcomes = run_checks(formula_checks(quick=quick), store=kept, progress=not quiet, workers=workers)

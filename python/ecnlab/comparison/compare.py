@@ -82,7 +82,7 @@ def compare(
     """
     opened = [_open_side(side, aqms) for side in (a, b)]
     if seeds is not None and not any(isinstance(side, Scenario) for side in opened):
-        raise UsageError("seeds: both sides have been run; leave the seeds out, and those that they have are compared")
+        raise UsageError("seeds: both sides are finished runs; fix: leave out the seeds")
     opened = _sides_on_backends(opened, renamed_argument(backend, on))
     names = _side_names(a, b, opened)
     wanted = [side for side in opened if isinstance(side, Scenario)]
@@ -94,7 +94,7 @@ def compare(
     elif isinstance(left, Result) and isinstance(right, Result):
         made = compare_results(left, right, names, confidence)
     else:
-        raise UsageError("a sweep can be compared with a sweep only: one of the two is none")
+        raise UsageError("compare: one side is a sweep and the other is not; fix: name two sweeps")
     return _with_quantities(made, quantities)
 
 
@@ -108,7 +108,7 @@ def _open_side(side: object, aqms: Iterable[type[Aqm] | str]) -> Side | Scenario
     if path.is_dir():
         return open_sweep(path) if is_sweep(path) else open_result(path)
     if is_sweep_file(path):
-        raise UsageError(f"{path} is a sweep file: run it with ecnlab sweep, and compare the folders of two sweeps")
+        raise UsageError(f"{path} is a sweep file; fix: run it with ecnlab sweep, and compare the folders of two sweeps")
     return load(path, aqms=aqms)
 
 
@@ -121,7 +121,7 @@ def _sides_on_backends(sides: Sequence[Side | Scenario], backend: str | Backend 
         raise UsageError(f"backend: {len(of_each)} are given for two sides; fix: give one for both, or one for each")
     ran = [not isinstance(side, Scenario) for side in sides]
     if all(ran) or (of_each is not None and any(ran)):
-        raise UsageError("backend: a side that has been run has its backend; fix: name the scenario's file to run it on another")
+        raise UsageError("backend: a side is a finished run; fix: name its scenario file to run it on another backend")
     given = cast("list[str | Backend]", [backend, backend] if of_each is None else of_each)
     return [side.on_backend(one) if isinstance(side, Scenario) else side for side, one in zip(sides, given, strict=True)]
 

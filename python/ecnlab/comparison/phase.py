@@ -145,8 +145,8 @@ class PhaseEffect:
         """A warning where nothing was found over fewer than `MIN_SEEDS` seeds."""
         if self.found or len(self.seeds) >= MIN_SEEDS:
             return []
-        what = f"{len(self.seeds)} seeds are too few to find a phase effect: its change would hardly be significant"
-        return [Problem("seeds", None, f"{what}; fix: at least {MIN_SEEDS}, as in --seeds {MIN_SEEDS}")]
+        what = f"{len(self.seeds)} seeds are too few to find a phase effect: its change would rarely be significant"
+        return [Problem("seeds", None, f"{what}; fix: give at least {MIN_SEEDS}, as in --seeds {MIN_SEEDS}")]
 
     def json(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -261,7 +261,7 @@ def with_processing_time(scenario: Scenario, jitter: str = ONE_PACKET_JITTER) ->
     Raises UsageError if that is none, and ScenarioError if the scenario has one already or its backend cannot run it.
     """
     if scenario.resolved[PROCESSING_TIME_KEY] != NO_JITTER:
-        message = "the scenario has a processing time already, so there is nothing to compare with; fix: leave it out"
+        message = "the scenario sets a processing time, so both runs would be the same; fix: leave it out"
         raise ScenarioError([Problem(PROCESSING_TIME_KEY, None, message)], scenario.source)
     changed = scenario.changed({PROCESSING_TIME_KEY: jitter})
     if changed.resolved[PROCESSING_TIME_KEY] == NO_JITTER:
@@ -280,7 +280,7 @@ def effect_of(without: Result, with_: Result, measures: Sequence[str] = (), leas
     if missing:
         columns = {column.name for table in QUANTITIES for column in catalog.table(table).columns if column.unit}
         known = ", ".join(sorted({*_RATE_QUANTITIES, *columns}))
-        raise UsageError(f"measures: no measure is called {', '.join(sorted(missing))}; fix: choose from {known}")
+        raise UsageError(f"measures: unknown {', '.join(sorted(missing))}; fix: use one of {known}")
     before, after = (
         {cell: Sample(dict(zip(result.seeds, of_cell, strict=True)), result.alike) for cell, of_cell in found.items()}
         for result, found in zip((without, with_), values, strict=True)

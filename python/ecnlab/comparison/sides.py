@@ -54,7 +54,7 @@ def compare_results(a: Result, b: Result, names: tuple[str, str], confidence: fl
         *(dict(leaf_values(result.header["parameters"])) for result in (a, b))
     )
     if not changed:
-        notes.insert(0, "the two are one scenario: nothing can differ but by chance")
+        notes.insert(0, "both sides are the same scenario: all differences are chance")
     rows = with_adjusted_p_values(_difference_rows({}, of_a, of_b, confidence), confidence)
     return Comparison(
         names, (a.name, b.name), changed, [*notes, *_histogram_cell_notes(rows)], _side_warnings(a, b, names), rows, confidence
@@ -66,11 +66,11 @@ def compare_sweeps(a: Sweep, b: Sweep, names: tuple[str, str], confidence: float
     columns = [[one.name for one in sweep.parameters] for sweep in (a, b)]
     if set(columns[0]) != set(columns[1]):
         told = " and ".join(", ".join(each) for each in columns)
-        raise UsageError(f"the sweeps vary unlike parameters ({told}), so their points cannot be paired")
+        raise UsageError(f"the sweeps vary different parameters ({told}), so their points cannot be paired")
     points = [_sweep_points(sweep, columns[0]) for sweep in (a, b)]
     shared = [place for place in points[0] if place in points[1]]
     if not shared:
-        raise UsageError("the sweeps have no point in common: no values of their parameters are the same")
+        raise UsageError("the sweeps have no point in common")
     left = [len(each) - len(shared) for each in points]
     notes = [f"{count} points are in {name} only and left out" for name, count in zip(names, left, strict=True) if count]
     notes += [*_seed_notes(a.seeds, b.seeds, names), *_build_notes(a.about["build"], b.about["build"])]
@@ -169,10 +169,10 @@ def _seed_notes(a: Sequence[int], b: Sequence[int], names: tuple[str, str]) -> l
     both = sorted(set(a) & set(b))
     if not is_paired(dict.fromkeys(a), dict.fromkeys(b)):
         told = " and ".join(f"{listed_seeds(seeds)} of {name}" for name, seeds in zip(names, (a, b), strict=True))
-        return [f"not paired, as the seeds {told} hardly overlap: Welch's intervals, which are wider"]
+        return [f"not paired, because the seeds {told} hardly overlap; intervals are Welch's, which are wider"]
     left = sorted(set(a) ^ set(b))
     notes = [f"seeds {listed_seeds(left)} are in one of the two only and left out"] if left else []
-    return [*notes, "one seed: there are no intervals, and any difference may be chance"] if len(both) == 1 else notes
+    return [*notes, "one seed: no intervals, and any difference can be chance"] if len(both) == 1 else notes
 
 
 def _engine_notes(a: Result, b: Result) -> list[str]:
@@ -186,11 +186,11 @@ def _changed_backends(a: Values, b: Values) -> list[ChangedParameter]:
 
 
 def _time_notes(a: float, b: float) -> list[str]:
-    return [] if a == b else [f"measured over {a:g} s and {b:g} s: counts, such as marks and drops, are of unlike times"]
+    return [] if a == b else [f"measured over {a:g} s and {b:g} s: counts, such as marks and drops, cover different times"]
 
 
 def _build_notes(a: str, b: str) -> list[str]:
-    return [] if a == b else [f"run by unlike builds of the engine ({a} and {b}): differences may be the engine's"]
+    return [] if a == b else [f"run by different builds of the engine ({a} and {b}): differences can come from the engine"]
 
 
 def _histogram_cell_notes(rows: Sequence[DifferenceRow]) -> list[str]:
@@ -200,7 +200,7 @@ def _histogram_cell_notes(rows: Sequence[DifferenceRow]) -> list[str]:
         return []
     told = ", ".join(dict.fromkeys(row.quantity for row in found))
     right = f"a percentile is right to {100 * _HALF_HISTOGRAM_CELL:.1f} % of its value"
-    return [f"{told}: where ± 0 stands all seeds fall into one cell of the histogram; {right}"]
+    return [f"{told}: at ± 0 all seeds fall into one cell of the histogram; {right}"]
 
 
 def _is_within_one_cell(found: Difference) -> bool:
@@ -209,8 +209,10 @@ def _is_within_one_cell(found: Difference) -> bool:
 
 def _identical_notes(a: bool, b: bool, names: tuple[str, str]) -> list[str]:
     if a and b:
-        return ["all seeds are alike in both, as nothing there is random: there are no intervals, and each difference is exact"]
-    return [f"all seeds of {name} are alike, as nothing in it is random" for name, alike in zip(names, (a, b), strict=True) if alike]
+        return ["all seeds are identical in both, because nothing is random: no intervals, and each difference is exact"]
+    return [
+        f"all seeds of {name} are identical, because nothing in it is random" for name, alike in zip(names, (a, b), strict=True) if alike
+    ]
 
 
 def _notes_of_one_sided_rows(a: Samples, b: Samples, names: tuple[str, str]) -> list[str]:
@@ -243,9 +245,9 @@ def _changed_at_points(pairs: Sequence[tuple[int, int]], a: Sweep, b: Sweep) -> 
         times |= dict.fromkeys(_time_notes(a.measured_s(at_a), b.measured_s(at_b)))
     notes = list(times)
     if not found and a.backend == b.backend:
-        notes.insert(0, "the two are one: at each point they have one scenario, and nothing can differ but by chance")
+        notes.insert(0, "both sides have the same scenario at each point: all differences are chance")
     if varies:
-        notes.append("some parameters differ in another way at each point: they are shown as they are at the first")
+        notes.append("some parameters differ differently at each point: their values at the first point are shown")
     return _rows_by_size(list(found.values())), notes
 
 

@@ -42,7 +42,7 @@ _JOBS_PER_THREAD = 4
 _SCHEDULER_CHECK_INTERVAL_S = 1.0
 _FETCH_TIMEOUT_S = 30.0
 _MAX_LOST_WORKERS = 10
-_LOST_WORKERS_TEXT = f"no worker could do it: {_MAX_LOST_WORKERS + 1} times those that had it in hand were lost"
+_LOST_WORKERS_TEXT = f"workers were lost {_MAX_LOST_WORKERS + 1} times while they ran it"
 
 
 @dataclass(frozen=True)
@@ -244,12 +244,13 @@ class _ClusterPool:
             if isinstance(error, KilledWorker) and self._alone != number:
                 self._suspects.append(number)
                 return None
-            return failure_of(job, WORKER, f"no worker could do it: {_first_line(error)}")
+            return failure_of(job, WORKER, f"no worker could run it: {_first_line(error)}")
         return self._scheduler_has_left() if future.cancelled() or self._client.status != "running" else None
 
     def _scheduler_has_left(self) -> ClusterError:
         return ClusterError(
-            f"the scheduler at {self._address} has left; what had finished is kept, and the same command goes on from there"
+            f"the connection to the scheduler at {self._address} was lost; finished runs are stored; "
+            "fix: run the same command again, which continues from there"
         )
 
 
@@ -276,9 +277,9 @@ def run_packed_job(key: str, packed: bytes) -> JobOutcome:
     try:
         job: Job = pickle.loads(packed)
     except BackendError as error:  # nothing can be run there that needs it
-        return BackendError(f"a worker on {gethostname()} cannot do it: {error}")
+        return BackendError(f"a worker on {gethostname()} cannot run it: {error}")
     if key != job.key:
-        return failure_of(job, WORKER, "a worker cannot do it: the scenario is another one there")
+        return failure_of(job, WORKER, "a worker cannot run it: it reads a different scenario")
     return run_job(job)
 
 
@@ -286,12 +287,12 @@ def _connect(address: str) -> Client:
     try:
         from distributed import Client
     except ImportError:
-        raise ClusterError("a cluster needs dask's package distributed: pip install 'ecnlab[cluster]'") from None
+        raise ClusterError("cluster: the package distributed (dask) is not installed; fix: pip install 'ecnlab[cluster]'") from None
     try:
         return Client(address, timeout=_CONNECT_TIMEOUT_S, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
-        remedy = "start one with 'dask scheduler', and give the address that it prints, as in tcp://node1:8786"
-        raise ClusterError(f"there is no dask scheduler at {address} ({_first_line(error)}); {remedy}") from None
+        remedy = "fix: start one with 'dask scheduler', and give the address that it prints, as in tcp://node1:8786"
+        raise ClusterError(f"cluster: no dask scheduler answers at {address} ({_first_line(error)}); {remedy}") from None
 
 
 def _require_workers(client: Client, address: str) -> list[str]:
@@ -299,13 +300,13 @@ def _require_workers(client: Client, address: str) -> list[str]:
     try:
         client.wait_for_workers(1, timeout=_CONNECT_TIMEOUT_S)
     except TimeoutError:
-        raise ClusterError(f"the scheduler at {address} has no worker; start some with 'dask worker {address}'") from None
+        raise ClusterError(f"cluster: the scheduler at {address} has no worker; fix: start some with 'dask worker {address}'") from None
     builds = _builds(client)
     wrong = {worker: build for worker, build in builds.items() if build != _ENGINE_BUILD}
     if wrong:
         told = "\n".join(f"  {worker}: {build or 'ecnlab is not installed there'}" for worker, build in sorted(wrong.items()))
-        remedy = "install the same ecnlab on every worker, and start the workers again"
-        raise ClusterError(f"not every worker has this build of the engine, {_ENGINE_BUILD}:\n{told}\n{remedy}")
+        remedy = "fix: install the same ecnlab on every worker, and restart the workers"
+        raise ClusterError(f"cluster: not every worker has this build of the engine, {_ENGINE_BUILD}:\n{told}\n{remedy}")
     return list(builds)
 
 

@@ -188,9 +188,9 @@ def _require_several(seeds: Sequence[int], trace: object) -> None:
     if len(seeds) < precision.MIN_SEEDS:
         least = precision.MIN_SEEDS
         few = "one seed is" if len(seeds) == 1 else f"{len(seeds)} seeds are"
-        raise UsageError(f"until: {few} too few to judge an interval; fix: allow {least} or more, e.g. --seeds 1000")
+        raise UsageError(f"until: {few} too few for an interval; fix: allow {least} or more, e.g. --seeds 1000")
     if trace is not None:
-        raise UsageError("until: a trace is of seeds that are known beforehand; fix: leave the trace out, or name the seeds without until")
+        raise UsageError("until: excludes a trace, whose seeds must be known; fix: leave out the trace, or name the seeds without until")
 
 
 def _run_until(request: Request, asked: precision.Precision, workers: Workers, progress: bool) -> Result:
@@ -285,7 +285,7 @@ def _run_requests(
 def _require_possible(requests: Sequence[Request], workers: Workers) -> None:
     """Check all requests before any begins. Raises UsageError for what the workers cannot do, ScenarioError for what a backend cannot."""
     if ENV_SCRIPT_IMPORT in os.environ:
-        say = 'is read once more, for its AQM to stand in queues on live: put what it runs under `if __name__ == "__main__":`'
+        say = 'is imported again in the process of a run on live, for its AQM; fix: put what it runs under `if __name__ == "__main__":`'
         raise UsageError(f"{os.environ[ENV_SCRIPT_IMPORT]} {say}")
     if not workers.is_local and any(request.tracing for request in requests):
         raise UsageError("trace: not supported on a cluster; fix: run locally")
@@ -295,7 +295,8 @@ def _require_possible(requests: Sequence[Request], workers: Workers) -> None:
     for tracing, backend in ((request.tracing, request.scenario.backend) for request in requests):
         if tracing is not None and tracing.form not in backend.trace_kinds:
             raise UsageError(
-                f"trace: {backend.name} writes {' and '.join(backend.trace_kinds) or 'no traces'}; choose another ending, or --backend sim"
+                f"trace: {backend.name} writes {' and '.join(backend.trace_kinds) or 'no traces'}; "
+                "fix: choose another file extension, or --backend sim"
             )
     unlike = {request.scenario.hash: request.scenario for request in requests}
     refused = [(scenario, problem) for scenario in unlike.values() for problem in scenario.refusals()]
@@ -315,8 +316,8 @@ def _require_unchanged(scenarios: Iterable[Scenario]) -> None:
     for aqm, digest in classes:
         if (now := class_digest(aqm)) != digest:
             part = changed_part(digest, now)
-            what = f"has changed since the scenario was read{f' in {part}' if part else ', or something that it reads has'}"
-            raise UsageError(f"aqms: the AQM {aqm.__name__} {what}; fix: read the scenario after the change, for then its key covers it")
+            what = f"has changed since the scenario was read{f' in {part}' if part else ', or something that it reads'}"
+            raise UsageError(f"aqms: AQM {aqm.__name__} {what}; fix: read the scenario after the change")
 
 
 def _named_problem(scenario: Scenario, problem: Problem) -> Problem:
@@ -590,5 +591,5 @@ class _TaskRunner:
 
 def _resolve_workers(workers: Workers | None, threads: int | None) -> Workers:
     if workers is not None and threads is not None:
-        raise UsageError("threads: is given with workers; fix: leave out one of the two")
+        raise UsageError("threads: excludes workers; fix: leave out one of the two")
     return Threads(threads) if workers is None else workers

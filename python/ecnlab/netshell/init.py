@@ -92,7 +92,7 @@ def _start_program(job: InitJob) -> Popen[bytes]:
     except OSError as error:
         raise StartupError(f"cannot run {name!r}: {error.strerror}") from None
     except SubprocessError:  # Python says no more of an error between fork and exec
-        raise StartupError(f"cannot run {name!r}: its process cannot enter the network namespace inside (setns)") from None
+        raise StartupError(f"cannot run {name!r}: its process cannot enter the client's network namespace (setns)") from None
 
 
 def _forward_signals(pid: int) -> Callable[[int, FrameType | None], None]:
@@ -121,8 +121,7 @@ def _start_server(server: Sequence[str], environment: Mapping[str, str]) -> None
         time.sleep(0.01)
     if _listening_ports() <= before:
         sys.stderr.write(
-            f"warning: the server {' '.join(server)!r} does not listen after {_SERVER_START_TIMEOUT_S:g} s; "
-            "the command starts all the same\n"
+            f"warning: the server {' '.join(server)!r} does not listen after {_SERVER_START_TIMEOUT_S:g} s; the command starts anyway\n"
         )
         sys.stderr.flush()
     os.close(output)

@@ -71,13 +71,13 @@ def _aqm_and_name(aqm: str) -> tuple[Sequence[str], str]:
     if ":" not in aqm:
         known = [entry.name for entry in catalog.entries("aqm")]
         if aqm not in known:
-            raise UsageError(f"--aqm {aqm!r}: there is no AQM of this name; fix: use one of {', '.join(known)}, or FILE:CLASS for your own")
+            raise UsageError(f"--aqm {aqm!r}: unknown AQM; fix: use one of {', '.join(known)}, or FILE:CLASS for your own")
         return (), aqm
     from ecnlab.aqm import plugins
 
     entries = plugins.entries_of([aqm])[1]
     if not entries:
-        raise UsageError(f"{aqm!r}: brings no AQM")
+        raise UsageError(f"--aqm {aqm!r}: defines no AQM")
     return [aqm], entries[0].name
 
 

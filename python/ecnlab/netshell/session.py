@@ -186,7 +186,7 @@ def _congestion_controls_hint() -> str:
         known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
     except OSError:
         return "load its module"
-    return f"choose one of {', '.join(known)}, or load its module, as in modprobe tcp_dctcp"
+    return f"use one of {', '.join(known)}, or load its module, as in modprobe tcp_dctcp"
 
 
 def _programs_to_run(scenario: Scenario, spec: ShellSpec, shell: _core.Shell) -> process.Programs:
@@ -303,7 +303,7 @@ def _stop_error(shell: _core.Shell, spec: ShellSpec) -> tuple[dict[str, _core.Ta
     except _core.AqmFailure as error:
         raise aqm_error(error) from error.__cause__
     except _core.EngineFault as error:
-        raise UsageError(f"the engine failed: {error}; this is a fault of ecnlab: please report it with the scenario") from None
+        raise UsageError(f"the engine failed: {error}; fix: report this bug of ecnlab with the scenario") from None
     except OSError as error:
         raise BackendError(f"packet forwarding stopped: {error}") from None
 

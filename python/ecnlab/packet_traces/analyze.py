@@ -161,7 +161,7 @@ class Trace:
                 for name in names:
                     partial[name].replace(path / name)
         except OSError as error:
-            raise TraceError(f"cannot write to {folder}: {error.strerror or error}; nothing in it was changed") from None
+            raise TraceError(f"cannot write to {folder}: {error.strerror or error}; the folder was not changed") from None
         return names
 
     def _write_parquet(self, name: str) -> bytes:
@@ -375,16 +375,14 @@ def read_with_progress(path: str, read: Any, *, progress: bool) -> Any:
 def _check_options(from_s: float | None, to_s: float | None, bin_s: float, flows: Sequence[int], header: int) -> None:
     """Raises UsageError with all that is out of range."""
     begin, end = from_s or 0.0, math.inf if to_s is None else to_s
-    problems = [f"a time cannot be {time:g} s" for time in (from_s, to_s) if time is not None and not 0 <= time < 1e7]
+    problems = [f"time {time:g} s must be from 0 to 1e+07 s" for time in (from_s, to_s) if time is not None and not 0 <= time < 1e7]
     if not problems and begin >= end:
-        problems.append(f"the interval from {begin:g} s to {end:g} s is empty: it must end after it begins")
+        problems.append(f"interval from {begin:g} s to {end:g} s: must end after it begins")
     if not 1e-6 <= bin_s <= 1e7:
-        problems.append(f"a bin must be between 1e-06 and 1e+07 s wide, not {bin_s:g}")
-    problems += [
-        f"a flow's number must be between 0 and {_MAX_FLOW_NUMBER}, not {flow}" for flow in flows if not 0 <= flow <= _MAX_FLOW_NUMBER
-    ]
+        problems.append(f"bin width {bin_s:g} s: must be from 1e-06 to 1e+07 s")
+    problems += [f"flow number {flow}: must be from 0 to {_MAX_FLOW_NUMBER}" for flow in flows if not 0 <= flow <= _MAX_FLOW_NUMBER]
     if not 0 <= header <= 65_535:
-        problems.append(f"a header must be between 0 and 65535 bytes, not {header}")
+        problems.append(f"header {header}: must be from 0 to 65535 bytes")
     if problems:
         raise UsageError("\n".join(problems))
 
@@ -392,7 +390,7 @@ def _check_options(from_s: float | None, to_s: float | None, bin_s: float, flows
 def _unread_text(about: Mapping[str, Any]) -> list[str]:
     found = [f"{fault}; it is left out" for fault in about["faults"]]
     if about["ends_early"]:
-        found[-1] = f"{about['faults'][-1]}; what is before it was read"
+        found[-1] = f"{about['faults'][-1]}; the records before it were read"
     if about["more_faults"]:
         found.append(f"{about['more_faults']} more records could not be read")
     if back := about["backwards"]:
@@ -405,15 +403,15 @@ def _unread_text(about: Mapping[str, Any]) -> list[str]:
 
 def _trace_warnings(about: Mapping[str, Any]) -> list[str]:
     told = {
-        "cut": "packets were captured without all of their headers and are not counted; capture more of each, e.g. tcpdump -s 128",
+        "cut": "packets were captured without all of their headers and are not counted; fix: capture more of each, e.g. tcpdump -s 128",
         "fragments": "parts of fragmented packets are not counted",
-        "unacknowledged": "flows of TCP have no acknowledgements in the file, so that round-trip times, reactions and the causes of"
-        " retransmissions cannot be told and each counts as a timeout; trace the way back too, e.g. --trace-link NAME.reverse",
-        "evicted": "connections were taken for ended while they were quiet, because too many were alive",
-        "unlisted_flows": "flows beyond the first 100 000 have no row of their own; the total counts them",
-        "unranked": "connections are left out of Jain's index, because too many compete; choose --from and --to",
-        "left_out": "rows of the tables by time were left out, because there are too many; choose --from and --to, or wider bins",
-        "unfollowed": "packets could not be followed, because too many were under way",
+        "unacknowledged": "TCP flows have no acknowledgements in the file, so RTTs, reactions and the causes of"
+        " retransmissions are unknown, and each counts as a timeout; fix: trace the reverse path too, e.g. --trace-link NAME.reverse",
+        "evicted": "idle connections count as closed, because too many were open",
+        "unlisted_flows": "flows beyond the first 100 000 have no row; the total includes them",
+        "unranked": "connections are left out of Jain's index, because too many compete; fix: choose --from and --to",
+        "left_out": "rows of the tables by time were left out, because there are too many; fix: choose --from and --to, or wider bins",
+        "unfollowed": "packets were not tracked, because too many were in flight",
     }
     found = [*_unread_text(about), *(f"{about[key]} {what}" for key, what in told.items() if about[key])]
     length = about["to_s"] - about["from_s"]

@@ -128,11 +128,11 @@ def replay(
         raise UnknownName("queue", queue, found.queue_names)
     wanted = found.seeds if seeds is None else list(seeds)
     if not wanted:
-        raise UsageError("seeds: there is none to replay")
+        raise UsageError("seeds: the list is empty; fix: name one, or leave out the seeds")
     scenario = scenario_from_tree(found.header["parameters"], aqms=aqms)
     queues = {(seed, name): one for seed in wanted for name, one in _replay_seed(found, scenario, seed, queue)}
     passed_over = dict.fromkeys(name for (_, name), one in queues.items() if one is None)
-    of_kernel = [Problem(f"link.{name}.queue", None, "is a kernel's, whose law is not here: it is not replayed") for name in passed_over]
+    of_kernel = [Problem(f"link.{name}.queue", None, "is a kernel's queue, which cannot be replayed") for name in passed_over]
     return Replay(
         tuple(one for one in queues.values() if one is not None), (*_damaged_seeds(found), *_replay_warnings(found, scenario), *of_kernel)
     )
@@ -141,7 +141,7 @@ def replay(
 def _replay_seed(result: Result, scenario: Scenario, seed: int, queue: str | None) -> list[tuple[str, ReplayedQueue | None]]:
     """The queues of a seed by their names; nothing of those that a kernel has. Raises ResultsError."""
     if not result.only(seed).has(ARRIVALS_TABLE):
-        raise ResultsError(f"{result.name}: seed {seed} has no record of what came to its queues; run it with --record")
+        raise ResultsError(f"{result.name}: seed {seed} has no record of arrivals; fix: run it with --record")
     table = result.table_of(seed, ARRIVALS_TABLE)
     try:
         told = _core.replay(scenario._core, seed, table, queue)
@@ -166,9 +166,9 @@ def _damaged_seeds(result: Result) -> Iterable[Problem]:
 def _replay_warnings(result: Result, scenario: Scenario) -> Iterable[Problem]:
     """What has changed since the result was made."""
     if result.header["build"] != _core.BUILD:
-        message = f"the result is of the engine {result.header['build']}, and this one is {_core.BUILD}: a law may have changed since"
+        message = f"the result is of the engine {result.header['build']}, and this one is {_core.BUILD}: an algorithm can have changed"
         yield Problem("engine", None, message)
     known = dict(result.header["aqms"])
     for name, digest in scenario.aqm_digests.items():
         if known.get(name) != digest:
-            yield Problem("aqms", None, f"the source of {name} is another than that of the result")
+            yield Problem("aqms", None, f"the source of {name} differs from that of the result")

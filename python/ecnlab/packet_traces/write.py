@@ -122,11 +122,13 @@ def checked_tracing(trace: str | Path | TraceTo, scenario: Scenario, seeds: Sequ
     if form == "pcapng" and not links:
         links = _with_reverse_links(scenario.queue_names, known)
     if form == "pcapng" and not links:
-        raise UsageError(f"trace: {path.name} would show nothing, since no link has a measured queue; name the links that it is to show")
+        raise UsageError(
+            f"trace: {path.name} would be empty, because no link has a measured queue; fix: name the links, e.g. --trace-link NAME"
+        )
     if form == KERNEL_CASES and links:
-        raise UsageError(f"trace: cases tell connections, and no links: leave the links away, or end {path.name!r} in .pcapng")
+        raise UsageError(f"trace: cases have connections, not links; fix: leave out the links, or end {path.name!r} in .pcapng")
     if not path.absolute().parent.is_dir() or (path.is_dir() and form != KERNEL_CASES):
-        what = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+        what = "it is a folder" if path.is_dir() else f"the folder {path.parent} does not exist"
         raise ResultsError(f"cannot write the trace {path}: {what}")
     if not os.access(path.absolute().parent, os.W_OK):
         raise ResultsError(f"cannot write the trace {path}: the folder {path.absolute().parent} is not writable")
@@ -139,10 +141,12 @@ def checked_tracing(trace: str | Path | TraceTo, scenario: Scenario, seeds: Sequ
 def _require_plain(path: Path) -> None:
     """A whole trace takes its name's place, so what is there may only be a file. Raises ResultsError."""
     if path.is_symlink():
-        raise ResultsError(f"cannot write the trace {path}: it is a symbolic link, which the trace would replace; name the file itself")
+        raise ResultsError(
+            f"cannot write the trace {path}: it is a symbolic link, which the trace would replace; fix: name the file itself"
+        )
     if path.exists() and not path.is_file():
         what = "a folder" if path.is_dir() else "a pipe or a device"
-        raise ResultsError(f"cannot write the trace {path}: it is {what}, which the trace would replace; name a file")
+        raise ResultsError(f"cannot write the trace {path}: it is {what}, which the trace would replace; fix: name a file")
 
 
 def _require_cases(path: Path) -> None:
@@ -184,10 +188,11 @@ def _kind_of_path(path: Path) -> tuple[str, str]:
     ending, *packed = _extensions(path)
     if ending not in _KIND_BY_EXTENSION:
         raise UsageError(
-            f"trace: {path.name!r} is of no known kind: end it in .tr (ns-2's lines), .pcapng or .parquet; the first two also in .gz, "
+            f"trace: {path.name!r} has an unknown extension; "
+            "fix: end it in .tr (ns-2 trace), .pcapng or .parquet; the first two also in .gz, "
             ".zst; on uml also in .cases"
         )
     if packed and ending in (".parquet", ".cases"):
         what = "a Parquet file is" if ending == ".parquet" else "the files of cases are"
-        raise UsageError(f"trace: {path.name!r}: {what} compressed already; leave {packed[0]} away")
+        raise UsageError(f"trace: {path.name!r}: {what} compressed already; fix: leave out {packed[0]}")
     return _KIND_BY_EXTENSION[ending], _COMPRESSIONS[packed[0]] if packed else ""

@@ -101,7 +101,7 @@ class Plots:
         shown = _checked_names("queue", queues, result.queue_names)
         frame = result.series.gauge.filter(pl.col("queue").is_in(shown))
         if frame.is_empty():
-            raise ResultsError(f"{self._result.name}: no AQM of {', '.join(shown)} shows a gauge; ecnlab show NAME says what an AQM shows")
+            raise ResultsError(f"{self._result.name}: no AQM of {', '.join(shown)} has a gauge; ecnlab show NAME lists an AQM's gauges")
         panels = _checked_panels(gauges.gauge_panels(frame, self._declared_gauges()), names)
         with self._style.applied():
             figure, every = style.panels(len(panels), shape=0.2 + 0.36 * len(panels), style=self._style, sharex=True)
@@ -190,9 +190,7 @@ class Plots:
         chosen = self._group_names(groups)
         frame = self._result.completions
         if frame.is_empty():
-            raise ResultsError(
-                f'{self._result.name}: no transaction ended; a flow that has an end is one, e.g. app = {{ kind = "exchange" }}'
-            )
+            raise ResultsError(f'{self._result.name}: no transaction ended; fix: add flows that end, e.g. app = {{ kind = "exchange" }}')
         with self._style.applied():
             figure, axes = self._new_panel(_seeds_text(self._result))
             completions.draw_completions(axes, frame, quantity, chosen)
@@ -302,7 +300,7 @@ class Plots:
         if names is None:
             kinds = self.possible()
             if not kinds:
-                raise ResultsError(f'{self._result.name}: no series was recorded for figures; ask for one, e.g. record.queue = "10 ms"')
+                raise ResultsError(f'{self._result.name}: no series was recorded for figures; fix: record one, e.g. record.queue = "10 ms"')
             return kinds
         _require_known("figure", names, [kind.name for kind in FIGURE_KINDS])
         return [kind for kind in FIGURE_KINDS if kind.name in names]
@@ -364,7 +362,7 @@ FIGURE_KINDS = (
     ),
     FigureKind(
         "gauges",
-        "what AQMs show of themselves, such as a probability, against time: a panel for each gauge",
+        "the gauges of AQMs, such as a probability, against time: a panel for each gauge",
         "series_gauge",
         _one_figure("gauges", Plots.gauge),
         needs_rows=True,

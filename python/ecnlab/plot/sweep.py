@@ -198,7 +198,7 @@ class SweepPlots:
         column = view.column(view.panels or "")
         cells = _cells_in_order(view, view.panels or "", view.rows[column])
         if len(cells) > _MAX_PANELS:
-            raise UsageError(f"{view.panels}: has {len(cells)} values, and a figure has at most {_MAX_PANELS} panels: choose another")
+            raise UsageError(f"{view.panels}: has {len(cells)} values, and a figure has at most {_MAX_PANELS} panels; fix: choose another")
         width = self._style.width_in
         across = min(len(cells), max(1, int(width / _MIN_PANEL_IN)))
         down = -(-len(cells) // across)
@@ -272,13 +272,13 @@ class SweepPlots:
             if name not in parameters and (name not in several or name == along):
                 raise UnknownName("parameter of the sweep", name, [*parameters, *several])
         if panels is not None and panels in (along, *split):
-            raise UsageError(f"{panels}: is along the axis or has its lines already: choose another for the panels")
+            raise UsageError(f"{panels}: is used by the axis or the lines; fix: choose another parameter for the panels")
         left = [name for name in (*rest, *several) if name not in given]
         if left:
             told = ", ".join(left)
             raise UsageError(
-                f"{told}: has several values at each {along}, which is along the axis: add it to what there is a line for each of (by), "
-                "choose one (where), or name another parameter for the axis (x)"
+                f"{told}: has several values at each {along}, which is the axis; "
+                "fix: add it to by, choose one value with where, or name another axis with x"
             )
         return parameters[along], split
 
@@ -379,9 +379,9 @@ def _checked_log(view: SweepView) -> SweepView:
         if axis not in ("x", "y"):
             raise UsageError(f"log: {axis!r} is not an axis; fix: give x, y or both")
     if "x" in view.log and (_has_word_axis(view) or _x_values(view)[0] <= 0):
-        raise UsageError(f"log: {view.x.name} is 0 or no number somewhere, which has no place on a logarithmic axis")
+        raise UsageError(f"log: {view.x.name} is 0 or not a number somewhere, which a logarithmic axis cannot show")
     if "y" in view.log and (low := view.rows["mean"].min()) is not None and float(low) <= 0:  # type: ignore[arg-type]
-        raise UsageError(f"log: {view.quantity} is 0 at some point, which has no place on a logarithmic axis: leave points out (where)")
+        raise UsageError(f"log: {view.quantity} is 0 at some point, which a logarithmic axis cannot show; fix: leave out points with where")
     return view
 
 
@@ -393,12 +393,12 @@ def _table_of_quantity(asked: Mapping[str, str | None], by: Sequence[str], havin
     """The table that a figure is drawn from, and the one row of it that is asked for, if any."""
     kinds = [kind for kind, name in asked.items() if name is not None] or [kind for kind in _FIGURE_KINDS if kind in by]
     if len(kinds) > 1:
-        raise UsageError(f"{' and '.join(kinds)} exclude each other: a quantity belongs to one of them")
+        raise UsageError(f"{' and '.join(kinds)} exclude each other; fix: leave out one of them")
     if not kinds:
         return having[0], None
     table = next(table for table, row in _ROW_KINDS.items() if row == kinds[0])
     if table not in having:
-        raise UsageError(f"there is no such quantity of a {kinds[0]}: it is one of {', '.join(having)}")
+        raise UsageError(f"unknown quantity of a {kinds[0]}; fix: choose {', '.join(having)}")
     return table, asked.get(kinds[0])
 
 

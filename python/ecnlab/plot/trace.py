@@ -40,7 +40,8 @@ class TracePlots:
         known = sorted(points["flow"].unique())
         if not known:
             raise TraceError(
-                f"{self._trace.source}: no time-sequence graph was asked for; read it with sequence=[0] (--flow 0 --figures DIR)"
+                f"{self._trace.source}: the trace was read without a time-sequence graph; "
+                "fix: read it with sequence=[0] (--flow 0 --figures DIR)"
             )
         chosen = known[0] if flow is None else flow
         if chosen not in known:

@@ -27,7 +27,7 @@ class Parameter:
     default, example, bounds : str
         The value where none is given, one that could be, and what is allowed, as words.
     required : bool
-        Whether it must be given.
+        Whether it is required.
     doc, source : str
         What it means, and where it comes from.
     read_when : str
@@ -51,7 +51,7 @@ class Parameter:
     @property
     def meaning(self) -> str:
         """What it means, and when it is read if not always."""
-        return f"{self.doc} Read only with {self.read_when}." if self.read_when else self.doc
+        return f"{self.doc} Only with {self.read_when}." if self.read_when else self.doc
 
 
 @dataclass(frozen=True)

@@ -226,7 +226,9 @@ def scenario(tree: Mapping[str, Any], overrides: Overrides | None = None, *, aqm
         An argument is of a wrong type.
     """
     if not isinstance(tree, Mapping):
-        raise UsageError(f"tree: must be a dict with the keys of a scenario file, not {type(tree).__name__}; load(path) reads a file")
+        raise UsageError(
+            f"tree: must be a dict with the keys of a scenario file, not {type(tree).__name__}; fix: for a file call load(path)"
+        )
     try:
         text = json.dumps(tree, allow_nan=False, default=_to_json_value)
     except (TypeError, ValueError, RecursionError) as error:
@@ -280,8 +282,8 @@ def _unused_aqm_warnings(scenario: Scenario, entries: Iterable[_core.BroughtAqm]
 
 def unused_aqm_text(name: str) -> Problem:
     """The warning that an AQM was brought and stands in no queue."""
-    remedy = f"name it where a queue is, as in --set link.NAME.queue.aqm={name}"
-    return Problem("", None, f"the scenario has no queue with the AQM {name}: {remedy}")
+    remedy = f"fix: name it in a queue, as in --set link.NAME.queue.aqm={name}"
+    return Problem("", None, f"the scenario has no queue with the AQM {name}; {remedy}")
 
 
 def leaf_values(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:

@@ -22,7 +22,7 @@ def parse_seeds(text: str) -> list[int]:
 def parse_seed(text: str) -> list[int]:
     """Read the one seed. Raises UsageError if it is not a whole number or out of range."""
     if not re.fullmatch(rf"-?{_NUMBER}", text.strip()):
-        raise UsageError(f"seed {text!r} is not a whole number from 0 to 2**63 - 1")
+        raise UsageError(f"seed {text!r}: must be a whole number from 0 to 2**63 - 1")
     return checked_seeds([int(text)])
 
 
@@ -41,7 +41,9 @@ def chosen_seeds(seeds: int | Iterable[int] | None = None, seed: int | None = No
         raise UsageError(f"seeds: {seeds!r} must be a whole number N (the seeds 1 .. N) or a list of seeds; one seed is seed=N")
     last = _whole_number("seeds", seeds)
     if not 1 <= last <= _MAX_SEEDS:
-        raise UsageError(f"seeds: {last} must be from 1 to {_MAX_SEEDS}, for it runs the seeds 1 .. N; fix: seed={last} for that one seed")
+        raise UsageError(
+            f"seeds: {last} must be from 1 to {_MAX_SEEDS}, because it means the seeds 1 .. N; fix: for that one seed give seed={last}"
+        )
     return list(range(1, last + 1))
 
 
@@ -49,10 +51,10 @@ def checked_seeds(seeds: Iterable[int]) -> list[int]:
     """Seeds in ascending order without repetition. Raises UsageError if there is none, or one out of 0 .. 2**63 - 1."""
     chosen = sorted({_whole_number("seeds", seed) for seed in seeds})
     if not chosen:
-        raise UsageError("no seed was given")
+        raise UsageError("seeds: the list is empty; fix: name at least one seed")
     for seed in (chosen[0], chosen[-1]):
         if not 0 <= seed < SEED_LIMIT:
-            raise UsageError(f"seed {seed} is out of range: seeds go from 0 to 2**63 - 1")
+            raise UsageError(f"seed {seed} is out of range; fix: give a seed from 0 to 2**63 - 1")
     return chosen
 
 
@@ -77,7 +79,7 @@ def _whole_number(argument: str, value: object) -> int:
 def _parse_range(part: str, text: str) -> Iterable[int]:
     match = re.fullmatch(rf"(-?{_NUMBER})(?:\.\.(-?{_NUMBER}))?", part)
     if match is None:
-        raise UsageError(f'seeds {text!r} cannot be read: write "20" (the seeds 1 to 20), "1..20" or "1,4,9"')
+        raise UsageError(f'seeds {text!r}: cannot be parsed; fix: write "20" (the seeds 1 to 20), "1..20" or "1,4,9"')
     first, last = int(match[1]), int(match[2] or match[1])
     if last < first:
         raise UsageError(f"seeds {part!r}: the range ends before it begins")

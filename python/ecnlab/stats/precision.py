@@ -73,9 +73,9 @@ class Precision:
 
     def shortfall_problem(self, found: Estimate) -> Problem:
         """That the most seeds were not enough."""
-        what = f"{self.measure.title} is known to ± {precision_text(self.measure, found)} after {found.n} seeds, the most that may be run"
+        what = f"{self.measure.title} is known to ± {precision_text(self.measure, found)} after {found.n} seeds, the maximum"
         asked = f"{self.bound * 100:g} %" if self.is_relative else self._bound_text()
-        return Problem("until", None, f"{what}, and not to {asked}; fix: more --seeds, a longer run, or a wider bound")
+        return Problem("until", None, f"{what}, and not to {asked}; fix: give more --seeds, a longer run, or a wider bound")
 
     def _bound_text(self) -> str:
         factor, unit = display_unit_for(self.measure.quantity, [self.bound])
@@ -84,8 +84,8 @@ class Precision:
 
 def identical_seeds_problem(n: int) -> Problem:
     """That no number of seeds makes an interval."""
-    what = f"all {n} seeds are identical, because nothing in this scenario is random, so more seeds add nothing and there is no interval"
-    return Problem("until", None, f'{what}; fix: draw something, e.g. [flows.access] spread = "1 ms", or run one seed without --until')
+    what = f"all {n} seeds are identical, because nothing in this scenario is random, so there is no interval"
+    return Problem("until", None, f'{what}; fix: randomize something, e.g. [flows.access] spread = "1 ms", or run one seed without --until')
 
 
 def undefined_measure_problem(measure: Measure, n: int) -> Problem:
@@ -129,7 +129,7 @@ def read_precision(until: str | float, of: str, groups: Sequence[str], queues: S
             raise UsageError(f'until: {text!r} is not a bound of {measure.title} ({unit}); fix: write it as in "1%" or "{example}"')
         bound, is_relative = found[0], False
     if not (bound > 0 and math.isfinite(bound)):
-        raise UsageError(f'until: {text!r} is not above 0, and no number of seeds reaches it; fix: write it as in "1%"')
+        raise UsageError(f'until: {text!r} must be above 0; fix: write it as in "1%"')
     return Precision(measure, bound, is_relative)
 
 
@@ -166,7 +166,7 @@ def _column_name(word: str, table: str) -> str:
     known = [column.name for column in catalog.table(table).columns if column.unit]
     found = next((word + ending for ending in _UNIT_SUFFIXES if word + ending in known), None)
     if found is None:
-        raise UnknownName(f"quantity of the table {table!r}", word, known)
+        raise UnknownName(f"quantity of the table {table}", word, known)
     return found
 
 

@@ -50,8 +50,8 @@ _TABLE_OF_SERIES = {
     "window": "series_window",
 }
 _IDENTICAL_SEEDS_WARNING = (
-    "all seeds are alike: nothing in this scenario is random, so an interval over them means nothing; "
-    'draw something, e.g. [flows.access] spread = "1 ms", or run one seed'
+    "all seeds are identical, because nothing in this scenario is random, so they have no interval; "
+    'fix: randomize something, e.g. [flows.access] spread = "1 ms", or run one seed'
 )
 
 
@@ -122,7 +122,7 @@ class Series:
     def __getitem__(self, name: str) -> pl.DataFrame:
         """The series of that name. Raises UnknownName, ResultsError."""
         if name not in self:
-            raise ResultsError(f"this run did not record the series {name!r}; ask for it with {_RECORD_OPTION_OF_SERIES[name]}")
+            raise ResultsError(f"the series {name!r} was not recorded; fix: set {_RECORD_OPTION_OF_SERIES[name]}")
         return self._result.table(_TABLE_OF_SERIES.get(name, name))
 
     def __contains__(self, name: str) -> bool:
@@ -348,7 +348,7 @@ class Result:
         """The values of a quantity, one a seed in the order of `seeds`; arguments and errors as for `estimate`."""
         table, name = self._table_and_row(group, queue, band)
         if quantity not in self._quantity_columns(table):
-            raise UnknownName(f"quantity of the table {table!r}", quantity, self._quantity_columns(table))
+            raise UnknownName(f"quantity of the table {table}", quantity, self._quantity_columns(table))
         found = self._values_by_name(table, quantity)
         if name not in found:
             raise UnknownName(_KEY_COLUMNS[table][-1], name, found)
@@ -361,7 +361,7 @@ class Result:
         """
         flows = self._columns_of("flows")
         if quantity not in flows.names:
-            raise UnknownName("quantity of the table 'flows'", quantity, flows.names)
+            raise UnknownName("quantity of the table flows", quantity, flows.names)
         for group in groups or ():
             if group not in self.group_names:
                 raise UnknownName("group", group, self.group_names)
@@ -404,7 +404,7 @@ class Result:
     def _table_and_row(self, group: str | None, queue: str | None, band: str | None) -> tuple[str, str]:
         """The table that is asked of, and the name of its row."""
         if group is not None and queue is not None:
-            raise UsageError("group and queue exclude each other: a quantity belongs to one of them")
+            raise UsageError("group and queue exclude each other; fix: leave out one of them")
         if band is not None and queue is None:
             raise UsageError("band= requires queue=")
         if band is not None:

@@ -124,7 +124,7 @@ class StoredPart:
         except FileNotFoundError:
             raise
         except OSError as error:
-            what = "is damaged: it is not what was stored" if error.errno is None else f"cannot be read: {error.strerror}"
+            what = "is damaged: its digest differs" if error.errno is None else f"cannot be read: {error.strerror}"
             raise ResultsError(f"{path} {what}; {self._remedy()}") from None
 
     def _remedy(self) -> str:
@@ -141,7 +141,7 @@ class StoredPart:
             if same and part.records.keys() >= self.records.keys():
                 with suppress(FileNotFoundError):
                     return part.read(name)
-        raise ResultsError(f"cannot read {missing}: it is not there; {self._remedy()}")
+        raise ResultsError(f"{missing}: does not exist; {self._remedy()}")
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class Batch:
         except (AttributeError, KeyError, TypeError, ValueError):
             raise ResultsError(f"{path / _BATCH_FILE} is damaged; {unused_batch_text(path)}") from None
         if made.scenarios and not (path / _SCENARIOS_FILE).exists() and (path / _BATCH_FILE).exists():
-            raise ResultsError(f"{path / _SCENARIOS_FILE} is not there; {unused_batch_text(path)}")
+            raise ResultsError(f"{path / _SCENARIOS_FILE} does not exist; {unused_batch_text(path)}")
         return made
 
     @property
@@ -210,12 +210,12 @@ class Batches:
             for name in new:
                 self._open_batch(name)
             self._parts = _parts_by_key(self._batches.values())
-        raise ResultsError(f"{self.path} keeps changing: another process is writing to it; try again")
+        raise ResultsError(f"{self.path} keeps changing: another process is writing to it; fix: try again")
 
     def _open_batch(self, name: str) -> None:
         path = self.path / name
         if path.is_file():
-            self._unused[name] = f"{path} is a file and no batch: nothing of it is used; move it elsewhere"
+            self._unused[name] = f"{path} is a file, not the folder of a batch; fix: move it elsewhere"
             return
         try:
             self._batches[name] = Batch.open(path)
@@ -223,7 +223,7 @@ class Batches:
             self._unused[name] = str(error)
         except FileNotFoundError:
             if os.path.lexists(path):
-                self._unused[name] = f"{path / _BATCH_FILE} is not there; {unused_batch_text(path)}"
+                self._unused[name] = f"{path / _BATCH_FILE} does not exist; {unused_batch_text(path)}"
 
     @property
     def warnings(self) -> list[Problem]:
@@ -263,7 +263,7 @@ class Batches:
                 return told
         if self.parts(key):
             silent = sorted({part.batch for part in self.parts(key)})
-            raise ResultsError(f"no batch tells what the scenario with the key {key} is; {remedy_for_damaged(*silent)}")
+            raise ResultsError(f"no batch has the scenario with the key {key}; {remedy_for_damaged(*silent)}")
         raise ResultsError(f"{self.path} has no run of a scenario with the key {key}")
 
     def _drop_if_scenarios_missing(self, batch: Batch) -> None:
@@ -290,7 +290,7 @@ class Batches:
         except OSError as error:
             what = f"seed {listed_seeds([run.seed for run in listed])}" if len({run.key for run in listed}) == 1 else f"{len(listed)} runs"
             why = error.strerror or str(error)
-            kept = "what was stored before is kept, and the same command goes on from there"
+            kept = "earlier runs are stored; the same command continues from there"
             raise ResultsError(f"cannot store {what} in {self.path}: {why}; {kept}") from None
         self.refresh()
 
@@ -441,10 +441,10 @@ def _parts_from_json(path: Path, runs: Iterable[Mapping[str, Any]], files: Mappi
         row_groups = {table: next_one[table] for table in told["tables"]}
         next_one.update({table: at + 1 for table, at in row_groups.items()})
         if _ROW_PER_SEED_TABLE not in row_groups:
-            raise ValueError("nothing tells whether its seeds are all there")
+            raise ValueError("the table of seeds is missing")
         yield StoredPart(path, told["key"], told["record"], records, row_groups, files)
     if any(next_one[table] != len(file.row_groups) for table, file in files.items()):
-        raise ValueError("row groups that are nobody's")
+        raise ValueError("a row group without a run")
 
 
 def _parts_by_key(batches: Iterable[Batch]) -> dict[str, list[StoredPart]]:
@@ -470,11 +470,11 @@ def _read_extent(path: Path, extent: _Extent) -> bytes:
     with open_stored(path) as file:
         # A size that is damaged may be more than memory has.
         if file.seek(0, os.SEEK_END) < begin + size:
-            raise OSError("not what was stored")
+            raise OSError("digest differs")
         file.seek(begin)
         data = file.read(size)
     if len(data) != size or sha256(data).hexdigest() != digest:
-        raise OSError("not what was stored")
+        raise OSError("digest differs")
     return data
 
 
@@ -491,12 +491,12 @@ def _read_footer(path: Path, extent: _Extent) -> _core.Footer:
 def remedy_for_damaged(*batches: Path) -> str:
     """What to do with batches that are damaged."""
     what, whose = ("folder", "its") if len(batches) == 1 else ("folders", "their")
-    return f"delete the {what} {' '.join(map(str, batches))}, and the same run computes {whose} seeds again"
+    return f"fix: delete the {what} {' '.join(map(str, batches))}; the same command then runs {whose} seeds again"
 
 
 def unused_batch_text(batch: Path) -> str:
     """What becomes of a batch that does not say what it holds, and what to do with it."""
-    return f"its runs are not used, and those that are asked for are run again; delete the folder {batch}"
+    return f"its runs are not used, and are run again when needed; fix: delete the folder {batch}"
 
 
 def as_json(value: Mapping[str, Any], indent: int | None = 2) -> bytes:

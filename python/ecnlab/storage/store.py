@@ -31,9 +31,9 @@ _HEADER_FILE = "run.json"
 _STORE_FILE = "store.json"
 # What folders without _HEADER hold that ecnlab has written, by the file that tells.
 _OTHER_KINDS_OF_FOLDER = {
-    "sweep.json": "it is a sweep's; ecnlab.open_sweep reads it",
-    _STORE_FILE: "it is a store, which keeps the runs of many scenarios; a run, a sweep or a study with this store gives results of them",
-    "claims.json": "it is a study's report; report.html shows it, and figures has its figures and the numbers behind them",
+    "sweep.json": "it is a sweep; fix: read it with ecnlab.open_sweep",
+    _STORE_FILE: "it is a store with the runs of many scenarios; fix: run a scenario, sweep or study with this store",
+    "claims.json": "it is a study's report; fix: open report.html, or read the numbers in figures",
 }
 _SUMMARY_FILE = "summary.json"
 _PRESENCE_FILE = "working"
@@ -71,10 +71,10 @@ class ResultsFolder:
         """Open an existing folder. Raises ResultsError if it is none of ours or of another format."""
         header = _read_header(path)
         if header.get("format") != _core.FORMAT:
-            theirs, ours = header.get("format"), f"this ecnlab reads {_core.FORMAT}"
-            raise ResultsError(f"{path} has results of format {theirs}, {ours}; run the scenario into another folder")
+            theirs, ours = header.get("format"), f"this ecnlab reads format {_core.FORMAT}"
+            raise ResultsError(f"{path} has results of format {theirs}, {ours}; fix: run the scenario into another folder")
         if not header.keys() >= set(_REQUIRED_HEADER_KEYS):
-            raise ResultsError(f"{path / _HEADER_FILE} is damaged; delete the folder {path}, or run the scenario into another folder")
+            raise ResultsError(f"{path / _HEADER_FILE} is damaged; fix: delete the folder {path}, or run the scenario into another folder")
         return ResultsFolder(path, header)
 
     def batches(self) -> Batches:
@@ -127,7 +127,7 @@ class Store:
     @property
     def warnings(self) -> list[Problem]:
         """What is damaged in it, and that it holds runs which no engine of this build can use; each with the remedy."""
-        mended = [Problem("", None, f"{self.path / _STORE_FILE} was lost or damaged, and is written again")] if self._mended else []
+        mended = [Problem("", None, f"{self.path / _STORE_FILE} was missing or damaged, and was rewritten")] if self._mended else []
         return [*mended, *self.batches.warnings, *self._other_builds_warning()]
 
     def _other_builds_warning(self) -> list[Problem]:
@@ -136,7 +136,11 @@ class Store:
         if not size:
             return []
         listed = " ".join(map(str, others))
-        return [Problem("", None, f"the store {self.path} holds {size / 1e6:.0f} MB of runs of other builds: delete {listed} to free them")]
+        return [
+            Problem(
+                "", None, f"the store {self.path} holds {size / 1e6:.0f} MB of runs of other builds; fix: to free them, delete {listed}"
+            )
+        ]
 
     @contextmanager
     def announce_writer(self) -> Iterator[int]:
@@ -169,7 +173,7 @@ def _has_content(path: Path, data: bytes) -> bool:
 def folder_path(argument: str, value: object) -> Path:
     """The path of a folder that an argument gives. Raises UsageError naming the argument."""
     if not isinstance(value, (str, Path)) or "\0" in str(value):
-        what = "one that holds a null byte" if isinstance(value, (str, Path)) else type(value).__name__
+        what = "a path with a null byte" if isinstance(value, (str, Path)) else type(value).__name__
         raise UsageError(f"{argument}: must be the path of a folder, not {what}")
     return Path(value)
 
@@ -208,9 +212,9 @@ def _require_store_file(path: Path) -> bool:
         raise ResultsError(f"cannot use {path} as a store: {error.strerror or error}") from None
     if not mark.exists():
         _create_folder(path, _STORE_FILE, told, "store")
-    theirs = read_json(mark, "choose another folder").get("format")
+    theirs = read_json(mark, "fix: choose another folder").get("format")
     if theirs != _core.FORMAT:
-        raise ResultsError(f"{path} is a store of format {theirs}, this ecnlab reads {_core.FORMAT}; choose another folder")
+        raise ResultsError(f"{path} is a store of format {theirs}, this ecnlab reads format {_core.FORMAT}; fix: choose another folder")
     return lost
 
 
@@ -238,12 +242,12 @@ def _require_same(folder: ResultsFolder, header: Mapping[str, Any]) -> None:
     engines = [(told.get("engine"), told.get("build")) for told in (folder.header, header)]
     what = "another scenario" if engines[0] == engines[1] else "another build of the engine"
     if engines[0] == engines[1] and (changed := _changed_aqms(folder.header, header)):
-        what = f"another version of the AQM {', '.join(changed)}, which has changed since, or something that it reads has"
+        what = f"another version of the AQM {', '.join(changed)}, which has changed since, or something that it reads"
     ran = [told.get("backend", base.backend_to_dict(simulator.SIMULATOR)) for told in (folder.header, header)]
     if ran[0] != ran[1]:
-        what = f"another backend, {base.describe_identity(ran[0])} in place of {base.describe_identity(ran[1])}"
+        what = f"another backend, {base.describe_identity(ran[0])} instead of {base.describe_identity(ran[1])}"
     raise ResultsError(
-        f"{folder.path} holds results of {what} (key {folder.header.get('hash')}); choose another folder, or delete this one"
+        f"{folder.path} holds results of {what} (key {folder.header.get('hash')}); fix: choose another folder, or delete this one"
     )
 
 
@@ -271,7 +275,7 @@ def _require_empty(path: Path, name: str, what: str) -> None:
     """Nothing may be there but the file that another process is writing at this moment."""
     strange = [entry.name for entry in path.iterdir() if not entry.name.startswith(f".{name}.")]
     if strange and not (path / name).exists():
-        raise ResultsError(f"{path} is not empty ({sorted(strange)[0]}) and is not a {what}; choose a new or an empty one")
+        raise ResultsError(f"{path} is not empty ({sorted(strange)[0]}) and is not a {what}; fix: choose a new or an empty folder")
 
 
 def _kind_of_folder(path: Path) -> str:
@@ -279,10 +283,10 @@ def _kind_of_folder(path: Path) -> str:
     for name, told in _OTHER_KINDS_OF_FOLDER.items():
         if (path / name).is_file():
             return told
-    return f"it has no {_HEADER_FILE}; give a folder that a run has written"
+    return f"{_HEADER_FILE} is missing; fix: name a folder that a run has written"
 
 
 def _read_header(path: Path) -> dict[str, Any]:
     if not (path / _HEADER_FILE).exists():
         raise ResultsError(f"{path} is not a results folder: {_kind_of_folder(path)}")
-    return read_json(path / _HEADER_FILE, "run the scenario into another folder")
+    return read_json(path / _HEADER_FILE, "fix: run the scenario into another folder")

@@ -108,7 +108,7 @@ def result_title(result: Result) -> str:
     n = len(result.seeds)
     if n == 1:
         return f"{result.name}: 1 seed"
-    return f"{result.name}: {n} seeds, " + ("all alike: no interval" if result.alike else "mean ± 95 % interval")
+    return f"{result.name}: {n} seeds, " + ("all identical: no interval" if result.alike else "mean ± 95 % interval")
 
 
 def format_estimate(value: Estimate, factor: float = 1.0, *, is_signed: bool = False) -> str:

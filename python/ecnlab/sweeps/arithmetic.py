@@ -41,7 +41,7 @@ def evaluate(expression: str, names: Mapping[str, Any]) -> int | float | str:
         tree = ast.parse(_QUANTITY_LITERAL.sub(r"quantity('\1 \2')", expression.strip()), mode="eval")
         number, unit = _evaluate_node(tree.body, names)
     except (SyntaxError, ValueError, RecursionError):
-        raise UsageError(f'{expression!r} cannot be read: write it as "flows / 3" or "90 Mbps / flows"') from None
+        raise UsageError(f'{expression!r} cannot be parsed; fix: write it as "flows / 3" or "90 Mbps / flows"') from None
     except (ArithmeticError, TypeError) as error:
         raise UsageError(f"{expression!r} has no value: {error}") from None
     if not abs(number) < _MAX_EXPONENT:
@@ -76,7 +76,7 @@ def _value_of_name(name: str, names: Mapping[str, Any]) -> ValueWithUnit:
         return value, ""
     found = parse_quantity(value) if isinstance(value, str) else None
     if found is None:
-        raise UsageError(f"{name} is {value!r} and no number")
+        raise UsageError(f"{name} is {value!r}, which is not a number")
     return found
 
 

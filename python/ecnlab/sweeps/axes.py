@@ -24,10 +24,10 @@ RESERVED_NAMES = frozenset(
 LABEL_KEY = "label"
 _LIST_KEYS = ("link", "flows")
 _UNVARIABLE_KEYS = {
-    "name": "is the scenario's title, which changes no result: vary something else",
-    "seed": "is not varied: a sweep runs each of its seeds at every point; choose them with --seeds, or seeds=...",
+    "name": "is the scenario's title, which changes no result; fix: vary something else",
+    "seed": "cannot be varied, because each seed runs at every point; fix: choose seeds with --seeds, or seeds=...",
 }
-_NAME_TAKEN_TEXT = "is what the tables call a column of their own: choose another name"
+_NAME_TAKEN_TEXT = "is the name of a column of the tables; fix: choose another name"
 _AXIS_FORMS_TEXT = (
     'write it as "KEY" = [VALUES], NAME = { key = "KEY", values = [VALUES] }, or NAME = { VALUE = { "KEY" = VALUE, ... }, ... }'
 )
@@ -98,7 +98,9 @@ def with_point_list(axes: Sequence[Axis], points: Sequence[Mapping[str, Any]]) -
             found.setdefault(name, []).append(value)
     for axis in axes:
         strange = [value for value in found[axis.name] if axis.bundles and value not in axis.bundles]
-        problems += [f"point: {axis.name}: {format_value(value)} is none of {', '.join(axis.bundles)}" for value in strange]
+        problems += [
+            f"point: {axis.name}: unknown value {format_value(value)}; fix: use one of {', '.join(axis.bundles)}" for value in strange
+        ]
     if problems:
         raise UsageError("\n".join(problems))
     known = {axis.name: axis for axis in axes}
@@ -128,7 +130,7 @@ def checked_key(key: Any, value: Any) -> None:
         raise UsageError(f"{key!r} is not a key of a scenario")
     if key in _LIST_KEYS and isinstance(value, Mapping):
         below = _first_path(key, value)
-        raise UsageError(f'write the whole key in quotes, as in "{below}" = ...')
+        raise UsageError(f'is a table, not a value; fix: write the whole key in quotes, as in "{below}" = ...')
 
 
 def _axis_from(name: str, given: Any) -> Axis:
@@ -190,7 +192,7 @@ def _overlapping_keys(axes: Sequence[Axis]) -> list[str]:
     for axis in axes:
         for key in sorted(axis.sets):
             if written.setdefault(key, axis.name) != axis.name:
-                problems.append(f"grid: {written[key]} and {axis.name} both set {key}: leave out one of them")
+                problems.append(f"grid: {written[key]} and {axis.name} both set {key}; fix: leave out one of them")
     return problems
 
 

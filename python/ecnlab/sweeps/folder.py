@@ -48,7 +48,7 @@ _SUMMARY_FILE = {
     "unit": "Unit of mean, sd and half_width.",
     "mean": "Mean over the seeds.",
     "sd": "Standard deviation over the seeds.",
-    "half_width": f"Half width of the {100 * CONFIDENCE:g} % interval of the mean; NaN where there is none.",
+    "half_width": f"Half width of the {100 * CONFIDENCE:g} % interval of the mean; NaN without an interval.",
     "n": "How many seeds there are.",
 }
 
@@ -66,7 +66,7 @@ def prepare_folder(path: Path) -> Path:
     except OSError as error:
         raise ResultsError(f"cannot write to {path}: {error.strerror or error}") from None
     if strange:
-        raise ResultsError(f"{path} is not empty ({strange[0]}) and is not a sweep folder; choose a new or an empty one")
+        raise ResultsError(f"{path} is not empty ({strange[0]}) and is not a sweep folder; fix: choose a new or an empty folder")
     return path
 
 
@@ -86,7 +86,7 @@ def write_sweep(sweep: Sweep, path: Path) -> Sweep:
             (path / name).unlink(missing_ok=True)
     except OSError as error:
         why = error.strerror or str(error)
-        raise ResultsError(f"cannot write to {path}: {why}; the runs are stored, and the same sweep goes on from there") from None
+        raise ResultsError(f"cannot write to {path}: {why}; the runs are stored; the same sweep continues from there") from None
     return Sweep(about, sweep._tables, path)
 
 
@@ -107,10 +107,12 @@ def open_sweep(path: str | Path) -> Sweep:
     """
     folder = folder_path("path", path)
     if not is_sweep(folder):
-        raise ResultsError(f"{folder} is not a sweep folder: it has no {SWEEP_FILE}; give a folder that a sweep has written")
+        raise ResultsError(f"{folder} is not a sweep folder: {SWEEP_FILE} is missing; fix: name a folder that a sweep has written")
     about = _read_header(folder)
     if about.get("format") != SWEEP_FORMAT:
-        raise ResultsError(f"{folder} is a sweep of format {about.get('format')}, this ecnlab reads {SWEEP_FORMAT}; run the sweep again")
+        raise ResultsError(
+            f"{folder} is a sweep of format {about.get('format')}, this ecnlab reads format {SWEEP_FORMAT}; fix: run the sweep again"
+        )
     return Sweep(about, FolderTables(folder, about), folder)
 
 
@@ -143,12 +145,14 @@ class FolderTables:
     def summary(self, confidence: float) -> pl.DataFrame:
         """Every quantity at every point. Raises ResultsError for another confidence than the folder's."""
         if confidence != CONFIDENCE:
-            raise ResultsError(f"{self._path} has intervals of {100 * CONFIDENCE:g} %; run the sweep in Python for others")
+            raise ResultsError(f"{self._path} has intervals of {100 * CONFIDENCE:g} %; fix: for others run the sweep in Python")
         return self._read_frame("summary")
 
     def result(self, point: int) -> Result:
         """Raises ResultsError: the folder has tables, not runs."""
-        raise ResultsError(f"{self._path} has the tables of all points but not their runs; ecnlab.sweep(...) of the same gives them")
+        raise ResultsError(
+            f"{self._path} has the tables of all points but not their runs; fix: call ecnlab.sweep(...) with the same arguments"
+        )
 
     def _read_frame(self, name: str) -> pl.DataFrame:
         import polars as pl
@@ -157,7 +161,7 @@ class FolderTables:
 
     def _require_table(self, name: str) -> bytes:
         """A file's content. Raises ResultsError if it is not what was written."""
-        remedy = "run the same sweep again, which writes the folder anew"
+        remedy = "fix: run the same sweep again, which rewrites the folder"
         known = self._files.get(name, {})
         try:
             with open_stored(self._path / name) as file:
@@ -166,7 +170,7 @@ class FolderTables:
         except OSError as error:
             raise ResultsError(f"cannot read {self._path / name}: {error.strerror or error}; {remedy}") from None
         if known != {"size": len(data), "sha256": sha256(data).hexdigest()}:
-            raise ResultsError(f"{self._path / name} is not what the sweep wrote; {remedy}")
+            raise ResultsError(f"{self._path / name} is damaged: its digest differs; {remedy}")
         return data
 
 
@@ -216,7 +220,7 @@ def _read_header(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise ResultsError(f"{path / SWEEP_FILE} is damaged; run the same sweep again, which writes the folder anew")
+        raise ResultsError(f"{path / SWEEP_FILE} is damaged; fix: run the same sweep again, which rewrites the folder")
     return value
 
 

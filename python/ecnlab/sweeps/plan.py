@@ -104,7 +104,7 @@ class SweepPlan:
         if not groups:
             return []
         more = f" and {len(groups) - 3} more such groups" if len(groups) > 3 else ""
-        return [Problem("points", None, f"{'; '.join(groups[:3])}{more}: these are one scenario each, and share its runs")]
+        return [Problem("points", None, f"{'; '.join(groups[:3])}{more}: each is one scenario, and its points share the runs")]
 
 
 def plan(base: Scenario, grid: Values | None, points: Sequence[Values] | None, derived: Derived | None) -> SweepPlan:
@@ -118,7 +118,9 @@ def plan(base: Scenario, grid: Values | None, points: Sequence[Values] | None, d
     short = short_names(axes)
     values = [*_grid_points(of_grid), *listed]
     if not values:
-        raise UsageError("nothing is varied: give a grid of values, as in {'link.bottleneck.queue.max_p': [0.1, 0.5]}, or a list of points")
+        raise UsageError(
+            "no parameter is varied; fix: give a grid of values, as in {'link.bottleneck.queue.max_p': [0.1, 0.5]}, or a list of points"
+        )
     rules = _checked_derived(derived or {}, axes)
     renamed = [replace(axis, name=short[axis.name]) for axis in axes]
     return SweepPlan(base, renamed, rules, _PointBuilder(base, axes, short, rules).all_points(values))
@@ -220,7 +222,7 @@ def _grid_points(axes: Sequence[Axis]) -> Iterable[Values]:
     count = math.prod(len(axis.values) for axis in axes)
     if count > MAX_POINTS:
         sizes = " x ".join(str(len(axis.values)) for axis in axes)
-        raise UsageError(f"grid: {sizes} are {count} points, and a sweep has at most {MAX_POINTS}: split it; its parts share a store")
+        raise UsageError(f"grid: {sizes} are {count} points, and a sweep has at most {MAX_POINTS}; fix: split it; its parts share a store")
     names = [axis.name for axis in axes]
     return [dict(zip(names, values, strict=True)) for values in product(*(axis.values for axis in axes))]
 
@@ -235,7 +237,7 @@ def _checked_derived(derived: Derived, axes: Sequence[Axis]) -> Derived:
             problems.append(f"derived: {key!r} is not a key of a scenario")
         if not isinstance(rule, str) and not callable(rule):
             problems.append(f'derived: {key}: {rule!r} is not an expression; fix: write it as text, e.g. "flows / 3"')
-        problems += [f"derived: {key}: is set by the axis {axis.name} too: leave out one of them" for axis in axes if key in axis.sets]
+        problems += [f"derived: {key}: is set by the axis {axis.name} too; fix: leave out one of them" for axis in axes if key in axis.sets]
     if problems:
         raise UsageError("\n".join(problems))
     return derived

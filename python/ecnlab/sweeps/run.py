@@ -199,7 +199,7 @@ def _checked_tables(names: Sequence[str], made: SweepPlan) -> list[str]:
     for name in names:
         key = RECORDED_TABLES.get(catalog.table(name).name)
         if key and not any(point.scenario.record.get(key) for point in made.points):
-            problems.append(f"tables: {name} is not recorded: ask for it with record.{key}")
+            problems.append(f"tables: {name} is not recorded; fix: set record.{key}")
     if problems:
         raise UsageError("\n".join(problems))
     return [name for name in dict.fromkeys(names) if name not in MEASURE_TABLES]

@@ -130,7 +130,7 @@ class Sweep:
     def _repr_html_(self) -> str:
         """The table of the points that `ecnlab sweep` prints, for a notebook."""
         notes = [f"warning: {warning.as_text(None)}" for warning in self.warnings]
-        notes += [f"{len(self.failures)} runs failed: see failures"] if self.failures else []
+        notes += [f"{len(self.failures)} runs failed; see failures"] if self.failures else []
         return html.page(f"{self.name}: {self.about['points']} points", summary.sweep_tables(self), notes)
 
     @property
@@ -209,7 +209,7 @@ class Sweep:
         """
         if catalog.table(name).name not in self.tables:
             raise ResultsError(
-                f"the sweep {self.name} has no table {name!r}; it has {', '.join(self.tables)}: ask for more with tables=[...]"
+                f"the sweep {self.name} has no table {name!r}; it has {', '.join(self.tables)}; fix: add more with tables=[...]"
             )
         return self._tables.table(name)
 

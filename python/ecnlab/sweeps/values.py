@@ -90,7 +90,7 @@ def _list_parts(text: str) -> list[str]:
         else:
             parts[-1] += letter
     if not all(part.strip() for part in parts):
-        raise UsageError(f'values {text!r} cannot be read: write them as "0.1,0.5" or "0.1..1.0 step 0.1"')
+        raise UsageError(f'values {text!r} cannot be parsed; fix: write them as "0.1,0.5" or "0.1..1.0 step 0.1"')
     return parts
 
 

@@ -95,7 +95,7 @@ def judge(check: Check, values: Sequence[float]) -> Outcome:
     measured, ours = estimate(values), over_seeds(values)
     if check.slack is None:
         if check.ns2 is None:
-            raise ValueError(f"{check.formula}, {check.setting}: nothing to judge by")
+            raise ValueError(f"{check.formula}, {check.setting}: no expected value")
         difference, allowed = ours.mean - check.ns2.mean, allowed_difference(check.ns2, ours)
         holds = abs(difference) <= allowed
     else:

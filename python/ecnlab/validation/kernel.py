@@ -93,7 +93,7 @@ def check_folder(folder: Path | None = None, ways: Sequence[str] = REPLAY_MODES,
     paths = _case_files(folder)
     chosen = [path for path in paths if fnmatchcase(_case_stem(path), only) or fnmatchcase(_case_name(path), only)]
     if not chosen:
-        raise UsageError(f"no case of {folder} is called {only}: there are {', '.join(map(_case_stem, paths))}")
+        raise UsageError(f"case {only!r}: not in {folder}; fix: use one of {', '.join(map(_case_stem, paths))}")
     known = explanations()
     outcomes: list[CaseOutcome] = []
     problems: list[str] = []
@@ -131,7 +131,7 @@ def totals(outcomes: Sequence[CaseOutcome]) -> dict[str, dict[str, int]]:
 def _case_files(folder: Path) -> list[Path]:
     paths = sorted([*folder.glob("*.json"), *folder.glob("*.json.gz")])
     if not paths:
-        raise UsageError(f"{folder} holds no *.json case" if folder.is_dir() else f"{folder} is not a folder")
+        raise UsageError(f"{folder}: contains no *.json case" if folder.is_dir() else f"{folder}: is not a folder")
     return paths
 
 
@@ -152,7 +152,7 @@ def _case_text(path: Path) -> str:
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         data = file.read(MAX_CASE_BYTES + 1)
     if len(data) > MAX_CASE_BYTES:
-        raise ValueError(f"it has more than {MAX_CASE_BYTES >> 20} MiB")
+        raise ValueError(f"it is larger than {MAX_CASE_BYTES >> 20} MiB")
     return data.decode("utf-8")
 
 

@@ -56,7 +56,7 @@ def read_more_seeds(path: Path = MORE_SEEDS_FILE) -> MoreSeeds:
     if few:
         raise UsageError(f"{path}: a row of {few[0]['seeds']} seeds, fewer than {MIN_SEEDS}")
     if len(keyed) < len(rows):
-        raise UsageError(f"{path}: a row is there twice")
+        raise UsageError(f"{path}: duplicate row")
     return MoreSeeds(keyed)
 
 

@@ -26,7 +26,7 @@ def check_folder(folder: Path) -> list[CaseOutcome]:
     """Every *.json of a folder, by name. Raises UsageError if there is none, naming all that are no case."""
     paths = sorted(folder.glob("*.json"))
     if not paths:
-        raise UsageError(f"{folder} holds no *.json case" if folder.is_dir() else f"{folder} is not a folder")
+        raise UsageError(f"{folder}: contains no *.json case" if folder.is_dir() else f"{folder}: is not a folder")
     outcomes: list[CaseOutcome] = []
     problems: list[str] = []
     for path in paths:

@@ -57,9 +57,7 @@ class Sheet:
         names = sorted(known)
         for column in dict.fromkeys(name for name in self.header if name and name not in names):
             nearest = get_close_matches(column, names, n=1, cutoff=0.6)
-            self.complain(
-                None, column, f"unknown; did you mean {nearest[0]!r}?" if nearest else "unknown: nothing here is compared with it"
-            )
+            self.complain(None, column, f"unknown; did you mean {nearest[0]!r}?" if nearest else "unknown, and not compared")
 
     def number(self, line: SheetLine, column: str, least: float = -math.inf) -> None:
         """Complain of a cell that is no finite number, or below `least`."""
@@ -82,7 +80,7 @@ class Sheet:
         """Complain of a cell that is none of `words`."""
         known = list(words)
         if line.cell(column) not in known:
-            self.complain(line, column, f"{line.cell(column)!r} is none of {', '.join(known)}")
+            self.complain(line, column, f"{line.cell(column)!r} is unknown; fix: use one of {', '.join(known)}")
 
 
 def read_sheet(path: Path) -> Sheet:
@@ -118,11 +116,11 @@ def _check_header(sheet: Sheet, rows: list[tuple[int, list[str]]]) -> None:
     if not sheet.header:
         sheet.complain(None, None, "the file is empty; its first line names the columns")
     elif not rows:
-        sheet.complain(None, None, "there is nothing below the header")
+        sheet.complain(None, None, "the table has no rows")
     if "" in sheet.header:
         sheet.complain(None, None, "a column has no name")
     for column in dict.fromkeys(name for name in sheet.header if name and sheet.header.count(name) > 1):
-        sheet.complain(None, column, f"is there {sheet.header.count(column)} times")
+        sheet.complain(None, column, f"occurs {sheet.header.count(column)} times")
 
 
 def _parse_number(text: str) -> float | None:

@@ -65,7 +65,7 @@ def compare_files(
     Raises UsageError (files, with all that is wrong; seeds), ResultsError (store), ClusterError, RunsFailed, Interrupted.
     """
     if len(seeds) < 2:
-        raise UsageError(f"{len(seeds)} seeds are too few: an interval needs 2 or more")
+        raise UsageError(f"{len(seeds)} seeds are too few for an interval; fix: give 2 or more")
     tables = read_tables(paths)
     known = _KnownDifferences(
         explained.read_explanations() if explanations is None else explanations, further or more_seeds.read_more_seeds()

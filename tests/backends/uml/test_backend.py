@@ -383,7 +383,9 @@ def test_hosts_that_count_marks_are_refused_where_there_are_none() -> None:
 
 @needs_uml_kernel
 def test_a_queue_that_another_kernel_has_is_refused_with_its_name() -> None:
-    with pytest.raises(lab.ScenarioError, match=r"link\.bottleneck\.queue\.kernel: kernel 6\.1 has no dualpi2: run it with --kernel 7\.2"):
+    with pytest.raises(
+        lab.ScenarioError, match=r"link\.bottleneck\.queue\.kernel: kernel 6\.1 does not have dualpi2; fix: use --kernel 7\.2"
+    ):
         lab.run(scenario(queue='{ kernel = "dualpi2" }').on_backend("uml"), seed=1)
 
 
@@ -612,7 +614,7 @@ def test_as_many_connections_as_a_group_may_have() -> None:
 @needs_uml_kernel
 def test_what_no_case_holds_is_refused_by_its_place(tmp_path: Path) -> None:
     asked = scenario(more='[[flows]]\nname = "many"\nfrom = "a"\nto = "b"\ntcp = { profile = "linux", pacing = true }\n')
-    with pytest.raises(lab.ScenarioError, match=r"flows\.many\.tcp\.pacing: a case does not hold it"):
+    with pytest.raises(lab.ScenarioError, match=r"flows\.many\.tcp\.pacing: a case cannot contain it"):
         lab.run(asked, seed=1, backend="uml", trace=tmp_path / "some.cases")
     assert not (tmp_path / "some.cases").exists()
 

@@ -221,8 +221,8 @@ def test_what_is_no_source_is_refused(tmp_path: Path) -> None:
     (tmp_path / "damaged.tar.xz").write_bytes(b"nonsense")
     for name, says in {
         "empty": "not a Linux source tree; missing: Makefile",
-        "damaged.tar.xz": "cannot be unpacked",
-        "missing": "no file or folder",
+        "damaged.tar.xz": "is not a tar archive, or is damaged",
+        "missing": "missing does not exist",
     }.items():
         room = tmp_path / f"room-{name}"
         room.mkdir()
@@ -249,7 +249,7 @@ def test_what_compiles_ends_with_who_has_started_it_and_its_failure_is_told(tmp_
         return subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     assert make("echo '  CC one.o'").communicate()[0] == "made\n"
-    assert "said:\nno such file: error\n" in make("echo 'no such file: error'; exit 2").communicate()[1]
+    assert "`:\nno such file: error\n" in make("echo 'no such file: error'; exit 2").communicate()[1]
     # One that has children, as make has, and writes who it is.
     with make("sleep 600 & echo $$ $! > running.partial; mv running.partial running; wait") as ended:
         wait_until(lambda: (tmp_path / "running").exists())

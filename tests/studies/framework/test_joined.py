@@ -66,10 +66,10 @@ def test_the_page_of_a_study_gets_the_table(reports: list[Path], tmp_path: Path,
 
 
 def test_what_is_no_report_is_refused_with_a_remedy(reports: list[Path], tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match="`ecnlab study run` writes one"):
+    with pytest.raises(ResultsError, match="fix: run `ecnlab study run`"):
         joined.join_reports([tmp_path])
     (tmp_path / "claims.json").write_text("[]")
-    with pytest.raises(ResultsError, match="has no study, seeds and claims"):
+    with pytest.raises(ResultsError, match="study, seeds or claims are missing"):
         joined.join_reports([*reports, tmp_path])
     with pytest.raises(UsageError, match="none was given"):
         joined.join_reports([])
@@ -93,7 +93,7 @@ def _second_statements() -> float:
 
 
 def test_a_study_without_such_hosts_says_so() -> None:
-    with pytest.raises(UsageError, match="tiny has no scenarios of its own"):
+    with pytest.raises(UsageError, match="tiny has no scenarios for hosts with real kernels"):
         select(TINY, [1], kernel_hosts=True)
 
 

@@ -126,12 +126,12 @@ def test_the_claims_of_a_quick_run_are_no_result_to_write_down(
     monkeypatch.setattr(studies, "find", lambda _name: TINY)
     run_study(TINY, tmp_path / "s", [1, 2], claims=["T1"])
     assert update_page.main(["tiny", str(tmp_path / "s"), str(tmp_path / "store")]) == 2
-    assert "a page takes a full run; fix: ecnlab study run tiny --out" in capsys.readouterr().err
+    assert "is not a full run; fix: ecnlab study run tiny --out" in capsys.readouterr().err
     assert (tmp_path / "STUDY.md").read_text() == PAGE_TEXT
 
 
 def test_a_page_without_a_place_for_claims_is_told() -> None:
-    with pytest.raises(ValueError, match="has no line <!-- claims -->"):
+    with pytest.raises(ValueError, match="is missing the lines <!-- claims -->"):
         page.page_with_claims("# A study\n", [])
 
 

@@ -242,11 +242,11 @@ def test_a_study_that_is_interrupted_while_it_draws_has_all_its_runs(tmp_path: P
 def test_a_report_goes_into_no_folder_that_holds_something_else(tmp_path: Path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "thesis.tex").write_text("text")
-    with pytest.raises(ecnlab.ResultsError, match=r"not empty \(thesis.tex\) and holds no report of the study tiny"):
+    with pytest.raises(ecnlab.ResultsError, match=r"not empty \(thesis.tex\) and is not a report of the study tiny"):
         run_study(TINY, tmp_path / "thesis", SEEDS, store=tmp_path / "store")
     assert not (tmp_path / "store").exists(), "it is told before anything is run"
     run_study(TINY, tmp_path / "s", [1])
-    with pytest.raises(ecnlab.ResultsError, match=r"not empty \(claims.csv\) and holds no report of the study other"):
+    with pytest.raises(ecnlab.ResultsError, match=r"not empty \(claims.csv\) and is not a report of the study other"):
         run_study(dataclasses.replace(TINY, name="other"), tmp_path / "s", [1])
     (tmp_path / "pictures" / "figures").mkdir(parents=True)
     (tmp_path / "pictures" / "figures" / "mine.svg").write_text("mine")

@@ -405,8 +405,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
     }
 }
 
-const NO_ADDRESS_LEFT_MESSAGE: &str =
-    "there are no addresses left: a run has 128 groups at most, with 65534 flows each that are there at one time";
+const NO_ADDRESS_LEFT_MESSAGE: &str = "out of addresses: at most 128 groups, with 65534 simultaneous flows each";
 
 fn backend_context<'a, C>(
     now: Time,

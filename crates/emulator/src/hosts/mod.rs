@@ -373,7 +373,7 @@ impl Drop for SocketBackend {
         if self.current_host.take().is_some()
             && let Err(why) = self.original_namespace.enter()
         {
-            eprintln!("the router's thread stays in a host's namespace: {why}");
+            eprintln!("the router's thread cannot leave a host's network namespace: {why}");
         }
     }
 }

@@ -252,7 +252,7 @@ impl Qdisc {
             "tbf" => read_tbf(queue),
             "htb" => read_htb(queue, rate_bps),
             "netem" => read_netem(queue),
-            _ => Err(vec![(String::new(), format!("there is no \"{}\" to stand at a link: {SUPPORTED_QDISCS}", queue.name))]),
+            _ => Err(vec![(String::new(), format!("unknown kernel queue \"{}\"; fix: use one of {SUPPORTED_QDISCS}", queue.name))]),
         }
     }
 
@@ -369,10 +369,10 @@ fn read_htb(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, Vec<(String, St
     let named = arguments.iter().position(|(name, _)| name == "kernel").map(|at| arguments.remove(at).1);
     let leaf = match named.as_deref() {
         None if arguments.is_empty() => None,
-        None => reader.report_none(LEAF_KEY, "names no discipline: give leaf = { kernel = NAME }"),
-        Some("htb" | "tbf" | "netem") => reader.report_none("leaf.kernel", "a shaper and netem stand at the link themselves"),
+        None => reader.report_none(LEAF_KEY, "names no discipline; fix: write leaf = { kernel = NAME }"),
+        Some("htb" | "tbf" | "netem") => reader.report_none("leaf.kernel", "a shaper and netem must be the link's own queue, not a leaf"),
         Some(name) => match Qdisc::read(&KernelQdisc { name: name.to_owned(), arguments }, rate_bps) {
-            Ok(leaf) if leaf.placement != QdiscPlacement::Root => reader.report_none("leaf.child", "it is below a shaper as it is"),
+            Ok(leaf) if leaf.placement != QdiscPlacement::Root => reader.report_none("leaf.child", "it is below a shaper already"),
             Ok(leaf) => Some(Box::new(leaf)),
             Err(wrong) => {
                 for (name, what) in wrong {
@@ -430,12 +430,12 @@ fn read_netem(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
     let [loss, duplicate, reorder] = ["loss", "duplicate", "reorder"].map(|name| reader.probability_u32(name));
     let limit = reader.whole_number("limit").unwrap_or(1000);
     if jitter > delay {
-        reader.report("jitter", "must not be longer than delay: a packet would leave before it comes");
+        reader.report("jitter", "must not be longer than delay");
     }
     let gap = reader.whole_number("gap");
     match (reorder, gap) {
-        (None, Some(_)) => reader.report("gap", "says which packets reorder is about: give reorder as well"),
-        (Some(_), _) if delay == 0 => reader.report("reorder", "lets packets overtake others that are delayed: give delay as well"),
+        (None, Some(_)) => reader.report("gap", "requires reorder; fix: give reorder too"),
+        (Some(_), _) if delay == 0 => reader.report("reorder", "requires delay; fix: give delay too"),
         _ => {}
     }
     let gap = gap.unwrap_or(u32::from(reorder.is_some()));
@@ -492,9 +492,8 @@ fn read_red(queue: &KernelQdisc, rate_bps: f64, name: &'static str, chokes: bool
     let weight_log = match reader.whole_number("wlog") {
         Some(log) if (1..=31).contains(&log) => log as u8,
         Some(_) => reader.report_and_default("wlog", "must be from 1 to 31: the average's weight is 2 to the power of -wlog"),
-        None => ewma_weight_log(burst.floor(), f64::from(min) / unit).unwrap_or_else(|| {
-            reader.report_and_default("burst", "is too small for min: no weight lets so many packets pass; give more, or give wlog")
-        }),
+        None => ewma_weight_log(burst.floor(), f64::from(min) / unit)
+            .unwrap_or_else(|| reader.report_and_default("burst", "is too small for min; fix: give a larger burst, or wlog")),
     };
     let probability = reader.float("probability").unwrap_or(0.02);
     if !(probability > 0.0 && probability <= 1.0) {
@@ -569,7 +568,7 @@ impl<'q> ArgumentReader<'q> {
     fn new(queue: &'q KernelQdisc, known: &[&str]) -> ArgumentReader<'q> {
         let mut reader = ArgumentReader { queue, problems: Vec::new() };
         for (name, _) in queue.arguments.iter().filter(|(name, _)| !known.contains(&name.as_str())) {
-            reader.report(name, &format!("the kernel's {} has no such parameter here; it has {}", queue.name, known.join(", ")));
+            reader.report(name, &format!("unknown parameter of the kernel's {}; fix: use one of {}", queue.name, known.join(", ")));
         }
         reader
     }

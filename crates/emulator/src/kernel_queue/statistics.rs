@@ -81,5 +81,5 @@ impl QdiscStatistics {
 }
 
 fn missing_counter() -> io::Error {
-    io::Error::other("the kernel's queue does not tell what it counts")
+    io::Error::other("the kernel's queue reports no statistics")
 }

@@ -125,11 +125,14 @@ impl ResolvedFlowGroup<'_> {
         }
         self.check_congestion_control(settings, kernel, problems);
         if settings.wants_accurate_ecn() && !kernel.has_accurate_ecn {
-            let message = "accurate: this kernel has no Accurate ECN: run it --backend uml --kernel 7.2, or give \"classic\"";
+            let message = "accurate: this kernel does not support Accurate ECN; fix: use --backend uml --kernel 7.2, or give \"classic\"";
             self.push_problem("tcp.ecn_echo", message.to_owned(), kernel, problems);
         }
         if kernel.family == AddressFamily::V6 && settings.packet_size < MIN_MTU_V6 {
-            let message = format!("{} bytes: IPv6 has at least {MIN_MTU_V6} bytes: give that, or run it over IPv4", settings.packet_size);
+            let message = format!(
+                "{} bytes: the MTU of IPv6 is at least {MIN_MTU_V6} bytes; fix: give that, or run it over IPv4",
+                settings.packet_size
+            );
             self.push_problem("tcp.packet_size", message, kernel, problems);
         }
         self.check_header_size(settings, kernel, problems);
@@ -168,10 +171,10 @@ impl ResolvedFlowGroup<'_> {
         }
         let known = kernel.controls.join(", ");
         let remedy = match control {
-            "abe" => "the UML kernel has it: --backend uml".to_owned(),
-            _ => format!("load it as root (modprobe tcp_{control}), or run it --backend uml"),
+            "abe" => "use --backend uml, whose kernel has it".to_owned(),
+            _ => format!("load it as root (modprobe tcp_{control}), or use --backend uml"),
         };
-        let message = format!("the kernel has no congestion control {control}, only {known}: {remedy}");
+        let message = format!("the kernel does not have the congestion control {control}, only {known}; fix: {remedy}");
         self.push_problem("tcp.congestion_control", message, kernel, problems);
     }
 
@@ -181,7 +184,8 @@ impl ResolvedFlowGroup<'_> {
             AddressFamily::V6 => ("IPv6", 48, "give header = \"48 B\""),
         };
         if settings.header != header {
-            let message = format!("{} bytes: the headers of a real datagram, {ip} and UDP, are {header} bytes: {remedy}", settings.header);
+            let message =
+                format!("{} bytes: the headers of a real datagram, {ip} and UDP, are {header} bytes; fix: {remedy}", settings.header);
             self.push_problem("udp.header", message, kernel, problems);
         }
     }
@@ -198,7 +202,7 @@ impl TcpParameterMapping {
             KernelKnob::FixedValue(own, what) => {
                 let own = own.map_or_else(|| profile.value(self.name).to_string(), str::to_owned);
                 let remedy = if own == profile.value(self.name).to_string() { "leave it out".to_owned() } else { format!("give {own}") };
-                (value.to_string() != own).then(|| format!("{value}: a kernel has {own}, {what}: {remedy}, or run it --backend sim"))
+                (value.to_string() != own).then(|| format!("{value}: a kernel has {own}, {what}; fix: {remedy}, or use --backend sim"))
             }
             KernelKnob::DerivedValue(from, of) => {
                 let follows = from(settings, family);
@@ -208,7 +212,7 @@ impl TcpParameterMapping {
                 let sizes =
                     [settings, &plain].into_iter().flat_map(|settings| [family, AddressFamily::V4].map(|family| from(settings, family)));
                 let fits = sizes.into_iter().any(|size| value.to_string() == size.to_string());
-                (!fits).then(|| format!("{value} bytes: in a kernel it follows from {of}: {remedy}"))
+                (!fits).then(|| format!("{value} bytes: in a kernel it follows from {of}; fix: {remedy}"))
             }
             KernelKnob::Sysctl(_)
             | KernelKnob::Socket(_)

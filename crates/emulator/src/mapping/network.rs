@@ -45,14 +45,14 @@ fn check_link(place: &str, link: &Json, kernel: &KernelFeatures, problems: &mut 
     for (number, part) in (0..).zip(link["impair"].as_array().into_iter().flatten()) {
         let number: u32 = number;
         if part["kind"] == "script" && part["segments"].as_str() != Some("off") {
-            let message = "a kernel's segments have no numbers; fix: give packets, times, during or flag, or run it with --backend sim";
+            let message = "a kernel's segments have no numbers; fix: give packets, times, during or flag, or use --backend sim";
             refuse(&format!("impair.{number}.segments"), message.to_owned());
         }
     }
     if !kernel.has_queues && link["queue"].get("kernel").is_some() {
         let message = match kernel.backend {
-            SHELL_BACKEND => "a shell puts no kernel's queue before a link: give the queue an aqm".to_owned(),
-            backend => format!("the backend {backend} puts no kernel's queue before a link: run it --backend uml"),
+            SHELL_BACKEND => "a shell cannot use a kernel's queue; fix: give the queue an aqm".to_owned(),
+            backend => format!("the backend {backend} cannot use a kernel's queue; fix: use --backend uml"),
         };
         refuse("queue.kernel", message);
     }
@@ -83,7 +83,7 @@ fn check_python_aqms(scenario: &Scenario, kernel: &KernelFeatures, problems: &mu
     }
     for (link, name) in found {
         let message = format!(
-            "\"{name}\" is an AQM in Python, and the backend {} has no Python: run it --backend sim or --backend live",
+            "\"{name}\" is an AQM in Python, which the backend {} cannot run; fix: use --backend sim or --backend live",
             kernel.backend
         );
         problems.push(Problem::new(&format!("link.{link}.queue.aqm"), message));
@@ -94,7 +94,7 @@ fn check_python_aqms(scenario: &Scenario, kernel: &KernelFeatures, problems: &mu
 fn check_processing_jitter(scenario: &Scenario, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
     if scenario.network.processing_time != MaxProcessingTime::default() {
         let message = format!(
-            "{}: hosts of the backend {} are kernels, whose processing time cannot be set: leave it out, or run it --backend sim",
+            "{}: hosts of the backend {} are kernels, whose processing time cannot be set; fix: leave it out, or use --backend sim",
             scenario.resolved["processing_jitter"].as_str().unwrap_or_default(),
             kernel.backend
         );
@@ -106,8 +106,10 @@ fn check_processing_jitter(scenario: &Scenario, kernel: &KernelFeatures, problem
 fn check_addresses(scenario: &Scenario, problems: &mut Vec<Problem>) {
     let groups = scenario.groups.len();
     if groups > MAX_GROUPS as usize {
-        problems
-            .push(Problem::new("flows", format!("{groups} groups: hosts have addresses for {MAX_GROUPS}: give fewer with a larger count")));
+        problems.push(Problem::new(
+            "flows",
+            format!("{groups} groups: hosts have addresses for {MAX_GROUPS}; fix: give fewer with a larger count"),
+        ));
     }
     let mut members = BTreeMap::<u32, usize>::new();
     scenario.network.flows.iter().for_each(|flow| *members.entry(flow.group).or_default() += 1);
@@ -115,7 +117,7 @@ fn check_addresses(scenario: &Scenario, problems: &mut Vec<Problem>) {
         let place = format!("flows.{}.count", scenario.groups[group as usize]);
         problems.push(Problem::new(
             &place,
-            format!("{flows} flows: a group's hosts have {MAX_FLOWS_PER_GROUP} at most: give fewer, or run it --backend sim"),
+            format!("{flows} flows: a group's hosts have {MAX_FLOWS_PER_GROUP} at most; fix: give fewer, or use --backend sim"),
         ));
     }
 }
@@ -158,7 +160,7 @@ mod tests {
         let [refusal] = &network_problems(&read("packet"), &kernel)[..] else { panic!("one refusal") };
         assert_eq!("processing_jitter", refusal.place);
         assert!(refusal.message.starts_with("packet: hosts of the backend live are kernels"), "{}", refusal.message);
-        assert!(refusal.message.ends_with("leave it out, or run it --backend sim"), "{}", refusal.message);
+        assert!(refusal.message.ends_with("leave it out, or use --backend sim"), "{}", refusal.message);
         assert_eq!(0, network_problems(&read("0 s"), &kernel).len());
     }
 

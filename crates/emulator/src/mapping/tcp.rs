@@ -80,8 +80,8 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
     fixed_value_at("abe_beta", "0.8", REASON_MODULE_PARAMETER),
     fixed_value_at("dctcp_g", "0.0625", REASON_MODULE_PARAMETER),
     fixed_value("dctcp_ect_on_all_packets", REASON_HARDCODED),
-    mapping_row("mecn_incipient_decrease", KernelKnob::Unsupported("no congestion control of it knows MECN")),
-    mapping_row("mecn_moderate_decrease", KernelKnob::Unsupported("no congestion control of it knows MECN")),
+    mapping_row("mecn_incipient_decrease", KernelKnob::Unsupported("its congestion controls do not implement MECN")),
+    mapping_row("mecn_moderate_decrease", KernelKnob::Unsupported("its congestion controls do not implement MECN")),
     mapping_row("aimd_a", KernelKnob::Unsupported("it has no AIMD")),
     mapping_row("aimd_b", KernelKnob::Unsupported("it has no AIMD")),
     fixed_value("cubic_c", REASON_MODULE_PARAMETER),
@@ -200,13 +200,13 @@ fn refuse_congestion_control(settings: &Settings) -> Option<&'static str> {
     match (settings.congestion_control, settings.ecn_response_in_force()) {
         (CongestionControlName::Aimd, _) => Some("no kernel has it: reno is AIMD with aimd_a = 1 and aimd_b = 0.5"),
         (CongestionControlName::Cubic, EcnResponseName::Dctcp) => {
-            Some("the kernel's DCTCP grows as reno does: give congestion_control = \"reno\"")
+            Some("the kernel's DCTCP grows as reno does; fix: give congestion_control = \"reno\"")
         }
         (CongestionControlName::Cubic, EcnResponseName::Abe) => {
-            Some("the UML kernel's congestion control abe grows as reno does: give congestion_control = \"reno\" and abe_beta = 0.8")
+            Some("the UML kernel's congestion control abe grows as reno does; fix: give congestion_control = \"reno\" and abe_beta = 0.8")
         }
         (CongestionControlName::Vegas, EcnResponseName::Dctcp | EcnResponseName::Abe) => {
-            Some("the kernel's Vegas takes a mark for a loss: give ecn_response = \"halve\"")
+            Some("the kernel's Vegas takes a mark for a loss; fix: give ecn_response = \"halve\"")
         }
         _ => None,
     }
@@ -215,30 +215,30 @@ fn refuse_congestion_control(settings: &Settings) -> Option<&'static str> {
 fn refuse_recovery(settings: &Settings) -> Option<&'static str> {
     match settings.recovery {
         RecoveryName::Rack | RecoveryName::Sack | RecoveryName::NewReno => None,
-        RecoveryName::Tahoe | RecoveryName::Reno => Some("a kernel without SACK recovers as NewReno does: give variant = \"newreno\""),
-        RecoveryName::Sack1 => Some("is ns-2's: give recovery = \"rack\", with loss_detection = \"dupthresh\" for tcp_recovery = 0"),
+        RecoveryName::Tahoe | RecoveryName::Reno => Some("a kernel without SACK recovers as NewReno does; fix: give variant = \"newreno\""),
+        RecoveryName::Sack1 => Some("is ns-2's; fix: give recovery = \"rack\", with loss_detection = \"dupthresh\" for tcp_recovery = 0"),
         RecoveryName::Fack => {
-            Some("left Linux with 4.15: give recovery = \"rack\", with loss_detection = \"dupthresh\" for what came before it")
+            Some("left Linux with 4.15; fix: give recovery = \"rack\", with loss_detection = \"dupthresh\" for what came before it")
         }
-        RecoveryName::Vegas => {
-            Some("is ns-2's: give congestion_control = \"vegas\" with recovery = \"rack\", \"sack\" or \"newreno\" in place of the variant")
-        }
+        RecoveryName::Vegas => Some(
+            "is ns-2's; fix: give congestion_control = \"vegas\" with recovery = \"rack\", \"sack\" or \"newreno\" instead of the variant",
+        ),
     }
 }
 
 fn refuse_ecn_response(settings: &Settings) -> Option<&'static str> {
     match settings.ecn_response_in_force() {
         EcnResponseName::Halve | EcnResponseName::Abe | EcnResponseName::Dctcp => None,
-        EcnResponseName::None => Some("a kernel that has agreed to ECN answers marks: give ecn = false, or ecn_response = \"halve\""),
-        EcnResponseName::Mecn => Some("kernels know no levels: give ecn_response = \"halve\""),
+        EcnResponseName::None => Some("a kernel that has agreed to ECN answers marks; fix: give ecn = false, or ecn_response = \"halve\""),
+        EcnResponseName::Mecn => Some("kernels do not implement MECN; fix: give ecn_response = \"halve\""),
     }
 }
 
 fn refuse_ecn_echo(settings: &Settings) -> Option<&'static str> {
     match (settings.ecn, settings.ecn_echo, settings.ecn_response) {
-        (true, EchoStyle::Mecn, _) => Some("kernels know no levels: give ecn_echo = \"classic\""),
+        (true, EchoStyle::Mecn, _) => Some("kernels do not implement MECN; fix: give ecn_echo = \"classic\""),
         (true, EchoStyle::Dctcp, EcnResponseName::Halve | EcnResponseName::Abe | EcnResponseName::None) => {
-            Some("a kernel echoes each packet's own mark with its congestion control dctcp alone: give ecn_response = \"dctcp\"")
+            Some("a kernel echoes each packet's own mark with its congestion control dctcp alone; fix: give ecn_response = \"dctcp\"")
         }
         _ => None,
     }
@@ -246,25 +246,25 @@ fn refuse_ecn_echo(settings: &Settings) -> Option<&'static str> {
 
 fn refuse_slow_start_after_idle(settings: &Settings) -> Option<&'static str> {
     (settings.slow_start_after_idle == SlowStartAfterIdle::Initial)
-        .then_some("a kernel halves the window once for each idle timeout: give slow_start_after_idle = \"halve\", or \"off\"")
+        .then_some("a kernel halves the window once for each idle timeout; fix: give slow_start_after_idle = \"halve\", or \"off\"")
 }
 
 fn refuse_packet_size(settings: &Settings) -> Option<&'static str> {
-    (settings.packet_size < 128).then_some("is too small for a kernel's segments: give packet_size = \"128 B\" or more")
+    (settings.packet_size < 128).then_some("is too small for a kernel's segments; fix: give packet_size = \"128 B\" or more")
 }
 
 fn refuse_sack_blocks(settings: &Settings) -> Option<&'static str> {
     (![0, 3].contains(&settings.sack_blocks))
-        .then_some("a kernel sends as many as the header has room for: leave it out, or give 0, which is tcp_sack = 0")
+        .then_some("a kernel sends as many as the header has room for; fix: leave it out, or give 0, which is tcp_sack = 0")
 }
 
 fn refuse_initial_window(settings: &Settings) -> Option<&'static str> {
-    (settings.initial_window > 255).then_some("is more than a kernel's receivers allow at the start: give 255 or less")
+    (settings.initial_window > 255).then_some("is more than a kernel's receivers allow at the start; fix: give 255 or less")
 }
 
 fn refuse_rto_min(settings: &Settings) -> Option<&'static str> {
     (settings.rto_min < Span::from_millis(1) || settings.rto_min.picos() % Span::from_millis(1).picos() != 0)
-        .then_some("a route's rto_min is whole milliseconds: give 1 ms or more")
+        .then_some("a route's rto_min is whole milliseconds; fix: give 1 ms or more")
 }
 
 /// Headers of IP and TCP without options.

@@ -251,14 +251,14 @@ impl ConnectionRecorder {
 /// What of a scenario no case can hold, whose hosts are set to this, each with its place and a remedy.
 pub fn unsupported_settings(scenario: &Scenario, hosts: &[HostSettings], family: AddressFamily) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let mut refuse = |place: &str, message: &str| problems.push(Problem::new(place, format!("a case does not hold it: {message}")));
+    let mut refuse = |place: &str, message: &str| problems.push(Problem::new(place, format!("a case cannot contain it: {message}")));
     if family == AddressFamily::V6 {
         refuse("ip", "leave out --ip 6");
     }
     for (name, host) in scenario.groups.iter().zip(hosts) {
         let Some(tcp) = &host.tcp else { continue };
         if host.ecn[0] == 3 {
-            refuse(&format!("flows.{name}.tcp.ecn_echo"), "hosts that count marks are compared with none: give \"classic\"");
+            refuse(&format!("flows.{name}.tcp.ecn_echo"), "hosts with Accurate ECN cannot be compared; fix: give \"classic\"");
         }
         if tcp.pacing {
             refuse(&format!("flows.{name}.tcp.pacing"), "give false");
@@ -268,7 +268,7 @@ pub fn unsupported_settings(scenario: &Scenario, hosts: &[HostSettings], family:
         }
     }
     if hosts.iter().all(|host| host.tcp.is_none()) {
-        refuse("flows", "there is no connection, only datagrams");
+        refuse("flows", "datagrams have no connection");
     }
     for link in scenario.resolved["link"].as_array().into_iter().flatten() {
         let place = format!("link.{}", link["name"].as_str().unwrap_or_default());

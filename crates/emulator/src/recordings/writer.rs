@@ -98,7 +98,7 @@ impl JiffiesClock {
     pub fn read(origin_ns: u64) -> io::Result<JiffiesClock> {
         let text = fs::read_to_string("/proc/timer_list")?;
         let jiffies = text.lines().find_map(|line| line.strip_prefix("jiffies: ")?.trim().parse().ok());
-        let jiffies = jiffies.ok_or_else(|| io::Error::other("/proc/timer_list does not tell the count of ticks"))?;
+        let jiffies = jiffies.ok_or_else(|| io::Error::other("the tick count is missing in /proc/timer_list"))?;
         Ok(JiffiesClock { origin_ns, now_ns: monotonic(), jiffies })
     }
 

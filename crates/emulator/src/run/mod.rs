@@ -209,7 +209,7 @@ fn kernel_queues(network: &Network, largest: u32) -> Result<KernelQueues, RunErr
         {
             queues.add(number, of_kernel, link.rate, largest).map_err(|why| match why.kind() {
                 io::ErrorKind::InvalidInput => {
-                    let message = format!("{why}: its parameters are not what the kernel takes, or are too large or too small for it");
+                    let message = format!("{why}: the kernel rejects its parameters, as unknown, too large or too small");
                     RunError::Unsupported(vec![Problem { place: format!("link.{}.queue", link.name.display_name()), line: None, message }])
                 }
                 _ => RunError::System(why),

@@ -104,7 +104,7 @@ fn configure_inner_netns(spec: &ShellNamespacesSpec, subnet: ShellSubnet) -> io:
 fn create_outer_tun(outer_subnet: Option<ShellSubnet>) -> io::Result<(ShellSubnet, Tun)> {
     let Some(outer_subnet) = outer_subnet else { return Ok((ShellSubnet::outermost(), Tun::create("in0")?)) };
     for number in 0..MAX_NESTED_SHELLS {
-        let subnet = outer_subnet.nested(number).ok_or_else(|| io::Error::other("shells nest six deep at most; exit one"))?;
+        let subnet = outer_subnet.nested(number).ok_or_else(|| io::Error::other("shells nest six deep at most; fix: exit one"))?;
         match Tun::create(&format!("in{number}")) {
             Ok(tun) => return Ok((subnet, tun)),
             Err(why) if why.raw_os_error() == Some(libc::EBUSY) => {}

@@ -84,7 +84,7 @@ impl FromStr for ShellSubnet {
             }
             at == *subnet
         });
-        known.ok_or_else(|| format!("{text:?} is not the network of a shell"))
+        known.ok_or_else(|| format!("{text:?} is not a subnet of a shell"))
     }
 }
 

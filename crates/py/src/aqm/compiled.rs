@@ -111,7 +111,7 @@ impl Compiled {
     /// Each address in the program is zero or that of a function of the signature of its field in [`Hooks`]. The function was compiled for
     /// this layout of the record and for the struct that the hook sees. It stays in memory as long as `keep` lives.
     pub unsafe fn new(brought: &'static Brought, program: Program, due: Option<f64>) -> PyResult<Compiled> {
-        let fault = || PyValueError::new_err("a compiled AQM needs a record of whole words, its gauges inside, and on_arrival");
+        let fault = || PyValueError::new_err("a compiled AQM needs a record of whole words with its gauges, and on_arrival");
         // SAFETY: the caller promises what `of` asks for, and the instance holds `keep`.
         let hooks = unsafe { Hooks::of(&program) }.ok_or_else(fault)?;
         let record = words(&program.record).filter(|record| record.len() > 1).ok_or_else(fault)?;
@@ -157,7 +157,7 @@ impl Compiled {
         let record: Vec<u8> = self.record.iter().flat_map(|word| word.get().to_ne_bytes()).collect();
         let seen = (about.seen)(py);
         let again = seen.and_then(|seen| self.again.call1(py, (hook, PyBytes::new(py, &record), seen)));
-        again.err().unwrap_or_else(|| PyRuntimeError::new_err("the compiled hook raised, and the same in plain Python does not"))
+        again.err().unwrap_or_else(|| PyRuntimeError::new_err("the compiled hook raised, and the interpreted hook does not"))
     }
 
     fn gauge(&self, (at, whole): (usize, bool)) -> f64 {
@@ -216,7 +216,7 @@ impl Aqm for Compiled {
         let group = match answer {
             RAISED => Err(Wrong::Raised),
             group if (0..groups as i64).contains(&group) => Ok(group as u8),
-            group => Err(Wrong::Answer(format!("there is no group {group}: the class has groups = {groups}"))),
+            group => Err(Wrong::Answer(format!("unknown group {group}: the class has groups = {groups}"))),
         };
         self.settled("group", group, 0, || About { now: None, packet: told(packet), seen: shown(move || seen) })
     }

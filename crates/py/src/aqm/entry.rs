@@ -99,7 +99,7 @@ impl Subject<'_> {
     /// If there is none of that name.
     pub fn entry(&self) -> Result<&'static AqmEntry, String> {
         match self {
-            Subject::Named(name) => Registry::builtin().aqm(name).ok_or_else(|| format!("there is no AQM \"{name}\"")),
+            Subject::Named(name) => Registry::builtin().aqm(name).ok_or_else(|| format!("unknown AQM \"{name}\"")),
             Subject::Brought(aqm) => Ok(aqm.get().0),
         }
     }
@@ -229,14 +229,14 @@ fn parameter(declared: Declared) -> Result<Parameter, String> {
     let (word, default) = (word.map(kept), kept(default));
     let made =
         Parameter { name: kept(name), kind, special_word: word, default, doc: kept(doc), source: kept(source), ..Parameter::DEFAULTS };
-    made.parse(default).map_err(|why| format!("{}: its default does not fit it: {why}", made.name))?;
+    made.parse(default).map_err(|why| format!("{}: its default is invalid: {why}", made.name))?;
     Ok(made)
 }
 
 fn check_busy(parameters: &'static [Parameter], busy: &[(&'static str, &'static str)]) -> Result<(), String> {
     for (name, text) in busy {
         let parameter = parameters.iter().find(|parameter| parameter.name == *name);
-        let parameter = parameter.ok_or_else(|| format!("busy: there is no parameter {name}"))?;
+        let parameter = parameter.ok_or_else(|| format!("busy: unknown parameter {name}"))?;
         parameter.parse(text).map_err(|why| format!("busy: {name}: {why}"))?;
     }
     Ok(())

@@ -36,7 +36,7 @@ impl Draws {
     }
 }
 
-pub const NO_DRAW: &str = "there is nothing to draw from here: random() belongs into on_arrival, on_departure and on_deadline";
+pub const NO_DRAW: &str = "random() works only in on_arrival, on_departure and on_deadline";
 
 impl Draws {
     /// Lends the stream while `ask` works.
@@ -146,7 +146,7 @@ pub fn later(due_s: f64, now: Option<Time>) -> Result<Time, String> {
     let due = ecnlab_units::Span::from_secs_f64(due_s).map(|span| Time::ZERO + span);
     let due = due.ok_or_else(|| format!("a deadline at {due_s} s is not a time; fix: give seconds since the start of the run, or None"))?;
     match now {
-        Some(now) if due <= now => Err(format!("a deadline at {due_s} s is not later than now, {} s", now.seconds())),
+        Some(now) if due <= now => Err(format!("a deadline at {due_s} s is in the past: now is {} s", now.seconds())),
         _ => Ok(due),
     }
 }
@@ -167,7 +167,7 @@ impl Aqm for Interpreted {
             let group: i64 = hook.call1(py, (view::Packet::of(packet),))?.extract(py)?;
             if !(0..self.brought.groups as i64).contains(&group) {
                 let groups = self.brought.groups;
-                return Err(PyValueError::new_err(format!("there is no group {group}: the class has groups = {groups}")));
+                return Err(PyValueError::new_err(format!("unknown group {group}: the class has groups = {groups}")));
             }
             Ok(group as u8)
         })

@@ -38,7 +38,7 @@ pub fn wish(code: i64, groups: usize) -> Result<EnqueueVerdict, String> {
         (MARK, FIRST) if (0..groups as i64).contains(&index) => {
             Ok(EnqueueVerdict::Signal { level: level(code)?, target: MarkTarget::FirstUnmarkedOf(index as u8), cause: cause(code)? })
         }
-        (MARK, FIRST) => Err(format!("there is no group {index}: the class has groups = {groups}")),
+        (MARK, FIRST) => Err(format!("unknown group {index}: the class has groups = {groups}")),
         (DROP, ARRIVING) => Ok(EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: cause(code)? }),
         (DROP, FIRST) => Ok(EnqueueVerdict::Drop { target: DropTarget::Front, cause: cause(code)? }),
         (DROP, NTH) => {
@@ -57,7 +57,9 @@ pub fn fate(code: i64) -> Result<DequeueVerdict, String> {
         (PASS, ARRIVING) => Ok(DequeueVerdict::Pass),
         (MARK, ARRIVING) => Ok(DequeueVerdict::Signal { level: level(code)?, cause: cause(code)? }),
         (DROP, ARRIVING) => Ok(DequeueVerdict::Drop { cause: cause(code)? }),
-        (MARK | DROP, _) => Err("at a departure only the leaving packet can be marked or dropped: leave group and victim out".to_owned()),
+        (MARK | DROP, _) => {
+            Err("at a departure only the leaving packet can be marked or dropped; fix: leave out group and victim".to_owned())
+        }
         _ => Err(no_verdict(code)),
     }
 }

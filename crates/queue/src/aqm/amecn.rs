@@ -86,7 +86,8 @@ impl Settings {
             problems.extend(check_mid_th(self.mid_th, min_th, self.auto.max_th.unwrap_or(3.0 * min_th)));
             problems.extend(self.check_target(min_th, self.auto.max_th.unwrap_or(3.0 * min_th)));
         } else {
-            let needs_min_th = |name, given: Option<f64>| given.map(|_| (name, "needs min_th: leave it to target_delay too".to_owned()));
+            let needs_min_th =
+                |name, given: Option<f64>| given.map(|_| (name, "requires min_th; fix: leave it out too, for target_delay".to_owned()));
             problems.extend(needs_min_th("mid_th", self.mid_th).into_iter().chain(needs_min_th("target", self.target)));
         }
         if self.bottom > self.top {

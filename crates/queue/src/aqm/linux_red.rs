@@ -125,11 +125,11 @@ impl Settings {
         if weight_log(min, burst, self.avpkt).is_none() {
             problems.push((
                 "burst",
-                format!("no weight lets {burst} packets pass: give at least min / avpkt, {}", min.div_ceil(self.avpkt.into())),
+                format!("no weight passes {burst} packets; fix: give at least min / avpkt, {}", min.div_ceil(self.avpkt.into())),
             ));
         }
         if slope_log(max.saturating_sub(min).max(1), self.probability).is_none() {
-            problems.push(("probability", format!("{} is too small for tc to reckon with", self.probability)));
+            problems.push(("probability", format!("{} is too small for tc", self.probability)));
         }
         problems
     }

@@ -84,7 +84,7 @@ impl Settings {
         if let Amount::Packets(limit) = limit
             && self.q_ref >= limit
         {
-            problems.push(("q_ref", format!("{} packets must be below the limit of {limit}: the queue cannot stand there", self.q_ref)));
+            problems.push(("q_ref", format!("{} packets must be below the limit of {limit}", self.q_ref)));
         }
         match (self.a, self.b) {
             (Some(_), None) => problems.push(("b", "is missing: a and b are given together, or both are auto".to_owned())),

@@ -55,7 +55,7 @@ parameters! {
     pub struct Settings {
         /// The rate allotted to the class.
         #[source("tc-cbq(8), rate; RFC 2884, section 4.1")]
-        #[must be given]
+        #[required]
         pub rate: Rate = "1.5 Mbps";
         /// Packets of the average size that may leave at once after a pause.
         #[source("tc-cbq(8), maxburst; Linux, the root's default")]

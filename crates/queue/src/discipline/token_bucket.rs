@@ -44,11 +44,11 @@ parameters! {
     pub struct Settings {
         /// Rate at which tokens come.
         #[source("tc-tbf(8), rate")]
-        #[must be given]
+        #[required]
         pub rate: Rate = "1.5 Mbps";
         /// Tokens that the bucket holds: how much may leave at once after a pause.
         #[source("tc-tbf(8), burst")]
-        #[must be given]
+        #[required]
         pub burst: u64 = "10 KB", 1..=1e13, "bytes";
         /// Rate at which a burst may leave; auto is the link's.
         #[source("tc-tbf(8), peakrate")]

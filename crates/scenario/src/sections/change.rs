@@ -15,12 +15,12 @@ parameters! {
     /// The keys of a change.
     struct ChangeKeys {
         /// When it happens, once or several times.
-        #[must be given]
+        #[required]
         pub at: Vec<Span> = "10 s", 0..=8_640_000, "s";
         /// How long after each of these times it happens again, and again; off is never.
         pub every: OrOff<Span> = "off", 0.000_001..=8_640_000, "s";
         /// Names of the links that change; NAME.reverse is the way back of one. Each of them has a queue.
-        #[must be given]
+        #[required]
         pub link: Vec<String> = "bottleneck";
         /// Rate at which transmissions go that begin later; auto is as before.
         pub rate: Option<Rate> = "auto";
@@ -67,7 +67,7 @@ fn change(reader: &mut Reader, given: &Given, edges: &mut [Edge], duration: Opti
     let keys = ChangeKeys::from_values(values);
     reader.warn_unheeded(given, values, &[]);
     if keys.rate.is_none() && keys.delay.is_none() && keys.state.is_none() {
-        reader.report(given, "rate", "nothing changes: give rate, delay or state = \"down\" or \"up\"".to_owned());
+        reader.report(given, "rate", "nothing changes; fix: give rate, delay or state = \"down\" or \"up\"".to_owned());
     }
     warn_of_late(reader, given, &keys, duration);
     for name in &keys.link {
@@ -84,7 +84,7 @@ fn change(reader: &mut Reader, given: &Given, edges: &mut [Edge], duration: Opti
 fn warn_of_late(reader: &mut Reader, given: &Given, keys: &ChangeKeys, duration: Option<Span>) {
     let Some(duration) = duration else { return };
     if keys.at.iter().any(|&at| at >= duration) {
-        reader.warn(given, "at", format!("is not before the end, duration {} s: nothing changes then", duration.seconds()));
+        reader.warn(given, "at", format!("must be before the end, duration {} s", duration.seconds()));
     }
 }
 
@@ -92,7 +92,7 @@ fn warn_of_late(reader: &mut Reader, given: &Given, keys: &ChangeKeys, duration:
 fn changing(reader: &mut Reader, given: &Given, keys: &ChangeKeys, name: &str, edges: &[Edge]) -> Option<usize> {
     let Some(at) = edges.iter().position(|edge| edge.name == name) else {
         let known = edges.iter().map(|edge| edge.name.as_str());
-        reader.report(given, "link", format!("there is no link \"{name}\"{}", suggestion(name, known)));
+        reader.report(given, "link", format!("unknown link \"{name}\"{}", suggestion(name, known)));
         return None;
     };
     let edge = &edges[at];
@@ -101,18 +101,18 @@ fn changing(reader: &mut Reader, given: &Given, keys: &ChangeKeys, name: &str, e
         reader.report(
             given,
             "link",
-            format!("link \"{name}\" has a plain buffer, and a link that changes needs a queue: give it {example}"),
+            format!("link \"{name}\" has a plain buffer, and a link that changes needs a queue; fix: give it {example}"),
         );
         return None;
     }
     if edge.queue.as_ref().is_some_and(|queue| queue.kernel_qdisc().is_some()) && (keys.rate.is_some() || keys.state.is_some()) {
         let key = if keys.rate.is_some() { "rate" } else { "state" };
-        let message = format!("link \"{name}\" has a kernel's queue, which goes on at the link's rate: leave {key} out, or give it an AQM");
+        let message = format!("link \"{name}\" has a kernel's queue, which keeps the link's rate; fix: leave out {key}, or give it an AQM");
         reader.report(given, key, message);
         return None;
     }
     if keys.rate.is_some() && edge.given.gives("deliveries") {
-        let message = format!("link \"{name}\" follows a trace of deliveries and has no rate to change: leave rate out");
+        let message = format!("link \"{name}\" follows a trace of deliveries and has no rate to change; fix: leave out rate");
         reader.report(given, "rate", message);
         return None;
     }

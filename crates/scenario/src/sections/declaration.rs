@@ -75,9 +75,9 @@ pub fn members<'a>(reader: &mut Reader, root: &Given<'a>, key: &str) -> Vec<Give
     let Some(nodes) = root.node.get(key).and_then(Node::list).filter(|nodes| !nodes.is_empty()) else {
         let written_as_one = root.node.get(key).is_some_and(|node| node.entries().is_some());
         let message = if written_as_one {
-            format!("must be a list of tables: write [[{key}]] in place of [{key}]")
+            format!("must be a list of tables; fix: write [[{key}]] instead of [{key}]")
         } else {
-            format!("there must be at least one [[{key}]]")
+            format!("must have at least one [[{key}]]")
         };
         reader.report(root, key, message);
         return Vec::new();

@@ -19,7 +19,7 @@ parameters! {
     /// A group's own keys.
     struct GroupKeys {
         /// Unique; names the group in results, and its flows' random streams.
-        #[must be given]
+        #[required]
         pub name: String = "flows";
         /// How many flows; of an application that has several flows, or lets them come and go, how many applications.
         pub count: u32 = "1", 1..=MAX_FLOWS;
@@ -120,8 +120,7 @@ fn group<'a>(reader: &mut Reader, given: Given<'a>, graph: Option<&mut Graph>) -
     let keys = GroupKeys::from_values(values);
     let traffic = (app.traffic)(&app_values, carried.transport.payload());
     if traffic.spawns_flows() && keys.count > 1 {
-        let message =
-            "is how many applications there are, and one whose flows come and go is enough for a group: give count = 1 and more flows";
+        let message = "counts applications, and an application with flows of limited life must be alone in its group; fix: give count = 1 and more flows";
         reader.report(&given, "count", message.to_owned());
         return None;
     }
@@ -148,7 +147,7 @@ fn carried(reader: &mut Reader, flows: &Given) -> Option<Carried> {
         (_, false) => tcp::read(reader, flows),
         (false, true) => udp(reader, flows),
         (true, true) => {
-            reader.report(flows, "udp", "stands beside tcp: give one of the two".to_owned());
+            reader.report(flows, "udp", "excludes tcp; fix: give one of the two".to_owned());
             None
         }
     }
@@ -209,7 +208,7 @@ fn read_list(reader: &mut Reader, given: &Given, values: &mut Values) -> Option<
     let reads = values.parameters().iter().any(|parameter| parameter.name == "file");
     let Some(file) = reads.then(|| values.get::<Option<String>>("file")).flatten() else { return Some(()) };
     for key in ["times", "sizes"].into_iter().filter(|key| given.gives(key)) {
-        reader.report(given, key, "stands beside file, which holds it too: give one of the two".to_owned());
+        reader.report(given, key, "excludes file, which contains it too; fix: give one of the two".to_owned());
     }
     let text = reader.file(given, "file", &file)?;
     let (times, sizes) = application::parse_list(&text).map_err(|why| reader.report(given, "file", format!("\"{file}\": {why}"))).ok()?;
@@ -226,7 +225,7 @@ fn check_carrier(reader: &mut Reader, flows: &Given, entry: &ApplicationEntry, c
     let others: Vec<_> =
         APPLICATIONS.iter().filter(|entry| entry.allowed_transport == AllowedTransport::Either).map(|entry| entry.name).collect();
     let message = format!(
-        "\"{}\" waits for acknowledgements, which datagrams do not have: give tcp in place of udp, or an application that keeps its own time: {}",
+        "\"{}\" waits for acknowledgements, which datagrams do not have; fix: give tcp instead of udp, or an application with its own timing: {}",
         entry.name,
         listed(&others)
     );

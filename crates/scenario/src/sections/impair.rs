@@ -76,7 +76,7 @@ fn part(reader: &mut Reader, given: &Given) -> Option<(Impairment, Json)> {
     is_sound.then(|| ((entry.make)(values), Json::Object(text)))
 }
 
-/// An impairment as a scenario writes it, with what must be given.
+/// An impairment as a scenario writes it, with its required parameters.
 pub fn example_of(entry: &ImpairmentKind) -> String {
     let required = entry.parameters.iter().filter(|parameter| parameter.required).map(|parameter: &Parameter| example(parameter));
     let required: Vec<_> = required.chain(entry.example.iter().map(|&text| text.to_owned())).collect();

@@ -18,18 +18,18 @@ parameters! {
     /// A link's own keys.
     pub struct LinkKeys {
         /// Unique; names the queue in results, and its random stream; NAME.reverse is the way back.
-        #[must be given]
+        #[required]
         pub name: String = "bottleneck";
         /// Node that the link leads from; its queue stands there.
-        #[must be given]
+        #[required]
         pub from: String = "router";
         /// Node at the far end.
-        #[must be given]
+        #[required]
         pub to: String = "sink";
-        /// Transmission rate; it must be given unless there are deliveries, whose mean it is then.
+        /// Transmission rate; required unless there are deliveries, whose mean is then the default.
         pub rate: Option<Rate> = "auto";
         /// Propagation delay.
-        #[must be given]
+        #[required]
         pub delay: Span = "5 ms", 0..=8_640_000, "s";
         /// Packets that may wait where there is no queue, in a plain drop-tail buffer that is not measured.
         pub limit: u32 = "1000", 1..=MAX_PACKETS, "packets";
@@ -168,7 +168,7 @@ fn link<'a>(reader: &mut Reader, given: Given<'a>) -> Option<Link<'a>> {
         reader.report(&given, "to", "a link must lead to another node than it comes from".to_owned());
     }
     if reading.get::<Option<Rate>>("rate") == Some(None) && !given.gives(DELIVERIES.key) {
-        reader.report(&given, "rate", "is missing: give it as rate = \"10 Mbps\", or give deliveries".to_owned());
+        reader.report(&given, "rate", "is missing; fix: give it as rate = \"10 Mbps\", or give deliveries".to_owned());
     }
     let reverse = reverse(reader, &given, &reading);
     let forward = way(reader, given, reading);
@@ -190,7 +190,7 @@ fn reverse<'a>(reader: &mut Reader, link: &Given<'a>, of_link: &Reading) -> Opti
             reader.report(
                 link,
                 "reverse",
-                "stands beside one_way = true, which leaves the way back out: leave one of the two out".to_owned(),
+                "excludes one_way = true, which removes the reverse direction; fix: leave out one of the two".to_owned(),
             );
         }
         return None;
@@ -200,7 +200,7 @@ fn reverse<'a>(reader: &mut Reader, link: &Given<'a>, of_link: &Reading) -> Opti
     let mut reading = reader.keys(&given, REVERSE.keys);
     if link.gives(DELIVERIES.key) && !given.gives("rate") && !given.gives(DELIVERIES.key) {
         let message =
-            "is missing: the link follows a trace and has no rate for its way back, so give rate = \"10 Mbps\", or deliveries of its own";
+            "is missing: the link follows a trace and has no rate for its reverse direction; fix: give rate = \"10 Mbps\", or deliveries";
         reader.report(&given, "rate", message.to_owned());
     }
     let inherited = if given.gives(DELIVERIES.key) { &["delay"][..] } else { &["rate", "delay"] };
@@ -218,13 +218,13 @@ fn way<'a>(reader: &mut Reader, given: Given<'a>, mut reading: Reading) -> Way<'
     let table = reader.table(&given, "queue", QUEUED.example);
     let queue = table.and_then(|table| queue::read(reader, &table));
     if given.gives("queue") && given.gives("limit") {
-        reader.warn(&given, "limit", "is not read beside a queue, which has a buffer of its own: leave one of the two out".to_owned());
+        reader.warn(&given, "limit", "has no effect with a queue, which has its own buffer; fix: leave out one of the two".to_owned());
     }
     let keys = impairment::ImpairmentKeys::from_values(&reading.values);
     let impairments = impair::read(reader, &given, Some(keys));
     let deliveries = deliveries(reader, &given, &mut reading);
     if deliveries.is_some() && queue.as_ref().is_some_and(|queue| queue.of.kernel_qdisc().is_some()) {
-        let message = "stand beside a queue of a kernel, which lets packets go at the link's rate: leave one of the two out".to_owned();
+        let message = "exclude a queue of a kernel, which sends at the link's rate; fix: leave out one of the two".to_owned();
         reader.report(&given, DELIVERIES.key, message);
     }
     Way { values: reading.values, given, queue, impairments, deliveries }
@@ -236,10 +236,10 @@ fn deliveries(reader: &mut Reader, given: &Given, reading: &mut Reading) -> Opti
         return None;
     }
     if given.gives("rate") {
-        reader.report(given, "rate", "stands beside deliveries, which say when packets leave: leave one of the two out".to_owned());
+        reader.report(given, "rate", "excludes deliveries, which are the departure times; fix: leave out one of the two".to_owned());
     }
     if !given.gives("queue") {
-        let message = format!("need a queue, in which packets wait for them: give queue = {}", QUEUED.example);
+        let message = format!("require a queue; fix: give queue = {}", QUEUED.example);
         reader.report(given, DELIVERIES.key, message);
     }
     let trace = deliveries::read(reader, given)?;
@@ -251,7 +251,7 @@ fn deliveries(reader: &mut Reader, given: &Given, reading: &mut Reading) -> Opti
 fn warn_without_queue(reader: &mut Reader, link: &Way) {
     if !link.given.gives("queue") && !link.given.gives("limit") {
         let message = format!(
-            "is left out, so packets wait in a plain drop-tail buffer of {} packets that is not measured: give queue = {}, or limit if that is meant",
+            "is left out, so packets wait in a plain drop-tail buffer of {} packets that is not measured; fix: give queue = {}, or to keep it, limit",
             link.values.get::<u32>("limit"),
             QUEUED.example
         );

@@ -32,7 +32,7 @@ const LIMIT_EXAMPLE: &str = "limit = 120";
 /// The key that names a queue of a kernel.
 const KERNEL: &str = "kernel";
 /// What an unknown AQM may be.
-const BRING: &str = "; an AQM of your own comes with --aqm FILE:CLASS or load(..., aqms=[CLASS])";
+const BRING: &str = ", or load a user-defined AQM with --aqm FILE:CLASS or load(..., aqms=[CLASS])";
 const MAX_BYTES: f64 = 1e13;
 
 parameters! {
@@ -40,7 +40,7 @@ parameters! {
     struct Buffering {
         /// Buffer: how much may wait, the packet in transmission not counted.
         #[source("ns-2 2.35, queue-limit")]
-        #[must be given]
+        #[required]
         pub limit: Amount = "120";
     }
 }
@@ -89,7 +89,7 @@ fn example(discipline: &DisciplineEntry) -> String {
     format!("{{ discipline = \"{}\", {inside} }}", discipline.name)
 }
 
-/// The parameters that must be given, each with a value that could be.
+/// The required parameters, each with an example value.
 fn required(parameters: &[Parameter]) -> String {
     let required = parameters.iter().filter(|parameter| parameter.required);
     required.map(|parameter| format!(", {}", read::example(parameter))).collect()
@@ -117,7 +117,7 @@ fn discipline(reader: &mut Reader, given: &Given) -> Option<&'static DisciplineE
     }
     let word = given.node.text("discipline");
     if let Some(aqm) = word.filter(|word| registry.discipline(word).is_none()).and_then(|word| registry.aqm(word)) {
-        let message = format!("\"{0}\" is an AQM: write aqm = \"{0}\", or name the discipline that it stands in", aqm.name);
+        let message = format!("\"{0}\" is an AQM; fix: write aqm = \"{0}\", or name a discipline that contains it", aqm.name);
         reader.report(given, "discipline", message);
         return None;
     }
@@ -179,11 +179,11 @@ fn with_aqm(reader: &mut Reader, given: &Given, discipline: &'static DisciplineE
     Some(Queue { of: QueueConfig { discipline, values, child: Child::Aqm { aqm, limit } }, described: outer })
 }
 
-/// A discipline whose law is its own, with a buffer.
+/// A discipline which has its own algorithm, with a buffer.
 fn with_law(reader: &mut Reader, given: &Given, discipline: &'static DisciplineEntry) -> Option<Queue> {
     let own = own_names(&["discipline", "limit"], discipline.parameters);
     stray::report(reader, given, &own, elsewhere(reader.registry), |_, keys| {
-        stale(&format!("discipline = \"{}\", whose law is its own,", discipline.name), keys, &given.place, &example(discipline))
+        stale(&format!("discipline = \"{}\", which has its own algorithm,", discipline.name), keys, &given.place, &example(discipline))
     });
     let buffer = buffer(reader, given);
     let values = own_values(reader, given, discipline, buffer.map(|(amount, _)| amount));
@@ -200,12 +200,12 @@ fn with_queue(reader: &mut Reader, given: &Given, discipline: &'static Disciplin
     let values = own_values(reader, given, discipline, None);
     let Some(within) = reader.table(given, INNER, INNER_EXAMPLE) else {
         if !given.gives(INNER) && !misplaced {
-            reader.report(given, INNER, format!("is missing: give what waits inside, as in {INNER} = {INNER_EXAMPLE}"));
+            reader.report(given, INNER, format!("is missing; fix: give the inner queue, as in {INNER} = {INNER_EXAMPLE}"));
         }
         return None;
     };
     if within.gives(KERNEL) {
-        let message = format!("a kernel's queue has the link for itself: write it in place of \"{}\"", discipline.name);
+        let message = format!("a kernel's queue must be the link's own queue; fix: write it instead of \"{}\"", discipline.name);
         reader.report(&within, KERNEL, message);
         return None;
     }
@@ -266,7 +266,7 @@ fn is_ours(key: &str) -> bool {
 /// A parameter as a kernel may have it.
 fn written<'n>(key: &str, node: &'n Node) -> Result<&'n Scalar, String> {
     match &node.value {
-        _ if is_ours(key) => Err("stands beside kernel: leave one of the two out".to_owned()),
+        _ if is_ours(key) => Err("excludes kernel; fix: leave out one of the two".to_owned()),
         _ if !is_name(key) => Err("a kernel's parameter has a name of letters, digits and underscores".to_owned()),
         Tree::Scalar(scalar) if scalar.form != Form::Other => Ok(scalar),
         _ => Err("a kernel's parameter must be a word, a number, true or false".to_owned()),
@@ -307,7 +307,7 @@ fn named_aqm(reader: &mut Reader, given: &Given, key: &str) -> Option<&'static A
     let registry = reader.registry;
     let word = given.node.text(key);
     if let Some(discipline) = word.filter(|word| registry.aqm(word).is_none()).and_then(|word| registry.discipline(word)) {
-        let message = format!("\"{}\" is a discipline, no AQM: write queue = {}", discipline.name, example(discipline));
+        let message = format!("\"{}\" is a discipline, not an AQM; fix: write queue = {}", discipline.name, example(discipline));
         reader.report(given, key, message);
         return None;
     }
@@ -349,7 +349,7 @@ fn only_within(reader: &mut Reader, given: &Given, aqm: &AqmEntry, discipline: &
     let elsewhere = elsewhere(reader.registry);
     let home = |key: &str| if around.contains(&key) { Some(Home::Around) } else { elsewhere(key) };
     stray::report(reader, given, &own_names(&["name"], aqm.parameters), home, |home, keys| match home {
-        Home::Around => format!("{} {} to the discipline around: write it beside aqm", keys.join(", "), belongs(keys)),
+        Home::Around => format!("{} {} to the discipline around; fix: write it beside aqm", keys.join(", "), belongs(keys)),
         _ => {
             let example = format!("{{ name = \"{}\"{} }}", aqm.name, required(aqm.parameters));
             stale(&format!("the AQM \"{}\"", aqm.name), keys, &given.place, &example)
@@ -369,7 +369,7 @@ fn only_around_aqm(reader: &mut Reader, given: &Given, discipline: &DisciplineEn
             let moved = stray::members(given.node, |key| keys.contains(&key));
             let there = given.node.get("aqm").map_or_else(String::new, |aqm| stray::members(aqm, |key| key != "name"));
             let all = [there, moved].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
-            format!("{} {} to the AQM inside: write aqm = {{ name = \"{name}\", {all} }}", keys.join(", "), belongs(keys))
+            format!("{} {} to the AQM inside; fix: write aqm = {{ name = \"{name}\", {all} }}", keys.join(", "), belongs(keys))
         }
         _ => stale(&format!("discipline = \"{}\"", discipline.name), keys, &given.place, &example(discipline)),
     });
@@ -382,7 +382,7 @@ fn only_around_queue(reader: &mut Reader, given: &Given, discipline: &Discipline
     let own = own_names(&["discipline", INNER], discipline.parameters);
     stray::report(reader, given, &own, home, |_, keys| {
         let moved = stray::members(given.node, |key| keys.contains(&key));
-        format!("{} {} to the queue inside: write {INNER} = {{ {moved} }}", keys.join(", "), belongs(keys))
+        format!("{} {} to the queue inside; fix: write {INNER} = {{ {moved} }}", keys.join(", "), belongs(keys))
     });
     let entries = given.node.entries().unwrap_or_default();
     entries.iter().any(|(key, _)| !own.contains(&key.as_str()) && home(key).is_some())
@@ -391,7 +391,7 @@ fn only_around_queue(reader: &mut Reader, given: &Given, discipline: &Discipline
 /// What is said of keys that were left behind when an AQM or a discipline was replaced; `example` is the whole table.
 fn stale(of: &str, keys: &[&str], place: &str, example: &str) -> String {
     format!(
-        "{of} has no {}: leave out what belongs to another AQM or discipline, or replace the whole table, as in --set '{place}={example}'",
+        "{of} has no {}; fix: leave out what belongs to another AQM or discipline, or replace the whole table, as in --set '{place}={example}'",
         keys.join(", "),
     )
 }

@@ -134,7 +134,7 @@ pub fn check(reader: &mut Reader, root: &Given, record: &Record, extent: &Extent
         "window" => format!("sample every {} or more, or fewer flows", longer(record.window, total)),
         _ => "run shorter, or with fewer groups".to_owned(),
     };
-    let message = format!("would take about {} a seed, and at most {} is recorded: {remedy}", size(total), size(BOUND));
+    let message = format!("would take about {} a seed, and at most {} is recorded; fix: {remedy}", size(total), size(BOUND));
     reader.report(&given, largest.0, message);
 }
 

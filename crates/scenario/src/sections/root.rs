@@ -15,10 +15,10 @@ parameters! {
     /// What stands at the top of the file.
     pub struct RootKeys {
         /// Title of the scenario; it is shown and changes no result.
-        #[must be given]
+        #[required]
         pub name: String = "my scenario";
         /// Simulated time.
-        #[must be given]
+        #[required]
         pub duration: Span = "100 s", 0..=8_640_000, "s";
         /// Where the measured interval begins; before duration.
         pub measure_from: Span = "0 s", 0..=8_640_000, "s";
@@ -99,7 +99,7 @@ pub fn read(reader: &mut Reader, root: &Given) -> Option<(RootKeys, Values)> {
     let values = reading.sound()?;
     let keys = RootKeys::from_values(values);
     if keys.duration == Span::ZERO {
-        reader.report(root, "duration", "0 s must be above 0: nothing would happen".to_owned());
+        reader.report(root, "duration", "0 s must be above 0".to_owned());
         return None;
     }
     if keys.measure_from >= keys.duration {
@@ -108,7 +108,7 @@ pub fn read(reader: &mut Reader, root: &Given) -> Option<(RootKeys, Values)> {
         return None;
     }
     if keys.measure_from > Span::ZERO && keys.duration - keys.measure_from < BIN {
-        let message = "leaves less than 1 s to measure, so there is no whole second for Jain's index: begin earlier or run longer";
+        let message = "leaves less than 1 s to measure, too short for Jain's index; fix: begin earlier or run longer";
         reader.warn(root, "measure_from", message.to_owned());
     }
     Some((keys, values.clone()))

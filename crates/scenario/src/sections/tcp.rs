@@ -49,7 +49,11 @@ fn described(profile: &str, values: &Values) -> Map<String, Json> {
 pub fn read(reader: &mut Reader, flows: &Given) -> Option<Carried> {
     let Some(given) = reader.table(flows, "tcp", TCP_TABLE.example) else {
         if !flows.gives("tcp") {
-            reader.report(flows, "tcp", format!("is missing: give it as tcp = {}, or udp = {{ ... }} for datagrams", TCP_TABLE.example));
+            reader.report(
+                flows,
+                "tcp",
+                format!("is missing; fix: give it as tcp = {}, or udp = {{ ... }} for datagrams", TCP_TABLE.example),
+            );
         }
         return None;
     };
@@ -139,7 +143,7 @@ fn warn_of_variant(reader: &mut Reader, given: &Given, members: &[(&str, &str)],
     let mut unread = members.iter().filter_map(|(name, value)| Some((name, value, *values.unmet_conditions(name).first()?)));
     if let Some((name, value, condition)) = unread.next() {
         let now = values.value(condition.parameter);
-        let message = format!("sets {name} = {value}, which is read only with {condition}, and {} is {now}", condition.parameter);
-        reader.warn(given, "variant", format!("{message}: leave one of the two out"));
+        let message = format!("sets {name} = {value}, which has an effect only with {condition}, but {} is {now}", condition.parameter);
+        reader.warn(given, "variant", format!("{message}; fix: leave out one of the two"));
     }
 }

@@ -18,11 +18,11 @@ parameters! {
     /// What a link of each flow's own is.
     struct Own {
         /// Transmission rate of one flow's link; a list is dealt out to the flows in turn.
-        #[must be given]
+        #[required]
         pub rate: Vec<Rate> = "10 Mbps";
         /// Propagation delay, one way; a list is dealt out to the flows in turn. From a distribution, such as normal 40 ms, deviation 5 ms,
         /// each run draws each flow's own, the same for both ways.
-        #[must be given]
+        #[required]
         pub delay: Vec<TimeDistribution> = "5 ms", 0..=8_640_000, "s";
         /// Each run lengthens each flow's delay by a uniform draw of up to this, so that flows alike do not keep step.
         #[source("Floyd and Jacobson 1992, phase effects")]
@@ -36,7 +36,7 @@ parameters! {
     /// Where access leads.
     struct AccessNode {
         /// First node of the route.
-        #[must be given]
+        #[required]
         pub to: String = "router";
     }
 }
@@ -45,7 +45,7 @@ parameters! {
     /// Where exit begins.
     struct ExitNode {
         /// Last node of the route.
-        #[must be given]
+        #[required]
         pub from: String = "router";
     }
 }
@@ -189,12 +189,12 @@ impl End {
         let node: Option<Option<String>> = of_group.get(self.of_group);
         let Some(table) = reader.table(given, self.table.key, self.table.example) else {
             if node == Some(None) && !given.gives(self.table.key) {
-                reader.report(given, self.of_group, format!("is missing: give it as {}, or give {}", self.example, self.table.key));
+                reader.report(given, self.of_group, format!("is missing; fix: give it as {}, or give {}", self.example, self.table.key));
             }
             return Found { node: node.flatten(), key: self.of_group, private: None };
         };
         if node.flatten().is_some() {
-            reader.report(given, self.of_group, format!("a flow with {} {}: leave {} out", self.table.key, self.does, self.of_group));
+            reader.report(given, self.of_group, format!("a flow with {} {}; fix: leave out {}", self.table.key, self.does, self.of_group));
         }
         let section = if self.node == "to" { &ACCESS } else { &EXIT };
         reader.only(&table, section.names());
@@ -216,7 +216,7 @@ fn routes(reader: &mut Reader, given: &Given, reading: &Reading, [from, to]: [&F
     let (first, last) = (from.node.as_deref()?, to.node.as_deref()?);
     for (key, node) in [(from.key, first), (to.key, last)] {
         if !graph.has_node(node) {
-            reader.report(given, key, format!("no link touches the node \"{node}\"{}", suggestion(node, graph.nodes())));
+            reader.report(given, key, format!("unknown node \"{node}\": no link has it{}", suggestion(node, graph.nodes())));
             return None;
         }
     }
@@ -232,7 +232,7 @@ fn routes(reader: &mut Reader, given: &Given, reading: &Reading, [from, to]: [&F
         // Nothing answers a datagram, so its route may have no way back.
         None => graph.back_over(&forward).or_else(|| graph.shortest(last, first)).or(given.gives("udp").then(Vec::new)).or_else(|| {
             let message =
-                format!("no links lead back from \"{last}\" to \"{first}\" for acknowledgements: leave out one_way, or add a link");
+                format!("no links lead back from \"{last}\" to \"{first}\" for acknowledgements; fix: leave out one_way, or add a link");
             reader.report(given, "route_back", message);
             None
         }),
@@ -247,7 +247,7 @@ fn named_route(reader: &mut Reader, given: &Given, route: (&str, &[String]), gra
     let mut route = Vec::new();
     for name in names {
         let Some(number) = graph.edge(name) else {
-            reader.report(given, key, format!("there is no link \"{name}\"{}", suggestion(name, graph.edge_names())));
+            reader.report(given, key, format!("unknown link \"{name}\"{}", suggestion(name, graph.edge_names())));
             return None;
         };
         let (from, to) = graph.ends_of(number);

@@ -40,10 +40,10 @@ parameters! {
     pub struct Dumbbell {
         ..hosts: HostKeys;
         /// Rate of the bottleneck.
-        #[must be given]
+        #[required]
         pub rate: Rate = "10 Mbps";
         /// Propagation delay of the bottleneck, one way.
-        #[must be given]
+        #[required]
         pub delay: Span = "20 ms", 0..=8_640_000, "s";
     }
 }

@@ -69,7 +69,7 @@ impl HostKeys {
     }
 }
 
-/// A queue that a topology must be given.
+/// A queue that a topology requires.
 const QUEUE: Inner = Inner {
     key: "queue",
     holds: Holds::Queue,
@@ -89,7 +89,7 @@ pub fn expand(root: &mut Node, reader: &mut Reader) -> Vec<Hosts> {
     // What stands in these tables is judged where it comes to stand.
     for table in topology.tables {
         if table.required && !given.gives(table.key) {
-            reader.report(&given, table.key, format!("is missing: give it as {} = {}", table.key, table.example));
+            reader.report(&given, table.key, format!("is missing; fix: give it as {} = {}", table.key, table.example));
         }
     }
     let reading = reader.keys(&given, topology.parameters);

@@ -36,7 +36,11 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
         };
         let cross = reader.table(given, "cross", CROSS_EXAMPLE);
         for end in ["from", "to"].into_iter().filter(|end| cross.as_ref().is_some_and(|cross| cross.gives(end))) {
-            reader.report(given, "cross", format!("gives {end}, but cross traffic runs from each router to the next: leave {end} out"));
+            reader.report(
+                given,
+                "cross",
+                format!("gives {end}, but cross traffic runs from each router to the next; fix: leave out {end}"),
+            );
         }
         BuiltTopology {
             links: (1..=hops).map(hop).collect(),
@@ -64,10 +68,10 @@ parameters! {
         /// How many bottlenecks.
         pub hops: u32 = "3", 1..=100;
         /// Rate of each hop.
-        #[must be given]
+        #[required]
         pub rate: Rate = "10 Mbps";
         /// Propagation delay of each hop, one way.
-        #[must be given]
+        #[required]
         pub delay: Span = "5 ms", 0..=8_640_000, "s";
     }
 }

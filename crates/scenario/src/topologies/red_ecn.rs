@@ -49,7 +49,7 @@ parameters! {
     /// The network as a scenario sets it.
     pub struct RedEcn {
         /// Propagation delay of the long link, one way; the paper has 25 to 500 ms.
-        #[must be given]
+        #[required]
         pub delay: Span = "100 ms", 0..=8_640_000, "s";
         /// Rate of the bottleneck. The paper leaves it open; ten sources got 1.44 Mbps at its shortest delay.
         pub rate: Rate = "1.5 Mbps";

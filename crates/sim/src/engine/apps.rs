@@ -177,7 +177,7 @@ impl<P: Probe> AppCalls<'_, P> {
         let group = &self.simulation.group_names[more.template.flow.group as usize];
         assert!(
             number < MAX_MEMBERS,
-            "{MAX_MEMBERS} flows of the group {group} are alive at once: let fewer come, or give a faster network"
+            "{MAX_MEMBERS} flows of the group {group} are open at once; fix: start fewer flows, or give a faster network"
         );
         let own = more.template.add_private_links(number, |link| self.simulation.add_link(&link));
         let flow = self.simulation.add_flow(&more.template.flow_of_member(number, &own, FlowDirection::Along));

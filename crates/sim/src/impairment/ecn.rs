@@ -31,7 +31,7 @@ parameters! {
     struct EcnPathSettings {
         /// What it does: clear ECT and CE; drop packets with ECT or CE; clear ECE and CWR of SYN and SYN-ACK; drop ECN-setup SYNs; nothing.
         #[source("Bauer, Beverly and Berger 2011; RFC 3168, section 6.1.1.1")]
-        #[must be given]
+        #[required]
         #[off("keep", "nothing is done")]
         pub path: EcnPath = "bleach";
     }
@@ -59,7 +59,7 @@ parameters! {
     struct RandomMarkSettings {
         /// Probability that a packet is marked.
         #[source("RFC 3168, section 5")]
-        #[must be given]
+        #[required]
         #[off("0", "no packet is marked")]
         pub rate: f64 = "0.01", 0..=1;
         /// How loud: CE, or MECN's quieter level, which only senders with ecn_echo = "mecn" read.

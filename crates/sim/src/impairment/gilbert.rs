@@ -79,14 +79,9 @@ impl GilbertElliottSettings {
     fn markov_chain(&self) -> Result<MarkovChain, (&'static str, String)> {
         match (self.p, self.r, self.rate, self.burst) {
             (Some(p), Some(r), None, None) if p + r > 0.0 => Ok(MarkovChain { p, r }),
-            (Some(_), Some(_), None, None) => {
-                Err(("r", "0 stands beside p = 0, and no state is ever left: give one of them above 0".to_owned()))
-            }
+            (Some(_), Some(_), None, None) => Err(("r", "0 with p = 0 never changes the state; fix: give one of them above 0".to_owned())),
             (None, None, Some(rate), Some(burst)) => self.chain_from_rate_and_burst(rate, burst),
-            _ => Err((
-                "p",
-                "must be given with r, or else rate with burst: give p and r, or rate and burst, and nothing of the other two".to_owned(),
-            )),
+            _ => Err(("p", "is missing; fix: give p and r, or rate and burst, but not both pairs".to_owned())),
         }
     }
 
@@ -104,7 +99,7 @@ impl GilbertElliottSettings {
         let p = r * loss_share / (1.0 - loss_share);
         if p > 1.0 {
             let least = loss_share / (1.0 - loss_share);
-            return Err(("burst", format!("{burst} is too short for losses of {rate}: give at least {least:.3}")));
+            return Err(("burst", format!("{burst} is too short for losses of {rate}; fix: give at least {least:.3}")));
         }
         Ok(MarkovChain { p, r })
     }

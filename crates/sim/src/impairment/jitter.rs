@@ -24,7 +24,7 @@ parameters! {
     struct JitterSettings {
         /// How long a packet is held, each for a draw of its own.
         #[source("netem, delay and distribution")]
-        #[must be given]
+        #[required]
         pub delay: TimeDistribution = "uniform 0 ms to 10 ms", 0..=8_640_000, "s";
         /// Whether packets keep their order, or go on each after its own delay and may overtake.
         #[source("netem, delay, which overtakes")]

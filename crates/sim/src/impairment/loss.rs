@@ -30,7 +30,7 @@ parameters! {
     pub struct RandomLoss {
         /// Probability that a packet is lost.
         #[source("ns-2 2.35, ErrorModel, rate_")]
-        #[must be given]
+        #[required]
         #[off("0", "no packet is lost")]
         #[off("1", "every packet is lost")]
         pub rate: f64 = "0.01", 0..=1;
@@ -42,7 +42,7 @@ parameters! {
     struct PeriodicLossSettings {
         /// One packet in so many is lost.
         #[source("ns-2 2.35, ErrorModel/Periodic, period_")]
-        #[must be given]
+        #[required]
         #[off("1", "every packet is lost")]
         pub every: u64 = "1000", 1..=1e12, "packets";
     }

@@ -55,7 +55,7 @@ pub struct ImpairmentKind {
     pub source: &'static str,
     /// What a user may set.
     pub parameters: &'static [Parameter],
-    /// Parameters that none must be given of, as they may be together.
+    /// Parameters of which none is required alone, because they can be given together.
     pub example: Option<&'static str>,
     /// Contradictions among the parameters: the parameter's name and what is wrong.
     pub check: fn(&Values) -> Contradictions,

@@ -32,12 +32,12 @@ parameters! {
     struct ReorderSettings {
         /// Probability that a packet is held.
         #[source("netem, reorder: its share passes at once and the others are held")]
-        #[must be given]
+        #[required]
         #[off("0", "no packet is held")]
         pub rate: f64 = "0.01", 0..=1;
         /// How long it is held.
         #[source("netem, delay")]
-        #[must be given]
+        #[required]
         #[off("0 s", "a packet that is held goes on at once")]
         pub delay: Span = "10 ms", 0..=8_640_000, "s";
         /// After how many packets that overtook it, it goes on before that time; off is after the time alone.
@@ -52,7 +52,7 @@ parameters! {
     pub struct Duplicate {
         /// Probability that a packet is copied.
         #[source("netem, duplicate")]
-        #[must be given]
+        #[required]
         #[off("0", "no packet is copied")]
         pub rate: f64 = "0.01", 0..=1;
     }

@@ -145,7 +145,8 @@ impl ScriptSettings {
                     .to_owned(),
             )];
         }
-        let requires = |name, given: bool, with| given.then(|| (name, format!("is read only with {with}: leave it out, or give them")));
+        let requires =
+            |name, given: bool, with| given.then(|| (name, format!("has an effect only with {with}; fix: leave it out, or give them")));
         let is_pair = during.0.as_ref().is_none_or(|during| matches!(during[..], [from, to] if from < to));
         let told = "must be two times, the first one earlier, as in during = [\"2 s\", \"3 s\"]".to_owned();
         let alone = [

@@ -58,19 +58,20 @@ impl Settings {
             (false, false, _) => {
                 vec![(
                     "load",
-                    "is missing: say how many flows come, as load = 0.8 with rate = \"10 Mbps\" or as flows_per_second = 100".to_owned(),
+                    "is missing; fix: give the number of flows, as load = 0.8 with rate = \"10 Mbps\" or as flows_per_second = 100"
+                        .to_owned(),
                 )]
             }
             (true, true, _) => {
-                vec![("load", format!("{} stands beside flows_per_second {}: give one of the two", self.load, self.flows_per_second))]
+                vec![("load", format!("{} excludes flows_per_second {}; fix: give one of the two", self.load, self.flows_per_second))]
             }
-            (false, true, None) => vec![("rate", "is missing: load is a share of it, as in rate = \"10 Mbps\"".to_owned())],
+            (false, true, None) => vec![("rate", "is missing: load is relative to it; fix: give e.g. rate = \"10 Mbps\"".to_owned())],
             (true, false, Some(rate)) => {
-                vec![("rate", format!("{} bps is what load is a share of, and flows_per_second is given", rate.bps()))]
+                vec![("rate", format!("{} bps has an effect only with load, but flows_per_second is given", rate.bps()))]
             }
             (true, false, None) => Vec::new(),
             (false, true, Some(_)) => {
-                let told = || "lets more than ten million flows come in a second: give less load or rate, or larger sizes".to_owned();
+                let told = || "starts more than ten million flows a second; fix: give less load or rate, or larger sizes".to_owned();
                 (self.mean_interval() < MIN_MEAN_INTERVAL).then(|| ("load", told())).into_iter().collect()
             }
         }
@@ -124,8 +125,7 @@ impl ApplicationSpec for ArrivalsSpec {
         let coming = self.until.unwrap_or(lasting).min(lasting);
         let mut doubts = Vec::new();
         if self.load >= 1.0 {
-            let told =
-                format!("{} is as much as rate carries or more, so that flows pile up as long as they come: give less than 1", self.load);
+            let told = format!("{} is overload, in which the number of flows grows without bound; fix: give less than 1", self.load);
             doubts.push(("load", told));
         }
         if self.mean > coming {
@@ -133,7 +133,7 @@ impl ApplicationSpec for ArrivalsSpec {
             let (mean, coming) = (self.mean.seconds(), coming.seconds());
             doubts.push((
                 parameter,
-                format!("lets a flow come every {mean} s in the mean, and they come for {coming} s: give more, or run longer"),
+                format!("starts a flow every {mean} s on average, but only for {coming} s; fix: give more, or run longer"),
             ));
         }
         doubts

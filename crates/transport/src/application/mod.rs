@@ -375,9 +375,9 @@ const MAX_TRANSFER_BYTES: u64 = 1_000_000_000_000_000;
 impl FileParameters {
     fn contradictions(&self) -> Vec<(&'static str, String)> {
         match (self.packets, self.bytes) {
-            (0, 0) => vec![("packets", "is missing: give the file's size as packets = 1000 or as bytes = \"1 MB\"".to_owned())],
+            (0, 0) => vec![("packets", "is missing; fix: give the file's size as packets = 1000 or as bytes = \"1 MB\"".to_owned())],
             (0, _) | (_, 0) => Vec::new(),
-            (packets, bytes) => vec![("bytes", format!("{bytes} stands beside packets {packets}: give one of the two"))],
+            (packets, bytes) => vec![("bytes", format!("{bytes} excludes packets {packets}; fix: give one of the two"))],
         }
     }
 

@@ -36,14 +36,15 @@ impl Settings {
     pub fn check(&self) -> Vec<(&'static str, String)> {
         let (Some(times), Some(sizes)) = (&self.times, &self.sizes) else {
             let missing = if self.times.is_none() { "times" } else { "sizes" };
-            let message = "is missing: give times and sizes, as in times = [\"0 s\", \"2 s\"], sizes = [\"10 KB\", \"1 MB\"], or a file";
+            let message =
+                "is missing; fix: give times and sizes, as in times = [\"0 s\", \"2 s\"], sizes = [\"10 KB\", \"1 MB\"], or a file";
             return vec![(missing, message.to_owned())];
         };
         if times.len() != sizes.len() {
-            return vec![("sizes", format!("{} must be as many as times, which are {}", sizes.len(), times.len()))];
+            return vec![("sizes", format!("must be as many as times: {} and {}", sizes.len(), times.len()))];
         }
         let back = times.windows(2).position(|pair| pair[1] < pair[0]);
-        let told = |at: usize| format!("number {} comes before number {}: give them in order", at + 2, at + 1);
+        let told = |at: usize| format!("number {} comes before number {}; fix: give them in order", at + 2, at + 1);
         back.map(|at| ("times", told(at))).into_iter().collect()
     }
 
@@ -64,7 +65,7 @@ pub fn parse_list(text: &str) -> Result<(Vec<Span>, Vec<u64>), String> {
         list.0.push(time);
         list.1.push(size);
     }
-    if list.0.is_empty() { Err("there is no line with a time and a size".to_owned()) } else { Ok(list) }
+    if list.0.is_empty() { Err("no line has a time and a size".to_owned()) } else { Ok(list) }
 }
 
 fn parse_list_entry(time: &str, size: Option<&str>, more: Option<&str>) -> Option<(Span, u64)> {
@@ -98,7 +99,7 @@ impl ApplicationSpec for ReplaySpec {
 
     fn warnings(&self, lasting: Span) -> Vec<(&'static str, String)> {
         let late = self.list.iter().filter(|(time, _)| *time >= lasting).count();
-        let told = |of: usize| format!("{late} of {of} come after the end: run longer than that, or leave them out");
+        let told = |of: usize| format!("{late} of {of} are after the end; fix: run longer, or leave them out");
         (late > 0).then(|| ("times", told(self.list.len()))).into_iter().collect()
     }
 

@@ -67,7 +67,7 @@ impl Settings {
         if let Some([before, after]) = falls {
             wrong.push((
                 "rates",
-                format!("{} bps stands behind {} bps: give them from the lowest to the highest", after.bps(), before.bps()),
+                format!("{} bps comes after {} bps; fix: give them from the lowest to the highest", after.bps(), before.bps()),
             ));
         }
         if self.segment > self.buffer {

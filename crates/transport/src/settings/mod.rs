@@ -261,22 +261,18 @@ impl Settings {
         let found = [
             (rto_min > rto_max, "rto_min", format!("{} s must be at most quirks.rto_max {} s", rto_min.seconds(), rto_max.seconds())),
             (header_size >= packet_size, "header_size", format!("{header_size} bytes must be below packet_size {packet_size}")),
-            (self.ecn_echo != style, "ecn_response", format!("{response} needs ecn_echo = \"{style}\", which tells it what it reacts to")),
+            (self.ecn_echo != style, "ecn_response", format!("{response} requires ecn_echo = \"{style}\"")),
             (
                 self.ect_codepoint == EctCodepoint::Ect1 && self.ecn_semantics() == EcnSemantics::Mecn,
                 "ect_codepoint",
-                "ect1 is a mark of incipient congestion to MECN: give ect_codepoint = \"ect0\"".to_owned(),
+                "ect1 is a mark of incipient congestion to MECN; fix: give ect_codepoint = \"ect0\"".to_owned(),
             ),
             (
                 recovery.uses_sack() && *recovery != RecoveryName::Rack && self.sack_blocks == 0,
                 "sack_blocks",
-                format!("0 leaves recovery = \"{recovery}\" without what it works on"),
+                format!("0 disables SACK, which recovery = \"{recovery}\" requires"),
             ),
-            (
-                self.quirks.fin && self.handshake != Handshake::ThreeWay,
-                "fin",
-                "needs handshake = \"three-way\": a connection closes that was opened".to_owned(),
-            ),
+            (self.quirks.fin && self.handshake != Handshake::ThreeWay, "fin", "requires handshake = \"three-way\"".to_owned()),
             (
                 self.receive_window == ReceiveWindow::Autotuned && self.receive_buffer > self.receive_buffer_max,
                 "receive_buffer",

@@ -24,7 +24,7 @@
 //!         ..law: Law;
 //!         /// The delay that it aims at.
 //!         #[source("RFC 8289, section 4.2")]
-//!         #[must be given]
+//!         #[required]
 //!         pub target: Span = "5 ms", 0.001..=1, "s";
 //!         /// Which packet a drop takes: the arriving or the oldest.
 //!         #[source("ns-2 2.35, drop_front_")]
@@ -211,7 +211,7 @@ macro_rules! parameters {
             $(
                 $(#[doc = $doc:literal])+
                 $(#[source($source:literal)])?
-                $(#[must be $given:ident])?
+                $(#[required $($required:lifetime)?])?
                 $(#[when($($on:ident = $($word:literal)|+),+)])?
                 $(#[off($off:literal, $effect:literal)])*
                 pub $name:ident: $type:ty = $default:literal $(, $min:tt..=$max:tt $(, $unit:literal)?)?;
@@ -237,7 +237,7 @@ macro_rules! parameters {
                     special_word: <$type as $crate::parameter::ParameterType>::SPECIAL_WORD,
                     accepts_list: <$type as $crate::parameter::ParameterType>::IS_LIST,
                     default: $default,
-                    required: !<[&str]>::is_empty(&[$(stringify!($given))?]),
+                    required: !<[&str]>::is_empty(&[$(concat!($(stringify!($required))?))?]),
                     doc: concat!($($doc),+).trim_ascii(),
                     source: concat!($($source)?),
                     read_when: &[$($($crate::parameter::ReadCondition { parameter: stringify!($on), values: &[$($word),+] }),+)?],

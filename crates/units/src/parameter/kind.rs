@@ -162,7 +162,7 @@ fn parse_whole_number(text: &str, min: u64, max: u64, unit: &str) -> Result<u64,
     };
     if !fits {
         let of = if unit.is_empty() { String::new() } else { format!(" of {unit}") };
-        return Err(format!("\"{text}\" has the wrong unit: give a whole number{of}, {min} .. {max}"));
+        return Err(format!("\"{text}\" has the wrong unit; fix: give a whole number{of}, {min} .. {max}"));
     }
     if number.fract() != 0.0 || number < min as f64 || number > max as f64 {
         return Err(format!("{text} must be a whole number, {min} .. {max}"));

@@ -23,7 +23,7 @@ pub struct Parameter {
     pub accepts_list: bool,
     /// The default as a user would write it; of a required parameter an example.
     pub default: &'static str,
-    /// Whether it must be given.
+    /// Whether it is required.
     pub required: bool,
     /// One sentence.
     pub doc: &'static str,

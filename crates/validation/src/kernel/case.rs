@@ -206,7 +206,7 @@ impl Case {
         };
         // Of a connection that never opened there are packets alone.
         if case.states.is_empty() && case.packets.iter().any(|packet| packet.side == B && packet.arrives.is_some()) {
-            return Err("states is empty: there is no window to compare".to_owned());
+            return Err("states is empty: no window to compare".to_owned());
         }
         for (side, name) in [(A, 'a'), (B, 'b')] {
             let written = case.written_by(side);
@@ -334,7 +334,7 @@ impl Path {
     fn read(field: &Field) -> Result<Path, String> {
         let queue = field.field("data_queue_packets")?;
         if !field.json["ack_rate_bps"].is_null() {
-            return Err(format!("{}ack_rate_bps must be null: the way back has no rate", field.prefix()));
+            return Err(format!("{}ack_rate_bps must be null: the reverse path has no rate", field.prefix()));
         }
         Ok(Path {
             rate_bps: field.field("data_rate_bps")?.within(1, 1_000_000_000_000)?,
@@ -356,7 +356,7 @@ impl Action {
             "close" => SocketCall::Close,
             "stop reading" => SocketCall::PauseReading,
             "read again" => SocketCall::ResumeReading,
-            other => return Err(format!("{}do: no application does \"{other}\"", row.prefix())),
+            other => return Err(format!("{}do: unknown action of an application \"{other}\"", row.prefix())),
         };
         Ok(Action { side: row.field("side")?.side()?, trigger, what })
     }
@@ -366,7 +366,7 @@ impl Packet {
     /// All but resets, which answer what comes to a connection that is gone and say nothing of it.
     fn of_connection(rows: &[Row]) -> Result<Vec<Packet>, String> {
         if rows.is_empty() {
-            return Err("packets is empty: there is nothing to compare".to_owned());
+            return Err("packets is empty: nothing to compare".to_owned());
         }
         let packets: Vec<Packet> = rows.iter().map(Packet::read).collect::<Result<_, _>>()?;
         Ok(packets.into_iter().filter(|packet| !packet.has('R')).collect())

@@ -54,7 +54,7 @@ impl ScriptLine {
             PacketMatch::Bytes { of, nth } if self.side == A => {
                 PacketSelector::Segments { of: segments.from(of.start)..segments.from(of.end), flow: None, transmission: *nth }
             }
-            PacketMatch::Bytes { .. } => return Err("not built: a script that tells the answer's data by its bytes".to_owned()),
+            PacketMatch::Bytes { .. } => return Err("not built: a script that selects the answer's data by its bytes".to_owned()),
             PacketMatch::Flagged { flag, nth } => PacketSelector::Flagged { flag: *flag, nth: *nth },
             PacketMatch::Numbers(numbers) => PacketSelector::Numbers(numbers.clone()),
             PacketMatch::During(times) => PacketSelector::During(times.clone()),
@@ -97,7 +97,7 @@ fn act(row: &Field) -> Result<ScriptAction, String> {
         "force-ce" => ScriptAction::ForceMark,
         "dup" => ScriptAction::Duplicate,
         "delay" => ScriptAction::Delay(row.field("later_us")?.span()?),
-        other => return Err(format!("{}do: no router does \"{other}\"", row.prefix())),
+        other => return Err(format!("{}do: unknown action of a router \"{other}\"", row.prefix())),
     })
 }
 

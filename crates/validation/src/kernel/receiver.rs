@@ -15,7 +15,7 @@ use super::settings::{boot, size};
 pub fn play(case: &Case, settings: &Settings) -> Result<Vec<Packet>, String> {
     let segments = RecordedSegments::of(case.sent_by(A));
     if !segments.fit() {
-        return Err("not comparable: data that was sent again was cut otherwise".to_owned());
+        return Err("not comparable: retransmitted data has other segment boundaries".to_owned());
     }
     let clock = HostClock::new(settings, boot(case));
     let stamps = settings.timestamps.then_some(clock);

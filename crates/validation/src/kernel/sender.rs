@@ -191,7 +191,7 @@ impl SenderReplay {
     /// A real acknowledgement in our numbers.
     fn ack(&self, packet: &Packet, case: &Case) -> Result<Ack, String> {
         let segment =
-            |byte: u64| self.segment_map.segment_at(byte).ok_or_else(|| format!("byte {byte} is no border of what ours has sent"));
+            |byte: u64| self.segment_map.segment_at(byte).ok_or_else(|| format!("byte {byte} is not a segment boundary of our sender"));
         let mut sacks = SackOption::default();
         for &(from, to) in &packet.sacks {
             sacks.push(segment(from)?, segment(to)?);

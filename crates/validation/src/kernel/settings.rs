@@ -106,7 +106,7 @@ pub fn settings(case: &Case) -> Result<Settings, String> {
     }
     let contradictions = || settings::check(&values).into_iter().map(|(name, why)| (name.to_owned(), why)).next();
     match wrong.into_iter().next().or_else(contradictions) {
-        Some((name, why)) => Err(format!("not built: the case asks for what {name} of profile {PROFILE} cannot be: {why}")),
+        Some((name, why)) => Err(format!("not built: {name} of profile {PROFILE} cannot have the case's value: {why}")),
         None => Ok(Settings::from_values(&values)),
     }
 }
@@ -187,7 +187,7 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
         match acts.map(|action| action.trigger).collect::<Vec<_>>()[..] {
             [] => {}
             [Trigger::At(at)] => set(name, &format!("{} s", at.seconds())),
-            _ => return Err("not built: a receiver that stops to read more than once".to_owned()),
+            _ => return Err("not built: a receiver that stops reading more than once".to_owned()),
         }
     }
     Ok(())

@@ -70,9 +70,7 @@ impl Pcap {
         let field = |at| self.byte_order.u32(header, at).ok_or(RecordError::End(ReadErrorKind::Truncated));
         let (seconds, fraction, captured, wire_length) = (field(0)?, field(4)?, field(8)?, field(12)?);
         if captured > MAX_CAPTURED_BYTES {
-            return Err(RecordError::End(ReadErrorKind::Damaged(format!(
-                "it says that {captured} bytes of a packet were kept, more than any capture keeps"
-            ))));
+            return Err(RecordError::End(ReadErrorKind::Damaged(format!("its captured length of {captured} bytes is above the maximum"))));
         }
         let fraction = self.resolution.capture_time(fraction.into());
         let capture_time = CaptureTime { seconds: u64::from(seconds) + fraction.seconds, picos: fraction.picos };
@@ -88,9 +86,7 @@ impl Pcap {
 }
 
 pub fn unknown_link_type(number: u16) -> ReadErrorKind {
-    ReadErrorKind::Unsupported(format!(
-        "packets of link type {number} are not read; Ethernet, raw IP, Linux' cooked captures and loopback are"
-    ))
+    ReadErrorKind::Unsupported(format!("unsupported link type {number}; fix: capture as Ethernet, raw IP, Linux cooked or loopback"))
 }
 
 /// Consumes a record whose packet has been read.

@@ -111,7 +111,7 @@ impl Pcapng {
         self.byte_order = match block_start.array(8) {
             Some([0x4d, 0x3c, 0x2b, 0x1a]) => ByteOrder::Little,
             Some([0x1a, 0x2b, 0x3c, 0x4d]) => ByteOrder::Big,
-            Some(_) => return Err(RecordError::End(ReadErrorKind::Damaged("a section's byte order is none".to_owned()))),
+            Some(_) => return Err(RecordError::End(ReadErrorKind::Damaged("unknown byte order of a section".to_owned()))),
             None => return Err(RecordError::End(ReadErrorKind::Truncated)),
         };
         self.first_interface = self.interfaces.len();
@@ -140,9 +140,9 @@ impl Pcapng {
         self.interfaces.push(Interface { name: options.name, link_type: link_type.filter(|_| is_read), link_number });
         self.resolutions.push(resolution.unwrap_or(TimeResolution::MICRO).with_offset(options.offset.unwrap_or(0)));
         Ok(match (link_type, resolution) {
-            _ if is_damaged => Err(ReadErrorKind::Damaged("an interface's options are not as long as they must be".to_owned())),
+            _ if is_damaged => Err(ReadErrorKind::Damaged("an interface's options have a wrong length".to_owned())),
             (None, _) => Err(unknown_link_type(link_number)),
-            (_, None) => Err(ReadErrorKind::Unsupported("stamps finer than 64 bits can count are not read".to_owned())),
+            (_, None) => Err(ReadErrorKind::Unsupported("timestamps finer than 64 bits are not supported".to_owned())),
             _ => Ok(None),
         })
     }
@@ -158,13 +158,11 @@ impl Pcapng {
         };
         let (high, low, captured, wire_length) = (field(12)?, field(16)?, field(20)?, field(24)?);
         if captured > MAX_CAPTURED_BYTES || u64::from(captured) + PACKET_DATA_OFFSET as u64 + 4 > u64::from(length) {
-            return Ok(Err(ReadErrorKind::Damaged(format!(
-                "it says that {captured} bytes of a packet were kept, more than its block holds"
-            ))));
+            return Ok(Err(ReadErrorKind::Damaged(format!("its captured length of {captured} bytes is larger than its block"))));
         }
         let at = self.first_interface.saturating_add(number as usize);
         let (Some(interface), Some(resolution)) = (self.interfaces.get(at), self.resolutions.get(at)) else {
-            return Ok(Err(ReadErrorKind::Damaged(format!("its interface, {number}, has not been described"))));
+            return Ok(Err(ReadErrorKind::Damaged(format!("its interface {number} has no interface description block"))));
         };
         let capture_time = resolution.capture_time(u64::from(high) << 32 | u64::from(low));
         let record = Record {

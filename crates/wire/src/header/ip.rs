@@ -72,13 +72,13 @@ impl Malformed {
     /// What is wrong with a packet of a capture.
     pub const fn message(self) -> &'static str {
         match self {
-            Malformed::Short => "too little of it was kept to read its IP header",
+            Malformed::Short => "too few captured bytes for its IP header",
             Malformed::IpVersion => "it is neither IPv4 nor IPv6",
-            Malformed::HeaderLength => "its IPv4 header says that it is shorter than one",
-            Malformed::Length => "its IPv4 header says that the packet is shorter than the header",
+            Malformed::HeaderLength => "its IPv4 header length is too small",
+            Malformed::Length => "its IPv4 total length is smaller than its header",
             Malformed::Checksum => "the checksum of its IPv4 header is wrong",
             Malformed::Extensions => "its extension headers go past its end, or are too many",
-            Malformed::Transport => "its TCP header says that it is shorter than one",
+            Malformed::Transport => "its TCP data offset is too small",
         }
     }
 }

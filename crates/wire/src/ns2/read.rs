@@ -57,9 +57,7 @@ fn unsupported_format(text: &[u8]) -> Option<ReadErrorKind> {
         (_, Some(_), Some(b"-s")) => "ns-2 with tags",
         _ => return None,
     };
-    Some(ReadErrorKind::Unsupported(format!(
-        "the line is of a trace of {format}; what is read are the traces of links that 'trace-all' writes"
-    )))
+    Some(ReadErrorKind::Unsupported(format!("unsupported trace of {format}; fix: write the trace of links with 'trace-all'")))
 }
 
 fn parse_event(event: TraceEventKind, mut fields: Fields) -> Result<Event, ReadErrorKind> {
@@ -125,7 +123,7 @@ impl ShownTcpHeader {
     fn read(fields: &mut Fields) -> Result<ShownTcpHeader, ReadErrorKind> {
         let Some(ack) = fields.next() else { return Ok(ShownTcpHeader::default()) };
         let Some(flags) = fields.next().and_then(|flags| flags.strip_prefix(b"0x")) else { return Ok(ShownTcpHeader::default()) };
-        let wrong_header = || ReadErrorKind::Damaged("its TCP header is not one".to_owned());
+        let wrong_header = || ReadErrorKind::Damaged("its TCP header is malformed".to_owned());
         let flags = hexadecimal(flags).ok_or_else(wrong_header)?;
         Ok(ShownTcpHeader {
             ack: parse_signed(ack).ok_or_else(wrong_header)?,

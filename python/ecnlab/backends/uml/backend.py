@@ -89,7 +89,7 @@ class Uml:
     def _groups_that_need_dupthresh(self, scenario: Scenario) -> Iterator[Problem]:
         """Groups whose losses are to be told by counting, which this kernel's hosts do not."""
         able = " or ".join(f"--kernel {one.name}" for one in kernels.KERNELS.values() if one.counts_losses)
-        message = f"kernel {self._chosen_kernel.about['kernel']} tells losses by time alone: run it with {able}"
+        message = f"kernel {self._chosen_kernel.about['kernel']} detects losses by time alone; fix: use {able}"
         for flow in scenario.resolved["flows"]:
             tcp = flow.get("tcp", {})
             if (tcp.get("recovery"), tcp.get("loss_detection")) == ("rack", "dupthresh"):
@@ -103,7 +103,7 @@ class Uml:
             queue = link.get("queue", {})
             for place, name in (("queue", queue.get("kernel")), ("queue.leaf", queue.get("leaf", {}).get("kernel"))):
                 if name in elsewhere and name not in (kernels.KERNELS[mine].queues if mine in kernels.KERNELS else ()):
-                    message = f"kernel {mine} has no {name}: run it with --kernel {elsewhere[name]}"
+                    message = f"kernel {mine} does not have {name}; fix: use --kernel {elsewhere[name]}"
                     yield Problem(f"link.{link['name']}.{place}.kernel", None, message)
 
     def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: Tracing | None) -> RunOutput:

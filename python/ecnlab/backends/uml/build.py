@@ -81,7 +81,7 @@ def build(
         try:
             return _build_in(kernel, room, from_source, jobs or len(os.sched_getaffinity(0)), watch)
         except OSError as error:
-            raise BackendError(f"{room}: the kernel could not be built there: {error.strerror or error}") from error
+            raise BackendError(f"{room}: building the kernel failed there: {error.strerror or error}") from error
 
 
 def _build_in(kernel: Kernel, room: Path, from_source: Path | None, jobs: int, watch: BuildProgressCallback | None) -> BuiltKernel:
@@ -151,7 +151,7 @@ def _run_make(tree: Path, targets: list[str], jobs: int, watch: BuildProgressCal
             os.killpg(make.pid, signal.SIGKILL)
             raise
     if make.returncode:
-        raise BackendError("\n".join([f"the kernel could not be built; `{' '.join(command)}` said:", *dict.fromkeys([*wrong, *said])]))
+        raise BackendError("\n".join([f"building the kernel failed; output of `{' '.join(command)}`:", *dict.fromkeys([*wrong, *said])]))
 
 
 def _install_kernel(tree: Path, finished: Path, place: Path, about: dict[str, object]) -> BuiltKernel:

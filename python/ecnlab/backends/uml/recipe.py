@@ -58,7 +58,7 @@ def edit_source(tree: Path, kernel: str) -> None:
         if found == 1:
             path.write_text(text.replace(edit["find"], edit["put"]))
         else:
-            misfits.append(f"{edit['file']}: the place of an edit is there {found} times, not once ({edit['why'].splitlines()[0]})")
+            misfits.append(f"{edit['file']}: the text of an edit occurs {found} times, not once ({edit['why'].splitlines()[0]})")
     if misfits:
         raise BackendError(
             "\n".join(["kernel source: the recipe's edits do not fit; fix: use a version that docs/how-to/uml.md lists:", *misfits])

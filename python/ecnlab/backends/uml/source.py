@@ -38,21 +38,20 @@ def fetch_source(kernel: Kernel, into: Path) -> KernelSource:
     """Fetch the distribution's package and unpack it into a folder. Raises BackendError."""
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         raise BackendError(
-            f"source: apt-get and dpkg-deb, which fetch that of kernel {kernel.name}, are not found on this machine; fix: give a file or "
+            f"source: apt-get and dpkg-deb, which fetch kernel {kernel.name}, not found on this machine; fix: give a file or "
             f"folder, `ecnlab uml build-kernel --source FILE`; the Debian package {kernel.package} has it, and so has https://kernel.org"
         )
     _run_command(
         ["apt-get", "download", kernel.package],
         into,
-        f"apt-get cannot fetch {kernel.package}{_source_package(kernel)}: `apt-get update` as root renews its lists; "
-        "--source FILE takes a file of yours",
+        f"apt-get cannot fetch {kernel.package}{_source_package(kernel)}; fix: run `apt-get update` as root, or give --source FILE",
     )
     packages = sorted(into.glob(f"{kernel.package}_*.deb"))
     if len(packages) != 1:
         there = ", ".join(package.name for package in packages) or "none"
         raise BackendError(
-            f"{into}: apt-get download {kernel.package} has to leave one file {kernel.package}_VERSION_all.deb, and there are: {there}; "
-            "remove what is stale, or give --source FILE"
+            f"{into}: apt-get download {kernel.package} must create one file {kernel.package}_VERSION_all.deb, found: {there}; "
+            "fix: remove stale files, or give --source FILE"
         )
     return unpack(packages[0], into)
 
@@ -68,7 +67,7 @@ def source_from_path(path: Path, into: Path) -> KernelSource:
         shutil.copytree(path, tree, symlinks=True)
         return _require_kernel_source(KernelSource(tree, path.name, ""))
     if not path.is_file():
-        raise BackendError(f"--source: there is no file or folder {path}")
+        raise BackendError(f"--source: {path} does not exist")
     return unpack(path, into)
 
 
@@ -77,17 +76,15 @@ def unpack(file: Path, into: Path) -> KernelSource:
     archive, version, digest = file, file.name, _file_digest(file)
     if file.suffix == ".deb":
         version = file.name.split("_")[1] if file.name.count("_") > 1 else file.name
-        _run_command(
-            ["dpkg-deb", "-x", str(file.resolve()), "package"], into, f"{file} cannot be unpacked: it is not a package, or damaged"
-        )
+        _run_command(["dpkg-deb", "-x", str(file.resolve()), "package"], into, f"--source: {file} is not a Debian package, or is damaged")
         archives = list((into / "package").glob("usr/src/linux-source-*.tar.*"))
         if not archives:
-            raise BackendError(f"{file} holds no /usr/src/linux-source-*.tar: it is not a package of kernel source")
+            raise BackendError(f"--source: {file} is not a package of kernel source: /usr/src/linux-source-*.tar is missing")
         archive = archives[0]
     tree = into / "source"
     tree.mkdir()
     _run_command(
-        ["tar", "-xf", str(archive.resolve()), "-C", "source"], into, f"{archive.name} cannot be unpacked: it is not an archive, or damaged"
+        ["tar", "-xf", str(archive.resolve()), "-C", "source"], into, f"--source: {archive.name} is not a tar archive, or is damaged"
     )
     inner = list(tree.iterdir())
     return _require_kernel_source(KernelSource(inner[0] if len(inner) == 1 else tree, version, digest))

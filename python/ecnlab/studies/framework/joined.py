@@ -72,7 +72,7 @@ def join_reports(reports: Sequence[Path]) -> JoinedTable:
     names = list(dict.fromkeys(report["study"] for report in told))
     if len(names) != 1:
         found = f"these are of {', '.join(names)}" if names else "none was given"
-        raise UsageError(f"a table joins reports of one study: {found}")
+        raise UsageError(f"reports: must be of one study; {found}")
     header = ["claim", "statement", "holds if", "published", *map(_report_heading, told)]
     return JoinedTable(names[0], header, [row for id_, claim in _claims_of_reports(told).items() for row in _claim_rows(id_, claim, told)])
 
@@ -82,9 +82,9 @@ def _read_report(folder: Path) -> dict[str, Any]:
     try:
         told = json.loads(read_stored(path))
     except (OSError, ValueError) as error:
-        raise ResultsError(f"{folder} holds no report of a study: {path}: {error}; `ecnlab study run` writes one") from None
+        raise ResultsError(f"{folder} is not a study's report: {path}: {error}; fix: run `ecnlab study run`") from None
     if not isinstance(told, dict) or not {"study", "seeds", "claims"} <= told.keys():
-        raise ResultsError(f"{folder} holds no report of a study: {path} has no study, seeds and claims")
+        raise ResultsError(f"{folder} is not a study's report: study, seeds or claims are missing in {path}")
     return told
 
 
@@ -141,7 +141,7 @@ def _number_cell(statement: Mapping[str, Any], unit: str) -> str:
 def page_with_table(text: str, table: JoinedTable) -> str:
     """The text of a page with the table in its place. Raises ValueError if it has none."""
     if not _TABLE_MARK.search(text):
-        raise ValueError("the page has no line <!-- backends --> with <!-- /backends --> below it")
+        raise ValueError("the page is missing the lines <!-- backends --> and, below it, <!-- /backends -->")
     return _TABLE_MARK.sub(lambda match: f"{match[1]}\n{table.as_markdown()}\n{match[2]}", text)
 
 

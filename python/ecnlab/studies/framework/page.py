@@ -66,7 +66,7 @@ def _empty_text(*_arguments: object) -> str:
 def page_with_claims(text: str, claims: Sequence[Mapping[str, Any]]) -> str:
     """The text of a page with the table of these claims, as claims.json has them. Raises ValueError if it has no place for it."""
     if not _CLAIMS_MARK.search(text):
-        raise ValueError("the page has no line <!-- claims --> with <!-- /claims --> below it")
+        raise ValueError("the page is missing the lines <!-- claims --> and, below it, <!-- /claims -->")
     rows = [_CLAIM_COLUMNS, ["---"] * len(_CLAIM_COLUMNS), *map(_claim_row, claims)]
     maps = "".join(_setup_map(claim) for claim in claims if claim["verdict"] == Verdict.DEPENDS)
     text_of = _markdown_table(rows) + maps + _alternatives_table(claims)

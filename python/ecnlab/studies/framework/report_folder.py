@@ -27,7 +27,9 @@ def prepare_folder(out: Path, study: Study) -> None:
     except OSError as error:
         raise ResultsError(f"cannot write to {out}: {error.strerror or error}") from None
     if strange:
-        raise ResultsError(f"{out} is not empty ({strange[0]}) and holds no report of the study {study.name}; choose a new or an empty one")
+        raise ResultsError(
+            f"{out} is not empty ({strange[0]}) and is not a report of the study {study.name}; fix: choose a new or an empty folder"
+        )
 
 
 def write_report(out: Path, study: Study, files: Mapping[str, str], shown: Collection[str]) -> None:

@@ -80,7 +80,7 @@ def select(
     for `run_study`.
     """
     if kernel_hosts and study.on_kernels is None:
-        raise UsageError(f"the study {study.name} has no scenarios of its own for hosts that are kernels: leave out kernel_hosts")
+        raise UsageError(f"kernel_hosts: the study {study.name} has no scenarios for hosts with real kernels; fix: leave out kernel_hosts")
     whole = not numbers and not claims
     items = study.choose(numbers) if numbers or whole else []
     asked = study.choose_claims(claims) if claims or whole else []

@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
     told = json.loads((Path(out) / "claims.json").read_text(encoding="utf-8"))
     is_full = told["seeds"] == list(runner.FULL_SEEDS) and told["all_setups"]
     if not is_full or [claim["id"] for claim in told["claims"]] != [claim.id for claim in study.claims]:
-        print(f"{out}: a page takes a full run; fix: ecnlab study run {name} --out {out}", file=sys.stderr)
+        print(f"{out}: is not a full run; fix: ecnlab study run {name} --out {out}", file=sys.stderr)
         return 2
     path = page.page_path(name)
     text = page.page_with_claims(path.read_text(encoding="utf-8"), told["claims"])

@@ -96,7 +96,7 @@ impl Settings {
     /// What is wrong with thresholds that contradict each other: the parameter's name and why.
     pub fn contradictions(&self, limit: Amount) -> Contradictions {
         match (self.min_th, self.max_th) {
-            (None, Some(_)) => vec![("max_th", "needs min_th: give both, or neither for a target_delay".to_owned())],
+            (None, Some(_)) => vec![("max_th", "requires min_th; fix: give both, or neither for a target_delay".to_owned())],
             (None, None) => Vec::new(),
             (Some(min_th), _) if min_th <= 0.0 => vec![("min_th", "must be above 0".to_owned())],
             // With min_th given nothing depends on the rate.
@@ -111,7 +111,7 @@ impl Settings {
 
 /// What is wrong with a max_p of 0 where steps are shares of max_p.
 pub(crate) fn check_max_p_above_zero(max_p: f64) -> Option<(&'static str, String)> {
-    (max_p == 0.0).then(|| ("max_p", "must be above 0, such as 0.1: it moves by shares of itself, and from 0 it never would".to_owned()))
+    (max_p == 0.0).then(|| ("max_p", "must be above 0, because max_p changes in proportion to itself; fix: give e.g. 0.1".to_owned()))
 }
 
 #[cfg(test)]
