@@ -7,33 +7,34 @@ from pathlib import Path
 
 import pytest
 
+import command_page
 import ecnlab
-from ecnlab import _core, docs
-from ecnlab.cli import command_reference
+import reference_pages
+from ecnlab import _core
 from ecnlab.scenarios import catalog
 from helpers import EXAMPLES, Outcome
 
-DOCS = docs.DOCS
+DOCS = reference_pages.DOCS
 README = DOCS.parent / "README.md"
 FIRST_RUN = DOCS / "tutorials" / "first-run.md"
 
 
 def test_the_pages_are_what_the_engine_declares() -> None:
-    assert docs.main(["--check"]) == 0, "run python -m ecnlab.docs"
+    assert reference_pages.main(["--check"]) == 0, "run python tools/reference_pages.py"
 
 
 def test_a_stale_or_missing_page_is_told_with_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "parameters.md"
-    assert docs.main(["--check", "--file", str(page)]) == 1
-    assert docs.main(["--file", str(page)]) == 0
-    assert docs.main(["--check", "--file", str(page)]) == 0
+    assert reference_pages.main(["--check", "--file", str(page)]) == 1
+    assert reference_pages.main(["--file", str(page)]) == 0
+    assert reference_pages.main(["--check", "--file", str(page)]) == 0
     page.write_text(page.read_text().replace("min_th", "min_tj"))
-    assert docs.main(["--check", "--file", str(page)]) == 1
+    assert reference_pages.main(["--check", "--file", str(page)]) == 1
     assert "is stale" in capsys.readouterr().err
 
 
 def test_the_page_of_quirks_has_every_quirk_once_and_what_each_profile_changes() -> None:
-    text = docs.QUIRKS_PAGE.read_text()
+    text = reference_pages.QUIRKS_PAGE.read_text()
     first, *others = catalog.entries("tcp")
     assert all(text.count(f"\n## `{profile.name}`: ") == 1 for profile in (first, *others))
     for quirk in first.quirks:
@@ -42,21 +43,24 @@ def test_the_page_of_quirks_has_every_quirk_once_and_what_each_profile_changes()
 
 
 def test_a_column_that_the_page_of_measures_says_otherwise_is_written_anew() -> None:
-    text = docs.MEASURES_PAGE.read_text()
-    assert docs.measures_page(text.replace("| `rtt_mean_s` | s |", "| `rtt_mean_s` | h |")) == text
+    text = reference_pages.MEASURES_PAGE.read_text()
+    assert reference_pages.measures_page(text.replace("| `rtt_mean_s` | s |", "| `rtt_mean_s` | h |")) == text
 
 
 def test_a_rule_and_a_column_that_the_page_of_traces_says_otherwise_are_written_anew() -> None:
-    text = docs.TRACES_PAGE.read_text()
+    text = reference_pages.TRACES_PAGE.read_text()
     assert (
-        docs.traces_page(text.replace("| `no-cwr` | 6.1.2 |", "| `no-cwr` | 9.9 |").replace("| `ce` | packets |", "| `ce` | h |")) == text
+        reference_pages.traces_page(
+            text.replace("| `no-cwr` | 6.1.2 |", "| `no-cwr` | 9.9 |").replace("| `ce` | packets |", "| `ce` | h |")
+        )
+        == text
     )
 
 
 def test_a_phase_effect_that_the_page_shows_otherwise_is_written_anew() -> None:
-    text = docs.PHASE_PAGE.read_text()
+    text = reference_pages.PHASE_PAGE.read_text()
     assert "| `examples/phase.toml` | 1 | 1 |" in text
-    assert docs.phase_page(text.replace("| `examples/phase.toml` | 1 | 1 |", "| `examples/phase.toml` | 1 | 0 |")) == text
+    assert reference_pages.phase_page(text.replace("| `examples/phase.toml` | 1 | 1 |", "| `examples/phase.toml` | 1 | 0 |")) == text
 
 
 ENTRIES = [entry for kind in ("aqm", "discipline") for entry in catalog.entries(kind)]
@@ -64,28 +68,28 @@ ENTRIES = [entry for kind in ("aqm", "discipline") for entry in catalog.entries(
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_every_aqm_and_discipline_has_a_page_that_the_index_links(entry: catalog.Entry) -> None:
-    link = re.search(rf"^\| \[`{entry.name}`\]\((\S+)\) ", (docs.QUEUES_FOLDER / "index.md").read_text(), re.MULTILINE)
+    link = re.search(rf"^\| \[`{entry.name}`\]\((\S+)\) ", (reference_pages.QUEUES_FOLDER / "index.md").read_text(), re.MULTILINE)
     assert link is not None, f"no page in docs/reference/queues has the line <!-- parameters {entry.name} -->"
-    assert f"<!-- parameters {entry.name} -->\n" in (docs.QUEUES_FOLDER / link[1]).read_text()
+    assert f"<!-- parameters {entry.name} -->\n" in (reference_pages.QUEUES_FOLDER / link[1]).read_text()
 
 
 def test_a_page_of_a_queue_gets_the_table_and_the_end_of_it_where_it_is_missing(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# A page\n\n<!-- parameters red -->\n\nBetween.\n\n<!-- parameters ecn -->\n\nAfter.\n")
-    pages = docs.queue_pages(tmp_path)
+    pages = reference_pages.queue_pages(tmp_path)
     text = pages[page]
     assert [text.count(f"`{name}`") for name in ("min_th", "probability")] == [2, 2], "once declared, once named; a gauge of each"
     assert text.index("Between.") > text.index("<!-- end of parameters -->")
     assert text.endswith("<!-- end of parameters -->\n\nAfter.\n")
-    assert docs.queue_page(text) == text
-    assert docs.queue_page(text.replace("| `0.1` |", "| `0.7` |")) == text
+    assert reference_pages.queue_page(text) == text
+    assert reference_pages.queue_page(text.replace("| `0.1` |", "| `0.7` |")) == text
     assert "[`ecn`](page.md)" in pages[tmp_path / "index.md"]
     with pytest.raises(ecnlab.UnknownName, match="did you mean 'red'"):
-        docs.queue_page("<!-- parameters redd -->\n")
+        reference_pages.queue_page("<!-- parameters redd -->\n")
 
 
 def test_every_duty_of_every_aqm_has_a_verdict_and_figures() -> None:
-    rows = re.findall(r"^\| `([\w-]+)` \|((?: [^|]+ \|){5})$", docs.DUTIES_PAGE.read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| `([\w-]+)` \|((?: [^|]+ \|){5})$", reference_pages.DUTIES_PAGE.read_text(), re.MULTILINE)
     for entry in catalog.entries("aqm"):
         verdicts, figures = (cells for name, cells in rows if name == entry.name)
         assert set(verdicts.replace(" ", "").strip("|").split("|")) <= {"yes", "partly", "no"}
@@ -110,13 +114,13 @@ def test_a_queue_that_a_page_shows_is_one(line: str) -> None:
 
 
 def test_no_column_says_by_itself_which_words_stand_in_it() -> None:
-    texts = (shown.read_text() for shown in (docs.MEASURES_PAGE, docs.TRACES_PAGE))
+    texts = (shown.read_text() for shown in (reference_pages.MEASURES_PAGE, reference_pages.TRACES_PAGE))
     assert [words for text in texts for words in re.findall(r"^\| `\w+` .*(\(`[^)]*`\)) \1 \|$", text, re.MULTILINE)] == []
 
 
 def test_every_series_is_named_in_the_page_of_measures() -> None:
     members = {name for name, value in vars(ecnlab.storage.results.Series).items() if isinstance(value, property)}
-    text = (docs.MEASURES_PAGE).read_text().partition("## Series")[2].partition("<!--")[0]
+    text = (reference_pages.MEASURES_PAGE).read_text().partition("## Series")[2].partition("<!--")[0]
     assert set(re.findall(r"`(?:result\.series)?\.(\w+)`", text)) == members
 
 
@@ -130,7 +134,7 @@ def test_every_column_of_a_result_is_defined_in_the_page_of_measures() -> None:
     }
     result = ecnlab.run(ecnlab.scenario(small))
     columns = {column for name in result.tables for column in result.table(name).columns}
-    defined = set(re.findall(r"`(\w+)`", (docs.MEASURES_PAGE).read_text()))
+    defined = set(re.findall(r"`(\w+)`", (reference_pages.MEASURES_PAGE).read_text()))
     assert columns | result.tables <= defined
 
 
@@ -139,12 +143,12 @@ def test_every_key_of_a_scenario_is_described_in_the_page_of_scenarios() -> None
     root = schema["properties"]
     link, flows = root["link"]["items"]["properties"], root["flows"]["items"]["properties"]
     sections = [root, link, link["reverse"]["properties"], flows, flows["access"]["properties"], root["record"]["properties"]]
-    described = set(re.findall(r"^\| `(\w+)` ", (docs.SCENARIO_PAGE).read_text(), re.MULTILINE))
+    described = set(re.findall(r"^\| `(\w+)` ", (reference_pages.SCENARIO_PAGE).read_text(), re.MULTILINE))
     assert {key for section in sections for key in section} <= described
 
 
 def test_the_page_of_the_command_is_its_own_help() -> None:
-    assert command_reference.write_or_check_command_reference(["--check"]) == 0, "run python -m ecnlab.cli.command_reference"
+    assert command_page.write_or_check_command_reference(["--check"]) == 0, "run python tools/command_page.py"
 
 
 @pytest.fixture

@@ -17,14 +17,14 @@ from typing import Any
 import click
 import pytest
 
-from ecnlab import docs
+import reference_pages
 from ecnlab.backends import doctor
 from ecnlab.cli.root import COMMANDS, root
 from ecnlab.studies.framework import runner
 from ecnlab.validation import formula_checks, kernel, packets, tables
 from helpers import EXAMPLES, Outcome
 
-DOCS = docs.DOCS
+DOCS = reference_pages.DOCS
 README = DOCS.parent / "README.md"
 PAGES = [README, *sorted(DOCS.rglob("*.md")), *(DOCS.parent / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md"))]
 # The page of a study is generated; its commands take minutes, or need the reports of others.

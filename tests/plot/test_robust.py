@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import ecnlab
-from ecnlab import robust_page
+import robust_figures
 from ecnlab.errors import ResultsError, UnknownName, UsageError
 from ecnlab.plot import robust, style
 from helpers import EXAMPLES, FIXED
 
-DOCS = Path(robust_page.__file__).parents[2] / "docs"
+DOCS = Path(robust_figures.__file__).parents[1] / "docs"
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_p_values_are_drawn_in_ascending_order_against_both_bounds() -> None:
 
 
 def test_the_page_s_figures_are_drawn_from_runs(tmp_path: Path) -> None:
-    robust_page.draw_figures(tmp_path, seeds=10)
+    robust_figures.draw_figures(tmp_path, seeds=10)
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {path.name for path in (DOCS / "figures").glob("robust-*.svg")}
     assert all(f"figures/{name}" in (DOCS / "explanation" / "robust.md").read_text() for name in names)

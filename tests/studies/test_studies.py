@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from ecnlab import docs, studies
+import reference_pages
+from ecnlab import studies
 from ecnlab.studies.framework import judgements, page, runner
 from ecnlab.studies.framework.claims import Verdict
 from ecnlab.studies.framework.model import Study
@@ -78,4 +79,4 @@ def test_a_claim_of_a_paper_quotes_it_and_one_that_is_not_reproduced_says_why(st
 @each
 def test_the_page_of_studies_counts_its_scenarios(study: Study) -> None:
     counts = [len(runner.select(study, runner.FULL_SEEDS, all_setups=every).plan.scenarios) for every in (True, False)]
-    assert f"| {study.name} | {counts[0]} | {counts[1]} |" in (docs.DOCS / "studies" / "index.md").read_text(encoding="utf-8")
+    assert f"| {study.name} | {counts[0]} | {counts[1]} |" in (reference_pages.DOCS / "studies" / "index.md").read_text(encoding="utf-8")

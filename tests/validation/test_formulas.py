@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from ecnlab import docs
+import reference_pages
 from ecnlab.storage.results import Result
 from ecnlab.validation import formula_page, laws
 from ecnlab.validation.formula_checks import formula_checks, ns2_rates
 from ecnlab.validation.formulas import AGREES, FAILS, Check, judge, run_checks
 from ecnlab.validation.samples import Sample
 
-PAGE = docs.DOCS / "trust" / "formulas.md"
+PAGE = reference_pages.DOCS / "trust" / "formulas.md"
 
 
 def _check_of(slack: float | None, ns2: Sample | None = None) -> Check:

@@ -2,7 +2,7 @@
 
 reference/queues/duties.md is written from runs: what the conformance suite measures of every AQM and discipline.
 
-`python -m ecnlab.docs` writes the pages, `python -m ecnlab.docs --check` compares them and exits with 1 if one is stale.
+`python tools/reference_pages.py` writes the pages; with `--check` it compares them and exits with 1 if one is stale.
 In reference/scenario.md the units stand between `<!-- units -->` and `<!-- end of units -->`, the keys of a section stand between
 `<!-- keys of NAME -->` and `<!-- end of keys -->`, in reference/measures.md and reference/traces.md the columns of tables between
 `<!-- columns of NAME ... -->` and `<!-- end of columns -->`, in reference/traces.md the rules of a check between `<!-- rules -->` and
@@ -28,7 +28,8 @@ from ecnlab.packet_traces import analyze
 from ecnlab.scenarios import catalog
 from ecnlab.scenarios.catalog import Column, Entry, Parameter, Table
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 PARAMETERS_PAGE = DOCS / "reference" / "parameters.md"
 QUIRKS_PAGE = PARAMETERS_PAGE.with_name("quirks.md")
 SCENARIO_PAGE = PARAMETERS_PAGE.with_name("scenario.md")
@@ -38,7 +39,7 @@ QUEUES_FOLDER = PARAMETERS_PAGE.with_name("queues")
 DUTIES_PAGE = QUEUES_FOLDER / "duties.md"
 TRAFFIC_PAGE = PARAMETERS_PAGE.with_name("traffic.md")
 PHASE_PAGE = DOCS / "explanation" / "phase.md"
-PHASE_EFFECTS = Path(__file__).parent / "reference" / "phase.json"
+PHASE_EFFECTS = ROOT / "python" / "ecnlab" / "reference" / "phase.json"
 
 _KEYS_MARK = re.compile(r"(<!-- keys of (\S+) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
 
@@ -55,13 +56,13 @@ _MAX_MEASURES_SHOWN = 3
 
 _PARAMETERS_HEAD = """# Parameters
 
-Written by `python -m ecnlab.docs` from the declarations in the engine; change those, not this page.
+Written by `python tools/reference_pages.py` from the declarations in the engine; change those, not this page.
 `ecnlab show NAME` prints the same for one entry. A parameter without a default is required.
 """
 _COLUMNS_OF_TABLE = ("parameter", "default", "bounds", "unit", "meaning", "source")
 _QUIRKS_HEAD = """# Quirks of TCP profiles
 
-Written by `python -m ecnlab.docs` from the declarations in the engine; change those, not this page.
+Written by `python tools/reference_pages.py` from the declarations in the engine; change those, not this page.
 
 A quirk is behaviour of one implementation or version. A profile mimics its hosts by quirks, so most scenarios set none.
 For research a scenario can set each of them, in a table inside `tcp`:
@@ -82,7 +83,7 @@ A combination that is checked with a response is checked without ECN too.
 _QUIRKS_LINK = "Behaviour of one implementation or version is a quirk, in a table `quirks` inside `tcp`: [Quirks](quirks.md).\n"
 _QUEUES_HEAD = """# Queues
 
-Written by `python -m ecnlab.docs` from the declarations in the engine; change those, not this page.
+Written by `python tools/reference_pages.py` from the declarations in the engine; change those, not this page.
 
 A queue is a discipline, which stores packets and says in which order they leave, with an AQM inside, which says when to mark or drop one.
 If nothing else is said, the discipline is first in, first out. [Scenario files](../scenario.md#queues) says how both are written down;
@@ -91,7 +92,7 @@ If nothing else is said, the discipline is first in, first out. [Scenario files]
 
 _DUTIES_HEAD = """# What RFC 7567 asks of an AQM, and what each does
 
-Written by `python -m ecnlab.docs` from runs of the conformance suite; nothing here is declared by the AQMs themselves.
+Written by `python tools/reference_pages.py` from runs of the conformance suite; nothing here is declared by the AQMs themselves.
 A "no" is not a fault: drop-tail is no AQM, RED of 1993 knows no ECN, and some papers mark at any length of the queue on purpose.
 """
 _DUTIES_LOAD = """The first two columns say what is done to packets of one kind at 10 Mbps, about ten of which wait in a buffer of 20,
@@ -404,7 +405,9 @@ def _as_code(text: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the page, or compare it; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m ecnlab.docs", description="Write the pages that the engine's declarations make.")
+    parser = argparse.ArgumentParser(
+        prog="python tools/reference_pages.py", description="Write the pages that the engine's declarations make."
+    )
     parser.add_argument("--check", action="store_true", help="compare instead of writing; exit code 1 if a page is stale")
     parser.add_argument("--file", type=Path, help="write or compare the page of parameters alone, here")
     chosen = parser.parse_args(arguments)
@@ -424,7 +427,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     stale = [file for file, fresh in pages.items() if not file.is_file() or file.read_text(encoding="utf-8") != fresh]
     for file in stale:
-        print(f"{file} is stale: run python -m ecnlab.docs", file=sys.stderr)
+        print(f"{file} is stale: run python tools/reference_pages.py", file=sys.stderr)
     return 1 if stale else 0
 
 

@@ -1,6 +1,6 @@
 """docs/reference/command.md, written from the command's own help.
 
-`python -m ecnlab.cli.command_reference` writes the page; with `--check` it compares the page and exits with 1 if it is stale.
+`python tools/command_page.py` writes the page; with `--check` it compares the page and exits with 1 if it is stale.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import click
 from ecnlab.cli import EXIT_CODES
 from ecnlab.cli.root import root
 
-PAGE = Path(__file__).parents[3] / "docs" / "reference" / "command.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "command.md"
 
 _HELP_WIDTH = 110
 _PAGE_HEAD = """# The command
 
-Written by `python -m ecnlab.cli.command_reference` from the command's own help; change that, not this page.
+Written by `python tools/command_page.py` from the command's own help; change that, not this page.
 
 Tables and JSON go to standard output; warnings, errors and, on a terminal, the progress go to standard error.
 Names are printed as they are; a control character in one is printed as its escape.
@@ -52,7 +52,7 @@ def write_or_check_command_reference(arguments: Sequence[str]) -> int:
     if "--check" not in arguments:
         PAGE.write_text(command_reference_markdown(), encoding="utf-8")
     elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != command_reference_markdown():
-        print(f"{PAGE} is stale: run python -m ecnlab.cli.command_reference", file=sys.stderr)
+        print(f"{PAGE} is stale: run python tools/command_page.py", file=sys.stderr)
         return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""Draws the figures of docs/explanation/robust.md from runs of the examples: `python -m ecnlab.robust_page [--folder DIR]`."""
+"""Draws the figures of docs/explanation/robust.md from runs of the examples: `python tools/robust_figures.py [--folder DIR]`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ecnlab.execution.runner import run
 from ecnlab.plot import robust, style
 from ecnlab.scenarios.load import load
 
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).parents[1]
 FIGURES_FOLDER = _ROOT / "docs" / "figures"
 EXAMPLES_FOLDER = _ROOT / "examples"
 
