@@ -294,7 +294,9 @@ def test_a_stored_file_that_has_no_end_is_refused_by_name(
     assert f"cannot read {batch / 'batch.json'}: {why}" in "\n".join(store.Store(tmp_path / "store").batches._unused.values())
 
     change(tmp_path / "sweep" / "groups.parquet")
-    with pytest.raises(ecnlab.ResultsError, match=rf"groups\.parquet(: {why}| is damaged: its digest differs).*run the same sweep again"):
+    with pytest.raises(
+        ecnlab.ResultsError, match=rf"groups\.parquet( cannot be read: {why}| is damaged: its digest differs).*run the same sweep again"
+    ):
         _ = ecnlab.open_sweep(tmp_path / "sweep").groups
 
     out = tmp_path / "run"

@@ -22,9 +22,10 @@ from ecnlab.packet_traces.write import TraceTo, Tracing, checked_tracing
 from ecnlab.scenarios.load import Scenario
 from ecnlab.scenarios.seeds import chosen_seeds
 from ecnlab.stats import precision, steady_series
+from ecnlab.storage.folders import folder_path
 from ecnlab.storage.results import Result
 from ecnlab.storage.segments import Batches
-from ecnlab.storage.store import ResultsFolder, Store, folder_path, header_of
+from ecnlab.storage.store import ResultsFolder, Store, header_of
 from ecnlab.storage.tables import FinishedRun, InMemoryRuns, SeedTables, choose_parts, recording_text, records_at_least
 
 _POLL_INTERVAL_S = 0.1

@@ -19,7 +19,8 @@ from ecnlab.scenarios.units import unit_of
 from ecnlab.stats.estimates import CONFIDENCE, Estimate, estimate
 from ecnlab.stats.steady_series import steady_state_of
 from ecnlab.storage import summary
-from ecnlab.storage.store import ResultsFolder, Store, folder_path
+from ecnlab.storage.folders import folder_path
+from ecnlab.storage.store import ResultsFolder, Store
 from ecnlab.storage.tables import Columns, SeedRecord, SeedTables, choose_parts, polars_frame
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ are run again.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -35,12 +34,12 @@ from ecnlab.storage.atomic import (
     flush_directory,
     flush_files,
     locked_partial,
-    open_stored,
     read_stored,
     remove_folder,
     unique_writer_name,
     write_unflushed,
 )
+from ecnlab.storage.folders import as_json, read_json, read_verified, unreadable_file_error
 from ecnlab.storage.tables import FinishedRun, SeedRecord, column_metadata, join_tables, recording_text, records_at_least
 
 _BATCH_FILE = "batch.json"
@@ -119,13 +118,12 @@ class StoredPart:
     def _read(self, name: str) -> _core.Table:
         path, file, row_group = self.batch / f"{name}.parquet", self.files[name], self.row_groups[name]
         try:
-            data = _read_extent(path, file.row_groups[row_group])
+            data = read_verified(path, *file.row_groups[row_group])
             return _read_footer(path, file.footer).table(row_group, data)
         except FileNotFoundError:
             raise
         except OSError as error:
-            what = "is damaged: its digest differs" if error.errno is None else f"cannot be read: {error.strerror}"
-            raise ResultsError(f"{path} {what}; {self._remedy()}") from None
+            raise unreadable_file_error(path, error, self._remedy()) from None
 
     def _remedy(self) -> str:
         """What to do with this batch, and with all others that are damaged as well."""
@@ -464,20 +462,6 @@ def _read_scenarios(batch: Batch) -> dict[str, Any]:
     return read_json(batch.path / _SCENARIOS_FILE, remedy_for_damaged(batch.path)) if batch.scenarios else {}
 
 
-def _read_extent(path: Path, extent: _Extent) -> bytes:
-    """A part of a file. Raises OSError; one without a number if they are not those that were stored."""
-    begin, size, digest = extent
-    with open_stored(path) as file:
-        # A size that is damaged may be more than memory has.
-        if file.seek(0, os.SEEK_END) < begin + size:
-            raise OSError("digest differs")
-        file.seek(begin)
-        data = file.read(size)
-    if len(data) != size or sha256(data).hexdigest() != digest:
-        raise OSError("digest differs")
-    return data
-
-
 @lru_cache(16)
 def _cached_batches(path: Path) -> Batches:
     return Batches(path)
@@ -485,7 +469,7 @@ def _cached_batches(path: Path) -> Batches:
 
 @lru_cache(_MAX_CACHED_FOOTERS)
 def _read_footer(path: Path, extent: _Extent) -> _core.Footer:
-    return _core.Footer(_read_extent(path, extent))
+    return _core.Footer(read_verified(path, *extent))
 
 
 def remedy_for_damaged(*batches: Path) -> str:
@@ -497,23 +481,3 @@ def remedy_for_damaged(*batches: Path) -> str:
 def unused_batch_text(batch: Path) -> str:
     """What becomes of a batch that does not say what it holds, and what to do with it."""
     return f"its runs are not used, and are run again when needed; fix: delete the folder {batch}"
-
-
-def as_json(value: Mapping[str, Any], indent: int | None = 2) -> bytes:
-    """A mapping as the text of a file."""
-    return (json.dumps(value, indent=indent, allow_nan=False) + "\n").encode()
-
-
-def read_json(path: Path, what_to_do: str) -> dict[str, Any]:
-    """A file's JSON object. Raises FileNotFoundError, and ResultsError with the remedy if it cannot be read or is damaged."""
-    try:
-        value = json.loads(read_stored(path))
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise ResultsError(f"cannot read {path}: {error.strerror or error}; {what_to_do}") from None
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise ResultsError(f"{path} is damaged; {what_to_do}")
-    return value

@@ -22,10 +22,11 @@ from typing import Any
 
 from ecnlab import _core
 from ecnlab.backends import base, simulator
-from ecnlab.errors import Problem, ResultsError, UsageError
+from ecnlab.errors import Problem, ResultsError
 from ecnlab.scenarios.load import Scenario
 from ecnlab.storage.atomic import locked_partial, partial_path, read_stored, remove_abandoned, write_atomically, write_if_absent
-from ecnlab.storage.segments import Batches, as_json, read_json, remedy_for_damaged
+from ecnlab.storage.folders import as_json, folder_path, read_json, refuse_foreign_files, require_format
+from ecnlab.storage.segments import Batches, remedy_for_damaged
 
 _HEADER_FILE = "run.json"
 _STORE_FILE = "store.json"
@@ -70,9 +71,7 @@ class ResultsFolder:
     def open(path: Path) -> ResultsFolder:
         """Open an existing folder. Raises ResultsError if it is none of ours or of another format."""
         header = _read_header(path)
-        if header.get("format") != _core.FORMAT:
-            theirs, ours = header.get("format"), f"this ecnlab reads format {_core.FORMAT}"
-            raise ResultsError(f"{path} has results of format {theirs}, {ours}; fix: run the scenario into another folder")
+        require_format(path, "results folder", header.get("format"), _core.FORMAT, "run the scenario into another folder")
         if not header.keys() >= set(_REQUIRED_HEADER_KEYS):
             raise ResultsError(f"{path / _HEADER_FILE} is damaged; fix: delete the folder {path}, or run the scenario into another folder")
         return ResultsFolder(path, header)
@@ -170,14 +169,6 @@ def _has_content(path: Path, data: bytes) -> bool:
         return False
 
 
-def folder_path(argument: str, value: object) -> Path:
-    """The path of a folder that an argument gives. Raises UsageError naming the argument."""
-    if not isinstance(value, (str, Path)) or "\0" in str(value):
-        what = "a path with a null byte" if isinstance(value, (str, Path)) else type(value).__name__
-        raise UsageError(f"{argument}: must be the path of a folder, not {what}")
-    return Path(value)
-
-
 def header_of(scenario: Scenario) -> dict[str, Any]:
     """What run.json says of a scenario: format, engine, key, warnings, text, every parameter in force, and on what it runs."""
     return {
@@ -213,8 +204,7 @@ def _require_store_file(path: Path) -> bool:
     if not mark.exists():
         _create_folder(path, _STORE_FILE, told, "store")
     theirs = read_json(mark, "fix: choose another folder").get("format")
-    if theirs != _core.FORMAT:
-        raise ResultsError(f"{path} is a store of format {theirs}, this ecnlab reads format {_core.FORMAT}; fix: choose another folder")
+    require_format(path, "store", theirs, _core.FORMAT, "choose another folder")
     return lost
 
 
@@ -274,8 +264,7 @@ def _create_folder(path: Path, name: str, told: Mapping[str, Any], what: str) ->
 def _require_empty(path: Path, name: str, what: str) -> None:
     """Nothing may be there but the file that another process is writing at this moment."""
     strange = [entry.name for entry in path.iterdir() if not entry.name.startswith(f".{name}.")]
-    if strange and not (path / name).exists():
-        raise ResultsError(f"{path} is not empty ({sorted(strange)[0]}) and is not a {what}; fix: choose a new or an empty folder")
+    refuse_foreign_files(path, [] if (path / name).exists() else strange, what)
 
 
 def _kind_of_folder(path: Path) -> str:

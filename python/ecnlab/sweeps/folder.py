@@ -22,8 +22,16 @@ from ecnlab.errors import ResultsError
 from ecnlab.scenarios import catalog
 from ecnlab.stats.estimates import CONFIDENCE
 from ecnlab.storage import atomic
-from ecnlab.storage.atomic import open_stored, read_stored, write_atomically
-from ecnlab.storage.store import folder_path
+from ecnlab.storage.atomic import open_stored, write_atomically
+from ecnlab.storage.folders import (
+    as_json,
+    folder_path,
+    read_json,
+    read_verified,
+    refuse_foreign_files,
+    require_format,
+    unreadable_file_error,
+)
 from ecnlab.sweeps.sweep import Parameter, Sweep
 
 if TYPE_CHECKING:
@@ -33,6 +41,7 @@ if TYPE_CHECKING:
 
 SWEEP_FORMAT = 3
 SWEEP_FILE = "sweep.json"
+_REMEDY = "fix: run the same sweep again, which rewrites the folder"
 
 _POINTS_FILE = {
     "point": "Number of the point, from 1.",
@@ -65,8 +74,7 @@ def prepare_folder(path: Path) -> Path:
         strange = [name for name in there if not name.endswith(".partial")]
     except OSError as error:
         raise ResultsError(f"cannot write to {path}: {error.strerror or error}") from None
-    if strange:
-        raise ResultsError(f"{path} is not empty ({strange[0]}) and is not a sweep folder; fix: choose a new or an empty folder")
+    refuse_foreign_files(path, strange, "sweep folder")
     return path
 
 
@@ -75,13 +83,13 @@ def write_sweep(sweep: Sweep, path: Path) -> Sweep:
     digests: dict[str, dict[str, Any]] = {}
     try:
         if not is_sweep(path):
-            write_atomically(path / SWEEP_FILE, _to_json({**sweep.about, "files": {}}))
+            write_atomically(path / SWEEP_FILE, as_json({**sweep.about, "files": {}}))
         for name, data in _sweep_files(sweep):
             digests[name] = {"size": len(data), "sha256": sha256(data).hexdigest()}
             write_atomically(path / name, data)
         about = {**sweep.about, "files": digests}
         earlier = _previous_files(path)
-        write_atomically(path / SWEEP_FILE, _to_json(about))
+        write_atomically(path / SWEEP_FILE, as_json(about))
         for name in earlier - set(digests):
             (path / name).unlink(missing_ok=True)
     except OSError as error:
@@ -109,10 +117,7 @@ def open_sweep(path: str | Path) -> Sweep:
     if not is_sweep(folder):
         raise ResultsError(f"{folder} is not a sweep folder: {SWEEP_FILE} is missing; fix: name a folder that a sweep has written")
     about = _read_header(folder)
-    if about.get("format") != SWEEP_FORMAT:
-        raise ResultsError(
-            f"{folder} is a sweep of format {about.get('format')}, this ecnlab reads format {SWEEP_FORMAT}; fix: run the sweep again"
-        )
+    require_format(folder, "sweep", about.get("format"), SWEEP_FORMAT, "run the sweep again")
     return Sweep(about, FolderTables(folder, about), folder)
 
 
@@ -161,17 +166,15 @@ class FolderTables:
 
     def _require_table(self, name: str) -> bytes:
         """A file's content. Raises ResultsError if it is not what was written."""
-        remedy = "fix: run the same sweep again, which rewrites the folder"
-        known = self._files.get(name, {})
+        known, path = self._files.get(name, {}), self._path / name
         try:
-            with open_stored(self._path / name) as file:
+            with open_stored(path) as file:
                 size = os.fstat(file.fileno()).st_size
-                data = file.read(size) if known.get("size") == size else b""
+            if known.keys() != {"size", "sha256"} or known["size"] != size:
+                raise OSError("size differs")
+            return read_verified(path, 0, size, known["sha256"])
         except OSError as error:
-            raise ResultsError(f"cannot read {self._path / name}: {error.strerror or error}; {remedy}") from None
-        if known != {"size": len(data), "sha256": sha256(data).hexdigest()}:
-            raise ResultsError(f"{self._path / name} is damaged: its digest differs; {remedy}")
-        return data
+            raise unreadable_file_error(path, error, _REMEDY) from None
 
 
 def _sweep_files(sweep: Sweep) -> Iterator[tuple[str, bytes]]:
@@ -210,19 +213,9 @@ def _previous_files(path: Path) -> set[str]:
     """The files that an earlier sweep of this folder wrote."""
     try:
         return set(_read_header(path).get("files", {})) if is_sweep(path) else set()
-    except ResultsError:
+    except (FileNotFoundError, ResultsError):
         return set()
 
 
 def _read_header(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(read_stored(path / SWEEP_FILE))
-    except (OSError, ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise ResultsError(f"{path / SWEEP_FILE} is damaged; fix: run the same sweep again, which rewrites the folder")
-    return value
-
-
-def _to_json(value: Mapping[str, Any]) -> bytes:
-    return (json.dumps(value, indent=2, allow_nan=False) + "\n").encode()
+    return read_json(path / SWEEP_FILE, _REMEDY)

@@ -18,8 +18,9 @@ from ecnlab.scenarios.load import Scenario, load
 from ecnlab.scenarios.load import scenario as scenario_from_tree
 from ecnlab.scenarios.seeds import chosen_seeds
 from ecnlab.stats.estimates import CONFIDENCE
+from ecnlab.storage.folders import folder_path
 from ecnlab.storage.results import Result
-from ecnlab.storage.store import Store, folder_path
+from ecnlab.storage.store import Store
 from ecnlab.sweeps import folder
 from ecnlab.sweeps.file import SweepFile
 from ecnlab.sweeps.plan import Derived, SweepPlan, plan
