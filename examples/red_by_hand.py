@@ -11,7 +11,7 @@ class RedByHand(lab.Aqm):
     """RED, written by hand."""
 
     source = "Floyd and Jacobson 1993"
-    busy = {"w_q": 1, "min_th": 2, "max_th": 12, "max_p": 1, "ecn": True}
+    test_params = {"w_q": 1, "min_th": 2, "max_th": 12, "max_p": 1, "ecn": True}
 
     min_th: float = lab.param(5, bounds=(0, 1e9), unit="packets", doc="Average queue length below which no packet is signalled.")
     max_th: float = lab.param(15, bounds=(0, 1e9), unit="packets", doc="Average queue length from which every packet is dropped.")

@@ -6,7 +6,7 @@ import ecnlab as lab
 class Threshold(lab.Aqm):
     """Marks whatever arrives while more than a few packets wait."""
 
-    busy = {"most": 5}
+    test_params = {"most": 5}
     most: int = lab.param(20, bounds=(1, 10_000), unit="packets", doc="Queue length from which every packet is marked.")
 
     def on_arrival(self, arrival):

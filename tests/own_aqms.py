@@ -6,7 +6,7 @@ from typing import Any
 
 import ecnlab
 from ecnlab._core import RunResult
-from ecnlab.aqm import Aqm, Arrival, Departure, Expiry, Packet, Verdict
+from ecnlab.aqm import Aqm, Arrival, Departure, Packet, TimerContext, Verdict
 from ecnlab.scenarios.load import read
 from helpers import EXAMPLES, SMALL
 
@@ -62,9 +62,9 @@ class Ticking(Aqm):
     def on_arrival(self, arrival: Arrival) -> Verdict:
         return ecnlab.mark() if self.ticks >= 3 else ecnlab.PASS
 
-    def on_deadline(self, expiry: Expiry) -> float | None:
+    def on_deadline(self, context: TimerContext) -> float | None:
         self.ticks += 1.0
-        return expiry.now_s + 0.5 if self.ticks < 3 else None
+        return context.now_s + 0.5 if self.ticks < 3 else None
 
 
 class Grouping(Aqm):

@@ -346,7 +346,7 @@ def _declared_parameters(entry: Entry, owners: dict[Parameter, str]) -> list[str
             mine.append(parameter)
         else:
             borrowed.setdefault(owner, []).append(parameter.name)
-    parts = [f"{entry.holds}\n"] if entry.holds else []
+    parts = [f"{entry.contents}\n"] if entry.contents else []
     parts += [*_borrowed_text(borrowed), *([_markdown_table(_COLUMNS_OF_TABLE, map(_table_row, mine))] if mine else [])]
     gauges = ([_as_code(gauge.name), gauge.unit, gauge.doc] for gauge in entry.gauges)
     return parts + ([_markdown_table(("gauge", "unit", "meaning"), gauges)] if entry.gauges else [])

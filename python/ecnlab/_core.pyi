@@ -18,7 +18,6 @@ __all__ = [
     "Departure",
     "Draws",
     "EngineFault",
-    "Expiry",
     "Footer",
     "Idling",
     "Interrupted",
@@ -29,6 +28,7 @@ __all__ = [
     "Shell",
     "SystemRefusal",
     "Table",
+    "TimerContext",
     "TraceError",
     "TraceRead",
     "addresses",
@@ -168,7 +168,7 @@ class Departure:
     def backlog(self) -> Backlog: ...
 
 @final
-class Expiry:
+class TimerContext:
     @property
     def now_s(self) -> float: ...
     @property

@@ -7,7 +7,7 @@ import pytest
 
 import ecnlab
 from ecnlab import _core
-from ecnlab.aqm import PASS, Aqm, Arrival, Expiry, Idling, Line, Verdict, drop, exp, ln, mark, plugins, powi
+from ecnlab.aqm import PASS, Aqm, Arrival, Idling, Line, TimerContext, Verdict, drop, exp, ln, mark, plugins, powi
 from ecnlab.aqm.fingerprint import load_aqm_class
 from helpers import EXAMPLES
 from own_aqms import RED_BY_HAND, Departing, Grouping, Passes, Ticking, counted, run_with, scenario_with
@@ -76,9 +76,9 @@ def test_a_class_is_woken_at_its_deadlines_and_no_more_after_none() -> None:
     woken: list[float] = []
 
     class Counting(Ticking):
-        def on_deadline(self, expiry: Expiry) -> float | None:
-            woken.append(expiry.now_s)
-            return super().on_deadline(expiry)
+        def on_deadline(self, context: TimerContext) -> float | None:
+            woken.append(context.now_s)
+            return super().on_deadline(context)
 
     assert counted(run_with(Counting), "marks")[0] > 100
     assert woken == [0.5, 1.0, 1.5]
@@ -203,7 +203,7 @@ def test_an_answer_that_is_no_verdict_ends_the_run(answer: Any, told: str) -> No
 @pytest.mark.parametrize("due", [-1.0, float("nan"), float("inf"), 0.25])
 def test_a_deadline_that_is_no_later_time_ends_the_run(due: float) -> None:
     class Early(Ticking):
-        def on_deadline(self, expiry: Expiry) -> float | None:
+        def on_deadline(self, context: TimerContext) -> float | None:
             return due
 
     with pytest.raises(ecnlab.AqmError, match=r"failed in on_deadline .*a deadline at .* s is (not a time|in the past)"):

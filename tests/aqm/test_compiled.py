@@ -9,7 +9,7 @@ import pytest
 
 import ecnlab
 from ecnlab import _core
-from ecnlab.aqm import PASS, Aqm, Arrival, Departure, Expiry, Idling, Packet, Verdict, drop, exp, ln, mark, plugins, powi
+from ecnlab.aqm import PASS, Aqm, Arrival, Departure, Idling, Packet, TimerContext, Verdict, drop, exp, ln, mark, plugins, powi
 from ecnlab.aqm import compiled as native
 from own_aqms import COMPILED_RED, RED_BY_HAND, Departing, Grouping, Ticking, counted, run_with, scenario_with
 
@@ -138,10 +138,10 @@ class Summing(Aqm):
         self.total += departure.backlog.packets / 19 + departure.backlog.bytes / 23
         return PASS
 
-    def on_deadline(self, expiry: Expiry) -> float | None:
-        self.total += expiry.now_s + 1e-13 * expiry.now_ps + expiry.head_waited_s * 5 + expiry.backlog.packets / 19
-        self.total += expiry.backlog.bytes / 23
-        return expiry.now_s + 0.01
+    def on_deadline(self, context: TimerContext) -> float | None:
+        self.total += context.now_s + 1e-13 * context.now_ps + context.head_waited_s * 5 + context.backlog.packets / 19
+        self.total += context.backlog.bytes / 23
+        return context.now_s + 0.01
 
     def on_idle(self, idling: Idling) -> None:
         self.total += idling.now_s + 1e-13 * idling.now_ps
@@ -248,7 +248,7 @@ def test_a_compiled_deadline_that_is_no_later_time_ends_the_run(due: float) -> N
         def on_arrival(self, arrival: Arrival) -> Verdict:
             return PASS
 
-        def on_deadline(self, expiry: Expiry) -> float | None:
+        def on_deadline(self, context: TimerContext) -> float | None:
             return self.next_s
 
     _assert_compile_error(Early, "a deadline at")

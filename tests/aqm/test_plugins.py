@@ -109,8 +109,8 @@ def test_a_class_marks_unless_its_flag_ecn_is_off() -> None:
         (lambda: _aqm_class_with(groups=-1), "groups = -1 must be"),
         (lambda: _aqm_class_with(groups=17, group=lambda self, packet: 0), "groups = 17 must be at most 16"),
         (lambda: _aqm_class_with(marks="loud"), 'marks = "loud" must be'),
-        (lambda: _aqm_class_with(busy={"none": 1}), "busy: unknown parameter none"),
-        (lambda: _aqm_class_with(busy=[1]), "busy must be a dict"),
+        (lambda: _aqm_class_with(test_params={"none": 1}), "test_params: unknown parameter none"),
+        (lambda: _aqm_class_with(test_params=[1]), "test_params must be a dict"),
         (lambda: _aqm_class_with(limit=5, __annotations__={"limit": int}), "the field 'limit' has a name that every AQM uses"),
         (lambda: _aqm_class_with(random=5, __annotations__={"random": int}), "the field 'random' has a name that every AQM uses"),
         (
@@ -213,13 +213,28 @@ def test_the_catalog_tells_a_users_class_like_ours() -> None:
     assert (entry.name, len(entry.digest)) == ("Passes", 64)
 
 
-def test_busy_takes_plain_numbers_in_the_unit_of_the_default() -> None:
+def test_test_params_takes_plain_numbers_in_the_unit_of_the_default() -> None:
     class Busy(Passes):
         target: float = ecnlab.param(0.005, unit="s")
         rate: float = ecnlab.param("10 Mbps", unit="bit/s")
         most: int = 3
-        busy: ClassVar[dict[str, Any]] = {"target": 0.002, "rate": 5_000_000, "most": 1}
+        test_params: ClassVar[dict[str, Any]] = {"target": 0.002, "rate": 5_000_000, "most": 1}
 
     about = plugins._declaration(Busy, "")
-    assert dict(about["busy"]) == {"target": "0.002 s", "rate": "5000000 bps", "most": "1"}
+    assert dict(about["test_params"]) == {"target": "0.002 s", "rate": "5000000 bps", "most": "1"}
     assert plugins.entry_of(Busy).name == "Busy"
+
+
+def test_the_old_names_of_test_values_and_of_a_deadline_s_argument_work_with_a_warning() -> None:
+    class Old(Aqm):
+        busy: ClassVar[dict[str, Any]] = {"most": 1}
+        most: int = 20
+
+        def on_arrival(self, arrival: Arrival) -> Verdict:
+            return PASS
+
+    with pytest.warns(DeprecationWarning, match="Old.busy is now test_params"):
+        about = plugins._declaration(Old, "")
+    assert about["test_params"] == [("most", "1")]
+    with pytest.warns(DeprecationWarning, match=r"ecnlab\.aqm\.Expiry is now TimerContext"):
+        assert ecnlab.aqm.Expiry is ecnlab.aqm.TimerContext

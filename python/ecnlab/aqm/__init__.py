@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ecnlab.aqm.api import (
     PASS,
     Aqm,
     Arrival,
     Backlog,
     Departure,
-    Expiry,
     Gauge,
     Idling,
     Line,
     Packet,
     Param,
+    TimerContext,
     Verdict,
     drop,
     exp,
@@ -30,12 +32,12 @@ __all__ = [
     "Arrival",
     "Backlog",
     "Departure",
-    "Expiry",
     "Gauge",
     "Idling",
     "Line",
     "Packet",
     "Param",
+    "TimerContext",
     "Verdict",
     "drop",
     "exp",
@@ -45,3 +47,12 @@ __all__ = [
     "param",
     "powi",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Expiry":
+        raise AttributeError(f"module 'ecnlab.aqm' has no attribute {name!r}")
+    import warnings
+
+    warnings.warn("ecnlab.aqm.Expiry is now TimerContext", DeprecationWarning, stacklevel=2)
+    return TimerContext

@@ -23,7 +23,7 @@ from functools import cache
 from numbers import Integral
 from typing import Any, ClassVar
 
-from ecnlab._core import Arrival, Backlog, Departure, Expiry, Idling, Packet, exp, ln, powi
+from ecnlab._core import Arrival, Backlog, Departure, Idling, Packet, TimerContext, exp, ln, powi
 from ecnlab.aqm import source_files
 
 __all__ = [
@@ -32,12 +32,12 @@ __all__ = [
     "Arrival",
     "Backlog",
     "Departure",
-    "Expiry",
     "Gauge",
     "Idling",
     "Line",
     "Packet",
     "Param",
+    "TimerContext",
     "Verdict",
     "drop",
     "exp",
@@ -224,7 +224,7 @@ class Aqm:
         false says that it marks nothing.
     groups : int
         How many groups of packets are counted; `group` tells a packet's.
-    busy : dict
+    test_params : dict
         Values of parameters under which it signals often in a buffer of 20 packets at 10 Mbps: `ecnlab test-aqm` runs it so.
     line : Line
         What it stands before; there from `on_start` on.
@@ -234,7 +234,7 @@ class Aqm:
     source: ClassVar[str] = ""
     marks: ClassVar[str | None] = "congested"
     groups: ClassVar[int] = 0
-    busy: ClassVar[Mapping[str, Any]] = {}
+    test_params: ClassVar[Mapping[str, Any]] = {}
     line: Line
 
     compiled: ClassVar[bool] = False
@@ -262,7 +262,7 @@ class Aqm:
         """Judge the packet that is about to leave. If it is dropped, the next one is judged at once."""
         raise NotImplementedError
 
-    def on_deadline(self, expiry: Expiry) -> float | None:
+    def on_deadline(self, context: TimerContext) -> float | None:
         """Its deadline has come. Answers the next one, in seconds since the start of the run and later than now, or None."""
         raise NotImplementedError
 

@@ -6,6 +6,7 @@ import math
 import re
 import types
 import typing
+import warnings
 from collections.abc import Iterable, Mapping
 from inspect import cleandoc
 from typing import Any
@@ -74,8 +75,7 @@ def _declaration(aqm: type[Aqm], digest: str) -> dict[str, Any]:
         raise ValueError(f"groups = {aqm.groups!r} must be a whole number, at least 0")
     if (aqm.groups > 0) != (aqm.group is not Aqm.group):
         raise ValueError("groups = N and the method group(packet) require each other; fix: give both or neither")
-    if not isinstance(aqm.busy, Mapping):
-        raise ValueError(f"busy must be a dict from parameters to values, not {type(aqm.busy).__name__}")
+    test_params = _test_params(aqm)
     title, summary = _title_and_summary(aqm)
     fields = _parameter_and_gauge_fields(aqm)
     return {
@@ -87,10 +87,21 @@ def _declaration(aqm: type[Aqm], digest: str) -> dict[str, Any]:
         "marks": aqm.marks,
         "parameters": [_parameter_declaration(name, kind, given) for name, (kind, given) in fields.items() if not isinstance(given, Gauge)],
         "gauges": [(name, given.unit, given.doc) for name, (_, given) in fields.items() if isinstance(given, Gauge)],
-        "busy": [(str(name), _value_text(value, _unit_of_field(fields, name))) for name, value in aqm.busy.items()],
+        "test_params": [(str(name), _value_text(value, _unit_of_field(fields, name))) for name, value in test_params.items()],
         "hooks": [hook for hook in _OPTIONAL_HOOKS if getattr(aqm, hook) is not getattr(Aqm, hook)],
         "groups": aqm.groups,
     }
+
+
+def _test_params(aqm: type[Aqm]) -> Mapping[str, Any]:
+    """The values for `ecnlab test-aqm`; until the next release also under their old name `busy`. Raises ValueError."""
+    old = getattr(aqm, "busy", None)
+    if aqm.test_params is Aqm.test_params and isinstance(old, Mapping):
+        warnings.warn(f"{aqm.__qualname__}.busy is now test_params", DeprecationWarning, stacklevel=2)
+        return old
+    if not isinstance(aqm.test_params, Mapping):
+        raise ValueError(f"test_params must be a dict from parameters to values, not {type(aqm.test_params).__name__}")
+    return aqm.test_params
 
 
 def _title_and_summary(aqm: type[Aqm]) -> tuple[str, str]:

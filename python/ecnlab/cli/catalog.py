@@ -169,7 +169,7 @@ def _print_entry(entry: Entry, *, quirks: bool) -> None:
 
     _print_entry_heading(entry.name, entry.kind, entry.title, entry.summary, entry.source)
     alias = f"alias: {entry.alias}" if entry.alias else ""
-    for part in (alias, entry.holds, f"bands: {', '.join(entry.bands)}" if entry.bands else ""):
+    for part in (alias, entry.contents, f"bands: {', '.join(entry.bands)}" if entry.bands else ""):
         output.print_paragraph(part)
     if entry.example:  # not folded: it is there to be copied
         output.print_line(f"example: {entry.example}")

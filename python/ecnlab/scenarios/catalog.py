@@ -113,7 +113,7 @@ class Entry:
         What it shows of itself while it works, of an AQM or a discipline.
     bands : tuple of str
         The bands that a discipline serves its packets in, where there are several.
-    holds, example : str
+    contents, example : str
         What stands inside a discipline, in a sentence, and a line of a scenario with the AQM, discipline or impairment; "" of other kinds.
     alias : str
         Another name of a profile; "" if there is none.
@@ -131,7 +131,7 @@ class Entry:
     parameters: tuple[Parameter, ...]
     gauges: tuple[Gauge, ...] = ()
     bands: tuple[str, ...] = ()
-    holds: str = ""
+    contents: str = ""
     example: str = ""
     alias: str = ""
     quirks: tuple[Parameter, ...] = ()

@@ -260,9 +260,9 @@ impl Aqm for Compiled {
         self.deadline
     }
 
-    fn on_timer(&mut self, expiry: &TimerContext, rng: &mut Rng) {
+    fn on_timer(&mut self, context: &TimerContext, rng: &mut Rng) {
         let Some(hook) = self.hooks.deadline.filter(|_| !self.failed.get()) else { return self.deadline = None };
-        let (now, seen) = (expiry.now, view::Expiry::of(expiry));
+        let (now, seen) = (context.now, view::TimerContext::of(context));
         self.record[0].set(std::ptr::from_mut(rng) as u64);
         // SAFETY: as in `call`; the hook answers with seconds.
         let answer = unsafe { hook(words_of(&self.record), std::ptr::from_ref(&seen).cast()) };

@@ -63,14 +63,14 @@ struct About {
     parameters: Vec<Declared>,
     /// Name, unit and sentence of each.
     gauges: Vec<(String, String, String)>,
-    busy: Vec<(String, String)>,
+    test_params: Vec<(String, String)>,
     hooks: Vec<String>,
     groups: usize,
 }
 
 #[pymethods]
 impl BroughtAqm {
-    /// Raises ValueError if a parameter's default or busy value does not fit it.
+    /// Raises ValueError if a parameter's default or test value does not fit it.
     #[new]
     fn new(about: &Bound<'_, PyDict>, verdict: Py<PyType>, begin: Py<PyAny>, check: Py<PyAny>) -> PyResult<BroughtAqm> {
         declared(about.extract()?, verdict, begin, check).map(BroughtAqm).map_err(PyValueError::new_err)
@@ -176,8 +176,8 @@ fn declared(about: About, verdict: Py<PyType>, begin: Py<PyAny>, check: Py<PyAny
         .map(|(name, unit, doc)| Gauge { name: kept(name), unit: kept(unit), doc: kept(doc), symbol: "" })
         .collect();
     let gauges: &'static [Gauge] = gauges.leak();
-    let busy: Vec<_> = about.busy.into_iter().map(|(name, text)| (kept(name), kept(text))).collect();
-    check_busy(parameters, &busy)?;
+    let test_params: Vec<_> = about.test_params.into_iter().map(|(name, text)| (kept(name), kept(text))).collect();
+    check_test_params(parameters, &test_params)?;
     let hooks: Vec<_> = about.hooks.into_iter().map(kept).collect();
     let brought: &'static Brought = Box::leak(Box::new(Brought {
         name: kept(about.name),
@@ -203,7 +203,7 @@ fn declared(about: About, verdict: Py<PyType>, begin: Py<PyAny>, check: Py<PyAny
             Some(Box::leak(Box::new(|values: &Values| brought.contradictions(values))))
         },
         lowest_mark: marks(about.marks.as_deref())?,
-        test_params: busy.leak(),
+        test_params: test_params.leak(),
         source_digest: kept(about.digest),
         make: Box::leak(Box::new(move |values: &Values, line: &LinkParams| brought.make(values, line))),
         ..AqmEntry::DEFAULTS
@@ -233,11 +233,11 @@ fn parameter(declared: Declared) -> Result<Parameter, String> {
     Ok(made)
 }
 
-fn check_busy(parameters: &'static [Parameter], busy: &[(&'static str, &'static str)]) -> Result<(), String> {
-    for (name, text) in busy {
+fn check_test_params(parameters: &'static [Parameter], test_params: &[(&'static str, &'static str)]) -> Result<(), String> {
+    for (name, text) in test_params {
         let parameter = parameters.iter().find(|parameter| parameter.name == *name);
-        let parameter = parameter.ok_or_else(|| format!("busy: unknown parameter {name}"))?;
-        parameter.parse(text).map_err(|why| format!("busy: {name}: {why}"))?;
+        let parameter = parameter.ok_or_else(|| format!("test_params: unknown parameter {name}"))?;
+        parameter.parse(text).map_err(|why| format!("test_params: {name}: {why}"))?;
     }
     Ok(())
 }

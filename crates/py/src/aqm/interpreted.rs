@@ -205,11 +205,11 @@ impl Aqm for Interpreted {
         self.deadline
     }
 
-    fn on_timer(&mut self, expiry: &TimerContext, rng: &mut Rng) {
+    fn on_timer(&mut self, context: &TimerContext, rng: &mut Rng) {
         let Some(hook) = &self.hooks.deadline else { return self.deadline = None };
-        let now = Some(expiry.now);
+        let now = Some(context.now);
         self.deadline = self.ask(Asked { hook: "on_deadline", now, packet: None }, None, |py| {
-            let answer = self.draws.get().lend(rng, || hook.call1(py, (view::Expiry::of(expiry),)))?;
+            let answer = self.draws.get().lend(rng, || hook.call1(py, (view::TimerContext::of(context),)))?;
             let due: Option<f64> = answer.extract(py)?;
             due.map(|due| later(due, now)).transpose().map_err(PyValueError::new_err)
         });

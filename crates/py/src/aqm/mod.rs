@@ -38,7 +38,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<view::Arrival>()?;
     module.add_class::<view::Backlog>()?;
     module.add_class::<view::Departure>()?;
-    module.add_class::<view::Expiry>()?;
+    module.add_class::<view::TimerContext>()?;
     module.add_class::<view::Idling>()?;
     module.add_class::<view::Packet>()?;
     module.add_function(wrap_pyfunction!(check::check_aqm, module)?)?;

@@ -58,7 +58,7 @@ pub struct Departure {
 #[pyclass(frozen, get_all, module = "ecnlab.aqm")]
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct Expiry {
+pub struct TimerContext {
     now_s: f64,
     now_ps: i64,
     head_waited_s: f64,
@@ -200,13 +200,13 @@ impl Departure {
     }
 }
 
-impl Expiry {
-    pub fn of(expiry: &aqm::TimerContext) -> Expiry {
-        Expiry {
-            now_s: expiry.now.seconds(),
-            now_ps: picos(expiry.now),
-            head_waited_s: expiry.head_sojourn.seconds(),
-            backlog: Backlog::of(&expiry.backlog),
+impl TimerContext {
+    pub fn of(context: &aqm::TimerContext) -> TimerContext {
+        TimerContext {
+            now_s: context.now.seconds(),
+            now_ps: picos(context.now),
+            head_waited_s: context.head_sojourn.seconds(),
+            backlog: Backlog::of(&context.backlog),
         }
     }
 }
