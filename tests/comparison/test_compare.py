@@ -185,15 +185,16 @@ def test_what_chooses_an_algorithm_stands_first(small: ecnlab.Scenario) -> None:
 def test_the_frame_and_the_json_have_every_row(small: ecnlab.Scenario) -> None:
     found = _two_results(small)
     frame = found.frame()
-    assert frame.height == len(found.rows) == len(found.json()["differences"])
+    assert frame.height == len(found.rows) == len(found.to_dict()["differences"])
     goodput = frame.row(by_predicate=(pl.col("table") == "total") & (pl.col("quantity") == "goodput_bps"), named=True)
     assert goodput["b_mean"] - goodput["a_mean"] == pytest.approx(goodput["change_mean"])
     assert goodput["relative"] == pytest.approx(goodput["change_mean"] / goodput["a_mean"])
     assert goodput["p_value"] <= goodput["adjusted_p_value"] <= 1
     assert goodput["is_apart"] == (goodput["adjusted_p_value"] <= 0.05)
-    assert (found.json()["false_discovery_rate"], found.json()["tests"]) == (0.05, found.tested)
-    assert found.json()["parameters"] == [{"key": MAX_P, "a": 0.5, "b": 0.1}]
-    json.dumps(found.json())
+    assert (found.to_dict()["false_discovery_rate"], found.to_dict()["tests"]) == (0.05, found.tested)
+    assert found.to_dict()["parameters"] == [{"key": MAX_P, "a": 0.5, "b": 0.1}]
+    json.dumps(found.to_dict())
+    assert found.json() == found.to_dict(), "the old name works until the next release"
 
 
 def test_sweeps_are_compared_at_each_point_that_both_have(small_file: Path) -> None:

@@ -96,11 +96,11 @@ def test_a_result_may_be_the_base_and_its_seeds_are_taken() -> None:
     base = ecnlab.run(scenario, [3, 4, 5])
     found = ecnlab.phase_effect(scenario, base=base, store=None)
     assert found.seeds == [3, 4, 5]
-    assert found.json() == ecnlab.phase_effect(scenario, [3, 4, 5], store=None).json()
+    assert found.to_dict() == ecnlab.phase_effect(scenario, [3, 4, 5], store=None).to_dict()
 
 
 def test_the_same_seeds_give_the_same_answer() -> None:
-    assert _phase_effect(_two_flow_scenario(), seeds=4).json() == _phase_effect(_two_flow_scenario(), seeds=4).json()
+    assert _phase_effect(_two_flow_scenario(), seeds=4).to_dict() == _phase_effect(_two_flow_scenario(), seeds=4).to_dict()
 
 
 def test_one_seed_is_refused_and_a_scenario_that_has_a_processing_time() -> None:

@@ -79,7 +79,7 @@ class Report:
         """Whether a backend can be used."""
         return all(check.works for check in self.checks if check.backend == backend and check.needed)
 
-    def json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """It as plain values."""
         backends = {backend: self.works(backend) for backend in dict.fromkeys(check.backend for check in self.checks)}
         return {"backends": backends, "checks": [vars(check) for check in self.checks]}

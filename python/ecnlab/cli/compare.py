@@ -78,7 +78,7 @@ def compare(
     for name, warning in dict.fromkeys((files[name], warning) for name, warning in found.warnings):  # once of a file that is both sides
         output.print_warnings([warning], name)
     if as_json:
-        output.print_json(found.json())
+        output.print_json(found.to_dict())
     elif not quiet:
         comparison.print_comparison(found, everything=everything or bool(quantities))
 

@@ -32,7 +32,7 @@ def doctor(backend: str | None, on: str | None, as_json: bool) -> None:
     wanted = require_backend_name(named[0]) if named else None
     report = examining.examine_machine()
     if as_json:
-        output.print_json(report.json())
+        output.print_json(report.to_dict())
     else:
         output.print_tables(_check_tables(report))
         for name in examining.CHECKED_BACKENDS:

@@ -71,7 +71,7 @@ def phase(
     output.print_warnings(few[:1], None)
     named = [(source, effect) for (source, _), effect in zip(asked, effects, strict=True)]
     if as_json:
-        output.print_json([{"source": source, **effect.json()} for source, effect in named])
+        output.print_json([{"source": source, **effect.to_dict()} for source, effect in named])
     elif not quiet:
         shown = [pair for pair in named if everything or pair[1].found]
         output.print_tables(_phase_effect_tables(shown))

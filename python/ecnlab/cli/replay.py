@@ -35,7 +35,7 @@ def replay(result: Path, seed: str | None, seeds: str | None, queue: str | None,
     found = replays.replay(result, seeds=chosen, queue=queue, aqms=aqms)
     output.print_warnings(found.warnings, str(result))
     if as_json:
-        output.print_json(found.json())
+        output.print_json(found.to_dict())
     elif not quiet:
         for one in found.queues:
             for line in _replay_summary_line(one).split("\n"):

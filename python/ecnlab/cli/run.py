@@ -142,7 +142,7 @@ def run(
     trust = robustness(result, of, effect)
     output.print_warnings([warning for warning in [*result.warnings, *trust.warnings] if warning not in scenario.warnings], scenario.source)
     if as_json:
-        output.print_json(result.summary_json() | {"robustness": trust.json()})
+        output.print_json(result.summary_json() | {"robustness": trust.to_dict()})
     elif not quiet:
         _print_run_report(result, str(trust), folder)
     if plot or scenario.record.get("plot"):

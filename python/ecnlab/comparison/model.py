@@ -122,6 +122,10 @@ class Comparison:
         return pl.DataFrame([{**row.point, **_row_to_dict(row)} for row in self.rows], infer_schema_length=None)
 
     def json(self) -> dict[str, Any]:
+        """Old name of `to_dict`, until the next release."""
+        return self.to_dict()
+
+    def to_dict(self) -> dict[str, Any]:
         """It as nested dicts of plain values."""
         return {
             "a": {"name": self.names[0], "title": self.titles[0]},

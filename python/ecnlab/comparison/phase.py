@@ -149,6 +149,10 @@ class PhaseEffect:
         return [Problem("seeds", None, f"{what}; fix: give at least {MIN_SEEDS}, as in --seeds {MIN_SEEDS}")]
 
     def json(self) -> dict[str, Any]:
+        """Old name of `to_dict`, until the next release."""
+        return self.to_dict()
+
+    def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
         return {
             "scenario": self.scenario,

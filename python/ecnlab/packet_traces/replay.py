@@ -87,6 +87,10 @@ class Replay:
         return all(one.difference is None for one in self.queues)
 
     def json(self) -> dict[str, Any]:
+        """Old name of `to_dict`, until the next release."""
+        return self.to_dict()
+
+    def to_dict(self) -> dict[str, Any]:
         """All of it as plain values."""
         warnings = [vars(warning) for warning in self.warnings]
         return {"agrees": self.agrees, "queues": [asdict(one) for one in self.queues], "warnings": warnings}

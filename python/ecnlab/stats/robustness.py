@@ -61,7 +61,7 @@ class Robustness:
         what = f"a random processing time at senders moves {len(self.phase.moved)} of {len(self.phase.rows)} measures: {self.phase.largest}"
         return [*steady, Problem("processing_jitter", None, f'{what}; fix: processing_jitter = "packet", or spread delays and starts')]
 
-    def json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """It as plain values."""
         steady = self.steady
         return {
@@ -73,7 +73,7 @@ class Robustness:
                 "reason": steady.reason,
                 "quantities": [{name: _nan_to_none(value) for name, value in vars(one).items()} for one in steady.quantities],
             },
-            "phase_effect": None if self.phase is None else self.phase.json(),
+            "phase_effect": None if self.phase is None else self.phase.to_dict(),
             "seeds": {
                 "measure": self.measure.text,
                 "n": self.estimate.n,
