@@ -47,7 +47,7 @@ class Problem:
     line : int or None
         The line of the file, where there is one.
     message : str
-        What it is, and what would do.
+        What it is, and how to fix it.
     """
 
     place: str
@@ -212,7 +212,7 @@ class ClusterError(EcnlabError):
 
 
 class BackendError(EcnlabError):
-    """What a scenario is to run on cannot be used on this machine; `ecnlab doctor` says what would do."""
+    """What a scenario is to run on cannot be used on this machine; `ecnlab doctor` says how to fix it."""
 
 
 class Interrupted(EcnlabError):

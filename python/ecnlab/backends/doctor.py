@@ -52,7 +52,7 @@ class Check:
     works : bool
         Whether it is as it has to be.
     remedy : str
-        What would do where it is not; empty where it is.
+        How to fix it where it is not; empty where it is.
     needed : bool
         Whether the backend does not work without it.
     """

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("a")
 @click.argument("b", required=False)
-@click.option(
-    "--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter of B (default: B is A); repeatable."
-)
+@click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter of B (default: B is A); repeatable.")
 @options.aqm_option
 @options.seed_option("those of a folder, else --seeds 10")
 @options.seeds_option("those of a folder, else 10")

@@ -80,7 +80,7 @@ class MissingRun:
     point, seed : int
         Which run.
     message : str
-        What happened, and what would do.
+        What happened, and how to fix it.
     """
 
     point: int
