@@ -7,54 +7,54 @@ use ecnlab_queue::{DequeueOutcome, Discipline, Queue, QueueConfig, QueueEvent};
 use ecnlab_testkit::Packet;
 use ecnlab_units::{Rate, Rng, Span, Time};
 
-const SIZE: u32 = 1000;
-const FLOWS: u64 = 60;
-const LOADS: [f64; 2] = [0.8, 1.2];
-const SWING: u64 = 1000;
+const PACKET_BYTES: u32 = 1000;
+const FLOW_COUNT: u64 = 60;
+const OFFERED_LOADS: [f64; 2] = [0.8, 1.2];
+const LOAD_PERIOD_PACKETS: u64 = 1000;
 
-/// What a queue did with the packets.
+/// Counts of a queue's decisions.
 #[derive(Default)]
-pub struct Work {
+pub struct QueueRun {
     pub arrived: u64,
     pub marked: u64,
     pub dropped: u64,
 }
 
 /// A new queue of this composition takes so many packets in and lets go what it may.
-pub fn work(of: &QueueConfig, rate: Rate, packets: u64) -> Work {
+pub fn run_queue(of: &QueueConfig, rate: Rate, packets: u64) -> QueueRun {
     let mut queue: Queue<Packet> = of.build(rate);
     let mut rng = Rng::for_role(1, "load");
     let mut own_rng = Rng::for_role(1, "queue bottleneck");
-    let slot = rate.transmission_time(SIZE);
-    let (mut work, mut now, mut due) = (Work::default(), Time::ZERO, 0.0);
-    while work.arrived < packets {
+    let slot = rate.transmission_time(PACKET_BYTES);
+    let (mut queue_run, mut now, mut due) = (QueueRun::default(), Time::ZERO, 0.0);
+    while queue_run.arrived < packets {
         now += slot;
-        due += 2.0 * rng.uniform() * LOADS[(work.arrived / SWING) as usize % LOADS.len()];
-        wake(&mut queue, now, &mut own_rng);
+        due += 2.0 * rng.uniform() * OFFERED_LOADS[(queue_run.arrived / LOAD_PERIOD_PACKETS) as usize % OFFERED_LOADS.len()];
+        run_timer(&mut queue, now, &mut own_rng);
         while due >= 1.0 {
             due -= 1.0;
-            work.arrived += 1;
-            let packet = Packet { flow: rng.below(FLOWS), rtt: Span::from_millis(50), ..Packet::PLAIN };
-            queue.enqueue(packet, now, &mut own_rng, &mut |deed| count(&mut work, &deed));
+            queue_run.arrived += 1;
+            let packet = Packet { flow: rng.below(FLOW_COUNT), rtt: Span::from_millis(50), ..Packet::PLAIN };
+            queue.enqueue(packet, now, &mut own_rng, &mut |event| count_event(&mut queue_run, &event));
         }
-        if let DequeueOutcome::Packet { packet, .. } = queue.dequeue(now, &mut own_rng, &mut |deed| count(&mut work, &deed)) {
+        if let DequeueOutcome::Packet { packet, .. } = queue.dequeue(now, &mut own_rng, &mut |event| count_event(&mut queue_run, &event)) {
             std::hint::black_box(packet);
         }
     }
-    work
+    queue_run
 }
 
-/// What is due by now happens at its own time.
-fn wake(queue: &mut Queue<Packet>, now: Time, rng: &mut Rng) {
+/// Fires timers that are due by now, each at its own time.
+fn run_timer(queue: &mut Queue<Packet>, now: Time, rng: &mut Rng) {
     while let Some(at) = queue.next_timer().filter(|&at| at <= now) {
         queue.on_timer(at, rng);
     }
 }
 
-fn count(work: &mut Work, deed: &QueueEvent<Packet>) {
-    match deed {
+fn count_event(queue_run: &mut QueueRun, event: &QueueEvent<Packet>) {
+    match event {
         QueueEvent::Stored(_) => {}
-        QueueEvent::Marked(..) => work.marked += 1,
-        QueueEvent::Dropped(..) => work.dropped += 1,
+        QueueEvent::Marked(..) => queue_run.marked += 1,
+        QueueEvent::Dropped(..) => queue_run.dropped += 1,
     }
 }

@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 
 const USAGE: &str = "usage: ecnlab-bench [--queue | --trace] FILE.toml [path=value ...]";
 /// How often a queue and drop-tail take turns, and how many packets each takes in at a time.
-const TURNS: usize = 7;
-const PACKETS: u64 = 1_000_000;
+const REPETITIONS: usize = 7;
+const PACKETS_PER_RUN: u64 = 1_000_000;
 
 fn main() {
     let mut arguments = std::env::args().skip(1).peekable();
@@ -70,17 +70,17 @@ fn queue(link: &LinkSpec) -> Value {
     let entry = Registry::builtin().aqm("droptail").expect("drop-tail is built in");
     let plain = QueueConfig::fifo(entry, Values::defaults(entry.parameters), limit(&spec.config));
     let mut ns = [Vec::new(), Vec::new()];
-    let mut work = alone::Work::default();
-    for _ in 0..TURNS {
+    let mut work = alone::QueueRun::default();
+    for _ in 0..REPETITIONS {
         for (ns, of) in ns.iter_mut().zip([&plain, &spec.config]) {
             let start = cpu_seconds();
-            work = alone::work(of, link.rate, PACKETS);
+            work = alone::run_queue(of, link.rate, PACKETS_PER_RUN);
             ns.push((cpu_seconds() - start) * 1e9 / work.arrived as f64);
         }
     }
     let [plain_ns, ns] = ns;
     let share = |of: u64| of as f64 / work.arrived as f64;
-    json!({ "ns": ns, "droptail_ns": plain_ns, "packets": PACKETS, "marked": share(work.marked), "dropped": share(work.dropped) })
+    json!({ "ns": ns, "droptail_ns": plain_ns, "packets": PACKETS_PER_RUN, "marked": share(work.marked), "dropped": share(work.dropped) })
 }
 
 /// The limit of the buffer, wherever it stands.

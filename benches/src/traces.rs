@@ -1,4 +1,4 @@
-//! What a trace costs: a network with all of its links traced in each form, the output thrown away, in turn with the same network without.
+//! Cost of tracing: a network with all of its links traced in each format, the output discarded, in turn with the same network without.
 
 use ecnlab_scenario::Scenario;
 use ecnlab_sim::measures::Column;
@@ -9,20 +9,22 @@ use serde_json::{Map, Value, json};
 use crate::cpu_seconds;
 
 /// Events of the engine between two looks at the output.
-const SLICE: u64 = 1 << 13;
-const TURNS: usize = 5;
-const FORMS: [(&str, TraceFormat); 3] =
+const SLICE_EVENTS: u64 = 1 << 13;
+const REPETITIONS: usize = 5;
+const FORMATS: [(&str, TraceFormat); 3] =
     [("ns2", TraceFormat::Ns2), ("pcapng", TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }), ("table", TraceFormat::Table)];
 
 /// For each form, turn by turn, how many times as long the run takes as without a trace, and nanoseconds for each event in the trace.
 pub fn traces(scenario: &Scenario) -> Value {
-    let (all, seen) = counted(scenario);
+    let (all, seen) = count_events(scenario);
     let of = |form| if matches!(form, TraceFormat::Pcapng { .. }) { seen } else { all };
-    FORMS.iter().map(|&(name, form)| (name.to_owned(), cost(scenario, form, of(form)))).collect::<Map<_, _>>().into()
+    FORMATS.iter().map(|&(name, form)| (name.to_owned(), tracing_cost(scenario, form, of(form)))).collect::<Map<_, _>>().into()
 }
 
-fn cost(scenario: &Scenario, form: TraceFormat, events: u64) -> Value {
-    let turns: Vec<_> = (0..TURNS).map(|_| (timed(scenario, NoProbe, |_| ()), timed(scenario, tracer(scenario, form), empty))).collect();
+fn tracing_cost(scenario: &Scenario, form: TraceFormat, events: u64) -> Value {
+    let turns: Vec<_> = (0..REPETITIONS)
+        .map(|_| (run_timed(scenario, NoProbe, |_| ()), run_timed(scenario, tracer(scenario, form), discard_output)))
+        .collect();
     let ratios: Vec<_> = turns.iter().map(|(plain, traced)| traced / plain).collect();
     let ns: Vec<_> = turns.iter().map(|(plain, traced)| (traced - plain) * 1e9 / events as f64).collect();
     json!({ "ratio": ratios, "ns_per_event": ns, "events": events })
@@ -33,28 +35,28 @@ fn tracer(scenario: &Scenario, format: TraceFormat) -> Tracer {
     Tracer::new(TraceSpec { format, links: scenario.network.links.iter().map(|link| link.name.display_name()).collect() })
 }
 
-fn empty(tracer: &mut Tracer) {
+fn discard_output(tracer: &mut Tracer) {
     drop(tracer.drain_rows(1));
     if let Some(bytes) = tracer.bytes_mut() {
         bytes.clear();
     }
 }
 
-/// Seconds that a run takes; `between` two slices the probe is emptied.
-fn timed<P: Probe>(scenario: &Scenario, probe: P, mut between: impl FnMut(&mut P)) -> f64 {
+/// Seconds that a run takes; the probe is emptied between two slices.
+fn run_timed<P: Probe>(scenario: &Scenario, probe: P, mut between_slices: impl FnMut(&mut P)) -> f64 {
     let duration = Time::ZERO + scenario.duration;
     let mut simulation = Simulation::new(&scenario.network, &Options { duration, measure_from: Time::ZERO, seed: 1 }, probe);
     let start = cpu_seconds();
-    while !simulation.advance(duration, SLICE) {
-        between(simulation.probe_mut());
+    while !simulation.advance(duration, SLICE_EVENTS) {
+        between_slices(simulation.probe_mut());
     }
     cpu_seconds() - start
 }
 
 /// Events on all links, and those among them that a capture shows.
-fn counted(scenario: &Scenario) -> (u64, u64) {
+fn count_events(scenario: &Scenario) -> (u64, u64) {
     let (mut all, mut seen) = (0, 0);
-    timed(scenario, tracer(scenario, TraceFormat::Table), |tracer| {
+    run_timed(scenario, tracer(scenario, TraceFormat::Table), |tracer| {
         let Some(table) = tracer.drain_rows(1) else { return };
         all += table.height() as u64;
         if let Column::Name { index, names } = table.column("event") {

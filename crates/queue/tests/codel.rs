@@ -111,22 +111,22 @@ impl CodelQueue {
 }
 
 /// A queue with CoDel, a link that drains it, and what it told.
-struct Ours {
+struct AqmUnderTest {
     fifo: Fifo<Packet>,
     rng: Rng,
     dropped: Vec<u64>,
     marked: Vec<u64>,
 }
 
-impl Ours {
-    fn new(settings: &[(&str, String)]) -> Ours {
+impl AqmUnderTest {
+    fn new(settings: &[(&str, String)]) -> AqmUnderTest {
         let mut values = Values::defaults(Settings::PARAMETERS);
         for (name, text) in settings {
             values.set_from_text(name, text).unwrap();
         }
         let codel = Codel::new(Settings::from_values(&values));
         let fifo = Fifo::new(Box::new(codel), Limit::Packets(1_000_000));
-        Ours { fifo, rng: Rng::for_role(1, "codel"), dropped: Vec::new(), marked: Vec::new() }
+        AqmUnderTest { fifo, rng: Rng::for_role(1, "codel"), dropped: Vec::new(), marked: Vec::new() }
     }
 
     fn enqueue(&mut self, packet: Packet, now: u64) {
@@ -134,7 +134,7 @@ impl Ours {
     }
 
     fn dequeue(&mut self, now: u64) -> Option<Packet> {
-        let Ours { fifo, rng, dropped, marked } = self;
+        let AqmUnderTest { fifo, rng, dropped, marked } = self;
         let taken = fifo.dequeue(Time::from_picos(now), rng, &mut |event| match event {
             QueueEvent::Dropped(packet, cause) => {
                 assert_eq!(SignalCause::Early, cause);
@@ -158,20 +158,20 @@ fn bursts() -> impl Strategy<Value = Vec<(usize, u32, u64, u64)>> {
     prop::collection::vec(burst, 1..60)
 }
 
-/// Lets the bursts arrive and the link send, a packet after the other; calls `act` with the time and the packet that arrives, or none
+/// Lets the bursts arrive and the link send, a packet after the other; calls `on_packet` with the time and the packet that arrives, or none
 /// where the link asks for one, and hears how long what it got takes.
-fn drive(bursts: &[(usize, u32, u64, u64)], mut act: impl FnMut(u64, Option<Packet>) -> u64) {
+fn drive(bursts: &[(usize, u32, u64, u64)], mut on_packet: impl FnMut(u64, Option<Packet>) -> u64) {
     let (mut clock, mut number) = (MS, 0);
     let mut free_at = clock;
     for &(packets, size, gap, picos_per_byte) in bursts {
         clock += gap;
         while free_at <= clock {
-            let bytes = act(free_at, None);
+            let bytes = on_packet(free_at, None);
             free_at = if bytes == 0 { clock + 1 } else { free_at + bytes * picos_per_byte };
         }
         for _ in 0..packets {
             number += 1;
-            act(clock, Some(Packet { number, size, ecn: Ecn::NotEct, ..Packet::PLAIN }));
+            on_packet(clock, Some(Packet { number, size, ecn: Ecn::NotEct, ..Packet::PLAIN }));
         }
     }
 }
@@ -185,32 +185,32 @@ proptest! {
     ) {
         let mut theirs = CodelQueue::new(target_ms * MS, interval_ms * MS, mtu);
         let settings = [("target", format!("{target_ms} ms")), ("interval", format!("{interval_ms} ms")), ("mtu", format!("{mtu} B"))];
-        let mut ours = Ours::new(&settings);
+        let mut aqm_under_test = AqmUnderTest::new(&settings);
         drive(&bursts, |now, arriving| {
             if let Some(packet) = arriving {
                 theirs.enqueue(packet, now);
-                ours.enqueue(packet, now);
+                aqm_under_test.enqueue(packet, now);
                 return 0;
             }
             let packet = theirs.dequeue(now);
-            assert_eq!(packet, ours.dequeue(now), "at {now} ps");
-            assert_eq!(theirs.dropped, ours.dropped, "at {now} ps");
+            assert_eq!(packet, aqm_under_test.dequeue(now), "at {now} ps");
+            assert_eq!(theirs.dropped, aqm_under_test.dropped, "at {now} ps");
             packet.map_or(0, |packet| u64::from(packet.size))
         });
     }
 }
 
 /// A packet arrives every half millisecond and leaves every millisecond: the queue grows for ever.
-fn overloaded(ours: &mut Ours, ecn: Ecn, milliseconds: u64) -> Vec<(u64, usize)> {
+fn run_overloaded(aqm_under_test: &mut AqmUnderTest, ecn: Ecn, milliseconds: u64) -> Vec<(u64, usize)> {
     let mut drops = Vec::new();
     for half in 0..2 * milliseconds {
         let now = MS + half * MS / 2;
-        ours.enqueue(Packet { number: half, size: 1500, ecn, ..Packet::PLAIN }, now);
-        let before = ours.dropped.len() + ours.marked.len();
+        aqm_under_test.enqueue(Packet { number: half, size: 1500, ecn, ..Packet::PLAIN }, now);
+        let before = aqm_under_test.dropped.len() + aqm_under_test.marked.len();
         if half % 2 == 1 {
-            ours.dequeue(now);
+            aqm_under_test.dequeue(now);
         }
-        let signals = ours.dropped.len() + ours.marked.len() - before;
+        let signals = aqm_under_test.dropped.len() + aqm_under_test.marked.len() - before;
         if signals > 0 {
             drops.push((now, signals));
         }
@@ -234,8 +234,8 @@ fn the_pseudo_code_itself_drops_in_the_random_runs() {
 
 #[test]
 fn under_overload_the_gaps_shrink_with_the_square_root_until_several_packets_go_at_once() {
-    let mut ours = Ours::new(&[]);
-    let drops = overloaded(&mut ours, Ecn::NotEct, 30_000);
+    let mut aqm_under_test = AqmUnderTest::new(&[]);
+    let drops = run_overloaded(&mut aqm_under_test, Ecn::NotEct, 30_000);
     assert!(drops.iter().any(|&(_, signals)| signals > 1));
     let law = |count: usize| 100.0 / (count as f64).sqrt();
     let mut due = drops[0].0 as f64 / MS as f64;
@@ -254,9 +254,9 @@ fn under_overload_the_gaps_shrink_with_the_square_root_until_several_packets_go_
 
 #[test]
 fn a_mark_takes_the_place_of_a_drop_at_the_same_time_and_loses_no_packet() {
-    let [mut dropping, mut marking] = [(); 2].map(|()| Ours::new(&[]));
-    let drops = overloaded(&mut dropping, Ecn::NotEct, 3_000);
-    let marks = overloaded(&mut marking, Ecn::Ect0, 3_000);
+    let [mut dropping, mut marking] = [(); 2].map(|()| AqmUnderTest::new(&[]));
+    let drops = run_overloaded(&mut dropping, Ecn::NotEct, 3_000);
+    let marks = run_overloaded(&mut marking, Ecn::Ect0, 3_000);
     assert_eq!(drops, marks);
     assert!(!drops.is_empty() && marking.dropped.is_empty() && dropping.marked.is_empty());
 }

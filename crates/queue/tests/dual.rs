@@ -8,7 +8,7 @@ use ecnlab_queue::{DequeueOutcome, Discipline, DualPi2, Limit, QueueEvent};
 use ecnlab_testkit::Packet;
 use ecnlab_units::{Ecn, Rng, Span, Time, Values};
 
-const LOW: u8 = 0;
+const LOW_LATENCY: u8 = 0;
 const CLASSIC: u8 = 1;
 const SIZE: u32 = 1500;
 
@@ -26,16 +26,16 @@ struct Dual {
 }
 
 impl Dual {
-    fn new(given: &[(&str, &str)]) -> Dual {
+    fn new(parameters: &[(&str, &str)]) -> Dual {
         let mut values = Values::defaults(ENTRY.parameters);
-        for (name, text) in given {
+        for (name, text) in parameters {
             values.set_from_text(name, text).unwrap_or_else(|why| panic!("{name}: {why}"));
         }
         let queue = DualPi2::new(Settings::from_values(&values), Limit::Packets(1000));
         Dual { queue, now: Time::ZERO, number: 0, marked: Vec::new(), dropped: Vec::new() }
     }
 
-    fn wait(&mut self, span: Span) {
+    fn advance(&mut self, span: Span) {
         let end = self.now + span;
         while let Some(due) = self.queue.next_timer().filter(|&due| due <= end) {
             self.queue.on_timer(due, &mut rng());
@@ -75,7 +75,7 @@ impl Dual {
     fn drive(&mut self, base: f64) {
         self.enqueue(Ecn::NotEct);
         while self.gauge("probability") < base {
-            self.wait(Span::from_millis(16));
+            self.advance(Span::from_millis(16));
         }
         while self.dequeue().is_some() {}
         (self.marked, self.dropped) = (Vec::new(), Vec::new());
@@ -88,7 +88,7 @@ fn rng() -> Rng {
 
 #[test]
 fn the_codepoint_chooses_the_band() {
-    let bands = [(Ecn::NotEct, CLASSIC), (Ecn::Ect0, CLASSIC), (Ecn::Ect1, LOW), (Ecn::Ce, LOW)];
+    let bands = [(Ecn::NotEct, CLASSIC), (Ecn::Ect0, CLASSIC), (Ecn::Ect1, LOW_LATENCY), (Ecn::Ce, LOW_LATENCY)];
     for (ecn, expected) in bands {
         let mut dual = Dual::new(&[]);
         dual.enqueue(ecn);
@@ -101,7 +101,7 @@ fn low_latency_goes_first_and_a_lone_classic_packet_waits_for_fourteen_at_most()
     let mut dual = Dual::new(&[]);
     dual.enqueue(Ecn::NotEct);
     (0..100).for_each(|_| dual.enqueue(Ecn::Ect1));
-    let before = (0..).take_while(|_| dual.dequeue().unwrap().1 == LOW).count();
+    let before = (0..).take_while(|_| dual.dequeue().unwrap().1 == LOW_LATENCY).count();
     assert!((13..=15).contains(&before), "15 packets of the largest size by RFC 9332, section 4.2.2: {before}");
 }
 
@@ -125,26 +125,26 @@ fn a_band_alone_has_the_whole_link_and_leaves_no_debt() {
     }
     dual.enqueue(Ecn::NotEct);
     dual.enqueue(Ecn::Ect1);
-    assert_eq!(LOW, dual.dequeue().unwrap().1, "an idle link favours the low-latency band anew");
+    assert_eq!(LOW_LATENCY, dual.dequeue().unwrap().1, "an idle link favours the low-latency band anew");
 }
 
 #[test]
 fn the_time_shifted_scheduler_serves_who_has_waited_longer_by_the_shift() {
-    for (wait_ms, first) in [(49, LOW), (51, CLASSIC)] {
+    for (wait_ms, first) in [(49, LOW_LATENCY), (51, CLASSIC)] {
         let mut dual = Dual::new(&[("scheduler", "time-shifted")]);
         dual.enqueue(Ecn::NotEct);
-        dual.wait(Span::from_millis(wait_ms));
+        dual.advance(Span::from_millis(wait_ms));
         dual.enqueue(Ecn::Ect1);
         assert_eq!(first, dual.dequeue().unwrap().1, "{wait_ms} ms");
     }
 }
 
 /// The share of 1000 low-latency packets that are marked after waiting so long, two at a time.
-fn marked_after(micros: u64, given: &[(&str, &str)]) -> f64 {
-    let mut dual = Dual::new(given);
+fn marked_after(micros: u64, parameters: &[(&str, &str)]) -> f64 {
+    let mut dual = Dual::new(parameters);
     for _ in 0..500 {
         [(); 2].iter().for_each(|()| dual.enqueue(Ecn::Ect1));
-        dual.wait(Span::from_micros(micros));
+        dual.advance(Span::from_micros(micros));
         dual.dequeue();
         dual.dequeue();
     }
@@ -168,7 +168,7 @@ fn a_single_packet_is_not_marked_for_its_own_wait_unless_that_is_asked_for() {
         let mut dual = Dual::new(&[("th_len", th_len)]);
         for _ in 0..100 {
             dual.enqueue(Ecn::Ect1);
-            dual.wait(Span::from_millis(5));
+            dual.advance(Span::from_millis(5));
             dual.dequeue();
         }
         assert_eq!(marks, !dual.marked.is_empty(), "th_len {th_len}");
@@ -236,7 +236,7 @@ fn an_overloaded_low_latency_band_drives_the_base_law_without_classic_traffic() 
     let mut dual = Dual::new(&[]);
     (0..200).for_each(|_| dual.enqueue(Ecn::Ect1));
     for _ in 0..100 {
-        dual.wait(Span::from_millis(16));
+        dual.advance(Span::from_millis(16));
     }
     assert!(dual.gauge("probability") > 0.0, "RFC 9332, figure 8, line 2a");
 }
@@ -247,8 +247,8 @@ fn the_bands_share_one_buffer_and_count_apart() {
     (0..600).for_each(|_| [Ecn::Ect1, Ecn::NotEct].into_iter().for_each(|ecn| dual.enqueue(ecn)));
     assert_eq!((1000, 200), (dual.queue.len(), dual.dropped.len()));
     assert!(dual.dropped.iter().all(|&(_, cause)| cause == SignalCause::Overflow));
-    let dropped = [LOW, CLASSIC].map(|band| dual.queue.counters(band).dropped_packets());
-    let arrived = [LOW, CLASSIC].map(|band| dual.queue.counters(band).arrived.packets);
+    let dropped = [LOW_LATENCY, CLASSIC].map(|band| dual.queue.counters(band).dropped_packets());
+    let arrived = [LOW_LATENCY, CLASSIC].map(|band| dual.queue.counters(band).arrived.packets);
     assert_eq!(([100, 100], [600, 600]), (dropped, arrived));
 }
 
@@ -267,7 +267,7 @@ fn linux_spares_a_queue_of_less_than_two_packets() {
 ///
 /// `lq.len()` counts the packet that is being dequeued, as the text does ("zeroed if the queue is only 1 packet"); with `th_len_at_enqueue`
 /// the check is made as in the note on Linux: when the packet comes, with it counted, and its result stays with the packet.
-struct Transcription {
+struct PseudoCode {
     th_len: usize,
     th_len_at_enqueue: bool,
     range: f64,
@@ -281,16 +281,16 @@ struct Transcription {
 
 /// Numbers of packets that a queue dropped, marked and sent, in order.
 #[derive(Debug, Default, PartialEq)]
-struct Done {
+struct QueueLog {
     dropped: Vec<u64>,
     marked: Vec<u64>,
     sent: Vec<u64>,
 }
 
-impl Transcription {
-    fn enqueue(&mut self, packet: Packet, now: Time, done: &mut Done) {
+impl PseudoCode {
+    fn enqueue(&mut self, packet: Packet, now: Time, log: &mut QueueLog) {
         if self.lq.len() + self.cq.len() + 1 > self.limit {
-            done.dropped.push(packet.number);
+            log.dropped.push(packet.number);
         } else if packet.ecn as u8 % 2 == 1 {
             let exceeds = self.lq.len() + 1 > self.th_len;
             self.lq.push_back((packet, now, exceeds));
@@ -299,7 +299,7 @@ impl Transcription {
         }
     }
 
-    fn dequeue(&mut self, now: Time, done: &mut Done) {
+    fn dequeue(&mut self, now: Time, log: &mut QueueLog) {
         let sojourn = |queue: &VecDeque<(Packet, Time, bool)>| queue.front().map(|(_, since, _)| now.since(*since).seconds());
         let (p_cl, p_c) = ((2.0 * self.base).min(1.0), self.base * self.base);
         loop {
@@ -315,28 +315,28 @@ impl Transcription {
                     let exceeds = if self.th_len_at_enqueue { exceeded_then } else { exceeds_now };
                     let native = if exceeds { self.laqm(now.since(since).seconds()) } else { 0.0 };
                     if self.recur(0, native.max(p_cl)) {
-                        done.marked.push(packet.number);
+                        log.marked.push(packet.number);
                     }
                 } else {
                     if self.recur(0, p_c) {
-                        done.dropped.push(packet.number);
+                        log.dropped.push(packet.number);
                         continue;
                     }
                     if self.recur(0, p_cl) {
-                        done.marked.push(packet.number);
+                        log.marked.push(packet.number);
                     }
                 }
-                return done.sent.push(packet.number);
+                return log.sent.push(packet.number);
             }
             let (packet, ..) = self.cq.pop_front().unwrap();
             if self.recur(1, p_c) {
                 if packet.ecn == Ecn::NotEct || p_c >= 0.25 {
-                    done.dropped.push(packet.number);
+                    log.dropped.push(packet.number);
                     continue;
                 }
-                done.marked.push(packet.number);
+                log.marked.push(packet.number);
             }
-            return done.sent.push(packet.number);
+            return log.sent.push(packet.number);
         }
     }
 
@@ -366,10 +366,10 @@ impl Transcription {
 }
 
 /// Open loop at 10 Mbps: arrivals come and go in spells of half a second, at 10 to 190 % of the link's rate, and of another mix of codepoints each.
-fn open_loop(th_len: usize, at: &str, range: &str) -> [Done; 2] {
+fn open_loop(th_len: usize, at: &str, range: &str) -> [QueueLog; 2] {
     let settings = [("scheduler", "time-shifted"), ("th_len", &*th_len.to_string()), ("th_len_at", at), ("range", range)];
     let mut dual = Dual::new(&settings);
-    let mut rfc = Transcription {
+    let mut rfc = PseudoCode {
         th_len,
         th_len_at_enqueue: at == "enqueue",
         range: if range == "0 s" { 0.0 } else { 0.0004 },
@@ -380,7 +380,7 @@ fn open_loop(th_len: usize, at: &str, range: &str) -> [Done; 2] {
         base: 0.0,
         prevq: 0.0,
     };
-    let (mut ours, mut theirs, mut draws) = (Done::default(), Done::default(), Rng::for_role(7, "arrivals"));
+    let (mut ours, mut theirs, mut draws) = (QueueLog::default(), QueueLog::default(), Rng::for_role(7, "arrivals"));
     let (mut load, mut low_share) = (0.0, 0.0);
     for step in 0..400_000u64 {
         if step % 5_000 == 0 {
@@ -401,7 +401,7 @@ fn open_loop(th_len: usize, at: &str, range: &str) -> [Done; 2] {
             let due = dual.queue.next_timer().unwrap();
             rfc.update(due);
         }
-        dual.wait(Span::from_micros(101));
+        dual.advance(Span::from_micros(101));
     }
     (ours.dropped, ours.marked) = (dual.dropped.iter().map(|(number, _)| *number).collect(), dual.marked);
     [ours, theirs]
@@ -431,14 +431,14 @@ fn an_open_loop_fares_as_in_the_pseudo_code_wherever_the_length_is_checked() {
     assert!(marks[0] != marks[1] && marks[2] != marks[3] && marks[4] == marks[5]);
 }
 
-/// Which low-latency packets of a burst of four are marked, where a packet leaves each 1.3 ms.
+/// For each low-latency packet of a burst of four whether it is marked, where a packet leaves each 1.3 ms.
 fn marks_in_a_burst(at: &str) -> [bool; 4] {
     let mut dual = Dual::new(&[("th_len_at", at)]);
     // The first certain mark brings the recurrence to 1, and every later one beyond it.
     for packets in [2, 4] {
         (0..packets).for_each(|_| dual.enqueue(Ecn::Ect1));
         for _ in 0..packets {
-            dual.wait(Span::from_micros(1300));
+            dual.advance(Span::from_micros(1300));
             dual.dequeue();
         }
     }

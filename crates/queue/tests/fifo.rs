@@ -1,4 +1,4 @@
-//! A FIFO buffer whose AQM wishes anything at all, held against a plain list.
+//! A FIFO buffer with an AQM of arbitrary verdicts, compared with a plain list.
 
 use ecnlab_queue::{
     Aqm, AqmRequirements, Arrival, DequeueOutcome, Discipline, DropTarget, EnqueueVerdict, Fifo, Limit, MarkTarget, PacketInfo, QueueEvent,
@@ -9,8 +9,8 @@ use ecnlab_units::{CongestionLevel, Ecn, EcnSemantics, Rng, Span, Time, Values};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// An AQM that wishes whatever it was given, in turn. Packets are of the group that their flow says, which there may not be.
-struct Whimsical {
+/// An AQM that returns given verdicts in turn. A packet's flow is its group, which may not exist.
+struct ScriptedAqm {
     verdicts: Vec<EnqueueVerdict>,
     next: usize,
 }
@@ -18,7 +18,7 @@ struct Whimsical {
 /// Groups that the AQM asks for.
 const GROUPS: u8 = 2;
 
-impl Aqm for Whimsical {
+impl Aqm for ScriptedAqm {
     fn requirements(&self) -> AqmRequirements {
         AqmRequirements { groups: usize::from(GROUPS), dequeue_hook: false }
     }
@@ -33,24 +33,24 @@ impl Aqm for Whimsical {
     }
 }
 
-/// What became of an arriving packet and of one that waited.
+/// Event of an arriving packet or of a queued one.
 #[derive(Debug, PartialEq, Eq)]
-enum Told {
+enum PacketEvent {
     Stored(u64),
     Marked(Packet, SignalCause),
     Dropped(Packet, SignalCause),
 }
 
-fn enqueue(fifo: &mut Fifo<Packet>, packet: Packet) -> Vec<Told> {
-    let mut told = Vec::new();
+fn enqueue(fifo: &mut Fifo<Packet>, packet: Packet) -> Vec<PacketEvent> {
+    let mut events = Vec::new();
     fifo.enqueue(packet, Time::ZERO, &mut Rng::for_role(1, "fifo"), &mut |event| {
-        told.push(match event {
-            QueueEvent::Stored(packet) => Told::Stored(packet.number),
-            QueueEvent::Marked(packet, cause) => Told::Marked(*packet, cause),
-            QueueEvent::Dropped(packet, cause) => Told::Dropped(packet, cause),
+        events.push(match event {
+            QueueEvent::Stored(packet) => PacketEvent::Stored(packet.number),
+            QueueEvent::Marked(packet, cause) => PacketEvent::Marked(*packet, cause),
+            QueueEvent::Dropped(packet, cause) => PacketEvent::Dropped(packet, cause),
         });
     });
-    told
+    events
 }
 
 fn dequeue(fifo: &mut Fifo<Packet>) -> Option<Packet> {
@@ -60,58 +60,58 @@ fn dequeue(fifo: &mut Fifo<Packet>) -> Option<Packet> {
     }
 }
 
-fn list(fifo: &Fifo<Packet>) -> Vec<Packet> {
-    let mut list = Vec::new();
-    fifo.for_each_packet(&mut |packet| list.push(*packet));
-    list
+fn stored_packets(fifo: &Fifo<Packet>) -> Vec<Packet> {
+    let mut packets = Vec::new();
+    fifo.for_each_packet(&mut |packet| packets.push(*packet));
+    packets
 }
 
 /// The plain list.
-struct Model {
+struct ListModel {
     waiting: Vec<Packet>,
     limit: Limit,
 }
 
-impl Model {
-    fn fits(&self, size: u32, without: Option<usize>) -> bool {
-        let left = self.waiting.iter().enumerate().filter(|(place, _)| Some(*place) != without).map(|(_, packet)| packet);
+impl ListModel {
+    fn has_room(&self, size: u32, without: Option<usize>) -> bool {
+        let remaining = self.waiting.iter().enumerate().filter(|(index, _)| Some(*index) != without).map(|(_, packet)| packet);
         match self.limit {
-            Limit::Packets(most) => left.count() < most as usize,
-            Limit::Bytes(most) => left.map(|packet| u64::from(packet.size)).sum::<u64>() + u64::from(size) <= most,
+            Limit::Packets(limit) => remaining.count() < limit as usize,
+            Limit::Bytes(limit) => remaining.map(|packet| u64::from(packet.size)).sum::<u64>() + u64::from(size) <= limit,
         }
     }
 
-    /// What a wish about an arriving packet comes to.
-    fn enqueue(&mut self, packet: Packet, verdict: EnqueueVerdict) -> Vec<Told> {
-        let full = !self.fits(packet.size, None);
+    /// The events of an arriving packet with this verdict.
+    fn enqueue(&mut self, packet: Packet, verdict: EnqueueVerdict) -> Vec<PacketEvent> {
+        let full = !self.has_room(packet.size, None);
         match verdict {
-            EnqueueVerdict::Drop { target, cause } => self.discard(packet, target, cause),
-            _ if full => vec![Told::Dropped(packet, SignalCause::Overflow)],
+            EnqueueVerdict::Drop { target, cause } => self.drop_packet(packet, target, cause),
+            _ if full => vec![PacketEvent::Dropped(packet, SignalCause::Overflow)],
             EnqueueVerdict::Pass => self.store(packet),
             EnqueueVerdict::Signal { level, target, cause } => self.signal(packet, level, target, cause),
         }
     }
 
-    fn store(&mut self, packet: Packet) -> Vec<Told> {
+    fn store(&mut self, packet: Packet) -> Vec<PacketEvent> {
         self.waiting.push(packet);
-        vec![Told::Stored(packet.number)]
+        vec![PacketEvent::Stored(packet.number)]
     }
 
-    fn discard(&mut self, packet: Packet, target: DropTarget, cause: SignalCause) -> Vec<Told> {
-        let place = match target {
+    fn drop_packet(&mut self, packet: Packet, target: DropTarget, cause: SignalCause) -> Vec<PacketEvent> {
+        let index = match target {
             DropTarget::Arriving => usize::MAX,
             DropTarget::Front => 0,
-            DropTarget::QueuedAt(place) => place as usize,
+            DropTarget::QueuedAt(index) => index as usize,
         };
-        if place >= self.waiting.len() || !self.fits(packet.size, Some(place)) {
-            return vec![Told::Dropped(packet, cause)];
+        if index >= self.waiting.len() || !self.has_room(packet.size, Some(index)) {
+            return vec![PacketEvent::Dropped(packet, cause)];
         }
-        let dropped = Told::Dropped(self.waiting.remove(place), cause);
+        let dropped = PacketEvent::Dropped(self.waiting.remove(index), cause);
         self.waiting.push(packet);
-        vec![dropped, Told::Stored(packet.number)]
+        vec![dropped, PacketEvent::Stored(packet.number)]
     }
 
-    fn signal(&mut self, packet: Packet, level: CongestionLevel, target: MarkTarget, cause: SignalCause) -> Vec<Told> {
+    fn signal(&mut self, packet: Packet, level: CongestionLevel, target: MarkTarget, cause: SignalCause) -> Vec<PacketEvent> {
         use ecnlab_queue::QueueItem;
         let waiting = match target {
             MarkTarget::FirstUnmarkedOf(group) if group < GROUPS => {
@@ -120,16 +120,16 @@ impl Model {
             _ => None,
         };
         if waiting.is_none() && !packet.ecn.is_capable() {
-            return vec![Told::Dropped(packet, cause)];
+            return vec![PacketEvent::Dropped(packet, cause)];
         }
-        let mut told = self.store(packet);
-        let place = waiting.unwrap_or(self.waiting.len() - 1);
-        let marked = &mut self.waiting[place];
+        let mut events = self.store(packet);
+        let index = waiting.unwrap_or(self.waiting.len() - 1);
+        let marked = &mut self.waiting[index];
         if marked.can_be_marked(level) {
             marked.mark(level);
-            told.push(Told::Marked(*marked, cause));
+            events.push(PacketEvent::Marked(*marked, cause));
         }
-        told
+        events
     }
 }
 
@@ -168,8 +168,8 @@ proptest! {
 
     #[test]
     fn a_wish_comes_to_what_a_plain_list_makes_of_it(verdicts in verdicts(), packets in packets(), limit in limits()) {
-        let mut fifo = Fifo::new(Box::new(Whimsical { verdicts: verdicts.clone(), next: 0 }), limit);
-        let mut model = Model { waiting: Vec::new(), limit };
+        let mut fifo = Fifo::new(Box::new(ScriptedAqm { verdicts: verdicts.clone(), next: 0 }), limit);
+        let mut model = ListModel { waiting: Vec::new(), limit };
         for (number, ((packet, can_be_marked), verdict)) in packets.into_iter().zip(verdicts.iter().cycle()).enumerate() {
             let packet = Packet { number: number as u64, ..packet };
             prop_assert_eq!(model.enqueue(packet, *verdict), enqueue(&mut fifo, packet));
@@ -177,21 +177,23 @@ proptest! {
                 let front = (!model.waiting.is_empty()).then(|| model.waiting.remove(0));
                 prop_assert_eq!(front, dequeue(&mut fifo));
             }
-            prop_assert_eq!(&model.waiting, &list(&fifo));
+            prop_assert_eq!(&model.waiting, &stored_packets(&fifo));
             fifo.assert_conservation();
         }
     }
 }
 
 /// A queue whose AQM always wishes this.
-fn always(verdict: EnqueueVerdict, limit: u32) -> Fifo<Packet> {
-    Fifo::new(Box::new(Whimsical { verdicts: vec![verdict], next: 0 }), Limit::Packets(limit))
+fn fifo_with_verdict(verdict: EnqueueVerdict, limit: u32) -> Fifo<Packet> {
+    Fifo::new(Box::new(ScriptedAqm { verdicts: vec![verdict], next: 0 }), Limit::Packets(limit))
 }
 
 #[test]
 fn a_packet_that_is_marked_already_is_not_marked_again() {
-    let mut fifo =
-        always(EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early }, 20);
+    let mut fifo = fifo_with_verdict(
+        EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early },
+        20,
+    );
     let marks = [Ecn::Ect0, Ecn::Ce, Ecn::Ect1].map(|ecn| enqueue(&mut fifo, Packet { ecn, ..Packet::PLAIN }).len() - 1);
     assert_eq!(([1, 0, 1], 2), (marks, fifo.total_counters().marked[SignalCause::Early]));
 }
@@ -199,7 +201,8 @@ fn a_packet_that_is_marked_already_is_not_marked_again() {
 #[test]
 fn an_incipient_signal_is_written_only_where_the_network_knows_it() {
     for target in [MarkTarget::Arriving, MarkTarget::FirstUnmarkedOf(0)] {
-        let mut fifo = always(EnqueueVerdict::Signal { level: CongestionLevel::Incipient, target, cause: SignalCause::Early }, 20);
+        let mut fifo =
+            fifo_with_verdict(EnqueueVerdict::Signal { level: CongestionLevel::Incipient, target, cause: SignalCause::Early }, 20);
         for (ecn_semantics, ecn) in [
             (EcnSemantics::Classic, Ecn::Ect0),
             (EcnSemantics::Mecn, Ecn::Ect0),
@@ -208,17 +211,21 @@ fn an_incipient_signal_is_written_only_where_the_network_knows_it() {
         ] {
             enqueue(&mut fifo, Packet { ecn_semantics, ecn, ..Packet::PLAIN });
         }
-        let left: Vec<Ecn> = list(&fifo).iter().map(|packet| packet.ecn).collect();
-        assert_eq!((vec![Ecn::Ect0, Ecn::Ect1, Ecn::Ect1, Ecn::Ect1], 1), (left, fifo.total_counters().marked_packets()), "{target:?}");
+        let remaining: Vec<Ecn> = stored_packets(&fifo).iter().map(|packet| packet.ecn).collect();
+        assert_eq!(
+            (vec![Ecn::Ect0, Ecn::Ect1, Ecn::Ect1, Ecn::Ect1], 1),
+            (remaining, fifo.total_counters().marked_packets()),
+            "{target:?}"
+        );
     }
 }
 
 #[test]
 fn an_aqm_that_knows_no_overflow_gets_the_arriving_packet_dropped() {
-    let mut fifo = always(EnqueueVerdict::Pass, 1);
+    let mut fifo = fifo_with_verdict(EnqueueVerdict::Pass, 1);
     enqueue(&mut fifo, Packet::PLAIN);
     let second = Packet { number: 1, ..Packet::PLAIN };
-    assert_eq!(vec![Told::Dropped(second, SignalCause::Overflow)], enqueue(&mut fifo, second));
+    assert_eq!(vec![PacketEvent::Dropped(second, SignalCause::Overflow)], enqueue(&mut fifo, second));
 }
 
 #[test]
@@ -231,5 +238,5 @@ fn drop_from_front_takes_the_oldest_and_keeps_the_newest() {
     for number in 0..5 {
         enqueue(&mut fifo, Packet { number, rtt: Span::ZERO, ..Packet::PLAIN });
     }
-    assert_eq!(vec![2, 3, 4], list(&fifo).iter().map(|packet| packet.number).collect::<Vec<_>>());
+    assert_eq!(vec![2, 3, 4], stored_packets(&fifo).iter().map(|packet| packet.number).collect::<Vec<_>>());
 }

@@ -18,23 +18,23 @@ const QUEUES: u64 = 8;
 const SALT: u64 = 1;
 
 /// The queue of a flow, as the module's documentation says.
-fn hashed(flow: u64) -> usize {
+fn queue_of_flow(flow: u64) -> usize {
     ((u128::from(mix_bits(flow ^ SALT)) * u128::from(QUEUES)) >> 64) as usize
 }
 
 /// A discipline with this AQM inside, and eight queues with a fixed salt unless the settings say otherwise.
-fn made(discipline: &'static DisciplineEntry, settings: &[(&str, &str)], aqm: &'static AqmEntry, limit: Limit) -> Watched {
-    made_with(discipline, settings, aqm, &[], limit)
+fn build(discipline: &'static DisciplineEntry, settings: &[(&str, &str)], aqm: &'static AqmEntry, limit: Limit) -> QueueUnderTest {
+    build_with(discipline, settings, aqm, &[], limit)
 }
 
 /// The same with settings of the AQM.
-fn made_with(
+fn build_with(
     discipline: &'static DisciplineEntry,
     settings: &[(&str, &str)],
     aqm: &'static AqmEntry,
     aqm_settings: &[(&str, &str)],
     limit: Limit,
-) -> Watched {
+) -> QueueUnderTest {
     let mut values = Values::defaults(discipline.parameters);
     for (name, text) in [("flows", "8"), ("salt", "1")].iter().chain(settings) {
         values.set_from_text(name, text).unwrap();
@@ -44,25 +44,25 @@ fn made_with(
         aqm.values.set_from_text(name, text).unwrap();
     }
     let composition = QueueConfig { discipline, values, child: Child::Aqm { aqm, limit } };
-    Watched { queue: composition.build(Rate::from_bps(10_000_000).unwrap()), rng: Rng::for_role(1, "flow queues"), numbers: 0 }
+    QueueUnderTest { queue: composition.build(Rate::from_bps(10_000_000).unwrap()), rng: Rng::for_role(1, "flow queues"), numbers: 0 }
 }
 
 fn aqm(name: &str) -> &'static AqmEntry {
     Registry::builtin().aqm(name).unwrap()
 }
 
-fn plain(discipline: &'static DisciplineEntry, settings: &[(&str, &str)], limit: u32) -> Watched {
-    made(discipline, settings, aqm("droptail"), Limit::Packets(limit))
+fn build_plain(discipline: &'static DisciplineEntry, settings: &[(&str, &str)], limit: u32) -> QueueUnderTest {
+    build(discipline, settings, aqm("droptail"), Limit::Packets(limit))
 }
 
 /// A queue, and the packets that it drops.
-struct Watched {
+struct QueueUnderTest {
     queue: Queue<Packet>,
     rng: Rng,
     numbers: u64,
 }
 
-impl Watched {
+impl QueueUnderTest {
     /// Offers a packet; what is dropped, in order.
     fn enqueue(&mut self, packet: Packet, now: Time) -> Vec<u64> {
         let mut dropped = Vec::new();
@@ -75,7 +75,7 @@ impl Watched {
     }
 
     /// Offers the next packet of a flow.
-    fn offer_one(&mut self, flow: u64, size: u32) -> Vec<u64> {
+    fn enqueue_one(&mut self, flow: u64, size: u32) -> Vec<u64> {
         self.numbers += 1;
         self.enqueue(Packet { number: self.numbers, flow, size, ecn: Ecn::NotEct, ..Packet::PLAIN }, Time::ZERO)
     }
@@ -99,8 +99,8 @@ impl Watched {
     }
 }
 
-/// What a plain transcription has in common with the others: queues of packets, and a count of what waits.
-struct Plain {
+/// State of the plain transcriptions: queues of packets, and their credits.
+struct ReferenceQueues {
     queues: Vec<VecDeque<Packet>>,
     credits: Vec<i64>,
     new: VecDeque<usize>,
@@ -111,37 +111,37 @@ struct Plain {
     ended: Option<usize>,
 }
 
-impl Plain {
-    fn new(quantum: i64, limit: usize) -> Plain {
+impl ReferenceQueues {
+    fn new(quantum: i64, limit: usize) -> ReferenceQueues {
         let n = QUEUES as usize;
         let (new, old) = (VecDeque::new(), VecDeque::new());
-        Plain { queues: vec![VecDeque::new(); n], credits: vec![0; n], new, old, quantum, limit, ended: None }
+        ReferenceQueues { queues: vec![VecDeque::new(); n], credits: vec![0; n], new, old, quantum, limit, ended: None }
     }
 
-    fn waiting(&self) -> usize {
+    fn packet_count(&self) -> usize {
         self.queues.iter().map(VecDeque::len).sum()
     }
 
     /// The first queue of those that are the longest by this measure.
-    fn fattest(&self, length: impl Fn(&VecDeque<Packet>) -> u64) -> usize {
+    fn longest_queue(&self, length: impl Fn(&VecDeque<Packet>) -> u64) -> usize {
         let top = self.queues.iter().map(&length).max().unwrap();
         self.queues.iter().position(|queue| length(queue) == top).unwrap()
     }
 
     /// RFC 8290, section 4.1.
     fn enqueue_fq(&mut self, packet: Packet) -> Vec<u64> {
-        let at = hashed(packet.flow);
+        let at = queue_of_flow(packet.flow);
         self.queues[at].push_back(packet);
         if !self.new.contains(&at) && !self.old.contains(&at) {
             self.new.push_back(at);
             self.credits[at] = self.quantum;
         }
-        if self.waiting() <= self.limit {
+        if self.packet_count() <= self.limit {
             return Vec::new();
         }
-        let fattest = self.fattest(bytes);
-        let half = self.queues[fattest].len().div_ceil(2).min(64);
-        self.queues[fattest].drain(..half).map(|packet| packet.number).collect()
+        let longest_queue = self.longest_queue(bytes);
+        let half = self.queues[longest_queue].len().div_ceil(2).min(64);
+        self.queues[longest_queue].drain(..half).map(|packet| packet.number).collect()
     }
 
     /// RFC 8290, section 4.2, without an AQM.
@@ -172,17 +172,17 @@ impl Plain {
     }
 
     /// Shreedhar and Varghese 1995, and McKenney's queues in the same frame: overflow takes the last of the longest queue.
-    fn enqueue_turns(&mut self, packet: Packet, first_credit: i64, length: impl Fn(&VecDeque<Packet>) -> u64) -> Vec<u64> {
-        let at = hashed(packet.flow);
+    fn enqueue_round_robin(&mut self, packet: Packet, first_credit: i64, length: impl Fn(&VecDeque<Packet>) -> u64) -> Vec<u64> {
+        let at = queue_of_flow(packet.flow);
         if !self.old.contains(&at) && self.ended != Some(at) {
             self.old.push_back(at);
             self.credits[at] = first_credit;
         }
         self.queues[at].push_back(packet);
-        if self.waiting() <= self.limit {
+        if self.packet_count() <= self.limit {
             return Vec::new();
         }
-        let longest = self.fattest(length);
+        let longest = self.longest_queue(length);
         vec![self.queues[longest].pop_back().unwrap().number]
     }
 
@@ -208,7 +208,7 @@ impl Plain {
     }
 
     /// The endless loop, turned inside out: all that a turn sends, in order.
-    fn turn_drr(&mut self) -> Vec<Packet> {
+    fn drr_round(&mut self) -> Vec<Packet> {
         let mut sent = Vec::new();
         self.old.extend(self.ended.take());
         let Some(at) = self.old.pop_front() else { return sent };
@@ -250,8 +250,8 @@ proptest! {
 
     #[test]
     fn fq_sends_and_drops_what_rfc_8290_says(operations in operations(), quantum in select(vec![64i64, 300, 1514, 6000]), limit in 1u32..200) {
-        let mut ours = plain(&FQ, &[("quantum", &format!("{quantum} B"))], limit);
-        let mut theirs = Plain::new(quantum, limit as usize);
+        let mut ours = build_plain(&FQ, &[("quantum", &format!("{quantum} B"))], limit);
+        let mut theirs = ReferenceQueues::new(quantum, limit as usize);
         for (number, operation) in (0..).zip(operations) {
             match operation {
                 Some((flow, size)) => {
@@ -268,13 +268,13 @@ proptest! {
     fn sfq_gives_each_queue_its_turn_and_takes_from_the_one_with_the_most_packets(
         operations in operations(), quantum in select(vec![64i64, 300, 1514, 6000]), limit in 1u32..100,
     ) {
-        let mut ours = plain(&SFQ, &[("quantum", &format!("{quantum} B"))], limit);
-        let mut theirs = Plain::new(quantum, limit as usize);
+        let mut ours = build_plain(&SFQ, &[("quantum", &format!("{quantum} B"))], limit);
+        let mut theirs = ReferenceQueues::new(quantum, limit as usize);
         for (number, operation) in (0..).zip(operations) {
             match operation {
                 Some((flow, size)) => {
                     let packet = Packet { number, flow, size, ecn: Ecn::NotEct, ..Packet::PLAIN };
-                    prop_assert_eq!(theirs.enqueue_turns(packet, quantum, packets), ours.enqueue(packet, Time::ZERO));
+                    prop_assert_eq!(theirs.enqueue_round_robin(packet, quantum, packets), ours.enqueue(packet, Time::ZERO));
                 }
                 None => prop_assert_eq!(theirs.dequeue_sfq(), ours.dequeue(Time::ZERO)),
             }
@@ -283,18 +283,18 @@ proptest! {
 
     #[test]
     fn drr_sends_the_turns_of_its_papers_loop(operations in operations(), quantum in select(vec![64i64, 300, 1514, 6000])) {
-        let mut ours = plain(&DRR, &[("quantum", &format!("{quantum} B"))], 1_000);
-        let mut theirs = Plain::new(quantum, 1_000);
+        let mut ours = build_plain(&DRR, &[("quantum", &format!("{quantum} B"))], 1_000);
+        let mut theirs = ReferenceQueues::new(quantum, 1_000);
         let mut turn = VecDeque::new();
         for (number, operation) in (0..).zip(operations) {
             // The loop sends a turn at one blow: packets arrive between turns.
             if let (Some((flow, size)), true) = (operation, turn.is_empty()) {
                 let packet = Packet { number, flow, size, ecn: Ecn::NotEct, ..Packet::PLAIN };
-                prop_assert_eq!(theirs.enqueue_turns(packet, 0, bytes), ours.enqueue(packet, Time::ZERO));
+                prop_assert_eq!(theirs.enqueue_round_robin(packet, 0, bytes), ours.enqueue(packet, Time::ZERO));
                 continue;
             }
-            while turn.is_empty() && theirs.waiting() > 0 {
-                turn.extend(theirs.turn_drr());
+            while turn.is_empty() && theirs.packet_count() > 0 {
+                turn.extend(theirs.drr_round());
             }
             prop_assert_eq!(turn.pop_front(), ours.dequeue(Time::ZERO).map(|(packet, _)| packet));
         }
@@ -307,7 +307,7 @@ proptest! {
         ],
     ) {
         let scheme = [&FQ, &SFQ, &DRR][scheme];
-        let mut queue = made(scheme, &[("salt", "auto")], AQMS[at], limit);
+        let mut queue = build(scheme, &[("salt", "auto")], AQMS[at], limit);
         let mut last = BTreeMap::new();
         for (number, operation) in (0..).zip(operations) {
             let now = Time::ZERO + Span::from_micros(800) * number;
@@ -332,42 +332,43 @@ proptest! {
 }
 
 /// Flows that fall into queues of their own.
-fn apart<const N: usize>() -> [u64; N] {
-    let mut flows = (0..).scan([false; QUEUES as usize], |taken, flow| Some((flow, !std::mem::replace(&mut taken[hashed(flow)], true))));
+fn flows_in_distinct_queues<const N: usize>() -> [u64; N] {
+    let mut flows =
+        (0..).scan([false; QUEUES as usize], |taken, flow| Some((flow, !std::mem::replace(&mut taken[queue_of_flow(flow)], true))));
     std::array::from_fn(|_| flows.find(|&(_, free)| free).unwrap().0)
 }
 
 #[test]
 fn a_flow_that_has_just_begun_comes_before_those_that_have_sent_a_quantum() {
-    let [bulk, other, sparse] = apart();
-    let mut queue = plain(&FQ, &[], 1_000);
+    let [bulk, other, sparse] = flows_in_distinct_queues();
+    let mut queue = build_plain(&FQ, &[], 1_000);
     for _ in 0..10 {
-        queue.offer_one(bulk, 1514);
-        queue.offer_one(other, 1514);
+        queue.enqueue_one(bulk, 1514);
+        queue.enqueue_one(other, 1514);
     }
     assert_eq!(vec![bulk, other, bulk], queue.flows(3));
-    queue.offer_one(sparse, 100);
+    queue.enqueue_one(sparse, 100);
     assert_eq!(Some((sparse, 0)), queue.next());
     assert_eq!(Some((other, 1)), queue.next());
-    queue.offer_one(sparse, 100);
+    queue.enqueue_one(sparse, 100);
     assert_eq!(Some((sparse, 1)), queue.next(), "its queue is an old one until a round has found it empty");
     assert_eq!(vec![bulk, other, bulk], queue.flows(3));
-    queue.offer_one(sparse, 100);
+    queue.enqueue_one(sparse, 100);
     assert_eq!(Some((sparse, 0)), queue.next());
 }
 
 #[test]
 fn no_packets_that_come_just_in_time_starve_the_old_queues() {
-    let [bulk, pulsing] = apart();
-    let mut queue = plain(&FQ, &[], 1_000);
+    let [bulk, pulsing] = flows_in_distinct_queues();
+    let mut queue = build_plain(&FQ, &[], 1_000);
     for _ in 0..100 {
-        queue.offer_one(bulk, 1514);
+        queue.enqueue_one(bulk, 1514);
     }
     queue.flows(1);
     // One packet each time its queue has just been emptied: RFC 8290, section 4.2.
     let served: Vec<u64> = (0..100)
         .flat_map(|_| {
-            queue.offer_one(pulsing, 1514);
+            queue.enqueue_one(pulsing, 1514);
             queue.flows(1)
         })
         .collect();
@@ -376,54 +377,54 @@ fn no_packets_that_come_just_in_time_starve_the_old_queues() {
 
 #[test]
 fn an_overflow_takes_half_of_the_queue_with_the_most_bytes_and_64_packets_at_most() {
-    let [fat, long] = apart();
-    let mut queue = plain(&FQ, &[], 300);
-    (0..100).for_each(|_| assert!(queue.offer_one(fat, 1500).is_empty()));
-    (0..200).for_each(|_| assert!(queue.offer_one(long, 100).is_empty()));
-    assert_eq!((1..=50).collect::<Vec<u64>>(), queue.offer_one(long, 100), "half, from the front of the queue with the most bytes");
-    let mut queue = plain(&FQ, &[], 300);
-    (0..300).for_each(|_| assert!(queue.offer_one(fat, 1500).is_empty()));
-    assert_eq!((1..=64).collect::<Vec<u64>>(), queue.offer_one(fat, 1500));
-    let mut queue = plain(&FQ, &[("batch", "1")], 300);
-    (0..300).for_each(|_| assert!(queue.offer_one(fat, 1500).is_empty()));
-    assert_eq!(vec![1], queue.offer_one(long, 40));
+    let [fat, long] = flows_in_distinct_queues();
+    let mut queue = build_plain(&FQ, &[], 300);
+    (0..100).for_each(|_| assert!(queue.enqueue_one(fat, 1500).is_empty()));
+    (0..200).for_each(|_| assert!(queue.enqueue_one(long, 100).is_empty()));
+    assert_eq!((1..=50).collect::<Vec<u64>>(), queue.enqueue_one(long, 100), "half, from the front of the queue with the most bytes");
+    let mut queue = build_plain(&FQ, &[], 300);
+    (0..300).for_each(|_| assert!(queue.enqueue_one(fat, 1500).is_empty()));
+    assert_eq!((1..=64).collect::<Vec<u64>>(), queue.enqueue_one(fat, 1500));
+    let mut queue = build_plain(&FQ, &[("batch", "1")], 300);
+    (0..300).for_each(|_| assert!(queue.enqueue_one(fat, 1500).is_empty()));
+    assert_eq!(vec![1], queue.enqueue_one(long, 40));
 }
 
 #[test]
 fn sfq_and_drr_take_one_packet_from_the_end_or_the_front_of_the_longest_queue() {
-    let [fat, long] = apart();
+    let [fat, long] = flows_in_distinct_queues();
     for (scheme, longest) in [(&SFQ, long), (&DRR, fat)] {
         for (end, place) in [("tail", 1), ("front", 0)] {
-            let mut queue = plain(scheme, &[("drop", end)], 180);
+            let mut queue = build_plain(scheme, &[("drop", end)], 180);
             let mut numbers = BTreeMap::from([(fat, vec![]), (long, vec![])]);
             for (flow, size, count) in [(fat, 1500, 60), (long, 100, 120)] {
                 for _ in 0..count {
-                    assert!(queue.offer_one(flow, size).is_empty());
+                    assert!(queue.enqueue_one(flow, size).is_empty());
                     numbers.get_mut(&flow).unwrap().push(queue.numbers);
                 }
             }
             let ends = [numbers[&longest][0], *numbers[&longest].last().unwrap() + u64::from(longest == long)];
-            assert_eq!(vec![ends[place]], queue.offer_one(long, 100), "{} {end}", scheme.name);
+            assert_eq!(vec![ends[place]], queue.enqueue_one(long, 100), "{} {end}", scheme.name);
         }
     }
 }
 
 #[test]
 fn a_queue_of_sfq_holds_no_more_than_its_depth() {
-    let mut queue = plain(&SFQ, &[("depth", "5")], 1_000);
-    let dropped: Vec<u64> = (0..8).flat_map(|_| queue.offer_one(0, 1000)).collect();
+    let mut queue = build_plain(&SFQ, &[("depth", "5")], 1_000);
+    let dropped: Vec<u64> = (0..8).flat_map(|_| queue.enqueue_one(0, 1000)).collect();
     assert_eq!(vec![6, 7, 8], dropped);
 }
 
 /// Bytes that two flows of unlike packets have sent when one of them has sent so many.
 fn shares(scheme: &'static DisciplineEntry, sizes: [u32; 2], bytes: u64) -> [u64; 2] {
-    let flows: [u64; 2] = apart();
-    let mut queue = plain(scheme, &[], 1_000);
+    let flows: [u64; 2] = flows_in_distinct_queues();
+    let mut queue = build_plain(scheme, &[], 1_000);
     let mut sent = [0; 2];
     while sent.iter().all(|&sent| sent < bytes) {
         for (flow, size) in flows.into_iter().zip(sizes) {
-            while queue.queue.len() < 100 || queue.offer_one(flow, size).is_empty() && queue.queue.len() < 300 {
-                queue.offer_one(flow, size);
+            while queue.queue.len() < 100 || queue.enqueue_one(flow, size).is_empty() && queue.queue.len() < 300 {
+                queue.enqueue_one(flow, size);
             }
         }
         let (packet, _) = queue.dequeue(Time::ZERO).unwrap();
@@ -444,11 +445,11 @@ fn flows_of_unlike_packets_share_the_bytes_evenly_to_within_a_quantum_and_two_pa
 }
 
 /// Drops what leaves anything behind anywhere, and wants to be woken every 10 ms.
-struct Timed {
+struct TimerAqm {
     deadline: Time,
 }
 
-impl Aqm for Timed {
+impl Aqm for TimerAqm {
     fn requirements(&self) -> AqmRequirements {
         AqmRequirements { dequeue_hook: true, ..AqmRequirements::default() }
     }
@@ -476,11 +477,11 @@ impl Aqm for Timed {
 }
 
 static TIMED: AqmEntry =
-    AqmEntry { name: "timed", make: &|_, _| Box::new(Timed { deadline: Time::ZERO + Span::from_millis(7) }), ..AqmEntry::DEFAULTS };
+    AqmEntry { name: "timed", make: &|_, _| Box::new(TimerAqm { deadline: Time::ZERO + Span::from_millis(7) }), ..AqmEntry::DEFAULTS };
 
 #[test]
 fn each_aqm_inside_is_woken_at_its_own_deadline() {
-    let mut queue = made(&FQ, &[], &TIMED, Limit::Packets(100));
+    let mut queue = build(&FQ, &[], &TIMED, Limit::Packets(100));
     let mut before = Time::ZERO;
     for _ in 0..1_000 {
         let due = queue.queue.next_timer().unwrap();
@@ -495,10 +496,10 @@ fn each_aqm_inside_is_woken_at_its_own_deadline() {
 
 #[test]
 fn an_aqm_inside_sees_what_waits_in_all_queues_behind_a_packet() {
-    let [one, other] = apart();
-    let mut queue = made(&FQ, &[], &TIMED, Limit::Packets(100));
+    let [one, other] = flows_in_distinct_queues();
+    let mut queue = build(&FQ, &[], &TIMED, Limit::Packets(100));
     for flow in [one, one, other] {
-        queue.offer_one(flow, 1000);
+        queue.enqueue_one(flow, 1000);
     }
     assert_eq!(Some((other, 0)), queue.next(), "both of the first queue are dropped, for the other's packet waits");
     assert_eq!((None, 2), (queue.next(), queue.queue.total_counters().dropped_packets()));
@@ -537,8 +538,8 @@ static TALLY: AqmEntry = AqmEntry { name: "tally", make: &|_, _| Box::new(Backlo
 #[test]
 fn an_aqm_inside_is_told_of_the_packets_that_the_shared_buffer_drops() {
     for (scheme, settings) in [(&FQ, vec![]), (&SFQ, vec![("perturb", "off")]), (&DRR, vec![]), (&DRR, vec![("drop", "front")])] {
-        let mut queue = made(scheme, &settings, &TALLY, Limit::Packets(12));
-        let dropped: usize = (0..200).map(|number| queue.offer_one(number % 5, 1000).len()).sum();
+        let mut queue = build(scheme, &settings, &TALLY, Limit::Packets(12));
+        let dropped: usize = (0..200).map(|number| queue.enqueue_one(number % 5, 1000).len()).sum();
         assert_eq!(200, dropped + queue.flows(200).len(), "{}", scheme.name);
         assert!(dropped >= 188, "{}: {dropped}", scheme.name);
     }
@@ -546,11 +547,11 @@ fn an_aqm_inside_is_told_of_the_packets_that_the_shared_buffer_drops() {
 
 #[test]
 fn another_hash_spreads_flows_anew_and_reorders_none() {
-    let mut queue = plain(&SFQ, &[("perturb", "1 s"), ("depth", "1000")], 1_000);
+    let mut queue = build_plain(&SFQ, &[("perturb", "1 s"), ("depth", "1000")], 1_000);
     for number in 0..600 {
-        queue.offer_one(number % 30, 1000);
+        queue.enqueue_one(number % 30, 1000);
     }
-    let busy = |queue: &Watched| {
+    let busy = |queue: &QueueUnderTest| {
         let mut flows = f64::NAN;
         queue.queue.report_gauges(&mut |name, value| {
             if name == "flows" {
@@ -561,7 +562,7 @@ fn another_hash_spreads_flows_anew_and_reorders_none() {
     };
     assert_eq!(Some(Time::ZERO + Span::from_secs(1)), queue.queue.next_timer());
     assert!(busy(&queue) > 6.0);
-    let order = |queue: &mut Watched| {
+    let order = |queue: &mut QueueUnderTest| {
         let mut last = BTreeMap::new();
         let mut flows = Vec::new();
         while let Some((packet, _)) = queue.dequeue(Time::ZERO) {
@@ -570,8 +571,8 @@ fn another_hash_spreads_flows_anew_and_reorders_none() {
         }
         flows
     };
-    let mut still = plain(&SFQ, &[("perturb", "off"), ("depth", "1000")], 1_000);
-    (0..600).for_each(|number| drop(still.offer_one(number % 30, 1000)));
+    let mut still = build_plain(&SFQ, &[("perturb", "off"), ("depth", "1000")], 1_000);
+    (0..600).for_each(|number| drop(still.enqueue_one(number % 30, 1000)));
     assert_eq!(None, still.queue.next_timer());
     queue.queue.on_timer(Time::ZERO + Span::from_secs(1), &mut queue.rng);
     queue.queue.assert_conservation();
@@ -585,7 +586,7 @@ fn another_hash_spreads_flows_anew_and_reorders_none() {
 #[test]
 fn packets_that_a_change_of_the_hash_moves_count_in_freds_flows_where_they_wait() {
     let settings = [("perturb", "1 ms"), ("flows", "4"), ("salt", "auto")];
-    let mut queue = made_with(&SFQ, &settings, aqm("fred"), &[("w_q", "0"), ("min_th", "5")], Limit::Packets(1_000));
+    let mut queue = build_with(&SFQ, &settings, aqm("fred"), &[("w_q", "0"), ("min_th", "5")], Limit::Packets(1_000));
     let (mut now, mut waiting, mut moved) = (Time::ZERO, [0; 12], 0);
     for step in 0..20_000u64 {
         let flow = mix_bits(step) % 12;
@@ -615,8 +616,8 @@ fn a_hundred_flows_seldom_collide_in_1024_queues() {
     let occupied: usize = (0..200)
         .map(|_| {
             let salt = salts.next_u64();
-            let mut queue = plain(&FQ, &[("flows", "1024"), ("salt", &salt.to_string())], 1_000);
-            (0..100).for_each(|flow| drop(queue.offer_one(flow, 100)));
+            let mut queue = build_plain(&FQ, &[("flows", "1024"), ("salt", &salt.to_string())], 1_000);
+            (0..100).for_each(|flow| drop(queue.enqueue_one(flow, 100)));
             let mut busy = f64::NAN;
             queue.queue.report_gauges(&mut |name, value| {
                 if name == "flows" {
@@ -633,9 +634,9 @@ fn a_hundred_flows_seldom_collide_in_1024_queues() {
 
 #[test]
 fn the_bands_count_new_and_old_queues_apart() {
-    let mut queue = plain(&FQ, &[], 100);
+    let mut queue = build_plain(&FQ, &[], 100);
     for flow in [0, 0, 0, 1] {
-        queue.offer_one(flow, 1514);
+        queue.enqueue_one(flow, 1514);
     }
     let bands = std::iter::from_fn(|| queue.next()).fold([0u64; 2], |mut bands, (_, band)| {
         bands[usize::from(band)] += 1;

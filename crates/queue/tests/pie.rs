@@ -12,9 +12,9 @@ const MARK: EnqueueVerdict =
     EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early };
 const DROP: EnqueueVerdict = EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Early };
 
-fn pie(given: &[(&str, &str)]) -> Pie {
+fn pie(parameters: &[(&str, &str)]) -> Pie {
     let mut values = Values::defaults(ENTRY.parameters);
-    for (name, text) in given {
+    for (name, text) in parameters {
         values.set_from_text(name, text).unwrap_or_else(|why| panic!("{name}: {why}"));
     }
     Pie::new(Settings::from_values(&values), Limit::Packets(LIMIT))
@@ -39,9 +39,9 @@ struct PieLink<A> {
     every: Span,
 }
 
-/// What the line asks: the implementation, and the pseudo-code beside it.
+/// Interface of the implementation and of the pseudo-code beside it.
 trait PieModel {
-    fn admits(&mut self, now: Time, waiting: u32) -> bool;
+    fn accepts(&mut self, now: Time, waiting: u32) -> bool;
     fn record_departure(&mut self, now: Time, sojourn: Span, waiting: u32);
     fn update(&mut self, now: Time, waiting: u32, head_sojourn: Span);
     fn probability(&self) -> f64;
@@ -55,7 +55,7 @@ impl<A: PieModel> PieLink<A> {
     /// Time goes on; true if a packet that arrives then is let in unsignalled.
     fn packet_passes_after(&mut self, gap: Span) -> bool {
         self.run_until(self.now + gap);
-        let passes = self.pie.admits(self.now, self.arrived.len() as u32);
+        let passes = self.pie.accepts(self.now, self.arrived.len() as u32);
         if self.arrived.is_empty() {
             self.leaves_at = self.leaves_at.max(self.now);
         }
@@ -93,10 +93,10 @@ impl<A: PieModel> PieLink<A> {
     }
 }
 
-struct Ours(Pie, Rng);
+struct PieUnderTest(Pie, Rng);
 
-impl PieModel for Ours {
-    fn admits(&mut self, now: Time, waiting: u32) -> bool {
+impl PieModel for PieUnderTest {
+    fn accepts(&mut self, now: Time, waiting: u32) -> bool {
         let packet = PacketInfo { size: SIZE, ..PacketInfo::PLAIN };
         self.0.on_enqueue(&Arrival { now, packet, backlog: Backlog::of_packets(waiting), ..Arrival::PLAIN }, &mut self.1)
             == EnqueueVerdict::Pass
@@ -171,7 +171,7 @@ impl PseudoCode {
 }
 
 impl PieModel for PseudoCode {
-    fn admits(&mut self, _now: Time, waiting: u32) -> bool {
+    fn accepts(&mut self, _now: Time, waiting: u32) -> bool {
         if self.drop_prob == 0.0 && self.current_qdelay < Self::QDELAY_REF / 2.0 && self.qdelay_old < Self::QDELAY_REF / 2.0 {
             self.burst_allowance = Self::MAX_BURST;
         }
@@ -222,33 +222,33 @@ impl PieModel for PseudoCode {
 }
 
 /// Load that changes between a third and three times what the line can send, and pauses.
-fn gap(weather: &mut Rng, at: u32) -> Span {
+fn gap(traffic_rng: &mut Rng, at: u32) -> Span {
     let spells = [350, 3000, 600, 50_000, 500, 1200, 300];
     let mean = spells[(at / 2000) as usize % spells.len()];
-    Span::from_micros(weather.below(2 * mean + 1))
+    Span::from_micros(traffic_rng.below(2 * mean + 1))
 }
 
 #[test]
 fn every_packet_fares_as_in_the_rfcs_pseudo_code() {
     for extended in [false, true] {
-        let given: &[(&str, &str)] = if extended { &[("derandomize", "true"), ("cap", "0.02")] } else { &[] };
+        let parameters: &[(&str, &str)] = if extended { &[("derandomize", "true"), ("cap", "0.02")] } else { &[] };
         let (every, draws) = (Span::from_micros(800), || Rng::for_role(5, "coin"));
-        let mut ours = PieLink::new(Ours(pie(given), draws()), every);
+        let mut pie_under_test = PieLink::new(PieUnderTest(pie(parameters), draws()), every);
         let mut theirs = PieLink::new(PseudoCode::new(extended, draws()), every);
-        let mut weather = Rng::for_role(9, "weather");
+        let mut traffic_rng = Rng::for_role(9, "weather");
         let (mut signalled, mut highest) = (0, 0.0f64);
         for at in 0..40_000 {
-            let gap = gap(&mut weather, at);
-            let passes = ours.packet_passes_after(gap);
+            let gap = gap(&mut traffic_rng, at);
+            let passes = pie_under_test.packet_passes_after(gap);
             assert_eq!(theirs.packet_passes_after(gap), passes, "packet {at}, extended {extended}");
             assert!(
-                (ours.pie.probability() - theirs.pie.probability()).abs() < 1e-12,
+                (pie_under_test.pie.probability() - theirs.pie.probability()).abs() < 1e-12,
                 "packet {at}: {} {}",
-                ours.pie.probability(),
+                pie_under_test.pie.probability(),
                 theirs.pie.probability()
             );
             signalled += u32::from(!passes);
-            highest = highest.max(ours.pie.probability());
+            highest = highest.max(pie_under_test.pie.probability());
         }
         assert!(signalled > 1000 && highest > 0.2, "the load is heavy enough to say something: {signalled}, {highest}");
     }
@@ -257,13 +257,13 @@ fn every_packet_fares_as_in_the_rfcs_pseudo_code() {
 #[test]
 fn a_burst_shorter_than_the_allowance_passes_an_idle_queue_unsignalled() {
     let signals = |duration_ms: u64| {
-        let mut line = PieLink::new(Ours(pie(&[]), Rng::for_role(1, "burst")), Span::from_micros(800));
-        (0..duration_ms * 5).filter(|_| !line.packet_passes_after(Span::from_micros(200))).count()
+        let mut link = PieLink::new(PieUnderTest(pie(&[]), Rng::for_role(1, "burst")), Span::from_micros(800));
+        (0..duration_ms * 5).filter(|_| !link.packet_passes_after(Span::from_micros(200))).count()
     };
     assert_eq!(0, signals(140));
     assert!(signals(1000) > 0, "a longer one is not spared");
-    let mut unspared = PieLink::new(Ours(pie(&[("max_burst", "0 s")]), Rng::for_role(1, "burst")), Span::from_micros(800));
-    assert!((0..5000).any(|_| !unspared.packet_passes_after(Span::from_micros(200))));
+    let mut without_burst = PieLink::new(PieUnderTest(pie(&[("max_burst", "0 s")]), Rng::for_role(1, "burst")), Span::from_micros(800));
+    assert!((0..5000).any(|_| !without_burst.packet_passes_after(Span::from_micros(200))));
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn once_nothing_waits_each_update_takes_the_integral_term_and_two_percent() {
 }
 
 /// Feeds a delay until the probability is as it is asked for.
-fn held_at(mut pie: Pie, p: f64, rng: &mut Rng) -> Pie {
+fn with_fixed_probability(mut pie: Pie, p: f64, rng: &mut Rng) -> Pie {
     let mut now = Time::ZERO;
     while probability(&pie) < p {
         now += Span::from_millis(15);
@@ -309,20 +309,20 @@ fn verdict(pie: &mut Pie, rng: &mut Rng) -> EnqueueVerdict {
 #[test]
 fn it_marks_up_to_the_limit_and_drops_above() {
     let mut rng = Rng::for_role(1, "limit");
-    for (p, given, expected) in
+    for (p, parameters, expected) in
         [(0.05, vec![], MARK), (0.2, vec![], DROP), (0.2, vec![("mark_limit", "1")], MARK), (0.05, vec![("ecn", "false")], DROP)]
     {
-        let mut pie = held_at(pie(&given), p, &mut rng);
+        let mut pie = with_fixed_probability(pie(&parameters), p, &mut rng);
         let verdicts: Vec<EnqueueVerdict> =
             (0..500).map(|_| verdict(&mut pie, &mut rng)).filter(|&verdict| verdict != EnqueueVerdict::Pass).collect();
-        assert!(!verdicts.is_empty() && verdicts.iter().all(|&verdict| verdict == expected), "p {p}, {given:?}: {verdicts:?}");
+        assert!(!verdicts.is_empty() && verdicts.iter().all(|&verdict| verdict == expected), "p {p}, {parameters:?}: {verdicts:?}");
     }
 }
 
 #[test]
 fn derandomized_signals_are_neither_too_close_nor_too_far_apart() {
     let mut rng = Rng::for_role(1, "spread");
-    let mut pie = held_at(pie(&[("derandomize", "true"), ("mark_limit", "1")]), 0.05, &mut rng);
+    let mut pie = with_fixed_probability(pie(&[("derandomize", "true"), ("mark_limit", "1")]), 0.05, &mut rng);
     let p = probability(&pie);
     let mut gaps = Vec::new();
     let mut gap = 0.0;

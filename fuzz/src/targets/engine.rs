@@ -61,7 +61,7 @@ static BASES: LazyLock<Vec<Scenario>> = LazyLock::new(|| {
         for queue in QUEUES {
             for app in APPS {
                 for impairment in IMPAIRMENTS {
-                    bases.push(base(profile, queue, app, impairment));
+                    bases.push(base_scenario(profile, queue, app, impairment));
                 }
             }
         }
@@ -78,7 +78,7 @@ pub fn prepare() {
     LazyLock::force(&BASES);
 }
 
-fn base(profile: &str, queue: &str, app: &str, impairment: &str) -> Scenario {
+fn base_scenario(profile: &str, queue: &str, app: &str, impairment: &str) -> Scenario {
     let text = format!(
         r#"
         name = "base"
@@ -125,7 +125,7 @@ pub fn ways(data: &[u8]) {
     let at = usize::from(input.u16()) % BASES.len();
     let way = input.below(3);
     let mut network = BASES[at].network.clone();
-    change(&mut network, &mut input, way < 2);
+    change_network(&mut network, &mut input, way < 2);
     let slowest = network.links[..2].iter().map(|link| link.rate.bps()).min().unwrap_or(1);
     let packets = PACKETS + u64::from(input.u8() & 31);
     let duration = Time::ZERO + Span::from_micros(packets * 12_000_000_000 / slowest);
@@ -133,15 +133,15 @@ pub fn ways(data: &[u8]) {
     let options = Options { duration, measure_from: measure_from.min(duration), seed: input.u8().into() };
     let (whole, _) = Simulation::new(&network, &options, NoProbe).finish();
     match way {
-        0 => assert_same_run(&whole, &sliced(&network, &options, &mut input), "in slices"),
-        1 => with_probes(&network, &options, &whole),
-        _ => plain_buffer(network, &options, is_droptail(at), &whole),
+        0 => assert_same_run(&whole, &run_in_slices(&network, &options, &mut input), "in slices"),
+        1 => compare_with_probes(&network, &options, &whole),
+        _ => compare_with_plain_buffer(network, &options, is_droptail(at), &whole),
     }
 }
 
 /// Rates, delays, buffers and starts. With `ties` packets often come at the same time as others; a plain buffer and a queue may then take them
 /// in another order, so those two are compared without.
-fn change(network: &mut Network, input: &mut Input, ties: bool) {
+fn change_network(network: &mut Network, input: &mut Input, ties: bool) {
     let apart = |at: usize| if ties { 0 } else { at as u64 + 1 };
     for (at, link) in network.links.iter_mut().enumerate() {
         let [rate, delay, limit] = input.bytes();
@@ -156,7 +156,7 @@ fn change(network: &mut Network, input: &mut Input, ties: bool) {
     }
 }
 
-fn sliced(network: &Network, options: &Options, input: &mut Input) -> Run {
+fn run_in_slices(network: &Network, options: &Options, input: &mut Input) -> Run {
     let mut simulation = Simulation::new(network, options, NoProbe);
     let mut until = Time::ZERO;
     for _ in 0..8 {
@@ -168,7 +168,7 @@ fn sliced(network: &Network, options: &Options, input: &mut Input) -> Run {
 }
 
 /// A probe of everything changes nothing; what it has recorded of queues is what they decide again; the capture is read without a fault.
-fn with_probes(network: &Network, options: &Options, whole: &Run) {
+fn compare_with_probes(network: &Network, options: &Options, whole: &Run) {
     let millis = |millis| Some(Span::from_millis(millis));
     let recording = RecordingConfig {
         queue_interval: millis(5),
@@ -199,7 +199,7 @@ fn with_probes(network: &Network, options: &Options, whole: &Run) {
 }
 
 /// A queue that drops at its end is as a link's plain buffer of the same size: flows see the same.
-fn plain_buffer(mut network: Network, options: &Options, is_droptail: bool, measured: &Run) {
+fn compare_with_plain_buffer(mut network: Network, options: &Options, is_droptail: bool, measured: &Run) {
     for link in network.links.iter_mut() {
         let limit = match &link.buffer {
             Buffer::Queue(queue) if queue.name == "queue.reverse" => REVERSE_LIMIT,

@@ -63,18 +63,18 @@ pub fn pcapng(data: &[u8]) {
 
 /// How far a compressed file is read, in records and in bytes. A kilobyte may hold a million empty lines, or zstd's 32 MB of one byte, and
 /// what follows so many of them is read as they were; the formats themselves are read to their end by the other targets.
-const MOST_STEPS: usize = 2000;
-const MOST_BYTES: u64 = 1 << 18;
+const MAX_STEPS: usize = 2000;
+const MAX_BYTES: u64 = 1 << 18;
 
 /// gzip or zstd around any format.
 pub fn compressed(data: &[u8]) {
     let Ok(mut reader) = Reader::open(data) else { return };
     let mut ended = false;
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         let Some(read) = reader.read_record() else { return };
         assert!(!ended, "nothing follows what ends a file");
         ended = read.is_err_and(|fault| fault.is_fatal);
-        if reader.bytes_read() > MOST_BYTES {
+        if reader.bytes_read() > MAX_BYTES {
             return;
         }
     }
@@ -105,7 +105,7 @@ const SECTION: [u8; 28] =
     [0x0a, 0x0d, 0x0d, 0x0a, 28, 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 28, 0, 0, 0];
 
 /// A packet block as `pcap-parser` reads it.
-struct Block1<'a> {
+struct PacketBlock<'a> {
     interface: u32,
     /// Since 1970, in picoseconds.
     time: i128,
@@ -146,7 +146,7 @@ pub fn pcapng_twice(data: &[u8]) {
 const UNKNOWN: u8 = 0x7f;
 
 /// The packet blocks of a file, none for a packet without a time or an interface; nothing if the file is refused.
-fn blocks(mut file: &[u8]) -> Option<Vec<Option<Block1<'_>>>> {
+fn blocks(mut file: &[u8]) -> Option<Vec<Option<PacketBlock<'_>>>> {
     let (mut found, mut interfaces, mut first) = (Vec::new(), Vec::new(), 0_usize);
     let mut is_big = false;
     while !file.is_empty() {
@@ -164,12 +164,12 @@ fn blocks(mut file: &[u8]) -> Option<Vec<Option<Block1<'_>>>> {
             }
             Block::EnhancedPacket(packet) => {
                 let place = first.saturating_add(packet.if_id as usize);
-                let stamp = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+                let timestamp = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
                 let kept = packet.data.get(..packet.caplen as usize)?;
                 found.push(interfaces.get(place).and_then(|&(link, resolution, offset)| {
                     // Our reader takes a time before 1970 for its first second.
-                    let time = Some(picos(stamp, resolution)? + i128::from(offset) * 1_000_000_000_000).filter(|&time| time >= 0)?;
-                    Some(Block1 { interface: place as u32, time, kept, wire: packet.origlen, link })
+                    let time = Some(picos(timestamp, resolution)? + i128::from(offset) * 1_000_000_000_000).filter(|&time| time >= 0)?;
+                    Some(PacketBlock { interface: place as u32, time, kept, wire: packet.origlen, link })
                 }));
             }
             Block::SimplePacket(_) => found.push(None),
@@ -182,15 +182,15 @@ fn blocks(mut file: &[u8]) -> Option<Vec<Option<Block1<'_>>>> {
 }
 
 /// A stamp of this `if_tsresol` in picoseconds; nothing where a second has more units than 64 bits count.
-fn picos(stamp: u64, resolution: u8) -> Option<i128> {
+fn picos(timestamp: u64, resolution: u8) -> Option<i128> {
     let base: u64 = if resolution & 0x80 == 0 { 10 } else { 2 };
     let per_second = i128::from(base.checked_pow(u32::from(resolution & 0x7f))?);
-    Some(i128::from(stamp) / per_second * 1_000_000_000_000 + i128::from(stamp) % per_second * 1_000_000_000_000 / per_second)
+    Some(i128::from(timestamp) / per_second * 1_000_000_000_000 + i128::from(timestamp) % per_second * 1_000_000_000_000 / per_second)
 }
 
-fn compare(event: &Event, block: &Block1, zero: u64) {
+fn compare(event: &Event, block: &PacketBlock, epoch_s: u64) {
     assert_eq!(Location::Interface(block.interface), event.location);
-    assert_eq!(block.time, i128::from(zero) * 1_000_000_000_000 + i128::from(event.time.picos()));
+    assert_eq!(block.time, i128::from(epoch_s) * 1_000_000_000_000 + i128::from(event.time.picos()));
     let packet = &event.packet;
     // Behind Ethernet and the other link headers lies the same, which the target `pcap` reads.
     if !matches!(block.link, 101 | 228 | 229) {
@@ -227,7 +227,7 @@ fn flags(tcp: &etherparse::TcpSlice) -> Flags {
     Flags(bits.iter().enumerate().fold(0, |flags, (bit, set)| flags | u16::from(*set) << bit))
 }
 
-const WHOLE: u32 = 65_535;
+const FULL_PACKET: u32 = 65_535;
 
 /// A packet of any fields, written and read by `etherparse` and by our reader.
 pub fn headers(data: &[u8]) {
@@ -293,7 +293,7 @@ fn packet(input: &mut Input) -> Packet {
 
 fn bytes_of(headers: &Headers) -> Vec<u8> {
     let mut bytes = Vec::new();
-    headers.write(WHOLE, &mut bytes);
+    headers.write(FULL_PACKET, &mut bytes);
     bytes
 }
 
@@ -358,7 +358,7 @@ fn check_tcp(packet: &Packet, net: &NetSlice, tcp: &etherparse::TcpSlice, total:
     assert_eq!((packet.source.port as u16, packet.destination.port as u16), (tcp.source_port(), tcp.destination_port()));
     assert_eq!((packet.tcp.seq, packet.tcp.ack), (tcp.sequence_number(), tcp.acknowledgment_number()));
     assert_eq!((packet.tcp.window, packet.tcp.flags), (tcp.window_size(), flags(tcp)));
-    if total < WHOLE as usize {
+    if total < FULL_PACKET as usize {
         assert_eq!(packet.payload as usize, tcp.payload().len());
     }
     let mut read = Tcp::default();
@@ -388,7 +388,7 @@ fn check_tcp(packet: &Packet, net: &NetSlice, tcp: &etherparse::TcpSlice, total:
 /// Our own reader finds in the file what was written.
 fn check_our_reader(packet: &Packet, headers: &Headers, is_v6: bool) {
     let mut file = Vec::new();
-    let writer = PcapngWriter::begin(WHOLE, "ecnlab", &mut file);
+    let writer = PcapngWriter::begin(FULL_PACKET, "ecnlab", &mut file);
     writer.add_interface("way", if is_v6 { IpVersion::V6 } else { IpVersion::V4 }, &mut file);
     writer.write_headers(0, Time::from_picos(5_000), headers, &mut file);
     let mut reader = Reader::open(&file[..]).expect("a file of ours");
