@@ -16,10 +16,10 @@ use pyo3::prelude::*;
 
 use crate::aqm::failure;
 use crate::errors::{Interrupted, Place, engine_fault, listed, scenario_error};
-use crate::fault::caught;
+use crate::panic::caught;
+use crate::progress::Watch;
 use crate::scenario::{RunResult, Scenario, recording_full};
 use crate::tracing::{TraceFile, TraceTo};
-use crate::watch::Watch;
 
 create_exception!(_core, SystemRefusal, PyException, "The machine does not permit what a run with real hosts needs.");
 

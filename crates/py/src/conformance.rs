@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
 
-use crate::fault::caught;
+use crate::panic::caught;
 
 /// Runs the suite over a discipline with the AQM that it has by default. JSON as of `check_aqm`.
 #[pyfunction]

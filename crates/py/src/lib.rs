@@ -6,9 +6,10 @@ mod aqm;
 mod backends;
 mod conformance;
 mod errors;
-mod fault;
-mod files;
+mod file_io;
+mod panic;
 mod parquet;
+mod progress;
 mod replay;
 mod scenario;
 mod shell;
@@ -16,7 +17,6 @@ mod table;
 mod trace;
 mod tracing;
 mod validation;
-mod watch;
 
 use std::borrow::Cow;
 
@@ -79,7 +79,7 @@ fn write_parquet(py: Python<'_>, tables: Vec<Py<Table>>, metadata: Vec<(String, 
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    fault::install();
+    panic::install();
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("BUILD", ecnlab_scenario::BUILD)?;
     module.add("DERIVATION", ecnlab_scenario::DERIVATION)?;

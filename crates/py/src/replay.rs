@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::aqm::failure;
 use crate::errors::engine_fault;
-use crate::fault::caught;
+use crate::panic::caught;
 use crate::scenario::Scenario;
 use crate::table::Table;
 

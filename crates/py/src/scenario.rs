@@ -16,11 +16,11 @@ use pyo3::types::PyDict;
 use crate::aqm::failure::{self, Failure};
 use crate::aqm::{BroughtAqm, registry_with};
 use crate::errors::{Interrupted, engine_fault, scenario_error};
-use crate::fault::caught;
-use crate::files;
+use crate::file_io;
+use crate::panic::caught;
+use crate::progress::Watch;
 use crate::table::Table;
 use crate::tracing::TraceTo;
-use crate::watch::Watch;
 
 /// Events between two looks at the clock, and fewer where a user's AQM may fail at any of them.
 const SLICE: u64 = 1 << 16;
@@ -55,7 +55,7 @@ impl Scenario {
         folder: PathBuf,
     ) -> PyResult<Scenario> {
         let registry = registry_with(&aqms)?;
-        Scenario::made(py, || Sound::from_toml(text, &overrides, &registry, &|name| files::text(&folder, name)))
+        Scenario::made(py, || Sound::from_toml(text, &overrides, &registry, &|name| file_io::text(&folder, name)))
     }
 
     #[staticmethod]
@@ -68,7 +68,7 @@ impl Scenario {
         folder: PathBuf,
     ) -> PyResult<Scenario> {
         let registry = registry_with(&aqms)?;
-        Scenario::made(py, || Sound::from_json(text, &overrides, &registry, &|name| files::text(&folder, name)))
+        Scenario::made(py, || Sound::from_json(text, &overrides, &registry, &|name| file_io::text(&folder, name)))
     }
 
     #[getter]

@@ -22,7 +22,7 @@ use serde_json::{Value as Json, json};
 
 use crate::aqm::failure::{self, Failure};
 use crate::errors::engine_fault;
-use crate::fault::caught;
+use crate::panic::caught;
 use crate::scenario::Scenario;
 use crate::table::Table;
 

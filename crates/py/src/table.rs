@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyType};
 
-use crate::fault;
+use crate::panic;
 use crate::parquet;
 
 /// Columns that stand in front of those of a run: whose run it is, and its seed.
@@ -114,7 +114,7 @@ impl Footer {
 }
 
 fn sound<T>(read: impl FnOnce() -> Result<T>) -> PyResult<T> {
-    let told = fault::caught(|| read().map_err(|error| error.to_string()));
+    let told = panic::caught(|| read().map_err(|error| error.to_string()));
     told.and_then(|found| found).map_err(PyOSError::new_err)
 }
 

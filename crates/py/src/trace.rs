@@ -16,9 +16,9 @@ use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
 
 use crate::errors::{Interrupted, TraceError};
-use crate::fault::caught;
+use crate::panic::caught;
+use crate::progress::Watch;
 use crate::table::Table;
-use crate::watch::Watch;
 
 /// Records between two looks at the clock.
 const RECORDS_PER_POLL: u32 = 1 << 13;

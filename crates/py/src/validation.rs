@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::errors::EngineFault;
-use crate::fault::caught;
+use crate::panic::caught;
 
 /// Compares a case of ns-2; JSON with `name`, `ok`, `events` and `difference`.
 #[pyfunction]

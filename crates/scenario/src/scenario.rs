@@ -15,7 +15,7 @@ use crate::sections::flows::{self, Group};
 use crate::sections::link::{self, Edge};
 use crate::sections::record::{self, Extent, Record};
 use crate::sections::root;
-use crate::sections::way::Routes;
+use crate::sections::routes::Routes;
 use crate::tree::Node;
 use crate::warnings;
 

@@ -12,7 +12,7 @@ use ecnlab_units::{CongestionLevel, EcnSemantics, Rate, Span, Time};
 use crate::read::{Given, Reader};
 use crate::sections::flows::Group;
 use crate::sections::link::Edge;
-use crate::sections::way::Private;
+use crate::sections::routes::Private;
 
 /// Warns of links and groups that are at odds.
 pub fn of_the_whole(reader: &mut Reader, root: &Given, edges: &[Edge], groups: &[Group], duration: Span) {

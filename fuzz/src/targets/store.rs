@@ -1,7 +1,7 @@
 //! The tables of stored batches. Their reader is compiled in from the Python module's crate, which no other crate can link.
 
-#[path = "../../../crates/py/src/fault.rs"]
-pub mod fault;
+#[path = "../../../crates/py/src/panic.rs"]
+pub mod panic;
 #[allow(dead_code, reason = "tables are read here and not written")]
 #[path = "../../../crates/py/src/parquet.rs"]
 mod parquet_file;
@@ -28,7 +28,7 @@ pub fn parquet(data: &[u8]) -> usize {
 }
 
 fn caught<T>(read: impl FnOnce() -> parquet::errors::Result<T>) -> Option<T> {
-    fault::caught(read).ok()?.ok()
+    panic::caught(read).ok()?.ok()
 }
 
 /// The bytes from a row group's first to its last that the file has.

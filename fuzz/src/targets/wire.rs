@@ -11,7 +11,7 @@ use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
 use pcap_parser::Block;
 use pcap_parser::pcapng::{parse_block_be, parse_block_le};
 
-use super::store::fault::caught;
+use super::store::panic::caught;
 use crate::input::Input;
 
 /// A line that makes a file one of ns-2's.

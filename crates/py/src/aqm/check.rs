@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use super::entry::Subject;
 use super::failure::{self, Failure};
 use crate::conformance::check_to_json;
-use crate::fault::caught;
+use crate::panic::caught;
 
 /// Runs the suite over an AQM. JSON as of [`check_to_json`], with one check more. Raises KeyboardInterrupt if a hook or this thread hears Ctrl-C.
 ///

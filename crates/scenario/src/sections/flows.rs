@@ -7,8 +7,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::declaration::{self, Holds, Inner, Section, members};
 use super::link::Links;
+use super::routes::{self, Way};
 use super::tcp::{self, Carried, TCP_TABLE};
-use super::way::{self, Way};
 use crate::problem::listed;
 use crate::read::{Given, Reader};
 use crate::route::Graph;
@@ -44,8 +44,8 @@ pub const FLOWS: Section = Section {
     doc: "A group of flows that are alike. Acknowledgements take the way back, and are packets like all others there.",
     keys: GroupKeys::PARAMETERS,
     tables: &[
-        way::ACCESS_TABLE,
-        way::EXIT_TABLE,
+        routes::ACCESS_TABLE,
+        routes::EXIT_TABLE,
         TCP_TABLE,
         Inner {
             key: "udp",
@@ -113,7 +113,7 @@ pub fn read<'a>(reader: &mut Reader, root: &Given<'a>, links: &Links) -> Vec<Gro
 fn group<'a>(reader: &mut Reader, given: Given<'a>, graph: Option<&mut Graph>) -> Option<Group<'a>> {
     reader.only(&given, FLOWS.names());
     let reading = reader.keys(&given, FLOWS.keys);
-    let way = way::read(reader, &given, &reading, graph);
+    let way = routes::read(reader, &given, &reading, graph);
     let carried = carried(reader, &given);
     let app = app(reader, &given, carried.as_ref());
     let (values, carried, (app, app_values, app_described), way) = (reading.sound()?, carried?, app?, way?);

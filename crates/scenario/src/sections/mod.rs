@@ -10,10 +10,10 @@ pub mod link;
 pub mod queue;
 pub mod record;
 pub mod root;
-mod stray;
+pub mod routes;
 pub mod tcp;
 mod tcp_renames;
-pub mod way;
+mod unknown_keys;
 
 pub use declaration::{Holds, Inner, MAX_PACKETS, Section, described, json_of};
 
@@ -25,8 +25,8 @@ pub const SECTIONS: &[&Section] = &[
     &link::REVERSE,
     &change::CHANGE,
     &flows::FLOWS,
-    &way::ACCESS,
-    &way::EXIT,
+    &routes::ACCESS,
+    &routes::EXIT,
     &flows::UDP,
     &record::RECORD,
 ];

@@ -21,7 +21,7 @@ use ecnlab_units::{Parameter, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
 use super::declaration::{self, MAX_PACKETS, Section};
-use super::stray::{self, Home, belongs};
+use super::unknown_keys::{self, Home, belongs};
 use crate::read::{self, Given, Reader};
 use crate::tree::{Form, Node, Scalar, Tree};
 
@@ -139,7 +139,7 @@ fn is_flat(reader: &Reader, given: &Given, discipline: &DisciplineEntry) -> bool
 fn flat(reader: &mut Reader, given: &Given, discipline: &'static DisciplineEntry) -> Option<Queue> {
     let entry = named_aqm(reader, given, "aqm")?;
     let own = own_names(&["discipline", "aqm", "limit"], entry.parameters);
-    stray::report(reader, given, &own, elsewhere(reader.registry), |_, keys| {
+    unknown_keys::report(reader, given, &own, elsewhere(reader.registry), |_, keys| {
         stale(&format!("aqm = \"{}\"", entry.name), keys, &given.place, &flat_example(entry))
     });
     let (amount, limit) = buffer(reader, given)?;
@@ -182,7 +182,7 @@ fn with_aqm(reader: &mut Reader, given: &Given, discipline: &'static DisciplineE
 /// A discipline which has its own algorithm, with a buffer.
 fn with_law(reader: &mut Reader, given: &Given, discipline: &'static DisciplineEntry) -> Option<Queue> {
     let own = own_names(&["discipline", "limit"], discipline.parameters);
-    stray::report(reader, given, &own, elsewhere(reader.registry), |_, keys| {
+    unknown_keys::report(reader, given, &own, elsewhere(reader.registry), |_, keys| {
         stale(&format!("discipline = \"{}\", which has its own algorithm,", discipline.name), keys, &given.place, &example(discipline))
     });
     let buffer = buffer(reader, given);
@@ -348,7 +348,7 @@ fn only_within(reader: &mut Reader, given: &Given, aqm: &AqmEntry, discipline: &
     let around = own_names(&["limit"], discipline.parameters);
     let elsewhere = elsewhere(reader.registry);
     let home = |key: &str| if around.contains(&key) { Some(Home::Around) } else { elsewhere(key) };
-    stray::report(reader, given, &own_names(&["name"], aqm.parameters), home, |home, keys| match home {
+    unknown_keys::report(reader, given, &own_names(&["name"], aqm.parameters), home, |home, keys| match home {
         Home::Around => format!("{} {} to the discipline around; fix: write it beside aqm", keys.join(", "), belongs(keys)),
         _ => {
             let example = format!("{{ name = \"{}\"{} }}", aqm.name, required(aqm.parameters));
@@ -363,11 +363,11 @@ fn only_around_aqm(reader: &mut Reader, given: &Given, discipline: &DisciplineEn
     let elsewhere = elsewhere(reader.registry);
     let home = |key: &str| if inside.contains(&key) { Some(Home::Inside) } else { elsewhere(key) };
     let own = own_names(&["discipline", "aqm", "limit"], discipline.parameters);
-    stray::report(reader, given, &own, home, |home, keys| match home {
+    unknown_keys::report(reader, given, &own, home, |home, keys| match home {
         Home::Inside => {
             let name = aqm.map_or("", |aqm| aqm.name);
-            let moved = stray::members(given.node, |key| keys.contains(&key));
-            let there = given.node.get("aqm").map_or_else(String::new, |aqm| stray::members(aqm, |key| key != "name"));
+            let moved = unknown_keys::members(given.node, |key| keys.contains(&key));
+            let there = given.node.get("aqm").map_or_else(String::new, |aqm| unknown_keys::members(aqm, |key| key != "name"));
             let all = [there, moved].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
             format!("{} {} to the AQM inside; fix: write aqm = {{ name = \"{name}\", {all} }}", keys.join(", "), belongs(keys))
         }
@@ -380,8 +380,8 @@ fn only_around_queue(reader: &mut Reader, given: &Given, discipline: &Discipline
     let of_some_queue = elsewhere(reader.registry);
     let home = |key: &str| if matches!(key, "aqm" | "limit") || of_some_queue(key).is_some() { Some(Home::Inside) } else { None };
     let own = own_names(&["discipline", INNER], discipline.parameters);
-    stray::report(reader, given, &own, home, |_, keys| {
-        let moved = stray::members(given.node, |key| keys.contains(&key));
+    unknown_keys::report(reader, given, &own, home, |_, keys| {
+        let moved = unknown_keys::members(given.node, |key| keys.contains(&key));
         format!("{} {} to the queue inside; fix: write {INNER} = {{ {moved} }}", keys.join(", "), belongs(keys))
     });
     let entries = given.node.entries().unwrap_or_default();

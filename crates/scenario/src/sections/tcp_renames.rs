@@ -3,7 +3,7 @@
 use ecnlab_transport::Settings;
 use ecnlab_transport::settings::{QUIRKS_KEY, is_quirk};
 
-use super::stray;
+use super::unknown_keys;
 use crate::problem::Problem;
 use crate::read::{Given, Reader, unknown_keys};
 
@@ -99,7 +99,7 @@ fn new_name(key: &str) -> Option<&'static str> {
 
 fn moved_message(given: &Given, key: &str, name: &'static str) -> String {
     let in_quirks = given.place.ends_with(QUIRKS_KEY);
-    let value = given.node.get(key).map_or_else(String::new, stray::value);
+    let value = given.node.get(key).map_or_else(String::new, unknown_keys::value);
     let value =
         VALUES.iter().find(|(of, old, _)| *of == name && value.trim_matches('"') == *old).map_or(value, |(.., new)| format!("\"{new}\""));
     let member = format!("{name} = {value}");
