@@ -47,8 +47,8 @@ def test_a_range_of_tenths_has_just_the_numbers_that_are_written(low: int, count
         ("5..1", "ends before it begins"),
         ("1..5 step 0", "the step must be above 0"),
         ("0..1 step 1e-9", "more than 100000 values"),
-        ("1,,2", "cannot be read"),
-        ("", "cannot be read"),
+        ("1,,2", "cannot be parsed"),
+        ("", "cannot be parsed"),
     ],
 )
 def test_a_list_that_cannot_be_read_is_refused(text: str, message: str) -> None:
