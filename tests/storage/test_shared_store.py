@@ -552,7 +552,7 @@ def test_a_batch_that_has_lost_its_scenarios_counts_as_none_and_its_runs_are_rep
         result_from_store(opened, small.hash)
     for store in (opened, ecnlab.Store(tmp_path / "s")):
         assert [str(lost) in warning.message for warning in store.batches.warnings] == [True]
-        assert "is not there; its runs are not used" in store.batches.warnings[0].message
+        assert "does not exist; its runs are not used" in store.batches.warnings[0].message
         assert not store.batches.has(small.hash, 1, {})
     ecnlab.run_all([ecnlab.Request(small, [1, 2])], store=tmp_path / "s")
     assert ran == [(small.hash, 1), (small.hash, 2)] * 2
