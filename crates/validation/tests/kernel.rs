@@ -148,7 +148,7 @@ fn what_is_no_case_is_refused_by_the_name_of_the_field() {
     assert_eq!("packets[3].seq must be a number from 0, not \"x\"", refused(|case| case["packets"][3][5] = json!("x")));
     assert_eq!("packets[0] has 5 values for 17 columns", refused(|case| case["packets"][0].as_array_mut().unwrap().truncate(5)));
     assert_eq!(
-        "script[0].do: unknown action of a router \"burn\"",
+        "script[0].do must be one of \"drop\", \"mark\", \"force-ce\", \"dup\", \"delay\", not \"burn\"",
         refused(|case| case["script"] = json!([{"direction": "data", "seq": [1, 2], "nth": 0, "do": "burn"}]))
     );
     assert!(validate_json("{", CaseMode::Sender).unwrap_err().starts_with("not a JSON file"));
@@ -170,7 +170,7 @@ fn numbers_that_no_connection_has_are_refused_by_their_place() {
         (6, json!(65_536), "packets[4].len must be from 0 to 65535, not 65536"),
         (7, json!(u64::MAX), "packets[4].ack must be from 0 to 2147483650, not 18446744073709551615"),
         (11, json!(1u64 << 31), "packets[4].window must be from 0 to 1073725440, not 2147483648"),
-        (14, json!([[9, 5]]), "packets[4].sack[0] must be a pair with the smaller number first, not [9,5]"),
+        (14, json!([[9, 5]]), "packets[4].sack[0] must be a pair with the smaller one first, not [9,5]"),
         (
             14,
             json!([[1, 2], [3, 4], [5, 6], [7, 8], [9, 10]]),
@@ -189,10 +189,7 @@ fn numbers_that_no_connection_has_are_refused_by_their_place() {
 fn a_script_that_names_no_packet_there_can_be_is_refused_by_its_line() {
     let line = |line: Value| refused(|case| case["script"] = json!([line]));
     for (told, expected) in [
-        (
-            json!({"direction": "data", "do": "drop", "seq": [5, 4]}),
-            "script[0].seq must be a pair with the smaller number first, not [5,4]",
-        ),
+        (json!({"direction": "data", "do": "drop", "seq": [5, 4]}), "script[0].seq must be a pair with the smaller one first, not [5,4]"),
         (
             json!({"direction": "data", "do": "drop", "seq": [5, 6], "nth": 1u64 << 32}),
             "script[0].nth must be from 0 to 4294967295, not 4294967296",
@@ -203,7 +200,7 @@ fn a_script_that_names_no_packet_there_can_be_is_refused_by_its_line() {
         ),
         (
             json!({"direction": "ack", "do": "drop", "during_us": [2.0, 1.0]}),
-            "script[0].during_us must be a pair with the earlier time first, not [2.0,1.0]",
+            "script[0].during_us must be a pair with the smaller one first, not [2.0,1.0]",
         ),
     ] {
         assert_eq!(expected, line(told));

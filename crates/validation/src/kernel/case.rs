@@ -1,20 +1,15 @@
 //! A case as its file holds it: what was set, what the path did, what the applications did, and every packet and state of the real run.
 
-use std::fmt;
+use std::ops::Range;
 
-use ecnlab_sim::ScriptAction;
-use ecnlab_units::{Span, Time};
-use serde_json::Value as Json;
+use ecnlab_sim::{ScriptAction, SelectorFlag};
+use ecnlab_units::{CongestionLevel, Span, Time};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value as Json, json};
 
-use super::packetdrill::ScriptLine;
+use super::json::{self, Micros, Pair, PerSide, Whole, optional, or_default, some, unless, via, word};
 
-/// The side that connects and, but for answers to requests, sends.
-pub const A: u8 = 0;
-/// The other side.
-pub const B: u8 = 1;
-
-/// Microseconds in a day.
-const DAY_US: f64 = 86_400e6;
 /// Most bytes that a connection may have: half of its sequence numbers.
 const MAX_TRANSFER_BYTES: u64 = 1 << 31;
 /// One past the last byte, the SYN and the FIN counted.
@@ -22,15 +17,55 @@ const MAX_SEQ: u64 = MAX_TRANSFER_BYTES + 2;
 /// Most bytes of data in a packet, and most that a window can offer with the largest scale.
 const MAX_PAYLOAD_BYTES: u64 = 65_535;
 const MAX_WINDOW_BYTES: u64 = 65_535 << 14;
-/// Most SACK blocks for which a header has room.
-const MAX_SACK_BLOCKS: usize = 4;
 /// Largest number of a packet in a script.
 const MAX_PACKET_NUMBER: u64 = u32::MAX as u64;
+/// Most bytes that an application writes or reads at once.
+const MAX_CALL_BYTES: u64 = 1 << 30;
+/// The buffers for which an application may ask.
+const MIN_BUFFER_BYTES: u64 = 2304;
+const MAX_BUFFER_BYTES: u64 = 1 << 29;
 /// Smallest, usual and largest buffer of a receiver.
 pub const TCP_RMEM: &str = "net.ipv4.tcp_rmem";
 
+type SequenceNumber = Whole<0, MAX_SEQ>;
+type PacketNumber = Whole<0, MAX_PACKET_NUMBER>;
+type CallBytes = Whole<1, MAX_CALL_BYTES>;
+type Natural = Whole<0, { u64::MAX }>;
+
+/// One of the two hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Side {
+    /// Connects and, but for answers to requests, sends.
+    #[default]
+    A,
+    B,
+}
+
+impl Side {
+    pub const BOTH: [Side; 2] = [Side::A, Side::B];
+
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    pub fn other(self) -> Side {
+        Side::BOTH[1 - self.index()]
+    }
+
+    /// The letter of the files.
+    pub fn letter(self) -> char {
+        ['a', 'b'][self.index()]
+    }
+}
+
+impl From<Whole<0, 1>> for Side {
+    fn from(number: Whole<0, 1>) -> Side {
+        Side::BOTH[usize::from(u8::from(number))]
+    }
+}
+
 /// One recorded connection.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub struct Case {
     pub name: String,
     pub kind: String,
@@ -39,82 +74,116 @@ pub struct Case {
     pub clock: Clock,
     pub tcp: Tcp,
     /// Nothing where the network was more than a case can say.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub path: Option<Path>,
+    #[serde(rename = "end_us", deserialize_with = "via::<_, Micros, _>")]
     pub end: Time,
-    pub application: Vec<Action>,
+    pub application: Vec<AppCall>,
     pub script: Vec<ScriptLine>,
+    #[serde(skip)]
     pub packets: Vec<Packet>,
+    #[serde(skip)]
     pub states: Vec<State>,
 }
 
 /// The hosts' clock, which both have in common.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Clock {
+    #[serde(deserialize_with = "via::<_, Whole<1, 10_000>, _>")]
     pub hz: u64,
     /// How long before time zero the last tick was.
+    #[serde(rename = "tick_phase_us", deserialize_with = "via::<_, Micros, _>")]
     pub tick_phase: Span,
+    #[serde(rename = "jiffies_at_start_mod_512", deserialize_with = "via::<_, Whole<0, 511>, _>")]
     pub jiffies_at_start: u64,
 }
 
 /// How the hosts were set up.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub struct Tcp {
     pub congestion: String,
+    #[serde(deserialize_with = "or_default")]
     pub hystart: bool,
     /// `net.ipv4.tcp_ecn` of either side.
+    #[serde(deserialize_with = "via::<_, PerSide<Whole<0, 2>>, _>")]
     pub ecn: [u64; 2],
+    #[serde(deserialize_with = "via::<_, Whole<48, 65_483>, _>")]
     pub mss: u32,
     pub gso: bool,
     pub nodelay: bool,
     pub receiver: String,
     /// Whether an autotuned receiver has TCP_QUICKACK 0 too.
+    #[serde(default, deserialize_with = "or_default")]
     pub interactive: bool,
     /// The buffer asked for, unless it is the default one.
+    #[serde(rename = "rcvbuf", deserialize_with = "buffer_bytes")]
     pub buffer: Option<u64>,
     /// What the SYN of either side offered.
+    #[serde(rename = "syn_options", deserialize_with = "via::<_, PerSide<Syn>, _>")]
     pub syns: [Syn; 2],
     /// What was set otherwise than hosts have it: bytes that an application reads at once, the first window and the largest one in segments,
     /// the smallest timeout, and whether every segment is acknowledged at once.
+    #[serde(default, deserialize_with = "optional::<_, CallBytes, _>")]
     pub read_size: Option<u64>,
+    #[serde(default, deserialize_with = "optional::<_, Whole<1, 255>, _>")]
     pub initial_window: Option<u64>,
+    #[serde(default, deserialize_with = "optional::<_, Whole<1, MAX_PACKET_NUMBER>, _>")]
     pub cwnd_limit: Option<u64>,
+    #[serde(rename = "rto_min_us", default, deserialize_with = "optional::<_, Micros, _>")]
     pub rto_min: Option<Span>,
+    #[serde(default, deserialize_with = "or_default")]
     pub quickack: bool,
-    /// Name and value, and of which side; of both if there is none.
-    pub sysctl: Vec<(Option<u8>, String, String)>,
+    pub sysctl: Vec<Sysctl>,
+}
+
+/// A switch of the kernel that was set.
+#[derive(Debug, Deserialize)]
+pub struct Sysctl {
+    /// Both sides if there is none.
+    #[serde(deserialize_with = "side_or_both")]
+    pub side: Option<Side>,
+    pub name: String,
+    pub value: String,
 }
 
 /// Options of a SYN.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Syn {
     pub sack: bool,
     pub timestamps: bool,
     /// By how many bits the windows of this side are shifted.
+    #[serde(rename = "wscale", default, deserialize_with = "window_scale")]
     pub scale: Option<u64>,
 }
 
 /// The router and the ways to it.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub struct Path {
+    #[serde(rename = "data_rate_bps", deserialize_with = "via::<_, Whole<1, 1_000_000_000_000>, _>")]
     pub rate_bps: u64,
-    pub delays: [Span; 2],
+    #[serde(rename = "data_delay_us", deserialize_with = "via::<_, Micros, _>")]
+    data_delay: Span,
+    #[serde(rename = "ack_delay_us", deserialize_with = "via::<_, Micros, _>")]
+    ack_delay: Span,
     /// Packets that may be in the router.
+    #[serde(rename = "data_queue_packets", deserialize_with = "optional::<_, PacketNumber, _>")]
     pub queue_packets: Option<u64>,
     pub clears_ecn: bool,
 }
 
-/// Something that an application did.
-#[derive(Clone, Copy, Debug)]
-pub struct Action {
-    pub side: u8,
+/// A call of an application.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(try_from = "AppCallRow")]
+pub struct AppCall {
+    pub side: Side,
     pub trigger: Trigger,
-    pub what: SocketCall,
+    pub call: SocketCall,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Trigger {
     At(Time),
-    /// Trigger so many bytes of the other side have been read.
+    /// When so many bytes of the other side have been read.
     Received(u64),
 }
 
@@ -126,41 +195,219 @@ pub enum SocketCall {
     ResumeReading,
 }
 
-/// A packet as the router saw it, or as ours is written down to be compared.
+#[derive(Deserialize)]
+struct AppCallRow {
+    #[serde(deserialize_with = "side")]
+    side: Side,
+    #[serde(rename = "do", deserialize_with = "socket_call")]
+    call: SocketCall,
+    #[serde(default, deserialize_with = "some::<_, Micros, _>")]
+    at_us: Option<Time>,
+    #[serde(default, deserialize_with = "some::<_, Whole<0, MAX_TRANSFER_BYTES>, _>")]
+    after_received_bytes: Option<u64>,
+    #[serde(default, deserialize_with = "some::<_, CallBytes, _>")]
+    bytes: Option<u64>,
+}
+
+impl TryFrom<AppCallRow> for AppCall {
+    type Error = &'static str;
+
+    fn try_from(row: AppCallRow) -> Result<AppCall, &'static str> {
+        let trigger = row.after_received_bytes.map(Trigger::Received).or(row.at_us.map(Trigger::At)).ok_or("missing field `at_us`")?;
+        let call = match row.call {
+            SocketCall::Write(_) => SocketCall::Write(row.bytes.ok_or("missing field `bytes`")?),
+            other => other,
+        };
+        Ok(AppCall { side: row.side, trigger, call })
+    }
+}
+
+/// What the router does to single packets.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "ScriptRow")]
+pub struct ScriptLine {
+    /// Of the packets of which side.
+    pub side: Side,
+    pub packets: PacketMatch,
+    pub action: ScriptAction,
+}
+
+/// How packets are selected.
 #[derive(Clone, Debug)]
+pub enum PacketMatch {
+    /// By the byte with which their data begins, and which transmission it is.
+    Bytes {
+        of: Range<u64>,
+        nth: Option<u32>,
+    },
+    Flagged {
+        flag: SelectorFlag,
+        nth: Option<u32>,
+    },
+    /// By their number among all of the side.
+    Numbers(Range<u64>),
+    /// By when they come to the router.
+    During(Range<Time>),
+}
+
+#[derive(Deserialize)]
+struct ScriptRow {
+    #[serde(deserialize_with = "side_of_direction")]
+    direction: Side,
+    #[serde(rename = "do", deserialize_with = "script_action")]
+    action: ScriptAction,
+    #[serde(default, deserialize_with = "some::<_, Micros, _>")]
+    later_us: Option<Span>,
+    #[serde(default, deserialize_with = "optional::<_, PacketNumber, _>")]
+    nth: Option<u32>,
+    #[serde(default, deserialize_with = "optional::<_, Pair<SequenceNumber>, _>")]
+    seq: Option<(u64, u64)>,
+    #[serde(default, deserialize_with = "optional::<_, Pair<PacketNumber>, _>")]
+    packets_of_direction: Option<(u64, u64)>,
+    #[serde(default, deserialize_with = "optional::<_, Pair<Micros>, _>")]
+    during_us: Option<(Time, Time)>,
+    #[serde(default, deserialize_with = "selector_flag")]
+    flag: Option<SelectorFlag>,
+}
+
+impl TryFrom<ScriptRow> for ScriptLine {
+    type Error = &'static str;
+
+    fn try_from(row: ScriptRow) -> Result<ScriptLine, &'static str> {
+        let nth = row.nth;
+        let packets = match (row.seq, row.packets_of_direction, row.during_us, row.flag) {
+            (Some((from, to)), ..) => PacketMatch::Bytes { of: from..to, nth },
+            (_, Some((first, last)), ..) => PacketMatch::Numbers(first..last + 1),
+            (_, _, Some((from, to)), _) => PacketMatch::During(from..to),
+            (.., Some(flag)) => PacketMatch::Flagged { flag, nth },
+            _ => return Err("missing field `flag`"),
+        };
+        let action = match row.action {
+            ScriptAction::Delay(_) => ScriptAction::Delay(row.later_us.ok_or("missing field `later_us`")?),
+            other => other,
+        };
+        Ok(ScriptLine { side: row.direction, packets, action })
+    }
+}
+
+/// A packet as the router saw it, or as ours is written down to be compared.
+#[derive(Clone, Debug, Default, Deserialize)]
 pub struct Packet {
+    #[serde(deserialize_with = "via::<_, Natural, _>")]
     pub id: u64,
-    pub side: u8,
+    #[serde(rename = "dir", deserialize_with = "via::<_, Whole<0, 1>, _>")]
+    pub side: Side,
+    #[serde(rename = "t_us", deserialize_with = "via::<_, Micros, _>")]
     pub sent: Time,
     /// Nothing if it was lost.
+    #[serde(rename = "arrive_us", deserialize_with = "optional::<_, Micros, _>")]
     pub arrives: Option<Time>,
     pub fate: String,
     /// In bytes: the SYN is 0, the first data 1.
+    #[serde(deserialize_with = "via::<_, SequenceNumber, _>")]
     pub seq: u64,
+    #[serde(deserialize_with = "via::<_, Whole<0, MAX_PAYLOAD_BYTES>, _>")]
     pub len: u64,
     /// Nothing where ours does not say.
+    #[serde(deserialize_with = "some::<_, SequenceNumber, _>")]
     pub ack: Option<u64>,
     pub flags: String,
     /// The ECN field when it left its host, and behind the router.
-    pub ecn: [u8; 2],
+    #[serde(rename = "ecn_in", deserialize_with = "via::<_, Whole<0, 3>, _>")]
+    pub ecn_sent: u8,
+    #[serde(rename = "ecn_out", deserialize_with = "via::<_, Whole<0, 3>, _>")]
+    pub ecn_arrived: u8,
+    #[serde(deserialize_with = "some::<_, Whole<0, MAX_WINDOW_BYTES>, _>")]
     pub window: Option<u64>,
+    #[serde(rename = "tsval_ms", deserialize_with = "optional::<_, Natural, _>")]
     pub tsval: Option<u64>,
+    #[serde(rename = "tsecr_ms", deserialize_with = "optional::<_, Natural, _>")]
     pub tsecr: Option<u64>,
+    #[serde(rename = "sack", deserialize_with = "sack_blocks")]
     pub sacks: Vec<(u64, u64)>,
     /// Which transmission of this sequence number; nothing of an acknowledgement without data.
+    #[serde(deserialize_with = "natural_or_none")]
     pub nth: Option<u64>,
 }
 
 /// What the sender showed of itself.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct State {
+    #[serde(rename = "t_us", deserialize_with = "via::<_, Micros, _>")]
     pub time: Time,
     pub why: String,
     /// The acknowledgement that it had just taken.
+    #[serde(deserialize_with = "natural_or_none")]
     pub packet: Option<u64>,
+    #[serde(deserialize_with = "via::<_, Natural, _>")]
     pub cwnd: u64,
     /// Nothing is as if infinite.
+    #[serde(deserialize_with = "optional::<_, Natural, _>")]
     pub ssthresh: Option<u64>,
+}
+
+fn side<'de, D: Deserializer<'de>>(from: D) -> Result<Side, D::Error> {
+    word(from, &[("a", Side::A), ("b", Side::B)])
+}
+
+fn side_or_both<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Side>, D::Error> {
+    word(from, &[("a", Some(Side::A)), ("b", Some(Side::B)), ("*", None)])
+}
+
+fn side_of_direction<'de, D: Deserializer<'de>>(from: D) -> Result<Side, D::Error> {
+    word(from, &[("data", Side::A), ("ack", Side::B)])
+}
+
+fn socket_call<'de, D: Deserializer<'de>>(from: D) -> Result<SocketCall, D::Error> {
+    let words = [
+        ("write", SocketCall::Write(0)),
+        ("close", SocketCall::Close),
+        ("stop reading", SocketCall::PauseReading),
+        ("read again", SocketCall::ResumeReading),
+    ];
+    word(from, &words)
+}
+
+fn script_action<'de, D: Deserializer<'de>>(from: D) -> Result<ScriptAction, D::Error> {
+    let words = [
+        ("drop", ScriptAction::Drop),
+        ("mark", ScriptAction::Mark(CongestionLevel::Congested)),
+        ("force-ce", ScriptAction::ForceMark),
+        ("dup", ScriptAction::Duplicate),
+        ("delay", ScriptAction::Delay(Span::ZERO)),
+    ];
+    word(from, &words)
+}
+
+fn selector_flag<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SelectorFlag>, D::Error> {
+    let words = [("SYN", SelectorFlag::Syn), ("FIN", SelectorFlag::Fin), ("CWR", SelectorFlag::Cwr)];
+    Option::<String>::deserialize(from)?.map(|flag| json::named(&flag, &words)).transpose()
+}
+
+fn buffer_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    Ok(unless::<_, Whole<MIN_BUFFER_BYTES, MAX_BUFFER_BYTES>>(from, &json!("default"))?.map(Into::into))
+}
+
+/// Up to four blocks, or 0 for none.
+fn sack_blocks<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u64, u64)>, D::Error> {
+    let json = Json::deserialize(from)?;
+    match json.as_array() {
+        None if json == 0 => Ok(Vec::new()),
+        None => Err(D::Error::custom("must be a list")),
+        Some(blocks) if blocks.len() > 4 => Err(D::Error::custom("must be at most four blocks")),
+        Some(_) => Ok(json::read::<Vec<Pair<SequenceNumber>>>(&json).map_err(D::Error::custom)?.into_iter().map(Into::into).collect()),
+    }
+}
+
+/// A scale that was not offered is null or false.
+fn window_scale<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let scale = Option::<Json>::deserialize(from)?.filter(|scale| *scale != false);
+    scale.map(|scale| Whole::<0, 14>::try_from(scale).map(Into::into).map_err(D::Error::custom)).transpose()
+}
+
+/// A number, or -1 for none.
+fn natural_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    Ok(unless::<_, Natural>(from, &json!(-1))?.map(Into::into))
 }
 
 impl Packet {
@@ -180,136 +427,121 @@ impl Case {
     /// # Errors
     /// The field that is missing or is not what it must be.
     pub fn read(text: &str) -> Result<Case, String> {
-        Case::of_json(&serde_json::from_str(text).map_err(|why| format!("not a JSON file: {why}"))?)
+        Case::from_json(&serde_json::from_str(text).map_err(|why| format!("not a JSON file: {why}"))?)
     }
 
-    /// A case of JSON that is read already.
+    /// Reads a case from JSON.
     ///
     /// # Errors
     /// The field that is missing or is not what it must be.
-    pub fn of_json(json: &Json) -> Result<Case, String> {
-        let top = Field { json, name: Name::default() };
-        let columns = |name| top.field(name)?.texts();
-        let (packet_columns, state_columns) = (columns("packet_columns")?, columns("state_columns")?);
-        let case = Case {
-            name: top.field("name")?.text()?,
-            kind: top.field("kind")?.text()?,
-            kernel: top.optional("kernel").map(|kernel| kernel.text()).transpose()?,
-            clock: Clock::read(&top.field("clock")?)?,
-            tcp: Tcp::read(&top.field("tcp")?)?,
-            path: if top.field("path")?.json.is_null() { None } else { Some(Path::read(&top.field("path")?)?) },
-            end: top.field("end_us")?.time()?,
-            application: top.field("application")?.rows()?.iter().map(Action::read).collect::<Result<_, _>>()?,
-            script: top.field("script")?.rows()?.iter().map(ScriptLine::read).collect::<Result<_, _>>()?,
-            packets: Packet::of_connection(&top.field("packets")?.table(&packet_columns)?)?,
-            states: State::of_sender(&top.field("states")?.table(&state_columns)?)?,
-        };
-        // Of a connection that never opened there are packets alone.
-        if case.states.is_empty() && case.packets.iter().any(|packet| packet.side == B && packet.arrives.is_some()) {
-            return Err("states is empty: no window to compare".to_owned());
-        }
-        for (side, name) in [(A, 'a'), (B, 'b')] {
-            let written = case.written_by(side);
-            if written > MAX_TRANSFER_BYTES {
-                return Err(format!(
-                    "application: side {name} writes {written} bytes, more than the {MAX_TRANSFER_BYTES} that can be judged"
-                ));
-            }
-        }
+    pub fn from_json(json: &Json) -> Result<Case, String> {
+        require_objects(json)?;
+        let mut case: Case = json::read(json)?;
+        case.packets = json::read_table(json, "packets", "packet_columns")?;
+        case.states = json::read_table(json, "states", "state_columns")?;
+        case.check(json)?;
+        // Resets answer packets of a connection that is gone and say nothing of it.
+        case.packets.retain(|packet| !packet.has('R'));
+        case.check_completeness()?;
         Ok(case)
     }
 
+    /// Refuses values that contradict others.
+    fn check(&self, json: &Json) -> Result<(), String> {
+        let ticks = u128::from(self.clock.tick_phase.picos()) * u128::from(self.clock.hz);
+        if ticks >= u128::from(Span::from_secs(1).picos()) {
+            return Err(json::wrong(json, "/clock/tick_phase_us", "less than a tick"));
+        }
+        let ack_rate = "/path/ack_rate_bps";
+        if json.pointer(ack_rate).is_some_and(|rate| !rate.is_null()) {
+            return Err(json::wrong(json, ack_rate, "null, since the reverse path has no rate"));
+        }
+        if let Some(at) = self.tcp.sysctl.iter().position(|sysctl| sysctl.name == TCP_RMEM && !are_buffer_sizes(&sysctl.value)) {
+            let wanted = format!("{TCP_RMEM}'s three sizes in bytes, the smallest first");
+            return Err(json::wrong(json, &format!("/tcp/sysctl/{at}/value"), &wanted));
+        }
+        if let Some(at) = self.packets.iter().position(|packet| packet.arrives.is_some_and(|arrives| arrives < packet.sent)) {
+            let column = json["packet_columns"].as_array().and_then(|columns| columns.iter().position(|column| column == "arrive_us"));
+            let arrives = &json["packets"][at][column.unwrap_or_default()];
+            return Err(format!("packets[{at}].arrive_us must be no earlier than t_us, not {arrives}"));
+        }
+        if self.packets.is_empty() { Err("packets is empty: nothing to compare".to_owned()) } else { Ok(()) }
+    }
+
+    /// Refuses a record that cannot be compared.
+    fn check_completeness(&self) -> Result<(), String> {
+        // Of a connection that never opened there are packets alone.
+        if self.states.is_empty() && self.packets.iter().any(|packet| packet.side == Side::B && packet.arrives.is_some()) {
+            return Err("states is empty: no window to compare".to_owned());
+        }
+        for side in Side::BOTH {
+            let written = self.written_by(side);
+            if written > MAX_TRANSFER_BYTES {
+                let letter = side.letter();
+                return Err(format!(
+                    "application: side {letter} writes {written} bytes, more than the {MAX_TRANSFER_BYTES} that can be judged"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// How many bytes a side writes.
-    pub fn written_by(&self, side: u8) -> u64 {
-        let writes = self.application.iter().filter(|action| action.side == side);
-        writes.fold(0, |sum, action| sum + if let SocketCall::Write(bytes) = action.what { bytes } else { 0 })
+    pub fn written_by(&self, side: Side) -> u64 {
+        let calls = self.application.iter().filter(|call| call.side == side);
+        calls.fold(0, |sum, call| sum + if let SocketCall::Write(bytes) = call.call { bytes } else { 0 })
     }
 
     /// Whether the side that answers has data of its own.
     pub fn goes_both_ways(&self) -> bool {
-        self.application.iter().any(|action| action.side == B && matches!(action.what, SocketCall::Write(_)))
+        self.application.iter().any(|call| call.side == Side::B && matches!(call.call, SocketCall::Write(_)))
     }
 
     /// What one side sent, in the order in which it did.
-    pub fn sent_by(&self, side: u8) -> impl Iterator<Item = &Packet> {
+    pub fn sent_by(&self, side: Side) -> impl Iterator<Item = &Packet> {
         self.packets.iter().filter(move |packet| packet.side == side && !self.is_copy(packet))
     }
 
     /// Whether the router made a packet: it is in all the one before it, and the script copies.
     fn is_copy(&self, packet: &Packet) -> bool {
-        let copies = self.script.iter().any(|line| line.side == packet.side && line.act == ScriptAction::Duplicate);
+        let copies = self.script.iter().any(|line| line.side == packet.side && line.action == ScriptAction::Duplicate);
         let before = || self.packets.iter().rev().find(|other| other.side == packet.side && other.id < packet.id);
-        let alike = |other: &Packet| {
+        let is_same = |other: &Packet| {
             (other.sent, other.seq, other.len, other.ack, other.tsval) == (packet.sent, packet.seq, packet.len, packet.ack, packet.tsval)
                 && (&other.flags, &other.sacks) == (&packet.flags, &packet.sacks)
         };
-        copies && before().is_some_and(alike)
+        copies && before().is_some_and(is_same)
     }
 
     /// What reached one side, in the order in which it did.
-    pub fn reached(&self, side: u8) -> Vec<&Packet> {
+    pub fn reached(&self, side: Side) -> Vec<&Packet> {
         let mut packets: Vec<_> = self.packets.iter().filter(|packet| packet.side != side && packet.arrives.is_some()).collect();
         packets.sort_by_key(|packet| (packet.arrives, packet.id));
         packets
     }
 }
 
-impl Clock {
-    fn read(field: &Field) -> Result<Clock, String> {
-        let hz = field.field("hz")?.number()?;
-        let phase = field.field("tick_phase_us")?;
-        if phase.number()? * hz >= 1e6 {
-            return phase.wrong("less than a tick");
-        }
-        Ok(Clock {
-            hz: field.field("hz")?.within(1, 10_000)?,
-            tick_phase: field.field("tick_phase_us")?.span()?,
-            jiffies_at_start: field.field("jiffies_at_start_mod_512")?.within(0, 511)?,
-        })
-    }
+/// Refuses a list in place of an object, whose members would be read by their order.
+fn require_objects(json: &Json) -> Result<(), String> {
+    let objects = ["", "/clock", "/tcp", "/tcp/ecn", "/tcp/syn_options", "/tcp/syn_options/a", "/tcp/syn_options/b", "/path"];
+    let members = ["/tcp/sysctl", "/application", "/script"].into_iter().flat_map(|list| {
+        let count = json.pointer(list).and_then(Json::as_array).map_or(0, Vec::len);
+        (0..count).map(move |at| format!("{list}/{at}"))
+    });
+    let list = objects.map(str::to_owned).into_iter().chain(members).find(|place| json.pointer(place).is_some_and(Json::is_array));
+    list.map_or(Ok(()), |place| Err(json::wrong(json, &place, "an object")))
 }
 
-impl Tcp {
-    fn read(field: &Field) -> Result<Tcp, String> {
-        let ecn = field.field("ecn")?;
-        let sysctl = |row: &Field| -> Result<_, String> {
-            let (side, name, value) = (row.field("side")?, row.field("name")?.text()?, row.field("value")?);
-            if name == TCP_RMEM {
-                value.sizes()?;
-            }
-            Ok((if side.json == "*" { None } else { Some(side.side()?) }, name, value.text()?))
-        };
-        let buffer = field.field("rcvbuf")?;
-        let hystart = field.field("hystart")?;
-        if !hystart.json.is_null() {
-            hystart.truth()?;
-        }
-        Ok(Tcp {
-            congestion: field.field("congestion")?.text()?,
-            hystart: hystart.json == true,
-            ecn: [ecn.field("a")?.within(0, 2)?, ecn.field("b")?.within(0, 2)?],
-            mss: field.field("mss")?.within(48, 65_483)? as u32,
-            gso: field.field("gso")?.truth()?,
-            nodelay: field.field("nodelay")?.truth()?,
-            receiver: field.field("receiver")?.text()?,
-            interactive: field.optional("interactive").map_or(Ok(false), |interactive| interactive.truth())?,
-            buffer: if buffer.json == "default" { None } else { Some(buffer.within(2304, 1 << 29)?) },
-            read_size: field.optional("read_size").map(|size| size.within(1, 1 << 30)).transpose()?,
-            initial_window: field.optional("initial_window").map(|window| window.within(1, 255)).transpose()?,
-            cwnd_limit: field.optional("cwnd_limit").map(|limit| limit.within(1, MAX_PACKET_NUMBER)).transpose()?,
-            rto_min: field.optional("rto_min_us").map(|span| span.span()).transpose()?,
-            quickack: field.optional("quickack").map_or(Ok(false), |quickack| quickack.truth())?,
-            syns: [Syn::read(&field.field("syn_options")?.field("a")?)?, Syn::read(&field.field("syn_options")?.field("b")?)?],
-            sysctl: field.field("sysctl")?.rows()?.iter().map(sysctl).collect::<Result<_, _>>()?,
-        })
-    }
+/// Whether a text has three sizes in bytes, the smallest first.
+fn are_buffer_sizes(text: &str) -> bool {
+    let sizes: Vec<Option<u32>> = text.split_whitespace().map(|size| size.parse().ok()).collect();
+    sizes.len() == 3 && sizes.iter().all(|size| size.is_some_and(|size| size <= i32::MAX as u32)) && sizes.is_sorted()
 }
 
-impl Syn {
-    fn read(field: &Field) -> Result<Syn, String> {
-        // Not offered: null or false.
-        let scale = field.optional("wscale").filter(|scale| scale.json != false).map(|scale| scale.within(0, 14)).transpose()?;
-        Ok(Syn { sack: field.field("sack")?.truth()?, timestamps: field.field("timestamps")?.truth()?, scale })
+impl Path {
+    /// The delay of a side's packets behind the router.
+    pub fn delay(&self, side: Side) -> Span {
+        [self.data_delay, self.ack_delay][side.index()]
     }
 }
 
@@ -323,283 +555,9 @@ impl Tcp {
         self.both(|syn| syn.timestamps)
     }
 
-    /// What a kernel's switch of one side is set to, if it is.
-    pub fn switched(&self, side: u8, name: &str) -> Option<&str> {
-        let set = self.sysctl.iter().find(|(of, switch, _)| switch == name && of.is_none_or(|of| of == side));
-        set.map(|(.., value)| value.as_str())
-    }
-}
-
-impl Path {
-    fn read(field: &Field) -> Result<Path, String> {
-        let queue = field.field("data_queue_packets")?;
-        if !field.json["ack_rate_bps"].is_null() {
-            return Err(format!("{}ack_rate_bps must be null: the reverse path has no rate", field.prefix()));
-        }
-        Ok(Path {
-            rate_bps: field.field("data_rate_bps")?.within(1, 1_000_000_000_000)?,
-            delays: [field.field("data_delay_us")?.span()?, field.field("ack_delay_us")?.span()?],
-            queue_packets: if queue.json.is_null() { None } else { Some(queue.within(0, MAX_PACKET_NUMBER)?) },
-            clears_ecn: field.field("clears_ecn")?.truth()?,
-        })
-    }
-}
-
-impl Action {
-    fn read(row: &Field) -> Result<Action, String> {
-        let trigger = match row.json.get("after_received_bytes") {
-            Some(_) => Trigger::Received(row.field("after_received_bytes")?.within(0, MAX_TRANSFER_BYTES)?),
-            None => Trigger::At(row.field("at_us")?.time()?),
-        };
-        let what = match row.field("do")?.text()?.as_str() {
-            "write" => SocketCall::Write(row.field("bytes")?.within(1, 1 << 30)?),
-            "close" => SocketCall::Close,
-            "stop reading" => SocketCall::PauseReading,
-            "read again" => SocketCall::ResumeReading,
-            other => return Err(format!("{}do: unknown action of an application \"{other}\"", row.prefix())),
-        };
-        Ok(Action { side: row.field("side")?.side()?, trigger, what })
-    }
-}
-
-impl Packet {
-    /// All but resets, which answer what comes to a connection that is gone and say nothing of it.
-    fn of_connection(rows: &[Row]) -> Result<Vec<Packet>, String> {
-        if rows.is_empty() {
-            return Err("packets is empty: nothing to compare".to_owned());
-        }
-        let packets: Vec<Packet> = rows.iter().map(Packet::read).collect::<Result<_, _>>()?;
-        Ok(packets.into_iter().filter(|packet| !packet.has('R')).collect())
-    }
-
-    fn read(row: &Row) -> Result<Packet, String> {
-        let optional = |name| row.field(name).map(|field| if field.json.is_null() { None } else { Some(field) });
-        let stamp = |name| optional(name)?.map(|field| field.whole()).transpose();
-        let nth = row.field("nth")?;
-        let (sent, arrives) = (row.field("t_us")?.time()?, optional("arrive_us")?.map(|field| field.time()).transpose()?);
-        if arrives.is_some_and(|arrives| arrives < sent) {
-            return row.field("arrive_us")?.wrong("no earlier than t_us");
-        }
-        Ok(Packet {
-            id: row.field("id")?.whole()?,
-            side: row.field("dir")?.within(0, 1)? as u8,
-            sent,
-            arrives,
-            fate: row.field("fate")?.text()?,
-            seq: row.field("seq")?.within(0, MAX_SEQ)?,
-            len: row.field("len")?.within(0, MAX_PAYLOAD_BYTES)?,
-            ack: Some(row.field("ack")?.within(0, MAX_SEQ)?),
-            flags: row.field("flags")?.text()?,
-            ecn: [row.field("ecn_in")?.within(0, 3)? as u8, row.field("ecn_out")?.within(0, 3)? as u8],
-            window: Some(row.field("window")?.within(0, MAX_WINDOW_BYTES)?),
-            tsval: stamp("tsval_ms")?,
-            tsecr: stamp("tsecr_ms")?,
-            sacks: row.field("sack")?.blocks()?,
-            nth: if nth.json == -1 { None } else { Some(nth.whole()?) },
-        })
-    }
-}
-
-impl State {
-    fn of_sender(rows: &[Row]) -> Result<Vec<State>, String> {
-        rows.iter().map(State::read).collect()
-    }
-
-    fn read(row: &Row) -> Result<State, String> {
-        let (packet, ssthresh) = (row.field("packet")?, row.field("ssthresh")?);
-        Ok(State {
-            time: row.field("t_us")?.time()?,
-            why: row.field("why")?.text()?,
-            packet: if packet.json == -1 { None } else { Some(packet.whole()?) },
-            cwnd: row.field("cwnd")?.whole()?,
-            ssthresh: if ssthresh.json.is_null() { None } else { Some(ssthresh.whole()?) },
-        })
-    }
-}
-
-/// A value of the file and the name by which an error calls it.
-pub(super) struct Field<'a> {
-    json: &'a Json,
-    name: Name,
-}
-
-/// The way to a value, such as `packets[3].seq`. A text is made of it only for an error: a case has tens of thousands of values.
-#[derive(Clone, Copy, Default)]
-struct Name {
-    parts: [Part; MAX_DEPTH],
-    length: usize,
-}
-
-#[derive(Clone, Copy)]
-enum Part {
-    Key(&'static str),
-    At(usize),
-}
-
-/// The deepest value is a border of a SACK block: `packets[3].sack[0][1]`.
-const MAX_DEPTH: usize = 5;
-
-impl Default for Part {
-    fn default() -> Part {
-        Part::At(0)
-    }
-}
-
-impl Name {
-    fn with(mut self, part: Part) -> Name {
-        self.parts[self.length] = part;
-        self.length += 1;
-        self
-    }
-}
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        for (at, part) in self.parts[..self.length].iter().enumerate() {
-            match part {
-                Part::Key(key) if at == 0 => f.write_str(key)?,
-                Part::Key(key) => write!(f, ".{key}")?,
-                Part::At(place) => write!(f, "[{place}]")?,
-            }
-        }
-        Ok(())
-    }
-}
-
-impl<'a> Field<'a> {
-    pub(super) fn prefix(&self) -> String {
-        if self.name.length == 0 { String::new() } else { format!("{}.", self.name) }
-    }
-
-    pub(super) fn field(&self, key: &'static str) -> Result<Field<'a>, String> {
-        let name = self.name.with(Part::Key(key));
-        self.json.get(key).map(|json| Field { json, name }).ok_or_else(|| format!("{name} is missing"))
-    }
-
-    pub(super) fn wrong<T>(&self, wanted: &str) -> Result<T, String> {
-        Err(format!("{} must be {wanted}, not {}", self.name, self.json))
-    }
-
-    pub(super) fn text(&self) -> Result<String, String> {
-        self.json.as_str().map_or_else(|| self.wrong("a text"), |text| Ok(text.to_owned()))
-    }
-
-    fn texts(&self) -> Result<Vec<String>, String> {
-        self.rows()?.iter().map(Field::text).collect()
-    }
-
-    fn truth(&self) -> Result<bool, String> {
-        self.json.as_bool().map_or_else(|| self.wrong("true or false"), Ok)
-    }
-
-    fn number(&self) -> Result<f64, String> {
-        self.json.as_f64().filter(|number| *number >= 0.0).map_or_else(|| self.wrong("a number from 0"), Ok)
-    }
-
-    pub(super) fn whole(&self) -> Result<u64, String> {
-        let number = self.number()?;
-        if number.fract() == 0.0 { Ok(number as u64) } else { self.wrong("a whole number") }
-    }
-
-    /// A whole number within bounds.
-    fn within(&self, least: u64, most: u64) -> Result<u64, String> {
-        let number = self.whole()?;
-        if (least..=most).contains(&number) { Ok(number) } else { self.wrong(&format!("from {least} to {most}")) }
-    }
-
-    /// Microseconds, at most a day of them.
-    pub(super) fn span(&self) -> Result<Span, String> {
-        let micros = self.number()?;
-        if micros > DAY_US { self.wrong("at most a day of microseconds") } else { Ok(Span::from_picos((micros * 1e6).round() as u64)) }
-    }
-
-    pub(super) fn time(&self) -> Result<Time, String> {
-        Ok(Time::ZERO + self.span()?)
-    }
-
-    fn side(&self) -> Result<u8, String> {
-        match self.json.as_str() {
-            Some("a") => Ok(A),
-            Some("b") => Ok(B),
-            _ => self.wrong("\"a\" or \"b\""),
-        }
-    }
-
-    pub(super) fn rows(&self) -> Result<Vec<Field<'a>>, String> {
-        let Some(rows) = self.json.as_array() else { return self.wrong("a list") };
-        Ok(rows.iter().enumerate().map(|(at, json)| Field { json, name: self.name.with(Part::At(at)) }).collect())
-    }
-
-    /// Rows whose members stand in these columns.
-    fn table<'b>(&self, columns: &'b [String]) -> Result<Vec<Row<'a, 'b>>, String> {
-        let row = |row: Field<'a>| {
-            let Some(members) = row.json.as_array() else { return row.wrong("a list") };
-            if members.len() != columns.len() {
-                return Err(format!("{} has {} values for {} columns", row.name, members.len(), columns.len()));
-            }
-            Ok(Row { members, columns, name: row.name })
-        };
-        self.rows()?.into_iter().map(row).collect()
-    }
-
-    /// A field that may be missing or null.
-    pub(super) fn optional(&self, key: &'static str) -> Option<Field<'a>> {
-        let json = self.json.get(key).filter(|json| !json.is_null())?;
-        Some(Field { json, name: self.name.with(Part::Key(key)) })
-    }
-
-    /// Two whole numbers up to `most`, the smaller one first.
-    fn pair(&self, most: u64) -> Result<(u64, u64), String> {
-        let rows = self.rows()?;
-        let [from, to] = rows.as_slice() else { return self.wrong("a pair") };
-        let (from, to) = (from.within(0, most)?, to.within(0, most)?);
-        if from > to { self.wrong("a pair with the smaller number first") } else { Ok((from, to)) }
-    }
-
-    /// From a byte to another.
-    pub(super) fn bytes(&self) -> Result<(u64, u64), String> {
-        self.pair(MAX_SEQ)
-    }
-
-    /// From a packet to another.
-    pub(super) fn packets(&self) -> Result<(u64, u64), String> {
-        self.pair(MAX_PACKET_NUMBER)
-    }
-
-    /// Which transmission.
-    pub(super) fn nth(&self) -> Result<u32, String> {
-        Ok(self.within(0, MAX_PACKET_NUMBER)? as u32)
-    }
-
-    /// Pairs of whole numbers, or 0 for none.
-    fn blocks(&self) -> Result<Vec<(u64, u64)>, String> {
-        if self.json == 0 {
-            return Ok(Vec::new());
-        }
-        let rows = self.rows()?;
-        if rows.len() > MAX_SACK_BLOCKS { self.wrong("at most four blocks") } else { rows.iter().map(Field::bytes).collect() }
-    }
-
-    /// Three sizes in bytes, the smallest first, in a text.
-    fn sizes(&self) -> Result<(), String> {
-        let text = self.text()?;
-        let sizes: Vec<Option<u32>> = text.split_whitespace().map(|size| size.parse().ok()).collect();
-        let sound = sizes.len() == 3 && sizes.iter().all(|size| size.is_some_and(|size| size <= i32::MAX as u32)) && sizes.is_sorted();
-        if sound { Ok(()) } else { self.wrong(&format!("{TCP_RMEM}'s three sizes in bytes, the smallest first")) }
-    }
-}
-
-/// A row of a table.
-struct Row<'a, 'b> {
-    members: &'a [Json],
-    columns: &'b [String],
-    name: Name,
-}
-
-impl<'a> Row<'a, '_> {
-    /// What stands in a column.
-    fn field(&self, column: &'static str) -> Result<Field<'a>, String> {
-        let at = self.columns.iter().position(|other| other == column).ok_or_else(|| format!("column {column} is missing"))?;
-        Ok(Field { json: &self.members[at], name: self.name.with(Part::Key(column)) })
+    /// The value of a sysctl at one side, if it was set.
+    pub fn sysctl(&self, side: Side, name: &str) -> Option<&str> {
+        let set = self.sysctl.iter().find(|sysctl| sysctl.name == name && sysctl.side.is_none_or(|of| of == side));
+        set.map(|sysctl| sysctl.value.as_str())
     }
 }

@@ -2,10 +2,18 @@
 
 use ecnlab_units::{Span, Time};
 
-use super::case::{A, B, Packet, State};
+use super::case::{Packet, Side, State};
 
 /// How far times may lie apart: a packet of the real run reaches its host late by a few microseconds, and many at once by more.
 pub const TIME_TOLERANCE: Span = Span::from_micros(50);
+
+/// How many times as many packets as the record has ours may send before the run is stopped.
+pub const RUNAWAY_FACTOR: usize = 10;
+
+/// Most packets that ours may send where the record has so many.
+pub fn max_packets(recorded: usize) -> usize {
+    RUNAWAY_FACTOR * recorded
+}
 
 /// What our sender showed of itself when the real one's state of this number was written down.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +48,7 @@ impl<'a> Expected<'a> {
 
 /// The first packet that differs, of those of both sides. Which of two hosts was first at one time is not compared.
 pub fn both(ours: &[Packet], theirs: &[Expected], window: bool) -> Option<Difference> {
-    let [a, b] = [A, B].map(|side| {
+    let [a, b] = Side::BOTH.map(|side| {
         let ours: Vec<Packet> = ours.iter().filter(|packet| packet.side == side).cloned().collect();
         let theirs: Vec<Expected> = theirs.iter().filter(|expected| expected.packet.side == side).copied().collect();
         packets(&ours, &theirs, window)
@@ -102,7 +110,7 @@ fn difference(our: &Packet, their: &Expected, window: bool) -> Option<&'static s
         (our.ack.is_none() || our.ack == their.ack, "ack"),
         (our.sacks == their.sacks, "SACK blocks"),
         (our.window.is_none() || our.window == their.window || !window, "window"),
-        (our.ecn[0] == their.ecn[0], "ECN field"),
+        (our.ecn_sent == their.ecn_sent, "ECN field"),
         (our.tsecr.is_none() || our.tsecr == their.tsecr, "timestamp's echo"),
         (apart <= TIME_TOLERANCE, "time"),
     ];
@@ -112,7 +120,7 @@ fn difference(our: &Packet, their: &Expected, window: bool) -> Option<&'static s
 /// A packet in one line.
 pub fn line(packet: &Packet) -> String {
     let nth = packet.nth.filter(|&nth| nth > 0).map_or(String::new(), |nth| format!(" nth {nth}"));
-    let ecn = ["", " ECT(1)", " ECT(0)", " CE"][usize::from(packet.ecn[0].min(3))];
+    let ecn = ["", " ECT(1)", " ECT(0)", " CE"][usize::from(packet.ecn_sent.min(3))];
     let sacks = if packet.sacks.is_empty() { String::new() } else { format!(" sack {:?}", packet.sacks) };
     let said = |name: &str, value: Option<u64>| value.map_or(String::new(), |value| format!(" {name} {value}"));
     let ack = said("ack", packet.ack) + &said("window", packet.window);

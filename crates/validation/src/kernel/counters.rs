@@ -2,7 +2,7 @@
 
 use ecnlab_units::Time;
 
-use super::case::{A, B, Case, Packet};
+use super::case::{Case, Packet, Side};
 
 /// Counters agree within this share of the kernel's, or within so many packets.
 const TOLERANCE: f64 = 0.05;
@@ -25,23 +25,23 @@ pub struct Counters {
 impl Counters {
     /// Of packets of either side or of both.
     pub fn of<'a>(case: &Case, packets: impl Iterator<Item = &'a Packet>) -> Counters {
-        let all = case.sent_by(A).map(Packet::end).max().unwrap_or(0);
+        let all = case.sent_by(Side::A).map(Packet::end).max().unwrap_or(0);
         // Of a connection that had not sent all when the record ended none is complete.
-        let ends = all > case.written_by(A);
+        let ends = all > case.written_by(Side::A);
         let mut counters = Counters::default();
         let mut completed: [Option<Time>; 2] = [None, None];
         for packet in packets {
-            let complete = ends && if packet.side == B { packet.ack >= Some(all) } else { packet.end() >= all };
-            let first = &mut completed[usize::from(packet.side)];
+            let complete = ends && if packet.side == Side::B { packet.ack >= Some(all) } else { packet.end() >= all };
+            let first = &mut completed[packet.side.index()];
             *first = first.or(complete.then_some(packet.sent));
             counters.count(packet);
         }
-        counters.completed = completed[usize::from(B)].or(completed[usize::from(A)]).map_or(f64::INFINITY, Time::seconds);
+        counters.completed = completed[Side::B.index()].or(completed[Side::A.index()]).map_or(f64::INFINITY, Time::seconds);
         counters
     }
 
     fn count(&mut self, packet: &Packet) {
-        if packet.side == B {
+        if packet.side == Side::B {
             self.acks += 1;
             self.echoes += u64::from(packet.has('E'));
         } else if packet.len > 0 {

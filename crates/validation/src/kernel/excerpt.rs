@@ -2,7 +2,7 @@
 
 use ecnlab_units::{Span, Time};
 
-use super::case::{A, B, Case, Packet};
+use super::case::{Case, Packet, Side};
 use super::compare::{Expected, ReplayedState, line};
 use super::sender::SenderRun;
 
@@ -25,19 +25,19 @@ pub fn of_side(ours: &[Packet], theirs: &[Expected], time: Time) -> Vec<String> 
 
 /// Packets of both sides, one side after the other.
 pub fn of_both(ours: &[Packet], theirs: &[Expected], time: Time) -> Vec<String> {
-    let of = |side: u8| {
+    let of = |side: Side| {
         let ours: Vec<Packet> = ours.iter().filter(|packet| packet.side == side).cloned().collect();
         let theirs: Vec<Expected> = theirs.iter().filter(|their| their.packet.side == side).copied().collect();
         of_side(&ours, &theirs, time)
     };
     let title = |side: &str| vec![format!("from {side}:")];
-    [title("a"), of(A), title("b"), of(B)].concat()
+    [title("a"), of(Side::A), title("b"), of(Side::B)].concat()
 }
 
 /// What the sender was told and what it sent, with its window after each acknowledgement.
 pub fn of_sender(case: &Case, played: &SenderRun, time: Time) -> Vec<String> {
     let near = |at: Time| at.since(time).max(time.since(at)) <= INPUT_WINDOW;
-    let theirs: Vec<&Packet> = case.sent_by(A).collect();
+    let theirs: Vec<&Packet> = case.sent_by(Side::A).collect();
     let mut rows: Vec<(Time, u8, String)> = Vec::new();
     for at in 0..theirs.len().max(played.packets.len()) {
         let (their, our) = (theirs.get(at).copied(), played.packets.get(at));
@@ -46,7 +46,7 @@ pub fn of_sender(case: &Case, played: &SenderRun, time: Time) -> Vec<String> {
             rows.push((time, 1, format!("  {:<COLUMN_WIDTH$} | {}", text(their), text(our))));
         }
     }
-    for packet in case.reached(A) {
+    for packet in case.reached(Side::A) {
         let state = case.states.iter().position(|state| state.packet == Some(packet.id));
         let window = state.map_or(String::new(), |at| window(case, played, at));
         rows.extend(packet.arrives.map(|arrives| (arrives, 0, format!("{:9.3} ms: {}{window}", arrives.seconds() * 1e3, line(packet)))));

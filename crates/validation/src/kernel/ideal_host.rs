@@ -7,7 +7,7 @@
 use ecnlab_sim::ScriptAction;
 use ecnlab_units::{Rate, Span, Time};
 
-use super::case::{A, Case, Packet, Path, Trigger};
+use super::case::{Case, Packet, Path, Side, Trigger};
 
 /// What an arriving packet made its host send has left it within this.
 const REACTION_TIME: Span = Span::from_picos(300_000);
@@ -36,14 +36,14 @@ impl Model<'_> {
         let sent = self.ideal(packet);
         if let Some(arrives) = packet.arrives {
             let ideal = self.arrival(packet, sent);
-            self.arrivals[usize::from(1 - packet.side)].push((arrives, ideal));
+            self.arrivals[packet.side.other().index()].push((arrives, ideal));
         }
         sent
     }
 
     /// Trigger a packet would have been sent.
     fn ideal(&self, packet: &Packet) -> Time {
-        let came = self.arrivals[usize::from(packet.side)].iter().filter(|(real, _)| *real <= packet.sent + REACTION_TIME);
+        let came = self.arrivals[packet.side.index()].iter().filter(|(real, _)| *real <= packet.sent + REACTION_TIME);
         let last = came.max_by_key(|(real, _)| *real);
         match last {
             Some((real, ideal)) if packet.sent.since(*real) <= REACTION_TIME => *ideal,
@@ -57,20 +57,20 @@ impl Model<'_> {
         let tick = Span::from_secs(1).picos() / self.case.clock.hz;
         let ticks = (time.picos() + self.case.clock.tick_phase.picos()) % tick <= TIMER_LATENCY.picos();
         let acts = |when| matches!(when, Trigger::At(at) if time >= at && time.since(at) <= TIMER_LATENCY);
-        ticks || self.case.application.iter().any(|action| acts(action.trigger))
+        ticks || self.case.application.iter().any(|call| acts(call.trigger))
     }
 
     /// Trigger a packet that was not lost would have come.
     fn arrival(&mut self, packet: &Packet, sent: Time) -> Time {
         let [real, ideal] = self.departures(packet, sent);
-        let delay = self.path.delays[usize::from(packet.side)];
+        let delay = self.path.delay(packet.side);
         let later = packet.arrives.map_or(Span::ZERO, |arrives| arrives.since(real + delay));
         ideal + delay + self.scripted(packet.side, later)
     }
 
     /// Trigger it would have left the router, with what was late in the record and without it.
     fn departures(&mut self, packet: &Packet, sent: Time) -> [Time; 2] {
-        match Rate::from_bps(self.path.rate_bps).filter(|_| packet.side == A) {
+        match Rate::from_bps(self.path.rate_bps).filter(|_| packet.side == Side::A) {
             None => [packet.sent, sent],
             Some(rate) => {
                 let transmission = rate.transmission_time(super::settings::size(&self.case.tcp, packet));
@@ -81,8 +81,8 @@ impl Model<'_> {
     }
 
     /// How much of what a packet came later is the script's.
-    fn scripted(&self, side: u8, later: Span) -> Span {
-        let delays = self.case.script.iter().filter(|line| line.side == side).filter_map(|line| match line.act {
+    fn scripted(&self, side: Side, later: Span) -> Span {
+        let delays = self.case.script.iter().filter(|line| line.side == side).filter_map(|line| match line.action {
             ScriptAction::Delay(delay) => Some(delay),
             _ => None,
         });

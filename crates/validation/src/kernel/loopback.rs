@@ -11,10 +11,11 @@ use ecnlab_transport::application::{AppEvent, Application, ApplicationSpec, Engi
 use ecnlab_transport::{Ack, AppWrite, Role, Settings, Transport};
 use ecnlab_units::{Rate, Rng, Span, Time};
 
-use super::case::{A, B, Case, Packet, Path, Trigger};
-use super::packetdrill::RecordedSegments;
-use super::segment_map::SegmentMap;
-use super::segments::{self, app_writes};
+use super::case::{Case, Packet, Path, Side, Trigger};
+use super::compare::max_packets;
+use super::packetdrill::script_rule;
+use super::segment_map::{RecordedSegments, SegmentMap};
+use super::segments::{app_writes, packet_of_ack, packet_of_segment, with_ack};
 use super::settings::boot;
 
 /// Events between two looks at how much was sent.
@@ -29,7 +30,7 @@ pub fn run(case: &Case, path: &Path, settings: Settings) -> Result<(Vec<Packet>,
     let network = network(case, path, settings)?;
     let options = Options { duration: case.end, measure_from: Time::ZERO, seed: 0 };
     let mut simulation = Simulation::new(&network, &options, recorder);
-    let most = super::max_packets(case.packets.len());
+    let most = max_packets(case.packets.len());
     while !simulation.advance(case.end, EVENTS_PER_CHECK) {
         if simulation.probe().packets.len() > most {
             let now = simulation.now();
@@ -43,16 +44,16 @@ pub fn run(case: &Case, path: &Path, settings: Settings) -> Result<(Vec<Packet>,
 
 /// The router's queue and what it does to packets, the way behind it on which packets may overtake each other, and the way back.
 fn network(case: &Case, path: &Path, settings: Settings) -> Result<Network, String> {
-    let segments = RecordedSegments::of(case.sent_by(A));
-    let rules = |side: u8| case.script.iter().filter(move |line| line.side == side).map(|line| line.rule(&segments));
-    let data: Vec<ScriptRule> = rules(A).collect::<Result<_, _>>()?;
-    let back: Vec<ScriptRule> = rules(B).collect::<Result<_, _>>()?;
+    let segments = RecordedSegments::of(case.sent_by(Side::A));
+    let rules = |side: Side| case.script.iter().filter(move |line| line.side == side).map(|line| script_rule(line, &segments));
+    let data: Vec<ScriptRule> = rules(Side::A).collect::<Result<_, _>>()?;
+    let back: Vec<ScriptRule> = rules(Side::B).collect::<Result<_, _>>()?;
     let (later, at_once): (Vec<_>, Vec<_>) = data.into_iter().partition(|rule| matches!(rule.action, ScriptAction::Delay(_)));
     let rate = Rate::from_bps(path.rate_bps).ok_or("path.data_rate_bps is 0")?;
     let limit = path.queue_packets.map_or(u32::MAX, |packets| packets as u32);
     let bleach = path.clears_ecn.then_some(Impairment::Ecn(EcnPath::Bleach));
     let scripted = |rules: Vec<ScriptRule>| (!rules.is_empty()).then(|| Impairment::Script(Script::from_rules(rules)));
-    let [data_delay, ack_delay] = path.delays;
+    let [data_delay, ack_delay] = Side::BOTH.map(|side| path.delay(side));
     let router = ImpairmentSpec::from_parts(bleach.into_iter().chain(scripted(at_once)));
     let links = vec![
         link("router", Direction::Forward, rate, Span::ZERO, limit, router),
@@ -73,8 +74,8 @@ fn network(case: &Case, path: &Path, settings: Settings) -> Result<Network, Stri
     let answer = case.goes_both_ways().then(|| flow(&[2], &[0, 1], RowPolicy::NotCounted, super::settings::of_answer(case, &settings)));
     let flows: Vec<FlowSpec> = std::iter::once(flow(&[0, 1], &[2], RowPolicy::OwnRow, settings)).chain(answer).collect();
     // The FIN of an answering side without data is its receiver's.
-    let written_by_b = if case.goes_both_ways() { app_writes(&case.application, B) } else { Vec::new() };
-    let spec = Arc::new(RecordedWrites([app_writes(&case.application, A), written_by_b]));
+    let written_by_b = if case.goes_both_ways() { app_writes(&case.application, Side::B) } else { Vec::new() };
+    let spec = Arc::new(RecordedWrites([app_writes(&case.application, Side::A), written_by_b]));
     let apps =
         vec![AppSpec { spec, group: 0, member: 0, start: Time::ZERO, flows: (0..).take(flows.len()).collect(), member_template: None }];
     Ok(Network { links, flows, groups: vec!["all".into()], apps, ..Network::default() })
@@ -91,7 +92,7 @@ struct RecordedWrites([Vec<(Trigger, AppWrite)>; 2]);
 
 impl ApplicationSpec for RecordedWrites {
     fn flow_directions(&self) -> Vec<FlowDirection> {
-        let answers = !self.0[usize::from(B)].is_empty();
+        let answers = !self.0[Side::B.index()].is_empty();
         [FlowDirection::Along].into_iter().chain(answers.then_some(FlowDirection::Against)).collect()
     }
 
@@ -114,8 +115,8 @@ struct WriteReplay {
 }
 
 impl WriteReplay {
-    fn due(&self, side: u8, now: Time) -> Option<AppWrite> {
-        let side = usize::from(side);
+    fn due(&self, side: Side, now: Time) -> Option<AppWrite> {
+        let side = side.index();
         let &(when, demand) = self.writes[side].get(self.at[side])?;
         let due = match when {
             Trigger::At(at) => at <= now,
@@ -133,20 +134,20 @@ impl Application for WriteReplay {
             AppEvent::Delivered(0, bytes) => self.received += bytes,
             _ => {}
         }
-        for side in [A, B] {
+        for side in Side::BOTH {
             while let Some(demand) = self.due(side, now) {
-                if side == B && self.at[1] == 0 {
+                if side == Side::B && self.at[1] == 0 {
                     calls.write_reverse(1, 0, demand);
                 } else {
-                    calls.write(u32::from(side), demand);
+                    calls.write(side as u32, demand);
                 }
-                self.at[usize::from(side)] += 1;
+                self.at[side.index()] += 1;
             }
         }
     }
 
     fn deadline(&self) -> Option<Time> {
-        let next = [A, B].map(usize::from).map(|side| self.writes[side].get(self.at[side]).map(|(when, _)| *when));
+        let next = [0, 1].map(|side| self.writes[side].get(self.at[side]).map(|(when, _)| *when));
         let at = next.into_iter().filter_map(|when| if let Some(Trigger::At(at)) = when { Some(at) } else { None });
         at.filter(|_| self.is_open).min()
     }
@@ -167,9 +168,9 @@ impl PacketRecorder {
     fn note_ack(&mut self, time: Time, flow: u32, ack: &Ack) {
         let (of, by) = (flow as usize, 1 - flow as usize);
         let closed = self.closed[by] && ack.role != Role::Fin;
-        let seq = self.segment_maps[by].all() + u64::from(closed);
+        let seq = self.segment_maps[by].end() + u64::from(closed);
         self.closed[by] |= ack.role == Role::Fin;
-        self.packets.push(segments::of_ack(by as u8, time, ack, &self.segment_maps[of], seq));
+        self.packets.push(packet_of_ack(Side::BOTH[by], time, ack, &self.segment_maps[of], seq));
     }
 }
 
@@ -185,12 +186,12 @@ impl Probe for PacketRecorder {
             return;
         }
         let segment = packet.to_segment();
-        let Some(plan) = made.endpoint.send_buffer() else { return };
+        let Some(buffer) = made.endpoint.send_buffer() else { return };
         let side = packet.flow as usize;
-        let written = self.segment_maps[side].note(&segment, plan, self.header);
-        let sent = segments::of_segment(side as u8, now, &segment, &written);
+        let written = self.segment_maps[side].on_sent(&segment, buffer, self.header);
+        let sent = packet_of_segment(Side::BOTH[side], now, &segment, &written);
         self.packets.push(match self.riding.take() {
-            Some(ack) => segments::with_ack(sent, &ack, &self.segment_maps[1 - side]),
+            Some(ack) => with_ack(sent, &ack, &self.segment_maps[1 - side]),
             None => sent,
         });
     }

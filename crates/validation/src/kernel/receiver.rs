@@ -3,9 +3,9 @@
 use ecnlab_transport::{Ack, HostClock, Receiver, Role, Segment, Settings};
 use ecnlab_units::Time;
 
-use super::case::{A, B, Case, Packet};
-use super::packetdrill::RecordedSegments;
-use super::segments;
+use super::case::{Case, Packet, Side};
+use super::segment_map::RecordedSegments;
+use super::segments::{self, packet_of_ack, with_ack};
 use super::settings::{boot, size};
 
 /// Plays a case to a receiver with these settings, and returns what it sends.
@@ -13,8 +13,8 @@ use super::settings::{boot, size};
 /// # Errors
 /// What our receiver cannot be told.
 pub fn play(case: &Case, settings: &Settings) -> Result<Vec<Packet>, String> {
-    let segments = RecordedSegments::of(case.sent_by(A));
-    if !segments.fit() {
+    let segments = RecordedSegments::of(case.sent_by(Side::A));
+    if !segments.is_contiguous() {
         return Err("not comparable: retransmitted data has other segment boundaries".to_owned());
     }
     let clock = HostClock::new(settings, boot(case));
@@ -40,8 +40,8 @@ enum Event<'a> {
 
 /// All that comes to the receiver, in order of time; what made the host send comes before what it sent.
 fn events(case: &Case) -> Vec<(Time, Event<'_>)> {
-    let arrive = case.reached(B).into_iter().filter_map(|packet| Some((packet.arrives?, Event::Arrives(packet))));
-    let data = case.sent_by(B).filter(|packet| packet.len > 0).map(|packet| (packet.sent, Event::SendsData(packet)));
+    let arrive = case.reached(Side::B).into_iter().filter_map(|packet| Some((packet.arrives?, Event::Arrives(packet))));
+    let data = case.sent_by(Side::B).filter(|packet| packet.len > 0).map(|packet| (packet.sent, Event::SendsData(packet)));
     let mut events: Vec<_> = arrive.chain(data).collect();
     events.sort_by_key(|&(time, _)| time);
     events
@@ -77,7 +77,7 @@ impl ReceiverReplay {
     fn note(&mut self, time: Time, ack: &Ack) {
         let behind_fin = self.closed && ack.role != Role::Fin;
         self.closed |= ack.role == Role::Fin;
-        let packet = segments::of_ack(B, time, ack, &self.segments, self.next + u64::from(behind_fin));
+        let packet = packet_of_ack(Side::B, time, ack, &self.segments, self.next + u64::from(behind_fin));
         self.sent.push(Packet { tsecr: self.echo(ack), ..packet });
     }
 
@@ -86,7 +86,7 @@ impl ReceiverReplay {
         let ack = self.receiver.piggybacked_ack(packet.sent);
         let flags = packet.flags.replace('E', "");
         self.next = self.next.max(packet.end());
-        self.sent.push(segments::with_ack(Packet { flags, tsecr: self.echo(&ack), ..packet.clone() }, &ack, &self.segments));
+        self.sent.push(with_ack(Packet { flags, tsecr: self.echo(&ack), ..packet.clone() }, &ack, &self.segments));
     }
 
     /// The time that an acknowledgement echoes, in milliseconds since the start.
@@ -97,10 +97,10 @@ impl ReceiverReplay {
     /// A real packet in our numbers.
     fn segment(&self, case: &Case, packet: &Packet) -> Segment {
         Segment {
-            seq: self.segments.with(packet.seq),
+            seq: self.segments.containing(packet.seq),
             size: size(&case.tcp, packet),
             role: if packet.nth.is_none() { Role::PureAck } else { segments::role(packet) },
-            ecn: segments::ecn(packet.ecn[1]),
+            ecn: segments::ecn_codepoint(packet.ecn_arrived),
             cwr: packet.has('C'),
             ece: packet.has('E'),
             retransmission: packet.nth.is_some_and(|nth| nth > 0),

@@ -1,10 +1,19 @@
-//! Where the bytes of a connection lie: which segment begins and ends at which sequence number, as the sender cut them.
+//! The segments of a byte stream: where each begins and ends, as ours were sent and as they were recorded.
 
 use ecnlab_transport::{Role, Segment, SendBuffer};
 
-use super::segments::SegmentBoundaries;
+use super::case::Packet;
 
-/// The segments that were sent, in the order of their numbers.
+/// Where segments begin and end in a stream of bytes.
+pub trait SegmentBoundaries {
+    /// Where a segment begins; of the one behind the last, where that ends.
+    fn start(&self, segment: u64) -> u64;
+
+    /// Where the segment before this one ends.
+    fn end_before(&self, segment: u64) -> u64;
+}
+
+/// Our segments that were sent, in the order of their numbers.
 #[derive(Debug, Default)]
 pub struct SegmentMap {
     entries: Vec<Entry>,
@@ -16,7 +25,7 @@ struct Entry {
     start: u64,
     len: u64,
     end: u64,
-    sent: u64,
+    transmissions: u64,
 }
 
 /// A segment in bytes.
@@ -28,8 +37,8 @@ pub struct SentSegment {
 }
 
 impl SegmentMap {
-    /// Notes a segment that was sent just now; `header` bytes of it are no data.
-    pub fn note(&mut self, segment: &Segment, plan: &SendBuffer, header: u32) -> SentSegment {
+    /// Adds a transmission of a segment; `header` bytes of it are no data.
+    pub fn on_sent(&mut self, segment: &Segment, buffer: &SendBuffer, header: u32) -> SentSegment {
         let at = segment.seq as usize;
         if segment.is_window_probe() {
             return SentSegment { seq: self.start(segment.seq + 1) - 1, len: 0, nth: None };
@@ -38,19 +47,19 @@ impl SegmentMap {
             return SentSegment { seq: self.start(segment.seq), len: 0, nth: None };
         }
         if at == self.entries.len() {
-            let opens = u64::from(segment.role == Role::Syn);
-            let len = if opens == 1 { 0 } else { u64::from(segment.size.saturating_sub(header)) };
-            let start = if opens == 1 { 0 } else { 1 + plan.bytes_before(segment.seq) };
-            let end = start + len + opens + u64::from(segment.role == Role::Fin);
-            self.entries.push(Entry { start, len, end, sent: 0 });
+            let is_syn = segment.role == Role::Syn;
+            let len = if is_syn { 0 } else { u64::from(segment.size.saturating_sub(header)) };
+            let start = if is_syn { 0 } else { 1 + buffer.bytes_before(segment.seq) };
+            let end = start + len + u64::from(is_syn) + u64::from(segment.role == Role::Fin);
+            self.entries.push(Entry { start, len, end, transmissions: 0 });
         }
-        let Entry { start, len, sent, .. } = &mut self.entries[at];
-        *sent += 1;
-        SentSegment { seq: *start, len: *len, nth: Some(*sent - 1) }
+        let Entry { start, len, transmissions, .. } = &mut self.entries[at];
+        *transmissions += 1;
+        SentSegment { seq: *start, len: *len, nth: Some(*transmissions - 1) }
     }
 
     /// One past the last byte that was sent.
-    pub fn all(&self) -> u64 {
+    pub fn end(&self) -> u64 {
         self.start(self.entries.len() as u64)
     }
 
@@ -65,11 +74,60 @@ impl SegmentMap {
 
 impl SegmentBoundaries for SegmentMap {
     fn start(&self, segment: u64) -> u64 {
-        let after_all = self.entries.last().map_or(1, |entry| entry.end);
-        self.entries.get(segment as usize).map_or(after_all, |entry| entry.start)
+        let end = self.entries.last().map_or(1, |entry| entry.end);
+        self.entries.get(segment as usize).map_or(end, |entry| entry.start)
     }
 
-    fn end(&self, segment: u64) -> u64 {
+    fn end_before(&self, segment: u64) -> u64 {
         segment.checked_sub(1).and_then(|before| self.entries.get(before as usize)).map_or(0, |entry| entry.end)
+    }
+}
+
+/// The segments of a record; segment 0 is the SYN.
+#[derive(Debug)]
+pub struct RecordedSegments {
+    /// Where each begins, and one past its last byte.
+    boundaries: Vec<(u64, u64)>,
+}
+
+impl RecordedSegments {
+    /// The segments of the packets of one side, as each byte was first sent.
+    pub fn of<'a>(packets: impl Iterator<Item = &'a Packet>) -> RecordedSegments {
+        let mut boundaries: Vec<(u64, u64)> =
+            packets.filter(|packet| packet.nth.is_some()).map(|packet| (packet.seq, packet.end())).collect();
+        boundaries.sort_unstable();
+        boundaries.dedup();
+        RecordedSegments { boundaries }
+    }
+
+    /// Those of the side that answers, whose SYN is no segment of its data.
+    pub fn of_answer<'a>(packets: impl Iterator<Item = &'a Packet>) -> RecordedSegments {
+        RecordedSegments::of(packets.filter(|packet| packet.len > 0))
+    }
+
+    /// The first segment that begins at a byte or later.
+    pub fn first_at_or_after(&self, byte: u64) -> u64 {
+        self.boundaries.partition_point(|&(start, _)| start < byte) as u64
+    }
+
+    /// The segment that has a byte; behind the last, the one that would follow.
+    pub fn containing(&self, byte: u64) -> u64 {
+        self.boundaries.partition_point(|&(_, end)| end <= byte) as u64
+    }
+
+    /// Whether each byte lies in one segment and no two overlap.
+    pub fn is_contiguous(&self) -> bool {
+        self.boundaries.windows(2).all(|pair| pair[0].1 == pair[1].0)
+    }
+}
+
+impl SegmentBoundaries for RecordedSegments {
+    fn start(&self, segment: u64) -> u64 {
+        let end = self.boundaries.last().map_or(1, |&(_, end)| end);
+        self.boundaries.get(segment as usize).map_or(end, |&(start, _)| start)
+    }
+
+    fn end_before(&self, segment: u64) -> u64 {
+        segment.checked_sub(1).and_then(|before| self.boundaries.get(before as usize)).map_or(0, |&(_, end)| end)
     }
 }

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use ecnlab_transport::{Ack, AppWrite, CongestionWindow, HostClock, Receiver, Role, SackOption, Segment, Sender, SenderOutput, Settings};
 use ecnlab_units::{Span, Time};
 
-use super::case::{A, B, Case, Packet, Trigger};
-use super::compare::{ReplayedState, TIME_TOLERANCE};
-use super::packetdrill::RecordedSegments;
-use super::segment_map::SegmentMap;
-use super::segments::{self, app_writes};
+use super::case::{Case, Packet, Side, Trigger};
+use super::compare::{ReplayedState, TIME_TOLERANCE, max_packets};
+use super::segment_map::{RecordedSegments, SegmentMap};
+use super::segments::{self, app_writes, packet_of_ack, packet_of_segment, with_ack};
 use super::settings::{boot, of_answer};
 
 /// What our sender did.
@@ -81,7 +80,7 @@ impl SenderReplay {
             segment_map: SegmentMap::default(),
             outbox: Outbox::default(),
             waiting: Vec::new(),
-            most: super::max_packets(case.sent_by(A).count()),
+            most: max_packets(case.sent_by(Side::A).count()),
             played: SenderRun::default(),
         }
     }
@@ -165,8 +164,8 @@ impl SenderReplay {
     /// Notes what was sent. Data takes along what there is to acknowledge; returns what nothing took along.
     fn note_sent(&mut self, time: Time, mut ack: Option<Ack>) -> Option<Ack> {
         for segment in std::mem::take(&mut self.outbox.0) {
-            let written = self.segment_map.note(&segment, self.sender.send_buffer(), self.settings.quirks.header_size);
-            let packet = segments::of_segment(A, time, &segment, &written);
+            let written = self.segment_map.on_sent(&segment, self.sender.send_buffer(), self.settings.quirks.header_size);
+            let packet = packet_of_segment(Side::A, time, &segment, &written);
             let packet = match self.answers.as_mut().filter(|_| segment.role != Role::PureAck && segment.role != Role::Syn) {
                 Some(answers) => answers.on_data(packet, ack.take(), time),
                 None => packet,
@@ -178,7 +177,7 @@ impl SenderReplay {
 
     fn note_ack(&mut self, time: Time, ack: &Ack) {
         if let Some(answers) = &self.answers {
-            self.played.packets.push(segments::of_ack(A, time, ack, &answers.segments, self.segment_map.all()));
+            self.played.packets.push(packet_of_ack(Side::A, time, ack, &answers.segments, self.segment_map.end()));
         }
     }
 
@@ -203,7 +202,7 @@ impl SenderReplay {
             role: segments::role(packet),
             ece: packet.has('E'),
             cwr: packet.has('C'),
-            ecn: segments::ecn(packet.ecn[1]),
+            ecn: segments::ecn_codepoint(packet.ecn_arrived),
             on_data: packet.len > 0,
             echo: echoed.map_or(Time::ZERO, |echoed| echoed.sent),
             echo_retransmission: echoed.is_some_and(|echoed| echoed.nth.is_some_and(|nth| nth > 0)),
@@ -217,36 +216,36 @@ impl ReplyReceiver {
     fn new(case: &Case, settings: &Settings) -> ReplyReceiver {
         let settings = of_answer(case, settings).for_reverse_direction(false);
         let receiver = Receiver::new(&settings, HostClock::new(&settings, boot(case)));
-        ReplyReceiver { receiver, segments: RecordedSegments::of_answer(case.sent_by(B)), header: settings.quirks.header_size }
+        ReplyReceiver { receiver, segments: RecordedSegments::of_answer(case.sent_by(Side::B)), header: settings.quirks.header_size }
     }
 
     fn segment(&self, packet: &Packet) -> Segment {
         Segment {
             size: packet.len as u32 + self.header,
-            ecn: segments::ecn(packet.ecn[1]),
+            ecn: segments::ecn_codepoint(packet.ecn_arrived),
             cwr: packet.has('C'),
             retransmission: packet.nth.is_some_and(|nth| nth > 0),
             push: packet.has('P'),
-            ..Segment::plain(self.segments.with(packet.seq), 0)
+            ..Segment::plain(self.segments.containing(packet.seq), 0)
         }
     }
 
     fn on_data(&mut self, packet: Packet, ack: Option<Ack>, time: Time) -> Packet {
         let ack = ack.unwrap_or_else(|| self.receiver.piggybacked_ack(time));
-        segments::with_ack(packet, &ack, &self.segments)
+        with_ack(packet, &ack, &self.segments)
     }
 }
 
 /// All that comes to the sender, in order of time.
 fn inputs(case: &Case) -> Vec<(Time, Input<'_>)> {
-    let connect = case.sent_by(A).next().map_or(Time::ZERO, |syn| syn.sent);
+    let connect = case.sent_by(Side::A).next().map_or(Time::ZERO, |syn| syn.sent);
     let mut inputs = vec![(connect, Input::Connect)];
     inputs.extend(
-        app_writes(&case.application, A)
+        app_writes(&case.application, Side::A)
             .into_iter()
             .filter_map(|(when, demand)| if let Trigger::At(at) = when { Some((at, Input::Write(demand))) } else { None }),
     );
-    inputs.extend(case.reached(A).into_iter().filter_map(|packet| Some((packet.arrives?, Input::Arrival(packet)))));
+    inputs.extend(case.reached(Side::A).into_iter().filter_map(|packet| Some((packet.arrives?, Input::Arrival(packet)))));
     inputs.sort_by_key(|&(time, _)| time);
     let looks = case.states.iter().enumerate().filter(|(_, state)| state.why == "timer");
     for (at, state) in looks {
@@ -261,7 +260,7 @@ fn inputs(case: &Case) -> Vec<(Time, Input<'_>)> {
 /// The real segment that an acknowledgement's timestamp is of: the one that caused it, if that bears the time, or the first one of that
 /// millisecond. Without timestamps the one that caused it.
 fn echoed<'a>(ack: &Packet, case: &'a Case) -> Option<&'a Packet> {
-    let before = || case.sent_by(A).filter(|packet| packet.arrives.is_some_and(|at| at <= ack.sent));
+    let before = || case.sent_by(Side::A).filter(|packet| packet.arrives.is_some_and(|at| at <= ack.sent));
     let cause = before().filter(|packet| packet.arrives.is_some_and(|at| ack.sent.since(at) < Span::from_micros(1))).last();
     let Some(stamp) = ack.tsecr else { return cause };
     let bears = |packet: &&Packet| packet.tsval == Some(stamp);

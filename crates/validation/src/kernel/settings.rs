@@ -5,7 +5,7 @@ use ecnlab_transport::{Quirks, Settings, profile};
 use ecnlab_units::Span;
 use ecnlab_units::parameter::OrOff;
 
-use super::case::{A, B, Case, Packet, SocketCall, Syn, TCP_RMEM, Tcp, Trigger};
+use super::case::{Case, Packet, Side, SocketCall, Syn, Sysctl, TCP_RMEM, Tcp, Trigger};
 
 /// The profile that the cases judge.
 pub const PROFILE: &str = "linux-6.1";
@@ -36,27 +36,27 @@ const IMPLIED_SYSCTLS: &[&str] = &[
     "net.ipv4.tcp_no_metrics_save",
 ];
 
-/// A kernel's switch: which side reads it, its values, and what a parameter is with each of them; without any, it is the value.
-struct Sysctl {
+/// A sysctl that is a parameter of ours: which side reads it, its values, and what the parameter is with each; without any, it is the value.
+struct MappedSysctl {
     name: &'static str,
-    side: u8,
+    side: Side,
     parameter: &'static str,
     values: &'static [(&'static str, &'static str)],
 }
 
-const fn sysctl(name: &'static str, side: u8, parameter: &'static str, values: &'static [(&'static str, &'static str)]) -> Sysctl {
-    Sysctl { name, side, parameter, values }
+const fn mapped(name: &'static str, side: Side, parameter: &'static str, values: &'static [(&'static str, &'static str)]) -> MappedSysctl {
+    MappedSysctl { name, side, parameter, values }
 }
 
-const SYSCTLS: &[Sysctl] = &[
-    sysctl("net.ipv4.tcp_dsack", B, "dsack", &[("0", "false"), ("1", "true")]),
-    sysctl("net.ipv4.tcp_comp_sack_nr", B, "comp_sack", &[("0", "false"), ("44", "true")]),
-    sysctl("net.ipv4.tcp_recovery", A, "loss_detection", &[("0", "dupthresh"), ("1", "rack")]),
-    sysctl("net.ipv4.tcp_early_retrans", A, "tlp", &[("0", "false"), ("3", "true"), ("4", "true")]),
-    sysctl("net.ipv4.tcp_frto", A, "frto", &[("0", "false"), ("1", "true"), ("2", "true")]),
-    sysctl("net.ipv4.tcp_slow_start_after_idle", A, "slow_start_after_idle", &[("0", "off"), ("1", "halve")]),
-    sysctl("net.ipv4.tcp_ecn_fallback", A, "ecn_fallback", &[("0", "false"), ("1", "true")]),
-    sysctl("net.ipv4.tcp_reordering", A, "dupthresh", &[]),
+const MAPPED_SYSCTLS: &[MappedSysctl] = &[
+    mapped("net.ipv4.tcp_dsack", Side::B, "dsack", &[("0", "false"), ("1", "true")]),
+    mapped("net.ipv4.tcp_comp_sack_nr", Side::B, "comp_sack", &[("0", "false"), ("44", "true")]),
+    mapped("net.ipv4.tcp_recovery", Side::A, "loss_detection", &[("0", "dupthresh"), ("1", "rack")]),
+    mapped("net.ipv4.tcp_early_retrans", Side::A, "tlp", &[("0", "false"), ("3", "true"), ("4", "true")]),
+    mapped("net.ipv4.tcp_frto", Side::A, "frto", &[("0", "false"), ("1", "true"), ("2", "true")]),
+    mapped("net.ipv4.tcp_slow_start_after_idle", Side::A, "slow_start_after_idle", &[("0", "off"), ("1", "halve")]),
+    mapped("net.ipv4.tcp_ecn_fallback", Side::A, "ecn_fallback", &[("0", "false"), ("1", "true")]),
+    mapped("net.ipv4.tcp_reordering", Side::A, "dupthresh", &[]),
 ];
 
 /// How long before time zero the clock of either host began, as far as it can be seen.
@@ -101,8 +101,8 @@ pub fn settings(case: &Case) -> Result<Settings, String> {
     if tcp.quickack {
         set("delayed_ack", "false");
     }
-    for (side, name, value) in &tcp.sysctl {
-        apply_sysctl(*side, name, value, &mut set)?;
+    for sysctl in &tcp.sysctl {
+        apply_sysctl(sysctl, &mut set)?;
     }
     let contradictions = || settings::check(&values).into_iter().map(|(name, why)| (name.to_owned(), why)).next();
     match wrong.into_iter().next().or_else(contradictions) {
@@ -115,7 +115,7 @@ pub fn settings(case: &Case) -> Result<Settings, String> {
 pub fn of_answer(case: &Case, settings: &Settings) -> Settings {
     let usual = profile::settings(PROFILE);
     let quirks = Quirks {
-        moderate_rcvbuf: case.tcp.switched(A, "net.ipv4.tcp_moderate_rcvbuf") == Some("1"),
+        moderate_rcvbuf: case.tcp.sysctl(Side::A, "net.ipv4.tcp_moderate_rcvbuf") == Some("1"),
         pingpong: false,
         app_read_pause: OrOff(None),
         app_read_resume: OrOff(None),
@@ -125,7 +125,7 @@ pub fn of_answer(case: &Case, settings: &Settings) -> Settings {
         receive_window: ReceiveWindow::Autotuned,
         receive_buffer: usual.receive_buffer,
         // The scale of its SYN shows how large it may become.
-        receive_buffer_max: case.tcp.syns[usize::from(A)].scale.map_or(usual.receive_buffer_max, |scale| 65_535 << scale),
+        receive_buffer_max: case.tcp.syns[Side::A.index()].scale.map_or(usual.receive_buffer_max, |scale| 65_535 << scale),
         quirks,
         ..settings.clone()
     }
@@ -149,8 +149,8 @@ fn congestion(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
 /// `tcp_ecn`: 1 offers and agrees, 2 agrees, 0 does neither. DCTCP, which both sides have then, offers and agrees whatever it says.
 fn ecn(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
     let needs = tcp.congestion == "dctcp";
-    set("ecn", if needs || tcp.ecn[usize::from(A)] == 1 { "true" } else { "false" });
-    set("receiver_ecn", if needs || tcp.ecn[usize::from(B)] != 0 { "true" } else { "false" });
+    set("ecn", if needs || tcp.ecn[Side::A.index()] == 1 { "true" } else { "false" });
+    set("receiver_ecn", if needs || tcp.ecn[Side::B.index()] != 0 { "true" } else { "false" });
 }
 
 /// The receiver's buffer, how its application reads, and whether it is taken for an interactive one, as TCP_QUICKACK 0 has it.
@@ -165,9 +165,9 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
     set("receive_window", window);
     set("pingpong", interactive);
     set("app_read_size", &format!("{} B", tcp.read_size.unwrap_or(READ_SIZE_BYTES)));
-    let sizes = tcp.switched(B, TCP_RMEM).map_or(Vec::new(), |sizes| sizes.split_whitespace().collect());
+    let sizes = tcp.sysctl(Side::B, TCP_RMEM).map_or(Vec::new(), |sizes| sizes.split_whitespace().collect());
     // Where it is as the memory of the host has it, the other host's is the same, and shows in the scale of its SYN.
-    let usual = tcp.syns[usize::from(A)].scale.map(|scale| (65_535 << scale).to_string());
+    let usual = tcp.syns[Side::A.index()].scale.map(|scale| (65_535 << scale).to_string());
     let largest = sizes.get(2).map(|&size| size.to_owned()).or(usual);
     // What SO_RCVBUF asks for is doubled, for what the packets are stored with.
     let buffer = tcp.buffer.map(|bytes| (2 * bytes).to_string()).or(sizes.get(1).map(|&size| size.to_owned()));
@@ -182,9 +182,9 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
             set(name, &format!("{size} B"));
         }
     }
-    for (name, deed) in [("app_read_pause", SocketCall::PauseReading), ("app_read_resume", SocketCall::ResumeReading)] {
-        let acts = case.application.iter().filter(|action| action.side == B && action.what == deed);
-        match acts.map(|action| action.trigger).collect::<Vec<_>>()[..] {
+    for (name, call) in [("app_read_pause", SocketCall::PauseReading), ("app_read_resume", SocketCall::ResumeReading)] {
+        let calls = case.application.iter().filter(|other| other.side == Side::B && other.call == call);
+        match calls.map(|call| call.trigger).collect::<Vec<_>>()[..] {
             [] => {}
             [Trigger::At(at)] => set(name, &format!("{} s", at.seconds())),
             _ => return Err("not built: a receiver that stops reading more than once".to_owned()),
@@ -204,19 +204,19 @@ fn options(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
     }
 }
 
-/// Sets what a side's switch stands for; the other side's has no effect, since it does not read it.
-fn apply_sysctl(side: Option<u8>, name: &str, value: &str, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
-    if IMPLIED_SYSCTLS.contains(&name) {
+/// Sets the parameter of a side's sysctl; the other side's has no effect, since it does not read it.
+fn apply_sysctl(Sysctl { side, name, value }: &Sysctl, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
+    if IMPLIED_SYSCTLS.contains(&name.as_str()) {
         return Ok(());
     }
     let unknown = || format!("not built: {name} = {value}");
-    let switch = SYSCTLS.iter().find(|switch| switch.name == name).ok_or_else(unknown)?;
-    let setting = match switch.values {
-        [] => value,
-        values => values.iter().find(|(of, _)| *of == value).ok_or_else(unknown)?.1,
+    let mapped = MAPPED_SYSCTLS.iter().find(|mapped| mapped.name == name).ok_or_else(unknown)?;
+    let setting = match mapped.values {
+        [] => value.as_str(),
+        values => values.iter().find(|(of, _)| of == value).ok_or_else(unknown)?.1,
     };
-    if side.is_none_or(|side| side == switch.side) {
-        set(switch.parameter, setting);
+    if side.is_none_or(|side| side == mapped.side) {
+        set(mapped.parameter, setting);
     }
     Ok(())
 }
@@ -232,7 +232,7 @@ fn header(tcp: &Tcp) -> u32 {
 
 /// Of the first SYN.
 fn syn_size(tcp: &Tcp) -> u32 {
-    let Syn { sack, timestamps, scale } = tcp.syns[usize::from(A)];
+    let Syn { sack, timestamps, scale } = tcp.syns[Side::A.index()];
     let stamps = if timestamps { TIMESTAMPS_BYTES } else { u32::from(sack) * SACK_PERMITTED_BYTES };
     BARE_HEADER_BYTES + MSS_OPTION_BYTES + stamps + u32::from(scale.is_some()) * WINDOW_SCALE_BYTES
 }
