@@ -30,7 +30,7 @@ use ecnlab_scenario::Registry;
 use serde_json::Value as Json;
 
 use self::host_syscalls::HostFile;
-use self::job::Job;
+use self::job::{Capture, Job};
 
 /// Names the folder.
 const JOB_FOLDER_VARIABLE: &str = "ECNLAB_GUEST_JOB";
@@ -56,7 +56,7 @@ fn run_job() -> io::Result<()> {
     let Job { scenario, seed, family, capture, record_connections } =
         Job::from_json(&HostFile::open(&job_path(JOB_FILE)?)?.read_to_string()?, &Registry::builtin())?;
     let capture = match capture {
-        Some((links, snaplen)) => {
+        Some(Capture { links, keep: snaplen }) => {
             Some(CaptureOptions { links, snaplen, out: Box::new(BufWriter::new(HostFile::create(&job_path(CAPTURE_FILE)?)?)) })
         }
         None => None,
