@@ -21,7 +21,7 @@ fn host(family: AddressFamily, group: u32, side: Side) -> Option<Host> {
         mtu: 1500,
         sysctls: settings,
         optional_sysctls: Vec::new(),
-        route_metrics: vec![(metric::INITCWND, 2), (metric::RTO_MIN, 1000)],
+        route_metrics: vec![(metric::RTAX_INITCWND, 2), (metric::RTAX_RTO_MIN, 1000)],
     };
     Host::create(&spec).inspect_err(|why| println!("skipped: {why}")).ok()
 }

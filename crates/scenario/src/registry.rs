@@ -127,8 +127,9 @@ fn entry(name: &str, title: &str, summary: &str, source: &str, parameters: &[Par
 
 fn profile_text(profile: &profile::Profile) -> Json {
     let mut text = entry(profile.name, profile.title, profile.summary, profile.source, &[], &[]);
-    let rows =
-        |declared: &[Parameter]| -> Json { declared.iter().map(|parameter| row(parameter, profile.members, settings::path)).collect() };
+    let rows = |declared: &[Parameter]| -> Json {
+        declared.iter().map(|parameter| row(parameter, profile.members, settings::parameter_path)).collect()
+    };
     text["parameters"] = rows(Settings::OWN_PARAMETERS);
     text[QUIRKS_KEY] = rows(Quirks::PARAMETERS);
     let checked = |one: &CheckedSenderCombination| {
@@ -147,7 +148,7 @@ fn profile_text(profile: &profile::Profile) -> Json {
 fn variant(variant: &profile::Variant) -> Json {
     let set = |parameter: &&Parameter| variant.members.iter().any(|(name, _)| *name == parameter.name);
     let parameters: Vec<_> = Settings::PARAMETERS.iter().filter(set).copied().collect();
-    let members: Vec<_> = parameters.iter().map(|p| (p.name, variant.member(p.name), p.source)).collect();
+    let members: Vec<_> = parameters.iter().map(|p| (p.name, variant.member_value(p.name), p.source)).collect();
     entry(variant.name, variant.title, VARIANT_SUMMARY, variant.source, &parameters, &members)
 }
 

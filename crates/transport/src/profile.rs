@@ -298,12 +298,12 @@ pub fn find_variant(name: &str) -> Option<&'static Variant> {
 
 impl Variant {
     /// What it sets a parameter to; empty if it leaves it.
-    pub fn member(&self, name: &str) -> &'static str {
+    pub fn member_value(&self, name: &str) -> &'static str {
         self.members.iter().find(|(member, _)| *member == name).map_or("", |(_, value)| value)
     }
 
     /// Its members over a profile with these values.
-    pub fn members_over(&self, values: &Values) -> &'static [(&'static str, &'static str)] {
+    pub fn members_for_profile(&self, values: &Values) -> &'static [(&'static str, &'static str)] {
         let of_kernels =
             VARIANT_MEMBERS_OVER_RACK.iter().filter(|(name, _)| *name == self.name && values.value("recovery").to_string() == "rack");
         of_kernels.map(|(_, members)| *members).next().unwrap_or(self.members)
@@ -314,7 +314,7 @@ impl Variant {
     /// # Panics
     /// If a member does not fit its declaration: a fault of the program, which a test looks for.
     pub fn apply(&self, values: &mut Values) {
-        for (name, text) in self.members_over(values) {
+        for (name, text) in self.members_for_profile(values) {
             if VARIANT_MEMBERS_SET_ONLY_WHERE_OFF.contains(name) && values.value(name).to_string() != "off" {
                 continue;
             }

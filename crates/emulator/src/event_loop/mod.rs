@@ -159,7 +159,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
     ///
     /// # Errors
     /// If the process may have no more descriptors.
-    pub fn with_queues(mut self, queues: KernelQueues) -> io::Result<EventLoop<'o, P, B, C>> {
+    pub fn with_kernel_queues(mut self, queues: KernelQueues) -> io::Result<EventLoop<'o, P, B, C>> {
         for (token, device) in (self.forwarder.hosts.len() as u64..).zip(queues.devices()) {
             self.poller.add(device, token, Interest::Read)?;
         }
@@ -363,7 +363,7 @@ impl<'o, P: Probe + AsPacketCapture, B: HostBackend, C: FlowClassifier> EventLoo
                 return self.queues.enqueue(link, handle, packet, &mut self.simulation);
             }
             SimOutput::Open { flow, connection, demand, .. } => {
-                let group = self.simulation.group_of(flow);
+                let group = self.simulation.group_of_flow(flow);
                 let slot = self
                     .forwarder
                     .classifier

@@ -49,11 +49,11 @@ impl HostDatagramSender {
     /// Sends a demand, or what of it the kernel has room for.
     pub fn send(&mut self, demand: AppWrite, poller: &Poller) -> io::Result<()> {
         self.unsent.push_back(demand.bytes);
-        self.send_waiting(poller)
+        self.send_pending(poller)
     }
 
     /// The kernel has room.
-    pub fn send_waiting(&mut self, poller: &Poller) -> io::Result<()> {
+    pub fn send_pending(&mut self, poller: &Poller) -> io::Result<()> {
         while let Some(left) = self.unsent.front_mut() {
             let datagram = u64::from(self.payload).min(*left);
             if datagram > 0 && self.socket.send(datagram)?.is_none() {

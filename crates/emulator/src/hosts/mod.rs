@@ -402,7 +402,7 @@ impl HostBackend for SocketBackend {
                     .filter(|slot_state| slot_state.generations[side as usize] == number);
                 match slot_state {
                     None => Ok(()),
-                    Some(SlotState { sender: Some(sender), .. }) => sender.send_waiting(context.poller),
+                    Some(SlotState { sender: Some(sender), .. }) => sender.send_pending(context.poller),
                     Some(_) => self.on_end_ready(slot, side, ready, context),
                 }
             }

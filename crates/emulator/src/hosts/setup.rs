@@ -56,12 +56,12 @@ pub fn create_host_pair(family: AddressFamily, group: u32, host: &HostSettings) 
 fn route_metrics(route: &RouteMetrics) -> Vec<(u16, u32)> {
     let rto_min = route.rto_min.map(|span| (span.picos() / 1_000_000_000) as u32);
     // A kernel reads it only where it is locked (`tcp_rto_min`).
-    let lock = rto_min.map(|_| 1 << metric::RTO_MIN);
+    let lock = rto_min.map(|_| 1 << metric::RTAX_RTO_MIN);
     let metrics = [
-        (metric::LOCK, lock),
-        (metric::INITCWND, route.initcwnd),
-        (metric::RTO_MIN, rto_min),
-        (metric::QUICKACK, route.quickack.then_some(1)),
+        (metric::RTAX_LOCK, lock),
+        (metric::RTAX_INITCWND, route.initcwnd),
+        (metric::RTAX_RTO_MIN, rto_min),
+        (metric::RTAX_QUICKACK, route.quickack.then_some(1)),
     ];
     metrics.into_iter().filter_map(|(metric, value)| Some((metric, value?))).collect()
 }
@@ -131,7 +131,10 @@ mod tests {
     fn rto_min_of_a_route_is_locked() {
         let route = RouteMetrics { rto_min: Some(Span::from_millis(20)), ..RouteMetrics::default() };
         let found = route_metrics(&route);
-        assert_eq!((Some(20), Some(1 << metric::RTO_MIN)), (metric_value(&found, metric::RTO_MIN), metric_value(&found, metric::LOCK)));
-        assert_eq!(None, metric_value(&route_metrics(&RouteMetrics::default()), metric::LOCK));
+        assert_eq!(
+            (Some(20), Some(1 << metric::RTAX_RTO_MIN)),
+            (metric_value(&found, metric::RTAX_RTO_MIN), metric_value(&found, metric::RTAX_LOCK))
+        );
+        assert_eq!(None, metric_value(&route_metrics(&RouteMetrics::default()), metric::RTAX_LOCK));
     }
 }

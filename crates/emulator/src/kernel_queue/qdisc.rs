@@ -11,7 +11,7 @@ use crate::sys::netlink::NetlinkRequest;
 
 /// How a parameter is written, and what the kernel gets of it.
 #[derive(Clone, Copy, Debug)]
-enum ParameterKind {
+enum QdiscParameterKind {
     /// A whole number.
     Number,
     /// A time, in microseconds.
@@ -27,7 +27,7 @@ enum ParameterKind {
 }
 
 /// A parameter with the number of its attribute.
-type ParameterSpec = (&'static str, u16, ParameterKind);
+type ParameterSpec = (&'static str, u16, QdiscParameterKind);
 
 /// A discipline whose parameters have an attribute each.
 struct FlatQdisc {
@@ -35,7 +35,7 @@ struct FlatQdisc {
     parameters: &'static [ParameterSpec],
 }
 
-use ParameterKind::{Byte, Either, Flag, Hertz256, Micros, Number};
+use QdiscParameterKind::{Byte, Either, Flag, Hertz256, Micros, Number};
 
 const FLAT_QDISCS: &[FlatQdisc] = &[
     FlatQdisc {
@@ -186,12 +186,12 @@ pub struct QdiscMessage {
     pub handle: u32,
     /// What it hangs on.
     pub parent: u32,
-    pub options: NamedOptions,
+    pub options: NamedQdiscOptions,
 }
 
 /// Options of a discipline or of a class of one, with the discipline's name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct NamedOptions(&'static str, QdiscOptions);
+pub struct NamedQdiscOptions(&'static str, QdiscOptions);
 
 #[derive(Clone, Debug, PartialEq)]
 enum QdiscOptions {
@@ -267,7 +267,7 @@ impl Qdisc {
             is_class,
             handle,
             parent,
-            options: NamedOptions(qdisc.name, options.clone()),
+            options: NamedQdiscOptions(qdisc.name, options.clone()),
         };
         match &self.placement {
             QdiscPlacement::Root => vec![message(false, ROOT_HANDLE, TC_H_ROOT, self, &self.options)],
@@ -304,7 +304,7 @@ impl Qdisc {
     }
 }
 
-impl NamedOptions {
+impl NamedQdiscOptions {
     /// A request with what it is added.
     pub fn append_to(&self, request: NetlinkRequest) -> NetlinkRequest {
         let kind: Vec<u8> = self.0.bytes().chain([0]).collect();
@@ -338,16 +338,16 @@ impl NamedOptions {
 impl FlatQdisc {
     fn read(&self, queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
         let known: Vec<&str> = self.parameters.iter().map(|(name, ..)| *name).collect();
-        let mut reader = ArgumentReader::new(queue, &known);
+        let mut reader = QdiscArgumentReader::new(queue, &known);
         let mut numbers = Vec::new();
         for &(name, attribute, how) in self.parameters {
             let value = match how {
-                ParameterKind::Number => reader.whole_number(name).map(AttributeValue::Word),
-                ParameterKind::Micros => reader.micros(name).map(AttributeValue::Word),
-                ParameterKind::Flag => reader.flag(name).map(|flag| AttributeValue::Word(flag.into())),
-                ParameterKind::Byte => reader.byte(name).map(AttributeValue::Byte),
-                ParameterKind::Either(no, yes) => reader.flag(name).map(|flag| AttributeValue::Byte(if flag { yes } else { no })),
-                ParameterKind::Hertz256 => reader.hertz_256(name).map(AttributeValue::Word),
+                QdiscParameterKind::Number => reader.whole_number(name).map(AttributeValue::Word),
+                QdiscParameterKind::Micros => reader.micros(name).map(AttributeValue::Word),
+                QdiscParameterKind::Flag => reader.flag(name).map(|flag| AttributeValue::Word(flag.into())),
+                QdiscParameterKind::Byte => reader.byte(name).map(AttributeValue::Byte),
+                QdiscParameterKind::Either(no, yes) => reader.flag(name).map(|flag| AttributeValue::Byte(if flag { yes } else { no })),
+                QdiscParameterKind::Hertz256 => reader.hertz_256(name).map(AttributeValue::Word),
             };
             numbers.extend(value.map(|value| (attribute, value)));
         }
@@ -361,9 +361,9 @@ fn read_htb(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, Vec<(String, St
         queue.arguments.iter().cloned().partition(|(name, _)| name.strip_prefix(LEAF_KEY).is_some_and(|rest| rest.starts_with('.')));
     let of_leaf = |name: &str| name[LEAF_KEY.len() + 1..].to_owned();
     let own = KernelQdisc { name: queue.name.clone(), arguments: own };
-    let mut reader = ArgumentReader::new(&own, HTB_PARAMETERS);
+    let mut reader = QdiscArgumentReader::new(&own, HTB_PARAMETERS);
     if reader.raw_text(LEAF_KEY).is_some() {
-        reader.report(LEAF_KEY, "must be a table that names a discipline, as in leaf = { kernel = \"fq_codel\" }");
+        reader.report_problem(LEAF_KEY, "must be a table that names a discipline, as in leaf = { kernel = \"fq_codel\" }");
     }
     let mut arguments: Vec<_> = within.into_iter().map(|(name, value)| (of_leaf(&name), value)).collect();
     let named = arguments.iter().position(|(name, _)| name == "kernel").map(|at| arguments.remove(at).1);
@@ -376,7 +376,7 @@ fn read_htb(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, Vec<(String, St
             Ok(leaf) => Some(Box::new(leaf)),
             Err(wrong) => {
                 for (name, what) in wrong {
-                    reader.report(&if name.is_empty() { "leaf.kernel".to_owned() } else { format!("{LEAF_KEY}.{name}") }, &what);
+                    reader.report_problem(&if name.is_empty() { "leaf.kernel".to_owned() } else { format!("{LEAF_KEY}.{name}") }, &what);
                 }
                 None
             }
@@ -384,7 +384,7 @@ fn read_htb(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, Vec<(String, St
     };
     let rate = reader.bytes_s("rate").unwrap_or_else(|| {
         if reader.raw_text("rate").is_none() {
-            reader.report("rate", "must be reader, as in rate = \"1.5Mbps\"");
+            reader.report_problem("rate", "must be reader, as in rate = \"1.5Mbps\"");
         }
         1.0
     });
@@ -425,17 +425,17 @@ fn psched_ticks(seconds: f64) -> u32 {
 
 /// Delays, losses, copies and changes of order, drawn uniformly and independently.
 fn read_netem(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
-    let mut reader = ArgumentReader::new(queue, NETEM_PARAMETERS);
+    let mut reader = QdiscArgumentReader::new(queue, NETEM_PARAMETERS);
     let [delay, jitter] = ["delay", "jitter"].map(|name| reader.nanos(name).unwrap_or(0));
     let [loss, duplicate, reorder] = ["loss", "duplicate", "reorder"].map(|name| reader.probability_u32(name));
     let limit = reader.whole_number("limit").unwrap_or(1000);
     if jitter > delay {
-        reader.report("jitter", "must not be longer than delay");
+        reader.report_problem("jitter", "must not be longer than delay");
     }
     let gap = reader.whole_number("gap");
     match (reorder, gap) {
-        (None, Some(_)) => reader.report("gap", "requires reorder; fix: give reorder too"),
-        (Some(_), _) if delay == 0 => reader.report("reorder", "requires delay; fix: give delay too"),
+        (None, Some(_)) => reader.report_problem("gap", "requires reorder; fix: give reorder too"),
+        (Some(_), _) if delay == 0 => reader.report_problem("reorder", "requires delay; fix: give delay too"),
         _ => {}
     }
     let gap = gap.unwrap_or(u32::from(reorder.is_some()));
@@ -449,13 +449,13 @@ fn read_netem(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
 }
 
 fn read_fifo(queue: &KernelQdisc, name: &'static str) -> Result<Qdisc, Vec<(String, String)>> {
-    let mut reader = ArgumentReader::new(queue, FIFO_PARAMETERS);
+    let mut reader = QdiscArgumentReader::new(queue, FIFO_PARAMETERS);
     let limit = reader.required_number("limit");
     reader.finish(Qdisc { name, options: QdiscOptions::Structure(limit.to_ne_bytes().to_vec()), placement: QdiscPlacement::Root })
 }
 
 fn read_sfq(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
-    let mut reader = ArgumentReader::new(queue, SFQ_PARAMETERS);
+    let mut reader = QdiscArgumentReader::new(queue, SFQ_PARAMETERS);
     let numbers = ["quantum", "", "limit", "divisor", "flows"].map(|name| reader.whole_number(name).unwrap_or(0));
     reader.finish(Qdisc {
         name: "sfq",
@@ -465,11 +465,11 @@ fn read_sfq(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
 }
 
 fn read_tbf(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
-    let mut reader = ArgumentReader::new(queue, TBF_PARAMETERS);
+    let mut reader = QdiscArgumentReader::new(queue, TBF_PARAMETERS);
     let (limit, burst) = (reader.required_number("limit"), reader.required_number("burst"));
     let bytes_s = reader.rate_bps("rate").unwrap_or(0.0) / 8.0;
     if bytes_s <= 0.0 {
-        reader.report("rate", "must be reader, as in rate = \"1.5Mbps\"");
+        reader.report_problem("rate", "must be reader, as in rate = \"1.5Mbps\"");
     }
     reader.finish(tbf_qdisc(bytes_s, burst, limit))
 }
@@ -483,7 +483,7 @@ fn tbf_qdisc(bytes_s: f64, burst: u32, limit: u32) -> Qdisc {
 }
 
 fn read_red(queue: &KernelQdisc, rate_bps: f64, name: &'static str, chokes: bool) -> Result<Qdisc, Vec<(String, String)>> {
-    let mut reader = ArgumentReader::new(queue, RED_PARAMETERS);
+    let mut reader = QdiscArgumentReader::new(queue, RED_PARAMETERS);
     let [limit, min, max] = ["limit", "min", "max"].map(|name| reader.required_number(name));
     let avpkt = reader.whole_number("avpkt").unwrap_or(1000);
     // CHOKe counts packets, and tc says how long one takes by avpkt all the same.
@@ -497,10 +497,10 @@ fn read_red(queue: &KernelQdisc, rate_bps: f64, name: &'static str, chokes: bool
     };
     let probability = reader.float("probability").unwrap_or(0.02);
     if !(probability > 0.0 && probability <= 1.0) {
-        reader.report("probability", "must be above 0 and at most 1");
+        reader.report_problem("probability", "must be above 0 and at most 1");
     }
     if max <= min {
-        reader.report("max", "must be larger than min");
+        reader.report_problem("max", "must be larger than min");
     }
     let bandwidth = reader.rate_bps("bandwidth").unwrap_or(rate_bps);
     let flags = [("ecn", 1), ("harddrop", 2), ("adaptive", 4), ("nodrop", 8)];
@@ -559,27 +559,27 @@ fn ewma_weight_log(burst: f64, min: f64) -> Option<u8> {
 }
 
 /// The parameters as they were given, and what is wrong with them.
-struct ArgumentReader<'q> {
+struct QdiscArgumentReader<'q> {
     queue: &'q KernelQdisc,
     problems: Vec<(String, String)>,
 }
 
-impl<'q> ArgumentReader<'q> {
-    fn new(queue: &'q KernelQdisc, known: &[&str]) -> ArgumentReader<'q> {
-        let mut reader = ArgumentReader { queue, problems: Vec::new() };
+impl<'q> QdiscArgumentReader<'q> {
+    fn new(queue: &'q KernelQdisc, known: &[&str]) -> QdiscArgumentReader<'q> {
+        let mut reader = QdiscArgumentReader { queue, problems: Vec::new() };
         for (name, _) in queue.arguments.iter().filter(|(name, _)| !known.contains(&name.as_str())) {
-            reader.report(name, &format!("unknown parameter of the kernel's {}; fix: use one of {}", queue.name, known.join(", ")));
+            reader.report_problem(name, &format!("unknown parameter of the kernel's {}; fix: use one of {}", queue.name, known.join(", ")));
         }
         reader
     }
 
-    fn report(&mut self, name: &str, message: &str) {
+    fn report_problem(&mut self, name: &str, message: &str) {
         self.problems.push((name.to_owned(), message.to_owned()));
     }
 
     /// Reports it, and goes on with something harmless.
     fn report_and_default(&mut self, name: &str, message: &str) -> u8 {
-        self.report(name, message);
+        self.report_problem(name, message);
         9
     }
 
@@ -591,7 +591,7 @@ impl<'q> ArgumentReader<'q> {
         match read(self.raw_text(name)?) {
             Ok(value) => Some(value),
             Err(message) => {
-                self.report(name, &message);
+                self.report_problem(name, &message);
                 None
             }
         }
@@ -609,7 +609,7 @@ impl<'q> ArgumentReader<'q> {
 
     fn required_number(&mut self, name: &str) -> u32 {
         if self.raw_text(name).is_none() {
-            self.report(name, &format!("must be reader: the kernel's {} has no default for it", self.queue.name));
+            self.report_problem(name, &format!("must be reader: the kernel's {} has no default for it", self.queue.name));
         }
         self.whole_number(name).unwrap_or(0)
     }
@@ -624,7 +624,7 @@ impl<'q> ArgumentReader<'q> {
 
     fn byte(&mut self, name: &str) -> Option<u8> {
         let number = self.whole_number(name)?;
-        u8::try_from(number).map_err(|_| self.report(name, "must be at most 255")).ok()
+        u8::try_from(number).map_err(|_| self.report_problem(name, "must be at most 255")).ok()
     }
 
     fn hertz_256(&mut self, name: &str) -> Option<u32> {
@@ -651,7 +651,7 @@ impl<'q> ArgumentReader<'q> {
 
     /// Reports it; there is no value.
     fn report_none<T>(&mut self, name: &str, message: &str) -> Option<T> {
-        self.report(name, message);
+        self.report_problem(name, message);
         None
     }
 

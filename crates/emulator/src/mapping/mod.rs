@@ -120,7 +120,7 @@ impl ResolvedFlowGroup<'_> {
         let profile = ours.values();
         for row in TCP_PARAMETER_MAPPINGS.iter().filter(|row| values.unmet_conditions(row.name).is_empty()) {
             if let Some(why) = row.refusal(settings, &values, &profile, kernel.family) {
-                self.push_problem(&format!("tcp.{}", settings::path(row.name)), why, kernel, problems);
+                self.push_problem(&format!("tcp.{}", settings::parameter_path(row.name)), why, kernel, problems);
             }
         }
         self.check_congestion_control(settings, kernel, problems);
@@ -206,7 +206,7 @@ impl TcpParameterMapping {
             }
             KernelKnob::DerivedValue(from, of) => {
                 let follows = from(settings, family);
-                let remedy = format!("give {} = \"{follows} B\"", settings::path(self.name));
+                let remedy = format!("give {} = \"{follows} B\"", settings::parameter_path(self.name));
                 // They may be the profile's, which are those of IPv4 and without the option of Accurate ECN: the kernel has its own.
                 let plain = Settings { ecn_echo: EchoStyle::Classic, ..settings.clone() };
                 let sizes =
@@ -229,7 +229,8 @@ impl TcpParameterMapping {
 /// Table of a page: each parameter, and how a kernel gets it.
 pub fn parameter_table() -> String {
     let profile = profile::find(KERNEL_PROFILE).expect("there is such a profile").values();
-    let rows = TCP_PARAMETER_MAPPINGS.iter().map(|row| format!("| `{}` | {} |\n", settings::path(row.name), row.table_cell(&profile)));
+    let rows =
+        TCP_PARAMETER_MAPPINGS.iter().map(|row| format!("| `{}` | {} |\n", settings::parameter_path(row.name), row.table_cell(&profile)));
     std::iter::once("| parameter | a kernel gets it by |\n|---|---|\n".to_owned()).chain(rows).collect()
 }
 
@@ -391,7 +392,7 @@ mod tests {
             let is_bare = matches!(parameter.kind, Kind::Flag | Kind::Number { .. } | Kind::Count { .. });
             let given = if is_bare { given.replace('"', "") } else { given };
             let given = format!(", ecn = true{given}");
-            let place = format!("flows.one.tcp.{}", settings::path(parameter.name));
+            let place = format!("flows.one.tcp.{}", settings::parameter_path(parameter.name));
             let refusals = refused(&given);
             if refusals.is_empty() {
                 assert_ne!(before, mapped(&given), "{given} is neither refused nor mapped");

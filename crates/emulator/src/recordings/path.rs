@@ -21,7 +21,7 @@ pub struct RecordedPath {
 
 impl RecordedPath {
     /// The narrowest link of a flow's route, and the delays of all; nothing of a flow that was not there from the beginning.
-    pub fn of(network: &Network, flow: u32, seed: u64) -> Option<RecordedPath> {
+    pub fn of_flow(network: &Network, flow: u32, seed: u64) -> Option<RecordedPath> {
         let flow = network.flows.get(flow as usize)?;
         let links = |route: &[u32]| route.iter().map(|&link| &network.links[link as usize]).collect::<Vec<_>>();
         let [forward, back] = [links(&flow.forward), links(&flow.back)];

@@ -120,7 +120,8 @@ pub fn case_json(connection: &RecordedConnection, (number, is_only): (usize, boo
     let name = if is_only { name } else { format!("{name}_{number}") };
     let (phase, jiffies) = clock.tick_phase(connection.began, of.tick);
     let end = connection.end_of_record(of.end);
-    let path = RecordedPath::of(of.network, connection.flow, of.seed).ok_or_else(|| "the flow is one of many that come and go".to_owned());
+    let path =
+        RecordedPath::of_flow(of.network, connection.flow, of.seed).ok_or_else(|| "the flow is one of many that come and go".to_owned());
     let (path, script, note) = match path.and_then(|path| path.to_json(connection)) {
         Ok((path, script)) => (path, script, String::new()),
         Err(why) => (Json::Null, Vec::new(), format!("no path: {why}")),
@@ -130,10 +131,10 @@ pub fn case_json(connection: &RecordedConnection, (number, is_only): (usize, boo
         "kind": "recorded",
         "note": note,
         "kernel": of.kernel,
-        "clock": { "hz": Span::from_secs(1).picos() / of.tick.picos(), "tick_phase_us": micros(phase), "jiffies_at_start_mod_512": jiffies },
+        "clock": { "hz": Span::from_secs(1).picos() / of.tick.picos(), "tick_phase_us": span_to_micros(phase), "jiffies_at_start_mod_512": jiffies },
         "tcp": tcp_json(connection, host),
         "path": path,
-        "end_us": micros(end.since(connection.began)),
+        "end_us": span_to_micros(end.since(connection.began)),
         "packet_columns": PACKET_COLUMNS,
         "state_columns": TCP_INFO_COLUMNS,
         "application": connection.actions_json(end),
@@ -143,7 +144,7 @@ pub fn case_json(connection: &RecordedConnection, (number, is_only): (usize, boo
     })
 }
 
-fn micros(span: Span) -> f64 {
+fn span_to_micros(span: Span) -> f64 {
     (span.picos() / 1000) as f64 / 1000.0
 }
 
@@ -172,7 +173,7 @@ fn tcp_json(connection: &RecordedConnection, host: &HostSettings) -> Json {
         "interactive": tcp.interactive,
         "read_size": tcp.read_size,
         "initial_window": host.route.initcwnd,
-        "rto_min_us": host.route.rto_min.map(micros),
+        "rto_min_us": host.route.rto_min.map(span_to_micros),
         "quickack": host.route.quickack,
         "sysctl": sysctls.collect::<Vec<_>>(),
         "syn_options": { "a": syn(Side::Near), "b": syn(Side::Far) },
@@ -191,7 +192,7 @@ impl RecordedConnection {
     }
 
     fn micros_since_start(&self, time: Time) -> f64 {
-        micros(time.since(self.began))
+        span_to_micros(time.since(self.began))
     }
 
     fn actions_json(&self, end: Time) -> Vec<Json> {

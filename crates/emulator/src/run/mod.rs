@@ -119,7 +119,7 @@ pub fn run(scenario: &Scenario, options: RunOptions, on_progress: ProgressCallba
         }
         None => {
             let (run, recorder, metadata, recordings) = run_event_loop(scenario, settings, &options, recorder(), on_progress)?;
-            with_tables(run, recorder, metadata, recordings)
+            outcome_with_tables(run, recorder, metadata, recordings)
         }
         Some(CaptureOptions { links, snaplen, out }) => {
             let options = RunOptions { capture: None, ..options };
@@ -128,12 +128,12 @@ pub fn run(scenario: &Scenario, options: RunOptions, on_progress: ProgressCallba
             let probe = RecorderAndTracer { recorder: recorder(), tracer: PacketCapture::new(links, snaplen, version, out) };
             let (run, mut probe, metadata, recordings) = run_event_loop(scenario, settings, &options, probe, on_progress)?;
             probe.tracer.flush()?;
-            with_tables(run, probe.recorder, metadata, recordings)
+            outcome_with_tables(run, probe.recorder, metadata, recordings)
         }
     }
 }
 
-fn with_tables(run: Run, recorder: Recorder, metadata: RunMetadata, recordings: Vec<String>) -> Result<RunOutcome, RunError> {
+fn outcome_with_tables(run: Run, recorder: Recorder, metadata: RunMetadata, recordings: Vec<String>) -> Result<RunOutcome, RunError> {
     let tables = recorder.tables(&run.names).map_err(RunError::RecordingFull)?;
     Ok(RunOutcome { run, tables, metadata, recordings })
 }
@@ -157,7 +157,7 @@ fn run_event_loop<P: Probe + AsPacketCapture>(
     process::set_timer_slack(1)?;
 
     let queues = kernel_queues(&network, max_sent_packet(&settings, options.family))?;
-    let mut event_loop = EventLoop::new(simulation, hosts, sockets, max_packet, options.time_mode)?.with_queues(queues)?;
+    let mut event_loop = EventLoop::new(simulation, hosts, sockets, max_packet, options.time_mode)?.with_kernel_queues(queues)?;
     let mut recorder = options.record_connections.then(ConnectionRecorder::default);
     event_loop = event_loop.with_observer(recorder.as_mut().map(|recorder| recorder as &mut dyn ConnectionObserver));
     let (mut stopped, mut full) = (false, None);

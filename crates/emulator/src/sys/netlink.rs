@@ -278,22 +278,22 @@ pub fn unreachable_route_request((to, length): (IpAddr, u8)) -> NetlinkRequest {
 /// Route metrics of Linux that `libc` does not name (`linux/rtnetlink.h`).
 pub mod metric {
     /// Which of the others are not to be left: a bit each.
-    pub const LOCK: u16 = 1;
-    pub const MTU: u16 = 2;
-    pub const WINDOW: u16 = 3;
-    pub const RTT: u16 = 4;
-    pub const RTTVAR: u16 = 5;
-    pub const SSTHRESH: u16 = 6;
-    pub const CWND: u16 = 7;
-    pub const ADVMSS: u16 = 8;
-    pub const REORDERING: u16 = 9;
-    pub const HOPLIMIT: u16 = 10;
-    pub const INITCWND: u16 = 11;
-    pub const FEATURES: u16 = 12;
+    pub const RTAX_LOCK: u16 = 1;
+    pub const RTAX_MTU: u16 = 2;
+    pub const RTAX_WINDOW: u16 = 3;
+    pub const RTAX_RTT: u16 = 4;
+    pub const RTAX_RTTVAR: u16 = 5;
+    pub const RTAX_SSTHRESH: u16 = 6;
+    pub const RTAX_CWND: u16 = 7;
+    pub const RTAX_ADVMSS: u16 = 8;
+    pub const RTAX_REORDERING: u16 = 9;
+    pub const RTAX_HOPLIMIT: u16 = 10;
+    pub const RTAX_INITCWND: u16 = 11;
+    pub const RTAX_FEATURES: u16 = 12;
     /// In milliseconds.
-    pub const RTO_MIN: u16 = 13;
-    pub const INITRWND: u16 = 14;
-    pub const QUICKACK: u16 = 15;
+    pub const RTAX_RTO_MIN: u16 = 13;
+    pub const RTAX_INITRWND: u16 = 14;
+    pub const RTAX_QUICKACK: u16 = 15;
 }
 
 const RTAX_CC_ALGO: u16 = 16;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ecnlab_transport::checked::SenderCombination;
 use ecnlab_transport::profile::{self, Profile, VARIANTS};
-use ecnlab_transport::settings::{self, QUIRKS_KEY, is_quirk, path};
+use ecnlab_transport::settings::{self, QUIRKS_KEY, is_quirk, parameter_path};
 use ecnlab_transport::{Quirks, Settings, Transport};
 use ecnlab_units::{Parameter, Values};
 use serde_json::{Map, Value as Json, json};
@@ -68,7 +68,7 @@ pub fn read(reader: &mut Reader, flows: &Given) -> Option<Carried> {
         true => Some(reader.entry(&given, "variant", "variant", VARIANTS, |variant| variant.name)?),
         false => None,
     };
-    let members = variant.map_or(&[][..], |variant| variant.members_over(&values));
+    let members = variant.map_or(&[][..], |variant| variant.members_for_profile(&values));
     if let Some(variant) = variant {
         variant.apply(&mut values);
     }
@@ -79,8 +79,8 @@ pub fn read(reader: &mut Reader, flows: &Given) -> Option<Carried> {
     for (parameter, message) in problems {
         reader.report(if is_quirk(parameter) { &quirks } else { &given }, parameter, message);
     }
-    reader.warn_unheeded_as(&given, &values, &[], path);
-    reader.warn_unheeded_as(&quirks, &values, &[], path);
+    reader.warn_unheeded_as(&given, &values, &[], parameter_path);
+    reader.warn_unheeded_as(&quirks, &values, &[], parameter_path);
     warn_of_variant(reader, &given, members, &values);
     if sound {
         warn_of_unchecked(reader, &given, profile, &values);

@@ -27,7 +27,7 @@ impl<P: Probe> Simulation<P> {
     ///
     /// # Panics
     /// If there is no such flow.
-    pub fn group_of(&self, flow: u32) -> u32 {
+    pub fn group_of_flow(&self, flow: u32) -> u32 {
         self.flows[flow as usize].group
     }
 

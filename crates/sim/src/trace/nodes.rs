@@ -44,8 +44,8 @@ impl NodeMap {
         let name = shown.strip_suffix(REVERSE_SUFFIX).unwrap_or(&shown);
         match self.unpaired_links.remove(name) {
             Some(other) => {
-                self.merge(start_end_of(other), far_end_of(link));
-                self.merge(far_end_of(other), start_end_of(link));
+                self.merge_nodes(start_end_of(other), far_end_of(link));
+                self.merge_nodes(far_end_of(other), start_end_of(link));
             }
             None => drop(self.unpaired_links.insert(name.to_owned(), link)),
         }
@@ -55,11 +55,11 @@ impl NodeMap {
     pub fn add_flow(&mut self, flow: &FlowSpec) -> [FlowHost; 2] {
         let FlowSpec { forward, back, .. } = flow;
         for route in [forward, back] {
-            route.windows(2).for_each(|pair| self.merge(far_end_of(pair[0]), start_end_of(pair[1])));
+            route.windows(2).for_each(|pair| self.merge_nodes(far_end_of(pair[0]), start_end_of(pair[1])));
         }
         if let (Some(&out), Some(&home)) = (back.first(), back.last()) {
-            self.merge(far_end_of(forward[forward.len() - 1]), start_end_of(out));
-            self.merge(far_end_of(home), start_end_of(forward[0]));
+            self.merge_nodes(far_end_of(forward[forward.len() - 1]), start_end_of(out));
+            self.merge_nodes(far_end_of(home), start_end_of(forward[0]));
         }
         for &link in forward.iter().chain(back) {
             self.nodes_of_link(link);
@@ -95,7 +95,7 @@ impl NodeMap {
         FlowHost { node, agent }
     }
 
-    fn merge(&mut self, one: u32, other: u32) {
+    fn merge_nodes(&mut self, one: u32, other: u32) {
         let (one, other) = (self.find_root(one), self.find_root(other));
         let number = self.node_numbers[one as usize].min(self.node_numbers[other as usize]);
         self.parent[one.max(other) as usize] = one.min(other);

@@ -22,7 +22,7 @@ use crate::clock::HostClock;
 use crate::settings::{SK_GSO_MAX_SIZE, Settings};
 
 /// The smallest window that is looked at.
-const LOW_WINDOW: f64 = 16.0;
+const HYSTART_LOW_WINDOW: f64 = 16.0;
 /// Acknowledgements of a train are no further apart, in microseconds as all that follows.
 const MAX_ACK_SPACING: u64 = 2_000;
 /// Samples of a round that are only gathered.
@@ -90,7 +90,7 @@ impl HyStart {
         if acked.snd_una > self.round.round_end {
             self.round = HyStartRound::new(acked.snd_max, now);
         }
-        if window.cwnd < LOW_WINDOW {
+        if window.cwnd < HYSTART_LOW_WINDOW {
             return;
         }
         let longest = self.max_ack_train(window, srtt);

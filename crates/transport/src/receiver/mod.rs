@@ -152,7 +152,7 @@ impl Receiver {
         // It is made where it goes: it is large, and each segment has one.
         let mut arrival = ReceiveOutcome { delivered, held: before_change, ack: Some(self.make_ack(segment, held.as_ref(), sent)) };
         if let Some(ack) = &mut arrival.ack {
-            self.finish_ack(segment.seq, twice, ack);
+            self.add_sack_and_remember_echo(segment.seq, twice, ack);
             if let Some(replies) = &mut self.syn_fin_replies {
                 replies.on_ack_sent(ack.role, now);
             }
@@ -268,9 +268,9 @@ impl Receiver {
         }
     }
 
-    /// What else goes on the acknowledgement of a segment, and what is remembered of it.
+    /// Adds SACK blocks to the acknowledgement of a segment, and remembers what it echoes.
     #[inline(always)]
-    fn finish_ack(&mut self, seq: u64, twice: bool, ack: &mut Ack) {
+    fn add_sack_and_remember_echo(&mut self, seq: u64, twice: bool, ack: &mut Ack) {
         if self.may_piggyback {
             self.last_echoed = (ack.echo, ack.echo_retransmission);
         }
@@ -283,7 +283,7 @@ impl Receiver {
     #[inline(never)]
     fn make_delayed_ack(&mut self, held: &DelayedAck) -> Ack {
         let mut ack = self.make_ack(&held.segment, None, held.sent);
-        self.finish_ack(held.segment.seq, false, &mut ack);
+        self.add_sack_and_remember_echo(held.segment.seq, false, &mut ack);
         ack
     }
 

@@ -100,7 +100,7 @@ impl SendBuffer {
                 self.queue_fin(snd_max);
             }
         }
-        self.update_lookups(snd_max);
+        self.update_first_short_and_psh(snd_max);
     }
 
     fn append_bytes(&mut self, bytes: u64, snd_max: u64) {
@@ -150,7 +150,7 @@ impl SendBuffer {
             }
         }
         (ends.fin_seq, ends.fin_on_data) = (Some(self.segments - 1), tail.is_some());
-        self.update_lookups(snd_max);
+        self.update_first_short_and_psh(snd_max);
         true
     }
 
@@ -173,7 +173,7 @@ impl SendBuffer {
         let end = ends.short_segments.front().map_or(self.segments, |&(short, payload)| short + u64::from(payload == self.full_payload));
         let count = end.saturating_sub(first);
         ends.push_points.insert_within_first_write(FilledSegments { first, count, full, before: 0 }, u64::from(window) / 2);
-        self.update_lookups(snd_max);
+        self.update_first_short_and_psh(snd_max);
     }
 
     /// Segments there are to send, SYN and FIN counted.
@@ -268,7 +268,7 @@ impl SendBuffer {
         ends.fin_seq = ends.fin_seq.map(|fin| if fin >= seq { fin + 1 } else { fin });
         ends.fin_on_data &= rest > 0 || ends.fin_seq != Some(seq + 1);
         self.segments += 1;
-        self.update_lookups(snd_max);
+        self.update_first_short_and_psh(snd_max);
     }
 
     /// Bytes of application data in a segment that is not passed.
@@ -369,7 +369,7 @@ impl SendBuffer {
     }
 
     /// What there is to send has changed from `snd_max` on.
-    fn update_lookups(&mut self, snd_max: u64) {
+    fn update_first_short_and_psh(&mut self, snd_max: u64) {
         if self.first_short == NO_SEGMENT || self.first_short >= snd_max && !(self.syn && self.first_short == 0) {
             self.update_first_short();
         }

@@ -293,8 +293,8 @@ pub fn is_quirk(name: &str) -> bool {
     Quirks::PARAMETERS.iter().any(|quirk| quirk.name == name)
 }
 
-/// The path of a parameter as a scenario gives it: that of a quirk leads into the table of quirks.
-pub fn path(name: &str) -> String {
+/// Path of a parameter as a scenario gives it: that of a quirk leads into the table of quirks.
+pub fn parameter_path(name: &str) -> String {
     if is_quirk(name) { format!("{QUIRKS_KEY}.{name}") } else { name.to_owned() }
 }
 

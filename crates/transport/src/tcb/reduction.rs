@@ -127,7 +127,7 @@ impl Tcb {
     }
 
     /// The retransmission timer has expired, and recovery has cut what is to be cut.
-    pub fn after_rto_reduction(&mut self, now: Time) {
+    pub fn finish_rto_reduction(&mut self, now: Time) {
         self.mark_cwnd_used(now);
         self.control.on_rto(self.snd_max, now);
         self.recovery_point.set_for_timeout(self.snd_max);

@@ -147,7 +147,7 @@ impl Rack {
         }
         let blocks = &mut blocks[..count];
         sort_blocks(blocks);
-        let known = self.scoreboard.remember_blocks(blocks);
+        let known = self.scoreboard.replace_last_blocks(blocks);
         let min_rtt = tcb.min_rtt_micros();
         for &mut (from, to, report) in blocks {
             let mut at = from.max(self.scoreboard.snd_una());

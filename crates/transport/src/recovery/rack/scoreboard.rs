@@ -113,7 +113,7 @@ impl RackScoreboard {
     }
 
     /// Blocks in which all is about to be sacked, but for those that only `report`; returns the blocks of before.
-    pub fn remember_blocks(&mut self, blocks: &[(u64, u64, bool)]) -> SackBlocks {
+    pub fn replace_last_blocks(&mut self, blocks: &[(u64, u64, bool)]) -> SackBlocks {
         let sacked = blocks.iter().filter(|&&(_, _, report)| !report).map(|&(from, to, _)| (from, to));
         std::mem::replace(&mut self.last_blocks, SackBlocks::of(sacked))
     }
@@ -433,9 +433,9 @@ mod tests {
     #[test]
     fn of_a_block_only_that_is_looked_at_which_the_blocks_before_did_not_cover() {
         let mut board = board();
-        board.remember_blocks(&[(7, 9, false), (11, 12, false)]);
+        board.replace_last_blocks(&[(7, 9, false), (11, 12, false)]);
         [7, 8, 11].into_iter().for_each(|seq| board.mark_sacked(seq));
-        let known = board.remember_blocks(&[(6, 7, true), (7, 14, false)]);
+        let known = board.replace_last_blocks(&[(6, 7, true), (7, 14, false)]);
         let next = |seq| board.next_unsacked(seq, 14, &known);
         assert_eq!([Some(9), Some(9), Some(10), Some(12), Some(13), None], [7, 8, 10, 11, 13, 14].map(next));
         assert_eq!(SackBlocks::of([(7, 14)]), board.last_blocks, "a report is no block");

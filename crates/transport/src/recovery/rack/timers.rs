@@ -215,7 +215,7 @@ impl Rack {
         self.high_seq = tcb.snd_max();
         self.tlp.high_seq = None;
         self.prr = None;
-        tcb.after_rto_reduction(now);
+        tcb.finish_rto_reduction(now);
         self.frto_active = self.options.frto && (first || self.consecutive_rtos > 0);
     }
 
