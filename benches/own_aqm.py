@@ -43,7 +43,10 @@ def main() -> None:
 
 
 def _queue_costs(rounds: int) -> dict[str, float]:
-    subjects = {form: name if form == "built in" else plugins.entry_of(fingerprint.load_aqm_class(name)) for form, name in FORMS.items()}
+    subjects = {
+        form: (name if form == "built in" else plugins.registry_entry_of_aqm(fingerprint.load_aqm_class(name)))
+        for form, name in FORMS.items()
+    }
     for subject in subjects.values():
         _core.cost_of_aqm(subject, 1000)
     measured = [{form: _core.cost_of_aqm(subject, PACKETS[form]) for form, subject in subjects.items()} for _ in range(rounds)]

@@ -55,12 +55,12 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def queues() -> list[catalog.Entry]:
+def queues() -> list[catalog.CatalogEntry]:
     """The AQMs and the disciplines; the plain discipline is what the AQMs stand in."""
     return [*catalog.entries("aqm"), *catalog.entries("discipline")[1:]]
 
 
-def measure(entry: catalog.Entry, binary: Path, runs: int) -> Row:
+def measure(entry: catalog.CatalogEntry, binary: Path, runs: int) -> Row:
     """A queue by itself and in each network, in turn with drop-tail."""
     progress(f"{entry.name}: by itself")
     alone = run(binary, "--queue", BENCHES / "thesis.toml", queue(entry, "thesis.toml"))
@@ -98,7 +98,7 @@ def droptail(file: str) -> str:
     return f"{BOTTLENECK}={{ aqm = 'droptail', limit = {in_file(file)['limit']} }}"
 
 
-def queue(entry: catalog.Entry, file: str) -> str:
+def queue(entry: catalog.CatalogEntry, file: str) -> str:
     """The entry in the file's buffer, as an override: with what the file says of its parameters, and drop-tail in a queue that it holds."""
     known = in_file(file)
     given = {parameter.name: known.get(parameter.name, parameter.example) for parameter in entry.parameters if asked(parameter, known)}

@@ -36,10 +36,10 @@ LONGEST = {
 def batch_json(data: bytes) -> None:
     """`batch.json` of a batch whose tables are sound: its runs are read, or the batch is damaged."""
     from ecnlab.errors import ResultsError
-    from ecnlab.storage.segments import Batch
+    from ecnlab.storage.segments import StoredBatch
 
     with contextlib.suppress(ResultsError):
-        batch = Batch.open(_folder({"batch.json": data}))  # type: ignore[arg-type]
+        batch = StoredBatch.open(_folder({"batch.json": data}))  # type: ignore[arg-type]
         batch.is_whole()
         for part in batch.parts:
             for name in part.tables:
@@ -55,9 +55,9 @@ def batch_fields(data: bytes) -> None:
 def scenarios_json(data: bytes) -> None:
     """`scenarios.json` of a sound batch."""
     from ecnlab.errors import ResultsError
-    from ecnlab.storage.segments import Batch, _read_scenarios
+    from ecnlab.storage.segments import StoredBatch, _read_scenarios
 
-    batch = Batch.open(_folder({"scenarios.json": data}))  # type: ignore[arg-type]
+    batch = StoredBatch.open(_folder({"scenarios.json": data}))  # type: ignore[arg-type]
     with contextlib.suppress(ResultsError):
         assert isinstance(_read_scenarios(batch), dict)
     batch.is_whole()
@@ -86,9 +86,9 @@ def uml_console(data: bytes) -> None:
     finally:
         os.close(writer)
     try:
-        for line in console.lines_from_pipe(reader, 1.0):
+        for line in console.read_lines_with_timeouts(reader, 1.0):
             assert line is not None
-            process._progress_seconds(line)
+            process._parse_progress_seconds(line)
     finally:
         os.close(reader)
 
@@ -194,12 +194,12 @@ def _have_memory_read() -> None:
     """Have the package open a `_File` as it opens a stored file on disk."""
     from ecnlab.storage import atomic, segments
 
-    on_disk = atomic.open_stored
+    on_disk = atomic.open_regular_file
 
-    def open_stored(path: Any) -> Any:
+    def open_regular_file(path: Any) -> Any:
         return path.open("rb") if isinstance(path, _File) else on_disk(path)
 
-    atomic.open_stored = segments.open_stored = open_stored
+    atomic.open_regular_file = folders.open_regular_file = open_regular_file
 
 
 def _folder(files: dict[str, bytes]) -> _File:
@@ -247,12 +247,12 @@ def _uml() -> tuple[Any, Any]:
     """A backend on a UML process, and what it asks of a scenario. Nothing here reads the job, and its text takes time, so it is empty."""
     from ecnlab.backends.uml import kernels
     from ecnlab.backends.uml.backend import Uml
-    from ecnlab.scenarios.load import read
+    from ecnlab.scenarios.load import read_scenario_text
 
     class Written(Uml):
         _chosen_kernel = kernels.BuiltKernel(Path("6.1"), {"kernel": "6.1"})  # type: ignore[assignment]
 
-    scenario = read(_SCENARIO)
+    scenario = read_scenario_text(_SCENARIO)
     return Written(), SimpleNamespace(
         resolved={}, name=scenario.name, hash=scenario.hash, source=scenario.source, duration_s=scenario.duration_s
     )

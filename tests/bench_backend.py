@@ -10,7 +10,7 @@ from typing import Any
 from ecnlab.backends.base import ProgressCallback, RunOutput
 from ecnlab.backends.simulator import SIMULATOR
 from ecnlab.errors import Problem
-from ecnlab.packet_traces.write import Tracing
+from ecnlab.packet_traces.write import TraceOutput
 from ecnlab.scenarios.load import Scenario
 
 _lock = Lock()
@@ -47,7 +47,7 @@ class Bench:
         limits = [(link["name"], link["queue"]["limit"]) for link in scenario.resolved["link"]]
         return [Problem(f"link.{name}.queue.limit", None, "too long for the bench") for name, limit in limits if limit == "999 packets"]
 
-    def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: Tracing | None) -> RunOutput:
+    def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None) -> RunOutput:
         with _lock:
             _running.append(seed)
             MOST.append(len(_running))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ecnlab.studies.framework.model import Need, Study, StudyItem
+from ecnlab.studies.framework.model import RequiredScenario, Study, StudyItem
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -70,5 +70,5 @@ def short_study(items: Sequence[StudyItem], number: str) -> Study:
     """A study of one of these figures, in runs of 4 s that are measured from 1 s on."""
     (item,) = (item for item in items if item.number == number)
     short = {"duration": "4 s", "measure_from": "1 s"}
-    needs = {key: Need({**need.scenario, **short}, need.every_seed) for key, need in item.needs.items()}
+    needs = {key: RequiredScenario({**need.scenario, **short}, need.every_seed) for key, need in item.needs.items()}
     return Study("short", "t", "s", "u", [replace(item, needs=needs)])

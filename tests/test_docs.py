@@ -20,16 +20,16 @@ FIRST_RUN = DOCS / "tutorials" / "first-run.md"
 
 
 def test_the_pages_are_what_the_engine_declares() -> None:
-    assert reference_pages.main(["--check"]) == 0, "run python tools/reference_pages.py"
+    assert reference_pages.write_or_check_pages(["--check"]) == 0, "run python tools/reference_pages.py"
 
 
 def test_a_stale_or_missing_page_is_told_with_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "parameters.md"
-    assert reference_pages.main(["--check", "--file", str(page)]) == 1
-    assert reference_pages.main(["--file", str(page)]) == 0
-    assert reference_pages.main(["--check", "--file", str(page)]) == 0
+    assert reference_pages.write_or_check_pages(["--check", "--file", str(page)]) == 1
+    assert reference_pages.write_or_check_pages(["--file", str(page)]) == 0
+    assert reference_pages.write_or_check_pages(["--check", "--file", str(page)]) == 0
     page.write_text(page.read_text().replace("min_th", "min_tj"))
-    assert reference_pages.main(["--check", "--file", str(page)]) == 1
+    assert reference_pages.write_or_check_pages(["--check", "--file", str(page)]) == 1
     assert "is stale" in capsys.readouterr().err
 
 
@@ -67,7 +67,7 @@ ENTRIES = [entry for kind in ("aqm", "discipline") for entry in catalog.entries(
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-def test_every_aqm_and_discipline_has_a_page_that_the_index_links(entry: catalog.Entry) -> None:
+def test_every_aqm_and_discipline_has_a_page_that_the_index_links(entry: catalog.CatalogEntry) -> None:
     link = re.search(rf"^\| \[`{entry.name}`\]\((\S+)\) ", (reference_pages.QUEUES_FOLDER / "index.md").read_text(), re.MULTILINE)
     assert link is not None, f"no page in docs/reference/queues has the line <!-- parameters {entry.name} -->"
     assert f"<!-- parameters {entry.name} -->\n" in (reference_pages.QUEUES_FOLDER / link[1]).read_text()
@@ -119,8 +119,8 @@ def test_no_column_says_by_itself_which_words_stand_in_it() -> None:
 
 
 def test_every_series_is_named_in_the_page_of_measures() -> None:
-    members = {name for name, value in vars(ecnlab.storage.results.Series).items() if isinstance(value, property)}
-    text = (reference_pages.MEASURES_PAGE).read_text().partition("## Series")[2].partition("<!--")[0]
+    members = {name for name, value in vars(ecnlab.storage.results.RecordedSeries).items() if isinstance(value, property)}
+    text = (reference_pages.MEASURES_PAGE).read_text().partition("## RecordedSeries")[2].partition("<!--")[0]
     assert set(re.findall(r"`(?:result\.series)?\.(\w+)`", text)) == members
 
 

@@ -31,9 +31,9 @@ def test_every_input_passes_its_target(name: str) -> None:
 
 
 def test_the_sound_batch_is_read() -> None:
-    from ecnlab.storage.segments import Batch
+    from ecnlab.storage.segments import StoredBatch
 
-    batch = Batch.open(targets._folder({}))
+    batch = StoredBatch.open(targets._folder({}))
     assert batch.is_whole()
     assert list(batch.parts[0].read("total").column("seed")) == [1, 2]
 

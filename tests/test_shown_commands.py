@@ -182,9 +182,9 @@ def _page(path: Path) -> Any:
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("path", [_page(path) for path in PAGES if RUN_COMMANDS.get(path)])
 def test_the_commands_of_a_page_run_one_after_the_other(command: Callable[..., Outcome], path: Path) -> None:
-    machine = doctor.examine_machine() if any(map(_backends, RUN_COMMANDS[path])) else None
+    machine = doctor.run_backend_checks() if any(map(_backends, RUN_COMMANDS[path])) else None
     for words in RUN_COMMANDS[path]:
-        if machine is not None and not all(map(machine.works, _backends(words))):
+        if machine is not None and not all(map(machine.is_backend_usable, _backends(words))):
             continue
         done = command(*words, *_shortened_command(words))
         assert done.code == 0 or (any(tuple(words[: len(found)]) == found for found in COMMANDS_THAT_EXIT_1) and done.code == 1), (

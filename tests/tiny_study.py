@@ -13,16 +13,24 @@ from ecnlab.studies.framework.claims import (
     MBPS,
     PERCENT,
     Claim,
+    ClaimStatement,
     MeasureDifference,
     RelativeChange,
     ResultOfNeed,
     ScenarioMeasure,
-    Statement,
     ValueBySeed,
-    above,
-    below,
+    claimed_above,
+    claimed_below,
 )
-from ecnlab.studies.framework.model import ItemDrawing, Need, ReportTable, ResultsByKey, Study, StudyItem, format_with_interval
+from ecnlab.studies.framework.model import (
+    DrawnItemContent,
+    ReportTable,
+    RequiredScenario,
+    ResultsByKey,
+    Study,
+    StudyItem,
+    format_with_interval,
+)
 from helpers import SMALL
 
 
@@ -33,30 +41,30 @@ def tree(max_p: float = 0.5, **rest: Any) -> Mapping[str, Any]:
     return made
 
 
-def draw(results: ResultsByKey) -> ItemDrawing:
+def draw(results: ResultsByKey) -> DrawnItemContent:
     """A table of goodputs, and some figure."""
     cells = [[str(key[0]), format_with_interval(result.estimate("goodput_bps").scaled(1e-6))] for key, result in results.items()]
-    figure, (axes,) = style.panels()
+    figure, (axes,) = style.figure_with_panels()
     axes.plot([1, 2], [1, 2])
-    return ItemDrawing(figure, [ReportTable("goodput (Mbit/s)", ["max_p", "goodput"], cells)])
+    return DrawnItemContent(figure, [ReportTable("goodput (Mbit/s)", ["max_p", "goodput"], cells)])
 
 
-LOW, HIGH = Need(tree(0.1)), Need(tree())
-FIRST = Need(tree(), every_seed=False)
+LOW, HIGH = RequiredScenario(tree(0.1)), RequiredScenario(tree())
+FIRST = RequiredScenario(tree(), every_seed=False)
 ITEMS = [
     StudyItem("1.1", "Goodput <here>", "A caption.", {(0.1,): LOW, (0.5,): FIRST}, draw, part="Chapter 1"),
     StudyItem("1.2", "Again", "Same runs.", {(0.1,): LOW}, draw, part="Chapter 2"),
 ]
 GOODPUT = ScenarioMeasure(HIGH, "goodput_bps", known=1.9e6)
 CLAIMS = [
-    Claim("T1", "Something is delivered.", ["1.1"], [Statement("goodput", GOODPUT, above(0.5), MBPS, published=1.75)]),
+    Claim("T1", "Something is delivered.", ["1.1"], [ClaimStatement("goodput", GOODPUT, claimed_above(0.5), MBPS, published=1.75)]),
     Claim(
         "T2",
         "Nothing is marked & dropped.",
         ["1.2"],
         [
-            Statement("goodput", GOODPUT, above(0.5), MBPS),
-            Statement("marks", ScenarioMeasure(LOW, "marks"), below(1), COUNT),
+            ClaimStatement("goodput", GOODPUT, claimed_above(0.5), MBPS),
+            ClaimStatement("marks", ScenarioMeasure(LOW, "marks"), claimed_below(1), COUNT),
         ],
         reading="Nothing is less than 1.",
         why="A queue that marks, marks.",
@@ -65,9 +73,11 @@ CLAIMS = [
         "T3",
         "Both are alike.",
         ["1.1"],
-        [Statement("one over the other", RelativeChange(ScenarioMeasure(LOW, "goodput_bps"), GOODPUT), above(0), PERCENT)],
+        [ClaimStatement("one over the other", RelativeChange(ScenarioMeasure(LOW, "goodput_bps"), GOODPUT), claimed_above(0), PERCENT)],
     ),
-    Claim("F1", "It is our own.", ["1.1"], [Statement("twice", MeasureDifference(GOODPUT, GOODPUT), below(1), MBPS)], own=True),
+    Claim(
+        "F1", "It is our own.", ["1.1"], [ClaimStatement("twice", MeasureDifference(GOODPUT, GOODPUT), claimed_below(1), MBPS)], own=True
+    ),
 ]
 TINY = Study("tiny", "A tiny study", "nowhere", "Nothing much.", ITEMS, CLAIMS, demo=["1.2"])
 
@@ -79,7 +89,7 @@ class Known:
     by_seed: ValueBySeed
     known: float | None = None
 
-    def needs(self) -> Iterator[Need]:
+    def needs(self) -> Iterator[RequiredScenario]:
         return iter(())
 
     def values(self, _runs: ResultOfNeed) -> ValueBySeed:
@@ -93,9 +103,9 @@ def known(values: Sequence[float], ns2: float | None = None) -> Known:
     return Known(dict(enumerate(values, 1)), ns2)
 
 
-def claim(*statements: Statement) -> Claim:
+def claim(*statements: ClaimStatement) -> Claim:
     return Claim("X1", "Something is so.", [], statements)
 
 
-def no_runs(_need: Need) -> NoReturn:
+def no_runs(_need: RequiredScenario) -> NoReturn:
     raise AssertionError("nothing is run")

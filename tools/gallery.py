@@ -166,9 +166,9 @@ def _python_files() -> list[Path]:
 def _study_files() -> Iterator[tuple[Path, str]]:
     """The page of each study and the pictures of its networks."""
     for name in studies.TITLES:
-        study = studies.find(name)
+        study = studies.find_study(name)
         pictures = {}
-        for number, (title, svg) in enumerate(report.network_pictures(study).items(), 1):
+        for number, (title, svg) in enumerate(report.network_svg_by_title(study).items(), 1):
             file = f"figures/{name}-{number}.svg"
             pictures[title] = file
             yield STUDY_PAGES / file, svg
@@ -182,7 +182,7 @@ def fresh_files() -> dict[Path, str]:
     """All pages and pictures of networks, by their paths."""
     pages = examples()
     files = {EXAMPLE_PAGES / f"{one.name}.md": one.page() for one in pages}
-    files |= {EXAMPLE_PAGES / "figures" / f"{one.name}-network.svg": diagram.svg(one.scenario) for one in pages}
+    files |= {EXAMPLE_PAGES / "figures" / f"{one.name}-network.svg": diagram.network_svg(one.scenario) for one in pages}
     files |= {EXAMPLE_PAGES / f"sweep-{file.stem}.md": _sweep_page(file) for file in _sweep_files()}
     files |= {EXAMPLE_PAGES / f"{file.stem}.md": _python_page(file) for file in _python_files()}
     files[EXAMPLE_PAGES / "index.md"] = _index(pages)

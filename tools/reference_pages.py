@@ -26,7 +26,7 @@ from ecnlab import _core
 from ecnlab.errors import UnknownName
 from ecnlab.packet_traces import analyze
 from ecnlab.scenarios import catalog
-from ecnlab.scenarios.catalog import Column, Entry, Parameter, Table
+from ecnlab.scenarios.catalog import CatalogEntry, Column, Parameter, Table
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -123,7 +123,7 @@ def quirks_page() -> str:
     first, *others = catalog.entries("tcp")
     usual = {quirk.name: quirk.default for quirk in first.quirks}
     about = f"## `{first.name}`: {first.title}\n\nAll quirks, with the values of this profile.\n"
-    parts = [_QUIRKS_HEAD, about, _markdown_table(("quirk", *_COLUMNS_OF_TABLE[1:]), map(_table_row, first.quirks))]
+    parts = [_QUIRKS_HEAD, about, _markdown_table(("quirk", *_COLUMNS_OF_TABLE[1:]), map(_markdown_table_rows, first.quirks))]
     for profile in others:
         rows = (
             [_as_code(quirk.name), _as_code(quirk.default), quirk.source] for quirk in profile.quirks if quirk.default != usual[quirk.name]
@@ -137,7 +137,7 @@ def scenario_page(text: str) -> str:
     """The page of scenario files with the units and the tables of keys as they are declared."""
     sections = {section.name: section for section in catalog.entries("section")}
     text = _UNITS_MARK.sub(lambda part: f"{part[1]}\n{_unit_table()}\n{part[2]}", text)
-    return _KEYS_MARK.sub(lambda part: f"{part[1]}\n{_key_table(sections[part[2]])}\n{part[3]}", text)
+    return _KEYS_MARK.sub(lambda part: f"{part[1]}\n{_section_key_table(sections[part[2]])}\n{part[3]}", text)
 
 
 def queue_pages(folder: Path = QUEUES_FOLDER) -> dict[Path, str]:
@@ -150,21 +150,21 @@ def queue_pages(folder: Path = QUEUES_FOLDER) -> dict[Path, str]:
 
 def queue_page(text: str) -> str:
     """A page about AQMs or disciplines with their parameters and gauges; what an earlier one on the page has is not said again."""
-    return _with_parameters(text, _aqm_or_discipline)
+    return _insert_parameters_into_page(text, _aqm_or_discipline)
 
 
 def traffic_page(text: str) -> str:
     """The page of applications with their parameters."""
     known = {entry.name: entry for entry in catalog.entries("app")}
-    return _with_parameters(text, known.__getitem__)
+    return _insert_parameters_into_page(text, known.__getitem__)
 
 
-def _with_parameters(text: str, entry: Callable[[str], Entry]) -> str:
+def _insert_parameters_into_page(text: str, entry: Callable[[str], CatalogEntry]) -> str:
     """A page with the parameters of the entries that it names."""
     owners: dict[Parameter, str] = {}
 
     def parameter_section(part: re.Match[str]) -> str:
-        tables = "\n".join(_declared_parameters(entry(part[2]), owners))
+        tables = "\n".join(_parameter_and_gauge_tables(entry(part[2]), owners))
         return f"{part[1]}\n{tables}\n<!-- end of parameters -->\n"
 
     return _PARAMETERS_MARK.sub(parameter_section, text)
@@ -184,7 +184,7 @@ def queue_index(homes: Mapping[str, str]) -> str:
     return "\n".join(parts)
 
 
-def duties_page() -> str:
+def aqm_duties_page() -> str:
     """The page of RFC 7567's duties, measured of every AQM in a FIFO buffer and of every discipline that has a buffer of its own."""
     aqms = [json.loads(_core.check_aqm(entry.name)) for entry in catalog.entries("aqm")]
     disciplines = [json.loads(_core.check_discipline(entry.name)) for entry in catalog.entries("discipline") if _has_buffer(entry)]
@@ -193,23 +193,23 @@ def duties_page() -> str:
     parts = [_DUTIES_HEAD, _markdown_table(("duty", "what is asked", "source"), meanings), _DUTIES_LOAD]
     for heading, judged in (("## AQMs\n", aqms), ("## Disciplines\n", disciplines)):
         if judged:
-            parts += [heading, *_duty_rows(judged)]
+            parts += [heading, *_duty_tables(judged)]
     return "\n".join(parts)
 
 
-def _has_buffer(discipline: Entry) -> bool:
+def _has_buffer(discipline: CatalogEntry) -> bool:
     """Whether it stores packets itself, and more than a FIFO buffer does, which is how the AQMs are judged."""
     return discipline.name != "fifo" and any(parameter.name == "limit" for parameter in discipline.parameters)
 
 
-def _duty_rows(judged: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+def _duty_tables(judged: Sequence[Mapping[str, Any]]) -> Iterable[str]:
     """A table of verdicts, and one of the figures that they come from."""
     header = ("", *(_as_code(duty["name"]) for duty in judged[0]["duties"]))
     for what in ("verdict", "found"):
         yield _markdown_table(header, ([_as_code(one["name"]), *(duty[what] for duty in one["duties"])] for one in judged))
 
 
-def _aqm_or_discipline(name: str) -> Entry:
+def _aqm_or_discipline(name: str) -> CatalogEntry:
     """The AQM or the discipline of that name."""
     known = {entry.name: entry for kind in ("aqm", "discipline") for entry in catalog.entries(kind)}
     if name not in known:
@@ -220,24 +220,24 @@ def _aqm_or_discipline(name: str) -> Entry:
 def measures_page(text: str) -> str:
     """The page of measures with the tables' columns as they are declared."""
 
-    return _with_columns(text, {table.name: table for table in catalog.tables()})
+    return _insert_column_tables_into_page(text, {table.name: table for table in catalog.tables()})
 
 
 def traces_page(text: str) -> str:
     """The page of traces with the tables' columns and the rules of a check as they are declared."""
-    rows = ([_as_code(rule.name), rule.section, rule.asks, rule.departs] for rule in analyze.rules())
+    rows = ([_as_code(rule.name), rule.section, rule.asks, rule.departs] for rule in analyze.verified_rules())
     rules = _markdown_table(("rule", "section", "what RFC 3168 asks", "who is known to depart from it"), rows)
     text = _RULES_MARK.sub(lambda part: f"{part[1]}\n{rules}\n{part[2]}", text)
-    return _with_columns(text, {table.name: table for table in catalog.trace_tables()})
+    return _insert_column_tables_into_page(text, {table.name: table for table in catalog.trace_tables()})
 
 
 def phase_page(text: str) -> str:
     """The page of phase effects, with what was found of examples and studies as it is stored."""
     effects: list[dict[str, Any]] = json.loads(PHASE_EFFECTS.read_text(encoding="utf-8"))
-    return _PHASE_MARK.sub(lambda part: f"{part[1]}\n{_phase_tables(effects)}\n{part[2]}", text)
+    return _PHASE_MARK.sub(lambda part: f"{part[1]}\n{_phase_effect_tables(effects)}\n{part[2]}", text)
 
 
-def _phase_tables(effects: Sequence[Mapping[str, Any]]) -> str:
+def _phase_effect_tables(effects: Sequence[Mapping[str, Any]]) -> str:
     by_source: dict[str, list[Mapping[str, Any]]] = {}
     for effect in effects:
         by_source.setdefault(effect["source"], []).append(effect)
@@ -245,15 +245,20 @@ def _phase_tables(effects: Sequence[Mapping[str, Any]]) -> str:
     for source, of_source in by_source.items():
         found = [effect for effect in of_source if effect["found"]]
         rows.append(
-            [_as_code(source), str(len(of_source)), str(len(found)), "; ".join(map(_phase_cell, found)) if len(of_source) == 1 else ""]
+            [
+                _as_code(source),
+                str(len(of_source)),
+                str(len(found)),
+                "; ".join(map(_largest_phase_changes_cell, found)) if len(of_source) == 1 else "",
+            ]
         )
     parts = [_markdown_table(("scenarios of", "scenarios", "with a phase effect", "largest changes"), rows)]
     found = [effect for effect in effects if effect["found"] and len(by_source[effect["source"]]) > 1]
     if found:
-        largest = sorted(found, key=lambda effect: (effect["source"], -_phase_size(effect)))
+        largest = sorted(found, key=lambda effect: (effect["source"], -_phase_effect_size(effect)))
         shown = [effect for source in by_source for effect in [one for one in largest if one["source"] == source][:_MAX_SCENARIOS_OF_STUDY]]
         cells = [
-            [effect["source"], effect["scenario"], f"{len(effect['moved'])} of {effect['measures']}", _phase_cell(effect)]
+            [effect["source"], effect["scenario"], f"{len(effect['moved'])} of {effect['measures']}", _largest_phase_changes_cell(effect)]
             for effect in shown
         ]
         about = f"Of each study the {_MAX_SCENARIOS_OF_STUDY} scenarios with the largest changes; `{PHASE_EFFECTS.name}` has all.\n"
@@ -261,16 +266,16 @@ def _phase_tables(effects: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(parts)
 
 
-def _phase_size(effect: Mapping[str, Any]) -> float:
+def _phase_effect_size(effect: Mapping[str, Any]) -> float:
     return max(abs(float(measure["relative"])) for measure in effect["moved"])
 
 
-def _phase_cell(effect: Mapping[str, Any]) -> str:
+def _largest_phase_changes_cell(effect: Mapping[str, Any]) -> str:
     """The largest changes of a scenario."""
     return ", ".join(f"`{one['measure']}` {one['without']:.3g} to {one['with']:.3g}" for one in effect["moved"][:_MAX_MEASURES_SHOWN])
 
 
-def _with_columns(text: str, tables: Mapping[str, Table]) -> str:
+def _insert_column_tables_into_page(text: str, tables: Mapping[str, Table]) -> str:
     def column_section(part: re.Match[str]) -> str:
         columns = "\n".join(_column_tables(tables[name] for name in part[2].split()))
         return f"{part[1]}\n{columns}\n{part[3]}"
@@ -291,7 +296,7 @@ def _column_tables(tables: Iterable[Table]) -> list[str]:
             borrowed.setdefault(owners[column], []).append(column.name)
         rows = ([_as_code(column.name), column.unit, _column_meaning(column)] for column in table.columns if column not in shared)
         heading, doc = f"### `{table.name}`\n", f"{table.doc[0].upper()}{table.doc[1:]}.\n"
-        parts += [heading, doc, _markdown_table(("column", "unit", "meaning"), rows), *_borrowed_text(borrowed)]
+        parts += [heading, doc, _markdown_table(("column", "unit", "meaning"), rows), *_parameters_declared_elsewhere_text(borrowed)]
         owners = dict.fromkeys(table.columns, table.name) | owners
     return parts
 
@@ -314,29 +319,30 @@ def _unit_table() -> str:
     return _markdown_table(("kind", "unit", "spellings"), rows)
 
 
-def _key_table(section: Entry) -> str:
+def _section_key_table(section: CatalogEntry) -> str:
     """The keys of a section."""
     rows = (
-        [_as_code(key.name), _as_code(key.default) or _default_text(key), _allowed_text(key), key.meaning] for key in section.parameters
+        [_as_code(key.name), _as_code(key.default) or _key_default_text(key), _allowed_values_text(key), key.meaning]
+        for key in section.parameters
     )
     return _markdown_table(("key", "default", "allowed", "meaning"), rows)
 
 
-def _default_text(key: Parameter) -> str:
+def _key_default_text(key: Parameter) -> str:
     return "required" if key.required else ""
 
 
-def _allowed_text(key: Parameter) -> str:
+def _allowed_values_text(key: Parameter) -> str:
     return f"{key.kind}, as in {_as_code(key.example)}" if key.kind in ("table", "tables", "rate", "file or list") else key.bounds
 
 
-def _entry_sections(entries: Iterable[Entry]) -> list[str]:
+def _entry_sections(entries: Iterable[CatalogEntry]) -> list[str]:
     """Each entry with the parameters that no earlier one has declared in the same words, and the names of the others."""
     owners: dict[Parameter, str] = {}
-    return [part for entry in entries for part in (_entry_heading(entry), *_declared_parameters(entry, owners))]
+    return [part for entry in entries for part in (_entry_heading(entry), *_parameter_and_gauge_tables(entry, owners))]
 
 
-def _declared_parameters(entry: Entry, owners: dict[Parameter, str]) -> list[str]:
+def _parameter_and_gauge_tables(entry: CatalogEntry, owners: dict[Parameter, str]) -> list[str]:
     """What stands inside, the parameters and the gauges; a parameter that an earlier entry owns is only named."""
     mine: list[Parameter] = []
     borrowed: dict[str, list[str]] = {}
@@ -347,21 +353,26 @@ def _declared_parameters(entry: Entry, owners: dict[Parameter, str]) -> list[str
         else:
             borrowed.setdefault(owner, []).append(parameter.name)
     parts = [f"{entry.contents}\n"] if entry.contents else []
-    parts += [*_borrowed_text(borrowed), *([_markdown_table(_COLUMNS_OF_TABLE, map(_table_row, mine))] if mine else [])]
+    parts += [
+        *_parameters_declared_elsewhere_text(borrowed),
+        *([_markdown_table(_COLUMNS_OF_TABLE, map(_markdown_table_rows, mine))] if mine else []),
+    ]
     gauges = ([_as_code(gauge.name), gauge.unit, gauge.doc] for gauge in entry.gauges)
     return parts + ([_markdown_table(("gauge", "unit", "meaning"), gauges)] if entry.gauges else [])
 
 
-def _profile_sections(profiles: Sequence[Entry]) -> list[str]:
+def _profile_sections(profiles: Sequence[CatalogEntry]) -> list[str]:
     """The profiles, and one table of all parameters with a default for each profile."""
     defaults = [{parameter.name: parameter.default for parameter in profile.parameters} for profile in profiles]
-    rows = ([_as_code(row.name), *(_as_code(d[row.name]) for d in defaults), *_table_row(row)[2:]] for row in profiles[0].parameters)
+    rows = (
+        [_as_code(row.name), *(_as_code(d[row.name]) for d in defaults), *_markdown_table_rows(row)[2:]] for row in profiles[0].parameters
+    )
     header = ("parameter", *(_as_code(profile.name) for profile in profiles), *_COLUMNS_OF_TABLE[2:])
     parameters = ["### Parameters of every profile\n", _markdown_table(header, rows), _QUIRKS_LINK]
-    return [*map(_entry_heading, profiles), *parameters, _CHECKED_HEAD, _checked_table(profiles)]
+    return [*map(_entry_heading, profiles), *parameters, _CHECKED_HEAD, _checked_combinations_table(profiles)]
 
 
-def _checked_table(profiles: Sequence[Entry]) -> str:
+def _checked_combinations_table(profiles: Sequence[CatalogEntry]) -> str:
     """The checked combinations of all profiles."""
     rows = (
         [_as_code(profile.name), one.congestion_control, one.recovery, one.responses, one.judge]
@@ -371,26 +382,26 @@ def _checked_table(profiles: Sequence[Entry]) -> str:
     return _markdown_table(("profile", "congestion control", "recovery", "responses to marks", "judge"), rows)
 
 
-def _variant_sections(variants: Iterable[Entry]) -> str:
+def _variant_sections(variants: Iterable[CatalogEntry]) -> str:
     """What each variant sets."""
     rows = ([_as_code(variant.name), variant.title, _values_of_variant(variant), variant.source] for variant in variants)
     return _markdown_table(("variant", "what", "sets", "source"), rows)
 
 
-def _values_of_variant(variant: Entry) -> str:
+def _values_of_variant(variant: CatalogEntry) -> str:
     return ", ".join(_as_code(f"{parameter.name} = {parameter.default}") for parameter in variant.parameters)
 
 
-def _entry_heading(entry: Entry) -> str:
+def _entry_heading(entry: CatalogEntry) -> str:
     alias = f" `{entry.alias}` stands for it." if entry.alias else ""
     return f"### `{entry.name}`: {entry.title}\n\n{entry.summary}{alias}\nSource: {entry.source}.\n"
 
 
-def _borrowed_text(borrowed: Mapping[str, Sequence[str]]) -> list[str]:
+def _parameters_declared_elsewhere_text(borrowed: Mapping[str, Sequence[str]]) -> list[str]:
     return [f"As in `{owner}`: {', '.join(map(_as_code, names))}.\n" for owner, names in borrowed.items()]
 
 
-def _table_row(row: Parameter) -> list[str]:
+def _markdown_table_rows(row: Parameter) -> list[str]:
     return [_as_code(row.name), _as_code(row.default), row.bounds, row.unit, row.meaning, row.source]
 
 
@@ -403,7 +414,7 @@ def _as_code(text: str) -> str:
     return f"`{text}`" if text else ""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def write_or_check_pages(arguments: Sequence[str] | None = None) -> int:
     """Write the page, or compare it; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python tools/reference_pages.py", description="Write the pages that the engine's declarations make."
@@ -420,7 +431,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pages[TRACES_PAGE] = traces_page(TRACES_PAGE.read_text(encoding="utf-8"))
         pages[PHASE_PAGE] = phase_page(PHASE_PAGE.read_text(encoding="utf-8"))
         pages |= queue_pages()
-        pages[DUTIES_PAGE] = duties_page()
+        pages[DUTIES_PAGE] = aqm_duties_page()
     if not chosen.check:
         for file, fresh in pages.items():
             file.write_text(fresh, encoding="utf-8")
@@ -432,4 +443,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check_pages())

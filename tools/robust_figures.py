@@ -19,7 +19,7 @@ EXAMPLES_FOLDER = _ROOT / "examples"
 _SEEDS_OF_PRECISION = 120
 
 
-def draw_figures(folder: Path, seeds: int = _SEEDS_OF_PRECISION) -> None:
+def draw_robustness_page_figures(folder: Path, seeds: int = _SEEDS_OF_PRECISION) -> None:
     """Write the figures into a folder."""
     parking_lot = run(load(EXAMPLES_FOLDER / "parking_lot.toml"), 5, observe=True)
     parking_lot.plot.styled(titles=False).steady("hop3").save(folder / "robust-transient", ["svg"])
@@ -31,8 +31,8 @@ def draw_figures(folder: Path, seeds: int = _SEEDS_OF_PRECISION) -> None:
 
     null = compare(run(ecn, range(21, 31)), run(ecn, range(31, 41)))
     real = compare(run(ecn, range(1, 11)), run(aecn, range(1, 11)))
-    figure, (axes,) = style.panels()
-    with style.PLAIN.applied():
+    figure, (axes,) = style.figure_with_panels()
+    with style.PLAIN.apply_to_matplotlib():
         curves = [("ECN and ECN, other seeds", null), ("ECN and AECN", real)]
         tested = [(name, [row.difference.p_value for row in found.rows]) for name, found in curves]
         robust.draw_p_values(axes, [(name, [p for p in values if p == p]) for name, values in tested])
@@ -40,13 +40,13 @@ def draw_figures(folder: Path, seeds: int = _SEEDS_OF_PRECISION) -> None:
     figure.save(folder / "robust-discoveries", ["svg"])
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def draw_robustness_page(arguments: Sequence[str] | None = None) -> int:
     """Draw the figures; the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=FIGURES_FOLDER)
-    draw_figures(parser.parse_args(arguments).folder)
+    draw_robustness_page_figures(parser.parse_args(arguments).folder)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(draw_robustness_page())

@@ -9,18 +9,18 @@ from importlib import import_module
 from typing import Any
 
 _FACTORIES = {
-    "Result.plot": "ecnlab.plot.result:Plots",
+    "Result.plot": "ecnlab.plot.result:ResultPlots",
     "Sweep.plot": "ecnlab.plot.sweep:SweepPlots",
     "Trace.plot": "ecnlab.plot.trace:TracePlots",
 }
 
 
-def register(accessor: str, factory: str) -> None:
+def register_accessor(accessor: str, factory: str) -> None:
     """Set what makes an accessor, written as "Class.name", of an object: a class or function, as "module:name"."""
     _FACTORIES[accessor] = factory
 
 
-def make(accessor: str, owner: object) -> Any:
+def make_accessor(accessor: str, owner: object) -> Any:
     """The accessor of an object."""
     module, name = _FACTORIES[accessor].split(":")
     return getattr(import_module(module), name)(owner)

@@ -55,7 +55,7 @@ class Problem:
     message: str
 
     @staticmethod
-    def of(parts: tuple[str, int | None, str]) -> Problem:
+    def from_engine(parts: tuple[str, int | None, str]) -> Problem:
         """A problem as the engine tells it."""
         return Problem(*parts)
 
@@ -136,7 +136,7 @@ class UnknownName(UsageError):
         new = _RENAMED_QUANTITIES.get(name)
         is_renamed = new in names
         super().__init__(
-            f"{name!r} is now {new!r}; fix: write {new!r}" if is_renamed else f"unknown {kind} {name!r}; {_nearest_name_hint(name, names)}"
+            f"{name!r} is now {new!r}; fix: write {new!r}" if is_renamed else f"unknown {kind} {name!r}; {_did_you_mean_hint(name, names)}"
         )
 
 
@@ -229,7 +229,7 @@ class Interrupted(EcnlabError):
         self.result = result
 
 
-def run_all_checks(checks: Iterable[Callable[[], object]]) -> None:
+def run_all_argument_checks(checks: Iterable[Callable[[], object]]) -> None:
     """Do all the checks. Raises what the only one raises that fails, or a UsageError with what all of them say, each line once."""
     failed: list[UsageError] = []
     for check in checks:
@@ -249,7 +249,7 @@ def _unpickled_error(kind: type[EcnlabError], args: tuple[Any, ...], attributes:
     return error
 
 
-def _nearest_name_hint(name: str, names: list[str]) -> str:
+def _did_you_mean_hint(name: str, names: list[str]) -> str:
     from difflib import get_close_matches
 
     nearest = get_close_matches(name, names, n=1, cutoff=0.5)

@@ -126,7 +126,9 @@ def test_the_tutorials_smallest_aqm_is_the_example_and_works() -> None:
     marks, early = counted(run_with(f"{path}:Threshold", ", most = 10"), "marks", "drops_early")
     assert marks > 100
     assert early < marks
-    assert all(rule["ok"] for rule in json.loads(_core.check_aqm(plugins.entry_of(load_aqm_class(f"{path}:Threshold"))))["checks"])
+    assert all(
+        rule["ok"] for rule in json.loads(_core.check_aqm(plugins.registry_entry_of_aqm(load_aqm_class(f"{path}:Threshold"))))["checks"]
+    )
 
 
 def test_what_the_tutorial_quotes_of_red_stands_in_the_example() -> None:

@@ -256,17 +256,21 @@ def test_a_compiled_deadline_that_is_no_later_time_ends_the_run(due: float) -> N
 
 def test_without_numba_a_compiled_class_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "numba", None)
-    native._numba_module.cache_clear()
+    native._import_numba_with_extensions.cache_clear()
     with pytest.raises(ecnlab.UsageError, match=r"compiled=True: needs numba.*pip install 'ecnlab\[native\]'"):
-        native._numba_module()
+        native._import_numba_with_extensions()
     monkeypatch.undo()
-    native._numba_module.cache_clear()
+    native._import_numba_with_extensions.cache_clear()
 
 
 def test_the_cost_of_each_form_can_be_asked() -> None:
     from ecnlab.aqm.fingerprint import load_aqm_class
 
-    for subject in ("red", plugins.entry_of(load_aqm_class(COMPILED_RED)), plugins.entry_of(load_aqm_class(RED_BY_HAND))):
+    for subject in (
+        "red",
+        plugins.registry_entry_of_aqm(load_aqm_class(COMPILED_RED)),
+        plugins.registry_entry_of_aqm(load_aqm_class(RED_BY_HAND)),
+    ):
         assert 1 < _core.cost_of_aqm(subject, 1000) < 1e6
 
 
@@ -277,7 +281,7 @@ import numpy as np
 
 if "ecnlab" in sys.argv:
     from ecnlab.aqm import compiled
-    compiled._numba_module()
+    compiled._import_numba_with_extensions()
 
 record = np.rec.array([(1, 2.0)], dtype=[("a", "i8"), ("b", "f8")])[0]
 

@@ -4,7 +4,7 @@ import pytest
 
 import ecnlab
 from ecnlab.aqm import PASS, Aqm, Arrival, Verdict, plugins
-from ecnlab.scenarios.load import read
+from ecnlab.scenarios.load import read_scenario_text
 from helpers import SMALL
 from own_aqms import QUEUE, Passes, counted, run_with, scenario_with
 
@@ -133,7 +133,7 @@ def test_a_class_marks_unless_its_flag_ecn_is_off() -> None:
 )
 def test_a_class_that_is_no_sound_aqm_is_refused_with_the_reason(made: Any, told: str) -> None:
     with pytest.raises(ecnlab.UsageError) as raised:
-        read(SMALL, aqms=[made()])
+        read_scenario_text(SMALL, aqms=[made()])
     assert told in str(raised.value)
 
 
@@ -151,7 +151,7 @@ def test_a_class_that_is_no_sound_aqm_is_refused_with_the_reason(made: Any, told
 )
 def test_what_is_no_list_of_aqms_is_refused(aqms: Any, told: str) -> None:
     with pytest.raises(ecnlab.UsageError, match=told):
-        read(SMALL, aqms=aqms)
+        read_scenario_text(SMALL, aqms=aqms)
 
 
 def test_a_class_may_be_called_otherwise_than_in_python() -> None:
@@ -162,7 +162,7 @@ def test_a_class_may_be_called_otherwise_than_in_python() -> None:
 
 
 def test_an_aqm_that_no_queue_has_is_warned_of() -> None:
-    made = read(SMALL, aqms=[Passes])
+    made = read_scenario_text(SMALL, aqms=[Passes])
     assert ["the scenario has no queue with the AQM Passes" in warning.message for warning in made.warnings] == [True]
     assert not any("Passes" in warning.message for warning in scenario_with(Passes).warnings)
 
@@ -177,8 +177,8 @@ def test_a_stored_scenario_says_what_it_needs_when_the_class_is_missing() -> Non
 def test_the_same_class_without_and_with_another_has_the_same_key() -> None:
     text = SMALL.replace('aqm = "ecn", limit = 60, min_th = 5, max_th = 15, max_p = 0.5', 'aqm = "Passes", limit = 60')
     other = _aqm_class_with("Other")
-    assert read(text, aqms=[Passes]).hash == read(text, aqms=[other, Passes]).hash
-    assert read(SMALL, aqms=[Passes]).hash == read(SMALL).hash
+    assert read_scenario_text(text, aqms=[Passes]).hash == read_scenario_text(text, aqms=[other, Passes]).hash
+    assert read_scenario_text(SMALL, aqms=[Passes]).hash == read_scenario_text(SMALL).hash
 
 
 def test_two_queues_have_instances_of_their_own() -> None:
@@ -192,7 +192,7 @@ def test_two_queues_have_instances_of_their_own() -> None:
     text = SMALL.replace("[[flows]]", second + 'queue = { aqm = "Instance", limit = 60 }\n\n[[flows]]', 1).replace(
         'to = "sink"\naccess', 'to = "far end"\naccess'
     )
-    made = read(text, {QUEUE: '{ aqm = "Instance", limit = 60 }'}, aqms=[Instance])
+    made = read_scenario_text(text, {QUEUE: '{ aqm = "Instance", limit = 60 }'}, aqms=[Instance])
     made._core.run(1)
     assert len(kept) == 2
     assert kept[0] is not kept[1]
@@ -204,12 +204,12 @@ def test_a_class_stands_inside_a_discipline_too() -> None:
             return ecnlab.mark() if arrival.backlog.packets > 2 else PASS
 
     queue = '{ discipline = "fifo", limit = 60, aqm = { name = "Counted" } }'
-    run = read(SMALL, {QUEUE: queue}, aqms=[Counted])._core.run(1)
+    run = read_scenario_text(SMALL, {QUEUE: queue}, aqms=[Counted])._core.run(1)
     assert counted(run, "marks")[0] > 0
 
 
 def test_the_catalog_tells_a_users_class_like_ours() -> None:
-    entry = plugins.entry_of(Passes)
+    entry = plugins.registry_entry_of_aqm(Passes)
     assert (entry.name, len(entry.digest)) == ("Passes", 64)
 
 
@@ -220,9 +220,9 @@ def test_test_params_takes_plain_numbers_in_the_unit_of_the_default() -> None:
         most: int = 3
         test_params: ClassVar[dict[str, Any]] = {"target": 0.002, "rate": 5_000_000, "most": 1}
 
-    about = plugins._declaration(Busy, "")
+    about = plugins._aqm_declaration(Busy, "")
     assert dict(about["test_params"]) == {"target": "0.002 s", "rate": "5000000 bps", "most": "1"}
-    assert plugins.entry_of(Busy).name == "Busy"
+    assert plugins.registry_entry_of_aqm(Busy).name == "Busy"
 
 
 def test_the_old_names_of_test_values_and_of_a_deadline_s_argument_work_with_a_warning() -> None:
@@ -234,7 +234,7 @@ def test_the_old_names_of_test_values_and_of_a_deadline_s_argument_work_with_a_w
             return PASS
 
     with pytest.warns(DeprecationWarning, match="Old.busy is now test_params"):
-        about = plugins._declaration(Old, "")
+        about = plugins._aqm_declaration(Old, "")
     assert about["test_params"] == [("most", "1")]
     with pytest.warns(DeprecationWarning, match=r"ecnlab\.aqm\.Expiry is now TimerContext"):
         assert ecnlab.aqm.Expiry is ecnlab.aqm.TimerContext

@@ -14,14 +14,14 @@ from ecnlab.backends import base, lateness, live, registry, simulator
 from ecnlab.backends.kernel_bugs import kernel_bug_warnings
 from ecnlab.backends.uml.backend import CONGESTION_CONTROLS
 from ecnlab.cli import options
-from ecnlab.comparison.model import ChangedParameter
+from ecnlab.comparison.model import DifferingParameter
 from ecnlab.errors import Failure, Problem
 from ecnlab.execution.cluster import Cluster
 from ecnlab.execution.jobs import Job, run_job
 from ecnlab.execution.runner import Request, run_all
 from ecnlab.storage import store as stores
 from ecnlab.studies.framework import runner as studies
-from ecnlab.sweeps.plan import plan
+from ecnlab.sweeps.plan import plan_sweep
 from helpers import Outcome
 from own_aqms import Passes, scenario_with
 from tiny_study import TINY
@@ -39,7 +39,7 @@ def test_a_scenario_is_on_the_simulator_and_keeps_its_key_there(small: ecnlab.Sc
 def test_an_aqm_in_python_is_refused_in_the_box_at_its_link() -> None:
     refused = {
         problem.place: problem.message
-        for problem in map(Problem.of, _core.refusals(scenario_with(Passes)._core, "uml", CONGESTION_CONTROLS, 4, False))
+        for problem in map(Problem.from_engine, _core.refusals(scenario_with(Passes)._core, "uml", CONGESTION_CONTROLS, 4, False))
     }
     assert "which the backend uml cannot run" in refused["link.bottleneck.queue.aqm"]
 
@@ -90,7 +90,7 @@ def test_results_of_two_backends_do_not_meet_in_a_folder_or_a_store(small: ecnla
     there = small.on_backend(Bench())
     outcome = run_all([Request(small, [1, 2]), Request(there, [1])], store=tmp_path / "store")
     assert [result.seeds for result in outcome.results] == [[1, 2], [1]]
-    assert stores.Store(tmp_path / "store").batches.keys == sorted([small.hash, there.hash])
+    assert stores.Store(tmp_path / "store").batches.scenario_keys == sorted([small.hash, there.hash])
 
 
 def test_what_a_backend_cannot_do_is_told_of_all_scenarios_before_anything_runs(small: ecnlab.Scenario, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_what_a_backend_cannot_do_is_told_of_all_scenarios_before_anything_runs(
 
 def test_the_points_of_a_sweep_are_refused_together(small: ecnlab.Scenario) -> None:
     with pytest.raises(ecnlab.ScenarioError) as raised:
-        plan(small.on_backend(Bench()), {"link.bottleneck.queue.limit": [60, 999], "flows.far.count": [1, 2]}, None, None)
+        plan_sweep(small.on_backend(Bench()), {"link.bottleneck.queue.limit": [60, 999], "flows.far.count": [1, 2]}, None, None)
     assert [problem.place for problem in raised.value.problems] == ["link.bottleneck.queue.limit"]
     assert "points 3,4" in raised.value.problems[0].message or "points 3..4" in raised.value.problems[0].message
 
@@ -136,12 +136,12 @@ def test_a_run_whose_packets_were_lost_before_the_router_is_refused(small: ecnla
 
 
 def test_a_larger_budget_takes_a_late_run(small: ecnlab.Scenario) -> None:
-    late = registry.with_parameters(LATENESS_SAMPLE, lateness_budget_s=0.02)
+    late = registry.backend_with_parameters(LATENESS_SAMPLE, lateness_budget_s=0.02)
     assert ecnlab.run(small, [1], backend=late).seeds == [1]
     with pytest.raises(
         ecnlab.UsageError, match="lateness_budget_s: only the backend live runs in real time, not sim; fix: add --backend live"
     ):
-        registry.with_parameters(simulator.SIMULATOR, lateness_budget_s=0.02)
+        registry.backend_with_parameters(simulator.SIMULATOR, lateness_budget_s=0.02)
 
 
 def test_runs_in_real_time_follow_one_another_unless_threads_are_named(small: ecnlab.Scenario) -> None:
@@ -162,19 +162,19 @@ def test_a_cluster_takes_only_what_may_travel(small: ecnlab.Scenario) -> None:
 
 def test_a_backend_is_told_by_what_people_want_to_know_of_it() -> None:
     told = {"name": "live", "kernel": "6.1", "program": "abc", "ip": 6, "lateness_budget_s": 0.0025}
-    assert base.describe_identity(told) == "live (kernel 6.1, ip 6, lateness budget 2.5 ms)"
-    assert base.describe_identity({"name": "sim"}) == "sim"
+    assert base.backend_identity_text(told) == "live (kernel 6.1, ip 6, lateness budget 2.5 ms)"
+    assert base.backend_identity_text({"name": "sim"}) == "sim"
 
 
 def test_a_comparison_names_the_backends_first(small: ecnlab.Scenario) -> None:
     found = ecnlab.compare(small, small.on_backend(Bench()), seeds=2, store=None)
-    assert found.parameters == [ChangedParameter("backend", "sim", "bench (kernel 6.1)")]
+    assert found.parameters == [DifferingParameter("backend", "sim", "bench (kernel 6.1)")]
     assert not any("all differences are chance" in note for note in found.notes)
 
 
 def test_two_backends_are_compared_that_of_a_and_that_of_b(small: ecnlab.Scenario, tmp_path: Path) -> None:
     found = ecnlab.compare(small, small, backend=("sim", Bench()), seeds=2, store=None)
-    assert (found.names, found.parameters) == (("sim", "bench"), [ChangedParameter("backend", "sim", "bench (kernel 6.1)")])
+    assert (found.names, found.parameters) == (("sim", "bench"), [DifferingParameter("backend", "sim", "bench (kernel 6.1)")])
     assert found.rows
     assert all(row.difference.paired for row in found.rows)
     assert ecnlab.compare(small, small, backend=[Bench()] * 2, seeds=2, store=None).names == ("A", "B")
@@ -194,9 +194,9 @@ def test_a_study_runs_on_a_backend_with_its_scenarios_rewritten_for_kernels(tmp_
     told = json.loads((tmp_path / "out" / "claims.json").read_text())
     assert told["backend"] == {"name": "bench", "kernel": "6.1"}
     assert "bench (kernel 6.1)" in (tmp_path / "out" / "report.html").read_text()
-    chosen = studies.select(on_kernels, [1], backend=Bench())
-    assert {planned.scenario.duration_s for planned in chosen.plan.scenarios} == {4.0}
-    assert {planned.scenario.duration_s for planned in studies.select(on_kernels, [1]).plan.scenarios} == {6.0}
+    chosen = studies.select_from_study(on_kernels, [1], backend=Bench())
+    assert {planned.scenario.duration_s for planned in chosen.plan.planned_scenarios} == {4.0}
+    assert {planned.scenario.duration_s for planned in studies.select_from_study(on_kernels, [1]).plan.planned_scenarios} == {6.0}
 
 
 def test_the_command_runs_a_scenario_on_the_backend_named(command: Command, small_file: Path, tmp_path: Path) -> None:
@@ -235,10 +235,10 @@ def test_old_names_of_backends_lead_to_the_new_ones(command: Command, small: ecn
 
 
 def test_a_backend_takes_other_parameters_and_names_those_that_it_has_not() -> None:
-    assert registry.with_parameters(Bench(), ip=6, kernel=None) == Bench(ip=6)
-    assert registry.with_parameters(simulator.SIMULATOR, ip=None) is simulator.SIMULATOR
+    assert registry.backend_with_parameters(Bench(), ip=6, kernel=None) == Bench(ip=6)
+    assert registry.backend_with_parameters(simulator.SIMULATOR, ip=None) is simulator.SIMULATOR
     with pytest.raises(ecnlab.UsageError, match=r"ip: .*not sim; fix: (.|\n)*kernel: .*not sim; fix: "):
-        registry.with_parameters(simulator.SIMULATOR, ip=6, kernel="6.1")
+        registry.backend_with_parameters(simulator.SIMULATOR, ip=6, kernel="6.1")
 
 
 def test_the_command_chooses_ip_and_kernel(command: Command, small_file: Path) -> None:
@@ -268,9 +268,9 @@ def test_what_went_wrong_in_runs_that_are_kept_is_a_warning_with_its_seeds(small
 def test_a_late_run_of_the_box_is_told_what_would_do_there() -> None:
     late = {"lateness_s": dict.fromkeys(lateness.PERCENTILES, 1.0), "lateness_budget_s": 0.1}
     with pytest.raises(lateness.LatenessExceeded, match="--backend uml"):
-        lateness.require_in_time({**late, "time": "real"})
+        lateness.require_lateness_within_budget({**late, "time": "real"})
     with pytest.raises(lateness.LatenessExceeded) as raised:
-        lateness.require_in_time({**late, "time": "virtual"})
+        lateness.require_lateness_within_budget({**late, "time": "virtual"})
     assert "--backend" not in str(raised.value)
     assert "lower rate" in str(raised.value)
 

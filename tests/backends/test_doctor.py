@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ecnlab.backends import doctor, probe
-from ecnlab.backends.doctor import Check, Report, checks_from_facts
+from ecnlab.backends.doctor import BackendCheck, DoctorReport, backend_checks_from_facts
 from helpers import Outcome
 
 Command = Callable[..., Outcome]
@@ -37,18 +37,18 @@ SOUND: dict[str, Any] = {
 _NO_PERMISSION = {"error": "Operation not permitted"}
 
 
-def _report_from(**changes: Any) -> Report:
-    return Report(list(checks_from_facts({**SOUND, **changes})))
+def _report_from(**changes: Any) -> DoctorReport:
+    return DoctorReport(list(backend_checks_from_facts({**SOUND, **changes})))
 
 
-def _check_of(name: str, **changes: Any) -> Check:
+def _check_of(name: str, **changes: Any) -> BackendCheck:
     return next(check for check in _report_from(**changes).checks if check.name == name)
 
 
 def test_where_all_is_well_nothing_is_to_be_done() -> None:
     report = _report_from()
     assert [check for check in report.checks if not check.works or check.remedy] == []
-    assert all(map(report.works, doctor.CHECKED_BACKENDS))
+    assert all(map(report.is_backend_usable, doctor.CHECKED_BACKENDS))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,11 @@ def test_what_live_needs_and_has_not_is_told_with_what_would_do(name: str, chang
     assert found in check.found
     assert remedy in check.remedy
     report = _report_from(**changes)
-    assert (report.works("sim"), report.works("live"), report.works("uml")) == (True, False, "system" not in changes)
+    assert (report.is_backend_usable("sim"), report.is_backend_usable("live"), report.is_backend_usable("uml")) == (
+        True,
+        False,
+        "system" not in changes,
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,7 +113,7 @@ def test_what_live_is_only_better_for_does_not_keep_it_from_working(name: str, c
     check = _check_of(name, **changes)
     assert (check.works, check.needed) == (False, False)
     assert remedy in check.remedy
-    assert _report_from(**changes).works("live")
+    assert _report_from(**changes).is_backend_usable("live")
 
 
 @pytest.mark.parametrize(
@@ -123,22 +127,22 @@ def test_what_live_is_only_better_for_does_not_keep_it_from_working(name: str, c
 def test_requirements_of_uml_that_are_missing_have_a_remedy(name: str, changes: dict[str, Any], remedy: str) -> None:
     assert remedy in _check_of(name, **changes).remedy
     report = _report_from(**changes)
-    assert (report.works("live"), report.works("uml")) == (True, False)
+    assert (report.is_backend_usable("live"), report.is_backend_usable("uml")) == (True, False)
 
 
 def test_what_a_kernel_s_build_needs_keeps_no_backend_from_working() -> None:
     report = _report_from(missing={"flex": "flex", "bc": "bc"}, fetches=False)
     assert _check_of("tools", missing={"flex": "flex", "bc": "bc"}).remedy == "as root: apt-get install flex bc"
     assert "--source" in _check_of("source", fetches=False).remedy
-    assert all(map(report.works, doctor.CHECKED_BACKENDS))
-    assert not report.works("uml build-kernel")
+    assert all(map(report.is_backend_usable, doctor.CHECKED_BACKENDS))
+    assert not report.is_backend_usable("uml build-kernel")
 
 
 def test_a_machine_that_cannot_be_asked_has_neither_backend(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", "/nowhere/python")
-    report = doctor.examine_machine()
-    assert report.works("sim")
-    assert not report.works("live")
+    report = doctor.run_backend_checks()
+    assert report.is_backend_usable("sim")
+    assert not report.is_backend_usable("live")
 
 
 def test_a_probe_says_what_was_refused_and_leaves_this_process_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,8 +151,8 @@ def test_a_probe_says_what_was_refused_and_leaves_this_process_as_it_was(monkeyp
 
     before = [Path(f"/proc/self/ns/{name}").readlink() for name in ("net", "user")]
     monkeypatch.setattr(probe._core, "die_with_parent", lambda: None)
-    assert probe.attempt(refused) == {"error": "Operation not permitted"}
-    assert set(probe.probe_all()) == {"root", "lacks", "net", "user_net", "tun_there", "tun", "real_time", "settings"}
+    assert probe.result_or_error(refused) == {"error": "Operation not permitted"}
+    assert set(probe.probe_all_capabilities()) == {"root", "lacks", "net", "user_net", "tun_there", "tun", "real_time", "settings"}
     assert [Path(f"/proc/self/ns/{name}").readlink() for name in ("net", "user")] == before
 
 
@@ -164,7 +168,7 @@ def test_root_without_its_capabilities_is_told_which_it_lacks() -> None:
 
 def test_the_command_leaves_with_a_code_that_says_whether_hosts_can_be_real(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def facts(**changes: Any) -> None:
-        monkeypatch.setattr(doctor, "gather_facts", lambda: {**SOUND, **changes})
+        monkeypatch.setattr(doctor, "gather_machine_facts", lambda: {**SOUND, **changes})
 
     facts(images=[])
     done = command("doctor")

@@ -14,9 +14,9 @@ import ecnlab
 from ecnlab.backends import doctor
 from ecnlab.execution.jobs import Job
 
-_REPORT = doctor.examine_machine()
+_REPORT = doctor.run_backend_checks()
 _WHY = "; ".join(f"{check.name}: {check.found}" for check in _REPORT.checks if check.backend == "live" and check.needed and not check.works)
-pytestmark = [pytest.mark.real_time, pytest.mark.skipif(not _REPORT.works("live"), reason=f"live does not work here: {_WHY}")]
+pytestmark = [pytest.mark.real_time, pytest.mark.skipif(not _REPORT.is_backend_usable("live"), reason=f"live does not work here: {_WHY}")]
 
 # Late by seconds at most, as no run is.
 LIVE = ecnlab.Live(lateness_budget_s=10.0)

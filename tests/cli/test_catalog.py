@@ -57,7 +57,7 @@ def test_a_shell_completes_the_names_and_kinds_of_queues() -> None:
 
 
 def test_the_title_of_a_study_is_the_studys_own() -> None:
-    assert {name: studies.find(name).title for name in studies.TITLES} == studies.TITLES
+    assert {name: studies.find_study(name).title for name in studies.TITLES} == studies.TITLES
 
 
 def test_the_aqms_of_the_thesis_are_registered() -> None:

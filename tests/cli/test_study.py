@@ -9,7 +9,7 @@ import ecnlab
 from ecnlab.cli import catalog, study
 from ecnlab.errors import ENGINE, Failure
 from ecnlab.studies.framework import runner
-from ecnlab.studies.framework.runner import Outcome
+from ecnlab.studies.framework.runner import StudyRunOutcome
 from ecnlab.studies.papers.aecn import STUDY
 from helpers import Outcome as Done
 
@@ -64,7 +64,7 @@ def test_the_verdicts_are_told_as_json(command: Command, tmp_path: Path) -> None
 
 def test_a_demo_is_some_figures_with_the_claims_that_their_runs_decide(command: Command, tmp_path: Path) -> None:
     assert command("study", "run", "aecn", "--demo", "--claim", "A1", "--out", tmp_path / "s").code == 2
-    chosen = runner.select(STUDY, range(1, 6), STUDY.demo)
+    chosen = runner.select_from_study(STUDY, range(1, 6), STUDY.demo)
     assert 0 < len(chosen.items) < 15
     assert len({claim.id for claim in chosen.claims if not claim.own}) >= 8
 
@@ -76,7 +76,7 @@ def test_a_study_that_names_no_figures_for_a_demo_says_so(command: Command, tmp_
 
 
 def test_a_run_that_failed_is_told_with_exit_code_1(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    failed = Outcome(tmp_path / "report.html", [], [Failure("0" * 64, "a title", 3, ENGINE, "out of luck")], ["Figure 5.29", "A14"])
+    failed = StudyRunOutcome(tmp_path / "report.html", [], [Failure("0" * 64, "a title", 3, ENGINE, "out of luck")], ["Figure 5.29", "A14"])
     monkeypatch.setattr(runner, "run_study", lambda *_, **__: failed)
     done = command("study", "run", "aecn")
     assert done.code == 1

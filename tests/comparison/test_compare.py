@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 import ecnlab
-from ecnlab.comparison.model import ChangedParameter, DifferenceRow
+from ecnlab.comparison.model import DifferenceRow, DifferingParameter
 from ecnlab.comparison.sides import with_adjusted_p_values
 from ecnlab.errors import ResultsError, UnknownName, UsageError
-from ecnlab.stats.differences import Sample, difference
+from ecnlab.stats.differences import SampleBySeed, difference_of_samples
 from ecnlab.stats.estimates import paired_difference
 from helpers import SMALL
 
@@ -37,7 +37,7 @@ def test_the_differences_are_those_of_the_two_results_paired_by_seed(small: ecnl
         assert row.difference.change == expected
         assert row.difference.paired
     assert {(row.table, row.name) for row in found.rows} == {("total", ""), ("groups", "far"), ("groups", "near"), ("queues", "bottleneck")}
-    assert found.parameters == [ChangedParameter(MAX_P, 0.5, 0.1)]
+    assert found.parameters == [DifferingParameter(MAX_P, 0.5, 0.1)]
     assert found.notes == []
 
 
@@ -47,7 +47,7 @@ def test_what_is_apart_comes_first_and_of_that_the_largest_change(small: ecnlab.
         rows = [row for row in found.rows if row.table == table]
         apart = [row.is_apart for row in rows]
         assert apart == sorted(apart, reverse=True)
-        sizes = [abs(row.difference.relative.mean) for row in rows if row.is_apart]
+        sizes = [abs(row.difference.relative_change.mean) for row in rows if row.is_apart]
         assert sizes == sorted(sizes, reverse=True)
     assert found.apart
     assert all(row in found.rows for row in found.apart)
@@ -58,7 +58,7 @@ def _null_p_values(rng: np.random.Generator, measures: int, real: int = 0, n: in
     rows = []
     for at in range(measures):
         values = rng.normal(size=n) + (3.0 if at < real else 0.0)
-        found = difference(Sample(dict.fromkeys(range(n), 0.0)), Sample(dict(enumerate(values))))
+        found = difference_of_samples(SampleBySeed(dict.fromkeys(range(n), 0.0)), SampleBySeed(dict(enumerate(values))))
         rows.append(DifferenceRow({}, "total", "", f"q{at}", "1", found, found.p_value, found.is_apart))
     return rows
 
@@ -163,9 +163,9 @@ def test_unlike_times_builds_and_groups_are_told(small: ecnlab.Scenario) -> None
     ]
     assert {row.name for row in found.rows if row.table == "groups"} == {"near"}
     assert found.parameters == [
-        ChangedParameter("flows.far", "there", None),
-        ChangedParameter("flows.distant", None, "there"),
-        ChangedParameter("duration", "6 s", "8 s"),
+        DifferingParameter("flows.far", "there", None),
+        DifferingParameter("flows.distant", None, "there"),
+        DifferingParameter("duration", "6 s", "8 s"),
     ]
 
 
@@ -210,7 +210,7 @@ def test_sweeps_are_compared_at_each_point_that_both_have(small_file: Path) -> N
     scenario = ecnlab.load(small_file, {"flows.*.count": 3})
     singles = [ecnlab.run(scenario, seeds=3), ecnlab.run(scenario.changed({"link.bottleneck.queue.aqm": "red"}), seeds=3)]
     assert one.difference.change == paired_difference(singles[1].values("marks"), singles[0].values("marks"))
-    assert found.parameters[0] == ChangedParameter("link.bottleneck.queue.aqm", "ecn", "red")
+    assert found.parameters[0] == DifferingParameter("link.bottleneck.queue.aqm", "ecn", "red")
     assert found.parameters == ecnlab.compare(*(a.result(4), b.result(1))).parameters, "those in force, as of two results"
     assert (a.in_force(4)["flows.far.count"], b.in_force(1)["flows.far.count"]) == (2, 2)
 
@@ -222,8 +222,8 @@ def test_sweeps_of_unlike_times_are_told_by_what_is_in_force(small_file: Path, t
     ecnlab.sweep(small_file, {"flows.*.count": [1, 2]}, derived=derived, out=tmp_path / "b", **asked)
     found = ecnlab.compare(tmp_path / "a", tmp_path / "b")
     assert found.parameters == [
-        ChangedParameter("duration", "6 s", "4 s"),
-        ChangedParameter("link.bottleneck.queue.limit", "60 packets", "20 packets"),
+        DifferingParameter("duration", "6 s", "4 s"),
+        DifferingParameter("link.bottleneck.queue.limit", "60 packets", "20 packets"),
     ]
     assert _notes_of_comparison(found) == [
         "measured over 5 s and 3 s: counts, such as marks and drops, cover different times",

@@ -41,7 +41,7 @@ def test_a_known_phase_lock_is_found() -> None:
     found = _phase_effect(_two_flow_scenario())
     assert found.found
     assert found.is_deterministic
-    moved = {row.place: row for row in found.moved}
+    moved = {row.measure_path: row for row in found.moved}
     share = moved["groups.one.goodput_bps"]
     assert share.without.mean > 0.85 * 800e3 > 0.6 * 800e3 > share.with_.mean
     assert share.adjusted_p < 0.01
@@ -77,7 +77,7 @@ def test_a_change_of_a_queue_that_is_hardly_used_is_no_finding() -> None:
     for flow in tree["flows"]:
         flow["access"]["to"] = "hosts"
     found = _phase_effect(tree, seeds=5)
-    rows = {row.place: row for row in found.rows}
+    rows = {row.measure_path: row for row in found.rows}
     assert found.found
     for place in ("queues.fast.length_mean_packets", "queues.fast.sojourn_mean_s", "queues.fast.utilisation"):
         assert not rows[place].moved, rows[place]
@@ -85,7 +85,7 @@ def test_a_change_of_a_queue_that_is_hardly_used_is_no_finding() -> None:
 
 def test_only_the_measures_asked_for_are_compared() -> None:
     found = _phase_effect(_two_flow_scenario(), measures=["goodput_bps", "drop_rate"], seeds=3)
-    places = {row.place for row in found.rows}
+    places = {row.measure_path for row in found.rows}
     assert places == {"total.goodput_bps", "groups.one.goodput_bps", "groups.two.goodput_bps", "queues.bottleneck.drop_rate"}
     with pytest.raises(ecnlab.UsageError, match=r"measures: unknown goodputs; fix: use one of .*goodput_bps"):
         _phase_effect(_two_flow_scenario(), measures=["goodputs"], seeds=2)
@@ -126,11 +126,11 @@ def test_of_a_hundred_measures_without_an_effect_few_are_said_to_move() -> None:
     """A null comparison: the two sides differ by their seeds alone, so at most 5 % of such comparisons find anything."""
     import numpy as np
 
-    from ecnlab.stats.estimates import adjusted_p_values, estimate, p_value
+    from ecnlab.stats.estimates import adjusted_p_values, mean_with_interval, p_value
 
     rng = np.random.default_rng(1)
-    paired = [[p_value(estimate(list(changes)), 0.0) for changes in rng.normal(size=(100, 10))] for _ in range(200)]
-    one_run = [[prediction_p_value(estimate(list(row[1:])), row[0]) for row in rng.normal(size=(100, 11))] for _ in range(200)]
+    paired = [[p_value(mean_with_interval(list(changes)), 0.0) for changes in rng.normal(size=(100, 10))] for _ in range(200)]
+    one_run = [[prediction_p_value(mean_with_interval(list(row[1:])), row[0]) for row in rng.normal(size=(100, 11))] for _ in range(200)]
     for tries in (paired, one_run):
         plain, adjusted = (sum(any(p <= 0.05 for p in of(ps)) for ps in tries) for of in (list, adjusted_p_values))
         assert plain > 0.95 * 200
@@ -149,7 +149,7 @@ def test_a_value_is_judged_as_one_more_of_a_sample() -> None:
 
 def test_several_scenarios_are_judged_together() -> None:
     found = phase_effects([ecnlab.scenario(_two_flow_scenario(delay)) for delay in ("9.5 ms", "10.5 ms")], 4, store=None)
-    shares = [{row.place: row.without.mean for row in one.rows}["groups.one.goodput_bps"] / 800e3 for one in found]
+    shares = [{row.measure_path: row.without.mean for row in one.rows}["groups.one.goodput_bps"] / 800e3 for one in found]
     assert shares[0] < 0.15
     assert shares[1] > 0.85
 

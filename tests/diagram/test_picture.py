@@ -9,8 +9,8 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 import ecnlab
 from ecnlab import diagram
 from ecnlab.diagram import network
-from ecnlab.diagram.network import Network, text_width
-from ecnlab.scenarios.words import queue_label, readable_quantity, shortened
+from ecnlab.diagram.network import NetworkDrawing, text_width
+from ecnlab.scenarios.words import queue_label, readable_parameter_value, shorten_for_diagram
 from helpers import EXAMPLES
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -19,7 +19,7 @@ Rectangle = tuple[float, float, float, float]
 
 
 def _drawn_tree(tree: dict[str, Any]) -> ElementTree.Element:
-    return ElementTree.fromstring(diagram.svg(ecnlab.scenario(tree)))
+    return ElementTree.fromstring(diagram.network_svg(ecnlab.scenario(tree)))
 
 
 def _text_elements(root: ElementTree.Element) -> list[str]:
@@ -67,10 +67,10 @@ HOSTILE = '<b> & "quotes" \ufffe ] ]> 日本語 ' + "x" * 60
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
 def test_every_example_is_drawn_with_all_its_links_and_groups_and_nothing_overlaps(path: Path) -> None:
     scenario = ecnlab.load(path)
-    root = ElementTree.fromstring(diagram.svg(scenario))
+    root = ElementTree.fromstring(diagram.network_svg(scenario))
     said = "\n".join(_text_elements(root))
-    assert all(shortened(link["name"], 28) in said for link in scenario.resolved["link"])
-    assert all(shortened(group) in said for group in scenario.group_names)
+    assert all(shorten_for_diagram(link["name"], 28) in said for link in scenario.resolved["link"])
+    assert all(shorten_for_diagram(group) in said for group in scenario.group_names)
     _require_no_overlaps(root)
 
 
@@ -111,7 +111,7 @@ def test_no_line_runs_over_a_box() -> None:
 
 
 def test_the_same_scenario_is_drawn_the_same() -> None:
-    assert diagram.svg(ecnlab.scenario(MESH)) == diagram.svg(ecnlab.scenario(MESH))
+    assert diagram.network_svg(ecnlab.scenario(MESH)) == diagram.network_svg(ecnlab.scenario(MESH))
 
 
 def test_a_link_says_its_rate_its_delay_its_queue_its_impairments_and_how_the_way_back_differs() -> None:
@@ -166,8 +166,8 @@ def test_many_groups_and_many_links_are_drawn() -> None:
     links = [_link_tree(f"l{at}", f"n{at}", f"n{at + 1}") for at in range(60)]
     flows = [_flow_tree(f"g{at}", access={"to": f"n{at}", "rate": "1 Gbps", "delay": "1 ms"}, to="n60") for at in range(60)]
     scenario = ecnlab.scenario(_scenario_tree(links, flows))
-    assert len(Network.of(scenario).groups) == 60
-    _require_no_overlaps(ElementTree.fromstring(diagram.svg(scenario)))
+    assert len(NetworkDrawing.from_scenario(scenario).groups) == 60
+    _require_no_overlaps(ElementTree.fromstring(diagram.network_svg(scenario)))
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_many_groups_and_many_links_are_drawn() -> None:
     ],
 )
 def test_values_are_shown_in_the_units_that_people_write(value: Any, shown: str) -> None:
-    assert readable_quantity(value) == shown
+    assert readable_parameter_value(value) == shown
 
 
 def test_queues_are_told_by_discipline_aqm_and_buffer() -> None:
@@ -222,7 +222,7 @@ def test_a_picture_has_the_font_of_the_figures_and_its_letters_own_widths() -> N
 
 @pytest.mark.parametrize("name", ["parking_lot", "dumbbell"])
 def test_the_way_of_a_group_ends_at_the_middle_of_its_hosts_where_their_link_does(name: str) -> None:
-    root = ElementTree.fromstring(diagram.svg(ecnlab.load(EXAMPLES / f"{name}.toml")))
+    root = ElementTree.fromstring(diagram.network_svg(ecnlab.load(EXAMPLES / f"{name}.toml")))
     hosts = [
         box
         for box, rect in zip(_rectangles(root), (r for r in root.iter(f"{SVG}rect") if r.get("x")), strict=True)

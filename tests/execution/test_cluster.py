@@ -16,7 +16,7 @@ import pytest
 
 import ecnlab
 from ecnlab.execution import cluster
-from ecnlab.execution.progress import Progress
+from ecnlab.execution.progress import ProgressLine
 
 pytestmark = pytest.mark.real_time
 
@@ -154,12 +154,12 @@ def test_a_worker_of_another_build_is_told_before_anything_runs(
 def test_ctrl_c_keeps_what_has_finished_and_leaves_the_cluster_to_others(
     scheduler: str, workers: list[subprocess.Popen[bytes]], small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def show(self: Progress, done: float) -> None:
+    def show(self: ProgressLine, done: float) -> None:
         if done >= 3:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Progress, "show", show)
+        patched.setattr(ProgressLine, "show_done_count", show)
         with pytest.raises(ecnlab.Interrupted, match="of 300 runs had finished"):
             ecnlab.run(small, 300, out=tmp_path / "r", workers=ecnlab.Cluster(scheduler))
     finished = ecnlab.open_result(tmp_path / "r")
@@ -184,14 +184,14 @@ def test_two_workers_of_which_one_is_killed_give_what_one_core_gives(
     scenarios = [ecnlab.load(small_file, {**_SLOW_AQM, "link.bottleneck.queue.max_p": max_p}) for max_p in (0.1, 0.5)]
     requests = [ecnlab.Request(scenario, range(1, 9)) for scenario in scenarios]
 
-    def show(self: Progress, done: float) -> None:
+    def show(self: ProgressLine, done: float) -> None:
         if done >= 2 and workers[0].poll() is None:
             assert done < 10
             workers[0].kill()
             workers[0].wait()
 
     with monkeypatch.context() as patched:
-        patched.setattr(Progress, "show", show)
+        patched.setattr(ProgressLine, "show_done_count", show)
         outcome = ecnlab.run_all(requests, store=tmp_path / "store", workers=ecnlab.Cluster(scheduler))
     assert workers[0].returncode == -signal.SIGKILL
     assert outcome.failures == []
@@ -218,7 +218,7 @@ def test_a_worker_of_another_build_that_comes_later_takes_no_run_away(
     request = ecnlab.Request(ecnlab.load(small_file, _SLOW_AQM), range(1, 25))
     strangers: list[subprocess.Popen[bytes]] = []
 
-    def show(self: Progress, done: float) -> None:
+    def show(self: ProgressLine, done: float) -> None:
         if done >= 2 and not strangers:
             assert done < 12
             strangers.append(stack.enter_context(_start_worker(scheduler, package=tmp_path)))
@@ -231,7 +231,7 @@ def test_a_worker_of_another_build_that_comes_later_takes_no_run_away(
                 _STARTED.append(started.enter_context(_start_worker(scheduler)))
 
     with ExitStack() as stack, monkeypatch.context() as patched:
-        patched.setattr(Progress, "show", show)
+        patched.setattr(ProgressLine, "show_done_count", show)
         outcome = ecnlab.run_all([request], workers=ecnlab.Cluster(scheduler))
         assert strangers[0].poll() is None
     assert outcome.failures == []
@@ -271,13 +271,13 @@ def test_a_scheduler_that_goes_ends_the_command_in_one_line_and_what_has_finishe
     monkeypatch.setattr(cluster, "_CONNECT_TIMEOUT_S", 3.0)
     with _start_scheduler(tmp_path) as (process, address), _start_worker(address):
 
-        def show(self: Progress, done: float) -> None:
+        def show(self: ProgressLine, done: float) -> None:
             if done >= 2:
                 process.kill()
                 process.wait()
 
         _wait_for(address, 1)
-        monkeypatch.setattr(Progress, "show", show)
+        monkeypatch.setattr(ProgressLine, "show_done_count", show)
         with pytest.raises(ecnlab.ClusterError, match="was lost; finished runs are stored; fix: run the same command again"):
             ecnlab.run(ecnlab.load(small_file, _SLOW_AQM), 200, out=tmp_path / "r", workers=ecnlab.Cluster(address))
     assert 2 <= len(ecnlab.open_result(tmp_path / "r").seeds) < 200

@@ -133,7 +133,7 @@ atexit.register(lambda: print("the script's handler has run", flush=True))
 thread = Thread(target=stop.wait, daemon=True)
 thread.start()
 Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
-assert not interrupts.join_threads([thread], lambda: ["on_arrival"])
+assert not interrupts.join_threads_interruptibly([thread], lambda: ["on_arrival"])
 {end}
 sys.exit(3)
 """

@@ -3,7 +3,7 @@ import io
 import pytest
 
 from ecnlab.execution import progress
-from ecnlab.execution.progress import Progress, progress_line
+from ecnlab.execution.progress import ProgressLine, progress_line
 
 
 class _Terminal(io.StringIO):
@@ -34,9 +34,9 @@ def test_the_line_says_how_much_is_done_and_what_is_left(done: float, total: int
 
 def test_the_line_is_drawn_over_and_gone_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = _terminal(monkeypatch)
-    with Progress(2, shown=True, verb="drawing") as bar:
-        bar.advance()
-        bar.show(1.5)
+    with ProgressLine(2, shown=True, verb="drawing") as bar:
+        bar.add_finished()
+        bar.show_done_count(1.5)
     first, second, blank, rest = terminal.getvalue().split("\r")[1:]
     assert first.startswith("drawing 1 of 2, 50 %")
     assert second.startswith("drawing 1 of 2, 75 %")
@@ -46,7 +46,7 @@ def test_the_line_is_drawn_over_and_gone_at_the_end(monkeypatch: pytest.MonkeyPa
 
 def test_the_total_may_be_told_with_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = _terminal(monkeypatch)
-    with Progress(0, shown=True, verb="drawing") as bar:
+    with ProgressLine(0, shown=True, verb="drawing") as bar:
         bar.show_fraction(0, 3)
         bar.show_fraction(2, 3)
     assert "drawing 2 of 3, 67 %" in terminal.getvalue()
@@ -54,9 +54,9 @@ def test_the_total_may_be_told_with_what_is_done(monkeypatch: pytest.MonkeyPatch
 
 def test_nothing_is_shown_unasked_or_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = _terminal(monkeypatch)
-    with Progress(2, shown=False) as bar:
-        bar.advance()
+    with ProgressLine(2, shown=False) as bar:
+        bar.add_finished()
     monkeypatch.setattr("sys.stderr", pipe := io.StringIO())
-    with Progress(2, shown=True) as bar:
-        bar.advance()
+    with ProgressLine(2, shown=True) as bar:
+        bar.add_finished()
     assert (terminal.getvalue(), pipe.getvalue()) == ("", "")

@@ -8,9 +8,9 @@ import pytest
 
 import ecnlab
 from ecnlab import _core
-from ecnlab.execution.progress import Progress
+from ecnlab.execution.progress import ProgressLine
 from ecnlab.execution.runner import Request, run_all
-from ecnlab.storage.segments import Batch
+from ecnlab.storage.segments import StoredBatch
 from ecnlab.storage.store import ResultsFolder
 from failing import failing
 from helpers import EXAMPLES
@@ -43,7 +43,7 @@ def test_seeds_that_the_folder_has_are_not_run_again(small: ecnlab.Scenario, tmp
     result = ecnlab.run(small, [1, 2, 3], out=tmp_path / "r")
     assert result.seeds == [1, 2, 3]
     new = set((tmp_path / "r").glob("batch-*")) - set(before)
-    assert [[list(part.records) for part in Batch.open(path).parts] for path in new] == [[[3]]]
+    assert [[list(part.records) for part in StoredBatch.open(path).parts] for path in new] == [[[3]]]
 
 
 def test_a_result_holds_only_the_seeds_that_were_asked_for(small: ecnlab.Scenario, tmp_path: Path) -> None:
@@ -102,11 +102,11 @@ def test_ctrl_c_before_all_folders_are_open_is_told_too(small: ecnlab.Scenario, 
 def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C as soon as a run has finished."""
 
-    def show(self: Progress, done: float) -> None:
+    def show(self: ProgressLine, done: float) -> None:
         if done >= 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Progress, "show", show)
+    monkeypatch.setattr(ProgressLine, "show_done_count", show)
 
 
 def test_the_engine_stops_when_it_is_told_to() -> None:
@@ -137,12 +137,12 @@ def test_what_the_watch_raises_comes_out_of_the_run() -> None:
 def test_progress_grows_within_one_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[float] = []
 
-    def show(self: Progress, done: float) -> None:
+    def show(self: ProgressLine, done: float) -> None:
         told.append(done)
         if len(told) == 4:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Progress, "show", show)
+    monkeypatch.setattr(ProgressLine, "show_done_count", show)
     with pytest.raises(ecnlab.Interrupted):
         ecnlab.run(_long_scenario())
     assert 0 < told[1] < told[2] < told[3] < 1

@@ -15,11 +15,11 @@ import pytest
 import ecnlab as package
 from ecnlab.errors import ScenarioError, UsageError
 from ecnlab.netshell import init
-from ecnlab.netshell.attach import _process_environment, _require_own, attach
-from ecnlab.netshell.live import queue_rows, rows_text
-from ecnlab.netshell.process import InitJob, Programs
-from ecnlab.netshell.session import _NO_DEVICE_TEXT, _require_possible
-from ecnlab.scenarios.load import read
+from ecnlab.netshell.attach import _process_environment, _require_own_process, run_in_running_shell
+from ecnlab.netshell.live import queue_rates_and_delays, queues_status_line
+from ecnlab.netshell.process import InitJob, ShellPrograms
+from ecnlab.netshell.session import _NO_DEVICE_TEXT, _require_links_possible_in_shell
+from ecnlab.scenarios.load import read_scenario_text
 from helpers import SMALL
 
 pytestmark = pytest.mark.real_time
@@ -135,8 +135,8 @@ def test_a_command_that_there_is_not_is_told() -> None:
 def test_a_command_that_cannot_enter_the_network_is_told() -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     try:
-        job = InitJob(Programs(["true"], [], dict(os.environ), {}, ""), nothing, nothing, nothing, nothing)
-        with pytest.raises(init.StartupError, match="cannot run 'true': its process cannot enter the client's network namespace"):
+        job = InitJob(ShellPrograms(["true"], [], dict(os.environ), {}, ""), nothing, nothing, nothing, nothing)
+        with pytest.raises(init.InitStartupError, match="cannot run 'true': its process cannot enter the client's network namespace"):
             init._start_program(job)
     finally:
         os.close(nothing)
@@ -415,12 +415,12 @@ def test_root_is_refused_the_shell_of_another_user_whose_mounts_it_would_run_as_
         try:
             for pair in ((process.pid, os.getpid()), (os.getpid(), process.pid)):
                 with pytest.raises(UsageError) as raised:
-                    _require_own(*pair)
+                    _require_own_process(*pair)
                 assert f"the shell of process {pair[0]} belongs to nobody (user ID 65534)" in str(raised.value)
                 assert f"fix: sudo -u '#65534' ecnlab shell attach {pair[0]} -- ..." in str(raised.value)
         finally:
             process.kill()
-    _require_own(os.getpid(), os.getpid())
+    _require_own_process(os.getpid(), os.getpid())
 
 
 def test_a_shell_entered_from_a_directory_that_is_gone_gives_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -428,9 +428,9 @@ def test_a_shell_entered_from_a_directory_that_is_gone_gives_one_error(tmp_path:
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    monkeypatch.setattr(sys.modules["ecnlab.netshell.attach"], "_shell_processes", lambda process: (os.getpid(), os.getpid()))
+    monkeypatch.setattr(sys.modules["ecnlab.netshell.attach"], "_outer_and_inner_process", lambda process: (os.getpid(), os.getpid()))
     with pytest.raises(UsageError, match="cannot read the working directory: No such file or directory; fix: "):
-        attach(os.getpid(), "client", ["true"])
+        run_in_running_shell(os.getpid(), "client", ["true"])
 
 
 def test_a_capture_holds_both_sides_of_each_queue(tmp_path: Path) -> None:
@@ -519,9 +519,9 @@ def test_pure_rates_are_since_the_last_look() -> None:
     queue = {"name": "path", "direction": "down", "packets": 3, "bytes": 4500, "marked": 7, "dropped": 2}
     before = {"time_s": 1.0, "queues": [queue | {"departed": 0, "departed_bytes": 1000, "waits": 10, "waited_s": 1.0}]}
     now = {"time_s": 3.0, "queues": [queue | {"departed": 0, "departed_bytes": 251_000, "waits": 30, "waited_s": 1.4}]}
-    [row] = queue_rows(now, before)
+    [row] = queue_rates_and_delays(now, before)
     assert (row["rate_bps"], row["sojourn_s"], row["marks"]) == (1_000_000, 0.02, 7)
-    assert rows_text([row]) == "down 1.00 Mbit/s 20.0 ms, 3 wait, 7 marks, 2 drops"
+    assert queues_status_line([row]) == "down 1.00 Mbit/s 20.0 ms, 3 wait, 7 marks, 2 drops"
 
 
 def test_links_that_a_shell_cannot_have_are_refused_by_name_before_it_starts() -> None:
@@ -543,5 +543,5 @@ def test_links_that_a_shell_cannot_have_are_refused_by_name_before_it_starts() -
     tcp = { profile = "linux" }
     """
     with pytest.raises(ScenarioError) as refused:
-        _require_possible(read(file))
+        _require_links_possible_in_shell(read_scenario_text(file))
     assert [problem.place for problem in refused.value.problems] == ["link.path.impair.0.segments", "link.path.queue.kernel"]

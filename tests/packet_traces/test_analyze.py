@@ -121,13 +121,13 @@ def test_a_trace_says_the_same_compressed_or_not(tmp_path: Path) -> None:
     ],
 )
 def test_a_check_tells_violations_from_known_departures(name: str, violations: dict[str, int], departures: set[str]) -> None:
-    verdict = analyze.check(TRACES / name)
+    verdict = analyze.verify_trace(TRACES / name)
     assert {rule.name: rule.violations for rule in verdict.rules if rule.violations} == violations
     assert {rule.name for rule in verdict.rules if rule.departures} == departures
 
 
 def test_a_finding_says_where_it_is_and_which_section_is_broken() -> None:
-    (finding,) = analyze.check(TRACES / "ce-on-syn.pcapng.gz").findings
+    (finding,) = analyze.verify_trace(TRACES / "ce-on-syn.pcapng.gz").findings
     assert (finding.rule, finding.section, finding.is_departure) == ("mark-on-not-ect", "5", False)
     assert finding.record == 2  # as Wireshark counts: blocks that describe interfaces are no packets
     assert finding.source == "10.0.0.1:40000"

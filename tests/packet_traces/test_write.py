@@ -137,7 +137,7 @@ def _refusing_path(folder: Path) -> Path:
 def test_what_a_killed_run_left_of_a_trace_goes_with_the_next_run_for_it(small: ecnlab.Scenario, tmp_path: Path) -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    left, others = (f".{name}.{gone.pid}-01234567-1-{atomic.host_name()}.partial" for name in ("run[1].tr", "run1.tr"))
+    left, others = (f".{name}.{gone.pid}-01234567-1-{atomic.host_name_for_files()}.partial" for name in ("run[1].tr", "run1.tr"))
     for name in (left, others):
         (tmp_path / name).write_text("half")
     traced(small, tmp_path / "run[1].tr")

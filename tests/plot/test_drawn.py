@@ -8,8 +8,8 @@ from matplotlib.ticker import Locator
 import ecnlab
 from ecnlab.errors import ResultsError
 from ecnlab.plot import style
-from ecnlab.plot.drawn import DrawnFigure, write_files
-from ecnlab.plot.style import Style
+from ecnlab.plot.drawn import DrawnFigure, write_figure_files
+from ecnlab.plot.style import FigureStyle
 
 LONG_LABEL = "a name of an axis that is much too long " * 12
 
@@ -29,10 +29,10 @@ class _ChangingFormatter(Locator):
 
 
 def test_labels_are_not_cut_off_where_other_room_makes_other_ticks() -> None:
-    figure, (axes,) = style.panels()
+    figure, (axes,) = style.figure_with_panels()
     axes.yaxis.set_major_locator(_ChangingFormatter())
     axes.yaxis.set_major_formatter(lambda value, _: "a label of many letters" if value == 0.5 else "0")
-    with figure.style.applied(), figure._apply_layout():
+    with figure.style.apply_to_matplotlib(), figure._hold_axes_layout():
         figure.draw_without_rendering()
         assert _is_inside(figure)
 
@@ -50,7 +50,7 @@ def test_words_too_long_for_a_figure_make_it_higher_and_matplotlib_says_nothing(
 
 
 def test_the_ticks_are_free_again_once_a_figure_is_written() -> None:
-    figure, (axes,) = style.panels()
+    figure, (axes,) = style.figure_with_panels()
     axes.plot([0, 1], [0, 1])
     figure.render(["svg"])
     axes.set_ylim(0, 1000)
@@ -59,13 +59,13 @@ def test_the_ticks_are_free_again_once_a_figure_is_written() -> None:
 
 @pytest.mark.parametrize("width", [3.4, 6.4])
 def test_a_long_label_of_a_low_figure_is_wrapped_and_stays_in_it(width: float) -> None:
-    chosen = Style(width_in=width)
-    with chosen.applied():
-        figure, (axes,) = style.panels(style=chosen)
+    chosen = FigureStyle(width_in=width)
+    with chosen.apply_to_matplotlib():
+        figure, (axes,) = style.figure_with_panels(style=chosen)
         axes.plot([0, 1], [0, 1])
         axes.set_ylabel("95th percentile of the time that a transaction took (s)")
     figure.render(["svg"])
-    with chosen.applied():
+    with chosen.apply_to_matplotlib():
         figure.draw_without_rendering()
     label = axes.yaxis.label.get_window_extent()
     assert figure.bbox.y0 <= label.y0
@@ -75,13 +75,13 @@ def test_a_long_label_of_a_low_figure_is_wrapped_and_stays_in_it(width: float) -
 
 def test_a_disk_that_is_full_leaves_the_figure_that_was_there(tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
-    write_files(tmp_path / "queue", {"svg": b"good"})
+    write_figure_files(tmp_path / "queue", {"svg": b"good"})
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (8192, before[1]))
     try:
         with pytest.raises(ResultsError, match="cannot write the figure"):
-            write_files(tmp_path / "queue", {"svg": b"x" * 20_000})
+            write_figure_files(tmp_path / "queue", {"svg": b"x" * 20_000})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)

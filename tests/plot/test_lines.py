@@ -9,7 +9,7 @@ from ecnlab.studies.papers.aecn import schemes
 
 
 def test_each_point_carries_its_interval() -> None:
-    _, (axes,) = style.panels()
+    _, (axes,) = style.figure_with_panels()
     points = [Estimate(5.0, 1.0, 0.5, 4), Estimate(6.0, 1.0, 0.25, 4)]
     lines.draw_curves(axes, [lines.Curve("ECN", [30, 60], points)], x_label="flows", y_label="goodput (Mbit/s)", ticks=[30, 60])
     segments = axes.containers[0].lines[2][0].get_segments()
@@ -18,9 +18,9 @@ def test_each_point_carries_its_interval() -> None:
 
 
 def test_a_point_without_an_interval_has_no_bar() -> None:
-    _, (axes,) = style.panels()
+    _, (axes,) = style.figure_with_panels()
     points = [Estimate(5.0, math.nan, math.nan, 1), Estimate(6.0, 1.0, 0.25, 4)]
-    with style.PLAIN.applied():
+    with style.PLAIN.apply_to_matplotlib():
         lines.draw_curves(axes, [lines.Curve("ECN", [30, 60], points)], x_label="flows", y_label="goodput (Mbit/s)")
     _, caps, (bars,) = axes.containers[0].lines
     assert [len(segment) for segment in bars.get_segments()] == [0, 2]
@@ -39,7 +39,7 @@ def test_curves_without_a_palette_differ_in_colour_and_in_marker() -> None:
 
 
 def test_a_name_with_a_dash_is_drawn_in_it_and_others_are_solid() -> None:
-    _, (axes,) = style.panels()
+    _, (axes,) = style.figure_with_panels()
     palette = Palette(dashes={"max_p 0.8": "--"})
     curves = [lines.Curve(name, [30], [Estimate(5.0, 1.0, 0.5, 4)]) for name in ("max_p 0.5", "max_p 0.8")]
     lines.draw_curves(axes, curves, x_label="flows", y_label="goodput (Mbit/s)", palette=palette)
@@ -47,7 +47,7 @@ def test_a_name_with_a_dash_is_drawn_in_it_and_others_are_solid() -> None:
 
 
 def test_what_another_source_gives_stands_beside_the_curve_as_an_open_marker_named_once() -> None:
-    _, (axes,) = style.panels()
+    _, (axes,) = style.figure_with_panels()
     curves = [lines.Curve(name, [30, 60], [Estimate(5.0, 1.0, 0.5, 4)] * 2) for name in ("RED", "ECN")]
     lines.draw_curves(axes, curves, x_label="flows", y_label="goodput (Mbit/s)", palette=schemes.SCHEME_PALETTE)
     lines.draw_reference_points(axes, [lines.Curve("ECN", [60], [Estimate(5.1, 0.1, 0.1, 5)])], "ns-2", palette=schemes.SCHEME_PALETTE)
@@ -60,7 +60,7 @@ def test_what_another_source_gives_stands_beside_the_curve_as_an_open_marker_nam
 
 
 def test_what_a_paper_prints_keeps_the_shapes_of_its_curves_half_filled() -> None:
-    _, (axes,) = style.panels()
+    _, (axes,) = style.figure_with_panels()
     curves = [lines.Curve(name, [30], [Estimate(5.0, 1.0, 0.5, 4)]) for name in ("RED", "ECN")]
     lines.draw_curves(axes, curves, x_label="flows", y_label="goodput (Mbit/s)", palette=schemes.SCHEME_PALETTE)
     lines.draw_reference_points(axes, curves, "published", palette=schemes.SCHEME_PALETTE, half=True)

@@ -5,7 +5,7 @@ import pytest
 
 import ecnlab
 from ecnlab.plot.result import FIGURE_KINDS
-from ecnlab.storage.filenames import file_name
+from ecnlab.storage.filenames import safe_file_name
 from helpers import EXAMPLES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "figures.md").read_text()
@@ -19,7 +19,7 @@ def test_the_page_of_figures_has_a_row_for_each_kind() -> None:
 
 
 def test_the_page_s_file_name_is_what_a_queue_of_that_name_gets() -> None:
-    assert f"`queue-{file_name('a/b')}.svg`" in PAGE
+    assert f"`queue-{safe_file_name('a/b')}.svg`" in PAGE
 
 
 def test_the_page_s_python_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -39,6 +39,6 @@ def test_the_page_s_python_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 def test_each_figure_of_the_command_is_a_method_of_the_same_name(small_result: ecnlab.Result) -> None:
     assert [kind.name for kind in FIGURE_KINDS if not callable(getattr(small_result.plot, kind.name, None))] == []
     plain = small_result.plot.styled(titles=False)
-    for kind in plain.possible():
+    for kind in plain.possible_figure_kinds():
         (_, draw), *_ = kind.each(plain)
         assert getattr(plain, kind.name)().render(["svg"]) == draw().render(["svg"]), kind.name

@@ -9,7 +9,7 @@ import pytest
 
 import ecnlab
 from ecnlab.plot import series, style
-from ecnlab.plot.result import Plots
+from ecnlab.plot.result import ResultPlots
 from helpers import EXAMPLES, SMALL
 
 
@@ -92,7 +92,7 @@ def test_a_sample_between_intervals_without_departures_is_a_dot() -> None:
         "sojourn_mean_s": [nan, 0.001, nan, 0.002, 0.003, nan],
         "sojourn_max_s": [nan, 0.001, nan, 0.002, 0.003, nan],
     }
-    _, (axes,) = style.panels()
+    _, (axes,) = style.figure_with_panels()
     series.draw_queue_delay(axes, pl.DataFrame(columns), [])
     line, dots = axes.lines
     assert (list(dots.get_xdata()), list(dots.get_ydata()), dots.get_linestyle()) == ([1], [1.0], "None")
@@ -112,7 +112,7 @@ def test_the_queueing_delay_of_a_queue_without_bands_is_one_line(small_result: e
 def test_gauges_are_no_figure_of_a_queue_that_shows_none(tmp_path: Path) -> None:
     tree = _figure_named("link") | {"record": {"queue": "100 ms"}}
     plot = ecnlab.run(ecnlab.scenario(tree), 1).plot
-    assert [kind.name for kind in plot.possible()] == ["queue", "queue_delay"]
+    assert [kind.name for kind in plot.possible_figure_kinds()] == ["queue", "queue_delay"]
     assert plot.save_all(tmp_path) == ["queue-link", "queue_delay-link"]
     with pytest.raises(ecnlab.ResultsError, match="no AQM of link has a gauge"):
         plot.save_all(tmp_path, ["gauges"])
@@ -199,7 +199,7 @@ def test_distributions_of_a_run_have_its_median(tmp_path: Path) -> None:
         (lambda plot: plot.save_all(Path("none"), formats=["gif"]), "unknown format of figures 'gif'"),
     ],
 )
-def test_a_name_that_is_not_there_is_refused(small_result: ecnlab.Result, draw: Callable[[Plots], object], message: str) -> None:
+def test_a_name_that_is_not_there_is_refused(small_result: ecnlab.Result, draw: Callable[[ResultPlots], object], message: str) -> None:
     with pytest.raises(ecnlab.UnknownName, match=message):
         draw(small_result.plot)
     assert not Path("none").exists()
@@ -230,7 +230,7 @@ def test_the_width_that_was_asked_for_is_the_width_that_is_saved(small_result: e
 
 def test_a_figure_of_a_series_that_was_not_recorded_is_told_with_the_key(tmp_path: Path) -> None:
     plot = ecnlab.run(ecnlab.scenario(_figure_named("link")), 1).plot
-    assert plot.possible() == []
+    assert plot.possible_figure_kinds() == []
     with pytest.raises(ecnlab.ResultsError, match="no series was recorded for figures"):
         plot.save_all(tmp_path / "none")
     with pytest.raises(ecnlab.ResultsError, match=r'record\.queue = "10 ms"'):

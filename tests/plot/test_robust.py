@@ -55,7 +55,7 @@ def test_half_widths_need_ten_seeds_that_differ(small: ecnlab.Scenario) -> None:
 
 
 def test_p_values_are_drawn_in_ascending_order_against_both_bounds() -> None:
-    _, (axes,) = style.panels()
+    _, (axes,) = style.figure_with_panels()
     robust.draw_p_values(axes, [("some", [0.5, 0.001, 0.03, 0.2])])
     dots, alone, together = axes.lines
     assert list(dots.get_ydata()) == [0.001, 0.03, 0.2, 0.5]
@@ -64,7 +64,7 @@ def test_p_values_are_drawn_in_ascending_order_against_both_bounds() -> None:
 
 
 def test_the_page_s_figures_are_drawn_from_runs(tmp_path: Path) -> None:
-    robust_figures.draw_figures(tmp_path, seeds=10)
+    robust_figures.draw_robustness_page_figures(tmp_path, seeds=10)
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {path.name for path in (DOCS / "figures").glob("robust-*.svg")}
     assert all(f"figures/{name}" in (DOCS / "explanation" / "robust.md").read_text() for name in names)

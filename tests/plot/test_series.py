@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from ecnlab.plot import series, style
-from ecnlab.plot.style import Style
+from ecnlab.plot.style import FigureStyle
 
 TIMES, SEEDS = 100, 20
 
@@ -43,7 +43,7 @@ def _queue_frame(samples: int) -> pl.DataFrame:
 @pytest.mark.parametrize("width", [3.4, 6.4])
 def test_a_series_of_more_samples_than_there_is_room_for_is_a_mean_in_a_band_that_loses_no_extreme(width: float) -> None:
     frame = _queue_frame(6000)
-    _, (axes,) = style.panels(style=Style(width_in=width))
+    _, (axes,) = style.figure_with_panels(style=FigureStyle(width_in=width))
     series.draw_queue(axes, frame)
     (line,), (band,) = axes.lines, axes.collections
     assert [line.get_label(), band.get_label()] == ["queue (mean)", "queue (min to max)"]
@@ -58,7 +58,7 @@ def test_a_series_of_more_samples_than_there_is_room_for_is_a_mean_in_a_band_tha
 
 def test_a_series_that_has_room_is_drawn_sample_by_sample() -> None:
     frame = _queue_frame(200)
-    _, (axes,) = style.panels(style=Style(width_in=3.4))
+    _, (axes,) = style.figure_with_panels(style=FigureStyle(width_in=3.4))
     series.draw_queue(axes, frame)
     assert axes.lines[0].get_ydata().tolist() == frame["length_packets"].to_list()
     assert len(axes.collections) == 0
@@ -66,8 +66,8 @@ def test_a_series_that_has_room_is_drawn_sample_by_sample() -> None:
 
 def test_an_interval_without_any_value_is_a_gap() -> None:
     values = [math.nan] * 3000 + [1.0, math.nan] * 1500
-    _, (axes,) = style.panels(style=Style(width_in=3.4))
-    series.draw_line(axes, pl.Series(range(6000)), pl.Series(values), color="black", linewidth=1.0, label="alpha")
+    _, (axes,) = style.figure_with_panels(style=FigureStyle(width_in=3.4))
+    series.draw_time_series(axes, pl.Series(range(6000)), pl.Series(values), color="black", linewidth=1.0, label="alpha")
     means = axes.lines[0].get_ydata()
     assert np.isnan(means[: len(means) // 2 - 1]).all()
     assert (means[len(means) // 2 + 1 :] == 1.0).all()

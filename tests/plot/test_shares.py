@@ -27,14 +27,14 @@ def test_each_band_of_a_queue_has_a_curve_of_its_own() -> None:
     cells = [
         row | {"band": band, "low_s": low, "high_s": 2 * low, "count": count} for band, low, count in (("L", 0.001, 3), ("C", 0.010, 1))
     ]
-    _, (axes,) = style.panels()
+    _, (axes,) = style.figure_with_panels()
     shares.draw_distributions(axes, pl.DataFrame(cells), "sojourn", ["bottleneck"])
     assert [(line.get_label(), line.get_xdata().tolist(), line.get_ydata().tolist()) for line in axes.lines] == [
         ("L", [1.0, 2.0], [0.0, 1.0]),
         ("C", [10.0, 20.0], [0.0, 1.0]),
     ]
     more = pl.DataFrame([*cells, row | {"group_or_queue": "other", "band": "", "low_s": 0.001, "high_s": 0.002, "count": 1}])
-    _, (axes,) = style.panels()
+    _, (axes,) = style.figure_with_panels()
     shares.draw_distributions(axes, more, "sojourn", ["bottleneck", "other"])
     assert [line.get_label() for line in axes.lines] == ["bottleneck, L", "bottleneck, C", "other"]
 
@@ -45,7 +45,7 @@ def test_a_group_without_packets_has_an_empty_curve() -> None:
 
 
 def test_a_figure_of_distributions_is_in_milliseconds() -> None:
-    _, (axes,) = style.panels()
+    _, (axes,) = style.figure_with_panels()
     shares.draw_distributions(axes, CELLS, "delay", ["near", "far"])
     assert [line.get_label() for line in axes.lines] == ["near", "far"]
     assert axes.lines[0].get_xdata()[-1] == pytest.approx(22.0)

@@ -4,7 +4,7 @@ from matplotlib.axes import Axes
 import ecnlab
 from ecnlab.plot import style
 from ecnlab.plot.drawn import DrawnFigure
-from ecnlab.plot.style import Style
+from ecnlab.plot.style import FigureStyle
 
 HOSTILE = [
     "a$\\frac$b",
@@ -31,10 +31,10 @@ def _rendered_text(axes: Axes) -> list[str]:
 
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
 def test_a_curve_of_any_name_is_drawn_with_its_legend_entry(name: str) -> None:
-    figure, (axes,) = style.panels()
+    figure, (axes,) = style.figure_with_panels()
     for label in (name, "other"):
-        axes.plot([0, 1], [0, 1], label=style.label(axes, label))
-    style.title(axes, f"{name}: {name}")
+        axes.plot([0, 1], [0, 1], label=style.escape_and_wrap_label(axes, label))
+    style.set_wrapped_title(axes, f"{name}: {name}")
     style.legend_above(axes)
     assert len(_rendered_text(axes)) == 2
     assert figure.render(["svg"])["svg"]
@@ -42,27 +42,27 @@ def test_a_curve_of_any_name_is_drawn_with_its_legend_entry(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["a$\\frac$b", r"\$1 to \$2", "x^2_$ and $"])
 def test_tex_s_signs_are_letters(name: str) -> None:
-    _, (axes,) = style.panels()
-    axes.set_title(style.escaped(name))
+    _, (axes,) = style.figure_with_panels()
+    axes.set_title(style.escape_label_text(name))
     text, is_formula = axes.title._preprocess_math(axes.title.get_text())
     assert (text, bool(is_formula)) == (name, False)
 
 
 def test_different_names_stay_different() -> None:
     names = [*HOSTILE[:5], *HOSTILE[7:], "文字", "_hidden2"]
-    assert len({style.escaped(name).strip() for name in names}) == len(names)
+    assert len({style.escape_label_text(name).strip() for name in names}) == len(names)
 
 
 @pytest.mark.parametrize("titles", [1, 4], ids=["short title", "long title"])
 @pytest.mark.parametrize("count", [2, 12])
 @pytest.mark.parametrize("width", [3.3, 6.4])
 def test_the_legend_covers_neither_title_nor_axes_and_nothing_leaves_the_figure(width: float, count: int, titles: int) -> None:
-    chosen = Style(width_in=width)
-    with chosen.applied():
-        figure, (axes,) = style.panels(style=chosen)
+    chosen = FigureStyle(width_in=width)
+    with chosen.apply_to_matplotlib():
+        figure, (axes,) = style.figure_with_panels(style=chosen)
         for at in range(count):
-            axes.plot([0, 1], [0, at], label=style.label(axes, f"group number {at}"))
-        style.title(axes, "two groups of flows, one RED queue that marks " * titles)
+            axes.plot([0, 1], [0, at], label=style.escape_and_wrap_label(axes, f"group number {at}"))
+        style.set_wrapped_title(axes, "two groups of flows, one RED queue that marks " * titles)
         style.legend_above(axes)
         figure.draw_without_rendering()
     legend, title, drawn = axes.get_legend().get_window_extent(), axes._left_title.get_window_extent(), axes.get_window_extent()
@@ -78,11 +78,11 @@ def test_the_legend_covers_neither_title_nor_axes_and_nothing_leaves_the_figure(
 @pytest.mark.parametrize("count", [1, 3, 9, 20])
 @pytest.mark.parametrize("width", [3.4, 6.4])
 def test_the_legend_of_many_lines_leaves_the_axes_their_width(width: float, count: int, label: str) -> None:
-    chosen = Style(width_in=width, titles=False)
-    with chosen.applied():
-        figure, (axes,) = style.panels(style=chosen)
+    chosen = FigureStyle(width_in=width, titles=False)
+    with chosen.apply_to_matplotlib():
+        figure, (axes,) = style.figure_with_panels(style=chosen)
         for at in range(count):
-            axes.plot([0, 1], [0, at], label=style.label(axes, label.format(at)))
+            axes.plot([0, 1], [0, at], label=style.escape_and_wrap_label(axes, label.format(at)))
         axes.set_xlabel("rtt (ms)")
         axes.set_ylabel("goodput (Mbit/s)")
         axes.set_yticks([0, 20])  # other ticks would have labels of other widths
@@ -104,7 +104,7 @@ def test_a_width_or_size_that_no_figure_has_is_refused_all_at_once() -> None:
     with pytest.raises(
         ecnlab.UsageError, match=r"width of a figure must be between 1\.5 and 40 in \(3\.81 and 101\.6 cm\), not 0\n.*font size.*not nan"
     ):
-        Style(width_in=0, font_size=float("nan"))
+        FigureStyle(width_in=0, font_size=float("nan"))
 
 
 def test_a_figure_keeps_its_style_whatever_the_user_has_set() -> None:
@@ -135,8 +135,8 @@ def test_a_notebook_shows_a_figure_by_itself() -> None:
 
 
 def _line_figure() -> DrawnFigure:
-    with Style().applied():
-        figure, (axes,) = style.panels()
+    with FigureStyle().apply_to_matplotlib():
+        figure, (axes,) = style.figure_with_panels()
         axes.plot([0, 1], [0, 1], label="a")
         style.legend_above(axes)
     return figure

@@ -79,8 +79,8 @@ def test_panels_have_a_value_each_and_the_same_axes_looks_and_data(swept: ecnlab
 
 def test_the_axis_takes_a_parameter_that_has_no_lines_and_no_panels_unless_named(swept: ecnlab.Sweep) -> None:
     for asked, along in (({"by": ["scheme", "count"]}, "max_p"), ({"by": ["scheme", "max_p"]}, "count"), ({}, "count")):
-        assert swept.plot.view("goodput_bps", **asked).x.name == along
-    assert swept.plot.view("goodput_bps", by=["scheme"], panels="count").x.name == "max_p"
+        assert swept.plot.figure_view("goodput_bps", **asked).x.name == along
+    assert swept.plot.figure_view("goodput_bps", by=["scheme"], panels="count").x.name == "max_p"
 
 
 def test_what_has_panels_has_no_lines_as_well_unless_named(swept: ecnlab.Sweep) -> None:
@@ -95,7 +95,7 @@ def test_what_has_panels_has_no_lines_as_well_unless_named(swept: ecnlab.Sweep) 
 @pytest.mark.parametrize("asked", [{"by": ["scheme", "count"], "x": "max_p"}, {"panels": "count", "x": "max_p"}], ids=["lines", "panels"])
 def test_nothing_of_a_figure_of_a_sweep_leaves_it(swept: ecnlab.Sweep, width: float, asked: dict[str, Any]) -> None:
     figure = swept.plot.styled(width_in=width, titles=False)("goodput_bps", **asked)
-    with figure.style.applied():
+    with figure.style.apply_to_matplotlib():
         figure.draw_without_rendering()
     legends = [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]
     assert len(legends) == 1
@@ -156,7 +156,7 @@ def test_tables_that_the_summary_leaves_out_are_drawn_row_by_row(tmp_path: Path)
     assert next(iter(axes.containers))[0].get_ydata() == pytest.approx(means.to_list())
     (axes,) = found.plot("goodput_bps", by="flow").axes
     assert list(_curve_labels(axes)) == [f"{flow}.{group}" for flow, group in enumerate(["far"] * 3 + ["near"] * 3)]
-    assert found.plot.view("sent", flow="4.near").data["flow"].to_list() == ["4.near"] * 2
+    assert found.plot.figure_view("sent", flow="4.near").estimates_frame["flow"].to_list() == ["4.near"] * 2
 
 
 def test_words_stand_along_the_axis_in_their_own_order(swept: ecnlab.Sweep) -> None:

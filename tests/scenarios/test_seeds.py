@@ -11,7 +11,7 @@ from ecnlab.aqm import Arrival, Verdict
 from ecnlab.errors import UsageError
 from ecnlab.execution import runner
 from ecnlab.scenarios.load import _overrides_as_text
-from ecnlab.scenarios.seeds import SEED_LIMIT, checked_seeds, chosen_seeds, listed_seeds, parse_seed, parse_seeds
+from ecnlab.scenarios.seeds import SEED_LIMIT, parse_seed, parse_seeds, require_valid_seeds, seeds_as_text, seeds_from_arguments
 from own_aqms import Passes, scenario_with
 
 
@@ -36,16 +36,16 @@ def test_any_list_of_seeds_is_read_back_ascending(seeds: set[int]) -> None:
 
 @given(st.sets(st.integers(0, 40), min_size=2, max_size=20))
 def test_listed_seeds_are_read_back(seeds: set[int]) -> None:
-    assert parse_seeds(listed_seeds(seeds)) == sorted(seeds)
+    assert parse_seeds(seeds_as_text(seeds)) == sorted(seeds)
 
 
 def test_seeds_in_a_row_are_listed_by_their_ends() -> None:
-    assert listed_seeds([3, 1, 2, 7, 8, 12]) == "1..3,7,8,12"
+    assert seeds_as_text([3, 1, 2, 7, 8, 12]) == "1..3,7,8,12"
 
 
 def test_no_seed_at_all_is_refused() -> None:
     with pytest.raises(UsageError, match="no seed"):
-        checked_seeds([])
+        require_valid_seeds([])
 
 
 @pytest.mark.parametrize(
@@ -62,24 +62,24 @@ def test_no_seed_at_all_is_refused() -> None:
     ],
 )
 def test_a_number_of_seeds_counts_from_one_and_a_seed_is_the_one(seeds: Any, seed: Any, expected: list[int]) -> None:
-    assert chosen_seeds(seeds, seed) == expected
+    assert seeds_from_arguments(seeds, seed) == expected
 
 
 def test_a_seed_and_seeds_exclude_each_other() -> None:
     with pytest.raises(UsageError, match="exclude each other"):
-        chosen_seeds(3, 3)
+        seeds_from_arguments(3, 3)
 
 
 @pytest.mark.parametrize("seeds", [1.5, float("nan"), True, "1..3", object(), [1, "a"], [1, 2.0], [None], 0, -1, 10**7])
 def test_seeds_of_another_kind_are_told_with_the_argument(seeds: Any) -> None:
     with pytest.raises(UsageError, match=r"^seeds: "):
-        chosen_seeds(seeds)
+        seeds_from_arguments(seeds)
 
 
 @pytest.mark.parametrize("seed", [1.0, True, "1", [1]])
 def test_a_seed_of_another_kind_is_told_with_the_argument(seed: Any) -> None:
     with pytest.raises(UsageError, match=r"^seed: "):
-        chosen_seeds(seed=seed)
+        seeds_from_arguments(seed=seed)
 
 
 @pytest.mark.parametrize("text", ["", "a", "1..3", "-1", "1.0", str(SEED_LIMIT), "9" * 5000])
@@ -129,7 +129,7 @@ def test_a_change_of_the_rules_of_derivation_changes_their_number(monkeypatch: p
         return []
 
     draws = {seed: _first_draws(seed) for seed in (1, 2, SEED_LIMIT - 1)}
-    monkeypatch.setattr(runner, "_order_for_writer", crew)
+    monkeypatch.setattr(runner, "_order_tasks_for_concurrent_writers", crew)
     made = scenario_with(Passes)
     for chosen in ({"seeds": 3}, {"seeds": parse_seeds("1..3,7")}, {"seed": 4}, {}):
         ecnlab.run(made, **chosen)  # type: ignore[arg-type]

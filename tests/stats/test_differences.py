@@ -4,27 +4,27 @@ import math
 
 import pytest
 
-from ecnlab.stats.differences import Sample, difference
+from ecnlab.stats.differences import SampleBySeed, difference_of_samples
 
 DRUG_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
 DRUG_2 = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
 
 
-def _sample_from(values: list[float], first: int = 1, *, alike: bool = False) -> Sample:
-    return Sample(dict(enumerate(values, first)), alike)
+def _sample_from(values: list[float], first: int = 1, *, alike: bool = False) -> SampleBySeed:
+    return SampleBySeed(dict(enumerate(values, first)), alike)
 
 
 def test_runs_of_the_same_seeds_are_paired() -> None:
-    found = difference(_sample_from(DRUG_1), _sample_from(DRUG_2))
+    found = difference_of_samples(_sample_from(DRUG_1), _sample_from(DRUG_2))
     assert found.paired
     assert (found.change.low, found.change.high) == (pytest.approx(0.7001142, abs=1e-7), pytest.approx(2.4598858, abs=1e-7))
     assert found.is_apart
     assert found.p_value == pytest.approx(0.002833, abs=1e-6)
-    assert found.relative.mean == pytest.approx(1.58 / 0.75)
+    assert found.relative_change.mean == pytest.approx(1.58 / 0.75)
 
 
 def test_runs_of_unlike_seeds_are_compared_by_welch() -> None:
-    found = difference(_sample_from(DRUG_1), _sample_from(DRUG_2, first=11))
+    found = difference_of_samples(_sample_from(DRUG_1), _sample_from(DRUG_2, first=11))
     assert not found.paired
     assert (found.change.low, found.change.high) == (pytest.approx(-0.2054832, abs=1e-7), pytest.approx(3.3654832, abs=1e-7))
     assert not found.is_apart
@@ -32,47 +32,47 @@ def test_runs_of_unlike_seeds_are_compared_by_welch() -> None:
 
 
 def test_of_seeds_that_overlap_only_the_shared_ones_count() -> None:
-    found = difference(Sample({1: 1.0, 2: 2.0, 3: 90.0}), Sample({1: 2.0, 2: 4.0, 9: 0.0}))
+    found = difference_of_samples(SampleBySeed({1: 1.0, 2: 2.0, 3: 90.0}), SampleBySeed({1: 2.0, 2: 4.0, 9: 0.0}))
     assert (found.paired, found.a.mean, found.b.mean, found.change.mean, found.change.n) == (True, 1.5, 3.0, 1.5, 2)
 
 
 def test_one_shared_seed_among_several_is_no_pair() -> None:
-    assert not difference(Sample({1: 1.0, 2: 2.0}), Sample({2: 2.0, 3: 4.0})).paired
+    assert not difference_of_samples(SampleBySeed({1: 1.0, 2: 2.0}), SampleBySeed({2: 2.0, 3: 4.0})).paired
 
 
 def test_one_seed_has_a_difference_and_no_interval() -> None:
-    found = difference(Sample({7: 1.0}), Sample({7: 3.0}))
+    found = difference_of_samples(SampleBySeed({7: 1.0}), SampleBySeed({7: 3.0}))
     assert (found.paired, found.change.mean, found.is_apart) == (True, 2.0, True)
     assert math.isnan(found.change.half_width)
     assert math.isnan(found.p_value)
-    lone = difference(Sample({7: 1.0}), Sample({8: 3.0}))
+    lone = difference_of_samples(SampleBySeed({7: 1.0}), SampleBySeed({8: 3.0}))
     assert (lone.paired, math.isnan(lone.change.half_width)) == (False, True)
 
 
 def test_seeds_that_are_all_alike_in_both_have_no_interval() -> None:
-    found = difference(_sample_from([1.0] * 5, alike=True), _sample_from([1.5] * 5, alike=True))
+    found = difference_of_samples(_sample_from([1.0] * 5, alike=True), _sample_from([1.5] * 5, alike=True))
     assert (found.change.mean, found.is_apart) == (0.5, True)
     assert math.isnan(found.change.half_width)
     assert math.isnan(found.a.half_width)
-    apart = difference(_sample_from([1.0] * 5, alike=True), _sample_from([1.5] * 5, first=9, alike=True))
+    apart = difference_of_samples(_sample_from([1.0] * 5, alike=True), _sample_from([1.5] * 5, first=9, alike=True))
     assert math.isnan(apart.change.half_width)
 
 
 def test_where_only_one_of_the_two_is_random_the_interval_is_that_of_the_other() -> None:
-    found = difference(_sample_from([0.0] * 10, alike=True), _sample_from(DRUG_1))
+    found = difference_of_samples(_sample_from([0.0] * 10, alike=True), _sample_from(DRUG_1))
     assert found.change.half_width == pytest.approx(2.262157 * 1.789010 / math.sqrt(10), rel=1e-6)
     assert not math.isnan(found.b.half_width)
 
 
 def test_what_grows_from_nothing_is_infinitely_more_and_what_stays_nothing_is_no_change() -> None:
-    assert difference(_sample_from([0.0, 0.0]), _sample_from([3.0, 4.0])).relative.mean == math.inf
-    still = difference(_sample_from([0.0, 0.0]), _sample_from([0.0, 0.0]))
-    assert (still.relative.mean, still.is_apart) == (0.0, False)
+    assert difference_of_samples(_sample_from([0.0, 0.0]), _sample_from([3.0, 4.0])).relative_change.mean == math.inf
+    still = difference_of_samples(_sample_from([0.0, 0.0]), _sample_from([0.0, 0.0]))
+    assert (still.relative_change.mean, still.is_apart) == (0.0, False)
     assert math.isnan(still.p_value), "equal values at each seed are no test"
-    assert difference(_sample_from([0.0, 0.0]), _sample_from([3.0, 3.0])).p_value == 0.0
+    assert difference_of_samples(_sample_from([0.0, 0.0]), _sample_from([3.0, 3.0])).p_value == 0.0
 
 
 def test_what_one_of_the_two_does_not_have_is_no_difference() -> None:
-    found = difference(_sample_from([math.nan, math.nan]), _sample_from([1.0, 2.0]))
+    found = difference_of_samples(_sample_from([math.nan, math.nan]), _sample_from([1.0, 2.0]))
     assert math.isnan(found.change.mean)
     assert not found.is_apart

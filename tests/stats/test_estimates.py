@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
 from ecnlab.errors import UsageError
-from ecnlab.stats.estimates import adjusted_p_values, estimate, p_value, paired_difference, t_quantile, welch_half_width, welch_p_value
+from ecnlab.stats.estimates import (
+    adjusted_p_values,
+    mean_with_interval,
+    p_value,
+    paired_difference,
+    t_quantile,
+    welch_half_width,
+    welch_p_value,
+)
 
 DRUG_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
 DRUG_2 = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
@@ -21,19 +29,19 @@ def test_the_paired_interval_is_that_of_the_sleep_data() -> None:
 
 
 def test_the_interval_of_a_mean_is_that_of_the_sleep_data() -> None:
-    found = estimate(DRUG_1)
+    found = mean_with_interval(DRUG_1)
     assert (found.mean, found.sd, found.n) == (pytest.approx(0.75), pytest.approx(1.789010, abs=1e-6), 10)
     assert found.half_width == pytest.approx(2.262157 * 1.789010 / math.sqrt(10), rel=1e-6)
 
 
 @given(st.floats(0.1, 10), st.integers(2, 30))
 def test_equal_values_have_themselves_as_mean_and_no_spread_at_all(value: float, n: int) -> None:
-    found = estimate([value] * n)
+    found = mean_with_interval([value] * n)
     assert (found.mean, found.sd, found.half_width) == (value, 0.0, 0.0)
 
 
 def test_welch_s_half_width_is_that_of_the_sleep_data() -> None:
-    found = welch_half_width(estimate(DRUG_1).sd, 10, estimate(DRUG_2).sd, 10, confidence=0.95)
+    found = welch_half_width(mean_with_interval(DRUG_1).sd, 10, mean_with_interval(DRUG_2).sd, 10, confidence=0.95)
     assert found == pytest.approx((0.2054832 + 3.3654832) / 2, abs=1e-6)
 
 
@@ -51,8 +59,8 @@ def test_quantiles_are_those_of_the_printed_table(freedom: int, t: float) -> Non
 
 
 def test_one_value_has_no_interval() -> None:
-    assert math.isnan(estimate([3.0]).half_width)
-    assert estimate([3.0]).mean == 3.0
+    assert math.isnan(mean_with_interval([3.0]).half_width)
+    assert mean_with_interval([3.0]).mean == 3.0
 
 
 def test_pairs_of_unequal_length_are_refused() -> None:
@@ -62,7 +70,7 @@ def test_pairs_of_unequal_length_are_refused() -> None:
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30), st.floats(0.001, 1000))
 def test_an_estimate_scales_with_its_unit(values: list[float], factor: float) -> None:
-    direct, scaled = estimate([value * factor for value in values]), estimate(values).scaled(factor)
+    direct, scaled = mean_with_interval([value * factor for value in values]), mean_with_interval(values).scaled(factor)
     assert scaled.mean == pytest.approx(direct.mean, rel=1e-6, abs=1e-6)
     assert scaled.half_width == pytest.approx(direct.half_width, rel=1e-6, abs=1e-3)
 
@@ -101,14 +109,14 @@ def test_a_nan_among_p_values_stays_and_does_not_count() -> None:
 
 def test_p_values_are_those_of_the_sleep_data() -> None:
     assert p_value(paired_difference(DRUG_2, DRUG_1)) == pytest.approx(0.002833, abs=1e-6)
-    assert welch_p_value(estimate(DRUG_1), estimate(DRUG_2)) == pytest.approx(0.07939, abs=1e-5)
-    assert p_value(estimate(DRUG_1), 0.75) == 1.0
+    assert welch_p_value(mean_with_interval(DRUG_1), mean_with_interval(DRUG_2)) == pytest.approx(0.07939, abs=1e-5)
+    assert p_value(mean_with_interval(DRUG_1), 0.75) == 1.0
 
 
 def test_without_an_interval_there_is_no_p_value_and_without_spread_any_other_value_is_excluded() -> None:
-    assert math.isnan(p_value(estimate([1.0])))
-    assert math.isnan(p_value(estimate([1.0, 1.0]).without_interval()))
-    assert p_value(estimate([1.0, 1.0]), 1.0) == 1.0
-    assert p_value(estimate([1.0, 1.0]), 2.0) == 0.0
-    assert math.isnan(welch_p_value(estimate([1.0]), estimate([1.0, 2.0])))
-    assert math.isnan(p_value(estimate([1.0, math.nan])))
+    assert math.isnan(p_value(mean_with_interval([1.0])))
+    assert math.isnan(p_value(mean_with_interval([1.0, 1.0]).without_interval()))
+    assert p_value(mean_with_interval([1.0, 1.0]), 1.0) == 1.0
+    assert p_value(mean_with_interval([1.0, 1.0]), 2.0) == 0.0
+    assert math.isnan(welch_p_value(mean_with_interval([1.0]), mean_with_interval([1.0, 2.0])))
+    assert math.isnan(p_value(mean_with_interval([1.0, math.nan])))

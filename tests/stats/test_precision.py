@@ -28,21 +28,21 @@ GROUPS, QUEUES = ["far", "near.far"], ["bottleneck", "far"]
     ],
 )
 def test_a_measure_is_named_as_in_the_tables(text: str, expected: tuple[str | None, ...]) -> None:
-    found = precision.read_measure(text, GROUPS, QUEUES)
+    found = precision.parse_measure(text, GROUPS, QUEUES)
     assert (found.quantity, found.group, found.queue, found.band) == expected
 
 
 def test_measures_that_are_not_there_are_told_with_what_is() -> None:
     with pytest.raises(UnknownName, match="did you mean 'goodput_bps'"):
-        precision.read_measure("goodputt", GROUPS, QUEUES)
+        precision.parse_measure("goodputt", GROUPS, QUEUES)
     with pytest.raises(UnknownName, match="unknown group or queue 'nearr'"):
-        precision.read_measure("nearr.goodput", GROUPS, QUEUES)
+        precision.parse_measure("nearr.goodput", GROUPS, QUEUES)
     with pytest.raises(UnknownName, match="quantity of the table queues"):
-        precision.read_measure("bottleneck.goodput", GROUPS, QUEUES)
+        precision.parse_measure("bottleneck.goodput", GROUPS, QUEUES)
     with pytest.raises(UnknownName, match="quantity of the table groups"):
-        precision.read_measure("near.far.sojourn_mean", GROUPS, QUEUES)
+        precision.parse_measure("near.far.sojourn_mean", GROUPS, QUEUES)
     with pytest.raises(UnknownName, match="unknown group or queue ''"):
-        precision.read_measure(".goodput", GROUPS, QUEUES)
+        precision.parse_measure(".goodput", GROUPS, QUEUES)
 
 
 @pytest.mark.parametrize(
@@ -57,20 +57,20 @@ def test_measures_that_are_not_there_are_told_with_what_is() -> None:
     ],
 )
 def test_a_bound_is_a_share_or_a_value_in_the_measure_s_unit(until: str | float, of: str, bound: float, is_relative: bool) -> None:
-    found = precision.read_precision(until, of, GROUPS, QUEUES)
+    found = precision.parse_precision_target(until, of, GROUPS, QUEUES)
     assert (found.bound, found.is_relative) == (pytest.approx(bound), is_relative)
 
 
 @pytest.mark.parametrize("until", ["1 ms", "x", "-3%", "1 %%", "", True, None, "nan", float("nan")])
 def test_what_is_no_bound_of_the_measure_is_refused_with_an_example(until: str) -> None:
     with pytest.raises(UsageError, match=r"fix: write it as in \"1%\""):
-        precision.read_precision(until, "goodput", GROUPS, QUEUES)
+        precision.parse_precision_target(until, "goodput", GROUPS, QUEUES)
 
 
 @pytest.mark.parametrize("until", ["0%", "0", 0, -1.0, math.inf])
 def test_no_number_of_seeds_reaches_a_bound_of_zero(until: str | float) -> None:
     with pytest.raises(UsageError, match=r"until: .*fix:"):
-        precision.read_precision(until, "goodput", GROUPS, QUEUES)
+        precision.parse_precision_target(until, "goodput", GROUPS, QUEUES)
 
 
 def test_stages_begin_with_ten_and_grow_by_half_up_to_the_most() -> None:
@@ -91,9 +91,9 @@ def test_stages_begin_with_ten_and_grow_by_half_up_to_the_most() -> None:
     ],
 )
 def test_a_half_width_is_shown_rounded_up(mean: float, half_width: float, shown: str) -> None:
-    measure = precision.read_measure("marks", [], [])
-    assert precision.precision_text(measure, Estimate(mean, 1.0, half_width, 5)) == shown
-    assert precision.precision_text(measure, Estimate(mean, 1.0, math.nan, 5)) == "?"
+    measure = precision.parse_measure("marks", [], [])
+    assert precision.half_width_text(measure, Estimate(mean, 1.0, half_width, 5)) == shown
+    assert precision.half_width_text(measure, Estimate(mean, 1.0, math.nan, 5)) == "?"
 
 
 @pytest.mark.parametrize("bound", [0.05, 0.03, 0.02, 0.01])

@@ -12,7 +12,7 @@ def _result_without_series(example: str, **changes: object) -> ecnlab.Scenario:
 
 def test_what_is_recorded_for_the_check_changes_neither_the_key_nor_the_results() -> None:
     scenario = _result_without_series("ecn.toml", duration="30 s")
-    watched = steady_series.with_recorded_series(scenario)
+    watched = steady_series.with_steady_state_recording(scenario)
     assert watched is not None
     assert watched.hash == scenario.hash
     assert (watched.record["queue"], watched.record["rates"]) == ("0.03 s", True)
@@ -23,19 +23,19 @@ def test_what_is_recorded_for_the_check_changes_neither_the_key_nor_the_results(
 
 def test_a_scenario_that_records_already_keeps_its_own_interval() -> None:
     scenario = ecnlab.load(EXAMPLES / "ecn.toml", {"record.rates": False})
-    watched = steady_series.with_recorded_series(scenario)
+    watched = steady_series.with_steady_state_recording(scenario)
     assert watched is not None
     assert (watched.record["queue"], watched.record["rates"]) == ("0.01 s", True)
-    assert steady_series.with_recorded_series(ecnlab.load(EXAMPLES / "ecn.toml")) is None
+    assert steady_series.with_steady_state_recording(ecnlab.load(EXAMPLES / "ecn.toml")) is None
 
 
 def test_what_would_take_too_much_memory_is_not_recorded() -> None:
-    long = steady_series.with_recorded_series(_result_without_series("ecn.toml", duration="1000000 s"))
+    long = steady_series.with_steady_state_recording(_result_without_series("ecn.toml", duration="1000000 s"))
     assert long is not None
     assert not long.record["rates"]
     assert long.record["queue"] == "1000 s"
     assert (
-        steady_series.with_recorded_series(_result_without_series("ecn.toml", duration="100 us", measure_from="0 s")).record["queue"]
+        steady_series.with_steady_state_recording(_result_without_series("ecn.toml", duration="100 us", measure_from="0 s")).record["queue"]
         == "off"
     )  # type: ignore[union-attr]
 
@@ -49,12 +49,12 @@ def test_a_scenario_whose_own_record_takes_all_memory_runs_without_the_check() -
             rough = middle
         except ecnlab.ScenarioError:
             fine = middle
-    assert steady_series.with_recorded_series(largest) is None
+    assert steady_series.with_steady_state_recording(largest) is None
 
 
 def test_a_scenario_that_changes_its_links_has_no_steady_state() -> None:
     scenario = ecnlab.load(EXAMPLES / "wireless.toml", {"duration": "20 s"})
-    assert steady_series.with_recorded_series(scenario) is None
+    assert steady_series.with_steady_state_recording(scenario) is None
     found = ecnlab.run(scenario).steady_state()
     assert (found.from_s, found.reason, found.warnings) == (None, "the scenario changes links at set times", [])
 
@@ -78,7 +78,7 @@ def test_traffic_that_ends_has_no_steady_state() -> None:
 
 def test_of_many_seeds_the_first_five_with_series_are_used(tmp_path: object) -> None:
     scenario = _result_without_series("ecn.toml", duration="30 s", measure_from="5 s")
-    watched = steady_series.with_recorded_series(scenario)
+    watched = steady_series.with_steady_state_recording(scenario)
     assert watched is not None
     ecnlab.run(watched, [3, 4], out=f"{tmp_path}/r")
     whole = ecnlab.run(scenario, 6, out=f"{tmp_path}/r")

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ecnlab.stats.estimates import t_quantile
-from ecnlab.stats.steady_state import ObservedSeries, _t_quantile, batch_means, mser, steadiness, steady_state
+from ecnlab.stats.steady_state import (
+    ObservedSeries,
+    _approximate_t_quantile_99,
+    batch_means,
+    mser_truncation_point,
+    steady_state_of_quantity,
+    steady_state_of_run,
+)
 
 Series = NDArray[np.float64]
 SERIES_LENGTH = 1000
@@ -37,7 +44,7 @@ def _observed_series(runs: list[Series], name: str = "queue", batch: int = 5) ->
 @given(st.lists(st.floats(-1e3, 1e3), min_size=20, max_size=80))
 def test_the_truncation_minimises_the_squared_standard_error_of_the_remaining_mean(values: list[float]) -> None:
     errors = [np.var(values[at:]) / (len(values) - at) for at in range(len(values) - 5)]
-    found = mser(values, batch=1)
+    found = mser_truncation_point(values, batch=1)
     if found is None:
         assert min(errors[: len(values) // 2 + 1]) > min(errors[len(values) // 2 + 1 :]) - 1e-9
     else:
@@ -53,7 +60,7 @@ def test_batches_are_of_five_and_the_rest_belongs_to_none() -> None:
 @pytest.mark.parametrize("tau", [25, 50, 100])
 def test_an_exponential_transient_is_cut_where_it_has_sunk_into_the_noise(correlation: float, tau: float) -> None:
     rng = np.random.default_rng(1997)
-    found = [mser(20 + 30 * _decaying_series(tau) + 5 * _noise_series(rng, correlation)) for _ in range(40)]
+    found = [mser_truncation_point(20 + 30 * _decaying_series(tau) + 5 * _noise_series(rng, correlation)) for _ in range(40)]
     known = [cut for cut in found if cut is not None]
     assert len(known) >= 36
     left = 30 * math.exp(-float(np.median(known)) / tau)
@@ -65,39 +72,40 @@ def test_an_exponential_transient_is_cut_where_it_has_sunk_into_the_noise(correl
 def test_a_step_is_cut_where_it_is(at: int) -> None:
     rng = np.random.default_rng(2000)
     step = np.where(np.arange(SERIES_LENGTH) < at, 0.0, 10.0)
-    found = [mser(step + _noise_series(rng, 0.3)) for _ in range(20)]
+    found = [mser_truncation_point(step + _noise_series(rng, 0.3)) for _ in range(20)]
     assert np.median([cut for cut in found if cut is not None]) == at
-    assert mser(step) == at
+    assert mser_truncation_point(step) == at
 
 
 def test_without_a_transient_little_is_cut() -> None:
     rng = np.random.default_rng(7)
-    found = [mser(_noise_series(rng, 0.5)) for _ in range(100)]
+    found = [mser_truncation_point(_noise_series(rng, 0.5)) for _ in range(100)]
     assert None not in found
     assert np.median([cut for cut in found if cut is not None]) == 0
     assert np.mean([cut for cut in found if cut is not None]) < 0.05 * SERIES_LENGTH
-    assert mser([3.0] * 200) == 0
+    assert mser_truncation_point([3.0] * 200) == 0
 
 
 def test_a_trend_a_late_step_and_a_short_series_are_too_short_to_tell() -> None:
     rng = np.random.default_rng(7)
     trend = np.linspace(0, 10, SERIES_LENGTH)
-    assert mser(trend) is None
-    assert mser(trend + _noise_series(rng, 0.5)) is None
-    assert mser(np.where(np.arange(SERIES_LENGTH) < 700, 0.0, 10.0) + _noise_series(rng, 0.5)) is None
-    assert mser(_noise_series(rng, 0.0, 99)) is None
+    assert mser_truncation_point(trend) is None
+    assert mser_truncation_point(trend + _noise_series(rng, 0.5)) is None
+    assert mser_truncation_point(np.where(np.arange(SERIES_LENGTH) < 700, 0.0, 10.0) + _noise_series(rng, 0.5)) is None
+    assert mser_truncation_point(_noise_series(rng, 0.0, 99)) is None
 
 
 def test_a_few_equal_values_at_the_end_are_no_steady_state() -> None:
     values = [*np.random.default_rng(1).normal(size=194), 3.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-    assert mser(values, batch=1) == 0
+    assert mser_truncation_point(values, batch=1) == 0
 
 
 def test_the_mean_of_several_seeds_shows_a_transient_that_is_below_the_noise_of_one() -> None:
     rng = np.random.default_rng(5)
     transient = 20 + 2 * _decaying_series(100)
     one, several = (
-        [mser(transient + np.mean([5 * _noise_series(rng, 0.3) for _ in range(n)], axis=0)) for _ in range(40)] for n in (1, 30)
+        [mser_truncation_point(transient + np.mean([5 * _noise_series(rng, 0.3) for _ in range(n)], axis=0)) for _ in range(40)]
+        for n in (1, 30)
     )
     assert np.median([cut or 0 for cut in several]) > np.median([cut or 0 for cut in one])
 
@@ -105,7 +113,7 @@ def test_the_mean_of_several_seeds_shows_a_transient_that_is_below_the_noise_of_
 def test_a_measured_interval_that_begins_inside_the_transient_is_warned_of_with_the_time_from_which_to_measure() -> None:
     rng = np.random.default_rng(3)
     runs = [20 + 30 * _decaying_series(100) + 5 * _noise_series(rng, 0.5) for _ in range(5)]
-    found = steady_state([_observed_series(runs, "queue bottleneck")], [1, 2, 3, 4, 5], 10.0, 100.0)
+    found = steady_state_of_run([_observed_series(runs, "queue bottleneck")], [1, 2, 3, 4, 5], 10.0, 100.0)
     assert found.from_s is not None
     assert 15 < found.from_s < 45
     (warning,) = found.warnings
@@ -113,7 +121,7 @@ def test_a_measured_interval_that_begins_inside_the_transient_is_warned_of_with_
     assert "10 s lies inside the transient" in warning.message
     assert f'fix: measure_from = "{found.from_s:g} s" or later' in warning.message
     assert found.quantities[0].shift == pytest.approx(30 * 10 * math.exp(-1) / 90 / 20, rel=0.3)
-    assert steady_state([_observed_series(runs)], [1, 2, 3, 4, 5], 45.0, 100.0).warnings == []
+    assert steady_state_of_run([_observed_series(runs)], [1, 2, 3, 4, 5], 45.0, 100.0).warnings == []
 
 
 @pytest.mark.parametrize("seeds", [1, 5])
@@ -121,7 +129,7 @@ def test_a_measured_interval_that_begins_inside_the_transient_is_warned_of_with_
 def test_noise_alone_warns_of_no_transient_and_no_short_run(seeds: int, correlation: float) -> None:
     rng = np.random.default_rng(11)
     found = [
-        steady_state([_observed_series([20 + 5 * _noise_series(rng, correlation) for _ in range(seeds)])], [1], 20.0, 100.0)
+        steady_state_of_run([_observed_series([20 + 5 * _noise_series(rng, correlation) for _ in range(seeds)])], [1], 20.0, 100.0)
         for _ in range(60)
     ]
     assert sum(bool(one.warnings) for one in found) <= 3
@@ -132,21 +140,21 @@ def test_noise_alone_warns_of_no_transient_and_no_short_run(seeds: int, correlat
 def test_a_run_of_a_few_swings_is_too_short_for_the_interval_that_it_reports(seeds: int) -> None:
     rng = np.random.default_rng(13)
     swings = 10 * np.sin(2 * np.pi * np.arange(SERIES_LENGTH) / 333)
-    found = steadiness(_observed_series([20 + swings + _noise_series(rng, 0.0) for _ in range(seeds)]), 0.0)
+    found = steady_state_of_quantity(_observed_series([20 + swings + _noise_series(rng, 0.0) for _ in range(seeds)]), 0.0)
     assert found.independent < 10
     assert found.correlation > 0.5
-    long = steadiness(_observed_series([20 + _noise_series(rng, 0.0) for _ in range(seeds)]), 0.0)
+    long = steady_state_of_quantity(_observed_series([20 + _noise_series(rng, 0.0) for _ in range(seeds)]), 0.0)
     assert long.independent == 20
 
 
 def test_a_run_that_is_too_short_is_told_with_a_longer_duration() -> None:
     rng = np.random.default_rng(17)
     runs = [20 + 5 * _noise_series(rng, 0.98) for _ in range(5)]
-    found = steady_state([_observed_series(runs, "queue a")], [1], 0.0, 100.0)
+    found = steady_state_of_run([_observed_series(runs, "queue a")], [1], 0.0, 100.0)
     (warning,) = [one for one in found.warnings if "independent" in one.message]
     assert warning.place == "duration"
     assert "independent observations of queue a" in warning.message
-    trend = steady_state([_observed_series([np.linspace(0, 1, SERIES_LENGTH)], name) for name in "abcde"], [1], 20.0, 100.0)
+    trend = steady_state_of_run([_observed_series([np.linspace(0, 1, SERIES_LENGTH)], name) for name in "abcde"], [1], 20.0, 100.0)
     assert trend.from_s is None
     (warning,) = trend.warnings
     assert "too short to tell where the steady state of a, b, c and 2 more begins" in warning.message
@@ -158,17 +166,17 @@ def test_a_full_link_whose_last_seconds_are_exactly_equal_is_steady_from_its_beg
     throughput = 20 + 0.01 * rng.normal(size=60)
     throughput[:2] = 15.0, 19.0
     throughput[-12:] = 20.0
-    assert mser(throughput, batch=1) is None, "by the letter"
-    found = steadiness(ObservedSeries("throughput", 1.0, [throughput.tolist()], 1), 10.0)
+    assert mser_truncation_point(throughput, batch=1) is None, "by the letter"
+    found = steady_state_of_quantity(ObservedSeries("throughput", 1.0, [throughput.tolist()], 1), 10.0)
     assert found.from_s == 2.0, "a truncation that moves the mean by less than 1 % is none"
 
 
 def test_a_quantity_that_never_varies_is_steady_and_says_nothing_of_the_length() -> None:
-    found = steadiness(_observed_series([np.zeros(SERIES_LENGTH)]), 10.0)
+    found = steady_state_of_quantity(_observed_series([np.zeros(SERIES_LENGTH)]), 10.0)
     assert (found.from_s, found.shift) == (0.0, 0.0)
     assert math.isnan(found.independent)
 
 
 @pytest.mark.parametrize("freedom", [5, 9, 19])
 def test_the_quantile_that_costs_no_import_is_student_s(freedom: int) -> None:
-    assert _t_quantile(freedom) == pytest.approx(t_quantile(0.99, freedom), rel=0.03)
+    assert _approximate_t_quantile_99(freedom) == pytest.approx(t_quantile(0.99, freedom), rel=0.03)

@@ -87,7 +87,7 @@ def test_a_forked_process_that_outlives_the_writer_does_not_keep_its_work(tmp_pa
         (child,) = (int(word) for word in said if word != "ready")
         try:
             os.kill(child, 0)
-            atomic.remove_abandoned(tmp_path)
+            atomic.remove_abandoned_partials(tmp_path)
             assert _entry_names(tmp_path) == []
         finally:
             os.kill(child, signal.SIGKILL)
@@ -98,7 +98,7 @@ def test_a_forked_process_does_not_remove_its_parents_work(tmp_path: Path) -> No
         child = os.fork()
         if child == 0:
             try:
-                atomic.remove_abandoned(tmp_path)
+                atomic.remove_abandoned_partials(tmp_path)
             finally:
                 os._exit(len(atomic._HELD_LOCKS))
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -116,7 +116,7 @@ def test_work_of_another_thread_stays_and_goes_at_its_end(tmp_path: Path) -> Non
     thread = Thread(target=work)
     thread.start()
     made.wait()
-    atomic.remove_abandoned(tmp_path)
+    atomic.remove_abandoned_partials(tmp_path)
     assert _entry_names(tmp_path) == ["x"]
     may_end.set()
     thread.join()
@@ -130,7 +130,7 @@ def test_what_is_removed_before_it_has_its_lock_is_made_again(tmp_path: Path, mo
     def late(handle: int, how: int) -> None:
         if how == fcntl.LOCK_EX and len(removed) < 3:  # another process sweeps after it is made and before it is locked
             monkeypatch.setattr(fcntl, "flock", flock)
-            atomic.remove_abandoned(tmp_path)
+            atomic.remove_abandoned_partials(tmp_path)
             monkeypatch.setattr(fcntl, "flock", late)
             removed.append(_entry_names(tmp_path) == [])
         flock(handle, how)
@@ -140,7 +140,7 @@ def test_what_is_removed_before_it_has_its_lock_is_made_again(tmp_path: Path, mo
         assert removed == [True] * 3
         assert partial.is_dir() == folder
         assert partial.exists()
-        atomic.remove_abandoned(tmp_path)
+        atomic.remove_abandoned_partials(tmp_path)
         assert partial.exists()
 
 
@@ -152,7 +152,7 @@ def test_without_locks_files_are_written_and_nothing_is_removed(tmp_path: Path, 
     atomic.write_atomically(tmp_path / "x", b"whole")
     left = tmp_path / f".y.{atomic.unique_writer_name()}.partial"
     left.write_text("half")
-    atomic.remove_abandoned(tmp_path)
+    atomic.remove_abandoned_partials(tmp_path)
     assert (tmp_path / "x").read_bytes() == b"whole"
     assert left.exists()
 

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from ecnlab.storage.filenames import file_name, printable
+from ecnlab.storage.filenames import escape_unprintable, safe_file_name
 
 HOSTILE = [
     "a/b",
@@ -28,27 +28,27 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
 def test_a_file_name_is_short_and_has_only_plain_letters(text: str) -> None:
-    assert re.fullmatch(r"[a-z0-9_][a-z0-9_-]{0,59}", file_name(text))
+    assert re.fullmatch(r"[a-z0-9_][a-z0-9_-]{0,59}", safe_file_name(text))
 
 
 def test_a_plain_name_stays_as_it_is() -> None:
-    assert [file_name(text) for text in ("bottleneck", "link_2", "a-b")] == ["bottleneck", "link_2", "a-b"]
+    assert [safe_file_name(text) for text in ("bottleneck", "link_2", "a-b")] == ["bottleneck", "link_2", "a-b"]
 
 
 def test_two_names_never_share_a_file() -> None:
     names = [*HOSTILE, "a.b", "a|b", "-a-b", "a-b-"]
-    names += [file_name(name) for name in names if file_name(name) != name]
-    assert len({file_name(name) for name in names}) == len(set(names))
+    names += [safe_file_name(name) for name in names if safe_file_name(name) != name]
+    assert len({safe_file_name(name) for name in names}) == len(set(names))
 
 
 def test_names_that_differ_in_case_have_files_that_differ_where_case_does_not_count() -> None:
-    names = ["Far", "far", "FAR", "fAr", "far-" + file_name("Far").removeprefix("far-").upper()]
-    assert len({file_name(name).lower() for name in names}) == len(names)
-    assert file_name("far") == "far"
+    names = ["Far", "far", "FAR", "fAr", "far-" + safe_file_name("Far").removeprefix("far-").upper()]
+    assert len({safe_file_name(name).lower() for name in names}) == len(names)
+    assert safe_file_name("far") == "far"
 
 
 def test_the_digest_of_a_changed_name_has_64_bits() -> None:
-    assert re.fullmatch(r"a-b-[0-9a-f]{16}", file_name("a b"))
+    assert re.fullmatch(r"a-b-[0-9a-f]{16}", safe_file_name("a b"))
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_the_digest_of_a_changed_name_has_64_bits() -> None:
     ],
 )
 def test_only_what_is_no_printable_character_is_escaped(text: str, shown: str) -> None:
-    assert printable(text) == shown
+    assert escape_unprintable(text) == shown

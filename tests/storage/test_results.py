@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import ecnlab
-from ecnlab.stats.estimates import estimate
-from ecnlab.storage.results import Series
+from ecnlab.stats.estimates import mean_with_interval
+from ecnlab.storage.results import RecordedSeries
 from helpers import FIXED
 
 # One flow without a draw: drop-tail queue, no spread, one start.
@@ -30,7 +30,7 @@ def test_the_groups_add_up_to_the_total(small_result: ecnlab.Result) -> None:
 def test_the_summary_gives_the_interval_of_each_quantity(small_result: ecnlab.Result) -> None:
     summary = small_result.summary()
     row = summary.filter((pl.col("table") == "groups") & (pl.col("name") == "near") & (pl.col("quantity") == "goodput_bps"))
-    expected = estimate(small_result.values("goodput_bps", group="near"))
+    expected = mean_with_interval(small_result.values("goodput_bps", group="near"))
     assert row.select("mean", "sd", "half_width", "n").row(0) == (expected.mean, expected.sd, expected.half_width, 3)
     assert row["unit"].item() == "bit/s"
 
@@ -157,7 +157,7 @@ def test_a_series_that_there_is_not_at_all_is_an_unknown_name(small_result: ecnl
 
 
 def test_an_editor_sees_the_series() -> None:
-    assert {"queue", "gauge", "rate", "window", "events", "lockouts", "distributions"} <= set(dir(Series))
+    assert {"queue", "gauge", "rate", "window", "events", "lockouts", "distributions"} <= set(dir(RecordedSeries))
 
 
 def test_a_wider_confidence_gives_a_wider_interval(small_result: ecnlab.Result) -> None:

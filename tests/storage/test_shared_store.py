@@ -21,7 +21,7 @@ from ecnlab.execution import runner
 from ecnlab.execution.jobs import Job
 from ecnlab.storage import atomic, segments
 from ecnlab.storage.results import result_from_store
-from ecnlab.storage.segments import Batch, Batches
+from ecnlab.storage.segments import BatchFolder, StoredBatch
 from failing import failing
 
 # Counts what it runs, tells that to standard output, and may be killed when so many have been stored.
@@ -117,8 +117,8 @@ def test_a_run_that_several_requests_ask_for_is_done_once(small_file: Path, tmp_
 def test_a_store_that_was_killed_runs_only_what_is_missing(small_file: Path, tmp_path: Path) -> None:
     killed = _run_script(small_file, tmp_path / "s", 5, 8, die_at=25)
     assert killed.wait() == -signal.SIGKILL
-    kept = Batches(tmp_path / "s" / _core.BUILD)
-    stored = {(part.key, seed) for key in kept.keys for part in kept.parts(key) for seed in part.records}
+    kept = BatchFolder(tmp_path / "s" / _core.BUILD)
+    stored = {(part.key, seed) for key in kept.scenario_keys for part in kept.parts_of_scenario(key) for seed in part.records}
     assert 16 <= len(stored) < 25, "24 batches of one run each and one that merges 16 of them were begun before"
     again = _run_script(small_file, tmp_path / "s", 5, 8)
     told, _ = again.communicate()
@@ -136,8 +136,8 @@ def test_two_processes_at_one_time_share_the_work(small_file: Path, tmp_path: Pa
     assert all(ran == alone for ran, alone in counts), "no process runs anything twice"
     assert 120 <= sum(ran for ran, _ in counts) < 180
     found = ecnlab.Store(tmp_path / "s").batches
-    assert sorted({(key, seed) for key in found.keys for part in found.parts(key) for seed in part.records}) == (
-        [(key, seed) for key in found.keys for seed in range(1, 13)]
+    assert sorted({(key, seed) for key in found.scenario_keys for part in found.parts_of_scenario(key) for seed in part.records}) == (
+        [(key, seed) for key in found.scenario_keys for seed in range(1, 13)]
     )
 
 
@@ -146,9 +146,9 @@ def test_who_comes_second_begins_at_the_end_and_others_anywhere(scenarios: list[
     with store.announce_writer() as first, ecnlab.Store(tmp_path / "s").announce_writer() as second, store.announce_writer() as third:
         assert (first, second, third) == (0, 1, 2)
     assert not list(store.batches.path.glob(".*"))
-    tasks = runner._pending_tasks(_requests_of(scenarios), [runner._InMemoryStore()] * 4)
-    assert runner._order_for_writer(list(tasks), 1) == tasks[::-1]
-    shuffled = runner._order_for_writer(list(tasks), 2)
+    tasks = runner._pending_tasks(_requests_of(scenarios), [runner._InMemoryRunStore()] * 4)
+    assert runner._order_tasks_for_concurrent_writers(list(tasks), 1) == tasks[::-1]
+    shuffled = runner._order_tasks_for_concurrent_writers(list(tasks), 2)
     assert shuffled != tasks
     assert sorted(map(id, shuffled)) == sorted(map(id, tasks))
 
@@ -157,18 +157,18 @@ def test_what_another_process_stores_meanwhile_is_not_run_again(
     scenarios: list[ecnlab.Scenario], tmp_path: Path, ran: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "_FLUSH_INTERVAL_S", 0.0)
-    flush = runner._OnDiskStore.flush
+    flush = runner._OnDiskRunStore.flush_runs
     others = ecnlab.run_all(_requests_of(scenarios[3:], range(1, 13)))
 
-    def meanwhile(self: runner._OnDiskStore) -> None:
-        monkeypatch.setattr(runner._OnDiskStore, "flush", flush)
-        elsewhere = Batches(self.batches.path)
+    def meanwhile(self: runner._OnDiskRunStore) -> None:
+        monkeypatch.setattr(runner._OnDiskRunStore, "flush_runs", flush)
+        elsewhere = BatchFolder(self.batches.path)
         (kept,) = {id(part): part for part in others.results[0]._part_by_seed.values()}.values()
         elsewhere.write(kept._runs, {})  # type: ignore[attr-defined]
         flush(self)
 
     ran.clear()
-    monkeypatch.setattr(runner._OnDiskStore, "flush", meanwhile)
+    monkeypatch.setattr(runner._OnDiskRunStore, "flush_runs", meanwhile)
     outcome = ecnlab.run_all(_requests_of(scenarios[2:], range(1, 13)), store=tmp_path / "s", threads=1)
     assert [len(result.seeds) for result in outcome.results] == [12, 12]
     assert len(ran) <= 12 + 5
@@ -184,7 +184,7 @@ def test_many_batches_become_few_and_merged_ones_are_the_same(
     alone = ecnlab.run(scenarios[2], 10)
     assert outcome.results[2].summary_json() == alone.summary_json()
     assert all(outcome.results[2].table(name).equals(alone.table(name), null_equal=True) for name in alone.tables)
-    largest = max(map(Batch.open, found), key=lambda batch: len(batch.parts))
+    largest = max(map(StoredBatch.open, found), key=lambda batch: len(batch.parts))
     read = pl.read_parquet(largest.path / "groups.parquet")
     assert read.select("key", "seed").equals(read.select("key", "seed").sort("key", "seed"))
     assert pl.read_parquet_metadata(largest.path / "groups.parquet")["build"] == _core.BUILD
@@ -193,7 +193,7 @@ def test_many_batches_become_few_and_merged_ones_are_the_same(
 def _write_many_batches(store: Path, scenario: ecnlab.Scenario, monkeypatch: pytest.MonkeyPatch, count: int = 20) -> None:
     """A store with a batch for each seed."""
     with monkeypatch.context() as patched:
-        patched.setattr(Batches, "merge", lambda self: None)
+        patched.setattr(BatchFolder, "merge_small_batches", lambda self: None)
         for seed in range(1, count + 1):
             ecnlab.run_all([ecnlab.Request(scenario, [seed])], store=store)
 
@@ -205,7 +205,7 @@ def test_a_result_whose_batches_are_merged_is_read_all_the_same(
     store = ecnlab.Store(tmp_path / "s")
     result = ecnlab.run_all([ecnlab.Request(small, range(1, 21))], store=store).results[0]
     early = result_from_store(ecnlab.Store(tmp_path / "s"), small.hash)
-    Batches(store.batches.path).merge()
+    BatchFolder(store.batches.path).merge_small_batches()
     assert len(list(store.batches.path.glob("batch-*"))) == 1
     alone = ecnlab.run(small, 20)
     for one in (result, early):
@@ -226,29 +226,29 @@ def test_a_merge_that_is_interrupted_loses_nothing(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(*((segments, "flush_files") if at == "before it is there" else (segments, "remove_folder")), stopped)
+        patched.setattr(*((segments, "fsync_files") if at == "before it is there" else (segments, "remove_folder")), stopped)
         with pytest.raises(KeyboardInterrupt):
-            Batches(folder).merge()
+            BatchFolder(folder).merge_small_batches()
     assert before <= {path.name for path in folder.glob("batch-*")}
     result = ecnlab.run_all([ecnlab.Request(small, range(1, 22))], store=tmp_path / "s").results[0]
     assert result.fingerprints == ecnlab.run(small, 21).fingerprints
     assert len(list(folder.glob("batch-*"))) <= 2
-    assert sorted(seed for part in Batches(folder).parts(small.hash) for seed in part.records) == list(range(1, 22))
+    assert sorted(seed for part in BatchFolder(folder).parts_of_scenario(small.hash) for seed in part.records) == list(range(1, 22))
 
 
 def test_two_processes_may_merge_at_one_time(small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _write_many_batches(tmp_path / "s", small, monkeypatch)
     folder = tmp_path / "s" / _core.BUILD
-    put = Batches._write_batch
+    put = BatchFolder._write_batch
 
-    def meanwhile(self: Batches, *given: Any) -> None:
-        monkeypatch.setattr(Batches, "_write_batch", put)
-        Batches(folder).merge()
+    def meanwhile(self: BatchFolder, *given: Any) -> None:
+        monkeypatch.setattr(BatchFolder, "_write_batch", put)
+        BatchFolder(folder).merge_small_batches()
         put(self, *given)
 
-    slow = Batches(folder)
-    monkeypatch.setattr(Batches, "_write_batch", meanwhile)
-    slow.merge()
+    slow = BatchFolder(folder)
+    monkeypatch.setattr(BatchFolder, "_write_batch", meanwhile)
+    slow.merge_small_batches()
     assert result_from_store(ecnlab.Store(tmp_path / "s"), small.hash).fingerprints == ecnlab.run(small, 20).fingerprints
 
 
@@ -269,8 +269,8 @@ def test_a_disk_that_is_full_keeps_what_was_stored_and_the_same_command_goes_on(
         patched.setattr(segments, "write_unflushed", full)
         with pytest.raises(ecnlab.ResultsError, match=r"cannot store .*: No space left on device; .*stored; the same command continues"):
             ecnlab.run_all(_requests_of(bare), store=tmp_path / "s", threads=1)
-    kept = Batches(tmp_path / "s" / _core.BUILD)
-    stored = sum(len(part.records) for key in kept.keys for part in kept.parts(key))
+    kept = BatchFolder(tmp_path / "s" / _core.BUILD)
+    stored = sum(len(part.records) for key in kept.scenario_keys for part in kept.parts_of_scenario(key))
     assert 0 < stored < 12
     ran.clear()
     assert [result.seeds for result in ecnlab.run_all(_requests_of(bare), store=tmp_path / "s").results] == [[1, 2, 3]] * 4
@@ -537,7 +537,7 @@ def test_a_journal_that_does_not_fit_its_files_counts_as_none_and_is_told(small:
     assert [warning.message for warning in store.warnings] == [
         f"{path} is damaged; its runs are not used, and are run again when needed; fix: delete the folder {path.parent}"
     ]
-    assert store.batches.keys == []
+    assert store.batches.scenario_keys == []
 
 
 def test_a_batch_that_has_lost_its_scenarios_counts_as_none_and_its_runs_are_repeated(
@@ -553,7 +553,7 @@ def test_a_batch_that_has_lost_its_scenarios_counts_as_none_and_its_runs_are_rep
     for store in (opened, ecnlab.Store(tmp_path / "s")):
         assert [str(lost) in warning.message for warning in store.batches.warnings] == [True]
         assert "does not exist; its runs are not used" in store.batches.warnings[0].message
-        assert not store.batches.has(small.hash, 1, {})
+        assert not store.batches.has_run(small.hash, 1, {})
     ecnlab.run_all([ecnlab.Request(small, [1, 2])], store=tmp_path / "s")
     assert ran == [(small.hash, 1), (small.hash, 2)] * 2
     assert result_from_store(ecnlab.Store(tmp_path / "s"), small.hash).seeds == [1, 2]
@@ -565,12 +565,14 @@ def test_a_scenario_of_a_batch_that_is_merged_while_it_is_asked_for_is_found(sce
     reading = ecnlab.Store(tmp_path / "s").batches
     merging = ecnlab.Store(tmp_path / "s").batches
     whole = merging.batches
-    merging._write_batch(segments._merged_parts(whole), segments._all_scenarios(whole), [batch.path.name for batch in whole])
-    merging.refresh()
-    merging.remove_merged()
+    merging._write_batch(
+        segments._merge_parts_of_batches(whole), segments._scenarios_of_batches(whole), [batch.path.name for batch in whole]
+    )
+    merging.refresh_from_disk()
+    merging.remove_merged_batches()
     for batch in whole:
         shutil.rmtree(batch.path, ignore_errors=True)
-    assert reading.scenario(scenarios[0].hash)["hash"] == scenarios[0].hash
+    assert reading.scenario_of_key(scenarios[0].hash)["hash"] == scenarios[0].hash
 
 
 def test_what_no_batch_tells_any_more_is_said_with_the_folder_to_delete(scenarios: list[ecnlab.Scenario], tmp_path: Path) -> None:

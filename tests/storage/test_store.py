@@ -395,12 +395,15 @@ def test_what_dead_processes_of_this_host_left_is_removed_and_nothing_else(small
     ecnlab.run(small, 1, out=tmp_path / "r")
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    dead, other = f".batch-{gone.pid}-01234567-1-{atomic.host_name()}.partial", f".batch-{gone.pid}-01234567-1-another-host.partial"
-    of_our_number = f".batch-{os.getpid()}-01234567-1-{atomic.host_name()}.partial"
+    dead, other = (
+        f".batch-{gone.pid}-01234567-1-{atomic.host_name_for_files()}.partial",
+        f".batch-{gone.pid}-01234567-1-another-host.partial",
+    )
+    of_our_number = f".batch-{os.getpid()}-01234567-1-{atomic.host_name_for_files()}.partial"
     living = f".batch-{atomic.unique_writer_name()}.partial"
     for name in (dead, of_our_number, other):
         (tmp_path / "r" / name).mkdir()
-    (tmp_path / "r" / f".summary.json.{gone.pid}-01234567-2-{atomic.host_name()}.partial").write_text("half")
+    (tmp_path / "r" / f".summary.json.{gone.pid}-01234567-2-{atomic.host_name_for_files()}.partial").write_text("half")
     (tmp_path / "r" / ".mine.partial").write_text("mine")
     with atomic.locked_partial(tmp_path / "r" / living, folder=True):
         ecnlab.run(small, 1, out=tmp_path / "r")
@@ -431,7 +434,7 @@ def test_of_two_scenarios_that_create_one_folder_the_second_is_refused(
             ecnlab.run(other, 1, out=tmp_path / "r")
         write_first(path, data)
         if not has_hard_links:
-            atomic.write_atomically(path, segments.as_json(store.header_of(other)))
+            atomic.write_atomically(path, segments.to_json_bytes(store.run_header_of_scenario(other)))
 
     def refuse(*_: Any) -> None:
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))

@@ -103,14 +103,14 @@ def test_rates_of_bits_and_times_of_microseconds_are_in_their_own_units() -> Non
     rates = {row[0]: row[1:3] for row in groups.rows if row[0] in ("throughput", "goodput")}
     assert {unit for unit, _ in rates.values()} <= {"bit/s", "Mbit/s"}
     assert not any(cell.startswith("0.0000") for _, cell in rates.values())
-    assert [units.display_unit_for("goodput_bps", [value, 0.0, math.nan])[1] for value in (1.0, 9e4, 2e5, 0.0)] == [
+    assert [units.display_unit_for_values("goodput_bps", [value, 0.0, math.nan])[1] for value in (1.0, 9e4, 2e5, 0.0)] == [
         "bit/s",
         "kbit/s",
         "Mbit/s",
         "Mbit/s",
     ]
-    assert units.display_unit_for("delay_mean_s", [20e-6, 90e-6]) == (1e6, "µs")
-    assert units.display_unit_for("delay_mean_s", [20e-6, 2e-3]) == (1e3, "ms")
+    assert units.display_unit_for_values("delay_mean_s", [20e-6, 90e-6]) == (1e6, "µs")
+    assert units.display_unit_for_values("delay_mean_s", [20e-6, 2e-3]) == (1e3, "ms")
 
 
 def _jain_rows(values: list[float]) -> float:

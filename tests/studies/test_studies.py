@@ -7,10 +7,10 @@ import pytest
 import reference_pages
 from ecnlab import studies
 from ecnlab.studies.framework import judgements, page, runner
-from ecnlab.studies.framework.claims import Verdict
+from ecnlab.studies.framework.claims import ClaimVerdict
 from ecnlab.studies.framework.model import Study
 
-CHOSEN = [studies.find(name) for name in studies.TITLES]
+CHOSEN = [studies.find_study(name) for name in studies.TITLES]
 each = pytest.mark.parametrize("study", CHOSEN, ids=lambda study: study.name)
 
 
@@ -21,7 +21,7 @@ def test_it_is_found_by_its_name_and_title(study: Study) -> None:
 
 @each
 def test_its_items_and_claims_have_names_of_their_own(study: Study) -> None:
-    stems = [item.stem for item in study.items]
+    stems = [item.file_stem for item in study.items]
     ids = [claim.id.lower() for claim in study.claims]
     titles = [item.title for item in study.items]
     assert len(set(stems)) == len(stems)
@@ -36,12 +36,12 @@ def test_a_claim_makes_statements_and_is_read_from_items_of_the_study(study: Stu
     for claim in study.claims:
         assert claim.statements, claim.id
         assert claim.sentence.endswith("."), claim.id
-        assert [study.find(number) for number in claim.figures], claim.id
+        assert [study.find_item(number) for number in claim.figures], claim.id
 
 
 @each
 def test_its_demo_is_made_of_its_items(study: Study) -> None:
-    assert len(study.choose(study.demo)) == (len(study.demo) or len(study.items))
+    assert len(study.choose_items(study.demo)) == (len(study.demo) or len(study.items))
 
 
 @each
@@ -60,7 +60,7 @@ def test_the_verdicts_on_its_page_are_those_of_its_claims(study: Study) -> None:
 
 @each
 def test_readers_have_judged_the_claims_as_they_are(study: Study) -> None:
-    found = judgements.judgements_of_study(study.name)
+    found = judgements.reader_judgements_of_study(study.name)
     claims = {claim.id: judgements.claim_digest(claim) for claim in judgements.judged_claims(study)}
     assert {id_: judged.digest for id_, judged in found.items()} == claims, "a claim has changed since readers saw it, or none has seen it"
     for judged in found.values():
@@ -73,10 +73,10 @@ def test_a_claim_of_a_paper_quotes_it_and_one_that_is_not_reproduced_says_why(st
     in_full = page.verdicts_in_full(study.name)
     for claim in study.claims:
         assert claim.own or claim.quote, claim.id
-        assert in_full.get(claim.id, Verdict.REPRODUCED).stands or claim.why, claim.id
+        assert in_full.get(claim.id, ClaimVerdict.REPRODUCED).is_supported or claim.why, claim.id
 
 
 @each
 def test_the_page_of_studies_counts_its_scenarios(study: Study) -> None:
-    counts = [len(runner.select(study, runner.FULL_SEEDS, all_setups=every).plan.scenarios) for every in (True, False)]
+    counts = [len(runner.select_from_study(study, runner.FULL_SEEDS, all_setups=every).plan.planned_scenarios) for every in (True, False)]
     assert f"| {study.name} | {counts[0]} | {counts[1]} |" in (reference_pages.DOCS / "studies" / "index.md").read_text(encoding="utf-8")

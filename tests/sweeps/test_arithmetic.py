@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from ecnlab.errors import UnknownName, UsageError
-from ecnlab.sweeps.arithmetic import evaluate
+from ecnlab.sweeps.arithmetic import evaluate_expression
 
 NAMED_VALUES = {"flows": 60, "share": 0.5, "delay": "5 ms", "rate": "10 Mbps", "scheme": "RED"}
 
@@ -28,7 +28,7 @@ NAMED_VALUES = {"flows": 60, "share": 0.5, "delay": "5 ms", "rate": "10 Mbps", "
     ],
 )
 def test_arithmetic_keeps_account_of_units(expression: str, value: Any) -> None:
-    assert evaluate(expression, NAMED_VALUES) == value
+    assert evaluate_expression(expression, NAMED_VALUES) == value
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def test_arithmetic_keeps_account_of_units(expression: str, value: Any) -> None:
 )
 def test_what_is_no_arithmetic_or_has_no_value_is_refused(expression: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        evaluate(expression, NAMED_VALUES)
+        evaluate_expression(expression, NAMED_VALUES)
 
 
 def test_a_name_that_no_axis_has_is_told_with_the_nearest() -> None:
     with pytest.raises(UnknownName, match="did you mean 'flows'"):
-        evaluate("flow / 3", NAMED_VALUES)
+        evaluate_expression("flow / 3", NAMED_VALUES)

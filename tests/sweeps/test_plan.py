@@ -6,7 +6,7 @@ import pytest
 
 import ecnlab
 from ecnlab.errors import ScenarioError, UsageError
-from ecnlab.sweeps.plan import SweepPlan, plan
+from ecnlab.sweeps.plan import SweepPlan, plan_sweep
 from helpers import EXAMPLES
 
 MAX_P = "link.bottleneck.queue.max_p"
@@ -14,7 +14,7 @@ SCHEMES = {"RED": {"link.bottleneck.queue.aqm": "red", "flows.*.tcp.ecn": False}
 
 
 def _planned_values(base: ecnlab.Scenario, grid: Any = None, points: Any = None, derived: Any = None) -> SweepPlan:
-    return plan(base, grid, points, derived)
+    return plan_sweep(base, grid, points, derived)
 
 
 def _queue_of_point(scenario: ecnlab.Scenario) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def test_listed_points_follow_the_grid_and_leave_out_what_they_do_not_name(small
     assert made.points[2].values == {"max_p": 0.9, "scheme": "RED", "limit": None, "label": None}
     assert made.points[3].values == {"max_p": None, "scheme": None, "limit": 33, "label": "small"}
     assert _queue_of_point(made.points[3].scenario) == {**_queue_of_point(small), "limit": "33 packets"}
-    assert made.points[3].title == "limit = 33, label = small"
+    assert made.points[3].values_as_text == "limit = 33, label = small"
 
 
 def test_values_of_numpy_are_as_python_s_own(small: ecnlab.Scenario) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import ecnlab
 from ecnlab.errors import UsageError
 from ecnlab.scenarios.units import UNITS, parse_quantity
-from ecnlab.sweeps.values import ValueKind, parse_values
+from ecnlab.sweeps.values import ValueKind, parse_axis_values_text
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from ecnlab.sweeps.values import ValueKind, parse_values
     ],
 )
 def test_a_text_lists_values_and_ranges(text: str, values: list[Any]) -> None:
-    found = parse_values(text)
+    found = parse_axis_values_text(text)
     assert (found, list(map(type, found))) == (values, list(map(type, values)))
 
 
@@ -37,7 +37,7 @@ def test_a_text_lists_values_and_ranges(text: str, values: list[Any]) -> None:
 def test_a_range_of_tenths_has_just_the_numbers_that_are_written(low: int, count: int, step: int) -> None:
     high = low + count * step
     expected = [float(f"{at / 10:.1f}") for at in range(low, high + 1, step)]
-    assert parse_values(f"{low / 10:.1f}..{high / 10:.1f} step {step / 10:.1f}") == expected
+    assert parse_axis_values_text(f"{low / 10:.1f}..{high / 10:.1f} step {step / 10:.1f}") == expected
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_range_of_tenths_has_just_the_numbers_that_are_written(low: int, count
 )
 def test_a_list_that_cannot_be_read_is_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        parse_values(text)
+        parse_axis_values_text(text)
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_a_list_that_cannot_be_read_is_refused(text: str, message: str) -> None:
     ],
 )
 def test_a_column_has_the_narrowest_kind_that_holds_its_values(values: list[Any], kind: ValueKind, cells: list[Any]) -> None:
-    assert ValueKind.of_values(values) == kind
-    assert list(map(kind.cell, values)) == cells
+    assert ValueKind.narrowest_kind_of(values) == kind
+    assert list(map(kind.convert_to_cell, values)) == cells
 
 
 FLOWS = [{"name": "f", "from": "a", "to": "b", "tcp": {"profile": "rfc"}}]
@@ -105,4 +105,4 @@ def test_rates_and_times_are_read_in_all_spellings() -> None:
     assert parse_quantity("2 days") == (172800.0, "s")
     assert parse_quantity("20 \u03bcs") == parse_quantity("20 \u00b5s") == (pytest.approx(20e-6), "s")
     assert parse_quantity("10 mbps") is None, "bytes to some tools, bits to others"
-    assert parse_values("5..15 step 5 Mbit/s") == ["5 Mbit/s", "10 Mbit/s", "15 Mbit/s"]
+    assert parse_axis_values_text("5..15 step 5 Mbit/s") == ["5 Mbit/s", "10 Mbit/s", "15 Mbit/s"]

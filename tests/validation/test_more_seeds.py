@@ -5,24 +5,28 @@ import pytest
 import ecnlab
 from ecnlab.validation import explained, more_seeds
 from ecnlab.validation.rows import read_tables
-from ecnlab.validation.samples import Sample, agree
+from ecnlab.validation.samples import SampleStatistics, means_agree
 from ecnlab.validation.tables import REFERENCE_TABLES
 
 ROW = {"network": "ch4", "era": "235", "mode": "red", "n": "30", "maxp": "0.5", "seeds": "16", "drops": "6000", "drops_sd": "80"}
-TABLE = Sample(6200.0, 8.0, 3)
-OUR_SAMPLE = Sample(6020.0, 80.0, 20)
+TABLE = SampleStatistics(6200.0, 8.0, 3)
+OUR_SAMPLE = SampleStatistics(6020.0, 80.0, 20)
 
 
-def _read_text(path: Path, **changed: str) -> more_seeds.MoreSeeds:
+def _read_text(path: Path, **changed: str) -> more_seeds.MoreSeedsOfNs2:
     row = ROW | changed
     path.write_text(f"{','.join(row)}\n{','.join(row.values())}\n")
     return more_seeds.read_more_seeds(path)
 
 
 def _reason_for(
-    further: more_seeds.MoreSeeds, ours: Sample = OUR_SAMPLE, network: str | None = "ch4", column: str = "drops", **changed: str
+    further: more_seeds.MoreSeedsOfNs2,
+    ours: SampleStatistics = OUR_SAMPLE,
+    network: str | None = "ch4",
+    column: str = "drops",
+    **changed: str,
 ) -> str | None:
-    return further.reason_for(network, ROW | changed, column, TABLE, ours)
+    return further.reason_if_more_seeds_agree(network, ROW | changed, column, TABLE, ours)
 
 
 def test_the_reason_names_both_numbers_of_seeds_and_the_numbers(tmp_path: Path) -> None:
@@ -31,9 +35,9 @@ def test_the_reason_names_both_numbers_of_seeds_and_the_numbers(tmp_path: Path) 
 
 
 def test_only_agreement_with_the_further_seeds_explains(tmp_path: Path) -> None:
-    far = Sample(6150.0, 80.0, 20)
+    far = SampleStatistics(6150.0, 80.0, 20)
     further = _read_text(tmp_path / "more.csv")
-    assert not agree(Sample(6000.0, 80.0, 16), far)
+    assert not means_agree(SampleStatistics(6000.0, 80.0, 16), far)
     assert _reason_for(further, far) is None
 
 
@@ -82,14 +86,14 @@ def test_our_own_further_seeds_are_all_of_rows_of_our_tables_and_lie_where_these
             key = (str(table.network), row["era"], row["mode"], int(row["n"]), float(row["maxp"]))
             if key in further:
                 found.add(key)
-                near += [agree(_sample(row, c), _sample(further[key], c)) for c in further[key] if f"{c}_sd" in further[key]]
+                near += [means_agree(_sample(row, c), _sample(further[key], c)) for c in further[key] if f"{c}_sd" in further[key]]
     assert found == set(further)
     assert len(near) > 1000
     assert sum(near) > 0.95 * len(near)
 
 
-def _sample(row, column: str) -> Sample:
-    return Sample(float(row[column]), float(row[f"{column}_sd"]), int(row["seeds"]))
+def _sample(row, column: str) -> SampleStatistics:
+    return SampleStatistics(float(row[column]), float(row[f"{column}_sd"]), int(row["seeds"]))
 
 
 @pytest.mark.parametrize(
@@ -104,4 +108,4 @@ def _sample(row, column: str) -> Sample:
     ],
 )
 def test_our_own_explanations_cover_only_what_was_measured(file: str, column: str, row: dict[str, str], covered: bool) -> None:
-    assert (explained.reason_for(explained.read_explanations(), file, column, row, 0.04) is not None) is covered
+    assert (explained.reason_for_difference(explained.read_explanations(), file, column, row, 0.04) is not None) is covered

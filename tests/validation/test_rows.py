@@ -19,7 +19,7 @@ def test_every_row_of_our_own_tables_is_a_sound_scenario(path: Path) -> None:
 
 
 def test_a_row_is_named_by_the_columns_that_tell_it_in_the_file_s_order() -> None:
-    named = {table.name: table.label(table.rows[0]) for table in read_tables(REFERENCE_TABLES)}
+    named = {table.name: table.row_label(table.rows[0]) for table in read_tables(REFERENCE_TABLES)}
     assert named["thesis-ch4"] == "era=21b7 mode=ecn n=120 maxp=0.1"
     assert named["thesis-ch4-maxp"] == "era=21b7 mode=ecn n=120 maxp=0.1 minth=10 maxth=30"
     assert named["thesis-aecn"].startswith("count=group sweep=aecn3_minth flows=120 ")

@@ -5,11 +5,11 @@ import pytest
 import ecnlab
 from ecnlab.validation import more_seeds
 from ecnlab.validation.columns import values_by_column
-from ecnlab.validation.explained import Explanation
-from ecnlab.validation.more_seeds import MoreSeeds
+from ecnlab.validation.explained import ExplainedDifference
+from ecnlab.validation.more_seeds import MoreSeedsOfNs2
 from ecnlab.validation.rows import read_tables
-from ecnlab.validation.samples import Sample, allowed_difference
-from ecnlab.validation.tables import CellComparison, compare_files, totals
+from ecnlab.validation.samples import SampleStatistics, allowed_difference
+from ecnlab.validation.tables import CellComparison, compare_with_ns2_files, verdict_counts_by_file
 
 OWN_TABLE = more_seeds.MORE_SEEDS_FILE.parent
 HEADER = "era,mode,n,maxp,seeds"
@@ -17,8 +17,10 @@ ROW = "21b7,ecn,30,0.5,5"
 
 
 def test_the_allowed_difference_is_welch_s_or_one_percent() -> None:
-    assert allowed_difference(Sample(100.0, 0.0, 5), Sample(99.0, 0.0, 20)) == 1.0
-    assert allowed_difference(Sample(100.0, 10.0, 10), Sample(100.0, 10.0, 10)) == pytest.approx(2.878440 * 10 * (2 / 10) ** 0.5, rel=1e-6)
+    assert allowed_difference(SampleStatistics(100.0, 0.0, 5), SampleStatistics(99.0, 0.0, 20)) == 1.0
+    assert allowed_difference(SampleStatistics(100.0, 10.0, 10), SampleStatistics(100.0, 10.0, 10)) == pytest.approx(
+        2.878440 * 10 * (2 / 10) ** 0.5, rel=1e-6
+    )
 
 
 def _our_values(tmp_path: Path) -> dict[str, list[float]]:
@@ -31,14 +33,14 @@ def _our_values(tmp_path: Path) -> dict[str, list[float]]:
 def _compare_rows(
     tmp_path: Path,
     factor: float,
-    explanations: list[Explanation],
-    further: MoreSeeds | None = None,
+    explanations: list[ExplainedDifference],
+    further: MoreSeedsOfNs2 | None = None,
 ) -> list[CellComparison]:
     """Our own means, times a factor, taken for ns-2's."""
     ours = {column: sum(values) / 2 * factor for column, values in _our_values(tmp_path).items()}
     path = tmp_path / "mine-ch5.csv"
     path.write_text(f"{HEADER},{','.join(ours)}\n{ROW},{','.join(map(repr, ours.values()))}\n")
-    return compare_files([path], [1, 2], explanations, further or MoreSeeds())
+    return compare_with_ns2_files([path], [1, 2], explanations, further or MoreSeedsOfNs2())
 
 
 def test_a_spread_that_the_file_does_not_say_is_taken_to_be_ours(tmp_path: Path) -> None:
@@ -49,13 +51,13 @@ def test_a_spread_that_the_file_does_not_say_is_taken_to_be_ours(tmp_path: Path)
 
 
 def test_our_own_numbers_agree_with_themselves(tmp_path: Path) -> None:
-    counted = totals(_compare_rows(tmp_path, 1.0, []))
+    counted = verdict_counts_by_file(_compare_rows(tmp_path, 1.0, []))
     assert counted["total"] == {"compared": 36, "agreeing": 36, "explained": 0, "open": 0}
     assert counted["mine-ch5"] == counted["total"]
 
 
 def test_numbers_far_away_are_open_unless_explained(tmp_path: Path) -> None:
-    explanation = Explanation("mine-*", "goodput_*", "made up", {"mode": "ecn"})
+    explanation = ExplainedDifference("mine-*", "goodput_*", "made up", {"mode": "ecn"})
     comparisons = _compare_rows(tmp_path, 50.0, [explanation])
     verdicts = {comparison.column: (comparison.verdict, comparison.reason) for comparison in comparisons}
     assert verdicts["goodput_mbps"] == ("explained", "made up")
@@ -84,7 +86,7 @@ def test_further_seeds_do_not_explain_a_table_that_they_contradict_themselves(tm
 
 
 def test_an_explanation_covers_no_larger_difference_than_it_says(tmp_path: Path) -> None:
-    explanation = Explanation("mine-*", "goodput_*", "made up", within=0.3)
+    explanation = ExplainedDifference("mine-*", "goodput_*", "made up", within=0.3)
     near = {c.column: c.verdict for c in _compare_rows(tmp_path, 1.2, [explanation])}
     far = {c.column: c.verdict for c in _compare_rows(tmp_path, 2.0, [explanation])}
     assert (near["goodput_mbps"], far["goodput_mbps"]) == ("explained", "open")
@@ -93,23 +95,23 @@ def test_an_explanation_covers_no_larger_difference_than_it_says(tmp_path: Path)
 @pytest.mark.parametrize("seeds", [[], [1]])
 def test_too_few_seeds_for_an_interval_are_refused(seeds: list[int]) -> None:
     with pytest.raises(ecnlab.UsageError, match="too few for an interval; fix: give 2 or more"):
-        compare_files([], seeds)
+        compare_with_ns2_files([], seeds)
 
 
 def test_an_explanation_holds_only_where_it_says() -> None:
-    explanation = Explanation("thesis-ch5", "delay_*", "why", {"era": "235"})
-    assert explanation.covers("thesis-ch5", "delay_mean_ms", {"era": "235", "mode": "red"})
-    assert not explanation.covers("thesis-ch5", "delay_mean_ms", {"era": "21b7"})
-    assert not explanation.covers("thesis-ch4", "delay_mean_ms", {"era": "235"})
-    assert not explanation.covers("thesis-ch5", "drops", {"era": "235"})
+    explanation = ExplainedDifference("thesis-ch5", "delay_*", "why", {"era": "235"})
+    assert explanation.covers_column_of_row("thesis-ch5", "delay_mean_ms", {"era": "235", "mode": "red"})
+    assert not explanation.covers_column_of_row("thesis-ch5", "delay_mean_ms", {"era": "21b7"})
+    assert not explanation.covers_column_of_row("thesis-ch4", "delay_mean_ms", {"era": "235"})
+    assert not explanation.covers_column_of_row("thesis-ch5", "drops", {"era": "235"})
 
 
 def test_ten_flows_and_bursts_of_datagrams_do_what_ns_2_s_do(tmp_path: Path) -> None:
     lines = (OWN_TABLE / "red-ecn.csv").read_text().splitlines()
     path = tmp_path / "red-ecn.csv"
     path.write_text("\n".join([lines[0], *(line for line in lines if ",50,ecn," in line)]) + "\n")
-    found = compare_files([path], range(1, 9), [])
-    assert [(c.row, c.column, c.difference, c.allowed) for c in found if c.verdict != "agrees"] == []
+    found = compare_with_ns2_files([path], range(1, 9), [])
+    assert [(c.row, c.column, c.difference_from_ns2, c.allowed) for c in found if c.verdict != "agrees"] == []
     assert {c.column for c in found} == {"goodput_kbps", "jain", "drops", "marks", "timeouts"}
 
 

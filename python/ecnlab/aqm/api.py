@@ -83,7 +83,7 @@ def mark(level: str = "congested", group: int | None = None, cause: str = "early
     cause : str
         Under what it is counted: "early", "forced" or "overflow".
     """
-    return _mark_bits(level, group, cause)
+    return _encode_mark_verdict(level, group, cause)
 
 
 def drop(victim: str | int = "arriving", cause: str = "early") -> Verdict:
@@ -96,32 +96,32 @@ def drop(victim: str | int = "arriving", cause: str = "early") -> Verdict:
     cause : str
         Under what it is counted: "early", "forced" or "overflow".
     """
-    return _drop_bits(victim, cause)
+    return _encode_drop_verdict(victim, cause)
 
 
 @cache
-def _mark_bits(level: str, group: int | None, cause: str) -> Verdict:
-    plain = _MARK | _index_of_word("level", level, _MARK_LEVELS) << 4 | _index_of_word("cause", cause, _DROP_CAUSES) << 8
+def _encode_mark_verdict(level: str, group: int | None, cause: str) -> Verdict:
+    plain = _MARK | _require_index_of_word("level", level, _MARK_LEVELS) << 4 | _require_index_of_word("cause", cause, _DROP_CAUSES) << 8
     return Verdict(
-        _VERDICT_TAG | plain if group is None else _VERDICT_TAG | plain | _GROUP_OR_FRONT_FLAG | _checked_index("group", group) << 16
+        _VERDICT_TAG | plain if group is None else _VERDICT_TAG | plain | _GROUP_OR_FRONT_FLAG | _require_valid_index("group", group) << 16
     )
 
 
 @cache
-def _drop_bits(victim: str | int, cause: str) -> Verdict:
-    plain = _VERDICT_TAG | _DROP | _index_of_word("cause", cause, _DROP_CAUSES) << 8
+def _encode_drop_verdict(victim: str | int, cause: str) -> Verdict:
+    plain = _VERDICT_TAG | _DROP | _require_index_of_word("cause", cause, _DROP_CAUSES) << 8
     if isinstance(victim, str):
-        return Verdict(plain | _index_of_word("victim", victim, ("arriving", "front")) * _GROUP_OR_FRONT_FLAG)
-    return Verdict(plain | _WAITING_INDEX_FLAG | _checked_index("victim", victim) << 16)
+        return Verdict(plain | _require_index_of_word("victim", victim, ("arriving", "front")) * _GROUP_OR_FRONT_FLAG)
+    return Verdict(plain | _WAITING_INDEX_FLAG | _require_valid_index("victim", victim) << 16)
 
 
-def _index_of_word(what: str, word: str, words: Sequence[str]) -> int:
+def _require_index_of_word(what: str, word: str, words: Sequence[str]) -> int:
     if word not in words:
         raise ValueError(f"{what} = {word!r} must be one of {', '.join(words)}")
     return words.index(word)
 
 
-def _checked_index(what: str, number: int) -> int:
+def _require_valid_index(what: str, number: int) -> int:
     if not isinstance(number, Integral) or not 0 <= int(number) <= _MAX_INDEX:
         raise ValueError(f"{what} = {number!r} must be a whole number, at least 0 and below 2^32")
     return int(number)
@@ -244,7 +244,7 @@ class Aqm:
         super().__init_subclass__(**more)
         cls.compiled = compiled
         cls.read_from = None
-        source_files.remember_content(cls)
+        source_files.remember_class_file_content(cls)
 
     def check(self) -> Mapping[str, str]:
         """What contradicts itself among the parameters: by parameter, what is wrong. A scenario with such values is refused."""

@@ -54,9 +54,9 @@ class _CompiledClass:
     """The compiled hooks of a class whose record has this layout."""
 
     def __init__(self, cls: type[Aqm], layout: np.dtype[Any]) -> None:
-        _register_methods(cls)
+        _register_class_methods_with_numba(cls)
         hooks = [hook for hook in ("on_arrival", *_OPTIONAL_HOOKS) if hook == "on_arrival" or getattr(cls, hook) is not getattr(Aqm, hook)]
-        self.functions = {hook: _compiled_hook(cls, hook, layout) for hook in hooks}
+        self.functions = {hook: _compile_hook(cls, hook, layout) for hook in hooks}
         self.addresses = {hook: function.address for hook, function in self.functions.items()}
 
 
@@ -67,9 +67,13 @@ _compile_lock = Lock()
 def compiled_program(instance: Aqm, gauges: Sequence[str]) -> dict[str, Any]:
     """What the engine needs of an instance that has started: its record, and where its compiled hooks begin."""
     cls = type(instance)
-    state = _state_arrays(instance)
+    state = _state_as_arrays(instance)
     layout = np.dtype(
-        [(_STREAM_FIELD, "u8"), (_class_marker_field(cls), "u8"), *((name, value.dtype, value.shape) for name, value in state.items())]
+        [
+            (_STREAM_FIELD, "u8"),
+            (_field_name_unique_to_class(cls), "u8"),
+            *((name, value.dtype, value.shape) for name, value in state.items()),
+        ]
     )
     record = np.zeros(1, layout)
     for name, value in state.items():
@@ -86,12 +90,12 @@ def compiled_program(instance: Aqm, gauges: Sequence[str]) -> dict[str, Any]:
         "record": record.tobytes(),
         **{hook: compiled.addresses.get(hook, 0) for hook in ("on_arrival", *_OPTIONAL_HOOKS)},
         "gauges": [(_field_offset(layout, name) // 8, state[name].dtype.kind == "i") for name in gauges],
-        "again": _plain_python_call(instance, layout),
+        "again": _python_fallback_call(instance, layout),
         "keep": compiled,
     }
 
 
-def _class_marker_field(cls: type[Aqm]) -> str:
+def _field_name_unique_to_class(cls: type[Aqm]) -> str:
     """A field that no other class's record has: by it numba tells whose methods are called."""
     return f"_of_{id(cls):x}"
 
@@ -100,7 +104,7 @@ def _field_offset(layout: np.dtype[Any], name: str) -> int:
     return layout.fields[name][1] if layout.fields is not None else 0
 
 
-def _state_arrays(instance: Aqm) -> dict[str, np.ndarray[Any, Any]]:
+def _state_as_arrays(instance: Aqm) -> dict[str, np.ndarray[Any, Any]]:
     """Parameters and state as words. A text, and a parameter that is auto, stay with on_start. Raises TypeError."""
     state = {}
     for name, value in vars(instance).items():
@@ -119,7 +123,7 @@ def _state_arrays(instance: Aqm) -> dict[str, np.ndarray[Any, Any]]:
     return state
 
 
-def _plain_python_call(instance: Aqm, layout: np.dtype[Any]) -> Callable[[str, bytes, Any], None]:
+def _python_fallback_call(instance: Aqm, layout: np.dtype[Any]) -> Callable[[str, bytes, Any], None]:
     """Puts a question to the class in plain Python, over a record: a compiled hook raised, and this raises with a traceback."""
     begun = dict(vars(instance))
 
@@ -134,9 +138,9 @@ def _plain_python_call(instance: Aqm, layout: np.dtype[Any]) -> Callable[[str, b
     return call_hook_in_python
 
 
-def _compiled_hook(cls: type[Aqm], hook: str, layout: np.dtype[Any]) -> Any:
+def _compile_hook(cls: type[Aqm], hook: str, layout: np.dtype[Any]) -> Any:
     """A hook as a function of C. Raises TypeError if numba cannot compile it, or it would be another than in plain Python."""
-    numba = _numba_module()
+    numba = _import_numba_with_extensions()
     types = numba.types
     record = numba.from_dtype(layout)
     seen = types.int64 if hook == "on_rate" else numba.from_dtype(_hook_argument_dtype(hook, cls.groups))
@@ -144,26 +148,26 @@ def _compiled_hook(cls: type[Aqm], hook: str, layout: np.dtype[Any]) -> Any:
     try:
         function.compile((record, seen))
     except (numba.core.errors.NumbaError, AssertionError) as error:
-        _check_arrays(cls, hook, layout)  # numba has no words for it
+        _refuse_array_replacement(cls, hook, layout)  # numba has no words for it
         raise TypeError(
-            f"numba cannot compile {cls.__name__}.{hook}: {_shortened_message(str(error)) or 'an assertion in numba failed'}"
+            f"numba cannot compile {cls.__name__}.{hook}: {_shorten_numba_message(str(error)) or 'an assertion in numba failed'}"
         ) from None
     made = function.overloads[(record, seen)]
-    _check_sets(cls, hook, made, record)
-    _check_answer(cls, hook, made.signature.return_type, types)
+    _refuse_float_into_integer_field(cls, hook, made, record)
+    _require_hook_return_type(cls, hook, made.signature.return_type, types)
     answer = types.float64 if hook == "on_deadline" else types.int64
     pointers = (types.CPointer(record), types.int64 if hook == "on_rate" else types.CPointer(seen))
-    return numba.cfunc(answer(*pointers))(_c_function(hook, function, numba.carray))
+    return numba.cfunc(answer(*pointers))(_hook_as_c_function(hook, function, numba.carray))
 
 
-def _shortened_message(told: str) -> str:
+def _shorten_numba_message(told: str) -> str:
     """What numba says, without the ways on which it did not find something: its first lines, and the last place that it names."""
     lines = [line for line in told.splitlines() if line.strip() and not line.startswith("Failed in nopython mode")]
     places = [at for at, line in enumerate(lines) if line.startswith("File ")]
     return "\n".join([*lines[:2], *(lines[places[-1] : places[-1] + 5] if places else [])])
 
 
-def _check_sets(cls: type[Aqm], hook: str, made: Any, record: Any) -> None:
+def _refuse_float_into_integer_field(cls: type[Aqm], hook: str, made: Any, record: Any) -> None:
     """Refuse to put a real number into what began as a whole one, which would cut it."""
     from numba.core import ir, types
 
@@ -181,7 +185,7 @@ def _check_sets(cls: type[Aqm], hook: str, made: Any, record: Any) -> None:
                 raise TypeError(f"{cls.__name__}: self.{one.attr} {told}")
 
 
-def _check_arrays(cls: type[Aqm], hook: str, layout: np.dtype[Any]) -> None:
+def _refuse_array_replacement(cls: type[Aqm], hook: str, layout: np.dtype[Any]) -> None:
     """Refuse to put another array where one has its place. Raises TypeError."""
     method = getattr(cls, hook)
     names = {step.argval for step in dis.get_instructions(method) if step.opname == "STORE_ATTR"}
@@ -191,13 +195,13 @@ def _check_arrays(cls: type[Aqm], hook: str, layout: np.dtype[Any]) -> None:
             raise TypeError(f"{cls.__name__}: self.{name} {what}; fix: write into it, as in self.{name}[:] = ...")
 
 
-def _check_answer(cls: type[Aqm], hook: str, answer: Any, types: Any) -> None:
+def _require_hook_return_type(cls: type[Aqm], hook: str, answer: Any, types: Any) -> None:
     if hook in ("on_arrival", "on_departure", "group") and not isinstance(answer, types.Integer):
         wanted = "a whole number" if hook == "group" else "PASS, mark() or drop()"
         raise TypeError(f"{cls.__name__}.{hook}: returned {answer}, expected {wanted}; fix: return {wanted} on every path")
 
 
-def _c_function(hook: str, function: Any, carray: Any) -> Callable[..., Any]:
+def _hook_as_c_function(hook: str, function: Any, carray: Any) -> Callable[..., Any]:
     """The hook as the engine calls it: by addresses, and with a number of its own for what it raises."""
 
     def c_verdict_hook(record, seen):  # type: ignore[no-untyped-def]
@@ -237,7 +241,7 @@ def _c_function(hook: str, function: Any, carray: Any) -> Callable[..., Any]:
 
 
 @cache
-def _numba_module() -> Any:
+def _import_numba_with_extensions() -> Any:
     """numba, taught what hooks may call. Raises UsageError if it is not there."""
     try:
         import numba
@@ -245,11 +249,11 @@ def _numba_module() -> Any:
         raise UsageError(
             "compiled=True: needs numba, which is not installed; fix: pip install 'ecnlab[native]', or leave compiled out"
         ) from None
-    _register_overloads(numba)
+    _register_numba_overloads(numba)
     return numba
 
 
-def _register_overloads(numba: Any) -> None:
+def _register_numba_overloads(numba: Any) -> None:
     """Let compiled hooks call mark, drop, self.random and the functions that are the same on every machine."""
     from numba.core.typing.arraydecl import RecordAttribute
     from numba.extending import overload, overload_method
@@ -288,27 +292,27 @@ def _register_overloads(numba: Any) -> None:
 
     @overload(api.powi)
     def powi(base, exponent):  # type: ignore[no-untyped-def]
-        def raise_to_power(base, exponent):  # type: ignore[no-untyped-def]
+        def powi_impl(base, exponent):  # type: ignore[no-untyped-def]
             if exponent < 0:
                 raise OverflowError("the exponent of powi must be at least 0")
             return power(base, exponent)
 
-        return raise_to_power
+        return powi_impl
 
-    _register_verdicts(numba)
+    _register_verdict_functions_with_numba(numba)
 
 
-def _register_methods(cls: type[Aqm]) -> None:
+def _register_class_methods_with_numba(cls: type[Aqm]) -> None:
     """Let the compiled hooks of a class call its other methods."""
     members = {name: getattr(cls, name) for base in reversed(cls.__mro__[:-1]) if base is not Aqm for name in vars(base)}
     for name, method in members.items():
         if isinstance(method, FunctionType) and not hasattr(Aqm, name):
-            _register_method(cls, name, method)
+            _register_class_method_with_numba(cls, name, method)
 
 
-def _register_method(cls: type[Aqm], name: str, method: FunctionType) -> None:
-    numba = _numba_module()
-    mark = _class_marker_field(cls)
+def _register_class_method_with_numba(cls: type[Aqm], name: str, method: FunctionType) -> None:
+    numba = _import_numba_with_extensions()
+    mark = _field_name_unique_to_class(cls)
 
     def method_of_class(*arguments: Any) -> FunctionType | None:
         return method if mark in arguments[0].fields else None
@@ -317,7 +321,7 @@ def _register_method(cls: type[Aqm], name: str, method: FunctionType) -> None:
     numba.extending.overload_method(numba.types.Record, name, jit_options={"boundscheck": True})(method_of_class)
 
 
-def _register_verdicts(numba: Any) -> None:
+def _register_verdict_functions_with_numba(numba: Any) -> None:
     from numba.extending import overload
 
     types = numba.types
@@ -330,10 +334,10 @@ def _register_verdicts(numba: Any) -> None:
 
     @overload(api.mark, prefer_literal=True)
     def mark(level="congested", group=None, cause="early"):  # type: ignore[no-untyped-def]
-        words = _literal_values(types, {"level": (level, "congested"), "cause": (cause, "early")})
+        words = _literal_argument_values(types, {"level": (level, "congested"), "cause": (cause, "early")})
         if words is None:
             return None
-        if not _is_given(types, group):
+        if not _is_argument_given(types, group):
             plain = int(api.mark(words["level"], None, words["cause"]))
             return lambda level="congested", group=None, cause="early": plain
         first = int(api.mark(words["level"], 0, words["cause"]))
@@ -341,24 +345,24 @@ def _register_verdicts(numba: Any) -> None:
 
     @overload(api.drop, prefer_literal=True)
     def drop(victim="arriving", cause="early"):  # type: ignore[no-untyped-def]
-        words = _literal_values(types, {"cause": (cause, "early")})
+        words = _literal_argument_values(types, {"cause": (cause, "early")})
         if words is None:
             return None
         if isinstance(victim, types.Integer):
             first = int(api.drop(0, **words))
             return lambda victim="arriving", cause="early": first | (verdict_with_index(victim) << 16)
-        named = _literal_values(types, {"victim": (victim, "arriving")})
+        named = _literal_argument_values(types, {"victim": (victim, "arriving")})
         if named is None:
             return None
         plain = int(api.drop(**named, **words))
         return lambda victim="arriving", cause="early": plain
 
 
-def _is_given(types: Any, value: Any) -> bool:
+def _is_argument_given(types: Any, value: Any) -> bool:
     return not (value is None or isinstance(value, (types.NoneType, types.Omitted)))
 
 
-def _literal_values(types: Any, given: Mapping[str, tuple[Any, str]]) -> dict[str, str] | None:
+def _literal_argument_values(types: Any, given: Mapping[str, tuple[Any, str]]) -> dict[str, str] | None:
     """The words that a call spells out, or its defaults; nothing if one is not spelled out."""
     words = {}
     for name, (value, default) in given.items():

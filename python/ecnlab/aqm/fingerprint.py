@@ -22,8 +22,8 @@ from weakref import WeakKeyDictionary
 from ecnlab import _core
 from ecnlab.aqm import source_files
 from ecnlab.aqm.api import Aqm
-from ecnlab.aqm.digests import Digest, NotCovered, Part, package_version, python_version
-from ecnlab.aqm.tracebacks import format_traceback
+from ecnlab.aqm.digests import NotDigestible, Part, ValueDigest, package_version, python_version
+from ecnlab.aqm.tracebacks import format_traceback_of_user_code
 from ecnlab.errors import UnknownName, UsageError
 
 _REFERENCE_HINT = "fix: give FILE.py:CLASS, as in my_aqm.py:MyAqm"
@@ -40,7 +40,7 @@ def load_aqm_class(reference: str) -> type[Aqm]:
     file, _, name = reference.rpartition(":") if reference.count(":") and not reference.endswith(".py") else (reference, "", "")
     if not file.endswith(".py"):
         raise UsageError(f"{reference!r} is not an AQM in a file; {_REFERENCE_HINT}")
-    module = _module_from_file(file)
+    module = _load_module_from_file(file)
     found: dict[str, type[Aqm]] = {key: one for key, one in vars(module).items() if _is_aqm_class(one)}
     if name in found:
         aqm = found[name]
@@ -49,7 +49,7 @@ def load_aqm_class(reference: str) -> type[Aqm]:
             raise UsageError(f"{name} in {file!r} is not a subclass of ecnlab.Aqm")
         raise UsageError(f"{file!r}: {UnknownName('AQM', name, found)}" if found else f"{file!r} has no subclass of ecnlab.Aqm")
     else:
-        aqm = _only_aqm(file, {key: one for key, one in found.items() if one.__module__ == module.__name__})
+        aqm = _single_aqm_class(file, {key: one for key, one in found.items() if one.__module__ == module.__name__})
     aqm.read_from = f"{Path(file).expanduser().resolve()}:{aqm.__name__}"
     return aqm
 
@@ -60,12 +60,12 @@ def class_digest(aqm: type[Aqm]) -> str:
     Raises UsageError if it reads something that no digest can be taken of.
     """
     own = {base.__module__.partition(".")[0] for base in aqm.__mro__[:-1]} - {"ecnlab", *sys.stdlib_module_names}
-    digest = Digest(_file_content, own)
-    digest.add(python_version(), *_engine_side_content(aqm.compiled))
+    digest = ValueDigest(_content_of_class_file_and_imports, own)
+    digest.add(python_version(), *_content_of_aqm_binding_code(aqm.compiled))
     try:
         digest.add_value(aqm, (None, aqm.__qualname__))
         digest.add_modules()
-    except NotCovered as error:
+    except NotDigestible as error:
         raise UsageError(f"{aqm.__qualname__}: {error}") from None
     except RecursionError:
         raise UsageError(f"{aqm.__qualname__}: a value that it reads is nested too deeply to be part of the key; fix: flatten it") from None
@@ -77,7 +77,7 @@ def class_digest(aqm: type[Aqm]) -> str:
     return found
 
 
-def changed_part(before: str, after: str) -> str | None:
+def first_changed_part_of_digest(before: str, after: str) -> str | None:
     """The first value that differs between two digests of this process; None if it is not known."""
     pairs = zip_longest(_parts_by_digest.get(before, ()), _parts_by_digest.get(after, ()))
     for one, other in pairs if before in _parts_by_digest and after in _parts_by_digest else ():
@@ -86,25 +86,25 @@ def changed_part(before: str, after: str) -> str | None:
     return None
 
 
-def _engine_side_content(compiled: bool) -> list[bytes]:
+def _content_of_aqm_binding_code(compiled: bool) -> list[bytes]:
     """What of ecnlab decides how a class is asked: the engine's build is in every key, but does not cover this."""
     files = ["api.py", "plugins.py", *(["compiled.py"] if compiled else [])]
     versions = [package_version(package).encode() for package in ("numba", "llvmlite") if compiled]
     return [_core.AQM_SOURCES, *((_AQM_FOLDER / file).read_bytes() for file in files), *versions]
 
 
-def _file_content(file: Path, one: type | None) -> list[bytes]:
+def _content_of_class_file_and_imports(file: Path, one: type | None) -> list[bytes]:
     """What a file held as the class in it was made, and what those of its folder hold that it imports."""
-    data = None if one is None else source_files.content_at_definition(one)
+    data = None if one is None else source_files.class_file_content_at_definition(one)
     if one is None or data is None:
-        data = source_files.read(file)
+        data = source_files.read_source_file(file)
         return [data, *_imported_sibling_files(file, data).values()]
     if one not in _content_at_definition:
         _content_at_definition[one] = [data, *_imported_sibling_files(file, data).values()]
     return _content_at_definition[one]
 
 
-def _only_aqm(file: str, found: Mapping[str, type[Aqm]]) -> type[Aqm]:
+def _single_aqm_class(file: str, found: Mapping[str, type[Aqm]]) -> type[Aqm]:
     if len(found) != 1:
         has = f"several AQMs ({', '.join(sorted(found))})" if found else "no subclass of ecnlab.Aqm"
         raise UsageError(f"{file!r} has {has}; {_REFERENCE_HINT}")
@@ -115,7 +115,7 @@ def _is_aqm_class(one: object) -> bool:
     return isinstance(one, type) and issubclass(one, Aqm) and one is not Aqm
 
 
-def _module_from_file(file: str) -> ModuleType:
+def _load_module_from_file(file: str) -> ModuleType:
     """The module that a file makes; read anew when the file has changed."""
     try:
         path = Path(file).expanduser().resolve()
@@ -139,7 +139,7 @@ def _imported_sibling_files(file: Path, data: bytes) -> dict[Path, bytes]:
     while waiting:
         for path in _imported_files(waiting.pop(), file.parent):
             if path != file and path not in found:
-                found[path] = source_files.read(path)
+                found[path] = source_files.read_source_file(path)
                 waiting.append(found[path])
     return dict(sorted(found.items()))
 
@@ -200,7 +200,7 @@ def _execute_module(file: str, path: Path, data: bytes, name: str) -> ModuleType
         exec(compile(data, str(path), "exec"), vars(module))
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise UsageError(f"{file!r} cannot be imported:\n{format_traceback(error)}") from None
+        raise UsageError(f"{file!r} cannot be imported:\n{format_traceback_of_user_code(error)}") from None
     finally:
         sys.dont_write_bytecode = written
         sys.path.remove(str(path.parent))

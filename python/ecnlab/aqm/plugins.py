@@ -25,31 +25,33 @@ _MAX_EXACT_INTEGER = 2.0**53
 _entry_cache: dict[tuple[type[Aqm], str], _core.BroughtAqm] = {}
 
 
-def entries_of(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[type[Aqm], ...], list[_core.BroughtAqm]]:
+def registry_entries_of_aqms(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[type[Aqm], ...], list[_core.BroughtAqm]]:
     """The classes, and their entries. Raises UsageError if one is no sound AQM, or two have one name."""
     if isinstance(aqms, (str, type)) or not isinstance(aqms, Iterable):
         raise UsageError(f"aqms: must be a list of AQM classes, as in aqms=[MyAqm], not {aqms!r}")
-    classes = tuple(dict.fromkeys(load_aqm_class(one) if isinstance(one, str) else _aqm_class(one) for one in aqms))
+    classes = tuple(dict.fromkeys(load_aqm_class(one) if isinstance(one, str) else _resolve_aqm_class(one) for one in aqms))
     names: dict[str, type[Aqm]] = {}
     for each in classes:
-        other = names.setdefault(name_of(each), each)
+        other = names.setdefault(scenario_name_of_aqm(each), each)
         if other is not each:
-            raise UsageError(f"two AQMs have the name {name_of(each)!r}; fix: give one of them another name = ...")
-    return classes, [entry_of(each) for each in classes]
+            raise UsageError(f"two AQMs have the name {scenario_name_of_aqm(each)!r}; fix: give one of them another name = ...")
+    return classes, [registry_entry_of_aqm(each) for each in classes]
 
 
-def entry_of(aqm: type[Aqm]) -> _core.BroughtAqm:
+def registry_entry_of_aqm(aqm: type[Aqm]) -> _core.BroughtAqm:
     """The entry of a class; another one when its source has become another. Raises UsageError if it is no sound AQM."""
     key = (aqm, class_digest(aqm))
     if key not in _entry_cache:
         try:
-            _entry_cache[key] = _core.BroughtAqm(_declaration(aqm, key[1]), Verdict, _instance_factory(aqm), _parameter_checker(aqm))
+            _entry_cache[key] = _core.BroughtAqm(
+                _aqm_declaration(aqm, key[1]), Verdict, _aqm_instance_factory(aqm), _aqm_parameter_checker(aqm)
+            )
         except ValueError as error:
             raise UsageError(f"{aqm.__qualname__}: {error}") from None
     return _entry_cache[key]
 
 
-def name_of(aqm: type[Aqm]) -> str:
+def scenario_name_of_aqm(aqm: type[Aqm]) -> str:
     """How scenarios call it."""
     name = aqm.name or aqm.__name__
     if not isinstance(name, str) or not _NAME_PATTERN.fullmatch(name):
@@ -58,14 +60,14 @@ def name_of(aqm: type[Aqm]) -> str:
     return name
 
 
-def _aqm_class(one: object) -> type[Aqm]:
+def _resolve_aqm_class(one: object) -> type[Aqm]:
     if not isinstance(one, type) or not issubclass(one, Aqm) or one is Aqm:
         told = f"the class {one.__qualname__}" if isinstance(one, type) else repr(one)
         raise UsageError(f"aqms: {told} is not a subclass of ecnlab.Aqm")
     return one
 
 
-def _declaration(aqm: type[Aqm], digest: str) -> dict[str, Any]:
+def _aqm_declaration(aqm: type[Aqm], digest: str) -> dict[str, Any]:
     """What stands in its declaration, as the engine takes it. Raises UsageError or ValueError."""
     if aqm.on_arrival is Aqm.on_arrival:
         raise ValueError("on_arrival is missing, which decides what happens to a packet; fix: define it")
@@ -79,7 +81,7 @@ def _declaration(aqm: type[Aqm], digest: str) -> dict[str, Any]:
     title, summary = _title_and_summary(aqm)
     fields = _parameter_and_gauge_fields(aqm)
     return {
-        "name": name_of(aqm),
+        "name": scenario_name_of_aqm(aqm),
         "title": title,
         "summary": summary,
         "source": aqm.source,
@@ -87,7 +89,7 @@ def _declaration(aqm: type[Aqm], digest: str) -> dict[str, Any]:
         "marks": aqm.marks,
         "parameters": [_parameter_declaration(name, kind, given) for name, (kind, given) in fields.items() if not isinstance(given, Gauge)],
         "gauges": [(name, given.unit, given.doc) for name, (_, given) in fields.items() if isinstance(given, Gauge)],
-        "test_params": [(str(name), _value_text(value, _unit_of_field(fields, name))) for name, value in test_params.items()],
+        "test_params": [(str(name), _value_with_unit_text(value, _unit_of_field(fields, name))) for name, value in test_params.items()],
         "hooks": [hook for hook in _OPTIONAL_HOOKS if getattr(aqm, hook) is not getattr(Aqm, hook)],
         "groups": aqm.groups,
     }
@@ -108,7 +110,7 @@ def _title_and_summary(aqm: type[Aqm]) -> tuple[str, str]:
     """Its title and a few sentences: the first line of its docstring, and the first paragraph."""
     paragraph = cleandoc(aqm.__dict__.get("__doc__") or "").split("\n\n")[0]
     first, _, rest = paragraph.partition("\n")
-    return first.removesuffix(".") or name_of(aqm), " ".join((rest or first).split())
+    return first.removesuffix(".") or scenario_name_of_aqm(aqm), " ".join((rest or first).split())
 
 
 def _parameter_and_gauge_fields(aqm: type[Aqm]) -> dict[str, tuple[Any, Any]]:
@@ -133,7 +135,7 @@ def _is_not_a_parameter(name: str, kind: Any) -> bool:
 
 def _parameter_declaration(name: str, kind: Any, given: Any) -> dict[str, Any]:
     declared = given if isinstance(given, Param) else Param(given, None, "", "", "", ())
-    kind, word = _without_none(kind or type(declared.default))
+    kind, word = _strip_optional_type(kind or type(declared.default))
     kinds = {bool: "flag", int: "count", float: "number", str: "choice" if declared.choices else "text"}
     if kind not in kinds:
         raise ValueError(f"{name}: {kind!r} cannot be a parameter's type; fix: use float, int, bool or str, each also with | None")
@@ -153,7 +155,7 @@ def _parameter_declaration(name: str, kind: Any, given: Any) -> dict[str, Any]:
     }
 
 
-def _without_none(kind: Any) -> tuple[Any, str | None]:
+def _strip_optional_type(kind: Any) -> tuple[Any, str | None]:
     if typing.get_origin(kind) not in (types.UnionType, typing.Union):
         return kind, None
     others = [one for one in typing.get_args(kind) if one is not type(None)]
@@ -186,7 +188,7 @@ def _default_text(name: str, kind: type, declared: Param, word: str | None) -> s
     quantity = declared.unit in ("s", "bit/s") and isinstance(value, str)
     if not (isinstance(value, fits) or quantity) or (isinstance(value, bool) and kind is not bool):
         raise ValueError(f"{name}: default {value!r} must be {kind.__name__}")
-    return _value_text(value, declared.unit)
+    return _value_with_unit_text(value, declared.unit)
 
 
 def _unit_of_field(fields: Mapping[str, tuple[Any, Any]], name: str) -> str:
@@ -195,7 +197,7 @@ def _unit_of_field(fields: Mapping[str, tuple[Any, Any]], name: str) -> str:
     return given.unit if isinstance(given, Param) else ""
 
 
-def _value_text(value: Any, unit: str) -> str:
+def _value_with_unit_text(value: Any, unit: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
@@ -203,7 +205,7 @@ def _value_text(value: Any, unit: str) -> str:
     return f"{value!r} {'bps' if unit == 'bit/s' else 's'}" if unit in ("s", "bit/s") else repr(value)
 
 
-def _instance_factory(aqm: type[Aqm]) -> Any:
+def _aqm_instance_factory(aqm: type[Aqm]) -> Any:
     """What makes an instance for a run: values and line in; instance, its stream, its first deadline and its program out."""
     gauges = {name: given.initial for name, (_, given) in _parameter_and_gauge_fields(aqm).items() if isinstance(given, Gauge)}
 
@@ -220,7 +222,7 @@ def _instance_factory(aqm: type[Aqm]) -> Any:
     return make_instance
 
 
-def _parameter_checker(aqm: type[Aqm]) -> Any:
+def _aqm_parameter_checker(aqm: type[Aqm]) -> Any:
     """What tells contradictions among the values of the parameters."""
 
     def check_parameters(values: dict[str, Any]) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ from ecnlab import _core
 from ecnlab.errors import Problem, UsageError
 
 if TYPE_CHECKING:
-    from ecnlab.packet_traces.write import Tracing
+    from ecnlab.packet_traces.write import TraceOutput
     from ecnlab.scenarios.load import Scenario
 
 SIMULATOR_NAME = "sim"
@@ -92,24 +92,24 @@ class Backend(Protocol):
     def refusals(self, scenario: Scenario) -> list[Problem]:
         """What the scenario asks and it cannot do."""
 
-    def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: Tracing | None) -> RunOutput:
+    def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None) -> RunOutput:
         """Run a scenario. Raises what the engine raises, and BackendError."""
 
 
-def require_seconds(name: str, given: object) -> None:
+def require_duration(name: str, given: object) -> None:
     """See that a backend's parameter is no time or one of some length, as the engine's times can say it. Raises UsageError."""
     number = isinstance(given, (int, float)) and not isinstance(given, bool)
     if given is not None and not (number and 0 < given <= MAX_DURATION_S):  # type: ignore[operator]
         raise UsageError(f"{name}: {given!r} must be a number of seconds above 0 and at most {MAX_DURATION_S:g}")
 
 
-def require_ip(given: object) -> None:
+def require_ip_version(given: object) -> None:
     """See that a backend's parameter is a version of IP. Raises UsageError."""
     if given not in (4, 6) or isinstance(given, bool):
         raise UsageError(f"ip: {given!r} is not an IP version; fix: give 4 or 6")
 
 
-def key_on_backend(key: str, backend: Backend) -> str:
+def result_key_on_backend(key: str, backend: Backend) -> str:
     """The key of results on a backend, from the scenario's own; on the simulator it is that."""
     identity = backend_to_dict(backend)
     return (
@@ -124,7 +124,7 @@ def backend_to_dict(backend: Backend) -> dict[str, Any]:
     return {"name": backend.name, **backend.identity()}
 
 
-def describe_identity(identity: Mapping[str, Any]) -> str:
+def backend_identity_text(identity: Mapping[str, Any]) -> str:
     """A backend that results ran on, from what their file says, as text: "live (kernel 6.18.5)"."""
     more = ", ".join(_format_identity_item(key, value) for key, value in identity.items() if key not in _HIDDEN_IDENTITY_KEYS)
     return f"{identity['name']} ({more})" if more else str(identity["name"])

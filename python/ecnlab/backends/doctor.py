@@ -1,6 +1,6 @@
 """What this machine permits, backend by backend, each "no" with what would make it a "yes".
 
-`gather_facts` asks the machine; `checks_from_facts` judges what it has said and asks nothing, so that every answer can be tested.
+`gather_machine_facts` collects facts; `backend_checks_from_facts` judges them without a system call, so that each answer can be tested.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SYSCTLS_THAT_FORBID_NAMESPACES = {
 
 
 @dataclass(frozen=True)
-class Check:
+class BackendCheck:
     """One thing that a backend needs, or is better for.
 
     Attributes
@@ -70,28 +70,28 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Report:
+class DoctorReport:
     """All checks of a machine."""
 
-    checks: Sequence[Check]
+    checks: Sequence[BackendCheck]
 
-    def works(self, backend: str) -> bool:
+    def is_backend_usable(self, backend: str) -> bool:
         """Whether a backend can be used."""
         return all(check.works for check in self.checks if check.backend == backend and check.needed)
 
     def to_dict(self) -> dict[str, Any]:
         """It as plain values."""
-        backends = {backend: self.works(backend) for backend in dict.fromkeys(check.backend for check in self.checks)}
+        backends = {backend: self.is_backend_usable(backend) for backend in dict.fromkeys(check.backend for check in self.checks)}
         return {"backends": backends, "checks": [vars(check) for check in self.checks]}
 
 
-def examine_machine() -> Report:
+def run_backend_checks() -> DoctorReport:
     """Ask this machine."""
-    return Report(list(checks_from_facts(gather_facts())))
+    return DoctorReport(list(backend_checks_from_facts(gather_machine_facts())))
 
 
-def gather_facts() -> dict[str, Any]:
-    """What there is, without a judgement."""
+def gather_machine_facts() -> dict[str, Any]:
+    """Facts of this machine, without a judgement."""
     return {
         **probe_machine(),
         "forbids": [path for path, (word, _) in _SYSCTLS_THAT_FORBID_NAMESPACES.items() if _read_sysctl(Path(path)) == word],
@@ -100,23 +100,23 @@ def gather_facts() -> dict[str, Any]:
         "system": platform.system(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         "free_mb": _available_memory_mb(),
-        "images": [image.name for image in kernels.built_kernels() if image.is_whole],
-        "missing": build.missing_packages(),
+        "images": [image.name for image in kernels.built_kernels() if image.is_image_intact],
+        "missing": build.missing_build_packages(),
         "fetches": shutil.which("apt-get") is not None,
     }
 
 
-def checks_from_facts(found: Mapping[str, Any]) -> Iterator[Check]:
+def backend_checks_from_facts(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
     """The checks, from facts."""
-    yield Check(SIM, "engine", f"{_core.VERSION}, build {_core.BUILD}")
-    yield Check(SIM, "cores", f"{found['cores']}, one run for each at a time")
-    yield from _live_checks(found)
-    yield from _uml_checks(found)
+    yield BackendCheck(SIM, "engine", f"{_core.VERSION}, build {_core.BUILD}")
+    yield BackendCheck(SIM, "cores", f"{found['cores']}, one run for each at a time")
+    yield from _checks_of_live_backend(found)
+    yield from _checks_of_uml_backend(found)
     yield from _uml_build_checks(found)
 
 
-def _live_checks(found: Mapping[str, Any]) -> Iterator[Check]:
-    yield Check(LIVE_NAME, "kernel", f"{found['system']} {found['kernel']}", found["system"] == "Linux", "live needs Linux")
+def _checks_of_live_backend(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
+    yield BackendCheck(LIVE_NAME, "kernel", f"{found['system']} {found['kernel']}", found["system"] == "Linux", "live needs Linux")
     yield _namespace_check(found)
     yield _tun_check(found)
     settings = found["settings"]
@@ -125,29 +125,29 @@ def _live_checks(found: Mapping[str, Any]) -> Iterator[Check]:
     yield _congestion_control_check(settings)
     ecn, accurate = settings["ecn"], settings["accecn"]
     old = "use a kernel that has net.ipv4.tcp_ecn in each namespace"
-    yield Check(LIVE_NAME, "ECN", "hosts can be set to it" if ecn else "hosts cannot be set to it", ecn, old)
+    yield BackendCheck(LIVE_NAME, "ECN", "hosts can be set to it" if ecn else "hosts cannot be set to it", ecn, old)
     newer = 'for ecn_echo = "accurate", run it --backend uml --kernel 7.2, or on a machine with such a kernel'
     told = "hosts can be set to it" if accurate else "this kernel rejects net.ipv4.tcp_ecn = 3"
-    yield Check(LIVE_NAME, "AccECN", told, accurate, newer, needed=False)
+    yield BackendCheck(LIVE_NAME, "AccECN", told, accurate, newer, needed=False)
     yield _real_time_check(found)
 
 
-def _namespace_check(found: Mapping[str, Any]) -> Check:
+def _namespace_check(found: Mapping[str, Any]) -> BackendCheck:
     name = "namespaces"
     if _has_network_capabilities(found):
-        return Check(LIVE_NAME, name, "network namespaces, as root")
+        return BackendCheck(LIVE_NAME, name, "network namespaces, as root")
     if found["user_net"] == "yes":
-        return Check(LIVE_NAME, name, "network namespaces within a user namespace, without root")
+        return BackendCheck(LIVE_NAME, name, "network namespaces within a user namespace, without root")
     lacking = [name for name in found["lacks"] if name in _NETWORK_CAPABILITIES]
     if found["root"] and lacking:
         # Root is in no user namespace of its own without CAP_SETFCAP either, as user_namespaces(7) says of mappings of user 0.
         remedy = f"{_capabilities_remedy(lacking)}, or run it as a user who is not root; uml needs none"
-        return Check(LIVE_NAME, name, f"none: root without {' and '.join(lacking)}", False, remedy)
+        return BackendCheck(LIVE_NAME, name, f"none: root without {' and '.join(lacking)}", False, remedy)
     undone = [_SYSCTLS_THAT_FORBID_NAMESPACES[path][1] for path in found["forbids"]]
     by_root = (
         f"as root: {' && '.join(undone)}" if undone else "run as root, or in a container that may make namespaces (--cap-add SYS_ADMIN)"
     )
-    return Check(LIVE_NAME, name, f"none: {_probe_error(found['user_net'])}", False, f"{by_root}; uml needs none")
+    return BackendCheck(LIVE_NAME, name, f"none: {_probe_error_text(found['user_net'])}", False, f"{by_root}; uml needs none")
 
 
 def _has_network_capabilities(found: Mapping[str, Any]) -> bool:
@@ -160,60 +160,60 @@ def _capabilities_remedy(capabilities: Sequence[str]) -> str:
     return f"give the process {' and '.join(capabilities)} (for a container: {added})"
 
 
-def _tun_check(found: Mapping[str, Any]) -> Check:
+def _tun_check(found: Mapping[str, Any]) -> BackendCheck:
     name = "TUN devices"
     if found["tun"] == "yes":
-        return Check(LIVE_NAME, name, "/dev/net/tun opens")
+        return BackendCheck(LIVE_NAME, name, "/dev/net/tun opens")
     if not found["tun_there"]:
         remedy = "as root: modprobe tun; for a container: --device /dev/net/tun; uml needs none"
-        return Check(LIVE_NAME, name, "/dev/net/tun does not exist", False, remedy)
+        return BackendCheck(LIVE_NAME, name, "/dev/net/tun does not exist", False, remedy)
     if not _has_network_capabilities(found) and found["user_net"] != "yes":
-        return Check(LIVE_NAME, name, "not tested: no network namespace can be created", False, "see namespaces")
+        return BackendCheck(LIVE_NAME, name, "not tested: no network namespace can be created", False, "see namespaces")
     remedy = (
         "as root: add the user to the group of /dev/net/tun, or have a udev rule give it mode 0666, as distributions do; uml needs none"
     )
-    return Check(LIVE_NAME, name, f"/dev/net/tun does not open: {_probe_error(found['tun'])}", False, remedy)
+    return BackendCheck(LIVE_NAME, name, f"/dev/net/tun does not open: {_probe_error_text(found['tun'])}", False, remedy)
 
 
-def _congestion_control_check(settings: Mapping[str, Any]) -> Check:
+def _congestion_control_check(settings: Mapping[str, Any]) -> BackendCheck:
     allowed = settings["allowed"]
     lacking = [name for name in _WELL_KNOWN_CONGESTION_CONTROLS if name not in allowed]
     told = f"hosts can have {', '.join(allowed)}" if allowed else "hosts cannot choose any"
     if not lacking:
-        return Check(LIVE_NAME, "congestion controls", told)
+        return BackendCheck(LIVE_NAME, "congestion controls", told)
     modules = " ".join(f"tcp_{name}" for name in lacking)
     remedy = f"for {', '.join(lacking)}, as root: modprobe -a {modules}, if the kernel was built with them; uml has all of them"
-    return Check(LIVE_NAME, "congestion controls", told, False, remedy, needed=not allowed)
+    return BackendCheck(LIVE_NAME, "congestion controls", told, False, remedy, needed=not allowed)
 
 
-def _real_time_check(found: Mapping[str, Any]) -> Check:
+def _real_time_check(found: Mapping[str, Any]) -> BackendCheck:
     if found["real_time"] == "yes":
-        return Check(LIVE_NAME, "real-time class", "SCHED_FIFO is permitted", needed=False)
+        return BackendCheck(LIVE_NAME, "real-time class", "SCHED_FIFO is permitted", needed=False)
     by_limit = "run as root, or let your user have it in /etc/security/limits.conf: NAME - rtprio 10"
     is_lacking = found["root"] and _REAL_TIME_CAPABILITY in found["lacks"]
     grant = _capabilities_remedy([_REAL_TIME_CAPABILITY]) if is_lacking else by_limit
     remedy = f"{grant}; without it departures are later"
-    return Check(LIVE_NAME, "real-time class", f"SCHED_FIFO: {_probe_error(found['real_time'])}", False, remedy, needed=False)
+    return BackendCheck(LIVE_NAME, "real-time class", f"SCHED_FIFO: {_probe_error_text(found['real_time'])}", False, remedy, needed=False)
 
 
-def _uml_checks(found: Mapping[str, Any]) -> Iterator[Check]:
+def _checks_of_uml_backend(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
     fits = found["system"] == "Linux" and found["machine"] == "x86_64"
-    yield Check(UML_NAME, "machine", f"{found['system']} on {found['machine']}", fits, "uml needs Linux on x86_64")
+    yield BackendCheck(UML_NAME, "machine", f"{found['system']} on {found['machine']}", fits, "uml needs Linux on x86_64")
     images = found["images"]
     told = ", ".join(images) or "none is built"
-    yield Check(UML_NAME, "UML kernel", told, bool(images), "ecnlab uml build-kernel, once, in about four minutes")
+    yield BackendCheck(UML_NAME, "UML kernel", told, bool(images), "ecnlab uml build-kernel, once, in about four minutes")
     side_by_side = min(found["cores"], found["free_mb"] // _UML_MEMORY_MB)
     told = f"{found['free_mb']} MB free, and a UML process takes up to {_UML_MEMORY_MB}: {side_by_side} side by side"
-    yield Check(UML_NAME, "memory", told, side_by_side > 0, "stop programs that use memory")
+    yield BackendCheck(UML_NAME, "memory", told, side_by_side > 0, "stop programs that use memory")
 
 
-def _uml_build_checks(found: Mapping[str, Any]) -> Iterator[Check]:
+def _uml_build_checks(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
     missing = found["missing"]
     packages = " ".join(dict.fromkeys(missing.values()))
     told = f"missing: {', '.join(missing)}" if missing else "gcc, make and the other tools are installed"
-    yield Check(UML_BUILD_NAME, "tools", told, not missing, f"as root: apt-get install {packages}")
+    yield BackendCheck(UML_BUILD_NAME, "tools", told, not missing, f"as root: apt-get install {packages}")
     remedy = "give the kernel's source: ecnlab uml build-kernel --source FILE, e.g. linux-6.1.tar.xz of kernel.org"
-    yield Check(
+    yield BackendCheck(
         UML_BUILD_NAME,
         "source",
         "apt-get fetches it" if found["fetches"] else "apt-get is not installed",
@@ -239,7 +239,7 @@ def probe_machine() -> dict[str, Any]:
     return told
 
 
-def _probe_error(answer: Any) -> str:
+def _probe_error_text(answer: Any) -> str:
     return str(answer["error"]).lower() if isinstance(answer, Mapping) else str(answer)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ecnlab.errors import Problem
-from ecnlab.scenarios.seeds import listed_seeds
+from ecnlab.scenarios.seeds import seeds_as_text
 
 _RunRecord = Mapping[str, Any]
 
@@ -30,13 +30,13 @@ def kernel_bug_warnings(abouts: Mapping[int, _RunRecord]) -> list[Problem]:
         ("packets", lambda about: about.get("packets", {}).get("refused", 0), _REFUSED_PACKETS_TEXT),
         ("datagrams", _dropped_datagrams, _DROPPED_DATAGRAMS_TEXT),
     ]
-    return [Problem(place, None, found) for place, count, text in told if (found := _count_by_seed(abouts, count, text))]
+    return [Problem(place, None, found) for place, count, text in told if (found := _count_by_seed_text(abouts, count, text))]
 
 
-def _count_by_seed(abouts: Mapping[int, _RunRecord], count: Callable[[_RunRecord], int], text: str) -> str:
+def _count_by_seed_text(abouts: Mapping[int, _RunRecord], count: Callable[[_RunRecord], int], text: str) -> str:
     counts = {seed: count(about) for seed, about in abouts.items()}
     seeds = [seed for seed, found in counts.items() if found]
-    return f"{sum(counts.values())} {text} ({'seed' if len(seeds) == 1 else 'seeds'} {listed_seeds(seeds)})" if seeds else ""
+    return f"{sum(counts.values())} {text} ({'seed' if len(seeds) == 1 else 'seeds'} {seeds_as_text(seeds)})" if seeds else ""
 
 
 def _dropped_datagrams(about: _RunRecord) -> int:

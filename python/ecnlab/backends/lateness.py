@@ -28,7 +28,7 @@ class LatenessExceeded(Exception):
     """Packets left later than the budget allows, or were lost on the way to the router because it was late."""
 
 
-def require_in_time(about: Mapping[str, Any]) -> None:
+def require_lateness_within_budget(about: Mapping[str, Any]) -> None:
     """See that a run kept to its budget. Raises Late."""
     drops, late, budget = about.get(DEVICE_DROPS_KEY, 0), about.get(LATENESS_KEY), about.get(BUDGET_KEY)
     remedy = _VIRTUAL_REMEDY if about.get("time") == "virtual" else _REAL_TIME_REMEDY

@@ -22,11 +22,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ecnlab import _core
 from ecnlab.backends import doctor, interpreter
-from ecnlab.backends.base import ProgressCallback, RunOutput, require_ip, require_seconds
+from ecnlab.backends.base import ProgressCallback, RunOutput, require_duration, require_ip_version
 from ecnlab.errors import BackendError, EcnlabError, Failure, Problem, RemoteRunFailed
 
 if TYPE_CHECKING:
-    from ecnlab.packet_traces.write import Tracing
+    from ecnlab.packet_traces.write import TraceOutput
     from ecnlab.scenarios.load import Scenario
     from ecnlab.storage.tables import FinishedRun
 
@@ -56,8 +56,8 @@ class Live:
     ip: int = 4
 
     def __post_init__(self) -> None:
-        require_ip(self.ip)
-        require_seconds("lateness_budget_s", self.lateness_budget_s)
+        require_ip_version(self.ip)
+        require_duration("lateness_budget_s", self.lateness_budget_s)
 
     @property
     def name(self) -> str:
@@ -92,16 +92,16 @@ class Live:
         """What this machine's kernel cannot do of it."""
         asks = any(flow.get("tcp", {}).get("ecn_echo") == "accurate" for flow in scenario.resolved["flows"])
         accurate_ecn = asks and _supports_accurate_ecn()
-        return list(map(Problem.of, _core.refusals(scenario._core, LIVE_NAME, ip=self.ip, accurate_ecn=accurate_ecn)))
+        return list(map(Problem.from_engine, _core.refusals(scenario._core, LIVE_NAME, ip=self.ip, accurate_ecn=accurate_ecn)))
 
-    def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: Tracing | None) -> RunOutput:
+    def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None) -> RunOutput:
         """Run it in a process of its own. Raises RemoteRunFailed, BackendError, and Interrupted if `watch` asks for an end."""
-        with _child_process() as (child, said):
-            outcome = _exchange_job(child, scenario, seed, watch, tracing)
+        with _start_child_process() as (child, said):
+            outcome = _send_job_and_receive_outcome(child, scenario, seed, watch, tracing)
             if outcome is None:
                 code = child.wait()
                 by = f"by {signal.Signals(-code).name}" if code < 0 else f"with code {code}"
-                raise BackendError(f"the process of a run on {LIVE_NAME} ended {by}; its last output: {_last_stderr_lines(said)}")
+                raise BackendError(f"the process of a run on {LIVE_NAME} ended {by}; its last output: {_last_lines_of_child_stderr(said)}")
         if isinstance(outcome, EcnlabError):
             raise outcome
         if isinstance(outcome, Failure):
@@ -145,7 +145,7 @@ def receive_message(origin: IO[bytes]) -> Any:
 
 
 @contextmanager
-def _child_process() -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
+def _start_child_process() -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
     """A process that waits for a job, and what it says on its standard error. It has ended when this has."""
     with tempfile.TemporaryFile() as said:
         child = subprocess.Popen(
@@ -159,18 +159,18 @@ def _child_process() -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
         try:
             yield child, said
         finally:
-            _end_child(child)
-            _forward_stderr(said)
+            _stop_child_process(child)
+            _copy_child_stderr(said)
 
 
-def _exchange_job(
-    child: subprocess.Popen[bytes], scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: Tracing | None
+def _send_job_and_receive_outcome(
+    child: subprocess.Popen[bytes], scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None
 ) -> FinishedRun | Failure | EcnlabError | None:
     """Give a job and hear of it until it has ended; None if the process has ended before that."""
     assert child.stdin is not None
     assert child.stdout is not None
     try:
-        send_message(child.stdin, {"path": sys.path, "script": _script_of_classes(scenario)})
+        send_message(child.stdin, {"path": sys.path, "script": _script_that_defines_aqms(scenario)})
         send_message(child.stdin, (scenario, seed, tracing))
         while True:
             told = receive_message(child.stdout)
@@ -183,7 +183,7 @@ def _exchange_job(
         return None
 
 
-def _end_child(child: subprocess.Popen[bytes]) -> None:
+def _stop_child_process(child: subprocess.Popen[bytes]) -> None:
     """Let a process end by itself, which it does when it hears no more of us; if it does not, end it."""
     assert child.stdin is not None
     assert child.stdout is not None
@@ -197,13 +197,13 @@ def _end_child(child: subprocess.Popen[bytes]) -> None:
     child.stdout.close()
 
 
-def _script_of_classes(scenario: Scenario) -> str | None:
+def _script_that_defines_aqms(scenario: Scenario) -> str | None:
     """The file of the user's script, if the scenario names classes of it."""
     own = any(aqm.__module__ == "__main__" and aqm.read_from is None for aqm in scenario.aqms)
     return getattr(sys.modules.get("__main__"), "__file__", None) if own else None
 
 
-def _forward_stderr(said: IO[bytes]) -> None:
+def _copy_child_stderr(said: IO[bytes]) -> None:
     """What a user's AQM has printed belongs on standard error."""
     said.seek(0)
     text = said.read().decode(errors="replace")
@@ -211,7 +211,7 @@ def _forward_stderr(said: IO[bytes]) -> None:
         sys.stderr.write(text)
 
 
-def _last_stderr_lines(said: IO[bytes]) -> str:
+def _last_lines_of_child_stderr(said: IO[bytes]) -> str:
     said.seek(0)
     lines = said.read().decode(errors="replace").splitlines()
     return "\n".join(lines[-_MAX_STDERR_LINES:]) or "nothing"

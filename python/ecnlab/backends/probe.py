@@ -34,15 +34,15 @@ _CAPABILITY_NUMBERS = {"CAP_SYS_ADMIN": 21, "CAP_NET_ADMIN": 12, "CAP_SETFCAP": 
 _PROC_SELF_STATUS = Path("/proc/self/status")
 
 
-def probe_all() -> dict[str, Any]:
+def probe_all_capabilities() -> dict[str, Any]:
     """What works: an answer or the name of the error for each thing tried."""
     with ExitStack() as stack:
-        children = {name: stack.enter_context(_probe_in_child(name)) for name in _PROBES}
-        answers = {name: _read_answer(child) for name, child in children.items()}
+        children = {name: stack.enter_context(_start_probe_in_child(name)) for name in _PROBES}
+        answers = {name: _read_probe_result(child) for name, child in children.items()}
     return {"root": os.geteuid() == 0, "lacks": _missing_capabilities(), "tun_there": TUN_DEVICE.exists(), **answers}
 
 
-def _probe_in_child(name: str) -> subprocess.Popen[bytes]:
+def _start_probe_in_child(name: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         interpreter.module_command("ecnlab.backends.probe", name),
         stdin=subprocess.DEVNULL,
@@ -51,12 +51,12 @@ def _probe_in_child(name: str) -> subprocess.Popen[bytes]:
     )
 
 
-def _read_answer(child: subprocess.Popen[bytes]) -> Any:
+def _read_probe_result(child: subprocess.Popen[bytes]) -> Any:
     said, _ = child.communicate()
     return json.loads(said) if said else {"error": "the process that tested it was killed"}
 
 
-def attempt(work: Callable[[], Any]) -> Any:
+def result_or_error(work: Callable[[], Any]) -> Any:
     """The answer of what is tried in this process, which is never the same again; {"error": why} if it raises OSError."""
     try:
         _core.die_with_parent()
@@ -75,10 +75,10 @@ def _open_tun_device() -> str:
     return "yes"
 
 
-def _host_settings() -> dict[str, Any]:
+def _writable_host_settings() -> dict[str, Any]:
     """What hosts in a namespace of their own may be set to."""
     _enter_namespaces()
-    available = _read_words(_SYSCTL_NET_IPV4 / "tcp_available_congestion_control")
+    available = _read_words_from_file(_SYSCTL_NET_IPV4 / "tcp_available_congestion_control")
     return {
         "available": available,
         "allowed": [name for name in available if _may_set_congestion_control(name)],
@@ -101,7 +101,7 @@ def _may_write_sysctl(setting: Path, value: str) -> bool:
     return False
 
 
-def _read_words(path: Path) -> list[str]:
+def _read_words_from_file(path: Path) -> list[str]:
     try:
         return path.read_text().split()
     except OSError:
@@ -116,7 +116,7 @@ def _enter_namespaces() -> None:
         _core.unshare_as_root()
 
 
-def _succeeds(deed: Callable[[], None]) -> str:
+def _yes_unless_raised(deed: Callable[[], None]) -> str:
     deed()
     return "yes"
 
@@ -131,21 +131,21 @@ def _missing_capabilities() -> list[str]:
 
 
 _PROBES: dict[str, Callable[[], Any]] = {
-    "net": lambda: _succeeds(_core.unshare_network_namespace),
-    "user_net": lambda: _succeeds(_core.unshare_as_root),
+    "net": lambda: _yes_unless_raised(_core.unshare_network_namespace),
+    "user_net": lambda: _yes_unless_raised(_core.unshare_as_root),
     "tun": _open_tun_device,
-    "real_time": lambda: _succeeds(_core.set_realtime_scheduling),
-    "settings": _host_settings,
+    "real_time": lambda: _yes_unless_raised(_core.set_realtime_scheduling),
+    "settings": _writable_host_settings,
 }
 
 
-def main(name: str | None = None) -> None:
+def print_probe_results(name: str | None = None) -> None:
     """Print all facts, or the answer of the one thing that is named."""
     if name is None:
-        json.dump(probe_all(), sys.stdout)
+        json.dump(probe_all_capabilities(), sys.stdout)
         return
-    json.dump(attempt(_PROBES[name]), sys.stdout)
+    json.dump(result_or_error(_PROBES[name]), sys.stdout)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    print_probe_results(*sys.argv[1:])

@@ -54,7 +54,7 @@ def require_backend_name(name: str) -> str:
     return name
 
 
-def renamed_argument(backend: _Given, on: _Given) -> _Given:
+def merge_renamed_backend_argument(backend: _Given, on: _Given) -> _Given:
     """The argument `backend`, or `on`, its old name, with a DeprecationWarning. Raises UsageError if both are given."""
     if on is None:
         return backend
@@ -64,7 +64,7 @@ def renamed_argument(backend: _Given, on: _Given) -> _Given:
     return on
 
 
-def with_parameters(backend: Backend, **parameters: Any) -> Backend:
+def backend_with_parameters(backend: Backend, **parameters: Any) -> Backend:
     """The backend with other parameters, of which None leaves what there is. Raises UsageError naming all that it has not."""
     given = {name: value for name, value in parameters.items() if value is not None}
     strange = [name for name in given if not hasattr(backend, name)]

@@ -12,7 +12,7 @@ from ecnlab.backends.base import SIMULATOR_NAME, ProgressCallback, RunOutput
 from ecnlab.errors import Problem
 
 if TYPE_CHECKING:
-    from ecnlab.packet_traces.write import Tracing
+    from ecnlab.packet_traces.write import TraceOutput
     from ecnlab.scenarios.load import Scenario
 
 
@@ -46,12 +46,12 @@ class Simulator:
 
     def refusals(self, scenario: Scenario) -> list[Problem]:
         """What needs a kernel."""
-        return list(map(Problem.of, _core.refusals(scenario._core, SIMULATOR_NAME)))
+        return list(map(Problem.from_engine, _core.refusals(scenario._core, SIMULATOR_NAME)))
 
-    def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: Tracing | None) -> RunOutput:
+    def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None) -> RunOutput:
         """Simulate it."""
         core = scenario._core
-        with nullcontext() if tracing is None else tracing.file(seed) as trace:
+        with nullcontext() if tracing is None else tracing.open_trace_file(seed) as trace:
             run = core.run(seed, watch) if trace is None else core.run(seed, watch, trace)
         return RunOutput(run.fingerprint, run.events, run.packet_hops, run.cpu_s, run.tables)
 

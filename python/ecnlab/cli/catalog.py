@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from ecnlab.cli.table import Table
-    from ecnlab.scenarios.catalog import CheckedCombination, Entry, Gauge, Parameter
+    from ecnlab.scenarios.catalog import CatalogEntry, CheckedCombination, Gauge, Parameter
     from ecnlab.studies.framework.model import Study
 
 _KIND_TITLES = {
@@ -89,7 +89,7 @@ def _studies_in_context(context: click.Context) -> list[Study]:
     from ecnlab import studies
 
     named = context.params.get("name")
-    return [studies.find(name) for name in ([named] if named in studies.TITLES else studies.TITLES)]
+    return [studies.find_study(name) for name in ([named] if named in studies.TITLES else studies.TITLES)]
 
 
 @click.command("list")
@@ -164,7 +164,7 @@ def print_scenario_schema() -> None:
     print(_core.schema())
 
 
-def _print_entry(entry: Entry, *, quirks: bool) -> None:
+def _print_entry(entry: CatalogEntry, *, quirks: bool) -> None:
     from ecnlab.cli import output
 
     _print_entry_heading(entry.name, entry.kind, entry.title, entry.summary, entry.source)
@@ -185,7 +185,7 @@ def _print_entry_heading(name: str, kind: str, title: str, summary: str, source:
         output.print_paragraph(part)
 
 
-def _entry_tables(entry: Entry, parameters: Sequence[Parameter]) -> list[Table]:
+def _entry_tables(entry: CatalogEntry, parameters: Sequence[Parameter]) -> list[Table]:
     """The parameters under their headings: a profile's own members first, with the source of each value."""
     members = [parameter for parameter in parameters if parameter.is_set and entry.kind == "tcp"]
     others = [parameter for parameter in parameters if parameter not in members]

@@ -17,7 +17,7 @@ def print_comparison(found: Comparison, *, everything: bool) -> None:
         output.print_line(f"{name}: {title}")
     for note in found.notes:
         output.print_line(f"note: {note}")
-    output.print_tables(summary.parameter_tables(found, everything=everything))
+    output.print_tables(summary.differing_parameter_tables(found, everything=everything))
     if not found.rows:
         output.print_line("no quantity is in both")
         return

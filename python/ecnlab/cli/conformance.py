@@ -47,18 +47,18 @@ def test_aqm(aqm: str, as_json: bool, quiet: bool) -> None:
 def _conformance_report(name: str) -> dict[str, Any]:
     from ecnlab import _core
     from ecnlab.aqm import fingerprint, plugins
-    from ecnlab.execution.interrupts import run_in_thread
+    from ecnlab.execution.interrupts import run_interruptibly_in_thread
     from ecnlab.scenarios import catalog
 
     of_file = ".py" in name
     cls = fingerprint.load_aqm_class(name) if of_file else None
-    subject = name if cls is None else plugins.entry_of(cls)
+    subject = name if cls is None else plugins.registry_entry_of_aqm(cls)
     called = "a compiled hook" if cls is not None and cls.compiled else "the check"
     if not of_file and name not in (known := [entry.name for entry in catalog.entries("aqm")]):
         raise UnknownName("AQM", name, known)
-    report: dict[str, Any] = json.loads(run_in_thread(lambda: _core.check_aqm(subject), called))
+    report: dict[str, Any] = json.loads(run_interruptibly_in_thread(lambda: _core.check_aqm(subject), called))
     if report["checks"][0]["ok"]:  # one that raises has no cost
-        report["cost_ns"] = run_in_thread(lambda: _core.cost_of_aqm(subject, _TIMED_PACKETS), called)
+        report["cost_ns"] = run_interruptibly_in_thread(lambda: _core.cost_of_aqm(subject, _TIMED_PACKETS), called)
         report["cost_of_red_ns"] = _core.cost_of_aqm("red", _TIMED_PACKETS)
     return report
 

@@ -9,7 +9,7 @@ import click
 from ecnlab.cli import EXIT_FAILED, options
 
 if TYPE_CHECKING:
-    from ecnlab.backends.doctor import Report
+    from ecnlab.backends.doctor import DoctorReport
     from ecnlab.cli.table import Table
 
 _TEXT_COLUMNS = ("what", "works", "found", "fix")
@@ -30,19 +30,19 @@ def doctor(backend: str | None, on: str | None, as_json: bool) -> None:
 
     named = options.merge_renamed_backend_option([backend] if backend else [], [on] if on else [])
     wanted = require_backend_name(named[0]) if named else None
-    report = examining.examine_machine()
+    report = examining.run_backend_checks()
     if as_json:
         output.print_json(report.to_dict())
     else:
         output.print_tables(_check_tables(report))
         for name in examining.CHECKED_BACKENDS:
-            output.print_line(f"--backend {name}: {'works' if report.works(name) else 'does not work'}")
-    works = report.works(wanted) if wanted else any(map(report.works, examining.KERNEL_BACKENDS))
+            output.print_line(f"--backend {name}: {'works' if report.is_backend_usable(name) else 'does not work'}")
+    works = report.is_backend_usable(wanted) if wanted else any(map(report.is_backend_usable, examining.KERNEL_BACKENDS))
     if not works:
         raise click.exceptions.Exit(EXIT_FAILED)
 
 
-def _check_tables(report: Report) -> list[Table]:
+def _check_tables(report: DoctorReport) -> list[Table]:
     from ecnlab.cli.table import Table
 
     titles = dict.fromkeys(check.backend for check in report.checks)

@@ -34,7 +34,7 @@ def draw(file: Path, changes: Sequence[str], aqms: Sequence[str], out: Path | No
         scenario = ecnlab.load(file, overrides, aqms=aqms)
     path = out or Path(f"{file.stem}.svg")
     try:
-        write_atomically(path, drawing.svg(scenario).encode())
+        write_atomically(path, drawing.network_svg(scenario).encode())
     except OSError as error:
         raise UsageError(f"--out {path}: cannot be written: {error.strerror}") from None
     if not quiet:

@@ -129,11 +129,11 @@ def seeds_option(default: str) -> Decorator[Any]:
 
 def seeds_from_options(one: str | None, several: str | None, default: str) -> list[int]:
     """The seeds that `--seed` and `--seeds` ask for; `default` is read as the value of `--seeds`. Raises UsageError."""
-    from ecnlab.scenarios.seeds import listed_seeds, parse_seed, parse_seeds
+    from ecnlab.scenarios.seeds import parse_seed, parse_seeds, seeds_as_text
 
     if one is not None and several is not None:
         parse_seed(one)
-        runs = listed_seeds(parse_seeds(several))
+        runs = seeds_as_text(parse_seeds(several))
         raise UsageError(
             f"--seed and --seeds exclude each other: --seed {one} runs seed {one} alone, --seeds {several} runs the seeds {runs}; "
             "fix: give one of the two"
@@ -166,7 +166,9 @@ def backends_from_options(names: Sequence[str], ip: str | None, kernel: str | No
     chosen = [registry.resolve_backend(name) for name in names or [base.SIMULATOR_NAME]]
     nowhere = [name for name in given if not any(hasattr(backend, name) for backend in chosen)]
     return [
-        registry.with_parameters(backend, **{name: value for name, value in given.items() if hasattr(backend, name) or name in nowhere})
+        registry.backend_with_parameters(
+            backend, **{name: value for name, value in given.items() if hasattr(backend, name) or name in nowhere}
+        )
         for backend in chosen
     ]
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ecnlab.cli.table import can_encode, terminal_width
 from ecnlab.cli.text import fold_text
-from ecnlab.storage.filenames import printable
+from ecnlab.storage.filenames import escape_unprintable
 
 if TYPE_CHECKING:
-    from ecnlab.display.cells import Cells
+    from ecnlab.display.cells import TextTable
     from ecnlab.errors import Problem
 
 
@@ -40,21 +40,21 @@ def _unredirected_stdout() -> TextIO:
 
 def print_line(text: str) -> None:
     """Print one line to standard output; whatever in it is no printable character is escaped."""
-    text = printable(text)
+    text = escape_unprintable(text)
     print(text if can_encode("±") else text.replace("±", "+-"), file=_unredirected_stdout())
 
 
 def print_paragraph(text: str) -> None:
     """Print a paragraph, if it is not empty, in lines that fit the terminal."""
-    for line in fold_text(printable(text), terminal_width()) if text else ():
+    for line in fold_text(escape_unprintable(text), terminal_width()) if text else ():
         print_line(line)
 
 
 def print_to_stderr(text: str) -> None:
     """Print lines to standard error; what is no printable character is escaped, and so are line feeds in file names of the command line."""
     for part in _argument_parts_with_line_feeds():
-        text = text.replace(part, printable(part))
-    print("\n".join(map(printable, text.split("\n"))), file=sys.stderr)
+        text = text.replace(part, escape_unprintable(part))
+    print("\n".join(map(escape_unprintable, text.split("\n"))), file=sys.stderr)
 
 
 def _argument_parts_with_line_feeds() -> list[str]:
@@ -68,7 +68,7 @@ def print_warnings(warnings: Iterable[Problem], source: str | None) -> None:
         print_to_stderr(f"warning: {warning.as_text(source)}")
 
 
-def print_tables(tables: Iterable[Cells]) -> None:
+def print_tables(tables: Iterable[TextTable]) -> None:
     """Print tables one below the other."""
     from ecnlab.cli.table import Table
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ecnlab.comparison.phase import PhaseEffect
-    from ecnlab.display.cells import Cells
+    from ecnlab.display.cells import TextTable
     from ecnlab.scenarios.load import Scenario
 
 
@@ -90,12 +90,12 @@ def _scenarios_of_studies(names: Sequence[str]) -> Iterator[tuple[str, Scenario]
     from ecnlab.studies.framework.phase import scenarios_of_study
 
     for name in names:
-        for scenario in scenarios_of_study(studies.find(name)):
+        for scenario in scenarios_of_study(studies.find_study(name)):
             yield f"study {name}", scenario
 
 
-def _phase_effect_tables(named: Sequence[tuple[str, PhaseEffect]]) -> Iterator[Cells]:
-    from ecnlab.display.cells import Cells
+def _phase_effect_tables(named: Sequence[tuple[str, PhaseEffect]]) -> Iterator[TextTable]:
+    from ecnlab.display.cells import TextTable
 
     rows = [
         [source, effect.scenario, "yes" if effect.is_deterministic else "no", f"{len(effect.moved)} of {len(effect.rows)}", effect.largest]
@@ -103,4 +103,4 @@ def _phase_effect_tables(named: Sequence[tuple[str, PhaseEffect]]) -> Iterator[C
     ]
     if rows:
         header = ["of", "scenario", "deterministic", "moved", "largest changes"]
-        yield Cells("phase effects", header, rows, ["of", "scenario", "deterministic", "largest changes"])
+        yield TextTable("phase effects", header, rows, ["of", "scenario", "deterministic", "largest changes"])

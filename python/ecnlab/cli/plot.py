@@ -63,11 +63,11 @@ def plot(
     """
     from ecnlab.cli import output
     from ecnlab.storage.results import open_result
-    from ecnlab.sweeps.folder import is_sweep
+    from ecnlab.sweeps.folder import is_sweep_folder
 
     inches = None if width is None else parse_figure_width(width)
     kinds, target = formats or _FORMATS[:1], out or folder / "figures"
-    if is_sweep(folder):
+    if is_sweep_folder(folder):
         _reject_option_for_sweep(folder, "a sweep", {"figure": figures})
         _draw_sweep_figures(folder, target, kinds, inches, of_sweep, titles=titles, quiet=quiet)
     else:
@@ -87,12 +87,12 @@ def _draw_sweep_figures(
     folder: Path, target: Path, formats: Sequence[str], width: float | None, asked: Mapping[str, Any], *, titles: bool, quiet: bool
 ) -> None:
     from ecnlab.cli import output
-    from ecnlab.execution.progress import Progress
+    from ecnlab.execution.progress import ProgressLine
     from ecnlab.sweeps.folder import open_sweep
 
     plots = open_sweep(folder).plot.styled(width_in=width, titles=titles)
     rows = {name: asked[name] for name in ("group", "queue", "band")}
-    with Progress(0, shown=not quiet, verb="drawing") as bar:
+    with ProgressLine(0, shown=not quiet, verb="drawing") as bar:
         drawn = plots.save_all(
             target,
             asked["quantities"],
@@ -122,9 +122,9 @@ def draw_result_figures(
 ) -> None:
     """Draw figures into a folder; `shown` shows the progress, `said` says at the end what there is."""
     from ecnlab.cli import output
-    from ecnlab.execution.progress import Progress
+    from ecnlab.execution.progress import ProgressLine
 
-    with Progress(0, shown=shown, verb="drawing") as bar:
+    with ProgressLine(0, shown=shown, verb="drawing") as bar:
         drawn = result.plot.save_all(folder, figures or None, formats=formats, width=width, titles=titles, progress=bar.show_fraction)
     if said:
         output.print_line(f"figures in {folder}: {', '.join(drawn)}")

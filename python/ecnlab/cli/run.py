@@ -116,7 +116,7 @@ def run(
     """
     from ecnlab.cli import output
     from ecnlab.stats import precision
-    from ecnlab.stats.robustness import robustness
+    from ecnlab.stats.robustness import robustness_of_result
 
     chosen_seeds = options.seeds_from_options(seed, seeds, f"1..{MAX_SEEDS if until else 1}")
     arrivals = {"record.arrivals": "true"} if record else {}
@@ -127,7 +127,7 @@ def run(
     output.print_warnings(scenario.warnings, scenario.source)
     folder = out or _default_results_folder(file, scenario)
     trace_to = _trace_from_options(trace, trace_links, trace_bytes, trace_ip)
-    precision.read_measure(of, scenario.group_names, scenario.queue_names)
+    precision.parse_measure(of, scenario.group_names, scenario.queue_names)
     if phase:
         _require_processing_time_support(scenario)
     asked: dict[str, Any] = {
@@ -139,7 +139,7 @@ def run(
     }
     result = _run_seeds(scenario, chosen_seeds, folder, asked, shown=not quiet)
     effect = _measure_phase_effect(scenario, result, options.workers_from_options(threads, cluster), shown=not quiet) if phase else None
-    trust = robustness(result, of, effect)
+    trust = robustness_of_result(result, of, effect)
     output.print_warnings([warning for warning in [*result.warnings, *trust.warnings] if warning not in scenario.warnings], scenario.source)
     if as_json:
         output.print_json(result.summary_json() | {"robustness": trust.to_dict()})
@@ -150,14 +150,14 @@ def run(
 
 
 def _load_scenario(file: str, overrides: dict[str, str], aqms: Sequence[str]) -> Scenario:
-    from ecnlab.scenarios.load import load, read
+    from ecnlab.scenarios.load import load, read_scenario_text
 
     if file != "-":
         return load(file, overrides, aqms=aqms)
     if sys.stdin is None:
         raise UsageError("cannot read standard input: it is closed")
     try:
-        return read(sys.stdin.buffer.read().decode(), overrides, "standard input", aqms=aqms)
+        return read_scenario_text(sys.stdin.buffer.read().decode(), overrides, "standard input", aqms=aqms)
     except UnicodeDecodeError:
         raise UsageError("cannot read standard input: it is not UTF-8 text") from None
 
@@ -200,7 +200,7 @@ def _draw_figures(result: Result, folder: Path, *, shown: bool, said: bool) -> N
     from ecnlab.cli import output
     from ecnlab.cli import plot as figures
 
-    if result.plot.possible():
+    if result.plot.possible_figure_kinds():
         figures.draw_result_figures(result, folder / "figures", shown=shown, said=said)
     else:
         output.print_warnings([_NOTHING_TO_DRAW], None)

@@ -73,9 +73,9 @@ def attach(command: list[str], /, pid: int, side: str) -> None:
     PID is the process of its `ecnlab shell`, as `pgrep -f 'ecnlab shell'` prints it. It is COMMAND that is run, or your own shell where
     none is given. The exit code is COMMAND's.
     """
-    from ecnlab.netshell import attach
+    from ecnlab.netshell import run_in_running_shell
 
-    raise click.exceptions.Exit(attach(pid, side, command or [os.environ.get("SHELL") or "/bin/sh"]))
+    raise click.exceptions.Exit(run_in_running_shell(pid, side, command or [os.environ.get("SHELL") or "/bin/sh"]))
 
 
 @click.command(cls=_ShellCommand)
@@ -255,13 +255,13 @@ def _queue_statistics_tables(ended: ShellResult) -> list[Table]:
     import math
 
     from ecnlab.cli.table import Table
-    from ecnlab.scenarios.units import display_unit
+    from ecnlab.scenarios.units import display_unit_of_column
     from ecnlab.storage.summary import quantity_name
 
     rows = _queue_statistics_rows(ended)
 
     def format_value(quantity: str, value: float) -> str:
-        shown = value * display_unit(quantity)[0]
+        shown = value * display_unit_of_column(quantity)[0]
         return (
             "-"
             if not math.isfinite(shown)
@@ -273,7 +273,7 @@ def _queue_statistics_tables(ended: ShellResult) -> list[Table]:
         )
 
     cells = [
-        [quantity_name(quantity), display_unit(quantity)[1], *(format_value(quantity, row[quantity]) for row in rows)]
+        [quantity_name(quantity), display_unit_of_column(quantity)[1], *(format_value(quantity, row[quantity]) for row in rows)]
         for quantity in _QUEUE_QUANTITIES
     ]
     title = f"{ended.scenario.name}: {ended.seconds:.1f} s"

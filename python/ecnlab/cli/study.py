@@ -14,7 +14,7 @@ from ecnlab.errors import ResultsError, UsageError
 
 if TYPE_CHECKING:
     from ecnlab.backends.base import Backend
-    from ecnlab.studies.framework.runner import Outcome
+    from ecnlab.studies.framework.runner import StudyRunOutcome
 
 _figures_option = click.option(
     "--figure",
@@ -107,21 +107,21 @@ def run_study(
     Runs that the store has are not run again, so the same command goes on where it was stopped. The exit code is 1 if some run failed.
     """
     from ecnlab import studies
-    from ecnlab.scenarios.seeds import listed_seeds
+    from ecnlab.scenarios.seeds import seeds_as_text
     from ecnlab.studies.framework import runner
 
     if quick and not (seed is None and seeds is None):
         raise UsageError(
-            f"--quick and --seeds exclude each other: --quick means --seeds {listed_seeds(runner.QUICK_SEEDS)}; fix: leave out one of them"
+            f"--quick and --seeds exclude each other: --quick means --seeds {seeds_as_text(runner.QUICK_SEEDS)}; fix: leave out one of them"
         )
     if demo and (figures or claims):
         raise UsageError("--demo selects its own figures; fix: leave out --figure and --claim")
-    chosen = studies.find(name)
-    chosen_seeds = options.seeds_from_options(seed, seeds, listed_seeds(runner.QUICK_SEEDS if quick else runner.FULL_SEEDS))
+    chosen = studies.find_study(name)
+    chosen_seeds = options.seeds_from_options(seed, seeds, seeds_as_text(runner.QUICK_SEEDS if quick else runner.FULL_SEEDS))
     if demo and not chosen.demo:
         raise UsageError(f"--demo: the study {name} defines no figures for a demo; fix: leave out --demo")
     numbers = chosen.demo if demo else figures
-    chosen.choose(numbers)
+    chosen.choose_items(numbers)
     chosen.choose_claims(claims)
     workers = options.workers_from_options(threads, cluster)
     with options.open_store(store) as kept:
@@ -179,7 +179,7 @@ def _default_report_folder(name: str, backend: str | None, *, kernel_hosts: bool
     return Path(f"study-{name}{told}")
 
 
-def _print_study_outcome(name: str, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
+def _print_study_outcome(name: str, outcome: StudyRunOutcome, *, as_json: bool, quiet: bool) -> None:
     from ecnlab.cli import output
     from ecnlab.cli.study_output import verdict_table
     from ecnlab.studies.framework import page, verdicts
@@ -196,5 +196,5 @@ def _print_study_outcome(name: str, outcome: Outcome, *, as_json: bool, quiet: b
     elif not quiet:
         if outcome.decisions:
             output.print_tables([verdict_table(outcome.decisions)])
-            output.print_line(verdicts.count_verdicts(outcome.decisions))
+            output.print_line(verdicts.verdict_counts_text(outcome.decisions))
         output.print_line(f"report: {outcome.report}")

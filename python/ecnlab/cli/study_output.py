@@ -12,14 +12,14 @@ from ecnlab.cli.table import Table
 from ecnlab.cli.text import count_text
 
 if TYPE_CHECKING:
-    from ecnlab.studies.framework.claims import Decision
+    from ecnlab.studies.framework.claims import ClaimDecision
     from ecnlab.studies.framework.model import Study
     from ecnlab.studies.framework.runner import StudySelection
 
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
 
-def verdict_table(decisions: Sequence[Decision]) -> Table:
+def verdict_table(decisions: Sequence[ClaimDecision]) -> Table:
     """A line for each claim; a verdict is not folded."""
     from ecnlab.studies.framework import verdicts
 
@@ -38,10 +38,10 @@ def verdict_table(decisions: Sequence[Decision]) -> Table:
     return Table("claims", header, rows, header)
 
 
-def _verdict_by_setup_text(decision: Decision) -> str:
+def _verdict_by_setup_text(decision: ClaimDecision) -> str:
     from ecnlab.studies.framework import verdicts
 
-    return ", ".join(verdicts.deciding_parameters(decision.setups))
+    return ", ".join(verdicts.parameters_that_change_verdict(decision.setups))
 
 
 def print_study(name: str, numbers: Sequence[str], ids: Sequence[str], folder: Path | None = None) -> None:
@@ -52,13 +52,13 @@ def print_study(name: str, numbers: Sequence[str], ids: Sequence[str], folder: P
     from ecnlab import studies
     from ecnlab.studies.framework import runner
 
-    study = studies.find(name)
-    chosen = runner.select(study, runner.FULL_SEEDS, numbers, ids)
+    study = studies.find_study(name)
+    chosen = runner.select_from_study(study, runner.FULL_SEEDS, numbers, ids)
     if numbers or ids:
         _print_selected_items_and_claims(chosen)
     else:
         _print_study_overview(study)
-    _print_run_count(chosen, runner.select(study, runner.QUICK_SEEDS, numbers, ids, all_setups=False))
+    _print_run_count(chosen, runner.select_from_study(study, runner.QUICK_SEEDS, numbers, ids, all_setups=False))
     if folder is not None:
         _write_scenario_files(chosen, folder)
 
@@ -66,7 +66,7 @@ def print_study(name: str, numbers: Sequence[str], ids: Sequence[str], folder: P
 def _write_scenario_files(chosen: StudySelection, folder: Path) -> None:
     from ecnlab.studies.framework import extract
 
-    paths = extract.write_scenarios([planned.scenario for planned in chosen.plan.scenarios], folder)
+    paths = extract.write_scenario_files([planned.scenario for planned in chosen.plan.planned_scenarios], folder)
     output.print_line(f"{count_text(len(paths), 'scenario')} in {folder}, for example {paths[0]}")
 
 
@@ -105,7 +105,7 @@ def _print_selected_items_and_claims(chosen: StudySelection) -> None:
         for statement in claim.statements:
             unit = f" {statement.shown.unit}" if statement.shown.unit else ""
             output.print_paragraph(f"  {statement.text}: {statement.range.words}{unit}")
-    rows = [[p.scenario.name, p.scenario.hash[:16], ", ".join(p.recorded), str(len(p.seeds))] for p in chosen.plan.scenarios]
+    rows = [[p.scenario.name, p.scenario.hash[:16], ", ".join(p.recorded), str(len(p.seeds))] for p in chosen.plan.planned_scenarios]
     output.print_tables([Table("scenarios", ("scenario", "key", "recorded", "seeds"), rows, ("scenario", "key", "recorded"))])
 
 
@@ -113,6 +113,6 @@ def _print_run_count(chosen: StudySelection, quick: StudySelection) -> None:
     from ecnlab.studies.framework import cost
 
     for word, part in (("in full", chosen), ("with --quick", quick)):
-        seeds = [len(planned.seeds) for planned in part.plan.scenarios]
-        told = cost.cost_text(part.study, sum(seeds), len(part.items))
+        seeds = [len(planned.seeds) for planned in part.plan.planned_scenarios]
+        told = cost.study_duration_text(part.study, sum(seeds), len(part.items))
         output.print_line(f"{word}: {count_text(len(seeds), 'scenario')}, {count_text(sum(seeds), 'run')}{told}")

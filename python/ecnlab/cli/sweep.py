@@ -62,10 +62,10 @@ def sweep(
     the store already is not run again: the same command goes on where it was stopped, and a longer one adds what is missing.
     """
     from ecnlab.cli import output
-    from ecnlab.storage.filenames import file_name
+    from ecnlab.storage.filenames import safe_file_name
     from ecnlab.storage.store import Store
     from ecnlab.sweeps import run
-    from ecnlab.sweeps.folder import prepare_folder
+    from ecnlab.sweeps.folder import prepare_sweep_folder
 
     asked = _sweep_from_file_or_options(file, vary)
     more = [*asked.tables, *tables]
@@ -73,15 +73,15 @@ def sweep(
     asked = replace(asked, changes={**asked.changes, **overrides}, aqms=[*asked.aqms, *aqms], tables=more, backend=backend or asked.backend)
     chosen, workers = _seeds_to_run(asked, seed, seeds), options.workers_from_options(threads, cluster)
     with options.name_set_option_in_problems(overrides):
-        made = run.plan_of(asked)
+        made = run.plan_of_sweep_file(asked)
     output.print_warnings(made.warnings, str(asked.scenario))
-    folder = prepare_folder(out or Path("results") / f"sweep-{file_name(asked.name)}")
+    folder = prepare_sweep_folder(out or Path("results") / f"sweep-{safe_file_name(asked.name)}")
     kept = Store(store)
     output.print_warnings(kept.warnings, None)
     if not (quiet or as_json):
         output.print_to_stderr(_planned_runs_text(made, chosen, kept))
     try:
-        done = run.run_plan(made, chosen, tables=more, name=asked.name, store=kept, out=folder, workers=workers, progress=not quiet)
+        done = run.run_sweep_plan(made, chosen, tables=more, name=asked.name, store=kept, out=folder, workers=workers, progress=not quiet)
     except Interrupted as error:
         raise Interrupted(f"{error}; they are stored in {store}; the same command continues from there", error.result) from None
     _print_sweep_report(done, made, folder, as_json=as_json, quiet=quiet)
@@ -131,7 +131,7 @@ def _planned_runs_text(made: SweepPlan, seeds: Sequence[int], store: Store) -> s
     """How much there is to do."""
     unlike = {point.scenario.hash: point.scenario for point in made.points}
     runs = [(key, seed, scenario.record) for key, scenario in unlike.items() for seed in seeds]
-    stored = sum(store.batches.has(*run) for run in runs)
+    stored = sum(store.batches.has_run(*run) for run in runs)
     counts = ", ".join([_count_text(len(made.points), "point"), _count_text(len(seeds), "seed")])
     return f"{counts}: {_count_text(len(runs), 'run')}" + (f", of which {stored} are stored already" if stored else "")
 
@@ -153,7 +153,7 @@ def _print_sweep_report(done: Sweep, made: SweepPlan, folder: Path, *, as_json: 
         output.print_line(f"sweep in {folder}: {', '.join(done.tables)}, summary")
     for failure in done.failures:
         output.print_to_stderr(
-            f"failed: point {failure.point} ({made.points[failure.point - 1].title}), seed {failure.seed}: {failure.message}"
+            f"failed: point {failure.point} ({made.points[failure.point - 1].values_as_text}), seed {failure.seed}: {failure.message}"
         )
     if done.failures:
         output.print_to_stderr("the same command repeats the failed runs")

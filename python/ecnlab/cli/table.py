@@ -13,8 +13,8 @@ from functools import cached_property
 from itertools import takewhile, zip_longest
 
 from ecnlab.cli.text import fold_text, pad_text, text_width
-from ecnlab.display.cells import Cells
-from ecnlab.storage.filenames import printable
+from ecnlab.display.cells import TextTable
+from ecnlab.storage.filenames import escape_unprintable
 
 _DEFAULT_WIDTH = 120  # columns where the output is no terminal
 _MIN_FOLDED_WIDTH = 8  # columns that a folded cell keeps at least
@@ -26,7 +26,7 @@ _ASCII_MARKS = {"top": "+-++", "head": "| ||", "below": "+=++", "row": "| ||", "
 Row = Sequence[str]
 
 
-class Table(Cells):
+class Table(TextTable):
     """Cells that are drawn with lines around them."""
 
     def render_lines(self, room: int | None = None, encoding: str | None = None) -> Iterator[str]:
@@ -34,7 +34,7 @@ class Table(Cells):
         room = room or terminal_width()
         marks = _BOX_MARKS if can_encode("".join(_BOX_MARKS.values()), encoding) else _ASCII_MARKS
         if self.title:
-            yield from fold_text(printable(self.title), room)
+            yield from fold_text(escape_unprintable(self.title), room)
         for part in _split_columns_to_fit(self._sized_columns(), room):
             yield from _table_lines(part, marks)
 
@@ -42,7 +42,7 @@ class Table(Cells):
         words = self.words or self.header[:1]
         cells = zip(*self.rows, strict=True) if self.rows else [()] * len(self.header)
         return [
-            _TableColumn(printable(name), list(map(printable, column)), name in words)
+            _TableColumn(escape_unprintable(name), list(map(escape_unprintable, column)), name in words)
             for name, column in zip(self.header, cells, strict=True)
         ]
 

@@ -112,7 +112,7 @@ def verify_trace(file: str, every: bool, as_json: bool, quiet: bool) -> None:
     from ecnlab.cli import output, trace_summary
     from ecnlab.packet_traces import analyze
 
-    verdict = analyze.check(file, progress=not quiet)
+    verdict = analyze.verify_trace(file, progress=not quiet)
     output.print_warnings(verdict.warnings, verdict.source)
     if as_json:
         output.print_json(asdict(verdict))
@@ -133,13 +133,13 @@ def _print_trace_report(trace: Trace) -> None:
 
 def _output_folder_of_trace(folder: Path | None, file: str, files: Sequence[str]) -> Path | None:
     """Where the tables or figures of a file go: of several each into a folder of its own, named after its path where two have one name."""
-    from ecnlab.storage.filenames import file_name
+    from ecnlab.storage.filenames import safe_file_name
 
     if not folder or len(files) == 1:
         return folder
     names = [Path(other).name for other in dict.fromkeys(files)]
     name = Path(file).name
-    return folder / file_name(name if names.count(name) == 1 else file)
+    return folder / safe_file_name(name if names.count(name) == 1 else file)
 
 
 def _save_tables_and_figures(trace: Trace, tables: Path | None, figures: Path | None, *, said: bool) -> None:

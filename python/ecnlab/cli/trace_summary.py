@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ecnlab.cli.table import Table
-from ecnlab.scenarios.units import display_unit
+from ecnlab.scenarios.units import display_unit_of_column
 
 if TYPE_CHECKING:
-    from ecnlab.packet_traces.analyze import Finding, KnownDeparture, Rule, Trace, Verdict
+    from ecnlab.packet_traces.analyze import KnownDeparture, Trace, TraceFinding, TraceVerification, VerifiedRule
 
 _MAX_FLOWS, _MAX_LINKS = 100, 10
 _MAX_VIOLATIONS = 20
@@ -60,7 +60,9 @@ def trace_tables(trace: Trace) -> list[Table]:
     """The tables of a trace."""
     total, flows, links = trace.total, trace.columns("flows"), trace.columns("links")
     shown = [*_FIXED_QUANTITIES, *(quantity for quantity in _NONZERO_QUANTITIES if _has_nonzero([total[quantity]]))]
-    rows = [[_quantity_name(quantity), display_unit(quantity)[1], _format_quantity(quantity, total[quantity])] for quantity in shown]
+    rows = [
+        [_quantity_name(quantity), display_unit_of_column(quantity)[1], _format_quantity(quantity, total[quantity])] for quantity in shown
+    ]
     made = [Table(trace_title(trace), ("quantity", "unit", "all flows"), rows, ("quantity", "unit"))]
     competing = int(total["competing_flows"])
     if competing > 1:
@@ -87,25 +89,25 @@ def trace_title(trace: Trace) -> str:
     )
 
 
-def violation_line(finding: Finding) -> str:
+def violation_line(finding: TraceFinding) -> str:
     """A packet that is not as RFC 3168 asks, as a line."""
     what = f"known departure of {finding.whose} from" if finding.is_departure else "violation of"
     where = f"record {finding.record}, {finding.time_s:.6f} s, {finding.source} > {finding.destination}"
     return f"{where}: {what} {finding.rule} (section {finding.section}): {finding.found}"
 
 
-def known_departure_line(known: KnownDeparture, first: Finding | None) -> str:
+def known_departure_line(known: KnownDeparture, first: TraceFinding | None) -> str:
     """A known departure with its count and its first record, as a line."""
     shown = f", first in record {first.record}, {first.found}" if first else ""
     rule, count = f"{known.rule} (RFC 3168, section {known.section})", _count_text(known.count, "packet")
     return f"known departure of {known.whose} from {rule}: {count}{shown}"
 
 
-def finding_lines(verdict: Verdict, *, every: bool) -> list[str]:
+def finding_lines(verdict: TraceVerification, *, every: bool) -> list[str]:
     """A check's findings as lines: the first violations with how many more there are, and each known departure once; or `every` finding."""
     if every:
         return [violation_line(finding) for finding in verdict.findings]
-    first: dict[tuple[str, str], Finding] = {}
+    first: dict[tuple[str, str], TraceFinding] = {}
     for finding in verdict.findings:
         first.setdefault((finding.rule, finding.whose), finding)
     violations = [finding for finding in verdict.findings if not finding.is_departure][:_MAX_VIOLATIONS]
@@ -118,7 +120,7 @@ def finding_lines(verdict: Verdict, *, every: bool) -> list[str]:
     ]
 
 
-def verification_summary_line(verdict: Verdict) -> str:
+def verification_summary_line(verdict: TraceVerification) -> str:
     """What was checked, and how much was found."""
     connections = _count_text(verdict.about["connections"], "TCP connection")
     told = f"{_count_text(verdict.violations, 'violation')}, {_count_text(verdict.departures, 'known departure')}"
@@ -126,7 +128,7 @@ def verification_summary_line(verdict: Verdict) -> str:
     return f"{verdict.source}: {connections}, {told}" + ("; the first 10000 of each rule are listed" if is_cut else "")
 
 
-def violated_rules_tables(verdict: Verdict) -> list[Table]:
+def violated_rules_tables(verdict: TraceVerification) -> list[Table]:
     """The rules against which anything was found, with how often."""
     header = ("rule", "section", "violations", "departures", "rules of RFC 3168, and known departures")
     rows = [[rule.name, rule.section, str(rule.violations), str(rule.departures), _rule_text(rule)] for rule in verdict.rules]
@@ -137,7 +139,7 @@ def _count_text(count: int, what: str) -> str:
     return f"{count or 'no'} {what}{'' if count == 1 else 's'}"
 
 
-def _rule_text(rule: Rule) -> str:
+def _rule_text(rule: VerifiedRule) -> str:
     return f"{rule.asks}; {rule.departs}" if rule.departures and rule.departs else rule.asks
 
 
@@ -192,7 +194,7 @@ def _has_nonzero(values: Sequence[float]) -> bool:
 
 
 def _quantity_heading(quantity: str) -> str:
-    unit = display_unit(quantity)[1]
+    unit = display_unit_of_column(quantity)[1]
     return _quantity_name(quantity) if unit in ("packets", "spells", "reactions") else f"{_quantity_name(quantity)} ({unit})"
 
 
@@ -202,7 +204,7 @@ def _format_quantity(quantity: str, value: float) -> str:
         return "-"
     if isinstance(value, int):
         return str(value)
-    scaled = value * display_unit(quantity)[0]
+    scaled = value * display_unit_of_column(quantity)[0]
     digits = 0 if scaled == 0 else max(0, 3 - math.floor(math.log10(abs(scaled))))
     return f"{scaled:.{min(6, digits)}f}"
 

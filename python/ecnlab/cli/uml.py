@@ -31,11 +31,11 @@ def build_kernel(name: str | None, source: Path | None, jobs: int | None, quiet:
     """Build a kernel for the backend uml, unless it is built already."""
     from ecnlab.backends.uml import build, kernels
     from ecnlab.cli import output
-    from ecnlab.execution.progress import Progress
+    from ecnlab.execution.progress import ProgressLine
 
     kernel = kernels.find_kernel(name or kernels.DEFAULT_KERNEL)
-    with Progress(1, shown=not quiet, verb="compiling") as progress:
-        made = build.build(kernel, source, jobs, progress.show_fraction)
+    with ProgressLine(1, shown=not quiet, verb="compiling") as progress:
+        made = build.build_kernel(kernel, source, jobs, progress.show_fraction)
     if not quiet:
         known = "" if made.about["known"] else ", a source that ecnlab was not tested with"
         output.print_line(f"{made.name} from {made.about['version']} (sha256 {made.about['sha256'] or 'of a folder: none'}){known}")
@@ -51,7 +51,7 @@ def list_kernels(as_json: bool) -> None:
     from ecnlab.cli.table import Table
 
     images = kernels.built_kernels()
-    for folder in kernels.damaged_folders():
+    for folder in kernels.damaged_kernel_folders():
         output.print_to_stderr(f"{folder}: {kernels.DESCRIPTION_FILE} is damaged; fix: remove the folder, or build the kernel again")
     if as_json:
         output.print_json([{"name": image.name, "folder": str(image.folder), **image.about} for image in images])
@@ -60,7 +60,12 @@ def list_kernels(as_json: bool) -> None:
     else:
         columns = ("name", "kernel", "source", "folder")
         rows = [
-            (image.name, str(image.about["kernel"]), f"{image.about['version']}{'' if image.is_whole else ' (damaged)'}", str(image.folder))
+            (
+                image.name,
+                str(image.about["kernel"]),
+                f"{image.about['version']}{'' if image.is_image_intact else ' (damaged)'}",
+                str(image.folder),
+            )
             for image in images
         ]
         output.print_tables([Table("", columns, rows, columns)])

@@ -14,8 +14,8 @@ from ecnlab.cli.text import count_text
 from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from ecnlab.validation.formulas import Outcome
-    from ecnlab.validation.kernel import CaseOutcome
+    from ecnlab.validation.formulas import FormulaOutcome
+    from ecnlab.validation.kernel import KernelCaseOutcome
     from ecnlab.validation.tables import CellComparison
 
 _TABLE_HEADER = ("quantity", "ns-2", "sd", "ours", "sd", "difference", "allowed", "verdict")
@@ -40,7 +40,7 @@ def compare_packet_exact(folder: Path | None, quiet: bool) -> None:
     from ecnlab.cli import output
     from ecnlab.validation import packets
 
-    outcomes = packets.check_folder(folder or packets.CASES_FOLDER)
+    outcomes = packets.compare_packet_cases_of_folder(folder or packets.CASES_FOLDER)
     failed = sum(not outcome.ok for outcome in outcomes)
     if not quiet:
         wide = max(len(outcome.name) for outcome in outcomes)
@@ -66,10 +66,10 @@ def compare_with_linux(folder: Path | None, way: str | None, only: str | None, a
     from ecnlab.cli import output
     from ecnlab.validation import kernel
 
-    outcomes = kernel.check_folder(folder, [way] if way else kernel.REPLAY_MODES, only or "*")
-    totalled = kernel.totals(outcomes)
+    outcomes = kernel.replay_kernel_cases_of_folder(folder, [way] if way else kernel.REPLAY_MODES, only or "*")
+    totalled = kernel.verdict_counts_by_mode(outcomes)
     if as_json:
-        output.print_json({"totals": totalled, "cases": [outcome.plain() for outcome in outcomes]})
+        output.print_json({"totals": totalled, "cases": [outcome.to_dict() for outcome in outcomes]})
     elif not quiet:
         _print_packet_exact_cases(outcomes, totalled, excerpts=only is not None)
     failed = any(judgement.has_failed for outcome in outcomes for judgement in outcome.judgements)
@@ -101,17 +101,17 @@ def compare_ns2_means(
     is no disagreement. Runs that the store has are not run again.
     """
     from ecnlab.cli import output
-    from ecnlab.validation.tables import REFERENCE_TABLES, compare_files, totals
+    from ecnlab.validation.tables import REFERENCE_TABLES, compare_with_ns2_files, verdict_counts_by_file
 
     chosen_seeds = options.seeds_from_options(None, seeds, "20")
     if len(chosen_seeds) < 2:
         raise UsageError(f"--seeds {seeds!r}: too few for an interval; fix: give 2 or more")
     workers = options.workers_from_options(threads, cluster)
     with options.open_store(store) as kept:
-        comparisons = compare_files(files or REFERENCE_TABLES, chosen_seeds, store=kept, progress=not quiet, workers=workers)
-    totalled = totals(comparisons)
+        comparisons = compare_with_ns2_files(files or REFERENCE_TABLES, chosen_seeds, store=kept, progress=not quiet, workers=workers)
+    totalled = verdict_counts_by_file(comparisons)
     if as_json:
-        output.print_json({"totals": totalled, "comparisons": [comparison.plain() for comparison in comparisons]})
+        output.print_json({"totals": totalled, "comparisons": [comparison.to_dict() for comparison in comparisons]})
     elif not quiet:
         _print_ns2_comparisons([c for c in comparisons if every or c.verdict != "agrees"], totalled)
     sys.exit(EXIT_DISAGREES if totalled["total"]["open"] else 0)
@@ -135,7 +135,7 @@ def compare_with_formulas(
     from ecnlab.cli import output
     from ecnlab.validation import formula_page
     from ecnlab.validation.formula_checks import formula_checks
-    from ecnlab.validation.formulas import AGREES, run_checks
+    from ecnlab.validation.formulas import AGREES, run_formula_checks
 
     if write is not None and quick:
         raise UsageError("--write and --quick exclude each other; fix: leave out --quick")
@@ -143,18 +143,18 @@ def compare_with_formulas(
         raise UsageError(f"cannot write {write}: the folder {write.parent} does not exist")
     workers = options.workers_from_options(threads, cluster)
     with options.open_store(store) as kept:
-        outcomes = run_checks(formula_checks(quick=quick), store=kept, progress=not quiet, workers=workers)
+        outcomes = run_formula_checks(formula_checks(quick=quick), store=kept, progress=not quiet, workers=workers)
     failed = sum(outcome.verdict != AGREES for outcome in outcomes)
     if write is not None:
         write.write_text(formula_page.formula_page(outcomes), encoding="utf-8")
     if as_json:
-        output.print_json({"checks": [outcome.plain() for outcome in outcomes], "failed": failed})
+        output.print_json({"checks": [outcome.to_dict() for outcome in outcomes], "failed": failed})
     elif not quiet:
         _print_formula_checks(outcomes, failed)
     sys.exit(EXIT_DISAGREES if failed else 0)
 
 
-def _print_packet_exact_cases(outcomes: Sequence[CaseOutcome], totalled: dict[str, dict[str, int]], *, excerpts: bool) -> None:
+def _print_packet_exact_cases(outcomes: Sequence[KernelCaseOutcome], totalled: dict[str, dict[str, int]], *, excerpts: bool) -> None:
     from ecnlab.cli import output
 
     ways = list(totalled)
@@ -175,12 +175,12 @@ def _print_packet_exact_cases(outcomes: Sequence[CaseOutcome], totalled: dict[st
         output.print_line(f"{way}: {count_text(sum(counts.values()), 'case')}, {told}")
 
 
-def _print_formula_checks(outcomes: Sequence[Outcome], failed: int) -> None:
+def _print_formula_checks(outcomes: Sequence[FormulaOutcome], failed: int) -> None:
     from ecnlab.cli import output
     from ecnlab.cli.table import Table
     from ecnlab.validation import formula_page
 
-    rows = [formula_page.outcome_cells(outcome) for outcome in outcomes]
+    rows = [formula_page.formula_outcome_cells(outcome) for outcome in outcomes]
     output.print_tables([Table("formulas", formula_page.TABLE_HEADER, rows, formula_page.TABLE_HEADER)])
     output.print_line(f"{count_text(len(outcomes), 'check')}, {len(outcomes) - failed} agree, {failed} fail")
 
@@ -203,7 +203,7 @@ def _ns2_comparison_row(comparison: CellComparison) -> list[str]:
         comparison.ns2.sd,
         comparison.ours.mean,
         comparison.ours.sd,
-        comparison.difference,
+        comparison.difference_from_ns2,
         comparison.allowed,
     )
     verdict = f"{comparison.verdict}: {comparison.reason}" if comparison.reason else comparison.verdict

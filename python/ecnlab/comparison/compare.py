@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ecnlab.backends.base import Backend
-from ecnlab.backends.registry import renamed_argument
+from ecnlab.backends.registry import merge_renamed_backend_argument
 from ecnlab.comparison.model import Comparison
 from ecnlab.comparison.sides import compare_results, compare_sweeps, with_adjusted_p_values
 from ecnlab.errors import UnknownName, UsageError
 from ecnlab.execution.runner import Request, run_all
 from ecnlab.execution.workers import Workers
 from ecnlab.scenarios.load import Scenario, load
-from ecnlab.scenarios.seeds import chosen_seeds
+from ecnlab.scenarios.seeds import seeds_from_arguments
 from ecnlab.stats.estimates import CONFIDENCE
 from ecnlab.storage.results import Result, open_result
 from ecnlab.storage.store import Store
 from ecnlab.sweeps.file import is_sweep_file
-from ecnlab.sweeps.folder import is_sweep, open_sweep
+from ecnlab.sweeps.folder import is_sweep_folder, open_sweep
 from ecnlab.sweeps.run import STORE_FOLDER
 from ecnlab.sweeps.sweep import Sweep
 
@@ -80,13 +80,13 @@ def compare(
     RunsFailed
         Some run failed.
     """
-    opened = [_open_side(side, aqms) for side in (a, b)]
+    opened = [_open_compared_side(side, aqms) for side in (a, b)]
     if seeds is not None and not any(isinstance(side, Scenario) for side in opened):
         raise UsageError("seeds: both sides are finished runs; fix: leave out the seeds")
-    opened = _sides_on_backends(opened, renamed_argument(backend, on))
-    names = _side_names(a, b, opened)
+    opened = _put_sides_on_backends(opened, merge_renamed_backend_argument(backend, on))
+    names = _names_of_compared_sides(a, b, opened)
     wanted = [side for side in opened if isinstance(side, Scenario)]
-    requests = [Request(scenario, _seeds_of_sides(opened, seeds)) for scenario in wanted]
+    requests = [Request(scenario, _seeds_for_compared_sides(opened, seeds)) for scenario in wanted]
     ran = iter(run_all(requests, store=store, workers=workers, threads=threads, progress=progress).whole() if requests else ())
     left, right = (next(ran) if isinstance(side, Scenario) else side for side in opened)
     if isinstance(left, Sweep) and isinstance(right, Sweep):
@@ -95,10 +95,10 @@ def compare(
         made = compare_results(left, right, names, confidence)
     else:
         raise UsageError("compare: one side is a sweep and the other is not; fix: name two sweeps")
-    return _with_quantities(made, quantities)
+    return _restrict_to_quantities(made, quantities)
 
 
-def _open_side(side: object, aqms: Iterable[type[Aqm] | str]) -> Side | Scenario:
+def _open_compared_side(side: object, aqms: Iterable[type[Aqm] | str]) -> Side | Scenario:
     """A side as a result, a sweep, or a scenario that is yet to be run. Raises UsageError."""
     if isinstance(side, (Result, Sweep, Scenario)):
         return side
@@ -106,13 +106,15 @@ def _open_side(side: object, aqms: Iterable[type[Aqm] | str]) -> Side | Scenario
         raise UsageError(f"compare: must be a result, a sweep, a scenario, or a path, not {type(side).__name__}")
     path = Path(side)
     if path.is_dir():
-        return open_sweep(path) if is_sweep(path) else open_result(path)
+        return open_sweep(path) if is_sweep_folder(path) else open_result(path)
     if is_sweep_file(path):
         raise UsageError(f"{path} is a sweep file; fix: run it with ecnlab sweep, and compare the folders of two sweeps")
     return load(path, aqms=aqms)
 
 
-def _sides_on_backends(sides: Sequence[Side | Scenario], backend: str | Backend | Sequence[str | Backend] | None) -> list[Side | Scenario]:
+def _put_sides_on_backends(
+    sides: Sequence[Side | Scenario], backend: str | Backend | Sequence[str | Backend] | None
+) -> list[Side | Scenario]:
     """The sides on their backends. Raises UsageError."""
     if backend is None:
         return list(sides)
@@ -126,13 +128,13 @@ def _sides_on_backends(sides: Sequence[Side | Scenario], backend: str | Backend 
     return [side.on_backend(one) if isinstance(side, Scenario) else side for side, one in zip(sides, given, strict=True)]
 
 
-def _seeds_of_sides(sides: Sequence[Side | Scenario], seeds: int | Iterable[int] | None) -> list[int]:
+def _seeds_for_compared_sides(sides: Sequence[Side | Scenario], seeds: int | Iterable[int] | None) -> list[int]:
     """The seeds that scenarios are run with: those named, else those of the other side, else the first ten."""
     there = [side.seeds for side in sides if isinstance(side, Result)]
-    return chosen_seeds(DEFAULT_SEEDS if seeds is None else seeds) if seeds is not None or not there else there[0]
+    return seeds_from_arguments(DEFAULT_SEEDS if seeds is None else seeds) if seeds is not None or not there else there[0]
 
 
-def _with_quantities(made: Comparison, quantities: Sequence[str]) -> Comparison:
+def _restrict_to_quantities(made: Comparison, quantities: Sequence[str]) -> Comparison:
     """The rows of these quantities, judged as the only ones that are compared; all if none is named. Raises UnknownName."""
     known = {row.quantity for row in made.rows}
     for quantity in quantities:
@@ -143,7 +145,7 @@ def _with_quantities(made: Comparison, quantities: Sequence[str]) -> Comparison:
     return replace(made, rows=with_adjusted_p_values([row for row in made.rows if row.quantity in quantities], made.confidence))
 
 
-def _side_names(a: object, b: object, opened: Sequence[Side | Scenario]) -> tuple[str, str]:
+def _names_of_compared_sides(a: object, b: object, opened: Sequence[Side | Scenario]) -> tuple[str, str]:
     """What the two are called: as their files, or as the backends that they run on, unless these are called alike."""
     files = [Path(side).stem if isinstance(side, (str, Path)) and Path(side).suffix == ".toml" else "" for side in (a, b)]
     on = [side.backend.name if isinstance(side, Scenario) else "" for side in opened]

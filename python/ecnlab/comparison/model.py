@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ecnlab.comparison import summary
 from ecnlab.display import html
 from ecnlab.errors import Problem
-from ecnlab.stats.differences import Difference
+from ecnlab.stats.differences import QuantityDifference
 from ecnlab.stats.estimates import CONFIDENCE, Estimate
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ChangedParameter:
+class DifferingParameter:
     """A parameter in force that the two do not share; None where one does not have it."""
 
     key: str
@@ -49,7 +49,7 @@ class DifferenceRow:
     name: str
     quantity: str
     unit: str
-    difference: Difference
+    difference: QuantityDifference
     adjusted_p_value: float
     is_apart: bool
 
@@ -78,7 +78,7 @@ class Comparison:
 
     names: tuple[str, str]
     titles: tuple[str, str]
-    parameters: list[ChangedParameter]
+    parameters: list[DifferingParameter]
     notes: list[str]
     warnings: list[tuple[str, Problem]]
     rows: list[DifferenceRow]
@@ -92,12 +92,12 @@ class Comparison:
         """The tables that `ecnlab compare` prints, for a notebook."""
         title = " and ".join(f"{name} ({title})" for name, title in zip(self.names, self.titles, strict=True))
         tables = [
-            *summary.parameter_tables(self),
+            *summary.differing_parameter_tables(self),
             *summary.overview_tables(self),
             *summary.difference_tables(self, self.apart, summary.MAX_SHOWN_ROWS),
         ]
         notes = [*self.notes, f"{self.found()}; frame() has all"]
-        return html.page(title, tables, notes)
+        return html.result_html(title, tables, notes)
 
     @property
     def apart(self) -> list[DifferenceRow]:
@@ -119,7 +119,7 @@ class Comparison:
         """The rows as a polars frame, the parameters of a sweep's point in front."""
         import polars as pl
 
-        return pl.DataFrame([{**row.point, **_row_to_dict(row)} for row in self.rows], infer_schema_length=None)
+        return pl.DataFrame([{**row.point, **_difference_row_to_dict(row)} for row in self.rows], infer_schema_length=None)
 
     def json(self) -> dict[str, Any]:
         """Old name of `to_dict`, until the next release."""
@@ -135,11 +135,11 @@ class Comparison:
             "confidence": self.confidence,
             "false_discovery_rate": round(1 - self.confidence, 12),
             "tests": self.tested,
-            "differences": [({"point": dict(row.point)} if row.point else {}) | _row_to_dict(row) for row in self.rows],
+            "differences": [({"point": dict(row.point)} if row.point else {}) | _difference_row_to_dict(row) for row in self.rows],
         }
 
 
-def _row_to_dict(row: DifferenceRow) -> dict[str, Any]:
+def _difference_row_to_dict(row: DifferenceRow) -> dict[str, Any]:
     """A row as plain values."""
     found = row.difference
     return {
@@ -147,11 +147,11 @@ def _row_to_dict(row: DifferenceRow) -> dict[str, Any]:
         "name": row.name,
         "quantity": row.quantity,
         "unit": row.unit,
-        **{f"a_{key}": value for key, value in _nan_to_none(found.a).items()},
-        **{f"b_{key}": value for key, value in _nan_to_none(found.b).items()},
-        **{f"change_{key}": value for key, value in _nan_to_none(found.change).items()},
-        "relative": found.relative.mean,
-        "relative_half_width": found.relative.half_width,
+        **{f"a_{key}": value for key, value in _estimate_to_dict(found.a).items()},
+        **{f"b_{key}": value for key, value in _estimate_to_dict(found.b).items()},
+        **{f"change_{key}": value for key, value in _estimate_to_dict(found.change).items()},
+        "relative": found.relative_change.mean,
+        "relative_half_width": found.relative_change.half_width,
         "p_value": found.p_value,
         "adjusted_p_value": row.adjusted_p_value,
         "is_apart": row.is_apart,
@@ -160,5 +160,5 @@ def _row_to_dict(row: DifferenceRow) -> dict[str, Any]:
     }
 
 
-def _nan_to_none(value: Estimate) -> dict[str, float]:
+def _estimate_to_dict(value: Estimate) -> dict[str, float]:
     return {"mean": value.mean, "half_width": value.half_width}

@@ -16,8 +16,8 @@ from ecnlab.errors import Problem, ScenarioError, UsageError
 from ecnlab.execution.runner import Request, run_all
 from ecnlab.scenarios import catalog
 from ecnlab.scenarios.load import load
-from ecnlab.scenarios.seeds import chosen_seeds
-from ecnlab.stats.differences import Difference, Sample, difference
+from ecnlab.scenarios.seeds import seeds_from_arguments
+from ecnlab.stats.differences import QuantityDifference, SampleBySeed, difference_of_samples
 from ecnlab.stats.estimates import CONFIDENCE, Estimate, adjusted_p_values, p_value, prediction_p_value
 from ecnlab.sweeps.run import STORE_FOLDER
 
@@ -58,7 +58,7 @@ MeasureKey = tuple[str, str, str]  # table, name of the row, quantity
 
 
 @dataclass(frozen=True)
-class PhaseRow:
+class PhaseEffectRow:
     """How one measure moves.
 
     Attributes
@@ -89,7 +89,7 @@ class PhaseRow:
     moved: bool
 
     @property
-    def place(self) -> str:
+    def measure_path(self) -> str:
         """The measure in a word, such as `queues.bottleneck.utilisation`."""
         return ".".join(filter(None, [self.table, self.name, self.quantity]))
 
@@ -106,17 +106,17 @@ class PhaseEffect:
         The seeds of both.
     is_deterministic : bool
         Whether all seeds without the processing time are identical.
-    rows : list of PhaseRow
+    rows : list of PhaseEffectRow
         Every measure, those that moved first.
     """
 
     scenario: str
     seeds: list[int]
     is_deterministic: bool
-    rows: list[PhaseRow]
+    rows: list[PhaseEffectRow]
 
     @property
-    def moved(self) -> list[PhaseRow]:
+    def moved(self) -> list[PhaseEffectRow]:
         """The measures that moved."""
         return [row for row in self.rows if row.moved]
 
@@ -136,7 +136,7 @@ class PhaseEffect:
     def largest(self) -> str:
         """The largest changes; empty where no measure moved."""
         more = len(self.moved) - _MAX_SHOWN_ROWS
-        return ", ".join(f"{row.place} {_format_percent(row)}" for row in self.moved[:_MAX_SHOWN_ROWS]) + (
+        return ", ".join(f"{row.measure_path} {_format_relative_change(row)}" for row in self.moved[:_MAX_SHOWN_ROWS]) + (
             f" and {more} more" if more > 0 else ""
         )
 
@@ -160,7 +160,7 @@ class PhaseEffect:
             "deterministic": self.is_deterministic,
             "found": self.found,
             "measures": len(self.rows),
-            "moved": [_row_json(row) for row in self.moved],
+            "moved": [_phase_effect_row_to_dict(row) for row in self.moved],
         }
 
     def __repr__(self) -> str:
@@ -245,7 +245,7 @@ def phase_effects(
     """The same for several scenarios, whose runs are done together."""
     found = [load(one) if isinstance(one, (str, Path)) else one for one in asked]
     given = list(bases) or [None] * len(found)
-    chosen = chosen_seeds(DEFAULT_SEEDS if seeds is None else seeds)
+    chosen = seeds_from_arguments(DEFAULT_SEEDS if seeds is None else seeds)
     if len(chosen) < _MIN_SEEDS_FOR_TEST:
         raise UsageError(
             f"seeds: a phase effect is found from at least {_MIN_SEEDS_FOR_TEST} seeds; give more, as in --seeds {DEFAULT_SEEDS}"
@@ -256,7 +256,7 @@ def phase_effects(
     ran = run_all([*plain, *jittered], store=store, workers=workers, threads=threads, progress=progress).whole()
     without = iter(ran[: len(plain)])
     pairs = [(next(without) if base is None else base, after) for base, after in zip(given, ran[len(plain) :], strict=True)]
-    return [effect_of(before, after, measures, least_share) for before, after in pairs]
+    return [phase_effect_of_results(before, after, measures, least_share) for before, after in pairs]
 
 
 def with_processing_time(scenario: Scenario, jitter: str = ONE_PACKET_JITTER) -> Scenario:
@@ -277,7 +277,9 @@ def with_processing_time(scenario: Scenario, jitter: str = ONE_PACKET_JITTER) ->
     return changed
 
 
-def effect_of(without: Result, with_: Result, measures: Sequence[str] = (), least_share: float = MIN_RELATIVE_CHANGE) -> PhaseEffect:
+def phase_effect_of_results(
+    without: Result, with_: Result, measures: Sequence[str] = (), least_share: float = MIN_RELATIVE_CHANGE
+) -> PhaseEffect:
     """The effect that two results show, of which the second has the processing time. Raises UsageError."""
     values = [dict(_measure_values(result, measures)) for result in (without, with_)]
     missing = set(measures) - {quantity for _, _, quantity in values[0]}
@@ -286,14 +288,14 @@ def effect_of(without: Result, with_: Result, measures: Sequence[str] = (), leas
         known = ", ".join(sorted({*_RATE_QUANTITIES, *columns}))
         raise UsageError(f"measures: unknown {', '.join(sorted(missing))}; fix: use one of {known}")
     before, after = (
-        {cell: Sample(dict(zip(result.seeds, of_cell, strict=True)), result.alike) for cell, of_cell in found.items()}
+        {cell: SampleBySeed(dict(zip(result.seeds, of_cell, strict=True)), result.alike) for cell, of_cell in found.items()}
         for result, found in zip((without, with_), values, strict=True)
     )
-    differences = {cell: difference(sample, after[cell]) for cell, sample in before.items() if cell in after}
+    differences = {cell: difference_of_samples(sample, after[cell]) for cell, sample in before.items() if cell in after}
     there = {cell: found for cell, found in differences.items() if not math.isnan(found.change.mean)}
-    ps = [_p_value(found) for found in there.values()]
+    ps = [_p_value_of_no_change(found) for found in there.values()]
     rows = [
-        _phase_row(cell, found, p, adjusted, least_share)
+        _phase_effect_row(cell, found, p, adjusted, least_share)
         for (cell, found), p, adjusted in zip(there.items(), ps, adjusted_p_values(ps), strict=True)
     ]
     rows.sort(key=lambda row: (not row.moved, -abs(row.relative)))
@@ -315,26 +317,26 @@ def _measure_values(result: Result, measures: Sequence[str]) -> Iterator[tuple[M
                     yield (table, name, quantity), rates
 
 
-def _p_value(found: Difference) -> float:
+def _p_value_of_no_change(found: QuantityDifference) -> float:
     """The p-value of no change."""
     if found.a.sd <= _ONE_RUN_SHARE * found.b.sd:
         return prediction_p_value(found.b, found.a.mean)
     return p_value(found.change, 0.0)
 
 
-def _phase_row(cell: MeasureKey, found: Difference, p: float, adjusted: float, least_share: float) -> PhaseRow:
+def _phase_effect_row(cell: MeasureKey, found: QuantityDifference, p: float, adjusted: float, least_share: float) -> PhaseEffectRow:
     table, name, quantity = cell
     larger = max(abs(found.a.mean), abs(found.b.mean))
     relative = found.change.mean / larger if larger else 0.0
     is_large = abs(relative) >= least_share and abs(found.change.mean) >= MIN_ABSOLUTE_CHANGE.get(quantity, 0.0)
     moved = adjusted <= 1 - CONFIDENCE and is_large
-    return PhaseRow(table, name, quantity, found.a, found.b, found.change, p, adjusted, relative, moved)
+    return PhaseEffectRow(table, name, quantity, found.a, found.b, found.change, p, adjusted, relative, moved)
 
 
-def _row_json(row: PhaseRow) -> dict[str, Any]:
+def _phase_effect_row_to_dict(row: PhaseEffectRow) -> dict[str, Any]:
     half_width = row.change.half_width
     return {
-        "measure": row.place,
+        "measure": row.measure_path,
         "without": row.without.mean,
         "with": row.with_.mean,
         "change": row.change.mean,
@@ -344,7 +346,7 @@ def _row_json(row: PhaseRow) -> dict[str, Any]:
     }
 
 
-def _format_percent(row: PhaseRow) -> str:
+def _format_relative_change(row: PhaseEffectRow) -> str:
     if row.without.mean == 0:
         return "from 0"
     return f"{100 * row.change.mean / abs(row.without.mean):+.0f} %"

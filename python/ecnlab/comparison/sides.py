@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 from ecnlab.backends import base
-from ecnlab.comparison.model import ChangedParameter, Comparison, DifferenceRow
+from ecnlab.comparison.model import Comparison, DifferenceRow, DifferingParameter
 from ecnlab.errors import Problem, UsageError
 from ecnlab.scenarios import catalog
-from ecnlab.scenarios.load import leaf_values, unused_aqm_text
-from ecnlab.scenarios.seeds import listed_seeds
+from ecnlab.scenarios.load import leaf_values_with_paths, unused_aqm_warning
+from ecnlab.scenarios.seeds import seeds_as_text
 from ecnlab.scenarios.units import unit_of
-from ecnlab.stats.differences import Difference, Sample, difference, is_paired
+from ecnlab.stats.differences import QuantityDifference, SampleBySeed, difference_of_samples, is_paired
 from ecnlab.stats.estimates import adjusted_p_values
 from ecnlab.storage.results import Result
 from ecnlab.sweeps.sweep import Sweep
@@ -37,27 +37,33 @@ _PERCENTILE_COLUMN = re.compile(r"_p\d+_s$")
 _HALF_HISTOGRAM_CELL = 1 / 2**9
 
 QuantityKey = tuple[str, str, str]  # table, name of the row, quantity
-Samples = Mapping[QuantityKey, Sample]
+Samples = Mapping[QuantityKey, SampleBySeed]
 Values = Mapping[str, Any]
 
 
 def compare_results(a: Result, b: Result, names: tuple[str, str], confidence: float) -> Comparison:
     """How result B differs from result A."""
-    of_a, of_b = _samples_of_result(a), _samples_of_result(b)
+    of_a, of_b = _samples_by_quantity(a), _samples_by_quantity(b)
     notes = [
-        *_seed_notes(a.seeds, b.seeds, names),
-        *_engine_notes(a, b),
-        *_identical_notes(a.alike, b.alike, names),
-        *_notes_of_one_sided_rows(of_a, of_b, names),
+        *_notes_on_seeds(a.seeds, b.seeds, names),
+        *_notes_on_builds_and_measured_times(a, b),
+        *_notes_on_identical_results(a.alike, b.alike, names),
+        *_notes_on_rows_of_one_side(of_a, of_b, names),
     ]
-    changed = _changed_backends(a.backend, b.backend) + _changed_parameters(
-        *(dict(leaf_values(result.header["parameters"])) for result in (a, b))
+    changed = _differing_backends(a.backend, b.backend) + _differing_parameters(
+        *(dict(leaf_values_with_paths(result.header["parameters"])) for result in (a, b))
     )
     if not changed:
         notes.insert(0, "both sides are the same scenario: all differences are chance")
     rows = with_adjusted_p_values(_difference_rows({}, of_a, of_b, confidence), confidence)
     return Comparison(
-        names, (a.name, b.name), changed, [*notes, *_histogram_cell_notes(rows)], _side_warnings(a, b, names), rows, confidence
+        names,
+        (a.name, b.name),
+        changed,
+        [*notes, *_notes_on_percentile_resolution(rows)],
+        _warnings_of_both_sides(a, b, names),
+        rows,
+        confidence,
     )
 
 
@@ -73,10 +79,10 @@ def compare_sweeps(a: Sweep, b: Sweep, names: tuple[str, str], confidence: float
         raise UsageError("the sweeps have no point in common")
     left = [len(each) - len(shared) for each in points]
     notes = [f"{count} points are in {name} only and left out" for name, count in zip(names, left, strict=True) if count]
-    notes += [*_seed_notes(a.seeds, b.seeds, names), *_build_notes(a.about["build"], b.about["build"])]
-    changed, more = _changed_at_points([(points[0][place], points[1][place]) for place in shared], a, b)
+    notes += [*_notes_on_seeds(a.seeds, b.seeds, names), *_notes_on_engine_builds(a.about["build"], b.about["build"])]
+    changed, more = _differing_parameters_at_points([(points[0][place], points[1][place]) for place in shared], a, b)
     notes += more
-    changed = _changed_backends(a.backend, b.backend) + changed
+    changed = _differing_backends(a.backend, b.backend) + changed
     of_a, of_b = _samples_of_sweep(a), _samples_of_sweep(b)
     rows: list[DifferenceRow] = []
     for place in shared:
@@ -84,12 +90,18 @@ def compare_sweeps(a: Sweep, b: Sweep, names: tuple[str, str], confidence: float
         rows += _difference_rows(dict(zip(columns[0], place, strict=True)), at_a, at_b, confidence)
     rows = with_adjusted_p_values(rows, confidence)
     return Comparison(
-        names, (a.name, b.name), changed, [*notes, *_histogram_cell_notes(rows)], _side_warnings(a, b, names), rows, confidence
+        names,
+        (a.name, b.name),
+        changed,
+        [*notes, *_notes_on_percentile_resolution(rows)],
+        _warnings_of_both_sides(a, b, names),
+        rows,
+        confidence,
     )
 
 
-def _samples_of_result(result: Result) -> Samples:
-    return {cell: Sample(dict(zip(result.seeds, values, strict=True)), result.alike) for cell, values in _quantity_values(result)}
+def _samples_by_quantity(result: Result) -> Samples:
+    return {cell: SampleBySeed(dict(zip(result.seeds, values, strict=True)), result.alike) for cell, values in _quantity_values(result)}
 
 
 def _quantity_values(result: Result) -> Iterator[tuple[QuantityKey, list[float]]]:
@@ -118,7 +130,7 @@ def _samples_of_sweep(sweep: Sweep) -> dict[int, Samples]:
             cells = values.setdefault(row["point"], {})
             for quantity, column in columns.items():
                 cells.setdefault((table, name, quantity), {})[row["seed"]] = row[column]
-    return {point: {cell: Sample(by_seed, alike[point]) for cell, by_seed in cells.items()} for point, cells in values.items()}
+    return {point: {cell: SampleBySeed(by_seed, alike[point]) for cell, by_seed in cells.items()} for point, cells in values.items()}
 
 
 def _sweep_points(sweep: Sweep, columns: Sequence[str]) -> dict[tuple[Any, ...], int]:
@@ -134,14 +146,14 @@ def _difference_rows(point: Values, a: Samples, b: Samples, confidence: float) -
     """The rows of all quantities that both have, but for those that neither has a value of."""
     rows = []
     for cell, sample in a.items():
-        if cell in b and not _is_never_present(sample, b[cell]):
+        if cell in b and not _has_value_on_no_side(sample, b[cell]):
             table, name, quantity = cell
-            found = difference(sample, b[cell], confidence)
+            found = difference_of_samples(sample, b[cell], confidence)
             rows.append(DifferenceRow(point, table, name, quantity, unit_of(quantity), found, found.p_value, found.is_apart))
     return rows
 
 
-def _is_never_present(a: Sample, b: Sample) -> bool:
+def _has_value_on_no_side(a: SampleBySeed, b: SampleBySeed) -> bool:
     return all(math.isnan(value) for sample in (a, b) for value in sample.values.values())
 
 
@@ -149,53 +161,53 @@ def with_adjusted_p_values(rows: Sequence[DifferenceRow], confidence: float) -> 
     """These rows as one family of tests, largest change first: by table, then those apart, then by the change in per cent."""
     tables = list(COMPARED_TABLES)
     adjusted = adjusted_p_values([row.difference.p_value for row in rows])
-    found = [_with_verdict(row, p, confidence) for row, p in zip(rows, adjusted, strict=True)]
-    return sorted(found, key=lambda row: (tables.index(row.table), not row.is_apart, -_difference_size(row)))
+    found = [_with_adjusted_p_value(row, p, confidence) for row, p in zip(rows, adjusted, strict=True)]
+    return sorted(found, key=lambda row: (tables.index(row.table), not row.is_apart, -_sort_key_by_difference_size(row)))
 
 
-def _with_verdict(row: DifferenceRow, adjusted: float, confidence: float) -> DifferenceRow:
+def _with_adjusted_p_value(row: DifferenceRow, adjusted: float, confidence: float) -> DifferenceRow:
     """A row with its p-value adjusted; a difference that is not tested, as of one seed, is one where there is any."""
     is_apart = row.difference.is_apart if math.isnan(adjusted) else adjusted <= 1 - confidence
     return replace(row, adjusted_p_value=adjusted, is_apart=is_apart)
 
 
-def _difference_size(row: DifferenceRow) -> float:
-    size = abs(row.difference.relative.mean)
+def _sort_key_by_difference_size(row: DifferenceRow) -> float:
+    size = abs(row.difference.relative_change.mean)
     return -1.0 if math.isnan(size) else size
 
 
-def _seed_notes(a: Sequence[int], b: Sequence[int], names: tuple[str, str]) -> list[str]:
+def _notes_on_seeds(a: Sequence[int], b: Sequence[int], names: tuple[str, str]) -> list[str]:
     """How the seeds of both go together."""
     both = sorted(set(a) & set(b))
     if not is_paired(dict.fromkeys(a), dict.fromkeys(b)):
-        told = " and ".join(f"{listed_seeds(seeds)} of {name}" for name, seeds in zip(names, (a, b), strict=True))
+        told = " and ".join(f"{seeds_as_text(seeds)} of {name}" for name, seeds in zip(names, (a, b), strict=True))
         return [f"not paired, because the seeds {told} hardly overlap; intervals are Welch's, which are wider"]
     left = sorted(set(a) ^ set(b))
-    notes = [f"seeds {listed_seeds(left)} are in one of the two only and left out"] if left else []
+    notes = [f"seeds {seeds_as_text(left)} are in one of the two only and left out"] if left else []
     return [*notes, "one seed: no intervals, and any difference can be chance"] if len(both) == 1 else notes
 
 
-def _engine_notes(a: Result, b: Result) -> list[str]:
+def _notes_on_builds_and_measured_times(a: Result, b: Result) -> list[str]:
     spans = [result.header["duration_s"] - result.header["measure_from_s"] for result in (a, b)]
-    return [*_build_notes(a.header["build"], b.header["build"]), *_time_notes(spans[0], spans[1])]
+    return [*_notes_on_engine_builds(a.header["build"], b.header["build"]), *_notes_on_measured_time(spans[0], spans[1])]
 
 
-def _changed_backends(a: Values, b: Values) -> list[ChangedParameter]:
+def _differing_backends(a: Values, b: Values) -> list[DifferingParameter]:
     """On what each ran, where that is not the same."""
-    return [] if a == b else [ChangedParameter("backend", base.describe_identity(a), base.describe_identity(b))]
+    return [] if a == b else [DifferingParameter("backend", base.backend_identity_text(a), base.backend_identity_text(b))]
 
 
-def _time_notes(a: float, b: float) -> list[str]:
+def _notes_on_measured_time(a: float, b: float) -> list[str]:
     return [] if a == b else [f"measured over {a:g} s and {b:g} s: counts, such as marks and drops, cover different times"]
 
 
-def _build_notes(a: str, b: str) -> list[str]:
+def _notes_on_engine_builds(a: str, b: str) -> list[str]:
     return [] if a == b else [f"run by different builds of the engine ({a} and {b}): differences can come from the engine"]
 
 
-def _histogram_cell_notes(rows: Sequence[DifferenceRow]) -> list[str]:
+def _notes_on_percentile_resolution(rows: Sequence[DifferenceRow]) -> list[str]:
     """That percentiles which fall into one cell of their histogram at all seeds are not apart as exactly as their intervals look."""
-    found = [row for row in rows if _PERCENTILE_COLUMN.search(row.quantity) and _is_within_one_cell(row.difference)]
+    found = [row for row in rows if _PERCENTILE_COLUMN.search(row.quantity) and _is_within_one_histogram_cell(row.difference)]
     if not found:
         return []
     told = ", ".join(dict.fromkeys(row.quantity for row in found))
@@ -203,11 +215,11 @@ def _histogram_cell_notes(rows: Sequence[DifferenceRow]) -> list[str]:
     return [f"{told}: at ± 0 all seeds fall into one cell of the histogram; {right}"]
 
 
-def _is_within_one_cell(found: Difference) -> bool:
+def _is_within_one_histogram_cell(found: QuantityDifference) -> bool:
     return found.is_apart and found.a.half_width == found.b.half_width == found.change.half_width == 0
 
 
-def _identical_notes(a: bool, b: bool, names: tuple[str, str]) -> list[str]:
+def _notes_on_identical_results(a: bool, b: bool, names: tuple[str, str]) -> list[str]:
     if a and b:
         return ["all seeds are identical in both, because nothing is random: no intervals, and each difference is exact"]
     return [
@@ -215,7 +227,7 @@ def _identical_notes(a: bool, b: bool, names: tuple[str, str]) -> list[str]:
     ]
 
 
-def _notes_of_one_sided_rows(a: Samples, b: Samples, names: tuple[str, str]) -> list[str]:
+def _notes_on_rows_of_one_side(a: Samples, b: Samples, names: tuple[str, str]) -> list[str]:
     """What groups, queues and bands only one of the two has."""
     notes = []
     for table, what in (("groups", "group"), ("queues", "queue"), ("bands", "band")):
@@ -227,71 +239,71 @@ def _notes_of_one_sided_rows(a: Samples, b: Samples, names: tuple[str, str]) -> 
     return notes
 
 
-def _side_warnings(a: Result | Sweep, b: Result | Sweep, names: tuple[str, str]) -> list[tuple[str, Problem]]:
+def _warnings_of_both_sides(a: Result | Sweep, b: Result | Sweep, names: tuple[str, str]) -> list[tuple[str, Problem]]:
     """What both say that was hardly meant; that seeds are alike stands in the notes, and an AQM need stand in one of the two only."""
-    used = {unused_aqm_text(aqm) for side in (a, b) for aqm in (side.header if isinstance(side, Result) else side.about)["aqms"]}
+    used = {unused_aqm_warning(aqm) for side in (a, b) for aqm in (side.header if isinstance(side, Result) else side.about)["aqms"]}
     told = [(name, warning) for name, side in zip(names, (a, b), strict=True) for warning in side.warnings]
     return [(name, warning) for name, warning in told if warning.place != "seeds" and warning not in used]
 
 
-def _changed_at_points(pairs: Sequence[tuple[int, int]], a: Sweep, b: Sweep) -> tuple[list[ChangedParameter], list[str]]:
+def _differing_parameters_at_points(pairs: Sequence[tuple[int, int]], a: Sweep, b: Sweep) -> tuple[list[DifferingParameter], list[str]]:
     """The parameters in force in which two sweeps differ at the points that both have, each where it first does, and what is to be said."""
-    found: dict[str, ChangedParameter] = {}
+    found: dict[str, DifferingParameter] = {}
     varies = False
     times: dict[str, None] = {}
     for at_a, at_b in pairs:
-        for one in _changed_parameters(a.in_force(at_a), b.in_force(at_b)):
+        for one in _differing_parameters(a.in_force(at_a), b.in_force(at_b)):
             varies |= found.setdefault(one.key, one) != one
-        times |= dict.fromkeys(_time_notes(a.measured_s(at_a), b.measured_s(at_b)))
+        times |= dict.fromkeys(_notes_on_measured_time(a.measured_s(at_a), b.measured_s(at_b)))
     notes = list(times)
     if not found and a.backend == b.backend:
         notes.insert(0, "both sides have the same scenario at each point: all differences are chance")
     if varies:
         notes.append("some parameters differ differently at each point: their values at the first point are shown")
-    return _rows_by_size(list(found.values())), notes
+    return _sort_parameters_by_importance(list(found.values())), notes
 
 
-def _changed_parameters(a: Values, b: Values) -> list[ChangedParameter]:
+def _differing_parameters(a: Values, b: Values) -> list[DifferingParameter]:
     """The parameters in force in which two scenarios differ, but for titles and what is recorded.
 
     First stands what chooses an algorithm, for most of the rest follows from that. A link or a group that only one has is one row.
     """
     flat = [{key: value for key, value in tree.items() if key.split(".")[0] not in ("name", "record")} for tree in (a, b)]
     keys = [key for key in dict.fromkeys([*flat[0], *flat[1]]) if flat[0].get(key) != flat[1].get(key)]
-    alone = [_only_on_one_side(flat[0], flat[1]), _only_on_one_side(flat[1], flat[0])]
+    alone = [_links_and_groups_of_one_side(flat[0], flat[1]), _links_and_groups_of_one_side(flat[1], flat[0])]
     rows = [
-        ChangedParameter(member, _PRESENT if own is alone[0] else None, None if own is alone[0] else _PRESENT)
+        DifferingParameter(member, _PRESENT if own is alone[0] else None, None if own is alone[0] else _PRESENT)
         for own in alone
         for member in own
     ]
-    rows += _congestion_controls(flat[0], flat[1])
+    rows += _differing_congestion_controls(flat[0], flat[1])
     left = [key for key in keys if not any(key.startswith(f"{member}.") for own in alone for member in own)]
-    return _rows_by_size([*rows, *(ChangedParameter(key, flat[0].get(key), flat[1].get(key)) for key in left)])
+    return _sort_parameters_by_importance([*rows, *(DifferingParameter(key, flat[0].get(key), flat[1].get(key)) for key in left)])
 
 
-def _congestion_controls(a: Values, b: Values) -> Iterator[ChangedParameter]:
+def _differing_congestion_controls(a: Values, b: Values) -> Iterator[DifferingParameter]:
     """The congestion control of each group by its name, where that says more than the parameter `congestion_control`, as of DCTCP."""
     for key in a:
         if key in b and key.startswith("flows.") and key.endswith(".tcp.congestion_control"):
             tcp = key.removesuffix("congestion_control")
             chosen = ("congestion_control", "ecn_response")
             trees = [{name: tree[f"{tcp}{name}"] for name in chosen if f"{tcp}{name}" in tree} for tree in (a, b)]
-            names = [catalog.congestion_control(tree) for tree in trees]
+            names = [catalog.congestion_control_name(tree) for tree in trees]
             if names[0] != names[1] and names != [tree["congestion_control"] for tree in trees]:
-                yield ChangedParameter(f"{tcp}variant", *names)
+                yield DifferingParameter(f"{tcp}variant", *names)
 
 
-def _rows_by_size(rows: list[ChangedParameter]) -> list[ChangedParameter]:
-    return sorted(rows, key=_row_rank)
+def _sort_parameters_by_importance(rows: list[DifferingParameter]) -> list[DifferingParameter]:
+    return sorted(rows, key=_importance_of_parameter)
 
 
-def _row_rank(one: ChangedParameter) -> int:
+def _importance_of_parameter(one: DifferingParameter) -> int:
     if _PRESENT in (one.a, one.b):
         return 0
     return 1 if one.key.rsplit(".", 1)[-1] in _CHOICE_KEYS else 2
 
 
-def _only_on_one_side(own: Values, other: Values) -> list[str]:
+def _links_and_groups_of_one_side(own: Values, other: Values) -> list[str]:
     """The links and groups, as in `flows.far`, that only one of two scenarios has."""
     members = [dict.fromkeys(".".join(key.split(".")[:2]) for key in tree if key.startswith(_KEYS_OF_LISTS)) for tree in (own, other)]
     return [member for member in members[0] if member not in members[1]]

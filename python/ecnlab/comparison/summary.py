@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ecnlab.display.cells import Cells
-from ecnlab.scenarios.units import display_unit_for, display_unit_of, parse_quantity
+from ecnlab.display.cells import TextTable
+from ecnlab.scenarios.units import display_unit_for_values, display_unit_of, parse_quantity
 from ecnlab.stats.estimates import Estimate
 from ecnlab.storage.summary import format_estimate, quantity_name
 from ecnlab.sweeps.summary import SHOWN_QUANTITIES
-from ecnlab.sweeps.values import format_value
+from ecnlab.sweeps.values import format_axis_value
 
 if TYPE_CHECKING:
     from ecnlab.comparison.model import Comparison, DifferenceRow
@@ -22,18 +22,18 @@ _TABLE_TITLES = {"total": "all flows, largest change first", "groups": "groups",
 _ROW_COLUMNS = {"total": "", "groups": "group", "queues": "queue", "bands": "band"}
 
 
-def parameter_tables(found: Comparison, *, everything: bool = False) -> Iterator[Cells]:
+def differing_parameter_tables(found: Comparison, *, everything: bool = False) -> Iterator[TextTable]:
     """The parameters in force in which the two differ; the first of them, unless `everything` is wanted."""
     if not found.parameters:
         return
     most = len(found.parameters) if everything else MAX_SHOWN_ROWS
-    rows = [[one.key, _format_value(one.a), _format_value(one.b)] for one in found.parameters[:most]]
+    rows = [[one.key, _format_parameter_value(one.a), _format_parameter_value(one.b)] for one in found.parameters[:most]]
     left = len(found.parameters) - len(rows)
     title = "what differs between the scenarios" + (f": the first {most}, and {left} more" if left else "")
-    yield Cells(title, ["parameter", *found.names], rows, ["parameter"])
+    yield TextTable(title, ["parameter", *found.names], rows, ["parameter"])
 
 
-def overview_tables(found: Comparison) -> Iterator[Cells]:
+def overview_tables(found: Comparison) -> Iterator[TextTable]:
     """What most ask for first, of all flows, apart or not; nothing where sweeps are compared, for they have a row for each point."""
     rows = {row.quantity: row for row in found.rows if row.table == "total" and not row.point}
     chosen = [rows[quantity] for quantity in ("throughput_bps", *SHOWN_QUANTITIES) if quantity in rows]
@@ -41,7 +41,7 @@ def overview_tables(found: Comparison) -> Iterator[Cells]:
         yield _difference_table(found, "in short", chosen)
 
 
-def difference_tables(found: Comparison, rows: Sequence[DifferenceRow], most: int) -> Iterator[Cells]:
+def difference_tables(found: Comparison, rows: Sequence[DifferenceRow], most: int) -> Iterator[TextTable]:
     """These rows in a table for each table of the measures, of each so many."""
     for table, title in _TABLE_TITLES.items():
         of_table = [row for row in rows if row.table == table]
@@ -50,17 +50,17 @@ def difference_tables(found: Comparison, rows: Sequence[DifferenceRow], most: in
             yield _difference_table(found, title + (f": the first {most}, and {left} more" if left > 0 else ""), of_table[:most])
 
 
-def _difference_table(found: Comparison, title: str, rows: Sequence[DifferenceRow]) -> Cells:
+def _difference_table(found: Comparison, title: str, rows: Sequence[DifferenceRow]) -> TextTable:
     words = [*rows[0].point, *filter(None, [_ROW_COLUMNS[rows[0].table]]), "quantity", "unit"]
     a, b = found.names
-    return Cells(title, [*words, a, b, f"{b} - {a}", "%", "adj. p"], list(map(_row_cells, rows)), words)
+    return TextTable(title, [*words, a, b, f"{b} - {a}", "%", "adj. p"], list(map(_difference_row_cells, rows)), words)
 
 
-def _row_cells(row: DifferenceRow) -> list[str]:
+def _difference_row_cells(row: DifferenceRow) -> list[str]:
     found = row.difference
-    factor, unit = display_unit_for(row.quantity, [found.a.mean, found.b.mean])
+    factor, unit = display_unit_for_values(row.quantity, [found.a.mean, found.b.mean])
     named = [row.name] if _ROW_COLUMNS[row.table] else []
-    words = ["" if value is None else format_value(value) for value in row.point.values()]
+    words = ["" if value is None else format_axis_value(value) for value in row.point.values()]
     numbers = [format_estimate(value, factor) for value in (found.a, found.b)]
     return [
         *words,
@@ -69,7 +69,7 @@ def _row_cells(row: DifferenceRow) -> list[str]:
         unit,
         *numbers,
         _format_signed(found.change.scaled(factor)),
-        _format_percent(found.relative),
+        _format_percent(found.relative_change),
         _format_p_value(row.adjusted_p_value),
     ]
 
@@ -90,10 +90,10 @@ def _format_p_value(value: float) -> str:
     return f"{value:.2g}" if value >= _MIN_SHOWN_P else f"<{_MIN_SHOWN_P}"
 
 
-def _format_value(value: Any) -> str:
+def _format_parameter_value(value: Any) -> str:
     """A parameter in force as people write it: 10 Mbit/s in place of 10000000 bps."""
     found = parse_quantity(value) if isinstance(value, str) else None
     if found is None or not found[1]:
-        return "-" if value is None else format_value(value)
+        return "-" if value is None else format_axis_value(value)
     factor, unit = display_unit_of(found[1])
     return f"{found[0] * factor:.12g} {unit}"

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ecnlab.diagram.layout import place_boxes
-from ecnlab.diagram.network import Network
-from ecnlab.diagram.picture import Picture
+from ecnlab.diagram.network import NetworkDrawing
+from ecnlab.diagram.picture import NetworkSvg
 
 if TYPE_CHECKING:
     from ecnlab.scenarios.load import Scenario
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["svg"]
 
 
-def svg(scenario: Scenario) -> str:
+def network_svg(scenario: Scenario) -> str:
     """The network of a scenario as SVG. The same scenario gives the same text."""
-    network = Network.of(scenario)
-    return Picture(scenario.name, network, place_boxes(network.boxes, network.lines)).text()
+    network = NetworkDrawing.from_scenario(scenario)
+    return NetworkSvg(scenario.name, network, place_boxes(network.boxes, network.lines)).svg_text()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ecnlab.diagram.network import Box
+from ecnlab.diagram.network import NetworkBox
 
 BOX_GAP, COLUMN_GAP = 14.0, 36.0
 _ORDERING_SWEEPS = 12
@@ -28,7 +28,7 @@ class BoxPosition:
     right: float
 
 
-def place_boxes(boxes: Sequence[Box], lines: Sequence[tuple[int, int]]) -> list[BoxPosition]:
+def place_boxes(boxes: Sequence[NetworkBox], lines: Sequence[tuple[int, int]]) -> list[BoxPosition]:
     """Where each box stands; the top left corner of them all is at nothing."""
     beside: dict[int, list[int]] = defaultdict(list)
     for first, second in lines:
@@ -42,7 +42,7 @@ def place_boxes(boxes: Sequence[Box], lines: Sequence[tuple[int, int]]) -> list[
     return [BoxPosition(sum(across[box.column]) / 2, heights[number], *across[box.column]) for number, box in enumerate(boxes)]
 
 
-def _column_positions(boxes: Sequence[Box], columns: dict[int, list[int]]) -> dict[int, tuple[float, float]]:
+def _column_positions(boxes: Sequence[NetworkBox], columns: dict[int, list[int]]) -> dict[int, tuple[float, float]]:
     """The left and the right end of each column."""
     found, left = {}, 0.0
     for column in sorted(columns):
@@ -52,23 +52,23 @@ def _column_positions(boxes: Sequence[Box], columns: dict[int, list[int]]) -> di
     return found
 
 
-def _vertical_positions(boxes: Sequence[Box], columns: Sequence[list[int]], beside: dict[int, list[int]]) -> list[float]:
+def _vertical_positions(boxes: Sequence[NetworkBox], columns: Sequence[list[int]], beside: dict[int, list[int]]) -> list[float]:
     """How far down the middle of each box is."""
     middle = [0.0] * len(boxes)
     for sweep in range(_ORDERING_SWEEPS):
         for column in columns if sweep % 2 == 0 else reversed(columns):
-            wanted = {number: _preferred_position(number, boxes, beside[number], middle) for number in column}
+            wanted = {number: _preferred_vertical_position(number, boxes, beside[number], middle) for number in column}
             if 0 < sweep < _ORDERING_SWEEPS - 2:
                 column.sort(key=wanted.__getitem__)
             heights = [boxes[number].height + BOX_GAP for number in column]
-            places = stack_boxes(heights, [wanted[number] for number in column], [_box_weight(boxes[number]) for number in column])
+            places = stacked_box_middles(heights, [wanted[number] for number in column], [_box_weight(boxes[number]) for number in column])
             for number, down in zip(column, places, strict=True):
                 middle[number] = down
     top = min(middle[number] - box.height / 2 for number, box in enumerate(boxes))
     return [down - top for down in middle]
 
 
-def stack_boxes(heights: Sequence[float], wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
+def stacked_box_middles(heights: Sequence[float], wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
     """The middles of boxes one below the other in their order, as near as they can be to where they are wanted, by their weights.
 
     Were they packed from one line on, each would want that line to be where it is wanted less its own distance from it. What rises over the
@@ -86,12 +86,12 @@ def stack_boxes(heights: Sequence[float], wanted: Sequence[float], weights: Sequ
     return [line + offset for line, offset in zip(lines, offsets, strict=True)]
 
 
-def _preferred_position(number: int, boxes: Sequence[Box], beside: Sequence[int], middle: Sequence[float]) -> float:
+def _preferred_vertical_position(number: int, boxes: Sequence[NetworkBox], beside: Sequence[int], middle: Sequence[float]) -> float:
     """The mean place of a box's neighbours, of which hosts count little: so links stand in a row."""
     weights = [_box_weight(boxes[other]) for other in beside]
     sum_ = sum(weight * middle[other] for weight, other in zip(weights, beside, strict=True))
     return sum_ / sum(weights) if weights else middle[number]
 
 
-def _box_weight(box: Box) -> float:
+def _box_weight(box: NetworkBox) -> float:
     return _WEIGHT_OF_HOSTS if box.kind == "hosts" else 1.0

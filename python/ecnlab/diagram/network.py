@@ -22,7 +22,7 @@ LINE_HEIGHT, PADDING = 14.0, 6.0
 
 
 @dataclass
-class Box:
+class NetworkBox:
     """Something with a place of its own: `lines` are written in it, and `full` is said where one points at it.
 
     `kind` is "node", "link", "hosts", or "bend", which only keeps a line out of the way of boxes.
@@ -47,7 +47,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class FlowGroup:
+class DrawnFlowGroup:
     """A group of flows: its line of the legend, and the boxes that its way leads over."""
 
     name: str
@@ -56,17 +56,17 @@ class FlowGroup:
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkDrawing:
     """Boxes, lines between them as pairs of numbers, and the groups' ways over them."""
 
-    boxes: list[Box]
+    boxes: list[NetworkBox]
     lines: list[tuple[int, int]]
-    groups: list[FlowGroup]
+    groups: list[DrawnFlowGroup]
 
     @staticmethod
-    def of(scenario: Scenario) -> Network:
+    def from_scenario(scenario: Scenario) -> NetworkDrawing:
         """The network of a scenario."""
-        return _NetworkBuilder(scenario).network()
+        return _NetworkBuilder(scenario).build()
 
 
 def text_width(text: str, *, bold: bool = False) -> float:
@@ -103,20 +103,23 @@ class _NetworkBuilder:
         self.changes: Sequence[Tree] = tree.get("change", [])
         self.flows: Sequence[Tree] = tree["flows"]
         self.routes = scenario.routes
-        self.boxes: list[Box] = []
+        self.boxes: list[NetworkBox] = []
         self.lines: list[tuple[int, int]] = []
         self.layers = node_layers([(link["from"], link["to"]) for link in self.links])
-        self.nodes = {node: self._add_box(Box("node", 2 * layer, [words.shortened(node)], node)) for node, layer in self.layers.items()}
+        self.nodes = {
+            node: self._add_box(NetworkBox("node", 2 * layer, [words.shorten_for_diagram(node)], node))
+            for node, layer in self.layers.items()
+        }
         self.chains = {link["name"]: self._add_link(link) for link in self.links}
 
-    def network(self) -> Network:
+    def build(self) -> NetworkDrawing:
         groups = [self._add_group(group) for group in self.flows]
         first = min(box.column for box in self.boxes)
         for box in self.boxes:
             box.column -= first
-        return Network(self.boxes, self.lines, groups)
+        return NetworkDrawing(self.boxes, self.lines, groups)
 
-    def _add_box(self, box: Box) -> int:
+    def _add_box(self, box: NetworkBox) -> int:
         self.boxes.append(box)
         return len(self.boxes) - 1
 
@@ -126,16 +129,16 @@ class _NetworkBuilder:
         step = 1 if end > start else -1
         columns = list(range(start + step, end, step))
         middle = len(columns) // 2 // 2 * 2
-        said = words.link_lines(link, self.changes, rightwards=step > 0)
+        said = words.text_lines_of_link(link, self.changes, rightwards=step > 0)
         between = [
-            self._add_box(Box("link", column, said, link["name"]) if at == middle else Box("bend", column))
+            self._add_box(NetworkBox("link", column, said, link["name"]) if at == middle else NetworkBox("bend", column))
             for at, column in enumerate(columns)
         ]
         chain = [self.nodes[link["from"]], *between, self.nodes[link["to"]]]
         self.lines += pairwise(chain)
         return chain
 
-    def _add_group(self, group: Tree) -> FlowGroup:
+    def _add_group(self, group: Tree) -> DrawnFlowGroup:
         route = self.routes[group["name"]][0]
         way: list[int] = []
         for name in route:
@@ -143,22 +146,24 @@ class _NetworkBuilder:
             way += chain[1:] if way else chain
         count = f" ×{group['count']}" if group["count"] > 1 else ""
         if "access" in group:
-            way = [self._add_hosts(group, "access", f"{words.shortened(group['name'])}{count}", way[0], way[1]), *way]
+            way = [self._add_hosts(group, "access", f"{words.shorten_for_diagram(group['name'])}{count}", way[0], way[1]), *way]
         if "exit" in group:
             way = [
                 *way,
                 self._add_hosts(
-                    group, "exit", f"sink{'s' * (group['count'] > 1)} of {words.shortened(group['name'], 20)}", way[-1], way[-2]
+                    group, "exit", f"sink{'s' * (group['count'] > 1)} of {words.shorten_for_diagram(group['name'], 20)}", way[-1], way[-2]
                 ),
             ]
-        hops = ", ".join(words.shortened(name) for name in route[:4]) + (", …" if len(route) > 4 else "")
-        return FlowGroup(group["name"], f"{words.shortened(group['name'])}{count}: {words.traffic_label(group)}; over {hops}", way)
+        hops = ", ".join(words.shorten_for_diagram(name) for name in route[:4]) + (", …" if len(route) > 4 else "")
+        return DrawnFlowGroup(
+            group["name"], f"{words.shorten_for_diagram(group['name'])}{count}: {words.traffic_label(group)}; over {hops}", way
+        )
 
     def _add_hosts(self, group: Tree, own: str, title: str, node: int, beyond: int) -> int:
         """Hosts beside a node, on the other side than the route."""
         column = self.boxes[node].column
         side = -1 if self.boxes[beyond].column > column else 1
-        hosts = self._add_box(Box("hosts", column + side, [title, *words.own_link_lines(group[own])], group["name"]))
+        hosts = self._add_box(NetworkBox("hosts", column + side, [title, *words.text_lines_of_access_links(group[own])], group["name"]))
         self.lines.append((hosts, node))
         return hosts
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from ecnlab.diagram.layout import BoxPosition
-from ecnlab.diagram.network import FONT_FAMILY, FONT_SIZE, LINE_HEIGHT, PADDING, Box, Network, text_width
+from ecnlab.diagram.network import FONT_FAMILY, FONT_SIZE, LINE_HEIGHT, PADDING, NetworkBox, NetworkDrawing, text_width
 from ecnlab.scenarios import words
 
 # Okabe and Ito's palette: told apart without colour vision; dashes tell the rest, and where there is no colour at all.
@@ -30,10 +30,10 @@ _ROUTE_STYLE = 'fill="none" stroke-width="1.6"'
 Point = tuple[float, float]
 
 
-class Picture:
+class NetworkSvg:
     """A network whose boxes have their places."""
 
-    def __init__(self, title: str, network: Network, places: Sequence[BoxPosition]) -> None:
+    def __init__(self, title: str, network: NetworkDrawing, places: Sequence[BoxPosition]) -> None:
         self.title = title
         self.network = network
         self.places = [
@@ -41,7 +41,7 @@ class Picture:
             for place in places
         ]
 
-    def text(self) -> str:
+    def svg_text(self) -> str:
         """The whole file."""
         right = max(place.right for place in self.places)
         foot = max(place.y + box.height / 2 for box, place in self._box_positions()) + 2 * LINE_HEIGHT
@@ -49,17 +49,17 @@ class Picture:
         widest = max(
             [
                 right,
-                _MARGIN_PX + text_width(words.shortened(self.title, 90), bold=True),
+                _MARGIN_PX + text_width(words.shorten_for_diagram(self.title, 90), bold=True),
                 *(_LEGEND_SAMPLE_WIDTH + _MARGIN_PX + text_width(g.about) for g in self.network.groups),
             ]
         )
         width, height = widest + _MARGIN_PX, foot + LINE_HEIGHT * 1.3 * len(self.network.groups) + _MARGIN_PX
         parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">',
-            f"<title>{_escaped(self.title)}</title>",
+            f"<title>{_escape_xml_text(self.title)}</title>",
             '<rect width="100%" height="100%" fill="#fff"/>',
             f"<g {_TEXT_COLOUR}>",
-            _svg_text(_MARGIN_PX, _MARGIN_PX + FONT_SIZE, words.shortened(self.title, 90), bold=True),
+            _svg_text(_MARGIN_PX, _MARGIN_PX + FONT_SIZE, words.shorten_for_diagram(self.title, 90), bold=True),
             *self._svg_links(),
             *self._svg_routes(),
             *self._svg_boxes(),
@@ -68,7 +68,7 @@ class Picture:
         ]
         return "\n".join(parts) + "\n"
 
-    def _box_positions(self) -> Iterator[tuple[Box, BoxPosition]]:
+    def _box_positions(self) -> Iterator[tuple[NetworkBox, BoxPosition]]:
         return zip(self.network.boxes, self.places, strict=True)
 
     def _svg_links(self) -> Iterator[str]:
@@ -82,7 +82,7 @@ class Picture:
             points = self._route_points(group.way, self._track_offset(number))
             colour, dash = _route_colour_and_dash(number)
             start, (before, end) = points[0], points[-2:]
-            yield f"<g><title>{_escaped(group.name)}</title>"
+            yield f"<g><title>{_escape_xml_text(group.name)}</title>"
             yield f'<path {_ROUTE_STYLE} stroke="{colour}"{_dash_attribute(dash)} d="{_svg_path(points)}"/>'
             yield f'<circle cx="{start[0]:.1f}" cy="{start[1]:.1f}" r="3" fill="{colour}"/>'
             yield f'<path fill="{colour}" d="{_svg_arrow(before, end)}"/></g>'
@@ -97,11 +97,11 @@ class Picture:
         points: list[Point] = []
         for first, second in pairwise(way):
             rightwards = self.network.boxes[second].column > self.network.boxes[first].column
-            points += self._exit_point(first, aside, right=rightwards)
-            points += reversed(self._exit_point(second, aside, right=not rightwards))
+            points += self._points_to_column_end(first, aside, right=rightwards)
+            points += reversed(self._points_to_column_end(second, aside, right=not rightwards))
         return points
 
-    def _exit_point(self, number: int, aside: float, *, right: bool) -> list[Point]:
+    def _points_to_column_end(self, number: int, aside: float, *, right: bool) -> list[Point]:
         """From the side of a box to the end of its column. At hosts, where no other group has a line, it is at the link's end itself."""
         place, box = self.places[number], self.network.boxes[number]
         y = place.y + (0.0 if box.kind == "hosts" else max(-box.height / 2, min(aside, box.height / 2)))
@@ -112,7 +112,7 @@ class Picture:
             if box.kind == "bend":
                 continue
             left, top = place.x - box.width / 2, place.y - box.height / 2
-            yield f"<g><title>{_escaped(box.full)}</title>"
+            yield f"<g><title>{_escape_xml_text(box.full)}</title>"
             yield f'<rect {_BOX_COLOURS[box.kind]} x="{left:.1f}" y="{top:.1f}" width="{box.width:.1f}" height="{box.height:.1f}"/>'
             for at, line in enumerate(box.lines):
                 baseline = top + PADDING + LINE_HEIGHT * (at + 1) - 3
@@ -150,10 +150,10 @@ def _svg_arrow(before: Point, end: Point) -> str:
 
 def _svg_text(x: float, baseline: float, text: str, *, bold: bool = False, middle: bool = False) -> str:
     looks = (' font-weight="bold"' if bold else "") + (' text-anchor="middle"' if middle else "")
-    return f'<text x="{x:.1f}" y="{baseline:.1f}"{looks}>{_escaped(text)}</text>'
+    return f'<text x="{x:.1f}" y="{baseline:.1f}"{looks}>{_escape_xml_text(text)}</text>'
 
 
-def _escaped(text: str) -> str:
+def _escape_xml_text(text: str) -> str:
     """A text that XML takes, whatever a name holds."""
     return escape(
         "".join(letter if letter == " " or (letter.isprintable() and not _is_invalid_in_xml(letter)) else "\ufffd" for letter in text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Cells:
+class TextTable:
     """A table: a title, a header and rows; `words` names the columns that hold words, the first alone unless given."""
 
     title: str

@@ -5,35 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from ecnlab.display.cells import Cells
-from ecnlab.storage.filenames import printable
+from ecnlab.display.cells import TextTable
+from ecnlab.storage.filenames import escape_unprintable
 
 _NUMBER_STYLE = ' style="text-align: right"'
 _TEXT_STYLE = ' style="text-align: left"'
 
 
-def page(title: str, tables: Iterable[Cells] = (), notes: Iterable[str] = (), text: str = "") -> str:
+def result_html(title: str, tables: Iterable[TextTable] = (), notes: Iterable[str] = (), text: str = "") -> str:
     """A heading, notes, tables and a text as it is written, as one piece of HTML."""
-    parts = [f"<p><b>{_escaped(title)}</b></p>", *(f"<p>{_escaped(note)}</p>" for note in notes), *map(table, tables)]
+    parts = [f"<p><b>{_escape_html(title)}</b></p>", *(f"<p>{_escape_html(note)}</p>" for note in notes), *map(cells_to_html_table, tables)]
     if text:
-        parts.append(f"<pre>{_escaped_lines(text)}</pre>")
+        parts.append(f"<pre>{_escape_html_lines(text)}</pre>")
     return "<div>" + "".join(parts) + "</div>"
 
 
-def table(cells: Cells) -> str:
+def cells_to_html_table(cells: TextTable) -> str:
     """A table with its title as a caption; columns of words begin at the left, numbers end at the right."""
     words = cells.words or cells.header[:1]
     looks = [_TEXT_STYLE if name in words else _NUMBER_STYLE for name in cells.header]
-    caption = f'<caption style="text-align: left">{_escaped(cells.title)}</caption>' if cells.title else ""
-    head = "".join(f"<th{look}>{_escaped(name)}</th>" for name, look in zip(cells.header, looks, strict=True))
-    rows = ("".join(f"<td{look}>{_escaped(cell)}</td>" for cell, look in zip(row, looks, strict=True)) for row in cells.rows)
+    caption = f'<caption style="text-align: left">{_escape_html(cells.title)}</caption>' if cells.title else ""
+    head = "".join(f"<th{look}>{_escape_html(name)}</th>" for name, look in zip(cells.header, looks, strict=True))
+    rows = ("".join(f"<td{look}>{_escape_html(cell)}</td>" for cell, look in zip(row, looks, strict=True)) for row in cells.rows)
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _escaped(text: str) -> str:
-    return escape(printable(text))
+def _escape_html(text: str) -> str:
+    return escape(escape_unprintable(text))
 
 
-def _escaped_lines(text: str) -> str:
-    return "\n".join(map(_escaped, text.splitlines()))
+def _escape_html_lines(text: str) -> str:
+    return "\n".join(map(_escape_html, text.splitlines()))

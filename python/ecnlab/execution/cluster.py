@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core
 from ecnlab.errors import WORKER, BackendError, ClusterError, UsageError
-from ecnlab.execution.jobs import Job, failure_of, run_job
-from ecnlab.execution.workers import JobOutcome, WorkerPool, drain_queue
-from ecnlab.packet_traces.write import Tracing
+from ecnlab.execution.jobs import Job, failure_of_job, run_job
+from ecnlab.execution.workers import JobOutcome, JobWorkerPool, get_all_queued
+from ecnlab.packet_traces.write import TraceOutput
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -60,12 +60,12 @@ class Cluster:
         """A worker is anywhere."""
         return False
 
-    def pool(self, most: int, at_once: int | None = None) -> WorkerPool:
+    def pool(self, most: int, at_once: int | None = None) -> JobWorkerPool:
         """Let them come to work on so many jobs, as many at a time as they have threads.
 
         Raises ClusterError if the scheduler or its workers cannot be used.
         """
-        client = _connect(self.address)
+        client = _connect_to_scheduler(self.address)
         try:
             return _ClusterPool(client, self.address, _require_workers(client, self.address))
         except BaseException:
@@ -80,7 +80,7 @@ class _ClusterPool:
         """Put these to work, which have this engine."""
         self._client = client
         self._address = address
-        self._attempt = _job_function()
+        self._attempt = _function_sent_to_workers()
         self._jobs: dict[int, Job] = {}
         self._futures: dict[int, AnyFuture] = {}
         self._only: dict[int, list[str]] = {}
@@ -104,37 +104,37 @@ class _ClusterPool:
     @property
     def capacity(self) -> int:
         """A few for each thread of those that can do jobs."""
-        self._check_scheduler()
+        self._update_workers_and_lost_jobs()
         return _JOBS_PER_THREAD * max(self._threads, 1)
 
-    def start(self, number: int, job: Job, tracing: Tracing | None) -> None:
+    def start_job(self, number: int, job: Job, tracing: TraceOutput | None) -> None:
         self._jobs[number] = job
-        self._submit(number)
+        self._submit_job(number)
 
     def finished_jobs(self, patience_s: float) -> list[tuple[int, JobOutcome]]:
-        self._check_scheduler()
-        numbers = {name: number for number, name in drain_queue(self._ended, patience_s)}
+        self._update_workers_and_lost_jobs()
+        numbers = {name: number for number, name in get_all_queued(self._ended, patience_s)}
         numbers = {name: number for name, number in numbers.items() if number in self._futures and self._futures[number].key == name}
-        gathered = self._gather([self._futures[number] for number in numbers.values()])
+        gathered = self._fetch_outcomes([self._futures[number] for number in numbers.values()])
         outcomes: dict[int, JobOutcome] = {numbers[name]: outcome for name, outcome in gathered.items()}
         # A result can go with its worker before it is fetched. dask repeats such a job on any worker, also on one of another build.
-        outcomes |= {number: self._worker_failure(number) for name, number in numbers.items() if name not in gathered}
-        self._submit_again([number for number, outcome in outcomes.items() if outcome is None])
+        outcomes |= {number: self._failure_or_none_to_retry(number) for name, number in numbers.items() if name not in gathered}
+        self._submit_failed_jobs_again([number for number, outcome in outcomes.items() if outcome is None])
         if self._client.status != "running":
-            outcomes |= dict.fromkeys([*self._waiting, *self._suspects], self._scheduler_has_left())
-        outcomes |= {number: failure_of(self._jobs[number], WORKER, _LOST_WORKERS_TEXT) for number in self._given_up}
+            outcomes |= dict.fromkeys([*self._waiting, *self._suspects], self._scheduler_lost_error())
+        outcomes |= {number: failure_of_job(self._jobs[number], WORKER, _LOST_WORKERS_TEXT) for number in self._given_up}
         self._given_up = []
         found = [(number, outcome) for number, outcome in outcomes.items() if outcome is not None]
         for number, _ in found:
             self._futures.pop(number, None)
             del self._jobs[number]
-        self._submit_waiting()
+        self._submit_waiting_jobs()
         return [*found]
 
     def completed_fraction(self) -> float:
         return 0.0
 
-    def stop(self) -> list[tuple[int, JobOutcome]]:
+    def stop_all_jobs(self) -> list[tuple[int, JobOutcome]]:
         try:
             found = [] if self._client.status != "running" else self.finished_jobs(0.0)
             self._client.cancel(list(self._futures.values()), force=True)
@@ -146,32 +146,34 @@ class _ClusterPool:
             for log, level in self._levels:
                 log.setLevel(level)
 
-    def _check_scheduler(self) -> None:
+    def _update_workers_and_lost_jobs(self) -> None:
         """See who has come and who has gone, and give anew what nobody has in hand."""
         if monotonic() - self._looked < _SCHEDULER_CHECK_INTERVAL_S:
             return
         try:
             threads = self._client.nthreads()
             new = [worker for worker in threads if worker not in self._fits]
-            builds = _builds(self._client, new) if new else {}
+            builds = _engine_builds_of_workers(self._client, new) if new else {}
         except (OSError, TimeoutError, RuntimeError):  # the scheduler is gone, and its jobs with it
             return
         self._fits = {worker: self._fits.get(worker, builds.get(worker) == _ENGINE_BUILD) for worker in threads}
-        self._threads = sum(threads[worker] for worker in self._update_capacity())
+        self._threads = sum(threads[worker] for worker in self._update_capacity_and_workers())
         self._looked = monotonic()
         for number in self._jobs_without_worker():
-            self._submit(number)
+            self._submit_job(number)
 
-    def _update_capacity(self) -> list[str]:
+    def _update_capacity_and_workers(self) -> list[str]:
         """The workers that have this engine."""
         return [worker for worker, fits in self._fits.items() if fits]
 
     def _jobs_without_worker(self) -> list[int]:
         """Jobs that were for workers of which all have gone; those that this has happened to too often are given up."""
-        fit = set(self._update_capacity())
-        return self._cancelled([number for number in self._futures if self._only[number] and not fit.intersection(self._only[number])])
+        fit = set(self._update_capacity_and_workers())
+        return self._numbers_to_submit_again(
+            [number for number in self._futures if self._only[number] and not fit.intersection(self._only[number])]
+        )
 
-    def _cancelled(self, numbers: Sequence[int]) -> list[int]:
+    def _numbers_to_submit_again(self, numbers: Sequence[int]) -> list[int]:
         """Jobs that are to be given anew; not those that had to be too often."""
         for number in numbers:
             self._futures.pop(number).cancel()
@@ -179,9 +181,9 @@ class _ClusterPool:
         self._given_up += [number for number in numbers if self._lost[number] > _MAX_LOST_WORKERS]
         return [number for number in numbers if self._lost[number] <= _MAX_LOST_WORKERS]
 
-    def _submit(self, number: int) -> None:
+    def _submit_job(self, number: int) -> None:
         """Give a job to the workers, to those with this engine only if there are others; it waits until one comes."""
-        fit = self._update_capacity()
+        fit = self._update_capacity_and_workers()
         mixed = len(fit) < len(self._fits)
         if (mixed and not fit) or self._isolated not in (None, number):
             self._waiting.append(number)
@@ -194,22 +196,22 @@ class _ClusterPool:
             self._attempt, _ENGINE_BUILD, name, job.key, pickle.dumps(job), key=name, pure=False, workers=fit if mixed else None
         )
         self._futures[number] = future
-        self._watch_future(number, future)
+        self._notify_when_future_ends(number, future)
 
-    def _watch_future(self, number: int, future: AnyFuture) -> None:
+    def _notify_when_future_ends(self, number: int, future: AnyFuture) -> None:
         name = str(future.key)
         future.add_done_callback(lambda _: self._ended.put((number, name)))
 
-    def _submit_again(self, numbers: Sequence[int]) -> None:
+    def _submit_failed_jobs_again(self, numbers: Sequence[int]) -> None:
         """Submit jobs again that gave nothing: refused by a worker of another build, lost with their worker, or killed beside others."""
-        again = [number for number in self._cancelled(numbers) if number not in self._suspects]
+        again = [number for number in self._numbers_to_submit_again(numbers) if number not in self._suspects]
         if again:
             self._looked = -_SCHEDULER_CHECK_INTERVAL_S
-            self._check_scheduler()
+            self._update_workers_and_lost_jobs()
         for number in again:
-            self._submit(number)
+            self._submit_job(number)
 
-    def _gather(self, futures: Sequence[AnyFuture]) -> dict[str, JobOutcome]:
+    def _fetch_outcomes(self, futures: Sequence[AnyFuture]) -> dict[str, JobOutcome]:
         """What these jobs gave, by name, fetched at once; without those that failed, or were lost with their worker."""
         well = [future for future in futures if future.status == "finished"]
         if not well:
@@ -222,7 +224,7 @@ class _ClusterPool:
         except (OSError, TimeoutError, RuntimeError):
             return {}
 
-    def _submit_waiting(self) -> None:
+    def _submit_waiting_jobs(self) -> None:
         """Submit the jobs that wait for a worker, or the next suspect alone if no other job is at work."""
         self._suspects = [number for number in self._suspects if number in self._jobs]
         if self._isolated is not None and self._isolated not in self._jobs:
@@ -232,9 +234,9 @@ class _ClusterPool:
             self._isolated = self._suspects.pop(0)
             waiting.append(self._isolated)
         for number in waiting:
-            self._submit(number)
+            self._submit_job(number)
 
-    def _worker_failure(self, number: int) -> JobOutcome:
+    def _failure_or_none_to_retry(self, number: int) -> JobOutcome:
         """The reason why a job gave nothing; None if it is to be submitted again."""
         from distributed import KilledWorker
 
@@ -244,17 +246,17 @@ class _ClusterPool:
             if isinstance(error, KilledWorker) and self._alone != number:
                 self._suspects.append(number)
                 return None
-            return failure_of(job, WORKER, f"no worker could run it: {_first_line(error)}")
-        return self._scheduler_has_left() if future.cancelled() or self._client.status != "running" else None
+            return failure_of_job(job, WORKER, f"no worker could run it: {_first_line_of_error(error)}")
+        return self._scheduler_lost_error() if future.cancelled() or self._client.status != "running" else None
 
-    def _scheduler_has_left(self) -> ClusterError:
+    def _scheduler_lost_error(self) -> ClusterError:
         return ClusterError(
             f"the connection to the scheduler at {self._address} was lost; finished runs are stored; "
             "fix: run the same command again, which continues from there"
         )
 
 
-def _job_function() -> Callable[[str, str, str, bytes], tuple[str, JobOutcome]]:
+def _function_sent_to_workers() -> Callable[[str, str, str, bytes], tuple[str, JobOutcome]]:
     """What a worker does, sent as it is, for there another engine may be, or none; it gives None beside the job's name then."""
 
     def run_job_on_worker(build: str, name: str, key: str, packed: bytes) -> tuple[str, JobOutcome]:
@@ -279,11 +281,11 @@ def run_packed_job(key: str, packed: bytes) -> JobOutcome:
     except BackendError as error:  # nothing can be run there that needs it
         return BackendError(f"a worker on {gethostname()} cannot run it: {error}")
     if key != job.key:
-        return failure_of(job, WORKER, "a worker cannot run it: it reads a different scenario")
+        return failure_of_job(job, WORKER, "a worker cannot run it: it reads a different scenario")
     return run_job(job)
 
 
-def _connect(address: str) -> Client:
+def _connect_to_scheduler(address: str) -> Client:
     try:
         from distributed import Client
     except ImportError:
@@ -292,7 +294,7 @@ def _connect(address: str) -> Client:
         return Client(address, timeout=_CONNECT_TIMEOUT_S, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         remedy = "fix: start one with 'dask scheduler', and give the address that it prints, as in tcp://node1:8786"
-        raise ClusterError(f"cluster: no dask scheduler answers at {address} ({_first_line(error)}); {remedy}") from None
+        raise ClusterError(f"cluster: no dask scheduler answers at {address} ({_first_line_of_error(error)}); {remedy}") from None
 
 
 def _require_workers(client: Client, address: str) -> list[str]:
@@ -301,7 +303,7 @@ def _require_workers(client: Client, address: str) -> list[str]:
         client.wait_for_workers(1, timeout=_CONNECT_TIMEOUT_S)
     except TimeoutError:
         raise ClusterError(f"cluster: the scheduler at {address} has no worker; fix: start some with 'dask worker {address}'") from None
-    builds = _builds(client)
+    builds = _engine_builds_of_workers(client)
     wrong = {worker: build for worker, build in builds.items() if build != _ENGINE_BUILD}
     if wrong:
         told = "\n".join(f"  {worker}: {build or 'ecnlab is not installed there'}" for worker, build in sorted(wrong.items()))
@@ -310,12 +312,12 @@ def _require_workers(client: Client, address: str) -> list[str]:
     return list(builds)
 
 
-def _builds(client: Client, workers: list[str] | None = None) -> dict[str, str]:
+def _engine_builds_of_workers(client: Client, workers: list[str] | None = None) -> dict[str, str]:
     """The build of the engine on each worker, or on these; those that go meanwhile say nothing."""
-    return dict(client.run(_build_function(), workers=workers, on_error="ignore"))
+    return dict(client.run(_engine_build_function_for_workers(), workers=workers, on_error="ignore"))
 
 
-def _build_function() -> Callable[[], str]:
+def _engine_build_function_for_workers() -> Callable[[], str]:
     """A function that tells the build of the engine where it is called, sent as it is, for there this package may be missing."""
 
     def engine_build() -> str:
@@ -328,5 +330,5 @@ def _build_function() -> Callable[[], str]:
     return engine_build
 
 
-def _first_line(error: Any) -> str:
+def _first_line_of_error(error: Any) -> str:
     return str(error).split("\n")[0] or type(error).__name__

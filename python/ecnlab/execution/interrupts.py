@@ -30,7 +30,7 @@ _abandoned_threads: list[Thread] = []
 T = TypeVar("T")
 
 
-def run_in_thread(work: Callable[[], T], name: str) -> T:
+def run_interruptibly_in_thread(work: Callable[[], T], name: str) -> T:
     """What `work` gives or raises. It works in a thread, in which the first Ctrl-C is raised; the second one leaves it behind.
 
     `name` is what the message calls it where it is in no hook that Python can see.
@@ -51,7 +51,7 @@ def run_in_thread(work: Callable[[], T], name: str) -> T:
         done, outcome = told.get()
     except KeyboardInterrupt:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(KeyboardInterrupt))
-        join_threads([thread], lambda: [str(running_hook(thread) or name)])
+        join_threads_interruptibly([thread], lambda: [str(running_aqm_hook(thread) or name)])
         raise
     if not done:
         assert isinstance(outcome, BaseException)
@@ -59,7 +59,7 @@ def run_in_thread(work: Callable[[], T], name: str) -> T:
     return outcome  # type: ignore[return-value]
 
 
-def join_threads(threads: Sequence[Thread], stuck: Callable[[], Sequence[str]]) -> bool:
+def join_threads_interruptibly(threads: Sequence[Thread], stuck: Callable[[], Sequence[str]]) -> bool:
     """Wait until threads have ended; false if Ctrl-C has ended the waiting. `stuck` gives what does not return, once for the message."""
     began, said = monotonic(), False
     try:
@@ -69,7 +69,7 @@ def join_threads(threads: Sequence[Thread], stuck: Callable[[], Sequence[str]]) 
                 if not said and monotonic() - began >= HOOK_TIMEOUT_S and thread.is_alive():
                     said = True
                     for one in stuck():
-                        print(_print_message(one), file=sys.stderr, flush=True)
+                        print(_print_to_stderr(one), file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         if not _abandoned_threads:
             atexit.register(_exit_with_abandoned_threads)
@@ -95,7 +95,7 @@ def _exit_with_abandoned_threads() -> None:
 
 
 @dataclass(frozen=True)
-class RunningHook:
+class RunningAqmHook:
     """A hook of a user's AQM that a thread is in.
 
     Attributes
@@ -116,7 +116,7 @@ class RunningHook:
         return f"{self.name} ({self.line})"
 
 
-def running_hook(thread: Thread) -> RunningHook | None:
+def running_aqm_hook(thread: Thread) -> RunningAqmHook | None:
     """The hook that a thread is in; None if it is in none, or in a compiled one."""
     frame: FrameType | None = sys._current_frames().get(thread.ident or 0)
     found = line = None
@@ -124,12 +124,12 @@ def running_hook(thread: Thread) -> RunningHook | None:
         if not frame.f_code.co_filename.startswith(_PACKAGE):
             line = line or f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
             if frame.f_code.co_name in _HOOK_NAMES:
-                found = RunningHook(frame.f_code.co_name, line, _simulated_time_s(frame))
+                found = RunningAqmHook(frame.f_code.co_name, line, _simulated_time_of_hook_s(frame))
         frame = frame.f_back
     return found
 
 
-def _simulated_time_s(hook: FrameType) -> float | None:
+def _simulated_time_of_hook_s(hook: FrameType) -> float | None:
     """The simulated time that a hook was told with its argument."""
     for value in list(hook.f_locals.values())[1:2]:
         now_s = getattr(value, "now_s", None)
@@ -138,7 +138,7 @@ def _simulated_time_s(hook: FrameType) -> float | None:
     return None
 
 
-def _print_message(what: str) -> str:
+def _print_to_stderr(what: str) -> str:
     hook, _, place = what.partition(": ")
     at = f": {place}" if place else ""
     return f"{hook} has not returned for {HOOK_TIMEOUT_S:g} s{at}; press Ctrl-C again to end the process"

@@ -24,7 +24,7 @@ from ecnlab.execution.jobs import Job, run_job
 SCRIPT_MODULE_NAME = "__ecnlab_script__"
 
 
-def main() -> int:
+def run_job_from_stdin() -> int:
     """Do one job."""
     tell = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a user's AQM prints is not for whoever hears us
@@ -37,24 +37,24 @@ def main() -> int:
     except EcnlabError as error:
         send_message(tell, error)
         return 0
-    inside = Job(scenario.on_backend(in_this_process(scenario.backend)), seed)
-    outcome = run_job(inside, _progress_callback(hear, tell), tracing)
+    inside = Job(scenario.on_backend(backend_in_this_process(scenario.backend)), seed)
+    outcome = run_job(inside, _progress_callback_over_pipe(hear, tell), tracing)
     if outcome is not None:
         send_message(tell, outcome)
     return 0
 
 
-def in_this_process(backend: Any) -> Any:
+def backend_in_this_process(backend: Any) -> Any:
     """The backend as it runs in this process."""
 
     class Here(Live):
         def run(self, scenario: Any, seed: int, watch: ProgressCallback | None, tracing: Any) -> RunOutput:
-            return run_live(self, scenario, seed, watch, tracing)
+            return run_live_in_this_process(self, scenario, seed, watch, tracing)
 
     return Here(backend.lateness_budget_s, backend.ip)
 
 
-def run_live(backend: Any, scenario: Any, seed: int, watch: ProgressCallback | None, tracing: Any) -> RunOutput:
+def run_live_in_this_process(backend: Any, scenario: Any, seed: int, watch: ProgressCallback | None, tracing: Any) -> RunOutput:
     """Run a scenario in this process, which is never the same again. Raises BackendError, and what the engine raises."""
     try:
         with nullcontext() if tracing is None else tracing.file(seed) as trace:
@@ -64,7 +64,7 @@ def run_live(backend: Any, scenario: Any, seed: int, watch: ProgressCallback | N
     return RunOutput(run.fingerprint, run.events, run.packet_hops, run.cpu_s, run.tables, json.loads(about))
 
 
-def _progress_callback(hear: IO[bytes], tell: IO[bytes]) -> ProgressCallback:
+def _progress_callback_over_pipe(hear: IO[bytes], tell: IO[bytes]) -> ProgressCallback:
     def report_progress(over_s: float) -> bool:
         if select.select([hear], [], [], 0)[0]:  # it says no more, so it has ended or wants an end
             return True
@@ -87,4 +87,4 @@ def _load_script_classes(file: str | None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_job_from_stdin())

@@ -11,7 +11,7 @@ _DELAY_S = 1.0
 _REDRAW_INTERVAL_S = 0.1
 
 
-class Progress:
+class ProgressLine:
     """Counts what is done of `total` (runs, figures); a run that goes on counts by the share of it that is over.
 
     Use as a context manager and call `show` or `advance` often. `verb` begins the line: "running", "drawing".
@@ -26,30 +26,30 @@ class Progress:
         self._next = self._begin + _DELAY_S
         self._width = 0
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressLine:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._write("")
+        self._replace_line("")
 
-    def advance(self, finished: float = 1) -> None:
+    def add_finished(self, finished: float = 1) -> None:
         """Count `finished` more as done (0 just lets the line appear in time)."""
-        self.show(self._done + finished)
+        self.show_done_count(self._done + finished)
 
-    def show(self, done: float) -> None:
+    def show_done_count(self, done: float) -> None:
         """Tell how many are done."""
         self._done = done
         now = monotonic()
         if self._shown and self._total and now >= self._next:
             self._next = now + _REDRAW_INTERVAL_S
-            self._write(progress_line(self._verb, done, self._total, now - self._begin))
+            self._replace_line(progress_line(self._verb, done, self._total, now - self._begin))
 
     def show_fraction(self, done: float, total: int) -> None:
         """Tell how many are done, and of how many, where that is known only while the work goes on."""
         self._total = total
-        self.show(done)
+        self.show_done_count(done)
 
-    def _write(self, text: str) -> None:
+    def _replace_line(self, text: str) -> None:
         """Put a line in place of the one before."""
         text = text[: shutil.get_terminal_size().columns - 1]
         if text or self._width:

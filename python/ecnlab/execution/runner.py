@@ -13,20 +13,27 @@ from time import monotonic
 from typing import Any, Protocol
 
 from ecnlab.backends.base import ENV_SCRIPT_IMPORT, Backend
-from ecnlab.backends.registry import renamed_argument
+from ecnlab.backends.registry import merge_renamed_backend_argument
 from ecnlab.errors import ENGINE, LATENESS, EngineFault, Failure, Interrupted, Problem, ResultsError, RunsFailed, ScenarioError, UsageError
 from ecnlab.execution.jobs import Job
-from ecnlab.execution.progress import Progress
-from ecnlab.execution.workers import JobOutcome, Threads, WorkerPool, Workers
-from ecnlab.packet_traces.write import TraceTo, Tracing, checked_tracing
+from ecnlab.execution.progress import ProgressLine
+from ecnlab.execution.workers import JobOutcome, JobWorkerPool, Threads, Workers
+from ecnlab.packet_traces.write import TraceOutput, TraceTo, trace_output_from_options
 from ecnlab.scenarios.load import Scenario
-from ecnlab.scenarios.seeds import chosen_seeds
+from ecnlab.scenarios.seeds import seeds_from_arguments
 from ecnlab.stats import precision, steady_series
-from ecnlab.storage.folders import folder_path
+from ecnlab.storage.folders import parse_folder_argument
 from ecnlab.storage.results import Result
-from ecnlab.storage.segments import Batches
-from ecnlab.storage.store import ResultsFolder, Store, header_of
-from ecnlab.storage.tables import FinishedRun, InMemoryRuns, SeedTables, choose_parts, recording_text, records_at_least
+from ecnlab.storage.segments import BatchFolder
+from ecnlab.storage.store import ResultsFolder, Store, run_header_of_scenario
+from ecnlab.storage.tables import (
+    FinishedRun,
+    SeedTables,
+    SeedTablesInMemory,
+    choose_part_for_each_seed,
+    recording_as_text,
+    recording_includes,
+)
 
 _POLL_INTERVAL_S = 0.1
 _FLUSH_INTERVAL_S = 1.0
@@ -57,7 +64,7 @@ class Request:
     scenario: Scenario
     seeds: Sequence[int]
     out: Path | None = None
-    tracing: Tracing | None = None
+    tracing: TraceOutput | None = None
     observed: Scenario | None = None
 
     def job(self, seed: int) -> Job:
@@ -168,23 +175,27 @@ def run(
     """
     if not isinstance(scenario, Scenario):
         raise UsageError(f"scenario: must be made by load() or scenario(), not {type(scenario).__name__}")
-    backend = renamed_argument(backend, on)
+    backend = merge_renamed_backend_argument(backend, on)
     scenario = scenario if backend is None else scenario.on_backend(backend)
-    asked = None if until is None else precision.read_precision(until, of, scenario.group_names, scenario.queue_names)
-    chosen = chosen_seeds(precision.MAX_SEEDS if asked and seeds is None and seed is None else seeds, seed)
+    asked = None if until is None else precision.parse_precision_target(until, of, scenario.group_names, scenario.queue_names)
+    chosen = seeds_from_arguments(precision.MAX_SEEDS if asked and seeds is None and seed is None else seeds, seed)
     if asked:
-        _require_several(chosen, trace)
-    tracing = None if trace is None else checked_tracing(trace, scenario, chosen)
-    watched = steady_series.with_recorded_series(scenario) if observe else None
-    request = Request(scenario, chosen, None if out is None else folder_path("out", out), tracing, watched)
+        _require_options_fit_until(chosen, trace)
+    tracing = None if trace is None else trace_output_from_options(trace, scenario, chosen)
+    watched = steady_series.with_steady_state_recording(scenario) if observe else None
+    request = Request(scenario, chosen, None if out is None else parse_folder_argument("out", out), tracing, watched)
     crew = _resolve_workers(workers, threads)
     try:
-        return _run_request(request, crew, progress, _InMemoryStore()) if asked is None else _run_until(request, asked, crew, progress)
+        return (
+            _run_single_request(request, crew, progress, _InMemoryRunStore())
+            if asked is None
+            else _run_until_precise(request, asked, crew, progress)
+        )
     except Interrupted as error:
         raise Interrupted(str(error), error.result.results[0] if isinstance(error.result, Outcome) else None) from None
 
 
-def _require_several(seeds: Sequence[int], trace: object) -> None:
+def _require_options_fit_until(seeds: Sequence[int], trace: object) -> None:
     """Raises UsageError for what does not go with `until`."""
     if len(seeds) < precision.MIN_SEEDS:
         least = precision.MIN_SEEDS
@@ -194,25 +205,25 @@ def _require_several(seeds: Sequence[int], trace: object) -> None:
         raise UsageError("until: excludes a trace, whose seeds must be known; fix: leave out the trace, or name the seeds without until")
 
 
-def _run_until(request: Request, asked: precision.Precision, workers: Workers, progress: bool) -> Result:
+def _run_until_precise(request: Request, asked: precision.PrecisionTarget, workers: Workers, progress: bool) -> Result:
     """Run more and more of a request's seeds, until an interval is narrow enough."""
-    memory = _InMemoryStore()
+    memory = _InMemoryRunStore()
     for n in precision.seed_stages(len(request.seeds)):
-        result = _run_request(replace(request, seeds=request.seeds[:n]), workers, progress, memory)
+        result = _run_single_request(replace(request, seeds=request.seeds[:n]), workers, progress, memory)
         found = asked.measure.estimate(result)
         if result.alike:
-            return result.warned(precision.identical_seeds_problem(n))
+            return result.with_more_warnings(precision.identical_seeds_problem(n))
         if math.isnan(found.mean):
-            return result.warned(precision.undefined_measure_problem(asked.measure, n))
-        if asked.is_met(found):
+            return result.with_more_warnings(precision.undefined_measure_problem(asked.measure, n))
+        if asked.is_met_by(found):
             return result
-    return result.warned(asked.shortfall_problem(found))
+    return result.with_more_warnings(asked.shortfall_problem(found))
 
 
-def _run_request(request: Request, workers: Workers, progress: bool, memory: _InMemoryStore) -> Result:
+def _run_single_request(request: Request, workers: Workers, progress: bool, memory: _InMemoryRunStore) -> Result:
     """Run a request. Raises what a run of it has failed by."""
     outcome = _run_requests([request], None, workers, progress, patient=False, memory=memory)
-    _raise_failure(outcome)
+    _raise_failure_of_outcome(outcome)
     return outcome.results[0]
 
 
@@ -259,31 +270,31 @@ def _run_requests(
     progress: bool,
     *,
     patient: bool,
-    memory: _InMemoryStore | None = None,
+    memory: _InMemoryRunStore | None = None,
 ) -> Outcome:
     """Run requests; without patience the first failure that is none of the engine's ends it."""
-    _require_possible(requests, workers)
-    _require_unchanged([request.scenario for request in requests if store is not None or request.out is not None])
-    shelves: list[_RunStore] = []
+    _require_requests_possible(requests, workers)
+    _require_unchanged_aqm_classes([request.scenario for request in requests if store is not None or request.out is not None])
+    shelves: list[_FinishedRunStore] = []
     work = _TaskRunner([], None, patient)
     try:
-        shelves.extend(_run_stores(requests, store, memory))
+        shelves.extend(_store_of_each_request(requests, store, memory))
         with ExitStack() as stack:
             tasks = _pending_tasks(requests, shelves)
             before = stack.enter_context(store.announce_writer()) if store and tasks else 0
-            work = _TaskRunner(_order_for_writer(tasks, before), workers, patient)
-            work.run(stack.enter_context(Progress(work.total, shown=progress)))
+            work = _TaskRunner(_order_tasks_for_concurrent_writers(tasks, before), workers, patient)
+            work.run_tasks(stack.enter_context(ProgressLine(work.total, shown=progress)))
     except KeyboardInterrupt:
-        results = [shelf.result(request) for request, shelf in zip(requests, shelves, strict=False)]
+        results = [shelf.result_of_request(request) for request, shelf in zip(requests, shelves, strict=False)]
         done = _count_runs(requests, [result.seeds for result in results])
         asked = _count_runs(requests, [request.seeds for request in requests])
         outcome = Outcome(results, work.failures) if len(results) == len(requests) else None
         raise Interrupted(f"interrupted: {done} of {asked} runs had finished", outcome) from None
     failures = sorted(work.failures, key=lambda failure: (failure.title, failure.key, failure.seed))
-    return Outcome([shelf.result(request) for request, shelf in zip(requests, shelves, strict=True)], failures)
+    return Outcome([shelf.result_of_request(request) for request, shelf in zip(requests, shelves, strict=True)], failures)
 
 
-def _require_possible(requests: Sequence[Request], workers: Workers) -> None:
+def _require_requests_possible(requests: Sequence[Request], workers: Workers) -> None:
     """Check all requests before any begins. Raises UsageError for what the workers cannot do, ScenarioError for what a backend cannot."""
     if ENV_SCRIPT_IMPORT in os.environ:
         say = 'is imported again in the process of a run on live, for its AQM; fix: put what it runs under `if __name__ == "__main__":`'
@@ -303,25 +314,25 @@ def _require_possible(requests: Sequence[Request], workers: Workers) -> None:
     refused = [(scenario, problem) for scenario in unlike.values() for problem in scenario.refusals()]
     if refused:
         sources = {scenario.source for scenario in unlike.values()}
-        problems = [problem if len(unlike) == 1 else _named_problem(scenario, problem) for scenario, problem in refused]
+        problems = [problem if len(unlike) == 1 else _problem_with_scenario_name(scenario, problem) for scenario, problem in refused]
         raise ScenarioError(dict.fromkeys(problems), sources.pop() if len(sources) == 1 else None)
 
 
-def _require_unchanged(scenarios: Iterable[Scenario]) -> None:
+def _require_unchanged_aqm_classes(scenarios: Iterable[Scenario]) -> None:
     """What is kept must be of the classes whose digests are in its key. Raises UsageError if one has changed since a scenario was read."""
     classes = {(aqm, digest) for one in scenarios for aqm, digest in one.digests_of_classes}
     if not classes:
         return
-    from ecnlab.aqm.fingerprint import changed_part, class_digest
+    from ecnlab.aqm.fingerprint import class_digest, first_changed_part_of_digest
 
     for aqm, digest in classes:
         if (now := class_digest(aqm)) != digest:
-            part = changed_part(digest, now)
+            part = first_changed_part_of_digest(digest, now)
             what = f"has changed since the scenario was read{f' in {part}' if part else ', or something that it reads'}"
             raise UsageError(f"aqms: AQM {aqm.__name__} {what}; fix: read the scenario after the change")
 
 
-def _named_problem(scenario: Scenario, problem: Problem) -> Problem:
+def _problem_with_scenario_name(scenario: Scenario, problem: Problem) -> Problem:
     """A problem of one of several scenarios."""
     return replace(problem, message=f"{problem.message} ({scenario.name})")
 
@@ -331,7 +342,7 @@ def _count_runs(requests: Sequence[Request], seeds: Sequence[Sequence[int]]) -> 
     return len({(one.out, one.scenario.hash, seed) for one, those in zip(requests, seeds, strict=False) for seed in those})
 
 
-def _raise_failure(outcome: Outcome) -> None:
+def _raise_failure_of_outcome(outcome: Outcome) -> None:
     """Raise what a single scenario's runs have failed by."""
     for failure in outcome.failures:
         if failure.error is not None:
@@ -341,168 +352,174 @@ def _raise_failure(outcome: Outcome) -> None:
     outcome.whole()
 
 
-class _RunStore(Protocol):
+class _FinishedRunStore(Protocol):
     """Where the runs of some requests are kept."""
 
-    def has(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
+    def has_run(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
         """Whether a run with all that `recording` asks is there."""
 
-    def add(self, run: FinishedRun, scenario: Scenario) -> None:
+    def add_run(self, run: FinishedRun, scenario: Scenario) -> None:
         """Take a finished run in."""
 
-    def flush(self) -> None:
+    def flush_runs(self) -> None:
         """Put what has finished where it is to stay, and look what others have put there."""
 
-    def result(self, request: Request) -> Result:
+    def result_of_request(self, request: Request) -> Result:
         """What has finished of what a request asks for."""
 
 
-class _InMemoryStore:
+class _InMemoryRunStore:
     """A shelf in memory."""
 
     def __init__(self) -> None:
         self._runs: dict[tuple[str, int], list[FinishedRun]] = {}
 
-    def has(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
-        return any(records_at_least(run.recording, recording) for run in self._runs.get((key, seed), ()))
+    def has_run(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
+        return any(recording_includes(run.recording, recording) for run in self._runs.get((key, seed), ()))
 
-    def add(self, run: FinishedRun, scenario: Scenario) -> None:
+    def add_run(self, run: FinishedRun, scenario: Scenario) -> None:
         self._runs.setdefault((run.key, run.seed), []).append(run)
 
-    def flush(self) -> None:
+    def flush_runs(self) -> None:
         pass
 
-    def result(self, request: Request) -> Result:
+    def result_of_request(self, request: Request) -> Result:
         grouped: dict[str, list[FinishedRun]] = {}
         for seed in request.seeds:
             for run in self._runs.get((request.scenario.hash, seed), ()):
-                grouped.setdefault(recording_text(run.recording), []).append(run)
-        return _result_of(request, map(InMemoryRuns, grouped.values()))
+                grouped.setdefault(recording_as_text(run.recording), []).append(run)
+        return _result_of_request(request, map(SeedTablesInMemory, grouped.values()))
 
 
-class _OnDiskStore:
+class _OnDiskRunStore:
     """A shelf on the disk: batches, and what is to go into the next."""
 
-    def __init__(self, batches: Batches) -> None:
+    def __init__(self, batches: BatchFolder) -> None:
         self.batches = batches
-        self._next = _InMemoryStore()
+        self._next = _InMemoryRunStore()
         self._runs: list[FinishedRun] = []
         self._size = 0
         self._scenarios: dict[str, Scenario] = {}
 
-    def has(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
-        return self.batches.has(key, seed, recording) or self._next.has(key, seed, recording)
+    def has_run(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
+        return self.batches.has_run(key, seed, recording) or self._next.has_run(key, seed, recording)
 
-    def add(self, run: FinishedRun, scenario: Scenario) -> None:
-        if self.has(run.key, run.seed, run.recording):
+    def add_run(self, run: FinishedRun, scenario: Scenario) -> None:
+        if self.has_run(run.key, run.seed, run.recording):
             return
-        self._next.add(run, scenario)
+        self._next.add_run(run, scenario)
         self._runs.append(run)
         self._scenarios.setdefault(run.key, scenario)
-        self._size += run.size
+        self._size += run.tables_size_bytes
         if self._size > _FLUSH_BYTES:
-            self.flush()
+            self.flush_runs()
 
-    def flush(self) -> None:
-        self.batches.write(self._runs, self._headers(self._runs))
-        self._runs, self._next, self._size = [], _InMemoryStore(), 0
-        self.batches.refresh()
-        self.batches.merge()
+    def flush_runs(self) -> None:
+        self.batches.write_batch(self._runs, self._scenario_headers(self._runs))
+        self._runs, self._next, self._size = [], _InMemoryRunStore(), 0
+        self.batches.refresh_from_disk()
+        self.batches.merge_small_batches()
 
-    def _headers(self, runs: Iterable[FinishedRun]) -> dict[str, dict[str, Any]]:
+    def _scenario_headers(self, runs: Iterable[FinishedRun]) -> dict[str, dict[str, Any]]:
         """What the batches are to say of scenarios."""
-        return {key: header_of(self._scenarios[key]) for key in {run.key for run in runs}}
+        return {key: run_header_of_scenario(self._scenarios[key]) for key in {run.key for run in runs}}
 
-    def result(self, request: Request) -> Result:
-        return _result_of(request, self.batches.parts(request.scenario.hash))
+    def result_of_request(self, request: Request) -> Result:
+        return _result_of_request(request, self.batches.parts_of_scenario(request.scenario.hash))
 
 
-class _FolderStore(_OnDiskStore):
+class _ResultsFolderRunStore(_OnDiskRunStore):
     """A shelf that is a results folder."""
 
     def __init__(self, folder: ResultsFolder) -> None:
-        super().__init__(folder.batches())
+        super().__init__(folder.open_batches())
         self._folder = folder
 
-    def _headers(self, runs: Iterable[FinishedRun]) -> dict[str, dict[str, Any]]:
+    def _scenario_headers(self, runs: Iterable[FinishedRun]) -> dict[str, dict[str, Any]]:
         return {}  # run.json says it
 
-    def result(self, request: Request) -> Result:
-        self._write_summary()
-        return _result_of(request, self.batches.parts(request.scenario.hash), self._folder.path, self.batches.warnings)
+    def result_of_request(self, request: Request) -> Result:
+        self._write_results_summary()
+        return _result_of_request(request, self.batches.parts_of_scenario(request.scenario.hash), self._folder.path, self.batches.warnings)
 
-    def _write_summary(self) -> None:
+    def _write_results_summary(self) -> None:
         """Write a summary of all that the folder holds.
 
         Another process may have stored seeds meanwhile. Who writes last looks last, so the summary ends as that of all.
         """
-        batches = self._folder.batches()
+        batches = self._folder.open_batches()
         while batches.batches:
-            whole = Result(self._folder.header, choose_parts(batches.parts(self._folder.header["hash"]), {}), self._folder.path)
+            whole = Result(
+                self._folder.header,
+                choose_part_for_each_seed(batches.parts_of_scenario(self._folder.header["hash"]), {}),
+                self._folder.path,
+            )
             self._folder.write_summary(whole.summary_json())
-            seen, batches = batches, self._folder.batches()
+            seen, batches = batches, self._folder.open_batches()
             if [batch.path for batch in batches.batches] == [batch.path for batch in seen.batches]:
                 break
         self.batches = batches
 
 
-def _result_of(request: Request, parts: Iterable[SeedTables], path: Path | None = None, warnings: Sequence[Problem] = ()) -> Result:
+def _result_of_request(request: Request, parts: Iterable[SeedTables], path: Path | None = None, warnings: Sequence[Problem] = ()) -> Result:
     wanted = set(request.seeds)
-    homes = {seed: part for seed, part in choose_parts(parts, request.scenario.record).items() if seed in wanted}
-    return Result(header_of(request.scenario), homes, path, warnings)
+    homes = {seed: part for seed, part in choose_part_for_each_seed(parts, request.scenario.record).items() if seed in wanted}
+    return Result(run_header_of_scenario(request.scenario), homes, path, warnings)
 
 
-def _run_stores(requests: Sequence[Request], store: Store | None, memory: _InMemoryStore | None) -> Iterator[_RunStore]:
+def _store_of_each_request(
+    requests: Sequence[Request], store: Store | None, memory: _InMemoryRunStore | None
+) -> Iterator[_FinishedRunStore]:
     """A shelf for each request; those that share a folder or the store share one, `memory` where there is no store."""
-    shared: _RunStore = (memory or _InMemoryStore()) if store is None else _OnDiskStore(store.batches)
-    folders: dict[Path, _FolderStore] = {}
+    shared: _FinishedRunStore = (memory or _InMemoryRunStore()) if store is None else _OnDiskRunStore(store.batches)
+    folders: dict[Path, _ResultsFolderRunStore] = {}
     for request in requests:
         if request.out is None:
             yield shared
             continue
         folder = ResultsFolder.create(request.out, request.scenario)
         if request.out not in folders:
-            folders[request.out] = _FolderStore(folder)
+            folders[request.out] = _ResultsFolderRunStore(folder)
         yield folders[request.out]
 
 
 @dataclass(frozen=True)
-class _Task:
+class _RunTask:
     """A job, and where what it gives is to be kept."""
 
     job: Job
-    store: _RunStore
-    tracing: Tracing | None
+    store: _FinishedRunStore
+    tracing: TraceOutput | None
     recording: Mapping[str, Any]
 
     @property
     def is_stored(self) -> bool:
         """Whether it need not be done: what is wanted was recorded, though a run may record more."""
-        return self.tracing is None and self.store.has(self.job.key, self.job.seed, self.recording)
+        return self.tracing is None and self.store.has_run(self.job.key, self.job.seed, self.recording)
 
 
-def _pending_tasks(requests: Sequence[Request], shelves: Sequence[_RunStore]) -> list[_Task]:
+def _pending_tasks(requests: Sequence[Request], shelves: Sequence[_FinishedRunStore]) -> list[_RunTask]:
     """What there is to do, each run once unless two recordings of it cannot be one."""
-    found: list[_Task] = []
-    known: dict[tuple[int, str, int], list[_Task]] = {}
+    found: list[_RunTask] = []
+    known: dict[tuple[int, str, int], list[_RunTask]] = {}
     for request, shelf in zip(requests, shelves, strict=True):
         for seed in request.seeds:
-            task = _Task(request.job(seed), shelf, request.tracing, request.scenario.record)
+            task = _RunTask(request.job(seed), shelf, request.tracing, request.scenario.record)
             same = known.setdefault((id(shelf), task.job.key, seed), [])
-            if task.is_stored or any(_supersedes(one, task) for one in same):
+            if task.is_stored or any(_covers_task(one, task) for one in same):
                 continue
             same.append(task)
             found.append(task)
-    needless = {id(one) for same in known.values() for one in same for other in same if one is not other and _supersedes(other, one)}
+    needless = {id(one) for same in known.values() for one in same for other in same if one is not other and _covers_task(other, one)}
     return [task for task in found if id(task) not in needless]
 
 
-def _supersedes(one: _Task, other: _Task) -> bool:
+def _covers_task(one: _RunTask, other: _RunTask) -> bool:
     """Whether who does one task has done the other."""
-    return other.tracing is None and records_at_least(one.job.scenario.record, other.job.scenario.record)
+    return other.tracing is None and recording_includes(one.job.scenario.record, other.job.scenario.record)
 
 
-def _order_for_writer(tasks: list[_Task], before: int) -> list[_Task]:
+def _order_tasks_for_concurrent_writers(tasks: list[_RunTask], before: int) -> list[_RunTask]:
     """Of several processes that do one list the second begins at its end and others anywhere, so that they share it."""
     if before == 1:
         return tasks[::-1]
@@ -514,7 +531,7 @@ def _order_for_writer(tasks: list[_Task], before: int) -> list[_Task]:
 class _TaskRunner:
     """The tasks, done by a crew; what is in hand is bounded by the crew's capacity, what waits to be stored by time and size."""
 
-    def __init__(self, tasks: Sequence[_Task], workers: Workers | None, patient: bool) -> None:
+    def __init__(self, tasks: Sequence[_RunTask], workers: Workers | None, patient: bool) -> None:
         self.total = len(tasks)
         self.failures: list[Failure] = []
         self._tasks = tasks
@@ -528,19 +545,19 @@ class _TaskRunner:
         self._error: BaseException | None = None
         self._flushed = monotonic()
 
-    def run(self, progress: Progress) -> None:
+    def run_tasks(self, progress: ProgressLine) -> None:
         """Do all tasks. Raises what is no failure of a run; whatever happens, what has finished is flushed."""
         if self._workers is None or not self._tasks:
             return
         crew = self._workers.pool(self.total, self._max_parallel_runs())
         try:
             while self._remaining and not self._stopped:
-                self._dispatch(crew)
-                self._collect(crew.finished_jobs(_POLL_INTERVAL_S))
-                progress.show(self.total - self._remaining + crew.completed_fraction())
+                self._start_tasks(crew)
+                self._store_finished_jobs(crew.finished_jobs(_POLL_INTERVAL_S))
+                progress.show_done_count(self.total - self._remaining + crew.completed_fraction())
         finally:
-            self._collect(crew.stop())
-            self._flush()
+            self._store_finished_jobs(crew.stop_all_jobs())
+            self._flush_stores()
         if self._error is not None:
             raise self._error
 
@@ -549,7 +566,7 @@ class _TaskRunner:
         limits = [task.job.scenario.backend.max_parallel_runs for task in self._tasks]
         return min((limit for limit in limits if limit is not None), default=None)
 
-    def _dispatch(self, crew: WorkerPool) -> None:
+    def _start_tasks(self, crew: JobWorkerPool) -> None:
         """Give the crew as much as it can have in hand; what another process has stored meanwhile is done."""
         while len(self._dispatched) < crew.capacity:
             number = next(self._next, None)
@@ -560,14 +577,14 @@ class _TaskRunner:
                 self._remaining -= 1
                 continue
             self._dispatched.add(number)
-            crew.start(number, task.job, task.tracing)
+            crew.start_job(number, task.job, task.tracing)
 
-    def _collect(self, ended: Iterable[tuple[int, JobOutcome]]) -> None:
+    def _store_finished_jobs(self, ended: Iterable[tuple[int, JobOutcome]]) -> None:
         for number, outcome in ended:
             self._dispatched.discard(number)
             self._remaining -= 1
             if isinstance(outcome, FinishedRun):
-                self._tasks[number].store.add(outcome, self._tasks[number].job.scenario)
+                self._tasks[number].store.add_run(outcome, self._tasks[number].job.scenario)
             elif isinstance(outcome, Failure):
                 self.failures.append(outcome)
                 self._stopped = self._stopped or not (self._continues_after_failure or outcome.kind in _FAILURES_OF_ONE_SEED)
@@ -575,14 +592,14 @@ class _TaskRunner:
                 self._error = self._error or outcome
                 self._stopped = True
             if monotonic() - self._flushed >= _FLUSH_INTERVAL_S:
-                self._flush()
+                self._flush_stores()
 
-    def _flush(self) -> None:
+    def _flush_stores(self) -> None:
         """Keep what has finished; one folder that refuses keeps none of the others from it."""
         refusal = None
         for shelf in self._stores:
             try:
-                shelf.flush()
+                shelf.flush_runs()
             except ResultsError as error:
                 refusal = refusal or error
         self._flushed = monotonic()

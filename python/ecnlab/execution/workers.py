@@ -10,9 +10,9 @@ from typing import Protocol, TypeVar
 
 from ecnlab.backends.base import ProgressCallback
 from ecnlab.errors import Failure, UsageError
-from ecnlab.execution.interrupts import join_threads, running_hook
+from ecnlab.execution.interrupts import join_threads_interruptibly, running_aqm_hook
 from ecnlab.execution.jobs import Job, run_job
-from ecnlab.packet_traces.write import Tracing
+from ecnlab.packet_traces.write import TraceOutput
 from ecnlab.storage.tables import FinishedRun
 
 _MAX_THREADS = 1024
@@ -24,14 +24,14 @@ T = TypeVar("T")
 JobOutcome = FinishedRun | Failure | None | BaseException
 
 
-class WorkerPool(Protocol):
+class JobWorkerPool(Protocol):
     """Workers at work. Jobs are told apart by numbers."""
 
     @property
     def capacity(self) -> int:
         """How many jobs it can have in hand."""
 
-    def start(self, number: int, job: Job, tracing: Tracing | None) -> None:
+    def start_job(self, number: int, job: Job, tracing: TraceOutput | None) -> None:
         """Take a job in hand."""
 
     def finished_jobs(self, patience_s: float) -> list[tuple[int, JobOutcome]]:
@@ -40,7 +40,7 @@ class WorkerPool(Protocol):
     def completed_fraction(self) -> float:
         """How much of the jobs in hand is over, where one job counts as 1."""
 
-    def stop(self) -> list[tuple[int, JobOutcome]]:
+    def stop_all_jobs(self) -> list[tuple[int, JobOutcome]]:
         """Stop all jobs in hand, and give what has ended nonetheless."""
 
 
@@ -51,7 +51,7 @@ class Workers(Protocol):
     def is_local(self) -> bool:
         """Whether they work on this machine, so that they can write traces into its files and run what only it can."""
 
-    def pool(self, most: int, at_once: int | None = None) -> WorkerPool:
+    def pool(self, most: int, at_once: int | None = None) -> JobWorkerPool:
         """Let them come to work on so many jobs, of which `at_once` can go on at a time unless the user says otherwise."""
 
 
@@ -74,17 +74,17 @@ class Threads:
         """They are of this process."""
         return True
 
-    def pool(self, most: int, at_once: int | None = None) -> WorkerPool:
+    def pool(self, most: int, at_once: int | None = None) -> JobWorkerPool:
         """Let them come to work on so many jobs, of which `at_once` can go on at a time unless the user says otherwise."""
         usual = available_cores() if at_once is None else min(available_cores(), at_once)
-        return _ThreadPool(min(self.count or usual, most))
+        return _JobThreadPool(min(self.count or usual, most))
 
 
-class _ThreadPool:
+class _JobThreadPool:
     def __init__(self, threads: int) -> None:
         self.capacity = _JOBS_PER_THREAD * threads
         self._stop = Event()
-        self._given: SimpleQueue[tuple[int, Job, Tracing | None] | None] = SimpleQueue()
+        self._given: SimpleQueue[tuple[int, Job, TraceOutput | None] | None] = SimpleQueue()
         self._ended: SimpleQueue[tuple[int, JobOutcome]] = SimpleQueue()
         self._shares: dict[int, float] = {}
         self._at_work: dict[Thread, tuple[int, Job]] = {}
@@ -92,29 +92,29 @@ class _ThreadPool:
         for thread in self._threads:
             thread.start()
 
-    def start(self, number: int, job: Job, tracing: Tracing | None) -> None:
+    def start_job(self, number: int, job: Job, tracing: TraceOutput | None) -> None:
         self._given.put((number, job, tracing))
 
     def finished_jobs(self, patience_s: float) -> list[tuple[int, JobOutcome]]:
-        return drain_queue(self._ended, patience_s)
+        return get_all_queued(self._ended, patience_s)
 
     def completed_fraction(self) -> float:
         return sum(self._shares.copy().values())
 
-    def stop(self) -> list[tuple[int, JobOutcome]]:
+    def stop_all_jobs(self) -> list[tuple[int, JobOutcome]]:
         self._stop.set()
         for _ in self._threads:
             self._given.put(None)
-        join_threads(self._threads, self._stuck_hooks)
+        join_threads_interruptibly(self._threads, self._running_hooks_text)
         return self.finished_jobs(0.0)
 
-    def _stuck_hooks(self) -> list[str]:
+    def _running_hooks_text(self) -> list[str]:
         """The hooks that threads are in, with seed and simulated time."""
         found = []
         for thread in self._threads:
             if thread.is_alive() and (at_work := self._at_work.get(thread)) is not None:
                 number, job = at_work
-                hook = running_hook(thread)
+                hook = running_aqm_hook(thread)
                 what = hook or ("a compiled hook" if job.scenario.aqms else "a run")
                 after = f"after t = {self._shares.get(number, 0.0) * job.scenario.duration_s:.6g} s"
                 found.append(f"{what}: seed {job.seed}, {after if hook is None or hook.now_s is None else f'at t = {hook.now_s:.12g} s'}")
@@ -129,14 +129,14 @@ class _ThreadPool:
             number, job, tracing = given
             self._at_work[current_thread()] = number, job
             try:
-                outcome: JobOutcome = run_job(job, self._watch_job(number, job), tracing)
+                outcome: JobOutcome = run_job(job, self._progress_callback_of_job(number, job), tracing)
             except BaseException as error:
                 outcome = error
             self._at_work.pop(current_thread(), None)
             self._shares.pop(number, None)
             self._ended.put((number, outcome))
 
-    def _watch_job(self, number: int, job: Job) -> ProgressCallback:
+    def _progress_callback_of_job(self, number: int, job: Job) -> ProgressCallback:
         def report_progress(simulated_s: float) -> bool:
             self._shares[number] = simulated_s / job.scenario.duration_s
             return self._stop.is_set()
@@ -144,7 +144,7 @@ class _ThreadPool:
         return report_progress
 
 
-def drain_queue(queue: SimpleQueue[T], patience_s: float) -> list[T]:
+def get_all_queued(queue: SimpleQueue[T], patience_s: float) -> list[T]:
     """What is in the queue; waits for the first."""
     found: list[T] = []
     try:

@@ -8,8 +8,8 @@ the scenario of a shell that is given without one, `live` what is shown meanwhil
 
 from __future__ import annotations
 
-from ecnlab.netshell.attach import attach
+from ecnlab.netshell.attach import run_in_running_shell
 from ecnlab.netshell.live import LiveView
 from ecnlab.netshell.session import ShellResult, ShellSpec, run_shell
 
-__all__ = ["LiveView", "ShellResult", "ShellSpec", "attach", "run_shell"]
+__all__ = ["LiveView", "ShellResult", "ShellSpec", "run_in_running_shell", "run_shell"]

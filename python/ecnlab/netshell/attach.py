@@ -29,15 +29,15 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def _is_number(text: str) -> bool:
+def _is_decimal_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 20
 
 
-def _is_side(text: str) -> bool:
+def _is_side_name(text: str) -> bool:
     return re.fullmatch(r"[0-9A-Za-z.:/]+", text) is not None
 
 
-def _is_process_title(text: str) -> bool:
+def _is_shell_process_title(text: str) -> bool:
     return text.isprintable()
 
 
@@ -50,17 +50,17 @@ _OWN_SHELL_TEXT: Mapping[str, Callable[[str], bool]] = {
     "ECNLAB_INSIDE6": _is_address,
     "ECNLAB_OUTSIDE": _is_address,
     "ECNLAB_OUTSIDE6": _is_address,
-    "ECNLAB_LEVEL": _is_number,
-    "ECNLAB_NETWORK": _is_number,
-    "ECNLAB_PLACE": _is_side,
-    "ECNLAB_LINK": _is_process_title,
+    "ECNLAB_LEVEL": _is_decimal_number,
+    "ECNLAB_NETWORK": _is_decimal_number,
+    "ECNLAB_PLACE": _is_side_name,
+    "ECNLAB_LINK": _is_shell_process_title,
 }
 
 
-def attach(process: int, side: str, command: Sequence[str]) -> int:
+def run_in_running_shell(process: int, side: str, command: Sequence[str]) -> int:
     """Run a command at the client's or the server's end of the shell that a process keeps; its exit code. Raises UsageError."""
-    first, member = _shell_processes(process)
-    _require_own(process, first)
+    first, member = _outer_and_inner_process(process)
+    _require_own_process(process, first)
     folder = _working_directory()
     environment = os.environ | _process_environment(member)
     try:
@@ -97,7 +97,7 @@ def _working_directory() -> Path:
         raise UsageError(f"cannot read the working directory: {error.strerror}; {_OTHER_DIRECTORY_TEXT}") from None
 
 
-def _require_own(process: int, first: int) -> None:
+def _require_own_process(process: int, first: int) -> None:
     """Refuse root the shell of another user, whose mounts decide which programs run there. Raises UsageError."""
     if os.geteuid() != 0:
         return
@@ -127,12 +127,12 @@ def _user_name(owner: int) -> str:
         return f"user ID {owner}"
 
 
-def _shell_processes(process: int) -> tuple[int, int]:
+def _outer_and_inner_process(process: int) -> tuple[int, int]:
     """The first process of the shell that a process keeps, which is outside, and one that is inside."""
     try:
         for first in _child_processes(process):
-            if _namespace(first, "pid") != _namespace(process, "pid"):
-                inside = [child for child in _child_processes(first) if _namespace(child, "net") != _namespace(first, "net")]
+            if _namespace_link(first, "pid") != _namespace_link(process, "pid"):
+                inside = [child for child in _child_processes(first) if _namespace_link(child, "net") != _namespace_link(first, "net")]
                 if inside:
                     return first, inside[0]
     except OSError as error:
@@ -153,7 +153,7 @@ def _child_processes(process: int) -> list[int]:
     return sorted(found)
 
 
-def _namespace(process: int, kind: str) -> str:
+def _namespace_link(process: int, kind: str) -> str:
     return str(Path(f"/proc/{process}/ns/{kind}").readlink())
 
 

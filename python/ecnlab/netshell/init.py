@@ -20,25 +20,25 @@ from types import FrameType
 from typing import NoReturn
 
 from ecnlab import _core
-from ecnlab.netshell.process import BLOCKED_SIGNALS, EXIT_NOT_RUN, EXIT_SIGNALLED, InitJob, Programs
+from ecnlab.netshell.process import BLOCKED_SIGNALS, EXIT_NOT_RUN, EXIT_SIGNALLED, InitJob, ShellPrograms
 
 _SERVER_START_TIMEOUT_S = 5.0
 _MAX_ERROR_BYTES = 4000
 _TCP_STATE_LISTEN = "0A"  # in /proc/net/tcp
 
 
-def main(descriptor: int) -> NoReturn:
+def run_as_init_process(descriptor: int) -> NoReturn:
     """Do the job that a descriptor holds, and leave with the command's exit code. An error of the start is written to the job's `tell`."""
     with os.fdopen(descriptor, "rb") as file:
         file.seek(0)
         fields = json.load(file)
-    job = InitJob(**fields | {"programs": Programs(**fields["programs"])})
+    job = InitJob(**fields | {"programs": ShellPrograms(**fields["programs"])})
     for own in (job.inside, job.outside, job.tell, job.parent):
         os.set_inheritable(own, False)
     code = EXIT_NOT_RUN
     try:
-        code = _run_job(job)
-    except StartupError as error:
+        code = _run_init_job(job)
+    except InitStartupError as error:
         os.write(job.tell, str(error).encode())
     except OSError as error:
         os.write(job.tell, f"the shell's first process failed: {error}".encode())
@@ -48,11 +48,11 @@ def main(descriptor: int) -> NoReturn:
         os._exit(code)
 
 
-class StartupError(Exception):
+class InitStartupError(Exception):
     """Why there is no start."""
 
 
-def _run_job(job: InitJob) -> int:
+def _run_init_job(job: InitJob) -> int:
     programs = job.programs
     _core.die_with_parent()
     if select.select([job.parent], [], [], 0)[0]:  # it ended before the kernel was asked to see to that
@@ -90,9 +90,9 @@ def _start_program(job: InitJob) -> Popen[bytes]:
     try:
         return Popen(job.programs.command, env=dict(job.programs.inside), close_fds=False, preexec_fn=enter_namespace)
     except OSError as error:
-        raise StartupError(f"cannot run {name!r}: {error.strerror}") from None
+        raise InitStartupError(f"cannot run {name!r}: {error.strerror}") from None
     except SubprocessError:  # Python says no more of an error between fork and exec
-        raise StartupError(f"cannot run {name!r}: its process cannot enter the client's network namespace (setns)") from None
+        raise InitStartupError(f"cannot run {name!r}: its process cannot enter the client's network namespace (setns)") from None
 
 
 def _forward_signals(pid: int) -> Callable[[int, FrameType | None], None]:
@@ -105,21 +105,21 @@ def _forward_signals(pid: int) -> Callable[[int, FrameType | None], None]:
 
 def _start_server(server: Sequence[str], environment: Mapping[str, str]) -> None:
     """Start a server and wait until it listens."""
-    before = _listening_ports()
+    before = _count_listening_sockets()
     output = os.memfd_create("server")
     try:
         started = Popen(server, env=dict(environment), stdin=DEVNULL, stdout=output, stderr=STDOUT, start_new_session=True)
     except OSError as error:
-        raise StartupError(f"cannot run the server {server[0]!r}: {error.strerror}") from None
+        raise InitStartupError(f"cannot run the server {server[0]!r}: {error.strerror}") from None
     until = time.monotonic() + _SERVER_START_TIMEOUT_S
-    while time.monotonic() < until and _listening_ports() <= before:
+    while time.monotonic() < until and _count_listening_sockets() <= before:
         if started.poll() is not None:
             said = os.pread(output, _MAX_ERROR_BYTES, 0).decode(errors="replace").strip()
-            raise StartupError(
+            raise InitStartupError(
                 "\n".join([f"the server {' '.join(server)!r} ended with exit code {started.returncode} before it listened", said])
             )
         time.sleep(0.01)
-    if _listening_ports() <= before:
+    if _count_listening_sockets() <= before:
         sys.stderr.write(
             f"warning: the server {' '.join(server)!r} does not listen after {_SERVER_START_TIMEOUT_S:g} s; the command starts anyway\n"
         )
@@ -127,7 +127,7 @@ def _start_server(server: Sequence[str], environment: Mapping[str, str]) -> None
     os.close(output)
 
 
-def _listening_ports() -> int:
+def _count_listening_sockets() -> int:
     """How many sockets of this process's network wait for connections or datagrams."""
     count = 0
     for kind in ("tcp", "tcp6", "udp", "udp6"):
@@ -138,4 +138,4 @@ def _listening_ports() -> int:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    run_as_init_process(int(sys.argv[1]))

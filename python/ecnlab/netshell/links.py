@@ -43,14 +43,14 @@ class ShellLink:
 
     def scenario(self, overrides: Mapping[str, str]) -> Scenario:
         """It as a scenario, with overrides written over it. Raises ScenarioError, UsageError."""
-        brought, aqm = _aqm_and_name(self.aqm)
+        brought, aqm = _user_aqms_and_aqm_name(self.aqm)
         queue = {"aqm": aqm, "limit": DEFAULT_LIMIT}
         keys = {**queue, **self.queue}
         both = {f"link.{LINK_NAME}{way}.queue.{key}": value for way in ("", ".reverse") for key, value in keys.items()}
         rates = {} if self.up_rate is None else {f"link.{LINK_NAME}.reverse.rate": self.up_rate}
         link = {"name": LINK_NAME, "from": "outside", "to": "inside", "rate": self.rate, "delay": self.delay}
         tree: dict[str, Any] = {
-            "name": self.title(aqm),
+            "name": self.prompt_title(aqm),
             "duration": "1 s",
             "link": [link | {"queue": dict(queue), "reverse": {"queue": dict(queue)}}],
             "flows": [{"name": "programs", "from": "outside", "to": "inside", "tcp": {"profile": "linux"}}],
@@ -58,15 +58,15 @@ class ShellLink:
         try:
             return scenario_from_tree(tree, {**both, **rates, **overrides}, aqms=brought)
         except ScenarioError as error:
-            raise ScenarioError(_problems_by_option(error.problems, overrides)) from None
+            raise ScenarioError(_problems_named_by_option(error.problems, overrides)) from None
 
-    def title(self, aqm: str) -> str:
+    def prompt_title(self, aqm: str) -> str:
         """What it is in a few words, as a prompt shows it."""
         rate = self.rate if self.up_rate is None else f"{self.rate}/{self.up_rate}"
         return f"{rate} {self.delay} {aqm}"
 
 
-def _aqm_and_name(aqm: str) -> tuple[Sequence[str], str]:
+def _user_aqms_and_aqm_name(aqm: str) -> tuple[Sequence[str], str]:
     """The AQMs that the user brings, and the name of the one that is meant."""
     if ":" not in aqm:
         known = [entry.name for entry in catalog.entries("aqm")]
@@ -75,13 +75,13 @@ def _aqm_and_name(aqm: str) -> tuple[Sequence[str], str]:
         return (), aqm
     from ecnlab.aqm import plugins
 
-    entries = plugins.entries_of([aqm])[1]
+    entries = plugins.registry_entries_of_aqms([aqm])[1]
     if not entries:
         raise UsageError(f"--aqm {aqm!r}: defines no AQM")
     return [aqm], entries[0].name
 
 
-def _problems_by_option(problems: Iterable[Problem], overrides: Mapping[str, str]) -> list[Problem]:
+def _problems_named_by_option(problems: Iterable[Problem], overrides: Mapping[str, str]) -> list[Problem]:
     """Problems under the options that set their keys, each once though it is found in both directions; those of `overrides` as they are."""
     found: dict[Problem, None] = {}
     for problem in problems:

@@ -28,39 +28,39 @@ class LiveView:
     _written: float = field(default=-1e9)
     _rows: int = field(default=0)
 
-    def show(self, look: Snapshot) -> None:
+    def show_sample(self, look: Snapshot) -> None:
         """Show a look, unless the last one is so young that nobody could read it."""
         now = time.monotonic()
         if self.kind == "off" or now - self._written < _UPDATE_INTERVALS_S[self.kind]:
             return
         self._written = now
         since, self._last = self._last, look
-        rows = queue_rows(look, since)
+        rows = queue_rates_and_delays(look, since)
         if self.kind == "json":
-            self._write(json.dumps({"time_s": round(look["time_s"], 3), "queues": rows, "packets": look["packets"]}) + "\n")
+            self._write_to_stream(json.dumps({"time_s": round(look["time_s"], 3), "queues": rows, "packets": look["packets"]}) + "\n")
         elif self.kind == "log":
-            self._write(f"{look['time_s']:8.1f} s  {rows_text(rows)}\n")
+            self._write_to_stream(f"{look['time_s']:8.1f} s  {queues_status_line(rows)}\n")
         elif self.kind == "title":
-            self._write(f"\033]0;{rows_text(rows)}\007")
+            self._write_to_stream(f"\033]0;{queues_status_line(rows)}\007")
         else:
-            self._format_line(rows_text(rows))
+            self._format_line(queues_status_line(rows))
 
     def close(self) -> None:
         """Give the terminal's last line back."""
         if self._rows:
-            self._write(f"\0337\033[r\033[{self._rows};1H\033[2K\0338")
+            self._write_to_stream(f"\0337\033[r\033[{self._rows};1H\033[2K\0338")
             self._rows = 0
 
     def _format_line(self, line: str) -> None:
-        columns, rows = _terminal_width(self.to)
+        columns, rows = _terminal_size(self.to)
         if rows < 3:
             return
         # A new line first, for the cursor may stand in the row that is taken away.
         taken = "" if rows == self._rows else f"\n\0337\033[1;{rows - 1}r\0338\033[1A"
         self._rows = rows
-        self._write(f"{taken}\0337\033[{rows};1H\033[2K\033[7m{line[:columns]}\033[0m\0338")
+        self._write_to_stream(f"{taken}\0337\033[{rows};1H\033[2K\033[7m{line[:columns]}\033[0m\0338")
 
-    def _write(self, text: str) -> None:
+    def _write_to_stream(self, text: str) -> None:
         try:
             self.to.write(text)
             self.to.flush()
@@ -68,14 +68,14 @@ class LiveView:
             self.kind, self._rows = "off", 0
 
 
-def queue_rows(look: Snapshot, since: Snapshot) -> list[dict[str, Any]]:
+def queue_rates_and_delays(look: Snapshot, since: Snapshot) -> list[dict[str, Any]]:
     """Each queue as it is, its marks and drops from the beginning, and rate and mean wait since an earlier look."""
     before = {queue["name"]: queue for queue in since.get("queues", [])}
     seconds = look["time_s"] - since.get("time_s", 0.0)
-    return [_queue_row(queue, before.get(queue["name"], {}), seconds) for queue in look["queues"]]
+    return [_rates_and_delays_of_queue(queue, before.get(queue["name"], {}), seconds) for queue in look["queues"]]
 
 
-def _queue_row(queue: Snapshot, before: Snapshot, seconds: float) -> dict[str, Any]:
+def _rates_and_delays_of_queue(queue: Snapshot, before: Snapshot, seconds: float) -> dict[str, Any]:
     def increase(key: str) -> float:
         return float(queue[key] - before.get(key, 0))
 
@@ -91,18 +91,18 @@ def _queue_row(queue: Snapshot, before: Snapshot, seconds: float) -> dict[str, A
     }
 
 
-def rows_text(rows: list[dict[str, Any]]) -> str:
+def queues_status_line(rows: list[dict[str, Any]]) -> str:
     """The queues in a line: of each direction the one with the longest wait."""
     shown = {row["direction"]: row for row in sorted(rows, key=lambda row: row["sojourn_s"])}
-    return "  |  ".join(_row_text(shown[direction]) for direction in ("down", "up") if direction in shown)
+    return "  |  ".join(_queue_status_text(shown[direction]) for direction in ("down", "up") if direction in shown)
 
 
-def _row_text(row: dict[str, Any]) -> str:
+def _queue_status_text(row: dict[str, Any]) -> str:
     rate, wait = row["rate_bps"] / 1e6, row["sojourn_s"] * 1e3
     return f"{row['direction']} {rate:.2f} Mbit/s {wait:.1f} ms, {row['packets']} wait, {row['marks']} marks, {row['drops']} drops"
 
 
-def _terminal_width(stream: TextIO) -> tuple[int, int]:
+def _terminal_size(stream: TextIO) -> tuple[int, int]:
     try:
         return os.get_terminal_size(stream.fileno())
     except (OSError, ValueError):

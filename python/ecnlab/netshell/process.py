@@ -18,7 +18,7 @@ EXIT_NOT_RUN, EXIT_SIGNALLED = 126, 128
 
 
 @dataclass(frozen=True)
-class Programs:
+class ShellPrograms:
     """What is to run.
 
     Attributes
@@ -56,7 +56,7 @@ class InitJob:
         The process that carries packets (pidfd_open(2)).
     """
 
-    programs: Programs
+    programs: ShellPrograms
     inside: int
     outside: int
     tell: int
@@ -67,7 +67,7 @@ class InitJob:
 BLOCKED_SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 
 
-def start_init(networks: tuple[int, int], programs: Programs, tell: int) -> Popen[bytes]:
+def start_init_process(networks: tuple[int, int], programs: ShellPrograms, tell: int) -> Popen[bytes]:
     """Start the first process from the calling thread, which ends when it does. Raises OSError."""
     parent, job = os.pidfd_open(os.getpid()), os.memfd_create("job")
     try:
@@ -75,14 +75,14 @@ def start_init(networks: tuple[int, int], programs: Programs, tell: int) -> Pope
             file.write(json.dumps(asdict(InitJob(programs, *networks, tell, parent))).encode())
         signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED_SIGNALS)
         # The command inherits the descriptors that the user's shell has opened for it, as in `ecnlab shell -- COMMAND 3>FILE`.
-        passed = {*_inheritable(), *networks, tell, parent, job}
+        passed = {*_inheritable_descriptors(), *networks, tell, parent, job}
         return Popen(interpreter.module_command(_INIT_MODULE, str(job)), env=interpreter.child_environment(), pass_fds=sorted(passed))
     finally:
         os.close(parent)
         os.close(job)
 
 
-def _inheritable() -> list[int]:
+def _inheritable_descriptors() -> list[int]:
     found = []
     for entry in Path("/proc/self/fd").iterdir():
         with suppress(OSError):  # the descriptor of the listing itself

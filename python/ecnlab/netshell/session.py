@@ -17,7 +17,7 @@ from threading import Thread
 from typing import Any
 
 from ecnlab import _core
-from ecnlab.aqm.tracebacks import aqm_error
+from ecnlab.aqm.tracebacks import aqm_error_from_exception
 from ecnlab.errors import BackendError, Problem, ScenarioError, UnknownName, UsageError
 from ecnlab.netshell import process
 from ecnlab.netshell.live import LiveView
@@ -108,18 +108,18 @@ def run_shell(spec: ShellSpec, view: LiveView, began: Callable[[Scenario], None]
     `began` is told the scenario when it is known to be sound. Raises BackendError where the machine does not permit it, UsageError,
     ScenarioError, and AqmError if an AQM of the user's own fails.
     """
-    within = _outer_shell()
+    within = _enclosing_shell_network()
     _acquire_capabilities(within)
     scenario = spec.scenario()
-    _require_possible(scenario)
+    _require_links_possible_in_shell(scenario)
     began(scenario)
     shell = _create_namespaces(scenario, spec, within)
     with _SignalForwarder() as signals:
         first, told = _start_init_process(shell, _programs_to_run(scenario, spec, shell))
         signals.first = first
         try:
-            _start_shell(shell, spec)
-            hindrance = _read_message(told)
+            _start_packet_forwarding(shell, spec)
+            hindrance = _read_startup_error(told)
             _forward_packets(shell, first, view)
         except BaseException:
             first.kill()
@@ -130,20 +130,20 @@ def run_shell(spec: ShellSpec, view: LiveView, began: Callable[[Scenario], None]
             view.close()
         code = first.wait()
     look = json.loads(shell.look() or '{"time_s": 0.0}')
-    tables, about = _stop_error(shell, spec)
+    tables, about = _stop_and_collect_tables(shell, spec)
     if hindrance:
         raise UsageError(hindrance)
     return ShellResult(code if code >= 0 else process.EXIT_SIGNALLED - code, look["time_s"], tables, json.loads(about), scenario)
 
 
-def _outer_shell() -> str | None:
+def _enclosing_shell_network() -> str | None:
     """The network of the shell that this process is inside of; None where it is in none."""
     place, network = os.environ.get("ECNLAB_PLACE"), os.environ.get("ECNLAB_NETWORK")
     # The variables alone say nothing: they may have been carried elsewhere, and the network there is not ours to change.
-    return place if place and network == _own_network_namespace() else None
+    return place if place and network == _network_namespace_of_this_process() else None
 
 
-def _own_network_namespace() -> str:
+def _network_namespace_of_this_process() -> str:
     return str(Path("/proc/self/ns/net").stat().st_ino)
 
 
@@ -156,9 +156,9 @@ def _acquire_capabilities(within: str | None) -> None:
         raise BackendError(_NO_NAMESPACES_TEXT.format(why=error.strerror or error)) from None
 
 
-def _require_possible(scenario: Scenario) -> None:
+def _require_links_possible_in_shell(scenario: Scenario) -> None:
     """See that a shell can have the scenario's links. Raises ScenarioError."""
-    refused = [Problem.of(parts) for parts in _core.refusals(scenario._core, "shell")]
+    refused = [Problem.from_engine(parts) for parts in _core.refusals(scenario._core, "shell")]
     if refused:
         raise ScenarioError(refused, scenario.source)
 
@@ -189,27 +189,31 @@ def _congestion_controls_hint() -> str:
     return f"use one of {', '.join(known)}, or load its module, as in modprobe tcp_dctcp"
 
 
-def _programs_to_run(scenario: Scenario, spec: ShellSpec, shell: _core.Shell) -> process.Programs:
+def _programs_to_run(scenario: Scenario, spec: ShellSpec, shell: _core.Shell) -> process.ShellPrograms:
     (inside, outside), *sixth = shell.addresses
-    level = int(os.environ.get("ECNLAB_LEVEL", "0")) + 1 if _outer_shell() else 1
+    level = int(os.environ.get("ECNLAB_LEVEL", "0")) + 1 if _enclosing_shell_network() else 1
     own = {"ECNLAB_CLIENT": inside, "ECNLAB_LEVEL": str(level), "ECNLAB_PLACE": shell.place, "ECNLAB_LINK": scenario.name}
     far = {"ECNLAB_SERVER": outside}
     if sixth:
         own["ECNLAB_CLIENT6"], far["ECNLAB_SERVER6"] = sixth[0]
     # Inside of another shell the far end stays the other's, unless this one has servers.
     keeps = level > 1 and not spec.servers
-    environment = _with_old_names({**os.environ, **own, **({} if keeps else far)})
+    environment = _with_old_variable_names({**os.environ, **own, **({} if keeps else far)})
     environment["ECNLAB_NETWORK"] = str(shell.network)
-    command = list(spec.command) or _interactive_shell(environment)
+    command = list(spec.command) or _interactive_shell_command(environment)
     names = [(inside, _CLIENT), (environment["ECNLAB_SERVER"], _SERVER)]
     if sixth:
         names += [(environment["ECNLAB_CLIENT6"], _CLIENT), (environment["ECNLAB_SERVER6"], _SERVER)]
-    return process.Programs(
-        command, [list(server) for server in spec.servers], environment, _with_old_names({**os.environ, **far}), _hosts_file_content(names)
+    return process.ShellPrograms(
+        command,
+        [list(server) for server in spec.servers],
+        environment,
+        _with_old_variable_names({**os.environ, **far}),
+        _hosts_file_content(names),
     )
 
 
-def _with_old_names(environment: dict[str, str]) -> dict[str, str]:
+def _with_old_variable_names(environment: dict[str, str]) -> dict[str, str]:
     """An environment with the variables of addresses also under the names that they had until November 2026."""
     old = {"ECNLAB_CLIENT": "ECNLAB_INSIDE", "ECNLAB_SERVER": "ECNLAB_OUTSIDE"}
     named = {
@@ -218,7 +222,7 @@ def _with_old_names(environment: dict[str, str]) -> dict[str, str]:
     return environment | named
 
 
-def _interactive_shell(environment: dict[str, str]) -> list[str]:
+def _interactive_shell_command(environment: dict[str, str]) -> list[str]:
     """The user's own shell, whose prompt says the link where it is one that takes it."""
     link = environment["ECNLAB_LINK"].replace("\\", "").replace("'", "").replace("$", "").replace("`", "")
     environment["PROMPT_COMMAND"] = f"PS1='[{link}] '\"$PS1\"; unset PROMPT_COMMAND"
@@ -233,7 +237,7 @@ def _hosts_file_content(names: Sequence[tuple[str, str]]) -> str:
     return "\n".join([*kept, *(f"{address} {name} {_HOSTS_LINE_MARK}" for address, name in names), ""])
 
 
-def _start_init_process(shell: _core.Shell, programs: process.Programs) -> tuple[Popen[bytes], int]:
+def _start_init_process(shell: _core.Shell, programs: process.ShellPrograms) -> tuple[Popen[bytes], int]:
     """Start the first process of a PID namespace; the process, and a descriptor from which an error of its start is read.
 
     A thread that does nothing else starts it: the children of that thread are in the new PID namespace, and the kernel ends the first
@@ -251,7 +255,7 @@ def _start_init_process(shell: _core.Shell, programs: process.Programs) -> tuple
             started.put(BackendError(_NO_NAMESPACES_TEXT.format(why=error.strerror or error)))
             return
         try:
-            first = process.start_init(shell.networks, programs, tell)
+            first = process.start_init_process(shell.networks, programs, tell)
         except Exception as error:  # whoever waits would do so for ever
             started.put(BackendError(f"cannot start the shell's first process: {error}"))
             return
@@ -268,15 +272,15 @@ def _start_init_process(shell: _core.Shell, programs: process.Programs) -> tuple
     return first, told
 
 
-def _start_shell(shell: _core.Shell, spec: ShellSpec) -> None:
+def _start_packet_forwarding(shell: _core.Shell, spec: ShellSpec) -> None:
     try:
         shell.start(spec.seed, spec.capture)
     except OSError as error:
         raise UsageError(f"cannot write {str(spec.capture)!r}: {error}") from None
 
 
-def _read_message(told: int) -> str:
-    """What hinders the start; nothing when the command has been started."""
+def _read_startup_error(told: int) -> str:
+    """Error text of a failed start; empty when the command has been started."""
     parts = []
     while part := os.read(told, 65536):
         parts.append(part)
@@ -292,16 +296,16 @@ def _forward_packets(shell: _core.Shell, first: Popen[bytes], view: LiveView) ->
                 first.kill()
             look = shell.look()
             if look is not None:
-                view.show(json.loads(look))
+                view.show_sample(json.loads(look))
     finally:
         os.close(ended)
 
 
-def _stop_error(shell: _core.Shell, spec: ShellSpec) -> tuple[dict[str, _core.Table], str]:
+def _stop_and_collect_tables(shell: _core.Shell, spec: ShellSpec) -> tuple[dict[str, _core.Table], str]:
     try:
         return shell.stop(spec.seed)
     except _core.AqmFailure as error:
-        raise aqm_error(error) from error.__cause__
+        raise aqm_error_from_exception(error) from error.__cause__
     except _core.EngineFault as error:
         raise UsageError(f"the engine failed: {error}; fix: report this bug of ecnlab with the scenario") from None
     except OSError as error:
@@ -322,7 +326,7 @@ class _SignalForwarder:
         for one in (signal.SIGINT, signal.SIGQUIT):
             self._before[one] = signal.signal(one, lambda _number, _frame: None)
         for one in (signal.SIGTERM, signal.SIGHUP):
-            self._before[one] = signal.signal(one, self._forward)
+            self._before[one] = signal.signal(one, self._forward_signal)
         self._before[signal.SIGTTOU] = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         return self
 
@@ -334,6 +338,6 @@ class _SignalForwarder:
         for one, handler in self._before.items():
             signal.signal(one, handler)
 
-    def _forward(self, number: int, _frame: object) -> None:
+    def _forward_signal(self, number: int, _frame: object) -> None:
         if self.first is not None:
             self.first.send_signal(number)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core, accessors
 from ecnlab.errors import Interrupted, Problem, TraceError, UnknownName, UsageError
-from ecnlab.execution.progress import Progress
+from ecnlab.execution.progress import ProgressLine
 from ecnlab.scenarios import catalog
 from ecnlab.storage.atomic import locked_partial, partial_path
 
@@ -109,7 +109,7 @@ class Trace:
     @property
     def plot(self) -> TracePlots:
         """The figures."""
-        plots: TracePlots = accessors.make("Trace.plot", self)
+        plots: TracePlots = accessors.make_accessor("Trace.plot", self)
         return plots
 
     @property
@@ -155,7 +155,7 @@ class Trace:
             with ExitStack() as stack:
                 partial = {name: stack.enter_context(locked_partial(partial_path(path / name))) for name in names}
                 for table in catalog.trace_tables():
-                    partial[f"{table.name}.parquet"].write_bytes(self._write_parquet(table.name))
+                    partial[f"{table.name}.parquet"].write_bytes(self._table_to_parquet(table.name))
                 text = json.dumps(_nan_to_none(self.summary_json()), indent=2, allow_nan=False)
                 partial["summary.json"].write_text(text + "\n", encoding="utf-8")
                 for name in names:
@@ -164,7 +164,7 @@ class Trace:
             raise TraceError(f"cannot write to {folder}: {error.strerror or error}; the folder was not changed") from None
         return names
 
-    def _write_parquet(self, name: str) -> bytes:
+    def _table_to_parquet(self, name: str) -> bytes:
         """A table in memory, since a library that writes files itself does not say why a disk refuses."""
         out = BytesIO()
         self.table(name).write_parquet(out)
@@ -210,16 +210,16 @@ def trace(
     TraceError
         The file cannot be opened, or nothing in it can be read.
     """
-    _check_options(from_s, to_s, bin_s, (*flows, *sequence), header)
+    _require_valid_trace_options(from_s, to_s, bin_s, (*flows, *sequence), header)
     options: dict[str, Any] = {"from_s": from_s, "to_s": to_s, "bin_s": bin_s, "header": header}
     options |= {"flows": list(flows), "drawn": list(sequence)}
     name = os.fspath(path)
-    read = read_with_progress(name, lambda file, watch: _core.read_trace(file, watch=watch, **options), progress=progress)
-    return Trace(shown_name(name), read)
+    read = read_trace_with_progress(name, lambda file, watch: _core.read_trace(file, watch=watch, **options), progress=progress)
+    return Trace(trace_display_name(name), read)
 
 
 @dataclass(frozen=True)
-class Finding:
+class TraceFinding:
     """A packet that is not as RFC 3168 asks.
 
     Attributes
@@ -272,7 +272,7 @@ class KnownDeparture:
 
 
 @dataclass(frozen=True)
-class Rule:
+class VerifiedRule:
     """A rule of RFC 3168, and what a check has found against it.
 
     Attributes
@@ -294,7 +294,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TraceVerification:
     """Whether a trace obeys RFC 3168.
 
     Attributes
@@ -313,9 +313,9 @@ class Verdict:
 
     source: str
     about: Mapping[str, Any]
-    rules: tuple[Rule, ...]
+    rules: tuple[VerifiedRule, ...]
     known: tuple[KnownDeparture, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[TraceFinding, ...]
 
     @property
     def violations(self) -> int:
@@ -330,36 +330,38 @@ class Verdict:
     @property
     def warnings(self) -> list[Problem]:
         """What could not be read."""
-        return [Problem("", None, message) for message in _unread_text(self.about)]
+        return [Problem("", None, message) for message in _unread_packets_texts(self.about)]
 
 
-def rules() -> tuple[Rule, ...]:
+def verified_rules() -> tuple[VerifiedRule, ...]:
     """All rules that a check knows, with nothing found."""
-    return tuple(Rule(**rule) for rule in json.loads(_core.trace_rules()))
+    return tuple(VerifiedRule(**rule) for rule in json.loads(_core.trace_rules()))
 
 
-def check(path: str | os.PathLike[str], *, progress: bool = False) -> Verdict:
+def verify_trace(path: str | os.PathLike[str], *, progress: bool = False) -> TraceVerification:
     """Check a trace against RFC 3168, packet by packet. Raises TraceError if it cannot be opened or nothing in it can be read."""
     name = os.fspath(path)
-    told = json.loads(read_with_progress(name, lambda file, watch: _core.check_trace(file, watch=watch), progress=progress))
-    rules = tuple(Rule(**rule) for rule in told["rules"])
+    told = json.loads(read_trace_with_progress(name, lambda file, watch: _core.check_trace(file, watch=watch), progress=progress))
+    rules = tuple(VerifiedRule(**rule) for rule in told["rules"])
     known = tuple(KnownDeparture(**known) for known in told["known"])
-    return Verdict(shown_name(name), told["about"], rules, known, tuple(Finding(**finding) for finding in told["findings"]))
+    return TraceVerification(
+        trace_display_name(name), told["about"], rules, known, tuple(TraceFinding(**finding) for finding in told["findings"])
+    )
 
 
-def shown_name(path: str) -> str:
+def trace_display_name(path: str) -> str:
     """What a file is called in a message."""
     return "standard input" if path == STANDARD_INPUT else path
 
 
-def read_with_progress(path: str, read: Any, *, progress: bool) -> Any:
+def read_trace_with_progress(path: str, read: Any, *, progress: bool) -> Any:
     """What `read` makes of a file, which it gets with what it is to tell how many bytes it has read. Raises TraceError, Interrupted."""
-    name = shown_name(path)
+    name = trace_display_name(path)
     size = 0 if path == STANDARD_INPUT or not Path(path).is_file() else Path(path).stat().st_size
-    with Progress(1, shown=progress and size > 0, verb=f"reading {name}") as bar:
+    with ProgressLine(1, shown=progress and size > 0, verb=f"reading {name}") as bar:
 
         def report_progress(done: float) -> bool:
-            bar.show(done / size if size else 0.0)
+            bar.show_done_count(done / size if size else 0.0)
             return False
 
         try:
@@ -372,7 +374,7 @@ def read_with_progress(path: str, read: Any, *, progress: bool) -> Any:
             raise TraceError(f"cannot read {name}: {os.strerror(error.errno) if error.errno else error}") from None
 
 
-def _check_options(from_s: float | None, to_s: float | None, bin_s: float, flows: Sequence[int], header: int) -> None:
+def _require_valid_trace_options(from_s: float | None, to_s: float | None, bin_s: float, flows: Sequence[int], header: int) -> None:
     """Raises UsageError with all that is out of range."""
     begin, end = from_s or 0.0, math.inf if to_s is None else to_s
     problems = [f"time {time:g} s must be from 0 to 1e+07 s" for time in (from_s, to_s) if time is not None and not 0 <= time < 1e7]
@@ -387,7 +389,7 @@ def _check_options(from_s: float | None, to_s: float | None, bin_s: float, flows
         raise UsageError("\n".join(problems))
 
 
-def _unread_text(about: Mapping[str, Any]) -> list[str]:
+def _unread_packets_texts(about: Mapping[str, Any]) -> list[str]:
     found = [f"{fault}; it is left out" for fault in about["faults"]]
     if about["ends_early"]:
         found[-1] = f"{about['faults'][-1]}; the records before it were read"
@@ -413,7 +415,7 @@ def _trace_warnings(about: Mapping[str, Any]) -> list[str]:
         "left_out": "rows of the tables by time were left out, because there are too many; fix: choose --from and --to, or wider bins",
         "unfollowed": "packets were not tracked, because too many were in flight",
     }
-    found = [*_unread_text(about), *(f"{about[key]} {what}" for key, what in told.items() if about[key])]
+    found = [*_unread_packets_texts(about), *(f"{about[key]} {what}" for key, what in told.items() if about[key])]
     length = about["to_s"] - about["from_s"]
     if about["last_s"] < about["from_s"]:
         found.append(f"nothing was measured: the last event is at {about['last_s']:g} s, before the interval begins")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core
-from ecnlab.aqm.tracebacks import aqm_error
+from ecnlab.aqm.tracebacks import aqm_error_from_exception
 from ecnlab.errors import Problem, ResultsError, UnknownName, UsageError
 from ecnlab.scenarios.load import Scenario
 from ecnlab.scenarios.load import scenario as scenario_from_tree
@@ -21,7 +21,7 @@ ARRIVALS_TABLE = "arrivals"
 
 
 @dataclass(frozen=True)
-class FirstDifference:
+class FirstReplayDifference:
     """The first decision that was another.
 
     Attributes
@@ -62,7 +62,7 @@ class ReplayedQueue:
     departures: int
     marks: int
     drops: int
-    difference: FirstDifference | None
+    difference: FirstReplayDifference | None
 
 
 @dataclass(frozen=True)
@@ -134,15 +134,16 @@ def replay(
     if not wanted:
         raise UsageError("seeds: the list is empty; fix: name one, or leave out the seeds")
     scenario = scenario_from_tree(found.header["parameters"], aqms=aqms)
-    queues = {(seed, name): one for seed in wanted for name, one in _replay_seed(found, scenario, seed, queue)}
+    queues = {(seed, name): one for seed in wanted for name, one in _replay_queues_of_seed(found, scenario, seed, queue)}
     passed_over = dict.fromkeys(name for (_, name), one in queues.items() if one is None)
     of_kernel = [Problem(f"link.{name}.queue", None, "is a kernel's queue, which cannot be replayed") for name in passed_over]
     return Replay(
-        tuple(one for one in queues.values() if one is not None), (*_damaged_seeds(found), *_replay_warnings(found, scenario), *of_kernel)
+        tuple(one for one in queues.values() if one is not None),
+        (*_damaged_seed_problems(found), *_replay_warnings(found, scenario), *of_kernel),
     )
 
 
-def _replay_seed(result: Result, scenario: Scenario, seed: int, queue: str | None) -> list[tuple[str, ReplayedQueue | None]]:
+def _replay_queues_of_seed(result: Result, scenario: Scenario, seed: int, queue: str | None) -> list[tuple[str, ReplayedQueue | None]]:
     """The queues of a seed by their names; nothing of those that a kernel has. Raises ResultsError."""
     if not result.only(seed).has(ARRIVALS_TABLE):
         raise ResultsError(f"{result.name}: seed {seed} has no record of arrivals; fix: run it with --record")
@@ -150,19 +151,19 @@ def _replay_seed(result: Result, scenario: Scenario, seed: int, queue: str | Non
     try:
         told = _core.replay(scenario._core, seed, table, queue)
     except _core.AqmFailure as error:
-        raise aqm_error(error) from error.__cause__
+        raise aqm_error_from_exception(error) from error.__cause__
     except ValueError as error:
         raise ResultsError(f"{result.name}: {error}") from None
-    return [(name, None if of_it is None else _replayed_queue(seed, name, *of_it)) for name, of_it in told]
+    return [(name, None if of_it is None else _replayed_queue_from_counts(seed, name, *of_it)) for name, of_it in told]
 
 
-def _replayed_queue(
+def _replayed_queue_from_counts(
     seed: int, name: str, counts: tuple[int, int, int, int], other: tuple[int, float, str | None, str | None] | None
 ) -> ReplayedQueue:
-    return ReplayedQueue(seed, name, *counts, None if other is None else FirstDifference(*other))
+    return ReplayedQueue(seed, name, *counts, None if other is None else FirstReplayDifference(*other))
 
 
-def _damaged_seeds(result: Result) -> Iterable[Problem]:
+def _damaged_seed_problems(result: Result) -> Iterable[Problem]:
     """What of the result cannot be read."""
     return (warning for warning in result.warnings if vars(warning) not in result.header["warnings"])
 

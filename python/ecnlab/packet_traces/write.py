@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from ecnlab.backends.base import KERNEL_CASES
 from ecnlab.errors import ResultsError, UnknownName, UsageError
-from ecnlab.storage.atomic import locked_partial, partial_path, remove_abandoned
+from ecnlab.storage.atomic import locked_partial, partial_path, remove_abandoned_partials
 
 if TYPE_CHECKING:
     from ecnlab.scenarios.load import Scenario
@@ -57,7 +57,7 @@ class TraceTo:
 
 
 @dataclass(frozen=True)
-class TraceFile:
+class TraceFileOfSeed:
     """One seed's file, as the engine takes it."""
 
     path: Path
@@ -70,7 +70,7 @@ class TraceFile:
 
 
 @dataclass(frozen=True)
-class Tracing:
+class TraceOutput:
     """The traces of a scenario's seeds, checked."""
 
     path: Path
@@ -82,23 +82,23 @@ class Tracing:
     several: bool
 
     @contextmanager
-    def file(self, seed: int) -> Iterator[TraceFile]:
+    def open_trace_file(self, seed: int) -> Iterator[TraceFileOfSeed]:
         """Where a seed's trace goes, after what killed runs left half done of it is removed. Within, it is under way. Raises OSError."""
-        path = self.path_of(seed)
-        remove_abandoned(path.parent, f"{glob.escape(path.name)}.*")
+        path = self.trace_path_of_seed(seed)
+        remove_abandoned_partials(path.parent, f"{glob.escape(path.name)}.*")
         with locked_partial(partial_path(path), folder=self.form == KERNEL_CASES) as partial:
-            yield TraceFile(path, partial, self.form, self.compression, self.links, self.keep, self.ip)
+            yield TraceFileOfSeed(path, partial, self.form, self.compression, self.links, self.keep, self.ip)
 
-    def path_of(self, seed: int) -> Path:
+    def trace_path_of_seed(self, seed: int) -> Path:
         """The name of a seed's trace."""
         if not self.several:
             return self.path
-        ending = "".join(_extensions(self.path))
+        ending = "".join(_trace_extensions(self.path))
         return self.path.with_name(f"{self.path.name.removesuffix(ending)}-seed{seed}{ending}")
 
-    def refusal(self, seed: int, error: OSError) -> ResultsError:
+    def write_error(self, seed: int, error: OSError) -> ResultsError:
         """That a seed's trace could not be written."""
-        path = self.path_of(seed)
+        path = self.trace_path_of_seed(seed)
         return ResultsError(f"cannot write the trace {path}: {error.strerror or error}; the partial file was removed")
 
 
@@ -108,12 +108,12 @@ def _with_reverse_links(queues: Sequence[str], known: Sequence[str]) -> list[str
     return [name for name in dict.fromkeys([*queues, *others]) if name in known]
 
 
-def checked_tracing(trace: str | Path | TraceTo, scenario: Scenario, seeds: Sequence[int]) -> Tracing:
+def trace_output_from_options(trace: str | Path | TraceTo, scenario: Scenario, seeds: Sequence[int]) -> TraceOutput:
     """What is asked for, if it can be done. Raises UsageError, UnknownName for a link that there is not, and ResultsError for a folder."""
     asked = trace if isinstance(trace, TraceTo) else TraceTo(trace)
-    path = _trace_path(asked.path)
-    form, compression = _kind_of_path(path)
-    keep, ip = _require_capture(asked, form, path)
+    path = _parse_trace_path(asked.path)
+    form, compression = _trace_kind_and_compression(path)
+    keep, ip = _capture_options(asked, form, path)
     links = [asked.links] if isinstance(asked.links, str) else list(asked.links)
     known = scenario.link_names
     for link in links:
@@ -132,13 +132,13 @@ def checked_tracing(trace: str | Path | TraceTo, scenario: Scenario, seeds: Sequ
         raise ResultsError(f"cannot write the trace {path}: {what}")
     if not os.access(path.absolute().parent, os.W_OK):
         raise ResultsError(f"cannot write the trace {path}: the folder {path.absolute().parent} is not writable")
-    tracing = Tracing(path, form, compression, links, keep, ip, len(seeds) > 1)
+    tracing = TraceOutput(path, form, compression, links, keep, ip, len(seeds) > 1)
     for seed in seeds:
-        (_require_cases if form == KERNEL_CASES else _require_plain)(tracing.path_of(seed))
+        (_require_case_folder_or_absent if form == KERNEL_CASES else _require_regular_file_or_absent)(tracing.trace_path_of_seed(seed))
     return tracing
 
 
-def _require_plain(path: Path) -> None:
+def _require_regular_file_or_absent(path: Path) -> None:
     """A whole trace takes its name's place, so what is there may only be a file. Raises ResultsError."""
     if path.is_symlink():
         raise ResultsError(
@@ -149,14 +149,14 @@ def _require_plain(path: Path) -> None:
         raise ResultsError(f"cannot write the trace {path}: it is {what}, which the trace would replace; fix: name a file")
 
 
-def _require_cases(path: Path) -> None:
+def _require_case_folder_or_absent(path: Path) -> None:
     """A folder of cases takes its name's place, so what is there may only be one. Raises ResultsError."""
     is_ours = path.is_dir() and not path.is_symlink() and all(entry.name.endswith(".json.gz") for entry in path.iterdir())
     if (path.exists() or path.is_symlink()) and not is_ours:
         raise ResultsError(f"{path}: exists and is not a folder of cases; fix: choose another folder")
 
 
-def _require_capture(asked: TraceTo, form: str, path: Path) -> tuple[int, int]:
+def _capture_options(asked: TraceTo, form: str, path: Path) -> tuple[int, int]:
     """What of each packet a capture keeps, and its version of IP. Raises UsageError for either beside another kind."""
     if form != "pcapng":
         of_captures = ((asked.keep, "keeps bytes of packets (--trace-bytes, keep)"), (asked.ip, "has a version of IP (--trace-ip, ip)"))
@@ -172,20 +172,20 @@ def _require_capture(asked: TraceTo, form: str, path: Path) -> tuple[int, int]:
     return keep, ip
 
 
-def _trace_path(path: object) -> Path:
+def _parse_trace_path(path: object) -> Path:
     if not isinstance(path, (str, Path)) or "\0" in str(path):
         raise UsageError(f"trace: must be the path of a file, not {type(path).__name__}")
     return Path(path)
 
 
-def _extensions(path: Path) -> list[str]:
+def _trace_extensions(path: Path) -> list[str]:
     """The endings of a name that mean something: the kind, and the compression if there is one."""
     *_, before, last = ["", "", *path.suffixes]
     return [before, last] if last in _COMPRESSIONS else [last]
 
 
-def _kind_of_path(path: Path) -> tuple[str, str]:
-    ending, *packed = _extensions(path)
+def _trace_kind_and_compression(path: Path) -> tuple[str, str]:
+    ending, *packed = _trace_extensions(path)
     if ending not in _KIND_BY_EXTENSION:
         raise UsageError(
             f"trace: {path.name!r} has an unknown extension; "

@@ -9,7 +9,7 @@ import polars as pl
 
 from ecnlab.plot import style
 from ecnlab.plot.style import PALETTE_BY_POSITION, Palette
-from ecnlab.stats.estimates import estimate
+from ecnlab.stats.estimates import mean_with_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,21 +30,21 @@ def draw_completions(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Seq
     A point is the mean over seeds of a step of sizes, in the middle of the step, with its 95 % interval.
     """
     for position, group in enumerate(groups):
-        points = completions_by_size(frame.filter(frame["group"] == group), quantity)
+        points = mean_completions_by_size(frame.filter(frame["group"] == group), quantity)
         if points.height:
             bars = points["half_width"].fill_nan(0.0)
-            label, colour = style.label(axes, group), palette.colour(group, position)
+            label, colour = style.escape_and_wrap_label(axes, group), palette.colour(group, position)
             axes.errorbar(points["size"], points["mean"], yerr=bars, color=colour, marker="o", markersize=2.5, linewidth=0.9, label=label)
     axes.set_xscale("log")
-    style.log_scale(axes)
+    style.set_log_y_scale(axes)
     axes.set_xlabel("size (bytes)")
     axes.set_ylabel(QUANTITY_LABELS[quantity])
 
 
-def completions_by_size(frame: pl.DataFrame, quantity: str) -> pl.DataFrame:
+def mean_completions_by_size(frame: pl.DataFrame, quantity: str) -> pl.DataFrame:
     """Size, mean over seeds and half width of its interval, for each step of sizes that any seed has, in ascending order."""
     steps = frame.group_by("size_from_bytes", "size_to_bytes").agg(pl.col(quantity)).sort("size_from_bytes")
-    found = [estimate(values) for values in steps[quantity].to_list()]
+    found = [mean_with_interval(values) for values in steps[quantity].to_list()]
     return pl.DataFrame(
         {
             "size": (steps["size_from_bytes"].cast(pl.Float64) * steps["size_to_bytes"].cast(pl.Float64)).sqrt(),

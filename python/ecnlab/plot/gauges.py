@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Panel:
+class GaugePanel:
     """One panel of a figure of gauges: the gauge with its unit and its symbol, if it has one, and the queues that show it."""
 
     gauge: str
@@ -26,13 +26,13 @@ class Panel:
     symbol: str = ""
 
     @property
-    def label(self) -> str:
+    def axis_label(self) -> str:
         """What its axis says, such as "probability p_b" or "average (packets)"."""
         named = f"{self.gauge} {self.symbol}".strip()
         return named if self.unit in ("", "1") else f"{named} ({self.unit})"
 
 
-def gauge_panels(frame: pl.DataFrame, declared: Mapping[str, Mapping[str, Gauge]]) -> list[Panel]:
+def gauge_panels(frame: pl.DataFrame, declared: Mapping[str, Mapping[str, Gauge]]) -> list[GaugePanel]:
     """A panel for each gauge of the series `gauge`; for each unit of it, where queues show it in several.
 
     `declared` are each queue's gauges, by queue and gauge. A symbol is shown if all queues of the panel have the same one.
@@ -42,27 +42,29 @@ def gauge_panels(frame: pl.DataFrame, declared: Mapping[str, Mapping[str, Gauge]
         gauge = declared.get(queue, {}).get(name) or Gauge(name, "", "")
         queues.setdefault((name, gauge.unit), []).append((queue, gauge.symbol))
     return [
-        Panel(name, unit, [queue for queue, _ in shown], shown[0][1] if len({symbol for _, symbol in shown}) == 1 else "")
+        GaugePanel(name, unit, [queue for queue, _ in shown], shown[0][1] if len({symbol for _, symbol in shown}) == 1 else "")
         for (name, unit), shown in queues.items()
     ]
 
 
-def draw_gauges(axes: Axes, frame: pl.DataFrame, panel: Panel, queues: Sequence[str]) -> None:
+def draw_gauges(axes: Axes, frame: pl.DataFrame, panel: GaugePanel, queues: Sequence[str]) -> None:
     """A panel from one seed of the series `gauge`; a queue's colour is that of its place among `queues`."""
     for queue in panel.queues:
         one = frame.filter((frame["queue"] == queue) & (frame["gauge"] == panel.gauge))
         colour = PALETTE_BY_POSITION.colour("", list(queues).index(queue))
-        series.draw_line(axes, one["time_s"], one["value"], color=colour, linewidth=0.9, label=style.label(axes, queue))
-    axes.set_ylabel(style.escaped(panel.label, 24))
+        series.draw_time_series(
+            axes, one["time_s"], one["value"], color=colour, linewidth=0.9, label=style.escape_and_wrap_label(axes, queue)
+        )
+    axes.set_ylabel(style.escape_label_text(panel.axis_label, 24))
 
 
-def gauges_of(queue: Mapping[str, Any]) -> dict[str, Gauge]:
+def gauges_of_queue(queue: Mapping[str, Any]) -> dict[str, Gauge]:
     """The gauges that a queue may show, by name; `queue` is its table among the parameters in force."""
     aqm = queue.get("aqm", {})
-    shown = _declared_gauges("discipline", queue.get("discipline", ""))
-    shown |= _declared_gauges("aqm", aqm["name"] if isinstance(aqm, Mapping) and aqm else aqm or "")
-    return shown | (gauges_of(queue["queue"]) if "queue" in queue else {})
+    shown = _declared_gauges_of_entry("discipline", queue.get("discipline", ""))
+    shown |= _declared_gauges_of_entry("aqm", aqm["name"] if isinstance(aqm, Mapping) and aqm else aqm or "")
+    return shown | (gauges_of_queue(queue["queue"]) if "queue" in queue else {})
 
 
-def _declared_gauges(kind: str, name: str) -> dict[str, Gauge]:
+def _declared_gauges_of_entry(kind: str, name: str) -> dict[str, Gauge]:
     return {gauge.name: gauge for entry in catalog.entries(kind) if entry.name == name for gauge in entry.gauges}

@@ -51,7 +51,7 @@ class Curve:
     beside: Sequence[float | None] = ()
     across: Sequence[float] | None = None
 
-    def of_another(self) -> Curve:
+    def reference_curve(self) -> Curve:
         """What the other source has, as a curve without intervals."""
         known = [(x, value) for x, value in zip(self.xs, self.beside, strict=False) if value is not None]
         return Curve(self.label, [x for x, _ in known], [Estimate(value, math.nan, math.nan, 1) for _, value in known])
@@ -77,19 +77,19 @@ def draw_curves(
             [point.mean for point in curve.points],
             xerr=curve.across,
             yerr=[point.half_width for point in curve.points],  # NaN, where there is no interval, draws no bar
-            label=style.label(axes, curve.label),
+            label=style.escape_and_wrap_label(axes, curve.label),
             color=palette.colour(curve.label, position),
             marker=palette.marker(curve.label, position),
             linestyle=palette.dash(curve.label),
         )
-    draw_reference_points(axes, [curve.of_another() for curve in curves], another, palette=palette)
+    draw_reference_points(axes, [curve.reference_curve() for curve in curves], another, palette=palette)
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     if ticks:
         _log_axis_with_ticks(axes, ticks)
 
 
-def draw_over_names(
+def draw_points_over_names(
     axes: Axes, names: Sequence[str], curves: Sequence[Curve], *, y_label: str, palette: Palette = PALETTE_BY_POSITION
 ) -> None:
     """Curves over named cases instead of a parameter: markers side by side over each name, whose place in `names` their xs give."""
@@ -100,12 +100,12 @@ def draw_over_names(
             [x + shift for x in curve.xs],
             [point.mean for point in curve.points],
             yerr=[point.half_width for point in curve.points],
-            label=style.label(axes, curve.label),
+            label=style.escape_and_wrap_label(axes, curve.label),
             color=palette.colour(curve.label, position),
             marker=palette.marker(curve.label, position),
             linestyle="none",
         )
-    axes.set_xticks(range(len(names)), [style.escaped(name, max(len(word) for word in name.split())) for name in names])
+    axes.set_xticks(range(len(names)), [style.escape_label_text(name, max(len(word) for word in name.split())) for name in names])
     axes.set_xlim(-0.5, len(names) - 0.5)
     axes.grid(visible=False, axis="x")
     axes.set_ylabel(y_label)
@@ -134,7 +134,7 @@ def draw_reference_points(
     drawn = [shape for shape, curve in zip(shapes, curves, strict=True) if curve.points]
     if drawn:
         words = f"{source} ({'half filled' if half else 'open'})"
-        axes.plot([], [], color="black", marker=drawn[0], label=style.label(axes, words), **look)
+        axes.plot([], [], color="black", marker=drawn[0], label=style.escape_and_wrap_label(axes, words), **look)
 
 
 def _log_axis_with_ticks(axes: Axes, ticks: Sequence[float]) -> None:

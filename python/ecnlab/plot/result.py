@@ -12,10 +12,10 @@ import polars as pl
 
 from ecnlab.errors import ResultsError, UnknownName, UsageError
 from ecnlab.plot import completions, dots, gauges, robust, series, shares, style
-from ecnlab.plot.style import Style
+from ecnlab.plot.style import FigureStyle
 from ecnlab.stats import precision, steady_series
-from ecnlab.stats.steady_state import steadiness
-from ecnlab.storage.filenames import file_name
+from ecnlab.stats.steady_state import steady_state_of_quantity
+from ecnlab.storage.filenames import safe_file_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,39 +38,40 @@ class FigureKind:
     name: str
     shows: str
     table: str
-    each: Callable[[Plots], Iterable[tuple[FileStem, DrawFunction]]]
+    each: Callable[[ResultPlots], Iterable[tuple[FileStem, DrawFunction]]]
     needs_rows: bool = False
 
 
-class Plots:
+class ResultPlots:
     """Figures of a result, each a figure of matplotlib that a notebook shows as it is.
 
     Each raises ResultsError if the scenario did not record what it needs, and UnknownName for a name that is not there.
     """
 
-    def __init__(self, result: Result, chosen: Style | None = None) -> None:
+    def __init__(self, result: Result, chosen: FigureStyle | None = None) -> None:
         self._result = result
-        self._style = chosen or Style()
+        self._style = chosen or FigureStyle()
 
     def __repr__(self) -> str:
-        return f"<Plots of {self._result.name!r}: {', '.join(kind.name for kind in self.possible()) or 'nothing to draw was recorded'}>"
+        kinds = ", ".join(kind.name for kind in self.possible_figure_kinds())
+        return f"<Plots of {self._result.name!r}: {kinds or 'nothing to draw was recorded'}>"
 
-    def styled(self, *, width_in: float | None = None, font_size: float | None = None, titles: bool | None = None) -> Plots:
+    def styled(self, *, width_in: float | None = None, font_size: float | None = None, titles: bool | None = None) -> ResultPlots:
         """The same figures in another style, e.g. `result.plot.styled(width_in=3.4, titles=False).queue()`.
 
         Raises UsageError for a width or a size that no figure can have.
         """
         now = self._style
         width, size = now.width_in if width_in is None else width_in, now.font_size if font_size is None else font_size
-        return Plots(self._result, Style(width, size, now.titles if titles is None else titles))
+        return ResultPlots(self._result, FigureStyle(width, size, now.titles if titles is None else titles))
 
     def queue(self, name: str | None = None, seed: int | None = None) -> DrawnFigure:
         """Queue length and the AQM's average against time; the first queue and first seed unless named."""
-        queue, chosen = _checked_name("queue", name, self._result.queue_names), self._checked_seed(seed)
-        with self._style.applied():
-            figure, axes = self._new_panel(f"{queue}, {_seeds_text(chosen)}")
+        queue, chosen = _require_known_name("queue", name, self._result.queue_names), self._result_of_seed(seed)
+        with self._style.apply_to_matplotlib():
+            figure, axes = self._new_figure_with_axes(f"{queue}, {_seeds_text(chosen)}")
             series.draw_queue(axes, chosen.series.queue.filter(pl.col("queue") == queue))
-            series.set_time_span(axes, self._end_s)
+            series.set_time_span(axes, self._run_end_s)
             if len(axes.get_legend_handles_labels()[1]) > 1:  # the axis says what one line is
                 style.legend_above(axes)
         return figure
@@ -81,14 +82,14 @@ class Plots:
         A line is the mean over the packets that departed since the sample before, the shading reaches up to the largest.
         The first queue and first seed unless named.
         """
-        queue, chosen = _checked_name("queue", name, self._result.queue_names), self._checked_seed(seed)
+        queue, chosen = _require_known_name("queue", name, self._result.queue_names), self._result_of_seed(seed)
         of_queue = pl.col("queue") == queue
         frame = chosen.series.band.filter(of_queue)
         bands = frame["band"].unique(maintain_order=True).to_list()
-        with self._style.applied():
-            figure, axes = self._new_panel(f"{queue}, {_seeds_text(chosen)}")
+        with self._style.apply_to_matplotlib():
+            figure, axes = self._new_figure_with_axes(f"{queue}, {_seeds_text(chosen)}")
             series.draw_queue_delay(axes, frame if bands else chosen.series.queue.filter(of_queue), bands)
-            series.set_time_span(axes, self._end_s)
+            series.set_time_span(axes, self._run_end_s)
             style.legend_above(axes)
         return figure
 
@@ -97,21 +98,21 @@ class Plots:
 
         All gauges and the first ten queues unless named, and the first seed.
         """
-        result = self._checked_seed(seed)
-        shown = _checked_names("queue", queues, result.queue_names)
+        result = self._result_of_seed(seed)
+        shown = _require_known_names("queue", queues, result.queue_names)
         frame = result.series.gauge.filter(pl.col("queue").is_in(shown))
         if frame.is_empty():
             raise ResultsError(f"{self._result.name}: no AQM of {', '.join(shown)} has a gauge; ecnlab show NAME lists an AQM's gauges")
-        panels = _checked_panels(gauges.gauge_panels(frame, self._declared_gauges()), names)
-        with self._style.applied():
-            figure, every = style.panels(len(panels), shape=0.2 + 0.36 * len(panels), style=self._style, sharex=True)
+        panels = _require_known_panels(gauges.gauge_panels(frame, self._declared_gauges()), names)
+        with self._style.apply_to_matplotlib():
+            figure, every = style.figure_with_panels(len(panels), shape=0.2 + 0.36 * len(panels), style=self._style, sharex=True)
             if self._style.titles:
-                style.title(every[0], f"{result.name}: {shown[0] if len(shown) == 1 else 'gauges'}, {_seeds_text(result)}")
+                style.set_wrapped_title(every[0], f"{result.name}: {shown[0] if len(shown) == 1 else 'gauges'}, {_seeds_text(result)}")
             for axes, panel in zip(every, panels, strict=True):
                 gauges.draw_gauges(axes, frame, panel, shown)
-                series.set_time_span(axes, self._end_s)
+                series.set_time_span(axes, self._run_end_s)
                 if len(shown) > 1:
-                    style.legend_above(axes, _note_of_names(queues, "queue", result.queue_names))
+                    style.legend_above(axes, _undrawn_names_note(queues, "queue", result.queue_names))
             every[-1].set_xlabel("time (s)")
         return figure
 
@@ -120,13 +121,13 @@ class Plots:
 
         `quantity`: throughput_bps, goodput_bps or goodput_first_bps.
         """
-        _require_known("rate", [quantity], RATE_QUANTITIES)
-        chosen = self._group_names(groups)
-        with self._style.applied():
-            figure, axes = self._new_panel(_seeds_text(self._result))
+        _require_all_known("rate", [quantity], RATE_QUANTITIES)
+        chosen = self._groups_to_draw(groups)
+        with self._style.apply_to_matplotlib():
+            figure, axes = self._new_figure_with_axes(_seeds_text(self._result))
             series.draw_rates(axes, self._result.series.rate, quantity, chosen)
-            series.set_time_span(axes, self._end_s)
-            style.legend_above(axes, self._note(groups))
+            series.set_time_span(axes, self._run_end_s)
+            style.legend_above(axes, self._undrawn_groups_note(groups))
         return figure
 
     def window(
@@ -141,27 +142,27 @@ class Plots:
 
         `quantity`: cwnd_packets, ssthresh_packets or alpha.
         """
-        _require_known("quantity of windows", [quantity], series.WINDOW_QUANTITIES)
+        _require_all_known("quantity of windows", [quantity], series.WINDOW_QUANTITIES)
         if flows is not None:
             return self._flow_windows(quantity, flows, seed)
-        result = self._result if seed is None else self._checked_seed(seed)
-        chosen = self._group_names(groups)
+        result = self._result if seed is None else self._result_of_seed(seed)
+        chosen = self._groups_to_draw(groups)
         frame = result.series.window.join(result.flows.select("seed", "flow", "group"), on=["seed", "flow"])
-        with self._style.applied():
-            figure, axes = self._new_panel(f"means of each group, {_seeds_text(result)}")
+        with self._style.apply_to_matplotlib():
+            figure, axes = self._new_figure_with_axes(f"means of each group, {_seeds_text(result)}")
             series.draw_windows(axes, frame, quantity, chosen)
-            series.set_time_span(axes, self._end_s)
-            style.legend_above(axes, self._note(groups))
+            series.set_time_span(axes, self._run_end_s)
+            style.legend_above(axes, self._undrawn_groups_note(groups))
         return figure
 
     def marks(self, kind: str = "mark", seed: int | None = None) -> DrawnFigure:
         """A dot for each marked (`kind` "mark") or dropped ("drop") packet of one seed, lockout spells as grey bars."""
-        _require_known("kind of dots", [kind], ("mark", "drop"))
-        chosen = self._checked_seed(seed)
-        with self._style.applied():
-            figure, axes = self._new_panel(f"{kind}s, {_seeds_text(chosen)}", shape=0.72)
-            dots.draw_events(axes, chosen.series.events, chosen.series.lockouts, chosen.flows, kind)
-            series.set_time_span(axes, self._end_s)
+        _require_all_known("kind of dots", [kind], ("mark", "drop"))
+        chosen = self._result_of_seed(seed)
+        with self._style.apply_to_matplotlib():
+            figure, axes = self._new_figure_with_axes(f"{kind}s, {_seeds_text(chosen)}", shape=0.72)
+            dots.draw_mark_or_drop_dots(axes, chosen.series.events, chosen.series.lockouts, chosen.flows, kind)
+            series.set_time_span(axes, self._run_end_s)
             style.legend_above(axes)
         return figure
 
@@ -171,14 +172,14 @@ class Plots:
         `quantity`: "delay" (one way) or "rtt" of each group, "sojourn" of each queue, with a curve for each of its bands.
         The first ten groups or queues unless named.
         """
-        _require_known("distribution", [quantity], shares.QUANTITY_LABELS)
+        _require_all_known("distribution", [quantity], shares.QUANTITY_LABELS)
         kind, known = ("queue", self._result.queue_names) if quantity == "sojourn" else ("group", self._result.group_names)
-        chosen = _checked_names(kind, names, known)
+        chosen = _require_known_names(kind, names, known)
         frame = self._result.series.distributions
-        with self._style.applied():
-            figure, axes = self._new_panel(_seeds_text(self._result))
+        with self._style.apply_to_matplotlib():
+            figure, axes = self._new_figure_with_axes(_seeds_text(self._result))
             shares.draw_distributions(axes, frame, quantity, chosen)
-            style.legend_above(axes, _note_of_names(names, kind, known))
+            style.legend_above(axes, _undrawn_names_note(names, kind, known))
         return figure
 
     def completions(self, quantity: str = "transaction_mean_s", groups: Sequence[str] | None = None) -> DrawnFigure:
@@ -186,15 +187,15 @@ class Plots:
 
         `quantity`: transaction_mean_s, transaction_p50_s, transaction_p95_s, transaction_p99_s or slowdown_mean.
         """
-        _require_known("quantity of completions", [quantity], completions.QUANTITY_LABELS)
-        chosen = self._group_names(groups)
+        _require_all_known("quantity of completions", [quantity], completions.QUANTITY_LABELS)
+        chosen = self._groups_to_draw(groups)
         frame = self._result.completions
         if frame.is_empty():
             raise ResultsError(f'{self._result.name}: no transaction ended; fix: add flows that end, e.g. app = {{ kind = "exchange" }}')
-        with self._style.applied():
-            figure, axes = self._new_panel(_seeds_text(self._result))
+        with self._style.apply_to_matplotlib():
+            figure, axes = self._new_figure_with_axes(_seeds_text(self._result))
             completions.draw_completions(axes, frame, quantity, chosen)
-            style.legend_above(axes, self._note(groups))
+            style.legend_above(axes, self._undrawn_groups_note(groups))
         return figure
 
     def gauges(self, names: Sequence[str] | None = None, *, queues: Sequence[str] | None = None, seed: int | None = None) -> DrawnFigure:
@@ -230,19 +231,19 @@ class Plots:
 
         Below it the standard error that MSER-5 minimises. The first queue unless named.
         """
-        queue = _checked_name("queue", name, self._result.queue_names)
-        observed = steady_series.queue_series(self._result, queue)
+        queue = _require_known_name("queue", name, self._result.queue_names)
+        observed = steady_series.queue_length_series(self._result, queue)
         if observed is None:
             raise ResultsError(f'{self._result.name}: no seed has a series of queue {queue}; fix: set record.queue = "100 ms"')
         measure_from_s = float(self._result.header["measure_from_s"])
-        from_s = steadiness(observed, measure_from_s).from_s
-        with self._style.applied():
-            figure, (above, below) = style.panels(2, shape=0.75, style=self._style, sharex=True)
+        from_s = steady_state_of_quantity(observed, measure_from_s).from_s
+        with self._style.apply_to_matplotlib():
+            figure, (above, below) = style.figure_with_panels(2, shape=0.75, style=self._style, sharex=True)
             if self._style.titles:
-                style.title(above, f"{self._result.name}: {queue}")
+                style.set_wrapped_title(above, f"{self._result.name}: {queue}")
             robust.draw_transient(above, observed, from_s, measure_from_s)
-            robust.draw_squared_errors(below, observed, from_s)
-            series.set_time_span(below, self._end_s)
+            robust.draw_mser_statistic(below, observed, from_s)
+            series.set_time_span(below, self._run_end_s)
             style.legend_above(above)
             style.legend_above(below)
         return figure
@@ -255,17 +256,17 @@ class Plots:
         result = self._result
         if len(result.seeds) < precision.MIN_SEEDS or result.alike:
             raise UsageError(f"seeds: {len(result.seeds)} show no trend; fix: run {precision.MIN_SEEDS} or more that are not identical")
-        measures = [precision.read_measure(text, result.group_names, result.queue_names) for text in of]
-        with self._style.applied():
-            figure, axes = self._new_panel(_seeds_text(result))
-            robust.draw_precision(axes, [(one.title, one.values(result)) for one in measures], bound)
+        measures = [precision.parse_measure(text, result.group_names, result.queue_names) for text in of]
+        with self._style.apply_to_matplotlib():
+            figure, axes = self._new_figure_with_axes(_seeds_text(result))
+            robust.draw_interval_widths_by_seeds(axes, [(one.readable_name, one.values(result)) for one in measures], bound)
             style.legend_above(axes)
         return figure
 
-    def possible(self) -> list[FigureKind]:
+    def possible_figure_kinds(self) -> list[FigureKind]:
         """The kinds of figures that the recorded tables allow."""
         recorded = (kind for kind in FIGURE_KINDS if self._result.has(kind.table))
-        return [kind for kind in recorded if not kind.needs_rows or self._checked_seed(None).table(kind.table).height]
+        return [kind for kind in recorded if not kind.needs_rows or self._result_of_seed(None).table(kind.table).height]
 
     def save_all(
         self,
@@ -283,11 +284,11 @@ class Plots:
         `width` is in inches; `progress` is told how many figures of how many are done. Returns the names of what was written.
         Raises UnknownName (figures, formats), UsageError (width), ResultsError (nothing recorded, or the disk refuses).
         """
-        from ecnlab.plot.drawn import checked_formats
+        from ecnlab.plot.drawn import require_known_formats
 
-        checked_formats(formats)
+        require_known_formats(formats)
         styled = self.styled(width_in=width, font_size=font_size, titles=titles)
-        drawings = [drawing for kind in self._figure_kinds(figures) for drawing in kind.each(styled)]
+        drawings = [drawing for kind in self._require_possible_kinds(figures) for drawing in kind.each(styled)]
         for done, (stem, draw) in enumerate(drawings):
             if progress is not None:
                 progress(done, len(drawings))
@@ -296,97 +297,110 @@ class Plots:
             progress(len(drawings), len(drawings))
         return [stem for stem, _ in drawings]
 
-    def _figure_kinds(self, names: Sequence[str] | None) -> Sequence[FigureKind]:
+    def _require_possible_kinds(self, names: Sequence[str] | None) -> Sequence[FigureKind]:
         if names is None:
-            kinds = self.possible()
+            kinds = self.possible_figure_kinds()
             if not kinds:
                 raise ResultsError(f'{self._result.name}: no series was recorded for figures; fix: record one, e.g. record.queue = "10 ms"')
             return kinds
-        _require_known("figure", names, [kind.name for kind in FIGURE_KINDS])
+        _require_all_known("figure", names, [kind.name for kind in FIGURE_KINDS])
         return [kind for kind in FIGURE_KINDS if kind.name in names]
 
     def _flow_windows(self, quantity: str, flows: Sequence[int], seed: int | None) -> DrawnFigure:
-        result = self._checked_seed(seed)
-        _require_known("flow", list(map(str, flows)), map(str, result.flows["flow"]))
-        with self._style.applied():
-            figure, axes = self._new_panel(_seeds_text(result))
+        result = self._result_of_seed(seed)
+        _require_all_known("flow", list(map(str, flows)), map(str, result.flows["flow"]))
+        with self._style.apply_to_matplotlib():
+            figure, axes = self._new_figure_with_axes(_seeds_text(result))
             series.draw_flow_windows(axes, result.series.window, quantity, flows)
-            series.set_time_span(axes, self._end_s)
+            series.set_time_span(axes, self._run_end_s)
             style.legend_above(axes)
         return figure
 
     def _declared_gauges(self) -> dict[str, dict[str, Gauge]]:
-        return {link["name"]: gauges.gauges_of(link["queue"]) for link in self._result.header["parameters"]["link"]}
+        return {link["name"]: gauges.gauges_of_queue(link["queue"]) for link in self._result.header["parameters"]["link"]}
 
-    def _new_panel(self, about: str, shape: float = 0.61) -> tuple[DrawnFigure, Axes]:
-        figure, (axes,) = style.panels(shape=shape, style=self._style)
+    def _new_figure_with_axes(self, about: str, shape: float = 0.61) -> tuple[DrawnFigure, Axes]:
+        figure, (axes,) = style.figure_with_panels(shape=shape, style=self._style)
         if self._style.titles:
-            style.title(axes, f"{self._result.name}: {about}")
+            style.set_wrapped_title(axes, f"{self._result.name}: {about}")
         return figure, axes
 
     @property
-    def _end_s(self) -> float:
+    def _run_end_s(self) -> float:
         return float(self._result.header["duration_s"])
 
-    def _group_names(self, names: Sequence[str] | None) -> Sequence[str]:
-        return _checked_names("group", names, self._result.group_names)
+    def _groups_to_draw(self, names: Sequence[str] | None) -> Sequence[str]:
+        return _require_known_names("group", names, self._result.group_names)
 
-    def _note(self, names: Sequence[str] | None) -> str | None:
-        return _note_of_names(names, "group", self._result.group_names)
+    def _undrawn_groups_note(self, names: Sequence[str] | None) -> str | None:
+        return _undrawn_names_note(names, "group", self._result.group_names)
 
-    def _checked_seed(self, seed: int | None) -> Result:
+    def _result_of_seed(self, seed: int | None) -> Result:
         return self._result.only(self._result.seeds[0] if seed is None else seed)
 
 
-def _each_queue(plots: Plots) -> Iterator[tuple[FileStem, DrawFunction]]:
+def _queue_figure_per_queue(plots: ResultPlots) -> Iterator[tuple[FileStem, DrawFunction]]:
     for queue in plots._result.queue_names:
-        yield f"queue-{file_name(queue)}", partial(plots.queue, queue)
+        yield f"queue-{safe_file_name(queue)}", partial(plots.queue, queue)
 
 
-def _each_queue_delay(plots: Plots) -> Iterator[tuple[FileStem, DrawFunction]]:
+def _queue_delay_figure_per_queue(plots: ResultPlots) -> Iterator[tuple[FileStem, DrawFunction]]:
     for queue in plots._result.queue_names:
-        yield f"queue_delay-{file_name(queue)}", partial(plots.queue_delay, queue)
+        yield f"queue_delay-{safe_file_name(queue)}", partial(plots.queue_delay, queue)
 
 
-def _one_figure(name: str, draw: Callable[..., DrawnFigure], *arguments: str) -> Callable[[Plots], Iterable[tuple[FileStem, DrawFunction]]]:
+def _single_figure(
+    name: str, draw: Callable[..., DrawnFigure], *arguments: str
+) -> Callable[[ResultPlots], Iterable[tuple[FileStem, DrawFunction]]]:
     return lambda plots: [(name, partial(draw, plots, *arguments))]
 
 
 FIGURE_KINDS = (
-    FigureKind("queue", "queue length and the AQM's average against time, a figure for each queue", "series_queue", _each_queue),
+    FigureKind(
+        "queue", "queue length and the AQM's average against time, a figure for each queue", "series_queue", _queue_figure_per_queue
+    ),
     FigureKind(
         "queue_delay",
         "queueing delay against time, a figure for each queue with a line for each of its bands",
         "series_queue",
-        _each_queue_delay,
+        _queue_delay_figure_per_queue,
     ),
     FigureKind(
         "gauges",
         "the gauges of AQMs, such as a probability, against time: a panel for each gauge",
         "series_gauge",
-        _one_figure("gauges", Plots.gauge),
+        _single_figure("gauges", ResultPlots.gauge),
         needs_rows=True,
     ),
     FigureKind(
-        "throughput", "throughput of each group against time", "series_rate", _one_figure("throughput", Plots.rates, "throughput_bps")
+        "throughput",
+        "throughput of each group against time",
+        "series_rate",
+        _single_figure("throughput", ResultPlots.rates, "throughput_bps"),
     ),
-    FigureKind("goodput", "goodput of each group against time", "series_rate", _one_figure("goodput", Plots.rates, "goodput_bps")),
-    FigureKind("window", "mean congestion window of each group's flows against time", "series_window", _one_figure("window", Plots.window)),
-    FigureKind("marks", "a dot for each marked packet, by time and flow", "events", _one_figure("marks", Plots.marks, "mark")),
-    FigureKind("drops", "a dot for each dropped packet, by time and flow", "events", _one_figure("drops", Plots.marks, "drop")),
-    FigureKind("delay", "distribution of each group's one-way delay", "distributions", _one_figure("delay", Plots.distributions, "delay")),
-    FigureKind("rtt", "distribution of each group's round-trip time", "distributions", _one_figure("rtt", Plots.distributions, "rtt")),
+    FigureKind("goodput", "goodput of each group against time", "series_rate", _single_figure("goodput", ResultPlots.rates, "goodput_bps")),
+    FigureKind(
+        "window", "mean congestion window of each group's flows against time", "series_window", _single_figure("window", ResultPlots.window)
+    ),
+    FigureKind("marks", "a dot for each marked packet, by time and flow", "events", _single_figure("marks", ResultPlots.marks, "mark")),
+    FigureKind("drops", "a dot for each dropped packet, by time and flow", "events", _single_figure("drops", ResultPlots.marks, "drop")),
+    FigureKind(
+        "delay", "distribution of each group's one-way delay", "distributions", _single_figure("delay", ResultPlots.distributions, "delay")
+    ),
+    FigureKind(
+        "rtt", "distribution of each group's round-trip time", "distributions", _single_figure("rtt", ResultPlots.distributions, "rtt")
+    ),
     FigureKind(
         "sojourn",
         "distribution of the time in each queue, of each band if it has several",
         "distributions",
-        _one_figure("sojourn", Plots.distributions, "sojourn"),
+        _single_figure("sojourn", ResultPlots.distributions, "sojourn"),
     ),
     FigureKind(
         "completions",
         "mean time of a transaction by its size, a line for each group",
         "completions",
-        _one_figure("completions", Plots.completions),
+        _single_figure("completions", ResultPlots.completions),
         needs_rows=True,
     ),
 )
@@ -397,30 +411,30 @@ def _seeds_text(result: Result) -> str:
     return f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
 
 
-def _checked_name(kind: str, name: str | None, known: list[str]) -> str:
-    return known[0] if name is None else _checked_names(kind, [name], known)[0]
+def _require_known_name(kind: str, name: str | None, known: list[str]) -> str:
+    return known[0] if name is None else _require_known_names(kind, [name], known)[0]
 
 
-def _checked_names(kind: str, names: Sequence[str] | None, known: Sequence[str]) -> Sequence[str]:
+def _require_known_names(kind: str, names: Sequence[str] | None, known: Sequence[str]) -> Sequence[str]:
     if names is None:
         return known[:MAX_CURVES]
-    _require_known(kind, names, known)
+    _require_all_known(kind, names, known)
     return names
 
 
-def _checked_panels(known: Sequence[gauges.Panel], names: Sequence[str] | None) -> Sequence[gauges.Panel]:
+def _require_known_panels(known: Sequence[gauges.GaugePanel], names: Sequence[str] | None) -> Sequence[gauges.GaugePanel]:
     if names is None:
         return known
-    _require_known("gauge", names, [panel.gauge for panel in known])
+    _require_all_known("gauge", names, [panel.gauge for panel in known])
     return [panel for name in names for panel in known if panel.gauge == name]
 
 
-def _note_of_names(names: Sequence[str] | None, kind: str, known: Sequence[str]) -> str | None:
+def _undrawn_names_note(names: Sequence[str] | None, kind: str, known: Sequence[str]) -> str | None:
     """What a legend says where not all could be drawn."""
     return f"the first {MAX_CURVES} of {len(known)} {kind}s" if names is None and len(known) > MAX_CURVES else None
 
 
-def _require_known(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
+def _require_all_known(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
     there = list(known)
     for name in names:
         if name not in there:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ecnlab.plot import style
-from ecnlab.stats.estimates import CONFIDENCE, estimate
-from ecnlab.stats.steady_state import ObservedSeries, batch_means, mean_of, squared_errors
+from ecnlab.stats.estimates import CONFIDENCE, mean_with_interval
+from ecnlab.stats.steady_state import ObservedSeries, arithmetic_mean, batch_means, mser_statistics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +21,7 @@ _MIN_SEEDS = 3
 
 def draw_transient(axes: Axes, observed: ObservedSeries, from_s: float | None, measure_from_s: float) -> None:
     """The mean of a series over its seeds against time, with where it is steady and where measuring begins."""
-    means = [mean_of(at_once) for at_once in zip(*observed.runs, strict=True)]
+    means = [arithmetic_mean(at_once) for at_once in zip(*observed.runs, strict=True)]
     times = np.arange(len(means)) * observed.interval_s
     axes.plot(
         times,
@@ -37,10 +37,10 @@ def draw_transient(axes: Axes, observed: ObservedSeries, from_s: float | None, m
     axes.set_ylim(bottom=0)
 
 
-def draw_squared_errors(axes: Axes, observed: ObservedSeries, from_s: float | None) -> None:
+def draw_mser_statistic(axes: Axes, observed: ObservedSeries, from_s: float | None) -> None:
     """The standard error that MSER-5 minimises, of the mean of the rest of a series, against the time up to which it is dropped."""
     runs = [batch_means(run, observed.batch) for run in observed.runs]
-    errors = np.sqrt(squared_errors([mean_of(at_once) for at_once in zip(*runs, strict=True)]))
+    errors = np.sqrt(mser_statistics([arithmetic_mean(at_once) for at_once in zip(*runs, strict=True)]))
     times = np.arange(len(errors)) * observed.interval_s * observed.batch
     axes.plot(times, errors, color=_SERIES_COLOUR, linewidth=1.0, label="standard error")
     if from_s is not None:
@@ -52,13 +52,19 @@ def draw_squared_errors(axes: Axes, observed: ObservedSeries, from_s: float | No
     axes.set_ylim(bottom=0)
 
 
-def draw_precision(axes: Axes, curves: Sequence[tuple[str, Sequence[float]]], bound: float | None = None) -> None:
+def draw_interval_widths_by_seeds(axes: Axes, curves: Sequence[tuple[str, Sequence[float]]], bound: float | None = None) -> None:
     """The half width of the 95 % interval in per cent of the mean against the number of seeds, a line for each measure."""
     for position, (name, values) in enumerate(curves):
         counts = np.arange(_MIN_SEEDS, len(values) + 1)
-        found = [estimate(values[: int(n)]) for n in counts]
+        found = [mean_with_interval(values[: int(n)]) for n in counts]
         widths = [100 * one.half_width / abs(one.mean) if one.mean else math.nan for one in found]
-        axes.plot(counts, widths, color=style.PALETTE_BY_POSITION.colour("", position), linewidth=1.2, label=style.label(axes, name))
+        axes.plot(
+            counts,
+            widths,
+            color=style.PALETTE_BY_POSITION.colour("", position),
+            linewidth=1.2,
+            label=style.escape_and_wrap_label(axes, name),
+        )
     if bound is not None:
         axes.axhline(100 * bound, color="black", linestyle="--", linewidth=1.0, label=f"bound of {100 * bound:g} %")
     axes.set_xscale("log")
@@ -74,7 +80,7 @@ def draw_p_values(axes: Axes, curves: Sequence[tuple[str, Sequence[float]]]) -> 
     for position, (name, values) in enumerate(curves):
         ranks = np.arange(1, len(values) + 1)
         colour = style.PALETTE_BY_POSITION.colour("", position)
-        axes.plot(ranks, np.maximum(sorted(values), 1e-6), ".", color=colour, markersize=4, label=style.label(axes, name))
+        axes.plot(ranks, np.maximum(sorted(values), 1e-6), ".", color=colour, markersize=4, label=style.escape_and_wrap_label(axes, name))
     ranks = np.arange(1, most + 1)
     axes.axhline(rate, color="black", linestyle=":", linewidth=1.2, label=f"{rate:g}: each test alone")
     axes.plot(ranks, rate * ranks / most, color="black", linewidth=1.2, label=f"{rate:g} rank / {most}: Benjamini and Hochberg")

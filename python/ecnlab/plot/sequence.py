@@ -47,9 +47,9 @@ _POINT_STYLES = (
 
 def draw_sequence(axes: Axes, points: pl.DataFrame, unit: str) -> None:
     """Draw the points of one flow; `unit` is what its sequence numbers count."""
-    cells = _cells_of_points(points)
+    cells = _raster_cell_size(points)
     for look in _POINT_STYLES:
-        chosen = _one_point_per_cell(points.filter(points["kind"] == look.kind), cells)
+        chosen = _thin_to_one_point_per_cell(points.filter(points["kind"] == look.kind), cells)
         if chosen.height:
             _draw_points(axes, chosen, look)
     axes.set_xlabel("time (s)")
@@ -77,7 +77,7 @@ def _exclude_window_from_scale(axes: Axes, points: pl.DataFrame) -> None:
         axes.set_ylim(top=1.2 * sent)
 
 
-def _cells_of_points(points: pl.DataFrame) -> tuple[float, float]:
+def _raster_cell_size(points: pl.DataFrame) -> tuple[float, float]:
     """Width and height of a cell; a step line needs its ends only."""
     time = points["time_s"]
     across = (float(time.max() or 0) - float(time.min() or 0)) / _CELLS_ACROSS  # type: ignore[arg-type]
@@ -85,7 +85,7 @@ def _cells_of_points(points: pl.DataFrame) -> tuple[float, float]:
     return max(across, 1e-12), max(up, 1e-12)
 
 
-def _one_point_per_cell(points: pl.DataFrame, cells: tuple[float, float]) -> pl.DataFrame:
+def _thin_to_one_point_per_cell(points: pl.DataFrame, cells: tuple[float, float]) -> pl.DataFrame:
     """The points without those that fall into the cell of an earlier one."""
     import polars as pl
 

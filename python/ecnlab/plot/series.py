@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ecnlab.plot import style
 from ecnlab.plot.style import PALETTE_BY_POSITION, Palette
-from ecnlab.scenarios.units import display_unit
+from ecnlab.scenarios.units import display_unit_of_column
 from ecnlab.stats.estimates import t_quantile
 
 if TYPE_CHECKING:
@@ -36,45 +36,49 @@ _RANGE_ALPHA = 0.3
 
 def draw_queue(axes: Axes, frame: pl.DataFrame) -> None:
     """Queue length and the AQM's average against time, from one seed and queue of the series `queue`."""
-    draw_line(axes, frame["time_s"], frame["length_packets"], color=_QUEUE_COLOUR, linewidth=0.8, label="queue")
+    draw_time_series(axes, frame["time_s"], frame["length_packets"], color=_QUEUE_COLOUR, linewidth=0.8, label="queue")
     if not frame["average_packets"].is_nan().all():
-        draw_line(axes, frame["time_s"], frame["average_packets"], color=_AVERAGE_COLOUR, linewidth=1.2, label="average", has_range=False)
+        draw_time_series(
+            axes, frame["time_s"], frame["average_packets"], color=_AVERAGE_COLOUR, linewidth=1.2, label="average", has_range=False
+        )
     axes.set_xlabel("time (s)")
     axes.set_ylabel("queue length (packets)")
     axes.set_ylim(bottom=0)
 
 
-def draw_line(axes: Axes, times: pl.Series, values: pl.Series, *, color: str, linewidth: float, label: str, has_range: bool = True) -> None:
+def draw_time_series(
+    axes: Axes, times: pl.Series, values: pl.Series, *, color: str, linewidth: float, label: str, has_range: bool = True
+) -> None:
     """A series as a line; where it has more samples than the axes have room for, the mean of each interval in a band from least to largest.
 
     The band has an entry of its own in the legend if `has_range`; else there is no band.
     """
-    thinned = thin_samples(axes, times.to_numpy(), values.to_numpy().astype(float), values.to_numpy().astype(float))
+    thinned = decimate_samples(axes, times.to_numpy(), values.to_numpy().astype(float), values.to_numpy().astype(float))
     if thinned is None:
         axes.plot(times, values, color=color, linewidth=linewidth, label=label)
         return
     at, low, high = thinned
-    means = _mean_of_intervals(axes, values.to_numpy().astype(float))
+    means = _mean_of_decimation_intervals(axes, values.to_numpy().astype(float))
     axes.plot(at, means, color=color, linewidth=linewidth, label=f"{label} (mean)" if has_range else label)
     if has_range:
         axes.fill_between(at, low, high, color=color, alpha=_RANGE_ALPHA, linewidth=0, label=f"{label} (min to max)")
 
 
-def thin_samples(axes: Axes, times: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+def decimate_samples(axes: Axes, times: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
     """The middle of each interval, the least of `low` and the largest of `high` in it; None where every sample has room.
 
     NaN counts only where an interval has nothing else.
     """
-    starts = _interval_starts(axes, len(times))
+    starts = _decimation_interval_starts(axes, len(times))
     if starts is None:
         return None
     ends = np.append(starts[1:], len(times)) - 1
     return (times[starts] + times[ends]) / 2, np.fmin.reduceat(low, starts), np.fmax.reduceat(high, starts)
 
 
-def _mean_of_intervals(axes: Axes, values: FloatArray) -> FloatArray:
-    """The mean in each interval of `thin_samples`, NaN left out."""
-    starts = _interval_starts(axes, len(values))
+def _mean_of_decimation_intervals(axes: Axes, values: FloatArray) -> FloatArray:
+    """The mean in each interval of `decimate_samples`, NaN left out."""
+    starts = _decimation_interval_starts(axes, len(values))
     assert starts is not None, "values that are thinned"
     known = ~np.isnan(values)
     counts = np.add.reduceat(known.astype(float), starts)
@@ -84,7 +88,7 @@ def _mean_of_intervals(axes: Axes, values: FloatArray) -> FloatArray:
     return means
 
 
-def _interval_starts(axes: Axes, samples: int) -> NDArray[np.int64] | None:
+def _decimation_interval_starts(axes: Axes, samples: int) -> NDArray[np.int64] | None:
     """Where the intervals begin into which so many samples are gathered; None where each has room."""
     figure = axes.get_figure(root=True)
     width_in = figure.get_figwidth() if figure is not None else 1.0
@@ -102,13 +106,13 @@ def draw_queue_delay(axes: Axes, frame: pl.DataFrame, bands: Sequence[str]) -> N
     for position, band in enumerate(bands or [""]):
         one = frame.filter(frame["band"] == band) if band else frame
         time_s, mean_ms, max_ms = one["time_s"].to_numpy(), one["sojourn_mean_s"].to_numpy() * 1e3, one["sojourn_max_s"].to_numpy() * 1e3
-        if (thinned := thin_samples(axes, time_s, mean_ms, max_ms)) is not None:
+        if (thinned := decimate_samples(axes, time_s, mean_ms, max_ms)) is not None:
             time_s, _, max_ms = thinned
-            mean_ms = _mean_of_intervals(axes, mean_ms)
+            mean_ms = _mean_of_decimation_intervals(axes, mean_ms)
         colour = PALETTE_BY_POSITION.colour("", position)
         axes.fill_between(time_s, mean_ms, max_ms, color=colour, alpha=0.25, linewidth=0, rasterized=True)
         axes.plot(time_s, mean_ms, color=colour, linewidth=0.7, label=band or "mean", rasterized=True)
-        if alone := _values_without_gaps(mean_ms):  # apart from the line, whose entry in the legend would have a dot too
+        if alone := _isolated_samples(mean_ms):  # apart from the line, whose entry in the legend would have a dot too
             axes.plot(time_s[alone], mean_ms[alone], color=colour, linestyle="none", marker=".", markersize=1.5, rasterized=True)
     axes.fill_between([], [], color="black", alpha=0.25, linewidth=0, label="up to the largest")
     axes.set_xlabel("time (s)")
@@ -116,7 +120,7 @@ def draw_queue_delay(axes: Axes, frame: pl.DataFrame, bands: Sequence[str]) -> N
     axes.set_ylim(bottom=0)
 
 
-def _values_without_gaps(values: FloatArray) -> list[int]:
+def _isolated_samples(values: FloatArray) -> list[int]:
     """Where a value has NaN on both sides, so that no line shows it."""
     is_nan = np.concatenate([[True], np.isnan(values), [True]])
     return list(map(int, np.flatnonzero(~is_nan[1:-1] & is_nan[:-2] & is_nan[2:])))
@@ -124,10 +128,10 @@ def _values_without_gaps(values: FloatArray) -> list[int]:
 
 def draw_rates(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Sequence[str], palette: Palette = PALETTE_BY_POSITION) -> None:
     """A rate of each group against time: mean over seeds, with the 95 % interval of the mean as a band."""
-    unit = display_unit(quantity)[1]
+    unit = display_unit_of_column(quantity)[1]
     for position, group in enumerate(groups):
         colour, dash = palette.colour(group, position), palette.dash(group)
-        _draw_mean(axes, frame.filter(frame["group"] == group), quantity, group, colour, dash)
+        _draw_mean_over_seeds(axes, frame.filter(frame["group"] == group), quantity, group, colour, dash)
     axes.set_xlabel("time (s)")
     axes.set_ylabel(f"{_quantity_label(quantity)} ({unit})")
     axes.set_ylim(bottom=0)
@@ -142,16 +146,18 @@ def draw_windows(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Sequenc
 
     means = frame.group_by("seed", "time_s", "group", maintain_order=True).agg(quantity).with_columns(pl.col(quantity).list.mean())
     for position, group in enumerate(groups):
-        _draw_mean(axes, means.filter(means["group"] == group), quantity, group, PALETTE_BY_POSITION.colour(group, position))
-    _label_window_axes(axes, quantity)
+        _draw_mean_over_seeds(axes, means.filter(means["group"] == group), quantity, group, PALETTE_BY_POSITION.colour(group, position))
+    _label_cwnd_axes(axes, quantity)
 
 
 def draw_flow_windows(axes: Axes, frame: pl.DataFrame, quantity: str, flows: Sequence[int]) -> None:
     """The window of single flows against time, from one seed of the series `window`."""
     for position, flow in enumerate(flows):
         one = frame.filter(frame["flow"] == flow)
-        draw_line(axes, one["time_s"], one[quantity], color=PALETTE_BY_POSITION.colour("", position), linewidth=0.9, label=f"flow {flow}")
-    _label_window_axes(axes, quantity)
+        draw_time_series(
+            axes, one["time_s"], one[quantity], color=PALETTE_BY_POSITION.colour("", position), linewidth=0.9, label=f"flow {flow}"
+        )
+    _label_cwnd_axes(axes, quantity)
 
 
 def set_time_span(axes: Axes, end_s: float) -> None:
@@ -159,24 +165,24 @@ def set_time_span(axes: Axes, end_s: float) -> None:
     axes.set_xlim(0, end_s)
 
 
-def _label_window_axes(axes: Axes, quantity: str) -> None:
+def _label_cwnd_axes(axes: Axes, quantity: str) -> None:
     axes.set_xlabel("time (s)")
     axes.set_ylabel(WINDOW_QUANTITIES[quantity])
     axes.set_ylim(bottom=0)
 
 
-def _draw_mean(axes: Axes, frame: pl.DataFrame, quantity: str, name: str, colour: str, dash: str = "-") -> None:
-    factor = display_unit(quantity)[0]
+def _draw_mean_over_seeds(axes: Axes, frame: pl.DataFrame, quantity: str, name: str, colour: str, dash: str = "-") -> None:
+    factor = display_unit_of_column(quantity)[0]
     bins = mean_over_seeds(frame, quantity)
     x, mean, half = bins["time_s"].to_numpy(), bins["mean"].to_numpy() * factor, bins["half_width"].to_numpy() * factor
     if bins.height == 1:  # a line or a band of one point would be invisible
-        axes.errorbar(x, mean, yerr=half, color=colour, marker="o", label=style.label(axes, name))
+        axes.errorbar(x, mean, yerr=half, color=colour, marker="o", label=style.escape_and_wrap_label(axes, name))
         return
     low, high = mean - half, mean + half
-    if (thinned := thin_samples(axes, x, low, high)) is not None:
+    if (thinned := decimate_samples(axes, x, low, high)) is not None:
         x, low, high = thinned
-        mean = _mean_of_intervals(axes, mean)
-    axes.plot(x, mean, color=colour, linestyle=dash, label=style.label(axes, name))
+        mean = _mean_of_decimation_intervals(axes, mean)
+    axes.plot(x, mean, color=colour, linestyle=dash, label=style.escape_and_wrap_label(axes, name))
     axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
 
 

@@ -36,7 +36,7 @@ def draw_distributions(
         times, shares = cumulative_shares(of_quantity.filter((pl.col("group_or_queue") == name) & (pl.col("band") == band)))
         line, colour = style.LINES[position % len(style.LINES)], palette.colour(name, position)
         words = name if not band else f"{name}, {band}" if len(names) > 1 else band
-        axes.plot(times * _MS_PER_S, shares, color=colour, linestyle=line, label=style.label(axes, words))
+        axes.plot(times * _MS_PER_S, shares, color=colour, linestyle=line, label=style.escape_and_wrap_label(axes, words))
     axes.set_xlabel(f"{QUANTITY_LABELS[quantity]} (ms)")
     axes.set_ylabel("cumulative share")
     axes.set_ylim(0, 1)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
 from ecnlab.errors import UsageError
-from ecnlab.storage.filenames import printable
+from ecnlab.storage.filenames import escape_unprintable
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -80,12 +80,12 @@ _RC_PARAMS: Any = {
 }
 
 
-def _out_of_range(what: str, value: float, low: float, high: float, unit: str) -> list[str]:
+def _out_of_range_problem(what: str, value: float, low: float, high: float, unit: str) -> list[str]:
     return [] if low <= value <= high else [f"a {what} must be between {low:g} and {high:g} {unit}, not {value:g}"]
 
 
 @dataclass(frozen=True)
-class Style:
+class FigureStyle:
     """How figures are drawn.
 
     Attributes
@@ -104,22 +104,22 @@ class Style:
 
     def __post_init__(self) -> None:
         problems = [
-            *_out_of_range("width of a figure", self.width_in, _MIN_WIDTH_IN, _MAX_WIDTH_IN, "in (3.81 and 101.6 cm)"),
-            *_out_of_range("font size", self.font_size, _MIN_FONT_POINTS, _MAX_FONT_POINTS, "pt"),
+            *_out_of_range_problem("width of a figure", self.width_in, _MIN_WIDTH_IN, _MAX_WIDTH_IN, "in (3.81 and 101.6 cm)"),
+            *_out_of_range_problem("font size", self.font_size, _MIN_FONT_POINTS, _MAX_FONT_POINTS, "pt"),
         ]
         if problems:
             raise UsageError("\n".join(problems))
 
     @contextmanager
-    def applied(self) -> Iterator[None]:
+    def apply_to_matplotlib(self) -> Iterator[None]:
         """Within it everything is drawn in this style, whatever style the user has set."""
         from matplotlib import rc_context
 
-        with rc_context(_default_rc_params() | _RC_PARAMS | {"font.size": self.font_size}):
+        with rc_context(_matplotlib_default_rc_params() | _RC_PARAMS | {"font.size": self.font_size}):
             yield
 
 
-PLAIN = Style(titles=False)
+PLAIN = FigureStyle(titles=False)
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class LegendEntries:
     entries: Sequence[tuple[str, Any]]
     heading: str = ""
 
-    def rows(self, across: int) -> list[list[tuple[str, Any]]]:
+    def entries_in_rows(self, across: int) -> list[list[tuple[str, Any]]]:
         """The entries in rows of so many; the heading, if there is one, stands in front of the first."""
         found = []
         for begin in range(0, len(self.entries), across):
@@ -168,42 +168,47 @@ class LegendEntries:
         return found
 
 
-def panels(rows: int = 1, columns: int = 1, *, shape: float = 0.61, style: Style = PLAIN, **options: Any) -> tuple[DrawnFigure, list[Axes]]:
+def figure_with_panels(
+    rows: int = 1, columns: int = 1, *, shape: float = 0.61, style: FigureStyle = PLAIN, **options: Any
+) -> tuple[DrawnFigure, list[Axes]]:
     """A new figure and its axes, row by row. `shape` is the height of the whole figure over its width."""
     from ecnlab.plot.drawn import DrawnFigure
 
-    with style.applied():
+    with style.apply_to_matplotlib():
         figure = DrawnFigure(style, shape)
         axes = figure.subplots(rows, columns, squeeze=False, **options)
     return figure, list(axes.flat)
 
 
-def escaped(text: str, letters: int = 60) -> str:
+def escape_label_text(text: str, letters: int = 60) -> str:
     r"""A user's word as text of a figure: `$` starts no formula, `_` at its beginning hides no curve; lines have at most so many letters.
 
     A letter that the type does not have, which would be an empty box like any other, stands as its escape, e.g. `\u4e2d`.
     """
-    lines = wrap(_as_plain_text(printable(text)), letters) or [""]
+    lines = wrap(_escape_mathtext(escape_unprintable(text)), letters) or [""]
     shown = "\n".join(lines).replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") or not shown else shown
 
 
-def label(axes: Axes, text: str, beside: int = 1) -> str:
+def escape_and_wrap_label(axes: Axes, text: str, beside: int = 1) -> str:
     """A user's word as a label in these axes, one of so many beside each other, on as many lines as it needs to fit into the figure."""
-    return escaped(text, _letters_that_fit(axes, _LABEL_SHARE / beside))
+    return escape_label_text(text, _max_letters_in_width(axes, _LABEL_SHARE / beside))
 
 
-def title(axes: Axes, text: str) -> None:
+def set_wrapped_title(axes: Axes, text: str) -> None:
     """A title above the axes, on as many lines as it needs. Call it before `legend_above`."""
-    letters = _letters_that_fit(axes, _TITLE_SHARE)
-    while _is_too_wide(axes.set_title(escaped(text, letters), loc="left"), _TITLE_SHARE) and letters > _MIN_LINE_LETTERS:
+    letters = _max_letters_in_width(axes, _TITLE_SHARE)
+    while (
+        _is_wider_than_figure_share(axes.set_title(escape_label_text(text, letters), loc="left"), _TITLE_SHARE)
+        and letters > _MIN_LINE_LETTERS
+    ):
         letters -= letters // 8
-    _make_room_above(axes, _TITLE_LINE * (axes.get_title(loc="left").count("\n")))
+    _make_room_above_axes(axes, _TITLE_LINE * (axes.get_title(loc="left").count("\n")))
 
 
-def _letters_that_fit(axes: Axes, share: float) -> int:
+def _max_letters_in_width(axes: Axes, share: float) -> int:
     """How many letters of middle width fit into a share of the figure's width."""
-    return max(_MIN_LINE_LETTERS, int(share * _figure_of(axes).get_figwidth() * _POINTS_PER_INCH / (_LETTER_WIDTH * _font_size())))
+    return max(_MIN_LINE_LETTERS, int(share * _figure_of(axes).get_figwidth() * _POINTS_PER_INCH / (_LETTER_WIDTH * _style_font_size())))
 
 
 def legend_above(axes: Axes, note: str | None = None) -> None:
@@ -215,12 +220,12 @@ def legend_above(axes: Axes, note: str | None = None) -> None:
     handles, labels = axes.get_legend_handles_labels()
     if not labels:
         return
-    _place_above(axes, [LegendEntries(tuple(zip(labels, handles, strict=True)))], note)
+    _place_legend_above(axes, [LegendEntries(tuple(zip(labels, handles, strict=True)))], note)
 
 
-def legend_of_groups(axes: Axes, groups: Sequence[LegendEntries]) -> None:
+def legend_of_entry_groups(axes: Axes, groups: Sequence[LegendEntries]) -> None:
     """A legend above the axes with several groups of entries, each under its heading: what a colour means, and what a marker means."""
-    _place_above(axes, groups, None)
+    _place_legend_above(axes, groups, None)
 
 
 def legend_of_figure(figure: DrawnFigure, axes: Axes, groups: Sequence[LegendEntries] | None, title: str | None, note: str) -> None:
@@ -231,21 +236,21 @@ def legend_of_figure(figure: DrawnFigure, axes: Axes, groups: Sequence[LegendEnt
     if groups is None:
         handles, labels = axes.get_legend_handles_labels()
         groups = [LegendEntries(tuple(zip(labels, handles, strict=True)))] if len(labels) > 1 else []
-    shown = escaped(title or note, _letters_that_fit(axes, _LEGEND_SHARE)) if title or (note and groups) else None
+    shown = escape_label_text(title or note, _max_letters_in_width(axes, _LEGEND_SHARE)) if title or (note and groups) else None
 
     def draw_legend(entries: Sequence[tuple[str, Any]], columns: int) -> Legend:
-        return figure.legend(*_handles_and_words(entries), loc="outside upper left", ncols=columns, title=shown, alignment="left")
+        return figure.legend(*_handles_and_labels(entries), loc="outside upper left", ncols=columns, title=shown, alignment="left")
 
     if not groups:
         if shown:
-            _make_room_above(axes, _TITLE_LINE)
+            _make_room_above_axes(axes, _TITLE_LINE)
             draw_legend([], 1)
         return
-    legend = _fitted_legend(groups, draw_legend, _PANELS_SHARE * figure.bbox.width)
-    _make_room_above(axes, legend.get_window_extent().height / figure.dpi * _POINTS_PER_INCH / _font_size())
+    legend = _lowest_fitting_legend(groups, draw_legend, _PANELS_SHARE * figure.bbox.width)
+    _make_room_above_axes(axes, legend.get_window_extent().height / figure.dpi * _POINTS_PER_INCH / _style_font_size())
 
 
-def share_labels(figure: DrawnFigure, every: Sequence[Axes], used: int, across: int) -> None:
+def share_axis_labels(figure: DrawnFigure, every: Sequence[Axes], used: int, across: int) -> None:
     """The labels of panels that share their axes once for all of them; panels that are not used go."""
     figure.supxlabel(every[0].get_xlabel(), fontsize="medium")
     figure.supylabel(every[0].get_ylabel(), fontsize="medium")
@@ -258,7 +263,7 @@ def share_labels(figure: DrawnFigure, every: Sequence[Axes], used: int, across: 
             axes.remove()
 
 
-def log_scale(axes: Axes) -> None:
+def set_log_y_scale(axes: Axes) -> None:
     """A logarithmic y axis whose ticks are plain numbers, 0.2 rather than a power of ten with a factor."""
     from matplotlib.ticker import LogFormatter
 
@@ -271,22 +276,24 @@ def log_scale(axes: Axes) -> None:
     axes.yaxis.set_minor_formatter(Plain(labelOnlyBase=False))
 
 
-def _place_above(axes: Axes, groups: Sequence[LegendEntries], note: str | None) -> None:
-    room = _width_in_layout(axes)
-    shown = None if note is None else escaped(note, _letters_that_fit(axes, _LEGEND_SHARE))
+def _place_legend_above(axes: Axes, groups: Sequence[LegendEntries], note: str | None) -> None:
+    room = _axes_width_in_layout(axes)
+    shown = None if note is None else escape_label_text(note, _max_letters_in_width(axes, _LEGEND_SHARE))
 
     def draw_legend(entries: Sequence[tuple[str, Any]], columns: int) -> Legend:
         place: Any = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "borderpad": 0.2}
-        return axes.legend(*_handles_and_words(entries), ncols=columns, title=shown, alignment="left", **place)
+        return axes.legend(*_handles_and_labels(entries), ncols=columns, title=shown, alignment="left", **place)
 
-    legend = _fitted_legend(groups, draw_legend, room)
-    height = legend.get_window_extent().height / _figure_of(axes).dpi * _POINTS_PER_INCH / _font_size()
-    _make_room_above(axes, height - _LEGEND_LINE)
+    legend = _lowest_fitting_legend(groups, draw_legend, room)
+    height = legend.get_window_extent().height / _figure_of(axes).dpi * _POINTS_PER_INCH / _style_font_size()
+    _make_room_above_axes(axes, height - _LEGEND_LINE)
     if axes.get_title(loc="left"):
-        axes.set_title(axes.get_title(loc="left"), loc="left", pad=(height + _TITLE_GAP) * _font_size())
+        axes.set_title(axes.get_title(loc="left"), loc="left", pad=(height + _TITLE_GAP) * _style_font_size())
 
 
-def _fitted_legend(groups: Sequence[LegendEntries], draw: Callable[[Sequence[tuple[str, Any]], int], Legend], room: float) -> Legend:
+def _lowest_fitting_legend(
+    groups: Sequence[LegendEntries], draw: Callable[[Sequence[tuple[str, Any]], int], Legend], room: float
+) -> Legend:
     """The lowest legend that is no wider than `room` in dots; where one column is too wide, its labels are wrapped."""
     arrangements = sorted(_legend_arrangements(groups), key=lambda arranged: (-(-len(arranged[0]) // arranged[1]), arranged[1]))
     legend = None
@@ -302,7 +309,7 @@ def _fitted_legend(groups: Sequence[LegendEntries], draw: Callable[[Sequence[tup
     while legend.get_window_extent().width > room and letters > _MIN_LINE_LETTERS:
         letters -= max(1, letters // 8)
         legend.remove()
-        legend = draw([(_rewrap(word, letters), handle) for word, handle in entries], columns)
+        legend = draw([(_rewrap_escaped_label(word, letters), handle) for word, handle in entries], columns)
     return legend
 
 
@@ -313,7 +320,7 @@ def _legend_arrangements(groups: Sequence[LegendEntries]) -> Iterator[tuple[list
         if len(groups) == 1:
             yield list(groups[0].entries), across
             continue
-        rows = [row for group in groups for row in group.rows(across)]
+        rows = [row for group in groups for row in group.entries_in_rows(across)]
         columns = len(rows[0])
         yield [rows[at][column] for column in range(columns) for at in range(len(rows))], columns
     if len(groups) > 1:
@@ -321,19 +328,19 @@ def _legend_arrangements(groups: Sequence[LegendEntries]) -> Iterator[tuple[list
         yield [(*stack, *[_BLANK_HANDLE] * longest)[at] for stack in stacks for at in range(longest + 1)], len(stacks)
 
 
-def _handles_and_words(entries: Sequence[tuple[str, Any]]) -> tuple[list[Any], list[str]]:
+def _handles_and_labels(entries: Sequence[tuple[str, Any]]) -> tuple[list[Any], list[str]]:
     from matplotlib.lines import Line2D
 
     return [Line2D([], [], linestyle="none") if handle is None else handle for _, handle in entries], [word for word, _ in entries]
 
 
-def _rewrap(word: str, letters: int) -> str:
+def _rewrap_escaped_label(word: str, letters: int) -> str:
     """A label that `escaped` has made, in lines of at most so many letters."""
     shown = "\n".join(wrap(word.replace(r"\$", "$"), letters) or [""]).replace("$", r"\$")
     return f" {shown}" if word.startswith(" ") else shown
 
 
-def _width_in_layout(axes: Axes) -> float:
+def _axes_width_in_layout(axes: Axes) -> float:
     """The width in dots that the layout gives to the axes while they have no legend."""
     figure = _figure_of(axes)
     engine = figure.get_layout_engine()
@@ -344,46 +351,46 @@ def _width_in_layout(axes: Axes) -> float:
     return _SHARE_FOR_LEGEND * float(axes.get_window_extent().width)
 
 
-def legend_of_panels(figure: DrawnFigure, *axes: Axes) -> None:
+def shared_legend_of_panels(figure: DrawnFigure, *axes: Axes) -> None:
     """The legend of these panels, each word once, above all of them in as many columns as fit.
 
     What the legend needs beyond one line is added to the figure's height.
     """
     entries = {word: handle for axis in axes for handle, word in zip(*axis.get_legend_handles_labels(), strict=True)}
     columns = len(entries)
-    legend = _legend_of_figure(figure, entries, columns)
-    while columns > 1 and _is_too_wide(legend, _PANELS_SHARE):
+    legend = _add_figure_legend(figure, entries, columns)
+    while columns > 1 and _is_wider_than_figure_share(legend, _PANELS_SHARE):
         legend.remove()
         columns -= 1
-        legend = _legend_of_figure(figure, entries, columns)
+        legend = _add_figure_legend(figure, entries, columns)
     lines = -(-len(entries) // columns) if entries else 0
-    _make_room_above(axes[0], _TITLE_LINE * (lines - 1))
+    _make_room_above_axes(axes[0], _TITLE_LINE * (lines - 1))
 
 
-def _legend_of_figure(figure: DrawnFigure, entries: Mapping[str, Any], columns: int) -> Legend:
+def _add_figure_legend(figure: DrawnFigure, entries: Mapping[str, Any], columns: int) -> Legend:
     return figure.legend(list(entries.values()), list(entries), loc="outside upper left", ncols=max(1, columns))
 
 
-def _is_too_wide(artist: Artist, share: float) -> bool:
+def _is_wider_than_figure_share(artist: Artist, share: float) -> bool:
     figure = artist.get_figure(root=True)
     return figure is not None and artist.get_window_extent().width > share * figure.bbox.width
 
 
-def _make_room_above(axes: Axes, font_sizes: float) -> None:
+def _make_room_above_axes(axes: Axes, font_sizes: float) -> None:
     figure = _figure_of(axes)
-    figure.set_figheight(figure.get_figheight() + max(0.0, font_sizes) * _font_size() / _POINTS_PER_INCH)
+    figure.set_figheight(figure.get_figheight() + max(0.0, font_sizes) * _style_font_size() / _POINTS_PER_INCH)
 
 
-def _font_size() -> float:
+def _style_font_size() -> float:
     from matplotlib import rcParams
 
     return float(rcParams["font.size"])
 
 
-def _as_plain_text(text: str) -> str:
+def _escape_mathtext(text: str) -> str:
     if text.isascii():
         return text
-    known = _letters_of_font()
+    known = _characters_of_font()
     return "".join(letter if ord(letter) in known else letter.encode("unicode_escape").decode() for letter in text)
 
 
@@ -394,15 +401,15 @@ def _figure_of(axes: Axes) -> Figure:
 
 
 @cache
-def _default_rc_params() -> dict[str, Any]:
-    """Matplotlib's own settings of how things look, in place of the user's."""
+def _matplotlib_default_rc_params() -> dict[str, Any]:
+    """Matplotlib's default settings of appearance, which replace the user's."""
     from matplotlib import rcParamsDefault
 
     return {key: value for key, value in rcParamsDefault.items() if key.startswith(_LINE_LOOKS)}
 
 
 @cache
-def _letters_of_font() -> frozenset[int]:
+def _characters_of_font() -> frozenset[int]:
     from matplotlib.font_manager import findfont, get_font
 
     return frozenset(get_font(findfont(_FONT_FAMILY)).get_charmap())

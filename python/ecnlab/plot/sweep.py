@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ecnlab.errors import UnknownName, UsageError, run_all_checks
+from ecnlab.errors import UnknownName, UsageError, run_all_argument_checks
 from ecnlab.plot import lines, style
 from ecnlab.plot.result import MAX_CURVES
-from ecnlab.plot.style import Palette, Style
-from ecnlab.scenarios.units import display_unit, display_unit_of
+from ecnlab.plot.style import FigureStyle, Palette
+from ecnlab.scenarios.units import display_unit_of, display_unit_of_column
 from ecnlab.stats.estimates import Estimate
-from ecnlab.storage.filenames import file_name
-from ecnlab.sweeps.estimates import estimates, row_names, tables_with
-from ecnlab.sweeps.values import format_value, parse_value
+from ecnlab.storage.filenames import safe_file_name
+from ecnlab.sweeps.estimates import estimates_at_points, row_names_of_table, tables_with_quantity
+from ecnlab.sweeps.values import format_axis_value, parse_toml_value_or_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ecnlab.plot.drawn import DrawnFigure
-    from ecnlab.sweeps.sweep import Parameter, Sweep
+    from ecnlab.sweeps.sweep import Sweep, SweepParameter
 
 # What is drawn unless a quantity is named.
 DEFAULT_QUANTITIES = ("goodput_bps", "jain_goodput", "delay_mean_s", "marks", "drops")
@@ -48,7 +48,7 @@ _MAX_PANELS, _MIN_PANEL_IN, _PANEL_SHAPE, _PANEL_TITLE_IN = 12, 1.5, (0.5, 0.8),
 
 
 @dataclass(frozen=True)
-class SweepView:
+class SweepFigureView:
     """What a figure shows of a sweep: a quantity of a table, against `x`, a line for each combination of `by`.
 
     `panels` names what there is a panel for each of, `log` the axes that are logarithmic, "x" and "y".
@@ -56,38 +56,38 @@ class SweepView:
 
     quantity: str
     table: str
-    x: Parameter
+    x: SweepParameter
     by: Sequence[str]
     rows: pl.DataFrame
-    parameters: Mapping[str, Parameter]
+    parameters: Mapping[str, SweepParameter]
     panels: str | None = None
     log: Sequence[str] = ()
 
     @property
-    def stem(self) -> str:
+    def file_stem(self) -> str:
         """What its files are called."""
         names = self.rows["name"].unique()
         row = [names[0]] if self.table != "total" and len(names) == 1 and _ROW_KINDS[self.table] not in (*self.by, self.panels) else []
-        return "-".join(file_name(part) for part in (self.quantity, self.x.name, *row))
+        return "-".join(safe_file_name(part) for part in (self.quantity, self.x.name, *row))
 
     @property
-    def data(self) -> pl.DataFrame:
+    def estimates_frame(self) -> pl.DataFrame:
         """The numbers behind it: the parameters, the row's name, mean, sd, half_width and n, in the quantity's own unit."""
         row = _ROW_KINDS[self.table]
         named = self.rows.rename({"name": row}) if row else self.rows.drop("name")
         return named.drop("point").sort([*self.by, *([self.panels] if self.panels else []), self.x.name], maintain_order=True)
 
-    def column(self, name: str) -> str:
+    def column_of_parameter(self, name: str) -> str:
         """The column of the rows that holds a parameter, or the name of a row."""
         return "name" if name == _ROW_KINDS[self.table] else name
 
-    def words(self, name: str, cell: Any) -> str:
+    def format_parameter_value(self, name: str, cell: Any) -> str:
         """A value of a parameter as a figure shows it, in the unit in which people read it."""
         if cell is None:
             return "own"
         unit = self.parameters[name].unit if name in self.parameters else ""
         if not unit or isinstance(cell, str):
-            return format_value(cell)
+            return format_axis_value(cell)
         factor, of = display_unit_of(unit)
         return f"{cell * factor:.6g} {of}"
 
@@ -98,9 +98,9 @@ class SweepPlots:
     `sweep.plot("goodput_bps", x="flows", by="scheme")` is one.
     """
 
-    def __init__(self, sweep: Sweep, chosen: Style | None = None) -> None:
+    def __init__(self, sweep: Sweep, chosen: FigureStyle | None = None) -> None:
         self._sweep = sweep
-        self._style = chosen or Style()
+        self._style = chosen or FigureStyle()
 
     def __repr__(self) -> str:
         return f"<SweepPlots of {self._sweep.name!r}: plot(QUANTITY, x=PARAMETER, by=PARAMETER), e.g. plot({DEFAULT_QUANTITIES[0]!r})>"
@@ -109,7 +109,7 @@ class SweepPlots:
         """The same figures in another style. Raises UsageError for a width or a size that no figure can have."""
         now = self._style
         width, size = now.width_in if width_in is None else width_in, now.font_size if font_size is None else font_size
-        return SweepPlots(self._sweep, Style(width, size, now.titles if titles is None else titles))
+        return SweepPlots(self._sweep, FigureStyle(width, size, now.titles if titles is None else titles))
 
     def __call__(
         self,
@@ -151,9 +151,9 @@ class SweepPlots:
         UsageError
             What is asked for cannot be drawn in one figure.
         """
-        return self.drawn(self.view(y, x, by, panels=panels, log=log, where=where, **row))
+        return self.draw_view(self.figure_view(y, x, by, panels=panels, log=log, where=where, **row))
 
-    def view(
+    def figure_view(
         self,
         y: str,
         x: str | None = None,
@@ -163,52 +163,58 @@ class SweepPlots:
         log: str | Sequence[str] = (),
         where: Mapping[str, Any] | None = None,
         **row: str | None,
-    ) -> SweepView:
+    ) -> SweepFigureView:
         """What such a figure shows; arguments and errors as for the figure itself."""
         named = None if by is None else [by] if isinstance(by, str) else list(by)
         split_by = [*(named or ()), *([panels] if panels else [])]
-        self._require_known(y, x, split_by, where or {}, row)
-        table, name = _table_of_quantity(row, split_by, tables_with(self._sweep, y))
-        rows = _rows_of(_points_at(estimates(self._sweep, table, y), self._sweep.parameters, where or {}), _ROW_KINDS[table], name)
-        along, split = self._choose_axes(rows, x, named, panels, _ROW_KINDS[table])
+        self._require_known_names(y, x, split_by, where or {}, row)
+        table, name = _table_and_row_of_quantity(row, split_by, tables_with_quantity(self._sweep, y))
+        rows = _rows_named(
+            _rows_with_parameter_values(estimates_at_points(self._sweep, table, y), self._sweep.parameters, where or {}),
+            _ROW_KINDS[table],
+            name,
+        )
+        along, split = self._choose_x_and_line_parameters(rows, x, named, panels, _ROW_KINDS[table])
         kept = rows.filter(pl.col(along.name).is_not_null())
         parameters = {one.name: one for one in self._sweep.parameters}
-        return _checked_log(SweepView(y, table, along, split, kept, parameters, panels, list(log)))
+        return _require_log_scale_possible(SweepFigureView(y, table, along, split, kept, parameters, panels, list(log)))
 
-    def drawn(self, view: SweepView) -> DrawnFigure:
+    def draw_view(self, view: SweepFigureView) -> DrawnFigure:
         """The figure of a view. Raises UsageError where it would have too many panels."""
         looks = _curve_styles(view)
         n = len(self._sweep.seeds)
         title = f"{self._sweep.name}: {n} seed{'s' * (n != 1)}" if self._style.titles else None
-        with self._style.applied():
+        with self._style.apply_to_matplotlib():
             if view.panels is not None:
                 return self._draw_panels(view, looks, title)
-            figure, (axes,) = style.panels(style=self._style)
+            figure, (axes,) = style.figure_with_panels(style=self._style)
             if title:
-                style.title(axes, title)
-            _draw_view(axes, view, _curves(view, view.rows, looks), looks.palette)
+                style.set_wrapped_title(axes, title)
+            _draw_view_curves(axes, view, _curves_of_rows(view, view.rows, looks), looks.palette)
             if looks.groups:
-                style.legend_of_groups(axes, looks.entries(axes))
+                style.legend_of_entry_groups(axes, looks.legend_entries(axes))
             elif len(looks.keys) > 1:
                 style.legend_above(axes, looks.note)
         return figure
 
-    def _draw_panels(self, view: SweepView, looks: _CurveStyles, title: str | None) -> DrawnFigure:
+    def _draw_panels(self, view: SweepFigureView, looks: _CurveStyles, title: str | None) -> DrawnFigure:
         """A panel for each value, all with the same axes, and one legend above them."""
-        column = view.column(view.panels or "")
-        cells = _cells_in_order(view, view.panels or "", view.rows[column])
+        column = view.column_of_parameter(view.panels or "")
+        cells = _parameter_values_in_order(view, view.panels or "", view.rows[column])
         if len(cells) > _MAX_PANELS:
             raise UsageError(f"{view.panels}: has {len(cells)} values, and a figure has at most {_MAX_PANELS} panels; fix: choose another")
         width = self._style.width_in
         across = min(len(cells), max(1, int(width / _MIN_PANEL_IN)))
         down = -(-len(cells) // across)
         shape = down * (_PANEL_SHAPE[across > 1] * width / across + _PANEL_TITLE_IN) / width
-        figure, every = style.panels(down, across, shape=shape, style=self._style, sharex=True, sharey=True)
+        figure, every = style.figure_with_panels(down, across, shape=shape, style=self._style, sharex=True, sharey=True)
         for axes, cell in zip(every, cells, strict=False):
-            _draw_view(axes, view, _curves(view, view.rows.filter(pl.col(column) == cell), looks), looks.palette)
-            axes.set_title(style.label(axes, f"{view.panels} {view.words(view.panels or '', cell)}", across))
-        style.share_labels(figure, every, len(cells), across)
-        style.legend_of_figure(figure, every[0], looks.entries(every[0]) if looks.groups else None, title, looks.note)
+            _draw_view_curves(axes, view, _curves_of_rows(view, view.rows.filter(pl.col(column) == cell), looks), looks.palette)
+            axes.set_title(
+                style.escape_and_wrap_label(axes, f"{view.panels} {view.format_parameter_value(view.panels or '', cell)}", across)
+            )
+        style.share_axis_labels(figure, every, len(cells), across)
+        style.legend_of_figure(figure, every[0], looks.legend_entries(every[0]) if looks.groups else None, title, looks.note)
         return figure
 
     def save_all(
@@ -227,37 +233,41 @@ class SweepPlots:
         `rows` are `panels`, `log`, `where` and a row, as for a figure. Returns the names of what was written.
         Raises what a figure raises, and ResultsError if the disk refuses.
         """
-        from ecnlab.plot.drawn import checked_formats, write_files
+        from ecnlab.plot.drawn import require_known_formats, write_figure_files
 
-        checked_formats(formats)
+        require_known_formats(formats)
         row = {kind: name for kind, name in rows.items() if kind not in ("where", "panels", "log")}
         split_by = [*(by or ()), *([rows["panels"]] if rows.get("panels") else [])]
-        run_all_checks(partial(self._require_known, y, x, split_by, rows.get("where") or {}, row) for y in quantities)
-        views = [self.view(quantity, x, by, **rows) for quantity in quantities or self._default_quantities(**rows)]
+        run_all_argument_checks(partial(self._require_known_names, y, x, split_by, rows.get("where") or {}, row) for y in quantities)
+        views = [self.figure_view(quantity, x, by, **rows) for quantity in quantities or self._default_quantities(**rows)]
         for done, view in enumerate(views):
             if progress is not None:
                 progress(done, len(views))
-            write_files(Path(folder) / view.stem, {**self.drawn(view).render(formats), "csv": view.data.write_csv().encode()})
-        return [view.stem for view in views]
+            write_figure_files(
+                Path(folder) / view.file_stem, {**self.draw_view(view).render(formats), "csv": view.estimates_frame.write_csv().encode()}
+            )
+        return [view.file_stem for view in views]
 
-    def _require_known(self, y: str, x: str | None, by: Sequence[str], where: Mapping[str, Any], row: Mapping[str, str | None]) -> None:
+    def _require_known_names(
+        self, y: str, x: str | None, by: Sequence[str], where: Mapping[str, Any], row: Mapping[str, str | None]
+    ) -> None:
         """Raises UnknownName, or UsageError that has all the names that nothing carries."""
         parameters = {one.name: one for one in self._sweep.parameters}
-        checks: list[Callable[[], object]] = [partial(tables_with, self._sweep, y)]
-        checks += [partial(_require_parameter, name, parameters) for name in [x] if name is not None]
-        checks += [partial(_require_parameter, name, [*parameters, *_FIGURE_KINDS]) for name in by]
-        checks += [partial(_require_row, self._sweep, kind, name) for kind, name in row.items()]
-        checks += [partial(_parameter_cell, parameters, name, wanted) for name, wanted in where.items()]
-        run_all_checks(checks)
+        checks: list[Callable[[], object]] = [partial(tables_with_quantity, self._sweep, y)]
+        checks += [partial(_require_known_parameter, name, parameters) for name in [x] if name is not None]
+        checks += [partial(_require_known_parameter, name, [*parameters, *_FIGURE_KINDS]) for name in by]
+        checks += [partial(_require_known_row, self._sweep, kind, name) for kind, name in row.items()]
+        checks += [partial(_find_parameter_value, parameters, name, wanted) for name, wanted in where.items()]
+        run_all_argument_checks(checks)
 
     def _default_quantities(self, **rows: Any) -> Sequence[str]:
         """The usual quantities, as far as the table that is asked of has them."""
         tables = [table for table, row in _ROW_KINDS.items() if rows.get(row or "") is not None] or ["total"]
-        return [quantity for quantity in DEFAULT_QUANTITIES if set(tables) & set(tables_with(self._sweep, quantity))]
+        return [quantity for quantity in DEFAULT_QUANTITIES if set(tables) & set(tables_with_quantity(self._sweep, quantity))]
 
-    def _choose_axes(
+    def _choose_x_and_line_parameters(
         self, rows: pl.DataFrame, x: str | None, by: Sequence[str] | None, panels: str | None, row: str | None
-    ) -> tuple[Parameter, Sequence[str]]:
+    ) -> tuple[SweepParameter, Sequence[str]]:
         """The parameter along the axis, and what there is a line for each of."""
         parameters = {one.name: one for one in self._sweep.parameters}
         varied = [name for name in parameters if rows[name].n_unique() > 1] or list(parameters)
@@ -297,26 +307,29 @@ class _CurveStyles:
     note: str
     groups: Sequence[tuple[str, Sequence[tuple[str, Mapping[str, Any]]]]] = ()
 
-    def entries(self, axes: Axes) -> list[style.LegendEntries]:
+    def legend_entries(self, axes: Axes) -> list[style.LegendEntries]:
         """The legend in its groups."""
         from matplotlib.lines import Line2D
 
         return [
-            style.LegendEntries([(style.label(axes, word), Line2D([], [], **look)) for word, look in words], style.label(axes, heading))
+            style.LegendEntries(
+                [(style.escape_and_wrap_label(axes, word), Line2D([], [], **look)) for word, look in words],
+                style.escape_and_wrap_label(axes, heading),
+            )
             for heading, words in self.groups
         ]
 
 
-def _curve_styles(view: SweepView) -> _CurveStyles:
+def _curve_styles(view: SweepFigureView) -> _CurveStyles:
     """One parameter in `by` has colour, marker and dashes by the place of its value; of several the first has the colour alone."""
-    columns = [view.column(name) for name in view.by]
+    columns = [view.column_of_parameter(name) for name in view.by]
     keys = list(dict.fromkeys(view.rows.select(columns).iter_rows())) if columns else [()]
     labels = {key: _curve_label(view, key) for key in keys}
     if len(view.by) < 2:
         note = f"the first {MAX_CURVES} of {len(keys)} lines" if len(keys) > MAX_CURVES else ", ".join(view.by)
         dashes = {labels[key]: style.LINES[at % len(style.LINES)] for at, key in enumerate(keys)}
         return _CurveStyles(keys[:MAX_CURVES], labels, Palette(dashes=dashes), note)
-    firsts = _cells_in_order(view, view.by[0], [key[0] for key in keys])
+    firsts = _parameter_values_in_order(view, view.by[0], [key[0] for key in keys])
     others = list(dict.fromkeys(key[1:] for key in keys))
     colours = dict(zip(firsts, style.COLOURS, strict=False))
     shapes = {
@@ -329,10 +342,10 @@ def _curve_styles(view: SweepView) -> _CurveStyles:
         {labels[key]: shapes[key[1:]][0] for key in kept},
         {labels[key]: shapes[key[1:]][1] for key in kept},
     )
-    of_first = [(view.words(view.by[0], first), {"color": colour, "linewidth": 3.0}) for first, colour in colours.items()]
+    of_first = [(view.format_parameter_value(view.by[0], first), {"color": colour, "linewidth": 3.0}) for first, colour in colours.items()]
     rest = view.by[1:]
     of_others = [
-        (_curve_label(view, other, rest), {"color": "black", "marker": marker, "linestyle": "none" if _has_word_axis(view) else dash})
+        (_curve_label(view, other, rest), {"color": "black", "marker": marker, "linestyle": "none" if _has_categorical_x(view) else dash})
         for other, (marker, dash) in shapes.items()
     ]
     headings = [_panel_heading(view.by[0], len(colours), len(firsts)), _panel_heading(", ".join(rest), len(shapes), len(others))]
@@ -343,53 +356,53 @@ def _panel_heading(name: str, kept: int, there: int) -> str:
     return name if kept == there else f"{name} (the first {kept} of {there})"
 
 
-def _cells_in_order(view: SweepView, name: str, cells: Iterable[Any]) -> list[Any]:
+def _parameter_values_in_order(view: SweepFigureView, name: str, cells: Iterable[Any]) -> list[Any]:
     """The values of a parameter in the order in which they were given, those of a row in theirs."""
     there = dict.fromkeys(cells)
     if name not in view.parameters:
         return list(there)
     one = view.parameters[name]
-    return list(dict.fromkeys([cell for cell in map(one.cell, one.values) if cell in there] + list(there)))
+    return list(dict.fromkeys([cell for cell in map(one.convert_to_cell, one.values) if cell in there] + list(there)))
 
 
-def _draw_view(axes: Axes, view: SweepView, curves: Sequence[lines.Curve], palette: Palette) -> None:
+def _draw_view_curves(axes: Axes, view: SweepFigureView, curves: Sequence[lines.Curve], palette: Palette) -> None:
     """Curves against a number; over words, which have no order, markers that no line joins."""
-    unit = display_unit(view.quantity)[1]
+    unit = display_unit_of_column(view.quantity)[1]
     y_label = _quantity_label(view.quantity) + (f" ({unit})" if unit != "1" else "")
     x_unit = display_unit_of(view.x.unit)[1]
-    x_label = style.label(axes, view.x.name + (f" ({x_unit})" if x_unit else ""))
-    if _has_word_axis(view):
-        names = [format_value(one) for one in _word_positions(view)]
-        lines.draw_over_names(axes, names, curves, y_label=y_label, palette=palette)
-        axes.set_xticks(range(len(names)), [style.label(axes, name, len(names)) for name in names])
+    x_label = style.escape_and_wrap_label(axes, view.x.name + (f" ({x_unit})" if x_unit else ""))
+    if _has_categorical_x(view):
+        names = [format_axis_value(one) for one in _categorical_x_values(view)]
+        lines.draw_points_over_names(axes, names, curves, y_label=y_label, palette=palette)
+        axes.set_xticks(range(len(names)), [style.escape_and_wrap_label(axes, name, len(names)) for name in names])
         axes.set_xlabel(x_label)
     else:
-        lines.draw_curves(axes, curves, x_label=x_label, y_label=y_label, ticks=_ticks(view), palette=palette)
-        if _spread_evenly(xs := _x_values(view)) and axes.get_xscale() == "linear":
+        lines.draw_curves(axes, curves, x_label=x_label, y_label=y_label, ticks=_log_scale_ticks(view), palette=palette)
+        if _have_room_for_ticks(xs := _x_values(view)) and axes.get_xscale() == "linear":
             axes.set_xticks(xs, [f"{x:g}" for x in xs])
     if "y" in view.log:
-        style.log_scale(axes)
+        style.set_log_y_scale(axes)
     elif axes.get_ylim()[0] < 0:
         axes.set_ylim(bottom=0)  # no measure is negative, though the interval of a mean near 0 may be
 
 
-def _checked_log(view: SweepView) -> SweepView:
+def _require_log_scale_possible(view: SweepFigureView) -> SweepFigureView:
     """The view. Raises UsageError where a logarithmic axis cannot show it."""
     for axis in view.log:
         if axis not in ("x", "y"):
             raise UsageError(f"log: {axis!r} is not an axis; fix: give x, y or both")
-    if "x" in view.log and (_has_word_axis(view) or _x_values(view)[0] <= 0):
+    if "x" in view.log and (_has_categorical_x(view) or _x_values(view)[0] <= 0):
         raise UsageError(f"log: {view.x.name} is 0 or not a number somewhere, which a logarithmic axis cannot show")
     if "y" in view.log and (low := view.rows["mean"].min()) is not None and float(low) <= 0:  # type: ignore[arg-type]
         raise UsageError(f"log: {view.quantity} is 0 at some point, which a logarithmic axis cannot show; fix: leave out points with where")
     return view
 
 
-def _has_word_axis(view: SweepView) -> bool:
+def _has_categorical_x(view: SweepFigureView) -> bool:
     return view.x.kind in ("name", "flag")
 
 
-def _table_of_quantity(asked: Mapping[str, str | None], by: Sequence[str], having: Sequence[str]) -> tuple[str, str | None]:
+def _table_and_row_of_quantity(asked: Mapping[str, str | None], by: Sequence[str], having: Sequence[str]) -> tuple[str, str | None]:
     """The table that a figure is drawn from, and the one row of it that is asked for, if any."""
     kinds = [kind for kind, name in asked.items() if name is not None] or [kind for kind in _FIGURE_KINDS if kind in by]
     if len(kinds) > 1:
@@ -402,41 +415,41 @@ def _table_of_quantity(asked: Mapping[str, str | None], by: Sequence[str], havin
     return table, asked.get(kinds[0])
 
 
-def _require_parameter(name: str, known: Iterable[str]) -> None:
+def _require_known_parameter(name: str, known: Iterable[str]) -> None:
     if name not in known:
         raise UnknownName("parameter of the sweep", name, known)
 
 
-def _require_row(sweep: Sweep, kind: str, name: str | None) -> None:
+def _require_known_row(sweep: Sweep, kind: str, name: str | None) -> None:
     """Raises UnknownName where there is no such kind of row, or no row of that name."""
     if kind not in _FIGURE_KINDS:
         raise UnknownName("kind of row", kind, _FIGURE_KINDS)
     table = next(table for table, row in _ROW_KINDS.items() if row == kind)
-    if name is not None and table in sweep.tables and name not in (names := row_names(sweep, table)):
+    if name is not None and table in sweep.tables and name not in (names := row_names_of_table(sweep, table)):
         raise UnknownName(kind, name, names)
 
 
-def _parameter_cell(parameters: Mapping[str, Parameter], name: str, wanted: Any) -> Any:
+def _find_parameter_value(parameters: Mapping[str, SweepParameter], name: str, wanted: Any) -> Any:
     """What a column holds for a value that is asked for. Raises UnknownName."""
-    _require_parameter(name, parameters)
+    _require_known_parameter(name, parameters)
     one = parameters[name]
-    cell = one.cell(parse_value(wanted) if isinstance(wanted, str) and one.kind != "name" else wanted)
-    if cell not in {one.cell(given) for given in one.values}:
-        raise UnknownName(f"value of {name}", format_value(wanted), map(format_value, one.values))
+    cell = one.convert_to_cell(parse_toml_value_or_text(wanted) if isinstance(wanted, str) and one.kind != "name" else wanted)
+    if cell not in {one.convert_to_cell(given) for given in one.values}:
+        raise UnknownName(f"value of {name}", format_axis_value(wanted), map(format_axis_value, one.values))
     return cell
 
 
-def _points_at(rows: pl.DataFrame, parameters: Sequence[Parameter], where: Mapping[str, Any]) -> pl.DataFrame:
+def _rows_with_parameter_values(rows: pl.DataFrame, parameters: Sequence[SweepParameter], where: Mapping[str, Any]) -> pl.DataFrame:
     """The rows at which parameters have given values. Raises UsageError if there is none."""
     known = {one.name: one for one in parameters}
     for name, wanted in where.items():
-        rows = rows.filter(pl.col(name) == _parameter_cell(known, name, wanted))
+        rows = rows.filter(pl.col(name) == _find_parameter_value(known, name, wanted))
     if not rows.height:
         raise UsageError("no sweep point matches all of these values")
     return rows
 
 
-def _rows_of(rows: pl.DataFrame, kind: str | None, name: str | None) -> pl.DataFrame:
+def _rows_named(rows: pl.DataFrame, kind: str | None, name: str | None) -> pl.DataFrame:
     if name is None:
         return rows
     if name not in rows["name"]:
@@ -444,10 +457,10 @@ def _rows_of(rows: pl.DataFrame, kind: str | None, name: str | None) -> pl.DataF
     return rows.filter(pl.col("name") == name)
 
 
-def _curves(view: SweepView, rows: pl.DataFrame, looks: _CurveStyles) -> list[lines.Curve]:
+def _curves_of_rows(view: SweepFigureView, rows: pl.DataFrame, looks: _CurveStyles) -> list[lines.Curve]:
     """The curves of these rows, in the order of the legend."""
-    factor = display_unit(view.quantity)[0]
-    columns = [view.column(name) for name in view.by]
+    factor = display_unit_of_column(view.quantity)[0]
+    columns = [view.column_of_parameter(name) for name in view.by]
     points: dict[tuple[Any, ...], list[tuple[float, Estimate]]] = {}
     for row in rows.iter_rows(named=True):
         place = points.setdefault(tuple(row[column] for column in columns), [])
@@ -459,30 +472,30 @@ def _curves(view: SweepView, rows: pl.DataFrame, looks: _CurveStyles) -> list[li
     return curves
 
 
-def _curve_label(view: SweepView, key: Sequence[Any], by: Sequence[str] | None = None) -> str:
+def _curve_label(view: SweepFigureView, key: Sequence[Any], by: Sequence[str] | None = None) -> str:
     """What a line is called: a name stands for itself, a number with its parameter where there are several."""
     names = view.by if by is None else by
-    words = [view.words(name, one) for name, one in zip(names, key, strict=True)]
+    words = [view.format_parameter_value(name, one) for name, one in zip(names, key, strict=True)]
     if len(words) == 1:
         return words[0]
     return ", ".join(word if isinstance(one, str) else f"{name} {word}" for name, one, word in zip(names, key, words, strict=True))
 
 
-def _x_value(view: SweepView, cell: Any) -> float:
-    if _has_word_axis(view):
-        return float(_word_positions(view).index(cell))
+def _x_value(view: SweepFigureView, cell: Any) -> float:
+    if _has_categorical_x(view):
+        return float(_categorical_x_values(view).index(cell))
     return float(cell) * display_unit_of(view.x.unit)[0]
 
 
-def _word_positions(view: SweepView) -> list[Any]:
+def _categorical_x_values(view: SweepFigureView) -> list[Any]:
     """The words along the axis, in the order in which they were given."""
     there = set(view.rows[view.x.name])
-    return [cell for cell in map(view.x.cell, view.x.values) if cell in there]
+    return [cell for cell in map(view.x.convert_to_cell, view.x.values) if cell in there]
 
 
-def _ticks(view: SweepView) -> Sequence[float]:
+def _log_scale_ticks(view: SweepFigureView) -> Sequence[float]:
     """The values along a log scale, where they span so much that they would crowd on a plain one."""
-    if _has_word_axis(view):
+    if _has_categorical_x(view):
         return ()
     xs = _x_values(view)
     if "x" in view.log:
@@ -490,12 +503,12 @@ def _ticks(view: SweepView) -> Sequence[float]:
     return xs if len(xs) >= _MIN_VALUES_FOR_LOG and xs[0] > 0 and xs[-1] / xs[0] >= _MIN_SPAN_FOR_LOG else ()
 
 
-def _x_values(view: SweepView) -> list[float]:
+def _x_values(view: SweepFigureView) -> list[float]:
     """The values along the axis, ascending."""
     return sorted({_x_value(view, cell) for cell in view.rows[view.x.name]})
 
 
-def _spread_evenly(xs: Sequence[float]) -> bool:
+def _have_room_for_ticks(xs: Sequence[float]) -> bool:
     """Whether there is room for a tick at each value."""
     return all(after - before >= _BESIDE_GAP * (xs[-1] - xs[0]) for before, after in pairwise(xs))
 

@@ -11,9 +11,9 @@ import polars as pl
 
 from ecnlab.errors import TraceError, UnknownName
 from ecnlab.plot import dots, sequence, style
-from ecnlab.plot.style import Style
-from ecnlab.scenarios.units import display_unit
-from ecnlab.storage.filenames import file_name
+from ecnlab.plot.style import FigureStyle
+from ecnlab.scenarios.units import display_unit_of_column
+from ecnlab.storage.filenames import safe_file_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,9 +30,9 @@ DrawFunction = Callable[[], "DrawnFigure"]
 class TracePlots:
     """Figures of a trace, each a figure of matplotlib that a notebook shows as it is."""
 
-    def __init__(self, trace: Trace, chosen: Style | None = None) -> None:
+    def __init__(self, trace: Trace, chosen: FigureStyle | None = None) -> None:
         self._trace = trace
-        self._style = chosen or Style()
+        self._style = chosen or FigureStyle()
 
     def sequence(self, flow: int | None = None) -> DrawnFigure:
         """The time-sequence graph of a flow, as tcptrace draws it; the first that was asked for unless named. Raises TraceError."""
@@ -47,8 +47,8 @@ class TracePlots:
         if chosen not in known:
             raise UnknownName("flow with a time-sequence graph", str(chosen), map(str, known))
         unit = "packets" if self._trace.about["format"] == "ns-2" else "bytes"
-        with self._style.applied():
-            figure, axes = self._new_panel(f"flow {chosen}, {self._flow_ends(chosen)}", shape=0.72)
+        with self._style.apply_to_matplotlib():
+            figure, axes = self._new_figure_with_axes(f"flow {chosen}, {self._flow_end_points_text(chosen)}", shape=0.72)
             sequence.draw_sequence(axes, points.filter(pl.col("flow") == chosen), unit)
             style.legend_above(axes)
         return figure
@@ -57,12 +57,12 @@ class TracePlots:
         """A dot for each marked (`kind` "mark") or dropped ("drop") packet by time and flow, lockouts as grey bars."""
         if kind not in ("mark", "drop"):
             raise UnknownName("kind of dots", kind, ("mark", "drop"))
-        with self._style.applied():
-            figure, axes = self._new_panel(f"{kind}s", shape=0.72)
+        with self._style.apply_to_matplotlib():
+            figure, axes = self._new_figure_with_axes(f"{kind}s", shape=0.72)
             known = self._trace.flows["flow"]
             rows = pl.DataFrame({"flow": known, "row": range(known.len())}, schema={"flow": pl.UInt32, "row": pl.UInt32})
-            events, lockouts = (_rows_as_frame(table, rows) for table in (self._trace.events, self._trace.lockouts))
-            dots.draw_events(axes, events, lockouts, rows.select(flow="row", group=pl.lit("")), kind)
+            events, lockouts = (_with_flow_row_numbers(table, rows) for table in (self._trace.events, self._trace.lockouts))
+            dots.draw_mark_or_drop_dots(axes, events, lockouts, rows.select(flow="row", group=pl.lit("")), kind)
             if not known.equals(rows["row"]):  # some flows were chosen: their own numbers stand beside the rows
                 axes.set_yticks(rows["row"].to_list(), [str(flow) for flow in known])
             self._set_time_span(axes)
@@ -76,10 +76,10 @@ class TracePlots:
         """
         if quantity not in RATE_QUANTITIES:
             raise UnknownName("rate", quantity, RATE_QUANTITIES)
-        factor, unit = display_unit(quantity)
+        factor, unit = display_unit_of_column(quantity)
         chosen = self._largest_flows(quantity) if flows is None else list(flows)
-        with self._style.applied():
-            figure, axes = self._new_panel(quantity.removesuffix("_bps").replace("_", " "))
+        with self._style.apply_to_matplotlib():
+            figure, axes = self._new_figure_with_axes(quantity.removesuffix("_bps").replace("_", " "))
             bins, each = self._trace.bins, self._trace.flow_bins
             if self._trace.flows.height > 1:
                 axes.plot(bins["time_s"], bins[quantity] * factor, color="black", label="all flows")
@@ -104,7 +104,7 @@ class TracePlots:
     def _possible_figures(self) -> dict[str, DrawFunction]:
         found: dict[str, DrawFunction] = {}
         for flow in sorted(self._trace.sequence["flow"].unique()):
-            found[file_name(f"sequence-{flow}")] = partial(self.sequence, flow)
+            found[safe_file_name(f"sequence-{flow}")] = partial(self.sequence, flow)
         for kind in ("mark", "drop"):
             if self._trace.total[f"{kind}s"]:
                 found[f"{kind}s"] = partial(self.events, kind)
@@ -115,20 +115,20 @@ class TracePlots:
     def _largest_flows(self, quantity: str) -> list[int]:
         return sorted(self._trace.flows.top_k(MAX_CURVES, by=quantity)["flow"])
 
-    def _flow_ends(self, flow: int) -> str:
+    def _flow_end_points_text(self, flow: int) -> str:
         row = self._trace.flows.row(by_predicate=pl.col("flow") == flow, named=True)
         return f"{row['source']} > {row['destination']}"
 
     def _set_time_span(self, axes: Axes) -> None:
         axes.set_xlim(self._trace.about["from_s"], self._trace.about["to_s"])
 
-    def _new_panel(self, about: str, shape: float = 0.61) -> tuple[DrawnFigure, Axes]:
-        figure, (axes,) = style.panels(shape=shape, style=self._style)
+    def _new_figure_with_axes(self, about: str, shape: float = 0.61) -> tuple[DrawnFigure, Axes]:
+        figure, (axes,) = style.figure_with_panels(shape=shape, style=self._style)
         if self._style.titles:
-            style.title(axes, f"{Path(self._trace.source).name}: {about}")
+            style.set_wrapped_title(axes, f"{Path(self._trace.source).name}: {about}")
         return figure, axes
 
 
-def _rows_as_frame(table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+def _with_flow_row_numbers(table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """A table of data packets with each flow's row of the figure in place of its number."""
     return table.join(rows, on="flow").with_columns(flow="row", packet=pl.lit("data"))

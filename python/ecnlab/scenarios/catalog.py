@@ -98,7 +98,7 @@ class CheckedCombination:
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogEntry:
     """A section of a scenario, an algorithm, profile, variant or source.
 
     Attributes
@@ -189,14 +189,14 @@ _DEFAULT_RESPONSE = "halve"
 KINDS = ("section", "aqm", "discipline", "tcp", "variant", "app", "impairment", "topology")
 
 
-def entries(kind: str | None = None) -> list[Entry]:
+def entries(kind: str | None = None) -> list[CatalogEntry]:
     """All entries, or those of a kind. Raises UnknownName if there is no such kind."""
     if kind is not None and kind not in KINDS:
         raise UnknownName("kind", kind, KINDS)
     return [entry for entry in _all_entries() if kind in (None, entry.kind)]
 
 
-def find(name: str) -> list[Entry]:
+def find(name: str) -> list[CatalogEntry]:
     """The entries of that name; "vegas" is a variant, "aecn" an AQM. Raises UnknownName if there is none."""
     found = [entry for entry in _all_entries() if entry.is_called(name)]
     if not found:
@@ -208,16 +208,16 @@ def find(name: str) -> list[Entry]:
     return found
 
 
-def entry_from_file(reference: str) -> Entry:
+def entry_from_file(reference: str) -> CatalogEntry:
     """The entry of a user's AQM, by "FILE:CLASS". Raises UsageError if there is none."""
     from ecnlab.aqm import fingerprint, plugins
 
-    entry = plugins.entry_of(fingerprint.load_aqm_class(reference))
+    entry = plugins.registry_entry_of_aqm(fingerprint.load_aqm_class(reference))
     told = json.loads(_core.registry([entry]))["aqm"]
     return next(_entry_from_json("aqm", one) for one in told if one["name"] == entry.name)
 
 
-def congestion_control(tcp: Mapping[str, Any]) -> str:
+def congestion_control_name(tcp: Mapping[str, Any]) -> str:
     """The name that people have for the congestion control of TCP parameters in force: "dctcp" for Reno's growth with DCTCP's response.
 
     A response that no such name covers stands behind the algorithm that grows the window, as in "cubic with abe".
@@ -251,18 +251,18 @@ def table(name: str) -> Table:
 
 
 @cache
-def _all_entries() -> tuple[Entry, ...]:
-    return tuple(_entry_from_json(kind, told) for kind in KINDS for told in _registry()[kind])
+def _all_entries() -> tuple[CatalogEntry, ...]:
+    return tuple(_entry_from_json(kind, told) for kind in KINDS for told in _engine_registry()[kind])
 
 
 @cache
-def _registry() -> dict[str, list[dict[str, Any]]]:
+def _engine_registry() -> dict[str, list[dict[str, Any]]]:
     registry: dict[str, list[dict[str, Any]]] = json.loads(_core.registry())
     return registry
 
 
-def _entry_from_json(kind: str, told: dict[str, Any]) -> Entry:
-    return Entry(
+def _entry_from_json(kind: str, told: dict[str, Any]) -> CatalogEntry:
+    return CatalogEntry(
         kind,
         told["name"],
         told["title"],

@@ -76,9 +76,9 @@ class Scenario:
         self.measure_from_s = core.measure_from_s
         self.group_names = core.groups
         self.queue_names = core.queues
-        self.hash = base.key_on_backend(core.hash, backend)
+        self.hash = base.result_key_on_backend(core.hash, backend)
         self.aqms = aqms
-        self.warnings = list(map(Problem.of, core.warnings))
+        self.warnings = list(map(Problem.from_engine, core.warnings))
 
     @cached_property
     def resolved(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Scenario:
         """The same scenario with more overrides, written over those that it has. Raises ScenarioError, UsageError."""
         changes = _overrides_as_text(overrides)
         kept = {key: value for key, value in self.overrides.items() if key not in changes}
-        return _checked_scenario(self.form, self.text, kept | changes, self.source, self.aqms, self._folder, self.backend)
+        return _scenario_from_text(self.form, self.text, kept | changes, self.source, self.aqms, self._folder, self.backend)
 
     def on_backend(self, backend: str | Backend) -> Scenario:
         """The same scenario on a backend: "sim", "live", "uml", or one with settings of its own, as `Live(lateness_budget_s=0.001)`.
@@ -127,7 +127,7 @@ class Scenario:
         Raises UnknownName for a name that no backend has, and BackendError if this machine lacks what identifies the backend's results.
         """
         chosen = registry.resolve_backend(backend)
-        return self if chosen == self.backend else self._with_backend(chosen)
+        return self if chosen == self.backend else self._copy_on_backend(chosen)
 
     def on(self, backend: str | Backend) -> Scenario:
         """The old name of `on_backend`."""
@@ -138,14 +138,14 @@ class Scenario:
         """What it asks and its backend cannot do; nothing of it is run while there is any."""
         return self.backend.refusals(self)
 
-    def _with_backend(self, backend: Backend) -> Scenario:
+    def _copy_on_backend(self, backend: Backend) -> Scenario:
         made = Scenario(self._core, self.form, self.text, self.overrides, self.source, self.aqms, self._folder, backend)
         made.warnings = self.warnings
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
         aqms = [aqm.read_from or aqm for aqm in self.aqms]
-        return _checked_scenario, (self.form, self.text, self.overrides, self.source, aqms, self._folder, self.backend)
+        return _scenario_from_text, (self.form, self.text, self.overrides, self.source, aqms, self._folder, self.backend)
 
     def __repr__(self) -> str:
         where = "" if self.backend == SIMULATOR else f" on {self.backend.name}"
@@ -160,7 +160,7 @@ class Scenario:
     def _repr_html_(self) -> str:
         """The main parameters in force, for a notebook."""
         notes = [f"warning: {warning.as_text(self.source)}" for warning in self.warnings]
-        return html.page(repr(self), scenario_tables(self.resolved, self.duration_s, self.measure_from_s), notes)
+        return html.result_html(repr(self), scenario_tables(self.resolved, self.duration_s, self.measure_from_s), notes)
 
 
 def load(path: str | Path, overrides: Overrides | None = None, *, aqms: Iterable[type[Aqm] | str] = ()) -> Scenario:
@@ -186,13 +186,13 @@ def load(path: str | Path, overrides: Overrides | None = None, *, aqms: Iterable
         raise UsageError(f"path: must be the path of a scenario file, not {type(path).__name__}")
     source = str(path)
     try:
-        text = read_text(Path(path))
+        text = read_user_text_file(Path(path))
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise UsageError(f"cannot read {source!r}: {_read_error_text(error)}") from None
-    return read(text, overrides, source, aqms=aqms)
+    return read_scenario_text(text, overrides, source, aqms=aqms)
 
 
-def read_text(path: Path) -> str:
+def read_user_text_file(path: Path) -> str:
     """The text of a file that the user names, which may be a pipe. Raises OSError if it is too large, and ValueError if it is no text."""
     with path.open(encoding="utf-8") as file:
         text = file.read(MAX_TEXT_CHARACTERS + 1)
@@ -201,9 +201,11 @@ def read_text(path: Path) -> str:
     return text
 
 
-def read(text: str, overrides: Overrides | None = None, source: str | None = None, *, aqms: Iterable[type[Aqm] | str] = ()) -> Scenario:
+def read_scenario_text(
+    text: str, overrides: Overrides | None = None, source: str | None = None, *, aqms: Iterable[type[Aqm] | str] = ()
+) -> Scenario:
     """Read a scenario from the text of a file (TOML) that `source` names in messages. Arguments and errors as for `load`."""
-    return _checked_scenario("toml", text, _overrides_as_text(overrides), source, aqms)
+    return _scenario_from_text("toml", text, _overrides_as_text(overrides), source, aqms)
 
 
 def scenario(tree: Mapping[str, Any], overrides: Overrides | None = None, *, aqms: Iterable[type[Aqm] | str] = ()) -> Scenario:
@@ -233,10 +235,10 @@ def scenario(tree: Mapping[str, Any], overrides: Overrides | None = None, *, aqm
         text = json.dumps(tree, allow_nan=False, default=_to_json_value)
     except (TypeError, ValueError, RecursionError) as error:
         raise ScenarioError([Problem("", None, f"not a tree of plain values: {error}")]) from None
-    return _checked_scenario("json", text, _overrides_as_text(overrides), None, aqms)
+    return _scenario_from_text("json", text, _overrides_as_text(overrides), None, aqms)
 
 
-def _checked_scenario(
+def _scenario_from_text(
     form: str,
     text: str,
     changes: Mapping[str, str],
@@ -247,12 +249,12 @@ def _checked_scenario(
 ) -> Scenario:
     """The scenario, if it is sound; the files that it names lie in `folder`, or where its own does."""
     build = _core.Scenario.from_toml if form == "toml" else _core.Scenario.from_json
-    classes, entries = _user_aqms(aqms)
+    classes, entries = _load_user_aqms(aqms)
     beside = folder or _folder_of_source(source).absolute()
     try:
-        core = _interruptible(lambda: build(text, list(changes.items()), entries, beside))
+        core = _build_interruptibly(lambda: build(text, list(changes.items()), entries, beside))
     except _core.ScenarioError as error:
-        raise ScenarioError(map(Problem.of, error.problems), source) from None
+        raise ScenarioError(map(Problem.from_engine, error.problems), source) from None
     except ValueError as error:  # a name that is taken
         raise UsageError(f"aqms: {error}") from None
     made = Scenario(core, form, text, changes, source, classes, beside, backend)
@@ -265,40 +267,40 @@ def _folder_of_source(source: str | None) -> Path:
     return Path(source).parent if source else Path()
 
 
-def _user_aqms(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[type[Aqm], ...], list[_core.BroughtAqm]]:
+def _load_user_aqms(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[type[Aqm], ...], list[_core.BroughtAqm]]:
     """The user's AQMs as classes and as entries; what reads classes is imported where there are some."""
     if aqms == ():
         return (), []
     from ecnlab.aqm import plugins
 
-    return plugins.entries_of(aqms)
+    return plugins.registry_entries_of_aqms(aqms)
 
 
 def _unused_aqm_warnings(scenario: Scenario, entries: Iterable[_core.BroughtAqm]) -> list[Problem]:
     """Warnings of AQMs that were brought and stand in no queue."""
     used = set(scenario.aqm_digests)
-    return [unused_aqm_text(entry.name) for entry in entries if entry.name not in used]
+    return [unused_aqm_warning(entry.name) for entry in entries if entry.name not in used]
 
 
-def unused_aqm_text(name: str) -> Problem:
+def unused_aqm_warning(name: str) -> Problem:
     """The warning that an AQM was brought and stands in no queue."""
     remedy = f"fix: name it in a queue, as in --set link.NAME.queue.aqm={name}"
     return Problem("", None, f"the scenario has no queue with the AQM {name}; {remedy}")
 
 
-def leaf_values(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
+def leaf_values_with_paths(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
     """Every value of a tree with its path; members of a list go by their names, where they have some."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from leaf_values(inner, f"{path}.{key}" if path else key)
+            yield from leaf_values_with_paths(inner, f"{path}.{key}" if path else key)
     elif isinstance(value, (list, tuple)) and value and all(isinstance(one, Mapping) and "name" in one for one in value):
         for one in value:
-            yield from leaf_values({key: inner for key, inner in one.items() if key != "name"}, f"{path}.{one['name']}")
+            yield from leaf_values_with_paths({key: inner for key, inner in one.items() if key != "name"}, f"{path}.{one['name']}")
     else:
         yield path, value
 
 
-def _interruptible(build: Callable[[], _core.Scenario]) -> _core.Scenario:
+def _build_interruptibly(build: Callable[[], _core.Scenario]) -> _core.Scenario:
     """What `build` gives or raises. It works in a thread of its own, so that Ctrl-C is heard at once while a large file is read."""
     if current_thread() is not main_thread():  # only the main thread hears Ctrl-C
         return build()
@@ -325,20 +327,20 @@ def _overrides_as_text(overrides: Overrides | None) -> dict[str, str]:
             f"overrides: must be a dict from key paths to values, as in {{'flows.far.count': 40}}, not {type(overrides).__name__}"
         )
     try:
-        return {key: _override_text(key, value) for key, value in overrides.items()}
+        return {key: _override_value_as_toml(key, value) for key, value in overrides.items()}
     except RecursionError:
         raise UsageError("overrides: a value is nested too deeply") from None
 
 
 def _to_json_value(value: Any) -> Any:
     """What JSON holds in place of a value that it does not have. Raises TypeError."""
-    plain = _plain_value(value)
+    plain = _numpy_to_python_value(value)
     if plain is value:
         raise TypeError(f"{value!r} is not a text, number, boolean, list or dict")
     return plain
 
 
-def _override_text(key: str, value: Any) -> str:
+def _override_value_as_toml(key: str, value: Any) -> str:
     try:
         text = _toml_value(value)
         text.encode()
@@ -351,11 +353,11 @@ def _toml_value(value: Any) -> str:
     """A value of Python or numpy in TOML's syntax; text is passed on as it is, for the engine takes bare words. Raises TypeError."""
     if isinstance(value, str):
         return value
-    value = _plain_value(value)
+    value = _numpy_to_python_value(value)
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_quoted(str(key))} = {_quoted(item)}" for key, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{_quote_toml_text(str(key))} = {_quote_toml_text(item)}" for key, item in value.items()) + " }"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_quoted, value)) + "]"
+        return "[" + ", ".join(map(_quote_toml_text, value)) + "]"
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, (int, float)):
@@ -363,11 +365,11 @@ def _toml_value(value: Any) -> str:
     return repr(value)
 
 
-def _quoted(value: Any) -> str:
+def _quote_toml_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else _toml_value(value)
 
 
-def _plain_value(value: Any) -> Any:
+def _numpy_to_python_value(value: Any) -> Any:
     """A value of numpy as Python's own."""
     return value.tolist() if hasattr(value, "tolist") else value
 

@@ -32,7 +32,7 @@ GROUPS = ("fragile", "average", "robust")
 PROFILE = "ns2-2001"
 
 
-def dumbbell(
+def dumbbell_scenario(
     title: str, link: Tree, flows: Sequence[Tree], *, duration: str, measure_from: str = "0 s", record: Tree | None = None
 ) -> Tree:
     """A scenario of one link (see `bottleneck`) and groups of flows (see `group`)."""
@@ -40,18 +40,18 @@ def dumbbell(
     return tree | ({"record": record} if record else {})
 
 
-def bottleneck(rate: str, delay: str, queue: Tree, **rest: Any) -> Tree:
+def bottleneck_link(rate: str, delay: str, queue: Tree, **rest: Any) -> Tree:
     """The link that a dumbbell's flows share; `rest` are other keys of a [[link]]."""
     return {"name": BOTTLENECK, "from": "router", "to": "sink", "rate": rate, "delay": delay, "queue": queue} | rest
 
 
-def group(name: str, count: int, access: Tree, tcp: Tree, **rest: Any) -> Tree:
+def flow_group(name: str, count: int, access: Tree, tcp: Tree, **rest: Any) -> Tree:
     """A group of `count` flows, each over an access link of its own; `rest` are other keys of a [[flows]]."""
     return {"name": name, "count": count, "to": "sink", "access": {"to": "router"} | access, "tcp": tcp} | rest
 
 
 @dataclass(frozen=True)
-class Thesis:
+class ThesisNetwork:
     """What the thesis' two networks set differently."""
 
     title: str
@@ -59,12 +59,12 @@ class Thesis:
     delays_ms: Mapping[str, int] = field(hash=False)
 
 
-CHAPTER_4 = Thesis("chapter 4", 300, {"fragile": 145, "average": 45, "robust": 5})
-CHAPTER_5 = Thesis("chapter 5", 90, {"fragile": 95, "average": 45, "robust": 20})
+CHAPTER_4 = ThesisNetwork("chapter 4", 300, {"fragile": 145, "average": 45, "robust": 5})
+CHAPTER_5 = ThesisNetwork("chapter 5", 90, {"fragile": 95, "average": 45, "robust": 20})
 
 
-def thesis(
-    network: Thesis,
+def thesis_network_scenario(
+    network: ThesisNetwork,
     title: str,
     flows: int,
     queue: Tree,
@@ -81,42 +81,42 @@ def thesis(
         raise ValueError(f"{flows} flows are not {len(GROUPS)} equal groups: take a multiple of {len(GROUPS)}")
     sender = {"profile": PROFILE, "variant": "reno", "ecn": ecn, "max_rwnd": 64, **(tcp or {})}
     groups = [_thesis_group(network, name, flows, sender) for name in GROUPS]
-    link = bottleneck("10 Mbps", "5 ms", queue)
-    return dumbbell(title, link, groups, duration="100 s", measure_from="20 s", record=record)
+    link = bottleneck_link("10 Mbps", "5 ms", queue)
+    return dumbbell_scenario(title, link, groups, duration="100 s", measure_from="20 s", record=record)
 
 
-def _thesis_group(network: Thesis, name: str, flows: int, sender: Tree) -> Tree:
+def _thesis_group(network: ThesisNetwork, name: str, flows: int, sender: Tree) -> Tree:
     rate, delay = f"{network.access_mbps / flows!r} Mbps", f"{network.delays_ms[name]} ms"
     access = {"rate": rate, "delay": delay, "spread": "1 ns"}
-    return group(name, flows // len(GROUPS), access, sender, app="bulk", start=["0 s", "2 s"])
+    return flow_group(name, flows // len(GROUPS), access, sender, app="bulk", start=["0 s", "2 s"])
 
 
-def two_way(title: str, queue: Tree, tcp: Tree) -> Tree:
+def two_way_traffic_scenario(title: str, queue: Tree, tcp: Tree) -> Tree:
     """Two long flows one way and one the other, joined at 25 s by 20 more, one every 0.1 s; the same queue before both directions.
 
     It is Figure 5's workload of the AMECN paper (Durresi et al. 2007), which leaves the delay of the sources and the windows of the long
     flows open: 1 ms and no limit are what ns-2's table of it was measured with.
     """
-    left, right = (_host_links(node, delay) for node, delay in (("r1", "1 ms"), ("r2", "4 ms")))
+    left, right = (_access_links_of_host(node, delay) for node, delay in (("r1", "1 ms"), ("r2", "4 ms")))
     link = {"name": BOTTLENECK, "from": "r1", "to": "r2", "rate": "1.5 Mbps", "delay": "40 ms", "queue": queue, "reverse": {"queue": queue}}
     starts = [f"{25 + at / 10:.1f} s" for at in range(20)]
     groups = [
-        {"name": "long", "count": 2, **_source_and_sink(left, right), "tcp": {**tcp, "max_rwnd": 1000}},
-        {"name": "back", "count": 1, **_source_and_sink(right, left), "tcp": {**tcp, "max_rwnd": 1000}},
-        {"name": "more", "count": 20, **_source_and_sink(left, right), "tcp": {**tcp, "max_rwnd": 25}, "start": starts},
+        {"name": "long", "count": 2, **_source_and_sink_nodes(left, right), "tcp": {**tcp, "max_rwnd": 1000}},
+        {"name": "back", "count": 1, **_source_and_sink_nodes(right, left), "tcp": {**tcp, "max_rwnd": 1000}},
+        {"name": "more", "count": 20, **_source_and_sink_nodes(left, right), "tcp": {**tcp, "max_rwnd": 25}, "start": starts},
     ]
     return {"name": title, "duration": "100 s", "link": [link], "flows": groups}
 
 
-def _source_and_sink(source: tuple[str, Tree], sink: tuple[str, Tree]) -> Tree:
+def _source_and_sink_nodes(source: tuple[str, Tree], sink: tuple[str, Tree]) -> Tree:
     return {"access": {"to": source[0]} | source[1], "exit": {"from": sink[0]} | sink[1]}
 
 
-def _host_links(node: str, delay: str) -> tuple[str, Tree]:
+def _access_links_of_host(node: str, delay: str) -> tuple[str, Tree]:
     return node, {"rate": "10 Mbps", "delay": delay, "spread": "1 ns"}
 
 
-def red_ecn(
+def red_ecn_scenario(
     title: str,
     queue: Tree,
     delay_ms: float,
@@ -134,7 +134,7 @@ def red_ecn(
     here are what ns-2's table of it was measured with.
     """
     long = {"name": "long", "from": "r1", "to": "r2", "rate": "10 Mbps", "delay": f"{delay_ms} ms", "limit": 25}
-    link = bottleneck(rate, "10 ms", queue, reverse={"limit": 25}) | {"from": "r2", "to": "r3"}
+    link = bottleneck_link(rate, "10 ms", queue, reverse={"limit": 25}) | {"from": "r2", "to": "r3"}
     sender = {"profile": "ns2", "variant": "reno", "ecn": ecn, "max_rwnd": 10_000, **(tcp or {})}
     flows = [{"name": "bulk", "count": 10, **_red_ecn_hosts("1 Mbps"), "tcp": sender}]
     if bursts:
@@ -149,7 +149,7 @@ def _red_ecn_hosts(rate: str) -> Tree:
     return {"access": source, "exit": {"from": "r3", "rate": "10 Mbps", "delay": "10 ms"}}
 
 
-def congestion_collapse(title: str, datagram_rate: str) -> Tree:
+def congestion_collapse_scenario(title: str, datagram_rate: str) -> Tree:
     """Three endless TCP flows, and datagrams that cross the bottleneck only to be dropped behind it: RFC 2914, section 5.
 
     The RFC gives the rates. All else is from the simulation scripts of Floyd and Fall 1999, from whom it has the scenario: SACK with
@@ -164,7 +164,7 @@ def congestion_collapse(title: str, datagram_rate: str) -> Tree:
     ]
     links = [{"name": f"{a} {b}", "from": a, "to": b, "rate": rate, "delay": delay, "limit": 50} for a, b, rate, delay in ways]
     queue = {"aqm": "red", "limit": 100, "min_th": 5, "max_th": 20, "wait": False, "by_size": True, "mean_packet": "1000 B"}
-    shared = bottleneck("1.5 Mbps", "3 ms", queue, reverse={"limit": 100}) | {"from": "r1", "to": "r2"}
+    shared = bottleneck_link("1.5 Mbps", "3 ms", queue, reverse={"limit": 100}) | {"from": "r1", "to": "r2"}
     sender = {"profile": PROFILE, "variant": "sack1", "delayed_ack": True, "packet_size": 1500, "max_rwnd": 100}
     sender |= {"quirks": {"tick": "10 ms"}}
     datagrams = {"packet_size": 100, "header": 0}

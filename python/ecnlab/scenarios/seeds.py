@@ -15,18 +15,18 @@ _NUMBER = r"\d{1,20}"
 def parse_seeds(text: str) -> list[int]:
     """Read "20" (the seeds 1 to 20), "1..20" (both ends in) or "1,4,9", or a mixture. Raises UsageError if it is none of these."""
     if re.fullmatch(_NUMBER, text.strip()):
-        return chosen_seeds(int(text))
-    return checked_seeds(seed for part in text.split(",") for seed in _parse_range(part.strip(), text))
+        return seeds_from_arguments(int(text))
+    return require_valid_seeds(seed for part in text.split(",") for seed in _parse_range(part.strip(), text))
 
 
 def parse_seed(text: str) -> list[int]:
     """Read the one seed. Raises UsageError if it is not a whole number or out of range."""
     if not re.fullmatch(rf"-?{_NUMBER}", text.strip()):
         raise UsageError(f"seed {text!r}: must be a whole number from 0 to 2**63 - 1")
-    return checked_seeds([int(text)])
+    return require_valid_seeds([int(text)])
 
 
-def chosen_seeds(seeds: int | Iterable[int] | None = None, seed: int | None = None) -> list[int]:
+def seeds_from_arguments(seeds: int | Iterable[int] | None = None, seed: int | None = None) -> list[int]:
     """The seeds that two arguments ask for: `seeds` (N stands for 1 .. N) or `seed` (the one); 1 if neither is given.
 
     Raises UsageError if both are given, or one is no seed.
@@ -34,12 +34,12 @@ def chosen_seeds(seeds: int | Iterable[int] | None = None, seed: int | None = No
     if seeds is not None and seed is not None:
         raise UsageError(f"seed={seed!r} and seeds={seeds!r} exclude each other; fix: give one of the two")
     if seeds is None:
-        return checked_seeds([1 if seed is None else _whole_number("seed", seed)])
+        return require_valid_seeds([1 if seed is None else _require_whole_number("seed", seed)])
     if isinstance(seeds, Iterable) and not isinstance(seeds, (str, bytes)):
-        return checked_seeds(seeds)
+        return require_valid_seeds(seeds)
     if isinstance(seeds, bool) or not hasattr(seeds, "__index__"):
         raise UsageError(f"seeds: {seeds!r} must be a whole number N (the seeds 1 .. N) or a list of seeds; one seed is seed=N")
-    last = _whole_number("seeds", seeds)
+    last = _require_whole_number("seeds", seeds)
     if not 1 <= last <= _MAX_SEEDS:
         raise UsageError(
             f"seeds: {last} must be from 1 to {_MAX_SEEDS}, because it means the seeds 1 .. N; fix: for that one seed give seed={last}"
@@ -47,9 +47,9 @@ def chosen_seeds(seeds: int | Iterable[int] | None = None, seed: int | None = No
     return list(range(1, last + 1))
 
 
-def checked_seeds(seeds: Iterable[int]) -> list[int]:
+def require_valid_seeds(seeds: Iterable[int]) -> list[int]:
     """Seeds in ascending order without repetition. Raises UsageError if there is none, or one out of 0 .. 2**63 - 1."""
-    chosen = sorted({_whole_number("seeds", seed) for seed in seeds})
+    chosen = sorted({_require_whole_number("seeds", seed) for seed in seeds})
     if not chosen:
         raise UsageError("seeds: the list is empty; fix: name at least one seed")
     for seed in (chosen[0], chosen[-1]):
@@ -58,7 +58,7 @@ def checked_seeds(seeds: Iterable[int]) -> list[int]:
     return chosen
 
 
-def listed_seeds(seeds: Iterable[int]) -> str:
+def seeds_as_text(seeds: Iterable[int]) -> str:
     """Seeds as text that `parse_seeds` reads, e.g. "1..20,31"; of two in a row each stands for itself."""
     runs: list[list[int]] = []
     for seed in sorted(seeds):
@@ -69,7 +69,7 @@ def listed_seeds(seeds: Iterable[int]) -> str:
     return ",".join(f"{run[0]}..{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs)
 
 
-def _whole_number(argument: str, value: object) -> int:
+def _require_whole_number(argument: str, value: object) -> int:
     """A whole number, numpy's included. Raises UsageError naming the argument."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise UsageError(f"{argument}: {value!r} is not a whole number")

@@ -45,7 +45,7 @@ def unit_of(column: str) -> str:
     return _unit_by_column()[column]
 
 
-def display_unit(column: str) -> tuple[float, str]:
+def display_unit_of_column(column: str) -> tuple[float, str]:
     """The factor to, and the name of, the unit in which people read `column`: Mbit/s and ms. Raises UnknownName."""
     return display_unit_of(unit_of(column))
 
@@ -55,7 +55,7 @@ def display_unit_of(unit: str) -> tuple[float, str]:
     return _DISPLAY_UNITS.get(unit, (1.0, unit))
 
 
-def display_unit_for(column: str, values: Iterable[float]) -> tuple[float, str]:
+def display_unit_for_values(column: str, values: Iterable[float]) -> tuple[float, str]:
     """The factor to, and the name of, the unit in which people read values of this size: bit/s and kbit/s of slow rates, µs of short times.
 
     All of the values share it, so it follows the largest. Raises UnknownName.

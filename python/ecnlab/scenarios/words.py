@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ecnlab.scenarios.catalog import congestion_control
+from ecnlab.scenarios.catalog import congestion_control_name
 
 Tree = Mapping[str, Any]
 
@@ -20,34 +20,34 @@ _DISPLAY_STEPS = {
 _MAX_LIST_ITEMS = 3
 
 
-def shortened(text: str, longest: int = MAX_LABEL_LENGTH) -> str:
+def shorten_for_diagram(text: str, longest: int = MAX_LABEL_LENGTH) -> str:
     """A text that is no longer than a picture can bear."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def readable_quantity(value: Any) -> str:
+def readable_parameter_value(value: Any) -> str:
     """A value in force as people write it: "10 Mbps" for "10000000 bps". Lists are cut after a few."""
     if isinstance(value, list):
-        shown = ", ".join(readable_quantity(one) for one in dict.fromkeys(map(str, value[:_MAX_LIST_ITEMS])))
+        shown = ", ".join(readable_parameter_value(one) for one in dict.fromkeys(map(str, value[:_MAX_LIST_ITEMS])))
         return f"{shown}, …" if len(value) > _MAX_LIST_ITEMS else shown
-    return _QUANTITY_IN_FORCE.sub(_with_readable_unit, str(value))
+    return _QUANTITY_IN_FORCE.sub(_replace_by_readable_unit, str(value))
 
 
-def rate_and_delay(link: Tree) -> str:
+def rate_and_delay_of_link_text(link: Tree) -> str:
     """Rate and delay of a link."""
-    rate = readable_quantity(link["rate"]) if "rate" in link else "rate by a trace"
-    return f"{rate}, {readable_quantity(link['delay'])}"
+    rate = readable_parameter_value(link["rate"]) if "rate" in link else "rate by a trace"
+    return f"{rate}, {readable_parameter_value(link['delay'])}"
 
 
 def queue_label(tree: Tree) -> str:
     """A queue by its discipline, its AQM and its buffer."""
     if "queue" in tree:
-        shaped = f" to {readable_quantity(tree['rate'])}" if "rate" in tree else ""
+        shaped = f" to {readable_parameter_value(tree['rate'])}" if "rate" in tree else ""
         return f"{tree['discipline']}{shaped}: {queue_label(tree['queue'])}"
     aqm = tree.get("aqm", "")
     name = aqm["name"] if isinstance(aqm, Mapping) else aqm
     within = f"{tree['discipline']} with {name}" if "discipline" in tree and name else tree.get("discipline", name)
-    return f"{within}, {readable_quantity(tree['limit'])}"
+    return f"{within}, {readable_parameter_value(tree['limit'])}"
 
 
 def buffer_label(edge: Tree) -> str:
@@ -61,21 +61,29 @@ def impairment_labels(edge: Tree) -> list[str]:
     return found + [str(part["kind"]) for part in edge.get("impair", [])]
 
 
-def link_lines(tree: Tree, changes: Sequence[Tree], *, rightwards: bool) -> list[str]:
+def text_lines_of_link(tree: Tree, changes: Sequence[Tree], *, rightwards: bool) -> list[str]:
     """A link's own lines in its box, its name first."""
-    name = shortened(tree["name"], MAX_LABEL_LENGTH - 2)
-    said = [f"{name} →" if rightwards else f"← {name}", rate_and_delay(tree), shortened(buffer_label(tree), _MAX_QUEUE_LABEL_LENGTH)]
-    said += [shortened(word) for word in impairment_labels(tree)]
+    name = shorten_for_diagram(tree["name"], MAX_LABEL_LENGTH - 2)
+    said = [
+        f"{name} →" if rightwards else f"← {name}",
+        rate_and_delay_of_link_text(tree),
+        shorten_for_diagram(buffer_label(tree), _MAX_QUEUE_LABEL_LENGTH),
+    ]
+    said += [shorten_for_diagram(word) for word in impairment_labels(tree)]
     edges = {tree["name"], f"{tree['name']}.reverse"}
     if any(edges & set(change["link"]) for change in changes):
         said.append("changes in the run")
-    return said + [shortened(f"back: {word}", _MAX_QUEUE_LABEL_LENGTH) for word in _reverse_path_labels(tree)]
+    return said + [shorten_for_diagram(f"back: {word}", _MAX_QUEUE_LABEL_LENGTH) for word in _reverse_path_labels(tree)]
 
 
-def own_link_lines(tree: Tree) -> list[str]:
+def text_lines_of_access_links(tree: Tree) -> list[str]:
     """The lines of a group's own links."""
-    spread = [f"+ up to {readable_quantity(tree['spread'])}"] if readable_quantity(tree["spread"]) != "0 s" else []
-    return [shortened(readable_quantity(tree["rate"])), shortened(readable_quantity(tree["delay"])), *spread]
+    spread = [f"+ up to {readable_parameter_value(tree['spread'])}"] if readable_parameter_value(tree["spread"]) != "0 s" else []
+    return [
+        shorten_for_diagram(readable_parameter_value(tree["rate"])),
+        shorten_for_diagram(readable_parameter_value(tree["delay"])),
+        *spread,
+    ]
 
 
 def traffic_label(group: Tree) -> str:
@@ -84,7 +92,7 @@ def traffic_label(group: Tree) -> str:
     if tcp is None:
         return f"UDP; {group['app']['kind']}"
     ecn = (", ECN, ECT(1)" if tcp.get("ect_codepoint") == "ect1" else ", ECN") if tcp.get("ecn") else ""
-    carrier = f"TCP {tcp['profile']} {congestion_control(tcp)}{ecn}"
+    carrier = f"TCP {tcp['profile']} {congestion_control_name(tcp)}{ecn}"
     return f"{carrier}; {group['app']['kind']}"
 
 
@@ -93,14 +101,14 @@ def _reverse_path_labels(tree: Tree) -> list[str]:
     back = tree.get("reverse")
     if back is None:
         return ["none"]
-    other = [rate_and_delay(back)] if rate_and_delay(back) != rate_and_delay(tree) else []
+    other = [rate_and_delay_of_link_text(back)] if rate_and_delay_of_link_text(back) != rate_and_delay_of_link_text(tree) else []
     return other + ([buffer_label(back)] if "queue" in back or back["limit"] != _DEFAULT_BUFFER_PACKETS else []) + impairment_labels(back)
 
 
 _DEFAULT_BUFFER_PACKETS = 1000
 
 
-def _with_readable_unit(found: re.Match[str]) -> str:
+def _replace_by_readable_unit(found: re.Match[str]) -> str:
     number = float(found[1])
     factor, unit = next(((factor, unit) for factor, unit in _DISPLAY_STEPS[found[2]] if number >= factor * (1 - 1e-9)), (1.0, found[2]))
     return f"{number / factor:.6g} {unit}"

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ecnlab.stats.estimates import CONFIDENCE, Estimate, estimate, p_value, paired_difference, welch_half_width, welch_p_value
+from ecnlab.stats.estimates import CONFIDENCE, Estimate, mean_with_interval, p_value, paired_difference, welch_half_width, welch_p_value
 
 _MIN_PAIRS = 2
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampleBySeed:
     """A quantity's values by seed, and whether the seeds are all alike because nothing in the scenario is random."""
 
     values: Mapping[int, float]
@@ -20,7 +20,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Difference:
+class QuantityDifference:
     """B - A of one quantity.
 
     Attributes
@@ -39,7 +39,7 @@ class Difference:
     paired: bool
 
     @property
-    def relative(self) -> Estimate:
+    def relative_change(self) -> Estimate:
         """The change as a share of A's mean: infinite where that is 0."""
         base = abs(self.a.mean)
         if base == 0:
@@ -64,15 +64,15 @@ class Difference:
         return abs(self.change.mean) > width
 
 
-def difference(a: Sample, b: Sample, confidence: float = CONFIDENCE) -> Difference:
+def difference_of_samples(a: SampleBySeed, b: SampleBySeed, confidence: float = CONFIDENCE) -> QuantityDifference:
     """How B differs from A. Paired over the seeds that both have if these are two at least, or the only one of both."""
     if is_paired(a.values, b.values):
         shared = sorted(a.values.keys() & b.values.keys())
         of_a, of_b = ([sample.values[seed] for seed in shared] for sample in (a, b))
         change = paired_difference(of_b, of_a, confidence, alike=a.alike and b.alike)
-        return Difference(_mean_estimate(of_a, confidence, a), _mean_estimate(of_b, confidence, b), change, True)
-    mean_a, mean_b = (_mean_estimate(list(sample.values.values()), confidence, sample) for sample in (a, b))
-    return Difference(mean_a, mean_b, _unpaired_change(mean_a, mean_b, confidence, alike=a.alike and b.alike), False)
+        return QuantityDifference(_estimate_of_sample(of_a, confidence, a), _estimate_of_sample(of_b, confidence, b), change, True)
+    mean_a, mean_b = (_estimate_of_sample(list(sample.values.values()), confidence, sample) for sample in (a, b))
+    return QuantityDifference(mean_a, mean_b, _unpaired_difference(mean_a, mean_b, confidence, alike=a.alike and b.alike), False)
 
 
 def is_paired(a: Mapping[int, object], b: Mapping[int, object]) -> bool:
@@ -81,12 +81,12 @@ def is_paired(a: Mapping[int, object], b: Mapping[int, object]) -> bool:
     return shared >= _MIN_PAIRS or (shared == 1 and len(a) == len(b) == 1)
 
 
-def _mean_estimate(values: list[float], confidence: float, sample: Sample) -> Estimate:
-    found = estimate(values, confidence)
+def _estimate_of_sample(values: list[float], confidence: float, sample: SampleBySeed) -> Estimate:
+    found = mean_with_interval(values, confidence)
     return found.without_interval() if sample.alike else found
 
 
-def _unpaired_change(a: Estimate, b: Estimate, confidence: float, *, alike: bool) -> Estimate:
+def _unpaired_difference(a: Estimate, b: Estimate, confidence: float, *, alike: bool) -> Estimate:
     enough = a.n > 1 and b.n > 1 and not alike
     width = welch_half_width(a.sd, a.n, b.sd, b.n, confidence) if enough and math.isfinite(a.sd + b.sd) else math.nan
     return Estimate(b.mean - a.mean, math.hypot(a.sd, b.sd), width, min(a.n, b.n))

@@ -51,7 +51,7 @@ class Estimate:
         return Estimate(self.mean * factor, self.sd * abs(factor), self.half_width * abs(factor), self.n)
 
 
-def estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+def mean_with_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
     """Mean and Student-t interval of the mean: mean +- t(n - 1) sd / sqrt(n).
 
     A NaN among the values makes the mean NaN: a quantity that a seed does not have has no mean.
@@ -87,7 +87,7 @@ def paired_difference(a: Sequence[float], b: Sequence[float], confidence: float 
     """
     if len(a) != len(b):
         raise UsageError(f"paired values need equal lengths, got {len(a)} and {len(b)}")
-    found = estimate([one - other for one, other in zip(a, b, strict=True)], confidence)
+    found = mean_with_interval([one - other for one, other in zip(a, b, strict=True)], confidence)
     return found.without_interval() if alike else found
 
 
@@ -163,9 +163,9 @@ def _welch_error_and_freedom(sd_a: float, n_a: int, sd_b: float, n_b: int) -> tu
     """Standard error of the difference of two independent means, and Welch and Satterthwaite's degrees of freedom."""
     part_a, part_b = sd_a**2 / n_a, sd_b**2 / n_b
     variance = part_a + part_b
-    freedom = variance**2 / (_variance_of_mean(part_a, n_a) + _variance_of_mean(part_b, n_b)) if variance > 0 else math.nan
+    freedom = variance**2 / (_squared_standard_error(part_a, n_a) + _squared_standard_error(part_b, n_b)) if variance > 0 else math.nan
     return math.sqrt(variance), freedom
 
 
-def _variance_of_mean(part: float, n: int) -> float:
+def _squared_standard_error(part: float, n: int) -> float:
     return part**2 / (n - 1) if part > 0 else 0.0

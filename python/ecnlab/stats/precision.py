@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ecnlab.errors import Problem, UnknownName, UsageError
 from ecnlab.scenarios import catalog
-from ecnlab.scenarios.units import display_unit_for, unit_of
+from ecnlab.scenarios.units import display_unit_for_values, unit_of
 from ecnlab.scenarios.units import parse_quantity as quantity_of
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _PERCENT = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*%\s*")
 
 
 @dataclass(frozen=True)
-class Measure:
+class MeasureOfResult:
     """A column of `total`, or of the row of a group, queue or band: `text` as the user names it."""
 
     text: str
@@ -42,7 +42,7 @@ class Measure:
     band: str | None = None
 
     @property
-    def title(self) -> str:
+    def readable_name(self) -> str:
         """It as people read it, e.g. "goodput" or "sojourn mean of bottleneck"."""
         words = self.quantity
         for ending in _UNIT_SUFFIXES[1:]:
@@ -60,25 +60,25 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Precision:
+class PrecisionTarget:
     """A bound of the half width of a measure's 95 % interval: a share of the mean, or a value in its unit."""
 
-    measure: Measure
+    measure: MeasureOfResult
     bound: float
     is_relative: bool
 
-    def is_met(self, found: Estimate) -> bool:
+    def is_met_by(self, found: Estimate) -> bool:
         """Whether an interval is narrow enough; without an interval it is not."""
         return found.half_width <= (self.bound * abs(found.mean) if self.is_relative else self.bound)
 
     def shortfall_problem(self, found: Estimate) -> Problem:
         """That the most seeds were not enough."""
-        what = f"{self.measure.title} is known to ± {precision_text(self.measure, found)} after {found.n} seeds, the maximum"
-        asked = f"{self.bound * 100:g} %" if self.is_relative else self._bound_text()
+        what = f"{self.measure.readable_name} is known to ± {half_width_text(self.measure, found)} after {found.n} seeds, the maximum"
+        asked = f"{self.bound * 100:g} %" if self.is_relative else self._half_width_bound_text()
         return Problem("until", None, f"{what}, and not to {asked}; fix: give more --seeds, a longer run, or a wider bound")
 
-    def _bound_text(self) -> str:
-        factor, unit = display_unit_for(self.measure.quantity, [self.bound])
+    def _half_width_bound_text(self) -> str:
+        factor, unit = display_unit_for_values(self.measure.quantity, [self.bound])
         return f"{self.bound * factor:g} {unit}"
 
 
@@ -88,22 +88,24 @@ def identical_seeds_problem(n: int) -> Problem:
     return Problem("until", None, f'{what}; fix: randomize something, e.g. [flows.access] spread = "1 ms", or run one seed without --until')
 
 
-def undefined_measure_problem(measure: Measure, n: int) -> Problem:
+def undefined_measure_problem(measure: MeasureOfResult, n: int) -> Problem:
     """That a measure has no value in some seed."""
-    return Problem("until", None, f"{measure.title} has no value in some of {n} seeds, so it has no interval; fix: name another measure")
+    return Problem(
+        "until", None, f"{measure.readable_name} has no value in some of {n} seeds, so it has no interval; fix: name another measure"
+    )
 
 
-def precision_text(measure: Measure, found: Estimate) -> str:
+def half_width_text(measure: MeasureOfResult, found: Estimate) -> str:
     """A half width as people read it, rounded up: in per cent of the mean, or in its unit where the mean is 0; "?" without an interval."""
     if not math.isfinite(found.half_width):
         return "?"
     if found.mean == 0:
-        factor, unit = display_unit_for(measure.quantity, [found.half_width])
-        return f"{_bound_rounded_up(found.half_width * factor)} {unit}"
-    return f"{_bound_rounded_up(100 * found.half_width / abs(found.mean))} %"
+        factor, unit = display_unit_for_values(measure.quantity, [found.half_width])
+        return f"{_round_up_to_two_digits(found.half_width * factor)} {unit}"
+    return f"{_round_up_to_two_digits(100 * found.half_width / abs(found.mean))} %"
 
 
-def _bound_rounded_up(value: float) -> str:
+def _round_up_to_two_digits(value: float) -> str:
     """A value to two digits that is at least as large."""
     if value == 0:
         return "0"
@@ -111,12 +113,12 @@ def _bound_rounded_up(value: float) -> str:
     return f"{math.ceil(round(value / step, 9)) * step:.{max(0, 1 - math.floor(math.log10(value)))}f}"
 
 
-def read_precision(until: str | float, of: str, groups: Sequence[str], queues: Sequence[str]) -> Precision:
+def parse_precision_target(until: str | float, of: str, groups: Sequence[str], queues: Sequence[str]) -> PrecisionTarget:
     """The precision that a text asks for: "1%" of the mean, "10 kbit/s", "0.1 ms", or a number in the measure's own unit.
 
     Raises UsageError for a bound that cannot be read, is not above 0 or has another unit than the measure, and UnknownName for a measure.
     """
-    measure = read_measure(of, groups, queues)
+    measure = parse_measure(of, groups, queues)
     text = f"{until:g}" if isinstance(until, (int, float)) and not isinstance(until, bool) else until
     if not isinstance(text, str):
         raise UsageError(f'until: {until!r} is not a bound; fix: write it as in "1%" or "10 kbps"')
@@ -126,30 +128,30 @@ def read_precision(until: str | float, of: str, groups: Sequence[str], queues: S
         found, unit = quantity_of(text), unit_of(measure.quantity)
         if found is None or (found[1] and found[1] != unit):
             example = {"bit/s": "10 kbps", "s": "1 ms"}.get(unit, "5")
-            raise UsageError(f'until: {text!r} is not a bound of {measure.title} ({unit}); fix: write it as in "1%" or "{example}"')
+            raise UsageError(f'until: {text!r} is not a bound of {measure.readable_name} ({unit}); fix: write it as in "1%" or "{example}"')
         bound, is_relative = found[0], False
     if not (bound > 0 and math.isfinite(bound)):
         raise UsageError(f'until: {text!r} must be above 0; fix: write it as in "1%"')
-    return Precision(measure, bound, is_relative)
+    return PrecisionTarget(measure, bound, is_relative)
 
 
-def read_measure(text: str, groups: Sequence[str], queues: Sequence[str]) -> Measure:
+def parse_measure(text: str, groups: Sequence[str], queues: Sequence[str]) -> MeasureOfResult:
     """The measure that a text names: "goodput" or "goodput_bps" of all flows, "far.goodput", "bottleneck.sojourn_mean", or of a band.
 
     Raises UnknownName for a quantity, group or queue that is not there.
     """
     row, dot, word = text.rpartition(".")
     if not dot:
-        return Measure(text, _column_name(word, "total"))
-    if row in groups and _has_column(word, "groups"):
-        return Measure(text, _column_name(word, "groups"), group=row)
+        return MeasureOfResult(text, _column_of_measure_word(word, "total"))
+    if row in groups and _table_has_column(word, "groups"):
+        return MeasureOfResult(text, _column_of_measure_word(word, "groups"), group=row)
     if row in queues:
-        return Measure(text, _column_name(word, "queues"), queue=row)
+        return MeasureOfResult(text, _column_of_measure_word(word, "queues"), queue=row)
     queue, _, band = row.rpartition(".")
     if queue in queues:
-        return Measure(text, _column_name(word, "bands"), queue=queue, band=band)
+        return MeasureOfResult(text, _column_of_measure_word(word, "bands"), queue=queue, band=band)
     if row in groups:
-        return Measure(text, _column_name(word, "groups"), group=row)
+        return MeasureOfResult(text, _column_of_measure_word(word, "groups"), group=row)
     raise UnknownName("group or queue", row, [*groups, *queues])
 
 
@@ -162,7 +164,7 @@ def seed_stages(most: int) -> Iterator[int]:
     yield n
 
 
-def _column_name(word: str, table: str) -> str:
+def _column_of_measure_word(word: str, table: str) -> str:
     known = [column.name for column in catalog.table(table).columns if column.unit]
     found = next((word + ending for ending in _UNIT_SUFFIXES if word + ending in known), None)
     if found is None:
@@ -170,6 +172,6 @@ def _column_name(word: str, table: str) -> str:
     return found
 
 
-def _has_column(word: str, table: str) -> bool:
+def _table_has_column(word: str, table: str) -> bool:
     names = {column.name for column in catalog.table(table).columns}
     return any(word + ending in names for ending in _UNIT_SUFFIXES)

@@ -12,7 +12,7 @@ from ecnlab.stats import precision, steady_series
 if TYPE_CHECKING:
     from ecnlab.comparison.phase import PhaseEffect
     from ecnlab.stats.estimates import Estimate
-    from ecnlab.stats.precision import Measure
+    from ecnlab.stats.precision import MeasureOfResult
     from ecnlab.stats.steady_state import SteadyState
     from ecnlab.storage.results import Result
 
@@ -39,7 +39,7 @@ class Robustness:
 
     steady: SteadyState | None
     phase: PhaseEffect | None
-    measure: Measure
+    measure: MeasureOfResult
     estimate: Estimate
     is_identical: bool
     measure_from_s: float
@@ -47,7 +47,11 @@ class Robustness:
     def __str__(self) -> str:
         """It in one line."""
         return "; ".join(
-            (self._steady_text(), self.phase.line if self.phase else "phase effect: not checked (--phase)", self._seeds_text())
+            (
+                self._steady_state_text(),
+                self.phase.line if self.phase else "phase effect: not checked (--phase)",
+                self._seeds_and_precision_text(),
+            )
         )
 
     @property
@@ -84,7 +88,7 @@ class Robustness:
             "warnings": [vars(warning) for warning in self.warnings],
         }
 
-    def _steady_text(self) -> str:
+    def _steady_state_text(self) -> str:
         if self.steady is None:
             return "steady state not checked"
         if self.steady.reason:
@@ -97,23 +101,23 @@ class Robustness:
             f"{told}, means from {self.measure_from_s:g} s not moved" if self.steady.from_s > self.measure_from_s and not is_moved else told
         )
 
-    def _seeds_text(self) -> str:
+    def _seeds_and_precision_text(self) -> str:
         if self.is_identical:
             return f"{self.estimate.n} seeds are identical, no interval"
         if self.estimate.n == 1:
             return "one seed, no interval"
         if not math.isfinite(self.estimate.half_width):
-            return f"seeds not judged, as {self.measure.title} has no value"
-        return f"seeds enough for {precision.precision_text(self.measure, self.estimate)} ({self.measure.title})"
+            return f"seeds not judged, as {self.measure.readable_name} has no value"
+        return f"seeds enough for {precision.half_width_text(self.measure, self.estimate)} ({self.measure.readable_name})"
 
 
-def robustness(result: Result, of: str = precision.DEFAULT_MEASURE, phase: PhaseEffect | None = None) -> Robustness:
+def robustness_of_result(result: Result, of: str = precision.DEFAULT_MEASURE, phase: PhaseEffect | None = None) -> Robustness:
     """How far the numbers of a result can be trusted; `of` names the measure by which the number of seeds is judged.
 
     Raises UnknownName for a measure that the result does not have.
     """
-    measure = precision.read_measure(of, result.group_names, result.queue_names)
-    steady = result.steady_state() if steady_series.has_series(result) else None
+    measure = precision.parse_measure(of, result.group_names, result.queue_names)
+    steady = result.steady_state() if steady_series.has_steady_state_series(result) else None
     return Robustness(steady, phase, measure, measure.estimate(result), result.alike, result.header["measure_from_s"])
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ecnlab.errors import ResultsError, ScenarioError, UnknownName
-from ecnlab.stats.steady_state import MSER_BATCH, ObservedSeries, SteadyState, mean_of, steady_state
+from ecnlab.stats.steady_state import MSER_BATCH, ObservedSeries, SteadyState, arithmetic_mean, steady_state_of_run
 
 if TYPE_CHECKING:
     from ecnlab.scenarios.load import Scenario
@@ -28,7 +28,7 @@ _FINAL_SHARE = 0.1
 _QUEUE_TABLE, _RATE_TABLE = "series_queue", "series_rate"
 
 
-def with_recorded_series(scenario: Scenario) -> Scenario | None:
+def with_steady_state_recording(scenario: Scenario) -> Scenario | None:
     """The same scenario with a record of its queues and rates, where it has none of its own; None where there is nothing to add or to see.
 
     Only the simulator is observed: hosts in real time would be late by it.
@@ -48,9 +48,9 @@ def with_recorded_series(scenario: Scenario) -> Scenario | None:
         return None
 
 
-def has_series(result: Result) -> bool:
+def has_steady_state_series(result: Result) -> bool:
     """Whether `steady_state_of` has anything to say of a result."""
-    return bool(result.header["parameters"].get("change") or _observed_seeds(result))
+    return bool(result.header["parameters"].get("change") or _seeds_with_series(result))
 
 
 def steady_state_of(result: Result) -> SteadyState:
@@ -61,27 +61,27 @@ def steady_state_of(result: Result) -> SteadyState:
     duration_s, measure_from_s = result.header["duration_s"], result.header["measure_from_s"]
     if result.header["parameters"].get("change"):
         return SteadyState(None, [], reason="the scenario changes links at set times")
-    if not (seeds := _observed_seeds(result)):
+    if not (seeds := _seeds_with_series(result)):
         raise ResultsError(
             f'{result.name}: no seed has a series of queues or rates; fix: set record.queue = "100 ms" and record.rates = true'
         )
-    queues = _queue_series(result, seeds)
+    queues = _queue_length_series(result, seeds)
     throughput = _throughput_series(result, seeds)
-    if _ends_idle(queues, throughput):
+    if _is_idle_at_end(queues, throughput):
         return SteadyState(None, seeds, reason="its traffic ends before the run does")
-    quantities = [_averaged_in_batches(one) for one in (*queues, *throughput)]
-    return steady_state([one for one in quantities if one is not None], seeds, measure_from_s, duration_s)
+    quantities = [_average_in_batches(one) for one in (*queues, *throughput)]
+    return steady_state_of_run([one for one in quantities if one is not None], seeds, measure_from_s, duration_s)
 
 
-def queue_series(result: Result, name: str) -> ObservedSeries | None:
+def queue_length_series(result: Result, name: str) -> ObservedSeries | None:
     """The length of a queue as its steady state is told from it; None if no seed has the series. Raises UnknownName for no such queue."""
     if name not in result.queue_names:
         raise UnknownName("queue", name, result.queue_names)
-    found = [one for one in _queue_series(result, _observed_seeds(result)) if one.name == f"queue {name}"]
-    return _averaged_in_batches(found[0]) if found else None
+    found = [one for one in _queue_length_series(result, _seeds_with_series(result)) if one.name == f"queue {name}"]
+    return _average_in_batches(found[0]) if found else None
 
 
-def _observed_seeds(result: Result) -> list[int]:
+def _seeds_with_series(result: Result) -> list[int]:
     """The first seeds with a series, of those that were recorded in the way in which most were."""
     ways = {seed: way for seed in result.seeds if (way := _recording_of_series(result, seed))}
     if not ways:
@@ -97,7 +97,7 @@ def _recording_of_series(result: Result, seed: int) -> tuple[Any, ...]:
     return (recording["queue"], recording.get("rates", False)) if has_queue or recording.get("rates") else ()
 
 
-def _queue_series(result: Result, seeds: Sequence[int]) -> list[ObservedSeries]:
+def _queue_length_series(result: Result, seeds: Sequence[int]) -> list[ObservedSeries]:
     """The length of each queue."""
     by_queue: dict[str, list[list[float]]] = {name: [] for name in result.queue_names}
     interval_s = 0.0
@@ -129,19 +129,20 @@ def _throughput_series(result: Result, seeds: Sequence[int]) -> list[ObservedSer
     return [ObservedSeries("throughput", 1.0, runs)] if runs and runs[0] else []
 
 
-def _ends_idle(queues: Sequence[ObservedSeries], throughput: Sequence[ObservedSeries]) -> bool:
+def _is_idle_at_end(queues: Sequence[ObservedSeries], throughput: Sequence[ObservedSeries]) -> bool:
     """Whether nothing happens any more in the last tenth of the run, though something did."""
     told = throughput if throughput and len(throughput[0].runs[0]) * _FINAL_SHARE >= 1 else queues
     runs = [run for one in told for run in one.runs]
     return any(map(any, runs)) and not any(any(run[-max(1, int(_FINAL_SHARE * len(run))) :]) for run in runs)
 
 
-def _averaged_in_batches(one: ObservedSeries) -> ObservedSeries | None:
+def _average_in_batches(one: ObservedSeries) -> ObservedSeries | None:
     """A series with about a thousand observations; None if it has too few for anything to be told."""
     length = min(map(len, one.runs))
     piece = max(1, length // _SAMPLES_PER_SERIES)
     runs = [
-        [mean_of(run[at : at + piece]) for at in range(0, length - piece + 1, piece)] if piece > 1 else run[:length] for run in one.runs
+        [arithmetic_mean(run[at : at + piece]) for at in range(0, length - piece + 1, piece)] if piece > 1 else run[:length]
+        for run in one.runs
     ]
     batch = MSER_BATCH if length // piece >= MSER_BATCH * _MIN_BATCHES_OF_FIVE else 1
     fewest = 20

@@ -50,8 +50,8 @@ class ObservedSeries:
 
 
 @dataclass(frozen=True)
-class Steadiness:
-    """How one quantity settles.
+class SteadyStateOfQuantity:
+    """Begin of the steady state of one quantity.
 
     Attributes
     ----------
@@ -96,32 +96,32 @@ class SteadyState:
 
     from_s: float | None
     seeds: list[int]
-    quantities: list[Steadiness] = field(default_factory=list)
+    quantities: list[SteadyStateOfQuantity] = field(default_factory=list)
     reason: str = ""
     warnings: list[Problem] = field(default_factory=list)
 
 
-def mser(values: Sequence[float], batch: int = MSER_BATCH) -> int | None:
+def mser_truncation_point(values: Sequence[float], batch: int = MSER_BATCH) -> int | None:
     """How many observations at the beginning of a series belong to its transient, by MSER-5; None if the series is too short to tell.
 
     It is too short if the least standard error lies in its second half, or if it has fewer than 20 batches.
     """
-    found = _least_error_truncation(batch_means(values, batch))
+    found = _mser_optimal_truncation(batch_means(values, batch))
     return None if found is None or not found.is_in_first_half else found.at * batch
 
 
-def mean_of(values: Sequence[float]) -> float:
+def arithmetic_mean(values: Sequence[float]) -> float:
     """The mean; that of `statistics` would cost more to import than all that is computed here."""
     return math.fsum(values) / len(values)
 
 
 def batch_means(values: Sequence[float], batch: int) -> list[float]:
     """Means of consecutive batches; what is left at the end belongs to none."""
-    return [mean_of(values[at : at + batch]) for at in range(0, len(values) - batch + 1, batch)]
+    return [arithmetic_mean(values[at : at + batch]) for at in range(0, len(values) - batch + 1, batch)]
 
 
 @dataclass(frozen=True)
-class _Truncation:
+class _MserTruncation:
     """How many batches are best dropped, of all candidates and of those in the first half."""
 
     at: int
@@ -132,7 +132,7 @@ class _Truncation:
         return self.at == self.in_half
 
 
-def squared_errors(means: Sequence[float]) -> list[float]:
+def mser_statistics(means: Sequence[float]) -> list[float]:
     """Of each number of batches that may be dropped, the squared standard error of the mean of the rest; the last five have none."""
     mean = squares = 0.0
     errors = []
@@ -144,55 +144,60 @@ def squared_errors(means: Sequence[float]) -> list[float]:
     return errors[: _MIN_BATCHES_AFTER_CUT - 1 : -1]
 
 
-def _least_error_truncation(means: Sequence[float]) -> _Truncation | None:
+def _mser_optimal_truncation(means: Sequence[float]) -> _MserTruncation | None:
     """The truncations that minimise the squared standard error of the mean of the remaining batches; the first of equal ones."""
     if len(means) < _MIN_BATCHES:
         return None
-    errors = squared_errors(means)
+    errors = mser_statistics(means)
     half = errors[: len(means) // 2 + 1]
-    return _Truncation(errors.index(min(errors)), half.index(min(half)))
+    return _MserTruncation(errors.index(min(errors)), half.index(min(half)))
 
 
-def steadiness(observed: ObservedSeries, measure_from_s: float, series: int = 1) -> Steadiness:
+def steady_state_of_quantity(observed: ObservedSeries, measure_from_s: float, series: int = 1) -> SteadyStateOfQuantity:
     """How a quantity settles; `series` says of how many quantities it is one, so that chance warns of none among many."""
     runs = [batch_means(run, observed.batch) for run in observed.runs]
-    means = [mean_of(at_once) for at_once in zip(*runs, strict=True)]
-    found = _least_error_truncation(means)
+    means = [arithmetic_mean(at_once) for at_once in zip(*runs, strict=True)]
+    found = _mser_optimal_truncation(means)
     if found is None:
-        return Steadiness(observed.name, None)
+        return SteadyStateOfQuantity(observed.name, None)
     batch_s = observed.interval_s * observed.batch
     start = found.at
     if not found.is_in_first_half:
         if abs(_relative_shift(means[found.in_half :], means[found.at :])) >= MATERIAL_SHARE:
-            return Steadiness(observed.name, None)
+            return SteadyStateOfQuantity(observed.name, None)
         start = found.in_half
     begin = math.ceil(round(measure_from_s / batch_s, 6))
-    shift = _relative_shift(means[begin:], means[start:]) if _is_transient(means[begin:start], means[start:]) else 0.0
+    shift = _relative_shift(means[begin:], means[start:]) if _is_mean_shifted_by_transient(means[begin:start], means[start:]) else 0.0
     steady = [run[max(begin, start) :] for run in runs]
     correlation = _autocorrelation(steady, series)
     independent = math.nan if math.isnan(correlation) else _BATCH_MEANS * (1 - correlation) / (1 + correlation)
-    return Steadiness(observed.name, round(start * batch_s, 9), shift if abs(shift) >= MATERIAL_SHARE else 0.0, independent, correlation)
+    return SteadyStateOfQuantity(
+        observed.name, round(start * batch_s, 9), shift if abs(shift) >= MATERIAL_SHARE else 0.0, independent, correlation
+    )
 
 
-def steady_state(quantities: Sequence[ObservedSeries], seeds: Sequence[int], measure_from_s: float, duration_s: float) -> SteadyState:
+def steady_state_of_run(
+    quantities: Sequence[ObservedSeries], seeds: Sequence[int], measure_from_s: float, duration_s: float
+) -> SteadyState:
     """The begin of the steady state of a run over all its quantities, with warnings."""
-    found = [steadiness(one, measure_from_s, len(quantities)) for one in quantities]
+    found = [steady_state_of_quantity(one, measure_from_s, len(quantities)) for one in quantities]
     starts = [one.from_s for one in found if one.from_s is not None]
     from_s = max(starts) if found and len(starts) == len(found) else None
     return SteadyState(from_s, list(seeds), found, "", _steady_state_warnings(found, measure_from_s, duration_s))
 
 
-def _steady_state_warnings(found: Sequence[Steadiness], measure_from_s: float, duration_s: float) -> list[Problem]:
+def _steady_state_warnings(found: Sequence[SteadyStateOfQuantity], measure_from_s: float, duration_s: float) -> list[Problem]:
     warnings = []
     untold = [one.name for one in found if one.from_s is None]
     if untold:
-        what = f"the run is too short to tell where the steady state of {_joined_names(untold)} begins (MSER-5 finds it in the second half)"
+        names = _join_names_with_and(untold)
+        what = f"the run is too short to tell where the steady state of {names} begins (MSER-5 finds it in the second half)"
         warnings.append(Problem("duration", None, f'{what}; fix: a longer run, e.g. duration = "{2 * duration_s:g} s"'))
     early = [one for one in found if one.shift]
     if early:
         latest = max(one.from_s or 0.0 for one in early)
         most = max(early, key=lambda one: abs(one.shift))
-        names = _joined_names([one.name for one in early])
+        names = _join_names_with_and([one.name for one in early])
         what = f"{measure_from_s:g} s lies inside the transient: the steady state of {names} begins at {latest:g} s (MSER-5)"
         moves = f"the mean of {most.name} from {measure_from_s:g} s on is {_format_percent(most.shift)} that of its steady state"
         warnings.append(Problem("measure_from", None, f'{what}, and {moves}; fix: measure_from = "{latest:g} s" or later'))
@@ -202,12 +207,12 @@ def _steady_state_warnings(found: Sequence[Steadiness], measure_from_s: float, d
         what = f"a run holds only about {max(1.0, least.independent):.0f} independent observations of {least.name}"
         why = f"its 20 batch means are correlated by {least.correlation:.2f}, so the mean of a run hangs on a few swings"
         measured = (duration_s - measure_from_s) * MIN_INDEPENDENT_SAMPLES / max(1.0, least.independent)
-        fix = f'fix: a longer run, e.g. duration = "{_round_up(measure_from_s + measured):g} s"'
+        fix = f'fix: a longer run, e.g. duration = "{_round_up_to_two_digits(measure_from_s + measured):g} s"'
         warnings.append(Problem("duration", None, f"{what}: {why}; {fix}"))
     return warnings
 
 
-def _is_transient(before: Sequence[float], after: Sequence[float]) -> bool:
+def _is_mean_shifted_by_transient(before: Sequence[float], after: Sequence[float]) -> bool:
     """Whether the mean of what is measured before the steady state differs from that of the steady state by more than noise.
 
     The noise is that of the steady part: the variance of its batch means, with the correlation of neighbours taken into account.
@@ -217,14 +222,14 @@ def _is_transient(before: Sequence[float], after: Sequence[float]) -> bool:
         return False
     size = len(after) // count
     groups = batch_means(after, size)
-    spread = mean_of([(one - mean_of(groups)) ** 2 for one in groups]) * len(groups) / (len(groups) - 1)
-    lag = max(0.0, _von_neumann(groups)) if spread > 0 else 0.0
+    spread = arithmetic_mean([(one - arithmetic_mean(groups)) ** 2 for one in groups]) * len(groups) / (len(groups) - 1)
+    lag = max(0.0, _lag_one_autocorrelation(groups)) if spread > 0 else 0.0
     per_batch = spread * size * (1 + lag) / (1 - lag)
     noise = math.sqrt(per_batch * (1 / len(before) + 1 / len(after)))
-    return abs(mean_of(before) - mean_of(after)) > _t_quantile(len(groups) - 1) * noise
+    return abs(arithmetic_mean(before) - arithmetic_mean(after)) > _approximate_t_quantile_99(len(groups) - 1) * noise
 
 
-def _t_quantile(freedom: int) -> float:
+def _approximate_t_quantile_99(freedom: int) -> float:
     """Student's two-sided quantile at 99 % by its expansion in 1 / freedom, right to 3 % from 5 on: importing scipy would cost more."""
     z = 2.5758293
     return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
@@ -238,19 +243,19 @@ def _autocorrelation(runs: Sequence[Sequence[float]], series: int) -> float:
     size = len(runs[0]) // _BATCH_MEANS
     if size == 0:
         return math.nan
-    found = [_von_neumann(batch_means(run, size)[:_BATCH_MEANS]) for run in runs]
+    found = [_lag_one_autocorrelation(batch_means(run, size)[:_BATCH_MEANS]) for run in runs]
     known = [one for one in found if not math.isnan(one)]
     if not known:
         return math.nan
     deviation = math.sqrt((_BATCH_MEANS - 2) / (_BATCH_MEANS**2 - 1) / len(known))
-    mean = mean_of(known)
+    mean = arithmetic_mean(known)
     by_chance = math.erfc(mean / deviation / math.sqrt(2)) / 2
     return mean if by_chance * series < 1 - _CONFIDENCE else 0.0
 
 
-def _von_neumann(values: Sequence[float]) -> float:
+def _lag_one_autocorrelation(values: Sequence[float]) -> float:
     """1 - half of von Neumann's ratio (Ann. Math. Stat. 12, 1941), which estimates the correlation of neighbours; NaN without variation."""
-    mean = mean_of(values)
+    mean = arithmetic_mean(values)
     squares = sum((value - mean) ** 2 for value in values)
     steps = sum((values[at + 1] - values[at]) ** 2 for at in range(len(values) - 1))
     return 1 - steps / (2 * squares) if squares > 0 else math.nan
@@ -258,8 +263,14 @@ def _von_neumann(values: Sequence[float]) -> float:
 
 def _relative_shift(values: Sequence[float], steady: Sequence[float]) -> float:
     """How far the mean of values lies above that of the steady ones, as a share of it."""
-    base = mean_of(steady)
-    return (mean_of(values) - base) / abs(base) if base else math.copysign(math.inf, mean_of(values)) if mean_of(values) else 0.0
+    base = arithmetic_mean(steady)
+    return (
+        (arithmetic_mean(values) - base) / abs(base)
+        if base
+        else math.copysign(math.inf, arithmetic_mean(values))
+        if arithmetic_mean(values)
+        else 0.0
+    )
 
 
 def _format_percent(share: float) -> str:
@@ -268,12 +279,12 @@ def _format_percent(share: float) -> str:
     return f"{abs(share) * 100:.2g} % {'above' if share > 0 else 'below'}"
 
 
-def _joined_names(names: Sequence[str]) -> str:
+def _join_names_with_and(names: Sequence[str]) -> str:
     shown = ", ".join(names[:3])
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
 
 
-def _round_up(seconds: float) -> float:
+def _round_up_to_two_digits(seconds: float) -> float:
     """A number of seconds up to the next of two digits, which people read more easily."""
     step = 10 ** max(0, math.floor(math.log10(seconds)) - 1) if seconds >= 1 else 0.1
     return math.ceil(seconds / step) * step

@@ -29,7 +29,7 @@ _MAX_PARALLEL_FLUSHES = 16
 MAX_STORED_BYTES = 1 << 28
 
 
-class _Lock:
+class _HeldFileLock:
     """An open file or folder that this process has locked, and no process that it forks."""
 
     def __init__(self, handle: int) -> None:
@@ -49,23 +49,23 @@ class _Lock:
             os.close(handle)
 
 
-_HELD_LOCKS: set[_Lock] = set()
+_HELD_LOCKS: set[_HeldFileLock] = set()
 
 
-def _release_all_locks() -> None:
+def _release_inherited_locks_after_fork() -> None:
     for lock in list(_HELD_LOCKS):
         lock.release()
 
 
 # A forked process that outlives this one would keep the lock of what nobody writes any more. One that executes a program has it closed.
-os.register_at_fork(after_in_child=_release_all_locks)
+os.register_at_fork(after_in_child=_release_inherited_locks_after_fork)
 
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Put `data` at `path` whole: temporary file, flush to the disk, rename. Raises OSError, leaving no trace."""
     with locked_partial(partial_path(path)) as partial:
         write_unflushed(partial, data)
-        flush_files([partial])
+        fsync_files([partial])
         partial.replace(path)
 
 
@@ -73,7 +73,7 @@ def write_if_absent(path: Path, data: bytes) -> None:
     """Put `data` at `path` whole, unless another process has put something there. Raises OSError, leaving no trace."""
     with locked_partial(partial_path(path)) as partial:
         write_unflushed(partial, data)
-        flush_files([partial])
+        fsync_files([partial])
         try:
             os.link(partial, path)
         except FileExistsError:
@@ -85,7 +85,7 @@ def write_if_absent(path: Path, data: bytes) -> None:
 @contextmanager
 def locked_partial(partial: Path, *, folder: bool = False, mode: int = 0o777) -> Iterator[Path]:
     """Make a hidden file or folder, and lock it while it is written; unless it was renamed, it is removed at the end. Raises OSError."""
-    lock = _create_locked(partial, folder, mode)
+    lock = _create_and_lock(partial, folder, mode)
     try:
         yield partial
     finally:
@@ -96,7 +96,7 @@ def locked_partial(partial: Path, *, folder: bool = False, mode: int = 0o777) ->
 
 def unique_writer_name() -> str:
     """A name for what this process writes next, which nothing else is called."""
-    return f"{os.getpid()}-{_PROCESS_TOKEN}-{next(_FILE_NUMBERS)}-{host_name()}"
+    return f"{os.getpid()}-{_PROCESS_TOKEN}-{next(_FILE_NUMBERS)}-{host_name_for_files()}"
 
 
 def partial_path(path: Path) -> Path:
@@ -104,14 +104,14 @@ def partial_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.{unique_writer_name()}.partial")
 
 
-def remove_abandoned(path: Path, name: str = "*") -> None:
+def remove_abandoned_partials(path: Path, name: str = "*") -> None:
     """Remove what killed processes of this host left half done; another host's cannot be asked whether they live.
 
     `name` is a pattern of the files that were under way.
     """
     for entry in path.glob(f".{name}.partial"):
         match = _PARTIAL_NAME.fullmatch(entry.name)
-        if match is not None and match[1] == host_name():
+        if match is not None and match[1] == host_name_for_files():
             with suppress(OSError):
                 _remove_unless_locked(entry)
 
@@ -128,13 +128,13 @@ def _remove_unless_locked(entry: Path) -> None:
         os.close(handle)
 
 
-def _create_locked(partial: Path, folder: bool, mode: int) -> _Lock:
+def _create_and_lock(partial: Path, folder: bool, mode: int) -> _HeldFileLock:
     """Make a file or a folder and lock it. One that was removed in between, before it had a lock, is made again. Raises OSError."""
     while True:
         handle = _create_and_open(partial, folder, mode)
         if handle is None:
             continue
-        lock = _Lock(handle)
+        lock = _HeldFileLock(handle)
         try:
             with suppress(OSError):  # the file system has no locks, so nobody removes it either
                 fcntl.flock(handle, fcntl.LOCK_EX)
@@ -184,7 +184,7 @@ def remove_folder(folder: Path) -> None:
         Thread(target=shutil.rmtree, args=(gone,), kwargs={"ignore_errors": True}).start()
 
 
-def open_stored(path: Path) -> BinaryIO:
+def open_regular_file(path: Path) -> BinaryIO:
     """Open a stored file. Raises OSError if it is not a regular file: a pipe would block, and a device has no end."""
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -193,9 +193,9 @@ def open_stored(path: Path) -> BinaryIO:
     return file
 
 
-def read_stored(path: Path, limit: int = MAX_STORED_BYTES) -> bytes:
+def read_regular_file(path: Path, limit: int = MAX_STORED_BYTES) -> bytes:
     """The content of a stored file. Raises OSError if it is not a regular file, or larger than `limit` bytes."""
-    with open_stored(path) as file:
+    with open_regular_file(path) as file:
         if file.seek(0, os.SEEK_END) > limit:
             raise OSError(errno.EFBIG, f"it is larger than {limit} bytes", str(path))
         file.seek(0)
@@ -207,19 +207,19 @@ def write_unflushed(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-def flush_files(files: Sequence[Path]) -> None:
+def fsync_files(files: Sequence[Path]) -> None:
     """Bring files to the disk, all at once, for a disk takes as long for one as for many. Raises OSError."""
     with ThreadPoolExecutor(min(_MAX_PARALLEL_FLUSHES, max(len(files), 1))) as threads:
-        list(threads.map(_flush_path, files))
+        list(threads.map(_fsync_path, files))
 
 
-def flush_directory(folder: Path) -> None:
+def fsync_directory(folder: Path) -> None:
     """Bring the names in a folder to the disk."""
     with suppress(OSError):  # some file systems cannot flush a folder
-        _flush_path(folder)
+        _fsync_path(folder)
 
 
-def _flush_path(path: Path) -> None:
+def _fsync_path(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -227,6 +227,6 @@ def _flush_path(path: Path) -> None:
         os.close(handle)
 
 
-def host_name() -> str:
+def host_name_for_files() -> str:
     """This host's name, in letters that a file's name may have."""
     return re.sub(r"[^A-Za-z0-9-]", "-", os.uname().nodename)

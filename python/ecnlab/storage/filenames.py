@@ -10,7 +10,7 @@ _DIGEST_DIGITS = 16
 _ENDS_IN_DIGEST = re.compile(rf"(^|-)[0-9a-f]{{{_DIGEST_DIGITS}}}$")
 
 
-def file_name(text: str) -> str:
+def safe_file_name(text: str) -> str:
     """A part of a file name for `text`: small letters of ASCII, digits, `-` and `_`, at most 60 of them.
 
     A text that had to be changed gets a digest of 64 bits, and so does one that looks as if it had been: two texts share no name,
@@ -25,11 +25,11 @@ def file_name(text: str) -> str:
     return f"{safe[: _MAX_FILE_NAME_LENGTH - _DIGEST_DIGITS - 1].rstrip('-')}-{digest}".lstrip("-")
 
 
-def printable(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     r"""The text with every character that controls a terminal, breaks a line or turns its direction as its escape, e.g. `\x1b`."""
-    return text if text.isprintable() else "".join(map(_escaped, text))
+    return text if text.isprintable() else "".join(map(_escape_character, text))
 
 
-def _escaped(character: str) -> str:
+def _escape_character(character: str) -> str:
     kept = character.isprintable() or category(character) == "Zs"
     return character if kept else character.encode("unicode_escape").decode()

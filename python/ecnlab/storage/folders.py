@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ecnlab.errors import ResultsError, UsageError
-from ecnlab.storage.atomic import open_stored, read_stored
+from ecnlab.storage.atomic import open_regular_file, read_regular_file
 
 
-def folder_path(argument: str, value: object) -> Path:
+def parse_folder_argument(argument: str, value: object) -> Path:
     """The path of a folder that an argument gives. Raises UsageError naming the argument."""
     if not isinstance(value, (str, Path)) or "\0" in str(value):
         what = "a path with a null byte" if isinstance(value, (str, Path)) else type(value).__name__
@@ -24,15 +24,15 @@ def folder_path(argument: str, value: object) -> Path:
     return Path(value)
 
 
-def as_json(value: Mapping[str, Any], indent: int | None = 2) -> bytes:
+def to_json_bytes(value: Mapping[str, Any], indent: int | None = 2) -> bytes:
     """A mapping as the text of a file."""
     return (json.dumps(value, indent=indent, allow_nan=False) + "\n").encode()
 
 
-def read_json(path: Path, remedy: str) -> dict[str, Any]:
+def read_json_object(path: Path, remedy: str) -> dict[str, Any]:
     """A file's JSON object. Raises FileNotFoundError, and ResultsError with the remedy if it cannot be read or is damaged."""
     try:
-        value = json.loads(read_stored(path))
+        value = json.loads(read_regular_file(path))
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -46,7 +46,7 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
 
 def read_verified(path: Path, begin: int, size: int, digest: str) -> bytes:
     """Part of a file. Raises OSError, without an errno if the part differs from what was stored."""
-    with open_stored(path) as file:
+    with open_regular_file(path) as file:
         # A size that is damaged may be more than memory has.
         if file.seek(0, os.SEEK_END) < begin + size:
             raise OSError("digest differs")

@@ -16,17 +16,17 @@ from ecnlab.display import html
 from ecnlab.errors import Problem, ResultsError, UnknownName, UsageError
 from ecnlab.scenarios import catalog
 from ecnlab.scenarios.units import unit_of
-from ecnlab.stats.estimates import CONFIDENCE, Estimate, estimate
+from ecnlab.stats.estimates import CONFIDENCE, Estimate, mean_with_interval
 from ecnlab.stats.steady_series import steady_state_of
 from ecnlab.storage import summary
-from ecnlab.storage.folders import folder_path
+from ecnlab.storage.folders import parse_folder_argument
 from ecnlab.storage.store import ResultsFolder, Store
-from ecnlab.storage.tables import Columns, SeedRecord, SeedTables, choose_parts, polars_frame
+from ecnlab.storage.tables import ColumnsOverSeeds, SeedRecord, SeedTables, choose_part_for_each_seed, join_as_polars_frame
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ecnlab.plot.result import Plots
+    from ecnlab.plot.result import ResultPlots
     from ecnlab.stats.steady_state import SteadyState
 
 # The columns that name a row of a table of measures.
@@ -56,7 +56,7 @@ _IDENTICAL_SEEDS_WARNING = (
 )
 
 
-class Series:
+class RecordedSeries:
     """What the scenario's [record] asked for, each a polars frame with a seed column; `"queue" in series` tells whether it is there.
 
     Every property raises ResultsError if it was not recorded.
@@ -150,7 +150,7 @@ class Result:
         self.path = path
         self._part_by_seed = dict(sorted(homes.items()))
         self._folder_warnings = warnings
-        self._columns: dict[str, Columns] = {}
+        self._columns: dict[str, ColumnsOverSeeds] = {}
         self._values: dict[tuple[str, str], dict[str, list[float]]] = {}
 
     def __repr__(self) -> str:
@@ -160,7 +160,7 @@ class Result:
         """The tables that `ecnlab run` prints, for a notebook."""
         title = f"{self.name}: {self.hash[:12]}" + ("" if self._part_by_seed else ", no seed finished")
         notes = [f"warning: {warning.as_text(None)}" for warning in self.warnings]
-        return html.page(title, summary.result_tables(self) if self._part_by_seed else (), notes)
+        return html.result_html(title, summary.result_tables(self) if self._part_by_seed else (), notes)
 
     @property
     def name(self) -> str:
@@ -197,7 +197,7 @@ class Result:
         """Queue and band, for each band of each queue that has several."""
         if not self.has("bands"):
             return []
-        bands = self._columns_of("bands")
+        bands = self._columns_of_table("bands")
         return list(dict.fromkeys(zip(bands["queue"], bands["band"], strict=True)))
 
     @property
@@ -268,17 +268,17 @@ class Result:
         return self.table("total")
 
     @property
-    def series(self) -> Series:
+    def series(self) -> RecordedSeries:
         """The recorded time series, events and distributions."""
-        return Series(self)
+        return RecordedSeries(self)
 
     @property
-    def plot(self) -> Plots:
+    def plot(self) -> ResultPlots:
         """The figures that can be drawn of it."""
-        plots: Plots = accessors.make("Result.plot", self)
+        plots: ResultPlots = accessors.make_accessor("Result.plot", self)
         return plots
 
-    def warned(self, *problems: Problem) -> Result:
+    def with_more_warnings(self, *problems: Problem) -> Result:
         """The same result with more warnings."""
         return Result(self.header, self._part_by_seed, self.path, [*self._folder_warnings, *problems])
 
@@ -303,7 +303,7 @@ class Result:
 
         Raises UnknownName if there is no such table, ResultsError if no seed finished or the run did not record it.
         """
-        return polars_frame(self._parts_with_table(catalog.table(name).name), name)
+        return join_as_polars_frame(self._parts_with_table(catalog.table(name).name), name)
 
     def table_of(self, seed: int, name: str) -> _core.Table:
         """One table of one seed as the engine has it; errors as for `table`, and UnknownName if the seed is none of these."""
@@ -342,7 +342,7 @@ class Result:
 
     def estimate_of(self, values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
         """Mean and interval of values that were measured in it, one a seed; no interval where nothing in the scenario is random."""
-        found = estimate(values, confidence)
+        found = mean_with_interval(values, confidence)
         return found.without_interval() if self.alike else found
 
     def values(self, quantity: str, *, group: str | None = None, queue: str | None = None, band: str | None = None) -> list[float]:
@@ -360,9 +360,9 @@ class Result:
 
         (sum x)^2 / (n sum x^2), after Jain, Chiu and Hawe 1984; NaN where no flow has any. Raises UnknownName.
         """
-        flows = self._columns_of("flows")
-        if quantity not in flows.names:
-            raise UnknownName("quantity of the table flows", quantity, flows.names)
+        flows = self._columns_of_table("flows")
+        if quantity not in flows.column_names:
+            raise UnknownName("quantity of the table flows", quantity, flows.column_names)
         for group in groups or ():
             if group not in self.group_names:
                 raise UnknownName("group", group, self.group_names)
@@ -431,7 +431,7 @@ class Result:
                     }
 
     def _quantity_columns(self, table: str) -> list[str]:
-        return [column for column in self._columns_of(table).names if column not in ("seed", *_KEY_COLUMNS[table])]
+        return [column for column in self._columns_of_table(table).column_names if column not in ("seed", *_KEY_COLUMNS[table])]
 
     def _row_names(self, table: str) -> list[str]:
         """The names of a table's rows; of a band it is the queue's with its own, QUEUE.BAND."""
@@ -442,7 +442,7 @@ class Result:
     def _values_by_name(self, table: str, quantity: str) -> dict[str, list[float]]:
         """A quantity's values over the seeds by the name of the group, queue or band, under "" for the total."""
         if (table, quantity) not in self._values:
-            columns = self._columns_of(table)
+            columns = self._columns_of_table(table)
             rows = zip(*(columns[key] for key in _KEY_COLUMNS[table]), strict=True) if _KEY_COLUMNS[table] else repeat(("",))
             found: dict[str, list[float]] = {name: [] for name in self._row_names(table)}
             for row, value in zip(rows, columns[quantity], strict=False):
@@ -450,9 +450,9 @@ class Result:
             self._values[table, quantity] = found
         return self._values[table, quantity]
 
-    def _columns_of(self, table: str) -> Columns:
+    def _columns_of_table(self, table: str) -> ColumnsOverSeeds:
         if table not in self._columns:
-            self._columns[table] = Columns(self._parts_with_table(table), table)
+            self._columns[table] = ColumnsOverSeeds(self._parts_with_table(table), table)
         return self._columns[table]
 
     def _parts_with_table(self, table: str) -> list[tuple[SeedTables, list[int]]]:
@@ -484,15 +484,17 @@ def open_result(path: str | Path) -> Result:
     UsageError
         The argument is no path.
     """
-    folder = ResultsFolder.open(folder_path("path", path))
-    batches = folder.batches()
-    return Result(folder.header, choose_parts(batches.parts(str(folder.header["hash"])), {}), folder.path, batches.warnings)
+    folder = ResultsFolder.open(parse_folder_argument("path", path))
+    batches = folder.open_batches()
+    return Result(
+        folder.header, choose_part_for_each_seed(batches.parts_of_scenario(str(folder.header["hash"])), {}), folder.path, batches.warnings
+    )
 
 
 def result_from_store(store: Store, key: str) -> Result:
     """All that a store has of the scenario with that key. Raises ResultsError if it has nothing."""
-    header = store.batches.scenario(key)
-    return Result(header, choose_parts(store.batches.parts(key), {}))
+    header = store.batches.scenario_of_key(key)
+    return Result(header, choose_part_for_each_seed(store.batches.parts_of_scenario(key), {}))
 
 
 def _nested_summary(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -29,18 +29,18 @@ from typing import Any
 
 from ecnlab import _core
 from ecnlab.errors import Problem, ResultsError
-from ecnlab.scenarios.seeds import listed_seeds
+from ecnlab.scenarios.seeds import seeds_as_text
 from ecnlab.storage.atomic import (
-    flush_directory,
-    flush_files,
+    fsync_directory,
+    fsync_files,
     locked_partial,
-    read_stored,
+    read_regular_file,
     remove_folder,
     unique_writer_name,
     write_unflushed,
 )
-from ecnlab.storage.folders import as_json, read_json, read_verified, unreadable_file_error
-from ecnlab.storage.tables import FinishedRun, SeedRecord, column_metadata, join_tables, recording_text, records_at_least
+from ecnlab.storage.folders import read_json_object, read_verified, to_json_bytes, unreadable_file_error
+from ecnlab.storage.tables import FinishedRun, SeedRecord, column_metadata, join_tables, recording_as_text, recording_includes
 
 _BATCH_FILE = "batch.json"
 _SCENARIOS_FILE = "scenarios.json"
@@ -59,25 +59,25 @@ _Extent = tuple[int, int, str]
 
 
 @dataclass(frozen=True)
-class TableFile:
+class StoredTableFile:
     """What a table's file holds where: its row groups, and the footer behind them."""
 
     row_groups: Sequence[_Extent]
     footer: _Extent
 
     @property
-    def size(self) -> int:
+    def size_bytes(self) -> int:
         """Its bytes."""
         return self.footer[0] + self.footer[1]
 
-    def has_bytes(self, data: bytes) -> bool:
+    def matches_content(self, data: bytes) -> bool:
         """Whether these are its bytes."""
         parts = (*self.row_groups, self.footer)
-        return len(data) == self.size and all(_extent_digest(data, begin, size) == digest for begin, size, digest in parts)
+        return len(data) == self.size_bytes and all(_extent_sha256(data, begin, size) == digest for begin, size, digest in parts)
 
 
 @dataclass(frozen=True)
-class StoredPart:
+class StoredSeeds:
     """Some finished seeds of one scenario in a batch, and in which row group of each table's file they are."""
 
     batch: Path
@@ -85,7 +85,7 @@ class StoredPart:
     recording: Mapping[str, Any]
     records: Mapping[int, SeedRecord]
     row_groups: Mapping[str, int]
-    files: Mapping[str, TableFile]
+    files: Mapping[str, StoredTableFile]
 
     @property
     def tables(self) -> frozenset[str]:
@@ -103,9 +103,10 @@ class StoredPart:
         """As `table`; raises FileNotFoundError if the batch is gone."""
         if not self.has_matching_seeds():
             raise ResultsError(
-                f"{self.batch / _BATCH_FILE} is damaged: its seeds are not those of {_ROW_PER_SEED_TABLE}.parquet; {self._remedy()}"
+                f"{self.batch / _BATCH_FILE} is damaged: its seeds are not those of {_ROW_PER_SEED_TABLE}.parquet; "
+                f"{self._remedy_for_damage()}"
             )
-        return self._read(name)
+        return self._read_table(name)
 
     def has_matching_seeds(self) -> bool:
         """Whether its seeds are those that there are rows of."""
@@ -113,9 +114,9 @@ class StoredPart:
 
     @cached_property
     def _stored_seeds(self) -> list[int]:
-        return list(self._read(_ROW_PER_SEED_TABLE).column("seed"))
+        return list(self._read_table(_ROW_PER_SEED_TABLE).column("seed"))
 
-    def _read(self, name: str) -> _core.Table:
+    def _read_table(self, name: str) -> _core.Table:
         path, file, row_group = self.batch / f"{name}.parquet", self.files[name], self.row_groups[name]
         try:
             data = read_verified(path, *file.row_groups[row_group])
@@ -123,78 +124,82 @@ class StoredPart:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise unreadable_file_error(path, error, self._remedy()) from None
+            raise unreadable_file_error(path, error, self._remedy_for_damage()) from None
 
-    def _remedy(self) -> str:
+    def _remedy_for_damage(self) -> str:
         """What to do with this batch, and with all others that are damaged as well."""
-        others = [batch.path for batch in Batches(self.batch.parent).batches if not batch.is_whole()]
-        return remedy_for_damaged(*sorted({self.batch, *others}))
+        others = [batch.path for batch in BatchFolder(self.batch.parent).batches if not batch.is_whole()]
+        return remedy_for_damaged_batches(*sorted({self.batch, *others}))
 
     def _read_from_other_batch(self, name: str, missing: str) -> _core.Table:
         """The table as another batch has it. Raises ResultsError if none has."""
         batches = _cached_batches(self.batch.parent)
-        batches.refresh()
-        for part in batches.parts(self.key):
-            same = part.batch != self.batch and name in part.tables and recording_text(part.recording) == recording_text(self.recording)
+        batches.refresh_from_disk()
+        for part in batches.parts_of_scenario(self.key):
+            same = (
+                part.batch != self.batch and name in part.tables and recording_as_text(part.recording) == recording_as_text(self.recording)
+            )
             if same and part.records.keys() >= self.records.keys():
                 with suppress(FileNotFoundError):
                     return part.read(name)
-        raise ResultsError(f"{missing}: does not exist; {self._remedy()}")
+        raise ResultsError(f"{missing}: does not exist; {self._remedy_for_damage()}")
 
 
 @dataclass(frozen=True)
-class Batch:
+class StoredBatch:
     """What a batch says of itself: its parts, whose scenarios it tells of, its tables' files, and the batches that it stands for."""
 
     path: Path
-    parts: Sequence[StoredPart]
+    parts: Sequence[StoredSeeds]
     scenarios: frozenset[str]
-    files: Mapping[str, TableFile]
+    files: Mapping[str, StoredTableFile]
     merged: Sequence[str]
 
     @staticmethod
-    def open(path: Path) -> Batch:
+    def open(path: Path) -> StoredBatch:
         """Read it. Raises ResultsError if it is damaged, FileNotFoundError if it is gone."""
-        told = read_json(path / _BATCH_FILE, unused_batch_text(path))
+        told = read_json_object(path / _BATCH_FILE, unreadable_batch_message(path))
         digest = told.pop(_DIGEST_KEY, None)
         try:
-            if digest is not None and digest != _journal_digest(told):
+            if digest is not None and digest != _batch_json_digest(told):
                 raise ValueError("not what was stored")
             files = {name: _table_file_from_json(file) for name, file in told["files"].items()}
             parts = list(_parts_from_json(path, told["runs"], files))
-            made = Batch(path, parts, frozenset(told["scenarios"]), files, told["merged"])
+            made = StoredBatch(path, parts, frozenset(told["scenarios"]), files, told["merged"])
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise ResultsError(f"{path / _BATCH_FILE} is damaged; {unused_batch_text(path)}") from None
+            raise ResultsError(f"{path / _BATCH_FILE} is damaged; {unreadable_batch_message(path)}") from None
         if made.scenarios and not (path / _SCENARIOS_FILE).exists() and (path / _BATCH_FILE).exists():
-            raise ResultsError(f"{path / _SCENARIOS_FILE} does not exist; {unused_batch_text(path)}")
+            raise ResultsError(f"{path / _SCENARIOS_FILE} does not exist; {unreadable_batch_message(path)}")
         return made
 
     @property
-    def size(self) -> int:
+    def size_bytes(self) -> int:
         """Bytes of its tables."""
-        return sum(file.size for file in self.files.values())
+        return sum(file.size_bytes for file in self.files.values())
 
     def is_whole(self) -> bool:
         """Whether its files are there and are those that were stored."""
         try:
-            sound = all(file.has_bytes(read_stored(self.path / f"{name}.parquet", file.size)) for name, file in self.files.items())
+            sound = all(
+                file.matches_content(read_regular_file(self.path / f"{name}.parquet", file.size_bytes)) for name, file in self.files.items()
+            )
             return sound and self.scenarios <= _read_scenarios(self).keys() and all(part.has_matching_seeds() for part in self.parts)
         except (OSError, ResultsError):
             return False
 
 
-class Batches:
+class BatchFolder:
     """The batches of one folder, by key and seed."""
 
     def __init__(self, path: Path) -> None:
         """Look what there is."""
         self.path = path
-        self._batches: dict[str, Batch] = {}
+        self._batches: dict[str, StoredBatch] = {}
         self._unused: dict[str, str] = {}
-        self._parts: dict[str, list[StoredPart]] = {}
-        self.refresh()
+        self._parts: dict[str, list[StoredSeeds]] = {}
+        self.refresh_from_disk()
 
-    def refresh(self) -> None:
+    def refresh_from_disk(self) -> None:
         """Look what other processes have stored or merged meanwhile. Raises ResultsError if they do not come to an end."""
         for _ in range(_MAX_REFRESHES):
             there = {path.name for path in self.path.glob("batch-*")}
@@ -207,7 +212,7 @@ class Batches:
                 self._unused.pop(name, None)
             for name in new:
                 self._open_batch(name)
-            self._parts = _parts_by_key(self._batches.values())
+            self._parts = _stored_parts_by_key(self._batches.values())
         raise ResultsError(f"{self.path} keeps changing: another process is writing to it; fix: try again")
 
     def _open_batch(self, name: str) -> None:
@@ -216,12 +221,12 @@ class Batches:
             self._unused[name] = f"{path} is a file, not the folder of a batch; fix: move it elsewhere"
             return
         try:
-            self._batches[name] = Batch.open(path)
+            self._batches[name] = StoredBatch.open(path)
         except ResultsError as error:
             self._unused[name] = str(error)
         except FileNotFoundError:
             if os.path.lexists(path):
-                self._unused[name] = f"{path / _BATCH_FILE} does not exist; {unused_batch_text(path)}"
+                self._unused[name] = f"{path / _BATCH_FILE} does not exist; {unreadable_batch_message(path)}"
 
     @property
     def warnings(self) -> list[Problem]:
@@ -229,24 +234,24 @@ class Batches:
         return [Problem("", None, told) for _, told in sorted(self._unused.items())]
 
     @property
-    def batches(self) -> list[Batch]:
+    def batches(self) -> list[StoredBatch]:
         """All of them."""
         return list(self._batches.values())
 
     @property
-    def keys(self) -> list[str]:
+    def scenario_keys(self) -> list[str]:
         """The keys of all scenarios that there are runs of."""
         return sorted(self._parts)
 
-    def parts(self, key: str) -> list[StoredPart]:
+    def parts_of_scenario(self, key: str) -> list[StoredSeeds]:
         """What there is of a scenario."""
         return self._parts.get(key, [])
 
-    def has(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
+    def has_run(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
         """Whether there is a run with all that `recording` asks."""
-        return any(seed in part.records and records_at_least(part.recording, recording) for part in self.parts(key))
+        return any(seed in part.records and recording_includes(part.recording, recording) for part in self.parts_of_scenario(key))
 
-    def scenario(self, key: str) -> dict[str, Any]:
+    def scenario_of_key(self, key: str) -> dict[str, Any]:
         """What the batches say of a scenario. Raises ResultsError if they say nothing."""
         for _ in range(_MAX_REFRESHES):
             batch = next((batch for batch in self.batches if key in batch.scenarios), None)
@@ -255,78 +260,78 @@ class Batches:
             try:
                 told: dict[str, Any] = _read_scenarios(batch)[key]
             except FileNotFoundError:
-                self.refresh()  # if it was merged meanwhile, another one tells
+                self.refresh_from_disk()  # if it was merged meanwhile, another one tells
                 self._drop_if_scenarios_missing(batch)
             else:
                 return told
-        if self.parts(key):
-            silent = sorted({part.batch for part in self.parts(key)})
-            raise ResultsError(f"no batch has the scenario with the key {key}; {remedy_for_damaged(*silent)}")
+        if self.parts_of_scenario(key):
+            silent = sorted({part.batch for part in self.parts_of_scenario(key)})
+            raise ResultsError(f"no batch has the scenario with the key {key}; {remedy_for_damaged_batches(*silent)}")
         raise ResultsError(f"{self.path} has no run of a scenario with the key {key}")
 
-    def _drop_if_scenarios_missing(self, batch: Batch) -> None:
+    def _drop_if_scenarios_missing(self, batch: StoredBatch) -> None:
         """Count a batch as none if it is there and its scenarios are not."""
         name = batch.path.name
         if name in self._batches and not (batch.path / _SCENARIOS_FILE).exists():
             del self._batches[name]
             self._open_batch(name)
-            self._parts = _parts_by_key(self._batches.values())
+            self._parts = _stored_parts_by_key(self._batches.values())
 
-    def write(self, runs: Iterable[FinishedRun], scenarios: Mapping[str, Mapping[str, Any]]) -> None:
+    def write_batch(self, runs: Iterable[FinishedRun], scenarios: Mapping[str, Mapping[str, Any]]) -> None:
         """Store finished runs as one batch, whole or not at all, with what `scenarios` says of keys that no batch tells of yet.
 
         Raises ResultsError if the disk refuses.
         """
-        listed = sorted(runs, key=lambda run: (run.key, recording_text(run.recording), run.seed))
+        listed = sorted(runs, key=lambda run: (run.key, recording_as_text(run.recording), run.seed))
         if not listed:
             return
         known = {key for batch in self.batches for key in batch.scenarios}
         new = {run.key: scenarios[run.key] for run in listed if run.key in scenarios and run.key not in known}
-        grouped = [list(group) for _, group in groupby(listed, lambda run: (run.key, recording_text(run.recording)))]
+        grouped = [list(group) for _, group in groupby(listed, lambda run: (run.key, recording_as_text(run.recording)))]
         try:
-            self._write_batch([_NewPart(group) for group in grouped], new, [])
+            self._write_batch([_SeedsToStore(group) for group in grouped], new, [])
         except OSError as error:
-            what = f"seed {listed_seeds([run.seed for run in listed])}" if len({run.key for run in listed}) == 1 else f"{len(listed)} runs"
+            what = f"seed {seeds_as_text([run.seed for run in listed])}" if len({run.key for run in listed}) == 1 else f"{len(listed)} runs"
             why = error.strerror or str(error)
             kept = "earlier runs are stored; the same command continues from there"
             raise ResultsError(f"cannot store {what} in {self.path}: {why}; {kept}") from None
-        self.refresh()
+        self.refresh_from_disk()
 
-    def merge(self) -> None:
+    def merge_small_batches(self) -> None:
         """Merge small batches if they are many; those that are damaged stay as they are.
 
         A disk that refuses, or another process that is faster, leaves all as they are.
         """
-        self.remove_merged()
+        self.remove_merged_batches()
         for many in _batches_to_merge(self.batches):
             whole = [batch for batch in many if batch.is_whole()]
             if len(whole) < 2:
                 continue
             try:
-                self._write_batch(_merged_parts(whole), _all_scenarios(whole), [batch.path.name for batch in whole])
+                self._write_batch(_merge_parts_of_batches(whole), _scenarios_of_batches(whole), [batch.path.name for batch in whole])
             except OSError:
                 return
-            self.refresh()
-            self.remove_merged()
+            self.refresh_from_disk()
+            self.remove_merged_batches()
 
-    def remove_merged(self) -> None:
+    def remove_merged_batches(self) -> None:
         """Remove the batches that others stand for."""
         for name in sorted({name for batch in self.batches for name in batch.merged} & (self._batches.keys() | self._unused.keys())):
             remove_folder(self.path / name)
-        self.refresh()
+        self.refresh_from_disk()
 
-    def _write_batch(self, parts: Sequence[_NewPart], scenarios: Mapping[str, Any], merged: Sequence[str]) -> None:
+    def _write_batch(self, parts: Sequence[_SeedsToStore], scenarios: Mapping[str, Any], merged: Sequence[str]) -> None:
         """Write a batch. Raises OSError, leaving no trace."""
         name = f"batch-{unique_writer_name()}"
         with locked_partial(self.path / f".{name}.partial", folder=True) as partial:
-            _write_files(partial, parts, scenarios, merged)
-            flush_files(sorted(partial.iterdir()))
-            flush_directory(partial)
+            _write_batch_files(partial, parts, scenarios, merged)
+            fsync_files(sorted(partial.iterdir()))
+            fsync_directory(partial)
             partial.rename(self.path / name)
-            flush_directory(self.path)
+            fsync_directory(self.path)
 
 
-class _NewPart:
+class _SeedsToStore:
     """Some finished seeds of one scenario that are to be stored."""
 
     def __init__(self, runs: Sequence[FinishedRun]) -> None:
@@ -340,10 +345,10 @@ class _NewPart:
         return join_tables(self._runs, name)
 
 
-class _MergedPart(_NewPart):
+class _MergedSeeds(_SeedsToStore):
     """Parts of several batches that are one scenario's with the same recording; what two of them hold is taken once."""
 
-    def __init__(self, parts: Sequence[StoredPart]) -> None:
+    def __init__(self, parts: Sequence[StoredSeeds]) -> None:
         self._parts = parts
         self._part_index_by_seed = {seed: at for at, part in enumerate(parts) for seed in part.records}
         self.key = parts[0].key
@@ -358,27 +363,27 @@ class _MergedPart(_NewPart):
         return _core.join(self.key, sorted(runs, key=lambda run: run[0]))
 
 
-def _merged_parts(batches: Sequence[Batch]) -> list[_NewPart]:
+def _merge_parts_of_batches(batches: Sequence[StoredBatch]) -> list[_SeedsToStore]:
     """The parts of a batch that holds what several hold."""
-    found: dict[tuple[str, str], list[StoredPart]] = {}
+    found: dict[tuple[str, str], list[StoredSeeds]] = {}
     for batch in batches:
         for part in batch.parts:
-            found.setdefault((part.key, recording_text(part.recording)), []).append(part)
-    return [_MergedPart(found[which]) for which in sorted(found)]
+            found.setdefault((part.key, recording_as_text(part.recording)), []).append(part)
+    return [_MergedSeeds(found[which]) for which in sorted(found)]
 
 
-def _batches_to_merge(batches: Sequence[Batch]) -> list[list[Batch]]:
+def _batches_to_merge(batches: Sequence[StoredBatch]) -> list[list[StoredBatch]]:
     """Batches of about one size that are too many."""
     found, floor = [], 0
     for ceiling, most in _MERGE_LIMITS:
-        alike = sorted((batch for batch in batches if floor <= batch.size < ceiling), key=lambda batch: batch.path.name)
+        alike = sorted((batch for batch in batches if floor <= batch.size_bytes < ceiling), key=lambda batch: batch.path.name)
         if len(alike) >= most:
             found.append(alike)
         floor = ceiling
     return found
 
 
-def _write_files(partial: Path, parts: Sequence[_NewPart], scenarios: Mapping[str, Any], merged: Sequence[str]) -> None:
+def _write_batch_files(partial: Path, parts: Sequence[_SeedsToStore], scenarios: Mapping[str, Any], merged: Sequence[str]) -> None:
     files = {}
     for table in sorted({table for part in parts for table in part.tables}):
         data, extents = _core.write_parquet(
@@ -387,7 +392,7 @@ def _write_files(partial: Path, parts: Sequence[_NewPart], scenarios: Mapping[st
         write_unflushed(partial / f"{table}.parquet", data)
         files[table] = _describe_table_file(data, extents)
     if scenarios:
-        write_unflushed(partial / _SCENARIOS_FILE, as_json(scenarios))
+        write_unflushed(partial / _SCENARIOS_FILE, to_json_bytes(scenarios))
     runs = [
         {
             "key": part.key,
@@ -398,7 +403,7 @@ def _write_files(partial: Path, parts: Sequence[_NewPart], scenarios: Mapping[st
         for part in parts
     ]
     told = {"format": _core.FORMAT, "build": _core.BUILD, "merged": merged, "scenarios": sorted(scenarios), "runs": runs, "files": files}
-    write_unflushed(partial / _BATCH_FILE, as_json(told | {_DIGEST_KEY: _journal_digest(told)}, indent=None))
+    write_unflushed(partial / _BATCH_FILE, to_json_bytes(told | {_DIGEST_KEY: _batch_json_digest(told)}, indent=None))
 
 
 _ENGINE_METADATA = [("format", str(_core.FORMAT)), ("engine", _core.VERSION), ("build", _core.BUILD)]
@@ -407,21 +412,21 @@ _ENGINE_METADATA = [("format", str(_core.FORMAT)), ("engine", _core.VERSION), ("
 def _describe_table_file(data: bytes, extents: Sequence[tuple[int, int]]) -> dict[str, Any]:
     end = max(begin + size for begin, size in extents)
     footer = (end, len(data) - end)
-    row_groups, footer_told = [[*one, _extent_digest(data, *one)] for one in extents], [*footer, _extent_digest(data, *footer)]
+    row_groups, footer_told = [[*one, _extent_sha256(data, *one)] for one in extents], [*footer, _extent_sha256(data, *footer)]
     return {"row_groups": row_groups, "footer": footer_told}
 
 
-def _journal_digest(told: Mapping[str, Any]) -> str:
+def _batch_json_digest(told: Mapping[str, Any]) -> str:
     """The digest of what `batch.json` says besides it."""
-    return sha256(as_json(told, indent=None)).hexdigest()
+    return sha256(to_json_bytes(told, indent=None)).hexdigest()
 
 
-def _extent_digest(data: bytes, begin: int, size: int) -> str:
+def _extent_sha256(data: bytes, begin: int, size: int) -> str:
     return sha256(memoryview(data)[begin : begin + size]).hexdigest()
 
 
-def _table_file_from_json(told: Mapping[str, Any]) -> TableFile:
-    return TableFile([_extent_from_json(*extent) for extent in told["row_groups"]], _extent_from_json(*told["footer"]))
+def _table_file_from_json(told: Mapping[str, Any]) -> StoredTableFile:
+    return StoredTableFile([_extent_from_json(*extent) for extent in told["row_groups"]], _extent_from_json(*told["footer"]))
 
 
 def _extent_from_json(begin: Any, size: Any, digest: Any) -> _Extent:
@@ -431,7 +436,7 @@ def _extent_from_json(begin: Any, size: Any, digest: Any) -> _Extent:
     return begin, size, digest
 
 
-def _parts_from_json(path: Path, runs: Iterable[Mapping[str, Any]], files: Mapping[str, TableFile]) -> Iterable[StoredPart]:
+def _parts_from_json(path: Path, runs: Iterable[Mapping[str, Any]], files: Mapping[str, StoredTableFile]) -> Iterable[StoredSeeds]:
     """The parts of a batch; each has the next row group of every file that it is in."""
     next_one = dict.fromkeys(files, 0)
     for told in runs:
@@ -440,31 +445,31 @@ def _parts_from_json(path: Path, runs: Iterable[Mapping[str, Any]], files: Mappi
         next_one.update({table: at + 1 for table, at in row_groups.items()})
         if _ROW_PER_SEED_TABLE not in row_groups:
             raise ValueError("the table of seeds is missing")
-        yield StoredPart(path, told["key"], told["record"], records, row_groups, files)
+        yield StoredSeeds(path, told["key"], told["record"], records, row_groups, files)
     if any(next_one[table] != len(file.row_groups) for table, file in files.items()):
         raise ValueError("a row group without a run")
 
 
-def _parts_by_key(batches: Iterable[Batch]) -> dict[str, list[StoredPart]]:
-    found: dict[str, list[StoredPart]] = {}
+def _stored_parts_by_key(batches: Iterable[StoredBatch]) -> dict[str, list[StoredSeeds]]:
+    found: dict[str, list[StoredSeeds]] = {}
     for batch in sorted(batches, key=lambda batch: batch.path.name):
         for part in batch.parts:
             found.setdefault(part.key, []).append(part)
     return found
 
 
-def _all_scenarios(batches: Iterable[Batch]) -> dict[str, Any]:
+def _scenarios_of_batches(batches: Iterable[StoredBatch]) -> dict[str, Any]:
     return {key: told for batch in batches for key, told in _read_scenarios(batch).items()}
 
 
-def _read_scenarios(batch: Batch) -> dict[str, Any]:
+def _read_scenarios(batch: StoredBatch) -> dict[str, Any]:
     """What a batch tells of scenarios. Raises ResultsError if it is damaged, FileNotFoundError if it is gone."""
-    return read_json(batch.path / _SCENARIOS_FILE, remedy_for_damaged(batch.path)) if batch.scenarios else {}
+    return read_json_object(batch.path / _SCENARIOS_FILE, remedy_for_damaged_batches(batch.path)) if batch.scenarios else {}
 
 
 @lru_cache(16)
-def _cached_batches(path: Path) -> Batches:
-    return Batches(path)
+def _cached_batches(path: Path) -> BatchFolder:
+    return BatchFolder(path)
 
 
 @lru_cache(_MAX_CACHED_FOOTERS)
@@ -472,12 +477,12 @@ def _read_footer(path: Path, extent: _Extent) -> _core.Footer:
     return _core.Footer(read_verified(path, *extent))
 
 
-def remedy_for_damaged(*batches: Path) -> str:
+def remedy_for_damaged_batches(*batches: Path) -> str:
     """What to do with batches that are damaged."""
     what, whose = ("folder", "its") if len(batches) == 1 else ("folders", "their")
     return f"fix: delete the {what} {' '.join(map(str, batches))}; the same command then runs {whose} seeds again"
 
 
-def unused_batch_text(batch: Path) -> str:
+def unreadable_batch_message(batch: Path) -> str:
     """What becomes of a batch that does not say what it holds, and what to do with it."""
     return f"its runs are not used, and are run again when needed; fix: delete the folder {batch}"

@@ -24,9 +24,16 @@ from ecnlab import _core
 from ecnlab.backends import base, simulator
 from ecnlab.errors import Problem, ResultsError
 from ecnlab.scenarios.load import Scenario
-from ecnlab.storage.atomic import locked_partial, partial_path, read_stored, remove_abandoned, write_atomically, write_if_absent
-from ecnlab.storage.folders import as_json, folder_path, read_json, refuse_foreign_files, require_format
-from ecnlab.storage.segments import Batches, remedy_for_damaged
+from ecnlab.storage.atomic import (
+    locked_partial,
+    partial_path,
+    read_regular_file,
+    remove_abandoned_partials,
+    write_atomically,
+    write_if_absent,
+)
+from ecnlab.storage.folders import parse_folder_argument, read_json_object, refuse_foreign_files, require_format, to_json_bytes
+from ecnlab.storage.segments import BatchFolder, remedy_for_damaged_batches
 
 _HEADER_FILE = "run.json"
 _STORE_FILE = "store.json"
@@ -56,42 +63,42 @@ class ResultsFolder:
 
         Raises ResultsError if it cannot be written, holds results of another scenario or engine, or anything else.
         """
-        header = header_of(scenario)
+        header = run_header_of_scenario(scenario)
         if (path / _HEADER_FILE).exists():
             folder = ResultsFolder.open(path)
-            _require_same(folder, header)
-            remove_abandoned(path)
+            _require_same_header(folder, header)
+            remove_abandoned_partials(path)
             return folder
-        _create_folder(path, _HEADER_FILE, header, "results folder")
+        _create_folder_with_header(path, _HEADER_FILE, header, "results folder")
         folder = ResultsFolder.open(path)
-        _require_same(folder, header)
+        _require_same_header(folder, header)
         return folder
 
     @staticmethod
     def open(path: Path) -> ResultsFolder:
         """Open an existing folder. Raises ResultsError if it is none of ours or of another format."""
-        header = _read_header(path)
+        header = _read_run_header(path)
         require_format(path, "results folder", header.get("format"), _core.FORMAT, "run the scenario into another folder")
         if not header.keys() >= set(_REQUIRED_HEADER_KEYS):
             raise ResultsError(f"{path / _HEADER_FILE} is damaged; fix: delete the folder {path}, or run the scenario into another folder")
         return ResultsFolder(path, header)
 
-    def batches(self) -> Batches:
+    def open_batches(self) -> BatchFolder:
         """Its batches. Raises ResultsError if one belongs to another scenario or engine."""
-        found = Batches(self.path)
+        found = BatchFolder(self.path)
         for batch in found.batches:
             for part in batch.parts:
                 if part.key != self.header.get("hash"):
                     raise ResultsError(
-                        f"{batch.path} belongs to another scenario or engine (key {part.key}); {remedy_for_damaged(batch.path)}"
+                        f"{batch.path} belongs to another scenario or engine (key {part.key}); {remedy_for_damaged_batches(batch.path)}"
                     )
         return found
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Store the summary, whole or not at all, unless it is there already. Raises ResultsError if the disk refuses."""
-        path, data = self.path / _SUMMARY_FILE, as_json(summary)
+        path, data = self.path / _SUMMARY_FILE, to_json_bytes(summary)
         try:
-            if not _has_content(path, data):
+            if not _file_has_content(path, data):
                 write_atomically(path, data)
         except OSError as error:
             raise ResultsError(f"cannot write {path}: {error.strerror or error}") from None
@@ -113,15 +120,15 @@ class Store:
 
         Raises UsageError if it is no path, and ResultsError if it cannot be written, holds anything else, or is damaged.
         """
-        self.path = folder_path("store", path)
+        self.path = parse_folder_argument("store", path)
         self._mended = _require_store_file(self.path)
         own = self.path / _core.BUILD
         try:
             own.mkdir(exist_ok=True)
         except OSError as error:
             raise ResultsError(f"cannot write to {self.path}: {error.strerror or error}") from None
-        remove_abandoned(own)
-        self.batches = Batches(own)
+        remove_abandoned_partials(own)
+        self.batches = BatchFolder(own)
 
     @property
     def warnings(self) -> list[Problem]:
@@ -152,9 +159,9 @@ class Store:
                 mark = stack.enter_context(locked_partial(partial_path(self.batches.path / _PRESENCE_FILE)))
             except OSError as error:
                 raise ResultsError(f"cannot write to {self.path}: {error.strerror or error}") from None
-            yield self._earlier_writers(mark)
+            yield self._count_earlier_writers(mark)
 
-    def _earlier_writers(self, mark: Path) -> int:
+    def _count_earlier_writers(self, mark: Path) -> int:
         began = {}
         for other in self.batches.path.glob(f".{_PRESENCE_FILE}.*.partial"):
             with suppress(OSError):
@@ -162,14 +169,14 @@ class Store:
         return sum(1 for other in began if mark in began and began[other] < began[mark])
 
 
-def _has_content(path: Path, data: bytes) -> bool:
+def _file_has_content(path: Path, data: bytes) -> bool:
     try:
-        return read_stored(path) == data
+        return read_regular_file(path) == data
     except OSError:
         return False
 
 
-def header_of(scenario: Scenario) -> dict[str, Any]:
+def run_header_of_scenario(scenario: Scenario) -> dict[str, Any]:
     """What run.json says of a scenario: format, engine, key, warnings, text, every parameter in force, and on what it runs."""
     return {
         "format": _core.FORMAT,
@@ -196,22 +203,22 @@ def _require_store_file(path: Path) -> bool:
     """
     mark, told = path / _STORE_FILE, {"format": _core.FORMAT}
     try:
-        lost = _stored_format(mark) is None and _looks_like_store(path)
+        lost = _stored_format_version(mark) is None and _looks_like_store(path)
         if lost:
-            write_atomically(mark, as_json(told))
+            write_atomically(mark, to_json_bytes(told))
     except OSError as error:
         raise ResultsError(f"cannot use {path} as a store: {error.strerror or error}") from None
     if not mark.exists():
-        _create_folder(path, _STORE_FILE, told, "store")
-    theirs = read_json(mark, "fix: choose another folder").get("format")
+        _create_folder_with_header(path, _STORE_FILE, told, "store")
+    theirs = read_json_object(mark, "fix: choose another folder").get("format")
     require_format(path, "store", theirs, _core.FORMAT, "choose another folder")
     return lost
 
 
-def _stored_format(mark: Path) -> int | None:
+def _stored_format_version(mark: Path) -> int | None:
     """The format that a store's file says, if it is sound. Raises OSError."""
     try:
-        told = read_json(mark, "").get("format")
+        told = read_json_object(mark, "").get("format")
     except (FileNotFoundError, ResultsError):
         return None
     return told if isinstance(told, int) else None
@@ -226,22 +233,22 @@ def _looks_like_store(path: Path) -> bool:
     return bool(builds) and sound and all(_ENTRY_OF_BUILD.fullmatch(entry.name) for build in builds for entry in build.iterdir())
 
 
-def _require_same(folder: ResultsFolder, header: Mapping[str, Any]) -> None:
+def _require_same_header(folder: ResultsFolder, header: Mapping[str, Any]) -> None:
     if folder.header.get("hash") == header["hash"]:
         return
     engines = [(told.get("engine"), told.get("build")) for told in (folder.header, header)]
     what = "another scenario" if engines[0] == engines[1] else "another build of the engine"
-    if engines[0] == engines[1] and (changed := _changed_aqms(folder.header, header)):
+    if engines[0] == engines[1] and (changed := _names_of_changed_aqms(folder.header, header)):
         what = f"another version of the AQM {', '.join(changed)}, which has changed since, or something that it reads"
     ran = [told.get("backend", base.backend_to_dict(simulator.SIMULATOR)) for told in (folder.header, header)]
     if ran[0] != ran[1]:
-        what = f"another backend, {base.describe_identity(ran[0])} instead of {base.describe_identity(ran[1])}"
+        what = f"another backend, {base.backend_identity_text(ran[0])} instead of {base.backend_identity_text(ran[1])}"
     raise ResultsError(
         f"{folder.path} holds results of {what} (key {folder.header.get('hash')}); fix: choose another folder, or delete this one"
     )
 
 
-def _changed_aqms(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def _names_of_changed_aqms(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """The user's AQMs by which alone two headers differ."""
     in_force = [
         {key: value for key, value in told.get("parameters", {}).items() if key not in ("name", "record")} for told in (before, now)
@@ -251,23 +258,23 @@ def _changed_aqms(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str
     return sorted(name for name in digests[1] if digests[0][name] != digests[1][name]) if same else []
 
 
-def _create_folder(path: Path, name: str, told: Mapping[str, Any], what: str) -> None:
+def _create_folder_with_header(path: Path, name: str, told: Mapping[str, Any], what: str) -> None:
     """Make a folder whose file `name` says what it is. Raises ResultsError if it cannot be written or holds anything else."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-        _require_empty(path, name, what)
-        write_if_absent(path / name, as_json(told))
+        _require_empty_folder(path, name, what)
+        write_if_absent(path / name, to_json_bytes(told))
     except OSError as error:
         raise ResultsError(f"cannot write to {path}: {error.strerror or error}") from None
 
 
-def _require_empty(path: Path, name: str, what: str) -> None:
+def _require_empty_folder(path: Path, name: str, what: str) -> None:
     """Nothing may be there but the file that another process is writing at this moment."""
     strange = [entry.name for entry in path.iterdir() if not entry.name.startswith(f".{name}.")]
     refuse_foreign_files(path, [] if (path / name).exists() else strange, what)
 
 
-def _kind_of_folder(path: Path) -> str:
+def _describe_foreign_folder(path: Path) -> str:
     """What a folder is in place of a run's, and what to do with it."""
     for name, told in _OTHER_KINDS_OF_FOLDER.items():
         if (path / name).is_file():
@@ -275,7 +282,7 @@ def _kind_of_folder(path: Path) -> str:
     return f"{_HEADER_FILE} is missing; fix: name a folder that a run has written"
 
 
-def _read_header(path: Path) -> dict[str, Any]:
+def _read_run_header(path: Path) -> dict[str, Any]:
     if not (path / _HEADER_FILE).exists():
-        raise ResultsError(f"{path} is not a results folder: {_kind_of_folder(path)}")
-    return read_json(path / _HEADER_FILE, "fix: run the scenario into another folder")
+        raise ResultsError(f"{path} is not a results folder: {_describe_foreign_folder(path)}")
+    return read_json_object(path / _HEADER_FILE, "fix: run the scenario into another folder")

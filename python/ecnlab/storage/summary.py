@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ecnlab.backends import base, lateness
-from ecnlab.display.cells import Cells
-from ecnlab.scenarios.units import display_unit_for
+from ecnlab.display.cells import TextTable
+from ecnlab.scenarios.units import display_unit_for_values
 
 if TYPE_CHECKING:
     from ecnlab.stats.estimates import Estimate
@@ -63,44 +63,47 @@ _TEXT_COLUMNS = ("quantity", "unit")
 _DATA_PACKET_NAMES = {"marks": "data packets marked", "drops": "data packets dropped"}
 
 
-def result_tables(result: Result) -> list[Cells]:
+def result_tables(result: Result) -> list[TextTable]:
     """The tables of a result."""
     whole, groups = result.estimate, [_group_estimates(result, name) for name in result.group_names]
     queues = [_queue_estimates(result, name) for name in result.queue_names]
     by_group = _GROUP_QUANTITIES + (_TRANSACTION_QUANTITIES if math.isfinite(whole("transaction_mean_s").mean) else ())
     lost = [quantity for quantity in _PATH_DROP_QUANTITIES if any(of(quantity).mean > 0 for of in queues)]
     shown = [
-        Cells(
+        TextTable(
             result_title(result),
             [*_TEXT_COLUMNS, _total_column_name(result), *result.group_names],
-            [_estimate_row(q, [whole, *groups], _DATA_PACKET_NAMES.get(q)) for q in by_group],
+            [_estimates_row(q, [whole, *groups], _DATA_PACKET_NAMES.get(q)) for q in by_group],
             _TEXT_COLUMNS,
         ),
         _fairness_table(result),
-        Cells(
-            "queues", [*_TEXT_COLUMNS, *result.queue_names], [_estimate_row(q, queues) for q in (*_QUEUE_QUANTITIES, *lost)], _TEXT_COLUMNS
+        TextTable(
+            "queues", [*_TEXT_COLUMNS, *result.queue_names], [_estimates_row(q, queues) for q in (*_QUEUE_QUANTITIES, *lost)], _TEXT_COLUMNS
         ),
     ]
     if result.about:
-        shown.append(_hosts_table(result))
+        shown.append(_host_lateness_table(result))
     if not result.band_names:
         return shown
     bands = [_band_estimates(result, queue, band) for queue, band in result.band_names]
     return [
         *shown,
-        Cells(
-            "bands", [*_TEXT_COLUMNS, *map(".".join, result.band_names)], [_estimate_row(q, bands) for q in _BAND_QUANTITIES], _TEXT_COLUMNS
+        TextTable(
+            "bands",
+            [*_TEXT_COLUMNS, *map(".".join, result.band_names)],
+            [_estimates_row(q, bands) for q in _BAND_QUANTITIES],
+            _TEXT_COLUMNS,
         ),
     ]
 
 
-def _hosts_table(result: Result) -> Cells:
+def _host_lateness_table(result: Result) -> TextTable:
     """What only a backend with real hosts knows: on what they ran, and how late packets were given to them in the worst seed."""
     every = list(result.about.values())
     late = [[f"lateness {step}, worst seed", lateness.format_milliseconds(value)] for step, value in lateness.worst_lateness(every).items()]
     control = [[f"{name}: congestion control", told] for name, told in lateness.congestion_controls_in_use(every[0]).items()]
-    rows = [["ran on", base.describe_identity(result.backend)], *control, *late]
-    return Cells("hosts", ["what", "value"], rows, ["what", "value"])
+    rows = [["ran on", base.backend_identity_text(result.backend)], *control, *late]
+    return TextTable("hosts", ["what", "value"], rows, ["what", "value"])
 
 
 def result_title(result: Result) -> str:
@@ -120,14 +123,14 @@ def format_estimate(value: Estimate, factor: float = 1.0, *, is_signed: bool = F
     if not math.isfinite(scaled.mean):
         return "-"
     if math.isnan(scaled.half_width):
-        return f"{scaled.mean:.{_decimals(abs(scaled.mean) / 1000)}f}" if factor != 1 or value.mean % 1 else f"{value.mean:.0f}"
-    digits = _decimals(scaled.half_width or abs(scaled.mean) / 1000)
+        return f"{scaled.mean:.{_decimals_for_scale(abs(scaled.mean) / 1000)}f}" if factor != 1 or value.mean % 1 else f"{value.mean:.0f}"
+    digits = _decimals_for_scale(scaled.half_width or abs(scaled.mean) / 1000)
     if scaled.low < 0 <= scaled.mean and not is_signed:
         return f"{scaled.mean:.{digits}f} (0 to {scaled.high:.{digits}f})"
     return f"{scaled.mean:.{digits}f} ± {scaled.half_width:.{digits}f}"
 
 
-def _decimals(scale: float) -> int:
+def _decimals_for_scale(scale: float) -> int:
     return 0 if not scale > 0 else min(6, max(0, 1 - math.floor(math.log10(scale))))
 
 
@@ -148,13 +151,13 @@ def _total_column_name(result: Result) -> str:
     return "all" if "all" not in result.group_names else "all flows"
 
 
-def _estimate_row(quantity: str, estimates: Iterable[Callable[[str], Estimate]], name: str | None = None) -> list[str]:
+def _estimates_row(quantity: str, estimates: Iterable[Callable[[str], Estimate]], name: str | None = None) -> list[str]:
     found = [of(quantity) for of in estimates]
-    factor, unit = display_unit_for(quantity, [one.mean for one in found])
+    factor, unit = display_unit_for_values(quantity, [one.mean for one in found])
     return [name or quantity_name(quantity), unit, *(format_estimate(one, factor) for one in found)]
 
 
-def _fairness_table(result: Result) -> Cells:
+def _fairness_table(result: Result) -> TextTable:
     """Jain's index of the flows of each group; over all flows only where all of them have data at all times.
 
     Flows of applications that pause or end have goodputs that say how much they were asked to send, so an index over them and bulk flows
@@ -172,7 +175,7 @@ def _fairness_table(result: Result) -> Cells:
     if not columns:
         columns = {result.group_names[0]: partial(_jain_cell, result, result.group_names)}
     rows = [[q, *(of(q) for of in columns.values())] for q in _FAIRNESS_QUANTITIES]
-    return Cells("fairness between flows", ["quantity", *columns], [row for row in rows if any(cell != "-" for cell in row[1:])])
+    return TextTable("fairness between flows", ["quantity", *columns], [row for row in rows if any(cell != "-" for cell in row[1:])])
 
 
 def _jain_cell(result: Result, groups: Sequence[str], quantity: str) -> str:

@@ -52,7 +52,7 @@ class FinishedRun:
         return self.record.seed
 
     @property
-    def size(self) -> int:
+    def tables_size_bytes(self) -> int:
         """Bytes that its tables take."""
         return sum(table.size for table in self.tables.values())
 
@@ -76,7 +76,7 @@ class SeedTables(Protocol):
         """One table of all its seeds, with the columns `key` and `seed` in front, its rows in ascending order of the seeds."""
 
 
-class InMemoryRuns:
+class SeedTablesInMemory:
     """Finished runs that live in memory only."""
 
     def __init__(self, runs: Iterable[FinishedRun]) -> None:
@@ -103,36 +103,36 @@ def column_metadata(table: str) -> list[tuple[str, str]]:
     return [("units", json.dumps(units)), ("meanings", json.dumps({column.name: column.doc for column in declared}))]
 
 
-def records_at_least(recording: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+def recording_includes(recording: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether all that `wanted` asks to be recorded was recorded."""
     return all(recording.get(key) == value for key, value in wanted.items() if value not in (False, "off") and key != "plot")
 
 
-def recording_text(recording: Mapping[str, Any]) -> str:
+def recording_as_text(recording: Mapping[str, Any]) -> str:
     """What was recorded, as text; what is drawn of it does not count."""
     return json.dumps({key: value for key, value in recording.items() if key != "plot"}, sort_keys=True)
 
 
-def choose_parts(parts: Iterable[SeedTables], wanted: Mapping[str, Any]) -> dict[int, SeedTables]:
+def choose_part_for_each_seed(parts: Iterable[SeedTables], wanted: Mapping[str, Any]) -> dict[int, SeedTables]:
     """For each seed the part to take it from, of those that recorded what `wanted` asks.
 
     It is one with most tables, and of these one whose recording most seeds have: series of seeds that were sampled at the same
     times can be compared.
     """
-    asked = [part for part in parts if records_at_least(part.recording, wanted)]
+    asked = [part for part in parts if recording_includes(part.recording, wanted)]
     if len(asked) == 1:
         return dict.fromkeys(asked[0].records, asked[0])
     seeds: dict[str, set[int]] = {}
     for part in asked:
-        seeds.setdefault(recording_text(part.recording), set()).update(part.records)
+        seeds.setdefault(recording_as_text(part.recording), set()).update(part.records)
     best: dict[int, SeedTables] = {}
-    for part in sorted(asked, key=lambda part: (len(part.tables), len(seeds[recording_text(part.recording)])), reverse=True):
+    for part in sorted(asked, key=lambda part: (len(part.tables), len(seeds[recording_as_text(part.recording)])), reverse=True):
         for seed in part.records:
             best.setdefault(seed, part)
     return best
 
 
-class Columns:
+class ColumnsOverSeeds:
     """One table over seeds as plain lists, its rows in ascending order of the seeds."""
 
     def __init__(self, parts: Sequence[tuple[SeedTables, Sequence[int]]], table: str) -> None:
@@ -142,11 +142,11 @@ class Columns:
         self._pieces: list[tuple[int, int, slice]] = []
         for at, (found, (_, seeds)) in enumerate(zip(self._tables, parts, strict=True)):
             wanted = set(seeds)
-            self._pieces += [(seed, at, rows) for seed, rows in _rows_by_seed(found) if seed in wanted]
+            self._pieces += [(seed, at, rows) for seed, rows in _row_slice_of_each_seed(found) if seed in wanted]
         self._pieces.sort(key=lambda piece: piece[:2])
 
     @cached_property
-    def names(self) -> list[str]:
+    def column_names(self) -> list[str]:
         """The columns' names, `seed` first."""
         return [name for name in self._tables[0].columns if name != KEY_COLUMN]
 
@@ -158,7 +158,7 @@ class Columns:
         return self._known[name]
 
 
-def _rows_by_seed(table: _core.Table) -> Iterable[tuple[int, slice]]:
+def _row_slice_of_each_seed(table: _core.Table) -> Iterable[tuple[int, slice]]:
     """Where the rows of each seed stand; they stand together."""
     begin = 0
     for seed, rows in groupby(table.column("seed")):
@@ -167,19 +167,19 @@ def _rows_by_seed(table: _core.Table) -> Iterable[tuple[int, slice]]:
         begin = end
 
 
-def polars_frame(parts: Sequence[tuple[SeedTables, Sequence[int]]], table: str) -> pl.DataFrame:
+def join_as_polars_frame(parts: Sequence[tuple[SeedTables, Sequence[int]]], table: str) -> pl.DataFrame:
     """One table over seeds as a polars frame, its rows in ascending order of the seeds."""
     import polars as pl
 
     frames = [
         whole if len(seeds) == len(part.records) else whole.filter(pl.col("seed").is_in(seeds))
         for part, seeds in parts
-        for whole in [_frame_of_table(part.table(table))]
+        for whole in [_table_to_polars(part.table(table))]
     ]
     return frames[0] if len(frames) == 1 else pl.concat(frames).sort("seed", maintain_order=True)
 
 
-def _frame_of_table(table: _core.Table) -> pl.DataFrame:
+def _table_to_polars(table: _core.Table) -> pl.DataFrame:
     import numpy as np
     import polars as pl
 

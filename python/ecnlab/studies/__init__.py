@@ -20,7 +20,7 @@ TITLES = {
 }
 
 
-def find(name: str) -> Study:
+def find_study(name: str) -> Study:
     """The study of that name. Raises UnknownName."""
     if name not in TITLES:
         raise UnknownName("study", name, TITLES)
@@ -28,7 +28,7 @@ def find(name: str) -> Study:
     return study
 
 
-def folder(name: str) -> Path:
+def folder_of_study(name: str) -> Path:
     """Where the files of the study of that name stand."""
     return Path(__file__).parent / "papers" / _module_name(name)
 

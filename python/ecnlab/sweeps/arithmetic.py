@@ -35,7 +35,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
 _FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max, "round": round, "floor": math.floor, "ceil": math.ceil}
 
 
-def evaluate(expression: str, names: Mapping[str, Any]) -> int | float | str:
+def evaluate_expression(expression: str, names: Mapping[str, Any]) -> int | float | str:
     """The value of an expression, as a scenario takes it; `names` are the parameters' values. Raises UsageError."""
     try:
         tree = ast.parse(_QUANTITY_LITERAL.sub(r"quantity('\1 \2')", expression.strip()), mode="eval")
@@ -55,20 +55,20 @@ def _evaluate_node(node: ast.expr, names: Mapping[str, Any]) -> ValueWithUnit:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return number, ""
         case ast.Name(id=name):
-            return _value_of_name(name, names)
+            return _value_of_parameter(name, names)
         case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=inner):
             number, unit = _evaluate_node(inner, names)
             return (-number if isinstance(sign, ast.USub) else number), unit
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
-            return _combine(sign, _evaluate_node(left, names), _evaluate_node(right, names))
+            return _apply_binary_operator(sign, _evaluate_node(left, names), _evaluate_node(right, names))
         case ast.Call(func=ast.Name(id="quantity"), args=[ast.Constant(value=str(text))]):
-            return _require_finite(parse_quantity(text))
+            return _require_finite_value(parse_quantity(text))
         case ast.Call(func=ast.Name(id=name), args=[_, *_] as inner, keywords=[]) if name in _FUNCTIONS:
             return _call_function(name, [_evaluate_node(one, names) for one in inner])
     raise ValueError
 
 
-def _value_of_name(name: str, names: Mapping[str, Any]) -> ValueWithUnit:
+def _value_of_parameter(name: str, names: Mapping[str, Any]) -> ValueWithUnit:
     if name not in names:
         raise UnknownName("parameter of the sweep", name, names)
     value = names[name]
@@ -80,12 +80,12 @@ def _value_of_name(name: str, names: Mapping[str, Any]) -> ValueWithUnit:
     return found
 
 
-def _combine(sign: ast.operator, left: ValueWithUnit, right: ValueWithUnit) -> ValueWithUnit:
+def _apply_binary_operator(sign: ast.operator, left: ValueWithUnit, right: ValueWithUnit) -> ValueWithUnit:
     (a, of_a), (b, of_b) = left, right
-    return _OPERATORS[type(sign)](a, b), _unit_of_result(sign, of_a, of_b)
+    return _OPERATORS[type(sign)](a, b), _unit_of_operation(sign, of_a, of_b)
 
 
-def _unit_of_result(sign: ast.operator, a: str, b: str) -> str:
+def _unit_of_operation(sign: ast.operator, a: str, b: str) -> str:
     """The unit of what two quantities are combined to. Raises TypeError if there is none."""
     if isinstance(sign, (ast.Add, ast.Sub)) and a == b:
         return a
@@ -105,7 +105,7 @@ def _call_function(name: str, inner: Sequence[ValueWithUnit]) -> ValueWithUnit:
     return _FUNCTIONS[name](*(number for number, _ in inner)), units.pop()
 
 
-def _require_finite(found: ValueWithUnit | None) -> ValueWithUnit:
+def _require_finite_value(found: ValueWithUnit | None) -> ValueWithUnit:
     if found is None:
         raise ValueError
     return found

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ecnlab.errors import UsageError
-from ecnlab.sweeps.values import ValueKind, format_value, parse_values
+from ecnlab.sweeps.values import ValueKind, format_axis_value, parse_axis_values_text
 
 # What the sweep's own tables call their columns.
 RESERVED_NAMES = frozenset(
@@ -34,7 +34,7 @@ _AXIS_FORMS_TEXT = (
 
 
 @dataclass(frozen=True)
-class Axis:
+class SweepAxis:
     """One thing that is varied.
 
     Attributes
@@ -55,21 +55,21 @@ class Axis:
     bundles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
-    def kind(self) -> ValueKind:
+    def value_kind(self) -> ValueKind:
         """What its column holds."""
-        return ValueKind("name") if self.bundles else ValueKind.of_values(self.values)
+        return ValueKind("name") if self.bundles else ValueKind.narrowest_kind_of(self.values)
 
     @property
-    def sets(self) -> frozenset[str]:
+    def overridden_keys(self) -> frozenset[str]:
         """All keys that some value writes."""
         return frozenset((*self.keys, *(key for bundle in self.bundles.values() for key in bundle)))
 
-    def changes(self, value: Any) -> dict[str, Any]:
+    def overrides_for(self, value: Any) -> dict[str, Any]:
         """What a value changes in the scenario, by key."""
         return dict(self.bundles[value]) if self.bundles else dict.fromkeys(self.keys, value)
 
 
-def grid_axes(grid: Mapping[str, Any]) -> list[Axis]:
+def grid_axes(grid: Mapping[str, Any]) -> list[SweepAxis]:
     """The axes of a grid. Raises UsageError that names everything that is wrong."""
     if not isinstance(grid, Mapping):
         raise UsageError(f"grid: must be a dict from keys to lists of values, not {type(grid).__name__}")
@@ -77,7 +77,7 @@ def grid_axes(grid: Mapping[str, Any]) -> list[Axis]:
     axes = []
     for name, given in grid.items():
         try:
-            axes.append(_axis_from(str(name), given))
+            axes.append(_parse_axis(str(name), given))
         except UsageError as error:
             problems.append(f"grid: {name}: {error}")
     if problems:
@@ -85,30 +85,30 @@ def grid_axes(grid: Mapping[str, Any]) -> list[Axis]:
     return axes
 
 
-def with_point_list(axes: Sequence[Axis], points: Sequence[Mapping[str, Any]]) -> list[Axis]:
+def axes_with_listed_points(axes: Sequence[SweepAxis], points: Sequence[Mapping[str, Any]]) -> list[SweepAxis]:
     """The axes with the values that listed points add to them, and one for each key that only such points set. Raises UsageError."""
     found = {axis.name: list(axis.values) for axis in axes}
     problems: list[str] = []
     for at, point in enumerate(points, 1):
         for name, value in point.items():
             try:
-                checked_key(name, value)
+                require_plain_key(name, value)
             except UsageError as error:
                 problems.append(f"point {at}: {name}: {error}")
             found.setdefault(name, []).append(value)
     for axis in axes:
         strange = [value for value in found[axis.name] if axis.bundles and value not in axis.bundles]
         problems += [
-            f"point: {axis.name}: unknown value {format_value(value)}; fix: use one of {', '.join(axis.bundles)}" for value in strange
+            f"point: {axis.name}: unknown value {format_axis_value(value)}; fix: use one of {', '.join(axis.bundles)}" for value in strange
         ]
     if problems:
         raise UsageError("\n".join(problems))
     known = {axis.name: axis for axis in axes}
-    new = {name: Axis(name, (), () if name == LABEL_KEY else (name,)) for name in found if name not in known}
+    new = {name: SweepAxis(name, (), () if name == LABEL_KEY else (name,)) for name in found if name not in known}
     return [replace(axis, values=tuple(distinct_values(found[name]))) for name, axis in (known | new).items()]
 
 
-def short_names(axes: Sequence[Axis]) -> dict[str, str]:
+def short_column_names(axes: Sequence[SweepAxis]) -> dict[str, str]:
     """What each axis' column is called: as the axis, a key by its last part unless that is taken.
 
     Raises UsageError where two have one name, a name is one that the tables use, or two axes write the same key.
@@ -117,86 +117,86 @@ def short_names(axes: Sequence[Axis]) -> dict[str, str]:
     short = {
         axis.name: end if ends.count(end) == 1 and end not in RESERVED_NAMES else axis.name for end, axis in zip(ends, axes, strict=True)
     }
-    problems = [f"grid: {axis.name}: {_axis_error(axis)}" for axis in axes if short[axis.name] in RESERVED_NAMES]
-    problems += _overlapping_keys(axes)
+    problems = [f"grid: {axis.name}: {_reserved_axis_name_error(axis)}" for axis in axes if short[axis.name] in RESERVED_NAMES]
+    problems += _overlapping_axis_keys(axes)
     if problems:
         raise UsageError("\n".join(problems))
     return short
 
 
-def checked_key(key: Any, value: Any) -> None:
+def require_plain_key(key: Any, value: Any) -> None:
     """Raises UsageError where dots outside quotes have made a table of what was meant as a key."""
     if not isinstance(key, str):
         raise UsageError(f"{key!r} is not a key of a scenario")
     if key in _LIST_KEYS and isinstance(value, Mapping):
-        below = _first_path(key, value)
+        below = _path_of_first_leaf(key, value)
         raise UsageError(f'is a table, not a value; fix: write the whole key in quotes, as in "{below}" = ...')
 
 
-def _axis_from(name: str, given: Any) -> Axis:
-    checked_key(name, None if isinstance(given, Mapping) and "values" in given else given)
+def _parse_axis(name: str, given: Any) -> SweepAxis:
+    require_plain_key(name, None if isinstance(given, Mapping) and "values" in given else given)
     if not isinstance(given, Mapping):
-        return Axis(name, _axis_values(given), (name,))
+        return SweepAxis(name, _parse_axis_values(given), (name,))
     if "values" in given:
-        return Axis(name, _axis_values(given["values"]), _axis_keys(given))
+        return SweepAxis(name, _parse_axis_values(given["values"]), _parse_axis_keys(given))
     if not given or not all(isinstance(bundle, Mapping) for bundle in given.values()):
         raise UsageError(_AXIS_FORMS_TEXT)
     for bundle in given.values():
         for key, value in bundle.items():
-            checked_key(key, value)
-    return Axis(name, tuple(map(str, given)), bundles={str(value): dict(bundle) for value, bundle in given.items()})
+            require_plain_key(key, value)
+    return SweepAxis(name, tuple(map(str, given)), bundles={str(value): dict(bundle) for value, bundle in given.items()})
 
 
-def _axis_values(given: Any) -> tuple[Any, ...]:
+def _parse_axis_values(given: Any) -> tuple[Any, ...]:
     """Values as a tuple: a text is read as a list or a range. Raises UsageError."""
-    values = parse_values(given) if isinstance(given, str) else list(given) if _is_list(given) else None
+    values = parse_axis_values_text(given) if isinstance(given, str) else list(given) if _is_list_like(given) else None
     if values is None:
         raise UsageError(f'{given!r} is not a list of values; fix: write [0.1, 0.5] or "0.1..1.0 step 0.1"')
-    plain = list(map(plain_value, values))
+    plain = list(map(numpy_to_python_value, values))
     if not plain:
         raise UsageError("has no value")
     twice = [value for value in distinct_values(plain) if plain.count(value) > 1]
     if twice:
-        raise UsageError(f"{format_value(twice[0])} is given twice")
+        raise UsageError(f"{format_axis_value(twice[0])} is given twice")
     return tuple(plain)
 
 
-def plain_value(given: Any) -> Any:
+def numpy_to_python_value(given: Any) -> Any:
     """A value of numpy as Python's own."""
     return given.tolist() if hasattr(given, "tolist") else given
 
 
-def _is_list(given: Any) -> bool:
+def _is_list_like(given: Any) -> bool:
     return isinstance(given, Iterable) and not isinstance(given, (bytes, Mapping))
 
 
-def _axis_keys(given: Mapping[str, Any]) -> tuple[str, ...]:
+def _parse_axis_keys(given: Mapping[str, Any]) -> tuple[str, ...]:
     strange = [name for name in given if name not in ("key", "keys", "values")]
     keys = given.get("keys", [given["key"]] if "key" in given else [])
-    if strange or ("key" in given and "keys" in given) or not _is_list(keys) or isinstance(keys, str):
+    if strange or ("key" in given and "keys" in given) or not _is_list_like(keys) or isinstance(keys, str):
         raise UsageError(_AXIS_FORMS_TEXT)
     if not all(isinstance(key, str) for key in keys):
         raise UsageError(f"keys must be texts, not {keys!r}")
     return tuple(keys)
 
 
-def _axis_error(axis: Axis) -> str:
+def _reserved_axis_name_error(axis: SweepAxis) -> str:
     """Why an axis cannot have the name that it has, which is one of the tables' own."""
     is_key = axis.keys == (axis.name,)
     return _UNVARIABLE_KEYS.get(axis.name, "is not a key of a scenario") if is_key else _NAME_TAKEN_TEXT
 
 
-def _overlapping_keys(axes: Sequence[Axis]) -> list[str]:
+def _overlapping_axis_keys(axes: Sequence[SweepAxis]) -> list[str]:
     written: dict[str, str] = {}
     problems = []
     for axis in axes:
-        for key in sorted(axis.sets):
+        for key in sorted(axis.overridden_keys):
             if written.setdefault(key, axis.name) != axis.name:
                 problems.append(f"grid: {written[key]} and {axis.name} both set {key}; fix: leave out one of them")
     return problems
 
 
-def _first_path(key: str, value: Any) -> str:
+def _path_of_first_leaf(key: str, value: Any) -> str:
     path = [key]
     while isinstance(value, Mapping) and value:
         name, value = next(iter(value.items()))

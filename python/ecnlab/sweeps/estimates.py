@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecnlab.errors import ResultsError, UnknownName
 from ecnlab.scenarios import catalog
-from ecnlab.stats.estimates import estimate
+from ecnlab.stats.estimates import mean_with_interval
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,7 +18,7 @@ SUMMARISED_TABLES = ("total", "queues", "groups", "bands")
 OTHER_TABLES = ("impairments", "completions", "flows")
 
 
-def tables_with(sweep: Sweep, quantity: str) -> list[str]:
+def tables_with_quantity(sweep: Sweep, quantity: str) -> list[str]:
     """The tables that have a quantity, that of all flows first. Raises UnknownName, and ResultsError if there is no run."""
     if "total" not in sweep.tables:
         raise ResultsError(f"the sweep {sweep.name} has no finished run")
@@ -29,7 +29,7 @@ def tables_with(sweep: Sweep, quantity: str) -> list[str]:
     return found
 
 
-def estimates(sweep: Sweep, table: str, quantity: str) -> pl.DataFrame:
+def estimates_at_points(sweep: Sweep, table: str, quantity: str) -> pl.DataFrame:
     """A row for each point and row of a run's table: point, the parameters, name, quantity, unit, mean, sd, half_width, n."""
     import polars as pl
 
@@ -38,39 +38,39 @@ def estimates(sweep: Sweep, table: str, quantity: str) -> pl.DataFrame:
     front = ["point", *(one.name for one in sweep.parameters)]
     own = {one.name: f"{table}.{one.name}" for one in sweep.parameters}
     value = own.get(quantity, quantity)
-    named = _named_rows(sweep, table)
+    named = _table_with_row_names(sweep, table)
     grouped = named.group_by([*front, "name"], maintain_order=True).agg(pl.col(value))
     alike = dict(sweep.points.select("point", "alike").iter_rows())
-    rows = [_estimate_row(row, value, quantity, alike=alike[row["point"]]) for row in grouped.iter_rows(named=True)]
+    rows = [_estimate_to_row(row, value, quantity, alike=alike[row["point"]]) for row in grouped.iter_rows(named=True)]
     return pl.DataFrame(rows, schema_overrides=grouped.select(front).schema, infer_schema_length=None)
 
 
-def row_names(sweep: Sweep, table: str) -> list[str]:
+def row_names_of_table(sweep: Sweep, table: str) -> list[str]:
     """What the rows of a run's table are called, over all points."""
-    return _named_rows(sweep, table)["name"].unique(maintain_order=True).to_list()
+    return _table_with_row_names(sweep, table)["name"].unique(maintain_order=True).to_list()
 
 
-def _named_rows(sweep: Sweep, table: str) -> pl.DataFrame:
+def _table_with_row_names(sweep: Sweep, table: str) -> pl.DataFrame:
     """A table with a column of what its rows are called."""
     import polars as pl
 
     own = {one.name: f"{table}.{one.name}" for one in sweep.parameters}
-    keys = [own.get(key, key) for key in _key_columns(table)]
+    keys = [own.get(key, key) for key in _row_name_columns(table)]
     return sweep.table(table).with_columns(pl.concat_str(keys, separator=".").alias("name"))
 
 
-def _estimate_row(row: dict[str, Any], value: str, quantity: str, *, alike: bool) -> dict[str, Any]:
+def _estimate_to_row(row: dict[str, Any], value: str, quantity: str, *, alike: bool) -> dict[str, Any]:
     values = row.pop(value)
-    found = estimate(values)
+    found = mean_with_interval(values)
     found = found.without_interval() if alike else found
     unit = next(column.unit for table in catalog.tables() for column in table.columns if column.name == quantity)
     return {**row, "quantity": quantity, "unit": unit, "mean": found.mean, "sd": found.sd, "half_width": found.half_width, "n": found.n}
 
 
-def _key_columns(table: str) -> list[str]:
+def _row_name_columns(table: str) -> list[str]:
     """The columns that name a row."""
     return [column.name for column in catalog.table(table).columns if column.kind in ("name", "index") or column.name.startswith("size_")]
 
 
 def _quantity_columns(table: str) -> set[str]:
-    return {column.name for column in catalog.table(table).columns} - set(_key_columns(table))
+    return {column.name for column in catalog.table(table).columns} - set(_row_name_columns(table))

@@ -24,9 +24,9 @@ from typing import Any
 
 from ecnlab.backends.base import Backend
 from ecnlab.errors import UnknownName, UsageError
-from ecnlab.scenarios.load import read_text
-from ecnlab.scenarios.seeds import chosen_seeds, parse_seeds
-from ecnlab.sweeps.axes import checked_key
+from ecnlab.scenarios.load import read_user_text_file
+from ecnlab.scenarios.seeds import parse_seeds, seeds_from_arguments
+from ecnlab.sweeps.axes import require_plain_key
 
 _SECTION_NAMES = {"set": dict, "grid": dict, "derived": dict, "point": list}
 _SWEEP_KEYS = {"name": str, "scenario": str, "seeds": (int, str, list), "backend": str, "tables": list, "aqms": list, **_SECTION_NAMES}
@@ -71,7 +71,7 @@ class SweepFile:
 def is_sweep_file(path: Path) -> bool:
     """Whether a file names a scenario to vary, in place of being one."""
     try:
-        return isinstance(tomllib.loads(read_text(path)).get("scenario"), str)
+        return isinstance(tomllib.loads(read_user_text_file(path)).get("scenario"), str)
     except (OSError, ValueError):
         return False
 
@@ -79,10 +79,10 @@ def is_sweep_file(path: Path) -> bool:
 def read_sweep_file(path: Path) -> SweepFile:
     """Read a sweep file. Raises UsageError that names everything that is wrong."""
     try:
-        tree = tomllib.loads(read_text(path))
+        tree = tomllib.loads(read_user_text_file(path))
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read {str(path)!r}: {error}") from None
-    problems = [*_unknown_keys(tree), *_change_errors(tree.get("set"))]
+    problems = [*_unknown_key_errors(tree), *_scenario_override_errors(tree.get("set"))]
     seeds = None
     try:
         seeds = _parse_seeds(tree.get("seeds"))
@@ -96,7 +96,7 @@ def read_sweep_file(path: Path) -> SweepFile:
         scenario=path.parent / tree["scenario"],
         seeds=seeds,
         tables=tree.get("tables", ()),
-        aqms=[_path_beside(path, aqm) for aqm in tree.get("aqms", ())],
+        aqms=[_resolve_aqm_path(path, aqm) for aqm in tree.get("aqms", ())],
         changes=tree.get("set", {}),
         grid=tree.get("grid", {}),
         derived=tree.get("derived", {}),
@@ -105,7 +105,7 @@ def read_sweep_file(path: Path) -> SweepFile:
     )
 
 
-def _unknown_keys(tree: Mapping[str, Any]) -> list[str]:
+def _unknown_key_errors(tree: Mapping[str, Any]) -> list[str]:
     """What stands in the file that does not belong there."""
     problems = []
     for key, value in tree.items():
@@ -121,20 +121,20 @@ def _unknown_keys(tree: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def _change_errors(changes: Any) -> list[str]:
+def _scenario_override_errors(changes: Any) -> list[str]:
     problems = []
     for key, value in (changes if isinstance(changes, Mapping) else {}).items():
         try:
-            checked_key(key, value)
+            require_plain_key(key, value)
         except UsageError as error:
             problems.append(f"set: {key}: {error}")
     return problems
 
 
 def _parse_seeds(given: Any) -> list[int] | None:
-    return None if given is None else parse_seeds(given) if isinstance(given, str) else chosen_seeds(given)
+    return None if given is None else parse_seeds(given) if isinstance(given, str) else seeds_from_arguments(given)
 
 
-def _path_beside(path: Path, aqm: str) -> str:
+def _resolve_aqm_path(path: Path, aqm: str) -> str:
     """An AQM's "FILE:CLASS", its file beside the sweep's."""
     return str(path.parent / aqm)

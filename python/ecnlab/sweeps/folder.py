@@ -22,17 +22,17 @@ from ecnlab.errors import ResultsError
 from ecnlab.scenarios import catalog
 from ecnlab.stats.estimates import CONFIDENCE
 from ecnlab.storage import atomic
-from ecnlab.storage.atomic import open_stored, write_atomically
+from ecnlab.storage.atomic import open_regular_file, write_atomically
 from ecnlab.storage.folders import (
-    as_json,
-    folder_path,
-    read_json,
+    parse_folder_argument,
+    read_json_object,
     read_verified,
     refuse_foreign_files,
     require_format,
+    to_json_bytes,
     unreadable_file_error,
 )
-from ecnlab.sweeps.sweep import Parameter, Sweep
+from ecnlab.sweeps.sweep import Sweep, SweepParameter
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,15 +62,15 @@ _SUMMARY_FILE = {
 }
 
 
-def prepare_folder(path: Path) -> Path:
+def prepare_sweep_folder(path: Path) -> Path:
     """The folder, made if needed, without what a killed process left half written.
 
     Raises ResultsError if it cannot be made, or if it holds what is no sweep's.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
-        atomic.remove_abandoned(path)
-        there = [] if is_sweep(path) else sorted(entry.name for entry in path.iterdir())
+        atomic.remove_abandoned_partials(path)
+        there = [] if is_sweep_folder(path) else sorted(entry.name for entry in path.iterdir())
         strange = [name for name in there if not name.endswith(".partial")]
     except OSError as error:
         raise ResultsError(f"cannot write to {path}: {error.strerror or error}") from None
@@ -82,14 +82,14 @@ def write_sweep(sweep: Sweep, path: Path) -> Sweep:
     """Write a sweep's files; the sweep with its folder. Raises ResultsError if the disk refuses."""
     digests: dict[str, dict[str, Any]] = {}
     try:
-        if not is_sweep(path):
-            write_atomically(path / SWEEP_FILE, as_json({**sweep.about, "files": {}}))
-        for name, data in _sweep_files(sweep):
+        if not is_sweep_folder(path):
+            write_atomically(path / SWEEP_FILE, to_json_bytes({**sweep.about, "files": {}}))
+        for name, data in _contents_of_sweep_files(sweep):
             digests[name] = {"size": len(data), "sha256": sha256(data).hexdigest()}
             write_atomically(path / name, data)
         about = {**sweep.about, "files": digests}
-        earlier = _previous_files(path)
-        write_atomically(path / SWEEP_FILE, as_json(about))
+        earlier = _files_of_earlier_sweep(path)
+        write_atomically(path / SWEEP_FILE, to_json_bytes(about))
         for name in earlier - set(digests):
             (path / name).unlink(missing_ok=True)
     except OSError as error:
@@ -113,20 +113,20 @@ def open_sweep(path: str | Path) -> Sweep:
     UsageError
         The argument is no path.
     """
-    folder = folder_path("path", path)
-    if not is_sweep(folder):
+    folder = parse_folder_argument("path", path)
+    if not is_sweep_folder(folder):
         raise ResultsError(f"{folder} is not a sweep folder: {SWEEP_FILE} is missing; fix: name a folder that a sweep has written")
-    about = _read_header(folder)
+    about = _read_sweep_header(folder)
     require_format(folder, "sweep", about.get("format"), SWEEP_FORMAT, "run the sweep again")
-    return Sweep(about, FolderTables(folder, about), folder)
+    return Sweep(about, StoredSweepTables(folder, about), folder)
 
 
-def is_sweep(path: Path) -> bool:
+def is_sweep_folder(path: Path) -> bool:
     """Whether a folder is a sweep's."""
     return (path / SWEEP_FILE).is_file()
 
 
-class FolderTables:
+class StoredSweepTables:
     """The tables of a sweep's folder."""
 
     def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
@@ -134,24 +134,24 @@ class FolderTables:
         self._files: Mapping[str, Any] = about["files"]
 
     @property
-    def names(self) -> list[str]:
+    def table_names(self) -> list[str]:
         """The tables that there are, in the order in which they were written."""
         known = {f"{table.name}.parquet": table.name for table in catalog.tables()}
         return [known[file] for file in self._files if file in known]
 
     def points(self) -> pl.DataFrame:
         """A row for each point."""
-        return self._read_frame("points")
+        return self._read_table_frame("points")
 
     def table(self, name: str) -> pl.DataFrame:
         """One table over all points."""
-        return self._read_frame(name)
+        return self._read_table_frame(name)
 
     def summary(self, confidence: float) -> pl.DataFrame:
         """Every quantity at every point. Raises ResultsError for another confidence than the folder's."""
         if confidence != CONFIDENCE:
             raise ResultsError(f"{self._path} has intervals of {100 * CONFIDENCE:g} %; fix: for others run the sweep in Python")
-        return self._read_frame("summary")
+        return self._read_table_frame("summary")
 
     def result(self, point: int) -> Result:
         """Raises ResultsError: the folder has tables, not runs."""
@@ -159,16 +159,16 @@ class FolderTables:
             f"{self._path} has the tables of all points but not their runs; fix: call ecnlab.sweep(...) with the same arguments"
         )
 
-    def _read_frame(self, name: str) -> pl.DataFrame:
+    def _read_table_frame(self, name: str) -> pl.DataFrame:
         import polars as pl
 
-        return pl.read_parquet(BytesIO(self._require_table(f"{name}.parquet")))
+        return pl.read_parquet(BytesIO(self._read_verified_table_file(f"{name}.parquet")))
 
-    def _require_table(self, name: str) -> bytes:
+    def _read_verified_table_file(self, name: str) -> bytes:
         """A file's content. Raises ResultsError if it is not what was written."""
         known, path = self._files.get(name, {}), self._path / name
         try:
-            with open_stored(path) as file:
+            with open_regular_file(path) as file:
                 size = os.fstat(file.fileno()).st_size
             if known.keys() != {"size", "sha256"} or known["size"] != size:
                 raise OSError("size differs")
@@ -177,24 +177,24 @@ class FolderTables:
             raise unreadable_file_error(path, error, _REMEDY) from None
 
 
-def _sweep_files(sweep: Sweep) -> Iterator[tuple[str, bytes]]:
+def _contents_of_sweep_files(sweep: Sweep) -> Iterator[tuple[str, bytes]]:
     """The name and content of each file but sweep.json."""
-    front = {one.name: (one.unit, _file_digest(one)) for one in sweep.parameters}
-    yield "points.parquet", _to_parquet(sweep, sweep.points, front, {name: ("", text) for name, text in _POINTS_FILE.items()})
+    front = {one.name: (one.unit, _sha256_of_file_content(one)) for one in sweep.parameters}
+    yield "points.parquet", _frame_to_parquet(sweep, sweep.points, front, {name: ("", text) for name, text in _POINTS_FILE.items()})
     for name in sweep.tables:
         own = {column.name: (column.unit, column.doc) for column in catalog.table(name).columns}
         renamed = {f"{name}.{column}" if column in front else column: told for column, told in own.items()}
-        yield f"{name}.parquet", _to_parquet(sweep, sweep.table(name), front, {**renamed, "point": ("", _POINTS_FILE["point"])})
+        yield f"{name}.parquet", _frame_to_parquet(sweep, sweep.table(name), front, {**renamed, "point": ("", _POINTS_FILE["point"])})
     summary = sweep.summary()
-    yield "summary.parquet", _to_parquet(sweep, summary, front, {name: ("", text) for name, text in _SUMMARY_FILE.items()})
+    yield "summary.parquet", _frame_to_parquet(sweep, summary, front, {name: ("", text) for name, text in _SUMMARY_FILE.items()})
     yield "summary.csv", summary.write_csv().encode()
 
 
-def _file_digest(one: Parameter) -> str:
+def _sha256_of_file_content(one: SweepParameter) -> str:
     return f"Parameter of the sweep: {', '.join(one.keys)}." if one.keys else "Parameter of the sweep."
 
 
-def _to_parquet(sweep: Sweep, frame: pl.DataFrame, *columns: Mapping[str, tuple[str, str]]) -> bytes:
+def _frame_to_parquet(sweep: Sweep, frame: pl.DataFrame, *columns: Mapping[str, tuple[str, str]]) -> bytes:
     """A frame as Parquet; the file says its columns' units and meanings."""
     told = {name: about for known in columns for name, about in known.items()} | {"seed": ("", "Seed of the run.")}
     there = {name: told[name] for name in frame.columns}
@@ -209,13 +209,13 @@ def _to_parquet(sweep: Sweep, frame: pl.DataFrame, *columns: Mapping[str, tuple[
     return buffer.getvalue()
 
 
-def _previous_files(path: Path) -> set[str]:
+def _files_of_earlier_sweep(path: Path) -> set[str]:
     """The files that an earlier sweep of this folder wrote."""
     try:
-        return set(_read_header(path).get("files", {})) if is_sweep(path) else set()
+        return set(_read_sweep_header(path).get("files", {})) if is_sweep_folder(path) else set()
     except (FileNotFoundError, ResultsError):
         return set()
 
 
-def _read_header(path: Path) -> dict[str, Any]:
-    return read_json(path / SWEEP_FILE, _REMEDY)
+def _read_sweep_header(path: Path) -> dict[str, Any]:
+    return read_json_object(path / SWEEP_FILE, _REMEDY)

@@ -13,11 +13,11 @@ from itertools import product
 from typing import Any
 
 from ecnlab.errors import EcnlabError, Problem, ScenarioError, UsageError
-from ecnlab.scenarios.load import Scenario, leaf_values, unused_aqm_text
-from ecnlab.scenarios.seeds import listed_seeds
-from ecnlab.sweeps.arithmetic import evaluate
-from ecnlab.sweeps.axes import Axis, grid_axes, plain_value, short_names, with_point_list
-from ecnlab.sweeps.values import format_value
+from ecnlab.scenarios.load import Scenario, leaf_values_with_paths, unused_aqm_warning
+from ecnlab.scenarios.seeds import seeds_as_text
+from ecnlab.sweeps.arithmetic import evaluate_expression
+from ecnlab.sweeps.axes import SweepAxis, axes_with_listed_points, grid_axes, numpy_to_python_value, short_column_names
+from ecnlab.sweeps.values import format_axis_value
 
 MAX_POINTS = 100_000
 
@@ -26,7 +26,7 @@ Derived = Mapping[str, str | Callable[[Values], Any]]
 
 
 @dataclass(frozen=True)
-class Point:
+class SweepPoint:
     """One scenario of a sweep.
 
     Attributes
@@ -44,9 +44,9 @@ class Point:
     scenario: Scenario
 
     @property
-    def title(self) -> str:
+    def values_as_text(self) -> str:
         """Its values as text: "max_p = 0.5, scheme = RED"."""
-        return values_text(self.values)
+        return axis_values_text(self.values)
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class SweepPlan:
     """The axes of a sweep and the points that they make: those of the grid, then those that are listed."""
 
     base: Scenario
-    axes: Sequence[Axis]
+    axes: Sequence[SweepAxis]
     derived: Derived
-    points: Sequence[Point]
+    points: Sequence[SweepPoint]
 
     @property
     def warnings(self) -> list[Problem]:
@@ -64,13 +64,13 @@ class SweepPlan:
 
         An AQM of the user's own need not stand in a queue at every point.
         """
-        used = {unused_aqm_text(name) for point in self.points for name in point.scenario.aqm_digests}
+        used = {unused_aqm_warning(name) for point in self.points for name in point.scenario.aqm_digests}
         told = [(warning, point) for point in self.points for warning in point.scenario.warnings if warning not in used]
-        return [*self._identical_points(), *self.gather_warnings(told)]
+        return [*self._identical_points_problems(), *self.merge_problems_of_points(told)]
 
-    def gather_warnings(self, told: Iterable[tuple[Problem, Point]]) -> list[Problem]:
+    def merge_problems_of_points(self, told: Iterable[tuple[Problem, SweepPoint]]) -> list[Problem]:
         """Each problem once, with the points that it is told of unless these are all."""
-        at: dict[Problem, list[Point]] = {}
+        at: dict[Problem, list[SweepPoint]] = {}
         for problem, point in told:
             at.setdefault(problem, []).append(point)
         return [problem if len(points) == len(self.points) else _problem_at_points(problem, points) for problem, points in at.items()]
@@ -84,68 +84,70 @@ class SweepPlan:
             "aqms": dict(sorted({pair for point in self.points for pair in point.scenario.aqm_digests.items()})),
         }
 
-    def in_force(self) -> dict[str, Any]:
+    def parameters_in_force(self) -> dict[str, Any]:
         """The parameters in force that all points share; those in which they differ, at each point; and how long each is measured."""
-        shared = _value_in_force(self.points[0])
+        shared = _parameters_in_force_at_point(self.points[0])
         for point in self.points:
-            there = _value_in_force(point)
+            there = _parameters_in_force_at_point(point)
             shared = {key: value for key, value in shared.items() if key in there and there[key] == value}
         return {
             "in_force": shared,
-            "in_force_at": [{key: value for key, value in _value_in_force(point).items() if key not in shared} for point in self.points],
+            "in_force_at": [
+                {key: value for key, value in _parameters_in_force_at_point(point).items() if key not in shared} for point in self.points
+            ],
             "measured_s": [point.scenario.duration_s - point.scenario.measure_from_s for point in self.points],
         }
 
-    def _identical_points(self) -> list[Problem]:
+    def _identical_points_problems(self) -> list[Problem]:
         numbers: dict[str, list[int]] = {}
         for point in self.points:
             numbers.setdefault(point.scenario.hash, []).append(point.number)
-        groups = [f"points {listed_seeds(same)}" for same in numbers.values() if len(same) > 1]
+        groups = [f"points {seeds_as_text(same)}" for same in numbers.values() if len(same) > 1]
         if not groups:
             return []
         more = f" and {len(groups) - 3} more such groups" if len(groups) > 3 else ""
         return [Problem("points", None, f"{'; '.join(groups[:3])}{more}: each is one scenario, and its points share the runs")]
 
 
-def plan(base: Scenario, grid: Values | None, points: Sequence[Values] | None, derived: Derived | None) -> SweepPlan:
+def plan_sweep(base: Scenario, grid: Values | None, points: Sequence[Values] | None, derived: Derived | None) -> SweepPlan:
     """The points of a grid and of a list, checked.
 
     Raises UsageError for what cannot be read, and ScenarioError with the problems of all points at once.
     """
-    listed = _list_of_points(points)
+    listed = _parse_listed_points(points)
     of_grid = grid_axes(grid or {})
-    axes = with_point_list(of_grid, listed)
-    short = short_names(axes)
+    axes = axes_with_listed_points(of_grid, listed)
+    short = short_column_names(axes)
     values = [*_grid_points(of_grid), *listed]
     if not values:
         raise UsageError(
             "no parameter is varied; fix: give a grid of values, as in {'link.bottleneck.queue.max_p': [0.1, 0.5]}, or a list of points"
         )
-    rules = _checked_derived(derived or {}, axes)
+    rules = _require_valid_derived_rules(derived or {}, axes)
     renamed = [replace(axis, name=short[axis.name]) for axis in axes]
-    return SweepPlan(base, renamed, rules, _PointBuilder(base, axes, short, rules).all_points(values))
+    return SweepPlan(base, renamed, rules, _SweepPointBuilder(base, axes, short, rules).build_points(values))
 
 
-def _value_in_force(point: Point) -> dict[str, Any]:
-    return {key: value for key, value in leaf_values(point.scenario.resolved) if not key.startswith("record.")}
+def _parameters_in_force_at_point(point: SweepPoint) -> dict[str, Any]:
+    return {key: value for key, value in leaf_values_with_paths(point.scenario.resolved) if not key.startswith("record.")}
 
 
-def values_text(values: Values) -> str:
+def axis_values_text(values: Values) -> str:
     """Values of axes as text."""
-    return ", ".join(f"{name} = {format_value(value)}" for name, value in values.items() if value is not None)
+    return ", ".join(f"{name} = {format_axis_value(value)}" for name, value in values.items() if value is not None)
 
 
-class _PointBuilder:
+class _SweepPointBuilder:
     """Makes points, and keeps what is wrong with them."""
 
-    def __init__(self, base: Scenario, axes: Sequence[Axis], short: Mapping[str, str], derived: Derived) -> None:
+    def __init__(self, base: Scenario, axes: Sequence[SweepAxis], short: Mapping[str, str], derived: Derived) -> None:
         self._base = base
         self._axes = {axis.name: axis for axis in axes}
         self._short = short
         self._derived = derived
-        self._wrong: dict[Problem, list[Point]] = {}
+        self._wrong: dict[Problem, list[SweepPoint]] = {}
 
-    def all_points(self, given: Iterable[Values]) -> list[Point]:
+    def build_points(self, given: Iterable[Values]) -> list[SweepPoint]:
         """The points. Raises ScenarioError with all their problems."""
         points = [self._make_point(number, values) for number, values in enumerate(given, 1)]
         if self._wrong:
@@ -154,9 +156,9 @@ class _PointBuilder:
             raise ScenarioError(problems, self._base.source)
         return points
 
-    def _make_point(self, number: int, given: Values) -> Point:
+    def _make_point(self, number: int, given: Values) -> SweepPoint:
         values = {short: given.get(name) for name, short in self._short.items()}
-        point = Point(number, values, self._base)
+        point = SweepPoint(number, values, self._base)
         changes, wrong = self._changes_of_point(given, values)
         try:
             point = replace(point, scenario=self._base.changed(changes))
@@ -173,49 +175,49 @@ class _PointBuilder:
         """What is changed in the scenario, and what is wrong with the rules that give no value."""
         changes: dict[str, Any] = {}
         for name, value in given.items():
-            changes |= self._axes[name].changes(value)
+            changes |= self._axes[name].overrides_for(value)
         ordered = dict(sorted(changes.items(), key=lambda change: change[0].count(".")))
         known = {name: value for name, value in values.items() if value is not None}
         wrong = []
         for key, rule in self._derived.items():
             ordered.pop(key, None)
             try:
-                ordered[key] = _derived_value(key, rule, known)
+                ordered[key] = _evaluate_derived_value(key, rule, known)
             except UsageError as error:
                 wrong.append(Problem("", None, str(error)))
         return ordered, wrong
 
 
-def _derived_value(key: str, rule: str | Callable[[Values], Any], values: Values) -> Any:
+def _evaluate_derived_value(key: str, rule: str | Callable[[Values], Any], values: Values) -> Any:
     try:
-        return evaluate(rule, values) if isinstance(rule, str) else rule(values)
+        return evaluate_expression(rule, values) if isinstance(rule, str) else rule(values)
     except EcnlabError as error:
         raise UsageError(f"derived: {key}: {error}") from None
     except Exception as error:  # a function of the user's
         raise UsageError(f"derived: {key}: {type(error).__name__}: {error}") from error
 
 
-def _problem_at_points(problem: Problem, points: Sequence[Point]) -> Problem:
+def _problem_at_points(problem: Problem, points: Sequence[SweepPoint]) -> Problem:
     """A problem with the points that it is told of behind it."""
-    where = f"point {points[0].number}: {points[0].title}" if len(points) == 1 else _several_texts(points)
+    where = f"point {points[0].number}: {points[0].values_as_text}" if len(points) == 1 else _points_and_shared_values_text(points)
     return replace(problem, message=f"{problem.message} ({where})")
 
 
-def _several_texts(points: Sequence[Point]) -> str:
+def _points_and_shared_values_text(points: Sequence[SweepPoint]) -> str:
     shared = {name: value for name, value in points[0].values.items() if all(point.values[name] == value for point in points)}
-    common = values_text(shared)
-    return f"points {listed_seeds(point.number for point in points)}" + (f": {common}" if common else "")
+    common = axis_values_text(shared)
+    return f"points {seeds_as_text(point.number for point in points)}" + (f": {common}" if common else "")
 
 
-def _list_of_points(points: Sequence[Values] | None) -> list[Values]:
+def _parse_listed_points(points: Sequence[Values] | None) -> list[Values]:
     if points is None:
         return []
     if isinstance(points, (str, Mapping)) or not all(isinstance(point, Mapping) and point for point in points):
         raise UsageError("points: must be a list of dicts from keys to values, as in [{'link.bottleneck.queue.max_p': 0.1}]")
-    return [{name: plain_value(value) for name, value in point.items()} for point in points]
+    return [{name: numpy_to_python_value(value) for name, value in point.items()} for point in points]
 
 
-def _grid_points(axes: Sequence[Axis]) -> Iterable[Values]:
+def _grid_points(axes: Sequence[SweepAxis]) -> Iterable[Values]:
     """The product of the axes' values, the last axis fastest. Raises UsageError where it is too large."""
     if not axes:
         return []
@@ -227,7 +229,7 @@ def _grid_points(axes: Sequence[Axis]) -> Iterable[Values]:
     return [dict(zip(names, values, strict=True)) for values in product(*(axis.values for axis in axes))]
 
 
-def _checked_derived(derived: Derived, axes: Sequence[Axis]) -> Derived:
+def _require_valid_derived_rules(derived: Derived, axes: Sequence[SweepAxis]) -> Derived:
     """Raises UsageError for rules that are none, and for keys that an axis sets too."""
     if not isinstance(derived, Mapping):
         raise UsageError(f"derived: must be a dict from keys to expressions, not {type(derived).__name__}")
@@ -237,7 +239,11 @@ def _checked_derived(derived: Derived, axes: Sequence[Axis]) -> Derived:
             problems.append(f"derived: {key!r} is not a key of a scenario")
         if not isinstance(rule, str) and not callable(rule):
             problems.append(f'derived: {key}: {rule!r} is not an expression; fix: write it as text, e.g. "flows / 3"')
-        problems += [f"derived: {key}: is set by the axis {axis.name} too; fix: leave out one of them" for axis in axes if key in axis.sets]
+        problems += [
+            f"derived: {key}: is set by the axis {axis.name} too; fix: leave out one of them"
+            for axis in axes
+            if key in axis.overridden_keys
+        ]
     if problems:
         raise UsageError("\n".join(problems))
     return derived

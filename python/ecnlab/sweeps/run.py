@@ -9,22 +9,22 @@ from typing import Any
 from ecnlab import _core
 from ecnlab.backends import base, lateness
 from ecnlab.backends.base import Backend
-from ecnlab.backends.registry import renamed_argument
+from ecnlab.backends.registry import merge_renamed_backend_argument
 from ecnlab.errors import Failure, Problem, UsageError
 from ecnlab.execution.runner import Request, run_all
 from ecnlab.execution.workers import Workers
 from ecnlab.scenarios import catalog
 from ecnlab.scenarios.load import Scenario, load
 from ecnlab.scenarios.load import scenario as scenario_from_tree
-from ecnlab.scenarios.seeds import chosen_seeds
+from ecnlab.scenarios.seeds import seeds_from_arguments
 from ecnlab.stats.estimates import CONFIDENCE
-from ecnlab.storage.folders import folder_path
+from ecnlab.storage.folders import parse_folder_argument
 from ecnlab.storage.results import Result
 from ecnlab.storage.store import Store
 from ecnlab.sweeps import folder
 from ecnlab.sweeps.file import SweepFile
-from ecnlab.sweeps.plan import Derived, SweepPlan, plan
-from ecnlab.sweeps.sweep import MEASURE_TABLES, RECORDED_TABLES, MissingRun, RunTables, Sweep, parameters_of
+from ecnlab.sweeps.plan import Derived, SweepPlan, plan_sweep
+from ecnlab.sweeps.sweep import MEASURE_TABLES, RECORDED_TABLES, FailedSweepRun, Sweep, SweepTablesOfRuns, parameters_of_plan
 
 STORE_FOLDER = Path("results") / "store"
 
@@ -95,19 +95,19 @@ def sweep(
     Interrupted
         Ctrl-C; what has finished is in the store.
     """
-    chosen = chosen_seeds(seeds, seed)
-    of, backend = _base_scenario(base), renamed_argument(backend, on)
-    made = plan(of if backend is None else of.on_backend(backend), grid, points, derived)
-    return run_plan(made, chosen, tables=tables, name=name, store=store, out=out, workers=workers, threads=threads, progress=progress)
+    chosen = seeds_from_arguments(seeds, seed)
+    of, backend = _load_base_scenario(base), merge_renamed_backend_argument(backend, on)
+    made = plan_sweep(of if backend is None else of.on_backend(backend), grid, points, derived)
+    return run_sweep_plan(made, chosen, tables=tables, name=name, store=store, out=out, workers=workers, threads=threads, progress=progress)
 
 
-def plan_of(asked: SweepFile) -> SweepPlan:
+def plan_of_sweep_file(asked: SweepFile) -> SweepPlan:
     """The plan that a sweep file asks for. Raises UsageError, ScenarioError, BackendError."""
     base = load(asked.scenario, asked.changes, aqms=asked.aqms)
     try:
         base = base if asked.backend is None else base.on_backend(asked.backend)
-        made = plan(base, asked.grid, asked.points, asked.derived)
-        _checked_tables(asked.tables, made)
+        made = plan_sweep(base, asked.grid, asked.points, asked.derived)
+        _require_recorded_tables(asked.tables, made)
     except UsageError as error:
         if asked.path is None:
             raise
@@ -115,7 +115,7 @@ def plan_of(asked: SweepFile) -> SweepPlan:
     return made
 
 
-def run_plan(
+def run_sweep_plan(
     made: SweepPlan,
     seeds: Sequence[int],
     *,
@@ -128,17 +128,17 @@ def run_plan(
     progress: bool = False,
 ) -> Sweep:
     """Run a plan over seeds; arguments, what is returned and raised as for `sweep`."""
-    more = _checked_tables(tables, made)
-    home = None if out is None else folder.prepare_folder(folder_path("out", out))
+    more = _require_recorded_tables(tables, made)
+    home = None if out is None else folder.prepare_sweep_folder(parse_folder_argument("out", out))
     unlike = {point.scenario.hash: point.scenario for point in made.points}
     requests = [Request(scenario, seeds) for scenario in unlike.values()]
     outcome = run_all(requests, store=store, workers=workers, threads=threads, progress=progress)
     results = dict(zip(unlike, outcome.results, strict=True))
     about = _sweep_header(made, seeds, made.base.name if name is None else name)
-    about["warnings"] += [vars(warning) for warning in _run_warnings(made, results)]
-    about |= _host_records(results.values())
-    about["failures"] = [vars(missing) for missing in _missing_runs(made, outcome.failures)]
-    done = Sweep(about, RunTables(made, parameters_of(made), results, more))
+    about["warnings"] += [vars(warning) for warning in _warnings_of_results(made, results)]
+    about |= _worst_lateness_record(results.values())
+    about["failures"] = [vars(missing) for missing in _failed_runs_at_points(made, outcome.failures)]
+    done = Sweep(about, SweepTablesOfRuns(made, parameters_of_plan(made), results, more))
     return done if home is None else folder.write_sweep(done, home)
 
 
@@ -150,39 +150,39 @@ def _sweep_header(made: SweepPlan, seeds: Sequence[int], name: str) -> dict[str,
         "backend": base.backend_to_dict(made.base.backend),
         "name": name,
         **made.to_dict(),
-        "parameters": [one.to_dict() for one in parameters_of(made)],
+        "parameters": [one.to_dict() for one in parameters_of_plan(made)],
         "points": len(made.points),
-        **made.in_force(),
+        **made.parameters_in_force(),
         "seeds": list(seeds),
         "confidence": CONFIDENCE,
         "warnings": [vars(warning) for warning in made.warnings],
     }
 
 
-def _run_warnings(made: SweepPlan, results: Mapping[str, Result]) -> list[Problem]:
+def _warnings_of_results(made: SweepPlan, results: Mapping[str, Result]) -> list[Problem]:
     """What only the runs show, such as seeds that are all alike."""
     told = [(warning, point) for point in made.points for warning in results[point.scenario.hash].warnings]
-    return made.gather_warnings((warning, point) for warning, point in told if warning not in point.scenario.warnings)
+    return made.merge_problems_of_points((warning, point) for warning, point in told if warning not in point.scenario.warnings)
 
 
-def _host_records(results: Iterable[Result]) -> dict[str, Any]:
+def _worst_lateness_record(results: Iterable[Result]) -> dict[str, Any]:
     """What only a backend with real hosts knows, in short: the worst lateness of all runs, at each step. Empty for the simulator."""
     late = lateness.worst_lateness([about for result in results for about in result.about.values()])
     return {lateness.LATENESS_KEY: late} if late else {}
 
 
-def _missing_runs(made: SweepPlan, failures: Iterable[Failure]) -> list[MissingRun]:
+def _failed_runs_at_points(made: SweepPlan, failures: Iterable[Failure]) -> list[FailedSweepRun]:
     """The runs that failed, at each point that asked for them, in the order of points and seeds."""
     by_key: dict[str, list[Failure]] = {}
     for failure in failures:
         by_key.setdefault(failure.key, []).append(failure)
     found = [(point, failure) for point in made.points for failure in by_key.get(point.scenario.hash, ())]
     return sorted(
-        (MissingRun(point.number, failure.seed, failure.message) for point, failure in found), key=lambda one: (one.point, one.seed)
+        (FailedSweepRun(point.number, failure.seed, failure.message) for point, failure in found), key=lambda one: (one.point, one.seed)
     )
 
 
-def _base_scenario(base: object) -> Scenario:
+def _load_base_scenario(base: object) -> Scenario:
     if isinstance(base, Scenario):
         return base
     if isinstance(base, (str, Path)):
@@ -192,7 +192,7 @@ def _base_scenario(base: object) -> Scenario:
     raise UsageError(f"base: must be a scenario, the path of its file, or its dict, not {type(base).__name__}")
 
 
-def _checked_tables(names: Sequence[str], made: SweepPlan) -> list[str]:
+def _require_recorded_tables(names: Sequence[str], made: SweepPlan) -> list[str]:
     """Tables wanted besides the measures. Raises UsageError where no point records them."""
     if isinstance(names, str):
         raise UsageError(f"tables: must be a list of names, as in [{names!r}]")

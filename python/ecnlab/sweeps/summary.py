@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ecnlab.backends import base, lateness
-from ecnlab.display.cells import Cells
-from ecnlab.scenarios.units import display_unit, display_unit_of
+from ecnlab.display.cells import TextTable
+from ecnlab.scenarios.units import display_unit_of, display_unit_of_column
 from ecnlab.stats.estimates import Estimate
 from ecnlab.storage.summary import format_estimate, quantity_name
-from ecnlab.sweeps.values import format_value
+from ecnlab.sweeps.values import format_axis_value
 
 if TYPE_CHECKING:
     from ecnlab.sweeps.sweep import Sweep
@@ -21,21 +21,31 @@ SHOWN_QUANTITIES = ("goodput_bps", "jain_goodput", "delay_mean_s", "marks", "dro
 _MAX_SHOWN_POINTS = 60
 
 
-def sweep_tables(sweep: Sweep) -> list[Cells]:
+def sweep_tables(sweep: Sweep) -> list[TextTable]:
     """The table of a sweep's points, over all flows."""
     summary = sweep.summary()
     names = [one.name for one in sweep.parameters]
     points: dict[int, dict[str, Any]] = {}
     for row in summary.filter(summary["table"] == "total").iter_rows(named=True) if summary.height else ():
-        points.setdefault(row["point"], {name: row[name] for name in names})[row["quantity"]] = _estimate(row)
+        points.setdefault(row["point"], {name: row[name] for name in names})[row["quantity"]] = _estimate_from_row(row)
     units = {one.name: display_unit_of(one.unit) for one in sweep.parameters}
     rows = [
-        [*(_value_cell(point[name], units[name][0]) for name in names), *(_estimate_cell(point, quantity) for quantity in SHOWN_QUANTITIES)]
+        [
+            *(_parameter_value_cell(point[name], units[name][0]) for name in names),
+            *(_estimate_cell(point, quantity) for quantity in SHOWN_QUANTITIES),
+        ]
         for point in points.values()
     ]
     headings = [f"{name} ({unit})" if unit else name for name, (_, unit) in units.items()]
     return (
-        [Cells(_table_title(sweep, len(rows)), [*headings, *map(_quantity_heading, SHOWN_QUANTITIES)], rows[:_MAX_SHOWN_POINTS], headings)]
+        [
+            TextTable(
+                _sweep_table_title(sweep, len(rows)),
+                [*headings, *map(_quantity_heading, SHOWN_QUANTITIES)],
+                rows[:_MAX_SHOWN_POINTS],
+                headings,
+            )
+        ]
         if rows
         else []
     )
@@ -62,39 +72,39 @@ def sweep_to_json(sweep: Sweep) -> dict[str, Any]:
     return about | {"points": list(points.values())}
 
 
-def _table_title(sweep: Sweep, rows: int) -> str:
+def _sweep_table_title(sweep: Sweep, rows: int) -> str:
     n = len(sweep.seeds)
     title = f"{sweep.name}: 1 seed" if n == 1 else f"{sweep.name}: {n} seeds, mean ± 95 % interval"
-    title += _hosts_text(sweep)
+    title += _backend_and_lateness_text(sweep)
     return f"{title}; the first {_MAX_SHOWN_POINTS} of {rows} points, all are in summary.csv" if rows > _MAX_SHOWN_POINTS else title
 
 
-def _hosts_text(sweep: Sweep) -> str:
+def _backend_and_lateness_text(sweep: Sweep) -> str:
     """On what it ran, and the worst lateness of all runs; empty for the simulator."""
     late = sweep.about.get(lateness.LATENESS_KEY, {})
     told = ", ".join(f"{step} {lateness.format_milliseconds(late[step])}" for step in lateness.PERCENTILES if step in late)
     return (
-        f"; on {base.describe_identity(sweep.backend)}" + (f", lateness in the worst run {told}" if told else "")
+        f"; on {base.backend_identity_text(sweep.backend)}" + (f", lateness in the worst run {told}" if told else "")
         if "kernel" in sweep.backend
         else ""
     )
 
 
-def _value_cell(value: Any, factor: float) -> str:
+def _parameter_value_cell(value: Any, factor: float) -> str:
     """A parameter's value in the unit of its column's heading."""
     if value is None:
         return ""
-    return f"{value * factor:.9g}" if factor != 1.0 else format_value(value)
+    return f"{value * factor:.9g}" if factor != 1.0 else format_axis_value(value)
 
 
 def _estimate_cell(point: Mapping[str, Any], quantity: str) -> str:
-    return format_estimate(point[quantity], display_unit(quantity)[0])
+    return format_estimate(point[quantity], display_unit_of_column(quantity)[0])
 
 
 def _quantity_heading(quantity: str) -> str:
-    unit = display_unit(quantity)[1]
+    unit = display_unit_of_column(quantity)[1]
     return quantity_name(quantity) + (f" ({unit})" if unit not in ("1", "packets") else "")
 
 
-def _estimate(row: Mapping[str, Any]) -> Estimate:
+def _estimate_from_row(row: Mapping[str, Any]) -> Estimate:
     return Estimate(row["mean"], row["sd"], row["half_width"], row["n"])

@@ -15,7 +15,7 @@ from ecnlab.errors import Problem, ResultsError, UnknownName
 from ecnlab.scenarios import catalog
 from ecnlab.stats.estimates import CONFIDENCE
 from ecnlab.sweeps import summary
-from ecnlab.sweeps.values import ValueKind, format_value
+from ecnlab.sweeps.values import ValueKind, format_axis_value
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,7 +41,7 @@ RECORDED_TABLES = {
 
 
 @dataclass(frozen=True)
-class Parameter:
+class SweepParameter:
     """A column in front of every table: what an axis of the sweep was set to.
 
     Attributes
@@ -62,9 +62,9 @@ class Parameter:
     unit: str
     values: tuple[Any, ...]
 
-    def cell(self, value: Any) -> Any:
+    def convert_to_cell(self, value: Any) -> Any:
         """A value as the column holds it."""
-        return ValueKind(self.kind, self.unit).cell(value)
+        return ValueKind(self.kind, self.unit).convert_to_cell(value)
 
     def to_dict(self) -> dict[str, Any]:
         """It as plain values."""
@@ -72,7 +72,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class MissingRun:
+class FailedSweepRun:
     """A run that failed.
 
     Attributes
@@ -88,11 +88,11 @@ class MissingRun:
     message: str
 
 
-class SweepTables(Protocol):
+class SweepTablesSource(Protocol):
     """Where a sweep's tables come from."""
 
     @property
-    def names(self) -> Sequence[str]:
+    def table_names(self) -> Sequence[str]:
         """The names of the tables."""
 
     def points(self) -> pl.DataFrame:
@@ -119,7 +119,7 @@ class Sweep:
         The sweep's folder, or None if it lives in memory only.
     """
 
-    def __init__(self, about: Mapping[str, Any], tables: SweepTables, path: Path | None = None) -> None:
+    def __init__(self, about: Mapping[str, Any], tables: SweepTablesSource, path: Path | None = None) -> None:
         self.about = about
         self.path = path
         self._tables = tables
@@ -131,7 +131,7 @@ class Sweep:
         """The table of the points that `ecnlab sweep` prints, for a notebook."""
         notes = [f"warning: {warning.as_text(None)}" for warning in self.warnings]
         notes += [f"{len(self.failures)} runs failed; see failures"] if self.failures else []
-        return html.page(f"{self.name}: {self.about['points']} points", summary.sweep_tables(self), notes)
+        return html.result_html(f"{self.name}: {self.about['points']} points", summary.sweep_tables(self), notes)
 
     @property
     def name(self) -> str:
@@ -149,9 +149,11 @@ class Sweep:
         return dict(self.about.get("backend", base.backend_to_dict(simulator.SIMULATOR)))
 
     @property
-    def parameters(self) -> list[Parameter]:
+    def parameters(self) -> list[SweepParameter]:
         """What is varied, in the order of the columns."""
-        return [Parameter(**{**told, "keys": tuple(told["keys"]), "values": tuple(told["values"])}) for told in self.about["parameters"]]
+        return [
+            SweepParameter(**{**told, "keys": tuple(told["keys"]), "values": tuple(told["values"])}) for told in self.about["parameters"]
+        ]
 
     @property
     def warnings(self) -> list[Problem]:
@@ -159,17 +161,17 @@ class Sweep:
         return [Problem(**told) for told in self.about["warnings"]]
 
     @property
-    def failures(self) -> list[MissingRun]:
+    def failures(self) -> list[FailedSweepRun]:
         """The runs that failed; their rows are missing."""
-        return [MissingRun(**told) for told in self.about["failures"]]
+        return [FailedSweepRun(**told) for told in self.about["failures"]]
 
     def in_force(self, point: int) -> dict[str, Any]:
         """Every parameter in force at a point, by its path, but for what is recorded."""
-        return {**self.about["in_force"], **self.about["in_force_at"][self._require_point(point) - 1]}
+        return {**self.about["in_force"], **self.about["in_force_at"][self._require_known_point(point) - 1]}
 
     def measured_s(self, point: int) -> float:
         """How many simulated seconds are measured at a point."""
-        return float(self.about["measured_s"][self._require_point(point) - 1])
+        return float(self.about["measured_s"][self._require_known_point(point) - 1])
 
     @property
     def points(self) -> pl.DataFrame:
@@ -179,7 +181,7 @@ class Sweep:
     @property
     def tables(self) -> list[str]:
         """The names of its tables."""
-        return list(self._tables.names)
+        return list(self._tables.table_names)
 
     @property
     def total(self) -> pl.DataFrame:
@@ -199,7 +201,7 @@ class Sweep:
     @property
     def plot(self) -> SweepPlots:
         """The figures that can be drawn of it."""
-        plots: SweepPlots = accessors.make("Sweep.plot", self)
+        plots: SweepPlots = accessors.make_accessor("Sweep.plot", self)
         return plots
 
     def table(self, name: str) -> pl.DataFrame:
@@ -219,18 +221,18 @@ class Sweep:
 
     def result(self, point: int) -> Result:
         """The runs of one point, by its number. Raises UnknownName, and ResultsError where the sweep was read from its folder."""
-        return self._tables.result(self._require_point(point))
+        return self._tables.result(self._require_known_point(point))
 
-    def _require_point(self, point: int) -> int:
+    def _require_known_point(self, point: int) -> int:
         if not 1 <= point <= self.about["points"]:
             raise UnknownName("point", str(point), map(str, range(1, self.about["points"] + 1)))
         return point
 
 
-class RunTables:
+class SweepTablesOfRuns:
     """The tables of a sweep that has just been run."""
 
-    def __init__(self, plan: SweepPlan, parameters: Sequence[Parameter], results: Mapping[str, Result], more: Sequence[str]) -> None:
+    def __init__(self, plan: SweepPlan, parameters: Sequence[SweepParameter], results: Mapping[str, Result], more: Sequence[str]) -> None:
         self._points = list(plan.points)
         self._parameters = parameters
         self._results = results
@@ -238,7 +240,7 @@ class RunTables:
         self._frames: dict[str, pl.DataFrame] = {}
 
     @cached_property
-    def names(self) -> Sequence[str]:
+    def table_names(self) -> Sequence[str]:
         """The tables that have rows, and those that were asked for besides."""
         there = {name for result in self._results.values() for name in result.tables}
         full = [name for name in MEASURE_TABLES if name in there and self.table(name).height]
@@ -252,7 +254,7 @@ class RunTables:
         return pl.DataFrame(
             {
                 "point": pl.Series([point.number for point in self._points], dtype=pl.UInt32),
-                **{one.name: self._point_column(one) for one in self._parameters},
+                **{one.name: self._point_number_column(one) for one in self._parameters},
                 "key": [point.scenario.hash for point in self._points],
                 "seeds": pl.Series([len(result.seeds) for result in results], dtype=pl.UInt32),
                 "alike": [result.alike for result in results],
@@ -263,20 +265,20 @@ class RunTables:
         """One table over all points that have it."""
         if name not in self._frames:
             taken = {one.name: f"{name}.{one.name}" for one in self._parameters}
-            self._frames[name] = self._join_frames(
+            self._frames[name] = self._join_frames_of_points(
                 {key: found.table(name) for key, found in self._results.items() if found.has(name)}, taken
             )
         return self._frames[name]
 
     def summary(self, confidence: float) -> pl.DataFrame:
         """Every quantity at every point, over its seeds."""
-        return self._join_frames({key: result.summary(confidence) for key, result in self._results.items() if result.seeds}, {})
+        return self._join_frames_of_points({key: result.summary(confidence) for key, result in self._results.items() if result.seeds}, {})
 
     def result(self, point: int) -> Result:
         """The runs of one point."""
         return self._results[self._points[point - 1].scenario.hash]
 
-    def _join_frames(self, frames: Mapping[str, pl.DataFrame], renamed: Mapping[str, str]) -> pl.DataFrame:
+    def _join_frames_of_points(self, frames: Mapping[str, pl.DataFrame], renamed: Mapping[str, str]) -> pl.DataFrame:
         """The frames of all points below each other, the number and the parameters of each point in front."""
         import numpy as np
         import polars as pl
@@ -289,29 +291,34 @@ class RunTables:
         rows = np.repeat(there, [frame.height for frame in of_points])
         return pl.concat([front[rows], pl.concat(of_points).rename(dict(renamed), strict=False)], how="horizontal")
 
-    def _point_column(self, one: Parameter) -> pl.Series:
+    def _point_number_column(self, one: SweepParameter) -> pl.Series:
         import polars as pl
 
-        return pl.Series([one.cell(point.values[one.name]) for point in self._points], dtype=_polars_type(one.kind))
+        return pl.Series(
+            [one.convert_to_cell(point.values[one.name]) for point in self._points], dtype=_polars_type_of_value_kind(one.kind)
+        )
 
 
-def parameters_of(plan: SweepPlan) -> list[Parameter]:
+def parameters_of_plan(plan: SweepPlan) -> list[SweepParameter]:
     """The columns that a plan's axes become."""
     return [
-        Parameter(axis.name, _keys_of_sets(axis.sets, axis.keys), axis.kind.name, axis.kind.unit, tuple(axis.values)) for axis in plan.axes
+        SweepParameter(
+            axis.name, _keys_of_overrides(axis.overridden_keys, axis.keys), axis.value_kind.name, axis.value_kind.unit, tuple(axis.values)
+        )
+        for axis in plan.axes
     ]
 
 
-def title_of(parameters: Sequence[Parameter], row: Mapping[str, Any]) -> str:
+def parameters_text_of_row(parameters: Sequence[SweepParameter], row: Mapping[str, Any]) -> str:
     """The parameters of a row as text."""
-    return ", ".join(f"{one.name} = {format_value(row[one.name])}" for one in parameters if row[one.name] is not None)
+    return ", ".join(f"{one.name} = {format_axis_value(row[one.name])}" for one in parameters if row[one.name] is not None)
 
 
-def _keys_of_sets(sets: frozenset[str], keys: tuple[str, ...]) -> tuple[str, ...]:
+def _keys_of_overrides(sets: frozenset[str], keys: tuple[str, ...]) -> tuple[str, ...]:
     return keys or tuple(sorted(sets))
 
 
-def _polars_type(kind: str) -> Any:
+def _polars_type_of_value_kind(kind: str) -> Any:
     import polars as pl
 
     return {"flag": pl.Boolean, "whole": pl.Int64, "real": pl.Float64}.get(kind, pl.String)

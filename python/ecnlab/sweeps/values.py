@@ -23,12 +23,12 @@ _MAX_VALUES = 100_000
 _RANGE_PATTERN = re.compile(rf"\s*({NUMBER_PATTERN})\s*\.\.\s*({NUMBER_PATTERN})(?:\s+step\s+({NUMBER_PATTERN}))?\s*{UNIT_PATTERN}\s*")
 
 
-def parse_values(text: str) -> list[Any]:
+def parse_axis_values_text(text: str) -> list[Any]:
     """The values that a text lists, separated by commas; a part may be a range. Raises UsageError."""
-    return [value for part in _list_parts(text) for value in _range_values(part)]
+    return [value for part in _split_at_top_level_commas(text) for value in _expand_range(part)]
 
 
-def parse_value(text: str) -> Any:
+def parse_toml_value_or_text(text: str) -> Any:
     """One value as a scenario file writes it: a number, true, a list, a table; anything else is text."""
     try:
         found = tomllib.loads(f"v = {text}")["v"]
@@ -45,7 +45,7 @@ class ValueKind:
     unit: str = ""
 
     @staticmethod
-    def of_values(values: Iterable[Any]) -> ValueKind:
+    def narrowest_kind_of(values: Iterable[Any]) -> ValueKind:
         """The narrowest kind that has all the values; None is in each."""
         known = [value for value in values if value is not None]
         if all(isinstance(value, bool) for value in known):
@@ -56,15 +56,15 @@ class ValueKind:
         units = {number[1] for number in numbers if number}
         return ValueKind("real", units.pop()) if all(numbers) and len(units) == 1 else ValueKind("name")
 
-    def cell(self, value: Any) -> Any:
+    def convert_to_cell(self, value: Any) -> Any:
         """A value as the column holds it."""
         if value is None or self.name in ("flag", "whole"):
             return value
         number = _parse_number(value) if self.name == "real" else None
-        return format_value(value) if number is None else number[0]
+        return format_axis_value(value) if number is None else number[0]
 
 
-def format_value(value: Any) -> str:
+def format_axis_value(value: Any) -> str:
     """A value as text."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=isinstance(value, Mapping))
 
@@ -77,7 +77,7 @@ def _parse_number(value: Any) -> tuple[float, str] | None:
     return parse_quantity(value) if isinstance(value, str) else None
 
 
-def _list_parts(text: str) -> list[str]:
+def _split_at_top_level_commas(text: str) -> list[str]:
     """The text cut at commas that stand in no bracket and no quotes. Raises UsageError where nothing stands between two."""
     parts, depth, quote = [""], 0, ""
     for letter in text:
@@ -94,10 +94,10 @@ def _list_parts(text: str) -> list[str]:
     return parts
 
 
-def _range_values(part: str) -> Sequence[Any]:
+def _expand_range(part: str) -> Sequence[Any]:
     match = _RANGE_PATTERN.fullmatch(part)
     if match is None:
-        return [parse_value(part)]
+        return [parse_toml_value_or_text(part)]
     low, high, unit = Decimal(match[1]), Decimal(match[2]), match[4]
     step = Decimal(match[3] or 1)
     if match[3] is None and not (_is_whole_number(match[1]) and _is_whole_number(match[2])):

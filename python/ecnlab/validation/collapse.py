@@ -6,10 +6,10 @@ import csv
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from ecnlab.scenarios.networks import congestion_collapse
+from ecnlab.scenarios.networks import congestion_collapse_scenario
 from ecnlab.storage.results import Result
-from ecnlab.validation.formulas import Check
-from ecnlab.validation.samples import Sample, from_row
+from ecnlab.validation.formulas import FormulaCheck
+from ecnlab.validation.samples import SampleStatistics, sample_from_row
 
 NS2_FILE = Path(__file__).parent.parent / "reference" / "ns2" / "collapse.csv"
 
@@ -40,25 +40,34 @@ _ROUNDING_SLACK = 0.1
 _QUICK_SEEDS = (26.3, 105.2)
 
 
-def collapse_checks() -> Iterator[Check]:
+def collapse_checks() -> Iterator[FormulaCheck]:
     """Goodput of TCP and of UDP at every rate of the table."""
-    known = ns2_results()
+    known = ns2_goodput_by_datagram_interval()
     for interval_ms, arrives, udp, tcp in PAPER_TABLE_1:
         rate = f"{_DATAGRAM_BITS / interval_ms:.6f} kbps"
-        tree = congestion_collapse(f"UDP at {arrives} %", rate)
+        tree = congestion_collapse_scenario(f"UDP at {arrives} %", rate)
         for group, published, slack in (("tcp", tcp, _QUICK_POINTS), ("udp", udp, _ROUNDING_SLACK)):
             setting = f"{group.upper()} goodput, UDP at {arrives:g} %"
             theirs = known[group, interval_ms]
-            yield Check(
-                "RFC 2914, Table 1", setting, "%", published, slack, tree, _goodput_share(group), 5, theirs, arrives in _QUICK_SEEDS
+            yield FormulaCheck(
+                "RFC 2914, Table 1",
+                setting,
+                "%",
+                published,
+                slack,
+                tree,
+                _goodput_share_of_bottleneck(group),
+                5,
+                theirs,
+                arrives in _QUICK_SEEDS,
             )
 
 
-def ns2_results(path: Path = NS2_FILE) -> Mapping[tuple[str, float], Sample]:
+def ns2_goodput_by_datagram_interval(path: Path = NS2_FILE) -> Mapping[tuple[str, float], SampleStatistics]:
     """ns-2's goodput of TCP and of UDP by the interval between datagrams."""
     with path.open(encoding="utf-8", newline="") as file:
-        return {(group, float(row["interval_ms"])): from_row(row, group) for row in csv.DictReader(file) for group in ("tcp", "udp")}
+        return {(group, float(row["interval_ms"])): sample_from_row(row, group) for row in csv.DictReader(file) for group in ("tcp", "udp")}
 
 
-def _goodput_share(group: str) -> Callable[[Result], list[float]]:
+def _goodput_share_of_bottleneck(group: str) -> Callable[[Result], list[float]]:
     return lambda result: [100 * rate / _BOTTLENECK_BPS for rate in result.values("goodput_bps", group=group)]

@@ -39,17 +39,19 @@ class ComparedColumns:
 
 def values_by_column(result: Result) -> dict[str, list[float]]:
     """Our values of a thesis network, one a seed, under the names and in the units of ns-2's columns."""
-    total = {column: _scaled_values(result.values(ours), factor) for column, (ours, factor) in ns2.TOTAL_COLUMNS.items()}
-    queue = {column: _scaled_values(result.values(ours, queue=BOTTLENECK), factor) for column, (ours, factor) in ns2.QUEUE_COLUMNS.items()}
+    total = {column: _multiply_values(result.values(ours), factor) for column, (ours, factor) in ns2.TOTAL_COLUMNS.items()}
+    queue = {
+        column: _multiply_values(result.values(ours, queue=BOTTLENECK), factor) for column, (ours, factor) in ns2.QUEUE_COLUMNS.items()
+    }
     groups = {
-        pattern.format(group): _scaled_values(result.values(ours, group=group), factor)
+        pattern.format(group): _multiply_values(result.values(ours, group=group), factor)
         for group in GROUPS
         for pattern, (ours, factor) in ns2.GROUP_COLUMNS.items()
     }
     return total | queue | groups
 
 
-def _queue_values(result: Result, wanted: Mapping[str, tuple[tuple[str, ...], float]]) -> dict[str, list[float]]:
+def _queue_counts_by_column(result: Result, wanted: Mapping[str, tuple[tuple[str, ...], float]]) -> dict[str, list[float]]:
     """The queue's own values, acknowledgements counted; several columns of ours are added up."""
     found = {}
     for column, (ours, factor) in wanted.items():
@@ -58,7 +60,7 @@ def _queue_values(result: Result, wanted: Mapping[str, tuple[tuple[str, ...], fl
     return found
 
 
-def _red_ecn_values(result: Result) -> dict[str, list[float]]:
+def _red_ecn_values_by_column(result: Result) -> dict[str, list[float]]:
     """Of the TCP flows alone what they got; of the queue what it did to all packets."""
     flows = result.flows.filter(pl.col("group") == "bulk").group_by("seed", maintain_order=True)
     rates = [part["goodput_bps"].to_numpy() for _, part in flows]
@@ -67,10 +69,10 @@ def _red_ecn_values(result: Result) -> dict[str, list[float]]:
         "jain": [float(each.sum() ** 2 / (each.size * (each**2).sum())) for each in rates],
         "timeouts": result.values("timeouts", group="bulk"),
     }
-    return bulk | _queue_values(result, _RED_ECN_QUANTITIES)
+    return bulk | _queue_counts_by_column(result, _RED_ECN_QUANTITIES)
 
 
-def _scaled_values(values: list[float], factor: float) -> list[float]:
+def _multiply_values(values: list[float], factor: float) -> list[float]:
     return [value * factor for value in values]
 
 
@@ -80,6 +82,10 @@ THESIS_COLUMNS = ComparedColumns(
     values_by_column,
 )
 TWO_WAY_COLUMNS = ComparedColumns(
-    frozenset(_TWO_WAY_QUANTITIES), frozenset(["final_average", "final_max_p"]), lambda result: _queue_values(result, _TWO_WAY_QUANTITIES)
+    frozenset(_TWO_WAY_QUANTITIES),
+    frozenset(["final_average", "final_max_p"]),
+    lambda result: _queue_counts_by_column(result, _TWO_WAY_QUANTITIES),
 )
-RED_ECN_COLUMNS = ComparedColumns(frozenset(["goodput_kbps", "jain", "timeouts", *_RED_ECN_QUANTITIES]), frozenset(), _red_ecn_values)
+RED_ECN_COLUMNS = ComparedColumns(
+    frozenset(["goodput_kbps", "jain", "timeouts", *_RED_ECN_QUANTITIES]), frozenset(), _red_ecn_values_by_column
+)

@@ -15,7 +15,7 @@ EXPLANATIONS_FILE = Path(__file__).parent.parent / "reference" / "ns2" / "explai
 
 
 @dataclass(frozen=True)
-class Explanation:
+class ExplainedDifference:
     """Which disagreements it covers and why they are there.
 
     Patterns over file and column, texts that the row must have, and the largest difference as a share of ns-2's mean.
@@ -27,21 +27,23 @@ class Explanation:
     when: Mapping[str, str] = field(default_factory=dict)
     within: float = math.inf
 
-    def covers(self, file: str, column: str, row: Mapping[str, str]) -> bool:
+    def covers_column_of_row(self, file: str, column: str, row: Mapping[str, str]) -> bool:
         """Whether it explains a disagreement in `column` of `row` of `file`."""
         named = fnmatchcase(file, self.file) and fnmatchcase(column, self.column)
         return named and all(row.get(key) == value for key, value in self.when.items())
 
 
-def read_explanations(path: Path = EXPLANATIONS_FILE) -> list[Explanation]:
+def read_explanations(path: Path = EXPLANATIONS_FILE) -> list[ExplainedDifference]:
     """The explanations of a file. Raises UsageError if one is incomplete."""
     entries = tomllib.loads(path.read_text(encoding="utf-8")).get("explained", [])
     try:
-        return [Explanation(**entry) for entry in entries]
+        return [ExplainedDifference(**entry) for entry in entries]
     except TypeError as error:
         raise UsageError(f"{path}: {error}") from None
 
 
-def reason_for(explanations: Sequence[Explanation], file: str, column: str, row: Mapping[str, str], share: float) -> str | None:
+def reason_for_difference(
+    explanations: Sequence[ExplainedDifference], file: str, column: str, row: Mapping[str, str], share: float
+) -> str | None:
     """The first explanation's reason for a difference of `share` of ns-2's mean, or None."""
-    return next((e.reason for e in explanations if e.covers(file, column, row) and share <= e.within), None)
+    return next((e.reason for e in explanations if e.covers_column_of_row(file, column, row) and share <= e.within), None)

@@ -14,8 +14,8 @@ from ecnlab.scenarios import networks
 from ecnlab.scenarios.networks import Tree
 from ecnlab.storage.results import Result
 from ecnlab.validation import collapse, laws
-from ecnlab.validation.formulas import Check
-from ecnlab.validation.samples import Sample
+from ecnlab.validation.formulas import FormulaCheck
+from ecnlab.validation.samples import SampleStatistics
 
 NS2_FILE = Path(__file__).parent.parent / "reference" / "ns2" / "formulas.csv"
 
@@ -32,7 +32,7 @@ _MODERN_TCP = {"recovery": "sack", "quirks": _NS2_QUIRKS}
 _SKIPPED_ROUNDS = 1.5
 
 
-def formula_checks(*, quick: bool = False) -> list[Check]:
+def formula_checks(*, quick: bool = False) -> list[FormulaCheck]:
     """All checks, or the quick set."""
     listed = [
         *_utilisation_checks(),
@@ -49,69 +49,69 @@ def formula_checks(*, quick: bool = False) -> list[Check]:
     return [check for check in listed if check.quick or not quick]
 
 
-def _utilisation_checks() -> Iterator[Check]:
+def _utilisation_checks() -> Iterator[FormulaCheck]:
     for buffer, ns2 in ((0.048, 0.782), (0.096, 0.812), (0.248, 0.886), (0.496, 0.961), (1.0, 1.000)):
-        yield Check(
+        yield FormulaCheck(
             "utilisation",
             f"buffer {buffer:g} BDP",
             "1",
-            laws.utilisation(buffer),
+            laws.reno_link_utilisation(buffer),
             0.01,
-            _path_network("10 Mbps", "49.6 ms", round(buffer * 125), {"max_rwnd": 100_000}, (500, 2500)),
+            _single_link_network("10 Mbps", "49.6 ms", round(buffer * 125), {"max_rwnd": 100_000}, (500, 2500)),
             lambda result: result.values("utilisation", queue=networks.BOTTLENECK),
-            ns2=Sample(ns2, 0.0, 1),
+            ns2=SampleStatistics(ns2, 0.0, 1),
             quick=True,
         )
 
 
-def _mathis_checks() -> Iterator[Check]:
+def _mathis_checks() -> Iterator[FormulaCheck]:
     for loss in (0.001, 0.0001):
-        rounds = laws.reno_rounds(loss)
-        yield Check(
+        rounds = laws.reno_rounds_between_losses(loss)
+        yield FormulaCheck(
             "Mathis",
             f"periodic, p = {loss:g}",
             "1",
             laws.MATHIS_PERIODIC,
             laws.MATHIS_PERIODIC * _SKIPPED_ROUNDS / rounds,
-            _lossy_network(_MODERN_TCP, (300, 3300), loss_every=round(1 / loss)),
-            _throughput_constant(loss),
+            _random_loss_network(_MODERN_TCP, (300, 3300), loss_every=round(1 / loss)),
+            _mathis_constant(loss),
             quick=loss > 0.0005,
         )
     for (agent, loss), ns2 in ns2_rates().items():
-        yield Check(
+        yield FormulaCheck(
             "Mathis",
             f"random, p = {loss:g}, {agent}",
             "1",
             laws.MATHIS_PERIODIC,
             None,
-            _random_loss(agent, loss),
-            _throughput_constant(loss),
+            _random_loss_scenario(agent, loss),
+            _mathis_constant(loss),
             seeds=20,
-            ns2=_scaled_sample(ns2, _RTT_S * sqrt(loss)),
+            ns2=_scale_mean_and_sd(ns2, _RTT_S * sqrt(loss)),
             quick=agent == "Sack1" and loss > 0.005,
         )
-    yield Check(
+    yield FormulaCheck(
         "Mathis",
         "random, p = 0.0001",
         "1",
         laws.MATHIS_RANDOM,
-        laws.MATHIS_RANDOM * _SKIPPED_ROUNDS / laws.reno_rounds(1e-4),
-        _lossy_network(_MODERN_TCP, (500, 8500), loss=1e-4),
-        _throughput_constant(1e-4),
+        laws.MATHIS_RANDOM * _SKIPPED_ROUNDS / laws.reno_rounds_between_losses(1e-4),
+        _random_loss_network(_MODERN_TCP, (500, 8500), loss=1e-4),
+        _mathis_constant(1e-4),
         seeds=8,
     )
 
 
-def _pftk_checks() -> Iterator[Check]:
+def _pftk_checks() -> Iterator[FormulaCheck]:
     known = ns2_rates()
     for loss in _LOSS_RATES:
-        yield Check(
+        yield FormulaCheck(
             "PFTK",
             f"random, p = {loss:g}, Sack1",
             "packets/s",
-            laws.pftk(loss, _RTT_S, _TIMEOUT_S),
+            laws.pftk_rate(loss, _RTT_S, _TIMEOUT_S),
             None,
-            _random_loss("Sack1", loss),
+            _random_loss_scenario("Sack1", loss),
             _measured_rate,
             seeds=20,
             ns2=known["Sack1", loss],
@@ -119,133 +119,137 @@ def _pftk_checks() -> Iterator[Check]:
         )
 
 
-def _reno_checks() -> Iterator[Check]:
+def _reno_checks() -> Iterator[FormulaCheck]:
     times = {100: (100, 1000), 1_000: (300, 3000), 10_000: (1000, 6000), 100_000: (1000, 6000), 1_000_000: (1500, 4000)}
     for every, span in times.items():
-        window, rounds = laws.reno_window(1 / every), laws.reno_rounds(1 / every)
+        window, rounds = laws.reno_window(1 / every), laws.reno_rounds_between_losses(1 / every)
         epochs = (span[1] - span[0]) / (rounds * _RTT_S)
-        yield Check(
+        yield FormulaCheck(
             "Reno's response",
             f"periodic, p = {1 / every:g}",
             "packets",
             window,
             window * (_SKIPPED_ROUNDS / rounds + 0.1 / epochs),
-            _lossy_network(_MODERN_TCP | {"max_rwnd": 20_000}, span, loss_every=every),
+            _random_loss_network(_MODERN_TCP | {"max_rwnd": 20_000}, span, loss_every=every),
             _mean_window,
             quick=every <= 10_000,
         )
 
 
-def _cubic_checks() -> Iterator[Check]:
+def _cubic_checks() -> Iterator[FormulaCheck]:
     yield from (_cubic_as_reno_checks(every) for every in (100, 1000))
     times = {1_000: (1000, 4000), 10_000: (4000, 14_000), 100_000: (4000, 9000), 1_000_000: (1000, 1600)}
     yield from (_cubic_periodic_checks(every, span) for every, span in times.items())
     for loss, span, seeds in ((1e-3, (100, 2100), 8), (1e-4, (500, 4500), 8), (1e-5, (500, 3000), 4)):
         window = laws.CUBIC_RANDOM * (_RTT_S / loss) ** 0.75
-        yield Check(
+        yield FormulaCheck(
             "CUBIC's response",
             f"random, p = {loss:g}",
             "packets",
             window,
-            window * _SKIPPED_ROUNDS / laws.cubic_rounds(loss, _RTT_S),
-            _lossy_network(_cubic_parameters(), span, loss=loss),
+            window * _SKIPPED_ROUNDS / laws.cubic_rounds_between_losses(loss, _RTT_S),
+            _random_loss_network(_cubic_parameters(), span, loss=loss),
             _mean_window,
             seeds=seeds,
             quick=loss > 5e-4,
         )
 
 
-def _cubic_as_reno_checks(every: int) -> Check:
-    window, rounds = laws.reno_window(1 / every), laws.reno_rounds(1 / every)
-    tree = _lossy_network(_cubic_parameters(reno_friendly=True), (300, 3000), loss_every=every)
+def _cubic_as_reno_checks(every: int) -> FormulaCheck:
+    window, rounds = laws.reno_window(1 / every), laws.reno_rounds_between_losses(1 / every)
+    tree = _random_loss_network(_cubic_parameters(reno_friendly=True), (300, 3000), loss_every=every)
     setting = f"periodic, p = {1 / every:g}, as friendly as Reno"
-    return Check("CUBIC's response", setting, "packets", window, window * _SKIPPED_ROUNDS / rounds, tree, _mean_window, quick=True)
+    return FormulaCheck("CUBIC's response", setting, "packets", window, window * _SKIPPED_ROUNDS / rounds, tree, _mean_window, quick=True)
 
 
-def _cubic_periodic_checks(every: int, span: tuple[float, float]) -> Check:
-    window, rounds = laws.cubic_window(1 / every, _RTT_S), laws.cubic_rounds(1 / every, _RTT_S)
+def _cubic_periodic_checks(every: int, span: tuple[float, float]) -> FormulaCheck:
+    window, rounds = laws.cubic_window(1 / every, _RTT_S), laws.cubic_rounds_between_losses(1 / every, _RTT_S)
     # A first maximum too high by any share is too high by 0.94 / sqrt(n) after n losses: the page derives it.
     memory = 0.94 / sqrt(span[0] / (rounds * _RTT_S))
-    tree = _lossy_network(_cubic_parameters(), span, loss_every=every)
+    tree = _random_loss_network(_cubic_parameters(), span, loss_every=every)
     slack = window * (_SKIPPED_ROUNDS / rounds + memory)
-    return Check("CUBIC's response", f"periodic, p = {1 / every:g}", "packets", window, slack, tree, _mean_window, quick=every == 1000)
+    return FormulaCheck(
+        "CUBIC's response", f"periodic, p = {1 / every:g}", "packets", window, slack, tree, _mean_window, quick=every == 1000
+    )
 
 
-def _dctcp_checks() -> Iterator[Check]:
+def _dctcp_checks() -> Iterator[FormulaCheck]:
     settings = ((1, 100, 40, 0.0625), (2, 100, 40, 0.0625), (4, 100, 40, 0.0625), (10, 100, 40, 0.0625), (2, 500, 65, 0.03125))
     for flows, rtt_us, threshold, gain in settings:
         pipe = 10e9 * rtt_us * 1e-6 / 12_000
         tree = _marking_network(flows, rtt_us, threshold, gain)
         place = f"N = {flows}, RTT {rtt_us} us, K = {threshold}"
         window = (pipe + threshold) / flows
-        alpha = laws.dctcp_alpha(window)
-        amplitude = laws.dctcp_amplitude(pipe, threshold, flows)
+        alpha = laws.dctcp_mark_fraction(window)
+        amplitude = laws.dctcp_queue_amplitude(pipe, threshold, flows)
         cycle = amplitude / flows * rtt_us * 1e-6
         queue = flows + 1.0
-        yield Check("DCTCP's alpha", place, "1", alpha, 2 / window, tree, _mean_alpha, 4, quick=True)
-        yield Check("DCTCP's swing", place, "packets", amplitude, queue, tree, _window_swing(2 * cycle), 4, quick=True)
-        yield Check("DCTCP's maximum", place, "packets", threshold + flows, queue, tree, _longest_queue, 4, quick=True)
+        yield FormulaCheck("DCTCP's alpha", place, "1", alpha, 2 / window, tree, _mean_dctcp_alpha, 4, quick=True)
+        yield FormulaCheck("DCTCP's swing", place, "packets", amplitude, queue, tree, _queue_length_swing(2 * cycle), 4, quick=True)
+        yield FormulaCheck("DCTCP's maximum", place, "packets", threshold + flows, queue, tree, _longest_queue_packets, 4, quick=True)
 
 
-def _ared_checks() -> Iterator[Check]:
+def _ared_checks() -> Iterator[FormulaCheck]:
     for flows, ns2 in ((5, 9.66), (20, 9.91), (50, 10.04), (100, 10.12)):
-        yield Check(
+        yield FormulaCheck(
             "Adaptive RED",
             f"{flows} flows",
             "packets",
-            laws.ared_target(5, 15),
-            laws.ared_zone(5, 15),
+            laws.ared_target_average(5, 15),
+            laws.ared_target_half_range(5, 15),
             _adaptive_red_network(flows),
             _mean_average_queue,
             seeds=20,
-            ns2=Sample(ns2, 0.0, 1),
+            ns2=SampleStatistics(ns2, 0.0, 1),
             quick=flows == 20,
         )
 
 
-def _waiting_time_checks() -> Iterator[Check]:
+def _waiting_time_checks() -> Iterator[FormulaCheck]:
     """Poisson datagrams of one size and of exponential sizes at a link; one mean packet lasts 0.1 ms."""
     for queue, size, variation in (("M/D/1", "1000 B", 0), ("M/M/1", "exponential 1000 B", 1)):
         for load in (0.5, 0.8, 0.9):
-            yield Check(
+            yield FormulaCheck(
                 "Wait in a queue",
                 f"{queue}, load {load:g}",
                 "packets",
-                laws.mean_wait(load, variation),
+                laws.mg1_mean_wait(load, variation),
                 0.0,
                 _poisson_network(load, size),
-                _mean_wait,
+                _mean_queueing_delay,
                 seeds=10,
                 quick=load < 0.6,
             )
 
 
-def _load_checks() -> Iterator[Check]:
+def _load_checks() -> Iterator[FormulaCheck]:
     """Flows that come at a load bring that load, where all of it gets through."""
     for process in ("poisson", "pareto", "deterministic"):
         shape = {"shape": 2.5} if process == "pareto" else {}
         app = {"kind": "arrivals", "load": 0.5, "rate": "10 Mbps", "process": process, "size": "exponential 10 KB"} | shape
-        link = networks.bottleneck("10 Mbps", "1 ms", {"aqm": "droptail", "limit": 10_000})
+        link = networks.bottleneck_link("10 Mbps", "1 ms", {"aqm": "droptail", "limit": 10_000})
         flows = {"name": "short", "from": "router", "to": "sink", "tcp": {"profile": "linux"}, "app": app}
-        tree = networks.dumbbell("arrivals", link, [flows], duration="420 s", measure_from="20 s")
-        yield Check("Offered load", f"{process} arrivals", "1", 0.5, 0.0, tree, _measured_load, seeds=10, quick=process == "poisson")
+        tree = networks.dumbbell_scenario("arrivals", link, [flows], duration="420 s", measure_from="20 s")
+        yield FormulaCheck("Offered load", f"{process} arrivals", "1", 0.5, 0.0, tree, _measured_load, seeds=10, quick=process == "poisson")
 
 
-def ns2_rates(path: Path = NS2_FILE) -> dict[tuple[str, float], Sample]:
+def ns2_rates(path: Path = NS2_FILE) -> dict[tuple[str, float], SampleStatistics]:
     """ns-2's acknowledged packets per second by agent and loss probability."""
     with path.open(encoding="utf-8", newline="") as file:
         return {
-            (row["agent"], float(row["loss"])): Sample(float(row["packets_per_s"]), float(row["packets_per_s_sd"]), int(row["seeds"]))
+            (row["agent"], float(row["loss"])): SampleStatistics(
+                float(row["packets_per_s"]), float(row["packets_per_s_sd"]), int(row["seeds"])
+            )
             for row in csv.DictReader(file)
         }
 
 
-def _scaled_sample(sample: Sample, factor: float) -> Sample:
-    return Sample(sample.mean * factor, sample.sd * factor, sample.n)
+def _scale_mean_and_sd(sample: SampleStatistics, factor: float) -> SampleStatistics:
+    return SampleStatistics(sample.mean * factor, sample.sd * factor, sample.n)
 
 
-def _random_loss(agent: str, loss: float) -> Tree:
-    return _lossy_network({"recovery": _RECOVERY_VARIANTS[agent]}, (100, 5100), loss=loss)
+def _random_loss_scenario(agent: str, loss: float) -> Tree:
+    return _random_loss_network({"recovery": _RECOVERY_VARIANTS[agent]}, (100, 5100), loss=loss)
 
 
 def _cubic_parameters(*, reno_friendly: bool = False) -> Tree:
@@ -253,15 +257,15 @@ def _cubic_parameters(*, reno_friendly: bool = False) -> Tree:
     return {"variant": "cubic"} | _MODERN_TCP | {"quirks": quirks}
 
 
-def _lossy_network(tcp: Tree, span: tuple[float, float], **impairment: Any) -> Tree:
+def _random_loss_network(tcp: Tree, span: tuple[float, float], **impairment: Any) -> Tree:
     """A path on which nothing queues and packets are lost."""
-    return _path_network("10 Gbps", "50 ms", 1_000_000, {"max_rwnd": 100_000} | tcp, span, **impairment)
+    return _single_link_network("10 Gbps", "50 ms", 1_000_000, {"max_rwnd": 100_000} | tcp, span, **impairment)
 
 
-def _path_network(rate: str, delay: str, limit: int, tcp: Tree, span: tuple[float, float], **impairment: Any) -> Tree:
-    link = networks.bottleneck(rate, delay, {"aqm": "droptail", "limit": limit}, **impairment)
+def _single_link_network(rate: str, delay: str, limit: int, tcp: Tree, span: tuple[float, float], **impairment: Any) -> Tree:
+    link = networks.bottleneck_link(rate, delay, {"aqm": "droptail", "limit": limit}, **impairment)
     flow = {"name": "flow", "from": "router", "to": "sink", "tcp": {"profile": "ns2"} | tcp}
-    return networks.dumbbell("one flow", link, [flow], duration=f"{span[1]} s", measure_from=f"{span[0]} s")
+    return networks.dumbbell_scenario("one flow", link, [flow], duration=f"{span[1]} s", measure_from=f"{span[0]} s")
 
 
 def _marking_network(flows: int, rtt_us: int, threshold: int, gain: float) -> Tree:
@@ -269,11 +273,11 @@ def _marking_network(flows: int, rtt_us: int, threshold: int, gain: float) -> Tr
     step = {"min_th": threshold, "max_th": threshold + 1e-6, "max_p": 1, "w_q": 1, "wait": False, "floor": 0}
     hop = f"{rtt_us / 4} us"
     tcp = {"profile": "ns2", "variant": "dctcp", "packet_size": 1500, "max_rwnd": 100_000, "dctcp_g": gain}
-    link = networks.bottleneck("10 Gbps", hop, {"aqm": "ecnm", "limit": 2000} | step)
+    link = networks.bottleneck_link("10 Gbps", hop, {"aqm": "ecnm", "limit": 2000} | step)
     access = {"rate": "20 Gbps", "delay": hop, "spread": "1 us", "limit": 100_000}
     record = {"queue": f"{rtt_us / 20} us", "window": f"{rtt_us} us"}
-    groups = [networks.group("flows", flows, access, tcp)]
-    return networks.dumbbell("DCTCP", link, groups, duration="0.5 s", measure_from="0.1 s", record=record)
+    groups = [networks.flow_group("flows", flows, access, tcp)]
+    return networks.dumbbell_scenario("DCTCP", link, groups, duration="0.5 s", measure_from="0.1 s", record=record)
 
 
 def _adaptive_red_network(flows: int) -> Tree:
@@ -282,20 +286,20 @@ def _adaptive_red_network(flows: int) -> Tree:
     queue = {"aqm": "ared", "limit": 100, "min_th": 5, "max_th": 15, "ecn": False} | as_ns2
     access = {"rate": "10 Mbps", "delay": "2 ms", "spread": "1 ms"}
     starts = [f"{5 * number / flows:.3f} s" for number in range(flows)]
-    group = networks.group("flows", flows, access, {"profile": "ns2", "variant": "reno", "max_rwnd": 1000}, start=starts)
-    link = networks.bottleneck("15 Mbps", "44 ms", queue)
-    return networks.dumbbell("Adaptive RED", link, [group], duration="100 s", measure_from="50 s", record={"queue": "100 ms"})
+    group = networks.flow_group("flows", flows, access, {"profile": "ns2", "variant": "reno", "max_rwnd": 1000}, start=starts)
+    link = networks.bottleneck_link("15 Mbps", "44 ms", queue)
+    return networks.dumbbell_scenario("Adaptive RED", link, [group], duration="100 s", measure_from="50 s", record={"queue": "100 ms"})
 
 
 def _poisson_network(load: float, size: str) -> Tree:
     """Poisson datagrams without headers over 80 Mbps, where a packet of 1000 bytes lasts 0.1 ms."""
     app = {"kind": "poisson", "rate": f"{80 * load:g} Mbps", "size": size}
     flow = {"name": "packets", "from": "router", "to": "sink", "udp": {"packet_size": 65_535, "header": 0}, "app": app}
-    link = networks.bottleneck("80 Mbps", "1 ms", {"aqm": "droptail", "limit": 1_000_000})
-    return networks.dumbbell("Poisson datagrams", link, [flow], duration="220 s", measure_from="20 s")
+    link = networks.bottleneck_link("80 Mbps", "1 ms", {"aqm": "droptail", "limit": 1_000_000})
+    return networks.dumbbell_scenario("Poisson datagrams", link, [flow], duration="220 s", measure_from="20 s")
 
 
-def _mean_wait(result: Result) -> list[float]:
+def _mean_queueing_delay(result: Result) -> list[float]:
     return [wait / 1e-4 for wait in result.values("sojourn_mean_s", queue=networks.BOTTLENECK)]
 
 
@@ -312,24 +316,24 @@ def _mean_window(result: Result) -> list[float]:
     return [rate * _RTT_S for rate in _measured_rate(result)]
 
 
-def _throughput_constant(loss: float) -> Callable[[Result], list[float]]:
+def _mathis_constant(loss: float) -> Callable[[Result], list[float]]:
     return lambda result: [window * sqrt(loss) for window in _mean_window(result)]
 
 
-def _mean_alpha(result: Result) -> list[float]:
-    return _values_by_seed(result, result.series.window, lambda part: float(part["alpha"].to_numpy().mean()))
+def _mean_dctcp_alpha(result: Result) -> list[float]:
+    return _series_values_by_seed(result, result.series.window, lambda part: float(part["alpha"].to_numpy().mean()))
 
 
 def _mean_average_queue(result: Result) -> list[float]:
     """Mean over time of the queue's own average."""
-    return _values_by_seed(result, result.series.queue, lambda part: float(part["average_packets"].to_numpy().mean()))
+    return _series_values_by_seed(result, result.series.queue, lambda part: float(part["average_packets"].to_numpy().mean()))
 
 
-def _longest_queue(result: Result) -> list[float]:
+def _longest_queue_packets(result: Result) -> list[float]:
     return result.values("length_max_packets", queue=networks.BOTTLENECK)
 
 
-def _window_swing(every_s: float) -> Callable[[Result], list[float]]:
+def _queue_length_swing(every_s: float) -> Callable[[Result], list[float]]:
     """Mean over spells of `every_s` of the longest queue less the shortest."""
 
     def mean_swing(part: pl.DataFrame) -> float:
@@ -338,9 +342,9 @@ def _window_swing(every_s: float) -> Callable[[Result], list[float]]:
         spells = pl.DataFrame({"spell": spell, "length": length}).group_by("spell").agg(pl.max("length") - pl.min("length"))
         return float(spells["length"].to_numpy().mean())
 
-    return lambda result: _values_by_seed(result, result.series.queue, mean_swing)
+    return lambda result: _series_values_by_seed(result, result.series.queue, mean_swing)
 
 
-def _values_by_seed(result: Result, series: pl.DataFrame, of: Callable[[pl.DataFrame], float]) -> list[float]:
+def _series_values_by_seed(result: Result, series: pl.DataFrame, of: Callable[[pl.DataFrame], float]) -> list[float]:
     measured = series.filter(pl.col("time_s") >= result.header["measure_from_s"])
     return [of(measured.filter(pl.col("seed") == seed)) for seed in result.seeds]

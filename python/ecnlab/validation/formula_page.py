@@ -6,37 +6,43 @@ import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ecnlab.validation.formulas import Check, Outcome
+from ecnlab.validation.formulas import FormulaCheck, FormulaOutcome
 
 TEXT_FILE = Path(__file__).parent / "formulas.md"
 TABLE_HEADER = ("formula", "setting", "predicted", "ns-2", "measured", "difference", "allowed", "verdict")
 
 
-def formula_page(outcomes: Sequence[Outcome]) -> str:
+def formula_page(outcomes: Sequence[FormulaOutcome]) -> str:
     """The whole page."""
-    rows = [TABLE_HEADER, ["---"] * len(TABLE_HEADER), *map(outcome_cells, outcomes)]
+    rows = [TABLE_HEADER, ["---"] * len(TABLE_HEADER), *map(formula_outcome_cells, outcomes)]
     table = "".join("| " + " | ".join(row) + " |\n" for row in rows)
     return TEXT_FILE.read_text(encoding="utf-8").replace("TABLE\n", table)
 
 
-def outcome_cells(outcome: Outcome) -> list[str]:
+def formula_outcome_cells(outcome: FormulaOutcome) -> list[str]:
     """An outcome as a row of the table; where ns-2 judges, the difference is that from ns-2."""
     half_width = outcome.measured.half_width
     measured = format_number(outcome.measured.mean) + ("" if math.isnan(half_width) else f" ± {half_width:.2g}")
     mark = "" if outcome.check.slack is not None else " (ns-2)"
-    return [*check_name(outcome.check), measured, f"{outcome.difference:+.2g}{mark}", f"{outcome.allowed:.2g}", outcome.verdict]
+    return [
+        *formula_check_name_cells(outcome.check),
+        measured,
+        f"{outcome.difference:+.2g}{mark}",
+        f"{outcome.allowed:.2g}",
+        outcome.verdict,
+    ]
 
 
-def check_name(check: Check) -> list[str]:
+def formula_check_name_cells(check: FormulaCheck) -> list[str]:
     """The cells that are known before anything is run."""
     unit = "" if check.unit == "1" else f" {check.unit}"
-    return [check.formula, check.setting, f"{format_number(check.predicted)}{unit}", _ns2_cell(check)]
+    return [check.formula, check.setting, f"{format_number(check.predicted)}{unit}", _ns2_sample_cell(check)]
 
 
-def is_current(text: str, checks: Iterable[Check]) -> bool:
+def is_formula_page_current(text: str, checks: Iterable[FormulaCheck]) -> bool:
     """Whether a page has today's text and the rows of these checks, whatever was measured."""
     before, after = TEXT_FILE.read_text(encoding="utf-8").split("TABLE\n")
-    known = [f"| {' | '.join(check_name(check))} | " for check in checks]
+    known = [f"| {' | '.join(formula_check_name_cells(check))} | " for check in checks]
     rows = [line for line in text.removeprefix(before).removesuffix(after).splitlines() if line.startswith("| ")][2:]
     same_rows = len(rows) == len(known) and all(row.startswith(start) for row, start in zip(rows, known, strict=True))
     return text.startswith(before) and text.endswith(after) and same_rows
@@ -47,7 +53,7 @@ def format_number(value: float) -> str:
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
-def _ns2_cell(check: Check) -> str:
+def _ns2_sample_cell(check: FormulaCheck) -> str:
     ns2 = check.ns2
     if ns2 is None:
         return ""

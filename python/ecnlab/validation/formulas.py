@@ -10,16 +10,16 @@ from ecnlab.execution.runner import Request, run_all
 from ecnlab.execution.workers import Workers
 from ecnlab.scenarios.load import scenario
 from ecnlab.scenarios.networks import Tree
-from ecnlab.stats.estimates import Estimate, estimate
+from ecnlab.stats.estimates import Estimate, mean_with_interval
 from ecnlab.storage.results import Result
 from ecnlab.storage.store import Store
-from ecnlab.validation.samples import CONFIDENCE, Sample, allowed_difference, over_seeds
+from ecnlab.validation.samples import CONFIDENCE, SampleStatistics, allowed_difference, sample_over_seeds
 
 AGREES, FAILS = "agrees", "fails"
 
 
 @dataclass(frozen=True)
-class Check:
+class FormulaCheck:
     """A formula in one setting.
 
     Attributes
@@ -40,21 +40,21 @@ class Check:
     tree: Tree
     quantity: Callable[[Result], list[float]]
     seeds: int = 1
-    ns2: Sample | None = None
+    ns2: SampleStatistics | None = None
     quick: bool = False
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FormulaOutcome:
     """What became of a check. The difference is that from ns-2 where ns-2 judges, else that from the formula."""
 
-    check: Check
+    check: FormulaCheck
     measured: Estimate
     difference: float
     allowed: float
     verdict: str
 
-    def plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As nested dicts of plain values."""
         check, ns2 = self.check, self.check.ns2
         return {
@@ -71,9 +71,9 @@ class Outcome:
         }
 
 
-def run_checks(
-    checks: Sequence[Check], *, store: Store | None = None, progress: bool = False, workers: Workers | None = None
-) -> list[Outcome]:
+def run_formula_checks(
+    checks: Sequence[FormulaCheck], *, store: Store | None = None, progress: bool = False, workers: Workers | None = None
+) -> list[FormulaOutcome]:
     """Run every scenario once and judge. Raises ResultsError (store), ClusterError, RunsFailed, Interrupted (Ctrl-C)."""
     scenarios = [scenario(check.tree) for check in checks]
     keys = [(chosen.hash, check.seeds) for check, chosen in zip(checks, scenarios, strict=True)]
@@ -83,27 +83,27 @@ def run_checks(
     requests = [Request(needed[key], range(1, key[1] + 1)) for key in order]
     results = run_all(requests, store=store, progress=progress, workers=workers).whole()
     found = dict(zip(order, results, strict=True))
-    return [judge(check, check.quantity(found[key])) for check, key in zip(checks, keys, strict=True)]
+    return [judge_formula_check(check, check.quantity(found[key])) for check, key in zip(checks, keys, strict=True)]
 
 
-def judge(check: Check, values: Sequence[float]) -> Outcome:
+def judge_formula_check(check: FormulaCheck, values: Sequence[float]) -> FormulaOutcome:
     """The verdict on a check from the values measured, one a seed.
 
     A formula allows its slack and the half width of the mean's 99 % interval; the slack holds for ns-2's value too, where both
     are given. Where ns-2 judges, its mean must be equal to ours in the sense of `samples`.
     """
-    measured, ours = estimate(values), over_seeds(values)
+    measured, ours = mean_with_interval(values), sample_over_seeds(values)
     if check.slack is None:
         if check.ns2 is None:
             raise ValueError(f"{check.formula}, {check.setting}: no expected value")
         difference, allowed = ours.mean - check.ns2.mean, allowed_difference(check.ns2, ours)
         holds = abs(difference) <= allowed
     else:
-        allowed = check.slack + _chance_difference(values)
+        allowed = check.slack + _confidence_half_width(values)
         difference = ours.mean - check.predicted
         holds = abs(difference) <= allowed and (check.ns2 is None or abs(ours.mean - check.ns2.mean) <= allowed)
-    return Outcome(check, measured, difference, allowed, AGREES if holds else FAILS)
+    return FormulaOutcome(check, measured, difference, allowed, AGREES if holds else FAILS)
 
 
-def _chance_difference(values: Sequence[float]) -> float:
-    return estimate(values, CONFIDENCE).half_width if len(values) > 1 else 0.0
+def _confidence_half_width(values: Sequence[float]) -> float:
+    return mean_with_interval(values, CONFIDENCE).half_width if len(values) > 1 else 0.0

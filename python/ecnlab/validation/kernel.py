@@ -30,7 +30,7 @@ MAX_CASE_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
-class CaseResult:
+class CaseResultInMode:
     """How a case came out in one way.
 
     `agreed` of `packets` are the same before the first difference, and `excerpt` shows both runs around it.
@@ -50,41 +50,43 @@ class CaseResult:
 
 
 @dataclass(frozen=True)
-class CaseOutcome:
+class KernelCaseOutcome:
     """What became of one case."""
 
     name: str
     kind: str
-    judgements: Sequence[CaseResult]
+    judgements: Sequence[CaseResultInMode]
 
-    def plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
-class Explanation:
+class ExplainedKernelDifference:
     """Which differences have a cause that is known: patterns over case and way, and the reason."""
 
     case: str
     reason: str
     way: str = "*"
 
-    def covers(self, case: str, way: str) -> bool:
+    def covers_case_in_mode(self, case: str, way: str) -> bool:
         """Whether it explains that a case differs in one way."""
         return fnmatchcase(case, self.case) and fnmatchcase(way, self.way)
 
 
-def explanations(path: Path = REFERENCE_FOLDER / "explained.toml") -> list[Explanation]:
+def read_explanations_of_kernel_cases(path: Path = REFERENCE_FOLDER / "explained.toml") -> list[ExplainedKernelDifference]:
     """The declared reasons. Raises UsageError if one is incomplete."""
     entries = tomllib.loads(path.read_text(encoding="utf-8")).get("explained", [])
     try:
-        return [Explanation(**entry) for entry in entries]
+        return [ExplainedKernelDifference(**entry) for entry in entries]
     except TypeError as error:
         raise UsageError(f"{path}: {error}") from None
 
 
-def check_folder(folder: Path | None = None, ways: Sequence[str] = REPLAY_MODES, only: str = "*") -> list[CaseOutcome]:
+def replay_kernel_cases_of_folder(
+    folder: Path | None = None, ways: Sequence[str] = REPLAY_MODES, only: str = "*"
+) -> list[KernelCaseOutcome]:
     """Every case of a folder whose name or file's name fits a pattern, by the files' names; without a folder the package's own.
 
     Raises UsageError if there is none, naming all files that are no case.
@@ -94,12 +96,12 @@ def check_folder(folder: Path | None = None, ways: Sequence[str] = REPLAY_MODES,
     chosen = [path for path in paths if fnmatchcase(_case_stem(path), only) or fnmatchcase(_case_name(path), only)]
     if not chosen:
         raise UsageError(f"case {only!r}: not in {folder}; fix: use one of {', '.join(map(_case_stem, paths))}")
-    known = explanations()
-    outcomes: list[CaseOutcome] = []
+    known = read_explanations_of_kernel_cases()
+    outcomes: list[KernelCaseOutcome] = []
     problems: list[str] = []
     for path in chosen:
         try:
-            outcomes.append(check_case(path, ways, known))
+            outcomes.append(replay_kernel_case(path, ways, known))
         except UsageError as error:
             problems.append(str(error))
     if problems:
@@ -107,19 +109,21 @@ def check_folder(folder: Path | None = None, ways: Sequence[str] = REPLAY_MODES,
     return outcomes
 
 
-def check_case(path: Path, ways: Sequence[str] = REPLAY_MODES, known: Sequence[Explanation] = ()) -> CaseOutcome:
+def replay_kernel_case(
+    path: Path, ways: Sequence[str] = REPLAY_MODES, known: Sequence[ExplainedKernelDifference] = ()
+) -> KernelCaseOutcome:
     """One case. Raises UsageError if the file is no case."""
     try:
-        text = _case_text(path)
-        told = [_replay_result(text, way) for way in ways]
+        text = _read_case_text(path)
+        told = [_replay_case_in_mode(text, way) for way in ways]
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise UsageError(f"{path} is not a case of a real kernel: {error}") from None
     name, kind = told[0]["name"], told[0]["kind"]
-    judgements = [_case_result(way, answer) for way, answer in zip(ways, told, strict=True)]
-    return CaseOutcome(name, kind, [_with_explanation(name, judgement, known) for judgement in judgements])
+    judgements = [_case_result_from_dict(way, answer) for way, answer in zip(ways, told, strict=True)]
+    return KernelCaseOutcome(name, kind, [_with_explanation(name, judgement, known) for judgement in judgements])
 
 
-def totals(outcomes: Sequence[CaseOutcome]) -> dict[str, dict[str, int]]:
+def verdict_counts_by_mode(outcomes: Sequence[KernelCaseOutcome]) -> dict[str, dict[str, int]]:
     """Of each way how many cases have which verdict."""
     counts = {judgement.way: Counter[str]() for outcome in outcomes for judgement in outcome.judgements}
     for outcome in outcomes:
@@ -142,12 +146,12 @@ def _case_stem(path: Path) -> str:
 def _case_name(path: Path) -> str:
     """The name that a case has in its file; nothing if the file is no case."""
     try:
-        return str(json.loads(_case_text(path))["name"])
+        return str(json.loads(_read_case_text(path))["name"])
     except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error):
         return ""
 
 
-def _case_text(path: Path) -> str:
+def _read_case_text(path: Path) -> str:
     # A small packed file may unpack to more than the memory holds.
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         data = file.read(MAX_CASE_BYTES + 1)
@@ -156,17 +160,17 @@ def _case_text(path: Path) -> str:
     return data.decode("utf-8")
 
 
-def _replay_result(text: str, way: str) -> Mapping[str, Any]:
+def _replay_case_in_mode(text: str, way: str) -> Mapping[str, Any]:
     answer: Mapping[str, Any] = json.loads(_core.kernel_case(text, way))
     return answer
 
 
-def _case_result(way: str, told: Mapping[str, Any]) -> CaseResult:
-    return CaseResult(way, told["verdict"], told["why"], told["agreed"], told["packets"], tuple(told["excerpt"]))
+def _case_result_from_dict(way: str, told: Mapping[str, Any]) -> CaseResultInMode:
+    return CaseResultInMode(way, told["verdict"], told["why"], told["agreed"], told["packets"], tuple(told["excerpt"]))
 
 
-def _with_explanation(case: str, judgement: CaseResult, known: Sequence[Explanation]) -> CaseResult:
-    reason = next((explanation.reason for explanation in known if explanation.covers(case, judgement.way)), None)
+def _with_explanation(case: str, judgement: CaseResultInMode, known: Sequence[ExplainedKernelDifference]) -> CaseResultInMode:
+    reason = next((explanation.reason for explanation in known if explanation.covers_case_in_mode(case, judgement.way)), None)
     if reason is None or not judgement.has_failed:
         return judgement
     return replace(judgement, verdict="explained", why=f"{reason} ({judgement.why})")

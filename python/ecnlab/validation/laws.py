@@ -12,7 +12,7 @@ CUBIC_RANDOM = 1.3004
 CUBIC_C, CUBIC_BETA = 0.4, 0.7
 
 
-def utilisation(buffer: float) -> float:
+def reno_link_utilisation(buffer: float) -> float:
     """Of a link with one Reno flow and a drop-tail buffer of `buffer` <= 1 bandwidth-delay products."""
     return (3 + 6 * buffer - buffer**2) / (4 * (1 + buffer))
 
@@ -22,44 +22,44 @@ def reno_window(loss: float) -> float:
     return MATHIS_PERIODIC / sqrt(loss)
 
 
-def reno_rounds(loss: float) -> float:
+def reno_rounds_between_losses(loss: float) -> float:
     """Round trips from loss to loss."""
     return sqrt(2 / (3 * loss))
 
 
 def cubic_window(loss: float, rtt_s: float) -> float:
     """Mean window in packets at one loss in 1/`loss` packets, where CUBIC is not held up by Reno's window (RFC 9438, section 5.2)."""
-    return cubic_constant() * float((rtt_s / loss) ** 0.75)
+    return cubic_mean_window_constant() * float((rtt_s / loss) ** 0.75)
 
 
-def cubic_constant() -> float:
+def cubic_mean_window_constant() -> float:
     """The fourth root of C (3 + beta) / (4 (1 - beta))."""
     return float((CUBIC_C * (3 + CUBIC_BETA) / (4 * (1 - CUBIC_BETA))) ** 0.25)
 
 
-def cubic_rounds(loss: float, rtt_s: float) -> float:
+def cubic_rounds_between_losses(loss: float, rtt_s: float) -> float:
     """Round trips from loss to loss: those in which the mean window sends 1/`loss` packets."""
     return 1 / (loss * cubic_window(loss, rtt_s))
 
 
-def pftk(loss: float, rtt_s: float, timeout_s: float, acked: int = 1) -> float:
+def pftk_rate(loss: float, rtt_s: float, timeout_s: float, acked: int = 1) -> float:
     """Packets per second of a Reno flow with timeouts (Padhye et al. 1998; RFC 5348, section 3.1); `acked` packets an acknowledgement."""
     growth = rtt_s * sqrt(2 * acked * loss / 3)
     timeouts = timeout_s * min(1.0, 3 * sqrt(3 * acked * loss / 8)) * loss * (1 + 32 * loss**2)
     return 1 / (growth + timeouts)
 
 
-def dctcp_alpha(window: float) -> float:
+def dctcp_mark_fraction(window: float) -> float:
     """DCTCP's share of marks at a window of `window` packets: sqrt(2 / W)."""
     return sqrt(2 / window)
 
 
-def dctcp_amplitude(pipe: float, threshold: float, flows: int) -> float:
+def dctcp_queue_amplitude(pipe: float, threshold: float, flows: int) -> float:
     """How far the queue swings, in packets: sqrt(2 N (C RTT + K)) / 2."""
     return sqrt(2 * flows * (pipe + threshold)) / 2
 
 
-def mean_wait(load: float, variation: float) -> float:
+def mg1_mean_wait(load: float, variation: float) -> float:
     """Mean wait in an M/G/1 queue, in mean service times (Pollaczek and Khinchine): 0 variation is M/D/1, 1 is M/M/1.
 
     `variation` is the variance of the service times by their mean squared.
@@ -67,11 +67,11 @@ def mean_wait(load: float, variation: float) -> float:
     return load * (1 + variation) / (2 * (1 - load))
 
 
-def ared_target(min_th: float, max_th: float) -> float:
+def ared_target_average(min_th: float, max_th: float) -> float:
     """Where Adaptive RED holds the average, in packets."""
     return (min_th + max_th) / 2
 
 
-def ared_zone(min_th: float, max_th: float) -> float:
+def ared_target_half_range(min_th: float, max_th: float) -> float:
     """How far from there Adaptive RED lets the average be: 0.4 to 0.6 of the way between the thresholds."""
     return 0.1 * (max_th - min_th)

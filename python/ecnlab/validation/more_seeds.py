@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ecnlab.errors import UsageError
-from ecnlab.validation.samples import Sample, agree, from_row
+from ecnlab.validation.samples import SampleStatistics, means_agree, sample_from_row
 
 MORE_SEEDS_FILE = Path(__file__).parent.parent / "reference" / "ns2" / "more-seeds.csv"
 MIN_SEEDS = 8
@@ -18,33 +18,35 @@ _THRESHOLD_KEYS = {"minth": 10.0, "maxth": 30.0}
 
 
 @dataclass(frozen=True)
-class MoreSeeds:
+class MoreSeedsOfNs2:
     """Rows of ns-2 by network, era, mode, flows and max_p; all have the thresholds 10 and 30."""
 
     rows: Mapping[_RowKey, Mapping[str, str]] = field(default_factory=dict)
 
-    def reason_for(self, network: str | None, row: Mapping[str, str], column: str, table: Sample, ours: Sample) -> str | None:
+    def reason_if_more_seeds_agree(
+        self, network: str | None, row: Mapping[str, str], column: str, table: SampleStatistics, ours: SampleStatistics
+    ) -> str | None:
         """Why ours disagrees with `table`, if it agrees with the further seeds of the same row; else None.
 
         The table's mean must itself be a likely draw of as many seeds with the further seeds' spread; a table
         that is off by more has another fault.
         """
-        more = self._sample(network, row, column)
-        if more is None or not agree(more, ours) or not agree(replace(table, sd=more.sd), more):
+        more = self._sample_of_column(network, row, column)
+        if more is None or not means_agree(more, ours) or not means_agree(replace(table, sd=more.sd), more):
             return None
         return (
             f"ns-2's spread over {table.n} seeds is too small by chance: "
             f"{more.n} further seeds of ns-2 agree with ours ({more.mean:.6g} ± {more.sd:.2g})"
         )
 
-    def _sample(self, network: str | None, row: Mapping[str, str], column: str) -> Sample | None:
+    def _sample_of_column(self, network: str | None, row: Mapping[str, str], column: str) -> SampleStatistics | None:
         if network is None or any(float(row.get(name) or usual) != usual for name, usual in _THRESHOLD_KEYS.items()):
             return None
         further = self.rows.get(_row_key(network, row), {})
-        return from_row(further, column) if further.get(column) else None
+        return sample_from_row(further, column) if further.get(column) else None
 
 
-def read_more_seeds(path: Path = MORE_SEEDS_FILE) -> MoreSeeds:
+def read_more_seeds(path: Path = MORE_SEEDS_FILE) -> MoreSeedsOfNs2:
     """The rows of a file. Raises UsageError if it is unreadable or a row has fewer seeds than `MIN_SEEDS`."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -57,7 +59,7 @@ def read_more_seeds(path: Path = MORE_SEEDS_FILE) -> MoreSeeds:
         raise UsageError(f"{path}: a row of {few[0]['seeds']} seeds, fewer than {MIN_SEEDS}")
     if len(keyed) < len(rows):
         raise UsageError(f"{path}: duplicate row")
-    return MoreSeeds(keyed)
+    return MoreSeedsOfNs2(keyed)
 
 
 def _row_key(network: str, row: Mapping[str, str]) -> _RowKey:

@@ -13,7 +13,7 @@ CASES_FOLDER = Path(__file__).parent.parent / "reference" / "ns2" / "packet-exac
 
 
 @dataclass(frozen=True)
-class CaseOutcome:
+class PacketCaseOutcome:
     """What became of one case: events compared, and the first difference if there is one."""
 
     name: str
@@ -22,16 +22,16 @@ class CaseOutcome:
     difference: str | None
 
 
-def check_folder(folder: Path) -> list[CaseOutcome]:
+def compare_packet_cases_of_folder(folder: Path) -> list[PacketCaseOutcome]:
     """Every *.json of a folder, by name. Raises UsageError if there is none, naming all that are no case."""
     paths = sorted(folder.glob("*.json"))
     if not paths:
         raise UsageError(f"{folder}: contains no *.json case" if folder.is_dir() else f"{folder}: is not a folder")
-    outcomes: list[CaseOutcome] = []
+    outcomes: list[PacketCaseOutcome] = []
     problems: list[str] = []
     for path in paths:
         try:
-            outcomes.append(check_case(path))
+            outcomes.append(compare_packet_case(path))
         except UsageError as error:
             problems.append(str(error))
     if problems:
@@ -39,10 +39,10 @@ def check_folder(folder: Path) -> list[CaseOutcome]:
     return outcomes
 
 
-def check_case(path: Path) -> CaseOutcome:
+def compare_packet_case(path: Path) -> PacketCaseOutcome:
     """One case. Raises UsageError if the file is no case."""
     try:
         answer = json.loads(_core.packet_exact(path.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} is not a packet-exact case: {error}") from None
-    return CaseOutcome(answer["name"], answer["ok"], answer["events"], answer["difference"])
+    return PacketCaseOutcome(answer["name"], answer["ok"], answer["events"], answer["difference"])

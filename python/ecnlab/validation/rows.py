@@ -12,10 +12,19 @@ from pathlib import Path
 
 from ecnlab.errors import ScenarioError
 from ecnlab.scenarios.load import Scenario, scenario
-from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, GROUPS, Thesis, Tree, red_ecn, thesis, two_way
+from ecnlab.scenarios.networks import (
+    CHAPTER_4,
+    CHAPTER_5,
+    GROUPS,
+    ThesisNetwork,
+    Tree,
+    red_ecn_scenario,
+    thesis_network_scenario,
+    two_way_traffic_scenario,
+)
 from ecnlab.validation import sheets
 from ecnlab.validation.columns import RED_ECN_COLUMNS, THESIS_COLUMNS, TWO_WAY_COLUMNS, ComparedColumns
-from ecnlab.validation.sheets import Sheet, SheetLine
+from ecnlab.validation.sheets import CsvSheet, CsvSheetLine
 
 # What the era of ns-2's defaults means for the sender and for RED: the one place where it is said.
 ERA_NAMES: Mapping[str, Mapping[str, Tree]] = {
@@ -36,7 +45,7 @@ _THRESHOLD_COLUMNS: Tree = {"limit": 120, "min_th": 10, "max_th": 30, "w_q": 0.0
 class ReferenceRow:
     """A row: its cells, and the scenario that it is a measurement of."""
 
-    line: SheetLine
+    line: CsvSheetLine
     tree: Tree
     scenario: Scenario
 
@@ -54,13 +63,13 @@ class ReferenceTable:
     columns: ComparedColumns
     network: str | None
 
-    def label(self, row: ReferenceRow) -> str:
+    def row_label(self, row: ReferenceRow) -> str:
         """The columns that say which row this is, as text."""
         return " ".join(f"{column}={row.line.cell(column)}" for column in self.identity if row.line.cell(column))
 
 
 @dataclass(frozen=True)
-class _TableKind:
+class _Ns2TableKind:
     """A kind of table: its identity, the checks of it beyond numbers, how a row becomes a scenario, its columns, and the network.
 
     `flows` is the column of their number, if there is one; `thresholds` are those of its numbers that may be left out; `also` are
@@ -72,13 +81,13 @@ class _TableKind:
     free: tuple[str, ...]
     numbers: tuple[str, ...]
     thresholds: tuple[str, ...]
-    to_tree: Callable[[SheetLine], Tree]
+    to_tree: Callable[[CsvSheetLine], Tree]
     columns: ComparedColumns = THESIS_COLUMNS
     network: str | None = None
     also: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def needed(self) -> tuple[str, ...]:
+    def required_columns(self) -> tuple[str, ...]:
         """The columns that every file of this kind has."""
         return (*self.words, *self.free, *([self.flows] if self.flows else []), *self.numbers)
 
@@ -90,23 +99,25 @@ def read_tables(paths: Sequence[Path]) -> list[ReferenceTable]:
     return [table for _, table in read]
 
 
-def _read_table(path: Path) -> tuple[Sheet, ReferenceTable]:
+def _read_table(path: Path) -> tuple[CsvSheet, ReferenceTable]:
     sheet = sheets.read_sheet(path)
-    kind = _kind_of_sheet(sheet)
+    kind = _table_kind_of_sheet(sheet)
     if kind is None:
         return sheet, ReferenceTable(path.stem, [], (), THESIS_COLUMNS, None)
-    sheet.rename(kind.also)
-    naming = {*kind.needed, *kind.thresholds}
-    sheet.require_columns([*kind.needed, "seeds"])
-    sheet.allow_columns({*naming, "seeds", *_quantity_columns(kind.columns)})
-    if {*kind.needed, "seeds"} <= set(sheet.header):
+    sheet.rename_columns(kind.also)
+    naming = {*kind.required_columns, *kind.thresholds}
+    sheet.require_columns([*kind.required_columns, "seeds"])
+    sheet.require_no_other_columns({*naming, "seeds", *_quantity_columns(kind.columns)})
+    if {*kind.required_columns, "seeds"} <= set(sheet.header):
         for line in sheet.lines:
-            _check_sheet(sheet, kind, line)
-    rows = [] if sheet.problems else [row for row in (_row_from_line(sheet, kind, line) for line in sheet.lines) if row is not None]
+            _check_sheet_columns(sheet, kind, line)
+    rows = (
+        [] if sheet.problems else [row for row in (_reference_row_from_line(sheet, kind, line) for line in sheet.lines) if row is not None]
+    )
     return sheet, ReferenceTable(path.stem, rows, tuple(column for column in sheet.header if column in naming), kind.columns, kind.network)
 
 
-def _kind_of_sheet(sheet: Sheet) -> _TableKind | None:
+def _table_kind_of_sheet(sheet: CsvSheet) -> _Ns2TableKind | None:
     """The kind of a table, told by its columns and its name."""
     header, stem = sheet.header, sheet.path.stem
     if "workload" in header:
@@ -116,11 +127,11 @@ def _kind_of_sheet(sheet: Sheet) -> _TableKind | None:
     if "count" in header:
         return _AECN_KIND
     if "minth" in header or "ch4" in stem:
-        return _red_queue(CHAPTER_4, "ch4")
+        return _red_queue_table_kind(CHAPTER_4, "ch4")
     if "ch5" in stem:
-        return _red_queue(CHAPTER_5, "ch5")
+        return _red_queue_table_kind(CHAPTER_5, "ch5")
     if header:
-        sheet.complain(
+        sheet.add_problem(
             None,
             None,
             "cannot tell which network it was measured on; a column `workload` means two-way traffic, "
@@ -135,80 +146,80 @@ def _quantity_columns(columns: ComparedColumns) -> list[str]:
     return [column for name in columns.compared | columns.not_compared for column in (name, f"{name}_sd")]
 
 
-def _check_sheet(sheet: Sheet, kind: _TableKind, line: SheetLine) -> None:
+def _check_sheet_columns(sheet: CsvSheet, kind: _Ns2TableKind, line: CsvSheetLine) -> None:
     for column, words in kind.words.items():
-        sheet.word(line, column, words)
+        sheet.require_word(line, column, words)
     if kind.flows:
-        sheet.whole(line, kind.flows, multiple_of=len(GROUPS))
-    sheet.whole(line, "seeds")
+        sheet.require_whole_number(line, kind.flows, multiple_of=len(GROUPS))
+    sheet.require_whole_number(line, "seeds")
     for column in (*kind.numbers, *(c for c in kind.thresholds if line.cell(c))):
-        sheet.number(line, column, least=0)
+        sheet.require_number(line, column, least=0)
     for column in (c for c in sheet.header if c in kind.columns.compared):
-        _check_quantity(sheet, line, column, f"{column}_sd")
+        _check_quantity_column(sheet, line, column, f"{column}_sd")
 
 
-def _check_quantity(sheet: Sheet, line: SheetLine, mean: str, sd: str) -> None:
+def _check_quantity_column(sheet: CsvSheet, line: CsvSheetLine, mean: str, sd: str) -> None:
     if line.cell(mean):
-        sheet.number(line, mean)
+        sheet.require_number(line, mean)
     if line.cell(sd):
-        sheet.number(line, sd, least=0)
+        sheet.require_number(line, sd, least=0)
         if line.cell("seeds") == "1" and line.cell(sd).strip("0."):
-            sheet.complain(line, sd, f"{line.cell(sd)} must be 0 or empty: one seed has no spread")
+            sheet.add_problem(line, sd, f"{line.cell(sd)} must be 0 or empty: one seed has no spread")
 
 
-def _row_from_line(sheet: Sheet, kind: _TableKind, line: SheetLine) -> ReferenceRow | None:
+def _reference_row_from_line(sheet: CsvSheet, kind: _Ns2TableKind, line: CsvSheetLine) -> ReferenceRow | None:
     tree = kind.to_tree(line)
     try:
         return ReferenceRow(line, tree, scenario(tree))
     except ScenarioError as error:
         for problem in error.problems:
-            sheet.complain(line, None, f"{problem.place}: {problem.message}")
+            sheet.add_problem(line, None, f"{problem.place}: {problem.message}")
         return None
 
 
-def _red_queue(network: Thesis, name: str) -> _TableKind:
+def _red_queue_table_kind(network: ThesisNetwork, name: str) -> _Ns2TableKind:
     words = {"era": tuple(ERA_NAMES), "mode": _MODE_PARAMETERS}
-    return _TableKind("n", words, (), ("maxp",), ("minth", "maxth"), lambda line: _red_tree(line, network), network=name)
+    return _Ns2TableKind("n", words, (), ("maxp",), ("minth", "maxth"), lambda line: _red_row_scenario(line, network), network=name)
 
 
-def _red_tree(line: SheetLine, network: Thesis) -> Tree:
+def _red_row_scenario(line: CsvSheetLine, network: ThesisNetwork) -> Tree:
     """A row of RED, ECN or ECNM."""
     mode, era, flows, max_p = (line.cell(column) for column in ("mode", "era", "n", "maxp"))
-    thresholds = _THRESHOLD_COLUMNS | _given_values(line, {"minth": "min_th", "maxth": "max_th"})
+    thresholds = _THRESHOLD_COLUMNS | _parameters_given_in_line(line, {"minth": "min_th", "maxth": "max_th"})
     queue = {"aqm": mode, **thresholds, "max_p": float(max_p), **ERA_NAMES[era]["red"]}
     title = f"{mode}, era {era}, {network.title}, {flows} flows, max_p {max_p}"
-    return thesis(network, title, int(flows), queue, ecn=mode != "red", tcp=ERA_NAMES[era]["tcp"])
+    return thesis_network_scenario(network, title, int(flows), queue, ecn=mode != "red", tcp=ERA_NAMES[era]["tcp"])
 
 
-def _aecn_tree(line: SheetLine) -> Tree:
+def _aecn_row_scenario(line: CsvSheetLine) -> Tree:
     """A row of AECN."""
     queue = {
         "aqm": "aecn",
         "count": line.cell("count"),
         **_THRESHOLD_COLUMNS,
-        **_given_values(line, {"max_th": "max_th", "robust_min_th": "robust_min_th", "alpha": "alpha", "beta": "beta"}),
+        **_parameters_given_in_line(line, {"max_th": "max_th", "robust_min_th": "robust_min_th", "alpha": "alpha", "beta": "beta"}),
         "max_p": float(line.cell("base_max_p")),
         **_BALANCE_PARAMETERS[line.cell("population")],
     }
     title = f"aecn, {line.cell('sweep')}, {line.cell('flows')} flows"
-    return thesis(CHAPTER_5, title, int(line.cell("flows")), queue, ecn=True, tcp=ERA_NAMES["21b7"]["tcp"])
+    return thesis_network_scenario(CHAPTER_5, title, int(line.cell("flows")), queue, ecn=True, tcp=ERA_NAMES["21b7"]["tcp"])
 
 
-def _given_values(line: SheetLine, names: Mapping[str, str]) -> Tree:
+def _parameters_given_in_line(line: CsvSheetLine, names: Mapping[str, str]) -> Tree:
     return {ours: float(line.cell(theirs)) for theirs, ours in names.items() if line.cell(theirs)}
 
 
-_AECN_KIND = _TableKind(
+_AECN_KIND = _Ns2TableKind(
     "flows",
     {"population": tuple(_BALANCE_PARAMETERS)},
     ("count", "sweep"),
     ("base_max_p",),
     ("alpha", "beta", "robust_min_th", "max_th"),
-    _aecn_tree,
+    _aecn_row_scenario,
 )
 
 
-def _two_way_tree(line: SheetLine) -> Tree:
+def _two_way_row_scenario(line: CsvSheetLine) -> Tree:
     """A row of two-way traffic through RED or Adaptive RED as ns-2 has them; `ecnstock` leaves mark_p_ at 0.1."""
     mode, adaptive = line.cell("mode"), line.cell("adaptive") == "1"
     queue: Tree = {"limit": 40, "min_th": 5, "max_th": 15, "w_q": 0.0027, "max_p": 0.1, "mean_packet": "500 B"}
@@ -221,16 +232,16 @@ def _two_way_tree(line: SheetLine) -> Tree:
     if target := line.cell("target_delay_ms"):
         queue |= {"target_delay": f"{target} ms", "min_th": "auto", "max_th": "auto"}
     title = f"two-way traffic, {'adaptive ' if adaptive else ''}{mode}, gentle {line.cell('gentle')}"
-    return two_way(title, queue, {"profile": "ns2", "variant": "reno", "ecn": mode != "red"})
+    return two_way_traffic_scenario(title, queue, {"profile": "ns2", "variant": "reno", "ecn": mode != "red"})
 
 
-_TWO_WAY_KIND = _TableKind(
+_TWO_WAY_KIND = _Ns2TableKind(
     None,
     {"workload": ("fig5",), "adaptive": ("0", "1"), "mode": ("ecn", "red", "ecnstock"), "gentle": ("0", "1")},
     (),
     (),
     ("target_delay_ms",),
-    _two_way_tree,
+    _two_way_row_scenario,
     TWO_WAY_COLUMNS,
 )
 
@@ -238,22 +249,22 @@ _TWO_WAY_KIND = _TableKind(
 _BURST_SETTINGS = {"1": 0, "2": 8}
 
 
-def _red_ecn_tree(line: SheetLine) -> Tree:
+def _red_ecn_row_scenario(line: CsvSheetLine) -> Tree:
     """A row of RED or RED with ECN behind a link whose delay varies."""
     scheme, experiment, delay = (line.cell(column) for column in ("scheme", "experiment", "delay_ms"))
     thresholds: Tree = {"limit": 25, "min_th": 6, "max_th": 18, "w_q": 0.002, "max_p": 0.1}
     queue = {"aqm": scheme, **thresholds, **ERA_NAMES["235"]["red"]}
     title = f"{scheme}, experiment {experiment}, {delay} ms"
-    return red_ecn(title, queue, float(delay), ecn=scheme == "ecn", bursts=_BURST_SETTINGS[experiment])
+    return red_ecn_scenario(title, queue, float(delay), ecn=scheme == "ecn", bursts=_BURST_SETTINGS[experiment])
 
 
-_RED_ECN_KIND = _TableKind(
+_RED_ECN_KIND = _Ns2TableKind(
     None,
     {"experiment": tuple(_BURST_SETTINGS), "scheme": ("red", "ecn")},
     (),
     ("delay_ms",),
     (),
-    _red_ecn_tree,
+    _red_ecn_row_scenario,
     RED_ECN_COLUMNS,
     also={"mean_kbps": "goodput_kbps", "sd": "goodput_kbps_sd"},
 )

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ecnlab.stats.estimates import estimate, welch_half_width
+from ecnlab.stats.estimates import mean_with_interval, welch_half_width
 
 CONFIDENCE = 0.99
 TOLERANCE = 0.01
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampleStatistics:
     """Mean and standard deviation over n seeds."""
 
     mean: float
@@ -23,22 +23,22 @@ class Sample:
     n: int
 
 
-def allowed_difference(ns2: Sample, ours: Sample) -> float:
+def allowed_difference(ns2: SampleStatistics, ours: SampleStatistics) -> float:
     """The largest difference of two means that still counts as agreement."""
     return max(welch_half_width(ns2.sd, ns2.n, ours.sd, ours.n, CONFIDENCE), TOLERANCE * abs(ns2.mean))
 
 
-def agree(ns2: Sample, ours: Sample) -> bool:
+def means_agree(ns2: SampleStatistics, ours: SampleStatistics) -> bool:
     """Whether the two means count as equal."""
     return abs(ours.mean - ns2.mean) <= allowed_difference(ns2, ours)
 
 
-def from_row(row: Mapping[str, str], column: str) -> Sample:
+def sample_from_row(row: Mapping[str, str], column: str) -> SampleStatistics:
     """The sample in `column`, `column`_sd and `seeds` of a row. Raises ValueError if one is no number."""
-    return Sample(float(row[column]), float(row.get(f"{column}_sd") or 0.0), int(row["seeds"]))
+    return SampleStatistics(float(row[column]), float(row.get(f"{column}_sd") or 0.0), int(row["seeds"]))
 
 
-def over_seeds(values: Sequence[float]) -> Sample:
+def sample_over_seeds(values: Sequence[float]) -> SampleStatistics:
     """The sample of our values, one a seed."""
-    found = estimate(values)
-    return Sample(found.mean, found.sd if found.n > 1 else 0.0, found.n)
+    found = mean_with_interval(values)
+    return SampleStatistics(found.mean, found.sd if found.n > 1 else 0.0, found.n)

@@ -15,7 +15,7 @@ _MAX_DIGITS = 9
 
 
 @dataclass(frozen=True)
-class SheetLine:
+class CsvSheetLine:
     """A line below the header: its number in the file, and its cells by column."""
 
     number: int
@@ -27,63 +27,63 @@ class SheetLine:
 
 
 @dataclass
-class Sheet:
+class CsvSheet:
     """A file that was read: its complete lines. Whoever looks at their cells says here what is wrong with them."""
 
     path: Path
     header: list[str]
-    lines: list[SheetLine]
+    lines: list[CsvSheetLine]
     problems: list[tuple[int, str]] = field(default_factory=list)
 
-    def complain(self, line: SheetLine | None, column: str | None, message: str) -> None:
+    def add_problem(self, line: CsvSheetLine | None, column: str | None, message: str) -> None:
         """Add a problem of a line (or of the header) and of a column (or of none)."""
         number = 1 if line is None else line.number
         parts = (f"{self.path}:{number}", column and f"column {column}", message)
         self.problems.append((number, ": ".join(part for part in parts if part)))
 
-    def rename(self, names: Mapping[str, str]) -> None:
+    def rename_columns(self, names: Mapping[str, str]) -> None:
         """Call columns by our names that the file calls otherwise."""
         self.header = [names.get(name, name) for name in self.header]
-        self.lines = [SheetLine(line.number, {names.get(name, name): cell for name, cell in line.cells.items()}) for line in self.lines]
+        self.lines = [CsvSheetLine(line.number, {names.get(name, name): cell for name, cell in line.cells.items()}) for line in self.lines]
 
     def require_columns(self, needed: Iterable[str]) -> None:
         """Complain of columns that are not there."""
         missing = [column for column in needed if column not in self.header]
         if missing:
-            self.complain(None, None, f"missing columns {', '.join(missing)}")
+            self.add_problem(None, None, f"missing columns {', '.join(missing)}")
 
-    def allow_columns(self, known: Iterable[str]) -> None:
+    def require_no_other_columns(self, known: Iterable[str]) -> None:
         """Complain of columns that nothing reads."""
         names = sorted(known)
         for column in dict.fromkeys(name for name in self.header if name and name not in names):
             nearest = get_close_matches(column, names, n=1, cutoff=0.6)
-            self.complain(None, column, f"unknown; did you mean {nearest[0]!r}?" if nearest else "unknown, and not compared")
+            self.add_problem(None, column, f"unknown; did you mean {nearest[0]!r}?" if nearest else "unknown, and not compared")
 
-    def number(self, line: SheetLine, column: str, least: float = -math.inf) -> None:
+    def require_number(self, line: CsvSheetLine, column: str, least: float = -math.inf) -> None:
         """Complain of a cell that is no finite number, or below `least`."""
         value = _parse_number(line.cell(column))
         if value is None:
-            self.complain(line, column, f"{line.cell(column)!r} is not a number")
+            self.add_problem(line, column, f"{line.cell(column)!r} is not a number")
         elif not least <= value < math.inf:
-            self.complain(
+            self.add_problem(
                 line, column, f"{line.cell(column)} must be finite" + (f" and at least {least:g}" if math.isfinite(least) else "")
             )
 
-    def whole(self, line: SheetLine, column: str, multiple_of: int = 1) -> None:
+    def require_whole_number(self, line: CsvSheetLine, column: str, multiple_of: int = 1) -> None:
         """Complain of a cell that is no positive whole number, or no multiple of `multiple_of`."""
         text = line.cell(column)
         if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS and int(text) > 0 and int(text) % multiple_of == 0):
             kind = "positive whole number" if multiple_of == 1 else f"positive multiple of {multiple_of}"
-            self.complain(line, column, f"{text!r} must be a {kind}")
+            self.add_problem(line, column, f"{text!r} must be a {kind}")
 
-    def word(self, line: SheetLine, column: str, words: Iterable[str]) -> None:
+    def require_word(self, line: CsvSheetLine, column: str, words: Iterable[str]) -> None:
         """Complain of a cell that is none of `words`."""
         known = list(words)
         if line.cell(column) not in known:
-            self.complain(line, column, f"{line.cell(column)!r} is unknown; fix: use one of {', '.join(known)}")
+            self.add_problem(line, column, f"{line.cell(column)!r} is unknown; fix: use one of {', '.join(known)}")
 
 
-def read_sheet(path: Path) -> Sheet:
+def read_sheet(path: Path) -> CsvSheet:
     """Read a file. Raises UsageError if that cannot be done; of what is in it the sheet complains."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -94,33 +94,33 @@ def read_sheet(path: Path) -> Sheet:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"{path} is not a CSV file in UTF-8: {error}") from None
-    sheet = Sheet(path, header, [])
-    _check_header(sheet, rows)
+    sheet = CsvSheet(path, header, [])
+    _check_csv_header(sheet, rows)
     for number, cells in rows:
-        line = SheetLine(number, dict(zip(header, (cell.strip() for cell in cells), strict=False)))
+        line = CsvSheetLine(number, dict(zip(header, (cell.strip() for cell in cells), strict=False)))
         if len(cells) == len(header):
             sheet.lines.append(line)
         else:
-            sheet.complain(line, None, f"{len(cells)} cells under {len(header)} columns")
+            sheet.add_problem(line, None, f"{len(cells)} cells under {len(header)} columns")
     return sheet
 
 
-def require_no_problems(sheets: Iterable[Sheet]) -> None:
+def require_no_problems(sheets: Iterable[CsvSheet]) -> None:
     """Raise UsageError with all that is wrong with the sheets, if anything is, by line."""
     problems = [text for sheet in sheets for _, text in sorted(sheet.problems, key=lambda problem: problem[0])]
     if problems:
         raise UsageError("\n".join(problems))
 
 
-def _check_header(sheet: Sheet, rows: list[tuple[int, list[str]]]) -> None:
+def _check_csv_header(sheet: CsvSheet, rows: list[tuple[int, list[str]]]) -> None:
     if not sheet.header:
-        sheet.complain(None, None, "the file is empty; its first line names the columns")
+        sheet.add_problem(None, None, "the file is empty; its first line names the columns")
     elif not rows:
-        sheet.complain(None, None, "the table has no rows")
+        sheet.add_problem(None, None, "the table has no rows")
     if "" in sheet.header:
-        sheet.complain(None, None, "a column has no name")
+        sheet.add_problem(None, None, "a column has no name")
     for column in dict.fromkeys(name for name in sheet.header if name and sheet.header.count(name) > 1):
-        sheet.complain(None, column, f"occurs {sheet.header.count(column)} times")
+        sheet.add_problem(None, column, f"occurs {sheet.header.count(column)} times")
 
 
 def _parse_number(text: str) -> float | None:

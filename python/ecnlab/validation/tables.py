@@ -14,11 +14,11 @@ from ecnlab.execution.runner import Request, run_all
 from ecnlab.execution.workers import Workers
 from ecnlab.storage.store import Store
 from ecnlab.validation import explained, more_seeds
-from ecnlab.validation.explained import Explanation, reason_for
-from ecnlab.validation.more_seeds import MoreSeeds
+from ecnlab.validation.explained import ExplainedDifference, reason_for_difference
+from ecnlab.validation.more_seeds import MoreSeedsOfNs2
 from ecnlab.validation.rows import ReferenceRow, ReferenceTable, read_tables
-from ecnlab.validation.samples import Sample, agree, allowed_difference, from_row, over_seeds
-from ecnlab.validation.sheets import SheetLine
+from ecnlab.validation.samples import SampleStatistics, allowed_difference, means_agree, sample_from_row, sample_over_seeds
+from ecnlab.validation.sheets import CsvSheetLine
 
 AGREES, EXPLAINED, OPEN = "agrees", "explained", "open"
 
@@ -34,27 +34,27 @@ class CellComparison:
     file: str
     row: str
     column: str
-    ns2: Sample
-    ours: Sample
+    ns2: SampleStatistics
+    ours: SampleStatistics
     allowed: float
     verdict: str
     reason: str | None = None
 
     @property
-    def difference(self) -> float:
+    def difference_from_ns2(self) -> float:
         """Ours less ns-2's."""
         return self.ours.mean - self.ns2.mean
 
-    def plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As nested dicts of plain values."""
-        return asdict(self) | {"difference": self.difference}
+        return asdict(self) | {"difference": self.difference_from_ns2}
 
 
-def compare_files(
+def compare_with_ns2_files(
     paths: Sequence[Path],
     seeds: Sequence[int],
-    explanations: Sequence[Explanation] | None = None,
-    further: MoreSeeds | None = None,
+    explanations: Sequence[ExplainedDifference] | None = None,
+    further: MoreSeedsOfNs2 | None = None,
     *,
     store: Store | None = None,
     progress: bool = False,
@@ -77,11 +77,11 @@ def compare_files(
         results = run_all([Request(chosen, seeds) for chosen in fresh.values()], store=store, progress=progress, workers=workers).whole()
         cache |= {hash_: table.columns.values(result) for hash_, result in zip(fresh, results, strict=True)}
         for row in table.rows:
-            found.extend(_compare_row(table, row, cache[row.scenario.hash], known))
+            found.extend(_compare_reference_row(table, row, cache[row.scenario.hash], known))
     return found
 
 
-def totals(comparisons: Iterable[CellComparison]) -> dict[str, dict[str, int]]:
+def verdict_counts_by_file(comparisons: Iterable[CellComparison]) -> dict[str, dict[str, int]]:
     """Compared, agreeing, explained and open, for each file and under "total"."""
     listed = list(comparisons)
     files = list(dict.fromkeys(comparison.file for comparison in listed))
@@ -103,30 +103,40 @@ def _count_by_verdict(comparisons: Iterable[CellComparison]) -> dict[str, int]:
 class _KnownDifferences:
     """What may explain a disagreement."""
 
-    explanations: Sequence[Explanation]
-    further: MoreSeeds
+    explanations: Sequence[ExplainedDifference]
+    further: MoreSeedsOfNs2
 
-    def reason_for(self, table: ReferenceTable, row: ReferenceRow, column: str, ns2: Sample, ours: Sample) -> str | None:
+    def explain_difference(
+        self, table: ReferenceTable, row: ReferenceRow, column: str, ns2: SampleStatistics, ours: SampleStatistics
+    ) -> str | None:
         """Further seeds of ns-2 if they agree with ours, else the first explanation that covers it, else None."""
         cells = row.line.cells
-        chance = self.further.reason_for(table.network, cells, column, ns2, ours)
+        chance = self.further.reason_if_more_seeds_agree(table.network, cells, column, ns2, ours)
         share = abs(ours.mean - ns2.mean) / abs(ns2.mean) if ns2.mean else math.inf
-        return chance or reason_for(self.explanations, table.name, column, cells, share)
+        return chance or reason_for_difference(self.explanations, table.name, column, cells, share)
 
 
-def _compare_row(table: ReferenceTable, row: ReferenceRow, ours: dict[str, list[float]], known: _KnownDifferences) -> list[CellComparison]:
-    return [_compare_column(table, row, column, over_seeds(values), known) for column, values in ours.items() if row.line.cell(column)]
+def _compare_reference_row(
+    table: ReferenceTable, row: ReferenceRow, ours: dict[str, list[float]], known: _KnownDifferences
+) -> list[CellComparison]:
+    return [
+        _compare_column_of_row(table, row, column, sample_over_seeds(values), known)
+        for column, values in ours.items()
+        if row.line.cell(column)
+    ]
 
 
-def _compare_column(table: ReferenceTable, row: ReferenceRow, column: str, ours: Sample, known: _KnownDifferences) -> CellComparison:
+def _compare_column_of_row(
+    table: ReferenceTable, row: ReferenceRow, column: str, ours: SampleStatistics, known: _KnownDifferences
+) -> CellComparison:
     ns2 = _ns2_sample(row.line, column, ours)
-    agrees = agree(ns2, ours)
-    reason = None if agrees else known.reason_for(table, row, column, ns2, ours)
+    agrees = means_agree(ns2, ours)
+    reason = None if agrees else known.explain_difference(table, row, column, ns2, ours)
     verdict = AGREES if agrees else EXPLAINED if reason else OPEN
-    return CellComparison(table.name, table.label(row), column, ns2, ours, allowed_difference(ns2, ours), verdict, reason)
+    return CellComparison(table.name, table.row_label(row), column, ns2, ours, allowed_difference(ns2, ours), verdict, reason)
 
 
-def _ns2_sample(line: SheetLine, column: str, ours: Sample) -> Sample:
+def _ns2_sample(line: CsvSheetLine, column: str, ours: SampleStatistics) -> SampleStatistics:
     """ns-2's sample. Where the file does not say how its seeds spread, they are taken to spread as ours do."""
-    found = from_row(line.cells, column)
+    found = sample_from_row(line.cells, column)
     return found if f"{column}_sd" in line.cells else replace(found, sd=ours.sd)

@@ -461,7 +461,8 @@ def test_connections_are_recorded_as_cases_in_which_the_simulated_hosts_agree(tm
     run = lab.run(asked, seed=1, backend="uml", trace=tmp_path / "some.cases")
     assert run.about[1] == lab.run(asked, seed=1, backend="uml").about[1]
     told = {
-        outcome.name: [judgement.verdict for judgement in outcome.judgements] for outcome in kernel.check_folder(tmp_path / "some.cases")
+        outcome.name: [judgement.verdict for judgement in outcome.judgements]
+        for outcome in kernel.replay_kernel_cases_of_folder(tmp_path / "some.cases")
     }
     shared = ["exact", "exact", "not comparable"]
     assert told == {"some-both-0": shared, "some-both-1": shared, "some-alone-0": ["exact", "exact", "exact"]}
@@ -507,7 +508,7 @@ def test_the_smallest_timeout_is_the_hosts_and_ends_a_transfer_whose_last_segmen
     # `__tcp_set_rto`: beyond the round trip it has the larger of the smallest timeout, in ticks, and the deviation.
     smallest_us = -(-rto_min_ms // 4) * 4000
     assert smallest_us <= min(beyond_us) < smallest_us + 4000
-    (outcome,) = kernel.check_folder(tmp_path / "tail.cases")
+    (outcome,) = kernel.replay_kernel_cases_of_folder(tmp_path / "tail.cases")
     assert [judgement.verdict for judgement in outcome.judgements] == ["exact", "exact", "exact"]
 
 
@@ -535,7 +536,7 @@ def test_what_a_recorded_host_answers_is_sent_behind_the_request_that_it_acknowl
         """)
     )
     lab.run(asked, seed=1, backend="uml", trace=tmp_path / "kept.cases")
-    (outcome,) = kernel.check_folder(tmp_path / "kept.cases", ["receiver"])
+    (outcome,) = kernel.replay_kernel_cases_of_folder(tmp_path / "kept.cases", ["receiver"])
     assert outcome.judgements[0].verdict == "exact"
 
 
@@ -588,7 +589,7 @@ def test_a_connection_that_never_opened_is_recorded_and_judged(tmp_path: Path) -
         """)
     )
     lab.run(asked, seed=1, backend="uml", trace=tmp_path / "never.cases")
-    (outcome,) = kernel.check_folder(tmp_path / "never.cases")
+    (outcome,) = kernel.replay_kernel_cases_of_folder(tmp_path / "never.cases")
     assert outcome.name == "never-one-0"
     assert [judgement.verdict for judgement in outcome.judgements] == ["exact", "exact", "exact"]
 
@@ -642,7 +643,7 @@ def test_who_watches_is_told_and_may_stop_it() -> None:
         pass
     assert told == sorted(told)
     assert 10 < told[-1] <= 12
-    with pytest.raises(machine.UmlStopped), machine.UmlProcess(KERNEL).run(job(), 1, lambda _: True):
+    with pytest.raises(machine.UmlInterrupted), machine.UmlProcess(KERNEL).run(job(), 1, lambda _: True):
         pass
 
 

@@ -74,7 +74,7 @@ def _kernel_with_digest(folder: Path) -> None:
 def test_a_kernel_that_is_not_what_was_built_is_refused_with_what_would_do(home: Path, damage: Callable[[Path], object]) -> None:
     folder = built_image(home, "6.1.1-aa")
     _kernel_with_digest(folder)
-    assert kernels.find_built_kernel().is_whole
+    assert kernels.find_built_kernel().is_image_intact
     damage(folder / kernels.KERNEL_FILE)
     with pytest.raises(
         BackendError, match=r"linux: differs from the kernel that was built; fix: run `ecnlab uml build-kernel --kernel 6\.1`"
@@ -104,7 +104,7 @@ def test_a_kernel_whose_description_is_damaged_is_reported_and_hides_no_other(ho
     built_image(home, "6.1.1-aa")
     (built_image(home, "6.1.2-bb", 3.0) / kernels.DESCRIPTION_FILE).write_text(about)
     assert kernels.find_built_kernel().name == "6.1.1-aa"
-    assert kernels.damaged_folders() == [home / "6.1.2-bb"]
+    assert kernels.damaged_kernel_folders() == [home / "6.1.2-bb"]
     for words in (["uml", "list"], ["uml", "list", "--json"]):
         listed = CliRunner().invoke(root, words)
         assert (listed.exit_code, "6.1.1-aa" in listed.stdout, "6.1.2-bb" in listed.stdout) == (0, True, False)
@@ -140,7 +140,7 @@ def test_a_stale_package_is_named(home: Path, tmp_path: Path, monkeypatch: pytes
     def download(command: list[str], folder: Path, remedy: str) -> None:
         (folder / "linux-source-6.1_6.1.2-1_all.deb").write_text("new")
 
-    monkeypatch.setattr(source, "_run_command", download)
+    monkeypatch.setattr(source, "_run_source_command", download)
     monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
     with pytest.raises(BackendError, match=r"one file linux-source-6\.1_VERSION_all\.deb.*6\.1\.1-1_all\.deb, .*6\.1\.2-1_all\.deb"):
         source.fetch_source(kernels.find_kernel("6.1"), tmp_path)
@@ -156,14 +156,14 @@ def test_a_kernel_that_is_not_built_says_how_it_is(home: Path) -> None:
 
 
 def test_the_recipe_is_written_into_a_source_that_fits(tree: Path) -> None:
-    recipe.edit_source(tree, "6.1")
+    recipe.apply_source_edits(tree, "6.1")
     assert "default 250" in (tree / "arch/um/Kconfig").read_text()
     assert "RFC 8511" in (tree / "net/ipv4/tcp_abe.c").read_text()
 
 
 @pytest.mark.parametrize("kernel", kernels.KERNELS)
 def test_there_is_one_recipe_with_what_kernels_differ_in(kernel: str, tmp_path: Path) -> None:
-    recipe.edit_source(source_of(kernel, tmp_path / "linux"), kernel)
+    recipe.apply_source_edits(source_of(kernel, tmp_path / "linux"), kernel)
     others = [other for other in kernels.KERNELS if other != kernel]
     assert all(recipe.recipe_digest(other) != recipe.recipe_digest(kernel) for other in others)
     changed = [{edit["file"] for edit in recipe.source_edits(one)} for one in (kernel, *others)]
@@ -186,7 +186,7 @@ def test_every_place_that_does_not_fit_is_named(tree: Path) -> None:
     (tree / "arch/um/Kconfig").write_text("")
     (tree / "init/main.c").unlink()
     with pytest.raises(BackendError) as refused:
-        recipe.edit_source(tree, "6.1")
+        recipe.apply_source_edits(tree, "6.1")
     assert "arch/um/Kconfig" in str(refused.value)
     assert "init/main.c" in str(refused.value)
 
@@ -195,12 +195,12 @@ def test_an_option_that_the_configuration_dropped_is_named(tmp_path: Path) -> No
     lines = recipe.config_options("6.1")
     (tmp_path / "whole").write_text("\n".join(lines))
     (tmp_path / "less").write_text("\n".join(line for line in lines if "CODEL" not in line))
-    recipe.check_config(tmp_path / "whole", "6.1")
+    recipe.require_config_options(tmp_path / "whole", "6.1")
     with pytest.raises(BackendError, match="CONFIG_NET_SCH_FQ_CODEL=y"):
-        recipe.check_config(tmp_path / "less", "6.1")
+        recipe.require_config_options(tmp_path / "less", "6.1")
     (tmp_path / "more").write_text("\n".join([*lines, "CONFIG_PTP_1588_CLOCK=y"]))
     with pytest.raises(BackendError, match="unwanted options are set: CONFIG_PTP_1588_CLOCK=y"):
-        recipe.check_config(tmp_path / "more", "6.1")
+        recipe.require_config_options(tmp_path / "more", "6.1")
 
 
 def test_a_source_is_taken_from_a_folder_or_an_archive_and_stays_as_it_is(tree: Path, tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_source_is_taken_from_a_folder_or_an_archive_and_stays_as_it_is(tree: 
         room.mkdir()
         taken = source.source_from_path(given, room)
         assert source.kernel_release(taken.tree) == "6.1.7"
-        recipe.edit_source(taken.tree, "6.1")
+        recipe.apply_source_edits(taken.tree, "6.1")
     assert "default 250" not in (tree / "arch/um/Kconfig").read_text()
 
 
@@ -275,30 +275,30 @@ def wait_until(holds: Callable[[], bool]) -> None:
 def test_what_building_needs_and_is_not_there_is_named_with_its_package(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(BackendError, match=r"apt-get install .*flex .*xz-utils"):
-        build.build(kernels.find_kernel("6.1"))
+        build.build_kernel(kernels.find_kernel("6.1"))
     assert not home.exists()
 
 
 def test_a_build_that_fails_tells_what_was_said_last_and_leaves_nothing(home: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tree / "Makefile").write_text(MAKEFILE + "tinyconfig:\n\t@echo the compiler is unwell; exit 1\n")
-    monkeypatch.setattr(build, "missing_packages", dict)
+    monkeypatch.setattr(build, "missing_build_packages", dict)
     with pytest.raises(BackendError, match="the compiler is unwell"):
-        build.build(kernels.find_kernel("6.1"), tree)
+        build.build_kernel(kernels.find_kernel("6.1"), tree)
     assert list(home.iterdir()) == []
 
 
 def test_a_build_moves_what_is_finished_to_its_place_whole(home: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = "tinyconfig:\n\ttrue > .config\nolddefconfig:\n\ttrue\nlinux:\n\tcp /bin/true linux\n"
     (tree / "Makefile").write_text(MAKEFILE + made)
-    monkeypatch.setattr(build, "missing_packages", dict)
+    monkeypatch.setattr(build, "missing_build_packages", dict)
     told: list[float] = []
-    first = build.build(kernels.find_kernel("6.1"), tree, watch=lambda done, _total: told.append(done))
+    first = build.build_kernel(kernels.find_kernel("6.1"), tree, watch=lambda done, _total: told.append(done))
     assert (first.about["release"], first.about["known"]) == ("6.1.7", False)
     assert kernels.find_built_kernel() == first
-    assert os.access(first.program, os.X_OK)
+    assert os.access(first.kernel_image_path, os.X_OK)
     assert sorted(file.name for file in first.folder.iterdir()) == ["COPYING", "about.json", "config", "linux"]
     assert [file.name for file in home.iterdir()] == [first.name]
-    assert build.build(kernels.find_kernel("6.1"), tree) == first
+    assert build.build_kernel(kernels.find_kernel("6.1"), tree) == first
     assert kernels.remove_built_kernel(first.name) == first
     assert kernels.built_kernels() == []
 
@@ -308,9 +308,9 @@ def test_a_kernel_of_the_recipe_is_found_and_one_of_another_recipe_is_built_anew
 ) -> None:
     made = "tinyconfig:\n\ttrue > .config\nolddefconfig:\n\ttrue\nlinux:\n\tcp /bin/true linux\n"
     (tree / "Makefile").write_text(MAKEFILE + made)
-    monkeypatch.setattr(build, "missing_packages", dict)
+    monkeypatch.setattr(build, "missing_build_packages", dict)
     assert not kernels.is_built("6.1")
-    first = build.build(kernels.find_kernel("6.1"), tree)
+    first = build.build_kernel(kernels.find_kernel("6.1"), tree)
     assert kernels.is_built("6.1")
     assert not kernels.is_built("6.12")
     with monkeypatch.context() as changed:
@@ -318,13 +318,13 @@ def test_a_kernel_of_the_recipe_is_found_and_one_of_another_recipe_is_built_anew
         changed.setattr(recipe, "config_options", lambda kernel: [*options(kernel), "# CONFIG_OTHER is not set"])
         assert not kernels.is_built("6.1")
         assert kernels.find_built_kernel() == first, "which is not refused: it is what its description says"
-        second = build.build(kernels.find_kernel("6.1"), tree)
+        second = build.build_kernel(kernels.find_kernel("6.1"), tree)
         assert second.name != first.name
         assert kernels.is_built("6.1")
         assert kernels.find_built_kernel() == second
     assert kernels.is_built("6.1")
     assert kernels.find_built_kernel() == first, "although another is newer"
-    first.program.write_text("half a")
+    first.kernel_image_path.write_text("half a")
     assert not kernels.is_built("6.1")
 
 

@@ -59,7 +59,7 @@ def test_a_process_that_hangs_is_stopped_by_its_watch(home: Path, tmp_path: Path
         told.append(over)
         return len(told) > 4
 
-    with pytest.raises(process.UmlStopped), process.UmlProcess(program(tmp_path, HANGING_PROGRAM)).run({}, 1, watch):
+    with pytest.raises(process.UmlInterrupted), process.UmlProcess(program(tmp_path, HANGING_PROGRAM)).run({}, 1, watch):
         pass
     assert told == sorted(told)
     assert told[-1] == 1.5
@@ -76,10 +76,10 @@ def test_a_kill_from_outside_is_not_an_engine_fault(home: Path, tmp_path: Path) 
     image = program(tmp_path, "kill -KILL $$")
     with pytest.raises(BackendError, match=r"was killed by SIGKILL: .*memory"), process.UmlProcess(image).run({}, 1):
         pass
-    image.program.write_text("#!/bin/sh\nkill -SEGV $$\n")
+    image.kernel_image_path.write_text("#!/bin/sh\nkill -SEGV $$\n")
     with pytest.raises(process.UmlCrashed, match="ended by SIGSEGV"), process.UmlProcess(image).run({}, 1):
         pass
-    image.program.write_bytes(b"")
+    image.kernel_image_path.write_bytes(b"")
     with pytest.raises(BackendError, match=r"linux: cannot be started: .*; fix: run ecnlab doctor"), process.UmlProcess(image).run({}, 1):
         pass
 
@@ -121,27 +121,27 @@ def test_a_console_gives_lines_whole_and_tells_of_silence() -> None:
         os.close(to)
 
     threading.Timer(0.2, write).start()
-    told = list(console.lines_from_pipe(origin, 0.05))
+    told = list(console.read_lines_with_timeouts(origin, 0.05))
     os.close(origin)
     assert told[0] is None
     assert [line for line in told if line is not None] == ["one", "two", "three"]
 
 
 def test_a_folder_for_jobs_that_is_not_the_users_alone_is_refused(home: Path, tmp_path: Path) -> None:
-    assert tmpdir.jobs_folder() == home
+    assert tmpdir.uml_jobs_folder() == home
     assert home.stat().st_mode & 0o777 == 0o700
     home.chmod(0o777)
     with pytest.raises(BackendError, match="others may write to"):
-        tmpdir.jobs_folder()
+        tmpdir.uml_jobs_folder()
     home.rmdir()
     (tmp_path / "elsewhere").mkdir()
     home.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(BackendError, match="is a link"):
-        tmpdir.jobs_folder()
+        tmpdir.uml_jobs_folder()
     home.unlink()
     home.write_text("")
     with pytest.raises(BackendError, match="set ECNLAB_CACHE to another folder"):
-        tmpdir.jobs_folder()
+        tmpdir.uml_jobs_folder()
 
 
 @pytest.mark.parametrize("given", [0, -1.0, float("inf"), float("nan"), 1e9, True, "1"])

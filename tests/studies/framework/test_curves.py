@@ -6,16 +6,16 @@ import pytest
 
 import ecnlab
 from ecnlab.studies.framework.claims import MBPS, CombinedMeasure, RelativeChange, ScenarioMeasure
-from ecnlab.studies.framework.curves import AxisScales, Panel, curve_figure
-from ecnlab.studies.framework.model import ItemDrawing, Need, Study, StudyItem
+from ecnlab.studies.framework.curves import AxisScales, CurvePanel, curve_figure
+from ecnlab.studies.framework.model import DrawnItemContent, RequiredScenario, Study, StudyItem
 from ecnlab.studies.framework.runner import run_study
 from helpers import FIXED, SMALL
 
 
-def _need_at(max_p: float) -> Need:
+def _need_at(max_p: float) -> RequiredScenario:
     tree = tomllib.loads(SMALL)
     tree["link"][0]["queue"]["max_p"] = max_p
-    return Need(tree)
+    return RequiredScenario(tree)
 
 
 LOW, HIGH = _need_at(0.1), _need_at(0.5)
@@ -26,10 +26,10 @@ def _curve_item(*panels: str) -> StudyItem:
         "goodput": {0.1: ScenarioMeasure(LOW, "goodput_bps", known=1.9e6), 0.5: ScenarioMeasure(HIGH, "goodput_bps")},
         "throughput": {0.5: ScenarioMeasure(HIGH, "throughput_bps")},
     }
-    return curve_figure("1.1", "T", "C", [Panel(title, curves) for title in panels], AxisScales("max_p", "rate", MBPS, (0, 1), (0, 3)))
+    return curve_figure("1.1", "T", "C", [CurvePanel(title, curves) for title in panels], AxisScales("max_p", "rate", MBPS, (0, 1), (0, 3)))
 
 
-def _drawn_item(item: StudyItem) -> ItemDrawing:
+def _drawn_item(item: StudyItem) -> DrawnItemContent:
     results = {key: ecnlab.run(ecnlab.scenario(need.scenario), seeds=[1, 2]) for key, need in item.needs.items()}
     return item.draw(results)
 
@@ -62,7 +62,11 @@ def test_the_table_has_a_row_for_each_x_and_the_data_a_row_for_each_point() -> N
 
 def test_a_point_has_no_interval_where_nothing_is_random() -> None:
     item = curve_figure(
-        "1", "T", "C", [Panel("", {"a": {1: ScenarioMeasure(Need(FIXED), "goodput_bps")}})], AxisScales("x", "goodput", MBPS)
+        "1",
+        "T",
+        "C",
+        [CurvePanel("", {"a": {1: ScenarioMeasure(RequiredScenario(FIXED), "goodput_bps")}})],
+        AxisScales("x", "goodput", MBPS),
     )
     drawing = _drawn_item(item)
     assert "±" not in drawing.tables[0].rows[0][1]
@@ -72,7 +76,7 @@ def test_a_point_has_no_interval_where_nothing_is_random() -> None:
 
 def test_the_data_has_no_column_of_what_nobody_else_measured() -> None:
     drawing = _drawn_item(
-        curve_figure("1", "T", "C", [Panel("", {"a": {0.1: ScenarioMeasure(LOW, "goodput_bps")}})], AxisScales("x", "goodput", MBPS))
+        curve_figure("1", "T", "C", [CurvePanel("", {"a": {0.1: ScenarioMeasure(LOW, "goodput_bps")}})], AxisScales("x", "goodput", MBPS))
     )
     assert drawing.data is not None
     assert not {"ns2_mean", "published"} & set(drawing.data.columns)
@@ -95,10 +99,10 @@ def test_a_figure_s_numbers_are_written_beside_the_report(tmp_path: Path) -> Non
 def test_several_quantities_are_folded_seed_by_seed() -> None:
     results = {need: ecnlab.run(ecnlab.scenario(need.scenario), seeds=[1, 2, 3]) for need in (LOW, HIGH)}
     low, high = ScenarioMeasure(LOW, "goodput_bps", known=1.0), ScenarioMeasure(HIGH, "goodput_bps", known=3.0)
-    values = [one.values(results.__getitem__) for one in (low, high)]
+    values = [one.values_by_seed(results.__getitem__) for one in (low, high)]
     largest = CombinedMeasure(max, [low, high])
-    assert largest.values(results.__getitem__) == {seed: max(values[0][seed], values[1][seed]) for seed in (1, 2, 3)}
-    assert largest.ns2() == 3.0
-    assert RelativeChange(CombinedMeasure(max, [low, high]), low).ns2() == pytest.approx(2.0)
-    assert CombinedMeasure(max, [low, ScenarioMeasure(HIGH, "goodput_bps")]).ns2() is None, "not known of all parts"
-    assert list(largest.needs()) == [LOW, HIGH]
+    assert largest.values_by_seed(results.__getitem__) == {seed: max(values[0][seed], values[1][seed]) for seed in (1, 2, 3)}
+    assert largest.ns2_mean() == 3.0
+    assert RelativeChange(CombinedMeasure(max, [low, high]), low).ns2_mean() == pytest.approx(2.0)
+    assert CombinedMeasure(max, [low, ScenarioMeasure(HIGH, "goodput_bps")]).ns2_mean() is None, "not known of all parts"
+    assert list(largest.required_scenarios()) == [LOW, HIGH]

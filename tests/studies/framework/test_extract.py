@@ -11,8 +11,8 @@ from helpers import Outcome
 
 @pytest.mark.parametrize("name", studies.TITLES)
 def test_every_scenario_of_a_study_is_the_same_as_a_file(name: str, tmp_path: Path) -> None:
-    planned = [planned.scenario for planned in runner.select(studies.find(name), [1]).plan.scenarios]
-    paths = extract.write_scenarios(planned, tmp_path / "s")
+    planned = [planned.scenario for planned in runner.select_from_study(studies.find_study(name), [1]).plan.planned_scenarios]
+    paths = extract.write_scenario_files(planned, tmp_path / "s")
     assert len(set(paths)) == len(planned)
     for path, scenario in list(zip(paths, planned, strict=True))[:: max(1, len(planned) // 20)]:
         read = ecnlab.load(path)

@@ -8,7 +8,7 @@ import pytest
 
 from ecnlab.errors import ResultsError, UsageError
 from ecnlab.studies.framework import joined, page, runner
-from ecnlab.studies.framework.runner import run_study, select
+from ecnlab.studies.framework.runner import run_study, select_from_study
 from tiny_study import TINY, tree
 
 KERNEL_BACKENDS = replace(TINY, on_kernels=lambda scenario: {**scenario, "duration": "3 s"})
@@ -46,7 +46,7 @@ def test_a_number_is_that_of_its_report(reports: list[Path]) -> None:
 def test_a_table_is_written_as_csv_and_into_a_page(reports: list[Path]) -> None:
     table = joined.join_reports(reports)
     assert [tuple(row) for row in csv.reader(StringIO(table.as_csv()))] == [tuple(row) for row in [table.header, *table.rows]]
-    text = joined.page_with_table("before\n<!-- backends -->\n| worn |\n<!-- /backends -->\nbehind\n", table)
+    text = joined.insert_table_into_page("before\n<!-- backends -->\n| worn |\n<!-- /backends -->\nbehind\n", table)
     assert text.startswith("before\n<!-- backends -->\n\n| claim | statement |")
     assert text.endswith("|\n\n<!-- /backends -->\nbehind\n")
     assert "worn" not in text
@@ -54,15 +54,15 @@ def test_a_table_is_written_as_csv_and_into_a_page(reports: list[Path]) -> None:
 
 def test_a_page_without_a_place_for_it_is_refused(reports: list[Path]) -> None:
     with pytest.raises(ValueError, match="<!-- backends -->"):
-        joined.page_with_table("nothing", joined.join_reports(reports))
+        joined.insert_table_into_page("nothing", joined.join_reports(reports))
 
 
 def test_the_page_of_a_study_gets_the_table(reports: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "STUDY.md").write_text("<!-- backends -->\n<!-- /backends -->\n")
     monkeypatch.setattr(page, "page_path", lambda _name: tmp_path / "STUDY.md")
-    assert joined.main([str(report) for report in reports]) == 0
+    assert joined.write_joined_table_into_study_page([str(report) for report in reports]) == 0
     assert "| T1 | Something is delivered. |" in (tmp_path / "STUDY.md").read_text()
-    assert joined.main([]) == 2
+    assert joined.write_joined_table_into_study_page([]) == 2
 
 
 def test_what_is_no_report_is_refused_with_a_remedy(reports: list[Path], tmp_path: Path) -> None:
@@ -83,8 +83,8 @@ def test_reports_of_unlike_studies_are_refused(reports: list[Path], tmp_path: Pa
 
 
 def test_kernels_hosts_are_simulated_where_that_is_asked_for() -> None:
-    plain, rewritten = (select(KERNEL_BACKENDS, [1], claims=["T1"], kernel_hosts=hosts).plan for hosts in (False, True))
-    assert [plan.scenarios[0].scenario.duration_s for plan in (plain, rewritten)] == [_second_statements(), 3]
+    plain, rewritten = (select_from_study(KERNEL_BACKENDS, [1], claims=["T1"], kernel_hosts=hosts).plan for hosts in (False, True))
+    assert [plan.planned_scenarios[0].scenario.duration_s for plan in (plain, rewritten)] == [_second_statements(), 3]
     assert (plain.is_rewritten, rewritten.is_rewritten) == (False, True)
 
 
@@ -94,7 +94,7 @@ def _second_statements() -> float:
 
 def test_a_study_without_such_hosts_says_so() -> None:
     with pytest.raises(UsageError, match="tiny has no scenarios for hosts with real kernels"):
-        select(TINY, [1], kernel_hosts=True)
+        select_from_study(TINY, [1], kernel_hosts=True)
 
 
 def test_the_report_says_whose_hosts_they_are_and_how_it_is_made_again(reports: list[Path]) -> None:

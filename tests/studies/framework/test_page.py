@@ -7,7 +7,7 @@ import pytest
 import ecnlab
 from ecnlab import studies
 from ecnlab.studies.framework import cost, page, runner, update_page, verdicts
-from ecnlab.studies.framework.claims import Claim, Decision, Verdict
+from ecnlab.studies.framework.claims import Claim, ClaimDecision, ClaimVerdict
 from ecnlab.studies.framework.runner import run_study
 from tiny_study import TINY
 
@@ -33,7 +33,7 @@ It was seen.
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "STUDY.md").write_text(PAGE_TEXT)
-    monkeypatch.setattr(studies, "folder", lambda _name: tmp_path)
+    monkeypatch.setattr(studies, "folder_of_study", lambda _name: tmp_path)
     return tmp_path
 
 
@@ -81,27 +81,27 @@ def test_where_a_run_has_another_verdict_than_the_full_one_the_report_tells_the_
 def test_a_reason_is_not_given_where_the_full_run_has_none_to_give() -> None:
     claim = Claim("T", "It is so.", [], [], why="It is not so.")
     words = {"full": False, "seeds_in_full": 20}
-    assert verdicts.explanation(Decision(claim, Verdict.UNDECIDED, []), {"T": Verdict.REPRODUCED}, **words) == (
+    assert verdicts.why_claim_fails(ClaimDecision(claim, ClaimVerdict.UNDECIDED, []), {"T": ClaimVerdict.REPRODUCED}, **words) == (
         "With 20 seeds: reproduced.",
         "",
     )
-    assert verdicts.explanation(Decision(claim, Verdict.REPRODUCED, []), {}, **words) == ("", "")
-    reproduced, undecided = Decision(claim, Verdict.REPRODUCED, []), {"T": Verdict.UNDECIDED}
-    assert verdicts.explanation(reproduced, undecided, **words) == ("With 20 seeds: undecided.", "It is not so.")
-    depends = {"T": Verdict.DEPENDS}
-    assert verdicts.explanation(reproduced, depends, **words) == ("With 20 seeds in all set-ups: depends.", "It is not so.")
+    assert verdicts.why_claim_fails(ClaimDecision(claim, ClaimVerdict.REPRODUCED, []), {}, **words) == ("", "")
+    reproduced, undecided = ClaimDecision(claim, ClaimVerdict.REPRODUCED, []), {"T": ClaimVerdict.UNDECIDED}
+    assert verdicts.why_claim_fails(reproduced, undecided, **words) == ("With 20 seeds: undecided.", "It is not so.")
+    depends = {"T": ClaimVerdict.DEPENDS}
+    assert verdicts.why_claim_fails(reproduced, depends, **words) == ("With 20 seeds in all set-ups: depends.", "It is not so.")
 
 
 def test_the_claims_of_a_full_run_are_written_into_the_page(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(studies, "find", lambda _name: TINY)
+    monkeypatch.setattr(studies, "find_study", lambda _name: TINY)
     costs = tmp_path / "costs.json"
     costs.write_text('{"item_s": 1.0, "machine": "a machine", "run_s": {}}')
     monkeypatch.setattr(cost, "COSTS", costs)
     monkeypatch.setattr(cost, "available_cores", lambda: 2)
     arguments = ["tiny", str(tmp_path / "s"), str(tmp_path / "store")]
     run_study(TINY, tmp_path / "s", runner.FULL_SEEDS, store=tmp_path / "store")
-    assert cost.cost_text(TINY, 1000, 10) == "", "it was never measured"
-    assert update_page.main(arguments) == 0
+    assert cost.study_duration_text(TINY, 1000, 10) == "", "it was never measured"
+    assert update_page.update_study_page(arguments) == 0
     text = (home / "STUDY.md").read_text()
     assert text.startswith(PAGE_TEXT[: PAGE_TEXT.index("| old |")])
     assert text.endswith("<!-- /claims -->\n\nIt was seen.\n")
@@ -111,21 +111,21 @@ def test_the_claims_of_a_full_run_are_written_into_the_page(home: Path, tmp_path
     assert re.fullmatch(r"1\.\d{3} ± 0\.\d{3} Mbit/s", ours)
     assert (published, ns2, setups, verdict) == ("1.75 Mbit/s", "1.900 Mbit/s", "", "**reproduced**")
     assert "| old |" not in text
-    assert update_page.main(arguments) == 0
+    assert update_page.update_study_page(arguments) == 0
     assert (home / "STUDY.md").read_text() == text
     batches = ecnlab.Store(tmp_path / "store").batches
-    took = [record.cpu_s for key in batches.keys for part in batches.parts(key) for record in part.records.values()]
+    took = [record.cpu_s for key in batches.scenario_keys for part in batches.parts_of_scenario(key) for record in part.records.values()]
     assert json.loads(costs.read_text())["run_s"] == {"tiny": round(sum(took) / len(took), 4)}
-    assert re.fullmatch(r", about \d+ (s|min) on 2 cores of a machine", cost.cost_text(TINY, 1000, 10))
+    assert re.fullmatch(r", about \d+ (s|min) on 2 cores of a machine", cost.study_duration_text(TINY, 1000, 10))
 
 
 @pytest.mark.usefixtures("home")
 def test_the_claims_of_a_quick_run_are_no_result_to_write_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(studies, "find", lambda _name: TINY)
+    monkeypatch.setattr(studies, "find_study", lambda _name: TINY)
     run_study(TINY, tmp_path / "s", [1, 2], claims=["T1"])
-    assert update_page.main(["tiny", str(tmp_path / "s"), str(tmp_path / "store")]) == 2
+    assert update_page.update_study_page(["tiny", str(tmp_path / "s"), str(tmp_path / "store")]) == 2
     assert "is not a full run; fix: ecnlab study run tiny --out" in capsys.readouterr().err
     assert (tmp_path / "STUDY.md").read_text() == PAGE_TEXT
 

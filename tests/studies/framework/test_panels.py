@@ -6,13 +6,13 @@ import pytest
 import ecnlab
 from ecnlab.plot import style
 from ecnlab.studies.framework import panels
-from ecnlab.studies.framework.claims import DIMENSIONLESS, MBPS, ratio
+from ecnlab.studies.framework.claims import DIMENSIONLESS, MBPS, ratio_or_nan
 from ecnlab.studies.framework.model import ResultsByKey
-from ecnlab.studies.framework.panels import PanelLook, PanelMeasure
+from ecnlab.studies.framework.panels import PanelAppearance, PanelMeasure
 from helpers import FIXED, SMALL
 
-GOODPUT = PanelMeasure("goodput", "goodput", panels.result_column("goodput_bps"), MBPS)
-JAIN = PanelMeasure("Jain's index", "jain", panels.result_column("jain_goodput"), DIMENSIONLESS, top=1, target=0.5)
+GOODPUT = PanelMeasure("goodput", "goodput", panels.values_of_result_column("goodput_bps"), MBPS)
+JAIN = PanelMeasure("Jain's index", "jain", panels.values_of_result_column("jain_goodput"), DIMENSIONLESS, top=1, target=0.5)
 NO_VALUES = PanelMeasure("nothing", "nothing", lambda result: [math.nan for _ in result.seeds], DIMENSIONLESS)
 
 
@@ -22,9 +22,9 @@ def results() -> ResultsByKey:
     return {(scheme, case): result for scheme in ("ECN", "AECN") for case in (30.0, 60.0)}
 
 
-def _drawn_item(results: ResultsByKey, *measures: PanelMeasure) -> panels.ItemDrawing:
-    item = panels.panel_item("1", "title", "caption", {}, measures, PanelLook("flows", ticks=(30, 60)), also=[NO_VALUES])
-    with style.PLAIN.applied():
+def _drawn_item(results: ResultsByKey, *measures: PanelMeasure) -> panels.DrawnItemContent:
+    item = panels.measures_figure_item("1", "title", "caption", {}, measures, PanelAppearance("flows", ticks=(30, 60)), also=[NO_VALUES])
+    with style.PLAIN.apply_to_matplotlib():
         return item.draw(results)
 
 
@@ -70,5 +70,5 @@ def test_cases_with_names_stand_side_by_side_without_a_line(results: ResultsByKe
 
 
 def test_a_ratio_to_nothing_is_no_number() -> None:
-    assert ratio(1, 2) == 0.5
-    assert math.isnan(ratio(1, 0))
+    assert ratio_or_nan(1, 2) == 0.5
+    assert math.isnan(ratio_or_nan(1, 0))

@@ -13,8 +13,8 @@ import ecnlab
 from ecnlab import _core
 from ecnlab.errors import ENGINE, Failure
 from ecnlab.studies.framework import report, runner, verdicts
-from ecnlab.studies.framework.claims import Claim, Statement, Verdict, above, decide
-from ecnlab.studies.framework.model import ItemDrawing, Need, ReportTable, ResultsByKey
+from ecnlab.studies.framework.claims import Claim, ClaimStatement, ClaimVerdict, claimed_above, decide_claim
+from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, RequiredScenario, ResultsByKey
 from ecnlab.studies.framework.plan import StudyPlan
 from ecnlab.studies.framework.runner import run_study
 from tiny_study import CLAIMS, GOODPUT, ITEMS, LOW, TINY, tree
@@ -174,8 +174,10 @@ def test_verdicts_are_saved_as_csv_and_json(out: Path) -> None:
 
 
 def test_long_tables_are_folded_and_short_ones_are_not(tmp_path: Path) -> None:
-    def drawing(rows: int) -> Callable[[ResultsByKey], ItemDrawing]:
-        return lambda _results: ItemDrawing(tables=[ReportTable(name, ["n"], [[str(n)] for n in range(rows)]) for name in ("one", "other")])
+    def drawing(rows: int) -> Callable[[ResultsByKey], DrawnItemContent]:
+        return lambda _results: DrawnItemContent(
+            tables=[ReportTable(name, ["n"], [[str(n)] for n in range(rows)]) for name in ("one", "other")]
+        )
 
     items = [dataclasses.replace(ITEMS[0], draw=drawing(rows), number=str(rows)) for rows in (4, 5)]
     html = run_study(dataclasses.replace(TINY, items=items, claims=[]), tmp_path / "s", [1]).report.read_text()
@@ -188,7 +190,7 @@ HOSTILE = '<script>alert("x")</script> & </style> ‮ {{ title }} <!-- claims --
 
 
 def test_hostile_words_are_nothing_but_words(tmp_path: Path) -> None:
-    claim = Claim("X1", HOSTILE, [], [Statement(HOSTILE, GOODPUT, above(99))], reading=HOSTILE, why=HOSTILE)
+    claim = Claim("X1", HOSTILE, [], [ClaimStatement(HOSTILE, GOODPUT, claimed_above(99))], reading=HOSTILE, why=HOSTILE)
     item = dataclasses.replace(ITEMS[0], title=HOSTILE, caption=HOSTILE, part=HOSTILE)
     study = dataclasses.replace(TINY, title=HOSTILE, summary=HOSTILE, source=HOSTILE, items=[item], claims=[claim])
     html = run_study(study, tmp_path / "s", [1, 2]).report.read_text()
@@ -228,7 +230,7 @@ def test_what_depends_on_a_run_that_failed_is_left_out_by_name(tmp_path: Path, m
 
 
 def test_a_study_that_is_interrupted_while_it_draws_has_all_its_runs(tmp_path: Path) -> None:
-    def interrupted(_results: ResultsByKey) -> ItemDrawing:
+    def interrupted(_results: ResultsByKey) -> DrawnItemContent:
         raise KeyboardInterrupt
 
     study = dataclasses.replace(TINY, items=[ITEMS[1], dataclasses.replace(ITEMS[0], draw=interrupted)])
@@ -236,7 +238,7 @@ def test_a_study_that_is_interrupted_while_it_draws_has_all_its_runs(tmp_path: P
         run_study(study, tmp_path / "s", SEEDS, all_setups=False, store=tmp_path / "store")
     assert not (tmp_path / "s" / "report.html").exists()
     run_study(dataclasses.replace(study, items=ITEMS), tmp_path / "s", SEEDS, all_setups=False, store=tmp_path / "store")
-    assert len(ecnlab.Store(tmp_path / "store").batches.keys) == 2
+    assert len(ecnlab.Store(tmp_path / "store").batches.scenario_keys) == 2
 
 
 def test_a_report_goes_into_no_folder_that_holds_something_else(tmp_path: Path) -> None:
@@ -265,32 +267,37 @@ def test_a_report_holds_no_figures_of_an_earlier_one_and_nothing_else_is_taken_o
 def test_a_claim_runs_what_it_needs_and_nothing_else(tmp_path: Path) -> None:
     outcome = run_study(TINY, tmp_path / "s", SEEDS, claims=["t1"], all_setups=False, store=tmp_path / "store")
     batches = ecnlab.Store(tmp_path / "store").batches
-    (key,) = batches.keys
+    (key,) = batches.scenario_keys
     assert key == ecnlab.scenario(GOODPUT.need.scenario).hash
-    assert [(d.claim.id, d.verdict) for d in outcome.decisions] == [("T1", Verdict.REPRODUCED)]
+    assert [(d.claim.id, d.verdict) for d in outcome.decisions] == [("T1", ClaimVerdict.REPRODUCED)]
     assert not (tmp_path / "s" / "figures").exists()
 
 
 def test_a_figure_comes_with_the_claims_that_its_runs_decide(tmp_path: Path) -> None:
-    none = runner.select(TINY, SEEDS, ["1.2"])
+    none = runner.select_from_study(TINY, SEEDS, ["1.2"])
     assert [claim.id for claim in none.claims] == []
-    one = runner.select(TINY, [1], ["1.1"])
+    one = runner.select_from_study(TINY, [1], ["1.1"])
     assert [claim.id for claim in one.claims] == [claim.id for claim in CLAIMS], "with one seed the first one is every seed"
     outcome = run_study(TINY, tmp_path / "s", SEEDS, ["1.1"], store=tmp_path / "store")
     assert outcome.decisions == [], "seed 1 alone decides no claim"
 
 
 def test_a_verdict_is_shown_by_the_statement_that_stands_in_its_way(out: Path) -> None:
-    chosen = runner.select(TINY, SEEDS)
-    results, _ = chosen.plan.run(None)
-    shown = [verdicts.deciding_statement(decide(claim, results.__getitem__)).statement.text for claim in CLAIMS]
+    chosen = runner.select_from_study(TINY, SEEDS)
+    results, _ = chosen.plan.run_missing(None)
+    shown = [verdicts.deciding_statement(decide_claim(claim, results.__getitem__)).statement.text for claim in CLAIMS]
     assert shown == ["goodput", "marks", "one over the other", "twice"]
 
 
 def test_the_parameters_in_force_tell_the_aqm_within_a_discipline_but_no_names() -> None:
     plan = StudyPlan(
-        [Need(tree() | {"link": [{**tree()["link"][0], "queue": {"discipline": "fq", "limit": 120, "aqm": {"name": "codel"}}}]})], [1]
+        [
+            RequiredScenario(
+                tree() | {"link": [{**tree()["link"][0], "queue": {"discipline": "fq", "limit": 120, "aqm": {"name": "codel"}}}]}
+            )
+        ],
+        [1],
     )
-    told = dict(report._parameter_settings(plan.scenarios))
+    told = dict(report._parameter_settings(plan.planned_scenarios))
     assert told["link.queue.aqm.name"] == "codel"
     assert not {"name", "link.name", "flows.name"} & set(told)

@@ -10,8 +10,8 @@ import pytest
 
 import ecnlab
 from ecnlab.stats.estimates import Estimate
-from ecnlab.storage.segments import Batch
-from ecnlab.studies.framework.model import ItemDrawing, Need, ResultsByKey, Study, StudyItem, format_with_interval
+from ecnlab.storage.segments import StoredBatch
+from ecnlab.studies.framework.model import DrawnItemContent, RequiredScenario, ResultsByKey, Study, StudyItem, format_with_interval
 from ecnlab.studies.framework.runner import run_study
 from ecnlab.studies.papers.aecn import STUDY
 from helpers import SMALL
@@ -32,7 +32,10 @@ def test_a_number_in_a_report_has_its_interval(study: Study, tmp_path: Path) -> 
 def test_a_scenario_that_two_items_need_is_run_once(study: Study, tmp_path: Path) -> None:
     run_study(study, tmp_path / "s", [1, 2], store=tmp_path / "s" / "runs")
     batches = ecnlab.Store(tmp_path / "s" / "runs").batches
-    assert sorted([seed for part in batches.parts(key) for seed in part.records] for key in batches.keys) == [[1], [1, 2]]
+    assert sorted([seed for part in batches.parts_of_scenario(key) for seed in part.records] for key in batches.scenario_keys) == [
+        [1],
+        [1, 2],
+    ]
 
 
 def test_a_study_that_was_stopped_goes_on_where_it_was(study: Study, tmp_path: Path) -> None:
@@ -42,7 +45,7 @@ def test_a_study_that_was_stopped_goes_on_where_it_was(study: Study, tmp_path: P
     now = _batch_count(tmp_path / "s")
     assert before.items() <= now.items()
     (new,) = now.keys() - before.keys()
-    assert [list(part.records) for part in Batch.open(new).parts] == [[2]], "one scenario is asked for seed 1 only"
+    assert [list(part.records) for part in StoredBatch.open(new).parts] == [[2]], "one scenario is asked for seed 1 only"
 
 
 def _batch_count(out: Path) -> dict[Path, int]:
@@ -54,12 +57,12 @@ def test_what_several_items_record_of_one_scenario_is_recorded_in_one_run(tmp_pa
     drawn: list[tuple[str, list[int], frozenset[str]]] = []
 
     def draws(number: str, record: dict[str, Any], every_seed: bool) -> StudyItem:
-        def draw(results: ResultsByKey) -> ItemDrawing:
+        def draw(results: ResultsByKey) -> DrawnItemContent:
             (result,) = results.values()
             drawn.append((number, result.seeds, result.tables & {"series_rate", "events"}))
-            return ItemDrawing()
+            return DrawnItemContent()
 
-        return StudyItem(number, "t", "c", {(): Need(tree | {"record": record}, every_seed)}, draw)
+        return StudyItem(number, "t", "c", {(): RequiredScenario(tree | {"record": record}, every_seed)}, draw)
 
     items = [draws("1", {}, True), draws("2", {"rates": True}, True), draws("3", {"events": True}, False)]
     run_study(Study("tiny", "t", "s", "u", items), tmp_path / "s", [1, 2], store=tmp_path / "s" / "runs")
@@ -68,7 +71,7 @@ def test_what_several_items_record_of_one_scenario_is_recorded_in_one_run(tmp_pa
         ("2", [1, 2], frozenset({"series_rate"})),
         ("3", [1], frozenset({"series_rate", "events"})),
     ]
-    parts = [part for path in _batch_count(tmp_path / "s") for part in Batch.open(path).parts]
+    parts = [part for path in _batch_count(tmp_path / "s") for part in StoredBatch.open(path).parts]
     assert len({part.key for part in parts}) == 1
     assert sorted(seed for part in parts for seed in part.records) == [1, 2]
 

@@ -15,9 +15,19 @@ import pytest
 import ecnlab
 from ecnlab.stats.estimates import Estimate
 from ecnlab.studies.framework import page, runner, verdicts
-from ecnlab.studies.framework.claims import MBPS, Claim, ScenarioMeasure, Statement, StatementStatus, Verdict, above, below, decide_all
-from ecnlab.studies.framework.model import Alternative, Need, OpenParameter
-from ecnlab.studies.framework.setups import ROBUSTNESS_CHECKS, StudySetups, admissible
+from ecnlab.studies.framework.claims import (
+    MBPS,
+    Claim,
+    ClaimStatement,
+    ClaimVerdict,
+    ScenarioMeasure,
+    StatementStatus,
+    claimed_above,
+    claimed_below,
+    decide_claims,
+)
+from ecnlab.studies.framework.model import AlternativeSetup, OpenParameter, RequiredScenario
+from ecnlab.studies.framework.setups import ROBUSTNESS_CHECKS, StudySetups, admissible_setups
 from helpers import Outcome
 from tiny_study import GOODPUT, HIGH, TINY, claim, known, no_runs
 
@@ -55,7 +65,7 @@ RATE = OpenParameter(
 
 
 def test_set_ups_are_the_main_one_one_value_at_a_time_and_the_corners() -> None:
-    found = [tuple(setup.values.values()) for setup in admissible([RED, RATE])]
+    found = [tuple(setup.values.values()) for setup in admissible_setups([RED, RATE])]
     assert found == [
         ("0.002", "full"),
         ("0.1", "full"),
@@ -64,7 +74,7 @@ def test_set_ups_are_the_main_one_one_value_at_a_time_and_the_corners() -> None:
         ("0.1", "half"),
         ("0.1", "more"),
     ]
-    assert [setup.values for setup in admissible([])] == [{}]
+    assert [setup.values for setup in admissible_setups([])] == [{}]
 
 
 def test_a_parameter_that_matters_only_in_a_corner_is_shown(tmp_path: Path) -> None:
@@ -76,11 +86,11 @@ def test_a_parameter_that_matters_only_in_a_corner_is_shown(tmp_path: Path) -> N
     study = _study_with(1.2, open_parameters=[slow, corner])
     (decision, _) = runner.run_study(study, tmp_path / "s", SEEDS, store=tmp_path / "store").decisions
     assert [tuple(setup.values.values()) for setup in decision.setups] == [("full", "no"), ("half", "no"), ("half", "yes")]
-    assert verdicts.deciding_parameters(decision.setups) == ["rate", "corner"]
+    assert verdicts.parameters_that_change_verdict(decision.setups) == ["rate", "corner"]
 
 
 def test_a_corner_has_the_values_of_all_parameters() -> None:
-    (corner,) = (setup for setup in admissible([RED, RATE]) if setup.values == {"w_q": "0.1", "rate": "more"})
+    (corner,) = (setup for setup in admissible_setups([RED, RATE]) if setup.values == {"w_q": "0.1", "rate": "more"})
     (link,) = corner.rewriting(HIGH.scenario)["link"]
     assert (link["queue"]["w_q"], link["rate"]) == (0.1, "3 Mbps")
 
@@ -91,21 +101,21 @@ def test_an_open_parameter_without_its_main_value_is_refused() -> None:
 
 
 def test_a_set_up_that_changes_nothing_of_a_claim_is_left_out_for_it() -> None:
-    other = Need({"name": "other", "link": [{"queue": {}}]})
+    other = RequiredScenario({"name": "other", "link": [{"queue": {}}]})
 
     def only_high(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
         return scenario if scenario["name"] == "other" else _with_rate("w_q", 0.1)(scenario)
 
     parameter = OpenParameter("w_q", "nothing", "", {"0.002": _is_same_setup, "0.1": only_high, "the same": only_high}, "0.002")
     setups = StudySetups(dataclasses.replace(TINY, open_parameters=[parameter]))
-    unlike = Claim("X", "x", [], [Statement("x", ScenarioMeasure(other, "marks"), above(0))])
-    assert setups.that_change(unlike) == []
-    assert [setup.values["w_q"] for setup in setups.that_change(TINY.claims[0])] == ["0.1"], "the same scenarios count once"
+    unlike = Claim("X", "x", [], [ClaimStatement("x", ScenarioMeasure(other, "marks"), claimed_above(0))])
+    assert setups.setups_that_change(unlike) == []
+    assert [setup.values["w_q"] for setup in setups.setups_that_change(TINY.claims[0])] == ["0.1"], "the same scenarios count once"
 
 
 def _study_with(limit: float, **rest: Any) -> Any:
     claims = [
-        Claim("D", "Goodput is high.", [], [Statement("goodput", GOODPUT, above(limit), MBPS)], quote="“High.” (page 1)"),
+        Claim("D", "Goodput is high.", [], [ClaimStatement("goodput", GOODPUT, claimed_above(limit), MBPS)], quote="“High.” (page 1)"),
         TINY.claims[0],
     ]
     return dataclasses.replace(TINY, claims=claims, **rest)
@@ -113,17 +123,17 @@ def _study_with(limit: float, **rest: Any) -> Any:
 
 def test_a_claim_on_which_admissible_set_ups_differ_depends(tmp_path: Path) -> None:
     study = dataclasses.replace(_study_with(1.2, open_parameters=[RATE]), claims=_study_with(1.2).claims[:1])
-    study = dataclasses.replace(study, alternatives=[Alternative("small buffer", "None.", _need_at("1 Mbps"))])
+    study = dataclasses.replace(study, alternatives=[AlternativeSetup("small buffer", "None.", _need_at("1 Mbps"))])
     outcome = runner.run_study(study, tmp_path / "s", SEEDS, store=tmp_path / "store")
     (decision,) = outcome.decisions
     assert len({setup.verdict for setup in decision.setups}) > 1
-    assert decision.verdict == Verdict.DEPENDS
-    assert not decision.verdict.stands
+    assert decision.verdict == ClaimVerdict.DEPENDS
+    assert not decision.verdict.is_supported
     assert decision.setups[0].values == {"rate": "full"}
-    assert verdicts.deciding_parameters(decision.setups) == ["rate"]
-    assert decision.alternatives["small buffer"].verdict == Verdict.NOT_REPRODUCED
+    assert verdicts.parameters_that_change_verdict(decision.setups) == ["rate"]
+    assert decision.alternatives["small buffer"].verdict == ClaimVerdict.NOT_REPRODUCED
     html = outcome.report.read_text()
-    assert verdicts.setups_text(decision.setups) in html
+    assert verdicts.verdicts_of_setups_text(decision.setups) in html
     assert "“High.” (page 1)" in html
     assert "Alternative: small buffer" in html
     assert "It is slow." in html
@@ -143,7 +153,7 @@ def test_a_set_up_of_a_claim_names_only_the_parameters_that_change_it(tmp_path: 
     decisions = runner.run_study(study, tmp_path / "s", SEEDS, store=tmp_path / "store").decisions
     for decision in decisions:
         assert [setup.values for setup in decision.setups] == [{"rate": "full"}, {"rate": "half"}, {"rate": "more"}]
-    assert [verdicts.deciding_parameters(decision.setups) for decision in decisions] == [["rate"], []]
+    assert [verdicts.parameters_that_change_verdict(decision.setups) for decision in decisions] == [["rate"], []]
 
 
 def test_the_measured_interval_of_a_transfer_that_ends_begins_no_later() -> None:
@@ -169,7 +179,7 @@ def test_the_main_set_up_alone_is_decided_where_no_other_was_asked_for(tmp_path:
 
 def test_an_alternative_whose_run_fails_is_left_out_and_the_verdict_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = _need_at("1 Mbps")
-    study = _study_with(1.2, alternatives=[Alternative("slow", "None.", slow), Alternative("fast", "None.", _need_at("3 Mbps"))])
+    study = _study_with(1.2, alternatives=[AlternativeSetup("slow", "None.", slow), AlternativeSetup("fast", "None.", _need_at("3 Mbps"))])
     bad = ecnlab.scenario(slow(HIGH.scenario)).hash
     run_all = ecnlab.run_all
 
@@ -199,8 +209,8 @@ def test_quick_and_main_setup_are_options_of_the_command(command: Callable[..., 
 def test_few_of_many_statements_without_an_effect_are_decided() -> None:
     """200 statements whose true numbers lie at the end of their ranges: each interval excludes the end in 5 % of the cases."""
     chance = random.Random(1992)
-    statements = [Statement(str(at), known([chance.gauss(0, 1) for _ in range(20)]), above(0)) for at in range(200)]
-    found = decide_all([claim(statement) for statement in statements], no_runs)
+    statements = [ClaimStatement(str(at), known([chance.gauss(0, 1) for _ in range(20)]), claimed_above(0)) for at in range(200)]
+    found = decide_claims([claim(statement) for statement in statements], no_runs)
     excluded = sum(_claim_excluding(decision.estimates[0].ours) for decision in found)
     decided = sum(decision.estimates[0].status != StatementStatus.SPANNED for decision in found)
     assert excluded >= 5, "intervals one by one decide some of them"
@@ -209,9 +219,9 @@ def test_few_of_many_statements_without_an_effect_are_decided() -> None:
 
 def test_a_clear_statement_is_decided_beside_many_without_an_effect() -> None:
     chance = random.Random(7)
-    unclear = [Statement(str(at), known([chance.gauss(0, 1) for _ in range(20)]), above(0)) for at in range(99)]
-    clear = Statement("clear", known([chance.gauss(3, 1) for _ in range(20)]), below(0))
-    (decision,) = decide_all([claim(*unclear, clear)], no_runs)
+    unclear = [ClaimStatement(str(at), known([chance.gauss(0, 1) for _ in range(20)]), claimed_above(0)) for at in range(99)]
+    clear = ClaimStatement("clear", known([chance.gauss(3, 1) for _ in range(20)]), claimed_below(0))
+    (decision,) = decide_claims([claim(*unclear, clear)], no_runs)
     assert decision.estimates[-1].status == StatementStatus.CONTRADICTED
 
 

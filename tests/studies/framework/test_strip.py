@@ -5,15 +5,15 @@ from xml.etree import ElementTree
 import pytest
 
 from ecnlab.stats.estimates import Estimate
-from ecnlab.studies.framework.claims import ClaimedRange, Statement, StatementEstimate, StatementStatus, above, between
-from ecnlab.studies.framework.strip import statement_strip
+from ecnlab.studies.framework.claims import ClaimedRange, ClaimStatement, StatementEstimate, StatementStatus, claimed_above, claimed_between
+from ecnlab.studies.framework.strip import statement_interval_svg
 from tiny_study import GOODPUT
 
 
 def _statement_estimate(
     wanted: ClaimedRange, mean: float, half_width: float, published: float | None = None, ns2: float | None = None
 ) -> StatementEstimate:
-    statement = Statement("s", GOODPUT, wanted, published=published)
+    statement = ClaimStatement("s", GOODPUT, wanted, published=published)
     return StatementEstimate(statement, Estimate(mean, 1.0, half_width, 5), ns2, StatementStatus.SPANNED)
 
 
@@ -30,23 +30,23 @@ def _mark_positions(picture: str) -> dict[str, float]:
 
 
 def test_everything_stands_in_the_order_of_its_numbers() -> None:
-    at = _mark_positions(statement_strip(_statement_estimate(between(2, 6), 5, 2, published=8, ns2=4)))
+    at = _mark_positions(statement_interval_svg(_statement_estimate(claimed_between(2, 6), 5, 2, published=8, ns2=4)))
     assert at["from"] < at["low"] < at["ns2"] < at["ours"] < at["to"] < at["high"] < at["published"]
     assert at["ours"] - at["low"] == pytest.approx(at["high"] - at["ours"], abs=0.11)
 
 
 def test_an_open_range_goes_on_to_the_end_of_the_picture() -> None:
-    at = _mark_positions(statement_strip(_statement_estimate(above(0), 5, 2)))
+    at = _mark_positions(statement_interval_svg(_statement_estimate(claimed_above(0), 5, 2)))
     assert at["to"] == 150
     assert 0 < at["from"] < at["low"]
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e-12, -3e9])
 def test_numbers_that_are_all_one_have_a_place(mean: float) -> None:
-    at = _mark_positions(statement_strip(_statement_estimate(above(mean), mean, math.nan)))
+    at = _mark_positions(statement_interval_svg(_statement_estimate(claimed_above(mean), mean, math.nan)))
     assert 0 <= at["ours"] <= 150
     assert "low" not in at
 
 
 def test_what_was_not_measured_has_no_picture() -> None:
-    assert statement_strip(_statement_estimate(above(0), math.nan, math.nan)) == ""
+    assert statement_interval_svg(_statement_estimate(claimed_above(0), math.nan, math.nan)) == ""

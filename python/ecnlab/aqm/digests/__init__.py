@@ -9,13 +9,13 @@ Equal values have equal digests in every process, and unequal ones unequal diges
 - classes by their attributes and bases, and by the file that they are in;
 - modules and members of installed packages by name and version, the user's own modules by the file and by the attributes that are named.
 
-Anything else raises `NotCovered`, because two different values would get one digest.
+Anything else raises `NotDigestible`, because two different values would get one digest.
 """
 
 from __future__ import annotations
 
-from ecnlab.aqm.digests.digest import Digest
+from ecnlab.aqm.digests.digest import ValueDigest
 from ecnlab.aqm.digests.origin import package_version, python_version
-from ecnlab.aqm.digests.state import NotCovered, Part
+from ecnlab.aqm.digests.state import NotDigestible, Part
 
-__all__ = ["Digest", "NotCovered", "Part", "package_version", "python_version"]
+__all__ = ["NotDigestible", "Part", "ValueDigest", "package_version", "python_version"]

@@ -23,8 +23,8 @@ class ContainerDigest(DigestState):
             if base is collections.defaultdict:
                 self.add_value(value.default_factory, (place, ".default_factory"))
             for key, member in list(base.items(value)):  # type: ignore[attr-defined]
-                self.add_value(key, (place, f", whose key {shortened(key)}"))
-                self.add_value(member, (place, f"[{shortened(key)}]"))
+                self.add_value(key, (place, f", whose key {shortened_repr(key)}"))
+                self.add_value(member, (place, f"[{shortened_repr(key)}]"))
             return
         if base is collections.deque:
             self.add(str(value.maxlen))
@@ -62,12 +62,12 @@ class ContainerDigest(DigestState):
         for member in list(value):
             apart = type(self)(self._file_content, self._own_packages, opened)
             apart._modules, apart._names_in_functions = self._modules, self._names_in_functions
-            apart.add_value(member, (place, f", whose member {shortened(member)}"))
+            apart.add_value(member, (place, f", whose member {shortened_repr(member)}"))
             digests.append(apart.hexdigest())
         self.add("frozenset" if isinstance(value, frozenset) else "set", str(len(digests)), *sorted(digests))
 
 
-def shortened(value: object) -> str:
+def shortened_repr(value: object) -> str:
     """A value as a short text, for the place of what it leads to."""
     text = repr(value) if type(value) in (*SCALARS, bool, tuple) else f"of type {type(value).__name__}"
     return text if len(text) <= 40 else f"{text[:37]}..."

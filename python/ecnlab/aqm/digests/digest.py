@@ -10,21 +10,21 @@ from typing import Any
 from ecnlab.aqm.digests.classes import ClassDigest
 from ecnlab.aqm.digests.containers import SCALARS
 from ecnlab.aqm.digests.functions import FunctionDigest
-from ecnlab.aqm.digests.instances import InstanceDigest, scalar_content
+from ecnlab.aqm.digests.instances import InstanceDigest, scalar_as_bytes_or_text
 from ecnlab.aqm.digests.library import LibraryDigest
 from ecnlab.aqm.digests.state import Location
 
 
-class Digest(ClassDigest, FunctionDigest, InstanceDigest, LibraryDigest):
+class ValueDigest(ClassDigest, FunctionDigest, InstanceDigest, LibraryDigest):
     """A digest that grows by what is added to it."""
 
     def add_value(self, value: Any, place: Location, names: Iterable[str] = ()) -> None:
-        """Add a value; of a module of the user's own also the attributes called `names`. Raises NotCovered."""
+        """Add a value; of a module of the user's own also the attributes called `names`. Raises NotDigestible."""
         kind = type(value)
         if value is None or value is Ellipsis or value is NotImplemented:
             self.add("constant", repr(value))
         elif kind in SCALARS or kind is bool:
-            self.add(kind.__name__, scalar_content(value))
+            self.add(kind.__name__, scalar_as_bytes_or_text(value))
             if kind is bytearray:
                 self._add_shared_memory(value)
         elif isinstance(value, type):

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from ecnlab.aqm.digests.instructions import NamesInCode, names_in_code, package_of_function
+from ecnlab.aqm.digests.instructions import NamesInCode, names_in_function_code, package_of_function
 from ecnlab.aqm.digests.modules import ModuleDigest
 from ecnlab.aqm.digests.origin import package_of_builtin, package_version
-from ecnlab.aqm.digests.state import FIX_FOR_RANDOM_DRAWS, Location, not_covered, with_article
+from ecnlab.aqm.digests.state import FIX_FOR_RANDOM_DRAWS, Location, not_digestible_error, type_name_with_article
 
 _BUILTIN_CALLABLES: tuple[type, ...] = (
     types.BuiltinFunctionType,
@@ -70,7 +70,7 @@ class FunctionDigest(ModuleDigest):
         owner = getattr(value, "__self__", None)
         self.add("named", value.__qualname__ if hasattr(value, "__qualname__") else value.__name__)
         if isinstance(owner, random.Random):
-            raise not_covered(place, f"a method of {with_article(type(owner))}", FIX_FOR_RANDOM_DRAWS)
+            raise not_digestible_error(place, f"a method of {type_name_with_article(type(owner))}", FIX_FOR_RANDOM_DRAWS)
         if owner is None or isinstance(owner, types.ModuleType):
             home = getattr(getattr(value, "__objclass__", value), "__module__", None)
             if home in sys.modules and not self._is_installed(home):
@@ -81,7 +81,7 @@ class FunctionDigest(ModuleDigest):
             self.add_value(owner, place)
 
     def _add_function(self, function: types.FunctionType, place: Location) -> None:
-        if not self._is_new(function):
+        if not self._is_first_occurrence(function):
             return
         if function.__globals__ is vars(functools) and isinstance(vars(function).get("registry"), types.MappingProxyType):
             self.add("single dispatch")
@@ -92,7 +92,7 @@ class FunctionDigest(ModuleDigest):
         name = function.__name__
         self.add_value(function.__defaults__, (None, f"{name}'s default"))
         self.add_value(function.__kwdefaults__, (None, f"{name}'s default"))
-        names = names_in_code(function.__code__)
+        names = names_in_function_code(function.__code__)
         is_installed = self._is_installed_function(function)
         if not is_installed:
             self._names_in_functions.update(names.all)
@@ -105,13 +105,13 @@ class FunctionDigest(ModuleDigest):
                 self.add("empty")
                 continue
             self.add_value(held, (None, f"{name}'s closure variable {free}"), names.all)
-            self._close_part(f"{name}'s closure variable {free}")
+            self._record_digest_of_part(f"{name}'s closure variable {free}")
         self.add_value(function.__dict__, (None, f"{name}.__dict__"))
         if is_installed:
             self._add_origin(str(function.__globals__.get("__name__")))
             self.add(function.__qualname__)
             return
-        self._close_part(f"the function {name}")
+        self._record_digest_of_part(f"the function {name}")
         for imported in names.imported:  # all before any is added, for an import sets an attribute of the package
             with suppress(Exception):
                 importlib.import_module(imported, package_of_function(function))
@@ -119,7 +119,7 @@ class FunctionDigest(ModuleDigest):
             self.add(called)
             if called in function.__globals__:
                 self.add_value(function.__globals__[called], (None, f"the global {called}"), names.all)
-                self._close_part(f"the global {called}")
+                self._record_digest_of_part(f"the global {called}")
         for imported in names.imported:
             self._add_imported_module(imported, function, names.all)
 
@@ -136,10 +136,10 @@ class FunctionDigest(ModuleDigest):
             if not name.startswith(".") and package in sys.modules:
                 self._add_module(sys.modules[package], (None, f"the module {package}"), names)
         self._add_module(module, (None, f"the module {name}"), names)
-        self._close_part(f"the module {module.__name__}")
+        self._record_digest_of_part(f"the module {module.__name__}")
 
     def _refuse_random_draws(self, function: types.FunctionType, names: NamesInCode) -> None:
-        """Refuse `random.random()` and the like, whose state no digest covers. Raises NotCovered."""
+        """Refuse `random.random()` and the like, whose state no digest covers. Raises NotDigestible."""
         free = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         for chain in names.chains:
             first, *rest = chain
@@ -156,7 +156,9 @@ class FunctionDigest(ModuleDigest):
                 owner = type(getattr(value, "__self__", None))
                 if issubclass(owner, random.Random) or owner.__module__.startswith("numpy.random"):
                     text = ".".join((first.removeprefix("import "), *rest[: at + 1]))
-                    raise not_covered((None, f"{text} in {function.__name__}"), f"a method of {with_article(owner)}", FIX_FOR_RANDOM_DRAWS)
+                    raise not_digestible_error(
+                        (None, f"{text} in {function.__name__}"), f"a method of {type_name_with_article(owner)}", FIX_FOR_RANDOM_DRAWS
+                    )
 
     def _add_code(self, code: types.CodeType, place: Location) -> None:
         numbers = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)

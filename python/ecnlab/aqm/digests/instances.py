@@ -16,7 +16,14 @@ from typing import Any
 
 from ecnlab.aqm.api import Verdict
 from ecnlab.aqm.digests.containers import MAPPINGS, SCALARS, SEQUENCES, SETS, ContainerDigest
-from ecnlab.aqm.digests.state import FIX_FOR_LOCKS, FIX_FOR_RANDOM_DRAWS, FIX_FOR_VALUES, Location, not_covered, with_article
+from ecnlab.aqm.digests.state import (
+    FIX_FOR_LOCKS,
+    FIX_FOR_RANDOM_DRAWS,
+    FIX_FOR_VALUES,
+    Location,
+    not_digestible_error,
+    type_name_with_article,
+)
 
 _LIBRARY_INSTANCES: tuple[type, ...] = (
     statistics.NormalDist,
@@ -42,12 +49,14 @@ class InstanceDigest(ContainerDigest):
         """Add an instance by its class and attributes."""
         kind = type(value)
         if isinstance(value, random.Random) or kind.__module__.startswith("numpy.random"):
-            raise not_covered(place, with_article(kind), FIX_FOR_RANDOM_DRAWS)
+            raise not_digestible_error(place, type_name_with_article(kind), FIX_FOR_RANDOM_DRAWS)
         if not (
             kind in (*_LIBRARY_INSTANCES, Verdict) or dataclasses.is_dataclass(kind) or not self._is_installed_type(kind)
-        ) or not _has_only_attributes(kind):
-            raise not_covered(place, with_article(kind), FIX_FOR_LOCKS if isinstance(value, _LOCK_AND_STREAM_TYPES) else FIX_FOR_VALUES)
-        if not self._is_new(value):
+        ) or not _has_no_hidden_c_state(kind):
+            raise not_digestible_error(
+                place, type_name_with_article(kind), FIX_FOR_LOCKS if isinstance(value, _LOCK_AND_STREAM_TYPES) else FIX_FOR_VALUES
+            )
+        if not self._is_first_occurrence(value):
             return
         self.add("instance")
         self.add_value(kind, place)
@@ -67,14 +76,14 @@ class InstanceDigest(ContainerDigest):
     def _add_container_part(self, value: Any, base: type, place: Location) -> None:
         """Add what an instance of a subclass of a container, a number or a text holds as such."""
         if base in SCALARS:
-            self.add(base.__name__, scalar_content(value))
+            self.add(base.__name__, scalar_as_bytes_or_text(value))
         elif base in SETS:
             self._add_set(value, place)
         else:
             self._add_members(value, base, place)
 
 
-def scalar_content(value: Any) -> bytes | str:
+def scalar_as_bytes_or_text(value: Any) -> bytes | str:
     """A number, a text or bytes, so that equal content gives equal bytes in every process."""
     if isinstance(value, (str, bytes, bytearray)):
         return str.__str__(value) if isinstance(value, str) else bytes(value)
@@ -91,7 +100,7 @@ def _slot_names(kind: type) -> list[str]:
     return sorted({name for name, value in members if isinstance(value, types.MemberDescriptorType)} - {"__dict__", "__weakref__"})
 
 
-def _has_only_attributes(kind: type) -> bool:
+def _has_no_hidden_c_state(kind: type) -> bool:
     """Whether nothing of an instance is hidden: no base that is written in C has a state but those that can be read."""
     known = (*SEQUENCES, *MAPPINGS, *SETS, *SCALARS)
     most = object.__basicsize__ + 2 * tuple.__itemsize__

@@ -25,7 +25,7 @@ class NamesInCode:
 
 
 @functools.lru_cache(4096)
-def names_in_code(code: types.CodeType) -> NamesInCode:
+def names_in_function_code(code: types.CodeType) -> NamesInCode:
     """The names in a function's instructions, and in those of the functions inside it."""
     codes = [code]
     for one in codes:

@@ -50,7 +50,7 @@ class LibraryDigest(ContainerDigest, MemoryDigest):
         elif kind is tuple:
             self._add_tuple(value, place)
         elif kind in SEQUENCES or kind in MAPPINGS:
-            if self._is_new(value):
+            if self._is_first_occurrence(value):
                 self._add_members(value, kind, place)
         elif kind in (range, slice):
             self.add(kind.__name__)

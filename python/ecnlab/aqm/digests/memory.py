@@ -7,7 +7,7 @@ import importlib
 import sys
 from typing import Any
 
-from ecnlab.aqm.digests.state import FIX_FOR_VALUES, DigestState, Location, not_covered
+from ecnlab.aqm.digests.state import FIX_FOR_VALUES, DigestState, Location, not_digestible_error
 
 _BUFFER_TYPES: tuple[type, ...] = (bytearray, memoryview, array.array)
 
@@ -39,7 +39,7 @@ class MemoryDigest(DigestState):
         if isinstance(owner, bytes):  # nobody can write to it
             return
         if id(owner) not in self._number_by_id:
-            self._assign_number(owner)
+            self._assign_object_number(owner)
             return
         self.add("memory of", str(self._number_by_id[id(owner)]))
         self.add(repr(getattr(value, "strides", None)))
@@ -50,7 +50,7 @@ class MemoryDigest(DigestState):
 
     def _add_dtype(self, dtype: Any, place: Location) -> None:
         if dtype.hasobject:
-            raise not_covered(place, "an array of objects", FIX_FOR_VALUES)
+            raise not_digestible_error(place, "an array of objects", FIX_FOR_VALUES)
         self.add("dtype", dtype.str, repr(dtype.descr), str(dtype.itemsize))
 
 

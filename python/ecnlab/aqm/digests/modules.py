@@ -15,7 +15,7 @@ class ModuleDigest(DigestState):
     """Adds modules."""
 
     def add_modules(self) -> None:
-        """Add of each module of the user's own the attributes that any function names, however it gets at the module. Raises NotCovered."""
+        """Adds the attributes of user modules that any function names, however it reaches the module. Raises NotDigestible."""
         before = -1
         while before != len(self._added_texts):
             before = len(self._added_texts)
@@ -29,17 +29,17 @@ class ModuleDigest(DigestState):
             return
         self.add("module")
         self._modules[id(module)] = module
-        if self._is_new(module):
+        if self._is_first_occurrence(module):
             self._add_file_of(module, None)
         self._add_attributes(module, names, names)
 
     def _add_attributes(self, module: types.ModuleType, names: Iterable[str], inner: Iterable[str]) -> None:
         """Add a module's attributes `names`; of modules among these those called `inner`."""
         for name in names:
-            if name in vars(module) and self._is_new_text(f"module {id(module)}.{name}"):
+            if name in vars(module) and self._is_first_occurrence_of_text(f"module {id(module)}.{name}"):
                 self.add(name)
                 self.add_value(vars(module)[name], (None, f"{module.__name__}.{name}"), inner)
-                self._close_part(f"{module.__name__}.{name}")
+                self._record_digest_of_part(f"{module.__name__}.{name}")
 
     def _add_file_of(self, module: types.ModuleType, one: type | None) -> None:
         """Add the file of a module, and what it imports; an extension's file alone."""
@@ -51,5 +51,5 @@ class ModuleDigest(DigestState):
 
     def _add_file(self, file: Path, one: type | None) -> None:
         content = sha256(b"".join(sha256(data).digest() for data in self._file_content(file, one))).hexdigest()
-        if self._is_new_text(f"file {content}"):
+        if self._is_first_occurrence_of_text(f"file {content}"):
             self.add("file", content)

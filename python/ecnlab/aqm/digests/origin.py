@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 
-def is_installed(name: object) -> bool:
+def is_installed_module(name: object) -> bool:
     """Whether a module of that name is Python's, ecnlab's or an installed package's."""
     if not isinstance(name, str) or name == "__main__":
         return False
@@ -64,6 +64,6 @@ def package_of_builtin(value: Any) -> str | None:
     """The installed package that has a function written in C, such as numpy's `mean`, under its name."""
     name, module = getattr(value, "__name__", None), getattr(value, "__module__", None)
     for each in map(str, (module, "numpy", "scipy.special")):
-        if callable(value) and isinstance(name, str) and is_installed(each) and getattr(sys.modules.get(each), name, None) is value:
+        if callable(value) and isinstance(name, str) and is_installed_module(each) and getattr(sys.modules.get(each), name, None) is value:
             return each.partition(".")[0]
     return None

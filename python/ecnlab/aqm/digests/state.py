@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ecnlab.aqm.digests.origin import is_installed, is_installed_file, package_version
+from ecnlab.aqm.digests.origin import is_installed_file, is_installed_module, package_version
 from ecnlab.aqm.source_files import file_of_module
 
 FIX_FOR_VALUES = "give numbers, texts, arrays of numpy, or lists, dicts and sets of them, or make it in on_start and keep it on self"
@@ -24,7 +24,7 @@ FileContent = Callable[[Path, type | None], Iterable[bytes]]
 _HEAP_TYPE_FLAG = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made as the program runs, as every class in Python is
 
 
-class NotCovered(Exception):
+class NotDigestible(Exception):
     """A value of which no digest can be taken; the text names it and has the fix."""
 
 
@@ -60,7 +60,7 @@ class DigestState:
             self._sha.update(data)
 
     def add_value(self, value: Any, place: Location, names: Iterable[str] = ()) -> None:
-        """Add a value; of a module of the user's own also the attributes called `names`. Raises NotCovered."""
+        """Add a value; of a module of the user's own also the attributes called `names`. Raises NotDigestible."""
         raise NotImplementedError
 
     def _add_values(self, values: Iterable[Any], place: Location) -> None:
@@ -78,7 +78,7 @@ class DigestState:
 
     def _is_installed(self, module: object) -> bool:
         """Whether a module is Python's, ecnlab's or an installed package's, and so known by name and version."""
-        return is_installed(module) and str(module).partition(".")[0] not in self._own_packages
+        return is_installed_module(module) and str(module).partition(".")[0] not in self._own_packages
 
     def _is_installed_function(self, function: types.FunctionType) -> bool:
         """As `is_installed`; a file of the user's may have the name of a module of Python's."""
@@ -100,38 +100,38 @@ class DigestState:
         functions = [value for value in vars(one).values() if isinstance(value, types.FunctionType)]
         return one.__module__ not in ("builtins", "types") and all(map(self._is_installed_function, functions))
 
-    def _close_part(self, name: str) -> None:
+    def _record_digest_of_part(self, name: str) -> None:
         self.parts.append((name, self._sha.digest()[:8]))
 
-    def _assign_number(self, one: object) -> None:
+    def _assign_object_number(self, one: object) -> None:
         self._number_by_id[id(one)] = len(self._number_by_id)
         self._kept_alive.append(one)
 
-    def _is_new(self, one: object) -> bool:
+    def _is_first_occurrence(self, one: object) -> bool:
         """Whether this object is added for the first time; if not, its number is."""
         if id(one) in self._number_by_id:
             self.add("number", str(self._number_by_id[id(one)]))
             return False
-        self._assign_number(one)
+        self._assign_object_number(one)
         return True
 
-    def _is_new_text(self, text: str) -> bool:
+    def _is_first_occurrence_of_text(self, text: str) -> bool:
         first = text not in self._added_texts
         self._added_texts.add(text)
         return first
 
 
-def not_covered(place: Location, what: str, fix: str) -> NotCovered:
+def not_digestible_error(place: Location, what: str, fix: str) -> NotDigestible:
     """The error that the value at a place cannot be part of the key, with the fix."""
     texts = []
     at: Any = place
     while at is not None:
         at, text = at
         texts.append(text)
-    return NotCovered(f"{''.join(reversed(texts))} is {what}, whose value cannot be part of the key; fix: {fix}")
+    return NotDigestible(f"{''.join(reversed(texts))} is {what}, whose value cannot be part of the key; fix: {fix}")
 
 
-def with_article(kind: type) -> str:
+def type_name_with_article(kind: type) -> str:
     """The name of a type, with its article."""
     name = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
     return f"an {name}" if name[0].lower() in "aeiou" else f"a {name}"

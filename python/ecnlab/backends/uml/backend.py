@@ -16,13 +16,13 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core
-from ecnlab.backends.base import KERNEL_CASES, ProgressCallback, RunOutput, require_ip, require_seconds
+from ecnlab.backends.base import KERNEL_CASES, ProgressCallback, RunOutput, require_duration, require_ip_version
 from ecnlab.backends.uml import kernels, process
 from ecnlab.errors import ENGINE, RECORDING, TRACE, EcnlabError, Failure, Problem, RemoteRunFailed, ScenarioError
-from ecnlab.storage.filenames import file_name
+from ecnlab.storage.filenames import safe_file_name
 
 if TYPE_CHECKING:
-    from ecnlab.packet_traces.write import Tracing
+    from ecnlab.packet_traces.write import TraceOutput
     from ecnlab.scenarios.load import Scenario
 
 UML_NAME = "uml"
@@ -51,8 +51,8 @@ class Uml:
     limit_s: float | None = None
 
     def __post_init__(self) -> None:
-        require_ip(self.ip)
-        require_seconds("limit_s", self.limit_s)
+        require_ip_version(self.ip)
+        require_duration("limit_s", self.limit_s)
 
     @property
     def name(self) -> str:
@@ -76,17 +76,21 @@ class Uml:
 
     def identity(self) -> Mapping[str, Any]:
         """Kernel and program. Raises BackendError if there is no such kernel."""
-        return {"kernel": self._chosen_kernel.name, "program": _program_digest(), **({"ip": self.ip} if self.ip != 4 else {})}
+        return {"kernel": self._chosen_kernel.name, "program": _guest_program_digest(), **({"ip": self.ip} if self.ip != 4 else {})}
 
     def refusals(self, scenario: Scenario) -> list[Problem]:
         """What the UML kernel cannot do of it."""
         mine = kernels.KERNELS.get(str(self._chosen_kernel.about["kernel"]))
         accurate_ecn = mine is not None and mine.accurate_ecn
-        problems = list(map(Problem.of, _core.refusals(scenario._core, UML_NAME, CONGESTION_CONTROLS, self.ip, accurate_ecn)))
+        problems = list(map(Problem.from_engine, _core.refusals(scenario._core, UML_NAME, CONGESTION_CONTROLS, self.ip, accurate_ecn)))
         counts = mine is None or mine.counts_losses
-        return [*problems, *self._queues_missing_in_kernel(scenario), *([] if counts else self._groups_that_need_dupthresh(scenario))]
+        return [
+            *problems,
+            *self._problems_of_queues_missing_in_kernel(scenario),
+            *([] if counts else self._problems_of_dupthresh_groups(scenario)),
+        ]
 
-    def _groups_that_need_dupthresh(self, scenario: Scenario) -> Iterator[Problem]:
+    def _problems_of_dupthresh_groups(self, scenario: Scenario) -> Iterator[Problem]:
         """Groups whose losses are to be told by counting, which this kernel's hosts do not."""
         able = " or ".join(f"--kernel {one.name}" for one in kernels.KERNELS.values() if one.counts_losses)
         message = f"kernel {self._chosen_kernel.about['kernel']} detects losses by time alone; fix: use {able}"
@@ -95,7 +99,7 @@ class Uml:
             if (tcp.get("recovery"), tcp.get("loss_detection")) == ("rack", "dupthresh"):
                 yield Problem(f"flows.{flow['name']}.tcp.loss_detection", None, message)
 
-    def _queues_missing_in_kernel(self, scenario: Scenario) -> Iterator[Problem]:
+    def _problems_of_queues_missing_in_kernel(self, scenario: Scenario) -> Iterator[Problem]:
         """Queues that other kernels have and this one has not."""
         mine = self._chosen_kernel.about["kernel"]
         elsewhere = {queue: one.name for one in kernels.KERNELS.values() if one.name != mine for queue in one.queues}
@@ -106,7 +110,7 @@ class Uml:
                     message = f"kernel {mine} does not have {name}; fix: use --kernel {elsewhere[name]}"
                     yield Problem(f"link.{link['name']}.{place}.kernel", None, message)
 
-    def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: Tracing | None) -> RunOutput:
+    def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None) -> RunOutput:
         """Run it in a UML process of its own. Raises RemoteRunFailed, BackendError, and Interrupted if `watch` asks for an end."""
         is_cases = tracing is not None and tracing.form == KERNEL_CASES
         job: dict[str, Any] = {"scenario": scenario.resolved, "seed": seed, "family": self.ip}
@@ -119,12 +123,12 @@ class Uml:
                 self._chosen_kernel, limit_s=self.limit_s, silence_s=process.silence_timeout_s(scenario.duration_s)
             )
             with machine.run(job, seed, watch) as done:
-                refused, ran = _read_result(done)
+                refused, ran = _parse_uml_result(done)
                 if refused:
-                    raise _run_failed(scenario, seed, RECORDING, ScenarioError(refused, scenario.source))
+                    raise _run_failed_error(scenario, seed, RECORDING, ScenarioError(refused, scenario.source))
                 if tracing is not None:
-                    (_keep_cases if is_cases else _keep_capture)(done, tracing, scenario, seed)
-        except process.UmlStopped:
+                    (_move_cases_to_destination if is_cases else _move_capture_to_destination)(done, tracing, scenario, seed)
+        except process.UmlInterrupted:
             raise _core.Interrupted("the run was stopped") from None
         except process.UmlCrashed as crashed:
             raise RemoteRunFailed(Failure(scenario.hash, scenario.name, seed, ENGINE, str(crashed))) from None
@@ -137,7 +141,7 @@ class Uml:
         return kernels.find_built_kernel(self.kernel)
 
 
-def _read_result(done: process.UmlOutput) -> tuple[Sequence[Problem], RunOutput]:
+def _parse_uml_result(done: process.UmlOutput) -> tuple[Sequence[Problem], RunOutput]:
     """What the UML kernel has refused, or else what it has run. Raises Crashed if the result is neither."""
     try:
         result = done.result
@@ -164,35 +168,35 @@ def _column_from_json(name: str, kind: str, values: str, names: list[str]) -> tu
     return name, kind, bytes.fromhex(values), names
 
 
-def _keep_capture(done: process.UmlOutput, tracing: Tracing, scenario: Scenario, seed: int) -> None:
+def _move_capture_to_destination(done: process.UmlOutput, tracing: TraceOutput, scenario: Scenario, seed: int) -> None:
     """Put the capture of a run where it was asked for, whole, and compressed as was asked. Raises RemoteRunFailed."""
     try:
-        with tracing.file(seed) as place:
+        with tracing.open_trace_file(seed) as place:
             _core.put_capture(done.folder / process.CAPTURE_FILE, place)
     except OSError as error:
-        raise _run_failed(scenario, seed, TRACE, tracing.refusal(seed, error)) from error
+        raise _run_failed_error(scenario, seed, TRACE, tracing.write_error(seed, error)) from error
 
 
-def _keep_cases(done: process.UmlOutput, tracing: Tracing, scenario: Scenario, seed: int) -> None:
+def _move_cases_to_destination(done: process.UmlOutput, tracing: TraceOutput, scenario: Scenario, seed: int) -> None:
     """Put the cases of a run into a folder where it was asked for, all of them or none. Raises RemoteRunFailed."""
     try:
-        with tracing.file(seed) as place:
+        with tracing.open_trace_file(seed) as place:
             with (done.folder / process.CASES_FILE).open(encoding="utf-8") as lines:
                 for line in lines:
                     name = json.loads(line)["name"]
-                    (place.partial / f"{file_name(name)}.json.gz").write_bytes(gzip.compress(line.encode(), mtime=0))
+                    (place.partial / f"{safe_file_name(name)}.json.gz").write_bytes(gzip.compress(line.encode(), mtime=0))
             shutil.rmtree(place.path, ignore_errors=True)
             place.partial.rename(place.path)
     except OSError as error:
-        raise _run_failed(scenario, seed, TRACE, tracing.refusal(seed, error)) from error
+        raise _run_failed_error(scenario, seed, TRACE, tracing.write_error(seed, error)) from error
 
 
-def _run_failed(scenario: Scenario, seed: int, kind: str, error: EcnlabError) -> RemoteRunFailed:
+def _run_failed_error(scenario: Scenario, seed: int, kind: str, error: EcnlabError) -> RemoteRunFailed:
     return RemoteRunFailed(Failure(scenario.hash, scenario.name, seed, kind, str(error), error))
 
 
 @cache
-def _program_digest() -> str:
+def _guest_program_digest() -> str:
     """A digest of the guest program."""
     try:
         return sha256(process.GUEST_PROGRAM.read_bytes()).hexdigest()[:10]

@@ -18,7 +18,7 @@ from pathlib import Path
 from time import time
 
 from ecnlab.backends.uml import kernels, recipe, source
-from ecnlab.backends.uml.kernels import BuiltKernel, Kernel
+from ecnlab.backends.uml.kernels import BuildableKernel, BuiltKernel
 from ecnlab.errors import BackendError
 from ecnlab.storage import atomic
 
@@ -55,17 +55,17 @@ exit $code
 BuildProgressCallback = Callable[[float, int], None]
 
 
-def missing_packages() -> dict[str, str]:
+def missing_build_packages() -> dict[str, str]:
     """What building needs and this machine has not, with Debian's package of each."""
     tools = {tool: package for tool, package in REQUIRED_TOOLS.items() if shutil.which(tool) is None}
     return tools | {header: package for header, package in REQUIRED_HEADERS.items() if not Path(header).exists()}
 
 
-def build(
-    kernel: Kernel, from_source: Path | None = None, jobs: int | None = None, watch: BuildProgressCallback | None = None
+def build_kernel(
+    kernel: BuildableKernel, from_source: Path | None = None, jobs: int | None = None, watch: BuildProgressCallback | None = None
 ) -> BuiltKernel:
     """Build a kernel, unless it is there. `from_source` is a package, an archive or a folder of yours. Raises BackendError."""
-    lacking = missing_packages()
+    lacking = missing_build_packages()
     if lacking:
         packages = " ".join(dict.fromkeys(lacking.values()))
         raise BackendError(f"building a kernel: {', '.join(lacking)} not found on this machine; fix: as root, apt-get install {packages}")
@@ -74,28 +74,30 @@ def build(
         try:
             home.parent.mkdir(parents=True, exist_ok=True)
             home.mkdir(mode=0o755, exist_ok=True)
-            atomic.remove_abandoned(home)
+            atomic.remove_abandoned_partials(home)
             room = stack.enter_context(atomic.locked_partial(atomic.partial_path(home / "build"), folder=True))
         except OSError as error:
             raise BackendError(f"{home}: cannot be written ({error.strerror}); fix: set ECNLAB_CACHE to another folder") from error
         try:
-            return _build_in(kernel, room, from_source, jobs or len(os.sched_getaffinity(0)), watch)
+            return _build_kernel_in_folder(kernel, room, from_source, jobs or len(os.sched_getaffinity(0)), watch)
         except OSError as error:
             raise BackendError(f"{room}: building the kernel failed there: {error.strerror or error}") from error
 
 
-def _build_in(kernel: Kernel, room: Path, from_source: Path | None, jobs: int, watch: BuildProgressCallback | None) -> BuiltKernel:
+def _build_kernel_in_folder(
+    kernel: BuildableKernel, room: Path, from_source: Path | None, jobs: int, watch: BuildProgressCallback | None
+) -> BuiltKernel:
     taken = source.fetch_source(kernel, room) if from_source is None else source.source_from_path(from_source, room)
     release = source.kernel_release(taken.tree)
     if not release.startswith(f"{kernel.name}."):
         raise BackendError(f"source: is of kernel {release}, not of {kernel.name}; fix: give --kernel, or another source")
     rule = recipe.recipe_digest(kernel.name)
-    place = kernels.kernels_folder() / f"{release}-{_shortened_output(taken.sha256 + taken.version + rule)}"
+    place = kernels.kernels_folder() / f"{release}-{_short_sha256(taken.sha256 + taken.version + rule)}"
     for image in kernels.built_kernels():
-        if image.folder == place and image.is_whole:
+        if image.folder == place and image.is_image_intact:
             return image
-    recipe.edit_source(taken.tree, kernel.name)
-    _configure(taken.tree, kernel.name)
+    recipe.apply_source_edits(taken.tree, kernel.name)
+    _configure_kernel(taken.tree, kernel.name)
     _run_make(taken.tree, ["linux"], jobs, watch)
     about = {
         "kernel": kernel.name,
@@ -104,19 +106,19 @@ def _build_in(kernel: Kernel, room: Path, from_source: Path | None, jobs: int, w
         "sha256": taken.sha256,
         "known": kernel.known.get(taken.version) == taken.sha256,
         "recipe": rule,
-        "compiler": _compiler(),
+        "compiler": _compiler_version(),
         "built_s": time(),
     }
     return _install_kernel(taken.tree, room / "finished", place, about)
 
 
-def _configure(tree: Path, kernel: str) -> None:
+def _configure_kernel(tree: Path, kernel: str) -> None:
     config = tree / ".config"
     _run_make(tree, ["tinyconfig"], 1, None)
     with config.open("a") as file:
         file.write("\n".join([*recipe.config_options(kernel), ""]))
     _run_make(tree, ["olddefconfig"], 1, None)
-    recipe.check_config(config, kernel)
+    recipe.require_config_options(config, kernel)
 
 
 def _run_make(tree: Path, targets: list[str], jobs: int, watch: BuildProgressCallback | None) -> None:
@@ -165,8 +167,8 @@ def _install_kernel(tree: Path, finished: Path, place: Path, about: dict[str, ob
     about["program"] = sha256((finished / kernels.KERNEL_FILE).read_bytes()).hexdigest()
     (finished / kernels.DESCRIPTION_FILE).write_text(json.dumps(about, indent=2) + "\n")
     (finished / kernels.DESCRIPTION_FILE).chmod(0o644)
-    atomic.flush_files([finished / name for name in (kernels.KERNEL_FILE, kernels.DESCRIPTION_FILE)])
-    if not any(image.folder == place and image.is_whole for image in kernels.built_kernels()):
+    atomic.fsync_files([finished / name for name in (kernels.KERNEL_FILE, kernels.DESCRIPTION_FILE)])
+    if not any(image.folder == place and image.is_image_intact for image in kernels.built_kernels()):
         atomic.remove_folder(place)  # what is there, if anything, is damaged
     try:
         finished.rename(place)
@@ -176,9 +178,9 @@ def _install_kernel(tree: Path, finished: Path, place: Path, about: dict[str, ob
     return BuiltKernel(place, about)
 
 
-def _compiler() -> str:
+def _compiler_version() -> str:
     return subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=False).stdout.partition("\n")[0]
 
 
-def _shortened_output(text: str) -> str:
+def _short_sha256(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:10]

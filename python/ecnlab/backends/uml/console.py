@@ -9,7 +9,7 @@ from collections.abc import Iterator
 _READ_BYTES = 1 << 16
 
 
-def lines_from_pipe(descriptor: int, at_least_every_s: float) -> Iterator[str | None]:
+def read_lines_with_timeouts(descriptor: int, at_least_every_s: float) -> Iterator[str | None]:
     """Lines from a pipe until its other end is closed, without their ends; None after each such time in which none has come."""
     poller = select.poll()
     poller.register(descriptor, select.POLLIN)

@@ -24,7 +24,7 @@ DEFAULT_KERNEL = "6.1"
 
 
 @dataclass(frozen=True)
-class Kernel:
+class BuildableKernel:
     """A kernel that can be built.
 
     Attributes
@@ -60,16 +60,16 @@ class Kernel:
 KERNELS = {
     kernel.name: kernel
     for kernel in (
-        Kernel(
+        BuildableKernel(
             "6.1", "linux-source-6.1", {"6.1.192-2": "ae95fe63d4c553f8d0e6c86cb1ab566f3894a43743eb19ab585cd97d82f26514"}, reproducible=True
         ),
-        Kernel(
+        BuildableKernel(
             "6.12",
             "linux-source-6.12",
             {"6.12.117-1~deb12u1": "e849faf31ca3555757f3a8877cb01af92122f744f75d1f3102734651c4e14703"},
             reproducible=True,
         ),
-        Kernel(
+        BuildableKernel(
             "7.2",
             "linux-source-7.2",
             {"7.2.13-1": "30a8c5fc63f9028a62e6d7b3f7f43bee67425dbce2a05fceba83f9b87c92083d"},
@@ -105,17 +105,20 @@ class BuiltKernel:
         return self.folder.name
 
     @property
-    def program(self) -> Path:
+    def kernel_image_path(self) -> Path:
         """The kernel, which is a program."""
         return self.folder / KERNEL_FILE
 
     @property
-    def is_whole(self) -> bool:
+    def is_image_intact(self) -> bool:
         """Whether the kernel is there and is what was built."""
         try:
-            stat = self.program.stat()
+            stat = self.kernel_image_path.stat()
             told = self.about.get("program")
-            return os.access(self.program, os.X_OK) and told in (None, _kernel_digest(self.program, stat.st_mtime_ns, stat.st_size))
+            return os.access(self.kernel_image_path, os.X_OK) and told in (
+                None,
+                _kernel_digest(self.kernel_image_path, stat.st_mtime_ns, stat.st_size),
+            )
         except OSError:
             return False
 
@@ -131,7 +134,7 @@ class BuiltKernel:
         return kernel is not None and kernel.reproducible
 
 
-def find_kernel(name: str) -> Kernel:
+def find_kernel(name: str) -> BuildableKernel:
     """The kernel of that name. Raises UnknownName."""
     if name not in KERNELS:
         raise UnknownName("UML kernel", name, KERNELS)
@@ -145,7 +148,7 @@ def kernels_folder() -> Path:
     return cache / "uml"
 
 
-def _rename_old_folder() -> None:
+def _rename_old_kernels_folder() -> None:
     """Rename the folder of built kernels, which was `box` until November 2026."""
     old = kernels_folder().with_name("box")
     if old.is_dir() and not kernels_folder().exists():
@@ -161,14 +164,14 @@ def _kernel_digest(program: Path, _changed_ns: int, _size: int) -> str:
 
 def built_kernels() -> list[BuiltKernel]:
     """The kernels that are built, the newest of each name last."""
-    _rename_old_folder()
+    _rename_old_kernels_folder()
     found = (_read_built_kernel(folder) for folder in kernels_folder().glob("[!.]*"))
     return sorted(
         (image for image in found if image is not None), key=lambda image: (image.about["kernel"], image.about["built_s"], image.name)
     )
 
 
-def damaged_folders() -> list[Path]:
+def damaged_kernel_folders() -> list[Path]:
     """Folders of kernels whose description is there and cannot be read."""
     return sorted(
         folder for folder in kernels_folder().glob("[!.]*") if (folder / DESCRIPTION_FILE).exists() and _read_built_kernel(folder) is None
@@ -190,7 +193,7 @@ def _read_built_kernel(folder: Path) -> BuiltKernel | None:
 
 def _require_owned_by_user(image: BuiltKernel) -> None:
     """See that nobody but the user and root may change a kernel, which is run with all that the user may do. Raises BackendError."""
-    for path in (kernels_folder(), image.folder, image.program, image.folder / DESCRIPTION_FILE):
+    for path in (kernels_folder(), image.folder, image.kernel_image_path, image.folder / DESCRIPTION_FILE):
         try:
             found = path.stat()
         except OSError as error:
@@ -215,9 +218,10 @@ def find_built_kernel(name: str | None = None) -> BuiltKernel:
         option = "" if wanted == DEFAULT_KERNEL else f" --kernel {find_kernel(wanted).name}"
         raise BackendError(f"kernel: {wanted} is not built yet; fix: run `ecnlab uml build-kernel{option}`, once, about four minutes")
     image = next((image for image in reversed(fitting) if image.has_current_recipe), fitting[-1])
-    if not image.is_whole:
+    if not image.is_image_intact:
         raise BackendError(
-            f"{image.program}: differs from the kernel that was built; fix: run `ecnlab uml build-kernel --kernel {image.about['kernel']}`"
+            f"{image.kernel_image_path}: differs from the kernel that was built; "
+            f"fix: run `ecnlab uml build-kernel --kernel {image.about['kernel']}`"
         )
     _require_owned_by_user(image)
     return image
@@ -225,7 +229,7 @@ def find_built_kernel(name: str | None = None) -> BuiltKernel:
 
 def is_built(name: str) -> bool:
     """Whether there is a whole image of that kernel which the current recipe made."""
-    return any(image.about["kernel"] == name and image.has_current_recipe and image.is_whole for image in built_kernels())
+    return any(image.about["kernel"] == name and image.has_current_recipe and image.is_image_intact for image in built_kernels())
 
 
 def remove_built_kernel(name: str) -> BuiltKernel:

@@ -49,8 +49,8 @@ _SILENCE_TIMEOUT_S, _SILENCE_TIMEOUT_PER_SIMULATED_S = 60.0, 10.0
 ProgressCallback = Callable[[float], bool]
 
 
-class UmlStopped(Exception):
-    """The one who watches has asked for an end."""
+class UmlInterrupted(Exception):
+    """The watching caller has asked for the end of the run."""
 
 
 class UmlCrashed(Exception):
@@ -92,9 +92,9 @@ class UmlProcess:
         """Do a job, whose folder is removed at the end of the context. `seed` seeds the kernel. Raises Stopped, Crashed, BackendError."""
         if not GUEST_PROGRAM.is_file():
             raise missing_program_error()
-        with tmpdir.job_folder() as folder:
+        with tmpdir.create_job_folder() as folder:
             (folder / JOB_FILE).write_text(json.dumps(job))
-            with tmpdir.reserved_core() as core:
+            with tmpdir.reserve_cpu_core() as core:
                 cpu_s, said = self._run_kernel(folder, seed, core, watch)
             try:
                 result = json.loads((folder / RESULT_FILE).read_bytes())
@@ -104,10 +104,10 @@ class UmlProcess:
                 raise UmlCrashed(f"the result of the guest program is not JSON; its last output:\n{said}") from None
             yield UmlOutput(result, cpu_s, folder)
 
-    def command(self, folder: Path, seed: int) -> list[str]:
+    def kernel_command_line(self, folder: Path, seed: int) -> list[str]:
         """The kernel with its arguments."""
         return [
-            str(self.image.program),
+            str(self.image.kernel_image_path),
             f"mem={self.memory_mb}M",
             "umid=box",
             "time-travel=inf-cpu",
@@ -124,7 +124,7 @@ class UmlProcess:
             "loglevel=4",
         ]
 
-    def _memory_folder(self, otherwise: Path) -> Path:
+    def _folder_for_guest_memory(self, otherwise: Path) -> Path:
         """Where the kernel's memory is put, as a file without a name: in memory, if the machine has such a folder with enough room."""
         shared = Path("/dev/shm")
         room = self.memory_mb << 20
@@ -158,10 +158,10 @@ class UmlProcess:
             "ECNLAB_GUEST_JOB": str(folder),
             "HOME": str(folder),
             "PATH": os.defpath,
-            "TMPDIR": str(self._memory_folder(folder)),
+            "TMPDIR": str(self._folder_for_guest_memory(folder)),
             "LC_ALL": "C",
         }
-        command = self.command(folder, seed)
+        command = self.kernel_command_line(folder, seed)
         try:
             return subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=out)
         except OSError as error:
@@ -175,30 +175,30 @@ class UmlProcess:
         said: deque[str] = deque(maxlen=_MAX_ERROR_LINES)
         begin = progress = monotonic()
         over = 0.0
-        for line in console.lines_from_pipe(descriptor, _WATCH_INTERVAL_S):
-            now, told = monotonic(), None if line is None else _progress_seconds(line)
+        for line in console.read_lines_with_timeouts(descriptor, _WATCH_INTERVAL_S):
+            now, told = monotonic(), None if line is None else _parse_progress_seconds(line)
             if told is not None:
                 over, progress = told, now
             elif line:
                 said.append(line)
             if (line is None or told is not None) and watch is not None and watch(over):
-                raise UmlStopped
+                raise UmlInterrupted
             if self.limit_s is not None and now - begin > self.limit_s:
                 raise UmlCrashed(
                     f"the UML kernel was stopped at {over:g} s, after limit_s = {self.limit_s:g} s; "
                     f"its last output:\n"
-                    f"{_last_lines(said, kernels)}"
+                    f"{_last_lines_of_output(said, kernels)}"
                 )
             if now - progress > self.silence_s:
                 raise UmlCrashed(
                     f"the UML kernel was stopped at {over:g} s: no progress for {self.silence_s:g} s; "
                     f"its last output:\n"
-                    f"{_last_lines(said, kernels)}"
+                    f"{_last_lines_of_output(said, kernels)}"
                 )
-        return _last_lines(said, kernels)
+        return _last_lines_of_output(said, kernels)
 
 
-def _last_lines(said: Iterable[str], kernels: Path) -> str:
+def _last_lines_of_output(said: Iterable[str], kernels: Path) -> str:
     """What the program has said, and the last lines of the kernel's file."""
     return "\n".join([*said, *kernels.read_text(errors="replace").splitlines()[-_MAX_ERROR_LINES:]]) or "nothing"
 
@@ -213,7 +213,7 @@ def missing_program_error() -> BackendError:
     return BackendError(f"{GUEST_PROGRAM}: the guest program is missing; fix: run `make setup`, on Linux on x86-64")
 
 
-def _progress_seconds(line: str) -> float | None:
+def _parse_progress_seconds(line: str) -> float | None:
     """The simulated seconds that a line of progress reports; None for another line."""
     if not line.startswith(_PROGRESS_PREFIX):
         return None

@@ -35,7 +35,7 @@ def source_edits(kernel: str) -> list[dict[str, str]]:
     return [edit for edit in recipe["edit"] if kernel in edit.get("kernels", [kernel])]
 
 
-def added_files() -> list[tuple[str, bytes]]:
+def files_added_to_source() -> list[tuple[str, bytes]]:
     """Files of ours that go into every kernel's source: their places, and what they hold."""
     recipe = tomllib.loads((DATA_FOLDER / _EDITS_FILE).read_text())
     return [(file["file"], (DATA_FOLDER / file["from"]).read_bytes()) for file in recipe["add"]]
@@ -44,11 +44,11 @@ def added_files() -> list[tuple[str, bytes]]:
 def recipe_digest(kernel: str) -> str:
     """A digest of the recipe of a kernel ("6.1")."""
     changes = [[edit["file"], edit["find"], edit["put"]] for edit in source_edits(kernel)]
-    files = [[place, hashlib.sha256(content).hexdigest()] for place, content in added_files()]
+    files = [[place, hashlib.sha256(content).hexdigest()] for place, content in files_added_to_source()]
     return hashlib.sha256(json.dumps([changes, files, config_options(kernel)]).encode()).hexdigest()
 
 
-def edit_source(tree: Path, kernel: str) -> None:
+def apply_source_edits(tree: Path, kernel: str) -> None:
     """Do the edits in the source of a kernel ("6.1") and add our files. Raises BackendError with all that do not fit."""
     misfits = []
     for edit in source_edits(kernel):
@@ -63,11 +63,11 @@ def edit_source(tree: Path, kernel: str) -> None:
         raise BackendError(
             "\n".join(["kernel source: the recipe's edits do not fit; fix: use a version that docs/how-to/uml.md lists:", *misfits])
         )
-    for place, content in added_files():
+    for place, content in files_added_to_source():
         (tree / place).write_bytes(content)
 
 
-def check_config(config: Path, kernel: str) -> None:
+def require_config_options(config: Path, kernel: str) -> None:
     """See that a finished configuration of a kernel ("6.1") has every option of the recipe. Raises BackendError."""
     has = set(config.read_text().splitlines())
     missing = [line for line in config_options(kernel) if line.startswith("CONFIG_") and line not in has]

@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from ecnlab.backends.uml.kernels import Kernel
+from ecnlab.backends.uml.kernels import BuildableKernel
 from ecnlab.errors import BackendError
 
 _FILES_OF_A_SOURCE = ("Makefile", "Kconfig", "arch/um/Kconfig")
@@ -34,17 +34,17 @@ class KernelSource:
     sha256: str
 
 
-def fetch_source(kernel: Kernel, into: Path) -> KernelSource:
+def fetch_source(kernel: BuildableKernel, into: Path) -> KernelSource:
     """Fetch the distribution's package and unpack it into a folder. Raises BackendError."""
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         raise BackendError(
             f"source: apt-get and dpkg-deb, which fetch kernel {kernel.name}, not found on this machine; fix: give a file or "
             f"folder, `ecnlab uml build-kernel --source FILE`; the Debian package {kernel.package} has it, and so has https://kernel.org"
         )
-    _run_command(
+    _run_source_command(
         ["apt-get", "download", kernel.package],
         into,
-        f"apt-get cannot fetch {kernel.package}{_source_package(kernel)}; fix: run `apt-get update` as root, or give --source FILE",
+        f"apt-get cannot fetch {kernel.package}{_source_package_name(kernel)}; fix: run `apt-get update` as root, or give --source FILE",
     )
     packages = sorted(into.glob(f"{kernel.package}_*.deb"))
     if len(packages) != 1:
@@ -53,10 +53,10 @@ def fetch_source(kernel: Kernel, into: Path) -> KernelSource:
             f"{into}: apt-get download {kernel.package} must create one file {kernel.package}_VERSION_all.deb, found: {there}; "
             "fix: remove stale files, or give --source FILE"
         )
-    return unpack(packages[0], into)
+    return unpack_kernel_source(packages[0], into)
 
 
-def _source_package(kernel: Kernel) -> str:
+def _source_package_name(kernel: BuildableKernel) -> str:
     return f", which is in {kernel.where}" if kernel.where else ""
 
 
@@ -68,22 +68,24 @@ def source_from_path(path: Path, into: Path) -> KernelSource:
         return _require_kernel_source(KernelSource(tree, path.name, ""))
     if not path.is_file():
         raise BackendError(f"--source: {path} does not exist")
-    return unpack(path, into)
+    return unpack_kernel_source(path, into)
 
 
-def unpack(file: Path, into: Path) -> KernelSource:
+def unpack_kernel_source(file: Path, into: Path) -> KernelSource:
     """Unpack a .deb or .tar.* into a folder. Raises BackendError."""
     archive, version, digest = file, file.name, _file_digest(file)
     if file.suffix == ".deb":
         version = file.name.split("_")[1] if file.name.count("_") > 1 else file.name
-        _run_command(["dpkg-deb", "-x", str(file.resolve()), "package"], into, f"--source: {file} is not a Debian package, or is damaged")
+        _run_source_command(
+            ["dpkg-deb", "-x", str(file.resolve()), "package"], into, f"--source: {file} is not a Debian package, or is damaged"
+        )
         archives = list((into / "package").glob("usr/src/linux-source-*.tar.*"))
         if not archives:
             raise BackendError(f"--source: {file} is not a package of kernel source: /usr/src/linux-source-*.tar is missing")
         archive = archives[0]
     tree = into / "source"
     tree.mkdir()
-    _run_command(
+    _run_source_command(
         ["tar", "-xf", str(archive.resolve()), "-C", "source"], into, f"--source: {archive.name} is not a tar archive, or is damaged"
     )
     inner = list(tree.iterdir())
@@ -109,7 +111,7 @@ def _file_digest(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _run_command(command: list[str], folder: Path, remedy: str) -> None:
+def _run_source_command(command: list[str], folder: Path, remedy: str) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     if done.returncode:
         raise BackendError(f"{remedy}\n{done.stderr.strip()[-1000:]}")

@@ -20,7 +20,7 @@ from ecnlab.storage import atomic
 _CORE_TURNS = count()
 
 
-def jobs_folder() -> Path:
+def uml_jobs_folder() -> Path:
     """The user's folder for jobs: `jobs` beside that of built kernels. Raises BackendError if it is not the user's alone."""
     folder = kernels.kernels_folder().parent / "jobs"
     try:
@@ -38,7 +38,7 @@ def jobs_folder() -> Path:
 
 
 @contextmanager
-def reserved_core() -> Iterator[int | None]:
+def reserve_cpu_core() -> Iterator[int | None]:
     """A core for a UML process, which no other of the user's has while there are enough: migration makes it slower.
 
     None where the system cannot pin a process.
@@ -49,7 +49,7 @@ def reserved_core() -> Iterator[int | None]:
     allowed = sorted(os.sched_getaffinity(0))
     with ExitStack() as held:
         for one in allowed:
-            lock = held.enter_context((jobs_folder() / f"core-{atomic.host_name()}-{one}").open("w"))
+            lock = held.enter_context((uml_jobs_folder() / f"core-{atomic.host_name_for_files()}-{one}").open("w"))
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -60,9 +60,9 @@ def reserved_core() -> Iterator[int | None]:
 
 
 @contextmanager
-def job_folder() -> Iterator[Path]:
+def create_job_folder() -> Iterator[Path]:
     """A folder for a job, which goes with it; those of processes that were killed go as well."""
-    place = jobs_folder()
-    atomic.remove_abandoned(place)
+    place = uml_jobs_folder()
+    atomic.remove_abandoned_partials(place)
     with atomic.locked_partial(atomic.partial_path(place / "job"), folder=True, mode=0o700) as made:
         yield made

@@ -8,14 +8,14 @@ two of them, paired by seed, or several of them folded into one (`CombinedMeasur
         Statement("60 flows", RelativeChange(of_ecn, of_red), above(0), PERCENT, published=12.0),
     ])
 
-`decide_all` tests each quantity's mean over seeds against the nearest end of its range. The two-sided t-test at 5 % is the same as to ask
-whether the 95 % interval meets that end. The p-values of all statements are adjusted together by Benjamini and Hochberg (1995), so that at
-most 5 % of the statements that are decided are expected to be wrong. A statement whose adjusted p-value is at most 0.05 is supported
-where the mean lies inside the range, and contradicted where it lies outside; otherwise its number spans an end of the range. A claim is
-reproduced if all its statements are supported, not reproduced if one is contradicted, and undecided otherwise.
+`decide_claims` tests each quantity's mean over seeds against the nearest end of its range. The two-sided t-test at 5 % is equivalent to
+asking whether the 95 % interval contains that end. The p-values of all statements are adjusted together by Benjamini and Hochberg (1995),
+so that at most 5 % of the statements that are decided are expected to be wrong. A statement whose adjusted p-value is at most 0.05 is
+supported where the mean lies inside the range, and contradicted where it lies outside; otherwise its number spans an end of the range. A
+claim is reproduced if all its statements are supported, not reproduced if one is contradicted, and undecided otherwise.
 
-Where the paper leaves parameters open, `over_setups` compares the verdicts of all admissible set-ups: a claim on which they differ
-depends on the set-up. There is no other way to a verdict.
+Where the paper leaves parameters open, `combine_setup_verdicts` compares the verdicts of all admissible set-ups: a claim on which they
+differ depends on the set-up. There is no other way to a verdict.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
-from ecnlab.stats.estimates import CONFIDENCE, Estimate, adjusted_p_values, estimate, p_value
-from ecnlab.studies.framework.model import Need
+from ecnlab.stats.estimates import CONFIDENCE, Estimate, adjusted_p_values, mean_with_interval, p_value
+from ecnlab.studies.framework.model import RequiredScenario
 
 if TYPE_CHECKING:
     from ecnlab.storage.results import Result
 
-ResultOfNeed = Callable[[Need], "Result"]
+ResultOfNeed = Callable[[RequiredScenario], "Result"]
 ValueBySeed = Mapping[int, float]
 
 
 class MeasuredQuantity(Protocol):
     """A quantity that has a value for each seed."""
 
-    def needs(self) -> Iterator[Need]:
+    def required_scenarios(self) -> Iterator[RequiredScenario]:
         """The scenarios that it is measured in."""
 
-    def values(self, runs: ResultOfNeed) -> ValueBySeed:
+    def values_by_seed(self, runs: ResultOfNeed) -> ValueBySeed:
         """Its value for each seed."""
 
-    def ns2(self) -> float | None:
+    def ns2_mean(self) -> float | None:
         """ns-2's mean, where it is known."""
 
 
@@ -66,18 +66,18 @@ class ScenarioMeasure:
         ns-2's mean of it, in the column's unit.
     """
 
-    need: Need
+    need: RequiredScenario
     quantity: str | Callable[[Result], Sequence[float]]
     group: str | None = None
     queue: str | None = None
     band: str | None = None
     known: float | None = None
 
-    def needs(self) -> Iterator[Need]:
+    def required_scenarios(self) -> Iterator[RequiredScenario]:
         """The scenario."""
         yield self.need
 
-    def values(self, runs: ResultOfNeed) -> ValueBySeed:
+    def values_by_seed(self, runs: ResultOfNeed) -> ValueBySeed:
         """Its value for each seed."""
         result = runs(self.need)
         if callable(self.quantity):
@@ -86,7 +86,7 @@ class ScenarioMeasure:
             found = result.values(self.quantity, group=self.group, queue=self.queue, band=self.band)
         return dict(zip(result.seeds, found, strict=True))
 
-    def ns2(self) -> float | None:
+    def ns2_mean(self) -> float | None:
         """ns-2's mean, where it is known."""
         return self.known
 
@@ -98,22 +98,22 @@ class CombinedMeasure:
     fold: Callable[[Sequence[float]], float]
     parts: Sequence[MeasuredQuantity]
 
-    def needs(self) -> Iterator[Need]:
+    def required_scenarios(self) -> Iterator[RequiredScenario]:
         """The scenarios of all of them."""
         for part in self.parts:
-            yield from part.needs()
+            yield from part.required_scenarios()
 
-    def values(self, runs: ResultOfNeed) -> ValueBySeed:
+    def values_by_seed(self, runs: ResultOfNeed) -> ValueBySeed:
         """What `fold` makes of the values of each seed that all have."""
-        found = [part.values(runs) for part in self.parts]
-        return {seed: self._folded([values[seed] for values in found]) for seed in found[0] if all(seed in values for values in found)}
+        found = [part.values_by_seed(runs) for part in self.parts]
+        return {seed: self._fold_values([values[seed] for values in found]) for seed in found[0] if all(seed in values for values in found)}
 
-    def ns2(self) -> float | None:
+    def ns2_mean(self) -> float | None:
         """What `fold` makes of ns-2's means, where all are known."""
-        known = [value for value in (part.ns2() for part in self.parts) if value is not None]
-        return self._folded(known) if len(known) == len(self.parts) else None
+        known = [value for value in (part.ns2_mean() for part in self.parts) if value is not None]
+        return self._fold_values(known) if len(known) == len(self.parts) else None
 
-    def _folded(self, values: Sequence[float]) -> float:
+    def _fold_values(self, values: Sequence[float]) -> float:
         """What `fold` makes of them; NaN if one of them is, which `max` and `min` would pass over."""
         return math.nan if any(map(math.isnan, values)) else self.fold(values)
 
@@ -122,7 +122,7 @@ class RelativeChange(CombinedMeasure):
     """How far `a` lies above `b`, as a share of `b`; NaN where that is 0."""
 
     def __init__(self, a: MeasuredQuantity, b: MeasuredQuantity) -> None:
-        super().__init__(lambda pair: ratio(*pair) - 1, (a, b))
+        super().__init__(lambda pair: ratio_or_nan(*pair) - 1, (a, b))
 
 
 class MeasureDifference(CombinedMeasure):
@@ -132,7 +132,7 @@ class MeasureDifference(CombinedMeasure):
         super().__init__(lambda pair: pair[0] - pair[1], (a, b))
 
 
-def ratio(a: float, b: float) -> float:
+def ratio_or_nan(a: float, b: float) -> float:
     """a over b; NaN where b is 0."""
     return a / b if b else math.nan
 
@@ -149,37 +149,37 @@ class ClaimedRange:
     words: str
     open: bool = False
 
-    def holds(self, value: float) -> bool:
+    def contains(self, value: float) -> bool:
         """Whether a value lies in it."""
         return self.low < value < self.high if self.open else self.low <= value <= self.high
 
 
-def above(limit: float) -> ClaimedRange:
+def claimed_above(limit: float) -> ClaimedRange:
     """More than `limit`."""
     return ClaimedRange(limit, math.inf, f"above {limit:g}", open=True)
 
 
-def below(limit: float) -> ClaimedRange:
+def claimed_below(limit: float) -> ClaimedRange:
     """Less than `limit`."""
     return ClaimedRange(-math.inf, limit, f"below {limit:g}", open=True)
 
 
-def at_least(limit: float) -> ClaimedRange:
+def claimed_at_least(limit: float) -> ClaimedRange:
     """`limit` or more."""
     return ClaimedRange(limit, math.inf, f"at least {limit:g}")
 
 
-def at_most(limit: float) -> ClaimedRange:
+def claimed_at_most(limit: float) -> ClaimedRange:
     """`limit` or less."""
     return ClaimedRange(-math.inf, limit, f"at most {limit:g}")
 
 
-def between(low: float, high: float) -> ClaimedRange:
+def claimed_between(low: float, high: float) -> ClaimedRange:
     """From `low` to `high`."""
     return ClaimedRange(low, high, f"{low:g} to {high:g}")
 
 
-def about(value: float) -> ClaimedRange:
+def claimed_about(value: float) -> ClaimedRange:
     """How every "about" of a paper is read here: from half the value to one and a half of it."""
     low, high = sorted((0.5 * value, 1.5 * value))
     return ClaimedRange(low, high, f"about {value:g}: {low:g} to {high:g}")
@@ -205,7 +205,7 @@ SECONDS = DisplayUnit(1, "s", 2)
 
 
 @dataclass(frozen=True)
-class Statement:
+class ClaimStatement:
     """One part of a claim: the quantity lies in the range. `published` is the paper's number for it, in the unit shown."""
 
     text: str
@@ -217,22 +217,25 @@ class Statement:
 
 def peak_statements(
     at: str, levels: Mapping[str, MeasuredQuantity], shown: DisplayUnit = DIMENSIONLESS, setting: str = ""
-) -> list[Statement]:
+) -> list[ClaimStatement]:
     """The statements that the quantity is largest `at` one of the levels, each named as the report shows it, in a setting."""
     others = {name: other for name, other in levels.items() if name != at}
     return [
-        Statement(_comparison_text(setting, at, name), MeasureDifference(levels[at], other), above(0), shown)
+        ClaimStatement(_larger_than_text(setting, at, name), MeasureDifference(levels[at], other), claimed_above(0), shown)
         for name, other in others.items()
     ]
 
 
-def order_statements(levels: Mapping[str, MeasuredQuantity], shown: DisplayUnit = DIMENSIONLESS, setting: str = "") -> list[Statement]:
+def order_statements(levels: Mapping[str, MeasuredQuantity], shown: DisplayUnit = DIMENSIONLESS, setting: str = "") -> list[ClaimStatement]:
     """The statements that each level lies above the next one, in a setting."""
     pairs = pairwise(levels.items())
-    return [Statement(_comparison_text(setting, one, other), MeasureDifference(a, b), above(0), shown) for (one, a), (other, b) in pairs]
+    return [
+        ClaimStatement(_larger_than_text(setting, one, other), MeasureDifference(a, b), claimed_above(0), shown)
+        for (one, a), (other, b) in pairs
+    ]
 
 
-def _comparison_text(setting: str, one: str, other: str) -> str:
+def _larger_than_text(setting: str, one: str, other: str) -> str:
     return f"{setting}: {one} over {other}" if setting else f"{one} over {other}"
 
 
@@ -263,19 +266,19 @@ class Claim:
     id: str
     sentence: str
     figures: Sequence[str]
-    statements: Sequence[Statement]
+    statements: Sequence[ClaimStatement]
     reading: str = ""
     why: str = ""
     own: bool = False
     quote: str = ""
 
-    def needs(self) -> Iterator[Need]:
+    def required_scenarios(self) -> Iterator[RequiredScenario]:
         """The scenarios that decide it."""
         for statement in self.statements:
-            yield from statement.measured.needs()
+            yield from statement.measured.required_scenarios()
 
 
-class Verdict(StrEnum):
+class ClaimVerdict(StrEnum):
     """The answer to a claim. A paper's claim is reproduced or not; a question of our own holds or does not.
 
     It depends where admissible set-ups have different verdicts.
@@ -289,9 +292,9 @@ class Verdict(StrEnum):
     DEPENDS = "depends"
 
     @property
-    def stands(self) -> bool:
+    def is_supported(self) -> bool:
         """Whether all statements of the claim are supported."""
-        return self in (Verdict.REPRODUCED, Verdict.HOLDS)
+        return self in (ClaimVerdict.REPRODUCED, ClaimVerdict.HOLDS)
 
 
 class StatementStatus(StrEnum):
@@ -309,7 +312,7 @@ class StatementEstimate:
     `p` is the p-value of the t-test of the mean against the nearest end of the range, adjusted for the statements decided with it.
     """
 
-    statement: Statement
+    statement: ClaimStatement
     ours: Estimate
     ns2: float | None
     status: StatementStatus
@@ -317,16 +320,16 @@ class StatementEstimate:
 
 
 @dataclass(frozen=True)
-class ClaimInSetup:
+class ClaimDecisionInSetup:
     """A claim in one set-up: the values of the open parameters that matter for it (none in an alternative), verdict and statements."""
 
     values: Mapping[str, str]
-    verdict: Verdict
+    verdict: ClaimVerdict
     estimates: Sequence[StatementEstimate]
 
 
 @dataclass(frozen=True)
-class Decision:
+class ClaimDecision:
     """A claim and its verdict.
 
     Attributes
@@ -337,75 +340,80 @@ class Decision:
         The verdict over all admissible set-ups that were run; that of the main one where no other was.
     estimates : sequence of StatementEstimate
         Its statements in the main set-up.
-    setups : sequence of ClaimInSetup
+    setups : sequence of ClaimDecisionInSetup
         The claim in each admissible set-up that differs for it, the main one first; empty where there is but one.
-    alternatives : mapping of str to ClaimInSetup
+    alternatives : mapping of str to ClaimDecisionInSetup
         The claim under each alternative that changes its scenarios. These do not count for the verdict.
     """
 
     claim: Claim
-    verdict: Verdict
+    verdict: ClaimVerdict
     estimates: Sequence[StatementEstimate]
-    setups: Sequence[ClaimInSetup] = ()
-    alternatives: Mapping[str, ClaimInSetup] = field(default_factory=dict)
+    setups: Sequence[ClaimDecisionInSetup] = ()
+    alternatives: Mapping[str, ClaimDecisionInSetup] = field(default_factory=dict)
 
 
-def decide(claim: Claim, runs: ResultOfNeed) -> Decision:
+def decide_claim(claim: Claim, runs: ResultOfNeed) -> ClaimDecision:
     """The verdict on one claim alone from the results of its scenarios, in one set-up."""
-    return decide_all([claim], runs)[0]
+    return decide_claims([claim], runs)[0]
 
 
-def decide_all(claims: Sequence[Claim], runs: ResultOfNeed) -> list[Decision]:
-    """The verdicts on claims from the results of their scenarios, in one set-up. Verdicts are made here and in `over_setups` alone.
+def decide_claims(claims: Sequence[Claim], runs: ResultOfNeed) -> list[ClaimDecision]:
+    """The verdicts on claims from the results of their scenarios, in one set-up. Only this function and `combine_setup_verdicts` decide.
 
     The p-values of all statements of all these claims are adjusted together.
     """
     measured = [_estimate_in_unit(statement, runs) for claim in claims for statement in claim.statements]
-    adjusted = adjusted_p_values([_p_value(ours, statement.range) for statement, ours, _ in measured])
+    adjusted = adjusted_p_values([_p_value_against_range(ours, statement.range) for statement, ours, _ in measured])
     weighed = iter(
-        [StatementEstimate(*found, _status_of(found[1], found[0].range, p), p) for found, p in zip(measured, adjusted, strict=True)]
+        [
+            StatementEstimate(*found, _status_of_statement(found[1], found[0].range, p), p)
+            for found, p in zip(measured, adjusted, strict=True)
+        ]
     )
-    return [_decision_of(claim, [next(weighed) for _ in claim.statements]) for claim in claims]
+    return [_decision_from_estimates(claim, [next(weighed) for _ in claim.statements]) for claim in claims]
 
 
-def over_setups(main: Decision, setups: Sequence[ClaimInSetup], alternatives: Mapping[str, ClaimInSetup]) -> Decision:
+def combine_setup_verdicts(
+    main: ClaimDecision, setups: Sequence[ClaimDecisionInSetup], alternatives: Mapping[str, ClaimDecisionInSetup]
+) -> ClaimDecision:
     """The verdict over admissible set-ups, the main one among them: the verdict on which all agree, otherwise that it depends."""
     verdicts = {setup.verdict for setup in setups} | {main.verdict}
-    verdict = main.verdict if len(verdicts) == 1 else Verdict.DEPENDS
+    verdict = main.verdict if len(verdicts) == 1 else ClaimVerdict.DEPENDS
     return replace(main, verdict=verdict, setups=setups, alternatives=alternatives)
 
 
-def _decision_of(claim: Claim, weighed: Sequence[StatementEstimate]) -> Decision:
+def _decision_from_estimates(claim: Claim, weighed: Sequence[StatementEstimate]) -> ClaimDecision:
     standings = {each.status for each in weighed}
     if StatementStatus.CONTRADICTED in standings:
-        verdict = Verdict.DOES_NOT_HOLD if claim.own else Verdict.NOT_REPRODUCED
+        verdict = ClaimVerdict.DOES_NOT_HOLD if claim.own else ClaimVerdict.NOT_REPRODUCED
     elif standings == {StatementStatus.SUPPORTED}:
-        verdict = Verdict.HOLDS if claim.own else Verdict.REPRODUCED
+        verdict = ClaimVerdict.HOLDS if claim.own else ClaimVerdict.REPRODUCED
     else:
-        verdict = Verdict.UNDECIDED
-    return Decision(claim, verdict, weighed)
+        verdict = ClaimVerdict.UNDECIDED
+    return ClaimDecision(claim, verdict, weighed)
 
 
-def _estimate_in_unit(statement: Statement, runs: ResultOfNeed) -> tuple[Statement, Estimate, float | None]:
+def _estimate_in_unit(statement: ClaimStatement, runs: ResultOfNeed) -> tuple[ClaimStatement, Estimate, float | None]:
     """A statement with our number and ns-2's in the unit shown."""
     factor = statement.shown.factor
-    known = statement.measured.ns2()
-    return statement, estimate_of(statement.measured, runs).scaled(factor), None if known is None else known * factor
+    known = statement.measured.ns2_mean()
+    return statement, estimate_of_quantity(statement.measured, runs).scaled(factor), None if known is None else known * factor
 
 
-def estimate_of(measured: MeasuredQuantity, runs: ResultOfNeed) -> Estimate:
+def estimate_of_quantity(measured: MeasuredQuantity, runs: ResultOfNeed) -> Estimate:
     """The mean of a quantity over seeds, with its interval unless nothing is random in the scenarios that it is measured in."""
-    found = estimate(list(measured.values(runs).values()))
-    return found.without_interval() if _is_identical_over_seeds(measured, runs) else found
+    found = mean_with_interval(list(measured.values_by_seed(runs).values()))
+    return found.without_interval() if _is_deterministic(measured, runs) else found
 
 
-def _is_identical_over_seeds(measured: MeasuredQuantity, runs: ResultOfNeed) -> bool:
+def _is_deterministic(measured: MeasuredQuantity, runs: ResultOfNeed) -> bool:
     """Whether nothing is random in any scenario of it, so that its seeds say nothing of how it varies."""
-    needs = list(measured.needs())
+    needs = list(measured.required_scenarios())
     return bool(needs) and all(runs(need).alike for need in needs)
 
 
-def _p_value(ours: Estimate, wanted: ClaimedRange) -> float:
+def _p_value_against_range(ours: Estimate, wanted: ClaimedRange) -> float:
     """The p-value of the mean against the nearest end of a range; NaN without an interval or a number."""
     ends = [end for end in (wanted.low, wanted.high) if math.isfinite(end)]
     if not ends or math.isnan(ours.half_width):
@@ -415,8 +423,8 @@ def _p_value(ours: Estimate, wanted: ClaimedRange) -> float:
     return max(p_value(ours, end) for end in ends)
 
 
-def _status_of(ours: Estimate, wanted: ClaimedRange, p: float) -> StatementStatus:
+def _status_of_statement(ours: Estimate, wanted: ClaimedRange, p: float) -> StatementStatus:
     """Whether the mean lies inside the range, outside, or too near to an end to tell; NaN tells nothing."""
     if not p <= 1 - CONFIDENCE + 1e-12:
         return StatementStatus.SPANNED
-    return StatementStatus.SUPPORTED if wanted.holds(ours.mean) else StatementStatus.CONTRADICTED
+    return StatementStatus.SUPPORTED if wanted.contains(ours.mean) else StatementStatus.CONTRADICTED

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 COSTS = Path(__file__).parent / "costs.json"
 
 
-def cost_text(study: Study, runs: int, items: int) -> str:
+def study_duration_text(study: Study, runs: int, items: int) -> str:
     """About how long so many runs and items take on as many cores as there are here; empty if the study was never measured."""
     costs = json.loads(COSTS.read_text(encoding="utf-8"))
     if study.name not in costs["run_s"]:
@@ -28,7 +28,7 @@ def cost_text(study: Study, runs: int, items: int) -> str:
     return f", about {_duration_text(seconds / available_cores())} on {available_cores()} cores of {costs['machine']}"
 
 
-def record_cost(study: Study, results: Iterable[Result]) -> None:
+def record_cpu_time_of_study(study: Study, results: Iterable[Result]) -> None:
     """Note what a run of a study takes of the processor in the mean."""
     took = {(result.hash, record.seed): record.cpu_s for result in results for record in result.records}
     costs: dict[str, Any] = json.loads(COSTS.read_text(encoding="utf-8"))

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from ecnlab.plot import lines, style
 from ecnlab.plot.style import PALETTE_BY_POSITION, Palette
 from ecnlab.stats.estimates import Estimate
-from ecnlab.studies.framework.claims import DisplayUnit, MeasuredQuantity, ResultOfNeed, estimate_of
+from ecnlab.studies.framework.claims import DisplayUnit, MeasuredQuantity, ResultOfNeed, estimate_of_quantity
 from ecnlab.studies.framework.model import (
-    ItemDrawing,
-    Need,
+    DrawnItemContent,
     NeedKey,
     ReportTable,
+    RequiredScenario,
     ResultsByKey,
     StudyItem,
     estimates_frame,
@@ -38,7 +38,7 @@ CurvePoints = Mapping[float, MeasuredQuantity]
 
 
 @dataclass(frozen=True)
-class Panel:
+class CurvePanel:
     """One of a figure's axes: its title, which may be empty if there is no other panel, and its curves by label.
 
     `published` is what the paper prints of a curve, by x, in the unit shown.
@@ -48,10 +48,10 @@ class Panel:
     curves: Mapping[str, CurvePoints]
     published: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
 
-    def of_paper(self) -> list[lines.Curve]:
+    def published_curves(self) -> list[lines.Curve]:
         """What the paper prints, as curves without intervals."""
         found = {label: self.published.get(label, {}) for label in self.curves}
-        return [lines.Curve(label, list(points), (), list(points.values())).of_another() for label, points in found.items()]
+        return [lines.Curve(label, list(points), (), list(points.values())).reference_curve() for label, points in found.items()]
 
 
 @dataclass(frozen=True)
@@ -79,55 +79,55 @@ class AxisScales:
 class _CurveFigure:
     """What a figure draws, and the scenarios that it needs."""
 
-    panels: Sequence[Panel]
+    panels: Sequence[CurvePanel]
     scales: AxisScales
     palette: Palette
 
-    def needs(self) -> dict[NeedKey, Need]:
+    def required_scenarios(self) -> dict[NeedKey, RequiredScenario]:
         """The scenarios of all points, numbered."""
-        distinct = dict.fromkeys(need for _, _, _, measured in self._numbered_points() for need in measured.needs())
+        distinct = dict.fromkeys(need for _, _, _, measured in self._numbered_points() for need in measured.required_scenarios())
         return {(at,): need for at, need in enumerate(distinct)}
 
-    def draw(self, results: ResultsByKey) -> ItemDrawing:
+    def draw_figure(self, results: ResultsByKey) -> DrawnItemContent:
         """The figure, a table of each panel, and the numbers behind them."""
-        runs = {need: results[key] for key, need in self.needs().items()}.__getitem__
-        figure, axes = _figure_axes(len(self.panels), sharey=not self.scales.own_y)
+        runs = {need: results[key] for key, need in self.required_scenarios().items()}.__getitem__
+        figure, axes = _figure_with_axes(len(self.panels), sharey=not self.scales.own_y)
         for axis, panel in zip(axes, self.panels, strict=True):
             self._draw_panel(axis, panel, runs)
         for axis in axes[1::2]:
             axis.set_ylabel("")
         if len(self.panels) > 1:
-            style.legend_of_panels(figure, *axes)
+            style.shared_legend_of_panels(figure, *axes)
         else:
             style.legend_above(axes[0])
-        return ItemDrawing(figure, [self._panel_table(panel, runs) for panel in self.panels], self._points_frame(runs))
+        return DrawnItemContent(figure, [self._panel_table(panel, runs) for panel in self.panels], self._points_frame(runs))
 
-    def _draw_panel(self, axes: Axes, panel: Panel, runs: ResultOfNeed) -> None:
+    def _draw_panel(self, axes: Axes, panel: CurvePanel, runs: ResultOfNeed) -> None:
         scales, factor = self.scales, self.scales.shown.factor
         curves = [
             lines.Curve(
                 label,
                 list(points),
-                [self._point_estimate(measured, runs) for measured in points.values()],
-                [None if known is None else known * factor for known in (measured.ns2() for measured in points.values())],
+                [self._estimate_of_point(measured, runs) for measured in points.values()],
+                [None if known is None else known * factor for known in (measured.ns2_mean() for measured in points.values())],
             )
             for label, points in panel.curves.items()
         ]
         lines.draw_curves(axes, curves, x_label=scales.x, y_label=scales.y_label, ticks=scales.ticks, palette=self.palette)
-        lines.draw_reference_points(axes, panel.of_paper(), "published", palette=self.palette, half=True)
+        lines.draw_reference_points(axes, panel.published_curves(), "published", palette=self.palette, half=True)
         axes.set_title(panel.title, loc="left")
         if scales.x_range:
             axes.set_xlim(scales.x_range)
         if scales.y_range:
             axes.set_ylim(scales.y_range)
 
-    def _panel_table(self, panel: Panel, runs: ResultOfNeed) -> ReportTable:
+    def _panel_table(self, panel: CurvePanel, runs: ResultOfNeed) -> ReportTable:
         digits = self.scales.shown.digits
         xs = sorted({x for points in panel.curves.values() for x in points})
         rows = [
             [f"{x:g}"]
             + [
-                format_with_interval(self._point_estimate(points[x], runs), digits) if x in points else ""
+                format_with_interval(self._estimate_of_point(points[x], runs), digits) if x in points else ""
                 for points in panel.curves.values()
             ]
             for x in xs
@@ -139,16 +139,16 @@ class _CurveFigure:
         import polars as pl
 
         points = list(self._numbered_points())
-        rows = [((panel, label, x), self._point_estimate(measured, runs)) for panel, label, x, measured in points]
-        known = [measured.ns2() for _, _, _, measured in points]
+        rows = [((panel, label, x), self._estimate_of_point(measured, runs)) for panel, label, x, measured in points]
+        known = [measured.ns2_mean() for _, _, _, measured in points]
         scaled = [None if value is None else value * self.scales.shown.factor for value in known]
         published = [panel.published.get(label, {}).get(x) for panel in self.panels for label, xs in panel.curves.items() for x in xs]
         frame = estimates_frame(["panel", "curve", self.scales.x], self.scales.y_label, rows)
         beside = [pl.Series(name, values, dtype=pl.Float64) for name, values in (("ns2_mean", scaled), ("published", published))]
         return frame.with_columns(column for column in beside if column.count())
 
-    def _point_estimate(self, measured: MeasuredQuantity, runs: ResultOfNeed) -> Estimate:
-        return estimate_of(measured, runs).scaled(self.scales.shown.factor)
+    def _estimate_of_point(self, measured: MeasuredQuantity, runs: ResultOfNeed) -> Estimate:
+        return estimate_of_quantity(measured, runs).scaled(self.scales.shown.factor)
 
     def _numbered_points(self) -> Iterator[tuple[str, str, float, MeasuredQuantity]]:
         for panel in self.panels:
@@ -161,7 +161,7 @@ def curve_figure(
     number: str,
     title: str,
     caption: str,
-    panels: Sequence[Panel],
+    panels: Sequence[CurvePanel],
     scales: AxisScales,
     *,
     part: str = "",
@@ -169,14 +169,14 @@ def curve_figure(
 ) -> StudyItem:
     """The item of a figure; more than one panel stand in two columns, with one legend for all."""
     curves = _CurveFigure(panels, scales, palette)
-    return StudyItem(number, title, caption, curves.needs(), curves.draw, part=part)
+    return StudyItem(number, title, caption, curves.required_scenarios(), curves.draw_figure, part=part)
 
 
-def _figure_axes(panels: int, *, sharey: bool) -> tuple[DrawnFigure, list[Axes]]:
+def _figure_with_axes(panels: int, *, sharey: bool) -> tuple[DrawnFigure, list[Axes]]:
     if panels == 1:
-        return style.panels()
+        return style.figure_with_panels()
     rows = (panels + 1) // 2
-    figure, axes = style.panels(rows, 2, shape=0.12 + 0.39 * rows, sharey=sharey)
+    figure, axes = style.figure_with_panels(rows, 2, shape=0.12 + 0.39 * rows, sharey=sharey)
     for spare in axes[panels:]:
         spare.set_visible(False)
     return figure, axes[:panels]

@@ -11,10 +11,10 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from ecnlab import studies
-from ecnlab.execution.progress import Progress
+from ecnlab.execution.progress import ProgressLine
 from ecnlab.plot.style import PLAIN
 from ecnlab.storage.results import Result
-from ecnlab.studies.framework.model import ItemDrawing, Need, NeedKey, ReportTable, Study, StudyItem
+from ecnlab.studies.framework.model import DrawnItemContent, NeedKey, ReportTable, RequiredScenario, Study, StudyItem
 
 # A process needs about as long to start as this many items to be drawn.
 _MIN_ITEMS_PER_PROCESS = 3
@@ -32,8 +32,8 @@ class DrawnItem:
     files: Sequence[str]
 
 
-def draw_all(
-    study: Study, items: Sequence[StudyItem], results: Mapping[Need, Result], folder: Path, processes: int, bar: Progress
+def draw_and_save_items(
+    study: Study, items: Sequence[StudyItem], results: Mapping[RequiredScenario, Result], folder: Path, processes: int, bar: ProgressLine
 ) -> list[DrawnItem]:
     """Draw the items in order, saving each in `folder` as SVG, PDF and PNG with its numbers as CSV. Raises ResultsError."""
     found = [{key: results[need] for key, need in item.needs.items()} for item in items]
@@ -41,7 +41,7 @@ def draw_all(
     with _drawing_pool(study, folder, min(processes, len(items) // _MIN_ITEMS_PER_PROCESS)) as draw:
         for item, (svg, tables, files) in zip(items, draw(items, found), strict=True):
             drawn.append(DrawnItem(item, svg, tables, files))
-            bar.advance()
+            bar.add_finished()
     return drawn
 
 
@@ -52,20 +52,20 @@ DrawFunction = Callable[[Sequence[StudyItem], Sequence[FoundResults]], Iterator[
 @contextmanager
 def _drawing_pool(study: Study, folder: Path, processes: int) -> Iterator[DrawFunction]:
     """How items are drawn: in processes, which know a study by its name, or in this one."""
-    if processes < 2 or not _has_results(study):
-        yield lambda items, found: map(_save, items, found, [folder] * len(items))
+    if processes < 2 or not _is_registered_study(study):
+        yield lambda items, found: map(_draw_and_save_item, items, found, [folder] * len(items))
         return
     with ProcessPoolExecutor(processes, get_context("spawn"), _ignore_interrupts) as pool:
         try:
             yield lambda items, found: pool.map(
-                _save_drawing, [study.name] * len(items), [item.heading for item in items], found, [folder] * len(items)
+                _draw_and_save_item_of_study, [study.name] * len(items), [item.heading for item in items], found, [folder] * len(items)
             )
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _has_results(study: Study) -> bool:
-    return study.name in studies.TITLES and studies.find(study.name) is study
+def _is_registered_study(study: Study) -> bool:
+    return study.name in studies.TITLES and studies.find_study(study.name) is study
 
 
 def _ignore_interrupts() -> None:
@@ -73,18 +73,18 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _save_drawing(study: str, heading: str, found: FoundResults, folder: Path) -> SavedItem:
-    (item,) = studies.find(study).choose([heading])
-    return _save(item, found, folder)
+def _draw_and_save_item_of_study(study: str, heading: str, found: FoundResults, folder: Path) -> SavedItem:
+    (item,) = studies.find_study(study).choose_items([heading])
+    return _draw_and_save_item(item, found, folder)
 
 
-def _save(item: StudyItem, found: FoundResults, folder: Path) -> SavedItem:
+def _draw_and_save_item(item: StudyItem, found: FoundResults, folder: Path) -> SavedItem:
     """Draw an item and save what it became."""
-    from ecnlab.plot.drawn import write_files
+    from ecnlab.plot.drawn import write_figure_files
 
-    with PLAIN.applied():
-        drawing: ItemDrawing = item.draw(found)
+    with PLAIN.apply_to_matplotlib():
+        drawing: DrawnItemContent = item.draw(found)
     images = {} if drawing.figure is None else drawing.figure.render()
     files = images | ({} if drawing.data is None else {"csv": drawing.data.write_csv().encode()})
-    write_files(folder / item.stem, files)
+    write_figure_files(folder / item.file_stem, files)
     return images.get("svg"), drawing.tables, list(files)

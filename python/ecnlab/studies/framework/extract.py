@@ -13,7 +13,7 @@ import tomli_w
 from ecnlab.errors import ResultsError
 from ecnlab.scenarios.load import Scenario
 from ecnlab.storage.atomic import write_atomically
-from ecnlab.storage.filenames import file_name
+from ecnlab.storage.filenames import safe_file_name
 
 
 def scenario_as_toml(scenario: Scenario) -> str:
@@ -21,7 +21,7 @@ def scenario_as_toml(scenario: Scenario) -> str:
     return tomli_w.dumps(json.loads(scenario.text))
 
 
-def write_scenarios(scenarios: Sequence[Scenario], folder: Path) -> list[Path]:
+def write_scenario_files(scenarios: Sequence[Scenario], folder: Path) -> list[Path]:
     """Write each scenario into the folder, named by its title, of equal titles with a number behind it; their paths in order.
 
     A file that is there under such a name is replaced. Raises ResultsError (disk).
@@ -39,6 +39,6 @@ def write_scenarios(scenarios: Sequence[Scenario], folder: Path) -> list[Path]:
 def _file_stems(scenarios: Sequence[Scenario]) -> Iterator[str]:
     met: Counter[str] = Counter()
     for scenario in scenarios:
-        stem = file_name(re.sub(r"[^A-Za-z0-9_]+", "-", scenario.name).strip("-"))
+        stem = safe_file_name(re.sub(r"[^A-Za-z0-9_]+", "-", scenario.name).strip("-"))
         met[stem] += 1
         yield stem if met[stem] == 1 else f"{stem}-{met[stem]}"

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from ecnlab.errors import ResultsError, UsageError
-from ecnlab.scenarios.seeds import listed_seeds
-from ecnlab.storage.atomic import read_stored
+from ecnlab.scenarios.seeds import seeds_as_text
+from ecnlab.storage.atomic import read_regular_file
 from ecnlab.studies.framework import page
-from ecnlab.studies.framework.claims import StatementStatus, Verdict
+from ecnlab.studies.framework.claims import ClaimVerdict, StatementStatus
 from ecnlab.studies.framework.verdicts import STATUS_SIGNS, VERDICT_SIGNS
 
 _TABLE_MARK = re.compile(r"(<!-- backends -->\n).*?(<!-- /backends -->\n?)", re.DOTALL)
@@ -29,7 +29,7 @@ _SIMULATED_HOSTS_TEXT = {"name": "sim"}
 
 
 @dataclass(frozen=True)
-class JoinedTable:
+class JoinedReportsTable:
     """A table: a row for each claim and, below it, for each of its statements.
 
     Attributes
@@ -58,7 +58,7 @@ class JoinedTable:
         return "".join(f"| {' | '.join(map(page.markdown_cell, line))} |\n" for line in lines)
 
 
-def join_reports(reports: Sequence[Path]) -> JoinedTable:
+def join_reports(reports: Sequence[Path]) -> JoinedReportsTable:
     """The table of these folders of reports, a column each, in their order.
 
     Raises
@@ -74,13 +74,15 @@ def join_reports(reports: Sequence[Path]) -> JoinedTable:
         found = f"these are of {', '.join(names)}" if names else "none was given"
         raise UsageError(f"reports: must be of one study; {found}")
     header = ["claim", "statement", "holds if", "published", *map(_report_heading, told)]
-    return JoinedTable(names[0], header, [row for id_, claim in _claims_of_reports(told).items() for row in _claim_rows(id_, claim, told)])
+    return JoinedReportsTable(
+        names[0], header, [row for id_, claim in _all_claims_of_reports(told).items() for row in _claim_rows(id_, claim, told)]
+    )
 
 
 def _read_report(folder: Path) -> dict[str, Any]:
     path = folder / "claims.json"
     try:
-        told = json.loads(read_stored(path))
+        told = json.loads(read_regular_file(path))
     except (OSError, ValueError) as error:
         raise ResultsError(f"{folder} is not a study's report: {path}: {error}; fix: run `ecnlab study run`") from None
     if not isinstance(told, dict) or not {"study", "seeds", "claims"} <= told.keys():
@@ -92,10 +94,10 @@ def _report_heading(report: Mapping[str, Any]) -> str:
     """The backend of a report and its seeds: "uml, seeds 1..10"."""
     backend = report.get("backend", report.get("tier", _SIMULATED_HOSTS_TEXT))["name"]  # reports of November 2026 say "tier"
     hosts = " with kernels' hosts" if backend == "sim" and report.get("kernel_hosts") else ""
-    return f"{backend}{hosts}, seeds {listed_seeds(report['seeds'])}"
+    return f"{backend}{hosts}, seeds {seeds_as_text(report['seeds'])}"
 
 
-def _claims_of_reports(reports: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+def _all_claims_of_reports(reports: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Every claim that one of them decides, as the first that has it tells it, by their names."""
     found: dict[str, Mapping[str, Any]] = {}
     for report in reports:
@@ -116,7 +118,9 @@ def _claim_rows(id_: str, claim: Mapping[str, Any], reports: Sequence[Mapping[st
         text, unit = statement["statement"], f" {statement['unit']}" if statement["unit"] else ""
         weighed = [_find_statement(of, text) for of in decided]
         published = "" if statement["published"] is None else f"{statement['published']:g}{unit}"
-        rows.append(["", text, f"{statement['range']}{unit}", published, *("" if of is None else _number_cell(of, unit) for of in weighed)])
+        rows.append(
+            ["", text, f"{statement['range']}{unit}", published, *("" if of is None else _measured_number_cell(of, unit) for of in weighed)]
+        )
     return rows
 
 
@@ -126,10 +130,10 @@ def _find_statement(claim: Mapping[str, Any] | None, text: str) -> Mapping[str, 
 
 def _verdict_cell(claim: Mapping[str, Any]) -> str:
     supported = sum(statement["standing"] == StatementStatus.SUPPORTED for statement in claim["statements"])
-    return f"{VERDICT_SIGNS[Verdict(claim['verdict'])]} {claim['verdict']} ({supported} of {len(claim['statements'])})"
+    return f"{VERDICT_SIGNS[ClaimVerdict(claim['verdict'])]} {claim['verdict']} ({supported} of {len(claim['statements'])})"
 
 
-def _number_cell(statement: Mapping[str, Any], unit: str) -> str:
+def _measured_number_cell(statement: Mapping[str, Any], unit: str) -> str:
     """Mean, interval and standing: "55.2 ± 4.1 % ✓"."""
     if statement["ours"] is None:
         return "no number"
@@ -138,23 +142,23 @@ def _number_cell(statement: Mapping[str, Any], unit: str) -> str:
     return f"{statement['ours']:.{digits}f}{half}{unit} {STATUS_SIGNS[StatementStatus(statement['standing'])]}"
 
 
-def page_with_table(text: str, table: JoinedTable) -> str:
+def insert_table_into_page(text: str, table: JoinedReportsTable) -> str:
     """The text of a page with the table in its place. Raises ValueError if it has none."""
     if not _TABLE_MARK.search(text):
         raise ValueError("the page is missing the lines <!-- backends --> and, below it, <!-- /backends -->")
     return _TABLE_MARK.sub(lambda match: f"{match[1]}\n{table.as_markdown()}\n{match[2]}", text)
 
 
-def main(arguments: Sequence[str]) -> int:
+def write_joined_table_into_study_page(arguments: Sequence[str]) -> int:
     """Write the table of these reports into the page of their study; returns the exit code."""
     if not arguments:
         print("python -m ecnlab.studies.framework.joined REPORT ...: reports of one study, one for each backend", file=sys.stderr)
         return 2
     table = join_reports([Path(argument) for argument in arguments])
     path = page.page_path(table.study)
-    path.write_text(page_with_table(path.read_text(encoding="utf-8"), table), encoding="utf-8")
+    path.write_text(insert_table_into_page(path.read_text(encoding="utf-8"), table), encoding="utf-8")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(write_joined_table_into_study_page(sys.argv[1:]))

@@ -20,7 +20,7 @@ FAIR_WORD, STRICT_WORD, LOOSE_WORD = "fair", "strict", "loose"
 
 
 @dataclass(frozen=True)
-class Judgement:
+class ReaderJudgement:
     """What the readers say of one claim: a word each, and why, where they give a reason."""
 
     words: Sequence[str]
@@ -28,13 +28,13 @@ class Judgement:
     digest: str
 
 
-def judgements_of_study(name: str) -> dict[str, Judgement]:
+def reader_judgements_of_study(name: str) -> dict[str, ReaderJudgement]:
     """The judgements of a study by claim; empty where no readers were asked."""
-    path = studies.folder(name) / "judgements.json"
+    path = studies.folder_of_study(name) / "judgements.json"
     if not path.is_file():
         return {}
     found: Mapping[str, Mapping[str, object]] = json.loads(path.read_text(encoding="utf-8"))
-    return {id_: Judgement(**judged) for id_, judged in found.items()}  # type: ignore[arg-type]
+    return {id_: ReaderJudgement(**judged) for id_, judged in found.items()}  # type: ignore[arg-type]
 
 
 def claim_digest(claim: Claim) -> str:
@@ -58,15 +58,15 @@ def judged_claims(study: Study) -> list[Claim]:
     return [claim for claim in study.claims if not claim.own]
 
 
-def main(arguments: Sequence[str]) -> int:
+def print_claims_for_readers(arguments: Sequence[str]) -> int:
     """Print the claims of a study as readers see them; returns the exit code."""
     if len(arguments) != 1:
         print("python -m ecnlab.studies.framework.judgements NAME: a study", file=sys.stderr)
         return 2
-    for claim in judged_claims(studies.find(arguments[0])):
+    for claim in judged_claims(studies.find_study(arguments[0])):
         print(f"{claim_as_readers_see_it(claim)}\ndigest: {claim_digest(claim)}\n")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(print_claims_for_readers(sys.argv[1:]))

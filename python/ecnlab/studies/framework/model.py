@@ -53,7 +53,7 @@ class OpenParameter:
 
 
 @dataclass(frozen=True)
-class Alternative:
+class AlternativeSetup:
     """A set-up that the paper's text does not admit, or that evidence speaks against. Its verdicts are reported and do not count.
 
     `evidence` says what speaks for it and against it, with sources.
@@ -65,7 +65,7 @@ class Alternative:
 
 
 @dataclass(frozen=True, eq=False)
-class Need:
+class RequiredScenario:
     """A scenario (as nested dicts) that an item or a claim wants run: over the study's seeds, or over the first one only.
 
     Needs are told apart as objects, so that they can be looked up; scenarios that are alike are run once whoever needs them.
@@ -85,7 +85,7 @@ class ReportTable:
 
 
 @dataclass(frozen=True)
-class ItemDrawing:
+class DrawnItemContent:
     """What an item became: its figure, its tables, and the numbers behind them, which are saved as CSV."""
 
     figure: DrawnFigure | None = None
@@ -103,8 +103,8 @@ class StudyItem:
     number: str
     title: str
     caption: str
-    needs: Mapping[NeedKey, Need]
-    draw: Callable[[ResultsByKey], ItemDrawing]
+    needs: Mapping[NeedKey, RequiredScenario]
+    draw: Callable[[ResultsByKey], DrawnItemContent]
     kind: str = "Figure"
     part: str = ""
 
@@ -114,7 +114,7 @@ class StudyItem:
         return f"{self.kind} {self.number}"
 
     @property
-    def stem(self) -> str:
+    def file_stem(self) -> str:
         """What its files are called: "figure-5.29"."""
         return self.heading.lower().replace(" ", "-")
 
@@ -140,12 +140,12 @@ class Study:
     demo: Sequence[str] = field(default=(), repr=False)
     on_kernels: ScenarioRewriting | None = field(default=None, repr=False)
     open_parameters: Sequence[OpenParameter] = field(default=(), repr=False)
-    alternatives: Sequence[Alternative] = field(default=(), repr=False)
-    networks: Mapping[str, Need] = field(default_factory=dict, repr=False)
+    alternatives: Sequence[AlternativeSetup] = field(default=(), repr=False)
+    networks: Mapping[str, RequiredScenario] = field(default_factory=dict, repr=False)
 
-    def choose(self, numbers: Sequence[str] = ()) -> Sequence[StudyItem]:
+    def choose_items(self, numbers: Sequence[str] = ()) -> Sequence[StudyItem]:
         """The items of these numbers ("5.29", "table 5.1") in the paper's order; all if none is named. Raises UnknownName."""
-        chosen = {self.find(number).heading for number in numbers}
+        chosen = {self.find_item(number).heading for number in numbers}
         return [item for item in self.items if not numbers or item.heading in chosen]
 
     def choose_claims(self, ids: Sequence[str] = ()) -> Sequence[Claim]:
@@ -157,7 +157,7 @@ class Study:
         wanted = {id_.lower() for id_ in ids}
         return [claim for claim in self.claims if not ids or claim.id.lower() in wanted]
 
-    def find(self, number: str) -> StudyItem:
+    def find_item(self, number: str) -> StudyItem:
         """The item of that heading; or of that number, a figure before a table. Raises UnknownName."""
         wanted = number.lower().strip()
         by_name = {item.number.lower(): item for item in sorted(self.items, key=lambda item: item.kind == "Figure")}

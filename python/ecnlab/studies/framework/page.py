@@ -16,7 +16,7 @@ from typing import Any
 
 from ecnlab import studies
 from ecnlab.studies.framework import judgements
-from ecnlab.studies.framework.claims import StatementStatus, Verdict
+from ecnlab.studies.framework.claims import ClaimVerdict, StatementStatus
 from ecnlab.studies.framework.model import Study
 
 _CLAIMS_MARK = re.compile(r"(<!-- claims -->\n).*?(<!-- /claims -->\n?)", re.DOTALL)
@@ -28,7 +28,7 @@ _CLAIM_COLUMNS = ("claim", "what it says", "statements", "that which decides", "
 
 def page_path(name: str) -> Path:
     """Where the page of the study of that name is, or would be."""
-    return studies.folder(name) / "STUDY.md"
+    return studies.folder_of_study(name) / "STUDY.md"
 
 
 def page_as_html(name: str) -> str:
@@ -52,11 +52,11 @@ def page_as_html(name: str) -> str:
     return rendered
 
 
-def verdicts_in_full(name: str) -> dict[str, Verdict]:
+def verdicts_in_full(name: str) -> dict[str, ClaimVerdict]:
     """The verdicts of a full run by claim, as the page has them; empty where none was written into it."""
     path = page_path(name)
     found = _CLAIMS_MARK.search(path.read_text(encoding="utf-8")) if path.is_file() else None
-    return {id_: Verdict(verdict) for id_, verdict in _VERDICT_PATTERN.findall(found[0])} if found else {}
+    return {id_: ClaimVerdict(verdict) for id_, verdict in _VERDICT_PATTERN.findall(found[0])} if found else {}
 
 
 def _empty_text(*_arguments: object) -> str:
@@ -68,14 +68,14 @@ def page_with_claims(text: str, claims: Sequence[Mapping[str, Any]]) -> str:
     if not _CLAIMS_MARK.search(text):
         raise ValueError("the page is missing the lines <!-- claims --> and, below it, <!-- /claims -->")
     rows = [_CLAIM_COLUMNS, ["---"] * len(_CLAIM_COLUMNS), *map(_claim_row, claims)]
-    maps = "".join(_setup_map(claim) for claim in claims if claim["verdict"] == Verdict.DEPENDS)
+    maps = "".join(_verdict_by_setup_text(claim) for claim in claims if claim["verdict"] == ClaimVerdict.DEPENDS)
     text_of = _markdown_table(rows) + maps + _alternatives_table(claims)
     return _CLAIMS_MARK.sub(lambda match: f"{match[1]}\n{text_of}\n{match[2]}", text)
 
 
 def page_with_judgements(text: str, study: Study) -> str:
     """The text of a page with how two readers judge each claim, where it has a place for that."""
-    found = judgements.judgements_of_study(study.name)
+    found = judgements.reader_judgements_of_study(study.name)
     rows = [["claim", "reader 1", "reader 2", "reasons"], ["---"] * 4]
     rows += [[id_, *judged.words, markdown_cell(" ".join(judged.reasons))] for id_, judged in found.items()]
     return _JUDGEMENTS_MARK.sub(lambda match: f"{match[1]}\n{_markdown_table(rows)}\n{match[2]}", text)
@@ -85,7 +85,7 @@ def _markdown_table(rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def _setup_map(claim: Mapping[str, Any]) -> str:
+def _verdict_by_setup_text(claim: Mapping[str, Any]) -> str:
     """The set-ups of a claim with the verdict in each, the main one first."""
     names = list(claim["setups"][0]["values"])
     header = [*names, "verdict", "decided by"]
@@ -116,10 +116,10 @@ def _alternatives_table(claims: Sequence[Mapping[str, Any]]) -> str:
 
 def _deciding_statement(claim: Mapping[str, Any], setup: Mapping[str, Any]) -> str:
     statement, found = (of["statements"][setup["decided_by"]] for of in (claim, setup))
-    return f"{markdown_cell(statement['statement'])}: {_our_number(found, statement)}"
+    return f"{markdown_cell(statement['statement'])}: {_our_number_text(found, statement)}"
 
 
-def _our_number(found: Mapping[str, Any], statement: Mapping[str, Any]) -> str:
+def _our_number_text(found: Mapping[str, Any], statement: Mapping[str, Any]) -> str:
     """Our number with its interval and unit, as text."""
     if found["ours"] is None:
         return ""
@@ -144,7 +144,7 @@ def _claim_row(claim: Mapping[str, Any]) -> list[str]:
         f"{supported} of {len(claim['statements'])} supported",
         f"{markdown_cell(told['statement'])}: {markdown_cell(told['range'])}{unit}",
         "" if told["published"] is None else f"{told['published']:g}{unit}",
-        _our_number(told, told),
+        _our_number_text(told, told),
         "" if told["ns2"] is None else f"{told['ns2']:.{digits}f}{unit}",
         _setups_cell(claim),
         f"**{claim['verdict']}**",

@@ -11,7 +11,7 @@ from ecnlab.plot import lines, style
 from ecnlab.plot.style import PALETTE_BY_POSITION, Palette
 from ecnlab.stats.estimates import Estimate
 from ecnlab.studies.framework.claims import DisplayUnit, ScenarioMeasure
-from ecnlab.studies.framework.model import ItemDrawing, Need, ReportTable, ResultsByKey, StudyItem, format_with_interval
+from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, RequiredScenario, ResultsByKey, StudyItem, format_with_interval
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 ValuesOfResult = Callable[["Result"], Sequence[float]]
 CaseKey = float | str
-NeedsByCase = Mapping[tuple[str, CaseKey], Need]
+NeedsByCase = Mapping[tuple[str, CaseKey], RequiredScenario]
 
 
-def result_column(quantity: str, *, group: str | None = None, queue: str | None = None, band: str | None = None) -> ValuesOfResult:
+def values_of_result_column(
+    quantity: str, *, group: str | None = None, queue: str | None = None, band: str | None = None
+) -> ValuesOfResult:
     """A column of a result, as `Result.values` gives it."""
     return lambda result: result.values(quantity, group=group, queue=queue, band=band)
 
@@ -58,7 +60,7 @@ class PanelMeasure:
     target: float | None = None
 
     @property
-    def heading(self) -> str:
+    def label_with_unit(self) -> str:
         """Its label with the unit."""
         return f"{self.label} ({self.shown.unit})" if self.shown.unit else self.label
 
@@ -66,13 +68,13 @@ class PanelMeasure:
         """Its mean and interval, in the unit shown; no interval where nothing in the scenario is random."""
         return result.estimate_of(self.values(result)).scaled(self.shown.factor)
 
-    def of(self, need: Need) -> ScenarioMeasure:
+    def measure_of_scenario(self, need: RequiredScenario) -> ScenarioMeasure:
         """The same as what a statement of a claim compares."""
         return ScenarioMeasure(need, self.values)
 
 
 @dataclass(frozen=True)
-class PanelLook:
+class PanelAppearance:
     """How panels look: what the parameter is called, its ticks on a log scale if given, the palette, and how many stand in a row."""
 
     axis: str
@@ -81,41 +83,43 @@ class PanelLook:
     columns: int = 2
 
 
-def panel_item(
+def measures_figure_item(
     number: str,
     title: str,
     caption: str,
     needs: NeedsByCase,
     measures: Sequence[PanelMeasure],
-    look: PanelLook,
+    look: PanelAppearance,
     *,
     also: Sequence[PanelMeasure] = (),
     part: str = "",
 ) -> StudyItem:
     """An item with a panel for each of `measures`; `also` are measures that the table shows beside them."""
 
-    def draw_item(results: ResultsByKey) -> ItemDrawing:
-        figure, panels = _panel_axes(len(measures), look.columns)
+    def draw_item(results: ResultsByKey) -> DrawnItemContent:
+        figure, panels = _figure_with_panel_axes(len(measures), look.columns)
         for axes, measure in zip(panels, measures, strict=False):
             _draw_panel(axes, results, measure, look)
-        style.legend_of_panels(figure, panels[0])
-        return ItemDrawing(
-            figure, [panel_table(title, look.axis, results, [*measures, *also])], panel_data(results, [*measures, *also], look.axis)
+        style.shared_legend_of_panels(figure, panels[0])
+        return DrawnItemContent(
+            figure,
+            [panel_report_table(title, look.axis, results, [*measures, *also])],
+            panel_estimates_frame(results, [*measures, *also], look.axis),
         )
 
     return StudyItem(number, title, caption, needs, draw_item, part=part)
 
 
-def panel_table(title: str, axis: str, results: ResultsByKey, measures: Sequence[PanelMeasure]) -> ReportTable:
+def panel_report_table(title: str, axis: str, results: ResultsByKey, measures: Sequence[PanelMeasure]) -> ReportTable:
     """A row for each scheme and case, a column for each measure."""
     rows = [
-        [str(scheme), _case_label(case), *(_estimate_cell(measure, result) for measure in measures)]
+        [str(scheme), _x_axis_case_label(case), *(_estimate_cell(measure, result) for measure in measures)]
         for (scheme, case), result in results.items()
     ]
-    return ReportTable(title, ["scheme", axis, *(measure.heading for measure in measures)], rows)
+    return ReportTable(title, ["scheme", axis, *(measure.label_with_unit for measure in measures)], rows)
 
 
-def panel_data(results: ResultsByKey, measures: Sequence[PanelMeasure], axis: str) -> pl.DataFrame:
+def panel_estimates_frame(results: ResultsByKey, measures: Sequence[PanelMeasure], axis: str) -> pl.DataFrame:
     """A row for each scheme, case and measure."""
     import polars as pl
 
@@ -127,26 +131,26 @@ def panel_data(results: ResultsByKey, measures: Sequence[PanelMeasure], axis: st
     return pl.DataFrame(rows, schema=["scheme", axis, "quantity", "unit", "mean", "sd", "half_width", "n"], orient="row")
 
 
-def _panel_axes(count: int, columns: int) -> tuple[DrawnFigure, list[Axes]]:
+def _figure_with_panel_axes(count: int, columns: int) -> tuple[DrawnFigure, list[Axes]]:
     rows = -(-count // columns)
-    figure, panels = style.panels(rows, columns, shape=(0.38 if columns > 1 else 0.3) * rows + 0.12)
+    figure, panels = style.figure_with_panels(rows, columns, shape=(0.38 if columns > 1 else 0.3) * rows + 0.12)
     for empty in panels[count:]:
         empty.set_visible(False)
     return figure, panels
 
 
-def _draw_panel(axes: Axes, results: ResultsByKey, measure: PanelMeasure, look: PanelLook) -> None:
+def _draw_panel(axes: Axes, results: ResultsByKey, measure: PanelMeasure, look: PanelAppearance) -> None:
     cases = list(dict.fromkeys(case for _, case in results))
-    names = [_case_label(case) for case in cases] if any(isinstance(case, str) for case in cases) else None
+    names = [_x_axis_case_label(case) for case in cases] if any(isinstance(case, str) for case in cases) else None
     curves = []
     for scheme in dict.fromkeys(scheme for scheme, _ in results):
         there = [(at, case) for at, case in enumerate(cases) if (scheme, case) in results]
         xs = [float(at) if names else float(case) for at, case in there]
         curves.append(lines.Curve(scheme, xs, [measure.estimate(results[scheme, case]) for _, case in there]))
     if names:
-        lines.draw_over_names(axes, names, curves, y_label=measure.heading, palette=look.palette)
+        lines.draw_points_over_names(axes, names, curves, y_label=measure.label_with_unit, palette=look.palette)
     else:
-        lines.draw_curves(axes, curves, x_label=look.axis, y_label=measure.heading, ticks=look.ticks, palette=look.palette)
+        lines.draw_curves(axes, curves, x_label=look.axis, y_label=measure.label_with_unit, ticks=look.ticks, palette=look.palette)
     if measure.top is not None:
         axes.set_ylim(0, measure.top)
     if measure.target is not None:
@@ -158,5 +162,5 @@ def _estimate_cell(measure: PanelMeasure, result: Result) -> str:
     return "" if math.isnan(found.mean) else format_with_interval(found, measure.shown.digits)
 
 
-def _case_label(case: CaseKey) -> str:
+def _x_axis_case_label(case: CaseKey) -> str:
     return case if isinstance(case, str) else f"{case:g}"

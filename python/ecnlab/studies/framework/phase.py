@@ -10,6 +10,6 @@ from ecnlab.studies.framework.plan import StudyPlan
 def scenarios_of_study(study: Study) -> list[Scenario]:
     """Each scenario that a figure or a claim of the study needs, without what it records."""
     needs = [need for item in study.items for need in item.needs.values()]
-    needs += [need for claim in study.claims for need in claim.needs()]
-    planned = StudyPlan(needs, [1]).scenarios
+    needs += [need for claim in study.claims for need in claim.required_scenarios()]
+    planned = StudyPlan(needs, [1]).planned_scenarios
     return [one.scenario.changed({"record": {}}) if "record" in one.scenario.text else one.scenario for one in planned]

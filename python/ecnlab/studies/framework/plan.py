@@ -16,8 +16,8 @@ from ecnlab.execution.workers import Workers
 from ecnlab.scenarios.load import Scenario, scenario
 from ecnlab.storage.results import Result
 from ecnlab.storage.store import Store
-from ecnlab.storage.tables import records_at_least
-from ecnlab.studies.framework.model import Need, ScenarioRewriting
+from ecnlab.storage.tables import recording_includes
+from ecnlab.studies.framework.model import RequiredScenario, ScenarioRewriting
 
 Recording = Mapping[str, Any]
 RecordPlace = tuple[str, str, tuple[int, ...]]
@@ -32,20 +32,20 @@ class ScenarioRequest:
     seeds: tuple[int, ...]
 
     @property
-    def record(self) -> Recording:
+    def recording(self) -> Recording:
         """What is to be recorded."""
         found: Recording = self.tree.get("record", {})
         return found
 
     @property
-    def place(self) -> RecordPlace:
+    def merge_key(self) -> RecordPlace:
         """What tells it from others."""
-        return self.scenario.hash, json.dumps(self.record, sort_keys=True), self.seeds
+        return self.scenario.hash, json.dumps(self.recording, sort_keys=True), self.seeds
 
-    def gives(self, other: ScenarioRequest) -> bool:
+    def satisfies(self, other: ScenarioRequest) -> bool:
         """Whether its runs have all that the other one wants."""
         same = self.scenario.hash == other.scenario.hash and set(other.seeds) <= set(self.seeds)
-        return same and records_at_least(self.record, other.record)
+        return same and recording_includes(self.recording, other.recording)
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,11 @@ class StudyPlan:
     """
 
     def __init__(
-        self, needs: Iterable[Need], seeds: Sequence[int], backend: Backend = SIMULATOR, rewritten: ScenarioRewriting | None = None
+        self,
+        needs: Iterable[RequiredScenario],
+        seeds: Sequence[int],
+        backend: Backend = SIMULATOR,
+        rewritten: ScenarioRewriting | None = None,
     ) -> None:
         self.seeds = seeds
         self.backend = backend
@@ -72,29 +76,29 @@ class StudyPlan:
         self._rewritten = rewritten or (lambda tree: tree)
         self._read: dict[str, tuple[Scenario, Mapping[str, Any]]] = {}
         self._wanted: dict[RecordPlace, ScenarioRequest] = {}
-        self._places: dict[Need, RecordPlace] = {}
-        self.add(needs)
+        self._places: dict[RequiredScenario, RecordPlace] = {}
+        self.add_required_scenarios(needs)
 
-    def add(self, needs: Iterable[Need]) -> None:
+    def add_required_scenarios(self, needs: Iterable[RequiredScenario]) -> None:
         """Have these needs met as well."""
         for need in needs:
             if need not in self._places:
                 wanted = self._request_of_need(need)
-                self._places[need] = wanted.place
-                self._wanted.setdefault(wanted.place, wanted)
+                self._places[need] = wanted.merge_key
+                self._wanted.setdefault(wanted.merge_key, wanted)
 
-    def meets(self, needs: Iterable[Need]) -> bool:
+    def has_all_runs_of(self, needs: Iterable[RequiredScenario]) -> bool:
         """Whether the runs that are planned already have all that these needs ask."""
         return all(need in self._places or self._is_planned(self._request_of_need(need)) for need in needs)
 
     @property
-    def scenarios(self) -> list[PlannedScenario]:
+    def planned_scenarios(self) -> list[PlannedScenario]:
         """Each scenario that is run, once."""
         return [_planned_scenarios(asking) for asking in self._requests_by_key().values()]
 
-    def run(
+    def run_missing(
         self, store: Store | str | Path | None, workers: Workers | None = None, *, progress: bool = False
-    ) -> tuple[dict[Need, Result], list[Failure]]:
+    ) -> tuple[dict[RequiredScenario, Result], list[Failure]]:
         """Run what the store does not have yet.
 
         It gives the result of each need, with just the seeds that were asked of it, where none of them failed; and the runs that failed.
@@ -107,7 +111,7 @@ class StudyPlan:
         whole = {place: result for place, result in found.items() if len(result.seeds) == len(self._wanted[place].seeds)}
         return {need: whole[place] for need, place in self._places.items() if place in whole}, outcome.failures
 
-    def _request_of_need(self, need: Need) -> ScenarioRequest:
+    def _request_of_need(self, need: RequiredScenario) -> ScenarioRequest:
         text = json.dumps(need.scenario)
         if text not in self._read:
             tree = self._rewritten(need.scenario)
@@ -115,7 +119,7 @@ class StudyPlan:
         return ScenarioRequest(*self._read[text], tuple(self.seeds if need.every_seed else self.seeds[:1]))
 
     def _is_planned(self, wanted: ScenarioRequest) -> bool:
-        return any(planned.gives(wanted) for planned in self._wanted.values())
+        return any(planned.satisfies(wanted) for planned in self._wanted.values())
 
     def _requests_by_key(self) -> dict[str, list[ScenarioRequest]]:
         found: dict[str, list[ScenarioRequest]] = {}
@@ -127,13 +131,13 @@ class StudyPlan:
         """The runs that record at once what several want recorded, so that none is run twice where once will do."""
         for asking in self._requests_by_key().values():
             for record, seeds in _recordings_by_seed(asking):
-                if all(record != wanted.record for wanted in asking):
+                if all(record != wanted.recording for wanted in asking):
                     yield Request(scenario({**asking[0].tree, "record": record}).on_backend(self.backend), seeds)
 
 
 def _planned_scenarios(asking: Sequence[ScenarioRequest]) -> PlannedScenario:
     seeds = sorted({seed for wanted in asking for seed in wanted.seeds})
-    recorded = sorted({key for wanted in asking for key in wanted.record})
+    recorded = sorted({key for wanted in asking for key in wanted.recording})
     return PlannedScenario(asking[0].scenario, tuple(seeds), tuple(recorded))
 
 
@@ -142,7 +146,7 @@ def _recordings_by_seed(asking: Sequence[ScenarioRequest]) -> list[tuple[Recordi
     by_seed: dict[int, list[dict[str, Any]]] = {}
     for wanted in asking:
         for seed in wanted.seeds:
-            _merge_recording(by_seed.setdefault(seed, []), wanted.record)
+            _merge_recording_into(by_seed.setdefault(seed, []), wanted.recording)
     shared: list[tuple[Recording, list[int]]] = []
     for seed, records in sorted(by_seed.items()):
         for record in records:
@@ -154,7 +158,7 @@ def _recordings_by_seed(asking: Sequence[ScenarioRequest]) -> list[tuple[Recordi
     return shared
 
 
-def _merge_recording(records: list[dict[str, Any]], record: Recording) -> None:
+def _merge_recording_into(records: list[dict[str, Any]], record: Recording) -> None:
     """Add `record` to the first of `records` that it does not contradict, else to their end."""
     for known in records:
         if all(known.get(key, value) == value for key, value in record.items()):

@@ -28,51 +28,51 @@ _COMMON_COLUMNS: Mapping[str, Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Ns2Row:
+class Ns2ReferenceRow:
     """A row of a table: means over `seeds` and, under the same name with `_sd` behind it, standard deviations."""
 
     cells: Mapping[str, str]
 
     @property
-    def seeds(self) -> int:
+    def seed_count(self) -> int:
         """Over how many seeds the row was measured."""
         return int(self.cells["seeds"])
 
-    def of(self, quantity: str, *, group: str | None = None, queue: str | None = None) -> Estimate | None:
+    def estimate_of_quantity(self, quantity: str, *, group: str | None = None, queue: str | None = None) -> Estimate | None:
         """A quantity of the thesis' networks by our name, in our unit: of the total, of a group, or of the bottleneck's queue."""
         names = ns2.GROUP_COLUMNS if group is not None else ns2.QUEUE_COLUMNS if queue is not None else ns2.TOTAL_COLUMNS
         for pattern, (ours, factor) in names.items():
             if ours == quantity:
-                return self.column(pattern.format(group), 1 / factor)
+                return self.estimate_of_column(pattern.format(group), 1 / factor)
         return None
 
-    def column(self, name: str, factor: float = 1.0) -> Estimate | None:
+    def estimate_of_column(self, name: str, factor: float = 1.0) -> Estimate | None:
         """A column by ns-2's own name, times a factor; None if the row does not have it."""
         if not self.cells.get(name):
             return None
-        n, sd = self.seeds, float(self.cells.get(f"{name}_sd") or math.nan)
+        n, sd = self.seed_count, float(self.cells.get(f"{name}_sd") or math.nan)
         half_width = t_quantile(CONFIDENCE, n - 1) * sd / math.sqrt(n) if n > 1 else math.nan
         return Estimate(float(self.cells[name]), sd, half_width, n).scaled(factor)
 
-    def says(self, wanted: Mapping[str, str | float]) -> bool:
+    def matches_parameters(self, wanted: Mapping[str, str | float]) -> bool:
         """Whether the row was measured under these values, numbers compared as numbers."""
-        return all(_is_same_cell(self.cells.get(column, ""), value) for column, value in wanted.items())
+        return all(_is_equal_cell(self.cells.get(column, ""), value) for column, value in wanted.items())
 
 
-def find_row(tables: Sequence[str], wanted: Mapping[str, str | float]) -> Ns2Row | None:
+def find_ns2_row(tables: Sequence[str], wanted: Mapping[str, str | float]) -> Ns2ReferenceRow | None:
     """The row of these tables (files of reference/ns2, by name) that was measured under these values, of several that with most seeds."""
-    rows = (row for table in tables for row in read_rows(table) if row.says(wanted))
-    return max(rows, key=lambda row: row.seeds, default=None)
+    rows = (row for table in tables for row in read_ns2_rows(table) if row.matches_parameters(wanted))
+    return max(rows, key=lambda row: row.seed_count, default=None)
 
 
 @cache
-def read_rows(table: str) -> Sequence[Ns2Row]:
+def read_ns2_rows(table: str) -> Sequence[Ns2ReferenceRow]:
     """All rows of a table of reference/ns2."""
     with (ns2.REFERENCE / f"{table}.csv").open(encoding="utf-8", newline="") as file:
-        return [Ns2Row({**_COMMON_COLUMNS.get(table, {}), **cells}) for cells in csv.DictReader(file)]
+        return [Ns2ReferenceRow({**_COMMON_COLUMNS.get(table, {}), **cells}) for cells in csv.DictReader(file)]
 
 
-def _is_same_cell(cell: str, value: str | float) -> bool:
+def _is_equal_cell(cell: str, value: str | float) -> bool:
     if isinstance(value, str):
         return cell == value
     return bool(cell) and float(cell) == value

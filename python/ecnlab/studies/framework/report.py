@@ -17,12 +17,12 @@ from ecnlab import _core, diagram
 from ecnlab.backends import base
 from ecnlab.backends.simulator import SIMULATOR
 from ecnlab.scenarios.load import scenario
-from ecnlab.scenarios.seeds import listed_seeds
+from ecnlab.scenarios.seeds import seeds_as_text
 from ecnlab.studies.framework import judgements, page, verdicts
-from ecnlab.studies.framework.claims import Decision, StatementEstimate
-from ecnlab.studies.framework.model import Alternative, Study
-from ecnlab.studies.framework.setups import all_alternatives
-from ecnlab.studies.framework.strip import statement_strip
+from ecnlab.studies.framework.claims import ClaimDecision, StatementEstimate
+from ecnlab.studies.framework.model import AlternativeSetup, Study
+from ecnlab.studies.framework.setups import alternatives_and_robustness_checks
+from ecnlab.studies.framework.strip import statement_interval_svg
 
 if TYPE_CHECKING:
     from ecnlab.errors import Failure
@@ -37,13 +37,13 @@ _MAX_OPEN_VALUES = 8  # rows of an item's tables; more are folded away
 
 
 @dataclass(frozen=True)
-class StudyOutcome:
+class StudyReportContent:
     """What was made of a study: the claims decided, the items drawn, the runs that failed and what was left out for that, the runs that
     were planned, the fingerprint of each scenario's first seed by its key, the command
     that makes it all again, how many seeds a full run has, and whether claims were decided in all admissible set-ups.
     """
 
-    decisions: Sequence[Decision]
+    decisions: Sequence[ClaimDecision]
     drawn: Sequence[DrawnItem]
     failures: Sequence[Failure]
     left_out: Sequence[str]
@@ -54,23 +54,23 @@ class StudyOutcome:
     in_all_setups: bool = False
 
 
-def render_report(study: Study, made: StudyOutcome) -> str:
+def render_report(study: Study, made: StudyReportContent) -> str:
     """The report as HTML text."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
     environment = Environment(loader=FileSystemLoader(_TEMPLATES_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    scenarios = made.plan.scenarios
-    shown = {drawn.item.stem for drawn in made.drawn}
-    stems = {decision.claim.id: [study.find(number).stem for number in decision.claim.figures] for decision in made.decisions}
+    scenarios = made.plan.planned_scenarios
+    shown = {drawn.item.file_stem for drawn in made.drawn}
+    stems = {decision.claim.id: [study.find_item(number).file_stem for number in decision.claim.figures] for decision in made.decisions}
     full = len(made.plan.seeds) >= made.seeds_in_full and (made.in_all_setups or not study.open_parameters)
     in_full = page.verdicts_in_full(study.name)
     of_study = made.plan.backend == SIMULATOR and not made.plan.is_rewritten
-    readers = judgements.judgements_of_study(study.name)
+    readers = judgements.reader_judgements_of_study(study.name)
     rows = [
         _claim_row(decision, [stem if stem in shown else "" for stem in stems[decision.claim.id]])
         | {"judged": readers.get(decision.claim.id)}
-        | {"why": verdicts.explanation(decision, in_full, full=full, seeds_in_full=made.seeds_in_full, of_study=of_study)}
+        | {"why": verdicts.why_claim_fails(decision, in_full, full=full, seeds_in_full=made.seeds_in_full, of_study=of_study)}
         for decision in made.decisions
     ]
     return environment.get_template("report.html.j2").render(
@@ -78,28 +78,30 @@ def render_report(study: Study, made: StudyOutcome) -> str:
         version=_core.VERSION,
         build=_core.BUILD,
         made=made,
-        hosts="" if of_study else _hosts_text(made.plan),
+        hosts="" if of_study else _backend_hosts_text(made.plan),
         full=full,
-        seeds=listed_seeds(made.plan.seeds),
-        papers=_ClaimList([row for row in rows if not row["claim"].own]),
-        own=_ClaimList([row for row in rows if row["claim"].own]),
-        alternatives=[_alternative_rows(alternative, made.decisions) for alternative in all_alternatives(study)]
+        seeds=seeds_as_text(made.plan.seeds),
+        papers=_ReportClaimList([row for row in rows if not row["claim"].own]),
+        own=_ReportClaimList([row for row in rows if row["claim"].own]),
+        alternatives=[
+            _changed_verdicts_of_alternative(alternative, made.decisions) for alternative in alternatives_and_robustness_checks(study)
+        ]
         if made.in_all_setups
         else [],
-        networks=[(name, b64encode(drawn.encode()).decode()) for name, drawn in network_pictures(study).items()],
+        networks=[(name, b64encode(drawn.encode()).decode()) for name, drawn in network_svg_by_title(study).items()],
         parts=[(part, list(sections)) for part, sections in groupby(_item_sections(made, stems), key=lambda section: section["item"].part)],
         page=Markup(page.page_as_html(study.name)),
-        runs=[_run_row(planned, made.fingerprints) for planned in scenarios],
+        runs=[_planned_run_row(planned, made.fingerprints) for planned in scenarios],
         settings=_parameter_settings(scenarios),
     )
 
 
-def network_pictures(study: Study) -> dict[str, str]:
+def network_svg_by_title(study: Study) -> dict[str, str]:
     """The networks of a study as SVG, by their titles."""
-    return {title: diagram.svg(scenario(need.scenario)) for title, need in study.networks.items()}
+    return {title: diagram.network_svg(scenario(need.scenario)) for title, need in study.networks.items()}
 
 
-def _alternative_rows(alternative: Alternative, decisions: Sequence[Decision]) -> dict[str, Any]:
+def _changed_verdicts_of_alternative(alternative: AlternativeSetup, decisions: Sequence[ClaimDecision]) -> dict[str, Any]:
     """An alternative with the claims whose verdict it changes, and how many it leaves as they are in the main set-up."""
     rows: list[tuple[Any, ...]] = []
     same: list[tuple[Any, ...]] = []
@@ -112,7 +114,7 @@ def _alternative_rows(alternative: Alternative, decisions: Sequence[Decision]) -
     return {"alternative": alternative, "rows": rows, "same": [claim.id for claim, *_ in same]}
 
 
-def _setup_map(decision: Decision) -> dict[str, Any]:
+def _setup_map_to_dict(decision: ClaimDecision) -> dict[str, Any]:
     """The admissible set-ups of a claim: the open parameters that differ, and in each set-up their values, verdict and deciding number."""
     names = list(decision.setups[0].values)
     rows = [
@@ -127,28 +129,28 @@ def _setup_map(decision: Decision) -> dict[str, Any]:
     return {
         "names": names,
         "rows": rows,
-        "told": verdicts.setups_text(decision.setups),
-        "depends_on": verdicts.deciding_parameters(decision.setups),
+        "told": verdicts.verdicts_of_setups_text(decision.setups),
+        "depends_on": verdicts.parameters_that_change_verdict(decision.setups),
     }
 
 
-def _hosts_text(plan: StudyPlan) -> str:
+def _backend_hosts_text(plan: StudyPlan) -> str:
     """What hosts are, where they are not the study's own."""
     if plan.backend == SIMULATOR:
         return "Hosts are simulated, and those to which kernels are set on other backends."
-    return f"Hosts are real kernels: {base.describe_identity(base.backend_to_dict(plan.backend))}."
+    return f"Hosts are real kernels: {base.backend_identity_text(base.backend_to_dict(plan.backend))}."
 
 
-class _ClaimList:
+class _ReportClaimList:
     """Claims that stand together, how many there are of each verdict, and whether others' numbers stand beside ours."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         self.rows = rows
         self.beside = any(row["first"]["published"] or row["first"]["ns2"] for row in rows)
-        self.counted = verdicts.count_verdicts([row["decision"] for row in rows])
+        self.counted = verdicts.verdict_counts_text([row["decision"] for row in rows])
 
 
-def _claim_row(decision: Decision, stems: Sequence[str]) -> dict[str, Any]:
+def _claim_row(decision: ClaimDecision, stems: Sequence[str]) -> dict[str, Any]:
     """A claim as the report's table shows it; `stems` are those of its figures, empty for what the report does not show."""
     claim, first = decision.claim, verdicts.deciding_statement(decision)
     return {
@@ -157,8 +159,8 @@ def _claim_row(decision: Decision, stems: Sequence[str]) -> dict[str, Any]:
         "sign": verdicts.VERDICT_SIGNS[decision.verdict],
         "first": _statement_row(first),
         "statements": [_statement_row(weighed) for weighed in decision.estimates],
-        "standings": verdicts.statuses_text(decision),
-        "map": _setup_map(decision) if decision.setups else None,
+        "standings": verdicts.statement_statuses_text(decision),
+        "map": _setup_map_to_dict(decision) if decision.setups else None,
         "figures": list(zip(claim.figures, stems, strict=True)),
     }
 
@@ -166,20 +168,20 @@ def _claim_row(decision: Decision, stems: Sequence[str]) -> dict[str, Any]:
 def _statement_row(weighed: StatementEstimate) -> dict[str, Any]:
     from markupsafe import Markup
 
-    published, ours, ns2 = verdicts.number_texts(weighed)
+    published, ours, ns2 = verdicts.published_and_measured_texts(weighed)
     return {
         "text": weighed.statement.text,
-        "range": verdicts.range_text(weighed),
+        "range": verdicts.claimed_range_text(weighed),
         "published": published,
         "ours": ours,
         "ns2": ns2,
-        "strip": Markup(statement_strip(weighed)),
+        "strip": Markup(statement_interval_svg(weighed)),
         "standing": str(weighed.status),
         "sign": verdicts.STATUS_SIGNS[weighed.status],
     }
 
 
-def _item_sections(made: StudyOutcome, stems: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Any]]:
+def _item_sections(made: StudyReportContent, stems: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Any]]:
     """Each item as the report shows it, with the claims that are read from it: `stems` has the items of each claim."""
     for drawn in made.drawn:
         folded = sum(len(table.rows) for table in drawn.tables) > _MAX_OPEN_VALUES
@@ -188,19 +190,19 @@ def _item_sections(made: StudyOutcome, stems: Mapping[str, Sequence[str]]) -> It
             "image": "" if drawn.svg is None else b64encode(drawn.svg).decode(),
             "tables": drawn.tables,
             "folded": folded,
-            "files": [(ending.upper(), f"figures/{drawn.item.stem}.{ending}") for ending in drawn.files],
+            "files": [(ending.upper(), f"figures/{drawn.item.file_stem}.{ending}") for ending in drawn.files],
             "claims": [
-                (d.claim, verdicts.VERDICT_SIGNS[d.verdict], d.verdict) for d in made.decisions if drawn.item.stem in stems[d.claim.id]
+                (d.claim, verdicts.VERDICT_SIGNS[d.verdict], d.verdict) for d in made.decisions if drawn.item.file_stem in stems[d.claim.id]
             ],
         }
 
 
-def _run_row(planned: PlannedScenario, fingerprints: Mapping[str, str]) -> dict[str, Any]:
+def _planned_run_row(planned: PlannedScenario, fingerprints: Mapping[str, str]) -> dict[str, Any]:
     return {
         "name": planned.scenario.name,
         "key": planned.scenario.hash[:16],
         "recorded": ", ".join(planned.recorded),
-        "seeds": listed_seeds(planned.seeds),
+        "seeds": seeds_as_text(planned.seeds),
         "fingerprint": fingerprints.get(planned.scenario.hash, "")[:16],
     }
 

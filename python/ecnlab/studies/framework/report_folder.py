@@ -18,12 +18,16 @@ from ecnlab.studies.framework.model import Study
 FIGURES_FOLDER = "figures"
 
 
-def prepare_folder(out: Path, study: Study) -> None:
+def prepare_report_folder(out: Path, study: Study) -> None:
     """Make the folder, before hours of runs go toward it. Raises ResultsError if that cannot be, or if something else is in it."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        atomic.remove_abandoned(out)
-        strange = [] if _is_report_of(out, study) else sorted(entry.name for entry in out.iterdir() if not _is_unfinished(entry, study))
+        atomic.remove_abandoned_partials(out)
+        strange = (
+            []
+            if _is_report_of(out, study)
+            else sorted(entry.name for entry in out.iterdir() if not _is_left_by_interrupted_drawing(entry, study))
+        )
     except OSError as error:
         raise ResultsError(f"cannot write to {out}: {error.strerror or error}") from None
     if strange:
@@ -32,13 +36,13 @@ def prepare_folder(out: Path, study: Study) -> None:
         )
 
 
-def write_report(out: Path, study: Study, files: Mapping[str, str], shown: Collection[str]) -> None:
+def write_report_files(out: Path, study: Study, files: Mapping[str, str], shown: Collection[str]) -> None:
     """Put files into the folder, each whole or not at all, and take out figures of the study that are not `shown` (stems).
 
     Raises ResultsError if the disk refuses.
     """
     try:
-        for path in _files_of_items(out / FIGURES_FOLDER, study):
+        for path in _figure_files_of_study(out / FIGURES_FOLDER, study):
             if path.stem not in shown:
                 path.unlink()
         for name, text in files.items():
@@ -50,18 +54,20 @@ def write_report(out: Path, study: Study, files: Mapping[str, str], shown: Colle
 def _is_report_of(out: Path, study: Study) -> bool:
     """Whether a report of the study is there."""
     try:
-        told = json.loads(atomic.read_stored(out / "claims.json"))
+        told = json.loads(atomic.read_regular_file(out / "claims.json"))
     except (FileNotFoundError, ValueError):
         return False
     return isinstance(told, dict) and told.get("study") == study.name
 
 
-def _is_unfinished(entry: Path, study: Study) -> bool:
+def _is_left_by_interrupted_drawing(entry: Path, study: Study) -> bool:
     """Whether it is what a run of the study leaves that was stopped while it drew."""
-    return entry.name.endswith(".partial") or (entry.name == FIGURES_FOLDER and set(entry.iterdir()) == set(_files_of_items(entry, study)))
+    return entry.name.endswith(".partial") or (
+        entry.name == FIGURES_FOLDER and set(entry.iterdir()) == set(_figure_files_of_study(entry, study))
+    )
 
 
-def _files_of_items(folder: Path, study: Study) -> list[Path]:
+def _figure_files_of_study(folder: Path, study: Study) -> list[Path]:
     """The files there that are of the study's items."""
-    stems = {item.stem for item in study.items}
+    stems = {item.file_stem for item in study.items}
     return [path for path in folder.iterdir() if path.stem in stems] if folder.is_dir() else []

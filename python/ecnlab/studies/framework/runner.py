@@ -13,14 +13,14 @@ from ecnlab.backends import base, registry
 from ecnlab.backends.base import Backend
 from ecnlab.backends.simulator import SIMULATOR
 from ecnlab.errors import Failure, Interrupted, UsageError
-from ecnlab.execution.progress import Progress
+from ecnlab.execution.progress import ProgressLine
 from ecnlab.execution.workers import Workers, available_cores
-from ecnlab.scenarios.seeds import listed_seeds
+from ecnlab.scenarios.seeds import seeds_as_text
 from ecnlab.storage.results import Result
 from ecnlab.storage.store import Store
 from ecnlab.studies.framework import drawing, page, report, report_folder, verdicts
-from ecnlab.studies.framework.claims import Claim, Decision, decide_all
-from ecnlab.studies.framework.model import Need, Study, StudyItem
+from ecnlab.studies.framework.claims import Claim, ClaimDecision, decide_claims
+from ecnlab.studies.framework.model import RequiredScenario, Study, StudyItem
 from ecnlab.studies.framework.plan import StudyPlan
 from ecnlab.studies.framework.setups import StudySetups
 
@@ -43,7 +43,7 @@ class StudySelection:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StudyRunOutcome:
     """What came of a study.
 
     Attributes
@@ -59,12 +59,12 @@ class Outcome:
     """
 
     report: Path
-    decisions: Sequence[Decision]
+    decisions: Sequence[ClaimDecision]
     failures: Sequence[Failure] = ()
     left_out: Sequence[str] = ()
 
 
-def select(
+def select_from_study(
     study: Study,
     seeds: Sequence[int],
     numbers: Sequence[str] = (),
@@ -82,18 +82,20 @@ def select(
     if kernel_hosts and study.on_kernels is None:
         raise UsageError(f"kernel_hosts: the study {study.name} has no scenarios for hosts with real kernels; fix: leave out kernel_hosts")
     whole = not numbers and not claims
-    items = study.choose(numbers) if numbers or whole else []
+    items = study.choose_items(numbers) if numbers or whole else []
     asked = study.choose_claims(claims) if claims or whole else []
     backend = registry.resolve_backend(backend)
-    plan = StudyPlan(_all_needs(items, asked), seeds, backend, study.on_kernels if kernel_hosts or backend != SIMULATOR else None)
+    plan = StudyPlan(
+        _all_required_scenarios(items, asked), seeds, backend, study.on_kernels if kernel_hosts or backend != SIMULATOR else None
+    )
     if numbers and not claims:
-        asked = [claim for claim in study.claims if plan.meets(claim.needs())]
-        plan.add(_all_needs((), asked))
+        asked = [claim for claim in study.claims if plan.has_all_runs_of(claim.required_scenarios())]
+        plan.add_required_scenarios(_all_required_scenarios((), asked))
     only_main = not all_setups or backend != SIMULATOR or kernel_hosts or (numbers and not claims)
     if only_main or not asked:
         return StudySelection(study, items, asked, plan)
     setups = StudySetups(study)
-    plan.add(setups.needs(asked))
+    plan.add_required_scenarios(setups.required_scenarios_in_all_setups(asked))
     return StudySelection(study, items, asked, plan, setups)
 
 
@@ -111,7 +113,7 @@ def run_study(
     workers: Workers | None = None,
     processes: int | None = None,
     progress: bool = False,
-) -> Outcome:
+) -> StudyRunOutcome:
     """Run a study, or its figures and claims of these names, into the folder `out`.
 
     Parameters
@@ -150,58 +152,58 @@ def run_study(
     Interrupted
         Ctrl-C; runs that have finished are in the store.
     """
-    chosen = select(study, seeds, numbers, claims, backend, kernel_hosts=kernel_hosts, all_setups=all_setups)
-    report_folder.prepare_folder(out, study)
-    results, failures = chosen.plan.run(store, workers, progress=progress)
+    chosen = select_from_study(study, seeds, numbers, claims, backend, kernel_hosts=kernel_hosts, all_setups=all_setups)
+    report_folder.prepare_report_folder(out, study)
+    results, failures = chosen.plan.run_missing(store, workers, progress=progress)
     try:
-        return _finish_report(
+        return _draw_and_write_report(
             chosen, results, failures, out, _command_line(chosen, seeds, numbers, claims), processes or available_cores(), progress=progress
         )
     except KeyboardInterrupt:
         raise Interrupted("interrupted: all runs had finished") from None
 
 
-def _finish_report(
+def _draw_and_write_report(
     chosen: StudySelection,
-    results: Mapping[Need, Result],
+    results: Mapping[RequiredScenario, Result],
     failures: Sequence[Failure],
     out: Path,
     command: str,
     processes: int,
     *,
     progress: bool,
-) -> Outcome:
+) -> StudyRunOutcome:
     """Draw, decide, and write the report of what all runs are there for."""
     items = [item for item in chosen.items if all(need in results for need in item.needs.values())]
-    claims = [claim for claim in chosen.claims if all(need in results for need in _needs_of(chosen, claim))]
+    claims = [claim for claim in chosen.claims if all(need in results for need in _scenarios_of_claim_in_all_setups(chosen, claim))]
     left_out = [item.heading for item in chosen.items if item not in items] + [claim.id for claim in chosen.claims if claim not in claims]
-    with Progress(len(items), shown=progress, verb="drawing") as bar:
-        drawn = drawing.draw_all(chosen.study, items, results, out / report_folder.FIGURES_FOLDER, processes, bar)
-    decisions = chosen.setups.decide(claims, results) if chosen.setups else decide_all(claims, results.__getitem__)
+    with ProgressLine(len(items), shown=progress, verb="drawing") as bar:
+        drawn = drawing.draw_and_save_items(chosen.study, items, results, out / report_folder.FIGURES_FOLDER, processes, bar)
+    decisions = chosen.setups.decide_over_setups(claims, results) if chosen.setups else decide_claims(claims, results.__getitem__)
     fingerprints = {result.hash: result.records[0].fingerprint for result in results.values()}
     in_setups = chosen.setups is not None
-    made = report.StudyOutcome(decisions, drawn, failures, left_out, chosen.plan, fingerprints, command, len(FULL_SEEDS), in_setups)
+    made = report.StudyReportContent(decisions, drawn, failures, left_out, chosen.plan, fingerprints, command, len(FULL_SEEDS), in_setups)
     told = {
         "report.html": report.render_report(chosen.study, made),
         "claims.csv": verdicts.decisions_as_csv(decisions),
-        "claims.json": _claims_json(chosen, decisions),
+        "claims.json": _claim_decisions_json(chosen, decisions),
     }
-    report_folder.write_report(out, chosen.study, told, [item.stem for item in items])
-    return Outcome(out / "report.html", decisions, failures, left_out)
+    report_folder.write_report_files(out, chosen.study, told, [item.file_stem for item in items])
+    return StudyRunOutcome(out / "report.html", decisions, failures, left_out)
 
 
-def _all_needs(items: Iterable[StudyItem], claims: Iterable[Claim]) -> Iterator[Need]:
+def _all_required_scenarios(items: Iterable[StudyItem], claims: Iterable[Claim]) -> Iterator[RequiredScenario]:
     for item in items:
         yield from item.needs.values()
     for claim in claims:
-        yield from claim.needs()
+        yield from claim.required_scenarios()
 
 
-def _needs_of(chosen: StudySelection, claim: Claim) -> Iterator[Need]:
+def _scenarios_of_claim_in_all_setups(chosen: StudySelection, claim: Claim) -> Iterator[RequiredScenario]:
     """All that decides a claim, in every admissible set-up."""
-    yield from claim.needs()
+    yield from claim.required_scenarios()
     if chosen.setups is not None:
-        yield from chosen.setups.needs_of_verdicts([claim])
+        yield from chosen.setups.required_scenarios_in_admissible_setups([claim])
 
 
 def _command_line(chosen: StudySelection, seeds: Sequence[int], numbers: Sequence[str], claims: Sequence[str]) -> str:
@@ -211,10 +213,10 @@ def _command_line(chosen: StudySelection, seeds: Sequence[int], numbers: Sequenc
     where = (["--kernel-hosts"] if plan.is_rewritten else []) if plan.backend == SIMULATOR else ["--backend", plan.backend.name]
     told = where or (numbers and not claims) or chosen.setups is not None or not chosen.claims
     setups = [] if told else ["--main-setup"]
-    return " ".join(["ecnlab study run", quote(chosen.study.name), *where, *setups, "--seeds", listed_seeds(seeds), *options])
+    return " ".join(["ecnlab study run", quote(chosen.study.name), *where, *setups, "--seeds", seeds_as_text(seeds), *options])
 
 
-def _claims_json(chosen: StudySelection, decisions: Sequence[Decision]) -> str:
+def _claim_decisions_json(chosen: StudySelection, decisions: Sequence[ClaimDecision]) -> str:
     in_full = page.verdicts_in_full(chosen.study.name)
     told = {
         "study": chosen.study.name,

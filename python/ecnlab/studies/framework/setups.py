@@ -15,12 +15,12 @@ from typing import Any
 
 from ecnlab.scenarios.load import scenario
 from ecnlab.storage.results import Result
-from ecnlab.studies.framework.claims import Claim, ClaimInSetup, Decision, decide_all, over_setups
-from ecnlab.studies.framework.model import Alternative, Need, OpenParameter, ScenarioRewriting, Study
+from ecnlab.studies.framework.claims import Claim, ClaimDecision, ClaimDecisionInSetup, combine_setup_verdicts, decide_claims
+from ecnlab.studies.framework.model import AlternativeSetup, OpenParameter, RequiredScenario, ScenarioRewriting, Study
 
 
 @dataclass(frozen=True, eq=False)
-class Setup:
+class ParameterSetup:
     """One way to fill in what a paper leaves open.
 
     Attributes
@@ -38,49 +38,49 @@ class Setup:
     rewriting: ScenarioRewriting
 
 
-def admissible(parameters: Sequence[OpenParameter]) -> Iterator[Setup]:
+def admissible_setups(parameters: Sequence[OpenParameter]) -> Iterator[ParameterSetup]:
     """The admissible set-ups, the main one first; each combination of values once."""
     main = {parameter.name: parameter.main for parameter in parameters}
     seen = [main]
-    yield _setup_of(parameters, main)
-    for values in (*_one_at_a_time(parameters, main), *_corner_values(parameters)):
+    yield _setup_from_values(parameters, main)
+    for values in (*_one_value_changed_at_a_time(parameters, main), *_corner_value_combinations(parameters)):
         if values not in seen:
             seen.append(values)
-            yield _setup_of(parameters, values)
+            yield _setup_from_values(parameters, values)
 
 
-def _one_at_a_time(parameters: Sequence[OpenParameter], main: Mapping[str, str]) -> list[dict[str, str]]:
+def _one_value_changed_at_a_time(parameters: Sequence[OpenParameter], main: Mapping[str, str]) -> list[dict[str, str]]:
     return [{**main, parameter.name: value} for parameter in parameters for value in parameter.values]
 
 
-def _corner_values(parameters: Sequence[OpenParameter]) -> list[dict[str, str]]:
+def _corner_value_combinations(parameters: Sequence[OpenParameter]) -> list[dict[str, str]]:
     ends = [(next(iter(parameter.values)), next(reversed(parameter.values))) for parameter in parameters]
     names = [parameter.name for parameter in parameters]
     return [dict(zip(names, values, strict=True)) for values in product(*ends)]
 
 
-def _setup_of(parameters: Sequence[OpenParameter], values: Mapping[str, str]) -> Setup:
+def _setup_from_values(parameters: Sequence[OpenParameter], values: Mapping[str, str]) -> ParameterSetup:
     rewritings = [parameter.values[values[parameter.name]] for parameter in parameters]
 
-    def rewrite(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+    def rewrite_scenario(tree: Mapping[str, Any]) -> Mapping[str, Any]:
         return reduce(lambda made, rewriting: rewriting(made), rewritings, tree)
 
-    return Setup(values, "", rewrite)
+    return ParameterSetup(values, "", rewrite_scenario)
 
 
 def _with_processing_jitter(tree: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**tree, "processing_jitter": "packet"}
 
 
-def _measured_later(tree: Mapping[str, Any]) -> Mapping[str, Any]:
-    if any(_sends_file(group) for group in tree["flows"]):
+def _with_later_measuring_start(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+    if any(_has_file_transfer(group) for group in tree["flows"]):
         return tree
     read = scenario(tree)
     start_s = read.measure_from_s + LATER_START_SHARE * (read.duration_s - read.measure_from_s)
     return {**tree, "measure_from": f"{start_s:g} s"}
 
 
-def _sends_file(group: Mapping[str, Any]) -> bool:
+def _has_file_transfer(group: Mapping[str, Any]) -> bool:
     app = group.get("app")
     return isinstance(app, Mapping) and app["kind"] == "file"
 
@@ -88,23 +88,23 @@ def _sends_file(group: Mapping[str, Any]) -> bool:
 LATER_START_SHARE = 0.25
 # Reported with every study: a verdict that one of them changes depends on what no paper means to say.
 ROBUSTNESS_CHECKS = (
-    Alternative(
+    AlternativeSetup(
         "random processing time",
         "Each sender's host takes a random time of up to one packet's transmission time for each packet, as Floyd and Jacobson (1992) "
         "advise against phase effects.",
         _with_processing_jitter,
     ),
-    Alternative(
+    AlternativeSetup(
         "measured later",
         f"The measured interval begins later, by {LATER_START_SHARE:.0%} of its length: a verdict that changes depends on the warm-up. "
         "Scenarios in which a file is sent stay as they are, since the transfer is measured as a whole. Quantities over set times do not "
         "change either.",
-        _measured_later,
+        _with_later_measuring_start,
     ),
 )
 
 
-def all_alternatives(study: Study) -> list[Alternative]:
+def alternatives_and_robustness_checks(study: Study) -> list[AlternativeSetup]:
     """The alternatives of a study and the checks that each study has."""
     return [*study.alternatives, *ROBUSTNESS_CHECKS]
 
@@ -113,91 +113,102 @@ class StudySetups:
     """The set-ups of a study, and the needs of its claims in each. Scenarios that are equal share one need."""
 
     def __init__(self, study: Study) -> None:
-        self.main, *self.others = admissible(study.open_parameters)
-        self.alternatives = [Setup({}, alternative.name, alternative.rewriting) for alternative in all_alternatives(study)]
-        self._by_text: dict[tuple[str, bool], Need] = {}
-        self._rewritten: dict[tuple[Setup, Need], Need] = {}
-        self._texts: dict[Need, str] = {}
+        self.main, *self.others = admissible_setups(study.open_parameters)
+        self.alternatives = [
+            ParameterSetup({}, alternative.name, alternative.rewriting) for alternative in alternatives_and_robustness_checks(study)
+        ]
+        self._by_text: dict[tuple[str, bool], RequiredScenario] = {}
+        self._rewritten: dict[tuple[ParameterSetup, RequiredScenario], RequiredScenario] = {}
+        self._texts: dict[RequiredScenario, str] = {}
 
-    def need(self, setup: Setup, need: Need) -> Need:
+    def scenario_in_setup(self, setup: ParameterSetup, need: RequiredScenario) -> RequiredScenario:
         """A need of the study in a set-up: the same object where the set-up changes nothing of it."""
         key = (setup, need)
         if key not in self._rewritten:
-            own = self._by_text.setdefault((self._text(need), need.every_seed), need)
+            own = self._by_text.setdefault((self._scenario_as_text(need), need.every_seed), need)
             tree = setup.rewriting(need.scenario)
             text = json.dumps(tree)
-            self._rewritten[key] = need if text == self._text(own) else self._of(text, tree, need)
+            self._rewritten[key] = need if text == self._scenario_as_text(own) else self._cached_required_scenario(text, tree, need)
         return self._rewritten[key]
 
-    def _of(self, text: str, tree: Mapping[str, Any], need: Need) -> Need:
-        return self._by_text.setdefault((text, need.every_seed), Need(tree, need.every_seed))
+    def _cached_required_scenario(self, text: str, tree: Mapping[str, Any], need: RequiredScenario) -> RequiredScenario:
+        return self._by_text.setdefault((text, need.every_seed), RequiredScenario(tree, need.every_seed))
 
-    def _text(self, need: Need) -> str:
+    def _scenario_as_text(self, need: RequiredScenario) -> str:
         if need not in self._texts:
             self._texts[need] = json.dumps(need.scenario)
         return self._texts[need]
 
-    def needs(self, claims: Sequence[Claim]) -> Iterator[Need]:
+    def required_scenarios_in_all_setups(self, claims: Sequence[Claim]) -> Iterator[RequiredScenario]:
         """The needs of claims in all set-ups and alternatives; those of the main one are the claims' own."""
-        yield from self.needs_of_verdicts(claims)
-        yield from self._needs(self.alternatives, claims)
+        yield from self.required_scenarios_in_admissible_setups(claims)
+        yield from self._required_scenarios_in_setups(self.alternatives, claims)
 
-    def needs_of_verdicts(self, claims: Sequence[Claim]) -> Iterator[Need]:
+    def required_scenarios_in_admissible_setups(self, claims: Sequence[Claim]) -> Iterator[RequiredScenario]:
         """The needs of claims in all admissible set-ups but the main one."""
-        yield from self._needs(self.others, claims)
+        yield from self._required_scenarios_in_setups(self.others, claims)
 
-    def _needs(self, setups: Sequence[Setup], claims: Sequence[Claim]) -> Iterator[Need]:
+    def _required_scenarios_in_setups(self, setups: Sequence[ParameterSetup], claims: Sequence[Claim]) -> Iterator[RequiredScenario]:
         for setup in setups:
             for claim in claims:
-                for need in claim.needs():
-                    yield self.need(setup, need)
+                for need in claim.required_scenarios():
+                    yield self.scenario_in_setup(setup, need)
 
-    def that_change(self, claim: Claim) -> list[Setup]:
+    def setups_that_change(self, claim: Claim) -> list[ParameterSetup]:
         """The set-ups that change what is run for a claim, each in another way, without the main one."""
-        by_scenarios = {self._scenarios(self.main, claim): self.main}
+        by_scenarios = {self._scenario_texts_of_claim(self.main, claim): self.main}
         for setup in self.others:
-            by_scenarios.setdefault(self._scenarios(setup, claim), setup)
+            by_scenarios.setdefault(self._scenario_texts_of_claim(setup, claim), setup)
         return list(by_scenarios.values())[1:]
 
-    def _that_matter(self, claim: Claim) -> list[str]:
+    def _parameters_that_change(self, claim: Claim) -> list[str]:
         """The open parameters that tell the set-ups of a claim apart: those that change it alone, or all where these do not suffice."""
         main = self.main.values
-        differing = [[name for name in main if setup.values[name] != main[name]] for setup in self.others if self.changes(setup, claim)]
+        differing = [
+            [name for name in main if setup.values[name] != main[name]] for setup in self.others if self.is_changed_by_setup(setup, claim)
+        ]
         names = [name for name in main if [name] in differing]
-        setups = [self.main, *self.that_change(claim)]
+        setups = [self.main, *self.setups_that_change(claim)]
         return names if len({tuple(setup.values[name] for name in names) for setup in setups}) == len(setups) else list(main)
 
-    def changes(self, setup: Setup, claim: Claim) -> bool:
+    def is_changed_by_setup(self, setup: ParameterSetup, claim: Claim) -> bool:
         """Whether a set-up changes what is run for a claim."""
-        return self._scenarios(setup, claim) != self._scenarios(self.main, claim)
+        return self._scenario_texts_of_claim(setup, claim) != self._scenario_texts_of_claim(self.main, claim)
 
-    def _scenarios(self, setup: Setup, claim: Claim) -> tuple[str, ...]:
-        return tuple(self._text(self.need(setup, need)) for need in claim.needs())
+    def _scenario_texts_of_claim(self, setup: ParameterSetup, claim: Claim) -> tuple[str, ...]:
+        return tuple(self._scenario_as_text(self.scenario_in_setup(setup, need)) for need in claim.required_scenarios())
 
-    def decide(self, claims: Sequence[Claim], results: Mapping[Need, Result]) -> list[Decision]:
+    def decide_over_setups(self, claims: Sequence[Claim], results: Mapping[RequiredScenario, Result]) -> list[ClaimDecision]:
         """The verdicts on claims over all set-ups. In each set-up the statements of all these claims are tested together.
 
         `results` has the needs of all verdicts. A claim is left out of an alternative of which a result is missing.
         """
-        main = decide_all(claims, results.__getitem__)
-        found = {setup: self._in(setup, claims, results) for setup in (*self.others, *self.alternatives)}
-        return [self._over(decision, found) for decision in main]
+        main = decide_claims(claims, results.__getitem__)
+        found = {setup: self._decide_claims_in_setup(setup, claims, results) for setup in (*self.others, *self.alternatives)}
+        return [self._combine_decisions_over_setups(decision, found) for decision in main]
 
-    def _in(self, setup: Setup, claims: Sequence[Claim], results: Mapping[Need, Result]) -> dict[str, ClaimInSetup]:
+    def _decide_claims_in_setup(
+        self, setup: ParameterSetup, claims: Sequence[Claim], results: Mapping[RequiredScenario, Result]
+    ) -> dict[str, ClaimDecisionInSetup]:
         """The claims in a set-up, by name, of which all results are there."""
 
-        def result_of_need(need: Need) -> Result:
-            return results[self.need(setup, need)]
+        def result_of_need(need: RequiredScenario) -> Result:
+            return results[self.scenario_in_setup(setup, need)]
 
-        whole = [claim for claim in claims if all(self.need(setup, need) in results for need in claim.needs())]
-        return {found.claim.id: ClaimInSetup(setup.values, found.verdict, found.estimates) for found in decide_all(whole, result_of_need)}
+        whole = [claim for claim in claims if all(self.scenario_in_setup(setup, need) in results for need in claim.required_scenarios())]
+        return {
+            found.claim.id: ClaimDecisionInSetup(setup.values, found.verdict, found.estimates)
+            for found in decide_claims(whole, result_of_need)
+        }
 
-    def _over(self, main: Decision, found: Mapping[Setup, Mapping[str, ClaimInSetup]]) -> Decision:
+    def _combine_decisions_over_setups(
+        self, main: ClaimDecision, found: Mapping[ParameterSetup, Mapping[str, ClaimDecisionInSetup]]
+    ) -> ClaimDecision:
         id_ = main.claim.id
-        others = self.that_change(main.claim)
-        names = self._that_matter(main.claim)
-        in_main = ClaimInSetup(self.main.values, main.verdict, main.estimates)
+        others = self.setups_that_change(main.claim)
+        names = self._parameters_that_change(main.claim)
+        in_main = ClaimDecisionInSetup(self.main.values, main.verdict, main.estimates)
         every = [in_main, *(found[setup][id_] for setup in others)] if others else []
         setups = [replace(each, values={name: each.values[name] for name in names}) for each in every]
-        changing = [setup for setup in self.alternatives if self.changes(setup, main.claim) and id_ in found[setup]]
-        return over_setups(main, setups, {setup.name: found[setup][id_] for setup in changing})
+        changing = [setup for setup in self.alternatives if self.is_changed_by_setup(setup, main.claim) and id_ in found[setup]]
+        return combine_setup_verdicts(main, setups, {setup.name: found[setup][id_] for setup in changing})

@@ -14,16 +14,16 @@ _STRIP_MIDDLE = _STRIP_HEIGHT / 2
 _RANGE_COLOUR, _OUR_COLOUR, _PUBLISHED_COLOUR, _NS2_COLOUR = "#dfe5eb", "#0b5394", "#9a3412", "#1b1f24"
 
 
-def statement_strip(weighed: StatementEstimate) -> str:
+def statement_interval_svg(weighed: StatementEstimate) -> str:
     """The picture; empty where nothing was measured."""
     if not math.isfinite(weighed.ours.mean):
         return ""
-    drawn = "".join(_strip_marks(weighed, _StripScale(weighed)))
+    drawn = "".join(_interval_svg_elements(weighed, _IntervalSvgScale(weighed)))
     size = f'width="{_STRIP_WIDTH}" height="{_STRIP_HEIGHT}" viewBox="0 0 {_STRIP_WIDTH} {_STRIP_HEIGHT}"'
     return f'<svg class="strip" {size} aria-hidden="true">{drawn}</svg>'
 
 
-class _StripScale:
+class _IntervalSvgScale:
     """Where a number stands, so that all of a statement's fit, and the end of its range too."""
 
     def __init__(self, weighed: StatementEstimate) -> None:
@@ -40,7 +40,7 @@ class _StripScale:
         return _STRIP_MARGIN + (_STRIP_WIDTH - 2 * _STRIP_MARGIN) * (number - self._low) / self._extent
 
 
-def _strip_marks(weighed: StatementEstimate, at: _StripScale) -> Iterator[str]:
+def _interval_svg_elements(weighed: StatementEstimate, at: _IntervalSvgScale) -> Iterator[str]:
     wanted, ours, published, ns2 = weighed.statement.range, weighed.ours, weighed.statement.published, weighed.ns2
     low, high = at(wanted.low), at(wanted.high)
     yield f'<rect x="{low:.1f}" y="2" width="{max(high - low, 1):.1f}" height="{_STRIP_HEIGHT - 4}" fill="{_RANGE_COLOUR}"/>'

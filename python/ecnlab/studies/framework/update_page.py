@@ -14,7 +14,7 @@ from ecnlab import studies
 from ecnlab.studies.framework import cost, page, runner
 
 
-def main(arguments: Sequence[str]) -> int:
+def update_study_page(arguments: Sequence[str]) -> int:
     """Write what came of a full run into the page of a study, and what it took; returns the exit code."""
     if len(arguments) != 3:
         print(
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
         )
         return 2
     name, out, store = arguments
-    study = studies.find(name)
+    study = studies.find_study(name)
     told = json.loads((Path(out) / "claims.json").read_text(encoding="utf-8"))
     is_full = told["seeds"] == list(runner.FULL_SEEDS) and told["all_setups"]
     if not is_full or [claim["id"] for claim in told["claims"]] != [claim.id for claim in study.claims]:
@@ -32,10 +32,10 @@ def main(arguments: Sequence[str]) -> int:
     path = page.page_path(name)
     text = page.page_with_claims(path.read_text(encoding="utf-8"), told["claims"])
     path.write_text(page.page_with_judgements(text, study), encoding="utf-8")
-    results, _ = runner.select(study, told["seeds"]).plan.run(Path(store), progress=True)
-    cost.record_cost(study, results.values())
+    results, _ = runner.select_from_study(study, told["seeds"]).plan.run_missing(Path(store), progress=True)
+    cost.record_cpu_time_of_study(study, results.values())
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(update_study_page(sys.argv[1:]))

@@ -10,40 +10,48 @@ from io import StringIO
 from itertools import combinations
 from typing import Any
 
-from ecnlab.studies.framework.claims import ClaimInSetup, Decision, StatementEstimate, StatementStatus, Verdict
+from ecnlab.studies.framework.claims import ClaimDecision, ClaimDecisionInSetup, ClaimVerdict, StatementEstimate, StatementStatus
 from ecnlab.studies.framework.model import format_with_interval
 
 # Told apart without colour, and beside a word.
 VERDICT_SIGNS = {
-    Verdict.REPRODUCED: "✓",
-    Verdict.NOT_REPRODUCED: "✗",
-    Verdict.HOLDS: "✓",
-    Verdict.DOES_NOT_HOLD: "✗",
-    Verdict.UNDECIDED: "?",
-    Verdict.DEPENDS: "~",
+    ClaimVerdict.REPRODUCED: "✓",
+    ClaimVerdict.NOT_REPRODUCED: "✗",
+    ClaimVerdict.HOLDS: "✓",
+    ClaimVerdict.DOES_NOT_HOLD: "✗",
+    ClaimVerdict.UNDECIDED: "?",
+    ClaimVerdict.DEPENDS: "~",
 }
-_SEVERAL_SETUPS_WORDS = {Verdict.HOLDS: "hold", Verdict.DOES_NOT_HOLD: "do not hold", Verdict.DEPENDS: "depend on the set-up"}
+_SEVERAL_SETUPS_WORDS = {
+    ClaimVerdict.HOLDS: "hold",
+    ClaimVerdict.DOES_NOT_HOLD: "do not hold",
+    ClaimVerdict.DEPENDS: "depend on the set-up",
+}
 STATUS_SIGNS = {StatementStatus.SUPPORTED: "✓", StatementStatus.CONTRADICTED: "✗", StatementStatus.SPANNED: "?"}
 
 _CSV_COLUMNS = ("claim", "verdict", "statement", "range", "unit", "published", "ours", "half_width", "n", "ns2", "adjusted_p", "standing")
 
 
-def count_verdicts(decisions: Sequence[Decision]) -> str:
+def verdict_counts_text(decisions: Sequence[ClaimDecision]) -> str:
     """How many there are of each verdict: "19 claims: 12 reproduced, 7 not reproduced; 3 questions of our own: 2 hold, 1 undecided"."""
     papers, own = ([decision for decision in decisions if decision.claim.own is ours] for ours in (False, True))
-    return "; ".join(_count_with_noun(found, noun) for found, noun in ((papers, "claim{}"), (own, "question{} of our own")) if found)
+    return "; ".join(
+        _verdict_counts_with_noun(found, noun) for found, noun in ((papers, "claim{}"), (own, "question{} of our own")) if found
+    )
 
 
-def _count_with_noun(decisions: Sequence[Decision], noun: str) -> str:
+def _verdict_counts_with_noun(decisions: Sequence[ClaimDecision], noun: str) -> str:
     counts = Counter(decision.verdict for decision in decisions)
     words = {
-        verdict: _SEVERAL_SETUPS_WORDS.get(verdict, verdict) if counts[verdict] > 1 else verdict for verdict in Verdict if counts[verdict]
+        verdict: _SEVERAL_SETUPS_WORDS.get(verdict, verdict) if counts[verdict] > 1 else verdict
+        for verdict in ClaimVerdict
+        if counts[verdict]
     }
     told = ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items())
     return f"{len(decisions)} {noun.format('s' * (len(decisions) != 1))}: {told}"
 
 
-def deciding_statement(decision: Decision | ClaimInSetup) -> StatementEstimate:
+def deciding_statement(decision: ClaimDecision | ClaimDecisionInSetup) -> StatementEstimate:
     """The statement that stands for the others where there is room for one: the first that stands in the way of the claim.
 
     Of a claim that is reproduced it is the first with a published number.
@@ -55,32 +63,32 @@ def deciding_statement(decision: Decision | ClaimInSetup) -> StatementEstimate:
     return next((weighed for weighed in decision.estimates if weighed.statement.published is not None), decision.estimates[0])
 
 
-def setups_text(setups: Sequence[ClaimInSetup]) -> str:
+def verdicts_of_setups_text(setups: Sequence[ClaimDecisionInSetup]) -> str:
     """How many admissible set-ups have each verdict: "reproduced in 7 of 9 set-ups, undecided in 2"; empty where there is but one."""
     counts = Counter(setup.verdict for setup in setups)
-    told = [f"{verdict} in {counts[verdict]}" for verdict in Verdict if counts[verdict]]
+    told = [f"{verdict} in {counts[verdict]}" for verdict in ClaimVerdict if counts[verdict]]
     return ", ".join([f"{told[0]} of {len(setups)} set-ups", *told[1:]]) if told else ""
 
 
-def deciding_parameters(setups: Sequence[ClaimInSetup]) -> list[str]:
+def parameters_that_change_verdict(setups: Sequence[ClaimDecisionInSetup]) -> list[str]:
     """The open parameters on which a verdict depends: two set-ups that differ in that parameter alone have different verdicts."""
     names = list(setups[0].values) if setups else []
     return [name for name in names if any(_changes_verdict_alone(name, one, other) for one, other in combinations(setups, 2))]
 
 
-def _changes_verdict_alone(name: str, one: ClaimInSetup, other: ClaimInSetup) -> bool:
+def _changes_verdict_alone(name: str, one: ClaimDecisionInSetup, other: ClaimDecisionInSetup) -> bool:
     differing = [key for key, value in one.values.items() if other.values[key] != value]
     return differing == [name] and one.verdict != other.verdict
 
 
-def statuses_text(decision: Decision) -> str:
+def statement_statuses_text(decision: ClaimDecision) -> str:
     """How many statements the claim makes, and what became of them, e.g. "3 statements: 2 supported, 1 spanned"."""
     counts = Counter(weighed.status for weighed in decision.estimates)
     told = ", ".join(f"{counts[standing]} {standing}" for standing in StatementStatus if counts[standing])
     return f"{len(decision.estimates)} statement{'s' * (len(decision.estimates) != 1)}: {told}"
 
 
-def number_texts(weighed: StatementEstimate) -> tuple[str, str, str]:
+def published_and_measured_texts(weighed: StatementEstimate) -> tuple[str, str, str]:
     """What was published, ours with its interval, and ns-2's, as text in the unit shown; empty where there is none."""
     shown = weighed.statement.shown
     published, unit = weighed.statement.published, f" {shown.unit}" if shown.unit else ""
@@ -91,13 +99,13 @@ def number_texts(weighed: StatementEstimate) -> tuple[str, str, str]:
     )
 
 
-def range_text(weighed: StatementEstimate) -> str:
+def claimed_range_text(weighed: StatementEstimate) -> str:
     """Where the number has to lie, with its unit."""
     return f"{weighed.statement.range.words} {weighed.statement.shown.unit}".rstrip()
 
 
-def explanation(
-    decision: Decision, in_full: Mapping[str, Verdict], *, full: bool, seeds_in_full: int, of_study: bool = True
+def why_claim_fails(
+    decision: ClaimDecision, in_full: Mapping[str, ClaimVerdict], *, full: bool, seeds_in_full: int, of_study: bool = True
 ) -> tuple[str, str]:
     """Why a claim does not hold, behind the words that say of which run that is known; both empty if there is nothing to say.
 
@@ -105,8 +113,8 @@ def explanation(
     verdict is another, the words say so. They are of the study's own hosts; `of_study` is whether those of this run are.
     """
     known = in_full.get(decision.claim.id, decision.verdict)
-    why = "" if known.stands else decision.claim.why
-    run = f"{seeds_in_full} seeds in all set-ups" if known == Verdict.DEPENDS else f"{seeds_in_full} seeds"
+    why = "" if known.is_supported else decision.claim.why
+    run = f"{seeds_in_full} seeds in all set-ups" if known == ClaimVerdict.DEPENDS else f"{seeds_in_full} seeds"
     if not of_study:
         return f"With the study's own hosts, simulated, and {run}: {known}.", why
     if known != decision.verdict:
@@ -114,7 +122,7 @@ def explanation(
     return ("Why." if full else f"Why, as {seeds_in_full} seeds show it.", why) if why else ("", "")
 
 
-def decision_to_dict(decision: Decision, in_full: Mapping[str, Verdict]) -> dict[str, Any]:
+def decision_to_dict(decision: ClaimDecision, in_full: Mapping[str, ClaimVerdict]) -> dict[str, Any]:
     """A claim with its verdict as JSON has it, and that of a full run, to which `why` belongs; null where there is none.
 
     Numbers are in the unit shown; `decided_by` counts from 0.
@@ -131,24 +139,24 @@ def decision_to_dict(decision: Decision, in_full: Mapping[str, Verdict]) -> dict
         "reading": claim.reading,
         "why": claim.why,
         "decided_by": decision.estimates.index(deciding_statement(decision)),
-        "depends_on": deciding_parameters(decision.setups),
-        "setups": [_setup_to_dict(setup) for setup in decision.setups],
-        "alternatives": {name: _setup_to_dict(setup) for name, setup in decision.alternatives.items()},
+        "depends_on": parameters_that_change_verdict(decision.setups),
+        "setups": [_claim_in_setup_to_dict(setup) for setup in decision.setups],
+        "alternatives": {name: _claim_in_setup_to_dict(setup) for name, setup in decision.alternatives.items()},
         "statements": [_statement_to_dict(weighed) for weighed in decision.estimates],
     }
 
 
-def _setup_to_dict(setup: ClaimInSetup) -> dict[str, Any]:
+def _claim_in_setup_to_dict(setup: ClaimDecisionInSetup) -> dict[str, Any]:
     """A claim in a set-up: the open parameters' values, the verdict, and each statement's number."""
     return {
         "values": dict(setup.values),
         "verdict": str(setup.verdict),
         "decided_by": setup.estimates.index(deciding_statement(setup)),
-        "statements": [_number_to_dict(weighed) for weighed in setup.estimates],
+        "statements": [_statement_number_to_dict(weighed) for weighed in setup.estimates],
     }
 
 
-def _number_to_dict(weighed: StatementEstimate) -> dict[str, Any]:
+def _statement_number_to_dict(weighed: StatementEstimate) -> dict[str, Any]:
     ours = weighed.ours
     return {
         "ours": _nan_to_none(ours.mean),
@@ -171,11 +179,11 @@ def _statement_to_dict(weighed: StatementEstimate) -> dict[str, Any]:
         "digits": statement.shown.digits,
         "published": statement.published,
         "ns2": weighed.ns2,
-        **_number_to_dict(weighed),
+        **_statement_number_to_dict(weighed),
     }
 
 
-def decisions_as_csv(decisions: Sequence[Decision]) -> str:
+def decisions_as_csv(decisions: Sequence[ClaimDecision]) -> str:
     """A row for each statement of each claim."""
     text = StringIO()
     writer = csv.DictWriter(text, _CSV_COLUMNS, extrasaction="ignore", lineterminator="\n")

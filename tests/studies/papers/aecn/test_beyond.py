@@ -7,27 +7,27 @@ import pytest
 import ecnlab
 from ecnlab.execution.runner import Request, run_all
 from ecnlab.plot.style import PLAIN
-from ecnlab.studies.framework.model import Need, StudyItem
+from ecnlab.studies.framework.model import RequiredScenario, StudyItem
 from ecnlab.studies.papers.aecn import STUDY, beyond
 from ecnlab.studies.papers.aecn.beyond import scenarios
 
 Tree = Mapping[str, Any]
 
 
-def _shortened_needs(need: Need) -> ecnlab.Scenario:
+def _shortened_needs(need: RequiredScenario) -> ecnlab.Scenario:
     return ecnlab.scenario({**need.scenario, "duration": "8 s", "measure_from": "3 s"})
 
 
 @pytest.fixture(scope="module")
-def results() -> dict[Need, ecnlab.Result]:
+def results() -> dict[RequiredScenario, ecnlab.Result]:
     """Two seeds of all that the items need, 8 s each."""
     needs = list(dict.fromkeys(need for item in beyond.ITEMS for need in item.needs.values()))
     return dict(zip(needs, run_all([Request(_shortened_needs(need), [1, 2]) for need in needs]).whole(), strict=True))
 
 
 @pytest.mark.parametrize("item", beyond.ITEMS, ids=lambda item: item.number)
-def test_every_item_draws_its_figure_with_a_table_and_its_data(item: StudyItem, results: dict[Need, ecnlab.Result]) -> None:
-    with PLAIN.applied():
+def test_every_item_draws_its_figure_with_a_table_and_its_data(item: StudyItem, results: dict[RequiredScenario, ecnlab.Result]) -> None:
+    with PLAIN.apply_to_matplotlib():
         drawing = item.draw({key: results[need] for key, need in item.needs.items()})
     assert drawing.figure is not None
     assert drawing.data is not None
@@ -59,20 +59,20 @@ def test_resized_groups_share_the_access_capacity_as_before() -> None:
 
 
 def test_a_spread_of_half_is_half_of_the_group_s_delay_to_either_side() -> None:
-    delays = [flow["access"]["delay"] for flow in scenarios.with_spread_delays(0.5)(scenarios.thesis_network("AECN"))["flows"]]
+    delays = [flow["access"]["delay"] for flow in scenarios.with_spread_access_delays(0.5)(scenarios.thesis_network("AECN"))["flows"]]
     assert delays == ["uniform 47.5 ms to 142.5 ms", "uniform 22.5 ms to 67.5 ms", "uniform 10 ms to 30 ms"]
 
 
 @pytest.mark.parametrize("kind", ["cbr", "pareto"])
 def test_datagrams_offer_their_share_of_the_link(kind: str) -> None:
-    tree = scenarios.with_datagrams(kind, 0.3)(scenarios.thesis_network("AECN"))
+    tree = scenarios.with_datagram_sources(kind, 0.3)(scenarios.thesis_network("AECN"))
     tree = {**tree, "flows": tree["flows"][-1:], "duration": "1000 s"}
     offered = ecnlab.run(ecnlab.scenario(tree), seed=1).estimate("throughput_bps").mean
     assert offered == pytest.approx(3e6, rel=0.01 if kind == "cbr" else 0.15)
 
 
 def test_of_mixed_groups_half_asks_for_ecn_and_plain_flows_of_amecn_are_plain() -> None:
-    flows = ecnlab.scenario(scenarios.with_share_of_ecn(0.5)(scenarios.thesis_network("AMECN"))).resolved["flows"]
+    flows = ecnlab.scenario(scenarios.with_share_of_ecn_flows(0.5)(scenarios.thesis_network("AMECN"))).resolved["flows"]
     assert [(flow["name"], flow["count"]) for flow in flows[:2]] == [("fragile", 10), ("fragile plain", 10)]
     assert (flows[0]["tcp"]["ecn_response"], flows[1]["tcp"]["ecn_response"]) == ("mecn", "halve")
     assert [flow["tcp"]["ecn"] for flow in flows] == [True, False] * 3
@@ -85,7 +85,7 @@ def test_the_target_gives_adaptive_red_and_amecn_the_thesis_s_thresholds() -> No
 
 
 def test_long_flows_cross_three_links_and_are_average_by_aecn_s_bounds() -> None:
-    tree = scenarios.several_routers("AECN")
+    tree = scenarios.several_routers_network("AECN")
     result = ecnlab.run(ecnlab.scenario({**tree, "duration": "6 s", "measure_from": "3 s"}), seed=1)
     rtts = dict(result.flows.group_by("group").agg(pl.col("base_rtt_s").min()).iter_rows())
     assert 0.130 <= rtts["long"] < 0.150

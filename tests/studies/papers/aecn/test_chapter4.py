@@ -5,13 +5,13 @@ import pytest
 
 import ecnlab
 from ecnlab.studies.framework.claims import CombinedMeasure
-from ecnlab.studies.framework.model import Need
+from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.framework.runner import run_study
 from ecnlab.studies.papers.aecn import chapter4, claims4, schemes
 from helpers import short_study
 
 NEEDS = {need for item in chapter4.ITEMS for need in item.needs.values()}
-CLAIM_NEEDS = {need for claim in claims4.CLAIMS for need in claim.needs()}
+CLAIM_NEEDS = {need for claim in claims4.CLAIMS for need in claim.required_scenarios()}
 
 
 def test_all_of_chapter_4_s_figures_are_there_in_its_order() -> None:
@@ -46,7 +46,7 @@ def test_a_claim_needs_no_scenario_that_no_figure_shows() -> None:
     assert {_settings_of_need(need) for need in CLAIM_NEEDS} <= shown
 
 
-def _settings_of_need(need: Need) -> str:
+def _settings_of_need(need: RequiredScenario) -> str:
     return ecnlab.scenario({**need.scenario, "record": {}}).hash
 
 
@@ -100,19 +100,19 @@ def test_a1_compares_both_schemes_at_the_same_max_p_with_15_flows_too() -> None:
     (claim,) = (claim for claim in claims4.CLAIMS if claim.id == "A1")
     assert len(claim.statements) == 2 * len(chapter4.FLOW_COUNTS)
     for statement in claim.statements:
-        assert len({need.scenario["link"][0]["queue"]["max_p"] for need in statement.measured.needs()}) == 1
+        assert len({need.scenario["link"][0]["queue"]["max_p"] for need in statement.measured.required_scenarios()}) == 1
         assert statement.range.words == ("at most 0" if " 15 flows" in statement.text else "above 0")
 
 
 def test_a6_holds_the_highest_goodput_against_red_too() -> None:
     (claim,) = (claim for claim in claims4.CLAIMS if claim.id == "A6")
     (statement,) = (statement for statement in claim.statements if "RED's best" in statement.text)
-    queues = [need.scenario["link"][0]["queue"] for need in statement.measured.needs()]
+    queues = [need.scenario["link"][0]["queue"] for need in statement.measured.required_scenarios()]
     assert sum(queue["aqm"] == "red" for queue in queues) == len(chapter4.THRESHOLD_PAIRS) * len(chapter4.SWEPT_MAX_PS)
 
 
 def test_a5_reads_the_delay_of_figure_4_10_and_the_largest_gain_of_figure_4_7() -> None:
     (claim,) = (claim for claim in claims4.CLAIMS if claim.id == "A5")
     delay, goodput = claim.statements
-    assert {need.scenario["name"].rpartition(", ")[2] for need in delay.measured.needs()} == {chapter4.DELAY_FIGURE_MAX_P}
-    assert {need.scenario["link"][0]["queue"]["max_p"] for need in goodput.measured.needs()} == set(chapter4.MAX_PS)
+    assert {need.scenario["name"].rpartition(", ")[2] for need in delay.measured.required_scenarios()} == {chapter4.DELAY_FIGURE_MAX_P}
+    assert {need.scenario["link"][0]["queue"]["max_p"] for need in goodput.measured.required_scenarios()} == set(chapter4.MAX_PS)

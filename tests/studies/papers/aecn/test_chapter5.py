@@ -4,32 +4,32 @@ import polars as pl
 import pytest
 
 import ecnlab
-from ecnlab.studies.framework.claims import CombinedMeasure, Statement
-from ecnlab.studies.framework.model import Need
+from ecnlab.studies.framework.claims import ClaimStatement, CombinedMeasure
+from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.framework.runner import run_study
 from ecnlab.studies.papers.aecn import STUDY, chapter5, claims5, published
-from ecnlab.studies.papers.aecn.extremes import AtExtreme
+from ecnlab.studies.papers.aecn.extremes import MeasureAtExtremeSetting
 from helpers import short_study
 
 NEEDS = {need for item in chapter5.ITEMS for need in item.needs.values()}
-CLAIM_NEEDS = {need for claim in claims5.CLAIMS for need in claim.needs()}
+CLAIM_NEEDS = {need for claim in claims5.CLAIMS for need in claim.required_scenarios()}
 
 
-def _queue_of(need: Need) -> dict[str, object]:
+def _queue_of(need: RequiredScenario) -> dict[str, object]:
     return dict(need.scenario["link"][0]["queue"])
 
 
-def _flow_count(need: Need) -> int:
+def _flow_count(need: RequiredScenario) -> int:
     return sum(group["count"] for group in need.scenario["flows"])
 
 
 def _swept_values(number: str, parameter: str) -> set[tuple[int, object]]:
     """The number of flows and the value of the parameter in each scenario of a figure."""
-    (item,) = STUDY.choose([number])
+    (item,) = STUDY.choose_items([number])
     return {(_flow_count(need), _queue_of(need)[parameter]) for need in item.needs.values()}
 
 
-def _claim_named(name: str) -> list[Statement]:
+def _claim_named(name: str) -> list[ClaimStatement]:
     (claim,) = STUDY.choose_claims([name])
     return list(claim.statements)
 
@@ -65,7 +65,7 @@ def test_a_claim_needs_no_scenario_that_no_figure_shows() -> None:
     assert {_settings_of_need(need) for need in CLAIM_NEEDS} <= shown
 
 
-def _settings_of_need(need: Need) -> str:
+def _settings_of_need(need: RequiredScenario) -> str:
     return ecnlab.scenario({**need.scenario, "record": {}}).hash
 
 
@@ -79,7 +79,7 @@ def test_the_sweeps_are_those_of_the_thesis() -> None:
 
 
 def test_aecn2_s_ratios_follow_the_lengths_of_the_groups() -> None:
-    (item,) = STUDY.choose(["5.32"])
+    (item,) = STUDY.choose_items(["5.32"])
     assert {_queue_of(need)["balance"] for need in item.needs.values()} == {"population"}
 
 
@@ -87,8 +87,8 @@ def test_the_published_numbers_stand_in_statements_and_figures() -> None:
     at_60 = _claim_named("A11")[:2]
     assert [statement.published for statement in at_60] == [0.01053, 0.1301]
     assert [statement.published for statement in _claim_named("A19")] == [7, 7, 17, 8, 7]
-    assert published.printed_values(published.JAIN, "ECN") == {60: 0.722963, 120: 0.500629}
-    assert published.printed_values("delay_mean_s", "ECN") == {}
+    assert published.values_of_table_5_1(published.JAIN, "ECN") == {60: 0.722963, 120: 0.500629}
+    assert published.values_of_table_5_1("delay_mean_s", "ECN") == {}
 
 
 def test_jain_s_index_is_highest_at_2_5_and_falls_beyond() -> None:
@@ -105,7 +105,7 @@ def test_jain_s_index_is_highest_at_2_5_and_falls_beyond() -> None:
 def test_a_trend_is_the_slope_of_the_line_through_the_points() -> None:
     (statement,) = (statement for statement in _claim_named("A12") if statement.text.startswith("120 flows, goodput"))
     assert isinstance(statement.measured, CombinedMeasure)
-    assert {_queue_of(need)["alpha"] for need in statement.measured.needs()} == {2.5, 2.6, 2.8, 3.0}
+    assert {_queue_of(need)["alpha"] for need in statement.measured.required_scenarios()} == {2.5, 2.6, 2.8, 3.0}
     assert statement.measured.fold([10 - 2 * alpha for alpha in (2.5, 2.6, 2.8, 3.0)]) == pytest.approx(-2)
 
 
@@ -137,19 +137,19 @@ def test_the_gains_of_mark_front_are_those_of_table_5_1() -> None:
 
 def test_a23_reads_both_rates_at_the_same_number_of_flows() -> None:
     throughput, goodput = (statement.measured for statement in _claim_named("A23"))
-    assert isinstance(throughput, AtExtreme)
-    assert isinstance(goodput, AtExtreme)
-    assert [set(part.needs()) for part in throughput.ranked] == [set(part.needs()) for part in goodput.ranked]
-    assert [set(part.needs()) for part in goodput.ranked] == [set(part.needs()) for part in goodput.taken]
-    assert {_flow_count(need) for need in goodput.needs()} == {30, 60, 120, 240, 480}
+    assert isinstance(throughput, MeasureAtExtremeSetting)
+    assert isinstance(goodput, MeasureAtExtremeSetting)
+    assert [set(part.required_scenarios()) for part in throughput.ranked] == [set(part.required_scenarios()) for part in goodput.ranked]
+    assert [set(part.required_scenarios()) for part in goodput.ranked] == [set(part.required_scenarios()) for part in goodput.taken]
+    assert {_flow_count(need) for need in goodput.required_scenarios()} == {30, 60, 120, 240, 480}
 
 
 def test_a_run_of_aecn_without_a_drop_is_counted_seed_by_seed() -> None:
     statement = next(statement for statement in _claim_named("A15") if "without a drop" in statement.text)
-    (need,) = set(statement.measured.needs())
+    (need,) = set(statement.measured.required_scenarios())
     result = ecnlab.run(ecnlab.scenario(need.scenario), seeds=[1, 2, 3])
     drops = result.values("drops")
-    assert list(statement.measured.values(lambda _: result).values()) == [float(not one) for one in drops]
+    assert list(statement.measured.values_by_seed(lambda _: result).values()) == [float(not one) for one in drops]
 
 
 def test_the_fall_of_a28_is_bounded_by_half_of_table_5_1_s() -> None:
@@ -159,7 +159,9 @@ def test_the_fall_of_a28_is_bounded_by_half_of_table_5_1_s() -> None:
 
 
 def test_ns2_s_means_stand_beside_where_it_measured_the_same() -> None:
-    by_text = {statement.text: statement.measured.ns2() for statement in _claim_named("A19") + _claim_named("A18") + _claim_named("A17")}
+    by_text = {
+        statement.text: statement.measured.ns2_mean() for statement in _claim_named("A19") + _claim_named("A18") + _claim_named("A17")
+    }
     # From the rows of thesis-aecn.csv with count=group: delay of robust flows 57.62424 and 73.88174 ms, of groups at min_th 9 and 6.
     assert by_text["delay of robust flows, max_th 50 over 30"] == pytest.approx(73.88174 / 57.62424 - 1)
     fairness = 3.05118 / 3.51756 - 3.18512 / 3.46366

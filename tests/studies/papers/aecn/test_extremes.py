@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ecnlab.studies.framework.claims import ValueBySeed
-from ecnlab.studies.framework.model import Need
-from ecnlab.studies.papers.aecn.extremes import AtExtreme
+from ecnlab.studies.framework.model import RequiredScenario
+from ecnlab.studies.papers.aecn.extremes import MeasureAtExtremeSetting
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Known:
     found: Mapping[int, float]
     known: float | None = None
 
-    def needs(self) -> Iterator[Need]:
+    def needs(self) -> Iterator[RequiredScenario]:
         yield from ()
 
     def values(self, _runs: Any) -> ValueBySeed:
@@ -27,48 +27,50 @@ class Known:
         return self.known
 
 
-def _runs(_need: Need) -> Any:
+def _runs(_need: RequiredScenario) -> Any:
     raise AssertionError("nothing is run")
 
 
 def test_the_other_seeds_choose_the_setting() -> None:
     # Seed 1 alone is larger in the second setting.
     settings = [Known({1: 1.0, 2: 5.0, 3: 6.0}), Known({1: 9.0, 2: 2.0, 3: 1.0})]
-    assert AtExtreme(max, settings, settings).values(_runs) == {1: 1.0, 2: 2.0, 3: 1.0}
+    assert MeasureAtExtremeSetting(max, settings, settings).values_by_seed(_runs) == {1: 1.0, 2: 2.0, 3: 1.0}
 
 
 def test_another_quantity_is_taken_where_the_first_is_least() -> None:
     throughput = [Known({1: 3.0, 2: 3.0}), Known({1: 1.0, 2: 1.0})]
     goodput = [Known({1: 10.0, 2: 11.0}), Known({1: 20.0, 2: 21.0})]
-    assert AtExtreme(min, throughput, goodput).values(_runs) == {1: 20.0, 2: 21.0}
+    assert MeasureAtExtremeSetting(min, throughput, goodput).values_by_seed(_runs) == {1: 20.0, 2: 21.0}
 
 
 def test_only_settings_below_zero_are_ranked() -> None:
     goodput = [Known({1: 1.0, 2: 1.0}, 1.0), Known({1: 5.0, 2: 6.0}, 5.0), Known({1: 7.0, 2: 8.0}, 7.0)]
     throughput = [Known({1: 2.0, 2: 2.0}, 2.0), Known({1: -1.0, 2: -1.0}, -1.0), Known({1: -3.0, 2: -3.0}, -3.0)]
-    least = AtExtreme(min, goodput, goodput, below_zero=throughput)
-    assert least.values(_runs) == {1: 5.0, 2: 6.0}
-    assert least.ns2() == pytest.approx(5)
-    nowhere = AtExtreme(min, goodput, goodput, below_zero=[Known({1: 2.0, 2: 2.0}), Known({1: 0.5, 2: 0.5}), Known({1: 3.0, 2: 3.0})])
-    assert nowhere.values(_runs) == {1: 5.0, 2: 6.0}
+    least = MeasureAtExtremeSetting(min, goodput, goodput, below_zero=throughput)
+    assert least.values_by_seed(_runs) == {1: 5.0, 2: 6.0}
+    assert least.ns2_mean() == pytest.approx(5)
+    nowhere = MeasureAtExtremeSetting(
+        min, goodput, goodput, below_zero=[Known({1: 2.0, 2: 2.0}), Known({1: 0.5, 2: 0.5}), Known({1: 3.0, 2: 3.0})]
+    )
+    assert nowhere.values_by_seed(_runs) == {1: 5.0, 2: 6.0}
 
 
 def test_one_seed_chooses_for_itself() -> None:
     settings = [Known({1: 1.0}), Known({1: 2.0})]
-    assert AtExtreme(max, settings, settings).values(_runs) == {1: 2.0}
+    assert MeasureAtExtremeSetting(max, settings, settings).values_by_seed(_runs) == {1: 2.0}
 
 
 def test_only_seeds_that_all_settings_have_count() -> None:
     settings = [Known({1: 1.0, 2: 1.0, 3: 1.0}), Known({2: 2.0, 3: 2.0})]
-    assert AtExtreme(max, settings, settings).values(_runs) == {2: 2.0, 3: 2.0}
+    assert MeasureAtExtremeSetting(max, settings, settings).values_by_seed(_runs) == {2: 2.0, 3: 2.0}
 
 
 def test_a_setting_without_a_number_leaves_none() -> None:
     settings = [Known({1: math.nan, 2: 1.0}), Known({1: 2.0, 2: 2.0})]
-    assert math.isnan(AtExtreme(max, settings, settings).values(_runs)[2])
+    assert math.isnan(MeasureAtExtremeSetting(max, settings, settings).values_by_seed(_runs)[2])
 
 
 def test_ns2_s_means_choose_its_setting() -> None:
     ranked = [Known({}, 1.0), Known({}, 2.0)]
-    assert AtExtreme(max, ranked, [Known({}, 7.0), Known({}, 8.0)]).ns2() == pytest.approx(8)
-    assert AtExtreme(max, [*ranked, Known({})], [*ranked, Known({})]).ns2() is None
+    assert MeasureAtExtremeSetting(max, ranked, [Known({}, 7.0), Known({}, 8.0)]).ns2_mean() == pytest.approx(8)
+    assert MeasureAtExtremeSetting(max, [*ranked, Known({})], [*ranked, Known({})]).ns2_mean() is None

@@ -9,7 +9,7 @@ from ecnlab.studies.papers.aecn.table import JAIN_DEFINITIONS
 
 @pytest.mark.parametrize("name", schemes.QUEUE_OF_SCHEME)
 @pytest.mark.parametrize("chapter", [networks.CHAPTER_4, networks.CHAPTER_5], ids=["chapter 4", "chapter 5"])
-def test_every_scheme_on_every_network_is_a_sound_scenario(name: str, chapter: networks.Thesis) -> None:
+def test_every_scheme_on_every_network_is_a_sound_scenario(name: str, chapter: networks.ThesisNetwork) -> None:
     chosen = ecnlab.scenario(schemes.scheme_scenario(name, 60, 0.5, chapter))
     assert chosen.group_names == ["fragile", "average", "robust"]
     assert (chosen.duration_s, chosen.measure_from_s) == (100.0, 20.0)
@@ -40,8 +40,8 @@ def test_settings_take_the_place_of_the_thesis_own_and_stand_in_the_title() -> N
 
 
 def test_a_need_is_one_object_for_all_that_ask_for_it() -> None:
-    assert schemes.scheme_need("ECN", 60, 0.5) is schemes.scheme_measure("goodput_bps", "ECN", 60, 0.5).need
-    assert schemes.scheme_need("ECN", 60, 0.5) is not schemes.scheme_need("ECN", 60, 0.5, networks.CHAPTER_4)
+    assert schemes.required_scheme_scenario("ECN", 60, 0.5) is schemes.scheme_measure("goodput_bps", "ECN", 60, 0.5).need
+    assert schemes.required_scheme_scenario("ECN", 60, 0.5) is not schemes.required_scheme_scenario("ECN", 60, 0.5, networks.CHAPTER_4)
 
 
 def test_a_quantity_knows_what_ns2_measured_of_the_same_scheme() -> None:
@@ -52,16 +52,16 @@ def test_a_quantity_knows_what_ns2_measured_of_the_same_scheme() -> None:
 
 
 def test_ns2_has_no_number_where_it_measured_something_else() -> None:
-    assert schemes.ns2_row("RED", 120, 0.2, networks.CHAPTER_4, min_th=5, max_th=15) is None
-    assert schemes.ns2_row("RED", 60, 0.5, networks.CHAPTER_5, limit=60) is None
-    assert schemes.ns2_row("AECN", 60, 0.5, networks.CHAPTER_4) is None
+    assert schemes.ns2_row_of_scheme("RED", 120, 0.2, networks.CHAPTER_4, min_th=5, max_th=15) is None
+    assert schemes.ns2_row_of_scheme("RED", 60, 0.5, networks.CHAPTER_5, limit=60) is None
+    assert schemes.ns2_row_of_scheme("AECN", 60, 0.5, networks.CHAPTER_4) is None
 
 
 def test_an_item_is_found_by_its_number_or_its_heading() -> None:
-    assert [item.heading for item in STUDY.choose(["5.29"])] == ["Figure 5.29"]
-    assert [item.heading for item in STUDY.choose(["Table 5.1"])] == ["Table 5.1"]
+    assert [item.heading for item in STUDY.choose_items(["5.29"])] == ["Figure 5.29"]
+    assert [item.heading for item in STUDY.choose_items(["Table 5.1"])] == ["Table 5.1"]
     with pytest.raises(ecnlab.UnknownName):
-        STUDY.choose(["9.99"])
+        STUDY.choose_items(["9.99"])
 
 
 def test_the_published_table_has_four_rows_of_index_and_goodput() -> None:
@@ -72,8 +72,8 @@ def test_the_published_table_has_four_rows_of_index_and_goodput() -> None:
 def test_jain_s_index_is_over_throughput_and_the_nearest_to_table_5_1() -> None:
     distances = {}
     for definition in JAIN_DEFINITIONS:
-        rows = {key: schemes.ns2_row(*key, 0.5, networks.CHAPTER_5) for key in TABLE_5_1}
-        found = {key: row.of(definition) for key, row in rows.items() if row is not None}
+        rows = {key: schemes.ns2_row_of_scheme(*key, 0.5, networks.CHAPTER_5) for key in TABLE_5_1}
+        found = {key: row.estimate_of_quantity(definition) for key, row in rows.items() if row is not None}
         if all(mean is not None for mean in found.values()):
             distances[definition] = sum((mean.mean - TABLE_5_1[key][0]) ** 2 for key, mean in found.items() if mean is not None)
     assert len(distances) >= 5

@@ -6,12 +6,12 @@ import pytest
 
 import ecnlab
 from ecnlab import diagram
-from ecnlab.studies.framework.model import Alternative, Need, OpenParameter
+from ecnlab.studies.framework.model import AlternativeSetup, OpenParameter, RequiredScenario
 from ecnlab.studies.papers.aecn import STUDY, chapter4, schemes
 
 Tree = Mapping[str, Any]
 
-NEEDS = list(dict.fromkeys(need for claim in STUDY.claims for need in claim.needs()))
+NEEDS = list(dict.fromkeys(need for claim in STUDY.claims for need in claim.required_scenarios()))
 PARAMETERS = {parameter.name: parameter for parameter in STUDY.open_parameters}
 OTHER_PARAMETERS = [
     pytest.param(parameter, value, id=f"{parameter.name}: {value}")
@@ -47,7 +47,7 @@ def test_each_other_value_makes_sound_scenarios_and_mutates_none(parameter: Open
 
 
 @pytest.mark.parametrize("alternative", STUDY.alternatives, ids=lambda alternative: alternative.name)
-def test_each_alternative_makes_sound_scenarios(alternative: Alternative) -> None:
+def test_each_alternative_makes_sound_scenarios(alternative: AlternativeSetup) -> None:
     changed = [alternative.rewriting(need.scenario) for need in NEEDS if alternative.rewriting(need.scenario) != need.scenario]
     assert changed
     assert all(ecnlab.scenario(tree).hash for tree in changed)
@@ -65,14 +65,14 @@ def test_the_ratios_change_aecn2_alone() -> None:
 
 def test_the_max_p_of_figure_4_10_changes_its_runs_alone() -> None:
     changed = _changed_needs("max_p of Figure 4.10", "0.1")
-    (figure,) = STUDY.choose(["4.10"])
+    (figure,) = STUDY.choose_items(["4.10"])
     assert {tree["name"] for tree in changed} == {need.scenario["name"] for need in figure.needs.values()}
     rewritten = {ecnlab.scenario(PARAMETERS["max_p of Figure 4.10"].values["0.1"](tree)).hash for tree in changed}
     assert rewritten == {ecnlab.scenario(_need_of(name, n).scenario).hash for name in ("ECN", "RED") for n in chapter4.FLOW_COUNTS}
 
 
-def _need_of(name: str, flows: int) -> Need:
-    return schemes.scheme_need(name, flows, 0.1, chapter4.CHAPTER_4)
+def _need_of(name: str, flows: int) -> RequiredScenario:
+    return schemes.required_scheme_scenario(name, flows, 0.1, chapter4.CHAPTER_4)
 
 
 def test_every_network_is_drawn() -> None:
@@ -80,5 +80,5 @@ def test_every_network_is_drawn() -> None:
     assert len(STUDY.networks) == 3
 
 
-def _network_svg(need: Need) -> str:
-    return diagram.svg(ecnlab.scenario(need.scenario))
+def _network_svg(need: RequiredScenario) -> str:
+    return diagram.network_svg(ecnlab.scenario(need.scenario))

@@ -9,45 +9,51 @@ import pytest
 
 import ecnlab
 from ecnlab.scenarios.load import scenario
-from ecnlab.studies import find
-from ecnlab.studies.framework.model import Alternative, Need
+from ecnlab.studies import find_study
+from ecnlab.studies.framework.model import AlternativeSetup, RequiredScenario
 from ecnlab.studies.framework.runner import run_study
 from ecnlab.studies.papers.amecn import STUDY, alternatives, measures, open_parameters
-from ecnlab.studies.papers.amecn.networks import CHOSEN_CHOICE, CHOSEN_SETTING, changing_load_need, parking_lot_need, single_link_need
+from ecnlab.studies.papers.amecn.networks import (
+    CHOSEN_CHOICE,
+    CHOSEN_SETTING,
+    changing_load_scenario,
+    parking_lot_scenario,
+    single_link_scenario,
+)
 from ecnlab.studies.papers.amecn.published import LOAD_NAMES, SCHEMES, UTILISATION_PERCENT
 
 
-def _resolved_parameters(need: Need) -> dict[str, Any]:
+def _resolved_parameters(need: RequiredScenario) -> dict[str, Any]:
     return scenario(need.scenario).resolved
 
 
-def _groups_by_name(need: Need) -> dict[str, dict[str, Any]]:
+def _groups_by_name(need: RequiredScenario) -> dict[str, dict[str, Any]]:
     return {group["name"]: group for group in _resolved_parameters(need)["flows"]}
 
 
 def test_the_study_is_found_by_its_name() -> None:
-    assert find("amecn") is STUDY
+    assert find_study("amecn") is STUDY
     assert [item.heading for item in STUDY.items] == [*(f"Figure {n}" for n in (5, 6, 7, 8, 9, 10, 12)), "Table A", "Table B"]
 
 
 def test_the_link_whose_load_changes_is_the_papers() -> None:
-    link = _resolved_parameters(changing_load_need("rise", "AMECN"))["link"][0]
+    link = _resolved_parameters(changing_load_scenario("rise", "AMECN"))["link"][0]
     assert (link["rate"], link["delay"]) == ("1500000 bps", "0.04 s")
     wanted = {"limit": "40 packets", "min_th": 5.0, "mid_th": 10.0, "max_th": 15.0, "w_q": 0.0027}
     assert {key: link["queue"][key] for key in wanted} == wanted
-    more = _groups_by_name(changing_load_need("rise", "AMECN"))["more"]
+    more = _groups_by_name(changing_load_scenario("rise", "AMECN"))["more"]
     assert (more["count"], more["tcp"]["max_rwnd"], more["start"][:2]) == (20, 25, ["25 s", "25.1 s"])
     assert (more["tcp"]["ecn_response"], more["tcp"]["packet_size"], more["tcp"]["quirks"]["ack_size"]) == ("mecn", 1000, 40)
 
 
 def test_only_the_flows_that_stop_go_through_the_gate() -> None:
-    groups = _groups_by_name(changing_load_need("fall", "MECN"))
+    groups = _groups_by_name(changing_load_scenario("fall", "MECN"))
     assert {name: group["access"]["to"] for name, group in groups.items()} == {"long": "r1", "back": "r2", "more": "gate"}
     assert groups["more"]["start"] == ["0 s"]
 
 
 def test_flows_that_stop_send_nothing_new_after_25_s() -> None:
-    tree = changing_load_need("fall", "AMECN").scenario
+    tree = changing_load_scenario("fall", "AMECN").scenario
     result = ecnlab.run(scenario({**tree, "duration": "40 s", "record": {"rates": True}}), seed=1)
     more = result.series.rate.filter(result.series.rate["group"] == "more")
     assert more.filter(more["time_s"] < 25)["throughput_bps"].min() > 0
@@ -55,21 +61,21 @@ def test_flows_that_stop_send_nothing_new_after_25_s() -> None:
 
 
 def test_the_link_with_a_target_is_the_papers() -> None:
-    groups, link = _groups_by_name(single_link_need("ARED", 20)), _resolved_parameters(single_link_need("ARED", 20))["link"][0]
+    groups, link = _groups_by_name(single_link_scenario("ARED", 20)), _resolved_parameters(single_link_scenario("ARED", 20))["link"][0]
     assert (link["rate"], link["queue"]["target_delay"]) == ("7000000 bps", "0.02 s")
     assert groups["long"]["count"] == 100
-    flows = ecnlab.run(scenario({**single_link_need("ARED", 20).scenario, "duration": "51 s"}), seed=1).flows
+    flows = ecnlab.run(scenario({**single_link_scenario("ARED", 20).scenario, "duration": "51 s"}), seed=1).flows
     rtts = flows.filter(flows["group"] == "long")["base_rtt_s"]
     assert 0.1 <= rtts.min() < 0.11 < 0.14 < rtts.max() <= 0.155, "100 to 150 ms, and the transmission of a packet"
 
 
 def test_ared_gets_classic_ecn_and_amecn_its_own() -> None:
-    assert _groups_by_name(single_link_need("ARED", 20))["long"]["tcp"]["ecn_response"] == "halve"
-    assert _groups_by_name(single_link_need("AMECN", 20))["long"]["tcp"]["ecn_response"] == "mecn"
+    assert _groups_by_name(single_link_scenario("ARED", 20))["long"]["tcp"]["ecn_response"] == "halve"
+    assert _groups_by_name(single_link_scenario("AMECN", 20))["long"]["tcp"]["ecn_response"] == "mecn"
 
 
 def test_the_parking_lot_has_the_flows_of_figure_11() -> None:
-    groups = _groups_by_name(parking_lot_need("AMECN", 40))
+    groups = _groups_by_name(parking_lot_scenario("AMECN", 40))
     ways = {name: (group["access"]["to"], group["exit"]["from"]) for name, group in groups.items()}
     across = {"cross1": ("r0", "r1"), "cross2": ("r1", "r2"), "cross3": ("r2", "r3")}
     assert ways == {**across, "three hops": ("r0", "r3"), "two hops": ("r1", "r3")}
@@ -104,44 +110,53 @@ def test_each_claim_quotes_the_paper() -> None:
     assert all(claim.quote.startswith("“") and "(section 4." in claim.quote for claim in STUDY.claims)
 
 
-def _queues_by_name(need: Need) -> list[dict[str, Any]]:
+def _queues_by_name(need: RequiredScenario) -> list[dict[str, Any]]:
     return [link["queue"] for link in _resolved_parameters(need)["link"] if link["queue"].get("aqm") in ("mecn", "amecn", "ared")]
 
 
 @pytest.mark.parametrize(
     "need",
-    [changing_load_need("rise", "MECN"), changing_load_need("fall", "AMECN"), single_link_need("AMECN", 20), parking_lot_need("AMECN", 20)],
+    [
+        changing_load_scenario("rise", "MECN"),
+        changing_load_scenario("fall", "AMECN"),
+        single_link_scenario("AMECN", 20),
+        parking_lot_scenario("AMECN", 20),
+    ],
 )
-def test_marks_of_mecn_and_amecn_are_spaced_as_a_set_up_has_it(need: Need) -> None:
+def test_marks_of_mecn_and_amecn_are_spaced_as_a_set_up_has_it(need: RequiredScenario) -> None:
     assert all((queue["gaps"], queue["wait"]) == ("uniform", False) for queue in _queues_by_name(need))
-    others = {name: Need(rewriting(need.scenario)) for name, rewriting in open_parameters.SPACING.values.items()}
+    others = {name: RequiredScenario(rewriting(need.scenario)) for name, rewriting in open_parameters.SPACING.values.items()}
     assert all(queue["wait"] for queue in _queues_by_name(others["ns-2's wait"]))
     assert all(queue["gaps"] == "geometric" for queue in _queues_by_name(others["independent draws"]))
     assert open_parameters.ARED_SPACING.values["uniform gaps"](need.scenario) == need.scenario
 
 
 def test_ared_is_ns_2_s_unless_a_set_up_turns_its_wait_off() -> None:
-    need = single_link_need("ARED", 20)
+    need = single_link_scenario("ARED", 20)
     assert all(queue["wait"] for queue in _queues_by_name(need))
-    assert not any(queue["wait"] for queue in _queues_by_name(Need(open_parameters.ARED_SPACING.values["uniform gaps"](need.scenario))))
+    assert not any(
+        queue["wait"] for queue in _queues_by_name(RequiredScenario(open_parameters.ARED_SPACING.values["uniform gaps"](need.scenario)))
+    )
     assert all(rewriting(need.scenario) == need.scenario for rewriting in open_parameters.SPACING.values.values())
 
 
 def test_windows_and_flows_back_change_the_scenarios_of_their_figures_alone() -> None:
     windows, back = open_parameters.LONG_WINDOWS.values["no limit"], open_parameters.FLOWS_BACK.values["50 flows"]
-    changed = _groups_by_name(Need(windows(changing_load_need("rise", "MECN").scenario)))
+    changed = _groups_by_name(RequiredScenario(windows(changing_load_scenario("rise", "MECN").scenario)))
     assert {name: group["tcp"]["max_rwnd"] for name, group in changed.items()} == {"long": 1000, "back": 1000, "more": 25}
-    assert {name: group["count"] for name, group in _groups_by_name(Need(back(single_link_need("ARED", 20).scenario))).items()} == {
+    assert {
+        name: group["count"] for name, group in _groups_by_name(RequiredScenario(back(single_link_scenario("ARED", 20).scenario))).items()
+    } == {
         "long": 100,
         "web": 20,
         "back": 50,
     }
-    assert windows(single_link_need("ARED", 20).scenario) == single_link_need("ARED", 20).scenario
-    assert back(changing_load_need("rise", "MECN").scenario) == changing_load_need("rise", "MECN").scenario
+    assert windows(single_link_scenario("ARED", 20).scenario) == single_link_scenario("ARED", 20).scenario
+    assert back(changing_load_scenario("rise", "MECN").scenario) == changing_load_scenario("rise", "MECN").scenario
 
 
 def test_the_main_value_of_each_open_parameter_leaves_scenarios_as_they_are() -> None:
-    needs = [need for claim in STUDY.claims for need in claim.needs()]
+    needs = [need for claim in STUDY.claims for need in claim.required_scenarios()]
     for parameter in STUDY.open_parameters:
         assert all(parameter.values[parameter.main](need.scenario) is need.scenario for need in needs)
         others = [rewriting for value, rewriting in parameter.values.items() if value != parameter.main]
@@ -149,11 +164,11 @@ def test_the_main_value_of_each_open_parameter_leaves_scenarios_as_they_are() ->
 
 
 @pytest.mark.parametrize("alternative", STUDY.alternatives, ids=lambda alternative: alternative.name)
-def test_an_alternative_is_a_scenario(alternative: Alternative) -> None:
-    needs = [changing_load_need("rise", "AMECN"), single_link_need("AMECN", 20)]
+def test_an_alternative_is_a_scenario(alternative: AlternativeSetup) -> None:
+    needs = [changing_load_scenario("rise", "AMECN"), single_link_scenario("AMECN", 20)]
     changed = [need for need in needs if alternative.rewriting(need.scenario) != need.scenario]
     assert changed
-    assert all(_resolved_parameters(Need(alternative.rewriting(need.scenario))) for need in changed)
+    assert all(_resolved_parameters(RequiredScenario(alternative.rewriting(need.scenario))) for need in changed)
 
 
 def test_alternatives_vary_one_thing_at_a_time() -> None:
@@ -165,8 +180,8 @@ def test_alternatives_vary_one_thing_at_a_time() -> None:
 
 
 def test_the_average_queue_is_measured_over_its_span_only() -> None:
-    result = ecnlab.run(scenario({**changing_load_need("rise", "MECN").scenario, "duration": "30 s"}), seeds=2)
-    before, after = measures.average_queue(10, 25)(result), measures.average_queue(26, 30)(result)
+    result = ecnlab.run(scenario({**changing_load_scenario("rise", "MECN").scenario, "duration": "30 s"}), seeds=2)
+    before, after = measures.average_queue_over_span(10, 25)(result), measures.average_queue_over_span(26, 30)(result)
     assert len(before) == len(after) == 2
     assert all(6 < early < 11.5 < late for early, late in zip(before, after, strict=True))
 
@@ -181,27 +196,27 @@ def _result_with_averages(*seeds: list[float]) -> Any:
 
 def test_the_largest_and_the_smallest_average_are_those_of_the_span() -> None:
     result = _result_with_averages([20, 8, 15, 11, 1], [20, 3, 3, 4, 30])
-    assert measures.average_queue(1, 4, max)(result) == [15, 4]
-    assert measures.average_queue(1, 4, min)(result) == [8, 3]
-    assert measures.share_in_range(8, 11, 1, 4)(result) == pytest.approx([2 / 3, 0])
+    assert measures.average_queue_over_span(1, 4, max)(result) == [15, 4]
+    assert measures.average_queue_over_span(1, 4, min)(result) == [8, 3]
+    assert measures.average_queue_time_share_in_range(8, 11, 1, 4)(result) == pytest.approx([2 / 3, 0])
 
 
 def test_the_average_is_back_when_it_is_in_the_range_again_after_its_peak() -> None:
-    rises = measures.return_time(9, 12, 2, 6, rises=True)
+    rises = measures.average_queue_return_time(9, 12, 2, 6, rises=True)
     through_the_range = [7, 7, 8, 10, 16, 14, 12, 11]
     never_out = [10, 10, 11, 12, 11, 10, 10, 10]
     not_back = [10, 10, 13, 14, 14, 14, 14, 14]
     a_dip_below = [10, 10, 13, 14, 8, 8, 10, 10]
     assert rises(_result_with_averages(through_the_range, never_out, not_back, a_dip_below)) == [4, 0, 6, 4]
-    falls = measures.return_time(9, 12, 2, 6, rises=False)
+    falls = measures.average_queue_return_time(9, 12, 2, 6, rises=False)
     assert falls(_result_with_averages([14, 14, 13, 11, 2, 5, 9, 9], never_out, [14, 14, 3, 3, 3, 3, 3, 3])) == [4, 0, 6]
 
 
 def test_two_schemes_are_compared_at_one_delay_on_the_rivals_line() -> None:
     points = [(10.0, 0.9), (30.0, 0.96), (20.0, 0.94)]
-    assert measures._interpolate(points, 15.0) == pytest.approx(0.92)
-    assert measures._interpolate(points, 25.0) == pytest.approx(0.95)
-    assert math.isnan(measures._interpolate(points, 31.0)), "nothing is measured there"
+    assert measures._interpolate_linearly(points, 15.0) == pytest.approx(0.92)
+    assert measures._interpolate_linearly(points, 25.0) == pytest.approx(0.95)
+    assert math.isnan(measures._interpolate_linearly(points, 31.0)), "nothing is measured there"
 
 
 @pytest.mark.parametrize("number", ["6", "8"])

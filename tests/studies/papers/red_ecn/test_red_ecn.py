@@ -8,22 +8,22 @@ import pytest
 
 import ecnlab
 from ecnlab.scenarios.load import scenario
-from ecnlab.studies import find
-from ecnlab.studies.framework.claims import Verdict, decide
-from ecnlab.studies.framework.model import Alternative, Need, OpenParameter
+from ecnlab.studies import find_study
+from ecnlab.studies.framework.claims import ClaimVerdict, decide_claim
+from ecnlab.studies.framework.model import AlternativeSetup, OpenParameter, RequiredScenario
 from ecnlab.studies.framework.runner import run_study
 from ecnlab.studies.papers.red_ecn import STUDY, claims, fit, open_parameters
-from ecnlab.studies.papers.red_ecn.network import CHOSEN_CHOICE, Choice, goodput_per_source, row_need
+from ecnlab.studies.papers.red_ecn.network import CHOSEN_CHOICE, OpenParameterChoice, goodput_per_source, table_row_scenario
 from ecnlab.studies.papers.red_ecn.published import DELAYS_MS, EXPERIMENTS, PUBLISHED_KBPS, SCHEMES, ns2_throughput_kbps
 from helpers import short_study
 
 
 def test_the_study_is_found_by_its_name() -> None:
-    assert find("red-ecn") is STUDY
+    assert find_study("red-ecn") is STUDY
 
 
 def test_the_network_is_the_papers() -> None:
-    parameters = scenario(row_need((2, "RED with ECN", 250)).scenario).resolved
+    parameters = scenario(table_row_scenario((2, "RED with ECN", 250)).scenario).resolved
     long, bottleneck = parameters["link"]
     assert (long["delay"], long["limit"]) == ("0.25 s", 25)
     queue = bottleneck["queue"]
@@ -45,8 +45,8 @@ def test_the_numbers_behind_a_figure_have_the_paper_s_and_ns_2_s_beside_ours(tmp
 
 
 def test_datagrams_are_in_the_second_experiment_only() -> None:
-    assert len(row_need((1, "RED", 50)).scenario["flows"]) == 1
-    assert row_need((2, "RED", 50), Choice(bursts=6)).scenario["flows"][1]["count"] == 6
+    assert len(table_row_scenario((1, "RED", 50)).scenario["flows"]) == 1
+    assert table_row_scenario((2, "RED", 50), OpenParameterChoice(bursts=6)).scenario["flows"][1]["count"] == 6
 
 
 def test_what_a_row_is_compared_with_is_complete() -> None:
@@ -60,7 +60,7 @@ def test_each_claim_of_the_paper_has_statements_and_numbers_beside_them() -> Non
     assert [claim.id for claim in STUDY.claims] == ["G1", "G2", "G4", "G5", "G6", "G3"]
     assert [len(claim.statements) for claim in STUDY.claims] == [4, 4, 1, 8, 8, 12]
     statements = [statement for claim in STUDY.claims if claim.id != "G6" for statement in claim.statements]
-    assert all(statement.published is not None and statement.measured.ns2() is not None for statement in statements)
+    assert all(statement.published is not None and statement.measured.ns2_mean() is not None for statement in statements)
 
 
 def test_each_claim_of_the_paper_quotes_it_and_the_question_of_our_own_does_not() -> None:
@@ -78,37 +78,37 @@ def test_no_degradation_allows_one_and_a_half_of_the_loss_with_which_the_paper_h
     assert {statement.range.low for statement in claims.NO_DEGRADATION.statements} == {-0.315}
 
 
-def _settings_of_need(need: Need, parameter: OpenParameter, value: str) -> dict[str, Any]:
+def _settings_of_need(need: RequiredScenario, parameter: OpenParameter, value: str) -> dict[str, Any]:
     return scenario(parameter.values[value](need.scenario)).resolved
 
 
 def test_each_admitted_value_sets_its_parameter() -> None:
-    heavy = row_need((2, "RED with ECN", 250))
+    heavy = table_row_scenario((2, "RED with ECN", 250))
     assert _settings_of_need(heavy, open_parameters.RATE, "1.544 Mbit/s")["link"][1]["rate"] == "1544000 bps"
     assert _settings_of_need(heavy, open_parameters.TCP, "Tahoe")["flows"][0]["tcp"]["recovery"] == "tahoe"
     assert _settings_of_need(heavy, open_parameters.TCP, "Reno, at most 20 packets")["flows"][0]["tcp"]["max_rwnd"] == 20
     assert _settings_of_need(heavy, open_parameters.DURATION, "200 s")["duration"] == "200 s"
     assert _settings_of_need(heavy, open_parameters.BURSTS, "10")["flows"][1]["count"] == 10
-    light = row_need((1, "RED", 50)).scenario
+    light = table_row_scenario((1, "RED", 50)).scenario
     assert open_parameters.BURSTS.values["10"](light) == light, "experiment 1 has no datagrams"
 
 
 def test_the_main_value_of_each_open_parameter_leaves_scenarios_as_they_are() -> None:
-    needs = [each for claim in STUDY.claims for each in claim.needs()]
+    needs = [each for claim in STUDY.claims for each in claim.required_scenarios()]
     for parameter in STUDY.open_parameters:
         assert all(parameter.values[parameter.main](each.scenario) is each.scenario for each in needs)
 
 
 @pytest.mark.parametrize("alternative", STUDY.alternatives, ids=lambda alternative: alternative.name)
-def test_an_alternative_is_another_scenario(alternative: Alternative) -> None:
-    tree = row_need((1, "RED with ECN", 50)).scenario
+def test_an_alternative_is_another_scenario(alternative: AlternativeSetup) -> None:
+    tree = table_row_scenario((1, "RED with ECN", 50)).scenario
     assert scenario(alternative.rewriting(tree)).resolved != scenario(tree).resolved
 
 
 def test_tables_1_and_2_are_found_by_their_numbers(tmp_path: Path) -> None:
     study = run_study(short_study(STUDY.items, "I"), tmp_path / "s", [1])
     assert "Table I:" in study.report.read_text()
-    assert [STUDY.find(f"table {number}").heading for number in ("I", "II")] == ["Table I", "Table II"]
+    assert [STUDY.find_item(f"table {number}").heading for number in ("I", "II")] == ["Table I", "Table II"]
 
 
 def test_the_fit_varies_one_thing_at_a_time() -> None:
@@ -129,7 +129,9 @@ def test_the_study_draws_and_decides(tmp_path: Path) -> None:
 
 
 def test_a_source_gets_its_share_of_the_bottleneck() -> None:
-    result = ecnlab.run(scenario(row_need((1, "RED with ECN", 50)).scenario), seeds=2)
+    result = ecnlab.run(scenario(table_row_scenario((1, "RED with ECN", 50)).scenario), seeds=2)
     assert all(140e3 < value <= 150e3 for value in goodput_per_source(result))
-    assert decide(claims.NO_IMPROVEMENT, lambda _: result).verdict is Verdict.REPRODUCED, "of one and the same result the gain is 0"
-    assert decide(claims.BETTER, lambda _: result).verdict is Verdict.NOT_REPRODUCED
+    assert decide_claim(claims.NO_IMPROVEMENT, lambda _: result).verdict is ClaimVerdict.REPRODUCED, (
+        "of one and the same result the gain is 0"
+    )
+    assert decide_claim(claims.BETTER, lambda _: result).verdict is ClaimVerdict.NOT_REPRODUCED

@@ -7,13 +7,19 @@ import pytest
 
 import ecnlab
 from ecnlab.execution.runner import Request, run_all
-from ecnlab.studies.framework.model import Need
+from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.papers.rfc2884 import STUDY, choices, testbed
-from ecnlab.studies.papers.rfc2884.choices import ADMITTED_THRESHOLDS, CANDIDATE_THRESHOLDS, STRICTEST_SETUPS, with_thresholds
+from ecnlab.studies.papers.rfc2884.choices import ADMITTED_THRESHOLDS, CANDIDATE_THRESHOLDS, STRICTEST_SETUPS, red_thresholds_rewriting
 from ecnlab.studies.papers.rfc2884.fairness import CANDIDATE_NEEDS, forced_drop_share
-from ecnlab.studies.papers.rfc2884.router import Thresholds, smallest_burst, thresholds_of, weight_log, weight_of
+from ecnlab.studies.papers.rfc2884.router import (
+    RedThresholds,
+    smallest_burst,
+    thresholds_of_red_queue,
+    weight_log_of_burst,
+    weight_log_of_red_queue,
+)
 
-_NEED = testbed.bulk_need(10, 0.02)
+_NEED = testbed.bulk_transfer_scenario(10, 0.02)
 
 
 def _queue_tree(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -31,8 +37,8 @@ def _resolved_queue(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
 @pytest.mark.parametrize("weight", [4, 5, 7, 9])
 def test_a_burst_gives_the_weight_that_it_is_computed_for(min_packets: int, weight: int) -> None:
     found = smallest_burst(min_packets, weight)
-    assert weight_log(min_packets, found) == weight
-    assert weight_log(min_packets, found - 1) < weight
+    assert weight_log_of_burst(min_packets, found) == weight
+    assert weight_log_of_burst(min_packets, found - 1) < weight
 
 
 def test_the_router_is_linux_red_of_its_time() -> None:
@@ -42,19 +48,21 @@ def test_the_router_is_linux_red_of_its_time() -> None:
 
 
 def test_each_value_changes_what_it_names_and_the_others_stay() -> None:
-    scenario = choices.rewritten_by_all([choices.with_weight(5), with_thresholds(Thresholds(90, 30))], _NEED.scenario)
-    assert (thresholds_of(_queue_tree(scenario)), weight_of(_queue_tree(scenario))) == (Thresholds(90, 30), 5)
-    back = choices.rewritten_by_all([with_thresholds(testbed.TESTBED_THRESHOLDS), choices.with_weight(testbed.TESTBED_WEIGHT)], scenario)
+    scenario = choices.apply_rewritings([choices.red_weight_rewriting(5), red_thresholds_rewriting(RedThresholds(90, 30))], _NEED.scenario)
+    assert (thresholds_of_red_queue(_queue_tree(scenario)), weight_log_of_red_queue(_queue_tree(scenario))) == (RedThresholds(90, 30), 5)
+    back = choices.apply_rewritings(
+        [red_thresholds_rewriting(testbed.TESTBED_THRESHOLDS), choices.red_weight_rewriting(testbed.TESTBED_WEIGHT)], scenario
+    )
     assert back == _NEED.scenario
-    exact = choices.with_slope("exact")(_NEED.scenario)
-    assert _queue_tree(with_thresholds(Thresholds(90, 30))(exact))["slope"] == "exact"
-    assert choices.with_slope("power-of-two")(exact) == _NEED.scenario
-    other = choices.with_delay("10 ms")(_NEED.scenario)
+    exact = choices.red_slope_rewriting("exact")(_NEED.scenario)
+    assert _queue_tree(red_thresholds_rewriting(RedThresholds(90, 30))(exact))["slope"] == "exact"
+    assert choices.red_slope_rewriting("power-of-two")(exact) == _NEED.scenario
+    other = choices.router_delay_rewriting("10 ms")(_NEED.scenario)
     assert {**other, "network": {**other["network"], "delay": testbed.TESTBED_DELAY}} == _NEED.scenario
 
 
 def test_the_main_values_leave_every_scenario_as_it_is() -> None:
-    needs = {id(need): need for claim in STUDY.claims for need in claim.needs()}
+    needs = {id(need): need for claim in STUDY.claims for need in claim.required_scenarios()}
     for parameter in STUDY.open_parameters:
         rewriting = parameter.values[parameter.main]
         assert all(rewriting(need.scenario) == need.scenario for need in needs.values()), parameter.name
@@ -63,7 +71,7 @@ def test_the_main_values_leave_every_scenario_as_it_is() -> None:
 def test_every_set_up_is_sound() -> None:
     rewritings = [rewriting for parameter in STUDY.open_parameters for rewriting in parameter.values.values()]
     for rewriting in [*rewritings, *(alternative.rewriting for alternative in STUDY.alternatives)]:
-        for need in (_NEED, testbed.transactions_need(5, 10, 0.1, "SACK"), testbed.half_and_half_need(0.2)):
+        for need in (_NEED, testbed.transactions_scenario(5, 10, 0.1, "SACK"), testbed.half_ecn_flows_scenario(0.2)):
             assert ecnlab.scenario(rewriting(need.scenario)).warnings == []
 
 
@@ -71,13 +79,13 @@ def test_alternatives_change_what_they_name() -> None:
     ns2, short_queue, no_fast_retransmit, small_window = (alternative.rewriting for alternative in STUDY.alternatives)
     queue = _resolved_queue(ns2(_NEED.scenario))
     assert (queue["aqm"], queue["wait"], queue["min_th"], queue["max_th"], queue["w_q"]) == ("ecn", True, 25, 75, 2**-9)
-    assert thresholds_of(_queue_tree(short_queue(_NEED.scenario))) == Thresholds(30, 10)
+    assert thresholds_of_red_queue(_queue_tree(short_queue(_NEED.scenario))) == RedThresholds(30, 10)
     for rewriting, name, kind in ((no_fast_retransmit, "dupthresh", 3), (small_window, "min_cwnd", 2)):
         flows = ecnlab.scenario(rewriting(_NEED.scenario)).resolved["flows"]
         groups = {group["name"]: (group["tcp"] | group["tcp"]["quirks"])[name] for group in flows}
         assert groups[testbed.WITH_ECN] != kind
         assert (groups[testbed.WITHOUT_ECN] == kind) == (name == "min_cwnd")
-    sack = testbed.bulk_need(10, 0.1, "SACK").scenario
+    sack = testbed.bulk_transfer_scenario(10, 0.1, "SACK").scenario
     assert no_fast_retransmit(sack) == sack
 
 
@@ -95,9 +103,11 @@ def test_the_admitted_thresholds_keep_red_in_its_region_and_the_others_do_not() 
     outcome = run_all([Request(ecnlab.scenario(need.scenario), range(1, 5 if at == "high" else 3)) for (_, at, _), need in worst.items()])
     results = dict(zip(worst, outcome.results, strict=True))
 
-    def share(pair: Thresholds, *places: str) -> float:
+    def share(pair: RedThresholds, *places: str) -> float:
         found = [
-            forced_drop_share(Need({})).values(lambda _, key=key: results[key]) for key in worst if key[0] == pair and key[1] in places
+            forced_drop_share(RequiredScenario({})).values_by_seed(lambda _, key=key: results[key])
+            for key in worst
+            if key[0] == pair and key[1] in places
         ]
         return max(sum(values.values()) / len(values) for values in found)
 

@@ -7,23 +7,23 @@ import pytest
 import ecnlab
 from ecnlab import _core
 from ecnlab.execution.runner import Request, run_all
-from ecnlab.studies.framework.claims import RelativeChange, decide
-from ecnlab.studies.framework.model import Need
+from ecnlab.studies.framework.claims import RelativeChange, decide_claim
+from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.papers.rfc2884 import STUDY, published, testbed
-from ecnlab.studies.papers.rfc2884.kernels import KERNEL_HOSTS, on_kernels
+from ecnlab.studies.papers.rfc2884.kernels import KERNEL_HOSTS, scenario_on_kernels
 from ecnlab.studies.papers.rfc2884.testbed import CONGESTION_LEVELS, MAX_PS, WITH_ECN, WITHOUT_ECN
 
 # Short enough for a test: transfers of 20 MB do not end, transactions do.
 _SHORT_S = 45
 
 
-def _groups_by_name(need: Need) -> dict[str, Mapping[str, Any]]:
+def _groups_by_name(need: RequiredScenario) -> dict[str, Mapping[str, Any]]:
     resolved = ecnlab.scenario(need.scenario).resolved
     return {group["name"]: group for group in resolved["flows"]}
 
 
 def test_the_testbed_is_that_of_section_4() -> None:
-    resolved = ecnlab.scenario(testbed.bulk_need(10, 0.1).scenario).resolved
+    resolved = ecnlab.scenario(testbed.bulk_transfer_scenario(10, 0.1).scenario).resolved
     links = {link["name"]: link for link in resolved["link"]}
     shaper = links["bottleneck"]["queue"]
     assert (shaper["discipline"], shaper["rate"], shaper["queue"]["aqm"]) == ("cbq", "1500000 bps", "linux-red")
@@ -33,14 +33,14 @@ def test_the_testbed_is_that_of_section_4() -> None:
 
 def test_congestion_is_two_five_or_ten_flows_without_ecn_from_the_start() -> None:
     for load in (2, 5, 10):
-        congesting = _groups_by_name(testbed.bulk_need(load, 0.1))["congesting"]
+        congesting = _groups_by_name(testbed.bulk_transfer_scenario(load, 0.1))["congesting"]
         assert (congesting["count"], congesting["start"], congesting["tcp"]["ecn"], congesting["to"]) == (load, ["0 s"], False, "c")
     assert list(CONGESTION_LEVELS.values()) == [2, 5, 10]
     assert MAX_PS == (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 
 
 def test_one_flow_with_ecn_and_one_without_compete_from_20_s_on() -> None:
-    groups = _groups_by_name(testbed.bulk_need(5, 0.1))
+    groups = _groups_by_name(testbed.bulk_transfer_scenario(5, 0.1))
     assert [(groups[name]["tcp"]["ecn"], groups[name]["to"]) for name in (WITH_ECN, WITHOUT_ECN)] == [(True, "on"), (False, "off")]
     assert {groups[name]["start"][0] for name in (WITH_ECN, WITHOUT_ECN)} == {"20 s"}
     assert groups[WITH_ECN]["app"]["bytes"] == 20_000_000
@@ -48,7 +48,7 @@ def test_one_flow_with_ecn_and_one_without_compete_from_20_s_on() -> None:
 
 def test_transactions_are_small_requests_and_5_10_or_20_kb() -> None:
     for kb in testbed.RESPONSES_KB:
-        need = testbed.transactions_need(kb, 10, 0.1)
+        need = testbed.transactions_scenario(kb, 10, 0.1)
         app = _groups_by_name(need)[WITH_ECN]["app"]
         assert (app["kind"], app["request"], app["response"], app["connection"]) == ("exchange", "1000 B", f"{1000 * kb} B", "new")
         chosen = ecnlab.scenario(need.scenario)
@@ -57,22 +57,22 @@ def test_transactions_are_small_requests_and_5_10_or_20_kb() -> None:
 
 @pytest.mark.parametrize(("hosts", "recovery"), [("Reno", "reno"), ("SACK", "fack"), ("NewReno", "newreno")])
 def test_the_hosts_are_those_of_linux(hosts: str, recovery: str) -> None:
-    assert {group["tcp"]["recovery"] for group in _groups_by_name(testbed.bulk_need(2, 0.1, hosts)).values()} == {recovery}
+    assert {group["tcp"]["recovery"] for group in _groups_by_name(testbed.bulk_transfer_scenario(2, 0.1, hosts)).values()} == {recovery}
 
 
 def test_the_first_flight_of_linux_2_0_is_two_segments() -> None:
     """Its handshake's ACK raises the window of 1 by 1, so that no response waits for a delayed acknowledgement of a single segment."""
-    assert {group["tcp"]["initial_window"] for group in _groups_by_name(testbed.transactions_need(5, 2, 0.1)).values()} == {2}
-    alone = dict(testbed.transactions_need(5, 2, 0.1).scenario)
+    assert {group["tcp"]["initial_window"] for group in _groups_by_name(testbed.transactions_scenario(5, 2, 0.1)).values()} == {2}
+    alone = dict(testbed.transactions_scenario(5, 2, 0.1).scenario)
     alone["flows"] = [group for group in alone["flows"] if group["name"] == WITH_ECN]
     result = ecnlab.run(ecnlab.scenario({**alone, "duration": "60 s"}), [1])
     assert result.values("transaction_p95_s", group=WITH_ECN)[0] < 0.3
 
 
 def test_the_background_of_the_fairness_check_is_of_either_kind() -> None:
-    kinds = [_groups_by_name(testbed.fairness_need(0.1, background_ecn=ecn))["congesting"]["tcp"]["ecn"] for ecn in (True, False)]
+    kinds = [_groups_by_name(testbed.fairness_scenario(0.1, background_ecn=ecn))["congesting"]["tcp"]["ecn"] for ecn in (True, False)]
     assert kinds == [True, False]
-    halves = _groups_by_name(testbed.half_and_half_need(0.1))
+    halves = _groups_by_name(testbed.half_ecn_flows_scenario(0.1))
     assert sorted((group["tcp"]["ecn"], group["start"][0], group["count"]) for group in halves.values()) == [
         (ecn, start, 1) for ecn in (False, True) for start in ("0 s", "20 s")
     ]
@@ -92,7 +92,7 @@ def test_the_claims_are_r1_to_r13_and_each_quotes_the_rfc() -> None:
 
 def test_claims_need_no_scenario_that_no_figure_shows() -> None:
     shown = {id(need) for item in STUDY.items for need in item.needs.values()}
-    assert {id(need) for claim in STUDY.claims for need in claim.needs()} <= shown
+    assert {id(need) for claim in STUDY.claims for need in claim.required_scenarios()} <= shown
 
 
 def test_the_published_numbers_are_those_of_the_text() -> None:
@@ -130,7 +130,7 @@ def test_ranges_without_a_printed_number_follow_from_the_table_of_the_rfc() -> N
 def test_sentences_about_all_bulk_transfers_are_asked_at_each_level_and_each_max_p() -> None:
     claims = {claim.id: claim for claim in STUDY.claims}
     for id_ in ("R3", "R5", "R10"):
-        scenarios = {str(need.scenario["name"]) for need in claims[id_].needs()}
+        scenarios = {str(need.scenario["name"]) for need in claims[id_].required_scenarios()}
         assert scenarios == {f"20 MB, Reno, {load} congesting flows, max_p {max_p:g}" for load in (2, 5, 10) for max_p in MAX_PS}, id_
     texts = [statement.text for statement in claims["R5"].statements]
     assert len(texts) == 17 + 2 + 18
@@ -147,7 +147,7 @@ def test_captions_name_the_markers_that_figures_have() -> None:
 
 
 @pytest.fixture(scope="module")
-def shortened() -> Mapping[Need, ecnlab.Result]:
+def shortened() -> Mapping[RequiredScenario, ecnlab.Result]:
     """Two seeds of every scenario, cut short."""
     needs = list(dict.fromkeys(need for item in STUDY.items for need in item.needs.values()))
     cut = {"duration": f"{_SHORT_S} s", "measure_from": "20 s"}
@@ -155,7 +155,7 @@ def shortened() -> Mapping[Need, ecnlab.Result]:
     return dict(zip(needs, getattr(outcome, "results", outcome), strict=True))
 
 
-def test_every_item_draws(shortened: Mapping[Need, ecnlab.Result]) -> None:
+def test_every_item_draws(shortened: Mapping[RequiredScenario, ecnlab.Result]) -> None:
     for item in STUDY.items:
         drawing = item.draw({key: shortened[need] for key, need in item.needs.items()})
         assert drawing.tables
@@ -163,51 +163,53 @@ def test_every_item_draws(shortened: Mapping[Need, ecnlab.Result]) -> None:
         assert drawing.data.height > 0
 
 
-def test_every_claim_is_decided_from_the_runs(shortened: Mapping[Need, ecnlab.Result]) -> None:
+def test_every_claim_is_decided_from_the_runs(shortened: Mapping[RequiredScenario, ecnlab.Result]) -> None:
     for claim in STUDY.claims:
-        decision = decide(claim, shortened.__getitem__)
+        decision = decide_claim(claim, shortened.__getitem__)
         assert len(decision.estimates) == len(claim.statements)
 
 
-def test_the_gain_is_by_seed_and_in_the_user_s_metric(shortened: Mapping[Need, ecnlab.Result]) -> None:
-    need = testbed.transactions_need(5, 2, 0.1)
+def test_the_gain_is_by_seed_and_in_the_user_s_metric(shortened: Mapping[RequiredScenario, ecnlab.Result]) -> None:
+    need = testbed.transactions_scenario(5, 2, 0.1)
     measured = testbed.ecn_gain(testbed.transaction_rate, need)
     assert isinstance(measured, RelativeChange)
     on, off = (shortened[need].values("transactions", group=group) for group in (WITH_ECN, WITHOUT_ECN))
     expected = {seed: one / other - 1 for seed, one, other in zip([1, 2], on, off, strict=True)}
-    assert measured.values(shortened.__getitem__) == pytest.approx(expected)
+    assert measured.values_by_seed(shortened.__getitem__) == pytest.approx(expected)
 
 
 def test_the_rate_of_transactions_is_over_the_measured_interval() -> None:
-    need = testbed.transactions_need(5, 2, 0.1)
+    need = testbed.transactions_scenario(5, 2, 0.1)
     short = ecnlab.scenario({**need.scenario, "duration": "40 s", "measure_from": "30 s"})
     result = ecnlab.run(short, [1])
-    (rate,) = testbed.transaction_rate(need, WITH_ECN).values(lambda _: result).values()
+    (rate,) = testbed.transaction_rate(need, WITH_ECN).values_by_seed(lambda _: result).values()
     assert rate == result.values("transactions", group=WITH_ECN)[0] / 10 > 0
 
 
 def test_the_user_s_throughput_is_the_file_by_its_time() -> None:
-    need = testbed.bulk_need(2, 0.1)
+    need = testbed.bulk_transfer_scenario(2, 0.1)
     small = {**need.scenario, "duration": "60 s"}
     small["flows"] = [{**group, "app": {"kind": "file", "bytes": "200 KB"}} if group["to"] != "c" else group for group in small["flows"]]
     result = ecnlab.run(ecnlab.scenario(small), [1])
     seconds = result.values("transaction_mean_s", group=WITH_ECN)[0]
     assert seconds > 1
-    found = testbed.user_throughput_of(need, WITH_ECN).values(lambda _: result)
+    found = testbed.file_throughput_measure(need, WITH_ECN).values_by_seed(lambda _: result)
     assert found == {1: pytest.approx(8 * 200_000 / seconds)}
 
 
-def test_what_is_sent_again_is_a_share_and_nothing_of_nothing_is_none(shortened: Mapping[Need, ecnlab.Result]) -> None:
-    need = testbed.bulk_need(10, 0.1)
+def test_what_is_sent_again_is_a_share_and_nothing_of_nothing_is_none(shortened: Mapping[RequiredScenario, ecnlab.Result]) -> None:
+    need = testbed.bulk_transfer_scenario(10, 0.1)
     parts, whole = ("retransmitted_timeout",), ("retransmitted_fast", "retransmitted_timeout")
-    shares = testbed.share_of_columns(need, parts, whole, [{"group": WITHOUT_ECN}]).values(shortened.__getitem__)
+    shares = testbed.share_of_columns(need, parts, whole, [{"group": WITHOUT_ECN}]).values_by_seed(shortened.__getitem__)
     assert all(0 <= share <= 1 for share in shares.values())
-    none = testbed.share_of_columns(need, ("drops_lost",), ("drops_lost",), [{"queue": testbed.SHAPER_LINK}]).values(shortened.__getitem__)
+    none = testbed.share_of_columns(need, ("drops_lost",), ("drops_lost",), [{"queue": testbed.SHAPER_LINK}]).values_by_seed(
+        shortened.__getitem__
+    )
     assert set(none.values()) == {0.0}
 
 
 def test_a_window_with_several_drops_counts_once() -> None:
-    windows_of = testbed.windows_with_another_drop
+    windows_of = testbed.count_windows_with_several_drops
     assert windows_of([], 0.1) == 0
     assert windows_of([1.0, 2.0, 3.0], 0.1) == 0
     # Windows begin at 1.0 and at 2.0; the first has three drops.
@@ -217,9 +219,9 @@ def test_a_window_with_several_drops_counts_once() -> None:
     assert windows_of([1.0, 1.25, 1.5], 0.25) == 0
 
 
-def test_repeated_drops_are_counted_from_the_recorded_events_of_one_flow(shortened: Mapping[Need, ecnlab.Result]) -> None:
-    need = testbed.recording_events(testbed.bulk_need(10, 0.5))
-    values = testbed.windows_with_several_drops(need, WITHOUT_ECN).values(shortened.__getitem__)
+def test_repeated_drops_are_counted_from_the_recorded_events_of_one_flow(shortened: Mapping[RequiredScenario, ecnlab.Result]) -> None:
+    need = testbed.with_event_recording(testbed.bulk_transfer_scenario(10, 0.5))
+    values = testbed.windows_with_several_drops(need, WITHOUT_ECN).values_by_seed(shortened.__getitem__)
     result = shortened[need]
     flow = result.table("flows").filter(pl.col("group") == WITHOUT_ECN)["flow"][0]
     drops = result.series.events.filter((pl.col("flow") == flow) & (pl.col("kind") == "drop"))
@@ -227,33 +229,33 @@ def test_repeated_drops_are_counted_from_the_recorded_events_of_one_flow(shorten
     for seed, rtt in zip(result.seeds, result.values("rtt_mean_s", group=WITHOUT_ECN), strict=True):
         times = drops.filter(pl.col("seed") == seed)["time_s"].to_list()
         assert times
-        assert values[seed] == testbed.windows_with_another_drop(times, rtt)
+        assert values[seed] == testbed.count_windows_with_several_drops(times, rtt)
 
 
 @pytest.mark.parametrize("hosts", list(testbed.HOST_TCP))
 def test_hosts_of_kernels_are_what_one_can_be_set_to(hosts: str) -> None:
     for need in (
-        testbed.bulk_need(10, 0.1, hosts),
-        testbed.recording_events(testbed.bulk_need(10, 0.1, hosts)),
-        testbed.transactions_need(5, 10, 0.1, hosts),
+        testbed.bulk_transfer_scenario(10, 0.1, hosts),
+        testbed.with_event_recording(testbed.bulk_transfer_scenario(10, 0.1, hosts)),
+        testbed.transactions_scenario(5, 10, 0.1, hosts),
     ):
-        chosen = ecnlab.scenario(on_kernels(need.scenario))
+        chosen = ecnlab.scenario(scenario_on_kernels(need.scenario))
         assert chosen.warnings == []
         assert _core.refusals(chosen._core, "uml", ["reno"]) == []
 
 
 def test_on_kernels_networks_and_queues_stay_and_files_and_runs_are_shorter() -> None:
     for need, seconds in (
-        (testbed.bulk_need(2, 0.1), 140),
-        (testbed.bulk_need(10, 0.5), 820),
-        (testbed.half_and_half_need(0.1), 120),
-        (testbed.transactions_need(5, 2, 0.1), 200),
+        (testbed.bulk_transfer_scenario(2, 0.1), 140),
+        (testbed.bulk_transfer_scenario(10, 0.5), 820),
+        (testbed.half_ecn_flows_scenario(0.1), 120),
+        (testbed.transactions_scenario(5, 2, 0.1), 200),
     ):
-        there = ecnlab.scenario(on_kernels(need.scenario))
+        there = ecnlab.scenario(scenario_on_kernels(need.scenario))
         here = ecnlab.scenario(need.scenario)
         assert (there.resolved["link"], there.measure_from_s) == (here.resolved["link"], here.measure_from_s)
         assert there.duration_s == seconds
-    files = _groups_by_name(Need(on_kernels(testbed.bulk_need(5, 0.1).scenario)))
+    files = _groups_by_name(RequiredScenario(scenario_on_kernels(testbed.bulk_transfer_scenario(5, 0.1).scenario)))
     assert {files[name]["app"]["bytes"] for name in (WITH_ECN, WITHOUT_ECN)} == {4_000_000}
     assert files[WITH_ECN]["tcp"]["ecn"] is True
     assert files["congesting"]["app"]["kind"] == "bulk"
@@ -262,5 +264,5 @@ def test_on_kernels_networks_and_queues_stay_and_files_and_runs_are_shorter() ->
 def test_every_scenario_of_the_study_can_be_written_for_kernels() -> None:
     needs = {id(need): need for item in STUDY.items for need in item.needs.values()}
     for need in needs.values():
-        on_kernels(need.scenario)
+        scenario_on_kernels(need.scenario)
     assert set(KERNEL_HOSTS) == set(testbed.HOST_TCP)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from ecnlab.plot import series, style
 from ecnlab.scenarios import networks
-from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, Thesis
-from ecnlab.studies.framework.model import ItemDrawing, Need, ResultsByKey, StudyItem
+from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, ThesisNetwork
+from ecnlab.studies.framework.model import DrawnItemContent, RequiredScenario, ResultsByKey, StudyItem
 from ecnlab.studies.papers.aecn import schemes
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ _SCHEMES = ("ECN", "RED")
 _END_S = 100.0
 
 
-def rates_over_time_item(number: str, flows: int, max_p: float, network: Thesis, quantity: str = schemes.GOODPUT) -> StudyItem:
+def rates_over_time_item(number: str, flows: int, max_p: float, network: ThesisNetwork, quantity: str = schemes.GOODPUT) -> StudyItem:
     """The item of a rate of each group against time, under ECN and under RED."""
     word = "Throughput" if quantity == schemes.THROUGHPUT else "Goodput"
     settings = f"{flows} flows, max_p {max_p:g}, {network.title} network"
@@ -25,13 +25,15 @@ def rates_over_time_item(number: str, flows: int, max_p: float, network: Thesis,
         number=number,
         title=f"{word} of each group against time, ECN and RED, {settings}",
         caption="1 s bins, mean over seeds with its 95 % interval as a band.",
-        needs={(name,): Need(schemes.scheme_scenario(name, flows, max_p, network, record={"rates": True})) for name in _SCHEMES},
-        draw=lambda results: _draw_rates(results, quantity),
+        needs={
+            (name,): RequiredScenario(schemes.scheme_scenario(name, flows, max_p, network, record={"rates": True})) for name in _SCHEMES
+        },
+        draw=lambda results: _draw_rates_over_time(results, quantity),
         part=schemes.REPORT_PARTS[network.title],
     )
 
 
-def queue_over_time_item(number: str, name: str, flows: int, max_p: float, network: Thesis) -> StudyItem:
+def queue_over_time_item(number: str, name: str, flows: int, max_p: float, network: ThesisNetwork) -> StudyItem:
     """The item of a scheme's queue against time."""
     settings = f"{flows} flows, max_p {max_p:g}, {network.title} network"
     tree = schemes.scheme_scenario(name, flows, max_p, network, record={"queue": "10 ms"})
@@ -39,26 +41,28 @@ def queue_over_time_item(number: str, name: str, flows: int, max_p: float, netwo
         number=number,
         title=f"{name}'s queue against time, {flows} flows",
         caption=f"{settings}; every 10 ms of the first seed, the average that {name} keeps, min_th and max_th dashed.",
-        needs={(name,): Need(tree, every_seed=False)},
-        draw=lambda results: _draw_queue(results, name),
+        needs={(name,): RequiredScenario(tree, every_seed=False)},
+        draw=lambda results: _draw_queue_over_time(results, name),
         part=schemes.REPORT_PARTS[network.title],
     )
 
 
-def _draw_rates(results: ResultsByKey, quantity: str) -> ItemDrawing:
+def _draw_rates_over_time(results: ResultsByKey, quantity: str) -> DrawnItemContent:
     import polars as pl
 
-    figure, axes = style.panels(2, 1, shape=0.95, sharex=True, sharey=True)
+    figure, axes = style.figure_with_panels(2, 1, shape=0.95, sharex=True, sharey=True)
     for axis, name in zip(axes, _SCHEMES, strict=True):
         series.draw_rates(axis, results[name,].series.rate, quantity, networks.GROUPS, schemes.GROUP_PALETTE)
         series.set_time_span(axis, _END_S)
         axis.set_title(name, loc="left")
     axes[0].set_xlabel("")
-    style.legend_of_panels(figure, axes[0])
-    return ItemDrawing(figure, data=pl.concat(_rate_data(results, name, group, quantity) for name in _SCHEMES for group in networks.GROUPS))
+    style.shared_legend_of_panels(figure, axes[0])
+    return DrawnItemContent(
+        figure, data=pl.concat(_rate_over_time_frame(results, name, group, quantity) for name in _SCHEMES for group in networks.GROUPS)
+    )
 
 
-def _rate_data(results: ResultsByKey, name: str, group: str, quantity: str) -> pl.DataFrame:
+def _rate_over_time_frame(results: ResultsByKey, name: str, group: str, quantity: str) -> pl.DataFrame:
     import polars as pl
 
     rates = results[name,].series.rate
@@ -66,16 +70,16 @@ def _rate_data(results: ResultsByKey, name: str, group: str, quantity: str) -> p
     return means.select(pl.lit(name).alias("scheme"), pl.lit(group).alias("group"), pl.all())
 
 
-def _draw_queue(results: ResultsByKey, name: str) -> ItemDrawing:
+def _draw_queue_over_time(results: ResultsByKey, name: str) -> DrawnItemContent:
     result = results[name,]
     frame = result.only(result.seeds[0]).series.queue
-    figure, (axes,) = style.panels()
+    figure, (axes,) = style.figure_with_panels()
     series.draw_queue(axes, frame)
     series.set_time_span(axes, _END_S)
     for threshold in (10, 30):
         axes.axhline(threshold, color="black", linewidth=0.6, linestyle="--")
     style.legend_above(axes)
-    return ItemDrawing(figure, data=frame)
+    return DrawnItemContent(figure, data=frame)
 
 
 QUEUE_ECN_240 = queue_over_time_item("4.3", "ECN", 240, 0.5, CHAPTER_4)

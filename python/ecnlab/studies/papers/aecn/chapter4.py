@@ -10,8 +10,8 @@ from typing import Any
 from ecnlab.plot.style import Palette
 from ecnlab.scenarios.networks import CHAPTER_4, GROUPS
 from ecnlab.studies.framework.claims import DIMENSIONLESS, MBPS, SECONDS, ScenarioMeasure
-from ecnlab.studies.framework.curves import AxisScales, Panel, curve_figure
-from ecnlab.studies.framework.model import Need, StudyItem
+from ecnlab.studies.framework.curves import AxisScales, CurvePanel, curve_figure
+from ecnlab.studies.framework.model import RequiredScenario, StudyItem
 from ecnlab.studies.papers.aecn import bytime, packets, schemes
 from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
 
@@ -32,7 +32,7 @@ _DASHES = {"ECN": "-", "ECNM": "-.", "RED": "--"}
 _FLOWS_AXIS_RANGE, _MAX_P_AXIS_RANGE = (0, 620), (0, 1.02)
 
 
-def _curve_label(name: str, max_p: float) -> str:
+def _scheme_and_max_p_label(name: str, max_p: float) -> str:
     return f"{name}, max_p {max_p:g}"
 
 
@@ -43,7 +43,7 @@ def _curve_palette(names: Mapping[str, tuple[str, str, str]]) -> Palette:
 
 _BY_MAX_P = _curve_palette(
     {
-        _curve_label(name, max_p): (schemes.SCHEME_PALETTE.colour(name, 0), marker, _DASHES[name])
+        _scheme_and_max_p_label(name, max_p): (schemes.SCHEME_PALETTE.colour(name, 0), marker, _DASHES[name])
         for name in _SCHEMES
         for max_p, marker in zip(MAX_PS, "os^", strict=True)
     }
@@ -63,10 +63,10 @@ _BY_GROUP = _curve_palette(
 def _figure_against_flows(number: str, title: str, quantities: Mapping[str, str], scales: AxisScales) -> StudyItem:
     """ECN and RED at three values of max_p against the number of flows; a panel for each quantity, under its title."""
     panels = [
-        Panel(
+        CurvePanel(
             words,
             {
-                _curve_label(name, max_p): {n: chapter4_measure(quantity, name, n, max_p) for n in FLOW_COUNTS}
+                _scheme_and_max_p_label(name, max_p): {n: chapter4_measure(quantity, name, n, max_p) for n in FLOW_COUNTS}
                 for name in _SCHEMES
                 for max_p in MAX_PS
             },
@@ -80,7 +80,7 @@ def _figure_against_flows(number: str, title: str, quantities: Mapping[str, str]
 def _figure_against_max_p(number: str, quantity: str, y: str, flows: int) -> StudyItem:
     """ECN and RED against max_p, a panel for each pair of thresholds."""
     panels = [
-        Panel(
+        CurvePanel(
             f"min_th {low}, max_th {high}", {name: _measures_by_max_p(quantity, name, flows, min_th=low, max_th=high) for name in _SCHEMES}
         )
         for low, high in THRESHOLD_PAIRS
@@ -93,19 +93,19 @@ def _measures_by_max_p(quantity: str, name: str, flows: int, **thresholds: Any) 
     return {max_p: chapter4_measure(quantity, name, flows, max_p, **thresholds) for max_p in SWEPT_MAX_PS}
 
 
-def delay_measure(name: str, flows: int, group: str) -> ScenarioMeasure:
+def one_way_delay_measure(name: str, flows: int, group: str) -> ScenarioMeasure:
     """Mean one-way delay of a group in the runs of Figure 4.10."""
-    return replace(chapter4_measure("delay_mean_s", name, flows, group=group), need=_delay_need(name, flows))
+    return replace(chapter4_measure("delay_mean_s", name, flows, group=group), need=_delay_figure_scenario(name, flows))
 
 
 @cache
-def _delay_need(name: str, flows: int) -> Need:
+def _delay_figure_scenario(name: str, flows: int) -> RequiredScenario:
     tree = schemes.scheme_scenario(name, flows, network=CHAPTER_4)
-    return Need({**tree, "name": f"{tree['name']}, {DELAY_FIGURE_MAX_P}"})
+    return RequiredScenario({**tree, "name": f"{tree['name']}, {DELAY_FIGURE_MAX_P}"})
 
 
-def _delays_by_flows(name: str, group: str) -> dict[float, ScenarioMeasure]:
-    return {n: delay_measure(name, n, group) for n in FLOW_COUNTS}
+def _one_way_delays_by_flow_count(name: str, group: str) -> dict[float, ScenarioMeasure]:
+    return {n: one_way_delay_measure(name, n, group) for n in FLOW_COUNTS}
 
 
 THROUGHPUT_BY_FLOWS = _figure_against_flows(
@@ -130,7 +130,7 @@ DELAY_ITEM = curve_figure(
     "4.10",
     "One-way delay of each group against the number of flows, RED and ECN",
     "Mean over the packets of a group, max_p 0.5, min_th 10 and max_th 30.",
-    [Panel("", {f"{name}, {group}": _delays_by_flows(name, group) for name in _SCHEMES for group in GROUPS})],
+    [CurvePanel("", {f"{name}, {group}": _one_way_delays_by_flow_count(name, group) for name in _SCHEMES for group in GROUPS})],
     AxisScales("number of flows", "one-way delay", SECONDS, _FLOWS_AXIS_RANGE, (0, 0.2)),
     part=_PART,
     palette=_BY_GROUP,
@@ -139,7 +139,7 @@ ECNM_ITEM = curve_figure(
     "4.20",
     "Goodput of ECN and ECNM against max_p, 120 flows",
     "All flows together, min_th 10 and max_th 30.",
-    [Panel("", {name: {max_p: chapter4_measure(GOODPUT, name, 120, max_p) for max_p in SWEPT_MAX_PS} for name in ("ECN", "ECNM")})],
+    [CurvePanel("", {name: {max_p: chapter4_measure(GOODPUT, name, 120, max_p) for max_p in SWEPT_MAX_PS} for name in ("ECN", "ECNM")})],
     AxisScales("max_p", "goodput", MBPS, _MAX_P_AXIS_RANGE),
     part=_PART,
     palette=_BY_SCHEME,

@@ -14,22 +14,22 @@ from ecnlab.studies.framework.claims import (
     PERCENT,
     Claim,
     ClaimedRange,
+    ClaimStatement,
     CombinedMeasure,
     DisplayUnit,
     MeasureDifference,
     RelativeChange,
     ScenarioMeasure,
-    Statement,
-    about,
-    above,
-    at_least,
-    at_most,
-    below,
-    between,
+    claimed_about,
+    claimed_above,
+    claimed_at_least,
+    claimed_at_most,
+    claimed_below,
+    claimed_between,
     peak_statements,
 )
-from ecnlab.studies.papers.aecn.chapter4 import FLOW_COUNTS, MAX_PS, SWEPT_MAX_PS, THRESHOLD_PAIRS, chapter4_measure, delay_measure
-from ecnlab.studies.papers.aecn.extremes import AtExtreme
+from ecnlab.studies.papers.aecn.chapter4 import FLOW_COUNTS, MAX_PS, SWEPT_MAX_PS, THRESHOLD_PAIRS, chapter4_measure, one_way_delay_measure
+from ecnlab.studies.papers.aecn.extremes import MeasureAtExtremeSetting
 from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
 
 if TYPE_CHECKING:
@@ -43,16 +43,20 @@ _IN_PACKETS = DisplayUnit(1, "packets", 2)
 _LARGE_DIFFERENCE_PERCENT = 5.0
 
 
-def _ecn_over_red(quantity: str, flows: int, max_p: float, wanted: ClaimedRange) -> Statement:
+def _ecn_over_red_statement(quantity: str, flows: int, max_p: float, wanted: ClaimedRange) -> ClaimStatement:
     change = RelativeChange(chapter4_measure(quantity, "ECN", flows, max_p), chapter4_measure(quantity, "RED", flows, max_p))
-    return Statement(f"{_QUANTITY_NAMES[quantity]}, ECN over RED, {flows} flows, max_p {max_p:g}", change, wanted, PERCENT)
+    return ClaimStatement(f"{_QUANTITY_NAMES[quantity]}, ECN over RED, {flows} flows, max_p {max_p:g}", change, wanted, PERCENT)
 
 
 A1 = Claim(
     "A1",
     "ECN with max_p 0.5 or 0.8 has more goodput than RED for every number of flows except 15. With 15 flows it does not.",
     ["4.7"],
-    [_ecn_over_red(GOODPUT, n, max_p, at_most(0) if n == 15 else above(0)) for max_p in _HIGH_MAX_PS for n in FLOW_COUNTS],
+    [
+        _ecn_over_red_statement(GOODPUT, n, max_p, claimed_at_most(0) if n == 15 else claimed_above(0))
+        for max_p in _HIGH_MAX_PS
+        for n in FLOW_COUNTS
+    ],
     quote="“ECN with higher max_p provides better goodput than RED in all cases except 15 flows.” (section 4.4.2, page 31)",
     reading=(
         "Higher max_p is 0.5 and 0.8 of the figure's three values. The two schemes are compared at the same max_p, with 15 flows as with "
@@ -72,10 +76,10 @@ A2 = Claim(
     "With max_p 0.1 ECN and RED both lose much goodput from 60 flows on, and not before.",
     ["4.7"],
     [
-        Statement(
+        ClaimStatement(
             f"{name}'s goodput, {n} flows over {base}",
             RelativeChange(chapter4_measure(GOODPUT, name, n, 0.1), chapter4_measure(GOODPUT, name, base, 0.1)),
-            at_most(-_LARGE_DIFFERENCE_PERCENT) if n >= 60 else above(-_LARGE_DIFFERENCE_PERCENT),
+            claimed_at_most(-_LARGE_DIFFERENCE_PERCENT) if n >= 60 else claimed_above(-_LARGE_DIFFERENCE_PERCENT),
             PERCENT,
         )
         for name in _SCHEMES
@@ -94,19 +98,19 @@ A3 = Claim(
     "and with max_p 0.5 and 0.8 it is below RED's.",
     ["4.2"],
     [
-        *(_ecn_over_red(THROUGHPUT, n, max_p, above(0)) for max_p in MAX_PS for n in FLOW_COUNTS if n < 120),
+        *(_ecn_over_red_statement(THROUGHPUT, n, max_p, claimed_above(0)) for max_p in MAX_PS for n in FLOW_COUNTS if n < 120),
         *(
-            Statement(
+            ClaimStatement(
                 f"ECN's throughput, {n} flows: max_p {large:g} over {small:g}",
                 RelativeChange(chapter4_measure(THROUGHPUT, "ECN", n, large), chapter4_measure(THROUGHPUT, "ECN", n, small)),
-                at_most(0),
+                claimed_at_most(0),
                 PERCENT,
             )
             for small, large in pairwise(MAX_PS)
             for n in FLOW_COUNTS
             if n > 120
         ),
-        *(_ecn_over_red(THROUGHPUT, n, max_p, below(0)) for max_p in _HIGH_MAX_PS for n in FLOW_COUNTS if n > 120),
+        *(_ecn_over_red_statement(THROUGHPUT, n, max_p, claimed_below(0)) for max_p in _HIGH_MAX_PS for n in FLOW_COUNTS if n > 120),
     ],
     quote=(
         "“when the number of flows is small, e.g. below 120 flows, ECN beats RED on throughput … when the number of flows is higher than "
@@ -126,7 +130,7 @@ A3 = Claim(
 )
 
 
-def _best_setting_statements(flows: int, best: float) -> list[Statement]:
+def _best_red_setting_statements(flows: int, best: float) -> list[ClaimStatement]:
     levels = {f"max_p {max_p:g}": chapter4_measure(JAIN, "ECN", flows, max_p) for max_p in MAX_PS}
     return peak_statements(f"max_p {best:g}", levels, setting=f"Jain's index, {flows} flows")
 
@@ -135,7 +139,7 @@ A4 = Claim(
     "A4",
     "The best max_p grows with the number of flows: ECN's Jain index is largest at 0.1 for 30 flows, 0.5 for 60 and 0.8 for 120.",
     ["4.13"],
-    [*_best_setting_statements(30, 0.1), *_best_setting_statements(60, 0.5), *_best_setting_statements(120, 0.8)],
+    [*_best_red_setting_statements(30, 0.1), *_best_red_setting_statements(60, 0.5), *_best_red_setting_statements(120, 0.8)],
     quote=(
         "“ECN with max_p=0.1 is fairest at 30 flows while max_p=0.5 is the fairest at 60 flows and max_p=0.8 at 120 flows” "
         "(section 4.4.4.1, page 36)"
@@ -150,12 +154,12 @@ A4 = Claim(
 )
 
 
-def _delay_gain_statement(flows: int) -> RelativeChange:
+def _delay_change_ecn_over_red(flows: int) -> RelativeChange:
     """ECN over RED, of the mean one-way delay over the three groups."""
-    return RelativeChange(*(CombinedMeasure(fmean, [delay_measure(name, flows, group) for group in GROUPS]) for name in _SCHEMES))
+    return RelativeChange(*(CombinedMeasure(fmean, [one_way_delay_measure(name, flows, group) for group in GROUPS]) for name in _SCHEMES))
 
 
-_DELAY_GAINS = [_delay_gain_statement(n) for n in FLOW_COUNTS]
+_DELAY_GAINS = [_delay_change_ecn_over_red(n) for n in FLOW_COUNTS]
 _GOODPUT_GAINS = [
     RelativeChange(*(chapter4_measure(GOODPUT, name, n, max_p) for name in _SCHEMES)) for n in FLOW_COUNTS for max_p in MAX_PS
 ]
@@ -166,17 +170,17 @@ A5 = Claim(
     "ECN's mean one-way delay can be around 1 % above RED's, and its goodput about 10 % above.",
     ["4.10", "4.7"],
     [
-        Statement(
+        ClaimStatement(
             "delay, ECN over RED, at the number of flows where it is most",
-            AtExtreme(max, _DELAY_GAINS, _DELAY_GAINS),
-            about(1),
+            MeasureAtExtremeSetting(max, _DELAY_GAINS, _DELAY_GAINS),
+            claimed_about(1),
             PERCENT,
             published=1,
         ),
-        Statement(
+        ClaimStatement(
             "goodput, ECN over RED, at the number of flows and the max_p of Figure 4.7 where it is most",
-            AtExtreme(max, _GOODPUT_GAINS, _GOODPUT_GAINS),
-            about(10),
+            MeasureAtExtremeSetting(max, _GOODPUT_GAINS, _GOODPUT_GAINS),
+            claimed_about(10),
             PERCENT,
             published=10,
         ),
@@ -200,23 +204,26 @@ A5 = Claim(
 )
 
 
-def _steady_goodput_statement(name: str, low: int, high: int) -> Statement:
+def _steady_goodput_statement(name: str, low: int, high: int) -> ClaimStatement:
     """That a scheme's goodput at 30 flows is nearly the same for all max_p from 0.2 on."""
     goodputs = [chapter4_measure(GOODPUT, name, 30, max_p, min_th=low, max_th=high) for max_p in SWEPT_MAX_PS if max_p >= 0.2]
     text = f"{name}, 30 flows, thresholds {low} and {high}: smallest over largest goodput for max_p 0.2 to 1"
-    return Statement(
-        text, RelativeChange(CombinedMeasure(min, goodputs), CombinedMeasure(max, goodputs)), above(-_LARGE_DIFFERENCE_PERCENT), PERCENT
+    return ClaimStatement(
+        text,
+        RelativeChange(CombinedMeasure(min, goodputs), CombinedMeasure(max, goodputs)),
+        claimed_above(-_LARGE_DIFFERENCE_PERCENT),
+        PERCENT,
     )
 
 
-def _red_best_max_p_statement(low: int, high: int) -> Statement:
+def _red_best_max_p_statement(low: int, high: int) -> ClaimStatement:
     goodputs = [chapter4_measure(GOODPUT, "RED", 120, max_p, min_th=low, max_th=high) for max_p in SWEPT_MAX_PS]
-    return Statement(
-        f"RED, 120 flows, thresholds {low} and {high}: goodput at the best max_p", CombinedMeasure(max, goodputs), below(9), MBPS
+    return ClaimStatement(
+        f"RED, 120 flows, thresholds {low} and {high}: goodput at the best max_p", CombinedMeasure(max, goodputs), claimed_below(9), MBPS
     )
 
 
-def _highest_goodput_statements() -> list[Statement]:
+def _highest_goodput_statements() -> list[ClaimStatement]:
     """That the largest goodput at 120 flows is ECN's with max_p 0.8 and thresholds 10 and 30."""
     best = chapter4_measure(GOODPUT, "ECN", 120, 0.8)
     rivals = {
@@ -231,10 +238,10 @@ def _highest_goodput_statements() -> list[Statement]:
         chapter4_measure(GOODPUT, "RED", 120, max_p, min_th=low, max_th=high) for low, high in THRESHOLD_PAIRS for max_p in SWEPT_MAX_PS
     ]
     return [
-        Statement(
+        ClaimStatement(
             f"ECN, 120 flows: goodput with max_p 0.8, 10 and 30 over {name}",
             MeasureDifference(best, CombinedMeasure(max, others)),
-            above(0),
+            claimed_above(0),
             MBPS,
         )
         for name, others in rivals.items()
@@ -279,16 +286,18 @@ def flows_without_data(result: Result) -> list[float]:
     return [float(count) for count in counts.values()]
 
 
-def _locked_out_flows(name: str, flows: int) -> Statement:
+def _locked_out_flows_statement(name: str, flows: int) -> ClaimStatement:
     found = ScenarioMeasure(chapter4_measure(THROUGHPUT, name, flows, 0.8).need, flows_without_data)
-    return Statement(f"{name}, {flows} flows: flows without data", found, at_least(0.5) if flows > 120 else below(0.5), COUNT)
+    return ClaimStatement(
+        f"{name}, {flows} flows: flows without data", found, claimed_at_least(0.5) if flows > 120 else claimed_below(0.5), COUNT
+    )
 
 
 A7 = Claim(
     "A7",
     "Above 120 flows some flows get no data through for the whole run, under ECN and under RED; with fewer flows none does.",
     ["4.14", "4.15"],
-    [_locked_out_flows(name, n) for name in _SCHEMES for n in FLOW_COUNTS if n != 120],
+    [_locked_out_flows_statement(name, n) for name in _SCHEMES for n in FLOW_COUNTS if n != 120],
     quote=(
         "“a lockout phenomenon, where some flows are unable to get any data through the congested router for the duration of the "
         "simulation. Locked out flows begin to appear for both ECN and RED above 120 flows” (section 4.4.4.1, page 36)"
@@ -309,17 +318,17 @@ A8 = Claim(
     "At 60 flows RED's goodput is about 12 % below ECN's while its throughput is only slightly below.",
     ["4.18", "4.19"],
     [
-        Statement(
+        ClaimStatement(
             "goodput, RED over ECN",
             RelativeChange(chapter4_measure(GOODPUT, "RED", 60), chapter4_measure(GOODPUT, "ECN", 60)),
-            about(-12),
+            claimed_about(-12),
             PERCENT,
             published=-12,
         ),
-        Statement(
+        ClaimStatement(
             "throughput, RED over ECN",
             RelativeChange(chapter4_measure(THROUGHPUT, "RED", 60), chapter4_measure(THROUGHPUT, "ECN", 60)),
-            between(-_LARGE_DIFFERENCE_PERCENT, 0),
+            claimed_between(-_LARGE_DIFFERENCE_PERCENT, 0),
             PERCENT,
         ),
     ],
@@ -335,10 +344,10 @@ A9 = Claim(
     "At 120 flows ECN's goodput is above ECNM's but at small max_p.",
     ["4.20"],
     [
-        Statement(
+        ClaimStatement(
             f"goodput, ECN over ECNM, max_p {max_p:g}",
             RelativeChange(chapter4_measure(GOODPUT, "ECN", 120, max_p), chapter4_measure(GOODPUT, "ECNM", 120, max_p)),
-            above(0) if max_p > 0.2 else at_most(0),
+            claimed_above(0) if max_p > 0.2 else claimed_at_most(0),
             PERCENT,
         )
         for max_p in SWEPT_MAX_PS
@@ -349,22 +358,24 @@ A9 = Claim(
 )
 
 
-def _unfair_statements(name: str, flows: int, max_p: float) -> list[Statement]:
+def _robust_group_ahead_statements(name: str, flows: int, max_p: float) -> list[ClaimStatement]:
     """That the robust group has clearly more goodput than each of the others."""
     robust, *others = (chapter4_measure(GOODPUT, name, flows, max_p, group=group) for group in reversed(GROUPS))
     setting = f"goodput, chapter 4, {name}, {flows} flows, max_p {max_p:g}"
     return [
-        Statement(f"{setting}: robust over {other.group}", RelativeChange(robust, other), at_least(_LARGE_DIFFERENCE_PERCENT), PERCENT)
+        ClaimStatement(
+            f"{setting}: robust over {other.group}", RelativeChange(robust, other), claimed_at_least(_LARGE_DIFFERENCE_PERCENT), PERCENT
+        )
         for other in others
     ]
 
 
 # Chapter 4's part of claim A10: ECN and RED are unfair to fragile and average flows (figures 4.16 to 4.18).
-UNFAIR_STATEMENTS: Sequence[Statement] = [
+UNFAIR_STATEMENTS: Sequence[ClaimStatement] = [
     statement
     for name in _SCHEMES
     for flows, max_p in ((30, 0.2), (30, 0.5), (60, 0.5))
-    for statement in _unfair_statements(name, flows, max_p)
+    for statement in _robust_group_ahead_statements(name, flows, max_p)
 ]
 
 A20 = Claim(
@@ -373,10 +384,10 @@ A20 = Claim(
     ["4.2", "4.5"],
     [
         *(
-            Statement(
+            ClaimStatement(
                 f"{name}'s throughput, {n} flows: max_p 0.1 over {max_p:g}",
                 RelativeChange(chapter4_measure(THROUGHPUT, name, n, 0.1), chapter4_measure(THROUGHPUT, name, n, max_p)),
-                above(0),
+                claimed_above(0),
                 PERCENT,
             )
             for name in _SCHEMES
@@ -384,10 +395,10 @@ A20 = Claim(
             for max_p in _HIGH_MAX_PS
         ),
         *(
-            Statement(
+            ClaimStatement(
                 f"ECN's throughput, 30 flows: max_p 0.1 over {max_p:g}",
                 RelativeChange(chapter4_measure(THROUGHPUT, "ECN", 30, 0.1), chapter4_measure(THROUGHPUT, "ECN", 30, max_p)),
-                above(0),
+                claimed_above(0),
                 PERCENT,
             )
             for max_p in SWEPT_MAX_PS
@@ -420,13 +431,13 @@ A21 = Claim(
     "ECN is fairer than RED in almost all situations.",
     ["4.13"],
     [
-        Statement(
+        ClaimStatement(
             "situations of the figure in which ECN's Jain index is above RED's",
             CombinedMeasure(
                 _share_of_larger_first,
                 [chapter4_measure(JAIN, name, n, max_p) for name in _SCHEMES for n in FLOW_COUNTS for max_p in MAX_PS],
             ),
-            at_least(90),
+            claimed_at_least(90),
             PERCENT,
         )
     ],
@@ -439,9 +450,9 @@ A21 = Claim(
 )
 
 
-def _queue_statement(quantity: str, words: str, shown: DisplayUnit, max_p: float) -> Statement:
+def _ecn_over_red_queue_statement(quantity: str, words: str, shown: DisplayUnit, max_p: float) -> ClaimStatement:
     gap = MeasureDifference(*(chapter4_measure(quantity, name, 240, max_p, queue=BOTTLENECK) for name in _SCHEMES))
-    return Statement(f"240 flows, max_p {max_p:g}: {words}, ECN over RED", gap, above(0), shown)
+    return ClaimStatement(f"240 flows, max_p {max_p:g}: {words}, ECN over RED", gap, claimed_above(0), shown)
 
 
 A22 = Claim(
@@ -449,7 +460,7 @@ A22 = Claim(
     "With 240 flows ECN's queue is longer than RED's and yet empty more often.",
     ["4.3", "4.4"],
     [
-        _queue_statement(quantity, words, shown, max_p)
+        _ecn_over_red_queue_statement(quantity, words, shown, max_p)
         for max_p in _HIGH_MAX_PS
         for quantity, words, shown in (
             ("length_mean_packets", "mean queue", _IN_PACKETS),

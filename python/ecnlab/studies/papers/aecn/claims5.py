@@ -16,27 +16,27 @@ from ecnlab.studies.framework.claims import (
     SECONDS,
     Claim,
     ClaimedRange,
+    ClaimStatement,
     CombinedMeasure,
     DisplayUnit,
     MeasureDifference,
     MeasuredQuantity,
     RelativeChange,
     ScenarioMeasure,
-    Statement,
-    about,
-    above,
-    at_least,
-    at_most,
-    below,
-    between,
+    claimed_about,
+    claimed_above,
+    claimed_at_least,
+    claimed_at_most,
+    claimed_below,
+    claimed_between,
     order_statements,
     peak_statements,
 )
 from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.claims4 import UNFAIR_STATEMENTS
-from ecnlab.studies.papers.aecn.drop_periods import ECN_60_FLOWS, PAUSE_S, longest_period, number_of_periods
-from ecnlab.studies.papers.aecn.extremes import AtExtreme
-from ecnlab.studies.papers.aecn.published import MAX_TH_30_TO_50, printed_values
+from ecnlab.studies.papers.aecn.drop_periods import ECN_60_FLOWS, PAUSE_S, longest_drop_period_s, number_of_drop_periods
+from ecnlab.studies.papers.aecn.extremes import MeasureAtExtremeSetting
+from ecnlab.studies.papers.aecn.published import MAX_TH_30_TO_50, values_of_table_5_1
 from ecnlab.studies.papers.aecn.ratios import ALPHAS, aecn_measure
 from ecnlab.studies.papers.aecn.refinements import BASE_MAX_PS, MAX_THS, ROBUST_MIN_THS, aecn2_measure, aecn3_measure, aecn4_measure
 from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 _JAIN_UNIT, _GROUP_NAMES = "Jain's index", "smallest over largest group"
 
 
-def _obvious_gap_statements(name: str) -> Statement:
+def _robust_above_fragile_statements(name: str) -> ClaimStatement:
     """That the robust group's goodput is far above the fragile group's (Figure 5.5)."""
     change = RelativeChange(*(schemes.scheme_measure(GOODPUT, name, 60, group=group) for group in ("robust", "fragile")))
-    return Statement(f"goodput, chapter 5, {name}, 60 flows, max_p 0.5: robust over fragile", change, at_least(50), PERCENT)
+    return ClaimStatement(f"goodput, chapter 5, {name}, 60 flows, max_p 0.5: robust over fragile", change, claimed_at_least(50), PERCENT)
 
 
 A10 = Claim(
@@ -60,7 +60,7 @@ A10 = Claim(
     "RED and ECN are unfair to fragile and average flows: robust flows have clearly more goodput. On chapter 5's network the gap between "
     "robust and fragile flows is obvious.",
     ["4.16", "4.17", "4.18", "5.5"],
-    [*UNFAIR_STATEMENTS, *(_obvious_gap_statements(name) for name in ("ECN", "RED"))],
+    [*UNFAIR_STATEMENTS, *(_robust_above_fragile_statements(name) for name in ("ECN", "RED"))],
     quote=(
         "“In the simulations studied, neither RED nor ECN mechanism is fairer to fragile and average flows.” (section 4.5, page 41); “the "
         "visual max-min fairness observed from this figure for both algorithms is relatively low since the gap between the goodput of "
@@ -75,11 +75,11 @@ A10 = Claim(
 )
 
 
-def _mark_front_statements(flows: int, quantity: str, words: str, shown: DisplayUnit) -> Statement:
+def _mark_front_over_ecn_statements(flows: int, quantity: str, words: str, shown: DisplayUnit) -> ClaimStatement:
     """AECN with alpha 1 over ECN, with the difference that Table 5.1 has."""
-    published = round(printed_values(quantity, "AECN, alpha 1")[flows] - printed_values(quantity, "ECN")[flows], 6)
+    published = round(values_of_table_5_1(quantity, "AECN, alpha 1")[flows] - values_of_table_5_1(quantity, "ECN")[flows], 6)
     measured = MeasureDifference(schemes.scheme_measure(quantity, "AECN, alpha 1", flows), schemes.scheme_measure(quantity, "ECN", flows))
-    return Statement(f"{flows} flows: {words}, AECN with alpha 1 over ECN", measured, about(published), shown, published)
+    return ClaimStatement(f"{flows} flows: {words}, AECN with alpha 1 over ECN", measured, claimed_about(published), shown, published)
 
 
 A11 = Claim(
@@ -88,7 +88,7 @@ A11 = Claim(
     "about as much as Table 5.1 prints.",
     ["Table 5.1"],
     [
-        _mark_front_statements(flows, *of)
+        _mark_front_over_ecn_statements(flows, *of)
         for flows in (60, 120)
         for of in ((JAIN, "Jain's index", DIMENSIONLESS), (GOODPUT, "goodput", MBPS))
     ],
@@ -112,27 +112,32 @@ def _regression_slope(xs: Sequence[float], ys: Sequence[float]) -> float:
     return linear_regression(xs, ys).slope
 
 
-def _trend_over_parameter(at: Callable[[float], MeasuredQuantity], xs: Sequence[float]) -> CombinedMeasure:
+def _regression_slope_over_parameter(at: Callable[[float], MeasuredQuantity], xs: Sequence[float]) -> CombinedMeasure:
     """The slope of the straight line through a quantity at several values of a parameter."""
     return CombinedMeasure(partial(_regression_slope, xs), [at(x) for x in xs])
 
 
-def _best_alpha_statements(best: float, words: str, at: Callable[[float], MeasuredQuantity], setting: str) -> list[Statement]:
+def _best_alpha_statements(best: float, words: str, at: Callable[[float], MeasuredQuantity], setting: str) -> list[ClaimStatement]:
     """That a quantity is larger at this alpha than at each of the others."""
     return peak_statements(f"alpha {best:g}", {f"alpha {alpha:g}": at(alpha) for alpha in ALPHAS}, setting=f"{setting}, {words}")
 
 
-def _falls_beyond_statement(
+def _falls_above_alpha_2_5_statement(
     words: str, at: Callable[[float], MeasuredQuantity], setting: str, shown: DisplayUnit = DIMENSIONLESS
-) -> Statement:
+) -> ClaimStatement:
     """That a quantity tends to decrease where alpha is above 2.5."""
     alphas = [alpha for alpha in ALPHAS if alpha >= 2.5]
-    return Statement(f"{setting}, {words}: slope of the line from alpha 2.5 to 3", _trend_over_parameter(at, alphas), below(0), shown)
+    return ClaimStatement(
+        f"{setting}, {words}: slope of the line from alpha 2.5 to 3", _regression_slope_over_parameter(at, alphas), claimed_below(0), shown
+    )
 
 
-def _best_at_2_5_statements(flows: int) -> list[Statement]:
+def _best_at_alpha_2_5_statements(flows: int) -> list[ClaimStatement]:
     at = partial(aecn_measure, JAIN, flows)
-    return [*_best_alpha_statements(2.5, _JAIN_UNIT, at, f"{flows} flows"), _falls_beyond_statement(_JAIN_UNIT, at, f"{flows} flows")]
+    return [
+        *_best_alpha_statements(2.5, _JAIN_UNIT, at, f"{flows} flows"),
+        _falls_above_alpha_2_5_statement(_JAIN_UNIT, at, f"{flows} flows"),
+    ]
 
 
 A12 = Claim(
@@ -141,9 +146,9 @@ A12 = Claim(
     "tends to decrease beyond, too.",
     ["5.16", "5.18", "5.19"],
     [
-        *_best_at_2_5_statements(60),
-        *_best_at_2_5_statements(120),
-        _falls_beyond_statement("goodput", partial(aecn_measure, GOODPUT, 120), "120 flows", MBPS),
+        *_best_at_alpha_2_5_statements(60),
+        *_best_at_alpha_2_5_statements(120),
+        _falls_above_alpha_2_5_statement("goodput", partial(aecn_measure, GOODPUT, 120), "120 flows", MBPS),
     ],
     quote=(
         "“AECN has the highest Jain's fairness index at the point of α of 2.5 and tends to decrease after this point” (60 flows; section "
@@ -163,14 +168,19 @@ A12 = Claim(
 )
 
 
-def _aecn_over_ecn(quantity: str, flows: int, max_p: float = 0.5) -> MeasureDifference:
+def _difference_aecn_over_ecn(quantity: str, flows: int, max_p: float = 0.5) -> MeasureDifference:
     """How far AECN lies above ECN."""
     return MeasureDifference(schemes.scheme_measure(quantity, "AECN", flows, max_p), schemes.scheme_measure(quantity, "ECN", flows, max_p))
 
 
-def _mean_rates(quantity: str, name: str) -> list[Statement]:
+def _mean_rate_statements(quantity: str, name: str) -> list[ClaimStatement]:
     return [
-        Statement(f"{flows} flows, base max_p {max_p:g}: {name}, AECN over ECN", _aecn_over_ecn(quantity, flows, max_p), above(0), MBPS)
+        ClaimStatement(
+            f"{flows} flows, base max_p {max_p:g}: {name}, AECN over ECN",
+            _difference_aecn_over_ecn(quantity, flows, max_p),
+            claimed_above(0),
+            MBPS,
+        )
         for max_p in MAX_PS
         for flows in FLOW_COUNTS_WITHOUT_LOCKOUT
     ]
@@ -180,7 +190,7 @@ A13 = Claim(
     "A13",
     "AECN keeps a higher goodput and throughput than ECN as the number of flows grows, up to 240.",
     ["5.20", "5.21", "5.22", "5.23"],
-    [*_mean_rates(GOODPUT, "goodput"), *_mean_rates(THROUGHPUT, "throughput")],
+    [*_mean_rate_statements(GOODPUT, "goodput"), *_mean_rate_statements(THROUGHPUT, "throughput")],
     quote=(
         "“AECN keeps getting higher goodput than ECN when the number of flows increases.” (section 5.6.2.1, page 60); “AECN can also keep "
         "getting higher throughput than standard ECN.” (section 5.6.2.2, page 63)"
@@ -203,10 +213,10 @@ A14 = Claim(
     "AECN's fairness index is more than 10 % above ECN's up to 240 flows.",
     ["5.29", "5.30"],
     [
-        Statement(
+        ClaimStatement(
             f"{flows} flows, base max_p {max_p:g}: Jain's index, AECN over ECN",
             RelativeChange(schemes.scheme_measure(JAIN, "AECN", flows, max_p), schemes.scheme_measure(JAIN, "ECN", flows, max_p)),
-            above(10),
+            claimed_above(10),
             PERCENT,
         )
         for max_p in MAX_PS
@@ -239,22 +249,31 @@ A15 = Claim(
     "periods.",
     ["5.6", "5.7", "5.9", "5.10", "5.24", "5.25", "5.26", "5.27"],
     [
-        *(Statement(f"{flows} flows: drops, AECN over ECN", _aecn_over_ecn("drops", flows), below(0), COUNT) for flows in (60, 120)),
-        *(Statement(f"{flows} flows: marks, AECN over ECN", _aecn_over_ecn("marks", flows), above(0), COUNT) for flows in (60, 120)),
-        Statement(
-            "60 flows: runs of AECN without a drop", ScenarioMeasure(schemes.scheme_need("AECN", 60), _has_no_drops), at_least(50), PERCENT
+        *(
+            ClaimStatement(f"{flows} flows: drops, AECN over ECN", _difference_aecn_over_ecn("drops", flows), claimed_below(0), COUNT)
+            for flows in (60, 120)
         ),
-        Statement(
+        *(
+            ClaimStatement(f"{flows} flows: marks, AECN over ECN", _difference_aecn_over_ecn("marks", flows), claimed_above(0), COUNT)
+            for flows in (60, 120)
+        ),
+        ClaimStatement(
+            "60 flows: runs of AECN without a drop",
+            ScenarioMeasure(schemes.required_scheme_scenario("AECN", 60), _has_no_drops),
+            claimed_at_least(50),
+            PERCENT,
+        ),
+        ClaimStatement(
             "60 flows: number of periods with drops in a run of ECN",
-            ScenarioMeasure(ECN_60_FLOWS, number_of_periods),
-            between(_NAMED_PERIODS - 0.5, 1.5 * _NAMED_PERIODS),
+            ScenarioMeasure(ECN_60_FLOWS, number_of_drop_periods),
+            claimed_between(_NAMED_PERIODS - 0.5, 1.5 * _NAMED_PERIODS),
             COUNT,
             published=_NAMED_PERIODS,
         ),
-        Statement(
+        ClaimStatement(
             "60 flows: length of the longest period with drops in a run of ECN",
-            ScenarioMeasure(ECN_60_FLOWS, longest_period),
-            below(PAUSE_S),
+            ScenarioMeasure(ECN_60_FLOWS, longest_drop_period_s),
+            claimed_below(PAUSE_S),
             SECONDS,
         ),
     ],
@@ -291,19 +310,19 @@ A16 = Claim(
     ["5.31"],
     [
         *(
-            Statement(
+            ClaimStatement(
                 f"30 flows: delay of {group} flows, AECN over ECN",
                 RelativeChange(
                     schemes.scheme_measure(DELAY, "AECN", 30, group=group), schemes.scheme_measure(DELAY, "ECN", 30, group=group)
                 ),
-                below(0),
+                claimed_below(0),
                 PERCENT,
             )
             for group in GROUPS
         ),
-        Statement(
+        ClaimStatement(
             "queue delay, AECN over ECN, with 240 or 480 flows, whichever is more",
-            AtExtreme(max, _QUEUE_DELAYS, _QUEUE_DELAYS),
+            MeasureAtExtremeSetting(max, _QUEUE_DELAYS, _QUEUE_DELAYS),
             ClaimedRange(0, 5, "above 0 and below 5", open=True),
             PERCENT,
         ),
@@ -332,10 +351,10 @@ A17 = Claim(
     "At 60 flows AECN2's fairness index is below AECN's, whatever its base max_p.",
     ["5.33", "5.29"],
     [
-        Statement(
+        ClaimStatement(
             f"base max_p {base:g}: Jain's index, AECN2 over AECN",
             MeasureDifference(aecn2_measure(JAIN, base), schemes.scheme_measure(JAIN, "AECN", 60)),
-            below(0),
+            claimed_below(0),
         )
         for base in BASE_MAX_PS
     ],
@@ -363,13 +382,15 @@ def _group_fairness_by_min_th(flows: int, *min_ths: float) -> MeasuredQuantity:
     )
 
 
-def _trend_with_min_th(flows: int, fairness: Callable[[int, float], MeasuredQuantity], words: str, wanted: ClaimedRange) -> Statement:
+def _fairness_trend_with_min_th_statement(
+    flows: int, fairness: Callable[[int, float], MeasuredQuantity], words: str, wanted: ClaimedRange
+) -> ClaimStatement:
     """How fairness tends to change with the robust group's min_th."""
     text = f"{flows} flows, {words}: slope of the line over min_th 1 to 10"
-    return Statement(text, _trend_over_parameter(partial(fairness, flows), ROBUST_MIN_THS), wanted)
+    return ClaimStatement(text, _regression_slope_over_parameter(partial(fairness, flows), ROBUST_MIN_THS), wanted)
 
 
-def _best_min_th_statements(flows: int, best: Sequence[int], name: str) -> list[Statement]:
+def _best_min_th_statements(flows: int, best: Sequence[int], name: str) -> list[ClaimStatement]:
     """The groups are closest at the best min_th, or between the best two."""
     levels = {f"min_th {at}": _group_fairness_by_min_th(flows, at) for at in ROBUST_MIN_THS if at not in best}
     return peak_statements(name, {name: _group_fairness_by_min_th(flows, *best), **levels}, setting=f"{flows} flows, {_GROUP_NAMES}")
@@ -381,9 +402,9 @@ A18 = Claim(
     "min_th 9 with 60 flows, and between 2 and 3 with 120.",
     ["5.35", "5.36", "5.37", "5.38"],
     [
-        _trend_with_min_th(60, _flow_fairness_by_min_th, _JAIN_UNIT, above(0)),
-        _trend_with_min_th(120, _flow_fairness_by_min_th, _JAIN_UNIT, below(0)),
-        _trend_with_min_th(60, _group_fairness_by_min_th, _GROUP_NAMES, above(0)),
+        _fairness_trend_with_min_th_statement(60, _flow_fairness_by_min_th, _JAIN_UNIT, claimed_above(0)),
+        _fairness_trend_with_min_th_statement(120, _flow_fairness_by_min_th, _JAIN_UNIT, claimed_below(0)),
+        _fairness_trend_with_min_th_statement(60, _group_fairness_by_min_th, _GROUP_NAMES, claimed_above(0)),
         *_best_min_th_statements(60, [9], "min_th 9"),
         *_best_min_th_statements(120, [2, 3], "between min_th 2 and 3"),
     ],
@@ -409,10 +430,10 @@ A18 = Claim(
 )
 
 
-def _growth_statement(quantity: str, words: str, group: str | None = None) -> Statement:
+def _growth_with_flows_statement(quantity: str, words: str, group: str | None = None) -> ClaimStatement:
     published = MAX_TH_30_TO_50[words]
     change = RelativeChange(aecn4_measure(quantity, 120, 50, group), aecn4_measure(quantity, 120, 30, group))
-    return Statement(f"{words}, max_th 50 over 30", change, about(published), PERCENT, published)
+    return ClaimStatement(f"{words}, max_th 50 over 30", change, claimed_about(published), PERCENT, published)
 
 
 A19 = Claim(
@@ -421,9 +442,9 @@ A19 = Claim(
     "of one-way delay for robust / average / fragile flows.",
     ["5.41", "5.43", "5.44"],
     [
-        _growth_statement(GOODPUT, "goodput"),
-        _growth_statement(JAIN, "Jain's index"),
-        *(_growth_statement(DELAY, f"delay of {group} flows", group) for group in reversed(GROUPS)),
+        _growth_with_flows_statement(GOODPUT, "goodput"),
+        _growth_with_flows_statement(JAIN, "Jain's index"),
+        *(_growth_with_flows_statement(DELAY, f"delay of {group} flows", group) for group in reversed(GROUPS)),
     ],
     quote=(
         "“for 120 flows, when max_th increases from 30 packets to 50 packets, the goodput and Jain's fairness index both increase about "
@@ -439,28 +460,28 @@ A19 = Claim(
 )
 
 
-def _ecn_over_red(quantity: str) -> list[RelativeChange]:
+def _relative_changes_ecn_over_red(quantity: str) -> list[RelativeChange]:
     """ECN over RED with max_p 0.8, at each number of flows."""
     return [RelativeChange(*(schemes.scheme_measure(quantity, name, flows, 0.8) for name in ("ECN", "RED"))) for flows in FLOW_COUNTS]
 
 
-_THROUGHPUT_GAINS, _GOODPUT_GAINS = _ecn_over_red(THROUGHPUT), _ecn_over_red(GOODPUT)
+_THROUGHPUT_GAINS, _GOODPUT_GAINS = _relative_changes_ecn_over_red(THROUGHPUT), _relative_changes_ecn_over_red(GOODPUT)
 
 A23 = Claim(
     "A23",
     "With max_p 0.8 ECN has less throughput than RED in some range of the number of flows, and still more goodput in this range.",
     ["5.12", "5.4"],
     [
-        Statement(
+        ClaimStatement(
             "max_p 0.8: throughput, ECN over RED, where ECN's throughput is least beside RED's",
-            AtExtreme(min, _THROUGHPUT_GAINS, _THROUGHPUT_GAINS),
-            below(0),
+            MeasureAtExtremeSetting(min, _THROUGHPUT_GAINS, _THROUGHPUT_GAINS),
+            claimed_below(0),
             PERCENT,
         ),
-        Statement(
+        ClaimStatement(
             "max_p 0.8: the least goodput, ECN over RED, of all numbers of flows where ECN's throughput is below RED's",
-            AtExtreme(min, _GOODPUT_GAINS, _GOODPUT_GAINS, below_zero=_THROUGHPUT_GAINS),
-            above(0),
+            MeasureAtExtremeSetting(min, _GOODPUT_GAINS, _GOODPUT_GAINS, below_zero=_THROUGHPUT_GAINS),
+            claimed_above(0),
             PERCENT,
         ),
     ],
@@ -486,10 +507,10 @@ A24 = Claim(
     "At 120 flows AECN locks flows out for less time than ECN.",
     ["5.9", "5.10", "5.26", "5.27"],
     [
-        Statement(
+        ClaimStatement(
             "120 flows: time locked out, AECN over ECN",
             RelativeChange(schemes.scheme_measure("lockout_s", "AECN", 120), schemes.scheme_measure("lockout_s", "ECN", 120)),
-            below(0),
+            claimed_below(0),
             PERCENT,
         )
     ],
@@ -506,7 +527,7 @@ A25 = Claim(
     "AECN4's goodput is almost 10 Mbit/s at 60 flows with max_th above 40 packets, and at 120 flows with max_th above 50.",
     ["5.42", "5.43"],
     [
-        Statement(f"{flows} flows, max_th {max_th}: goodput", aecn4_measure(GOODPUT, flows, max_th), at_least(9.9), MBPS)
+        ClaimStatement(f"{flows} flows, max_th {max_th}: goodput", aecn4_measure(GOODPUT, flows, max_th), claimed_at_least(9.9), MBPS)
         for flows, least in ((60, 40), (120, 50))
         for max_th in MAX_THS
         if max_th > least
@@ -527,25 +548,28 @@ A25 = Claim(
 )
 
 
-def _mean_per_flow(flows: int, values: Sequence[float]) -> float:
+def _mean_over_group_per_flow(flows: int, values: Sequence[float]) -> float:
     return sum(values) / flows
 
 
-def _heavier_with_more_flows(name: str) -> list[Statement]:
+def _heavier_with_more_flows_statements(name: str) -> list[ClaimStatement]:
     """That lockouts and signals are heavier with 120 flows than with 60."""
     time, signals = (
         {flows: [schemes.scheme_measure(column, name, flows) for column in columns] for flows in (60, 120)}
         for columns in (("lockout_s",), ("marks", "drops"))
     )
-    of_a_flow = [CombinedMeasure(partial(_mean_per_flow, flows), parts) for flows, parts in time.items()]
+    of_a_flow = [CombinedMeasure(partial(_mean_over_group_per_flow, flows), parts) for flows, parts in time.items()]
     return [
-        Statement(
-            f"{name}: time that a flow is locked out, 120 over 60 flows", RelativeChange(of_a_flow[1], of_a_flow[0]), at_least(50), PERCENT
+        ClaimStatement(
+            f"{name}: time that a flow is locked out, 120 over 60 flows",
+            RelativeChange(of_a_flow[1], of_a_flow[0]),
+            claimed_at_least(50),
+            PERCENT,
         ),
-        Statement(
+        ClaimStatement(
             f"{name}: packets marked or dropped, 120 over 60 flows",
             MeasureDifference(CombinedMeasure(sum, signals[120]), CombinedMeasure(sum, signals[60])),
-            above(0),
+            claimed_above(0),
             COUNT,
         ),
     ]
@@ -555,7 +579,7 @@ A26 = Claim(
     "A26",
     "Lockouts are much heavier with 120 flows than with 60, and more packets are dropped or marked, under ECN and under RED.",
     ["5.6", "5.7", "5.8", "5.9", "5.10", "5.11"],
-    [statement for name in ("ECN", "RED") for statement in _heavier_with_more_flows(name)],
+    [statement for name in ("ECN", "RED") for statement in _heavier_with_more_flows_statements(name)],
     quote=(
         "“It's obvious that the lockout phenomenon become much heavier for 120 flows than that for 60 flows, and more packets get dropped "
         "or marked.” (section 5.5, page 52)"
@@ -571,7 +595,7 @@ def _group_fairness_by_alpha(flows: int) -> Callable[[float], MeasuredQuantity]:
     return lambda alpha: smallest_over_largest_group(lambda group: aecn_measure(GOODPUT, flows, alpha, group))
 
 
-def _rising_to_2_6_statements() -> list[Statement]:
+def _fairness_rises_to_alpha_2_6_statements() -> list[ClaimStatement]:
     """With 60 flows fairness between groups rises with each step of alpha up to 2.6, and is less beyond."""
     at = _group_fairness_by_alpha(60)
     upwards = {f"alpha {alpha:g}": at(alpha) for alpha in reversed(ALPHAS) if alpha <= 2.6}
@@ -585,7 +609,7 @@ A27 = Claim(
     "AECN's groups come closer as alpha = beta grows up to 2.6, where they are closest, for 60 flows. For 120 flows they are closest at "
     "2.6, too.",
     ["5.17", "5.19"],
-    [*_rising_to_2_6_statements(), *_best_alpha_statements(2.6, _GROUP_NAMES, _group_fairness_by_alpha(120), "120 flows")],
+    [*_fairness_rises_to_alpha_2_6_statements(), *_best_alpha_statements(2.6, _GROUP_NAMES, _group_fairness_by_alpha(120), "120 flows")],
     quote=(
         "“when α is below 2.6, AECN comes to behave better on the visual max-min fairness with α increasing, and reaches the best when a "
         "is equal to 2.6” (60 flows; section 5.6.1, page 57); “the visual max-min fairness at the point of 2.6 is the best” (120 flows; "
@@ -602,14 +626,14 @@ A27 = Claim(
 )
 
 
-def _fall_statement(quantity: str, words: str, flows: int, max_p: float) -> Statement:
+def _fall_with_doubled_flows_statement(quantity: str, words: str, flows: int, max_p: float) -> ClaimStatement:
     """ECN with this many flows over half as many; Table 5.1 has the change from 60 to 120 flows with max_p 0.5."""
-    published = 100 * (printed_values(quantity, "ECN")[120] / printed_values(quantity, "ECN")[60] - 1)
+    published = 100 * (values_of_table_5_1(quantity, "ECN")[120] / values_of_table_5_1(quantity, "ECN")[60] - 1)
     change = RelativeChange(
         schemes.scheme_measure(quantity, "ECN", flows, max_p), schemes.scheme_measure(quantity, "ECN", flows // 2, max_p)
     )
     text = f"ECN, max_p {max_p:g}: {words}, {flows} over {flows // 2} flows"
-    return Statement(text, change, at_most(round(published / 2, 1)), PERCENT, round(published, 1) if max_p == 0.5 else None)
+    return ClaimStatement(text, change, claimed_at_most(round(published / 2, 1)), PERCENT, round(published, 1) if max_p == 0.5 else None)
 
 
 A28 = Claim(
@@ -617,7 +641,7 @@ A28 = Claim(
     "ECN's Jain index and goodput fall much from 60 to 120 flows with max_p 0.5, and from 120 to 240 with 0.8.",
     ["5.3", "5.4", "Table 5.1"],
     [
-        _fall_statement(quantity, words, flows, max_p)
+        _fall_with_doubled_flows_statement(quantity, words, flows, max_p)
         for flows, max_p in ((120, 0.5), (240, 0.8))
         for quantity, words in ((JAIN, "Jain's index"), (GOODPUT, "goodput"))
     ],

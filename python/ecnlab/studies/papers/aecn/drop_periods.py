@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ecnlab.studies.framework.model import Need
+from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.papers.aecn import schemes
 
 if TYPE_CHECKING:
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 # Half of the smallest pause that the thesis names, from second 67 to 78.
 PAUSE_S = 11 / 2
-ECN_60_FLOWS = Need(schemes.scheme_scenario("ECN", 60, record={"events": True}))
+ECN_60_FLOWS = RequiredScenario(schemes.scheme_scenario("ECN", 60, record={"events": True}))
 
 
-def number_of_periods(result: Result) -> list[float]:
+def number_of_drop_periods(result: Result) -> list[float]:
     """How many periods with drops each seed has in the measured time."""
-    return [float(len(lengths)) for lengths in _period_lengths_s(result)]
+    return [float(len(lengths)) for lengths in _drop_period_lengths_by_seed(result)]
 
 
-def longest_period(result: Result) -> list[float]:
+def longest_drop_period_s(result: Result) -> list[float]:
     """How long the longest period with drops of each seed is in the measured time, in s; 0 where nothing is dropped."""
-    return [float(max(lengths, default=0)) for lengths in _period_lengths_s(result)]
+    return [float(max(lengths, default=0)) for lengths in _drop_period_lengths_by_seed(result)]
 
 
-def _period_lengths_s(result: Result) -> list[Sequence[int]]:
+def _drop_period_lengths_by_seed(result: Result) -> list[Sequence[int]]:
     """The lengths of each seed's periods."""
     import polars as pl
 
@@ -37,10 +37,10 @@ def _period_lengths_s(result: Result) -> list[Sequence[int]]:
     seconds: dict[int, list[int]] = {seed: [] for seed in result.seeds}
     for seed, second in drops.select("seed", pl.col("time_s").floor().cast(pl.Int64)).unique().iter_rows():
         seconds[seed].append(second)
-    return [period_lengths(found) for found in seconds.values()]
+    return [drop_period_lengths_s(found) for found in seconds.values()]
 
 
-def period_lengths(seconds: Sequence[int]) -> list[int]:
+def drop_period_lengths_s(seconds: Sequence[int]) -> list[int]:
     """The lengths in s of periods, from the seconds with drops: those nearer than `PAUSE_S` to one another are of one period."""
     ordered = sorted(seconds)
     starts = [at for at, (before, second) in enumerate(pairwise(ordered), start=1) if second - before > PAUSE_S]

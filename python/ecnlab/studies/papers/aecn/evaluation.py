@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ecnlab.scenarios.networks import GROUPS
-from ecnlab.studies.framework.curves import Panel, curve_figure
+from ecnlab.studies.framework.curves import CurvePanel, curve_figure
 from ecnlab.studies.framework.model import StudyItem
 from ecnlab.studies.papers.aecn import schemes
-from ecnlab.studies.papers.aecn.published import printed_values
+from ecnlab.studies.papers.aecn.published import values_of_table_5_1
 from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
 from ecnlab.studies.papers.aecn.sweeps import DELAY, FLOW_COUNTS, GROUP_OF_CURVE, flow_axis_scales
 
 _SCHEMES = ("AECN", "ECN")
 
 
-def _evaluation_panel(title: str, quantity: str, max_p: float, group: str | None) -> Panel:
+def _evaluation_panel(title: str, quantity: str, max_p: float, group: str | None) -> CurvePanel:
     curves = {
         name: {float(flows): schemes.scheme_measure(quantity, name, flows, max_p, group=group) for flows in FLOW_COUNTS}
         for name in _SCHEMES
     }
-    return Panel(title, curves, {"ECN": printed_values(quantity, "ECN")} if group is None and max_p == 0.5 else {})
+    return CurvePanel(title, curves, {"ECN": values_of_table_5_1(quantity, "ECN")} if group is None and max_p == 0.5 else {})
 
 
 def _evaluation_item(number: str, of: str, quantity: str, max_p: float, places: Mapping[str, str | None]) -> StudyItem:

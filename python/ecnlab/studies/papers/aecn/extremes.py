@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from ecnlab.studies.framework.claims import MeasuredQuantity, ResultOfNeed, ValueBySeed
-from ecnlab.studies.framework.model import Need
+from ecnlab.studies.framework.model import RequiredScenario
 
 
 @dataclass(frozen=True)
-class AtExtreme:
+class MeasureAtExtremeSetting:
     """One quantity of `taken`, that of the setting whose quantity of `ranked` is the `extreme` one.
 
     The means over all other seeds choose the setting of a seed. The largest of a run's own values would also be large by chance.
@@ -34,31 +34,31 @@ class AtExtreme:
     taken: Sequence[MeasuredQuantity]
     below_zero: Sequence[MeasuredQuantity] = ()
 
-    def needs(self) -> Iterator[Need]:
+    def required_scenarios(self) -> Iterator[RequiredScenario]:
         """The scenarios of all settings."""
         for part in (*self.ranked, *self.taken, *self.below_zero):
-            yield from part.needs()
+            yield from part.required_scenarios()
 
-    def values(self, runs: ResultOfNeed) -> ValueBySeed:
+    def values_by_seed(self, runs: ResultOfNeed) -> ValueBySeed:
         """The value of each seed that all settings have; NaN where the settings cannot be ranked."""
-        ranked, taken, limiting = ([part.values(runs) for part in parts] for parts in (self.ranked, self.taken, self.below_zero))
+        ranked, taken, limiting = ([part.values_by_seed(runs) for part in parts] for parts in (self.ranked, self.taken, self.below_zero))
         seeds = [seed for seed in ranked[0] if all(seed in values for values in (*ranked, *taken, *limiting))]
         found = {}
         for seed in seeds:
             others = [other for other in seeds if other != seed] or [seed]
             means, limits = ([fmean(values[other] for other in others) for values in parts] for parts in (ranked, limiting))
-            at = self._at(means, limits)
+            at = self._index_of_extreme_setting(means, limits)
             found[seed] = math.nan if at is None else taken[at][seed]
         return found
 
-    def ns2(self) -> float | None:
+    def ns2_mean(self) -> float | None:
         """ns-2's mean in the setting that its means choose, where all are known."""
-        ranked, taken, limiting = ([part.ns2() for part in parts] for parts in (self.ranked, self.taken, self.below_zero))
+        ranked, taken, limiting = ([part.ns2_mean() for part in parts] for parts in (self.ranked, self.taken, self.below_zero))
         means, limits = ([mean for mean in parts if mean is not None] for parts in (ranked, limiting))
-        at = self._at(means, limits) if len(means) == len(ranked) and len(limits) == len(limiting) else None
+        at = self._index_of_extreme_setting(means, limits) if len(means) == len(ranked) and len(limits) == len(limiting) else None
         return None if at is None else taken[at]
 
-    def _at(self, means: Sequence[float], limits: Sequence[float]) -> int | None:
+    def _index_of_extreme_setting(self, means: Sequence[float], limits: Sequence[float]) -> int | None:
         """The position of the extreme mean among the settings that count; none if a mean is NaN."""
         if any(map(math.isnan, (*means, *limits))):
             return None

@@ -4,50 +4,50 @@ from __future__ import annotations
 
 from ecnlab.plot import dots, series, style
 from ecnlab.scenarios import networks
-from ecnlab.studies.framework.model import ItemDrawing, Need, ReportTable, ResultsByKey, StudyItem
+from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, RequiredScenario, ResultsByKey, StudyItem
 from ecnlab.studies.papers.aecn import schemes
 
 _RECORD_EVENTS = {"events": True}
 _END_S = 100.0
 
 
-def _packets_item(number: str, name: str, kind: str, flows: int, max_p: float, chapter: networks.Thesis) -> StudyItem:
+def _marks_or_drops_item(number: str, name: str, kind: str, flows: int, max_p: float, chapter: networks.ThesisNetwork) -> StudyItem:
     word = "Marked" if kind == "mark" else "Dropped"
-    need = Need(schemes.scheme_scenario(name, flows, max_p, chapter, record=_RECORD_EVENTS), every_seed=False)
+    need = RequiredScenario(schemes.scheme_scenario(name, flows, max_p, chapter, record=_RECORD_EVENTS), every_seed=False)
     return StudyItem(
         number=number,
         title=f"{word} packets, {name}, {flows} flows, max_p {max_p:g}",
         caption=f"{chapter.title.capitalize()} network, first seed.",
         needs={(name,): need},
-        draw=lambda results: _draw_packets(results, name, kind),
+        draw=lambda results: _draw_marks_or_drops(results, name, kind),
         part=schemes.REPORT_PARTS[chapter.title],
     )
 
 
-def _draw_packets(results: ResultsByKey, name: str, kind: str) -> ItemDrawing:
+def _draw_marks_or_drops(results: ResultsByKey, name: str, kind: str) -> DrawnItemContent:
     result = results[name,].only(results[name,].seeds[0])
     events, lockouts = result.series.events, result.series.lockouts
-    figure, (axes,) = style.panels(shape=0.72)
-    dots.draw_events(axes, events, lockouts, result.flows, kind)
+    figure, (axes,) = style.figure_with_panels(shape=0.72)
+    dots.draw_mark_or_drop_dots(axes, events, lockouts, result.flows, kind)
     series.set_time_span(axes, _END_S)
     style.legend_above(axes)
     counts = [
-        str(dots.count_events(events, "mark")),
-        str(dots.count_events(events, "drop")),
+        str(dots.count_marks_or_drops(events, "mark")),
+        str(dots.count_marks_or_drops(events, "drop")),
         str(lockouts.height),
         str(lockouts["flow"].n_unique()),
     ]
-    return ItemDrawing(
+    return DrawnItemContent(
         figure,
         [ReportTable("first seed, whole run", ["marks", "drops", "lockout spells", "flows locked out"], [counts])],
         events.filter(events["kind"] == kind),
     )
 
 
-ECN_MARKS_ITEM = _packets_item("4.14", "ECN", "mark", 120, 0.8, networks.CHAPTER_4)
-RED_DROPS_ITEM = _packets_item("4.15", "RED", "drop", 120, 0.8, networks.CHAPTER_4)
+ECN_MARKS_ITEM = _marks_or_drops_item("4.14", "ECN", "mark", 120, 0.8, networks.CHAPTER_4)
+RED_DROPS_ITEM = _marks_or_drops_item("4.15", "RED", "drop", 120, 0.8, networks.CHAPTER_4)
 RED_AND_ECN_ITEMS = [
-    _packets_item(number, name, kind, flows, 0.5, networks.CHAPTER_5)
+    _marks_or_drops_item(number, name, kind, flows, 0.5, networks.CHAPTER_5)
     for number, name, kind, flows in (
         ("5.6", "ECN", "mark", 60),
         ("5.7", "ECN", "drop", 60),
@@ -58,6 +58,6 @@ RED_AND_ECN_ITEMS = [
     )
 ]
 AECN_ITEMS = [
-    _packets_item(number, "AECN", kind, flows, 0.5, networks.CHAPTER_5)
+    _marks_or_drops_item(number, "AECN", kind, flows, 0.5, networks.CHAPTER_5)
     for number, kind, flows in (("5.24", "mark", 60), ("5.25", "drop", 60), ("5.26", "mark", 120), ("5.27", "drop", 120))
 ]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ecnlab.plot.style import Palette
 from ecnlab.scenarios.networks import GROUPS
-from ecnlab.studies.framework.curves import Panel, curve_figure
+from ecnlab.studies.framework.curves import CurvePanel, curve_figure
 from ecnlab.studies.framework.model import StudyItem
 from ecnlab.studies.papers.aecn import schemes
-from ecnlab.studies.papers.aecn.published import printed_values
+from ecnlab.studies.papers.aecn.published import values_of_table_5_1
 from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
 from ecnlab.studies.papers.aecn.sweeps import DELAY, FLOW_COUNTS, MAX_PS, flow_axis_scales
 
@@ -24,7 +24,7 @@ def _preliminary_item(number: str, title: str, quantity: str, group: str | None 
         label: {float(flows): schemes.scheme_measure(quantity, name, flows, max_p, group=group) for flows in FLOW_COUNTS}
         for label, (name, max_p) in _PRELIMINARY_CURVES.items()
     }
-    panel = Panel("", curves, {"ECN, max_p 0.5": printed_values(quantity, "ECN")})
+    panel = CurvePanel("", curves, {"ECN, max_p 0.5": values_of_table_5_1(quantity, "ECN")})
     caption = "RED and ECN, max_p 0.5 and 0.8, chapter 5 network."
     return curve_figure(number, title, caption, [panel], flow_axis_scales(quantity), palette=_PALETTE)
 

@@ -22,7 +22,7 @@ TABLE_5_1 = {
 TABLE_5_1_COLUMNS = {JAIN: 0, GOODPUT: 1}
 
 
-def printed_values(quantity: str, name: str) -> dict[float, float]:
+def values_of_table_5_1(quantity: str, name: str) -> dict[float, float]:
     """What Table 5.1 prints of a scheme, by the number of flows; nothing of a quantity that it does not have."""
     column = TABLE_5_1_COLUMNS.get(quantity)
     return {} if column is None else {flows: row[column] for (scheme, flows), row in TABLE_5_1.items() if scheme == name}

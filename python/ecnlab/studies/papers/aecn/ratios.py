@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ecnlab.studies.framework.claims import ScenarioMeasure
-from ecnlab.studies.framework.curves import Panel, curve_figure
+from ecnlab.studies.framework.curves import CurvePanel, curve_figure
 from ecnlab.studies.framework.model import StudyItem
 from ecnlab.studies.papers.aecn import schemes
-from ecnlab.studies.papers.aecn.published import printed_values
+from ecnlab.studies.papers.aecn.published import values_of_table_5_1
 from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN
-from ecnlab.studies.papers.aecn.sweeps import CURVE_PALETTE, axis_scales, mean_rates_of_groups
+from ecnlab.studies.papers.aecn.sweeps import CURVE_PALETTE, axis_scales, rate_panels_of_all_flows
 
 ALPHAS = (1.0, 1.5, 2.0, 2.5, 2.6, 2.8, 3.0)
 _PARAMETER_LABEL = "alpha = beta"
@@ -19,29 +19,38 @@ def aecn_measure(quantity: str, flows: int, alpha: float, group: str | None = No
     return schemes.scheme_measure(quantity, "AECN", flows, group=group, alpha=alpha, beta=alpha)
 
 
-def _jain_item(number: str, flows: int) -> StudyItem:
-    panel = Panel("", {"AECN": {alpha: aecn_measure(JAIN, flows, alpha) for alpha in ALPHAS}}, {"AECN": _printed_at_alpha_1(JAIN, flows)})
+def _jain_by_alpha_item(number: str, flows: int) -> StudyItem:
+    panel = CurvePanel(
+        "", {"AECN": {alpha: aecn_measure(JAIN, flows, alpha) for alpha in ALPHAS}}, {"AECN": _published_at_alpha_1(JAIN, flows)}
+    )
     title = f"AECN's fairness index against alpha = beta, {flows} flows"
-    return curve_figure(number, title, _ratios_caption(flows), [panel], axis_scales(_PARAMETER_LABEL, JAIN), palette=schemes.SCHEME_PALETTE)
+    return curve_figure(
+        number, title, _alpha_sweep_caption(flows), [panel], axis_scales(_PARAMETER_LABEL, JAIN), palette=schemes.SCHEME_PALETTE
+    )
 
 
-def _goodput_item(number: str, flows: int) -> StudyItem:
-    panels = mean_rates_of_groups(
-        ALPHAS, lambda alpha, group: aecn_measure(GOODPUT, flows, alpha, group), _printed_at_alpha_1(GOODPUT, flows)
+def _goodput_by_alpha_item(number: str, flows: int) -> StudyItem:
+    panels = rate_panels_of_all_flows(
+        ALPHAS, lambda alpha, group: aecn_measure(GOODPUT, flows, alpha, group), _published_at_alpha_1(GOODPUT, flows)
     )
     title = f"AECN's goodput against alpha = beta, {flows} flows"
     return curve_figure(
-        number, title, _ratios_caption(flows), panels, axis_scales(_PARAMETER_LABEL, GOODPUT, own_y=True), palette=CURVE_PALETTE
+        number, title, _alpha_sweep_caption(flows), panels, axis_scales(_PARAMETER_LABEL, GOODPUT, own_y=True), palette=CURVE_PALETTE
     )
 
 
-def _printed_at_alpha_1(quantity: str, flows: int) -> dict[float, float]:
+def _published_at_alpha_1(quantity: str, flows: int) -> dict[float, float]:
     """What Table 5.1 prints, at alpha 1."""
-    return {1.0: printed_values(quantity, "AECN, alpha 1")[flows]}
+    return {1.0: values_of_table_5_1(quantity, "AECN, alpha 1")[flows]}
 
 
-def _ratios_caption(flows: int) -> str:
+def _alpha_sweep_caption(flows: int) -> str:
     return f"{flows} flows, base max_p 0.5, chapter 5 network."
 
 
-ITEMS = [_jain_item("5.16", 60), _goodput_item("5.17", 60), _jain_item("5.18", 120), _goodput_item("5.19", 120)]
+ITEMS = [
+    _jain_by_alpha_item("5.16", 60),
+    _goodput_by_alpha_item("5.17", 60),
+    _jain_by_alpha_item("5.18", 120),
+    _goodput_by_alpha_item("5.19", 120),
+]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ecnlab.studies.framework.claims import ScenarioMeasure
-from ecnlab.studies.framework.curves import Panel, curve_figure
+from ecnlab.studies.framework.curves import CurvePanel, curve_figure
 from ecnlab.studies.framework.model import StudyItem
 from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
-from ecnlab.studies.papers.aecn.sweeps import CURVE_PALETTE, DELAY, axis_scales, group_curves, mean_rates_of_groups
+from ecnlab.studies.papers.aecn.sweeps import CURVE_PALETTE, DELAY, axis_scales, group_curves, rate_panels_of_all_flows
 
 # AECN2's base max_p; the thesis does not say which values it tried.
 BASE_MAX_PS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
@@ -35,7 +35,7 @@ def aecn4_measure(quantity: str, flows: int, max_th: int, group: str | None = No
 
 
 def _aecn2_goodput_item() -> StudyItem:
-    panels = mean_rates_of_groups(BASE_MAX_PS, lambda base, group: aecn2_measure(GOODPUT, base, group))
+    panels = rate_panels_of_all_flows(BASE_MAX_PS, lambda base, group: aecn2_measure(GOODPUT, base, group))
     drawn = axis_scales(_BASE_LABEL, GOODPUT, own_y=True)
     return curve_figure(
         "5.32", "AECN2's goodput against the base max_p, 60 flows", "Chapter 5 network.", panels, drawn, palette=CURVE_PALETTE
@@ -43,7 +43,7 @@ def _aecn2_goodput_item() -> StudyItem:
 
 
 def _aecn2_jain_item() -> StudyItem:
-    panel = Panel(
+    panel = CurvePanel(
         "", {"AECN2": {base: aecn2_measure(JAIN, base) for base in BASE_MAX_PS}, "AECN": {0.5: schemes.scheme_measure(JAIN, "AECN", 60)}}
     )
     caption = "Beside it AECN with alpha = beta = 2.5 and base max_p 0.5; chapter 5 network."
@@ -52,26 +52,26 @@ def _aecn2_jain_item() -> StudyItem:
 
 
 def _aecn3_jain_item(number: str, flows: int) -> StudyItem:
-    panel = Panel("", {"AECN3": {value: aecn3_measure(JAIN, flows, value) for value in ROBUST_MIN_THS}})
+    panel = CurvePanel("", {"AECN3": {value: aecn3_measure(JAIN, flows, value) for value in ROBUST_MIN_THS}})
     title = f"AECN3's fairness index against the robust group's min_th, {flows} flows"
     return curve_figure(number, title, _AECN3_CAPTION, [panel], axis_scales(_MIN_TH_LABEL, JAIN))
 
 
 def _aecn3_rate_item(number: str, quantity: str, flows: int) -> StudyItem:
-    panels = mean_rates_of_groups(ROBUST_MIN_THS, lambda value, group: aecn3_measure(quantity, flows, int(value), group))
+    panels = rate_panels_of_all_flows(ROBUST_MIN_THS, lambda value, group: aecn3_measure(quantity, flows, int(value), group))
     drawn = axis_scales(_MIN_TH_LABEL, quantity, own_y=True)
     title = f"AECN3's {drawn.y} against the robust group's min_th, {flows} flows"
     return curve_figure(number, title, _AECN3_CAPTION, panels, drawn, palette=CURVE_PALETTE)
 
 
 def _aecn4_jain_item() -> StudyItem:
-    panel = Panel("", {f"{flows} flows": {value: aecn4_measure(JAIN, flows, value) for value in MAX_THS} for flows in CHOSEN_MIN_TH})
+    panel = CurvePanel("", {f"{flows} flows": {value: aecn4_measure(JAIN, flows, value) for value in MAX_THS} for flows in CHOSEN_MIN_TH})
     caption = "Base max_p 0.5, min_th of robust flows 9 at 60 flows and 3 at 120; chapter 5 network."
     return curve_figure("5.41", "AECN4's fairness index against max_th", caption, [panel], axis_scales(_MAX_TH_LABEL, JAIN))
 
 
 def _aecn4_goodput_item(number: str, flows: int) -> StudyItem:
-    panels = mean_rates_of_groups(MAX_THS, lambda value, group: aecn4_measure(GOODPUT, flows, int(value), group))
+    panels = rate_panels_of_all_flows(MAX_THS, lambda value, group: aecn4_measure(GOODPUT, flows, int(value), group))
     drawn = axis_scales(_MAX_TH_LABEL, GOODPUT, own_y=True)
     return curve_figure(
         number, f"AECN4's goodput against max_th, {flows} flows", _aecn4_caption(flows), panels, drawn, palette=CURVE_PALETTE

@@ -8,10 +8,10 @@ from typing import Any
 
 from ecnlab.plot.style import Palette
 from ecnlab.scenarios import networks
-from ecnlab.scenarios.networks import CHAPTER_5, Thesis, Tree
+from ecnlab.scenarios.networks import CHAPTER_5, ThesisNetwork, Tree
 from ecnlab.studies.framework.claims import ScenarioMeasure
-from ecnlab.studies.framework.model import Need
-from ecnlab.studies.framework.reference import THESIS_TABLES, Ns2Row, find_row
+from ecnlab.studies.framework.model import RequiredScenario
+from ecnlab.studies.framework.reference import THESIS_TABLES, Ns2ReferenceRow, find_ns2_row
 
 QUEUE_OF_SCHEME: Mapping[str, Tree] = {
     "RED": {"aqm": "red"},
@@ -45,22 +45,28 @@ GROUP_PALETTE = Palette(
 
 
 def scheme_scenario(
-    name: str, flows: int, max_p: float = 0.5, network: Thesis = CHAPTER_5, record: Tree | None = None, **settings: Any
+    name: str, flows: int, max_p: float = 0.5, network: ThesisNetwork = CHAPTER_5, record: Tree | None = None, **settings: Any
 ) -> Tree:
     """A scenario of one of the compared schemes (a key of QUEUES); `settings` are parameters of its queue in place of the thesis'."""
     others = "".join(f", {parameter} {value}" for parameter, value in settings.items())
     title = f"{name}, {network.title}, {flows} flows, max_p {max_p:g}{others}"
-    return networks.thesis(network, title, flows, _queue_tree(name, max_p, settings), ecn=name != "RED", record=record)
+    return networks.thesis_network_scenario(
+        network, title, flows, _queue_of_scheme(name, max_p, settings), ecn=name != "RED", record=record
+    )
 
 
-def scheme_need(name: str, flows: int, max_p: float = 0.5, network: Thesis = CHAPTER_5, **settings: Any) -> Need:
+def required_scheme_scenario(
+    name: str, flows: int, max_p: float = 0.5, network: ThesisNetwork = CHAPTER_5, **settings: Any
+) -> RequiredScenario:
     """The same as what an item or a claim needs, over every seed; one object for all that ask for it."""
-    return _cached_need(name, flows, max_p, network, tuple(sorted(settings.items())))
+    return _cached_required_scheme_scenario(name, flows, max_p, network, tuple(sorted(settings.items())))
 
 
 @cache
-def _cached_need(name: str, flows: int, max_p: float, network: Thesis, settings: tuple[tuple[str, Any], ...]) -> Need:
-    return Need(scheme_scenario(name, flows, max_p, network, **dict(settings)))
+def _cached_required_scheme_scenario(
+    name: str, flows: int, max_p: float, network: ThesisNetwork, settings: tuple[tuple[str, Any], ...]
+) -> RequiredScenario:
+    return RequiredScenario(scheme_scenario(name, flows, max_p, network, **dict(settings)))
 
 
 def scheme_measure(
@@ -68,34 +74,34 @@ def scheme_measure(
     name: str,
     flows: int,
     max_p: float = 0.5,
-    network: Thesis = CHAPTER_5,
+    network: ThesisNetwork = CHAPTER_5,
     *,
     group: str | None = None,
     queue: str | None = None,
     **settings: Any,
 ) -> ScenarioMeasure:
     """A measured quantity of a scheme, with ns-2's mean of it where that is known."""
-    row = ns2_row(name, flows, max_p, network, **settings)
-    known = row.of(quantity, group=group, queue=queue) if row else None
+    row = ns2_row_of_scheme(name, flows, max_p, network, **settings)
+    known = row.estimate_of_quantity(quantity, group=group, queue=queue) if row else None
     return ScenarioMeasure(
-        scheme_need(name, flows, max_p, network, **settings), quantity, group, queue, known=known.mean if known else None
+        required_scheme_scenario(name, flows, max_p, network, **settings), quantity, group, queue, known=known.mean if known else None
     )
 
 
-def ns2_row(name: str, flows: int, max_p: float, network: Thesis, **settings: Any) -> Ns2Row | None:
+def ns2_row_of_scheme(name: str, flows: int, max_p: float, network: ThesisNetwork, **settings: Any) -> Ns2ReferenceRow | None:
     """The row that ns-2 measured of a scheme, if there is one; its tables tell apart only `_SETTINGS_IN_NS2_TABLES`, AECN2 not at all."""
-    queue = _queue_tree(name, max_p, settings)
+    queue = _queue_of_scheme(name, max_p, settings)
     if settings.keys() - _SETTINGS_IN_NS2_TABLES or "balance" in queue:
         return None
     if queue["aqm"] == "aecn":
         told = {column: queue[column] for column in ("alpha", "beta", "max_th")}
         robust = queue.get("robust_min_th", queue["min_th"])
         wanted = told | {"count": "group", "population": 0, "flows": flows, "base_max_p": max_p, "robust_min_th": robust}
-        return find_row(["thesis-aecn"], wanted) if network is CHAPTER_5 else None
+        return find_ns2_row(["thesis-aecn"], wanted) if network is CHAPTER_5 else None
     thresholds = {"minth": queue["min_th"], "maxth": queue["max_th"]}
     wanted = {"network": _NS2_NETWORK_NAMES[network.title], "era": "21b7", "mode": queue["aqm"], "n": flows, "maxp": max_p}
-    return find_row(THESIS_TABLES, wanted | thresholds)
+    return find_ns2_row(THESIS_TABLES, wanted | thresholds)
 
 
-def _queue_tree(name: str, max_p: float, settings: Tree) -> Tree:
+def _queue_of_scheme(name: str, max_p: float, settings: Tree) -> Tree:
     return {**QUEUE_OF_SCHEME[name], **_THRESHOLDS, "max_p": max_p, **settings}

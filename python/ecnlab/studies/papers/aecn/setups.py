@@ -9,57 +9,57 @@ from collections.abc import Mapping
 from typing import Any
 
 from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, Tree
-from ecnlab.studies.framework.model import Alternative, OpenParameter, ScenarioRewriting
+from ecnlab.studies.framework.model import AlternativeSetup, OpenParameter, ScenarioRewriting
 from ecnlab.studies.papers.aecn import schemes
-from ecnlab.studies.papers.aecn.beyond.measures import need_of_several_routers
+from ecnlab.studies.papers.aecn.beyond.measures import scenario_on_several_routers
 from ecnlab.studies.papers.aecn.chapter4 import DELAY_FIGURE_MAX_P
 
 
-def _unchanged(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+def _unchanged_scenario(tree: Mapping[str, Any]) -> Mapping[str, Any]:
     return tree
 
 
-def _has_aecn(tree: Mapping[str, Any]) -> bool:
+def _has_aecn_queue(tree: Mapping[str, Any]) -> bool:
     return any(link["queue"].get("aqm") == "aecn" for link in tree["link"])
 
 
-def _with_queue_settings(aqms: tuple[str, ...], settings: Tree) -> ScenarioRewriting:
+def _queue_settings_rewriting(aqms: tuple[str, ...], settings: Tree) -> ScenarioRewriting:
     """These settings for every queue with one of these AQMs."""
 
-    def rewrite(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+    def rewrite_scenario(tree: Mapping[str, Any]) -> Mapping[str, Any]:
         links = [{**link, "queue": {**link["queue"], **settings}} if link["queue"].get("aqm") in aqms else link for link in tree["link"]]
         return {**tree, "link": links}
 
-    return rewrite
+    return rewrite_scenario
 
 
-def _with_aecn2_settings(settings: Tree) -> ScenarioRewriting:
+def _aecn2_settings_rewriting(settings: Tree) -> ScenarioRewriting:
     """These settings for every queue of AECN2."""
 
-    def rewrite(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+    def rewrite_scenario(tree: Mapping[str, Any]) -> Mapping[str, Any]:
         balanced = any(link["queue"].get("balance") == "population" for link in tree["link"])
-        return _with_queue_settings(("aecn",), settings)(tree) if balanced else tree
+        return _queue_settings_rewriting(("aecn",), settings)(tree) if balanced else tree
 
-    return rewrite
+    return rewrite_scenario
 
 
-def _with_sender_settings(settings: Tree) -> ScenarioRewriting:
+def _tcp_settings_rewriting(settings: Tree) -> ScenarioRewriting:
     """These settings for every TCP sender."""
 
-    def rewrite(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+    def rewrite_scenario(tree: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**tree, "flows": [{**flow, "tcp": {**flow["tcp"], **settings}} if "tcp" in flow else flow for flow in tree["flows"]]}
 
-    return rewrite
+    return rewrite_scenario
 
 
-def _with_reported_rtt(rtt: str) -> ScenarioRewriting:
+def _aecn_reported_rtt_rewriting(rtt: str) -> ScenarioRewriting:
     """Another round-trip time in the packets, where an AECN queue reads it."""
-    return lambda tree: _with_sender_settings({"quirks": {"rtt_report": rtt}})(tree) if _has_aecn(tree) else tree
+    return lambda tree: _tcp_settings_rewriting({"quirks": {"rtt_report": rtt}})(tree) if _has_aecn_queue(tree) else tree
 
 
-def _with_delay_figure_max_p(max_p: float) -> ScenarioRewriting:
+def _delay_figure_max_p_rewriting(max_p: float) -> ScenarioRewriting:
     """Another max_p in the runs of Figure 4.10 alone."""
-    of_all = _with_queue_settings(("red", "ecn"), {"max_p": max_p})
+    of_all = _queue_settings_rewriting(("red", "ecn"), {"max_p": max_p})
     return lambda tree: of_all(tree) if tree["name"].endswith(DELAY_FIGURE_MAX_P) else tree
 
 
@@ -68,7 +68,7 @@ OPEN_PARAMETERS = (
         name="max_p of Figure 4.10",
         paper="nothing: the caption of Figure 4.10 names min_th and max_th alone (section 4.4.3, page 34)",
         reason="The three values of Figure 4.7, to which the sentence compares Figure 4.10.",
-        values={"0.1": _with_delay_figure_max_p(0.1), "0.5": _unchanged, "0.8": _with_delay_figure_max_p(0.8)},
+        values={"0.1": _delay_figure_max_p_rewriting(0.1), "0.5": _unchanged_scenario, "0.8": _delay_figure_max_p_rewriting(0.8)},
         main="0.5",
     ),
     OpenParameter(
@@ -80,7 +80,7 @@ OPEN_PARAMETERS = (
             "gives the fragile group the most. Appendix B is not what was run to the letter: it compares the draw with max_p, not with "
             "the probability that it has just computed."
         ),
-        values={"router": _with_queue_settings(("aecn",), {"count": "router"}), "group": _unchanged},
+        values={"router": _queue_settings_rewriting(("aecn",), {"count": "router"}), "group": _unchanged_scenario},
         main="group",
     ),
     OpenParameter(
@@ -90,7 +90,7 @@ OPEN_PARAMETERS = (
             "(section 5.2.3.1, page 45); “tcph->r_rtt() = v_baseRTT_” (appendix A)"
         ),
         reason="The text names the last one. The printed code sends the base time, which a round of one packet sets anew.",
-        values={"last": _with_reported_rtt("last"), "base": _unchanged},
+        values={"last": _aecn_reported_rtt_rewriting("last"), "base": _unchanged_scenario},
         main="base",
     ),
     OpenParameter(
@@ -100,13 +100,13 @@ OPEN_PARAMETERS = (
             "“belta=2.5; //rob_fq.length() / avg_fq_len” (appendix B)"
         ),
         reason="The algorithm divides and does not mention whole numbers. The comment in appendix B divides two integers of C.",
-        values={"whole": _with_aecn2_settings({"ratios": "whole"}), "real": _unchanged},
+        values={"whole": _aecn2_settings_rewriting({"ratios": "whole"}), "real": _unchanged_scenario},
         main="real",
     ),
 )
 
 ALTERNATIVES = (
-    Alternative(
+    AlternativeSetup(
         name="gentle",
         evidence=(
             "For: the thesis uses “the n2-s default values” (section 4.3, page 27) of a version that it does not name, and ns-2's own "
@@ -114,36 +114,36 @@ ALTERNATIVES = (
             "thesis' date, 2 May 2001, and “If the average queue size exceeds max_th, all incoming packets will be dropped” (footnote, "
             "page 3; likewise section 5.2.1, page 43), which gentle does not do."
         ),
-        rewriting=_with_queue_settings(("red", "ecn", "aecn"), {"gentle": True}),
+        rewriting=_queue_settings_rewriting(("red", "ecn", "aecn"), {"gentle": True}),
     ),
-    Alternative(
+    AlternativeSetup(
         name="senders of ns-2 2.35",
         evidence=(
             "For: only that the thesis does not name its version. Against: the defaults of 2.35 came between May 2001 and 2007, and the "
             "thesis is of May 2001."
         ),
-        rewriting=_with_sender_settings({"profile": "ns2", "quirks": {"rtt_report": "base"}}),
+        rewriting=_tcp_settings_rewriting({"profile": "ns2", "quirks": {"rtt_report": "base"}}),
     ),
-    Alternative(
+    AlternativeSetup(
         name="robust flows below 90 ms",
         evidence=(
             "For: the thesis' robust flows have 50 ms without queues, and at 60 flows more than 75 ms at times with them, so that the "
             "router takes some for average ones. Against: section 5.4 (page 50) and appendix B both print 75 ms."
         ),
-        rewriting=_with_queue_settings(("aecn",), {"average_rtt": "90 ms"}),
+        rewriting=_queue_settings_rewriting(("aecn",), {"average_rtt": "90 ms"}),
     ),
-    Alternative(
+    AlternativeSetup(
         name="smallest round-trip time in a packet",
         evidence=(
             "For: the variable of appendix A is TCP Vegas' base time, which Vegas' own paper defines as the smallest. Against: the lines "
             "of appendix A set it anew after a round of one packet."
         ),
-        rewriting=_with_reported_rtt("min"),
+        rewriting=_aecn_reported_rtt_rewriting("min"),
     ),
 )
 
 NETWORKS = {
-    "Figure 4.1, the network of chapter 4": schemes.scheme_need("ECN", 60, network=CHAPTER_4),
-    "Figure 5.2, the network of chapter 5, with AECN as its queue": schemes.scheme_need("AECN", 60, network=CHAPTER_5),
-    "Figure B6, several congested routers": need_of_several_routers("AECN"),
+    "Figure 4.1, the network of chapter 4": schemes.required_scheme_scenario("ECN", 60, network=CHAPTER_4),
+    "Figure 5.2, the network of chapter 5, with AECN as its queue": schemes.required_scheme_scenario("AECN", 60, network=CHAPTER_5),
+    "Figure B6, several congested routers": scenario_on_several_routers("AECN"),
 }

@@ -8,7 +8,7 @@ from typing import Any
 from ecnlab.plot.style import Palette
 from ecnlab.scenarios.networks import GROUPS
 from ecnlab.studies.framework.claims import DIMENSIONLESS, MBPS, MS, CombinedMeasure, DisplayUnit, MeasuredQuantity, ScenarioMeasure
-from ecnlab.studies.framework.curves import AxisScales, Panel
+from ecnlab.studies.framework.curves import AxisScales, CurvePanel
 from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
 
@@ -46,16 +46,16 @@ def flow_axis_scales(quantity: str, **ranges: Any) -> AxisScales:
     return axis_scales("number of flows", quantity, x_range=(0, 500), y_range=(0.2, 1.0) if quantity == JAIN else None, **ranges)
 
 
-def group_curves(values: Sequence[float], at: Callable[[float, str | None], ScenarioMeasure], title: str = "") -> Panel:
+def group_curves(values: Sequence[float], at: Callable[[float, str | None], ScenarioMeasure], title: str = "") -> CurvePanel:
     """A curve for each group along the values of a parameter."""
-    return Panel(title, {group: {value: at(value, group) for value in values} for group in GROUPS})
+    return CurvePanel(title, {group: {value: at(value, group) for value in values} for group in GROUPS})
 
 
-def mean_rates_of_groups(
+def rate_panels_of_all_flows(
     values: Sequence[float], at: Callable[[float, str | None], ScenarioMeasure], published: Mapping[float, float] | None = None
-) -> list[Panel]:
+) -> list[CurvePanel]:
     """A rate of all flows along the values of a parameter, with what the thesis prints of it, and beside it that of each group."""
-    total = Panel(ALL_FLOWS, {ALL_FLOWS: {value: at(value, None) for value in values}}, {ALL_FLOWS: published or {}})
+    total = CurvePanel(ALL_FLOWS, {ALL_FLOWS: {value: at(value, None) for value in values}}, {ALL_FLOWS: published or {}})
     return [total, group_curves(values, at, "each group")]
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ecnlab.studies.framework.model import ItemDrawing, Need, ReportTable, ResultsByKey, StudyItem, estimates_frame, format_with_interval
+from ecnlab.studies.framework.model import (
+    DrawnItemContent,
+    ReportTable,
+    RequiredScenario,
+    ResultsByKey,
+    StudyItem,
+    estimates_frame,
+    format_with_interval,
+)
 from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.published import TABLE_5_1
 
@@ -28,18 +36,18 @@ _GOODPUT_COLUMNS = {
 }
 
 
-def _draw_table(results: ResultsByKey) -> ItemDrawing:
-    jain = [_table_row(key, TABLE_5_1[key][0], _jain_cell(result)) for key, result in results.items()]
-    goodput = [_table_row(key, TABLE_5_1[key][1], _goodput_cell(result)) for key, result in results.items()]
+def _draw_table_5_1(results: ResultsByKey) -> DrawnItemContent:
+    jain = [_table_5_1_row(key, TABLE_5_1[key][0], _jain_cell(result)) for key, result in results.items()]
+    goodput = [_table_5_1_row(key, TABLE_5_1[key][1], _goodput_cell(result)) for key, result in results.items()]
     tables = [
         ReportTable("Jain's index", ["scheme", "flows", "published", *JAIN_DEFINITIONS.values()], jain),
         ReportTable("Goodput (Mbit/s)", ["scheme", "flows", "published", *_GOODPUT_COLUMNS.values()], goodput),
     ]
     rows = [((*key, name), result.estimate(name)) for key, result in results.items() for name in (*JAIN_DEFINITIONS, *_GOODPUT_COLUMNS)]
-    return ItemDrawing(None, tables, estimates_frame(["scheme", "flows", "quantity"], "value", rows))
+    return DrawnItemContent(None, tables, estimates_frame(["scheme", "flows", "quantity"], "value", rows))
 
 
-def _table_row(key: tuple[object, ...], published: float, cells: Sequence[str]) -> list[str]:
+def _table_5_1_row(key: tuple[object, ...], published: float, cells: Sequence[str]) -> list[str]:
     return [str(key[0]), str(key[1]), f"{published:.4f}", *cells]
 
 
@@ -56,6 +64,6 @@ TABLE_ITEM = StudyItem(
     number="5.1",
     title="AECN with alpha 1 beside ECN",
     caption="The thesis' numbers beside ours under every definition, base max_p 0.5, chapter 5 network.",
-    needs={key: Need(schemes.scheme_scenario(*key)) for key in TABLE_5_1},
-    draw=_draw_table,
+    needs={key: RequiredScenario(schemes.scheme_scenario(*key)) for key in TABLE_5_1},
+    draw=_draw_table_5_1,
 )

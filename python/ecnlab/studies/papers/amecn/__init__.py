@@ -5,7 +5,7 @@ from __future__ import annotations
 from ecnlab.studies import TITLES
 from ecnlab.studies.framework.model import Study
 from ecnlab.studies.papers.amecn import alternatives, claims, queues, targets
-from ecnlab.studies.papers.amecn.networks import changing_load_need, parking_lot_need
+from ecnlab.studies.papers.amecn.networks import changing_load_scenario, parking_lot_scenario
 from ecnlab.studies.papers.amecn.open_parameters import ALTERNATIVES, OPEN_PARAMETERS
 
 STUDY = Study(
@@ -30,7 +30,7 @@ STUDY = Study(
     open_parameters=OPEN_PARAMETERS,
     alternatives=ALTERNATIVES,
     networks={
-        "Figure 4, the dumbbell, with the flows of Figure 6": changing_load_need("rise", "AMECN"),
-        "Figure 11, three congested links": parking_lot_need("AMECN", 40),
+        "Figure 4, the dumbbell, with the flows of Figure 6": changing_load_scenario("rise", "AMECN"),
+        "Figure 11, three congested links": parking_lot_scenario("AMECN", 40),
     },
 )

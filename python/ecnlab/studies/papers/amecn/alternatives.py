@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ecnlab.stats.estimates import Estimate
-from ecnlab.studies.framework.model import ItemDrawing, ReportTable, ResultsByKey, StudyItem, estimates_frame, format_with_interval
+from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, ResultsByKey, StudyItem, estimates_frame, format_with_interval
 from ecnlab.studies.papers.amecn import measures
 from ecnlab.studies.papers.amecn.networks import (
     CHOSEN_CHOICE,
     CHOSEN_SETTING,
     COMPARED_SCHEMES,
     DURATION_S,
-    Choice,
-    TargetSetting,
-    changing_load_need,
-    single_link_need,
+    OpenParameterChoice,
+    TargetDelayChoice,
+    changing_load_scenario,
+    single_link_scenario,
 )
 from ecnlab.studies.papers.amecn.published import LOAD_BACK_S, SCHEMES
 
@@ -24,62 +24,64 @@ if TYPE_CHECKING:
 
 ALTERNATIVE_CHOICES = (
     CHOSEN_CHOICE,
-    Choice("independent draws", queue={"wait": None, "gaps": "geometric"}),
-    Choice("ns-2's wait", queue={"wait": True}),
-    Choice("both gentle", queue={"gentle": True}),
-    Choice("neither gentle", queue={"gentle": False}),
-    Choice("P1max 0.05 at first", queue={"max_p": 0.05}),
-    Choice("P2max twice P1max", queue={"mid_max_p": 0.2}),
-    Choice("P2max five times P1max", queue={"mid_max_p": 0.5}),
-    Choice("drop-tail before the way back", both_ways=False),
-    Choice("sources 6 ms away", source_delay="6 ms"),
-    Choice("sources 31 ms away", source_delay="31 ms"),
-    Choice("windows of long flows up to 15", long_window=15),
-    Choice("windows of long flows up to 25", long_window=25),
-    Choice("no limit on windows of long flows", long_window=1000),
-    Choice("ns-2's defaults of 2001", tcp={"profile": "ns2-2001"}),
+    OpenParameterChoice("independent draws", queue={"wait": None, "gaps": "geometric"}),
+    OpenParameterChoice("ns-2's wait", queue={"wait": True}),
+    OpenParameterChoice("both gentle", queue={"gentle": True}),
+    OpenParameterChoice("neither gentle", queue={"gentle": False}),
+    OpenParameterChoice("P1max 0.05 at first", queue={"max_p": 0.05}),
+    OpenParameterChoice("P2max twice P1max", queue={"mid_max_p": 0.2}),
+    OpenParameterChoice("P2max five times P1max", queue={"mid_max_p": 0.5}),
+    OpenParameterChoice("drop-tail before the way back", both_ways=False),
+    OpenParameterChoice("sources 6 ms away", source_delay="6 ms"),
+    OpenParameterChoice("sources 31 ms away", source_delay="31 ms"),
+    OpenParameterChoice("windows of long flows up to 15", long_window=15),
+    OpenParameterChoice("windows of long flows up to 25", long_window=25),
+    OpenParameterChoice("no limit on windows of long flows", long_window=1000),
+    OpenParameterChoice("ns-2's defaults of 2001", tcp={"profile": "ns2-2001"}),
 )
 _ALTERNATIVE_MEASURES: Mapping[str, tuple[measures.ValuesOfResult, float, int]] = {
-    "average, 40 to 100 s (packets)": (measures.average_queue(LOAD_BACK_S, DURATION_S), 1, 2),
-    "use of the link (%)": (measures.utilisation, 100, 2),
+    "average, 40 to 100 s (packets)": (measures.average_queue_over_span(LOAD_BACK_S, DURATION_S), 1, 2),
+    "use of the link (%)": (measures.bottleneck_utilisation, 100, 2),
     "drops of arrivals (%)": (measures.drop_rate, 100, 1),
 }
 
 
 ALTERNATIVE_SETTINGS = (
     CHOSEN_SETTING,
-    TargetSetting("ns-2's wait", queue={"wait": True}),
-    TargetSetting("uniform gaps", queue={"wait": False}),
-    TargetSetting("no flows back", back=0),
-    TargetSetting("ARED drops", ecn=False),
+    TargetDelayChoice("ns-2's wait", queue={"wait": True}),
+    TargetDelayChoice("uniform gaps", queue={"wait": False}),
+    TargetDelayChoice("no flows back", back=0),
+    TargetDelayChoice("ARED drops", ecn=False),
 )
 _TARGETS_MS = (20, 60)
 
 
-def _measure_cell(results: ResultsByKey, choice: Choice, name: str, scheme: str) -> Estimate:
+def _estimate_of_choice(results: ResultsByKey, choice: OpenParameterChoice, name: str, scheme: str) -> Estimate:
     measure, factor, _ = _ALTERNATIVE_MEASURES[name]
     result = results[choice.name, scheme]
     return result.estimate_of(measure(result)).scaled(factor)
 
 
-def _row_cells(results: ResultsByKey, choice: Choice) -> list[str]:
+def _choice_row_cells(results: ResultsByKey, choice: OpenParameterChoice) -> list[str]:
     return [
-        format_with_interval(_measure_cell(results, choice, name, scheme), _ALTERNATIVE_MEASURES[name][2])
+        format_with_interval(_estimate_of_choice(results, choice, name, scheme), _ALTERNATIVE_MEASURES[name][2])
         for name in _ALTERNATIVE_MEASURES
         for scheme in SCHEMES
     ]
 
 
-def _draw_alternatives(results: ResultsByKey) -> ItemDrawing:
+def _draw_alternatives(results: ResultsByKey) -> DrawnItemContent:
     header = ["alternative", *(f"{scheme}: {name}" for name in _ALTERNATIVE_MEASURES for scheme in SCHEMES)]
-    table = ReportTable("the load rises at 25 s", header, [[choice.name, *_row_cells(results, choice)] for choice in ALTERNATIVE_CHOICES])
+    table = ReportTable(
+        "the load rises at 25 s", header, [[choice.name, *_choice_row_cells(results, choice)] for choice in ALTERNATIVE_CHOICES]
+    )
     rows = [
-        ((choice.name, scheme, name), _measure_cell(results, choice, name, scheme))
+        ((choice.name, scheme, name), _estimate_of_choice(results, choice, name, scheme))
         for choice in ALTERNATIVE_CHOICES
         for scheme in SCHEMES
         for name in _ALTERNATIVE_MEASURES
     ]
-    return ItemDrawing(None, [table], estimates_frame(["alternative", "scheme", "quantity"], "mean", rows))
+    return DrawnItemContent(None, [table], estimates_frame(["alternative", "scheme", "quantity"], "mean", rows))
 
 
 ALTERNATIVES_ITEM = StudyItem(
@@ -91,15 +93,18 @@ ALTERNATIVES_ITEM = StudyItem(
         "P1max and P2max 0.1 at first, the queue before both directions, sources 1 ms away, windows of the long flows up to 20 packets, "
         "Reno as in ns-2 2.35. Published for the use of the link are 94.5 % under MECN and 96.3 % under AMECN."
     ),
-    needs={(choice.name, scheme): changing_load_need("rise", scheme, choice) for choice in ALTERNATIVE_CHOICES for scheme in SCHEMES},
+    needs={(choice.name, scheme): changing_load_scenario("rise", scheme, choice) for choice in ALTERNATIVE_CHOICES for scheme in SCHEMES},
     draw=_draw_alternatives,
     part="What the paper leaves open",
 )
 
 
-def _draw_target_alternatives(results: ResultsByKey) -> ItemDrawing:
+def _draw_target_alternatives(results: ResultsByKey) -> DrawnItemContent:
     found = {
-        key: (result.estimate_of(measures.mean_wait(result)).scaled(1e3), result.estimate_of(measures.utilisation(result)).scaled(100))
+        key: (
+            result.estimate_of(measures.mean_bottleneck_wait(result)).scaled(1e3),
+            result.estimate_of(measures.bottleneck_utilisation(result)).scaled(100),
+        )
         for key, result in results.items()
     }
     cells = [[*key[:2], str(key[2]), format_with_interval(delay, 1), format_with_interval(used, 2)] for key, (delay, used) in found.items()]
@@ -108,7 +113,7 @@ def _draw_target_alternatives(results: ResultsByKey) -> ItemDrawing:
         ((*key, name), value) for key, both in found.items() for name, value in zip(("delay_ms", "efficiency_percent"), both, strict=True)
     ]
     data = estimates_frame(["alternative", "scheme", "target_ms", "quantity"], "mean", rows)
-    return ItemDrawing(None, [ReportTable("second half of each run", header, cells)], data)
+    return DrawnItemContent(None, [ReportTable("second half of each run", header, cells)], data)
 
 
 TARGET_ALTERNATIVES_ITEM = StudyItem(
@@ -120,7 +125,7 @@ TARGET_ALTERNATIVES_ITEM = StudyItem(
         "back whose ACKs share the congested link, ARED with ECN. Both spacings stand under both schemes, so one row of each is as chosen."
     ),
     needs={
-        (setting.name, scheme, target): single_link_need(scheme, target, setting)
+        (setting.name, scheme, target): single_link_scenario(scheme, target, setting)
         for setting in ALTERNATIVE_SETTINGS
         for scheme in COMPARED_SCHEMES
         if setting.ecn or scheme == "ARED"

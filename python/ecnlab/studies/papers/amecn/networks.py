@@ -7,7 +7,7 @@ from functools import cache
 
 from ecnlab.scenarios import networks
 from ecnlab.scenarios.networks import Tree
-from ecnlab.studies.framework.model import Need
+from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.papers.amecn.published import CHANGE_S
 
 DURATION_S = 100.0
@@ -32,7 +32,7 @@ COMPARED_SCHEMES = ("AMECN", "ARED")
 
 
 @dataclass(frozen=True)
-class Choice:
+class OpenParameterChoice:
     """What the paper leaves open of Figures 5 and 6; each part overrides what was chosen."""
 
     name: str = "as chosen"
@@ -43,11 +43,11 @@ class Choice:
     both_ways: bool = True
 
 
-CHOSEN_CHOICE = Choice()
+CHOSEN_CHOICE = OpenParameterChoice()
 
 
 @dataclass(frozen=True)
-class TargetSetting:
+class TargetDelayChoice:
     """What the paper leaves open of Figures 9 and 10: parts of the queue, how many flows go back, and whether ARED marks."""
 
     name: str = "as chosen"
@@ -56,17 +56,17 @@ class TargetSetting:
     ecn: bool = True
 
 
-CHOSEN_SETTING = TargetSetting()
+CHOSEN_SETTING = TargetDelayChoice()
 
 
 @cache
-def changing_load_need(kind: str, scheme: str, choice: Choice = CHOSEN_CHOICE) -> Need:
+def changing_load_scenario(kind: str, scheme: str, choice: OpenParameterChoice = CHOSEN_CHOICE) -> RequiredScenario:
     """Two long flows forward and one back, under MECN or AMECN; 20 more join at 25 s (`rise`) or are there until 25 s (`fall`)."""
     title = f"{scheme}, the load {kind}s, {choice.name}"
-    queue = _without_removed_keys(
+    queue = _queue_without_removed_parameters(
         {"aqm": scheme.lower(), "gentle": _GENTLE_BY_SCHEME[scheme], **_MARK_SPACING, **_MECN_THRESHOLDS, **choice.queue}
     )
-    tree = networks.two_way(title, queue, {**_SENDER, **_MECN_SENDER, **choice.tcp})
+    tree = networks.two_way_traffic_scenario(title, queue, {**_SENDER, **_MECN_SENDER, **choice.tcp})
     link, groups = tree["link"][0], {group["name"]: group for group in tree["flows"]}
     for name, end in (("long", "access"), ("more", "access"), ("back", "exit")):
         groups[name][end]["delay"] = choice.source_delay
@@ -75,10 +75,12 @@ def changing_load_need(kind: str, scheme: str, choice: Choice = CHOSEN_CHOICE) -
     if not choice.both_ways:
         link["reverse"] = {"limit": _MECN_THRESHOLDS["limit"]}
         groups["back"]["tcp"]["ecn"] = False
-    return Need(tree | (_sending_until_change(groups["more"], link) if kind == "fall" else {}) | {"record": {"queue": "100 ms"}})
+    return RequiredScenario(
+        tree | (_stop_group_at_load_change(groups["more"], link) if kind == "fall" else {}) | {"record": {"queue": "100 ms"}}
+    )
 
 
-def _sending_until_change(more: Tree, link: Tree) -> Tree:
+def _stop_group_at_load_change(more: Tree, link: Tree) -> Tree:
     """Have the group send from 0 s until the change: its way in, a link that is too fast to matter, goes down then.
 
     What had entered is delivered. A source of ns-2 that is stopped sends again what is lost of it; these cannot.
@@ -97,10 +99,10 @@ def _sending_until_change(more: Tree, link: Tree) -> Tree:
 
 
 @cache
-def single_link_need(scheme: str, target_ms: int, setting: TargetSetting = CHOSEN_SETTING) -> Need:
+def single_link_scenario(scheme: str, target_ms: int, setting: TargetDelayChoice = CHOSEN_SETTING) -> RequiredScenario:
     """100 long flows, web traffic and reverse traffic over one congested link with a target delay; the second half is measured."""
     sender, queue = _sender_and_queue(scheme, target_ms)
-    queue = _without_removed_keys(queue | setting.queue | ({} if setting.ecn else {"ecn": False}))
+    queue = _queue_without_removed_parameters(queue | setting.queue | ({} if setting.ecn else {"ecn": False}))
     sender["ecn"] = setting.ecn
     near, far = {"delay": "uniform 6 ms to 31 ms"}, {"delay": "4 ms"}
     groups = [
@@ -108,12 +110,14 @@ def single_link_need(scheme: str, target_ms: int, setting: TargetSetting = CHOSE
         _host_group("web", _WEB_FLOWS, sender, ("r1", near), ("r2", far)) | {"app": "web"},
         *([_host_group("back", setting.back, sender, ("r2", far), ("r1", near))] if setting.back else []),
     ]
-    link = networks.bottleneck("7 Mbps", "40 ms", queue, reverse={"queue": queue}) | {"from": "r1", "to": "r2"}
-    return Need(_measured_second_half(f"{scheme}, one link, target {target_ms} ms, {setting.name}") | {"link": [link], "flows": groups})
+    link = networks.bottleneck_link("7 Mbps", "40 ms", queue, reverse={"queue": queue}) | {"from": "r1", "to": "r2"}
+    return RequiredScenario(
+        _tree_measured_in_second_half(f"{scheme}, one link, target {target_ms} ms, {setting.name}") | {"link": [link], "flows": groups}
+    )
 
 
 @cache
-def parking_lot_need(scheme: str, target_ms: int) -> Need:
+def parking_lot_scenario(scheme: str, target_ms: int) -> RequiredScenario:
     """20 flows over all three congested links, 20 over the last two, and 20 across each; the second half is measured."""
     sender, queue = _sender_and_queue(scheme, target_ms)
     topology = {"topology": "parking-lot", "hops": len(HOP_NAMES), "rate": "7 Mbps", "delay": "40 ms", "queue": queue}
@@ -121,12 +125,13 @@ def parking_lot_need(scheme: str, target_ms: int) -> Need:
     cross = {"cross": {"name": "cross", "count": 20, "tcp": sender}}
     ways = {"three hops": ("h0", "h3"), "two hops": ("h1", "h3")}
     groups = [{"name": name, "count": 20, "from": start, "to": end, "tcp": sender} for name, (start, end) in ways.items()]
-    return Need(
-        _measured_second_half(f"{scheme}, three links, target {target_ms} ms") | {"network": topology | hosts | cross, "flows": groups}
+    return RequiredScenario(
+        _tree_measured_in_second_half(f"{scheme}, three links, target {target_ms} ms")
+        | {"network": topology | hosts | cross, "flows": groups}
     )
 
 
-def _measured_second_half(title: str) -> Tree:
+def _tree_measured_in_second_half(title: str) -> Tree:
     return {"name": title, "duration": f"{DURATION_S:g} s", "measure_from": f"{DURATION_S / 2:g} s"}
 
 
@@ -137,7 +142,7 @@ def _sender_and_queue(scheme: str, target_ms: int) -> tuple[Tree, Tree]:
     return {**_SENDER, **response}, queue
 
 
-def _without_removed_keys(queue: Tree) -> Tree:
+def _queue_without_removed_parameters(queue: Tree) -> Tree:
     """A queue's parameters without those that a choice removes."""
     return {key: value for key, value in queue.items() if value is not None}
 

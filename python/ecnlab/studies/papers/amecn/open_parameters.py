@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ecnlab.scenarios.networks import Tree
-from ecnlab.studies.framework.model import Alternative, OpenParameter, ScenarioRewriting
+from ecnlab.studies.framework.model import AlternativeSetup, OpenParameter, ScenarioRewriting
 
 _MECN_AQMS = ("mecn", "amecn")
 
 
-def main_setup(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+def rewrite_to_main_setup(tree: Mapping[str, Any]) -> Mapping[str, Any]:
     """The scenario of the main set-up."""
     return tree
 
@@ -19,25 +19,25 @@ def main_setup(tree: Mapping[str, Any]) -> Mapping[str, Any]:
 def with_queue_settings(aqms: tuple[str, ...], **parts: Any) -> ScenarioRewriting:
     """Set parameters of every queue that has one of these AQMs; None removes a parameter."""
 
-    def rewrite(part: Any) -> Any:
+    def rewrite_scenario(part: Any) -> Any:
         if isinstance(part, Mapping):
-            found = {key: rewrite(value) for key, value in part.items()}
+            found = {key: rewrite_scenario(value) for key, value in part.items()}
             if part.get("aqm") in aqms:
                 found = {key: value for key, value in (found | parts).items() if value is not None}
             return found
-        return [rewrite(each) for each in part] if isinstance(part, list) else part
+        return [rewrite_scenario(each) for each in part] if isinstance(part, list) else part
 
-    return rewrite
+    return rewrite_scenario
 
 
 def with_changed_groups(change: Callable[[Tree], Tree], *, of: str) -> ScenarioRewriting:
     """Rewrite every group of flows in scenarios that have a group of the name `of`, and leave other scenarios as they are."""
 
-    def rewrite(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+    def rewrite_scenario(tree: Mapping[str, Any]) -> Mapping[str, Any]:
         groups = tree["flows"]
         return {**tree, "flows": [change(group) for group in groups]} if any(group["name"] == of for group in groups) else tree
 
-    return rewrite
+    return rewrite_scenario
 
 
 def _with_long_windows(packets: int) -> ScenarioRewriting:
@@ -74,7 +74,7 @@ SPACING = OpenParameter(
     values={
         "ns-2's wait": with_queue_settings(_MECN_AQMS, wait=True),
         "independent draws": with_queue_settings(_MECN_AQMS, wait=None, gaps="geometric"),
-        "uniform gaps": main_setup,
+        "uniform gaps": rewrite_to_main_setup,
     },
     main="uniform gaps",
 )
@@ -85,7 +85,7 @@ ARED_SPACING = OpenParameter(
         "ARED is part of ns-2, which the paper used, and ns-2 2.35 has wait on by default. Its option `wait_` turns that off, as in "
         "Floyd and Jacobson 1993."
     ),
-    values={"ns-2's wait": main_setup, "uniform gaps": with_queue_settings(("ared",), wait=False)},
+    values={"ns-2's wait": rewrite_to_main_setup, "uniform gaps": with_queue_settings(("ared",), wait=False)},
     main="ns-2's wait",
 )
 SECOND_RAMP = OpenParameter(
@@ -95,7 +95,7 @@ SECOND_RAMP = OpenParameter(
         "P1max is ns-2's 0.1. Moderate congestion is not marked less often than incipient congestion, so P2max is not below P1max. AMECN "
         "moves both together and P1max up to 0.5 (section 3.2), so more than twice P1max would exceed a probability of 1."
     ),
-    values={"P1max": main_setup, "twice P1max": with_queue_settings(_MECN_AQMS, mid_max_p=0.2)},
+    values={"P1max": rewrite_to_main_setup, "twice P1max": with_queue_settings(_MECN_AQMS, mid_max_p=0.2)},
     main="P1max",
 )
 LONG_WINDOWS = OpenParameter(
@@ -105,20 +105,20 @@ LONG_WINDOWS = OpenParameter(
         "ns-2's own test of Adaptive RED with this load limits them to 15 packets (test-suite-adaptive-red.tcl, red2). ns-2's default is "
         "20. The paper names a limit of the other flows only, which admits none."
     ),
-    values={"15 packets": _with_long_windows(15), "20 packets": main_setup, "no limit": _with_long_windows(1000)},
+    values={"15 packets": _with_long_windows(15), "20 packets": rewrite_to_main_setup, "no limit": _with_long_windows(1000)},
     main="20 packets",
 )
 FLOWS_BACK = OpenParameter(
     name="reverse traffic (Figures 9 and 10)",
     paper="“the simulations include web traffic and reverse path traffic” (section 4.3.1). No amount.",
     reason="Figures 5 to 8 have one flow back beside two forward. By number that is one flow, by ratio 50 beside 100.",
-    values={"1 flow": _with_reverse_flows(1), "10 flows": main_setup, "50 flows": _with_reverse_flows(50)},
+    values={"1 flow": _with_reverse_flows(1), "10 flows": rewrite_to_main_setup, "50 flows": _with_reverse_flows(50)},
     main="10 flows",
 )
 OPEN_PARAMETERS = (SPACING, ARED_SPACING, SECOND_RAMP, LONG_WINDOWS, FLOWS_BACK)
 
 ALTERNATIVES = (
-    Alternative(
+    AlternativeSetup(
         "AMECN not gentle",
         (
             "For: “If the average queue is above the max_th all packets are dropped” (section 2.1). Against: section 3.3.1 justifies the "
@@ -126,7 +126,7 @@ ALTERNATIVES = (
         ),
         with_queue_settings(("amecn",), gentle=False),
     ),
-    Alternative(
+    AlternativeSetup(
         "equation (4) for AMECN's increase",
         (
             "For: “Thus formula we use to adapt α is” equation (4), which has 0.25 × 0.17 (section 3.3.2). Against: Figure 3 has 0.25, "
@@ -135,7 +135,7 @@ ALTERNATIVES = (
         ),
         with_queue_settings(("amecn",), increase=0.0425),
     ),
-    Alternative(
+    AlternativeSetup(
         "AMECN's last step not limited to 0.5",
         (
             "For: Figure 3 tests P_max before the step and does not limit the result. Against: “P_max is constrained to remain with the "
@@ -143,12 +143,12 @@ ALTERNATIVES = (
         ),
         with_queue_settings(("amecn",), overshoot=True),
     ),
-    Alternative(
+    AlternativeSetup(
         "P_max up to 1, a test of a cause",
         ("Not a reading of the paper: section 3.2 has the upper bound 0.5. It shows which claims fail because AMECN is at that bound."),
         with_queue_settings(("amecn",), top=1),
     ),
-    Alternative(
+    AlternativeSetup(
         "sources' delays differ by up to a packet time (Figures 5 to 8)",
         (
             "A test of phase effects (Floyd and Jacobson 1992). For: hosts are not in step with each other. Against: the sources have one "
@@ -156,7 +156,7 @@ ALTERNATIVES = (
         ),
         with_changed_groups(lambda group: {**group, "access": {**group["access"], "spread": "5.333 ms"}}, of="more"),
     ),
-    Alternative(
+    AlternativeSetup(
         "sources 31 ms away (Figures 5 to 8)",
         (
             "For: the delay d is not given (section 4.1), and 31 ms make a round-trip time of 150 ms, the longest of section 4.3.1. "

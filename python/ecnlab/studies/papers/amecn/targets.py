@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from ecnlab.plot import lines, style
 from ecnlab.plot.style import Palette
 from ecnlab.stats.estimates import Estimate
-from ecnlab.studies.framework.model import ItemDrawing, ReportTable, ResultsByKey, StudyItem, format_with_interval
+from ecnlab.studies.framework.model import DrawnItemContent, ReportTable, ResultsByKey, StudyItem, format_with_interval
 from ecnlab.studies.papers.amecn import measures
-from ecnlab.studies.papers.amecn.networks import COMPARED_SCHEMES, PACKET_BITS, RATE_BPS, parking_lot_need, single_link_need
+from ecnlab.studies.papers.amecn.networks import COMPARED_SCHEMES, PACKET_BITS, RATE_BPS, parking_lot_scenario, single_link_scenario
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,7 +26,9 @@ _PALETTE = Palette(dashes={"ARED": "--"})
 _PACKETS_PER_S = RATE_BPS / PACKET_BITS
 
 
-def _estimate(results: ResultsByKey, scheme: str, target: int, measure: measures.ValuesOfResult, factor: float = 1.0) -> Estimate:
+def _estimate_of_measure(
+    results: ResultsByKey, scheme: str, target: int, measure: measures.ValuesOfResult, factor: float = 1.0
+) -> Estimate:
     result = results[scheme, target]
     return result.estimate_of(measure(result)).scaled(factor)
 
@@ -35,22 +37,22 @@ def _curve_against_delay(scheme: str, delays: list[Estimate], values: list[Estim
     return lines.Curve(scheme, [delay.mean for delay in delays], values, across=[delay.half_width for delay in delays])
 
 
-def _draw_efficiency(results: ResultsByKey) -> ItemDrawing:
-    figure, (axes,) = style.panels()
+def _draw_link_efficiency(results: ResultsByKey) -> DrawnItemContent:
+    figure, (axes,) = style.figure_with_panels()
     curves = [
         _curve_against_delay(
             scheme,
-            [_estimate(results, scheme, target, measures.mean_wait, _PACKETS_PER_S) for target in TARGETS_MS],
-            [_estimate(results, scheme, target, measures.utilisation, 100) for target in TARGETS_MS],
+            [_estimate_of_measure(results, scheme, target, measures.mean_bottleneck_wait, _PACKETS_PER_S) for target in TARGETS_MS],
+            [_estimate_of_measure(results, scheme, target, measures.bottleneck_utilisation, 100) for target in TARGETS_MS],
         )
         for scheme in COMPARED_SCHEMES
     ]
     lines.draw_curves(axes, curves, x_label="mean queueing delay (packets at 7 Mbit/s)", y_label="link efficiency (%)", palette=_PALETTE)
     style.legend_above(axes)
-    return ItemDrawing(
+    return DrawnItemContent(
         figure,
         [_single_link_table(results)],
-        _estimates_frame(results, {"delay_s": measures.mean_wait, "efficiency": measures.utilisation}),
+        _estimates_frame(results, {"delay_s": measures.mean_bottleneck_wait, "efficiency": measures.bottleneck_utilisation}),
     )
 
 
@@ -59,10 +61,10 @@ def _single_link_table(results: ResultsByKey) -> ReportTable:
         [
             scheme,
             str(target),
-            format_with_interval(_estimate(results, scheme, target, measures.mean_wait, 1e3), 1),
-            format_with_interval(_estimate(results, scheme, target, measures.mean_wait, _PACKETS_PER_S), 1),
-            format_with_interval(_estimate(results, scheme, target, measures.utilisation, 100), 2),
-            format_with_interval(_estimate(results, scheme, target, measures.drop_rate, 100), 1),
+            format_with_interval(_estimate_of_measure(results, scheme, target, measures.mean_bottleneck_wait, 1e3), 1),
+            format_with_interval(_estimate_of_measure(results, scheme, target, measures.mean_bottleneck_wait, _PACKETS_PER_S), 1),
+            format_with_interval(_estimate_of_measure(results, scheme, target, measures.bottleneck_utilisation, 100), 2),
+            format_with_interval(_estimate_of_measure(results, scheme, target, measures.drop_rate, 100), 1),
             format_with_interval(results[scheme, target].estimate("throughput_bps", group="back").scaled(1e-6), 2),
         ]
         for scheme in COMPARED_SCHEMES
@@ -80,43 +82,47 @@ def _single_link_table(results: ResultsByKey) -> ReportTable:
     return ReportTable("second half of each run", header, rows)
 
 
-def _draw_targets(results: ResultsByKey) -> ItemDrawing:
-    figure, (axes,) = style.panels()
+def _draw_delay_against_target(results: ResultsByKey) -> DrawnItemContent:
+    figure, (axes,) = style.figure_with_panels()
     axes.plot([0, TARGETS_MS[-1]], [0, TARGETS_MS[-1]], color="black", linewidth=0.6, linestyle=":", label="target")
     curves = [
-        lines.Curve(scheme, TARGETS_MS, [_estimate(results, scheme, target, measures.mean_wait, 1e3) for target in TARGETS_MS])
+        lines.Curve(
+            scheme, TARGETS_MS, [_estimate_of_measure(results, scheme, target, measures.mean_bottleneck_wait, 1e3) for target in TARGETS_MS]
+        )
         for scheme in COMPARED_SCHEMES
     ]
     lines.draw_curves(axes, curves, x_label="target delay (ms)", y_label="measured delay (ms)", palette=_PALETTE)
     style.legend_above(axes)
-    return ItemDrawing(figure, data=_estimates_frame(results, {"delay_s": measures.mean_wait}))
+    return DrawnItemContent(figure, data=_estimates_frame(results, {"delay_s": measures.mean_bottleneck_wait}))
 
 
-def _draw_parking_lot(results: ResultsByKey) -> ItemDrawing:
-    figure, (axes,) = style.panels()
+def _draw_parking_lot(results: ResultsByKey) -> DrawnItemContent:
+    figure, (axes,) = style.figure_with_panels()
     curves = [
         _curve_against_delay(
             scheme,
-            [_estimate(results, scheme, target, measures.total_wait, 1e3) for target in PARKING_TARGETS_MS],
-            [_estimate(results, scheme, target, measures.total_throughput, 1e-6) for target in PARKING_TARGETS_MS],
+            [_estimate_of_measure(results, scheme, target, measures.total_wait_of_three_links, 1e3) for target in PARKING_TARGETS_MS],
+            [_estimate_of_measure(results, scheme, target, measures.total_throughput, 1e-6) for target in PARKING_TARGETS_MS],
         )
         for scheme in COMPARED_SCHEMES
     ]
     x_label, y_label = "sum of the mean queueing delays of three links (ms)", "total throughput (Mbit/s)"
     lines.draw_curves(axes, curves, x_label=x_label, y_label=y_label, palette=_PALETTE)
     style.legend_above(axes)
-    data = _estimates_frame(results, {"total_delay_s": measures.total_wait, "total_throughput_bps": measures.total_throughput})
-    return ItemDrawing(figure, [_parking_table(results)], data)
+    data = _estimates_frame(
+        results, {"total_delay_s": measures.total_wait_of_three_links, "total_throughput_bps": measures.total_throughput}
+    )
+    return DrawnItemContent(figure, [_parking_lot_table(results)], data)
 
 
-def _parking_table(results: ResultsByKey) -> ReportTable:
+def _parking_lot_table(results: ResultsByKey) -> ReportTable:
     groups = ("three hops", "two hops")
     rows = [
         [
             scheme,
             str(target),
-            format_with_interval(_estimate(results, scheme, target, measures.total_wait, 1e3), 1),
-            format_with_interval(_estimate(results, scheme, target, measures.total_throughput, 1e-6), 2),
+            format_with_interval(_estimate_of_measure(results, scheme, target, measures.total_wait_of_three_links, 1e3), 1),
+            format_with_interval(_estimate_of_measure(results, scheme, target, measures.total_throughput, 1e-6), 2),
             *(format_with_interval(results[scheme, target].estimate("throughput_bps", group=group).scaled(1e-6), 2) for group in groups),
         ]
         for scheme in COMPARED_SCHEMES
@@ -135,8 +141,10 @@ def _estimates_frame(results: ResultsByKey, quantities: dict[str, measures.Value
     return pl.DataFrame(rows, schema=["scheme", "target_ms", "quantity", "mean", "sd", "half_width", "n"], orient="row")
 
 
-_SINGLE_LINK_NEEDS = {(scheme, target): single_link_need(scheme, target) for scheme in COMPARED_SCHEMES for target in TARGETS_MS}
-_PARKING_LOT_NEEDS = {(scheme, target): parking_lot_need(scheme, target) for scheme in COMPARED_SCHEMES for target in PARKING_TARGETS_MS}
+_SINGLE_LINK_NEEDS = {(scheme, target): single_link_scenario(scheme, target) for scheme in COMPARED_SCHEMES for target in TARGETS_MS}
+_PARKING_LOT_NEEDS = {
+    (scheme, target): parking_lot_scenario(scheme, target) for scheme in COMPARED_SCHEMES for target in PARKING_TARGETS_MS
+}
 _ONE_LINK_PART, _SEVERAL_LINKS_PART = "One congested link", "Several congested links"
 
 EFFICIENCY_ITEM = StudyItem(
@@ -147,7 +155,7 @@ EFFICIENCY_ITEM = StudyItem(
         "point for each target delay from 10 to 120 ms, with the intervals of both quantities."
     ),
     needs=_SINGLE_LINK_NEEDS,
-    draw=_draw_efficiency,
+    draw=_draw_link_efficiency,
     part=_ONE_LINK_PART,
 )
 TARGETS_ITEM = StudyItem(
@@ -155,7 +163,7 @@ TARGETS_ITEM = StudyItem(
     title="Measured delay against target delay, AMECN and ARED",
     caption="Mean wait at the congested link in the second half of the same runs.",
     needs=_SINGLE_LINK_NEEDS,
-    draw=_draw_targets,
+    draw=_draw_delay_against_target,
     part=_ONE_LINK_PART,
 )
 PARKING_LOT_ITEM = StudyItem(

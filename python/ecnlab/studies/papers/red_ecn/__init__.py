@@ -5,7 +5,7 @@ from __future__ import annotations
 from ecnlab.studies import TITLES
 from ecnlab.studies.framework.model import Study
 from ecnlab.studies.papers.red_ecn import claims, fit, throughput
-from ecnlab.studies.papers.red_ecn.network import row_need
+from ecnlab.studies.papers.red_ecn.network import table_row_scenario
 from ecnlab.studies.papers.red_ecn.open_parameters import ALTERNATIVES, OPEN_PARAMETERS
 
 STUDY = Study(
@@ -23,7 +23,7 @@ STUDY = Study(
     open_parameters=OPEN_PARAMETERS,
     alternatives=ALTERNATIVES,
     networks={
-        "Figure 4, without datagrams": row_need((1, "RED with ECN", 250)),
-        "Figure 6, with sources of datagrams": row_need((2, "RED with ECN", 250)),
+        "Figure 4, without datagrams": table_row_scenario((1, "RED with ECN", 250)),
+        "Figure 6, with sources of datagrams": table_row_scenario((2, "RED with ECN", 250)),
     },
 )

@@ -13,73 +13,76 @@ from ecnlab.studies.framework.claims import (
     PERCENT_POINTS,
     Claim,
     ClaimedRange,
+    ClaimStatement,
     CombinedMeasure,
     MeasureDifference,
     RelativeChange,
     ScenarioMeasure,
-    Statement,
-    above,
-    at_least,
-    at_most,
-    below,
+    claimed_above,
+    claimed_at_least,
+    claimed_at_most,
+    claimed_below,
 )
-from ecnlab.studies.papers.red_ecn.network import row_measure, row_need
+from ecnlab.studies.papers.red_ecn.network import goodput_of_table_row, table_row_scenario
 from ecnlab.studies.papers.red_ecn.published import DELAYS_MS, EXPERIMENTS, PUBLISHED_KBPS, SCHEMES
 
 _RED, _ECN = SCHEMES
 _EXPERIMENT_NAMES = {1: "without datagrams", 2: "beside datagrams"}
 
 
-def _ecn_gain(experiment: int, delay: int) -> RelativeChange:
+def _relative_ecn_gain(experiment: int, delay: int) -> RelativeChange:
     """By how much ECN's throughput is above RED's, as a share."""
-    return RelativeChange(row_measure((experiment, _ECN, delay)), row_measure((experiment, _RED, delay)))
+    return RelativeChange(goodput_of_table_row((experiment, _ECN, delay)), goodput_of_table_row((experiment, _RED, delay)))
 
 
-def _published_gain(experiment: int, delay: int) -> float:
+def _published_ecn_gain_percent(experiment: int, delay: int) -> float:
     """The same of the paper's numbers, in per cent."""
     return round(100 * (PUBLISHED_KBPS[experiment, _ECN, delay] / PUBLISHED_KBPS[experiment, _RED, delay] - 1), 2)
 
 
 # One and a half of Table II's loss at 250 ms, with which the paper still has ECN better at each delay.
-_TRIFLING_GAIN_PERCENT = round(1.5 * _published_gain(2, 250), 3)
+_TRIFLING_GAIN_PERCENT = round(1.5 * _published_ecn_gain_percent(2, 250), 3)
 
 
-def _gain_statements(experiment: int, wanted: ClaimedRange) -> list[Statement]:
+def _ecn_gain_statements(experiment: int, wanted: ClaimedRange) -> list[ClaimStatement]:
     """A statement for each delay of the tables."""
     return [
-        Statement(
+        ClaimStatement(
             f"throughput, ECN over RED, {_EXPERIMENT_NAMES[experiment]}, {delay} ms",
-            _ecn_gain(experiment, delay),
+            _relative_ecn_gain(experiment, delay),
             wanted,
             PERCENT,
-            published=_published_gain(experiment, delay),
+            published=_published_ecn_gain_percent(experiment, delay),
         )
         for delay in DELAYS_MS
     ]
 
 
-def _mean_gain(experiment: int) -> CombinedMeasure:
-    return CombinedMeasure(fmean, [_ecn_gain(experiment, delay) for delay in DELAYS_MS])
+def _mean_ecn_gain(experiment: int) -> CombinedMeasure:
+    return CombinedMeasure(fmean, [_relative_ecn_gain(experiment, delay) for delay in DELAYS_MS])
 
 
-def _published_mean_gain(experiment: int) -> float:
-    return fmean(_published_gain(experiment, delay) for delay in DELAYS_MS)
+def _published_mean_ecn_gain_percent(experiment: int) -> float:
+    return fmean(_published_ecn_gain_percent(experiment, delay) for delay in DELAYS_MS)
 
 
-def _drops_statement(experiment: int, delay: int) -> Statement:
-    ecn, red = (ScenarioMeasure(row_need((experiment, scheme, delay)), "drops", group="bulk") for scheme in (_ECN, _RED))
-    return Statement(
-        f"drops of TCP's packets, ECN over RED, {_EXPERIMENT_NAMES[experiment]}, {delay} ms", MeasureDifference(ecn, red), below(0), COUNT
+def _fewer_drops_statement(experiment: int, delay: int) -> ClaimStatement:
+    ecn, red = (ScenarioMeasure(table_row_scenario((experiment, scheme, delay)), "drops", group="bulk") for scheme in (_ECN, _RED))
+    return ClaimStatement(
+        f"drops of TCP's packets, ECN over RED, {_EXPERIMENT_NAMES[experiment]}, {delay} ms",
+        MeasureDifference(ecn, red),
+        claimed_below(0),
+        COUNT,
     )
 
 
-def _fall_statements(experiment: int, scheme: str) -> list[Statement]:
+def _throughput_falls_with_delay_statements(experiment: int, scheme: str) -> list[ClaimStatement]:
     words = f"throughput, {scheme}, {_EXPERIMENT_NAMES[experiment]}"
     return [
-        Statement(
+        ClaimStatement(
             f"{words}: {short} ms over {long} ms",
-            MeasureDifference(row_measure((experiment, scheme, short)), row_measure((experiment, scheme, long))),
-            above(0),
+            MeasureDifference(goodput_of_table_row((experiment, scheme, short)), goodput_of_table_row((experiment, scheme, long))),
+            claimed_above(0),
             KBPS,
             published=round(PUBLISHED_KBPS[experiment, scheme, short] - PUBLISHED_KBPS[experiment, scheme, long], 4),
         )
@@ -87,15 +90,15 @@ def _fall_statements(experiment: int, scheme: str) -> list[Statement]:
     ]
 
 
-def _in_both_experiments(gains: ClaimedRange) -> Sequence[Statement]:
-    return [statement for experiment in EXPERIMENTS for statement in _gain_statements(experiment, gains)]
+def _gain_in_both_experiments_statements(gains: ClaimedRange) -> Sequence[ClaimStatement]:
+    return [statement for experiment in EXPERIMENTS for statement in _ecn_gain_statements(experiment, gains)]
 
 
 NO_IMPROVEMENT = Claim(
     "G1",
     "Without datagrams, under light congestion, ECN does not improve throughput at any delay.",
     ["5", "table I"],
-    _gain_statements(1, at_most(0)),
+    _ecn_gain_statements(1, claimed_at_most(0)),
     quote="“Table 1 reports none improvement from using ECN for each delay value.” (section III.B.1)",
     reading=(
         "By its words: at each delay of the table ECN's throughput is at most RED's. Table I itself has gains of 1.2, 4.6 and 6.1 % at "
@@ -112,7 +115,7 @@ BETTER = Claim(
     "G2",
     "Beside datagrams, under heavy congestion, ECN gives more throughput than RED at each delay.",
     ["7", "table II"],
-    _gain_statements(2, above(0)),
+    _ecn_gain_statements(2, claimed_above(0)),
     quote="“Table 2 reports the better performance using ECN in comparison to RED for each delay value.” (section III.B.2)",
     reading="By its words: at each delay of the table ECN's throughput is above RED's. Table II itself has 0.2 % less at 250 ms.",
     why=(
@@ -124,7 +127,12 @@ FALLS = Claim(
     "G3",
     "Throughput falls as the delay grows, in both experiments and under both schemes.",
     ["5", "7"],
-    [statement for experiment in EXPERIMENTS for scheme in SCHEMES for statement in _fall_statements(experiment, scheme)],
+    [
+        statement
+        for experiment in EXPERIMENTS
+        for scheme in SCHEMES
+        for statement in _throughput_falls_with_delay_statements(experiment, scheme)
+    ],
     reading=(
         "At each delay of the tables it is above that of the next one. No sentence of the paper says so; its own ECN column of Table I "
         "rises from 100 to 250 ms."
@@ -140,12 +148,12 @@ MORE_UNDER_HEAVY = Claim(
     "ECN gains more throughput under heavy congestion than under light congestion.",
     ["table I", "table II"],
     [
-        Statement(
+        ClaimStatement(
             "mean gain over the four delays, beside datagrams over without datagrams",
-            MeasureDifference(_mean_gain(2), _mean_gain(1)),
-            above(0),
+            MeasureDifference(_mean_ecn_gain(2), _mean_ecn_gain(1)),
+            claimed_above(0),
             PERCENT_POINTS,
-            published=round(_published_mean_gain(2) - _published_mean_gain(1), 2),
+            published=round(_published_mean_ecn_gain_percent(2) - _published_mean_ecn_gain_percent(1), 2),
         )
     ],
     quote=(
@@ -169,7 +177,7 @@ NO_DEGRADATION = Claim(
     "G5",
     "In no case does ECN actually degrade throughput.",
     ["table I", "table II"],
-    _in_both_experiments(at_least(_TRIFLING_GAIN_PERCENT)),
+    _gain_in_both_experiments_statements(claimed_at_least(_TRIFLING_GAIN_PERCENT)),
     quote="“On the other hand, in no case does ECN seem to lead to an actual degradation in TCP performance.” (section IV)",
     reading=(
         "At each delay of both tables ECN's throughput is not below RED's, but for a trifle. The paper has ECN better at each delay of "
@@ -186,7 +194,7 @@ FEWER_DROPS = Claim(
     "G6",
     "ECN reduces the number of packets that TCP connections lose.",
     ["table I", "table II"],
-    [_drops_statement(experiment, delay) for experiment in EXPERIMENTS for delay in DELAYS_MS],
+    [_fewer_drops_statement(experiment, delay) for experiment in EXPERIMENTS for delay in DELAYS_MS],
     quote="“ECN reduces the number of packets dropped by a TCP connection.” “ECN leads to fewer packets drops” (section IV)",
     reading="Drops of the ten sources' packets together, at each delay of both tables. The paper prints no numbers of them.",
 )

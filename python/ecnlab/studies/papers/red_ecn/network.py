@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ecnlab.scenarios import networks
 from ecnlab.scenarios.networks import Tree
 from ecnlab.studies.framework.claims import ScenarioMeasure
-from ecnlab.studies.framework.model import Need
+from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.papers.red_ecn.published import TableRow, ns2_throughput_kbps
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _AQM_OF_SCHEME = {"RED": "red", "RED with ECN": "ecn"}
 
 
 @dataclass(frozen=True)
-class Choice:
+class OpenParameterChoice:
     """A choice of what the paper leaves out: the bottleneck's rate, the datagram sources, the duration, and parameters of TCP and RED."""
 
     name: str = "as chosen"
@@ -33,19 +33,21 @@ class Choice:
     queue: Tree = field(default_factory=dict, hash=False)
 
 
-CHOSEN_CHOICE = Choice()
+CHOSEN_CHOICE = OpenParameterChoice()
 
 
 @cache
-def row_need(row: TableRow, choice: Choice = CHOSEN_CHOICE) -> Need:
+def table_row_scenario(row: TableRow, choice: OpenParameterChoice = CHOSEN_CHOICE) -> RequiredScenario:
     """The scenario of a row: experiment, scheme and delay."""
     experiment, scheme, delay = row
     title = f"{scheme}, experiment {experiment}, {delay} ms, {choice.name}"
     bursts = choice.bursts if experiment == 2 else 0
     queue = {"aqm": _AQM_OF_SCHEME[scheme], **_RED_QUEUE, **choice.queue}
     ecn = scheme != "RED"
-    tree = networks.red_ecn(title, queue, delay, ecn=ecn, bursts=bursts, tcp=choice.tcp, rate=choice.rate, duration=choice.duration)
-    return Need(tree)
+    tree = networks.red_ecn_scenario(
+        title, queue, delay, ecn=ecn, bursts=bursts, tcp=choice.tcp, rate=choice.rate, duration=choice.duration
+    )
+    return RequiredScenario(tree)
 
 
 def goodput_per_source(result: Result) -> list[float]:
@@ -53,7 +55,7 @@ def goodput_per_source(result: Result) -> list[float]:
     return [value / SOURCE_COUNT for value in result.values("goodput_bps", group="bulk")]
 
 
-def row_measure(row: TableRow) -> ScenarioMeasure:
+def goodput_of_table_row(row: TableRow) -> ScenarioMeasure:
     """What a source got in a row's scenario, with ns-2's number where there is one."""
     known = ns2_throughput_kbps().get(row)
-    return ScenarioMeasure(row_need(row), goodput_per_source, known=None if known is None else known * 1e3)
+    return ScenarioMeasure(table_row_scenario(row), goodput_per_source, known=None if known is None else known * 1e3)

@@ -6,43 +6,43 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ecnlab.scenarios.networks import BOTTLENECK, Tree
-from ecnlab.studies.framework.model import Alternative, OpenParameter, ScenarioRewriting
+from ecnlab.studies.framework.model import AlternativeSetup, OpenParameter, ScenarioRewriting
 
 
-def main_setup(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+def rewrite_to_main_setup(tree: Mapping[str, Any]) -> Mapping[str, Any]:
     """The scenario of the main set-up."""
     return tree
 
 
-def _with_each_named(section: str, name: str, change: Callable[[Tree], Tree]) -> ScenarioRewriting:
+def _rewrite_tables_named(section: str, name: str, change: Callable[[Tree], Tree]) -> ScenarioRewriting:
     """Rewrite the links or groups of flows of this name."""
 
-    def rewrite(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+    def rewrite_scenario(tree: Mapping[str, Any]) -> Mapping[str, Any]:
         parts = tree[section]
         if all(part["name"] != name for part in parts):
             return tree
         return {**tree, section: [change(part) if part["name"] == name else part for part in parts]}
 
-    return rewrite
+    return rewrite_scenario
 
 
-def _with_rate(rate: str) -> ScenarioRewriting:
-    return _with_each_named("link", BOTTLENECK, lambda link: {**link, "rate": rate})
+def _bottleneck_rate_rewriting(rate: str) -> ScenarioRewriting:
+    return _rewrite_tables_named("link", BOTTLENECK, lambda link: {**link, "rate": rate})
 
 
-def _with_queue(**parts: Any) -> ScenarioRewriting:
-    return _with_each_named("link", BOTTLENECK, lambda link: {**link, "queue": {**link["queue"], **parts}})
+def _queue_parameters_rewriting(**parts: Any) -> ScenarioRewriting:
+    return _rewrite_tables_named("link", BOTTLENECK, lambda link: {**link, "queue": {**link["queue"], **parts}})
 
 
-def _with_tcp(**parts: Any) -> ScenarioRewriting:
-    return _with_each_named("flows", "bulk", lambda group: {**group, "tcp": {**group["tcp"], **parts}})
+def _tcp_parameters_rewriting(**parts: Any) -> ScenarioRewriting:
+    return _rewrite_tables_named("flows", "bulk", lambda group: {**group, "tcp": {**group["tcp"], **parts}})
 
 
-def _with_bursts(count: int) -> ScenarioRewriting:
-    return _with_each_named("flows", "bursts", lambda group: {**group, "count": count})
+def _datagram_source_count_rewriting(count: int) -> ScenarioRewriting:
+    return _rewrite_tables_named("flows", "bursts", lambda group: {**group, "count": count})
 
 
-def _with_duration(duration: str) -> ScenarioRewriting:
+def _duration_rewriting(duration: str) -> ScenarioRewriting:
     return lambda tree: {**tree, "duration": duration}
 
 
@@ -53,7 +53,7 @@ RATE = OpenParameter(
         "Ten sources got 145.68 kbit/s each at 50 ms (Table I), so the rate is above 1.457 Mbit/s. The two usual rates just above are 1.5 "
         "Mbit/s and a T1's 1.544. At 1.6 and 2 Mbit/s our sources get far more than Table I has (Table F)."
     ),
-    values={"1.5 Mbit/s": main_setup, "1.544 Mbit/s": _with_rate("1.544 Mbps")},
+    values={"1.5 Mbit/s": rewrite_to_main_setup, "1.544 Mbit/s": _bottleneck_rate_rewriting("1.544 Mbps")},
     main="1.5 Mbit/s",
 )
 TCP = OpenParameter(
@@ -66,14 +66,18 @@ TCP = OpenParameter(
         "The description is Reno's. In ns-2 the agent called plainly TCP is Tahoe, of which the other versions are modifications. ns-2 "
         "limits windows to 20 packets unless a script sets another limit."
     ),
-    values={"Tahoe": _with_tcp(variant="tahoe"), "Reno, at most 20 packets": _with_tcp(max_rwnd=20), "Reno": main_setup},
+    values={
+        "Tahoe": _tcp_parameters_rewriting(variant="tahoe"),
+        "Reno, at most 20 packets": _tcp_parameters_rewriting(max_rwnd=20),
+        "Reno": rewrite_to_main_setup,
+    },
     main="Reno",
 )
 DURATION = OpenParameter(
     name="duration",
     paper="“send data continuously throughout the simulation” (section III.A). No duration.",
     reason="100 s is usual in such studies, as in the three others here. Half and twice of it bound the effect of slow start.",
-    values={"50 s": _with_duration("50 s"), "100 s": main_setup, "200 s": _with_duration("200 s")},
+    values={"50 s": _duration_rewriting("50 s"), "100 s": rewrite_to_main_setup, "200 s": _duration_rewriting("200 s")},
     main="100 s",
 )
 BURSTS = OpenParameter(
@@ -84,47 +88,47 @@ BURSTS = OpenParameter(
         "datagrams sends 50 kbit/s in the mean, so that is 5 to 8 sources; more are possible, since datagrams are dropped too. 10 would be "
         "as many as there are TCP sources."
     ),
-    values={"6": _with_bursts(6), "8": main_setup, "10": _with_bursts(10)},
+    values={"6": _datagram_source_count_rewriting(6), "8": rewrite_to_main_setup, "10": _datagram_source_count_rewriting(10)},
     main="8",
 )
 OPEN_PARAMETERS = (RATE, TCP, DURATION, BURSTS)
 
 ALTERNATIVES = (
-    Alternative(
+    AlternativeSetup(
         "max_p of 1",
         (
             "For: Figure 2 prints p_b without max_p. Against: it cites Floyd and Jacobson 1993, whose p_b has it, ns-2's default is 0.1, "
             "and the tables are further away (Table F)."
         ),
-        _with_queue(max_p=1),
+        _queue_parameters_rewriting(max_p=1),
     ),
-    Alternative(
+    AlternativeSetup(
         "gentle RED",
         "For: ns-2's default since 2001. Against: Figure 2 drops every packet from max_th on.",
-        _with_queue(gentle=True),
+        _queue_parameters_rewriting(gentle=True),
     ),
-    Alternative(
+    AlternativeSetup(
         "NewReno",
         (
             "For: usual in 2010. Against: section II.A has fast recovery end with the first ACK that is not a duplicate, which is Reno's, "
             "and the tables are further away (Table F)."
         ),
-        _with_tcp(variant="newreno"),
+        _tcp_parameters_rewriting(variant="newreno"),
     ),
-    Alternative(
+    AlternativeSetup(
         "SACK",
         (
             "For: “modern TCP implementations” (section IV). Against: section II.A counts SACK among modifications, and does not describe "
             "it. The tables are further away (Table F)."
         ),
-        _with_tcp(variant="sack1"),
+        _tcp_parameters_rewriting(variant="sack1"),
     ),
-    Alternative(
+    AlternativeSetup(
         "sources' delays differ by up to a packet time",
         (
             "A test of phase effects (Floyd and Jacobson 1992). For: hosts are not in step with each other. Against: “All links from bulk "
             "traffic sources to R1 have a delay of 10ms” (section III.A)."
         ),
-        _with_each_named("flows", "bulk", lambda group: {**group, "access": {**group["access"], "spread": "5.333 ms"}}),
+        _rewrite_tables_named("flows", "bulk", lambda group: {**group, "access": {**group["access"], "spread": "5.333 ms"}}),
     ),
 )

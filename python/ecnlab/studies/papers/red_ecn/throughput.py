@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 from ecnlab.plot import lines, style
 from ecnlab.plot.style import Palette
 from ecnlab.scenarios.networks import BOTTLENECK
-from ecnlab.stats.estimates import Estimate, estimate
+from ecnlab.stats.estimates import Estimate, mean_with_interval
 from ecnlab.studies.framework.model import (
-    ItemDrawing,
-    Need,
+    DrawnItemContent,
     NeedKey,
     ReportTable,
+    RequiredScenario,
     ResultsByKey,
     StudyItem,
     estimates_frame,
     format_with_interval,
 )
-from ecnlab.studies.papers.red_ecn.network import goodput_per_source, row_need
+from ecnlab.studies.papers.red_ecn.network import goodput_per_source, table_row_scenario
 from ecnlab.studies.papers.red_ecn.published import DELAYS_MS, PUBLISHED_KBPS, SCHEMES, TableRow, ns2_throughput_kbps
 
 if TYPE_CHECKING:
@@ -40,33 +40,33 @@ def _estimate_kbps(results: ResultsByKey, key: NeedKey) -> Estimate:
     return results[key].estimate_of(goodput_per_source(results[key])).scaled(1e-3)
 
 
-def _draw_throughput(results: ResultsByKey, experiment: int) -> ItemDrawing:
+def _draw_throughput_by_delay(results: ResultsByKey, experiment: int) -> DrawnItemContent:
     import polars as pl
 
-    figure, (axes,) = style.panels()
+    figure, (axes,) = style.figure_with_panels()
     curves = [
         lines.Curve(scheme, SWEPT_DELAYS_MS, [_estimate_kbps(results, (scheme, delay)) for delay in SWEPT_DELAYS_MS]) for scheme in SCHEMES
     ]
     x_label, y_label = "delay of the link from R1 to R2 (ms)", "throughput of a source (kbit/s)"
     lines.draw_curves(axes, curves, x_label=x_label, y_label=y_label, palette=_PALETTE)
-    _draw_published(axes, experiment)
+    _draw_published_and_ns2_points(axes, experiment)
     axes.set_xlim(0, SWEPT_DELAYS_MS[-1] + SWEPT_DELAYS_MS[0])
     style.legend_above(axes)
     rows = [((scheme, delay), _estimate_kbps(results, (scheme, delay))) for scheme in SCHEMES for delay in SWEPT_DELAYS_MS]
     frame = estimates_frame(["scheme", "delay_ms"], "throughput_kbps", rows)
     places = [(experiment, scheme, delay) for (scheme, delay), _ in rows]
     ns2, published = ([table.get(place) for place in places] for table in (ns2_throughput_kbps(), PUBLISHED_KBPS))
-    return ItemDrawing(figure, data=frame.with_columns(ns2_mean=pl.Series(ns2), published=pl.Series(published)))
+    return DrawnItemContent(figure, data=frame.with_columns(ns2_mean=pl.Series(ns2), published=pl.Series(published)))
 
 
-def _draw_published(axes: Axes, experiment: int) -> None:
+def _draw_published_and_ns2_points(axes: Axes, experiment: int) -> None:
     """The paper's own numbers, and ns-2's."""
-    lines.draw_reference_points(axes, _published_table(PUBLISHED_KBPS, experiment), "published", palette=_PALETTE, half=True)
-    lines.draw_reference_points(axes, _published_table(ns2_throughput_kbps(), experiment), "ns-2", palette=_PALETTE)
+    lines.draw_reference_points(axes, _reference_curves(PUBLISHED_KBPS, experiment), "published", palette=_PALETTE, half=True)
+    lines.draw_reference_points(axes, _reference_curves(ns2_throughput_kbps(), experiment), "ns-2", palette=_PALETTE)
 
 
-def _published_table(table: Mapping[TableRow, float], experiment: int) -> list[lines.Curve]:
-    numbers = {scheme: [estimate([table[experiment, scheme, delay]]) for delay in DELAYS_MS] for scheme in SCHEMES}
+def _reference_curves(table: Mapping[TableRow, float], experiment: int) -> list[lines.Curve]:
+    numbers = {scheme: [mean_with_interval([table[experiment, scheme, delay]]) for delay in DELAYS_MS] for scheme in SCHEMES}
     return [lines.Curve(scheme, DELAYS_MS, points) for scheme, points in numbers.items()]
 
 
@@ -87,7 +87,7 @@ _EXPLAINING_COLUMNS: Mapping[str, tuple[Callable[[Result], list[float]], int]] =
 }
 
 
-def _draw_table(results: ResultsByKey, experiment: int) -> ItemDrawing:
+def _draw_throughput_table(results: ResultsByKey, experiment: int) -> DrawnItemContent:
     rows = [
         [
             scheme,
@@ -106,30 +106,30 @@ def _draw_table(results: ResultsByKey, experiment: int) -> ItemDrawing:
     header = ["scheme", "delay (ms)", "published", "ns-2", "ours", *_EXPLAINING_COLUMNS]
     table = ReportTable("throughput of a source (kbit/s), and where ECN's gain comes from, in the whole run", header, rows)
     places = [(scheme, delay) for scheme in SCHEMES for delay in DELAYS_MS]
-    return ItemDrawing(
+    return DrawnItemContent(
         None, [table], estimates_frame(["scheme", "delay_ms"], "throughput_kbps", [(key, _estimate_kbps(results, key)) for key in places])
     )
 
 
-def _throughput_needs(experiment: int, delays_ms: Sequence[int]) -> dict[NeedKey, Need]:
-    return {(scheme, delay): row_need((experiment, scheme, delay)) for scheme in SCHEMES for delay in delays_ms}
+def _throughput_scenarios(experiment: int, delays_ms: Sequence[int]) -> dict[NeedKey, RequiredScenario]:
+    return {(scheme, delay): table_row_scenario((experiment, scheme, delay)) for scheme in SCHEMES for delay in delays_ms}
 
 
 def _throughput_figure(number: str, experiment: int, title: str, caption: str) -> StudyItem:
-    draw = partial(_draw_throughput, experiment=experiment)
+    draw = partial(_draw_throughput_by_delay, experiment=experiment)
     return StudyItem(
-        number=number, title=title, caption=caption, needs=_throughput_needs(experiment, SWEPT_DELAYS_MS), draw=draw, part=_PART
+        number=number, title=title, caption=caption, needs=_throughput_scenarios(experiment, SWEPT_DELAYS_MS), draw=draw, part=_PART
     )
 
 
 def _throughput_table(number: str, experiment: int, title: str) -> StudyItem:
-    draw = partial(_draw_table, experiment=experiment)
+    draw = partial(_draw_throughput_table, experiment=experiment)
     caption = (
         "The paper's numbers, ns-2's from our script with the same choices, and ours, in the mean over ten TCP sources. ECN's gain has two "
         "parts: the bottleneck idles less, and fewer packets arrive twice, which a source without SACK sends again after a timeout."
     )
     return StudyItem(
-        kind="Table", number=number, title=title, caption=caption, needs=_throughput_needs(experiment, DELAYS_MS), draw=draw, part=_PART
+        kind="Table", number=number, title=title, caption=caption, needs=_throughput_scenarios(experiment, DELAYS_MS), draw=draw, part=_PART
     )
 
 

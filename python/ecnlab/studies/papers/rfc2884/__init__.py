@@ -7,7 +7,7 @@ from ecnlab.studies.framework.model import Study
 from ecnlab.studies.papers.rfc2884 import fairness, testbed, transfers
 from ecnlab.studies.papers.rfc2884.choices import ALTERNATIVES, OPEN_PARAMETERS
 from ecnlab.studies.papers.rfc2884.claims import CLAIMS
-from ecnlab.studies.papers.rfc2884.kernels import on_kernels
+from ecnlab.studies.papers.rfc2884.kernels import scenario_on_kernels
 
 STUDY = Study(
     name="rfc2884",
@@ -22,6 +22,6 @@ STUDY = Study(
     claims=CLAIMS,
     open_parameters=OPEN_PARAMETERS,
     alternatives=ALTERNATIVES,
-    networks={"The testbed of section 4.1": testbed.bulk_need(testbed.CONGESTION_LEVELS["low"], 0.1)},
-    on_kernels=on_kernels,
+    networks={"The testbed of section 4.1": testbed.bulk_transfer_scenario(testbed.CONGESTION_LEVELS["low"], 0.1)},
+    on_kernels=scenario_on_kernels,
 )

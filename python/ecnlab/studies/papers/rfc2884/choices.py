@@ -12,9 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from ecnlab.studies.framework.model import Alternative, OpenParameter, ScenarioRewriting
+from ecnlab.studies.framework.model import AlternativeSetup, OpenParameter, ScenarioRewriting
 from ecnlab.studies.papers.rfc2884 import testbed
-from ecnlab.studies.papers.rfc2884.router import LIMIT_PACKETS, Thresholds, thresholds_of, weight_of, with_red_thresholds
+from ecnlab.studies.papers.rfc2884.router import (
+    LIMIT_PACKETS,
+    RedThresholds,
+    thresholds_of_red_queue,
+    weight_log_of_red_queue,
+    with_red_thresholds,
+)
 
 Scenario = Mapping[str, Any]
 
@@ -22,81 +28,81 @@ Scenario = Mapping[str, Any]
 # Jacobson 1993 do not go; and 5 and 25, which the study had until November 2026. With more than 90 packets the queue alone takes 0.7 s, as
 # long as a whole transaction at the RFC's highest rates takes.
 CANDIDATE_THRESHOLDS = tuple(
-    Thresholds(most, least)
+    RedThresholds(most, least)
     for least, most in ((5, 15), (5, 25), (10, 30), (15, 45), (5, 60), (10, 60), (20, 60), (30, 60), (25, 75), (30, 90))
 )
 MAX_FORCED_SHARE = 0.01
 
 
-def _with_queue(scenario: Scenario, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Scenario:
+def _replace_red_queue(scenario: Scenario, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Scenario:
     network = scenario["network"]
     return {**scenario, "network": {**network, "queue": change(network["queue"])}}
 
 
-def with_thresholds(thresholds: Thresholds) -> ScenarioRewriting:
+def red_thresholds_rewriting(thresholds: RedThresholds) -> ScenarioRewriting:
     """A scenario with other thresholds and the weight that it has."""
-    return lambda scenario: _with_queue(scenario, lambda red: with_red_thresholds(red, thresholds, weight_of(red)))
+    return lambda scenario: _replace_red_queue(scenario, lambda red: with_red_thresholds(red, thresholds, weight_log_of_red_queue(red)))
 
 
-def with_weight(weight: int) -> ScenarioRewriting:
+def red_weight_rewriting(weight: int) -> ScenarioRewriting:
     """A scenario with the weight 2^-weight and the thresholds that it has."""
-    return lambda scenario: _with_queue(scenario, lambda red: with_red_thresholds(red, thresholds_of(red), weight))
+    return lambda scenario: _replace_red_queue(scenario, lambda red: with_red_thresholds(red, thresholds_of_red_queue(red), weight))
 
 
-def with_slope(slope: str) -> ScenarioRewriting:
+def red_slope_rewriting(slope: str) -> ScenarioRewriting:
     """A scenario with this slope of RED's probability (`linux-red`, parameter `slope`)."""
-    return lambda scenario: _with_queue(scenario, lambda red: {**red, "slope": slope})
+    return lambda scenario: _replace_red_queue(scenario, lambda red: {**red, "slope": slope})
 
 
-def with_delay(delay: str) -> ScenarioRewriting:
+def router_delay_rewriting(delay: str) -> ScenarioRewriting:
     """A scenario in which router R2 delays by so much each way."""
     return lambda scenario: {**scenario, "network": {**scenario["network"], "delay": delay}}
 
 
-def with_tcp(changes: Mapping[str, Any], applies: Callable[[Mapping[str, Any]], bool]) -> ScenarioRewriting:
+def tcp_parameters_rewriting(changes: Mapping[str, Any], applies: Callable[[Mapping[str, Any]], bool]) -> ScenarioRewriting:
     """A scenario in which the hosts to which it applies have other TCP parameters."""
 
-    def rewrite(scenario: Scenario) -> Scenario:
+    def rewrite_scenario(scenario: Scenario) -> Scenario:
         flows = [{**flow, "tcp": {**flow["tcp"], **changes}} if applies(flow["tcp"]) else flow for flow in scenario["flows"]]
         return {**scenario, "flows": flows}
 
-    return rewrite
+    return rewrite_scenario
 
 
 def with_ns2_red(scenario: Scenario) -> Scenario:
     """A scenario with ns-2's RED: the same thresholds and weight, counted in packets, and no signal before 1/p_b packets."""
 
     def ns2_red_queue(red: Mapping[str, Any]) -> Mapping[str, Any]:
-        thresholds = thresholds_of(red)
+        thresholds = thresholds_of_red_queue(red)
         return {
             "aqm": "ecn",
             "limit": LIMIT_PACKETS,
             "min_th": thresholds.min_packets,
             "max_th": thresholds.max_packets,
-            "w_q": 2.0 ** -weight_of(red),
+            "w_q": 2.0 ** -weight_log_of_red_queue(red),
             "max_p": red["probability"],
         }
 
-    return _with_queue(scenario, ns2_red_queue)
+    return _replace_red_queue(scenario, ns2_red_queue)
 
 
-def _is_linux_2_0(tcp: Mapping[str, Any]) -> bool:
+def _has_linux_2_0_profile(tcp: Mapping[str, Any]) -> bool:
     return bool(tcp["profile"] == "linux-2.0")
 
 
-def rewritten_by_all(rewritings: Sequence[ScenarioRewriting], scenario: Scenario) -> Scenario:
+def apply_rewritings(rewritings: Sequence[ScenarioRewriting], scenario: Scenario) -> Scenario:
     """A scenario rewritten by one after the other."""
     return reduce(lambda found, rewriting: rewriting(found), rewritings, scenario)
 
 
-ADMITTED_THRESHOLDS = tuple(Thresholds(most, least) for least, most in ((5, 60), (10, 60), (20, 60), (25, 75), (30, 90)))
+ADMITTED_THRESHOLDS = tuple(RedThresholds(most, least) for least, most in ((5, 60), (10, 60), (20, 60), (25, 75), (30, 90)))
 WEIGHTS = {"2^-9 (0.002)": 9, "2^-5 (0.031)": 5}
 DELAYS = {"10 ms each way": "10 ms", "20 ms each way": "20 ms"}
 # Where the rule for thresholds is tried besides the main set-up, by how Table 4.4.2 names it.
 STRICTEST_SETUPS: Mapping[str, Sequence[ScenarioRewriting]] = {
-    "weight 2^-5": [with_weight(5)],
-    "10 ms each way": [with_delay("10 ms")],
-    "both": [with_weight(5), with_delay("10 ms")],
+    "weight 2^-5": [red_weight_rewriting(5)],
+    "10 ms each way": [router_delay_rewriting("10 ms")],
+    "both": [red_weight_rewriting(5), router_delay_rewriting("10 ms")],
 }
 
 OPEN_PARAMETERS = (
@@ -107,7 +113,7 @@ OPEN_PARAMETERS = (
         "page 8)",
         reason="All candidates of Table 4.4.2 that keep forced drops below 1 % at every level and every max_p. The main pair is the least "
         "one with max = 3 min, the default of tc-red(8), that also does so with the other weight and delay.",
-        values={pair.name: with_thresholds(pair) for pair in ADMITTED_THRESHOLDS},
+        values={pair.name: red_thresholds_rewriting(pair) for pair in ADMITTED_THRESHOLDS},
         main=testbed.TESTBED_THRESHOLDS.name,
     ),
     OpenParameter(
@@ -115,7 +121,7 @@ OPEN_PARAMETERS = (
         paper="nothing",
         reason="2^-9 is nearest to the 0.002 of Floyd and Jacobson 1993, the RFC's reference [9]. 2^-5 is near the weight that tc derives "
         "for these thresholds where no burst is given.",
-        values={name: with_weight(weight) for name, weight in WEIGHTS.items()},
+        values={name: red_weight_rewriting(weight) for name, weight in WEIGHTS.items()},
         main="2^-9 (0.002)",
     ),
     OpenParameter(
@@ -124,7 +130,7 @@ OPEN_PARAMETERS = (
         "probability, maxp.” (section 2.1.1, page 3)",
         reason="Linux before 3.3 rounds the slope down to a power of two, so that the probability at max is between half of max_p and "
         "max_p; with the main thresholds max_p 0.3 and 0.5 are the same RED. The RFC's words have max_p itself.",
-        values={"power of two": with_slope("power-of-two"), "exact": with_slope("exact")},
+        values={"power of two": red_slope_rewriting("power-of-two"), "exact": red_slope_rewriting("exact")},
         main="power of two",
     ),
     OpenParameter(
@@ -133,13 +139,13 @@ OPEN_PARAMETERS = (
         "experiments was set to be 20 millisecs.” (section 4.1, page 7)",
         reason="The latency of a link is that of one direction, 20 ms each way. As the delay adjusts the RTT, it can also be 20 ms there "
         "and back, 10 ms each way.",
-        values={name: with_delay(delay) for name, delay in DELAYS.items()},
+        values={name: router_delay_rewriting(delay) for name, delay in DELAYS.items()},
         main="20 ms each way",
     ),
 )
 
 ALTERNATIVES = (
-    Alternative(
+    AlternativeSetup(
         name="ns-2's RED",
         evidence="The study had it until November 2026: with wait, no packet is signalled before 1/p_b packets have passed, so that it "
         "signals a third as often at the same average. For it: nothing in the RFC. Against it: section 4 has Linux 2.1 for the router, and "
@@ -147,25 +153,25 @@ ALTERNATIVES = (
         "(August 1998). That the testbed ran this code is an inference.",
         rewriting=with_ns2_red,
     ),
-    Alternative(
+    AlternativeSetup(
         name="thresholds 10 and 30",
         evidence="For it: a short queue, which the RFC's rates of transactions suggest. Against it: section 4.4 has the average between "
         "the thresholds, and with these most drops are forced at high congestion and max_p 0.02 (Table 4.4.2).",
-        rewriting=with_thresholds(Thresholds(max_packets=30, min_packets=10)),
+        rewriting=red_thresholds_rewriting(RedThresholds(max_packets=30, min_packets=10)),
     ),
-    Alternative(
+    AlternativeSetup(
         name="Linux 2.0 without fast retransmit",
         evidence="For it: a tcp_input.c of Linux 2.0.30 or later counts an acknowledgement as a duplicate only if len != th->doff*4, "
         "that is, if it carries data. By the letter, one-way transfers never retransmit fast. Against it: the comment above that line asks "
         "for the opposite, “The packet was not carrying any data”; a tcp_input.c of Linux 2.1 has the condition as the comment; and "
         "section 5.2 of the RFC counts retransmissions after three duplicates and finds hardly any others. The file has no version, and "
         "2.0.32 itself was not seen.",
-        rewriting=with_tcp({"dupthresh": 1000}, _is_linux_2_0),
+        rewriting=tcp_parameters_rewriting({"dupthresh": 1000}, _has_linux_2_0_profile),
     ),
-    Alternative(
+    AlternativeSetup(
         name="a mark may leave a window of 1",
         evidence="For it: section 4 has hosts that conform to RFC 2481, whose section 6.1.2 halves the window down to one segment. Against "
         "it: sections 3.2 and 5.2 of RFC 2884 say that the response equals fast retransmit, and Linux's keeps a threshold of at least 2.",
-        rewriting=with_tcp({"quirks": {"min_cwnd": 1}}, lambda tcp: bool(tcp["ecn"])),
+        rewriting=tcp_parameters_rewriting({"quirks": {"min_cwnd": 1}}, lambda tcp: bool(tcp["ecn"])),
     ),
 )

@@ -14,18 +14,18 @@ from ecnlab.studies.framework.claims import (
     PERCENT_POINTS,
     Claim,
     ClaimedRange,
+    ClaimStatement,
     DisplayUnit,
     MeasureDifference,
     MeasuredQuantity,
     ScenarioMeasure,
-    Statement,
-    about,
-    above,
-    below,
-    between,
+    claimed_about,
+    claimed_above,
+    claimed_below,
+    claimed_between,
     order_statements,
 )
-from ecnlab.studies.framework.model import Need
+from ecnlab.studies.framework.model import RequiredScenario
 from ecnlab.studies.papers.rfc2884 import testbed
 from ecnlab.studies.papers.rfc2884.published import BULK_BY_LOAD, BULK_BY_MAX_P, FAIRNESS, RATE_BY_MAX_P, SHORT_BY_LOAD, SHORT_BY_MAX_P
 from ecnlab.studies.papers.rfc2884.testbed import (
@@ -34,13 +34,13 @@ from ecnlab.studies.papers.rfc2884.testbed import (
     RESPONSES_KB,
     WITH_ECN,
     WITHOUT_ECN,
-    bulk_need,
+    bulk_transfer_scenario,
     ecn_gain,
+    file_throughput_measure,
     share_of_columns,
     sum_of_columns,
     transaction_rate,
-    transactions_need,
-    user_throughput_of,
+    transactions_scenario,
 )
 
 if TYPE_CHECKING:
@@ -55,22 +55,22 @@ _HIGH_LOAD = CONGESTION_LEVELS["high"]
 _LOAD_NAMES: Mapping[float, str] = {count: f"{level} congestion" for level, count in CONGESTION_LEVELS.items()}
 
 
-def retransmitted_share(need: Need, group: str) -> ScenarioMeasure:
+def retransmitted_share(need: RequiredScenario, group: str) -> ScenarioMeasure:
     """Retransmissions as a share of the packets that a group sent."""
     return share_of_columns(need, (FAST_RETRANSMITS, TIMEOUT_RETRANSMITS), ("sent",), [{"group": group}])
 
 
-def timeout_share(need: Need, group: str) -> ScenarioMeasure:
+def timeout_share_of_retransmissions(need: RequiredScenario, group: str) -> ScenarioMeasure:
     """Retransmissions after a timeout as a share of a group's retransmissions."""
     return share_of_columns(need, (TIMEOUT_RETRANSMITS,), (FAST_RETRANSMITS, TIMEOUT_RETRANSMITS), [{"group": group}])
 
 
-def retransmitted_packets(need: Need, group: str) -> ScenarioMeasure:
+def retransmitted_packets(need: RequiredScenario, group: str) -> ScenarioMeasure:
     """Retransmissions of a group in a run, those of its SYNs included."""
     return sum_of_columns(need, [FAST_RETRANSMITS, TIMEOUT_RETRANSMITS], [{"group": group}])
 
 
-def with_retransmissions(need: Need, group: str) -> ScenarioMeasure:
+def has_retransmissions_measure(need: RequiredScenario, group: str) -> ScenarioMeasure:
     """Whether a group retransmitted anything in a run, 1 or 0: its mean is the share of such runs."""
 
     def has_retransmissions(result: Result) -> Sequence[float]:
@@ -80,50 +80,56 @@ def with_retransmissions(need: Need, group: str) -> ScenarioMeasure:
     return ScenarioMeasure(need, has_retransmissions)
 
 
-def signals_of_kind(need: Need, kind: str) -> ScenarioMeasure:
+def signals_of_kind(need: RequiredScenario, kind: str) -> ScenarioMeasure:
     """What RED told the flows of a kind where there are as many of each: marks to those with ECN, drops to the others."""
-    return sum_of_columns(need, [_SIGNAL_OF_KIND[kind]], testbed.groups_of_kind(kind))
+    return sum_of_columns(need, [_SIGNAL_OF_KIND[kind]], testbed.flow_groups_of_kind(kind))
 
 
-def bulk_gain(load: int, max_p: float, hosts: str = "Reno") -> MeasuredQuantity:
+def bulk_throughput_gain(load: int, max_p: float, hosts: str = "Reno") -> MeasuredQuantity:
     """ECN's gain in the throughput of 20 MB."""
-    return ecn_gain(user_throughput_of, bulk_need(load, max_p, hosts))
+    return ecn_gain(file_throughput_measure, bulk_transfer_scenario(load, max_p, hosts))
 
 
-def short_gain(response_kb: int, load: int, max_p: float, hosts: str = "Reno") -> MeasuredQuantity:
+def transaction_rate_gain(response_kb: int, load: int, max_p: float, hosts: str = "Reno") -> MeasuredQuantity:
     """ECN's gain in transactions a second."""
-    return ecn_gain(transaction_rate, transactions_need(response_kb, load, max_p, hosts))
+    return ecn_gain(transaction_rate, transactions_scenario(response_kb, load, max_p, hosts))
 
 
-def _statements_by_load(of: Callable[[int], MeasuredQuantity], published: Mapping[float, float]) -> list[Statement]:
-    return _first_and_last_statements("max_p 0.1, {}", {_LOAD_NAMES[load]: of(int(load)) for load in published}, list(published.values()))
+def _statements_by_load(of: Callable[[int], MeasuredQuantity], published: Mapping[float, float]) -> list[ClaimStatement]:
+    return _gain_rises_between_published_ends_statements(
+        "max_p 0.1, {}", {_LOAD_NAMES[load]: of(int(load)) for load in published}, list(published.values())
+    )
 
 
-def _statements_by_max_p(of: Callable[[float], MeasuredQuantity], published: Mapping[float, float]) -> list[Statement]:
-    return _first_and_last_statements(
+def _statements_by_max_p(of: Callable[[float], MeasuredQuantity], published: Mapping[float, float]) -> list[ClaimStatement]:
+    return _gain_rises_between_published_ends_statements(
         "high congestion, {}", {f"max_p {max_p:g}": of(max_p) for max_p in published}, list(published.values())
     )
 
 
-def _first_and_last_statements(where: str, gains: Mapping[str, MeasuredQuantity], published: list[float]) -> list[Statement]:
+def _gain_rises_between_published_ends_statements(
+    where: str, gains: Mapping[str, MeasuredQuantity], published: list[float]
+) -> list[ClaimStatement]:
     """That a gain begins and ends about where the RFC has it, and rises by about as much."""
     (first, low), (last, high) = gains.items()
     printed = published[1] - published[0]
-    rise = Statement(f"gain, {where.format(f'{last} over {first}')}", MeasureDifference(high, low), about(printed), PERCENT_POINTS, printed)
-    return [*_number_statements(where, gains, published), rise]
+    rise = ClaimStatement(
+        f"gain, {where.format(f'{last} over {first}')}", MeasureDifference(high, low), claimed_about(printed), PERCENT_POINTS, printed
+    )
+    return [*_gain_near_published_statements(where, gains, published), rise]
 
 
-def _number_statements(where: str, gains: Mapping[str, MeasuredQuantity], published: list[float]) -> list[Statement]:
+def _gain_near_published_statements(where: str, gains: Mapping[str, MeasuredQuantity], published: list[float]) -> list[ClaimStatement]:
     """That gains are about where the RFC has them."""
     return [
-        Statement(f"gain, {where.format(name)}", measured, about(value), PERCENT, value)
+        ClaimStatement(f"gain, {where.format(name)}", measured, claimed_about(value), PERCENT, value)
         for (name, measured), value in zip(gains.items(), published, strict=True)
     ]
 
 
-def _advantage_statement(load: int, max_p: float) -> MeasureDifference:
-    need = bulk_need(load, max_p)
-    return MeasureDifference(user_throughput_of(need, WITH_ECN), user_throughput_of(need, WITHOUT_ECN))
+def _ecn_advantage(load: int, max_p: float) -> MeasureDifference:
+    need = bulk_transfer_scenario(load, max_p)
+    return MeasureDifference(file_throughput_measure(need, WITH_ECN), file_throughput_measure(need, WITHOUT_ECN))
 
 
 def _statements_at_levels(of: Callable[[int, float], MeasuredQuantity], max_p: float, levels: Sequence[str]) -> dict[str, MeasuredQuantity]:
@@ -137,38 +143,38 @@ _FAIRNESS_MAX_PS = (0.02, 0.05, 0.1, 0.2)
 _MAX_P_PAIRS = tuple(combinations(_FAIRNESS_MAX_PS, 2))
 
 
-def _printed_index_change(background_ecn: bool, low: float, high: float) -> float:
+def _published_fairness_index_change(background_ecn: bool, low: float, high: float) -> float:
     """How far the RFC's index at one max_p lies above that at another."""
     return round(FAIRNESS[background_ecn, low] - FAIRNESS[background_ecn, high], 6)
 
 
-def _printed_index_bias(max_p: float) -> float:
+def _published_fairness_index_bias(max_p: float) -> float:
     """How far the RFC's index with ECN in the background lies above that without it."""
     return round(FAIRNESS[True, max_p] - FAIRNESS[False, max_p], 6)
 
 
 # The largest differences in the RFC's table: between two max_p with one kind of background, and between the kinds at one max_p.
-_LARGEST_CHANGE = max(abs(_printed_index_change(ecn, *pair)) for ecn in (True, False) for pair in _MAX_P_PAIRS)
-_LARGEST_BIAS = max(abs(_printed_index_bias(max_p)) for max_p in _FAIRNESS_MAX_PS)
+_LARGEST_CHANGE = max(abs(_published_fairness_index_change(ecn, *pair)) for ecn in (True, False) for pair in _MAX_P_PAIRS)
+_LARGEST_BIAS = max(abs(_published_fairness_index_bias(max_p)) for max_p in _FAIRNESS_MAX_PS)
 # A share: almost all is nine of ten, hardly any the rest.
-_FEW_PERCENT = below(10.0)
-_MINORITY_PERCENT = below(50.0)
+_FEW_PERCENT = claimed_below(10.0)
+_MINORITY_PERCENT = claimed_below(50.0)
 # A mean over runs that rounds to none.
-_ALMOST_NONE_PERCENT = below(0.5)
-_OCCASIONAL_PERCENT = below(1.0)
+_ALMOST_NONE_PERCENT = claimed_below(0.5)
+_OCCASIONAL_PERCENT = claimed_below(1.0)
 
 
-def _range_within(difference: float) -> ClaimedRange:
+def _range_within_published_difference(difference: float) -> ClaimedRange:
     """No further apart than one and a half of a printed difference, in either direction."""
     limit = round(1.5 * abs(difference), 5)
-    return between(-limit, limit)
+    return claimed_between(-limit, limit)
 
 
 def _fairness_index(max_p: float, *, background_ecn: bool) -> ScenarioMeasure:
-    return ScenarioMeasure(testbed.fairness_need(max_p, background_ecn=background_ecn), _JAIN)
+    return ScenarioMeasure(testbed.fairness_scenario(max_p, background_ecn=background_ecn), _JAIN)
 
 
-def _index_by_max_p(background_ecn: bool) -> str:
+def _fairness_index_by_max_p_text(background_ecn: bool) -> str:
     return f"background {WITH_ECN if background_ecn else WITHOUT_ECN}"
 
 
@@ -178,23 +184,23 @@ R1 = Claim(
     ["5.1"],
     [
         *(
-            Statement(
-                f"index, {_index_by_max_p(ecn)}, max_p {low:g} over max_p {high:g}",
+            ClaimStatement(
+                f"index, {_fairness_index_by_max_p_text(ecn)}, max_p {low:g} over max_p {high:g}",
                 MeasureDifference(_fairness_index(low, background_ecn=ecn), _fairness_index(high, background_ecn=ecn)),
-                _range_within(_LARGEST_CHANGE),
+                _range_within_published_difference(_LARGEST_CHANGE),
                 DIMENSIONLESS,
-                _printed_index_change(ecn, low, high),
+                _published_fairness_index_change(ecn, low, high),
             )
             for ecn in (True, False)
             for low, high in _MAX_P_PAIRS
         ),
         *(
-            Statement(
+            ClaimStatement(
                 f"index, background with ECN over background without, max_p {max_p:g}",
                 MeasureDifference(_fairness_index(max_p, background_ecn=True), _fairness_index(max_p, background_ecn=False)),
-                _range_within(_LARGEST_BIAS),
+                _range_within_published_difference(_LARGEST_BIAS),
                 DIMENSIONLESS,
-                _printed_index_bias(max_p),
+                _published_fairness_index_bias(max_p),
             )
             for max_p in _FAIRNESS_MAX_PS
         ),
@@ -213,10 +219,10 @@ R2 = Claim(
     "With as many flows of each kind, ECN flows get as many marks as the others lose packets.",
     ["5.1.1", "5.1.2"],
     [
-        Statement(
+        ClaimStatement(
             f"marks over drops, max_p {max_p:g}",
-            testbed.ecn_gain(signals_of_kind, testbed.half_and_half_need(max_p)),
-            between(-10, 10),
+            testbed.ecn_gain(signals_of_kind, testbed.half_ecn_flows_scenario(max_p)),
+            claimed_between(-10, 10),
             PERCENT,
             0.0,
         )
@@ -236,13 +242,15 @@ R3 = Claim(
     "at high congestion.",
     ["5.2.1", "5.2.2", "5.2.4"],
     [
-        *_number_statements(
-            "max_p 0.1, {}", {_LOAD_NAMES[load]: bulk_gain(int(load), 0.1) for load in _RENO_BY_LOAD}, list(_RENO_BY_LOAD.values())
+        *_gain_near_published_statements(
+            "max_p 0.1, {}",
+            {_LOAD_NAMES[load]: bulk_throughput_gain(int(load), 0.1) for load in _RENO_BY_LOAD},
+            list(_RENO_BY_LOAD.values()),
         ),
-        Statement(
+        ClaimStatement(
             "gain, max_p 0.1, high congestion over low congestion",
-            MeasureDifference(bulk_gain(_HIGH_LOAD, 0.1), bulk_gain(CONGESTION_LEVELS["low"], 0.1)),
-            about(_RENO_BY_LOAD[_HIGH_LOAD] - _RENO_BY_LOAD[CONGESTION_LEVELS["low"]]),
+            MeasureDifference(bulk_throughput_gain(_HIGH_LOAD, 0.1), bulk_throughput_gain(CONGESTION_LEVELS["low"], 0.1)),
+            claimed_about(_RENO_BY_LOAD[_HIGH_LOAD] - _RENO_BY_LOAD[CONGESTION_LEVELS["low"]]),
             PERCENT_POINTS,
             _RENO_BY_LOAD[_HIGH_LOAD] - _RENO_BY_LOAD[CONGESTION_LEVELS["low"]],
         ),
@@ -251,12 +259,16 @@ R3 = Claim(
             for max_p in MAX_PS
             for statement in (
                 *order_statements(
-                    _statements_at_levels(bulk_gain, max_p, ("high", "moderate", "low")), PERCENT_POINTS, f"gain, max_p {max_p:g}"
+                    _statements_at_levels(bulk_throughput_gain, max_p, ("high", "moderate", "low")),
+                    PERCENT_POINTS,
+                    f"gain, max_p {max_p:g}",
                 ),
                 *order_statements(
-                    _statements_at_levels(_advantage_statement, max_p, ("low", "moderate", "high")), KBPS, f"advantage, max_p {max_p:g}"
+                    _statements_at_levels(_ecn_advantage, max_p, ("low", "moderate", "high")), KBPS, f"advantage, max_p {max_p:g}"
                 ),
-                Statement(f"gain, max_p {max_p:g}, high congestion", bulk_gain(_HIGH_LOAD, max_p), above(0), PERCENT),
+                ClaimStatement(
+                    f"gain, max_p {max_p:g}, high congestion", bulk_throughput_gain(_HIGH_LOAD, max_p), claimed_above(0), PERCENT
+                ),
             )
         ),
     ],
@@ -278,7 +290,7 @@ R4 = Claim(
     "R4",
     "20 MB, Reno, high congestion: ECN's gain rises from 10 % to 60 % as max_p goes from 0.02 to 0.5.",
     ["5.2.3"],
-    _statements_by_max_p(lambda max_p: bulk_gain(_HIGH_LOAD, max_p), BULK_BY_MAX_P["Reno"]),
+    _statements_by_max_p(lambda max_p: bulk_throughput_gain(_HIGH_LOAD, max_p), BULK_BY_MAX_P["Reno"]),
     quote="“for the case of high congestion as we vary the drop probability from 0.02 to 0.5 the relative advantage of ECN increases from "
     "10% to 60%.” (section 5.2, page 10)",
     reading=_ABOUT_READING,
@@ -286,8 +298,8 @@ R4 = Claim(
     "below it or at its lower limit with 25 and 30. The rise follows it. RED cannot hold the queue below min_th. A longer "
     "queue means larger windows, so that fewer losses wait for a timeout.",
 )
-_BULK_NEEDS: Mapping[str, Need] = {
-    f"{_LOAD_NAMES[load]}, max_p {max_p:g}": bulk_need(load, max_p) for load in CONGESTION_LEVELS.values() for max_p in MAX_PS
+_BULK_NEEDS: Mapping[str, RequiredScenario] = {
+    f"{_LOAD_NAMES[load]}, max_p {max_p:g}": bulk_transfer_scenario(load, max_p) for load in CONGESTION_LEVELS.values() for max_p in MAX_PS
 }
 _EXCEPTED_RUN_NAME = f"{_LOAD_NAMES[_HIGH_LOAD]}, max_p 0.02"
 _EXCEPTED_RUN = _BULK_NEEDS[_EXCEPTED_RUN_NAME]
@@ -297,26 +309,31 @@ R5 = Claim(
     ["5.2.5", "5.2.6", "5.2.7", "5.2.9"],
     [
         *(
-            Statement(
+            ClaimStatement(
                 f"packets sent again with ECN in a transfer, {name}", retransmitted_packets(need, WITH_ECN), _ALMOST_NONE_PERCENT, COUNT
             )
             for name, need in _BULK_NEEDS.items()
             if need is not _EXCEPTED_RUN
         ),
-        Statement(
+        ClaimStatement(
             f"runs in which ECN's flow retransmits, {_EXCEPTED_RUN_NAME}",
-            with_retransmissions(_EXCEPTED_RUN, WITH_ECN),
+            has_retransmissions_measure(_EXCEPTED_RUN, WITH_ECN),
             _MINORITY_PERCENT,
             PERCENT,
         ),
-        Statement(
+        ClaimStatement(
             f"packets dropped with ECN in a transfer, {_EXCEPTED_RUN_NAME}",
             sum_of_columns(_EXCEPTED_RUN, ["drops"], [{"group": WITH_ECN}]),
             _OCCASIONAL_PERCENT,
             COUNT,
         ),
         *(
-            Statement(f"retransmissions without ECN that follow a timeout, {name}", timeout_share(need, WITHOUT_ECN), _FEW_PERCENT, PERCENT)
+            ClaimStatement(
+                f"retransmissions without ECN that follow a timeout, {name}",
+                timeout_share_of_retransmissions(need, WITHOUT_ECN),
+                _FEW_PERCENT,
+                PERCENT,
+            )
             for name, need in _BULK_NEEDS.items()
         ),
     ],
@@ -343,8 +360,8 @@ R6 = Claim(
     "20 MB, SACK: ECN's gain rises from 5 % to 15 % with congestion at max_p 0.1, and from 10 % to 40 % with max_p at high congestion.",
     ["5.2.2", "5.2.3"],
     [
-        *_statements_by_load(lambda load: bulk_gain(load, 0.1, "SACK"), BULK_BY_LOAD["SACK"]),
-        *_statements_by_max_p(lambda max_p: bulk_gain(_HIGH_LOAD, max_p, "SACK"), BULK_BY_MAX_P["SACK"]),
+        *_statements_by_load(lambda load: bulk_throughput_gain(load, 0.1, "SACK"), BULK_BY_LOAD["SACK"]),
+        *_statements_by_max_p(lambda max_p: bulk_throughput_gain(_HIGH_LOAD, max_p, "SACK"), BULK_BY_MAX_P["SACK"]),
     ],
     quote="“ECN-SACK improves performance from about 5% at low congestion to about 15% at high congestion. In the scenario where high "
     "congestion is maintained and the maximum drop probability is moved from 0.02 to 0.5, the relative advantage of ECN-SACK improves "
@@ -356,10 +373,10 @@ R6 = Claim(
 )
 
 
-def _short_gain_statements(hosts: str) -> list[Statement]:
+def _transaction_gain_statements(hosts: str) -> list[ClaimStatement]:
     return [
-        *_statements_by_load(lambda load: short_gain(5, load, 0.1, hosts), SHORT_BY_LOAD[hosts]),
-        *_statements_by_max_p(lambda max_p: short_gain(5, _HIGH_LOAD, max_p, hosts), SHORT_BY_MAX_P[hosts]),
+        *_statements_by_load(lambda load: transaction_rate_gain(5, load, 0.1, hosts), SHORT_BY_LOAD[hosts]),
+        *_statements_by_max_p(lambda max_p: transaction_rate_gain(5, _HIGH_LOAD, max_p, hosts), SHORT_BY_MAX_P[hosts]),
     ]
 
 
@@ -369,24 +386,24 @@ R7 = Claim(
     "from 20 % to 140 % (0.8 to 2.2 transactions per second) as max_p goes from 0.02 to 0.5.",
     ["5.3.2", "5.3.3", "5.3.4"],
     [
-        *_short_gain_statements("Reno"),
+        *_transaction_gain_statements("Reno"),
         *(
-            Statement(
+            ClaimStatement(
                 f"rate with ECN, high congestion, max_p {max_p:g}",
-                transaction_rate(transactions_need(5, _HIGH_LOAD, max_p), WITH_ECN),
-                about(value),
+                transaction_rate(transactions_scenario(5, _HIGH_LOAD, max_p), WITH_ECN),
+                claimed_about(value),
                 PER_SECOND,
                 value,
             )
             for max_p, value in RATE_BY_MAX_P.items()
         ),
-        Statement(
+        ClaimStatement(
             "rate with ECN, high congestion, max_p 0.5 over max_p 0.02",
             MeasureDifference(
-                transaction_rate(transactions_need(5, _HIGH_LOAD, 0.5), WITH_ECN),
-                transaction_rate(transactions_need(5, _HIGH_LOAD, 0.02), WITH_ECN),
+                transaction_rate(transactions_scenario(5, _HIGH_LOAD, 0.5), WITH_ECN),
+                transaction_rate(transactions_scenario(5, _HIGH_LOAD, 0.02), WITH_ECN),
             ),
-            about(round(RATE_BY_MAX_P[0.5] - RATE_BY_MAX_P[0.02], 1)),
+            claimed_about(round(RATE_BY_MAX_P[0.5] - RATE_BY_MAX_P[0.02], 1)),
             PER_SECOND,
             round(RATE_BY_MAX_P[0.5] - RATE_BY_MAX_P[0.02], 1),
         ),
@@ -408,7 +425,7 @@ R8 = Claim(
     "R8",
     "5 KB transactions, SACK: ECN's gain rises from 47 % to 80 % with congestion at max_p 0.1, and from 15 % to 120 % with max_p.",
     ["5.3.3", "5.3.4"],
-    _short_gain_statements("SACK"),
+    _transaction_gain_statements("SACK"),
     quote="“maintaining the maximum drop probability to 0.1 and increasing the congestion level for the 5KB transaction we noticed that "
     "the relative gain for the ECN enabled flows increases from 47-80%. If we maintain the congestion level for the 5KB transactions and "
     "increase the maximum drop probabilities instead, we notice that SACKs performance increases from 15%-120%.” (section 5.3, page 13)",
@@ -418,14 +435,19 @@ R8 = Claim(
 )
 
 
-def _gain_by_size_statements(load: int) -> list[Statement]:
+def _gain_by_size_statements(load: int) -> list[ClaimStatement]:
     shortest, longest = RESPONSES_KB[0], RESPONSES_KB[-1]
-    gains = MeasureDifference(short_gain(shortest, load, 0.1), short_gain(longest, load, 0.1))
-    timeouts = MeasureDifference(*(timeout_share(transactions_need(kb, load, 0.1), WITHOUT_ECN) for kb in (shortest, longest)))
+    gains = MeasureDifference(transaction_rate_gain(shortest, load, 0.1), transaction_rate_gain(longest, load, 0.1))
+    timeouts = MeasureDifference(
+        *(timeout_share_of_retransmissions(transactions_scenario(kb, load, 0.1), WITHOUT_ECN) for kb in (shortest, longest))
+    )
     return [
-        Statement(f"gain, {_LOAD_NAMES[load]}, {shortest} KB over {longest} KB", gains, above(0), PERCENT_POINTS),
-        Statement(
-            f"share of timeouts without ECN, {_LOAD_NAMES[load]}, {shortest} KB over {longest} KB", timeouts, above(0), PERCENT_POINTS
+        ClaimStatement(f"gain, {_LOAD_NAMES[load]}, {shortest} KB over {longest} KB", gains, claimed_above(0), PERCENT_POINTS),
+        ClaimStatement(
+            f"share of timeouts without ECN, {_LOAD_NAMES[load]}, {shortest} KB over {longest} KB",
+            timeouts,
+            claimed_above(0),
+            PERCENT_POINTS,
         ),
     ]
 
@@ -450,9 +472,9 @@ R10 = Claim(
     "20 MB, Reno, without ECN: no window has several drops.",
     ["5.2.8"],
     [
-        Statement(
+        ClaimStatement(
             f"windows with several drops in a transfer without ECN, {name}",
-            testbed.windows_with_several_drops(testbed.recording_events(need), WITHOUT_ECN),
+            testbed.windows_with_several_drops(testbed.with_event_recording(need), WITHOUT_ECN),
             _ALMOST_NONE_PERCENT,
             COUNT,
         )
@@ -472,12 +494,16 @@ R10 = Claim(
 )
 
 
-def _against_reno_statements(hosts: str, load: int, max_p: float) -> Statement:
+def _gain_against_reno_statement(hosts: str, load: int, max_p: float) -> ClaimStatement:
     difference = _PRINTED_GAPS[load, max_p]
-    gap = MeasureDifference(short_gain(5, load, max_p, hosts), short_gain(5, load, max_p))
+    gap = MeasureDifference(transaction_rate_gain(5, load, max_p, hosts), transaction_rate_gain(5, load, max_p))
     where = f"{_LOAD_NAMES[load]}, max_p {max_p:g}"
-    return Statement(
-        f"gain, {hosts} over Reno, {where}", gap, _range_within(difference), PERCENT_POINTS, difference if hosts == "SACK" else None
+    return ClaimStatement(
+        f"gain, {hosts} over Reno, {where}",
+        gap,
+        _range_within_published_difference(difference),
+        PERCENT_POINTS,
+        difference if hosts == "SACK" else None,
     )
 
 
@@ -491,7 +517,7 @@ R11 = Claim(
     "R11",
     "5 KB transactions: ECN gains hardly more or less with SACK and with New Reno than with Reno.",
     ["5.3.3", "5.3.4"],
-    [_against_reno_statements(hosts, load, max_p) for hosts in ("SACK", "NewReno") for load, max_p in _PRINTED_GAPS],
+    [_gain_against_reno_statement(hosts, load, max_p) for hosts in ("SACK", "NewReno") for load, max_p in _PRINTED_GAPS],
     quote="“We repeated these experiments with the kernels implementing SACK/FACK and New Reno algorithms. Our observation was that there "
     "was hardly any difference with what we saw with Reno. For example in the case of SACK-ECN enabling: […] the relative gain for the "
     "ECN enabled flows increases from 47-80%. If we maintain the congestion level for the 5KB transactions and increase the maximum drop "
@@ -506,7 +532,7 @@ R11 = Claim(
 )
 
 
-def _has_printed_gains(
+def _published_gains_by_setting(
     by_load: Mapping[str, Mapping[float, float]], by_max_p: Mapping[str, Mapping[float, float]], hosts: str
 ) -> Mapping[tuple[int, float], float]:
     """The gains that the RFC prints for a kind of host, by level of congestion and max_p."""
@@ -514,24 +540,33 @@ def _has_printed_gains(
     return {(int(load), 0.1): value for load, value in by_load[hosts].items()} | at_high
 
 
-def _more_for_short_statements(hosts: str) -> list[Statement]:
+def _larger_gain_for_short_transfers_statements(hosts: str) -> list[ClaimStatement]:
     """That ECN improves on both kinds of traffic where the RFC prints a gain, and more on the short one where it prints both."""
-    long, short = _has_printed_gains(BULK_BY_LOAD, BULK_BY_MAX_P, hosts), _has_printed_gains(SHORT_BY_LOAD, SHORT_BY_MAX_P, hosts)
+    long, short = (
+        _published_gains_by_setting(BULK_BY_LOAD, BULK_BY_MAX_P, hosts),
+        _published_gains_by_setting(SHORT_BY_LOAD, SHORT_BY_MAX_P, hosts),
+    )
 
     def printed_gains(at: tuple[int, float]) -> tuple[MeasuredQuantity, MeasuredQuantity]:
-        return bulk_gain(*at, hosts), short_gain(5, *at, hosts)
+        return bulk_throughput_gain(*at, hosts), transaction_rate_gain(5, *at, hosts)
 
     def place_text(at: tuple[int, float]) -> str:
         return f"{hosts}, {_LOAD_NAMES[at[0]]}, max_p {at[1]:g}"
 
     return [
-        *(Statement(f"gain, 20 MB, {place_text(at)}", printed_gains(at)[0], above(0), PERCENT, value) for at, value in long.items()),
-        *(Statement(f"gain, 5 KB, {place_text(at)}", printed_gains(at)[1], above(0), PERCENT, value) for at, value in short.items()),
         *(
-            Statement(
+            ClaimStatement(f"gain, 20 MB, {place_text(at)}", printed_gains(at)[0], claimed_above(0), PERCENT, value)
+            for at, value in long.items()
+        ),
+        *(
+            ClaimStatement(f"gain, 5 KB, {place_text(at)}", printed_gains(at)[1], claimed_above(0), PERCENT, value)
+            for at, value in short.items()
+        ),
+        *(
+            ClaimStatement(
                 f"gain, 5 KB over 20 MB, {place_text(at)}",
                 MeasureDifference(*reversed(printed_gains(at))),
-                above(0),
+                claimed_above(0),
                 PERCENT_POINTS,
                 value - long[at],
             )
@@ -545,7 +580,7 @@ R12 = Claim(
     "R12",
     "ECN gains for bulk transfers and for short transactions, and more for short transactions.",
     ["5.2.2", "5.2.3", "5.3.3", "5.3.4"],
-    [statement for hosts in ("Reno", "SACK") for statement in _more_for_short_statements(hosts)],
+    [statement for hosts in ("Reno", "SACK") for statement in _larger_gain_for_short_transfers_statements(hosts)],
     quote="“ECN enhancements improve on both bulk and transactional TCP traffic. The improvement is more obvious in short transactional "
     "type of flows (popularly referred to as mice).” (section 6, page 13)",
     reading="Improve: a gain above zero, at each setting for which the RFC prints a gain, with Reno and with SACK. More obvious: a larger "
@@ -561,12 +596,12 @@ R13 = Claim(
     "Jain's index falls as max_p grows from 0.02 to 0.2: by 0.0175 with ECN in the background and by 0.0086 without it.",
     ["5.1"],
     [
-        Statement(
-            f"index, {_index_by_max_p(ecn)}, max_p 0.02 over max_p 0.2",
+        ClaimStatement(
+            f"index, {_fairness_index_by_max_p_text(ecn)}, max_p 0.02 over max_p 0.2",
             MeasureDifference(_fairness_index(0.02, background_ecn=ecn), _fairness_index(0.2, background_ecn=ecn)),
-            about(_printed_index_change(ecn, 0.02, 0.2)),
+            claimed_about(_published_fairness_index_change(ecn, 0.02, 0.2)),
             DIMENSIONLESS,
-            _printed_index_change(ecn, 0.02, 0.2),
+            _published_fairness_index_change(ecn, 0.02, 0.2),
         )
         for ecn in (True, False)
     ],

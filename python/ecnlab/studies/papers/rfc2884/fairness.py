@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ecnlab.stats.estimates import Estimate, estimate
+from ecnlab.stats.estimates import Estimate, mean_with_interval
 from ecnlab.studies.framework.claims import PERCENT, DisplayUnit, ScenarioMeasure
-from ecnlab.studies.framework.curves import AxisScales, Panel, curve_figure
+from ecnlab.studies.framework.curves import AxisScales, CurvePanel, curve_figure
 from ecnlab.studies.framework.model import (
-    ItemDrawing,
-    Need,
+    DrawnItemContent,
     NeedKey,
     ReportTable,
+    RequiredScenario,
     ResultsByKey,
     StudyItem,
     estimates_frame,
@@ -21,12 +21,12 @@ from ecnlab.studies.papers.rfc2884.choices import (
     CANDIDATE_THRESHOLDS,
     MAX_FORCED_SHARE,
     STRICTEST_SETUPS,
-    rewritten_by_all,
-    with_thresholds,
+    apply_rewritings,
+    red_thresholds_rewriting,
 )
 from ecnlab.studies.papers.rfc2884.claims import signals_of_kind
 from ecnlab.studies.papers.rfc2884.published import FAIRNESS
-from ecnlab.studies.papers.rfc2884.router import Thresholds
+from ecnlab.studies.papers.rfc2884.router import RedThresholds
 from ecnlab.studies.papers.rfc2884.testbed import (
     CONGESTION_LEVELS,
     MAX_PS,
@@ -34,7 +34,7 @@ from ecnlab.studies.papers.rfc2884.testbed import (
     TESTBED_THRESHOLDS,
     WITH_ECN,
     WITHOUT_ECN,
-    bulk_need,
+    bulk_transfer_scenario,
     share_of_columns,
 )
 
@@ -48,11 +48,12 @@ AVERAGE_QUEUE_ITEM = curve_figure(
     "RED's average queue against the maximum drop probability",
     f"Mean over the 20 MB transfers with Reno; RED's region is between {TESTBED_THRESHOLDS.name}.",
     [
-        Panel(
+        CurvePanel(
             "",
             {
                 f"{level} congestion": {
-                    max_p: ScenarioMeasure(bulk_need(load, max_p), "average_mean_packets", queue=SHAPER_LINK) for max_p in MAX_PS
+                    max_p: ScenarioMeasure(bulk_transfer_scenario(load, max_p), "average_mean_packets", queue=SHAPER_LINK)
+                    for max_p in MAX_PS
                 }
                 for level, load in CONGESTION_LEVELS.items()
             },
@@ -64,7 +65,7 @@ AVERAGE_QUEUE_ITEM = curve_figure(
 )
 
 
-def forced_drop_share(need: Need) -> ScenarioMeasure:
+def forced_drop_share(need: RequiredScenario) -> ScenarioMeasure:
     """Drops because the average had passed max_th, as a share of all drops at the router."""
     return share_of_columns(need, ("drops_forced",), ("drops",), [{"queue": SHAPER_LINK}])
 
@@ -74,10 +75,10 @@ FORCED_DROPS_ITEM = curve_figure(
     "Drops beyond RED's region",
     "Share of the drops that are forced, because the average is above max_th; 20 MB transfers with Reno.",
     [
-        Panel(
+        CurvePanel(
             "",
             {
-                f"{level} congestion": {max_p: forced_drop_share(bulk_need(load, max_p)) for max_p in MAX_PS}
+                f"{level} congestion": {max_p: forced_drop_share(bulk_transfer_scenario(load, max_p)) for max_p in MAX_PS}
                 for level, load in CONGESTION_LEVELS.items()
             },
         )
@@ -88,45 +89,45 @@ FORCED_DROPS_ITEM = curve_figure(
 )
 
 
-def _candidate_needs() -> dict[NeedKey, Need]:
+def _candidate_scenarios() -> dict[NeedKey, RequiredScenario]:
     """Each candidate at each level and max_p, and in the strictest set-ups at high congestion and the smallest max_p."""
-    found: dict[NeedKey, Need] = {}
+    found: dict[NeedKey, RequiredScenario] = {}
     for pair in CANDIDATE_THRESHOLDS:
-        rewritten = with_thresholds(pair)
+        rewritten = red_thresholds_rewriting(pair)
         for level, load in CONGESTION_LEVELS.items():
             for max_p in MAX_PS:
-                found[pair, level, max_p] = Need(rewritten(bulk_need(load, max_p).scenario))
+                found[pair, level, max_p] = RequiredScenario(rewritten(bulk_transfer_scenario(load, max_p).scenario))
         for name, rewritings in STRICTEST_SETUPS.items():
-            found[pair, name, MAX_PS[0]] = Need(
-                rewritten_by_all(rewritings, rewritten(bulk_need(CONGESTION_LEVELS["high"], MAX_PS[0]).scenario))
+            found[pair, name, MAX_PS[0]] = RequiredScenario(
+                apply_rewritings(rewritings, rewritten(bulk_transfer_scenario(CONGESTION_LEVELS["high"], MAX_PS[0]).scenario))
             )
     return found
 
 
-def _forced_shares(results: ResultsByKey) -> dict[NeedKey, Estimate]:
+def _forced_drop_shares(results: ResultsByKey) -> dict[NeedKey, Estimate]:
     shares = {}
     for key, need in CANDIDATE_NEEDS.items():
         by_need = {need: results[key]}
-        shares[key] = estimate(list(forced_drop_share(need).values(by_need.__getitem__).values()))
+        shares[key] = mean_with_interval(list(forced_drop_share(need).values_by_seed(by_need.__getitem__).values()))
     return shares
 
 
-def is_within_region(shares: dict[NeedKey, Estimate], pair: Thresholds) -> bool:
+def has_few_forced_drops(shares: dict[NeedKey, Estimate], pair: RedThresholds) -> bool:
     """Whether the rule of `choices.py` admits a pair: few forced drops at each level and max_p."""
     return all(
         share.mean < MAX_FORCED_SHARE for (candidate, at, _), share in shares.items() if candidate == pair and at in CONGESTION_LEVELS
     )
 
 
-def _draw_candidates(results: ResultsByKey) -> ItemDrawing:
-    shares = _forced_shares(results)
+def _draw_red_candidates(results: ResultsByKey) -> DrawnItemContent:
+    shares = _forced_drop_shares(results)
     columns = [*CONGESTION_LEVELS, *STRICTEST_SETUPS]
     rows = []
     for pair in CANDIDATE_THRESHOLDS:
         largest = [
             max(share.mean for (candidate, at, _), share in shares.items() if (candidate, at) == (pair, column)) for column in columns
         ]
-        held = is_within_region(shares, pair)
+        held = has_few_forced_drops(shares, pair)
         rows.append(
             [
                 pair.name,
@@ -138,10 +139,10 @@ def _draw_candidates(results: ResultsByKey) -> ItemDrawing:
     header = ["thresholds", *(f"{level} congestion" for level in CONGESTION_LEVELS), *STRICTEST_SETUPS, "rule holds", "admitted"]
     table = ReportTable("Forced drops as a share of all drops: the largest over max_p", header, rows)
     data = [((pair.name, at, max_p), share) for (pair, at, max_p), share in shares.items()]
-    return ItemDrawing(None, [table], estimates_frame(["thresholds", "setting", "max_p"], "forced_share", data))
+    return DrawnItemContent(None, [table], estimates_frame(["thresholds", "setting", "max_p"], "forced_share", data))
 
 
-CANDIDATE_NEEDS = _candidate_needs()
+CANDIDATE_NEEDS = _candidate_scenarios()
 CANDIDATE_TABLE = StudyItem(
     kind="Table",
     number="4.4.2",
@@ -151,12 +152,12 @@ CANDIDATE_TABLE = StudyItem(
     "main pair and admit none. "
     "The admitted pairs were fixed with seeds 1 to 20.",
     needs=CANDIDATE_NEEDS,
-    draw=_draw_candidates,
+    draw=_draw_red_candidates,
     part=REGION_PART,
 )
 
 
-def _draw_table(results: ResultsByKey) -> ItemDrawing:
+def _draw_fairness_table(results: ResultsByKey) -> DrawnItemContent:
     rows = [
         [
             f"{max_p:g}",
@@ -170,7 +171,7 @@ def _draw_table(results: ResultsByKey) -> ItemDrawing:
     ]
     header = ["max_p", "background with ECN: published", "ours", "background without: published", "ours"]
     data = [((WITH_ECN if ecn else WITHOUT_ECN, max_p), results[ecn, max_p].estimate(_JAIN)) for ecn, max_p in FAIRNESS]
-    return ItemDrawing(
+    return DrawnItemContent(
         None, [ReportTable("Jain's index of the four flows", header, rows)], estimates_frame(["background", "max_p"], _JAIN, data)
     )
 
@@ -180,8 +181,8 @@ FAIRNESS_TABLE_ITEM = StudyItem(
     number="5.1",
     title="Fairness index with ECN and non-ECN background",
     caption="Two background flows from 0 s, one flow with ECN and one without it from 20 s; goodput over the next 200 s, Reno.",
-    needs={key: testbed.fairness_need(key[1], background_ecn=key[0]) for key in FAIRNESS},
-    draw=_draw_table,
+    needs={key: testbed.fairness_scenario(key[1], background_ecn=key[0]) for key in FAIRNESS},
+    draw=_draw_fairness_table,
     part=FAIRNESS_PART,
 )
 SIGNALS_ITEM = curve_figure(
@@ -189,15 +190,19 @@ SIGNALS_ITEM = curve_figure(
     "Marks to ECN flows and drops of the others",
     "As many flows of each kind, two and two: marks or drops of a kind as a share of the packets that it sent.",
     [
-        Panel(
+        CurvePanel(
             "",
             {
                 WITH_ECN: {
-                    max_p: share_of_columns(testbed.half_and_half_need(max_p), ("marks",), ("sent",), testbed.groups_of_kind(WITH_ECN))
+                    max_p: share_of_columns(
+                        testbed.half_ecn_flows_scenario(max_p), ("marks",), ("sent",), testbed.flow_groups_of_kind(WITH_ECN)
+                    )
                     for max_p in _MAX_PS
                 },
                 WITHOUT_ECN: {
-                    max_p: share_of_columns(testbed.half_and_half_need(max_p), ("drops",), ("sent",), testbed.groups_of_kind(WITHOUT_ECN))
+                    max_p: share_of_columns(
+                        testbed.half_ecn_flows_scenario(max_p), ("drops",), ("sent",), testbed.flow_groups_of_kind(WITHOUT_ECN)
+                    )
                     for max_p in _MAX_PS
                 },
             },
@@ -212,10 +217,10 @@ SIGNAL_COUNTS_ITEM = curve_figure(
     "Marks and drops by number",
     "The same flows over 200 s: marks to those with ECN, drops of those without it.",
     [
-        Panel(
+        CurvePanel(
             "",
             {
-                name: {max_p: signals_of_kind(testbed.half_and_half_need(max_p), name) for max_p in _MAX_PS}
+                name: {max_p: signals_of_kind(testbed.half_ecn_flows_scenario(max_p), name) for max_p in _MAX_PS}
                 for name in (WITH_ECN, WITHOUT_ECN)
             },
         )

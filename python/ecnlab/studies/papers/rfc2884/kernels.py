@@ -36,14 +36,14 @@ KERNEL_HOSTS: Mapping[str, Tree] = {
 }
 
 
-def on_kernels(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
+def scenario_on_kernels(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
     """A scenario of the testbed, as it is where hosts are real kernels."""
-    flows = [_group_on_kernels(flow) for flow in scenario["flows"]]
+    flows = [_flow_group_on_kernels(flow) for flow in scenario["flows"]]
     title = str(scenario["name"]).replace(f"{FILE_MB} MB", f"{FILE_MB // FILE_DIVISOR} MB")
-    return {**scenario, "name": title, "duration": _shorter_duration(scenario["duration"]), "flows": flows}
+    return {**scenario, "name": title, "duration": _duration_on_kernels(scenario["duration"]), "flows": flows}
 
 
-def _shorter_duration(duration: str) -> str:
+def _duration_on_kernels(duration: str) -> str:
     """How long a run is there, from how long it is."""
     seconds = int(duration.removesuffix(" s"))
     if seconds in _BULK_DURATION_S:
@@ -51,7 +51,7 @@ def _shorter_duration(duration: str) -> str:
     return f"{START_S + FAIRNESS_S // FAIRNESS_DIVISOR} s" if seconds == START_S + FAIRNESS_S else duration
 
 
-def _group_on_kernels(flow: Mapping[str, Any]) -> Tree:
+def _flow_group_on_kernels(flow: Mapping[str, Any]) -> Tree:
     tcp = {key: value for key, value in flow["tcp"].items() if key != "ecn"}
     hosts = next(name for name, settings in HOST_TCP.items() if settings == tcp)
     ecn = flow["tcp"]["ecn"]

@@ -18,7 +18,7 @@ MAX_BURST_PACKETS = 1000
 
 
 @dataclass(frozen=True, order=True)
-class Thresholds:
+class RedThresholds:
     """RED's thresholds in packets."""
 
     max_packets: int
@@ -30,7 +30,7 @@ class Thresholds:
         return f"{self.min_packets} and {self.max_packets} packets"
 
 
-def weight_log(min_packets: int, burst: int) -> int:
+def weight_log_of_burst(min_packets: int, burst: int) -> int:
     """The weight that tc derives from a burst, as the logarithm of its inverse (iproute2, tc_red_eval_ewma)."""
     wanted = burst + 1 - min_packets
     return next(log for log in range(1, 32) if wanted <= (1 - (1 - 2.0**-log) ** burst) * 2**log)
@@ -38,10 +38,10 @@ def weight_log(min_packets: int, burst: int) -> int:
 
 def smallest_burst(min_packets: int, weight: int) -> int:
     """The smallest burst from which tc derives the weight 2^-weight."""
-    return next(packets for packets in range(min_packets, MAX_BURST_PACKETS) if weight_log(min_packets, packets) == weight)
+    return next(packets for packets in range(min_packets, MAX_BURST_PACKETS) if weight_log_of_burst(min_packets, packets) == weight)
 
 
-def linux_red(thresholds: Thresholds, weight: int, max_p: float) -> Tree:
+def linux_red_queue(thresholds: RedThresholds, weight: int, max_p: float) -> Tree:
     """Linux's RED below the shaper: gaps even on 1 .. 1/p_b, bytes, a slope that is a power of two, and drops above `max` (section 1)."""
     return {
         "aqm": "linux-red",
@@ -58,20 +58,20 @@ def linux_red(thresholds: Thresholds, weight: int, max_p: float) -> Tree:
     }
 
 
-def with_red_thresholds(red: Mapping[str, Any], thresholds: Thresholds, weight: int) -> Tree:
+def with_red_thresholds(red: Mapping[str, Any], thresholds: RedThresholds, weight: int) -> Tree:
     """Such a queue with these thresholds and this weight, and all else as it is."""
-    of_both = linux_red(thresholds, weight, red["probability"])
+    of_both = linux_red_queue(thresholds, weight, red["probability"])
     return {**red, **{key: of_both[key] for key in ("min", "max", "burst")}}
 
 
-def thresholds_of(red: Mapping[str, Any]) -> Thresholds:
+def thresholds_of_red_queue(red: Mapping[str, Any]) -> RedThresholds:
     """The thresholds of such a queue."""
-    return Thresholds(_bytes_to_packets(red["max"]), _bytes_to_packets(red["min"]))
+    return RedThresholds(_bytes_to_packets(red["max"]), _bytes_to_packets(red["min"]))
 
 
-def weight_of(red: Mapping[str, Any]) -> int:
+def weight_log_of_red_queue(red: Mapping[str, Any]) -> int:
     """The weight of such a queue, as the logarithm of its inverse."""
-    return weight_log(_bytes_to_packets(red["min"]), red["burst"])
+    return weight_log_of_burst(_bytes_to_packets(red["min"]), red["burst"])
 
 
 def _bytes_to_packets(size: str) -> int:

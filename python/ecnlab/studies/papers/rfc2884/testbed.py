@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ecnlab.plot.style import Palette
 from ecnlab.scenarios.networks import Tree
 from ecnlab.studies.framework.claims import MeasuredQuantity, RelativeChange, ScenarioMeasure
-from ecnlab.studies.framework.model import Need
-from ecnlab.studies.papers.rfc2884.router import Thresholds, linux_red
+from ecnlab.studies.framework.model import RequiredScenario
+from ecnlab.studies.papers.rfc2884.router import RedThresholds, linux_red_queue
 
 if TYPE_CHECKING:
     from ecnlab.storage.results import Result
@@ -55,52 +55,56 @@ BULK_S: Mapping[int, int] = {2: 600, 5: 1000, 10: 2000}
 
 
 @cache
-def bulk_need(load: int, max_p: float, hosts: str = "Reno") -> Need:
+def bulk_transfer_scenario(load: int, max_p: float, hosts: str = "Reno") -> RequiredScenario:
     """20 MB with ECN and 20 MB without it beside `load` congesting flows (section 5.2)."""
     app = {"kind": "file", "bytes": f"{FILE_MB} MB"}
-    return Need(
-        _scenario_with_pair(f"20 MB, {hosts}, {load} congesting flows, max_p {max_p:g}", load, max_p, HOST_TCP[hosts], app, BULK_S[load])
+    return RequiredScenario(
+        _scenario_with_ecn_and_plain_flow(
+            f"20 MB, {hosts}, {load} congesting flows, max_p {max_p:g}", load, max_p, HOST_TCP[hosts], app, BULK_S[load]
+        )
     )
 
 
 @cache
-def transactions_need(response_kb: int, load: int, max_p: float, hosts: str = "Reno") -> Need:
+def transactions_scenario(response_kb: int, load: int, max_p: float, hosts: str = "Reno") -> RequiredScenario:
     """Requests and responses, one connection each, with ECN and without it beside `load` congesting flows (section 5.3)."""
     app = {"kind": "exchange", "request": "1 KB", "response": f"{response_kb} KB"}
     title = f"{response_kb} KB, {hosts}, {load} congesting flows, max_p {max_p:g}"
-    return Need(_scenario_with_pair(title, load, max_p, HOST_TCP[hosts], app, START_S + _TRANSACTIONS_S))
+    return RequiredScenario(_scenario_with_ecn_and_plain_flow(title, load, max_p, HOST_TCP[hosts], app, START_S + _TRANSACTIONS_S))
 
 
 @cache
-def fairness_need(max_p: float, *, background_ecn: bool) -> Need:
+def fairness_scenario(max_p: float, *, background_ecn: bool) -> RequiredScenario:
     """Endless transfers: two in the background, all with ECN or all without it, and the two competing ones (section 5.1)."""
     title = f"fairness, background {WITH_ECN if background_ecn else WITHOUT_ECN}, max_p {max_p:g}"
-    return Need(
-        _scenario_with_pair(
+    return RequiredScenario(
+        _scenario_with_ecn_and_plain_flow(
             title, CONGESTION_LEVELS["low"], max_p, HOST_TCP["Reno"], "bulk", START_S + FAIRNESS_S, background_ecn=background_ecn
         )
     )
 
 
 @cache
-def half_and_half_need(max_p: float) -> Need:
+def half_ecn_flows_scenario(max_p: float) -> RequiredScenario:
     """As many endless transfers with ECN as without it, one of each in the background and one of each from 20 s on (section 5.1)."""
     background = [_flow_group(BACKGROUND_GROUPS[name], "c", HOST_TCP["Reno"], "bulk", ecn=ecn) for name, _, ecn in _COMPETING_GROUPS]
     competing = [_flow_group(name, to, HOST_TCP["Reno"], "bulk", ecn=ecn, start=f"{START_S} s") for name, to, ecn in _COMPETING_GROUPS]
-    return Need(_testbed_scenario(f"two flows of each kind, max_p {max_p:g}", max_p, [*background, *competing], START_S + FAIRNESS_S))
+    return RequiredScenario(
+        _testbed_scenario(f"two flows of each kind, max_p {max_p:g}", max_p, [*background, *competing], START_S + FAIRNESS_S)
+    )
 
 
-def groups_of_kind(name: str) -> list[Place]:
+def flow_groups_of_kind(name: str) -> list[Place]:
     """The groups of a kind where there are as many of each."""
     return [{"group": name}, {"group": BACKGROUND_GROUPS[name]}]
 
 
-def user_throughput_of(need: Need, group: str) -> ScenarioMeasure:
+def file_throughput_measure(need: RequiredScenario, group: str) -> ScenarioMeasure:
     """The bulk metric: the file's size by the time that its transfer took, in bit/s."""
-    return ScenarioMeasure(need, _UserThroughput(group))
+    return ScenarioMeasure(need, _FileThroughput(group))
 
 
-def transaction_rate(need: Need, group: str) -> ScenarioMeasure:
+def transaction_rate(need: RequiredScenario, group: str) -> ScenarioMeasure:
     """The metric of transactions: how many were completed in a second of the measured interval."""
 
     def rates(result: Result) -> list[float]:
@@ -110,17 +114,17 @@ def transaction_rate(need: Need, group: str) -> ScenarioMeasure:
     return ScenarioMeasure(need, rates)
 
 
-def ecn_gain(metric: Callable[[Need, str], MeasuredQuantity], need: Need) -> RelativeChange:
+def ecn_gain(metric: Callable[[RequiredScenario, str], MeasuredQuantity], need: RequiredScenario) -> RelativeChange:
     """How far ECN's metric lies above that without it, as a share."""
     return RelativeChange(metric(need, WITH_ECN), metric(need, WITHOUT_ECN))
 
 
-def sum_of_columns(need: Need, names: Sequence[str], places: Sequence[Place]) -> ScenarioMeasure:
+def sum_of_columns(need: RequiredScenario, names: Sequence[str], places: Sequence[Place]) -> ScenarioMeasure:
     """The sum of some columns over some groups or queues."""
     return ScenarioMeasure(need, lambda result: _column_sums(result, names, places))
 
 
-def share_of_columns(need: Need, parts: Sequence[str], whole: Sequence[str], places: Sequence[Place]) -> ScenarioMeasure:
+def share_of_columns(need: RequiredScenario, parts: Sequence[str], whole: Sequence[str], places: Sequence[Place]) -> ScenarioMeasure:
     """The sum of some columns as a share of the sum of others, 0 where that is nothing."""
 
     def shares(result: Result) -> list[float]:
@@ -131,12 +135,12 @@ def share_of_columns(need: Need, parts: Sequence[str], whole: Sequence[str], pla
 
 
 @cache
-def recording_events(need: Need) -> Need:
+def with_event_recording(need: RequiredScenario) -> RequiredScenario:
     """The same scenario with each mark and drop recorded."""
-    return Need({**need.scenario, "record": {"events": True}}, need.every_seed)
+    return RequiredScenario({**need.scenario, "record": {"events": True}}, need.every_seed)
 
 
-def windows_with_several_drops(need: Need, group: str) -> ScenarioMeasure:
+def windows_with_several_drops(need: RequiredScenario, group: str) -> ScenarioMeasure:
     """The number of windows of a group's flow in which several packets were dropped.
 
     A window begins with a drop and lasts for the flow's mean round-trip time.
@@ -148,12 +152,14 @@ def windows_with_several_drops(need: Need, group: str) -> ScenarioMeasure:
         (flow,) = result.table("flows").filter(pl.col("group") == group)["flow"].unique()
         drops = result.series.events.filter((pl.col("flow") == flow) & (pl.col("kind") == "drop") & (pl.col("packet") == "data"))
         rtts = dict(zip(result.seeds, result.values("rtt_mean_s", group=group), strict=True))
-        return [windows_with_another_drop(drops.filter(pl.col("seed") == seed)["time_s"].to_list(), rtt) for seed, rtt in rtts.items()]
+        return [
+            count_windows_with_several_drops(drops.filter(pl.col("seed") == seed)["time_s"].to_list(), rtt) for seed, rtt in rtts.items()
+        ]
 
     return ScenarioMeasure(need, count_windows)
 
 
-def windows_with_another_drop(times: Sequence[float], rtt: float) -> int:
+def count_windows_with_several_drops(times: Sequence[float], rtt: float) -> int:
     """How many of the windows that begin with one of these drops and last for the round-trip time have another."""
     repeated = 0
     begin, counted = -math.inf, False
@@ -170,30 +176,30 @@ def _column_sums(result: Result, names: Sequence[str], places: Sequence[Place]) 
     return [sum(values) for values in zip(*columns, strict=True)]
 
 
-class _UserThroughput:
+class _FileThroughput:
     """A group's throughput as its user sees it, one value a seed."""
 
     def __init__(self, group: str) -> None:
         self._group = group
 
     def __call__(self, result: Result) -> list[float]:
-        bits = 8 * _file_bytes(result, self._group)
+        bits = 8 * _file_size_bytes(result, self._group)
         return [bits / seconds for seconds in result.values("transaction_mean_s", group=self._group)]
 
 
-def _file_bytes(result: Result, group: str) -> int:
+def _file_size_bytes(result: Result, group: str) -> int:
     """How long a group's file is: shorter where hosts are kernels."""
     return next(int(flow["app"]["bytes"]) for flow in result.header["parameters"]["flows"] if flow["name"] == group)
 
 
 _COMPETING_GROUPS = ((WITH_ECN, "on", True), (WITHOUT_ECN, "off", False))
 # The least admitted pair (`choices.py`) with max = 3 min, and the weight nearest to the 0.002 of Floyd and Jacobson 1993, the RFC's [9].
-TESTBED_THRESHOLDS = Thresholds(min_packets=25, max_packets=75)
+TESTBED_THRESHOLDS = RedThresholds(min_packets=25, max_packets=75)
 TESTBED_WEIGHT = 9
 TESTBED_DELAY = "20 ms"
 
 
-def _scenario_with_pair(
+def _scenario_with_ecn_and_plain_flow(
     title: str, load: int, max_p: float, tcp: Tree, app: Tree | str, end_s: int, *, background_ecn: bool = False
 ) -> Tree:
     background = _flow_group(CONGESTING_GROUP, "c", tcp, "bulk", ecn=background_ecn, count=load)
@@ -202,7 +208,7 @@ def _scenario_with_pair(
 
 
 def _testbed_scenario(title: str, max_p: float, flows: Sequence[Tree], end_s: int) -> Tree:
-    network = {"topology": "rfc2884", "delay": TESTBED_DELAY, "queue": linux_red(TESTBED_THRESHOLDS, TESTBED_WEIGHT, max_p)}
+    network = {"topology": "rfc2884", "delay": TESTBED_DELAY, "queue": linux_red_queue(TESTBED_THRESHOLDS, TESTBED_WEIGHT, max_p)}
     return {"name": title, "duration": f"{end_s} s", "measure_from": f"{START_S} s", "network": network, "flows": list(flows)}
 
 

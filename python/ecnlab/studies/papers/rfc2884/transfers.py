@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ecnlab.studies.framework.claims import COUNT, KBPS, PERCENT, MeasuredQuantity
-from ecnlab.studies.framework.curves import AxisScales, Panel, curve_figure
-from ecnlab.studies.framework.model import Need, StudyItem
+from ecnlab.studies.framework.curves import AxisScales, CurvePanel, curve_figure
+from ecnlab.studies.framework.model import RequiredScenario, StudyItem
 from ecnlab.studies.papers.rfc2884 import published, testbed
 from ecnlab.studies.papers.rfc2884.claims import (
     PER_SECOND,
-    bulk_gain,
+    bulk_throughput_gain,
     retransmitted_packets,
     retransmitted_share,
-    short_gain,
-    timeout_share,
+    timeout_share_of_retransmissions,
+    transaction_rate_gain,
 )
 from ecnlab.studies.papers.rfc2884.testbed import (
     CONGESTION_LEVELS,
@@ -23,12 +23,12 @@ from ecnlab.studies.papers.rfc2884.testbed import (
     RESPONSES_KB,
     WITH_ECN,
     WITHOUT_ECN,
-    bulk_need,
-    recording_events,
+    bulk_transfer_scenario,
+    file_throughput_measure,
     transaction_rate,
-    transactions_need,
-    user_throughput_of,
+    transactions_scenario,
     windows_with_several_drops,
+    with_event_recording,
 )
 
 BULK_PART, SHORT_PART = "Section 5.2: bulk transfers", "Section 5.3: transactions"
@@ -36,54 +36,65 @@ _HIGH_LOAD = CONGESTION_LEVELS["high"]
 _LOAD_COUNTS = tuple(CONGESTION_LEVELS.values())
 _CONGESTING_LABEL, _MAX_P_LABEL = "congesting flows", "max_p"
 
-Metric = Callable[[Need, str], MeasuredQuantity]
+Metric = Callable[[RequiredScenario, str], MeasuredQuantity]
 
 
-def _with_and_without_ecn(metric: Metric, needs: Mapping[float, Need]) -> dict[str, dict[float, MeasuredQuantity]]:
+def _with_and_without_ecn(metric: Metric, needs: Mapping[float, RequiredScenario]) -> dict[str, dict[float, MeasuredQuantity]]:
     """A metric with ECN and without it."""
     return {group: {x: metric(need, group) for x, need in needs.items()} for group in (WITH_ECN, WITHOUT_ECN)}
 
 
-def _gain_of_hosts(gain: Callable[[str, float], MeasuredQuantity], xs: Sequence[float]) -> dict[str, dict[float, MeasuredQuantity]]:
+def _gains_by_host_kind(gain: Callable[[str, float], MeasuredQuantity], xs: Sequence[float]) -> dict[str, dict[float, MeasuredQuantity]]:
     """A gain for each kind of host."""
     return {hosts: {x: gain(hosts, x) for x in xs} for hosts in HOST_TCP}
 
 
-def _at_load_levels(of: Callable[[Need], MeasuredQuantity]) -> dict[str, dict[float, MeasuredQuantity]]:
+def _bulk_measures_by_load(of: Callable[[RequiredScenario], MeasuredQuantity]) -> dict[str, dict[float, MeasuredQuantity]]:
     """What is measured in transfers of 20 MB with Reno at each level of congestion."""
-    return {f"{level} congestion": {max_p: of(bulk_need(load, max_p)) for max_p in MAX_PS} for level, load in CONGESTION_LEVELS.items()}
+    return {
+        f"{level} congestion": {max_p: of(bulk_transfer_scenario(load, max_p)) for max_p in MAX_PS}
+        for level, load in CONGESTION_LEVELS.items()
+    }
 
 
-def _transfer_item(number: str, part: str, title: str, caption: str, panel: Panel, scales: AxisScales) -> StudyItem:
+def _transfer_figure_item(number: str, part: str, title: str, caption: str, panel: CurvePanel, scales: AxisScales) -> StudyItem:
     return curve_figure(number, title, caption, [panel], scales, part=part, palette=testbed.PALETTE)
 
 
 def _bulk_transfer_items() -> list[StudyItem]:
-    by_load: dict[float, Need] = {load: bulk_need(load, 0.1) for load in _LOAD_COUNTS}
-    by_max_p = {max_p: bulk_need(_HIGH_LOAD, max_p) for max_p in MAX_PS}
+    by_load: dict[float, RequiredScenario] = {load: bulk_transfer_scenario(load, 0.1) for load in _LOAD_COUNTS}
+    by_max_p = {max_p: bulk_transfer_scenario(_HIGH_LOAD, max_p) for max_p in MAX_PS}
     return [
-        _transfer_item(
+        _transfer_figure_item(
             "5.2.1",
             BULK_PART,
             "User's throughput of 20 MB against congestion",
             "Reno, max_p 0.1: the file's size by the time that its transfer took.",
-            Panel("", _with_and_without_ecn(user_throughput_of, by_load)),
+            CurvePanel("", _with_and_without_ecn(file_throughput_measure, by_load)),
             AxisScales(_CONGESTING_LABEL, "throughput", KBPS, y_range=(0, 450)),
         ),
-        _transfer_item(
+        _transfer_figure_item(
             "5.2.2",
             BULK_PART,
             "Gain of ECN against congestion, 20 MB",
             "max_p 0.1; half-filled markers are the RFC's numbers.",
-            Panel("", _gain_of_hosts(lambda hosts, load: bulk_gain(int(load), 0.1, hosts), _LOAD_COUNTS), published.BULK_BY_LOAD),
+            CurvePanel(
+                "",
+                _gains_by_host_kind(lambda hosts, load: bulk_throughput_gain(int(load), 0.1, hosts), _LOAD_COUNTS),
+                published.BULK_BY_LOAD,
+            ),
             AxisScales(_CONGESTING_LABEL, "gain", PERCENT),
         ),
-        _transfer_item(
+        _transfer_figure_item(
             "5.2.3",
             BULK_PART,
             "Gain of ECN against max_p, 20 MB",
             "10 congesting flows; half-filled markers are the RFC's numbers.",
-            Panel("", _gain_of_hosts(lambda hosts, max_p: bulk_gain(_HIGH_LOAD, max_p, hosts), MAX_PS), published.BULK_BY_MAX_P),
+            CurvePanel(
+                "",
+                _gains_by_host_kind(lambda hosts, max_p: bulk_throughput_gain(_HIGH_LOAD, max_p, hosts), MAX_PS),
+                published.BULK_BY_MAX_P,
+            ),
             AxisScales(_MAX_P_LABEL, "gain", PERCENT, ticks=MAX_PS),
         ),
         curve_figure(
@@ -91,10 +102,10 @@ def _bulk_transfer_items() -> list[StudyItem]:
             "Gain of ECN against max_p at each level of congestion, 20 MB",
             "Reno.",
             [
-                Panel(
+                CurvePanel(
                     "",
                     {
-                        f"{level} congestion": {max_p: bulk_gain(load, max_p) for max_p in MAX_PS}
+                        f"{level} congestion": {max_p: bulk_throughput_gain(load, max_p) for max_p in MAX_PS}
                         for level, load in CONGESTION_LEVELS.items()
                     },
                 )
@@ -103,44 +114,50 @@ def _bulk_transfer_items() -> list[StudyItem]:
             part=BULK_PART,
             palette=testbed.PALETTE,
         ),
-        _transfer_item(
+        _transfer_figure_item(
             "5.2.5",
             BULK_PART,
             "Retransmissions of 20 MB",
             "Reno, 10 congesting flows: packets sent again as a share of all that were sent.",
-            Panel("", _with_and_without_ecn(retransmitted_share, by_max_p)),
+            CurvePanel("", _with_and_without_ecn(retransmitted_share, by_max_p)),
             AxisScales(_MAX_P_LABEL, "sent again", PERCENT, ticks=MAX_PS),
         ),
-        _transfer_item(
+        _transfer_figure_item(
             "5.2.6",
             BULK_PART,
             "Retransmissions after a timeout, 20 MB without ECN",
             "10 congesting flows: packets sent again after a timeout as a share of all that were sent again.",
-            Panel("", _gain_of_hosts(lambda hosts, max_p: timeout_share(bulk_need(_HIGH_LOAD, max_p, hosts), WITHOUT_ECN), MAX_PS)),
+            CurvePanel(
+                "",
+                _gains_by_host_kind(
+                    lambda hosts, max_p: timeout_share_of_retransmissions(bulk_transfer_scenario(_HIGH_LOAD, max_p, hosts), WITHOUT_ECN),
+                    MAX_PS,
+                ),
+            ),
             AxisScales(_MAX_P_LABEL, "after a timeout", PERCENT, y_range=(0, 100), ticks=MAX_PS),
         ),
-        _transfer_item(
+        _transfer_figure_item(
             "5.2.7",
             BULK_PART,
             "Retransmissions after a timeout at each level of congestion, 20 MB without ECN",
             "Reno: packets sent again after a timeout as a share of all that were sent again.",
-            Panel("", _at_load_levels(lambda need: timeout_share(need, WITHOUT_ECN))),
+            CurvePanel("", _bulk_measures_by_load(lambda need: timeout_share_of_retransmissions(need, WITHOUT_ECN))),
             AxisScales(_MAX_P_LABEL, "after a timeout", PERCENT, y_range=(0, 100), ticks=MAX_PS),
         ),
-        _transfer_item(
+        _transfer_figure_item(
             "5.2.8",
             BULK_PART,
             "Windows with several drops, 20 MB without ECN",
             "Reno: windows of a transfer in which two packets or more were dropped. A window lasts for the mean RTT.",
-            Panel("", _at_load_levels(lambda need: windows_with_several_drops(recording_events(need), WITHOUT_ECN))),
+            CurvePanel("", _bulk_measures_by_load(lambda need: windows_with_several_drops(with_event_recording(need), WITHOUT_ECN))),
             AxisScales(_MAX_P_LABEL, "windows with several drops", COUNT, ticks=MAX_PS),
         ),
-        _transfer_item(
+        _transfer_figure_item(
             "5.2.9",
             BULK_PART,
             "Retransmissions at each level of congestion, 20 MB with ECN",
             "Reno: packets of a transfer that were sent again.",
-            Panel("", _at_load_levels(lambda need: retransmitted_packets(need, WITH_ECN))),
+            CurvePanel("", _bulk_measures_by_load(lambda need: retransmitted_packets(need, WITH_ECN))),
             AxisScales(_MAX_P_LABEL, "packets sent again", COUNT, ticks=MAX_PS),
         ),
     ]
@@ -148,40 +165,48 @@ def _bulk_transfer_items() -> list[StudyItem]:
 
 def _transaction_items() -> list[StudyItem]:
     return [
-        _transfer_item(
+        _transfer_figure_item(
             "5.3.1",
             SHORT_PART,
             "Transactions a second against congestion, 5 KB",
             "Reno, max_p 0.1: completed transactions over three minutes.",
-            Panel("", _with_and_without_ecn(transaction_rate, {load: transactions_need(5, load, 0.1) for load in _LOAD_COUNTS})),
+            CurvePanel("", _with_and_without_ecn(transaction_rate, {load: transactions_scenario(5, load, 0.1) for load in _LOAD_COUNTS})),
             AxisScales(_CONGESTING_LABEL, "transactions", PER_SECOND),
         ),
-        _transfer_item(
+        _transfer_figure_item(
             "5.3.2",
             SHORT_PART,
             "Transactions a second against max_p, 5 KB",
             "Reno, 10 congesting flows; half-filled markers are the RFC's numbers, taken for those with ECN.",
-            Panel(
+            CurvePanel(
                 "",
-                _with_and_without_ecn(transaction_rate, {max_p: transactions_need(5, _HIGH_LOAD, max_p) for max_p in MAX_PS}),
+                _with_and_without_ecn(transaction_rate, {max_p: transactions_scenario(5, _HIGH_LOAD, max_p) for max_p in MAX_PS}),
                 {WITH_ECN: published.RATE_BY_MAX_P},
             ),
             AxisScales(_MAX_P_LABEL, "transactions", PER_SECOND, ticks=MAX_PS),
         ),
-        _transfer_item(
+        _transfer_figure_item(
             "5.3.3",
             SHORT_PART,
             "Gain of ECN against congestion, 5 KB",
             "max_p 0.1; half-filled markers are the RFC's numbers.",
-            Panel("", _gain_of_hosts(lambda hosts, load: short_gain(5, int(load), 0.1, hosts), _LOAD_COUNTS), published.SHORT_BY_LOAD),
+            CurvePanel(
+                "",
+                _gains_by_host_kind(lambda hosts, load: transaction_rate_gain(5, int(load), 0.1, hosts), _LOAD_COUNTS),
+                published.SHORT_BY_LOAD,
+            ),
             AxisScales(_CONGESTING_LABEL, "gain", PERCENT),
         ),
-        _transfer_item(
+        _transfer_figure_item(
             "5.3.4",
             SHORT_PART,
             "Gain of ECN against max_p, 5 KB",
             "10 congesting flows; half-filled markers are the RFC's numbers.",
-            Panel("", _gain_of_hosts(lambda hosts, max_p: short_gain(5, _HIGH_LOAD, max_p, hosts), MAX_PS), published.SHORT_BY_MAX_P),
+            CurvePanel(
+                "",
+                _gains_by_host_kind(lambda hosts, max_p: transaction_rate_gain(5, _HIGH_LOAD, max_p, hosts), MAX_PS),
+                published.SHORT_BY_MAX_P,
+            ),
             AxisScales(_MAX_P_LABEL, "gain", PERCENT, ticks=MAX_PS),
         ),
         curve_figure(
@@ -189,10 +214,10 @@ def _transaction_items() -> list[StudyItem]:
             "Gain of ECN against the size of the response",
             "Reno, max_p 0.1.",
             [
-                Panel(
+                CurvePanel(
                     "",
                     {
-                        f"{level} congestion": {kb: short_gain(kb, load, 0.1) for kb in RESPONSES_KB}
+                        f"{level} congestion": {kb: transaction_rate_gain(kb, load, 0.1) for kb in RESPONSES_KB}
                         for level, load in CONGESTION_LEVELS.items()
                     },
                 )
@@ -206,10 +231,12 @@ def _transaction_items() -> list[StudyItem]:
             "Retransmissions after a timeout, transactions without ECN",
             "Reno, max_p 0.1: packets sent again after a timeout as a share of all that were sent again.",
             [
-                Panel(
+                CurvePanel(
                     "",
                     {
-                        f"{level} congestion": {kb: timeout_share(transactions_need(kb, load, 0.1), WITHOUT_ECN) for kb in RESPONSES_KB}
+                        f"{level} congestion": {
+                            kb: timeout_share_of_retransmissions(transactions_scenario(kb, load, 0.1), WITHOUT_ECN) for kb in RESPONSES_KB
+                        }
                         for level, load in CONGESTION_LEVELS.items()
                     },
                 )
@@ -222,7 +249,11 @@ def _transaction_items() -> list[StudyItem]:
             "5.3.7",
             "Gain of ECN against max_p by the size of the response",
             "Reno, 10 congesting flows.",
-            [Panel("", {f"{kb} KB": {max_p: short_gain(kb, _HIGH_LOAD, max_p) for max_p in MAX_PS} for kb in RESPONSES_KB})],
+            [
+                CurvePanel(
+                    "", {f"{kb} KB": {max_p: transaction_rate_gain(kb, _HIGH_LOAD, max_p) for max_p in MAX_PS} for kb in RESPONSES_KB}
+                )
+            ],
             AxisScales(_MAX_P_LABEL, "gain", PERCENT, ticks=MAX_PS),
             part=SHORT_PART,
             palette=testbed.PALETTE,

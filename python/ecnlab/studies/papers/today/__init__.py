@@ -7,7 +7,12 @@ from ecnlab.studies.framework.model import Study
 from ecnlab.studies.papers.today.claims import CLAIMS
 from ecnlab.studies.papers.today.figures import ITEMS
 from ecnlab.studies.papers.today.overview import OVERVIEW_ITEM
-from ecnlab.studies.papers.today.scenarios import CUBIC_ECN, datagrams_need, exchanges_need, hosts_need
+from ecnlab.studies.papers.today.scenarios import (
+    CUBIC_ECN,
+    datagram_cross_traffic_scenario,
+    exchange_clients_scenario,
+    hosts_over_queue_scenario,
+)
 
 STUDY = Study(
     name="today",
@@ -22,8 +27,8 @@ STUDY = Study(
     items=[OVERVIEW_ITEM, *ITEMS],
     claims=CLAIMS,
     networks={
-        "60 flows on the thesis' network of chapter 5": hosts_need(CUBIC_ECN, "FQ-CoDel"),
-        "5 KB exchanges beside long flows (Figure 6)": exchanges_need("FQ-CoDel"),
-        "Datagrams beside TCP (Figure 7)": datagrams_need(CUBIC_ECN, "FQ-CoDel"),
+        "60 flows on the thesis' network of chapter 5": hosts_over_queue_scenario(CUBIC_ECN, "FQ-CoDel"),
+        "5 KB exchanges beside long flows (Figure 6)": exchange_clients_scenario("FQ-CoDel"),
+        "Datagrams beside TCP (Figure 7)": datagram_cross_traffic_scenario(CUBIC_ECN, "FQ-CoDel"),
     },
 )

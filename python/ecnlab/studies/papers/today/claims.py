@@ -15,13 +15,13 @@ from ecnlab.studies.framework.claims import (
     PERCENT,
     PERCENT_POINTS,
     Claim,
+    ClaimStatement,
     MeasureDifference,
     RelativeChange,
-    Statement,
-    above,
-    at_least,
-    at_most,
-    below,
+    claimed_above,
+    claimed_at_least,
+    claimed_at_most,
+    claimed_below,
     order_statements,
 )
 from ecnlab.studies.framework.panels import PanelMeasure
@@ -44,45 +44,53 @@ from ecnlab.studies.papers.today.scenarios import (
     MARKING_QUEUES,
     WITH_ECN,
     WITHOUT_ECN,
-    datagrams_need,
-    hosts_need,
+    datagram_cross_traffic_scenario,
+    hosts_over_queue_scenario,
 )
-from ecnlab.studies.papers.today.scenarios import exchanges_need as short
+from ecnlab.studies.papers.today.scenarios import exchange_clients_scenario as short
 
 _SINGLE_QUEUES = [queue for queue in MARKING_QUEUES if queue != "FQ-CoDel"]
 # The targets of the queues that have one, in ms.
 _TARGET_QUEUES = {"CoDel": 5, "FQ-CoDel": 5, "PIE": 15, "DualPI2": 15}
 
 
-def _gain_statements(measure: PanelMeasure, flows: Sequence[int]) -> Iterator[tuple[str, RelativeChange]]:
+def _ecn_gains_over_queues(measure: PanelMeasure, flows: Sequence[int]) -> Iterator[tuple[str, RelativeChange]]:
     """What ECN changes of a measure, over each queue and at each number of flows."""
     for queue in MARKING_QUEUES:
         for count in flows:
-            with_ecn, without = hosts_need(CUBIC_ECN, queue, count), hosts_need(CUBIC, queue, count)
+            with_ecn, without = hosts_over_queue_scenario(CUBIC_ECN, queue, count), hosts_over_queue_scenario(CUBIC, queue, count)
             yield (
                 f"{measure.label}, with ECN over without, {queue}, {count} flows",
-                RelativeChange(measure.of(with_ecn), measure.of(without)),
+                RelativeChange(measure.measure_of_scenario(with_ecn), measure.measure_of_scenario(without)),
             )
 
 
-def _order_statements() -> Iterable[Statement]:
+def _goodput_order_statements() -> Iterable[ClaimStatement]:
     for queue in _SINGLE_QUEUES:
         for small, large in pairwise(GROUPS):
-            a, b = GOODPUT_OF_GROUPS[large].of(hosts_need(CUBIC_ECN, queue)), GOODPUT_OF_GROUPS[small].of(hosts_need(CUBIC_ECN, queue))
-            yield Statement(f"goodput over {queue}, {large} over {small} flows", RelativeChange(a, b), above(0), PERCENT)
+            a, b = (
+                GOODPUT_OF_GROUPS[large].measure_of_scenario(hosts_over_queue_scenario(CUBIC_ECN, queue)),
+                GOODPUT_OF_GROUPS[small].measure_of_scenario(hosts_over_queue_scenario(CUBIC_ECN, queue)),
+            )
+            yield ClaimStatement(f"goodput over {queue}, {large} over {small} flows", RelativeChange(a, b), claimed_above(0), PERCENT)
 
 
-def _within_target_statements() -> Iterable[Statement]:
+def _delay_within_target_statements() -> Iterable[ClaimStatement]:
     for queue, target in _TARGET_QUEUES.items():
         for flows in FLOW_COUNTS:
-            yield Statement(
-                f"{MEAN_WAIT.label}, {queue}, {flows} flows", MEAN_WAIT.of(hosts_need(CUBIC_ECN, queue, flows)), at_most(1.1 * target), MS
+            yield ClaimStatement(
+                f"{MEAN_WAIT.label}, {queue}, {flows} flows",
+                MEAN_WAIT.measure_of_scenario(hosts_over_queue_scenario(CUBIC_ECN, queue, flows)),
+                claimed_at_most(1.1 * target),
+                MS,
             )
 
 
-def _gain_of_recovery(recovery: str) -> RelativeChange:
+def _ecn_gain_with_recovery(recovery: str) -> RelativeChange:
     """What ECN gains with a loss recovery, over RED."""
-    return RelativeChange(*(GOODPUT.of(hosts_need(f"{recovery} {word}", "RED")) for word in (WITH_ECN, WITHOUT_ECN)))
+    return RelativeChange(
+        *(GOODPUT.measure_of_scenario(hosts_over_queue_scenario(f"{recovery} {word}", "RED")) for word in (WITH_ECN, WITHOUT_ECN))
+    )
 
 
 CLAIMS = [
@@ -90,7 +98,7 @@ CLAIMS = [
         "T1",
         "ECN raises goodput (A1).",
         ["1", "Table 1"],
-        [Statement(text, gained, above(0), PERCENT) for text, gained in _gain_statements(GOODPUT, FLOW_COUNTS)],
+        [ClaimStatement(text, gained, claimed_above(0), PERCENT) for text, gained in _ecn_gains_over_queues(GOODPUT, FLOW_COUNTS)],
         why="Hosts of today repair a loss with SACK and RACK-TLP at the cost of the lost packet, and keep the link busy without ECN "
         "(T11): there is hardly any goodput left to gain. PIE gains nothing at all since it marks only up to a probability of 10 "
         "% and drops beyond (RFC 8033, section 5.1), which 60 flows need here. Of the 4 % that 15 flows lose over RED half is the round "
@@ -101,7 +109,7 @@ CLAIMS = [
         "T2",
         "ECN costs hardly any delay (A5).",
         ["1"],
-        [Statement(text, gained, below(2), PERCENT) for text, gained in _gain_statements(DELAY, FLOW_COUNTS)],
+        [ClaimStatement(text, gained, claimed_below(2), PERCENT) for text, gained in _ecn_gains_over_queues(DELAY, FLOW_COUNTS)],
         reading="hardly any: less than 2 % of the mean one-way delay; A5 reads around 1 %",
         why="A mark leaves the packet in the queue where a drop takes it out. Why that lengthens FQ-CoDel's queues with 240 flows so much "
         "more than the others is not known.",
@@ -112,7 +120,7 @@ CLAIMS = [
         "Where flows share one queue it is unfair to long round-trip times (A10): robust flows have more goodput than average ones, and "
         "these more than fragile ones.",
         ["3"],
-        list(_order_statements()),
+        list(_goodput_order_statements()),
         reading="A10 asks robust flows over each of the two other groups; average over fragile flows is asked here alone",
         own=True,
     ),
@@ -121,10 +129,13 @@ CLAIMS = [
         "Of all queues FQ-CoDel shares the link most evenly among unlike round-trip times (A14).",
         ["2", "3"],
         [
-            Statement(
+            ClaimStatement(
                 f"{JAIN.label}, FQ-CoDel over {queue}",
-                MeasureDifference(JAIN.of(hosts_need(CUBIC_ECN, "FQ-CoDel")), JAIN.of(hosts_need(CUBIC_ECN, queue))),
-                above(0),
+                MeasureDifference(
+                    JAIN.measure_of_scenario(hosts_over_queue_scenario(CUBIC_ECN, "FQ-CoDel")),
+                    JAIN.measure_of_scenario(hosts_over_queue_scenario(CUBIC_ECN, queue)),
+                ),
+                claimed_above(0),
                 DIMENSIONLESS,
             )
             for queue in _SINGLE_QUEUES
@@ -137,10 +148,13 @@ CLAIMS = [
         "AECN improves Jain's index by more than 10 % over ECN for hosts of today (A14).",
         ["2", "3"],
         [
-            Statement(
+            ClaimStatement(
                 f"{JAIN.label}, AECN over ECN, {flows} flows",
-                RelativeChange(JAIN.of(hosts_need(CUBIC_ECN, "AECN", flows)), JAIN.of(hosts_need(CUBIC_ECN, "RED", flows))),
-                above(10),
+                RelativeChange(
+                    JAIN.measure_of_scenario(hosts_over_queue_scenario(CUBIC_ECN, "AECN", flows)),
+                    JAIN.measure_of_scenario(hosts_over_queue_scenario(CUBIC_ECN, "RED", flows)),
+                ),
+                claimed_above(10),
                 PERCENT,
             )
             for flows in FLOW_COUNTS
@@ -155,7 +169,12 @@ CLAIMS = [
         "With 240 flows some are locked out for long spells, at every queue and with ECN as without (A26).",
         ["5"],
         [
-            Statement(f"{LOCKED_OUT.label}, {host} at {queue}", LOCKED_OUT.of(hosts_need(host, queue, 240)), above(0), PERCENT)
+            ClaimStatement(
+                f"{LOCKED_OUT.label}, {host} at {queue}",
+                LOCKED_OUT.measure_of_scenario(hosts_over_queue_scenario(host, queue, 240)),
+                claimed_above(0),
+                PERCENT,
+            )
             for host in (CUBIC, CUBIC_ECN)
             for queue in MARKING_QUEUES
         ],
@@ -166,10 +185,13 @@ CLAIMS = [
         "Clients with ECN end more exchanges of 5 KB than those without (R7).",
         ["6"],
         [
-            Statement(
+            ClaimStatement(
                 f"exchanges, with ECN over without, {queue}",
-                RelativeChange(exchange_rate_measure(WITH_ECN).of(short(queue)), exchange_rate_measure(WITHOUT_ECN).of(short(queue))),
-                above(0),
+                RelativeChange(
+                    exchange_rate_measure(WITH_ECN).measure_of_scenario(short(queue)),
+                    exchange_rate_measure(WITHOUT_ECN).measure_of_scenario(short(queue)),
+                ),
+                claimed_above(0),
                 PERCENT,
             )
             for queue in MARKING_QUEUES
@@ -182,10 +204,13 @@ CLAIMS = [
         "Beside datagrams that answer to nothing TCP's goodput with ECN is at least what it is without (G2).",
         ["7"],
         [
-            Statement(
+            ClaimStatement(
                 f"{LONG_GOODPUT.label}, with ECN over without, {queue}",
-                RelativeChange(LONG_GOODPUT.of(datagrams_need(CUBIC_ECN, queue)), LONG_GOODPUT.of(datagrams_need(CUBIC, queue))),
-                at_least(0),
+                RelativeChange(
+                    LONG_GOODPUT.measure_of_scenario(datagram_cross_traffic_scenario(CUBIC_ECN, queue)),
+                    LONG_GOODPUT.measure_of_scenario(datagram_cross_traffic_scenario(CUBIC, queue)),
+                ),
+                claimed_at_least(0),
                 PERCENT,
             )
             for queue in MARKING_QUEUES
@@ -198,7 +223,7 @@ CLAIMS = [
         "T9",
         "Queues that steer to a delay hold it whatever the number of flows.",
         ["2"],
-        list(_within_target_statements()),
+        list(_delay_within_target_statements()),
         reading="a mean wait of at most 1.1 times the target; no paper asks this, but A5 and M4 ask after delays",
         why="CoDel's signals begin at 10 a second and grow with the square root of their number while the wait stays above target; "
         "60 flows need 190 a second. RFC 8289 excepts such overload. PIE and DualPI2 raise a probability until it "
@@ -210,7 +235,12 @@ CLAIMS = [
         "Scalable flows wait less than a millisecond in DualPI2's low-latency queue.",
         ["8"],
         [
-            Statement(f"{MEAN_WAIT.label}, {flows} flows", MEAN_WAIT.of(hosts_need(DCTCP, "DualPI2", flows)), below(1), MS)
+            ClaimStatement(
+                f"{MEAN_WAIT.label}, {flows} flows",
+                MEAN_WAIT.measure_of_scenario(hosts_over_queue_scenario(DCTCP, "DualPI2", flows)),
+                claimed_below(1),
+                MS,
+            )
             for flows in FLOW_COUNTS
         ],
         reading="the mean wait of all packets, which are all of DCTCP; RFC 9332, section 1.4, says below 1 ms for the most part",
@@ -223,7 +253,7 @@ CLAIMS = [
         "T11",
         "The better the loss recovery, the less goodput ECN gains.",
         ["9"],
-        order_statements({name: _gain_of_recovery(name) for name in LOSS_RECOVERIES}, PERCENT_POINTS, setting="gain in goodput"),
+        order_statements({name: _ecn_gain_with_recovery(name) for name in LOSS_RECOVERIES}, PERCENT_POINTS, setting="gain in goodput"),
         reading="ECN's gain over RED with 60 flows, in percentage points from Reno over NewReno and SACK to RACK-TLP",
         own=True,
     ),

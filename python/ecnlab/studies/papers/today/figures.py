@@ -6,10 +6,18 @@ from collections.abc import Callable, Sequence
 
 from ecnlab.plot import lines, style
 from ecnlab.plot.style import Palette
-from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, Thesis
+from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, ThesisNetwork
 from ecnlab.stats.estimates import Estimate
-from ecnlab.studies.framework.model import ItemDrawing, Need, ReportTable, ResultsByKey, StudyItem, estimates_frame, format_with_interval
-from ecnlab.studies.framework.panels import NeedsByCase, PanelLook, PanelMeasure, panel_item
+from ecnlab.studies.framework.model import (
+    DrawnItemContent,
+    ReportTable,
+    RequiredScenario,
+    ResultsByKey,
+    StudyItem,
+    estimates_frame,
+    format_with_interval,
+)
+from ecnlab.studies.framework.panels import NeedsByCase, PanelAppearance, PanelMeasure, measures_figure_item
 from ecnlab.studies.papers.today import measures, scenarios
 from ecnlab.studies.papers.today.measures import (
     DELAY,
@@ -35,15 +43,15 @@ from ecnlab.studies.papers.today.scenarios import (
     SCALABLE_QUEUES,
     WITH_ECN,
     WITHOUT_ECN,
-    hosts_need,
+    hosts_over_queue_scenario,
 )
 
 # What ECN changes: what the axis calls it, the measure, and whether it is a change in per cent or a gap.
 _CHANGE_MEASURES: Sequence[tuple[str, PanelMeasure, Callable[..., Estimate]]] = (
-    ("goodput (%)", GOODPUT, measures.percent_change_of),
-    ("one-way delay (%)", DELAY, measures.percent_change_of),
-    ("Jain's index", JAIN, measures.difference_of),
-    ("flows locked out (% of all)", LOCKED_OUT, measures.difference_of),
+    ("goodput (%)", GOODPUT, measures.percent_change_of_measure),
+    ("one-way delay (%)", DELAY, measures.percent_change_of_measure),
+    ("Jain's index", JAIN, measures.difference_of_measure),
+    ("flows locked out (% of all)", LOCKED_OUT, measures.difference_of_measure),
 )
 _FLOW_COUNT_AXIS = Palette(
     {"15 flows": "#0072B2", "60 flows": "#D55E00", "240 flows": "#009E73"}, {"15 flows": "o", "60 flows": "s", "240 flows": "^"}
@@ -51,10 +59,10 @@ _FLOW_COUNT_AXIS = Palette(
 _AS_IN_THESIS = "chapter 5 network, packets of 1000 bytes, buffers of 120 packets"
 
 
-def _draw_gains(results: ResultsByKey) -> ItemDrawing:
-    figure, panels = style.panels(4, 1, shape=1.1, sharex=True)
+def _draw_ecn_gains(results: ResultsByKey) -> DrawnItemContent:
+    figure, panels = style.figure_with_panels(4, 1, shape=1.1, sharex=True)
     found = [
-        ((title, flows, queue), _gain_cell(results, measure, compare, queue, flows))
+        ((title, flows, queue), _ecn_gain_estimate(results, measure, compare, queue, flows))
         for title, measure, compare in _CHANGE_MEASURES
         for flows in FLOW_COUNTS
         for queue in MARKING_QUEUES
@@ -65,18 +73,18 @@ def _draw_gains(results: ResultsByKey) -> ItemDrawing:
             lines.Curve(f"{n} flows", range(len(MARKING_QUEUES)), [by_place[title, n, queue] for queue in MARKING_QUEUES])
             for n in FLOW_COUNTS
         ]
-        lines.draw_over_names(axes, MARKING_QUEUES, curves, y_label=title, palette=_FLOW_COUNT_AXIS)
+        lines.draw_points_over_names(axes, MARKING_QUEUES, curves, y_label=title, palette=_FLOW_COUNT_AXIS)
         axes.axhline(0, color="black", linewidth=0.6)
-    style.legend_of_panels(figure, panels[0])
+    style.shared_legend_of_panels(figure, panels[0])
     rows = [[title, str(flows), queue, format_with_interval(one, 3)] for (title, flows, queue), one in found]
-    return ItemDrawing(
+    return DrawnItemContent(
         figure,
         [ReportTable("With ECN against without", ["what changes", "flows", "queue", "change"], rows)],
         estimates_frame(["quantity", "flows", "queue"], "change", found),
     )
 
 
-def _gain_cell(results: ResultsByKey, measure: PanelMeasure, compare: Callable[..., Estimate], queue: str, flows: int) -> Estimate:
+def _ecn_gain_estimate(results: ResultsByKey, measure: PanelMeasure, compare: Callable[..., Estimate], queue: str, flows: int) -> Estimate:
     return compare(measure, results[CUBIC_ECN, queue, flows], results[CUBIC, queue, flows])
 
 
@@ -85,80 +93,90 @@ GAINS_ITEM = StudyItem(
     "What ECN changes for CUBIC",
     f"CUBIC with ECN against CUBIC without, paired by seed, over each queue; {_AS_IN_THESIS}.",
     {
-        (host, queue, flows): hosts_need(host, queue, flows)
+        (host, queue, flows): hosts_over_queue_scenario(host, queue, flows)
         for host in (CUBIC, CUBIC_ECN)
         for queue in MARKING_QUEUES
         for flows in FLOW_COUNTS
     },
-    _draw_gains,
+    _draw_ecn_gains,
 )
 
 
-def _against_flows_item(host: str, queues: Sequence[str]) -> NeedsByCase:
-    return {(queue, flows): hosts_need(host if queue != "DropTail" else CUBIC, queue, flows) for queue in queues for flows in FLOW_COUNTS}
-
-
-def _over_queues_item(hosts: Sequence[str], network: Thesis = CHAPTER_5, flows: int = 60) -> dict[tuple[str, float | str], Need]:
+def _scenarios_by_flow_count(host: str, queues: Sequence[str]) -> NeedsByCase:
     return {
-        (host, queue): hosts_need(host, queue, flows, network)
+        (queue, flows): hosts_over_queue_scenario(host if queue != "DropTail" else CUBIC, queue, flows)
+        for queue in queues
+        for flows in FLOW_COUNTS
+    }
+
+
+def _scenarios_by_queue(
+    hosts: Sequence[str], network: ThesisNetwork = CHAPTER_5, flows: int = 60
+) -> dict[tuple[str, float | str], RequiredScenario]:
+    return {
+        (host, queue): hosts_over_queue_scenario(host, queue, flows, network)
         for host in hosts
         for queue in QUEUE_BY_NAME
         if host == CUBIC or queue != "DropTail"
     }
 
 
-GROWTH_ITEM = panel_item(
+GROWTH_ITEM = measures_figure_item(
     "2",
     "Queues against the number of flows",
     f"CUBIC with ECN, at DropTail without; {_AS_IN_THESIS}. A share of the packets sent is dropped.",
-    _against_flows_item(CUBIC_ECN, list(QUEUE_BY_NAME)),
+    _scenarios_by_flow_count(CUBIC_ECN, list(QUEUE_BY_NAME)),
     [MEAN_WAIT, DROPS, GOODPUT, JAIN],
-    PanelLook("number of flows", scenarios.QUEUE_PALETTE, ticks=FLOW_COUNTS),
+    PanelAppearance("number of flows", scenarios.QUEUE_PALETTE, ticks=FLOW_COUNTS),
     also=[P99_WAIT, MARKS, EVENNESS, LOCKED_OUT, TIMEOUTS],
 )
-UNLIKE_RTTS_ITEM = panel_item(
+UNLIKE_RTTS_ITEM = measures_figure_item(
     "3",
     "Goodput of unlike round-trip times, chapter 5 network",
     f"60 flows, a third of them fragile (200 ms), average (100 ms) and robust (50 ms); {_AS_IN_THESIS}.",
-    _over_queues_item((CUBIC, CUBIC_ECN)),
+    _scenarios_by_queue((CUBIC, CUBIC_ECN)),
     [*GOODPUT_OF_GROUPS.values(), EVENNESS],
-    PanelLook("queue", scenarios.HOST_PALETTE, columns=1),
+    PanelAppearance("queue", scenarios.HOST_PALETTE, columns=1),
     also=[JAIN, GOODPUT, MEAN_WAIT, DROPS, MARKS],
 )
-WIDER_LINK_ITEM = panel_item(
+WIDER_LINK_ITEM = measures_figure_item(
     "4",
     "Goodput of unlike round-trip times, chapter 4 network",
     "60 flows, a third of them fragile (300 ms), average (100 ms) and robust (20 ms); as in Figure 3 but for the network.",
-    _over_queues_item((CUBIC, CUBIC_ECN), CHAPTER_4),
+    _scenarios_by_queue((CUBIC, CUBIC_ECN), CHAPTER_4),
     [*GOODPUT_OF_GROUPS.values(), EVENNESS],
-    PanelLook("queue", scenarios.HOST_PALETTE, columns=1),
+    PanelAppearance("queue", scenarios.HOST_PALETTE, columns=1),
     also=[JAIN, GOODPUT, MEAN_WAIT, DROPS, MARKS],
 )
-LOCKOUT_ITEM = panel_item(
+LOCKOUT_ITEM = measures_figure_item(
     "5",
     "Flows locked out, 240 flows",
     f"Share of the flows that deliver nothing new for a long spell at least once between 20 and 100 s, and timeouts; {_AS_IN_THESIS}.",
-    _over_queues_item((CUBIC, CUBIC_ECN), flows=240),
+    _scenarios_by_queue((CUBIC, CUBIC_ECN), flows=240),
     [LOCKED_OUT, TIMEOUTS],
-    PanelLook("queue", scenarios.HOST_PALETTE, columns=1),
+    PanelAppearance("queue", scenarios.HOST_PALETTE, columns=1),
     also=[JAIN, DROPS, MARKS],
 )
 
 
-def _draw_exchanges(results: ResultsByKey) -> ItemDrawing:
-    figure, panels = style.panels(2, 1, shape=0.72, sharex=True)
+def _draw_exchange_rates(results: ResultsByKey) -> DrawnItemContent:
+    figure, panels = style.figure_with_panels(2, 1, shape=0.72, sharex=True)
     kinds = {kind: [q for q in QUEUE_BY_NAME if kind in scenarios.client_kinds(q)] for kind in (WITH_ECN, WITHOUT_ECN, "scalable")}
     found, names = [], list(QUEUE_BY_NAME)
     for axes, of in zip(panels, (measures.exchange_rate_measure, measures.mean_exchange_time), strict=True):
         measure = of(WITH_ECN)
         by_kind = {kind: [of(kind).estimate(results[queue,]) for queue in queues] for kind, queues in kinds.items()}
         curves = [lines.Curve(kind, [names.index(queue) for queue in kinds[kind]], points) for kind, points in by_kind.items()]
-        lines.draw_over_names(axes, names, curves, y_label=measure.heading, palette=scenarios.HOST_PALETTE)
-        found += [((measure.heading, kind, q), one) for kind, points in by_kind.items() for q, one in zip(kinds[kind], points, strict=True)]
-    style.legend_of_panels(figure, panels[0])
+        lines.draw_points_over_names(axes, names, curves, y_label=measure.label_with_unit, palette=scenarios.HOST_PALETTE)
+        found += [
+            ((measure.label_with_unit, kind, q), one)
+            for kind, points in by_kind.items()
+            for q, one in zip(kinds[kind], points, strict=True)
+        ]
+    style.shared_legend_of_panels(figure, panels[0])
     rows = [[str(part) for part in place] + [format_with_interval(one, 2)] for place, one in found]
     table = ReportTable("Exchanges of 5 KB", ["quantity", "clients", "queue", "mean"], rows)
-    return ItemDrawing(figure, [table], estimates_frame(["quantity", "clients", "queue"], "mean", found))
+    return DrawnItemContent(figure, [table], estimates_frame(["quantity", "clients", "queue"], "mean", found))
 
 
 SHORT_EXCHANGES_ITEM = StudyItem(
@@ -167,40 +185,40 @@ SHORT_EXCHANGES_ITEM = StudyItem(
     "Ten clients with ECN and ten without, each over one connection after the other, beside 30 long flows of CUBIC with ECN, at "
     "DropTail all without: exchanges that a client ends in a second, and what one takes. Behind DualPI2 ten more clients use DCTCP "
     f"in its low-latency queue. Empty round trip 100 ms; {_AS_IN_THESIS}.",
-    {(queue,): scenarios.exchanges_need(queue) for queue in QUEUE_BY_NAME},
-    _draw_exchanges,
+    {(queue,): scenarios.exchange_clients_scenario(queue) for queue in QUEUE_BY_NAME},
+    _draw_exchange_rates,
 )
-BESIDE_DATAGRAMS_ITEM = panel_item(
+BESIDE_DATAGRAMS_ITEM = measures_figure_item(
     "7",
     "Beside datagrams that answer to nothing",
     "60 flows of CUBIC beside ten sources of datagrams, on and off for 2.5 s in the mean, that offer 30 % of the link; each source "
     f"offers about twice the share of a flow; {_AS_IN_THESIS}.",
     {
-        (host, queue): scenarios.datagrams_need(host, queue)
+        (host, queue): scenarios.datagram_cross_traffic_scenario(host, queue)
         for host in (CUBIC, CUBIC_ECN)
         for queue in QUEUE_BY_NAME
         if host == CUBIC or queue != "DropTail"
     },
     [measures.LONG_GOODPUT, measures.DATAGRAMS],
-    PanelLook("queue", scenarios.HOST_PALETTE, columns=1),
+    PanelAppearance("queue", scenarios.HOST_PALETTE, columns=1),
     also=[MEAN_WAIT, JAIN, DROPS, MARKS],
 )
-DATA_CENTRE_ITEM = panel_item(
+DATA_CENTRE_ITEM = measures_figure_item(
     "8",
     "DCTCP over the queues that are made for it",
     f"Against the number of flows: its own step at 20 packets, FQ-CoDel with CE at 1 ms, and DualPI2's low-latency queue; {_AS_IN_THESIS}.",
-    _against_flows_item(DCTCP, list(SCALABLE_QUEUES)),
+    _scenarios_by_flow_count(DCTCP, list(SCALABLE_QUEUES)),
     [MEAN_WAIT, DROPS, GOODPUT, JAIN],
-    PanelLook("number of flows", scenarios.QUEUE_PALETTE, ticks=FLOW_COUNTS),
+    PanelAppearance("number of flows", scenarios.QUEUE_PALETTE, ticks=FLOW_COUNTS),
     also=[P99_WAIT, MARKS, EVENNESS, LOCKED_OUT, *GOODPUT_OF_GROUPS.values()],
 )
-RECOVERY_ITEM = panel_item(
+RECOVERY_ITEM = measures_figure_item(
     "9",
     "What loss recovery leaves ECN to gain",
     f"60 flows over RED with Reno's window and the loss recovery of 1990, 1999, 2003 and 2021; {_AS_IN_THESIS}.",
-    {(word, name): hosts_need(f"{name} {word}", "RED") for word in (WITHOUT_ECN, WITH_ECN) for name in LOSS_RECOVERIES},
+    {(word, name): hosts_over_queue_scenario(f"{name} {word}", "RED") for word in (WITHOUT_ECN, WITH_ECN) for name in LOSS_RECOVERIES},
     [GOODPUT, TIMEOUTS],
-    PanelLook("recovery", scenarios.HOST_PALETTE),
+    PanelAppearance("recovery", scenarios.HOST_PALETTE),
     also=[JAIN, MEAN_WAIT, DROPS, MARKS],
 )
 ITEMS = [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ecnlab.stats.estimates import Estimate
 from ecnlab.studies.framework.model import (
-    ItemDrawing,
-    Need,
+    DrawnItemContent,
     NeedKey,
     ReportTable,
+    RequiredScenario,
     ResultsByKey,
     StudyItem,
     estimates_frame,
@@ -15,7 +15,14 @@ from ecnlab.studies.framework.model import (
 )
 from ecnlab.studies.papers.today import measures, scenarios
 from ecnlab.studies.papers.today.measures import EVENNESS, GOODPUT, JAIN, LOCKED_OUT, LONG_GOODPUT, MEAN_WAIT
-from ecnlab.studies.papers.today.scenarios import CUBIC, CUBIC_ECN, MARKING_QUEUES, datagrams_need, exchanges_need, hosts_need
+from ecnlab.studies.papers.today.scenarios import (
+    CUBIC,
+    CUBIC_ECN,
+    MARKING_QUEUES,
+    datagram_cross_traffic_scenario,
+    exchange_clients_scenario,
+    hosts_over_queue_scenario,
+)
 
 # What each column says, and how many decimals it has.
 _OVERVIEW_COLUMNS = {
@@ -31,40 +38,40 @@ _OVERVIEW_COLUMNS = {
 }
 
 
-def _overview_needs() -> dict[NeedKey, Need]:
-    found: dict[NeedKey, Need] = {}
+def _overview_scenarios() -> dict[NeedKey, RequiredScenario]:
+    found: dict[NeedKey, RequiredScenario] = {}
     for queue in MARKING_QUEUES:
         for host in (CUBIC, CUBIC_ECN):
-            found |= {(queue, host, flows): hosts_need(host, queue, flows) for flows in (60, 240)} | {
-                (queue, host, "datagrams"): datagrams_need(host, queue)
+            found |= {(queue, host, flows): hosts_over_queue_scenario(host, queue, flows) for flows in (60, 240)} | {
+                (queue, host, "datagrams"): datagram_cross_traffic_scenario(host, queue)
             }
-        found[queue, "exchanges"] = exchanges_need(queue)
+        found[queue, "exchanges"] = exchange_clients_scenario(queue)
     return found
 
 
-def _overview_row(results: ResultsByKey, queue: str) -> list[Estimate]:
+def _overview_row_of_queue(results: ResultsByKey, queue: str) -> list[Estimate]:
     few, many, beside = ([results[queue, host, case] for host in (CUBIC_ECN, CUBIC)] for case in (60, 240, "datagrams"))
     return [
-        measures.percent_change_of(GOODPUT, *few),
-        measures.percent_change_of(GOODPUT, *many),
+        measures.percent_change_of_measure(GOODPUT, *few),
+        measures.percent_change_of_measure(GOODPUT, *many),
         MEAN_WAIT.estimate(few[0]),
         MEAN_WAIT.estimate(many[0]),
         JAIN.estimate(few[0]),
         EVENNESS.estimate(few[0]),
         LOCKED_OUT.estimate(many[0]),
         measures.ecn_clients_gain(results[queue, "exchanges"]),
-        measures.percent_change_of(LONG_GOODPUT, *beside),
+        measures.percent_change_of_measure(LONG_GOODPUT, *beside),
     ]
 
 
-def _draw_overview(results: ResultsByKey) -> ItemDrawing:
-    rows = {queue: _overview_row(results, queue) for queue in MARKING_QUEUES}
+def _draw_overview(results: ResultsByKey) -> DrawnItemContent:
+    rows = {queue: _overview_row_of_queue(results, queue) for queue in MARKING_QUEUES}
     cells = [
         [queue, *(format_with_interval(one, digits) for one, digits in zip(row, _OVERVIEW_COLUMNS.values(), strict=True))]
         for queue, row in rows.items()
     ]
     data = [((queue, column), one) for queue, row in rows.items() for column, one in zip(_OVERVIEW_COLUMNS, row, strict=True)]
-    return ItemDrawing(
+    return DrawnItemContent(
         None,
         [ReportTable("Queues and questions", ["queue", *_OVERVIEW_COLUMNS], cells)],
         estimates_frame(["queue", "question"], "value", data),
@@ -76,7 +83,7 @@ OVERVIEW_ITEM = StudyItem(
     "Queues and questions",
     "CUBIC with ECN over each queue, and what it gains over CUBIC without ECN, paired by seed; wait, fairness and lockout with ECN. "
     f"Chapter 5 network, packets of 1000 bytes, buffers of {scenarios.BUFFER_PACKETS} packets.",
-    _overview_needs(),
+    _overview_scenarios(),
     _draw_overview,
     kind="Table",
 )

@@ -12,8 +12,8 @@ from functools import cache
 
 from ecnlab.plot.style import Palette
 from ecnlab.scenarios import networks
-from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, Thesis, Tree
-from ecnlab.studies.framework.model import Need
+from ecnlab.scenarios.networks import CHAPTER_4, CHAPTER_5, ThesisNetwork, Tree
+from ecnlab.studies.framework.model import RequiredScenario
 
 BUFFER_PACKETS = 120
 FLOW_COUNTS = (15, 60, 240)
@@ -87,20 +87,22 @@ def sender_tcp(host: str, queue: str = "") -> Tree:
     return {"profile": "linux", "packet_size": 1000, **HOST_TCP[host], **scalable}
 
 
-def hosts_need(host: str, queue: str, flows: int = 60, network: Thesis = CHAPTER_5) -> Need:
+def hosts_over_queue_scenario(host: str, queue: str, flows: int = 60, network: ThesisNetwork = CHAPTER_5) -> RequiredScenario:
     """Hosts of one kind over a queue, over all seeds; one object for all that ask for it."""
-    return _cached_need(host, queue, flows, network.title)
+    return _cached_hosts_over_queue_scenario(host, queue, flows, network.title)
 
 
 @cache
-def exchanges_need(queue: str) -> Need:
+def exchange_clients_scenario(queue: str) -> RequiredScenario:
     """Clients that fetch 5 KB again and again, some with ECN and some without, beside long flows with ECN; at DropTail all are without.
 
     They are RFC 2884's transactions over today's hosts. DualPI2 has scalable clients too.
     """
     hosts = {WITH_ECN: CUBIC_ECN, WITHOUT_ECN: CUBIC, "scalable": DCTCP}
     clients = [_client_group(kind, sender_tcp(hosts[kind], queue)) for kind in client_kinds(queue)]
-    return _hosts_beside_others(queue, CUBIC if queue == "DropTail" else CUBIC_ECN, clients, LONG_FLOW_COUNT, "5 KB exchanges")
+    return _hosts_beside_other_traffic_scenario(
+        queue, CUBIC if queue == "DropTail" else CUBIC_ECN, clients, LONG_FLOW_COUNT, "5 KB exchanges"
+    )
 
 
 def client_kinds(queue: str) -> Sequence[str]:
@@ -109,7 +111,7 @@ def client_kinds(queue: str) -> Sequence[str]:
 
 
 @cache
-def datagrams_need(host: str, queue: str) -> Need:
+def datagram_cross_traffic_scenario(host: str, queue: str) -> RequiredScenario:
     """60 flows beside ten sources of datagrams, on and off for 2.5 s in the mean, that offer 30 % of the link and answer to nothing."""
     rate = f"{2 * DATAGRAM_LOAD * 10 / CLIENT_COUNT:g} Mbps"
     app = {"kind": "onoff", "rate": rate, "on": "exponential 2.5 s", "off": "exponential 2.5 s"}
@@ -121,25 +123,25 @@ def datagrams_need(host: str, queue: str) -> Need:
         "udp": {"packet_size": 1000, "header": 0},
         "app": app,
     }
-    return _hosts_beside_others(queue, host, [flow], 60, "datagrams")
+    return _hosts_beside_other_traffic_scenario(queue, host, [flow], 60, "datagrams")
 
 
 _NETWORK_SETTINGS = {network.title: network for network in (CHAPTER_4, CHAPTER_5)}
 
 
 @cache
-def _cached_need(host: str, queue: str, flows: int, network: str) -> Need:
-    return Need(_host_group(host, queue, flows, _NETWORK_SETTINGS[network]))
+def _cached_hosts_over_queue_scenario(host: str, queue: str, flows: int, network: str) -> RequiredScenario:
+    return RequiredScenario(_host_group(host, queue, flows, _NETWORK_SETTINGS[network]))
 
 
-def _hosts_beside_others(queue: str, host: str, others: list[Tree], flows: int, what: str) -> Need:
+def _hosts_beside_other_traffic_scenario(queue: str, host: str, others: list[Tree], flows: int, what: str) -> RequiredScenario:
     tree = _host_group(host, queue, flows, CHAPTER_5)
-    return Need({**tree, "name": f"{tree['name']}, {what}", "flows": [*tree["flows"], *others]})
+    return RequiredScenario({**tree, "name": f"{tree['name']}, {what}", "flows": [*tree["flows"], *others]})
 
 
-def _host_group(host: str, queue: str, flows: int, network: Thesis) -> Tree:
+def _host_group(host: str, queue: str, flows: int, network: ThesisNetwork) -> Tree:
     title = f"{host} over {queue}, {network.title}, {flows} flows"
-    tree = networks.thesis(network, title, flows, (SCALABLE_QUEUES if host == DCTCP else QUEUE_BY_NAME)[queue], ecn=True)
+    tree = networks.thesis_network_scenario(network, title, flows, (SCALABLE_QUEUES if host == DCTCP else QUEUE_BY_NAME)[queue], ecn=True)
     return {**tree, "flows": [{**flow, "tcp": sender_tcp(host, queue)} for flow in tree["flows"]]}
 
 

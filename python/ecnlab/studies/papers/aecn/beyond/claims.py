@@ -12,18 +12,18 @@ from ecnlab.studies.framework.claims import (
     PERCENT,
     PERCENT_POINTS,
     Claim,
+    ClaimStatement,
     MeasureDifference,
     MeasuredQuantity,
     ScenarioMeasure,
-    Statement,
-    above,
-    between,
+    claimed_above,
+    claimed_between,
 )
 from ecnlab.studies.framework.claims import RelativeChange as Relative
 from ecnlab.studies.framework.panels import PanelMeasure
 from ecnlab.studies.papers.aecn.beyond import power, targets, traffic
 from ecnlab.studies.papers.aecn.beyond.groups import DELAY_SPREAD_CHANGES, GROUP_SIZE_CHANGES, UNEQUAL_SIZES
-from ecnlab.studies.papers.aecn.beyond.measures import EVENNESS, GOODPUT, JAIN, need_of_change, need_of_several_routers
+from ecnlab.studies.papers.aecn.beyond.measures import EVENNESS, GOODPUT, JAIN, scenario_on_changed_network, scenario_on_several_routers
 from ecnlab.studies.papers.aecn.beyond.routers import LONG_FLOW_SHARE, SEVERAL_ROUTERS
 from ecnlab.studies.papers.aecn.beyond.scenarios import Change
 
@@ -38,52 +38,63 @@ _DATAGRAM_CHANGES = {
 _PARTIAL_ECN_CHANGES = {f"{share:g} % with ECN": change for share, change in traffic.PARTIAL_ECN_CHANGES.items() if 0 < share < 100}
 
 
-def _gain_statements(
+def _gain_over_scheme_statements(
     measure: PanelMeasure, changes: Mapping[str, Change], at: float = 0, scheme: str = "AECN", against: str = "ECN"
-) -> list[Statement]:
+) -> list[ClaimStatement]:
     """The statements that a scheme's measure is more than `at` per cent above another's on each network."""
     return [
-        Statement(
+        ClaimStatement(
             f"{measure.label}, {scheme} over {against}, {name}",
-            Relative(measure.of(need_of_change(scheme, change)), measure.of(need_of_change(against, change))),
-            above(at),
+            Relative(
+                measure.measure_of_scenario(scenario_on_changed_network(scheme, change)),
+                measure.measure_of_scenario(scenario_on_changed_network(against, change)),
+            ),
+            claimed_above(at),
             PERCENT,
         )
         for name, change in changes.items()
     ]
 
 
-def _target_met_statements(scheme: str) -> Iterable[Statement]:
+def _target_delay_met_statements(scheme: str) -> Iterable[ClaimStatement]:
     """The statements that a scheme's mean wait is within a tenth of its target."""
     for network in [*targets.NETWORKS, SEVERAL_ROUTERS]:
         wait = targets.MEAN_WAIT
         assert wait.target is not None
-        yield Statement(
+        yield ClaimStatement(
             f"{wait.label}, {scheme}, {network}",
-            wait.of(targets.scenario_on_network(scheme, network)),
-            between(0.9 * wait.target, 1.1 * wait.target),
+            wait.measure_of_scenario(targets.scheme_scenario_on_network(scheme, network)),
+            claimed_between(0.9 * wait.target, 1.1 * wait.target),
             wait.shown,
         )
 
 
-def _estimate_near_statement(flows: int) -> Statement:
-    estimated: MeasuredQuantity = ScenarioMeasure(power.need_of_estimate(flows), power.estimated_flows)
-    return Statement(f"estimate of {flows} flows", estimated, between(0.75 * flows, 1.25 * flows), COUNT)
+def _flow_count_estimate_statement(flows: int) -> ClaimStatement:
+    estimated: MeasuredQuantity = ScenarioMeasure(power.scenario_of_flow_count_estimate(flows), power.sred_flow_count_estimate)
+    return ClaimStatement(f"estimate of {flows} flows", estimated, claimed_between(0.75 * flows, 1.25 * flows), COUNT)
 
 
-def _power_statements() -> Iterable[Statement]:
+def _power_comparison_statements() -> Iterable[ClaimStatement]:
     for flows in power.FLOW_COUNTS:
-        a, b = need_of_change("AECN", flows=flows), need_of_change("ECN", flows=flows)
-        yield Statement(
-            f"{power.POWER.label}, AECN over ECN, {flows} flows", Relative(power.POWER.of(a), power.POWER.of(b)), above(0), PERCENT
+        a, b = scenario_on_changed_network("AECN", flows=flows), scenario_on_changed_network("ECN", flows=flows)
+        yield ClaimStatement(
+            f"{power.POWER.label}, AECN over ECN, {flows} flows",
+            Relative(power.POWER.measure_of_scenario(a), power.POWER.measure_of_scenario(b)),
+            claimed_above(0),
+            PERCENT,
         )
 
 
-def _fragile_power_statements() -> Iterable[Statement]:
+def _fragile_group_power_statements() -> Iterable[ClaimStatement]:
     fragile = power.POWER_OF_GROUPS["fragile"]
     for flows in power.FLOW_COUNTS:
-        a, b = need_of_change("AECN", flows=flows), need_of_change("ECN", flows=flows)
-        yield Statement(f"{fragile.label}, AECN over ECN, {flows} flows", Relative(fragile.of(a), fragile.of(b)), above(0), PERCENT)
+        a, b = scenario_on_changed_network("AECN", flows=flows), scenario_on_changed_network("ECN", flows=flows)
+        yield ClaimStatement(
+            f"{fragile.label}, AECN over ECN, {flows} flows",
+            Relative(fragile.measure_of_scenario(a), fragile.measure_of_scenario(b)),
+            claimed_above(0),
+            PERCENT,
+        )
 
 
 _TENTH_READING = "A14's measure: more than 10 % above ECN, by the mean of Jain's index over 1-second intervals"
@@ -93,7 +104,7 @@ CLAIMS = [
         "F1",
         "AECN improves Jain's index by more than 10 % over ECN when the groups are of unequal size.",
         ["B1"],
-        _gain_statements(JAIN, _UNEQUAL_GROUP_CHANGES, 10),
+        _gain_over_scheme_statements(JAIN, _UNEQUAL_GROUP_CHANGES, 10),
         reading=_TENTH_READING,
         why=(
             "With one count for the router the fragile group gets the most, and the index falls below ECN's where it is not "
@@ -105,7 +116,7 @@ CLAIMS = [
         "F2",
         "AECN improves Jain's index by more than 10 % over ECN when round-trip times differ inside the groups.",
         ["B2"],
-        _gain_statements(JAIN, _SPREAD_DELAY_CHANGES, 10),
+        _gain_over_scheme_statements(JAIN, _SPREAD_DELAY_CHANGES, 10),
         reading=_TENTH_READING,
         why=("It holds with one count for each group. With one for the router the fragile group gets the most, as in A14."),
         own=True,
@@ -114,7 +125,7 @@ CLAIMS = [
         "F3",
         "Ratios that follow the population (AECN2) are fairer than fixed ones when the groups are of unequal size.",
         ["B1"],
-        _gain_statements(EVENNESS, _UNEQUAL_GROUP_CHANGES, scheme="AECN2", against="AECN"),
+        _gain_over_scheme_statements(EVENNESS, _UNEQUAL_GROUP_CHANGES, scheme="AECN2", against="AECN"),
         reading="fairer between groups: the smallest over the largest of their mean goodput of a flow",
         why="A group's share of the queue grows with its number of flows, so the ratio of two lengths says how many flows there are "
         "and not how aggressive each is. With 40 fragile flows alpha comes out small, and they are marked as much as the average "
@@ -125,7 +136,7 @@ CLAIMS = [
         "F4",
         "AECN's goodput of TCP is above ECN's beside unresponsive datagrams.",
         ["B3", "B4"],
-        _gain_statements(traffic.TCP_GOODPUT, _DATAGRAM_CHANGES),
+        _gain_over_scheme_statements(traffic.TCP_GOODPUT, _DATAGRAM_CHANGES),
         why="AECN takes datagrams for an average flow's. They take the average group's marks and drops, and need not answer; under "
         "ECN every arriving packet is judged by one count. So more datagrams come through, and TCP gets less. With one count for the "
         "router more datagrams are dropped, and the two schemes are near each other.",
@@ -135,7 +146,7 @@ CLAIMS = [
         "F5",
         "AECN keeps the groups of TCP flows more even than ECN beside unresponsive datagrams.",
         ["B3", "B4"],
-        _gain_statements(EVENNESS, _DATAGRAM_CHANGES),
+        _gain_over_scheme_statements(EVENNESS, _DATAGRAM_CHANGES),
         why="The average group is marked together with the datagrams, of which there is no end, and starves: at half the link it is the "
         "smallest group under AECN, and the fragile one gets the most.",
         own=True,
@@ -144,7 +155,7 @@ CLAIMS = [
         "F6",
         "AECN's goodput is above ECN's when only some flows use ECN.",
         ["B5"],
-        _gain_statements(GOODPUT, _PARTIAL_ECN_CHANGES),
+        _gain_over_scheme_statements(GOODPUT, _PARTIAL_ECN_CHANGES),
         why="AECN's signals miss those who send most (F7), and the average goes beyond max_th, where every packet is dropped: with "
         "half the flows capable AECN drops 1218 packets so and ECN none (seeds 1 to 3).",
         own=True,
@@ -154,13 +165,13 @@ CLAIMS = [
         "A flow with ECN gets more than one without it, at AECN as at ECN.",
         ["B5"],
         [
-            Statement(
+            ClaimStatement(
                 f"goodput at {scheme}, a flow with ECN over one without, {name}",
                 MeasureDifference(
-                    traffic.GOODPUT_PER_ECN_FLOW.of(need_of_change(scheme, change)),
-                    traffic.GOODPUT_PER_PLAIN_FLOW.of(need_of_change(scheme, change)),
+                    traffic.GOODPUT_PER_ECN_FLOW.measure_of_scenario(scenario_on_changed_network(scheme, change)),
+                    traffic.GOODPUT_PER_PLAIN_FLOW.measure_of_scenario(scenario_on_changed_network(scheme, change)),
                 ),
-                above(0),
+                claimed_above(0),
                 traffic.GOODPUT_PER_ECN_FLOW.shown,
             )
             for scheme in ("ECN", "AECN")
@@ -176,10 +187,13 @@ CLAIMS = [
         "Over several congested routers AECN leaves long flows a larger share than ECN.",
         ["B6"],
         [
-            Statement(
+            ClaimStatement(
                 "share of a long flow, AECN over ECN",
-                Relative(LONG_FLOW_SHARE.of(need_of_several_routers("AECN")), LONG_FLOW_SHARE.of(need_of_several_routers("ECN"))),
-                above(0),
+                Relative(
+                    LONG_FLOW_SHARE.measure_of_scenario(scenario_on_several_routers("AECN")),
+                    LONG_FLOW_SHARE.measure_of_scenario(scenario_on_several_routers("ECN")),
+                ),
+                claimed_above(0),
                 PERCENT,
             )
         ],
@@ -190,7 +204,7 @@ CLAIMS = [
         "F9",
         "AECN has more power than ECN.",
         ["B7"],
-        list(_power_statements()),
+        list(_power_comparison_statements()),
         reading="goodput over the mean one-way delay of all flows' packets",
         why="Power counts AECN's fairness against it: more of the goodput goes to the fragile group, whose packets travel 75 ms "
         "longer than the robust group's whatever the queue does (F10).",
@@ -200,7 +214,7 @@ CLAIMS = [
         "F10",
         "AECN has more power than ECN for the fragile group.",
         ["B7"],
-        list(_fragile_power_statements()),
+        list(_fragile_group_power_statements()),
         why="It holds but with the last round-trip time in the packets and 480 flows, where the gain is as small as its interval.",
         own=True,
     ),
@@ -208,7 +222,7 @@ CLAIMS = [
         "F11",
         "A queue can estimate the number of flows to within a quarter from what arrives.",
         ["B8"],
-        [_estimate_near_statement(flows) for flows in power.ESTIMATED_FLOW_COUNTS],
+        [_flow_count_estimate_statement(flows) for flows in power.ESTIMATED_FLOW_COUNTS],
         reading="SRED's estimate, the inverse of the share of packets that hit one of their own flow, from 20 s on",
         why="It counts flows as if they were equal: it is near the number of flows times Jain's index. What locks flows out hides them.",
         own=True,
@@ -217,7 +231,7 @@ CLAIMS = [
         "F12",
         "AMECN and Adaptive RED hold the target delay on these networks.",
         ["B9"],
-        [*_target_met_statements("ARED"), *_target_met_statements("AMECN")],
+        [*_target_delay_met_statements("ARED"), *_target_delay_met_statements("AMECN")],
         reading="a mean wait within a tenth of 16 ms",
         why="AMECN's max_p stands at its upper bound of 0.5 with 60 flows: a mark of the lighter level cuts less than a loss does, "
         "so more of them are needed than the law may send. With top = 1 the mean wait with equal groups is 16.5 ms in place of "
@@ -229,12 +243,15 @@ CLAIMS = [
         "AMECN uses the link better than Adaptive RED on these networks.",
         ["B9"],
         [
-            Statement(
+            ClaimStatement(
                 f"{targets.LINK_UTILISATION.label}, AMECN over ARED, {network}",
                 MeasureDifference(
-                    *(targets.LINK_UTILISATION.of(targets.scenario_on_network(scheme, network)) for scheme in ("AMECN", "ARED"))
+                    *(
+                        targets.LINK_UTILISATION.measure_of_scenario(targets.scheme_scenario_on_network(scheme, network))
+                        for scheme in ("AMECN", "ARED")
+                    )
                 ),
-                above(0),
+                claimed_above(0),
                 PERCENT_POINTS,
             )
             for network in [*targets.NETWORKS, SEVERAL_ROUTERS]

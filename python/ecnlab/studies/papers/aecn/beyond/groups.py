@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ecnlab.scenarios.networks import GROUPS
-from ecnlab.studies.framework.panels import PanelLook, PanelMeasure, panel_item
+from ecnlab.studies.framework.panels import PanelAppearance, PanelMeasure, measures_figure_item
 from ecnlab.studies.papers.aecn.beyond import scenarios
 from ecnlab.studies.papers.aecn.beyond.measures import (
     DROPS,
@@ -13,8 +13,8 @@ from ecnlab.studies.papers.aecn.beyond.measures import (
     KBPS_A_FLOW,
     MARKS,
     REPORT_PART,
-    goodput_per_flow,
-    need_of_change,
+    mean_goodput_per_flow,
+    scenario_on_changed_network,
 )
 from ecnlab.studies.papers.aecn.beyond.scenarios import Change
 
@@ -23,39 +23,41 @@ _GROUP_SIZES = ((20, 20, 20), (40, 10, 10), (10, 40, 10), (10, 10, 40))
 GROUP_SIZE_CHANGES: dict[str, Change] = {
     "/".join(map(str, counts)): scenarios.with_group_sizes(dict(zip(GROUPS, counts, strict=True)))
     if len(set(counts)) > 1
-    else scenarios.unchanged
+    else scenarios.unchanged_scenario
     for counts in _GROUP_SIZES
 }
-UNEQUAL_SIZES = [name for name, change in GROUP_SIZE_CHANGES.items() if change is not scenarios.unchanged]
+UNEQUAL_SIZES = [name for name, change in GROUP_SIZE_CHANGES.items() if change is not scenarios.unchanged_scenario]
 DELAY_SPREAD_CHANGES: dict[float, Change] = {
-    100 * share: scenarios.with_spread_delays(share) if share else scenarios.unchanged for share in (0, 0.25, 0.5, 0.75)
+    100 * share: scenarios.with_spread_access_delays(share) if share else scenarios.unchanged_scenario for share in (0, 0.25, 0.5, 0.75)
 }
 
-_GOODPUT_PER_FLOW_OF_GROUP = [PanelMeasure(f"a {group} flow", f"{group}_flow", goodput_per_flow([group]), KBPS_A_FLOW) for group in GROUPS]
+_GOODPUT_PER_FLOW_OF_GROUP = [
+    PanelMeasure(f"a {group} flow", f"{group}_flow", mean_goodput_per_flow([group]), KBPS_A_FLOW) for group in GROUPS
+]
 
-GROUP_SIZES_ITEM = panel_item(
+GROUP_SIZES_ITEM = measures_figure_item(
     "B1",
     "Groups of unequal size",
     "60 flows, base max_p 0.5, chapter 5 network; below each place how many flows are fragile, average and robust. Jain's index is "
     "the mean over 1-second intervals; the group measure is the smallest over the largest of the groups' mean goodput of a flow.",
-    {(scheme, name): need_of_change(scheme, change) for scheme in SCHEMES for name, change in GROUP_SIZE_CHANGES.items()},
+    {(scheme, name): scenario_on_changed_network(scheme, change) for scheme in SCHEMES for name, change in GROUP_SIZE_CHANGES.items()},
     [JAIN, EVENNESS, GOODPUT],
-    PanelLook("fragile/average/robust", scenarios.SCHEME_PALETTE, columns=1),
+    PanelAppearance("fragile/average/robust", scenarios.SCHEME_PALETTE, columns=1),
     also=[*_GOODPUT_PER_FLOW_OF_GROUP, DROPS, MARKS],
     part=REPORT_PART,
 )
-SPREAD_DELAYS_ITEM = panel_item(
+SPREAD_DELAYS_ITEM = measures_figure_item(
     "B2",
     "Round-trip times that differ inside a group",
     "60 flows, base max_p 0.5, chapter 5 network; each flow's access delay is drawn evenly from the group's delay plus or minus this "
     "share of it. From 50 % on the groups overlap, and AECN's bounds cut through them.",
     {
-        (scheme, share): need_of_change(scheme, change)
+        (scheme, share): scenario_on_changed_network(scheme, change)
         for scheme in ("RED", "ECN", "AECN")
         for share, change in DELAY_SPREAD_CHANGES.items()
     },
     [JAIN, EVENNESS, GOODPUT],
-    PanelLook("spread of the delay (%)", scenarios.SCHEME_PALETTE),
+    PanelAppearance("spread of the delay (%)", scenarios.SCHEME_PALETTE),
     also=[*_GOODPUT_PER_FLOW_OF_GROUP, DROPS, MARKS],
     part=REPORT_PART,
 )

@@ -9,8 +9,16 @@ from ecnlab.plot import lines, style
 from ecnlab.scenarios.networks import GROUPS
 from ecnlab.stats.estimates import Estimate
 from ecnlab.studies.framework.claims import MS
-from ecnlab.studies.framework.model import ItemDrawing, Need, ReportTable, ResultsByKey, StudyItem, estimates_frame, format_with_interval
-from ecnlab.studies.framework.panels import PanelLook, PanelMeasure, panel_item, result_column
+from ecnlab.studies.framework.model import (
+    DrawnItemContent,
+    ReportTable,
+    RequiredScenario,
+    ResultsByKey,
+    StudyItem,
+    estimates_frame,
+    format_with_interval,
+)
+from ecnlab.studies.framework.panels import PanelAppearance, PanelMeasure, measures_figure_item, values_of_result_column
 from ecnlab.studies.papers.aecn.beyond import scenarios
 from ecnlab.studies.papers.aecn.beyond.measures import (
     GBPS_A_SECOND,
@@ -18,9 +26,9 @@ from ecnlab.studies.papers.aecn.beyond.measures import (
     JAIN,
     MEAN_WAIT,
     REPORT_PART,
-    need_of_change,
-    quotient,
-    sum_over_groups,
+    column_summed_over_groups,
+    quotient_of_values,
+    scenario_on_changed_network,
 )
 
 if TYPE_CHECKING:
@@ -35,32 +43,35 @@ SCHEMES = ("RED", "ECN", "AECN")
 
 def _power_of_group(group: str) -> PanelMeasure:
     """Power of a group: its goodput over its mean one-way delay."""
-    values = quotient(sum_over_groups([group]), result_column("delay_mean_s", group=group))
+    values = quotient_of_values(column_summed_over_groups([group]), values_of_result_column("delay_mean_s", group=group))
     return PanelMeasure(f"power, {group}", f"power_{group}", values, GBPS_A_SECOND)
 
 
 POWER = PanelMeasure(
-    "power, all flows", "power", quotient(result_column("goodput_first_bps"), result_column("delay_mean_s")), GBPS_A_SECOND
+    "power, all flows",
+    "power",
+    quotient_of_values(values_of_result_column("goodput_first_bps"), values_of_result_column("delay_mean_s")),
+    GBPS_A_SECOND,
 )
 POWER_OF_GROUPS = {group: _power_of_group(group) for group in GROUPS}
-_DELAY = PanelMeasure("mean delay", "delay_mean", result_column("delay_mean_s"), MS)
+_DELAY = PanelMeasure("mean delay", "delay_mean", values_of_result_column("delay_mean_s"), MS)
 
-POWER_ITEM = panel_item(
+POWER_ITEM = measures_figure_item(
     "B7",
     "Power against the number of flows",
     "Goodput over mean one-way delay, of all flows and of each group, base max_p 0.5, chapter 5 network.",
-    {(scheme, flows): need_of_change(scheme, flows=flows) for scheme in SCHEMES for flows in FLOW_COUNTS},
+    {(scheme, flows): scenario_on_changed_network(scheme, flows=flows) for scheme in SCHEMES for flows in FLOW_COUNTS},
     [POWER, *POWER_OF_GROUPS.values()],
-    PanelLook("number of flows", scenarios.SCHEME_PALETTE, ticks=FLOW_COUNTS),
+    PanelAppearance("number of flows", scenarios.SCHEME_PALETTE, ticks=FLOW_COUNTS),
     also=[GOODPUT, _DELAY, MEAN_WAIT, JAIN],
     part=REPORT_PART,
 )
 
 # What SRED shows of itself once a second.
-_SAMPLED_NEEDS = {flows: Need(scenarios.thesis_network("SRED", flows, {"queue": "1 s"})) for flows in ESTIMATED_FLOW_COUNTS}
+_SAMPLED_NEEDS = {flows: RequiredScenario(scenarios.thesis_network("SRED", flows, {"queue": "1 s"})) for flows in ESTIMATED_FLOW_COUNTS}
 
 
-def estimated_flows(result: Result) -> Sequence[float]:
+def sred_flow_count_estimate(result: Result) -> Sequence[float]:
     """How many flows SRED reckons with from 20 s on, one number a seed: 1 over the mean share of packets that hit."""
     import polars as pl
 
@@ -75,11 +86,11 @@ def equivalent_equal_flows(result: Result) -> Sequence[float]:
     return [flows * jain for jain in result.values("jain_throughput")]
 
 
-def _draw_estimate(results: ResultsByKey) -> ItemDrawing:
-    figure, (axes,) = style.panels()
+def _draw_flow_count_estimates(results: ResultsByKey) -> DrawnItemContent:
+    figure, (axes,) = style.figure_with_panels()
     found = {flows: results[flows,] for flows in ESTIMATED_FLOW_COUNTS}
     rows = [
-        (flows, result.estimate_of(estimated_flows(result)), result.estimate_of(equivalent_equal_flows(result)))
+        (flows, result.estimate_of(sred_flow_count_estimate(result)), result.estimate_of(equivalent_equal_flows(result)))
         for flows, result in found.items()
     ]
     curves = [
@@ -91,12 +102,14 @@ def _draw_estimate(results: ResultsByKey) -> ItemDrawing:
     axes.set_yscale("log")
     style.legend_above(axes)
     table = ReportTable(
-        "estimates", ["flows", "SRED", "flows x Jain's index"], [[str(n), _format_estimate(a), _format_estimate(b)] for n, a, b in rows]
+        "estimates",
+        ["flows", "SRED", "flows x Jain's index"],
+        [[str(n), _format_flow_count_estimate(a), _format_flow_count_estimate(b)] for n, a, b in rows],
     )
-    return ItemDrawing(figure, [table], estimates_frame(["flows"], "estimate", [((n,), a) for n, a, _ in rows]))
+    return DrawnItemContent(figure, [table], estimates_frame(["flows"], "estimate", [((n,), a) for n, a, _ in rows]))
 
 
-def _format_estimate(found: Estimate) -> str:
+def _format_flow_count_estimate(found: Estimate) -> str:
     return format_with_interval(found, 1)
 
 
@@ -107,11 +120,11 @@ FLOW_ESTIMATE_ITEM = StudyItem(
     "packets, from 20 s on. A packet hits a remembered one of its own flow as often as the squares of the flows' shares of the "
     "arrivals add up to, so that flows that send little do not count.",
     {(flows,): need for flows, need in _SAMPLED_NEEDS.items()},
-    _draw_estimate,
+    _draw_flow_count_estimates,
     part=REPORT_PART,
 )
 
 
-def need_of_estimate(flows: int) -> Need:
+def scenario_of_flow_count_estimate(flows: int) -> RequiredScenario:
     """The scenario in which so many flows are estimated."""
     return _SAMPLED_NEEDS[flows]

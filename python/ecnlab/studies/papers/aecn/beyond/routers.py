@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ecnlab.studies.framework.claims import DIMENSIONLESS, MBPS, PERCENT
-from ecnlab.studies.framework.panels import PanelLook, PanelMeasure, panel_item, result_column
+from ecnlab.studies.framework.panels import PanelAppearance, PanelMeasure, measures_figure_item, values_of_result_column
 from ecnlab.studies.papers.aecn.beyond import scenarios
 from ecnlab.studies.papers.aecn.beyond.measures import (
     DROPS,
@@ -12,9 +12,9 @@ from ecnlab.studies.papers.aecn.beyond.measures import (
     KBPS_A_FLOW,
     MARKS,
     REPORT_PART,
-    goodput_per_flow,
-    need_of_several_routers,
-    quotient,
+    mean_goodput_per_flow,
+    quotient_of_values,
+    scenario_on_several_routers,
 )
 
 SCHEMES = ("RED", "ECN", "AECN", "ARED", "AMECN")
@@ -22,24 +22,27 @@ SEVERAL_ROUTERS = "three routers"
 _LONG_GROUP, _CROSS_GROUPS = [scenarios.LONG_GROUP], scenarios.cross_group_names()
 
 LONG_FLOW_SHARE = PanelMeasure(
-    "long over cross flow", "long_over_cross", quotient(goodput_per_flow(_LONG_GROUP), goodput_per_flow(_CROSS_GROUPS)), DIMENSIONLESS
+    "long over cross flow",
+    "long_over_cross",
+    quotient_of_values(mean_goodput_per_flow(_LONG_GROUP), mean_goodput_per_flow(_CROSS_GROUPS)),
+    DIMENSIONLESS,
 )
 LONG_GOODPUT = PanelMeasure(
-    "goodput of long flows", "long_goodput_first", result_column("goodput_first_bps", group=scenarios.LONG_GROUP), MBPS
+    "goodput of long flows", "long_goodput_first", values_of_result_column("goodput_first_bps", group=scenarios.LONG_GROUP), MBPS
 )
-_GOODPUT_PER_LONG_FLOW = PanelMeasure("a long flow", "long_flow", goodput_per_flow(_LONG_GROUP), KBPS_A_FLOW)
-_GOODPUT_PER_CROSS_FLOW = PanelMeasure("a cross flow", "cross_flow", goodput_per_flow(_CROSS_GROUPS), KBPS_A_FLOW)
-_LINK_UTILISATION = PanelMeasure("first link used", "utilisation", result_column("utilisation", queue="hop 1"), PERCENT)
+_GOODPUT_PER_LONG_FLOW = PanelMeasure("a long flow", "long_flow", mean_goodput_per_flow(_LONG_GROUP), KBPS_A_FLOW)
+_GOODPUT_PER_CROSS_FLOW = PanelMeasure("a cross flow", "cross_flow", mean_goodput_per_flow(_CROSS_GROUPS), KBPS_A_FLOW)
+_LINK_UTILISATION = PanelMeasure("first link used", "utilisation", values_of_result_column("utilisation", queue="hop 1"), PERCENT)
 
-SEVERAL_ROUTERS_ITEM = panel_item(
+SEVERAL_ROUTERS_ITEM = measures_figure_item(
     "B6",
     "Three congested routers in a row",
     "20 flows over three of the thesis' bottlenecks and 20 more over each of them, base max_p 0.5; Adaptive RED and AMECN with a "
     "target of 16 ms. The long flows have an empty round trip of 130 ms, the others of 50 ms. Goodput counts each flow once, however "
     "many links it crosses.",
-    {(scheme, SEVERAL_ROUTERS): need_of_several_routers(scheme) for scheme in SCHEMES},
+    {(scheme, SEVERAL_ROUTERS): scenario_on_several_routers(scheme) for scheme in SCHEMES},
     [LONG_FLOW_SHARE, LONG_GOODPUT, GOODPUT],
-    PanelLook("network", scenarios.SCHEME_PALETTE, columns=3),
+    PanelAppearance("network", scenarios.SCHEME_PALETTE, columns=3),
     also=[_GOODPUT_PER_LONG_FLOW, _GOODPUT_PER_CROSS_FLOW, JAIN, _LINK_UTILISATION, DROPS, MARKS],
     part=REPORT_PART,
 )

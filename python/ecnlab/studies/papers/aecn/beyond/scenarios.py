@@ -1,7 +1,7 @@
 """What the thesis' future work (section 6.2) asks for, as changes of its chapter 5 network, and a network with several congested routers.
 
 Each change takes a scenario and gives another one, so that every scheme meets the same: `with_group_sizes`,
-`with_spread_delays`, `with_datagrams` and `with_share_of_ecn`.
+`with_spread_access_delays`, `with_datagram_sources` and `with_share_of_ecn_flows`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def sender_of_scheme(scheme: str) -> Tree:
 def thesis_network(scheme: str, flows: int = FLOW_COUNT, record: Tree | None = None) -> Tree:
     """The thesis' own network, of which the others are changes: three equal groups, base max_p 0.5."""
     title = f"{scheme}, {flows} flows"
-    return networks.thesis(
+    return networks.thesis_network_scenario(
         CHAPTER_5, title, flows, queue_of_scheme(scheme), ecn=scheme != "RED", tcp=sender_of_scheme(scheme), record=record
     )
 
@@ -59,12 +59,14 @@ def with_group_sizes(counts: Mapping[str, int]) -> Change:
     rate = f"{CHAPTER_5.access_mbps / sum(counts.values())!r} Mbps"
 
     def resize_group(tree: Tree) -> Tree:
-        return _with_each_group(tree, lambda flow: {**flow, "count": counts[flow["name"]], "access": {**flow["access"], "rate": rate}})
+        return _replace_each_flow_group(
+            tree, lambda flow: {**flow, "count": counts[flow["name"]], "access": {**flow["access"], "rate": rate}}
+        )
 
     return resize_group
 
 
-def with_spread_delays(share: float) -> Change:
+def with_spread_access_delays(share: float) -> Change:
     """Access delays drawn evenly from a range of this `share` of the group's delay to either side."""
 
     def delay_range(group: str) -> str:
@@ -72,12 +74,12 @@ def with_spread_delays(share: float) -> Change:
         return f"uniform {middle * (1 - share):g} ms to {middle * (1 + share):g} ms"
 
     def spread_group(tree: Tree) -> Tree:
-        return _with_each_group(tree, lambda flow: {**flow, "access": {**flow["access"], "delay": delay_range(flow["name"])}})
+        return _replace_each_flow_group(tree, lambda flow: {**flow, "access": {**flow["access"], "delay": delay_range(flow["name"])}})
 
-    return spread_group if share else unchanged
+    return spread_group if share else unchanged_scenario
 
 
-def with_datagrams(kind: str, load: float, sources: int = 10) -> Change:
+def with_datagram_sources(kind: str, load: float, sources: int = 10) -> Change:
     """Sources of datagrams beside the TCP flows that offer this share of the bottleneck together and answer to nothing.
 
     `kind` is "cbr", a constant rate, or "pareto", bursts and pauses of 0.5 s in the mean, both with a heavy tail (shape 1.5).
@@ -90,7 +92,7 @@ def with_datagrams(kind: str, load: float, sources: int = 10) -> Change:
     return lambda tree: {**tree, "flows": [*tree["flows"], flow]} if load else tree
 
 
-def with_share_of_ecn(share: float) -> Change:
+def with_share_of_ecn_flows(share: float) -> Change:
     """Only this share of each group uses ECN; the others are a group of their own, with ` plain` behind its name."""
 
     def split_group(flow: Tree) -> list[Tree]:
@@ -102,19 +104,19 @@ def with_share_of_ecn(share: float) -> Change:
     return lambda tree: {**tree, "flows": [part for flow in tree["flows"] for part in split_group(flow)]}
 
 
-def unchanged(tree: Tree) -> Tree:
+def unchanged_scenario(tree: Tree) -> Tree:
     """The scenario as it is."""
     return tree
 
 
-def several_routers(scheme: str, flows: int = 20, hops: int = 3) -> Tree:
+def several_routers_network(scheme: str, flows: int = 20, hops: int = 3) -> Tree:
     """A parking lot of the thesis' bottlenecks: `flows` long flows over all of them, and as many cross flows over each.
 
     The long flows' empty round trip is 130 ms, an average flow's by AECN's bounds, the cross flows' 50 ms, a robust one's.
     """
     tcp = {"profile": networks.PROFILE, "variant": "reno", "max_rwnd": 64, **sender_of_scheme(scheme)}
     links = [
-        {**networks.bottleneck("10 Mbps", "5 ms", queue_of_scheme(scheme)), "name": f"hop {at}", "from": f"r{at - 1}", "to": f"r{at}"}
+        {**networks.bottleneck_link("10 Mbps", "5 ms", queue_of_scheme(scheme)), "name": f"hop {at}", "from": f"r{at - 1}", "to": f"r{at}"}
         for at in range(1, hops + 1)
     ]
     groups = [_group_over_links(LONG_GROUP, flows, "r0", f"r{hops}", "50 ms", tcp)]
@@ -135,5 +137,5 @@ def _group_over_links(name: str, flows: int, first: str, last: str, delay: str, 
     return {"name": name, "count": flows, "to": last, "access": access, "tcp": tcp, "start": ["0 s", "2 s"]}
 
 
-def _with_each_group(tree: Tree, of: Callable[[Tree], Tree]) -> Tree:
+def _replace_each_flow_group(tree: Tree, of: Callable[[Tree], Tree]) -> Tree:
     return {**tree, "flows": [of(flow) for flow in tree["flows"]]}

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from ecnlab.studies.framework.claims import MS, PERCENT
-from ecnlab.studies.framework.model import Need
-from ecnlab.studies.framework.panels import PanelLook, PanelMeasure, ValuesOfResult, panel_item
+from ecnlab.studies.framework.model import RequiredScenario
+from ecnlab.studies.framework.panels import PanelAppearance, PanelMeasure, ValuesOfResult, measures_figure_item
 from ecnlab.studies.papers.aecn.beyond import scenarios
 from ecnlab.studies.papers.aecn.beyond.groups import DELAY_SPREAD_CHANGES, GROUP_SIZE_CHANGES
-from ecnlab.studies.papers.aecn.beyond.measures import DROPS, GOODPUT, JAIN, MARKS, REPORT_PART, need_of_change, need_of_several_routers
+from ecnlab.studies.papers.aecn.beyond.measures import (
+    DROPS,
+    GOODPUT,
+    JAIN,
+    MARKS,
+    REPORT_PART,
+    scenario_on_changed_network,
+    scenario_on_several_routers,
+)
 from ecnlab.studies.papers.aecn.beyond.routers import SEVERAL_ROUTERS
 from ecnlab.studies.papers.aecn.beyond.traffic import DATAGRAM_GOODPUT, PARTIAL_ECN_CHANGES
 
@@ -23,28 +31,28 @@ NETWORKS = {
 }
 
 
-def scenario_on_network(scheme: str, network: str) -> Need:
+def scheme_scenario_on_network(scheme: str, network: str) -> RequiredScenario:
     """A scheme on one of the networks."""
-    return need_of_several_routers(scheme) if network == SEVERAL_ROUTERS else need_of_change(scheme, NETWORKS[network])
+    return scenario_on_several_routers(scheme) if network == SEVERAL_ROUTERS else scenario_on_changed_network(scheme, NETWORKS[network])
 
 
-def _of_first_queue(quantity: str) -> ValuesOfResult:
+def _first_queue_column(quantity: str) -> ValuesOfResult:
     """A column of the first queue, which is the only one but with several routers."""
     return lambda result: result.values(quantity, queue=result.queue_names[0])
 
 
-MEAN_WAIT = PanelMeasure("mean wait", "wait", _of_first_queue("sojourn_mean_s"), MS, target=float(scenarios.TARGET_DELAY.split()[0]))
-LINK_UTILISATION = PanelMeasure("link used", "utilisation", _of_first_queue("utilisation"), PERCENT)
-_P99_WAIT = PanelMeasure("99 % wait", "wait_p99", _of_first_queue("sojourn_p99_s"), MS)
+MEAN_WAIT = PanelMeasure("mean wait", "wait", _first_queue_column("sojourn_mean_s"), MS, target=float(scenarios.TARGET_DELAY.split()[0]))
+LINK_UTILISATION = PanelMeasure("link used", "utilisation", _first_queue_column("utilisation"), PERCENT)
+_P99_WAIT = PanelMeasure("99 % wait", "wait_p99", _first_queue_column("sojourn_p99_s"), MS)
 
-TARGETS_ITEM = panel_item(
+TARGETS_ITEM = measures_figure_item(
     "B9",
     "AMECN and Adaptive RED on these networks",
     "Both with a target of 16 ms (dashed), for which their rules give the thesis' thresholds of 10 and 30 packets, and with 60 "
     "flows. The senders of AMECN answer to marks of two levels; flows without ECN are Reno under both.",
-    {(scheme, network): scenario_on_network(scheme, network) for scheme in SCHEMES for network in [*NETWORKS, SEVERAL_ROUTERS]},
+    {(scheme, network): scheme_scenario_on_network(scheme, network) for scheme in SCHEMES for network in [*NETWORKS, SEVERAL_ROUTERS]},
     [MEAN_WAIT, LINK_UTILISATION, JAIN],
-    PanelLook("network", scenarios.SCHEME_PALETTE, columns=1),
+    PanelAppearance("network", scenarios.SCHEME_PALETTE, columns=1),
     also=[GOODPUT, _P99_WAIT, DROPS, MARKS],
     part=REPORT_PART,
 )

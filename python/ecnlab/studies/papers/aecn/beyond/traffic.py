@@ -5,7 +5,7 @@ from __future__ import annotations
 from ecnlab.scenarios.networks import GROUPS
 from ecnlab.studies.framework.claims import DIMENSIONLESS, MBPS
 from ecnlab.studies.framework.model import StudyItem
-from ecnlab.studies.framework.panels import PanelLook, PanelMeasure, panel_item
+from ecnlab.studies.framework.panels import PanelAppearance, PanelMeasure, measures_figure_item
 from ecnlab.studies.papers.aecn.beyond import scenarios
 from ecnlab.studies.papers.aecn.beyond.measures import (
     DROPS,
@@ -17,10 +17,10 @@ from ecnlab.studies.papers.aecn.beyond.measures import (
     MARKS,
     MEAN_WAIT,
     REPORT_PART,
-    goodput_per_flow,
-    need_of_change,
+    column_summed_over_groups,
+    mean_goodput_per_flow,
+    scenario_on_changed_network,
     smallest_over_largest_goodput,
-    sum_over_groups,
 )
 from ecnlab.studies.papers.aecn.beyond.scenarios import Change
 
@@ -28,54 +28,64 @@ SCHEMES = ("RED", "ECN", "AECN")
 DATAGRAM_KINDS = {"cbr": "at a constant rate", "pareto": "in bursts with heavy tails"}
 DATAGRAM_LOADS = (0.3, 0.5)
 DATAGRAM_GOODPUT: dict[str, dict[float, Change]] = {
-    kind: {0.0: scenarios.unchanged} | {100 * load: scenarios.with_datagrams(kind, load) for load in DATAGRAM_LOADS}
+    kind: {0.0: scenarios.unchanged_scenario} | {100 * load: scenarios.with_datagram_sources(kind, load) for load in DATAGRAM_LOADS}
     for kind in DATAGRAM_KINDS
 }
 
-TCP_GOODPUT = PanelMeasure("goodput of TCP", "tcp_goodput_first", sum_over_groups(GROUPS), MBPS)
-_DELIVERED_DATAGRAMS = PanelMeasure("datagrams delivered", "datagrams", sum_over_groups([scenarios.DATAGRAM_GROUP], "throughput_bps"), MBPS)
-GOODPUT_PER_TCP_FLOW = PanelMeasure("average group", "average_goodput_first", sum_over_groups(["average"]), MBPS)
-_GOODPUT_PER_FRAGILE_FLOW = PanelMeasure("fragile group", "fragile_goodput_first", sum_over_groups(["fragile"]), MBPS)
-_GOODPUT_PER_ROBUST_FLOW = PanelMeasure("robust group", "robust_goodput_first", sum_over_groups(["robust"]), MBPS)
+TCP_GOODPUT = PanelMeasure("goodput of TCP", "tcp_goodput_first", column_summed_over_groups(GROUPS), MBPS)
+_DELIVERED_DATAGRAMS = PanelMeasure(
+    "datagrams delivered", "datagrams", column_summed_over_groups([scenarios.DATAGRAM_GROUP], "throughput_bps"), MBPS
+)
+GOODPUT_PER_TCP_FLOW = PanelMeasure("average group", "average_goodput_first", column_summed_over_groups(["average"]), MBPS)
+_GOODPUT_PER_FRAGILE_FLOW = PanelMeasure("fragile group", "fragile_goodput_first", column_summed_over_groups(["fragile"]), MBPS)
+_GOODPUT_PER_ROBUST_FLOW = PanelMeasure("robust group", "robust_goodput_first", column_summed_over_groups(["robust"]), MBPS)
 
 
-def _datagrams_item(number: str, kind: str) -> StudyItem:
-    return panel_item(
+def _datagram_traffic_item(number: str, kind: str) -> StudyItem:
+    return measures_figure_item(
         number,
         f"Datagrams {DATAGRAM_KINDS[kind]} beside TCP",
         "60 flows of TCP, base max_p 0.5, chapter 5 network, and ten sources of datagrams that answer to nothing, against the share "
         "of the link that they offer. Only TCP's goodput is shown. AECN knows no round-trip time of a datagram and takes it for an "
         "average flow's.",
-        {(scheme, load): need_of_change(scheme, change) for scheme in SCHEMES for load, change in DATAGRAM_GOODPUT[kind].items()},
+        {
+            (scheme, load): scenario_on_changed_network(scheme, change)
+            for scheme in SCHEMES
+            for load, change in DATAGRAM_GOODPUT[kind].items()
+        },
         [TCP_GOODPUT, EVENNESS, GOODPUT_PER_TCP_FLOW, _GOODPUT_PER_FRAGILE_FLOW],
-        PanelLook("offered by datagrams (%)", scenarios.SCHEME_PALETTE),
+        PanelAppearance("offered by datagrams (%)", scenarios.SCHEME_PALETTE),
         also=[_GOODPUT_PER_ROBUST_FLOW, MEAN_WAIT, LINK_UTILISATION, DROPS, MARKS],
         part=REPORT_PART,
     )
 
 
-CONSTANT_DATAGRAMS_ITEM, HEAVY_TAILED_DATAGRAMS_ITEM = _datagrams_item("B3", "cbr"), _datagrams_item("B4", "pareto")
+CONSTANT_DATAGRAMS_ITEM, HEAVY_TAILED_DATAGRAMS_ITEM = _datagram_traffic_item("B3", "cbr"), _datagram_traffic_item("B4", "pareto")
 
 ECN_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-PARTIAL_ECN_CHANGES: dict[float, Change] = {100 * share: scenarios.with_share_of_ecn(share) for share in ECN_SHARES}
+PARTIAL_ECN_CHANGES: dict[float, Change] = {100 * share: scenarios.with_share_of_ecn_flows(share) for share in ECN_SHARES}
 PLAIN_GROUPS = [f"{group} plain" for group in GROUPS]
 _GROUPS_WITH_PLAIN = [[group, f"{group} plain"] for group in GROUPS]
 
 
-GOODPUT_PER_ECN_FLOW = PanelMeasure("a flow with ECN", "capable_flow", goodput_per_flow(GROUPS), KBPS_A_FLOW)
-GOODPUT_PER_PLAIN_FLOW = PanelMeasure("a flow without", "plain_flow", goodput_per_flow(PLAIN_GROUPS), KBPS_A_FLOW)
+GOODPUT_PER_ECN_FLOW = PanelMeasure("a flow with ECN", "capable_flow", mean_goodput_per_flow(GROUPS), KBPS_A_FLOW)
+GOODPUT_PER_PLAIN_FLOW = PanelMeasure("a flow without", "plain_flow", mean_goodput_per_flow(PLAIN_GROUPS), KBPS_A_FLOW)
 EVENNESS_OF_GROUPS = PanelMeasure(
     "smallest over largest group", "evenness", smallest_over_largest_goodput(*_GROUPS_WITH_PLAIN), DIMENSIONLESS, top=1
 )
 
-PARTIAL_ECN_ITEM = panel_item(
+PARTIAL_ECN_ITEM = measures_figure_item(
     "B5",
     "Flows with and without ECN beside each other",
     "60 flows, base max_p 0.5, chapter 5 network, against the share of each group that uses ECN. Where others' packets are marked, "
     "those of flows without ECN are dropped.",
-    {(scheme, share): need_of_change(scheme, change) for scheme in ("ECN", "AECN") for share, change in PARTIAL_ECN_CHANGES.items()},
+    {
+        (scheme, share): scenario_on_changed_network(scheme, change)
+        for scheme in ("ECN", "AECN")
+        for share, change in PARTIAL_ECN_CHANGES.items()
+    },
     [GOODPUT_PER_ECN_FLOW, GOODPUT_PER_PLAIN_FLOW, GOODPUT, EVENNESS_OF_GROUPS],
-    PanelLook("flows with ECN (%)", scenarios.SCHEME_PALETTE),
+    PanelAppearance("flows with ECN (%)", scenarios.SCHEME_PALETTE),
     also=[JAIN, LINK_UTILISATION, DROPS, MARKS],
     part=REPORT_PART,
 )
