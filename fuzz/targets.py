@@ -192,7 +192,7 @@ class _File:
 @cache
 def _have_memory_read() -> None:
     """Have the package open a `_File` as it opens a stored file on disk."""
-    from ecnlab.storage import atomic, segments
+    from ecnlab.storage import atomic, folders
 
     on_disk = atomic.open_regular_file
 
