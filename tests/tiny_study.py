@@ -89,13 +89,13 @@ class Known:
     by_seed: ValueBySeed
     known: float | None = None
 
-    def needs(self) -> Iterator[RequiredScenario]:
+    def required_scenarios(self) -> Iterator[RequiredScenario]:
         return iter(())
 
-    def values(self, _runs: ResultOfNeed) -> ValueBySeed:
+    def values_by_seed(self, _runs: ResultOfNeed) -> ValueBySeed:
         return self.by_seed
 
-    def ns2(self) -> float | None:
+    def ns2_mean(self) -> float | None:
         return self.known
 
 

@@ -17,13 +17,13 @@ class Known:
     found: Mapping[int, float]
     known: float | None = None
 
-    def needs(self) -> Iterator[RequiredScenario]:
+    def required_scenarios(self) -> Iterator[RequiredScenario]:
         yield from ()
 
-    def values(self, _runs: Any) -> ValueBySeed:
+    def values_by_seed(self, _runs: Any) -> ValueBySeed:
         return self.found
 
-    def ns2(self) -> float | None:
+    def ns2_mean(self) -> float | None:
         return self.known
 
 
