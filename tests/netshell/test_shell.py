@@ -150,9 +150,9 @@ def refuse(event, _arguments):
         raise RuntimeError("a process with threads has forked")
 sys.addaudithook(refuse)
 threading.Thread(target=threading.Event().wait, daemon=True).start()
-from ecnlab.scenarios.load import read
+from ecnlab.scenarios.load import read_scenario_text
 from ecnlab.netshell import ShellSpec, LiveView, run_shell
-print(run_shell(ShellSpec(lambda: read(sys.argv[1]), ["sh", "-c", "exit 7"]), LiveView("off")).code)
+print(run_shell(ShellSpec(lambda: read_scenario_text(sys.argv[1]), ["sh", "-c", "exit 7"]), LiveView("off")).code)
 """
 
 

@@ -37,7 +37,7 @@ else:
 signal.pause()
 """
 CLEANUP_SCRIPT = (
-    "import sys; from pathlib import Path; from ecnlab.storage.atomic import remove_abandoned; remove_abandoned(Path(sys.argv[1]))"
+    "import sys; from pathlib import Path; from ecnlab.storage import atomic; atomic.remove_abandoned_partials(Path(sys.argv[1]))"
 )
 
 
