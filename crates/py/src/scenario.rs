@@ -115,7 +115,7 @@ impl Scenario {
     /// Name and digest of each AQM of the user's own that a queue has.
     #[getter]
     fn brought(&self) -> Vec<(&str, &str)> {
-        self.0.brought.clone()
+        self.0.user_aqms.clone()
     }
 
     /// What is recorded besides the measures, as JSON.
@@ -224,7 +224,7 @@ impl Scenario {
         mut between: impl FnMut(&mut P) -> io::Result<()>,
     ) -> Result<(Run, P), Ended> {
         let (duration, measure_from) = (Time::ZERO + self.0.duration, Time::ZERO + self.0.measure_from);
-        let slice = if self.0.brought.is_empty() { slice } else { SHORT_SLICE };
+        let slice = if self.0.user_aqms.is_empty() { slice } else { SHORT_SLICE };
         drop(failure::take());
         let mut simulation = Simulation::new(&self.0.network, &Options { duration, measure_from, seed }, probe);
         loop {

@@ -17,7 +17,7 @@ mod warnings;
 pub use ecnlab_queue::Registry;
 pub use problem::Problem;
 use read::Reader;
-pub use read::{Files, no_files};
+pub use read::{FileReader, no_files};
 pub use scenario::{BUILD, DERIVATION, Scenario};
 pub use sections::record::Record;
 use sections::root::NETWORK;
@@ -29,7 +29,12 @@ impl Scenario {
     ///
     /// # Errors
     /// Every problem at once, with its place and line.
-    pub fn from_toml(text: &str, overrides: &[(String, String)], registry: &Registry, files: Files<'_>) -> Result<Scenario, Vec<Problem>> {
+    pub fn from_toml(
+        text: &str,
+        overrides: &[(String, String)],
+        registry: &Registry,
+        files: FileReader<'_>,
+    ) -> Result<Scenario, Vec<Problem>> {
         Scenario::with(Node::from_toml(text), overrides, registry, files)
     }
 
@@ -37,7 +42,12 @@ impl Scenario {
     ///
     /// # Errors
     /// Every problem at once, with its place.
-    pub fn from_json(text: &str, overrides: &[(String, String)], registry: &Registry, files: Files<'_>) -> Result<Scenario, Vec<Problem>> {
+    pub fn from_json(
+        text: &str,
+        overrides: &[(String, String)],
+        registry: &Registry,
+        files: FileReader<'_>,
+    ) -> Result<Scenario, Vec<Problem>> {
         Scenario::with(Node::from_json(text), overrides, registry, files)
     }
 
@@ -45,7 +55,7 @@ impl Scenario {
         root: Result<Node, Problem>,
         overrides: &[(String, String)],
         registry: &Registry,
-        files: Files<'_>,
+        files: FileReader<'_>,
     ) -> Result<Scenario, Vec<Problem>> {
         let mut root = root.map_err(|problem| vec![problem])?;
         let mut reader = Reader::new(registry, files);
@@ -54,7 +64,7 @@ impl Scenario {
         let mut problems = overrides::write(&mut root, &of_topology);
         let hosts = topologies::expand(&mut root, &mut reader);
         problems.extend(overrides::write(&mut root, &others));
-        topologies::settle_hosts(&mut root, &hosts);
+        topologies::add_private_links(&mut root, &hosts);
         if problems.is_empty() && !(reader.problems.is_empty() || root.get("link").is_some()) {
             return Err(reader.problems);
         }

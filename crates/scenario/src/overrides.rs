@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::problem::{Problem, listed};
+use crate::problem::{Problem, format_names};
 use crate::tree::{Node, Scalar, Tree};
 
 /// Writes all overrides, the later over the earlier; every problem at once.
@@ -27,20 +27,20 @@ impl Writer {
             return Err(Problem::new(path, "an override is written as flows.fragile.count=40".to_owned()));
         }
         let value = Node::from_override(value).map_err(|message| Problem::new(path, message))?;
-        self.at_root(root, &steps, &value).map_err(|message| Problem::new(path, message))
+        self.set_at_root(root, &steps, &value).map_err(|message| Problem::new(path, message))
     }
 
-    fn at_root(&mut self, root: &mut Node, steps: &[&str], value: &Node) -> Result<(), String> {
+    fn set_at_root(&mut self, root: &mut Node, steps: &[&str], value: &Node) -> Result<(), String> {
         let list = match (&mut root.value, steps) {
             (Tree::Table(entries), [key, _, ..]) => entries.iter_mut().find(|(name, _)| name == key).map(|(_, node)| &mut node.value),
             _ => None,
         };
         let (Some(Tree::List(members)), [key, step, rest @ ..]) = (list, steps) else {
             self.indices.remove(steps[0]);
-            return put(root, steps, 0, value);
+            return set_at(root, steps, 0, value);
         };
-        let index = self.indices.entry((*key).to_owned()).or_insert_with(|| names_of(members));
-        put_members(members, index, step, (steps, 2), value)?;
+        let index = self.indices.entry((*key).to_owned()).or_insert_with(|| names_by_index(members));
+        set_in_members(members, index, step, (steps, 2), value)?;
         if matches!(rest, [] | ["name", ..]) {
             self.indices.remove(*key);
         }
@@ -48,7 +48,7 @@ impl Writer {
     }
 }
 
-fn names_of(members: &[Node]) -> BTreeMap<String, Vec<usize>> {
+fn names_by_index(members: &[Node]) -> BTreeMap<String, Vec<usize>> {
     let mut names: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (at, member) in members.iter().enumerate() {
         if let Some(name) = member.get("name").and_then(Node::scalar) {
@@ -59,7 +59,7 @@ fn names_of(members: &[Node]) -> BTreeMap<String, Vec<usize>> {
 }
 
 /// Puts the value where the path leads to from its step `at` on.
-fn put(node: &mut Node, path: &[&str], at: usize, value: &Node) -> Result<(), String> {
+fn set_at(node: &mut Node, path: &[&str], at: usize, value: &Node) -> Result<(), String> {
     let Some(step) = path.get(at) else {
         *node = value.clone();
         return Ok(());
@@ -68,28 +68,28 @@ fn put(node: &mut Node, path: &[&str], at: usize, value: &Node) -> Result<(), St
     match &mut node.value {
         Tree::Table(entries) => {
             if let Some((_, node)) = entries.iter_mut().find(|(name, _)| name == step) {
-                return put(node, path, rest, value);
+                return set_at(node, path, rest, value);
             }
             let mut node = if rest == path.len() { value.clone() } else { Node { value: Tree::Table(Vec::new()), line: None } };
-            put(&mut node, path, rest, value)?;
+            set_at(&mut node, path, rest, value)?;
             entries.push(((*step).to_owned(), node));
             Ok(())
         }
         Tree::List(members) => {
-            let index = names_of(members);
-            put_members(members, &index, step, (path, rest), value)
+            let index = names_by_index(members);
+            set_in_members(members, &index, step, (path, rest), value)
         }
-        Tree::Scalar(Scalar { text, .. }) => Err(no_member(text, path, at)),
+        Tree::Scalar(Scalar { text, .. }) => Err(no_member_message(text, path, at)),
     }
 }
 
 /// A single value stands where the path goes on.
-fn no_member(text: &str, path: &[&str], at: usize) -> String {
+fn no_member_message(text: &str, path: &[&str], at: usize) -> String {
     let beside = [&path[..at - 1], &path[at..]].concat().join(".");
     format!("\"{text}\" has no member {}; fix: give a table instead, or set {beside}", path[at])
 }
 
-fn put_members(
+fn set_in_members(
     members: &mut [Node],
     index: &BTreeMap<String, Vec<usize>>,
     step: &str,
@@ -102,8 +102,8 @@ fn put_members(
         (_, None, Ok(member)) if member < members.len() => vec![member],
         _ => {
             let names: Vec<&str> = members.iter().filter_map(|member| Some(member.get("name")?.scalar()?.text.as_str())).collect();
-            return Err(format!("unknown member \"{step}\"; fix: use one of {}", listed(&names)));
+            return Err(format!("unknown member \"{step}\"; fix: use one of {}", format_names(&names)));
         }
     };
-    chosen.into_iter().try_for_each(|member| put(&mut members[member], path, at, value))
+    chosen.into_iter().try_for_each(|member| set_at(&mut members[member], path, at, value))
 }

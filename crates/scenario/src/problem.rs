@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, or odd about it: where, and what would do.
+//! Problems and warnings of a scenario: the place, the message and the remedy.
 
 /// One problem or warning. All of a scenario's are reported at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,8 +10,8 @@ pub struct Problem {
 }
 
 /// Names that a message lists at most, and that are searched for a likely one. No list of algorithms or keys is as long.
-const LISTED: usize = 100;
-const SEARCHED: usize = 1_000;
+const MAX_LISTED_NAMES: usize = 100;
+const MAX_SEARCHED_NAMES: usize = 1_000;
 
 impl Problem {
     pub fn new(place: &str, message: String) -> Problem {
@@ -20,30 +20,30 @@ impl Problem {
 }
 
 /// Keys under the names that other tools and papers give them.
-const OTHER_NAMES: &[(&str, &str)] = &[("mss", "packet_size"), ("cc", "congestion_control"), ("bandwidth", "rate"), ("latency", "delay")];
+const SYNONYMS: &[(&str, &str)] = &[("mss", "packet_size"), ("cc", "congestion_control"), ("bandwidth", "rate"), ("latency", "delay")];
 
 /// `: did you mean "x"?`, or the names there are, each once.
 pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<&str> = Vec::new();
-    for name in known.take(SEARCHED) {
+    for name in known.take(MAX_SEARCHED_NAMES) {
         if !names.contains(&name) {
             names.push(name);
         }
     }
-    if let Some((_, name)) = OTHER_NAMES.iter().find(|(other, name)| *other == word && names.contains(name)) {
+    if let Some((_, name)) = SYNONYMS.iter().find(|(other, name)| *other == word && names.contains(name)) {
         return format!("; did you mean \"{name}\"?");
     }
     let near = names.iter().map(|name| (strsim::jaro_winkler(word, name), name)).max_by(|a, b| a.0.total_cmp(&b.0));
     match near {
         Some((likeness, name)) if likeness > 0.75 => format!("; did you mean \"{name}\"?"),
-        _ => format!("; fix: use one of {}", listed(&names)),
+        _ => format!("; fix: use one of {}", format_names(&names)),
     }
 }
 
 /// The names, the first of them if they are many.
-pub fn listed(names: &[&str]) -> String {
-    let first = names[..names.len().min(LISTED)].join(", ");
-    if names.len() > LISTED { format!("{first} and others") } else { first }
+pub fn format_names(names: &[&str]) -> String {
+    let first = names[..names.len().min(MAX_LISTED_NAMES)].join(", ");
+    if names.len() > MAX_LISTED_NAMES { format!("{first} and others") } else { first }
 }
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_of_other_tools_is_led_to_ours() {
+    fn a_synonym_of_another_tool_suggests_our_name() {
         assert_eq!("; did you mean \"packet_size\"?", suggestion("mss", ["profile", "packet_size", "max_cwnd"].into_iter()));
         assert_eq!("; fix: use one of profile, ecn", suggestion("mss", ["profile", "ecn"].into_iter()), "only where it is known");
     }

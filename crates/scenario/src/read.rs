@@ -4,12 +4,12 @@ use ecnlab_queue::Registry;
 use ecnlab_units::parameter::{ParameterType, ReadCondition};
 use ecnlab_units::{Kind, Parameter, Value, Values, quantity};
 
-use crate::problem::{Problem, listed, suggestion};
+use crate::problem::{Problem, format_names, suggestion};
 use crate::renamed_keys;
-use crate::tree::{Form, Node, Scalar};
+use crate::tree::{Node, Scalar, ScalarKind};
 
 /// Gives the text of a file that a scenario names, or says why it cannot.
-pub type Files<'f> = &'f dyn Fn(&str) -> Result<String, String>;
+pub type FileReader<'f> = &'f dyn Fn(&str) -> Result<String, String>;
 
 /// For scenarios that name no files.
 ///
@@ -21,42 +21,42 @@ pub fn no_files(_name: &str) -> Result<String, String> {
 
 /// Gathers problems, which refuse the scenario, and warnings, which do not.
 pub struct Reader<'r> {
-    /// What the scenario may name.
+    /// AQMs and disciplines that the scenario may name.
     pub registry: &'r Registry,
     /// Gives the text of files that it names.
-    files: Files<'r>,
+    files: FileReader<'r>,
     pub problems: Vec<Problem>,
     pub warnings: Vec<Problem>,
 }
 
-/// A table that the scenario gives, and where it stands.
-pub struct Given<'a> {
+/// A table of the scenario, and its place.
+pub struct TableInput<'a> {
     pub node: &'a Node,
     pub place: String,
 }
 
 /// The values of declared keys, and which of them could not be read.
-pub struct Reading {
+pub struct ReadContext {
     pub values: Values,
-    faulty: Vec<&'static str>,
+    invalid_keys: Vec<&'static str>,
 }
 
-impl<'a> Given<'a> {
-    pub fn new(node: &'a Node, place: impl Into<String>) -> Given<'a> {
-        Given { node, place: place.into() }
+impl<'a> TableInput<'a> {
+    pub fn new(node: &'a Node, place: impl Into<String>) -> TableInput<'a> {
+        TableInput { node, place: place.into() }
     }
 
-    /// A table that is left out.
-    pub fn nothing(place: String) -> Given<'static> {
+    /// A table that the scenario leaves out.
+    pub fn empty(place: String) -> TableInput<'static> {
         static EMPTY: Node = Node::EMPTY;
-        Given { node: &EMPTY, place }
+        TableInput { node: &EMPTY, place }
     }
 
     pub fn at(&self, key: &str) -> String {
         if self.place.is_empty() { key.to_owned() } else { format!("{}.{key}", self.place) }
     }
 
-    pub fn gives(&self, key: &str) -> bool {
+    pub fn has(&self, key: &str) -> bool {
         self.node.get(key).is_some()
     }
 
@@ -66,45 +66,45 @@ impl<'a> Given<'a> {
     }
 }
 
-impl Reading {
+impl ReadContext {
     /// A value, unless it could not be read.
     pub fn get<T: ParameterType>(&self, name: &str) -> Option<T> {
-        (!self.faulty.contains(&name)).then(|| self.values.get(name))
+        (!self.invalid_keys.contains(&name)).then(|| self.values.get(name))
     }
 
     /// All values, unless one of them could not be read.
-    pub fn sound(&self) -> Option<&Values> {
-        self.faulty.is_empty().then_some(&self.values)
+    pub fn valid_values(&self) -> Option<&Values> {
+        self.invalid_keys.is_empty().then_some(&self.values)
     }
 
     /// The same, as values to be changed.
-    pub fn into_sound(self) -> Option<Values> {
-        self.faulty.is_empty().then_some(self.values)
+    pub fn into_valid_values(self) -> Option<Values> {
+        self.invalid_keys.is_empty().then_some(self.values)
     }
 }
 
 impl<'r> Reader<'r> {
-    pub fn new(registry: &'r Registry, files: Files<'r>) -> Reader<'r> {
+    pub fn new(registry: &'r Registry, files: FileReader<'r>) -> Reader<'r> {
         Reader { registry, files, problems: Vec::new(), warnings: Vec::new() }
     }
 
     /// The text of a file that a member names.
-    pub fn file(&mut self, given: &Given, key: &str, name: &str) -> Option<String> {
+    pub fn file(&mut self, given: &TableInput, key: &str, name: &str) -> Option<String> {
         (self.files)(name).map_err(|why| self.report(given, key, format!("cannot read \"{name}\": {why}"))).ok()
     }
 
     /// Notes a problem of a member, at its line if it stands there.
-    pub fn report(&mut self, given: &Given, key: &str, message: String) {
+    pub fn report(&mut self, given: &TableInput, key: &str, message: String) {
         self.problems.push(Problem { place: given.at(key), line: given.line(key), message });
     }
 
     /// Notes what a user hardly meant.
-    pub fn warn(&mut self, given: &Given, key: &str, message: String) {
+    pub fn warn(&mut self, given: &TableInput, key: &str, message: String) {
         self.warnings.push(Problem { place: given.at(key), line: given.line(key), message });
     }
 
     /// Reports every key that is not known.
-    pub fn only<'k>(&mut self, given: &Given, known: impl Iterator<Item = &'k str> + Clone) {
+    pub fn reject_unknown_keys<'k>(&mut self, given: &TableInput, known: impl Iterator<Item = &'k str> + Clone) {
         for key in unknown_keys(given.node, known.clone()) {
             let message = renamed_keys::new_name(key, known.clone()).map(renamed_keys::message);
             self.report(given, key, message.unwrap_or_else(|| format!("unknown key{}", suggestion(key, known.clone()))));
@@ -112,7 +112,7 @@ impl<'r> Reader<'r> {
     }
 
     /// Whether a table gives a key by its old name, which is then reported.
-    fn report_old_name(&mut self, given: &Given, key: &str) -> bool {
+    fn report_old_name(&mut self, given: &TableInput, key: &str) -> bool {
         let entries = given.node.entries().unwrap_or_default();
         let old = entries.iter().map(|(old, _)| old).find(|old| renamed_keys::new_name(old, std::iter::once(key)).is_some());
         if let Some(old) = old {
@@ -122,20 +122,20 @@ impl<'r> Reader<'r> {
     }
 
     /// Reads the declared keys; what is left out has its default.
-    pub fn keys(&mut self, given: &Given, declared: &'static [Parameter]) -> Reading {
+    pub fn keys(&mut self, given: &TableInput, declared: &'static [Parameter]) -> ReadContext {
         let values = Values::defaults(declared);
         self.keys_over(given, values)
     }
 
     /// Reads the declared keys over values that are there already.
-    pub fn keys_over(&mut self, given: &Given, values: Values) -> Reading {
+    pub fn keys_over(&mut self, given: &TableInput, values: Values) -> ReadContext {
         let declared = values.parameters();
         self.keys_among(given, declared, values)
     }
 
     /// Reads some of the declared keys over values that are there already.
-    pub fn keys_among(&mut self, given: &Given, declared: &'static [Parameter], mut values: Values) -> Reading {
-        let mut faulty = Vec::new();
+    pub fn keys_among(&mut self, given: &TableInput, declared: &'static [Parameter], mut values: Values) -> ReadContext {
+        let mut invalid_keys = Vec::new();
         let members = members_by_parameter(given.node, &values);
         for parameter in declared {
             let member = values.position(parameter.name).and_then(|at| Some((at, members[at]?)));
@@ -144,26 +144,26 @@ impl<'r> Reader<'r> {
                     Ok(value) => values.set_at(at, value),
                     Err(message) => {
                         self.report(given, parameter.name, message);
-                        faulty.push(parameter.name);
+                        invalid_keys.push(parameter.name);
                     }
                 },
                 (None, true) => {
                     self.report(given, parameter.name, format!("is missing; fix: give it as {}", example(parameter)));
-                    faulty.push(parameter.name);
+                    invalid_keys.push(parameter.name);
                 }
                 (None, false) => {}
             }
         }
-        Reading { values, faulty }
+        ReadContext { values, invalid_keys }
     }
 
     /// Warns of keys that are given and never read, and of values that switch something off.
-    pub fn warn_unheeded(&mut self, given: &Given, values: &Values, unread: &[&str]) {
-        self.warn_unheeded_as(given, values, unread, str::to_owned);
+    pub fn warn_ignored_keys(&mut self, given: &TableInput, values: &Values, unread: &[&str]) {
+        self.warn_ignored_keys_at(given, values, unread, str::to_owned);
     }
 
     /// The same, with the path under which a scenario gives another parameter of these values.
-    pub fn warn_unheeded_as(&mut self, given: &Given, values: &Values, unread: &[&str], path: fn(&str) -> String) {
+    pub fn warn_ignored_keys_at(&mut self, given: &TableInput, values: &Values, unread: &[&str], path: fn(&str) -> String) {
         let members = members_by_parameter(given.node, values);
         for (at, parameter) in values.parameters().iter().enumerate().filter(|(at, _)| members[*at].is_some()) {
             let value = values.value_at(at);
@@ -172,13 +172,20 @@ impl<'r> Reader<'r> {
             } else if unread.contains(&parameter.name) {
                 self.warn(given, parameter.name, "has no effect with this algorithm; fix: leave it out".to_owned());
             } else if let Some(condition) = values.unmet_conditions(parameter.name).first() {
-                self.warn_unmet(given, values, parameter.name, condition, path);
+                self.warn_unmet_condition(given, values, parameter.name, condition, path);
             }
         }
     }
 
     /// Warns of a key that is read only under a condition, which these values do not meet.
-    pub fn warn_unmet(&mut self, given: &Given, values: &Values, name: &str, condition: &ReadCondition, path: fn(&str) -> String) {
+    pub fn warn_unmet_condition(
+        &mut self,
+        given: &TableInput,
+        values: &Values,
+        name: &str,
+        condition: &ReadCondition,
+        path: fn(&str) -> String,
+    ) {
         let (now, other) = (values.value(condition.parameter), path(condition.parameter));
         let words = condition.values.join(" or ");
         let message = format!("has an effect only with {other} = {words}, but {other} is {now}; fix: leave out one of the two");
@@ -186,23 +193,27 @@ impl<'r> Reader<'r> {
     }
 
     /// The table under `key`, if there is one; a problem if something else stands there.
-    pub fn table<'a>(&mut self, given: &Given<'a>, key: &str, example: &str) -> Option<Given<'a>> {
+    pub fn table<'a>(&mut self, given: &TableInput<'a>, key: &str, example: &str) -> Option<TableInput<'a>> {
         let node = given.node.get(key)?;
         if node.entries().is_none() {
             self.report(given, key, format!("must be a table, as in {key} = {example}"));
             return None;
         }
-        Some(Given::new(node, given.at(key)))
+        Some(TableInput::new(node, given.at(key)))
     }
 
     /// The entry of a registry that the word under `key` names.
-    pub fn entry<'e, E>(&mut self, given: &Given, key: &str, what: &str, entries: &'e [E], name: fn(&E) -> &str) -> Option<&'e E> {
+    pub fn entry<'e, E>(&mut self, given: &TableInput, key: &str, what: &str, entries: &'e [E], name: fn(&E) -> &str) -> Option<&'e E> {
         let Some(node) = given.node.get(key) else {
             if self.report_old_name(given, key) {
                 return None;
             }
             let names: Vec<_> = entries.iter().map(name).collect();
-            self.report(given, key, format!("is missing; fix: give it as {key} = \"{}\", or another of {}", names[0], listed(&names)));
+            self.report(
+                given,
+                key,
+                format!("is missing; fix: give it as {key} = \"{}\", or another of {}", names[0], format_names(&names)),
+            );
             return None;
         };
         let Some(Scalar { text: word, .. }) = node.scalar() else {
@@ -257,10 +268,11 @@ fn read(parameter: &Parameter, node: &Node) -> Result<Value, String> {
             Err(format!("must not be empty; fix: give at least one, as in {}", example(parameter)))
         }
         (Some(members), None) if parameter.accepts_list => {
-            let one = |member: &Node| member.scalar().map_or_else(|| Err(must_be_single(parameter)), |scalar| read_one(parameter, scalar));
+            let one =
+                |member: &Node| member.scalar().map_or_else(|| Err(single_value_message(parameter)), |scalar| read_one(parameter, scalar));
             members.iter().map(one).collect::<Result<_, _>>().map(Value::List)
         }
-        _ => Err(must_be_single(parameter)),
+        _ => Err(single_value_message(parameter)),
     }
 }
 
@@ -268,16 +280,18 @@ fn read(parameter: &Parameter, node: &Node) -> Result<Value, String> {
 fn read_one(parameter: &Parameter, scalar: &Scalar) -> Result<Value, String> {
     let Scalar { text, form } = scalar;
     match (parameter.kind, form) {
-        (Kind::Flag, Form::Text) if parameter.parse(text).is_ok() => Err(format!("must be {text} without quotes")),
-        (Kind::Number { .. } | Kind::Count { .. }, Form::Text) if quantity::is_number(text) => {
+        (Kind::Flag, ScalarKind::Text) if parameter.parse(text).is_ok() => Err(format!("must be {text} without quotes")),
+        (Kind::Number { .. } | Kind::Count { .. }, ScalarKind::Text) if quantity::is_number(text) => {
             Err(format!("must be a number without quotes, as in {} = {text}", parameter.name))
         }
-        (Kind::Text, Form::Number | Form::Flag | Form::Other) => Err(format!("must be a text in quotes, as in \"{text}\"")),
+        (Kind::Text, ScalarKind::Number | ScalarKind::Flag | ScalarKind::Other) => {
+            Err(format!("must be a text in quotes, as in \"{text}\""))
+        }
         _ => parameter.parse(text),
     }
 }
 
-fn must_be_single(parameter: &Parameter) -> String {
+fn single_value_message(parameter: &Parameter) -> String {
     format!("must be a single value{}, as in {}", if parameter.accepts_list { " or a list of them" } else { "" }, example(parameter))
 }
 

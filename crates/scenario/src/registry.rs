@@ -1,4 +1,4 @@
-//! What there is, in its own words: the text behind `list`, `show` and the schema, made from the declarations.
+//! Descriptions of everything a scenario may name, for `list`, `show` and the schema, made from the declarations.
 
 use ecnlab_queue::Registry;
 use ecnlab_queue::{AqmEntry, ChildKind, DisciplineEntry, Gauge};
@@ -13,7 +13,7 @@ use ecnlab_units::quantity::{PACKET_UNITS, RATE_UNITS, SIZE_UNITS, TIME_UNITS, U
 use ecnlab_units::{Kind, Parameter};
 use serde_json::{Map, Value as Json, json};
 
-use crate::sections::{Holds, Inner, SECTIONS, Section, impair, json_of, queue, root};
+use crate::sections::{SECTIONS, Section, TableContent, TableDeclaration, impair, json_of, queue, root};
 use crate::topologies::{TOPOLOGIES, TOPOLOGY, TopologyEntry};
 
 /// Sections of a scenario, AQMs, disciplines, TCP profiles, TCP variants, applications, impairments and topologies with all their parameters.
@@ -108,11 +108,11 @@ fn section_text(section: &Section) -> Json {
 }
 
 /// A table among the keys of a section.
-fn table_row(inner: &Inner) -> Json {
-    let kind = match inner.holds {
-        Holds::Many(_) | Holds::Impairments => "tables",
-        Holds::Deliveries => "file or list",
-        Holds::One(_) | Holds::Queue | Holds::Tcp | Holds::App | Holds::Topology => "table",
+fn table_row(inner: &TableDeclaration) -> Json {
+    let kind = match inner.content {
+        TableContent::Many(_) | TableContent::Impairments => "tables",
+        TableContent::Deliveries => "file or list",
+        TableContent::One(_) | TableContent::Queue | TableContent::Tcp | TableContent::App | TableContent::Topology => "table",
     };
     json!({
         "name": inner.key, "kind": kind, "unit": "", "default": "", "example": inner.example, "required": inner.required, "bounds": "",
@@ -179,41 +179,41 @@ pub fn schema(known: &Registry) -> Json {
 
 fn section(section: &Section, known: &Registry) -> Json {
     let inner: Vec<_> =
-        section.tables.iter().map(|inner| (inner.key, described(held(inner.holds, known), inner.doc), inner.required)).collect();
+        section.tables.iter().map(|inner| (inner.key, described(held(inner.content, known), inner.doc), inner.required)).collect();
     table(&inner, section.keys)
 }
 
-fn held(holds: Holds, known: &Registry) -> Json {
-    match holds {
-        Holds::One(one) => section(one, known),
-        Holds::Many(one) => json!({ "type": "array", "minItems": 1, "items": section(one, known) }),
-        Holds::Queue => json!({ "$ref": QUEUE_SCHEMA }),
-        Holds::Tcp => {
+fn held(content: TableContent, known: &Registry) -> Json {
+    match content {
+        TableContent::One(one) => section(one, known),
+        TableContent::Many(one) => json!({ "type": "array", "minItems": 1, "items": section(one, known) }),
+        TableContent::Queue => json!({ "$ref": QUEUE_SCHEMA }),
+        TableContent::Tcp => {
             let names = |names: Vec<&str>| json!({ "enum": names });
             let profiles = names(profile::names());
             let variants = names(profile::VARIANTS.iter().map(|v| v.name).collect());
             let quirks = table(&[], Quirks::PARAMETERS);
             table(&[("profile", profiles, true), ("variant", variants, false), (QUIRKS_KEY, quirks, false)], Settings::OWN_PARAMETERS)
         }
-        Holds::App => {
+        TableContent::App => {
             let names: Vec<_> = APPLICATIONS.iter().map(|e| e.name).collect();
             let tables = APPLICATIONS.iter().map(|e| table(&[("kind", json!({ "const": e.name }), true)], e.parameters));
             json!({ "oneOf": std::iter::once(json!({ "enum": names })).chain(tables).collect::<Vec<_>>() })
         }
-        Holds::Topology => {
+        TableContent::Topology => {
             let of = |topology: &&TopologyEntry| {
                 let named = (TOPOLOGY, json!({ "const": topology.name }), true);
                 let tables =
-                    topology.tables.iter().map(|inner| (inner.key, described(held(inner.holds, known), inner.doc), inner.required));
+                    topology.tables.iter().map(|inner| (inner.key, described(held(inner.content, known), inner.doc), inner.required));
                 table(&std::iter::once(named).chain(tables).collect::<Vec<_>>(), topology.parameters)
             };
             json!({ "oneOf": TOPOLOGIES.iter().map(of).collect::<Vec<_>>() })
         }
-        Holds::Deliveries => {
+        TableContent::Deliveries => {
             let times = json!({ "type": "array", "minItems": 1, "items": bounded("integer", 0.0, f64::from(u32::MAX)) });
             json!({ "oneOf": [{ "type": "string", "minLength": 1 }, times] })
         }
-        Holds::Impairments => {
+        TableContent::Impairments => {
             let tables = IMPAIRMENT_KINDS.iter().map(|kind| table(&[("kind", json!({ "const": kind.name }), true)], kind.parameters));
             json!({ "type": "array", "items": { "oneOf": tables.collect::<Vec<_>>() } })
         }
@@ -252,7 +252,7 @@ fn queue_schema(known: &Registry) -> Json {
     json!({ "anyOf": flat.chain(disciplines).chain([unnamed, kernel]).collect::<Vec<_>>() })
 }
 
-/// Where the schema of a queue stands, which may stand inside another.
+/// Reference to the schema of a queue, which may contain another queue.
 const QUEUE_SCHEMA: &str = "#/$defs/queue";
 
 fn described(mut schema: Json, doc: &str) -> Json {

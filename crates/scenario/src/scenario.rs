@@ -8,14 +8,14 @@ use ecnlab_units::Span;
 use serde_json::{Map, Value as Json};
 
 use crate::problem::Problem;
-use crate::read::{Given, Reader};
+use crate::read::{Reader, TableInput};
 use crate::sections::change;
 use crate::sections::described;
 use crate::sections::flows::{self, Group};
 use crate::sections::link::{self, Edge};
-use crate::sections::record::{self, Extent, Record};
+use crate::sections::record::{self, Record, RecordingSize};
 use crate::sections::root;
-use crate::sections::routes::Routes;
+use crate::sections::routes::EdgeRoutes;
 use crate::tree::Node;
 use crate::warnings;
 
@@ -23,7 +23,7 @@ use crate::warnings;
 pub const BUILD: &str = env!("ECNLAB_BUILD");
 
 /// The number of the rules by which Python derives runs from what is asked: seeds, overrides and batches. [`BUILD`] covers no Python.
-/// Whoever changes a rule raises it (`tests/scenarios/test_seeds.py` pins what the rules give), so that no result of the old rule is taken for one of the new.
+/// A change of a rule raises it (`tests/scenarios/test_seeds.py` pins what the rules give), so that no result of the old rule is taken for one of the new.
 pub const DERIVATION: u32 = 1;
 
 /// A scenario that is known to be sound.
@@ -42,16 +42,16 @@ pub struct Scenario {
     pub routes: Vec<[Vec<String>; 2]>,
     /// Every parameter in force. It can be read as a scenario again, and then is the same one.
     pub resolved: Json,
-    /// Name and digest of the AQMs that the user brought.
-    pub brought: Vec<(&'static str, &'static str)>,
-    /// What the user hardly meant.
+    /// Name and digest of the user's AQMs.
+    pub user_aqms: Vec<(&'static str, &'static str)>,
+    /// Warnings.
     pub warnings: Vec<Problem>,
 }
 
 impl Scenario {
     /// Reads and checks a scenario; all problems at once, with those that the reader has gathered before.
     pub(crate) fn read(node: &Node, mut reader: Reader) -> Result<Scenario, Vec<Problem>> {
-        let given = Given::new(node, "");
+        let given = TableInput::new(node, "");
         let top = root::read(&mut reader, &given);
         let record = record::read(&mut reader, &given);
         let mut links = link::read(&mut reader, &given);
@@ -61,13 +61,14 @@ impl Scenario {
             let flows = groups.iter().map(|group| u64::from(group.count) * group.traffic.result_rows()).sum();
             let gauges = links.queues().map(|queue| queue.gauge_count()).sum();
             let bands = links.queues().map(|queue| queue.band_names().len()).sum();
-            let extent = Extent { duration: keys.duration, queues: links.queues().count(), bands, gauges, flows, groups: groups.len() };
-            record::check(&mut reader, &given, &Record::from_values(record), &extent);
+            let size =
+                RecordingSize { duration: keys.duration, queues: links.queues().count(), bands, gauges, flows, groups: groups.len() };
+            record::check(&mut reader, &given, &Record::from_values(record), &size);
         }
         let (true, Some((keys, top)), Some(record)) = (reader.problems.is_empty(), top, record) else { return Err(reader.problems) };
-        warnings::of_the_whole(&mut reader, &given, &links.edges, &groups, keys.duration);
+        warnings::check_all(&mut reader, &given, &links.edges, &groups, keys.duration);
         let queues = links.edges.iter().filter(|edge| edge.queue.is_some()).map(|edge| edge.name.clone()).collect();
-        let brought = links.queues().flat_map(|queue| queue.user_aqms()).collect();
+        let user_aqms = links.queues().flat_map(|queue| queue.user_aqms()).collect();
         let mut resolved = described(&top);
         resolved.insert("link".to_owned(), Json::Array(links.described));
         resolved.insert("flows".to_owned(), groups.iter().map(|group| group.described.clone()).collect());
@@ -85,12 +86,12 @@ impl Scenario {
             network: Network { processing_time: keys.processing_jitter.0, ..assemble(links.edges, groups) },
             queues,
             resolved: Json::Object(resolved),
-            brought,
+            user_aqms,
             warnings: reader.warnings,
         })
     }
 
-    /// What of it needs a kernel, which the simulator has not: each with its place and the remedy.
+    /// Parts that need a kernel, which the simulator does not have: each with its place and the remedy.
     pub fn needs_kernel(&self) -> Vec<Problem> {
         let queues = self.network.links.iter().filter_map(|link| match &link.buffer {
             Buffer::Queue(queue) if queue.config.kernel_qdisc().is_some() => Some(link.name.display_name()),
@@ -117,7 +118,7 @@ impl Scenario {
         let empty = Map::new();
         let physics = self.resolved.as_object().unwrap_or(&empty).iter().filter(|(key, _)| !matches!(key.as_str(), "name" | "record"));
         let texts = physics.map(|(key, value)| format!("{key} {value}\n"));
-        let sources = std::iter::once(BUILD).chain(self.brought.iter().map(|(_, digest)| *digest)).map(|digest| format!("{digest}\n"));
+        let sources = std::iter::once(BUILD).chain(self.user_aqms.iter().map(|(_, digest)| *digest)).map(|digest| format!("{digest}\n"));
         let derivation = std::iter::once(format!("derivation {DERIVATION}\n"));
         let hash = sources.chain(derivation).chain(texts).fold(FNV_OFFSET, |hash, text| fnv(hash, &text));
         format!("{hash:032x}")
@@ -131,7 +132,7 @@ fn fnv(hash: u128, text: &str) -> u128 {
 }
 
 fn route_names(edges: &[Edge], group: &Group) -> [Vec<String>; 2] {
-    let Routes { forward, back } = &group.way.routes;
+    let EdgeRoutes { forward, back } = &group.route.routes;
     [forward, back].map(|route| route.iter().map(|&edge| edges[edge].name.clone()).collect())
 }
 
@@ -140,7 +141,7 @@ fn assemble(edges: Vec<Edge>, groups: Vec<Group>) -> Network {
     let mut network = Network { groups: groups.iter().map(|group| group.name.as_str().into()).collect(), ..Network::default() };
     network.links.extend(edges.into_iter().map(|edge| edge.spec));
     let flows: usize = groups.iter().map(|group| group.count as usize).sum();
-    let own_links = |group: &Group| 2 * group.count as usize * [&group.way.access, &group.way.exit].into_iter().flatten().count();
+    let own_links = |group: &Group| 2 * group.count as usize * [&group.route.access, &group.route.exit].into_iter().flatten().count();
     let own_links: usize = groups.iter().map(own_links).sum();
     network.links.reserve_exact(own_links);
     network.flows.reserve_exact(flows);
@@ -157,16 +158,16 @@ fn add_flow(network: &mut Network, number: u32, group: &Group, name: &Arc<str>, 
         flow: FlowSpec {
             group: number,
             member,
-            forward: group.way.routes.forward.iter().map(|&edge| edge as u32).collect(),
-            back: group.way.routes.back.iter().map(|&edge| edge as u32).collect(),
+            forward: group.route.routes.forward.iter().map(|&edge| edge as u32).collect(),
+            back: group.route.routes.back.iter().map(|&edge| edge as u32).collect(),
             transport: group.transport.clone(),
             initial_write: None,
             start: group.starts[member as usize % group.starts.len()],
             clock_phase: None,
             row_policy: RowPolicy::OwnRow,
         },
-        access: group.way.access.as_ref().map(|links| links.specs(name, member)),
-        exit: group.way.exit.as_ref().map(|links| links.specs(name, member)),
+        access: group.route.access.as_ref().map(|links| links.specs(name, member)),
+        exit: group.route.exit.as_ref().map(|links| links.specs(name, member)),
     };
     network.add_member(&template, member, &group.traffic);
 }

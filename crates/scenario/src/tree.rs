@@ -26,17 +26,17 @@ pub enum Tree {
 #[derive(Clone, Debug)]
 pub struct Scalar {
     pub text: String,
-    pub form: Form,
+    pub form: ScalarKind,
 }
 
 /// How a single value was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ScalarKind {
     /// In quotes, or as a bare word of the command line.
     Text,
     Number,
     Flag,
-    /// What no parameter is: a date, or JSON's null.
+    /// A date, or JSON's null, which no parameter accepts.
     Other,
 }
 
@@ -53,20 +53,20 @@ impl Node {
     }
 
     pub fn word(text: &str) -> Node {
-        Node::of(Tree::Scalar(Scalar { text: text.to_owned(), form: Form::Text }))
+        Node::of(Tree::Scalar(Scalar { text: text.to_owned(), form: ScalarKind::Text }))
     }
 
     pub fn number(number: u32) -> Node {
-        Node::of(Tree::Scalar(Scalar { text: number.to_string(), form: Form::Number }))
+        Node::of(Tree::Scalar(Scalar { text: number.to_string(), form: ScalarKind::Number }))
     }
 
     /// A value as a user would write it.
     pub fn of_value(value: &Value) -> Node {
         let form = match value {
             Value::List(values) => return Node::list_of(values.iter().map(Node::of_value).collect()),
-            Value::Number(_) | Value::Count(_) => Form::Number,
-            Value::Flag(_) => Form::Flag,
-            _ => Form::Text,
+            Value::Number(_) | Value::Count(_) => ScalarKind::Number,
+            Value::Flag(_) => ScalarKind::Flag,
+            _ => ScalarKind::Text,
         };
         Node::of(Tree::Scalar(Scalar { text: value.to_string(), form }))
     }
@@ -77,7 +77,7 @@ impl Node {
 
     /// Reads TOML.
     pub fn from_toml(text: &str) -> Result<Node, Problem> {
-        let lines = Lines::of(text);
+        let lines = LineStarts::of(text);
         let document = ImDocument::parse(text).map_err(|why| Problem {
             place: "file".to_owned(),
             line: why.span().and_then(|span| lines.number(span.start)),
@@ -100,14 +100,14 @@ impl Node {
     pub fn from_override(text: &str) -> Result<Node, String> {
         let text = text.trim();
         if let Ok(value) = text.parse::<Toml>() {
-            return Ok(Lines::none().value(&value));
+            return Ok(LineStarts::none().value(&value));
         }
         match serde_json::from_str(text) {
             Ok(json) => Ok(json),
             Err(_) if text.starts_with('{') => {
                 Err(format!("{text} is neither TOML nor JSON: a table is written as {{ aqm = \"droptail\", limit = 100 }}"))
             }
-            Err(_) => Ok(Node { value: Tree::Scalar(Scalar { text: text.to_owned(), form: Form::Text }), line: None }),
+            Err(_) => Ok(Node { value: Tree::Scalar(Scalar { text: text.to_owned(), form: ScalarKind::Text }), line: None }),
         }
     }
 
@@ -169,21 +169,21 @@ impl Node {
 
     /// The text under `key`, if a text stands there.
     pub fn text(&self, key: &str) -> Option<&str> {
-        self.get(key)?.scalar().filter(|scalar| scalar.form == Form::Text).map(|scalar| scalar.text.as_str())
+        self.get(key)?.scalar().filter(|scalar| scalar.form == ScalarKind::Text).map(|scalar| scalar.text.as_str())
     }
 }
 
-/// Where the lines of a text begin.
-struct Lines(Vec<usize>);
+/// Offsets at which the lines of a text begin.
+struct LineStarts(Vec<usize>);
 
-impl Lines {
-    fn of(text: &str) -> Lines {
-        Lines(std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect())
+impl LineStarts {
+    fn of(text: &str) -> LineStarts {
+        LineStarts(std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect())
     }
 
     /// Of a text that is no file.
-    fn none() -> Lines {
-        Lines(Vec::new())
+    fn none() -> LineStarts {
+        LineStarts(Vec::new())
     }
 
     /// The number of the line that holds this byte, from 1.
@@ -213,11 +213,11 @@ impl Lines {
         let line = value.span().and_then(|span| self.number(span.start));
         let scalar = |text: String, form| Tree::Scalar(Scalar { text, form });
         let tree = match value {
-            Toml::String(string) => scalar(string.value().clone(), Form::Text),
-            Toml::Integer(number) => scalar(number.value().to_string(), Form::Number),
-            Toml::Float(number) => scalar(number.value().to_string(), Form::Number),
-            Toml::Boolean(flag) => scalar(flag.value().to_string(), Form::Flag),
-            Toml::Datetime(date) => scalar(date.value().to_string(), Form::Other),
+            Toml::String(string) => scalar(string.value().clone(), ScalarKind::Text),
+            Toml::Integer(number) => scalar(number.value().to_string(), ScalarKind::Number),
+            Toml::Float(number) => scalar(number.value().to_string(), ScalarKind::Number),
+            Toml::Boolean(flag) => scalar(flag.value().to_string(), ScalarKind::Flag),
+            Toml::Datetime(date) => scalar(date.value().to_string(), ScalarKind::Other),
             Toml::Array(array) => Tree::List(array.iter().map(|value| self.value(value)).collect()),
             Toml::InlineTable(table) => Tree::Table(table.iter().map(|(key, value)| (key.to_owned(), self.value(value))).collect()),
         };
@@ -235,12 +235,12 @@ impl<'de> Deserialize<'de> for Node {
 struct NodeVisitor;
 
 impl NodeVisitor {
-    fn scalar<E>(text: impl Into<String>, form: Form) -> Result<Node, E> {
+    fn scalar<E>(text: impl Into<String>, form: ScalarKind) -> Result<Node, E> {
         Ok(Node::of(Tree::Scalar(Scalar { text: text.into(), form })))
     }
 
     fn number<E>(number: impl Into<serde_json::Number>) -> Result<Node, E> {
-        NodeVisitor::scalar(number.into().to_string(), Form::Number)
+        NodeVisitor::scalar(number.into().to_string(), ScalarKind::Number)
     }
 }
 
@@ -252,11 +252,11 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 
     fn visit_unit<E>(self) -> Result<Node, E> {
-        NodeVisitor::scalar("null", Form::Other)
+        NodeVisitor::scalar("null", ScalarKind::Other)
     }
 
     fn visit_bool<E>(self, flag: bool) -> Result<Node, E> {
-        NodeVisitor::scalar(flag.to_string(), Form::Flag)
+        NodeVisitor::scalar(flag.to_string(), ScalarKind::Flag)
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<Node, E> {
@@ -273,7 +273,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Node, E> {
-        NodeVisitor::scalar(text, Form::Text)
+        NodeVisitor::scalar(text, ScalarKind::Text)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut members: A) -> Result<Node, A::Error> {

@@ -1,4 +1,4 @@
-//! What a user hardly meant and no section can see by itself: what links, groups and times do to each other.
+//! Warnings of combinations of links, groups and times that are hardly intended, and that no section can find alone.
 
 use ecnlab_queue::{Child, QueueConfig};
 use ecnlab_sim::Buffer;
@@ -9,35 +9,35 @@ use ecnlab_transport::application::FlowDirection;
 use ecnlab_transport::settings::{EcnResponseName, EctCodepoint};
 use ecnlab_units::{CongestionLevel, EcnSemantics, Rate, Span, Time};
 
-use crate::read::{Given, Reader};
+use crate::read::{Reader, TableInput};
 use crate::sections::flows::Group;
 use crate::sections::link::Edge;
-use crate::sections::routes::Private;
+use crate::sections::routes::PrivateLinks;
 
-/// Warns of links and groups that are at odds.
-pub fn of_the_whole(reader: &mut Reader, root: &Given, edges: &[Edge], groups: &[Group], duration: Span) {
-    queues_without_use(reader, root, edges, groups);
-    memory_of_flows(reader, root, groups);
-    edges.iter().for_each(|edge| shaped_links(reader, edge));
-    edges.iter().for_each(|edge| dead_links(reader, root, edge, duration));
+/// Warns of links and groups that do not fit each other.
+pub fn check_all(reader: &mut Reader, root: &TableInput, edges: &[Edge], groups: &[Group], duration: Span) {
+    check_unused_queues(reader, root, edges, groups);
+    check_flow_memory(reader, root, groups);
+    edges.iter().for_each(|edge| check_shaped_link(reader, edge));
+    edges.iter().for_each(|edge| check_dead_link(reader, root, edge, duration));
     for group in groups {
-        late_starts(reader, group, duration);
-        doubtful_traffic(reader, group, duration);
-        ecn_at_odds(reader, edges, group);
-        levels_at_odds(reader, edges, group);
-        l4s_at_odds(reader, edges, group);
+        check_late_starts(reader, group, duration);
+        check_traffic(reader, group, duration);
+        check_ecn_mismatch(reader, edges, group);
+        check_level_mismatch(reader, edges, group);
+        check_l4s_mismatch(reader, edges, group);
     }
 }
 
 /// Memory that a flow takes in a run, in bytes: measured of profiles that keep little about each segment, and of those that keep much.
 const BYTES_PER_FLOW: [u64; 2] = [2_000, 6_000];
 /// Flows from which on a run takes about a gigabyte.
-const FLOWS_TO_WARN_OF: u64 = 200_000;
+const MANY_FLOWS: u64 = 200_000;
 
 /// So many flows that they may not fit into memory.
-fn memory_of_flows(reader: &mut Reader, root: &Given, groups: &[Group]) {
+fn check_flow_memory(reader: &mut Reader, root: &TableInput, groups: &[Group]) {
     let flows: u64 = groups.iter().map(|group| u64::from(group.count) * group.traffic.initial_flows()).sum();
-    if flows >= FLOWS_TO_WARN_OF {
+    if flows >= MANY_FLOWS {
         let [least, most] = BYTES_PER_FLOW.map(|bytes| (flows * bytes) as f64 / 1e9);
         let message = format!(
             "{flows} flows take about {least:.1} to {most:.1} GB of memory in each run, and as many runs go on at a time as there are threads; \
@@ -48,18 +48,18 @@ fn memory_of_flows(reader: &mut Reader, root: &Given, groups: &[Group]) {
 }
 
 /// Queues at which nothing is seen: there are none, no route leads there, or only acknowledgements do; and links that no route uses.
-fn queues_without_use(reader: &mut Reader, root: &Given, edges: &[Edge], groups: &[Group]) {
+fn check_unused_queues(reader: &mut Reader, root: &TableInput, edges: &[Edge], groups: &[Group]) {
     if edges.iter().all(|edge| edge.queue.is_none()) {
         let message =
             "no link has a queue, so nothing is marked and no queue is measured; fix: give one queue = { aqm = \"droptail\", limit = 100 }";
         reader.warn(root, "link", message.to_owned());
     }
-    // What a client asks for comes along the route; its requests are data too and go the other way.
-    let asks =
+    // A client's responses come along the route; its requests are data too and go the other way.
+    let sends_against_route =
         |group: &&Group| matches!(&group.traffic, Traffic::Application(spec) if spec.flow_directions().contains(&FlowDirection::Against));
-    let requests = groups.iter().filter(asks).flat_map(|group| &group.way.routes.back);
-    let with_data = used(edges.len(), groups.iter().flat_map(|group| &group.way.routes.forward).chain(requests));
-    let with_acks = used(edges.len(), groups.iter().flat_map(|group| &group.way.routes.back));
+    let requests = groups.iter().filter(sends_against_route).flat_map(|group| &group.route.routes.back);
+    let with_data = used(edges.len(), groups.iter().flat_map(|group| &group.route.routes.forward).chain(requests));
+    let with_acks = used(edges.len(), groups.iter().flat_map(|group| &group.route.routes.back));
     for (at, edge) in edges.iter().enumerate() {
         let other_way = edge.opposite.is_some_and(|other| with_data[other] || with_acks[other]);
         let is_reverse = edge.opposite.is_some_and(|other| other < at);
@@ -80,7 +80,7 @@ fn queues_without_use(reader: &mut Reader, root: &Given, edges: &[Edge], groups:
     }
 }
 
-/// Which of so many edges are among these.
+/// For each of so many edges whether it is one of these.
 fn used<'g>(edges: usize, of: impl Iterator<Item = &'g usize>) -> Vec<bool> {
     let mut used = vec![false; edges];
     of.for_each(|&edge| used[edge] = true);
@@ -88,26 +88,26 @@ fn used<'g>(edges: usize, of: impl Iterator<Item = &'g usize>) -> Vec<bool> {
 }
 
 /// Shapers that shape nothing.
-fn shaped_links(reader: &mut Reader, edge: &Edge) {
+fn check_shaped_link(reader: &mut Reader, edge: &Edge) {
     if let (Some(queue), Some(node)) = (&edge.queue, edge.given.node.get("queue")) {
-        idle_shapers(reader, &Given::new(node, edge.given.at("queue")), queue, edge.spec.rate);
+        check_idle_shapers(reader, &TableInput::new(node, edge.given.at("queue")), queue, edge.spec.rate);
     }
 }
 
 /// A queue, and those inside it, before a line of this rate.
-fn idle_shapers(reader: &mut Reader, given: &Given, of: &QueueConfig, line: Rate) {
+fn check_idle_shapers(reader: &mut Reader, given: &TableInput, of: &QueueConfig, line: Rate) {
     let shaped_to = of.shaped_rate().unwrap_or(line);
     if of.shaped_rate().is_some() && shaped_to >= line {
         let message = format!("is not below the link's rate of {} bps, so nothing is shaped; fix: give a lower rate", line.bps());
         reader.warn(given, "rate", message);
     }
     if let (Child::Queue(inner), Some(node)) = (&of.child, given.node.get("queue")) {
-        idle_shapers(reader, &Given::new(node, given.at("queue")), inner, shaped_to.min(line));
+        check_idle_shapers(reader, &TableInput::new(node, given.at("queue")), inner, shaped_to.min(line));
     }
 }
 
 /// Links that go down in the run and never come up again.
-fn dead_links(reader: &mut Reader, root: &Given, edge: &Edge, duration: Span) {
+fn check_dead_link(reader: &mut Reader, root: &TableInput, edge: &Edge, duration: Span) {
     let Buffer::Queue(queue) = &edge.spec.buffer else { return };
     let comes_up = |down: &LinkChange| {
         let mut ups = queue.changes.iter().filter(|change| change.state == Some(LinkState::Up));
@@ -125,7 +125,7 @@ fn dead_links(reader: &mut Reader, root: &Given, edge: &Edge, duration: Span) {
     }
 }
 
-fn late_starts(reader: &mut Reader, group: &Group, duration: Span) {
+fn check_late_starts(reader: &mut Reader, group: &Group, duration: Span) {
     let late = group.starts.iter().take(group.count as usize).filter(|&&start| start >= Time::ZERO + duration).count();
     if late > 0 {
         let who = if late == group.starts.len() { "no flow of the group sends anything" } else { "some flows of the group send nothing" };
@@ -134,11 +134,11 @@ fn late_starts(reader: &mut Reader, group: &Group, duration: Span) {
 }
 
 /// Parameters of an application that say what the run does not let happen.
-fn doubtful_traffic(reader: &mut Reader, group: &Group, duration: Span) {
+fn check_traffic(reader: &mut Reader, group: &Group, duration: Span) {
     let Traffic::Application(spec) = &group.traffic else { return };
     let Some(start) = group.starts.iter().min().filter(|&&start| start < Time::ZERO + duration) else { return };
     let doubts = spec.warnings((Time::ZERO + duration).since(*start));
-    let given = group.given.node.get("app").map(|node| Given::new(node, group.given.at("app")));
+    let given = group.given.node.get("app").map(|node| TableInput::new(node, group.given.at("app")));
     for (parameter, why) in doubts {
         reader.warn(given.as_ref().unwrap_or(&group.given), parameter, why);
     }
@@ -146,16 +146,16 @@ fn doubtful_traffic(reader: &mut Reader, group: &Group, duration: Span) {
 
 /// The queues on the way of a group's data, each with the name of its edge.
 fn queues_of<'e>(edges: &'e [Edge], group: &'e Group) -> impl Iterator<Item = (&'e str, &'e QueueConfig)> {
-    group.way.routes.forward.iter().filter_map(|&edge| Some((edges[edge].name.as_str(), edges[edge].queue.as_ref()?)))
+    group.route.routes.forward.iter().filter_map(|&edge| Some((edges[edge].name.as_str(), edges[edge].queue.as_ref()?)))
 }
 
 /// A queue that marks needs senders that offer ECN, and they need such a queue. Who writes `ecn = false` means it.
-fn ecn_at_odds(reader: &mut Reader, edges: &[Edge], group: &Group) {
+fn check_ecn_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
     let marking = queues_of(edges, group).find(|(_, queue)| queue.lowest_mark_level().is_some());
     let key = if group.transport.is_datagrams() { "udp" } else { "tcp" };
-    let Some(carrier) = group.given.node.get(key).map(|node| Given::new(node, group.given.at(key))) else { return };
+    let Some(carrier) = group.given.node.get(key).map(|node| TableInput::new(node, group.given.at(key))) else { return };
     match marking {
-        Some((edge, _)) if group.tcp().is_some() && !group.offers_ecn && !group.says_ecn => {
+        Some((edge, _)) if group.tcp().is_some() && !group.offers_ecn && !group.has_ecn_key => {
             let message = format!(
                 "the queue of link \"{edge}\" marks, and these senders do not offer ECN, so it drops their packets: give ecn = true, or ecn = false \
                  if that is meant"
@@ -178,13 +178,13 @@ fn ecn_at_odds(reader: &mut Reader, edges: &[Edge], group: &Group) {
 
 /// Whether an impairment on the route or on the flows' own links marks packets.
 fn marked_before_queues(edges: &[Edge], group: &Group) -> bool {
-    let shared = group.way.routes.forward.iter().filter_map(|&edge| edges[edge].spec.impairment.as_deref());
-    let own = [&group.way.access, &group.way.exit].into_iter().flatten().filter_map(Private::impairment);
+    let shared = group.route.routes.forward.iter().filter_map(|&edge| edges[edge].spec.impairment.as_deref());
+    let own = [&group.route.access, &group.route.exit].into_iter().flatten().filter_map(PrivateLinks::impairment);
     shared.chain(own).flat_map(|impairment| &impairment.impairments).any(Impairment::can_mark)
 }
 
 /// A queue that serves ECT(1) apart is for senders whose response to marks is scalable, and they must say so.
-fn l4s_at_odds(reader: &mut Reader, edges: &[Edge], group: &Group) {
+fn check_l4s_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
     let Some((edge, _)) = queues_of(edges, group).find(|(_, queue)| queue.has_l4s_queue()) else { return };
     let (Some(node), true) = (group.given.node.get("tcp"), group.offers_ecn) else { return };
     let Some(settings) = group.tcp() else { return };
@@ -199,12 +199,12 @@ fn l4s_at_odds(reader: &mut Reader, edges: &[Edge], group: &Group) {
         ),
         _ => return,
     };
-    reader.warn(&Given::new(node, group.given.at("tcp")), "ect_codepoint", message);
+    reader.warn(&TableInput::new(node, group.given.at("tcp")), "ect_codepoint", message);
 }
 
 /// A queue that marks in two levels needs senders that read two levels, and they need such a queue.
-fn levels_at_odds(reader: &mut Reader, edges: &[Edge], group: &Group) {
-    let tcp = group.given.node.get("tcp").map(|node| Given::new(node, group.given.at("tcp")));
+fn check_level_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
+    let tcp = group.given.node.get("tcp").map(|node| TableInput::new(node, group.given.at("tcp")));
     let Some(tcp) = tcp.filter(|_| group.offers_ecn) else { return };
     let marking: Vec<_> = queues_of(edges, group).filter(|(_, queue)| queue.lowest_mark_level().is_some()).collect();
     let in_two_levels = marking.iter().find(|(_, queue)| queue.lowest_mark_level() == Some(CongestionLevel::Incipient));

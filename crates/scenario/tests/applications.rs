@@ -49,7 +49,7 @@ fn run(scenario: &Scenario) -> Run {
 const TCP: &str = "tcp = { profile = \"linux\" }";
 const UDP: &str = "udp = { packet_size = 1000 }";
 
-/// What an entry needs to do something within a few seconds.
+/// Parameters with which an entry is active within a few seconds.
 fn example(name: &str) -> String {
     let parameters = match name {
         "file" => "packets = 100",
@@ -76,12 +76,12 @@ fn every_application_sends_over_what_may_carry_it() {
 }
 
 /// A column of the only group.
-fn of(run: &Run, column: &str) -> f64 {
+fn flow_total(run: &Run, column: &str) -> f64 {
     run.report.reals("groups", column)[0]
 }
 
 /// The time that so many bytes take at 10 Mbps.
-fn wire(bytes: f64) -> f64 {
+fn wire_bytes(bytes: f64) -> f64 {
     bytes * 8.0 / 10e6
 }
 
@@ -90,15 +90,23 @@ fn an_exchange_takes_two_round_trips_and_one_over_a_kept_connection() {
     let opened = run(&scenario(TCP, "\"exchange\"", "60 s"));
     // There: the exchange before is acknowledged and closed, then SYN, acknowledgement and request. Back: the SYN's answer, the request's
     // acknowledgement, and 5000 bytes in four segments.
-    let expected = 4.0 * 0.02 + wire(52.0 + 52.0 + 60.0 + 52.0 + 1052.0) + wire(52.0 + 52.0 + 5208.0);
-    assert!((of(&opened, "transaction_mean_s") - expected).abs() < 1e-6, "{} in place of {expected}", of(&opened, "transaction_mean_s"));
-    assert!((60.0 / expected - of(&opened, "transactions")).abs() < 1.0, "one behind the other: {}", of(&opened, "transactions"));
-    assert_eq!(0.0, of(&opened, "lockouts"));
+    let expected = 4.0 * 0.02 + wire_bytes(52.0 + 52.0 + 60.0 + 52.0 + 1052.0) + wire_bytes(52.0 + 52.0 + 5208.0);
+    assert!(
+        (flow_total(&opened, "transaction_mean_s") - expected).abs() < 1e-6,
+        "{} in place of {expected}",
+        flow_total(&opened, "transaction_mean_s")
+    );
+    assert!(
+        (60.0 / expected - flow_total(&opened, "transactions")).abs() < 1.0,
+        "one behind the other: {}",
+        flow_total(&opened, "transactions")
+    );
+    assert_eq!(0.0, flow_total(&opened, "lockouts"));
 
     let (_, kept) = transfers(&scenario(TCP, "{ kind = \"exchange\", connection = \"keep\" }", "60 s"), 1);
     // Right before the request goes the acknowledgement of the response before. That of the request goes right before the response while the
     // server acknowledges at once, as for the first 16 segments, and later only behind it.
-    let expected = 2.0 * 0.02 + wire(52.0 + 1052.0) + wire(5208.0);
+    let expected = 2.0 * 0.02 + wire_bytes(52.0 + 1052.0) + wire_bytes(5208.0);
     let off = kept[16..].iter().map(|(_, took, _)| (took - expected).abs()).fold(0.0, f64::max);
     assert!(kept.len() > 1000 && off < 1e-6, "{off} s off {expected} s");
 }
@@ -111,23 +119,23 @@ fn a_response_of_five_packets_seldom_needs_the_timer_whichever_of_them_is_lost()
     let run = run(&lossy);
     // Three packets behind it show the loss of any of the first two, and a probe that of the others (RFC 8985, sections 6 and 7). The timer is for
     // what is lost twice, and for what nothing follows: SYN, request and FIN.
-    let [timeouts, fast] = ["timeouts", "retransmitted_fast"].map(|column| of(&run, column));
+    let [timeouts, fast] = ["timeouts", "retransmitted_fast"].map(|column| flow_total(&run, column));
     assert!(fast > 300.0 && timeouts < 0.1 * fast, "{timeouts} timeouts, {fast} fast retransmissions");
 }
 
 #[test]
 fn a_pause_between_exchanges_is_no_lockout() {
     let run = run(&scenario(TCP, "{ kind = \"exchange\", think = \"3 s\" }", "60 s"));
-    assert_eq!((20.0, 0.0), (of(&run, "transactions"), of(&run, "lockouts")));
+    assert_eq!((20.0, 0.0), (flow_total(&run, "transactions"), flow_total(&run, "lockouts")));
 }
 
 #[test]
 fn a_pause_between_bursts_of_datagrams_is_no_lockout_and_a_silent_link_is() {
     let bursts = "{ kind = \"onoff\", rate = \"1 Mbps\", on = \"500 ms\", off = \"3 s\" }";
-    assert_eq!(0.0, of(&run(&scenario(UDP, bursts, "60 s")), "lockouts"));
+    assert_eq!(0.0, flow_total(&run(&scenario(UDP, bursts, "60 s")), "lockouts"));
     let dead = with_queue("aqm = \"droptail\", limit = 1 }\nloss = 1\nreverse = { limit = 100", UDP, "\"cbr\"", "60 s");
     let run = run(&dead);
-    assert_eq!((1.0, 60.0), (of(&run, "lockouts"), of(&run, "lockout_s")));
+    assert_eq!((1.0, 60.0), (flow_total(&run, "lockouts"), flow_total(&run, "lockout_s")));
 }
 
 #[test]
@@ -145,7 +153,7 @@ fn datagrams_arrive_at_the_rate_of_their_application() {
         ),
     ] {
         let run = run(&scenario(UDP, app, "60 s"));
-        let goodput = of(&run, "goodput_bps");
+        let goodput = flow_total(&run, "goodput_bps");
         assert!((goodput / expected - 1.0).abs() < within, "{app}: {goodput}");
     }
 }
@@ -155,10 +163,10 @@ fn a_video_plays_at_the_rate_that_the_link_can_carry() {
     let video =
         "{ kind = \"video\", segment = \"2 s\", buffer = \"20 s\", rule = \"throughput\", rates = [\"1 Mbps\", \"4 Mbps\", \"12 Mbps\"] }";
     let run = run(&scenario(TCP, video, "100 s"));
-    // What is played and what the buffer holds at the end: 120 s of segments, the first of them at the lowest rate and all others at the middle one.
-    let segments = of(&run, "transactions");
+    // Played and buffered video at the end: 120 s of segments, the first of them at the lowest rate and all others at the middle one.
+    let segments = flow_total(&run, "transactions");
     assert!((58.0..=60.0).contains(&segments), "{segments}");
-    assert_eq!((segments - 1.0) * 8e6 + 2e6, of(&run, "goodput_bps") * 100.0);
+    assert_eq!((segments - 1.0) * 8e6 + 2e6, flow_total(&run, "goodput_bps") * 100.0);
 }
 
 #[test]
@@ -166,7 +174,11 @@ fn what_is_replayed_is_what_the_list_says() {
     let list = "times = [\"0 s\", \"1 s\", \"1 s\"], sizes = [\"10 KB\", \"20 KB\", \"1 B\"]";
     for (carrier, kind, transactions) in [(TCP, "replay", 3.0), (TCP, "messages", 0.0), (UDP, "messages", 0.0)] {
         let run = run(&scenario(carrier, &format!("{{ kind = \"{kind}\", {list} }}"), "10 s"));
-        assert_eq!((30_001.0, transactions), (of(&run, "goodput_bps") * 10.0 / 8.0, of(&run, "transactions")), "{kind} over {carrier}");
+        assert_eq!(
+            (30_001.0, transactions),
+            (flow_total(&run, "goodput_bps") * 10.0 / 8.0, flow_total(&run, "transactions")),
+            "{kind} over {carrier}"
+        );
     }
 }
 
@@ -237,7 +249,7 @@ fn a_list_in_a_file_is_the_list_in_the_scenario() {
     let listed = read("{ kind = \"replay\", times = [\"0 s\", \"1.5 s\"], sizes = [10000, 20000] }").unwrap();
     let named = read("{ kind = \"replay\", file = \"list.txt\" }").unwrap();
     assert_eq!(listed.hash(), named.hash());
-    assert_eq!((30_000.0, 2.0), (of(&run(&named), "goodput_bps") * 10.0 / 8.0, of(&run(&named), "transactions")));
+    assert_eq!((30_000.0, 2.0), (flow_total(&run(&named), "goodput_bps") * 10.0 / 8.0, flow_total(&run(&named), "transactions")));
     for (app, place) in [
         ("{ kind = \"replay\", file = \"other.txt\" }", "flows.users.app.file"),
         ("{ kind = \"replay\", file = \"list.txt\", times = [\"1 s\"] }", "flows.users.app.times"),
@@ -248,7 +260,7 @@ fn a_list_in_a_file_is_the_list_in_the_scenario() {
     }
 }
 
-/// What the recording says of each transaction: when it began, how long it took, and its size.
+/// Begin, duration and size of each recorded transaction.
 fn transfers(scenario: &Scenario, seed: u64) -> (Run, Vec<(f64, f64, u64)>) {
     let options = Options { seed, duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO };
     let recording = RecordingConfig { transfers: true, ..RecordingConfig::default() };
@@ -336,7 +348,7 @@ fn completions_by_size_are_those_of_the_transactions() {
         assert_eq!(took.len() as f64, of("transactions")[at]);
         assert!((of("transaction_mean_s")[at] / mean - 1.0).abs() < 1e-9);
         // A full packet of 1500 bytes there and an acknowledgement of 52 back over empty links, and the data at 10 Mbps.
-        let least = 0.04 + wire(1552.0) + wire(size as f64);
+        let least = 0.04 + wire_bytes(1552.0) + wire_bytes(size as f64);
         assert!((of("slowdown_mean")[at] / (mean / least) - 1.0).abs() < 1e-6, "{} and {}", of("slowdown_mean")[at], mean / least);
         assert!(of("slowdown_mean")[at] >= 1.0);
     }

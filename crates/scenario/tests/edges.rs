@@ -33,7 +33,7 @@ tcp = { profile = "ns2", ecn = true, max_rwnd = 8 }
 "#;
 
 /// Three links around, of which one leads one way only.
-const AROUND: &str = r#"name = "around"
+const DETOUR: &str = r#"name = "around"
 duration = "10 s"
 flows = [{ name = "f", from = "a", to = "c", tcp = { profile = "ns2" } }]
 link = [
@@ -49,7 +49,7 @@ fn read(text: &str, overrides: &[(&str, &str)]) -> Result<Scenario, Vec<Problem>
     Scenario::from_toml(text, &overrides, &Registry::builtin(), &no_files)
 }
 
-fn sound(text: &str, overrides: &[(&str, &str)]) -> Scenario {
+fn read_valid(text: &str, overrides: &[(&str, &str)]) -> Scenario {
     read(text, overrides).unwrap_or_else(|problems| panic!("{overrides:?}: {problems:?}"))
 }
 
@@ -65,46 +65,46 @@ fn routes(scenario: &Scenario) -> [String; 2] {
     [&flow.forward, &flow.back].map(|route| route.iter().map(name).collect::<Vec<_>>().join(", "))
 }
 
-fn is_pipe(buffer: &Buffer, packets: u32) -> bool {
+fn is_plain_buffer(buffer: &Buffer, packets: u32) -> bool {
     matches!(buffer, Buffer::Pipe { limit } if *limit == packets)
 }
 
 #[test]
 fn the_way_back_is_like_the_link_and_has_a_plain_buffer_unless_it_says_otherwise() {
-    let scenario = sound(TWO_WAY, &[]);
+    let scenario = read_valid(TWO_WAY, &[]);
     let [there, back] = [&scenario.network.links[0], &scenario.network.links[1]];
     assert_eq!((there.rate, there.delay), (back.rate, back.delay));
-    assert!(matches!(there.buffer, Buffer::Queue(_)) && is_pipe(&back.buffer, 1000));
+    assert!(matches!(there.buffer, Buffer::Queue(_)) && is_plain_buffer(&back.buffer, 1000));
     assert_eq!(vec!["bottleneck"], scenario.queues);
 
     let other = [("link.0.reverse.rate", "64 kbps"), ("link.0.reverse.limit", "7")];
-    let back = &sound(TWO_WAY, &other).network.links[1];
+    let back = &read_valid(TWO_WAY, &other).network.links[1];
     assert_eq!((64_000, there.delay), (back.rate.bps(), back.delay));
-    assert!(is_pipe(&back.buffer, 7));
+    assert!(is_plain_buffer(&back.buffer, 7));
 }
 
 #[test]
 fn a_queue_may_stand_before_any_edge_and_is_named_by_it() {
-    let scenario = sound(TWO_WAY, &[("link.bottleneck.reverse.queue", "{ aqm = \"red\", limit = 60 }")]);
+    let scenario = read_valid(TWO_WAY, &[("link.bottleneck.reverse.queue", "{ aqm = \"red\", limit = 60 }")]);
     assert_eq!(vec!["bottleneck", "bottleneck.reverse"], scenario.queues);
     let names = run(&scenario).names.queues;
     assert_eq!(scenario.queues, names.iter().map(|name| name.to_string()).collect::<Vec<_>>());
     let deeper = [("link.bottleneck.reverse.queue", "{ aqm = \"red\", limit = 60 }"), ("link.bottleneck.reverse.queue.limit", "80")];
-    assert_eq!("80 packets", sound(TWO_WAY, &deeper).resolved["link"][0]["reverse"]["queue"]["limit"]);
+    assert_eq!("80 packets", read_valid(TWO_WAY, &deeper).resolved["link"][0]["reverse"]["queue"]["limit"]);
 }
 
 #[test]
 fn queues_stand_in_the_order_in_which_the_network_numbers_its_edges() {
     let queue = "{ aqm = \"droptail\", limit = 9 }";
     let all = [("link.ab.one_way", "false"), ("link.*.queue", queue), ("link.*.reverse.queue", queue)];
-    let text = AROUND.replace(", limit = 50", "").replace(", queue = { aqm = \"droptail\" }", "");
-    let scenario = sound(&text, &all);
+    let text = DETOUR.replace(", limit = 50", "").replace(", queue = { aqm = \"droptail\" }", "");
+    let scenario = read_valid(&text, &all);
     assert_eq!(["ab", "bc", "cd", "da", "ab.reverse", "bc.reverse", "cd.reverse", "da.reverse"], scenario.queues[..]);
 }
 
 #[test]
 fn acknowledgements_take_the_route_the_other_way_round_or_where_a_link_leads_one_way_the_shortest_back() {
-    let routes = |overrides: &[(&str, &str)]| routes(&sound(AROUND, overrides));
+    let routes = |overrides: &[(&str, &str)]| routes(&read_valid(DETOUR, overrides));
     assert_eq!(["forward ab, forward bc", "forward cd, forward da"], routes(&[]), "ab has no way back");
     let both_ways = ("link.ab.one_way", "false");
     assert_eq!(["forward ab, forward bc", "back bc, back ab"], routes(&[both_ways]));
@@ -115,8 +115,8 @@ fn acknowledgements_take_the_route_the_other_way_round_or_where_a_link_leads_one
 
 #[test]
 fn a_flow_may_lead_against_a_link_and_meets_what_stands_there() {
-    let home = sound(TWO_WAY, &[]).network.flows[4].clone();
-    let scenario = sound(TWO_WAY, &[]);
+    let home = read_valid(TWO_WAY, &[]).network.flows[4].clone();
+    let scenario = read_valid(TWO_WAY, &[]);
     let name = |link: u32| scenario.network.links[link as usize].name.to_string();
     assert_eq!(["access forward 0 home", "back bottleneck"], home.forward.iter().map(|&link| name(link)).collect::<Vec<_>>()[..]);
     assert_eq!(["forward bottleneck", "access back 0 home"], home.back.iter().map(|&link| name(link)).collect::<Vec<_>>()[..]);
@@ -130,8 +130,8 @@ fn every_form_of_a_link_reads_back_as_the_same_scenario() {
         &[("link.bottleneck.reverse.queue", "{ discipline = \"fq\", limit = 60 }"), ("link.bottleneck.reverse.loss", "0.01")],
         &[("link.bottleneck.reverse", "{ rate = \"auto\", limit = 30 }")],
     ];
-    for (text, overrides) in forms.iter().map(|form| (TWO_WAY, *form)).chain([(AROUND, &[][..])]) {
-        let scenario = sound(text, overrides);
+    for (text, overrides) in forms.iter().map(|form| (TWO_WAY, *form)).chain([(DETOUR, &[][..])]) {
+        let scenario = read_valid(text, overrides);
         let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files).unwrap();
         assert_eq!((scenario.hash(), scenario.resolved), (again.hash(), again.resolved), "{overrides:?}");
     }
@@ -140,13 +140,13 @@ fn every_form_of_a_link_reads_back_as_the_same_scenario() {
 #[test]
 fn one_mistake_in_an_edge_or_a_route_is_one_problem_at_its_place() {
     let cases: &[(&str, &str, &str, &str, &str)] = &[
-        (AROUND, "link.ab.reverse", "{ limit = 5 }", "link.ab.reverse", "one_way = true"),
-        (AROUND, "link.cd.reverse.queue", "{ limit = 5 }", "link.cd.reverse.queue.aqm", "is missing"),
-        (AROUND, "link.cd.reverse", "5", "link.cd.reverse", "must be a table"),
-        (AROUND, "flows.f.route_back", "[\"bc.reverse\", \"ab.reverse\"]", "flows.f.route_back", "there is no link \"ab.reverse\""),
-        (AROUND, "flows.f.route_back", "[\"bc.revers\"]", "flows.f.route_back", "did you mean \"bc.reverse\"?"),
-        (AROUND, "flows.f.route_back", "[\"cd\"]", "flows.f.route_back", "must be a list of links from \"c\" to \"a\""),
-        (AROUND, "flows.f.route", "[\"bc\"]", "flows.f.route", "comes from \"b\", but the route is at \"a\""),
+        (DETOUR, "link.ab.reverse", "{ limit = 5 }", "link.ab.reverse", "one_way = true"),
+        (DETOUR, "link.cd.reverse.queue", "{ limit = 5 }", "link.cd.reverse.queue.aqm", "is missing"),
+        (DETOUR, "link.cd.reverse", "5", "link.cd.reverse", "must be a table"),
+        (DETOUR, "flows.f.route_back", "[\"bc.reverse\", \"ab.reverse\"]", "flows.f.route_back", "there is no link \"ab.reverse\""),
+        (DETOUR, "flows.f.route_back", "[\"bc.revers\"]", "flows.f.route_back", "did you mean \"bc.reverse\"?"),
+        (DETOUR, "flows.f.route_back", "[\"cd\"]", "flows.f.route_back", "must be a list of links from \"c\" to \"a\""),
+        (DETOUR, "flows.f.route", "[\"bc\"]", "flows.f.route", "comes from \"b\", but the route is at \"a\""),
     ];
     for (text, path, value, place, said) in cases {
         let problems = read(text, &[(path, value)]).err().unwrap_or_default();
@@ -158,7 +158,7 @@ fn one_mistake_in_an_edge_or_a_route_is_one_problem_at_its_place() {
 
 #[test]
 fn a_flow_without_a_way_back_is_refused_with_the_remedy() {
-    let problems = read(&AROUND.replace("to = \"d\", rate", "to = \"e\", rate"), &[]).unwrap_err();
+    let problems = read(&DETOUR.replace("to = \"d\", rate", "to = \"e\", rate"), &[]).unwrap_err();
     assert_eq!(vec!["flows.f.route_back"], problems.iter().map(|problem| problem.place.as_str()).collect::<Vec<_>>());
     assert!(problems[0].message.contains("from \"c\" to \"a\"") && problems[0].message.contains("leave out one_way"), "{problems:?}");
 }
@@ -173,12 +173,12 @@ fn a_link_that_is_hardly_meant_so_is_warned_of() {
         ("flows.f.route", "[\"da.reverse\", \"cd.reverse\"]", "link.da.queue", "only acknowledgements come to this queue"),
     ];
     for (path, value, place, said) in cases {
-        let text = if value.is_empty() { AROUND.replace(", queue = { aqm = \"droptail\", limit = 50 }", "") } else { AROUND.to_owned() };
+        let text = if value.is_empty() { DETOUR.replace(", queue = { aqm = \"droptail\", limit = 50 }", "") } else { DETOUR.to_owned() };
         let set: &[(&str, &str)] = if value.is_empty() { &[] } else { &[(path, value)] };
-        let warnings = sound(&text, set).warnings;
+        let warnings = read_valid(&text, set).warnings;
         assert!(warnings.iter().any(|warning| warning.place == *place && warning.message.contains(said)), "{path}: {warnings:?}");
     }
-    let without = sound(&AROUND.replace("queue = { aqm = \"droptail\", limit = 50 }", "limit = 50"), &[]).warnings;
+    let without = read_valid(&DETOUR.replace("queue = { aqm = \"droptail\", limit = 50 }", "limit = 50"), &[]).warnings;
     assert_eq!(vec!["link"], without.iter().map(|warning| warning.place.as_str()).collect::<Vec<_>>());
     assert!(without[0].message.contains("no link has a queue"), "{without:?}");
 }
@@ -193,10 +193,10 @@ fn where_data_is_marked_an_acknowledgement_is_dropped() {
     let aecn = "{ aqm = \"aecn\", limit = 200, min_th = 5, max_th = 60, max_p = 0.3, w_q = 0.01 }";
     for queue in [None, Some(aecn)] {
         let set: Vec<_> = queue.map(|queue| ("link.bottleneck.queue", queue)).into_iter().collect();
-        let with_acks = run(&sound(TWO_WAY, &set));
+        let with_acks = run(&read_valid(TWO_WAY, &set));
         let apart = [&set[..], &[("flows.home.route_back", "[\"quiet\"]")]].concat();
         let second = "\n[[link]]\nname = \"quiet\"\nfrom = \"left\"\nto = \"right\"\nrate = \"2 Mbps\"\ndelay = \"10 ms\"\nlimit = 200\n";
-        let [_, _, marks, early, forced, overflow] = queue_counts(&run(&sound(&format!("{TWO_WAY}{second}"), &apart)));
+        let [_, _, marks, early, forced, overflow] = queue_counts(&run(&read_valid(&format!("{TWO_WAY}{second}"), &apart)));
         assert!(
             marks > 0.0 && [early, forced, overflow] == [0.0; 3],
             "data alone is marked and never dropped: {queue:?} {marks} {early} {forced}"
@@ -212,7 +212,7 @@ fn where_data_is_marked_an_acknowledgement_is_dropped() {
 
 #[test]
 fn an_acknowledgement_that_a_queue_drops_is_an_event_and_told_from_data() {
-    let scenario = sound(TWO_WAY, &[("measure_from", "0 s")]);
+    let scenario = read_valid(TWO_WAY, &[("measure_from", "0 s")]);
     let duration = Time::ZERO + scenario.duration;
     let recorder = Recorder::new(RecordingConfig { events: true, ..RecordingConfig::default() }, duration);
     let options = Options { duration, measure_from: Time::ZERO, seed: 1 };
@@ -257,7 +257,7 @@ to = "b"
 udp = { packet_size = 1000 }
 app = { kind = "cbr", rate = "500 kbps" }
 "#;
-    let run = run(&sound(ONE_WAY, &[]));
+    let run = run(&read_valid(ONE_WAY, &[]));
     let of = |column| run.report.reals("flows", column)[0];
     assert!(of("goodput_bps") > 4.5e5 && (of("base_rtt_s") - 0.258).abs() < 1e-9, "{} {}", of("goodput_bps"), of("base_rtt_s"));
 }

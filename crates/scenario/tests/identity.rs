@@ -59,7 +59,7 @@ fn the_digest_covers_every_source_that_a_result_depends_on() {
         expected.push(crates().join(name).join("Cargo.toml"));
         sources(&crates().join(name).join("src"), &mut expected);
     }
-    // What writes a trace beside a run: a mended header makes no stored number stale.
+    // Sources that write a trace beside a run: a corrected header makes no stored number stale.
     let writers = crates().join("sim/src/trace");
     let before = expected.len();
     expected.retain(|path| !path.starts_with(&writers));

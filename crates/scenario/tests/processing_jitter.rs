@@ -74,13 +74,13 @@ app = { kind = "cbr", rate = "400 kbps" }
 
 /// When packets left and acknowledgements came, and the round-trip times seen.
 #[derive(Default)]
-struct Times {
+struct SendTimes {
     sent: Vec<(Time, u64)>,
     acknowledged: Vec<Time>,
     round_trips: Vec<Span>,
 }
 
-impl Probe for Times {
+impl Probe for SendTimes {
     fn on_segment_sent(&mut self, now: Time, _flow: u32, segment: &Segment) {
         self.sent.push((now, segment.seq));
     }
@@ -99,9 +99,9 @@ fn scenario(text: &str, overrides: &[(&str, &str)]) -> Scenario {
     Scenario::from_toml(text, &overrides, &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{why:?}"))
 }
 
-fn run(scenario: &Scenario, seed: u64) -> (Run, Times) {
+fn run(scenario: &Scenario, seed: u64) -> (Run, SendTimes) {
     let [duration, measure_from] = [scenario.duration, scenario.measure_from].map(|span| Time::ZERO + span);
-    Simulation::new(&scenario.network, &Options { duration, measure_from, seed }, Times::default()).finish()
+    Simulation::new(&scenario.network, &Options { duration, measure_from, seed }, SendTimes::default()).finish()
 }
 
 fn millis(span: Span) -> f64 {
@@ -109,7 +109,7 @@ fn millis(span: Span) -> f64 {
 }
 
 /// The share of the first flow in the throughput, with so much delay before the second.
-fn share(delay: &str, jitter: &str, seed: u64) -> f64 {
+fn share_after_jitter(delay: &str, jitter: &str, seed: u64) -> f64 {
     let changes = [("flows.two.access.delay", delay), ("processing_jitter", jitter)];
     let rates = run(&scenario(TWO_FLOWS, &changes), seed).0.report.reals("groups", "throughput_bps");
     rates[0] / (rates[0] + rates[1])
@@ -118,11 +118,12 @@ fn share(delay: &str, jitter: &str, seed: u64) -> f64 {
 #[test]
 fn it_ends_the_phase_effect_of_two_flows_at_a_drop_tail_gateway() {
     let delays: Vec<String> = (0..12).map(|half| format!("{} ms", 5.0 + 0.5 * f64::from(half))).collect();
-    let locked: Vec<f64> = delays.iter().map(|delay| share(delay, "0 s", 1)).collect();
+    let locked: Vec<f64> = delays.iter().map(|delay| share_after_jitter(delay, "0 s", 1)).collect();
     let [smallest, largest] = [locked.iter().copied().fold(1.0, f64::min), locked.iter().copied().fold(0.0, f64::max)];
     assert!(smallest < 0.15 && largest > 0.85, "a millisecond of delay decides which flow gets the drops: {locked:?}");
-    let smooth: Vec<f64> = delays.iter().map(|delay| (1..=4).map(|seed| share(delay, "packet", seed)).sum::<f64>() / 4.0).collect();
-    assert!(smooth.iter().all(|share| (0.3..0.65).contains(share)), "{smooth:?}");
+    let smooth: Vec<f64> =
+        delays.iter().map(|delay| (1..=4).map(|seed| share_after_jitter(delay, "packet", seed)).sum::<f64>() / 4.0).collect();
+    assert!(smooth.iter().all(|share_after_jitter| (0.3..0.65).contains(share_after_jitter)), "{smooth:?}");
     assert!(smooth.windows(2).all(|pair| (pair[0] - pair[1]).abs() < 0.15), "{smooth:?}");
 }
 

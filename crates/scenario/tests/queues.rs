@@ -3,7 +3,7 @@
 use ecnlab_queue::{AqmEntry, ChildKind, DisciplineEntry};
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 
-const LINE: usize = 9;
+const QUEUE_LINE: usize = 9;
 
 /// A scenario with this queue, which stands on line 9.
 fn text(queue: &str) -> String {
@@ -18,7 +18,7 @@ fn read(queue: &str, overrides: &[(&str, &str)]) -> Result<Scenario, Vec<Problem
     Scenario::from_toml(&text(queue), &overrides, &Registry::builtin(), &no_files)
 }
 
-fn sound(queue: &str) -> Scenario {
+fn read_valid(queue: &str) -> Scenario {
     read(queue, &[]).unwrap_or_else(|why| panic!("{queue}: {why:?}"))
 }
 
@@ -28,13 +28,13 @@ fn only_problem(queue: &str, overrides: &[(&str, &str)]) -> (String, String) {
     assert_eq!(1, problems.len(), "{queue} {overrides:?}: {problems:?}");
     let problem = problems.remove(0);
     if overrides.is_empty() {
-        assert_eq!(Some(LINE), problem.line, "{queue}: {}", problem.message);
+        assert_eq!(Some(QUEUE_LINE), problem.line, "{queue}: {}", problem.message);
     }
     (problem.place, problem.message)
 }
 
 /// The queue's table as it is in force.
-fn in_force(scenario: &Scenario) -> serde_json::Value {
+fn resolved_queue(scenario: &Scenario) -> serde_json::Value {
     scenario.resolved["link"][0]["queue"].clone()
 }
 
@@ -59,7 +59,7 @@ fn every_discipline_with_every_aqm_reads_back_as_the_same_scenario() {
     for discipline in registry.disciplines() {
         for aqm in registry.aqms() {
             let queue = nested(discipline, aqm);
-            let first = sound(&queue);
+            let first = read_valid(&queue);
             let again = Scenario::from_json(&first.resolved.to_string(), &[], &registry, &no_files)
                 .unwrap_or_else(|why| panic!("{queue}: {why:?}"));
             assert_eq!((first.hash(), &first.resolved), (again.hash(), &again.resolved), "{queue}");
@@ -73,7 +73,7 @@ fn every_aqm_changes_the_key_and_so_does_every_discipline() {
     let droptail = registry.aqm("droptail").unwrap();
     let aqms = registry.aqms().iter().map(|aqm| format!("{{ aqm = \"{}\", limit = 200{} }}", aqm.name, required(aqm.parameters)));
     let disciplines = registry.disciplines()[1..].iter().map(|discipline| nested(discipline, droptail));
-    let mut keys: Vec<_> = aqms.chain(disciplines).map(|queue| sound(&queue).hash()).collect();
+    let mut keys: Vec<_> = aqms.chain(disciplines).map(|queue| read_valid(&queue).hash()).collect();
     let all = keys.len();
     keys.sort_unstable();
     keys.dedup();
@@ -82,13 +82,13 @@ fn every_aqm_changes_the_key_and_so_does_every_discipline() {
 
 #[test]
 fn a_fifo_is_the_same_scenario_flat_or_with_its_aqm_in_a_table() {
-    let flat = sound("{ aqm = \"red\", limit = 120, max_p = 0.5 }");
+    let flat = read_valid("{ aqm = \"red\", limit = 120, max_p = 0.5 }");
     for queue in [
         "{ discipline = \"fifo\", aqm = \"red\", limit = 120, max_p = 0.5 }",
         "{ discipline = \"fifo\", limit = 120, aqm = { name = \"red\", max_p = 0.5 } }",
         "{ limit = 120, aqm = { name = \"red\", max_p = 0.5 } }",
     ] {
-        assert_eq!((flat.hash(), in_force(&flat)), (sound(queue).hash(), in_force(&sound(queue))), "{queue}");
+        assert_eq!((flat.hash(), resolved_queue(&flat)), (read_valid(queue).hash(), resolved_queue(&read_valid(queue))), "{queue}");
     }
 }
 
@@ -98,15 +98,15 @@ fn a_discipline_without_an_aqm_has_the_one_that_it_says() {
     for discipline in registry.disciplines() {
         let ChildKind::Aqm(default) = discipline.child else { continue };
         let own = required(discipline.parameters);
-        let left_out = sound(&format!("{{ discipline = \"{}\", limit = 120{own} }}", discipline.name));
-        let named = sound(&format!("{{ discipline = \"{}\", limit = 120{own}, aqm = \"{default}\" }}", discipline.name));
-        let empty = sound(&format!("{{ discipline = \"{}\", limit = 120{own}, aqm = {{}} }}", discipline.name));
+        let left_out = read_valid(&format!("{{ discipline = \"{}\", limit = 120{own} }}", discipline.name));
+        let named = read_valid(&format!("{{ discipline = \"{}\", limit = 120{own}, aqm = \"{default}\" }}", discipline.name));
+        let empty = read_valid(&format!("{{ discipline = \"{}\", limit = 120{own}, aqm = {{}} }}", discipline.name));
         assert_eq!([named.hash(), named.hash()], [left_out.hash(), empty.hash()], "{}", discipline.name);
     }
 }
 
 /// One mistake each: the queue, where it is told, and parts of what is said.
-const MISTAKES: &[(&str, &str, &[&str])] = &[
+const INVALID_QUEUES: &[(&str, &str, &[&str])] = &[
     ("{ limit = 120 }", "aqm", &["is missing", "aqm = \"droptail\""]),
     ("{ aqm = \"droptail\" }", "limit", &["is missing", "limit = 120"]),
     ("{ discipline = \"fifo\", aqm = { name = \"red\" } }", "limit", &["is missing"]),
@@ -178,7 +178,7 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
 
 #[test]
 fn one_mistake_in_a_queue_is_one_problem_at_its_place_with_a_remedy() {
-    for (queue, key, said) in MISTAKES {
+    for (queue, key, said) in INVALID_QUEUES {
         let (place, message) = only_problem(queue, &[]);
         assert_eq!(format!("link.l.queue.{key}"), place, "{queue}: {message}");
         said.iter().for_each(|part| assert!(message.contains(part), "{queue}: {message}"));
@@ -205,13 +205,13 @@ fn an_override_of_the_discipline_tells_all_that_the_other_left_behind() {
 #[test]
 fn an_override_reaches_the_aqm_in_its_table_and_a_flat_one_beside_the_buffer() {
     let nested = "{ discipline = \"fifo\", limit = 120, aqm = { name = \"red\", max_p = 0.2 } }";
-    assert_eq!(0.3, in_force(&read(nested, &[("link.l.queue.aqm.max_p", "0.3")]).unwrap())["max_p"]);
-    assert_eq!(7.0, in_force(&read(nested, &[("link.l.queue.aqm", "{ name = \"red\", min_th = 7 }")]).unwrap())["min_th"]);
+    assert_eq!(0.3, resolved_queue(&read(nested, &[("link.l.queue.aqm.max_p", "0.3")]).unwrap())["max_p"]);
+    assert_eq!(7.0, resolved_queue(&read(nested, &[("link.l.queue.aqm", "{ name = \"red\", min_th = 7 }")]).unwrap())["min_th"]);
     let fq = "{ discipline = \"fq\", limit = 1000 }";
     let scenario = read(fq, &[("link.l.queue.aqm.target", "20 ms")]).unwrap();
     assert_eq!(("codel", "0.02 s"), (text_at(&scenario, "/aqm/name"), text_at(&scenario, "/aqm/target")));
     let flat = "{ aqm = \"red\", limit = 120 }";
-    assert_eq!(0.3, in_force(&read(flat, &[("link.l.queue.max_p", "0.3")]).unwrap())["max_p"]);
+    assert_eq!(0.3, resolved_queue(&read(flat, &[("link.l.queue.max_p", "0.3")]).unwrap())["max_p"]);
     let (place, message) = only_problem(flat, &[("link.l.queue.aqm.max_p", "0.3")]);
     assert_eq!("link.l.queue.aqm.max_p", place);
     assert!(message.contains("link.l.queue.max_p"), "{message}");
@@ -219,17 +219,17 @@ fn an_override_reaches_the_aqm_in_its_table_and_a_flat_one_beside_the_buffer() {
 
 #[test]
 fn a_queue_of_a_kernel_keeps_what_is_written_and_reads_back() {
-    let scenario = sound(r#"{ kernel = "fq_pie", limit = 1_000, target = "15ms", ecn = true }"#);
+    let scenario = read_valid(r#"{ kernel = "fq_pie", limit = 1_000, target = "15ms", ecn = true }"#);
     let queue = serde_json::json!({ "kernel": "fq_pie", "limit": 1000, "target": "15ms", "ecn": true });
-    assert_eq!(queue, in_force(&scenario));
+    assert_eq!(queue, resolved_queue(&scenario));
     let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files).unwrap();
     assert_eq!((scenario.hash(), &scenario.resolved), (again.hash(), &again.resolved));
-    let other = sound(r#"{ kernel = "fq_pie", limit = 1_000, target = "15ms", ecn = false }"#);
+    let other = read_valid(r#"{ kernel = "fq_pie", limit = 1_000, target = "15ms", ecn = false }"#);
     assert_ne!(scenario.hash(), other.hash());
     let needs = scenario.needs_kernel();
     assert_eq!((1, "link.l.queue.kernel"), (needs.len(), needs[0].place.as_str()));
     assert!(needs[0].message.contains("--backend uml"));
-    assert!(sound(r#"{ aqm = "red", limit = 80 }"#).needs_kernel().is_empty());
+    assert!(read_valid(r#"{ aqm = "red", limit = 80 }"#).needs_kernel().is_empty());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What was recorded at queues, put through the same queues again: every decision is the same, or the first that is not is told.
+//! Replays of recorded arrivals through the same queues: every decision is the same, or the first different one is reported.
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};

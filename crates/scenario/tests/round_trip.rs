@@ -73,7 +73,7 @@ fn analyze(scenario: &Scenario, trace: &[u8], header_bytes: u32) -> TraceReport 
     analysis.finish()
 }
 
-/// What a check finds in a trace.
+/// The report of a check of a trace.
 fn checked(trace: &[u8]) -> CheckReport {
     let mut reader = Reader::open(trace).unwrap();
     let mut check = EcnCheck::default();
@@ -119,23 +119,23 @@ fn total_columns(run: &Run, trace: &TraceReport, column: &str) -> ([f64; 1], [f6
 
 const COUNTS: &[&str] = &["sent", "retransmitted_fast", "retransmitted_timeout", "drops", "marks", "lockouts"];
 const RATES: &[&str] = &["throughput_bps", "goodput_bps", "goodput_first_bps"];
-const FILE: &str = "{ kind = \"file\", bytes = \"600 kB\" }";
+const FILE_APP: &str = "{ kind = \"file\", bytes = \"600 kB\" }";
 
-/// What ns-2's lines keep of a time; a percentile may fall into the next cell of its histogram, 3.2 % away.
-const TIME_S: f64 = 1e-6;
-const CELL: f64 = 0.033;
+/// Resolution of times in ns-2's lines; a percentile may fall into the next cell of its histogram, 3.2 % away.
+const TIME_TOLERANCE_S: f64 = 1e-6;
+const HISTOGRAM_TOLERANCE: f64 = 0.033;
 
 #[test]
 fn an_ns_2_trace_of_finite_transfers_gives_back_every_flow_s_measures() {
     for profile in ["ns2-2001", "ns2"] {
-        let scenario = network(FILE, profile, 60, 0);
+        let scenario = network(FILE_APP, profile, 60, 0);
         let (run, trace) = run_and_analyze(&scenario, TraceFormat::Ns2, 0);
         for column in COUNTS.iter().chain(RATES) {
             assert_same(&run.report.reals("flows", column), &column_by_flow(&trace, column), 0.0, &format!("{profile}: {column}"));
         }
-        assert_same(&run.report.reals("flows", "delay_mean_s"), &column_by_flow(&trace, "delay_mean_s"), TIME_S, "delay_mean_s");
+        assert_same(&run.report.reals("flows", "delay_mean_s"), &column_by_flow(&trace, "delay_mean_s"), TIME_TOLERANCE_S, "delay_mean_s");
         let (own, read) = (run.report.reals("flows", "delay_p95_s"), column_by_flow(&trace, "delay_p95_s"));
-        assert!(own.iter().zip(&read).all(|(own, read)| (own - read).abs() <= CELL * own), "{profile}: {own:?} {read:?}");
+        assert!(own.iter().zip(&read).all(|(own, read)| (own - read).abs() <= HISTOGRAM_TOLERANCE * own), "{profile}: {own:?} {read:?}");
         let drops: f64 = run.report.reals("total", "drops")[0];
         assert!(drops > 50.0, "{profile}: {drops}");
     }
@@ -147,7 +147,7 @@ fn an_ns_2_trace_gives_back_the_measures_of_an_interval_within_a_run() {
     let (run, trace) = run_and_analyze(&scenario, TraceFormat::Ns2, 0);
     for column in RATES.iter().chain(&["sent", "drops", "delay_mean_s", "jain_throughput", "jain_goodput", "jain_goodput_first"]) {
         let (own, read) = total_columns(&run, &trace, column);
-        assert_same(&own, &read, TIME_S, column);
+        assert_same(&own, &read, TIME_TOLERANCE_S, column);
     }
     for kind in ["throughput", "goodput", "goodput_first"] {
         let (own, read) =
@@ -201,7 +201,7 @@ fn assert_a_row_for_each_connection(scenario: &Scenario, lines: &TraceReport, le
 #[test]
 fn a_capture_of_finite_transfers_gives_back_every_flow_s_measures() {
     for profile in ["rfc", "linux"] {
-        let scenario = network(FILE, profile, 60, 0);
+        let scenario = network(FILE_APP, profile, 60, 0);
         let (run, trace) = run_and_analyze(&scenario, TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, 0);
         // A run's flow counts a SYN that was dropped, which is no data.
         let lost: f64 = run.report.reals("flows", "drops").iter().sum();
@@ -287,8 +287,10 @@ fn a_check_of_a_run_s_capture_finds_the_known_departures_of_its_profile() {
         [("ns2", &["half-offer", "ect-on-retransmission", "cwr-on-retransmission"][..]), ("linux", &[]), ("rfc", &[])]
     {
         let links = ["bottleneck", "bottleneck.reverse"].map(str::to_owned).to_vec();
-        let (_, bytes) =
-            traced(&network(FILE, profile, 60, 0), TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, links });
+        let (_, bytes) = traced(
+            &network(FILE_APP, profile, 60, 0),
+            TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, links },
+        );
         let verdict = checked(&bytes);
         assert_eq!(0, verdict.total().violations, "{profile}: {:?}", verdict.findings.iter().find(|finding| finding.known.is_none()));
         let departures = Rule::ALL.iter().zip(verdict.rule_counts).filter(|(_, count)| count.departures > 0);

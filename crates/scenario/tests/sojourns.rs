@@ -7,7 +7,7 @@ use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{Options, Recorder, RecordingConfig, Run, Simulation};
 use ecnlab_units::{Span, Time};
 
-const EVERY: Span = Span::from_micros(9_870);
+const SAMPLE_INTERVAL: Span = Span::from_micros(9_870);
 
 fn scenario(queue: &str) -> Scenario {
     let text = format!(
@@ -49,7 +49,8 @@ fn scenario(queue: &str) -> Scenario {
 /// A run and its tables `series_queue`, `series_band`, `distributions` and `arrivals`.
 fn recorded(scenario: &Scenario) -> (Run, BTreeMap<&'static str, Table>) {
     let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO + scenario.measure_from, seed: 1 };
-    let recording = RecordingConfig { queue_interval: Some(EVERY), arrivals: true, distributions: true, ..RecordingConfig::default() };
+    let recording =
+        RecordingConfig { queue_interval: Some(SAMPLE_INTERVAL), arrivals: true, distributions: true, ..RecordingConfig::default() };
     let (run, recorder) = Simulation::new(&scenario.network, &options, Recorder::new(recording, options.duration)).finish();
     let tables = recorder.tables(&run.names).unwrap();
     (run, tables.into_iter().collect())
@@ -71,38 +72,43 @@ fn words(table: &Table, column: &str) -> Vec<String> {
 }
 
 /// A departure: when, from which queue, whether its packet came as one of DualPI2's band L, and after which sojourn time.
-struct Departed {
+struct Departure {
     time_s: f64,
     queue: String,
     low: bool,
     sojourn_s: f64,
 }
 
-fn departures(arrivals: &Table) -> Vec<Departed> {
+fn departures(arrivals: &Table) -> Vec<Departure> {
     let (times, numbers, queues) = (reals(arrivals, "time_ps"), reals(arrivals, "number"), words(arrivals, "queue"));
     let (acts, fields) = (words(arrivals, "event"), words(arrivals, "ecn"));
     let mut came = BTreeMap::new();
-    let mut departed = Vec::new();
+    let mut departures_list = Vec::new();
     for row in 0..arrivals.height() {
         let packet = (queues[row].clone(), numbers[row] as u64);
         match acts[row].as_str() {
             "arrival" => drop(came.insert(packet, (times[row], matches!(fields[row].as_str(), "ect1" | "ce")))),
             "departure" => {
                 let (since, low) = came[&packet];
-                departed.push(Departed { time_s: times[row] * 1e-12, queue: packet.0, low, sojourn_s: (times[row] - since) * 1e-12 });
+                departures_list.push(Departure {
+                    time_s: times[row] * 1e-12,
+                    queue: packet.0,
+                    low,
+                    sojourn_s: (times[row] - since) * 1e-12,
+                });
             }
             _ => {}
         }
     }
-    departed
+    departures_list
 }
 
 /// The mean and the largest sojourn time of each interval that ends at a sample, of the departures of one kind; NaN where there is none.
-fn by_interval(departed: &[Departed], samples: &[f64], of: impl Fn(&Departed) -> bool) -> Vec<(f64, f64)> {
+fn stats_by_interval(departures_list: &[Departure], samples: &[f64], of: impl Fn(&Departure) -> bool) -> Vec<(f64, f64)> {
     let mut begin = -1.0;
     let interval = |&end: &f64| {
         let inside: Vec<f64> =
-            departed.iter().filter(|one| of(one) && one.time_s > begin && one.time_s <= end).map(|one| one.sojourn_s).collect();
+            departures_list.iter().filter(|one| of(one) && one.time_s > begin && one.time_s <= end).map(|one| one.sojourn_s).collect();
         begin = end;
         let max = inside.iter().copied().fold(f64::NAN, f64::max);
         (inside.iter().sum::<f64>() / inside.len() as f64, max)
@@ -110,7 +116,7 @@ fn by_interval(departed: &[Departed], samples: &[f64], of: impl Fn(&Departed) ->
     samples.iter().map(interval).collect()
 }
 
-fn assert_alike(name: &str, expected: &[(f64, f64)], mean: &[f64], max: &[f64]) {
+fn assert_close(name: &str, expected: &[(f64, f64)], mean: &[f64], max: &[f64]) {
     assert!(expected.iter().filter(|(mean, _)| !mean.is_nan()).count() > 50, "{name}: packets departed");
     assert_eq!(expected.len(), mean.len(), "{name}");
     for (row, (expected, found)) in expected.iter().zip(mean.iter().zip(max)).enumerate() {
@@ -122,7 +128,7 @@ fn assert_alike(name: &str, expected: &[(f64, f64)], mean: &[f64], max: &[f64]) 
 #[test]
 fn a_sample_of_a_queue_or_a_band_has_the_sojourn_times_since_the_sample_before() {
     let (_, tables) = recorded(&scenario(r#"{ discipline = "dualpi2", limit = 200 }"#));
-    let departed = departures(&tables["arrivals"]);
+    let departures_list = departures(&tables["arrivals"]);
     let whole = &tables["series_queue"];
     let bands = &tables["series_band"];
     for queue in ["first", "second"] {
@@ -131,17 +137,17 @@ fn a_sample_of_a_queue_or_a_band_has_the_sojourn_times_since_the_sample_before()
             reals(whole, column).into_iter().zip(&names).filter(|(_, name)| *name == queue).map(|(x, _)| x).collect()
         };
         let samples = of("time_s");
-        assert!(departed.iter().all(|one| !samples.contains(&one.time_s)), "no packet departs in the moment of a sample");
-        let expected = by_interval(&departed, &samples, |one| one.queue == queue);
-        assert_alike(queue, &expected, &of("sojourn_mean_s"), &of("sojourn_max_s"));
+        assert!(departures_list.iter().all(|one| !samples.contains(&one.time_s)), "no packet departs in the moment of a sample");
+        let expected = stats_by_interval(&departures_list, &samples, |one| one.queue == queue);
+        assert_close(queue, &expected, &of("sojourn_mean_s"), &of("sojourn_max_s"));
     }
     let (queues, names) = (words(bands, "queue"), words(bands, "band"));
     let of = |queue: &str, band: &str, column: &str| -> Vec<f64> {
         (0..bands.height()).filter(|&row| queues[row] == queue && names[row] == band).map(|row| reals(bands, column)[row]).collect()
     };
     for (band, low) in [("L", true), ("C", false)] {
-        let expected = by_interval(&departed, &of("first", band, "time_s"), |one| one.queue == "first" && one.low == low);
-        assert_alike(band, &expected, &of("first", band, "sojourn_mean_s"), &of("first", band, "sojourn_max_s"));
+        let expected = stats_by_interval(&departures_list, &of("first", band, "time_s"), |one| one.queue == "first" && one.low == low);
+        assert_close(band, &expected, &of("first", band, "sojourn_mean_s"), &of("first", band, "sojourn_max_s"));
     }
     assert_eq!(of("first", "L", "time_s"), of("second", "new", "time_s"));
     let bands_of_second: Vec<&str> = names.iter().zip(&queues).filter(|(_, queue)| *queue == "second").map(|(band, _)| &**band).collect();
@@ -165,13 +171,13 @@ fn a_distribution_of_sojourn_times_has_the_samples_of_each_band() {
     let (quantities, of, bands, counts) =
         (words(cells, "quantity"), words(cells, "group_or_queue"), words(cells, "band"), reals(cells, "count"));
     let (low, high) = (reals(cells, "low_s"), reals(cells, "high_s"));
-    let (departed, means) = (run.report.reals("bands", "departures"), run.report.reals("bands", "sojourn_mean_s"));
+    let (departures_list, means) = (run.report.reals("bands", "departures"), run.report.reals("bands", "sojourn_mean_s"));
     for (place, (queue, band)) in [("first", "L"), ("first", "C"), ("second", "new"), ("second", "old")].into_iter().enumerate() {
         let rows: Vec<usize> =
             (0..cells.height()).filter(|&row| quantities[row] == "sojourn" && of[row] == queue && bands[row] == band).collect();
         let count: f64 = rows.iter().map(|&row| counts[row]).sum();
         let mean = rows.iter().map(|&row| (low[row] + high[row]) / 2.0 * counts[row]).sum::<f64>() / count;
-        assert_eq!(departed[place], count, "{queue} {band}");
+        assert_eq!(departures_list[place], count, "{queue} {band}");
         assert!(count == 0.0 || (mean / means[place] - 1.0).abs() < 0.005, "{queue} {band}: {mean}, not {}", means[place]);
     }
     let all: f64 = (0..cells.height()).filter(|&row| of[row] == "first" && quantities[row] == "sojourn").map(|row| counts[row]).sum();

@@ -64,7 +64,7 @@ fn finished(text: &str, overrides: &[(&str, &str)], seed: u64, probe: impl Probe
     Simulation::new(&scenario.network, &options, probe).finish().0
 }
 
-/// What the flows of one group measured.
+/// Measures of the flows of one group.
 fn measured(text: &str, overrides: &[(&str, &str)], group: f64) -> Vec<[u64; 4]> {
     let run = finished(text, overrides, 7, NoProbe);
     let column = |name: &str| run.report.reals("flows", name);

@@ -52,7 +52,7 @@ fn read(text: &str, overrides: &[(&str, &str)]) -> Result<Scenario, Vec<Problem>
     Scenario::from_toml(text, &overrides, &Registry::builtin(), &no_files)
 }
 
-fn sound(text: &str, overrides: &[(&str, &str)]) -> Scenario {
+fn read_valid(text: &str, overrides: &[(&str, &str)]) -> Scenario {
     read(text, overrides).unwrap_or_else(|problems| panic!("{overrides:?}: {problems:?}"))
 }
 
@@ -62,7 +62,7 @@ fn run(scenario: &Scenario) -> Run {
 }
 
 /// The way of a flow there, by the names of the links.
-fn way(scenario: &Scenario, flow: usize) -> String {
+fn route_of_flow(scenario: &Scenario, flow: usize) -> String {
     let links = scenario.network.flows[flow].forward.iter().map(|&link| scenario.network.links[link as usize].name.to_string());
     links.collect::<Vec<_>>().join(", ")
 }
@@ -86,17 +86,17 @@ fn a_dumbbell_is_as_if_its_link_and_its_hosts_were_written_out() {
     exit = { from = "r1", rate = "1 Gbps", delay = ["1 ms", "5 ms"] }
     tcp = { profile = "ns2", ecn = false }
     "#;
-    let [short, long] = [DUMBBELL, WRITTEN_OUT].map(|text| sound(text, &[]));
+    let [short, long] = [DUMBBELL, WRITTEN_OUT].map(|text| read_valid(text, &[]));
     assert_eq!(long.hash(), short.hash());
     assert_eq!(Vec::<Problem>::new(), short.warnings);
-    assert_eq!("access forward 1 there, forward bottleneck, exit forward 1 there", way(&short, 1));
-    assert_eq!("access forward 0 home, back bottleneck, exit forward 0 home", way(&short, 3));
+    assert_eq!("access forward 1 there, forward bottleneck, exit forward 1 there", route_of_flow(&short, 1));
+    assert_eq!("access forward 0 home, back bottleneck, exit forward 0 home", route_of_flow(&short, 3));
 }
 
 #[test]
 fn what_is_in_force_is_the_network_that_was_made_and_reads_as_the_same_scenario() {
     for text in [DUMBBELL, PARKING_LOT] {
-        let scenario = sound(text, &[]);
+        let scenario = read_valid(text, &[]);
         assert!(scenario.resolved.get("network").is_none() && scenario.resolved["link"][0]["name"].is_string());
         let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files).unwrap();
         assert_eq!((scenario.hash(), scenario.resolved), (again.hash(), again.resolved));
@@ -105,11 +105,11 @@ fn what_is_in_force_is_the_network_that_was_made_and_reads_as_the_same_scenario(
 
 #[test]
 fn what_a_shape_made_may_be_overridden_and_so_may_the_topology() {
-    let link = |overrides: &[(&str, &str)]| sound(DUMBBELL, overrides).resolved["link"][0].clone();
+    let link = |overrides: &[(&str, &str)]| read_valid(DUMBBELL, overrides).resolved["link"][0].clone();
     assert_eq!(0.5, link(&[("link.bottleneck.queue.max_p", "0.5")])["queue"]["max_p"]);
     assert_eq!("2000000 bps", link(&[("network.rate", "2 Mbps")])["rate"]);
     assert_eq!("3000000 bps", link(&[("link.bottleneck.rate", "3 Mbps"), ("network.rate", "2 Mbps")])["rate"]);
-    let cross = sound(PARKING_LOT, &[("network.cross.count", "7"), ("flows.cross2.count", "1"), ("network.hops", "4")]);
+    let cross = read_valid(PARKING_LOT, &[("network.cross.count", "7"), ("flows.cross2.count", "1"), ("network.hops", "4")]);
     assert_eq!(["cross1", "cross2", "cross3", "cross4", "long"], cross.groups[..]);
     let count = |group: u32| cross.network.flows.iter().filter(|flow| flow.group == group).count();
     assert_eq!([7, 1, 7, 7, 4], [0, 1, 2, 3, 4].map(count));
@@ -137,30 +137,30 @@ from = "left"
 to = "r3"
 tcp = { profile = "ns2", ecn = false }
 "#;
-    let scenario = sound(&format!("{DUMBBELL}{more}"), &[]);
+    let scenario = read_valid(&format!("{DUMBBELL}{more}"), &[]);
     let link = &scenario.resolved["link"][0];
     assert_eq!((0.01, "1000000 bps"), (link["loss"].as_f64().unwrap(), link["reverse"]["rate"].as_str().unwrap()));
     assert_eq!("10000000 bps", link["rate"]);
-    assert_eq!("access forward 0 aside, forward aside", way(&scenario, 4));
+    assert_eq!("access forward 0 aside, forward aside", route_of_flow(&scenario, 4));
 }
 
 #[test]
 fn a_group_may_say_of_its_hosts_links_what_it_wants() {
     let own = DUMBBELL.replacen("to = \"right\"\n", "to = \"right\"\naccess = { delay = \"normal 40 ms, deviation 5 ms\" }\n", 1);
-    let access = sound(&own, &[("flows.there.access.limit", "7")]).resolved["flows"][0]["access"].clone();
+    let access = read_valid(&own, &[("flows.there.access.limit", "7")]).resolved["flows"][0]["access"].clone();
     let expected = ["r1", "1000000000 bps", "normal 0.04 s, deviation 0.005 s"];
     assert_eq!(expected, ["to", "rate", "delay"].map(|key| access[key].as_array().map_or(&access[key], |list| &list[0]).as_str().unwrap()));
     assert_eq!(7, access["limit"][0]);
-    let elsewhere = sound(DUMBBELL, &[("flows.home.to", "r1")]);
-    assert_eq!("access forward 0 home, back bottleneck", way(&elsewhere, 3));
+    let elsewhere = read_valid(DUMBBELL, &[("flows.home.to", "r1")]);
+    assert_eq!("access forward 0 home, back bottleneck", route_of_flow(&elsewhere, 3));
 }
 
 #[test]
 fn a_parking_lot_has_long_flows_over_all_hops_and_cross_traffic_over_each() {
-    let scenario = sound(PARKING_LOT, &[]);
+    let scenario = read_valid(PARKING_LOT, &[]);
     assert_eq!(["hop1", "hop2", "hop3"], scenario.queues[..]);
-    assert_eq!("access forward 1 cross2, forward hop2, exit forward 1 cross2", way(&scenario, 3));
-    assert_eq!("access forward 0 long, forward hop1, forward hop2, forward hop3, exit forward 0 long", way(&scenario, 6));
+    assert_eq!("access forward 1 cross2, forward hop2, exit forward 1 cross2", route_of_flow(&scenario, 3));
+    assert_eq!("access forward 0 long, forward hop1, forward hop2, forward hop3, exit forward 0 long", route_of_flow(&scenario, 6));
     let goodput = run(&scenario).report.reals("groups", "goodput_bps");
     assert!(goodput[..3].iter().all(|cross| *cross > goodput[3]), "long flows pass three queues: {goodput:?}");
 }
@@ -184,7 +184,7 @@ fn every_example_of_a_shape_is_a_scenario_that_runs() {
     for (topology, (_, from, to)) in topologies.iter().zip(ends) {
         let group =
             format!("[[flows]]\nname = \"f\"\ncount = 5\nfrom = \"{from}\"\nto = \"{to}\"\ntcp = {{ profile = \"linux\", ecn = true }}");
-        let scenario = sound(&format!("name = \"x\"\nduration = \"2 s\"\n{}\n{group}", topology["example"].as_str().unwrap()), &[]);
+        let scenario = read_valid(&format!("name = \"x\"\nduration = \"2 s\"\n{}\n{group}", topology["example"].as_str().unwrap()), &[]);
         assert!(run(&scenario).report.reals("total", "goodput_bps")[0] > 0.0, "{topology}");
     }
 }
@@ -196,8 +196,8 @@ fn the_testbed_of_rfc_2884_is_shaped_where_it_says_and_delays_where_it_says() {
     network = { topology = "rfc2884", queue = { aqm = "ecn", limit = 50, min_th = 5, max_th = 15 } }
     flows = [{ name = "f", count = 3, from = "server", to = "c", tcp = { profile = "linux-2.0", packet_size = 1500 } }]
     "#;
-    let scenario = sound(text, &[("measure_from", "5 s")]);
-    assert_eq!("forward lan, forward bottleneck, forward c", way(&scenario, 0));
+    let scenario = read_valid(text, &[("measure_from", "5 s")]);
+    assert_eq!("forward lan, forward bottleneck, forward c", route_of_flow(&scenario, 0));
     let report = run(&scenario).report;
     let throughput = report.reals("total", "throughput_bps")[0];
     // After an idle time CBQ lets up to `maxburst` packets leave at once, on top of its rate.

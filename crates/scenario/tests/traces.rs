@@ -51,7 +51,7 @@ access = { to = "router", rate = "10 Mbps", delay = "20 ms" }
 tcp = { profile = "rfc", ecn = false }
 "#;
 
-const WHOLE: TraceFormat = TraceFormat::Pcapng { keep: 65_535, version: IpVersion::V4 };
+const FULL_CAPTURE: TraceFormat = TraceFormat::Pcapng { keep: 65_535, version: IpVersion::V4 };
 
 fn scenario() -> (Scenario, Options) {
     let scenario = Scenario::from_toml(NETWORK, &[], &Registry::builtin(), &no_files).unwrap();
@@ -87,7 +87,7 @@ fn words(table: &Table, column: &str) -> Vec<String> {
 fn a_trace_changes_nothing_about_the_run() {
     let (scenario, options) = scenario();
     let (plain, NoProbe) = Simulation::new(&scenario.network, &options, NoProbe).finish();
-    for format in [TraceFormat::Ns2, WHOLE, TraceFormat::Table] {
+    for format in [TraceFormat::Ns2, FULL_CAPTURE, TraceFormat::Table] {
         let (run, _) = traced(format, &[]);
         assert_eq!((plain.fingerprint, plain.events), (run.fingerprint, run.events), "{format:?}");
         assert_eq!(format!("{:?}", plain.report), format!("{:?}", run.report), "{format:?}");
@@ -136,7 +136,7 @@ fn key(event: &Event) -> impl Ord + use<> {
 
 #[test]
 fn a_capture_shows_what_the_queue_has_counted() {
-    let (run, mut tracer) = traced(WHOLE, &[]);
+    let (run, mut tracer) = traced(FULL_CAPTURE, &[]);
     let events = events(tracer.bytes_mut().unwrap());
     let (before, after): (Vec<&Event>, Vec<&Event>) = events.iter().partition(|event| event.location == Location::Interface(0));
     let is_marked = |event: &&&Event| event.packet.ecn == Ecn::Ce;
@@ -177,7 +177,7 @@ fn rows_of_events_agree_with_what_flows_and_queues_have_counted() {
 
 #[test]
 fn only_the_links_that_were_chosen_are_in_a_trace() {
-    let (_, mut tracer) = traced(WHOLE, &["hosts.access.1", "hosts.access.1.reverse"]);
+    let (_, mut tracer) = traced(FULL_CAPTURE, &["hosts.access.1", "hosts.access.1.reverse"]);
     let bytes = std::mem::take(tracer.bytes_mut().unwrap());
     let mut reader = Reader::open(&bytes[..]).unwrap();
     let sources: BTreeSet<_> = reader.by_ref().map(|event| event.unwrap().packet.source.address).collect();
@@ -194,7 +194,7 @@ fn only_the_links_that_were_chosen_are_in_a_trace() {
 /// the other side acknowledges exactly them.
 #[test]
 fn a_host_s_connection_reads_as_tcp_has_it() {
-    let (_, mut tracer) = traced(WHOLE, &["hosts.access.0", "hosts.access.0.reverse"]);
+    let (_, mut tracer) = traced(FULL_CAPTURE, &["hosts.access.0", "hosts.access.0.reverse"]);
     let events = events(tracer.bytes_mut().unwrap());
     let out: Vec<_> = events.iter().filter(|event| event.location == Location::Interface(0)).map(|event| event.packet).collect();
     let first = out.first().unwrap();
@@ -230,15 +230,15 @@ fn the_mss_is_the_packet_s_size_without_fixed_headers() {
 }
 
 /// A packet as another parser shows it: the interface, the ECN field and TCP's flags.
-type Shown = (u32, u8, u16);
+type TsharkFields = (u32, u8, u16);
 
-fn shown(event: &Event) -> Shown {
+fn tshark_fields(event: &Event) -> TsharkFields {
     let Location::Interface(interface) = event.location else { panic!("a capture has interfaces") };
     (interface, event.packet.ecn as u8, event.packet.tcp.flags.0)
 }
 
 /// Every packet of a capture as pcap-parser and etherparse read it, each with both checksums as etherparse computes them.
-fn parsed(bytes: &[u8]) -> Vec<Shown> {
+fn parse_with_etherparse(bytes: &[u8]) -> Vec<TsharkFields> {
     let mut reader = PcapNGReader::new(1 << 20, bytes).unwrap();
     let mut packets = Vec::new();
     loop {
@@ -246,7 +246,7 @@ fn parsed(bytes: &[u8]) -> Vec<Shown> {
             Ok((length, block)) => {
                 if let PcapBlockOwned::NG(Block::EnhancedPacket(packet)) = block {
                     assert_eq!(packet.origlen, packet.caplen, "the packet is whole");
-                    let (ecn, flags) = judged(&packet.data[..packet.caplen as usize]);
+                    let (ecn, flags) = ecn_and_flags(&packet.data[..packet.caplen as usize]);
                     packets.push((packet.if_id, ecn, flags));
                 }
                 reader.consume(length);
@@ -259,7 +259,7 @@ fn parsed(bytes: &[u8]) -> Vec<Shown> {
 }
 
 /// The ECN field of a packet and its flags, once its lengths and checksums have been found right.
-fn judged(bytes: &[u8]) -> (u8, u16) {
+fn ecn_and_flags(bytes: &[u8]) -> (u8, u16) {
     let packet = SlicedPacket::from_ip(bytes).unwrap();
     let Some(TransportSlice::Tcp(tcp)) = &packet.transport else { panic!("every packet is one of TCP") };
     assert!(tcp.options_iterator().all(|option| option.is_ok()));
@@ -288,13 +288,13 @@ fn other_parsers_find_checksums_right_and_see_the_same_ecn_fields() {
     for version in [IpVersion::V4, IpVersion::V6] {
         let (_, mut tracer) = traced(TraceFormat::Pcapng { keep: 65_535, version }, &[]);
         let bytes = std::mem::take(tracer.bytes_mut().unwrap());
-        let (theirs, ours) = (parsed(&bytes), events(&bytes).iter().map(shown).collect::<Vec<_>>());
+        let (theirs, ours) = (parse_with_etherparse(&bytes), events(&bytes).iter().map(tshark_fields).collect::<Vec<_>>());
         assert!(ours.len() > 5_000 && ours.iter().any(|&(_, ecn, _)| ecn == Ecn::Ce as u8), "{} packets", ours.len());
         assert_eq!((theirs.len(), None), (ours.len(), theirs.iter().zip(&ours).find(|(their, our)| their != our)));
     }
 }
 
-/// What no parser of headers says: whether the packets make sense together.
+/// Consistency of the packets with each other, which parsers of headers do not check.
 #[test]
 fn tshark_has_no_complaint_and_sees_the_same_ecn_fields_where_it_is_installed() {
     for (version, field) in [(IpVersion::V4, "ip.dsfield.ecn"), (IpVersion::V6, "ipv6.tclass.ecn")] {
@@ -307,8 +307,8 @@ fn tshark_has_no_complaint_and_sees_the_same_ecn_fields_where_it_is_installed() 
         };
         assert_eq!("", complaints);
         let theirs = tshark(&bytes, &["-T", "fields", "-e", "frame.interface_id", "-e", field, "-e", "tcp.flags"]).map(text).unwrap();
-        let line = |(interface, ecn, flags): Shown| format!("{interface}\t{ecn}\t{flags:#06x}\n");
-        let ours: String = events(&bytes).iter().map(|event| line(shown(event))).collect();
+        let line = |(interface, ecn, flags): TsharkFields| format!("{interface}\t{ecn}\t{flags:#06x}\n");
+        let ours: String = events(&bytes).iter().map(|event| line(tshark_fields(event))).collect();
         assert_eq!(theirs.lines().count(), ours.lines().count());
         assert_eq!(None, theirs.lines().zip(ours.lines()).find(|(theirs, ours)| theirs != ours));
     }
@@ -350,7 +350,7 @@ fn blocks_of_a_connection_that_is_kept_begin_and_end_where_segments_do() {
     let scenario = Scenario::from_toml(NETWORK, &overrides, &Registry::builtin(), &no_files).unwrap();
     let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
     let links = ["hosts.access", "hosts.access.reverse"].map(str::to_owned).to_vec();
-    let (_, mut tracer) = Simulation::new(&scenario.network, &options, Tracer::new(TraceSpec { format: WHOLE, links })).finish();
+    let (_, mut tracer) = Simulation::new(&scenario.network, &options, Tracer::new(TraceSpec { format: FULL_CAPTURE, links })).finish();
     let packets: Vec<_> = events(tracer.bytes_mut().unwrap()).into_iter().map(|event| event.packet).collect();
     let mut edges = BTreeSet::new();
     for packet in packets.iter().filter(|packet| packet.kind == Kind::Data) {

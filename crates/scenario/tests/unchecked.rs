@@ -8,7 +8,7 @@ use ecnlab_transport::{Settings, settings};
 use ecnlab_units::Rng;
 
 const SEED: u64 = 1;
-const DRAWS: usize = 400;
+const CASES: usize = 400;
 
 /// The warnings about unchecked combinations of a scenario with this table `tcp`.
 fn warnings(tcp: &str) -> Vec<Problem> {
@@ -21,7 +21,7 @@ fn warnings(tcp: &str) -> Vec<Problem> {
 }
 
 /// A table `tcp` with parts drawn at random, and its combination; nothing if the parts contradict each other.
-fn draw(rng: &mut Rng, profile: &Profile) -> Option<(String, SenderCombination)> {
+fn random_combination(rng: &mut Rng, profile: &Profile) -> Option<(String, SenderCombination)> {
     fn pick<'w>(rng: &mut Rng, words: &[&'w str]) -> &'w str {
         words[rng.below(words.len() as u64) as usize]
     }
@@ -48,9 +48,9 @@ fn draw(rng: &mut Rng, profile: &Profile) -> Option<(String, SenderCombination)>
 fn drawn_combinations_are_warned_of_once_unless_they_are_checked() {
     let mut rng = Rng::for_role(SEED, "combinations");
     let mut seen = [0, 0];
-    for _ in 0..DRAWS {
+    for _ in 0..CASES {
         let profile = &PROFILES[rng.below(PROFILES.len() as u64) as usize];
-        let Some((tcp, combination)) = draw(&mut rng, profile) else { continue };
+        let Some((tcp, combination)) = random_combination(&mut rng, profile) else { continue };
         let is_checked = combination.is_covered_by(profile.checked);
         let found = warnings(&tcp);
         assert_eq!(usize::from(!is_checked), found.len(), "{tcp}: {found:?}");

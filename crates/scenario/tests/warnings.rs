@@ -1,8 +1,8 @@
-//! What a user hardly meant is said, with the remedy; what is plainly meant is not.
+//! Scenarios that are hardly intended get a warning with the remedy; plain ones get none.
 
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 
-const QUIET: &str = r#"name = "quiet"
+const NO_WARNINGS: &str = r#"name = "quiet"
 duration = "20 s"
 measure_from = "5 s"
 
@@ -27,7 +27,9 @@ const SHAPED_TWICE: &str = r#"{ discipline = "cbq", rate = "2 Mbps", queue = { d
 
 fn warnings(overrides: &[(&str, &str)]) -> Vec<Problem> {
     let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
-    Scenario::from_toml(QUIET, &overrides, &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{overrides:?}: {why:?}")).warnings
+    Scenario::from_toml(NO_WARNINGS, &overrides, &Registry::builtin(), &no_files)
+        .unwrap_or_else(|why| panic!("{overrides:?}: {why:?}"))
+        .warnings
 }
 
 #[test]
@@ -120,17 +122,17 @@ fn an_ecn_variant_without_ecn_is_warned_of_even_where_it_is_written() {
 
 #[test]
 fn a_link_that_no_route_uses_is_warned_of_with_its_line() {
-    let second = QUIET[QUIET.find("[[link]]").unwrap()..QUIET.find("[[flows]]").unwrap()]
+    let second = NO_WARNINGS[NO_WARNINGS.find("[[link]]").unwrap()..NO_WARNINGS.find("[[flows]]").unwrap()]
         .replace("bottleneck", "aside")
         .replace("\"sink\"", "\"end\"");
-    let found = Scenario::from_toml(&format!("{QUIET}\n{second}"), &[], &Registry::builtin(), &no_files).unwrap().warnings;
+    let found = Scenario::from_toml(&format!("{NO_WARNINGS}\n{second}"), &[], &Registry::builtin(), &no_files).unwrap().warnings;
     assert_eq!(vec![("link.aside.name", Some(21))], found.iter().map(|w| (w.place.as_str(), w.line)).collect::<Vec<_>>());
 }
 
 #[test]
 fn requests_that_go_against_the_route_are_data_to_the_queue_that_they_come_to() {
     // The link's two directions as links of their own, so that the way back is nobody's reverse.
-    let text = QUIET.replace("name = \"bottleneck\"", "name = \"bottleneck\"\none_way = true");
+    let text = NO_WARNINGS.replace("name = \"bottleneck\"", "name = \"bottleneck\"\none_way = true");
     let back = "[[link]]\nname = \"back\"\nfrom = \"sink\"\nto = \"router\"\none_way = true\nrate = \"10 Mbps\"\ndelay = \"5 ms\"\n\
                 queue = { aqm = \"droptail\", limit = 50 }\n\n";
     let text = text.replace("[[flows]]", &format!("{back}[[flows]]"));
@@ -145,7 +147,7 @@ fn requests_that_go_against_the_route_are_data_to_the_queue_that_they_come_to() 
 #[test]
 fn senders_whose_own_links_mark_are_not_warned_of() {
     let said = |access: &str| {
-        let text = QUIET.replace("from = \"router\"\nto = \"sink\"\ntcp", &format!("to = \"sink\"\n{access}\ntcp"));
+        let text = NO_WARNINGS.replace("from = \"router\"\nto = \"sink\"\ntcp", &format!("to = \"sink\"\n{access}\ntcp"));
         let queue = ("link.bottleneck.queue".to_owned(), "{ aqm = \"droptail\", limit = 50 }".to_owned());
         let found = Scenario::from_toml(&text, &[queue], &Registry::builtin(), &no_files).unwrap().warnings;
         found.iter().any(|warning| warning.place == "flows.near.tcp.ecn")
@@ -159,7 +161,8 @@ fn senders_whose_own_links_mark_are_not_warned_of() {
 fn a_link_that_goes_down_and_never_up_is_warned_of() {
     let change = |at: &str, state: &str| format!("[[change]]\nat = {at}\nlink = \"bottleneck\"\nstate = \"{state}\"\n");
     let said = |changes: &[String]| {
-        let found = Scenario::from_toml(&format!("{QUIET}\n{}", changes.concat()), &[], &Registry::builtin(), &no_files).unwrap().warnings;
+        let found =
+            Scenario::from_toml(&format!("{NO_WARNINGS}\n{}", changes.concat()), &[], &Registry::builtin(), &no_files).unwrap().warnings;
         found.iter().filter(|warning| warning.place == "change").map(|warning| warning.message.clone()).collect::<Vec<_>>()
     };
     let dead = said(&[change("\"5 s\"", "up"), change("\"8 s\"", "down")]);

@@ -104,7 +104,7 @@ fn check(read: Result<Scenario, Vec<Problem>>) -> usize {
     let again = again.unwrap_or_else(|problems| panic!("the resolved scenario is refused: {problems:#?}\n{resolved}"));
     // The texts decide the hashes too.
     assert_eq!(resolved, again.resolved.to_string());
-    assert_eq!(scenario.brought, again.brought);
+    assert_eq!(scenario.user_aqms, again.user_aqms);
     assert_eq!((scenario.duration, scenario.measure_from), (again.duration, again.measure_from));
     assert_eq!((&scenario.groups, &scenario.queues, &scenario.routes), (&again.groups, &again.queues, &again.routes));
     let sizes = |scenario: &Scenario| (scenario.network.links.len(), scenario.network.flows.len(), scenario.network.apps.len());

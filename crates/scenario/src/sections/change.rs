@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::declaration::{Section, described, members};
 use super::link::Edge;
 use crate::problem::suggestion;
-use crate::read::{Given, Reader};
+use crate::read::{Reader, TableInput};
 
 parameters! {
     /// The keys of a change.
@@ -53,25 +53,25 @@ pub const CHANGE: Section = Section {
 };
 
 /// Reads the changes into the links that they are of; returns them as they can be read again.
-pub fn read(reader: &mut Reader, root: &Given, edges: &mut [Edge], duration: Option<Span>) -> Vec<Json> {
-    if !root.gives("change") {
+pub fn read(reader: &mut Reader, root: &TableInput, edges: &mut [Edge], duration: Option<Span>) -> Vec<Json> {
+    if !root.has("change") {
         return Vec::new();
     }
     members(reader, root, "change").iter().filter_map(|given| change(reader, given, edges, duration)).collect()
 }
 
-fn change(reader: &mut Reader, given: &Given, edges: &mut [Edge], duration: Option<Span>) -> Option<Json> {
-    reader.only(given, CHANGE.names());
+fn change(reader: &mut Reader, given: &TableInput, edges: &mut [Edge], duration: Option<Span>) -> Option<Json> {
+    reader.reject_unknown_keys(given, CHANGE.names());
     let reading = reader.keys(given, CHANGE.keys);
-    let values = reading.sound()?;
+    let values = reading.valid_values()?;
     let keys = ChangeKeys::from_values(values);
-    reader.warn_unheeded(given, values, &[]);
+    reader.warn_ignored_keys(given, values, &[]);
     if keys.rate.is_none() && keys.delay.is_none() && keys.state.is_none() {
         reader.report(given, "rate", "nothing changes; fix: give rate, delay or state = \"down\" or \"up\"".to_owned());
     }
-    warn_of_late(reader, given, &keys, duration);
+    warn_late_changes(reader, given, &keys, duration);
     for name in &keys.link {
-        if let Some(at) = changing(reader, given, &keys, name, edges)
+        if let Some(at) = changeable_edge(reader, given, &keys, name, edges)
             && let Buffer::Queue(queue) = &mut edges[at].spec.buffer
         {
             queue.changes.extend(keys.changes());
@@ -81,7 +81,7 @@ fn change(reader: &mut Reader, given: &Given, edges: &mut [Edge], duration: Opti
 }
 
 /// Warns of times that never come.
-fn warn_of_late(reader: &mut Reader, given: &Given, keys: &ChangeKeys, duration: Option<Span>) {
+fn warn_late_changes(reader: &mut Reader, given: &TableInput, keys: &ChangeKeys, duration: Option<Span>) {
     let Some(duration) = duration else { return };
     if keys.at.iter().any(|&at| at >= duration) {
         reader.warn(given, "at", format!("must be before the end, duration {} s", duration.seconds()));
@@ -89,14 +89,14 @@ fn warn_of_late(reader: &mut Reader, given: &Given, keys: &ChangeKeys, duration:
 }
 
 /// The edge of this name, if it can change so.
-fn changing(reader: &mut Reader, given: &Given, keys: &ChangeKeys, name: &str, edges: &[Edge]) -> Option<usize> {
+fn changeable_edge(reader: &mut Reader, given: &TableInput, keys: &ChangeKeys, name: &str, edges: &[Edge]) -> Option<usize> {
     let Some(at) = edges.iter().position(|edge| edge.name == name) else {
         let known = edges.iter().map(|edge| edge.name.as_str());
         reader.report(given, "link", format!("unknown link \"{name}\"{}", suggestion(name, known)));
         return None;
     };
     let edge = &edges[at];
-    if !edge.given.gives("queue") {
+    if !edge.given.has("queue") {
         let example = "queue = { aqm = \"droptail\", limit = 1000 }";
         reader.report(
             given,
@@ -111,7 +111,7 @@ fn changing(reader: &mut Reader, given: &Given, keys: &ChangeKeys, name: &str, e
         reader.report(given, key, message);
         return None;
     }
-    if keys.rate.is_some() && edge.given.gives("deliveries") {
+    if keys.rate.is_some() && edge.given.has("deliveries") {
         let message = format!("link \"{name}\" follows a trace of deliveries and has no rate to change; fix: leave out rate");
         reader.report(given, "rate", message);
         return None;

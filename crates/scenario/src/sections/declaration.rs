@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ecnlab_units::{Kind, Parameter, Value, Values};
 use serde_json::{Map, Value as Json, json};
 
-use crate::read::{Given, Reader};
+use crate::read::{Reader, TableInput};
 use crate::tree::Node;
 
 /// Most packets that a queue or a buffer may hold.
@@ -20,13 +20,13 @@ pub struct Section {
     /// One sentence.
     pub doc: &'static str,
     pub keys: &'static [Parameter],
-    pub tables: &'static [Inner],
+    pub tables: &'static [TableDeclaration],
 }
 
 /// A table that a section holds.
-pub struct Inner {
+pub struct TableDeclaration {
     pub key: &'static str,
-    pub holds: Holds,
+    pub content: TableContent,
     pub required: bool,
     /// One sentence.
     pub doc: &'static str,
@@ -34,9 +34,9 @@ pub struct Inner {
     pub example: &'static str,
 }
 
-/// What a table is read against.
+/// Content of a table.
 #[derive(Clone, Copy)]
-pub enum Holds {
+pub enum TableContent {
     One(&'static Section),
     /// A list of tables, each with a name of its own.
     Many(&'static Section),
@@ -65,13 +65,13 @@ impl Section {
     ///
     /// # Panics
     /// If there is none: the caller asks for a key of its own declaration.
-    pub fn inner(&self, key: &str) -> &'static Inner {
+    pub fn table(&self, key: &str) -> &'static TableDeclaration {
         self.tables.iter().find(|table| table.key == key).unwrap_or_else(|| panic!("{} holds no table {key}", self.name))
     }
 }
 
 /// The members of a list of tables, each with its place; a problem if there are none, or if two share a name.
-pub fn members<'a>(reader: &mut Reader, root: &Given<'a>, key: &str) -> Vec<Given<'a>> {
+pub fn members<'a>(reader: &mut Reader, root: &TableInput<'a>, key: &str) -> Vec<TableInput<'a>> {
     let Some(nodes) = root.node.get(key).and_then(Node::list).filter(|nodes| !nodes.is_empty()) else {
         let written_as_one = root.node.get(key).is_some_and(|node| node.entries().is_some());
         let message = if written_as_one {
@@ -86,18 +86,18 @@ pub fn members<'a>(reader: &mut Reader, root: &Given<'a>, key: &str) -> Vec<Give
     let mut sections = Vec::with_capacity(nodes.len());
     for (at, node) in nodes.iter().enumerate() {
         let name = node.text("name").filter(|name| NAME.parse(name).is_ok() && !name.contains('.'));
-        let given = Given::new(node, format!("{key}.{}", name.map_or_else(|| at.to_string(), str::to_owned)));
+        let given = TableInput::new(node, format!("{key}.{}", name.map_or_else(|| at.to_string(), str::to_owned)));
         check_name(reader, &given, key, &mut taken, at);
         sections.push(given);
     }
     sections
 }
 
-/// What a name has to be to stand in a place as it is: one that a member may have, without a dot. All others go by their number.
+/// A name that a place may show: valid for a member, and without a dot. Members with other names are shown by their number.
 const NAME: Parameter = Parameter { kind: Kind::Text, ..Parameter::DEFAULTS };
 
 /// Names of members are steps of overrides, so they hold no dot and are unique.
-fn check_name<'a>(reader: &mut Reader, given: &Given<'a>, key: &str, taken: &mut BTreeMap<&'a str, usize>, at: usize) {
+fn check_name<'a>(reader: &mut Reader, given: &TableInput<'a>, key: &str, taken: &mut BTreeMap<&'a str, usize>, at: usize) {
     let Some(name) = given.node.text("name") else { return };
     if name.contains('.') {
         reader.report(given, "name", format!("must not contain a dot: overrides are written as {key}.NAME.{}", example_of(key)));

@@ -3,13 +3,13 @@
 use ecnlab_sim::trace_driven_link::{DeliveryTrace, DeliveryTraceError};
 use serde_json::{Value as Json, json};
 
-use super::declaration::{Holds, Inner};
-use crate::read::{Given, Reader};
+use super::declaration::{TableContent, TableDeclaration};
+use crate::read::{Reader, TableInput};
 use crate::tree::Node;
 
-pub const DELIVERIES: Inner = Inner {
+pub const DELIVERIES: TableDeclaration = TableDeclaration {
     key: "deliveries",
-    holds: Holds::Deliveries,
+    content: TableContent::Deliveries,
     required: false,
     doc: "Trace of delivery opportunities that the link follows in place of a rate: a file with a time in whole milliseconds on each line, or \
           a list of such times. Each carries 1500 bytes, and after the last one it begins again.",
@@ -17,10 +17,10 @@ pub const DELIVERIES: Inner = Inner {
 };
 
 /// The trace, if one is given and sound.
-pub fn read(reader: &mut Reader, given: &Given) -> Option<DeliveryTrace> {
+pub fn read(reader: &mut Reader, given: &TableInput) -> Option<DeliveryTrace> {
     let node = given.node.get(DELIVERIES.key)?;
-    let (what, trace) = match (node.list(), given.node.text(DELIVERIES.key)) {
-        (Some(times), _) => ("time", of_list(times)),
+    let (unit, trace) = match (node.list(), given.node.text(DELIVERIES.key)) {
+        (Some(times), _) => ("time", trace_from_list(times)),
         (None, Some(file)) => {
             let text = reader.file(given, DELIVERIES.key, file)?;
             ("line", DeliveryTrace::parse(&text))
@@ -30,12 +30,13 @@ pub fn read(reader: &mut Reader, given: &Given) -> Option<DeliveryTrace> {
             return None;
         }
     };
-    let tell = |DeliveryTraceError { line, message }| line.map_or_else(|| message.clone(), |line| format!("{what} {line}: {message}"));
-    trace.map_err(|bad| reader.report(given, DELIVERIES.key, tell(bad))).ok()
+    let describe_error =
+        |DeliveryTraceError { line, message }| line.map_or_else(|| message.clone(), |line| format!("{unit} {line}: {message}"));
+    trace.map_err(|bad| reader.report(given, DELIVERIES.key, describe_error(bad))).ok()
 }
 
 /// Of times that stand in the scenario itself.
-fn of_list(times: &[Node]) -> Result<DeliveryTrace, DeliveryTraceError> {
+fn trace_from_list(times: &[Node]) -> Result<DeliveryTrace, DeliveryTraceError> {
     let time = |(at, node): (usize, &Node)| {
         let text = node.scalar().map_or("", |scalar| scalar.text.as_str());
         text.parse().map_err(|_| DeliveryTraceError {

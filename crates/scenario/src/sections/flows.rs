@@ -5,12 +5,12 @@ use ecnlab_transport::{Settings, Traffic, Transport, datagram};
 use ecnlab_units::{Span, Time, Value, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
-use super::declaration::{self, Holds, Inner, Section, members};
+use super::declaration::{self, Section, TableContent, TableDeclaration, members};
 use super::link::Links;
-use super::routes::{self, Way};
-use super::tcp::{self, Carried, TCP_TABLE};
-use crate::problem::listed;
-use crate::read::{Given, Reader};
+use super::routes::{self, GroupRoute};
+use super::tcp::{self, ReadTransport, TCP_TABLE};
+use crate::problem::format_names;
+use crate::read::{Reader, TableInput};
 use crate::route::Graph;
 
 pub const MAX_FLOWS: u64 = 1_000_000;
@@ -47,16 +47,16 @@ pub const FLOWS: Section = Section {
         routes::ACCESS_TABLE,
         routes::EXIT_TABLE,
         TCP_TABLE,
-        Inner {
+        TableDeclaration {
             key: "udp",
-            holds: Holds::One(&UDP),
+            content: TableContent::One(&UDP),
             required: false,
             doc: "Datagrams in place of TCP: nothing is acknowledged.",
             example: "{ packet_size = 1000 }",
         },
-        Inner {
+        TableDeclaration {
             key: "app",
-            holds: Holds::App,
+            content: TableContent::App,
             required: false,
             doc: "Application: a name, or kind = NAME with parameters; bulk if left out.",
             example: "{ kind = \"file\", bytes = \"1 MB\" }",
@@ -76,14 +76,14 @@ pub const UDP: Section = Section {
 pub struct Group<'a> {
     pub name: String,
     pub count: u32,
-    pub way: Way,
+    pub route: GroupRoute,
     pub transport: Transport,
     pub traffic: Traffic,
     pub starts: Vec<Time>,
-    pub given: Given<'a>,
+    pub given: TableInput<'a>,
     /// Whether its senders offer ECN, and whether the file says so or not itself.
     pub offers_ecn: bool,
-    pub says_ecn: bool,
+    pub has_ecn_key: bool,
     /// The group as it can be read again.
     pub described: Json,
 }
@@ -99,9 +99,9 @@ impl Group<'_> {
 }
 
 /// The groups in the order of the file; those with a problem are left out.
-pub fn read<'a>(reader: &mut Reader, root: &Given<'a>, links: &Links) -> Vec<Group<'a>> {
+pub fn read<'a>(reader: &mut Reader, root: &TableInput<'a>, links: &Links) -> Vec<Group<'a>> {
     let ends = links.edges.iter().map(|edge| (edge.name.as_str(), edge.from.as_str(), edge.to.as_str(), edge.opposite));
-    let mut graph = links.complete.then(|| Graph::new(ends));
+    let mut graph = links.is_complete.then(|| Graph::new(ends));
     let groups: Vec<Group> = members(reader, root, "flows").into_iter().filter_map(|given| group(reader, given, graph.as_mut())).collect();
     let total: u64 = groups.iter().map(|group| u64::from(group.count) * group.traffic.initial_flows()).sum();
     if total > MAX_FLOWS {
@@ -110,40 +110,40 @@ pub fn read<'a>(reader: &mut Reader, root: &Given<'a>, links: &Links) -> Vec<Gro
     groups
 }
 
-fn group<'a>(reader: &mut Reader, given: Given<'a>, graph: Option<&mut Graph>) -> Option<Group<'a>> {
-    reader.only(&given, FLOWS.names());
+fn group<'a>(reader: &mut Reader, given: TableInput<'a>, graph: Option<&mut Graph>) -> Option<Group<'a>> {
+    reader.reject_unknown_keys(&given, FLOWS.names());
     let reading = reader.keys(&given, FLOWS.keys);
-    let way = routes::read(reader, &given, &reading, graph);
-    let carried = carried(reader, &given);
-    let app = app(reader, &given, carried.as_ref());
-    let (values, carried, (app, app_values, app_described), way) = (reading.sound()?, carried?, app?, way?);
+    let route = routes::read(reader, &given, &reading, graph);
+    let transport = transport(reader, &given);
+    let app = app(reader, &given, transport.as_ref());
+    let (values, transport, (app, app_values, app_described), route) = (reading.valid_values()?, transport?, app?, route?);
     let keys = GroupKeys::from_values(values);
-    let traffic = (app.traffic)(&app_values, carried.transport.payload());
+    let traffic = (app.traffic)(&app_values, transport.transport.payload());
     if traffic.spawns_flows() && keys.count > 1 {
         let message = "counts applications, and an application with flows of limited life must be alone in its group; fix: give count = 1 and more flows";
         reader.report(&given, "count", message.to_owned());
         return None;
     }
     let mut described = declaration::described(values);
-    way.describe(&mut described);
-    described.insert(carried.key.to_owned(), Json::Object(carried.described));
+    route.describe(&mut described);
+    described.insert(transport.key.to_owned(), Json::Object(transport.described));
     described.insert("app".to_owned(), Json::Object(app_described));
     Some(Group {
         name: keys.name,
         count: keys.count,
-        way,
+        route,
         traffic,
-        offers_ecn: carried.offers_ecn,
-        says_ecn: carried.says_ecn,
-        transport: carried.transport,
+        offers_ecn: transport.offers_ecn,
+        has_ecn_key: transport.has_ecn_key,
+        transport: transport.transport,
         starts: keys.start.into_iter().map(|start| Time::ZERO + start).collect(),
         given,
         described: Json::Object(described),
     })
 }
 
-fn carried(reader: &mut Reader, flows: &Given) -> Option<Carried> {
-    match (flows.gives("tcp"), flows.gives("udp")) {
+fn transport(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
+    match (flows.has("tcp"), flows.has("udp")) {
         (_, false) => tcp::read(reader, flows),
         (false, true) => udp(reader, flows),
         (true, true) => {
@@ -153,43 +153,47 @@ fn carried(reader: &mut Reader, flows: &Given) -> Option<Carried> {
     }
 }
 
-fn udp(reader: &mut Reader, flows: &Given) -> Option<Carried> {
-    let given = reader.table(flows, "udp", FLOWS.inner("udp").example)?;
-    reader.only(&given, UDP.names());
+fn udp(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
+    let given = reader.table(flows, "udp", FLOWS.table("udp").example)?;
+    reader.reject_unknown_keys(&given, UDP.names());
     let reading = reader.keys(&given, UDP.keys);
-    let values = reading.sound()?;
-    reader.warn_unheeded(&given, values, &[]);
+    let values = reading.valid_values()?;
+    reader.warn_ignored_keys(&given, values, &[]);
     let settings = datagram::Settings::from_values(values);
     let problems = settings.check();
     let sound = problems.is_empty();
     problems.into_iter().for_each(|(parameter, message)| reader.report(&given, parameter, message));
-    sound.then(|| Carried {
+    sound.then(|| ReadTransport {
         transport: Transport::Datagrams(settings),
         key: "udp",
         described: declaration::described(values),
         offers_ecn: settings.ecn.codepoint().is_capable(),
-        says_ecn: given.gives("ecn"),
+        has_ecn_key: given.has("ecn"),
     })
 }
 
 /// The application: a name, or a table with `kind` and its parameters. Bulk if left out.
-fn app(reader: &mut Reader, flows: &Given, carried: Option<&Carried>) -> Option<(&'static ApplicationEntry, Values, Map<String, Json>)> {
-    let table = flows.node.get("app").filter(|node| node.entries().is_some()).map(|node| Given::new(node, flows.at("app")));
+fn app(
+    reader: &mut Reader,
+    flows: &TableInput,
+    transport: Option<&ReadTransport>,
+) -> Option<(&'static ApplicationEntry, Values, Map<String, Json>)> {
+    let table = flows.node.get("app").filter(|node| node.entries().is_some()).map(|node| TableInput::new(node, flows.at("app")));
     let name = |entry: &ApplicationEntry| entry.name;
     let entry = match &table {
         Some(given) => reader.entry(given, "kind", "application", APPLICATIONS, name)?,
-        None if flows.gives("app") => reader.entry(flows, "app", "application", APPLICATIONS, name)?,
+        None if flows.has("app") => reader.entry(flows, "app", "application", APPLICATIONS, name)?,
         None => &APPLICATIONS[0],
     };
-    if let Some(carried) = carried {
-        check_carrier(reader, flows, entry, carried);
+    if let Some(transport) = transport {
+        check_carrier(reader, flows, entry, transport);
     }
     let mut values = Values::defaults(entry.parameters);
     if let Some(given) = &table {
-        reader.only(given, std::iter::once("kind").chain(entry.parameters.iter().map(|parameter| parameter.name)));
+        reader.reject_unknown_keys(given, std::iter::once("kind").chain(entry.parameters.iter().map(|parameter| parameter.name)));
         let reading = reader.keys_over(given, values);
-        values = reading.into_sound()?;
-        reader.warn_unheeded(given, &values, &[]);
+        values = reading.into_valid_values()?;
+        reader.warn_ignored_keys(given, &values, &[]);
         read_list(reader, given, &mut values)?;
     }
     for (parameter, message) in (entry.check)(&values) {
@@ -204,10 +208,10 @@ fn app(reader: &mut Reader, flows: &Given, carried: Option<&Carried>) -> Option<
 }
 
 /// Puts what stands in the file of an application that reads one in place of its times and sizes; nothing if that cannot be.
-fn read_list(reader: &mut Reader, given: &Given, values: &mut Values) -> Option<()> {
+fn read_list(reader: &mut Reader, given: &TableInput, values: &mut Values) -> Option<()> {
     let reads = values.parameters().iter().any(|parameter| parameter.name == "file");
     let Some(file) = reads.then(|| values.get::<Option<String>>("file")).flatten() else { return Some(()) };
-    for key in ["times", "sizes"].into_iter().filter(|key| given.gives(key)) {
+    for key in ["times", "sizes"].into_iter().filter(|key| given.has(key)) {
         reader.report(given, key, "excludes file, which contains it too; fix: give one of the two".to_owned());
     }
     let text = reader.file(given, "file", &file)?;
@@ -218,8 +222,8 @@ fn read_list(reader: &mut Reader, given: &Given, values: &mut Values) -> Option<
 }
 
 /// An application that waits for acknowledgements is not for datagrams.
-fn check_carrier(reader: &mut Reader, flows: &Given, entry: &ApplicationEntry, carried: &Carried) {
-    if entry.allowed_transport == AllowedTransport::Either || !carried.transport.is_datagrams() {
+fn check_carrier(reader: &mut Reader, flows: &TableInput, entry: &ApplicationEntry, transport: &ReadTransport) {
+    if entry.allowed_transport == AllowedTransport::Either || !transport.transport.is_datagrams() {
         return;
     }
     let others: Vec<_> =
@@ -227,7 +231,7 @@ fn check_carrier(reader: &mut Reader, flows: &Given, entry: &ApplicationEntry, c
     let message = format!(
         "\"{}\" waits for acknowledgements, which datagrams do not have; fix: give tcp instead of udp, or an application with its own timing: {}",
         entry.name,
-        listed(&others)
+        format_names(&others)
     );
     reader.report(flows, "app", message);
 }

@@ -5,16 +5,16 @@ use ecnlab_sim::impairment::{IMPAIRMENT_KINDS, Impairment, ImpairmentKeys, Impai
 use ecnlab_units::Parameter;
 use serde_json::{Map, Value as Json, json};
 
-use super::declaration::{Holds, Inner, described};
-use crate::read::{Given, Reader, example};
+use super::declaration::{TableContent, TableDeclaration, described};
+use crate::read::{Reader, TableInput, example};
 use crate::tree::Node;
 
 /// More parts than this one after another are hardly meant.
 const MAX_PARTS: usize = 16;
 
-pub const IMPAIR: Inner = Inner {
+pub const IMPAIR: TableDeclaration = TableDeclaration {
     key: "impair",
-    holds: Holds::Impairments,
+    content: TableContent::Impairments,
     required: false,
     doc: "What becomes of packets before the queue, in this order, behind what the keys ecn, loss_every and loss do.",
     example: "[{ kind = \"loss\", rate = 0.01 }]",
@@ -38,7 +38,7 @@ impl Impairments {
 }
 
 /// Reads the list behind what the keys of their own stand for. What of it has a problem is left out.
-pub fn read(reader: &mut Reader, given: &Given, keys: Option<ImpairmentKeys>) -> Impairments {
+pub fn read(reader: &mut Reader, given: &TableInput, keys: Option<ImpairmentKeys>) -> Impairments {
     let parts: Vec<(Impairment, Json)> = parts_given(reader, given).iter().filter_map(|given| part(reader, given)).collect();
     let (parts, described): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     let keys = keys.into_iter().flat_map(ImpairmentKeys::impairments);
@@ -46,7 +46,7 @@ pub fn read(reader: &mut Reader, given: &Given, keys: Option<ImpairmentKeys>) ->
 }
 
 /// The tables in the list, each with its place.
-fn parts_given<'a>(reader: &mut Reader, given: &Given<'a>) -> Vec<Given<'a>> {
+fn parts_given<'a>(reader: &mut Reader, given: &TableInput<'a>) -> Vec<TableInput<'a>> {
     let Some(node) = given.node.get(IMPAIR.key) else { return Vec::new() };
     let Some(list) = node.list() else {
         reader.report(given, IMPAIR.key, format!("must be a list of tables, as in {} = {}", IMPAIR.key, IMPAIR.example));
@@ -57,15 +57,15 @@ fn parts_given<'a>(reader: &mut Reader, given: &Given<'a>) -> Vec<Given<'a>> {
         return Vec::new();
     }
     let place = given.at(IMPAIR.key);
-    list.iter().enumerate().map(|(at, node): (usize, &Node)| Given::new(node, format!("{place}.{at}"))).collect()
+    list.iter().enumerate().map(|(at, node): (usize, &Node)| TableInput::new(node, format!("{place}.{at}"))).collect()
 }
 
-fn part(reader: &mut Reader, given: &Given) -> Option<(Impairment, Json)> {
+fn part(reader: &mut Reader, given: &TableInput) -> Option<(Impairment, Json)> {
     let entry = *reader.entry(given, "kind", "impairment", IMPAIRMENT_KINDS, |entry| entry.name)?;
-    reader.only(given, std::iter::once("kind").chain(entry.parameters.iter().map(|parameter| parameter.name)));
+    reader.reject_unknown_keys(given, std::iter::once("kind").chain(entry.parameters.iter().map(|parameter| parameter.name)));
     let reading = reader.keys(given, entry.parameters);
-    let values = reading.sound()?;
-    reader.warn_unheeded(given, values, &[]);
+    let values = reading.valid_values()?;
+    reader.warn_ignored_keys(given, values, &[]);
     let contradictions = (entry.check)(values);
     let is_sound = contradictions.is_empty();
     for (parameter, message) in contradictions {

@@ -8,11 +8,11 @@ use ecnlab_units::parameter::{Parameter, concat_parameter_tables};
 use ecnlab_units::{Rate, Span, Value, Values, parameters};
 use serde_json::{Map, Value as Json};
 
-use super::declaration::{Holds, Inner, MAX_PACKETS, Section, described, members};
+use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, described, members};
 use super::deliveries::{self, DELIVERIES};
 use super::impair::{self, IMPAIR, Impairments};
 use super::queue::{self, Queue};
-use crate::read::{Given, Reader, Reading};
+use crate::read::{ReadContext, Reader, TableInput};
 
 parameters! {
     /// A link's own keys.
@@ -40,7 +40,7 @@ parameters! {
 
 parameters! {
     /// The keys of the way back.
-    struct Back {
+    struct ReverseLinkKeys {
         /// Transmission rate; auto is the link's.
         pub rate: Option<Rate> = "auto";
         /// Propagation delay; auto is the link's.
@@ -50,11 +50,11 @@ parameters! {
     }
 }
 
-const IMPAIRED: usize = impairment::ImpairmentKeys::PARAMETERS.len();
-const LINK_KEYS: [Parameter; LinkKeys::PARAMETERS.len() + IMPAIRED] =
+const IMPAIRMENT_KEY_COUNT: usize = impairment::ImpairmentKeys::PARAMETERS.len();
+const LINK_KEYS: [Parameter; LinkKeys::PARAMETERS.len() + IMPAIRMENT_KEY_COUNT] =
     concat_parameter_tables(&[LinkKeys::PARAMETERS, impairment::ImpairmentKeys::PARAMETERS]);
-const BACK_KEYS: [Parameter; Back::PARAMETERS.len() + IMPAIRED] =
-    concat_parameter_tables(&[Back::PARAMETERS, impairment::ImpairmentKeys::PARAMETERS]);
+const REVERSE_LINK_KEYS: [Parameter; ReverseLinkKeys::PARAMETERS.len() + IMPAIRMENT_KEY_COUNT] =
+    concat_parameter_tables(&[ReverseLinkKeys::PARAMETERS, impairment::ImpairmentKeys::PARAMETERS]);
 
 pub const LINK: Section = Section {
     name: "link",
@@ -62,12 +62,12 @@ pub const LINK: Section = Section {
     doc: "A link from one node to another, and the way back, which is like it but for the queue. What a link does to packets comes before its queue.",
     keys: &LINK_KEYS,
     tables: &[
-        QUEUED,
+        QUEUE_TABLE,
         IMPAIR,
         DELIVERIES,
-        Inner {
+        TableDeclaration {
             key: "reverse",
-            holds: Holds::One(&REVERSE),
+            content: TableContent::One(&REVERSE),
             required: false,
             doc: "The way back, where it is not like the link, or has a queue.",
             example: "{ rate = \"10 Mbps\" }",
@@ -79,13 +79,13 @@ pub const REVERSE: Section = Section {
     name: "link.reverse",
     title: "The way back of a link",
     doc: "The way back, with a plain drop-tail buffer that is not measured unless it has a queue.",
-    keys: &BACK_KEYS,
-    tables: &[QUEUED, IMPAIR, DELIVERIES],
+    keys: &REVERSE_LINK_KEYS,
+    tables: &[QUEUE_TABLE, IMPAIR, DELIVERIES],
 };
 
-const QUEUED: Inner = Inner {
+const QUEUE_TABLE: TableDeclaration = TableDeclaration {
     key: "queue",
-    holds: Holds::Queue,
+    content: TableContent::Queue,
     required: false,
     doc: "A measured queue: the AQM with its parameters, and the buffer.",
     example: "{ aqm = \"droptail\", limit = 100 }",
@@ -96,7 +96,7 @@ pub struct Links<'a> {
     /// In the order of the network: those of all links, then their ways back.
     pub edges: Vec<Edge<'a>>,
     /// Whether every link has a name and ends, so that routes can be sought.
-    pub complete: bool,
+    pub is_complete: bool,
     /// The links as they can be read again.
     pub described: Vec<Json>,
 }
@@ -109,7 +109,7 @@ pub struct Edge<'a> {
     pub to: String,
     /// The number of the edge the other way, if there is one.
     pub opposite: Option<usize>,
-    pub given: Given<'a>,
+    pub given: TableInput<'a>,
     /// Its queue, unless it has none or one with a problem.
     pub queue: Option<QueueConfig>,
     /// The edge as it is simulated.
@@ -124,9 +124,9 @@ struct Link<'a> {
 }
 
 /// One direction of a link, still without name and ends.
-struct Way<'a> {
+struct LinkDirection<'a> {
     values: Values,
-    given: Given<'a>,
+    given: TableInput<'a>,
     queue: Option<Queue>,
     impairments: Impairments,
     deliveries: Option<DeliveryTrace>,
@@ -140,17 +140,17 @@ impl Links<'_> {
 }
 
 /// The links in the order of the file.
-pub fn read<'a>(reader: &mut Reader, root: &Given<'a>) -> Links<'a> {
+pub fn read<'a>(reader: &mut Reader, root: &TableInput<'a>) -> Links<'a> {
     let given = members(reader, root, "link");
     let declared = given.len();
     let links: Vec<Link> = given.into_iter().filter_map(|given| link(reader, given)).collect();
-    let complete = declared > 0 && links.len() == declared;
+    let is_complete = declared > 0 && links.len() == declared;
     let described = links.iter().map(|link| link.described.clone()).collect();
-    Links { edges: in_order(links), complete, described }
+    Links { edges: in_network_order(links), is_complete, described }
 }
 
 /// All links, then their ways back.
-fn in_order(links: Vec<Link>) -> Vec<Edge> {
+fn in_network_order(links: Vec<Link>) -> Vec<Edge> {
     let (mut edges, reverse): (Vec<Edge>, Vec<Option<Edge>>) = links.into_iter().map(|link| (link.forward, link.reverse)).unzip();
     for (at, mut edge) in reverse.into_iter().enumerate().filter_map(|(at, edge)| Some((at, edge?))) {
         edges[at].opposite = Some(edges.len());
@@ -160,31 +160,31 @@ fn in_order(links: Vec<Link>) -> Vec<Edge> {
     edges
 }
 
-fn link<'a>(reader: &mut Reader, given: Given<'a>) -> Option<Link<'a>> {
-    reader.only(&given, LINK.names());
+fn link<'a>(reader: &mut Reader, given: TableInput<'a>) -> Option<Link<'a>> {
+    reader.reject_unknown_keys(&given, LINK.names());
     let reading = reader.keys(&given, LINK.keys);
     let ends: [Option<String>; 3] = ["name", "from", "to"].map(|key| reading.get(key));
     if ends[1].is_some() && ends[1] == ends[2] {
         reader.report(&given, "to", "a link must lead to another node than it comes from".to_owned());
     }
-    if reading.get::<Option<Rate>>("rate") == Some(None) && !given.gives(DELIVERIES.key) {
+    if reading.get::<Option<Rate>>("rate") == Some(None) && !given.has(DELIVERIES.key) {
         reader.report(&given, "rate", "is missing; fix: give it as rate = \"10 Mbps\", or give deliveries".to_owned());
     }
     let reverse = reverse(reader, &given, &reading);
-    let forward = way(reader, given, reading);
+    let forward = read_direction(reader, given, reading);
     warn_without_queue(reader, &forward);
     let described = described_link(&forward, reverse.as_ref());
     let [name, from, to] = ends;
     let (name, from, to) = (name?, from?, to?);
     let back = format!("{name}.reverse");
-    let reverse = reverse.map(|way| way.edge(LinkName::shared(&name, Direction::Back), back, [&to, &from]));
+    let reverse = reverse.map(|direction| direction.edge(LinkName::shared(&name, Direction::Back), back, [&to, &from]));
     let forward = forward.edge(LinkName::shared(&name, Direction::Forward), name, [&from, &to]);
     Some(Link { forward, reverse, described })
 }
 
 /// The way back, unless the link has none: as the link itself where nothing else is said.
-fn reverse<'a>(reader: &mut Reader, link: &Given<'a>, of_link: &Reading) -> Option<Way<'a>> {
-    let given = reader.table(link, "reverse", LINK.inner("reverse").example);
+fn reverse<'a>(reader: &mut Reader, link: &TableInput<'a>, of_link: &ReadContext) -> Option<LinkDirection<'a>> {
+    let given = reader.table(link, "reverse", LINK.table("reverse").example);
     if of_link.get("one_way") == Some(true) {
         if given.is_some() {
             reader.report(
@@ -195,29 +195,29 @@ fn reverse<'a>(reader: &mut Reader, link: &Given<'a>, of_link: &Reading) -> Opti
         }
         return None;
     }
-    let given = given.unwrap_or_else(|| Given::nothing(link.at("reverse")));
-    reader.only(&given, REVERSE.names());
+    let given = given.unwrap_or_else(|| TableInput::empty(link.at("reverse")));
+    reader.reject_unknown_keys(&given, REVERSE.names());
     let mut reading = reader.keys(&given, REVERSE.keys);
-    if link.gives(DELIVERIES.key) && !given.gives("rate") && !given.gives(DELIVERIES.key) {
+    if link.has(DELIVERIES.key) && !given.has("rate") && !given.has(DELIVERIES.key) {
         let message =
             "is missing: the link follows a trace and has no rate for its reverse direction; fix: give rate = \"10 Mbps\", or deliveries";
         reader.report(&given, "rate", message.to_owned());
     }
-    let inherited = if given.gives(DELIVERIES.key) { &["delay"][..] } else { &["rate", "delay"] };
+    let inherited = if given.has(DELIVERIES.key) { &["delay"][..] } else { &["rate", "delay"] };
     for &key in inherited {
         if let Value::Special(_) = reading.values.value(key) {
             reading.values.set(key, of_link.values.value(key).clone());
         }
     }
-    Some(way(reader, given, reading))
+    Some(read_direction(reader, given, reading))
 }
 
 /// One direction, whose keys have been read.
-fn way<'a>(reader: &mut Reader, given: Given<'a>, mut reading: Reading) -> Way<'a> {
-    reader.warn_unheeded(&given, &reading.values, &[]);
-    let table = reader.table(&given, "queue", QUEUED.example);
+fn read_direction<'a>(reader: &mut Reader, given: TableInput<'a>, mut reading: ReadContext) -> LinkDirection<'a> {
+    reader.warn_ignored_keys(&given, &reading.values, &[]);
+    let table = reader.table(&given, "queue", QUEUE_TABLE.example);
     let queue = table.and_then(|table| queue::read(reader, &table));
-    if given.gives("queue") && given.gives("limit") {
+    if given.has("queue") && given.has("limit") {
         reader.warn(&given, "limit", "has no effect with a queue, which has its own buffer; fix: leave out one of the two".to_owned());
     }
     let keys = impairment::ImpairmentKeys::from_values(&reading.values);
@@ -227,19 +227,19 @@ fn way<'a>(reader: &mut Reader, given: Given<'a>, mut reading: Reading) -> Way<'
         let message = "exclude a queue of a kernel, which sends at the link's rate; fix: leave out one of the two".to_owned();
         reader.report(&given, DELIVERIES.key, message);
     }
-    Way { values: reading.values, given, queue, impairments, deliveries }
+    LinkDirection { values: reading.values, given, queue, impairments, deliveries }
 }
 
 /// When packets leave: at a rate, or at the opportunities of a trace, whose mean the rate is then.
-fn deliveries(reader: &mut Reader, given: &Given, reading: &mut Reading) -> Option<DeliveryTrace> {
-    if !given.gives(DELIVERIES.key) {
+fn deliveries(reader: &mut Reader, given: &TableInput, reading: &mut ReadContext) -> Option<DeliveryTrace> {
+    if !given.has(DELIVERIES.key) {
         return None;
     }
-    if given.gives("rate") {
+    if given.has("rate") {
         reader.report(given, "rate", "excludes deliveries, which are the departure times; fix: leave out one of the two".to_owned());
     }
-    if !given.gives("queue") {
-        let message = format!("require a queue; fix: give queue = {}", QUEUED.example);
+    if !given.has("queue") {
+        let message = format!("require a queue; fix: give queue = {}", QUEUE_TABLE.example);
         reader.report(given, DELIVERIES.key, message);
     }
     let trace = deliveries::read(reader, given)?;
@@ -248,18 +248,18 @@ fn deliveries(reader: &mut Reader, given: &Given, reading: &mut Reading) -> Opti
 }
 
 /// A link that says nothing of what waits before it hardly means that.
-fn warn_without_queue(reader: &mut Reader, link: &Way) {
-    if !link.given.gives("queue") && !link.given.gives("limit") {
+fn warn_without_queue(reader: &mut Reader, link: &LinkDirection) {
+    if !link.given.has("queue") && !link.given.has("limit") {
         let message = format!(
             "is left out, so packets wait in a plain drop-tail buffer of {} packets that is not measured; fix: give queue = {}, or to keep it, limit",
             link.values.get::<u32>("limit"),
-            QUEUED.example
+            QUEUE_TABLE.example
         );
         reader.warn(&link.given, "queue", message);
     }
 }
 
-impl<'a> Way<'a> {
+impl<'a> LinkDirection<'a> {
     /// The edge between these nodes.
     fn edge(self, link: LinkName, name: String, [from, to]: [&str; 2]) -> Edge<'a> {
         let buffer = match &self.queue {
@@ -299,7 +299,7 @@ impl<'a> Way<'a> {
 }
 
 /// The link with its way back as it can be read again.
-fn described_link(forward: &Way, reverse: Option<&Way>) -> Json {
+fn described_link(forward: &LinkDirection, reverse: Option<&LinkDirection>) -> Json {
     let mut described = forward.described();
     if let Some(reverse) = reverse {
         described.insert("reverse".to_owned(), Json::Object(reverse.described()));

@@ -15,7 +15,7 @@ pub mod tcp;
 mod tcp_renames;
 mod unknown_keys;
 
-pub use declaration::{Holds, Inner, MAX_PACKETS, Section, described, json_of};
+pub use declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, described, json_of};
 
 /// Every section, in the order of the documentation.
 pub const SECTIONS: &[&Section] = &[

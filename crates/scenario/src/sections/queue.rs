@@ -21,19 +21,19 @@ use ecnlab_units::{Parameter, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
 use super::declaration::{self, MAX_PACKETS, Section};
-use super::unknown_keys::{self, Home, belongs};
-use crate::read::{self, Given, Reader};
-use crate::tree::{Form, Node, Scalar, Tree};
+use super::unknown_keys::{self, KnownKeyLocation, belongs_verb};
+use crate::read::{self, Reader, TableInput};
+use crate::tree::{Node, Scalar, ScalarKind, Tree};
 
 /// The table of the queue inside another, and how it is written.
-const INNER: &str = "queue";
-const INNER_EXAMPLE: &str = "{ aqm = \"droptail\", limit = 100 }";
+const CHILD_QUEUE_KEY: &str = "queue";
+const CHILD_QUEUE_EXAMPLE: &str = "{ aqm = \"droptail\", limit = 100 }";
 const LIMIT_EXAMPLE: &str = "limit = 120";
 /// The key that names a queue of a kernel.
-const KERNEL: &str = "kernel";
-/// What an unknown AQM may be.
-const BRING: &str = ", or load a user-defined AQM with --aqm FILE:CLASS or load(..., aqms=[CLASS])";
-const MAX_BYTES: f64 = 1e13;
+const KERNEL_KEY: &str = "kernel";
+/// Hint for an unknown AQM.
+const USER_AQM_HINT: &str = ", or load a user-defined AQM with --aqm FILE:CLASS or load(..., aqms=[CLASS])";
+const MAX_LIMIT_BYTES: f64 = 1e13;
 
 parameters! {
     /// What a queue has beside its discipline's and its AQM's parameters.
@@ -60,7 +60,7 @@ pub struct Queue {
 }
 
 /// An AQM that is known to be sound, with its values as they can be read again.
-struct Chosen {
+struct ChosenAqm {
     aqm: AqmConfig,
     described: Map<String, Json>,
 }
@@ -84,7 +84,7 @@ fn example(discipline: &DisciplineEntry) -> String {
     let inside = match discipline.child {
         ChildKind::Aqm(_) => format!("{LIMIT_EXAMPLE}{own}, aqm = {{ name = \"red\", max_p = 0.5 }}"),
         ChildKind::Buffer => format!("{LIMIT_EXAMPLE}{own}"),
-        ChildKind::Queue => format!("{INNER} = {INNER_EXAMPLE}{own}"),
+        ChildKind::Queue => format!("{CHILD_QUEUE_KEY} = {CHILD_QUEUE_EXAMPLE}{own}"),
     };
     format!("{{ discipline = \"{}\", {inside} }}", discipline.name)
 }
@@ -96,23 +96,23 @@ fn required(parameters: &[Parameter]) -> String {
 }
 
 /// Reads a queue's table.
-pub fn read(reader: &mut Reader, given: &Given) -> Option<Queue> {
-    if given.gives(KERNEL) {
-        return of_kernel(reader, given);
+pub fn read(reader: &mut Reader, given: &TableInput) -> Option<Queue> {
+    if given.has(KERNEL_KEY) {
+        return read_kernel_queue(reader, given);
     }
     let discipline = discipline(reader, given)?;
     match discipline.child {
-        ChildKind::Aqm(_) if is_flat(reader, given, discipline) => flat(reader, given, discipline),
-        ChildKind::Aqm(default) => with_aqm(reader, given, discipline, default),
-        ChildKind::Buffer => with_law(reader, given, discipline),
-        ChildKind::Queue => with_queue(reader, given, discipline),
+        ChildKind::Aqm(_) if is_flat(reader, given, discipline) => read_flat_queue(reader, given, discipline),
+        ChildKind::Aqm(default) => read_with_aqm(reader, given, discipline, default),
+        ChildKind::Buffer => read_with_algorithm(reader, given, discipline),
+        ChildKind::Queue => read_with_child_queue(reader, given, discipline),
     }
 }
 
 /// The discipline that is named, or the plain one.
-fn discipline(reader: &mut Reader, given: &Given) -> Option<&'static DisciplineEntry> {
+fn discipline(reader: &mut Reader, given: &TableInput) -> Option<&'static DisciplineEntry> {
     let registry = reader.registry;
-    if !given.gives("discipline") {
+    if !given.has("discipline") {
         return Some(registry.disciplines()[0]);
     }
     let word = given.node.text("discipline");
@@ -130,37 +130,37 @@ fn is_plain(reader: &Reader, discipline: &DisciplineEntry) -> bool {
 }
 
 /// Whether the AQM's parameters stand beside the buffer.
-fn is_flat(reader: &Reader, given: &Given, discipline: &DisciplineEntry) -> bool {
-    let plain = is_plain(reader, discipline);
-    plain && given.node.get("aqm").map_or(!given.gives("discipline"), |aqm| aqm.entries().is_none())
+fn is_flat(reader: &Reader, given: &TableInput, discipline: &DisciplineEntry) -> bool {
+    let plain_queue = is_plain(reader, discipline);
+    plain_queue && given.node.get("aqm").map_or(!given.has("discipline"), |aqm| aqm.entries().is_none())
 }
 
 /// The plain discipline with its AQM in the same table.
-fn flat(reader: &mut Reader, given: &Given, discipline: &'static DisciplineEntry) -> Option<Queue> {
+fn read_flat_queue(reader: &mut Reader, given: &TableInput, discipline: &'static DisciplineEntry) -> Option<Queue> {
     let entry = named_aqm(reader, given, "aqm")?;
     let own = own_names(&["discipline", "aqm", "limit"], entry.parameters);
     unknown_keys::report(reader, given, &own, elsewhere(reader.registry), |_, keys| {
-        stale(&format!("aqm = \"{}\"", entry.name), keys, &given.place, &flat_example(entry))
+        stale_keys_message(&format!("aqm = \"{}\"", entry.name), keys, &given.place, &flat_example(entry))
     });
     let (amount, limit) = buffer(reader, given)?;
     let chosen = aqm(reader, given, given, entry, amount)?;
-    Some(plain(discipline, Values::defaults(discipline.parameters), chosen, amount, limit))
+    Some(plain_queue(discipline, Values::defaults(discipline.parameters), chosen, amount, limit))
 }
 
 /// The plain discipline: described flat, however it was written.
-fn plain(discipline: &'static DisciplineEntry, values: Values, chosen: Chosen, amount: Amount, limit: Limit) -> Queue {
-    let Chosen { aqm, mut described } = chosen;
+fn plain_queue(discipline: &'static DisciplineEntry, values: Values, chosen: ChosenAqm, amount: Amount, limit: Limit) -> Queue {
+    let ChosenAqm { aqm, mut described } = chosen;
     described.insert("aqm".to_owned(), json!(aqm.entry.name));
     described.extend(limit_described(amount));
     Queue { of: QueueConfig { discipline, values, child: Child::Aqm { aqm, limit } }, described }
 }
 
 /// A discipline with its parameters, and an AQM in a table of its own.
-fn with_aqm(reader: &mut Reader, given: &Given, discipline: &'static DisciplineEntry, default: &str) -> Option<Queue> {
+fn read_with_aqm(reader: &mut Reader, given: &TableInput, discipline: &'static DisciplineEntry, default: &str) -> Option<Queue> {
     let inside = aqm_given(reader, given, discipline, default);
-    only_around_aqm(reader, given, discipline, inside.as_ref().map(|(_, entry)| *entry));
+    reject_keys_of_aqm(reader, given, discipline, inside.as_ref().map(|(_, entry)| *entry));
     // A limit within the AQM's table has been told already, and is no second problem here.
-    let misplaced = !given.gives("limit") && given.node.get("aqm").is_some_and(|aqm| aqm.get("limit").is_some());
+    let misplaced = !given.has("limit") && given.node.get("aqm").is_some_and(|aqm| aqm.get("limit").is_some());
     let buffer = if misplaced { None } else { buffer(reader, given) };
     let own = own_values(reader, given, discipline, buffer.map(|(amount, _)| amount));
     let (within, entry) = inside?;
@@ -168,9 +168,9 @@ fn with_aqm(reader: &mut Reader, given: &Given, discipline: &'static DisciplineE
     let chosen = aqm(reader, &within, given, entry, amount)?;
     let values = own?;
     if is_plain(reader, discipline) {
-        return Some(plain(discipline, values, chosen, amount, limit));
+        return Some(plain_queue(discipline, values, chosen, amount, limit));
     }
-    let Chosen { aqm, mut described } = chosen;
+    let ChosenAqm { aqm, mut described } = chosen;
     described.insert("name".to_owned(), json!(entry.name));
     let mut outer = declaration::described(&values);
     outer.insert("discipline".to_owned(), json!(discipline.name));
@@ -180,10 +180,15 @@ fn with_aqm(reader: &mut Reader, given: &Given, discipline: &'static DisciplineE
 }
 
 /// A discipline which has its own algorithm, with a buffer.
-fn with_law(reader: &mut Reader, given: &Given, discipline: &'static DisciplineEntry) -> Option<Queue> {
+fn read_with_algorithm(reader: &mut Reader, given: &TableInput, discipline: &'static DisciplineEntry) -> Option<Queue> {
     let own = own_names(&["discipline", "limit"], discipline.parameters);
     unknown_keys::report(reader, given, &own, elsewhere(reader.registry), |_, keys| {
-        stale(&format!("discipline = \"{}\", which has its own algorithm,", discipline.name), keys, &given.place, &example(discipline))
+        stale_keys_message(
+            &format!("discipline = \"{}\", which has its own algorithm,", discipline.name),
+            keys,
+            &given.place,
+            &example(discipline),
+        )
     });
     let buffer = buffer(reader, given);
     let values = own_values(reader, given, discipline, buffer.map(|(amount, _)| amount));
@@ -195,41 +200,45 @@ fn with_law(reader: &mut Reader, given: &Given, discipline: &'static DisciplineE
 }
 
 /// A discipline with another queue inside.
-fn with_queue(reader: &mut Reader, given: &Given, discipline: &'static DisciplineEntry) -> Option<Queue> {
-    let misplaced = only_around_queue(reader, given, discipline);
+fn read_with_child_queue(reader: &mut Reader, given: &TableInput, discipline: &'static DisciplineEntry) -> Option<Queue> {
+    let misplaced = reject_keys_of_queue(reader, given, discipline);
     let values = own_values(reader, given, discipline, None);
-    let Some(within) = reader.table(given, INNER, INNER_EXAMPLE) else {
-        if !given.gives(INNER) && !misplaced {
-            reader.report(given, INNER, format!("is missing; fix: give the inner queue, as in {INNER} = {INNER_EXAMPLE}"));
+    let Some(within) = reader.table(given, CHILD_QUEUE_KEY, CHILD_QUEUE_EXAMPLE) else {
+        if !given.has(CHILD_QUEUE_KEY) && !misplaced {
+            reader.report(
+                given,
+                CHILD_QUEUE_KEY,
+                format!("is missing; fix: give the inner queue, as in {CHILD_QUEUE_KEY} = {CHILD_QUEUE_EXAMPLE}"),
+            );
         }
         return None;
     };
-    if within.gives(KERNEL) {
+    if within.has(KERNEL_KEY) {
         let message = format!("a kernel's queue must be the link's own queue; fix: write it instead of \"{}\"", discipline.name);
-        reader.report(&within, KERNEL, message);
+        reader.report(&within, KERNEL_KEY, message);
         return None;
     }
     let inner = read(reader, &within);
     let (values, inner) = (values?, inner?);
     let mut described = declaration::described(&values);
     described.insert("discipline".to_owned(), json!(discipline.name));
-    described.insert(INNER.to_owned(), Json::Object(inner.described));
+    described.insert(CHILD_QUEUE_KEY.to_owned(), Json::Object(inner.described));
     Some(Queue { of: QueueConfig { discipline, values, child: Child::Queue(Box::new(inner.of)) }, described })
 }
 
 /// A queue of a kernel. Its parameters are words, numbers and flags, kept by name; those of a queue within it stand in a table, and their
 /// names behind that of the table: `leaf.limit`.
-fn of_kernel(reader: &mut Reader, given: &Given) -> Option<Queue> {
+fn read_kernel_queue(reader: &mut Reader, given: &TableInput) -> Option<Queue> {
     let before = reader.problems.len();
-    let name = given.node.text(KERNEL).filter(|name| is_name(name));
+    let name = given.node.text(KERNEL_KEY).filter(|name| is_name(name));
     if name.is_none() {
-        reader.report(given, KERNEL, "must be a kernel's name of the queue, as in kernel = \"fq_codel\"".to_owned());
+        reader.report(given, KERNEL_KEY, "must be a kernel's name of the queue, as in kernel = \"fq_codel\"".to_owned());
     }
     let mut parameters: Vec<(String, &Scalar)> = Vec::new();
     let mut described = Map::new();
-    for (key, node) in given.node.entries().unwrap_or_default().iter().filter(|(key, _)| key != KERNEL) {
-        let Some(entries) = node.entries().filter(|_| !is_ours(key)) else {
-            match written(key, node) {
+    for (key, node) in given.node.entries().unwrap_or_default().iter().filter(|(key, _)| key != KERNEL_KEY) {
+        let Some(entries) = node.entries().filter(|_| !is_scenario_key(key)) else {
+            match scalar_text(key, node) {
                 Ok(scalar) => {
                     described.insert(key.clone(), json_of_scalar(scalar));
                     parameters.push((key.clone(), scalar));
@@ -238,10 +247,10 @@ fn of_kernel(reader: &mut Reader, given: &Given) -> Option<Queue> {
             }
             continue;
         };
-        let within = Given::new(node, given.at(key));
+        let within = TableInput::new(node, given.at(key));
         let mut of_table = Map::new();
         for (inner, node) in entries {
-            match written(inner, node) {
+            match scalar_text(inner, node) {
                 Ok(scalar) => {
                     of_table.insert(inner.clone(), json_of_scalar(scalar));
                     parameters.push((format!("{key}.{inner}"), scalar));
@@ -254,21 +263,21 @@ fn of_kernel(reader: &mut Reader, given: &Given) -> Option<Queue> {
     parameters.sort_by(|(one, _), (other, _)| one.cmp(other));
     let name = name.filter(|_| reader.problems.len() == before)?;
     let arguments = parameters.into_iter().map(|(key, scalar)| (key, scalar.text.clone())).collect();
-    described.insert(KERNEL.to_owned(), json!(name));
+    described.insert(KERNEL_KEY.to_owned(), json!(name));
     Some(Queue { of: QueueConfig::from_kernel_qdisc(KernelQdisc { name: name.to_owned(), arguments }), described })
 }
 
 /// Whether a key is one of a queue of ours.
-fn is_ours(key: &str) -> bool {
-    matches!(key, "aqm" | "discipline" | INNER)
+fn is_scenario_key(key: &str) -> bool {
+    matches!(key, "aqm" | "discipline" | CHILD_QUEUE_KEY)
 }
 
 /// A parameter as a kernel may have it.
-fn written<'n>(key: &str, node: &'n Node) -> Result<&'n Scalar, String> {
+fn scalar_text<'n>(key: &str, node: &'n Node) -> Result<&'n Scalar, String> {
     match &node.value {
-        _ if is_ours(key) => Err("excludes kernel; fix: leave out one of the two".to_owned()),
+        _ if is_scenario_key(key) => Err("excludes kernel; fix: leave out one of the two".to_owned()),
         _ if !is_name(key) => Err("a kernel's parameter has a name of letters, digits and underscores".to_owned()),
-        Tree::Scalar(scalar) if scalar.form != Form::Other => Ok(scalar),
+        Tree::Scalar(scalar) if scalar.form != ScalarKind::Other => Ok(scalar),
         _ => Err("a kernel's parameter must be a word, a number, true or false".to_owned()),
     }
 }
@@ -278,32 +287,32 @@ fn is_name(text: &str) -> bool {
 }
 
 fn json_of_scalar(scalar: &Scalar) -> Json {
-    let parsed = serde_json::from_str(&scalar.text).ok().filter(|_| scalar.form != Form::Text);
+    let parsed = serde_json::from_str(&scalar.text).ok().filter(|_| scalar.form != ScalarKind::Text);
     parsed.unwrap_or_else(|| json!(scalar.text))
 }
 
 /// The AQM inside a discipline and where its parameters stand: a table, a name alone, or the default.
 fn aqm_given<'a>(
     reader: &mut Reader,
-    given: &Given<'a>,
+    given: &TableInput<'a>,
     discipline: &DisciplineEntry,
     default: &str,
-) -> Option<(Given<'a>, &'static AqmEntry)> {
+) -> Option<(TableInput<'a>, &'static AqmEntry)> {
     match given.node.get("aqm") {
-        None => Some((Given::nothing(given.at("aqm")), reader.registry.aqm(default)?)),
+        None => Some((TableInput::empty(given.at("aqm")), reader.registry.aqm(default)?)),
         Some(node) if node.entries().is_some() => {
-            let within = Given::new(node, given.at("aqm"));
-            let named = within.gives("name") || !given.gives("discipline");
+            let within = TableInput::new(node, given.at("aqm"));
+            let named = within.has("name") || !given.has("discipline");
             let entry = if named { named_aqm(reader, &within, "name")? } else { reader.registry.aqm(default)? };
-            only_within(reader, &within, entry, discipline);
+            reject_keys_of_child(reader, &within, entry, discipline);
             Some((within, entry))
         }
-        Some(_) => Some((Given::nothing(given.at("aqm")), named_aqm(reader, given, "aqm")?)),
+        Some(_) => Some((TableInput::empty(given.at("aqm")), named_aqm(reader, given, "aqm")?)),
     }
 }
 
 /// The AQM that the word under `key` names.
-fn named_aqm(reader: &mut Reader, given: &Given, key: &str) -> Option<&'static AqmEntry> {
+fn named_aqm(reader: &mut Reader, given: &TableInput, key: &str) -> Option<&'static AqmEntry> {
     let registry = reader.registry;
     let word = given.node.text(key);
     if let Some(discipline) = word.filter(|word| registry.aqm(word).is_none()).and_then(|word| registry.discipline(word)) {
@@ -313,83 +322,86 @@ fn named_aqm(reader: &mut Reader, given: &Given, key: &str) -> Option<&'static A
     }
     let found = reader.entry(given, key, "AQM", registry.aqms(), |entry| entry.name).copied();
     if let (None, Some(_), Some(problem)) = (found, word, reader.problems.last_mut()) {
-        problem.message.push_str(BRING);
+        problem.message.push_str(USER_AQM_HINT);
     }
     found
 }
 
 /// Reads an AQM's values; `around` is the table of the buffer.
-fn aqm(reader: &mut Reader, given: &Given, around: &Given, entry: &'static AqmEntry, amount: Amount) -> Option<Chosen> {
+fn aqm(reader: &mut Reader, given: &TableInput, around: &TableInput, entry: &'static AqmEntry, amount: Amount) -> Option<ChosenAqm> {
     let reading = reader.keys(given, entry.parameters);
-    let values = reading.sound()?;
+    let values = reading.valid_values()?;
     for (parameter, message) in entry.contradictions(values, amount) {
         reader.report(if parameter == "limit" { around } else { given }, parameter, message);
     }
-    reader.warn_unheeded(given, values, entry.unread_parameters);
-    for (name, condition) in entry.read_when.iter().filter(|(name, condition)| given.gives(name) && !values.meets(condition)) {
-        reader.warn_unmet(given, values, name, condition, str::to_owned);
+    reader.warn_ignored_keys(given, values, entry.unread_parameters);
+    for (name, condition) in entry.read_when.iter().filter(|(name, condition)| given.has(name) && !values.meets(condition)) {
+        reader.warn_unmet_condition(given, values, name, condition, str::to_owned);
     }
-    Some(Chosen { described: declaration::described(values), aqm: AqmConfig { entry, values: values.clone() } })
+    Some(ChosenAqm { described: declaration::described(values), aqm: AqmConfig { entry, values: values.clone() } })
 }
 
 /// Reads a discipline's own values.
-fn own_values(reader: &mut Reader, given: &Given, discipline: &DisciplineEntry, amount: Option<Amount>) -> Option<Values> {
+fn own_values(reader: &mut Reader, given: &TableInput, discipline: &DisciplineEntry, amount: Option<Amount>) -> Option<Values> {
     let reading = reader.keys(given, discipline.parameters);
-    let values = reading.sound()?;
+    let values = reading.valid_values()?;
     for (parameter, message) in (discipline.check)(values, amount) {
         reader.report(given, parameter, message);
     }
-    reader.warn_unheeded(given, values, &[]);
+    reader.warn_ignored_keys(given, values, &[]);
     Some(values.clone())
 }
 
 /// Reports keys that the table of an AQM inside a discipline does not have.
-fn only_within(reader: &mut Reader, given: &Given, aqm: &AqmEntry, discipline: &DisciplineEntry) {
+fn reject_keys_of_child(reader: &mut Reader, given: &TableInput, aqm: &AqmEntry, discipline: &DisciplineEntry) {
     let around = own_names(&["limit"], discipline.parameters);
     let elsewhere = elsewhere(reader.registry);
-    let home = |key: &str| if around.contains(&key) { Some(Home::Around) } else { elsewhere(key) };
+    let home = |key: &str| if around.contains(&key) { Some(KnownKeyLocation::InParentTable) } else { elsewhere(key) };
     unknown_keys::report(reader, given, &own_names(&["name"], aqm.parameters), home, |home, keys| match home {
-        Home::Around => format!("{} {} to the discipline around; fix: write it beside aqm", keys.join(", "), belongs(keys)),
+        KnownKeyLocation::InParentTable => {
+            format!("{} {} to the discipline around; fix: write it beside aqm", keys.join(", "), belongs_verb(keys))
+        }
         _ => {
             let example = format!("{{ name = \"{}\"{} }}", aqm.name, required(aqm.parameters));
-            stale(&format!("the AQM \"{}\"", aqm.name), keys, &given.place, &example)
+            stale_keys_message(&format!("the AQM \"{}\"", aqm.name), keys, &given.place, &example)
         }
     });
 }
 
 /// Reports keys that a discipline with an AQM inside does not have.
-fn only_around_aqm(reader: &mut Reader, given: &Given, discipline: &DisciplineEntry, aqm: Option<&AqmEntry>) {
+fn reject_keys_of_aqm(reader: &mut Reader, given: &TableInput, discipline: &DisciplineEntry, aqm: Option<&AqmEntry>) {
     let inside = aqm.map_or_else(Vec::new, |aqm| own_names(&[], aqm.parameters));
     let elsewhere = elsewhere(reader.registry);
-    let home = |key: &str| if inside.contains(&key) { Some(Home::Inside) } else { elsewhere(key) };
+    let home = |key: &str| if inside.contains(&key) { Some(KnownKeyLocation::InTable) } else { elsewhere(key) };
     let own = own_names(&["discipline", "aqm", "limit"], discipline.parameters);
     unknown_keys::report(reader, given, &own, home, |home, keys| match home {
-        Home::Inside => {
+        KnownKeyLocation::InTable => {
             let name = aqm.map_or("", |aqm| aqm.name);
-            let moved = unknown_keys::members(given.node, |key| keys.contains(&key));
-            let there = given.node.get("aqm").map_or_else(String::new, |aqm| unknown_keys::members(aqm, |key| key != "name"));
+            let moved = unknown_keys::format_members(given.node, |key| keys.contains(&key));
+            let there = given.node.get("aqm").map_or_else(String::new, |aqm| unknown_keys::format_members(aqm, |key| key != "name"));
             let all = [there, moved].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
-            format!("{} {} to the AQM inside; fix: write aqm = {{ name = \"{name}\", {all} }}", keys.join(", "), belongs(keys))
+            format!("{} {} to the AQM inside; fix: write aqm = {{ name = \"{name}\", {all} }}", keys.join(", "), belongs_verb(keys))
         }
-        _ => stale(&format!("discipline = \"{}\"", discipline.name), keys, &given.place, &example(discipline)),
+        _ => stale_keys_message(&format!("discipline = \"{}\"", discipline.name), keys, &given.place, &example(discipline)),
     });
 }
 
 /// Reports keys that a discipline with a queue inside does not have, and says whether some belong to that queue.
-fn only_around_queue(reader: &mut Reader, given: &Given, discipline: &DisciplineEntry) -> bool {
+fn reject_keys_of_queue(reader: &mut Reader, given: &TableInput, discipline: &DisciplineEntry) -> bool {
     let of_some_queue = elsewhere(reader.registry);
-    let home = |key: &str| if matches!(key, "aqm" | "limit") || of_some_queue(key).is_some() { Some(Home::Inside) } else { None };
-    let own = own_names(&["discipline", INNER], discipline.parameters);
+    let home =
+        |key: &str| if matches!(key, "aqm" | "limit") || of_some_queue(key).is_some() { Some(KnownKeyLocation::InTable) } else { None };
+    let own = own_names(&["discipline", CHILD_QUEUE_KEY], discipline.parameters);
     unknown_keys::report(reader, given, &own, home, |_, keys| {
-        let moved = unknown_keys::members(given.node, |key| keys.contains(&key));
-        format!("{} {} to the queue inside; fix: write {INNER} = {{ {moved} }}", keys.join(", "), belongs(keys))
+        let moved = unknown_keys::format_members(given.node, |key| keys.contains(&key));
+        format!("{} {} to the queue inside; fix: write {CHILD_QUEUE_KEY} = {{ {moved} }}", keys.join(", "), belongs_verb(keys))
     });
     let entries = given.node.entries().unwrap_or_default();
     entries.iter().any(|(key, _)| !own.contains(&key.as_str()) && home(key).is_some())
 }
 
-/// What is said of keys that were left behind when an AQM or a discipline was replaced; `example` is the whole table.
-fn stale(of: &str, keys: &[&str], place: &str, example: &str) -> String {
+/// Message for keys that were left behind when an AQM or a discipline was replaced; `example` is the whole table.
+fn stale_keys_message(of: &str, keys: &[&str], place: &str, example: &str) -> String {
     format!(
         "{of} has no {}; fix: leave out what belongs to another AQM or discipline, or replace the whole table, as in --set '{place}={example}'",
         keys.join(", "),
@@ -397,11 +409,11 @@ fn stale(of: &str, keys: &[&str], place: &str, example: &str) -> String {
 }
 
 /// Tells keys that some AQM or some discipline has.
-fn elsewhere(registry: &Registry) -> impl Fn(&str) -> Option<Home> + use<> {
+fn elsewhere(registry: &Registry) -> impl Fn(&str) -> Option<KnownKeyLocation> + use<> {
     let of_aqms = registry.aqms().iter().flat_map(|aqm| own_names(&[], aqm.parameters));
     let of_disciplines = registry.disciplines().iter().flat_map(|discipline| own_names(&[], discipline.parameters));
-    let known: Vec<&'static str> = of_aqms.chain(of_disciplines).chain(["aqm", "limit", INNER]).collect();
-    move |key| known.contains(&key).then_some(Home::Elsewhere)
+    let known: Vec<&'static str> = of_aqms.chain(of_disciplines).chain(["aqm", "limit", CHILD_QUEUE_KEY]).collect();
+    move |key| known.contains(&key).then_some(KnownKeyLocation::Elsewhere)
 }
 
 /// These keys and the parameters' names.
@@ -410,13 +422,13 @@ fn own_names(keys: &[&'static str], parameters: &'static [Parameter]) -> Vec<&'s
 }
 
 /// The buffer, as it is written and as it is used.
-fn buffer(reader: &mut Reader, given: &Given) -> Option<(Amount, Limit)> {
+fn buffer(reader: &mut Reader, given: &TableInput) -> Option<(Amount, Limit)> {
     let amount: Amount = reader.keys(given, Buffering::PARAMETERS).get("limit")?;
     match amount {
         Amount::Packets(packets) if packets.fract() == 0.0 && (1.0..=MAX_PACKETS as f64).contains(&packets) => {
             Some((amount, Limit::Packets(packets as u32)))
         }
-        Amount::Bytes(bytes) if (1.0..=MAX_BYTES).contains(&bytes) => Some((amount, Limit::Bytes(bytes as u64))),
+        Amount::Bytes(bytes) if (1.0..=MAX_LIMIT_BYTES).contains(&bytes) => Some((amount, Limit::Bytes(bytes as u64))),
         _ => {
             reader.report(given, "limit", format!("must be a whole number of packets, 1 .. {MAX_PACKETS}, or bytes, as in \"64 KB\""));
             None

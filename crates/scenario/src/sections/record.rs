@@ -5,7 +5,7 @@ use ecnlab_units::parameter::{Kind, ParameterType};
 use ecnlab_units::{Span, Value, Values, parameters};
 
 use super::declaration::Section;
-use crate::read::{Given, Reader};
+use crate::read::{Reader, TableInput};
 
 parameters! {
     /// What to record besides the measures.
@@ -37,7 +37,7 @@ pub struct Interval(Option<Span>);
 
 impl Interval {
     /// The interval, unless it is `off`.
-    pub fn every(self) -> Option<Span> {
+    pub fn interval(self) -> Option<Span> {
         self.0
     }
 }
@@ -59,10 +59,10 @@ pub const RECORD: Section = Section {
 };
 
 /// Bytes that the rows of a run's series may take; the recorder itself stops there, so a run that would not get to its end is refused.
-const BOUND: f64 = recorder::MAX_RECORD_BYTES as f64;
+const MAX_SERIES_BYTES: f64 = recorder::MAX_RECORD_BYTES as f64;
 
 /// How much of each thing there is to record.
-pub struct Extent {
+pub struct RecordingSize {
     pub duration: Span,
     pub queues: usize,
     /// Bands of all queues that have several.
@@ -75,12 +75,12 @@ pub struct Extent {
 }
 
 impl Record {
-    /// What a run is to record.
+    /// The recorder's configuration.
     pub fn recording(&self) -> RecordingConfig {
         let Record { queue, window, rates, events, distributions, transfers, arrivals, plot: _ } = *self;
         RecordingConfig {
-            queue_interval: queue.every(),
-            window_interval: window.every(),
+            queue_interval: queue.interval(),
+            window_interval: window.interval(),
             rates,
             events,
             distributions,
@@ -90,63 +90,64 @@ impl Record {
     }
 
     /// Bytes that the series of one run take, as key and bytes. How many events there are shows only in the run.
-    pub fn bytes(&self, extent: &Extent) -> [(&'static str, f64); 3] {
-        let samples = |every: Interval| every.0.map_or(0.0, |every| extent.duration.seconds() / every.seconds());
-        let seconds = if self.rates { extent.duration.seconds() } else { 0.0 };
+    pub fn bytes(&self, size: &RecordingSize) -> [(&'static str, f64); 3] {
+        let samples = |every: Interval| every.0.map_or(0.0, |every| size.duration.seconds() / every.seconds());
+        let seconds = if self.rates { size.duration.seconds() } else { 0.0 };
         let rows = |of: u64, bytes: u64| of as f64 * bytes as f64;
-        let queues = rows(extent.queues as u64, recorder::QUEUE_SAMPLES.row_bytes());
-        let bands = rows(extent.bands as u64, recorder::BAND_SAMPLES.row_bytes());
+        let queues = rows(size.queues as u64, recorder::QUEUE_SAMPLES.row_bytes());
+        let bands = rows(size.bands as u64, recorder::BAND_SAMPLES.row_bytes());
         [
-            ("queue", samples(self.queue) * (queues + bands + rows(extent.gauges as u64, recorder::GAUGE_SAMPLES.row_bytes()))),
-            ("window", samples(self.window) * rows(extent.flows, recorder::WINDOW_SAMPLES.row_bytes())),
-            ("rates", seconds * rows(extent.groups as u64, recorder::RATES.row_bytes())),
+            ("queue", samples(self.queue) * (queues + bands + rows(size.gauges as u64, recorder::GAUGE_SAMPLES.row_bytes()))),
+            ("window", samples(self.window) * rows(size.flows, recorder::WINDOW_SAMPLES.row_bytes())),
+            ("rates", seconds * rows(size.groups as u64, recorder::RATES.row_bytes())),
         ]
     }
 }
 
 /// Reads the section; nothing is recorded if there is none.
-pub fn read(reader: &mut Reader, root: &Given) -> Option<Values> {
+pub fn read(reader: &mut Reader, root: &TableInput) -> Option<Values> {
     let Some(given) = reader.table(root, "record", "{ queue = \"10 ms\" }") else {
-        return (!root.gives("record")).then(|| Values::defaults(RECORD.keys));
+        return (!root.has("record")).then(|| Values::defaults(RECORD.keys));
     };
-    reader.only(&given, RECORD.names());
+    reader.reject_unknown_keys(&given, RECORD.names());
     let reading = reader.keys(&given, RECORD.keys);
-    reading.sound().cloned()
+    reading.valid_values().cloned()
 }
 
 /// Refuses series that would not fit into memory, and warns of those with a single sample.
-pub fn check(reader: &mut Reader, root: &Given, record: &Record, extent: &Extent) {
-    let Some(given) = root.node.get("record").map(|node| Given::new(node, "record")) else { return };
+pub fn check(reader: &mut Reader, root: &TableInput, record: &Record, size: &RecordingSize) {
+    let Some(given) = root.node.get("record").map(|node| TableInput::new(node, "record")) else { return };
     for (key, interval) in [("queue", record.queue), ("window", record.window)] {
-        if interval.every().is_some_and(|every| every >= extent.duration) {
-            let duration = extent.duration.seconds();
+        if interval.interval().is_some_and(|every| every >= size.duration) {
+            let duration = size.duration.seconds();
             reader.warn(&given, key, format!("takes one sample, at the start: sample more often, duration {duration} s"));
         }
     }
-    let bytes = record.bytes(extent);
+    let bytes = record.bytes(size);
     let total: f64 = bytes.iter().map(|(_, bytes)| bytes).sum();
-    if total <= BOUND {
+    if total <= MAX_SERIES_BYTES {
         return;
     }
     let largest = bytes.iter().max_by(|a, b| a.1.total_cmp(&b.1)).expect("there are three");
     let remedy = match largest.0 {
-        "queue" => format!("sample every {} or more", longer(record.queue, total)),
-        "window" => format!("sample every {} or more, or fewer flows", longer(record.window, total)),
+        "queue" => format!("sample every {} or more", longer_interval(record.queue, total)),
+        "window" => format!("sample every {} or more, or fewer flows", longer_interval(record.window, total)),
         _ => "run shorter, or with fewer groups".to_owned(),
     };
-    let message = format!("would take about {} a seed, and at most {} is recorded; fix: {remedy}", size(total), size(BOUND));
+    let message =
+        format!("would take about {} a seed, and at most {} is recorded; fix: {remedy}", format_gib(total), format_gib(MAX_SERIES_BYTES));
     reader.report(&given, largest.0, message);
 }
 
 /// An interval that keeps within the bound, in round figures.
-fn longer(interval: Interval, total: f64) -> String {
-    let seconds = interval.0.map_or(0.0, Span::seconds) * total / BOUND;
+fn longer_interval(interval: Interval, total: f64) -> String {
+    let seconds = interval.0.map_or(0.0, Span::seconds) * total / MAX_SERIES_BYTES;
     let unit = 10f64.powi(seconds.log10().floor() as i32);
     let round = [1.0, 2.0, 5.0, 10.0].map(|n| n * unit).into_iter().find(|&round| round >= seconds).unwrap_or(seconds);
     if round >= 1.0 { format!("{round} s") } else { format!("{} us", (round * 1e6).round()) }
 }
 
-fn size(bytes: f64) -> String {
+fn format_gib(bytes: f64) -> String {
     format!("{:.1} GiB", bytes / f64::from(1 << 30))
 }
 
@@ -156,19 +157,19 @@ mod tests {
 
     #[test]
     fn the_interval_that_is_proposed_keeps_within_the_bound() {
-        let extent = Extent { duration: Span::from_secs(100), queues: 1, bands: 0, gauges: 0, flows: 0, groups: 0 };
+        let size = RecordingSize { duration: Span::from_secs(100), queues: 1, bands: 0, gauges: 0, flows: 0, groups: 0 };
         let every = |micros| Record { queue: Interval(Some(Span::from_micros(micros))), ..Record::default() };
-        let total = every(1).bytes(&extent)[0].1;
+        let total = every(1).bytes(&size)[0].1;
         assert_eq!(100e6 * 40.0, total);
-        assert_eq!("5 us", longer(every(1).queue, total));
-        assert!(every(5).bytes(&extent)[0].1 <= BOUND);
+        assert_eq!("5 us", longer_interval(every(1).queue, total));
+        assert!(every(5).bytes(&size)[0].1 <= MAX_SERIES_BYTES);
     }
 
     #[test]
     fn gauges_take_room_beside_lengths() {
-        let extent = |gauges| Extent { duration: Span::from_secs(100), queues: 1, bands: 0, gauges, flows: 0, groups: 0 };
+        let size = |gauges| RecordingSize { duration: Span::from_secs(100), queues: 1, bands: 0, gauges, flows: 0, groups: 0 };
         let record = Record { queue: Interval(Some(Span::from_millis(1))), ..Record::default() };
         let per_gauge = recorder::GAUGE_SAMPLES.row_bytes() as f64;
-        assert_eq!(2.0 * 100e3 * per_gauge, record.bytes(&extent(2))[0].1 - record.bytes(&extent(0))[0].1);
+        assert_eq!(2.0 * 100e3 * per_gauge, record.bytes(&size(2))[0].1 - record.bytes(&size(0))[0].1);
     }
 }

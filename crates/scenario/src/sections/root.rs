@@ -4,9 +4,9 @@ use ecnlab_sim::MaxProcessingTime;
 use ecnlab_units::parameter::{Kind, ParameterType};
 use ecnlab_units::{Span, Value, Values, parameters};
 
-use super::declaration::{Holds, Inner, Section};
+use super::declaration::{Section, TableContent, TableDeclaration};
 use super::{change, flows, link, record};
-use crate::read::{Given, Reader};
+use crate::read::{Reader, TableInput};
 
 /// The key of the table in which a scenario names a topology.
 pub const NETWORK: &str = "network";
@@ -25,19 +25,19 @@ parameters! {
         /// Random processing time at each sender's host before packets leave, which ends phase effects: uniform from zero to this, with the order
         /// kept. `packet` is the transmission time of one full packet of the flow at the slowest link of its route that has a queue; 0 s is none.
         #[source("Floyd and Jacobson 1992; ns-2 overhead_")]
-        pub processing_jitter: OrPacket = "0 s", 0..=3600, "s";
+        pub processing_jitter: ProcessingJitter = "0 s", 0..=3600, "s";
     }
 }
 
 /// A processing time that may be that of one packet, by the word `packet`.
 #[derive(Clone, Copy, Debug)]
-pub struct OrPacket(pub MaxProcessingTime);
+pub struct ProcessingJitter(pub MaxProcessingTime);
 
-impl ParameterType for OrPacket {
+impl ParameterType for ProcessingJitter {
     const KIND: Kind = Span::KIND;
     const SPECIAL_WORD: Option<&'static str> = Some("packet");
-    fn from_value(value: &Value) -> OrPacket {
-        OrPacket(if let Value::Special(_) = value {
+    fn from_value(value: &Value) -> ProcessingJitter {
+        ProcessingJitter(if let Value::Special(_) = value {
             MaxProcessingTime::OnePacket
         } else {
             MaxProcessingTime::Fixed(Span::from_value(value))
@@ -51,37 +51,37 @@ pub const ROOT: Section = Section {
     doc: "Title, times, and the sections below.",
     keys: RootKeys::PARAMETERS,
     tables: &[
-        Inner {
+        TableDeclaration {
             key: NETWORK,
-            holds: Holds::Topology,
+            content: TableContent::Topology,
             required: false,
             doc: "A ready-made network: the name of its topology, and its parameters.",
             example: "{ topology = \"dumbbell\", rate = \"10 Mbps\", delay = \"20 ms\", queue = { aqm = \"ecn\", limit = 120 } }",
         },
-        Inner {
+        TableDeclaration {
             key: "link",
-            holds: Holds::Many(&link::LINK),
+            content: TableContent::Many(&link::LINK),
             required: false,
             doc: "The links, one section or more, unless network makes them.",
             example: "[[link]]",
         },
-        Inner {
+        TableDeclaration {
             key: "flows",
-            holds: Holds::Many(&flows::FLOWS),
+            content: TableContent::Many(&flows::FLOWS),
             required: true,
             doc: "The groups of flows, one section or more; at most 1 000 000 flows in all.",
             example: "[[flows]]",
         },
-        Inner {
+        TableDeclaration {
             key: "change",
-            holds: Holds::Many(&change::CHANGE),
+            content: TableContent::Many(&change::CHANGE),
             required: false,
             doc: "What changes about links while the run goes on.",
             example: "[[change]]",
         },
-        Inner {
+        TableDeclaration {
             key: "record",
-            holds: Holds::One(&record::RECORD),
+            content: TableContent::One(&record::RECORD),
             required: false,
             doc: "What to record besides the measures.",
             example: "{ queue = \"10 ms\" }",
@@ -90,13 +90,13 @@ pub const ROOT: Section = Section {
 };
 
 /// The bins in which rates and Jain's index are counted.
-const BIN: Span = Span::from_secs(1);
+const RATE_BIN: Span = Span::from_secs(1);
 
 /// Reads the top of the file; nothing if something of it has a problem.
-pub fn read(reader: &mut Reader, root: &Given) -> Option<(RootKeys, Values)> {
-    reader.only(root, ROOT.names());
+pub fn read(reader: &mut Reader, root: &TableInput) -> Option<(RootKeys, Values)> {
+    reader.reject_unknown_keys(root, ROOT.names());
     let reading = reader.keys(root, ROOT.keys);
-    let values = reading.sound()?;
+    let values = reading.valid_values()?;
     let keys = RootKeys::from_values(values);
     if keys.duration == Span::ZERO {
         reader.report(root, "duration", "0 s must be above 0".to_owned());
@@ -107,7 +107,7 @@ pub fn read(reader: &mut Reader, root: &Given) -> Option<(RootKeys, Values)> {
         reader.report(root, "measure_from", message);
         return None;
     }
-    if keys.measure_from > Span::ZERO && keys.duration - keys.measure_from < BIN {
+    if keys.measure_from > Span::ZERO && keys.duration - keys.measure_from < RATE_BIN {
         let message = "leaves less than 1 s to measure, too short for Jain's index; fix: begin earlier or run longer";
         reader.warn(root, "measure_from", message.to_owned());
     }

@@ -1,4 +1,4 @@
-//! The way of a group's flows: the links of their own at both ends, and the routes over the network's edges between.
+//! Routes of a group's flows: the private links at both ends, and the edges of the network between.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use ecnlab_units::parameter::{Parameter, concat_parameter_tables};
 use ecnlab_units::{Rate, Span, Values, parameters};
 use serde_json::{Map, Value as Json};
 
-use super::declaration::{Holds, Inner, MAX_PACKETS, Section, described};
+use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, described};
 use super::impair::{self, IMPAIR, Impairments};
 use crate::problem::suggestion;
-use crate::read::{Given, Reader, Reading};
+use crate::read::{ReadContext, Reader, TableInput};
 use crate::route::Graph;
 
 parameters! {
     /// What a link of each flow's own is.
-    struct Own {
+    struct PrivateLinkKeys {
         /// Transmission rate of one flow's link; a list is dealt out to the flows in turn.
         #[required]
         pub rate: Vec<Rate> = "10 Mbps";
@@ -50,9 +50,9 @@ parameters! {
     }
 }
 
-const OWN: usize = Own::PARAMETERS.len();
-const ACCESS_KEYS: [Parameter; 1 + OWN] = concat_parameter_tables(&[AccessNode::PARAMETERS, Own::PARAMETERS]);
-const EXIT_KEYS: [Parameter; 1 + OWN] = concat_parameter_tables(&[ExitNode::PARAMETERS, Own::PARAMETERS]);
+const PRIVATE_LINK_KEYS: usize = PrivateLinkKeys::PARAMETERS.len();
+const ACCESS_KEYS: [Parameter; 1 + PRIVATE_LINK_KEYS] = concat_parameter_tables(&[AccessNode::PARAMETERS, PrivateLinkKeys::PARAMETERS]);
+const EXIT_KEYS: [Parameter; 1 + PRIVATE_LINK_KEYS] = concat_parameter_tables(&[ExitNode::PARAMETERS, PrivateLinkKeys::PARAMETERS]);
 
 pub const ACCESS: Section = Section {
     name: "flows.access",
@@ -70,102 +70,102 @@ pub const EXIT: Section = Section {
     tables: &[IMPAIR],
 };
 
-pub const ACCESS_TABLE: Inner = Inner {
+pub const ACCESS_TABLE: TableDeclaration = TableDeclaration {
     key: "access",
-    holds: Holds::One(&ACCESS),
+    content: TableContent::One(&ACCESS),
     required: false,
     doc: "A private link for each flow to the first node of its route, and one back.",
     example: "{ to = \"router\", rate = \"10 Mbps\", delay = \"5 ms\" }",
 };
 
-pub const EXIT_TABLE: Inner = Inner {
+pub const EXIT_TABLE: TableDeclaration = TableDeclaration {
     key: "exit",
-    holds: Holds::One(&EXIT),
+    content: TableContent::One(&EXIT),
     required: false,
     doc: "A private link for each flow from the last node of its route to its sink, and one back.",
     example: "{ from = \"router\", rate = \"10 Mbps\", delay = \"5 ms\" }",
 };
 
-/// The way of a group's flows.
-pub struct Way {
-    pub access: Option<Private>,
-    pub exit: Option<Private>,
-    pub routes: Routes,
+/// Route of a group's flows.
+pub struct GroupRoute {
+    pub access: Option<PrivateLinks>,
+    pub exit: Option<PrivateLinks>,
+    pub routes: EdgeRoutes,
 }
 
 /// From the first node to the last, and back, as numbers of edges.
-pub struct Routes {
+pub struct EdgeRoutes {
     pub forward: Vec<usize>,
     pub back: Vec<usize>,
 }
 
-/// The links of their own that the flows of a group have at one end.
-pub struct Private {
-    end: &'static End,
+/// The private links of a group's flows at one end.
+pub struct PrivateLinks {
+    end: &'static RouteEnd,
     link: Arc<PrivateLinkParams>,
     spread: Span,
     values: Values,
     impairments: Impairments,
 }
 
-/// One end of a group's way.
-struct End {
-    table: &'static Inner,
+/// One end of a group's route.
+struct RouteEnd {
+    table: &'static TableDeclaration,
     /// The key of the table that names the node, and that of the group.
     node: &'static str,
-    of_group: &'static str,
+    group_key: &'static str,
     example: &'static str,
-    /// What a flow does where its own link ends.
-    does: &'static str,
+    /// Behaviour of a flow at the inner end of its private link.
+    behaviour: &'static str,
     name: fn(Arc<str>, u32, Direction) -> LinkName,
 }
 
-static FIRST: End = End {
+static SOURCE_END: RouteEnd = RouteEnd {
     table: &ACCESS_TABLE,
     node: "to",
-    of_group: "from",
+    group_key: "from",
     example: "from = \"router\"",
-    does: "starts where its access link leads",
+    behaviour: "starts where its access link leads",
     name: |group, member, direction| LinkName::Access { group, member, direction },
 };
 
-static LAST: End = End {
+static SINK_END: RouteEnd = RouteEnd {
     table: &EXIT_TABLE,
     node: "from",
-    of_group: "to",
+    group_key: "to",
     example: "to = \"sink\"",
-    does: "ends where its exit link begins",
+    behaviour: "ends where its exit link begins",
     name: |group, member, direction| LinkName::Exit { group, member, direction },
 };
 
 /// An end as it was read: the node, the key that names it for messages, and the private links there.
-struct Found {
+struct RouteMatch {
     node: Option<String>,
     key: &'static str,
-    private: Option<Private>,
+    private_links: Option<PrivateLinks>,
 }
 
-/// The way of a group, unless something of it has a problem.
-pub fn read(reader: &mut Reader, given: &Given, reading: &Reading, graph: Option<&mut Graph>) -> Option<Way> {
+/// The route of a group, unless a part of it has a problem.
+pub fn read(reader: &mut Reader, given: &TableInput, reading: &ReadContext, graph: Option<&mut Graph>) -> Option<GroupRoute> {
     let problems = reader.problems.len();
-    let [first, last] = [&FIRST, &LAST].map(|end| end.find(reader, given, reading));
+    let [first, last] = [&SOURCE_END, &SINK_END].map(|end| end.resolve(reader, given, reading));
     let routes = graph.and_then(|graph| routes(reader, given, reading, [&first, &last], graph))?;
-    (problems == reader.problems.len()).then_some(Way { access: first.private, exit: last.private, routes })
+    (problems == reader.problems.len()).then_some(GroupRoute { access: first.private_links, exit: last.private_links, routes })
 }
 
-impl Way {
+impl GroupRoute {
     /// The private links as they can be read again.
-    pub fn describe(&self, described_group: &mut Map<String, Json>) {
-        for private in [&self.access, &self.exit].into_iter().flatten() {
-            let mut described = described(&private.values);
-            private.impairments.describe(&mut described);
-            described_group.insert(private.end.table.key.to_owned(), Json::Object(described));
+    pub fn describe(&self, group_json: &mut Map<String, Json>) {
+        for private_links in [&self.access, &self.exit].into_iter().flatten() {
+            let mut table_json = described(&private_links.values);
+            private_links.impairments.describe(&mut table_json);
+            group_json.insert(private_links.end.table.key.to_owned(), Json::Object(table_json));
         }
     }
 }
 
-impl Private {
-    /// What the links do to packets, if anything.
+impl PrivateLinks {
+    /// The impairments of the links, if any.
     pub fn impairment(&self) -> Option<&ImpairmentSpec> {
         self.impairments.spec.as_deref()
     }
@@ -183,36 +183,46 @@ impl Private {
     }
 }
 
-impl End {
+impl RouteEnd {
     /// The node at the inner end of the private links, or that of the group itself.
-    fn find(&'static self, reader: &mut Reader, given: &Given, of_group: &Reading) -> Found {
-        let node: Option<Option<String>> = of_group.get(self.of_group);
+    fn resolve(&'static self, reader: &mut Reader, given: &TableInput, group: &ReadContext) -> RouteMatch {
+        let node: Option<Option<String>> = group.get(self.group_key);
         let Some(table) = reader.table(given, self.table.key, self.table.example) else {
-            if node == Some(None) && !given.gives(self.table.key) {
-                reader.report(given, self.of_group, format!("is missing; fix: give it as {}, or give {}", self.example, self.table.key));
+            if node == Some(None) && !given.has(self.table.key) {
+                reader.report(given, self.group_key, format!("is missing; fix: give it as {}, or give {}", self.example, self.table.key));
             }
-            return Found { node: node.flatten(), key: self.of_group, private: None };
+            return RouteMatch { node: node.flatten(), key: self.group_key, private_links: None };
         };
         if node.flatten().is_some() {
-            reader.report(given, self.of_group, format!("a flow with {} {}; fix: leave out {}", self.table.key, self.does, self.of_group));
+            reader.report(
+                given,
+                self.group_key,
+                format!("a flow with {} {}; fix: leave out {}", self.table.key, self.behaviour, self.group_key),
+            );
         }
         let section = if self.node == "to" { &ACCESS } else { &EXIT };
-        reader.only(&table, section.names());
+        reader.reject_unknown_keys(&table, section.names());
         let reading = reader.keys(&table, section.keys);
         let impairments = impair::read(reader, &table, None);
-        let private = reading.sound().map(|values| self.private(values, impairments));
-        Found { node: reading.get(self.node), key: self.table.key, private }
+        let private_links = reading.valid_values().map(|values| self.build_links(values, impairments));
+        RouteMatch { node: reading.get(self.node), key: self.table.key, private_links }
     }
 
-    fn private(&'static self, values: &Values, impairments: Impairments) -> Private {
-        let Own { rate, delay, spread, limit } = Own::from_values(values);
+    fn build_links(&'static self, values: &Values, impairments: Impairments) -> PrivateLinks {
+        let PrivateLinkKeys { rate, delay, spread, limit } = PrivateLinkKeys::from_values(values);
         let link = PrivateLinkParams { rates: rate, delays: delay, limits: limit };
-        Private { end: self, link: Arc::new(link), spread, values: values.clone(), impairments }
+        PrivateLinks { end: self, link: Arc::new(link), spread, values: values.clone(), impairments }
     }
 }
 
 /// The group's routes from its first node to its last and back.
-fn routes(reader: &mut Reader, given: &Given, reading: &Reading, [from, to]: [&Found; 2], graph: &mut Graph) -> Option<Routes> {
+fn routes(
+    reader: &mut Reader,
+    given: &TableInput,
+    reading: &ReadContext,
+    [from, to]: [&RouteMatch; 2],
+    graph: &mut Graph,
+) -> Option<EdgeRoutes> {
     let (first, last) = (from.node.as_deref()?, to.node.as_deref()?);
     for (key, node) in [(from.key, first), (to.key, last)] {
         if !graph.has_node(node) {
@@ -221,29 +231,35 @@ fn routes(reader: &mut Reader, given: &Given, reading: &Reading, [from, to]: [&F
         }
     }
     let forward = match reading.get::<Option<Vec<String>>>("route")? {
-        Some(names) => named_route(reader, given, ("route", &names), graph, (first, last)),
+        Some(names) => parse_route(reader, given, ("route", &names), graph, (first, last)),
         None => graph.shortest(first, last).or_else(|| {
             reader.report(given, to.key, format!("no links lead from \"{first}\" to \"{last}\""));
             None
         }),
     }?;
     let back = match reading.get::<Option<Vec<String>>>("route_back")? {
-        Some(names) => named_route(reader, given, ("route_back", &names), graph, (last, first)),
+        Some(names) => parse_route(reader, given, ("route_back", &names), graph, (last, first)),
         // Nothing answers a datagram, so its route may have no way back.
-        None => graph.back_over(&forward).or_else(|| graph.shortest(last, first)).or(given.gives("udp").then(Vec::new)).or_else(|| {
+        None => graph.back_over(&forward).or_else(|| graph.shortest(last, first)).or(given.has("udp").then(Vec::new)).or_else(|| {
             let message =
                 format!("no links lead back from \"{last}\" to \"{first}\" for acknowledgements; fix: leave out one_way, or add a link");
             reader.report(given, "route_back", message);
             None
         }),
     }?;
-    Some(Routes { forward, back })
+    Some(EdgeRoutes { forward, back })
 }
 
 /// A route that is given under a key by the names of its edges.
-fn named_route(reader: &mut Reader, given: &Given, route: (&str, &[String]), graph: &Graph, ends: (&str, &str)) -> Option<Vec<usize>> {
+fn parse_route(
+    reader: &mut Reader,
+    given: &TableInput,
+    route: (&str, &[String]),
+    graph: &Graph,
+    end_nodes: (&str, &str),
+) -> Option<Vec<usize>> {
     let (key, names) = route;
-    let mut at = ends.0;
+    let mut node = end_nodes.0;
     let mut route = Vec::new();
     for name in names {
         let Some(number) = graph.edge(name) else {
@@ -251,15 +267,15 @@ fn named_route(reader: &mut Reader, given: &Given, route: (&str, &[String]), gra
             return None;
         };
         let (from, to) = graph.ends_of(number);
-        if from != at {
-            reader.report(given, key, format!("link \"{name}\" comes from \"{from}\", but the route is at \"{at}\""));
+        if from != node {
+            reader.report(given, key, format!("link \"{name}\" comes from \"{from}\", but the route is at \"{node}\""));
             return None;
         }
-        at = to;
+        node = to;
         route.push(number);
     }
-    if at != ends.1 {
-        reader.report(given, key, format!("must be a list of links from \"{}\" to \"{}\"", ends.0, ends.1));
+    if node != end_nodes.1 {
+        reader.report(given, key, format!("must be a list of links from \"{}\" to \"{}\"", end_nodes.0, end_nodes.1));
         return None;
     }
     Some(route)

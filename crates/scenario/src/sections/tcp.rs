@@ -9,29 +9,29 @@ use ecnlab_transport::{Quirks, Settings, Transport};
 use ecnlab_units::{Parameter, Values};
 use serde_json::{Map, Value as Json, json};
 
-use super::declaration::{Holds, Inner, json_of};
+use super::declaration::{TableContent, TableDeclaration, json_of};
 use super::tcp_renames;
-use crate::read::{Given, Reader};
+use crate::read::{Reader, TableInput};
 
 /// The keys of `tcp` beside its parameters.
-const NAMES: [&str; 3] = ["profile", "variant", QUIRKS_KEY];
+const TABLE_KEYS: [&str; 3] = ["profile", "variant", QUIRKS_KEY];
 
 /// The table of a group that says how TCP carries its data.
-pub const TCP_TABLE: Inner = Inner {
+pub const TCP_TABLE: TableDeclaration = TableDeclaration {
     key: "tcp",
-    holds: Holds::Tcp,
+    content: TableContent::Tcp,
     required: false,
     doc: "TCP at both ends: a profile, a variant if given, parameters, and quirks = { ... }, of which the later win. Each group has tcp or udp.",
     example: "{ profile = \"ns2\", ecn = true }",
 };
 
-/// What carries a group's data, with all its parameters and as it can be read again.
-pub struct Carried {
+/// The transport of a group, with all its parameters and as it can be read again.
+pub struct ReadTransport {
     pub transport: Transport,
     pub key: &'static str,
     pub described: Map<String, Json>,
     pub offers_ecn: bool,
-    pub says_ecn: bool,
+    pub has_ecn_key: bool,
 }
 
 /// TCP as a scenario gives it again: the parameters, and the quirks in their table.
@@ -46,9 +46,9 @@ fn described(profile: &str, values: &Values) -> Map<String, Json> {
 }
 
 /// Reads the table `tcp` of a group.
-pub fn read(reader: &mut Reader, flows: &Given) -> Option<Carried> {
+pub fn read(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     let Some(given) = reader.table(flows, "tcp", TCP_TABLE.example) else {
-        if !flows.gives("tcp") {
+        if !flows.has("tcp") {
             reader.report(
                 flows,
                 "tcp",
@@ -58,13 +58,13 @@ pub fn read(reader: &mut Reader, flows: &Given) -> Option<Carried> {
         return None;
     };
     let quirks = reader.table(&given, QUIRKS_KEY, "{ tick = \"10 ms\" }");
-    let quirks_fault = given.gives(QUIRKS_KEY) && quirks.is_none();
-    let quirks = quirks.unwrap_or_else(|| Given::nothing(given.at(QUIRKS_KEY)));
+    let quirks_fault = given.has(QUIRKS_KEY) && quirks.is_none();
+    let quirks = quirks.unwrap_or_else(|| TableInput::empty(given.at(QUIRKS_KEY)));
     let profile = profile::find(reader.entry(&given, "profile", "profile", &profile::names(), |name| name)?)?;
-    tcp_renames::report_keys(reader, &given, NAMES.into_iter().chain(Settings::OWN_PARAMETERS.iter().map(|parameter| parameter.name)));
+    tcp_renames::report_keys(reader, &given, TABLE_KEYS.into_iter().chain(Settings::OWN_PARAMETERS.iter().map(|parameter| parameter.name)));
     tcp_renames::report_keys(reader, &quirks, Quirks::PARAMETERS.iter().map(|parameter| parameter.name));
     let mut values = profile.values();
-    let variant = match given.gives("variant") {
+    let variant = match given.has("variant") {
         true => Some(reader.entry(&given, "variant", "variant", VARIANTS, |variant| variant.name)?),
         false => None,
     };
@@ -72,44 +72,44 @@ pub fn read(reader: &mut Reader, flows: &Given) -> Option<Carried> {
     if let Some(variant) = variant {
         variant.apply(&mut values);
     }
-    let values = read_over(reader, &given, Settings::OWN_PARAMETERS, values);
-    let values = read_over(reader, &quirks, Quirks::PARAMETERS, values?).filter(|_| !quirks_fault)?;
+    let values = read_parameters(reader, &given, Settings::OWN_PARAMETERS, values);
+    let values = read_parameters(reader, &quirks, Quirks::PARAMETERS, values?).filter(|_| !quirks_fault)?;
     let problems = settings::check(&values);
     let sound = problems.is_empty();
     for (parameter, message) in problems {
         reader.report(if is_quirk(parameter) { &quirks } else { &given }, parameter, message);
     }
-    reader.warn_unheeded_as(&given, &values, &[], parameter_path);
-    reader.warn_unheeded_as(&quirks, &values, &[], parameter_path);
+    reader.warn_ignored_keys_at(&given, &values, &[], parameter_path);
+    reader.warn_ignored_keys_at(&quirks, &values, &[], parameter_path);
     warn_of_variant(reader, &given, members, &values);
     if sound {
         warn_of_unchecked(reader, &given, profile, &values);
     }
     let described = described(profile.name, &values);
-    sound.then(|| Carried {
+    sound.then(|| ReadTransport {
         transport: Transport::Tcp(Arc::new(Settings::from_values(&values))),
         key: "tcp",
         described,
         offers_ecn: values.get("ecn"),
-        says_ecn: given.gives("ecn"),
+        has_ecn_key: given.has("ecn"),
     })
 }
 
 /// Reads one of the two tables; a value under its old name is told its new one.
-fn read_over(reader: &mut Reader, given: &Given, declared: &'static [Parameter], values: Values) -> Option<Values> {
+fn read_parameters(reader: &mut Reader, given: &TableInput, declared: &'static [Parameter], values: Values) -> Option<Values> {
     let before = reader.problems.len();
     let reading = reader.keys_among(given, declared, values);
     tcp_renames::rewrite_value_problems(&mut reader.problems[before..], given);
-    reading.into_sound()
+    reading.into_valid_values()
 }
 
 /// Warns of a combination of congestion control, recovery and response that no judge has checked over the profile.
-fn warn_of_unchecked(reader: &mut Reader, given: &Given, profile: &Profile, values: &Values) {
+fn warn_of_unchecked(reader: &mut Reader, given: &TableInput, profile: &Profile, values: &Values) {
     let combination = SenderCombination::from_settings(&Settings::from_values(values));
     if combination.is_covered_by(profile.checked) {
         return;
     }
-    let chosen = ["recovery", "congestion_control", "variant", "ecn_response"].into_iter().find(|key| given.gives(key));
+    let chosen = ["recovery", "congestion_control", "variant", "ecn_response"].into_iter().find(|key| given.has(key));
     let message = format!(
         "{combination} is unchecked over profile {}: no judge (ns-2, packets of Linux 6.1, the RFC conformance suite) has compared it; \
          checked are {}; fix: give one of these, or see that your results do not depend on it",
@@ -139,7 +139,7 @@ fn checked_text(profile: &Profile) -> String {
 }
 
 /// Warns of a variant that the scenario's own parameters have left without effect.
-fn warn_of_variant(reader: &mut Reader, given: &Given, members: &[(&str, &str)], values: &Values) {
+fn warn_of_variant(reader: &mut Reader, given: &TableInput, members: &[(&str, &str)], values: &Values) {
     let mut unread = members.iter().filter_map(|(name, value)| Some((name, value, *values.unmet_conditions(name).first()?)));
     if let Some((name, value, condition)) = unread.next() {
         let now = values.value(condition.parameter);

@@ -5,7 +5,7 @@ use ecnlab_transport::settings::{QUIRKS_KEY, is_quirk};
 
 use super::unknown_keys;
 use crate::problem::Problem;
-use crate::read::{Given, Reader, unknown_keys};
+use crate::read::{Reader, TableInput, unknown_keys};
 
 /// Old keys of `tcp` with their new names. A key that only became a quirk has its old name.
 pub const KEYS: &[(&str, &str)] = &[
@@ -77,14 +77,14 @@ pub const VALUES: &[(&str, &str, &str)] = &[
 ];
 
 /// Reports the keys that a table of TCP does not have; an old name, or one of the other table, with what to give instead.
-pub fn report_keys<'k>(reader: &mut Reader, given: &Given, known: impl Iterator<Item = &'k str> + Clone) {
+pub fn report_keys<'k>(reader: &mut Reader, given: &TableInput, known: impl Iterator<Item = &'k str> + Clone) {
     let unknown = unknown_keys(given.node, known.clone());
     if unknown.is_empty() {
         return;
     }
     let moved: Vec<(String, &str)> = unknown.into_iter().filter_map(|key| Some((key.to_owned(), new_name(key)?))).collect();
     let names: Vec<String> = known.map(str::to_owned).chain(moved.iter().map(|(key, _)| key.clone())).collect();
-    reader.only(given, names.iter().map(String::as_str));
+    reader.reject_unknown_keys(given, names.iter().map(String::as_str));
     for (key, name) in moved {
         let message = moved_message(given, &key, name);
         reader.report(given, &key, message);
@@ -97,9 +97,9 @@ fn new_name(key: &str) -> Option<&'static str> {
     renamed.or_else(|| Settings::PARAMETERS.iter().find(|parameter| parameter.name == key).map(|parameter| parameter.name))
 }
 
-fn moved_message(given: &Given, key: &str, name: &'static str) -> String {
+fn moved_message(given: &TableInput, key: &str, name: &'static str) -> String {
     let in_quirks = given.place.ends_with(QUIRKS_KEY);
-    let value = given.node.get(key).map_or_else(String::new, unknown_keys::value);
+    let value = given.node.get(key).map_or_else(String::new, unknown_keys::format_value);
     let value =
         VALUES.iter().find(|(of, old, _)| *of == name && value.trim_matches('"') == *old).map_or(value, |(.., new)| format!("\"{new}\""));
     let member = format!("{name} = {value}");
@@ -117,7 +117,7 @@ fn moved_message(given: &Given, key: &str, name: &'static str) -> String {
 }
 
 /// Rewrites problems of values that have another name now.
-pub fn rewrite_value_problems(problems: &mut [Problem], given: &Given) {
+pub fn rewrite_value_problems(problems: &mut [Problem], given: &TableInput) {
     if problems.is_empty() {
         return;
     }

@@ -1,58 +1,59 @@
-//! Keys of a queue that stand where they do not belong: each is told where it does, several of one kind in one problem.
+//! Keys of a queue in the wrong table: a problem names the right one, for all keys of one kind together.
 
-use crate::read::{Given, Reader};
-use crate::tree::{Form, Node, Tree};
+use crate::read::{Reader, TableInput};
+use crate::tree::{Node, ScalarKind, Tree};
 
-/// Where a key belongs that a table does not have.
+/// The right table for a key that a table does not have.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Home {
-    /// In the table of what stands inside.
-    Inside,
+pub enum KnownKeyLocation {
+    /// In the table inside this one.
+    InTable,
     /// In the table around this one.
-    Around,
+    InParentTable,
     /// In a table that has been replaced by this one, or in none.
     Elsewhere,
 }
 
-/// Reports the keys that a table does not have; `home` says where one belongs, if anywhere, and `say` what to do about several of one home.
+/// Reports the keys that a table does not have; `location` says where one belongs, if anywhere, and `message` what to do about several of one home.
 pub fn report(
     reader: &mut Reader,
-    given: &Given,
-    own: &[&'static str],
-    home: impl Fn(&str) -> Option<Home>,
-    say: impl Fn(Home, &[&str]) -> String,
+    given: &TableInput,
+    allowed_keys: &[&'static str],
+    location: impl Fn(&str) -> Option<KnownKeyLocation>,
+    message: impl Fn(KnownKeyLocation, &[&str]) -> String,
 ) {
-    let strays = || keys(given).filter(|key| !own.contains(key)).filter_map(|key| Some((key, home(key)?)));
-    reader.only(given, own.iter().copied().chain(strays().map(|(key, _)| key)).collect::<Vec<_>>().into_iter());
-    for kind in [Home::Inside, Home::Around, Home::Elsewhere] {
-        let of_kind: Vec<&str> = strays().filter(|(_, home)| *home == kind).map(|(key, _)| key).collect();
-        if let Some(first) = of_kind.first() {
-            reader.report(given, first, say(kind, &of_kind));
+    let unknown_keys = || table_keys(given).filter(|key| !allowed_keys.contains(key)).filter_map(|key| Some((key, location(key)?)));
+    reader
+        .reject_unknown_keys(given, allowed_keys.iter().copied().chain(unknown_keys().map(|(key, _)| key)).collect::<Vec<_>>().into_iter());
+    for kind in [KnownKeyLocation::InTable, KnownKeyLocation::InParentTable, KnownKeyLocation::Elsewhere] {
+        let keys_at_location: Vec<&str> = unknown_keys().filter(|(_, location)| *location == kind).map(|(key, _)| key).collect();
+        if let Some(first) = keys_at_location.first() {
+            reader.report(given, first, message(kind, &keys_at_location));
         }
     }
 }
 
-/// Whether one or several are spoken of.
-pub fn belongs(keys: &[&str]) -> &'static str {
+/// The verb for one or several keys.
+pub fn belongs_verb(keys: &[&str]) -> &'static str {
     if keys.len() == 1 { "belongs" } else { "belong" }
 }
 
-fn keys<'g>(given: &'g Given) -> impl Iterator<Item = &'g str> {
+fn table_keys<'g>(given: &'g TableInput) -> impl Iterator<Item = &'g str> {
     given.node.entries().unwrap_or_default().iter().map(|(key, _)| key.as_str())
 }
 
 /// Members of a table as a scenario writes them, `a = 1, b = "x"`.
-pub fn members(node: &Node, wanted: impl Fn(&str) -> bool) -> String {
+pub fn format_members(node: &Node, wanted: impl Fn(&str) -> bool) -> String {
     let entries = node.entries().unwrap_or_default().iter().filter(|(key, _)| wanted(key));
-    entries.map(|(key, member)| format!("{key} = {}", value(member))).collect::<Vec<_>>().join(", ")
+    entries.map(|(key, member)| format!("{key} = {}", format_value(member))).collect::<Vec<_>>().join(", ")
 }
 
 /// A value as a scenario writes it.
-pub fn value(node: &Node) -> String {
+pub fn format_value(node: &Node) -> String {
     match &node.value {
-        Tree::Scalar(scalar) if scalar.form == Form::Text => format!("\"{}\"", scalar.text),
+        Tree::Scalar(scalar) if scalar.form == ScalarKind::Text => format!("\"{}\"", scalar.text),
         Tree::Scalar(scalar) => scalar.text.clone(),
-        Tree::List(list) => format!("[{}]", list.iter().map(value).collect::<Vec<_>>().join(", ")),
-        Tree::Table(_) => format!("{{ {} }}", members(node, |_| true)),
+        Tree::List(list) => format!("[{}]", list.iter().map(format_value).collect::<Vec<_>>().join(", ")),
+        Tree::Table(_) => format!("{{ {} }}", format_members(node, |_| true)),
     }
 }

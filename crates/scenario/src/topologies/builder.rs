@@ -1,31 +1,31 @@
-//! What a topology makes, and how it comes into the tree of a scenario.
+//! The links, groups and hosts of a topology, and their insertion into the tree of a scenario.
 
 use crate::tree::Node;
 
-/// What a topology makes.
+/// Result of a topology.
 #[derive(Default)]
 pub struct BuiltTopology {
     pub links: Vec<Node>,
     pub groups: Vec<Node>,
-    pub hosts: Vec<Hosts>,
+    pub hosts: Vec<NamedHosts>,
 }
 
 /// Hosts by a name: each flow of a group that gives it as its end has one of its own, with a private link to a node.
-pub struct Hosts {
+pub struct NamedHosts {
     name: String,
     node: String,
     /// The keys of the links.
     link: Vec<(&'static str, Node)>,
 }
 
-impl Hosts {
+impl NamedHosts {
     /// Hosts at a node.
-    pub fn new(name: &str, node: &str, link: Vec<(&'static str, Node)>) -> Hosts {
-        Hosts { name: name.to_owned(), node: node.to_owned(), link }
+    pub fn new(name: &str, node: &str, link: Vec<(&'static str, Node)>) -> NamedHosts {
+        NamedHosts { name: name.to_owned(), node: node.to_owned(), link }
     }
 
-    /// Puts private links in the place of these hosts where a group begins or ends at them. What the group says of such a link itself goes first.
-    pub fn settle(&self, group: &mut Node) {
+    /// Replaces these hosts by private links in a group that begins or ends at them. Keys of the group's own link take precedence.
+    pub fn add_private_links(&self, group: &mut Node) {
         for (end, own, inner) in [("from", "access", "to"), ("to", "exit", "from")] {
             let named = group.text(end) == Some(self.name.as_str());
             let leads_elsewhere = group.get(own).is_some_and(|own| own.entries().is_none() || own.get(inner).is_some());
@@ -49,8 +49,8 @@ pub fn link(name: &str, from: &str, to: &str, rest: Vec<(&str, Node)>) -> Node {
 }
 
 /// Puts what was made into the tree: links and groups of the scenario's own come after it, and go over one of the same name.
-pub fn into_tree(root: &mut Node, made: BuiltTopology, line: Option<usize>) -> Vec<Hosts> {
-    for (key, nodes) in [("link", made.links), ("flows", made.groups)] {
+pub fn into_tree(root: &mut Node, built: BuiltTopology, line: Option<usize>) -> Vec<NamedHosts> {
+    for (key, nodes) in [("link", built.links), ("flows", built.groups)] {
         if nodes.is_empty() || root.get(key).is_some_and(|given| given.list().is_none()) {
             continue;
         }
@@ -58,15 +58,15 @@ pub fn into_tree(root: &mut Node, made: BuiltTopology, line: Option<usize>) -> V
         all.iter_mut().for_each(|node| node.set_missing_lines(line));
         let given = root.take(key).and_then(Node::into_list).unwrap_or_default();
         for mut node in given {
-            match all.iter_mut().find(|made| made.text("name").is_some() && made.text("name") == node.text("name")) {
-                Some(made) => {
-                    made.entries().unwrap_or_default().iter().for_each(|(key, under)| node.add(key, under.clone()));
-                    *made = node;
+            match all.iter_mut().find(|built| built.text("name").is_some() && built.text("name") == node.text("name")) {
+                Some(built) => {
+                    built.entries().unwrap_or_default().iter().for_each(|(key, under)| node.add(key, under.clone()));
+                    *built = node;
                 }
                 None => all.push(node),
             }
         }
         root.add(key, Node::list_of(all));
     }
-    made.hosts
+    built.hosts
 }

@@ -2,9 +2,9 @@
 
 use ecnlab_units::{Rate, Span, parameters};
 
-use super::builder::{BuiltTopology, Hosts, link};
+use super::builder::{BuiltTopology, NamedHosts, link};
 use super::{HostKeys, QUEUE, TopologyEntry};
-use crate::sections::{Holds, Inner};
+use crate::sections::{TableContent, TableDeclaration};
 use crate::tree::Node;
 
 pub static ENTRY: TopologyEntry = TopologyEntry {
@@ -15,9 +15,9 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
     parameters: Dumbbell::PARAMETERS,
     tables: &[
         QUEUE,
-        Inner {
+        TableDeclaration {
             key: "queue_back",
-            holds: Holds::Queue,
+            content: TableContent::Queue,
             required: false,
             doc: "The queue before the bottleneck's way back; a plain buffer if left out.",
             example: "{ aqm = \"droptail\", limit = 100 }",
@@ -30,7 +30,7 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
         let mut rest = vec![("rate", Node::of_value(values.value("rate"))), ("delay", Node::of_value(values.value("delay")))];
         rest.extend(table("queue").map(|queue| ("queue", queue)));
         rest.extend(table("queue_back").map(|queue| ("reverse", Node::table([("queue", queue)]))));
-        let hosts = [("left", "r1"), ("right", "r2")].map(|(name, node)| Hosts::new(name, node, HostKeys::link(values)));
+        let hosts = [("left", "r1"), ("right", "r2")].map(|(name, node)| NamedHosts::new(name, node, HostKeys::link(values)));
         BuiltTopology { links: vec![link("bottleneck", "r1", "r2", rest)], hosts: hosts.into(), ..BuiltTopology::default() }
     },
 };

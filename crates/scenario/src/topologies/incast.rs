@@ -3,9 +3,9 @@
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Rate, Span, parameters};
 
-use super::builder::{BuiltTopology, Hosts, link};
+use super::builder::{BuiltTopology, NamedHosts, link};
 use super::{QUEUE, TopologyEntry};
-use crate::sections::{Inner, MAX_PACKETS};
+use crate::sections::{MAX_PACKETS, TableDeclaration};
 use crate::tree::Node;
 
 pub static ENTRY: TopologyEntry = TopologyEntry {
@@ -14,7 +14,7 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
     summary: "Many servers send to one receiver through the shallow buffer of the port that it is connected to.",
     source: "Alizadeh and others 2010, sections 2.3 and 4.2; RFC 8257, section 1",
     parameters: Incast::PARAMETERS,
-    tables: &[Inner {
+    tables: &[TableDeclaration {
         required: false,
         doc: "The queue of the port; DCTCP's step with threshold and limit if left out.",
         example: "{ aqm = \"step\", limit = \"300 KB\", threshold = 65 }",
@@ -31,7 +31,7 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
             .iter()
             .zip(["rate", "delay", "spread", "server_limit"])
             .map(|(&key, name)| (key, of(name)));
-        BuiltTopology { links: vec![port], hosts: vec![Hosts::new("servers", "leaf", own.collect())], ..BuiltTopology::default() }
+        BuiltTopology { links: vec![port], hosts: vec![NamedHosts::new("servers", "leaf", own.collect())], ..BuiltTopology::default() }
     },
 };
 

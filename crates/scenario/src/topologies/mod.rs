@@ -14,31 +14,31 @@ mod rfc2884;
 use ecnlab_units::distribution::TimeDistribution;
 use ecnlab_units::{Parameter, Rate, Span, Values, parameters};
 
-use crate::read::{Given, Reader};
+use crate::read::{Reader, TableInput};
 use crate::sections::root::NETWORK;
-use crate::sections::{Holds, Inner, MAX_PACKETS};
+use crate::sections::{MAX_PACKETS, TableContent, TableDeclaration};
 use crate::tree::Node;
 
-pub use builder::Hosts;
+pub use builder::NamedHosts;
 use builder::{BuiltTopology, into_tree};
 
 /// A topology in the registry.
 pub struct TopologyEntry {
     /// The word that names it.
     pub name: &'static str,
-    /// What people call it.
+    /// Its usual name.
     pub title: &'static str,
-    /// What it is, in one sentence.
+    /// One sentence.
     pub summary: &'static str,
     pub source: &'static str,
     pub parameters: &'static [Parameter],
     /// The tables that it takes beside its parameters.
-    pub tables: &'static [Inner],
+    pub tables: &'static [TableDeclaration],
     /// Its links, and the nodes and hosts that groups may name, in a sentence or two.
     pub nodes: &'static str,
     /// As a user would write it.
     pub example: &'static str,
-    make: fn(&mut Reader, &Given, &Values) -> BuiltTopology,
+    make: fn(&mut Reader, &TableInput, &Values) -> BuiltTopology,
 }
 
 /// Every topology.
@@ -70,36 +70,36 @@ impl HostKeys {
 }
 
 /// A queue that a topology requires.
-const QUEUE: Inner = Inner {
+const QUEUE: TableDeclaration = TableDeclaration {
     key: "queue",
-    holds: Holds::Queue,
+    content: TableContent::Queue,
     required: true,
     doc: "The queue before the bottleneck.",
     example: "{ aqm = \"ecn\", limit = 120, min_th = 10, max_th = 30 }",
 };
 
 /// Puts what a scenario's topology makes into its tree; gives the hosts, which are to be settled when all overrides are written.
-pub fn expand(root: &mut Node, reader: &mut Reader) -> Vec<Hosts> {
+pub fn expand(root: &mut Node, reader: &mut Reader) -> Vec<NamedHosts> {
     let Some(network) = root.take(NETWORK) else { return Vec::new() };
     let holder = Node::table([(NETWORK, network)]);
-    let Some(given) = reader.table(&Given::new(&holder, ""), NETWORK, "{ topology = \"dumbbell\" }") else { return Vec::new() };
+    let Some(given) = reader.table(&TableInput::new(&holder, ""), NETWORK, "{ topology = \"dumbbell\" }") else { return Vec::new() };
     let Some(&topology) = reader.entry(&given, TOPOLOGY, "topology", TOPOLOGIES, |topology| topology.name) else { return Vec::new() };
     let names = topology.parameters.iter().map(|parameter| parameter.name).chain(topology.tables.iter().map(|table| table.key));
-    reader.only(&given, std::iter::once(TOPOLOGY).chain(names));
-    // What stands in these tables is judged where it comes to stand.
+    reader.reject_unknown_keys(&given, std::iter::once(TOPOLOGY).chain(names));
+    // The contents of these tables are checked in the sections into which they are inserted.
     for table in topology.tables {
-        if table.required && !given.gives(table.key) {
+        if table.required && !given.has(table.key) {
             reader.report(&given, table.key, format!("is missing; fix: give it as {} = {}", table.key, table.example));
         }
     }
     let reading = reader.keys(&given, topology.parameters);
-    reader.warn_unheeded(&given, &reading.values, &[]);
-    let made = (topology.make)(reader, &given, &reading.values);
-    into_tree(root, made, given.node.line)
+    reader.warn_ignored_keys(&given, &reading.values, &[]);
+    let built = (topology.make)(reader, &given, &reading.values);
+    into_tree(root, built, given.node.line)
 }
 
 /// Gives each flow of a group that names hosts a private link in their place.
-pub fn settle_hosts(root: &mut Node, hosts: &[Hosts]) {
+pub fn add_private_links(root: &mut Node, hosts: &[NamedHosts]) {
     let groups = root.get_mut("flows").and_then(Node::list_mut).into_iter().flatten();
-    groups.for_each(|group| hosts.iter().for_each(|hosts| hosts.settle(group)));
+    groups.for_each(|group| hosts.iter().for_each(|hosts| hosts.add_private_links(group)));
 }

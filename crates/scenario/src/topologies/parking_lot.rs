@@ -2,9 +2,9 @@
 
 use ecnlab_units::{Rate, Span, parameters};
 
-use super::builder::{BuiltTopology, Hosts, link};
+use super::builder::{BuiltTopology, NamedHosts, link};
 use super::{HostKeys, QUEUE, TopologyEntry};
-use crate::sections::{Holds, Inner, flows};
+use crate::sections::{TableContent, TableDeclaration, flows};
 use crate::tree::Node;
 
 const CROSS_EXAMPLE: &str = "{ name = \"cross\", count = 10, tcp = { profile = \"ns2\", ecn = true } }";
@@ -16,10 +16,10 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
     source: "RFC 5166, section 2; RFC 7928, section 3",
     parameters: ParkingLot::PARAMETERS,
     tables: &[
-        Inner { doc: "The queue before each hop.", ..QUEUE },
-        Inner {
+        TableDeclaration { doc: "The queue before each hop.", ..QUEUE },
+        TableDeclaration {
             key: "cross",
-            holds: Holds::One(&flows::FLOWS),
+            content: TableContent::One(&flows::FLOWS),
             required: false,
             doc: "A group of flows across each hop, written as in [[flows]] without its ends; its name gets the hop's number.",
             example: CROSS_EXAMPLE,
@@ -35,7 +35,7 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
             link(&format!("hop{at}"), &format!("r{}", at - 1), &format!("r{at}"), rest)
         };
         let cross = reader.table(given, "cross", CROSS_EXAMPLE);
-        for end in ["from", "to"].into_iter().filter(|end| cross.as_ref().is_some_and(|cross| cross.gives(end))) {
+        for end in ["from", "to"].into_iter().filter(|end| cross.as_ref().is_some_and(|cross| cross.has(end))) {
             reader.report(
                 given,
                 "cross",
@@ -44,14 +44,14 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
         }
         BuiltTopology {
             links: (1..=hops).map(hop).collect(),
-            groups: cross.iter().flat_map(|cross| (1..=hops).map(|at| across(cross.node, at))).collect(),
-            hosts: (0..=hops).map(|at| Hosts::new(&format!("h{at}"), &format!("r{at}"), HostKeys::link(values))).collect(),
+            groups: cross.iter().flat_map(|cross| (1..=hops).map(|at| cross_traffic(cross.node, at))).collect(),
+            hosts: (0..=hops).map(|at| NamedHosts::new(&format!("h{at}"), &format!("r{at}"), HostKeys::link(values))).collect(),
         }
     },
 };
 
 /// The group that crosses a hop.
-fn across(group: &Node, hop: u32) -> Node {
+fn cross_traffic(group: &Node, hop: u32) -> Node {
     let mut group = group.clone();
     let name = format!("{}{hop}", group.text("name").unwrap_or("cross"));
     let line = group.take("name").and_then(|name| name.line);

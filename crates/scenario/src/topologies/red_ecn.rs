@@ -5,9 +5,9 @@
 
 use ecnlab_units::{Rate, Span, parameters};
 
-use super::builder::{BuiltTopology, Hosts, link};
+use super::builder::{BuiltTopology, NamedHosts, link};
 use super::{QUEUE, TopologyEntry};
-use crate::sections::{Inner, MAX_PACKETS};
+use crate::sections::{MAX_PACKETS, TableDeclaration};
 use crate::tree::Node;
 
 pub static ENTRY: TopologyEntry = TopologyEntry {
@@ -16,7 +16,7 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
     summary: "Slow sources behind a link of variable delay, and the queue on the link after it.",
     source: "Gharegozi, The Study of ECN Application Effect at the Performance Improvement of RED, section III",
     parameters: RedEcn::PARAMETERS,
-    tables: &[Inner {
+    tables: &[TableDeclaration {
         required: false,
         doc: "The queue before the bottleneck; RED with the paper's thresholds if left out.",
         example: "{ aqm = \"ecn\", limit = 25, min_th = 6, max_th = 18 }",
@@ -33,7 +33,7 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
         let hosts = [("sources", "r1", "source_rate"), ("cross", "r1", "host_rate"), ("sinks", "r3", "host_rate")];
         BuiltTopology {
             links: vec![link("long", "r1", "r2", long), link("bottleneck", "r2", "r3", bottleneck)],
-            hosts: hosts.map(|(name, node, rate)| Hosts::new(name, node, own(rate))).into(),
+            hosts: hosts.map(|(name, node, rate)| NamedHosts::new(name, node, own(rate))).into(),
             ..BuiltTopology::default()
         }
     },

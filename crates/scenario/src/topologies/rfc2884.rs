@@ -7,7 +7,7 @@ use ecnlab_units::{Rate, Span, Value, parameters};
 
 use super::builder::{BuiltTopology, link};
 use super::{QUEUE, TopologyEntry};
-use crate::sections::Inner;
+use crate::sections::TableDeclaration;
 use crate::tree::Node;
 
 pub static ENTRY: TopologyEntry = TopologyEntry {
@@ -16,7 +16,7 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
     summary: "A server, a router that shapes what leaves it by class-based queueing, a router that delays, and three receivers.",
     source: "RFC 2884, section 4.1",
     parameters: Testbed::PARAMETERS,
-    tables: &[Inner { doc: "What waits inside the shaper, with its AQM.", ..QUEUE }],
+    tables: &[TableDeclaration { doc: "What waits inside the shaper, with its AQM.", ..QUEUE }],
     nodes: "`server` - lan - r1 - bottleneck - r2, and from there to the receivers `on`, `off` and `c` over links of these names.",
     example: "network = { topology = \"rfc2884\", queue = { aqm = \"ecn\", limit = 50, min_th = 5, max_th = 15 } }",
     make: |_, given, values| {

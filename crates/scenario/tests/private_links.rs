@@ -29,12 +29,12 @@ fn read(overrides: &[(&str, &str)]) -> Result<Scenario, Vec<Problem>> {
     Scenario::from_toml(ENDS, &overrides, &Registry::builtin(), &no_files)
 }
 
-fn sound(overrides: &[(&str, &str)]) -> Scenario {
+fn read_valid(overrides: &[(&str, &str)]) -> Scenario {
     read(overrides).unwrap_or_else(|problems| panic!("{overrides:?}: {problems:?}"))
 }
 
 fn run(overrides: &[(&str, &str)], seed: u64) -> Run {
-    let scenario = sound(overrides);
+    let scenario = read_valid(overrides);
     let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed };
     Simulation::new(&scenario.network, &options, NoProbe).finish().0
 }
@@ -51,7 +51,7 @@ fn mean(values: &[f64]) -> f64 {
 
 #[test]
 fn a_flow_has_links_of_its_own_at_both_ends_and_back() {
-    let scenario = sound(&[]);
+    let scenario = read_valid(&[]);
     let name = |link: &u32| scenario.network.links[*link as usize].name.to_string();
     let flow = &scenario.network.flows[4];
     assert_eq!(["access forward 4 drawn", "forward middle", "exit forward 4 drawn"], flow.forward.iter().map(name).collect::<Vec<_>>()[..]);
@@ -66,7 +66,8 @@ fn lists_are_dealt_out_in_turn() {
         delays_ms(&[("flows.drawn.access.delay", "[\"1 ms\", \"3 ms\"]"), ("flows.drawn.exit.delay", "[\"2 ms\", \"4 ms\", \"6 ms\"]")], 1);
     let expected = [26.0, 34.0, 34.0, 30.0, 30.0, 38.0];
     assert!(delays.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-9), "{delays:?}");
-    let links = sound(&[("flows.drawn.access.rate", "[\"1 Mbps\", \"2 Mbps\"]"), ("flows.drawn.access.limit", "[5, 6, 7]")]).network.links;
+    let links =
+        read_valid(&[("flows.drawn.access.rate", "[\"1 Mbps\", \"2 Mbps\"]"), ("flows.drawn.access.limit", "[5, 6, 7]")]).network.links;
     let access = |member: usize| &links[2 + 4 * member];
     assert_eq!([1, 2, 1, 2].map(|mbps| mbps * 1_000_000), [0, 1, 2, 3].map(|member| access(member).rate.bps()));
     assert!((0..6).all(|member| format!("{:?}", access(member).buffer).contains(&format!("limit: {}", 5 + member % 3))));
@@ -109,7 +110,7 @@ fn the_smallest_round_trip_time_that_is_measured_is_that_of_the_drawn_links() {
 #[test]
 fn ends_read_back_as_the_same_scenario() {
     let set = [("flows.drawn.access.delay", "[\"1 ms\", \"normal 40 ms, deviation 5 ms\"]"), ("flows.drawn.exit.spread", "1 ms")];
-    let scenario = sound(&set);
+    let scenario = read_valid(&set);
     let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files).unwrap();
     assert_eq!((scenario.hash(), scenario.resolved), (again.hash(), again.resolved));
 }

@@ -13,7 +13,7 @@ use ecnlab_units::{Ecn, Time};
 use ecnlab_wire::{End, Event, Flags, IpVersion, Location, Packet, Reader, Tcp};
 
 /// Six clients at the one end of a link and their servers at the other, who exchange so much; a queue each way.
-fn talk(app: &str, queue: &str, overrides: &[(&str, &str)]) -> Vec<u8> {
+fn run_transactions(app: &str, queue: &str, overrides: &[(&str, &str)]) -> Vec<u8> {
     let text = format!(
         "name = \"talk\"\nduration = \"40 s\"\nmeasure_from = \"0 s\"\n\n\
          [[link]]\nname = \"bottleneck\"\nfrom = \"router\"\nto = \"clients\"\nrate = \"5 Mbps\"\ndelay = \"5 ms\"\n\
@@ -31,8 +31,8 @@ fn talk(app: &str, queue: &str, overrides: &[(&str, &str)]) -> Vec<u8> {
     std::mem::take(tracer.bytes_mut().unwrap())
 }
 
-const ROOM: &str = "{ aqm = \"droptail\", limit = 1000 }";
-const MARKS: &str = "{ aqm = \"ecn\", limit = 30, min_th = 2, max_th = 20, max_p = 0.2, w_q = 0.1 }";
+const DROPTAIL_QUEUE: &str = "{ aqm = \"droptail\", limit = 1000 }";
+const MARKING_QUEUE: &str = "{ aqm = \"ecn\", limit = 30, min_th = 2, max_th = 20, max_p = 0.2, w_q = 0.1 }";
 /// Small requests, whose acknowledgement waits for the response, and such that fill windows both ways.
 const APPS: [&str; 4] = [
     "{ kind = \"exchange\", request = \"300 B\", response = \"60 kB\", count = 8, connection = \"keep\" }",
@@ -41,9 +41,9 @@ const APPS: [&str; 4] = [
     "{ kind = \"web\", request = \"3 kB\", connections = 2, connection = \"keep\", count = 5 }",
 ];
 
-/// What one end of a connection has sent so far, as its own link shows it.
+/// Data that one end of a connection has sent so far, as its own link shows it.
 #[derive(Default)]
-struct Said {
+struct SentData {
     syns: u32,
     fins: u32,
     /// The number after the last byte sent.
@@ -54,22 +54,22 @@ struct Said {
 }
 
 /// Takes in a packet that an end sends; what the other end has said is known where both are seen at once.
-fn take(packet: &Packet, said: &mut Said) {
+fn add_packet(packet: &Packet, sent_data: &mut SentData) {
     let takes = u32::from(packet.has(Flags::SYN)) + u32::from(packet.has(Flags::FIN)) + packet.payload;
-    said.syns += u32::from(packet.has(Flags::SYN));
-    said.fins += u32::from(packet.has(Flags::FIN));
-    assert!(packet.tcp.seq <= said.next, "a gap before {}", packet.tcp.seq);
+    sent_data.syns += u32::from(packet.has(Flags::SYN));
+    sent_data.fins += u32::from(packet.has(Flags::FIN));
+    assert!(packet.tcp.seq <= sent_data.next, "a gap before {}", packet.tcp.seq);
     if takes == 0 {
-        assert_eq!(said.next, packet.tcp.seq, "an acknowledgement has the number of what is sent next");
+        assert_eq!(sent_data.next, packet.tcp.seq, "an acknowledgement has the number of what is sent next");
     }
-    assert!(packet.tcp.ack >= said.ack, "an acknowledgement is taken back");
-    said.carried_both += u32::from(packet.payload > 0 && packet.tcp.ack > said.ack);
-    (said.next, said.ack) = (said.next.max(packet.tcp.seq + takes), packet.tcp.ack);
+    assert!(packet.tcp.ack >= sent_data.ack, "an acknowledgement is taken back");
+    sent_data.carried_both += u32::from(packet.payload > 0 && packet.tcp.ack > sent_data.ack);
+    (sent_data.next, sent_data.ack) = (sent_data.next.max(packet.tcp.seq + takes), packet.tcp.ack);
 }
 
 /// The packets that servers send and that come to them, at their own links, each by the server's end.
-fn at_servers(events: &[Event]) -> BTreeMap<(End, End), [Said; 2]> {
-    let mut connections: BTreeMap<(End, End), [Said; 2]> = BTreeMap::new();
+fn data_at_servers(events: &[Event]) -> BTreeMap<(End, End), [SentData; 2]> {
+    let mut connections: BTreeMap<(End, End), [SentData; 2]> = BTreeMap::new();
     for Event { location, packet, .. } in events {
         let Location::Interface(interface) = location else { panic!("a capture has interfaces") };
         // Each link has an interface before it and one after it; of a server's own links the one before what leaves and the one after what comes.
@@ -79,7 +79,7 @@ fn at_servers(events: &[Event]) -> BTreeMap<(End, End), [Said; 2]> {
             _ => continue,
         };
         let key = if way == 0 { (packet.source, packet.destination) } else { (packet.destination, packet.source) };
-        take(packet, &mut connections.entry(key).or_default()[way]);
+        add_packet(packet, &mut connections.entry(key).or_default()[way]);
         let [server, client] = &connections[&key];
         assert!(server.ack <= client.next, "the server acknowledges {} of {}", server.ack, client.next);
         assert!(client.ack <= server.next, "the client acknowledges {} of {}", client.ack, server.next);
@@ -90,8 +90,8 @@ fn at_servers(events: &[Event]) -> BTreeMap<(End, End), [Said; 2]> {
 #[test]
 fn two_flows_are_one_connection_whose_directions_acknowledge_each_other() {
     for (app, connections) in APPS.iter().zip([6, 6, 48, 12]) {
-        let bytes = talk(app, ROOM, &[]);
-        let seen = at_servers(&events(&bytes));
+        let bytes = run_transactions(app, DROPTAIL_QUEUE, &[]);
+        let seen = data_at_servers(&events(&bytes));
         assert_eq!(connections, seen.len(), "{app}");
         for [server, client] in seen.values() {
             assert_eq!((1, 1), (server.syns, client.syns), "{app}");
@@ -101,7 +101,7 @@ fn two_flows_are_one_connection_whose_directions_acknowledge_each_other() {
         let rode = seen.values().map(|[server, _]| server.carried_both).sum::<u32>();
         assert!(rode >= 36 || !app.contains("300 B"), "{app}: {rode} responses were the first to acknowledge their request");
         if app.contains("42 kB") {
-            let carried = |of: fn(&[Said; 2]) -> u32| seen.values().map(of).sum::<u32>();
+            let carried = |of: fn(&[SentData; 2]) -> u32| seen.values().map(of).sum::<u32>();
             let (opens, closes) = (2 * connections as u32, if app.contains("new") { 2 * connections as u32 } else { 0 });
             assert_eq!(6 * 8 * 102_000 + opens + closes, carried(|[server, client]| server.next + client.next), "{app}");
         }
@@ -112,7 +112,7 @@ fn two_flows_are_one_connection_whose_directions_acknowledge_each_other() {
 /// the buffer less one segment, in whole steps of the scale. Requests as small as these let it grow no further.
 #[test]
 fn windows_are_those_that_acknowledgements_tell() {
-    let bytes = talk(APPS[0], ROOM, &[("flows.servers.count", "1")]);
+    let bytes = run_transactions(APPS[0], DROPTAIL_QUEUE, &[("flows.servers.count", "1")]);
     let answers = events(&bytes).into_iter().filter(|event| event.location == Location::Interface(0) && event.packet.has(Flags::ACK));
     let answers: Vec<Tcp> = answers.map(|event| event.packet.tcp).collect();
     assert_eq!((45 * 1448, Some(7)), (u32::from(answers[0].window), answers[0].window_scale));
@@ -137,7 +137,11 @@ fn checked(bytes: &[u8]) -> CheckReport {
 #[test]
 fn a_check_of_a_conversation_finds_nothing() {
     for app in APPS {
-        let bytes = talk(app, MARKS, &[("flows.servers.tcp.profile", "\"rfc\""), ("flows.servers.tcp.quirks.piggyback_acks", "true")]);
+        let bytes = run_transactions(
+            app,
+            MARKING_QUEUE,
+            &[("flows.servers.tcp.profile", "\"rfc\""), ("flows.servers.tcp.quirks.piggyback_acks", "true")],
+        );
         let events = events(&bytes);
         let to_clients = |event: &&Event| event.location == Location::Interface(1);
         let to_servers = |event: &&Event| event.location == Location::Interface(3);
@@ -159,8 +163,8 @@ fn a_check_of_a_conversation_finds_nothing() {
 #[test]
 fn tshark_sees_whole_conversations_where_it_is_installed() {
     for app in APPS {
-        let bytes = talk(app, ROOM, &[("flows.servers.count", "1")]);
-        // What the host sends comes to its link, and what comes to it leaves the way back.
+        let bytes = run_transactions(app, DROPTAIL_QUEUE, &[("flows.servers.count", "1")]);
+        // Packets of the host enter its link, and packets to it leave the reverse link.
         let at_host = ["-Y", "frame.interface_id == 4 || frame.interface_id == 7", "-F", "pcapng", "-w", "-"];
         let Some(seen) = tshark(&bytes, &at_host) else {
             eprintln!("tshark is not installed");

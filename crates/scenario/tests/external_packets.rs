@@ -13,9 +13,9 @@ use ecnlab_units::{Ecn, Span, Time};
 
 /// Packets as they were made.
 #[derive(Default)]
-struct Packets(Vec<(Time, ExternalPacket)>);
+struct ExternalDriver(Vec<(Time, ExternalPacket)>);
 
-impl Probe for Packets {
+impl Probe for ExternalDriver {
     const OBSERVES_PACKETS: bool = true;
 
     fn on_packet_created(&mut self, now: Time, _id: PacketId, packet: &Packet, made: &PacketCreationContext) {
@@ -96,7 +96,7 @@ fn options(scenario: &Scenario) -> Options {
 }
 
 /// Injects packets at their times.
-fn drive(network: &Network, options: &Options, packets: &[(Time, ExternalPacket)]) -> Run {
+fn run_with_packets(network: &Network, options: &Options, packets: &[(Time, ExternalPacket)]) -> Run {
     let mut simulation = Simulation::new(network, options, NoProbe);
     let mut underway = BTreeMap::new();
     let mut settle = |simulation: &mut Simulation<NoProbe>, entered: Option<u32>| {
@@ -140,9 +140,9 @@ fn packets_of_hosts_outside_meet_the_decisions_that_they_met_as_packets_of_hosts
     for queue in queues {
         let scenario = scenario(queue);
         let options = options(&scenario);
-        let (inside, packets) = Simulation::new(&scenario.network, &options, Packets::default()).finish();
+        let (inside, packets) = Simulation::new(&scenario.network, &options, ExternalDriver::default()).finish();
         assert!(packets.0.len() > 5_000, "{queue}: {} packets", packets.0.len());
-        let outside = drive(&scenario.network.clone().with_external_hosts(), &options, &packets.0);
+        let outside = run_with_packets(&scenario.network.clone().with_external_hosts(), &options, &packets.0);
         for table in ["queues", "bands", "impairments"] {
             assert_eq!(format!("{:?}", inside.report.table(table)), format!("{:?}", outside.report.table(table)), "{queue}: {table}");
         }
@@ -163,11 +163,11 @@ fn packets_of_hosts_outside_meet_the_decisions_that_they_met_as_packets_of_hosts
     }
 }
 
-/// What the first queue does to packets, and what is in their ECN field behind it.
+/// Actions of the first queue on packets, and their ECN field behind it.
 #[derive(Default)]
-struct Deeds(Vec<(&'static str, Ecn)>);
+struct ActionRecorder(Vec<(&'static str, Ecn)>);
 
-impl Probe for Deeds {
+impl Probe for ActionRecorder {
     const OBSERVES_QUEUES: bool = true;
 
     fn on_queue_event(&mut self, _now: Time, queue: u32, deed: QueueLogEvent) {
@@ -191,8 +191,8 @@ fn a_queue_of_a_kernel_counts_what_it_is_told() {
     let arguments = [("ecn", "true"), ("limit", "60000"), ("mode", "adaptive")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     assert_eq!(Some(&KernelQdisc { name: "red".to_owned(), arguments: arguments.to_vec() }), queue.config.kernel_qdisc());
     scenario.network.links[0].impairment = None;
-    let mut simulation = Simulation::new(&scenario.network.with_external_hosts(), &OPTIONS, Deeds::default());
-    let happened = |simulation: &mut Simulation<Deeds>| -> Vec<SimOutput> {
+    let mut simulation = Simulation::new(&scenario.network.with_external_hosts(), &OPTIONS, ActionRecorder::default());
+    let happened = |simulation: &mut Simulation<ActionRecorder>| -> Vec<SimOutput> {
         let asks = |it: &SimOutput| matches!(it, SimOutput::Open { .. } | SimOutput::Answer { .. } | SimOutput::Write { .. });
         simulation.drain_outputs().filter(|it| !asks(it)).collect()
     };
