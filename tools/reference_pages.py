@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import queue_figures
 from ecnlab import _core
 from ecnlab.errors import UnknownName
 from ecnlab.packet_traces import analyze
@@ -81,13 +82,46 @@ packets of Linux 6.1, or the RFC conformance suite ([Validation](../trust/valida
 A combination that is checked with a response is checked without ECN too.
 """
 _QUIRKS_LINK = "Behaviour of one implementation or version is a quirk, in a table `quirks` inside `tcp`: [Quirks](quirks.md).\n"
-_QUEUES_HEAD = """# Queues
+_QUEUES_HEAD = """<!-- Written by `python tools/reference_pages.py` from the declarations in the engine; change those, not this page. -->
 
-Written by `python tools/reference_pages.py` from the declarations in the engine; change those, not this page.
+# Queues
 
-A queue is a discipline, which stores packets and says in which order they leave, with an AQM inside, which says when to mark or drop one.
-If nothing else is said, the discipline is first in, first out. [Scenario files](../scenario.md#queues) says how both are written down;
-`ecnlab show NAME` prints what a page says of the parameters.
+Choose a queue for a bottleneck here: an AQM that marks or drops packets, and a discipline that stores and schedules them.
+
+![Queueing delay against time under drop-tail, RED and CoDel](figures/overview.svg)
+
+*The same flows through three queues of 10 Mbit/s: 5 flows from the start and 15 more from 10 s on. Drop-tail fills its buffer,
+RED holds an average between two thresholds, CoDel holds a delay of about 5 ms.*
+
+You write the choice as a table in the `link` of a [scenario file](../scenario.md#queues):
+
+    queue = { aqm = "codel", limit = 1000 }
+    queue = { discipline = "fq", limit = 1000, aqm = { name = "codel", target = "5 ms" } }
+
+- A **discipline** stores packets and decides in which order they leave. The default is [`fifo`](fifo.md).
+- An **AQM** decides when to mark or drop a packet. It runs inside a discipline.
+- `ecnlab list` lists both; `ecnlab show NAME` prints the parameters of one, as its page has them.
+
+| you want to | choose |
+| --- | --- |
+| compare with a queue without AQM | [`droptail`](droptail.md) |
+| reproduce work on RED or ECN from 1993 to 2010 | [`red`, `ecn`](red.md), [`ared`](ared.md), [`linux-red`](linux-red.md) |
+| hold a queueing delay without tuning to the rate | [`codel`](codel.md), [`pie`](pie.md), [`pi2`](pi2.md) |
+| isolate flows from each other | [`fq`](fq.md), [`sfq`](sfq.md), [`drr`](drr.md) |
+| run L4S or DCTCP senders | [`dualpi2`](dualpi2.md), [`step`](step.md) |
+| give flows with different round-trip times similar rates | [`aecn`](aecn.md), [`fq`](fq.md) |
+| signal more than one level of congestion | [`mecn`](mecn.md), [`amecn`](amecn.md) |
+| shape to a rate below the link's | [`tbf`](tbf.md), [`cbq`](cbq.md) |
+
+[Requirements of RFC 7567](duties.md) compares all AQMs under the same loads.
+"""
+_QUEUES_TAIL = f"""## The scenario of the pictures
+
+The page of each queue shows its length against time in this scenario, with the page's example as the bottleneck's `queue` and seed 1.
+`python tools/queue_figures.py` draws the pictures. A page names the keys that its picture changes.
+
+```toml
+{queue_figures.SCENARIO}```
 """
 
 _DUTIES_HEAD = """# What RFC 7567 asks of an AQM, and what each does
@@ -181,7 +215,7 @@ def queue_index(homes: Mapping[str, str]) -> str:
     parts = [_QUEUES_HEAD]
     for kind, heading in (("aqm", "## AQMs\n"), ("discipline", "## Disciplines\n")):
         parts += [heading, _markdown_table(("name", "title", "what it does", "source"), index_rows(kind))]
-    return "\n".join(parts)
+    return "\n".join([*parts, _QUEUES_TAIL])
 
 
 def aqm_duties_page() -> str:
