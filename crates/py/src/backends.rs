@@ -15,9 +15,9 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
 use crate::aqm::failure;
-use crate::errors::{Interrupted, Place, engine_fault, listed, scenario_error};
-use crate::panic::caught;
-use crate::progress::Watch;
+use crate::errors::{Interrupted, ProblemTuple, engine_fault, problem_tuples, scenario_error};
+use crate::panic::catch_panic;
+use crate::progress::ProgressWatch;
 use crate::scenario::{RunResult, Scenario, recording_full};
 use crate::tracing::{TraceFile, TraceTo};
 
@@ -34,10 +34,10 @@ pub fn refusals(
     controls: Option<Vec<String>>,
     ip: u32,
     accurate_ecn: bool,
-) -> PyResult<Vec<Place>> {
+) -> PyResult<Vec<ProblemTuple>> {
     let kernel = match backend {
-        "sim" => return Ok(listed(&scenario.0.needs_kernel())),
-        "shell" => return Ok(listed(&mapping::shell_problems(&scenario.0))),
+        "sim" => return Ok(problem_tuples(&scenario.0.needs_kernel())),
+        "shell" => return Ok(problem_tuples(&mapping::shell_problems(&scenario.0))),
         "live" => run::probe_kernel("live", accurate_ecn),
         "uml" => KernelFeatures {
             backend: "uml",
@@ -49,7 +49,7 @@ pub fn refusals(
         _ => return Err(PyValueError::new_err(format!("unknown backend {backend:?}"))),
     };
     let kernel = KernelFeatures { family: AddressFamily::from_version(ip), ..kernel };
-    Ok(listed(&py.detach(|| mapping::map_to_host_settings(&scenario.0, &kernel)).err().unwrap_or_default()))
+    Ok(problem_tuples(&py.detach(|| mapping::map_to_host_settings(&scenario.0, &kernel)).err().unwrap_or_default()))
 }
 
 /// Runs a scenario in front of this machine's kernel, and tells of the run as JSON what only such a one knows. The process has to have one
@@ -77,17 +77,17 @@ pub fn run_live(
         capture: None,
         record_connections: false,
     };
-    let mut watch = Watch::new(watch);
+    let mut watch = ProgressWatch::new(watch);
     let (outcome, cpu_s) = py.detach(|| {
         let began = ThreadTime::now();
-        let outcome = caught(|| ran(scenario, options, trace.as_ref(), &mut watch));
+        let outcome = catch_panic(|| run_in_namespaces(scenario, options, trace.as_ref(), &mut watch));
         (outcome, began.elapsed().as_secs_f64())
     });
     let RunOutcome { run, tables, metadata, .. } = match outcome {
         Ok(Ok(outcome)) => outcome,
-        Ok(Err(Ended::Failed(failure))) => return Err(failure::raised(py, seed, *failure)),
-        Ok(Err(Ended::Untraced(error))) => return Err(error.into()),
-        Ok(Err(Ended::RunError(refused))) => return Err(raised(py, refused, watch)),
+        Ok(Err(RunFailure::AqmFailed(failure))) => return Err(failure::into_exception(py, seed, *failure)),
+        Ok(Err(RunFailure::CaptureNotWritten(error))) => return Err(error.into()),
+        Ok(Err(RunFailure::RunError(error))) => return Err(into_exception(py, error, watch)),
         Err(told) => return Err(engine_fault(py, &scenario.0.hash(), seed, &told)),
     };
     Ok((RunResult::new(py, seed, run, tables, cpu_s)?, metadata.json().to_string()))
@@ -111,65 +111,70 @@ pub fn set_realtime_scheduling() -> PyResult<()> {
     Ok(process::set_realtime_scheduling(process::REALTIME_PRIORITY)?)
 }
 
-/// Why a run has ended before its time.
-enum Ended {
+/// Reason for which a run ended early.
+enum RunFailure {
     RunError(RunError),
-    /// Its capture could not be written.
-    Untraced(io::Error),
-    /// A user's AQM has failed.
-    Failed(Box<failure::Failure>),
+    /// The capture could not be written.
+    CaptureNotWritten(io::Error),
+    /// A user's AQM failed.
+    AqmFailed(Box<failure::Failure>),
 }
 
-impl From<io::Error> for Ended {
-    fn from(why: io::Error) -> Ended {
-        Ended::RunError(RunError::System(why))
+impl From<io::Error> for RunFailure {
+    fn from(error: io::Error) -> RunFailure {
+        RunFailure::RunError(RunError::System(error))
     }
 }
 
-fn ran(scenario: &Scenario, mut options: RunOptions, trace: Option<&TraceTo>, watch: &mut Watch) -> Result<RunOutcome, Ended> {
+fn run_in_namespaces(
+    scenario: &Scenario,
+    mut options: RunOptions,
+    trace: Option<&TraceTo>,
+    watch: &mut ProgressWatch,
+) -> Result<RunOutcome, RunFailure> {
     if !caps::has_capabilities() {
         userns::unshare_as_root()?;
     }
-    // Who gets other rights than it had forgets that it is to end with its parent, so this comes after.
+    // A change of credentials clears the parent-death signal, so this comes after.
     process::die_with_parent()?;
     options.kernel = run::probe_kernel("live", true);
-    let written = trace.map(Written::begin).transpose().map_err(Ended::Untraced)?;
-    options.capture = written.as_ref().zip(trace).map(|(written, to)| to.capture(Box::new(written.clone())));
+    let trace_file = trace.map(SharedTraceFile::begin).transpose().map_err(RunFailure::CaptureNotWritten)?;
+    options.capture = trace_file.as_ref().zip(trace).map(|(trace_file, to)| to.capture(Box::new(trace_file.clone())));
     drop(failure::take());
     let mut failed = None;
     let outcome = run::run(&scenario.0, options, &mut |over_s| {
         failed = failure::take();
-        failed.is_some() || watch.wants_stop(over_s)
+        failed.is_some() || watch.should_stop(over_s)
     });
     if let Some(failure) = failed.or_else(failure::take) {
-        return Err(Ended::Failed(Box::new(failure)));
+        return Err(RunFailure::AqmFailed(Box::new(failure)));
     }
-    match (outcome, written) {
-        (Ok(outcome), Some(written)) => written.finish().map(|()| outcome).map_err(Ended::Untraced),
-        (Err(RunError::System(why)), Some(written)) if written.has_failed() => Err(Ended::Untraced(why)),
-        (outcome, _) => outcome.map_err(Ended::RunError),
+    match (outcome, trace_file) {
+        (Ok(outcome), Some(trace_file)) => trace_file.finish().map(|()| outcome).map_err(RunFailure::CaptureNotWritten),
+        (Err(RunError::System(error)), Some(trace_file)) if trace_file.has_failed() => Err(RunFailure::CaptureNotWritten(error)),
+        (outcome, _) => outcome.map_err(RunFailure::RunError),
     }
 }
 
-fn raised(py: Python<'_>, refused: RunError, watch: Watch) -> PyErr {
-    match refused {
+fn into_exception(py: Python<'_>, error: RunError, watch: ProgressWatch) -> PyErr {
+    match error {
         RunError::Unsupported(problems) => scenario_error(py, problems),
         RunError::Stopped => watch.failure.unwrap_or_else(|| Interrupted::new_err("the run was stopped")),
         RunError::RecordingFull(full) => recording_full(py, &full),
-        RunError::System(why) => SystemRefusal::new_err(why.to_string()),
+        RunError::System(error) => SystemRefusal::new_err(error.to_string()),
     }
 }
 
-/// A file that a run writes a capture into.
+/// The file of a capture, shared with the run's thread.
 #[derive(Clone)]
-struct Written(Arc<Mutex<(Option<TraceFile>, bool)>>);
+struct SharedTraceFile(Arc<Mutex<(Option<TraceFile>, bool)>>);
 
-impl Written {
-    fn begin(to: &TraceTo) -> io::Result<Written> {
-        Ok(Written(Arc::new(Mutex::new((Some(to.create()?), false)))))
+impl SharedTraceFile {
+    fn begin(to: &TraceTo) -> io::Result<SharedTraceFile> {
+        Ok(SharedTraceFile(Arc::new(Mutex::new((Some(to.create()?), false)))))
     }
 
-    /// Whether something could not be written.
+    /// Whether a write failed.
     fn has_failed(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).1
     }
@@ -180,11 +185,11 @@ impl Written {
     }
 }
 
-impl Write for Written {
+impl Write for SharedTraceFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (Some(file), failed) = &mut *held else { return Ok(bytes.len()) };
-        file.put(bytes).inspect_err(|_| *failed = true)?;
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (Some(file), failed) = &mut *guard else { return Ok(bytes.len()) };
+        file.write_bytes(bytes).inspect_err(|_| *failed = true)?;
         Ok(bytes.len())
     }
 

@@ -1,4 +1,4 @@
-//! What the conformance suite finds of a queue, as JSON.
+//! Results of the conformance suite for a queue, as JSON.
 
 use ecnlab_queue::Registry;
 use ecnlab_testkit::rfc7567::{RequirementResult, measure_all};
@@ -7,24 +7,24 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
 
-use crate::panic::caught;
+use crate::panic::catch_panic;
 
 /// Runs the suite over a discipline with the AQM that it has by default. JSON as of `check_aqm`.
 #[pyfunction]
 pub fn check_discipline(py: Python<'_>, name: &str) -> PyResult<String> {
     let entry = Registry::builtin().discipline(name).ok_or_else(|| PyValueError::new_err(format!("unknown discipline \"{name}\"")))?;
-    let judged = py.detach(|| caught(|| check_to_json(&DeviceUnderTest::discipline(entry), &mut || true)));
+    let judged = py.detach(|| catch_panic(|| check_to_json(&DeviceUnderTest::discipline(entry), &mut || true)));
     judged.map(|judged| judged.to_string()).map_err(PyRuntimeError::new_err)
 }
 
 /// Checks every invariant and measures every requirement of RFC 7567. JSON with `name`, `checks` and `duties`; each check has `name`, `sentence`,
-/// `ok` (nothing if no case of it ran to its end) and `found`, each duty `name`, `section`, `sentence`, `verdict` and `found`. `accept` is called
+/// `ok` (nothing if no case of it ran to its end) and `found`, each duty `name`, `section`, `sentence`, `verdict` and `found`. `accepts` is called
 /// after each test case and after the measurements; where it returns false the results do not count.
-pub fn check_to_json(dut: &DeviceUnderTest, accept: &mut dyn FnMut() -> bool) -> Json {
-    let report = check_while(dut, accept);
+pub fn check_to_json(dut: &DeviceUnderTest, accepts: &mut dyn FnMut() -> bool) -> Json {
+    let report = check_while(dut, accepts);
     let checks: Vec<_> = report.checks.iter().map(check_json).collect();
     let measured = measure_all(dut);
-    let accepted = accept();
+    let accepted = accepts();
     let duties: Vec<_> = measured.iter().map(|one| if accepted { requirement_json(one) } else { not_judged_json(one) }).collect();
     json!({ "name": report.name, "checks": checks, "duties": duties })
 }

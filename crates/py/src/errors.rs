@@ -11,20 +11,20 @@ create_exception!(_core, Interrupted, PyException, "A run was stopped by its `wa
 create_exception!(_core, EngineFault, PyException, "A fault of the engine itself; `hash` and `seed` say in which run.");
 
 /// Place, line and message of a problem.
-pub type Place = (String, Option<usize>, String);
+pub type ProblemTuple = (String, Option<usize>, String);
 
-pub fn listed(problems: &[Problem]) -> Vec<Place> {
+pub fn problem_tuples(problems: &[Problem]) -> Vec<ProblemTuple> {
     problems.iter().map(|problem| (problem.place.clone(), problem.line, problem.message.clone())).collect()
 }
 
 pub fn scenario_error(py: Python<'_>, problems: Vec<Problem>) -> PyErr {
     let text: Vec<_> = problems.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect();
     let error = ScenarioError::new_err(text.join("\n"));
-    error.value(py).setattr("problems", listed(&problems)).err().unwrap_or(error)
+    error.value(py).setattr("problems", problem_tuples(&problems)).err().unwrap_or(error)
 }
 
-pub fn engine_fault(py: Python<'_>, hash: &str, seed: u64, told: &str) -> PyErr {
-    let error = EngineFault::new_err(told.to_owned());
+pub fn engine_fault(py: Python<'_>, hash: &str, seed: u64, message: &str) -> PyErr {
+    let error = EngineFault::new_err(message.to_owned());
     let value = error.value(py);
     let set = value.setattr("hash", hash).and_then(|()| value.setattr("seed", seed));
     set.err().unwrap_or(error)

@@ -25,26 +25,26 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::aqm::failure::AqmFailure;
-use crate::aqm::{BroughtAqm, registry_with};
+use crate::aqm::{UserAqm, registry_with};
 use crate::errors::{EngineFault, Interrupted, ScenarioError, TraceError};
 use crate::scenario::{RunResult, Scenario};
 use crate::table::{Footer, Table};
 
 /// Version of the results folder's layout and of its tables'.
-const FORMAT: u32 = 6;
+const FORMAT_VERSION: u32 = 6;
 
 /// A file, and where its row groups stand.
-type Written = (Cow<'static, [u8]>, Vec<parquet::Extent>);
+type ParquetFile = (Cow<'static, [u8]>, Vec<parquet::RowGroupExtent>);
 
 #[pyfunction]
 #[pyo3(name = "registry", signature = (aqms = Vec::new()))]
-fn registry_text(aqms: Vec<Py<BroughtAqm>>) -> PyResult<String> {
+fn registry_text(aqms: Vec<Py<UserAqm>>) -> PyResult<String> {
     Ok(registry::registry(&registry_with(&aqms)?).to_string())
 }
 
 #[pyfunction]
 #[pyo3(signature = (aqms = Vec::new()))]
-fn schema(aqms: Vec<Py<BroughtAqm>>) -> PyResult<String> {
+fn schema(aqms: Vec<Py<UserAqm>>) -> PyResult<String> {
     Ok(registry::schema(&registry_with(&aqms)?).to_string())
 }
 
@@ -65,13 +65,13 @@ fn units_text() -> String {
 #[pyo3(name = "join")]
 fn joined(py: Python<'_>, key: &str, tables: Vec<(u64, Py<Table>)>) -> PyResult<Table> {
     let tables: Vec<_> = tables.iter().map(|(seed, table)| (*seed, &table.get().0)).collect();
-    let joined = py.detach(|| table::joined(key, &tables));
+    let joined = py.detach(|| table::concatenate_runs(key, &tables));
     joined.map(Table).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Tables as one Parquet file, a row group each, with `metadata` in its footer; and of each row group where it begins and its size.
 #[pyfunction]
-fn write_parquet(py: Python<'_>, tables: Vec<Py<Table>>, metadata: Vec<(String, String)>) -> PyResult<Written> {
+fn write_parquet(py: Python<'_>, tables: Vec<Py<Table>>, metadata: Vec<(String, String)>) -> PyResult<ParquetFile> {
     let tables: Vec<_> = tables.iter().map(|table| &table.get().0).collect();
     let (data, extents) = py.detach(|| parquet::write(&tables, metadata)).map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok((Cow::Owned(data), extents))
@@ -79,12 +79,12 @@ fn write_parquet(py: Python<'_>, tables: Vec<Py<Table>>, metadata: Vec<(String, 
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    panic::install();
+    panic::install_hook();
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("BUILD", ecnlab_scenario::BUILD)?;
     module.add("DERIVATION", ecnlab_scenario::DERIVATION)?;
     module.add("EMULATOR", ecnlab_emulator::BUILD)?;
-    module.add("FORMAT", FORMAT)?;
+    module.add("FORMAT", FORMAT_VERSION)?;
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("Interrupted", module.py().get_type::<Interrupted>())?;
     module.add("EngineFault", module.py().get_type::<EngineFault>())?;

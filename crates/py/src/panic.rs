@@ -1,32 +1,32 @@
-//! A panic of the engine is a fault of ours, not of the user's scenario: it is caught, kept as text and told as an exception.
+//! Panics of the engine, which are bugs and not errors of a scenario: they are caught, kept as text and raised as exceptions.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
 
 thread_local! {
-    static WATCHED: Cell<bool> = const { Cell::new(false) };
-    static TOLD: RefCell<Option<String>> = const { RefCell::new(None) };
+    static IS_CATCHING: Cell<bool> = const { Cell::new(false) };
+    static PANIC_TEXT: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Lets a panic inside [`caught`] leave its text there instead of on standard error. Other panics are told as ever.
-pub fn install() {
-    let usual = panic::take_hook();
-    panic::set_hook(Box::new(move |told| {
-        if WATCHED.get() {
-            TOLD.set(Some(told.to_string().replace('\n', " ")));
+/// Installs a panic hook that keeps the text of a panic inside [`catch_panic`]. Other panics are printed as usual.
+pub fn install_hook() {
+    let default_hook = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if IS_CATCHING.get() {
+            PANIC_TEXT.set(Some(info.to_string().replace('\n', " ")));
         } else {
-            usual(told);
+            default_hook(info);
         }
     }));
 }
 
-/// Does the work.
+/// Runs `work`.
 ///
 /// # Errors
-/// If it panics: where and why.
-pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    let before = WATCHED.replace(true);
+/// If it panics: the location and the message.
+pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    let was_catching = IS_CATCHING.replace(true);
     let outcome = panic::catch_unwind(AssertUnwindSafe(work));
-    WATCHED.set(before);
-    outcome.map_err(|_| TOLD.take().unwrap_or_default())
+    IS_CATCHING.set(was_catching);
+    outcome.map_err(|_| PANIC_TEXT.take().unwrap_or_default())
 }

@@ -23,38 +23,38 @@ use parquet::file::serialized_reader::SerializedRowGroupReader;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
-/// Rows from which on a file is compressed.
-const FEWEST_COMPRESSED: usize = 4096;
+/// Rows from which a file is compressed.
+const MIN_COMPRESSED_ROWS: usize = 4096;
 
-/// Rows of names that are written at a time, which bounds what their texts take.
-const NAMES_AT_ONCE: usize = 1 << 16;
+/// Rows of names that are written at a time, which bounds the memory of their texts.
+const NAME_BATCH_ROWS: usize = 1 << 16;
 
-/// Rows for which there is room before the first of them has been read.
-const MOST_AHEAD: usize = 1 << 16;
+/// Rows that are allocated before the first of them has been read.
+const MAX_PREALLOCATED_ROWS: usize = 1 << 16;
 
 /// Bytes behind a footer: its length and the file's mark.
-const AFTER_FOOTER: usize = 8;
+const FOOTER_TRAILER_BYTES: usize = 8;
 
-/// Where a row group stands in its file: its first byte, and how many there are.
-pub type Extent = (u64, u64);
+/// Offset and length of a row group in its file.
+pub type RowGroupExtent = (u64, u64);
 
 /// The tables as one file, a row group each, and where these stand. All have the same columns; `metadata` is kept in the file's footer.
 ///
 /// # Errors
 /// If the tables' columns differ.
-pub fn write(tables: &[&Table], metadata: Vec<(String, String)>) -> Result<(Vec<u8>, Vec<Extent>)> {
+pub fn write(tables: &[&Table], metadata: Vec<(String, String)>) -> Result<(Vec<u8>, Vec<RowGroupExtent>)> {
     let Some(first) = tables.first() else { return Err(ParquetError::General("no table to write".to_owned())) };
-    if tables.iter().any(|table| !alike(first, table)) {
+    if tables.iter().any(|table| !have_same_columns(first, table)) {
         return Err(ParquetError::General("tables of one file must have the same columns".to_owned()));
     }
     let height = tables.iter().map(|table| table.height()).sum();
-    let mut file = RowGroups::of(first, height, metadata, Vec::new())?;
+    let mut file = TableWriter::of(first, height, metadata, Vec::new())?;
     let extents = tables.iter().map(|table| file.push(table)).collect::<Result<_>>()?;
     Ok((file.finish()?, extents))
 }
 
 /// Whether two tables have the same columns.
-pub fn alike(one: &Table, other: &Table) -> bool {
+pub fn have_same_columns(one: &Table, other: &Table) -> bool {
     let kinds = one.columns.iter().zip(&other.columns);
     one.columns.len() == other.columns.len()
         && kinds.into_iter().all(|((name, a), (known, b))| name == known && std::mem::discriminant(a) == std::mem::discriminant(b))
@@ -66,22 +66,22 @@ fn schema(table: &Table) -> Result<TypePtr> {
 }
 
 /// A file of one table that grows by a row group at a time.
-pub struct RowGroups<W: Write + Send> {
+pub struct TableWriter<W: Write + Send> {
     writer: SerializedFileWriter<W>,
 }
 
-impl<W: Write + Send> RowGroups<W> {
+impl<W: Write + Send> TableWriter<W> {
     /// Begins a file of tables with the columns of this one, which is to have many rows.
-    pub fn begin(like: &Table, out: W) -> Result<RowGroups<W>> {
-        RowGroups::of(like, FEWEST_COMPRESSED, Vec::new(), out)
+    pub fn begin(template: &Table, out: W) -> Result<TableWriter<W>> {
+        TableWriter::of(template, MIN_COMPRESSED_ROWS, Vec::new(), out)
     }
 
-    fn of(like: &Table, rows: usize, metadata: Vec<(String, String)>, out: W) -> Result<RowGroups<W>> {
-        Ok(RowGroups { writer: SerializedFileWriter::new(out, schema(like)?, properties(like, rows, metadata))? })
+    fn of(template: &Table, rows: usize, metadata: Vec<(String, String)>, out: W) -> Result<TableWriter<W>> {
+        Ok(TableWriter { writer: SerializedFileWriter::new(out, schema(template)?, properties(template, rows, metadata))? })
     }
 
     /// Appends a table as a row group.
-    pub fn push(&mut self, table: &Table) -> Result<Extent> {
+    pub fn push(&mut self, table: &Table) -> Result<RowGroupExtent> {
         let mut rows = self.writer.next_row_group()?;
         for (_, column) in &table.columns {
             if let Some(mut writer) = rows.next_column()? {
@@ -114,7 +114,7 @@ fn field(name: &str, column: &Column) -> Result<TypePtr> {
 
 /// Real numbers seldom repeat, so they go without a dictionary; of few rows compression saves less than it costs.
 fn properties(table: &Table, rows: usize, metadata: Vec<(String, String)>) -> WriterPropertiesPtr {
-    let compression = if rows < FEWEST_COMPRESSED { Compression::UNCOMPRESSED } else { Compression::ZSTD(ZstdLevel::default()) };
+    let compression = if rows < MIN_COMPRESSED_ROWS { Compression::UNCOMPRESSED } else { Compression::ZSTD(ZstdLevel::default()) };
     let metadata = metadata.into_iter().map(|(key, value)| KeyValue::new(key, value)).collect();
     let mut builder = WriterProperties::builder()
         .set_compression(compression)
@@ -132,20 +132,20 @@ fn properties(table: &Table, rows: usize, metadata: Vec<(String, String)>) -> Wr
 
 fn write_column(writer: &mut ColumnWriter, column: &Column) -> Result<()> {
     match (writer, column) {
-        (ColumnWriter::DoubleColumnWriter(writer), Column::Real(values)) => {
-            writer.write_batch(values, None, None)?;
+        (ColumnWriter::DoubleColumnWriter(writer), Column::Real(read_values)) => {
+            writer.write_batch(read_values, None, None)?;
         }
-        (ColumnWriter::Int64ColumnWriter(writer), Column::Count(values)) => {
-            let signed: Vec<i64> = values.iter().map(|&value| value as i64).collect();
+        (ColumnWriter::Int64ColumnWriter(writer), Column::Count(read_values)) => {
+            let signed: Vec<i64> = read_values.iter().map(|&value| value as i64).collect();
             writer.write_batch(&signed, None, None)?;
         }
-        (ColumnWriter::Int32ColumnWriter(writer), Column::Index(values)) => {
-            let signed: Vec<i32> = values.iter().map(|&value| value as i32).collect();
+        (ColumnWriter::Int32ColumnWriter(writer), Column::Index(read_values)) => {
+            let signed: Vec<i32> = read_values.iter().map(|&value| value as i32).collect();
             writer.write_batch(&signed, None, None)?;
         }
         (ColumnWriter::ByteArrayColumnWriter(writer), Column::Name { index, names }) => {
             let texts: Vec<ByteArray> = names.iter().map(|name| ByteArray::from(&**name)).collect();
-            for part in index.chunks(NAMES_AT_ONCE) {
+            for part in index.chunks(NAME_BATCH_ROWS) {
                 let rows: Vec<ByteArray> = part.iter().map(|&at| texts[at as usize].clone()).collect();
                 writer.write_batch(&rows, None, None)?;
             }
@@ -161,33 +161,33 @@ fn write_column(writer: &mut ColumnWriter, column: &Column) -> Result<()> {
 /// If it is damaged.
 pub fn footer(tail: &[u8]) -> Result<ParquetMetaData> {
     let short = || ParquetError::EOF("a footer is longer than that".to_owned());
-    let end = tail.len().checked_sub(AFTER_FOOTER).ok_or_else(short)?;
+    let end = tail.len().checked_sub(FOOTER_TRAILER_BYTES).ok_or_else(short)?;
     let length = tail[end..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
     let begin = end.checked_sub(length as usize).ok_or_else(short)?;
     let footer = &tail[begin..end];
-    Lists { left: footer }.check_struct(DEEPEST).map_err(|what| ParquetError::General(format!("the footer has {what}")))?;
+    ThriftChecker { remaining: footer }.check_struct(MAX_DEPTH).map_err(|what| ParquetError::General(format!("the footer has {what}")))?;
     ParquetMetaDataReader::decode_metadata(footer)
 }
 
 /// Structures within structures that a footer may have.
-const DEEPEST: u32 = 32;
+const MAX_DEPTH: u32 = 32;
 
 /// Checks the lists of a footer or a page header before it is decoded (Thrift's compact protocol). The decoder skips an unknown field element
 /// by element, and an element can take no byte: a boolean, or in a page header a number beyond the end of the file. A list of a few bytes
 /// would then keep it busy for as long as its writer likes.
-struct Lists<'f> {
-    left: &'f [u8],
+struct ThriftChecker<'f> {
+    remaining: &'f [u8],
 }
 
-impl Lists<'_> {
+impl ThriftChecker<'_> {
     fn byte(&mut self) -> std::result::Result<u8, &'static str> {
-        let (&first, rest) = self.left.split_first().ok_or("no end")?;
-        self.left = rest;
+        let (&first, rest) = self.remaining.split_first().ok_or("no end")?;
+        self.remaining = rest;
         Ok(first)
     }
 
     fn skip(&mut self, bytes: u64) -> std::result::Result<(), &'static str> {
-        self.left = usize::try_from(bytes).ok().and_then(|bytes| self.left.get(bytes..)).ok_or("no end")?;
+        self.remaining = usize::try_from(bytes).ok().and_then(|bytes| self.remaining.get(bytes..)).ok_or("no end")?;
         Ok(())
     }
 
@@ -244,39 +244,41 @@ impl Lists<'_> {
 ///
 /// # Errors
 /// If it is damaged, is none of this file, or has columns that `write` does not write.
-pub fn read(about: &ParquetMetaData, row_group: usize, data: Vec<u8>) -> Result<Table> {
+pub fn read(metadata: &ParquetMetaData, row_group: usize, data: Vec<u8>) -> Result<Table> {
     let none = || ParquetError::General(format!("no row group {row_group}"));
-    let told = about.row_groups().get(row_group).ok_or_else(none)?;
+    let told = metadata.row_groups().get(row_group).ok_or_else(none)?;
     let begin = told.columns().iter().map(|column| column.byte_range().0).min().unwrap_or(0);
-    let part = Arc::new(Part { begin, bytes: data.into() });
+    let part = Arc::new(FileSlice { begin, bytes: data.into() });
     let rows = SerializedRowGroupReader::new(part, told, None, Arc::new(ReaderProperties::builder().build()))?;
     let height = usize::try_from(told.num_rows())?;
-    let schema = about.file_metadata().schema_descr_ptr();
+    let schema = metadata.file_metadata().schema_descr_ptr();
     let names = schema.columns().iter().map(|column| column.name().to_owned().into());
     let columns = names.enumerate().map(|(at, name)| Ok((name, read_column(&rows, at, height)?))).collect::<Result<_>>()?;
     Ok(Table { columns })
 }
 
-/// A part of a file: its bytes, and where the first of them stands.
-struct Part {
+/// A part of a file: its bytes and their offset.
+struct FileSlice {
     begin: u64,
     bytes: Bytes,
 }
 
-impl Length for Part {
+impl Length for FileSlice {
     fn len(&self) -> u64 {
         self.begin + self.bytes.len() as u64
     }
 }
 
-impl ChunkReader for Part {
+impl ChunkReader for FileSlice {
     type T = Reader<Bytes>;
 
     /// The file from a page's header on.
     fn get_read(&self, start: u64) -> Result<Reader<Bytes>> {
-        let left = self.len().saturating_sub(start);
-        let bytes = self.get_bytes(start, usize::try_from(left)?)?;
-        Lists { left: &bytes }.check_struct(DEEPEST).map_err(|what| ParquetError::General(format!("a page's header has {what}")))?;
+        let remaining = self.len().saturating_sub(start);
+        let bytes = self.get_bytes(start, usize::try_from(remaining)?)?;
+        ThriftChecker { remaining: &bytes }
+            .check_struct(MAX_DEPTH)
+            .map_err(|what| ParquetError::General(format!("a page's header has {what}")))?;
         Ok(bytes.reader())
     }
 
@@ -290,32 +292,32 @@ impl ChunkReader for Part {
 
 fn read_column(rows: &dyn RowGroupReader, at: usize, height: usize) -> Result<Column> {
     match rows.get_column_reader(at)? {
-        ColumnReader::DoubleColumnReader(reader) => Ok(Column::Real(values(reader, height)?)),
+        ColumnReader::DoubleColumnReader(reader) => Ok(Column::Real(read_values(reader, height)?)),
         ColumnReader::Int64ColumnReader(reader) => {
-            Ok(Column::Count(values(reader, height)?.into_iter().map(|value| value as u64).collect()))
+            Ok(Column::Count(read_values(reader, height)?.into_iter().map(|value| value as u64).collect()))
         }
         ColumnReader::Int32ColumnReader(reader) => {
-            Ok(Column::Index(values(reader, height)?.into_iter().map(|value| value as u32).collect()))
+            Ok(Column::Index(read_values(reader, height)?.into_iter().map(|value| value as u32).collect()))
         }
-        ColumnReader::ByteArrayColumnReader(reader) => names(&values(reader, height)?),
+        ColumnReader::ByteArrayColumnReader(reader) => names_column(&read_values(reader, height)?),
         _ => Err(ParquetError::General(format!("column {at} is of a type that tables do not have"))),
     }
 }
 
-fn values<T: DataType>(mut reader: ColumnReaderImpl<T>, height: usize) -> Result<Vec<T::T>> {
+fn read_values<T: DataType>(mut reader: ColumnReaderImpl<T>, height: usize) -> Result<Vec<T::T>> {
     // A damaged footer may promise more rows than memory has: what is there decides how much is taken.
-    let mut values = Vec::with_capacity(height.min(MOST_AHEAD));
-    while values.len() < height {
-        let (_, read, _) = reader.read_records(height - values.len(), None, None, &mut values)?;
+    let mut read_values = Vec::with_capacity(height.min(MAX_PREALLOCATED_ROWS));
+    while read_values.len() < height {
+        let (_, read, _) = reader.read_records(height - read_values.len(), None, None, &mut read_values)?;
         if read == 0 {
-            return Err(ParquetError::EOF(format!("{} of {height} rows are there", values.len())));
+            return Err(ParquetError::EOF(format!("{} of {height} rows are there", read_values.len())));
         }
     }
-    Ok(values)
+    Ok(read_values)
 }
 
 /// Texts as places among the distinct ones, in the order in which they come.
-fn names(texts: &[ByteArray]) -> Result<Column> {
+fn names_column(texts: &[ByteArray]) -> Result<Column> {
     let mut places: BTreeMap<&[u8], u32> = BTreeMap::new();
     let mut names = Vec::new();
     let mut index = Vec::with_capacity(texts.len());

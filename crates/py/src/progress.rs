@@ -1,38 +1,38 @@
-//! Python's look at work while it goes on: how far it is, and whether to stop.
+//! Progress reports to Python, which may stop the work.
 
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
-/// How often, in wall time, work shows itself.
-const EVERY: Duration = Duration::from_millis(50);
+/// Wall time between two reports.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Tells a Python callable now and then how far it is, in simulated seconds or in bytes, and asks it whether to stop.
-pub struct Watch {
+/// Calls a Python callable with the progress, in simulated seconds or in bytes; its result says whether to stop.
+pub struct ProgressWatch {
     callable: Option<Py<PyAny>>,
-    last: Instant,
-    /// What the callable raised, or Ctrl-C.
+    last_poll: Instant,
+    /// Exception of the callable, or Ctrl-C.
     pub failure: Option<PyErr>,
 }
 
-impl Watch {
-    pub fn new(callable: Option<Py<PyAny>>) -> Watch {
-        Watch { callable, last: Instant::now(), failure: None }
+impl ProgressWatch {
+    pub fn new(callable: Option<Py<PyAny>>) -> ProgressWatch {
+        ProgressWatch { callable, last_poll: Instant::now(), failure: None }
     }
 
-    /// Whether the work is to stop.
-    pub fn wants_stop(&mut self, done: f64) -> bool {
-        if self.last.elapsed() < EVERY {
+    /// Reports the progress if it is due; returns whether the work should stop.
+    pub fn should_stop(&mut self, done: f64) -> bool {
+        if self.last_poll.elapsed() < POLL_INTERVAL {
             return false;
         }
-        self.last = Instant::now();
-        Python::attach(|py| self.ask(py, done)).unwrap_or_else(|failure| {
+        self.last_poll = Instant::now();
+        Python::attach(|py| self.call(py, done)).unwrap_or_else(|failure| {
             self.failure = Some(failure);
             true
         })
     }
 
-    fn ask(&self, py: Python<'_>, done: f64) -> PyResult<bool> {
+    fn call(&self, py: Python<'_>, done: f64) -> PyResult<bool> {
         py.check_signals()?;
         match &self.callable {
             Some(callable) => callable.call1(py, (done,))?.is_truthy(py),

@@ -1,4 +1,4 @@
-//! What was recorded at queues, put through the same queues again.
+//! Replays recorded arrivals through the queues of their scenario.
 
 use ecnlab_sim::replay::{self, ReplayCounts, ReplayDifference, ReplayOutcome};
 use pyo3::exceptions::PyValueError;
@@ -6,15 +6,15 @@ use pyo3::prelude::*;
 
 use crate::aqm::failure;
 use crate::errors::engine_fault;
-use crate::panic::caught;
+use crate::panic::catch_panic;
 use crate::scenario::Scenario;
 use crate::table::Table;
 
-/// A decision that was another: which line of the queue's record, when, what the queue did then, and what it does now.
-type Other = (usize, f64, Option<String>, Option<String>);
+/// The first different decision: line of the queue's record, time, recorded decision, replayed decision.
+type FirstDifference = (usize, f64, Option<String>, Option<String>);
 
-/// A queue's arrivals, departures, marks and drops up to the first decision that was another, and that.
-type Told = ([u64; 4], Option<Other>);
+/// A queue's arrivals, departures, marks and drops up to the first different decision, and that decision.
+type QueueReplay = ([u64; 4], Option<FirstDifference>);
 
 /// Replays the queues of a table `arrivals`, or the one of this name; a kernel's queue has its name alone. Raises ValueError if the one cannot
 /// be replayed, or none of all.
@@ -26,25 +26,25 @@ pub fn replayed(
     seed: u64,
     table: &Table,
     queue: Option<&str>,
-) -> PyResult<Vec<(String, Option<Told>)>> {
+) -> PyResult<Vec<(String, Option<QueueReplay>)>> {
     drop(failure::take());
     let outcome = py.detach(|| {
-        let outcome = caught(|| replay::replay(&scenario.0.network, seed, &table.0, queue));
+        let outcome = catch_panic(|| replay::replay(&scenario.0.network, seed, &table.0, queue));
         (outcome, failure::take())
     });
     match outcome {
-        (_, Some(failure)) => Err(failure::raised(py, seed, failure)),
-        (Err(told), None) => Err(engine_fault(py, &scenario.0.hash(), seed, &told)),
+        (_, Some(failure)) => Err(failure::into_exception(py, seed, failure)),
+        (Err(message), None) => Err(engine_fault(py, &scenario.0.hash(), seed, &message)),
         (Ok(Err(unplayable)), None) => Err(PyValueError::new_err(unplayable.to_string())),
-        (Ok(Ok(outcomes)), None) => Ok(outcomes.into_iter().map(|(name, outcome)| (name, outcome.map(told))).collect()),
+        (Ok(Ok(outcomes)), None) => Ok(outcomes.into_iter().map(|(name, outcome)| (name, outcome.map(to_python))).collect()),
     }
 }
 
-fn told((replayed, difference): ReplayOutcome) -> Told {
+fn to_python((replayed, difference): ReplayOutcome) -> QueueReplay {
     let ReplayCounts { arrivals, departures, marks, drops } = replayed;
-    let other = difference.map(|difference| {
+    let first_difference = difference.map(|difference| {
         let ReplayDifference { entry: line, time, recorded, replayed } = difference;
         (line, time.seconds(), recorded.map(|line| line.to_string()), replayed.map(|line| line.to_string()))
     });
-    ([arrivals, departures, marks, drops], other)
+    ([arrivals, departures, marks, drops], first_difference)
 }

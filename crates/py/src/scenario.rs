@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use cpu_time::ThreadTime;
-use ecnlab_scenario::{Problem, Scenario as Sound};
+use ecnlab_scenario::{Problem, Scenario as ValidScenario};
 use ecnlab_sim::measures;
 use ecnlab_sim::{NoProbe, Options, Probe, Recorder, RecorderAndTracer, RecordingConfig, RecordingFull, Run, Simulation, Tracer};
 use ecnlab_units::Time;
@@ -14,23 +14,23 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::aqm::failure::{self, Failure};
-use crate::aqm::{BroughtAqm, registry_with};
+use crate::aqm::{UserAqm, registry_with};
 use crate::errors::{Interrupted, engine_fault, scenario_error};
 use crate::file_io;
-use crate::panic::caught;
-use crate::progress::Watch;
+use crate::panic::catch_panic;
+use crate::progress::ProgressWatch;
 use crate::table::Table;
 use crate::tracing::TraceTo;
 
 /// Events between two looks at the clock, and fewer where a user's AQM may fail at any of them.
-const SLICE: u64 = 1 << 16;
-const SHORT_SLICE: u64 = 1 << 8;
+const SLICE_EVENTS: u64 = 1 << 16;
+const SHORT_SLICE_EVENTS: u64 = 1 << 8;
 /// With a trace, which waits in memory meanwhile.
-const TRACED_SLICE: u64 = 1 << 13;
+const TRACED_SLICE_EVENTS: u64 = 1 << 13;
 
 /// A scenario that is known to be sound.
 #[pyclass(frozen)]
-pub struct Scenario(pub Sound);
+pub struct Scenario(pub ValidScenario);
 
 /// A finished run: what identifies it, and its tables by name.
 #[pyclass(frozen, get_all)]
@@ -51,11 +51,11 @@ impl Scenario {
         py: Python<'_>,
         text: &str,
         overrides: Vec<(String, String)>,
-        aqms: Vec<Py<BroughtAqm>>,
+        aqms: Vec<Py<UserAqm>>,
         folder: PathBuf,
     ) -> PyResult<Scenario> {
         let registry = registry_with(&aqms)?;
-        Scenario::made(py, || Sound::from_toml(text, &overrides, &registry, &|name| file_io::text(&folder, name)))
+        Scenario::read_scenario(py, || ValidScenario::from_toml(text, &overrides, &registry, &|name| file_io::read_text(&folder, name)))
     }
 
     #[staticmethod]
@@ -64,11 +64,11 @@ impl Scenario {
         py: Python<'_>,
         text: &str,
         overrides: Vec<(String, String)>,
-        aqms: Vec<Py<BroughtAqm>>,
+        aqms: Vec<Py<UserAqm>>,
         folder: PathBuf,
     ) -> PyResult<Scenario> {
         let registry = registry_with(&aqms)?;
-        Scenario::made(py, || Sound::from_json(text, &overrides, &registry, &|name| file_io::text(&folder, name)))
+        Scenario::read_scenario(py, || ValidScenario::from_json(text, &overrides, &registry, &|name| file_io::read_text(&folder, name)))
     }
 
     #[getter]
@@ -135,8 +135,8 @@ impl Scenario {
     fn links(&self) -> Vec<String> {
         let network = &self.0.network;
         // Applications whose flows come and go make more links by their templates.
-        let more = network.apps.iter().filter_map(|app| app.member_template.as_deref());
-        let to_come = more.flat_map(|template| template.access.iter().chain(&template.exit).flatten());
+        let extra_tables = network.apps.iter().filter_map(|app| app.member_template.as_deref());
+        let to_come = extra_tables.flat_map(|template| template.access.iter().chain(&template.exit).flatten());
         let names = network.links.iter().chain(to_come).flat_map(|link| [link.name.display_name(), link.name.result_label()]);
         names.collect::<BTreeSet<_>>().into_iter().collect()
     }
@@ -150,19 +150,19 @@ impl Scenario {
         if !needs_kernel.is_empty() {
             return Err(scenario_error(py, needs_kernel));
         }
-        let mut watch = Watch::new(watch);
+        let mut watch = ProgressWatch::new(watch);
         let (outcome, cpu_s) = py.detach(|| {
             let began = ThreadTime::now();
-            let outcome = caught(|| self.finish(seed, &mut watch, trace.as_ref()));
+            let outcome = catch_panic(|| self.run_to_end(seed, &mut watch, trace.as_ref()));
             (outcome, began.elapsed().as_secs_f64())
         });
         match outcome {
-            Ok(Ok((run, more))) => RunResult::new(py, seed, run, more, cpu_s),
-            Ok(Err(Ended::Stopped)) => Err(watch.failure.unwrap_or_else(|| Interrupted::new_err("the run was stopped"))),
-            Ok(Err(Ended::Failed(failure))) => Err(failure::raised(py, seed, *failure)),
-            Ok(Err(Ended::Untraced(error))) => Err(error.into()),
-            Ok(Err(Ended::Full(full))) => Err(recording_full(py, &full)),
-            Err(told) => Err(engine_fault(py, &self.0.hash(), seed, &told)),
+            Ok(Ok((run, extra_tables))) => RunResult::new(py, seed, run, extra_tables, cpu_s),
+            Ok(Err(RunFailure::Stopped)) => Err(watch.failure.unwrap_or_else(|| Interrupted::new_err("the run was stopped"))),
+            Ok(Err(RunFailure::Failed(failure))) => Err(failure::into_exception(py, seed, *failure)),
+            Ok(Err(RunFailure::Untraced(error))) => Err(error.into()),
+            Ok(Err(RunFailure::Full(full))) => Err(recording_full(py, &full)),
+            Err(message) => Err(engine_fault(py, &self.0.hash(), seed, &message)),
         }
     }
 }
@@ -172,7 +172,7 @@ pub fn recording_full(py: Python<'_>, full: &RecordingFull) -> PyErr {
 }
 
 /// Why a run has ended before its time.
-enum Ended {
+enum RunFailure {
     Stopped,
     Full(RecordingFull),
     /// Its trace could not be written.
@@ -185,32 +185,32 @@ type Tables = Vec<(&'static str, measures::Table)>;
 
 impl Scenario {
     /// Reads it without the interpreter's lock: a large file takes seconds, and other threads are to hear Ctrl-C.
-    fn made(py: Python<'_>, read: impl FnOnce() -> Result<Sound, Vec<Problem>> + Send) -> PyResult<Scenario> {
+    fn read_scenario(py: Python<'_>, read: impl FnOnce() -> Result<ValidScenario, Vec<Problem>> + Send) -> PyResult<Scenario> {
         py.detach(read).map(Scenario).map_err(|problems| scenario_error(py, problems))
     }
 
-    fn finish(&self, seed: u64, watch: &mut Watch, trace: Option<&TraceTo>) -> Result<(Run, Tables), Ended> {
+    fn run_to_end(&self, seed: u64, watch: &mut ProgressWatch, trace: Option<&TraceTo>) -> Result<(Run, Tables), RunFailure> {
         let recording = self.0.record.recording();
         if trace.is_none() && recording == RecordingConfig::default() {
-            let (run, NoProbe) = self.execute(seed, NoProbe, watch, SLICE, |_| Ok(()))?;
+            let (run, NoProbe) = self.execute(seed, NoProbe, watch, SLICE_EVENTS, |_| Ok(()))?;
             return Ok((run, Vec::new()));
         }
         let recorder = Recorder::new(recording, Time::ZERO + self.0.duration);
         let (run, recorder) = match trace {
-            None => self.execute(seed, recorder, watch, SLICE, |_| Ok(()))?,
-            Some(to) => self.traced(seed, recorder, watch, to)?,
+            None => self.execute(seed, recorder, watch, SLICE_EVENTS, |_| Ok(()))?,
+            Some(to) => self.run_traced(seed, recorder, watch, to)?,
         };
-        let more = recorder.tables(&run.names).map_err(Ended::Full)?;
-        Ok((run, more))
+        let extra_tables = recorder.tables(&run.names).map_err(RunFailure::Full)?;
+        Ok((run, extra_tables))
     }
 
     /// Runs it with its packets written into a file.
-    fn traced(&self, seed: u64, recorder: Recorder, watch: &mut Watch, to: &TraceTo) -> Result<(Run, Recorder), Ended> {
-        let mut file = to.create().map_err(Ended::Untraced)?;
+    fn run_traced(&self, seed: u64, recorder: Recorder, watch: &mut ProgressWatch, to: &TraceTo) -> Result<(Run, Recorder), RunFailure> {
+        let mut file = to.create().map_err(RunFailure::Untraced)?;
         let probe = RecorderAndTracer { recorder, tracer: Tracer::new(to.spec()) };
-        let (run, mut probe) = self.execute(seed, probe, watch, TRACED_SLICE, |probe| file.take(&mut probe.tracer))?;
+        let (run, mut probe) = self.execute(seed, probe, watch, TRACED_SLICE_EVENTS, |probe| file.write_pending(&mut probe.tracer))?;
         probe.tracer.write_remaining_transmissions(Time::ZERO + self.0.duration);
-        file.finish(&mut probe.tracer).map_err(Ended::Untraced)?;
+        file.finish(&mut probe.tracer).map_err(RunFailure::Untraced)?;
         Ok((run, probe.recorder))
     }
 
@@ -219,37 +219,37 @@ impl Scenario {
         &self,
         seed: u64,
         probe: P,
-        watch: &mut Watch,
+        watch: &mut ProgressWatch,
         slice: u64,
         mut between: impl FnMut(&mut P) -> io::Result<()>,
-    ) -> Result<(Run, P), Ended> {
+    ) -> Result<(Run, P), RunFailure> {
         let (duration, measure_from) = (Time::ZERO + self.0.duration, Time::ZERO + self.0.measure_from);
-        let slice = if self.0.user_aqms.is_empty() { slice } else { SHORT_SLICE };
+        let slice = if self.0.user_aqms.is_empty() { slice } else { SHORT_SLICE_EVENTS };
         drop(failure::take());
         let mut simulation = Simulation::new(&self.0.network, &Options { duration, measure_from, seed }, probe);
         loop {
             let over = simulation.advance(duration, slice);
             if let Some(failure) = failure::take() {
-                return Err(Ended::Failed(Box::new(failure)));
+                return Err(RunFailure::Failed(Box::new(failure)));
             }
-            between(simulation.probe_mut()).map_err(Ended::Untraced)?;
+            between(simulation.probe_mut()).map_err(RunFailure::Untraced)?;
             if over {
                 return Ok(simulation.finish());
             }
             if let Some(full) = simulation.probe().recording_full() {
-                return Err(Ended::Full(full));
+                return Err(RunFailure::Full(full));
             }
-            if watch.wants_stop(simulation.now().seconds()) {
-                return Err(Ended::Stopped);
+            if watch.should_stop(simulation.now().seconds()) {
+                return Err(RunFailure::Stopped);
             }
         }
     }
 }
 
 impl RunResult {
-    pub fn new(py: Python<'_>, seed: u64, run: Run, more: Tables, cpu_s: f64) -> PyResult<RunResult> {
+    pub fn new(py: Python<'_>, seed: u64, run: Run, extra_tables: Tables, cpu_s: f64) -> PyResult<RunResult> {
         let tables = PyDict::new(py);
-        for (name, table) in run.report.tables.into_iter().chain(more) {
+        for (name, table) in run.report.tables.into_iter().chain(extra_tables) {
             tables.set_item(name, Py::new(py, Table(table))?)?;
         }
         Ok(RunResult {

@@ -22,7 +22,7 @@ use serde_json::{Value as Json, json};
 
 use crate::aqm::failure::{self, Failure};
 use crate::errors::engine_fault;
-use crate::panic::caught;
+use crate::panic::catch_panic;
 use crate::scenario::Scenario;
 use crate::table::Table;
 
@@ -42,7 +42,7 @@ pub struct Shell {
     /// Of IPv4, and of IPv6 where the kernel has it: the address inside and the one outside.
     #[pyo3(get)]
     addresses: Vec<[String; 2]>,
-    /// What is seen of it, told anew again and again.
+    /// Snapshot that the links' thread updates.
     view: Arc<SharedView>,
     loop_thread: Mutex<Option<JoinHandle<LoopResult>>>,
 }
@@ -50,10 +50,10 @@ pub struct Shell {
 #[derive(Default)]
 struct SharedView {
     stop: AtomicBool,
-    look: Mutex<Option<String>>,
+    snapshot: Mutex<Option<String>>,
 }
 
-/// What comes of carrying packets; the text is that of a panic.
+/// Result of the links' thread; the text is that of a panic.
 type LoopResult = (Option<Failure>, Result<io::Result<(Run, Json)>, String>);
 
 #[pymethods]
@@ -118,46 +118,47 @@ impl Shell {
     #[pyo3(signature = (seed, capture = None))]
     fn start(&self, seed: u64, capture: Option<PathBuf>) -> PyResult<()> {
         let namespaces_to_start =
-            locked(&self.namespaces_to_start).take().ok_or_else(|| PyRuntimeError::new_err("a shell starts only once"))?;
+            lock_ignoring_poison(&self.namespaces_to_start).take().ok_or_else(|| PyRuntimeError::new_err("a shell starts only once"))?;
         let file = capture.map(CaptureFile::create).transpose()?;
         let (path, view) = (self.path.clone(), Arc::clone(&self.view));
         let loop_thread = thread::Builder::new()
             .name("ecnlab-links".to_owned())
             .spawn(move || run_event_loop(&path, namespaces_to_start, seed, file, &view))?;
-        *locked(&self.loop_thread) = Some(loop_thread);
+        *lock_ignoring_poison(&self.loop_thread) = Some(loop_thread);
         Ok(())
     }
 
     /// What its queues and its packets are at this moment, as JSON; None before it is known.
     fn look(&self) -> Option<String> {
-        locked(&self.view.look).clone()
+        lock_ignoring_poison(&self.view.snapshot).clone()
     }
 
     /// Whether packets cross no more, because something has failed.
     #[getter]
     fn has_failed(&self) -> bool {
-        locked(&self.loop_thread).as_ref().is_some_and(JoinHandle::is_finished)
+        lock_ignoring_poison(&self.loop_thread).as_ref().is_some_and(JoinHandle::is_finished)
     }
 
     /// Ends it: gives the tables of its whole time, and as JSON what only real packets have. Raises OSError, AqmFailure and EngineFault.
     fn stop(&self, py: Python<'_>, seed: u64) -> PyResult<(Py<PyDict>, String)> {
-        let loop_thread =
-            locked(&self.loop_thread).take().ok_or_else(|| PyRuntimeError::new_err("a shell ends only once, after its start"))?;
+        let loop_thread = lock_ignoring_poison(&self.loop_thread)
+            .take()
+            .ok_or_else(|| PyRuntimeError::new_err("a shell ends only once, after its start"))?;
         self.view.stop.store(true, Ordering::Relaxed);
         let (failure, carried) = py.detach(|| loop_thread.join()).map_err(|_| PyRuntimeError::new_err("the links' thread panicked"))?;
         if let Some(failure) = failure {
-            return Err(failure::raised(py, seed, failure));
+            return Err(failure::into_exception(py, seed, failure));
         }
-        let (run, about) = carried.map_err(|told| engine_fault(py, &self.hash, seed, &told))??;
+        let (run, info) = carried.map_err(|message| engine_fault(py, &self.hash, seed, &message))??;
         let tables = PyDict::new(py);
         for (name, table) in run.report.tables {
             tables.set_item(name, Py::new(py, Table(table))?)?;
         }
-        Ok((tables.unbind(), about.to_string()))
+        Ok((tables.unbind(), info.to_string()))
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -172,24 +173,24 @@ impl CaptureFile {
         Ok(CaptureFile { file: File::create(&path)?, path })
     }
 
-    fn with_file_name<T>(&self, done: io::Result<T>) -> io::Result<T> {
-        done.map_err(|why| io::Error::new(why.kind(), format!("cannot write the capture {}: {why}", self.path.display())))
+    fn with_file_name<T>(&self, outcome: io::Result<T>) -> io::Result<T> {
+        outcome.map_err(|why| io::Error::new(why.kind(), format!("cannot write the capture {}: {why}", self.path.display())))
     }
 }
 
 impl Write for CaptureFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let done = self.file.write(bytes);
-        self.with_file_name(done)
+        let outcome = self.file.write(bytes);
+        self.with_file_name(outcome)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let done = self.file.flush();
-        self.with_file_name(done)
+        let outcome = self.file.flush();
+        self.with_file_name(outcome)
     }
 }
 
-/// What the links' thread does.
+/// Body of the links' thread.
 fn run_event_loop(
     path: &ShellPath,
     namespaces_to_start: ShellNamespaces,
@@ -200,31 +201,31 @@ fn run_event_loop(
     drop(failure::take());
     let mut failed = None;
     let mut real_time = false;
-    let mut watch = |look: &ShellSnapshot| {
+    let mut watch = |snapshot: &ShellSnapshot| {
         failed = failed.take().or_else(failure::take);
-        *locked(&view.look) = Some(snapshot_json(path, look).to_string());
+        *lock_ignoring_poison(&view.snapshot) = Some(snapshot_json(path, snapshot).to_string());
         failed.is_none() && !view.stop.load(Ordering::Relaxed)
     };
     let began = |is_real_time| real_time = is_real_time;
-    let carried = caught(|| match file {
-        None => shell::run(path, namespaces_to_start, seed, NoProbe, began, &mut watch).map(run_and_json),
+    let carried = catch_panic(|| match file {
+        None => shell::run(path, namespaces_to_start, seed, NoProbe, began, &mut watch).map(run_with_counters),
         Some(file) => {
             let tap = PacketCapture::new(Vec::new(), SNAPLEN, None, Box::new(file));
-            shell::run(path, namespaces_to_start, seed, tap, began, &mut watch).map(run_and_json)
+            shell::run(path, namespaces_to_start, seed, tap, began, &mut watch).map(run_with_counters)
         }
     });
-    let carried = carried.map(|done| done.map(|(run, about)| (run, with_key(about, "real_time_class", json!(real_time)))));
+    let carried = carried.map(|outcome| outcome.map(|(run, info)| (run, with_key(info, "real_time_class", json!(real_time)))));
     (failed.or_else(failure::take), carried)
 }
 
-fn with_key(mut about: Json, name: &str, value: Json) -> Json {
-    about[name] = value;
-    about
+fn with_key(mut info: Json, name: &str, value: Json) -> Json {
+    info[name] = value;
+    info
 }
 
 /// The run, and what only real packets have.
-fn run_and_json<P>(left: FinishedShell<P>) -> (Run, Json) {
-    let FinishedShell { run, counters, lateness, .. } = left;
+fn run_with_counters<P>(finished: FinishedShell<P>) -> (Run, Json) {
+    let FinishedShell { run, counters, lateness, .. } = finished;
     (run, with_key(counters_json(&counters), "lateness_s", lateness.json()))
 }
 
@@ -232,8 +233,8 @@ fn counters_json(counts: &ForwardingCounters) -> Json {
     with_key(counts.json(), "device_drops", json!(counts.tun_tx_drops))
 }
 
-fn snapshot_json(path: &ShellPath, look: &ShellSnapshot) -> Json {
-    let on_the_way = look.queues.iter().zip(path.queue_names()).filter(|(queue, _)| path.crosses(queue.link));
+fn snapshot_json(path: &ShellPath, snapshot: &ShellSnapshot) -> Json {
+    let on_the_way = snapshot.queues.iter().zip(path.queue_names()).filter(|(queue, _)| path.crosses(queue.link));
     let queues = on_the_way.map(|(queue, name)| {
         let counted = &queue.counters;
         json!({
@@ -242,7 +243,7 @@ fn snapshot_json(path: &ShellPath, look: &ShellSnapshot) -> Json {
             "dropped": counted.dropped_packets(), "waits": queue.sojourn_count_and_sum_s.0, "waited_s": queue.sojourn_count_and_sum_s.1,
         })
     });
-    json!({ "time_s": look.now.seconds(), "queues": queues.collect::<Vec<_>>(), "packets": counters_json(look.counters) })
+    json!({ "time_s": snapshot.now.seconds(), "queues": queues.collect::<Vec<_>>(), "packets": counters_json(snapshot.counters) })
 }
 
 /// Lets this process make networks of its own: it may do so already, or it moves into a user namespace in which it is still who it was. It has to

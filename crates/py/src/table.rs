@@ -16,21 +16,23 @@ use crate::panic;
 use crate::parquet;
 
 /// Columns that stand in front of those of a run: whose run it is, and its seed.
-const IN_FRONT: [&str; 2] = ["key", "seed"];
+const RUN_COLUMNS: [&str; 2] = ["key", "seed"];
 
 /// A table of a run, or of several, which then begins with the columns `key` and `seed`.
 #[pyclass(frozen, module = "ecnlab._core")]
 pub struct Table(pub measures::Table);
 
 /// A column as its name, its kind, its values in little-endian bytes, and the names that they are places among.
-type Plain<'py> = (String, &'static str, Bound<'py, PyBytes>, Vec<String>);
+type PlainColumn<'py> = (String, &'static str, Bound<'py, PyBytes>, Vec<String>);
 
 #[pymethods]
 impl Table {
     /// Makes it again from `plain`.
     #[new]
     fn from_plain(columns: Vec<(String, String, Vec<u8>, Vec<String>)>) -> PyResult<Table> {
-        let read = |(name, kind, bytes, names): (String, String, Vec<u8>, Vec<String>)| Ok((name.into(), column_of(&kind, &bytes, names)?));
+        let read = |(name, kind, bytes, names): (String, String, Vec<u8>, Vec<String>)| {
+            Ok((name.into(), column_from_bytes(&kind, &bytes, names)?))
+        };
         let columns: Vec<(Cow<'static, str>, Column)> = columns.into_iter().map(read).collect::<PyResult<_>>()?;
         let height = columns.first().map_or(0, |(_, column)| column.len());
         if columns.iter().any(|(_, column)| column.len() != height) {
@@ -54,7 +56,7 @@ impl Table {
     /// Bytes that its values take.
     #[getter]
     fn size(&self) -> usize {
-        self.0.columns.iter().map(|(_, column)| column.len() * width(column)).sum()
+        self.0.columns.iter().map(|(_, column)| column.len() * value_bytes(column)).sum()
     }
 
     /// A column's values as Python's own. Raises KeyError if there is no such column.
@@ -72,7 +74,7 @@ impl Table {
 
     /// Each column as its name, its kind, its values in bytes, and the names that a column of names points into.
     #[getter]
-    fn plain<'py>(&self, py: Python<'py>) -> Vec<Plain<'py>> {
+    fn plain<'py>(&self, py: Python<'py>) -> Vec<PlainColumn<'py>> {
         let told = |(name, column): &(Cow<'static, str>, Column)| {
             let (kind, bytes, names) = column.to_raw_parts();
             (name.to_string(), kind, PyBytes::new(py, &bytes), names)
@@ -80,22 +82,22 @@ impl Table {
         self.0.columns.iter().map(told).collect()
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (Vec<Plain<'py>>,)) {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (Vec<PlainColumn<'py>>,)) {
         (py.get_type::<Table>(), (self.plain(py),))
     }
 
     /// The own tables of some of the runs that a table of several holds, without the columns in front; its seeds ascend.
     fn runs(&self, seeds: Vec<u64>) -> PyResult<Vec<(u64, Table)>> {
-        let (Some(Column::Count(known)), Some(own)) = (self.0.find(IN_FRONT[1]), self.0.columns.get(IN_FRONT.len()..)) else {
+        let (Some(Column::Count(known)), Some(own)) = (self.0.find(RUN_COLUMNS[1]), self.0.columns.get(RUN_COLUMNS.len()..)) else {
             return Err(PyValueError::new_err("this table is of a single run"));
         };
         let rows = |seed: u64| known.partition_point(|&one| one < seed)..known.partition_point(|&one| one <= seed);
-        let part = |rows: Range<usize>| own.iter().map(|(name, column)| (name.clone(), rows_of(column, rows.clone()))).collect();
+        let part = |rows: Range<usize>| own.iter().map(|(name, column)| (name.clone(), slice_rows(column, rows.clone()))).collect();
         Ok(seeds.into_iter().map(|seed| (seed, Table(measures::Table { columns: part(rows(seed)) }))).collect())
     }
 }
 
-/// What a stored file says of its row groups: with it one can be read without the rest of the file.
+/// Footer of a stored file: with it a row group can be read without the rest of the file.
 #[pyclass(frozen)]
 pub struct Footer(ParquetMetaData);
 
@@ -104,38 +106,38 @@ impl Footer {
     /// Reads it from what stands behind the file's last row group. Raises OSError if it is damaged.
     #[new]
     fn new(tail: &[u8]) -> PyResult<Footer> {
-        sound(|| parquet::footer(tail)).map(Footer)
+        from_parquet(|| parquet::footer(tail)).map(Footer)
     }
 
     /// One of the file's row groups, from its bytes. Raises OSError if they are damaged.
     fn table(&self, py: Python<'_>, row_group: usize, data: Vec<u8>) -> PyResult<Table> {
-        py.detach(|| sound(|| parquet::read(&self.0, row_group, data))).map(Table)
+        py.detach(|| from_parquet(|| parquet::read(&self.0, row_group, data))).map(Table)
     }
 }
 
-fn sound<T>(read: impl FnOnce() -> Result<T>) -> PyResult<T> {
-    let told = panic::caught(|| read().map_err(|error| error.to_string()));
-    told.and_then(|found| found).map_err(PyOSError::new_err)
+fn from_parquet<T>(read: impl FnOnce() -> Result<T>) -> PyResult<T> {
+    let outcome = panic::catch_panic(|| read().map_err(|error| error.to_string()));
+    outcome.and_then(|value| value).map_err(PyOSError::new_err)
 }
 
 /// The tables of several runs of one scenario as one, with its key and each seed in front.
-pub fn joined(key: &str, tables: &[(u64, &measures::Table)]) -> Result<measures::Table> {
+pub fn concatenate_runs(key: &str, tables: &[(u64, &measures::Table)]) -> Result<measures::Table> {
     let Some((_, first)) = tables.first() else { return Err(ParquetError::General("no table to join".to_owned())) };
-    if tables.iter().any(|(_, table)| !parquet::alike(first, table)) {
+    if tables.iter().any(|(_, table)| !parquet::have_same_columns(first, table)) {
         return Err(ParquetError::General("tables that are joined must have the same columns".to_owned()));
     }
     let height = tables.iter().map(|(_, table)| table.height()).sum();
     let keys = Column::Name { index: vec![0; height], names: [key.into()].into() };
     let seeds = tables.iter().flat_map(|(seed, table)| std::iter::repeat_n(*seed, table.height())).collect();
-    let mut columns = vec![(IN_FRONT[0].into(), keys), (IN_FRONT[1].into(), Column::Count(seeds))];
+    let mut columns = vec![(RUN_COLUMNS[0].into(), keys), (RUN_COLUMNS[1].into(), Column::Count(seeds))];
     for (at, (name, _)) in first.columns.iter().enumerate() {
-        columns.push((name.clone(), end_to_end(tables.iter().map(|(_, table)| &table.columns[at].1))));
+        columns.push((name.clone(), concatenate(tables.iter().map(|(_, table)| &table.columns[at].1))));
     }
     Ok(measures::Table { columns })
 }
 
 /// Columns of one kind, one after the other.
-fn end_to_end<'a>(columns: impl Iterator<Item = &'a Column> + Clone) -> Column {
+fn concatenate<'a>(columns: impl Iterator<Item = &'a Column> + Clone) -> Column {
     macro_rules! values {
         ($kind:ident) => {
             columns.flat_map(|column| if let Column::$kind(values) = column { &values[..] } else { &[] }).copied().collect()
@@ -145,11 +147,11 @@ fn end_to_end<'a>(columns: impl Iterator<Item = &'a Column> + Clone) -> Column {
         None | Some(Column::Real(_)) => Column::Real(values!(Real)),
         Some(Column::Count(_)) => Column::Count(values!(Count)),
         Some(Column::Index(_)) => Column::Index(values!(Index)),
-        Some(Column::Name { .. }) => names_end_to_end(columns),
+        Some(Column::Name { .. }) => concatenate_names(columns),
     }
 }
 
-fn names_end_to_end<'a>(columns: impl Iterator<Item = &'a Column>) -> Column {
+fn concatenate_names<'a>(columns: impl Iterator<Item = &'a Column>) -> Column {
     let mut places: BTreeMap<Arc<str>, u32> = BTreeMap::new();
     let (mut all, mut index) = (Vec::new(), Vec::new());
     for column in columns {
@@ -166,7 +168,7 @@ fn names_end_to_end<'a>(columns: impl Iterator<Item = &'a Column>) -> Column {
     Column::Name { index, names: all.into() }
 }
 
-fn rows_of(column: &Column, rows: Range<usize>) -> Column {
+fn slice_rows(column: &Column, rows: Range<usize>) -> Column {
     match column {
         Column::Real(values) => Column::Real(values[rows].to_vec()),
         Column::Count(values) => Column::Count(values[rows].to_vec()),
@@ -175,20 +177,20 @@ fn rows_of(column: &Column, rows: Range<usize>) -> Column {
     }
 }
 
-fn width(column: &Column) -> usize {
+fn value_bytes(column: &Column) -> usize {
     match column {
         Column::Real(_) | Column::Count(_) => 8,
         Column::Index(_) | Column::Name { .. } => 4,
     }
 }
 
-fn column_of(kind: &str, bytes: &[u8], names: Vec<String>) -> PyResult<Column> {
+fn column_from_bytes(kind: &str, bytes: &[u8], names: Vec<String>) -> PyResult<Column> {
     match kind {
-        "real" => Ok(Column::Real(numbers(bytes, f64::from_le_bytes))),
-        "count" => Ok(Column::Count(numbers(bytes, u64::from_le_bytes))),
-        "index" => Ok(Column::Index(numbers(bytes, u32::from_le_bytes))),
+        "real" => Ok(Column::Real(parse_numbers(bytes, f64::from_le_bytes))),
+        "count" => Ok(Column::Count(parse_numbers(bytes, u64::from_le_bytes))),
+        "index" => Ok(Column::Index(parse_numbers(bytes, u32::from_le_bytes))),
         "name" => {
-            let index = numbers(bytes, u32::from_le_bytes);
+            let index = parse_numbers(bytes, u32::from_le_bytes);
             match index.iter().find(|&&at| at as usize >= names.len()) {
                 Some(at) => Err(PyValueError::new_err(format!("no name {at}"))),
                 None => Ok(Column::Name { index, names: names.into_iter().map(Arc::from).collect() }),
@@ -198,6 +200,6 @@ fn column_of(kind: &str, bytes: &[u8], names: Vec<String>) -> PyResult<Column> {
     }
 }
 
-fn numbers<const WIDTH: usize, T>(bytes: &[u8], read: impl Fn([u8; WIDTH]) -> T) -> Vec<T> {
+fn parse_numbers<const WIDTH: usize, T>(bytes: &[u8], read: impl Fn([u8; WIDTH]) -> T) -> Vec<T> {
     bytes.chunks_exact(WIDTH).filter_map(|part| part.try_into().ok()).map(read).collect()
 }

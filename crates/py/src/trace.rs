@@ -16,8 +16,8 @@ use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
 
 use crate::errors::{Interrupted, TraceError};
-use crate::panic::caught;
-use crate::progress::Watch;
+use crate::panic::catch_panic;
+use crate::progress::ProgressWatch;
 use crate::table::Table;
 
 /// Records between two looks at the clock.
@@ -92,7 +92,7 @@ pub struct Input<'a> {
     reader: Reader<'a>,
     /// Bytes that were read of it as it is, compressed or not.
     bytes_read: Arc<AtomicU64>,
-    watch: Watch,
+    watch: ProgressWatch,
     is_stopped: bool,
     records_until_poll: u32,
     interfaces: usize,
@@ -112,9 +112,9 @@ fn read<T: Send>(
         Some(path) => Box::new(File::open(path)?),
         None => Box::new(io::stdin()),
     };
-    let watch = Watch::new(watch);
+    let watch = ProgressWatch::new(watch);
     let outcome = py.detach(|| {
-        caught(|| {
+        catch_panic(|| {
             let reader = Reader::open(CountingReader { file, bytes_read: bytes_read.clone() }).map_err(open_error)?;
             let mut input = Input::new(reader, bytes_read, watch);
             let worked = work(&mut input);
@@ -151,7 +151,7 @@ impl OpenError {
 }
 
 impl<'a> Input<'a> {
-    fn new(reader: Reader<'a>, bytes_read: Arc<AtomicU64>, watch: Watch) -> Input<'a> {
+    fn new(reader: Reader<'a>, bytes_read: Arc<AtomicU64>, watch: ProgressWatch) -> Input<'a> {
         Input {
             reader,
             bytes_read,
@@ -170,7 +170,7 @@ impl<'a> Input<'a> {
             self.records_until_poll -= 1;
             if self.records_until_poll == 0 {
                 self.records_until_poll = RECORDS_PER_POLL;
-                self.is_stopped = self.watch.wants_stop(self.bytes_read.load(Ordering::Relaxed) as f64);
+                self.is_stopped = self.watch.should_stop(self.bytes_read.load(Ordering::Relaxed) as f64);
             }
             if self.is_stopped {
                 return None;
@@ -199,7 +199,7 @@ impl<'a> Input<'a> {
         self.reader.format() != Format::Ns2 && self.reader.epoch_s() > 0
     }
 
-    /// What there is to say about the file; `first` is the time of its first event.
+    /// Facts about the file; `first` is its first event.
     fn file_info(&self, first: &Event) -> Json {
         let begin_unix_s = self.starts_at_first_event().then(|| self.reader.epoch_s() as f64 + first.time.seconds());
         let errors: Vec<_> = self.errors.iter().map(ReadError::to_string).collect();
@@ -220,7 +220,7 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// Why there is nothing to tell.
+    /// The error of a file without events.
     fn nothing_to_read(&self) -> String {
         match self.errors.first() {
             Some(error) => error.to_string(),
@@ -312,7 +312,7 @@ fn finding_json(finding: &Finding) -> Json {
     })
 }
 
-/// A file that tells how much of it was read.
+/// A file that counts the bytes that were read.
 struct CountingReader {
     file: Box<dyn Read + Send>,
     bytes_read: Arc<AtomicU64>,

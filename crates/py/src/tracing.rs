@@ -9,15 +9,15 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use pyo3::prelude::*;
 
-use crate::parquet::RowGroups;
+use crate::parquet::TableWriter;
 
 /// Rows of a row group.
-const ROWS: u64 = 1 << 18;
+const ROW_GROUP_ROWS: u64 = 1 << 18;
 
-/// What to write, as Python has checked it.
+/// Options of a trace file, as Python has checked them.
 #[derive(FromPyObject)]
 pub struct TraceTo {
-    /// Where it is to stand, and where it stands until it is whole.
+    /// Final path, and path until the file is complete.
     path: PathBuf,
     partial: PathBuf,
     /// "ns2", "pcapng" or "parquet".
@@ -31,23 +31,23 @@ pub struct TraceTo {
     ip: u32,
 }
 
-/// A file under construction, which goes when it is dropped before it is whole.
+/// A file that is being written; dropped before it is complete, it is deleted.
 pub struct TraceFile {
     path: PathBuf,
     partial: PathBuf,
-    into: Option<Into>,
+    sink: Option<TraceSink>,
 }
 
-/// What takes a trace in.
-enum Into {
-    Bytes(Packed),
-    Rows(Box<RowGroups<BufWriter<File>>>),
+/// Writer of a trace's format.
+enum TraceSink {
+    Bytes(CompressedWriter),
+    Rows(Box<TableWriter<BufWriter<File>>>),
     /// Rows, before the first of them says what columns there are.
-    NoRows(BufWriter<File>),
+    EmptyRows(BufWriter<File>),
 }
 
 /// Bytes on their way into a file.
-enum Packed {
+enum CompressedWriter {
     Plain(BufWriter<File>),
     Gzip(GzEncoder<BufWriter<File>>),
     Zstd(zstd::Encoder<'static, BufWriter<File>>),
@@ -77,13 +77,13 @@ impl TraceTo {
     /// If the file cannot be written.
     pub fn create(&self) -> io::Result<TraceFile> {
         let out = BufWriter::with_capacity(1 << 20, File::create(&self.partial)?);
-        let into = match (self.form.as_str(), self.compression.as_str()) {
-            ("parquet", _) => Into::NoRows(out),
-            (_, "gzip") => Into::Bytes(Packed::Gzip(GzEncoder::new(out, Compression::fast()))),
-            (_, "zstd") => Into::Bytes(Packed::Zstd(zstd::Encoder::new(out, zstd::DEFAULT_COMPRESSION_LEVEL)?)),
-            _ => Into::Bytes(Packed::Plain(out)),
+        let sink = match (self.form.as_str(), self.compression.as_str()) {
+            ("parquet", _) => TraceSink::EmptyRows(out),
+            (_, "gzip") => TraceSink::Bytes(CompressedWriter::Gzip(GzEncoder::new(out, Compression::fast()))),
+            (_, "zstd") => TraceSink::Bytes(CompressedWriter::Zstd(zstd::Encoder::new(out, zstd::DEFAULT_COMPRESSION_LEVEL)?)),
+            _ => TraceSink::Bytes(CompressedWriter::Plain(out)),
         };
-        Ok(TraceFile { path: self.path.clone(), partial: self.partial.clone(), into: Some(into) })
+        Ok(TraceFile { path: self.path.clone(), partial: self.partial.clone(), sink: Some(sink) })
     }
 }
 
@@ -96,7 +96,7 @@ pub fn put_capture(py: Python<'_>, source: PathBuf, to: TraceTo) -> PyResult<()>
         loop {
             match source.read(&mut chunk)? {
                 0 => return file.close(),
-                length => file.put(&chunk[..length])?,
+                length => file.write_bytes(&chunk[..length])?,
             }
         }
     })?)
@@ -104,9 +104,9 @@ pub fn put_capture(py: Python<'_>, source: PathBuf, to: TraceTo) -> PyResult<()>
 
 impl TraceFile {
     /// Takes what a tracer has written so far.
-    pub fn take(&mut self, tracer: &mut Tracer) -> io::Result<()> {
-        self.take_rows(tracer, ROWS)?;
-        let (Some(bytes), Some(Into::Bytes(out))) = (tracer.bytes_mut(), &mut self.into) else { return Ok(()) };
+    pub fn write_pending(&mut self, tracer: &mut Tracer) -> io::Result<()> {
+        self.write_rows(tracer, ROW_GROUP_ROWS)?;
+        let (Some(bytes), Some(TraceSink::Bytes(out))) = (tracer.bytes_mut(), &mut self.sink) else { return Ok(()) };
         out.write_all(bytes)?;
         bytes.clear();
         Ok(())
@@ -114,8 +114,8 @@ impl TraceFile {
 
     /// Takes the rest, and puts the file where it is to stand.
     pub fn finish(mut self, tracer: &mut Tracer) -> io::Result<()> {
-        self.take(tracer)?;
-        self.take_rows(tracer, 0)?;
+        self.write_pending(tracer)?;
+        self.write_rows(tracer, 0)?;
         self.close()
     }
 
@@ -123,9 +123,9 @@ impl TraceFile {
     ///
     /// # Errors
     /// If they cannot be written.
-    pub fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match &mut self.into {
-            Some(Into::Bytes(out)) => out.write_all(bytes),
+    pub fn write_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.sink {
+            Some(TraceSink::Bytes(out)) => out.write_all(bytes),
             _ => Err(io::Error::other("only a capture accepts raw bytes")),
         }
     }
@@ -135,10 +135,10 @@ impl TraceFile {
     /// # Errors
     /// If it cannot be written.
     pub fn close(mut self) -> io::Result<()> {
-        let out = match self.into.take() {
-            Some(Into::Bytes(out)) => out.finish()?,
-            Some(Into::Rows(rows)) => rows.finish()?,
-            Some(Into::NoRows(out)) => out,
+        let out = match self.sink.take() {
+            Some(TraceSink::Bytes(out)) => out.finish()?,
+            Some(TraceSink::Rows(rows)) => rows.finish()?,
+            Some(TraceSink::EmptyRows(out)) => out,
             None => return Ok(()),
         };
         out.into_inner()?.sync_all()?;
@@ -147,46 +147,46 @@ impl TraceFile {
         Ok(())
     }
 
-    fn take_rows(&mut self, tracer: &mut Tracer, least: u64) -> io::Result<()> {
-        let Some(table) = tracer.drain_rows(least) else { return Ok(()) };
-        let mut rows = match self.into.take() {
-            Some(Into::Rows(rows)) => rows,
-            Some(Into::NoRows(out)) => Box::new(RowGroups::begin(&table, out)?),
+    fn write_rows(&mut self, tracer: &mut Tracer, min_rows: u64) -> io::Result<()> {
+        let Some(table) = tracer.drain_rows(min_rows) else { return Ok(()) };
+        let mut rows = match self.sink.take() {
+            Some(TraceSink::Rows(rows)) => rows,
+            Some(TraceSink::EmptyRows(out)) => Box::new(TableWriter::begin(&table, out)?),
             other => {
-                self.into = other;
+                self.sink = other;
                 return Ok(());
             }
         };
         rows.push(&table)?;
-        self.into = Some(Into::Rows(rows));
+        self.sink = Some(TraceSink::Rows(rows));
         Ok(())
     }
 }
 
 impl Drop for TraceFile {
     fn drop(&mut self) {
-        self.into = None;
+        self.sink = None;
         if self.partial != Path::new("") {
-            // What is left of a trace that failed is of no use; that it cannot be deleted changes nothing about that.
+            // A partial trace is of no use, and a failed deletion is ignored.
             let _ = fs::remove_file(&self.partial);
         }
     }
 }
 
-impl Packed {
+impl CompressedWriter {
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
-            Packed::Plain(out) => out.write_all(bytes),
-            Packed::Gzip(out) => out.write_all(bytes),
-            Packed::Zstd(out) => out.write_all(bytes),
+            CompressedWriter::Plain(out) => out.write_all(bytes),
+            CompressedWriter::Gzip(out) => out.write_all(bytes),
+            CompressedWriter::Zstd(out) => out.write_all(bytes),
         }
     }
 
     fn finish(self) -> io::Result<BufWriter<File>> {
         match self {
-            Packed::Plain(out) => Ok(out),
-            Packed::Gzip(out) => out.finish(),
-            Packed::Zstd(out) => out.finish(),
+            CompressedWriter::Plain(out) => Ok(out),
+            CompressedWriter::Gzip(out) => out.finish(),
+            CompressedWriter::Zstd(out) => out.finish(),
         }
     }
 }

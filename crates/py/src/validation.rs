@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::errors::EngineFault;
-use crate::panic::caught;
+use crate::panic::catch_panic;
 
 /// Compares a case of ns-2; JSON with `name`, `ok`, `events` and `difference`.
 #[pyfunction]
@@ -24,7 +24,7 @@ pub fn validate_ns2_case(case_json: &str) -> PyResult<String> {
 pub fn validate_kernel_case(py: Python<'_>, case_json: &str, way: &str) -> PyResult<String> {
     let unknown = || PyValueError::new_err(format!("unknown way {way}; fix: use one of {}", CaseMode::WORDS.join(", ")));
     let mode = CaseMode::from_word(way).ok_or_else(unknown)?;
-    let result = py.detach(|| caught(|| validate_json(case_json, mode))).map_err(EngineFault::new_err)?;
+    let result = py.detach(|| catch_panic(|| validate_json(case_json, mode))).map_err(EngineFault::new_err)?;
     result.map(|result| to_json(&result).to_string()).map_err(PyValueError::new_err)
 }
 

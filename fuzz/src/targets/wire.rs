@@ -11,7 +11,7 @@ use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
 use pcap_parser::Block;
 use pcap_parser::pcapng::{parse_block_be, parse_block_le};
 
-use super::store::panic::caught;
+use super::store::panic::catch_panic;
 use crate::input::Input;
 
 /// A line that makes a file one of ns-2's.
@@ -129,7 +129,7 @@ pub fn pcapng_twice(data: &[u8]) {
         }
     }
     // Some damaged lengths make `pcap-parser` panic, which is a refusal, too.
-    let Ok(Some(theirs)) = caught(|| blocks(&file)) else { return };
+    let Ok(Some(theirs)) = catch_panic(|| blocks(&file)) else { return };
     if is_refused {
         return;
     }

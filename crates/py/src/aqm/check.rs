@@ -8,20 +8,20 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
 
-use super::entry::Subject;
+use super::entry::AqmOrName;
 use super::failure::{self, Failure};
 use crate::conformance::check_to_json;
-use crate::panic::caught;
+use crate::panic::catch_panic;
 
 /// Runs the suite over an AQM. JSON as of [`check_to_json`], with one check more. Raises KeyboardInterrupt if a hook or this thread hears Ctrl-C.
 ///
 /// An AQM that has raised lets every packet pass, so a trial in which it raises judges none of the other rules.
 #[pyfunction]
-pub fn check_aqm(py: Python<'_>, aqm: Subject<'_>) -> PyResult<String> {
+pub fn check_aqm(py: Python<'_>, aqm: AqmOrName<'_>) -> PyResult<String> {
     let entry = aqm.entry().map_err(PyValueError::new_err)?;
     drop(failure::take());
     let mut failure = None;
-    let outcome = py.detach(|| caught(|| check_to_json(&DeviceUnderTest::aqm(entry), &mut || goes_on(&mut failure))));
+    let outcome = py.detach(|| catch_panic(|| check_to_json(&DeviceUnderTest::aqm(entry), &mut || goes_on(&mut failure))));
     drop(failure::take());
     if let Some(Failure { error, .. }) = failure.take_if(|failure| is_interrupt(failure)) {
         return Err(error);
@@ -36,15 +36,15 @@ pub fn check_aqm(py: Python<'_>, aqm: Subject<'_>) -> PyResult<String> {
 /// Whether nothing has failed since the last question. The first failure is kept, and after Ctrl-C no trial calls a hook.
 fn goes_on(first: &mut Option<Failure>) -> bool {
     if first.as_ref().is_some_and(is_interrupt) {
-        failure::refuse();
+        failure::block_instances();
         return false;
     }
     if let Err(error) = Python::attach(|py| py.check_signals()) {
-        failure::keep(Failure { aqm: "", hook: "", now: None, packet: String::new(), error });
+        failure::store(Failure { aqm: "", hook: "", now: None, packet: String::new(), error });
     }
     let Some(failure) = failure::take() else { return true };
     if is_interrupt(&failure) {
-        failure::refuse();
+        failure::block_instances();
         *first = Some(failure);
     } else {
         first.get_or_insert(failure);
@@ -56,11 +56,11 @@ fn is_interrupt(failure: &Failure) -> bool {
     Python::attach(|py| failure.error.is_instance_of::<PyKeyboardInterrupt>(py))
 }
 
-/// What a packet costs on its way through a FIFO buffer with this AQM: nanoseconds of processor time, over so many packets.
+/// Cost of a packet in a FIFO buffer with this AQM: nanoseconds of processor time, averaged over so many packets.
 ///
 /// The queue is kept at ten packets, with the AQM's defaults: there RED's average is between its thresholds.
 #[pyfunction]
-pub fn cost_of_aqm(py: Python<'_>, aqm: Subject<'_>, packets: u32) -> PyResult<f64> {
+pub fn cost_of_aqm(py: Python<'_>, aqm: AqmOrName<'_>, packets: u32) -> PyResult<f64> {
     let entry = aqm.entry().map_err(PyValueError::new_err)?;
     drop(failure::take());
     let cost_ns = py.detach(|| {
@@ -72,7 +72,7 @@ pub fn cost_of_aqm(py: Python<'_>, aqm: Subject<'_>, packets: u32) -> PyResult<f
     });
     match failure::take() {
         Some(failure) if is_interrupt(&failure) => Err(failure.error),
-        Some(failure) => Err(failure::raised(py, 0, failure)),
+        Some(failure) => Err(failure::into_exception(py, 0, failure)),
         None => Ok(cost_ns),
     }
 }

@@ -22,47 +22,47 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use super::entry::Brought;
+use super::entry::UserAqmClass;
 use super::failure::{self, Failure};
-use super::interpreted::{later, told};
+use super::interpreted::{packet_text, parse_deadline};
 use super::{verdict, view};
 
-/// What a hook answers that has raised. No verdict is negative.
+/// Return value of a hook that has raised. No verdict is negative.
 const RAISED: i64 = -1;
 
 /// What a compiled `on_deadline` answers for "none", and for "raised".
-const NEVER: f64 = f64::NEG_INFINITY;
-const RAISED_S: f64 = f64::INFINITY;
+const NO_DEADLINE: f64 = f64::NEG_INFINITY;
+const DEADLINE_RAISED: f64 = f64::INFINITY;
 
 /// A question about a packet, a deadline or a time: the record, and what is seen.
-type Ask = unsafe extern "C" fn(*mut u64, *const c_void) -> i64;
-type AskDeadline = unsafe extern "C" fn(*mut u64, *const c_void) -> f64;
-type TellRate = unsafe extern "C" fn(*mut u64, i64) -> i64;
+type HookFn = unsafe extern "C" fn(*mut u64, *const c_void) -> i64;
+type DeadlineHookFn = unsafe extern "C" fn(*mut u64, *const c_void) -> f64;
+type RateHookFn = unsafe extern "C" fn(*mut u64, i64) -> i64;
 
-/// What Python compiled for one instance.
+/// Program that Python compiled for one instance.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Program {
     /// The record as it begins; its length is a multiple of eight.
     record: Vec<u8>,
-    /// Where each hook begins, zero where the class has none.
+    /// Address of each hook, zero if the class does not have it.
     on_arrival: usize,
     on_departure: usize,
     on_deadline: usize,
     on_idle: usize,
     on_rate: usize,
     group: usize,
-    /// Where each gauge stands in the record, in the order of their declaration, and whether it is a whole number.
+    /// Index of each gauge in the record, in the order of declaration, and whether it is an integer.
     gauges: Vec<(usize, bool)>,
-    /// `again(hook, record, seen)`: asks the class in plain Python.
+    /// `again(hook, record, argument)`: asks the class in plain Python.
     again: Py<PyAny>,
-    /// What the addresses stand for lives as long as this.
+    /// Keeps the functions at the addresses alive.
     keep: Py<PyAny>,
 }
 
 /// An instance of a compiled class.
 pub struct Compiled {
-    brought: &'static Brought,
+    user_aqm: &'static UserAqmClass,
     hooks: Hooks,
     /// Cells, since a hook may write through the address that it gets, also one that is asked with the instance shared.
     record: Vec<Cell<u64>>,
@@ -75,12 +75,12 @@ pub struct Compiled {
 }
 
 struct Hooks {
-    arrival: Ask,
-    departure: Option<Ask>,
-    deadline: Option<AskDeadline>,
-    idle: Option<Ask>,
-    rate: Option<TellRate>,
-    group: Option<Ask>,
+    arrival: HookFn,
+    departure: Option<HookFn>,
+    deadline: Option<DeadlineHookFn>,
+    idle: Option<HookFn>,
+    rate: Option<RateHookFn>,
+    group: Option<HookFn>,
 }
 
 impl Hooks {
@@ -92,12 +92,12 @@ impl Hooks {
         // SAFETY: each address is zero, which makes `None`, or that of a function with the signature of its field, as the caller promises.
         unsafe {
             Some(Hooks {
-                arrival: std::mem::transmute::<usize, Option<Ask>>(program.on_arrival)?,
-                departure: std::mem::transmute::<usize, Option<Ask>>(program.on_departure),
-                deadline: std::mem::transmute::<usize, Option<AskDeadline>>(program.on_deadline),
-                idle: std::mem::transmute::<usize, Option<Ask>>(program.on_idle),
-                rate: std::mem::transmute::<usize, Option<TellRate>>(program.on_rate),
-                group: std::mem::transmute::<usize, Option<Ask>>(program.group),
+                arrival: std::mem::transmute::<usize, Option<HookFn>>(program.on_arrival)?,
+                departure: std::mem::transmute::<usize, Option<HookFn>>(program.on_departure),
+                deadline: std::mem::transmute::<usize, Option<DeadlineHookFn>>(program.on_deadline),
+                idle: std::mem::transmute::<usize, Option<HookFn>>(program.on_idle),
+                rate: std::mem::transmute::<usize, Option<RateHookFn>>(program.on_rate),
+                group: std::mem::transmute::<usize, Option<HookFn>>(program.group),
             })
         }
     }
@@ -110,7 +110,7 @@ impl Compiled {
     /// # Safety
     /// Each address in the program is zero or that of a function of the signature of its field in [`Hooks`]. The function was compiled for
     /// this layout of the record and for the struct that the hook sees. It stays in memory as long as `keep` lives.
-    pub unsafe fn new(brought: &'static Brought, program: Program, due: Option<f64>) -> PyResult<Compiled> {
+    pub unsafe fn new(user_aqm: &'static UserAqmClass, program: Program, due: Option<f64>) -> PyResult<Compiled> {
         let fault = || PyValueError::new_err("a compiled AQM needs a record of whole words with its gauges, and on_arrival");
         // SAFETY: the caller promises what `of` asks for, and the instance holds `keep`.
         let hooks = unsafe { Hooks::of(&program) }.ok_or_else(fault)?;
@@ -118,107 +118,111 @@ impl Compiled {
         if program.gauges.iter().any(|(at, _)| *at >= record.len()) {
             return Err(fault());
         }
-        let average = brought.gauges.iter().position(|gauge| gauge.name == "average").map(|at| program.gauges[at]);
-        let deadline = due.map(|due| later(due, None)).transpose().map_err(PyValueError::new_err)?;
+        let average = user_aqm.gauges.iter().position(|gauge| gauge.name == "average").map(|at| program.gauges[at]);
+        let deadline = due.map(|due| parse_deadline(due, None)).transpose().map_err(PyValueError::new_err)?;
         let Program { gauges, again, keep, .. } = program;
-        Ok(Compiled { brought, hooks, record, gauges, average, deadline, again, _keep: keep, failed: Cell::new(false) })
+        Ok(Compiled { user_aqm, hooks, record, gauges, average, deadline, again, _keep: keep, failed: Cell::new(false) })
     }
 
     /// Asks a hook with the stream lent to it.
     #[inline]
-    fn ask<S>(&mut self, hook: Ask, seen: &S, rng: &mut Rng) -> i64 {
+    fn ask<S>(&mut self, hook: HookFn, argument: &S, rng: &mut Rng) -> i64 {
         self.record[0].set(std::ptr::from_mut(rng) as u64);
-        let answer = call(hook, &self.record, seen);
+        let answer = call(hook, &self.record, argument);
         self.record[0].set(0);
         answer
     }
 
-    /// What the answer stands for. If it stands for nothing, that is kept, and the AQM has failed.
+    /// Unwraps an answer; an error marks the AQM as failed.
     #[inline]
-    fn settled<T>(&self, hook: &'static str, answer: Result<T, Wrong>, otherwise: T, about: impl FnOnce() -> About) -> T {
-        answer.unwrap_or_else(|wrong| {
-            self.fail(hook, wrong, about());
-            otherwise
+    fn unwrap_or_fail<T>(&self, hook: &'static str, answer: Result<T, HookError>, fallback: T, context: impl FnOnce() -> CallContext) -> T {
+        answer.unwrap_or_else(|error| {
+            self.fail(hook, error, context());
+            fallback
         })
     }
 
     #[cold]
-    fn fail(&self, hook: &'static str, wrong: Wrong, about: About) {
+    fn fail(&self, hook: &'static str, error: HookError, context: CallContext) {
         self.failed.set(true);
-        let error = match wrong {
-            Wrong::Answer(why) => PyValueError::new_err(why),
-            Wrong::Raised => Python::attach(|py| self.raised_by(py, hook, &about)),
+        let error = match error {
+            HookError::InvalidVerdict(why) => PyValueError::new_err(why),
+            HookError::Raised => Python::attach(|py| self.exception_in_python(py, hook, &context)),
         };
-        failure::keep(Failure { aqm: self.brought.name, hook, now: about.now, packet: about.packet, error });
+        failure::store(Failure { aqm: self.user_aqm.name, hook, now: context.now, packet: context.packet, error });
     }
 
-    /// What the class raises in plain Python for the same question.
-    fn raised_by(&self, py: Python<'_>, hook: &str, about: &About) -> PyErr {
+    /// The exception of the class for the same call in plain Python.
+    fn exception_in_python(&self, py: Python<'_>, hook: &str, context: &CallContext) -> PyErr {
         let record: Vec<u8> = self.record.iter().flat_map(|word| word.get().to_ne_bytes()).collect();
-        let seen = (about.seen)(py);
-        let again = seen.and_then(|seen| self.again.call1(py, (hook, PyBytes::new(py, &record), seen)));
+        let argument = (context.argument)(py);
+        let again = argument.and_then(|argument| self.again.call1(py, (hook, PyBytes::new(py, &record), argument)));
         again.err().unwrap_or_else(|| PyRuntimeError::new_err("the compiled hook raised, and the interpreted hook does not"))
     }
 
-    fn gauge(&self, (at, whole): (usize, bool)) -> f64 {
+    fn gauge(&self, (at, is_whole): (usize, bool)) -> f64 {
         let word = self.record[at].get();
-        if whole { word as i64 as f64 } else { f64::from_bits(word) }
+        if is_whole { word as i64 as f64 } else { f64::from_bits(word) }
     }
 }
 
-/// What is wrong with an answer.
-enum Wrong {
+/// Error of a compiled hook.
+enum HookError {
     Raised,
-    Answer(String),
+    InvalidVerdict(String),
 }
 
-/// What a failed question was about.
-struct About {
+/// Context of a failed call.
+struct CallContext {
     now: Option<Time>,
     packet: String,
-    /// What was seen, as plain Python sees it.
-    seen: Shown,
+    /// The argument, as a Python object.
+    argument: PythonArgument,
 }
 
 /// Makes what a hook saw into an object of Python.
-type Shown = Box<dyn Fn(Python<'_>) -> PyResult<Py<PyAny>>>;
+type PythonArgument = Box<dyn Fn(Python<'_>) -> PyResult<Py<PyAny>>>;
 
 /// The bytes as words.
 fn words(bytes: &[u8]) -> Option<Vec<Cell<u64>>> {
     let words = bytes.chunks_exact(8);
-    let whole = words.remainder().is_empty();
-    whole.then(|| words.map(|word| Cell::new(u64::from_ne_bytes(std::array::from_fn(|at| word[at])))).collect())
+    let is_whole = words.remainder().is_empty();
+    is_whole.then(|| words.map(|word| Cell::new(u64::from_ne_bytes(std::array::from_fn(|at| word[at])))).collect())
 }
 
 #[inline]
-fn call<S>(hook: Ask, record: &[Cell<u64>], seen: &S) -> i64 {
-    // SAFETY: the hook reads and writes the record within its layout and reads `seen`, a struct of the layout that it was compiled for;
+fn call<S>(hook: HookFn, record: &[Cell<u64>], argument: &S) -> i64 {
+    // SAFETY: the hook reads and writes the record within its layout and reads `argument`, a struct of the layout that it was compiled for;
     // it keeps neither address. Both outlive the call, and nobody else looks at them meanwhile.
-    unsafe { hook(words_of(record), std::ptr::from_ref(seen).cast()) }
+    unsafe { hook(words_ptr(record), std::ptr::from_ref(argument).cast()) }
 }
 
 /// The address of the record's words, which lie as words without cells do.
 #[inline]
-fn words_of(record: &[Cell<u64>]) -> *mut u64 {
+fn words_ptr(record: &[Cell<u64>]) -> *mut u64 {
     record.as_ptr().cast_mut().cast()
 }
 
 impl Aqm for Compiled {
     fn requirements(&self) -> AqmRequirements {
-        AqmRequirements { groups: self.brought.groups, dequeue_hook: self.hooks.departure.is_some() }
+        AqmRequirements { groups: self.user_aqm.groups, dequeue_hook: self.hooks.departure.is_some() }
     }
 
     fn group_of(&self, packet: &PacketInfo) -> u8 {
         let Some(hook) = self.hooks.group.filter(|_| !self.failed.get()) else { return 0 };
-        let seen = view::Packet::of(packet);
-        let answer = call(hook, &self.record, &seen);
-        let groups = self.brought.groups;
+        let argument = view::Packet::of(packet);
+        let answer = call(hook, &self.record, &argument);
+        let groups = self.user_aqm.groups;
         let group = match answer {
-            RAISED => Err(Wrong::Raised),
+            RAISED => Err(HookError::Raised),
             group if (0..groups as i64).contains(&group) => Ok(group as u8),
-            group => Err(Wrong::Answer(format!("unknown group {group}: the class has groups = {groups}"))),
+            group => Err(HookError::InvalidVerdict(format!("unknown group {group}: the class has groups = {groups}"))),
         };
-        self.settled("group", group, 0, || About { now: None, packet: told(packet), seen: shown(move || seen) })
+        self.unwrap_or_fail("group", group, 0, || CallContext {
+            now: None,
+            packet: packet_text(packet),
+            argument: python_argument(move || argument),
+        })
     }
 
     #[inline]
@@ -226,34 +230,47 @@ impl Aqm for Compiled {
         if self.failed.get() {
             return EnqueueVerdict::Pass;
         }
-        let seen = view::ArrivalStruct::of(arrival);
-        let answer = self.ask(self.hooks.arrival, &seen, rng);
+        let argument = view::ArrivalStruct::of(arrival);
+        let answer = self.ask(self.hooks.arrival, &argument, rng);
         if answer == verdict::PASSES {
             return EnqueueVerdict::Pass;
         }
-        let groups = self.brought.groups;
-        let wish = if answer == RAISED { Err(Wrong::Raised) } else { verdict::wish(answer, groups).map_err(Wrong::Answer) };
-        self.settled("on_arrival", wish, EnqueueVerdict::Pass, || About {
+        let groups = self.user_aqm.groups;
+        let verdict_of_answer = if answer == RAISED {
+            Err(HookError::Raised)
+        } else {
+            verdict::enqueue_verdict(answer, groups).map_err(HookError::InvalidVerdict)
+        };
+        self.unwrap_or_fail("on_arrival", verdict_of_answer, EnqueueVerdict::Pass, || CallContext {
             now: Some(arrival.now),
-            packet: told(&arrival.packet),
-            seen: shown(move || view::Arrival::of_struct(seen, groups)),
+            packet: packet_text(&arrival.packet),
+            argument: python_argument(move || view::Arrival::of_struct(argument, groups)),
         })
     }
 
     fn on_dequeue(&mut self, departure: &Departure, rng: &mut Rng) -> DequeueVerdict {
         let Some(hook) = self.hooks.departure.filter(|_| !self.failed.get()) else { return DequeueVerdict::Pass };
-        let seen = view::Departure::of(departure);
-        let answer = self.ask(hook, &seen, rng);
-        let fate = if answer == RAISED { Err(Wrong::Raised) } else { verdict::fate(answer).map_err(Wrong::Answer) };
-        let about = || About { now: Some(departure.now), packet: told(&departure.packet), seen: shown(move || seen) };
-        self.settled("on_departure", fate, DequeueVerdict::Pass, about)
+        let argument = view::Departure::of(departure);
+        let answer = self.ask(hook, &argument, rng);
+        let verdict_of_answer =
+            if answer == RAISED { Err(HookError::Raised) } else { verdict::dequeue_verdict(answer).map_err(HookError::InvalidVerdict) };
+        let context = || CallContext {
+            now: Some(departure.now),
+            packet: packet_text(&departure.packet),
+            argument: python_argument(move || argument),
+        };
+        self.unwrap_or_fail("on_departure", verdict_of_answer, DequeueVerdict::Pass, context)
     }
 
     fn on_queue_empty(&mut self, now: Time) {
         let Some(hook) = self.hooks.idle.filter(|_| !self.failed.get()) else { return };
-        let seen = view::Idling::at(now);
-        let told = if call(hook, &self.record, &seen) == RAISED { Err(Wrong::Raised) } else { Ok(()) };
-        self.settled("on_idle", told, (), || About { now: Some(now), packet: String::new(), seen: shown(move || seen) });
+        let argument = view::Idling::at_time(now);
+        let result = if call(hook, &self.record, &argument) == RAISED { Err(HookError::Raised) } else { Ok(()) };
+        self.unwrap_or_fail("on_idle", result, (), || CallContext {
+            now: Some(now),
+            packet: String::new(),
+            argument: python_argument(move || argument),
+        });
     }
 
     fn next_timer(&self) -> Option<Time> {
@@ -262,29 +279,32 @@ impl Aqm for Compiled {
 
     fn on_timer(&mut self, context: &TimerContext, rng: &mut Rng) {
         let Some(hook) = self.hooks.deadline.filter(|_| !self.failed.get()) else { return self.deadline = None };
-        let (now, seen) = (context.now, view::TimerContext::of(context));
+        let (now, argument) = (context.now, view::TimerContext::of(context));
         self.record[0].set(std::ptr::from_mut(rng) as u64);
         // SAFETY: as in `call`; the hook answers with seconds.
-        let answer = unsafe { hook(words_of(&self.record), std::ptr::from_ref(&seen).cast()) };
+        let answer = unsafe { hook(words_ptr(&self.record), std::ptr::from_ref(&argument).cast()) };
         self.record[0].set(0);
         let due = match answer {
-            NEVER => Ok(None),
-            RAISED_S => Err(Wrong::Raised),
-            due => later(due, Some(now)).map(Some).map_err(Wrong::Answer),
+            NO_DEADLINE => Ok(None),
+            DEADLINE_RAISED => Err(HookError::Raised),
+            due => parse_deadline(due, Some(now)).map(Some).map_err(HookError::InvalidVerdict),
         };
-        self.deadline =
-            self.settled("on_deadline", due, None, || About { now: Some(now), packet: String::new(), seen: shown(move || seen) });
+        self.deadline = self.unwrap_or_fail("on_deadline", due, None, || CallContext {
+            now: Some(now),
+            packet: String::new(),
+            argument: python_argument(move || argument),
+        });
     }
 
     fn set_link_rate(&mut self, rate: Rate) {
         let Some(hook) = self.hooks.rate.filter(|_| !self.failed.get()) else { return };
         let bps = rate.bps() as i64;
         // SAFETY: as in `call`; the rate goes by value.
-        let told = if unsafe { hook(words_of(&self.record), bps) } == RAISED { Err(Wrong::Raised) } else { Ok(()) };
-        self.settled("on_rate", told, (), || About {
+        let result = if unsafe { hook(words_ptr(&self.record), bps) } == RAISED { Err(HookError::Raised) } else { Ok(()) };
+        self.unwrap_or_fail("on_rate", result, (), || CallContext {
             now: None,
             packet: String::new(),
-            seen: Box::new(move |py| Ok(bps.into_pyobject(py)?.into_any().unbind())),
+            argument: Box::new(move |py| Ok(bps.into_pyobject(py)?.into_any().unbind())),
         });
     }
 
@@ -293,15 +313,15 @@ impl Aqm for Compiled {
     }
 
     fn report_gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        for (declared, &gauge) in self.brought.gauges.iter().zip(&self.gauges) {
+        for (declared, &gauge) in self.user_aqm.gauges.iter().zip(&self.gauges) {
             show(declared.name, self.gauge(gauge));
         }
     }
 }
 
-/// What a hook saw, as an object of Python when it is asked for.
-fn shown<T: pyo3::PyClass + Into<PyClassInitializer<T>>>(seen: impl Fn() -> T + 'static) -> Shown {
-    Box::new(move |py| Ok(Py::new(py, seen())?.into_any()))
+/// Converts a hook's argument to a Python object on demand.
+fn python_argument<T: pyo3::PyClass + Into<PyClassInitializer<T>>>(argument: impl Fn() -> T + 'static) -> PythonArgument {
+    Box::new(move |py| Ok(Py::new(py, argument())?.into_any()))
 }
 
 /// Uniform in [0, 1) from the stream at an address; not a number if there is none.
@@ -326,7 +346,7 @@ extern "C" fn powi_of(base: f64, exponent: u64) -> f64 {
     math::powi(base, exponent)
 }
 
-/// Where compiled hooks find our functions.
+/// Addresses of the functions that compiled hooks call.
 #[pyfunction]
 pub fn addresses(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let addresses = PyDict::new(py);

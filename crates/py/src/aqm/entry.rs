@@ -12,14 +12,14 @@ use pyo3::types::{PyDict, PyType};
 use super::compiled::{Compiled, Program};
 use super::failure::{self, Failure};
 use super::interpreted::{Draws, Interpreted};
-use super::view::MOST_GROUPS;
+use super::view::MAX_GROUPS;
 
 /// A user's AQM, declared: what scenarios are read against.
-#[pyclass(frozen, module = "ecnlab._core")]
-pub struct BroughtAqm(&'static AqmEntry);
+#[pyclass(frozen, name = "BroughtAqm", module = "ecnlab._core")]
+pub struct UserAqm(&'static AqmEntry);
 
-/// What an instance needs to know of its class.
-pub struct Brought {
+/// Declaration of a user's class, as instances use it.
+pub struct UserAqmClass {
     pub name: &'static str,
     pub hooks: &'static [&'static str],
     pub groups: usize,
@@ -37,7 +37,7 @@ pub struct Brought {
 /// A parameter as Python declares it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Declared {
+struct ParameterDeclaration {
     name: String,
     kind: String,
     min: f64,
@@ -50,17 +50,17 @@ struct Declared {
     source: String,
 }
 
-/// What identifies a class, and what stands in its declaration.
+/// Identity and declaration of a class, as Python passes them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct About {
+struct ClassDeclaration {
     name: String,
     title: String,
     summary: String,
     source: String,
     digest: String,
     marks: Option<String>,
-    parameters: Vec<Declared>,
+    parameters: Vec<ParameterDeclaration>,
     /// Name, unit and sentence of each.
     gauges: Vec<(String, String, String)>,
     test_params: Vec<(String, String)>,
@@ -69,11 +69,11 @@ struct About {
 }
 
 #[pymethods]
-impl BroughtAqm {
+impl UserAqm {
     /// Raises ValueError if a parameter's default or test value does not fit it.
     #[new]
-    fn new(about: &Bound<'_, PyDict>, verdict: Py<PyType>, begin: Py<PyAny>, check: Py<PyAny>) -> PyResult<BroughtAqm> {
-        declared(about.extract()?, verdict, begin, check).map(BroughtAqm).map_err(PyValueError::new_err)
+    fn new(about: &Bound<'_, PyDict>, verdict: Py<PyType>, begin: Py<PyAny>, check: Py<PyAny>) -> PyResult<UserAqm> {
+        aqm_entry(about.extract()?, verdict, begin, check).map(UserAqm).map_err(PyValueError::new_err)
     }
 
     #[getter]
@@ -89,46 +89,46 @@ impl BroughtAqm {
 
 /// The entry of an AQM: ours by name, or the user's.
 #[derive(FromPyObject)]
-pub enum Subject<'py> {
+pub enum AqmOrName<'py> {
     Named(String),
-    Brought(Bound<'py, BroughtAqm>),
+    UserAqmClass(Bound<'py, UserAqm>),
 }
 
-impl Subject<'_> {
+impl AqmOrName<'_> {
     /// # Errors
     /// If there is none of that name.
     pub fn entry(&self) -> Result<&'static AqmEntry, String> {
         match self {
-            Subject::Named(name) => Registry::builtin().aqm(name).ok_or_else(|| format!("unknown AQM \"{name}\"")),
-            Subject::Brought(aqm) => Ok(aqm.get().0),
+            AqmOrName::Named(name) => Registry::builtin().aqm(name).ok_or_else(|| format!("unknown AQM \"{name}\"")),
+            AqmOrName::UserAqmClass(aqm) => Ok(aqm.get().0),
         }
     }
 }
 
 /// Our registry with the user's AQMs. Raises ValueError if a name is taken.
-pub fn registry_with(aqms: &[Py<BroughtAqm>]) -> PyResult<Registry> {
+pub fn registry_with(aqms: &[Py<UserAqm>]) -> PyResult<Registry> {
     aqms.iter().try_fold(Registry::builtin(), |registry, aqm| registry.with_aqm(aqm.get().0)).map_err(PyValueError::new_err)
 }
 
-impl Brought {
+impl UserAqmClass {
     /// Whether the class has this hook.
     pub fn has(&self, hook: &str) -> bool {
         self.hooks.contains(&hook)
     }
 
     /// An instance; one that failed to begin lets every packet pass, and so does one that is made where a failure waits to be looked at.
-    fn make(&'static self, values: &Values, line: &LinkParams) -> Box<dyn Aqm> {
-        if failure::is_kept() {
-            return Box::new(Failed);
+    fn instantiate(&'static self, values: &Values, link: &LinkParams) -> Box<dyn Aqm> {
+        if failure::is_stored() {
+            return Box::new(PassAll);
         }
-        Python::attach(|py| self.begin(py, values, line)).unwrap_or_else(|error| {
-            failure::keep(Failure { aqm: self.name, hook: "on_start", now: None, packet: String::new(), error });
-            Box::new(Failed)
+        Python::attach(|py| self.begin(py, values, link)).unwrap_or_else(|error| {
+            failure::store(Failure { aqm: self.name, hook: "on_start", now: None, packet: String::new(), error });
+            Box::new(PassAll)
         })
     }
 
-    /// What the class's `check` finds, each at its parameter; what it raises stands at the first.
-    fn contradictions(&'static self, values: &Values) -> Contradictions {
+    /// Contradictions that the class's `check` reports, each at its parameter; an exception of it is reported at the first.
+    fn find_contradictions(&'static self, values: &Values) -> Contradictions {
         let first = self.parameters[0].name;
         let found = Python::attach(|py| self.check.bind(py).call1((values_of(py, values)?,))?.extract::<Vec<(String, String)>>());
         let named = |name: &str| self.parameters.iter().find(|parameter| parameter.name == name).map_or(first, |parameter| parameter.name);
@@ -138,12 +138,12 @@ impl Brought {
         }
     }
 
-    fn begin(&'static self, py: Python<'_>, values: &Values, line: &LinkParams) -> PyResult<Box<dyn Aqm>> {
-        let (packets, bytes) = match line.limit {
+    fn begin(&'static self, py: Python<'_>, values: &Values, link: &LinkParams) -> PyResult<Box<dyn Aqm>> {
+        let (packets, bytes) = match link.limit {
             Limit::Packets(packets) => (Some(packets), None),
             Limit::Bytes(bytes) => (None, Some(bytes)),
         };
-        let begun = self.begin.bind(py).call1((values_of(py, values)?, line.rate.bps(), packets, bytes))?;
+        let begun = self.begin.bind(py).call1((values_of(py, values)?, link.rate.bps(), packets, bytes))?;
         let (instance, draws, due, program): (Bound<'_, PyAny>, Py<Draws>, Option<f64>, Option<Program>) = begun.extract()?;
         Ok(match program {
             None => Box::new(Interpreted::new(self, instance, draws, due)?),
@@ -155,34 +155,34 @@ impl Brought {
     }
 }
 
-/// What stands in for an AQM that could not begin, until the run looks.
-struct Failed;
+/// Replaces an AQM that could not begin, until the run reads the failure.
+struct PassAll;
 
-impl Aqm for Failed {
+impl Aqm for PassAll {
     fn on_enqueue(&mut self, _arrival: &ecnlab_queue::aqm::Arrival, _rng: &mut ecnlab_units::Rng) -> ecnlab_queue::aqm::EnqueueVerdict {
         ecnlab_queue::aqm::EnqueueVerdict::Pass
     }
 }
 
-fn declared(about: About, verdict: Py<PyType>, begin: Py<PyAny>, check: Py<PyAny>) -> Result<&'static AqmEntry, String> {
-    if about.groups > MOST_GROUPS {
-        return Err(format!("groups = {} must be at most {MOST_GROUPS}", about.groups));
+fn aqm_entry(declaration: ClassDeclaration, verdict: Py<PyType>, begin: Py<PyAny>, check: Py<PyAny>) -> Result<&'static AqmEntry, String> {
+    if declaration.groups > MAX_GROUPS {
+        return Err(format!("groups = {} must be at most {MAX_GROUPS}", declaration.groups));
     }
-    let parameters = about.parameters.into_iter().map(parameter).collect::<Result<Vec<_>, _>>()?;
+    let parameters = declaration.parameters.into_iter().map(parameter).collect::<Result<Vec<_>, _>>()?;
     let parameters: &'static [Parameter] = parameters.leak();
-    let gauges: Vec<_> = about
+    let gauges: Vec<_> = declaration
         .gauges
         .into_iter()
-        .map(|(name, unit, doc)| Gauge { name: kept(name), unit: kept(unit), doc: kept(doc), symbol: "" })
+        .map(|(name, unit, doc)| Gauge { name: leak(name), unit: leak(unit), doc: leak(doc), symbol: "" })
         .collect();
     let gauges: &'static [Gauge] = gauges.leak();
-    let test_params: Vec<_> = about.test_params.into_iter().map(|(name, text)| (kept(name), kept(text))).collect();
+    let test_params: Vec<_> = declaration.test_params.into_iter().map(|(name, text)| (leak(name), leak(text))).collect();
     check_test_params(parameters, &test_params)?;
-    let hooks: Vec<_> = about.hooks.into_iter().map(kept).collect();
-    let brought: &'static Brought = Box::leak(Box::new(Brought {
-        name: kept(about.name),
+    let hooks: Vec<_> = declaration.hooks.into_iter().map(leak).collect();
+    let user_aqm: &'static UserAqmClass = Box::leak(Box::new(UserAqmClass {
+        name: leak(declaration.name),
         hooks: hooks.leak(),
-        groups: about.groups,
+        groups: declaration.groups,
         gauges,
         keeps_average: gauges.iter().any(|gauge| gauge.name == "average"),
         verdict,
@@ -191,44 +191,44 @@ fn declared(about: About, verdict: Py<PyType>, begin: Py<PyAny>, check: Py<PyAny
         check,
     }));
     Ok(Box::leak(Box::new(AqmEntry {
-        name: brought.name,
-        title: kept(about.title),
-        summary: kept(about.summary),
-        source: kept(about.source),
+        name: user_aqm.name,
+        title: leak(declaration.title),
+        summary: leak(declaration.summary),
+        source: leak(declaration.source),
         parameters,
         gauges,
         check_user_aqm: if parameters.is_empty() {
             None
         } else {
-            Some(Box::leak(Box::new(|values: &Values| brought.contradictions(values))))
+            Some(Box::leak(Box::new(|values: &Values| user_aqm.find_contradictions(values))))
         },
-        lowest_mark: marks(about.marks.as_deref())?,
+        lowest_mark: marked_level(declaration.marks.as_deref())?,
         test_params: test_params.leak(),
-        source_digest: kept(about.digest),
-        make: Box::leak(Box::new(move |values: &Values, line: &LinkParams| brought.make(values, line))),
+        source_digest: leak(declaration.digest),
+        make: Box::leak(Box::new(move |values: &Values, link: &LinkParams| user_aqm.instantiate(values, link))),
         ..AqmEntry::DEFAULTS
     })))
 }
 
-fn kept(text: String) -> &'static str {
+fn leak(text: String) -> &'static str {
     text.leak()
 }
 
-fn parameter(declared: Declared) -> Result<Parameter, String> {
-    let Declared { name, kind, min, max, unit, default, word, choices, doc, source } = declared;
+fn parameter(aqm_entry: ParameterDeclaration) -> Result<Parameter, String> {
+    let ParameterDeclaration { name, kind, min, max, unit, default, word, choices, doc, source } = aqm_entry;
     let seconds = |bound: f64| Span::from_secs_f64(bound).ok_or_else(|| format!("{name}: the bound {bound} s is not a time"));
     let kind = match kind.as_str() {
-        "number" => Kind::Number { min, max, unit: kept(unit) },
-        "count" => Kind::Count { min: min as u64, max: max as u64, unit: kept(unit) },
+        "number" => Kind::Number { min, max, unit: leak(unit) },
+        "count" => Kind::Count { min: min as u64, max: max as u64, unit: leak(unit) },
         "time" => Kind::Span { min: seconds(min)?, max: seconds(max)? },
         "rate" => Kind::Rate,
         "flag" => Kind::Flag,
-        "choice" => Kind::Choice(choices.into_iter().map(kept).collect::<Vec<_>>().leak()),
+        "choice" => Kind::Choice(choices.into_iter().map(leak).collect::<Vec<_>>().leak()),
         _ => Kind::Text,
     };
-    let (word, default) = (word.map(kept), kept(default));
+    let (word, default) = (word.map(leak), leak(default));
     let made =
-        Parameter { name: kept(name), kind, special_word: word, default, doc: kept(doc), source: kept(source), ..Parameter::DEFAULTS };
+        Parameter { name: leak(name), kind, special_word: word, default, doc: leak(doc), source: leak(source), ..Parameter::DEFAULTS };
     made.parse(default).map_err(|why| format!("{}: its default is invalid: {why}", made.name))?;
     Ok(made)
 }
@@ -243,16 +243,16 @@ fn check_test_params(parameters: &'static [Parameter], test_params: &[(&'static 
 }
 
 /// The quietest level that a class writes; a flag `ecn` that is off says that it marks nothing.
-fn marks(level: Option<&str>) -> Result<fn(&Values) -> Option<CongestionLevel>, String> {
+fn marked_level(level: Option<&str>) -> Result<fn(&Values) -> Option<CongestionLevel>, String> {
     match level {
         None => Ok(|_| None),
-        Some("congested") => Ok(|values| on(values).then_some(CongestionLevel::Congested)),
-        Some("incipient") => Ok(|values| on(values).then_some(CongestionLevel::Incipient)),
+        Some("congested") => Ok(|values| is_enabled(values).then_some(CongestionLevel::Congested)),
+        Some("incipient") => Ok(|values| is_enabled(values).then_some(CongestionLevel::Incipient)),
         Some(other) => Err(format!("marks = {other:?} must be \"congested\", \"incipient\" or None")),
     }
 }
 
-fn on(values: &Values) -> bool {
+fn is_enabled(values: &Values) -> bool {
     let switch = values.parameters().iter().find(|parameter| parameter.name == "ecn" && parameter.kind == Kind::Flag);
     switch.is_none_or(|switch| values.get(switch.name))
 }

@@ -1,4 +1,4 @@
-//! What a user's AQM raised, kept until the run looks.
+//! The first exception of a user's AQM, kept until the run reads it.
 //!
 //! An AQM cannot stop the run that asks it, so its failure waits here: one place for each thread, since a run stays on one thread. The
 //! first failure counts.
@@ -9,52 +9,52 @@ use ecnlab_units::Time;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Which AQM failed, where and when.
+/// Failure of an AQM, with hook and time.
 pub struct Failure {
     pub aqm: &'static str,
     pub hook: &'static str,
     /// Nothing if it failed as it was made.
     pub now: Option<Time>,
-    /// What is known of the packet that it was asked about.
+    /// Description of the packet that the hook was called for.
     pub packet: String,
     pub error: PyErr,
 }
 
 thread_local! {
-    static FAILED: Cell<bool> = const { Cell::new(false) };
-    static KEPT: RefCell<Option<Failure>> = const { RefCell::new(None) };
+    static HAS_FAILED: Cell<bool> = const { Cell::new(false) };
+    static FIRST_FAILURE: RefCell<Option<Failure>> = const { RefCell::new(None) };
 }
 
 /// Keeps a failure, unless there is one already.
-pub fn keep(failure: Failure) {
-    if !FAILED.replace(true) {
-        KEPT.set(Some(failure));
+pub fn store(failure: Failure) {
+    if !HAS_FAILED.replace(true) {
+        FIRST_FAILURE.set(Some(failure));
     }
 }
 
 /// Lets no instance be made until [`take`] is called: what goes on in this thread has no meaning any more.
-pub fn refuse() {
-    FAILED.set(true);
+pub fn block_instances() {
+    HAS_FAILED.set(true);
 }
 
 /// Whether there is a failure, or instances are refused.
-pub fn is_kept() -> bool {
-    FAILED.get()
+pub fn is_stored() -> bool {
+    HAS_FAILED.get()
 }
 
 /// Takes the failure out.
 pub fn take() -> Option<Failure> {
-    FAILED.set(false);
-    KEPT.take()
+    HAS_FAILED.set(false);
+    FIRST_FAILURE.take()
 }
 
 pyo3::create_exception!(_core, AqmFailure, pyo3::exceptions::PyException, "A user's AQM raised, or answered what cannot be.");
 
 /// The failure as an exception that tells `aqm`, `hook`, `seed`, `time_s` and `packet`; its cause is what was raised.
-pub fn raised(py: Python<'_>, seed: u64, failure: Failure) -> PyErr {
+pub fn into_exception(py: Python<'_>, seed: u64, failure: Failure) -> PyErr {
     let Failure { aqm, hook, now, packet, error } = failure;
-    let raised = AqmFailure::new_err(error.to_string());
-    raised.set_cause(py, Some(error));
+    let into_exception = AqmFailure::new_err(error.to_string());
+    into_exception.set_cause(py, Some(error));
     let about = PyDict::new(py);
     let told = about
         .set_item("aqm", aqm)
@@ -62,6 +62,6 @@ pub fn raised(py: Python<'_>, seed: u64, failure: Failure) -> PyErr {
         .and_then(|()| about.set_item("seed", seed))
         .and_then(|()| about.set_item("time_s", now.map(Time::seconds)))
         .and_then(|()| about.set_item("packet", packet))
-        .and_then(|()| raised.value(py).setattr("about", about));
-    told.err().unwrap_or(raised)
+        .and_then(|()| into_exception.value(py).setattr("about", about));
+    told.err().unwrap_or(into_exception)
 }

@@ -13,7 +13,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use super::entry::Brought;
+use super::entry::UserAqmClass;
 use super::failure::{self, Failure};
 use super::{verdict, view};
 
@@ -31,20 +31,20 @@ impl Draws {
 
     /// Uniform in [0, 1). Raises RuntimeError unless the AQM is being asked about a packet or a deadline.
     fn random(&self) -> PyResult<f64> {
-        let mut lent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lent.as_mut().map(Rng::uniform).ok_or_else(|| PyRuntimeError::new_err(NO_DRAW))
+        let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        stream.as_mut().map(Rng::uniform).ok_or_else(|| PyRuntimeError::new_err(NO_RANDOM_STREAM))
     }
 }
 
-pub const NO_DRAW: &str = "random() works only in on_arrival, on_departure and on_deadline";
+pub const NO_RANDOM_STREAM: &str = "random() works only in on_arrival, on_departure and on_deadline";
 
 impl Draws {
-    /// Lends the stream while `ask` works.
-    fn lend<T>(&self, rng: &mut Rng, ask: impl FnOnce() -> T) -> T {
+    /// Lends the stream while `call_hook` works.
+    fn with_stream<T>(&self, rng: &mut Rng, call_hook: impl FnOnce() -> T) -> T {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(rng.clone());
-        let answer = ask();
-        if let Some(drawn) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            *rng = drawn;
+        let answer = call_hook();
+        if let Some(advanced) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            *rng = advanced;
         }
         answer
     }
@@ -52,10 +52,10 @@ impl Draws {
 
 /// An instance of a user's class.
 pub struct Interpreted {
-    brought: &'static Brought,
+    user_aqm: &'static UserAqmClass,
     hooks: Hooks,
     instance: Py<PyAny>,
-    draws: Py<Draws>,
+    random_stream: Py<Draws>,
     deadline: Option<Time>,
     average: Option<f64>,
     /// It has failed: from then on it lets every packet pass.
@@ -74,8 +74,13 @@ struct Hooks {
 
 impl Interpreted {
     /// Of an instance that `ecnlab.aqm` has started; `due` is its first deadline in seconds.
-    pub fn new(brought: &'static Brought, instance: Bound<'_, PyAny>, draws: Py<Draws>, due: Option<f64>) -> PyResult<Interpreted> {
-        let hook = |name: &str| if brought.has(name) { instance.getattr(name).map(|it| Some(it.unbind())) } else { Ok(None) };
+    pub fn new(
+        user_aqm: &'static UserAqmClass,
+        instance: Bound<'_, PyAny>,
+        random_stream: Py<Draws>,
+        due: Option<f64>,
+    ) -> PyResult<Interpreted> {
+        let hook = |name: &str| if user_aqm.has(name) { instance.getattr(name).map(|it| Some(it.unbind())) } else { Ok(None) };
         let hooks = Hooks {
             arrival: instance.getattr("on_arrival")?.unbind(),
             departure: hook("on_departure")?,
@@ -84,57 +89,57 @@ impl Interpreted {
             rate: hook("on_rate")?,
             group: hook("group")?,
         };
-        let deadline = due.map(|due| later(due, None)).transpose().map_err(PyValueError::new_err)?;
+        let deadline = due.map(|due| parse_deadline(due, None)).transpose().map_err(PyValueError::new_err)?;
         let (instance, failed) = (instance.unbind(), Cell::new(false));
-        let mut aqm = Interpreted { brought, hooks, instance, draws, deadline, average: None, failed };
-        aqm.average = Python::attach(|py| aqm.own_average(py))?;
+        let mut aqm = Interpreted { user_aqm, hooks, instance, random_stream, deadline, average: None, failed };
+        aqm.average = Python::attach(|py| aqm.read_average(py))?;
         Ok(aqm)
     }
 
-    /// Asks Python; what it raises is kept, and `otherwise` answers from then on.
-    fn ask<T>(&self, asked: Asked, otherwise: T, ask: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
+    /// Asks Python; what it raises is kept, and `fallback` answers from then on.
+    fn call_hook<T>(&self, call: HookCall, fallback: T, call_hook: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
         if self.failed.get() {
-            return otherwise;
+            return fallback;
         }
-        Python::attach(ask).unwrap_or_else(|error| {
+        Python::attach(call_hook).unwrap_or_else(|error| {
             self.failed.set(true);
-            failure::keep(Failure { aqm: self.brought.name, hook: asked.hook, now: asked.now, packet: asked.packet(), error });
-            otherwise
+            failure::store(Failure { aqm: self.user_aqm.name, hook: call.hook, now: call.now, packet: call.packet_description(), error });
+            fallback
         })
     }
 
     fn verdict(&self, py: Python<'_>, answer: &Bound<'_, PyAny>) -> PyResult<i64> {
-        if !answer.get_type().is(self.brought.verdict.bind(py)) {
-            let told = answer.repr()?.to_string();
-            return Err(PyTypeError::new_err(format!("{} is not a verdict; fix: return PASS, mark() or drop()", shortened(&told))));
+        if !answer.get_type().is(self.user_aqm.verdict.bind(py)) {
+            let repr = answer.repr()?.to_string();
+            return Err(PyTypeError::new_err(format!("{} is not a verdict; fix: return PASS, mark() or drop()", truncate_text(&repr))));
         }
         answer.extract()
     }
 
     /// The gauge `average`, if the class has one.
-    fn own_average(&self, py: Python<'_>) -> PyResult<Option<f64>> {
-        if !self.brought.keeps_average {
+    fn read_average(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        if !self.user_aqm.keeps_average {
             return Ok(None);
         }
         self.instance.bind(py).getattr(intern!(py, "average"))?.extract().map(Some)
     }
 }
 
-/// What an AQM is asked, for the message if it fails.
-struct Asked<'a> {
+/// A call of a hook, for the error message.
+struct HookCall<'a> {
     hook: &'static str,
     now: Option<Time>,
     packet: Option<&'a PacketInfo>,
 }
 
-impl Asked<'_> {
-    fn packet(&self) -> String {
-        self.packet.map_or(String::new(), told)
+impl HookCall<'_> {
+    fn packet_description(&self) -> String {
+        self.packet.map_or(String::new(), packet_text)
     }
 }
 
-/// A packet in words.
-pub fn told(packet: &PacketInfo) -> String {
+/// Text for a packet in error messages.
+pub fn packet_text(packet: &PacketInfo) -> String {
     format!("a packet of {} bytes of flow {}", packet.size, packet.flow)
 }
 
@@ -142,7 +147,7 @@ pub fn told(packet: &PacketInfo) -> String {
 ///
 /// # Errors
 /// If it is no time, or not later than `now`.
-pub fn later(due_s: f64, now: Option<Time>) -> Result<Time, String> {
+pub fn parse_deadline(due_s: f64, now: Option<Time>) -> Result<Time, String> {
     let due = ecnlab_units::Span::from_secs_f64(due_s).map(|span| Time::ZERO + span);
     let due = due.ok_or_else(|| format!("a deadline at {due_s} s is not a time; fix: give seconds since the start of the run, or None"))?;
     match now {
@@ -151,22 +156,22 @@ pub fn later(due_s: f64, now: Option<Time>) -> Result<Time, String> {
     }
 }
 
-fn shortened(text: &str) -> String {
-    const MOST: usize = 80;
-    if text.chars().count() > MOST { text.chars().take(MOST).chain("...".chars()).collect() } else { text.to_owned() }
+fn truncate_text(text: &str) -> String {
+    const MAX_CHARS: usize = 80;
+    if text.chars().count() > MAX_CHARS { text.chars().take(MAX_CHARS).chain("...".chars()).collect() } else { text.to_owned() }
 }
 
 impl Aqm for Interpreted {
     fn requirements(&self) -> AqmRequirements {
-        AqmRequirements { groups: self.brought.groups, dequeue_hook: self.hooks.departure.is_some() }
+        AqmRequirements { groups: self.user_aqm.groups, dequeue_hook: self.hooks.departure.is_some() }
     }
 
     fn group_of(&self, packet: &PacketInfo) -> u8 {
         let Some(hook) = &self.hooks.group else { return 0 };
-        self.ask(Asked { hook: "group", now: None, packet: Some(packet) }, 0, |py| {
+        self.call_hook(HookCall { hook: "group", now: None, packet: Some(packet) }, 0, |py| {
             let group: i64 = hook.call1(py, (view::Packet::of(packet),))?.extract(py)?;
-            if !(0..self.brought.groups as i64).contains(&group) {
-                let groups = self.brought.groups;
+            if !(0..self.user_aqm.groups as i64).contains(&group) {
+                let groups = self.user_aqm.groups;
                 return Err(PyValueError::new_err(format!("unknown group {group}: the class has groups = {groups}")));
             }
             Ok(group as u8)
@@ -174,13 +179,13 @@ impl Aqm for Interpreted {
     }
 
     fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
-        let asked = Asked { hook: "on_arrival", now: Some(arrival.now), packet: Some(&arrival.packet) };
-        let (wish, average) = self.ask(asked, (EnqueueVerdict::Pass, self.average), |py| {
+        let call = HookCall { hook: "on_arrival", now: Some(arrival.now), packet: Some(&arrival.packet) };
+        let (wish, average) = self.call_hook(call, (EnqueueVerdict::Pass, self.average), |py| {
             let seen = view::Arrival::of(arrival);
-            let answer = self.draws.get().lend(rng, || self.hooks.arrival.call1(py, (seen,)))?;
+            let answer = self.random_stream.get().with_stream(rng, || self.hooks.arrival.call1(py, (seen,)))?;
             let code = self.verdict(py, answer.bind(py))?;
-            let wish = verdict::wish(code, self.brought.groups).map_err(PyValueError::new_err)?;
-            Ok((wish, self.own_average(py)?))
+            let wish = verdict::enqueue_verdict(code, self.user_aqm.groups).map_err(PyValueError::new_err)?;
+            Ok((wish, self.read_average(py)?))
         });
         self.average = average;
         wish
@@ -188,17 +193,17 @@ impl Aqm for Interpreted {
 
     fn on_dequeue(&mut self, departure: &Departure, rng: &mut Rng) -> DequeueVerdict {
         let Some(hook) = &self.hooks.departure else { return DequeueVerdict::Pass };
-        let asked = Asked { hook: "on_departure", now: Some(departure.now), packet: Some(&departure.packet) };
-        self.ask(asked, DequeueVerdict::Pass, |py| {
-            let answer = self.draws.get().lend(rng, || hook.call1(py, (view::Departure::of(departure),)))?;
-            verdict::fate(self.verdict(py, answer.bind(py))?).map_err(PyValueError::new_err)
+        let call = HookCall { hook: "on_departure", now: Some(departure.now), packet: Some(&departure.packet) };
+        self.call_hook(call, DequeueVerdict::Pass, |py| {
+            let answer = self.random_stream.get().with_stream(rng, || hook.call1(py, (view::Departure::of(departure),)))?;
+            verdict::dequeue_verdict(self.verdict(py, answer.bind(py))?).map_err(PyValueError::new_err)
         })
     }
 
     fn on_queue_empty(&mut self, now: Time) {
         let Some(hook) = &self.hooks.idle else { return };
-        let asked = Asked { hook: "on_idle", now: Some(now), packet: None };
-        self.ask(asked, (), |py| hook.call1(py, (view::Idling::at(now),)).map(|_| ()));
+        let call = HookCall { hook: "on_idle", now: Some(now), packet: None };
+        self.call_hook(call, (), |py| hook.call1(py, (view::Idling::at_time(now),)).map(|_| ()));
     }
 
     fn next_timer(&self) -> Option<Time> {
@@ -208,16 +213,16 @@ impl Aqm for Interpreted {
     fn on_timer(&mut self, context: &TimerContext, rng: &mut Rng) {
         let Some(hook) = &self.hooks.deadline else { return self.deadline = None };
         let now = Some(context.now);
-        self.deadline = self.ask(Asked { hook: "on_deadline", now, packet: None }, None, |py| {
-            let answer = self.draws.get().lend(rng, || hook.call1(py, (view::TimerContext::of(context),)))?;
+        self.deadline = self.call_hook(HookCall { hook: "on_deadline", now, packet: None }, None, |py| {
+            let answer = self.random_stream.get().with_stream(rng, || hook.call1(py, (view::TimerContext::of(context),)))?;
             let due: Option<f64> = answer.extract(py)?;
-            due.map(|due| later(due, now)).transpose().map_err(PyValueError::new_err)
+            due.map(|due| parse_deadline(due, now)).transpose().map_err(PyValueError::new_err)
         });
     }
 
     fn set_link_rate(&mut self, rate: Rate) {
         let Some(hook) = &self.hooks.rate else { return };
-        self.ask(Asked { hook: "on_rate", now: None, packet: None }, (), |py| hook.call1(py, (rate.bps(),)).map(|_| ()));
+        self.call_hook(HookCall { hook: "on_rate", now: None, packet: None }, (), |py| hook.call1(py, (rate.bps(),)).map(|_| ()));
     }
 
     fn average_queue_length(&self) -> Option<f64> {
@@ -225,9 +230,9 @@ impl Aqm for Interpreted {
     }
 
     fn report_gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        for gauge in self.brought.gauges {
-            let asked = Asked { hook: "its gauges", now: None, packet: None };
-            show(gauge.name, self.ask(asked, f64::NAN, |py| self.instance.bind(py).getattr(gauge.name)?.extract()));
+        for gauge in self.user_aqm.gauges {
+            let call = HookCall { hook: "its gauges", now: None, packet: None };
+            show(gauge.name, self.call_hook(call, f64::NAN, |py| self.instance.bind(py).getattr(gauge.name)?.extract()));
         }
     }
 }

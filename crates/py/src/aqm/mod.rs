@@ -16,7 +16,7 @@ mod view;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-pub use self::entry::{BroughtAqm, registry_with};
+pub use self::entry::{UserAqm, registry_with};
 
 /// The sources by which a user's AQM is asked. The engine's build does not cover them, so they are part of its digest.
 const SOURCES: [&[u8]; 8] = [
@@ -30,10 +30,10 @@ const SOURCES: [&[u8]; 8] = [
     include_bytes!("view.rs"),
 ];
 
-/// What the module `_core` has for users' AQMs.
+/// Adds the classes and functions for users' AQMs to the module `_core`.
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("AQM_SOURCES", PyBytes::new(module.py(), &SOURCES.concat()))?;
-    module.add_class::<BroughtAqm>()?;
+    module.add_class::<UserAqm>()?;
     module.add_class::<interpreted::Draws>()?;
     module.add_class::<view::Arrival>()?;
     module.add_class::<view::Backlog>()?;

@@ -12,7 +12,7 @@
 use ecnlab_queue::aqm::{DequeueVerdict, DropTarget, EnqueueVerdict, MarkTarget, SignalCause};
 use ecnlab_units::CongestionLevel;
 
-/// What every verdict has in its highest bits.
+/// Highest bits of every verdict.
 const SEAL: i64 = 0x6563;
 
 /// The verdict that lets a packet pass.
@@ -22,29 +22,29 @@ const PASS: i64 = 0;
 const MARK: i64 = 1;
 const DROP: i64 = 2;
 
-const ARRIVING: i64 = 0;
-const FIRST: i64 = 1;
-const NTH: i64 = 2;
+const TARGET_ARRIVING: i64 = 0;
+const TARGET_HEAD: i64 = 1;
+const TARGET_NTH: i64 = 2;
 
 /// The wish that an answer to an arrival stands for.
 ///
 /// # Errors
 /// If it is none, or names a group that the AQM does not have.
-pub fn wish(code: i64, groups: usize) -> Result<EnqueueVerdict, String> {
+pub fn enqueue_verdict(code: i64, groups: usize) -> Result<EnqueueVerdict, String> {
     let index = code >> 16 & 0xffff_ffff;
     match (kind(code), code >> 12 & 15) {
-        (PASS, ARRIVING) => Ok(EnqueueVerdict::Pass),
-        (MARK, ARRIVING) => Ok(EnqueueVerdict::Signal { level: level(code)?, target: MarkTarget::Arriving, cause: cause(code)? }),
-        (MARK, FIRST) if (0..groups as i64).contains(&index) => {
+        (PASS, TARGET_ARRIVING) => Ok(EnqueueVerdict::Pass),
+        (MARK, TARGET_ARRIVING) => Ok(EnqueueVerdict::Signal { level: level(code)?, target: MarkTarget::Arriving, cause: cause(code)? }),
+        (MARK, TARGET_HEAD) if (0..groups as i64).contains(&index) => {
             Ok(EnqueueVerdict::Signal { level: level(code)?, target: MarkTarget::FirstUnmarkedOf(index as u8), cause: cause(code)? })
         }
-        (MARK, FIRST) => Err(format!("unknown group {index}: the class has groups = {groups}")),
-        (DROP, ARRIVING) => Ok(EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: cause(code)? }),
-        (DROP, FIRST) => Ok(EnqueueVerdict::Drop { target: DropTarget::Front, cause: cause(code)? }),
-        (DROP, NTH) => {
+        (MARK, TARGET_HEAD) => Err(format!("unknown group {index}: the class has groups = {groups}")),
+        (DROP, TARGET_ARRIVING) => Ok(EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: cause(code)? }),
+        (DROP, TARGET_HEAD) => Ok(EnqueueVerdict::Drop { target: DropTarget::Front, cause: cause(code)? }),
+        (DROP, TARGET_NTH) => {
             Ok(EnqueueVerdict::Drop { target: DropTarget::QueuedAt(u32::try_from(index).unwrap_or(u32::MAX)), cause: cause(code)? })
         }
-        _ => Err(no_verdict(code)),
+        _ => Err(invalid_verdict(code)),
     }
 }
 
@@ -52,15 +52,15 @@ pub fn wish(code: i64, groups: usize) -> Result<EnqueueVerdict, String> {
 ///
 /// # Errors
 /// If it is none, or is about another packet than the leaving one.
-pub fn fate(code: i64) -> Result<DequeueVerdict, String> {
+pub fn dequeue_verdict(code: i64) -> Result<DequeueVerdict, String> {
     match (kind(code), code >> 12 & 15) {
-        (PASS, ARRIVING) => Ok(DequeueVerdict::Pass),
-        (MARK, ARRIVING) => Ok(DequeueVerdict::Signal { level: level(code)?, cause: cause(code)? }),
-        (DROP, ARRIVING) => Ok(DequeueVerdict::Drop { cause: cause(code)? }),
+        (PASS, TARGET_ARRIVING) => Ok(DequeueVerdict::Pass),
+        (MARK, TARGET_ARRIVING) => Ok(DequeueVerdict::Signal { level: level(code)?, cause: cause(code)? }),
+        (DROP, TARGET_ARRIVING) => Ok(DequeueVerdict::Drop { cause: cause(code)? }),
         (MARK | DROP, _) => {
             Err("at a departure only the leaving packet can be marked or dropped; fix: leave out group and victim".to_owned())
         }
-        _ => Err(no_verdict(code)),
+        _ => Err(invalid_verdict(code)),
     }
 }
 
@@ -73,14 +73,14 @@ fn level(code: i64) -> Result<CongestionLevel, String> {
     match code >> 4 & 15 {
         0 => Ok(CongestionLevel::Incipient),
         1 => Ok(CongestionLevel::Congested),
-        _ => Err(no_verdict(code)),
+        _ => Err(invalid_verdict(code)),
     }
 }
 
 fn cause(code: i64) -> Result<SignalCause, String> {
-    SignalCause::ALL.get((code >> 8 & 15) as usize).copied().ok_or_else(|| no_verdict(code))
+    SignalCause::ALL.get((code >> 8 & 15) as usize).copied().ok_or_else(|| invalid_verdict(code))
 }
 
-fn no_verdict(code: i64) -> String {
+fn invalid_verdict(code: i64) -> String {
     format!("{code} is not a verdict; fix: return PASS, mark() or drop()")
 }

@@ -1,4 +1,4 @@
-//! What a user's AQM sees, as objects of Python and, for compiled hooks, as structs of a fixed layout.
+//! Arguments of a user's AQM hooks, as Python objects and, for compiled hooks, as structs of a fixed layout.
 //!
 //! The two have the same fields. `_seen` in `ecnlab.aqm.compiled` declares the layout of the structs once more, for numba, and a test holds one
 //! form against the other (`tests/aqm/test_compiled.py`).
@@ -8,7 +8,7 @@ use ecnlab_units::{Ecn, Time};
 use pyo3::prelude::*;
 
 /// Groups that a user's AQM may have.
-pub const MOST_GROUPS: usize = 16;
+pub const MAX_GROUPS: usize = 16;
 
 /// How much waits, in all or of a group; the packet in transmission is not counted.
 #[pyclass(frozen, get_all, module = "ecnlab.aqm")]
@@ -19,7 +19,7 @@ pub struct Backlog {
     bytes: i64,
 }
 
-/// What is seen of a packet.
+/// Fields of a packet that an AQM sees.
 #[pyclass(frozen, get_all, module = "ecnlab.aqm")]
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
@@ -34,7 +34,7 @@ pub struct Packet {
 /// A packet that arrives, and the queue that it meets.
 #[pyclass(frozen, module = "ecnlab.aqm")]
 pub struct Arrival {
-    seen: ArrivalStruct,
+    layout: ArrivalStruct,
     groups: usize,
 }
 
@@ -84,82 +84,82 @@ pub struct ArrivalStruct {
     head_waited_s: f64,
     full: bool,
     backlog: Backlog,
-    groups: [Backlog; MOST_GROUPS],
+    groups: [Backlog; MAX_GROUPS],
 }
 
 #[pymethods]
 impl Arrival {
     #[getter]
     fn now_s(&self) -> f64 {
-        self.seen.now_s
+        self.layout.now_s
     }
 
     #[getter]
     fn now_ps(&self) -> i64 {
-        self.seen.now_ps
+        self.layout.now_ps
     }
 
     #[getter]
     fn size(&self) -> i64 {
-        self.seen.packet.size
+        self.layout.packet.size
     }
 
     #[getter]
     fn ecn(&self) -> i64 {
-        self.seen.packet.ecn
+        self.layout.packet.ecn
     }
 
     #[getter]
     fn capable(&self) -> bool {
-        self.seen.packet.capable
+        self.layout.packet.capable
     }
 
     #[getter]
     fn flow(&self) -> i64 {
-        self.seen.packet.flow
+        self.layout.packet.flow
     }
 
     #[getter]
     fn rtt_s(&self) -> f64 {
-        self.seen.packet.rtt_s
+        self.layout.packet.rtt_s
     }
 
     #[getter]
     fn head_waited_s(&self) -> f64 {
-        self.seen.head_waited_s
+        self.layout.head_waited_s
     }
 
     #[getter]
     fn full(&self) -> bool {
-        self.seen.full
+        self.layout.full
     }
 
     #[getter]
     fn backlog(&self) -> Backlog {
-        self.seen.backlog
+        self.layout.backlog
     }
 
     #[getter]
     fn groups(&self) -> Vec<Backlog> {
-        self.seen.groups[..self.groups].to_vec()
+        self.layout.groups[..self.groups].to_vec()
     }
 }
 
 impl Arrival {
     pub fn of(arrival: &aqm::Arrival) -> Arrival {
-        Arrival { seen: ArrivalStruct::of(arrival), groups: arrival.groups.len() }
+        Arrival { layout: ArrivalStruct::of(arrival), groups: arrival.groups.len() }
     }
 
-    pub fn of_struct(seen: ArrivalStruct, groups: usize) -> Arrival {
-        Arrival { seen, groups }
+    pub fn of_struct(layout: ArrivalStruct, groups: usize) -> Arrival {
+        Arrival { layout, groups }
     }
 }
 
 impl ArrivalStruct {
     pub fn of(arrival: &aqm::Arrival) -> ArrivalStruct {
-        let mut groups = [Backlog::default(); MOST_GROUPS];
-        for (seen, group) in groups.iter_mut().zip(arrival.groups) {
-            *seen = Backlog::of(group);
+        let mut groups = [Backlog::default(); MAX_GROUPS];
+        for (backlog, group) in groups.iter_mut().zip(arrival.groups) {
+            *backlog = Backlog::of(group);
         }
         ArrivalStruct {
             now_s: arrival.now.seconds(),
@@ -212,7 +212,7 @@ impl TimerContext {
 }
 
 impl Idling {
-    pub fn at(now: Time) -> Idling {
+    pub fn at_time(now: Time) -> Idling {
         Idling { now_s: now.seconds(), now_ps: picos(now) }
     }
 }
