@@ -120,7 +120,7 @@ def test_no_column_says_by_itself_which_words_stand_in_it() -> None:
 
 def test_every_series_is_named_in_the_page_of_measures() -> None:
     members = {name for name, value in vars(ecnlab.storage.results.RecordedSeries).items() if isinstance(value, property)}
-    text = (reference_pages.MEASURES_PAGE).read_text().partition("## RecordedSeries")[2].partition("<!--")[0]
+    text = (reference_pages.MEASURES_PAGE).read_text().partition("## Series")[2].partition("<!--")[0]
     assert set(re.findall(r"`(?:result\.series)?\.(\w+)`", text)) == members
 
 
