@@ -31,7 +31,7 @@ pub fn check_to_json(dut: &DeviceUnderTest, accepts: &mut dyn FnMut() -> bool) -
 
 fn check_json(check: &InvariantCheck) -> Json {
     let ok = if check.violation.is_some() { Some(false) } else { check.completed.then_some(true) };
-    let found = check.violation.as_ref().map_or("", |violation| violation.what.as_str());
+    let found = check.violation.as_ref().map_or("", |violation| violation.message.as_str());
     json!({ "name": check.invariant.word(), "sentence": check.invariant.sentence(), "ok": ok, "found": found })
 }
 

@@ -26,7 +26,7 @@ pub struct BottleneckParams<'a> {
     pub duration: Span,
 }
 
-/// What a queue did to such flows in the second half of a run.
+/// Measures of such flows in the second half of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BottleneckResult {
     /// Mean number of waiting packets, as a share of the buffer.
@@ -35,7 +35,7 @@ pub struct BottleneckResult {
     pub utilization: f64,
     /// Packets dropped because the buffer was full, as a share of all that were sent.
     pub overflow_share: f64,
-    /// What was offered and what was marked or dropped, by size.
+    /// Offered packets, and marked or dropped ones, by size.
     pub by_size: Vec<Ratio>,
 }
 
@@ -67,7 +67,7 @@ struct BottleneckSimulation<'a> {
     sums: Totals,
 }
 
-/// What is added up in the second half of the run.
+/// Sums over the second half of the run.
 #[derive(Default)]
 struct Totals {
     since: Time,
@@ -141,16 +141,16 @@ fn round_trip_time(flow: usize, flows: usize) -> Span {
 }
 
 impl BottleneckSimulation<'_> {
-    fn schedule(&mut self, time: Time, what: FlowEvent) {
+    fn schedule(&mut self, time: Time, event: FlowEvent) {
         self.order += 1;
-        self.events.push(Reverse((time, self.order, what)));
+        self.events.push(Reverse((time, self.order, event)));
     }
 
     fn run_until(&mut self, end: Time) {
-        while let Some(&Reverse((time, _, what))) = self.events.peek().filter(|Reverse((time, ..))| *time <= end) {
+        while let Some(&Reverse((time, _, event))) = self.events.peek().filter(|Reverse((time, ..))| *time <= end) {
             self.events.pop();
             self.advance_to(time);
-            self.handle_event(what);
+            self.handle_event(event);
         }
         self.advance_to(end);
     }
@@ -160,8 +160,8 @@ impl BottleneckSimulation<'_> {
         self.bench.wait_until(time);
     }
 
-    fn handle_event(&mut self, what: FlowEvent) {
-        match what {
+    fn handle_event(&mut self, event: FlowEvent) {
+        match event {
             FlowEvent::Start { flow } => self.send(flow),
             FlowEvent::Transmitted => {
                 self.transmitting = false;
@@ -222,14 +222,14 @@ impl BottleneckSimulation<'_> {
     }
 
     /// Does something to the queue, counts what it signalled, and lets the flows miss what it dropped.
-    fn call_queue<T>(&mut self, act: impl FnOnce(&mut TestBench<Packet>, &mut dyn FnMut(QueueEvent<Packet>)) -> T) -> T {
+    fn call_queue<T>(&mut self, operation: impl FnOnce(&mut TestBench<Packet>, &mut dyn FnMut(QueueEvent<Packet>)) -> T) -> T {
         let mut lost = Vec::new();
         let BottleneckSimulation { bench, sums, params, .. } = self;
         let mut signalled = |packet: &Packet| {
             let kind = params.sizes.iter().position(|&size| size == packet.size);
             kind.into_iter().for_each(|kind| sums.by_size[kind].part += 1);
         };
-        let done = act(bench, &mut |event| match event {
+        let done = operation(bench, &mut |event| match event {
             QueueEvent::Stored(_) => {}
             QueueEvent::Marked(packet, _) => signalled(packet),
             QueueEvent::Dropped(packet, cause) => {
@@ -295,16 +295,16 @@ impl AimdFlow {
     }
 
     /// Cuts the window by a share of it, once for all packets that were in flight.
-    fn decrease_window(&mut self, sent: u64, share: f64) {
+    fn decrease_window(&mut self, sent: u64, decrease: f64) {
         if sent > self.decreased_up_to {
-            self.window = (self.window * (1.0 - share)).max(1.0);
+            self.window = (self.window * (1.0 - decrease)).max(1.0);
             self.decreased_up_to = self.sent;
             self.slow_start = false;
         }
     }
 }
 
-/// What a round trip takes longer at most.
+/// Largest random addition to a round trip.
 const MAX_JITTER: Span = Span::from_millis(10);
 
 /// Flows start evenly until then.
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_cut_once_for_all_that_was_in_flight() {
+    fn a_window_decreases_once_per_window_in_flight() {
         let mut flow = AimdFlow { window: 16.0, ..AimdFlow::new(Span::from_millis(100)) };
         (0..16).for_each(|_| assert!(flow.send_next() > 0));
         flow.on_packet_lost(3);

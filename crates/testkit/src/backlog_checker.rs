@@ -33,21 +33,21 @@ impl BacklogChecker {
         *flow = *flow - one_packet(packet);
     }
 
-    fn compare(&self, shown: Backlog) {
-        let heard = self.flows.values().fold(Backlog::EMPTY, |sum, &flow| sum + flow);
-        if heard != shown {
+    fn compare(&self, backlog: Backlog) {
+        let sum_of_reports = self.flows.values().fold(Backlog::EMPTY, |sum, &flow| sum + flow);
+        if sum_of_reports != backlog {
             unwind_with_violation(format!(
                 "the discipline shows {}, and its reports add up to {}",
-                backlog_text(shown),
-                backlog_text(heard)
+                backlog_text(backlog),
+                backlog_text(sum_of_reports)
             ));
         }
     }
 }
 
 /// Ends the test case with a violation, without the panic hook's text.
-fn unwind_with_violation(what: String) -> ! {
-    resume_unwind(Box::new(Violation::new(Invariant::Reports, what)))
+fn unwind_with_violation(message: String) -> ! {
+    resume_unwind(Box::new(Violation::new(Invariant::Reports, message)))
 }
 
 fn backlog_text(backlog: Backlog) -> String {
@@ -113,14 +113,14 @@ mod tests {
     }
 
     #[test]
-    fn a_backlog_that_differs_from_the_reports_is_a_fault_in_words() {
+    fn a_backlog_that_differs_from_the_reports_is_a_violation() {
         let size = Arrival::PLAIN.packet.size;
-        let what = format!("the discipline shows 0 packets of 0 bytes, and its reports add up to 1 packets of {size} bytes");
+        let message = format!("the discipline shows 0 packets of 0 bytes, and its reports add up to 1 packets of {size} bytes");
         let found = violation_of(|checker, packet| {
             checker.add(packet);
             checker.compare(Backlog::EMPTY);
         });
-        assert_eq!(Err(Violation::new(Invariant::Reports, what)), found);
+        assert_eq!(Err(Violation::new(Invariant::Reports, message)), found);
         assert_eq!(
             Ok(()),
             violation_of(|checker, packet| {
@@ -133,11 +133,11 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_leaves_without_a_report_of_its_arrival_is_a_fault() {
+    fn a_departure_without_a_reported_arrival_is_a_violation() {
         let flow = Arrival::PLAIN.packet.flow;
-        let what = format!("a packet of flow {flow} left the buffer without a report of its arrival");
+        let message = format!("a packet of flow {flow} left the buffer without a report of its arrival");
         assert_eq!(
-            Err(Violation::new(Invariant::Reports, what)),
+            Err(Violation::new(Invariant::Reports, message)),
             violation_of(|checker, packet| checker.on_overflow_drop(packet, Time::ZERO))
         );
     }

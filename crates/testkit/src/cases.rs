@@ -56,7 +56,7 @@ fn random_operations_case(dut: &DeviceUnderTest) -> Result<(), Violation> {
     Ok(())
 }
 
-/// What was offered in a burst leaves when the queue says that it may.
+/// A burst drains when the queue allows it.
 fn burst_drains(dut: &DeviceUnderTest) -> Result<(), Violation> {
     for (value_set, limit) in consistent_setups(dut) {
         let mut queue = CheckedQueue::new(dut, &dut.values(value_set), limit, 2);
@@ -109,7 +109,7 @@ fn send_overload(queue: &mut CheckedQueue) -> Result<(), Violation> {
 }
 
 /// Sends one packet through an empty queue.
-fn send_single_packet(queue: &mut CheckedQueue, rule: Invariant) -> Result<(), Violation> {
+fn send_single_packet(queue: &mut CheckedQueue, invariant: Invariant) -> Result<(), Violation> {
     let before = (queue.model.dropped(), queue.model.marked());
     queue.enqueue(Packet::PLAIN)?;
     queue.drain()?;
@@ -117,7 +117,7 @@ fn send_single_packet(queue: &mut CheckedQueue, rule: Invariant) -> Result<(), V
     if before == after {
         return Ok(());
     }
-    Err(Violation::new(rule, if after.0 > before.0 { "the packet was dropped" } else { "the packet was marked" }))
+    Err(Violation::new(invariant, if after.0 > before.0 { "the packet was dropped" } else { "the packet was marked" }))
 }
 
 fn equal_runs_are_equal(dut: &DeviceUnderTest) -> Result<(), Violation> {

@@ -17,7 +17,7 @@ pub struct DeviceUnderTest {
     pub aqm: Option<&'static AqmEntry>,
 }
 
-/// Which values the parameters have.
+/// Values of the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueSet {
     Defaults,
@@ -96,7 +96,7 @@ impl DeviceUnderTest {
         QueueConfig { discipline: self.discipline, values: values.discipline.clone(), child: aqm.map_or(Child::Buffer { limit }, inside) }
     }
 
-    /// What the codepoints mean where it is used: what it writes is to be understood.
+    /// Meaning of the codepoints on the network that it is used in, so that its marks are understood.
     pub fn ecn_semantics(&self, value_set: ValueSet) -> EcnSemantics {
         let lowest_mark = self.queue_config(&self.values(value_set), Limit::Packets(20)).lowest_mark_level();
         if lowest_mark == Some(CongestionLevel::Incipient) { EcnSemantics::Mecn } else { EcnSemantics::Classic }

@@ -40,7 +40,7 @@ impl DeviceUnderTest {
 }
 
 impl DutValues {
-    /// What differs from the defaults, as users would write it.
+    /// Differences from the defaults, as users would write them.
     pub fn differences_from_defaults(&self) -> String {
         let tables = [Some(&self.discipline), self.aqm.as_ref()];
         let differences_from_defaults = tables.into_iter().flatten().flat_map(|values| {
@@ -138,7 +138,7 @@ mod tests {
     use ecnlab_queue::registry::AQMS;
 
     #[test]
-    fn a_drawn_value_is_one_that_users_may_write() {
+    fn a_random_value_is_valid_in_a_scenario() {
         let mut rng = Rng::for_role(1, "draw");
         for parameter in AQMS.iter().flat_map(|entry| entry.parameters).filter(|parameter| !parameter.accepts_list) {
             for _ in 0..100 {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_and_much_between_are_drawn() {
+    fn random_values_include_the_bounds_and_values_between() {
         let mut rng = Rng::for_role(2, "draw");
         let drawn: Vec<f64> = (0..1000).map(|_| random_within(0.0, 100.0, 5.0, &mut rng)).collect();
         let share = |holds: fn(&f64) -> bool| drawn.iter().filter(|number| holds(number)).count();

@@ -3,7 +3,7 @@
 use ecnlab_units::words;
 
 words! {
-    /// What always holds of a queue, whatever is inside it.
+    /// A property that always holds of a queue, whatever is inside it.
     pub enum Invariant {
         Sound = "sound",
         Books = "books",
@@ -24,7 +24,7 @@ words! {
 }
 
 impl Invariant {
-    /// The rule in a sentence.
+    /// The invariant in a sentence.
     pub const fn sentence(self) -> &'static str {
         match self {
             Invariant::Sound => "Nothing makes it panic.",
@@ -54,31 +54,31 @@ impl Invariant {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     pub invariant: Invariant,
-    pub what: String,
+    pub message: String,
 }
 
 impl Violation {
-    pub fn new(invariant: Invariant, what: impl Into<String>) -> Violation {
-        Violation { invariant, what: what.into() }
+    pub fn new(invariant: Invariant, message: impl Into<String>) -> Violation {
+        Violation { invariant, message: message.into() }
     }
 
     /// With the place in front.
     pub fn at(self, place: impl std::fmt::Display) -> Violation {
-        Violation { what: format!("{place}: {}", self.what), ..self }
+        Violation { message: format!("{place}: {}", self.message), ..self }
     }
 }
 
 impl std::fmt::Display for Violation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}", self.invariant.sentence(), self.what)
+        write!(f, "{} {}", self.invariant.sentence(), self.message)
     }
 }
 
-/// What is found if a condition does not hold.
+/// A violation if a condition does not hold.
 macro_rules! ensure {
-    ($holds:expr, $rule:ident, $($what:tt)+) => {
+    ($holds:expr, $invariant:ident, $($message:tt)+) => {
         if !$holds {
-            return Err($crate::invariants::Violation::new($crate::invariants::Invariant::$rule, format!($($what)+)));
+            return Err($crate::invariants::Violation::new($crate::invariants::Invariant::$invariant, format!($($message)+)));
         }
     };
 }

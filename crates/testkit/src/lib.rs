@@ -80,15 +80,15 @@ pub fn check(dut: &DeviceUnderTest) -> Report {
     check_while(dut, &mut || true)
 }
 
-/// Checks a discipline with its child. `accept` is called after each test case; a case for which it returns false, because the device failed for
+/// Checks a discipline with its child. `accepts` is called after each test case; a case for which it returns false, because the device failed for
 /// another reason, counts for no invariant. The report of an AQM, or of a discipline without one, has no check of [`Invariant::Reports`].
-pub fn check_while(dut: &DeviceUnderTest, accept: &mut dyn FnMut() -> bool) -> Report {
+pub fn check_while(dut: &DeviceUnderTest, accepts: &mut dyn FnMut() -> bool) -> Report {
     let unchecked = |&invariant| InvariantCheck { invariant, violation: None, completed: false };
     let mut checks: Vec<InvariantCheck> = Invariant::ALL.iter().map(unchecked).collect();
     let checks_discipline = dut.checks_discipline();
     for case in cases::TEST_CASES.iter().filter(|case| checks_discipline || !case.replaces_aqm) {
         let outcome = catch_violation(|| (case.run)(dut));
-        if !accept() {
+        if !accepts() {
             continue;
         }
         match outcome {

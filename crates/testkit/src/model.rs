@@ -219,11 +219,11 @@ fn backlog_text((packets, bytes, is_empty): (usize, u64, bool)) -> String {
 
 /// The numbers of each flow's packets, in words.
 fn flows_text(flows: &BTreeMap<u64, VecDeque<u64>>) -> String {
-    let told = flows.iter().map(|(flow, numbers)| {
+    let texts = flows.iter().map(|(flow, numbers)| {
         let numbers: Vec<_> = numbers.iter().map(u64::to_string).collect();
         format!("flow {flow}: {}", numbers.join(" "))
     });
-    told.collect::<Vec<_>>().join("; ")
+    texts.collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]
@@ -243,11 +243,11 @@ mod tests {
         model
     }
 
-    fn invariant_of(told: Result<(), Violation>) -> Option<Invariant> {
-        told.err().map(|violation| violation.invariant)
+    fn invariant_of(result: Result<(), Violation>) -> Option<Invariant> {
+        result.err().map(|violation| violation.invariant)
     }
 
-    /// The rule that is breached if this is told after two packets have come to wait.
+    /// The invariant that this event violates in a queue of two packets.
     fn violated_invariant(event: QueueEvent<Packet>) -> Option<Invariant> {
         let mut model = model_with_two_packets();
         model.on_event(event);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_of_a_packet_that_is_not_there_or_is_another_breaks_the_books() {
+    fn an_event_of_an_absent_or_changed_packet_violates_conservation() {
         let stranger = Packet { number: 3, ..FIRST };
         let altered = Packet { size: 1, ..FIRST };
         let marked = Packet { ecn: Ecn::Ce, ..stranger };
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_that_changes_nothing_or_that_is_not_declared_breaches_the_rule_of_marks() {
+    fn a_mark_without_effect_or_undeclared_violates_the_invariant_of_marks() {
         let marked = Packet { ecn: Ecn::Ce, ..FIRST };
         assert_eq!(None, violated_invariant(QueueEvent::Marked(&marked, SignalCause::Early)));
         assert_eq!(Some(Invariant::Marks), violated_invariant(QueueEvent::Marked(&FIRST, SignalCause::Early)));
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_a_flow_leave_in_order_with_the_time_that_they_waited() {
+    fn packets_of_a_flow_leave_in_order_with_their_sojourn_time() {
         let later = Time::ZERO + Span::from_millis(3);
         assert_eq!(
             Some(Invariant::Order),
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_is_neither_stored_nor_dropped_is_missed() {
+    fn a_packet_that_is_neither_stored_nor_dropped_is_reported() {
         let mut model = model_with_two_packets();
         model.expect_arrival(Packet { number: 3, ..FIRST }, Time::ZERO);
         assert_eq!(Some(Invariant::Books), invariant_of(model.finish_operation()));

@@ -11,7 +11,7 @@ pub struct Packet {
     pub flow: u64,
     pub size: u32,
     pub ecn: Ecn,
-    /// What the codepoints mean on its network.
+    /// Meaning of the codepoints on its network.
     pub ecn_semantics: EcnSemantics,
     pub rtt: Span,
 }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_may_become_louder_and_nothing_else() {
+    fn a_packet_may_only_get_a_stronger_mark() {
         let packet = |ecn_semantics, ecn| Packet { ecn_semantics, ecn, ..Packet::PLAIN };
         let may = |ecn_semantics, from, to| packet(ecn_semantics, from).may_be_marked_as(&packet(ecn_semantics, to));
         assert!(may(EcnSemantics::Classic, Ecn::Ect0, Ecn::Ce) && may(EcnSemantics::Classic, Ecn::Ect1, Ecn::Ce));

@@ -1,4 +1,4 @@
-//! What RFC 7567 asks of an AQM, measured. An AQM may do otherwise on purpose, so these are figures and verdicts, not faults.
+//! Requirements of RFC 7567 on AQMs, measured. An AQM may deviate on purpose, so these are figures and verdicts, not violations.
 
 use ecnlab_units::{Ecn, Rate, Span, words};
 
@@ -25,7 +25,7 @@ words! {
     pub enum Compliance { Yes = "yes", Partly = "partly", No = "no" }
 }
 
-/// What was measured of a duty.
+/// Result of measuring a requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequirementResult {
     pub requirement: Rfc7567Requirement,
@@ -75,7 +75,7 @@ pub fn measure_all(dut: &DeviceUnderTest) -> Vec<RequirementResult> {
     Rfc7567Requirement::ALL.iter().map(|requirement| requirement.measure(dut)).collect()
 }
 
-/// What was signalled among packets of one kind.
+/// Signals among packets of one kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct SignalCounts {
     offered: u64,

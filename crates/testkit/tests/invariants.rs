@@ -1,4 +1,4 @@
-//! The suite over everything in the registry, and over AQMs that breach its rules.
+//! The suite over everything in the registry, and over AQMs that violate its invariants.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,14 +12,14 @@ use ecnlab_testkit::{DeviceUnderTest, Invariant, Report, check, check_aqm, check
 use ecnlab_units::{CongestionLevel, Rng, Span, Time};
 
 #[test]
-fn every_aqm_keeps_the_rules() {
+fn every_aqm_keeps_the_invariants() {
     for entry in AQMS {
         assert_passed(&check_aqm(entry));
     }
 }
 
 #[test]
-fn every_other_discipline_keeps_the_rules_with_every_aqm_inside() {
+fn every_other_discipline_keeps_the_invariants_with_every_aqm() {
     for discipline in DISCIPLINES.iter().filter(|discipline| discipline.name != "fifo") {
         let inside: Vec<_> = if discipline.child == ChildKind::Buffer { vec![None] } else { AQMS.iter().map(|aqm| Some(*aqm)).collect() };
         for aqm in inside {
@@ -29,7 +29,7 @@ fn every_other_discipline_keeps_the_rules_with_every_aqm_inside() {
 }
 
 #[test]
-fn every_aqm_marks_as_it_declares_and_never_the_incapable() {
+fn every_aqm_marks_as_declared_and_never_not_ect_packets() {
     for entry in AQMS {
         let declared = (entry.lowest_mark)(&entry.test_values()).is_some();
         assert_eq!(declared, compliance(entry, Rfc7567Requirement::Marks) != Compliance::No, "{}", entry.name);
@@ -45,23 +45,23 @@ fn every_aqm_marks_as_it_declares_and_never_the_incapable() {
 fn assert_passed(report: &Report) {
     let violations: Vec<String> = report.violations().map(ToString::to_string).collect();
     assert!(report.passed(), "{}:\n{}", report.name, violations.join("\n"));
-    assert!(report.checks.iter().all(|check| check.completed), "{}: a rule was not judged", report.name);
+    assert!(report.checks.iter().all(|check| check.completed), "{}: an invariant was not checked", report.name);
 }
 
-/// With another AQM inside, the trial of the reports says nothing of the AQM that is judged.
+/// With another AQM inside, the case of the reports does not test the AQM under test.
 #[test]
-fn reports_are_judged_of_disciplines_that_hold_an_aqm_alone() {
-    let judges_reports = |report: Report| report.checks.iter().any(|check| check.invariant == Invariant::Reports);
+fn reports_of_packets_are_checked_only_for_disciplines_with_an_aqm() {
+    let checks_reports = |report: Report| report.checks.iter().any(|check| check.invariant == Invariant::Reports);
     for entry in DISCIPLINES {
-        assert_eq!(entry.child != ChildKind::Buffer, judges_reports(check_discipline(entry)), "{}", entry.name);
+        assert_eq!(entry.child != ChildKind::Buffer, checks_reports(check_discipline(entry)), "{}", entry.name);
     }
     let red = AQMS.iter().find(|entry| entry.name == "red").unwrap();
-    assert!(!judges_reports(check_aqm(red)));
+    assert!(!checks_reports(check_aqm(red)));
 }
 
-/// No trial that counts leaves no rule judged.
+/// Without an accepted case no invariant is checked.
 #[test]
-fn trials_that_are_rejected_judge_no_rule() {
+fn rejected_cases_check_no_invariant() {
     for entry in DISCIPLINES {
         let report = check_while(&DeviceUnderTest::discipline(entry), &mut || false);
         assert!(report.checks.iter().all(|check| !check.completed && check.violation.is_none()), "{}", entry.name);
@@ -70,19 +70,19 @@ fn trials_that_are_rejected_judge_no_rule() {
 
 /// An AQM with one thing wrong.
 struct FaultyAqm {
-    breaches: Invariant,
+    violates: Invariant,
     deadline: Option<Time>,
     arrivals: u64,
 }
 
-/// Arrivals at all queues together: what no AQM may go by.
-static ASKED: AtomicU64 = AtomicU64::new(0);
+/// Arrivals at all queues together, which no AQM may depend on.
+static TOTAL_ARRIVALS: AtomicU64 = AtomicU64::new(0);
 
-/// The rules that `FaultyAqm` breaches, as an entry for each.
+/// The invariants that `FaultyAqm` violates, as an entry for each.
 macro_rules! faulty_aqms {
     ($($Invariant:ident),+) => {
         [$({
-            static ENTRY: AqmEntry = AqmEntry { name: "wrong", make: &|_, _| Box::new(FaultyAqm { breaches: Invariant::$Invariant, deadline: None, arrivals: 0 }), ..AqmEntry::DEFAULTS };
+            static ENTRY: AqmEntry = AqmEntry { name: "wrong", make: &|_, _| Box::new(FaultyAqm { violates: Invariant::$Invariant, deadline: None, arrivals: 0 }), ..AqmEntry::DEFAULTS };
             (Invariant::$Invariant, &ENTRY)
         }),+]
     };
@@ -90,20 +90,20 @@ macro_rules! faulty_aqms {
 
 impl Aqm for FaultyAqm {
     fn requirements(&self) -> AqmRequirements {
-        AqmRequirements { groups: 0, dequeue_hook: self.breaches == Invariant::Timers }
+        AqmRequirements { groups: 0, dequeue_hook: self.violates == Invariant::Timers }
     }
 
     fn on_enqueue(&mut self, arrival: &Arrival, _rng: &mut Rng) -> EnqueueVerdict {
         self.arrivals += 1;
         let drop = EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Early };
-        match self.breaches {
+        match self.violates {
             Invariant::Sound if self.arrivals > 50 => panic!("more than fifty"),
             Invariant::Marks => {
                 EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early }
             }
             Invariant::Empty => drop,
             Invariant::Rest if self.arrivals > 60 && arrival.backlog.packets == 0 => drop,
-            Invariant::Repeat if ASKED.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61 == 0 => drop,
+            Invariant::Repeat if TOTAL_ARRIVALS.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61 == 0 => drop,
             _ => EnqueueVerdict::Pass,
         }
     }
@@ -122,42 +122,42 @@ impl Aqm for FaultyAqm {
     }
 
     fn average_queue_length(&self) -> Option<f64> {
-        (self.breaches == Invariant::Gauges).then_some(f64::NAN)
+        (self.violates == Invariant::Gauges).then_some(f64::NAN)
     }
 }
 
 #[test]
-fn an_aqm_that_breaches_a_rule_is_found_out() {
-    for (rule, entry) in faulty_aqms!(Sound, Marks, Empty, Rest, Repeat, Timers, Gauges) {
+fn a_faulty_aqm_violates_its_invariant() {
+    for (invariant, entry) in faulty_aqms!(Sound, Marks, Empty, Rest, Repeat, Timers, Gauges) {
         let report = check_aqm(entry);
         assert!(
-            report.violations().any(|violation| violation.invariant == rule),
-            "{rule} was breached: {:?}",
+            report.violations().any(|violation| violation.invariant == invariant),
+            "{invariant} was breached: {:?}",
             report.violations().collect::<Vec<_>>()
         );
     }
 }
 
-/// An AQM that goes by what RFC 7567 tells it not to go by.
-struct Biased {
+/// An AQM that depends on packet sizes or drops ECT packets, against RFC 7567.
+struct SizeBiasedAqm {
     /// Drops packets of more than this size, in bytes, one in fifty.
     size: u32,
     /// Whether ECN-capable packets are dropped now and then, and marked otherwise.
-    drops_capable: bool,
+    drops_some_ect: bool,
 }
 
 static BIASED_BY_SIZE: AqmEntry =
-    AqmEntry { name: "biased", make: &|_, _| Box::new(Biased { size: 1200, drops_capable: false }), ..AqmEntry::DEFAULTS };
-static DROPS_CAPABLE: AqmEntry =
-    AqmEntry { name: "biased", make: &|_, _| Box::new(Biased { size: 2000, drops_capable: true }), ..AqmEntry::DEFAULTS };
+    AqmEntry { name: "biased", make: &|_, _| Box::new(SizeBiasedAqm { size: 1200, drops_some_ect: false }), ..AqmEntry::DEFAULTS };
+static DROPS_SOME_ECT: AqmEntry =
+    AqmEntry { name: "biased", make: &|_, _| Box::new(SizeBiasedAqm { size: 2000, drops_some_ect: true }), ..AqmEntry::DEFAULTS };
 
-impl Aqm for Biased {
+impl Aqm for SizeBiasedAqm {
     fn on_enqueue(&mut self, arrival: &Arrival, rng: &mut Rng) -> EnqueueVerdict {
         let marks = EnqueueVerdict::Signal { level: CongestionLevel::Congested, target: MarkTarget::Arriving, cause: SignalCause::Early };
         let drops = EnqueueVerdict::Drop { target: DropTarget::Arriving, cause: SignalCause::Early };
         match rng.below(50) {
-            0 if arrival.packet.size > self.size || self.drops_capable => drops,
-            1 if self.drops_capable => marks,
+            0 if arrival.packet.size > self.size || self.drops_some_ect => drops,
+            1 if self.drops_some_ect => marks,
             _ => EnqueueVerdict::Pass,
         }
     }
@@ -168,13 +168,13 @@ fn compliance(entry: &'static AqmEntry, requirement: Rfc7567Requirement) -> Comp
 }
 
 #[test]
-fn a_bias_by_packet_size_is_found_out() {
+fn a_bias_by_packet_size_is_detected() {
     assert_eq!(Compliance::No, compliance(&BIASED_BY_SIZE, Rfc7567Requirement::Size));
-    assert_eq!(Compliance::Yes, compliance(&DROPS_CAPABLE, Rfc7567Requirement::Size));
+    assert_eq!(Compliance::Yes, compliance(&DROPS_SOME_ECT, Rfc7567Requirement::Size));
 }
 
 #[test]
-fn an_aqm_that_drops_some_ecn_capable_packets_meets_the_duty_to_mark_partly() {
-    assert_eq!(Compliance::Partly, compliance(&DROPS_CAPABLE, Rfc7567Requirement::Marks));
+fn an_aqm_that_drops_some_ect_packets_complies_partly_with_marking() {
+    assert_eq!(Compliance::Partly, compliance(&DROPS_SOME_ECT, Rfc7567Requirement::Marks));
     assert_eq!(Compliance::No, compliance(&BIASED_BY_SIZE, Rfc7567Requirement::Marks));
 }

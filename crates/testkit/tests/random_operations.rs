@@ -1,4 +1,4 @@
-//! Random operations on every discipline, with every AQM and with one that wishes anything, at random values, keep the rules.
+//! Random operations on every discipline, with every AQM and with one of random verdicts, at random values, keep the invariants.
 
 use ecnlab_queue::registry::{AQMS, DISCIPLINES};
 use ecnlab_queue::{
@@ -9,8 +9,8 @@ use ecnlab_testkit::{CheckedQueue, DeviceUnderTest, ValueSet, random_operations}
 use ecnlab_units::{CongestionLevel, Rng, Span, Time, parameters};
 use proptest::prelude::*;
 
-/// An AQM that wishes anything, and minds what it is shown.
-static WHIMSICAL: AqmEntry = AqmEntry {
+/// An AQM of random verdicts, which checks its arguments.
+static RANDOM_VERDICTS: AqmEntry = AqmEntry {
     name: "whimsical",
     parameters: Settings::PARAMETERS,
     lowest_mark: |_| Some(CongestionLevel::Incipient),
@@ -19,7 +19,7 @@ static WHIMSICAL: AqmEntry = AqmEntry {
 };
 
 parameters! {
-    /// What the whims come from.
+    /// Source of the random verdicts.
     struct Settings {
         /// Seed of its whims.
         pub seed: u64 = "1", 0..=1e9;
@@ -121,13 +121,13 @@ impl Aqm for RandomVerdicts {
 }
 
 /// A discipline with any AQM that it may hold.
-fn subjects() -> impl Strategy<Value = DeviceUnderTest> {
+fn devices_under_test() -> impl Strategy<Value = DeviceUnderTest> {
     let inside = |discipline: &'static DisciplineEntry, aqm: &'static AqmEntry| DeviceUnderTest {
         discipline,
         aqm: (discipline.child != ChildKind::Buffer).then_some(aqm),
     };
     (0..DISCIPLINES.len(), 0..=AQMS.len())
-        .prop_map(move |(discipline, aqm)| inside(DISCIPLINES[discipline], AQMS.get(aqm).unwrap_or(&&WHIMSICAL)))
+        .prop_map(move |(discipline, aqm)| inside(DISCIPLINES[discipline], AQMS.get(aqm).unwrap_or(&&RANDOM_VERDICTS)))
 }
 
 fn limits() -> impl Strategy<Value = Limit> {
@@ -138,7 +138,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_operations_keep_the_rules(dut in subjects(), limit in limits(), seed in any::<u64>(), operations in 1usize..400) {
+    fn random_operations_keep_the_invariants(dut in devices_under_test(), limit in limits(), seed in any::<u64>(), operations in 1usize..400) {
         let values = dut.random_values(limit, &mut Rng::for_role(seed, "values"));
         let mut queue = CheckedQueue::new(&dut, &values, limit, seed);
         let kept = queue.apply_all(&random_operations(seed, operations)).and_then(|()| queue.drain());
@@ -146,9 +146,9 @@ proptest! {
     }
 
     #[test]
-    fn no_wish_breaks_a_discipline(discipline in 0..DISCIPLINES.len(), limit in limits(), seed in any::<u64>(), operations in 1usize..400) {
+    fn no_verdict_breaks_a_discipline(discipline in 0..DISCIPLINES.len(), limit in limits(), seed in any::<u64>(), operations in 1usize..400) {
         let discipline = DISCIPLINES[discipline];
-        let dut = DeviceUnderTest { discipline, aqm: (discipline.child != ChildKind::Buffer).then_some(&WHIMSICAL) };
+        let dut = DeviceUnderTest { discipline, aqm: (discipline.child != ChildKind::Buffer).then_some(&RANDOM_VERDICTS) };
         let mut values = dut.random_values(limit, &mut Rng::for_role(seed, "values"));
         values.discipline = dut.values(ValueSet::Defaults).discipline;
         let mut queue = CheckedQueue::new(&dut, &values, limit, seed);
