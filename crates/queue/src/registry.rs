@@ -1,4 +1,4 @@
-//! Names of all AQMs and disciplines. Adding one is one file and one entry here.
+//! Names of all AQMs and disciplines. A new one is a file, its `mod` line in the parent module, and an entry here.
 //!
 //! A [`Registry`] is a value that scenarios are read against: the built-in entries, and those of user-defined AQMs.
 

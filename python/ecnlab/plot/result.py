@@ -279,7 +279,7 @@ class ResultPlots:
         titles: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[str]:
-        """Write figures into `folder`: those of the kinds named in `figures` (see KINDS), else all that the recorded tables allow.
+        """Write figures into `folder`: those of the kinds named in `figures` (see FIGURE_KINDS), else all that the recorded tables allow.
 
         `width` is in inches; `progress` is told how many figures of how many are done. Returns the names of what was written.
         Raises UnknownName (figures, formats), UsageError (width), ResultsError (nothing recorded, or the disk refuses).

@@ -7,5 +7,6 @@ seed and on nothing of this machine. It needs no privilege, no device and no har
     source     their source: the distribution's package, or a file or folder of yours
     recipe     what is changed in it and how it is configured (data/)
     build      the way from the one to the other: `ecnlab uml build-kernel`
-    machine    a UML process at work: one process for one job, pinned to a core, of which nothing is left behind
+    process    a UML process at work: one process for one job, pinned to a core, which leaves nothing behind
+    backend    the backend `uml`, which runs a scenario in such a process
 """

@@ -4,8 +4,8 @@ A claim is a sentence of the paper and the statements that it makes. A statement
 The quantity is a column of a run (`ScenarioMeasure`), a change in per cent (`RelativeChange`) or a difference (`MeasureDifference`) between
 two of them, paired by seed, or several of them folded into one (`CombinedMeasure`):
 
-    Claim("A1", "ECN's goodput is above RED's", [
-        Statement("60 flows", RelativeChange(of_ecn, of_red), above(0), PERCENT, published=12.0),
+    Claim("A1", "ECN's goodput is above RED's.", ["4.7"], [
+        ClaimStatement("60 flows", RelativeChange(of_ecn, of_red), claimed_above(0), PERCENT, published=12.0),
     ])
 
 `decide_claims` tests each quantity's mean over seeds against the nearest end of its range. The two-sided t-test at 5 % is equivalent to

@@ -1,6 +1,6 @@
 """How long a study takes: what its runs took of the processor when it was run in full, as measured, and what a figure takes to be drawn.
 
-costs.json is written with the page of a study (`python -m ecnlab.studies.framework.page`).
+`python -m ecnlab.studies.framework.update_page` writes costs.json together with the page of a study.
 """
 
 from __future__ import annotations

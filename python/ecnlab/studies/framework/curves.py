@@ -1,6 +1,7 @@
 """Figures of measured quantities against a parameter, as items: panels of curves, each point a quantity that claims can name too.
 
-    figure("4.2", "Throughput", "...", [Panel("", {"ECN": {15: Of(...), 30: Of(...)}})], Scales("number of flows", "throughput", MBPS))
+    points = {15: ScenarioMeasure(need(15), "goodput_bps"), 30: ScenarioMeasure(need(30), "goodput_bps")}
+    curve_figure("4.2", "Goodput", "...", [CurvePanel("", {"ECN": points})], AxisScales("number of flows", "goodput", MBPS))
 
 A point has its mean over seeds with the 95 % interval as a bar, ns-2's mean, where it is known, as an open marker, and what the paper
 prints as a half-filled one.
