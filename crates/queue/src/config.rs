@@ -95,7 +95,7 @@ impl QueueConfig {
                 FlowQueues::new(kind.config(&self.values), *limit, || aqm.build(rate, *limit)).into()
             }
             (DisciplineKind::KernelMirror, Child::Kernel(_)) => KernelQueueMirror::default().into(),
-            _ => panic!("{} does not hold what stands child it", self.discipline.name),
+            _ => panic!("{} cannot contain this child", self.discipline.name),
         }
     }
 

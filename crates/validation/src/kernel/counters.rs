@@ -18,7 +18,7 @@ pub struct Counters {
     echoes: u64,
     /// RecordedSegments that tell of a cut.
     reductions: u64,
-    /// Trigger the last data was first acknowledged, or sent where nothing is acknowledged.
+    /// Time at which the last data was first acknowledged, or sent where nothing is acknowledged.
     completed: f64,
 }
 

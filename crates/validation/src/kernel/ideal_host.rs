@@ -1,4 +1,4 @@
-//! Trigger each packet of a real run would have been sent if no packet before it had reached its host late.
+//! The times at which each packet of a real run would have been sent if no packet before it had reached its host late.
 //!
 //! The real hosts get packets a little later than the model of their path has it: by 0.7 to 8 us, and many at once by more. What a host sends in
 //! answer is as late, and so from round trip to round trip. Here each packet's cause is looked up in the run, and the path is gone through
@@ -25,7 +25,7 @@ pub fn times(case: &Case, path: &Path) -> Vec<Time> {
 struct Model<'a> {
     case: &'a Case,
     path: &'a Path,
-    /// Trigger the transmitter is free, in the real run and in the ideal one.
+    /// Time from which the transmitter is free, in the real run and in the ideal one.
     free: [Time; 2],
     /// At either host: when a packet came, and when it would have come.
     arrivals: [Vec<(Time, Time)>; 2],
@@ -41,7 +41,7 @@ impl Model<'_> {
         sent
     }
 
-    /// Trigger a packet would have been sent.
+    /// Time at which a packet would have been sent.
     fn ideal(&self, packet: &Packet) -> Time {
         let came = self.arrivals[packet.side.index()].iter().filter(|(real, _)| *real <= packet.sent + REACTION_TIME);
         let last = came.max_by_key(|(real, _)| *real);
@@ -60,7 +60,7 @@ impl Model<'_> {
         ticks || self.case.application.iter().any(|call| acts(call.trigger))
     }
 
-    /// Trigger a packet that was not lost would have come.
+    /// Time at which a packet that was not lost would have come.
     fn arrival(&mut self, packet: &Packet, sent: Time) -> Time {
         let [real, ideal] = self.departures(packet, sent);
         let delay = self.path.delay(packet.side);
@@ -68,7 +68,7 @@ impl Model<'_> {
         ideal + delay + self.scripted(packet.side, later)
     }
 
-    /// Trigger it would have left the router, with what was late in the record and without it.
+    /// Times at which it would have left the router, with what was late in the record and without it.
     fn departures(&mut self, packet: &Packet, sent: Time) -> [Time; 2] {
         match Rate::from_bps(self.path.rate_bps).filter(|_| packet.side == Side::A) {
             None => [packet.sent, sent],

@@ -18,7 +18,7 @@ pub struct SenderRun {
     pub states: Vec<ReplayedState>,
     /// Why the rest was not played, if it was not.
     pub stopped: Option<(Time, String)>,
-    /// Trigger it had sent far too many packets, if it had.
+    /// Time at which it had sent far too many packets, if it had.
     pub runaway: Option<Time>,
 }
 
