@@ -60,4 +60,6 @@ def test_the_old_name_of_a_quantity_leads_to_the_new_one() -> None:
         str(UnknownName("quantity", "unseen", ["acked_unseen_bytes"]))
         == "'unseen' is now 'acked_unseen_bytes'; fix: write 'acked_unseen_bytes'"
     )
+    assert "is now 'min_max_goodput_ratio'" in str(UnknownName("quantity", "max_min_gap", ["jain_goodput", "min_max_goodput_ratio"]))
+    assert "is now 'topology'" in str(UnknownName("kind", "shape", ["app", "topology"]))
     assert "unknown quantity 'unseen'" in str(UnknownName("quantity", "unseen", ["sent"]))

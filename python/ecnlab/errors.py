@@ -120,11 +120,13 @@ class UsageError(EcnlabError):
     """An argument is out of its range or unreadable."""
 
 
-# Old names of quantities in results.
-_RENAMED_QUANTITIES = {
+# Old names of quantities in results, and of a kind of entries.
+_RENAMED_NAMES = {
+    "max_min_gap": "min_max_goodput_ratio",
     "retransmitted_needlessly": "spurious_retransmits",
     "reduced": "cwr_packets",
     "unseen": "acked_unseen_bytes",
+    "shape": "topology",
 }
 
 
@@ -133,7 +135,7 @@ class UnknownName(UsageError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
-        new = _RENAMED_QUANTITIES.get(name)
+        new = _RENAMED_NAMES.get(name)
         is_renamed = new in names
         super().__init__(
             f"{name!r} is now {new!r}; fix: write {new!r}" if is_renamed else f"unknown {kind} {name!r}; {_did_you_mean_hint(name, names)}"

@@ -41,7 +41,13 @@ def test_what_must_answer_at_once_imports_nothing_heavy(arguments: list[str], sm
 
 
 def test_old_commands_are_refused_with_the_new_ones(command: Command) -> None:
-    for words, new in {("check", "red"): "test-aqm", ("box", "list"): "uml", ("trace", "check", "x"): "trace verify"}.items():
+    renamed = {
+        ("check", "red"): "test-aqm",
+        ("box", "list"): "uml",
+        ("uml", "build"): "uml build-kernel",
+        ("trace", "check", "x"): "trace verify",
+    }
+    for words, new in renamed.items():
         refused = command(*words)
         assert (refused.code, f"; fix: run ecnlab {new}" in refused.err) == (2, True)
     refused = command("shell", "--enter", "1")

@@ -7,9 +7,19 @@ from pathlib import Path
 import click
 
 from ecnlab.cli import options
+from ecnlab.errors import UsageError
 
 
-@click.group()
+class _GroupWithOldNames(click.Group):
+    """Refuses the old name of a command with the new one."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name == "build":
+            raise UsageError("ecnlab uml build: is now ecnlab uml build-kernel; fix: run ecnlab uml build-kernel")
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=_GroupWithOldNames)
 def uml() -> None:
     """Build and list kernels for `--backend uml`.
 

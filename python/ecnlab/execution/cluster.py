@@ -157,18 +157,18 @@ class _ClusterPool:
         except (OSError, TimeoutError, RuntimeError):  # the scheduler is gone, and its jobs with it
             return
         self._fits = {worker: self._fits.get(worker, builds.get(worker) == _ENGINE_BUILD) for worker in threads}
-        self._threads = sum(threads[worker] for worker in self._update_capacity_and_workers())
+        self._threads = sum(threads[worker] for worker in self._workers_of_this_build())
         self._looked = monotonic()
         for number in self._jobs_without_worker():
             self._submit_job(number)
 
-    def _update_capacity_and_workers(self) -> list[str]:
+    def _workers_of_this_build(self) -> list[str]:
         """The workers that have this engine."""
         return [worker for worker, fits in self._fits.items() if fits]
 
     def _jobs_without_worker(self) -> list[int]:
         """Jobs that were for workers of which all have gone; those that this has happened to too often are given up."""
-        fit = set(self._update_capacity_and_workers())
+        fit = set(self._workers_of_this_build())
         return self._numbers_to_submit_again(
             [number for number in self._futures if self._only[number] and not fit.intersection(self._only[number])]
         )
@@ -183,7 +183,7 @@ class _ClusterPool:
 
     def _submit_job(self, number: int) -> None:
         """Give a job to the workers, to those with this engine only if there are others; it waits until one comes."""
-        fit = self._update_capacity_and_workers()
+        fit = self._workers_of_this_build()
         mixed = len(fit) < len(self._fits)
         if (mixed and not fit) or self._isolated not in (None, number):
             self._waiting.append(number)
