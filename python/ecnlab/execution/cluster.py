@@ -42,7 +42,7 @@ _JOBS_PER_THREAD = 4
 _SCHEDULER_CHECK_INTERVAL_S = 1.0
 _FETCH_TIMEOUT_S = 30.0
 _MAX_LOST_WORKERS = 10
-_LOST_WORKERS_TEXT = f"workers were lost {_MAX_LOST_WORKERS + 1} times while they ran it"
+_LOST_WORKERS_TEXT = f"no worker could run it: its workers were lost {_MAX_LOST_WORKERS + 1} times"
 
 
 @dataclass(frozen=True)
