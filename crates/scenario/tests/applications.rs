@@ -5,7 +5,7 @@ use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::Column;
 use ecnlab_sim::{NoProbe, Options, Probe, Recorder, RecordingConfig, Run, Simulation};
 use ecnlab_transport::application::{APPLICATIONS, AllowedTransport};
-use ecnlab_transport::{Role, Segment};
+use ecnlab_transport::{Segment, SegmentType};
 use ecnlab_units::{Ecn, Time};
 
 /// One group over a link of 10 Mbps and 20 ms each way.
@@ -188,7 +188,7 @@ struct Codepoints(Vec<Ecn>);
 
 impl Probe for Codepoints {
     fn on_segment_sent(&mut self, _now: Time, flow: u32, segment: &Segment) {
-        if flow == 0 && segment.role == Role::Plain {
+        if flow == 0 && segment.segment_type == SegmentType::Plain {
             self.0.push(segment.ecn);
         }
     }

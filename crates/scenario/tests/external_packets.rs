@@ -29,7 +29,7 @@ impl Probe for ExternalDriver {
             ecn: packet.ecn,
             rtt: made.endpoint.reported_rtt(),
             connection_id: packet.connection_id,
-            role: packet.role(),
+            segment_type: packet.segment_type(),
             ece: packet.flags.ece(),
             cwr: packet.flags.cwr(),
             handle: self.0.len() as u32,

@@ -1,6 +1,6 @@
 //! Packets in the network: 64 bytes each, in one arena, chained through their `next`.
 
-use ecnlab_transport::{Ack, Role, SackOption, Segment};
+use ecnlab_transport::{Ack, SackOption, Segment, SegmentType};
 use ecnlab_units::{Ecn, EcnSemantics, Span, Time};
 
 use crate::calendar_queue::TieBreak;
@@ -37,7 +37,7 @@ pub struct ExternalPacket {
     pub connection_id: u8,
     /// What it does to the connection, and its flags, for impairments that look at them. One towards the sink that does nothing and carries
     /// nothing is an acknowledgement of its sender, and no data.
-    pub role: Role,
+    pub segment_type: SegmentType,
     pub ece: bool,
     pub cwr: bool,
     /// The driver's number for it.
@@ -68,7 +68,7 @@ pub struct Packet {
     pub flags: PacketFlags,
 }
 
-/// One-bit fields of a packet, and its role.
+/// One-bit fields of a packet, and its segment type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketFlags(u16);
 
@@ -82,12 +82,14 @@ impl PacketFlags {
     const COPY: u16 = 64;
     const PUSH: u16 = 128;
     const PIGGYBACKED: u16 = 256;
-    /// From here on the role's two bits.
-    const ROLE: u32 = 9;
+    /// First of the two bits of the segment type.
+    const SEGMENT_TYPE: u32 = 9;
     const EXTERNAL: u16 = 2048;
 
-    fn new(role: Role, cwr: bool, ece: bool, retransmission: bool) -> PacketFlags {
-        PacketFlags(u16::from(cwr) | u16::from(ece) << 1 | u16::from(retransmission) << 2 | (role as u16) << PacketFlags::ROLE)
+    fn new(segment_type: SegmentType, cwr: bool, ece: bool, retransmission: bool) -> PacketFlags {
+        PacketFlags(
+            u16::from(cwr) | u16::from(ece) << 1 | u16::from(retransmission) << 2 | (segment_type as u16) << PacketFlags::SEGMENT_TYPE,
+        )
     }
 
     /// Of all packets of a sender: what their ECN field means, and whether they are datagrams.
@@ -115,12 +117,12 @@ impl PacketFlags {
     }
 
     #[inline]
-    pub fn role(self) -> Role {
-        match self.0 >> PacketFlags::ROLE & 3 {
-            0 => Role::Plain,
-            1 => Role::Syn,
-            2 => Role::Fin,
-            _ => Role::PureAck,
+    pub fn segment_type(self) -> SegmentType {
+        match self.0 >> PacketFlags::SEGMENT_TYPE & 3 {
+            0 => SegmentType::Plain,
+            1 => SegmentType::Syn,
+            2 => SegmentType::Fin,
+            _ => SegmentType::PureAck,
         }
     }
 
@@ -174,7 +176,7 @@ pub struct PacketOrigin {
 impl Packet {
     #[inline(always)]
     pub fn from_segment(segment: &Segment, origin: PacketOrigin, sent_at: Time, rtt_us: u32) -> Packet {
-        let bits = PacketFlags::new(segment.role, segment.cwr, segment.ece, segment.retransmission);
+        let bits = PacketFlags::new(segment.segment_type, segment.cwr, segment.ece, segment.retransmission);
         let push = if segment.push { PacketFlags::PUSH } else { 0 };
         Packet {
             arrives_at: Time::ZERO,
@@ -206,15 +208,15 @@ impl Packet {
             ext_or_rtt_us: NONE,
             ecn: ack.ecn,
             connection_id: origin.connection_id,
-            flags: PacketFlags::new(ack.role, ack.cwr, ack.ece, ack.echo_retransmission).with_bits(PacketFlags::ACK),
+            flags: PacketFlags::new(ack.segment_type, ack.cwr, ack.ece, ack.echo_retransmission).with_bits(PacketFlags::ACK),
         }
     }
 
     /// An external packet that enters the network. Its number is the handle, below the bytes that it carries.
     pub fn from_external(external: &ExternalPacket, origin: PacketOrigin, now: Time) -> Packet {
-        let is_bare = external.direction == Direction::Forward && external.role == Role::Plain && external.payload == 0;
-        let role = if is_bare { Role::PureAck } else { external.role };
-        let flags = PacketFlags::new(role, external.cwr, external.ece, external.retransmission).with_bits(PacketFlags::EXTERNAL);
+        let is_bare = external.direction == Direction::Forward && external.segment_type == SegmentType::Plain && external.payload == 0;
+        let segment_type = if is_bare { SegmentType::PureAck } else { external.segment_type };
+        let flags = PacketFlags::new(segment_type, external.cwr, external.ece, external.retransmission).with_bits(PacketFlags::EXTERNAL);
         let rtt_us = external.rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(NONE - 1)) as u32;
         let (flags, ext_or_rtt_us) = match external.direction {
             Direction::Forward => (flags.with_bits(origin.flags.0), rtt_us),
@@ -275,8 +277,8 @@ impl Packet {
 
     /// What it does to the connection.
     #[inline]
-    pub fn role(&self) -> Role {
-        self.flags.role()
+    pub fn segment_type(&self) -> SegmentType {
+        self.flags.segment_type()
     }
 
     /// Whether it is of a kind that may have an extension.
@@ -296,7 +298,7 @@ impl Packet {
         Segment {
             seq: self.seq,
             size: self.size,
-            role: self.role(),
+            segment_type: self.segment_type(),
             ecn: self.ecn,
             cwr: self.flags.cwr(),
             ece: self.flags.ece(),
@@ -310,7 +312,7 @@ impl Packet {
         Ack {
             next: self.seq,
             size: self.size,
-            role: self.role(),
+            segment_type: self.segment_type(),
             ece: self.flags.ece(),
             cwr: self.flags.cwr(),
             echo: self.sent_at,
@@ -495,7 +497,7 @@ mod tests {
 
     fn data_packet() -> Packet {
         let origin = PacketOrigin { flow: 3, hop_index: 0, connection_id: 7, flags: PacketFlags::default() };
-        Packet::from_segment(&Segment { role: Role::Fin, push: true, ..Segment::plain(5, 1500) }, origin, Time::ZERO, 40_000)
+        Packet::from_segment(&Segment { segment_type: SegmentType::Fin, push: true, ..Segment::plain(5, 1500) }, origin, Time::ZERO, 40_000)
     }
 
     /// A piggybacked acknowledgement with every field set.
@@ -525,9 +527,9 @@ mod tests {
 
     #[test]
     fn a_segment_survives_conversion_to_a_packet() {
-        for role in [Role::Plain, Role::Syn, Role::Fin, Role::PureAck] {
+        for segment_type in [SegmentType::Plain, SegmentType::Syn, SegmentType::Fin, SegmentType::PureAck] {
             for push in [false, true] {
-                let segment = Segment { role, push, cwr: push, ..Segment::plain(5, 1500) };
+                let segment = Segment { segment_type, push, cwr: push, ..Segment::plain(5, 1500) };
                 let origin =
                     PacketOrigin { flow: 3, hop_index: 0, connection_id: 7, flags: PacketFlags::for_sender(EcnSemantics::Mecn, false) };
                 assert_eq!(segment, Packet::from_segment(&segment, origin, Time::ZERO, 0).to_segment());

@@ -21,9 +21,9 @@ struct SentSegments {
 
 impl Probe for SentSegments {
     fn on_segment_sent(&mut self, _now: Time, flow: u32, segment: &Segment) {
-        match segment.role {
-            ecnlab_transport::Role::Syn => self.syns.push(flow),
-            ecnlab_transport::Role::Plain => self.data.push((flow, segment.ecn)),
+        match segment.segment_type {
+            ecnlab_transport::SegmentType::Syn => self.syns.push(flow),
+            ecnlab_transport::SegmentType::Plain => self.data.push((flow, segment.ecn)),
             _ => {}
         }
     }

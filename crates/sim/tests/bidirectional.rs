@@ -10,7 +10,7 @@ use common::{options, run_with};
 use ecnlab_sim::{Buffer, Network, Probe, Run};
 use ecnlab_transport::application::{AppEvent, EngineCalls, FlowDirection};
 use ecnlab_transport::settings::RecoveryName;
-use ecnlab_transport::{Ack, AppWrite, Quirks, Role, Segment, Settings, Transport, profile};
+use ecnlab_transport::{Ack, AppWrite, Quirks, Segment, SegmentType, Settings, Transport, profile};
 use ecnlab_units::{Span, Time};
 
 /// The flow of the requests, which have no row of their own and come after the flow of the responses.
@@ -42,7 +42,7 @@ impl Probe for SentPackets {
 impl SentPackets {
     /// Number of pure ACKs of a flow.
     fn pure_acks(&self, flow: u32) -> usize {
-        self.pure_acks.iter().filter(|(_, of, ack)| *of == flow && ack.role == Role::Plain).count()
+        self.pure_acks.iter().filter(|(_, of, ack)| *of == flow && ack.segment_type == SegmentType::Plain).count()
     }
 
     fn piggybacked_acks(&self, flow: u32) -> usize {
@@ -165,8 +165,9 @@ fn each_side_closes_once() {
     };
     for act in [server_closes, client_closes, send_both_ways] {
         let (_, made) = run_with_buffer(linux_settings(true), 10_000, act);
-        let fin_segments = |flow| made.sent.iter().filter(|(_, of, segment)| *of == flow && segment.role == Role::Fin).count();
-        let fin_acks = |flow| made.pure_acks.iter().filter(|(_, of, ack)| *of == flow && ack.role == Role::Fin).count();
+        let fin_segments =
+            |flow| made.sent.iter().filter(|(_, of, segment)| *of == flow && segment.segment_type == SegmentType::Fin).count();
+        let fin_acks = |flow| made.pure_acks.iter().filter(|(_, of, ack)| *of == flow && ack.segment_type == SegmentType::Fin).count();
         assert_eq!((1, 1), (fin_segments(REQUEST_FLOW) + fin_acks(RESPONSE_FLOW), fin_segments(RESPONSE_FLOW) + fin_acks(REQUEST_FLOW)));
     }
 }
@@ -184,7 +185,7 @@ fn acks_on_data_of_a_closed_connection_are_ignored() {
         Some(now + Span::from_millis(75)).filter(|_| matches!(event, AppEvent::Start | AppEvent::Timer))
     };
     let (_, made) = run_with_buffer(linux_settings(true), 1000, restless);
-    let syns = made.sent.iter().filter(|(.., segment)| segment.role == Role::Syn).count();
+    let syns = made.sent.iter().filter(|(.., segment)| segment.segment_type == SegmentType::Syn).count();
     assert!(
         syns > 200 && made.piggybacked_acks(REQUEST_FLOW) >= 10 * (syns - 1),
         "{} were piggybacked in {syns} connections",

@@ -15,7 +15,7 @@ use ecnlab_sim::{
     RowPolicy, Run, Script,
 };
 use ecnlab_transport::application::{ConnectionReuse, TransactionsSpec};
-use ecnlab_transport::{AppWrite, Role, Settings, Traffic, Transport, profile};
+use ecnlab_transport::{AppWrite, SegmentType, Settings, Traffic, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -292,11 +292,11 @@ impl FlowWatch {
 impl Probe for FlowWatch {
     fn on_segment_sent(&mut self, _now: Time, flow: u32, segment: &ecnlab_transport::Segment) {
         *FlowWatch::at(&mut self.sent, flow) += 1;
-        if segment.role == Role::Fin {
+        if segment.segment_type == SegmentType::Fin {
             *FlowWatch::at(&mut self.fin, flow) = segment.size;
         }
         let highest = FlowWatch::at(&mut self.highest_sent, flow);
-        *highest = (*highest).max(segment.seq + u64::from(segment.role != Role::PureAck));
+        *highest = (*highest).max(segment.seq + u64::from(segment.segment_type != SegmentType::PureAck));
     }
 
     fn on_window_update(&mut self, _now: Time, flow: u32, window: &ecnlab_transport::CongestionWindow) {

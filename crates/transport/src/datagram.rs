@@ -6,7 +6,7 @@ use ecnlab_units::{Ecn, Time, parameters, words};
 
 use crate::application::AppWrite;
 use crate::processing::ProcessingTime;
-use crate::segment::{Role, Segment};
+use crate::segment::{Segment, SegmentType};
 use crate::tcb::{SendCounters, SenderOutput};
 
 parameters! {
@@ -92,7 +92,7 @@ impl DatagramSender {
 
     fn send(&mut self, payload: u32, now: Time, out: &mut impl SenderOutput) {
         let bare = Segment::plain(self.next, payload + self.settings.header);
-        let segment = Segment { role: Role::Plain, ecn: self.settings.ecn.codepoint(), ..bare };
+        let segment = Segment { segment_type: SegmentType::Plain, ecn: self.settings.ecn.codepoint(), ..bare };
         self.next += 1;
         if let Some(processing) = &mut self.processing
             && !processing.time.may_send(now)

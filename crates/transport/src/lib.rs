@@ -33,7 +33,7 @@ pub use endpoint::{ReceiverEndpoint, SenderEndpoint, Transport};
 pub use external::ExternalSender;
 pub use processing::ProcessingTime;
 pub use receiver::Receiver;
-pub use segment::{Ack, Role, SackOption, Segment};
+pub use segment::{Ack, SackOption, Segment, SegmentType};
 pub use send_buffer::SendBuffer;
 pub use sender::Sender;
 pub use settings::{Handshake, Quirks, Settings};

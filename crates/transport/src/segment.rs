@@ -2,10 +2,10 @@
 
 use ecnlab_units::{Ecn, Time};
 
-/// What a segment or an acknowledgement does to the connection.
+/// Type of a segment or an acknowledgement: data, a control bit, or an acknowledgement without data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Role {
+pub enum SegmentType {
     /// From the sender data, from the receiver an acknowledgement and nothing else.
     #[default]
     Plain = 0,
@@ -24,7 +24,7 @@ pub struct Segment {
     pub seq: u64,
     /// Size on the wire in bytes, headers included.
     pub size: u32,
-    pub role: Role,
+    pub segment_type: SegmentType,
     pub ecn: Ecn,
     /// The sender has reduced its window (RFC 3168, section 6.1.2); with `ece` on a SYN, ECN is offered.
     pub cwr: bool,
@@ -39,17 +39,26 @@ impl Segment {
     /// A probe of the receiver's window, where all before `next` is acknowledged: it stands one byte before that, and so it is answered at once
     /// (RFC 9293, section 3.8.6.1).
     pub fn window_probe(next: u64, size: u32) -> Segment {
-        Segment { role: Role::PureAck, retransmission: true, ..Segment::plain(next - 1, size) }
+        Segment { segment_type: SegmentType::PureAck, retransmission: true, ..Segment::plain(next - 1, size) }
     }
 
     /// Whether it probes the receiver's window: its number is that of the last segment that is acknowledged, whose last byte it stands for.
     pub fn is_window_probe(&self) -> bool {
-        self.role == Role::PureAck && self.retransmission
+        self.segment_type == SegmentType::PureAck && self.retransmission
     }
 
     /// A segment with nothing but its number and size, not ECN-capable.
     pub fn plain(seq: u64, size: u32) -> Segment {
-        Segment { seq, size, role: Role::Plain, ecn: Ecn::NotEct, cwr: false, ece: false, retransmission: false, push: false }
+        Segment {
+            seq,
+            size,
+            segment_type: SegmentType::Plain,
+            ecn: Ecn::NotEct,
+            cwr: false,
+            ece: false,
+            retransmission: false,
+            push: false,
+        }
     }
 }
 
@@ -60,7 +69,7 @@ pub struct Ack {
     pub next: u64,
     /// Size on the wire in bytes.
     pub size: u32,
-    pub role: Role,
+    pub segment_type: SegmentType,
     /// The receiver has seen congestion experienced (RFC 3168, section 6.1.3); in MECN's dialect one of two bits.
     pub ece: bool,
     /// In MECN's dialect the other bit; else set on no acknowledgement.
@@ -123,7 +132,7 @@ impl Ack {
         Ack {
             next,
             size,
-            role: Role::Plain,
+            segment_type: SegmentType::Plain,
             ece: false,
             cwr: false,
             echo: Time::ZERO,

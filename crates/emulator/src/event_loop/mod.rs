@@ -25,7 +25,7 @@ use std::io;
 use std::time::Duration;
 
 use ecnlab_sim::{Direction, ExternalPacket, HostInput, Probe, SimOutput, Simulation};
-use ecnlab_transport::Role;
+use ecnlab_transport::SegmentType;
 use ecnlab_units::{Ecn, Span, Time};
 use ecnlab_wire::{Flags, PacketView, TcpSegment, TransportHeader, rewrite_ece_cwr, rewrite_ecn};
 
@@ -474,12 +474,13 @@ impl<C: FlowClassifier> Forwarder<C> {
         };
         let retransmission = tcp.is_some_and(|tcp| self.connections.on_sent(slot, side, &tcp, view.payload, now));
         let flags = tcp.map(|tcp: TcpSegment| tcp.header.flags).unwrap_or_default();
-        let role = match (flags.has(Flags::SYN), flags.has(Flags::FIN), view.occupies_sequence_space() || direction == Direction::Back) {
-            (true, ..) => Role::Syn,
-            (_, true, _) => Role::Fin,
-            (.., true) => Role::Plain,
-            _ => Role::PureAck,
-        };
+        let segment_type =
+            match (flags.has(Flags::SYN), flags.has(Flags::FIN), view.occupies_sequence_space() || direction == Direction::Back) {
+                (true, ..) => SegmentType::Syn,
+                (_, true, _) => SegmentType::Fin,
+                (.., true) => SegmentType::Plain,
+                _ => SegmentType::PureAck,
+            };
         let external = ExternalPacket {
             flow,
             direction,
@@ -489,7 +490,7 @@ impl<C: FlowClassifier> Forwarder<C> {
             ecn: view.ecn,
             rtt: self.connections.rtt(slot, side),
             connection_id,
-            role,
+            segment_type,
             ece: flags.has(Flags::ECE),
             cwr: flags.has(Flags::CWR),
             handle,

@@ -2,7 +2,7 @@
 
 use ecnlab_transport::application::AppEvent;
 use ecnlab_transport::receiver::ReceiveOutcome;
-use ecnlab_transport::{Ack, CongestionWindow, Role, Segment, SenderEndpoint, SenderOutput};
+use ecnlab_transport::{Ack, CongestionWindow, Segment, SegmentType, SenderEndpoint, SenderOutput};
 use ecnlab_units::{Rate, Time};
 
 use super::{END_OF_ROUTE, Simulation};
@@ -22,7 +22,7 @@ impl<P: Probe> Simulation<P> {
         }
         self.packets.remove(id);
         self.receive_at_sink(&packet, |simulation, arrival| {
-            if let Some(ack) = &mut arrival.held {
+            if let Some(ack) = &mut arrival.earlier_ack {
                 simulation.send_ack(packet.flow, ack);
             }
             if let Some(ack) = &mut arrival.ack {
@@ -46,7 +46,7 @@ impl<P: Probe> Simulation<P> {
         self.record_ack(reverse_flow, &ack, is_sample);
         let before = self.call_sender(reverse_flow, |sender, now, out| sender.on_ack_with_data(&ack, now, out));
         self.receive_at_sink(&packet, |simulation, arrival| {
-            if let Some(ack) = &mut arrival.held {
+            if let Some(ack) = &mut arrival.earlier_ack {
                 simulation.send_ack(packet.flow, ack);
             }
             if let Some(mut ack) = simulation.flush_segments_with_ack(reverse_flow, before, arrival.ack.take()) {
@@ -69,7 +69,7 @@ impl<P: Probe> Simulation<P> {
         let before = flow.sink.deadline();
         let mut arrival = flow.sink.receive(&segment, packet.sent_at, self.now);
         let mut delivered_bytes = 0;
-        if packet.role() != Role::PureAck {
+        if packet.segment_type() != SegmentType::PureAck {
             let (new_bytes, carried) = flow.sender.bytes_delivered_by(&segment, arrival.delivered, flow.sink.rcv_nxt());
             let first_bytes = if segment.retransmission || packet.flags.is_duplicate() { 0 } else { carried };
             let delivery = Delivery { size: packet.size, new_bytes, first_bytes, delay: self.now.since(packet.sent_at) };
@@ -130,7 +130,7 @@ impl<P: Probe> Simulation<P> {
         }
         self.record_ack(at, &ack, true);
         let flow = &self.flows[at as usize];
-        let opens = ack.role == Role::Syn && flow.is_opening_for_app();
+        let opens = ack.segment_type == SegmentType::Syn && flow.is_opening_for_app();
         self.run_sender(at, |sender, now, out| sender.on_ack(&ack, now, out));
         if opens {
             self.notify_app_of_flow(at, AppEvent::Opened);
@@ -270,12 +270,12 @@ impl<P: Probe> Simulation<P> {
     /// SACK blocks are options of the header, which make the packet so much larger.
     #[inline(never)]
     fn send_segment_with_ack(&mut self, segment: &Segment, origin: PacketOrigin, rtt_us: u32, ack: &mut Option<Ack>) {
-        if segment.role == Role::PureAck {
+        if segment.segment_type == SegmentType::PureAck {
             return self.send_segment(segment, origin, rtt_us);
         }
         let reverse_flow = self.flows[origin.flow as usize].reverse_flow;
         let as_of_now = self.piggybacked_ack_now(reverse_flow);
-        let piggybacked_ack = ack.take_if(|ack| ack.role == Role::Plain).or(as_of_now);
+        let piggybacked_ack = ack.take_if(|ack| ack.segment_type == SegmentType::Plain).or(as_of_now);
         let Some(piggybacked_ack) = piggybacked_ack else { return self.send_segment(segment, origin, rtt_us) };
         let mut packet = Packet::from_segment(segment, origin, self.now, rtt_us);
         self.probe.on_ack_piggybacked(self.now, reverse_flow, &piggybacked_ack);

@@ -2,7 +2,7 @@
 
 use ecnlab_queue::{Discipline, Queue, QueueItem, SignalCause};
 use ecnlab_transport::application::AppEvent;
-use ecnlab_transport::{AppWrite, Role};
+use ecnlab_transport::{AppWrite, SegmentType};
 use ecnlab_units::{CongestionLevel, Ecn, Time};
 
 use super::Simulation;
@@ -211,7 +211,7 @@ impl<P: Probe> Simulation<P> {
         if direction == Direction::Forward {
             let flow = &mut self.flows[packet.flow as usize];
             flow.received_packets += 1;
-            if packet.role() != Role::PureAck {
+            if packet.segment_type() != SegmentType::PureAck {
                 let delay = self.now.since(packet.sent_at);
                 flow.measures.on_packet(&Delivery { size: packet.size, new_bytes: 0, first_bytes: packet.first_time_payload(), delay });
                 if flow.row_policy != RowPolicy::NotCounted {

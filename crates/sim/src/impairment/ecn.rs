@@ -2,7 +2,7 @@
 //! that middleboxes reset, drop or strip of their flags (RFC 3168, section 6.1.1.1; Medina, Allman and Floyd 2005). And marks written at
 //! random, as the deterministic and the probabilistic model of marking have them.
 
-use ecnlab_transport::Role;
+use ecnlab_transport::SegmentType;
 use ecnlab_units::{CongestionLevel, Ecn, Rng, Values, parameters, words};
 
 use super::{Impairment, ImpairmentAction, ImpairmentKind};
@@ -93,7 +93,7 @@ impl RandomMarks {
 
 impl EcnPath {
     pub fn apply(self, packet: &mut Packet) -> ImpairmentAction {
-        let opens = packet.role() == Role::Syn;
+        let opens = packet.segment_type() == SegmentType::Syn;
         let before = (packet.ecn, packet.flags);
         match self {
             EcnPath::Bleach => packet.ecn = Ecn::NotEct,

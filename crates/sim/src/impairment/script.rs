@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use ecnlab_transport::Role;
+use ecnlab_transport::SegmentType;
 use ecnlab_units::parameter::OrOff;
 use ecnlab_units::{CongestionLevel, Span, Time, Values, parameters, words};
 
@@ -266,16 +266,19 @@ impl ScriptRule {
     /// Whether it tells packets by their segment, and this is one of them.
     fn selects_segment_of(&self, packet: &Packet) -> bool {
         let PacketSelector::Segments { of, flow, .. } = &self.selector else { return false };
-        !packet.is_ack() && packet.role() != Role::PureAck && of.contains(&packet.seq) && flow.is_none_or(|only| only == packet.flow)
+        !packet.is_ack()
+            && packet.segment_type() != SegmentType::PureAck
+            && of.contains(&packet.seq)
+            && flow.is_none_or(|only| only == packet.flow)
     }
 }
 
 impl SelectorFlag {
     fn is_set_in(self, packet: &Packet) -> bool {
         match self {
-            SelectorFlag::Syn => packet.role() == Role::Syn,
-            SelectorFlag::Fin => packet.role() == Role::Fin,
-            SelectorFlag::Cwr => packet.flags.cwr() && packet.role() != Role::Syn,
+            SelectorFlag::Syn => packet.segment_type() == SegmentType::Syn,
+            SelectorFlag::Fin => packet.segment_type() == SegmentType::Fin,
+            SelectorFlag::Cwr => packet.flags.cwr() && packet.segment_type() != SegmentType::Syn,
         }
     }
 }
@@ -423,7 +426,7 @@ mod tests {
     fn a_pure_ack_is_not_a_transmission_of_the_next_segment() {
         let mut script = script_from(&[], &[("segments", &["5"])]);
         let pure = Packet::from_segment(
-            &Segment { role: Role::PureAck, ..Segment::plain(5, 52) },
+            &Segment { segment_type: SegmentType::PureAck, ..Segment::plain(5, 52) },
             PacketOrigin { flow: 0, hop_index: 0, connection_id: 0, flags: PacketFlags::default() },
             Time::ZERO,
             0,

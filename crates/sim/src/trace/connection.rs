@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use ecnlab_transport::{Ack, Role, SendBuffer, Settings, receiver};
+use ecnlab_transport::{Ack, SegmentType, SendBuffer, Settings, receiver};
 use ecnlab_units::Time;
 use ecnlab_wire::{Flags, IpVersion, SackBlocks, Tcp, Timestamps};
 
@@ -137,12 +137,12 @@ impl TracedConnection {
         let tcp = match (packet.kind(), context.ack) {
             (PacketKind::Ack, Some(ack)) => self.ack_header(now, packet, ack, other, send_buffer),
             (_, piggybacked_ack) => {
-                self.snd_max = self.snd_max.max(packet.seq + u64::from(packet.role() != Role::PureAck));
+                self.snd_max = self.snd_max.max(packet.seq + u64::from(packet.segment_type() != SegmentType::PureAck));
                 self.remember_short_segment(packet.seq, payload, send_buffer);
                 self.segment_header(now, packet, piggybacked_ack, other, send_buffer)
             }
         };
-        let tcp = if packet.role() == Role::Syn { self.with_syn_options(tcp, context.ack) } else { tcp };
+        let tcp = if packet.segment_type() == SegmentType::Syn { self.with_syn_options(tcp, context.ack) } else { tcp };
         (tcp, if payload == send_buffer.full_payload() { payload - self.payload_shortfall } else { payload })
     }
 
@@ -154,18 +154,18 @@ impl TracedConnection {
         other: Option<ReverseState>,
         send_buffer: &SendBuffer,
     ) -> Tcp {
-        let (seq, role) = (packet.seq, packet.role());
+        let (seq, segment_type) = (packet.seq, packet.segment_type());
         let echoes = piggybacked_ack.is_none() && other.is_some_and(|other| other.echoes_ce);
         let flags = Flags::default()
-            .with(Flags::ACK, role != Role::Syn)
-            .with(Flags::SYN, role == Role::Syn)
-            .with(Flags::FIN, role == Role::Fin)
+            .with(Flags::ACK, segment_type != SegmentType::Syn)
+            .with(Flags::SYN, segment_type == SegmentType::Syn)
+            .with(Flags::FIN, segment_type == SegmentType::Fin)
             .with(Flags::PSH, packet.flags.push())
             .with(Flags::ECE, echoes);
         let expected = other.map_or(1, |other| other.rcv_nxt);
-        let ack = match role {
-            Role::Syn => 0,
-            Role::PureAck if self.sink_closed => expected + 1,
+        let ack = match segment_type {
+            SegmentType::Syn => 0,
+            SegmentType::PureAck if self.sink_closed => expected + 1,
             _ => expected,
         };
         let echo = piggybacked_ack.map_or(self.last_received_tsval, |ack| timestamp_value(ack.echo));
@@ -180,12 +180,12 @@ impl TracedConnection {
     }
 
     fn ack_header(&mut self, now: Time, packet: &Packet, ack: &Ack, other: Option<ReverseState>, send_buffer: &SendBuffer) -> Tcp {
-        let (seq, role) = (packet.seq, packet.role());
-        let flags = Flags::ACK.with(Flags::SYN, role == Role::Syn).with(Flags::FIN, role == Role::Fin);
-        self.sink_closed |= role == Role::Fin;
-        self.echoes_ce = ack.ece && role != Role::Syn;
+        let (seq, segment_type) = (packet.seq, packet.segment_type());
+        let flags = Flags::ACK.with(Flags::SYN, segment_type == SegmentType::Syn).with(Flags::FIN, segment_type == SegmentType::Fin);
+        self.sink_closed |= segment_type == SegmentType::Fin;
+        self.echoes_ce = ack.ece && segment_type != SegmentType::Syn;
         Tcp {
-            seq: if role == Role::Syn { 0 } else { other.map_or(1, |other| other.snd_nxt) },
+            seq: if segment_type == SegmentType::Syn { 0 } else { other.map_or(1, |other| other.snd_nxt) },
             ack: self.byte_number(send_buffer, seq),
             flags,
             window: self.scaled_window(Some(ack)),
@@ -227,7 +227,7 @@ impl TracedConnection {
     /// Keeps the number of a short segment, where an acknowledgement may tell of it, or of one before it, once it is let go of.
     fn remember_short_segment(&mut self, seq: u64, payload: u32, send_buffer: &SendBuffer) {
         let is_new = self.short_segments.back().is_none_or(|&(last, _)| last < seq);
-        if !self.sends_dsack || !is_new || payload == send_buffer.full_payload() || send_buffer.segment_role(seq) == Role::Syn {
+        if !self.sends_dsack || !is_new || payload == send_buffer.full_payload() || send_buffer.segment_type(seq) == SegmentType::Syn {
             return;
         }
         if self.short_segments.len() == MAX_SHORT_SEGMENTS {
@@ -238,7 +238,7 @@ impl TracedConnection {
 
     /// The number of a segment's first byte, modulo 2^32.
     fn byte_number(&self, send_buffer: &SendBuffer, seq: u64) -> u32 {
-        if send_buffer.segment_role(seq) == Role::Syn {
+        if send_buffer.segment_type(seq) == SegmentType::Syn {
             return 0;
         }
         // From here to the next short segment all are full.

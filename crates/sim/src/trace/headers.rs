@@ -7,7 +7,7 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use ecnlab_transport::{Role, SenderEndpoint, Transport};
+use ecnlab_transport::{SegmentType, SenderEndpoint, Transport};
 use ecnlab_units::Time;
 use ecnlab_wire::ns2::PacketLines;
 use ecnlab_wire::{Address, End, Flags, IpVersion, Kind, Tcp, Truncation};
@@ -148,7 +148,7 @@ impl PacketHeaders {
         let reverse_flow = context.reverse_flow?;
         let piggybacked_ack = context.ack.filter(|_| !packet.is_ack());
         let reverse = self.flows[reverse_flow.flow as usize].tcp.as_mut()?.reverse_state(&reverse_flow, piggybacked_ack)?;
-        let opens = context.endpoint.send_buffer().is_some_and(|send_buffer| send_buffer.segment_role(0) == Role::Syn);
+        let opens = context.endpoint.send_buffer().is_some_and(|send_buffer| send_buffer.segment_type(0) == SegmentType::Syn);
         let opener = if opens { packet.flow } else { reverse_flow.flow };
         let [source, sink] = self.flows[opener as usize].host_ports(version);
         Some(ReverseDirectionEnds { ends: if opens { [source, sink] } else { [sink, source] }, reverse })
@@ -252,7 +252,7 @@ fn ecn_flags(packet: &Packet) -> Flags {
 
 fn wire_kind(packet: &Packet) -> Kind {
     match packet.kind() {
-        PacketKind::Data if packet.role() == Role::PureAck => Kind::Ack,
+        PacketKind::Data if packet.segment_type() == SegmentType::PureAck => Kind::Ack,
         PacketKind::Data => Kind::Data,
         PacketKind::Ack => Kind::Ack,
         PacketKind::Datagram => Kind::Datagram,
@@ -261,8 +261,8 @@ fn wire_kind(packet: &Packet) -> Kind {
 
 /// Application data in a packet, in bytes.
 fn payload_bytes(packet: &Packet, endpoint: &SenderEndpoint) -> u32 {
-    match (packet.kind(), packet.role()) {
-        (PacketKind::Ack, _) | (_, Role::PureAck) => 0,
+    match (packet.kind(), packet.segment_type()) {
+        (PacketKind::Ack, _) | (_, SegmentType::PureAck) => 0,
         _ => endpoint.packet_payload(packet.seq, packet.size),
     }
 }

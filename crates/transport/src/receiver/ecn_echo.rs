@@ -50,11 +50,11 @@ impl EcnEcho {
 
     /// The bits for acknowledging this segment and perhaps one that was held back before it.
     #[inline(always)]
-    pub fn echo_bits(&mut self, segment: &Segment, held: Option<&Segment>) -> EcnEchoBits {
+    pub fn echo_bits(&mut self, segment: &Segment, delayed_segment: Option<&Segment>) -> EcnEchoBits {
         match self.style {
-            EchoStyle::Classic | EchoStyle::Accurate => self.classic_bits(segment, held),
+            EchoStyle::Classic | EchoStyle::Accurate => self.classic_bits(segment, delayed_segment),
             EchoStyle::Dctcp => self.dctcp_bits(segment),
-            EchoStyle::Mecn => self.mecn_bits(segment, held),
+            EchoStyle::Mecn => self.mecn_bits(segment, delayed_segment),
         }
     }
 
@@ -64,11 +64,11 @@ impl EcnEcho {
     }
 
     #[inline(always)]
-    fn classic_bits(&mut self, segment: &Segment, held: Option<&Segment>) -> EcnEchoBits {
-        let either = |has: fn(&Segment) -> bool| has(segment) || held.is_some_and(has);
+    fn classic_bits(&mut self, segment: &Segment, delayed_segment: Option<&Segment>) -> EcnEchoBits {
+        let either = |has: fn(&Segment) -> bool| has(segment) || delayed_segment.is_some_and(has);
         // In the order in which they came: what was marked before CWR is answered by it.
-        if let Some(held) = held {
-            self.update_classic_state(held);
+        if let Some(delayed_segment) = delayed_segment {
+            self.update_classic_state(delayed_segment);
         }
         self.update_classic_state(segment);
         let ece = match self.negotiated {
@@ -76,7 +76,7 @@ impl EcnEcho {
             None => {
                 self.ece_on && (!self.echoes_only_on_ect || either(|s| s.ecn.is_capable()))
                     || self.is_first_packet_offer(segment)
-                    || held.is_some_and(|s| self.is_first_packet_offer(s))
+                    || delayed_segment.is_some_and(|s| self.is_first_packet_offer(s))
             }
         };
         EcnEchoBits { cwr: false, ece }
@@ -89,8 +89,8 @@ impl EcnEcho {
     }
 
     #[inline(never)]
-    fn mecn_bits(&self, segment: &Segment, held: Option<&Segment>) -> EcnEchoBits {
-        if self.negotiated == Some(false) { EcnEchoBits::default() } else { mecn_level_bits(segment, held) }
+    fn mecn_bits(&self, segment: &Segment, delayed_segment: Option<&Segment>) -> EcnEchoBits {
+        if self.negotiated == Some(false) { EcnEchoBits::default() } else { mecn_level_bits(segment, delayed_segment) }
     }
 
     /// Classic: a mark turns the echo on, and CWR without one turns it off.
@@ -106,10 +106,10 @@ impl EcnEcho {
     }
 }
 
-fn mecn_level_bits(segment: &Segment, held: Option<&Segment>) -> EcnEchoBits {
+fn mecn_level_bits(segment: &Segment, delayed_segment: Option<&Segment>) -> EcnEchoBits {
     let level = |s: &Segment| EcnSemantics::Mecn.level_of(s.ecn);
-    match level(segment).max(held.and_then(level)) {
+    match level(segment).max(delayed_segment.and_then(level)) {
         Some(level) => EcnEchoBits { cwr: true, ece: level == CongestionLevel::Congested },
-        None => EcnEchoBits { cwr: false, ece: !(segment.cwr || held.is_some_and(|s| s.cwr)) },
+        None => EcnEchoBits { cwr: false, ece: !(segment.cwr || delayed_segment.is_some_and(|s| s.cwr)) },
     }
 }

@@ -15,7 +15,7 @@ use self::linux::LinuxReceiver;
 use self::recent_sack_blocks::RecentSackBlocks;
 use self::syn_fin_replies::SynFinReplies;
 use crate::clock::HostClock;
-use crate::segment::{Ack, Role, Segment};
+use crate::segment::{Ack, Segment, SegmentType};
 use crate::settings::{AckDelayRule, Handshake, Settings};
 use crate::timer::earlier_deadline;
 
@@ -68,16 +68,16 @@ struct DelayedAck {
 /// What a receiver announces of its buffer when the connection opens: the first window in bytes, and by how many bits headers shift those that
 /// follow (RFC 7323, section 2). None of one that says nothing of it.
 pub fn syn_window(settings: &Settings) -> Option<(u32, u32)> {
-    linux::rcvbuf::ReceiveBuffer::new(settings).map(|room| (room.syn_ack_window(), room.window_scale()))
+    linux::rcvbuf::ReceiveBuffer::new(settings).map(|buffer| (buffer.syn_ack_window(), buffer.window_scale()))
 }
 
-/// What an arriving segment brought.
+/// Result of an arriving segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReceiveOutcome {
     /// Segments that the application can now read.
     pub delivered: u64,
     /// Acknowledgements to send at once, in this order: of a segment that was held back before, and of this one.
-    pub held: Option<Box<Ack>>,
+    pub earlier_ack: Option<Box<Ack>>,
     pub ack: Option<Ack>,
 }
 
@@ -116,16 +116,17 @@ impl Receiver {
             return self.receive_by_linux(segment, sent, now);
         }
         if let Some(replies) = &mut self.syn_fin_replies {
-            if segment.role == Role::Syn {
+            if segment.segment_type == SegmentType::Syn {
                 return self.on_syn(segment, sent, now);
             }
             replies.on_segment(segment);
         }
-        if segment.role == Role::PureAck {
+        if segment.segment_type == SegmentType::PureAck {
             return ReceiveOutcome::default();
         }
         let changes = self.ecn_echo.changes_ce_state(segment);
-        let before_change = if changes { self.delayed_ack.take().map(|held| Box::new(self.ack_before_ce_change(&held))) } else { None };
+        let before_change =
+            if changes { self.delayed_ack.take().map(|delayed| Box::new(self.ack_before_ce_change(&delayed))) } else { None };
         let (before, fills_gap) = (self.rcv_nxt, !self.out_of_order.is_empty());
         let is_next = segment.seq == before && !fills_gap;
         let twice = !is_next && self.reports_dsack && self.has_received(segment.seq);
@@ -145,16 +146,17 @@ impl Receiver {
             //= RFC 9293, section 3.8.6.3: fewer ACKs than segments
             if in_order && !changes && self.delayed_ack.is_none() && self.may_delay_ack(segment) {
                 self.delayed_ack = Some(DelayedAck { segment: *segment, sent, deadline: now + delay });
-                return ReceiveOutcome { delivered, held: before_change, ack: None };
+                return ReceiveOutcome { delivered, earlier_ack: before_change, ack: None };
             }
         }
-        let held = if self.ack_delay.is_some() { self.delayed_ack.take() } else { None };
+        let delayed = if self.ack_delay.is_some() { self.delayed_ack.take() } else { None };
         // It is made where it goes: it is large, and each segment has one.
-        let mut arrival = ReceiveOutcome { delivered, held: before_change, ack: Some(self.make_ack(segment, held.as_ref(), sent)) };
+        let mut arrival =
+            ReceiveOutcome { delivered, earlier_ack: before_change, ack: Some(self.make_ack(segment, delayed.as_ref(), sent)) };
         if let Some(ack) = &mut arrival.ack {
             self.add_sack_and_remember_echo(segment.seq, twice, ack);
             if let Some(replies) = &mut self.syn_fin_replies {
-                replies.on_ack_sent(ack.role, now);
+                replies.on_ack_sent(ack.segment_type, now);
             }
         }
         arrival
@@ -183,7 +185,7 @@ impl Receiver {
             return host.deadline();
         }
         let reply = self.syn_fin_replies.as_ref().and_then(|replies| replies.deadline());
-        earlier_deadline(self.delayed_ack.map(|held| held.deadline), reply)
+        earlier_deadline(self.delayed_ack.map(|delayed| delayed.deadline), reply)
     }
 
     /// The deadline has come: a delayed acknowledgement is due, or a reply that nobody has acknowledged.
@@ -192,12 +194,12 @@ impl Receiver {
         if let Some(host) = &mut self.linux {
             return host.on_timer(now);
         }
-        if let Some(role) = self.syn_fin_replies.as_mut().and_then(|replies| replies.on_timer(now)) {
-            let ece = role == Role::Syn && self.ecn_echo.is_negotiated();
-            return Some(Ack { role, ece, echo: now, echo_retransmission: true, ..Ack::plain(self.rcv_nxt, self.ack_size) });
+        if let Some(segment_type) = self.syn_fin_replies.as_mut().and_then(|replies| replies.on_timer(now)) {
+            let ece = segment_type == SegmentType::Syn && self.ecn_echo.is_negotiated();
+            return Some(Ack { segment_type, ece, echo: now, echo_retransmission: true, ..Ack::plain(self.rcv_nxt, self.ack_size) });
         }
-        let held = self.delayed_ack.take()?;
-        Some(self.make_delayed_ack(&held))
+        let delayed = self.delayed_ack.take()?;
+        Some(self.make_delayed_ack(&delayed))
     }
 
     /// The acknowledgement as of now, which rides on data of the other direction; nothing waits any more.
@@ -206,10 +208,10 @@ impl Receiver {
             return host.piggybacked_ack(now);
         }
         let ack = match self.delayed_ack.take() {
-            Some(held) => self.make_delayed_ack(&held),
+            Some(delayed) => self.make_delayed_ack(&delayed),
             None => self.repeat_last_ack(),
         };
-        Ack { role: Role::Plain, ..ack }
+        Ack { segment_type: SegmentType::Plain, ..ack }
     }
 
     /// The acknowledgement of what was acknowledged before.
@@ -241,28 +243,28 @@ impl Receiver {
         let agreed = segment.ece && segment.cwr && self.accepts_ecn;
         self.ecn_echo.set_negotiated(agreed);
         if let Some(replies) = &mut self.syn_fin_replies {
-            replies.on_ack_sent(Role::Syn, now);
+            replies.on_ack_sent(SegmentType::Syn, now);
         }
         //= RFC 3168, section 6.1.1: the SYN-ACK agrees with ECE and without CWR
         let ack = Ack {
-            role: Role::Syn,
+            segment_type: SegmentType::Syn,
             ece: agreed,
             echo: sent,
             echo_retransmission: segment.retransmission,
             ..Ack::plain(self.rcv_nxt, self.ack_size)
         };
-        ReceiveOutcome { delivered, held: None, ack: Some(ack) }
+        ReceiveOutcome { delivered, earlier_ack: None, ack: Some(ack) }
     }
 
     /// The acknowledgement of a segment, and perhaps of one that was held back before it, without SACK blocks.
     #[inline(always)]
-    fn make_ack(&mut self, segment: &Segment, held: Option<&DelayedAck>, sent: Time) -> Ack {
-        let EcnEchoBits { cwr, ece } = self.ecn_echo.echo_bits(segment, held.map(|held| &held.segment));
+    fn make_ack(&mut self, segment: &Segment, delayed: Option<&DelayedAck>, sent: Time) -> Ack {
+        let EcnEchoBits { cwr, ece } = self.ecn_echo.echo_bits(segment, delayed.map(|delayed| &delayed.segment));
         Ack {
-            role: self.syn_fin_replies.as_ref().map_or(Role::Plain, |replies| replies.ack_role(self.rcv_nxt)),
+            segment_type: self.syn_fin_replies.as_ref().map_or(SegmentType::Plain, |replies| replies.ack_type(self.rcv_nxt)),
             ece,
             cwr,
-            echo: held.filter(|_| self.echo_earliest_timestamp).map_or(sent, |held| held.sent),
+            echo: delayed.filter(|_| self.echo_earliest_timestamp).map_or(sent, |delayed| delayed.sent),
             echo_retransmission: segment.retransmission,
             ..Ack::plain(self.rcv_nxt, self.ack_size)
         }
@@ -281,9 +283,9 @@ impl Receiver {
 
     /// The acknowledgement of a segment that has waited.
     #[inline(never)]
-    fn make_delayed_ack(&mut self, held: &DelayedAck) -> Ack {
-        let mut ack = self.make_ack(&held.segment, None, held.sent);
-        self.add_sack_and_remember_echo(held.segment.seq, false, &mut ack);
+    fn make_delayed_ack(&mut self, delayed: &DelayedAck) -> Ack {
+        let mut ack = self.make_ack(&delayed.segment, None, delayed.sent);
+        self.add_sack_and_remember_echo(delayed.segment.seq, false, &mut ack);
         ack
     }
 
@@ -302,10 +304,10 @@ impl Receiver {
 
     /// The acknowledgement of a segment that waited when DCTCP's state changed (RFC 8257, section 3.2).
     #[inline(never)]
-    fn ack_before_ce_change(&self, held: &DelayedAck) -> Ack {
+    fn ack_before_ce_change(&self, delayed: &DelayedAck) -> Ack {
         let EcnEchoBits { cwr, ece } = self.ecn_echo.bits_before_ce_change();
-        let retransmission = held.segment.retransmission;
-        Ack { ece, cwr, echo: held.sent, echo_retransmission: retransmission, ..Ack::plain(self.rcv_nxt, self.ack_size) }
+        let retransmission = delayed.segment.retransmission;
+        Ack { ece, cwr, echo: delayed.sent, echo_retransmission: retransmission, ..Ack::plain(self.rcv_nxt, self.ack_size) }
     }
 
     /// The next segment expected.
@@ -435,7 +437,7 @@ mod tests {
     #[test]
     fn a_delaying_host_answers_a_segment_that_came_before_at_once() {
         let mut receiver = receiver_of(&profile::settings("rfc"));
-        receiver.receive(&Segment { role: Role::Syn, ..segment(0) }, Time::ZERO, Time::ZERO);
+        receiver.receive(&Segment { segment_type: SegmentType::Syn, ..segment(0) }, Time::ZERO, Time::ZERO);
         let answers = [1, 2, 2, 3].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.map(|ack| ack.next));
         assert_eq!([None, Some(3), Some(3), None], answers);
     }
@@ -465,14 +467,14 @@ mod tests {
                 ..profile::settings("linux")
             };
             let mut receiver = receiver_of(&settings);
-            let syn = Segment { role: Role::Syn, ece: true, cwr: true, ..Segment::plain(0, 60) };
+            let syn = Segment { segment_type: SegmentType::Syn, ece: true, cwr: true, ..Segment::plain(0, 60) };
             receiver.receive(&syn, Time::ZERO, Time::ZERO);
             let stream =
                 [Segment { ecn: Ecn::Ce, ..segment(1) }, Segment { ecn: Ecn::Ce, ..segment(2) }, Segment { cwr: true, ..segment(3) }];
             let echoes: Vec<(u64, bool)> = stream
                 .iter()
                 .map(|segment| receiver.receive(segment, Time::ZERO, Time::ZERO))
-                .flat_map(|arrival| arrival.held.map(|held| *held).into_iter().chain(arrival.ack))
+                .flat_map(|arrival| arrival.earlier_ack.map(|delayed| *delayed).into_iter().chain(arrival.ack))
                 .map(|ack| (ack.next, ack.ece))
                 .collect();
             assert_eq!(vec![(2, true), (3, true), (4, false)], echoes, "{rule:?}");
@@ -483,7 +485,7 @@ mod tests {
     fn a_host_that_delays_nothing_acknowledges_every_segment_and_tells_of_its_window() {
         // Linux with the attribute quickack of a route (tcp_in_quickack_mode); its buffer is as with delayed acknowledgements.
         let mut receiver = receiver_of(&Settings { delayed_ack: false, ..profile::settings("linux") });
-        receiver.receive(&Segment { role: Role::Syn, ..Segment::plain(0, 60) }, Time::ZERO, Time::ZERO);
+        receiver.receive(&Segment { segment_type: SegmentType::Syn, ..Segment::plain(0, 60) }, Time::ZERO, Time::ZERO);
         let acks = (1..60).map(|seq| receiver.receive(&Segment::plain(seq, 1500), Time::ZERO, Time::ZERO).ack.unwrap());
         let acks: Vec<(u64, bool)> = acks.map(|ack| (ack.next, ack.window < Ack::WINDOW_UNLIMITED)).collect();
         assert_eq!((2..61).map(|next| (next, true)).collect::<Vec<_>>(), acks);
@@ -499,7 +501,7 @@ mod tests {
             ..profile::settings("linux")
         };
         let mut receiver = receiver_of(&settings);
-        let first = Segment { role: Role::Syn, ..Segment::plain(0, 60) };
+        let first = Segment { segment_type: SegmentType::Syn, ..Segment::plain(0, 60) };
         assert!(receiver.receive(&first, Time::ZERO, Time::ZERO).ack.is_some());
         assert!(receiver.deadline().is_some(), "its reader stops");
     }

@@ -2,7 +2,7 @@
 
 use ecnlab_units::{Span, Time};
 
-use crate::segment::{Role, Segment};
+use crate::segment::{Segment, SegmentType};
 
 /// How often a reply is sent again before the receiver gives up.
 const MAX_REPLY_TRANSMISSIONS: u32 = 6;
@@ -23,7 +23,7 @@ pub struct SynFinReplies {
 /// A reply, when it is to be sent again, and how often it was sent.
 #[derive(Clone, Copy, Debug)]
 struct UnackedReply {
-    role: Role,
+    segment_type: SegmentType,
     retransmit_at: Time,
     transmissions: u32,
 }
@@ -37,17 +37,17 @@ impl SynFinReplies {
     pub fn on_segment(&mut self, segment: &Segment) {
         let opens = !self.is_open;
         self.is_open = true;
-        if segment.role == Role::Fin {
+        if segment.segment_type == SegmentType::Fin {
             self.fin_seq = Some(segment.seq);
         }
-        if opens || segment.role == Role::PureAck && self.fin_seq.is_some() {
+        if opens || segment.segment_type == SegmentType::PureAck && self.fin_seq.is_some() {
             self.unacked_reply = None;
         }
     }
 
-    /// The role of an acknowledgement of all before `next`.
-    pub fn ack_role(&self, next: u64) -> Role {
-        if !self.reverse_has_fin && self.fin_seq.is_some_and(|fin| fin < next) { Role::Fin } else { Role::Plain }
+    /// The type of an acknowledgement of all before `next`.
+    pub fn ack_type(&self, next: u64) -> SegmentType {
+        if !self.reverse_has_fin && self.fin_seq.is_some_and(|fin| fin < next) { SegmentType::Fin } else { SegmentType::Plain }
     }
 
     /// The other direction has a FIN of its own: none is sent here.
@@ -60,11 +60,11 @@ impl SynFinReplies {
         self.fin_seq.is_some()
     }
 
-    /// An acknowledgement of this role goes out.
-    pub fn on_ack_sent(&mut self, role: Role, now: Time) {
-        let settled = role == Role::Plain || role == Role::Syn && self.is_open;
+    /// An acknowledgement of this type is sent.
+    pub fn on_ack_sent(&mut self, segment_type: SegmentType, now: Time) {
+        let settled = segment_type == SegmentType::Plain || segment_type == SegmentType::Syn && self.is_open;
         if !settled && self.unacked_reply.is_none() {
-            self.unacked_reply = Some(UnackedReply { role, retransmit_at: now + self.rto, transmissions: 1 });
+            self.unacked_reply = Some(UnackedReply { segment_type, retransmit_at: now + self.rto, transmissions: 1 });
         }
     }
 
@@ -72,16 +72,16 @@ impl SynFinReplies {
         self.unacked_reply.map(|waiting| waiting.retransmit_at)
     }
 
-    /// The deadline has come: the role of the reply to send again.
-    pub fn on_timer(&mut self, now: Time) -> Option<Role> {
+    /// Handles the deadline; returns the type of the reply to retransmit.
+    pub fn on_timer(&mut self, now: Time) -> Option<SegmentType> {
         let waiting = self.unacked_reply.as_mut().filter(|waiting| waiting.retransmit_at <= now)?;
         //= RFC 9293, section 3.6: the FIN is sent until it is acknowledged
-        let role = waiting.role;
+        let segment_type = waiting.segment_type;
         waiting.transmissions += 1;
         waiting.retransmit_at = now + self.rto * (1 << (waiting.transmissions - 1));
         if waiting.transmissions > MAX_REPLY_TRANSMISSIONS {
             self.unacked_reply = None;
         }
-        Some(role)
+        Some(segment_type)
     }
 }

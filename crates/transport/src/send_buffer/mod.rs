@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 
 use self::push_points::{FilledSegments, PushPoints};
 use crate::application::AppWrite;
-use crate::segment::{Ack, Role};
+use crate::segment::{Ack, SegmentType};
 use crate::settings::Settings;
 
 /// No segment has this number.
@@ -224,7 +224,7 @@ impl SendBuffer {
     fn is_held_by_nagle(&self, seq: u64, snd_una: u64, snd_max: u64) -> bool {
         let small = |&&(short, payload): &&(u64, u32)| (snd_una..snd_max).contains(&short) && payload < self.full_payload;
         seq + 1 == self.segments
-            && self.segment_role(seq) == Role::Plain
+            && self.segment_type(seq) == SegmentType::Plain
             && self.segment_payload(seq) < self.full_payload
             && self.short_segments().find(small).is_some()
     }
@@ -243,7 +243,7 @@ impl SendBuffer {
         for &(short, payload) in self.short_segments().filter(|&&(short, _)| short >= next) {
             let ahead = (short - at).min(left / full);
             (at, left) = (at + ahead, left - ahead * full);
-            let needed = u64::from(payload) + u64::from(self.segment_role(short) == Role::Fin);
+            let needed = u64::from(payload) + u64::from(self.segment_type(short) == SegmentType::Fin);
             if at < short || needed > left {
                 return at - next;
             }
@@ -303,7 +303,7 @@ impl SendBuffer {
         // Where it would be, were all segments before it full.
         let mut place = byte + self.write_ends.as_ref().map_or(0, |ends| ends.shortfall);
         for &(short, payload) in self.short_segments() {
-            if place < (short - syn) * full + u64::from(payload) + u64::from(self.segment_role(short) == Role::Fin) {
+            if place < (short - syn) * full + u64::from(payload) + u64::from(self.segment_type(short) == SegmentType::Fin) {
                 return short.min(syn + place / full);
             }
             place += full - u64::from(payload);
@@ -311,9 +311,10 @@ impl SendBuffer {
         syn + place / full
     }
 
-    /// Whether a segment of this role carries data.
-    pub fn role_carries_data(&self, role: Role) -> bool {
-        role == Role::Plain || role == Role::Fin && self.write_ends.as_ref().is_some_and(|ends| ends.fin_on_data)
+    /// Whether a segment of this type carries data.
+    pub fn type_carries_data(&self, segment_type: SegmentType) -> bool {
+        segment_type == SegmentType::Plain
+            || segment_type == SegmentType::Fin && self.write_ends.as_ref().is_some_and(|ends| ends.fin_on_data)
     }
 
     /// Whether the FIN is one of the segments before this one.
@@ -322,11 +323,11 @@ impl SendBuffer {
     }
 
     /// What a segment does to the connection.
-    pub fn segment_role(&self, seq: u64) -> Role {
+    pub fn segment_type(&self, seq: u64) -> SegmentType {
         match seq {
-            0 if self.syn => Role::Syn,
-            _ if self.write_ends.as_ref().is_some_and(|ends| ends.fin_seq == Some(seq)) => Role::Fin,
-            _ => Role::Plain,
+            0 if self.syn => SegmentType::Syn,
+            _ if self.write_ends.as_ref().is_some_and(|ends| ends.fin_seq == Some(seq)) => SegmentType::Fin,
+            _ => SegmentType::Plain,
         }
     }
 
@@ -418,8 +419,8 @@ mod tests {
     fn a_host_s_transfer_lies_between_its_syn_and_its_fin() {
         let send_buffer = send_buffer(Handshake::ThreeWay, &AppWrite::then_close(2_000));
         assert_eq!(
-            (5, [Role::Syn, Role::Plain, Role::Plain, Role::Plain, Role::Fin]),
-            (send_buffer.queued_segments(), [0, 1, 2, 3, 4].map(|seq| send_buffer.segment_role(seq)))
+            (5, [SegmentType::Syn, SegmentType::Plain, SegmentType::Plain, SegmentType::Plain, SegmentType::Fin]),
+            (send_buffer.queued_segments(), [0, 1, 2, 3, 4].map(|seq| send_buffer.segment_type(seq)))
         );
         assert_eq!([0, 960, 960, 80, 0], [0, 1, 2, 3, 4].map(|seq| send_buffer.segment_payload(seq)));
         assert_eq!([0, 0, 960, 1_920, 2_000, 2_000], [0, 1, 2, 3, 4, 5].map(|seq| send_buffer.bytes_before(seq)));
@@ -442,28 +443,28 @@ mod tests {
         let mut send_buffer = joined(&AppWrite::then_close(57_920));
         assert_eq!((41, true, false), (send_buffer.queued_segments(), send_buffer.queue_fin(11), send_buffer.queue_fin(11)));
         assert_eq!(
-            (41, Role::Fin, 1448, 56_472),
-            (send_buffer.queued_segments(), send_buffer.segment_role(40), send_buffer.segment_payload(40), send_buffer.bytes_before(40))
+            (41, SegmentType::Fin, 1448, 56_472),
+            (send_buffer.queued_segments(), send_buffer.segment_type(40), send_buffer.segment_payload(40), send_buffer.bytes_before(40))
         );
         assert_eq!((57_920, true, false), (send_buffer.bytes_before(41), send_buffer.is_closed_before(41), send_buffer.is_full_before(41)));
         assert_eq!(
             (40, 40, 41),
             (send_buffer.segment_of_byte(56_472), send_buffer.segment_of_byte(57_920), send_buffer.segment_of_byte(57_921))
         );
-        assert!(send_buffer.role_carries_data(Role::Fin) && send_buffer.carries_psh(40, false));
+        assert!(send_buffer.type_carries_data(SegmentType::Fin) && send_buffer.carries_psh(40, false));
         // All of a short transfer has gone when the application closes.
         let mut send_buffer = joined(&AppWrite::then_close(2000));
         assert_eq!((3, true, 4), (send_buffer.queued_segments(), send_buffer.queue_fin(3), send_buffer.queued_segments()));
         assert_eq!(
-            (Role::Fin, 0, 3, 4),
+            (SegmentType::Fin, 0, 3, 4),
             (
-                send_buffer.segment_role(3),
+                send_buffer.segment_type(3),
                 send_buffer.segment_payload(3),
                 send_buffer.segment_of_byte(2000),
                 send_buffer.segment_of_byte(2001)
             )
         );
-        assert!(!send_buffer.role_carries_data(Role::Fin) && !send_buffer.carries_psh(3, true));
+        assert!(!send_buffer.type_carries_data(SegmentType::Fin) && !send_buffer.carries_psh(3, true));
     }
 
     #[test]
@@ -510,8 +511,8 @@ mod tests {
         send_buffer.on_rwnd(65_535, 1);
         send_buffer.queue_fin(131);
         assert_eq!(
-            (Role::Fin, 134, 0),
-            (send_buffer.segment_role(200), send_buffer.segment_of_byte(194_032 - 1448), send_buffer.segments_fitting(135, 1064))
+            (SegmentType::Fin, 134, 0),
+            (send_buffer.segment_type(200), send_buffer.segment_of_byte(194_032 - 1448), send_buffer.segments_fitting(135, 1064))
         );
         send_buffer.split_segment(135, 1064, 135);
         assert_eq!(
@@ -519,7 +520,7 @@ mod tests {
             (send_buffer.queued_segments() - 1, [135, 136, 137].map(|seq| send_buffer.segment_payload(seq)))
         );
         assert_eq!([194_032, 195_096, 195_480], [135, 136, 137].map(|seq| send_buffer.bytes_before(seq)));
-        assert_eq!((Role::Fin, 288_152), (send_buffer.segment_role(201), send_buffer.bytes_before(201)));
+        assert_eq!((SegmentType::Fin, 288_152), (send_buffer.segment_type(201), send_buffer.bytes_before(201)));
         let pushed: Vec<u64> = (1..202).filter(|&seq| send_buffer.carries_psh(seq, false)).collect();
         let pushed: Vec<u64> = pushed.into_iter().map(|seq| send_buffer.bytes_before(seq) + 1).collect();
         assert_eq!(vec![31_857, 65_161, 98_465, 131_769, 165_073, 194_033, 195_097, 198_377, 231_681, 264_985, 288_153], pushed);

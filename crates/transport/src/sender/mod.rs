@@ -12,7 +12,7 @@ use crate::clock::HostClock;
 use crate::congestion::CongestionWindow;
 use crate::processing::ProcessingTime;
 use crate::recovery::{Recovery, RecoveryAlgorithm};
-use crate::segment::{Ack, Role, Segment};
+use crate::segment::{Ack, Segment, SegmentType};
 use crate::send_buffer::SendBuffer;
 use crate::settings::{Handshake, ReceiveWindow, Settings};
 use crate::tcb::{SendCounters, SenderOutput, Tcb};
@@ -102,15 +102,15 @@ impl Sender {
     #[inline(always)]
     pub fn on_ack(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
         assert!(ack.next <= self.tcb.snd_max(), "segment {} was acknowledged but never sent", ack.next);
-        if ack.role != Role::Plain {
-            if ack.role == Role::Syn {
+        if ack.segment_type != SegmentType::Plain {
+            if ack.segment_type == SegmentType::Syn {
                 return self.on_syn_ack(ack, now, out);
             }
             self.tcb.send_pure_ack(out);
             self.peer_fin_received = true;
         }
         let was_idle = self.tcb.outstanding_segments() == 0;
-        if was_idle && self.peer_fin_received && ack.role == Role::Plain && self.is_done() {
+        if was_idle && self.peer_fin_received && ack.segment_type == SegmentType::Plain && self.is_done() {
             return;
         }
         self.tcb.process_rwnd(ack, || self.recovery.is_reducing_cwnd(), now, out);
@@ -409,7 +409,7 @@ mod tests {
         let mut sender = sender_of(settings, segments);
         let mut sent = Sent(Vec::new());
         sender.start(Time::ZERO, &mut sent);
-        let syn_ack = Ack { role: Role::Syn, ece: true, ..Ack::plain(1, 40) };
+        let syn_ack = Ack { segment_type: SegmentType::Syn, ece: true, ..Ack::plain(1, 40) };
         sender.on_ack(&syn_ack, Time::ZERO + Span::from_millis(500), &mut sent);
         (sender, sent)
     }
@@ -438,7 +438,7 @@ mod tests {
     fn a_scalable_sender_may_say_so_by_its_codepoint() {
         for (codepoint, expected) in [(EctCodepoint::Ect0, Ecn::Ect0), (EctCodepoint::Ect1, Ecn::Ect1)] {
             let (_, sent) = host(Settings { ect_codepoint: codepoint, ..profile::settings("rfc") }, 100);
-            let data = sent.0.iter().filter(|segment| segment.role == Role::Plain);
+            let data = sent.0.iter().filter(|segment| segment.segment_type == SegmentType::Plain);
             assert!(sent.0.len() > 1 && data.into_iter().all(|segment| segment.ecn == expected), "{codepoint}: {:?}", sent.0);
         }
     }

@@ -14,7 +14,7 @@ use ecnlab_units::{Ecn, Span, Time};
 
 use super::{SenderOutput, Tcb};
 use crate::congestion::CongestionControl;
-use crate::segment::{Ack, Role, Segment};
+use crate::segment::{Ack, Segment, SegmentType};
 use crate::settings::{SlowStartAfterIdle, SynRtxRto};
 
 /// The retransmission timeout for data after a SYN that had to be sent again, where nothing says how long a round trip takes (RFC 6298,
@@ -128,7 +128,7 @@ impl Tcb {
     /// An acknowledgement without data, which closes a handshake.
     pub fn send_pure_ack(&mut self, out: &mut impl SenderOutput) {
         out.send(Segment {
-            role: Role::PureAck,
+            segment_type: SegmentType::PureAck,
             ecn: self.pure_ack_codepoint(),
             ..Segment::plain(self.snd_max, self.settings.quirks.ack_size)
         });
@@ -182,7 +182,8 @@ mod tests {
     }
 
     fn answer(sender: &mut Sender, sent: &mut Sent, echo: Time, ece: bool, now: Time) {
-        let syn_ack = Ack { role: Role::Syn, ece, echo, echo_retransmission: echo > Time::ZERO, window: 65_535, ..Ack::plain(1, 60) };
+        let syn_ack =
+            Ack { segment_type: SegmentType::Syn, ece, echo, echo_retransmission: echo > Time::ZERO, window: 65_535, ..Ack::plain(1, 60) };
         sent.0.clear();
         sender.on_ack(&syn_ack, now, sent);
     }
@@ -202,7 +203,8 @@ mod tests {
         assert_eq!(vec![(true, true, Ecn::NotEct), (false, false, Ecn::NotEct)], offers);
         answer(&mut sender, &mut sent, Time::ZERO, true, at(1_043_050));
         assert_eq!((10.0, host().max_rwnd as f64), (sender.window().cwnd, sender.window().ssthresh));
-        let data: Vec<_> = sent.0.iter().filter(|segment| segment.role == Role::Plain).map(|data| (data.ecn, data.cwr)).collect();
+        let data: Vec<_> =
+            sent.0.iter().filter(|segment| segment.segment_type == SegmentType::Plain).map(|data| (data.ecn, data.cwr)).collect();
         assert_eq!((10, (Ecn::Ect0, true), (Ecn::Ect0, false)), (data.len(), data[0], data[1]));
     }
 

@@ -210,7 +210,7 @@ impl Tcb {
     #[inline]
     pub fn bytes_delivered_by(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
         let carried = || {
-            if self.send_buffer.role_carries_data(segment.role) && segment.seq >= u64::from(self.settings.has_syn()) {
+            if self.send_buffer.type_carries_data(segment.segment_type) && segment.seq >= u64::from(self.settings.has_syn()) {
                 segment.size - self.settings.quirks.header_size
             } else {
                 0

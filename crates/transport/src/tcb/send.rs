@@ -4,7 +4,7 @@ use ecnlab_units::{Ecn, Time};
 
 use super::{SenderOutput, Tcb};
 use crate::congestion::CongestionControl;
-use crate::segment::{Role, Segment};
+use crate::segment::{Segment, SegmentType};
 use crate::settings::Handshake;
 
 impl Tcb {
@@ -98,7 +98,7 @@ impl Tcb {
         let segment = Segment {
             seq,
             size: self.settings.packet_size,
-            role: Role::Plain,
+            segment_type: SegmentType::Plain,
             //= RFC 3168, section 6.1.5: retransmissions are not capable
             //= RFC 3168, section 6.1.1: without ECN nothing of ECN is sent
             ecn: if self.ecn.in_use()
@@ -118,7 +118,7 @@ impl Tcb {
             self.ecn.on_segment_sent(segment.cwr);
             out.send(segment);
         } else {
-            let planned = self.with_role_and_size(segment);
+            let planned = self.with_type_and_size(segment);
             self.ecn.on_segment_sent(planned.cwr);
             out.send(planned);
         }
@@ -149,18 +149,18 @@ impl Tcb {
 
     /// The segment as the first one, the FIN, or one with less than a full payload.
     #[cold]
-    fn with_role_and_size(&self, mut segment: Segment) -> Segment {
+    fn with_type_and_size(&self, mut segment: Segment) -> Segment {
         let settings = &self.settings;
-        segment.role = self.send_buffer.segment_role(segment.seq);
-        match segment.role {
-            role if self.send_buffer.role_carries_data(role) => {
+        segment.segment_type = self.send_buffer.segment_type(segment.seq);
+        match segment.segment_type {
+            segment_type if self.send_buffer.type_carries_data(segment_type) => {
                 segment.size = self.send_buffer.segment_payload(segment.seq) + settings.quirks.header_size
             }
-            Role::Fin => {
+            SegmentType::Fin => {
                 let ecn = if settings.uses_ect_on_all_packets() { segment.ecn } else { Ecn::NotEct };
                 segment = Segment { size: settings.quirks.ack_size, ecn, cwr: false, ..segment };
             }
-            Role::Plain | Role::Syn | Role::PureAck => {}
+            SegmentType::Plain | SegmentType::Syn | SegmentType::PureAck => {}
         }
         if segment.seq == 0 { self.with_ecn_offer(segment) } else { segment }
     }
@@ -180,7 +180,7 @@ impl Tcb {
         }
         //= RFC 3168, section 6.1.1: the SYN offers ECN with both bits and is not capable itself
         //= RFC 3168, sections 6.1.1 and 6.1.4: all data is capable and nothing else
-        if settings.offers_ecn() || segment.role == Role::Syn {
+        if settings.offers_ecn() || segment.segment_type == SegmentType::Syn {
             // Also where it is sent again and offers nothing any more (Linux tcp_ecn_clear_syn).
             segment.ecn = if settings.ecn && settings.uses_ect_on_all_packets() { settings.ect_codepoint.ecn() } else { Ecn::NotEct };
         }

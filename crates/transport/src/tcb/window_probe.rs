@@ -155,7 +155,7 @@ mod tests {
     use crate::application::AppWrite;
     use crate::clock::HostClock;
     use crate::profile;
-    use crate::segment::Role;
+    use crate::segment::SegmentType;
     use crate::sender::Sender;
     use crate::settings::{Quirks, ReceiveWindow, RecoveryName, Settings};
 
@@ -185,7 +185,7 @@ mod tests {
             let clock = HostClock::new(&settings, Span::from_millis(493 * 4 + 1));
             let mut host = Host { sender: Sender::new(Arc::new(settings), &AppWrite::then_close(bytes), clock), sent: Sent::default() };
             host.sender.start(Time::ZERO, &mut host.sent);
-            host.acknowledge(Ack { role: Role::Syn, window, ..Ack::plain(1, 60) }, 40_050);
+            host.acknowledge(Ack { segment_type: SegmentType::Syn, window, ..Ack::plain(1, 60) }, 40_050);
             host
         }
 
@@ -207,7 +207,9 @@ mod tests {
 
         /// Numbers and payloads of the data sent since this was asked last.
         fn data(&mut self) -> Vec<(u64, u32)> {
-            let data = std::mem::take(&mut self.sent.0).into_iter().filter(|segment| segment.role != Role::PureAck && segment.seq > 0);
+            let data = std::mem::take(&mut self.sent.0)
+                .into_iter()
+                .filter(|segment| segment.segment_type != SegmentType::PureAck && segment.seq > 0);
             data.map(|segment| (segment.seq, segment.size - 52)).collect()
         }
     }

@@ -81,7 +81,9 @@ fn echo_is_classic(settings: &Settings, run: &TransferRecord) -> RuleResult {
     }
     let mut on = false;
     let mut acks = run.acks.iter().filter(|sent| sent.ack.next > 1);
-    for arrived in run.arrived.iter().filter(|arrived| arrived.segment.seq > 0 && arrived.segment.role == ecnlab_transport::Role::Plain) {
+    for arrived in
+        run.arrived.iter().filter(|arrived| arrived.segment.seq > 0 && arrived.segment.segment_type == ecnlab_transport::SegmentType::Plain)
+    {
         on &= !arrived.segment.cwr;
         on |= EcnSemantics::Classic.level_of(arrived.segment.ecn).is_some();
         let Some(ack) = acks.next() else { break };
@@ -93,7 +95,8 @@ fn echo_is_classic(settings: &Settings, run: &TransferRecord) -> RuleResult {
 const ECHO: Rule = rule("ECE until CWR comes", "RFC 3168, section 6.1.3", echo_is_classic);
 
 const NO_GROWTH: Rule = rule("no growth on an ACK with ECE", "RFC 3168, section 6.1.2", |settings, run| {
-    let echoes = run.steps.iter().filter(|step| step.ack().is_some_and(|ack| ack.ece && ack.role == ecnlab_transport::Role::Plain));
+    let echoes =
+        run.steps.iter().filter(|step| step.ack().is_some_and(|ack| ack.ece && ack.segment_type == ecnlab_transport::SegmentType::Plain));
     // The very first echo only tells a sender of ns-2 that ECN was agreed on.
     for step in echoes.filter(|step| settings.ecn_echo == EchoStyle::Classic && step.una > 1) {
         ensure!(step.after.cwnd <= step.before.cwnd, "from {} to {} at {:?}", step.before.cwnd, step.after.cwnd, step.time);
@@ -221,7 +224,8 @@ fn lost_cwr() {
             rule("CWR is sent again", "RFC 3168, section 6.1.2", |settings, run| {
                 let count = run.segments_with_cwr().count();
                 ensure!(count >= 2 || settings.ecn_echo != EchoStyle::Classic, "{count} with CWR");
-                let last = run.acks.iter().rev().find(|sent| sent.ack.role == ecnlab_transport::Role::Plain).ok_or("no ACK")?;
+                let last =
+                    run.acks.iter().rev().find(|sent| sent.ack.segment_type == ecnlab_transport::SegmentType::Plain).ok_or("no ACK")?;
                 ensure!(!last.ack.ece || settings.ecn_echo == EchoStyle::Mecn, "the echo never ends");
                 Ok(())
             }),

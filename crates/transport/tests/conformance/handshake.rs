@@ -1,6 +1,6 @@
 //! Opening a connection and agreeing on ECN (RFC 9293, section 3.5; RFC 3168, section 6.1.1; RFC 6298, section 5.7).
 
-use ecnlab_transport::Role;
+use ecnlab_transport::SegmentType;
 use ecnlab_units::Span;
 
 use super::rule::{Rule, Scenario, check_scenario, rule};
@@ -14,7 +14,7 @@ const ECN: &[(&str, &str)] = &[("handshake", "three-way"), ("ecn", "true")];
 
 /// ECN was not agreed on: data goes without it.
 const NO_ECN: Rule = rule("no ECN on data", "RFC 3168, section 6.1.1", |_, run| {
-    let shows = run.sent().filter(|(_, sent)| sent.segment.role != Role::Syn);
+    let shows = run.sent().filter(|(_, sent)| sent.segment.segment_type != SegmentType::Syn);
     let shows: Vec<u64> =
         shows.filter(|(_, sent)| sent.segment.ecn.is_capable() || sent.segment.cwr).map(|(_, sent)| sent.segment.seq).collect();
     ensure!(shows.is_empty(), "{shows:?}");
@@ -24,7 +24,7 @@ const NO_ECN: Rule = rule("no ECN on data", "RFC 3168, section 6.1.1", |_, run| 
 const OFFERS: Rule = rule("the SYN offers ECN with both bits and is not capable itself", "RFC 3168, section 6.1.1", |_, run| {
     let (_, syn) = run.transmission(0, 1).ok_or("no SYN")?;
     let syn = &syn.segment;
-    ensure!(syn.role == Role::Syn && syn.ece && syn.cwr && !syn.ecn.is_capable(), "{syn:?}");
+    ensure!(syn.segment_type == SegmentType::Syn && syn.ece && syn.cwr && !syn.ecn.is_capable(), "{syn:?}");
     Ok(())
 });
 
@@ -45,18 +45,19 @@ fn negotiation() {
             rule("all data is capable and nothing else", "RFC 3168, sections 6.1.1 and 6.1.4", |settings, run| {
                 for (_, sent) in run.sent().filter(|(_, sent)| !sent.segment.retransmission) {
                     let segment = &sent.segment;
-                    let data = segment.role == Role::Plain || segment.role == Role::Fin && segment.size > settings.quirks.ack_size;
+                    let data = segment.segment_type == SegmentType::Plain
+                        || segment.segment_type == SegmentType::Fin && segment.size > settings.quirks.ack_size;
                     ensure!(segment.ecn.is_capable() == data, "{segment:?}");
                 }
                 Ok(())
             }),
             rule("the SYN-ACK agrees with ECE and without CWR", "RFC 3168, section 6.1.1", |_, run| {
-                let syn_ack = run.acks.iter().find(|sent| sent.ack.role == Role::Syn).ok_or("no SYN-ACK")?;
+                let syn_ack = run.acks.iter().find(|sent| sent.ack.segment_type == SegmentType::Syn).ok_or("no SYN-ACK")?;
                 ensure!(syn_ack.ack.ece && !syn_ack.ack.cwr, "{:?}", syn_ack.ack);
                 Ok(())
             }),
             rule("no data before the SYN-ACK", "RFC 9293, section 3.5", |_, run| {
-                let data = run.sent().find(|(_, sent)| sent.segment.role != Role::Syn).map(|(step, _)| step.time);
+                let data = run.sent().find(|(_, sent)| sent.segment.segment_type != SegmentType::Syn).map(|(step, _)| step.time);
                 ensure!(data.is_some_and(|data| data > at(100)), "{data:?}");
                 Ok(())
             }),
@@ -116,7 +117,7 @@ fn syn_blocked() {
             NO_ECN,
             rule("the second SYN offers nothing", "RFC 3168, section 6.1.1.1", |_, run| {
                 let (_, syn) = run.transmission(0, 2).ok_or("no second SYN")?;
-                ensure!(syn.segment.role == Role::Syn && !syn.segment.ece && !syn.segment.cwr, "{:?}", syn.segment);
+                ensure!(syn.segment.segment_type == SegmentType::Syn && !syn.segment.ece && !syn.segment.cwr, "{:?}", syn.segment);
                 Ok(())
             }),
             rule("the second SYN goes after the initial timeout", "RFC 6298, sections 2.1 and 5.5", |settings, run| {
@@ -127,8 +128,10 @@ fn syn_blocked() {
             }),
             rule("one segment after a lost SYN", "RFC 5681, section 3.1", |_, run| {
                 let (first, _) = run.transmission(1, 1).ok_or("no data")?;
-                let flight =
-                    run.sent().filter(|(step, sent)| step.time.since(first.time) < millis(1) && sent.segment.role == Role::Plain).count();
+                let flight = run
+                    .sent()
+                    .filter(|(step, sent)| step.time.since(first.time) < millis(1) && sent.segment.segment_type == SegmentType::Plain)
+                    .count();
                 ensure!(flight == 1, "{flight} segments");
                 Ok(())
             }),
@@ -155,8 +158,10 @@ fn syn_ack_lost() {
         &scenario,
         &[rule("one segment after a lost SYN-ACK", "RFC 5681, section 3.1", |_, run| {
             let (first, _) = run.transmission(1, 1).ok_or("no data")?;
-            let flight =
-                run.sent().filter(|(step, sent)| step.time.since(first.time) < millis(1) && sent.segment.role == Role::Plain).count();
+            let flight = run
+                .sent()
+                .filter(|(step, sent)| step.time.since(first.time) < millis(1) && sent.segment.segment_type == SegmentType::Plain)
+                .count();
             ensure!(flight == 1, "{flight} segments");
             Ok(())
         })],
@@ -180,9 +185,9 @@ fn closing() {
     check_scenario(
         &scenario,
         &[rule("the FIN is sent until it is acknowledged", "RFC 9293, section 3.6", |_, run| {
-            let fins = run.sent().filter(|(_, sent)| sent.segment.role == Role::Fin).count();
+            let fins = run.sent().filter(|(_, sent)| sent.segment.segment_type == SegmentType::Fin).count();
             ensure!(fins >= 2, "{fins}");
-            let acked = run.acks.iter().any(|sent| sent.ack.role == Role::Fin && sent.ack.next == run.total_segments);
+            let acked = run.acks.iter().any(|sent| sent.ack.segment_type == SegmentType::Fin && sent.ack.next == run.total_segments);
             ensure!(acked, "the receiver does not close");
             Ok(())
         })],

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use ecnlab_transport::settings::RecoveryName;
-use ecnlab_transport::{Role, Settings};
+use ecnlab_transport::{SegmentType, Settings};
 
 use super::loss::NO_TIMEOUT;
 use super::rule::{Rule, RuleResult, Scenario, check_scenario, rule};
@@ -82,7 +82,7 @@ impl Model {
 
     /// Update() and the steps that follow an acknowledgement.
     fn hear(&mut self, step: &SenderStep) {
-        let Some(ack) = step.ack().filter(|ack| ack.role != Role::Syn) else { return };
+        let Some(ack) = step.ack().filter(|ack| ack.segment_type != SegmentType::Syn) else { return };
         self.acked = self.acked.max(ack.next);
         self.sacked.extend(ack.sacks.as_slice().iter().flat_map(|&(from, to)| from..to));
         self.sacked.retain(|&seq| seq >= ack.next);
@@ -92,7 +92,12 @@ impl Model {
     /// Compares a step with the model; an error names the rule that was not followed.
     fn follow(&mut self, step: &SenderStep) -> Result<(), (usize, String)> {
         self.hear(step);
-        let mut sent = step.sent.iter().map(|sent| sent.segment).filter(|segment| segment.role != Role::PureAck).map(|segment| segment.seq);
+        let mut sent = step
+            .sent
+            .iter()
+            .map(|sent| sent.segment)
+            .filter(|segment| segment.segment_type != SegmentType::PureAck)
+            .map(|segment| segment.seq);
         if self.point.is_none() && self.acked < self.data && self.is_lost(self.acked) {
             self.point = Some(self.data);
             (self.rxt, self.rescue) = (self.acked + 1, self.acked + 1);

@@ -1,6 +1,6 @@
 //! Windows and the receiver's acknowledgements (RFC 5681, sections 3.1 and 4.2; RFC 6928; RFC 9293, section 3.8.6).
 
-use ecnlab_transport::Role;
+use ecnlab_transport::SegmentType;
 use ecnlab_units::Time;
 
 use super::rule::{Rule, RuleResult, Scenario, check_scenario, rule};
@@ -26,8 +26,10 @@ fn slow_start() {
             rule("the first flight is the initial window", "RFC 5681, section 3.1; RFC 6928, section 2", |settings, run| {
                 let first = u64::from(settings.has_syn());
                 let start = run.transmission(first, 1).map(|(step, _)| step.time).ok_or("no data")?;
-                let flight =
-                    run.sent().filter(|(step, sent)| step.time.since(start) < millis(1) && sent.segment.role == Role::Plain).count() as u64;
+                let flight = run
+                    .sent()
+                    .filter(|(step, sent)| step.time.since(start) < millis(1) && sent.segment.segment_type == SegmentType::Plain)
+                    .count() as u64;
                 ensure!(flight == settings.initial_window, "{flight} segments");
                 Ok(())
             }),
@@ -69,7 +71,7 @@ fn receiver_window() {
 
 /// An ACK goes out by the time a second full segment has waited, and within the delay (RFC 5681, section 4.2).
 fn acknowledged_in_time(run: &TransferRecord, delay: Time) -> RuleResult {
-    let data = |arrived: &&ArrivedSegment| arrived.segment.role == Role::Plain && arrived.delivered > 0;
+    let data = |arrived: &&ArrivedSegment| arrived.segment.segment_type == SegmentType::Plain && arrived.delivered > 0;
     let arrived: Vec<&ArrivedSegment> = run.arrived.iter().filter(data).collect();
     let acked_by = |seq: u64| run.acks.iter().find(|sent| sent.ack.next > seq).map(|sent| sent.time);
     for (place, one) in arrived.iter().enumerate() {
@@ -85,7 +87,7 @@ fn acknowledged_in_time(run: &TransferRecord, delay: Time) -> RuleResult {
 fn acknowledged_at_once(run: &TransferRecord) -> RuleResult {
     let mut expected = 0;
     for arrived in &run.arrived {
-        let out_of_order = arrived.segment.role == Role::Plain && (arrived.segment.seq > expected || arrived.delivered > 1);
+        let out_of_order = arrived.segment.segment_type == SegmentType::Plain && (arrived.segment.seq > expected || arrived.delivered > 1);
         expected += arrived.delivered;
         let at_once = run.acks.iter().any(|sent| sent.time == arrived.time);
         ensure!(!out_of_order || at_once, "{} at {:?} is not", arrived.segment.seq, arrived.time);

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ecnlab_transport::settings::{RecoveryName, SsthreshRounding};
-use ecnlab_transport::{Ack, AppWrite, CongestionWindow, HostClock, Receiver, Role, Segment, Sender, SenderOutput, Settings};
+use ecnlab_transport::{Ack, AppWrite, CongestionWindow, HostClock, Receiver, Segment, SegmentType, Sender, SenderOutput, Settings};
 use ecnlab_units::{Span, Time};
 
 use super::path::{PacketInfo, Path, PathAction, PathScript, apply_script};
@@ -197,7 +197,7 @@ impl TestNetwork {
     }
 
     fn send(&mut self, segment: Segment, window: CongestionWindow) -> RecordedSegment {
-        let passing = self.there.next(segment.seq, self.now, segment.role, segment.cwr && segment.role != Role::Syn);
+        let passing = self.there.next(segment.seq, self.now, segment.segment_type, segment.cwr && segment.segment_type != SegmentType::Syn);
         let passing = PacketInfo { capable: segment.ecn.is_capable(), ece: segment.ece, retransmission: segment.retransmission, ..passing };
         let fate = apply_script(&self.path.data, self.path.ecn_semantics, segment, &passing);
         self.free = self.free.max(self.now) + self.path.rate.map_or(Span::ZERO, |rate| rate.transmission_time(segment.size));
@@ -217,18 +217,18 @@ impl TestNetwork {
         let before = self.receiver.rcv_nxt();
         let arrival = self.receiver.receive(segment, sent, self.now);
         assert_eq!(arrival.delivered, self.receiver.rcv_nxt() - before, "delivered is what `next` passed");
-        if segment.role != Role::PureAck {
+        if segment.segment_type != SegmentType::PureAck {
             self.arrived.insert(segment.seq, payload(&self.settings, segment));
         }
         self.run.arrived.push(ArrivedSegment { time: self.now, segment: *segment, delivered: arrival.delivered });
-        for ack in arrival.held.map(|ack| *ack).into_iter().chain(arrival.ack) {
+        for ack in arrival.earlier_ack.map(|ack| *ack).into_iter().chain(arrival.ack) {
             self.answer(ack);
         }
     }
 
     fn answer(&mut self, ack: Ack) {
         self.check_truth(&ack);
-        let passing = self.back.next(ack.next, self.now, ack.role, ack.cwr);
+        let passing = self.back.next(ack.next, self.now, ack.segment_type, ack.cwr);
         let passing = PacketInfo { ece: ack.ece, ..passing };
         let fate = apply_script(&self.path.acks, self.path.ecn_semantics, ack.clone(), &passing);
         for &late in &fate.copies {
@@ -269,10 +269,10 @@ fn duplicates(deeds: &[PathAction]) -> u64 {
 }
 
 impl Direction {
-    fn next(&mut self, number: u64, time: Time, kind: Role, cwr: bool) -> PacketInfo {
+    fn next(&mut self, number: u64, time: Time, kind: SegmentType, cwr: bool) -> PacketInfo {
         let index = self.index;
         self.index += 1;
-        let nth = if kind == Role::PureAck { 0 } else { *self.times.entry(number).and_modify(|times| *times += 1).or_insert(1) };
+        let nth = if kind == SegmentType::PureAck { 0 } else { *self.times.entry(number).and_modify(|times| *times += 1).or_insert(1) };
         self.cwr += u32::from(cwr);
         let cwr = cwr.then_some(self.cwr);
         PacketInfo { number, nth, index, time, capable: false, ece: false, cwr, retransmission: false, kind }

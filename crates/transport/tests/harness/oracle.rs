@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ecnlab_transport::settings::RecoveryName;
-use ecnlab_transport::{Ack, CongestionWindow, Role, Settings};
+use ecnlab_transport::{Ack, CongestionWindow, SegmentType, Settings};
 use ecnlab_units::Time;
 
 use super::record::{RecordedSegment, SenderStep, StepCause, TransferRecord, payload};
@@ -88,7 +88,7 @@ impl Wire {
         if let StepCause::Ack(ack) = &step.cause {
             self.offer.hear(ack);
         }
-        for sent in step.sent.iter().filter(|sent| sent.segment.role != Role::PureAck) {
+        for sent in step.sent.iter().filter(|sent| sent.segment.segment_type != SegmentType::PureAck) {
             self.check_invariants(settings, step, sent)
                 .map_err(|why| format!("{why}: {} at {:?}, una {}", sent.segment.seq, step.time, step.una))?;
             self.sent.insert(sent.segment.seq, (step.time, false));
@@ -134,7 +134,7 @@ impl Wire {
         // The algorithms of ns-2 retransmit for duplicates with nothing outstanding, which sends new data; Vegas also for its fine clock.
         let again = step.is_duplicate() || settings.recovery == RecoveryName::Vegas;
         // Recovery by time sends the last segment of a connection whatever the window (Linux tcp_cwnd_test).
-        let closes = settings.recovery == RecoveryName::Rack && sent.segment.role == Role::Fin;
+        let closes = settings.recovery == RecoveryName::Rack && sent.segment.segment_type == SegmentType::Fin;
         let alone = self.una == self.high && (sent.window.cwnd >= 1.0 || again);
         if sent.segment.retransmission || probe || seq == 0 || alone || closes {
             return Ok(());

@@ -1,6 +1,6 @@
 //! What the path does to chosen packets.
 
-use ecnlab_transport::{Ack, Role, Segment};
+use ecnlab_transport::{Ack, Segment, SegmentType};
 use ecnlab_units::{CongestionLevel, Ecn, EcnSemantics, Rate, Span, Time};
 
 /// Which packets of a direction.
@@ -53,21 +53,21 @@ pub struct PacketInfo {
     /// The how-manieth with CWR it is.
     pub cwr: Option<u32>,
     pub retransmission: bool,
-    pub kind: Role,
+    pub kind: SegmentType,
 }
 
 impl PacketFilter {
     pub fn matches(self, packet: &PacketInfo) -> bool {
         match self {
-            PacketFilter::Number(number, nth) => packet.kind != Role::PureAck && (packet.number, packet.nth) == (number, nth),
-            PacketFilter::Always(number) => packet.kind != Role::PureAck && packet.number == number,
+            PacketFilter::Number(number, nth) => packet.kind != SegmentType::PureAck && (packet.number, packet.nth) == (number, nth),
+            PacketFilter::Always(number) => packet.kind != SegmentType::PureAck && packet.number == number,
             PacketFilter::Index(index) => packet.index == index,
             PacketFilter::During(from, to) => from <= packet.time && packet.time < to,
             PacketFilter::Capable => packet.capable,
             PacketFilter::Ece => packet.ece,
             PacketFilter::Cwr(nth) => packet.cwr == Some(nth),
             PacketFilter::Retransmission => packet.retransmission,
-            PacketFilter::Syn => packet.kind == Role::Syn,
+            PacketFilter::Syn => packet.kind == SegmentType::Syn,
             PacketFilter::All => true,
         }
     }

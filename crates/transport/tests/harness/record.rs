@@ -1,7 +1,7 @@
 //! The record of a run, and the questions that rules ask of it.
 
 use ecnlab_transport::SendCounters;
-use ecnlab_transport::{Ack, CongestionWindow, Role, Segment, Settings};
+use ecnlab_transport::{Ack, CongestionWindow, Segment, SegmentType, Settings};
 use ecnlab_units::Time;
 
 use super::path::PathAction;
@@ -75,7 +75,7 @@ pub struct TransferRecord {
 
 /// Application data that a segment carries. A FIN may carry some.
 pub fn payload(settings: &Settings, segment: &Segment) -> u32 {
-    let bare = segment.role == Role::Fin && segment.size == settings.quirks.ack_size;
+    let bare = segment.segment_type == SegmentType::Fin && segment.size == settings.quirks.ack_size;
     if bare || segment.seq == 0 && settings.has_syn() { 0 } else { segment.size - settings.quirks.header_size }
 }
 
@@ -103,7 +103,7 @@ impl SenderStep {
 
     /// Neither SYN-ACK nor anything but an acknowledgement that repeats the last one.
     pub fn is_duplicate(&self) -> bool {
-        self.ack().is_some_and(|ack| ack.next == self.una_before && ack.role == Role::Plain)
+        self.ack().is_some_and(|ack| ack.next == self.una_before && ack.segment_type == SegmentType::Plain)
     }
 }
 
@@ -115,11 +115,11 @@ impl TransferRecord {
 
     /// The nth transmission of a segment, from 1.
     pub fn transmission(&self, seq: u64, nth: u32) -> Option<(&SenderStep, &RecordedSegment)> {
-        self.sent().find(|(_, sent)| sent.segment.role != Role::PureAck && (sent.segment.seq, sent.nth) == (seq, nth))
+        self.sent().find(|(_, sent)| sent.segment.segment_type != SegmentType::PureAck && (sent.segment.seq, sent.nth) == (seq, nth))
     }
 
     pub fn times_sent(&self, seq: u64) -> usize {
-        self.sent().filter(|(_, sent)| sent.segment.role != Role::PureAck && sent.segment.seq == seq).count()
+        self.sent().filter(|(_, sent)| sent.segment.segment_type != SegmentType::PureAck && sent.segment.seq == seq).count()
     }
 
     pub fn timeouts(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ecnlab_transport::{Ack, Role};
+use ecnlab_transport::{Ack, SegmentType};
 use ecnlab_units::{CongestionLevel, Span};
 
 use super::path::PathAction;
@@ -91,9 +91,9 @@ fn runs(numbers: &[(u64, String)]) -> Vec<String> {
 
 fn acks_text(acks: &[&Ack]) -> String {
     let flavour = |ack: &Ack| {
-        let kind = match ack.role {
-            Role::Syn => " SYN",
-            Role::Fin => " FIN",
+        let kind = match ack.segment_type {
+            SegmentType::Syn => " SYN",
+            SegmentType::Fin => " FIN",
             _ => "",
         };
         let bits = match (ack.cwr, ack.ece) {
@@ -115,12 +115,12 @@ fn acks_text(acks: &[&Ack]) -> String {
 fn sent_text(sent: &[&RecordedSegment]) -> String {
     let flavour = |sent: &RecordedSegment| {
         let segment = &sent.segment;
-        match segment.role {
-            Role::Syn if segment.ece => " SYN+ECN".to_owned(),
-            Role::Syn => " SYN".to_owned(),
-            Role::Fin => " FIN".to_owned(),
-            Role::PureAck => " pure ACK".to_owned(),
-            Role::Plain => {
+        match segment.segment_type {
+            SegmentType::Syn if segment.ece => " SYN+ECN".to_owned(),
+            SegmentType::Syn => " SYN".to_owned(),
+            SegmentType::Fin => " FIN".to_owned(),
+            SegmentType::PureAck => " pure ACK".to_owned(),
+            SegmentType::Plain => {
                 [(segment.retransmission, " again"), (segment.cwr, " CWR")].iter().filter(|(is, _)| *is).map(|(_, text)| *text).collect()
             }
         }

@@ -8,7 +8,7 @@ use ecnlab_sim::{
     PacketId, Probe, RowPolicy, Script, ScriptAction, ScriptRule, Simulation,
 };
 use ecnlab_transport::application::{AppEvent, Application, ApplicationSpec, EngineCalls, FlowDirection};
-use ecnlab_transport::{Ack, AppWrite, Role, Settings, Transport};
+use ecnlab_transport::{Ack, AppWrite, SegmentType, Settings, Transport};
 use ecnlab_units::{Rate, Rng, Span, Time};
 
 use super::case::{Case, Packet, Path, Side, Trigger};
@@ -167,9 +167,9 @@ struct PacketRecorder {
 impl PacketRecorder {
     fn note_ack(&mut self, time: Time, flow: u32, ack: &Ack) {
         let (of, by) = (flow as usize, 1 - flow as usize);
-        let closed = self.closed[by] && ack.role != Role::Fin;
+        let closed = self.closed[by] && ack.segment_type != SegmentType::Fin;
         let seq = self.segment_maps[by].end() + u64::from(closed);
-        self.closed[by] |= ack.role == Role::Fin;
+        self.closed[by] |= ack.segment_type == SegmentType::Fin;
         self.packets.push(packet_of_ack(Side::BOTH[by], time, ack, &self.segment_maps[of], seq));
     }
 }

@@ -1,6 +1,6 @@
 //! The receiver alone: the segments that reached the real receiver reach ours, and ours is to send what the real one sent.
 
-use ecnlab_transport::{Ack, HostClock, Receiver, Role, Segment, Settings};
+use ecnlab_transport::{Ack, HostClock, Receiver, Segment, SegmentType, Settings};
 use ecnlab_units::Time;
 
 use super::case::{Case, Packet, Side};
@@ -69,14 +69,14 @@ impl ReceiverReplay {
 
     fn arrive(&mut self, case: &Case, packet: &Packet, now: Time) {
         let arrival = self.receiver.receive(&self.segment(case, packet), packet.sent, now);
-        for ack in arrival.held.as_deref().into_iter().chain(&arrival.ack) {
+        for ack in arrival.earlier_ack.as_deref().into_iter().chain(&arrival.ack) {
             self.note(now, ack);
         }
     }
 
     fn note(&mut self, time: Time, ack: &Ack) {
-        let behind_fin = self.closed && ack.role != Role::Fin;
-        self.closed |= ack.role == Role::Fin;
+        let behind_fin = self.closed && ack.segment_type != SegmentType::Fin;
+        self.closed |= ack.segment_type == SegmentType::Fin;
         let packet = packet_of_ack(Side::B, time, ack, &self.segments, self.next + u64::from(behind_fin));
         self.sent.push(Packet { tsecr: self.echo(ack), ..packet });
     }
@@ -99,7 +99,7 @@ impl ReceiverReplay {
         Segment {
             seq: self.segments.containing(packet.seq),
             size: size(&case.tcp, packet),
-            role: if packet.nth.is_none() { Role::PureAck } else { segments::role(packet) },
+            segment_type: if packet.nth.is_none() { SegmentType::PureAck } else { segments::segment_type(packet) },
             ecn: segments::ecn_codepoint(packet.ecn_arrived),
             cwr: packet.has('C'),
             ece: packet.has('E'),

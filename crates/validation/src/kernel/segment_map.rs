@@ -1,6 +1,6 @@
 //! The segments of a byte stream: where each begins and ends, as ours were sent and as they were recorded.
 
-use ecnlab_transport::{Role, Segment, SendBuffer};
+use ecnlab_transport::{Segment, SegmentType, SendBuffer};
 
 use super::case::Packet;
 
@@ -43,14 +43,14 @@ impl SegmentMap {
         if segment.is_window_probe() {
             return SentSegment { seq: self.start(segment.seq + 1) - 1, len: 0, nth: None };
         }
-        if segment.role == Role::PureAck {
+        if segment.segment_type == SegmentType::PureAck {
             return SentSegment { seq: self.start(segment.seq), len: 0, nth: None };
         }
         if at == self.entries.len() {
-            let is_syn = segment.role == Role::Syn;
+            let is_syn = segment.segment_type == SegmentType::Syn;
             let len = if is_syn { 0 } else { u64::from(segment.size.saturating_sub(header)) };
             let start = if is_syn { 0 } else { 1 + buffer.bytes_before(segment.seq) };
-            let end = start + len + u64::from(is_syn) + u64::from(segment.role == Role::Fin);
+            let end = start + len + u64::from(is_syn) + u64::from(segment.segment_type == SegmentType::Fin);
             self.entries.push(Entry { start, len, end, transmissions: 0 });
         }
         let Entry { start, len, transmissions, .. } = &mut self.entries[at];

@@ -1,6 +1,6 @@
 //! What our hosts send, written down as the files of cases have it.
 
-use ecnlab_transport::{Ack, AppWrite, Role, Segment};
+use ecnlab_transport::{Ack, AppWrite, Segment, SegmentType};
 use ecnlab_units::{Ecn, Time};
 
 use super::case::{AppCall, Packet, Side, SocketCall, Trigger};
@@ -8,15 +8,15 @@ use super::segment_map::{SegmentBoundaries, SentSegment};
 
 /// A segment as it leaves its host.
 pub fn packet_of_segment(side: Side, sent: Time, segment: &Segment, bytes: &SentSegment) -> Packet {
-    let flags = flags(segment.role, segment.push, segment.role != Role::Syn, segment.ece, segment.cwr);
+    let flags = flags(segment.segment_type, segment.push, segment.segment_type != SegmentType::Syn, segment.ece, segment.cwr);
     let SentSegment { seq, len, nth } = *bytes;
     Packet { side, sent, flags, seq, len, nth, ecn_sent: ecn_field(segment.ecn), ..Packet::default() }
 }
 
 /// An acknowledgement of segments with these boundaries, as it leaves its host. `seq` is the next byte of what that sends itself.
 pub fn packet_of_ack(side: Side, sent: Time, ack: &Ack, boundaries: &impl SegmentBoundaries, seq: u64) -> Packet {
-    let flags = flags(ack.role, false, true, ack.ece, ack.cwr);
-    let seq = if ack.role == Role::Syn { 0 } else { seq };
+    let flags = flags(ack.segment_type, false, true, ack.ece, ack.cwr);
+    let seq = if ack.segment_type == SegmentType::Syn { 0 } else { seq };
     with_ack(Packet { side, sent, flags, seq, ecn_sent: ecn_field(ack.ecn), ..Packet::default() }, ack, boundaries)
 }
 
@@ -29,8 +29,9 @@ pub fn with_ack(packet: Packet, ack: &Ack, boundaries: &impl SegmentBoundaries) 
 }
 
 /// Flags in the order of the files.
-fn flags(role: Role, push: bool, ack: bool, ece: bool, cwr: bool) -> String {
-    let flags = [(role == Role::Syn, 'S'), (role == Role::Fin, 'F'), (push, 'P'), (ack, 'A'), (ece, 'E'), (cwr, 'C')];
+fn flags(segment_type: SegmentType, push: bool, ack: bool, ece: bool, cwr: bool) -> String {
+    let flags =
+        [(segment_type == SegmentType::Syn, 'S'), (segment_type == SegmentType::Fin, 'F'), (push, 'P'), (ack, 'A'), (ece, 'E'), (cwr, 'C')];
     flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).collect()
 }
 
@@ -52,11 +53,11 @@ pub fn ecn_codepoint(field: u8) -> Ecn {
 }
 
 /// What a packet of a file does to the connection; a pure acknowledgement is plain.
-pub fn role(packet: &Packet) -> Role {
+pub fn segment_type(packet: &Packet) -> SegmentType {
     match () {
-        () if packet.has('S') => Role::Syn,
-        () if packet.has('F') => Role::Fin,
-        () => Role::Plain,
+        () if packet.has('S') => SegmentType::Syn,
+        () if packet.has('F') => SegmentType::Fin,
+        () => SegmentType::Plain,
     }
 }
 

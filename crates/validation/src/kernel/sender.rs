@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use ecnlab_transport::{Ack, AppWrite, CongestionWindow, HostClock, Receiver, Role, SackOption, Segment, Sender, SenderOutput, Settings};
+use ecnlab_transport::{
+    Ack, AppWrite, CongestionWindow, HostClock, Receiver, SackOption, Segment, SegmentType, Sender, SenderOutput, Settings,
+};
 use ecnlab_units::{Span, Time};
 
 use super::case::{Case, Packet, Side, Trigger};
@@ -152,8 +154,8 @@ impl SenderReplay {
         self.sender.on_ack_with_data(&ack, time, &mut self.outbox);
         let Some(answers) = &mut self.answers else { return Ok(()) };
         let arrival = answers.receiver.receive(&answers.segment(packet), packet.sent, time);
-        if let Some(held) = &arrival.held {
-            self.note_ack(time, held);
+        if let Some(ack) = &arrival.earlier_ack {
+            self.note_ack(time, ack);
         }
         if let Some(ack) = self.note_sent(time, arrival.ack) {
             self.note_ack(time, &ack);
@@ -166,7 +168,11 @@ impl SenderReplay {
         for segment in std::mem::take(&mut self.outbox.0) {
             let written = self.segment_map.on_sent(&segment, self.sender.send_buffer(), self.settings.quirks.header_size);
             let packet = packet_of_segment(Side::A, time, &segment, &written);
-            let packet = match self.answers.as_mut().filter(|_| segment.role != Role::PureAck && segment.role != Role::Syn) {
+            let packet = match self
+                .answers
+                .as_mut()
+                .filter(|_| segment.segment_type != SegmentType::PureAck && segment.segment_type != SegmentType::Syn)
+            {
                 Some(answers) => answers.on_data(packet, ack.take(), time),
                 None => packet,
             };
@@ -199,7 +205,7 @@ impl SenderReplay {
         Ok(Ack {
             next: segment(packet.ack.unwrap_or_default())?,
             size: self.settings.quirks.ack_size,
-            role: segments::role(packet),
+            segment_type: segments::segment_type(packet),
             ece: packet.has('E'),
             cwr: packet.has('C'),
             ecn: segments::ecn_codepoint(packet.ecn_arrived),

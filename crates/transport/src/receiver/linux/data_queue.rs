@@ -14,7 +14,7 @@ use ecnlab_units::Time;
 use super::comp_sack::CompressedSacks;
 use super::rcvbuf::{QueuedSegment, ReceiveBuffer};
 use super::{LinuxReceiver, rcvbuf};
-use crate::segment::{Role, Segment};
+use crate::segment::{Segment, SegmentType};
 
 /// Quick acknowledgements after a mark, or after a segment that is not ECN-capable among others that are.
 const QUICK_ACKS_AFTER_MARK: u32 = 2;
@@ -70,7 +70,7 @@ impl LinuxReceiver {
 
     fn queue_data(&mut self, segment: &Segment, payload: u32, now: Time) {
         let (memory, spare) = (rcvbuf::truesize_of(segment.size), rcvbuf::tailroom_of(segment.size));
-        let stored = QueuedSegment { payload, memory, tailroom: spare, fin: segment.role == Role::Fin };
+        let stored = QueuedSegment { payload, memory, tailroom: spare, fin: segment.segment_type == SegmentType::Fin };
         if segment.seq < self.rcv_nxt {
             self.ofo_queue.set_dsack(segment.seq);
             self.drop_and_ack_now();
@@ -185,7 +185,7 @@ impl LinuxReceiver {
         // this segment.
         if !is_first && self.ofo_queue.block_position(seq) >= 2 && self.compressed_sacks.as_ref().is_some_and(CompressedSacks::is_pending) {
             // That settles what this segment is owed too (Linux tcp_sack_compress_send_ack).
-            self.send_ack(Role::Plain, now);
+            self.send_ack(SegmentType::Plain, now);
         }
         if !twice {
             self.ofo_queue.insert(seq, stored);
@@ -207,6 +207,6 @@ impl LinuxReceiver {
             self.ack_scheduler.enter_quickack_mode(QUICK_ACKS_AFTER_DUPLICATE, self.last_advertised_window());
             self.ofo_queue.set_dsack(segment.seq);
         }
-        self.send_ack(Role::Plain, now);
+        self.send_ack(SegmentType::Plain, now);
     }
 }

@@ -38,7 +38,7 @@ use self::rcvbuf::ReceiveBuffer;
 use self::syn_fin_replies::LinuxSynFinReplies;
 use super::{ReceiveOutcome, SACK_BLOCK_BYTES, ecn_echo::EcnEchoBits};
 use crate::clock::HostClock;
-use crate::segment::{Ack, Role, Segment};
+use crate::segment::{Ack, Segment, SegmentType};
 use crate::settings::{EchoStyle, Handshake, Settings};
 use crate::timer::earlier_deadline;
 
@@ -146,7 +146,7 @@ impl LinuxReceiver {
         if self.is_closed {
             return self.take_outcome(0);
         }
-        if segment.role == Role::Syn {
+        if segment.segment_type == SegmentType::Syn {
             self.on_syn(segment, sent, now);
         } else {
             self.on_segment(segment, sent, now);
@@ -161,10 +161,10 @@ impl LinuxReceiver {
         }
         // An application that answers does so once it has accepted the connection: what opens it comes before that.
         let answers = opens && self.starts_in_pingpong;
-        if answers && segment.role == Role::PureAck {
+        if answers && segment.segment_type == SegmentType::PureAck {
             self.ack_scheduler.enter_pingpong_mode();
         }
-        if segment.role == Role::PureAck {
+        if segment.segment_type == SegmentType::PureAck {
             self.on_pure_ack(segment, sent, now);
         } else {
             self.on_data(segment, sent, now);
@@ -180,8 +180,8 @@ impl LinuxReceiver {
         let mut first = self.pending_acks.drain(..count);
         let (one, other) = (first.next(), first.next());
         match other {
-            Some(ack) => ReceiveOutcome { delivered, held: one.map(Box::new), ack: Some(ack) },
-            None => ReceiveOutcome { delivered, held: None, ack: one },
+            Some(ack) => ReceiveOutcome { delivered, earlier_ack: one.map(Box::new), ack: Some(ack) },
+            None => ReceiveOutcome { delivered, earlier_ack: None, ack: one },
         }
     }
 
@@ -209,7 +209,7 @@ impl LinuxReceiver {
         } else {
             self.on_open(sent, now);
             self.ecn_echo.on_ecn_field(segment);
-            self.send_ack(Role::Plain, now);
+            self.send_ack(SegmentType::Plain, now);
         }
     }
 
@@ -219,7 +219,7 @@ impl LinuxReceiver {
         let ece = self.ecn_echo.is_negotiated();
         self.rcv_rtt.on_ack_sent(self.timestamp, now);
         self.pending_acks.push(Ack {
-            role: Role::Syn,
+            segment_type: SegmentType::Syn,
             ece,
             echo,
             echo_retransmission,
@@ -272,7 +272,7 @@ impl LinuxReceiver {
 
     fn ack_invalid_segment(&mut self, now: Time) {
         if !self.is_ratelimited(now) {
-            self.send_ack(Role::Plain, now);
+            self.send_ack(SegmentType::Plain, now);
         }
     }
 
@@ -285,13 +285,13 @@ impl LinuxReceiver {
         if self.has_more_than_full_segment() && (self.app_reader.has_nothing_to_read() || self.can_keep_window())
             || self.ack_scheduler.must_ack_now()
         {
-            self.send_ack(Role::Plain, now);
+            self.send_ack(SegmentType::Plain, now);
         } else if self.ofo_queue.is_empty() {
             if self.ack_scheduler.plan_delayed_ack(now) == AckDue::Now {
-                self.send_ack(Role::Plain, now);
+                self.send_ack(SegmentType::Plain, now);
             }
         } else if self.may_send_sack_now(now) {
-            self.send_ack(Role::Plain, now);
+            self.send_ack(SegmentType::Plain, now);
         }
     }
 
@@ -336,7 +336,7 @@ impl LinuxReceiver {
         let owes = self.ack_scheduler.is_ack_scheduled()
             && (self.has_more_than_full_segment() || copied > 0 && unused && self.ack_scheduler.owes_end_of_write());
         if owes || copied > 0 && !self.fin_received && self.has_window_opened() {
-            self.send_ack(Role::Plain, now);
+            self.send_ack(SegmentType::Plain, now);
         }
     }
 
@@ -352,7 +352,7 @@ impl LinuxReceiver {
     }
 
     /// What an acknowledgement says now, of all before `next`.
-    fn make_ack(&mut self, role: Role, next: u64, now: Time) -> Ack {
+    fn make_ack(&mut self, segment_type: SegmentType, next: u64, now: Time) -> Ack {
         let EcnEchoBits { cwr, ece } = self.ecn_echo.take_echo_bits();
         let (echo, echo_retransmission) = self.ts_recent;
         let sacks = self.ofo_queue.take_sack_blocks();
@@ -364,7 +364,7 @@ impl LinuxReceiver {
             compressed.on_ack_sent();
         }
         self.rcv_rtt.on_ack_sent(self.timestamp, now);
-        Ack { next, size, role, ece, cwr, echo, echo_retransmission, window, ecn: self.ack_ecn(), on_data: false, sacks }
+        Ack { next, size, segment_type, ece, cwr, echo, echo_retransmission, window, ecn: self.ack_ecn(), on_data: false, sacks }
     }
 
     fn ack_ecn(&self) -> Ecn {
@@ -380,22 +380,22 @@ impl LinuxReceiver {
         window
     }
 
-    fn send_ack(&mut self, role: Role, now: Time) {
-        let ack = self.make_ack(role, self.rcv_nxt, now);
+    fn send_ack(&mut self, segment_type: SegmentType, now: Time) {
+        let ack = self.make_ack(segment_type, self.rcv_nxt, now);
         self.ack_scheduler.on_ack_sent();
         self.pending_acks.push(ack);
     }
 
     /// The acknowledgement of what waits when DCTCP's state changes, in the state before (RFC 8257, section 3.2).
     fn send_ack_before_ce_change(&mut self, now: Time) {
-        let ack = self.make_ack(Role::Plain, self.rcv_nxt_before_ce, now);
+        let ack = self.make_ack(SegmentType::Plain, self.rcv_nxt_before_ce, now);
         self.pending_acks.push(ack);
     }
 
     /// The acknowledgement that rides on data that goes out now.
     pub fn piggybacked_ack(&mut self, now: Time) -> Ack {
         self.timestamp = now;
-        let ack = self.make_ack(Role::Plain, self.rcv_nxt, now);
+        let ack = self.make_ack(SegmentType::Plain, self.rcv_nxt, now);
         self.ack_scheduler.on_ack_sent();
         self.ack_scheduler.on_data_sent(now);
         ack
@@ -428,7 +428,7 @@ impl LinuxReceiver {
         let compressed = self.compressed_sacks.as_ref();
         let (merged, merges) = (compressed.and_then(CompressedSacks::deadline), compressed.is_some_and(CompressedSacks::is_pending));
         if is_due(merged) {
-            self.send_ack(Role::Plain, now);
+            self.send_ack(SegmentType::Plain, now);
             return;
         }
         self.timestamp = now;
@@ -436,7 +436,7 @@ impl LinuxReceiver {
             self.retransmit_reply(now);
         } else if is_due(self.ack_scheduler.deadline(merges)) {
             if self.ack_scheduler.on_timer() || merges {
-                self.send_ack(Role::Plain, now);
+                self.send_ack(SegmentType::Plain, now);
             }
         } else if is_due(self.app_reader.deadline()) {
             match self.app_reader.wake(now) {
@@ -449,15 +449,15 @@ impl LinuxReceiver {
 
     fn retransmit_reply(&mut self, now: Time) {
         match self.syn_fin_replies.on_timer(now) {
-            Some(Role::Syn) => self.send_syn_ack(now),
-            Some(role) => self.send_ack(role, now),
+            Some(SegmentType::Syn) => self.send_syn_ack(now),
+            Some(segment_type) => self.send_ack(segment_type, now),
             None => {}
         }
     }
 
     fn send_fin(&mut self, now: Time) {
         self.syn_fin_replies.on_fin_sent(now);
-        self.send_ack(Role::Fin, now);
+        self.send_ack(SegmentType::Fin, now);
     }
 
     /// The application closes when it has sent what it has to send, and not when it has read to the end.

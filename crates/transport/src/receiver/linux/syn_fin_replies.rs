@@ -12,7 +12,7 @@
 use ecnlab_units::{Span, Time};
 
 use crate::clock::HostClock;
-use crate::segment::Role;
+use crate::segment::SegmentType;
 use crate::settings::Settings;
 
 /// How often they are sent again before the receiver gives up (ip-sysctl tcp_synack_retries, tcp_orphan_retries).
@@ -22,7 +22,7 @@ const FIN_RETRIES: u32 = 8;
 /// A reply that waits to be acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct LinuxUnackedReply {
-    role: Role,
+    segment_type: SegmentType,
     retransmit_at: Time,
     retries: u32,
     /// The delay before the next one.
@@ -63,8 +63,12 @@ impl LinuxSynFinReplies {
         self.syn_ack_retransmitted = self.syn_ack_sent_at.replace(now).is_some();
         let (retries, delay) =
             self.unacked_reply.map_or((0, self.rto_initial), |waiting| (waiting.retries, self.rto_initial * (1 << waiting.retries)));
-        self.unacked_reply =
-            Some(LinuxUnackedReply { role: Role::Syn, retransmit_at: self.clock.timer_expiry(now, delay), retries, next_delay: delay * 2 });
+        self.unacked_reply = Some(LinuxUnackedReply {
+            segment_type: SegmentType::Syn,
+            retransmit_at: self.clock.timer_expiry(now, delay),
+            retries,
+            next_delay: delay * 2,
+        });
     }
 
     /// The first segment but the SYN has come: the connection is open. Returns the round-trip time, if there was a handshake.
@@ -95,8 +99,12 @@ impl LinuxSynFinReplies {
         let timeout = self.rto();
         let probe = self.handshake_rtt.filter(|_| self.uses_tlp).map(|rtt| timeout.min(rtt * 2 + self.rto_min));
         let (delay, next) = probe.map_or((timeout, timeout * 2), |probe| (probe, timeout));
-        self.unacked_reply =
-            Some(LinuxUnackedReply { role: Role::Fin, retransmit_at: self.clock.timer_expiry(now, delay), retries: 0, next_delay: next });
+        self.unacked_reply = Some(LinuxUnackedReply {
+            segment_type: SegmentType::Fin,
+            retransmit_at: self.clock.timer_expiry(now, delay),
+            retries: 0,
+            next_delay: next,
+        });
     }
 
     /// What waits has been acknowledged.
@@ -108,11 +116,11 @@ impl LinuxSynFinReplies {
         self.unacked_reply.map(|waiting| waiting.retransmit_at)
     }
 
-    /// The deadline has come: the role of the reply to send again.
-    pub fn on_timer(&mut self, now: Time) -> Option<Role> {
+    /// Handles the deadline; returns the type of the reply to retransmit.
+    pub fn on_timer(&mut self, now: Time) -> Option<SegmentType> {
         let waiting = self.unacked_reply.as_mut().filter(|waiting| waiting.retransmit_at <= now)?;
-        let role = waiting.role;
-        let most = if role == Role::Syn { SYN_ACK_RETRIES } else { FIN_RETRIES };
+        let segment_type = waiting.segment_type;
+        let most = if segment_type == SegmentType::Syn { SYN_ACK_RETRIES } else { FIN_RETRIES };
         if waiting.retries == most {
             self.unacked_reply = None;
             return None;
@@ -123,11 +131,11 @@ impl LinuxSynFinReplies {
         waiting.retransmit_at = self.clock.timer_expiry(now, waiting.next_delay);
         self.clock.set_serving_timer(false);
         waiting.next_delay = (waiting.next_delay * 2).min(self.rto_max);
-        if role == Role::Syn {
+        if segment_type == SegmentType::Syn {
             self.syn_ack_retransmitted = true;
             self.syn_ack_sent_at = Some(now);
         }
-        Some(role)
+        Some(segment_type)
     }
 }
 

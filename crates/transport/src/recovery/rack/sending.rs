@@ -3,7 +3,7 @@
 use ecnlab_units::Time;
 
 use super::{CaState, Rack, RexmitAction};
-use crate::segment::Role;
+use crate::segment::SegmentType;
 use crate::tcb::{SenderOutput, Tcb};
 
 impl Rack {
@@ -105,7 +105,7 @@ impl Rack {
             return false;
         }
         // The last segment of a connection does not wait for the window (Linux tcp_cwnd_test).
-        if self.scoreboard.in_flight() >= cwnd && tcb.send_buffer().segment_role(tcb.snd_max()) != Role::Fin {
+        if self.scoreboard.in_flight() >= cwnd && tcb.send_buffer().segment_type(tcb.snd_max()) != SegmentType::Fin {
             return false;
         }
         let waits = !tcb.settings().quirks.limited_transmit && self.state <= CaState::Disorder && self.scoreboard.sacked > 0;
