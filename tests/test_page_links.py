@@ -1,6 +1,7 @@
 """No link of a page is broken, in the sources and on the site."""
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,11 @@ def test_the_navigation_has_each_page_once() -> None:
     assert sorted(named) == sorted(page.relative_to(PAGES).as_posix() for page in PAGES.rglob("*.md"))
 
 
+def _names_on_api_pages() -> list[str]:
+    pages = (page.read_text(encoding="utf-8") for page in sorted((PAGES / "reference" / "python").glob("*.md")))
+    return [name for text in pages for name in re.findall(r"^::: (ecnlab(?:\.\w+)+)$", text, re.MULTILINE)]
+
+
 def _pages_of(entry: object) -> list[str]:
     if isinstance(entry, str):
         return [entry]
@@ -77,6 +83,11 @@ def _pages_of(entry: object) -> list[str]:
 
 
 def test_the_pages_of_the_python_api_have_each_public_name_once() -> None:
-    pages = (page.read_text(encoding="utf-8") for page in (PAGES / "reference" / "python").glob("*.md"))
-    named = [name for text in pages for name in re.findall(r"^::: ecnlab\.(\w+)$", text, re.MULTILINE)]
-    assert sorted(named) == sorted(ecnlab.__all__)
+    named = _names_on_api_pages()
+    assert sorted(name.removeprefix("ecnlab.") for name in named if name.count(".") == 1) == sorted(ecnlab.__all__)
+
+
+@pytest.mark.parametrize("name", [name for name in _names_on_api_pages() if name.count(".") > 1])
+def test_a_name_of_a_module_on_the_pages_of_the_python_api_exists(name: str) -> None:
+    module, _, member = name.rpartition(".")
+    assert hasattr(import_module(module), member)
