@@ -213,7 +213,7 @@ fn what_an_application_hardly_meant_is_said_and_what_cannot_be_is_refused() {
     for (carrier, app, place, told) in [
         (TCP, "{ kind = \"arrivals\", load = 1.2, rate = \"10 Mbps\" }", "flows.users.app.load", "grows without bound"),
         (TCP, "{ kind = \"arrivals\", flows_per_second = 0.05 }", "flows.users.app.flows_per_second", "every 20 s on average"),
-        (TCP, "{ kind = \"replay\", times = [\"1 s\", \"11 s\"], sizes = [1, 1] }", "flows.users.app.times", "1 of 2 come after the end"),
+        (TCP, "{ kind = \"replay\", times = [\"1 s\", \"11 s\"], sizes = [1, 1] }", "flows.users.app.times", "1 of 2 are after the end"),
         ("udp = { ecn = \"ect0\" }", "\"cbr\"", "flows.users.udp.ecn", "no queue on their route marks"),
     ] {
         let warnings = read(carrier, app).unwrap().warnings;
