@@ -169,7 +169,7 @@ def test_an_aqm_that_no_queue_has_is_warned_of() -> None:
 
 def test_a_stored_scenario_says_what_it_needs_when_the_class_is_missing() -> None:
     resolved = scenario_with(Passes).resolved
-    with pytest.raises(ecnlab.ScenarioError, match=r'unknown AQM "Passes".*load a user-defined AQM with --aqm FILE:CLASS'):
+    with pytest.raises(ecnlab.ScenarioError, match=r'unknown AQM "Passes".*a user-defined AQM needs --aqm FILE:CLASS'):
         ecnlab.scenario(resolved)
     assert ecnlab.scenario(resolved, aqms=[Passes]).hash == scenario_with(Passes).hash
 

@@ -229,7 +229,12 @@ fn what_an_application_hardly_meant_is_said_and_what_cannot_be_is_refused() {
             "flows.users.count",
             "give count = 1",
         ),
-        (TCP, "{ kind = \"arrivals\", load = 0.5, rate = \"1 Mbps\", size = \"pareto 3 KB, shape 1\" }", "flows.users.app.size", "no mean"),
+        (
+            TCP,
+            "{ kind = \"arrivals\", load = 0.5, rate = \"1 Mbps\", size = \"pareto 3 KB, shape 1\" }",
+            "flows.users.app.size",
+            "an infinite mean",
+        ),
         (TCP, "{ kind = \"replay\", times = [\"1 s\"], sizes = [1, 2] }", "flows.users.app.sizes", "as many as times"),
         (TCP, "{ kind = \"video\", buffer = \"100 s\" }", "flows.users.app.cushion", "must fit into the buffer"),
     ] {

@@ -151,7 +151,10 @@ fn a_trace_that_cannot_be_followed_is_told_with_its_line() {
         assert!(matches!(&found[..], [(at, message)] if *at == format!("link.path.{key}") && message.contains(part)), "{keys}: {found:?}");
     }
     let found = problems(&format!("deliveries = [5]\n{QUEUE}"), "");
-    assert!(matches!(&found[..], [(at, message)] if at == "link.path.reverse.rate" && message.contains("of its own")), "{found:?}");
+    assert!(
+        matches!(&found[..], [(at, message)] if at == "link.path.reverse.rate" && message.contains("has no rate for its reverse direction")),
+        "{found:?}"
+    );
     let found = problems(&format!("deliveries = [5]\n{reverse}"), "");
     assert!(found.iter().any(|(at, message)| at == "link.path.deliveries" && message.contains("require a queue")), "{found:?}");
 }

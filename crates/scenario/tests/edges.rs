@@ -143,7 +143,7 @@ fn one_mistake_in_an_edge_or_a_route_is_one_problem_at_its_place() {
         (DETOUR, "link.ab.reverse", "{ limit = 5 }", "link.ab.reverse", "one_way = true"),
         (DETOUR, "link.cd.reverse.queue", "{ limit = 5 }", "link.cd.reverse.queue.aqm", "is missing"),
         (DETOUR, "link.cd.reverse", "5", "link.cd.reverse", "must be a table"),
-        (DETOUR, "flows.f.route_back", "[\"bc.reverse\", \"ab.reverse\"]", "flows.f.route_back", "there is no link \"ab.reverse\""),
+        (DETOUR, "flows.f.route_back", "[\"bc.reverse\", \"ab.reverse\"]", "flows.f.route_back", "unknown link \"ab.reverse\""),
         (DETOUR, "flows.f.route_back", "[\"bc.revers\"]", "flows.f.route_back", "did you mean \"bc.reverse\"?"),
         (DETOUR, "flows.f.route_back", "[\"cd\"]", "flows.f.route_back", "must be a list of links from \"c\" to \"a\""),
         (DETOUR, "flows.f.route", "[\"bc\"]", "flows.f.route", "comes from \"b\", but the route is at \"a\""),

@@ -110,7 +110,7 @@ const INVALID_QUEUES: &[(&str, &str, &[&str])] = &[
     ("{ limit = 120 }", "aqm", &["is missing", "aqm = \"droptail\""]),
     ("{ aqm = \"droptail\" }", "limit", &["is missing", "limit = 120"]),
     ("{ discipline = \"fifo\", aqm = { name = \"red\" } }", "limit", &["is missing"]),
-    ("{ aqm = \"codell\", limit = 120 }", "aqm", &["there is no AQM \"codell\"", "did you mean \"codel\"?"]),
+    ("{ aqm = \"codell\", limit = 120 }", "aqm", &["unknown AQM \"codell\"", "did you mean \"codel\"?"]),
     ("{ discipline = \"fifi\", limit = 120 }", "discipline", &["unknown discipline \"fifi\"", "did you mean \"fifo\"?"]),
     ("{ aqm = \"fifo\", limit = 120 }", "aqm", &["\"fifo\" is a discipline", "queue = { discipline = \"fifo\", limit = 120"]),
     ("{ discipline = \"red\", limit = 120 }", "discipline", &["\"red\" is an AQM", "write aqm = \"red\""]),
@@ -126,7 +126,7 @@ const INVALID_QUEUES: &[(&str, &str, &[&str])] = &[
     ("{ aqm = { name = \"red\", limit = 120 } }", "aqm.limit", &["belongs to the discipline around", "beside aqm"]),
     ("{ limit = 120, aqm = { min_th = 9 } }", "aqm.name", &["is missing", "name = \"droptail\""]),
     ("{ limit = 120, aqm = { name = \"red\", min_th = 20 } }", "aqm.min_th", &["20 must be below max_th 15"]),
-    ("{ limit = 120, aqm = 7 }", "aqm", &["there is no AQM \"7\""]),
+    ("{ limit = 120, aqm = 7 }", "aqm", &["unknown AQM \"7\""]),
     ("{ limit = 120, aqm = [\"red\"] }", "aqm", &["must be a single value"]),
     ("{ discipline = [\"fifo\"], limit = 120 }", "discipline", &["must be a single value"]),
     ("{ aqm = \"droptail\", limit = 120, queue = { aqm = \"red\", limit = 90 } }", "queue", &["has no queue"]),
@@ -257,7 +257,7 @@ fn what_no_kernel_s_queue_can_be_is_refused() {
         (
             r#"{ discipline = "tbf", rate = "1 Mbps", burst = "10 KB", queue = { kernel = "red" } }"#,
             "link.l.queue.queue.kernel",
-            "in place of",
+            "must be the link's own queue",
         ),
     ];
     for (queue, place, part) in cases {

@@ -277,7 +277,7 @@ fn a_name_may_hold_what_files_and_figures_have_to_cope_with() {
 fn a_section_that_is_written_as_one_table_is_told_how_lists_are_written() {
     let text = VALID_SCENARIO.replace("[[flows]]", "[flows]").replacen("[flows]", "[[unused]]", 1);
     let found = problems(&text);
-    assert!(found.iter().any(|problem| problem.message.contains("write [[flows]] in place of [flows]")), "{found:?}");
+    assert!(found.iter().any(|problem| problem.message.contains("write [[flows]] instead of [flows]")), "{found:?}");
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn a_slow_link_with_a_long_buffer_is_simulated_without_time_wrapping() {
 #[test]
 fn a_wrong_override_is_refused_with_its_path_and_what_there_is() {
     let cases = [
-        ("flows.middle.count", "3", "fix; fix: use one of near, far"),
+        ("flows.middle.count", "3", "unknown member \"middle\"; fix: use one of near, far"),
         ("link.bottleneck.rate.x", "3", "has no member x"),
         ("flows..count", "3", "an override is written as"),
         ("flows.near.count", "many", "not a number"),

@@ -428,7 +428,7 @@ mod tests {
         for shape in ["0", "-1", "1e-300", "1e300"] {
             assert!(said(&format!("pareto 1 s, shape {shape}, at most 2 s")).contains("the shape must be 0.01 .. 1000"), "{shape}");
         }
-        assert!(said("pareto 1 s, shape 1").contains("a shape of at most 1 has no mean"));
+        assert!(said("pareto 1 s, shape 1").contains("a shape of at most 1 has an infinite mean"));
         // Its smallest value is about (1e-6)^100 s.
         assert!(said("pareto 1 us, shape 0.01, at most 1 s").contains("a larger shape or a lower upper bound"));
         for text in ["pareto 1 s, shape 0.01, at most 2 s", "pareto 1 s, shape 1000, at most 2 s", "pareto 1.1 s, shape 0.9, at most 200 s"]
@@ -514,7 +514,7 @@ mod tests {
             ("uniform 1 s", "both ends"),
             ("uniform 3 s to 1 s", "below the second"),
             ("pareto 1 s", "must have a shape"),
-            ("pareto 1 s, shape 1", "has no mean"),
+            ("pareto 1 s, shape 1", "has an infinite mean"),
             ("pareto 1 s, shape 2, at most 1 s", "above the mean"),
             ("pareto 1 s, form 2", "unknown option \"form 2\""),
             ("normal 1 s", "must have a deviation"),

@@ -32,7 +32,7 @@ const LIMIT_EXAMPLE: &str = "limit = 120";
 /// The key that names a queue of a kernel.
 const KERNEL_KEY: &str = "kernel";
 /// Hint for an unknown AQM.
-const USER_AQM_HINT: &str = ", or load a user-defined AQM with --aqm FILE:CLASS or load(..., aqms=[CLASS])";
+const USER_AQM_HINT: &str = "; a user-defined AQM needs --aqm FILE:CLASS or load(..., aqms=[CLASS])";
 const MAX_LIMIT_BYTES: f64 = 1e13;
 
 parameters! {
