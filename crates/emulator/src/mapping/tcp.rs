@@ -208,7 +208,8 @@ fn refuse_congestion_control(settings: &Settings) -> Option<&'static str> {
         (CongestionControlName::Vegas, EcnResponseName::Dctcp | EcnResponseName::Abe) => {
             Some("the kernel's Vegas takes a mark for a loss; fix: give ecn_response = \"halve\"")
         }
-        _ => None,
+        // No wildcard for the control: a new one has to be mapped or refused, or hosts would run Reno in its place.
+        (CongestionControlName::Reno | CongestionControlName::Cubic | CongestionControlName::Vegas, _) => None,
     }
 }
 
