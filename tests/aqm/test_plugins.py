@@ -109,6 +109,7 @@ def test_a_class_marks_unless_its_flag_ecn_is_off() -> None:
         (lambda: _aqm_class_with(groups=-1), "groups = -1 must be"),
         (lambda: _aqm_class_with(groups=17, group=lambda self, packet: 0), "groups = 17 must be at most 16"),
         (lambda: _aqm_class_with(marks="loud"), 'marks = "loud" must be'),
+        (lambda: _aqm_class_with(marks=False), "marks = False must be"),
         (lambda: _aqm_class_with(test_params={"none": 1}), "test_params: unknown parameter none"),
         (lambda: _aqm_class_with(test_params=[1]), "test_params must be a dict"),
         (lambda: _aqm_class_with(limit=5, __annotations__={"limit": int}), "the field 'limit' has a name that every AQM uses"),

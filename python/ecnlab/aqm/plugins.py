@@ -75,6 +75,8 @@ def _aqm_declaration(aqm: type[Aqm], digest: str) -> dict[str, Any]:
         raise ValueError("has an __init__, where parameters and line are not set yet; fix: set its state in on_start")
     if not isinstance(aqm.groups, int) or aqm.groups < 0:
         raise ValueError(f"groups = {aqm.groups!r} must be a whole number, at least 0")
+    if not isinstance(aqm.marks, str | None):
+        raise ValueError(f'marks = {aqm.marks!r} must be "congested", "incipient" or None')
     if (aqm.groups > 0) != (aqm.group is not Aqm.group):
         raise ValueError("groups = N and the method group(packet) require each other; fix: give both or neither")
     test_params = _test_params(aqm)
