@@ -281,7 +281,10 @@ QUEUES = {
     "fifo": QueueFigure('discipline = "fifo", limit = 120, aqm = { name = "red", min_th = 10, max_th = 30 }'),
     "red": QueueFigure('aqm = "ecn", limit = 120, min_th = 10, max_th = 30, max_p = 0.1'),
     "mark-front": QueueFigure('aqm = "mark-front", limit = 120, min_th = 10, max_th = 30'),
-    "aecn": QueueFigure('aqm = "aecn", limit = 120, min_th = 10, max_th = 30, max_p = 0.5', {"flows.later.access.delay": "75 ms"}),
+    "aecn": QueueFigure(
+        'aqm = "aecn", limit = 120, min_th = 10, max_th = 30, max_p = 0.5',
+        {"flows.first.access.delay": "5 ms", "flows.later.access.delay": "75 ms"},
+    ),
     "blue": QueueFigure('aqm = "blue", limit = 60, freeze_time = "50 ms", threshold = 45'),
     "fred": QueueFigure('aqm = "fred", limit = 120, min_q = 4'),
     "rem": QueueFigure('aqm = "rem", limit = 100, gamma = 0.005'),
