@@ -180,7 +180,9 @@ def _red_lines(*max_p: float, gentle: bool = False) -> dict[str, Function]:
 CURVES = {
     "red": CurveFigure(_AVERAGE, _RED),
     "mark-front": CurveFigure(_AVERAGE, _RED),
-    "fred": CurveFigure(Axis(_AVERAGE.label, 70), {"flow with max(min_q, avgcq) packets or more": red_probability(30, 60, 0.1)}),
+    "fred": CurveFigure(
+        _AVERAGE, {"flow with max(min_q, avgcq) packets or more": red_probability(30, 60, 0.02)}, Axis("probability", 0.05)
+    ),
     "ared": CurveFigure(_AVERAGE, _red_lines(0.01, 0.1, 0.5, gentle=True)),
     "feng-red": CurveFigure(Axis(_AVERAGE.label, 40), _red_lines(0.1 / 3, 0.1, 0.2, 0.4)),
     "pd-red": CurveFigure(Axis(_AVERAGE.label, 40), _red_lines(0.05, 0.1, 0.2)),
