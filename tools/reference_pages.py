@@ -1,6 +1,6 @@
 """Pages in docs/ that are written from the engine's own declarations: parameters, quirks, the index of queues, and the tables of others.
 
-reference/queues/duties.md is written from runs: what the conformance suite measures of every AQM and discipline.
+reference/queues/duties.md and its picture are written from runs: the results of the conformance suite for every AQM and discipline.
 
 `python tools/reference_pages.py` writes the pages; with `--check` it compares them and exits with 1 if one is stale.
 In reference/scenario.md the units stand between `<!-- units -->` and `<!-- end of units -->`, the keys of a section stand between
@@ -124,20 +124,43 @@ The page of each queue shows its length against time in this scenario, with the 
 {queue_figures.SCENARIO}```
 """
 
-_DUTIES_HEAD = """# What RFC 7567 asks of an AQM, and what each does
+_DUTIES_HEAD = """<!-- Written by `python tools/reference_pages.py` from runs of the conformance suite; AQMs do not declare it. -->
 
-Written by `python tools/reference_pages.py` from runs of the conformance suite; nothing here is declared by the AQMs themselves.
-A "no" is not a fault: drop-tail is no AQM, RED of 1993 knows no ECN, and some papers mark at any length of the queue on purpose.
+# Requirements of RFC 7567
+
+Compare here how each AQM and discipline meets five requirements of RFC 7567.
+`ecnlab test-aqm` runs the same tests on your own AQM.
+
+![Verdict of each AQM on each requirement](figures/duties.svg)
+
+*Verdicts of the AQMs, measured with the loads below.*
+
+A "no" is not necessarily a fault. Drop-tail is not an AQM, RED of 1993 does not know ECN,
+and some papers mark at any queue length on purpose.
+
+## Requirements
 """
-_DUTIES_LOAD = """The first two columns say what is done to packets of one kind at 10 Mbps, about ten of which wait in a buffer of 20,
-under values that make the AQM signal often. `excess` is three times the link's rate of ECN-capable packets that answer to nothing, with
-default values and a buffer of 200 packets. The others are flows that let their windows grow by a packet a round trip (100 ms) and halve
-them for a signal (cut a fifth off for MECN's quiet one), with default values, as many flows as RFC 7928 calls medium congestion (section
-8.2.3) and a buffer of one bandwidth-delay product, 50 packets at least: `size` at 50 Mbps with packets of 100 and 1500 bytes, of which it
-shows the shares that were signalled; `untuned` at 1, 10 and 100 Mbps.
-Untuned is well where the buffer is less than half full on average, the link is used for more than 90 % of the time, and fewer than one
-packet in 10 000 meets a full buffer; "partly" is well at some of the three rates.
+_DUTIES_LOAD = """## Loads
+
+| requirement | load | buffer | values of the AQM |
+| --- | --- | --- | --- |
+| `marks`, `incapable` | packets of one kind at 10 Mbit/s; about ten packets wait | 20 packets | values that make it signal often |
+| `excess` | ECN-capable packets that do not respond, at three times the link's rate | 200 packets | defaults |
+| `size` | responsive flows at 50 Mbit/s, packets of 100 and 1500 bytes | one BDP, at least 50 packets | defaults |
+| `untuned` | responsive flows at 1, 10 and 100 Mbit/s | one BDP, at least 50 packets | defaults |
+
+BDP is the bandwidth-delay product. The figures of `size` are the signalled shares of both sizes.
+Responsive flows increase their windows by a packet per round-trip time (100 ms) and halve them at a signal.
+At MECN's level of incipient congestion they reduce them by a fifth. Their number is RFC 7928's medium congestion (section 8.2.3).
+
+`untuned` is "yes" if three conditions hold at each rate, and "partly" if they hold at some of the three rates:
+
+- The buffer is less than half full on average.
+- The link is used for more than 90 % of the time.
+- Fewer than one packet in 10 000 meets a full buffer.
 """
+_VERDICT_COLOURS = {"yes": "#9fd5b5", "partly": "#f6d98b", "no": "#eba8a0"}
+_CELL_WIDTH, _CELL_HEIGHT, _NAME_WIDTH = 84, 20, 96
 
 
 def parameters_page() -> str:
@@ -218,17 +241,37 @@ def queue_index(homes: Mapping[str, str]) -> str:
     return "\n".join([*parts, _QUEUES_TAIL])
 
 
-def aqm_duties_page() -> str:
-    """The page of RFC 7567's duties, measured of every AQM in a FIFO buffer and of every discipline that has a buffer of its own."""
+def aqm_duties_pages() -> dict[Path, str]:
+    """The page of RFC 7567's requirements, measured of each AQM in a FIFO buffer and each discipline with a buffer, and its picture."""
     aqms = [json.loads(_core.check_aqm(entry.name)) for entry in catalog.entries("aqm")]
     disciplines = [json.loads(_core.check_discipline(entry.name)) for entry in catalog.entries("discipline") if _has_buffer(entry)]
     duties = aqms[0]["duties"]
     meanings = ([_as_code(duty["name"]), duty["sentence"], f"RFC 7567, section {duty['section']}"] for duty in duties)
-    parts = [_DUTIES_HEAD, _markdown_table(("duty", "what is asked", "source"), meanings), _DUTIES_LOAD]
+    parts = [_DUTIES_HEAD, _markdown_table(("requirement", "sentence", "source"), meanings), _DUTIES_LOAD]
     for heading, judged in (("## AQMs\n", aqms), ("## Disciplines\n", disciplines)):
         if judged:
             parts += [heading, *_duty_tables(judged)]
-    return "\n".join(parts)
+    return {DUTIES_PAGE: "\n".join(parts), QUEUES_FOLDER / "figures" / "duties.svg": _verdicts_svg(aqms)}
+
+
+def _verdicts_svg(results: Sequence[Mapping[str, Any]]) -> str:
+    """A picture of the verdicts: a row for each AQM, a column for each requirement."""
+    names = [duty["name"] for duty in results[0]["duties"]]
+    width, height = _NAME_WIDTH + _CELL_WIDTH * len(names), _CELL_HEIGHT * (len(results) + 1)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+        f'<rect width="{width}" height="{height}" fill="#fff"/>',
+    ]
+    for column, name in enumerate(names):
+        parts.append(f'<text x="{_NAME_WIDTH + (column + 0.5) * _CELL_WIDTH:g}" y="14" text-anchor="middle">{name}</text>')
+    for row, result in enumerate(results, 1):
+        top = row * _CELL_HEIGHT
+        parts.append(f'<text x="4" y="{top + 14}">{result["name"]}</text>')
+        for column, duty in enumerate(result["duties"]):
+            left, colour = _NAME_WIDTH + column * _CELL_WIDTH, _VERDICT_COLOURS[duty["verdict"]]
+            parts.append(f'<rect x="{left + 1}" y="{top + 1}" width="{_CELL_WIDTH - 2}" height="{_CELL_HEIGHT - 2}" fill="{colour}"/>')
+            parts.append(f'<text x="{left + _CELL_WIDTH / 2:g}" y="{top + 14}" text-anchor="middle">{duty["verdict"]}</text>')
+    return "\n".join([*parts, "</svg>\n"])
 
 
 def _has_buffer(discipline: CatalogEntry) -> bool:
@@ -465,7 +508,7 @@ def write_or_check_pages(arguments: Sequence[str] | None = None) -> int:
         pages[TRACES_PAGE] = traces_page(TRACES_PAGE.read_text(encoding="utf-8"))
         pages[PHASE_PAGE] = phase_page(PHASE_PAGE.read_text(encoding="utf-8"))
         pages |= queue_pages()
-        pages[DUTIES_PAGE] = aqm_duties_page()
+        pages |= aqm_duties_pages()
     if not chosen.check:
         for file, fresh in pages.items():
             file.write_text(fresh, encoding="utf-8")
