@@ -232,7 +232,7 @@ def ran_on_uml(result: bytes) -> Any:
     from ecnlab.backends.uml import process
 
     backend, scenario = _uml()
-    tmpdir = SimpleNamespace(job_folder=lambda: nullcontext(_File({process.RESULT_FILE: result})), reserved_core=nullcontext)
+    tmpdir = SimpleNamespace(create_job_folder=lambda: nullcontext(_File({process.RESULT_FILE: result})), reserve_cpu_core=nullcontext)
     before = process.GUEST_PROGRAM, process.tmpdir, process.UmlProcess._run_kernel
     process.GUEST_PROGRAM, process.tmpdir = SimpleNamespace(is_file=lambda: True), tmpdir  # type: ignore[assignment]
     process.UmlProcess._run_kernel = lambda *_: (0.0, "nothing")  # type: ignore[method-assign]

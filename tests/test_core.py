@@ -69,7 +69,7 @@ def test_tables_with_unlike_columns_do_not_go_into_one_file_or_table(small: ecnl
         _core.write_parquet([], [])
     with pytest.raises(ValueError, match="no table"):
         _core.join("k", [])
-    with pytest.raises(ValueError, match="of one run"):
+    with pytest.raises(ValueError, match="of a single run"):
         run.tables["total"].runs([1])
 
 

@@ -44,7 +44,7 @@ def test_seeds_in_a_row_are_listed_by_their_ends() -> None:
 
 
 def test_no_seed_at_all_is_refused() -> None:
-    with pytest.raises(UsageError, match="no seed"):
+    with pytest.raises(UsageError, match="at least one seed"):
         require_valid_seeds([])
 
 

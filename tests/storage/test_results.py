@@ -179,7 +179,7 @@ def test_seeds_that_are_all_alike_have_no_interval_and_a_warning() -> None:
     assert (found.n, found.sd) == (3, 0.0)
     assert math.isnan(found.half_width)
     assert result.summary()["half_width"].is_nan().all()
-    assert "all seeds are alike" in result.summary_json()["warnings"][-1]["message"]
+    assert "all seeds are identical" in result.summary_json()["warnings"][-1]["message"]
     assert "one seed" in result.warnings[-1].message
 
 

@@ -164,7 +164,7 @@ def test_what_another_process_stores_meanwhile_is_not_run_again(
         monkeypatch.setattr(runner._OnDiskRunStore, "flush_runs", flush)
         elsewhere = BatchFolder(self.batches.path)
         (kept,) = {id(part): part for part in others.results[0]._part_by_seed.values()}.values()
-        elsewhere.write(kept._runs, {})  # type: ignore[attr-defined]
+        elsewhere.write_batch(kept._runs, {})  # type: ignore[attr-defined]
         flush(self)
 
     ran.clear()

@@ -182,7 +182,7 @@ def test_a_folder_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("sweep.json", "it is a sweep's"),
+        ("sweep.json", "it is a sweep; fix"),
         ("store.json", "it is a store with the runs"),
         ("claims.json", "it is a study's report"),
     ],

@@ -72,7 +72,7 @@ def test_all_files_that_are_no_case_are_named_with_the_field(tmp_path: Path) -> 
     wrong["packets"][2][6] = -1
     (tmp_path / "y.json").write_text(json.dumps(wrong))
     (tmp_path / "z.json.gz").write_bytes(b"no gzip")
-    told = r"(?s)x\.json is not a case of a real kernel: packet_columns is missing.*y\.json .*packets\[2\]\.len must be a number.*z\.json"
+    told = r"(?s)x\.json is not a case of a real kernel: name is missing.*y\.json .*packets\[2\]\.len must be a number.*z\.json"
     with pytest.raises(ecnlab.UsageError, match=told):
         kernel.replay_kernel_cases_of_folder(tmp_path)
 
@@ -81,7 +81,7 @@ def test_a_file_that_unpacks_to_more_than_any_case_is_refused(tmp_path: Path, mo
     monkeypatch.setattr(kernel, "MAX_CASE_BYTES", 1 << 20)
     (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * (1 << 21)))
     (tmp_path / "plain.json").write_bytes(b" " * (1 << 21))
-    with pytest.raises(ecnlab.UsageError, match=r"(?s)bomb\.json\.gz .*more than 1 MiB.*plain\.json .*more than 1 MiB"):
+    with pytest.raises(ecnlab.UsageError, match=r"(?s)bomb\.json\.gz .*larger than 1 MiB.*plain\.json .*larger than 1 MiB"):
         kernel.replay_kernel_cases_of_folder(tmp_path)
 
 
@@ -153,7 +153,7 @@ def test_a_case_is_chosen_by_its_name_where_its_file_has_another(tmp_path: Path)
 
 
 def test_a_folder_without_cases_and_a_name_that_none_has_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ecnlab.UsageError, match="holds no"):
+    with pytest.raises(ecnlab.UsageError, match="contains no"):
         kernel.replay_kernel_cases_of_folder(tmp_path)
     with pytest.raises(ecnlab.UsageError, match="is not a folder"):
         kernel.replay_kernel_cases_of_folder(tmp_path / "none")

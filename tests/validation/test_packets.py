@@ -38,5 +38,5 @@ def test_a_file_that_is_no_case_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_cases_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ecnlab.UsageError, match="holds no"):
+    with pytest.raises(ecnlab.UsageError, match="contains no"):
         packets.compare_packet_cases_of_folder(tmp_path)

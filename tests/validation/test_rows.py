@@ -88,7 +88,7 @@ HEADERS = {
     "": "mine-ch4.csv:1: the file is empty",
     RED_TABLE: "mine-ch4.csv:1: the table has no rows",
     f"era,mode,n\n{ROW}": "mine-ch4.csv:1: missing columns maxp, seeds",
-    f"{RED_TABLE},maxp\n{ROW},0.5": "mine-ch4.csv:1: column maxp: is there 2 times",
+    f"{RED_TABLE},maxp\n{ROW},0.5": "mine-ch4.csv:1: column maxp: occurs 2 times",
     f"{RED_TABLE},\n{ROW},": "mine-ch4.csv:1: a column has no name",
     f"{RED_TABLE},goodputs_mbps\n{ROW},9": "mine-ch4.csv:1: column goodputs_mbps: unknown; did you mean 'goodput_mbps'",
     f"{RED_TABLE},colour\n{ROW},blue": "mine-ch4.csv:1: column colour: unknown, and not compared",

@@ -57,7 +57,7 @@ def backend_in_this_process(backend: Any) -> Any:
 def run_live_in_this_process(backend: Any, scenario: Any, seed: int, watch: ProgressCallback | None, tracing: Any) -> RunOutput:
     """Run a scenario in this process, which is never the same again. Raises BackendError, and what the engine raises."""
     try:
-        with nullcontext() if tracing is None else tracing.file(seed) as trace:
+        with nullcontext() if tracing is None else tracing.open_trace_file(seed) as trace:
             run, about = _core.run_live(scenario._core, seed, watch, trace, backend.lateness_budget_s, backend.ip)
     except _core.SystemRefusal as refusal:
         raise BackendError(f"live cannot be used here: {refusal}; fix: run ecnlab doctor") from None
