@@ -312,13 +312,13 @@ QUEUES = {
 }
 
 
-OVERVIEW = ("droptail", "red", "codel")
+OVERVIEW = {"droptail": "droptail", "ecn (RED)": "red", "codel": "codel"}
 
 
 def overview() -> str:
     """The queueing delay under three AQMs, for the index."""
-    series = {name: QUEUES[name].result().table("series_queue").to_dicts() for name in OVERVIEW}
-    curves = {name: _series(rows, "sojourn_mean_s", 1e3) for name, rows in series.items()}
+    series = {label: QUEUES[page].result().table("series_queue").to_dicts() for label, page in OVERVIEW.items()}
+    curves = {label: _series(rows, "sojourn_mean_s", 1e3) for label, rows in series.items()}
     return chart(Axis("time (s)", 20), Axis("queueing delay (ms)", 180), curves)
 
 

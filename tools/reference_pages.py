@@ -88,10 +88,10 @@ _QUEUES_HEAD = """<!-- Written by `python tools/reference_pages.py` from the dec
 
 Choose a queue for a bottleneck here: an AQM that marks or drops packets, and a discipline that stores and schedules them.
 
-![Queueing delay against time under drop-tail, RED and CoDel](figures/overview.svg)
+![Queueing delay against time under drop-tail, RED with ECN and CoDel](figures/overview.svg)
 
 *The same flows through three queues of 10 Mbit/s: 5 flows from the start and 15 more from 10 s on. Drop-tail fills its buffer,
-RED holds an average between two thresholds, CoDel holds a delay of about 5 ms.*
+RED holds an average between two thresholds, CoDel aims at a delay of 5 ms and comes near it with few flows.*
 
 You write the choice as a table in the `link` of a [scenario file](../scenario.md#queues):
 
