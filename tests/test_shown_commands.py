@@ -34,6 +34,7 @@ TRACES = Path(__file__).parent / "traces"
 SUBSTITUTES = {"FILE": "first.toml", "NAME": "ecn", "DIR": "first"}
 SUBSTITUTES_OF = {
     "compare": {"A": "examples/ecn.toml", "B": "examples/red.toml"},
+    "study": {"NAME": "aecn"},
     "trace": {"FILE": "thesis.tr"},
     "validate": {"DIR": "ns2-cases"},
     "validate linux": {"DIR": "linux-cases", "NAME": "reno-tail10"},
