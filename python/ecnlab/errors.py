@@ -138,7 +138,7 @@ class UnknownName(UsageError):
         new = _RENAMED_NAMES.get(name)
         is_renamed = new in names
         super().__init__(
-            f"{name!r} is now {new!r}; fix: write {new!r}" if is_renamed else f"unknown {kind} {name!r}; {_did_you_mean_hint(name, names)}"
+            f"{name!r} is now {new!r}; fix: write {new!r}" if is_renamed else f"unknown {kind} {name!r}; {_unknown_name_hint(name, names)}"
         )
 
 
@@ -251,7 +251,7 @@ def _unpickled_error(kind: type[EcnlabError], args: tuple[Any, ...], attributes:
     return error
 
 
-def _did_you_mean_hint(name: str, names: list[str]) -> str:
+def _unknown_name_hint(name: str, names: list[str]) -> str:
     from difflib import get_close_matches
 
     nearest = get_close_matches(name, names, n=1, cutoff=0.5)

@@ -79,12 +79,12 @@ fn set_at(node: &mut Node, path: &[&str], at: usize, value: &Node) -> Result<(),
             let index = names_by_index(members);
             set_in_members(members, &index, step, (path, rest), value)
         }
-        Tree::Scalar(Scalar { text, .. }) => Err(no_member_message(text, path, at)),
+        Tree::Scalar(Scalar { text, .. }) => Err(not_a_table_message(text, path, at)),
     }
 }
 
 /// A single value stands where the path goes on.
-fn no_member_message(text: &str, path: &[&str], at: usize) -> String {
+fn not_a_table_message(text: &str, path: &[&str], at: usize) -> String {
     let beside = [&path[..at - 1], &path[at..]].concat().join(".");
     format!("\"{text}\" has no member {}; fix: give a table instead, or set {beside}", path[at])
 }

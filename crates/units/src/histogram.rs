@@ -54,11 +54,12 @@ impl<const BITS: u32> Histogram<BITS> {
     /// If the fractions do not ascend: one pass over the bins finds them all.
     pub fn quantiles_s<const N: usize>(&self, fractions: [f64; N]) -> [f64; N] {
         assert!(fractions.is_sorted(), "{fractions:?} do not ascend");
+        let ranks = fractions.map(|fraction| ((fraction * self.count as f64).ceil() as u64).max(1));
         let mut values = [f64::NAN; N];
         let (mut found, mut seen) = (0, 0);
         for (bin, count) in self.non_zero_bins() {
             seen += count;
-            while found < N && seen >= ((fractions[found] * self.count as f64).ceil() as u64).max(1) {
+            while found < N && seen >= ranks[found] {
                 values[found] = Self::bin_midpoint(bin) * 1e-9;
                 found += 1;
             }

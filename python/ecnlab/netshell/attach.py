@@ -61,7 +61,7 @@ def run_in_running_shell(process: int, side: str, command: Sequence[str]) -> int
     """Run a command at the client's or the server's end of the shell that a process keeps; its exit code. Raises UsageError."""
     first, member = _outer_and_inner_process(process)
     _require_own_process(process, first)
-    folder = _working_directory()
+    folder = _require_working_directory()
     environment = os.environ | _process_environment(member)
     try:
         _core.join_namespaces(first if side == "server" else member)
@@ -90,7 +90,7 @@ def run_in_running_shell(process: int, side: str, command: Sequence[str]) -> int
     return code if code >= 0 else EXIT_SIGNALLED - code
 
 
-def _working_directory() -> Path:
+def _require_working_directory() -> Path:
     try:
         return Path.cwd()
     except OSError as error:

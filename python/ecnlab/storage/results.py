@@ -303,11 +303,11 @@ class Result:
 
         Raises UnknownName if there is no such table, ResultsError if no seed finished or the run did not record it.
         """
-        return join_as_polars_frame(self._parts_with_table(catalog.table(name).name), name)
+        return join_as_polars_frame(self._seeds_grouped_by_part(catalog.table(name).name), name)
 
     def table_of(self, seed: int, name: str) -> _core.Table:
         """One table of one seed as the engine has it; errors as for `table`, and UnknownName if the seed is none of these."""
-        ((part, seeds),) = self.only(seed)._parts_with_table(catalog.table(name).name)
+        ((part, seeds),) = self.only(seed)._seeds_grouped_by_part(catalog.table(name).name)
         ((_, table),) = part.table(name).runs(seeds)
         return table
 
@@ -452,10 +452,10 @@ class Result:
 
     def _columns_of_table(self, table: str) -> ColumnsOverSeeds:
         if table not in self._columns:
-            self._columns[table] = ColumnsOverSeeds(self._parts_with_table(table), table)
+            self._columns[table] = ColumnsOverSeeds(self._seeds_grouped_by_part(table), table)
         return self._columns[table]
 
-    def _parts_with_table(self, table: str) -> list[tuple[SeedTables, list[int]]]:
+    def _seeds_grouped_by_part(self, table: str) -> list[tuple[SeedTables, list[int]]]:
         """The parts that have the seeds, each with those to take from it. Raises ResultsError if a seed lacks the table."""
         if not self.has(table):
             raise ResultsError(

@@ -64,7 +64,7 @@ def _evaluate_node(node: ast.expr, names: Mapping[str, Any]) -> ValueWithUnit:
         case ast.Call(func=ast.Name(id="quantity"), args=[ast.Constant(value=str(text))]):
             return _require_finite_value(parse_quantity(text))
         case ast.Call(func=ast.Name(id=name), args=[_, *_] as inner, keywords=[]) if name in _FUNCTIONS:
-            return _call_function(name, [_evaluate_node(one, names) for one in inner])
+            return _apply_function(name, [_evaluate_node(one, names) for one in inner])
     raise ValueError
 
 
@@ -98,7 +98,7 @@ def _unit_of_operation(sign: ast.operator, a: str, b: str) -> str:
     raise TypeError(f"its units ({a or 'none'} and {b or 'none'}) do not fit together")
 
 
-def _call_function(name: str, inner: Sequence[ValueWithUnit]) -> ValueWithUnit:
+def _apply_function(name: str, inner: Sequence[ValueWithUnit]) -> ValueWithUnit:
     units = {unit for _, unit in inner}
     if len(units) > 1:
         raise TypeError(f"its units ({', '.join(sorted(unit or 'none' for unit in units))}) do not fit together")

@@ -123,7 +123,7 @@ def plan_sweep(base: Scenario, grid: Values | None, points: Sequence[Values] | N
         raise UsageError(
             "no parameter is varied; fix: give a grid of values, as in {'link.bottleneck.queue.max_p': [0.1, 0.5]}, or a list of points"
         )
-    rules = _require_valid_derived_rules(derived or {}, axes)
+    rules = _require_derived_keys_not_on_axes(derived or {}, axes)
     renamed = [replace(axis, name=short[axis.name]) for axis in axes]
     return SweepPlan(base, renamed, rules, _SweepPointBuilder(base, axes, short, rules).build_points(values))
 
@@ -229,7 +229,7 @@ def _grid_points(axes: Sequence[SweepAxis]) -> Iterable[Values]:
     return [dict(zip(names, values, strict=True)) for values in product(*(axis.values for axis in axes))]
 
 
-def _require_valid_derived_rules(derived: Derived, axes: Sequence[SweepAxis]) -> Derived:
+def _require_derived_keys_not_on_axes(derived: Derived, axes: Sequence[SweepAxis]) -> Derived:
     """Raises UsageError for rules that are none, and for keys that an axis sets too."""
     if not isinstance(derived, Mapping):
         raise UsageError(f"derived: must be a dict from keys to expressions, not {type(derived).__name__}")

@@ -106,8 +106,8 @@ def _read_table(path: Path) -> tuple[CsvSheet, ReferenceTable]:
         return sheet, ReferenceTable(path.stem, [], (), THESIS_COLUMNS, None)
     sheet.rename_columns(kind.also)
     naming = {*kind.required_columns, *kind.thresholds}
-    sheet.require_columns([*kind.required_columns, "seeds"])
-    sheet.require_no_other_columns({*naming, "seeds", *_quantity_columns(kind.columns)})
+    sheet.report_missing_columns([*kind.required_columns, "seeds"])
+    sheet.report_unknown_columns({*naming, "seeds", *_quantity_columns(kind.columns)})
     if {*kind.required_columns, "seeds"} <= set(sheet.header):
         for line in sheet.lines:
             _check_sheet_columns(sheet, kind, line)
@@ -148,21 +148,21 @@ def _quantity_columns(columns: ComparedColumns) -> list[str]:
 
 def _check_sheet_columns(sheet: CsvSheet, kind: _Ns2TableKind, line: CsvSheetLine) -> None:
     for column, words in kind.words.items():
-        sheet.require_word(line, column, words)
+        sheet.report_unless_word(line, column, words)
     if kind.flows:
-        sheet.require_whole_number(line, kind.flows, multiple_of=len(GROUPS))
-    sheet.require_whole_number(line, "seeds")
+        sheet.report_unless_whole_number(line, kind.flows, multiple_of=len(GROUPS))
+    sheet.report_unless_whole_number(line, "seeds")
     for column in (*kind.numbers, *(c for c in kind.thresholds if line.cell(c))):
-        sheet.require_number(line, column, least=0)
+        sheet.report_unless_number(line, column, least=0)
     for column in (c for c in sheet.header if c in kind.columns.compared):
         _check_quantity_column(sheet, line, column, f"{column}_sd")
 
 
 def _check_quantity_column(sheet: CsvSheet, line: CsvSheetLine, mean: str, sd: str) -> None:
     if line.cell(mean):
-        sheet.require_number(line, mean)
+        sheet.report_unless_number(line, mean)
     if line.cell(sd):
-        sheet.require_number(line, sd, least=0)
+        sheet.report_unless_number(line, sd, least=0)
         if line.cell("seeds") == "1" and line.cell(sd).strip("0."):
             sheet.add_problem(line, sd, f"{line.cell(sd)} must be 0 or empty: one seed has no spread")
 

@@ -46,20 +46,20 @@ class CsvSheet:
         self.header = [names.get(name, name) for name in self.header]
         self.lines = [CsvSheetLine(line.number, {names.get(name, name): cell for name, cell in line.cells.items()}) for line in self.lines]
 
-    def require_columns(self, needed: Iterable[str]) -> None:
+    def report_missing_columns(self, needed: Iterable[str]) -> None:
         """Complain of columns that are not there."""
         missing = [column for column in needed if column not in self.header]
         if missing:
             self.add_problem(None, None, f"missing columns {', '.join(missing)}")
 
-    def require_no_other_columns(self, known: Iterable[str]) -> None:
+    def report_unknown_columns(self, known: Iterable[str]) -> None:
         """Complain of columns that nothing reads."""
         names = sorted(known)
         for column in dict.fromkeys(name for name in self.header if name and name not in names):
             nearest = get_close_matches(column, names, n=1, cutoff=0.6)
             self.add_problem(None, column, f"unknown; did you mean {nearest[0]!r}?" if nearest else "unknown, and not compared")
 
-    def require_number(self, line: CsvSheetLine, column: str, least: float = -math.inf) -> None:
+    def report_unless_number(self, line: CsvSheetLine, column: str, least: float = -math.inf) -> None:
         """Complain of a cell that is no finite number, or below `least`."""
         value = _parse_number(line.cell(column))
         if value is None:
@@ -69,14 +69,14 @@ class CsvSheet:
                 line, column, f"{line.cell(column)} must be finite" + (f" and at least {least:g}" if math.isfinite(least) else "")
             )
 
-    def require_whole_number(self, line: CsvSheetLine, column: str, multiple_of: int = 1) -> None:
+    def report_unless_whole_number(self, line: CsvSheetLine, column: str, multiple_of: int = 1) -> None:
         """Complain of a cell that is no positive whole number, or no multiple of `multiple_of`."""
         text = line.cell(column)
         if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS and int(text) > 0 and int(text) % multiple_of == 0):
             kind = "positive whole number" if multiple_of == 1 else f"positive multiple of {multiple_of}"
             self.add_problem(line, column, f"{text!r} must be a {kind}")
 
-    def require_word(self, line: CsvSheetLine, column: str, words: Iterable[str]) -> None:
+    def report_unless_word(self, line: CsvSheetLine, column: str, words: Iterable[str]) -> None:
         """Complain of a cell that is none of `words`."""
         known = list(words)
         if line.cell(column) not in known:

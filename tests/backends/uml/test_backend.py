@@ -650,7 +650,10 @@ def test_who_watches_is_told_and_may_stop_it() -> None:
 @needs_uml_kernel
 def test_a_job_that_is_none_is_a_failure_with_what_was_said() -> None:
     assert KERNEL is not None
-    with pytest.raises(machine.UmlCrashed, match="missing field `seed`"), machine.UmlProcess(KERNEL).run({"scenario": job()["scenario"]}, 1):
+    with (
+        pytest.raises(machine.UmlCrashed, match="missing field `seed`"),
+        machine.UmlProcess(KERNEL).run({"scenario": job()["scenario"]}, 1),
+    ):
         pass
 
 

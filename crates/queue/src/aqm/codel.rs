@@ -11,7 +11,7 @@
 //! ```
 //!
 //! This is the pseudo-code of section 5 step by step; a test runs both side by side. There a packet leaves in one call, which may drop
-//! others before it. Here each packet is judged by itself, and what was dropped last ([`DropStateAtDrop`]) says where in that call it stands.
+//! others before it. Here each packet is judged by itself, and what was dropped last ([`LastDrop`]) says where in that call it stands.
 //! What waits behind a packet is counted over all queues that share the buffer, as section 4.4 asks.
 //!
 //! Section 5 only drops. A mark takes the place of a drop as in Linux: the marked packet leaves, so one call marks once at most. Linux
@@ -93,13 +93,13 @@ pub struct Codel {
     count: u32,
     last_count: u32,
     /// How the packet before this one was dropped, as long as the link has got none in its place.
-    last_drop: Option<DropStateAtDrop>,
+    last_drop: Option<LastDrop>,
     sojourn: Span,
 }
 
 /// State of the RFC's `dequeue` in which a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DropStateAtDrop {
+enum LastDrop {
     /// It began the drop state; the next packet leaves.
     Entering,
     /// It fell in the drop state; the next packet may be dropped as well.
@@ -142,11 +142,11 @@ impl Codel {
     fn codel_verdict(&mut self, departure: &Departure) -> DequeueVerdict {
         let above = self.should_drop(departure);
         match self.last_drop.take() {
-            Some(DropStateAtDrop::Entering) => DequeueVerdict::Pass,
+            Some(LastDrop::Entering) => DequeueVerdict::Pass,
             None if self.dropping => self.stay_in_drop_state(above, departure),
             None if above => self.enter_drop_state(departure),
             None => DequeueVerdict::Pass,
-            Some(DropStateAtDrop::Within) => {
+            Some(LastDrop::Within) => {
                 if above {
                     self.drop_next = self.control_law(self.drop_next);
                 }
@@ -162,7 +162,7 @@ impl Codel {
         self.last_count = self.count;
         self.dropping = true;
         self.drop_next = self.control_law(departure.now);
-        if self.can_mark(departure) { SIGNAL_VERDICT } else { self.drop_packet(DropStateAtDrop::Entering, departure) }
+        if self.can_mark(departure) { SIGNAL_VERDICT } else { self.drop_packet(LastDrop::Entering, departure) }
     }
 
     fn stay_in_drop_state(&mut self, above: bool, departure: &Departure) -> DequeueVerdict {
@@ -175,16 +175,16 @@ impl Codel {
             self.drop_next = self.control_law(self.drop_next);
             return SIGNAL_VERDICT;
         }
-        self.drop_packet(DropStateAtDrop::Within, departure)
+        self.drop_packet(LastDrop::Within, departure)
     }
 
     /// Where nothing is left that could leave in its place, an empty queue is seen at once: it is not above target.
-    fn drop_packet(&mut self, drop: DropStateAtDrop, departure: &Departure) -> DequeueVerdict {
+    fn drop_packet(&mut self, drop: LastDrop, departure: &Departure) -> DequeueVerdict {
         if departure.backlog.packets > 0 {
             self.last_drop = Some(drop);
         } else {
             self.first_above_time = None;
-            self.dropping = drop == DropStateAtDrop::Entering;
+            self.dropping = drop == LastDrop::Entering;
         }
         DequeueVerdict::Drop { cause: SignalCause::Early }
     }

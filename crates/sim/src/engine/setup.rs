@@ -93,7 +93,7 @@ impl<P: Probe> Simulation<P> {
         let seed = self.options.seed;
         let rng_of_role = |role: &str| Rng::for_role(seed, &format!("{role} {}", spec.name));
         let impairment = spec.impairment.as_deref().map(|parts| {
-            self.register_impaired_link(number as u32, &spec.name);
+            self.assign_impairment_label(number as u32, &spec.name);
             let hold = self.calendar.add_component(ComponentId::new(ComponentKind::DelayedPackets, number));
             Box::new(LinkImpairments::new(parts, rng_of_role, hold))
         });
@@ -106,7 +106,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Remembers by which name a link's impairments go in results. Links that share one are mostly added one after another.
-    fn register_impaired_link(&mut self, link: u32, name: &LinkName) {
+    fn assign_impairment_label(&mut self, link: u32, name: &LinkName) {
         let label = name.result_label();
         let known = self.impaired_link_labels.iter().rposition(|known| **known == *label);
         let place = known.unwrap_or_else(|| {

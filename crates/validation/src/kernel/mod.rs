@@ -112,7 +112,7 @@ pub fn validate_json(text: &str, mode: CaseMode) -> Result<CaseResult, String> {
 /// A case with segmentation offload or of autotuning is compared by its counters, another one with an autotuning receiver by those behind its
 /// first 100 acknowledgements.
 pub fn validate(case: &Case, mode: CaseMode) -> CaseResult {
-    let settings = require_packets_of_both_sides(case).and_then(|()| settings::settings(case).map_err(Skipped::NotBuilt));
+    let settings = require_packets_from_both_hosts(case).and_then(|()| settings::settings(case).map_err(Skipped::NotBuilt));
     let comparison = settings.and_then(|settings| match mode {
         CaseMode::Receiver => compare_receiver(case, &settings),
         CaseMode::Sender => Ok(compare_sender(case, settings)),
@@ -136,7 +136,7 @@ pub fn validate(case: &Case, mode: CaseMode) -> CaseResult {
 }
 
 /// Skips a record that lacks one side's packets; resets do not count.
-fn require_packets_of_both_sides(case: &Case) -> Result<(), Skipped> {
+fn require_packets_from_both_hosts(case: &Case) -> Result<(), Skipped> {
     match Side::BOTH.into_iter().find(|&side| case.sent_by(side).next().is_none()) {
         Some(side) => Err(Skipped::NotComparable(format!("not comparable: the record has no packet of side {} but resets", side.letter()))),
         None => Ok(()),

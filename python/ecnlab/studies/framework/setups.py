@@ -156,9 +156,9 @@ class StudySetups:
 
     def setups_that_change(self, claim: Claim) -> list[ParameterSetup]:
         """The set-ups that change what is run for a claim, each in another way, without the main one."""
-        by_scenarios = {self._scenario_texts_of_claim(self.main, claim): self.main}
+        by_scenarios = {self._claim_scenario_texts_in_setup(self.main, claim): self.main}
         for setup in self.others:
-            by_scenarios.setdefault(self._scenario_texts_of_claim(setup, claim), setup)
+            by_scenarios.setdefault(self._claim_scenario_texts_in_setup(setup, claim), setup)
         return list(by_scenarios.values())[1:]
 
     def _parameters_that_change(self, claim: Claim) -> list[str]:
@@ -173,9 +173,9 @@ class StudySetups:
 
     def is_changed_by_setup(self, setup: ParameterSetup, claim: Claim) -> bool:
         """Whether a set-up changes what is run for a claim."""
-        return self._scenario_texts_of_claim(setup, claim) != self._scenario_texts_of_claim(self.main, claim)
+        return self._claim_scenario_texts_in_setup(setup, claim) != self._claim_scenario_texts_in_setup(self.main, claim)
 
-    def _scenario_texts_of_claim(self, setup: ParameterSetup, claim: Claim) -> tuple[str, ...]:
+    def _claim_scenario_texts_in_setup(self, setup: ParameterSetup, claim: Claim) -> tuple[str, ...]:
         return tuple(self._scenario_as_text(self.scenario_in_setup(setup, need)) for need in claim.required_scenarios())
 
     def decide_over_setups(self, claims: Sequence[Claim], results: Mapping[RequiredScenario, Result]) -> list[ClaimDecision]:

@@ -41,7 +41,7 @@ _GOODPUT_PER_FRAGILE_FLOW = PanelMeasure("fragile group", "fragile_goodput_first
 _GOODPUT_PER_ROBUST_FLOW = PanelMeasure("robust group", "robust_goodput_first", column_summed_over_groups(["robust"]), MBPS)
 
 
-def _datagram_traffic_item(number: str, kind: str) -> StudyItem:
+def _datagram_load_figure_item(number: str, kind: str) -> StudyItem:
     return measures_figure_item(
         number,
         f"Datagrams {DATAGRAM_KINDS[kind]} beside TCP",
@@ -60,7 +60,7 @@ def _datagram_traffic_item(number: str, kind: str) -> StudyItem:
     )
 
 
-CONSTANT_DATAGRAMS_ITEM, HEAVY_TAILED_DATAGRAMS_ITEM = _datagram_traffic_item("B3", "cbr"), _datagram_traffic_item("B4", "pareto")
+CONSTANT_DATAGRAMS_ITEM, HEAVY_TAILED_DATAGRAMS_ITEM = _datagram_load_figure_item("B3", "cbr"), _datagram_load_figure_item("B4", "pareto")
 
 ECN_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 PARTIAL_ECN_CHANGES: dict[float, Change] = {100 * share: scenarios.with_share_of_ecn_flows(share) for share in ECN_SHARES}
