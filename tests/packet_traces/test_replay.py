@@ -90,7 +90,7 @@ def test_an_aqm_that_is_no_function_is_found_at_its_first_other_decision(monkeyp
     class Counting(lab.Aqm):
         """Marks by how often it was asked since the process began."""
 
-        busy: ClassVar[dict[str, float]] = {}
+        test_params: ClassVar[dict[str, float]] = {}
 
         def on_arrival(self, arrival: Any) -> Any:
             calls = int(os.environ["CALLS"])

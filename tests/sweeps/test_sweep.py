@@ -15,6 +15,7 @@ import ecnlab
 from ecnlab.aqm import Arrival, Verdict
 from ecnlab.errors import Interrupted, ResultsError, UnknownName, UsageError
 from ecnlab.scenarios import catalog
+from ecnlab.sweeps import folder as sweep_folder
 from ecnlab.sweeps import run, summary
 from helpers import SMALL
 
@@ -194,6 +195,12 @@ def test_a_folder_that_holds_something_else_is_refused_before_anything_runs(smal
     assert not (tmp_path / "store").exists()
     with pytest.raises(ResultsError, match=r"is not a sweep folder: sweep\.json is missing"):
         ecnlab.open_sweep(tmp_path / "thesis")
+
+
+def test_a_sweep_that_is_removed_while_it_is_opened_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep_folder, "is_sweep_folder", lambda path: True)  # as it was a moment ago
+    with pytest.raises(ResultsError, match=r"sweep\.json has been removed; fix: run the same sweep again"):
+        ecnlab.open_sweep(tmp_path)
 
 
 @pytest.mark.parametrize("damaged", ["groups.parquet", "sweep.json", "missing"])

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core, accessors
+from ecnlab.display.json_values import nan_to_none
 from ecnlab.errors import Interrupted, Problem, TraceError, UnknownName, UsageError
 from ecnlab.execution.progress import ProgressLine
 from ecnlab.scenarios import catalog
@@ -156,7 +157,7 @@ class Trace:
                 partial = {name: stack.enter_context(locked_partial(partial_path(path / name))) for name in names}
                 for table in catalog.trace_tables():
                     partial[f"{table.name}.parquet"].write_bytes(self._table_to_parquet(table.name))
-                text = json.dumps(_nan_to_none(self.summary_json()), indent=2, allow_nan=False)
+                text = json.dumps(nan_to_none(self.summary_json()), indent=2, allow_nan=False)
                 partial["summary.json"].write_text(text + "\n", encoding="utf-8")
                 for name in names:
                     partial[name].replace(path / name)
@@ -424,11 +425,3 @@ def _trace_warnings(about: Mapping[str, Any]) -> list[str]:
             f"the last event is at {about['last_s']:g} s, long before the interval ends at {about['to_s']:g} s: rates are over all of it"
         )
     return found
-
-
-def _nan_to_none(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _nan_to_none(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_nan_to_none(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ecnlab.display.json_values import nan_to_none
 from ecnlab.errors import Problem
 from ecnlab.stats import precision, steady_series
 
@@ -75,15 +76,15 @@ class Robustness:
                 "from_s": steady.from_s,
                 "seeds": steady.seeds,
                 "reason": steady.reason,
-                "quantities": [{name: _nan_to_none(value) for name, value in vars(one).items()} for one in steady.quantities],
+                "quantities": [{name: nan_to_none(value) for name, value in vars(one).items()} for one in steady.quantities],
             },
             "phase_effect": None if self.phase is None else self.phase.to_dict(),
             "seeds": {
                 "measure": self.measure.text,
                 "n": self.estimate.n,
                 "identical": self.is_identical,
-                "half_width": _nan_to_none(self.estimate.half_width),
-                "relative_half_width": _nan_to_none(self.estimate.half_width / abs(self.estimate.mean) if self.estimate.mean else math.nan),
+                "half_width": nan_to_none(self.estimate.half_width),
+                "relative_half_width": nan_to_none(self.estimate.half_width / abs(self.estimate.mean) if self.estimate.mean else math.nan),
             },
             "warnings": [vars(warning) for warning in self.warnings],
         }
@@ -119,7 +120,3 @@ def robustness_of_result(result: Result, of: str = precision.DEFAULT_MEASURE, ph
     measure = precision.parse_measure(of, result.group_names, result.queue_names)
     steady = result.steady_state() if steady_series.has_steady_state_series(result) else None
     return Robustness(steady, phase, measure, measure.estimate(result), result.alike, result.header["measure_from_s"])
-
-
-def _nan_to_none(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

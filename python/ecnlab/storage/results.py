@@ -13,6 +13,7 @@ from ecnlab import _core, accessors
 from ecnlab.backends import base, simulator
 from ecnlab.backends.kernel_bugs import kernel_bug_warnings
 from ecnlab.display import html
+from ecnlab.display.json_values import nan_to_none
 from ecnlab.errors import Problem, ResultsError, UnknownName, UsageError
 from ecnlab.scenarios import catalog
 from ecnlab.scenarios.units import unit_of
@@ -502,9 +503,5 @@ def _nested_summary(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     for row in rows:
         home = tree.setdefault(row["table"], {})
         home = home.setdefault(row["name"], {}) if row["name"] else home
-        home[row["quantity"]] = {key: _nan_to_none(row[key]) for key in ("mean", "sd", "half_width", "n", "unit")}
+        home[row["quantity"]] = {key: nan_to_none(row[key]) for key in ("mean", "sd", "half_width", "n", "unit")}
     return tree
-
-
-def _nan_to_none(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -116,7 +116,10 @@ def open_sweep(path: str | Path) -> Sweep:
     folder = parse_folder_argument("path", path)
     if not is_sweep_folder(folder):
         raise ResultsError(f"{folder} is not a sweep folder: {SWEEP_FILE} is missing; fix: name a folder that a sweep has written")
-    about = _read_sweep_header(folder)
+    try:
+        about = _read_sweep_header(folder)
+    except FileNotFoundError:  # another process has removed it since
+        raise ResultsError(f"{folder / SWEEP_FILE} has been removed; {_REMEDY}") from None
     require_format(folder, "sweep", about.get("format"), SWEEP_FORMAT, "run the sweep again")
     return Sweep(about, StoredSweepTables(folder, about), folder)
 

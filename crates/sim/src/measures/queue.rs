@@ -66,7 +66,8 @@ impl QueueMeasures {
         self.average_sum += average.unwrap_or(f64::NAN);
     }
 
-    /// A packet leaves a band now, after this wait, and occupies the transmitter for `transmission`; [`held`](Self::held) was told just before.
+    /// A packet leaves a band now, after this sojourn, and occupies the transmitter for `transmission`; the caller has just called
+    /// [`update_length`](Self::update_length).
     #[inline]
     pub fn on_departure(&mut self, waited: Span, band: u8, transmission: Span) {
         self.sojourn.record(waited);

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from io import StringIO
 from itertools import combinations
 from typing import Any
 
+from ecnlab.display.json_values import nan_to_none
 from ecnlab.studies.framework.claims import ClaimDecision, ClaimDecisionInSetup, ClaimVerdict, StatementEstimate, StatementStatus
 from ecnlab.studies.framework.model import format_with_interval
 
@@ -159,10 +159,10 @@ def _claim_in_setup_to_dict(setup: ClaimDecisionInSetup) -> dict[str, Any]:
 def _statement_number_to_dict(weighed: StatementEstimate) -> dict[str, Any]:
     ours = weighed.ours
     return {
-        "ours": _nan_to_none(ours.mean),
-        "half_width": _nan_to_none(ours.half_width),
+        "ours": nan_to_none(ours.mean),
+        "half_width": nan_to_none(ours.half_width),
         "n": ours.n,
-        "adjusted_p": _nan_to_none(weighed.p),
+        "adjusted_p": nan_to_none(weighed.p),
         "standing": str(weighed.status),
     }
 
@@ -172,8 +172,8 @@ def _statement_to_dict(weighed: StatementEstimate) -> dict[str, Any]:
     return {
         "statement": statement.text,
         "range": statement.range.words,
-        "low": _nan_to_none(statement.range.low),
-        "high": _nan_to_none(statement.range.high),
+        "low": nan_to_none(statement.range.low),
+        "high": nan_to_none(statement.range.high),
         "open": statement.range.open,
         "unit": statement.shown.unit,
         "digits": statement.shown.digits,
@@ -192,7 +192,3 @@ def decisions_as_csv(decisions: Sequence[ClaimDecision]) -> str:
         claim = {"claim": decision.claim.id, "verdict": str(decision.verdict)}
         writer.writerows(claim | _statement_to_dict(weighed) for weighed in decision.estimates)
     return text.getvalue()
-
-
-def _nan_to_none(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -1,0 +1,16 @@
+"""Values that JSON can hold: it has no infinity, and no number that is not one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+
+def nan_to_none(value: Any) -> Any:
+    """The value with None instead of each number that is not finite, also within mappings and lists."""
+    if isinstance(value, Mapping):
+        return {key: nan_to_none(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [nan_to_none(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
