@@ -193,15 +193,6 @@ def test_the_mistakes_that_the_tutorial_shows_are_reported_so(command: Callable[
     assert textwrap.indent(command("run", "first.toml").err, "    ") in FIRST_RUN.read_text(encoding="utf-8")
 
 
-@pytest.mark.usefixtures("first")
-def test_the_python_of_the_tutorial_prints_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
-    text = FIRST_RUN.read_text(encoding="utf-8")
-    code, shown = re.findall(r"```python\n(import ecnlab as lab.*?)```\n\n((?:    [^\n]*\n)+)", text, re.DOTALL)[0]
-    exec(code, {})
-    assert capsys.readouterr().out == textwrap.dedent(shown)
-    assert Path("queue.png").stat().st_size > 0
-
-
 def test_the_readme_and_the_tutorial_have_the_same_scenario() -> None:
     one, other = (re.search(r"```toml\n(name = .*?)```", page.read_text(encoding="utf-8"), re.DOTALL) for page in (README, FIRST_RUN))
     assert one is not None

@@ -29,6 +29,8 @@ README = DOCS.parent / "README.md"
 PAGES = [README, *sorted(DOCS.rglob("*.md")), *(DOCS.parent / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md"))]
 # The page of a study is generated; its commands take minutes, or need the reports of others.
 STUDY_PAGES = set((DOCS / "studies").glob("*.md")) - {DOCS / "studies" / "index.md"}
+# Their commands need the files that the page saves: tests/test_notebooks.py runs them.
+TUTORIALS = set((DOCS / "tutorials").glob("*.md"))
 TRACES = Path(__file__).parent / "traces"
 
 SUBSTITUTES = {"FILE": "first.toml", "NAME": "ecn", "DIR": "first"}
@@ -123,7 +125,7 @@ def to_run(pages: dict[Path, Commands]) -> dict[Path, Commands]:
 
 ALL_COMMANDS = {path: commands_on_page(path.read_text(encoding="utf-8")) for path in PAGES}
 COMMANDS_BY_PAGE = sorted({tuple(words) for commands in ALL_COMMANDS.values() for words in commands})
-RUN_COMMANDS = to_run({path: commands for path, commands in ALL_COMMANDS.items() if path not in STUDY_PAGES})
+RUN_COMMANDS = to_run({path: commands for path, commands in ALL_COMMANDS.items() if path not in STUDY_PAGES | TUTORIALS})
 
 
 @pytest.mark.parametrize("words", COMMANDS_BY_PAGE, ids=" ".join)
