@@ -2,7 +2,7 @@
 
     import ecnlab as lab
 
-    result = lab.run(lab.load("examples/aecn.toml"), seeds=20)
+    result = lab.run(lab.example("aecn"), seeds=20)
     result.groups          # polars frame, a row per seed and group of flows
     result.summary()       # mean, sd and 95 % interval of every quantity over the seeds
     result.plot.queue()    # matplotlib figure
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from ecnlab.packet_traces.write import TraceTo as TraceTo
     from ecnlab.scenarios import catalog as catalog
     from ecnlab.scenarios.load import Scenario as Scenario
+    from ecnlab.scenarios.load import example as example
     from ecnlab.scenarios.load import load as load
     from ecnlab.scenarios.load import scenario as scenario
     from ecnlab.stats.estimates import Estimate as Estimate
@@ -104,6 +105,7 @@ __all__ = [
     "catalog",
     "compare",
     "drop",
+    "example",
     "gauge",
     "load",
     "mark",
@@ -156,6 +158,7 @@ _MODULES = {
     "catalog": "scenarios.catalog",
     "compare": "comparison.compare",
     "drop": "aqm",
+    "example": "scenarios.load",
     "gauge": "aqm",
     "load": "scenarios.load",
     "mark": "aqm",

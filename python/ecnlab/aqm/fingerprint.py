@@ -25,6 +25,7 @@ from ecnlab.aqm.api import Aqm
 from ecnlab.aqm.digests import NotDigestible, Part, ValueDigest, package_version, python_version
 from ecnlab.aqm.tracebacks import format_traceback_of_user_code
 from ecnlab.errors import UnknownName, UsageError
+from ecnlab.packaged_examples import resolve_example_in_reference
 
 _REFERENCE_HINT = "fix: give FILE.py:CLASS, as in my_aqm.py:MyAqm"
 _AQM_FOLDER = Path(__file__).parent
@@ -37,6 +38,7 @@ _content_at_definition: WeakKeyDictionary[type, list[bytes]] = WeakKeyDictionary
 
 def load_aqm_class(reference: str) -> type[Aqm]:
     """The class that "FILE.py:CLASS" names; of a file with one AQM the name may be left out. Raises UsageError."""
+    reference = resolve_example_in_reference(reference)
     file, _, name = reference.rpartition(":") if reference.count(":") and not reference.endswith(".py") else (reference, "", "")
     if not file.endswith(".py"):
         raise UsageError(f"{reference!r} is not an AQM in a file; {_REFERENCE_HINT}")

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("a")
-@click.argument("b", required=False)
+@click.argument("a", callback=options.resolve_example_argument)
+@click.argument("b", required=False, callback=options.resolve_example_argument)
 @click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter of B (default: B is A); repeatable.")
 @options.aqm_option
 @options.seed_option("those of a folder, else --seeds 10")

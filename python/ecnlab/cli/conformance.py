@@ -48,8 +48,10 @@ def _conformance_report(name: str) -> dict[str, Any]:
     from ecnlab import _core
     from ecnlab.aqm import fingerprint, plugins
     from ecnlab.execution.interrupts import run_interruptibly_in_thread
+    from ecnlab.packaged_examples import resolve_example_in_reference
     from ecnlab.scenarios import catalog
 
+    name = resolve_example_in_reference(name)
     of_file = ".py" in name
     cls = fingerprint.load_aqm_class(name) if of_file else None
     subject = name if cls is None else plugins.registry_entry_of_aqm(cls)

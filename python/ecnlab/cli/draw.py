@@ -11,7 +11,7 @@ from ecnlab.cli import options
 
 
 @click.command()
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path), callback=options.resolve_example_argument)
 @click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change a value, e.g. flows.far.count=40; repeatable.")
 @options.aqm_option
 @click.option(

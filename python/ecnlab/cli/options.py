@@ -65,6 +65,15 @@ def redirect_prints_to_stderr(command: Decorated) -> Decorated:
     return cast(Decorated, redirected)
 
 
+def resolve_example_argument(_context: click.Context, _option: click.Parameter, value: Any) -> Any:
+    """The files that `example:NAME` stands for, in an argument of any form."""
+    from ecnlab.packaged_examples import resolve_example
+
+    if isinstance(value, tuple):
+        return tuple(resolve_example_argument(_context, _option, one) for one in value)
+    return value if value is None else type(value)(resolve_example(value))
+
+
 def aqm_option(command: Decorated) -> Decorated:
     """`--aqm FILE:CLASS`, as the command's parameter `aqms`."""
     words = "Load a user-defined AQM, e.g. my_aqm.py:MyAqm; repeatable."

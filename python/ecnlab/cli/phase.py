@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command(no_args_is_help=True)
-@click.argument("files", metavar="[FILE]...", nargs=-1)
+@click.argument("files", metavar="[FILE]...", nargs=-1, callback=options.resolve_example_argument)
 @click.option("--study", "studies", metavar="NAME", multiple=True, help="Every scenario of this study's main set-up; repeatable.")
 @options.aqm_option
 @options.seeds_option("10")

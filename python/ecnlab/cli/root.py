@@ -10,6 +10,8 @@ from ecnlab.cli import EXIT_CODES
 from ecnlab.errors import UsageError
 
 COMMANDS = {
+    "example": "example:example",
+    "init": "init:init",
     "run": "run:run",
     "sweep": "sweep:sweep",
     "compare": "compare:compare",
@@ -29,6 +31,7 @@ COMMANDS = {
     "uml": "uml:uml",
     "completion": "completion:completion",
     "docs": "docs:docs",
+    "cite": "cite:cite",
 }
 
 

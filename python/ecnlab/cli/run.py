@@ -30,7 +30,7 @@ _NOTHING_TO_DRAW = Problem(
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", callback=options.resolve_example_argument)
 @click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter, e.g. flows.far.count=40; repeatable.")
 @options.aqm_option
 @options.seed_option("1")

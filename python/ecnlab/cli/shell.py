@@ -79,7 +79,7 @@ def attach(command: list[str], /, pid: int, side: str) -> None:
 
 
 @click.command(cls=_ShellCommand)
-@click.argument("file", required=False)
+@click.argument("file", required=False, callback=options.resolve_example_argument)
 @click.option("--rate", metavar="RATE", help="In place of FILE: the rate of the link, e.g. 10Mbps.")
 @click.option("--up-rate", metavar="RATE", help="The rate towards the server (default: as --rate).")
 @click.option("--delay", metavar="TIME", help="The one-way delay (default: 0 ms); the RTT is twice that.")
@@ -133,7 +133,7 @@ def shell(command: list[str], /, file: str | None, **given: Any) -> None:
 
     \b
     ecnlab shell --rate 10Mbps --delay 20ms --aqm aecn --server 'iperf3 -s' -- iperf3 -c server
-    ecnlab shell examples/dumbbell.toml
+    ecnlab shell example:dumbbell
     """
     if given["enter"] is not None or given["side"] is not None:
         raise UsageError("--enter, --side: are now ecnlab shell attach; fix: run ecnlab shell attach PID --side client|server -- COMMAND")

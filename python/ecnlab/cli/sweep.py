@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path), callback=options.resolve_example_argument)
 @click.option(
     "--vary",
     metavar="KEY=VALUES",

@@ -18,6 +18,7 @@ from ecnlab.backends.base import Backend
 from ecnlab.backends.simulator import SIMULATOR
 from ecnlab.display import html
 from ecnlab.errors import Problem, ScenarioError, UsageError
+from ecnlab.packaged_examples import PREFIX, resolve_example
 from ecnlab.scenarios.summary import scenario_tables
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def load(path: str | Path, overrides: Overrides | None = None, *, aqms: Iterable
     Parameters
     ----------
     path : str or Path
-        The file (TOML).
+        The file (TOML), or `example:NAME` for one of the package's.
     overrides : Mapping, optional
         Values of Python or numpy in place of the file's, by key path: {"flows.far.count": 40, "link.bottleneck.rate": "20 Mbps"}.
     aqms : iterable of classes, optional
@@ -184,12 +185,37 @@ def load(path: str | Path, overrides: Overrides | None = None, *, aqms: Iterable
     """
     if not isinstance(path, (str, Path)):
         raise UsageError(f"path: must be the path of a scenario file, not {type(path).__name__}")
-    source = str(path)
+    file = resolve_example(path)
+    source = str(file)
     try:
-        text = read_user_text_file(Path(path))
+        text = read_user_text_file(file)
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise UsageError(f"cannot read {source!r}: {_read_error_text(error)}") from None
     return read_scenario_text(text, overrides, source, aqms=aqms)
+
+
+def example(name: str, overrides: Overrides | None = None) -> Scenario:
+    """Read a scenario of the package, as `load("example:NAME")`.
+
+    Parameters
+    ----------
+    name : str
+        Such as "ecn"; `ecnlab example` lists the names.
+    overrides : Mapping, optional
+        As for `load`.
+
+    Raises
+    ------
+    UsageError
+        No example has this name.
+
+    Examples
+    --------
+    >>> import ecnlab as lab
+    >>> lab.example("ecn", {"duration": "20 s"}).group_names
+    ['fragile', 'average', 'robust']
+    """
+    return load(f"{PREFIX}{name}", overrides)
 
 
 def read_user_text_file(path: Path) -> str:

@@ -24,6 +24,7 @@ from typing import Any
 
 from ecnlab.backends.base import Backend
 from ecnlab.errors import UnknownName, UsageError
+from ecnlab.packaged_examples import resolve_example, resolve_example_in_reference
 from ecnlab.scenarios.load import read_user_text_file
 from ecnlab.scenarios.seeds import parse_seeds, seeds_from_arguments
 from ecnlab.sweeps.axes import require_plain_key
@@ -93,7 +94,7 @@ def read_sweep_file(path: Path) -> SweepFile:
     return SweepFile(
         path,
         name=tree.get("name", path.stem),
-        scenario=path.parent / tree["scenario"],
+        scenario=path.parent / resolve_example(tree["scenario"]),
         seeds=seeds,
         tables=tree.get("tables", ()),
         aqms=[_resolve_aqm_path(path, aqm) for aqm in tree.get("aqms", ())],
@@ -137,4 +138,4 @@ def _parse_seeds(given: Any) -> list[int] | None:
 
 def _resolve_aqm_path(path: Path, aqm: str) -> str:
     """An AQM's "FILE:CLASS", its file beside the sweep's."""
-    return str(path.parent / aqm)
+    return str(path.parent / resolve_example_in_reference(aqm))

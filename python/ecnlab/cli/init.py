@@ -1,0 +1,37 @@
+"""`ecnlab init`: a new project folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+TEMPLATE = Path(__file__).parents[1] / "templates" / "project"
+# A file whose name begins with a dot would apply to this repository.
+_RENAMED_FILES = {"gitignore": ".gitignore"}
+
+
+@click.command()
+@click.argument("name", type=click.Path(path_type=Path))
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+def init(name: Path, quiet: bool) -> None:
+    """Create a project folder: a scenario, a sweep, a notebook and a README.
+
+    NAME is the new folder. Every file in it runs as it is.
+    """
+    from ecnlab.cli import output
+    from ecnlab.errors import UsageError
+    from ecnlab.storage.atomic import locked_partial, partial_path
+
+    if name.exists() or name.is_symlink():
+        raise UsageError(f"{name}: exists; fix: choose the name of a new folder")
+    try:
+        with locked_partial(partial_path(name), folder=True) as partial:
+            for file in sorted(TEMPLATE.iterdir()):
+                (partial / _RENAMED_FILES.get(file.name, file.name)).write_bytes(file.read_bytes())
+            partial.rename(name)
+    except OSError as error:
+        raise UsageError(f"{name}: cannot be created: {error.strerror}") from None
+    if not quiet:
+        output.print_line(f"created: {name}")
+        output.print_line(f"next: cd {name}; ecnlab run scenario.toml --seeds 5 --plot")
