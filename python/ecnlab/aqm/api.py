@@ -228,6 +228,27 @@ class Aqm:
         Values of parameters under which it signals often in a buffer of 20 packets at 10 Mbps: `ecnlab test-aqm` runs it so.
     line : Line
         What it stands before; there from `on_start` on.
+
+    Examples
+    --------
+    A queue that marks each packet that finds 20 or more others:
+
+    >>> import ecnlab as lab
+    >>> class Threshold(lab.Aqm):
+    ...     most: int = 20
+    ...
+    ...     def on_arrival(self, arrival):
+    ...         return lab.mark() if arrival.backlog.packets >= self.most else lab.PASS
+    >>> queue = {"aqm": "Threshold", "limit": 100}
+    >>> tree = {
+    ...     "name": "my AQM",
+    ...     "duration": "2 s",
+    ...     "network": {"topology": "dumbbell", "rate": "10 Mbps", "delay": "20 ms", "queue": queue},
+    ...     "flows": [{"name": "four", "count": 4, "from": "left", "to": "right", "tcp": {"profile": "linux", "ecn": True}}],
+    ... }
+    >>> result = lab.run(lab.scenario(tree, aqms=[Threshold]))
+    >>> result.queues.select("marks", "drops").rows()
+    [(223, 1)]
     """
 
     name: ClassVar[str] = ""

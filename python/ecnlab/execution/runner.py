@@ -172,6 +172,19 @@ def run(
         No worker of the cluster could do some run, or packets of some run in real time left too late; `.results` has the other seeds.
     Interrupted
         Ctrl-C; `.result` has the finished seeds.
+
+    Examples
+    --------
+    Run three seeds, and read the mean over seeds with its 95 % interval:
+
+    >>> import ecnlab as lab
+    >>> scenario = lab.load("examples/ecn.toml", {"duration": "10 s", "measure_from": "2 s"})
+    >>> result = lab.run(scenario, seeds=3)
+    >>> result.seeds
+    [1, 2, 3]
+    >>> jain = result.estimate("jain_goodput")
+    >>> print(f"{jain.mean:.2f} ± {jain.half_width:.2f}")
+    0.79 ± 0.08
     """
     if not isinstance(scenario, Scenario):
         raise UsageError(f"scenario: must be made by load() or scenario(), not {type(scenario).__name__}")

@@ -210,6 +210,17 @@ def trace(
         An argument is out of its range.
     TraceError
         The file cannot be opened, or nothing in it can be read.
+
+    Examples
+    --------
+    Write a trace of two seconds, and read it back:
+
+    >>> import ecnlab as lab
+    >>> scenario = lab.load("examples/codel.toml", {"duration": "2 s", "measure_from": "0 s"})
+    >>> result = lab.run(scenario, trace="codel.pcapng")
+    >>> trace = lab.trace("codel.pcapng")
+    >>> trace.flows.select("flow", "marks").head(2).rows()
+    [(0, 8), (1, 7)]
     """
     _require_valid_trace_options(from_s, to_s, bin_s, (*flows, *sequence), header)
     options: dict[str, Any] = {"from_s": from_s, "to_s": to_s, "bin_s": bin_s, "header": header}

@@ -126,6 +126,19 @@ def replay(
         The scenario names an AQM that was not given.
     AqmError
         An AQM of your own raised.
+
+    Examples
+    --------
+    Record what arrives at a queue, and put it through the same queue again:
+
+    >>> import ecnlab as lab
+    >>> changes = {"duration": "5 s", "measure_from": "1 s", "record.arrivals": True}
+    >>> result = lab.run(lab.load("examples/ecn.toml", changes))
+    >>> queue = lab.replay(result).queues[0]
+    >>> queue.queue, queue.marks, queue.drops, queue.difference
+    ('bottleneck', 428, 655, None)
+
+    A `difference` of None means that every decision was the same.
     """
     found = open_result(result) if isinstance(result, (str, Path)) else result
     if queue is not None and queue not in found.queue_names:

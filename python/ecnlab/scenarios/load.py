@@ -182,6 +182,23 @@ def load(path: str | Path, overrides: Overrides | None = None, *, aqms: Iterable
         The scenario is unsound; `.problems` lists everything that is wrong.
     UsageError
         The file cannot be read, or an argument is of a wrong type.
+
+    Examples
+    --------
+    Shorten an example of the project to ten seconds:
+
+    >>> import ecnlab as lab
+    >>> scenario = lab.load("examples/ecn.toml", {"duration": "10 s", "measure_from": "2 s"})
+    >>> scenario.group_names, scenario.queue_names
+    (['fragile', 'average', 'robust'], ['bottleneck'])
+
+    An error lists everything that is wrong in the file:
+
+    >>> try:
+    ...     lab.load("examples/ecn.toml", {"link.bottleneck.queue.min_tj": 10})
+    ... except lab.ScenarioError as error:
+    ...     print(error.problems[0].place, error.problems[0].message, sep=": ")
+    link.bottleneck.queue.min_tj: unknown key; did you mean "min_th"?
     """
     if not isinstance(path, (str, Path)):
         raise UsageError(f"path: must be the path of a scenario file, not {type(path).__name__}")
@@ -252,6 +269,26 @@ def scenario(tree: Mapping[str, Any], overrides: Overrides | None = None, *, aqm
         The scenario is unsound; `.problems` lists everything that is wrong.
     UsageError
         An argument is of a wrong type.
+
+    Examples
+    --------
+    Four Linux flows share a 10 Mbit/s link with CoDel:
+
+    >>> import ecnlab as lab
+    >>> queue = {"aqm": "codel", "limit": 1000}
+    >>> tree = {
+    ...     "name": "four flows",
+    ...     "duration": "10 s",
+    ...     "network": {"topology": "dumbbell", "rate": "10 Mbps", "delay": "20 ms", "queue": queue},
+    ...     "flows": [{"name": "four", "count": 4, "from": "left", "to": "right", "tcp": {"profile": "linux", "ecn": True}}],
+    ... }
+    >>> lab.scenario(tree).queue_names
+    ['bottleneck']
+
+    Overrides change a value without a change of the tree:
+
+    >>> lab.scenario(tree, {"network.rate": "20 Mbps"}).resolved["link"][0]["rate"]
+    '20000000 bps'
     """
     if not isinstance(tree, Mapping):
         raise UsageError(

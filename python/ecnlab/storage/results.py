@@ -142,6 +142,23 @@ class Result:
         What run.json holds: the scenario's text, every parameter in force, the engine.
     path : Path or None
         The results folder, or None if the result lives in memory only.
+
+    Examples
+    --------
+    Each table is a polars frame with a row for each seed and flow, group or queue:
+
+    >>> import ecnlab as lab
+    >>> result = lab.run(lab.load("examples/ecn.toml", {"duration": "10 s", "measure_from": "2 s"}), seeds=2)
+    >>> for seed, group, goodput in result.groups.select("seed", "group", "goodput_bps").iter_rows():
+    ...     print(f"{seed} {group:8} {goodput / 1e6:.2f} Mbit/s")
+    1 fragile  1.59 Mbit/s
+    1 average  3.06 Mbit/s
+    1 robust   4.96 Mbit/s
+    2 fragile  1.67 Mbit/s
+    2 average  2.93 Mbit/s
+    2 robust   4.79 Mbit/s
+    >>> result.queues["marks"].to_list()
+    [1204, 1088]
     """
 
     def __init__(
@@ -484,6 +501,17 @@ def open_result(path: str | Path) -> Result:
         The folder is none of ours, of another format, or its header is damaged. Damaged batches are told in the result's `warnings`.
     UsageError
         The argument is no path.
+
+    Examples
+    --------
+    A folder that `run` wrote, or the command `ecnlab run`:
+
+    >>> import ecnlab as lab
+    >>> scenario = lab.load("examples/codel.toml", {"duration": "10 s", "measure_from": "2 s"})
+    >>> result = lab.run(scenario, seeds=2, out="codel")
+    >>> again = lab.open_result("codel")
+    >>> again.seeds, again.hash == scenario.hash
+    ([1, 2], True)
     """
     folder = ResultsFolder.open(parse_folder_argument("path", path))
     batches = folder.open_batches()

@@ -94,6 +94,18 @@ def sweep(
         The cluster cannot be reached or used.
     Interrupted
         Ctrl-C; what has finished is in the store.
+
+    Examples
+    --------
+    Vary one parameter; each point has the same seeds:
+
+    >>> import ecnlab as lab
+    >>> base = lab.load("examples/ecn.toml", {"duration": "10 s", "measure_from": "2 s"})
+    >>> swept = lab.sweep(base, {"link.bottleneck.queue.max_p": [0.1, 0.5]}, seeds=2, store=None)
+    >>> swept
+    <Sweep 'ECN, thesis chapter 5: 60 unlike flows', 2 points, 2 seeds>
+    >>> swept.queues.select("max_p", "seed", "marks").rows()
+    [(0.1, 1, 171), (0.1, 2, 193), (0.5, 1, 1204), (0.5, 2, 1088)]
     """
     chosen = seeds_from_arguments(seeds, seed)
     of, backend = _load_base_scenario(base), merge_renamed_backend_argument(backend, on)
