@@ -9,12 +9,12 @@ use crate::settings::EcnResponseName::{Dctcp, Halve, Mecn};
 use crate::settings::{CongestionControlName, EcnResponseName, LossDetection, RecoveryName, Settings};
 
 words! {
-    /// A reference that checks packets and is not part of this simulator.
+    /// Reference implementation outside of this simulator, against which packets are checked.
     pub enum ReferenceImplementation { Ns2 = "ns-2", Linux = "Linux 6.1", Rfcs = "RFC conformance suite" }
 }
 
 words! {
-    /// Loss recovery as it works: that of Linux does with SACK and RACK, with SACK and DupThresh, or without SACK.
+    /// Mode of loss recovery: that of Linux uses SACK and RACK, SACK and DupThresh, or no SACK.
     pub enum RecoveryMode {
         Tahoe = "tahoe",
         Reno = "reno",
@@ -29,16 +29,16 @@ words! {
     }
 }
 
-/// Congestion control, loss recovery and response to marks of one sender.
+/// Congestion control, loss recovery and ECN response of one sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderCombination {
     pub control: CongestionControlName,
     pub recovery: RecoveryMode,
-    /// Nothing without ECN.
+    /// None without ECN.
     pub response: Option<EcnResponseName>,
 }
 
-/// A combination that a reference implementation has checked, without ECN and with each of some responses.
+/// Combination that a reference implementation has checked, without ECN and with each of some responses.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckedSenderCombination {
     pub control: CongestionControlName,
@@ -56,12 +56,12 @@ const fn checked_combination(
     CheckedSenderCombination { control, recovery, responses, reference }
 }
 
-/// Responses of the conformance suite with every variant but DCTCP.
+/// Responses that the conformance suite runs with each variant except DCTCP.
 const SUITE_RESPONSES: &[EcnResponseName] = &[Halve, Mecn];
-/// Those with the variant DCTCP.
+/// Responses that the conformance suite runs with the variant DCTCP.
 const SUITE_RESPONSES_WITH_DCTCP: &[EcnResponseName] = &[Dctcp, Mecn];
 
-/// What the conformance suite runs with every profile: the variants, over this recovery where they leave the profile's.
+/// Combinations that the conformance suite runs for a profile: each variant, with this recovery if the variant sets none.
 macro_rules! suite {
     ($recovery:ident: $($checked:expr),* $(,)?) => {
         &[
@@ -120,7 +120,7 @@ pub(crate) const RFC_COMBINATIONS: &[CheckedSenderCombination] = suite![Sack:
 ];
 
 impl RecoveryMode {
-    /// The recovery of a sender.
+    /// Recovery mode of a sender.
     pub fn from_settings(settings: &Settings) -> RecoveryMode {
         match settings.recovery {
             RecoveryName::Tahoe => RecoveryMode::Tahoe,
@@ -138,7 +138,7 @@ impl RecoveryMode {
 }
 
 impl SenderCombination {
-    /// The combination of a sender.
+    /// Combination of a sender.
     pub fn from_settings(settings: &Settings) -> SenderCombination {
         SenderCombination {
             control: settings.congestion_control,
@@ -147,20 +147,20 @@ impl SenderCombination {
         }
     }
 
-    /// Whether one of these covers it.
+    /// Whether one of `checked` covers this combination.
     pub fn is_covered_by(self, checked: &[CheckedSenderCombination]) -> bool {
         checked.iter().any(|one| one.covers(self))
     }
 }
 
 impl CheckedSenderCombination {
-    /// The combinations that it covers: without ECN, and with each response.
+    /// All combinations that this covers: without ECN, and with each response.
     pub fn combinations(&self) -> impl Iterator<Item = SenderCombination> + '_ {
         let responses = std::iter::once(None).chain(self.responses.iter().copied().map(Some));
         responses.map(|response| SenderCombination { control: self.control, recovery: self.recovery, response })
     }
 
-    /// Whether the check holds for that combination.
+    /// Whether this covers `combination`.
     pub fn covers(&self, combination: SenderCombination) -> bool {
         let is_response_covered = combination.response.is_none_or(|response| self.responses.contains(&response));
         (self.control, self.recovery) == (combination.control, combination.recovery) && is_response_covered

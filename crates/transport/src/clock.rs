@@ -1,51 +1,51 @@
-//! A host's clock: its ticks, its milliseconds, and when a timer that is set now goes off.
+//! Host clock: ticks, timestamp milliseconds, and the expiry of timers.
 //!
 //! ```text
-//! exact    at the time asked for
+//! exact    at the requested time
 //! wheel    the delay in whole ticks, counted from the last tick, and then the next step of the wheel:
 //!          ticks ahead     below 63   below 504   below 4032   below 32256 ...
-//!          steps                 1          8          64          512       each eight times as coarse
-//!          (Gleixner 2016, a timer wheel without cascading: no timer goes off early, and none is moved; Linux kernel/time/timer.c)
+//!          step                  1          8          64          512       each level eight times as coarse
+//!          (Gleixner 2016, a timer wheel without cascading: no timer fires early, and none is moved; Linux kernel/time/timer.c)
 //! ```
 
 use ecnlab_units::{Span, Time};
 
 use crate::settings::Settings;
 
-/// Ticks that one level of the wheel covers at its own step, less one; each level's step is eight times the one below.
+/// Ticks that one level of the wheel covers at its own step, less one; each level's step is eight times that of the level below.
 const FIRST_WHEEL_LEVEL_TICKS: u64 = 63;
 const WHEEL_LEVEL_SHIFT: u32 = 3;
 const LAST_WHEEL_LEVEL: u32 = 8;
 
-/// How many ticks it takes until the wheel's coarse steps that timers of a connection use fall alike again: the third level's step, with all
-/// that retransmission timers reach.
+/// Period in ticks after which the coarse wheel steps used by a connection's timers repeat: the step of the third level, which
+/// retransmission timers do not exceed.
 pub const WHEEL_PERIOD_TICKS: u64 = 512;
 
-/// A host's clock, which is to be the same for all that the host runs.
+/// Clock of a host; all connections of the host should have the same.
 #[derive(Clone, Copy, Debug)]
 pub struct HostClock {
     tick: Span,
     quotient: TickDivider,
-    /// How far the clock has gone at time zero.
+    /// Reading of the clock at time zero.
     phase_at_zero: Span,
     wheel: bool,
-    /// A timer is being served: the wheel stands one tick further, so that what is set now is a tick nearer to it.
+    /// A timer handler is running: the wheel is one tick ahead, so a timer set now fires one tick nearer to the wheel's position.
     serving_timer: bool,
 }
 
-/// What divides by the tick: a sender counts ticks many times for each acknowledgement, and a product costs less than a quotient.
+/// Division by the tick as a multiplication: a sender counts ticks many times per ACK, and a multiplication is faster.
 ///
 /// ```text
 /// n / tick = n m / 2^(64 + s),  s the largest with 2^s < tick,  m = 2^(64 + s) / tick rounded up
 /// ```
 ///
-/// The product is too large by less than n tick / 2^(64 + s), which is below one for n < 2^63, so that the quotient is exact
-/// (Granlund and Montgomery 1994, theorem 4.2).
+/// The product is too large by less than n tick / 2^(64 + s), which is below one for n < 2^63, so the quotient is exact (Granlund and
+/// Montgomery 1994, theorem 4.2).
 #[derive(Clone, Copy, Debug)]
 struct TickDivider {
     factor: u64,
     shift: u8,
-    /// Numbers of no more than so many bits are divided by a product.
+    /// Maximum width in bits of a number that this divides.
     bits: u8,
 }
 
@@ -59,7 +59,7 @@ impl TickDivider {
         TickDivider { factor, shift: shift as u8, bits: 63 }
     }
 
-    /// The quotient by what it was made of, unless the number has too many bits.
+    /// Quotient by multiplication, or none if the number has too many bits.
     #[inline(always)]
     fn divide(&self, number: u64) -> Option<u64> {
         let product = (u128::from(number) * u128::from(self.factor)) >> 64;
@@ -68,7 +68,7 @@ impl TickDivider {
 }
 
 impl HostClock {
-    /// A clock that has gone for `phase` at time zero, below [`WHEEL_PERIOD_TICKS`] ticks.
+    /// Clock with the reading `phase` at time zero, below [`WHEEL_PERIOD_TICKS`] ticks.
     pub fn new(settings: &Settings, phase: Span) -> HostClock {
         let tick = settings.quirks.tick;
         HostClock {
@@ -80,17 +80,17 @@ impl HostClock {
         }
     }
 
-    /// A timer begins to be served, or has been (Linux __run_timers, which moves the wheel on before it calls).
+    /// Sets whether a timer handler is running (Linux __run_timers advances the wheel before it calls handlers).
     pub fn set_serving_timer(&mut self, serves: bool) {
         self.serving_timer = serves;
     }
 
-    /// One tick.
+    /// Length of one tick.
     pub fn tick(&self) -> Span {
         self.tick
     }
 
-    /// Ticks that the clock has counted.
+    /// Reading of the clock in ticks.
     #[inline]
     pub fn ticks(&self, at: Time) -> u64 {
         let picos = at.picos() + self.phase_at_zero.picos();
@@ -106,24 +106,24 @@ impl HostClock {
             .unwrap_or_else(|| self.ticks_by_division(span.picos()) + u64::from(span.picos() % self.tick.picos() > 0))
     }
 
-    /// So many picoseconds in ticks, rounded down.
+    /// Picoseconds in ticks, rounded down.
     #[cold]
     #[inline(never)]
     fn ticks_by_division(&self, picos: u64) -> u64 {
         picos / self.tick.picos()
     }
 
-    /// Milliseconds that the clock has counted: what timestamps show (RFC 7323, section 5.4).
+    /// Reading of the clock in milliseconds, the unit of timestamps (RFC 7323, section 5.4).
     pub fn millis(&self, at: Time) -> u64 {
         (at.picos() + self.phase_at_zero.picos()) / Span::from_millis(1).picos()
     }
 
-    /// Microseconds that the clock has counted: what round-trip times are measured in.
+    /// Reading of the clock in microseconds, the unit of RTT samples.
     pub fn micros(&self, at: Time) -> u64 {
         (at.picos() + self.phase_at_zero.picos()) / Span::from_micros(1).picos()
     }
 
-    /// When a timer goes off that is set now for `delay`.
+    /// Expiry of a timer set now for `delay`.
     #[inline]
     pub fn timer_expiry(&self, now: Time, delay: Span) -> Time {
         if self.wheel { self.wheel_expiry(now, delay) } else { now + delay }
@@ -143,7 +143,7 @@ impl HostClock {
         self.expiry_at_wheel_step(self.ticks(now), self.ticks_in_span(delay))
     }
 
-    /// Expiry of a timer that is set at a tick for so many ticks ahead, at the step of the wheel's level.
+    /// Expiry of a timer set at tick `ticks` for `ahead` ticks later, rounded up to the step of its wheel level.
     #[inline(always)]
     fn expiry_at_wheel_step(&self, ticks: u64, ahead: u64) -> Time {
         let from_wheel = ahead.saturating_sub(u64::from(self.serving_timer));
@@ -156,7 +156,7 @@ impl HostClock {
         self.time_of_tick((((ticks + ahead) >> shift) + 1) << shift)
     }
 
-    /// When the clock has counted so many ticks.
+    /// Time at which the clock reads `ticks` ticks.
     pub fn time_of_tick(&self, ticks: u64) -> Time {
         Time::from_picos((ticks * self.tick.picos()).saturating_sub(self.phase_at_zero.picos()))
     }
@@ -168,7 +168,7 @@ mod tests {
     use crate::profile;
     use crate::settings::Quirks;
 
-    /// Ticks of 4 ms at 4 k - 1 ms, the last one before time zero being number 493.
+    /// Ticks of 4 ms at 4 k - 1 ms; the last one before time zero is number 493.
     fn clock() -> HostClock {
         let settings = Settings {
             quirks: Quirks { timer_wheel: true, tick: Span::from_millis(4), ..profile::quirks("ns2") },

@@ -1,4 +1,4 @@
-//! Datagrams (RFC 768): nothing is acknowledged, nothing is sent again, and nobody slows down.
+//! Datagrams (RFC 768): no ACKs, no retransmissions, no congestion control.
 
 use std::collections::VecDeque;
 
@@ -46,7 +46,7 @@ impl Settings {
         self.packet_size - self.header
     }
 
-    /// Contradictions: the parameter's name and what is wrong.
+    /// Contradictions as pairs of parameter name and explanation.
     pub fn check(&self) -> Vec<(&'static str, String)> {
         let Settings { packet_size, header, .. } = self;
         let wrong = header >= packet_size;
@@ -54,16 +54,16 @@ impl Settings {
     }
 }
 
-/// Sends what it is given at once, or after the processing time of its host.
+/// Sends each write at once, or after the host's processing time.
 pub struct DatagramSender {
     settings: Settings,
-    /// The number of the next datagram.
+    /// Number of the next datagram.
     next: u64,
     counters: SendCounters,
     processing: Option<Box<DelayedDatagrams>>,
 }
 
-/// A host's processing time, and the datagrams that wait for its end.
+/// Host processing time, with the datagrams that wait for its end.
 struct DelayedDatagrams {
     time: ProcessingTime,
     waiting: VecDeque<Segment>,
@@ -74,12 +74,12 @@ impl DatagramSender {
         DatagramSender { settings, next: 0, counters: SendCounters::default(), processing: None }
     }
 
-    /// The host needs a random time before datagrams leave.
+    /// Adds a random processing time before datagrams leave.
     pub fn set_processing_time(&mut self, time: ProcessingTime) {
         self.processing = Some(Box::new(DelayedDatagrams { time, waiting: VecDeque::new() }));
     }
 
-    /// Sends a write: full packets, and a short one for the rest.
+    /// Sends a write as full packets and a short one for the rest.
     pub fn write(&mut self, app_write: &AppWrite, now: Time, out: &mut impl SenderOutput) {
         let full = u64::from(self.settings.payload());
         let mut left = app_write.bytes;
@@ -103,12 +103,12 @@ impl DatagramSender {
         self.counters.sent += 1;
     }
 
-    /// When datagrams leave that wait.
+    /// Time at which waiting datagrams leave.
     pub fn deadline(&self) -> Option<Time> {
         self.processing.as_ref().and_then(|processing| processing.time.deadline())
     }
 
-    /// The deadline has come.
+    /// Sends the datagrams whose processing time has ended.
     pub fn on_timer(&mut self, now: Time, out: &mut impl SenderOutput) {
         let Some(processing) = &mut self.processing else { return };
         processing.time.on_timer(now);
@@ -123,7 +123,7 @@ impl DatagramSender {
         &self.counters
     }
 
-    /// Application data in a datagram of this size on the wire.
+    /// Application data in a datagram of `size` bytes on the wire.
     pub fn payload_of_size(&self, size: u32) -> u32 {
         size - self.settings.header
     }

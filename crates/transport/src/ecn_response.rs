@@ -1,22 +1,22 @@
-//! The response to marks, as data: what an echo leaves of the window. Any response combines with any congestion control.
+//! The ECN response: the reduction of cwnd after an echo. Any response combines with any congestion control.
 
 use ecnlab_units::CongestionLevel;
 
 use crate::congestion::{CongestionWindow, linux};
 use crate::settings::{EcnResponseName, Settings, SsthreshRounding};
 
-/// What the window is cut to, and the threshold with it.
+/// Cwnd and ssthresh after a reduction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reduction {
     pub cwnd: f64,
-    /// Before the floor of two segments.
+    /// Before the minimum of two segments.
     pub ssthresh: f64,
 }
 
-/// Smallest slow-start threshold in segments (RFC 5681, equation 4).
+/// Minimum ssthresh in segments (RFC 5681, equation 4).
 pub const MIN_SSTHRESH: f64 = 2.0;
 
-/// `share` of `from` segments, to both cwnd and ssthresh (RFC 5681, section 3.2; RFC 3168, section 6.1.2).
+/// Reduces both cwnd and ssthresh to `share` times `from` segments (RFC 5681, section 3.2; RFC 3168, section 6.1.2).
 pub fn reduced_window(from: f64, share: f64, halving: SsthreshRounding) -> Reduction {
     let left = match halving {
         SsthreshRounding::Exact | SsthreshRounding::Real => from * share,
@@ -26,12 +26,12 @@ pub fn reduced_window(from: f64, share: f64, halving: SsthreshRounding) -> Reduc
 }
 
 impl Reduction {
-    /// The same threshold with a window of one segment: the response to a timeout.
+    /// The same ssthresh with a cwnd of one segment: the reduction after an RTO.
     pub fn with_cwnd_of_one(self) -> Reduction {
         Reduction { cwnd: 1.0, ..self }
     }
 
-    /// Applies the cut, telling `changed` of every step in the order in which ns-2 writes its variables.
+    /// Applies the reduction, and calls `changed` after each step, in the order in which ns-2 writes its variables.
     pub fn apply_to(self, window: &mut CongestionWindow, mut changed: impl FnMut(&CongestionWindow)) {
         window.ssthresh = self.ssthresh;
         changed(window);
@@ -45,36 +45,36 @@ impl Reduction {
     }
 }
 
-/// What marks do to the window.
+/// Response of cwnd to marks.
 #[derive(Clone, Debug)]
 pub enum EcnResponse {
-    /// Nothing.
+    /// No response.
     None,
-    /// The same as a loss (RFC 3168, section 6.1.2).
+    /// Reduction as for a loss (RFC 3168, section 6.1.2).
     AsLoss,
-    /// A smaller cut than for a loss, in slow start too (RFC 8511, section 3; its abstract speaks of congestion avoidance).
+    /// Smaller reduction than for a loss, in slow start too (RFC 8511, section 3; its abstract limits it to congestion avoidance).
     Abe {
         share: f64,
     },
     Dctcp(DctcpAlpha),
-    /// A cut for each level (Durresi et al. 2001, section 2).
+    /// A reduction for each congestion level (Durresi et al. 2001, section 2).
     Mecn {
         share: [f64; 2],
     },
 }
 
-/// DCTCP's estimate of the fraction of marked segments (RFC 8257, section 3.3), updated once a window.
+/// DCTCP's estimate of the fraction of marked segments (RFC 8257, section 3.3), updated once per window.
 #[derive(Clone, Copy, Debug)]
 pub struct DctcpAlpha {
     alpha: AlphaArithmetic,
     delivered_segments: u64,
     marked_segments: u64,
-    /// Acknowledging all before this segment ends the window of observation.
+    /// An ACK of all segments before this one ends the observation window.
     window_end: u64,
 }
 
-/// The arithmetic of alpha: the RFC's, or Linux' in 1/1024 (dctcp_update_alpha), where it falls by `g` of it, to zero where that is less than
-/// 1/1024, and rises by `g` of the share of segments that were delivered, in order or not, while the echo was on.
+/// Arithmetic of alpha: that of the RFC, or that of Linux in 1/1024 (dctcp_update_alpha). In Linux alpha falls by its fraction `g`, to zero
+/// if that is less than 1/1024. It rises by `g` times the fraction of segments delivered, in order or not, while the echo was on.
 #[derive(Clone, Copy, Debug)]
 enum AlphaArithmetic {
     Real { g: f64, alpha: f64 },
@@ -94,8 +94,8 @@ impl EcnResponse {
         }
     }
 
-    /// Looks at an acknowledgement of `segments` new segments up to `next`, whether it carries an echo or not; `snd_max` is one past the
-    /// highest segment sent. Where the window is a whole number, segments are new that blocks show too, and the answer to a SYN is not looked at.
+    /// Updates the estimate for an ACK of `segments` new segments up to `next`, with or without an echo; `snd_max` is one past the highest
+    /// segment sent. With `integer_cwnd`, newly SACKed segments count as new, and the SYN-ACK is ignored.
     #[inline]
     pub fn update_mark_estimate(&mut self, next: u64, segments: u64, echo: bool, snd_max: u64) {
         match self {
@@ -104,7 +104,7 @@ impl EcnResponse {
         }
     }
 
-    /// What an echo leaves of a whole window of `cwnd` segments, where a loss would leave `by_loss`; nothing if the window is to stay.
+    /// Ssthresh after an echo at a whole window of `cwnd` segments; a loss would leave `by_loss`. None if cwnd is not reduced.
     pub fn ssthresh_after_mark(&self, level: CongestionLevel, cwnd: f64, by_loss: f64) -> Option<f64> {
         match self {
             EcnResponse::None => None,
@@ -118,12 +118,12 @@ impl EcnResponse {
         }
     }
 
-    /// Whether a loss cuts a window that has been cut for a mark, of what the mark has left of it.
+    /// Whether a loss reduces a window again that was reduced for a mark, from its reduced size.
     pub fn reduces_again_on_loss(&self) -> bool {
         matches!(self, EcnResponse::Dctcp(DctcpAlpha { alpha: AlphaArithmetic::FixedPoint { .. }, .. }))
     }
 
-    /// What share of the window an echo leaves, where a loss would leave `loss`; nothing if the window is to stay.
+    /// Multiplicative decrease factor for an echo; `loss` is the factor for a loss. None if cwnd is not reduced.
     pub fn beta_for_mark(&self, level: CongestionLevel, loss: f64) -> Option<f64> {
         match self {
             EcnResponse::None => None,
@@ -134,12 +134,12 @@ impl EcnResponse {
         }
     }
 
-    /// What share a further echo in the same round trip leaves in all: MECN's heavier level raises the cut to its own.
+    /// Total decrease factor after a further echo in the same RTT: a stronger level of MECN deepens the reduction to its own.
     pub fn beta_for_further_echo(&self, level: CongestionLevel) -> Option<f64> {
         if let EcnResponse::Mecn { share } = self { Some(share[level as usize]) } else { None }
     }
 
-    /// DCTCP's alpha, where there is one.
+    /// DCTCP's alpha, if the response keeps one.
     pub fn dctcp_alpha(&self) -> Option<f64> {
         match self {
             EcnResponse::Dctcp(dctcp) => Some(match dctcp.alpha {
@@ -152,7 +152,7 @@ impl EcnResponse {
 }
 
 impl DctcpAlpha {
-    /// An estimate that begins with one, in whole numbers where the window is one.
+    /// Estimate with the initial value 1, in integer arithmetic with `integer_cwnd`.
     fn new(settings: &Settings) -> DctcpAlpha {
         let (alpha, window_end) = if settings.has_integer_cwnd() {
             let g = linux::to_fixed_point(settings.dctcp_g).max(1);
@@ -172,7 +172,7 @@ impl DctcpAlpha {
         self.alpha.update(self.marked_segments, self.delivered_segments);
         (self.delivered_segments, self.marked_segments) = (0, 0);
         self.window_end = match self.alpha {
-            // More than all that is sent now has to be acknowledged.
+            // The window ends only when more than all segments sent so far is acknowledged.
             AlphaArithmetic::Real { .. } => snd_max + 1,
             AlphaArithmetic::FixedPoint { .. } => snd_max,
         };
@@ -180,7 +180,7 @@ impl DctcpAlpha {
 }
 
 impl AlphaArithmetic {
-    /// Takes in a window in which so many segments were marked of those delivered.
+    /// Updates alpha for a window with `marked` of `delivered` segments marked.
     fn update(&mut self, marked: u64, delivered: u64) {
         match self {
             AlphaArithmetic::Real { g, alpha } if delivered > 0 => {
@@ -197,7 +197,7 @@ impl AlphaArithmetic {
     }
 }
 
-/// The threshold that Linux' DCTCP leaves of a window, at least two segments (dctcp_ssthresh).
+/// Ssthresh of Linux's DCTCP after a mark, at least two segments (dctcp_ssthresh).
 fn linux_dctcp_ssthresh(cwnd: f64, alpha: u64) -> f64 {
     let cwnd = cwnd as u64;
     (cwnd - cwnd * alpha / (2 * linux::FIXED_POINT_ONE)).max(linux::MIN_CWND_AFTER_REDUCTION) as f64
@@ -229,7 +229,7 @@ mod tests {
         let mut settings = profile::settings("ns2");
         settings.ecn_response = EcnResponseName::Dctcp;
         let mut response = EcnResponse::new(&settings);
-        // The first acknowledgement ends the empty window before it: alpha starts at 1 (RFC 8257, section 3.3).
+        // The first ACK ends the empty window before it: alpha starts at 1 (RFC 8257, section 3.3).
         response.update_mark_estimate(1, 1, false, 11);
         assert_eq!(Some(1.0 - 1.0 / 16.0), response.dctcp_alpha());
         for next in 2..=12 {
@@ -305,7 +305,7 @@ mod tests {
         let mut dctcp = whole_dctcp();
         assert_eq!([Some(6.0), Some(2.0)], [11.0, 2.0].map(|cwnd| left(&dctcp, cwnd)), "alpha is one");
         dctcp.update_mark_estimate(11, 10, false, 21);
-        // 11 * 960 / 2048 = 5.16 go.
+        // 11 * 960 / 2048 = 5.16 is the reduction.
         assert_eq!(Some(6.0), left(&dctcp, 11.0));
         let abe = EcnResponse::new(&Settings { ecn_response: EcnResponseName::Abe, ..profile::settings("linux") });
         // 0.85 is 870/1024, of 11 segments 9.3.

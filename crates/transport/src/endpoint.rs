@@ -1,7 +1,6 @@
-//! The ends of a flow: what the engine asks of whatever sends and of whatever receives.
+//! Endpoints of a flow: the engine's interface to senders and receivers.
 //!
-//! A TCP connection and a stream of datagrams answer the same questions. What only one of them has, such as a window or a round-trip time, is an
-//! answer that may be missing.
+//! TCP connections and datagrams share this interface. Values that only one of them has, such as a window or an RTT, are optional.
 
 use std::sync::Arc;
 
@@ -20,17 +19,18 @@ use crate::sender::Sender;
 use crate::settings::Settings;
 use crate::tcb::{SendCounters, SenderOutput};
 
-/// How a flow's data is carried.
+/// Transport protocol of a flow, with its settings.
 #[derive(Clone, Debug)]
 pub enum Transport {
     Tcp(Arc<Settings>),
     Datagrams(datagram::Settings),
-    /// By hosts outside of the engine, which do it in their way.
+    /// External hosts outside of the engine, with their own implementation.
     External(Arc<Transport>),
 }
 
 impl Transport {
-    /// Size of a full data packet and of what answers it, in bytes; nothing answers a datagram, and its way back is measured as if as much did.
+    /// Size in bytes of a full data packet and of its ACK. Datagrams have no ACK; their reverse path is computed for packets of the same
+    /// size.
     pub fn packet_and_ack_sizes(&self) -> (u32, u32) {
         match self {
             Transport::Tcp(tcp) => (tcp.packet_size, tcp.quirks.ack_size),
@@ -48,7 +48,7 @@ impl Transport {
         }
     }
 
-    /// What the ECN field of its packets means.
+    /// Meaning of the ECN field in its packets.
     pub fn ecn_semantics(&self) -> EcnSemantics {
         match self {
             Transport::Tcp(tcp) => tcp.ecn_semantics(),
@@ -57,8 +57,8 @@ impl Transport {
         }
     }
 
-    /// After how long a host's clock stands as it did, to all that can be seen of it: below this a seed draws its phase. Zero without a clock,
-    /// and of hosts outside, which have their own.
+    /// Period of a host clock, after which all observable readings repeat; the seed draws a phase below it. Zero without a clock and for
+    /// external hosts, which have their own.
     pub fn clock_period(&self) -> Span {
         match self {
             Transport::Tcp(tcp) if tcp.quirks.timer_wheel => tcp.quirks.tick * clock::WHEEL_PERIOD_TICKS,
@@ -67,7 +67,7 @@ impl Transport {
         }
     }
 
-    /// Whether packets are datagrams.
+    /// Whether the packets are datagrams.
     pub fn is_datagrams(&self) -> bool {
         match self {
             Transport::Tcp(_) => false,
@@ -85,21 +85,21 @@ impl Transport {
     }
 }
 
-/// The sending end.
+/// Sending endpoint of a flow.
 #[expect(clippy::large_enum_variant, reason = "nearly every sender is the large one, and each packet reads it where it stands")]
 pub enum SenderEndpoint {
     Tcp(Sender),
     NonTcp(NonTcpSender),
 }
 
-/// A sending end that has no connection of ours. It stands apart so that a packet asks one question only: whether there is one.
+/// Sender that is not the engine's TCP. A type of its own, so that a packet needs only one check on the hot path.
 pub enum NonTcpSender {
     Datagrams(DatagramSender),
     External(Box<ExternalSender>),
 }
 
 impl SenderEndpoint {
-    /// A sender with something to send. `phase` is how far its host's clock has gone at time zero, below [`Transport::clock_period`].
+    /// Sender with a first write. `phase` is the reading of its host clock at time zero, below [`Transport::clock_period`].
     pub fn new(transport: &Transport, app_write: &AppWrite, phase: Span) -> SenderEndpoint {
         match transport {
             Transport::Tcp(tcp) => SenderEndpoint::Tcp(Sender::new(tcp.clone(), app_write, HostClock::new(tcp, phase))),
@@ -108,7 +108,7 @@ impl SenderEndpoint {
         }
     }
 
-    /// The host needs a random time before packets leave. A host outside needs its own.
+    /// Adds a random processing time before packets leave; ignored for an external host, which has its own.
     pub fn set_processing_time(&mut self, processing: ProcessingTime) {
         match self {
             SenderEndpoint::Tcp(sender) => sender.set_processing_time(processing),
@@ -117,14 +117,14 @@ impl SenderEndpoint {
         }
     }
 
-    /// Opens the connection and sends what it may.
+    /// Opens the connection and sends what the window allows.
     pub fn start(&mut self, now: Time, out: &mut impl SenderOutput) {
         if let SenderEndpoint::Tcp(sender) = self {
             sender.start(now, out);
         }
     }
 
-    /// There is more to send. Nothing comes of it at a sender outside, whose host is asked by the engine.
+    /// Appends a write. Ignored for an external sender, whose host the engine notifies.
     pub fn write(&mut self, app_write: &AppWrite, now: Time, out: &mut impl SenderOutput) {
         match self {
             SenderEndpoint::Tcp(sender) => sender.write(app_write, now, out),
@@ -133,10 +133,10 @@ impl SenderEndpoint {
         }
     }
 
-    /// Takes an acknowledgement.
+    /// Processes an ACK.
     ///
     /// # Panics
-    /// If it acknowledges what was never sent, as every acknowledgement of a datagram does, or what a host outside has sent.
+    /// If it acknowledges data that was never sent, as every ACK of a datagram does, or data from an external host.
     #[inline(always)]
     pub fn on_ack(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
         match self {
@@ -145,7 +145,7 @@ impl SenderEndpoint {
         }
     }
 
-    /// Takes an acknowledgement that came on data.
+    /// Processes an ACK piggybacked on data.
     ///
     /// # Panics
     /// As [`SenderEndpoint::on_ack`].
@@ -156,7 +156,7 @@ impl SenderEndpoint {
         }
     }
 
-    /// When the sender is to be woken.
+    /// Earliest deadline of the sender's timers.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         match self {
@@ -166,7 +166,7 @@ impl SenderEndpoint {
         }
     }
 
-    /// The deadline has come.
+    /// Handles the timers that are due.
     pub fn on_timer(&mut self, now: Time, out: &mut impl SenderOutput) {
         match self {
             SenderEndpoint::Tcp(sender) => sender.on_timer(now, out),
@@ -175,7 +175,7 @@ impl SenderEndpoint {
         }
     }
 
-    /// Whether all that there was to send is acknowledged; never of datagrams.
+    /// Whether all data is acknowledged; never for datagrams.
     #[inline]
     pub fn is_done(&self) -> bool {
         match self {
@@ -185,8 +185,8 @@ impl SenderEndpoint {
         }
     }
 
-    /// Bytes that an arriving segment brings the application, when its sink can read `delivered` more segments, the last of them before `next`: the
-    /// bytes that it can read, and those that the segment carries if it is here for the first time.
+    /// Bytes that an arriving segment delivers, if the receiver can read `delivered` more segments, the last of them before `next`. Returns
+    /// the bytes that became readable, and the bytes of the segment if it arrives for the first time.
     #[inline]
     pub fn bytes_delivered_by(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
         match self {
@@ -199,7 +199,7 @@ impl SenderEndpoint {
         }
     }
 
-    /// Application data in a packet of this number and size, in bytes; nothing is known of packets of hosts outside.
+    /// Application data in bytes of a packet with this number and size; unknown for packets of external hosts.
     pub fn packet_payload(&self, seq: u64, size: u32) -> u32 {
         match self {
             SenderEndpoint::Tcp(sender) => sender.send_buffer().segment_payload(seq),
@@ -208,12 +208,12 @@ impl SenderEndpoint {
         }
     }
 
-    /// What a connection has to send, segment by segment; nothing of datagrams.
+    /// Send buffer of a TCP connection.
     pub fn send_buffer(&self) -> Option<&SendBuffer> {
         self.as_tcp().map(Sender::send_buffer)
     }
 
-    /// The congestion window, where there is one.
+    /// Congestion window, if there is one.
     pub fn window(&self) -> Option<&CongestionWindow> {
         match self {
             SenderEndpoint::Tcp(sender) => Some(sender.window()),
@@ -222,18 +222,18 @@ impl SenderEndpoint {
         }
     }
 
-    /// DCTCP's estimate of the fraction of marked segments, where the response keeps one.
+    /// DCTCP's estimate of the fraction of marked segments, if the response keeps one.
     pub fn dctcp_alpha(&self) -> Option<f64> {
         self.as_tcp().and_then(Sender::dctcp_alpha)
     }
 
-    /// The round-trip time to write into packets, where one is measured; zero before the first measurement.
+    /// RTT to write into packets, if one is measured; zero before the first sample.
     #[inline]
     pub fn reported_rtt(&self) -> Option<Span> {
         self.as_tcp().map(Sender::reported_rtt)
     }
 
-    /// Smallest round-trip time measured, where one was.
+    /// Minimum RTT, if one was measured.
     pub fn min_rtt(&self) -> Option<Span> {
         match self {
             SenderEndpoint::Tcp(sender) => Some(sender.min_rtt()).filter(|&rtt| rtt > Span::ZERO),
@@ -250,7 +250,7 @@ impl SenderEndpoint {
         }
     }
 
-    /// The sender of a TCP connection, where it is one.
+    /// The TCP sender, if this is one.
     #[inline]
     pub fn as_tcp(&self) -> Option<&Sender> {
         match self {
@@ -259,7 +259,7 @@ impl SenderEndpoint {
         }
     }
 
-    /// What is known of a sender outside, where it is one.
+    /// The external sender, if this is one.
     pub fn as_external_mut(&mut self) -> Option<&mut ExternalSender> {
         match self {
             SenderEndpoint::NonTcp(NonTcpSender::External(sender)) => Some(sender),
@@ -268,16 +268,16 @@ impl SenderEndpoint {
     }
 }
 
-/// The receiving end.
+/// Receiving endpoint of a flow.
 #[expect(clippy::large_enum_variant, reason = "nearly every sink is the large one, and each packet reads it where it stands")]
 pub enum ReceiverEndpoint {
     Tcp(Receiver),
-    /// Takes what there is and answers nothing: of datagrams, and where a host outside takes all in place of it.
+    /// Accepts all packets without a reply: for datagrams and external hosts.
     Silent,
 }
 
 impl ReceiverEndpoint {
-    /// A sink on a host whose clock has gone for `phase` at time zero, below [`Transport::clock_period`].
+    /// Receiver on a host whose clock reads `phase` at time zero, below [`Transport::clock_period`].
     pub fn new(transport: &Transport, phase: Span) -> ReceiverEndpoint {
         match transport {
             Transport::Tcp(tcp) => ReceiverEndpoint::Tcp(Receiver::new(tcp, HostClock::new(tcp, phase))),
@@ -285,7 +285,7 @@ impl ReceiverEndpoint {
         }
     }
 
-    /// Takes a segment that was sent at `sent`.
+    /// Processes a segment that was sent at `sent`.
     #[inline]
     pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> ReceiveOutcome {
         match self {
@@ -294,7 +294,7 @@ impl ReceiverEndpoint {
         }
     }
 
-    /// The acknowledgement that data of the other direction takes along now; none of datagrams.
+    /// ACK to piggyback on data of the reverse direction now; none for datagrams.
     pub fn piggybacked_ack(&mut self, now: Time) -> Option<Ack> {
         match self {
             ReceiverEndpoint::Tcp(receiver) => Some(receiver.piggybacked_ack(now)),
@@ -302,14 +302,14 @@ impl ReceiverEndpoint {
         }
     }
 
-    /// The other direction has a FIN of its own, so that this one's is not answered by another.
+    /// Suppresses the FIN reply, because the reverse direction sends its own FIN.
     pub fn suppress_fin_reply(&mut self) {
         if let ReceiverEndpoint::Tcp(receiver) = self {
             receiver.suppress_fin_reply();
         }
     }
 
-    /// When the sink is to be woken.
+    /// Deadline of the receiver's timer.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         match self {
@@ -318,7 +318,7 @@ impl ReceiverEndpoint {
         }
     }
 
-    /// The deadline has come.
+    /// Handles the timer if it is due; returns the ACK to send.
     pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
         match self {
             ReceiverEndpoint::Tcp(receiver) => receiver.on_timer(now),
@@ -326,7 +326,7 @@ impl ReceiverEndpoint {
         }
     }
 
-    /// The next segment expected; all before it have arrived. Zero of datagrams, of which none is expected, and outside.
+    /// Next expected segment; all before it have arrived. Zero for datagrams and external hosts.
     #[inline]
     pub fn rcv_nxt(&self) -> u64 {
         match self {

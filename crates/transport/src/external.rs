@@ -1,75 +1,75 @@
-//! The sender of a connection that a host outside has: it sends nothing itself, and knows what it was told.
+//! Sender of a connection between external hosts: it sends nothing itself, and keeps the reports of its host.
 
 use ecnlab_units::Span;
 
 use crate::congestion::CongestionWindow;
 use crate::tcb::SendCounters;
 
-/// What is known of a sender outside.
+/// State of an external sender.
 #[derive(Clone, Debug, Default)]
 pub struct ExternalSender {
     counters: SendCounters,
     window: Option<CongestionWindow>,
     min_rtt: Option<Span>,
-    /// Which of its flow's connections it has, from 0.
+    /// Number of this connection among those of its flow, from 0.
     connection_number: u32,
-    /// Its host was asked to open the connection.
+    /// The host was requested to open the connection.
     is_requested: bool,
-    /// Its host has answered that it is open.
+    /// The host has reported that the connection is open.
     is_open: bool,
-    /// There is something to send that is not acknowledged.
+    /// Some data is not acknowledged yet.
     is_busy: bool,
-    /// Application data that it was asked to send over the connection, and that was read of it.
+    /// Bytes that the host was requested to send, and bytes of them that were read at the peer.
     requested_bytes: u64,
     read_bytes: u64,
 }
 
 impl ExternalSender {
-    /// The sender of the connection that comes in the place of another's.
+    /// State for the next connection of the flow, which replaces `before`.
     pub fn for_next_connection(&mut self, before: &ExternalSender) {
         self.connection_number = before.connection_number + u32::from(before.is_requested);
     }
 
-    /// Which of its flow's connections it has, from 0.
+    /// Number of this connection among those of its flow, from 0.
     pub fn connection_number(&self) -> u32 {
         self.connection_number
     }
 
-    /// Notes that its host is asked to send so much; true if it is also to open the connection for it.
+    /// Records a request to send `bytes`; returns whether the host must open the connection for it.
     pub fn request_write(&mut self, bytes: u64) -> bool {
         self.is_busy = true;
         self.requested_bytes = self.requested_bytes.saturating_add(bytes);
         !std::mem::replace(&mut self.is_requested, true)
     }
 
-    /// Notes that the connection is open; true if it was not before.
+    /// Records that the connection is open; returns whether it was not open before.
     pub fn on_opened(&mut self) -> bool {
         !std::mem::replace(&mut self.is_open, true)
     }
 
-    /// Notes that so much was read at the other end, which is no more than it was asked to send; returns how much of it counts.
+    /// Records bytes read at the peer, bounded by the bytes requested; returns how many of them count.
     pub fn on_read(&mut self, bytes: u64) -> u64 {
         let counts = bytes.min(self.requested_bytes - self.read_bytes);
         self.read_bytes += counts;
         counts
     }
 
-    /// All that there was to send is acknowledged.
+    /// Records that all data is acknowledged.
     pub fn on_all_acknowledged(&mut self) {
         self.is_busy = false;
     }
 
-    /// Whether there was something to send and all of it is acknowledged.
+    /// Whether there was data to send and all of it is acknowledged.
     pub fn is_done(&self) -> bool {
         self.is_requested && !self.is_busy
     }
 
-    /// Counts a packet that came from its host.
+    /// Counts a packet from the host.
     pub fn count_packet(&mut self) {
         self.counters.sent += 1;
     }
 
-    /// Adds what its host has counted since it told that last; what it has sent is counted as it comes.
+    /// Adds the host's counters since its last report. Packets sent are counted as they arrive.
     pub fn add_counters(&mut self, more: &SendCounters) {
         let sent = self.counters.sent;
         self.counters = SendCounters { sent, ..self.counters.sum_with(more) };
@@ -83,7 +83,7 @@ impl ExternalSender {
         self.window = Some(window);
     }
 
-    /// The congestion window when its host told it last.
+    /// Congestion window in the host's last report.
     pub fn window(&self) -> Option<&CongestionWindow> {
         self.window.as_ref()
     }
@@ -92,7 +92,7 @@ impl ExternalSender {
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
     }
 
-    /// Smallest round-trip time that its host told.
+    /// Minimum RTT that the host has reported.
     pub fn min_rtt(&self) -> Option<Span> {
         self.min_rtt
     }

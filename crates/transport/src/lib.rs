@@ -1,10 +1,9 @@
-//! Transports without input or output: senders and receivers take events and return segments.
+//! Transport protocols without input or output: senders and receivers take events and return segments.
 //!
-//! A TCP sender is put together from parts that do not know each other: congestion control (`congestion`), loss
-//! recovery (`recovery`), the response to ECN (`ecn_response`) and the retransmission timer (`rtt`).
-//! `tcb` holds the sequence space and all that recovery works on, `sender` asks the parts in turn, and `profile` bundles their parameters.
-//! `processing` is the random time that a sender's host may need. `datagram` sends without any of it, `external` is what is known of a host that sends by itself; `endpoint` is what the engine asks of each of
-//! them, and `application` says what there is to send.
+//! A TCP sender consists of independent parts: congestion control (`congestion`), loss recovery (`recovery`), the response to ECN
+//! (`ecn_response`) and the RTO estimator (`rtt`). `tcb` holds the sequence space and the state that recovery uses, `sender` calls the
+//! parts in order, and `profile` bundles their parameters. `processing` is a host's random processing time. `datagram` is UDP, `external` a
+//! host outside of the engine, and `endpoint` the engine's interface to all of them. `application` generates the data to send.
 
 pub mod application;
 pub mod checked;

@@ -1,23 +1,23 @@
-//! A random processing time at a sender's host, which ends phase effects (Floyd and Jacobson 1992).
+//! Random processing time of a sender's host, which removes phase effects (Floyd and Jacobson 1992).
 //!
-//! The rule is that of ns-2 2.35 (`overhead_` in tcp.cc, `send_much`). The first packet that may leave draws a time, uniform from zero to the
-//! maximum, and waits for it. No other packet leaves before then, and none draws a time of its own. When the time is over, everything leaves
-//! that may leave at that moment. So packets keep their order, and none waits longer than the maximum. A packet is sent when it leaves: samples
-//! of the round-trip time leave the wait out.
+//! The rule is that of ns-2 2.35 (`overhead_` in tcp.cc, `send_much`). The first packet that may leave draws a time, uniform from zero to
+//! the maximum, and waits for it. Other packets wait for the same time and draw none. Then all packets leave that may leave at that moment.
+//! Packets therefore keep their order, and none waits longer than the maximum. The send time of a packet is the time at which it leaves, so
+//! RTT samples do not include the wait.
 
 use ecnlab_units::{Rng, Span, Time};
 
-/// The processing time of one sender.
+/// Processing time of one sender.
 #[derive(Clone, Debug)]
 pub struct ProcessingTime {
     max: Span,
     rng: Rng,
     pending: Option<PendingWait>,
-    /// The wait is over, and everything leaves.
+    /// The wait is over, and all packets may leave.
     is_over: bool,
 }
 
-/// A wait that has begun.
+/// A running wait.
 #[derive(Clone, Copy, Debug)]
 struct PendingWait {
     since: Time,
@@ -25,24 +25,24 @@ struct PendingWait {
 }
 
 impl ProcessingTime {
-    /// Times from zero up to `max`, which is above zero.
+    /// Times uniform from zero to `max`, which is above zero.
     pub fn new(max: Span, rng: Rng) -> ProcessingTime {
         ProcessingTime { max, rng, pending: None, is_over: false }
     }
 
-    /// The same for a connection of its own, which draws from a stream of its own.
+    /// Processing time for a further connection, with an independent random stream.
     pub fn for_next_connection(&mut self) -> ProcessingTime {
         let rng = self.rng.for_purpose("connection");
         self.rng.next_u64();
         ProcessingTime::new(self.max, rng)
     }
 
-    /// When the wait is over, if there is one.
+    /// End of the wait, if one is running.
     pub fn deadline(&self) -> Option<Time> {
         self.pending.map(|pending| pending.until)
     }
 
-    /// Whether a packet may leave now; if not, a wait begins unless there is one.
+    /// Whether a packet may leave now; if not, starts a wait unless one is running.
     pub fn may_send(&mut self, now: Time) -> bool {
         if !self.is_over && self.pending.is_none() {
             self.pending = Some(PendingWait { since: now, until: now + Span::from_picos(self.rng.below(self.max.picos())) });
@@ -50,19 +50,19 @@ impl ProcessingTime {
         self.is_over
     }
 
-    /// The sender was woken: lets packets leave if the wait is over.
+    /// Ends the wait if its time is over.
     pub fn on_timer(&mut self, now: Time) {
         self.is_over = self.pending.is_some_and(|pending| pending.until <= now);
     }
 
-    /// Everything has left that may leave; what follows waits anew.
+    /// Ends a transmission after the wait; the next packet draws a new time.
     pub fn end_send_turn(&mut self) {
         if std::mem::take(&mut self.is_over) {
             self.pending = None;
         }
     }
 
-    /// When a packet that leaves now could have left without the wait.
+    /// Time at which a packet that leaves now could have left without the wait.
     pub fn ready_since(&self, now: Time) -> Time {
         self.pending.filter(|_| self.is_over).map_or(now, |pending| pending.since)
     }
@@ -78,7 +78,7 @@ mod tests {
         ProcessingTime::new(MAX, Rng::for_role(1, "processing time"))
     }
 
-    /// The wait of a packet that comes now.
+    /// Wait of a packet that arrives now.
     fn wait(processing: &mut ProcessingTime, now: Time) -> Span {
         assert!(!processing.may_send(now));
         let until = processing.deadline().unwrap();

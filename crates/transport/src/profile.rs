@@ -7,24 +7,24 @@ use ecnlab_units::Values;
 use crate::checked::{self, CheckedSenderCombination};
 use crate::settings::{Quirks, Settings};
 
-/// A named bundle of parameters.
+/// Named bundle of parameters.
 pub struct Profile {
     pub name: &'static str,
-    /// Another name that stands for it, until that stands for a later one.
+    /// Alias for the profile; a later profile may take it over.
     pub alias: Option<&'static str>,
     pub title: &'static str,
     pub summary: &'static str,
     pub source: &'static str,
-    /// The members that differ from the declared defaults.
+    /// Members that differ from the declared defaults.
     pub members: &'static [Member],
-    /// Combinations that a judge outside of this code has checked.
+    /// Combinations that an external reference has checked.
     pub checked: &'static [CheckedSenderCombination],
 }
 
-/// A parameter's name, its value and where the value comes from.
+/// Name, value and source of a parameter.
 pub type Member = (&'static str, &'static str, &'static str);
 
-/// A congestion control with the recovery and the response that belong to it, under the name that it goes by.
+/// A named combination of congestion control, recovery and ECN response.
 pub struct Variant {
     pub name: &'static str,
     pub title: &'static str,
@@ -32,13 +32,13 @@ pub struct Variant {
     pub members: &'static [(&'static str, &'static str)],
 }
 
-/// Parameters that a variant sets only where the profile has it `off`: where it is not, the profile has an answer of its own.
+/// Parameters that a variant sets only if they are `off` in the profile; otherwise the profile's value applies.
 const VARIANT_MEMBERS_SET_ONLY_WHERE_OFF: &[&str] = &["cwnd_validation"];
 
-/// Parameters that a variant sets instead where the profile recovers by time, in the states of a kernel: such a host has these states with SACK and without.
+/// Members that replace those of a variant over a profile with RACK recovery: Linux uses the same recovery states with SACK and without.
 const VARIANT_MEMBERS_OVER_RACK: &[(&str, &[(&str, &str)])] = &[
     ("newreno", &[("congestion_control", "reno"), ("sack_blocks", "0"), ("dsack", "false")]),
-    // As hosts did before RACK came with its probes.
+    // As hosts before RACK and TLP.
     (
         "sack",
         &[("congestion_control", "reno"), ("loss_detection", "dupthresh"), ("tlp", "false"), ("frto", "false"), ("comp_sack", "false")],
@@ -150,7 +150,7 @@ pub const PROFILES: &[Profile] = &[
     },
 ];
 
-/// What all hosts have that follow RFC 3168 and RFC 9293, where ns-2 does otherwise.
+/// Members of all hosts that follow RFC 3168 and RFC 9293 and differ from ns-2.
 macro_rules! host {
     ($($member:expr),* $(,)?) => {
         &[
@@ -282,12 +282,12 @@ const LINUX_2_2_MEMBERS: &[Member] = host![
     ("max_quickacks", "2", "Linux 2.2: the first data at once, which is segment 1"),
 ];
 
-/// The profile with this name or alias.
+/// Profile with this name or alias.
 pub fn find(name: &str) -> Option<&'static Profile> {
     PROFILES.iter().find(|profile| profile.name == name || profile.alias == Some(name))
 }
 
-/// All names that [`find`] knows, a profile's alias behind its name.
+/// All names that [`find`] accepts; an alias follows its profile's name.
 pub fn names() -> Vec<&'static str> {
     PROFILES.iter().flat_map(|profile| [Some(profile.name), profile.alias]).flatten().collect()
 }
@@ -297,22 +297,22 @@ pub fn find_variant(name: &str) -> Option<&'static Variant> {
 }
 
 impl Variant {
-    /// What it sets a parameter to; empty if it leaves it.
+    /// Value that the variant sets for a parameter; empty if it sets none.
     pub fn member_value(&self, name: &str) -> &'static str {
         self.members.iter().find(|(member, _)| *member == name).map_or("", |(_, value)| value)
     }
 
-    /// Its members over a profile with these values.
+    /// Members of the variant over a profile with these values.
     pub fn members_for_profile(&self, values: &Values) -> &'static [(&'static str, &'static str)] {
         let of_kernels =
             VARIANT_MEMBERS_OVER_RACK.iter().filter(|(name, _)| *name == self.name && values.value("recovery").to_string() == "rack");
         of_kernels.map(|(_, members)| *members).next().unwrap_or(self.members)
     }
 
-    /// Sets this variant's members.
+    /// Sets the members of this variant.
     ///
     /// # Panics
-    /// If a member does not fit its declaration: a fault of the program, which a test looks for.
+    /// If a member does not match its declaration; a test checks all of them.
     pub fn apply(&self, values: &mut Values) {
         for (name, text) in self.members_for_profile(values) {
             if VARIANT_MEMBERS_SET_ONLY_WHERE_OFF.contains(name) && values.value(name).to_string() != "off" {
@@ -327,7 +327,7 @@ impl Profile {
     /// All parameters, with this profile's members set.
     ///
     /// # Panics
-    /// If a member does not fit its declaration: a fault of the program, which a test looks for.
+    /// If a member does not match its declaration; a test checks all of them.
     pub fn values(&self) -> Values {
         static READ: LazyLock<Vec<Values>> = LazyLock::new(|| PROFILES.iter().map(Profile::read_values).collect());
         let of_profile = PROFILES.iter().position(|profile| profile.name == self.name);
@@ -343,7 +343,7 @@ impl Profile {
     }
 }
 
-/// The settings of a profile as it stands.
+/// Settings of a profile without overrides.
 ///
 /// # Panics
 /// If there is no such profile.
@@ -351,7 +351,7 @@ pub fn settings(name: &str) -> Settings {
     Settings::from_values(&find(name).unwrap_or_else(|| panic!("no profile {name}")).values())
 }
 
-/// The quirks of a profile.
+/// Quirks of a profile.
 ///
 /// # Panics
 /// If there is no such profile.

@@ -1,53 +1,54 @@
-//! What senders and receivers exchange. Sequence numbers count segments; the engine adds flow, size on the path and time.
+//! Segments and ACKs. Sequence numbers count segments; the engine adds the flow, the size on the path and the time.
 
 use ecnlab_units::{Ecn, Time};
 
-/// Type of a segment or an acknowledgement: data, a control bit, or an acknowledgement without data.
+/// Type of a segment or an ACK: data, a control bit, or a pure ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum SegmentType {
-    /// From the sender data, from the receiver an acknowledgement and nothing else.
+    /// From the sender a data segment, from the receiver an ACK without control bits.
     #[default]
     Plain = 0,
     /// Opens the connection; takes a sequence number.
     Syn = 1,
-    /// Closes it; takes a sequence number.
+    /// Closes the connection; takes a sequence number.
     Fin = 2,
-    /// From the sender an acknowledgement without data, which takes no sequence number and is not acknowledged.
+    /// An ACK without data from the sender, which takes no sequence number and is not acknowledged.
     PureAck = 3,
 }
 
-/// A segment as the sender makes it.
+/// A segment from the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Number of the segment, from 0; of a pure acknowledgement that of the next data.
+    /// Segment number from 0; for a pure ACK, the number of the next data segment.
     pub seq: u64,
     /// Size on the wire in bytes, headers included.
     pub size: u32,
     pub segment_type: SegmentType,
     pub ecn: Ecn,
-    /// The sender has reduced its window (RFC 3168, section 6.1.2); with `ece` on a SYN, ECN is offered.
+    /// Congestion window reduced (RFC 3168, section 6.1.2); on a SYN with `ece`, the offer of ECN.
     pub cwr: bool,
-    /// On the first segment: ECN is offered.
+    /// On the first segment: offer of ECN.
     pub ece: bool,
     pub retransmission: bool,
-    /// The application has written no more for now: what there is may be read (RFC 9293, section 3.9.1.2).
+    /// PSH: the application has no more data for now, so the receiver delivers at once (RFC 9293, section 3.9.1.2).
     pub push: bool,
 }
 
 impl Segment {
-    /// A probe of the receiver's window, where all before `next` is acknowledged: it stands one byte before that, and so it is answered at once
-    /// (RFC 9293, section 3.8.6.1).
+    /// A zero-window probe while all segments before `next` are acknowledged. Its number is one byte before that, so the peer replies at
+    /// once (RFC 9293, section 3.8.6.1).
     pub fn window_probe(next: u64, size: u32) -> Segment {
         Segment { segment_type: SegmentType::PureAck, retransmission: true, ..Segment::plain(next - 1, size) }
     }
 
-    /// Whether it probes the receiver's window: its number is that of the last segment that is acknowledged, whose last byte it stands for.
+    /// Whether this is a zero-window probe. Its number is that of the last acknowledged segment, and it represents that segment's last
+    /// byte.
     pub fn is_window_probe(&self) -> bool {
         self.segment_type == SegmentType::PureAck && self.retransmission
     }
 
-    /// A segment with nothing but its number and size, not ECN-capable.
+    /// A segment with only a number and a size, not ECN-capable.
     pub fn plain(seq: u64, size: u32) -> Segment {
         Segment {
             seq,
@@ -62,33 +63,33 @@ impl Segment {
     }
 }
 
-/// An acknowledgement as the receiver makes it.
+/// An acknowledgement from the receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// The next segment that the receiver expects; all before it have arrived.
+    /// Next expected segment; all before it have arrived.
     pub next: u64,
     /// Size on the wire in bytes.
     pub size: u32,
     pub segment_type: SegmentType,
-    /// The receiver has seen congestion experienced (RFC 3168, section 6.1.3); in MECN's dialect one of two bits.
+    /// ECN-Echo: the receiver has seen CE (RFC 3168, section 6.1.3). For MECN, one of its two bits.
     pub ece: bool,
-    /// In MECN's dialect the other bit; else set on no acknowledgement.
+    /// For MECN, the second bit; otherwise never set.
     pub cwr: bool,
-    /// When the segment that caused this acknowledgement was sent, and whether that was a retransmission.
+    /// Echoed timestamp of the segment that caused this ACK, and whether that segment was a retransmission.
     pub echo: Time,
     pub echo_retransmission: bool,
-    /// How many bytes beyond `next` the receiver has room for; [`Ack::WINDOW_UNLIMITED`] if it says nothing of that.
+    /// Receive window in bytes from `next`; [`Ack::WINDOW_UNLIMITED`] if none is advertised.
     pub window: u32,
-    /// Its own ECN field.
+    /// ECN codepoint of the ACK itself.
     pub ecn: Ecn,
-    /// It came on data of the other direction.
+    /// Piggybacked on data of the reverse direction.
     pub on_data: bool,
     pub sacks: SackOption,
 }
 
-/// Selective acknowledgements: runs of segments `[from, to)` beyond `Ack::next`, the latest first (RFC 2018).
+/// Selective acknowledgement blocks: ranges of segments `[from, to)` beyond `Ack::next`, the latest first (RFC 2018).
 ///
-/// Most acknowledgements have none, and the network keeps those of the others aside.
+/// Most ACKs have none. The engine stores the blocks of the others apart from the packet.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SackOption {
     runs: [(u64, u64); SackOption::MAX_BLOCKS],
@@ -96,10 +97,10 @@ pub struct SackOption {
 }
 
 impl SackOption {
-    /// What fits into the header's options.
+    /// Number of blocks that fit into the TCP options.
     pub const MAX_BLOCKS: usize = 4;
 
-    /// Appends a block if there is room.
+    /// Appends a block if space is left.
     pub fn push(&mut self, from: u64, to: u64) {
         if let Some(run) = self.runs.get_mut(usize::from(self.count)) {
             *run = (from, to);
@@ -124,10 +125,10 @@ impl std::fmt::Debug for SackOption {
 }
 
 impl Ack {
-    /// The receiver's window where it does not say how large it is: `max_rwnd` holds.
+    /// The receiver advertises no window; `max_rwnd` applies.
     pub const WINDOW_UNLIMITED: u32 = u32::MAX;
 
-    /// An acknowledgement of all before `next`, with nothing else on it.
+    /// An ACK of all segments before `next`, without options or flags.
     pub fn plain(next: u64, size: u32) -> Ack {
         Ack {
             next,

@@ -1,17 +1,17 @@
-//! The timers of a sender by name, and which of several deadlines comes first.
+//! Names of a sender's timers, and comparisons of their deadlines.
 
 use ecnlab_units::Time;
 
-/// What wakes a sender.
+/// A timer of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SenderTimer {
-    /// Nothing new was acknowledged for a retransmission timeout (RFC 6298, section 5).
+    /// No new data was acknowledged for an RTO (RFC 6298, section 5).
     Retransmission,
-    /// Recovery's own: segments are late enough to be lost, or a tail loss probe is due (RFC 8985, sections 6.2 and 7).
+    /// RACK reordering timer or tail loss probe timer (RFC 8985, sections 6.2 and 7).
     Recovery,
-    /// The receiver's window has stayed too small for a while (RFC 9293, section 3.8.6.1).
+    /// Persist timer: the receive window stayed too small (RFC 9293, section 3.8.6.1).
     WindowProbe,
-    /// A segment may leave that pacing or the host's processing time has held back.
+    /// Timer for a segment delayed by pacing or by the host's processing time.
     SendGate,
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn earlier_deadline(one: Option<Time>, other: Option<Time>) -> Option
     }
 }
 
-/// Whether a deadline has come.
+/// Whether a deadline is reached.
 pub(crate) fn is_due(at: Option<Time>, now: Time) -> bool {
     at.is_some_and(|at| at <= now)
 }

@@ -1,7 +1,7 @@
-//! Any pattern of loss, marks, duplication and reordering, on every variant and profile with any settings: the transfer ends, everything
-//! arrives once and in order, and nobody sends more than the window allows.
+//! Fuzz of every variant and profile with any settings under random patterns of loss, marks, duplication and reordering. The transfer must
+//! end, all data must arrive once and in order, and no sender may send more than its window.
 //!
-//! The cases are the same in every run; `PROPTEST_RNG_SEED` and `PROPTEST_CASES` choose others.
+//! The cases are the same in every run; `PROPTEST_RNG_SEED` and `PROPTEST_CASES` select others.
 
 mod harness;
 
@@ -15,10 +15,10 @@ use harness::{at, millis};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Packets of a direction that a script may touch; afterwards the path is clean.
+/// Number of packets of a direction that a script may affect; afterwards the path is clean.
 const MAX_SCRIPTED_PACKETS: u64 = 150;
 
-/// About a second.
+/// Takes about one second.
 const CASES: u32 = 5_000;
 
 type Members = Vec<(&'static str, String)>;
@@ -38,7 +38,7 @@ fn deed(data: bool) -> impl Strategy<Value = PathAction> {
     ]
 }
 
-/// Single packets, runs of packets, and every packet with a chance.
+/// Single packets, ranges of packets, and every packet with a probability.
 fn script(data: bool) -> impl Strategy<Value = PathScript> {
     let single = (0..MAX_SCRIPTED_PACKETS, deed(data)).prop_map(|(index, deed)| vec![(PacketFilter::Index(index), deed)]);
     let near = (0u64..40, deed(data)).prop_map(|(index, deed)| vec![(PacketFilter::Index(index), deed)]);
@@ -149,7 +149,7 @@ fn case() -> impl Strategy<Value = ProfileCase> {
     (prop::sample::select(cases::all_cases()), flags(), choices()).prop_filter_map(
         "settings contradict each other",
         |(case, flags, choices)| {
-            // A reader that stops for good leaves the transfer where it is.
+            // A reader that never resumes would block the transfer.
             let resumes = choices.iter().any(|(name, _)| *name == "app_read_pause").then(|| ("app_read_resume", "2 s".to_owned()));
             let members: Members = flags.into_iter().chain(choices).chain(resumes).collect();
             let members: Vec<(&str, &str)> = members.iter().map(|(name, text)| (*name, text.as_str())).collect();
@@ -158,8 +158,7 @@ fn case() -> impl Strategy<Value = ProfileCase> {
     )
 }
 
-/// A time by which the path is clean and everything must have arrived: as many of the longest timeouts as the script has lines, and one
-/// round trip for each segment.
+/// Upper bound of the transfer's end: one maximum RTO per line of the script, and one RTT per segment.
 fn bound(case: &ProfileCase, plan: &TransferPlan) -> Span {
     let hurts = (plan.path.data.len() + plan.path.acks.len() + 12) as u64;
     let segments = plan.segments + plan.later.iter().map(|(_, segments)| segments).sum::<u64>() + 20;

@@ -1,9 +1,8 @@
-//! The layers inside this crate: a module looks only at those below it, so that recovery can be read without the sender, and the state that
-//! it works on without any recovery.
+//! Layers inside this crate: a module imports only those below it, so that recovery does not depend on the sender, nor the TCB on recovery.
 
 use std::path::{Path, PathBuf};
 
-/// Which modules each module may look at, from the lowest layer to the highest.
+/// Modules that each module may import, from the lowest layer to the highest.
 const LAYERS: &[(&str, &[&str])] = &[
     ("segment", &[]),
     ("settings", &[]),
@@ -42,7 +41,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// A helper of the tests in the files beside it.
+/// File name of test helpers.
 const TEST_ONLY: &str = "testing.rs";
 
 fn sources(path: &Path) -> Vec<PathBuf> {
@@ -55,14 +54,14 @@ fn sources(path: &Path) -> Vec<PathBuf> {
     paths.iter().flat_map(|path| sources(path)).collect()
 }
 
-/// A file or a folder of `src`.
+/// Path of a module's file or folder in `src`.
 fn module(name: &str) -> PathBuf {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let file = src.join(format!("{name}.rs"));
     if file.is_file() { file } else { src.join(name) }
 }
 
-/// The modules that a line of code names by their path from the crate's root.
+/// Modules that a line of code names by their path from the crate root.
 fn named(line: &str) -> impl Iterator<Item = &str> {
     line.split("crate::").skip(1).map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default())
 }
@@ -73,7 +72,7 @@ fn modules_look_downward_only() {
     for (name, allowed) in LAYERS {
         for path in sources(&module(name)) {
             let text = std::fs::read_to_string(&path).unwrap();
-            // The tests stand last in a file, and may look at everything.
+            // Tests are last in a file, and may import all modules.
             let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
             let lines = code.lines().map(|line| line.split("//").next().unwrap_or_default());
             let others = lines.flat_map(named).filter(|other| other != name && !allowed.contains(other));

@@ -1,9 +1,8 @@
-//! Windows in whole segments against a real host: what flows of Linux 6.1 did with each acknowledgement.
+//! Congestion control in whole segments compared with a real host: flows of Linux 6.1, ACK by ACK.
 //!
-//! `traces/windows/` has excerpts of recorded flows, a row for each acknowledgement and timeout: when it came, how many segments it newly showed as
-//! delivered, the segments that are next and one past the highest sent, the round-trip time that it showed, whether it echoed a mark, and the
-//! window and the threshold as the host had them after it. `event` says what the host's recovery did; what that decides, such as the window in
-//! recovery, is taken from the row, and all else has to come out as it stands there.
+//! `traces/windows/` has excerpts of recorded flows, with a row for each ACK and RTO. A row has the arrival time, the number of segments
+//! newly delivered, snd_nxt, snd_max, the RTT sample, the ECN echo, and the host's cwnd and ssthresh afterwards. `event` is the action of
+//! the host's recovery. Results of recovery, such as cwnd during recovery, are taken from the row; all other values must be reproduced.
 
 use ecnlab_transport::congestion::{AckSample, CongestionControl, CongestionController, ReductionCause};
 use ecnlab_transport::ecn_response::EcnResponse;
@@ -25,15 +24,15 @@ struct Row {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Event {
-    /// The window may grow.
+    /// Cwnd may grow.
     Grow,
-    /// The window is not in use.
+    /// Cwnd is not in use.
     Idle,
-    /// The window is cut, for a loss or for the echo, and then is recovery's.
+    /// Cwnd is reduced for a loss or an echo; then recovery sets it.
     Cut,
-    /// The window is recovery's.
+    /// Recovery sets cwnd.
     Recovery,
-    /// Recovery ends, and the window may grow.
+    /// Recovery ends, and cwnd may grow.
     End,
     Timeout,
 }
@@ -63,7 +62,7 @@ fn read_row(line: &str) -> Row {
     }
 }
 
-/// What the rows are shown to.
+/// The congestion control under test.
 struct Host {
     control: CongestionController,
     response: EcnResponse,
@@ -71,7 +70,7 @@ struct Host {
 }
 
 impl Host {
-    /// A host of ticks of 4 ms, the last one before time zero being 1 ms ago and number 493.
+    /// Host with ticks of 4 ms; the last one before time zero was 1 ms ago and has number 493.
     fn new(settings: &Settings) -> Host {
         let clock = HostClock::new(settings, Span::from_millis(493 * 4 + 1));
         Host {

@@ -1,5 +1,5 @@
-//! Finite flows that come, send and go: how often they come and how large they are is drawn, each from a stream of its own, so that under one seed
-//! the same flows come at the same times whatever the network does to them.
+//! Arrivals of finite flows, with random intervals and sizes. Intervals and sizes have independent random streams, so a seed gives the same
+//! flows at the same times regardless of the network.
 //!
 //! ```text
 //! mean interval = mean size / (load * rate),   or 1 / flows_per_second
@@ -51,7 +51,7 @@ words! {
 }
 
 impl Settings {
-    /// Contradictions: the parameter's name and what is wrong.
+    /// Contradictions as pairs of parameter name and explanation.
     pub fn check(&self) -> Vec<(&'static str, String)> {
         let (often, load) = (self.flows_per_second > 0.0, self.load > 0.0);
         match (often, load, self.rate) {
@@ -77,7 +77,7 @@ impl Settings {
         }
     }
 
-    /// From one flow to the next, in the mean.
+    /// Mean interval between flows.
     fn mean_interval(&self) -> Span {
         match self.rate {
             Some(rate) => self.size.mean_interval(self.load * rate.bps() as f64),
@@ -96,16 +96,16 @@ impl Settings {
     }
 }
 
-/// As short as the mean interval may be: that of the most flows per second. Far shorter ones would be rounded to nothing.
+/// Minimum of the mean interval: that of the maximum flows per second. Far shorter intervals would be rounded to zero.
 const MIN_MEAN_INTERVAL: Span = Span::from_picos(100_000);
 
-/// What all applications of this kind in a group have in common.
+/// Parameters shared by all arrival processes of a group.
 #[derive(Clone, Debug)]
 pub struct ArrivalsSpec {
     intervals: TimeDistribution,
-    /// Mean of the intervals.
+    /// Mean interval.
     mean: Span,
-    /// As a share of the rate; 0 if flows_per_second is given.
+    /// Fraction of the rate; 0 if flows_per_second is given.
     load: f64,
     sizes: SizeDistribution,
     count: u64,
@@ -144,13 +144,13 @@ impl ApplicationSpec for ArrivalsSpec {
     }
 }
 
-/// Arrivals until there are enough, or late enough.
+/// Arrivals up to the count or the time limit.
 struct BoundedArrivals {
     renewal: RenewalProcess,
     count: u64,
     until: Option<Span>,
     arrival_count: u64,
-    /// Since the start.
+    /// Time since the start.
     at: Span,
 }
 
@@ -197,7 +197,7 @@ mod tests {
             let flows = arrivals(&load, FLOWS);
             let bits = 8.0 * flows.iter().map(|flow| flow.bytes as f64).sum::<f64>();
             let rate = bits / flows.iter().map(|flow| flow.delay.seconds()).sum::<f64>();
-            // Intervals and sizes each deviate by about their mean at most.
+            // Intervals and sizes each have a standard deviation of at most about their mean.
             assert!((rate / 8e6 - 1.0).abs() < 4.0 * 2f64.sqrt() / (FLOWS as f64).sqrt(), "{process}: {rate}");
         }
     }

@@ -1,4 +1,4 @@
-//! A constant bit rate: packet after packet at one interval, as ns-2's `Application/Traffic/CBR` sends.
+//! Constant bit rate: packets at a fixed interval, as ns-2's `Application/Traffic/CBR` sends.
 //!
 //! ```text
 //! interval = payload / rate,   with noise times a uniform draw from 0.5 to 1.5
@@ -24,7 +24,7 @@ parameters! {
     }
 }
 
-/// What all flows of such an application have in common.
+/// Parameters shared by all flows of a CBR application.
 #[derive(Clone, Copy, Debug)]
 pub struct CbrSpec {
     payload: u32,
@@ -34,7 +34,7 @@ pub struct CbrSpec {
 }
 
 impl Settings {
-    /// With packets that carry so much application data.
+    /// Parameters for packets with `payload` bytes of application data.
     pub fn to_spec(&self, payload: u32) -> CbrSpec {
         CbrSpec { payload, interval: self.rate.transmission_time(payload).max(Span::from_picos(1)), noise: self.noise, count: self.count }
     }
@@ -94,7 +94,7 @@ mod tests {
         let pauses: Vec<_> = sent(true, 0)[1..].iter().map(|message| message.delay.seconds()).collect();
         assert!(pauses.iter().all(|pause| (0.004..0.012).contains(pause)));
         let mean = pauses.iter().sum::<f64>() / pauses.len() as f64;
-        // The deviation of one is 8 ms / sqrt(12).
+        // The standard deviation of one is 8 ms / sqrt(12).
         assert!((mean - 0.008).abs() < 4.0 * 0.008 / 12f64.sqrt() / 100.0, "{mean}");
     }
 }

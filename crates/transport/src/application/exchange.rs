@@ -1,13 +1,13 @@
-//! A request there and a response back, one after another: what RFC 2884, section 5.3 measures with netperf's connect, request, response test.
+//! Request-response exchanges one after another, as RFC 2884, section 5.3 measures with netperf's connect, request, response test.
 //!
 //! ```text
 //! client   SYN          request                  (think)  SYN          request
-//!              \       /       \                /             \       /
-//! server        SYN ACK         response, close                SYN ACK   ...
+//!               \       /       \                /             \       /
+//!  server        SYN ACK         response, close                SYN ACK   ...
 //! ```
 //!
-//! The server answers when it can read the last byte of the request, and the exchange ends when the client can read the last byte of the response.
-//! Then the client closes too, unless the connection is kept, and begins the next one.
+//! The server responds when it can read the last byte of the request. The exchange ends when the client can read the last byte of the
+//! response. Then the client closes too, unless the connection is persistent, and starts the next exchange.
 
 use ecnlab_units::{Rng, SizeDistribution, Time, TimeDistribution, parameters};
 
@@ -43,7 +43,7 @@ impl Settings {
     }
 }
 
-/// What all applications of this kind in a group have in common.
+/// Parameters shared by all exchange applications of a group.
 #[derive(Clone, Debug)]
 pub struct ExchangeSpec {
     request: SizeDistribution,
@@ -77,7 +77,7 @@ struct ExchangeClient {
     thinks: Rng,
     finished: u64,
     began: Time,
-    /// When the next exchange begins.
+    /// Start of the next exchange.
     next: Option<Time>,
 }
 
@@ -122,42 +122,42 @@ impl ExchangeClient {
     }
 }
 
-/// A request and its response, over a connection of their own or one that is kept. Its two flows are a client's and a server's.
+/// A request and its response, over a new or a persistent connection. Its two flows are those of the client and of the server.
 #[derive(Debug)]
 pub struct RequestResponse {
     pub client: FlowIndex,
     pub server: FlowIndex,
     connection: ConnectionReuse,
-    /// Whether the server has sent over the connection that is kept.
+    /// Whether the server has sent over the persistent connection.
     is_answered: bool,
-    /// Whether the client has opened it.
+    /// Whether the client has opened the persistent connection.
     is_open: bool,
-    /// What the server has not read of the request.
+    /// Bytes of the request that the server has not read.
     request_left: u64,
-    /// What the client has not read of the response.
+    /// Bytes of the response that the client has not read.
     response_left: u64,
     /// Application data of the response.
     pub response: u64,
 }
 
 impl RequestResponse {
-    /// The flows of so many exchanges side by side.
+    /// Flow directions of `exchanges` parallel exchanges.
     pub fn flow_directions_of(exchanges: u32) -> Vec<FlowDirection> {
         [FlowDirection::Against, FlowDirection::Along].repeat(exchanges as usize)
     }
 
-    /// The exchange with this number, whose flows are the members of that place.
+    /// Exchange with this number; its flows are the two members at that index.
     pub fn new(number: u32, connection: ConnectionReuse) -> RequestResponse {
         let (client, server) = (2 * number, 2 * number + 1);
         RequestResponse { client, server, connection, is_answered: false, is_open: false, request_left: 0, response_left: 0, response: 0 }
     }
 
-    /// The number of the exchange that has this member.
+    /// Index of the exchange that has this member.
     pub fn exchange_index(member: FlowIndex) -> usize {
         member as usize / 2
     }
 
-    /// The client sends a request, to which the server will respond.
+    /// Sends a request of the client; the server will send `response` bytes.
     pub fn send_request(&mut self, request: u64, response: u64, calls: &mut dyn EngineCalls) {
         (self.request_left, self.response_left, self.response) = (request, response, response);
         if self.is_open {
@@ -168,7 +168,7 @@ impl RequestResponse {
         calls.open_connection(self.client, AppWrite::keep_open(request));
     }
 
-    /// A member's sink can read more. Whether that ends the exchange.
+    /// Processes data that a member's receiver can read; returns whether the exchange has ended.
     pub fn on_delivered(&mut self, member: FlowIndex, bytes: u64, calls: &mut dyn EngineCalls) -> bool {
         if member == self.client {
             self.request_left -= bytes;

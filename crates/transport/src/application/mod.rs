@@ -1,7 +1,7 @@
-//! Applications: what there is to send, and when.
+//! Applications: sources of data over time.
 //!
-//! A flow that sends one thing and no more, such as an endless transfer, needs no application: the engine opens it and nobody is woken. An
-//! application acts over time. It owns some flows, its *members*, hears of events and answers with calls:
+//! A flow with a single write, such as an endless transfer, needs no application: the engine starts it. An application acts over time. It
+//! owns flows, its *members*; it receives events and calls the engine:
 //!
 //! ```text
 //!              Start, Timer, Opened, Delivered, Acknowledged
@@ -10,7 +10,7 @@
 //!              open_connection, write_reverse, write, set_flow_number, record_transaction, finish_flow
 //! ```
 //!
-//! It knows no engine, no packet and no transport: it speaks of bytes and of times.
+//! It does not depend on the engine, on packets or on a transport: its units are bytes and times.
 
 mod arrivals;
 mod cbr;
@@ -34,103 +34,105 @@ use ecnlab_units::{Parameter, Rng, Span, Time, Values, parameters, words};
 pub use replay::parse_list;
 pub use transactions::TransactionsSpec;
 
-/// What an application has to send.
+/// A write of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppWrite {
     /// Application data.
     pub bytes: u64,
-    /// The connection closes behind it.
+    /// The application closes the connection after this write.
     pub closes: bool,
 }
 
 impl AppWrite {
-    /// More than any run can send.
+    /// More bytes than any run can send.
     pub const ENDLESS: AppWrite = AppWrite { bytes: u64::MAX, closes: false };
 
-    /// Data on a connection that stays open.
+    /// A write on a connection that stays open.
     pub const fn keep_open(bytes: u64) -> AppWrite {
         AppWrite { bytes, closes: false }
     }
 
-    /// As much data as fills so many packets of `payload` bytes, on a connection that stays open.
+    /// A write of `packets` full packets of `payload` bytes, on a connection that stays open.
     pub const fn full_packets(packets: u64, payload: u32) -> AppWrite {
         AppWrite::keep_open(packets * payload as u64)
     }
 
-    /// Data, and then the end.
+    /// A write after which the application closes the connection.
     pub const fn then_close(bytes: u64) -> AppWrite {
         AppWrite { bytes, closes: true }
     }
 }
 
-/// One of an application's flows, counted from 0.
+/// Index of one of an application's flows, from 0.
 pub type FlowIndex = u32;
 
-/// What an application is told.
+/// Event for an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppEvent {
-    /// Its start has come.
+    /// The application starts.
     Start,
-    /// Its deadline has come.
+    /// Its deadline is reached.
     Timer,
-    /// A member's connection is open: the handshake has been answered.
+    /// A member's connection is open: the handshake is complete.
     Opened(FlowIndex),
-    /// A member's sink can read so many more bytes; told to those who ask for it ([`ApplicationSpec::wants_delivery_events`]).
+    /// A member's receiver can read this many more bytes; sent only with [`ApplicationSpec::wants_delivery_events`].
     Delivered(FlowIndex, u64),
-    /// All that a member had to send is acknowledged. Datagrams are not acknowledged.
+    /// All data of a member is acknowledged. Never for datagrams.
     Acknowledged(FlowIndex),
 }
 
-/// Something that sends over time, as it runs.
+/// A running application.
 pub trait Application: Send {
-    /// Acts on an event.
+    /// Processes an event.
     fn on_event(&mut self, event: AppEvent, now: Time, calls: &mut dyn EngineCalls);
 
-    /// When it wants [`AppEvent::Timer`]; asked after each event.
+    /// Time of the next [`AppEvent::Timer`]; read after each event.
     fn deadline(&self) -> Option<Time> {
         None
     }
 }
 
-/// What an application may ask for. A member that an application with a growing number of them has not used yet comes into being.
+/// Calls of an application to the engine. The first call for a new member of an application with a growing number of flows creates that
+/// member.
 pub trait EngineCalls {
-    /// Opens a new connection in the member's place and sends over it. A connection that was there is forgotten.
+    /// Opens a new connection for the member and writes to it. The member's previous connection is dropped.
     fn open_connection(&mut self, member: FlowIndex, app_write: AppWrite);
 
-    /// Sends in the other direction of the connection that `to` opened: nobody shakes hands again, and ECN is used if that one agreed to.
+    /// Writes in the reverse direction of the connection that `to` opened. There is no second handshake, and ECN is used if it was
+    /// negotiated.
     fn write_reverse(&mut self, member: FlowIndex, to: FlowIndex, app_write: AppWrite);
 
-    /// Sends more over the member's connection, or as datagrams.
+    /// Writes to the member's connection, or sends datagrams.
     fn write(&mut self, member: FlowIndex, app_write: AppWrite);
 
-    /// From now on the member is flow `number` of its group: what is drawn by a flow's number, such as its access delay, is drawn anew.
+    /// Makes the member flow `number` of its group: values drawn per flow number, such as its access delay, are redrawn.
     fn set_flow_number(&mut self, member: FlowIndex, number: u64);
 
-    /// Something that a user waited for has ended: it is counted as a transaction of the member.
+    /// Records the end of a transaction of the member.
     fn record_transaction(&mut self, transfer: &FinishedTransaction);
 
-    /// The member has nothing more to send for good.
+    /// Declares that the member will not write any more.
     fn finish_flow(&mut self, member: FlowIndex);
 }
 
-/// What a user waited for, such as a page.
+/// A finished transaction of a user, such as a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinishedTransaction {
-    /// The flow that it is counted for.
+    /// Flow that the transaction belongs to.
     pub flow: FlowIndex,
     pub started_at: Time,
-    /// Application data that the user wanted.
+    /// Bytes of application data in the transaction.
     pub bytes: u64,
 }
 
-/// An application of some kind with its parameters: what all of that kind in a group have in common.
+/// A kind of application with its parameters, shared by all such applications of a group.
 pub trait ApplicationSpec: Debug + Send + Sync {
-    /// Which way each of its flows sends.
+    /// Direction of each of its flows.
     fn flow_directions(&self) -> Vec<FlowDirection> {
         vec![FlowDirection::Along]
     }
 
-    /// Whether it opens as many flows along the route as it needs, beside its members.
+    /// Whether it opens further flows along the route besides its members.
     fn spawns_flows(&self) -> bool {
         false
     }
@@ -140,17 +142,17 @@ pub trait ApplicationSpec: Debug + Send + Sync {
         false
     }
 
-    /// What was hardly meant in a run that lasts so long after the start: the parameter's name and why, with the remedy.
+    /// Warnings for a run that lasts `_lasting` after the start, as pairs of parameter name and explanation with a remedy.
     fn warnings(&self, _lasting: Span) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 
-    /// One that runs, with its random stream.
+    /// Creates a running application with its random stream.
     fn instantiate(&self, rng: Rng) -> Box<dyn Application>;
 }
 
 words! {
-    /// Which way a flow sends.
+    /// Direction of a flow.
     pub enum FlowDirection {
         /// Along the route of its group.
         Along = "along",
@@ -159,17 +161,17 @@ words! {
     }
 }
 
-/// What the flows of a group send.
+/// Traffic of the flows of a group.
 #[derive(Clone, Debug)]
 pub enum Traffic {
-    /// Each flow sends this at its start, and nothing after it.
+    /// Each flow sends this write at its start, and nothing after it.
     Once(AppWrite),
-    /// An application says what to send.
+    /// An application generates the writes.
     Application(Arc<dyn ApplicationSpec>),
 }
 
 impl Traffic {
-    /// How many flows there are of it at the start: those of one application, or the one that sends by itself.
+    /// Number of flows at the start: those of one application, or the one without an application.
     pub fn initial_flows(&self) -> u64 {
         match self {
             Traffic::Once(_) => 1,
@@ -177,7 +179,7 @@ impl Traffic {
         }
     }
 
-    /// How many of these flows have a row of their own in results: those that send along the route.
+    /// Number of these flows with their own result row: those in the direction of the route.
     pub fn result_rows(&self) -> u64 {
         match self {
             Traffic::Once(_) => 1,
@@ -185,7 +187,7 @@ impl Traffic {
         }
     }
 
-    /// Whether flows come and go.
+    /// Whether flows arrive and leave during the run.
     pub fn spawns_flows(&self) -> bool {
         matches!(self, Traffic::Application(spec) if spec.spawns_flows())
     }
@@ -210,18 +212,18 @@ pub enum AllowedTransport {
     Either,
 }
 
-/// A kind of traffic by name. Adding one is an entry here and, where it acts over time, a file beside this one.
+/// A kind of traffic by name. A new kind needs an entry here and, if it acts over time, a file in this folder.
 pub struct ApplicationEntry {
     pub name: &'static str,
     pub title: &'static str,
     pub summary: &'static str,
     pub source: &'static str,
     pub parameters: &'static [Parameter],
-    /// Contradictions among the parameters: the parameter's name and what is wrong.
+    /// Contradictions among the parameters, as pairs of parameter name and explanation.
     pub check: fn(&Values) -> Vec<(&'static str, String)>,
-    /// What may carry it.
+    /// Transports that may carry it.
     pub allowed_transport: AllowedTransport,
-    /// What flows send whose full packets carry this many bytes.
+    /// Traffic of flows whose full packets carry this many bytes.
     pub traffic: fn(&Values, u32) -> Traffic,
 }
 

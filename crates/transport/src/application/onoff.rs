@@ -5,8 +5,8 @@
 //! last packet of a burst -> first of the next:   interval + off
 //! ```
 //!
-//! `on` and `off` are drawn anew for each burst. As in ns-2 it begins with a pause. Many such flows with Pareto bursts and pauses are self-similar
-//! together (Willinger, Taqqu, Sherman and Wilson 1997).
+//! `on` and `off` are drawn for each burst. As in ns-2 it starts with a pause. The sum of many such flows with Pareto bursts and pauses is
+//! self-similar (Willinger, Taqqu, Sherman and Wilson 1997).
 
 use ecnlab_units::{Rate, Rng, Span, TimeDistribution, parameters};
 
@@ -28,7 +28,7 @@ parameters! {
     }
 }
 
-/// What all flows of such an application have in common.
+/// Parameters shared by all flows of an on-off application.
 #[derive(Clone, Debug)]
 pub struct OnOffSpec {
     payload: u32,
@@ -38,7 +38,7 @@ pub struct OnOffSpec {
 }
 
 impl Settings {
-    /// With packets that carry so much application data.
+    /// Parameters for packets with `payload` bytes of application data.
     pub fn into_spec(self, payload: u32) -> OnOffSpec {
         OnOffSpec { payload, interval: self.rate.transmission_time(payload).max(Span::from_picos(1)), on: self.on, off: self.off }
     }
@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    /// The pauses before so many packets of 125 bytes, which last 1 ms each at the default of 1 Mbps.
+    /// The pauses before each of `packets` packets of 125 bytes, which last 1 ms each at the default of 1 Mbps.
     fn pauses(parameters: &[(&str, &str)], packets: usize) -> Vec<f64> {
         let mut values = Values::defaults(Settings::PARAMETERS);
         values.set_from_text("rate", "1 Mbps").unwrap();
@@ -113,7 +113,7 @@ mod tests {
         for (on, off) in [("exponential 0.2 s", "exponential 0.6 s"), ("pareto 0.2 s, shape 2.5", "pareto 0.6 s, shape 2.5")] {
             let pauses = pauses(&[("on", on), ("off", off)], 400_000);
             let busy = pauses.len() as f64 * 0.001 / pauses.iter().sum::<f64>();
-            // With 2 000 bursts and pauses its relative deviation is at most 0.75 sqrt(2) / sqrt(2000) = 2.4 %: four of them.
+            // With 2 000 bursts and pauses its relative standard deviation is at most 0.75 sqrt(2) / sqrt(2000) = 2.4 %: four of them.
             assert!((busy - 0.25).abs() < 0.025, "{on}: {busy}");
         }
     }

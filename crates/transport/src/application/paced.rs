@@ -1,4 +1,4 @@
-//! Sending by the clock: messages at times that nothing in the network changes, over one flow or each as a flow of its own.
+//! Messages at times that do not depend on the network, over one flow or each as its own flow.
 
 use std::fmt::Debug;
 
@@ -6,20 +6,20 @@ use ecnlab_units::{Rng, SizeDistribution, Span, Time, TimeDistribution};
 
 use super::{AppEvent, AppWrite, Application, EngineCalls, FinishedTransaction, FlowIndex};
 
-/// Source of an application's messages, one after another.
+/// Generator of an application's messages.
 pub trait MessageSource: Send {
-    /// The next message, or `None` if there is none for good.
+    /// The next message, or `None` if there are no more.
     fn next_message(&mut self) -> Option<TimedMessage>;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedMessage {
-    /// From the message before, or from the start to the first one.
+    /// Time since the previous message, or since the start for the first one.
     pub delay: Span,
     pub bytes: u64,
 }
 
-/// Messages whose pauses and sizes are drawn, each kind from a stream of its own.
+/// Messages with random pauses and sizes, each from its own random stream.
 pub struct RenewalProcess {
     pauses: TimeDistribution,
     sizes: SizeDistribution,
@@ -35,7 +35,7 @@ impl RenewalProcess {
 
 impl MessageSource for RenewalProcess {
     fn next_message(&mut self) -> Option<TimedMessage> {
-        // Without a pause between messages time would stand still.
+        // A pause of zero would stop the simulated time.
         let after = self.pauses.draw(&mut self.pause_rng).max(Span::from_picos(1));
         Some(TimedMessage { delay: after, bytes: self.sizes.draw(&mut self.size_rng) })
     }
@@ -52,12 +52,12 @@ impl<P: MessageSource> MessageSchedule<P> {
         MessageSchedule { source, next: None }
     }
 
-    /// Takes the next message from the source, which comes after something at `from`.
+    /// Fetches the next message from the source; its delay counts from `from`.
     fn schedule_next(&mut self, from: Time) {
         self.next = self.source.next_message().map(|message| (from + message.delay, message.bytes));
     }
 
-    /// The size of the next message, if it is due.
+    /// Size of the next message, if it is due.
     fn take_if_due(&mut self, now: Time) -> Option<u64> {
         let (at, bytes) = self.next.filter(|(at, _)| *at <= now)?;
         self.schedule_next(at);
@@ -69,7 +69,7 @@ impl<P: MessageSource> MessageSchedule<P> {
     }
 }
 
-/// The one flow of a [`MessageStream`].
+/// The only flow of a [`MessageStream`].
 const ONLY_FLOW: FlowIndex = 0;
 
 /// All messages over one flow.
@@ -113,13 +113,13 @@ impl<P: MessageSource> Application for MessageStream<P> {
     }
 }
 
-/// Each message as a flow of its own, which comes, is acknowledged to the end, and goes. Its place is taken by one that comes later, so there
-/// are as many places as flows that were there at once.
+/// Each message as its own flow, which arrives, is acknowledged to the end, and leaves. A later flow reuses its slot, so there are as many
+/// slots as simultaneous flows.
 pub struct FlowArrivals<P> {
     next_message: MessageSchedule<P>,
-    /// Flows that have come.
+    /// Number of flows that have arrived.
     flows_started: u64,
-    /// By member: since when its flow is there, and how much it brings.
+    /// Start time and size of each member's flow.
     flow_slots: Vec<(Time, u64)>,
     free_slots: Vec<FlowIndex>,
 }
@@ -168,7 +168,7 @@ mod tests {
     use super::super::testing::{CallRecorder, RecordedCall};
     use super::*;
 
-    /// A message a second, so many of them.
+    /// One message per second, `.0` of them.
     struct Seconds(u64);
 
     impl MessageSource for Seconds {

@@ -1,5 +1,5 @@
-//! Packets that come at random: the intervals are exponential, the sizes as they are set. With packets of one size they make an M/D/1 queue of a
-//! link, with exponential sizes an M/M/1 queue but for the bytes that round them and the headers.
+//! Poisson arrivals of packets: exponential intervals and sizes as configured. Packets of one size make a link an M/D/1 queue. Exponential
+//! sizes make it an M/M/1 queue, except for rounding to bytes and headers.
 
 use ecnlab_units::{Rate, Rng, SizeDistribution, TimeDistribution, parameters};
 
@@ -18,7 +18,7 @@ parameters! {
     }
 }
 
-/// What all flows of such an application have in common.
+/// Parameters shared by all flows of a Poisson application.
 #[derive(Clone, Debug)]
 pub struct PoissonSpec {
     intervals: TimeDistribution,
@@ -26,7 +26,7 @@ pub struct PoissonSpec {
 }
 
 impl Settings {
-    /// With full packets that carry so much application data.
+    /// Parameters for full packets with `payload` bytes of application data.
     pub fn into_spec(self, payload: u32) -> PoissonSpec {
         let sizes = self.size.unwrap_or_else(|| SizeDistribution::fixed(u64::from(payload)));
         PoissonSpec { intervals: TimeDistribution::exponential(sizes.mean_interval(self.rate.bps() as f64)), sizes }

@@ -1,4 +1,4 @@
-//! Sends what a list of times and sizes says, each as a flow of its own or all over one.
+//! Replay of a list of times and sizes, each as its own flow or all over one flow.
 
 use std::sync::Arc;
 
@@ -22,17 +22,17 @@ parameters! {
     }
 }
 
-/// What is replayed.
+/// Unit of the replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayAs {
-    /// A flow of its own.
+    /// Each entry is a flow.
     Flow,
-    /// A message over the one flow.
+    /// Each entry is a message over the same flow.
     Message,
 }
 
 impl Settings {
-    /// Contradictions: the parameter's name and what is wrong.
+    /// Contradictions as pairs of parameter name and explanation.
     pub fn check(&self) -> Vec<(&'static str, String)> {
         let (Some(times), Some(sizes)) = (&self.times, &self.sizes) else {
             let missing = if self.times.is_none() { "times" } else { "sizes" };
@@ -54,7 +54,7 @@ impl Settings {
     }
 }
 
-/// Reads the text of a file of times and sizes. The error says in which line it is wrong.
+/// Parses the text of a file of times and sizes. The error names the line.
 pub fn parse_list(text: &str) -> Result<(Vec<Span>, Vec<u64>), String> {
     let mut list = (Vec::new(), Vec::new());
     for (number, line) in (1..).zip(text.lines()) {
@@ -74,13 +74,13 @@ fn parse_list_entry(time: &str, size: Option<&str>, more: Option<&str>) -> Optio
     more.is_none().then_some((span, size))
 }
 
-/// As late as a list may go on.
+/// Latest time of a list.
 const MAX_LIST_TIME: Span = Span::from_secs(8_640_000);
 
-/// What all applications of this kind in a group have in common.
+/// Parameters shared by all replay applications of a group.
 #[derive(Clone, Debug)]
 pub struct ReplaySpec {
-    /// Times from the start on, and sizes.
+    /// Times since the start, and sizes.
     list: Arc<[(Span, u64)]>,
     each: ReplayAs,
 }
@@ -141,7 +141,7 @@ mod tests {
         Settings { times: Some(times), sizes: Some(sizes.to_vec()), file: None }
     }
 
-    /// What it asks for, run to its end.
+    /// Calls to the engine until the end of the list.
     fn recorded(settings: Settings, each: ReplayAs) -> Vec<RecordedCall> {
         let (mut running, mut tape) = (settings.into_spec(each).instantiate(Rng::for_role(1, "replay")), CallRecorder::default());
         running.on_event(AppEvent::Start, Time::ZERO, &mut tape);

@@ -1,7 +1,7 @@
-//! Somebody who types: one small message after each pause, as ns-2's `Application/TelnetSpec` sends.
+//! A user who types: one small message after each pause, as ns-2's `Application/Telnet` sends.
 //!
-//! ns-2 draws its pauses from an exponential distribution, or from tcplib's table of measured ones. Paxson and Floyd (1995, section 4) fit a Pareto
-//! distribution with a shape of 0.9 to that table, whose mean is 1.1 s: `interval = "pareto 1.1 s, shape 0.9, at most 200 s"`.
+//! ns-2 draws its pauses from an exponential distribution, or from tcplib's table of measured ones. Paxson and Floyd (1995, section 4) fit
+//! a Pareto distribution with a shape of 0.9 to that table, whose mean is 1.1 s: `interval = "pareto 1.1 s, shape 0.9, at most 200 s"`.
 
 use ecnlab_units::{Rng, SizeDistribution, TimeDistribution, parameters};
 
@@ -20,7 +20,7 @@ parameters! {
     }
 }
 
-/// What all flows of such an application have in common.
+/// Parameters shared by all flows of a telnet application.
 #[derive(Clone, Debug)]
 pub struct TelnetSpec {
     interval: TimeDistribution,

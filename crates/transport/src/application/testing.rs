@@ -1,4 +1,4 @@
-//! An engine for tests of applications that only writes down what it is asked for.
+//! An engine for tests of applications that only records their calls.
 
 use super::{AppWrite, EngineCalls, FinishedTransaction, FlowIndex};
 

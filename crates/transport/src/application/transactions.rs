@@ -1,6 +1,6 @@
-//! Transfers one after another with pauses between them, as a client of requests and answers makes them.
+//! Transfers one after another with pauses between them, as of a client with requests and responses.
 //!
-//! A pause begins when a transfer has been acknowledged to the end; its length is fixed or exponential, which is drawn by inversion.
+//! A pause starts when the transfer is fully acknowledged. Its length is fixed, or exponential by inversion.
 
 use ecnlab_units::{Rng, Span, Time, math, parameters, words};
 
@@ -41,7 +41,7 @@ impl Settings {
     }
 }
 
-/// What all flows of such an application have in common.
+/// Parameters shared by all flows of such an application.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransactionsSpec {
     /// Application data of one transfer.
@@ -49,12 +49,12 @@ pub struct TransactionsSpec {
     /// Mean pause.
     pub gap: Span,
     pub exponential: bool,
-    /// Transfers in all; 0 is no end.
+    /// Number of transfers; 0 is unlimited.
     pub count: u64,
     pub connection: ConnectionReuse,
 }
 
-/// The one flow.
+/// The only flow.
 const ONLY_FLOW: FlowIndex = 0;
 
 impl ApplicationSpec for TransactionsSpec {
@@ -63,13 +63,13 @@ impl ApplicationSpec for TransactionsSpec {
     }
 }
 
-/// The application as it runs on one flow.
+/// The running application of one flow.
 struct TransactionSource {
     spec: TransactionsSpec,
     rng: Rng,
     finished: u64,
     began: Time,
-    /// When the next transfer begins.
+    /// Start of the next transfer.
     next: Option<Time>,
 }
 
@@ -126,7 +126,7 @@ mod tests {
         TransactionsSpec { bytes: 2_500, gap: Span::from_secs(2), exponential: false, count, connection }
     }
 
-    /// Runs an application whose transfers are acknowledged the moment they begin.
+    /// Runs an application whose transfers are acknowledged at the moment they start.
     fn recorded(spec: TransactionsSpec, transfers: usize) -> Vec<RecordedCall> {
         let (mut running, mut tape) = (spec.instantiate(Rng::for_role(1, "source 0")), CallRecorder::default());
         running.on_event(AppEvent::Start, Time::ZERO, &mut tape);

@@ -1,16 +1,16 @@
-//! Adaptive video: a player that fetches segment after segment over one connection and chooses how much detail each shall have.
+//! Adaptive video: a player that fetches segment after segment over one connection, and selects the bit rate of each.
 //!
 //! ```text
-//! buffer   r = reservoir, c = cushion, B = what is buffered:   f(B) rises from the lowest rate at r to the highest at r + c
+//! buffer   r = reservoir, c = cushion, B = buffered video:     f(B) rises from the lowest rate at r to the highest at r + c
 //!            B <= r       the lowest rate                      f(B) at least the next higher rate   the highest one below f(B)
 //!            B >= r + c   the highest rate                     f(B) at most the next lower rate     the lowest one above f(B)
-//!                                                              else the same as before
+//!                                                              else the previous rate
 //! throughput   the highest rate that is at most the harmonic mean of the last five segments' throughput
 //! ```
 //!
-//! The first rule is BBA-0 (Huang, Johari, McKeown, Trunnell and Watson 2014, algorithm 1), the second the rate-based player that Yin, Jindal, Sekar and
-//! Sinopoli (2015) compare with. A segment is asked for as soon as it has room in the buffer; what is buffered is played from the first segment on, and
-//! a segment that comes when nothing is left plays at once. A segment is one transaction.
+//! The first rule is BBA-0 (Huang, Johari, McKeown, Trunnell and Watson 2014, algorithm 1). The second is the rate-based player that Yin,
+//! Jindal, Sekar and Sinopoli (2015) compare with. A segment is requested as soon as it fits into the buffer. Playback starts with the
+//! first segment, and a segment that arrives at an empty buffer plays at once. A segment is one transaction.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ words! {
 const DEFAULT_RATES_KBPS: [u64; 8] = [235, 375, 560, 750, 1050, 1750, 2350, 3000];
 
 impl Settings {
-    /// Contradictions: the parameter's name and what is wrong.
+    /// Contradictions as pairs of parameter name and explanation.
     pub fn check(&self) -> Vec<(&'static str, String)> {
         let mut wrong = Vec::new();
         let falls = self.rates.iter().flat_map(|rates| rates.windows(2)).find(|pair| pair[1] <= pair[0]);
@@ -88,7 +88,7 @@ impl Settings {
     }
 }
 
-/// What all applications of this kind in a group have in common.
+/// Parameters shared by all video applications of a group.
 #[derive(Clone, Debug)]
 pub struct VideoSpec {
     /// In bits per second.
@@ -125,19 +125,19 @@ struct VideoClient {
     player: VideoPlayer,
     finished: u64,
     began: Time,
-    /// When the next segment has room.
+    /// Time at which the next segment fits into the buffer.
     next: Option<Time>,
 }
 
-/// What a player knows.
+/// State of the player.
 #[derive(Debug)]
 struct VideoPlayer {
-    /// Video that was buffered at `at`; since then it has been played.
+    /// Video buffered at time `at`; playback has drained it since.
     buffered: Span,
     at: Time,
-    /// Number of the rate in use.
+    /// Index of the current rate.
     rate: usize,
-    /// Of the last segments, in bits per second.
+    /// Throughput of the last segments, in bits per second.
     throughputs: VecDeque<f64>,
 }
 
@@ -186,7 +186,7 @@ impl VideoClient {
 }
 
 impl VideoSpec {
-    /// The number of the rate that the next segment has.
+    /// Index of the rate for the next segment.
     fn choose_rate(&self, player: &VideoPlayer, now: Time) -> usize {
         match self.rule {
             RateRule::Buffer => self.rate_by_buffer(player.buffered_at(now), player.rate),
@@ -213,14 +213,14 @@ impl VideoSpec {
         }
     }
 
-    /// The number of the last rate that fits, or of the lowest.
+    /// Index of the highest rate that fits, or of the lowest.
     fn highest_rate_where(&self, fits: impl Fn(f64) -> bool) -> usize {
         self.rates.iter().rposition(|&rate| fits(rate as f64)).unwrap_or(0)
     }
 }
 
 impl VideoPlayer {
-    /// Video that is buffered.
+    /// Buffered video at time `now`.
     fn buffered_at(&self, now: Time) -> Span {
         Span::from_picos(self.buffered.picos().saturating_sub(now.since(self.at).picos()))
     }
@@ -232,14 +232,14 @@ impl VideoPlayer {
         self.throughputs.push_back(throughput);
     }
 
-    /// The harmonic mean of the last segments, once there is one.
+    /// Harmonic mean of the last segments' throughput, after the first segment.
     fn mean_throughput(&self) -> Option<f64> {
         let inverse: f64 = self.throughputs.iter().map(|throughput| 1.0 / throughput).sum();
         (!self.throughputs.is_empty()).then(|| self.throughputs.len() as f64 / inverse)
     }
 }
 
-/// Segments whose throughput counts.
+/// Number of segments whose throughput counts.
 const THROUGHPUT_SAMPLES: usize = 5;
 
 #[cfg(test)]
@@ -292,7 +292,7 @@ mod tests {
             asked.push(now.seconds());
             running.on_event(AppEvent::Timer, now, &mut tape);
         }
-        // Each segment takes 1 s and brings 4 s: 4 s, then 7 s, which leaves no room for another 4 s until 1 s later.
+        // Each segment takes 1 s and contains 4 s of video: 4 s, then 7 s, after which another 4 s fit only 1 s later.
         assert_eq!(vec![1.0, 3.0, 7.0, 11.0], asked);
         assert_eq!(
             [RecordedCall::OpenConnection(0, AppWrite::keep_open(100)), RecordedCall::WriteReverse(1, 0, AppWrite::keep_open(500_000))],

@@ -1,4 +1,4 @@
-//! Somebody who reads web pages: a page, then the objects that stand in it, over a few connections side by side, then a pause to read.
+//! A user who reads web pages: a page, then its embedded objects over a few parallel connections, then a pause to read.
 //!
 //! ```text
 //! connection 0   page ------> object 1 --> object 5 ->|
@@ -6,9 +6,10 @@
 //! connection 2               object 3 --> object 4 -->|
 //! ```
 //!
-//! Each request goes over a connection of its own, as in HTTP/1.0, or over one that is kept. A page with all its objects is one transaction. The
-//! distributions are those that Barford and Crovella (1998) fitted to traces: numbers of objects and pauses are Pareto, sizes lognormal with mu = 9.357
-//! and sigma = 1.318, that is a mean of 27.6 KB and a deviation of 59.7 KB. Their sizes have a Pareto tail above 133 KB, which is not here.
+//! Each request uses a new connection, as in HTTP/1.0, or a persistent one. A page with all its objects is one transaction. The
+//! distributions are those that Barford and Crovella (1998) fitted to traces. Numbers of objects and pauses are Pareto. Sizes are lognormal
+//! with mu = 9.357 and sigma = 1.318, that is a mean of 27.6 KB and a standard deviation of 59.7 KB. Their Pareto tail of sizes above 133
+//! KB is not implemented.
 
 use ecnlab_units::{CountDistribution, Rng, SizeDistribution, Time, TimeDistribution, parameters};
 
@@ -49,7 +50,7 @@ impl Settings {
     }
 }
 
-/// What all applications of this kind in a group have in common.
+/// Parameters shared by all web applications of a group.
 #[derive(Clone, Debug)]
 pub struct WebSpec {
     connections: u32,
@@ -79,7 +80,7 @@ impl ApplicationSpec for WebSpec {
     }
 }
 
-/// A stream for each kind of draw, so that more of one kind shift none of another.
+/// One random stream per kind of draw, so that more draws of one kind do not shift those of another.
 struct RngStreams {
     requests: Rng,
     sizes: Rng,
@@ -93,7 +94,7 @@ struct WebClient {
     exchanges: Vec<RequestResponse>,
     page: PageFetch,
     finished: u64,
-    /// When the next page begins.
+    /// Start of the next page.
     next: Option<Time>,
 }
 
@@ -101,9 +102,9 @@ struct WebClient {
 struct PageFetch {
     began: Time,
     bytes: u64,
-    /// Objects that nobody has asked for.
+    /// Objects not requested yet.
     waiting: u64,
-    /// Exchanges under way.
+    /// Exchanges in progress.
     fetches_in_progress: u32,
 }
 
@@ -127,7 +128,7 @@ impl Application for WebClient {
 }
 
 impl WebClient {
-    /// Asks for the page itself, which says what stands in it.
+    /// Requests the page itself, and draws its number of objects.
     fn start_page(&mut self, now: Time, calls: &mut dyn EngineCalls) {
         self.next = None;
         self.page = PageFetch { began: now, bytes: 0, waiting: self.spec.objects.draw(&mut self.streams.objects), fetches_in_progress: 0 };
@@ -142,7 +143,7 @@ impl WebClient {
         self.exchanges[number].send_request(request, size, calls);
     }
 
-    /// An exchange has ended: it fetches the next object, and behind the page itself the others begin.
+    /// Processes the end of an exchange: it fetches the next object, and after the page itself all exchanges start.
     fn on_fetched(&mut self, number: usize, now: Time, calls: &mut dyn EngineCalls) {
         let was_alone = self.page.fetches_in_progress == 1;
         self.page.fetches_in_progress -= 1;
@@ -170,7 +171,7 @@ impl WebClient {
     }
 }
 
-/// The exchange that fetches the page itself.
+/// Exchange that fetches the page itself.
 const PAGE_EXCHANGE: usize = 0;
 
 #[cfg(test)]
@@ -188,7 +189,7 @@ mod tests {
         Settings::from_values(&values).into_spec().instantiate(Rng::for_role(1, "source 0"))
     }
 
-    /// Lets the oldest exchange under way run to its end, and so on; the exchanges in the order in which they ended.
+    /// Completes the oldest exchange in progress, `exchanges` times; returns the exchanges in the order in which they ended.
     fn fetch(running: &mut dyn Application, exchanges: usize, tape: &mut CallRecorder) -> Vec<FlowIndex> {
         let mut ended = Vec::new();
         for second in 1..=exchanges as u64 {
@@ -235,11 +236,11 @@ mod tests {
         let (mut sizes, mut objects) = (Rng::for_role(1, "sizes"), Rng::for_role(1, "objects"));
         let mut draws: Vec<_> = (0..PAGES).map(|_| settings.size.draw(&mut sizes)).collect();
         draws.sort_unstable();
-        // The median is exp(9.357); its deviation is sqrt(pi / 2) sigma / sqrt(n) of it, that is 1.2 %.
+        // The median is exp(9.357); its standard deviation is sqrt(pi / 2) sigma / sqrt(n) of it, that is 1.2 %.
         let median = draws[PAGES as usize / 2] as f64 / 9.357f64.exp();
         assert!((median - 1.0).abs() < 0.05, "{median}");
         let none = (0..PAGES).filter(|_| settings.objects.draw(&mut objects) == 1).count() as f64 / f64::from(PAGES);
-        // Below 1.5 lies 1 - (k / 1.5)^2.43 with k = 1.7 * 1.43 / 2.43.
+        // The probability below 1.5 is 1 - (k / 1.5)^2.43 with k = 1.7 * 1.43 / 2.43.
         let expected = 1.0 - (1.7f64 * 1.43 / 2.43 / 1.5).powf(2.43);
         assert!((none - expected).abs() < 4.0 * 0.5 / f64::from(PAGES).sqrt(), "{none} in place of {expected}");
     }

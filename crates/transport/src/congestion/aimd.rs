@@ -1,5 +1,5 @@
-//! Additive increase, multiplicative decrease with given constants (Chiu and Jain 1989): `cwnd += a / cwnd` for each segment,
-//! and a loss leaves `1 - b` of the window. Slow start is Reno's. `a = 1, b = 0.5` is Reno.
+//! Additive increase, multiplicative decrease with constants `a` and `b` (Chiu and Jain 1989): `cwnd += a / cwnd` for each segment, and a
+//! loss reduces cwnd to `1 - b` of it. Slow start is Reno's. `a = 1, b = 0.5` is Reno.
 
 use super::{AckSample, CongestionControl, CongestionWindow};
 
@@ -14,7 +14,7 @@ impl Aimd {
     }
 }
 
-/// Slow start, and then additive increase: `a` segments for a window that is acknowledged.
+/// Slow start, and then additive increase by `a` segments per acknowledged window.
 #[inline(always)]
 pub(super) fn slow_start_or_increase_additively(window: &mut CongestionWindow, segments: u64, a: f64) {
     let left = window.slow_start(segments);

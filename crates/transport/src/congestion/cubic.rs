@@ -1,29 +1,29 @@
-//! CUBIC (RFC 9438): the window follows a cubic of the time since congestion avoidance began, with its plateau at the last maximum.
+//! CUBIC (RFC 9438): cwnd is a cubic function of the time since congestion avoidance began, with its plateau at the last maximum.
 //!
 //! ```text
 //! W_cubic(t) = C (t - K)^3 + W_max,   K = cbrt((W_max - cwnd_epoch) / C)                               sections 4.2, 4.4, 4.5
 //! target     = W_cubic(t + RTT) within [cwnd, 1.5 cwnd];   cwnd += (target - cwnd) / cwnd
 //! W_est     += alpha / cwnd,  alpha = 3 (1 - beta) / (1 + beta), and 1 from W_est = cwnd_prior on      section 4.3
-//!              the window is W_est while W_cubic(t) < W_est
-//! cut:         W_max = cwnd, or cwnd (1 + beta) / 2 if that is below the last W_max                    sections 4.6, 4.7
-//! after slow start, the first one or a timeout's:  K = 0, W_max = cwnd_epoch                           sections 4.8, 4.10
-//! t leaves out the time in which the application kept the window from growing                          sections 4.2, 5.8
-//! a cut that was for nothing: W_max, cwnd_prior and the epoch are as before it                         section 4.9
+//!              cwnd is W_est while W_cubic(t) < W_est
+//! reduction:   W_max = cwnd, or cwnd (1 + beta) / 2 if that is below the last W_max                    sections 4.6, 4.7
+//! after slow start, the first one or that after an RTO:  K = 0, W_max = cwnd_epoch                     sections 4.8, 4.10
+//! t excludes the time in which the application limited the growth of cwnd                              sections 4.2, 5.8
+//! undo of a spurious reduction: W_max, cwnd_prior and the epoch are restored                           section 4.9
 //! ```
 //!
-//! Growth counts segments, not acknowledgements, and one that covers more than a window goes no further than the target.
-//! Two cases that the RFC leaves open: W_est below the window does not lower it, since an acknowledgement is no sign of congestion; and a
-//! response to marks that leaves more than W_max (ABE, DCTCP) begins where a slow start ends, on the plateau.
+//! Growth counts segments, not ACKs; an ACK of more than a window does not exceed the target. The RFC leaves two cases open. W_est below
+//! cwnd does not lower cwnd, since an ACK does not indicate congestion. A response to marks that leaves more than W_max (ABE, DCTCP) starts
+//! on the plateau, as after slow start.
 
 use ecnlab_units::{Span, Time, math};
 
 use super::{AckSample, CongestionControl, CongestionWindow, ReductionCause};
 use crate::settings::Settings;
 
-/// Most that the window aims at for the next round trip, as a multiple of what it is (section 4.2).
+/// Maximum target for the next RTT, as a multiple of cwnd (section 4.2).
 const MAX_TARGET_FACTOR: f64 = 1.5;
 
-/// The RFC's constants.
+/// Constants of the RFC.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CubicSettings {
     pub c: f64,
@@ -42,7 +42,7 @@ impl CubicSettings {
         }
     }
 
-    /// Whether a reduction below the last maximum puts the next plateau lower than the window was (section 4.7, fast convergence).
+    /// Whether a reduction below the last maximum lowers the next plateau below cwnd (section 4.7, fast convergence).
     pub fn converges_fast(&self, cwnd: f64, w_max: f64) -> bool {
         self.fast_convergence && cwnd < w_max
     }
@@ -50,26 +50,26 @@ impl CubicSettings {
 
 pub struct Cubic {
     settings: CubicSettings,
-    /// Zero before the first cut.
+    /// Zero before the first reduction.
     w_max: f64,
-    /// The window before the last cut; zero before the first, so that Reno's own growth counts from the start.
+    /// Cwnd before the last reduction; zero before the first, so that Reno's growth applies from the start.
     cwnd_prior: f64,
     stage: CubicStage,
-    /// `w_max`, `cwnd_prior` and `stage` before the last cut.
+    /// `w_max`, `cwnd_prior` and `stage` before the last reduction.
     before_reduction: (f64, f64, CubicStage),
-    /// When the window last had the chance to grow.
+    /// Last time at which cwnd had the chance to grow.
     last_growth_chance: Time,
 }
 
 #[derive(Clone, Copy)]
 enum CubicStage {
     SlowStart,
-    /// Cut, and not yet above the threshold: recovery may leave the window a little below it.
+    /// Reduced, and not yet above ssthresh: recovery may leave cwnd slightly below it.
     Reduced,
     Avoidance(CubicEpoch),
 }
 
-/// A stage of congestion avoidance.
+/// Epoch of congestion avoidance.
 #[derive(Clone, Copy)]
 struct CubicEpoch {
     started_at: Time,
@@ -83,7 +83,7 @@ impl Cubic {
         Cubic { settings, w_max: 0.0, cwnd_prior: 0.0, stage, before_reduction: (0.0, 0.0, stage), last_growth_chance: Time::ZERO }
     }
 
-    /// The stage of congestion avoidance that is on, or begins now with a window of `cwnd`.
+    /// Current epoch of congestion avoidance, or a new one with a window of `cwnd`.
     fn current_epoch(&mut self, cwnd: f64, now: Time) -> CubicEpoch {
         let after_slow_start = match self.stage {
             CubicStage::Avoidance(epoch) => return epoch,
@@ -169,7 +169,7 @@ mod tests {
 
     const RFC: CubicSettings = CubicSettings { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true };
 
-    /// A control and its window, shown evenly spaced acknowledgements.
+    /// A congestion control with its window and evenly spaced ACKs.
     struct Flow {
         cubic: Cubic,
         window: CongestionWindow,
@@ -192,7 +192,7 @@ mod tests {
             self.cubic.on_ack(&mut self.window, &ack_sample(segments, self.now, self.rtt));
         }
 
-        /// A window's acknowledgements over a round trip.
+        /// ACKs of a window over one RTT.
         fn round(&mut self, segments_at_a_time: u64) {
             let acknowledgements = self.window.cwnd as u64 / segments_at_a_time;
             for _ in 0..acknowledgements {
@@ -207,7 +207,7 @@ mod tests {
         }
     }
 
-    /// A window of 1000 segments, cut, in a path of 100 ms: K = cbrt(300 / 0.4) = 9.09 s.
+    /// A cwnd of 1000 segments, reduced, on a path with an RTT of 100 ms: K = cbrt(300 / 0.4) = 9.09 s.
     fn cut_from_1000(settings: CubicSettings) -> Flow {
         let mut flow = Flow::new(settings, 1000.0, 500.0, Span::from_millis(100));
         flow.cut(ReductionCause::Loss);
@@ -372,7 +372,7 @@ mod tests {
         idle.cubic.on_app_limited(idle.now);
         idle.now += Span::from_secs(30);
         idle.cubic.on_restart_after_idle(idle.now, Time::ZERO);
-        // The first acknowledgement of the round before was a tick ago.
+        // The first ACK of the previous round was a tick ago.
         let tick = busy.now.since(busy.cubic.last_growth_chance);
         idle.now += tick;
         busy.round(1);

@@ -1,19 +1,19 @@
-//! HyStart (Ha and Rhee 2011): slow start ends at once when a train of acknowledgements has the length of the path, or when the round-trip time
-//! rises. Works with any congestion control.
+//! HyStart (Ha and Rhee 2011): slow start ends when a train of ACKs has the length of the path, or when the RTT rises. Works with any
+//! congestion control.
 //!
 //! ```text
-//! a round begins with the first acknowledgement of a segment that was sent after the last one began
-//! looked at from a window of 16 segments on:
-//! train   acknowledgements that come within 2 ms of each other, since the round began, for longer than
-//!         (smallest RTT + A) / 2, or smallest RTT + A where the sender paces, which spreads a train over up to half of a round trip
-//!         A = 1 ms, or less if four of the largest bundles take less at the rate of pacing: what segmentation in the network card may add;
-//!         the rate is what the acknowledgement before left (Linux sk_pacing_rate, of which tcp_update_pacing_rate is called last)
-//! delay   of more than 8 samples of a round the smallest > smallest RTT + smallest RTT / 8, the latter within 4 ms and 16 ms
-//! then    ssthresh = cwnd, and nothing is looked at any more until a timeout, after which all begins anew
+//! a round begins with the first ACK of a segment that was sent after the last round began
+//! active from a cwnd of 16 segments on:
+//! train   ACKs that arrive within 2 ms of each other, since the round began, for longer than
+//!         (minimum RTT + A) / 2, or minimum RTT + A if the sender paces, which spreads a train over up to half of an RTT
+//!         A = 1 ms, or less if four maximum bundles take less at the pacing rate: the delay of segmentation in the network card;
+//!         the rate is that of the previous ACK (Linux sk_pacing_rate, since tcp_update_pacing_rate is called last)
+//! delay   of more than 8 samples of a round the minimum > minimum RTT + minimum RTT / 8, the latter within 4 ms and 16 ms
+//! then    ssthresh = cwnd, and HyStart is inactive until an RTO, which resets it
 //! ```
 //!
-//! Times are in whole microseconds (Linux hystart_update, hystart_ack_delay). What the congestion control passes over counts for nothing here;
-//! every other sample does, in recovery too.
+//! Times are in whole microseconds (Linux hystart_update, hystart_ack_delay). Samples that the congestion control ignores do not count
+//! here; every other sample does, in recovery too.
 
 use ecnlab_units::{Span, Time};
 
@@ -21,30 +21,30 @@ use super::{AckSample, CongestionWindow, linux};
 use crate::clock::HostClock;
 use crate::settings::{SK_GSO_MAX_SIZE, Settings};
 
-/// The smallest window that is looked at.
+/// Minimum cwnd for HyStart.
 const HYSTART_LOW_WINDOW: f64 = 16.0;
-/// Acknowledgements of a train are no further apart, in microseconds as all that follows.
+/// Maximum spacing of ACKs in a train, in microseconds as all that follow.
 const MAX_ACK_SPACING: u64 = 2_000;
-/// Samples of a round that are only gathered.
+/// Samples of a round before the delay is checked.
 const MIN_RTT_SAMPLES: u32 = 8;
-/// The rise of the round-trip time that ends slow start, as a part of the smallest, and its bounds.
+/// Rise of the RTT that ends slow start, as a fraction of the minimum RTT, and its bounds.
 const DELAY_RISE_DIVISOR: u64 = 8;
 const MIN_DELAY_RISE: u64 = 4_000;
 const MAX_DELAY_RISE: u64 = 16_000;
-/// The most that four of the largest bundles are taken to delay, and four times their size in bytes and the microseconds of a second.
+/// Maximum assumed delay of four maximum bundles, and four times their size in bytes times the microseconds of a second.
 const MAX_NIC_DELAY: u64 = 1_000;
 const FOUR_BUNDLES_BYTE_MICROS: u64 = 4 * SK_GSO_MAX_SIZE * 1_000_000;
 
-/// What every sample reads stands first.
+/// State of HyStart. The fields that each sample reads come first.
 #[repr(C, align(64))]
 pub struct HyStart {
-    /// Smallest round-trip time since the start or the last timeout.
+    /// Minimum RTT since the start or the last RTO.
     min_rtt: u64,
     exit_found: bool,
     paced: bool,
     /// Bytes in a full segment.
     segment_payload: u64,
-    /// The smoothed round-trip time as the acknowledgement before left it; nothing before the first.
+    /// Smoothed RTT after the previous ACK; none before the first.
     srtt: Option<Span>,
     round: HyStartRound,
     clock: HostClock,
@@ -54,9 +54,9 @@ pub struct HyStart {
 #[derive(Clone, Copy)]
 struct HyStartRound {
     started_at: u64,
-    /// The round ends when more than all before this segment is acknowledged.
+    /// The round ends when more than all segments before this one are acknowledged.
     round_end: u64,
-    /// When the last acknowledgement of the train came.
+    /// Arrival time of the last ACK of the train.
     last_train_ack: u64,
     round_min_rtt: u64,
     rtt_samples: u32,
@@ -70,20 +70,20 @@ impl HyStartRound {
 
 impl HyStart {
     pub fn new(settings: &Settings, clock: HostClock) -> HyStart {
-        // As congestion control begins, snd_nxt is past the SYN.
+        // When congestion control is initialized, snd_nxt is past the SYN.
         let round = HyStartRound::new(u64::from(settings.has_syn()), 0);
         let payload = u64::from(settings.payload());
         HyStart { clock, paced: settings.pacing, segment_payload: payload, srtt: None, min_rtt: u64::MAX, exit_found: false, round }
     }
 
-    /// Takes a round-trip time in microseconds; returns whether it is to be looked at.
+    /// Adds an RTT sample in microseconds; returns whether HyStart must check it.
     #[inline]
     pub fn on_rtt_sample(&mut self, window: &CongestionWindow, rtt: u64) -> bool {
         self.min_rtt = self.min_rtt.min(rtt);
         !self.exit_found && window.in_slow_start()
     }
 
-    /// Looks at a round-trip time; may end slow start. The window is as the acknowledgement before left it.
+    /// Checks an RTT sample, which may end slow start. `window` is that of the previous ACK.
     pub fn check_slow_start_exit(&mut self, window: &mut CongestionWindow, rtt: u64, acked: &AckSample) {
         let srtt = self.srtt.replace(acked.srtt).unwrap_or(acked.srtt);
         let now = self.clock.micros(acked.now);
@@ -100,20 +100,20 @@ impl HyStart {
         }
     }
 
-    /// A timeout, when all before `snd_max` is sent: all begins anew.
+    /// Resets HyStart after an RTO, with all segments before `snd_max` sent.
     pub fn on_rto(&mut self, snd_max: u64, now: Time) {
         (self.min_rtt, self.exit_found, self.round) = (u64::MAX, false, HyStartRound::new(snd_max, self.clock.micros(now)));
     }
 
-    /// How long a train fits into the path.
+    /// Maximum length of an ACK train that fits into the path.
     fn max_ack_train(&self, window: &CongestionWindow, srtt: Span) -> u64 {
         let whole = self.min_rtt + self.nic_segmentation_delay(window, srtt);
         if self.paced { whole } else { whole / 2 }
     }
 
-    /// What segmentation in the network card may add, at the rate at which the window would be paced (Linux hystart_ack_delay).
+    /// Delay of segmentation in the network card at the pacing rate of cwnd (Linux hystart_ack_delay).
     fn nic_segmentation_delay(&self, window: &CongestionWindow, srtt: Span) -> u64 {
-        // Eight smoothed round trips in microseconds are what a host keeps.
+        // Linux keeps srtt in eighths of a microsecond.
         let eight = (srtt * 8).picos() / Span::from_micros(1).picos();
         let rate = linux::pacing_rate(self.segment_payload, window.cwnd as u64, window, eight).unwrap_or(0);
         FOUR_BUNDLES_BYTE_MICROS.checked_div(rate).map_or(0, |delay| delay.min(MAX_NIC_DELAY))
@@ -121,7 +121,7 @@ impl HyStart {
 }
 
 impl HyStartRound {
-    /// Whether the train of acknowledgements goes on, and for longer than `longest`.
+    /// Whether the train of ACKs continues and is longer than `longest`.
     fn ack_train_exceeds(&mut self, longest: u64, now: u64) -> bool {
         if now - self.last_train_ack > MAX_ACK_SPACING {
             return false;
@@ -130,7 +130,7 @@ impl HyStartRound {
         now - self.started_at > longest
     }
 
-    /// Whether the round's smallest round-trip time has risen too far above the smallest of all.
+    /// Whether the minimum RTT of the round has risen too far above the overall minimum.
     fn delay_increase_exceeds(&mut self, base: u64, rtt: u64) -> bool {
         self.round_min_rtt = self.round_min_rtt.min(rtt);
         if self.rtt_samples < MIN_RTT_SAMPLES {
@@ -160,7 +160,7 @@ mod tests {
             Flow { hystart: HyStart::new(&settings, clock), window: CongestionWindow { cwnd, ssthresh: 1e9 }, snd_una: 10, now: Time::ZERO }
         }
 
-        /// An acknowledgement in the round that the first one began; whether slow start goes on.
+        /// Delivers an ACK in the round that the first one began; returns whether slow start continues.
         fn acknowledge(&mut self, after_micros: u64, rtt_millis: u64) -> bool {
             self.now += Span::from_micros(after_micros);
             let (now, rtt) = (self.now, Span::from_millis(rtt_millis));
@@ -171,7 +171,7 @@ mod tests {
             self.window.in_slow_start()
         }
 
-        /// Acknowledgements so far apart until slow start ends, with the time since the first.
+        /// Delivers evenly spaced ACKs until slow start ends; returns the time since the first.
         fn train(&mut self, apart_micros: u64) -> Option<u64> {
             self.acknowledge(0, 40);
             let began = self.now;
@@ -182,14 +182,14 @@ mod tests {
 
     #[test]
     fn a_train_of_half_the_path_ends_slow_start_and_of_the_whole_where_the_sender_paces() {
-        // A millisecond is added for the network card: (40 + 1) / 2 ms, and 41 ms.
+        // One millisecond is added for the network card: (40 + 1) / 2 ms, and 41 ms.
         assert_eq!(Some(21_000), Flow::new(16.0, false).train(1000));
         assert_eq!(Some(42_000), Flow::new(16.0, true).train(1000));
     }
 
     #[test]
     fn a_fast_path_adds_less_than_a_millisecond_for_the_card() {
-        // 4 * 65215 bytes at two windows of so many segments of 1448 bytes in so many milliseconds, in whole microseconds.
+        // 4 * 65215 bytes at the rate of two windows of `cwnd` segments of 1448 bytes per `millis`, in whole microseconds.
         for (cwnd, millis, expected) in [(100_000.0, 40, 36), (500.0, 1, 180), (100.0, 1, 900), (90.0, 1, 1000)] {
             let flow = Flow::new(cwnd, false);
             assert_eq!(expected, flow.hystart.nic_segmentation_delay(&flow.window, Span::from_millis(millis)), "{cwnd} segments");
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_allowance_for_the_card_is_of_the_rate_that_the_acknowledgement_before_left() {
-        // A path of 1 ms: (1000 + 180) / 2 us by the smoothed time of the first acknowledgement, and 1000 us by that of the second.
+        // A path of 1 ms: (1000 + 180) / 2 us by the smoothed RTT of the first ACK, and 1000 us by that of the second.
         let mut flow = Flow::new(500.0, false);
         assert!(flow.acknowledge(0, 1));
         assert!(!flow.acknowledge(600, 8));
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn the_first_round_goes_on_while_the_syn_alone_is_acknowledged() {
-        // A SACK without progress brings a sample before the first data is acknowledged (cubic-jitter-overtake, Linux bictcp_hystart_reset).
+        // A SACK without progress gives a sample before the first data is acknowledged (cubic-jitter-overtake, Linux bictcp_hystart_reset).
         let mut flow = Flow::new(16.0, false);
         flow.snd_una = 1;
         flow.acknowledge(5_000, 40);

@@ -1,17 +1,17 @@
-//! HyStart++ (RFC 9406): the first slow start ends when the round-trip time rises, before a loss ends it. Works with any congestion control.
+//! HyStart++ (RFC 9406): the first slow start ends when the RTT rises, before a loss ends it. Works with any congestion control.
 //!
 //! ```text
-//! a round ends when the segment that was next to be sent as it began is acknowledged                       section 4.2
+//! a round ends when the segment that was snd_nxt at its start is acknowledged                              section 4.2
 //! slow start:     cwnd += min(N, L) for N new segments
-//!                 after 8 samples of a round: to conservative slow start if its smallest
-//!                 RTT >= last + max(4 ms, min(last / 8, 16 ms)), last being that of the round before
+//!                 after 8 samples of a round: to conservative slow start if its minimum
+//!                 RTT >= last + max(4 ms, min(last / 8, 16 ms)), with last from the previous round
 //! conservative:   cwnd += min(N, L) / 4
-//!                 after 8 samples of a round: back to slow start if its smallest RTT < the one that led here
-//!                 over after 5 rounds, the one in which it began counted: ssthresh = cwnd
-//! L               8 segments, no limit where the sender paces                                              section 4.3
+//!                 after 8 samples of a round: back to slow start if its minimum RTT < the baseline
+//!                 ends after 5 rounds, including the one in which it began: ssthresh = cwnd
+//! L               8 segments, no limit if the sender paces                                                 section 4.3
 //! ```
 //!
-//! It is over for good when slow start is, or when the window is cut: later slow starts know where to end.
+//! It ends with the first slow start, or when cwnd is reduced: later slow starts have an ssthresh.
 
 use ecnlab_units::Span;
 
@@ -29,9 +29,9 @@ const UNPACED_GROWTH_LIMIT: u64 = 8;
 pub struct HyStartPlusPlus {
     /// L, in segments.
     growth_limit: u64,
-    /// Acknowledging this segment ends the round.
+    /// An ACK of this segment ends the round.
     window_end: u64,
-    /// Smallest round-trip times of the round before and of this one, and how many samples this one has.
+    /// Minimum RTTs of the previous round and of this one, and the number of samples of this one.
     last_round_min_rtt: Option<Span>,
     current_round_min_rtt: Option<Span>,
     rtt_sample_count: u32,
@@ -40,9 +40,9 @@ pub struct HyStartPlusPlus {
 
 #[derive(Debug)]
 struct ConservativeSlowStart {
-    /// The round-trip time that led here.
+    /// RTT that started conservative slow start.
     baseline_min_rtt: Span,
-    /// Rounds that ended in it.
+    /// Rounds completed in conservative slow start.
     rounds_done: u32,
 }
 
@@ -59,7 +59,7 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// Grows the window for an acknowledgement in the first slow start; returns whether that goes on.
+    /// Grows cwnd for an ACK in the first slow start; returns whether slow start continues.
     pub fn on_ack(&mut self, window: &mut CongestionWindow, acked: &AckSample) -> bool {
         self.grow_cwnd(window, acked.segments);
         if acked.snd_una > self.window_end {
@@ -149,7 +149,7 @@ mod tests {
             goes_on
         }
 
-        /// Acknowledgements up to the end of the round; returns whether slow start went on through it.
+        /// Delivers ACKs up to the end of the round; returns whether slow start continued.
         fn round(&mut self, rtt_millis: u64) -> bool {
             let end = self.snd_max;
             let mut goes_on = true;

@@ -1,4 +1,4 @@
-//! Congestion control: how the congestion window grows, and what a loss leaves of it. One file per algorithm; `linux` has those of a kernel, in
+//! Congestion control: growth of cwnd, and its reduction after a loss. One file per algorithm; `linux` has those of the Linux kernel, in
 //! whole segments.
 
 mod aimd;
@@ -25,7 +25,7 @@ use crate::settings::{CongestionControlName, HystartName, Settings};
 /// The congestion window and the slow-start threshold, in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CongestionWindow {
-    /// May fall below one under repeated marks; then nothing is sent before the timer (RFC 3168, section 6.1.2).
+    /// May fall below one under repeated marks; then nothing is sent before the timer fires (RFC 3168, section 6.1.2).
     pub cwnd: f64,
     pub ssthresh: f64,
 }
@@ -35,7 +35,7 @@ impl CongestionWindow {
         self.cwnd < self.ssthresh
     }
 
-    /// Slow start (RFC 5681, section 3.1) for as many segments as it takes to its end; returns what is left of them.
+    /// Slow start (RFC 5681, section 3.1) up to ssthresh; returns the remaining segments.
     #[inline]
     pub fn slow_start(&mut self, segments: u64) -> u64 {
         let mut left = segments;
@@ -48,23 +48,23 @@ impl CongestionWindow {
     }
 }
 
-/// What an acknowledgement of new data tells congestion control.
+/// Congestion control's view of an ACK of new data.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
-    /// Segments to count, or one for the acknowledgement.
+    /// Acknowledged segments to count, or one per ACK.
     pub segments: u64,
     pub now: Time,
-    /// The round-trip time that this acknowledgement shows, unless it is of a retransmission.
+    /// RTT sample of this ACK, unless it acknowledges a retransmission.
     pub rtt: Option<Span>,
-    /// Smoothed and smallest; zero before the first sample.
+    /// Smoothed and minimum RTT; zero before the first sample.
     pub srtt: Span,
     pub min_rtt: Span,
-    /// Lowest segment not yet acknowledged, and one past the highest ever sent.
+    /// Lowest unacknowledged segment, and one past the highest ever sent.
     pub snd_una: u64,
     pub snd_max: u64,
 }
 
-/// Why the window is cut.
+/// Cause of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReductionCause {
     Mark,
@@ -74,60 +74,60 @@ pub enum ReductionCause {
     Timeout,
 }
 
-/// An algorithm of congestion control.
+/// A congestion control algorithm.
 pub trait CongestionControl {
-    /// An acknowledgement of new data with no signal of congestion on it, in slow start too: the algorithm may change the window.
+    /// Called for an ACK of new data that signals no congestion, in slow start too; may change the window.
     fn on_ack(&mut self, window: &mut CongestionWindow, acked: &AckSample);
 
-    /// The same, telling `changed` of every step in the order in which ns-2 writes its variables; for Vegas' recovery, which asks with
-    /// `acked.snd_max` as the next segment to send.
+    /// Variant of `on_ack` for Vegas recovery: calls `changed` after each step, in the order in which ns-2 writes its variables.
+    /// `acked.snd_max` is the next segment to send.
     fn on_ack_traced(&mut self, window: &mut CongestionWindow, acked: &AckSample, _changed: impl FnMut(&CongestionWindow)) {
         self.on_ack(window, acked);
     }
 
-    /// The first segment of a connection is sent, where recovery times every segment.
+    /// Called when the first segment of a connection is sent, if recovery times every segment.
     fn on_first_segment(&mut self, _now: Time) {}
 
-    /// The share of the window that a loss leaves.
+    /// Multiplicative decrease factor: the fraction of cwnd that remains after a loss.
     fn loss_beta(&self) -> f64 {
         0.5
     }
 
-    /// What a loss leaves of a window of `cwnd` segments, rounded as the algorithm rounds it.
+    /// Ssthresh after a loss at a window of `cwnd` segments, with the algorithm's rounding.
     fn ssthresh_after_loss(&self, cwnd: f64) -> f64 {
         cwnd * self.loss_beta()
     }
 
-    /// An acknowledgement brings a round-trip time in microseconds, at least one, whether the window may grow or not: whether it counts, for
-    /// HyStart too.
+    /// Called for an RTT sample in microseconds, at least one, whether cwnd may grow or not. Returns whether the sample counts, for HyStart
+    /// too.
     fn on_rtt_sample(&mut self, _rtt: u64, _now: Time) -> bool {
         true
     }
 
-    /// The last cut turns out to have been for nothing and is taken back; the window and the threshold are set beside this. Linux leaves what
-    /// `on_reduction` has changed, RFC 9438 takes it back too.
+    /// Called when a spurious reduction is undone; the caller restores cwnd and ssthresh. Linux keeps the changes by `on_reduction`, RFC
+    /// 9438 undoes them too.
     fn on_undo(&mut self, _now: Time) {}
 
-    /// The window is about to be cut.
+    /// Called before cwnd is reduced.
     fn on_reduction(&mut self, _before: &CongestionWindow, _cause: ReductionCause, _now: Time) {}
 
-    /// The retransmission timer has expired when all before `snd_max` was sent, and the window was cut for it or not.
+    /// Called after an RTO with all segments before `snd_max` sent, whether cwnd was reduced or not.
     fn on_rto(&mut self, _high: u64, _now: Time) {}
 
-    /// An acknowledgement of new data while the application, and not the window, limits what is sent.
+    /// Called for an ACK of new data while the application limits the sender instead of cwnd.
     fn on_app_limited(&mut self, _now: Time) {}
 
-    /// The application has more to send after a time in which nothing was outstanding; the last segment was sent at `last_sent`.
+    /// Called when the application sends after a time with nothing outstanding; the last segment was sent at `last_sent`.
     fn on_restart_after_idle(&mut self, _now: Time, _last_sent: Time) {}
 }
 
-/// A congestion control, and HyStart before it where that ends slow start by trains and delays.
+/// A congestion control, with HyStart if that is enabled.
 pub struct CongestionController {
     algorithm: CongestionAlgorithm,
     hystart: Option<Box<HyStart>>,
 }
 
-/// The algorithms, told apart without a pointer on a packet's way.
+/// The algorithms as an enum, which needs no indirection for each packet.
 enum CongestionAlgorithm {
     Reno(Reno),
     LinuxReno(LinuxReno),
@@ -174,13 +174,13 @@ impl CongestionController {
         }
     }
 
-    /// Whether round-trip times make a difference.
+    /// Whether RTT samples are used.
     pub fn uses_rtt_samples(&self) -> bool {
         self.hystart.is_some() || matches!(self.algorithm, CongestionAlgorithm::LinuxCubic(_))
     }
 
-    /// An acknowledgement brings a round-trip time in microseconds: asked before the window grows, and whether it may grow or not; not for the
-    /// answer to a SYN. Returns whether HyStart is to look at it.
+    /// Adds an RTT sample in microseconds before cwnd grows, whether it may grow or not; not called for a SYN-ACK. Returns whether HyStart
+    /// must check it.
     #[inline]
     pub fn on_rtt_sample(&mut self, window: &CongestionWindow, rtt: u64, now: Time) -> bool {
         let rtt = rtt.max(1);
@@ -188,8 +188,7 @@ impl CongestionController {
         counts && self.hystart.as_mut().is_some_and(|hystart| hystart.on_rtt_sample(window, rtt))
     }
 
-    /// HyStart looks at a round-trip time that counts, with `acked.segments` newly acknowledged, perhaps none. Slow start may end here by the
-    /// threshold.
+    /// Lets HyStart check an RTT sample, with `acked.segments` newly acknowledged, possibly none. May end slow start.
     pub fn check_slow_start_exit(&mut self, window: &mut CongestionWindow, rtt: u64, acked: &AckSample) {
         if let Some(hystart) = &mut self.hystart {
             hystart.check_slow_start_exit(window, rtt.max(1), acked);

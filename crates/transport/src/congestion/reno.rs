@@ -1,5 +1,5 @@
-//! Slow start and congestion avoidance (Jacobson 1988; RFC 5681, section 3.1):
-//! below ssthresh `cwnd += 1`, from there on `cwnd += 1 / cwnd` for each acknowledgement or segment.
+//! Slow start and congestion avoidance (Jacobson 1988; RFC 5681, section 3.1): for each ACK or segment `cwnd += 1` below ssthresh, and
+//! `cwnd += 1 / cwnd` from there on.
 
 use super::aimd::slow_start_or_increase_additively;
 use super::{AckSample, CongestionControl, CongestionWindow};

@@ -1,22 +1,22 @@
-//! Vegas (Brakmo and Peterson 1995) as ns-2 has it: the window follows the number of packets that wait in queues.
+//! Vegas (Brakmo and Peterson 1995) as in ns-2: cwnd follows the number of its packets in queues.
 //!
 //! ```text
-//! once a round trip   queued = (window / base - sent in the round / rtt) base,     rounded
-//! slow start          every second round: +1 an acknowledgement, unless queued > gamma: then cwnd -= cwnd/8, and it is over
-//! afterwards          queued > beta: -1     queued < alpha: +1/cwnd an acknowledgement     between: nothing
+//! once per RTT        queued = (cwnd / base - sent in the round / rtt) base,     rounded
+//! slow start          every second round: +1 per ACK, unless queued > gamma: then cwnd -= cwnd/8, and slow start ends
+//! afterwards          queued > beta: -1     queued < alpha: +1/cwnd per ACK     between: no change
 //! ```
 //!
-//! `rtt` is the mean over the round, `base_rtt` the smallest ever. The window grows only while it is in use. A loss halves it,
-//! where loss recovery is not Vegas' own.
+//! `rtt` is the mean over the round, `base_rtt` the minimum ever. Cwnd grows only while it is in use. A loss halves it, unless Vegas
+//! recovery is used.
 
 use ecnlab_units::Time;
 
 use super::{AckSample, CongestionControl, CongestionWindow};
 use crate::settings::Settings;
 
-/// The window does not shrink below this, nor the threshold that ends slow start for good.
+/// Minimum cwnd, and minimum ssthresh after slow start has ended.
 const MIN_CWND: f64 = 2.0;
-/// How far the window may be ahead of what is in flight and still grow.
+/// Maximum difference between cwnd and the segments in flight at which cwnd still grows.
 const MAX_UNUSED_CWND: f64 = 2.0;
 
 /// Thresholds in queued packets.
@@ -35,15 +35,15 @@ impl VegasSettings {
 
 pub struct Vegas {
     settings: VegasSettings,
-    /// Smallest round-trip time in seconds.
+    /// Minimum RTT in seconds.
     base_rtt: f64,
-    /// When the round began, and the segment whose acknowledgement ends it.
+    /// Start time of the round, and the segment whose ACK ends it.
     round_start: Option<Time>,
     round_end: u64,
-    /// Round-trip times of the round.
+    /// Sum of the RTTs of the round.
     rtt_sum: f64,
     rtt_samples: u32,
-    /// What an acknowledgement of this round adds.
+    /// Increase of cwnd for each ACK of this round.
     cwnd_step: f64,
     /// Slow start grows in this round, not in the next.
     slow_start_grows: bool,
@@ -104,7 +104,7 @@ impl Vegas {
         self.round_start = Some(acked.now);
     }
 
-    /// Packets that wait in queues, by the difference of the expected rate and the actual one.
+    /// Packets in queues, by the difference between the expected and the actual rate.
     fn queued_packets(&mut self, acked: &AckSample, rtt: f64) -> f64 {
         let sent = acked.snd_max - self.round_end;
         if rtt < self.base_rtt || sent <= 1 {
@@ -164,7 +164,7 @@ mod tests {
     use crate::congestion::ack_sample;
     use ecnlab_units::Span;
 
-    /// Runs rounds of a given round-trip time in milliseconds with a full window.
+    /// Runs rounds of a given RTT in milliseconds with a full window.
     fn after(rounds: &[(u64, u64)], mut window: CongestionWindow) -> CongestionWindow {
         let mut vegas = Vegas::new(VegasSettings { alpha: 1.0, beta: 3.0, gamma: 1.0 });
         let (mut snd_una, mut snd_max) = (0, window.cwnd as u64);
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_queue_beyond_gamma_ends_slow_start() {
-        // The window has doubled to 32, of which 32 (1 - 100/115) = 4.2 wait.
+        // Cwnd has doubled to 32, of which 32 (1 - 100/115) = 4.2 are queued.
         let window = after(&[(1, 100), (3, 115)], CongestionWindow { cwnd: 16.0, ssthresh: 64.0 });
         assert_eq!(CongestionWindow { cwnd: 28.0, ssthresh: 2.0 }, window);
     }
@@ -196,7 +196,7 @@ mod tests {
     fn the_window_grows_below_alpha_and_shrinks_above_beta() {
         let avoiding = CongestionWindow { cwnd: 16.0, ssthresh: 2.0 };
         assert!((after(&[(2, 100)], avoiding).cwnd - 18.0).abs() < 1e-9);
-        // 18 (1 - 100/150) = 6 packets wait.
+        // 18 (1 - 100/150) = 6 packets are queued.
         assert!((after(&[(1, 100), (2, 150)], avoiding).cwnd - 17.0).abs() < 1e-9);
     }
 }

@@ -1,4 +1,4 @@
-//! How long an acknowledgement may wait for the next segment: always as long, or as long as that is expected to take.
+//! Delay of an ACK that waits for the next segment: a constant, or the expected time until that segment.
 //!
 //! ```text
 //! fixed     delayed_ack_time
@@ -6,7 +6,7 @@
 //!           (tcp_delack_estimator of Linux 2.0 and 2.2, in whole ticks; RFC 1122, section 4.2.3.2, has the bound)
 //! ```
 //!
-//! Segments that a push ends are acknowledged sooner there; here no segment has that flag.
+//! These kernels acknowledge a segment with PSH sooner; here no segment carries PSH.
 
 use ecnlab_units::{Span, Time};
 
@@ -21,12 +21,12 @@ pub struct AckDelay {
     delay: Span,
     tick: Span,
     adapts_to_arrivals: bool,
-    /// When the segment before arrived.
+    /// Arrival time of the previous segment.
     last_arrival: Option<Time>,
 }
 
 impl AckDelay {
-    /// None if nothing is delayed.
+    /// Delay by these settings; none if no ACK is delayed.
     pub fn new(settings: &Settings) -> Option<AckDelay> {
         let by_arrivals = settings.quirks.delayed_ack_rule == AckDelayRule::Arrivals;
         settings.ack_delay().map(|delay| AckDelay {
@@ -37,7 +37,7 @@ impl AckDelay {
         })
     }
 
-    /// The delay in force for a segment that arrives now.
+    /// Delay for a segment that arrives now.
     #[inline]
     pub fn on_arrival(&mut self, now: Time) -> Span {
         if self.adapts_to_arrivals {
@@ -65,7 +65,7 @@ mod tests {
         let settings = Settings { delayed_ack_time: Span::from_millis(330), ..profile::settings("linux-2.0") };
         let mut delay = AckDelay::new(&settings).unwrap();
         let delays = [0, 400, 408, 508, 3000].map(|millis| delay.on_arrival(Time::ZERO + Span::from_millis(millis)));
-        // 330; 165 + 400, cut to 500; 250 + 10, the least; 130 + 100; 115 + 2490, cut.
+        // 330; 165 + 400, limited to 500; 250 + 10, the minimum; 130 + 100; 115 + 2490, limited.
         assert_eq!([330, 500, 260, 230, 500].map(Span::from_millis), delays);
     }
 

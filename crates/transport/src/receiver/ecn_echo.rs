@@ -1,27 +1,27 @@
-//! The receiver's echo of marks, in three styles; hosts that count them (`accurate`) are a kernel's, and are here only without ECN.
+//! The receiver's echo of marks in three styles. Accurate ECN (`accurate`) exists only in real kernels; simulated hosts with it use no ECN.
 //!
-//! - classic: ECE from a marked segment on until one with CWR; a mark on that very segment starts it anew (RFC 3168, section 6.1.3)
-//! - dctcp: ECE says whether the segments that are acknowledged were marked; a change of state answers at once (RFC 8257, section 3.2)
-//! - mecn: (CWR, ECE) say which level: 00 window reduced, 01 none, 10 incipient, 11 moderate (Durresi et al. 2001, section 2)
+//! - classic: ECE from a marked segment on until one with CWR; a mark on the segment with CWR sets it again (RFC 3168, section 6.1.3)
+//! - dctcp: ECE reports whether the acknowledged segments were marked; a change of CE is acknowledged at once (RFC 8257, section 3.2)
+//! - mecn: (CWR, ECE) report the level: 00 cwnd reduced, 01 no congestion, 10 incipient, 11 moderate (Durresi et al. 2001, section 2)
 
 use ecnlab_units::{CongestionLevel, Ecn, EcnSemantics};
 
 use crate::segment::Segment;
 use crate::settings::{EchoStyle, Settings};
 
-/// What the receiver remembers of marks.
+/// State of the receiver's echo.
 #[derive(Debug)]
 pub struct EcnEcho {
     style: EchoStyle,
-    /// Whether ECN was agreed upon in a three-way handshake; without one a mark shows that it is in use.
+    /// Whether ECN was negotiated in a three-way handshake; without one, a mark shows that ECN is in use.
     negotiated: Option<bool>,
-    /// Without a handshake, only the acknowledgement of a capable segment echoes, as in ns-2.
+    /// Without a handshake, only the ACK of an ECN-capable segment carries an echo, as in ns-2.
     echoes_only_on_ect: bool,
-    /// Classic: marks are echoed. DCTCP: the last segment was marked.
+    /// Classic: ECE is set. DCTCP: the last segment was marked.
     ece_on: bool,
 }
 
-/// The two bits of an acknowledgement.
+/// CWR and ECE of an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EcnEchoBits {
     pub cwr: bool,
@@ -33,22 +33,22 @@ impl EcnEcho {
         EcnEcho { style: settings.ecn_echo, echoes_only_on_ect: settings.quirks.ece_on_ect_only, negotiated: None, ece_on: false }
     }
 
-    /// The handshake has settled whether ECN is used.
+    /// Sets whether the handshake negotiated ECN.
     pub fn set_negotiated(&mut self, agreed: bool) {
         self.negotiated = Some(agreed);
     }
 
-    /// Whether ECN was agreed upon in a handshake.
+    /// Whether the handshake negotiated ECN.
     pub fn is_negotiated(&self) -> bool {
         self.negotiated == Some(true)
     }
 
-    /// Whether this segment changes DCTCP's state, so that an acknowledgement that is delayed has to go first.
+    /// Whether this segment changes DCTCP's CE state, so that a delayed ACK must be sent first.
     pub fn changes_ce_state(&self, segment: &Segment) -> bool {
         self.style == EchoStyle::Dctcp && self.ece_on != (segment.ecn == Ecn::Ce)
     }
 
-    /// The bits for acknowledging this segment and perhaps one that was held back before it.
+    /// Bits for an ACK of this segment and possibly a delayed one before it.
     #[inline(always)]
     pub fn echo_bits(&mut self, segment: &Segment, delayed_segment: Option<&Segment>) -> EcnEchoBits {
         match self.style {
@@ -58,7 +58,7 @@ impl EcnEcho {
         }
     }
 
-    /// The bits for acknowledging what was held back in DCTCP's state before the change.
+    /// Bits for an ACK of delayed segments in DCTCP's CE state before the change.
     pub fn bits_before_ce_change(&self) -> EcnEchoBits {
         EcnEchoBits { cwr: false, ece: self.ece_on && self.negotiated != Some(false) }
     }
@@ -66,7 +66,7 @@ impl EcnEcho {
     #[inline(always)]
     fn classic_bits(&mut self, segment: &Segment, delayed_segment: Option<&Segment>) -> EcnEchoBits {
         let either = |has: fn(&Segment) -> bool| has(segment) || delayed_segment.is_some_and(has);
-        // In the order in which they came: what was marked before CWR is answered by it.
+        // In the order of arrival, since CWR answers the marks before it.
         if let Some(delayed_segment) = delayed_segment {
             self.update_classic_state(delayed_segment);
         }
@@ -93,14 +93,14 @@ impl EcnEcho {
         if self.negotiated == Some(false) { EcnEchoBits::default() } else { mecn_level_bits(segment, delayed_segment) }
     }
 
-    /// Classic: a mark turns the echo on, and CWR without one turns it off.
+    /// Classic: a mark sets the echo, and CWR without a mark clears it.
     #[inline(always)]
     fn update_classic_state(&mut self, segment: &Segment) {
         //= RFC 3168, section 6.1.3: ECE until CWR comes
         self.ece_on = segment.ecn == Ecn::Ce || self.ece_on && !segment.cwr;
     }
 
-    /// ns-2's first packet offers ECN by ECE without ECT.
+    /// Whether this is ns-2's first packet, which offers ECN by ECE without ECT.
     fn is_first_packet_offer(&self, segment: &Segment) -> bool {
         self.negotiated.is_none() && segment.ece && !segment.ecn.is_capable()
     }

@@ -1,5 +1,5 @@
-//! The receiver: what has arrived and when to acknowledge it; `ecn_echo` echoes marks, `syn_fin_replies` answers SYN and FIN. The receiver of
-//! Linux, with its buffer and its quick acknowledgements, is `linux`.
+//! TCP receiver: stores segments and decides when to acknowledge them. `ecn_echo` echoes marks, `syn_fin_replies` replies to SYN and FIN.
+//! `linux` is the receiver of Linux, with its receive buffer and quick ACKs.
 
 mod delayed_ack;
 mod ecn_echo;
@@ -22,42 +22,42 @@ use crate::timer::earlier_deadline;
 /// Size of a SACK block in bytes (RFC 2018, section 3).
 const SACK_BLOCK_BYTES: u32 = 8;
 
-/// The receiving end of a connection. What every segment reads stands first.
+/// Receiving end of a TCP connection. The fields that each segment reads come first.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Receiver {
-    /// The next segment expected; all before it have arrived.
+    /// Next expected segment; all before it have arrived.
     rcv_nxt: u64,
-    /// What a host's stack does, in place of all that follows.
+    /// The Linux receiver, which replaces all of the following.
     linux: Option<Box<LinuxReceiver>>,
-    /// Of a three-way handshake.
+    /// Present with a three-way handshake.
     syn_fin_replies: Option<Box<SynFinReplies>>,
     ack_size: u32,
     ecn_echo: EcnEcho,
-    /// A delayed acknowledgement echoes the time of the earlier segment (RFC 7323, section 4.3).
+    /// A delayed ACK echoes the timestamp of the earlier segment (RFC 7323, section 4.3).
     echo_earliest_timestamp: bool,
-    /// A segment that comes twice is reported (RFC 2883).
+    /// Duplicate segments are reported by DSACK (RFC 2883).
     reports_dsack: bool,
     reports_sack: bool,
-    /// A segment that comes a second time may wait for its acknowledgement as a new one does, as in ns-2.
+    /// The ACK of a duplicate segment may be delayed like that of a new one, as in ns-2.
     delays_duplicates: bool,
-    /// Nothing is delayed and there is no handshake: the receiver is never woken.
+    /// No ACK is delayed and there is no handshake: the receiver needs no timer.
     never_delays: bool,
-    /// Acknowledgements may ride on data of the other direction.
+    /// ACKs may be piggybacked on data of the reverse direction.
     may_piggyback: bool,
     /// Segments beyond `rcv_nxt` that have arrived.
     out_of_order: RangeSet,
     ack_delay: Option<AckDelay>,
     delayed_ack: Option<DelayedAck>,
     recent_sack_blocks: RecentSackBlocks,
-    /// What the last acknowledgement echoed, where one may ride on data: when a segment was sent, and whether that was a retransmission.
+    /// Echoed timestamp of the last ACK if ACKs may be piggybacked: a send time, and whether that segment was a retransmission.
     last_echoed: (Time, bool),
     quick_acks: u64,
     sack_option: u32,
     accepts_ecn: bool,
 }
 
-/// A segment whose acknowledgement is delayed.
+/// A segment whose ACK is delayed.
 #[derive(Clone, Copy, Debug)]
 struct DelayedAck {
     segment: Segment,
@@ -65,8 +65,8 @@ struct DelayedAck {
     deadline: Time,
 }
 
-/// What a receiver announces of its buffer when the connection opens: the first window in bytes, and by how many bits headers shift those that
-/// follow (RFC 7323, section 2). None of one that says nothing of it.
+/// Window of a receiver's SYN or SYN-ACK in bytes, and the window scale of all later segments (RFC 7323, section 2). None if no window is
+/// advertised.
 pub fn syn_window(settings: &Settings) -> Option<(u32, u32)> {
     linux::rcvbuf::ReceiveBuffer::new(settings).map(|buffer| (buffer.syn_ack_window(), buffer.window_scale()))
 }
@@ -74,9 +74,9 @@ pub fn syn_window(settings: &Settings) -> Option<(u32, u32)> {
 /// Result of an arriving segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReceiveOutcome {
-    /// Segments that the application can now read.
+    /// Number of segments that become readable.
     pub delivered: u64,
-    /// Acknowledgements to send at once, in this order: of a segment that was held back before, and of this one.
+    /// ACKs to send at once, in this order: of a delayed segment before, and of this one.
     pub earlier_ack: Option<Box<Ack>>,
     pub ack: Option<Ack>,
 }
@@ -108,8 +108,8 @@ impl Receiver {
         }
     }
 
-    /// Takes a segment that was sent at `sent`.
-    // Every kind of run has a loop of its own, and each packet comes here: one copy for all of them costs 3 % of a run.
+    /// Processes a segment that was sent at `sent`.
+    // Inlined into the loop of each kind of run, since every packet passes here: a shared copy costs 3 % of a run.
     #[inline(always)]
     pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> ReceiveOutcome {
         if self.linux.is_some() {
@@ -150,7 +150,7 @@ impl Receiver {
             }
         }
         let delayed = if self.ack_delay.is_some() { self.delayed_ack.take() } else { None };
-        // It is made where it goes: it is large, and each segment has one.
+        // Constructed in place: it is large, and each segment has one.
         let mut arrival =
             ReceiveOutcome { delivered, earlier_ack: before_change, ack: Some(self.make_ack(segment, delayed.as_ref(), sent)) };
         if let Some(ack) = &mut arrival.ack {
@@ -170,12 +170,12 @@ impl Receiver {
         arrival
     }
 
-    /// Whether the acknowledgement of a segment in order may be delayed.
+    /// Whether the ACK of a segment in order may be delayed.
     fn may_delay_ack(&self, segment: &Segment) -> bool {
         segment.seq >= self.quick_acks && !self.syn_fin_replies.as_ref().is_some_and(|replies| replies.has_fin_arrived())
     }
 
-    /// When the receiver is to be woken.
+    /// Deadline of the receiver's timer.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         if self.never_delays {
@@ -188,7 +188,7 @@ impl Receiver {
         earlier_deadline(self.delayed_ack.map(|delayed| delayed.deadline), reply)
     }
 
-    /// The deadline has come: a delayed acknowledgement is due, or a reply that nobody has acknowledged.
+    /// Handles the timer: sends a delayed ACK, or retransmits a reply.
     #[inline(never)]
     pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
         if let Some(host) = &mut self.linux {
@@ -202,7 +202,7 @@ impl Receiver {
         Some(self.make_delayed_ack(&delayed))
     }
 
-    /// The acknowledgement as of now, which rides on data of the other direction; nothing waits any more.
+    /// ACK to piggyback on data of the reverse direction now; no delayed ACK remains.
     pub fn piggybacked_ack(&mut self, now: Time) -> Ack {
         if let Some(host) = &mut self.linux {
             return host.piggybacked_ack(now);
@@ -214,7 +214,7 @@ impl Receiver {
         Ack { segment_type: SegmentType::Plain, ..ack }
     }
 
-    /// The acknowledgement of what was acknowledged before.
+    /// Repeats the last ACK.
     fn repeat_last_ack(&mut self) -> Ack {
         let EcnEchoBits { cwr, ece } = self.ecn_echo.bits_before_ce_change();
         let (echo, echo_retransmission) = self.last_echoed;
@@ -225,7 +225,7 @@ impl Receiver {
         ack
     }
 
-    /// The other direction has a FIN of its own: that of this one is acknowledged and not answered.
+    /// Suppresses the FIN reply, because the reverse direction sends its own FIN.
     pub fn suppress_fin_reply(&mut self) {
         if let Some(host) = &mut self.linux {
             host.suppress_fin_reply();
@@ -235,7 +235,7 @@ impl Receiver {
         }
     }
 
-    /// SYN-ACK: agrees to ECN by ECE without CWR, if both bits offered it (RFC 3168, section 6.1.1).
+    /// SYN-ACK; accepts ECN by ECE without CWR, if both bits offered it (RFC 3168, section 6.1.1).
     #[inline(never)]
     fn on_syn(&mut self, segment: &Segment, sent: Time, now: Time) -> ReceiveOutcome {
         let delivered = u64::from(self.rcv_nxt == 0);
@@ -256,7 +256,7 @@ impl Receiver {
         ReceiveOutcome { delivered, earlier_ack: None, ack: Some(ack) }
     }
 
-    /// The acknowledgement of a segment, and perhaps of one that was held back before it, without SACK blocks.
+    /// ACK of a segment and possibly a delayed one before it, without SACK blocks.
     #[inline(always)]
     fn make_ack(&mut self, segment: &Segment, delayed: Option<&DelayedAck>, sent: Time) -> Ack {
         let EcnEchoBits { cwr, ece } = self.ecn_echo.echo_bits(segment, delayed.map(|delayed| &delayed.segment));
@@ -270,7 +270,7 @@ impl Receiver {
         }
     }
 
-    /// Adds SACK blocks to the acknowledgement of a segment, and remembers what it echoes.
+    /// Adds SACK blocks to the ACK of a segment, and remembers its echoed timestamp.
     #[inline(always)]
     fn add_sack_and_remember_echo(&mut self, seq: u64, twice: bool, ack: &mut Ack) {
         if self.may_piggyback {
@@ -281,7 +281,7 @@ impl Receiver {
         }
     }
 
-    /// The acknowledgement of a segment that has waited.
+    /// ACK of a delayed segment.
     #[inline(never)]
     fn make_delayed_ack(&mut self, delayed: &DelayedAck) -> Ack {
         let mut ack = self.make_ack(&delayed.segment, None, delayed.sent);
@@ -302,7 +302,7 @@ impl Receiver {
         seq < self.rcv_nxt || self.out_of_order.contains(seq)
     }
 
-    /// The acknowledgement of a segment that waited when DCTCP's state changed (RFC 8257, section 3.2).
+    /// ACK of a delayed segment before DCTCP's CE state changes (RFC 8257, section 3.2).
     #[inline(never)]
     fn ack_before_ce_change(&self, delayed: &DelayedAck) -> Ack {
         let EcnEchoBits { cwr, ece } = self.ecn_echo.bits_before_ce_change();
@@ -310,12 +310,12 @@ impl Receiver {
         Ack { ece, cwr, echo: delayed.sent, echo_retransmission: retransmission, ..Ack::plain(self.rcv_nxt, self.ack_size) }
     }
 
-    /// The next segment expected.
+    /// Next expected segment.
     pub fn rcv_nxt(&self) -> u64 {
         self.rcv_nxt
     }
 
-    /// Segments that arrived out of order and wait for earlier ones.
+    /// Number of out-of-order segments in the queue.
     pub fn out_of_order_segments(&self) -> u64 {
         match &self.linux {
             Some(host) => host.out_of_order_segments(),
@@ -323,19 +323,19 @@ impl Receiver {
         }
     }
 
-    /// The application reads no more: what arrives stays in the buffer. Only a receiver that advertises its buffer minds.
+    /// Stops reading by the application: data stays in the buffer. Only a receiver that advertises its buffer is affected.
     pub fn stop_reading(&mut self) {
         if let Some(host) = &mut self.linux {
             host.stop_reading();
         }
     }
 
-    /// The application reads what is there and goes on. Returns the acknowledgement that tells of the room it makes; another may be due at once.
+    /// Resumes reading, starting with the buffered data. Returns the window update; another ACK may be due at once.
     pub fn resume_reading(&mut self, now: Time) -> Option<Ack> {
         self.linux.as_mut().and_then(|host| host.resume_reading(now))
     }
 
-    /// Takes in a segment that has come before or lies beyond the next one, or that others have waited for.
+    /// Stores a segment that is a duplicate, is out of order, or fills a gap.
     #[inline(never)]
     fn store_segment(&mut self, seq: u64) {
         if seq < self.rcv_nxt {
@@ -457,7 +457,7 @@ mod tests {
 
     #[test]
     fn dctcp_s_delayed_acknowledgement_echoes_its_marks_whatever_the_segment_behind_it_says_of_the_window() {
-        // RFC 8257, section 3.2: what waits is acknowledged in the state before the change; CWR has no part in it.
+        // RFC 8257, section 3.2: delayed segments are acknowledged in the CE state before the change; CWR is not involved.
         for rule in [AckDelayRule::Quickack, AckDelayRule::Fixed] {
             let settings = Settings {
                 ecn: true,
@@ -483,7 +483,7 @@ mod tests {
 
     #[test]
     fn a_host_that_delays_nothing_acknowledges_every_segment_and_tells_of_its_window() {
-        // Linux with the attribute quickack of a route (tcp_in_quickack_mode); its buffer is as with delayed acknowledgements.
+        // Linux with the route attribute quickack (tcp_in_quickack_mode); its buffer is as with delayed ACKs.
         let mut receiver = receiver_of(&Settings { delayed_ack: false, ..profile::settings("linux") });
         receiver.receive(&Segment { segment_type: SegmentType::Syn, ..Segment::plain(0, 60) }, Time::ZERO, Time::ZERO);
         let acks = (1..60).map(|seq| receiver.receive(&Segment::plain(seq, 1500), Time::ZERO, Time::ZERO).ack.unwrap());

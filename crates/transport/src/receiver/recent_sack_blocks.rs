@@ -1,11 +1,11 @@
-//! Which SACK blocks an acknowledgement carries (RFC 2018, section 4): first the one that the arriving segment is in, then those
-//! reported most recently, as many as there is room for.
+//! Selection of the SACK blocks of an ACK (RFC 2018, section 4): first the block with the arriving segment, then those reported most
+//! recently, up to the maximum.
 
 use ecnlab_units::RangeSet;
 
 use crate::segment::SackOption;
 
-/// The blocks reported last, the latest first.
+/// The last reported blocks, the latest first.
 #[derive(Debug)]
 pub struct RecentSackBlocks {
     blocks: Vec<(u64, u64)>,
@@ -17,8 +17,8 @@ impl RecentSackBlocks {
         RecentSackBlocks { blocks: Vec::new(), max_blocks: usize::from(most).min(SackOption::MAX_BLOCKS) }
     }
 
-    /// The blocks to report when `seq` has arrived, perhaps for the second time, all before `next` and those `out_of_order` having
-    /// arrived. What came twice is reported first (RFC 2883, section 4).
+    /// Blocks of an ACK when `seq` has arrived, with all before `next` and those in `out_of_order` received. A duplicate (`twice`) is
+    /// reported first (RFC 2883, section 4).
     pub fn blocks_for_ack(&mut self, seq: u64, twice: bool, next: u64, out_of_order: &RangeSet) -> SackOption {
         self.blocks.retain(|block| block.0 >= next);
         if let Some(block) = out_of_order.range_of(seq) {

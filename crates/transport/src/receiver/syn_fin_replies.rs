@@ -1,26 +1,26 @@
-//! The receiver's replies to SYN and FIN, sent again until they are acknowledged (RFC 9293, sections 3.5 and 3.6; RFC 6298, section 5).
+//! The receiver's replies to SYN and FIN, retransmitted until they are acknowledged (RFC 9293, sections 3.5 and 3.6; RFC 6298, section 5).
 
 use ecnlab_units::{Span, Time};
 
 use crate::segment::{Segment, SegmentType};
 
-/// How often a reply is sent again before the receiver gives up.
+/// Number of retransmissions of a reply before the receiver gives up.
 const MAX_REPLY_TRANSMISSIONS: u32 = 6;
 
-/// How far the connection is opened and closed.
+/// State of the handshake and of the close.
 #[derive(Debug)]
 pub struct SynFinReplies {
     rto: Span,
-    /// The reply that waits to be acknowledged.
+    /// The reply that is not acknowledged yet.
     unacked_reply: Option<UnackedReply>,
     is_open: bool,
-    /// The other direction has a FIN of its own.
+    /// The reverse direction sends its own FIN.
     reverse_has_fin: bool,
-    /// The number of the FIN, once it has come.
+    /// Sequence number of the FIN, once it has arrived.
     fin_seq: Option<u64>,
 }
 
-/// A reply, when it is to be sent again, and how often it was sent.
+/// A reply, its retransmission deadline, and its number of transmissions.
 #[derive(Clone, Copy, Debug)]
 struct UnackedReply {
     segment_type: SegmentType,
@@ -33,7 +33,7 @@ impl SynFinReplies {
         SynFinReplies { rto, unacked_reply: None, is_open: false, reverse_has_fin: false, fin_seq: None }
     }
 
-    /// A segment other than a SYN has come, which may acknowledge the reply that waits.
+    /// Processes a segment other than a SYN, which may acknowledge the pending reply.
     pub fn on_segment(&mut self, segment: &Segment) {
         let opens = !self.is_open;
         self.is_open = true;
@@ -45,22 +45,22 @@ impl SynFinReplies {
         }
     }
 
-    /// The type of an acknowledgement of all before `next`.
+    /// Segment type of an ACK of all segments before `next`.
     pub fn ack_type(&self, next: u64) -> SegmentType {
         if !self.reverse_has_fin && self.fin_seq.is_some_and(|fin| fin < next) { SegmentType::Fin } else { SegmentType::Plain }
     }
 
-    /// The other direction has a FIN of its own: none is sent here.
+    /// Suppresses the FIN reply, because the reverse direction sends its own FIN.
     pub fn suppress_fin_reply(&mut self) {
         self.reverse_has_fin = true;
     }
 
-    /// Whether the FIN has come, so that nothing may be delayed any more.
+    /// Whether the FIN has arrived, so that no ACK may be delayed any more.
     pub fn has_fin_arrived(&self) -> bool {
         self.fin_seq.is_some()
     }
 
-    /// An acknowledgement of this type is sent.
+    /// Records that an ACK of this type is sent.
     pub fn on_ack_sent(&mut self, segment_type: SegmentType, now: Time) {
         let settled = segment_type == SegmentType::Plain || segment_type == SegmentType::Syn && self.is_open;
         if !settled && self.unacked_reply.is_none() {

@@ -1,25 +1,25 @@
-//! What a sender does about duplicate acknowledgements (RFC 5681, section 3.2; RFC 6582, section 3.2; ns-2's one-way agents).
+//! Reaction to duplicate ACKs (RFC 5681, section 3.2; RFC 6582, section 3.2; ns-2's one-way agents).
 //!
-//! A window is cut once: duplicates in a window that was cut for a loss change nothing. A window that was cut for a mark may have lost
-//! segments too; then the first of them is sent again without a second cut.
+//! Cwnd is reduced once per window: duplicate ACKs in a window reduced for a loss change nothing. A window reduced for a mark may have
+//! losses too; the first lost segment is then retransmitted without a second reduction.
 
 use ecnlab_units::Time;
 
 use crate::tcb::{LastReduction, SenderOutput, Tcb};
 
-/// What a sender does when as many duplicates have come as mean a loss.
+/// Reaction when the number of duplicate ACKs reaches DupThresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DupackReaction {
-    /// Nothing.
+    /// No reaction.
     Wait,
-    /// Send the first unacknowledged segment again, and cut the window or leave it.
+    /// Retransmit the first unacknowledged segment, with or without a reduction of cwnd.
     Retransmit { cut: bool },
 }
 
-/// The reaction to the duplicate that reaches the threshold; `again` allows a second cut for losses of one window.
+/// Reaction to the duplicate ACK that reaches DupThresh; `again` allows a second reduction for losses of one window.
 pub fn react_to_dupacks(tcb: &Tcb, again: bool) -> DupackReaction {
     let settings = tcb.settings();
-    // With nothing outstanding an ACK is no duplicate (RFC 5681, section 2). ns-2 counts it, and sends the next segment for a loss.
+    // With nothing outstanding an ACK is not a duplicate (RFC 5681, section 2). ns-2 counts it, and sends the next segment as for a loss.
     let end = if settings.quirks.count_dupacks_when_idle { tcb.queued_segments() } else { tcb.snd_max() };
     if tcb.snd_una() >= end || !tcb.fits_rwnd(tcb.snd_una()) {
         return DupackReaction::Wait;
@@ -38,8 +38,8 @@ pub fn react_to_dupacks(tcb: &Tcb, again: bool) -> DupackReaction {
     }
 }
 
-/// Reno's fast retransmit, which NewReno shares: the first unacknowledged segment goes again, the window falls to its share and is then
-/// inflated by the duplicates.
+/// Reno's fast retransmit, also for NewReno: retransmits the first unacknowledged segment, reduces cwnd, and inflates the window by the
+/// duplicate ACKs.
 pub fn fast_retransmit(tcb: &mut Tcb, reaction: DupackReaction, now: Time, out: &mut impl SenderOutput) {
     let base = tcb.reduction_base();
     if reaction != DupackReaction::Wait || !tcb.settings().quirks.inflate_in_recovery_only {
@@ -57,7 +57,7 @@ pub fn fast_retransmit(tcb: &mut Tcb, reaction: DupackReaction, now: Time, out: 
     retransmit_first(tcb, now, out);
 }
 
-/// Sends the first unacknowledged segment again: no sample is taken of it, and the timer starts anew.
+/// Retransmits the first unacknowledged segment, cancels its RTT sample, and restarts the timer.
 pub fn retransmit_first(tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
     tcb.restart_rto_timer(now);
     //= RFC 6298, section 3: no sample of a retransmission
@@ -67,7 +67,7 @@ pub fn retransmit_first(tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
     tcb.retransmit(tcb.snd_una(), now, out);
 }
 
-/// A duplicate below the threshold.
+/// Handles a duplicate ACK below DupThresh.
 pub fn limited_transmit(tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
     //= RFC 3042, section 2: a new segment for each of the first two duplicates
     if tcb.settings().quirks.limited_transmit {
@@ -75,7 +75,7 @@ pub fn limited_transmit(tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
     }
 }
 
-/// A duplicate above the threshold: in fast recovery it inflates the window.
+/// Inflates the window for a duplicate ACK above DupThresh in fast recovery.
 pub fn inflate_for_dupack(tcb: &mut Tcb) {
     if !tcb.settings().quirks.inflate_in_recovery_only || tcb.recovery_point().last_reduction_is(LastReduction::FastRecovery) {
         tcb.inflate_by_one();

@@ -1,7 +1,7 @@
-//! Loss recovery: what acknowledgements say about losses, what to send again and when. One file per algorithm.
+//! Loss recovery: loss detection by ACKs and timers, and retransmission. One file per algorithm.
 //!
-//! An algorithm is shown every acknowledgement and works on the sender's [`Tcb`]. The algorithms of ns-2 count duplicate
-//! acknowledgements; those of today keep a scoreboard.
+//! An algorithm sees every ACK and works on the sender's [`Tcb`]. The algorithms of ns-2 count duplicate ACKs; modern ones keep a
+//! scoreboard.
 
 mod dupack;
 mod newreno;
@@ -31,69 +31,70 @@ use crate::segment::Ack;
 use crate::settings::{RecoveryName, Settings};
 use crate::tcb::{SenderOutput, Tcb};
 
-/// An algorithm of loss recovery.
+/// A loss recovery algorithm.
 pub trait Recovery {
-    /// An acknowledgement has come, new, duplicate or old; its echo of marks is already answered. Sends what is to be sent.
+    /// Processes an ACK, whether new, duplicate or old, after the ECN response to its echo, and sends segments.
     fn on_ack<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O);
 
-    /// An acknowledgement has come on data and acknowledges nothing new, which is no duplicate (RFC 5681, section 2).
+    /// Processes an ACK piggybacked on data that acknowledges no new data. It is not a duplicate ACK (RFC 5681, section 2).
     fn on_ack_with_data<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
         tcb.remember_ecn_echo(ack);
         self.send_allowed(tcb, now, out);
     }
 
-    /// The retransmission timer has expired, and the window is about to be cut: one that marks have closed opens to a segment.
+    /// Called when the retransmission timer expires, before cwnd is reduced: raises a cwnd that marks have reduced below one segment to
+    /// one.
     fn before_rto_reduction<O: SenderOutput>(&mut self, tcb: &mut Tcb, out: &mut O) {
         tcb.restore_cwnd_to_one(out);
     }
 
-    /// The retransmission timer has expired and the window is cut. Sends what is to be sent: from the first unacknowledged segment on.
+    /// Called when the retransmission timer expires, after cwnd is reduced: sends from the first unacknowledged segment on.
     fn on_rto<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         tcb.rewind_snd_nxt();
         //= RFC 5681, section 3.1: one segment for each timeout
         tcb.send_new_segments(u64::MAX, now, out);
     }
 
-    /// Whether the algorithm cuts the window at a timeout itself: then it is told of one before anything is done about it.
+    /// Whether the algorithm reduces cwnd itself after an RTO. It is then called before any other handling of the RTO.
     fn reduces_on_rto_itself(&self) -> bool {
         false
     }
 
-    /// Whether the window is coming down over a round trip.
+    /// Whether a reduction of cwnd over one RTT is in progress.
     fn is_reducing_cwnd(&self) -> bool {
         false
     }
 
-    /// Sends what may be sent without an acknowledgement: at the start, when there is more to send, when what was held back may leave.
+    /// Sends what the window allows without an ACK: at the start, after a write, or when the send gate opens.
     fn send_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         tcb.send_new_segments(u64::MAX, now, out);
     }
 
-    /// Sends the next new segment whatever the congestion window, with nothing outstanding.
+    /// Sends the next new segment regardless of cwnd, with nothing outstanding.
     fn send_one_new_segment<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         let seq = tcb.snd_max();
         tcb.transmit(seq, now, out);
         tcb.advance_snd_nxt_past(seq);
     }
 
-    /// A three-way handshake is done.
+    /// Called when a three-way handshake is complete.
     fn on_handshake_done(&mut self, _tcb: &Tcb) {}
 
-    /// Whether the algorithm has a timer of its own.
+    /// Whether the algorithm uses its own timer.
     fn has_own_timer(&self) -> bool {
         false
     }
 
-    /// The algorithm's own timer.
+    /// Deadline of the algorithm's own timer.
     fn deadline(&self) -> Option<Time> {
         None
     }
 
-    /// The algorithm's own timer has expired.
+    /// Called when the algorithm's own timer expires.
     fn on_timer<O: SenderOutput>(&mut self, _tcb: &mut Tcb, _now: Time, _out: &mut O) {}
 }
 
-/// The algorithms, told apart without a pointer on a packet's way; large states stand aside.
+/// The algorithms as an enum, which needs no indirection for each packet; large states are boxed.
 pub enum RecoveryAlgorithm {
     Tahoe(Tahoe),
     Reno(RenoRecovery),

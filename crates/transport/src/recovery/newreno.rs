@@ -1,8 +1,8 @@
-//! NewReno's fast recovery (RFC 6582) as ns-2 has it: it lasts until all that was sent before the loss is acknowledged.
+//! NewReno's fast recovery (RFC 6582) as in ns-2: it ends when all segments sent before the loss are acknowledged.
 //!
-//! A partial acknowledgement shows the next loss: its segment goes again, and the window gives back what left the network and takes
-//! one segment for what was sent (section 3.2, step 3). It takes no sample and does not end the row of duplicates. In recovery each
-//! acknowledgement sends at most two new segments. The window stays at its share when recovery ends, or falls to what is outstanding.
+//! A partial ACK indicates the next loss. It retransmits that segment, deflates the window by the acknowledged segments and adds one for
+//! the retransmission (section 3.2, step 3). It takes no RTT sample, and does not reset the count of duplicate ACKs. In recovery each ACK
+//! sends at most two new segments. When recovery ends, cwnd stays at ssthresh, or falls to FlightSize.
 
 use ecnlab_units::Time;
 
@@ -11,12 +11,12 @@ use crate::segment::Ack;
 use crate::settings::{CwndOnExit, PartialAckTimer, Settings};
 use crate::tcb::{LastReduction, SenderOutput, Tcb};
 
-/// Most segments that an acknowledgement in recovery sends.
+/// Maximum number of segments that an ACK sends during recovery.
 const MAX_BURST_IN_RECOVERY: u64 = 2;
 
 pub struct NewReno {
     dup_thresh: u32,
-    /// Whether every partial acknowledgement restarts the timer, or the first one only (section 4: slow-but-steady and impatient).
+    /// Whether every partial ACK restarts the timer, or only the first (section 4: slow-but-steady and impatient).
     restart_timer_on_every_partial_ack: bool,
     partial_seen: bool,
 }
@@ -62,7 +62,7 @@ impl NewReno {
 
     fn on_full_ack(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
         self.partial_seen = false;
-        // ns-2 knows by its inflation that it was in recovery.
+        // ns-2 detects by the inflation that it was in recovery.
         let unnoticed = tcb.recovery_point().inflation() == 0 && tcb.recovery_point().last_reduction_is(LastReduction::FastRecovery);
         if tcb.recovery_point().inflation() > 0 && tcb.settings().quirks.cwnd_on_exit == CwndOnExit::Flight {
             tcb.set_cwnd(tcb.window().ssthresh.min((tcb.snd_max() + 1 - ack.next) as f64), out);
@@ -77,7 +77,7 @@ impl NewReno {
     }
 }
 
-/// Takes `newly` segments out of the inflated window and puts one in; the inflation stays above zero, the window at one.
+/// Deflates the window by `newly` segments and inflates it by one; inflation stays above zero, and the window at one or more.
 fn deflate_window(tcb: &mut Tcb, newly: u64, out: &mut impl SenderOutput) {
     let inflation = tcb.recovery_point().inflation();
     if inflation > newly {
@@ -129,7 +129,7 @@ mod tests {
         let mut wire = RecoveryTestBench::new(RecoveryName::NewReno, 16);
         wire.dupacks(1, 3);
         wire.ack(8);
-        // Seven segments left, three of them known by their duplicates.
+        // Seven segments are outstanding, and duplicate ACKs show that three have arrived.
         assert_eq!((4.0, 8.0), wire.window());
     }
 

@@ -1,8 +1,9 @@
-//! Sack1, ns-2's recovery by selective acknowledgements (Fall and Floyd 1996): `pipe` estimates how many segments are in the network.
+//! Sack1, ns-2's recovery by SACK (Fall and Floyd 1996): `pipe` estimates the number of segments in flight.
 //!
-//! A duplicate counts only if its blocks tell something new. The third starts recovery with `pipe = outstanding - 3`. Every
-//! acknowledgement takes one segment out of the pipe, a partial one two; while the pipe is smaller than the window the next hole goes
-//! again, or new data. Each hole is sent again once. Recovery ends with all that was sent before it, without growth.
+//! A duplicate ACK counts only if its blocks contain new information. The third one starts recovery with `pipe = outstanding - 3`. Every
+//! ACK takes one segment out of the pipe, a partial ACK two. While the pipe is smaller than cwnd, the next hole is retransmitted, or new
+//! data is sent. Each hole is retransmitted once. Recovery ends when all segments sent before it are acknowledged, and that ACK does not
+//! grow cwnd.
 
 use ecnlab_units::{RangeSet, Time};
 
@@ -17,18 +18,18 @@ pub struct Ns2Sack1 {
     dup_thresh: u32,
     sacked: SackedSegments,
     in_recovery: bool,
-    /// A timeout has emptied the sacked; duplicates mean nothing before the next new acknowledgement.
+    /// An RTO has cleared the SACK information; duplicate ACKs are ignored until an ACK of new data.
     after_timeout: bool,
     pipe: i64,
 }
 
-/// Segments that the receiver is known to have beyond the acknowledgement, and how far its holes have been filled.
+/// Segments beyond the cumulative ACK that the receiver has, and the retransmitted holes.
 #[derive(Default)]
 struct SackedSegments {
     ranges: RangeSet,
-    /// All before this is acknowledged.
+    /// All segments before this one are acknowledged.
     acked_below: u64,
-    /// All holes before this have been sent again.
+    /// All holes before this segment are retransmitted.
     retransmitted_below: u64,
 }
 
@@ -104,7 +105,7 @@ impl Ns2Sack1 {
         if self.in_recovery { self.pipe < tcb.window().cwnd as i64 } else { tcb.snd_nxt() < tcb.snd_una() + tcb.usable_window() }
     }
 
-    /// The next hole, or new data; both within the receiver's window.
+    /// The next hole, or new data, within the receive window.
     fn choose_segment(&mut self, tcb: &Tcb) -> Option<u64> {
         let limit = tcb.snd_una() + tcb.settings().max_rwnd;
         if let Some(hole) = self.sacked.next_hole() {
@@ -124,7 +125,7 @@ impl SackedSegments {
         self.retransmitted_below = 0;
     }
 
-    /// Adds the blocks of an acknowledgement of all before `snd_una`; returns whether that changed anything.
+    /// Adds the blocks of an ACK of all segments before `snd_una`; returns whether they contain new information.
     fn on_sack_blocks(&mut self, snd_una: u64, sacks: &SackOption) -> bool {
         let mut changed = false;
         if self.acked_below < snd_una {
@@ -138,12 +139,12 @@ impl SackedSegments {
         changed
     }
 
-    /// The lowest hole that was not sent again and has a sacked segment above it.
+    /// Lowest hole that was not retransmitted and has a sacked segment above it.
     fn next_hole(&mut self) -> Option<u64> {
         self.retransmitted_below = self.retransmitted_below.max(self.acked_below);
         let hole = self.ranges.next_gap(self.retransmitted_below)?;
         self.retransmitted_below = hole;
-        // ns-2 takes segment 0 for no segment.
+        // ns-2 uses segment 0 as the marker for none.
         (hole > 0).then_some(hole)
     }
 
@@ -194,7 +195,7 @@ mod tests {
     #[test]
     fn holes_go_again_once_each_while_the_pipe_has_room() {
         let mut wire = RecoveryTestBench::new(RecoveryName::Sack1, 10);
-        // 1 and 3 are lost.
+        // Segments 1 and 3 are lost.
         wire.dupack_with_sack(1, &[(2, 3)]);
         wire.dupack_with_sack(1, &[(4, 5), (2, 3)]);
         wire.dupack_with_sack(1, &[(4, 6), (2, 3)]);

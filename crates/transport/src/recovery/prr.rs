@@ -1,16 +1,16 @@
-//! Proportional rate reduction (RFC 6937, section 3; RFC 9937, section 6): as a window comes down, as much is sent as the cut leaves of what is
-//! delivered, so that the window arrives at ssthresh when the losses are repaired, or the round trip of a mark is over.
+//! Proportional rate reduction (PRR; RFC 6937, section 3; RFC 9937, section 6): during a reduction the sender sends a fixed fraction of
+//! what is delivered. Cwnd then reaches ssthresh when the losses are repaired, or one RTT after a mark.
 //!
 //! ```text
 //! pipe > ssthresh:   send ceil(delivered ssthresh / of) - out
 //! else:              send min(ssthresh - pipe, max(delivered - out, newly delivered) + one)
-//! of                 what was in flight, or the window before the cut
-//! one                slow-start: 1.  safe-ack: 1 where more is acknowledged and no further loss is seen, else 0
+//! of                 segments in flight, or cwnd, before the reduction
+//! one                SSRB: 1.  SafeACK: 1 if an ACK acknowledges new data and indicates no further loss, else 0
 //! ```
 
 use crate::settings::PrrBound;
 
-/// What was delivered and sent since the cut.
+/// Segments delivered and sent since the reduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Prr {
     prior_segments: u64,
@@ -20,18 +20,17 @@ pub struct Prr {
 }
 
 impl Prr {
-    /// A reduction of so many segments.
+    /// Starts a reduction from `of` segments.
     pub fn new(of: u64, bound: PrrBound) -> Prr {
         Prr { prior_segments: of.max(1), bound, prr_delivered: 0, prr_out: 0 }
     }
 
-    /// Segments were sent.
+    /// Counts transmitted segments.
     pub fn on_sent(&mut self, segments: u64) {
         self.prr_out += segments;
     }
 
-    /// An acknowledgement delivered segments: the window that allows what may be sent now. It is `safe` if it acknowledges more and shows no
-    /// further loss.
+    /// Cwnd after an ACK that delivered segments. The ACK is `safe` if it acknowledges new data and indicates no further loss.
     pub fn cwnd_after_delivery(&mut self, delivered: u64, safe: bool, pipe: u64, ssthresh: f64) -> u64 {
         self.prr_delivered += delivered;
         let threshold = ssthresh as u64;
@@ -42,7 +41,7 @@ impl Prr {
             let most = self.prr_delivered.saturating_sub(self.prr_out).max(delivered) + one;
             most.min(threshold - pipe)
         };
-        // The first retransmission always goes.
+        // The first retransmission is always sent.
         pipe + if self.prr_out == 0 { send.max(1) } else { send }
     }
 }

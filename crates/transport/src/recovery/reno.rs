@@ -1,7 +1,7 @@
-//! Reno's fast retransmit and fast recovery (RFC 5681, section 3.2) as ns-2 has them: recovery ends with any new acknowledgement.
+//! Reno's fast retransmit and fast recovery (RFC 5681, section 3.2) as in ns-2: recovery ends with any ACK of new data.
 //!
-//! A third duplicate retransmits and halves; each further one inflates the window by a segment. Duplicates of a
-//! window that was already cut do neither, but for one after a cut for a mark, which retransmits without a second cut.
+//! The third duplicate ACK retransmits and halves cwnd; each further one inflates the window by a segment. In a window that was already
+//! reduced they do neither. The exception is a window reduced for a mark, where the third one retransmits without a second reduction.
 
 use ecnlab_units::Time;
 

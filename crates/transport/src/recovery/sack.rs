@@ -1,20 +1,20 @@
-//! Recovery by a scoreboard (RFC 6675), with two ways to tell a loss.
+//! Recovery by a scoreboard (RFC 6675), with two rules of loss detection.
 //!
 //! - sack: three segments above it are sacked (RFC 6675, IsLost)
 //! - fack: the highest sacked segment is three above it, or more (Mathis and Mahdavi 1996)
 //!
-//! A loss cuts the window once; then NextSeg sends as long as the pipe is below the window, or as proportional rate reduction lets it (RFC 6937):
+//! A loss reduces cwnd once. Then NextSeg sends while the pipe is below cwnd, or as PRR allows (RFC 6937):
 //!
 //! ```text
 //! (1)  the lowest lost segment                                                     sent once
 //! (2)  a new one
-//! (3)  the lowest segment above HighRxt with a sacked one above it                 counts in the pipe twice until it is lost
-//! (4)  the highest segment not sacked, where HighACK > RescueRxt                   once a recovery, not counted in the pipe
+//! (3)  the lowest segment above HighRxt with a sacked one above it                 in the pipe twice until it is lost
+//! (4)  the highest segment not sacked, if HighACK > RescueRxt                      once per recovery, not in the pipe
 //! ```
 //!
-//! Both ways to tell a loss have all four rules: they differ by IsLost alone. Forward acknowledgement retransmits every hole below the highest
-//! sacked segment (Mathis and Mahdavi 1996), as rule (3) does; rule (4) is RFC 6675's. The retransmission timer makes everything lost and starts
-//! slowly; NextSeg's last two rules are not for the time after it (RFC 6675, section 5.1).
+//! Both rules of loss detection use all four rules of NextSeg: they differ only in IsLost. Forward acknowledgement retransmits every hole
+//! below the highest sacked segment (Mathis and Mahdavi 1996), as rule (3) does; rule (4) is RFC 6675's. An RTO marks all segments as lost
+//! and starts slow start; rules (3) and (4) do not apply after it (RFC 6675, section 5.1).
 
 use ecnlab_units::Time;
 
@@ -29,34 +29,35 @@ use crate::tcb::{LastReduction, SenderOutput, Tcb};
 
 pub struct Sack {
     scoreboard: Scoreboard,
-    /// The highest sacked segment tells losses as well as the number of those sacked.
+    /// The distance to the highest sacked segment indicates losses too, besides the number of sacked segments.
     uses_fack: bool,
     dup_thresh: u64,
     phase: SackPhase,
-    /// One past the highest segment sent when recovery began or the timer expired; a mark meanwhile moves the end of the last cut on.
+    /// One past the highest segment sent when recovery began or the timer expired. A mark in between moves the recovery point, but not
+    /// this.
     recovery_end: u64,
-    /// Proportional rate reduction, while it runs.
+    /// PRR while a reduction is in progress.
     prr: Option<Prr>,
-    /// One past the highest segment that this recovery has sent again, but for rule (4) (RFC 6675, HighRxt).
+    /// One past the highest segment that this recovery has retransmitted, except by rule (4) (RFC 6675, HighRxt).
     high_rxt: u64,
-    /// Rule (4) applies once more than all before this segment is acknowledged (RFC 6675, RescueRxt).
+    /// Rule (4) applies once more than all segments before this one are acknowledged (RFC 6675, RescueRxt).
     rescue_rxt: u64,
 }
 
-/// What NextSeg gives.
+/// Result of NextSeg.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NextSeg {
     Segment(u64),
-    /// Of rule (4): HighRxt and the pipe stay as they are.
+    /// Segment of rule (4), which changes neither HighRxt nor the pipe.
     Rescue(u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SackPhase {
     Open,
-    /// Losses of one window are repaired; it ends when all that was sent before it is acknowledged.
+    /// Losses of one window are being repaired; ends when all segments sent before are acknowledged.
     Recovery,
-    /// After a timeout.
+    /// Recovery after an RTO.
     Loss,
 }
 
@@ -74,7 +75,7 @@ impl Sack {
         }
     }
 
-    /// Takes what an acknowledgement says of segments into the scoreboard; returns how many of them it delivers.
+    /// Updates the scoreboard by an ACK; returns the number of segments that it delivers.
     fn update_scoreboard(&mut self, ack: &Ack) -> u64 {
         let count = self.scoreboard.ack_up_to(ack.next);
         if ack.sacks.is_empty() { count } else { count + self.scoreboard.apply_sack_blocks(&ack.sacks) }
@@ -83,7 +84,7 @@ impl Sack {
     fn detect_losses(&mut self) {
         let mut below = self.scoreboard.lost_below_bound(self.dup_thresh);
         if self.uses_fack {
-            // Either rule: three above it are sacked, or the highest sacked is three above it.
+            // Both rules: three above it are sacked, or the highest sacked segment is three above it.
             below = below.max(self.scoreboard.fack().checked_sub(self.dup_thresh).filter(|_| self.scoreboard.sacked() > 0));
         }
         if let Some(below) = below {
@@ -91,7 +92,7 @@ impl Sack {
         }
     }
 
-    /// Moves between the phases after an acknowledgement of `newly` segments that delivered `delivered`.
+    /// Updates the phase after an ACK of `newly` segments that delivered `delivered`.
     fn update_phase(&mut self, tcb: &mut Tcb, ack: &Ack, newly: u64, delivered: u64, now: Time, out: &mut impl SenderOutput) {
         if self.phase != SackPhase::Open && tcb.snd_una() >= self.recovery_end {
             self.exit_phase(tcb, out);
@@ -104,7 +105,7 @@ impl Sack {
                 tcb.remember_ecn_echo(ack);
                 self.apply_prr(tcb, delivered, out);
             }
-            // What had been sacked before has grown the window already, or has been a loss of it.
+            // Segments sacked earlier have grown cwnd already, or belonged to a window with a loss.
             SackPhase::Open | SackPhase::Loss if newly > 0 => tcb.grow_cwnd(ack, delivered.min(newly), now, out),
             SackPhase::Open | SackPhase::Loss => tcb.remember_ecn_echo(ack),
         }
@@ -129,14 +130,14 @@ impl Sack {
         self.retransmit_first_at_once(tcb, now, out);
     }
 
-    /// The window that proportional rate reduction allows after `delivered` segments, where it runs.
+    /// Sets cwnd by PRR after `delivered` segments, if a reduction is in progress.
     fn apply_prr(&mut self, tcb: &mut Tcb, delivered: u64, out: &mut impl SenderOutput) {
         if let Some(prr) = &mut self.prr {
             tcb.set_cwnd(prr.cwnd_after_delivery(delivered, true, self.scoreboard.pipe(), tcb.window().ssthresh) as f64, out);
         }
     }
 
-    /// The first retransmission goes whatever the pipe is (RFC 6675, section 5, step 4.3).
+    /// Sends the first retransmission regardless of the pipe (RFC 6675, section 5, step 4.3).
     fn retransmit_first_at_once(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         if self.prr.is_none()
             && let Some(seq) = self.scoreboard.next_lost()
@@ -164,7 +165,7 @@ impl Sack {
         self.scoreboard.on_sent(seq);
     }
 
-    /// Sends a segment, new or again, of which the scoreboard is not told.
+    /// Sends or retransmits a segment without updating the scoreboard.
     fn send_without_scoreboard(&mut self, tcb: &mut Tcb, seq: u64, now: Time, out: &mut impl SenderOutput) {
         if seq < tcb.snd_max() {
             tcb.cancel_rtt_timing();
@@ -205,7 +206,7 @@ impl Sack {
     }
 }
 
-/// A loss leaves a window of two segments at least, as it leaves the threshold (RFC 5681, equation 4).
+/// Keeps cwnd at two segments or more after a loss, as ssthresh is (RFC 5681, equation 4).
 fn raise_cwnd_to_min(tcb: &mut Tcb, out: &mut impl SenderOutput) {
     if tcb.window().cwnd < MIN_SSTHRESH {
         tcb.set_cwnd(MIN_SSTHRESH, out);

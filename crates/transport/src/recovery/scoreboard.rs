@@ -1,50 +1,50 @@
-//! The scoreboard: what is known of every segment in flight (RFC 6675, section 4).
+//! SACK scoreboard: the state of each segment in flight (RFC 6675, section 4).
 //!
 //! ```text
-//! pipe = in flight by number - sacked - lost + retransmitted      what is thought to be in the network
+//! pipe = sent and not cumulatively acknowledged - sacked - lost + retransmitted      estimate of the segments in the network
 //! ```
 
 use super::segment_queue::{SackBlocks, SegmentQueue};
 use crate::segment::SackOption;
 
-/// Everything from the lowest unacknowledged segment to the highest sent.
+/// State of all segments from the lowest unacknowledged to the highest sent.
 #[derive(Debug, Default)]
 pub struct Scoreboard {
     segments: SegmentQueue<SegmentState>,
     sacked: u64,
-    /// Lost and not sacked since, whether sent again or not.
+    /// Lost and not sacked since, whether retransmitted or not.
     lost: u64,
-    /// Lost and waiting to be sent again.
+    /// Lost and not retransmitted yet.
     lost_pending: u64,
-    /// Sent again and neither sacked since nor lost again.
+    /// Retransmitted, and since then neither sacked nor lost.
     retransmitted: u64,
     /// One past the highest segment sacked.
     fack: u64,
-    /// All below are sacked or lost.
+    /// All segments below are sacked or lost.
     loss_decided_below: u64,
-    /// No segment below is lost and waits to be sent again.
+    /// No segment below is waiting for retransmission.
     next_lost_hint: u64,
     last_blocks: SackBlocks,
 }
 
-/// A segment in flight.
+/// State of a segment in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct SegmentState {
     pub sacked: bool,
     pub lost: bool,
-    /// Its last transmission is a retransmission that is not known to be lost.
+    /// The last transmission is a retransmission that is not known to be lost.
     pub retransmitted: bool,
 }
 
 impl SegmentState {
-    /// Lost and waiting to be sent again.
+    /// Whether the segment is lost and not retransmitted yet.
     fn is_lost_pending(&self) -> bool {
         self.lost && !self.retransmitted
     }
 }
 
 impl Scoreboard {
-    /// Starts with all before `base` acknowledged.
+    /// Resets the scoreboard, with all segments before `base` acknowledged.
     pub fn reset_at(&mut self, base: u64) {
         *self = Scoreboard {
             segments: SegmentQueue::starting_at(base),
@@ -59,7 +59,7 @@ impl Scoreboard {
         self.segments.end_seq()
     }
 
-    /// Segments thought to be in the network.
+    /// Estimate of the segments in the network.
     pub fn pipe(&self) -> u64 {
         self.segments.count() - self.sacked - self.lost + self.retransmitted
     }
@@ -77,7 +77,7 @@ impl Scoreboard {
         self.fack
     }
 
-    /// A segment was sent, the next one or one on the board again. One that is not lost is in the pipe twice then (RFC 6675, SetPipe).
+    /// Records a new transmission or a retransmission. A retransmitted segment that is not lost is in the pipe twice (RFC 6675, SetPipe).
     pub fn on_sent(&mut self, seq: u64) {
         if seq == self.end_seq() {
             self.segments.push(SegmentState { sacked: false, lost: false, retransmitted: false });
@@ -91,7 +91,7 @@ impl Scoreboard {
         }
     }
 
-    /// All before `next` is acknowledged; returns how many of these had not been sacked.
+    /// Removes all segments before `next`; returns how many of them had not been sacked.
     pub fn ack_up_to(&mut self, next: u64) -> u64 {
         let mut count = 0;
         while self.segments.snd_una() < next {
@@ -106,7 +106,7 @@ impl Scoreboard {
         count
     }
 
-    /// Takes SACK blocks in; returns how many segments they bring news of.
+    /// Marks segments as sacked; returns how many were not sacked before.
     pub fn apply_sack_blocks(&mut self, blocks: &SackOption) -> u64 {
         let known = std::mem::replace(&mut self.last_blocks, SackBlocks::of(blocks.as_slice().iter().copied()));
         let mut count = 0;
@@ -121,7 +121,7 @@ impl Scoreboard {
         count
     }
 
-    /// A segment is sacked for the first time.
+    /// Marks a segment as sacked for the first time.
     fn mark_sacked(&mut self, seq: u64) {
         let segment = self.segments[seq];
         self.subtract_from_counts(&segment);
@@ -130,7 +130,7 @@ impl Scoreboard {
         self.fack = self.fack.max(seq + 1);
     }
 
-    /// Subtracts a segment from the counts.
+    /// Subtracts a segment from the counters.
     fn subtract_from_counts(&mut self, segment: &SegmentState) {
         self.sacked -= u64::from(segment.sacked);
         self.lost -= u64::from(segment.lost);
@@ -138,7 +138,7 @@ impl Scoreboard {
         self.retransmitted -= u64::from(segment.retransmitted);
     }
 
-    /// A segment is lost, or its retransmission is.
+    /// Marks a segment, or its retransmission, as lost.
     pub fn mark_lost(&mut self, seq: u64) {
         let segment = &mut self.segments[seq];
         debug_assert!(!segment.sacked);
@@ -149,8 +149,7 @@ impl Scoreboard {
         self.next_lost_hint = self.next_lost_hint.min(seq);
     }
 
-    /// Every segment below `seq` that is not sacked is lost, if that was not already decided about it. What was sent again before that stays in
-    /// the pipe by its retransmission.
+    /// Marks all segments below `seq` that are not sacked as lost, unless they were marked before. Their retransmissions stay in the pipe.
     pub fn mark_lost_below(&mut self, seq: u64) {
         for seq in self.loss_decided_below..seq.min(self.end_seq()) {
             let segment = &mut self.segments[seq];
@@ -167,7 +166,7 @@ impl Scoreboard {
         self.loss_decided_below = self.loss_decided_below.max(seq.min(self.end_seq()));
     }
 
-    /// Every segment that is not sacked is lost, and so is every retransmission.
+    /// Marks all segments that are not sacked as lost, with their retransmissions.
     pub fn mark_all_lost(&mut self) {
         for seq in self.segments.snd_una()..self.end_seq() {
             if !self.segments[seq].sacked {
@@ -177,7 +176,7 @@ impl Scoreboard {
         self.loss_decided_below = self.end_seq();
     }
 
-    /// The highest segment above which, itself counted, `count` are sacked: all below that are not sacked are lost (RFC 6675, IsLost).
+    /// Highest segment with `count` sacked segments from it on: all below that are not sacked are lost (RFC 6675, IsLost).
     pub fn lost_below_bound(&self, count: u64) -> Option<u64> {
         if self.sacked < count {
             return None;
@@ -192,7 +191,7 @@ impl Scoreboard {
         None
     }
 
-    /// The lowest segment that is lost and waits to be sent again (RFC 6675, NextSeg rule 1).
+    /// Lowest segment that is lost and not retransmitted yet (RFC 6675, NextSeg rule 1).
     pub fn next_lost(&mut self) -> Option<u64> {
         if self.lost_pending == 0 {
             return None;
@@ -206,8 +205,8 @@ impl Scoreboard {
         None
     }
 
-    /// The lowest segment from `from` on that is not sacked while a higher one is, and was not sent again (RFC 6675, NextSeg rule 3). What was
-    /// decided about is lost, and rule 1's.
+    /// Lowest segment from `from` on that is not sacked, was not retransmitted, and has a sacked one above it (RFC 6675, NextSeg rule 3).
+    /// Segments already marked as lost belong to rule 1.
     pub fn next_hole(&self, from: u64) -> Option<u64> {
         (from.max(self.loss_decided_below)..self.fack).find(|&seq| {
             let segment = &self.segments[seq];
@@ -215,7 +214,7 @@ impl Scoreboard {
         })
     }
 
-    /// The highest segment that is not sacked (RFC 6675, NextSeg rule 4).
+    /// Highest segment that is not sacked (RFC 6675, NextSeg rule 4).
     pub fn highest_unsacked(&self) -> Option<u64> {
         self.segments.last_where(|segment| !segment.sacked)
     }

@@ -1,11 +1,11 @@
-//! The segments in flight by number, and the SACK blocks that are known already: what both scoreboards are made of.
+//! Segments in flight by number, and the last SACK blocks; both scoreboards use them.
 
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
 use crate::segment::SackOption;
 
-/// A state for each segment from `snd_una` on.
+/// One state per segment, from `snd_una` on.
 #[derive(Debug)]
 #[repr(C)]
 pub struct SegmentQueue<T> {
@@ -20,7 +20,7 @@ impl<T> Default for SegmentQueue<T> {
 }
 
 impl<T> SegmentQueue<T> {
-    /// An empty queue with all before `snd_una` acknowledged.
+    /// Empty queue with all segments before `snd_una` acknowledged.
     pub fn starting_at(snd_una: u64) -> SegmentQueue<T> {
         SegmentQueue { snd_una, segments: VecDeque::new() }
     }
@@ -36,7 +36,7 @@ impl<T> SegmentQueue<T> {
         self.snd_una + self.segments.len() as u64
     }
 
-    /// How many segments there are.
+    /// Number of segments.
     #[inline]
     pub fn count(&self) -> u64 {
         self.segments.len() as u64
@@ -69,12 +69,12 @@ impl<T> SegmentQueue<T> {
         self.segments.iter_mut()
     }
 
-    /// The last segment that is `wanted`.
+    /// Last segment that fulfils `wanted`.
     pub fn last_where(&self, wanted: impl Fn(&T) -> bool) -> Option<u64> {
         self.segments.iter().rposition(wanted).map(|place| self.snd_una + place as u64)
     }
 
-    /// The first segment from `from` on before `to` that is `wanted` and in none of the `known` blocks; `from` is not acknowledged.
+    /// First segment from `from` on before `to` that fulfils `wanted` and is in none of the `known` blocks; `from` is unacknowledged.
     #[inline]
     pub fn next_outside(&self, from: u64, to: u64, known: &SackBlocks, wanted: impl Fn(&T) -> bool) -> Option<u64> {
         let (mut at, to) = (from, to.min(self.end_seq()));
@@ -107,8 +107,8 @@ impl<T> IndexMut<u64> for SegmentQueue<T> {
     }
 }
 
-/// The blocks of the last acknowledgement that had any, all of whose segments are marked as sacked: the next one is looked at only beyond them
-/// (Linux recv_sack_cache).
+/// Blocks of the last ACK with SACK blocks, whose segments are all marked as sacked. The next ACK is processed only outside of them (Linux
+/// recv_sack_cache).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks([(u64, u64); SackOption::MAX_BLOCKS]);
 
@@ -119,7 +119,7 @@ impl SackBlocks {
         known
     }
 
-    /// Where the block ends that a segment is in.
+    /// End of the block that contains a segment.
     #[inline]
     fn end_of_block_containing(&self, seq: u64) -> Option<u64> {
         self.0.iter().find(|&&(from, to)| from <= seq && seq < to).map(|&(_, to)| to)

@@ -1,7 +1,7 @@
-//! Tahoe's fast retransmit (Jacobson 1988; ns-2's Agent/TCP): a third duplicate is answered as a timeout is, but for the back-off.
+//! Tahoe's fast retransmit (Jacobson 1988; ns-2's Agent/TCP): the third duplicate ACK acts as an RTO without backoff.
 //!
-//! The threshold is cut, the window falls to one segment, and sending goes back to the first unacknowledged segment. What arrived
-//! beyond it is passed over when the acknowledgement jumps. There is no fast recovery: duplicates inflate nothing.
+//! Ssthresh is reduced, cwnd falls to one segment, and sending restarts at the first unacknowledged segment. Segments that had arrived
+//! beyond it are skipped when the cumulative ACK jumps. There is no fast recovery: duplicate ACKs inflate nothing.
 
 use ecnlab_units::Time;
 
@@ -13,7 +13,7 @@ use crate::tcb::{SenderOutput, Tcb};
 
 pub struct Tahoe {
     dup_thresh: u32,
-    /// Duplicates in a row; a timeout among them does not end it.
+    /// Consecutive duplicate ACKs; an RTO between them does not reset the count.
     dupacks: u32,
 }
 

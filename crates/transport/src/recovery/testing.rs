@@ -1,4 +1,4 @@
-//! A sender's tcb with a window in flight, for the tests of the algorithms.
+//! A sender's TCB with a window in flight, for tests of the algorithms.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::tcb::{SenderOutput, Tcb};
 pub struct RecoveryTestBench {
     pub tcb: Tcb,
     pub now: Time,
-    /// The window that the receiver offers, in bytes.
+    /// Receive window in bytes.
     pub rwnd: u32,
     algorithm: RecoveryAlgorithm,
     sent: Sent,
@@ -31,7 +31,7 @@ impl SenderOutput for Sent {
 }
 
 impl RecoveryTestBench {
-    /// Segment 0 is acknowledged, those from 1 to `window` are in flight.
+    /// Segment 0 is acknowledged, segments 1 to `window` are in flight.
     pub fn new(recovery: RecoveryName, window: u64) -> RecoveryTestBench {
         let settings = Settings {
             recovery,
@@ -42,7 +42,7 @@ impl RecoveryTestBench {
         RecoveryTestBench::from_settings(settings, window)
     }
 
-    /// The same for recovery by time as a kernel has it, with Reno's window and no wheel; `change` what a test is about. A round trip takes 100 ms.
+    /// Test bench for RACK with the Linux profile, Reno and no timer wheel; `change` sets the parameters under test. The RTT is 100 ms.
     pub fn with_linux_profile(window: u64, change: impl FnOnce(&mut Settings)) -> RecoveryTestBench {
         let mut settings = Settings {
             congestion_control: CongestionControlName::Reno,
@@ -72,7 +72,7 @@ impl RecoveryTestBench {
         wire
     }
 
-    /// Gives the window so many segments, and sends.
+    /// Sets cwnd to `window` segments, and sends.
     pub fn set_cwnd_and_send(&mut self, window: u64) {
         self.tcb.set_cwnd(window as f64, &mut self.sent);
         self.algorithm.send_allowed(&mut self.tcb, self.now, &mut self.sent);
@@ -96,14 +96,14 @@ impl RecoveryTestBench {
         self.deliver_ack(&Ack { sacks, ..Ack::plain(next, 40) });
     }
 
-    /// An acknowledgement with SACK blocks that answers what was sent at `echo`.
+    /// Delivers an ACK with SACK blocks that echoes the timestamp `echo`.
     pub fn ack_with_sack(&mut self, next: u64, blocks: &[(u64, u64)], echo: Time) {
         let mut sacks = SackOption::default();
         blocks.iter().for_each(|&(from, to)| sacks.push(from, to));
         self.deliver_ack(&Ack { sacks, echo, window: self.rwnd, ..Ack::plain(next, 52) });
     }
 
-    /// The same with the echo of a mark, and without blocks.
+    /// Delivers an ACK with ECE and without SACK blocks.
     pub fn ack_with_ece(&mut self, next: u64, echo: Time) {
         self.deliver_ack(&Ack { ece: true, echo, ..Ack::plain(next, 52) });
     }
@@ -114,7 +114,7 @@ impl RecoveryTestBench {
         self.algorithm.on_ack(&mut self.tcb, ack, self.now, &mut self.sent);
     }
 
-    /// Waits for the next timer, the algorithm's own first; returns for how long.
+    /// Fires the next timer, the algorithm's own first; returns the time waited.
     pub fn fire_next_timer(&mut self) -> Span {
         let (timeout, own) = (self.tcb.rto_deadline(), self.algorithm.deadline());
         let at = timeout.into_iter().chain(own).min().expect("a timer");
@@ -128,7 +128,7 @@ impl RecoveryTestBench {
         waited
     }
 
-    /// What was sent since this was asked last.
+    /// Segments sent since the last call.
     pub fn take_sent(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.sent.0)
     }

@@ -1,11 +1,11 @@
-//! Vegas' retransmission (Brakmo and Peterson 1995, section 3.1) as ns-2 has it: a fine clock for every segment.
+//! Vegas retransmission (Brakmo and Peterson 1995, section 3.1) as in ns-2: a fine-grained clock for every segment.
 //!
-//! Every duplicate looks whether the first unacknowledged segment was sent longer ago than the fine timeout, and so do the first two
-//! new acknowledgements after a retransmission; a third duplicate retransmits in any case. The window falls to three quarters, or to a
-//! half for a segment that was lost again, and only for losses of segments that were sent after it last fell.
-//! A timeout restarts with two segments. Send times stand in a table as long as the largest window; where an acknowledgement of several
-//! segments passes its end, ns-2 leaves the old entries, and those segments' successors count as sent again. What ns-2 makes up once all
-//! data is acknowledged, segments that nobody gave it, is not sent.
+//! Each duplicate ACK checks whether the first unacknowledged segment was sent longer ago than the fine timeout. The first two ACKs of new
+//! data after a retransmission check it too. A third duplicate ACK retransmits in any case. Cwnd falls to three quarters, or to a half for
+//! a segment that was lost again, and only for losses of segments sent after the last reduction. An RTO restarts with two segments.
+//!
+//! Send times are in a table of the size of the largest window. If an ACK of several segments passes its end, ns-2 leaves the old entries,
+//! so the segments that reuse them count as retransmitted. ns-2 invents segments once all data is acknowledged; these are not sent here.
 
 use ecnlab_units::{Span, Time};
 
@@ -14,31 +14,31 @@ use crate::segment::Ack;
 use crate::settings::Settings;
 use crate::tcb::{LastReduction, SenderOutput, Tcb};
 
-/// Window after a timeout.
+/// Cwnd after an RTO.
 const CWND_AFTER_RTO: f64 = 2.0;
-/// Threshold once inflation has ended: slow start is over.
+/// Ssthresh after the window inflation has ended: slow start is over.
 const SSTHRESH_AFTER_INFLATION: f64 = 2.0;
-/// Most acknowledgements after a retransmission that look at the fine clock.
+/// Maximum number of ACKs after a retransmission that check the fine timeout.
 const MAX_WATCHED_ACKS: u64 = 2;
-/// Largest table of send times.
+/// Maximum size of the table of send times.
 const MAX_TABLE_SEGMENTS: u64 = 1 << 20;
 
 pub struct VegasRecovery {
     dup_thresh: u32,
-    /// When segment 0 was sent last: the fine clock's zero.
+    /// Last send time of segment 0: the zero of the fine clock.
     clock_zero: Option<Time>,
     transmissions: Vec<Transmission>,
     table_size: u64,
     fine_timeout: FineTimeout,
-    /// New acknowledgements that still look at the fine clock.
+    /// Remaining ACKs of new data that check the fine timeout.
     watched_acks: u64,
-    /// The window without the duplicates that inflate it.
+    /// Cwnd without inflation by duplicate ACKs.
     deflated_cwnd: f64,
-    /// When the window was last cut, on the fine clock.
+    /// Time of the last reduction of cwnd on the fine clock.
     reduced_at: f64,
 }
 
-/// A segment's last sending on the fine clock, and how often it was sent.
+/// Last send time of a segment on the fine clock, and its number of transmissions.
 #[derive(Clone, Copy)]
 struct Transmission {
     sent: f64,
@@ -47,7 +47,7 @@ struct Transmission {
 
 const NEVER_SENT: Transmission = Transmission { sent: -1.0, times: 0 };
 
-/// The fine timeout in seconds: mean in eighths, deviation in quarters.
+/// Fine timeout in seconds: mean in eighths, deviation in quarters.
 struct FineTimeout {
     mean8: f64,
     deviation4: f64,
@@ -56,7 +56,7 @@ struct FineTimeout {
 }
 
 impl FineTimeout {
-    /// Before the first sample: the time that the first acknowledgement took.
+    /// Initializes the mean before the first sample with the RTT of the first ACK.
     fn initialize(&mut self, rtt: f64) {
         if !self.is_initialized {
             (self.mean8, self.deviation4, self.is_initialized) = (rtt * 8.0, rtt, true);
@@ -110,7 +110,7 @@ impl VegasRecovery {
         self.transmissions[index] = Transmission { sent: self.fine_time(now), times: self.transmissions[index].times + 1 };
     }
 
-    /// Empties the entries of segments from `from` to `last`, as far as the table's end.
+    /// Clears the entries of segments `from` to `last`, up to the end of the table.
     fn clear_transmissions(&mut self, from: u64, last: u64) {
         let (from, end) = ((from % self.table_size) as usize, (last % self.table_size) as usize + 1);
         let end = end.min(self.transmissions.len());
@@ -148,7 +148,7 @@ impl VegasRecovery {
         }
     }
 
-    /// The first acknowledgements after a retransmission look whether the next segment was lost too; the window was cut already.
+    /// Checks after a retransmission whether the next segment was lost too; cwnd was reduced already.
     fn check_next_segment(&mut self, tcb: &mut Tcb, at: f64, now: Time, out: &mut impl SenderOutput) {
         if self.watched_acks == 0 {
             return;
@@ -226,7 +226,7 @@ impl VegasRecovery {
     }
 }
 
-/// Whether there is a first unacknowledged segment; with nothing outstanding it is the next one, if there is room for that.
+/// Whether there is a first unacknowledged segment. With nothing outstanding it is the next one, if the receive window has space for it.
 fn has_first_unacked(tcb: &Tcb) -> bool {
     tcb.snd_una() < tcb.queued_segments() && tcb.fits_rwnd(tcb.snd_una())
 }
@@ -245,7 +245,7 @@ impl Recovery for VegasRecovery {
         }
     }
 
-    /// Its timeout opens the window itself, and asks before whether it was closed.
+    /// Empty, because `on_rto` sets cwnd itself and first checks whether it was below one.
     fn before_rto_reduction<O: SenderOutput>(&mut self, _tcb: &mut Tcb, _out: &mut O) {}
 
     #[inline(never)]
@@ -280,7 +280,7 @@ mod tests {
         wire.advance_clock(Span::from_millis(300));
         wire.dupacks(1, 1);
         assert_eq!(vec![1], wire.take_sent());
-        // The window of 12 is inflated by the duplicate.
+        // The cwnd of 12 is inflated by the duplicate ACK.
         assert_eq!(13.0, wire.window().0);
     }
 

@@ -1,15 +1,15 @@
-//! Linux' estimator in whole microseconds (tcp_rtt_estimator, tcp_set_rto).
+//! Linux's RTO estimator in whole microseconds (tcp_rtt_estimator, tcp_set_rto).
 //!
 //! ```text
 //! first sample m:  srtt = m, mdev = 2 m, rttvar = max(mdev, minimum)
 //! then:            srtt += (m - srtt) / 8
-//!                  mdev += (|m - srtt| - mdev / 4), an eighth of it where the sample is below srtt and that is positive
+//!                  mdev += (|m - srtt| - mdev / 4), an eighth of it if the sample is below srtt and that is positive
 //!                  mdev_max = max(mdev_max, mdev),  rttvar = max(rttvar, mdev_max)
-//!                  once a round trip: rttvar falls by a quarter of what it is above mdev_max, and mdev_max restarts at the minimum
+//!                  once per RTT: rttvar falls by a quarter of its excess over mdev_max, and mdev_max restarts at the minimum
 //! RTO = srtt + rttvar, rounded up to a tick
 //! ```
 //!
-//! `mdev`, `mdev_max` and `rttvar` are four times the deviation. Quotients are rounded down: `srtt` is kept in eighths.
+//! `mdev`, `mdev_max` and `rttvar` are four times the deviation. Divisions round down: `srtt` is kept in eighths.
 
 use ecnlab_units::Span;
 
@@ -21,13 +21,13 @@ pub(super) struct LinuxEstimator {
     mdev: u64,
     mdev_max: u64,
     rttvar: u64,
-    /// The round trip ends when more than all before this segment is acknowledged.
+    /// The round ends when more than all segments before this one are acknowledged.
     rtt_seq: u64,
 }
 
 impl LinuxEstimator {
-    /// Takes a sample with all before `snd_una` acknowledged and all before `snd_max` sent, for a host with this smallest timeout; returns the timeout
-    /// before it is rounded.
+    /// Adds a sample, with all segments before `snd_una` acknowledged and all before `snd_max` sent. `smallest` gives the host's minimum
+    /// RTO. Returns the RTO before rounding.
     pub(super) fn on_rtt_sample(&mut self, m: u64, snd_una: u64, snd_max: u64, smallest: impl Fn() -> Span) -> Span {
         let least = || smallest().picos() / Span::from_micros(1).picos();
         if self.srtt == 0 {
@@ -56,7 +56,7 @@ impl LinuxEstimator {
         let (error, quarter) = (m.abs_diff(mean), self.mdev >> 2);
         self.srtt = (self.srtt + m - mean).max(1);
         self.mdev = if error > quarter {
-            // A sample far below the mean is an improvement: it must not raise the timeout much.
+            // A sample far below the mean is an improvement, which must not raise the RTO much.
             self.mdev + ((error - quarter) >> if m < mean { 3 } else { 0 })
         } else {
             self.mdev - (quarter - error)
@@ -69,7 +69,7 @@ impl LinuxEstimator {
         self.mdev_max = least;
     }
 
-    /// Smoothed round-trip time in eighths of a microsecond; zero before the first sample.
+    /// Smoothed RTT in eighths of a microsecond; zero before the first sample.
     pub(super) fn srtt_eighths(&self) -> u64 {
         self.srtt
     }
@@ -81,7 +81,7 @@ mod tests {
 
     const MINIMUM: Span = Span::from_millis(200);
 
-    /// What a flow of Linux 6.1 had after each acknowledgement: smoothed time, deviation, and the timeout in ticks of 4 ms.
+    /// Values of a Linux 6.1 flow after each ACK: smoothed RTT, deviation, and RTO in ticks of 4 ms.
     fn replay(trace: &str) {
         let mut linux = LinuxEstimator::default();
         for line in trace.lines().skip(1) {
@@ -97,7 +97,7 @@ mod tests {
         replay(include_str!("../../tests/traces/estimates/reno-idle-1s.csv"));
     }
 
-    /// The first sample is of a SYN whose answer was lost, which makes the deviation fall from half a second.
+    /// The first sample is of a SYN whose SYN-ACK was lost, so the deviation starts at half a second and falls.
     #[test]
     fn a_flow_whose_first_sample_is_a_second() {
         replay(include_str!("../../tests/traces/estimates/reno-ecn-synack-lost.csv"));

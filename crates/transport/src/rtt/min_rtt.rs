@@ -1,9 +1,9 @@
-//! The smallest round-trip time of the last minutes, by three samples in place of all (Linux tcp_update_rtt_min).
+//! Minimum RTT over a sliding window, by three samples instead of all (Linux tcp_update_rtt_min).
 //!
 //! ```text
-//! the best, the second best since then, and the third best since that one; a sample as small as one of them takes its place and the later ones'
-//! a quarter of the window after the best, with no second one:  the next sample becomes the second and third
-//! half of the window after the second, with no third one:      the next sample becomes the third
+//! samples: the best, the second best since then, and the third best since that one; a sample as low as one of them replaces it and the later ones
+//! a quarter of the window after the best, without a second one:  the next sample becomes the second and third
+//! half of the window after the second, without a third one:      the next sample becomes the third
 //! the window after the best:  each moves up, and the sample becomes the third
 //! ```
 
@@ -11,15 +11,15 @@ use ecnlab_units::{Span, Time};
 
 use crate::clock::HostClock;
 
-/// For how long a sample counts (ip-sysctl tcp_min_rtt_wlen).
+/// Length of the sliding window (ip-sysctl tcp_min_rtt_wlen).
 const MIN_RTT_WINDOW: Span = Span::from_secs(300);
 const QUARTER_MIN_RTT_WINDOW: Span = Span::from_secs(75);
 
-/// What every acknowledgement reads stands first.
+/// The fields that each ACK reads come first.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct MinRtt {
-    /// The third best: nothing is done about a sample above it as long as the best one is recent.
+    /// RTT of the third best sample: a higher sample changes nothing while the best one is recent.
     third: u64,
     best: [MinRttSample; 3],
 }
@@ -38,16 +38,16 @@ impl Default for MinRtt {
 }
 
 impl MinRtt {
-    /// The smallest in whole microseconds; more than any before the first sample.
+    /// Minimum RTT in whole microseconds; larger than any RTT before the first sample.
     #[inline]
     pub fn micros(&self) -> u64 {
         self.best[0].rtt
     }
 
-    /// Takes a sample in microseconds; one below a microsecond counts as a tick.
+    /// Adds a sample in microseconds; one below a microsecond counts as a tick.
     #[inline]
     pub fn on_rtt_sample(&mut self, rtt: u64, now: Time, clock: &HostClock) {
-        // What is this recent is less than a quarter of the window in ticks.
+        // This age is below a quarter of the window in ticks.
         let recent = now.since(self.best[0].at) + clock.tick() * 2 < QUARTER_MIN_RTT_WINDOW;
         if rtt <= self.third || !recent {
             self.replace_samples(rtt, now, clock);
@@ -74,7 +74,7 @@ impl MinRtt {
         clock.ticks(new.at) - clock.ticks(known.at)
     }
 
-    /// Samples that count no more make way, and later ones are kept in reserve.
+    /// Replaces expired samples, and keeps later ones in reserve.
     fn expire_samples(&mut self, new: MinRttSample, clock: &HostClock) {
         let [best, second, third] = self.best.map(|known| clock.ticks(known.at));
         let (since, window) = (clock.ticks(new.at) - best, clock.ticks_in_span(MIN_RTT_WINDOW));
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(Some(Span::from_millis(20)), after([(0, 30), (1, 20), (2, 40)]));
     }
 
-    /// On a path that gets longer the samples of the window's later parts take over.
+    /// If the RTT of a path rises, the samples of later parts of the window take over.
     #[test]
     fn a_smallest_that_is_too_old_makes_way_for_the_smallest_since() {
         let steadily = |to| (0..=to).map(|second| (second, if second == 0 { 20 } else { 40 }));

@@ -1,15 +1,15 @@
-//! The round-trip estimator and the retransmission timeout, in five arithmetics.
+//! RTT estimators and the retransmission timeout (RTO), in five arithmetics.
 //!
 //! ```text
-//! ticks     BSD's, in whole clock ticks (Jacobson 1988, appendix A), as ns-2 has it
+//! ticks     BSD's, in whole clock ticks (Jacobson 1988, appendix A), as in ns-2
 //!           first sample t:  srtt = 8 t, rttvar = 2 t             srtt in 1/8, rttvar in 1/4 ticks
 //!           then:            d = t - srtt/8;  srtt += d;  rttvar += |d| - rttvar/4
-//!           RTO = (srtt + 8 rttvar) / 8 ticks, cut to whole ticks  (= srtt + 4 var)
+//!           RTO = (srtt + 8 rttvar) / 8 ticks, rounded down to whole ticks  (= srtt + 4 var)
 //! rfc6298   section 2:  RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R|,  SRTT = 7/8 SRTT + 1/8 R,  RTO = SRTT + max(G, 4 RTTVAR)
-//! linux-2.0 ticks' sums; one packet's delay is allowed to a small window:  R = srtt/8 + rttvar,  RTO = 5/4 R + R / 2^(window - 1)
+//! linux-2.0 sums of ticks, plus one packet's delay for a small window:  R = srtt/8 + rttvar,  RTO = 5/4 R + R / 2^(window - 1)
 //! linux-2.2 the same, but the first rttvar is 4 t              (tcp_rtt_estimator of 2.0.32, with tcp_set_rto of 2.2.13)
-//! linux     RTO = SRTT + var, where var is the largest 4 mdev of a round trip, at least the minimum, and falls by a quarter
-//!           of the difference in a round trip; in whole microseconds and ticks
+//! linux     RTO = SRTT + var, where var is the largest 4 mdev of an RTT, at least the minimum, and falls by a quarter
+//!           of the difference per RTT; in whole microseconds and ticks
 //! ```
 
 mod linux;
@@ -41,7 +41,7 @@ enum RtoAlgorithm {
     Linux(Box<LinuxRttState>),
 }
 
-/// What each sample of a host of Linux goes into, of which every acknowledgement reads the first cache line.
+/// State that each RTT sample of a Linux host updates; each ACK reads the first cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 struct LinuxRttState {
@@ -51,28 +51,28 @@ struct LinuxRttState {
 
 #[derive(Clone, Debug)]
 struct TickEstimator {
-    /// Smoothed round-trip time in 1/8 ticks; 0 before the first sample and after heavy back-off.
+    /// Smoothed RTT in 1/8 ticks; 0 before the first sample and after heavy backoff.
     srtt: i64,
     /// Mean deviation in 1/4 ticks.
     rttvar: i64,
-    /// Of the first sample: how many times as large the deviation is.
+    /// Factor of the deviation by the first sample.
     first_rttvar_factor: i64,
 }
 
-/// Where a connection stands when a sample is taken.
+/// State of the connection when a sample is taken.
 #[derive(Clone, Copy, Debug)]
 pub struct RttSampleContext {
-    /// All before this segment is acknowledged.
+    /// All segments before this one are acknowledged.
     pub snd_una: u64,
-    /// All before this segment was sent.
+    /// All segments before this one were sent.
     pub snd_max: u64,
-    /// The window, and whether the acknowledgement will let it grow by a segment.
+    /// Cwnd, and whether the ACK will grow it by a segment.
     pub cwnd: f64,
     pub cwnd_will_grow: bool,
 }
 
 impl RttSampleContext {
-    /// The window in whole segments, as the acknowledgement leaves it.
+    /// Cwnd in whole segments after the ACK.
     fn cwnd_segments(&self) -> u64 {
         self.cwnd as u64 + u64::from(self.cwnd_will_grow)
     }
@@ -91,7 +91,7 @@ impl RttEstimator {
         RttEstimator { algorithm: arithmetic, rto: settings.rto_initial, backoff: 1, clock }
     }
 
-    /// The host's clock.
+    /// Clock of the host.
     #[inline]
     pub fn clock(&self) -> &HostClock {
         &self.clock
@@ -101,19 +101,19 @@ impl RttEstimator {
         &mut self.clock
     }
 
-    /// Where the smallest round-trip time is kept beside the estimate.
+    /// Minimum RTT, if the estimator keeps it.
     #[inline]
     pub fn min_rtt(&self) -> Option<&MinRtt> {
         if let RtoAlgorithm::Linux(samples) = &self.algorithm { Some(&samples.min_rtt) } else { None }
     }
 
-    /// The same to take a sample, with the host's clock.
+    /// Minimum RTT to update, with the host clock.
     #[inline]
     pub fn min_rtt_mut(&mut self) -> Option<(&mut MinRtt, &HostClock)> {
         if let RtoAlgorithm::Linux(samples) = &mut self.algorithm { Some((&mut samples.min_rtt, &self.clock)) } else { None }
     }
 
-    /// Takes the sample of a segment that was sent at `sent` and acknowledged now, at this `point` of the sequence space.
+    /// Adds the RTT sample of a segment sent at `sent` and acknowledged now, with the connection state `point`.
     pub fn on_rtt_sample(&mut self, sent: Time, now: Time, point: RttSampleContext, settings: &Settings) {
         let rtt = now.since(sent).picos();
         let RttSampleContext { snd_una, snd_max, .. } = point;
@@ -144,7 +144,7 @@ impl RttEstimator {
         };
     }
 
-    /// The same of a round-trip time in microseconds of the host's clock.
+    /// Adds an RTT sample in microseconds of the host clock.
     pub fn on_rtt_sample_micros(&mut self, rtt: u64, now: Time, point: RttSampleContext, settings: &Settings) {
         let RtoAlgorithm::Linux(samples) = &mut self.algorithm else {
             let sent = now.picos().saturating_sub(Span::from_micros(rtt).picos());
@@ -154,7 +154,7 @@ impl RttEstimator {
         self.rto = settings.quirks.tick * self.clock.ticks_in_span(rto);
     }
 
-    /// So many smoothed round-trip times in whole microseconds, after the first sample.
+    /// Smoothed RTT times `trips` in whole microseconds, after the first sample.
     #[inline]
     pub fn srtt_multiple_micros(&self, trips: u64, settings: &Settings) -> Option<u64> {
         if let RtoAlgorithm::Linux(samples) = &self.algorithm {
@@ -164,7 +164,7 @@ impl RttEstimator {
         self.srtt(settings).map(|srtt| (srtt * trips).picos() / Span::from_micros(1).picos())
     }
 
-    /// The smoothed round-trip time, after the first sample.
+    /// Smoothed RTT, after the first sample.
     pub fn srtt(&self, settings: &Settings) -> Option<Span> {
         let picos = match &self.algorithm {
             RtoAlgorithm::Ticks(ticks) => (ticks.srtt >> 3) as u64 * settings.quirks.tick.picos(),
@@ -174,12 +174,12 @@ impl RttEstimator {
         (picos > 0).then(|| Span::from_picos(picos))
     }
 
-    /// Ends the back-off: a timed segment was acknowledged (Karn and Partridge 1987).
+    /// Ends the backoff, because a timed segment was acknowledged (Karn and Partridge 1987).
     pub fn end_backoff(&mut self) {
         self.backoff = 1;
     }
 
-    /// Doubles the timeout (RFC 6298, section 5.5). In ticks, past eight times, the smoothed value moves into the deviation.
+    /// Doubles the RTO (RFC 6298, section 5.5). In ticks, beyond a factor of eight, the smoothed RTT moves into the deviation.
     pub fn back_off(&mut self, settings: &Settings) {
         let may_double =
             self.backoff < 64 || settings.quirks.rto_order == RtoOrder::MinimumFirst && self.rto(settings) < settings.quirks.rto_max;
@@ -195,19 +195,19 @@ impl RttEstimator {
         }
     }
 
-    /// The SYN had to be sent again before any sample: the timeout for data is at least this (RFC 6298, section 5.7).
+    /// Raises the RTO for data to at least `rto`, because the SYN was retransmitted before any sample (RFC 6298, section 5.7).
     pub fn raise_rto_after_lost_syn(&mut self, rto: Span) {
         self.rto = self.rto.max(rto);
         self.backoff = 1;
     }
 
-    /// Smallest wait before a probe of a window that stays shut: in Linux the constant `TCP_RTO_MIN`, whatever minimum the route has
-    /// (`tcp_probe0_base`); else the minimum of the timeout.
+    /// Minimum time before a zero-window probe. In Linux this is the constant `TCP_RTO_MIN`, whatever the route's minimum
+    /// (`tcp_probe0_base`); otherwise the minimum RTO.
     pub fn min_probe_wait(&self, settings: &Settings) -> Span {
         if let RtoAlgorithm::Linux(_) = self.algorithm { LINUX_RTO_MIN } else { settings.rto_min }
     }
 
-    /// The timeout in force: minimum, back-off and maximum applied, at least two ticks.
+    /// Current RTO after minimum, backoff and maximum, at least two ticks.
     pub fn rto(&self, settings: &Settings) -> Span {
         let timeout = match settings.quirks.rto_order {
             //= RFC 6298, section 2.4: the timeout is never below the minimum
@@ -219,7 +219,7 @@ impl RttEstimator {
 }
 
 impl TickEstimator {
-    /// Takes a sample of so many ticks; returns the timeout in ticks.
+    /// Adds a sample in ticks; returns the RTO in ticks.
     fn on_rtt_sample(&mut self, ticks: u64) -> u64 {
         let t = ticks.max(1) as i64;
         if self.srtt == 0 {
@@ -234,7 +234,7 @@ impl TickEstimator {
     }
 }
 
-/// Linux 2.0's and 2.2's timeout in ticks: a quarter more for bursts, and of a small window as much as one packet may be late.
+/// RTO of Linux 2.0 and 2.2 in ticks: a quarter more for bursts, and one packet's delay more for a small window.
 fn rto_with_small_window_allowance(ticks: u64, window: u64) -> u64 {
     ticks + (ticks >> 2) + (ticks >> (window.clamp(1, 64) - 1))
 }

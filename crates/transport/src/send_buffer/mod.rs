@@ -1,5 +1,5 @@
-//! What a connection has to send, segment by segment: which ones open and close it, how much application data each carries, which of them say
-//! that it may be read, and which may not go yet because they are not full.
+//! Send buffer: the layout of the application's data in segments. It determines which segments open and close the connection, how much data
+//! each carries, which carry PSH, and which may not go yet because they are not full (Nagle).
 //!
 //! ```text
 //! segment   0       1 .. n-1               n           n + 1
@@ -7,10 +7,10 @@
 //!           carries 0                                  carries 0
 //! ```
 //!
-//! There is a SYN where the handshake has one, and a FIN behind the last write of a connection that closes; where it may, it rides on the last
-//! data, as long as that has not gone. A connection that is kept has a short segment at the end of each write, which takes what is written
-//! next where writes are joined. A segment that has not gone may be split, so that a part of it fits into a small window.
-//! The sender keeps the plan; who asks at the sink asks it too, as what is passed there has arrived.
+//! A connection with a three-way handshake starts with a SYN, and one that closes ends with a FIN. With `fin_on_data` the FIN is set on the
+//! last data segment, if that is unsent. On a persistent connection the last segment of a write may be short; with `coalesce_writes` the
+//! next write fills it. An unsent segment may be split, so that a part of it fits into a small window. The sender owns the buffer; the
+//! receiving side reads it too, since segments released here have arrived there.
 
 mod push_points;
 
@@ -21,25 +21,25 @@ use crate::application::AppWrite;
 use crate::segment::{Ack, SegmentType};
 use crate::settings::Settings;
 
-/// No segment has this number.
+/// Marker for the absence of a segment.
 const NO_SEGMENT: u64 = u64::MAX;
 
-/// The segments of a connection, as far as it is known what there is to send. What every segment reads stands first.
+/// The segments of a connection up to the last write. The fields that each segment reads come first.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct SendBuffer {
-    /// The first segment that is not passed and carries less than a full payload, or the FIN.
+    /// First unreleased segment with less than a full payload, or the FIN.
     first_short: u64,
     segments: u64,
     /// Bytes of application data in a full segment.
     full_payload: u32,
-    /// The largest window in bytes that the other side has offered; 0 as long as it has said nothing.
+    /// Largest receive window in bytes that the peer has advertised; 0 before the first.
     largest_window: u32,
-    /// The first segment that has not gone and carries PSH.
+    /// First unsent segment that carries PSH.
     next_psh: u64,
-    /// All before it are passed.
+    /// All segments before it are released.
     released_before: u64,
-    /// What an endless flow has none of, so that it takes no room among what every segment reads.
+    /// State that an endless flow does not need; boxed, so that it takes no space in the cache lines that each segment reads.
     write_ends: Option<Box<WriteEnds>>,
     syn: bool,
     has_fin: bool,
@@ -48,17 +48,17 @@ pub struct SendBuffer {
     nagle: bool,
 }
 
-/// The ends of writes and of the connection.
+/// Ends of writes and of the connection.
 #[derive(Clone, Debug, Default)]
 struct WriteEnds {
     fin_seq: Option<u64>,
-    /// It rides on data.
+    /// The FIN is set on data.
     fin_on_data: bool,
-    /// The application has closed, and where the FIN goes is not settled.
+    /// The application has closed, and the FIN is not placed yet.
     fin_pending: bool,
-    /// Segments that are not passed and carry less, with what they carry: the last ones of writes and the FIN. The SYN needs no entry.
+    /// Unreleased segments below full size, with their payload: the last segments of writes and the FIN. The SYN needs no entry.
     short_segments: VecDeque<(u64, u32)>,
-    /// By how much the short segments that are passed fall short of full ones, in bytes, and how many they are.
+    /// Bytes by which the released short segments are below full size, and their number.
     shortfall: u64,
     released_short: u64,
     /// Bytes of all writes.
@@ -87,7 +87,7 @@ impl SendBuffer {
         send_buffer
     }
 
-    /// There is more to send, when all before `snd_max` has been sent. The last write of a connection that closes brings its FIN.
+    /// Appends a write, with all segments before `snd_max` sent. The last write of a connection that closes adds the FIN.
     pub fn add_write(&mut self, app_write: &AppWrite, snd_max: u64) {
         if app_write == &AppWrite::ENDLESS && self.write_ends.is_none() && self.largest_window == 0 {
             self.segments = self.segments.saturating_add(app_write.bytes.div_ceil(u64::from(self.full_payload)));
@@ -124,7 +124,7 @@ impl SendBuffer {
         }
     }
 
-    /// The last segment is begun anew if more may be written into it: it is not full, and has not gone. Returns what it carries.
+    /// Reopens the last segment if it is unsent and not full, so that the next write fills it. Returns its payload.
     fn reopen_tail(&mut self, snd_max: u64) -> Option<u32> {
         let tail = self.segments.checked_sub(1).filter(|&tail| self.joins_writes && tail >= snd_max)?;
         let ends = self.write_ends.as_mut().filter(|ends| ends.fin_seq.is_none())?;
@@ -135,8 +135,8 @@ impl SendBuffer {
         Some(payload)
     }
 
-    /// The application has closed, and has sent all before `snd_max`: the FIN rides on the last data that has not gone, or goes behind it. Whether
-    /// there is one to send that was not there before.
+    /// Queues the FIN after the application has closed, with all segments before `snd_max` sent. The FIN is set on the last data segment if
+    /// that is unsent, else it is a segment of its own. Returns whether this added a FIN.
     pub fn queue_fin(&mut self, snd_max: u64) -> bool {
         let Some(ends) = self.write_ends.as_mut().filter(|ends| ends.fin_pending) else { return false };
         ends.fin_pending = false;
@@ -154,7 +154,7 @@ impl SendBuffer {
         true
     }
 
-    /// The other side offers a window of so many bytes.
+    /// Updates the peer's receive window in bytes.
     #[inline]
     pub fn on_rwnd(&mut self, window: u32, snd_max: u64) {
         if window > self.largest_window && window != Ack::WINDOW_UNLIMITED {
@@ -176,7 +176,7 @@ impl SendBuffer {
         self.update_first_short_and_psh(snd_max);
     }
 
-    /// Segments there are to send, SYN and FIN counted.
+    /// Number of segments, with SYN and FIN.
     #[inline]
     pub fn queued_segments(&self) -> u64 {
         self.segments
@@ -188,13 +188,13 @@ impl SendBuffer {
         self.full_payload
     }
 
-    /// Whether all segments before `end` that are not passed are full.
+    /// Whether all unreleased segments before `end` are full.
     #[inline]
     pub fn is_full_before(&self, end: u64) -> bool {
         end <= self.first_short
     }
 
-    /// Whether a segment carries PSH, which is the first time that it goes or not.
+    /// Whether a segment carries PSH. `is_new`: it is sent for the first time.
     #[inline]
     pub fn carries_psh(&mut self, seq: u64, is_new: bool) -> bool {
         if is_new && seq != self.next_psh {
@@ -213,8 +213,8 @@ impl SendBuffer {
         ends.push_points.next_push_point(seq) == seq
     }
 
-    /// Whether a new segment has to wait for more data, when all before `snd_una` is acknowledged and all before `snd_max` has been sent: it is the
-    /// last one and not full, and another one that is not full is outstanding (Minshall 1999). The FIN does not wait.
+    /// Whether a new segment waits for more data, with all before `snd_una` acknowledged and all before `snd_max` sent. It waits if it is
+    /// the last and not full, and another segment below full size is outstanding (Minshall 1999). The FIN does not wait.
     #[inline]
     pub fn waits_by_nagle(&self, seq: u64, snd_una: u64, snd_max: u64) -> bool {
         self.nagle && !self.is_full_before(seq + 1) && self.is_held_by_nagle(seq, snd_una, snd_max)
@@ -229,7 +229,7 @@ impl SendBuffer {
             && self.short_segments().find(small).is_some()
     }
 
-    /// How many segments from `next` on, which is not passed, fit wholly into a window of so many bytes. A FIN takes one byte.
+    /// Number of segments from `next` on, which is unreleased, that fit wholly into a window of `bytes`. A FIN takes one byte.
     #[inline]
     pub fn segments_fitting(&self, next: u64, bytes: u32) -> u64 {
         let full = u64::from(bytes / self.full_payload);
@@ -252,8 +252,8 @@ impl SendBuffer {
         at - next + left / full
     }
 
-    /// Splits a segment that has not gone, as none from `snd_max` on has: `bytes` of it are a segment of their own, and the rest, which may be no
-    /// more than the FIN, is the next one. Both carry PSH.
+    /// Splits an unsent segment: its first `bytes` become a segment, and the rest, which may be only the FIN, becomes the next one. Both
+    /// carry PSH.
     pub fn split_segment(&mut self, seq: u64, bytes: u32, snd_max: u64) {
         let rest = self.segment_payload(seq) - bytes;
         let ends = self.write_ends.get_or_insert_default();
@@ -271,7 +271,7 @@ impl SendBuffer {
         self.update_first_short_and_psh(snd_max);
     }
 
-    /// Bytes of application data in a segment that is not passed.
+    /// Bytes of application data in an unreleased segment.
     pub fn segment_payload(&self, seq: u64) -> u32 {
         if self.syn && seq == 0 {
             return 0;
@@ -279,7 +279,7 @@ impl SendBuffer {
         self.short_segments().find(|&&(short, _)| short == seq).map_or(self.full_payload, |&(_, payload)| payload)
     }
 
-    /// Bytes of application data in all segments before one that is not passed.
+    /// Bytes of application data in all segments before an unreleased one.
     pub fn bytes_before(&self, seq: u64) -> u64 {
         let ahead =
             self.short_segments().take_while(|&&(short, _)| short < seq).map(|&(_, payload)| u64::from(self.full_payload - payload));
@@ -288,7 +288,7 @@ impl SendBuffer {
         (seq * u64::from(self.full_payload)).saturating_sub(syn + passed + ahead.sum::<u64>())
     }
 
-    /// Segments with a full payload among all before one that is not passed.
+    /// Number of full segments before an unreleased one.
     pub fn full_segments_before(&self, seq: u64) -> u64 {
         let ahead =
             self.short_segments().take_while(|&&(short, _)| short < seq).filter(|&&(_, payload)| payload < self.full_payload).count()
@@ -297,10 +297,10 @@ impl SendBuffer {
         seq.saturating_sub(u64::from(self.syn) + passed + ahead)
     }
 
-    /// The segment that holds this byte, if it is not passed: those of the data count from 0, and behind them a FIN takes one.
+    /// The unreleased segment that holds a byte. Data bytes count from 0; a FIN takes one byte after them.
     pub fn segment_of_byte(&self, byte: u64) -> u64 {
         let (full, syn) = (u64::from(self.full_payload), u64::from(self.syn));
-        // Where it would be, were all segments before it full.
+        // Position if all segments before were full.
         let mut place = byte + self.write_ends.as_ref().map_or(0, |ends| ends.shortfall);
         for &(short, payload) in self.short_segments() {
             if place < (short - syn) * full + u64::from(payload) + u64::from(self.segment_type(short) == SegmentType::Fin) {
@@ -317,12 +317,12 @@ impl SendBuffer {
             || segment_type == SegmentType::Fin && self.write_ends.as_ref().is_some_and(|ends| ends.fin_on_data)
     }
 
-    /// Whether the FIN is one of the segments before this one.
+    /// Whether the FIN precedes this segment.
     pub fn is_closed_before(&self, seq: u64) -> bool {
         self.write_ends.as_ref().and_then(|ends| ends.fin_seq).is_some_and(|fin| fin < seq)
     }
 
-    /// What a segment does to the connection.
+    /// Type of a segment: SYN, FIN or data.
     pub fn segment_type(&self, seq: u64) -> SegmentType {
         match seq {
             0 if self.syn => SegmentType::Syn,
@@ -331,8 +331,8 @@ impl SendBuffer {
         }
     }
 
-    /// What a segment brings that has arrived, when `delivered` more segments can be read, the last of them before `next`: the bytes that can be
-    /// read, and those that it carries itself. Of a segment that is passed its `size` tells the latter.
+    /// Bytes that an arrived segment delivers, if `delivered` more segments can be read, the last of them before `next`. Returns the bytes
+    /// that became readable, and the bytes of the segment itself; for a released segment `passed` computes the latter from its size.
     #[inline(always)]
     pub fn bytes_delivered_by(&self, seq: u64, delivered: u64, next: u64, passed: impl FnOnce() -> u32) -> (u64, u32) {
         if self.is_full_before(next.max(seq + 1)) {
@@ -347,7 +347,7 @@ impl SendBuffer {
         (read, if seq < next - delivered { passed() } else { self.segment_payload(seq) })
     }
 
-    /// Lets go of all segments before `next`.
+    /// Releases all segments before `next`.
     #[inline]
     pub fn release_before(&mut self, next: u64) {
         self.released_before = next;
@@ -369,7 +369,7 @@ impl SendBuffer {
         self.update_first_short();
     }
 
-    /// What there is to send has changed from `snd_max` on.
+    /// Recomputes the cached segments after the data from `snd_max` on has changed.
     fn update_first_short_and_psh(&mut self, snd_max: u64) {
         if self.first_short == NO_SEGMENT || self.first_short >= snd_max && !(self.syn && self.first_short == 0) {
             self.update_first_short();
@@ -401,7 +401,7 @@ mod tests {
         Settings { packet_size: 1500, quirks: Quirks { header_size: 52, ..profile::quirks("ns2") }, ..profile::settings("ns2") }
     }
 
-    /// Of segments with 960 bytes, and a FIN where there is a SYN to answer.
+    /// Send buffer with segments of 960 bytes, and a FIN if there is a SYN.
     fn send_buffer(handshake: Handshake, app_write: &AppWrite) -> SendBuffer {
         let fin = handshake == Handshake::ThreeWay;
         SendBuffer::new(
@@ -426,7 +426,7 @@ mod tests {
         assert_eq!([0, 0, 960, 1_920, 2_000, 2_000], [0, 1, 2, 3, 4, 5].map(|seq| send_buffer.bytes_before(seq)));
     }
 
-    /// Of segments with 1448 bytes, as Linux 6.1 lays them out.
+    /// Send buffer with segments of 1448 bytes in the layout of Linux 6.1.
     fn joined(app_write: &AppWrite) -> SendBuffer {
         let settings = Settings {
             handshake: Handshake::ThreeWay,
@@ -439,7 +439,7 @@ mod tests {
 
     #[test]
     fn a_fin_rides_on_the_last_data_that_has_not_gone() {
-        // cubic-fin-lost: 57920 bytes are 40 segments, of which ten have gone when the application closes: FIN, PSH and 1448 bytes from 56473 on.
+        // cubic-fin-lost: 57920 bytes are 40 segments, ten of them sent when the application closes: FIN, PSH and 1448 bytes from 56473 on.
         let mut send_buffer = joined(&AppWrite::then_close(57_920));
         assert_eq!((41, true, false), (send_buffer.queued_segments(), send_buffer.queue_fin(11), send_buffer.queue_fin(11)));
         assert_eq!(
@@ -452,7 +452,7 @@ mod tests {
             (send_buffer.segment_of_byte(56_472), send_buffer.segment_of_byte(57_920), send_buffer.segment_of_byte(57_921))
         );
         assert!(send_buffer.type_carries_data(SegmentType::Fin) && send_buffer.carries_psh(40, false));
-        // All of a short transfer has gone when the application closes.
+        // All of a short transfer is sent when the application closes.
         let mut send_buffer = joined(&AppWrite::then_close(2000));
         assert_eq!((3, true, 4), (send_buffer.queued_segments(), send_buffer.queue_fin(3), send_buffer.queued_segments()));
         assert_eq!(
@@ -506,7 +506,8 @@ mod tests {
 
     #[test]
     fn a_part_of_a_segment_goes_where_no_more_fits() {
-        // cubic-zero-window: 289600 bytes; the window after byte 194032 is 1064 bytes. The rest of the segment goes by itself: FIN on 288153.
+        // cubic-zero-window: 289600 bytes; the window after byte 194032 is 1064 bytes. The rest of the segment is sent alone: FIN on
+        // 288153.
         let mut send_buffer = joined(&AppWrite::then_close(289_600));
         send_buffer.on_rwnd(65_535, 1);
         send_buffer.queue_fin(131);
@@ -543,7 +544,7 @@ mod tests {
             |send_buffer: &mut SendBuffer, is_new| (1..=100).filter(|&seq| send_buffer.carries_psh(seq, is_new)).collect::<Vec<u64>>();
         assert_eq!(vec![23, 46, 69, 92, 100], pushed(&mut send_buffer, true));
         assert_eq!(vec![23, 46, 69, 92, 100], pushed(&mut send_buffer, false));
-        // reno-idle-1s: the second write is less than half of the window that is offered by then.
+        // reno-idle-1s: the second write is less than half of the window advertised by then.
         send_buffer.release_before(101);
         send_buffer.on_rwnd(1_000_000, 101);
         send_buffer.add_write(&AppWrite::keep_open(100 * 1448), 101);

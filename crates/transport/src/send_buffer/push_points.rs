@@ -1,12 +1,12 @@
-//! Which segments carry PSH (RFC 9293, section 3.9.1.2): the last one of each write, and within a long write one whenever half of the largest
-//! window that the other side has offered is written and not pushed, so that its reader is not kept waiting.
+//! Segments that carry PSH (RFC 9293, section 3.9.1.2): the last one of each write. Within a long write, PSH is also set whenever half of
+//! the peer's largest window was written without PSH, so that the reader does not wait.
 
 use std::collections::VecDeque;
 
-/// No segment has this number.
+/// Marker for the absence of a segment.
 const NO_SEGMENT: u64 = u64::MAX;
 
-/// Segments that carry PSH: `first`, and each `step` further up to `last`.
+/// Segments that carry PSH: `first`, and every `step`-th after it up to `last`.
 #[derive(Clone, Copy, Debug)]
 struct PushRun {
     first: u64,
@@ -14,27 +14,27 @@ struct PushRun {
     last: u64,
 }
 
-/// What is pushed, in ascending order, and how far. Counted in bytes, as segments are numbered anew when one is split.
+/// Segments with PSH in ascending order, and the number of bytes pushed. Bytes, since a split renumbers segments.
 #[derive(Clone, Debug, Default)]
 pub struct PushPoints {
     runs: VecDeque<PushRun>,
-    /// All bytes before this one have been pushed.
+    /// All bytes before this one are pushed.
     pushed: u64,
 }
 
 /// Full segments that a write fills.
 #[derive(Clone, Copy, Debug)]
 pub struct FilledSegments {
-    /// The first of them, how many there are, and the bytes in each.
+    /// First segment, number of segments, and bytes in each.
     pub first: u64,
     pub count: u64,
     pub full: u64,
-    /// Bytes written before the first.
+    /// Bytes written before the first segment.
     pub before: u64,
 }
 
 impl PushPoints {
-    /// A write fills these segments, where the other side's largest window is twice `half` bytes.
+    /// Adds the push points within a write; the peer's largest window is `2 half` bytes.
     pub fn add_within_write(&mut self, filled: FilledSegments, half: u64) {
         let FilledSegments { first, count, full, before } = filled;
         let least = self.pushed.saturating_add(half);
@@ -49,20 +49,20 @@ impl PushPoints {
         self.runs.push_back(run);
     }
 
-    /// A write ends with this segment, after so many bytes of all writes.
+    /// Adds the push point at the end of a write, after `written` bytes of all writes.
     pub fn add_write_end(&mut self, seq: u64, written: u64) {
         self.pushed = self.pushed.max(written);
         self.add_push_point(seq);
     }
 
-    /// A segment carries PSH that none of those behind it does.
+    /// Adds a push point after all others.
     fn add_push_point(&mut self, seq: u64) {
         if self.runs.back().is_none_or(|run| run.last < seq) {
             self.runs.push_back(PushRun { first: seq, step: 1, last: seq });
         }
     }
 
-    /// The last segment, which has not gone, carries PSH no longer: it takes more data.
+    /// Removes PSH from the last segment, which is unsent and takes more data.
     pub fn remove_last(&mut self, seq: u64) {
         let Some(run) = self.runs.back_mut().filter(|run| run.last == seq) else { return };
         if run.first == seq {
@@ -72,7 +72,7 @@ impl PushPoints {
         }
     }
 
-    /// What was written before the window was known is laid out as `add_within_write` does it, ahead of what is pushed already.
+    /// Inserts the push points of data written before the peer's window was known, ahead of the existing ones.
     pub fn insert_within_first_write(&mut self, filled: FilledSegments, half: u64) {
         let ends = std::mem::take(&mut self.runs);
         let pushed = std::mem::take(&mut self.pushed);
@@ -81,12 +81,12 @@ impl PushPoints {
         ends.iter().for_each(|run| self.add_push_point(run.first));
     }
 
-    /// A segment is split into two, which both carry PSH; all behind it are numbered anew.
+    /// Splits a segment into two that both carry PSH, and renumbers all later ones.
     pub fn split_segment(&mut self, seq: u64) {
         let runs = std::mem::take(&mut self.runs);
         let (mut ahead, mut behind) = (VecDeque::new(), VecDeque::new());
         for PushRun { first, step, last } in runs {
-            // How many of the run lie before the segment, and how many before the one that follows it.
+            // Number of push points of the run before the segment, and before the next segment.
             let count = (last - first) / step + 1;
             let before = |end: u64| if end > first { count.min((end - first).div_ceil(step)) } else { 0 };
             let (kept, passed) = (before(seq), before(seq + 1));
@@ -102,13 +102,13 @@ impl PushPoints {
         self.runs = ahead;
     }
 
-    /// Lets go of all before `next`.
+    /// Releases all segments before `next`.
     pub fn release_before(&mut self, next: u64) {
         let passed = self.runs.partition_point(|run| run.last < next);
         self.runs.drain(..passed);
     }
 
-    /// The first segment that carries PSH from this one on.
+    /// First segment from `seq` on that carries PSH.
     pub fn next_push_point(&self, seq: u64) -> u64 {
         let run = self.runs.get(self.runs.partition_point(|run| run.last < seq));
         run.map_or(NO_SEGMENT, |run| if seq <= run.first { run.first } else { run.first + (seq - run.first).div_ceil(run.step) * run.step })

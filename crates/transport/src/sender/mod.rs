@@ -1,7 +1,7 @@
-//! The sender: asks its parts in turn.
+//! TCP sender: passes events to its parts in order.
 //!
-//! An acknowledgement's echo of marks is responded to first; then loss recovery takes it, and tells the [`Tcb`] what to advance, cut, grow
-//! and send.
+//! The ECN response handles an ACK's echo first. Loss recovery then processes the ACK, and calls the methods of [`Tcb`] that advance the
+//! sequence space, reduce or grow cwnd, and send.
 
 use std::sync::Arc;
 
@@ -18,22 +18,22 @@ use crate::settings::{Handshake, ReceiveWindow, Settings};
 use crate::tcb::{SendCounters, SenderOutput, Tcb};
 use crate::timer::{SenderTimer, earlier_deadline, is_due};
 
-/// The sending end of a connection.
+/// Sending end of a TCP connection.
 #[repr(C)]
 pub struct Sender {
     recovery: RecoveryAlgorithm,
-    /// The SYN of a three-way handshake is on its way.
+    /// The SYN of a three-way handshake is unanswered.
     syn_sent: bool,
-    /// The retransmission timer is the only one.
+    /// The retransmission timer is the sender's only timer.
     only_rto_timer: bool,
-    /// The other side's FIN has come: once all is acknowledged, the connection waits out what is on its way and only answers that FIN if it
-    /// comes again (RFC 9293, section 3.6.1).
+    /// The peer's FIN has arrived. Once all data is acknowledged, the connection is in TIME-WAIT: it waits for segments in flight, and only
+    /// acknowledges a retransmitted FIN (RFC 9293, section 3.6.1).
     peer_fin_received: bool,
     tcb: Tcb,
 }
 
 impl Sender {
-    /// A sender with something to send, on a host with this clock.
+    /// Sender with a first write, on a host with this clock.
     pub fn new(settings: Arc<Settings>, app_write: &AppWrite, clock: HostClock) -> Sender {
         assert!(!settings.wants_accurate_ecn(), "hosts of a kernel alone count marks, and who runs a scenario has to refuse it else");
         let recovery = RecoveryAlgorithm::new(&settings);
@@ -48,15 +48,15 @@ impl Sender {
         }
     }
 
-    /// A sender in the other direction of a connection that is open: there is no handshake, ECN is used if that was agreed upon, and the
-    /// round-trip time is known if the handshake has shown it.
+    /// Sender for the reverse direction of an open connection. There is no handshake, ECN is used if it was negotiated, and `rtt` is the
+    /// RTT of the handshake if it was measured.
     pub fn for_reverse_direction(settings: Arc<Settings>, app_write: &AppWrite, clock: HostClock, rtt: Option<Span>, now: Time) -> Sender {
         let mut sender = Sender::new(settings, app_write, clock);
         sender.tcb.start_established(rtt, now);
         sender
     }
 
-    /// The host needs a random time before segments leave.
+    /// Adds a random processing time before segments leave the host.
     pub fn set_processing_time(&mut self, processing: ProcessingTime) {
         self.tcb.set_processing_time(processing);
         self.only_rto_timer = false;
@@ -73,7 +73,7 @@ impl Sender {
         }
     }
 
-    /// Sends what may be sent; then the application closes, if it does.
+    /// Sends what the window allows, and queues the FIN if the application has closed.
     fn send_allowed(&mut self, now: Time, out: &mut impl SenderOutput) {
         self.recovery.send_allowed(&mut self.tcb, now, out);
         if self.tcb.queue_fin() {
@@ -82,7 +82,7 @@ impl Sender {
         self.tcb.update_probe_timer(false, now);
     }
 
-    /// The application has more to send on an open connection.
+    /// Appends a write of the application on an open connection.
     pub fn write(&mut self, app_write: &AppWrite, now: Time, out: &mut impl SenderOutput) {
         if app_write.bytes > 0 {
             self.tcb.restart_if_idle(self.recovery.is_reducing_cwnd(), now, out);
@@ -94,11 +94,11 @@ impl Sender {
         self.tcb.ensure_timer_below_one_segment(now);
     }
 
-    /// Takes an acknowledgement.
+    /// Processes an ACK.
     ///
     /// # Panics
-    /// If it acknowledges what was never sent.
-    // Every kind of run has a loop of its own, and each packet comes here: one copy for all of them costs 3 % of a run.
+    /// If it acknowledges data that was never sent.
+    // Inlined into the loop of each kind of run, since every packet passes here: a shared copy costs 3 % of a run.
     #[inline(always)]
     pub fn on_ack(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
         assert!(ack.next <= self.tcb.snd_max(), "segment {} was acknowledged but never sent", ack.next);
@@ -118,18 +118,18 @@ impl Sender {
         self.tcb.respond_to_echo(ack, now, out);
         self.recovery.on_ack(&mut self.tcb, ack, now, out);
         if was_idle && self.tcb.outstanding_segments() == 0 && self.tcb.is_window_update(ack) {
-            // What opens the window is no duplicate (RFC 5681, section 2).
+            // A window update is not a duplicate ACK (RFC 5681, section 2).
             self.recovery.send_allowed(&mut self.tcb, now, out);
         }
         self.tcb.update_probe_timer(was_idle, now);
         self.tcb.ensure_timer_below_one_segment(now);
     }
 
-    /// Takes an acknowledgement that came on data. One that acknowledges nothing new is no duplicate (RFC 5681, section 2), and the time that it
-    /// echoes is no sample (RFC 7323, section 4.1); its echo of marks counts.
+    /// Processes an ACK piggybacked on data. Without new data it is not a duplicate ACK (RFC 5681, section 2), and its echoed timestamp is
+    /// not an RTT sample (RFC 7323, section 4.1). Its echo of marks counts.
     ///
     /// # Panics
-    /// If it acknowledges what was never sent.
+    /// If it acknowledges data that was never sent.
     #[inline(never)]
     pub fn on_ack_with_data(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
         if ack.next > self.tcb.snd_una() || !ack.sacks.is_empty() {
@@ -143,7 +143,7 @@ impl Sender {
         self.tcb.ensure_timer_below_one_segment(now);
     }
 
-    /// The SYN has been answered, perhaps not for the first time. The answer to that knows already whether ECN is in use.
+    /// Processes a SYN-ACK, possibly a retransmitted one. The pure ACK in response depends on whether ECN was negotiated.
     #[inline(never)]
     fn on_syn_ack(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
         let first = std::mem::take(&mut self.syn_sent);
@@ -158,7 +158,7 @@ impl Sender {
         }
     }
 
-    /// When the sender is to be woken: the earliest deadline of its timers.
+    /// Earliest deadline of the sender's timers.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         if self.only_rto_timer {
@@ -168,7 +168,7 @@ impl Sender {
         earlier_deadline(self.tcb.rto_deadline(), earlier_deadline(self.recovery.deadline(), others))
     }
 
-    /// The deadline has come.
+    /// Handles all timers that are due.
     #[inline(never)]
     pub fn on_timer(&mut self, now: Time, out: &mut impl SenderOutput) {
         self.tcb.set_serving_timer(true);
@@ -178,10 +178,10 @@ impl Sender {
         self.tcb.set_serving_timer(false);
     }
 
-    /// The timer to serve first of those that are due.
+    /// The first of the due timers to handle.
     fn next_due_timer(&self, now: Time) -> Option<SenderTimer> {
         let (retransmission, own) = (self.tcb.rto_deadline(), self.recovery.deadline());
-        // A tail loss probe that the retransmission timer limits goes in its place (RFC 8985, section 7.2).
+        // A tail loss probe limited by the RTO replaces the RTO (RFC 8985, section 7.2).
         let own_first = own.is_some_and(|own| retransmission.is_some_and(|at| own <= at));
         if is_due(retransmission, now) && !own_first {
             return Some(SenderTimer::Retransmission);
@@ -217,23 +217,23 @@ impl Sender {
         }
     }
 
-    /// Whether the SYN has not been answered yet.
+    /// Whether the SYN is unanswered.
     pub fn is_in_handshake(&self) -> bool {
         self.syn_sent
     }
 
-    /// Whether all that there was to send is acknowledged.
+    /// Whether all data is acknowledged.
     pub fn is_done(&self) -> bool {
         self.tcb.snd_una() >= self.tcb.queued_segments()
     }
 
-    /// Bytes that an arriving segment brings; see [`crate::SenderEndpoint::bytes_delivered_by`].
+    /// Bytes that an arriving segment delivers; see [`crate::SenderEndpoint::bytes_delivered_by`].
     #[inline]
     pub fn bytes_delivered_by(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
         self.tcb.bytes_delivered_by(segment, delivered, next)
     }
 
-    /// What there is to send, segment by segment.
+    /// Segments to send.
     pub fn send_buffer(&self) -> &SendBuffer {
         self.tcb.send_buffer()
     }
@@ -246,22 +246,22 @@ impl Sender {
         self.tcb.counters()
     }
 
-    /// Lowest segment not yet acknowledged.
+    /// Lowest unacknowledged segment.
     pub fn snd_una(&self) -> u64 {
         self.tcb.snd_una()
     }
 
-    /// The round-trip time to write into packets; zero before the first measurement.
+    /// RTT to write into packets; zero before the first sample.
     pub fn reported_rtt(&self) -> Span {
         self.tcb.rtt_stats().reported_rtt(self.tcb.settings().quirks.rtt_report)
     }
 
-    /// Smallest round-trip time measured on a segment that was sent once; zero before the first.
+    /// Minimum RTT of segments that were sent once; zero before the first sample.
     pub fn min_rtt(&self) -> Span {
         self.tcb.rtt_stats().min_rtt()
     }
 
-    /// DCTCP's estimate of the fraction of marked segments, where the response keeps one.
+    /// DCTCP's estimate of the fraction of marked segments, if the response keeps one.
     pub fn dctcp_alpha(&self) -> Option<f64> {
         self.tcb.dctcp_alpha()
     }
@@ -289,7 +289,7 @@ mod tests {
         }
     }
 
-    /// A sender with so many full segments to send.
+    /// Sender with `segments` full segments to send.
     fn sender_of(settings: Settings, segments: u64) -> Sender {
         let app_write = AppWrite::full_packets(segments, settings.payload());
         {
@@ -352,7 +352,7 @@ mod tests {
             let mut sender = sender_of(start, 1000);
             let mut sent = Sent(Vec::new());
             sender.start(Time::ZERO, &mut sent);
-            // The path of 40 ms and a millisecond for the network card hold a train of 20.5 ms.
+            // The path of 40 ms and one millisecond for the network card hold a train of 20.5 ms.
             for milli in 0..=21 {
                 assert!(sender.window().ssthresh > 999.0, "{recovery} at {milli} ms");
                 let (echo, now) = [milli, 40 + milli].map(|at| Time::ZERO + Span::from_millis(at)).into();
@@ -374,7 +374,7 @@ mod tests {
         }
     }
 
-    /// A sender in congestion avoidance with ten segments outstanding.
+    /// Sender in congestion avoidance with ten segments outstanding.
     fn avoiding(settings: Settings, ecn: bool) -> (Sender, Sent) {
         let settings = Settings {
             ecn,
@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(5.0, sender.window().ssthresh);
     }
 
-    /// A host with segments outstanding, at the end of the handshake, which agreed on ECN.
+    /// Host with segments outstanding after a handshake that negotiated ECN.
     fn host(settings: Settings, segments: u64) -> (Sender, Sent) {
         let settings = Settings { ecn: true, ..settings };
         let mut sender = sender_of(settings, segments);

@@ -1,4 +1,4 @@
-//! The parameters in the form that senders and receivers read on every packet, and what must hold between them.
+//! Parameters in the form that senders and receivers read for each packet, and the constraints between them.
 
 mod parameters;
 mod quirks;
@@ -8,7 +8,7 @@ use ecnlab_units::{Ecn, EcnSemantics, Span, Values, words};
 pub use parameters::Settings;
 pub use quirks::Quirks;
 
-/// Bytes in the largest bundle that segmentation offload takes of Linux' TCP (sk_gso_max_size): GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER and one.
+/// Maximum size in bytes of a bundle for segmentation offload in Linux (sk_gso_max_size): GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER and one.
 /// MAX_TCP_HEADER is 320 in kernels with wireless LAN and tunnels, as Debian's are.
 pub const SK_GSO_MAX_SIZE: u64 = 65_536 - (320 + 1);
 
@@ -151,35 +151,35 @@ impl EctCodepoint {
 }
 
 impl RecoveryName {
-    /// Whether the receiver is to send SACK blocks.
+    /// Whether the receiver sends SACK blocks.
     pub fn uses_sack(self) -> bool {
         matches!(self, RecoveryName::Sack1 | RecoveryName::Sack | RecoveryName::Fack | RecoveryName::Rack)
     }
 }
 
 impl Settings {
-    /// Whether segment 0 opens the connection and carries no data.
+    /// Whether segment 0 is a SYN without data.
     pub fn has_syn(&self) -> bool {
         self.handshake != Handshake::None
     }
 
-    /// Whether segment 0 asks for ECN, so that the other side's answer settles or confirms it.
+    /// Whether segment 0 offers ECN, so that the peer's reply accepts or confirms it.
     pub fn offers_ecn(&self) -> bool {
         self.handshake == Handshake::ThreeWay || self.quirks.first_packet_offers_ecn
     }
 
-    /// What the ECN field of the connection's packets means: what its receiver reads there.
+    /// Meaning of the ECN field in the connection's packets, as its receiver reads it.
     pub fn ecn_semantics(&self) -> EcnSemantics {
         if self.ecn_echo == EchoStyle::Mecn { EcnSemantics::Mecn } else { EcnSemantics::Classic }
     }
 
-    /// Whether hosts are to agree on Accurate ECN (RFC 9768).
+    /// Whether hosts negotiate Accurate ECN (RFC 9768).
     pub fn wants_accurate_ecn(&self) -> bool {
         self.ecn && self.ecn_echo == EchoStyle::Accurate
     }
 
-    /// Of the other direction of a connection that is open: nobody shakes hands again, so no packet is a SYN, and ECN is used if that was agreed
-    /// upon. Without a handshake each direction opens for itself.
+    /// Settings for the reverse direction of an open connection. There is no second handshake, so no packet is a SYN; ECN is used if it was
+    /// negotiated. Without a three-way handshake each direction opens separately.
     pub fn for_reverse_direction(&self, ecn: bool) -> Settings {
         match self.handshake {
             Handshake::ThreeWay => {
@@ -190,23 +190,23 @@ impl Settings {
         }
     }
 
-    /// Whether the window is a whole number: which algorithms know that.
+    /// Whether cwnd is an integer; only some algorithms support that.
     pub fn has_integer_cwnd(&self) -> bool {
         self.quirks.integer_cwnd && matches!(self.congestion_control, CongestionControlName::Reno | CongestionControlName::Cubic)
     }
 
-    /// Whether all packets of a connection that uses ECN are ECN-capable.
+    /// Whether all packets of a connection with ECN are ECN-capable.
     pub fn uses_ect_on_all_packets(&self) -> bool {
         self.ecn_response == EcnResponseName::Dctcp && self.quirks.dctcp_ect_on_all_packets
     }
 
-    /// Whether an echo of a mark brings the window down over a round trip.
+    /// Whether a mark reduces cwnd over one RTT by PRR.
     pub fn reduces_by_prr_for_marks(&self) -> bool {
         let responds = matches!(self.ecn_response, EcnResponseName::Halve | EcnResponseName::Abe | EcnResponseName::Dctcp);
         self.recovery == RecoveryName::Rack && self.quirks.ecn_reduction == EcnReduction::Prr && responds
     }
 
-    /// How a window is cut.
+    /// Rounding of a reduction.
     pub fn reduction_rounding(&self) -> SsthreshRounding {
         if self.has_integer_cwnd() { SsthreshRounding::Integer } else { self.quirks.ssthresh_rounding }
     }
@@ -216,29 +216,28 @@ impl Settings {
         self.packet_size - self.quirks.header_size
     }
 
-    /// How long the receiver may delay an acknowledgement, if it does.
+    /// Maximum delay of an ACK, if ACKs are delayed.
     pub fn ack_delay(&self) -> Option<Span> {
         self.delayed_ack.then_some(self.delayed_ack_time)
     }
 
-    /// Whether acknowledgements ride on data that goes their way. Where each direction opens for itself they are two connections, and MECN's echo
-    /// needs a bit in which data says something else.
+    /// Whether ACKs are piggybacked on data of the reverse direction. Not if each direction opens separately, since these are two
+    /// connections. Not with MECN, whose echo uses a bit with another meaning on data.
     pub fn piggybacks_acks(&self) -> bool {
         self.quirks.piggyback_acks && self.handshake == Handshake::ThreeWay && self.ecn_semantics() == EcnSemantics::Classic
     }
 
-    /// The smallest retransmission timeout. A host whose timers go off at the steps of a wheel counts it in whole ticks (Linux
-    /// `dst_metric_rtt`, `msecs_to_jiffies`).
+    /// Minimum RTO. With `timer_wheel` it is a whole number of ticks (Linux `dst_metric_rtt`, `msecs_to_jiffies`).
     pub fn effective_rto_min(&self) -> Span {
         if self.quirks.timer_wheel { self.quirks.tick * self.rto_min.picos().div_ceil(self.quirks.tick.picos()) } else { self.rto_min }
     }
 
-    /// Most SACK blocks that the receiver sends in an acknowledgement; none where recovery makes no use of them.
+    /// Maximum number of SACK blocks in an ACK; zero if recovery does not use them.
     pub fn max_reported_sack_blocks(&self) -> u8 {
         if self.recovery.uses_sack() { self.sack_blocks } else { 0 }
     }
 
-    /// Whether the SYN offers SACK: the receiver is to send blocks.
+    /// Whether the SYN offers SACK.
     pub fn offers_sack(&self) -> bool {
         self.max_reported_sack_blocks() > 0
     }
@@ -247,15 +246,15 @@ impl Settings {
         self.quirks.app_read_resume.0.is_some_and(|resumes| self.quirks.app_read_pause.0.is_none_or(|stops| resumes <= stops))
     }
 
-    /// Contradictions among the parameters: the parameter's name and what is wrong.
+    /// Contradictions among the parameters, as pairs of parameter name and explanation.
     fn contradictions(&self) -> Vec<(&'static str, String)> {
         let Settings { rto_min, packet_size, ecn_response: response, recovery, vegas_alpha, vegas_beta, .. } = self;
         let Quirks { rto_max, header_size, .. } = &self.quirks;
         let style = match response {
-            // A count tells the share of marks as well.
+            // The counters of Accurate ECN give the fraction of marks too.
             EcnResponseName::Dctcp if self.ecn_echo != EchoStyle::Accurate => EchoStyle::Dctcp,
             EcnResponseName::Mecn => EchoStyle::Mecn,
-            // These ask for no echo of their own.
+            // These responses need no specific echo.
             EcnResponseName::None | EcnResponseName::Halve | EcnResponseName::Abe | EcnResponseName::Dctcp => self.ecn_echo,
         };
         let found = [
@@ -285,7 +284,7 @@ impl Settings {
     }
 }
 
-/// The key of the table of quirks.
+/// Key of the table of quirks.
 pub const QUIRKS_KEY: &str = "quirks";
 
 /// Whether a parameter is a quirk.
@@ -293,12 +292,12 @@ pub fn is_quirk(name: &str) -> bool {
     Quirks::PARAMETERS.iter().any(|quirk| quirk.name == name)
 }
 
-/// Path of a parameter as a scenario gives it: that of a quirk leads into the table of quirks.
+/// Path of a parameter in a scenario; quirks are in their own table.
 pub fn parameter_path(name: &str) -> String {
     if is_quirk(name) { format!("{QUIRKS_KEY}.{name}") } else { name.to_owned() }
 }
 
-/// Contradictions among checked values: the parameter's name and what is wrong.
+/// Contradictions among checked values, as pairs of parameter name and explanation.
 pub fn check(values: &Values) -> Vec<(&'static str, String)> {
     Settings::from_values(values).contradictions()
 }
@@ -307,7 +306,7 @@ pub fn check(values: &Values) -> Vec<(&'static str, String)> {
 mod tests {
     use super::{Quirks, Settings};
 
-    /// Public parameters at most.
+    /// Maximum number of public parameters.
     const MAX_PUBLIC_PARAMETERS: usize = 40;
 
     #[test]

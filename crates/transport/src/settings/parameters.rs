@@ -1,6 +1,7 @@
-//! The public parameters of a sender and its receiver, each declared once: what a host of today can be set to, the constants of papers' algorithms, and sizes.
+//! The public parameters of a sender and its receiver: settings of current hosts, constants of published algorithms, and sizes.
 //!
-//! Behaviour of one implementation or version is a quirk (`quirks.rs`). `when` names the values of other parameters with which one is read.
+//! Behaviour of one implementation or version is a quirk (`quirks.rs`). `when` lists the values of other parameters with which a parameter
+//! is read.
 
 use ecnlab_units::{Span, parameters};
 

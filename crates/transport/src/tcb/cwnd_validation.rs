@@ -1,11 +1,11 @@
-//! How much of the window is in use, and what becomes of a window that is not (RFC 2861; RFC 7661).
+//! Congestion window validation: how much of cwnd is in use, and the reduction of an unused cwnd (RFC 2861; RFC 7661).
 //!
 //! ```text
-//! grows     while the window was what limited the sender when it sent last in this window, and in slow start while it is below twice
-//!           the most that was outstanding in this window
-//! idle      halved for each timeout that has passed since data was sent last, down to the initial window     (Linux tcp_cwnd_restart)
-//! not used  for a whole timeout: halfway down to the most that was outstanding in it                         (Linux tcp_cwnd_application_limited)
-//!           both leave a threshold of at least three quarters of the window
+//! grows     while cwnd limited the last transmission of this window, and in slow start while cwnd is below twice
+//!           the maximum outstanding in this window
+//! idle      cwnd is halved for each RTO since the last data was sent, down to the initial window           (Linux tcp_cwnd_restart)
+//! not used  for a whole RTO: cwnd comes halfway down to the maximum outstanding in that time               (Linux tcp_cwnd_application_limited)
+//!           both leave ssthresh at no less than three quarters of cwnd
 //! ```
 
 use ecnlab_units::Time;
@@ -14,45 +14,45 @@ use super::{SenderOutput, Tcb};
 use crate::congestion::CongestionWindow;
 use crate::settings::{CwndValidationName, RecoveryName, Settings, SlowStartAfterIdle};
 
-/// What is known of the window's use.
+/// Tracks how much of the congestion window is in use.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 pub struct CwndValidation {
-    /// The window was what limited the sender in this window.
+    /// Whether cwnd limited the sender in this window.
     cwnd_limited: bool,
-    /// Most segments outstanding in this window, where it did not.
+    /// Maximum outstanding segments in this window if cwnd did not limit the sender.
     max_outstanding: u64,
-    /// This window ends when all before this segment is acknowledged.
+    /// This window ends when all segments before this one are acknowledged.
     window_end: u64,
-    /// Most segments outstanding since the window was known to be in use.
+    /// Maximum outstanding segments since cwnd was last known to be in use.
     max_outstanding_since_used: u64,
-    /// Until when it was.
+    /// Last time at which cwnd was in use.
     last_used: Time,
 }
 
 impl CwndValidation {
-    /// Where growth asks for it, and recovery tells of it.
+    /// Validation for these settings, if the increase rule depends on cwnd usage and recovery reports it.
     pub fn for_settings(settings: &Settings) -> Option<Box<CwndValidation>> {
         let asked = settings.cwnd_validation == CwndValidationName::LargestFlight && settings.recovery == RecoveryName::Rack;
         asked.then(Default::default)
     }
 
-    /// So many segments are outstanding after sending, and the window kept more of them back or not.
+    /// Records the outstanding segments after a transmission, and whether cwnd held more segments back.
     fn on_sent(&mut self, outstanding: u64, limited: bool, snd_una: u64, snd_max: u64) {
         if snd_una >= self.window_end || limited || !self.cwnd_limited && outstanding > self.max_outstanding {
             (self.cwnd_limited, self.max_outstanding, self.window_end) = (limited, outstanding, snd_max);
         }
     }
 
-    /// Whether a window may grow.
+    /// Whether this window may grow.
     fn allows_growth(&self, window: &CongestionWindow) -> bool {
         self.cwnd_limited || window.in_slow_start() && (window.cwnd as u64) < 2 * self.max_outstanding
     }
 }
 
 impl Tcb {
-    /// Something was sent, or the window kept it back: how much of the window is in use. With nothing wrong (`open`) a window that was not in
-    /// use for a whole timeout comes down.
+    /// Records cwnd usage after a transmission, or after cwnd held one back. In the Open state (`open`) a cwnd that was unused for a whole
+    /// RTO comes down.
     pub fn update_is_cwnd_limited(&mut self, outstanding: u64, limited: bool, open: bool, now: Time, out: &mut impl SenderOutput) {
         let (snd_una, snd_max, least) = (self.snd_una, self.snd_max, self.initial_window);
         let Some(usage) = &mut self.cwnd_validation else { return };
@@ -68,7 +68,7 @@ impl Tcb {
         }
     }
 
-    /// The window is not in use: after a whole timeout of that it comes down.
+    /// Reduces a cwnd that was unused for a whole RTO.
     #[inline(never)]
     fn reduce_unused_cwnd(&mut self, open: bool, least: u64, now: Time, out: &mut impl SenderOutput) {
         let Some(usage) = &mut self.cwnd_validation else { return };
@@ -87,7 +87,7 @@ impl Tcb {
         }
     }
 
-    /// Whether the window was in use before these segments were acknowledged. In slow start half of it is enough.
+    /// Whether cwnd was in use before these segments were acknowledged. In slow start half of it is enough.
     #[inline]
     pub(super) fn is_cwnd_used(&self, newly: u64) -> bool {
         self.settings.cwnd_validation == CwndValidationName::Off || self.is_cwnd_used_enough(newly)
@@ -103,7 +103,7 @@ impl Tcb {
         }
     }
 
-    /// The window had the chance to grow, or was set: it counts as used (Linux snd_cwnd_stamp).
+    /// Counts cwnd as used, because it had the chance to grow or was set (Linux snd_cwnd_stamp).
     #[inline]
     pub fn mark_cwnd_used(&mut self, now: Time) {
         if self.settings.cwnd_validation == CwndValidationName::LargestFlight
@@ -113,7 +113,7 @@ impl Tcb {
         }
     }
 
-    /// Nothing is outstanding and there is more to send: after an idle timeout the window comes down. It may come down for a cut already.
+    /// Reduces cwnd when sending restarts after an idle RTO. `reduces`: a congestion reduction of cwnd is in progress.
     pub(super) fn restart_after_idle(&mut self, reduces: bool, now: Time, out: &mut impl SenderOutput) {
         match self.settings.slow_start_after_idle {
             SlowStartAfterIdle::Off => {}
@@ -147,7 +147,7 @@ impl Tcb {
         }
     }
 
-    /// Three quarters of a window that does not come down have proved good: the threshold is at least that (Linux tcp_current_ssthresh).
+    /// Raises ssthresh to three quarters of cwnd, unless a reduction is in progress (Linux tcp_current_ssthresh).
     fn raise_ssthresh_to_three_quarters(&mut self, out: &mut impl SenderOutput) {
         let cwnd = self.window.cwnd as u64;
         self.set_ssthresh(self.window.ssthresh.max((cwnd / 2 + cwnd / 4) as f64), out);
@@ -177,7 +177,7 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    /// An open connection whose last segment was sent at `last_sent` ms, with a timeout of 264 ms and an initial window of 10 segments.
+    /// Open connection whose last segment was sent at `last_sent` ms, with an RTO of 264 ms and an initial window of 10 segments.
     fn idle(cwnd: f64, ssthresh: f64, last_sent: u64) -> Tcb {
         let settings = Settings {
             slow_start_after_idle: SlowStartAfterIdle::Halve,
@@ -195,7 +195,8 @@ mod tests {
 
     #[test]
     fn an_idle_window_is_halved_once_for_each_timeout() {
-        // reno-idle-400ms, reno-idle-1s and cubic-zero-window: the window, its threshold and when data was sent last; when there was more.
+        // reno-idle-400ms, reno-idle-1s and cubic-zero-window. First tuple: cwnd, ssthresh and the time of the last transmission; then the
+        // time at which sending restarts.
         for ((cwnd, ssthresh, sent), now, expected) in [
             ((110.0, 2172.0, 205), 600, (55.0, 2172.0)),
             ((110.0, 2172.0, 205), 1500, (10.0, 2172.0)),
@@ -209,7 +210,7 @@ mod tests {
         }
     }
 
-    /// A mark has cut the threshold to 30, nothing beyond what was sent then is acknowledged, and the application pauses.
+    /// A mark has reduced ssthresh to 30, no segment sent after that is acknowledged, and the application pauses.
     #[test]
     fn an_idle_window_that_comes_down_for_a_cut_keeps_the_cut_s_threshold() {
         for (reduces, expected) in [(true, (55.0, 30.0)), (false, (55.0, 82.0))] {
@@ -221,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_window_that_was_set_counts_as_used_from_then_on() {
-        // Nothing was kept back since 0 ms; at 400 ms a timeout, or the end of a reduction, has set the window.
+        // Cwnd held nothing back since 0 ms; at 400 ms an RTO, or the end of a reduction, has set cwnd.
         for (set, expected) in [(None, 36.0), (Some(400), 50.0)] {
             let mut tcb = idle(50.0, 20.0, 0);
             tcb.snd_max = 22;
@@ -234,7 +235,7 @@ mod tests {
 
     #[test]
     fn slow_start_goes_on_up_to_twice_what_was_outstanding() {
-        // cubic-app-limited: writes of five segments, of which no acknowledgement lets a window of 10 grow; of six it would.
+        // cubic-app-limited: after writes of five segments no ACK grows a cwnd of 10; after writes of six it grows.
         let mut tcb = idle(10.0, 2172.0, 0);
         let grows = |tcb: &mut Tcb, outstanding, limited| {
             (tcb.snd_una, tcb.snd_max) = (tcb.snd_max, tcb.snd_max + outstanding);
@@ -242,7 +243,7 @@ mod tests {
             tcb.is_cwnd_used(1)
         };
         assert_eq!([false, true, false, true], [(5, false), (6, false), (5, false), (5, true)].map(|(of, by)| grows(&mut tcb, of, by)));
-        // Limited once in a window, it stays so until the window ends.
+        // Once cwnd-limited, the sender stays cwnd-limited until the window ends.
         tcb.update_is_cwnd_limited(3, false, true, at(10), &mut Nowhere);
         assert!(tcb.is_cwnd_used(1));
         assert!(!grows(&mut tcb, 3, false));

@@ -1,23 +1,23 @@
-//! What the sender knows of ECN: whether it is in use, what the acknowledgement at hand echoes, and whether it owes the receiver a CWR
-//! (RFC 3168, section 6.1).
+//! ECN state of the sender: whether ECN is in use, whether the current ACK echoes a mark, and whether a CWR is pending (RFC 3168, section
+//! 6.1).
 
 use ecnlab_units::CongestionLevel;
 
 use crate::segment::Ack;
 use crate::settings::{EchoStyle, Settings};
 
-/// The sender's side of ECN.
+/// ECN state of the sender.
 #[derive(Clone, Copy, Debug)]
 pub struct EcnState {
-    /// It was agreed upon, or is taken for granted where there is no three-way handshake.
+    /// ECN was negotiated, or is assumed without a three-way handshake.
     in_use: bool,
-    /// The other side echoes marks.
+    /// The peer echoes marks.
     peer_echoes: bool,
-    /// The acknowledgement at hand echoes a mark.
+    /// The current ACK echoes a mark.
     ece_on_ack: bool,
-    /// A mark came while the window was one segment or less.
+    /// A mark arrived while cwnd was one segment or less.
     marked_at_one_segment: bool,
-    /// The window was cut, and the receiver is to be told.
+    /// Cwnd was reduced, and the receiver has not received the CWR yet.
     cwr_queued: bool,
 }
 
@@ -31,24 +31,24 @@ impl EcnState {
         self.in_use
     }
 
-    /// The SYN's answer: ECE without CWR agrees; both mean a host that sends reserved bits back (RFC 3168, section 6.1.1).
+    /// Processes the SYN-ACK. ECE without CWR accepts ECN; both bits mean a host that reflects reserved bits (RFC 3168, section 6.1.1).
     pub fn on_syn_ack(&mut self, answer: &Ack) {
         //= RFC 3168, section 6.1.1: no ECN on data
         self.in_use &= answer.ece && !answer.cwr;
         self.peer_echoes = self.in_use;
     }
 
-    /// ECN is not offered any more.
+    /// Disables ECN for the rest of the connection.
     pub fn disable(&mut self) {
         self.in_use = false;
     }
 
-    /// An acknowledgement that is not looked at for its echo.
+    /// Skips the echo of the current ACK.
     pub fn ignore_echo(&mut self) {
         self.ece_on_ack = false;
     }
 
-    /// The level of the mark that an acknowledgement echoes.
+    /// Congestion level of the mark that an ACK echoes.
     pub fn read_echo(&mut self, ack: &Ack, style: EchoStyle) -> Option<CongestionLevel> {
         let level = match style {
             EchoStyle::Mecn => mecn_level(ack),
@@ -58,12 +58,12 @@ impl EcnState {
         level
     }
 
-    /// Whether the acknowledgement at hand says that the network is congested, so that the window may not grow.
+    /// Whether the current ACK signals congestion, so that cwnd may not grow.
     pub fn forbids_growth(&self) -> bool {
         self.ece_on_ack && self.peer_echoes
     }
 
-    /// Ends the processing of an acknowledgement, which shows whether the other side echoes marks.
+    /// Ends the processing of an ACK, and records whether the peer echoes marks.
     pub fn end_ack_processing(&mut self, ack: &Ack) {
         if !self.ece_on_ack && self.peer_echoes {
             self.marked_at_one_segment = false;
@@ -71,15 +71,15 @@ impl EcnState {
         self.peer_echoes |= ack.ece || ack.cwr;
     }
 
-    /// A mark cuts a window of `cwnd`: whether it is the second in a row at one segment or less, which backs off the timer
-    /// (RFC 3168, section 6.1.2).
+    /// Records a mark at window `cwnd`. Returns whether it is the second mark in a row at one segment or less, which backs off the RTO (RFC
+    /// 3168, section 6.1.2).
     pub fn note_mark_at_cwnd(&mut self, cwnd: f64) -> bool {
         let again = cwnd <= 1.0 && self.marked_at_one_segment;
         self.marked_at_one_segment = cwnd <= 1.0;
         again
     }
 
-    /// Returns whether the acknowledgement of a timed segment ends the back-off, as it does unless marks at one segment go on.
+    /// Whether an RTT sample ends the RTO backoff. It does, unless the marks at one segment continue.
     pub fn end_backoff_on_sample(&mut self) -> bool {
         let ends = !(self.peer_echoes && self.marked_at_one_segment && self.ece_on_ack);
         self.marked_at_one_segment &= !ends;
@@ -90,7 +90,7 @@ impl EcnState {
         self.cwr_queued = true;
     }
 
-    /// The cut was taken back before the receiver was told.
+    /// Cancels the CWR of a reduction that was undone before the CWR was sent.
     pub fn withdraw_cwr(&mut self) {
         self.cwr_queued = false;
     }
@@ -99,13 +99,13 @@ impl EcnState {
         self.cwr_queued
     }
 
-    /// A segment went, with CWR or without.
+    /// Updates the pending CWR after a segment was sent with or without it.
     pub fn on_segment_sent(&mut self, cwr: bool) {
         self.cwr_queued &= !cwr;
     }
 }
 
-/// MECN's echo in (CWR, ECE): 00 window reduced, 01 nothing, 10 incipient, 11 moderate.
+/// MECN echo in (CWR, ECE): 00 cwnd reduced, 01 no congestion, 10 incipient, 11 moderate.
 fn mecn_level(ack: &Ack) -> Option<CongestionLevel> {
     match (ack.cwr, ack.ece) {
         (true, false) => Some(CongestionLevel::Incipient),

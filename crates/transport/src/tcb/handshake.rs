@@ -1,14 +1,14 @@
-//! The sender's part of the three-way handshake, and what it settles about ECN (RFC 9293, section 3.5; RFC 3168, section 6.1.1).
+//! Sender side of the three-way handshake, with the ECN negotiation (RFC 9293, section 3.5; RFC 3168, section 6.1.1).
 //!
 //! ```text
-//! a lost SYN     initial window             timeout for data                       ECN
+//! a lost SYN     initial window             RTO for data                           ECN
 //! rfc6298        1                          at least 3 s                           not used
-//! sample         1 after the second one     of the sample by the answer's          used if the answer agrees to the first SYN's offer;
-//!                                           timestamp, 3 s where there is none     the first data carries CWR, as a timeout cuts
+//! sample         1 after the second one     from the RTT by the SYN-ACK's          used if the SYN-ACK accepts the offer of the first SYN;
+//!                                           timestamp, 3 s without a timestamp     the first data carries CWR, since the RTO reduced cwnd
 //! ```
 //!
-//! A SYN that was sent again for nothing, as the timestamp of the first one in the answer shows, costs no window (Linux
-//! tcp_try_undo_spurious_syn).
+//! A spurious retransmission of the SYN does not reduce the initial window (Linux tcp_try_undo_spurious_syn). The SYN-ACK then echoes the
+//! timestamp of the first SYN.
 
 use ecnlab_units::{Ecn, Span, Time};
 
@@ -17,10 +17,9 @@ use crate::congestion::CongestionControl;
 use crate::segment::{Ack, Segment, SegmentType};
 use crate::settings::{SlowStartAfterIdle, SynRtxRto};
 
-/// The retransmission timeout for data after a SYN that had to be sent again, where nothing says how long a round trip takes (RFC 6298,
-/// section 5.7).
+/// RTO for data after a retransmitted SYN, if there is no RTT sample (RFC 6298, section 5.7).
 const RTO_AFTER_LOST_SYN: Span = Span::from_secs(3);
-/// SYNs sent again that cost no window.
+/// SYN retransmissions that do not reduce the initial window.
 const MAX_FREE_SYN_RETRANSMISSIONS: u64 = 1;
 
 impl Tcb {
@@ -30,7 +29,7 @@ impl Tcb {
         self.snd_nxt = 1;
     }
 
-    /// The SYN has been answered.
+    /// Processes the SYN-ACK.
     pub fn on_syn_ack(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
         self.ecn.on_syn_ack(ack);
         let sent_again = self.counters.retransmitted_timeout;
@@ -44,7 +43,7 @@ impl Tcb {
             SynRtxRto::Sample => self.init_rto_from_syn_rtt(sent_again, first_sent, ack, now, out),
         }
         if self.settings.slow_start_after_idle == SlowStartAfterIdle::Halve {
-            // The time in which nobody wrote anything begins here.
+            // The idle time of the application starts here.
             self.last_sent_at = now;
         }
     }
@@ -82,7 +81,7 @@ impl Tcb {
         self.set_cwnd(if harmless { self.initial_window as f64 } else { 1.0 }, out);
     }
 
-    /// The connection has been opened from the other side; its handshake took `rtt`, if that is known.
+    /// Starts a connection that the peer opened; `rtt` is the RTT of its handshake if known.
     pub fn start_established(&mut self, rtt: Option<Span>, now: Time) {
         self.recovery_point.on_handshake_done();
         if let Some(rtt) = rtt {
@@ -92,8 +91,8 @@ impl Tcb {
         }
     }
 
-    /// Takes the round-trip time of the handshake, measured from `sent` to `answered` and known `now`. The smallest round-trip time is that of all
-    /// samples (RFC 8985, section 6.2, step 1), or a retransmission that is faster than the first flight would not count as delivered.
+    /// Records the RTT of the handshake from `sent` to `answered`, known at `now`. The minimum RTT covers all samples (RFC 8985, section
+    /// 6.2, step 1): otherwise a retransmission with a shorter RTT than the first flight would not count as delivered.
     fn sample_handshake_rtt(&mut self, sent: Time, answered: Time, now: Time) {
         if self.settings.quirks.handshake_rtt_sample {
             self.update_min_rtt(answered.since(sent).picos() / Span::from_micros(1).picos(), false, now);
@@ -101,7 +100,7 @@ impl Tcb {
         }
     }
 
-    /// Nobody answered the SYN: it goes again after a doubled timeout, and without ECN, which the path may not let pass (section 6.1.1.1).
+    /// Retransmits the SYN after its RTO, with the RTO doubled and without ECN, since the path may drop ECN-setup SYNs (section 6.1.1.1).
     pub fn on_syn_timeout(&mut self, now: Time, out: &mut impl SenderOutput) {
         self.rto_deadline = None;
         match self.settings.quirks.syn_rtx_rto {
@@ -115,7 +114,7 @@ impl Tcb {
         self.transmit(0, now, out);
     }
 
-    /// The window falls to one segment as after any timeout, until the SYN is answered.
+    /// Reduces cwnd to one segment, as after any RTO, until the SYN is answered.
     fn reduce_cwnd_for_lost_syn(&mut self, out: &mut impl SenderOutput) {
         if self.counters.retransmitted_timeout == 0 {
             let left = self.control.ssthresh_after_loss(self.window.cwnd);
@@ -125,7 +124,7 @@ impl Tcb {
         self.ecn.queue_cwr();
     }
 
-    /// An acknowledgement without data, which closes a handshake.
+    /// Sends a pure ACK, which completes the handshake.
     pub fn send_pure_ack(&mut self, out: &mut impl SenderOutput) {
         out.send(Segment {
             segment_type: SegmentType::PureAck,
@@ -135,7 +134,7 @@ impl Tcb {
         self.counters.sent += 1;
     }
 
-    /// Of a packet without data.
+    /// ECN codepoint of a segment without data.
     pub(super) fn pure_ack_codepoint(&self) -> Ecn {
         if self.ecn.in_use() && self.settings.uses_ect_on_all_packets() { self.settings.ect_codepoint.ecn() } else { Ecn::NotEct }
     }
@@ -165,7 +164,7 @@ mod tests {
         Time::ZERO + Span::from_micros(micros)
     }
 
-    /// A host with ticks of 4 ms at 4 k - 1 ms whose SYN was not answered so often, and when it sent them.
+    /// Host with ticks of 4 ms at 4 k - 1 ms and `lost` unanswered SYNs; returns the send times of the SYNs too.
     fn opening(settings: Settings, lost: usize) -> (Sender, Sent, Vec<Time>) {
         let settings = Settings { congestion_control: crate::settings::CongestionControlName::Reno, ..settings };
         let clock = HostClock::new(&settings, Span::from_millis(493 * 4 + 1));
@@ -194,8 +193,8 @@ mod tests {
 
     #[test]
     fn a_lost_syn_answer_costs_a_timeout_and_no_window() {
-        // reno-ecn-synack-lost: the second SYN offers no ECN, the answer echoes the first one's timestamp and agrees to its offer. The window is
-        // 1 and the threshold 5 from the timeout to the answer, then ten segments go, the first of them with CWR.
+        // reno-ecn-synack-lost: the second SYN offers no ECN. The SYN-ACK echoes the first SYN's timestamp and accepts its offer. Cwnd is 1
+        // and ssthresh 5 from the RTO to the SYN-ACK; then ten segments go, the first of them with CWR.
         let (mut sender, mut sent, times) = opening(host(), 1);
         assert_eq!(vec![0, 1003], times.iter().map(|time| time.picos() / Span::from_millis(1).picos()).collect::<Vec<_>>());
         assert_eq!((1.0, 5.0), (sender.window().cwnd, sender.window().ssthresh));
@@ -221,8 +220,8 @@ mod tests {
 
     #[test]
     fn the_timeout_for_data_is_that_of_the_sample_by_timestamp() {
-        // After a lost SYN 40 ms + 200 ms; after a lost answer the 1043 ms since the first SYN, and twice that (cubic-syn-lost, reno-ecn-synack-lost).
-        // Without timestamps 3 s (RFC 6298, section 5.7). Then up to two ticks more.
+        // After a lost SYN 40 ms + 200 ms; after a lost SYN-ACK the 1043 ms since the first SYN, and twice that (cubic-syn-lost,
+        // reno-ecn-synack-lost). Without timestamps 3 s (RFC 6298, section 5.7). The timer wheel adds up to two ticks.
         for (timestamps, echoed, expected) in [(true, 1, 240..248), (true, 0, 3129..3137), (false, 1, 3000..3264)] {
             let (mut sender, mut sent, times) = opening(Settings { timestamps, tlp: false, ..host() }, 1);
             let now = at(1_043_050);

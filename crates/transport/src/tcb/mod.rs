@@ -1,4 +1,4 @@
-//! The transmission control block: the state of a connection's sending end that loss recovery works on, and the methods that change it.
+//! The transmission control block (TCB): the sender state that loss recovery uses, and the methods that change it.
 //!
 //! ```text
 //!                     snd_una       snd_nxt       snd_max         snd_una + window    queued_segments
@@ -7,21 +7,22 @@
 //!                        |        acknowledged       |                  |                  |
 //!
 //!  snd_una <= snd_nxt <= snd_max <= queued_segments
-//!  window = min(cwnd + inflation, max_rwnd); inflation lends the window a segment for each duplicate of a recovery
-//!  `snd_nxt` is below `snd_max` only after a recovery has gone back; segments below `snd_max` are retransmissions.
+//!  window = min(cwnd + inflation, max_rwnd); inflation adds a segment for each duplicate ACK of a recovery
+//!  `snd_nxt` is below `snd_max` only after a go-back-N; segments below `snd_max` are retransmissions.
 //!
-//!                     snd_una                 recover          snd_max
-//!  ----------------------+----------------------+----------------+
-//!                        |  sent before the cut |  sent after it |
-//!                        |  marks and losses    |  a mark or a   |
-//!                        |  are covered by it   |  loss cuts     |
+//!                     snd_una                 recover                    snd_max
+//!  ----------------------+-----------------------+--------------------------+
+//!                        |  sent before the last |  sent after it: a mark   |
+//!                        |  reduction, which     |  or a loss reduces cwnd  |
+//!                        |  covers their marks   |  again                   |
+//!                        |  and losses           |                          |
 //!
-//!  recover is `snd_max` at the time of the last cut
+//!  recover is `snd_max` at the time of the last reduction
 //! ```
 //!
-//! [`RecoveryPoint`] keeps the cause of the last reduction and its depth, `EcnState` whether ECN is in use and CWR is due, [`SendBuffer`] which
-//! segments are short or the FIN. `reduction` reduces the window, `send` transmits, `handshake` opens the connection. The fields are private:
-//! recovery calls methods, and the invariants above are kept here.
+//! [`RecoveryPoint`] keeps the cause and the depth of the last reduction. `EcnState` keeps whether ECN is in use and a CWR is pending.
+//! [`SendBuffer`] keeps which segments are short or the FIN. `reduction` reduces cwnd, `send` transmits, `handshake` opens the connection.
+//! The fields are private: recovery calls methods, which keep the invariants above.
 
 mod cwnd_validation;
 mod ecn;
@@ -56,28 +57,28 @@ use crate::segment::{Ack, Segment};
 use crate::send_buffer::SendBuffer;
 use crate::settings::{CwndIncrease, EcnResponseName, HystartName, RecoveryName, RtoEstimatorName, RtoTimerRestart, RttReport, Settings};
 
-/// Takes a sender's segments, and its window whenever that may have changed.
+/// Receives a sender's segments and each possible change of its window.
 pub trait SenderOutput {
     fn send(&mut self, segment: Segment);
 
-    /// The window or the threshold may have changed.
+    /// Called when cwnd or ssthresh may have changed.
     fn on_window_changed(&mut self, _window: &CongestionWindow) {}
 }
 
-/// What a sender has done so far.
+/// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendCounters {
     pub sent: u64,
     pub retransmitted_fast: u64,
     pub retransmitted_timeout: u64,
-    /// Timeouts that meant a loss: data was outstanding and no mark had just cut the window (ns-2's nrexmit_).
+    /// RTOs that indicate a loss: data was outstanding and no mark had just reduced cwnd (ns-2's nrexmit_).
     pub timeouts: u64,
-    /// Window cuts for marks.
+    /// Reductions of cwnd in response to marks.
     pub ecn_reactions: u64,
 }
 
 impl SendCounters {
-    /// The sum of these counts and others.
+    /// Sum of these counters and `other`.
     pub fn sum_with(&self, other: &SendCounters) -> SendCounters {
         SendCounters {
             sent: self.sent + other.sent,
@@ -89,56 +90,56 @@ impl SendCounters {
     }
 }
 
-/// A sender without its loss recovery. What every acknowledgement reads stands first, so that it shares cache lines.
+/// State of a sender without its loss recovery. The fields that each ACK reads come first, so that they share cache lines.
 #[repr(C)]
 pub struct Tcb {
     settings: Arc<Settings>,
-    /// Lowest segment not yet acknowledged.
+    /// Lowest unacknowledged segment.
     snd_una: u64,
     /// Next segment to send.
     snd_nxt: u64,
     /// One past the highest segment ever sent.
     snd_max: u64,
-    /// One past the last segment that the receiver has said to have room for.
+    /// One past the last segment that fits into the receive window.
     rwnd_right_edge: u64,
-    /// When the retransmission timer expires.
+    /// Deadline of the retransmission timer.
     rto_deadline: Option<Time>,
     send_buffer: SendBuffer,
     window: CongestionWindow,
     recovery_point: RecoveryPoint,
-    /// Duplicate acknowledgements in a row.
+    /// Consecutive duplicate ACKs.
     dupacks: u32,
     ecn: EcnState,
-    /// The response looks at every acknowledgement.
+    /// The ECN response needs each ACK.
     response_needs_acks: bool,
-    /// An echo of a mark is responded to before recovery takes the acknowledgement. Without a response nothing says CWR, and the echo that stays
-    /// on must not keep the window from growing.
+    /// The response to an echoed mark precedes recovery. Without a response no CWR is sent, and an echo that stays set must not keep cwnd
+    /// from growing.
     responds_before_recovery: bool,
-    /// Congestion control looks at round-trip times, and recovery shows it none.
+    /// Congestion control needs RTT samples, and recovery does not pass them.
     control_needs_rtt: bool,
-    /// The other side tells of its window.
+    /// The peer advertises a receive window.
     uses_rwnd: bool,
-    /// The next segment is pushed, whatever is written.
+    /// The next segment carries PSH.
     push_next_segment: bool,
     last_sent_at: Time,
     advertised_window: AdvertisedWindow,
     counters: SendCounters,
     control: CongestionController,
-    /// Governs the first slow start as long as that goes on.
+    /// HyStart++, present until the first slow start ends.
     hystart: Option<Box<HyStartPlusPlus>>,
-    /// What may hold segments back that the window allows.
+    /// Gate that may delay segments which the window allows.
     send_gate: Option<Box<SendGate>>,
-    /// Where growth asks for the most that was outstanding.
+    /// Present if the increase rule depends on cwnd usage.
     cwnd_validation: Option<Box<CwndValidation>>,
     rtt_estimator: RttEstimator,
     rtt_stats: RttStats,
-    /// Where recovery takes samples by itself, and the estimate does not keep it.
+    /// Present if recovery takes RTT samples and the estimator does not keep the minimum.
     min_rtt: Option<Box<MinRtt>>,
     initial_window: u64,
-    /// The segment being timed and when it was sent.
+    /// Segment being timed, and its send time.
     timed_segment: Option<(u64, Time)>,
     ecn_response: EcnResponse,
-    /// The segment that the timer sent again last.
+    /// Last segment that the RTO timer retransmitted.
     last_rto_segment: Option<u64>,
 }
 
@@ -181,18 +182,19 @@ impl Tcb {
         }
     }
 
-    /// The host needs a random time before segments leave.
+    /// Adds a random processing time before segments leave the host.
     pub fn set_processing_time(&mut self, processing: ProcessingTime) {
         self.send_gate.get_or_insert_default().set_processing_time(processing);
     }
 
-    /// More to send.
+    /// Appends a write of the application.
     pub fn add_write(&mut self, app_write: &AppWrite) {
         self.send_buffer.add_write(app_write, self.snd_max);
         self.update_rwnd_right_edge();
     }
 
-    /// The application has closed, if it has, now that what may go has gone; whether there is a FIN to send.
+    /// Queues the FIN if the application has closed; call it after the segments that may go were sent. Returns whether there is a FIN to
+    /// send.
     pub fn queue_fin(&mut self) -> bool {
         let closes = self.send_buffer.queue_fin(self.snd_max);
         if closes {
@@ -201,12 +203,12 @@ impl Tcb {
         closes
     }
 
-    /// What there is to send, segment by segment.
+    /// Segments to send.
     pub fn send_buffer(&self) -> &SendBuffer {
         &self.send_buffer
     }
 
-    /// Bytes that an arriving segment brings; see [`crate::SenderEndpoint::bytes_delivered_by`].
+    /// Bytes that an arriving segment makes readable; see [`crate::SenderEndpoint::bytes_delivered_by`].
     #[inline]
     pub fn bytes_delivered_by(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
         let carried = || {
@@ -219,13 +221,13 @@ impl Tcb {
         self.send_buffer.bytes_delivered_by(segment.seq, delivered, next, carried)
     }
 
-    /// The application has more to send; if all it had sent was acknowledged, the connection was idle (RFC 5681, section 4.1).
-    /// The window may come down for a cut (`reduces`).
+    /// Handles new data after all earlier data was acknowledged, when the connection was idle (RFC 5681, section 4.1). `reduces`: a
+    /// congestion reduction of cwnd is in progress.
     pub fn restart_if_idle(&mut self, reduces: bool, now: Time, out: &mut impl SenderOutput) {
         if self.snd_una < self.snd_max || self.snd_max == 0 {
             return;
         }
-        // Recovery by time tells of a pause when it sends.
+        // RACK reports an idle period when it sends.
         if self.settings.recovery != RecoveryName::Rack {
             self.control.on_restart_after_idle(now, self.last_sent_at);
         }
@@ -233,13 +235,13 @@ impl Tcb {
     }
 }
 
-/// Questions.
+/// Accessors.
 impl Tcb {
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Lowest segment not yet acknowledged.
+    /// Lowest unacknowledged segment.
     pub fn snd_una(&self) -> u64 {
         self.snd_una
     }
@@ -254,37 +256,37 @@ impl Tcb {
         self.snd_max
     }
 
-    /// Segments there are to send, SYN and FIN counted.
+    /// Number of segments to send, with SYN and FIN.
     pub fn queued_segments(&self) -> u64 {
         self.send_buffer.queued_segments()
     }
 
-    /// Whether there is a new segment that the receiver's window has room for.
+    /// Whether a new segment exists that fits into the receive window.
     pub fn has_new_segment(&self) -> bool {
         self.snd_max < self.queued_segments() && self.snd_max < self.snd_una + self.settings.max_rwnd && self.snd_max < self.rwnd_right_edge
     }
 
-    /// Whether the other side's window has room for a segment, or had as it went first.
+    /// Whether a segment fits into the receive window, or did when it was first sent.
     pub fn fits_rwnd(&self, seq: u64) -> bool {
         seq < self.rwnd_right_edge.max(self.snd_max)
     }
 
-    /// New segments that there are to send and that the receiver's window has room for.
+    /// Number of new segments that fit into the receive window.
     pub fn sendable_new_segments(&self) -> u64 {
         self.queued_segments().min(self.rwnd_right_edge).min(self.snd_una + self.settings.max_rwnd).saturating_sub(self.snd_max)
     }
 
-    /// Whether the application has nothing more to add.
+    /// Whether the application will not write any more.
     pub fn is_app_closed(&self) -> bool {
         self.send_buffer.is_closed_before(self.queued_segments())
     }
 
-    /// When a segment was sent last.
+    /// Time of the last transmission.
     pub fn last_sent_at(&self) -> Time {
         self.last_sent_at
     }
 
-    /// Segments sent and not yet acknowledged by number.
+    /// Segments sent and not yet cumulatively acknowledged.
     pub fn outstanding_segments(&self) -> u64 {
         self.snd_max - self.snd_una
     }
@@ -293,7 +295,7 @@ impl Tcb {
         &self.window
     }
 
-    /// The window that may be in flight, in whole segments.
+    /// Segments that may be in flight, rounded down.
     pub fn usable_window(&self) -> u64 {
         (self.window.cwnd as u64 + self.recovery_point.inflation()).min(self.settings.max_rwnd)
     }
@@ -306,7 +308,7 @@ impl Tcb {
         &self.recovery_point
     }
 
-    /// Duplicate acknowledgements in a row.
+    /// Consecutive duplicate ACKs.
     pub fn dupacks(&self) -> u32 {
         self.dupacks
     }
@@ -315,13 +317,13 @@ impl Tcb {
         &self.rtt_stats
     }
 
-    /// When the retransmission timer expires.
+    /// Deadline of the retransmission timer.
     #[inline]
     pub fn rto_deadline(&self) -> Option<Time> {
         self.rto_deadline
     }
 
-    /// When a segment may leave that pacing or the processing time holds back.
+    /// Time at which a segment delayed by pacing or processing may leave.
     pub fn send_gate_deadline(&self) -> Option<Time> {
         self.send_gate.as_ref().and_then(|gate| gate.deadline())
     }
@@ -335,38 +337,39 @@ impl Tcb {
         self.ecn.in_use()
     }
 
-    /// DCTCP's alpha, where there is one.
+    /// DCTCP's alpha, if the response keeps one.
     pub fn dctcp_alpha(&self) -> Option<f64> {
         self.ecn_response.dctcp_alpha()
     }
 
-    /// HyStart++ still looks for the end of the first slow start.
+    /// Whether HyStart++ still watches the first slow start.
     #[cfg(test)]
     pub fn in_first_slow_start(&self) -> bool {
         self.hystart.is_some()
     }
 
-    /// The segment being timed.
+    /// Segment being timed for an RTT sample.
     #[cfg(test)]
     pub fn timed_segment(&self) -> Option<u64> {
         self.timed_segment.map(|(seq, _)| seq)
     }
 }
 
-/// The sequence space and what is known by it.
+/// Sequence space and RTT samples.
 impl Tcb {
-    /// Takes the round-trip time that an acknowledgement shows.
+    /// Takes the RTT sample of an ACK.
     pub fn sample_echoed_rtt(&mut self, ack: &Ack, now: Time) {
         self.rtt_stats.on_ack(ack, now);
     }
 
-    /// Takes the acknowledgement of new data into the sequence space, the estimate and the timer; returns how many segments are new.
+    /// Advances the sequence space for an ACK of new data, takes its RTT sample and restarts the timer. Returns the number of newly
+    /// acknowledged segments.
     #[inline(always)]
     pub fn process_new_ack(&mut self, ack: &Ack, now: Time) -> u64 {
         self.recovery_point.end_fast_recovery();
         let newly = ack.next - self.snd_una;
         if self.settings.quirks.rto_timer_restart == RtoTimerRestart::BeforeSample {
-            // Below a window of one nothing is sent before the timer: it runs even with nothing outstanding.
+            // With cwnd below one, nothing is sent before the timer fires: it runs even with nothing outstanding.
             let needed = self.snd_nxt >= ack.next || ack.next < self.snd_max || self.window.cwnd < 1.0;
             self.rto_deadline = needed.then(|| self.rtt_estimator.clock().timer_expiry(now, self.rtt_estimator.rto(&self.settings)));
         }
@@ -388,35 +391,35 @@ impl Tcb {
         newly
     }
 
-    /// Takes the acknowledgement of a part of what recovery waits for into the sequence space, and into nothing else.
+    /// Advances `snd_una` for a partial ACK during recovery, and changes nothing else.
     pub fn advance_snd_una(&mut self, next: u64) {
         self.snd_una = next;
         self.snd_nxt = self.snd_nxt.max(self.snd_una);
         self.send_buffer.release_before(self.snd_una);
     }
 
-    /// Sending goes back to the first segment that is not acknowledged.
+    /// Moves `snd_nxt` back to `snd_una`.
     pub fn rewind_snd_nxt(&mut self) {
         self.snd_nxt = self.snd_una;
     }
 
-    /// What is sent next is new.
+    /// Moves `snd_nxt` to `snd_max`, so that new data is sent next.
     pub fn set_snd_nxt_to_max(&mut self) {
         self.snd_nxt = self.snd_max;
     }
 
-    /// A segment was sent out of turn: what is sent next lies behind it.
+    /// Moves `snd_nxt` past a segment that was sent out of order.
     pub fn advance_snd_nxt_past(&mut self, seq: u64) {
         self.snd_nxt = self.snd_nxt.max(seq + 1);
     }
 
-    /// A duplicate acknowledgement: how many there are in a row with it.
+    /// Counts a duplicate ACK; returns the number of consecutive ones.
     pub fn count_dupack(&mut self) -> u32 {
         self.dupacks += 1;
         self.dupacks
     }
 
-    /// So many duplicates in a row, as recovery counts them.
+    /// Sets the number of consecutive duplicate ACKs, as recovery counts them.
     pub fn set_dupacks(&mut self, count: u32) {
         self.dupacks = count;
     }
@@ -435,18 +438,19 @@ impl Tcb {
         self.rtt_estimator.on_rtt_sample(sent, now, self.sample_context(), &self.settings);
     }
 
-    /// Where the connection stands. Hosts let slow start take an acknowledgement before they take its sample.
+    /// Connection state for an RTT sample. Linux runs slow start for an ACK before it takes the ACK's sample.
     fn sample_context(&self) -> RttSampleContext {
         let CongestionWindow { cwnd, ssthresh } = self.window;
         RttSampleContext { snd_una: self.snd_una, snd_max: self.snd_max, cwnd, cwnd_will_grow: cwnd <= ssthresh }
     }
 
-    /// What is timed is sent again, or its acknowledgement waits for what is: no sample is taken (Karn's algorithm, RFC 6298, section 3).
+    /// Cancels the running RTT sample: the timed segment was retransmitted, or its ACK waits for a retransmission (Karn's algorithm, RFC
+    /// 6298, section 3).
     pub fn cancel_rtt_timing(&mut self) {
         self.timed_segment = None;
     }
 
-    /// Gives up the sample of a segment that a partial acknowledgement has passed; the back-off ends with it.
+    /// Cancels the RTT sample of a segment that a partial ACK has covered, and ends the RTO backoff.
     pub fn drop_passed_rtt_timing(&mut self) {
         if self.timed_segment.is_some_and(|(seq, _)| seq < self.snd_una) {
             self.timed_segment = None;
@@ -455,13 +459,14 @@ impl Tcb {
     }
 }
 
-/// The retransmission timer.
+/// Retransmission timer.
 impl Tcb {
     pub fn restart_rto_timer(&mut self, now: Time) {
         self.rto_deadline = Some(self.rtt_estimator.clock().timer_expiry(now, self.rtt_estimator.rto(&self.settings)));
     }
 
-    /// With the window below one segment nothing is sent before the timer (RFC 3168, section 6.1.2), which runs even with nothing outstanding.
+    /// Starts the timer if cwnd is below one segment. Nothing is sent before it fires (RFC 3168, section 6.1.2), so it runs even with
+    /// nothing outstanding.
     pub fn ensure_timer_below_one_segment(&mut self, now: Time) {
         //= RFC 3168, section 6.1.2: at one segment the timer sends
         if self.rto_deadline.is_none() && self.window.cwnd < 1.0 && self.snd_una < self.queued_segments() {
@@ -469,7 +474,7 @@ impl Tcb {
         }
     }
 
-    /// Doubles the timeout.
+    /// Doubles the RTO.
     pub fn back_off_rto(&mut self) {
         self.rtt_estimator.back_off(&self.settings);
     }
@@ -479,12 +484,12 @@ impl Tcb {
     }
 }
 
-/// The window's growth; `reduction` has the rest.
+/// Growth of cwnd; `reduction` has the decrease.
 impl Tcb {
-    /// Whether the acknowledgement at hand says that the network is congested, so that the window may not grow (RFC 3168, section 6.1.2). While
-    /// what a timeout has shown is repaired it says nothing new: the timeout has cut the window, and where CWR waits for new data
-    /// the echo cannot end before the repair does. Slow start goes on then, as in Linux (tcp_cong_avoid in CA_Loss). ns-2's retransmissions
-    /// carry CWR and end the echo, and ns-2 does not grow on one.
+    /// Whether the echo on the current ACK forbids growth of cwnd (RFC 3168, section 6.1.2). During the recovery after an RTO it does not:
+    /// the RTO has already reduced cwnd. If CWR waits for new data, the echo cannot end before that recovery does. Slow start continues
+    /// then, as in Linux (tcp_cong_avoid in CA_Loss). ns-2's retransmissions carry CWR, which ends the echo, and ns-2 does not grow cwnd on
+    /// an echo.
     fn ece_forbids_growth(&self) -> bool {
         //= RFC 5681, section 3.1: slow start repairs what a timeout has shown
         let repairs_timeout =
@@ -492,12 +497,12 @@ impl Tcb {
         self.ecn.forbids_growth() && (self.settings.quirks.cwr_on_retransmission || !repairs_timeout())
     }
 
-    /// Whether an acknowledgement of `newly` segments may open the window.
+    /// Whether an ACK of `newly` segments may grow cwnd.
     fn may_grow_cwnd(&self, newly: u64) -> bool {
         !self.ece_forbids_growth() && self.is_cwnd_used(newly)
     }
 
-    /// Lets the window grow for an acknowledgement of `newly` segments, unless it says that the network is congested.
+    /// Grows cwnd for an ACK of `newly` segments, unless the ACK signals congestion.
     #[inline(always)]
     pub fn grow_cwnd(&mut self, ack: &Ack, newly: u64, now: Time, out: &mut impl SenderOutput) {
         self.mark_cwnd_used(now);
@@ -542,8 +547,7 @@ impl Tcb {
         }
     }
 
-    /// The same as Vegas' recovery asks for it: with a sample of its own, with the next segment to send as the end of what is in flight, and
-    /// telling of every step.
+    /// Variant of `grow_cwnd` for Vegas recovery: takes an RTT sample as argument, ends the flight at `snd_nxt`, and reports each step.
     pub fn grow_cwnd_traced(&mut self, ack: &Ack, newly: u64, rtt: Option<Span>, now: Time, out: &mut impl SenderOutput) {
         if self.may_grow_cwnd(newly) {
             let acked = AckSample { rtt, snd_max: self.snd_nxt, ..self.ack_sample(ack, newly, now) };
@@ -554,23 +558,23 @@ impl Tcb {
         self.ecn.end_ack_processing(ack);
     }
 
-    /// Congestion control is told that the first segment goes.
+    /// Notifies congestion control that the first segment is sent.
     pub fn on_first_segment_sent(&mut self, now: Time) {
         self.control.on_first_segment(now);
     }
 
-    /// The initial window, where it had to wait for the first acknowledgement.
+    /// Sets the initial window after the first ACK, if it had to wait for it.
     pub fn set_initial_window(&mut self, out: &mut impl SenderOutput) {
         //= RFC 5681, section 3.1; RFC 6928, section 2: the first flight is the initial window
         self.set_cwnd(self.initial_window as f64, out);
     }
 
-    /// The acknowledgement at hand has been dealt with, and grows nothing.
+    /// Remembers the echo of an ACK that does not grow cwnd.
     pub fn remember_ecn_echo(&mut self, ack: &Ack) {
         self.ecn.end_ack_processing(ack);
     }
 
-    /// What congestion control is told of an acknowledgement of `newly` segments.
+    /// Congestion control's view of an ACK of `newly` segments.
     #[inline(always)]
     fn ack_sample(&self, ack: &Ack, newly: u64, now: Time) -> AckSample {
         AckSample {
@@ -584,7 +588,7 @@ impl Tcb {
         }
     }
 
-    /// The same with the smoothed round-trip time of the estimate.
+    /// The same as `ack_sample`, with the smoothed RTT of the RTO estimator.
     fn ack_sample_with_estimator_srtt(&self, ack: &Ack, newly: u64, now: Time) -> AckSample {
         let acked = self.ack_sample(ack, newly, now);
         AckSample { srtt: self.srtt().unwrap_or(acked.srtt), ..acked }
@@ -597,13 +601,13 @@ impl Tcb {
         }
     }
 
-    /// Recovery sets the window.
+    /// Sets cwnd on behalf of recovery.
     pub fn set_cwnd(&mut self, cwnd: f64, out: &mut impl SenderOutput) {
         self.window.cwnd = cwnd;
         out.on_window_changed(&self.window);
     }
 
-    /// Recovery sets the slow-start threshold.
+    /// Sets ssthresh on behalf of recovery.
     pub fn set_ssthresh(&mut self, ssthresh: f64, out: &mut impl SenderOutput) {
         self.window.ssthresh = ssthresh;
         out.on_window_changed(&self.window);

@@ -1,7 +1,7 @@
-//! Pacing: segments go out at the window's rate, not in bursts.
+//! Pacing: spreads segments over the RTT instead of sending bursts.
 //!
-//! The interval is `srtt / (gain cwnd)`, with a gain of 2 in slow start and 1.2 later, so that the pacer does not hold the window back
-//! (Aggarwal, Savage and Anderson 2000; Linux tcp_update_pacing_rate). Before the first sample nothing is held.
+//! The interval is `srtt / (gain cwnd)`. The gain is 2 in slow start and 1.2 later, so that the pacer does not limit cwnd (Aggarwal, Savage
+//! and Anderson 2000; Linux tcp_update_pacing_rate). Before the first RTT sample segments are not paced.
 
 use ecnlab_units::{Span, Time};
 
@@ -17,7 +17,7 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// When a segment that was held back may go.
+    /// Time at which a delayed segment may go.
     pub fn deadline(&self) -> Option<Time> {
         self.wake_at
     }
@@ -26,14 +26,14 @@ impl Pacer {
         self.wake_at = None;
     }
 
-    /// Whether a segment may go now; if not, remembers that one waits.
+    /// Whether a segment may go now; if not, records that one waits.
     pub fn may_send(&mut self, now: Time) -> bool {
         let may = now >= self.next_send_time;
         self.wake_at = (!may).then_some(self.next_send_time);
         may
     }
 
-    /// A segment went.
+    /// Schedules the next segment after a transmission.
     pub fn on_sent(&mut self, window: &CongestionWindow, srtt: Span, now: Time) {
         let gain = if window.in_slow_start() { SLOW_START_GAIN } else { AVOIDANCE_GAIN };
         let interval = srtt.picos() as f64 / (gain * window.cwnd.max(1.0));

@@ -1,34 +1,34 @@
-//! The last cut of the window: what it was for, which segments it covers, and how deep it went.
+//! The last reduction of cwnd: its cause, the segments that it covers, and its depth.
 //!
-//! A window is cut once for what was sent in it (RFC 5681, section 3.2; RFC 3168, section 6.1.2; RFC 6582's `recover`). So before anything
-//! cuts, it asks here whether the last cut covers it already.
+//! Cwnd is reduced at most once for the segments of one window (RFC 5681, section 3.2; RFC 3168, section 6.1.2; RFC 6582's `recover`). Each
+//! reduction therefore first checks here whether the last one covers the segment.
 //!
 //! ```text
-//!  +---------+   echo of a mark    +------+   acknowledgements show a loss   +------------+
-//!  |         | ------------------> | Mark | -------------------------------> |            |
-//!  |         |                     +------+                                  |            |
-//!  | Nothing |            acknowledgements show a loss                       | Duplicates |
-//!  |         | ------------------------------------------------------------> |            |
-//!  |         | <------------------------------------------------------------ |            |
-//!  +---------+   new data is acknowledged; with a scoreboard, all of the cut +------------+
+//!  +---------+     echo of a mark      +------+     ACKs indicate a loss         +--------------+
+//!  |         | ----------------------> | Mark | -------------------------------> |              |
+//!  |         |                         +------+                                  |              |
+//!  |  None   |              ACKs indicate a loss                                 | FastRecovery |
+//!  |         | ----------------------------------------------------------------> |              |
+//!  |         | <---------------------------------------------------------------- |              |
+//!  +---------+   ACK of new data; with a scoreboard, of all up to `recover`      +--------------+
 //!       ^
-//!       | with a scoreboard: all that the cut covers is acknowledged
+//!       | with a scoreboard: ACK of all up to `recover`
 //!  +---------+
 //!  | Timeout | <-- from every state, when the retransmission timer expires
-//!  +---------+ --> to Mark or Duplicates, for segments that the cut does not cover
+//!  +---------+ --> to Mark or FastRecovery, for segments beyond `recover`
 //! ```
 //!
-//! A mark leads to Mark from every state, and nothing leads back from there by itself: whether it is still the mark's window is asked of
-//! `recover`. How deep: `beta` is the part of the window that marks have left. A heavier mark or a loss in the same window reduces it to its own
-//! share instead of adding a second one; after a loss nothing deepens it any more.
+//! A mark leads to Mark from every state. Only a loss or an RTO leaves Mark; `recover` determines whether the marked window is still in
+//! flight. `beta` is the fraction of cwnd that reductions for marks have left. A stronger mark or a loss in the same window reduces cwnd
+//! further, to its own fraction, instead of multiplying a second one. After a loss nothing reduces cwnd further.
 
-/// What the window was last cut for.
+/// Cause of the last reduction of cwnd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LastReduction {
-    /// Nothing that is still to be repaired.
+    /// No reduction whose loss is still to be repaired.
     None,
     Mark,
-    /// A loss that acknowledgements show; its recovery is on.
+    /// A loss indicated by ACKs; its recovery is in progress.
     FastRecovery,
     Timeout,
 }
@@ -36,22 +36,22 @@ pub enum LastReduction {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RecoveryPoint {
-    /// One past the highest segment sent when the window was cut: the cut covers all below.
+    /// One past the highest segment sent when cwnd was reduced: the reduction covers all segments below it.
     recover: u64,
-    /// Segments known by their duplicates to have left the network, which recovery lends to the window.
+    /// Segments that duplicate ACKs show to have left the network, which recovery adds to the window.
     inflation: u64,
-    /// What cuts for marks have left of the window; nothing after a loss.
+    /// Fraction of cwnd that the reductions for marks have left; 0 after a loss.
     beta: f64,
     last_reduction: LastReduction,
 }
 
 impl RecoveryPoint {
-    /// No cut yet. As in ns-2, segment 1 must be acknowledged before a loss counts as one of a new window.
+    /// State before the first reduction. As in ns-2, segment 1 must be acknowledged before a loss belongs to a new window.
     pub fn initial() -> RecoveryPoint {
         RecoveryPoint { recover: 1, inflation: 0, beta: 1.0, last_reduction: LastReduction::None }
     }
 
-    /// A handshake is done: a loss of the first data, segment 1, counts as well.
+    /// Lets a loss of segment 1, the first data after a handshake, reduce cwnd too.
     pub fn on_handshake_done(&mut self) {
         self.recover = 0;
     }
@@ -64,7 +64,7 @@ impl RecoveryPoint {
         self.last_reduction == cause
     }
 
-    /// One past the highest segment sent when the window was last cut.
+    /// One past the highest segment sent when cwnd was last reduced.
     pub fn recover(&self) -> u64 {
         self.recover
     }
@@ -73,52 +73,54 @@ impl RecoveryPoint {
         self.inflation
     }
 
-    /// Whether more is acknowledged than the cut covers: a loss now is one of a new window (RFC 6582, section 3.2, step 1).
+    /// Whether more than the covered segments is acknowledged: a loss now belongs to a new window (RFC 6582, section 3.2, step 1).
     pub fn is_passed_by(&self, snd_una: u64) -> bool {
         snd_una > self.recover
     }
 
-    /// Whether all that the cut covers is acknowledged, which ends a recovery.
+    /// Whether all covered segments are acknowledged, which ends a recovery.
     pub fn is_reached_by(&self, snd_una: u64) -> bool {
         snd_una >= self.recover
     }
 
-    /// Whether the cut covers the mark that the acknowledgement of all before `next` echoes; with `but_timeouts` that of a timeout does not.
+    /// Whether the last reduction covers a mark echoed by an ACK of all segments before `next`. With `but_timeouts` the reduction of an RTO
+    /// does not cover it.
     pub fn covers_mark(&self, next: u64, but_timeouts: bool) -> bool {
         next <= self.recover && !(but_timeouts && self.last_reduction == LastReduction::Timeout)
     }
 
-    /// The window is cut for a mark, to this share, when all before `snd_max` is sent.
+    /// Records a reduction for a mark to the fraction `share` of cwnd.
     pub fn set_for_mark(&mut self, share: f64, snd_max: u64) {
         self.beta = share;
         self.recover = snd_max;
         self.last_reduction = LastReduction::Mark;
     }
 
-    /// The window is cut for a loss that acknowledgements show: nothing deepens that cut.
+    /// Records a reduction for a loss that ACKs indicate; nothing reduces cwnd further in this window.
     pub fn set_for_loss(&mut self, snd_max: u64) {
         self.recover = snd_max;
         self.beta = 0.0;
     }
 
-    /// The retransmission timer has expired: no duplicate inflates the window any more.
+    /// Records the expiry of the retransmission timer; duplicate ACKs no longer inflate the window.
     pub fn set_for_timeout(&mut self, snd_max: u64) {
         self.recover = snd_max;
         self.inflation = 0;
         self.last_reduction = LastReduction::Timeout;
     }
 
-    /// No heavier mark of the same window cuts any more.
+    /// Forbids that a stronger mark of the same window reduces cwnd further.
     pub fn forbid_further_reduction(&mut self) {
         self.beta = 0.0;
     }
 
-    /// A heavier mark of the same window: what further share is left for the cut to come to `share` in all, if that is less.
+    /// Remaining factor for a stronger mark of the same window, so that the total reduction is to `share`; none if cwnd is lower already.
     pub fn reduce_further(&mut self, share: f64) -> Option<f64> {
         (share < self.beta).then(|| share / std::mem::replace(&mut self.beta, share))
     }
 
-    /// A loss in a window that was cut for a mark: what further share is left for the cut to come to that of a loss, if that is less.
+    /// Remaining factor for a loss in a window reduced for a mark, so that the total reduction is to `share`; none if cwnd is lower
+    /// already.
     pub fn reduce_further_for_loss(&mut self, share: f64) -> Option<f64> {
         let further = share / self.beta;
         (further < 1.0).then(|| {
@@ -127,31 +129,31 @@ impl RecoveryPoint {
         })
     }
 
-    /// A recovery begins, or goes on.
+    /// Records that a recovery is in progress.
     pub fn enter_recovery(&mut self) {
         self.last_reduction = LastReduction::FastRecovery;
     }
 
-    /// A scoreboard's recovery ends, or its timeout's repair. The acknowledgement that ends it may bring the next window's mark.
+    /// Ends a recovery by scoreboard, or the recovery after an RTO. The ACK that ends it may echo a mark of the next window.
     pub fn exit_recovery(&mut self) {
         if self.last_reduction != LastReduction::Mark {
             self.last_reduction = LastReduction::None;
         }
     }
 
-    /// New data is acknowledged, which ends a recovery by duplicates.
+    /// Ends a fast recovery by duplicate ACKs, because new data is acknowledged.
     pub fn end_fast_recovery(&mut self) {
         if self.last_reduction == LastReduction::FastRecovery {
             self.last_reduction = LastReduction::None;
         }
     }
 
-    /// The cut covers all before `snd_max`.
+    /// Extends the last reduction to cover all segments before `snd_max`.
     pub fn extend_to(&mut self, snd_max: u64) {
         self.recover = snd_max;
     }
 
-    /// The cut covers nothing any more, as at the start.
+    /// Resets the recovery point to its initial state, which covers no segment.
     pub fn reset(&mut self) {
         self.recover = 1;
     }

@@ -1,4 +1,4 @@
-//! What cuts the window: echoes of marks, losses and the retransmission timer.
+//! Reductions of cwnd and ssthresh by echoed marks, losses and the retransmission timer.
 
 use ecnlab_units::{CongestionLevel, Time};
 
@@ -9,19 +9,19 @@ use crate::segment::Ack;
 use crate::settings::{ReduceFrom, SsthreshRounding};
 
 impl Tcb {
-    /// What a cut is taken of.
+    /// Segments to which a multiplicative decrease applies: cwnd or FlightSize.
     pub fn reduction_base(&self) -> f64 {
         match self.settings.quirks.reduce_from {
             ReduceFrom::Cwnd => self.usable_window_f64(),
             ReduceFrom::Flight if self.snd_una < self.snd_max => {
                 self.window.cwnd.min(self.settings.max_rwnd as f64).min(self.outstanding_segments() as f64)
             }
-            // A late echo finds nothing outstanding, and half of nothing would be no window.
+            // A late echo may find nothing outstanding; half of zero is not a window.
             ReduceFrom::Flight => self.usable_window_f64(),
         }
     }
 
-    /// Responds to an echo of marks, before anything else of an acknowledgement is looked at.
+    /// Responds to an echoed mark before the rest of the ACK is processed.
     #[inline(always)]
     pub fn respond_to_echo(&mut self, ack: &Ack, now: Time, out: &mut impl SenderOutput) {
         if !(self.ecn.in_use() && self.responds_before_recovery) {
@@ -63,14 +63,14 @@ impl Tcb {
         self.reduce_cwnd(self.reduction_base(), share, out);
     }
 
-    /// Looks at an acknowledgement that delivered so many segments, for a response that estimates the share of marks.
+    /// Passes an ACK of `segments` segments to a response that estimates the fraction of marks (DCTCP's alpha).
     pub fn update_mark_estimate(&mut self, segments: u64, echo: bool) {
         if self.response_needs_acks && self.settings.reduces_by_prr_for_marks() {
             self.ecn_response.update_mark_estimate(self.snd_una, segments, echo, self.snd_max);
         }
     }
 
-    /// Cuts the threshold, and leaves the window to a reduction that follows.
+    /// Reduces ssthresh, and leaves cwnd to a proportional rate reduction.
     pub fn reduce_ssthresh(&mut self, cause: ReductionCause, now: Time, out: &mut impl SenderOutput) {
         self.notify_reduction(cause, now);
         let base = self.reduction_base();
@@ -97,7 +97,7 @@ impl Tcb {
         response::MIN_SSTHRESH.max(self.settings.quirks.min_cwnd as f64)
     }
 
-    /// A loss in a window that comes down for a mark: where the response cuts less for marks, the threshold is now that of a loss.
+    /// Lowers ssthresh for a loss in a window that is being reduced for a mark, if the response reduces less for marks.
     pub fn reduce_ssthresh_for_loss(&mut self, out: &mut impl SenderOutput) {
         if self.ecn_response.reduces_again_on_loss() {
             self.window.ssthresh = self.control.ssthresh_after_loss(self.reduction_base()).max(self.min_ssthresh());
@@ -105,7 +105,7 @@ impl Tcb {
         }
     }
 
-    /// Takes a cut back that nothing was lost for: the window is at least what it was, and the receiver need not be told.
+    /// Undoes a spurious reduction: cwnd is at least its prior value, and a pending CWR is cancelled.
     pub fn undo_reduction(&mut self, cwnd: f64, ssthresh: f64, now: Time, out: &mut impl SenderOutput) {
         self.window.cwnd = self.window.cwnd.max(cwnd);
         if ssthresh > self.window.ssthresh {
@@ -116,17 +116,17 @@ impl Tcb {
         out.on_window_changed(&self.window);
     }
 
-    /// Whether the window was cut for a mark, and not all is acknowledged that was sent before.
+    /// Whether cwnd was reduced for a mark and part of that window is still outstanding.
     pub fn is_in_window_reduced_for_mark(&self) -> bool {
         self.recovery_point.last_reduction_is(LastReduction::Mark) && !self.recovery_point.is_reached_by(self.snd_una)
     }
 
-    /// A timeout that means a loss.
+    /// Counts an RTO that indicates a loss.
     pub fn count_timeout(&mut self) {
         self.counters.timeouts += 1;
     }
 
-    /// The retransmission timer has expired, and recovery has cut what is to be cut.
+    /// Finishes the processing of an RTO, after recovery has reduced cwnd.
     pub fn finish_rto_reduction(&mut self, now: Time) {
         self.mark_cwnd_used(now);
         self.control.on_rto(self.snd_max, now);
@@ -136,20 +136,20 @@ impl Tcb {
         self.ecn.queue_cwr();
     }
 
-    /// Cuts the window for a loss that acknowledgements show, taken of `from` segments.
+    /// Reduces cwnd for a loss indicated by ACKs. The reduction applies to `from` segments.
     pub fn reduce_cwnd_for_loss(&mut self, from: f64, now: Time, out: &mut impl SenderOutput) {
         self.begin_loss_reduction(now);
         //= RFC 5681, section 3.2, equation 4: one cut, to the share that is kept
         self.reduce_cwnd(from, self.control.loss_beta(), out);
     }
 
-    /// Cuts the threshold for a loss that acknowledgements show, and the window to one segment.
+    /// Reduces ssthresh for a loss indicated by ACKs, and cwnd to one segment.
     pub fn reduce_to_one_for_loss(&mut self, now: Time, out: &mut impl SenderOutput) {
         self.begin_loss_reduction(now);
         self.reduce_cwnd_to_one(out);
     }
 
-    /// The window is cut for a loss: marks and losses of what is sent so far do not cut it again, and the receiver is told.
+    /// Records a reduction for a loss: marks and losses of the segments sent so far do not reduce cwnd again, and a CWR is queued.
     pub fn begin_loss_reduction(&mut self, now: Time) {
         //= RFC 3168, section 6.1.2: the loss of CWR cuts again
         self.recovery_point.set_for_loss(self.snd_max);
@@ -158,45 +158,45 @@ impl Tcb {
         self.ecn.queue_cwr();
     }
 
-    /// A loss in the window of a mark that has cut already: the cut is deepened to that of a loss, if it was smaller.
-    /// Congestion control knows of the mark's cut, and is not told of a second one.
+    /// Reduces cwnd further, to the fraction for a loss, in a window that a mark has reduced less. Congestion control knows of the first
+    /// reduction and is not notified of a second.
     pub fn reduce_further_for_loss(&mut self, from: f64, out: &mut impl SenderOutput) {
         if let Some(further) = self.recovery_point.reduce_further_for_loss(self.control.loss_beta()) {
             self.reduce_cwnd(from, further, out);
         }
     }
 
-    /// Recovery begins, or goes on. Who has cut for the loss says so beside it.
+    /// Enters or continues recovery. The caller reduces cwnd.
     pub fn enter_recovery(&mut self) {
         self.recovery_point.enter_recovery();
     }
 
-    /// Recovery by a scoreboard is over.
+    /// Ends a recovery by scoreboard.
     pub fn exit_recovery(&mut self) {
         self.recovery_point.exit_recovery();
     }
 
-    /// The last cut covers all that is sent so far.
+    /// Extends the last reduction to cover all segments sent so far.
     pub fn extend_recovery_point(&mut self) {
         self.recovery_point.extend_to(self.snd_max);
     }
 
-    /// The last cut covers nothing any more.
+    /// Clears the recovery point, which then covers no segment.
     pub fn reset_recovery_point(&mut self) {
         self.recovery_point.reset();
     }
 
-    /// Lends so many segments to the window, which duplicates show to have left the network.
+    /// Adds `segments` to the window, which duplicate ACKs show to have left the network.
     pub fn set_inflation(&mut self, segments: u64) {
         self.recovery_point.set_inflation(segments);
     }
 
-    /// Lends one segment more to the window.
+    /// Adds one segment to the window.
     pub fn inflate_by_one(&mut self) {
         self.recovery_point.inflate_by_one();
     }
 
-    /// Congestion control is told of a cut to come, and the first slow start is over (RFC 9406, section 4.3).
+    /// Notifies congestion control of a reduction, and ends the first slow start (RFC 9406, section 4.3).
     fn notify_reduction(&mut self, cause: ReductionCause, now: Time) {
         self.control.on_reduction(&self.window, cause, now);
         self.hystart = None;
@@ -218,20 +218,20 @@ impl Tcb {
         self.ecn.queue_cwr();
     }
 
-    /// The window of one segment, with the threshold as it is.
+    /// Sets cwnd to one segment and keeps ssthresh.
     pub fn reset_cwnd_to_one(&mut self, out: &mut impl SenderOutput) {
         self.set_cwnd(1.0, out);
         self.ecn.queue_cwr();
     }
 
-    /// A window below one segment, to which marks have cut it, returns to one.
+    /// Raises a cwnd below one segment, the result of marks, to one segment.
     pub fn restore_cwnd_to_one(&mut self, out: &mut impl SenderOutput) {
         if self.window.cwnd < 1.0 {
             self.set_cwnd(1.0, out);
         }
     }
 
-    /// The retransmission timer has expired: the window falls to one segment and the timer backs off. What to send is for recovery to say.
+    /// Handles the expiry of the retransmission timer: cwnd becomes one segment and the RTO backs off. Recovery decides what to send.
     pub fn on_rto(&mut self, now: Time, out: &mut impl SenderOutput) {
         self.rto_deadline = None;
         self.dupacks = 0;
@@ -254,19 +254,19 @@ impl Tcb {
         self.timed_segment = None;
     }
 
-    /// Whether a mark has cut the threshold that a timeout would cut.
+    /// Whether a mark has already reduced the ssthresh that an RTO would reduce.
     fn is_reduced_for_mark(&self) -> bool {
         let in_its_window = !self.recovery_point.is_reached_by(self.snd_una);
         self.recovery_point.last_reduction_is(LastReduction::Mark) && (in_its_window || self.settings.quirks.rto_keeps_ecn_ssthresh)
     }
 
-    /// The window after a timeout. In a window that was cut for a mark, and with nothing outstanding, the threshold stays.
+    /// Sets cwnd and ssthresh after an RTO. Ssthresh stays in a window reduced for a mark, and with nothing outstanding.
     fn enter_loss(&mut self, idle: bool, marked: bool, now: Time, out: &mut impl SenderOutput) {
         let again = self.settings.quirks.repeated_rto_keeps_ssthresh && self.last_rto_segment.replace(self.snd_una) == Some(self.snd_una);
         if !idle && !marked {
             self.counters.timeouts += 1;
         }
-        // No heavier echo of the same window cuts what the timeout has left.
+        // A stronger echo of the same window does not reduce cwnd below the value after the RTO.
         self.recovery_point.forbid_further_reduction();
         //= RFC 5681, section 3.1: further timeouts of a segment leave the threshold
         if idle || marked || again {

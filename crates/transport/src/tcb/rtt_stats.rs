@@ -1,11 +1,11 @@
-//! Round-trip times as the segments' own echoes show them: for congestion control, pacing and the reports that AECN reads.
+//! RTT by echoed timestamps, for congestion control, pacing and the RTT reports that AECN reads.
 
 use ecnlab_units::{Span, Time};
 
 use crate::segment::Ack;
 use crate::settings::RttReport;
 
-/// Round-trip times as the segments' own echoes show them.
+/// RTT by echoed timestamps.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct RttStats {
@@ -13,24 +13,24 @@ pub struct RttStats {
     last_sample: Span,
     srtt: Span,
     base_rtt: Span,
-    /// Since when the round of `base` runs, and the segment whose acknowledgement ends it.
+    /// Start of the current round of `base`, and the segment whose ACK ends the round.
     round: (Time, u64),
     round_sum: Span,
     round_samples: u64,
 }
 
 impl RttStats {
-    /// Smallest; zero before the first.
+    /// Minimum RTT; zero before the first sample.
     pub fn min_rtt(&self) -> Span {
         self.min_rtt
     }
 
-    /// Smoothed as the RFC smooths it; zero before the first.
+    /// RTT smoothed as in RFC 6298; zero before the first sample.
     pub fn srtt(&self) -> Span {
         self.srtt
     }
 
-    /// What packets are to carry; zero before the first.
+    /// RTT to report in packets; zero before the first sample.
     pub fn reported_rtt(&self, report: RttReport) -> Span {
         match report {
             RttReport::Min => self.min_rtt,
@@ -51,9 +51,9 @@ impl RttStats {
         self.srtt = Span::from_picos(smoothed);
     }
 
-    /// Appendix A's base round-trip time, as its lines run. A round is timed from the acknowledgement that ended the one before, waiting
-    /// included; the base is the smallest, but a round of a single segment sets it anew. Segments are timed singly only as long as
-    /// each slot of the table of `max_rwnd` send times is used for the first time, since the lines that would free a slot are never reached.
+    /// Updates the base RTT as the code of Appendix A does. A round starts with the ACK that ended the round before, and includes time
+    /// spent waiting. The base is the minimum, but a round of a single segment resets it. Single segments are timed only while each slot of
+    /// the table of `max_rwnd` send times is used for the first time, since the code that would free a slot is never reached.
     pub fn update_base(&mut self, ack: &Ack, next: u64, max_rwnd: u64, now: Time) {
         let (began, ends) = self.round;
         if ack.next > ends {

@@ -1,4 +1,4 @@
-//! What goes out: new segments as far as the window allows, and single ones again.
+//! Transmission: new segments as far as the window allows, and single retransmissions.
 
 use ecnlab_units::{Ecn, Time};
 
@@ -8,7 +8,7 @@ use crate::segment::{Segment, SegmentType};
 use crate::settings::Handshake;
 
 impl Tcb {
-    /// Sends new segments as far as the window allows, at most `most` and the sender's own limit.
+    /// Sends new segments as far as the window allows, at most `most` and at most the sender's burst limit.
     #[inline]
     pub fn send_new_segments(&mut self, most: u64, now: Time, out: &mut impl SenderOutput) {
         let mut left = most.min(self.max_burst());
@@ -23,7 +23,7 @@ impl Tcb {
         }
     }
 
-    /// Most segments in answer to one acknowledgement.
+    /// Maximum number of segments in response to one ACK.
     pub fn max_burst(&self) -> u64 {
         if self.settings.quirks.max_burst == 0 { u64::MAX } else { self.settings.quirks.max_burst }
     }
@@ -34,7 +34,7 @@ impl Tcb {
         self.snd_nxt += 1;
     }
 
-    /// One new segment beyond the window for a duplicate acknowledgement (RFC 3042).
+    /// Sends one new segment beyond cwnd for a duplicate ACK (limited transmit, RFC 3042).
     pub fn send_limited_transmit(&mut self, now: Time, out: &mut impl SenderOutput) {
         let in_receiver_window = self.snd_nxt < (self.snd_una + self.settings.max_rwnd).min(self.rwnd_right_edge);
         let in_limited_window = (self.snd_nxt + 1) as f64 <= self.snd_una as f64 + self.window.cwnd + f64::from(self.dupacks);
@@ -44,16 +44,16 @@ impl Tcb {
         }
     }
 
-    /// Sends a segment again because acknowledgements show its loss.
+    /// Retransmits a segment whose loss ACKs indicate.
     pub fn retransmit(&mut self, seq: u64, now: Time, out: &mut impl SenderOutput) {
         let by_timeout = self.counters.retransmitted_timeout;
         self.transmit(seq, now, out);
-        // With nothing outstanding this sends new data, which counts as neither.
+        // With nothing outstanding this sends new data, which is not a retransmission.
         self.counters.retransmitted_fast += self.counters.retransmitted_timeout - by_timeout;
         self.counters.retransmitted_timeout = by_timeout;
     }
 
-    /// Sends a segment, new or again, and sees to it that the retransmission timer runs.
+    /// Sends a new or retransmitted segment, and starts the retransmission timer if it is not running.
     #[inline(never)]
     pub fn transmit(&mut self, seq: u64, now: Time, out: &mut impl SenderOutput) {
         let nothing_outstanding = self.snd_una == self.snd_max;
@@ -64,7 +64,7 @@ impl Tcb {
         }
     }
 
-    /// Sends a segment again, by a timeout or not, and leaves the timer to the caller.
+    /// Retransmits a segment, `by_timeout` or not, and leaves the timer to the caller.
     #[inline(never)]
     pub fn emit_retransmission(&mut self, seq: u64, by_timeout: bool, now: Time, out: &mut impl SenderOutput) {
         self.emit_segment(seq, now, out);
@@ -74,24 +74,24 @@ impl Tcb {
         }
     }
 
-    /// Congestion control is told that sending goes on with nothing in flight.
+    /// Notifies congestion control that sending restarts with nothing in flight.
     pub fn on_transmit_start(&mut self, now: Time) {
         self.control.on_restart_after_idle(now, self.last_sent_at);
     }
 
-    /// Whether a new segment may go: one that is not full may have to wait for more data.
+    /// Whether Nagle's algorithm lets a new segment go: a segment below full size may have to wait for more data.
     #[inline]
     pub fn may_send_by_nagle(&self, seq: u64) -> bool {
         !self.send_buffer.waits_by_nagle(seq, self.snd_una, self.snd_max)
     }
 
-    /// The next segment is pushed.
+    /// Sets PSH on the next segment.
     pub fn set_push_on_next(&mut self) {
         self.push_next_segment = true;
     }
 
-    /// Sends a segment, new or again, and leaves the timer to the caller.
-    // Two ways lead here on which every segment goes: a copy for each of them costs less than a further call.
+    /// Sends a new or retransmitted segment, and leaves the timer to the caller.
+    // Inlined into both callers of the hot path, which costs less than a further call.
     #[inline(always)]
     pub fn emit_segment(&mut self, seq: u64, now: Time, out: &mut impl SenderOutput) {
         let retransmission = seq < self.snd_max;
@@ -137,7 +137,7 @@ impl Tcb {
         }
     }
 
-    /// Whether CWR may go on a segment.
+    /// Whether a segment may carry CWR.
     fn may_carry_cwr(&self, seq: u64) -> bool {
         if !self.ecn.in_use() && !self.settings.quirks.cwr_without_ecn {
             return false;
@@ -147,7 +147,7 @@ impl Tcb {
         self.settings.quirks.cwr_on_retransmission || is_new
     }
 
-    /// The segment as the first one, the FIN, or one with less than a full payload.
+    /// Sets type and size if this is the first segment, the FIN, or shorter than a full payload.
     #[cold]
     fn with_type_and_size(&self, mut segment: Segment) -> Segment {
         let settings = &self.settings;
@@ -165,7 +165,7 @@ impl Tcb {
         if segment.seq == 0 { self.with_ecn_offer(segment) } else { segment }
     }
 
-    /// The first segment, which offers ECN where there is somebody to answer.
+    /// Sets the ECN offer on the first segment, if there is a peer to answer it.
     fn with_ecn_offer(&self, mut segment: Segment) -> Segment {
         let settings = &self.settings;
         if settings.quirks.syn_size > 0 {
@@ -181,32 +181,32 @@ impl Tcb {
         //= RFC 3168, section 6.1.1: the SYN offers ECN with both bits and is not capable itself
         //= RFC 3168, sections 6.1.1 and 6.1.4: all data is capable and nothing else
         if settings.offers_ecn() || segment.segment_type == SegmentType::Syn {
-            // Also where it is sent again and offers nothing any more (Linux tcp_ecn_clear_syn).
+            // A retransmitted SYN too, although it offers no ECN (Linux tcp_ecn_clear_syn).
             segment.ecn = if settings.ecn && settings.uses_ect_on_all_packets() { settings.ect_codepoint.ecn() } else { Ecn::NotEct };
         }
         segment
     }
 
-    /// Whether pacing and the processing time let a segment leave now; if not, the sender is woken when they do.
+    /// Whether pacing and the processing time let a segment leave now; if not, the sender's timer is set.
     #[inline(always)]
     pub fn gate_allows_send(&mut self, now: Time) -> bool {
         self.send_gate.as_mut().is_none_or(|gate| gate.may_send(now))
     }
 
-    /// Whether pacing or a processing time may hold segments back.
+    /// Whether pacing or a processing time may delay segments.
     #[inline]
     pub fn has_send_gate(&self) -> bool {
         self.send_gate.is_some()
     }
 
-    /// The sender was woken to send what was held back.
+    /// Starts a transmission from the timer of the send gate.
     pub fn begin_gated_send(&mut self, now: Time) {
         if let Some(gate) = &mut self.send_gate {
             gate.on_timer(now);
         }
     }
 
-    /// The sender that was woken has sent what it may.
+    /// Ends a transmission from the timer of the send gate.
     pub fn end_gated_send(&mut self) {
         if let Some(gate) = &mut self.send_gate {
             gate.end_send_turn();

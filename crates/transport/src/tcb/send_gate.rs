@@ -1,4 +1,4 @@
-//! What holds segments back that the window allows: pacing, and the host's random processing time.
+//! Delays of segments that the window allows: pacing, and the host's random processing time.
 
 use ecnlab_units::{Span, Time};
 
@@ -6,7 +6,7 @@ use super::pacing::Pacer;
 use crate::congestion::CongestionWindow;
 use crate::processing::ProcessingTime;
 
-/// Says when a segment may leave. A sender without either has none of it.
+/// Determines when a segment may leave. A sender without pacing and processing time has no gate.
 #[derive(Debug, Default)]
 pub struct SendGate {
     pacer: Option<Pacer>,
@@ -14,7 +14,7 @@ pub struct SendGate {
 }
 
 impl SendGate {
-    /// With pacing.
+    /// Gate with pacing.
     pub fn with_pacing() -> SendGate {
         SendGate { pacer: Some(Pacer::default()), processing: None }
     }
@@ -23,21 +23,21 @@ impl SendGate {
         self.processing = Some(processing);
     }
 
-    /// When the sender is to be woken because a segment may leave that was held back.
+    /// Time at which a delayed segment may leave.
     pub fn deadline(&self) -> Option<Time> {
         let pacer = self.pacer.as_ref().and_then(Pacer::deadline);
         let processing = self.processing.as_ref().and_then(ProcessingTime::deadline);
         pacer.into_iter().chain(processing).min()
     }
 
-    /// Whether a segment may leave now; if not, the sender is woken when it may. A paced segment is processed when its time has come.
+    /// Whether a segment may leave now; if not, the gate's timer is set. Processing of a paced segment starts at its pacing time.
     #[inline(never)]
     pub fn may_send(&mut self, now: Time) -> bool {
         self.pacer.as_mut().is_none_or(|pacer| pacer.may_send(now))
             && self.processing.as_mut().is_none_or(|processing| processing.may_send(now))
     }
 
-    /// The sender was woken.
+    /// Handles the gate's timer.
     pub fn on_timer(&mut self, now: Time) {
         if let Some(pacer) = &mut self.pacer {
             pacer.on_wake();
@@ -47,14 +47,15 @@ impl SendGate {
         }
     }
 
-    /// The sender that was woken has sent what it may.
+    /// Ends a transmission from the gate's timer.
     pub fn end_send_turn(&mut self) {
         if let Some(processing) = &mut self.processing {
             processing.end_send_turn();
         }
     }
 
-    /// A segment left. The pacer counts from when it could have left, so that the processing time does not lower the rate.
+    /// Updates the gate after a transmission. The pacing interval starts when the segment could have left, so that the processing time does
+    /// not lower the rate.
     #[inline(never)]
     pub fn on_sent(&mut self, window: &CongestionWindow, srtt: Span, now: Time) {
         if let Some(pacer) = &mut self.pacer {

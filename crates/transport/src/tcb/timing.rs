@@ -1,4 +1,4 @@
-//! The host's clock as recovery by time reads it: microseconds in which it compares, milliseconds of timestamps, and its timer.
+//! The host clock in the units of RACK: microseconds for comparisons, milliseconds for timestamps, and ticks for timers.
 
 use ecnlab_units::{Span, Time};
 
@@ -9,17 +9,17 @@ use crate::segment::Ack;
 const MICROS_PER_MILLI: u64 = 1000;
 
 impl Tcb {
-    /// Whole microseconds that the host's clock has counted.
+    /// Host clock at `at` in whole microseconds.
     pub fn clock_micros(&self, at: Time) -> u64 {
         self.rtt_estimator.clock().micros(at)
     }
 
-    /// Milliseconds that the host's clock has counted, as timestamps show them.
+    /// Host clock at `at` in whole milliseconds, as timestamps show it.
     pub fn clock_millis(&self, at: Time) -> u64 {
         self.rtt_estimator.clock().millis(at)
     }
 
-    /// The same of microseconds.
+    /// Host clock microseconds in whole milliseconds.
     pub fn micros_to_millis(&self, micros: u64) -> u64 {
         micros / MICROS_PER_MILLI
     }
@@ -29,38 +29,38 @@ impl Tcb {
         millis * MICROS_PER_MILLI
     }
 
-    /// When the timer goes off that is set now.
+    /// Expiry of a timer set now for `delay`.
     pub fn timer_expiry(&self, now: Time, delay: Span) -> Time {
         self.rtt_estimator.clock().timer_expiry(now, delay)
     }
 
-    /// A timer begins to be served, or has been.
+    /// Sets whether a timer handler is running.
     pub fn set_serving_timer(&mut self, serves: bool) {
         self.rtt_estimator.clock_mut().set_serving_timer(serves);
     }
 
-    /// Sets the retransmission timer, or ends it.
+    /// Sets or clears the deadline of the retransmission timer.
     pub fn set_rto_deadline(&mut self, at: Option<Time>) {
         self.rto_deadline = at;
     }
 
-    /// The retransmission timeout in force.
+    /// Current RTO.
     pub fn rto(&self) -> Span {
         self.rtt_estimator.rto(&self.settings)
     }
 
-    /// So many smoothed round-trip times in whole microseconds, after the first sample.
+    /// Smoothed RTT times `trips` in whole microseconds, after the first sample.
     #[inline]
     pub fn srtt_multiple_micros(&self, trips: u64) -> Option<u64> {
         self.rtt_estimator.srtt_multiple_micros(trips, &self.settings)
     }
 
-    /// The smoothed round-trip time, after the first sample.
+    /// Smoothed RTT, after the first sample.
     pub fn srtt(&self) -> Option<Span> {
         self.rtt_estimator.srtt(&self.settings)
     }
 
-    /// The smallest round-trip time in whole microseconds; more than any before the first sample.
+    /// Minimum RTT in whole microseconds; larger than any RTT before the first sample.
     pub fn min_rtt_micros(&self) -> u64 {
         match self.rtt_estimator.min_rtt() {
             Some(min_rtt) => min_rtt.micros(),
@@ -68,7 +68,7 @@ impl Tcb {
         }
     }
 
-    /// Takes a round-trip time into the estimate and the smallest one. The back-off ends.
+    /// Adds an RTT sample to the estimator and to the minimum RTT. Ends the RTO backoff.
     pub fn on_rtt_sample(&mut self, sample: Span, now: Time) {
         self.update_min_rtt(sample.picos() / Span::from_micros(1).picos(), false, now);
         let sent = Time::from_picos(now.picos().saturating_sub(sample.picos()));
@@ -76,8 +76,8 @@ impl Tcb {
         self.rtt_estimator.end_backoff();
     }
 
-    /// Takes a round-trip time in microseconds, no longer than the host's clock has gone since the start, into the estimate, and that of the last
-    /// segment into the smallest unless its acknowledgement may have been `delayed`. The back-off ends.
+    /// Adds an RTT sample in microseconds to the estimator, bounded by the host clock. Adds that of the `latest` segment to the minimum
+    /// RTT, unless a delayed ACK may have made it longer (`delayed`). Ends the RTO backoff.
     pub fn on_rtt_sample_micros(&mut self, sample: u64, latest: u64, delayed: bool, now: Time) {
         self.update_min_rtt(latest, delayed, now);
         self.rtt_estimator.on_rtt_sample_micros(sample, now, self.sample_context(), &self.settings);
@@ -96,7 +96,7 @@ impl Tcb {
         }
     }
 
-    /// Shows congestion control a round-trip time in microseconds, with what is newly acknowledged.
+    /// Passes an RTT sample in microseconds, with the newly acknowledged segments, to congestion control.
     #[inline]
     pub fn pass_rtt_sample_to_control(&mut self, ack: &Ack, rtt: u64, newly: u64, now: Time, out: &mut impl SenderOutput) {
         if self.control.on_rtt_sample(&self.window, rtt, now) {

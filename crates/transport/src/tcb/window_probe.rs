@@ -1,35 +1,35 @@
-//! The window that the other side offers, in bytes, and the timer that probes one which stays too small (RFC 9293, sections 3.8.6 and 3.8.6.1).
+//! The receive window in bytes, and the persist timer that probes a window which stays too small (RFC 9293, sections 3.8.6 and 3.8.6.1).
 //!
 //! ```text
-//! fits      segments that end within `bytes` bytes of the first that is not acknowledged; none is cut to fit
+//! fits      segments that end within `bytes` bytes of the first unacknowledged one; no segment is split to fit
 //! probes    while nothing is outstanding and the next segment does not fit:
-//!           the first after a retransmission timeout, the next after twice that, and so on; an answer starts the wait anew
-//!           a timeout below 200 ms counts as that                                                   (Linux tcp_probe0_base)
-//! a probe   is what fits of the next segment, or, where nothing does, a segment without data before all that is not acknowledged,
-//!           which is answered at once                                  (Linux tcp_write_wakeup, tcp_probe0_when, tcp_ack_probe)
+//!           the first after an RTO, the next after twice that, and so on; a reply restarts the sequence
+//!           an RTO below 200 ms counts as 200 ms                                                    (Linux tcp_probe0_base)
+//! a probe   is the part of the next segment that fits. If nothing fits, it is a segment without data before `snd_una`,
+//!           which the peer acknowledges at once                        (Linux tcp_write_wakeup, tcp_probe0_when, tcp_ack_probe)
 //! ```
 //!
-//! What is offered grows and shrinks with acknowledgements of more; one that acknowledges nothing new can only widen it.
+//! The window grows and shrinks with ACKs of new data; an ACK without new data can only widen it.
 
 use ecnlab_units::Time;
 
 use super::{SenderOutput, Tcb};
 use crate::segment::{Ack, Segment};
 
-/// Most doublings of the wait, and most that are counted (Linux tcp_probe0_when, tcp_retries2).
+/// Maximum doublings of the probe interval, and maximum probes counted (Linux tcp_probe0_when, tcp_retries2).
 const MAX_PROBE_DOUBLINGS: u32 = 10;
 const MAX_COUNTED_PROBES: u32 = 15;
 
-/// What the other side offers, and the probes of it.
+/// Window advertised by the peer, and the state of its probes.
 #[derive(Clone, Copy, Debug)]
 pub struct AdvertisedWindow {
-    /// Bytes beyond the first segment that is not acknowledged; [`Ack::WINDOW_UNLIMITED`] as long as the other side says nothing of it.
+    /// Bytes from the first unacknowledged segment; [`Ack::WINDOW_UNLIMITED`] while the peer advertises no window.
     bytes: u32,
-    /// The last acknowledgement that told of it brought news.
+    /// The last ACK with a window updated it.
     updated_by_last_ack: bool,
-    /// When to probe.
+    /// Deadline of the next probe.
     probe_at: Option<Time>,
-    /// Probes without an answer that opened the window.
+    /// Probes whose replies did not open the window.
     unanswered_probes: u32,
 }
 
@@ -40,7 +40,8 @@ impl Default for AdvertisedWindow {
 }
 
 impl Tcb {
-    /// Takes the offered window from an acknowledgement, before anything else of it. The congestion window may come down for a cut (`reduces`).
+    /// Updates the receive window from an ACK, before the rest of the ACK is processed. `reduces` returns whether a congestion reduction of
+    /// cwnd is in progress.
     #[inline]
     pub fn process_rwnd(&mut self, ack: &Ack, reduces: impl FnOnce() -> bool, now: Time, out: &mut impl SenderOutput) {
         if ack.window != Ack::WINDOW_UNLIMITED {
@@ -70,31 +71,31 @@ impl Tcb {
         }
     }
 
-    /// Whether an acknowledgement, which is at hand, has told of the window, or of more than was acknowledged.
+    /// Whether the current ACK updates the window, or acknowledges new data.
     pub fn is_window_update(&self, ack: &Ack) -> bool {
         if ack.window == Ack::WINDOW_UNLIMITED { ack.next > self.snd_una } else { self.advertised_window.updated_by_last_ack }
     }
 
-    /// What there is to send has changed: how much of it fits.
+    /// Recomputes how many segments fit after the segments to send have changed.
     pub(super) fn update_rwnd_right_edge(&mut self) {
         if self.uses_rwnd {
             self.rwnd_right_edge = self.snd_una + self.send_buffer.segments_fitting(self.snd_una, self.advertised_window.bytes);
         }
     }
 
-    /// When the window is to be probed.
+    /// Deadline of the next window probe.
     #[inline]
     pub fn window_probe_deadline(&self) -> Option<Time> {
         if self.uses_rwnd { self.advertised_window.probe_at } else { None }
     }
 
-    /// Whether the next segment waits for the window while nothing is outstanding.
+    /// Whether the next segment waits for the receive window while nothing is outstanding.
     fn is_blocked_by_rwnd(&self) -> bool {
         self.outstanding_segments() == 0 && self.snd_max < self.queued_segments() && self.snd_max >= self.rwnd_right_edge
     }
 
-    /// What might be sent has been: sets the timer of the probes, or ends it. `was_idle` says that an acknowledgement came with nothing
-    /// outstanding, so that it answers a probe or opens the window.
+    /// Sets or clears the probe timer after a transmission. `was_idle`: an ACK arrived with nothing outstanding, so it answers a probe or
+    /// opens the window.
     #[inline]
     pub fn update_probe_timer(&mut self, was_idle: bool, now: Time) {
         if self.uses_rwnd {
@@ -120,8 +121,8 @@ impl Tcb {
         self.rtt_estimator.clock().timer_expiry(now, wait.min(self.settings.quirks.rto_max))
     }
 
-    /// A probe is due. If there is room for a part of the next segment, that part is made a segment, which is for recovery to send; returns
-    /// whether it is. Else a segment without data goes.
+    /// Sends a window probe. If a part of the next segment fits, that part becomes a segment, which recovery sends; returns whether it
+    /// does. Otherwise sends a segment without data.
     pub fn send_window_probe(&mut self, now: Time, out: &mut impl SenderOutput) -> bool {
         self.advertised_window.probe_at = None;
         if !self.is_blocked_by_rwnd() {
@@ -168,14 +169,14 @@ mod tests {
         }
     }
 
-    /// A host with ticks of 4 ms at 4 k - 1 ms, and what it has sent.
+    /// Host with ticks of 4 ms at 4 k - 1 ms, and the segments that it has sent.
     struct Host {
         sender: Sender,
         sent: Sent,
     }
 
     impl Host {
-        /// Opened with a SYN-ACK that offers so many bytes, after 40.05 ms.
+        /// Connection opened after 40.05 ms with a SYN-ACK that advertises `window` bytes.
         fn opened(settings: Settings, bytes: u64, window: u32) -> Host {
             let settings = Settings {
                 receive_window: ReceiveWindow::Fixed,
@@ -197,7 +198,7 @@ mod tests {
             self.acknowledge(Ack { window, echo: Time::ZERO + Span::from_micros(micros - 41_200), ..Ack::plain(next, 52) }, micros);
         }
 
-        /// What is sent at the next timer, and when in ms.
+        /// Runs the next timer; returns its time in ms and the segments sent.
         fn wake(&mut self) -> (u64, Vec<Segment>) {
             let at = self.sender.deadline().expect("a timer");
             self.sent.0.clear();
@@ -205,7 +206,7 @@ mod tests {
             (at.picos() / Span::from_millis(1).picos(), std::mem::take(&mut self.sent.0))
         }
 
-        /// Numbers and payloads of the data sent since this was asked last.
+        /// Sequence numbers and payloads of the data sent since the last call.
         fn data(&mut self) -> Vec<(u64, u32)> {
             let data = std::mem::take(&mut self.sent.0)
                 .into_iter()
@@ -227,8 +228,9 @@ mod tests {
 
     #[test]
     fn a_window_that_stays_shut_is_probed_ever_later() {
-        // As in cubic-zero-window: first goes what fits, then what draws an answer. The timeout is 240.2 ms, which are 61 ticks: from tick 513 on
-        // the timer goes off at tick 575, from 585 at 647; twice that from tick 657 at 784, a multiple of 8, and four times from 794 at 1040.
+        // As in cubic-zero-window: the first probe is the data that fits, the second a segment without data. The RTO is 240.2 ms, which are
+        // 61 ticks. From tick 513 on the timer fires at tick 575, from 585 at 647. Twice that from tick 657 fires at 784, a multiple of 8,
+        // and four times from 794 at 1040.
         let mut host = Host::opened(profile::settings("linux"), 100_000, 2 * 1448);
         host.hear(3, 1064, 81_300);
         let (at, sent) = host.wake();
@@ -246,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_route_with_a_smaller_minimum_leaves_the_first_probe_its_200_ms() {
-        // The timeout is about 92 ms. 200 ms are 50 ticks: from tick 513 on the timer goes off at tick 564, from 574 at 625.
+        // The RTO is about 92 ms. 200 ms are 50 ticks: from tick 513 on the timer fires at tick 564, from 574 at 625.
         let settings = Settings { rto_min: Span::from_millis(50), ..profile::settings("linux") };
         let mut host = Host::opened(settings, 100_000, 2 * 1448);
         host.hear(3, 1064, 81_300);

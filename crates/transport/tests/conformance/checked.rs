@@ -5,7 +5,7 @@ use ecnlab_transport::profile::PROFILES;
 
 use crate::harness::cases;
 
-/// The combinations that the scenarios with ECN run of a profile: its own response and MECN's with each variant.
+/// Combinations that the ECN scenarios run for a profile: its own response and MECN's with each variant.
 fn run(profile: &str) -> Vec<SenderCombination> {
     let ecn: &[(&str, &str)] = &[("ecn", "true")];
     let mecn: &[(&str, &str)] = &[("ecn", "true"), ("ecn_response", "mecn"), ("ecn_echo", "mecn")];

@@ -1,6 +1,6 @@
-//! Citations: every clause of this suite is cited beside the code that keeps it, and every citation is a clause of the suite.
+//! Citations: every rule of this suite is cited in the code that implements it, and every citation names a rule of the suite.
 //!
-//! A citation is a comment of its own, `//= SECTION: RULE`, as s2n-quic writes them:
+//! A citation is a separate comment, `//= SECTION: RULE`, as in s2n-quic:
 //!
 //! ```text
 //! //= RFC 6298, section 5.5: each timeout doubles the next
@@ -23,12 +23,12 @@ fn crate_folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// The string literal that a text begins with, and what follows it.
+/// The string literal at the start of a text, and the rest of the text.
 fn string_literal(text: &str) -> Option<(&str, &str)> {
     text.trim_start().strip_prefix('"')?.split_once('"')
 }
 
-/// The clauses of the suite, as they are cited: the section and the name of each `rule(NAME, SECTION, ..)`.
+/// The rules of the suite as they are cited: section and name of each `rule(NAME, SECTION, ..)`.
 fn suite_clauses() -> BTreeSet<String> {
     let mut clauses = BTreeSet::new();
     for path in rust_files(&crate_folder("tests/conformance")) {
@@ -42,7 +42,7 @@ fn suite_clauses() -> BTreeSet<String> {
     clauses
 }
 
-/// The citations of the crate's code, with the places where they stand.
+/// The citations in the crate's code, with their positions.
 fn code_citations() -> BTreeMap<String, Vec<String>> {
     let mut citations = BTreeMap::<String, Vec<String>>::new();
     for path in rust_files(&crate_folder("src")) {

@@ -1,4 +1,4 @@
-//! Marks, their echo and the answer to it (RFC 3168, sections 6.1.2, 6.1.3 and 6.1.5; RFC 8511; RFC 8257; Durresi et al. 2001).
+//! Marks, their echo and the response (RFC 3168, sections 6.1.2, 6.1.3 and 6.1.5; RFC 8511; RFC 8257; Durresi et al. 2001).
 
 use ecnlab_transport::Settings;
 use ecnlab_transport::settings::{EchoStyle, EcnResponseName};
@@ -13,10 +13,10 @@ use crate::harness::record::{SenderStep, StepCause, TransferRecord};
 
 const ECN: &[(&str, &str)] = &[("ecn", "true")];
 
-/// The segment that is marked first in every scenario of this file.
+/// First marked segment in every scenario of this file.
 const MARKED: u64 = 16;
 
-/// What a mark leaves of the window, where that is a constant.
+/// Multiplicative decrease factor for a mark, if it is a constant.
 fn keep_for_mark(settings: &Settings) -> Option<f64> {
     match settings.ecn_response {
         EcnResponseName::Halve => Some(loss_beta(settings)),
@@ -46,7 +46,7 @@ const CUT_SIZE: Rule =
         }
     });
 
-/// At once or by proportional rate reduction: within the round trip that the mark is of, the window comes to its threshold.
+/// Cwnd reaches ssthresh within the RTT of the mark, at once or by PRR.
 const COMES_DOWN: Rule = rule("the window is at the threshold a round trip later", "RFC 3168, section 6.1.2; RFC 6937", |_, run| {
     let cut = run.ecn_reductions().next().ok_or("no cut")?;
     let high = snd_max_before(run, cut);
@@ -73,8 +73,8 @@ const NO_RETRANSMISSION: Rule = rule("a mark retransmits nothing", "RFC 3168, se
     Ok(())
 });
 
-/// ECE from the first marked segment on until one with CWR, as the receiver sees them. An ACK follows the arrival that causes it, so that
-/// the state after all arrivals of its time is what it shows; times of both kinds of arrivals are left out.
+/// Checks ECE from the first marked segment until one with CWR, in the order of arrivals. An ACK follows the arrival that causes it, so it
+/// shows the state after all arrivals of its time; times with both kinds of arrivals are skipped.
 fn echo_is_classic(settings: &Settings, run: &TransferRecord) -> RuleResult {
     if settings.ecn_echo != EchoStyle::Classic || settings.delayed_ack {
         return Ok(());
@@ -97,7 +97,7 @@ const ECHO: Rule = rule("ECE until CWR comes", "RFC 3168, section 6.1.3", echo_i
 const NO_GROWTH: Rule = rule("no growth on an ACK with ECE", "RFC 3168, section 6.1.2", |settings, run| {
     let echoes =
         run.steps.iter().filter(|step| step.ack().is_some_and(|ack| ack.ece && ack.segment_type == ecnlab_transport::SegmentType::Plain));
-    // The very first echo only tells a sender of ns-2 that ECN was agreed on.
+    // The very first echo only confirms ECN to an ns-2 sender.
     for step in echoes.filter(|step| settings.ecn_echo == EchoStyle::Classic && step.una > 1) {
         ensure!(step.after.cwnd <= step.before.cwnd, "from {} to {} at {:?}", step.before.cwnd, step.after.cwnd, step.time);
     }
@@ -144,7 +144,7 @@ fn marks_in_two_windows() {
     );
 }
 
-/// A loss and a mark of one window are one sign of congestion.
+/// A loss and a mark of one window are one congestion event.
 const ONE_THRESHOLD: Rule = rule("a loss and a mark of one window cut once", "RFC 3168, section 6.1.2", |_, run| {
     let cuts: Vec<&SenderStep> = run.ssthresh_reductions().collect();
     ensure!(cuts.len() == 1, "{} cuts at {:?}", cuts.len(), cuts.iter().map(|step| step.time.seconds()).collect::<Vec<_>>());

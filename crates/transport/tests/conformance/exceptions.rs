@@ -1,14 +1,14 @@
-//! Who does not claim which rule, and why.
+//! Variants that do not follow a rule, with the reason.
 //!
-//! `ALL`: everyone of them breaks the rule. `SOME`: it depends on the profile's windows who does, and at least one must. What is not true any
-//! more fails the test.
+//! `ALL`: every case that the exception names breaks the rule. `SOME`: at least one does, depending on the profile's window. An exception
+//! that is not needed fails the test.
 
 use ecnlab_transport::Settings;
 use ecnlab_transport::settings::{
     CwndIncrease, EchoStyle, EcnResponseName, LossDetection, PartialAckTimer, RecoveryName, RtoOrder, SynRtxRto,
 };
 
-/// Who does not follow a rule, and why.
+/// An exception to a rule.
 pub struct RuleException {
     pub scenario: &'static str,
     pub rule: &'static str,
@@ -17,7 +17,7 @@ pub struct RuleException {
     pub why: &'static str,
 }
 
-/// How many of those that an exception names need it.
+/// Scope of an exception: how many of its cases need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExceptionScope {
     All,
@@ -53,7 +53,7 @@ fn vegas(settings: &Settings) -> bool {
     settings.recovery == RecoveryName::Vegas
 }
 
-/// Losses are told by time, which needs SACK blocks.
+/// RACK loss detection, which needs SACK blocks.
 fn rack(settings: &Settings) -> bool {
     settings.recovery == RecoveryName::Rack && settings.loss_detection == LossDetection::Rack && settings.offers_sack()
 }
@@ -74,13 +74,12 @@ fn keeps_window(settings: &Settings) -> bool {
     settings.quirks.syn_rtx_rto == SynRtxRto::Sample
 }
 
-/// The window comes down over a round trip for an echo that stays on until CWR comes.
+/// A mark reduces cwnd over one RTT, and the echo stays set until CWR.
 fn latched(settings: &Settings) -> bool {
     settings.reduces_by_prr_for_marks() && settings.ecn_echo == EchoStyle::Classic
 }
 
-/// CWR waits for new data, so the echo stays on while slow start repairs what a timeout has shown. Vegas' window
-/// stays as it is in that round trip.
+/// CWR waits for new data, so the echo stays set during slow start after an RTO. Vegas does not change its cwnd in that RTT.
 fn repairs_on_ece(settings: &Settings) -> bool {
     !vegas(settings) && !settings.quirks.cwr_on_retransmission && settings.ecn_echo == EchoStyle::Classic
 }
@@ -136,7 +135,7 @@ pub const EXCEPTIONS: &[RuleException] = &[
     ),
     except("one_loss", CUT, ALL, vegas, VEGAS_CUT),
     except("one_loss", END, ALL, vegas, VEGAS_CUT),
-    // Counted in segments, the ACK that jumps over what had arrived takes slow start to the threshold at once.
+    // Counted in segments, the ACK that jumps over delivered segments takes slow start to ssthresh at once.
     except(
         "one_loss",
         END,

@@ -1,4 +1,4 @@
-//! Opening a connection and agreeing on ECN (RFC 9293, section 3.5; RFC 3168, section 6.1.1; RFC 6298, section 5.7).
+//! Opening of a connection and negotiation of ECN (RFC 9293, section 3.5; RFC 3168, section 6.1.1; RFC 6298, section 5.7).
 
 use ecnlab_transport::SegmentType;
 use ecnlab_units::Span;
@@ -12,7 +12,7 @@ use crate::harness::{at, millis};
 
 const ECN: &[(&str, &str)] = &[("handshake", "three-way"), ("ecn", "true")];
 
-/// ECN was not agreed on: data goes without it.
+/// ECN was not negotiated: data is sent without it.
 const NO_ECN: Rule = rule("no ECN on data", "RFC 3168, section 6.1.1", |_, run| {
     let shows = run.sent().filter(|(_, sent)| sent.segment.segment_type != SegmentType::Syn);
     let shows: Vec<u64> =

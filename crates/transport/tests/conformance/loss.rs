@@ -1,4 +1,4 @@
-//! Losses, lost retransmissions, lost acknowledgements and reordering (RFC 5681, section 3.2; RFC 6582; RFC 6675; RFC 8985; RFC 3042).
+//! Losses, lost retransmissions, lost ACKs and reordering (RFC 5681, section 3.2; RFC 6582; RFC 6675; RFC 8985; RFC 3042).
 
 use ecnlab_transport::congestion::{CongestionControl, CongestionController};
 use ecnlab_transport::settings::RecoveryName;
@@ -12,21 +12,21 @@ use crate::harness::path::{PacketFilter, Path, PathAction};
 use crate::harness::record::{SenderStep, TransferRecord};
 use crate::harness::{at, millis};
 
-/// The segment that is lost first in every scenario of this file.
+/// First lost segment in every scenario of this file.
 const LOST: u64 = 16;
 
-/// What a loss leaves of the window.
+/// Multiplicative decrease factor for a loss.
 pub fn loss_beta(settings: &Settings) -> f64 {
     CongestionController::new(settings, HostClock::new(settings, Span::ZERO)).loss_beta()
 }
 
-/// One past the highest segment that had been sent before a step.
+/// One past the highest segment sent before a step.
 pub fn snd_max_before(run: &TransferRecord, step: &SenderStep) -> u64 {
     let earlier = run.steps.iter().take_while(|other| !std::ptr::eq(*other, step));
     earlier.flat_map(|other| &other.sent).map(|sent| sent.segment.seq + 1).max().unwrap_or(0)
 }
 
-/// The threshold after a cut is the kept share of the window or of what was in flight, at least two segments.
+/// Checks that ssthresh after a reduction is the factor times cwnd or FlightSize, at least two segments.
 pub fn is_cut_to(run: &TransferRecord, step: &SenderStep, keep: f64) -> RuleResult {
     let flight = (snd_max_before(run, step) - step.una_before) as f64;
     let (least, most) = (step.before.cwnd.min(flight), step.before.cwnd.max(flight));
@@ -54,7 +54,7 @@ const NO_REACTION: Rule = rule("no retransmission and no cut", "RFC 5681, sectio
     Ok(())
 });
 
-/// Exactly these segments are sent twice and all others once.
+/// Checks that exactly these segments are sent twice and all others once.
 fn only_again(run: &TransferRecord, seqs: &[u64]) -> RuleResult {
     let mut again: Vec<u64> = run.retransmissions().map(|(_, sent)| sent.segment.seq).collect();
     again.sort_unstable();
@@ -77,7 +77,7 @@ fn one_loss() {
         &[
             rule("retransmitted at the third duplicate", "RFC 5681, section 3.2", |settings, run| {
                 let Some((step, _)) = run.transmission(LOST, 2) else { return Err("never".to_owned()) };
-                // Where an ACK was delayed, the first one of the gap is no duplicate, but shows it to a scoreboard.
+                // If an ACK was delayed, the first one of the gap is not a duplicate, but its SACK block shows the gap.
                 let shows =
                     |one: &SenderStep| one.una == LOST && (one.is_duplicate() || one.ack().is_some_and(|ack| !ack.sacks.is_empty()));
                 let duplicate = run.steps.iter().take_while(|one| !std::ptr::eq(*one, step)).filter(|one| shows(one)).count() as u32 + 1;
@@ -168,7 +168,7 @@ fn lost_acknowledgements() {
     check_scenario(&scenario, &[NO_REACTION, NO_TIMEOUT]);
 }
 
-/// 1000 bytes a millisecond: a window is spread over time, so that a late segment is overtaken by a few others and not by all.
+/// 1000 bytes per millisecond: a window is spread over time, so that only a few segments overtake a late one.
 fn reordering(late: u64) -> Path {
     let path = Path { rate: Rate::from_bps(8_000_000), ..Path::clean() };
     path.data(PacketFilter::Number(LOST, 1), PathAction::Delay(millis(late)))

@@ -1,12 +1,12 @@
-//! What the RFCs ask of a TCP, as scenarios that every variant of the registry goes through.
+//! Conformance to the RFCs, as scenarios for every variant of the registry.
 //!
-//! A scenario says what the path does to which segments. Its rules, each with its section, are checked on every profile as it stands and with
-//! every variant; who does not claim a rule stands in `exceptions`, with the reason, and an exception that is not needed is an error as well.
-//! Then every variant's run is compared with the one in `snapshots/`, a table that is meant to be read beside the RFC.
+//! A scenario defines actions of the path on segments. Its rules, each with its RFC section, are checked on every profile by itself and
+//! with every variant. `exceptions` lists variants that do not follow a rule, with the reason; an unneeded exception is an error too. Then
+//! every variant's run is compared with its snapshot in `snapshots/`, a table to be read next to the RFC.
 //!
-//! The clause of each rule is cited beside the code that keeps it, as `//= RFC 6675, section 4: NextSeg (2): new data`; `citations` compares both.
+//! Each rule is cited in the code that implements it, as `//= RFC 6675, section 4: NextSeg (2): new data`; `citations` compares both.
 //!
-//! A change that is meant: `INSTA_UPDATE=always cargo test -p ecnlab-transport --test conformance`, and read the difference.
+//! After an intended change run `INSTA_UPDATE=always cargo test -p ecnlab-transport --test conformance`, and read the difference.
 
 #[path = "../harness/mod.rs"]
 mod harness;

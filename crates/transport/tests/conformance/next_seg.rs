@@ -1,6 +1,6 @@
-//! What a scoreboard sends next in recovery: each clause of NextSeg beside the letter of RFC 6675, sections 4 and 5.
+//! Transmissions by a scoreboard in recovery: each clause of NextSeg in RFC 6675, sections 4 and 5.
 //!
-//! The model counts segments where the RFC counts octets. `fack` differs by IsLost alone.
+//! The model counts segments instead of octets. `fack` differs only in IsLost.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::harness::record::{SenderStep, TransferRecord};
 
 const DUP_THRESH: usize = 3;
 
-/// The sender's variables of RFC 6675, each one past the segment that the RFC's octet belongs to.
+/// Sender variables of RFC 6675, each one past the segment that contains the RFC's octet.
 struct Model {
     forward: bool,
     max_rwnd: u64,
@@ -28,7 +28,7 @@ struct Model {
     rescue: u64,
     point: Option<u64>,
     sacked: BTreeSet<u64>,
-    /// How often each rule of NextSeg decided; the fifth, that nothing is to be sent.
+    /// Number of times that each rule of NextSeg decided; the fifth is that nothing is sent.
     used: [usize; 6],
 }
 
@@ -61,7 +61,7 @@ impl Model {
         self.holes().map(|seq| u64::from(!self.is_lost(seq)) + u64::from(seq < self.rxt)).sum()
     }
 
-    /// The rule of NextSeg that decides, and the segment that it gives.
+    /// The rule of NextSeg that decides, and its segment.
     fn next_seg(&self) -> (usize, Option<u64>) {
         let highest = self.sacked.last().copied().unwrap_or(0);
         let holes = || self.holes().filter(|&seq| seq >= self.rxt && seq < highest);
@@ -80,7 +80,7 @@ impl Model {
         (5, None)
     }
 
-    /// Update() and the steps that follow an acknowledgement.
+    /// Processes an ACK: Update() and the following steps.
     fn hear(&mut self, step: &SenderStep) {
         let Some(ack) = step.ack().filter(|ack| ack.segment_type != SegmentType::Syn) else { return };
         self.acked = self.acked.max(ack.next);
@@ -89,7 +89,7 @@ impl Model {
         self.point = self.point.filter(|&point| self.acked < point);
     }
 
-    /// Compares a step with the model; an error names the rule that was not followed.
+    /// Compares a step with the model; an error names the violated rule.
     fn follow(&mut self, step: &SenderStep) -> Result<(), (usize, String)> {
         self.hear(step);
         let mut sent = step
@@ -125,7 +125,7 @@ impl Model {
         if self.point.is_some() && self.pipe() < step.after.cwnd as u64 {
             let (rule, expected) = self.next_seg();
             self.used[rule] += usize::from(rule == 5);
-            // The copy that rule (4) sent is in the pipe until the next acknowledgement.
+            // The copy sent by rule (4) is in the pipe until the next ACK.
             if let Some(expected) = expected {
                 return Err((rule, format!("{expected} was not sent at {:?} with a pipe of {}", step.time, self.pipe())));
             }
@@ -134,7 +134,7 @@ impl Model {
     }
 }
 
-/// A rule of NextSeg decides at least once, and is followed whenever it does.
+/// Checks that a rule of NextSeg decides at least once, and is followed whenever it does.
 fn clause(settings: &Settings, run: &TransferRecord, rule: usize) -> RuleResult {
     let mut model = Model::new(settings, run);
     for step in run.steps.iter().take_while(|step| !step.is_rto()) {
@@ -159,7 +159,7 @@ const NOTHING: Rule = rule("NextSeg (5): else nothing", "RFC 6675, section 4", |
 
 const SACK: &[(&str, &str)] = &[("recovery", "sack")];
 const FACK: &[(&str, &str)] = &[("recovery", "fack")];
-/// 20 segments and a FIN go at once; a window of 30 lets nothing wait.
+/// 20 segments and a FIN are sent at once; a cwnd of 30 holds none back.
 const AT_ONCE: [(&str, &str); 7] = [
     ("sack_blocks", "3"),
     ("receive_window", "unlimited"),
@@ -170,7 +170,7 @@ const AT_ONCE: [(&str, &str); 7] = [
     ("max_rwnd", "64"),
 ];
 
-/// Checks a scenario with both ways to tell a loss.
+/// Checks a scenario with both rules of loss detection.
 fn conform_both(name: [&'static str; 2], text: &'static str, plan: &TransferPlan, rules: &[Rule]) {
     for (name, recovery) in name.into_iter().zip([SACK, FACK]) {
         let members = Vec::leak([&AT_ONCE, recovery].concat());

@@ -1,4 +1,4 @@
-//! Scenarios, rules and how the two meet.
+//! Scenarios and rules, and the check of one against the other.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,10 +11,10 @@ use crate::harness::network::{TransferPlan, run_transfer};
 use crate::harness::record::TransferRecord;
 use crate::harness::show;
 
-/// What a rule says of a run: nothing, or how it is broken.
+/// Result of a rule for a run; the error explains the violation.
 pub type RuleResult = Result<(), String>;
 
-/// A rule and where it is written.
+/// A rule with its RFC section.
 pub struct Rule {
     pub name: &'static str,
     pub section: &'static str,
@@ -25,7 +25,7 @@ pub const fn rule(name: &'static str, section: &'static str, holds: fn(&Settings
     Rule { name, section, holds }
 }
 
-/// Leaves a rule's function with what is wrong, unless the condition holds.
+/// Returns the formatted violation from a rule's function, unless the condition holds.
 #[macro_export]
 macro_rules! ensure {
     ($condition:expr, $($message:tt)+) => {
@@ -39,23 +39,23 @@ macro_rules! ensure {
 pub struct Scenario {
     /// Also the snapshot's name.
     pub name: &'static str,
-    /// What happens, and what the RFCs want to see.
+    /// Events of the scenario, and the behaviour that the RFCs require.
     pub text: &'static str,
-    /// Parameters that are set for everybody.
+    /// Parameters set for every case.
     pub members: &'static [(&'static str, &'static str)],
     pub plan: TransferPlan,
-    /// Most lines of a table.
+    /// Maximum number of lines of a table.
     pub lines: usize,
 }
 
 impl Scenario {
-    /// A case as the scenario has it: with every segment acknowledged at once, unless the scenario is about that.
+    /// The case with the scenario's parameters, and without delayed ACKs unless the scenario sets them.
     fn case(&self, case: &ProfileCase) -> Option<ProfileCase> {
         case.with(&[&[("delayed_ack", "false")], self.members].concat())
     }
 }
 
-/// What holds in every scenario.
+/// Rules of every scenario.
 const ALWAYS: &[Rule] = &[
     rule("everything arrives", "RFC 9293, section 3.4", |_, run| {
         ensure!(
@@ -96,7 +96,7 @@ const ALWAYS: &[Rule] = &[
         Ok(())
     }),
     rule("without ECN nothing of ECN is sent", "RFC 3168, section 6.1.1", |settings, run| {
-        // ns-2 says that it has cut with CWR whether or not ECN is in use.
+        // ns-2 sets CWR after a reduction whether or not ECN is in use.
         let asks = |segment: &Segment| segment.ecn.is_capable() || segment.ece || segment.cwr && !settings.quirks.cwr_without_ecn;
         let shows = run.sent().find(|(_, sent)| asks(&sent.segment));
         ensure!(settings.ecn || shows.is_none(), "{:?}", shows.map(|(_, sent)| sent.segment));
@@ -120,7 +120,7 @@ pub fn check_scenario(scenario: &Scenario, rules: &[Rule]) {
     });
 }
 
-/// Which exceptions were needed, by their place in the table.
+/// Indexes of the exceptions that were needed.
 #[derive(Default)]
 struct NeededExceptions {
     needed: BTreeSet<usize>,
@@ -134,7 +134,7 @@ impl NeededExceptions {
     }
 }
 
-/// Notes the problems of one case: rules that do not hold, and exceptions that it does not need.
+/// Adds the problems of one case: violated rules, and unneeded exceptions.
 fn check_case(scenario: &Scenario, rules: &[Rule], case: &ProfileCase, tally: &mut NeededExceptions, problems: &mut Vec<String>) {
     let Some(case) = scenario.case(case) else { return };
     let Ok(run) = catch_unwind(AssertUnwindSafe(|| run_transfer(&case.settings, &scenario.plan))) else {
@@ -164,7 +164,7 @@ fn render_asked_case(scenario: &Scenario, case: &ProfileCase) -> Option<String> 
     Some(show::render_table(&run, usize::MAX))
 }
 
-/// The scenario's text and everyone's run.
+/// The scenario's text and the runs of all cases.
 fn render_snapshot(scenario: &Scenario) -> String {
     let mut text = format!("{}\n", scenario.text);
     for case in cases::snapshot_cases() {

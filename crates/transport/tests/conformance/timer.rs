@@ -1,4 +1,4 @@
-//! The retransmission timer: back-off, Karn's rule and the window after it (RFC 6298; RFC 5681, sections 3.1 and 4.1).
+//! Retransmission timer: backoff, Karn's algorithm and the window after an RTO (RFC 6298; RFC 5681, sections 3.1 and 4.1).
 
 use ecnlab_transport::Settings;
 use ecnlab_transport::settings::RecoveryName;
@@ -11,7 +11,7 @@ use crate::harness::path::{PacketFilter, Path, PathAction};
 use crate::harness::record::{SenderStep, TransferRecord};
 use crate::harness::{at, millis};
 
-/// When the path dies, and when it is back.
+/// Start and end of the outage in ms.
 const DEAD: (u64, u64) = (450, 40_000);
 
 fn dead_path() -> Path {
@@ -26,10 +26,10 @@ fn intervals(run: &TransferRecord) -> Vec<Span> {
     timeouts(run).windows(2).map(|pair| pair[1].time.since(pair[0].time)).collect()
 }
 
-/// Two ticks: the timer of ns-2 counts whole ones.
+/// Two ticks: ns-2's timer counts whole ticks.
 const SLACK: f64 = 0.021;
 
-/// How much later a timer of so many seconds may go off by the steps of a wheel: two ticks, or 8 for each 63 of them.
+/// Lateness of a timer of `seconds` by the steps of the timer wheel: two ticks, or 8 for each 63 of them.
 pub fn wheel_slack(settings: &Settings, seconds: f64) -> f64 {
     if settings.quirks.timer_wheel { seconds * 8.0 / 63.0 + 2.0 * settings.quirks.tick.seconds() } else { 0.0 }
 }

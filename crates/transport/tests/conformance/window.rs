@@ -1,4 +1,4 @@
-//! Windows and the receiver's acknowledgements (RFC 5681, sections 3.1 and 4.2; RFC 6928; RFC 9293, section 3.8.6).
+//! Windows and the receiver's ACKs (RFC 5681, sections 3.1 and 4.2; RFC 6928; RFC 9293, section 3.8.6).
 
 use ecnlab_transport::SegmentType;
 use ecnlab_units::Time;
@@ -69,7 +69,7 @@ fn receiver_window() {
     );
 }
 
-/// An ACK goes out by the time a second full segment has waited, and within the delay (RFC 5681, section 4.2).
+/// Checks that an ACK is sent by the second full segment, and within the delay (RFC 5681, section 4.2).
 fn acknowledged_in_time(run: &TransferRecord, delay: Time) -> RuleResult {
     let data = |arrived: &&ArrivedSegment| arrived.segment.segment_type == SegmentType::Plain && arrived.delivered > 0;
     let arrived: Vec<&ArrivedSegment> = run.arrived.iter().filter(data).collect();
@@ -83,7 +83,7 @@ fn acknowledged_in_time(run: &TransferRecord, delay: Time) -> RuleResult {
     Ok(())
 }
 
-/// Segments out of order, and those that fill a gap, are acknowledged at once.
+/// Checks that out-of-order segments, and those that fill a gap, are acknowledged at once.
 fn acknowledged_at_once(run: &TransferRecord) -> RuleResult {
     let mut expected = 0;
     for arrived in &run.arrived {

@@ -1,4 +1,4 @@
-//! Every sender that the registry offers: the profiles as they stand, and with each variant. A new entry takes part at once.
+//! Every sender of the registry: each profile by itself, and with each variant. A new entry is included automatically.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ pub struct ProfileCase {
     pub settings: Arc<Settings>,
 }
 
-/// The profiles that stand for ns-2, whose agents are the variants.
+/// Whether the profile mimics ns-2, whose agents are the variants.
 pub fn is_ns2(profile: &str) -> bool {
     profile.starts_with("ns2")
 }
 
 impl fmt::Debug for ProfileCase {
-    /// What differs from the profile is what a reader of a failure looks for.
+    /// Shows only the difference from the profile, which a reader of a failure needs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let base = ProfileCase::new(self.profile, self.variant);
         let differs = self.values.iter_texts().zip(base.values.iter_texts()).filter(|(here, there)| here != there);
@@ -42,7 +42,7 @@ impl ProfileCase {
         ProfileCase { profile, variant, values, settings }
     }
 
-    /// The same with some parameters set; nothing if they contradict the others.
+    /// The same case with some parameters set; none if they contradict the others.
     pub fn with(&self, members: &[(&str, &str)]) -> Option<ProfileCase> {
         let mut values = self.values.clone();
         for (name, text) in members {
@@ -60,7 +60,7 @@ impl ProfileCase {
     }
 }
 
-/// Every profile as it stands and with every variant.
+/// Every profile by itself and with every variant.
 pub fn all_cases() -> Vec<ProfileCase> {
     let with_variants = |profile: &'static str| {
         let variants = VARIANTS.iter().map(move |variant| ProfileCase::new(profile, Some(variant.name)));
@@ -69,7 +69,7 @@ pub fn all_cases() -> Vec<ProfileCase> {
     PROFILES.iter().flat_map(|profile| with_variants(profile.name)).collect()
 }
 
-/// Those that a reader is shown: every variant in ns-2's surroundings, and the hosts as they stand.
+/// Cases with a snapshot: every variant with ns-2's profile, and the hosts without a variant.
 pub fn snapshot_cases() -> Vec<ProfileCase> {
     let variants = VARIANTS.iter().map(|variant| ProfileCase::new("ns2", Some(variant.name)));
     let hosts = PROFILES.iter().filter(|profile| !is_ns2(profile.name)).map(|profile| ProfileCase::new(profile.name, None));

@@ -1,6 +1,6 @@
-//! A small network for tests: one sender, one receiver, a path that follows a script, and a record of all that happened.
+//! A small network for tests: one sender, one receiver, a scripted path, and a record of the run.
 
-// Each test binary uses a part of it.
+// Each test binary uses only a part of it.
 #![allow(dead_code)]
 
 pub mod cases;

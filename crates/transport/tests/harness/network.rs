@@ -1,6 +1,6 @@
-//! The network: runs a sender and a receiver over a path, events in the order of (time, insertion), and keeps a record.
+//! Test network: runs a sender and a receiver over a path, with events in the order of (time, insertion), and records all steps.
 //!
-//! What holds on every run is asserted here: no deadline in the past, nothing acknowledged that did not arrive, every packet accounted for.
+//! It asserts invariants of every run: no deadline in the past, no ACK of a segment that did not arrive, and every packet accounted for.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,14 +13,14 @@ use ecnlab_units::{Span, Time};
 use super::path::{PacketInfo, Path, PathAction, PathScript, apply_script};
 use super::record::{ArrivedSegment, RecordedAck, RecordedSegment, SenderStep, StepCause, TransferRecord, payload};
 
-/// A run to be made.
+/// A transfer to run.
 #[derive(Clone)]
 pub struct TransferPlan {
     pub path: Path,
     pub segments: u64,
-    /// More to send at these times.
+    /// Further writes: time and segments.
     pub later: Vec<(Time, u64)>,
-    /// The run is given up then.
+    /// Time at which the run is aborted.
     pub until: Time,
 }
 
@@ -55,7 +55,7 @@ enum Event {
 /// More calls of the sender than any run needs.
 const MAX_STEPS: usize = 100_000;
 
-/// Counts of one direction, by which scripts choose.
+/// Counters of one direction, by which scripts select packets.
 #[derive(Default)]
 struct Direction {
     index: u64,
@@ -81,7 +81,7 @@ pub struct TestNetwork {
     run: TransferRecord,
 }
 
-/// Gathers what the sender does in one call.
+/// Collects the sender's output of one call.
 struct SentCollector {
     window: CongestionWindow,
     sent: Vec<(Segment, CongestionWindow)>,
@@ -97,7 +97,7 @@ impl SenderOutput for SentCollector {
     }
 }
 
-/// Runs a plan to its end.
+/// Runs a transfer to its end.
 pub fn run_transfer(settings: &Arc<Settings>, plan: &TransferPlan) -> TransferRecord {
     let first = AppWrite { closes: plan.later.is_empty(), ..AppWrite::full_packets(plan.segments, settings.payload()) };
     let clock = HostClock::new(settings, Span::ZERO);
@@ -135,7 +135,7 @@ impl TestNetwork {
         self.events.insert((time, self.inserted), event);
     }
 
-    /// Packets come before timers of the same time.
+    /// Runs all events up to a time. Packets precede timers of the same time.
     fn go_on(&mut self, until: Time) {
         while self.run.all_acked_at.is_none() || !self.events.is_empty() {
             assert!(self.run.steps.len() < MAX_STEPS, "the sender is called over and over at {:?}", self.now);
@@ -173,7 +173,7 @@ impl TestNetwork {
         }
     }
 
-    /// Lets the sender do something, sends what it makes and records it.
+    /// Calls the sender, transmits its segments and records the step.
     fn call(&mut self, cause: StepCause, deed: impl FnOnce(&mut Sender, Time, &mut SentCollector)) {
         let (before, counters_before) = (*self.sender.window(), *self.sender.counters());
         let una_before = self.sender.snd_una();
@@ -181,7 +181,8 @@ impl TestNetwork {
         deed(&mut self.sender, self.now, &mut out);
         let sent = out.sent.into_iter().map(|(segment, window)| self.send(segment, window)).collect();
         let (after, una) = (*self.sender.window(), self.sender.snd_una());
-        // Integer halving makes nothing of a window of one, and Vegas of one that duplicates inflated after a timeout: both wait for the timer.
+        // Integer halving reduces a cwnd of one to zero, and so does Vegas after an RTO for a cwnd inflated by duplicates: both wait for
+        // the timer.
         let may_close = self.settings.reduction_rounding() == SsthreshRounding::Integer || self.settings.recovery == RecoveryName::Vegas;
         let least = if may_close { 0.0 } else { f64::MIN_POSITIVE };
         assert!(after.cwnd >= least && after.cwnd.is_finite(), "the window is {}", after.cwnd);
@@ -237,7 +238,7 @@ impl TestNetwork {
         self.run.acks.push(RecordedAck { time: self.now, ack, deeds: fate.actions });
     }
 
-    /// Nothing is acknowledged that has not arrived (RFC 9293, section 3.4; RFC 2018, section 4).
+    /// Checks that only arrived segments are acknowledged (RFC 9293, section 3.4; RFC 2018, section 4).
     fn check_truth(&self, ack: &Ack) {
         let acked = (0..ack.next).chain(ack.sacks.as_slice().iter().flat_map(|&(from, to)| from..to));
         for seq in acked {
@@ -245,13 +246,13 @@ impl TestNetwork {
         }
     }
 
-    /// Every packet is accounted for: sent = received + dropped, once all have left the path.
+    /// Checks that sent = received + dropped, once all packets have left the path.
     fn finish(mut self) -> TransferRecord {
         self.run.counters = *self.sender.counters();
         self.run.delivered_segments = self.receiver.rcv_nxt();
         self.run.end = self.now;
         self.run.all_acked_at = self.run.all_acked_at.filter(|_| self.sender.is_done());
-        // A FIN that rides on data has no number of its own, and a segment that is split for a small window has two.
+        // A FIN on data has no number of its own, and a segment split for a small window has two.
         self.run.total_segments = self.sender.send_buffer().queued_segments();
         self.run.delivered_bytes = self.arrived.values().map(|&bytes| u64::from(bytes)).sum();
         if self.events.is_empty() {
@@ -279,7 +280,7 @@ impl Direction {
     }
 }
 
-/// The script of a direction in a line, for messages.
+/// The script of a direction as one line, for messages.
 fn describe(script: &PathScript) -> String {
     script.iter().map(|(pick, deed)| format!("({pick:?}, {deed:?})")).collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! What holds on every run whatever the path does, judged from outside: by what went over the wire.
+//! Invariants of every run, checked only by the packets on the wire.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use ecnlab_units::Time;
 
 use super::record::{RecordedSegment, SenderStep, StepCause, TransferRecord, payload};
 
-/// Judges a run: nothing, or what is wrong.
+/// Checks a run; the error names the violation.
 pub fn check_invariants(settings: &Settings, run: &TransferRecord) -> Result<(), String> {
     if run.all_acked_at.is_none() {
         return Err(format!("stuck: {} of {} arrived by {:?}", run.delivered_segments, run.total_segments, run.end));
@@ -23,14 +23,14 @@ pub fn check_invariants(settings: &Settings, run: &TransferRecord) -> Result<(),
     run.steps.iter().try_for_each(|step| wire.step(settings, step))
 }
 
-/// What an observer knows of the segments in flight.
+/// Segments in flight as an observer of the wire sees them.
 #[derive(Default)]
 struct Wire {
     high: u64,
     una: u64,
-    /// When each segment from `una` on was sent last, and whether it is sacked.
+    /// Last send time of each segment from `una` on, and whether it is sacked.
     sent: BTreeMap<u64, (Time, bool)>,
-    /// One past the highest segment sacked or acknowledged, and when the latest segment that arrived was sent.
+    /// One past the highest segment sacked or acknowledged, and the latest send time of a delivered segment.
     fack: u64,
     newest: Option<Time>,
     timeout: Option<Time>,
@@ -38,12 +38,12 @@ struct Wire {
     offer: Offer,
 }
 
-/// The window that the receiver offers, in bytes of data.
+/// The receive window, in bytes of data.
 #[derive(Default)]
 struct Offer {
-    /// Where each segment sent ends.
+    /// End of each segment sent, in bytes.
     ends: Vec<u64>,
-    /// Where the window ends that was offered so far, once one was.
+    /// Right edge of the window advertised so far.
     limit: Option<u64>,
 }
 
@@ -58,7 +58,7 @@ impl Offer {
         self.limit = self.limit.max(Some(limit));
     }
 
-    /// A new segment goes: whether there is room for it.
+    /// Records a new segment; returns whether it fits into the window.
     fn take(&mut self, bytes: u32) -> bool {
         let end = self.ends.last().unwrap_or(&0) + u64::from(bytes);
         self.ends.push(end);
@@ -66,7 +66,7 @@ impl Offer {
     }
 }
 
-/// Duplicates and partial acknowledgements until all that was outstanding at the first duplicate is acknowledged.
+/// Duplicate and partial ACKs until all segments outstanding at the first duplicate are acknowledged.
 #[derive(Default)]
 struct Episode {
     until: u64,
@@ -131,9 +131,10 @@ impl Wire {
             return wrong("beyond the receiver's window");
         }
         let probe = step.cause == StepCause::Timer && !step.is_rto();
-        // The algorithms of ns-2 retransmit for duplicates with nothing outstanding, which sends new data; Vegas also for its fine clock.
+        // The algorithms of ns-2 retransmit for duplicate ACKs with nothing outstanding, which sends new data; Vegas also by its fine
+        // clock.
         let again = step.is_duplicate() || settings.recovery == RecoveryName::Vegas;
-        // Recovery by time sends the last segment of a connection whatever the window (Linux tcp_cwnd_test).
+        // RACK sends the FIN regardless of cwnd (Linux tcp_cwnd_test).
         let closes = settings.recovery == RecoveryName::Rack && sent.segment.segment_type == SegmentType::Fin;
         let alone = self.una == self.high && (sent.window.cwnd >= 1.0 || again);
         if sent.segment.retransmission || probe || seq == 0 || alone || closes {
@@ -151,9 +152,9 @@ impl Wire {
         }
     }
 
-    /// The window that duplicates inflate: each has taken a segment out of the network, and so has a partial acknowledgement.
+    /// Whether a segment is within the window inflated by duplicate and partial ACKs, each of which indicates a delivered segment.
     fn in_window(&self, settings: &Settings, window: &CongestionWindow, seq: u64) -> bool {
-        // ns-2's Sack1 takes every acknowledgement off the pipe, a partial one twice, and a mark in recovery prolongs that.
+        // ns-2's Sack1 takes every ACK off the pipe, a partial one twice, and a mark in recovery prolongs that.
         if settings.recovery == RecoveryName::Sack1 && settings.ecn {
             return true;
         }
@@ -161,12 +162,12 @@ impl Wire {
         seq < self.una + window.cwnd as u64 + self.episode.duplicates + gone
     }
 
-    /// Segments that a scoreboard without SACK blocks takes for arrived, one for each duplicate, and the one that they show to be lost.
+    /// Segments that a scoreboard without SACK counts as delivered, one per duplicate ACK, and the one that they indicate as lost.
     fn gone(&self, settings: &Settings) -> u64 {
         if settings.max_reported_sack_blocks() == 0 { self.episode.duplicates + 1 } else { 0 }
     }
 
-    /// Segments that no rule can think lost: none above them is sacked, none sent later has arrived, no timeout since.
+    /// Segments that no rule can detect as lost: none above is sacked, none sent later has arrived, and there was no RTO since.
     fn pipe(&self) -> u64 {
         let stands = |&(&seq, &(sent, sacked)): &(&u64, &(Time, bool))| {
             !sacked

@@ -1,47 +1,47 @@
-//! What the path does to chosen packets.
+//! Actions of the path on selected packets.
 
 use ecnlab_transport::{Ack, Segment, SegmentType};
 use ecnlab_units::{CongestionLevel, Ecn, EcnSemantics, Rate, Span, Time};
 
-/// Which packets of a direction.
+/// Selection of packets of a direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PacketFilter {
-    /// The nth packet, from 1, with this number: a segment's own, or what an acknowledgement expects.
+    /// The nth transmission, from 1, of this number: a segment's number, or the next expected segment of an ACK.
     Number(u64, u32),
     /// All packets with this number.
     Always(u64),
-    /// The packet with this place in the direction's order, from 0.
+    /// The packet at this position in the direction's order, from 0.
     Index(u64),
-    /// All that are sent from one time to another.
+    /// All packets sent in a time interval.
     During(Time, Time),
     /// Packets with an ECN-capable codepoint.
     Capable,
-    /// The SYN, or ns-2's first packet, as long as it offers ECN; of acknowledgements those with ECE.
+    /// The SYN, or ns-2's first packet, while it offers ECN; of ACKs those with ECE.
     Ece,
-    /// The nth packet with CWR, from 1, the SYN not counted.
+    /// The nth packet with CWR, from 1, without the SYN.
     Cwr(u32),
     Retransmission,
     Syn,
     All,
 }
 
-/// What the path does to a packet.
+/// Action on a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PathAction {
     Drop,
     Mark(CongestionLevel),
-    /// A copy comes so much later.
+    /// A copy arrives later by this time.
     Duplicate(Span),
-    /// It comes later: others overtake it.
+    /// The packet is delayed by this time, so that others overtake it.
     Delay(Span),
     /// The codepoint is set to not capable.
     Bleach,
-    /// The two bits in the TCP header are cleared, or set.
+    /// ECE and CWR are cleared, or set.
     ClearFlags,
     SetFlags,
 }
 
-/// What a script is told of a packet.
+/// Properties of a packet that scripts use.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketInfo {
     pub number: u64,
@@ -50,7 +50,7 @@ pub struct PacketInfo {
     pub time: Time,
     pub capable: bool,
     pub ece: bool,
-    /// The how-manieth with CWR it is.
+    /// Number of the packet among those with CWR.
     pub cwr: Option<u32>,
     pub retransmission: bool,
     pub kind: SegmentType,
@@ -73,14 +73,14 @@ impl PacketFilter {
     }
 }
 
-/// A direction's script.
+/// Script of a direction.
 pub type PathScript = Vec<(PacketFilter, PathAction)>;
 
 /// A path with a fixed delay, the same in both directions.
 #[derive(Clone, Debug)]
 pub struct Path {
     pub delay: Span,
-    /// Data is serialised at this rate in front of the delay.
+    /// Data is serialized at this rate before the delay.
     pub rate: Option<Rate>,
     pub data: PathScript,
     pub acks: PathScript,
@@ -88,7 +88,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// 100 ms there and back at 10 Gbps: a window arrives as good as at once, but no two segments at the same time.
+    /// RTT of 100 ms at 10 Gbps: a window arrives almost at once, but no two segments at the same time.
     pub fn clean() -> Path {
         Path {
             delay: Span::from_millis(50),
@@ -109,7 +109,7 @@ impl Path {
         self
     }
 
-    /// Loses the first transmission of segments.
+    /// Drops the first transmission of segments.
     pub fn lose(self, seqs: &[u64]) -> Path {
         seqs.iter().fold(self, |path, &seq| path.data(PacketFilter::Number(seq, 1), PathAction::Drop))
     }
@@ -120,7 +120,7 @@ impl Path {
     }
 }
 
-/// What a script can change on a packet.
+/// Fields of a packet that a script can change.
 pub trait Packet {
     fn mark(&mut self, ecn_semantics: EcnSemantics, level: CongestionLevel);
     fn bleach(&mut self);
@@ -151,10 +151,10 @@ impl Packet for Ack {
     }
 }
 
-/// What becomes of a packet.
+/// Result of a script for a packet.
 pub struct PathOutcome<P> {
     pub packet: P,
-    /// How much later than the path's delay each copy comes; none if it is lost.
+    /// Extra delay of each copy; empty if the packet is lost.
     pub copies: Vec<Span>,
     pub actions: Vec<PathAction>,
 }

@@ -1,4 +1,4 @@
-//! The record of a run, and the questions that rules ask of it.
+//! The record of a run, and queries for rules.
 
 use ecnlab_transport::SendCounters;
 use ecnlab_transport::{Ack, CongestionWindow, Segment, SegmentType, Settings};
@@ -6,7 +6,7 @@ use ecnlab_units::Time;
 
 use super::path::PathAction;
 
-/// Why the sender was called.
+/// Cause of a call of the sender.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StepCause {
     Start,
@@ -15,13 +15,13 @@ pub enum StepCause {
     Timer,
 }
 
-/// A segment that the sender made, and what the path did to it.
+/// A segment that the sender sent, and the path's result for it.
 #[derive(Clone, Debug)]
 pub struct RecordedSegment {
     pub segment: Segment,
     pub nth: u32,
     pub deeds: Vec<PathAction>,
-    /// The window when it was sent, as far as the sender had told of it.
+    /// Window when it was sent, by the sender's last report.
     pub window: CongestionWindow,
 }
 
@@ -62,26 +62,26 @@ pub struct TransferRecord {
     pub arrived: Vec<ArrivedSegment>,
     pub acks: Vec<RecordedAck>,
     pub counters: SendCounters,
-    /// Segments there were to send, SYN and FIN counted, and how many of them the receiver could deliver.
+    /// Number of segments to send, with SYN and FIN, and number of those that the receiver delivered.
     pub total_segments: u64,
     pub delivered_segments: u64,
-    /// Bytes that the application gave, and those of them that arrived.
+    /// Bytes that the application wrote, and bytes that arrived.
     pub written_bytes: u64,
     pub delivered_bytes: u64,
-    /// When all was acknowledged, if it was.
+    /// Time at which all data was acknowledged.
     pub all_acked_at: Option<Time>,
     pub end: Time,
 }
 
-/// Application data that a segment carries. A FIN may carry some.
+/// Application data of a segment; a FIN may carry some.
 pub fn payload(settings: &Settings, segment: &Segment) -> u32 {
     let bare = segment.segment_type == SegmentType::Fin && segment.size == settings.quirks.ack_size;
     if bare || segment.seq == 0 && settings.has_syn() { 0 } else { segment.size - settings.quirks.header_size }
 }
 
 impl SenderStep {
-    /// The retransmission timer expired: the first segment outstanding goes again, in a window of one, Vegas' of two. What a pacer
-    /// lets go later is none.
+    /// Whether this was an RTO: the first outstanding segment is retransmitted at a cwnd of one, or two for Vegas. A retransmission that a
+    /// pacer delayed is not an RTO.
     pub fn is_rto(&self) -> bool {
         let (before, after) = self.counters;
         let first_again = self.sent.first().is_some_and(|sent| sent.segment.seq == self.una && sent.window.cwnd <= 2.0);
@@ -101,14 +101,14 @@ impl SenderStep {
         if let StepCause::Ack(ack) = &self.cause { Some(ack) } else { None }
     }
 
-    /// Neither SYN-ACK nor anything but an acknowledgement that repeats the last one.
+    /// Whether this is a pure ACK that repeats the last one, and not a SYN-ACK.
     pub fn is_duplicate(&self) -> bool {
         self.ack().is_some_and(|ack| ack.next == self.una_before && ack.segment_type == SegmentType::Plain)
     }
 }
 
 impl TransferRecord {
-    /// Everything sent, with the step it was sent in.
+    /// All segments sent, with the step in which each was sent.
     pub fn sent(&self) -> impl Iterator<Item = (&SenderStep, &RecordedSegment)> {
         self.steps.iter().flat_map(|step| step.sent.iter().map(move |sent| (step, sent)))
     }
@@ -130,12 +130,12 @@ impl TransferRecord {
         self.steps.iter().filter(|step| step.is_ecn_reduction())
     }
 
-    /// Calls in which the threshold came down: each is a cut, as nothing else lowers it.
+    /// Calls that lowered ssthresh, each of which is a reduction.
     pub fn ssthresh_reductions(&self) -> impl Iterator<Item = &SenderStep> {
         self.steps.iter().filter(|step| step.after.ssthresh < step.before.ssthresh)
     }
 
-    /// Segments other than the SYN that carried CWR.
+    /// Segments other than the SYN with CWR.
     pub fn segments_with_cwr(&self) -> impl Iterator<Item = (&SenderStep, &RecordedSegment)> {
         self.sent().filter(|(_, sent)| sent.segment.cwr && sent.segment.seq > 0)
     }

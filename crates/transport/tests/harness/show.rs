@@ -1,4 +1,4 @@
-//! A run as text: one line for every millisecond in which the sender did something, which is a round trip.
+//! A run as text: one line for each millisecond in which the sender acted, which is an RTT.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::record::{RecordedSegment, SenderStep, StepCause, TransferRecord};
 
 const COLUMNS: &str = "  time s     cwnd  ssthresh  acks                      sent                      what happened";
 
-/// The table of a run. Nothing is shown after `most` lines.
+/// Table of a run, truncated after `most` lines.
 pub fn render_table(run: &TransferRecord, most: usize) -> String {
     let mut text = format!("{COLUMNS}\n");
     let rounds = rounds(run);
@@ -34,7 +34,7 @@ pub fn render_table(run: &TransferRecord, most: usize) -> String {
     text
 }
 
-/// Calls that did something, those of a millisecond together.
+/// Steps with an effect, grouped by millisecond.
 fn rounds(run: &TransferRecord) -> Vec<Vec<&SenderStep>> {
     let mut rounds: Vec<Vec<&SenderStep>> = Vec::new();
     for step in run.steps.iter().filter(|step| step.cause != StepCause::Timer || !step.sent.is_empty() || step.before != step.after) {
@@ -65,7 +65,7 @@ fn number(value: f64) -> String {
     if value == value.floor() { format!("{value:.0}   ") } else { format!("{value:.2}") }
 }
 
-/// Runs of numbers with one flavour: `4-9` one after another, `5 x3` the same again.
+/// Ranges of numbers with the same attributes: `4-9` in sequence, `5 x3` repeated.
 fn runs(numbers: &[(u64, String)]) -> Vec<String> {
     let mut parts = Vec::new();
     let mut at = 0;

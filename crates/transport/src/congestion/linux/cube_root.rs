@@ -1,19 +1,20 @@
-//! The cube root as Linux approximates it (tcp_cubic): a start value by the number's six leading bits, and one step of Newton's method.
+//! Cube root as Linux approximates it (tcp_cubic): a start value by the number's six leading bits, and one step of Newton's method.
 //!
 //! ```text
 //! a = s 8^n and the rest below it, 8 <= s < 64
-//! start   x = 2^n (65 cbrt(s - 3/8) + 5.9) / 64, which is about 1/30 above the root, where the step's own error is least
-//! step    (2 x + a / (x (x - 1))) / 3, a third being taken as 341/1024
+//! start   x = 2^n (65 cbrt(s - 3/8) + 5.9) / 64, which is about 1/30 above the root, where the step's error is smallest
+//! step    (2 x + a / (x (x - 1))) / 3, with 341/1024 for a third
 //! ```
 //!
-//! The start values were refined by hand there; where they leave the formula stands in `START_VALUE_CORRECTIONS`. Large roots are at most 1/500 off.
+//! Linux refined the start values by hand; `START_VALUE_CORRECTIONS` lists the differences from the formula. Large roots are at most 1/500
+//! off.
 
 use ecnlab_units::math;
 
-/// Parts of one in start values.
+/// Fraction bits of start values.
 const START_VALUE_SHIFT: u32 = 6;
 
-/// Leading bits whose start values are not the formula's, and by how many parts.
+/// Leading bits whose start values differ from the formula, and the differences.
 const START_VALUE_CORRECTIONS: [(u64, i64); 16] = [
     (15, 2),
     (16, -1),
@@ -33,7 +34,7 @@ const START_VALUE_CORRECTIONS: [(u64, i64); 16] = [
     (60, 1),
 ];
 
-/// The cube root of a number of at least six bits, or zero.
+/// Cube root of a number of at least six bits, or zero.
 pub fn cube_root(a: u64) -> u64 {
     if a == 0 {
         return 0;
@@ -43,7 +44,7 @@ pub fn cube_root(a: u64) -> u64 {
     (2 * x + a / (x * (x - 1))) * 341 / 1024
 }
 
-/// The start value for six leading bits, in parts.
+/// Start value for six leading bits.
 fn start_value(leading: u64) -> u64 {
     let smooth = (65.0 * math::cbrt(leading as f64 - 0.375) + 5.9) as i64;
     let off = START_VALUE_CORRECTIONS.iter().find(|(known, _)| *known == leading).map_or(0, |(_, off)| *off);
@@ -54,7 +55,7 @@ fn start_value(leading: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// C = 410/1024 of CUBIC, and what is to be made up for.
+    /// C = 410/1024 of CUBIC, and the distance to W_max.
     #[test]
     fn roots_are_a_five_hundredth_off_at_most() {
         for segments in 1..20_000 {

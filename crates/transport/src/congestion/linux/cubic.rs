@@ -1,18 +1,18 @@
 //! CUBIC in whole segments and ticks (Ha, Rhee and Xu 2008; Linux bictcp_update).
 //!
 //! ```text
-//! W(t)    = W_max + C (t - K)^3, a step at a time:  t in 1/1024 s of ticks since the epoch began and the smallest round trip more,
-//!           K = cbrt((W_max - cwnd) / C), C and beta in 1/1024
-//! count   = cwnd / (W(t) - cwnd), how many segments are acknowledged for one more, where the curve is above the window;
-//!           100 cwnd where it is not; at most 20 before the first cut
-//!           at most cwnd / (W_reno - cwnd) where W_reno is larger, which grows by one for cwnd beta_reno / 8 segments
-//!           at least 2, so that the window grows by half in a round trip
-//! anew      in a tick that the last one was not computed in, and while the window stays only after more than 1/32 s
-//! cut:      W_max = cwnd, or cwnd (1 + beta) / 2 if that is below the last W_max;  ssthresh = beta cwnd, all rounded down
-//! timeout:  all is forgotten, W_max and the smallest round trip too
+//! W(t)      = W_max + C (t - K)^3, in steps:  t in 1/1024 s, from ticks since the epoch began plus the minimum RTT,
+//!             K = cbrt((W_max - cwnd) / C), C and beta in 1/1024
+//! cnt       = cwnd / (W(t) - cwnd), segments acknowledged for one more, if the curve is above cwnd;
+//!             100 cwnd if it is not; at most 20 before the first reduction
+//!             at most cwnd / (W_reno - cwnd) if W_reno is larger, which grows by one for cwnd beta_reno / 8 segments
+//!             at least 2, so that cwnd grows by at most half per RTT
+//! computed  at most once per tick, and while cwnd is unchanged only after more than 1/32 s
+//! reduction:  W_max = cwnd, or cwnd (1 + beta) / 2 if that is below the last W_max;  ssthresh = beta cwnd, all rounded down
+//! RTO:      resets the state, W_max and the minimum RTT included
 //! ```
 //!
-//! The time in which nothing was outstanding is taken out of the epoch. In the first second of an epoch round trips are not looked at.
+//! The epoch excludes the time in which nothing was outstanding. RTT samples in the first second of an epoch are ignored.
 
 use ecnlab_units::{Span, Time};
 
@@ -22,22 +22,22 @@ use crate::clock::HostClock;
 use crate::congestion::{AckSample, CongestionControl, CongestionWindow, CubicSettings, ReductionCause};
 use crate::settings::Settings;
 
-/// The count where the curve is not above the window, as a multiple of the window.
+/// Value of cnt if the curve is not above cwnd, as a multiple of cwnd.
 const CNT_FACTOR_ABOVE_CURVE: u64 = 100;
-/// The largest count before the first cut, and the smallest ever.
+/// Maximum of cnt before the first reduction, and its minimum.
 const MAX_CNT_BEFORE_REDUCTION: u64 = 20;
 const MIN_CNT: u64 = 2;
-/// A count holds for so long, in whole ticks, while the window stays.
+/// Validity of cnt, in whole ticks, while cwnd is unchanged.
 const CNT_VALIDITY: Span = Span::from_picos(Span::from_secs(1).picos() / 32);
-/// C times time cubed: C and each of the times in 1/1024.
+/// Shift of C times time cubed, with C and each of the times in 1/1024.
 const CUBE_SHIFT: u32 = 40;
 
-/// The parameters in fixed point, and what follows from them.
+/// Parameters in fixed point, with derived constants.
 struct CubicConstants {
     parameters: CubicSettings,
     c: u64,
     beta: u64,
-    /// 8 (1 + beta) / 3 (1 - beta): eight times the segments for one of Reno's, as a multiple of the window.
+    /// 8 (1 + beta) / 3 (1 - beta): eight times the segments for one of Reno's, as a multiple of cwnd.
     reno_scale: u64,
 }
 
@@ -54,7 +54,7 @@ impl CubicConstants {
     }
 }
 
-/// What every acknowledgement reads stands first, in one cache line.
+/// CUBIC state. The fields that each ACK reads come first, in one cache line.
 #[repr(C, align(64))]
 pub struct LinuxCubic {
     cwnd_count: CwndCount,
@@ -63,28 +63,28 @@ pub struct LinuxCubic {
     constants: CubicConstants,
 }
 
-/// What a timeout forgets. Times are in ticks; zero is none of a window.
+/// State that an RTO resets. Times are in ticks; a window of zero is unset.
 #[repr(C)]
 struct CubicState {
-    /// Smallest round-trip time in microseconds; [`UNSET`] before the first.
+    /// Minimum RTT in microseconds; [`UNSET`] before the first.
     min_rtt: u64,
-    /// From when on round-trip times count.
+    /// Time from which RTT samples count.
     rtt_samples_from: Time,
-    /// Segments that Reno's window has not yet grown for.
+    /// Segments acknowledged that have not grown Reno's window yet.
     ack_cnt: u64,
-    /// The window that the count was last computed for, and until when it holds for that.
+    /// Cwnd for which cnt was last computed, and the time until which it is valid for that.
     last_cwnd: u64,
     cnt_valid_until: Time,
-    /// How many segments are acknowledged for one more.
+    /// Segments acknowledged for one more segment of cwnd.
     cnt: u64,
-    /// When the count was last computed.
+    /// Tick of the last computation of cnt.
     last_computed: u64,
-    /// When the epoch began; [`UNSET`] after a cut.
+    /// Tick at which the epoch began; [`UNSET`] after a reduction.
     epoch_start: u64,
     last_max_cwnd: u64,
     bic_k: u64,
     origin_point: u64,
-    /// Reno's window.
+    /// Reno's cwnd.
     tcp_cwnd: u64,
 }
 
@@ -119,7 +119,7 @@ impl LinuxCubic {
         }
     }
 
-    /// Settles how many segments are acknowledged for one more.
+    /// Updates cnt, the number of segments acknowledged for one more.
     #[inline]
     fn update_acks_per_increase(&mut self, cwnd: u64, segments: u64, now: Time) {
         let state = &mut self.state;
@@ -143,7 +143,7 @@ impl LinuxCubic {
         self.state.cnt = self.state.cnt.max(MIN_CNT);
     }
 
-    /// When the epoch began that is on, or begins now.
+    /// Start of the current epoch, or of a new one.
     fn epoch_start(&mut self, cwnd: u64, segments: u64, now: u64) -> u64 {
         let state = &mut self.state;
         if state.epoch_start != UNSET {
@@ -157,7 +157,7 @@ impl LinuxCubic {
         now
     }
 
-    /// An epoch began at this tick; in its first second round-trip times do not count.
+    /// Starts an epoch at this tick, and ignores RTT samples in its first second.
     fn start_epoch(&mut self, began: u64) {
         self.state.epoch_start = began;
         self.state.rtt_samples_from = self.clock.time_of_tick(began + self.clock.ticks_in_span(Span::from_secs(1)));
@@ -188,7 +188,7 @@ impl LinuxCubic {
     }
 }
 
-/// When a count that was computed at this tick holds no more.
+/// Time until which a cnt computed at this tick is valid.
 fn cnt_valid_until(computed_at: u64, clock: &HostClock) -> Time {
     clock.time_of_tick(computed_at + CNT_VALIDITY.picos() / clock.tick().picos() + 1)
 }
@@ -267,7 +267,7 @@ mod tests {
     use crate::profile;
     use crate::settings::Quirks;
 
-    /// A control and its window, shown evenly spaced acknowledgements of single segments.
+    /// A congestion control with its window and evenly spaced ACKs of single segments.
     struct Flow {
         cubic: LinuxCubic,
         window: CongestionWindow,
@@ -300,7 +300,7 @@ mod tests {
             self.cubic.on_ack(&mut self.window, &ack_sample(1, self.now, self.rtt));
         }
 
-        /// A window's acknowledgements over a round trip.
+        /// ACKs of a window over one RTT.
         fn round(&mut self) {
             let acknowledgements = self.window.cwnd as u64;
             for _ in 0..acknowledgements {
@@ -315,7 +315,7 @@ mod tests {
         }
     }
 
-    /// RFC 9438, figure 1, after a cut of 1000 segments to 700: K = 9.09 s.
+    /// RFC 9438, figure 1, after a reduction from 1000 segments to 700: K = 9.09 s.
     #[test]
     fn the_window_is_the_rfc_s_cubic_of_the_time_to_a_hundredth() {
         let mut flow = Flow::new(1000.0, 100, false);
@@ -330,7 +330,7 @@ mod tests {
         }
     }
 
-    /// The cubic adds a segment in more than a second here; AIMD with 0.7 adds 0.53 in a round trip of 10 ms (RFC 9438, section 4.3).
+    /// The cubic adds a segment in more than a second here; AIMD with 0.7 adds 0.53 in an RTT of 10 ms (RFC 9438, section 4.3).
     #[test]
     fn on_a_short_path_growth_is_that_of_aimd() {
         let mut flow = Flow::new(60.0, 10, true);

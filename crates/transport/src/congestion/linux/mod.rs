@@ -1,12 +1,13 @@
-//! Windows in whole segments: congestion controls as an operating system computes them, without fractions.
+//! Congestion control of the Linux kernel, with cwnd in whole segments.
 //!
 //! ```text
-//! slow start   cwnd += N for N segments, up to the threshold; what is left of them counts for avoidance
-//! avoidance    credit += N;  cwnd += 1 for each W of the credit, where W is cwnd for Reno and CUBIC's own count for CUBIC
-//!              a credit that was gathered under a larger W gives one segment, and the rest of it goes
+//! slow start   cwnd += N for N segments, up to ssthresh; the remaining segments count for avoidance
+//! avoidance    credit += N;  cwnd += 1 for each W of the credit, where W is cwnd for Reno and cnt for CUBIC
+//!              a credit gathered under a larger W gives one segment, and the rest of it is discarded
 //! ```
 //!
-//! The credit is lost when the window is cut and after a timeout (Linux tcp_cong_avoid_ai, tcp_init_cwnd_reduction, tcp_enter_loss).
+//! The credit (snd_cwnd_cnt) is reset when cwnd is reduced and after an RTO (Linux tcp_cong_avoid_ai, tcp_init_cwnd_reduction,
+//! tcp_enter_loss).
 
 mod cube_root;
 mod cubic;
@@ -17,41 +18,41 @@ pub use reno::LinuxReno;
 
 use super::CongestionWindow;
 
-/// Fractions are kept in 1/1024.
+/// Fixed-point representation of 1: fractions are in 1/1024.
 pub const FIXED_POINT_ONE: u64 = 1024;
 
-/// Least window that a cut leaves.
+/// Minimum cwnd after a reduction.
 pub const MIN_CWND_AFTER_REDUCTION: u64 = 2;
 
-/// A real parameter on the grid.
+/// A parameter in fixed point.
 pub fn to_fixed_point(value: f64) -> u64 {
     (value * FIXED_POINT_ONE as f64).round() as u64
 }
 
-/// `share` of a window, in fixed point and rounded down, and at least what a cut leaves.
+/// `share` of cwnd, in fixed point and rounded down, but at least the minimum after a reduction.
 pub fn reduced_cwnd(cwnd: f64, share: u64) -> f64 {
     (cwnd as u64 * share / FIXED_POINT_ONE).max(MIN_CWND_AFTER_REDUCTION) as f64
 }
 
-/// In 1/100: what the pacing rate is of cwnd / srtt, below half the threshold and above (ip-sysctl tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
+/// Pacing rate in percent of cwnd / srtt, below half of ssthresh and above (ip-sysctl tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
 const PACING_PERCENT: [u64; 2] = [200, 120];
 /// Microseconds in eight hundredths of a second.
 const MICROS_IN_EIGHT_HUNDREDTHS: u64 = 80_000;
 
-/// The pacing rate of a window of `cwnd` segments in bytes per second, by eight smoothed round trips in microseconds; none before the first
-/// sample (Linux tcp_update_pacing_rate).
+/// Pacing rate of a window of `cwnd` segments in bytes per second; `eight_srtt` is eight times the smoothed RTT in microseconds. None
+/// before the first sample (Linux tcp_update_pacing_rate).
 pub fn pacing_rate(payload: u64, cwnd: u64, window: &CongestionWindow, eight_srtt: u64) -> Option<u64> {
     let percent = PACING_PERCENT[usize::from(window.cwnd >= window.ssthresh / 2.0)];
     (payload * cwnd * percent * MICROS_IN_EIGHT_HUNDREDTHS).checked_div(eight_srtt)
 }
 
-/// Segments acknowledged in congestion avoidance that have not yet come to one more segment of the window.
+/// Segments acknowledged in congestion avoidance that have not grown cwnd yet (Linux snd_cwnd_cnt).
 #[derive(Default)]
 #[repr(transparent)]
 struct CwndCount(u64);
 
 impl CwndCount {
-    /// Lets the window grow by one for each `per` of the segments.
+    /// Grows cwnd by one for each `per` of the segments.
     #[inline]
     fn grow_in_avoidance(&mut self, window: &mut CongestionWindow, per: u64, segments: u64) {
         if self.0 >= per {
@@ -70,7 +71,7 @@ impl CwndCount {
     }
 }
 
-/// Slow start up to the threshold; returns what is left of the segments.
+/// Slow start up to ssthresh; returns the remaining segments.
 #[inline]
 fn slow_start(window: &mut CongestionWindow, segments: u64) -> u64 {
     if !window.in_slow_start() {

@@ -1,5 +1,5 @@
-//! Reno in whole segments (RFC 5681, section 3.1; Linux tcp_reno_cong_avoid, tcp_reno_ssthresh): one more when a window of segments is
-//! acknowledged; a loss leaves half of the window, rounded down.
+//! Reno in whole segments (RFC 5681, section 3.1; Linux tcp_reno_cong_avoid, tcp_reno_ssthresh): cwnd grows by one per acknowledged window;
+//! a loss halves cwnd, rounded down.
 
 use ecnlab_units::Time;
 

@@ -1,5 +1,4 @@
-//! The application of a host's receiver: it reads what is there, in pieces, unless it has stopped for a time, and closes when it has read to the
-//! end.
+//! The receiving application: it reads the available data in pieces, may pause, and closes when it has read to the end.
 
 use std::collections::VecDeque;
 
@@ -11,19 +10,19 @@ use crate::settings::{ReceiveWindow, Settings};
 
 #[derive(Debug)]
 pub struct AppReader {
-    /// What can be read, the first of them perhaps in part.
+    /// Readable segments; the first may be partly read.
     unread: VecDeque<QueuedSegment>,
-    /// How many bytes were read.
+    /// Number of bytes read.
     read_bytes: u64,
-    /// How much it reads at a time, in bytes.
+    /// Maximum bytes of one read.
     read_size: u32,
     autotune: Option<RcvBufAutotune>,
     is_stopped: bool,
-    /// When it stops and goes on: since the connection opened, and once it has, as times.
+    /// Start and end of the pause, since the connection opened; and as times, once it has opened.
     pauses: [Option<Span>; 2],
     stops_at: Option<Time>,
     resumes_at: Option<Time>,
-    /// It closes when it has read to the end; it does so then; it has done so.
+    /// The application closes when it has read to the end; the time at which it closes; whether it has closed.
     closes_on_fin: bool,
     closes_at: Option<Time>,
     has_closed: bool,
@@ -47,12 +46,12 @@ impl AppReader {
         }
     }
 
-    /// The sender opened the connection at `opened`, which is heard of now.
+    /// Processes the SYN; the sender opened the connection at `opened`.
     pub fn on_syn(&mut self, opened: Time, now: Time) {
         [self.stops_at, self.resumes_at] = self.pauses.map(|pause| pause.map(|pause| now.max(opened + pause)));
     }
 
-    /// The connection is open; the data begins at `from`.
+    /// Starts reading when the connection opens; the data begins at byte `from`.
     pub fn on_open(&mut self, room: Option<&ReceiveBuffer>, from: u64, now: Time) {
         self.read_bytes = from;
         if let Some((autotune, room)) = self.autotune.as_mut().zip(room) {
@@ -60,12 +59,12 @@ impl AppReader {
         }
     }
 
-    /// Nothing is to be read.
+    /// Whether no data is readable.
     pub fn has_nothing_to_read(&self) -> bool {
         self.unread.is_empty()
     }
 
-    /// A segment can be read. Returns whether its data went to where there is room behind the last one's, so that it takes no memory
+    /// Appends a readable segment. Returns whether its data fits into the tailroom of the last one, so that it needs no memory of its own
     /// (Linux tcp_try_coalesce).
     pub fn push_segment(&mut self, stored: QueuedSegment) -> bool {
         if let Some(last) = self.unread.back_mut().filter(|last| stored.payload <= last.tailroom) {
@@ -77,7 +76,7 @@ impl AppReader {
         false
     }
 
-    /// Reads a piece. Returns how many bytes it was; nothing if there is nothing to read or the application has stopped.
+    /// Reads a piece. Returns its number of bytes; none if no data is readable or the application has paused.
     pub fn read_piece(&mut self, mut room: Option<&mut ReceiveBuffer>, rtt: Span, now: Time) -> Option<u64> {
         if self.is_stopped || self.unread.is_empty() {
             return None;
@@ -111,7 +110,7 @@ impl AppReader {
         }
     }
 
-    /// The end of the data has come: it closes once it has read that.
+    /// Processes the end of the data: the application closes once it has read it.
     pub fn on_fin(&mut self, now: Time) {
         let has_read = self.unread.is_empty() && !self.is_stopped;
         if has_read && self.closes_on_fin && !self.has_closed {
@@ -119,7 +118,7 @@ impl AppReader {
         }
     }
 
-    /// It closes for reasons of its own.
+    /// Disables the close at the end of the data; the application closes later by itself.
     pub fn suppress_close(&mut self) {
         self.closes_on_fin = false;
     }
@@ -140,7 +139,7 @@ impl AppReader {
         [self.closes_at, self.stops_at, self.resumes_at].into_iter().flatten().min()
     }
 
-    /// The deadline has come: it stops, goes on, or closes.
+    /// Handles the timer: pauses, resumes, or closes.
     pub fn wake(&mut self, now: Time) -> ReaderWake {
         if self.closes_at.take_if(|at| *at <= now).is_some() {
             self.has_closed = true;
@@ -156,7 +155,7 @@ impl AppReader {
     }
 }
 
-/// What the application does when it wakes.
+/// Result of the application's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReaderWake {
     Close,

@@ -1,7 +1,7 @@
-//! The buffer follows what the application reads in a round trip (Fisk and Feng 2001; Linux tcp_rcv_space_adjust).
+//! Receive buffer autotuning by the application's reading rate (Fisk and Feng 2001; Linux tcp_rcv_space_adjust).
 //!
 //! ```text
-//! once a round trip, if more was read than the most before:
+//! once per RTT, if more was read than the maximum before:
 //!     window = 2 * read + 16 segments
 //!     window = window + 2 * window * (read - before) / before
 //!     buffer = memory for so many full segments
@@ -11,10 +11,10 @@ use ecnlab_units::{Span, Time};
 
 use crate::settings::Settings;
 
-/// Segments of the first window, which is what nothing read yet is compared with (RFC 6928).
+/// Segments of the initial window, the base of the first comparison (RFC 6928).
 const INITIAL_SEGMENTS: u64 = 10;
 
-/// Segments that the window allows for small variations.
+/// Segments added to the window for small variations.
 const SLACK_SEGMENTS: u64 = 16;
 
 /// Memory of a full segment besides its payload, and the step in which memory is raised until half of it holds the payload.
@@ -25,9 +25,9 @@ const MEMORY_STEP_BYTES: u64 = 128;
 pub struct RcvBufAutotune {
     segment_payload: u64,
     segment_memory: u64,
-    /// The most that was read in a round trip.
+    /// Maximum number of bytes read in an RTT.
     max_read_per_rtt: u64,
-    /// Since when, and from where on, this round trip's reading counts.
+    /// Start time and start byte of the current RTT's reading.
     round_start: Time,
     round_start_byte: u64,
 }
@@ -42,13 +42,13 @@ impl RcvBufAutotune {
         RcvBufAutotune { segment_payload: full, segment_memory: memory, max_read_per_rtt: 0, round_start: Time::ZERO, round_start_byte: 0 }
     }
 
-    /// The connection is open with this window; `read` is where the data begins.
+    /// Starts when the connection opens with this window; the data begins at byte `read`.
     pub fn on_open(&mut self, window: i64, read: u64, now: Time) {
         self.max_read_per_rtt = (INITIAL_SEGMENTS * self.segment_payload).min(window as u64);
         (self.round_start, self.round_start_byte) = (now, read);
     }
 
-    /// The application has read all before `read`. Returns how large a buffer it takes, if that is to be asked now.
+    /// Processes a read of all data before `read`. Returns the required buffer size once per RTT.
     pub fn on_read(&mut self, read: u64, rtt: Span, now: Time) -> Option<i64> {
         if rtt == Span::ZERO || now.since(self.round_start) < rtt {
             return None;
@@ -79,7 +79,7 @@ mod tests {
         let rtt = Span::from_millis(40);
         let at = |millis| Time::ZERO + Span::from_millis(millis);
         assert_eq!(None, autotune.on_read(14_480, rtt, at(30)));
-        // As much as the first window: nothing grows.
+        // As much as the initial window: no growth.
         assert_eq!(None, autotune.on_read(14_480, rtt, at(40)));
         // Twice as much: 2 * 28 960 + 23 168 = 81 088, and twice that more: 168 segments of 2984 bytes.
         assert_eq!(Some(168 * 2984), autotune.on_read(43_440, rtt, at(80)));

@@ -1,12 +1,12 @@
-//! Acknowledgements of segments beyond a gap that are merged: the first three of a gap go at once, and from then on they wait for 5 % of the
-//! round-trip time, at most 1 ms, and for what the timer may be late (Linux __tcp_ack_snd_check, tcp_compressed_ack_kick).
+//! SACK compression: the first three ACKs of a gap are sent at once. Later ones wait for 5 % of the RTT, at most 1 ms, plus the timer
+//! slack, and are merged (Linux __tcp_ack_snd_check, tcp_compressed_ack_kick).
 
 use ecnlab_units::{Span, Time};
 
-/// What the sender is to hear at once of a gap (RFC 5681, section 3.2).
+/// ACKs per gap that are sent at once, so that the sender detects the loss (RFC 5681, section 3.2).
 const UNCOMPRESSED_PER_GAP: u8 = 3;
 
-/// Most that are merged into one.
+/// Maximum number of ACKs merged into one.
 const MAX_COMPRESSED: u32 = 44;
 
 const MAX_COMPRESSION_DELAY: Span = Span::from_millis(1);
@@ -14,16 +14,16 @@ const TIMER_SLACK: Span = Span::from_micros(100);
 
 #[derive(Debug, Default)]
 pub struct CompressedSacks {
-    /// How many wait.
+    /// Number of waiting ACKs.
     compressed_count: u32,
     deadline: Option<Time>,
-    /// The gap, and how many acknowledgements of it went at once.
+    /// The gap, and the number of its ACKs sent at once.
     gap_seq: Option<u64>,
     sent_for_gap: u8,
 }
 
 impl CompressedSacks {
-    /// An acknowledgement of a segment beyond the gap before which `next` is missing. Returns whether it goes at once.
+    /// Processes an ACK of a segment beyond the gap at `next`. Returns whether it is sent at once.
     pub fn may_send_now(&mut self, next: u64, rtt: Span, now: Time) -> bool {
         if self.compressed_count >= MAX_COMPRESSED {
             return true;
@@ -50,7 +50,7 @@ impl CompressedSacks {
         self.deadline
     }
 
-    /// An acknowledgement goes out, which says all that they would have.
+    /// Clears the waiting ACKs, because any ACK sent now replaces them.
     pub fn on_ack_sent(&mut self) {
         (self.compressed_count, self.deadline) = (0, None);
     }

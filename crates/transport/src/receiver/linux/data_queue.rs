@@ -1,12 +1,12 @@
-//! What a host's stack does with a segment that carries data: where it belongs, and what it says of the sender and the path.
+//! Processing of a data segment by the Linux receiver: where it is stored, and the information on the sender and the path.
 //!
 //! ```text
-//! before the last acknowledgement,      answered at once (RFC 9293, section 3.10.7.4; RFC 7323, section 5.3), and reported if it
-//! or older by its timestamp             came twice (RFC 2883)
-//! before what is expected               dropped, reported, answered quickly
-//! what is expected, and there is room   stored, with what waited for it
-//! what is expected, and there is none   dropped, and answered quickly: a probe of the window
-//! beyond what is expected               stored and reported
+//! before the last ACK, or               acknowledged at once (RFC 9293, section 3.10.7.4; RFC 7323, section 5.3), and reported by
+//! older by its timestamp                DSACK if it is a duplicate (RFC 2883)
+//! before rcv_nxt                        dropped, reported, quick ACK
+//! at rcv_nxt, and it fits               stored, with the out-of-order segments after it
+//! at rcv_nxt, and it does not fit       dropped, quick ACK: a probe of the window
+//! beyond rcv_nxt                        stored and reported
 //! ```
 
 use ecnlab_units::Time;
@@ -16,32 +16,32 @@ use super::rcvbuf::{QueuedSegment, ReceiveBuffer};
 use super::{LinuxReceiver, rcvbuf};
 use crate::segment::{Segment, SegmentType};
 
-/// Quick acknowledgements after a mark, or after a segment that is not ECN-capable among others that are.
+/// Quick ACKs after a mark, or after a segment that is not ECN-capable among others that are.
 const QUICK_ACKS_AFTER_MARK: u32 = 2;
 
-/// Quick acknowledgements after what came twice, as at the start of a usual connection (Linux TCP_MAX_QUICKACKS).
+/// Quick ACKs after a duplicate segment, as at the start of a usual connection (Linux TCP_MAX_QUICKACKS).
 const QUICK_ACKS_AFTER_DUPLICATE: u32 = 16;
 
-/// Of smaller segments the window does not learn.
+/// Smaller segments do not grow the window.
 const MIN_PAYLOAD_FOR_WINDOW_GROWTH: u32 = 128;
 
-/// What a timestamp may be older than the last one and still count, in milliseconds (RFC 7323, section 5).
+/// Tolerance by which a timestamp may be older than the last one, in milliseconds (RFC 7323, section 5).
 const MAX_TIMESTAMP_REGRESSION_MS: u64 = 1;
 
 impl LinuxReceiver {
-    /// Whether a segment's timestamp is older than what was echoed last (RFC 7323, section 5.3).
+    /// Whether a segment's timestamp is older than the last echoed one (PAWS; RFC 7323, section 5.3).
     fn fails_paws(&self, sent: Time) -> bool {
         self.timestamps && self.clock.millis(self.ts_recent.0) > self.clock.millis(sent) + MAX_TIMESTAMP_REGRESSION_MS
     }
 
-    /// What timestamps echo: the last segment that began where the last acknowledgement ended, or before (RFC 7323, section 4.3).
+    /// Updates TS.Recent by a segment that starts at the last ACK number or before (RFC 7323, section 4.3).
     pub(super) fn update_ts_recent(&mut self, segment: &Segment, sent: Time) {
         if segment.seq <= self.rcv_wup && self.clock.millis(sent) >= self.clock.millis(self.ts_recent.0) {
             self.ts_recent = (sent, segment.retransmission);
         }
     }
 
-    /// A segment with data, or the FIN.
+    /// Processes a segment with data, or the FIN.
     pub(super) fn on_data(&mut self, segment: &Segment, sent: Time, now: Time) {
         if self.fails_paws(sent) || segment.seq + 1 < self.rcv_wup {
             self.ack_duplicate(segment, now);
@@ -83,20 +83,20 @@ impl LinuxReceiver {
         }
     }
 
-    /// What came is dropped, and that is told at once.
+    /// Drops the segment and acknowledges it at once.
     fn drop_and_ack_now(&mut self) {
         self.ack_scheduler.enter_quickack_mode(QUICK_ACKS_AFTER_DUPLICATE, self.last_advertised_window());
         self.ack_scheduler.schedule_ack();
     }
 
-    /// Whether there is memory for one more segment; if not, it is dropped without a word.
+    /// Whether there is memory for one more segment; if not, it is dropped without an ACK.
     fn has_buffer_space(&mut self) -> bool {
         let Some(room) = self.receive_buffer.as_mut().filter(|room| room.is_over_limit()) else { return true };
         self.ack_scheduler.clear_quick_acks();
         room.clamp_window()
     }
 
-    /// The segment expected, and all behind it that is here.
+    /// Queues the expected segment, with the out-of-order segments that follow it.
     fn queue_in_order(&mut self, segment: &Segment, stored: QueuedSegment, now: Time) {
         if let Some(room) = &mut self.receive_buffer {
             room.charge(stored.memory);
@@ -127,7 +127,7 @@ impl LinuxReceiver {
         }
     }
 
-    /// The sender has no more: the application will close in turn, and that carries what is to be acknowledged.
+    /// Processes the FIN: the application will close too, and its FIN carries the ACK.
     fn on_fin(&mut self, stored: QueuedSegment) {
         if stored.fin {
             self.fin_received = true;
@@ -136,7 +136,7 @@ impl LinuxReceiver {
         }
     }
 
-    /// What new data in order says of the sender and the path.
+    /// Updates the estimates of sender and path after new data in order.
     fn on_in_order_data(&mut self, segment: &Segment, stored: QueuedSegment, now: Time) {
         let window = self.last_advertised_window();
         self.ack_scheduler.on_data(stored.payload, segment.push || stored.fin, now, self.quick_acks, window);
@@ -169,7 +169,7 @@ impl LinuxReceiver {
         }
     }
 
-    /// A segment beyond a gap, perhaps for the second time.
+    /// Queues a segment beyond a gap, possibly a duplicate.
     fn queue_out_of_order(&mut self, segment: &Segment, stored: QueuedSegment, now: Time) {
         self.on_ecn_field(segment, now);
         if !self.has_buffer_space() {
@@ -181,10 +181,10 @@ impl LinuxReceiver {
         if twice {
             self.ofo_queue.set_dsack(seq);
         }
-        // What waits to be merged tells of the blocks as they stood when it came, if more than two of them do. That is all that is sent for
-        // this segment.
+        // A waiting compressed SACK is sent with the blocks before this segment, if this segment starts a new block beyond the second. No
+        // further ACK is sent for this segment.
         if !is_first && self.ofo_queue.block_position(seq) >= 2 && self.compressed_sacks.as_ref().is_some_and(CompressedSacks::is_pending) {
-            // That settles what this segment is owed too (Linux tcp_sack_compress_send_ack).
+            // Covers the ACK of this segment too (Linux tcp_sack_compress_send_ack).
             self.send_ack(SegmentType::Plain, now);
         }
         if !twice {
@@ -201,7 +201,7 @@ impl LinuxReceiver {
         }
     }
 
-    /// A segment that is older than the last acknowledgement.
+    /// Acknowledges a segment that is older than the last ACK.
     fn ack_duplicate(&mut self, segment: &Segment, now: Time) {
         if segment.seq < self.rcv_nxt {
             self.ack_scheduler.enter_quickack_mode(QUICK_ACKS_AFTER_DUPLICATE, self.last_advertised_window());

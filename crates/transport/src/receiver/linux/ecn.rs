@@ -1,13 +1,13 @@
-//! The echo of marks as a host's stack keeps it: a state that each acknowledgement shows as it stands when it goes.
+//! Echo of marks by the Linux receiver: a state, which each ACK reports as of its transmission.
 //!
 //! ```text
-//! classic   a mark sets it, CWR takes it back; a mark on that very segment sets it again (RFC 3168, section 6.1.3)
-//! dctcp     it is the mark of the last segment; a change is answered at once, and before it what waits (RFC 8257, section 3.2)
-//! mecn      the highest level since the last acknowledgement (Durresi et al. 2001, section 2)
+//! classic   a mark sets it, CWR clears it; a mark on the segment with CWR sets it again (RFC 3168, section 6.1.3)
+//! dctcp     the mark of the last segment; a change is acknowledged at once, after the delayed segments (RFC 8257, section 3.2)
+//! mecn      the highest level since the last ACK (Durresi et al. 2001, section 2)
 //! ```
 //!
-//! The first mark, and a segment that is not ECN-capable after one that was, say that the sender may have little to send: what arrives next is
-//! acknowledged quickly.
+//! After the first mark, and after a segment that is not ECN-capable following one that was, the sender may have little to send. The next
+//! segments get quick ACKs then.
 
 use ecnlab_units::{CongestionLevel, Ecn, EcnSemantics};
 
@@ -18,15 +18,15 @@ use crate::settings::{EchoStyle, Settings};
 #[derive(Debug)]
 pub struct LinuxEcnEcho {
     style: EchoStyle,
-    /// Whether ECN was agreed upon in a three-way handshake; without one a mark shows that it is in use.
+    /// Whether ECN was negotiated in a three-way handshake; without one, a mark shows that ECN is in use.
     negotiated: Option<bool>,
-    /// Acknowledgements carry ECE.
+    /// ACKs carry ECE.
     demand_cwr: bool,
     /// The last ECN-capable segment was marked.
     last_was_ce: bool,
-    /// An ECN-capable segment has come.
+    /// An ECN-capable segment has arrived.
     ect_seen: bool,
-    /// What the first packet asked is still to be answered.
+    /// The ECN offer of the first packet is not answered yet.
     offer_pending: bool,
     mecn_level: Option<CongestionLevel>,
     cwr_received: bool,
@@ -46,7 +46,7 @@ impl LinuxEcnEcho {
         }
     }
 
-    /// The handshake has settled whether ECN is used.
+    /// Sets whether the handshake negotiated ECN.
     pub fn set_negotiated(&mut self, agreed: bool) {
         self.negotiated = Some(agreed);
     }
@@ -55,7 +55,7 @@ impl LinuxEcnEcho {
         self.negotiated == Some(true)
     }
 
-    /// The sender says that it has reduced its window. DCTCP's state follows CE alone (RFC 8257, section 3.2; Linux dctcp_ece_ack_cwr).
+    /// Processes CWR. DCTCP's state follows CE alone (RFC 8257, section 3.2; Linux dctcp_ece_ack_cwr).
     pub fn on_cwr(&mut self) {
         self.cwr_received = true;
         if self.style == EchoStyle::Classic {
@@ -64,7 +64,7 @@ impl LinuxEcnEcho {
         }
     }
 
-    /// Whether this segment changes DCTCP's state.
+    /// Whether this segment changes DCTCP's CE state.
     pub fn changes_ce_state(&self, segment: &Segment) -> bool {
         self.style == EchoStyle::Dctcp
             && self.negotiated != Some(false)
@@ -72,7 +72,7 @@ impl LinuxEcnEcho {
             && self.last_was_ce != (segment.ecn == Ecn::Ce)
     }
 
-    /// Takes the ECN field of a segment with new data. Returns whether the next ones are to be acknowledged quickly.
+    /// Processes the ECN field of a segment with new data. Returns whether the next segments need quick ACKs.
     pub fn on_ecn_field(&mut self, segment: &Segment) -> bool {
         if self.negotiated == Some(false) {
             return false;
@@ -92,7 +92,7 @@ impl LinuxEcnEcho {
         first
     }
 
-    /// The bits of an acknowledgement that goes now.
+    /// CWR and ECE of an ACK that is sent now.
     pub fn take_echo_bits(&mut self) -> EcnEchoBits {
         if self.negotiated == Some(false) {
             return EcnEchoBits::default();

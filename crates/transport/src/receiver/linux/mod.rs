@@ -1,18 +1,18 @@
-//! A receiver as a host's stack has it, where `delayed_ack_rule` is `quick`: what an acknowledgement says is what stands when it goes.
+//! The Linux receiver, for `delayed_ack_rule = "quickack"`. The contents of an ACK are those of its transmission time.
 //!
 //! ```text
 //!                         segment
 //!                            |
-//!     opening                SYN: SYN-ACK
+//!     syn_fin_replies        SYN: SYN-ACK
 //!                            |
-//!     intake                 stored or dropped; what it says of marks (marks), gaps (late), the buffer (room), the round trip (trips)
+//!     data_queue             stored or dropped; updates marks (ecn), gaps (ofo_queue), the buffer (rcvbuf), the RTT (rcv_rtt)
 //!                            |
-//!     quick, compressed      acknowledged now, by a timer, or merged with others
+//!     quickack, comp_sack    acknowledged now, by a timer, or merged with others
 //!                            |
-//!     reader, autotune       the application reads: the buffer empties, grows, and a window that opens is told; at the end it closes
+//!     app_reader, autotune   the application reads: the buffer empties and grows, window updates are sent; at the end it closes
 //! ```
 //!
-//! Positions in the data are in bytes from the first byte on, with one for the FIN; segments are known by number.
+//! Positions in the data are in bytes from the first byte on, with one for the FIN; segments are identified by number.
 
 mod app_reader;
 mod autotune;
@@ -42,20 +42,20 @@ use crate::segment::{Ack, Segment, SegmentType};
 use crate::settings::{EchoStyle, Handshake, Settings};
 use crate::timer::earlier_deadline;
 
-/// Packets without data that are out of place are answered at most so often (RFC 5961, section 7; ip-sysctl tcp_invalid_ratelimit).
+/// Minimum interval between ACKs of invalid segments without data (RFC 5961, section 7; ip-sysctl tcp_invalid_ratelimit).
 const INVALID_ACK_RATELIMIT: Span = Span::from_millis(500);
 
 #[derive(Debug)]
 pub struct LinuxReceiver {
-    /// The next segment expected, and how many bytes have arrived before it.
+    /// Next expected segment, and the number of bytes received before it.
     rcv_nxt: u64,
     received_bytes: u64,
-    /// The same as of the last acknowledgement.
+    /// The same as of the last ACK.
     rcv_wup: u64,
     acked_bytes: u64,
-    /// What came in order before the last ECN-capable segment, which DCTCP's receiver acknowledges when its state changes.
+    /// Next expected segment before the last ECN-capable one, which DCTCP's receiver acknowledges when its CE state changes.
     rcv_nxt_before_ce: u64,
-    /// What timestamps echo: when a segment was sent, and whether it was a retransmission.
+    /// TS.Recent: a send time, and whether that segment was a retransmission.
     ts_recent: (Time, bool),
     ack_scheduler: AckScheduler,
     compressed_sacks: Option<CompressedSacks>,
@@ -68,26 +68,26 @@ pub struct LinuxReceiver {
     clock: HostClock,
     is_open: bool,
     three_way: bool,
-    /// The FIN has come.
+    /// The FIN has arrived.
     fin_received: bool,
-    /// Its own FIN is acknowledged too: the connection is no more, and what still comes is left unanswered.
+    /// Its own FIN is acknowledged too: the connection is closed, and later segments get no reply.
     is_closed: bool,
-    /// When a packet that was out of place was answered last.
+    /// Tick of the last ACK of an invalid segment.
     last_invalid_ack_tick: Option<u64>,
     quick_acks: u32,
     timestamps: bool,
     starts_in_pingpong: bool,
     accepts_ecn: bool,
     needs_ecn: bool,
-    /// Of acknowledgements, where ECN is agreed upon.
+    /// ECN codepoint of ACKs if ECN was negotiated.
     ack_codepoint: Ecn,
     ack_size: u32,
     sack_option: u32,
     header: u32,
-    /// What is still to go out at the time of the last call.
+    /// ACKs to send at the time of the last call.
     pending_acks: Vec<Ack>,
     now: Time,
-    /// What timestamps say: an acknowledgement that was merged goes with the time of the last arrival.
+    /// Time base of timestamps: a compressed ACK carries the time of the last arrival.
     timestamp: Time,
 }
 
@@ -129,17 +129,17 @@ impl LinuxReceiver {
         }
     }
 
-    /// The next segment expected; all before it have arrived.
+    /// Next expected segment; all before it have arrived.
     pub fn rcv_nxt(&self) -> u64 {
         self.rcv_nxt
     }
 
-    /// Segments that wait for earlier ones.
+    /// Number of out-of-order segments in the queue.
     pub fn out_of_order_segments(&self) -> u64 {
         self.ofo_queue.len()
     }
 
-    /// Takes a segment that was sent at `sent`.
+    /// Processes a segment that was sent at `sent`.
     pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> ReceiveOutcome {
         let before = self.rcv_nxt;
         (self.now, self.timestamp) = (now, now);
@@ -159,7 +159,7 @@ impl LinuxReceiver {
         if opens {
             self.on_open(sent, now);
         }
-        // An application that answers does so once it has accepted the connection: what opens it comes before that.
+        // An application that replies does so after it has accepted the connection, so not to the segment that opens it.
         let answers = opens && self.starts_in_pingpong;
         if answers && segment.segment_type == SegmentType::PureAck {
             self.ack_scheduler.enter_pingpong_mode();
@@ -174,7 +174,7 @@ impl LinuxReceiver {
         }
     }
 
-    /// What goes out at this time: two acknowledgements with the arrival, and whatever is left by the deadline, which is now.
+    /// ACKs to send now: up to two with the arrival, and any others by a deadline of now.
     fn take_outcome(&mut self, delivered: u64) -> ReceiveOutcome {
         let count = self.pending_acks.len().min(2);
         let mut first = self.pending_acks.drain(..count);
@@ -185,8 +185,8 @@ impl LinuxReceiver {
         }
     }
 
-    /// SYN-ACK: agrees to ECN by ECE without CWR, if both bits offered it (RFC 3168, section 6.1.1) on a packet that is not ECN-capable, as a SYN
-    /// is but for DCTCP's.
+    /// Sends the SYN-ACK. It accepts ECN by ECE without CWR, if both bits offered it on a packet that is not ECN-capable (RFC 3168, section
+    /// 6.1.1). DCTCP's SYN may be ECN-capable.
     fn on_syn(&mut self, segment: &Segment, sent: Time, now: Time) {
         if self.is_open {
             self.ack_invalid_segment(now);
@@ -224,7 +224,7 @@ impl LinuxReceiver {
             echo,
             echo_retransmission,
             window,
-            // A host that needs ECN says so also where it has not been agreed upon (Linux tcp_set_congestion_control).
+            // A host that requires ECN is ECN-capable even if it was not negotiated (Linux tcp_set_congestion_control).
             ecn: if self.accepts_ecn { self.ack_codepoint } else { self.ack_ecn() },
             ..Ack::plain(1, self.ack_size)
         });
@@ -242,13 +242,13 @@ impl LinuxReceiver {
         self.rcv_nxt_before_ce = self.rcv_nxt;
         self.last_invalid_ack_tick = None;
         if !self.three_way {
-            // What opened the connection went the other way, and its times count; the nearest that this direction has is of its first segment,
-            // also when that is not the one expected.
+            // The handshake belongs to the other direction, whose timestamps count. The best approximation in this direction is the
+            // timestamp of its first segment, even if that is not the expected one.
             self.ts_recent = (sent, false);
         }
     }
 
-    /// An acknowledgement without data: it may acknowledge the FIN. One before what was acknowledged, as a probe of a closed window is, is answered.
+    /// Processes a pure ACK, which may acknowledge the FIN. One below the acknowledged data, such as a zero-window probe, is acknowledged.
     fn on_pure_ack(&mut self, segment: &Segment, sent: Time, now: Time) {
         if segment.seq < self.rcv_wup {
             self.ack_invalid_segment(now);
@@ -276,7 +276,7 @@ impl LinuxReceiver {
         }
     }
 
-    /// Acknowledges what waits, now or later.
+    /// Sends the ACK now, or schedules it.
     fn send_or_schedule_ack(&mut self, now: Time) {
         if !self.ack_scheduler.is_ack_scheduled() {
             return;
@@ -295,12 +295,12 @@ impl LinuxReceiver {
         }
     }
 
-    /// Whether more than a full segment is to be acknowledged.
+    /// Whether more than a full segment is unacknowledged.
     fn has_more_than_full_segment(&self) -> bool {
         self.received_bytes - self.acked_bytes > u64::from(self.ack_scheduler.rcv_mss())
     }
 
-    /// Whether as much could be advertised as was last.
+    /// Whether the window could stay as large as last advertised.
     fn can_keep_window(&mut self) -> bool {
         let Some(room) = &self.receive_buffer else { return true };
         let choice = room.choose_window(self.ack_scheduler.rcv_mss());
@@ -310,7 +310,7 @@ impl LinuxReceiver {
         choice.bytes >= room.last_window()
     }
 
-    /// Whether the acknowledgement of a segment beyond a gap goes at once.
+    /// Whether the ACK of a segment beyond a gap is sent at once.
     fn may_send_sack_now(&mut self, now: Time) -> bool {
         let rtt = self.syn_fin_replies.handshake_rtt().map_or(self.rcv_rtt.srtt(), |rtt| rtt.min(self.rcv_rtt.srtt()));
         let Some(compressed) = self.compressed_sacks.as_mut().filter(|_| self.ofo_queue.reports_sack()) else { return true };
@@ -320,7 +320,7 @@ impl LinuxReceiver {
         compressed.may_send_now(self.rcv_nxt, rtt, now)
     }
 
-    /// The application reads what is there, a piece at a time, and closes when it has read to the end.
+    /// Lets the application read the available data piece by piece, and close when it has read to the end.
     fn run_reader(&mut self, now: Time) {
         while let Some(copied) = self.app_reader.read_piece(self.receive_buffer.as_mut(), self.rcv_rtt.srtt(), now) {
             self.send_ack_after_read(copied, now);
@@ -330,7 +330,7 @@ impl LinuxReceiver {
         }
     }
 
-    /// Sends an acknowledgement if what was read asks for one (Linux tcp_cleanup_rbuf).
+    /// Sends an ACK after a read if necessary (Linux tcp_cleanup_rbuf).
     fn send_ack_after_read(&mut self, copied: u64, now: Time) {
         let unused = self.receive_buffer.as_ref().is_none_or(ReceiveBuffer::is_empty) && self.ofo_queue.is_empty();
         let owes = self.ack_scheduler.is_ack_scheduled()
@@ -351,7 +351,7 @@ impl LinuxReceiver {
         choice.bytes > 0 && choice.bytes >= 2 * left
     }
 
-    /// What an acknowledgement says now, of all before `next`.
+    /// Builds an ACK of all segments before `next` with the current state.
     fn make_ack(&mut self, segment_type: SegmentType, next: u64, now: Time) -> Ack {
         let EcnEchoBits { cwr, ece } = self.ecn_echo.take_echo_bits();
         let (echo, echo_retransmission) = self.ts_recent;
@@ -386,13 +386,13 @@ impl LinuxReceiver {
         self.pending_acks.push(ack);
     }
 
-    /// The acknowledgement of what waits when DCTCP's state changes, in the state before (RFC 8257, section 3.2).
+    /// Acknowledges the delayed segments before DCTCP's CE state changes, in the state before (RFC 8257, section 3.2).
     fn send_ack_before_ce_change(&mut self, now: Time) {
         let ack = self.make_ack(SegmentType::Plain, self.rcv_nxt_before_ce, now);
         self.pending_acks.push(ack);
     }
 
-    /// The acknowledgement that rides on data that goes out now.
+    /// ACK to piggyback on data that is sent now.
     pub fn piggybacked_ack(&mut self, now: Time) -> Ack {
         self.timestamp = now;
         let ack = self.make_ack(SegmentType::Plain, self.rcv_nxt, now);
@@ -401,7 +401,7 @@ impl LinuxReceiver {
         ack
     }
 
-    /// When the receiver is to be woken.
+    /// Deadline of the receiver's timers.
     pub fn deadline(&self) -> Option<Time> {
         if !self.pending_acks.is_empty() {
             return Some(self.now);
@@ -414,7 +414,7 @@ impl LinuxReceiver {
         earlier_deadline(timers, earlier_deadline(self.syn_fin_replies.deadline(), self.app_reader.deadline()))
     }
 
-    /// The deadline has come.
+    /// Handles the timers that are due.
     pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
         self.now = now;
         if self.pending_acks.is_empty() {
@@ -460,17 +460,17 @@ impl LinuxReceiver {
         self.send_ack(SegmentType::Fin, now);
     }
 
-    /// The application closes when it has sent what it has to send, and not when it has read to the end.
+    /// Suppresses the close at the end of the received data: the application closes when it has sent all of its own.
     pub fn suppress_fin_reply(&mut self) {
         self.app_reader.suppress_close();
     }
 
-    /// The application reads no more.
+    /// Stops reading by the application.
     pub fn stop_reading(&mut self) {
         self.app_reader.stop();
     }
 
-    /// The application reads again what has come meanwhile, and goes on.
+    /// Resumes reading, starting with the buffered data.
     pub fn resume_reading(&mut self, now: Time) -> Option<Ack> {
         self.app_reader.resume();
         self.run_reader(now);

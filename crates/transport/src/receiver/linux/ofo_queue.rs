@@ -1,19 +1,20 @@
-//! What has arrived beyond a gap, and which SACK blocks tell of it.
+//! Out-of-order queue: segments beyond a gap, and the SACK blocks that report them.
 //!
 //! ```text
-//! a segment beyond the gap   extends the block that it touches, which comes first then and takes in what it meets; or is a new first block
-//! a fifth block              pushes out the last one, which is not reported again
-//! the gap moves              blocks that it has passed go
+//! a segment beyond the gap   extends an adjacent block, which becomes the first and merges with its neighbours; or is a new first block
+//! a fifth block              evicts the last one, which is not reported again
+//! the gap moves              blocks below it are dropped
 //! ```
 //!
-//! So a block says what was reported together, and not all that has arrived around it (RFC 2018, section 4; Linux tcp_sack_new_ofo_skb).
+//! A block therefore covers segments reported together, not all that has arrived around it (RFC 2018, section 4; Linux
+//! tcp_sack_new_ofo_skb).
 
 use std::collections::BTreeMap;
 
 use super::rcvbuf::QueuedSegment;
 use crate::segment::SackOption;
 
-/// Blocks that are remembered, more than an acknowledgement with timestamps has room for.
+/// Number of blocks kept, more than fit into an ACK with timestamps.
 const MAX_REMEMBERED_BLOCKS: usize = 4;
 
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub struct OfoQueue {
     segments: BTreeMap<u64, QueuedSegment>,
     /// `[from, to)`, the latest first.
     sack_blocks: Vec<(u64, u64)>,
-    /// What came twice, until an acknowledgement has told of it (RFC 2883).
+    /// Duplicate segment, until an ACK has reported it by DSACK (RFC 2883).
     dsack_block: Option<(u64, u64)>,
     max_blocks: usize,
     reports_dsack: bool,
@@ -39,7 +40,7 @@ impl OfoQueue {
         }
     }
 
-    /// Whether blocks are reported at all.
+    /// Whether SACK blocks are reported at all.
     pub fn reports_sack(&self) -> bool {
         self.max_blocks > 0
     }
@@ -56,12 +57,12 @@ impl OfoQueue {
         self.segments.contains_key(&seq)
     }
 
-    /// Where among the blocks a segment belongs: the one that it touches, or behind the last one.
+    /// Index of the block adjacent to a segment, or one past the last block.
     pub fn block_position(&self, seq: u64) -> usize {
         self.sack_blocks.iter().position(|&(from, to)| seq <= to && from <= seq + 1).unwrap_or(self.sack_blocks.len())
     }
 
-    /// Stores a segment that is here for the first time.
+    /// Stores a segment that arrives for the first time.
     pub fn insert(&mut self, seq: u64, stored: QueuedSegment) {
         if self.segments.is_empty() {
             self.sack_blocks.clear();
@@ -69,7 +70,7 @@ impl OfoQueue {
         self.segments.insert(seq, stored);
     }
 
-    /// Reports a segment beyond the gap, in the first block.
+    /// Adds a segment beyond the gap to the first SACK block.
     pub fn add_to_sack_blocks(&mut self, seq: u64) {
         if self.max_blocks == 0 {
             return;
@@ -91,25 +92,25 @@ impl OfoQueue {
         self.sack_blocks.insert(0, block);
     }
 
-    /// A segment came twice.
+    /// Records a duplicate segment for DSACK.
     pub fn set_dsack(&mut self, seq: u64) {
         if self.reports_dsack {
             self.dsack_block = Some((seq, seq + 1));
         }
     }
 
-    /// New data, or old, is looked at: what came twice before and was not told of is not told any more.
+    /// Clears an unreported DSACK, because a further segment is processed.
     pub fn clear_dsack(&mut self) {
         self.dsack_block = None;
     }
 
-    /// The segment that closes the gap further, if it is here.
+    /// Removes and returns the segment `next`, if it is queued.
     pub fn pop_next(&mut self, next: u64) -> Option<QueuedSegment> {
         let first = self.segments.first_entry().filter(|entry| *entry.key() == next)?;
         Some(first.remove())
     }
 
-    /// All before `next` have arrived.
+    /// Drops all blocks before `next`.
     pub fn drop_blocks_before(&mut self, next: u64) {
         self.sack_blocks.retain(|&(from, _)| next < from);
         if self.segments.is_empty() {
@@ -117,7 +118,7 @@ impl OfoQueue {
         }
     }
 
-    /// The blocks for an acknowledgement that goes now.
+    /// SACK blocks for an ACK that is sent now.
     pub fn take_sack_blocks(&mut self) -> SackOption {
         let mut sacks = SackOption::default();
         let twice = self.dsack_block.take();
@@ -152,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_block_that_was_pushed_out_is_not_reported_again() {
-        // The fifth block pushes out the first; its neighbour then stands alone.
+        // The fifth block evicts the first; a segment adjacent to it then forms a new block.
         assert_eq!([(3, 4), (14, 15), (11, 12)], late(&[2, 5, 8, 11, 14, 3]).take_sack_blocks().as_slice());
     }
 

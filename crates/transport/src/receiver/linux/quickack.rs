@@ -1,17 +1,17 @@
-//! When a segment is acknowledged: at once, with the second one, or when a timer goes off.
+//! Scheduling of ACKs: at once, with the second segment, or by a timer.
 //!
 //! ```text
-//! at once       while acknowledgements are quick and the application does not answer what it reads; what the echo of marks or a filled gap asks
-//! with another  when more than a full segment waits and the window has not closed on it
-//! timer         after the delay, which follows the time between arrivals m, in ticks:
-//!               m <= least / 2   delay / 2 + least / 2
-//!               m <  delay       delay / 2 + m, at most the retransmission timeout
-//!               each acknowledgement that the timer sent doubles it
-//!               at least 40 ms; more only up to the round-trip time, and to 0.2 s
-//! quick         16 at the start, after a pause longer than the retransmission timeout and after what came twice; 2 after a mark; 1 for every
-//!               segment that lets the window grow; never more than fill half of the window
-//! answering     an application that answers at once will carry the acknowledgements: none is quick, until a timer had to send one
-//! always quick  with delayed_ack = false, as the attribute quickack of a route has it (Linux tcp_in_quickack_mode)
+//! at once       in quickack mode; for DCTCP's change of CE, or a filled gap
+//! with another  when more than a full segment is unacknowledged and the window has not shrunk
+//! timer         after the delayed ACK timeout (ato), which follows the time between arrivals m, in ticks:
+//!               m <= minimum / 2   ato / 2 + minimum / 2
+//!               m <  ato           ato / 2 + m, at most the RTO
+//!               each ACK that the timer sent doubles it
+//!               at least 40 ms; more only up to the RTT, and to 0.2 s
+//! quickack      16 ACKs at the start, after a pause longer than the RTO and after a duplicate segment; 2 after a mark; 1 for every
+//!               segment that grows the window; at most for the segments that fill half of the window
+//! pingpong      an application that replies at once will carry the ACKs: no quick ACKs, until a timer had to send one
+//! always quick  with delayed_ack = false, as the route attribute quickack has it (Linux tcp_in_quickack_mode)
 //! ```
 //!
 //! Linux tcp_event_data_recv, tcp_measure_rcv_mss, __tcp_ack_snd_check, tcp_send_delayed_ack, tcp_delack_timer_handler.
@@ -21,18 +21,18 @@ use ecnlab_units::{Span, Time};
 use crate::clock::HostClock;
 use crate::settings::Settings;
 
-/// Longest delay (Linux TCP_DELACK_MAX).
+/// Maximum delay (Linux TCP_DELACK_MAX).
 const DELACK_MAX: Span = Span::from_millis(200);
 
-/// The guess of the other side's segments before any has come: at least and at most so many bytes (RFC 1122, section 4.2.2.6).
+/// Minimum and default estimate of the peer's segment size in bytes, before any has arrived (RFC 1122, section 4.2.2.6).
 const MIN_MSS: u32 = 88;
 const DEFAULT_MSS: u32 = 536;
 
-/// A TCP header without options.
+/// TCP header without options.
 const TCP_HEADER_BYTES: u32 = 20;
 const IP_HEADER_BYTES: u32 = 20;
 
-/// What is to be done about acknowledgements when a segment has been taken in.
+/// ACK required after a segment was processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckDue {
     Now,
@@ -41,29 +41,29 @@ pub enum AckDue {
 
 #[derive(Debug)]
 pub struct AckScheduler {
-    /// Every acknowledgement is quick, whoever answers.
+    /// Every ACK is quick, in pingpong mode too.
     always_quick: bool,
     quick_acks_left: u32,
     in_pingpong_mode: bool,
-    /// The delay in ticks, nothing before it is needed; its least value; and the tick of the last arrival.
+    /// Delayed ACK timeout in ticks, 0 before it is needed; its minimum; and the tick of the last arrival.
     ato: u64,
     min_ato: u64,
     last_data_tick: u64,
-    /// Something is to be acknowledged.
+    /// Some data is unacknowledged.
     ack_scheduled: bool,
     ack_now: bool,
-    /// Writes that have ended since the last acknowledgement: none, one, or more.
+    /// Writes that have ended since the last ACK: 0, 1, or 2 for more.
     pushed_writes: u8,
-    /// The tick for which a delayed acknowledgement is planned.
+    /// Tick for which a delayed ACK is planned.
     planned_tick: Option<u64>,
-    /// The timer, which goes on when what it was set for has been sent: when it goes off, and for which tick it was set.
+    /// The timer, which keeps running when its ACK was sent by other means: its expiry, and the tick for which it was set.
     timer: Option<(Time, u64)>,
-    /// The other side's full segment as far as it is known, and the last smaller one, in bytes.
+    /// Estimate of the peer's full segment, and the last smaller one, in bytes.
     rcv_mss: u32,
     last_short_payload: u32,
     full_payload: u32,
     header: u32,
-    /// Round-trip time of the handshake and the retransmission timeout, in ticks.
+    /// RTT of the handshake and RTO, in ticks.
     handshake_rtt: u64,
     rto: u64,
     clock: HostClock,
@@ -96,7 +96,7 @@ impl AckScheduler {
         }
     }
 
-    /// The connection is open. The first guess of the other side's segments is no more than half of the window.
+    /// Starts when the connection opens. The first estimate of the peer's segment is at most half of the window.
     pub fn on_open(&mut self, rtt: Option<Span>, timeout: Span, window: Option<i64>, now: Time) {
         self.last_data_tick = self.clock.ticks(now);
         self.handshake_rtt = rtt.map_or(0, |rtt| self.clock.ticks_in_span(rtt));
@@ -106,12 +106,12 @@ impl AckScheduler {
         }
     }
 
-    /// The other side's full segment, as far as it is known.
+    /// Estimate of the peer's full segment.
     pub fn rcv_mss(&self) -> u32 {
         self.rcv_mss
     }
 
-    /// Something is to be acknowledged.
+    /// Marks received data as unacknowledged.
     pub fn schedule_ack(&mut self) {
         self.ack_scheduled = true;
     }
@@ -120,46 +120,46 @@ impl AckScheduler {
         self.ack_scheduled
     }
 
-    /// An acknowledgement is planned for when the timer goes off.
+    /// Whether a delayed ACK is planned for the timer.
     pub fn is_timer_planned(&self) -> bool {
         self.planned_tick.is_some()
     }
 
-    /// What is to be acknowledged is not to be delayed.
+    /// Forbids a delay of the next ACK.
     pub fn set_ack_now(&mut self) {
         self.ack_now = true;
     }
 
-    /// The application answers what it reads.
+    /// Enters pingpong mode, because the application replies to data.
     pub fn enter_pingpong_mode(&mut self) {
         self.in_pingpong_mode = true;
     }
 
-    /// The next acknowledgements are quick, up to `most` of them, and no more than the segments that fill half of the window.
+    /// Makes up to `most` next ACKs quick, at most for the segments that fill half of the window.
     pub fn increase_quick_acks(&mut self, most: u32, window: Option<i64>) {
         let half = window.map_or(u32::MAX, |window| (window / i64::from(2 * self.rcv_mss)) as u32);
         let half = if half == 0 { 2 } else { half };
         self.quick_acks_left = self.quick_acks_left.max(half.min(most));
     }
 
-    /// The same, and no application will carry them.
+    /// Enters quickack mode: as `increase_quick_acks`, and leaves pingpong mode.
     pub fn enter_quickack_mode(&mut self, most: u32, window: Option<i64>) {
         self.increase_quick_acks(most, window);
         self.in_pingpong_mode = false;
         self.ato = self.min_ato;
     }
 
-    /// The window grows.
+    /// Makes one more ACK quick, because the window grows.
     pub fn on_window_grown(&mut self) {
         self.quick_acks_left |= 1;
     }
 
-    /// Little of the buffer is free.
+    /// Ends quickack mode, because little of the buffer is free.
     pub fn clear_quick_acks(&mut self) {
         self.quick_acks_left = 0;
     }
 
-    /// New data has come in order: so many bytes, which end a write or not.
+    /// Processes new data in order; `ends_write`: the segment ends a write.
     pub fn on_data(&mut self, payload: u32, ends_write: bool, now: Time, quick_acks: u32, window: Option<i64>) {
         self.ack_scheduled = true;
         self.measure_rcv_mss(payload, ends_write);
@@ -177,7 +177,8 @@ impl AckScheduler {
         }
     }
 
-    /// Follows the size of the other side's segments: a larger one counts at once, a smaller one when two are alike and do not end a write.
+    /// Updates the estimate of the peer's segment. A larger segment counts at once, a smaller one when two of equal size do not end a
+    /// write.
     fn measure_rcv_mss(&mut self, payload: u32, ends_write: bool) {
         let before = std::mem::take(&mut self.last_short_payload);
         if payload >= self.rcv_mss {
@@ -200,12 +201,12 @@ impl AckScheduler {
         self.always_quick || self.quick_acks_left > 0 && !self.in_pingpong_mode
     }
 
-    /// Whether what waits goes at once, whatever it is.
+    /// Whether the ACK must be sent at once.
     pub fn must_ack_now(&self) -> bool {
         self.in_quickack_mode() || self.ack_now
     }
 
-    /// Plans a delayed acknowledgement. It goes now if the timer is about to go off anyway.
+    /// Plans a delayed ACK. It is due now if the timer is about to fire anyway.
     pub fn plan_delayed_ack(&mut self, now: Time) -> AckDue {
         let tick = self.clock.ticks(now);
         let delay = self.bounded_ato();
@@ -235,17 +236,17 @@ impl AckScheduler {
         self.ato.min(most)
     }
 
-    /// When the timer goes off, if anybody waits for it; `compressed` says that others than a delayed acknowledgement do.
+    /// Expiry of the timer if it is needed; `compressed`: compressed ACKs wait for it too.
     pub fn deadline(&self, compressed: bool) -> Option<Time> {
         self.timer.filter(|_| compressed || self.planned_tick.is_some()).map(|(at, _)| at)
     }
 
-    /// What waits is not for the timer that has gone off by now.
+    /// Drops a timer that has expired without a planned ACK.
     pub fn drop_past_timer(&mut self, now: Time) {
         self.timer = self.timer.filter(|&(at, _)| at > now);
     }
 
-    /// The timer goes off. Returns whether the acknowledgement that was planned is due.
+    /// Handles the timer. Returns whether the planned ACK is due.
     pub fn on_timer(&mut self) -> bool {
         self.timer = None;
         if self.planned_tick.take().is_none() || !self.ack_scheduled {
@@ -260,7 +261,7 @@ impl AckScheduler {
         true
     }
 
-    /// An acknowledgement of all that has come goes out.
+    /// Resets the schedule after an ACK of all data was sent.
     pub fn on_ack_sent(&mut self) {
         if self.quick_acks_left > 0 && self.ack_scheduled {
             self.quick_acks_left -= 1;
@@ -271,7 +272,7 @@ impl AckScheduler {
         (self.ack_scheduled, self.ack_now, self.pushed_writes, self.planned_tick) = (false, false, 0, None);
     }
 
-    /// Data goes out: an answer, if it follows what came within the delay.
+    /// Processes transmitted data, which is a reply if it follows received data within the delay.
     pub fn on_data_sent(&mut self, now: Time) {
         let tick = self.clock.ticks(now);
         if tick - self.last_data_tick < self.ato {
@@ -279,7 +280,7 @@ impl AckScheduler {
         }
     }
 
-    /// Whether the application that has read everything owes an acknowledgement of the end of a write.
+    /// Whether the application, having read everything, must acknowledge the end of a write.
     pub fn owes_end_of_write(&self) -> bool {
         self.ack_scheduled && (self.pushed_writes > 1 || self.pushed_writes > 0 && !self.in_pingpong_mode)
     }

@@ -1,13 +1,14 @@
-//! The round-trip time as a receiver sees it (Linux tcp_rcv_rtt_measure_ts, tcp_rcv_rtt_measure).
+//! RTT estimate of a receiver (Linux tcp_rcv_rtt_measure_ts, tcp_rcv_rtt_measure).
 //!
 //! ```text
-//! with timestamps      of every full segment whose echo is a new one: now less the time that it echoes, in whole milliseconds, at least one;
+//! with timestamps      from every full segment with a new echo: current time less the echoed time, in whole milliseconds, at least one;
 //!                      a smaller sample counts at once, a larger one by an eighth
-//! without              the time in which a window of data arrived; the smallest counts
+//! without              the time in which a window of data arrived; the minimum counts
 //! ```
 //!
-//! What a segment echoes is when the last acknowledgement was sent that the sender had when it sent the segment. The receiver has sent it
-//! itself: it is the last one that was sent a way back earlier than the segment, and the first segment says how long that way is.
+//! A segment echoes the timestamp of the last ACK that the sender had received. Timestamps of ACKs are not simulated, so the receiver
+//! reconstructs the echo: it is the last ACK sent at least one reverse delay before the segment was sent. The first segment shows that
+//! delay.
 
 use std::collections::VecDeque;
 
@@ -16,26 +17,26 @@ use ecnlab_units::{Span, Time};
 use crate::clock::HostClock;
 use crate::settings::Settings;
 
-/// What packets may be late on an empty way.
+/// Tolerance for the delay of packets on an empty path.
 const PATH_JITTER: Span = Span::from_micros(50);
 
 #[derive(Debug)]
 pub struct RcvRttEstimator {
     timestamps: bool,
     clock: HostClock,
-    /// Eight times the estimate, in microseconds; zero before the first.
+    /// Eight times the estimate in microseconds; zero before the first sample.
     srtt_eighths: u64,
-    /// How long an acknowledgement takes to the sender.
+    /// One-way delay of an ACK to the sender.
     reverse_delay: Option<Span>,
-    /// Acknowledgements, the earliest first: the one that was echoed last, and those after it.
+    /// ACKs, the earliest first: the one last echoed, and those after it.
     sent_acks: VecDeque<SentAck>,
-    /// The echo of the last sample, in milliseconds.
+    /// Echoed timestamp of the last sample, in milliseconds.
     last_echo: Option<u64>,
-    /// Since when a window of data is awaited, and where it ends.
+    /// Start time of the current window of data, and its end.
     window_round: Option<(Time, u64)>,
 }
 
-/// An acknowledgement: when it was sent, and what its timestamp says.
+/// An ACK: its send time and its timestamp.
 #[derive(Clone, Copy, Debug)]
 struct SentAck {
     sent_at: Time,
@@ -60,20 +61,20 @@ impl RcvRttEstimator {
         }
     }
 
-    /// An acknowledgement goes out with this timestamp.
+    /// Records an ACK with this timestamp.
     pub fn on_ack_sent(&mut self, stamp: Time, now: Time) {
         if self.timestamps && self.sent_acks.back().is_none_or(|last| last.sent_at != now) {
             self.sent_acks.push_back(SentAck { sent_at: now, timestamp: stamp });
         }
     }
 
-    /// The sender's answer to the SYN-ACK has come, which was sent at `sent`.
+    /// Processes the sender's reply to the SYN-ACK, which was sent at `sent`.
     pub fn on_open(&mut self, sent: Time) {
         let first = self.sent_acks.back().map(|first| first.sent_at);
         self.reverse_delay = first.filter(|&first| first <= sent).map(|first| sent.since(first));
     }
 
-    /// A segment with data has come that was sent at `sent`.
+    /// Processes a data segment that was sent at `sent`.
     pub fn on_segment(&mut self, is_full: bool, sent: Time, now: Time) {
         if !self.timestamps {
             return;
@@ -88,7 +89,7 @@ impl RcvRttEstimator {
         }
     }
 
-    /// Data has arrived up to `next`, and so much more is advertised.
+    /// Processes data up to `next`, with `window` bytes advertised beyond it.
     pub fn on_window_progress(&mut self, next: u64, window: u64, now: Time) {
         if let Some((since, end)) = self.window_round {
             if next < end {
@@ -128,12 +129,12 @@ mod tests {
         let mut trips = RcvRttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
         trips.on_ack_sent(at(20_000), at(20_000));
         trips.on_open(at(40_000));
-        // Sent with the answer, 21.2 ms after the SYN-ACK came back: 61 - 20 ms.
+        // Sent with the reply, 21.2 ms after the SYN-ACK came back: 61 - 20 ms.
         trips.on_segment(true, at(40_000), at(61_200));
         assert_eq!(Span::from_millis(41), trips.srtt());
         trips.on_ack_sent(at(61_200), at(61_200));
         trips.on_ack_sent(at(62_400), at(62_400));
-        // The first of these two acknowledgements is what it echoes: 103 - 61 = 42 ms count by an eighth.
+        // It echoes the first of these two ACKs: 103 - 61 = 42 ms count by an eighth.
         trips.on_segment(true, at(81_200), at(103_000));
         assert_eq!(Span::from_micros(41_125), trips.srtt());
         trips.on_segment(true, at(81_200), at(104_000));

@@ -1,48 +1,48 @@
-//! What a receiver advertises of its buffer, in bytes (RFC 9293, section 3.8.6; Linux tcp_select_window, tcp_grow_window).
+//! Receive buffer and advertised window, in bytes (RFC 9293, section 3.8.6; Linux tcp_select_window, tcp_grow_window).
 //!
 //! ```text
-//! buffer      holds packets with all the memory that they take; half of it counts as window (tcp_adv_win_scale = 1)
-//! threshold   what is advertised at most: the first window, and then two segments more for every segment that arrives and that uses its
+//! buffer      limits the memory of packets, overhead included; half of it counts as window (tcp_adv_win_scale = 1)
+//! rcv_ssthresh  the maximum window to advertise: the first window, plus two segments for every arriving segment that uses its
 //!             memory well, up to the clamp: half of the buffer, less one segment
-//! window      what is free, at most the threshold, rounded up to the window's scale; without a scale in whole segments.
-//!             What was promised is never taken back (section 3.8.6.2.1). Nothing where less than a segment, or than a sixteenth of half, is free
+//! window      the free part, at most rcv_ssthresh, rounded up to the window scale; without a scale in whole segments.
+//!             The right edge never moves back (section 3.8.6.2.1). Zero if less than a segment, or a sixteenth of half the buffer, is free
 //! ```
 //!
-//! An autotuned buffer grows with what the application reads in a round trip ([`super::autotune`]).
+//! An autotuned buffer grows with the application's reading rate ([`super::autotune`]).
 
 use crate::settings::{Handshake, ReceiveWindow, Settings};
 
-/// Largest window that a header shows without a scale.
+/// Maximum window without window scaling.
 const MAX_UNSCALED_WINDOW: i64 = 65_535;
 
-/// The largest scale (RFC 7323, section 2.3).
+/// Maximum window scale (RFC 7323, section 2.3).
 const MAX_WINDOW_SCALE: u32 = 14;
 
-/// Memory that a packet takes besides its own bytes, in two pieces: with the bytes in one block of a power of two, and beside it.
+/// Memory overhead of a packet in two parts: within the data block, whose size is a power of two, and outside of it.
 const BLOCK_OVERHEAD_BYTES: u32 = 400;
-/// What of its block is before a packet and behind its data (Linux NET_SKB_PAD, struct skb_shared_info).
+/// Overhead within the block before the packet and after its data (Linux NET_SKB_PAD, struct skb_shared_info).
 const HEADROOM_AND_SHINFO_BYTES: u32 = 64 + 320;
 const SK_BUFF_OVERHEAD_BYTES: u32 = 256;
 
 /// IPv4 and TCP headers without options.
 const IPV4_TCP_HEADER_BYTES: u32 = 40;
 
-/// The smallest block for a packet.
+/// Minimum block size of a packet.
 const MIN_BLOCK_BYTES: u32 = 512;
 
-/// A segment that is stored.
+/// A stored segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueuedSegment {
-    /// Application data, in bytes.
+    /// Application data in bytes.
     pub payload: u32,
-    /// Memory that it takes, in bytes.
+    /// Memory in bytes, overhead included.
     pub memory: u32,
-    /// What of that is free behind its data: as much of the next segment's data goes there.
+    /// Free memory after its data, which takes that much of the next segment's data.
     pub tailroom: u32,
     pub fin: bool,
 }
 
-/// Memory that a packet of this size takes.
+/// Memory of a packet of this size, overhead included.
 pub fn truesize_of(size: u32) -> u32 {
     block_size(size) + SK_BUFF_OVERHEAD_BYTES
 }
@@ -51,21 +51,21 @@ fn block_size(size: u32) -> u32 {
     (size + BLOCK_OVERHEAD_BYTES).next_power_of_two().max(MIN_BLOCK_BYTES)
 }
 
-/// What is free behind the data of a packet of this size.
+/// Free memory after the data of a packet of this size.
 pub fn tailroom_of(size: u32) -> u32 {
     block_size(size) - (size + HEADROOM_AND_SHINFO_BYTES)
 }
 
-/// What of so much memory counts as window.
+/// Window that this much memory counts as.
 fn window_from_memory(memory: i64) -> i64 {
     memory - (memory >> 1)
 }
 
-/// A window that was chosen.
+/// Result of the window selection.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowChoice {
     pub bytes: i64,
-    /// Less than half is free: no time for quick acknowledgements.
+    /// Less than half of the buffer is free, so quick ACKs end.
     pub is_space_low: bool,
 }
 
@@ -78,16 +78,16 @@ pub struct ReceiveBuffer {
     rmem_alloc: i64,
     window_clamp: i64,
     rcv_ssthresh: i64,
-    /// What was advertised last, and up to where data had arrived then.
+    /// Last advertised window, and the next expected byte at that time.
     rcv_wnd: i64,
     rcv_wup: i64,
     rcv_wscale: u32,
-    /// A full segment's payload.
+    /// Payload of a full segment.
     full_payload: i64,
 }
 
 impl ReceiveBuffer {
-    /// None if nothing is said of the buffer.
+    /// Receive buffer by these settings; none if no window is advertised.
     pub fn new(settings: &Settings) -> Option<ReceiveBuffer> {
         let grows = match settings.receive_window {
             ReceiveWindow::Unlimited => return None,
@@ -98,7 +98,7 @@ impl ReceiveBuffer {
         let full = i64::from(settings.payload());
         let space = window_from_memory(buffer);
         let limit = if grows { MAX_UNSCALED_WINDOW << MAX_WINDOW_SCALE } else { space };
-        // The side that connects chooses before the options are known.
+        // The active opener selects it before the TCP options are known.
         let segment = if settings.handshake == Handshake::None { i64::from(settings.packet_size - IPV4_TCP_HEADER_BYTES) } else { full };
         let whole = if space > segment { space - space % segment } else { space };
         let scale = if settings.quirks.window_scaling { window_scale(whole.max(most).min(limit)) } else { 0 };
@@ -118,12 +118,12 @@ impl ReceiveBuffer {
         })
     }
 
-    /// By how many bits the header shifts the window.
+    /// Window scale in bits.
     pub fn window_scale(&self) -> u32 {
         self.rcv_wscale
     }
 
-    /// The connection is open, with all before `next` arrived.
+    /// Starts when the connection opens, with all data before `next` received.
     pub fn on_open(&mut self, next: u64) {
         let all = window_from_memory(self.rcvbuf);
         self.window_clamp = self.window_clamp.min(all);
@@ -138,12 +138,12 @@ impl ReceiveBuffer {
         self.rcv_ssthresh
     }
 
-    /// What was advertised last.
+    /// Last advertised window.
     pub fn last_window(&self) -> i64 {
         self.rcv_wnd
     }
 
-    /// What is left of what was advertised last, when all before `next` have arrived.
+    /// Remainder of the last advertised window, with all data before `next` received.
     pub fn receive_window(&self, next: u64) -> i64 {
         (self.rcv_wup + self.rcv_wnd - next as i64).max(0)
     }
@@ -156,22 +156,22 @@ impl ReceiveBuffer {
         self.rmem_alloc == 0
     }
 
-    /// Takes a segment's memory.
+    /// Charges a segment's memory to the buffer.
     pub fn charge(&mut self, memory: u32) {
         self.rmem_alloc += i64::from(memory);
     }
 
-    /// The application has read it.
+    /// Releases a segment's memory after the application has read it.
     pub fn uncharge(&mut self, memory: u32) {
         self.rmem_alloc -= i64::from(memory);
     }
 
-    /// Whether more is in the buffer than it holds.
+    /// Whether the memory in use exceeds the buffer.
     pub fn is_over_limit(&self) -> bool {
         self.rmem_alloc > self.rcvbuf
     }
 
-    /// The buffer is overfull: an autotuned one grows to what is in it, up to its limit. Returns whether that helps.
+    /// Grows an autotuned buffer to the memory in use, up to its limit. Returns whether that suffices.
     pub fn clamp_window(&mut self) -> bool {
         if self.is_autotuned {
             self.rcvbuf = self.rcvbuf.max(self.rmem_alloc.min(self.rcvbuf_max));
@@ -182,7 +182,7 @@ impl ReceiveBuffer {
         !self.is_over_limit()
     }
 
-    /// The application reads fast: the buffer becomes as large as that, up to its limit.
+    /// Grows the buffer by the application's reading rate, up to its limit.
     pub fn grow_rcvbuf(&mut self, buffer: i64) {
         let buffer = buffer.min(self.rcvbuf_max);
         if buffer > self.rcvbuf {
@@ -191,7 +191,7 @@ impl ReceiveBuffer {
         }
     }
 
-    /// A segment has arrived that took this memory. Returns whether the threshold rises.
+    /// Raises rcv_ssthresh for an arrived segment. Returns whether it rose.
     pub fn grow_rcv_ssthresh(&mut self, stored: QueuedSegment, peer_segment: u32) -> bool {
         let rest = self.window_clamp.min(self.free_space()) - self.rcv_ssthresh;
         if rest <= 0 {
@@ -209,7 +209,7 @@ impl ReceiveBuffer {
         true
     }
 
-    /// Whether segments with as much memory for their payload leave room while the threshold is as low as it is.
+    /// Whether segments with this ratio of memory to payload would fit at the current rcv_ssthresh.
     fn has_good_truesize(&self, stored: QueuedSegment) -> bool {
         let mut memory = window_from_memory(i64::from(stored.memory)) >> 1;
         let mut window = window_from_memory(self.rcvbuf_max) >> 1;
@@ -222,7 +222,7 @@ impl ReceiveBuffer {
         false
     }
 
-    /// The window as of now, were nothing promised before.
+    /// Window by the free space, without regard to the last advertised one.
     pub fn choose_window(&self, peer_segment: u32) -> WindowChoice {
         let all = window_from_memory(self.rcvbuf);
         let full = self.window_clamp.min(all);
@@ -240,7 +240,7 @@ impl ReceiveBuffer {
         WindowChoice { bytes, is_space_low: is_low }
     }
 
-    /// The window as it was, unless a segment more or less is free; then in whole segments.
+    /// Last advertised window if the free space differs by less than a segment; otherwise the free space in whole segments.
     fn round_to_segments(&self, free: i64, segment: i64, full: i64) -> i64 {
         if self.rcv_wnd <= free - segment || self.rcv_wnd > free {
             free - free % segment
@@ -256,7 +256,7 @@ impl ReceiveBuffer {
         (bytes + step - 1) / step * step
     }
 
-    /// Advertises a window with an acknowledgement of all before `next`; returns it as a header shows it, and whether little is free.
+    /// Selects the window of an ACK of all data before `next`; returns the value for the header, and whether little is free.
     pub fn select_window(&mut self, next: u64, peer_segment: u32) -> (u32, bool) {
         let WindowChoice { bytes, is_space_low: is_low } = self.choose_window(peer_segment);
         let left = self.receive_window(next);
@@ -266,18 +266,18 @@ impl ReceiveBuffer {
         (shown as u32, is_low)
     }
 
-    /// What a SYN-ACK shows, which is not scaled.
+    /// Window of a SYN-ACK, which is not scaled.
     pub fn syn_ack_window(&self) -> u32 {
         self.rcv_wnd.min(MAX_UNSCALED_WINDOW) as u32
     }
 
-    /// The window as of now, when the application has read; nothing while the sender, who knows of `left` bytes, has enough.
+    /// Window after the application has read; none while the sender still has a sufficient window of `left` bytes.
     pub fn choose_window_after_read(&self, left: i64, peer_segment: u32) -> Option<WindowChoice> {
         (2 * left <= self.window_clamp).then(|| self.choose_window(peer_segment))
     }
 }
 
-/// The scale with which a header of 16 bits shows so large a window.
+/// Window scale required for a window of this size in a field of 16 bits.
 fn window_scale(window: i64) -> u32 {
     window.ilog2().saturating_sub(15).min(MAX_WINDOW_SCALE)
 }

@@ -1,12 +1,12 @@
-//! SYN-ACK and FIN of a host's receiver, sent again until they are acknowledged, and what the handshake says of the round-trip time.
+//! SYN-ACK and FIN of the Linux receiver, retransmitted until they are acknowledged, and the RTT of the handshake.
 //!
 //! ```text
-//! SYN-ACK   again after rto_initial, 2 of it, 4 of it ...; and at once for a SYN that comes again, at most every 0.5 s
-//! FIN       again after the retransmission timeout, 2 of it ...; where there are tail loss probes, first after 2 round trips and rto_min, at
-//!           most the timeout (RFC 8985, section 7)
+//! SYN-ACK   retransmitted after rto_initial, 2 of it, 4 of it ...; and at once for a retransmitted SYN, at most every 0.5 s
+//! FIN       retransmitted after the RTO, 2 of it ...; with tail loss probes first after 2 RTTs and rto_min, at
+//!           most the RTO (RFC 8985, section 7)
 //! ```
 //!
-//! The estimate is one sample: since the SYN-ACK was sent, or in milliseconds since it was sent last (RFC 6298, section 2.2; Linux
+//! The RTT has one sample: since the SYN-ACK was sent, or in milliseconds since its last transmission (RFC 6298, section 2.2; Linux
 //! tcp_synack_rtt_meas, reqsk_timer_handler).
 
 use ecnlab_units::{Span, Time};
@@ -15,17 +15,17 @@ use crate::clock::HostClock;
 use crate::segment::SegmentType;
 use crate::settings::Settings;
 
-/// How often they are sent again before the receiver gives up (ip-sysctl tcp_synack_retries, tcp_orphan_retries).
+/// Number of retransmissions before the receiver gives up (ip-sysctl tcp_synack_retries, tcp_orphan_retries).
 const SYN_ACK_RETRIES: u32 = 5;
 const FIN_RETRIES: u32 = 8;
 
-/// A reply that waits to be acknowledged.
+/// A reply that is not acknowledged yet.
 #[derive(Clone, Copy, Debug)]
 struct LinuxUnackedReply {
     segment_type: SegmentType,
     retransmit_at: Time,
     retries: u32,
-    /// The delay before the next one.
+    /// Delay before the next retransmission.
     next_delay: Span,
 }
 
@@ -33,7 +33,7 @@ struct LinuxUnackedReply {
 pub struct LinuxSynFinReplies {
     clock: HostClock,
     unacked_reply: Option<LinuxUnackedReply>,
-    /// When the SYN-ACK was sent last, and whether more than once.
+    /// Time of the last SYN-ACK, and whether it was retransmitted.
     syn_ack_sent_at: Option<Time>,
     syn_ack_retransmitted: bool,
     rto_initial: Span,
@@ -58,7 +58,7 @@ impl LinuxSynFinReplies {
         }
     }
 
-    /// A SYN-ACK goes out: the answer to a SYN.
+    /// Records a SYN-ACK in reply to a SYN.
     pub fn on_syn_ack_sent(&mut self, now: Time) {
         self.syn_ack_retransmitted = self.syn_ack_sent_at.replace(now).is_some();
         let (retries, delay) =
@@ -71,7 +71,7 @@ impl LinuxSynFinReplies {
         });
     }
 
-    /// The first segment but the SYN has come: the connection is open. Returns the round-trip time, if there was a handshake.
+    /// Processes the first segment after the SYN, which opens the connection. Returns the RTT, if there was a handshake.
     pub fn on_handshake_done(&mut self, timestamps: bool, now: Time) -> Option<Span> {
         self.unacked_reply = None;
         let sent = self.syn_ack_sent_at?;
@@ -83,18 +83,18 @@ impl LinuxSynFinReplies {
         self.handshake_rtt
     }
 
-    /// The round-trip time of the handshake.
+    /// RTT of the handshake.
     pub fn handshake_rtt(&self) -> Option<Span> {
         self.handshake_rtt
     }
 
-    /// The retransmission timeout: the round-trip time, and twice that, at least rto_min, for its deviation.
+    /// RTO: the RTT, plus twice the RTT but at least rto_min for its deviation.
     pub fn rto(&self) -> Span {
         let timeout = self.handshake_rtt.map_or(self.rto_initial, |rtt| rtt + (rtt * 2).max(self.rto_min));
         (self.clock.tick() * self.clock.ticks_in_span(timeout)).min(self.rto_max)
     }
 
-    /// The receiver's FIN goes out.
+    /// Records the receiver's FIN.
     pub fn on_fin_sent(&mut self, now: Time) {
         let timeout = self.rto();
         let probe = self.handshake_rtt.filter(|_| self.uses_tlp).map(|rtt| timeout.min(rtt * 2 + self.rto_min));
@@ -107,7 +107,7 @@ impl LinuxSynFinReplies {
         });
     }
 
-    /// What waits has been acknowledged.
+    /// Processes the ACK of the pending reply.
     pub fn on_reply_acked(&mut self) {
         self.unacked_reply = None;
     }

@@ -1,4 +1,4 @@
-//! Processing of an acknowledgement: cumulative ACK, SACK blocks, DSACK and round-trip times (Linux tcp_sacktag_state, tcp_clean_rtx_queue).
+//! Processing of an ACK: cumulative ACK, SACK blocks, DSACK and RTT samples (Linux tcp_sacktag_state, tcp_clean_rtx_queue).
 
 use ecnlab_units::Time;
 
@@ -7,56 +7,56 @@ use super::scoreboard::RackSegment;
 use crate::segment::{Ack, SackOption};
 use crate::tcb::{SenderOutput, Tcb};
 
-/// What an acknowledgement has brought so far.
+/// Results of processing an ACK so far.
 #[derive(Debug)]
 pub struct AckState {
-    /// More is acknowledged than before.
+    /// The ACK acknowledges new data.
     pub advanced: bool,
     pub prior_outstanding: u64,
-    /// Another acknowledgement, of more, has overtaken it.
+    /// An ACK of more data has arrived earlier.
     pub is_old_ack: bool,
     pub prior_snd_una: u64,
     prior_sacked: u64,
     prior_highest_sacked: u64,
-    /// Segments acknowledged; something is sacked; the receiver's window is another one.
+    /// Number of segments acknowledged; whether a segment is newly sacked; whether the receive window changed.
     pub acked_segments: u64,
     pub newly_sacked: bool,
     pub window_update: bool,
-    /// It came on data, and so is no duplicate (RFC 5681, section 2).
+    /// The ACK is piggybacked on data, so it is not a duplicate (RFC 5681, section 2).
     on_data: bool,
     /// A segment that was sent once, before the state was entered, has arrived.
     pub original_delivered: bool,
-    /// Something acknowledged was sent more than once.
+    /// A segment newly acknowledged was retransmitted.
     retransmitted_acked: bool,
-    /// A retransmission came beside its segment, and perhaps that of the probe.
+    /// A DSACK reports that both a segment and its retransmission arrived; possibly those of a tail loss probe.
     pub dsacked: bool,
     pub tlp_dsacked: bool,
-    /// It echoes a mark that brings the window down.
+    /// The ACK echoes a mark that reduces cwnd.
     pub ece: bool,
-    /// A retransmission is found to be lost.
+    /// A retransmission is detected as lost.
     pub retransmission_lost: bool,
-    /// The timer is to be set anew.
+    /// The retransmission timer must be restarted.
     pub rearms_timer: bool,
-    /// Segments delivered by it, in the end.
+    /// Total number of segments that the ACK delivers.
     pub delivered: u64,
-    /// The lowest segment that was overtaken.
+    /// Lowest segment that was reordered.
     lowest_reordered: u64,
-    /// When the first and the last were sent of those that it acknowledges, and of those that it sacks, of those that were sent once.
+    /// First and last send times of the segments newly acknowledged; then those of the segments newly sacked that were sent once.
     acked_sent: Option<(u64, u64)>,
     sacked_sent: Option<(u64, u64)>,
-    /// The most recently sent one of those that arrived: when, one past its number, and how many were delivered then.
+    /// Most recently sent segment that is delivered: its send time, one past its number, and the delivered count when it was sent.
     pub newest_delivered: Option<(u64, u64, u64)>,
-    /// A segment that is not full, alone.
+    /// The ACK acknowledges a single segment below full size.
     single_short_segment: bool,
 }
 
 impl AckState {
-    /// Whether it is anything but a duplicate.
+    /// Whether the ACK is not a duplicate.
     pub fn is_not_dupack(&self) -> bool {
         self.acked_segments > 0 || self.window_update || self.on_data
     }
 
-    /// The segment before `end` has arrived.
+    /// Records the delivery of the segment before `end`.
     #[inline]
     fn note_delivered(&mut self, end: u64, segment: &RackSegment) {
         let RackSegment { last_sent_at: sent, prior_delivered: delivered, .. } = *segment;
@@ -66,7 +66,7 @@ impl AckState {
     }
 }
 
-/// Sorts a few blocks by their first segments, the lowest first (as Linux tcp_sacktag_write_queue does).
+/// Sorts a few blocks by their first segments in ascending order (as Linux tcp_sacktag_write_queue does).
 fn sort_blocks(blocks: &mut [(u64, u64, bool)]) {
     for at in 1..blocks.len() {
         let mut place = at;
@@ -78,7 +78,7 @@ fn sort_blocks(blocks: &mut [(u64, u64, bool)]) {
 }
 
 impl Rack {
-    /// Before anything of an acknowledgement is looked at.
+    /// State before an ACK is processed.
     #[inline(always)]
     pub(super) fn new_ack_state(&self, tcb: &Tcb, ack: &Ack) -> AckState {
         let snd_una = tcb.snd_una();
@@ -109,7 +109,7 @@ impl Rack {
         }
     }
 
-    /// Takes in what stands on an acknowledgement, up to what is sacked.
+    /// Processes the ECN echo, the SACK blocks and the DSACK of an ACK.
     #[inline(always)]
     pub(super) fn process_ack(&mut self, tcb: &mut Tcb, ack: &Ack, ack_state: &mut AckState, now: Time) {
         self.echoed_send_time = ack.echo;
@@ -128,7 +128,7 @@ impl Rack {
         }
     }
 
-    /// Takes SACK blocks in; returns how many segments they say were delivered.
+    /// Processes SACK blocks; returns the number of segments that they deliver.
     #[inline(never)]
     fn process_sack_blocks(&mut self, tcb: &Tcb, ack: &Ack, ack_state: &mut AckState, now: u64) -> u64 {
         let twice = self.process_dsack(ack, ack_state);
@@ -151,7 +151,7 @@ impl Rack {
         let min_rtt = tcb.min_rtt_micros();
         for &mut (from, to, report) in blocks {
             let mut at = from.max(self.scoreboard.snd_una());
-            // What is sacked already is news only in a report.
+            // A segment already sacked counts only in a DSACK.
             while let Some(seq) =
                 if report { self.scoreboard.next_in_flight(at, to) } else { self.scoreboard.next_unsacked(at, to, &known) }
             {
@@ -169,7 +169,7 @@ impl Rack {
         self.reordering.on_reordered(low, self.scoreboard.highest_sacked(tcb.snd_una()));
     }
 
-    /// Whether a block lies in what was sent, and a report of what came twice behind the last cut as well (Linux tcp_is_sackblock_valid).
+    /// Whether a block is within the data sent, and a DSACK also above the undo marker (Linux tcp_is_sackblock_valid).
     fn is_valid_sack_block(&self, tcb: &Tcb, from: u64, to: u64, report: bool) -> bool {
         if to > tcb.snd_max() || from >= to {
             return false;
@@ -177,7 +177,7 @@ impl Rack {
         from > tcb.snd_una() || report && to <= tcb.snd_una() && self.undo.is_after_marker(to)
     }
 
-    /// The first block, if it reports segments that came twice (RFC 2883, section 4), no more than were sent again.
+    /// The first block, if it is a DSACK (RFC 2883, section 4) of no more segments than were retransmitted.
     fn process_dsack(&mut self, ack: &Ack, ack_state: &mut AckState) -> Option<(u64, u64)> {
         let (from, to) = super::timers::dsack_block(ack)?;
         ack_state.tlp_dsacked = to - from == 1 && self.tlp.high_seq == Some(to);
@@ -193,7 +193,7 @@ impl Rack {
         Some((from, to))
     }
 
-    /// A segment stands in a block; returns whether that is news.
+    /// Processes a segment in a block; returns whether it is newly sacked.
     fn sack_segment(&mut self, snd_una: u64, seq: u64, report: bool, ack_state: &mut AckState, now: u64, min_rtt: u64) -> bool {
         let Some(&segment) = self.scoreboard.segment(seq) else { return false };
         if report && (segment.retransmitted || segment.ever_retransmitted) {
@@ -226,8 +226,8 @@ impl Rack {
         is_new
     }
 
-    /// Takes a segment off the board that is acknowledged; returns whether there was one.
-    // Mostly there is one alone: a call for each costs less than what a loop keeps at hand for many.
+    /// Removes an acknowledged segment from the scoreboard; returns whether there was one.
+    // Usually there is only one: a call per segment is faster than a loop with its state for many.
     #[inline(never)]
     fn ack_first_segment(&mut self, tcb: &Tcb, ack_state: &mut AckState, micros: u64) -> bool {
         let Some(segment) = self.scoreboard.pop_acked() else { return false };
@@ -256,7 +256,7 @@ impl Rack {
         true
     }
 
-    /// Takes all before `ack.next` off the board, with the round-trip times that this shows.
+    /// Removes all segments before `ack.next` from the scoreboard, and takes the RTT samples.
     pub(super) fn process_cumulative_ack(
         &mut self,
         tcb: &mut Tcb,
@@ -270,7 +270,7 @@ impl Rack {
         if ack_state.acked_segments > 0 {
             self.scoreboard.drop_acked_retransmissions();
         }
-        // Nothing else has arrived since it was sent: its acknowledgement may have waited for more (Linux FLAG_ACK_MAYBE_DELAYED).
+        // Nothing else has arrived since it was sent: its ACK may have been delayed (Linux FLAG_ACK_MAYBE_DELAYED).
         let since = ack_state.newest_delivered.map(|(_, _, delivered)| self.delivered - delivered);
         let delayed = ack_state.single_short_segment && ack_state.acked_segments == 1 && ack_state.prior_sacked == 0 && since == Some(1);
         let sampled = self.sample_rtt(tcb, ack, ack_state, delayed, (now, micros), out);
@@ -284,7 +284,7 @@ impl Rack {
                 self.uncount_dupacks(ack_state);
             }
         } else if let (true, Some((first, _)), Some(head)) = (sampled, ack_state.sacked_sent, self.scoreboard.first_segment()) {
-            // A round-trip time of what was sent after the head was sent last: the head's timer goes on.
+            // The RTT is of a segment sent after the last transmission of the head: the head's timer continues.
             ack_state.rearms_timer = micros - first > micros - head.last_sent_at;
         }
     }
@@ -295,8 +295,8 @@ impl Rack {
         self.reordering.on_reordered(ack_state.lowest_reordered, highest);
     }
 
-    /// Takes the round-trip time that an acknowledgement shows, if it shows one: of what was sent once by when that was, of what was sent again by
-    /// its timestamp (Linux tcp_ack_update_rtt). Congestion control hears of the last segment's.
+    /// Takes the RTT sample of an ACK: by the send time for a segment sent once, by the timestamp for a retransmitted one (Linux
+    /// tcp_ack_update_rtt). Congestion control gets the sample of the last segment.
     fn sample_rtt(
         &mut self,
         tcb: &mut Tcb,
@@ -320,7 +320,7 @@ impl Rack {
         true
     }
 
-    /// The round-trip time that the timestamp shows, in microseconds: as an estimate takes it, from no earlier than the start, and as it is.
+    /// RTT by the timestamp in microseconds: bounded by the start of the clock for the estimator, and unbounded.
     #[inline(never)]
     fn rtt_from_timestamp(&self, tcb: &Tcb, ack: &Ack, now: Time) -> (u64, u64) {
         let shown = tcb.millis_to_micros((tcb.clock_millis(now) - tcb.clock_millis(ack.echo)).max(1));
@@ -328,9 +328,9 @@ impl Rack {
     }
 }
 
-/// Without SACK blocks.
+/// Processing without SACK blocks.
 impl Rack {
-    /// A duplicate stands for a segment that has arrived.
+    /// Counts duplicate ACKs, each of which represents an arrived segment.
     #[inline(never)]
     pub(super) fn count_dupack(&mut self, duplicates: u64) {
         if duplicates == 0 {
@@ -342,7 +342,7 @@ impl Rack {
         self.delivered += self.scoreboard.sacked.saturating_sub(before);
     }
 
-    /// An acknowledgement of more: one segment filled the hole, the rest had been counted by duplicates.
+    /// Handles an ACK of new data: one segment filled the hole, and duplicate ACKs had counted the others.
     #[inline(never)]
     fn uncount_dupacks(&mut self, ack_state: &mut AckState) {
         self.delivered += ack_state.acked_segments.saturating_sub(self.scoreboard.sacked).max(1);
@@ -351,7 +351,7 @@ impl Rack {
         ack_state.original_delivered &= !ack_state.retransmitted_acked;
     }
 
-    /// There cannot be more duplicates than segments beyond the hole: more of them mean that segments overtook.
+    /// Limits the duplicate ACKs to the number of segments beyond the hole: more of them indicate reordering.
     fn limit_dupacks(&mut self, acked: u64) {
         let outstanding = self.scoreboard.outstanding_segments();
         let holes = self.scoreboard.lost.max(1).min(outstanding);

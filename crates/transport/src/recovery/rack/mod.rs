@@ -1,32 +1,33 @@
-//! Recovery by time, or by counting: RACK-TLP (RFC 8985) in five states, with proportional rate reduction, undo and F-RTO.
+//! RACK-TLP (RFC 8985), or loss detection by DupThresh, in the five states of Linux, with PRR, undo and F-RTO.
 //!
 //! ```text
-//!             something is sacked               echo of a mark, where it reduces the window over a round trip
+//!             a segment is sacked              echo of a mark, with ecn_reduction = "prr"
 //!   +------+ --------------------> +----------+ ----------------------------> +-----+
 //!   | Open |                       | Disorder |                               | Cwr |
 //!   +------+ <-------------------- +----------+ <---------------------------- +-----+
-//!      ^  ^      nothing is           |     more than was sent is acknowledged   |
-//!      |  |                           | a segment is lost                        | a segment is lost: no second cut
-//!      |  |    all acknowledged       v                                          |
-//!      |  +-------------------- +----------+ <-----------------------------------+
-//!      |     or taken back      | Recovery |
-//!      |                        +----------+
-//!      |    all acknowledged         | the retransmission timer, from every state
-//!      |    or taken back            v
-//!      |                        +----------+
-//!      +----------------------- |   Loss   |
-//!                               +----------+
+//!      ^  ^     none is sacked          |     ACK beyond high_seq                |
+//!      |  |                             | a segment is lost                      | a segment is lost: no second reduction
+//!      |  |   all acknowledged          v                                        |
+//!      |  +---------------------- +----------+ <---------------------------------+
+//!      |      or undone           | Recovery |
+//!      |                          +----------+
+//!      |      all acknowledged         | the retransmission timer, from every state
+//!      |      or undone                v
+//!      |                          +----------+
+//!      +------------------------- |   Loss   |
+//!                                 +----------+
 //!
-//!   in flight = outstanding - sacked - lost + resent
+//!   in flight = outstanding - sacked - lost + retransmitted
 //! ```
 //!
-//! `high_seq` is one past the highest segment sent when the last of these was entered. `scoreboard` knows every segment in flight, `ack_state`
-//! processes an acknowledgement, `states` changes the state for it, `undo` undoes a reduction, `reordering` detects losses by time, `timers` sets
-//! the one timer for its three purposes, and `sending` transmits. The states are those of Linux tcp_fastretrans_alert, the model of this module.
+//! `high_seq` is one past the highest segment sent when the last of these states was entered. `scoreboard` keeps the state of each segment
+//! in flight, `ack_state` processes an ACK, `states` changes the state for it, `undo` undoes a reduction, `reordering` detects losses by
+//! time, `timers` sets the single timer for its three purposes, and `sending` transmits. The states are those of Linux
+//! tcp_fastretrans_alert, the model of this module.
 //!
-//! Without SACK blocks (`sack_blocks = 0`) duplicates are counted in their place, as NewReno does (RFC 6582). With `loss_detection = "count"` time
-//! says nothing: a segment is lost below as many sacked ones as may overtake it (RFC 6675, section 4), and one that was sent again is lost only
-//! with the timer; `dupthresh` does that.
+//! Without SACK blocks (`sack_blocks = 0`) duplicate ACKs are counted instead, as in NewReno (RFC 6582). With `loss_detection =
+//! "dupthresh"` time is ignored: a segment is lost when `dup_thresh` segments above it are sacked (RFC 6675, section 4). A lost
+//! retransmission is detected only by the RTO. `dupthresh` implements this.
 
 mod ack_state;
 mod dupthresh;
@@ -51,43 +52,43 @@ use crate::segment::Ack;
 use crate::settings::{LossDetection, Settings};
 use crate::tcb::{SenderOutput, Tcb};
 
-/// What every acknowledgement reads stands first, so that it shares cache lines.
+/// RACK state. The fields that each ACK reads come first, so that they share cache lines.
 #[repr(C, align(64))]
 pub struct Rack {
     state: CaState,
     options: RackOptions,
-    /// A timeout may still turn out to be spurious (RFC 5682).
+    /// An RTO may still prove spurious (RFC 5682).
     frto_active: bool,
-    /// It is to be set for a probe when an acknowledgement has been dealt with, unless what goes out for it sets it.
+    /// The probe timer is to be set after the ACK is processed, unless a transmission sets it.
     tlp_due: bool,
-    /// Timeouts since anything was acknowledged.
+    /// RTOs since the last ACK of new data.
     consecutive_rtos: u32,
     /// One past the highest segment sent when the state was entered.
     high_seq: u64,
-    /// What the timer is set for, when it is not the retransmission timeout.
+    /// Kind and deadline of the timer, if it is not the RTO.
     pending_timer: Option<(RackTimer, Time)>,
-    /// Segments delivered.
+    /// Total number of segments delivered.
     delivered: u64,
-    /// Of these the response to marks has been shown so many.
+    /// Delivered segments already reported to the ECN response.
     delivered_reported: u64,
-    /// When what the acknowledgement at hand echoes was sent.
+    /// Send time by the timestamp that the current ACK echoes.
     echoed_send_time: Time,
     tlp: TlpState,
     reordering: Reordering,
     scoreboard: RackScoreboard,
-    /// The reduction that is on, in Cwr and Recovery.
+    /// Reduction in progress in Cwr and Recovery.
     prr: Option<Prr>,
     undo: UndoState,
-    /// Retransmissions sent, and those that were reported to have come twice.
+    /// Total of retransmissions, and of those reported as duplicates by DSACK.
     retransmitted_total: u64,
     dsacked_total: u64,
 }
 
-/// What of the parameters is asked on every acknowledgement.
+/// Parameters that each ACK reads.
 #[derive(Clone, Copy, Debug)]
 struct RackOptions {
     uses_sack: bool,
-    /// Losses are told by counting what is sacked, not by time.
+    /// Loss detection by DupThresh instead of RACK.
     uses_dupthresh: bool,
     prr: bool,
     undo: bool,
@@ -95,30 +96,30 @@ struct RackOptions {
     uses_tlp: bool,
     timestamps: bool,
     gso: bool,
-    /// An echo of a mark brings the window down over a round trip.
+    /// A mark reduces cwnd over one RTT.
     reduces_for_marks: bool,
 }
 
-/// In the order of severity.
+/// States of congestion avoidance, in ascending order of severity (Linux tcp_ca_state).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum CaState {
     Open,
-    /// Something is sacked, or was sent again.
+    /// A segment is sacked, or was retransmitted.
     Disorder,
-    /// The window comes down for a mark.
+    /// Cwnd is being reduced for a mark.
     Cwr,
-    /// The window comes down for a loss, which is repaired.
+    /// Cwnd is being reduced for a loss, and lost segments are retransmitted.
     Recovery,
-    /// After a timeout.
+    /// Recovery after an RTO.
     Loss,
 }
 
-/// What is to be sent when an acknowledgement has been dealt with, besides what the window allows.
+/// Transmission after an ACK beyond what cwnd allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RexmitAction {
     None,
     Lost,
-    /// New segments first, which show whether a timeout was spurious.
+    /// New segments first, which show whether an RTO was spurious (F-RTO).
     NewDataFirst,
 }
 
@@ -137,7 +138,7 @@ impl Rack {
             pending_timer: None,
             tlp_due: false,
             echoed_send_time: Time::ZERO,
-            // The handshake counts.
+            // The handshake counts as one segment.
             delivered: u64::from(settings.has_syn()),
             delivered_reported: u64::from(settings.has_syn()),
             retransmitted_total: 0,
@@ -156,12 +157,12 @@ impl Rack {
         }
     }
 
-    /// Whether the window is coming down.
+    /// Whether a reduction of cwnd is in progress.
     fn is_reducing(&self) -> bool {
         matches!(self.state, CaState::Cwr | CaState::Recovery)
     }
 
-    /// Whether lost segments are sent again now, so that those which were held back follow; not while new ones show if a timeout was spurious.
+    /// Whether lost segments are retransmitted now, so that delayed segments follow. Not while F-RTO sends new segments.
     fn retransmits_lost_now(&self, tcb: &Tcb) -> bool {
         self.state == CaState::Recovery || self.state == CaState::Loss && !(self.frto_active && tcb.snd_max() > self.high_seq)
     }
@@ -170,13 +171,13 @@ impl Rack {
         self.state = state;
     }
 
-    /// The window may be grown by what an acknowledgement delivers.
+    /// Whether the segments delivered by an ACK may grow cwnd.
     fn may_grow_cwnd(&self, ack_state: &AckState) -> bool {
-        // Where much overtakes, what arrives out of order lets the window grow as well (Linux tcp_may_raise_cwnd).
+        // With much reordering, segments that arrive out of order grow cwnd too (Linux tcp_may_raise_cwnd).
         ack_state.acked_segments > 0 || ack_state.newly_sacked && self.reordering.dup_thresh > self.reordering.min_dup_thresh
     }
 
-    /// Brings the window down, or lets it grow.
+    /// Reduces cwnd, or grows it.
     fn update_cwnd(&mut self, tcb: &mut Tcb, ack: &Ack, ack_state: &AckState, losses_before: u64, now: Time, out: &mut impl SenderOutput) {
         if self.is_reducing() {
             tcb.remember_ecn_echo(ack);
@@ -188,7 +189,7 @@ impl Rack {
         }
     }
 
-    /// The window that proportional rate reduction allows, where it runs.
+    /// Sets cwnd by PRR, if a reduction is in progress.
     fn apply_prr(&mut self, tcb: &mut Tcb, delivered: u64, safe: bool, out: &mut impl SenderOutput) {
         if delivered > 0
             && let Some(prr) = &mut self.prr
@@ -197,7 +198,7 @@ impl Rack {
         }
     }
 
-    /// Processes an acknowledgement that is not old: of new data, or a duplicate.
+    /// Processes an ACK of new data, or a duplicate ACK.
     fn on_new_or_duplicate_ack(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl SenderOutput) -> RexmitAction {
         let (losses_before, delivered_before) = (self.scoreboard.losses_total, self.delivered);
         let mut ack_state = self.new_ack_state(tcb, ack);
@@ -225,13 +226,13 @@ impl Rack {
         resend
     }
 
-    /// Reports to the response to marks what was delivered since it was shown last: duplicates without SACK are counted only later.
+    /// Reports the segments delivered since the last report to the ECN response: duplicate ACKs without SACK are counted late.
     fn update_mark_estimate(&mut self, tcb: &mut Tcb, echo: bool) {
         tcb.update_mark_estimate(self.delivered - self.delivered_reported, echo);
         self.delivered_reported = self.delivered;
     }
 
-    /// Whether an acknowledgement says more than that what was sent has arrived.
+    /// Whether an ACK contains more than a plain acknowledgement of data.
     fn ack_needs_slow_path(&self, ack_state: &AckState) -> bool {
         !ack_state.is_not_dupack() || ack_state.newly_sacked || ack_state.dsacked || ack_state.ece || self.state != CaState::Open
     }
@@ -254,7 +255,7 @@ impl Rack {
         RexmitAction::None
     }
 
-    /// An acknowledgement that another one has overtaken still says what is sacked.
+    /// Processes the SACK blocks of an ACK that arrived after one of more data.
     #[inline(never)]
     fn on_old_ack(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl SenderOutput) -> RexmitAction {
         if ack.sacks.is_empty() || !self.options.uses_sack {

@@ -1,41 +1,41 @@
-//! RACK: a segment is lost when one that was sent later has arrived and enough time for reordering has passed (RFC 8985, section 6), and what is
-//! learned of reordering.
+//! RACK loss detection: a segment is lost when one that was sent later has arrived and the reordering window has passed (RFC 8985, section
+//! 6). Also the adaptation to reordering.
 //!
 //! ```text
-//! window for reordering   0 as long as no reordering was seen, in recovery or with as many segments sacked as may overtake
-//!                         else the smallest round trip / 4, times reo_wnd_mult, at most the smoothed round trip
-//! reo_wnd_mult            one more for each round trip with a report of what came twice, back to 1 after 16 recoveries without one
+//! reordering window   0 while no reordering was seen, in recovery or with `dup_thresh` segments sacked
+//!                     otherwise the minimum RTT / 4, times reo_wnd_mult, at most the smoothed RTT
+//! reo_wnd_mult        one more for each RTT with a DSACK, back to 1 after 16 recoveries without a DSACK
 //! ```
 //!
-//! How far segments overtake (`dup_thresh`) is the most seen so far, 3 at the start (Linux tcp_check_sack_reordering).
+//! `dup_thresh` is the maximum degree of reordering seen so far, and 3 at the start (Linux tcp_check_sack_reordering).
 
 use ecnlab_units::Span;
 
 use super::scoreboard::{LossVerdict, RackScoreboard, RackSegment};
 
-/// Recoveries for which the window for reordering stays as it is (RFC 8985, section 6.2, step 4).
+/// Recoveries for which the reordering window is kept (RFC 8985, section 6.2, step 4).
 pub const REO_WND_PERSIST: u32 = 16;
 /// Linux sysctl tcp_max_reordering.
 const MAX_REORDERING: u64 = 300;
 
 #[derive(Debug)]
 pub struct Reordering {
-    /// Segments that may overtake one that is not lost.
+    /// Degree of reordering: the number of segments that may overtake one that is not lost.
     pub dup_thresh: u64,
-    /// As it is without any reordering.
+    /// Value of `dup_thresh` before any reordering.
     pub min_dup_thresh: u64,
     pub reordering_seen: bool,
     reo_wnd_mult: u64,
     pub reo_wnd_persist: u32,
-    /// A report of what came twice, and nothing done about it.
+    /// A DSACK arrived that has not updated `reo_wnd_mult` yet.
     pub dsack_pending: bool,
-    /// How many segments had been delivered as the steps became more.
+    /// Delivered count at the last increase of `reo_wnd_mult`.
     delivered_at_last_step: u64,
-    /// The most recently sent segment that has arrived: when it was sent, and one past its number.
+    /// Most recently sent segment that is delivered: its send time, and one past its number.
     newest_delivered: (u64, u64),
-    /// Microseconds from there to its acknowledgement.
+    /// RTT of that segment in microseconds.
     rtt: u64,
-    /// Something has arrived since segments were looked at last.
+    /// A segment was delivered since the last loss detection.
     pub delivered_since_check: bool,
 }
 
@@ -56,7 +56,7 @@ impl Reordering {
         }
     }
 
-    /// A segment has arrived (steps 1 and 2). One that was sent again may have arrived by its first transmission.
+    /// Records a delivered segment (steps 1 and 2). For a retransmitted segment, the original may have arrived.
     pub fn on_delivered(&mut self, end: u64, segment: &RackSegment, now: u64, min_rtt: u64) {
         let rtt = now - segment.last_sent_at;
         //= RFC 8985, section 6.2: what was sent before a delivered retransmission is lost
@@ -71,7 +71,7 @@ impl Reordering {
         }
     }
 
-    /// A segment below one that had arrived arrives without having been sent again: it was overtaken by as many.
+    /// Records that a segment below the highest delivered one arrived without retransmission, so it was overtaken.
     pub fn on_reordered(&mut self, low: u64, highest: u64) {
         if low >= highest {
             return;
@@ -82,14 +82,14 @@ impl Reordering {
         self.reordering_seen = true;
     }
 
-    /// Without SACK: so many segments overtake.
+    /// Raises `dup_thresh` to the degree of reordering seen without SACK.
     pub fn raise_dup_thresh(&mut self, degree: u64) {
         self.dup_thresh = degree.min(MAX_REORDERING);
         self.reordering_seen = true;
     }
 
-    /// Adapts the window for reordering (step 4). `delivered_then` is how many segments had been delivered as the newest one that has arrived
-    /// was sent, none if nothing arrived.
+    /// Updates `reo_wnd_mult` (step 4). `delivered_then` is the delivered count when the most recently sent delivered segment was sent;
+    /// none if no segment was delivered.
     pub fn update_reo_wnd_mult(&mut self, delivered_then: Option<u64>, delivered: u64) {
         let Some(delivered_then) = delivered_then else { return };
         if delivered_then < self.delivered_at_last_step {
@@ -104,7 +104,7 @@ impl Reordering {
         }
     }
 
-    /// The window for reordering, in microseconds.
+    /// Reordering window in microseconds.
     fn reo_wnd(&self, sacked: u64, recovering: bool, min_rtt: u64, srtt: u64) -> u64 {
         if !self.reordering_seen && (recovering || sacked >= self.dup_thresh) {
             return 0;
@@ -112,7 +112,7 @@ impl Reordering {
         (min_rtt / 4 * self.reo_wnd_mult).min(srtt)
     }
 
-    /// Marks what is late as lost (step 5); returns after how long what is not yet late will be.
+    /// Marks late segments as lost (step 5); returns the time until the next one will be late.
     #[inline]
     pub fn detect_lost(&self, board: &mut RackScoreboard, recovering: bool, min_rtt: u64, srtt: u64, now: u64) -> Option<Span> {
         if board.has_none_sent_before(self.newest_delivered) { None } else { self.mark_late_lost(board, recovering, (min_rtt, srtt), now) }
@@ -137,12 +137,12 @@ impl Reordering {
         (longest > 0).then(|| Span::from_micros(longest))
     }
 
-    /// Microseconds until a segment is late; nothing if it is.
+    /// Microseconds until a segment is late; none if it is late.
     fn time_until_late(&self, segment: &RackSegment, window: u64, now: u64) -> Option<u64> {
         (segment.last_sent_at + self.rtt + window).checked_sub(now).filter(|&left| left > 0)
     }
 
-    /// Whether a segment was sent so recently that a timeout says nothing of it.
+    /// Whether a segment was sent so recently that an RTO does not mark it as lost.
     pub fn was_sent_recently(&self, segment: &RackSegment, now: u64) -> bool {
         self.time_until_late(segment, 0, now).is_some()
     }
@@ -153,10 +153,10 @@ mod tests {
     use super::*;
 
     const MILLI: u64 = 1000;
-    /// Smallest round trip.
+    /// Minimum RTT.
     const RTT: u64 = 40 * MILLI;
 
-    /// Segments on their way, from 0 on, sent at these milliseconds, and what is known of reordering.
+    /// Segments in flight from 0 on, with their send times in ms, and the reordering state.
     struct Flight {
         board: RackScoreboard,
         reordering: Reordering,
@@ -169,14 +169,14 @@ mod tests {
             flight
         }
 
-        /// A segment is sacked at so many milliseconds.
+        /// Sacks a segment at `at` ms.
         fn sack(&mut self, seq: u64, at: u64) {
             let segment = *self.board.segment(seq).unwrap();
             self.reordering.on_delivered(seq + 1, &segment, at * MILLI, RTT);
             self.board.mark_sacked(seq);
         }
 
-        /// Which segments are lost at so many milliseconds, and after how many microseconds another one may be.
+        /// Segments lost at `at` ms, and the microseconds until the next one may be.
         fn detect(&mut self, at: u64) -> (Vec<u64>, Option<u64>) {
             let wait = self.reordering.detect_lost(&mut self.board, false, RTT, 2 * RTT, at * MILLI);
             let lost = (0..self.board.end_seq()).filter(|&seq| self.board.segment(seq).unwrap().lost).collect();
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_segment_is_lost_a_quarter_of_a_round_trip_after_one_sent_later_might_have_come() {
-        // RFC 8985, section 6.2, step 5: sent + the round trip of what arrived + a quarter of the smallest one.
+        // RFC 8985, section 6.2, step 5: send time + RTT of the delivered segment + a quarter of the minimum RTT.
         let mut flight = Flight::sent(&[0, 5, 10, 10, 12]);
         flight.sack(3, 50);
         assert_eq!((vec![0], Some(10 * MILLI)), flight.detect(50), "1 at 55, 2 at 60: sent with 3, and before it");
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn three_sacked_segments_wait_for_nothing_unless_reordering_was_seen() {
-        // RFC 8985, section 6.2, step 4: as classic duplicates do.
+        // RFC 8985, section 6.2, step 4: as with classic duplicate ACKs.
         for (seen, expected) in [(false, (vec![0], None)), (true, (vec![], Some(10 * MILLI)))] {
             let mut flight = Flight::sent(&[0, 0, 0, 0]);
             flight.reordering.reordering_seen = seen;
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_retransmission_is_lost_when_something_sent_after_it_arrives() {
-        // RFC 8985, section 3.1: the order of transmission counts, not that of numbers.
+        // RFC 8985, section 3.1: order of transmission, not of sequence numbers.
         let mut flight = Flight::sent(&[0, 0, 0, 0, 20, 60]);
         [1, 2, 3].into_iter().for_each(|seq| flight.sack(seq, 40));
         flight.detect(40);

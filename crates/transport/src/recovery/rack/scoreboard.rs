@@ -1,51 +1,51 @@
-//! What is known of every segment in flight, and the order in which they were sent.
+//! State of each segment in flight, and the order of transmissions.
 //!
 //! ```text
-//! in flight = outstanding - sacked - lost + resent
+//! in flight = outstanding - sacked - lost + retransmitted
 //! ```
 //!
-//! A segment may be resent without being lost: the cut that had it sent again was taken back. Both copies count then.
+//! A segment may be retransmitted without being lost, if the reduction that retransmitted it was undone. Both copies count then.
 
 use std::collections::VecDeque;
 
 use crate::recovery::segment_queue::{SackBlocks, SegmentQueue};
 
-/// What every acknowledgement reads stands first.
+/// Scoreboard of RACK. The fields that each ACK reads come first.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct RackScoreboard {
     segments: SegmentQueue<RackSegment>,
-    /// Segments sacked, lost, and sent again with the retransmission thought to be in flight.
+    /// Segments sacked; segments lost; and segments whose retransmission is in flight.
     pub sacked: u64,
     pub lost: u64,
     pub retransmitted: u64,
     /// One past the highest segment sacked, while any is.
     highest_sacked_end: u64,
-    /// No segment below waits to be sent again.
+    /// No segment below is waiting for retransmission.
     next_lost_hint: u64,
     /// Losses found so far, of segments and of retransmissions.
     pub losses_total: u64,
-    /// Retransmissions in the order of their time. Those that are answered or superseded are passed over.
+    /// Retransmissions in the order of time. Those acknowledged or superseded are skipped.
     retransmissions: VecDeque<Retransmission>,
-    /// No segment below waits in the order of transmissions for its first one.
+    /// Below this segment no first transmission is left in the order of transmissions.
     next_original: u64,
     last_blocks: SackBlocks,
 }
 
-/// A segment in flight. Times are in whole microseconds of the host's clock.
+/// A segment in flight. Times are in whole microseconds of the host clock.
 #[derive(Clone, Copy, Debug)]
 pub struct RackSegment {
-    /// When it was sent last.
+    /// Time of the last transmission.
     pub last_sent_at: u64,
-    /// How many segments had been delivered then.
+    /// Delivered count at that time.
     pub prior_delivered: u64,
     pub sacked: bool,
     pub lost: bool,
-    /// Sent again for a loss, and the retransmission is thought to be in flight.
+    /// Retransmitted for a loss, and the retransmission is in flight.
     pub retransmitted: bool,
-    /// It was sent more than once.
+    /// Sent more than once.
     pub ever_retransmitted: bool,
-    /// Its first transmission has left the order: it was lost, answered or superseded.
+    /// The first transmission is no longer in the order of transmissions: it was lost, acknowledged or superseded.
     left_send_order: bool,
 }
 
@@ -54,19 +54,19 @@ pub struct RackSegment {
 struct Retransmission {
     seq: u64,
     sent_at: u64,
-    /// All before this segment had gone for the first time by then.
+    /// One past the highest segment sent before this retransmission.
     prior_snd_max: u64,
 }
 
 impl RackSegment {
-    /// Whether it is known to be lost and waits to be sent again.
+    /// Whether the segment is lost and not retransmitted yet.
     fn awaits_retransmission(&self) -> bool {
         self.lost && !self.retransmitted && !self.sacked
     }
 }
 
 impl RackScoreboard {
-    /// Starts with all before `base` acknowledged.
+    /// Resets the scoreboard, with all segments before `base` acknowledged.
     pub fn reset_at(&mut self, base: u64) {
         *self = RackScoreboard {
             segments: SegmentQueue::starting_at(base),
@@ -89,12 +89,12 @@ impl RackScoreboard {
         self.segments.count()
     }
 
-    /// Segments thought to be in the network.
+    /// Estimate of the segments in the network.
     pub fn in_flight(&self) -> u64 {
         (self.outstanding_segments() + self.retransmitted).saturating_sub(self.sacked + self.lost)
     }
 
-    /// One past the highest segment sacked; `snd_una`, the first unacknowledged one, if none is.
+    /// One past the highest segment sacked; `snd_una` if none is.
     pub fn highest_sacked(&self, snd_una: u64) -> u64 {
         if self.sacked == 0 { snd_una } else { self.highest_sacked_end.max(snd_una) }
     }
@@ -107,23 +107,23 @@ impl RackScoreboard {
         self.segments.get(seq)
     }
 
-    /// A segment from `seq` on before `to`, if there is one in flight.
+    /// A segment in flight from `seq` on before `to`, if there is one.
     pub fn next_in_flight(&self, seq: u64, to: u64) -> Option<u64> {
         (seq < to.min(self.end_seq())).then_some(seq)
     }
 
-    /// Blocks in which all is about to be sacked, but for those that only `report`; returns the blocks of before.
+    /// Stores the blocks whose segments are about to be sacked, except DSACKs; returns the stored blocks of the previous ACK.
     pub fn replace_last_blocks(&mut self, blocks: &[(u64, u64, bool)]) -> SackBlocks {
         let sacked = blocks.iter().filter(|&&(_, _, report)| !report).map(|&(from, to, _)| (from, to));
         std::mem::replace(&mut self.last_blocks, SackBlocks::of(sacked))
     }
 
-    /// The first segment from `seq` on before `to` that is not sacked, as all in the `known` blocks is; `seq` is not acknowledged.
+    /// First segment from `seq` on before `to` that is neither sacked nor in the `known` blocks; `seq` is unacknowledged.
     pub fn next_unsacked(&self, seq: u64, to: u64, known: &SackBlocks) -> Option<u64> {
         self.segments.next_outside(seq, to, known, |segment| !segment.sacked)
     }
 
-    /// A segment goes for the first time.
+    /// Appends a segment at its first transmission.
     pub fn on_sent(&mut self, now: u64, delivered: u64) {
         self.segments.push(RackSegment {
             last_sent_at: now,
@@ -136,7 +136,7 @@ impl RackScoreboard {
         });
     }
 
-    /// A segment goes again; `as_lost` if that replaces one that is lost, and not if it only draws an answer.
+    /// Records a retransmission. `as_lost`: it replaces a lost segment; otherwise it is a probe.
     pub fn on_retransmitted(&mut self, seq: u64, now: u64, delivered: u64, as_lost: bool) {
         self.retransmissions.push_back(Retransmission { seq, sent_at: now, prior_snd_max: self.end_seq() });
         let segment = &mut self.segments[seq];
@@ -147,7 +147,7 @@ impl RackScoreboard {
         }
     }
 
-    /// Takes the first segment off, which is acknowledged.
+    /// Removes the first segment, which is acknowledged.
     #[inline]
     pub fn pop_acked(&mut self) -> Option<RackSegment> {
         let segment = self.segments.pop_acked()?;
@@ -157,7 +157,7 @@ impl RackScoreboard {
         Some(segment)
     }
 
-    /// Forgets the transmissions of what is acknowledged.
+    /// Drops the retransmissions of acknowledged segments.
     #[inline]
     pub fn drop_acked_retransmissions(&mut self) {
         self.next_lost_hint = self.next_lost_hint.max(self.snd_una());
@@ -166,7 +166,7 @@ impl RackScoreboard {
         }
     }
 
-    /// A segment is sacked for the first time.
+    /// Marks a segment as sacked for the first time.
     pub fn mark_sacked(&mut self, seq: u64) {
         let segment = &mut self.segments[seq];
         if segment.retransmitted && segment.lost {
@@ -182,20 +182,20 @@ impl RackScoreboard {
         self.sacked += 1;
     }
 
-    /// The retransmission of a segment has come beside the segment itself.
+    /// Clears the retransmission of a segment that arrived itself too, as DSACK reports.
     pub fn clear_retransmitted(&mut self, seq: u64) {
         let segment = &mut self.segments[seq];
         self.retransmitted -= u64::from(std::mem::replace(&mut segment.retransmitted, false));
     }
 
-    /// A segment is lost, or its retransmission is; returns whether that is new.
+    /// Marks a segment, or its retransmission, as lost; returns whether it was not lost before.
     pub fn mark_lost(&mut self, seq: u64) -> bool {
         let segment = &mut self.segments[seq];
         let is_new = !segment.sacked && (!segment.lost || segment.retransmitted);
         if !is_new {
             return false;
         }
-        // A segment that was sent again without being lost keeps its retransmission.
+        // A segment retransmitted without being lost keeps its retransmission in flight.
         if std::mem::replace(&mut segment.lost, true) {
             segment.retransmitted = false;
             self.retransmitted -= 1;
@@ -207,7 +207,7 @@ impl RackScoreboard {
         true
     }
 
-    /// What has at most so many sacked segments below it is lost, if it was not.
+    /// Marks segments as lost that have at most `most` sacked segments below them.
     pub fn mark_lost_by_sacked_count(&mut self, most: u64) {
         let (mut count, mut at) = (0, self.snd_una());
         while let Some(&RackSegment { sacked, lost, .. }) = self.segment(at) {
@@ -222,27 +222,27 @@ impl RackScoreboard {
         }
     }
 
-    /// The first segment is lost, if it was not.
+    /// Marks the first segment as lost.
     pub fn mark_first_lost(&mut self, snd_una: u64) {
         if self.first_segment().is_some_and(|segment| !segment.lost) {
             self.mark_lost(snd_una);
         }
     }
 
-    /// Nothing is lost after all.
+    /// Clears all lost marks.
     pub fn clear_lost(&mut self) {
         self.segments.iter_mut().for_each(|segment| segment.lost = false);
         self.lost = 0;
     }
 
-    /// The receiver has let go of what it had sacked.
+    /// Clears all sacked marks, because the receiver has discarded sacked data (reneging).
     pub fn clear_sacked(&mut self) {
         self.segments.iter_mut().for_each(|segment| segment.sacked = false);
         self.sacked = 0;
         self.last_blocks = SackBlocks::default();
     }
 
-    /// The lowest segment that waits to be sent again.
+    /// Lowest segment that waits for retransmission.
     pub fn next_lost(&mut self) -> Option<u64> {
         if self.retransmitted >= self.lost {
             return None;
@@ -257,8 +257,7 @@ impl RackScoreboard {
         None
     }
 
-    /// Whether the first transmission in the order of transmissions is that of a segment which is as new as `newest` or newer, by when it was
-    /// sent and one past its number: then all are.
+    /// Whether the first entry in the order of transmissions is as recent as `newest` (send time and one past its number), so that all are.
     #[inline]
     pub fn has_none_sent_before(&self, newest: (u64, u64)) -> bool {
         let first = self.next_original.max(self.snd_una());
@@ -269,8 +268,8 @@ impl RackScoreboard {
             && self.segment(first).is_none_or(|segment| !waits(segment) && (segment.last_sent_at, first + 1) >= newest)
     }
 
-    /// Asks about what is in flight in the order of transmission, until the answer is to stop; what is lost by it leaves the order. That is the
-    /// order of segments, with the retransmissions where they went.
+    /// Calls `ask` for the segments in flight in the order of transmission, until it returns `Stop`; lost segments leave the order. The
+    /// order is that of segment numbers, with the retransmissions inserted.
     pub fn for_each_in_send_order(&mut self, mut ask: impl FnMut(u64, &RackSegment) -> LossVerdict) {
         self.next_original = self.next_original.max(self.snd_una());
         let (mut at, mut kept, end) = (self.next_original, Vec::new(), self.end_seq());
@@ -298,8 +297,8 @@ impl RackScoreboard {
         kept.into_iter().rev().for_each(|again| self.retransmissions.push_front(again));
     }
 
-    /// What is found of a segment by the transmission at hand, which is the one that counts if `is_last`; nothing of one that is answered. What is
-    /// lost is lost from here on.
+    /// Verdict on a segment by the current transmission, which is the one that counts if `is_last`; none if it is acknowledged. Marks the
+    /// segment as lost if the verdict is so.
     fn check_segment(
         &mut self,
         seq: u64,
@@ -322,13 +321,13 @@ impl RackScoreboard {
     }
 }
 
-/// What is found of a segment.
+/// Verdict on a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossVerdict {
     Lost,
-    /// It may still arrive.
+    /// The segment may still arrive.
     InTime,
-    /// It was sent after what has arrived, as all that follow.
+    /// The segment and all after it were sent after the most recently sent delivered one.
     Stop,
 }
 
@@ -336,7 +335,7 @@ pub enum LossVerdict {
 mod tests {
     use super::*;
 
-    /// Ten segments from 5 on, sent at the times of their numbers.
+    /// Ten segments from 5 on; the send time of each is its number.
     fn board() -> RackScoreboard {
         let mut board = RackScoreboard::default();
         board.reset_at(5);
@@ -344,7 +343,7 @@ mod tests {
         board
     }
 
-    /// Recounts what the board says of itself.
+    /// Recomputes `in_flight` from the segments.
     fn in_flight(board: &RackScoreboard) -> u64 {
         let count =
             |is: fn(&RackSegment) -> bool| (board.snd_una()..board.end_seq()).filter(|&seq| is(&board.segments[seq])).count() as u64;

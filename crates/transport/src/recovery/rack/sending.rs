@@ -1,4 +1,4 @@
-//! What goes out: new segments as far as the window allows, and lost ones again.
+//! Transmission: new segments as far as cwnd allows, and retransmissions of lost ones.
 
 use ecnlab_units::Time;
 
@@ -7,7 +7,7 @@ use crate::segment::SegmentType;
 use crate::tcb::{SenderOutput, Tcb};
 
 impl Rack {
-    /// Sends what an acknowledgement asks for besides what the window allows.
+    /// Sends what an ACK requires beyond what cwnd allows.
     #[inline(never)]
     pub(super) fn retransmit_after_ack(&mut self, tcb: &mut Tcb, resend: RexmitAction, now: Time, out: &mut impl SenderOutput) {
         match resend {
@@ -24,7 +24,7 @@ impl Rack {
         self.retransmit_lost(tcb, now, out);
     }
 
-    /// Sends lost segments again as far as the window allows.
+    /// Retransmits lost segments as far as cwnd allows.
     pub(super) fn retransmit_lost(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         let (first, cwnd) = (tcb.snd_una(), tcb.window().cwnd as u64);
         let mut restarts = false;
@@ -43,7 +43,7 @@ impl Rack {
         matches!(self.pending_timer, Some((super::RackTimer::Reordering, _)))
     }
 
-    /// Segments went while the window comes down.
+    /// Counts segments sent during a reduction.
     fn count_prr_sent(&mut self, segments: u64) {
         if self.is_reducing()
             && let Some(prr) = &mut self.prr
@@ -52,7 +52,7 @@ impl Rack {
         }
     }
 
-    /// Sends new segments as far as the window allows.
+    /// Sends new segments as far as cwnd allows.
     pub(super) fn send_new_segments(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         let (most, cwnd) = (tcb.max_burst(), tcb.window().cwnd as u64);
         let (restarts, micros) = (self.sending_restarts_rto(), tcb.clock_micros(now));
@@ -65,7 +65,7 @@ impl Rack {
                 };
                 (bundle, size) = (next, next);
             }
-            // The last segment of a bundle is pushed (Linux __tcp_transmit_skb).
+            // The last segment of a bundle carries PSH (Linux __tcp_transmit_skb).
             if bundle == 1 && size > 1 {
                 tcb.set_push_on_next();
             }
@@ -78,7 +78,7 @@ impl Rack {
         }
     }
 
-    /// Sends one new segment whatever the window, if there is one and the receiver has room for it; returns whether.
+    /// Sends one new segment regardless of cwnd, if there is one and it fits into the receive window; returns whether it did.
     #[inline(never)]
     pub(super) fn send_one_beyond_cwnd(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) -> bool {
         let may = tcb.has_new_segment();
@@ -90,7 +90,7 @@ impl Rack {
         may
     }
 
-    /// Notes that so many new segments were sent, and that the window keeps more of them back or not.
+    /// Records `sent` new segments, and whether cwnd held more of them back.
     #[inline(always)]
     fn on_new_segments_sent(&mut self, sent: u64, limited: bool, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         if sent > 0 || limited {
@@ -104,7 +104,7 @@ impl Rack {
         if !tcb.has_new_segment() {
             return false;
         }
-        // The last segment of a connection does not wait for the window (Linux tcp_cwnd_test).
+        // The FIN does not wait for cwnd (Linux tcp_cwnd_test).
         if self.scoreboard.in_flight() >= cwnd && tcb.send_buffer().segment_type(tcb.snd_max()) != SegmentType::Fin {
             return false;
         }
@@ -121,13 +121,13 @@ impl Rack {
         }
     }
 
-    /// Whether a new segment sets the retransmission timer.
+    /// Whether a new segment restarts the retransmission timer.
     fn sending_restarts_rto(&self) -> bool {
         self.scoreboard.outstanding_segments() == 0 || self.tlp_due || matches!(self.pending_timer, Some((super::RackTimer::Tlp, _)))
     }
 
     /// Sends a new segment and leaves the timer to the caller.
-    // Every segment goes through `send_new_segments`, and hardly any comes from elsewhere.
+    // Inlined: nearly all segments are sent by `send_new_segments`.
     #[inline(always)]
     fn emit_new_segment(&mut self, tcb: &mut Tcb, (now, micros): (Time, u64), out: &mut impl SenderOutput) {
         if self.scoreboard.in_flight() == 0 {
@@ -138,7 +138,7 @@ impl Rack {
         self.scoreboard.on_sent(micros, self.delivered);
     }
 
-    /// Sends a segment again, for a loss or to draw an acknowledgement.
+    /// Retransmits a segment, for a loss or as a probe.
     pub(super) fn retransmit_segment(&mut self, seq: u64, for_loss: bool, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         if self.scoreboard.in_flight() == 0 {
             tcb.on_transmit_start(now);

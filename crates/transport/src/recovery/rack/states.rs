@@ -1,4 +1,4 @@
-//! What an acknowledgement means to the state, and what leads from one to another (Linux tcp_fastretrans_alert).
+//! Processing of an ACK in each state, and the transitions between states (Linux tcp_fastretrans_alert).
 
 use ecnlab_units::Time;
 
@@ -10,7 +10,7 @@ use crate::settings::ReduceFrom;
 use crate::tcb::{SenderOutput, Tcb};
 
 impl Rack {
-    /// An acknowledgement that is not only of what was sent: ends a state that is over, and enters the one that it asks for.
+    /// Processes an ACK on the slow path: ends a completed state, and enters the next one.
     pub(super) fn process_ack_in_state(
         &mut self,
         tcb: &mut Tcb,
@@ -43,11 +43,11 @@ impl Rack {
         }
     }
 
-    /// All that the state covers is acknowledged; returns whether nothing more is to be done.
+    /// Ends the state if all segments that it covers are acknowledged; returns whether the ACK needs no further processing.
     #[inline(never)]
     fn try_end_state(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) -> bool {
         match self.state {
-            // Until more is acknowledged the CWR may not have reached the receiver.
+            // The receiver may not have got the CWR until more is acknowledged.
             CaState::Cwr if tcb.snd_una() > self.high_seq => {
                 self.end_cwnd_reduction(tcb, now, out);
                 self.set_state(CaState::Open);
@@ -59,7 +59,7 @@ impl Rack {
                 if self.try_undo_recovery(tcb, now, out) {
                     return true;
                 }
-                // Unless the cut was taken back, the window is what it has left.
+                // Sets cwnd to ssthresh, unless the reduction was undone.
                 if self.undo.is_undo_possible() {
                     self.end_cwnd_reduction(tcb, now, out);
                 }
@@ -113,7 +113,7 @@ impl Rack {
         RexmitAction::Lost
     }
 
-    /// Whether a loss is known, or enough is counted for one.
+    /// Whether a segment is lost, or enough are sacked for a loss.
     fn has_losses(&self) -> bool {
         self.scoreboard.lost > 0 || self.has_dupthresh_sacked()
     }
@@ -151,7 +151,7 @@ impl Rack {
             return RexmitAction::None;
         }
         if self.frto_active {
-            // A segment that was sent once has arrived: not all was lost (RFC 5682, section 3.1, step 3.b).
+            // A segment that was sent once has arrived: not all segments were lost (RFC 5682, section 3.1, step 3.b).
             if ack_state.original_delivered && self.try_undo_loss(true, tcb, now, out) {
                 return RexmitAction::None;
             }
@@ -209,7 +209,7 @@ impl Rack {
         RexmitAction::Lost
     }
 
-    /// Finds what is lost.
+    /// Detects lost segments.
     fn detect_lost(&mut self, tcb: &mut Tcb, ack_state: &mut AckState, now: Time) {
         if self.scoreboard.outstanding_segments() == 0 {
             return;
@@ -227,7 +227,8 @@ impl Rack {
         ack_state.retransmission_lost |= resent > self.scoreboard.retransmitted;
     }
 
-    /// Without SACK the first segment is lost after enough duplicates, and in recovery with every acknowledgement of a part (RFC 6582).
+    /// Detects losses without SACK: the first segment is lost after DupThresh duplicate ACKs, and in recovery with each partial ACK (RFC
+    /// 6582).
     #[inline(never)]
     fn detect_first_lost_without_sack(&mut self, tcb: &Tcb, advanced: bool) {
         let by_duplicates = self.state < CaState::Recovery && self.scoreboard.sacked >= self.reordering.dup_thresh;
@@ -255,7 +256,7 @@ impl Rack {
         }
     }
 
-    /// An echo of a mark: the window comes down, unless it does already.
+    /// Starts a reduction for a mark, unless one is in progress.
     #[inline(never)]
     fn enter_cwr(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         self.undo.prior_ssthresh = None;
@@ -287,15 +288,14 @@ impl Rack {
         self.undo.begin_undo(tcb.snd_una(), self.scoreboard.retransmitted + probe);
     }
 
-    /// The threshold that the last slow start has shown to be good: three quarters of the window if that is more, but not while it comes down
-    /// (Linux tcp_current_ssthresh; RFC 2861).
+    /// Ssthresh raised to three quarters of cwnd, unless a reduction is in progress (Linux tcp_current_ssthresh; RFC 2861).
     pub(super) fn current_ssthresh(&self, tcb: &Tcb) -> f64 {
         let window = tcb.window();
         let cwnd = window.cwnd as u64;
         if self.is_reducing() { window.ssthresh } else { window.ssthresh.max((cwnd / 2 + cwnd / 4) as f64) }
     }
 
-    /// Cuts the threshold; the window follows as acknowledgements come, or at once where there is no proportional rate reduction.
+    /// Reduces ssthresh. Cwnd follows with the ACKs, or at once without PRR.
     #[inline(never)]
     pub(super) fn begin_cwnd_reduction(&mut self, cause: ReductionCause, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         self.high_seq = tcb.snd_max();
@@ -329,7 +329,7 @@ mod tests {
         Span::from_millis(millis)
     }
 
-    /// All of 20 segments are acknowledged one by one, with the echo of a mark; returns what each of the acknowledgements sent.
+    /// Acknowledges all of 20 segments one by one, with an echo of a mark; returns the number of segments that each ACK sent.
     fn marked(wire: &mut RecoveryTestBench) -> Vec<usize> {
         let sent = wire.now;
         wire.advance_clock(millis(100));
@@ -344,7 +344,7 @@ mod tests {
     fn a_mark_brings_the_window_down_by_a_segment_for_two_acknowledgements() {
         let mut wire = RecoveryTestBench::with_linux_profile(20, |_| ());
         let sends = marked(&mut wire);
-        // RFC 6937, section 3.1; the last two when no more is in flight than the threshold.
+        // RFC 6937, section 3.1; for the last two no more segments are in flight than ssthresh.
         assert!(sends[..18].chunks(2).all(|pair| pair == [1, 0]), "{sends:?}");
         assert_eq!(10, sends.iter().sum::<usize>());
         assert_eq!((10.0, 10.0), wire.window());
@@ -405,7 +405,8 @@ mod tests {
         assert_eq!(10.0, wire.window().1, "one cut for both");
     }
 
-    /// Segments 1 to 10 are in flight, the timer has expired and 1 went again; returns when they went and when 1 went again.
+    /// Segments 1 to 10 are in flight, the timer has expired and 1 was retransmitted; returns the send time and the time of the
+    /// retransmission.
     fn timed_out() -> (RecoveryTestBench, Time, Time) {
         let mut wire = RecoveryTestBench::with_linux_profile(10, |settings| settings.tlp = false);
         let sent = wire.now;

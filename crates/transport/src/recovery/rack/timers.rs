@@ -1,5 +1,5 @@
-//! The one timer and its three kinds: the retransmission timeout, the tail loss probe (RFC 8985, section 7), and the wait for what may only be
-//! reordered (section 6.3). What sets one of them ends the others (Linux inet_csk_reset_xmit_timer).
+//! The single timer and its three kinds: the RTO, the tail loss probe (RFC 8985, section 7), and the reordering timer (section 6.3).
+//! Setting one kind cancels the others (Linux inet_csk_reset_xmit_timer).
 
 use ecnlab_units::{Span, Time};
 
@@ -9,28 +9,28 @@ use crate::congestion::ReductionCause;
 use crate::segment::Ack;
 use crate::tcb::{SenderOutput, Tcb};
 
-/// The probe's timeout before the first sample (RFC 8985, section 7.2).
+/// Probe timeout before the first RTT sample (RFC 8985, section 7.2).
 const TLP_TIMEOUT_WITHOUT_RTT: Span = Span::from_secs(1);
-/// Shortest timer (Linux TCP_TIMEOUT_MIN_US).
+/// Minimum timer (Linux TCP_TIMEOUT_MIN_US).
 const MIN_TIMER: Span = Span::from_millis(2);
 
-/// What the timer is set for besides the retransmission timeout.
+/// Kind of the timer if it is not the RTO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RackTimer {
     Reordering,
     Tlp,
 }
 
-/// The probe that is out.
+/// State of an outstanding tail loss probe.
 #[derive(Debug, Default)]
 pub struct TlpState {
-    /// One past the highest segment sent when it went.
+    /// One past the highest segment sent when the probe was sent.
     pub high_seq: Option<u64>,
-    /// It was a retransmission.
+    /// The probe was a retransmission.
     pub is_retransmission: bool,
 }
 
-/// The segments that an acknowledgement reports to have come twice (RFC 2883).
+/// The segments that a DSACK reports as duplicates (RFC 2883).
 pub fn dsack_block(ack: &Ack) -> Option<(u64, u64)> {
     let blocks = ack.sacks.as_slice();
     let first = *blocks.first()?;
@@ -45,7 +45,7 @@ impl Rack {
         tcb.set_rto_deadline(None);
     }
 
-    /// The probe's timer, or that of the retransmission timeout.
+    /// Sets the probe timer, or the retransmission timer.
     pub(super) fn rearm_timer(&mut self, tcb: &mut Tcb, now: Time) {
         let timeout = tcb.rto();
         if !self.schedule_tlp(timeout, tcb, now) {
@@ -53,7 +53,7 @@ impl Rack {
         }
     }
 
-    /// Sets the retransmission timer, from when the first segment was sent if another kind of timer was set for it.
+    /// Sets the retransmission timer. It counts from the send time of the first segment if another kind of timer was set.
     pub(super) fn restart_rto(&mut self, tcb: &mut Tcb, now: Time) {
         let instead = self.pending_timer.take().is_some();
         if self.scoreboard.outstanding_segments() == 0 {
@@ -63,26 +63,26 @@ impl Rack {
         tcb.set_rto_deadline(Some(tcb.timer_expiry(now, timeout)));
     }
 
-    /// The whole retransmission timeout from now.
+    /// Sets the retransmission timer to the full RTO from now.
     pub(super) fn restart_full_rto(&mut self, tcb: &mut Tcb, now: Time) {
         self.pending_timer = None;
         self.restart_rto(tcb, now);
     }
 
-    /// What is left of the retransmission timeout of the first segment.
+    /// Remaining RTO of the first segment.
     fn remaining_rto(&self, tcb: &Tcb, micros: u64) -> Span {
         let sent = self.scoreboard.first_segment().map_or(0, |segment| segment.last_sent_at);
         let at = Span::from_micros(sent) + tcb.rto();
         Span::from_picos(at.picos().saturating_sub(Span::from_micros(micros).picos()))
     }
 
-    /// Whether a probe may go when nothing is heard: something is outstanding, and nothing of it is known to be missing.
+    /// Whether a tail loss probe may be sent: data is outstanding, and no segment is known to be missing.
     pub(super) fn may_send_tlp(&self) -> bool {
         self.options.uses_tlp && self.scoreboard.outstanding_segments() > 0 && matches!(self.state, CaState::Open | CaState::Cwr)
     }
 
-    /// Sets the probe's timer while nothing is known to be missing: two round trips, and for a single segment, whose acknowledgement the receiver
-    /// may delay, the least timeout besides (RFC 8985, section 7.2, has 200 ms, which that is in Linux), but not beyond the retransmission timeout. Returns whether it did.
+    /// Sets the probe timer while no segment is known to be missing; returns whether it did. The timeout is two RTTs, but at most the RTO.
+    /// For a single segment, whose ACK the receiver may delay, the minimum RTO is added (200 ms in RFC 8985, section 7.2, and in Linux).
     pub(super) fn schedule_tlp(&mut self, timeout_left: Span, tcb: &mut Tcb, now: Time) -> bool {
         if !self.may_send_tlp() {
             return false;
@@ -100,13 +100,13 @@ impl Rack {
         true
     }
 
-    /// The same after something was sent, which does not move the retransmission timeout.
+    /// Sets the probe timer after a transmission, which does not restart the RTO.
     pub(super) fn schedule_tlp_after_sending(&mut self, tcb: &mut Tcb, (now, micros): (Time, u64)) -> bool {
         let left = self.remaining_rto(tcb, micros);
         self.schedule_tlp(left, tcb, now)
     }
 
-    /// Sends a new segment, or the last one again, to draw an acknowledgement.
+    /// Sends a new segment, or retransmits the last one, to elicit an ACK.
     pub(super) fn send_tlp(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         if self.tlp.high_seq.is_none() && self.scoreboard.outstanding_segments() > 0 {
             //= RFC 5681, section 3.1; RFC 8985, section 7: the timer repairs it, or a probe
@@ -120,7 +120,7 @@ impl Rack {
         self.restart_rto(tcb, now);
     }
 
-    /// What an acknowledgement says of the probe (section 7.4): one that repaired a loss which nothing else showed is answered as a loss.
+    /// Processes an ACK of the probe (section 7.4): if the probe repaired a loss that nothing else indicated, cwnd is reduced.
     #[inline]
     pub(super) fn process_tlp_ack(&mut self, tcb: &mut Tcb, ack: &Ack, ack_state: &AckState, now: Time, out: &mut impl SenderOutput) {
         if let Some(ends) = self.tlp.high_seq.filter(|&ends| ack.next >= ends) {
@@ -143,7 +143,7 @@ impl Rack {
         }
     }
 
-    /// Marks what is late as lost, and sets the timer for what may still be in time; returns whether it did.
+    /// Marks late segments as lost, and sets the reordering timer for others; returns whether it did.
     pub(super) fn detect_lost_by_time(&mut self, tcb: &mut Tcb, now: Time) -> bool {
         if !std::mem::take(&mut self.reordering.delivered_since_check) {
             return false;
@@ -160,7 +160,7 @@ impl Rack {
         self.reordering.detect_lost(&mut self.scoreboard, recovering, tcb.min_rtt_micros(), srtt, tcb.clock_micros(now))
     }
 
-    /// What may have been reordered is late now.
+    /// Handles the reordering timer.
     pub(super) fn on_reordering_timeout(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         let before = self.scoreboard.in_flight();
         self.mark_lost_by_time(tcb, now);
@@ -176,11 +176,11 @@ impl Rack {
         }
     }
 
-    /// The retransmission timer has expired: all that was not sent just now is lost, the window falls to one segment, and the first one goes.
+    /// Handles the RTO: all segments except recently sent ones are lost, cwnd falls to one segment, and the first segment is retransmitted.
     pub(super) fn handle_rto(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         tcb.set_rto_deadline(None);
         if self.scoreboard.outstanding_segments() == 0 {
-            // Marks have closed the window (RFC 3168, section 6.1.2).
+            // Marks may have reduced cwnd below one segment (RFC 3168, section 6.1.2).
             tcb.restore_cwnd_to_one(out);
             return self.send_new_segments(tcb, now, out);
         }
@@ -219,7 +219,7 @@ impl Rack {
         self.frto_active = self.options.frto && (first || self.consecutive_rtos > 0);
     }
 
-    /// All is lost that was not sent within the last round trip, and where losses are told by counting, all.
+    /// Marks all segments as lost that were not sent within the last RTT; with DupThresh, all segments.
     fn mark_all_lost(&mut self, tcb: &Tcb, now: Time) {
         if !self.options.uses_sack {
             self.reset_dupacks();
@@ -246,14 +246,14 @@ mod tests {
         Span::from_millis(millis)
     }
 
-    /// So many segments are in flight and there is room for no other.
+    /// `window` segments are in flight and fill cwnd.
     fn full(window: u64) -> RecoveryTestBench {
         RecoveryTestBench::with_linux_profile(window, |settings| settings.max_rwnd = window)
     }
 
     #[test]
     fn a_probe_waits_two_round_trips_and_what_the_receiver_may_delay_a_single_segment_s_answer() {
-        // RFC 8985, section 7.2. The round trip is 100 ms, the timeout 300 ms.
+        // RFC 8985, section 7.2. The RTT is 100 ms, the RTO 300 ms.
         assert_eq!(millis(202), full(2).fire_next_timer());
         assert_eq!(millis(300), full(1).fire_next_timer(), "not the 400 ms of two round trips and 200 ms");
     }
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_probe_that_repaired_a_loss_is_answered_as_one_and_one_that_came_twice_is_not() {
-        // RFC 8985, section 7.4.2: what is acknowledged beyond the probe without a report of it.
+        // RFC 8985, section 7.4.2: an ACK beyond the probe without a DSACK of it.
         for (blocks, expected) in [(&[][..], 10.0), (&[(20, 21)][..], 20.0)] {
             let mut wire = RecoveryTestBench::with_linux_profile(20, |settings| settings.max_rwnd = 20);
             let sent = wire.now;
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn what_may_only_be_reordered_is_waited_for() {
-        // RFC 8985, section 6.3: a quarter of the round trip, and 2 ms.
+        // RFC 8985, section 6.3: a quarter of the RTT, and 2 ms.
         let mut wire = RecoveryTestBench::with_linux_profile(20, |_| ());
         let sent = wire.now;
         wire.advance_clock(millis(100));
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_timeout_takes_for_lost_what_was_sent_more_than_a_round_trip_ago() {
-        // RFC 8985, section 6.4: 5 and 6 went 50 ms before it.
+        // RFC 8985, section 6.4: segments 5 and 6 were sent 50 ms before the RTO.
         let mut wire = RecoveryTestBench::with_linux_profile(4, |settings| settings.tlp = false);
         wire.advance_clock(millis(250));
         wire.set_cwnd_and_send(6);

@@ -1,7 +1,7 @@
-//! Undo: a reduction is taken back when nothing was lost after all (RFC 4015).
+//! Undo of a spurious reduction (RFC 4015).
 //!
-//! Two things show it: an acknowledgement whose timestamp is older than the first retransmission (Eifel, RFC 3522), or reports that every
-//! retransmission came beside its segment (RFC 3708).
+//! Two events show that nothing was lost. The timestamp of an ACK is older than the first retransmission (Eifel, RFC 3522). Or DSACKs
+//! report each retransmitted segment as a duplicate (RFC 3708).
 
 use ecnlab_units::Time;
 
@@ -9,22 +9,22 @@ use super::reordering::REO_WND_PERSIST;
 use super::{CaState, Rack};
 use crate::tcb::{SenderOutput, Tcb};
 
-/// What it takes to take the last cut back.
+/// State needed to undo the last reduction.
 #[derive(Debug, Default)]
 pub struct UndoState {
-    /// The first unacknowledged segment at the cut; nothing if the cut stays.
+    /// First unacknowledged segment at the reduction; none if it cannot be undone.
     undo_marker: Option<u64>,
-    /// Retransmissions of which it is not known that their segment had arrived; nothing before the first.
+    /// Retransmissions not reported as duplicates yet; none before the first retransmission.
     undo_retrans: Option<u64>,
-    /// Window and threshold before the cut; the threshold is forgotten when a mark has confirmed the cut.
+    /// Cwnd and ssthresh before the reduction; ssthresh is cleared when a mark has confirmed the reduction.
     pub prior_cwnd: f64,
     pub prior_ssthresh: Option<f64>,
-    /// When the first retransmission went, in milliseconds of the host's clock.
+    /// Time of the first retransmission in milliseconds of the host clock.
     pub retrans_stamp: Option<u64>,
 }
 
 impl UndoState {
-    /// A cut is made with so many retransmissions in flight.
+    /// Starts to track a reduction, with `resent` retransmissions in flight.
     pub fn begin_undo(&mut self, snd_una: u64, resent: u64) {
         self.undo_marker = Some(snd_una);
         self.undo_retrans = (resent > 0).then_some(resent);
@@ -38,32 +38,32 @@ impl UndoState {
         self.undo_marker.is_some()
     }
 
-    /// Whether a report of what came twice that ends there speaks of what was sent again since the cut.
+    /// Whether a DSACK that ends at `end` concerns a retransmission since the reduction.
     pub fn is_after_marker(&self, end: u64) -> bool {
         self.undo_marker.is_some_and(|marker| end > marker)
     }
 
-    /// A segment was sent again.
+    /// Records a retransmission.
     pub fn on_retransmitted(&mut self, millis: u64) {
         self.retrans_stamp.get_or_insert(millis);
         self.undo_retrans = Some(self.undo_retrans.unwrap_or(0) + 1);
     }
 
-    /// Segments up to `end` came twice.
+    /// Records a DSACK of `segments` segments up to `end`.
     pub fn on_dsack(&mut self, end: u64, segments: u64) {
         if self.is_after_marker(end) {
             self.undo_retrans = self.undo_retrans.map(|open| open.saturating_sub(segments));
         }
     }
 
-    /// Whether all that was sent again came beside its segment.
+    /// Whether all retransmissions were reported as duplicates.
     fn all_retransmissions_dsacked(&self) -> bool {
         self.undo_marker.is_some() && self.undo_retrans == Some(0)
     }
 }
 
 impl Rack {
-    /// Whether what an acknowledgement answers was sent before anything was sent again.
+    /// Whether the timestamp of the ACK is older than the first retransmission.
     fn ack_predates_retransmission(&self, tcb: &Tcb) -> bool {
         match self.undo.retrans_stamp {
             Some(first) => self.options.timestamps && tcb.clock_millis(self.echoed_send_time) < first,
@@ -75,19 +75,19 @@ impl Rack {
         self.options.undo && self.undo.is_undo_possible() && (self.undo.undo_retrans == Some(0) || self.ack_predates_retransmission(tcb))
     }
 
-    /// Whether anything was sent again that is not acknowledged.
+    /// Whether an unacknowledged segment was retransmitted.
     pub(super) fn has_retransmission_outstanding(&self) -> bool {
         self.scoreboard.retransmitted > 0 || self.scoreboard.first_segment().is_some_and(|segment| segment.ever_retransmitted)
     }
 
-    /// Forgets when the first retransmission went if none is out.
+    /// Clears the time of the first retransmission if none is outstanding.
     pub(super) fn clear_retrans_stamp(&mut self) {
         if !self.has_retransmission_outstanding() {
             self.undo.retrans_stamp = None;
         }
     }
 
-    /// Takes the last cut back, with the losses that it was made for if they are `none`.
+    /// Undoes the last reduction, and with `none` clears the lost marks.
     #[inline(never)]
     fn undo_reduction(&mut self, none: bool, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         if none {
@@ -101,7 +101,7 @@ impl Rack {
         self.reordering.delivered_since_check = true;
     }
 
-    /// All that the state covers is acknowledged: takes the cut back if it may, and opens; returns whether the state stays.
+    /// Undoes the reduction if possible when all covered segments are acknowledged, and enters Open; returns whether the state stays.
     pub(super) fn try_undo_recovery(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) -> bool {
         if self.may_undo(tcb) {
             self.undo_reduction(false, tcb, now, out);
@@ -116,7 +116,8 @@ impl Rack {
         false
     }
 
-    /// Without SACK the state holds until something above it is acknowledged, against false retransmissions (RFC 6582, section 4.1).
+    /// Keeps the state without SACK until a segment above `high_seq` is acknowledged, against false retransmissions (RFC 6582, section
+    /// 4.1).
     fn stays_in_state_without_sack(&mut self, tcb: &Tcb) -> bool {
         let holds = !self.options.uses_sack && tcb.snd_una() == self.high_seq;
         if holds {
@@ -125,7 +126,7 @@ impl Rack {
         holds
     }
 
-    /// Takes the cut back if all retransmissions came beside their segments; returns whether it did.
+    /// Undoes the reduction if DSACKs cover all retransmissions; returns whether it did.
     pub(super) fn try_undo_by_dsack(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) -> bool {
         let undone = self.options.undo && self.undo.all_retransmissions_dsacked();
         if undone {
@@ -135,8 +136,8 @@ impl Rack {
         undone
     }
 
-    /// A part of what recovery covers is acknowledged: whether a late segment filled the hole and not a retransmission. If no retransmission is
-    /// out the cut is taken back; else new segments go, and nothing more is taken for lost.
+    /// Checks on a partial ACK in recovery whether a reordered segment, and not a retransmission, filled the hole. If no retransmission is
+    /// outstanding, the reduction is undone; otherwise new segments are sent, and no more are marked as lost.
     pub(super) fn try_undo_partial(&mut self, tcb: &mut Tcb, una_before: u64, now: Time, out: &mut impl SenderOutput) -> bool {
         if !(self.options.undo && self.undo.is_undo_possible() && self.ack_predates_retransmission(tcb)) {
             return false;
@@ -152,7 +153,7 @@ impl Rack {
         false
     }
 
-    /// After a timeout: takes it back if it was spurious; returns whether that is settled.
+    /// Undoes an RTO if it was spurious; returns whether the ACK needs no further processing.
     pub(super) fn try_undo_loss(&mut self, spurious: bool, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) -> bool {
         if !(spurious || self.may_undo(tcb)) {
             return false;
@@ -174,7 +175,7 @@ mod tests {
     use crate::recovery::testing::RecoveryTestBench;
     use crate::settings::Settings;
 
-    /// Segment 1 of 20 is late, and is sent again 100 ms after all went; returns when they went.
+    /// Segment 1 of 20 is late and retransmitted 100 ms after all were sent; returns the send time.
     fn late(change: impl FnOnce(&mut Settings)) -> (RecoveryTestBench, Time) {
         let mut wire = RecoveryTestBench::with_linux_profile(20, change);
         let sent = wire.now;
@@ -193,7 +194,7 @@ mod tests {
         wire.ack_with_sack(5, &[], sent);
         let (cwnd, ssthresh) = wire.window();
         assert!(cwnd >= 20.0 && ssthresh == 100.0, "{cwnd} {ssthresh}");
-        // Four overtook it: as many do so now without being taken for a loss.
+        // Four segments overtook it: from now on four may do so without a loss.
         wire.take_sent();
         let sent = wire.now;
         wire.advance_clock(Span::from_millis(20));
@@ -217,7 +218,7 @@ mod tests {
 
     #[test]
     fn without_timestamps_reports_that_all_came_twice_do() {
-        // RFC 3708, section 3: the DSACK of the one retransmission.
+        // RFC 3708, section 3: the DSACK of the only retransmission.
         let (mut wire, sent) = late(|settings| settings.timestamps = false);
         wire.ack_with_sack(5, &[], sent);
         assert_eq!(10.0, wire.tcb.window().ssthresh);
