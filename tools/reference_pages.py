@@ -3,13 +3,13 @@
 reference/queues/duties.md and its picture are written from runs: the results of the conformance suite for every AQM and discipline.
 
 `python tools/reference_pages.py` writes the pages; with `--check` it compares them and exits with 1 if one is stale.
-In reference/scenario.md the units stand between `<!-- units -->` and `<!-- end of units -->`, the keys of a section stand between
-`<!-- keys of NAME -->` and `<!-- end of keys -->`, in reference/measures.md and reference/traces.md the columns of tables between
-`<!-- columns of NAME ... -->` and `<!-- end of columns -->`, in reference/traces.md the rules of a check between `<!-- rules -->` and
-`<!-- end of rules -->`, in reference/queues the parameters and gauges of an AQM or a discipline between `<!-- parameters NAME -->` and
-`<!-- end of parameters -->`, which is put in where it is missing; so in reference/traffic.md those of an application. In
-explanation/phase.md the phase effects of examples and studies stand between `<!-- phase effects -->` and `<!-- end of phase effects -->`,
-from the package's reference/phase.json.
+In reference/scenario.md the units are between `<!-- units -->` and `<!-- end of units -->`, in it and in reference/scenario-links.md and
+reference/scenario-flows.md the keys of a section between `<!-- keys of NAME -->` and `<!-- end of keys -->`. In reference/measures.md and
+reference/traces.md the columns of tables are between `<!-- columns of NAME ... -->` and `<!-- end of columns -->`, in reference/traces.md
+the rules of a check between `<!-- rules -->` and `<!-- end of rules -->`. In reference/queues the parameters and gauges of an AQM or a
+discipline are between `<!-- parameters NAME -->` and `<!-- end of parameters -->`, which is put in where it is missing; so in
+reference/traffic.md those of an application. In explanation/phase.md the phase effects of examples and studies are between
+`<!-- phase effects -->` and `<!-- end of phase effects -->`, from the package's reference/phase.json.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PARAMETERS_PAGE = DOCS / "reference" / "parameters.md"
 QUIRKS_PAGE = PARAMETERS_PAGE.with_name("quirks.md")
-SCENARIO_PAGE = PARAMETERS_PAGE.with_name("scenario.md")
+SCENARIO_PAGES = [PARAMETERS_PAGE.with_name(name) for name in ("scenario.md", "scenario-links.md", "scenario-flows.md")]
 MEASURES_PAGE = PARAMETERS_PAGE.with_name("measures.md")
 TRACES_PAGE = PARAMETERS_PAGE.with_name("traces.md")
 QUEUES_FOLDER = PARAMETERS_PAGE.with_name("queues")
@@ -93,7 +93,7 @@ Choose a queue for a bottleneck here: an AQM that marks or drops packets, and a 
 *The same flows through three queues of 10 Mbit/s: 5 flows from the start and 15 more from 10 s on. Drop-tail fills its buffer,
 RED holds an average between two thresholds, CoDel aims at a delay of 5 ms and comes near it with few flows.*
 
-You write the choice as a table in the `link` of a [scenario file](../scenario.md#queues):
+You write the choice as a table in the `link` of a [scenario file](../scenario-links.md#queues):
 
     queue = { aqm = "codel", limit = 1000 }
     queue = { discipline = "fq", limit = 1000, aqm = { name = "codel", target = "5 ms" } }
@@ -191,7 +191,7 @@ def quirks_page() -> str:
 
 
 def scenario_page(text: str) -> str:
-    """The page of scenario files with the units and the tables of keys as they are declared."""
+    """A page of scenario files with the units and the tables of keys as they are declared."""
     sections = {section.name: section for section in catalog.entries("section")}
     text = _UNITS_MARK.sub(lambda part: f"{part[1]}\n{_unit_table()}\n{part[2]}", text)
     return _KEYS_MARK.sub(lambda part: f"{part[1]}\n{_section_key_table(sections[part[2]])}\n{part[3]}", text)
@@ -502,7 +502,7 @@ def write_or_check_pages(arguments: Sequence[str] | None = None) -> int:
     pages = {chosen.file or PARAMETERS_PAGE: parameters_page()}
     if chosen.file is None:
         pages[QUIRKS_PAGE] = quirks_page()
-        pages[SCENARIO_PAGE] = scenario_page(SCENARIO_PAGE.read_text(encoding="utf-8"))
+        pages |= {page: scenario_page(page.read_text(encoding="utf-8")) for page in SCENARIO_PAGES}
         pages[MEASURES_PAGE] = measures_page(MEASURES_PAGE.read_text(encoding="utf-8"))
         pages[TRAFFIC_PAGE] = traffic_page(TRAFFIC_PAGE.read_text(encoding="utf-8"))
         pages[TRACES_PAGE] = traces_page(TRACES_PAGE.read_text(encoding="utf-8"))
