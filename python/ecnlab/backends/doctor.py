@@ -1,6 +1,6 @@
-"""What this machine permits, backend by backend, each "no" with what would make it a "yes".
+"""Checks of `ecnlab doctor`: whether each backend works on this machine, and a remedy for each failed check.
 
-`gather_machine_facts` collects facts; `backend_checks_from_facts` judges them without a system call, so that each answer can be tested.
+`gather_machine_facts` collects facts. `backend_checks_from_facts` derives the checks without a system call, so tests can supply facts.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ KERNEL_BACKENDS = (LIVE_NAME, UML_NAME)
 CHECKED_BACKENDS = (SIM, *KERNEL_BACKENDS)
 _WELL_KNOWN_CONGESTION_CONTROLS = ("reno", "cubic", "dctcp", "bbr")
 _UML_MEMORY_MB = 192
-# Capabilities with which networks can be made, and the real-time class be entered.
+# Capabilities required for network namespaces, and for SCHED_FIFO.
 _NETWORK_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN")
 _REAL_TIME_CAPABILITY = "CAP_SYS_NICE"
 _PROBE_TIMEOUT_S = 20.0
 
-# Settings of the machine that forbid namespaces to users, what they say then, and what undoes it.
+# Sysctls that can forbid user namespaces: file, the value that forbids them, and the command that permits them.
 _SYSCTLS_THAT_FORBID_NAMESPACES = {
     "/proc/sys/kernel/unprivileged_userns_clone": ("0", "sysctl -w kernel.unprivileged_userns_clone=1"),
     "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": ("1", "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"),
@@ -41,20 +41,20 @@ _SYSCTLS_THAT_FORBID_NAMESPACES = {
 
 @dataclass(frozen=True)
 class BackendCheck:
-    """One thing that a backend needs, or is better for.
+    """One requirement or recommendation of a backend.
 
     Attributes
     ----------
     backend : str
-        For what it is: "sim", "live", "uml", or "uml build-kernel".
+        The backend that is checked: "sim", "live", "uml", or "uml build-kernel".
     name, found : str
-        What was looked for, and what there is.
+        The item that is checked, and its state on this machine.
     works : bool
-        Whether it is as it has to be.
+        Whether the check passes.
     remedy : str
-        How to fix it where it is not; empty where it is.
+        How to fix a failed check; empty if it passes.
     needed : bool
-        Whether the backend does not work without it.
+        Whether the backend requires it.
     """
 
     backend: str
@@ -76,22 +76,22 @@ class DoctorReport:
     checks: Sequence[BackendCheck]
 
     def is_backend_usable(self, backend: str) -> bool:
-        """Whether a backend can be used."""
+        """Whether all required checks of a backend pass."""
         return all(check.works for check in self.checks if check.backend == backend and check.needed)
 
     def to_dict(self) -> dict[str, Any]:
-        """It as plain values."""
+        """The report as plain values for JSON."""
         backends = {backend: self.is_backend_usable(backend) for backend in dict.fromkeys(check.backend for check in self.checks)}
         return {"backends": backends, "checks": [vars(check) for check in self.checks]}
 
 
 def run_backend_checks() -> DoctorReport:
-    """Ask this machine."""
+    """Run all checks on this machine."""
     return DoctorReport(list(backend_checks_from_facts(gather_machine_facts())))
 
 
 def gather_machine_facts() -> dict[str, Any]:
-    """Facts of this machine, without a judgement."""
+    """Raw facts of this machine, from which the checks are derived."""
     return {
         **probe_machine(),
         "forbids": [path for path, (word, _) in _SYSCTLS_THAT_FORBID_NAMESPACES.items() if _read_sysctl(Path(path)) == word],
@@ -107,7 +107,7 @@ def gather_machine_facts() -> dict[str, Any]:
 
 
 def backend_checks_from_facts(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
-    """The checks, from facts."""
+    """Derive the checks from the facts of a machine."""
     yield BackendCheck(SIM, "engine", f"{_core.VERSION}, build {_core.BUILD}")
     yield BackendCheck(SIM, "cores", f"{found['cores']}, one run for each at a time")
     yield from _checks_of_live_backend(found)
@@ -127,8 +127,8 @@ def _checks_of_live_backend(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
     old = "use a kernel that has net.ipv4.tcp_ecn in each namespace"
     yield BackendCheck(LIVE_NAME, "ECN", "hosts can be set to it" if ecn else "hosts cannot be set to it", ecn, old)
     newer = 'for ecn_echo = "accurate", run it --backend uml --kernel 7.2, or on a machine with such a kernel'
-    told = "hosts can be set to it" if accurate else "this kernel rejects net.ipv4.tcp_ecn = 3"
-    yield BackendCheck(LIVE_NAME, "AccECN", told, accurate, newer, needed=False)
+    state = "hosts can be set to it" if accurate else "this kernel rejects net.ipv4.tcp_ecn = 3"
+    yield BackendCheck(LIVE_NAME, "AccECN", state, accurate, newer, needed=False)
     yield _real_time_check(found)
 
 
@@ -140,7 +140,7 @@ def _namespace_check(found: Mapping[str, Any]) -> BackendCheck:
         return BackendCheck(LIVE_NAME, name, "network namespaces within a user namespace, without root")
     lacking = [name for name in found["lacks"] if name in _NETWORK_CAPABILITIES]
     if found["root"] and lacking:
-        # Root is in no user namespace of its own without CAP_SETFCAP either, as user_namespaces(7) says of mappings of user 0.
+        # A user namespace does not help: to map user 0 it requires CAP_SETFCAP (user_namespaces(7)).
         remedy = f"{_capabilities_remedy(lacking)}, or run it as a user who is not root; uml needs none"
         return BackendCheck(LIVE_NAME, name, f"none: root without {' and '.join(lacking)}", False, remedy)
     undone = [_SYSCTLS_THAT_FORBID_NAMESPACES[path][1] for path in found["forbids"]]
@@ -151,7 +151,7 @@ def _namespace_check(found: Mapping[str, Any]) -> BackendCheck:
 
 
 def _has_network_capabilities(found: Mapping[str, Any]) -> bool:
-    """Whether networks can be made without a user namespace."""
+    """Whether network namespaces can be created without a user namespace."""
     return found["net"] == "yes" and not any(name in found["lacks"] for name in _NETWORK_CAPABILITIES)
 
 
@@ -178,12 +178,12 @@ def _tun_check(found: Mapping[str, Any]) -> BackendCheck:
 def _congestion_control_check(settings: Mapping[str, Any]) -> BackendCheck:
     allowed = settings["allowed"]
     lacking = [name for name in _WELL_KNOWN_CONGESTION_CONTROLS if name not in allowed]
-    told = f"hosts can have {', '.join(allowed)}" if allowed else "hosts cannot choose any"
+    state = f"hosts can have {', '.join(allowed)}" if allowed else "hosts cannot choose any"
     if not lacking:
-        return BackendCheck(LIVE_NAME, "congestion controls", told)
+        return BackendCheck(LIVE_NAME, "congestion controls", state)
     modules = " ".join(f"tcp_{name}" for name in lacking)
     remedy = f"for {', '.join(lacking)}, as root: modprobe -a {modules}, if the kernel was built with them; uml has all of them"
-    return BackendCheck(LIVE_NAME, "congestion controls", told, False, remedy, needed=not allowed)
+    return BackendCheck(LIVE_NAME, "congestion controls", state, False, remedy, needed=not allowed)
 
 
 def _real_time_check(found: Mapping[str, Any]) -> BackendCheck:
@@ -200,18 +200,18 @@ def _checks_of_uml_backend(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
     fits = found["system"] == "Linux" and found["machine"] == "x86_64"
     yield BackendCheck(UML_NAME, "machine", f"{found['system']} on {found['machine']}", fits, "uml needs Linux on x86_64")
     images = found["images"]
-    told = ", ".join(images) or "none is built"
-    yield BackendCheck(UML_NAME, "UML kernel", told, bool(images), "ecnlab uml build-kernel, once, in about four minutes")
+    state = ", ".join(images) or "none is built"
+    yield BackendCheck(UML_NAME, "UML kernel", state, bool(images), "ecnlab uml build-kernel, once, in about four minutes")
     side_by_side = min(found["cores"], found["free_mb"] // _UML_MEMORY_MB)
-    told = f"{found['free_mb']} MB free, and a UML process takes up to {_UML_MEMORY_MB}: {side_by_side} side by side"
-    yield BackendCheck(UML_NAME, "memory", told, side_by_side > 0, "stop programs that use memory")
+    state = f"{found['free_mb']} MB free, and a UML process takes up to {_UML_MEMORY_MB}: {side_by_side} side by side"
+    yield BackendCheck(UML_NAME, "memory", state, side_by_side > 0, "stop programs that use memory")
 
 
 def _uml_build_checks(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
     missing = found["missing"]
     packages = " ".join(dict.fromkeys(missing.values()))
-    told = f"missing: {', '.join(missing)}" if missing else "gcc, make and the other tools are installed"
-    yield BackendCheck(UML_BUILD_NAME, "tools", told, not missing, f"as root: apt-get install {packages}")
+    state = f"missing: {', '.join(missing)}" if missing else "gcc, make and the other tools are installed"
+    yield BackendCheck(UML_BUILD_NAME, "tools", state, not missing, f"as root: apt-get install {packages}")
     remedy = "give the kernel's source: ecnlab uml build-kernel --source FILE, e.g. linux-6.1.tar.xz of kernel.org"
     yield BackendCheck(
         UML_BUILD_NAME,
@@ -223,7 +223,7 @@ def _uml_build_checks(found: Mapping[str, Any]) -> Iterator[BackendCheck]:
 
 
 def probe_machine() -> dict[str, Any]:
-    """What `probe` says; of a machine on which it cannot be run, that nothing was tried."""
+    """Output of the `probe` module; if it cannot be run, each fact is an error "not tested"."""
     try:
         done = subprocess.run(
             interpreter.module_command("ecnlab.backends.probe"),
@@ -232,11 +232,11 @@ def probe_machine() -> dict[str, Any]:
             check=True,
             env=interpreter.child_environment(),
         )
-        told: dict[str, Any] = json.loads(done.stdout)
+        state: dict[str, Any] = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         no = {"error": f"not tested ({type(error).__name__})"}
         return {"root": False, "lacks": [], "net": no, "user_net": no, "tun_there": False, "tun": no, "real_time": no, "settings": no}
-    return told
+    return state
 
 
 def _probe_error_text(answer: Any) -> str:
@@ -251,7 +251,7 @@ def _read_sysctl(path: Path) -> str | None:
 
 
 def _available_memory_mb() -> int:
-    """The memory that processes can still have, in MB; 0 where the system does not say it."""
+    """Available memory in MB; 0 if the system does not report it."""
     for line in (_read_sysctl(Path("/proc/meminfo")) or "").splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) // 1000

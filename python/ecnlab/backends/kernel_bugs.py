@@ -1,4 +1,4 @@
-"""What went wrong in runs in front of real hosts, and yet left numbers: they are kept, and it is told what they lack."""
+"""Warnings about kept runs on real hosts in which connections broke, or hosts rejected or dropped packets."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _DROPPED_DATAGRAMS_TEXT = (
 
 
 def kernel_bug_warnings(abouts: Mapping[int, _RunRecord]) -> list[Problem]:
-    """What is to be said of the runs of these seeds, each flaw once with its seeds."""
-    told: list[tuple[str, Callable[[_RunRecord], int], str]] = [
+    """Warnings about the runs of these seeds; a warning that concerns several seeds is given once and names them."""
+    flaws: list[tuple[str, Callable[[_RunRecord], int], str]] = [
         ("connections", lambda about: about.get("connections", {}).get("broken", 0), _BROKEN_CONNECTIONS_TEXT),
         ("packets", lambda about: about.get("packets", {}).get("refused", 0), _REFUSED_PACKETS_TEXT),
         ("datagrams", _dropped_datagrams, _DROPPED_DATAGRAMS_TEXT),
     ]
-    return [Problem(place, None, found) for place, count, text in told if (found := _count_by_seed_text(abouts, count, text))]
+    return [Problem(place, None, found) for place, count, text in flaws if (found := _count_by_seed_text(abouts, count, text))]
 
 
 def _count_by_seed_text(abouts: Mapping[int, _RunRecord], count: Callable[[_RunRecord], int], text: str) -> str:

@@ -1,8 +1,7 @@
-"""The backend `live`: hosts are this machine's kernel, in namespaces of their own, and time passes as it does.
+"""The backend `live`: hosts are this machine's kernel in separate network namespaces, in real time.
 
-Each run is a process of its own (`child`), because what it does to itself, that is to become root of a user namespace and to go before all
-others on its processor, is not to happen to the process of the user. It ends with us, whatever ends us, and with it go its namespaces,
-devices and sockets, of which none has a name: nothing is left behind.
+Each run is a child process (`execution.live_child`), because a run enters a user namespace and takes real-time priority, which must not
+affect the user's process. The child ends with its parent. Its namespaces, devices and sockets have no names, so they end with it.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 LIVE_NAME = "live"
 
-# A message between the two processes: its length, then a pickled value.
+# Header of a message between parent and child: the length of the pickled value that follows.
 _MESSAGE_LENGTH = struct.Struct("<Q")
 _READ_CHUNK_BYTES = 1 << 20
 _EXIT_TIMEOUT_S = 5.0
@@ -46,10 +45,10 @@ class Live:
     Attributes
     ----------
     lateness_budget_s : float or None
-        A run whose departures are later than this, in seconds, at the 99th percentile is refused; unless given a quarter of the time that
-        a full packet takes on the slowest link with a measured queue, and at least 100 microseconds.
+        A run is refused if the 99th percentile of its lateness exceeds this, in seconds. Default: a quarter of the transmission time of a
+        full packet on the slowest link with a measured queue, and at least 100 µs.
     ip : int
-        The version of IP that the hosts speak, 4 or 6.
+        IP version of the hosts, 4 or 6.
     """
 
     lateness_budget_s: float | None = None
@@ -61,26 +60,26 @@ class Live:
 
     @property
     def name(self) -> str:
-        """As `--backend` names it."""
+        """Name for `--backend`."""
         return LIVE_NAME
 
     @property
     def max_parallel_runs(self) -> int | None:
-        """One: runs side by side would make each other's packets late."""
+        """One: parallel runs would delay each other's packets."""
         return 1
 
     @property
     def supports_cluster(self) -> bool:
-        """It is this machine that is measured."""
+        """False: a run measures this machine."""
         return False
 
     @property
     def trace_kinds(self) -> Sequence[str]:
-        """Captures: its packets are real ones."""
+        """Captures of real packets only."""
         return ("pcapng",)
 
     def identity(self) -> Mapping[str, Any]:
-        """The kernel's release, the sources of what carries packets, and what was chosen otherwise than usual."""
+        """The kernel's release, a digest of the router's sources, and parameters that differ from the defaults."""
         chosen = {"ip": self.ip if self.ip != 4 else None, "lateness_budget_s": self.lateness_budget_s}
         return {
             "kernel": platform.release(),
@@ -89,19 +88,21 @@ class Live:
         }
 
     def refusals(self, scenario: Scenario) -> list[Problem]:
-        """What this machine's kernel cannot do of it."""
+        """Problems of a scenario that this machine's kernel cannot run."""
         asks = any(flow.get("tcp", {}).get("ecn_echo") == "accurate" for flow in scenario.resolved["flows"])
         accurate_ecn = asks and _supports_accurate_ecn()
         return list(map(Problem.from_engine, _core.refusals(scenario._core, LIVE_NAME, ip=self.ip, accurate_ecn=accurate_ecn)))
 
     def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None) -> RunOutput:
-        """Run it in a process of its own. Raises RemoteRunFailed, BackendError, and Interrupted if `watch` asks for an end."""
-        with _start_child_process() as (child, said):
+        """Run a scenario in a child process. Raises RemoteRunFailed, BackendError, and Interrupted if `watch` returns true."""
+        with _start_child_process() as (child, stderr_file):
             outcome = _send_job_and_receive_outcome(child, scenario, seed, watch, tracing)
             if outcome is None:
                 code = child.wait()
                 by = f"by {signal.Signals(-code).name}" if code < 0 else f"with code {code}"
-                raise BackendError(f"the process of a run on {LIVE_NAME} ended {by}; its last output: {_last_lines_of_child_stderr(said)}")
+                raise BackendError(
+                    f"the process of a run on {LIVE_NAME} ended {by}; its last output: {_last_lines_of_child_stderr(stderr_file)}"
+                )
         if isinstance(outcome, EcnlabError):
             raise outcome
         if isinstance(outcome, Failure):
@@ -117,26 +118,26 @@ class Live:
 
 @cache
 def _supports_accurate_ecn() -> bool:
-    """Whether hosts of this machine's kernel can agree on it, which only a namespace tells."""
+    """Whether this machine's kernel can negotiate Accurate ECN, which is tried in a namespace."""
     return bool(doctor.probe_machine()["settings"].get("accecn"))
 
 
 def send_message(to: IO[bytes], value: Any) -> None:
-    """Send a value to the other process."""
+    """Send a value to the process at the other end of a pipe."""
     data = pickle.dumps(value)
     to.write(_MESSAGE_LENGTH.pack(len(data)) + data)
     to.flush()
 
 
 def receive_message(origin: IO[bytes]) -> Any:
-    """The next value of the other process. Raises EOFError if there is no more."""
+    """Read the next value from a pipe. Raises EOFError at its end."""
     head = origin.read(_MESSAGE_LENGTH.size)
     if len(head) < _MESSAGE_LENGTH.size:
         raise EOFError
     (length,) = _MESSAGE_LENGTH.unpack(head)
     data = bytearray()
     while len(data) < length:
-        # A length that is damaged may be more than memory has; no more is taken than comes.
+        # A damaged length may exceed the memory, so the buffer grows only with the data received.
         part = origin.read(min(length - len(data), _READ_CHUNK_BYTES))
         if not part:
             raise EOFError
@@ -146,45 +147,45 @@ def receive_message(origin: IO[bytes]) -> Any:
 
 @contextmanager
 def _start_child_process() -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
-    """A process that waits for a job, and what it says on its standard error. It has ended when this has."""
-    with tempfile.TemporaryFile() as said:
+    """Start a child process that waits for a job; yields it and its standard error. The child has ended when the context ends."""
+    with tempfile.TemporaryFile() as stderr_file:
         child = subprocess.Popen(
             interpreter.module_command("ecnlab.execution.live_child"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=said,
+            stderr=stderr_file,
             env=interpreter.child_environment(),
-            process_group=0,  # Ctrl-C is for us to hear
+            process_group=0,  # only the parent handles Ctrl-C
         )
         try:
-            yield child, said
+            yield child, stderr_file
         finally:
             _stop_child_process(child)
-            _copy_child_stderr(said)
+            _copy_child_stderr(stderr_file)
 
 
 def _send_job_and_receive_outcome(
     child: subprocess.Popen[bytes], scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None
 ) -> FinishedRun | Failure | EcnlabError | None:
-    """Give a job and hear of it until it has ended; None if the process has ended before that."""
+    """Send a job to the child and receive its outcome; None if the child ended without one."""
     assert child.stdin is not None
     assert child.stdout is not None
     try:
         send_message(child.stdin, {"path": sys.path, "script": _script_that_defines_aqms(scenario)})
         send_message(child.stdin, (scenario, seed, tracing))
         while True:
-            told = receive_message(child.stdout)
-            if not isinstance(told, float):
-                outcome: FinishedRun | Failure | EcnlabError = told
+            message = receive_message(child.stdout)
+            if not isinstance(message, float):
+                outcome: FinishedRun | Failure | EcnlabError = message
                 return outcome
-            if watch is not None and watch(told):
+            if watch is not None and watch(message):
                 raise _core.Interrupted("the run was stopped")
     except (EOFError, BrokenPipeError):
         return None
 
 
 def _stop_child_process(child: subprocess.Popen[bytes]) -> None:
-    """Let a process end by itself, which it does when it hears no more of us; if it does not, end it."""
+    """Close the child's input, on which it exits by itself; kill it if it does not."""
     assert child.stdin is not None
     assert child.stdout is not None
     with suppress(OSError):
@@ -198,20 +199,20 @@ def _stop_child_process(child: subprocess.Popen[bytes]) -> None:
 
 
 def _script_that_defines_aqms(scenario: Scenario) -> str | None:
-    """The file of the user's script, if the scenario names classes of it."""
+    """The path of the user's script, if the scenario uses AQM classes that it defines."""
     own = any(aqm.__module__ == "__main__" and aqm.read_from is None for aqm in scenario.aqms)
     return getattr(sys.modules.get("__main__"), "__file__", None) if own else None
 
 
-def _copy_child_stderr(said: IO[bytes]) -> None:
-    """What a user's AQM has printed belongs on standard error."""
-    said.seek(0)
-    text = said.read().decode(errors="replace")
+def _copy_child_stderr(stderr_file: IO[bytes]) -> None:
+    """Copy output of the child, such as prints of a user's AQM, to standard error."""
+    stderr_file.seek(0)
+    text = stderr_file.read().decode(errors="replace")
     if text and sys.stderr is not None:
         sys.stderr.write(text)
 
 
-def _last_lines_of_child_stderr(said: IO[bytes]) -> str:
-    said.seek(0)
-    lines = said.read().decode(errors="replace").splitlines()
+def _last_lines_of_child_stderr(stderr_file: IO[bytes]) -> str:
+    stderr_file.seek(0)
+    lines = stderr_file.read().decode(errors="replace").splitlines()
     return "\n".join(lines[-_MAX_STDERR_LINES:]) or "nothing"

@@ -1,7 +1,7 @@
-"""What this machine lets a process do: tried in processes of their own, which end with all that they made.
+"""Probes of this machine's permissions, each in a child process that ends with everything it created.
 
-`python -m ecnlab.backends.probe` prints it as JSON. With the name of one thing it tries that one, and prints the answer. Nothing of the
-machine's own network is touched: what has to be tried is tried in a new namespace, and no kernel module is loaded for it.
+`python -m ecnlab.backends.probe` prints all answers as JSON; with the name of a probe it runs that one and prints its answer. A probe
+works in a new namespace, so it does not touch the machine's network, and it loads no kernel module.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ TUN_DEVICE = Path("/dev/net/tun")
 _SYSCTL_NET_IPV4 = Path("/proc/sys/net/ipv4")
 _TCP_ECN_ACCURATE = "3"
 
-# Of <linux/capability.h>: to make namespaces, to set networks up, to have root itself in a user namespace, and for the real-time class.
+# <linux/capability.h>: namespaces, network configuration, root inside a user namespace, real-time class.
 _CAPABILITY_NUMBERS = {"CAP_SYS_ADMIN": 21, "CAP_NET_ADMIN": 12, "CAP_SETFCAP": 31, "CAP_SYS_NICE": 23}
 _PROC_SELF_STATUS = Path("/proc/self/status")
 
 
 def probe_all_capabilities() -> dict[str, Any]:
-    """What works: an answer or the name of the error for each thing tried."""
+    """Run all probes; each value is an answer or the name of an error."""
     with ExitStack() as stack:
         children = {name: stack.enter_context(_start_probe_in_child(name)) for name in _PROBES}
         answers = {name: _read_probe_result(child) for name, child in children.items()}
@@ -52,23 +52,23 @@ def _start_probe_in_child(name: str) -> subprocess.Popen[bytes]:
 
 
 def _read_probe_result(child: subprocess.Popen[bytes]) -> Any:
-    said, _ = child.communicate()
-    return json.loads(said) if said else {"error": "the process that tested it was killed"}
+    output, _ = child.communicate()
+    return json.loads(output) if output else {"error": "the process that tested it was killed"}
 
 
 def result_or_error(work: Callable[[], Any]) -> Any:
-    """The answer of what is tried in this process, which is never the same again; {"error": why} if it raises OSError."""
+    """The answer of a probe that changes this process for good; {"error": why} if it raises OSError."""
     try:
         _core.die_with_parent()
         return work()
     except OSError as error:
         return {"error": error.strerror or str(error).partition(" (os error")[0]}
-    except AttributeError:  # a system that has no such call
+    except AttributeError:  # a system without this call
         return {"error": "this system does not support it"}
 
 
 def _open_tun_device() -> str:
-    """Make a TUN device in a namespace of its own."""
+    """Create a TUN device in a new namespace."""
     _enter_namespaces()
     tun = os.open(TUN_DEVICE, os.O_RDWR)
     fcntl.ioctl(tun, _TUNSETIFF, struct.pack("16sH22x", b"probe", _IFF_TUN | _IFF_NO_PI))
@@ -76,7 +76,7 @@ def _open_tun_device() -> str:
 
 
 def _writable_host_settings() -> dict[str, Any]:
-    """What hosts in a namespace of their own may be set to."""
+    """The congestion controls and ECN settings that can be set in a new network namespace."""
     _enter_namespaces()
     available = _read_words_from_file(_SYSCTL_NET_IPV4 / "tcp_available_congestion_control")
     return {
@@ -109,38 +109,38 @@ def _read_words_from_file(path: Path) -> list[str]:
 
 
 def _enter_namespaces() -> None:
-    """Go into a new namespace as the live backend does: with a user namespace unless that is not needed. Raises OSError."""
+    """Enter a new network namespace as the live backend does, within a user namespace if required. Raises OSError."""
     if _core.has_capabilities():
         _core.unshare_network_namespace()
     else:
         _core.unshare_as_root()
 
 
-def _yes_unless_raised(deed: Callable[[], None]) -> str:
-    deed()
+def _yes_or_oserror(action: Callable[[], None]) -> str:
+    action()
     return "yes"
 
 
 def _missing_capabilities() -> list[str]:
-    """The capabilities that root has and this process has not, of those that are needed."""
+    """The required capabilities that this process lacks."""
     with suppress(OSError):
-        told = dict(line.split(":", 1) for line in _PROC_SELF_STATUS.read_text().splitlines())
-        effective = int(told["CapEff"], 16)
+        status = dict(line.split(":", 1) for line in _PROC_SELF_STATUS.read_text().splitlines())
+        effective = int(status["CapEff"], 16)
         return [name for name, number in _CAPABILITY_NUMBERS.items() if not effective >> number & 1]
     return []
 
 
 _PROBES: dict[str, Callable[[], Any]] = {
-    "net": lambda: _yes_unless_raised(_core.unshare_network_namespace),
-    "user_net": lambda: _yes_unless_raised(_core.unshare_as_root),
+    "net": lambda: _yes_or_oserror(_core.unshare_network_namespace),
+    "user_net": lambda: _yes_or_oserror(_core.unshare_as_root),
     "tun": _open_tun_device,
-    "real_time": lambda: _yes_unless_raised(_core.set_realtime_scheduling),
+    "real_time": lambda: _yes_or_oserror(_core.set_realtime_scheduling),
     "settings": _writable_host_settings,
 }
 
 
 def print_probe_results(name: str | None = None) -> None:
-    """Print all facts, or the answer of the one thing that is named."""
+    """Print all answers, or the answer of the named probe."""
     if name is None:
         json.dump(probe_all_capabilities(), sys.stdout)
         return

@@ -1,4 +1,4 @@
-"""The backends by name, and what the user says of one."""
+"""Lookup of backends by name, and their parameters from the command line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from ecnlab.backends.base import Backend
 from ecnlab.errors import UnknownName, UsageError
 
-# Messages about parameters that only some backends take.
+# Error messages for parameters that a backend does not have.
 _UNSUPPORTED_PARAMETER_MESSAGES = {
     "lateness_budget_s": "lateness_budget_s: only the backend live runs in real time, not {backend}; fix: add --backend live",
     "ip": "ip: only backends with kernel hosts take an IP version, not {backend}; fix: add --backend live or --backend uml",
@@ -25,7 +25,7 @@ _BACKEND_CLASSES = {
 }
 _RENAMED_BACKENDS = {"boxed": "uml"}
 
-# A backend, or a sequence of them, as an argument gives it.
+# Type of an argument `backend`: one backend or a sequence of them.
 _Given = TypeVar("_Given")
 
 
@@ -35,7 +35,7 @@ def backend_names() -> list[str]:
 
 
 def resolve_backend(given: str | Backend) -> Backend:
-    """The backend that an argument `backend` gives by name or as an object. Raises UnknownName, UsageError."""
+    """Return the backend for an argument, which is a name or an object. Raises UnknownName, UsageError."""
     if not isinstance(given, str):
         if all(hasattr(given, name) for name in ("name", "identity", "refusals", "run")):
             return given
@@ -46,7 +46,7 @@ def resolve_backend(given: str | Backend) -> Backend:
 
 
 def require_backend_name(name: str) -> str:
-    """The name, if a backend has it. Raises UnknownName, and UsageError for the old name of a backend."""
+    """Return the name if it is that of a backend. Raises UnknownName, and UsageError for a former name."""
     if name in _RENAMED_BACKENDS:
         raise UsageError(f"backend: {name!r} is now {_RENAMED_BACKENDS[name]!r}; fix: write {_RENAMED_BACKENDS[name]!r}")
     if name not in _BACKEND_CLASSES:
@@ -55,7 +55,7 @@ def require_backend_name(name: str) -> str:
 
 
 def merge_renamed_backend_argument(backend: _Given, on: _Given) -> _Given:
-    """The argument `backend`, or `on`, its old name, with a DeprecationWarning. Raises UsageError if both are given."""
+    """Return the argument `backend`, or `on`, its deprecated name, with a DeprecationWarning. Raises UsageError if both are given."""
     if on is None:
         return backend
     if backend is not None:
@@ -65,7 +65,7 @@ def merge_renamed_backend_argument(backend: _Given, on: _Given) -> _Given:
 
 
 def backend_with_parameters(backend: Backend, **parameters: Any) -> Backend:
-    """The backend with other parameters, of which None leaves what there is. Raises UsageError naming all that it has not."""
+    """Return the backend with changed parameters; None keeps a value. Raises UsageError that names all unsupported parameters."""
     given = {name: value for name, value in parameters.items() if value is not None}
     strange = [name for name in given if not hasattr(backend, name)]
     if strange:

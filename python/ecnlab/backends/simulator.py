@@ -22,34 +22,34 @@ class Simulator:
 
     @property
     def name(self) -> str:
-        """Its name, as in `--backend`."""
+        """Name for `--backend`."""
         return SIMULATOR_NAME
 
     @property
     def max_parallel_runs(self) -> int | None:
-        """One on each core."""
+        """None: one run per core."""
         return None
 
     @property
     def supports_cluster(self) -> bool:
-        """A run is the same everywhere."""
+        """True: a run is identical on every machine."""
         return True
 
     @property
     def trace_kinds(self) -> Sequence[str]:
-        """All kinds that there are."""
+        """All trace kinds except cases."""
         return ("ns2", "pcapng", "parquet")
 
     def identity(self) -> Mapping[str, Any]:
-        """Nothing: the engine's build and the parameters say all."""
+        """Empty: the engine's build and the scenario identify a result."""
         return {}
 
     def refusals(self, scenario: Scenario) -> list[Problem]:
-        """What needs a kernel."""
+        """Problems of a scenario that requires a kernel."""
         return list(map(Problem.from_engine, _core.refusals(scenario._core, SIMULATOR_NAME)))
 
     def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None) -> RunOutput:
-        """Simulate it."""
+        """Simulate the scenario."""
         core = scenario._core
         with nullcontext() if tracing is None else tracing.open_trace_file(seed) as trace:
             run = core.run(seed, watch) if trace is None else core.run(seed, watch, trace)

@@ -1,7 +1,7 @@
-"""The process of a run on the backend `live`: it hears what is to be done on standard input, and tells on standard output.
+"""The child process of a run on the backend `live`: receives a job on standard input and sends its outcome on standard output.
 
-It has one thread, so that it can become root of a user namespace, and ends when whoever has started it ends: the kernel is asked to see to
-that, and standard input is looked at while the run goes on.
+It has one thread, so that it can enter a user namespace. It ends with its parent: it sets the parent-death signal, and it polls standard
+input during the run.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import runpy
 import select
 import sys
 from contextlib import nullcontext
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
 from ecnlab import _core
 from ecnlab.backends.base import ENV_SCRIPT_IMPORT, ProgressCallback, RunOutput
@@ -20,42 +20,48 @@ from ecnlab.backends.live import Live, receive_message, send_message
 from ecnlab.errors import BackendError, EcnlabError
 from ecnlab.execution.jobs import Job, run_job
 
-# What a user's script is called while its classes are looked up; it is not to run scenarios then.
+if TYPE_CHECKING:
+    from ecnlab.packet_traces.write import TraceOutput
+    from ecnlab.scenarios.load import Scenario
+
+# `__name__` of a user's script while it is imported for its classes; it must not run scenarios then.
 SCRIPT_MODULE_NAME = "__ecnlab_script__"
 
 
 def run_job_from_stdin() -> int:
-    """Do one job."""
-    tell = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a user's AQM prints is not for whoever hears us
-    hear = sys.stdin.buffer
-    asked = receive_message(hear)
-    sys.path[:] = asked["path"]
+    """Receive one job, run it and send its outcome."""
+    to_parent = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # prints of a user's AQM must not mix with messages
+    from_parent = sys.stdin.buffer
+    imports = receive_message(from_parent)
+    sys.path[:] = imports["path"]
     try:
-        _load_script_classes(asked["script"])
-        scenario, seed, tracing = receive_message(hear)
+        _load_script_classes(imports["script"])
+        scenario, seed, tracing = receive_message(from_parent)
     except EcnlabError as error:
-        send_message(tell, error)
+        send_message(to_parent, error)
         return 0
-    inside = Job(scenario.on_backend(backend_in_this_process(scenario.backend)), seed)
-    outcome = run_job(inside, _progress_callback_over_pipe(hear, tell), tracing)
+    job = Job(scenario.on_backend(backend_in_this_process(scenario.backend)), seed)
+    outcome = run_job(job, _progress_callback_over_pipe(from_parent, to_parent), tracing)
     if outcome is not None:
-        send_message(tell, outcome)
+        send_message(to_parent, outcome)
     return 0
 
 
-def backend_in_this_process(backend: Any) -> Any:
-    """The backend as it runs in this process."""
+def backend_in_this_process(backend: Live) -> Live:
+    """The same backend, whose runs do not start a child process."""
 
-    class Here(Live):
-        def run(self, scenario: Any, seed: int, watch: ProgressCallback | None, tracing: Any) -> RunOutput:
+    class LiveInThisProcess(Live):
+        def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None) -> RunOutput:
             return run_live_in_this_process(self, scenario, seed, watch, tracing)
 
-    return Here(backend.lateness_budget_s, backend.ip)
+    return LiveInThisProcess(backend.lateness_budget_s, backend.ip)
 
 
-def run_live_in_this_process(backend: Any, scenario: Any, seed: int, watch: ProgressCallback | None, tracing: Any) -> RunOutput:
-    """Run a scenario in this process, which is never the same again. Raises BackendError, and what the engine raises."""
+def run_live_in_this_process(
+    backend: Live, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None
+) -> RunOutput:
+    """Run a scenario in this process, which stays in the new namespaces. Raises BackendError and the engine's errors."""
     try:
         with nullcontext() if tracing is None else tracing.open_trace_file(seed) as trace:
             run, about = _core.run_live(scenario._core, seed, watch, trace, backend.lateness_budget_s, backend.ip)
@@ -64,25 +70,25 @@ def run_live_in_this_process(backend: Any, scenario: Any, seed: int, watch: Prog
     return RunOutput(run.fingerprint, run.events, run.packet_hops, run.cpu_s, run.tables, json.loads(about))
 
 
-def _progress_callback_over_pipe(hear: IO[bytes], tell: IO[bytes]) -> ProgressCallback:
-    def report_progress(over_s: float) -> bool:
-        if select.select([hear], [], [], 0)[0]:  # it says no more, so it has ended or wants an end
+def _progress_callback_over_pipe(from_parent: IO[bytes], to_parent: IO[bytes]) -> ProgressCallback:
+    def report_progress(simulated_s: float) -> bool:
+        if select.select([from_parent], [], [], 0)[0]:  # readable only at its end: the parent has exited or stops the run
             return True
-        send_message(tell, over_s)
+        send_message(to_parent, simulated_s)
         return False
 
     return report_progress
 
 
 def _load_script_classes(file: str | None) -> None:
-    """Let the job name what stands in the user's script."""
+    """Import the user's script and add its definitions to `__main__`, where unpickling a job looks for its classes."""
     if file is None:
         return
-    made = sys.modules["__main__"]
+    main_module = sys.modules["__main__"]
     os.environ[ENV_SCRIPT_IMPORT] = file
     for name, value in runpy.run_path(file, run_name=SCRIPT_MODULE_NAME).items():
-        if not hasattr(made, name):
-            setattr(made, name, value)
+        if not hasattr(main_module, name):
+            setattr(main_module, name, value)
     del os.environ[ENV_SCRIPT_IMPORT]
 
 

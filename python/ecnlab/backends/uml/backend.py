@@ -1,7 +1,7 @@
 """The backend `uml`: hosts are a kernel that runs as an ordinary process, in virtual time.
 
-What happens in it depends on the scenario and the seed alone: equal ones give equal bytes whatever else the machine does. It needs no
-privilege; it needs a kernel that was built for it, once, by `ecnlab uml build-kernel`.
+A run depends on the scenario and the seed only: the same ones give the same bytes. It needs no privilege, but a kernel that
+`ecnlab uml build-kernel` has built.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 UML_NAME = "uml"
 
-# What the UML kernel is configured with.
+# Congestion controls compiled into the UML kernel.
 CONGESTION_CONTROLS = ("reno", "cubic", "dctcp", "abe", "bbr", "bic", "htcp", "vegas", "westwood")
 
 
@@ -38,12 +38,12 @@ class Uml:
     Attributes
     ----------
     kernel : str or None
-        Which, by the name that `ecnlab uml list` has for it; unless given the newest 6.1 that is built.
+        Name of the kernel in `ecnlab uml list`; default: the newest built 6.1.
     ip : int
-        The version of IP that the hosts speak, 4 or 6.
+        IP version of the hosts, 4 or 6.
     limit_s : float or None
-        A run that takes longer than this, in seconds of this machine, is stopped and has failed. One that does not go on for a minute and
-        ten times its duration is stopped in any case.
+        Wall-clock limit of a run in seconds; a run that exceeds it fails. Independently of it, a run fails if it reports no progress for
+        one minute plus ten times its duration.
     """
 
     kernel: str | None = None
@@ -56,30 +56,30 @@ class Uml:
 
     @property
     def name(self) -> str:
-        """As `--backend` names it."""
+        """Name for `--backend`."""
         return UML_NAME
 
     @property
     def max_parallel_runs(self) -> int | None:
-        """One on each core: runs do not disturb each other."""
+        """None: one run per core, since runs do not disturb each other."""
         return None
 
     @property
     def supports_cluster(self) -> bool:
-        """A run is the same everywhere; a machine without the same kernel and program refuses it."""
+        """True: a run is identical everywhere; a machine without the same kernel and guest program refuses it."""
         return True
 
     @property
     def trace_kinds(self) -> Sequence[str]:
-        """Captures, for its packets are real ones; cases, for its times are exact."""
+        """Captures of real packets, and cases with exact times."""
         return ("pcapng", KERNEL_CASES)
 
     def identity(self) -> Mapping[str, Any]:
-        """Kernel and program. Raises BackendError if there is no such kernel."""
+        """Kernel and guest program. Raises BackendError if the kernel is not built."""
         return {"kernel": self._chosen_kernel.name, "program": _guest_program_digest(), **({"ip": self.ip} if self.ip != 4 else {})}
 
     def refusals(self, scenario: Scenario) -> list[Problem]:
-        """What the UML kernel cannot do of it."""
+        """Problems of a scenario that the UML kernel cannot run."""
         mine = kernels.KERNELS.get(str(self._chosen_kernel.about["kernel"]))
         accurate_ecn = mine is not None and mine.accurate_ecn
         problems = list(map(Problem.from_engine, _core.refusals(scenario._core, UML_NAME, CONGESTION_CONTROLS, self.ip, accurate_ecn)))
@@ -91,7 +91,7 @@ class Uml:
         ]
 
     def _problems_of_dupthresh_groups(self, scenario: Scenario) -> Iterator[Problem]:
-        """Groups whose losses are to be told by counting, which this kernel's hosts do not."""
+        """Groups with loss detection by DupThresh, which this kernel does not support."""
         able = " or ".join(f"--kernel {one.name}" for one in kernels.KERNELS.values() if one.counts_losses)
         message = f"kernel {self._chosen_kernel.about['kernel']} detects losses by time alone; fix: use {able}"
         for flow in scenario.resolved["flows"]:
@@ -100,7 +100,7 @@ class Uml:
                 yield Problem(f"flows.{flow['name']}.tcp.loss_detection", None, message)
 
     def _problems_of_queues_missing_in_kernel(self, scenario: Scenario) -> Iterator[Problem]:
-        """Queues that other kernels have and this one has not."""
+        """Queues that other kernels support and this one does not."""
         mine = self._chosen_kernel.about["kernel"]
         elsewhere = {queue: one.name for one in kernels.KERNELS.values() if one.name != mine for queue in one.queues}
         for link in scenario.resolved["link"]:
@@ -111,7 +111,7 @@ class Uml:
                     yield Problem(f"link.{link['name']}.{place}.kernel", None, message)
 
     def run(self, scenario: Scenario, seed: int, watch: ProgressCallback | None, tracing: TraceOutput | None) -> RunOutput:
-        """Run it in a UML process of its own. Raises RemoteRunFailed, BackendError, and Interrupted if `watch` asks for an end."""
+        """Run a scenario in a UML process. Raises RemoteRunFailed, BackendError, and Interrupted if `watch` returns true."""
         is_cases = tracing is not None and tracing.form == KERNEL_CASES
         job: dict[str, Any] = {"scenario": scenario.resolved, "seed": seed, "family": self.ip}
         if is_cases:
@@ -142,7 +142,7 @@ class Uml:
 
 
 def _parse_uml_result(done: process.UmlOutput) -> tuple[Sequence[Problem], RunOutput]:
-    """What the UML kernel has refused, or else what it has run. Raises Crashed if the result is neither."""
+    """Problems reported by the guest program, or the output of its run. Raises UmlCrashed if the result cannot be parsed."""
     try:
         result = done.result
         refused = [_problem_from_json(*one) for one in result.get("refused", ())]
@@ -169,7 +169,7 @@ def _column_from_json(name: str, kind: str, values: str, names: list[str]) -> tu
 
 
 def _move_capture_to_destination(done: process.UmlOutput, tracing: TraceOutput, scenario: Scenario, seed: int) -> None:
-    """Put the capture of a run where it was asked for, whole, and compressed as was asked. Raises RemoteRunFailed."""
+    """Move the capture of a run to its destination atomically, compressed if requested. Raises RemoteRunFailed."""
     try:
         with tracing.open_trace_file(seed) as place:
             _core.put_capture(done.folder / process.CAPTURE_FILE, place)
@@ -178,7 +178,7 @@ def _move_capture_to_destination(done: process.UmlOutput, tracing: TraceOutput, 
 
 
 def _move_cases_to_destination(done: process.UmlOutput, tracing: TraceOutput, scenario: Scenario, seed: int) -> None:
-    """Put the cases of a run into a folder where it was asked for, all of them or none. Raises RemoteRunFailed."""
+    """Move the cases of a run to their folder, all of them or none. Raises RemoteRunFailed."""
     try:
         with tracing.open_trace_file(seed) as place:
             with (done.folder / process.CASES_FILE).open(encoding="utf-8") as lines:

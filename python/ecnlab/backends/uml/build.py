@@ -1,6 +1,6 @@
-"""Building a UML kernel: once, without root, in a folder of its own that goes whatever happens.
+"""Building a UML kernel: once, without root, in a temporary folder that is always removed.
 
-What is finished is moved to its place in one step, so the cache holds whole kernels or none, and two builds do not meet.
+The finished kernel is renamed into the cache in one step, so the cache holds complete kernels only and parallel builds do not collide.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ecnlab.backends.uml.kernels import BuildableKernel, BuiltKernel
 from ecnlab.errors import BackendError
 from ecnlab.storage import atomic
 
-# What building needs, and Debian's package of each.
+# Tools and headers required for a build, with the Debian package of each.
 REQUIRED_TOOLS = {
     "gcc": "gcc",
     "ld": "binutils",
@@ -36,12 +36,12 @@ REQUIRED_TOOLS = {
 }
 REQUIRED_HEADERS = {"/usr/include/stdio.h": "libc6-dev"}
 
-# About as many lines as a build says, of which each stands for a file that is compiled.
+# Approximate number of compiled files, each of which is a line in make's output; the total of the progress display.
 _OBJECT_FILES = 1030
 
 _MAX_ERROR_LINES = 25
 
-# Runs a command whose whole group of processes ends when standard input does, which is when we end, however that is.
+# Runs a command and kills its process group when standard input closes, which happens whenever this process ends.
 _KILL_WITH_PARENT = """
 exec 3<&0
 "$@" 3<&- < /dev/null & work=$!
@@ -51,12 +51,12 @@ kill $watch
 exit $code
 """
 
-# Is told how many files of how many are compiled.
+# Called with the numbers of compiled files and of all files.
 BuildProgressCallback = Callable[[float, int], None]
 
 
 def missing_build_packages() -> dict[str, str]:
-    """What building needs and this machine has not, with Debian's package of each."""
+    """Build requirements missing on this machine, with the Debian package of each."""
     tools = {tool: package for tool, package in REQUIRED_TOOLS.items() if shutil.which(tool) is None}
     return tools | {header: package for header, package in REQUIRED_HEADERS.items() if not Path(header).exists()}
 
@@ -64,7 +64,7 @@ def missing_build_packages() -> dict[str, str]:
 def build_kernel(
     kernel: BuildableKernel, from_source: Path | None = None, jobs: int | None = None, watch: BuildProgressCallback | None = None
 ) -> BuiltKernel:
-    """Build a kernel, unless it is there. `from_source` is a package, an archive or a folder of yours. Raises BackendError."""
+    """Build a kernel unless it is built. `from_source` is a package, an archive or a folder of the user. Raises BackendError."""
     lacking = missing_build_packages()
     if lacking:
         packages = " ".join(dict.fromkeys(lacking.values()))
@@ -75,19 +75,19 @@ def build_kernel(
             home.parent.mkdir(parents=True, exist_ok=True)
             home.mkdir(mode=0o755, exist_ok=True)
             atomic.remove_abandoned_partials(home)
-            room = stack.enter_context(atomic.locked_partial(atomic.partial_path(home / "build"), folder=True))
+            folder = stack.enter_context(atomic.locked_partial(atomic.partial_path(home / "build"), folder=True))
         except OSError as error:
             raise BackendError(f"{home}: cannot be written ({error.strerror}); fix: set ECNLAB_CACHE to another folder") from error
         try:
-            return _build_kernel_in_folder(kernel, room, from_source, jobs or len(os.sched_getaffinity(0)), watch)
+            return _build_kernel_in_folder(kernel, folder, from_source, jobs or len(os.sched_getaffinity(0)), watch)
         except OSError as error:
-            raise BackendError(f"{room}: building the kernel failed there: {error.strerror or error}") from error
+            raise BackendError(f"{folder}: building the kernel failed there: {error.strerror or error}") from error
 
 
 def _build_kernel_in_folder(
-    kernel: BuildableKernel, room: Path, from_source: Path | None, jobs: int, watch: BuildProgressCallback | None
+    kernel: BuildableKernel, folder: Path, from_source: Path | None, jobs: int, watch: BuildProgressCallback | None
 ) -> BuiltKernel:
-    taken = source.fetch_source(kernel, room) if from_source is None else source.source_from_path(from_source, room)
+    taken = source.fetch_source(kernel, folder) if from_source is None else source.source_from_path(from_source, folder)
     release = source.kernel_release(taken.tree)
     if not release.startswith(f"{kernel.name}."):
         raise BackendError(f"source: is of kernel {release}, not of {kernel.name}; fix: give --kernel, or another source")
@@ -109,7 +109,7 @@ def _build_kernel_in_folder(
         "compiler": _compiler_version(),
         "built_s": time(),
     }
-    return _install_kernel(taken.tree, room / "finished", place, about)
+    return _install_kernel(taken.tree, folder / "finished", place, about)
 
 
 def _configure_kernel(tree: Path, kernel: str) -> None:
@@ -122,10 +122,10 @@ def _configure_kernel(tree: Path, kernel: str) -> None:
 
 
 def _run_make(tree: Path, targets: list[str], jobs: int, watch: BuildProgressCallback | None) -> None:
-    """Run the kernel's make, whose whole group of processes goes when we do. Raises BackendError with what it said last."""
-    said: deque[str] = deque(maxlen=_MAX_ERROR_LINES)
+    """Run the kernel's make, whose process group ends with this process. Raises BackendError with its last output."""
+    last_lines: deque[str] = deque(maxlen=_MAX_ERROR_LINES)
     wrong: list[str] = []
-    # What a kernel says of its build is to be the same whoever builds it, wherever and when.
+    # Build information inside the kernel must not depend on user, machine or time.
     same = {"KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "ecnlab", "KBUILD_BUILD_HOST": "box", "LC_ALL": "C"}
     command = ["make", "ARCH=um", f"-j{jobs}", *targets]
     with subprocess.Popen(
@@ -143,7 +143,7 @@ def _run_make(tree: Path, targets: list[str], jobs: int, watch: BuildProgressCal
         try:
             done = 0
             for line in make.stdout:
-                said.append(line.rstrip())
+                last_lines.append(line.rstrip())
                 if "error" in line.lower() and len(wrong) < _MAX_ERROR_LINES and not line.startswith("  "):
                     wrong.append(line.rstrip())
                 done += line.startswith("  CC ")
@@ -153,12 +153,14 @@ def _run_make(tree: Path, targets: list[str], jobs: int, watch: BuildProgressCal
             os.killpg(make.pid, signal.SIGKILL)
             raise
     if make.returncode:
-        raise BackendError("\n".join([f"building the kernel failed; output of `{' '.join(command)}`:", *dict.fromkeys([*wrong, *said])]))
+        raise BackendError(
+            "\n".join([f"building the kernel failed; output of `{' '.join(command)}`:", *dict.fromkeys([*wrong, *last_lines])])
+        )
 
 
 def _install_kernel(tree: Path, finished: Path, place: Path, about: dict[str, object]) -> BuiltKernel:
-    """Put the finished kernel at its place, whole; if another build was faster, take that one's."""
-    # A kernel that others may write to is not run.
+    """Move the finished kernel into the cache atomically; if another build was faster, use its kernel."""
+    # A kernel that other users can write to is not run.
     finished.mkdir(mode=0o755)
     subprocess.run(["strip", "-o", finished / kernels.KERNEL_FILE, tree / "linux"], check=True, capture_output=True)
     (finished / kernels.KERNEL_FILE).chmod(0o755)
@@ -169,7 +171,7 @@ def _install_kernel(tree: Path, finished: Path, place: Path, about: dict[str, ob
     (finished / kernels.DESCRIPTION_FILE).chmod(0o644)
     atomic.fsync_files([finished / name for name in (kernels.KERNEL_FILE, kernels.DESCRIPTION_FILE)])
     if not any(image.folder == place and image.is_image_intact for image in kernels.built_kernels()):
-        atomic.remove_folder(place)  # what is there, if anything, is damaged
+        atomic.remove_folder(place)  # a folder that exists here is damaged
     try:
         finished.rename(place)
     except OSError:

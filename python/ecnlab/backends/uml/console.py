@@ -1,4 +1,4 @@
-"""The output of a UML process, line by line, and the silences between, so that one that hangs can be ended."""
+"""Reading the output of a UML process by line, with timeouts that detect a process that hangs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _READ_BYTES = 1 << 16
 
 
 def read_lines_with_timeouts(descriptor: int, at_least_every_s: float) -> Iterator[str | None]:
-    """Lines from a pipe until its other end is closed, without their ends; None after each such time in which none has come."""
+    """Yield lines from a pipe until it is closed, without line ends; yields None after each interval without a line."""
     poller = select.poll()
     poller.register(descriptor, select.POLLIN)
     begun = b""

@@ -1,4 +1,4 @@
-"""UML kernels: those that can be built, and those that are built, in the user's cache folder."""
+"""UML kernels: those that can be built, and those built in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ecnlab.errors import BackendError, UnknownName
 from ecnlab.storage import atomic
 
 KERNEL_FILE, DESCRIPTION_FILE = "linux", "about.json"
-# Required keys of a description. A BuiltKernel's attribute `about` says what each is.
+# Required keys of a description; `BuiltKernel.about` documents them.
 _DESCRIPTION_TYPES: Mapping[str, type | tuple[type, ...]] = {"kernel": str, "version": str, "sha256": str, "built_s": (int, float)}
 DEFAULT_KERNEL = "6.1"
 
@@ -30,21 +30,21 @@ class BuildableKernel:
     Attributes
     ----------
     name : str
-        As users name it.
+        Name for `--kernel`.
     package : str
-        The distribution's package of its source.
+        The distribution's source package.
     known : Mapping
-        SHA-256 of the packages that were tried, by their version; others are built as well, and said to be others.
+        SHA-256 of the tested packages by version; other versions are built with a note.
     reproducible : bool
-        Whether equal scenarios and seeds give equal bytes.
+        Whether the same scenario and seed give the same bytes.
     where : str
-        Which of the distribution's releases has the package, unless it is that of the other kernels.
+        The distribution's release that has the package; empty for that of the other kernels.
     queues : tuple
-        Its queueing disciplines that not every kernel has.
+        Queueing disciplines that only some kernels have.
     accurate_ecn : bool
-        Whether its hosts can agree on Accurate ECN (RFC 9768).
+        Whether its hosts can negotiate Accurate ECN (RFC 9768).
     counts_losses : bool
-        Whether its hosts can tell losses by counting, in place of RACK.
+        Whether its hosts support loss detection by DupThresh instead of RACK.
     """
 
     name: str
@@ -90,10 +90,10 @@ class BuiltKernel:
     Attributes
     ----------
     folder : Path
-        Where it is.
+        Its folder.
     about : Mapping
-        What was built: "kernel", "release", "version" and "sha256" of the source, "recipe", "compiler", and "program", the SHA-256 of the
-        kernel itself (which images that were built earlier do not say).
+        Description of the build: "kernel", "release", "version" and "sha256" of the source, "recipe", "compiler", and "program", the
+        SHA-256 of the kernel image (absent in images of early versions of ecnlab).
     """
 
     folder: Path
@@ -101,21 +101,21 @@ class BuiltKernel:
 
     @property
     def name(self) -> str:
-        """What tells it from others: its release and a digest of source and recipe."""
+        """Unique name: its release and a digest of source and recipe."""
         return self.folder.name
 
     @property
     def kernel_image_path(self) -> Path:
-        """The kernel, which is a program."""
+        """The path of the kernel, an executable."""
         return self.folder / KERNEL_FILE
 
     @property
     def is_image_intact(self) -> bool:
-        """Whether the kernel is there and is what was built."""
+        """Whether the kernel exists and has the recorded digest."""
         try:
             stat = self.kernel_image_path.stat()
-            told = self.about.get("program")
-            return os.access(self.kernel_image_path, os.X_OK) and told in (
+            recorded_digest = self.about.get("program")
+            return os.access(self.kernel_image_path, os.X_OK) and recorded_digest in (
                 None,
                 _kernel_digest(self.kernel_image_path, stat.st_mtime_ns, stat.st_size),
             )
@@ -124,12 +124,12 @@ class BuiltKernel:
 
     @property
     def has_current_recipe(self) -> bool:
-        """Whether the recipe of this version of ecnlab made it."""
+        """Whether it was built by the recipe of this version of ecnlab."""
         return self.about.get("recipe") == recipe.recipe_digest(str(self.about["kernel"]))
 
     @property
     def reproducible(self) -> bool:
-        """Whether equal scenarios and seeds give equal bytes in it."""
+        """Whether the same scenario and seed give the same bytes on it."""
         kernel = KERNELS.get(str(self.about["kernel"]))
         return kernel is not None and kernel.reproducible
 
@@ -158,7 +158,7 @@ def _rename_old_kernels_folder() -> None:
 
 @cache
 def _kernel_digest(program: Path, _changed_ns: int, _size: int) -> str:
-    """The SHA-256 of a kernel, which is read again when it has changed."""
+    """The SHA-256 of a kernel, cached by modification time and size."""
     return sha256(program.read_bytes()).hexdigest()
 
 
@@ -172,14 +172,14 @@ def built_kernels() -> list[BuiltKernel]:
 
 
 def damaged_kernel_folders() -> list[Path]:
-    """Folders of kernels whose description is there and cannot be read."""
+    """Folders of kernels with an unreadable description."""
     return sorted(
         folder for folder in kernels_folder().glob("[!.]*") if (folder / DESCRIPTION_FILE).exists() and _read_built_kernel(folder) is None
     )
 
 
 def _read_built_kernel(folder: Path) -> BuiltKernel | None:
-    """The kernel image of a folder, if its description can be read."""
+    """The kernel in a folder; None if its description cannot be read."""
     try:
         about = json.loads((folder / DESCRIPTION_FILE).read_bytes())
     except (OSError, ValueError):
@@ -192,7 +192,7 @@ def _read_built_kernel(folder: Path) -> BuiltKernel | None:
 
 
 def _require_owned_by_user(image: BuiltKernel) -> None:
-    """See that nobody but the user and root may change a kernel, which is run with all that the user may do. Raises BackendError."""
+    """Check that only the user and root can write to a kernel, since it runs with the user's permissions. Raises BackendError."""
     for path in (kernels_folder(), image.folder, image.kernel_image_path, image.folder / DESCRIPTION_FILE):
         try:
             found = path.stat()
@@ -208,9 +208,9 @@ def _require_owned_by_user(image: BuiltKernel) -> None:
 
 
 def find_built_kernel(name: str | None = None) -> BuiltKernel:
-    """The newest image of that kernel, or of that very name; the default kernel's if none is named. One of the current recipe comes first.
+    """Find a built kernel by the name of a kernel ("6.1") or of an image; the default kernel if None. The current recipe has precedence.
 
-    Raises UnknownName, and BackendError where there is none, or it is not what was built, or others may change it.
+    Raises UnknownName; BackendError if it is not built, is damaged, or can be written by other users.
     """
     wanted = name or DEFAULT_KERNEL
     fitting = [image for image in built_kernels() if wanted in (image.name, image.about["kernel"])]
@@ -228,12 +228,12 @@ def find_built_kernel(name: str | None = None) -> BuiltKernel:
 
 
 def is_built(name: str) -> bool:
-    """Whether there is a whole image of that kernel which the current recipe made."""
+    """Whether an intact image of a kernel by the current recipe exists."""
     return any(image.about["kernel"] == name and image.has_current_recipe and image.is_image_intact for image in built_kernels())
 
 
 def remove_built_kernel(name: str) -> BuiltKernel:
-    """Remove a kernel image by its name. Raises UnknownName."""
+    """Remove a kernel image by name. Raises UnknownName."""
     images = {image.name: image for image in built_kernels()}
     if name not in images:
         raise UnknownName("built kernel", name, images)

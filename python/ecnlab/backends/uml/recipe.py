@@ -1,8 +1,8 @@
-"""The recipe that makes a kernel's source a UML kernel: edits, files of ours, and options, all of them data beside this file.
+"""The recipe for a UML kernel: source edits, added files and configuration options, all in the folder `data`.
 
-One recipe is for all kernels; what only some of them need says which (`kernels` of an edit, `# 7.2` behind an option).
-An edit has to find its place exactly once and an option has to stand in the finished configuration, so a kernel that has moved on is
-refused with the place, and never built otherwise than it says. The files in `data` that go into the kernel are under its licence, GPL-2.0.
+All kernels share one recipe; an edit or option for some kernels names them (`kernels` of an edit, `# 7.2` behind an option).
+Each edit must match exactly once, and each option must be in the finished configuration; otherwise the build is refused with the place.
+Files in `data` that go into the kernel have its licence, GPL-2.0.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def config_options(kernel: str) -> list[str]:
 
 
 def source_edits(kernel: str) -> list[dict[str, str]]:
-    """What is changed in the source of a kernel ("6.1"): "why", "file", "find" and "put"."""
+    """The edits of a kernel's source ("6.1"), each with "why", "file", "find" and "put"."""
     recipe = tomllib.loads((DATA_FOLDER / _EDITS_FILE).read_text())
     return [edit for edit in recipe["edit"] if kernel in edit.get("kernels", [kernel])]
 
 
 def files_added_to_source() -> list[tuple[str, bytes]]:
-    """Files of ours that go into every kernel's source: their places, and what they hold."""
+    """Files added to every kernel's source: path and content."""
     recipe = tomllib.loads((DATA_FOLDER / _EDITS_FILE).read_text())
     return [(file["file"], (DATA_FOLDER / file["from"]).read_bytes()) for file in recipe["add"]]
 
@@ -49,7 +49,7 @@ def recipe_digest(kernel: str) -> str:
 
 
 def apply_source_edits(tree: Path, kernel: str) -> None:
-    """Do the edits in the source of a kernel ("6.1") and add our files. Raises BackendError with all that do not fit."""
+    """Apply all edits to a kernel's source ("6.1") and add files. Raises BackendError that lists all edits that do not match."""
     misfits = []
     for edit in source_edits(kernel):
         path = tree / edit["file"]
@@ -68,7 +68,7 @@ def apply_source_edits(tree: Path, kernel: str) -> None:
 
 
 def require_config_options(config: Path, kernel: str) -> None:
-    """See that a finished configuration of a kernel ("6.1") has every option of the recipe. Raises BackendError."""
+    """Check that a kernel's finished configuration ("6.1") has every option of the recipe. Raises BackendError."""
     has = set(config.read_text().splitlines())
     missing = [line for line in config_options(kernel) if line.startswith("CONFIG_") and line not in has]
     left_out = [line.removeprefix("# ").removesuffix(_OPTION_NOT_SET) for line in config_options(kernel) if line.endswith(_OPTION_NOT_SET)]

@@ -1,4 +1,4 @@
-"""The source of a kernel: the distribution's package, which apt checks and fetches without root, or a file or folder of the user's."""
+"""Kernel source: the distribution's package, fetched and verified by apt without root, or a file or folder of the user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class KernelSource:
     Attributes
     ----------
     tree : Path
-        Its folder, which may be changed.
+        Folder of the unpacked source, which a build may change.
     version : str
         The package's version, or the name of the file or folder.
     sha256 : str
@@ -61,7 +61,7 @@ def _source_package_name(kernel: BuildableKernel) -> str:
 
 
 def source_from_path(path: Path, into: Path) -> KernelSource:
-    """The source that the user has, as a package, an archive or a folder, which stays as it is. Raises BackendError."""
+    """Unpack or copy the user's source, a package, an archive or a folder, which stays unchanged. Raises BackendError."""
     if path.is_dir():
         tree = into / "source"
         shutil.copytree(path, tree, symlinks=True)
@@ -93,7 +93,7 @@ def unpack_kernel_source(file: Path, into: Path) -> KernelSource:
 
 
 def kernel_release(tree: Path) -> str:
-    """The release that a kernel's source is of: "6.1.192"."""
+    """The release of a kernel's source: "6.1.192"."""
     text = (tree / "Makefile").read_text()
     parts = [re.search(rf"^{key} *= *(\S*)$", text, re.MULTILINE) for key in ("VERSION", "PATCHLEVEL", "SUBLEVEL")]
     return ".".join(part[1] for part in parts if part)

@@ -1,6 +1,6 @@
-"""Resources of UML processes on this machine: a folder for each job, and a core that no other UML process of the user has.
+"""Resources of UML processes on this machine: a folder for each job, and a reserved CPU core.
 
-Both are kept in the user's cache folder. What stays of a UML process there are empty files, one for each core, which UML processes lock.
+Both are in the user's cache folder, which keeps one empty lock file per core.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CORE_TURNS = count()
 
 
 def uml_jobs_folder() -> Path:
-    """The user's folder for jobs: `jobs` beside that of built kernels. Raises BackendError if it is not the user's alone."""
+    """The folder for jobs: `jobs` beside that of built kernels. Raises BackendError if other users can write to it."""
     folder = kernels.kernels_folder().parent / "jobs"
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -39,9 +39,9 @@ def uml_jobs_folder() -> Path:
 
 @contextmanager
 def reserve_cpu_core() -> Iterator[int | None]:
-    """A core for a UML process, which no other of the user's has while there are enough: migration makes it slower.
+    """Reserve a core for a UML process, which migration would slow down; processes share cores if there are too few.
 
-    None where the system cannot pin a process.
+    Yields None if the system cannot pin a process.
     """
     if not hasattr(os, "sched_getaffinity"):
         yield None
@@ -61,7 +61,7 @@ def reserve_cpu_core() -> Iterator[int | None]:
 
 @contextmanager
 def create_job_folder() -> Iterator[Path]:
-    """A folder for a job, which goes with it; those of processes that were killed go as well."""
+    """Create a folder for a job, removed at the end; removes folders of killed processes as well."""
     place = uml_jobs_folder()
     atomic.remove_abandoned_partials(place)
     with atomic.locked_partial(atomic.partial_path(place / "job"), folder=True, mode=0o700) as made:
