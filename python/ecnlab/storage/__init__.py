@@ -1,1 +1,1 @@
-"""Finished runs in files and in memory, and the results that are read from them."""
+"""Storage of finished runs in files and in memory, and the results read from it."""

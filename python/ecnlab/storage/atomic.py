@@ -1,8 +1,8 @@
-"""Files that are whole or not there, whatever kills the process, and what killed processes left half done.
+"""Atomic writes of files and folders, and removal of partial files of killed processes.
 
-What is half done is hidden, and called after what it is to be and after its writer: process, a word drawn by it, number, host.
-Its writer holds an exclusive lock on it (flock), which the kernel releases when the process ends, however it does. The number of a process
-would not tell that it lives: another PID namespace has other numbers. On a file system without such locks nothing half done is removed.
+A partial file is hidden; its name holds that of its target and of its writer: process, random token, number, host.
+The writer holds an exclusive lock on it (flock), which the kernel releases when the process ends. A process id would not show whether
+the writer lives, since another PID namespace has other numbers. On a file system without locks no partial file is removed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _PARTIAL_NAME = re.compile(r"\.(?:batch-|.+\.)\d+-[0-9a-f]{8}-\d+-([A-Za-z0-9-]+
 _PROCESS_TOKEN = os.urandom(4).hex()
 _FILE_NUMBERS = count(1)
 _MAX_PARALLEL_FLUSHES = 16
-# A file of JSON that is larger is damaged: that of a merged batch takes some megabytes.
+# A larger JSON file is damaged: that of a merged batch takes a few megabytes.
 MAX_STORED_BYTES = 1 << 28
 
 
 class _HeldFileLock:
-    """An open file or folder that this process has locked, and no process that it forks."""
+    """An open file or folder locked by this process, but not by its forks."""
 
     def __init__(self, handle: int) -> None:
         self._handle: int | None = handle
@@ -38,11 +38,11 @@ class _HeldFileLock:
 
     @property
     def is_ours(self) -> bool:
-        """Whether this is the process that has locked it."""
+        """Whether this process, not its parent, took the lock."""
         return self._handle is not None
 
     def release(self) -> None:
-        """Close it; the lock goes with the last process that has it open."""
+        """Close the file; the kernel releases the lock when the last process closes it."""
         handle, self._handle = self._handle, None
         _HELD_LOCKS.discard(self)
         if handle is not None:
@@ -57,12 +57,12 @@ def _release_inherited_locks_after_fork() -> None:
         lock.release()
 
 
-# A forked process that outlives this one would keep the lock of what nobody writes any more. One that executes a program has it closed.
+# A forked process that outlives this one would keep the lock. The files are close-on-exec, so other programs do not inherit them.
 os.register_at_fork(after_in_child=_release_inherited_locks_after_fork)
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Put `data` at `path` whole: temporary file, flush to the disk, rename. Raises OSError, leaving no trace."""
+    """Write a file atomically: temporary file, flush to the disk, rename. Raises OSError and leaves no partial file."""
     with locked_partial(partial_path(path)) as partial:
         write_unflushed(partial, data)
         fsync_files([partial])
@@ -70,7 +70,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def write_if_absent(path: Path, data: bytes) -> None:
-    """Put `data` at `path` whole, unless another process has put something there. Raises OSError, leaving no trace."""
+    """Write a file atomically unless it exists. Raises OSError and leaves no partial file."""
     with locked_partial(partial_path(path)) as partial:
         write_unflushed(partial, data)
         fsync_files([partial])
@@ -84,7 +84,7 @@ def write_if_absent(path: Path, data: bytes) -> None:
 
 @contextmanager
 def locked_partial(partial: Path, *, folder: bool = False, mode: int = 0o777) -> Iterator[Path]:
-    """Make a hidden file or folder, and lock it while it is written; unless it was renamed, it is removed at the end. Raises OSError."""
+    """Create and lock a hidden file or folder; removed at the end of the context unless renamed. Raises OSError."""
     lock = _create_and_lock(partial, folder, mode)
     try:
         yield partial
@@ -95,19 +95,19 @@ def locked_partial(partial: Path, *, folder: bool = False, mode: int = 0o777) ->
 
 
 def unique_writer_name() -> str:
-    """A name for what this process writes next, which nothing else is called."""
+    """A unique name for the next partial file of this process."""
     return f"{os.getpid()}-{_PROCESS_TOKEN}-{next(_FILE_NUMBERS)}-{host_name_for_files()}"
 
 
 def partial_path(path: Path) -> Path:
-    """Where a file is written before it is whole: beside its place, hidden, under a name of this process's own."""
+    """Path of the partial file for `path`: hidden, in the same folder, with a unique name."""
     return path.with_name(f".{path.name}.{unique_writer_name()}.partial")
 
 
 def remove_abandoned_partials(path: Path, name: str = "*") -> None:
-    """Remove what killed processes of this host left half done; another host's cannot be asked whether they live.
+    """Remove partial files of killed processes of this host; writers on other hosts may be alive.
 
-    `name` is a pattern of the files that were under way.
+    `name` is a glob pattern of the target's name.
     """
     for entry in path.glob(f".{name}.partial"):
         match = _PARTIAL_NAME.fullmatch(entry.name)
@@ -117,7 +117,7 @@ def remove_abandoned_partials(path: Path, name: str = "*") -> None:
 
 
 def _remove_unless_locked(entry: Path) -> None:
-    """Remove what no process holds. Raises OSError if one does, or the file system cannot tell."""
+    """Remove a partial file that no process has locked. Raises OSError if one has, or the file system has no locks."""
     folder = entry.is_dir() and not entry.is_symlink()
     handle = os.open(entry, (os.O_RDONLY | os.O_DIRECTORY if folder else os.O_RDWR | os.O_NONBLOCK) | os.O_NOFOLLOW)
     try:
@@ -129,14 +129,14 @@ def _remove_unless_locked(entry: Path) -> None:
 
 
 def _create_and_lock(partial: Path, folder: bool, mode: int) -> _HeldFileLock:
-    """Make a file or a folder and lock it. One that was removed in between, before it had a lock, is made again. Raises OSError."""
+    """Create and lock a file or folder; repeats if another process removes it before it is locked. Raises OSError."""
     while True:
         handle = _create_and_open(partial, folder, mode)
         if handle is None:
             continue
         lock = _HeldFileLock(handle)
         try:
-            with suppress(OSError):  # the file system has no locks, so nobody removes it either
+            with suppress(OSError):  # a file system without locks, where no process removes partial files
                 fcntl.flock(handle, fcntl.LOCK_EX)
             if _is_same_file(handle, partial):
                 return lock
@@ -147,7 +147,7 @@ def _create_and_lock(partial: Path, folder: bool, mode: int) -> _HeldFileLock:
 
 
 def _create_and_open(partial: Path, folder: bool, mode: int) -> int | None:
-    """A new file or folder, opened; None if it is gone already. Raises OSError."""
+    """Create and open a file or folder; None if another process has removed it. Raises OSError."""
     if not folder:
         return os.open(partial, os.O_RDWR | os.O_CREAT, mode & 0o666)
     partial.mkdir(mode)
@@ -158,7 +158,7 @@ def _create_and_open(partial: Path, folder: bool, mode: int) -> int | None:
 
 
 def _is_same_file(handle: int, path: Path) -> bool:
-    """Whether what is open is what has this name now."""
+    """Whether an open file is the one at this path."""
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:
@@ -174,9 +174,9 @@ def _unlink_partial(path: Path, folder: bool) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder, which is there whole or not at all for everybody who looks; if another has done it, all the better.
+    """Remove a folder atomically: rename it to a hidden name first. A folder that does not exist is no error.
 
-    Its files go in a thread of their own, for a busy disk takes its time.
+    A background thread deletes the files, since a busy disk is slow.
     """
     gone = folder.with_name(f".{folder.name}.{unique_writer_name()}.partial")
     with suppress(OSError):
@@ -203,19 +203,19 @@ def read_regular_file(path: Path, limit: int = MAX_STORED_BYTES) -> bytes:
 
 
 def write_unflushed(path: Path, data: bytes) -> None:
-    """Write a file, which the disk need not have yet."""
+    """Write a file without a flush to the disk."""
     path.write_bytes(data)
 
 
 def fsync_files(files: Sequence[Path]) -> None:
-    """Bring files to the disk, all at once, for a disk takes as long for one as for many. Raises OSError."""
+    """Flush files to the disk in parallel, which takes about as long as one flush. Raises OSError."""
     with ThreadPoolExecutor(min(_MAX_PARALLEL_FLUSHES, max(len(files), 1))) as threads:
         list(threads.map(_fsync_path, files))
 
 
 def fsync_directory(folder: Path) -> None:
-    """Bring the names in a folder to the disk."""
-    with suppress(OSError):  # some file systems cannot flush a folder
+    """Flush the entries of a folder to the disk."""
+    with suppress(OSError):  # not every file system can flush a folder
         _fsync_path(folder)
 
 
@@ -228,5 +228,5 @@ def _fsync_path(path: Path) -> None:
 
 
 def host_name_for_files() -> str:
-    """This host's name, in letters that a file's name may have."""
+    """This host's name, with characters valid in file names only."""
     return re.sub(r"[^A-Za-z0-9-]", "-", os.uname().nodename)

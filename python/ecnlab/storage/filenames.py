@@ -1,4 +1,4 @@
-"""Users' names where they could do harm: as file names, and printed as text. A name may hold anything that a scenario allows."""
+"""Escaping of users' names, which may hold any character, for file names and for the terminal."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _ENDS_IN_DIGEST = re.compile(rf"(^|-)[0-9a-f]{{{_DIGEST_DIGITS}}}$")
 
 
 def safe_file_name(text: str) -> str:
-    """A part of a file name for `text`: small letters of ASCII, digits, `-` and `_`, at most 60 of them.
+    """A file name component for `text`: ASCII lower-case letters, digits, `-` and `_`, at most 60 characters.
 
-    A text that had to be changed gets a digest of 64 bits, and so does one that looks as if it had been: two texts share no name,
-    also where a file system takes capital letters for small ones.
+    A changed text gets a digest of 64 bits, and so does a text that ends like one. Two texts therefore never share a name, even on a
+    case-insensitive file system.
     """
     safe = re.sub(r"[^a-z0-9_-]+", "-", text.lower()).strip("-")
     if safe == text and 0 < len(text) <= _MAX_FILE_NAME_LENGTH and not _ENDS_IN_DIGEST.search(text):
@@ -26,7 +26,7 @@ def safe_file_name(text: str) -> str:
 
 
 def escape_unprintable(text: str) -> str:
-    r"""The text with every character that controls a terminal, breaks a line or turns its direction as its escape, e.g. `\x1b`."""
+    r"""The text with escapes for control characters, line breaks and changes of text direction, e.g. `\x1b`."""
     return text if text.isprintable() else "".join(map(_escape_character, text))
 
 

@@ -1,6 +1,6 @@
-"""Reads and checks the files of folders that ecnlab has written: results, stores, batches and sweeps.
+"""Reading and verification of files in folders written by ecnlab: results, stores, batches and sweeps.
 
-A file is damaged where its size or its digest differs, or where it is not a JSON object. Each error names the file and the fix.
+A file is damaged if its size or digest differs, or if it is not a JSON object. Each error names the file and the fix.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ecnlab.storage.atomic import open_regular_file, read_regular_file
 
 
 def parse_folder_argument(argument: str, value: object) -> Path:
-    """The path of a folder that an argument gives. Raises UsageError naming the argument."""
+    """Convert an argument to the path of a folder. Raises UsageError that names the argument."""
     if not isinstance(value, (str, Path)) or "\0" in str(value):
         what = "a path with a null byte" if isinstance(value, (str, Path)) else type(value).__name__
         raise UsageError(f"{argument}: must be the path of a folder, not {what}")
@@ -25,12 +25,12 @@ def parse_folder_argument(argument: str, value: object) -> Path:
 
 
 def to_json_bytes(value: Mapping[str, Any], indent: int | None = 2) -> bytes:
-    """A mapping as the text of a file."""
+    """A mapping as the bytes of a JSON file."""
     return (json.dumps(value, indent=indent, allow_nan=False) + "\n").encode()
 
 
 def read_json_object(path: Path, remedy: str) -> dict[str, Any]:
-    """A file's JSON object. Raises FileNotFoundError, and ResultsError with the remedy if it cannot be read or is damaged."""
+    """Read a JSON object. Raises FileNotFoundError, and ResultsError with the remedy if it is unreadable or damaged."""
     try:
         value = json.loads(read_regular_file(path))
     except FileNotFoundError:
@@ -45,9 +45,9 @@ def read_json_object(path: Path, remedy: str) -> dict[str, Any]:
 
 
 def read_verified(path: Path, begin: int, size: int, digest: str) -> bytes:
-    """Part of a file. Raises OSError, without an errno if the part differs from what was stored."""
+    """Read part of a file. Raises OSError, without an errno if the digest differs."""
     with open_regular_file(path) as file:
-        # A size that is damaged may be more than memory has.
+        # A damaged size may exceed the memory.
         if file.seek(0, os.SEEK_END) < begin + size:
             raise OSError("digest differs")
         file.seek(begin)
@@ -58,19 +58,19 @@ def read_verified(path: Path, begin: int, size: int, digest: str) -> bytes:
 
 
 def unreadable_file_error(path: Path, error: OSError, remedy: str) -> ResultsError:
-    """Describes a file that `read_verified` could not read."""
+    """The error for a file that `read_verified` cannot read."""
     what = "is damaged: its digest differs" if error.errno is None else f"cannot be read: {error.strerror}"
     return ResultsError(f"{path} {what}; {remedy}")
 
 
 def require_format(path: Path, what: str, found: object, expected: int, remedy: str) -> None:
-    """Raises ResultsError if a folder has another format than this version reads."""
+    """Check the format version of a folder. Raises ResultsError if this version does not read it."""
     if found != expected:
         raise ResultsError(f"{path} is a {what} of format {found}, this ecnlab reads format {expected}; fix: {remedy}")
 
 
 def refuse_foreign_files(path: Path, names: Iterable[str], what: str) -> None:
-    """Raises ResultsError if a folder to be written has files that do not belong to it."""
+    """Check that an output folder has no foreign files. Raises ResultsError."""
     foreign = sorted(names)
     if foreign:
         raise ResultsError(f"{path} is not empty ({foreign[0]}) and is not a {what}; fix: choose a new or an empty folder")

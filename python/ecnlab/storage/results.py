@@ -1,4 +1,4 @@
-"""What a run gives back: tables over seeds, their summary with intervals, and plots."""
+"""Results of a scenario: tables over seeds, a summary with confidence intervals, and plots."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ecnlab.plot.result import ResultPlots
     from ecnlab.stats.steady_state import SteadyState
 
-# The columns that name a row of a table of measures.
+# Key columns of each table of measures.
 _KEY_COLUMNS: dict[str, tuple[str, ...]] = {"total": (), "groups": ("group",), "queues": ("queue",), "bands": ("queue", "band")}
 _RECORD_OPTION_OF_SERIES = {
     "queue": 'record.queue = "10 ms"',
@@ -58,7 +58,7 @@ _IDENTICAL_SEEDS_WARNING = (
 
 
 class RecordedSeries:
-    """What the scenario's [record] asked for, each a polars frame with a seed column; `"queue" in series` tells whether it is there.
+    """Series recorded by the scenario's [record], each a polars frame with a seed column; `"queue" in series` tests for one.
 
     Every property raises ResultsError if it was not recorded.
     """
@@ -68,17 +68,17 @@ class RecordedSeries:
 
     @property
     def queue(self) -> pl.DataFrame:
-        """Length of each queue at every interval of `record.queue`, and the sojourn times in s since the sample before."""
+        """Length of each queue at every interval of `record.queue`, and sojourn times in s since the previous sample."""
         return self["queue"]
 
     @property
     def band(self) -> pl.DataFrame:
-        """Sojourn times in s in each band of a queue that has several, at every interval of `record.queue`."""
+        """Sojourn times in s in each band of multi-band queues, at every interval of `record.queue`."""
         return self["band"]
 
     @property
     def gauge(self) -> pl.DataFrame:
-        """What each queue's AQM shows of itself, such as a probability, at every interval of `record.queue`."""
+        """Internal variables of each queue's AQM, such as a probability, at every interval of `record.queue`."""
         return self["gauge"]
 
     @property
@@ -93,12 +93,12 @@ class RecordedSeries:
 
     @property
     def events(self) -> pl.DataFrame:
-        """Each mark and drop of a data packet or an acknowledgement at a queue."""
+        """Marks and drops of data packets and acknowledgements at queues."""
         return self["events"]
 
     @property
     def lockouts(self) -> pl.DataFrame:
-        """Each spell in which a flow delivered nothing for longer than its threshold."""
+        """Intervals without delivery that exceed the threshold of a flow."""
         return self["lockouts"]
 
     @property
@@ -108,12 +108,12 @@ class RecordedSeries:
 
     @property
     def transfers(self) -> pl.DataFrame:
-        """Each transaction: its group, when it began, how long it took and how large it was."""
+        """Transactions: group, start time, duration and size."""
         return self["transfers"]
 
     @property
     def arrivals(self) -> pl.DataFrame:
-        """All that came to each queue and all that the queue did, in order."""
+        """Arrivals and actions of each queue, in order."""
         return self["arrivals"]
 
     def __repr__(self) -> str:
@@ -122,7 +122,7 @@ class RecordedSeries:
         )
 
     def __getitem__(self, name: str) -> pl.DataFrame:
-        """The series of that name. Raises UnknownName, ResultsError."""
+        """A series by name. Raises UnknownName, ResultsError."""
         if name not in self:
             raise ResultsError(f"the series {name!r} was not recorded; fix: set {_RECORD_OPTION_OF_SERIES[name]}")
         return self._result.table(_TABLE_OF_SERIES.get(name, name))
@@ -139,9 +139,9 @@ class Result:
     Attributes
     ----------
     header : Mapping
-        What run.json holds: the scenario's text, every parameter in force, the engine.
+        Content of run.json: the scenario's text, all parameters, the engine.
     path : Path or None
-        The results folder, or None if the result lives in memory only.
+        The results folder; None for a result in memory.
 
     Examples
     --------
@@ -175,7 +175,7 @@ class Result:
         return f"<Result {self.name!r} {self.hash[:12]}, {len(self.seeds)} seeds>"
 
     def _repr_html_(self) -> str:
-        """The tables that `ecnlab run` prints, for a notebook."""
+        """The tables of `ecnlab run`, for notebooks."""
         title = f"{self.name}: {self.hash[:12]}" + ("" if self._part_by_seed else ", no seed finished")
         notes = [f"warning: {warning.as_text(None)}" for warning in self.warnings]
         return html.result_html(title, summary.result_tables(self) if self._part_by_seed else (), notes)
@@ -192,12 +192,12 @@ class Result:
 
     @property
     def backend(self) -> dict[str, Any]:
-        """The backend it ran on: its `name` ("sim", "live" or "uml"), and what identifies its results, such as the kernel."""
+        """The backend of the runs: its `name` ("sim", "live" or "uml") and its identity, such as the kernel."""
         return dict(self.header.get("backend", base.backend_to_dict(simulator.SIMULATOR)))
 
     @property
     def about(self) -> dict[int, Mapping[str, Any]]:
-        """Of each seed's run on a backend with real hosts: kernel, settings, how late packets left; empty for the simulator."""
+        """Record of each seed on a backend with real hosts: kernel, settings, lateness; empty for the simulator."""
         return {record.seed: record.about for record in self.records if record.about is not None}
 
     @property
@@ -207,12 +207,12 @@ class Result:
 
     @property
     def queue_names(self) -> list[str]:
-        """Names of the queues, in the scenario's order; a queue is called as its link."""
+        """Names of the queues, in the scenario's order; a queue has the name of its link."""
         return list(self.header["queues"])
 
     @cached_property
     def band_names(self) -> list[tuple[str, str]]:
-        """Queue and band, for each band of each queue that has several."""
+        """Queue and band, for each band of multi-band queues."""
         if not self.has("bands"):
             return []
         bands = self._columns_of_table("bands")
@@ -225,30 +225,30 @@ class Result:
 
     @property
     def records(self) -> list[SeedRecord]:
-        """What identifies each finished seed, and what it took."""
+        """Fingerprint and cost of each finished seed."""
         return [part.records[seed] for seed, part in self._part_by_seed.items()]
 
     def recording(self, seed: int) -> Mapping[str, Any]:
-        """The recording of a seed besides the measures. Raises UnknownName if it is none of them."""
+        """The optional recordings of a seed. Raises UnknownName for an unfinished seed."""
         if seed not in self._part_by_seed:
             raise UnknownName("seed", str(seed), map(str, self.seeds))
         return self._part_by_seed[seed].recording
 
     @property
     def fingerprints(self) -> dict[int, str]:
-        """Digest of the event stream for each seed."""
+        """Digest of each seed's event stream."""
         return {record.seed: record.fingerprint for record in self.records}
 
     @cached_property
     def alike(self) -> bool:
-        """Whether there are several seeds and all are one and the same run, because nothing in the scenario is random."""
+        """Whether there are several seeds with identical runs, because nothing in the scenario is random."""
         return len(self._part_by_seed) > 1 and len(set(self.fingerprints.values())) == 1
 
     @property
     def warnings(self) -> list[Problem]:
-        """What the scenario says, or the runs and their folder show, that the user hardly meant; each message has the remedy."""
-        told = [*(Problem(**warning) for warning in self.header["warnings"]), *self._folder_warnings, *kernel_bug_warnings(self.about)]
-        return told + ([Problem("seeds", None, _IDENTICAL_SEEDS_WARNING)] if self.alike else [])
+        """Warnings about the scenario, its runs and its folder, each with a remedy."""
+        found = [*(Problem(**warning) for warning in self.header["warnings"]), *self._folder_warnings, *kernel_bug_warnings(self.about)]
+        return found + ([Problem("seeds", None, _IDENTICAL_SEEDS_WARNING)] if self.alike else [])
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -262,7 +262,7 @@ class Result:
 
     @cached_property
     def completions(self) -> pl.DataFrame:
-        """A row per seed, group and step of sizes: how long its transactions took."""
+        """A row per seed, group and range of sizes: durations of transactions."""
         return self.table("completions")
 
     @cached_property
@@ -272,12 +272,12 @@ class Result:
 
     @cached_property
     def bands(self) -> pl.DataFrame:
-        """A row per seed and band, of the queues that serve their packets in several."""
+        """A row per seed and band, for multi-band queues."""
         return self.table("bands")
 
     @cached_property
     def impairments(self) -> pl.DataFrame:
-        """A row per seed and impairment of a link, in the order in which packets meet them."""
+        """A row per seed and impairment of a link, in the order in which they apply to packets."""
         return self.table("impairments")
 
     @cached_property
@@ -292,7 +292,7 @@ class Result:
 
     @property
     def plot(self) -> ResultPlots:
-        """The figures that can be drawn of it."""
+        """The figures of this result."""
         plots: ResultPlots = accessors.make_accessor("Result.plot", self)
         return plots
 
@@ -301,30 +301,30 @@ class Result:
         return Result(self.header, self._part_by_seed, self.path, [*self._folder_warnings, *problems])
 
     def only(self, seed: int) -> Result:
-        """The result of one of the seeds. Raises UnknownName if it is none of them."""
+        """The result of one seed. Raises UnknownName for an unfinished seed."""
         if seed not in self._part_by_seed:
             raise UnknownName("seed", str(seed), map(str, self.seeds))
         return Result(self.header, {seed: self._part_by_seed[seed]}, self.path, self._folder_warnings)
 
     @property
     def tables(self) -> frozenset[str]:
-        """The names of the tables that every seed has."""
+        """Names of the tables that all seeds have."""
         every = [part.tables for part in self._part_by_seed.values()]
         return frozenset.intersection(*every) if every else frozenset()
 
     def has(self, table: str) -> bool:
-        """Whether every seed has this table (and there is a seed)."""
+        """Whether all seeds have this table, and there is at least one."""
         return table in self.tables
 
     def table(self, name: str) -> pl.DataFrame:
-        """One table over all seeds, by its name in `catalog.tables()`.
+        """A table over all seeds, by its name in `catalog.tables()`.
 
-        Raises UnknownName if there is no such table, ResultsError if no seed finished or the run did not record it.
+        Raises UnknownName for an unknown table, ResultsError if no seed finished or the table was not recorded.
         """
         return join_as_polars_frame(self._seeds_grouped_by_part(catalog.table(name).name), name)
 
     def table_of(self, seed: int, name: str) -> _core.Table:
-        """One table of one seed as the engine has it; errors as for `table`, and UnknownName if the seed is none of these."""
+        """A table of one seed in the engine's form. Raises as `table`, and UnknownName for an unfinished seed."""
         ((part, seeds),) = self.only(seed)._seeds_grouped_by_part(catalog.table(name).name)
         ((_, table),) = part.table(name).runs(seeds)
         return table
@@ -349,22 +349,22 @@ class Result:
         band : str, optional
             The band of the queue whose column it is, where the queue has several.
         confidence : float
-            How often the interval is to hold the true mean.
+            Confidence level of the interval.
 
         Raises
         ------
         UnknownName
-            A quantity, group, queue or band that is not there; the text suggests the nearest.
+            An unknown quantity, group, queue or band; the text suggests the nearest name.
         """
         return self.estimate_of(self.values(quantity, group=group, queue=queue, band=band), confidence)
 
     def estimate_of(self, values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
-        """Mean and interval of values that were measured in it, one a seed; no interval where nothing in the scenario is random."""
+        """Mean and interval of values, one per seed; no interval if nothing in the scenario is random."""
         found = mean_with_interval(values, confidence)
         return found.without_interval() if self.alike else found
 
     def values(self, quantity: str, *, group: str | None = None, queue: str | None = None, band: str | None = None) -> list[float]:
-        """The values of a quantity, one a seed in the order of `seeds`; arguments and errors as for `estimate`."""
+        """The values of a quantity, one per seed in the order of `seeds`; arguments and errors as for `estimate`."""
         table, name = self._table_and_row(group, queue, band)
         if quantity not in self._quantity_columns(table):
             raise UnknownName(f"quantity of the table {table}", quantity, self._quantity_columns(table))
@@ -374,9 +374,9 @@ class Result:
         return list(found[name])
 
     def jain(self, quantity: str, groups: Sequence[str] | None = None) -> list[float]:
-        """Jain's index of a column of `flows` over the flows of these groups, or of all, one a seed in the order of `seeds`.
+        """Jain's fairness index of a column of `flows` over some groups or all, one per seed in the order of `seeds`.
 
-        (sum x)^2 / (n sum x^2), after Jain, Chiu and Hawe 1984; NaN where no flow has any. Raises UnknownName.
+        (sum x)^2 / (n sum x^2), Jain, Chiu and Hawe 1984; NaN if all values are 0. Raises UnknownName.
         """
         flows = self._columns_of_table("flows")
         if quantity not in flows.column_names:
@@ -391,21 +391,21 @@ class Result:
         return [total**2 / (n * squares) if squares > 0 else math.nan for n, total, squares in sums.values()]
 
     def steady_state(self) -> SteadyState:
-        """The begin of the steady state of its runs, by MSER-5 on the length of each queue and on the throughput.
+        """The start of the steady state, by MSER-5 on queue lengths and throughput.
 
-        The series of the first five seeds that were recorded with `record.queue` or `record.rates` are averaged. Its warnings say whether
-        the measured interval begins too early, or the run is too short. Raises ResultsError if no seed has such a series.
+        Averages the first five seeds recorded with `record.queue` or `record.rates`. Its warnings report whether the measured interval
+        begins too early, or the run is too short. Raises ResultsError if no seed has such a series.
         """
         return steady_state_of(self)
 
     def summary(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
-        """Every quantity over the seeds: table, name, quantity, unit, mean, sd, half_width of the interval, n."""
+        """All quantities over the seeds: table, name, quantity, unit, mean, sd, half_width of the interval, n."""
         import polars as pl
 
         return pl.DataFrame(list(self._summary_rows(confidence)), infer_schema_length=None)
 
     def summary_json(self, confidence: float = CONFIDENCE) -> dict[str, Any]:
-        """The summary as nested dicts of plain values, NaN as None; what summary.json and `--json` hold."""
+        """The summary as nested dicts of plain values, NaN as None; the content of summary.json and `--json`."""
         tree: dict[str, Any] = {
             key: self.header[key] for key in ("format", "engine", "build", "name", "hash", "duration_s", "measure_from_s")
         }
@@ -421,7 +421,7 @@ class Result:
         return tree | _nested_summary(self._summary_rows(confidence)) if self._part_by_seed else tree
 
     def _table_and_row(self, group: str | None, queue: str | None, band: str | None) -> tuple[str, str]:
-        """The table that is asked of, and the name of its row."""
+        """Table and row name for the arguments of `estimate`."""
         if group is not None and queue is not None:
             raise UsageError("group and queue exclude each other; fix: leave out one of them")
         if band is not None and queue is None:
@@ -452,13 +452,13 @@ class Result:
         return [column for column in self._columns_of_table(table).column_names if column not in ("seed", *_KEY_COLUMNS[table])]
 
     def _row_names(self, table: str) -> list[str]:
-        """The names of a table's rows; of a band it is the queue's with its own, QUEUE.BAND."""
+        """Row names of a table; QUEUE.BAND for a band."""
         if table == "bands":
             return list(map(".".join, self.band_names))
         return {"groups": self.group_names, "queues": self.queue_names}.get(table, [""])
 
     def _values_by_name(self, table: str, quantity: str) -> dict[str, list[float]]:
-        """A quantity's values over the seeds by the name of the group, queue or band, under "" for the total."""
+        """Values of a quantity over seeds, by name of group, queue or band; "" for the total."""
         if (table, quantity) not in self._values:
             columns = self._columns_of_table(table)
             rows = zip(*(columns[key] for key in _KEY_COLUMNS[table]), strict=True) if _KEY_COLUMNS[table] else repeat(("",))
@@ -474,7 +474,7 @@ class Result:
         return self._columns[table]
 
     def _seeds_grouped_by_part(self, table: str) -> list[tuple[SeedTables, list[int]]]:
-        """The parts that have the seeds, each with those to take from it. Raises ResultsError if a seed lacks the table."""
+        """The stored parts and the seeds to read from each. Raises ResultsError if a seed lacks the table."""
         if not self.has(table):
             raise ResultsError(
                 f"{self.name}: no finished seed has a table {table!r}"
@@ -488,7 +488,7 @@ class Result:
 
 
 def open_result(path: str | Path) -> Result:
-    """Read a results folder back; only its finished seeds are there.
+    """Read a results folder, which holds its finished seeds only.
 
     Parameters
     ----------
@@ -498,9 +498,9 @@ def open_result(path: str | Path) -> Result:
     Raises
     ------
     ResultsError
-        The folder is none of ours, of another format, or its header is damaged. Damaged batches are told in the result's `warnings`.
+        Not a results folder, another format, or a damaged header. Damaged batches are reported in the result's `warnings`.
     UsageError
-        The argument is no path.
+        The argument is not a path.
 
     Examples
     --------
@@ -521,7 +521,7 @@ def open_result(path: str | Path) -> Result:
 
 
 def result_from_store(store: Store, key: str) -> Result:
-    """All that a store has of the scenario with that key. Raises ResultsError if it has nothing."""
+    """All finished seeds that a store has for a scenario's key. Raises ResultsError if there are none."""
     header = store.batches.scenario_of_key(key)
     return Result(header, choose_part_for_each_seed(store.batches.parts_of_scenario(key), {}))
 

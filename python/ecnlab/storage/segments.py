@@ -1,18 +1,17 @@
-"""Batches: folders that hold finished runs of any number of scenarios in few files.
+"""Batches: folders with finished runs of any number of scenarios in few files.
 
     batch-*/TABLE.parquet    one table of all its runs: the columns `key` and `seed`, then the table's own
-    batch-*/batch.json       which runs these are, what was recorded of each, and what each file holds where
-    batch-*/scenarios.json   what the scenarios are that no earlier batch has told of
+    batch-*/batch.json       index: runs, their recordings, and the extents of each file
+    batch-*/scenarios.json   headers of scenarios that no earlier batch describes
 
-The rows of a file are sorted by key and seed, and each scenario has a row group, which is read, and held against its digest,
-without the rest. A batch is written into a hidden folder, flushed to the disk, and renamed: whatever kills the process, it is whole
-or not there. Several processes, on several hosts too, may write batches into one folder; a run that two of them hold is the same.
+The rows of a file are sorted by key and seed. Each scenario has a row group, which can be read and verified without the rest. A batch
+is written to a hidden folder, flushed to the disk and renamed, so it is complete or absent. Several processes, also on several hosts, may
+write batches into one folder; runs with the same key and seed are identical.
 
-Many small batches are merged into one. The merged one is there before those that it stands for are removed, and names them, so that
-what a killed process did not remove is removed by the next. Who finds a batch gone looks for its runs again.
+Many small batches are merged into one. The merged batch exists before its sources are removed, and names them, so that the next process
+removes what a killed one left. A process that finds a batch gone looks for its runs in other batches.
 
-A batch that does not say what it holds, because `batch.json` is damaged or lost, or its `scenarios.json` is lost, counts as none: its runs
-are run again.
+A batch with a damaged or missing `batch.json`, or without its `scenarios.json`, is ignored: its runs are repeated.
 """
 
 from __future__ import annotations
@@ -46,39 +45,39 @@ _BATCH_FILE = "batch.json"
 _SCENARIOS_FILE = "scenarios.json"
 _DIGEST_KEY = "digest"
 
-# The table that has one row for each seed.
+# The table with one row per seed.
 _ROW_PER_SEED_TABLE = "total"
 
-# Batches below so many bytes are merged when there are so many of them.
+# Batches below this size in bytes are merged when there are this many.
 _MERGE_LIMITS = ((1 << 20, 16), (8 << 20, 8))
 _MAX_REFRESHES = 100
 _MAX_CACHED_FOOTERS = 256
 
-# The first byte of a part of a file, how many there are, and their SHA-256.
+# Part of a file: first byte, length, SHA-256.
 _Extent = tuple[int, int, str]
 
 
 @dataclass(frozen=True)
 class StoredTableFile:
-    """What a table's file holds where: its row groups, and the footer behind them."""
+    """Extents of a table's file: its row groups and its footer."""
 
     row_groups: Sequence[_Extent]
     footer: _Extent
 
     @property
     def size_bytes(self) -> int:
-        """Its bytes."""
+        """Size of the file."""
         return self.footer[0] + self.footer[1]
 
     def matches_content(self, data: bytes) -> bool:
-        """Whether these are its bytes."""
+        """Whether the data has the recorded digests."""
         parts = (*self.row_groups, self.footer)
         return len(data) == self.size_bytes and all(_extent_sha256(data, begin, size) == digest for begin, size, digest in parts)
 
 
 @dataclass(frozen=True)
 class StoredSeeds:
-    """Some finished seeds of one scenario in a batch, and in which row group of each table's file they are."""
+    """Finished seeds of one scenario in a batch, with their row group in each table's file."""
 
     batch: Path
     key: str
@@ -93,14 +92,14 @@ class StoredSeeds:
         return frozenset(self.row_groups)
 
     def table(self, name: str) -> _core.Table:
-        """One table of all its seeds. Raises ResultsError if the file is not the one that was stored."""
+        """A table of all these seeds. Raises ResultsError if the file is damaged."""
         try:
             return self.read(name)
-        except FileNotFoundError as error:  # merged meanwhile, maybe with more seeds
+        except FileNotFoundError as error:  # merged by another process, perhaps with more seeds
             return _core.join(self.key, self._read_from_other_batch(name, error.filename).runs(sorted(self.records)))
 
     def read(self, name: str) -> _core.Table:
-        """As `table`; raises FileNotFoundError if the batch is gone."""
+        """As `table`, but raises FileNotFoundError if the batch is gone."""
         if not self.has_matching_seeds():
             raise ResultsError(
                 f"{self.batch / _BATCH_FILE} is damaged: its seeds are not those of {_ROW_PER_SEED_TABLE}.parquet; "
@@ -109,7 +108,7 @@ class StoredSeeds:
         return self._read_table(name)
 
     def has_matching_seeds(self) -> bool:
-        """Whether its seeds are those that there are rows of."""
+        """Whether the recorded seeds match the rows of the tables."""
         return self._stored_seeds == sorted(self.records)
 
     @cached_property
@@ -127,12 +126,12 @@ class StoredSeeds:
             raise unreadable_file_error(path, error, self._remedy_for_damage()) from None
 
     def _remedy_for_damage(self) -> str:
-        """What to do with this batch, and with all others that are damaged as well."""
+        """The remedy for this batch and all other damaged ones."""
         others = [batch.path for batch in BatchFolder(self.batch.parent).batches if not batch.is_whole()]
         return remedy_for_damaged_batches(*sorted({self.batch, *others}))
 
     def _read_from_other_batch(self, name: str, missing: str) -> _core.Table:
-        """The table as another batch has it. Raises ResultsError if none has."""
+        """Read the table from another batch with these runs. Raises ResultsError if there is none."""
         batches = _cached_batches(self.batch.parent)
         batches.refresh_from_disk()
         for part in batches.parts_of_scenario(self.key):
@@ -147,7 +146,7 @@ class StoredSeeds:
 
 @dataclass(frozen=True)
 class StoredBatch:
-    """What a batch says of itself: its parts, whose scenarios it tells of, its tables' files, and the batches that it stands for."""
+    """Index of a batch: its parts, the scenarios that it describes, its table files, and the batches merged into it."""
 
     path: Path
     parts: Sequence[StoredSeeds]
@@ -157,28 +156,28 @@ class StoredBatch:
 
     @staticmethod
     def open(path: Path) -> StoredBatch:
-        """Read it. Raises ResultsError if it is damaged, FileNotFoundError if it is gone."""
-        told = read_json_object(path / _BATCH_FILE, unreadable_batch_message(path))
-        digest = told.pop(_DIGEST_KEY, None)
+        """Read a batch's index. Raises ResultsError if it is damaged, FileNotFoundError if it is gone."""
+        index = read_json_object(path / _BATCH_FILE, unreadable_batch_message(path))
+        digest = index.pop(_DIGEST_KEY, None)
         try:
-            if digest is not None and digest != _batch_json_digest(told):
+            if digest is not None and digest != _batch_json_digest(index):
                 raise ValueError("not what was stored")
-            files = {name: _table_file_from_json(file) for name, file in told["files"].items()}
-            parts = list(_parts_from_json(path, told["runs"], files))
-            made = StoredBatch(path, parts, frozenset(told["scenarios"]), files, told["merged"])
+            files = {name: _table_file_from_json(file) for name, file in index["files"].items()}
+            parts = list(_parts_from_json(path, index["runs"], files))
+            batch = StoredBatch(path, parts, frozenset(index["scenarios"]), files, index["merged"])
         except (AttributeError, KeyError, TypeError, ValueError):
             raise ResultsError(f"{path / _BATCH_FILE} is damaged; {unreadable_batch_message(path)}") from None
-        if made.scenarios and not (path / _SCENARIOS_FILE).exists() and (path / _BATCH_FILE).exists():
+        if batch.scenarios and not (path / _SCENARIOS_FILE).exists() and (path / _BATCH_FILE).exists():
             raise ResultsError(f"{path / _SCENARIOS_FILE} does not exist; {unreadable_batch_message(path)}")
-        return made
+        return batch
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of its tables."""
+        """Size of its tables."""
         return sum(file.size_bytes for file in self.files.values())
 
     def is_whole(self) -> bool:
-        """Whether its files are there and are those that were stored."""
+        """Whether all its files exist and are undamaged."""
         try:
             sound = all(
                 file.matches_content(read_regular_file(self.path / f"{name}.parquet", file.size_bytes)) for name, file in self.files.items()
@@ -192,7 +191,7 @@ class BatchFolder:
     """The batches of one folder, by key and seed."""
 
     def __init__(self, path: Path) -> None:
-        """Look what there is."""
+        """Read the indexes of all batches."""
         self.path = path
         self._batches: dict[str, StoredBatch] = {}
         self._unused: dict[str, str] = {}
@@ -200,7 +199,7 @@ class BatchFolder:
         self.refresh_from_disk()
 
     def refresh_from_disk(self) -> None:
-        """Look what other processes have stored or merged meanwhile. Raises ResultsError if they do not come to an end."""
+        """Read changes by other processes. Raises ResultsError if the folder keeps changing."""
         for _ in range(_MAX_REFRESHES):
             there = {path.name for path in self.path.glob("batch-*")}
             known = self._batches.keys() | self._unused.keys()
@@ -230,47 +229,47 @@ class BatchFolder:
 
     @property
     def warnings(self) -> list[Problem]:
-        """What is called a batch and cannot be used, each with the remedy."""
-        return [Problem("", None, told) for _, told in sorted(self._unused.items())]
+        """Unusable batches, each with a remedy."""
+        return [Problem("", None, message) for _, message in sorted(self._unused.items())]
 
     @property
     def batches(self) -> list[StoredBatch]:
-        """All of them."""
+        """All usable batches."""
         return list(self._batches.values())
 
     @property
     def scenario_keys(self) -> list[str]:
-        """The keys of all scenarios that there are runs of."""
+        """Keys of all scenarios with runs."""
         return sorted(self._parts)
 
     def parts_of_scenario(self, key: str) -> list[StoredSeeds]:
-        """What there is of a scenario."""
+        """Stored parts of a scenario."""
         return self._parts.get(key, [])
 
     def has_run(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
-        """Whether there is a run with all that `recording` asks."""
+        """Whether a run with at least this recording is stored."""
         return any(seed in part.records and recording_includes(part.recording, recording) for part in self.parts_of_scenario(key))
 
     def scenario_of_key(self, key: str) -> dict[str, Any]:
-        """What the batches say of a scenario. Raises ResultsError if they say nothing."""
+        """The stored header of a scenario. Raises ResultsError if no batch describes it."""
         for _ in range(_MAX_REFRESHES):
             batch = next((batch for batch in self.batches if key in batch.scenarios), None)
             if batch is None:
                 break
             try:
-                told: dict[str, Any] = _read_scenarios(batch)[key]
+                header: dict[str, Any] = _read_scenarios(batch)[key]
             except FileNotFoundError:
-                self.refresh_from_disk()  # if it was merged meanwhile, another one tells
+                self.refresh_from_disk()  # if it was merged meanwhile, the new batch describes it
                 self._drop_if_scenarios_missing(batch)
             else:
-                return told
+                return header
         if self.parts_of_scenario(key):
             silent = sorted({part.batch for part in self.parts_of_scenario(key)})
             raise ResultsError(f"no batch has the scenario with the key {key}; {remedy_for_damaged_batches(*silent)}")
         raise ResultsError(f"{self.path} has no run of a scenario with the key {key}")
 
     def _drop_if_scenarios_missing(self, batch: StoredBatch) -> None:
-        """Count a batch as none if it is there and its scenarios are not."""
+        """Ignore a batch that exists without its scenarios."""
         name = batch.path.name
         if name in self._batches and not (batch.path / _SCENARIOS_FILE).exists():
             del self._batches[name]
@@ -278,9 +277,9 @@ class BatchFolder:
             self._parts = _stored_parts_by_key(self._batches.values())
 
     def write_batch(self, runs: Iterable[FinishedRun], scenarios: Mapping[str, Mapping[str, Any]]) -> None:
-        """Store finished runs as one batch, whole or not at all, with what `scenarios` says of keys that no batch tells of yet.
+        """Store finished runs atomically as one batch, with the headers in `scenarios` of keys that no batch describes yet.
 
-        Raises ResultsError if the disk refuses.
+        Raises ResultsError if a write fails.
         """
         listed = sorted(runs, key=lambda run: (run.key, recording_as_text(run.recording), run.seed))
         if not listed:
@@ -298,9 +297,9 @@ class BatchFolder:
         self.refresh_from_disk()
 
     def merge_small_batches(self) -> None:
-        """Merge small batches if they are many; those that are damaged stay as they are.
+        """Merge small batches if there are many; damaged ones are left unchanged.
 
-        A disk that refuses, or another process that is faster, leaves all as they are.
+        A failed write, or a faster process, leaves all batches unchanged.
         """
         self.remove_merged_batches()
         for many in _batches_to_merge(self.batches):
@@ -315,13 +314,13 @@ class BatchFolder:
             self.remove_merged_batches()
 
     def remove_merged_batches(self) -> None:
-        """Remove the batches that others stand for."""
+        """Remove batches that have been merged into others."""
         for name in sorted({name for batch in self.batches for name in batch.merged} & (self._batches.keys() | self._unused.keys())):
             remove_folder(self.path / name)
         self.refresh_from_disk()
 
     def _write_batch(self, parts: Sequence[_SeedsToStore], scenarios: Mapping[str, Any], merged: Sequence[str]) -> None:
-        """Write a batch. Raises OSError, leaving no trace."""
+        """Write a batch. Raises OSError and leaves no partial folder."""
         name = f"batch-{unique_writer_name()}"
         with locked_partial(self.path / f".{name}.partial", folder=True) as partial:
             _write_batch_files(partial, parts, scenarios, merged)
@@ -332,7 +331,7 @@ class BatchFolder:
 
 
 class _SeedsToStore:
-    """Some finished seeds of one scenario that are to be stored."""
+    """Finished seeds of one scenario to be stored."""
 
     def __init__(self, runs: Sequence[FinishedRun]) -> None:
         self._runs = runs
@@ -346,7 +345,7 @@ class _SeedsToStore:
 
 
 class _MergedSeeds(_SeedsToStore):
-    """Parts of several batches that are one scenario's with the same recording; what two of them hold is taken once."""
+    """Parts of several batches with the same scenario and recording; duplicate seeds are read once."""
 
     def __init__(self, parts: Sequence[StoredSeeds]) -> None:
         self._parts = parts
@@ -364,7 +363,7 @@ class _MergedSeeds(_SeedsToStore):
 
 
 def _merge_parts_of_batches(batches: Sequence[StoredBatch]) -> list[_SeedsToStore]:
-    """The parts of a batch that holds what several hold."""
+    """Parts of the batch that replaces several."""
     found: dict[tuple[str, str], list[StoredSeeds]] = {}
     for batch in batches:
         for part in batch.parts:
@@ -373,7 +372,7 @@ def _merge_parts_of_batches(batches: Sequence[StoredBatch]) -> list[_SeedsToStor
 
 
 def _batches_to_merge(batches: Sequence[StoredBatch]) -> list[list[StoredBatch]]:
-    """Batches of about one size that are too many."""
+    """Groups of batches of similar size that are to be merged."""
     found, floor = [], 0
     for ceiling, most in _MERGE_LIMITS:
         alike = sorted((batch for batch in batches if floor <= batch.size_bytes < ceiling), key=lambda batch: batch.path.name)
@@ -402,8 +401,8 @@ def _write_batch_files(partial: Path, parts: Sequence[_SeedsToStore], scenarios:
         }
         for part in parts
     ]
-    told = {"format": _core.FORMAT, "build": _core.BUILD, "merged": merged, "scenarios": sorted(scenarios), "runs": runs, "files": files}
-    write_unflushed(partial / _BATCH_FILE, to_json_bytes(told | {_DIGEST_KEY: _batch_json_digest(told)}, indent=None))
+    index = {"format": _core.FORMAT, "build": _core.BUILD, "merged": merged, "scenarios": sorted(scenarios), "runs": runs, "files": files}
+    write_unflushed(partial / _BATCH_FILE, to_json_bytes(index | {_DIGEST_KEY: _batch_json_digest(index)}, indent=None))
 
 
 _ENGINE_METADATA = [("format", str(_core.FORMAT)), ("engine", _core.VERSION), ("build", _core.BUILD)]
@@ -416,36 +415,36 @@ def _describe_table_file(data: bytes, extents: Sequence[tuple[int, int]]) -> dic
     return {"row_groups": row_groups, "footer": footer_told}
 
 
-def _batch_json_digest(told: Mapping[str, Any]) -> str:
-    """The digest of what `batch.json` says besides it."""
-    return sha256(to_json_bytes(told, indent=None)).hexdigest()
+def _batch_json_digest(index: Mapping[str, Any]) -> str:
+    """The digest of `batch.json`, over all other entries."""
+    return sha256(to_json_bytes(index, indent=None)).hexdigest()
 
 
 def _extent_sha256(data: bytes, begin: int, size: int) -> str:
     return sha256(memoryview(data)[begin : begin + size]).hexdigest()
 
 
-def _table_file_from_json(told: Mapping[str, Any]) -> StoredTableFile:
-    return StoredTableFile([_extent_from_json(*extent) for extent in told["row_groups"]], _extent_from_json(*told["footer"]))
+def _table_file_from_json(entry: Mapping[str, Any]) -> StoredTableFile:
+    return StoredTableFile([_extent_from_json(*extent) for extent in entry["row_groups"]], _extent_from_json(*entry["footer"]))
 
 
 def _extent_from_json(begin: Any, size: Any, digest: Any) -> _Extent:
-    """An extent, if it is one. Raises ValueError."""
+    """Check and build an extent. Raises ValueError."""
     if not (isinstance(begin, int) and isinstance(size, int) and isinstance(digest, str) and begin >= 0 and size >= 0):
         raise ValueError("no extent")
     return begin, size, digest
 
 
 def _parts_from_json(path: Path, runs: Iterable[Mapping[str, Any]], files: Mapping[str, StoredTableFile]) -> Iterable[StoredSeeds]:
-    """The parts of a batch; each has the next row group of every file that it is in."""
+    """The parts of a batch; each has the next row group of every file that contains it."""
     next_one = dict.fromkeys(files, 0)
-    for told in runs:
-        records = {int(seed): SeedRecord(seed=int(seed), **about) for seed, about in told["seeds"].items()}
-        row_groups = {table: next_one[table] for table in told["tables"]}
+    for entry in runs:
+        records = {int(seed): SeedRecord(seed=int(seed), **about) for seed, about in entry["seeds"].items()}
+        row_groups = {table: next_one[table] for table in entry["tables"]}
         next_one.update({table: at + 1 for table, at in row_groups.items()})
         if _ROW_PER_SEED_TABLE not in row_groups:
             raise ValueError("the table of seeds is missing")
-        yield StoredSeeds(path, told["key"], told["record"], records, row_groups, files)
+        yield StoredSeeds(path, entry["key"], entry["record"], records, row_groups, files)
     if any(next_one[table] != len(file.row_groups) for table, file in files.items()):
         raise ValueError("a row group without a run")
 
@@ -459,11 +458,11 @@ def _stored_parts_by_key(batches: Iterable[StoredBatch]) -> dict[str, list[Store
 
 
 def _scenarios_of_batches(batches: Iterable[StoredBatch]) -> dict[str, Any]:
-    return {key: told for batch in batches for key, told in _read_scenarios(batch).items()}
+    return {key: header for batch in batches for key, header in _read_scenarios(batch).items()}
 
 
 def _read_scenarios(batch: StoredBatch) -> dict[str, Any]:
-    """What a batch tells of scenarios. Raises ResultsError if it is damaged, FileNotFoundError if it is gone."""
+    """Headers of the scenarios that a batch describes. Raises ResultsError if damaged, FileNotFoundError if it is gone."""
     return read_json_object(batch.path / _SCENARIOS_FILE, remedy_for_damaged_batches(batch.path)) if batch.scenarios else {}
 
 
@@ -478,11 +477,11 @@ def _read_footer(path: Path, extent: _Extent) -> _core.Footer:
 
 
 def remedy_for_damaged_batches(*batches: Path) -> str:
-    """What to do with batches that are damaged."""
+    """The remedy for damaged batches."""
     what, whose = ("folder", "its") if len(batches) == 1 else ("folders", "their")
     return f"fix: delete the {what} {' '.join(map(str, batches))}; the same command then runs {whose} seeds again"
 
 
 def unreadable_batch_message(batch: Path) -> str:
-    """What becomes of a batch that does not say what it holds, and what to do with it."""
+    """The warning about a batch with an unreadable index, with the remedy."""
     return f"its runs are not used, and are run again when needed; fix: delete the folder {batch}"

@@ -1,15 +1,15 @@
-"""Where finished runs stay: a results folder, which one scenario has to itself, and a store, which any number of them share.
+"""Folders of finished runs: a results folder belongs to one scenario, a store is shared by any number of scenarios.
 
-    DIR/run.json         what was run: format, engine and build, the scenario (text, every parameter in force, key), warnings
+    DIR/run.json         header: format, engine and build, the scenario (text, all parameters, key), warnings
     DIR/batch-*/         its finished seeds
     DIR/summary.json     mean, sd and interval of each quantity over all stored seeds
-    DIR/figures/         figures, where they were asked for
+    DIR/figures/         figures, if requested
 
-    STORE/store.json     that it is a store, and its format
+    STORE/store.json     format version of the store
     STORE/BUILD/batch-*/ finished runs of that build of the engine
 
-`batches` says what a batch is. Several processes, on several hosts too, may write into one folder or store at the same time; of two
-that create a folder at the same time one writes run.json and the other finds it.
+`segments` documents batches. Several processes, also on several hosts, may write into one folder or store at the same time; if two
+create a folder at the same time, one writes run.json and the other reads it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ecnlab.storage.segments import BatchFolder, remedy_for_damaged_batches
 
 _HEADER_FILE = "run.json"
 _STORE_FILE = "store.json"
-# What folders without _HEADER hold that ecnlab has written, by the file that tells.
+# Other folders written by ecnlab, by the file that identifies them.
 _OTHER_KINDS_OF_FOLDER = {
     "sweep.json": "it is a sweep; fix: read it with ecnlab.open_sweep",
     _STORE_FILE: "it is a store with the runs of many scenarios; fix: run a scenario, sweep or study with this store",
@@ -51,7 +51,7 @@ _REQUIRED_HEADER_KEYS = ("hash", "name", "engine", "build", "duration_s", "measu
 
 
 class ResultsFolder:
-    """A results folder and the header that says what it holds."""
+    """A results folder and its header."""
 
     def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
         self.path = path
@@ -59,7 +59,7 @@ class ResultsFolder:
 
     @staticmethod
     def create(path: Path, scenario: Scenario) -> ResultsFolder:
-        """Open `path` for runs of `scenario`, making it if needed.
+        """Open `path` for runs of `scenario`; creates it if required.
 
         Raises ResultsError if it cannot be written, holds results of another scenario or engine, or anything else.
         """
@@ -76,7 +76,7 @@ class ResultsFolder:
 
     @staticmethod
     def open(path: Path) -> ResultsFolder:
-        """Open an existing folder. Raises ResultsError if it is none of ours or of another format."""
+        """Open an existing folder. Raises ResultsError if it is not a results folder or has another format."""
         header = _read_run_header(path)
         require_format(path, "results folder", header.get("format"), _core.FORMAT, "run the scenario into another folder")
         if not header.keys() >= set(_REQUIRED_HEADER_KEYS):
@@ -84,7 +84,7 @@ class ResultsFolder:
         return ResultsFolder(path, header)
 
     def open_batches(self) -> BatchFolder:
-        """Its batches. Raises ResultsError if one belongs to another scenario or engine."""
+        """Open its batches. Raises ResultsError if one belongs to another scenario or engine."""
         found = BatchFolder(self.path)
         for batch in found.batches:
             for part in batch.parts:
@@ -95,7 +95,7 @@ class ResultsFolder:
         return found
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
-        """Store the summary, whole or not at all, unless it is there already. Raises ResultsError if the disk refuses."""
+        """Write the summary atomically if it has changed. Raises ResultsError if the write fails."""
         path, data = self.path / _SUMMARY_FILE, to_json_bytes(summary)
         try:
             if not _file_has_content(path, data):
@@ -105,20 +105,20 @@ class ResultsFolder:
 
 
 class Store:
-    """A folder of runs that scenarios, sweeps, studies and validation share.
+    """A folder of runs shared by scenarios, sweeps, studies and validation.
 
     Attributes
     ----------
     path : Path
         The folder.
-    batches : Batches
-        The runs of this build of the engine.
+    batches : BatchFolder
+        Runs of this build of the engine.
     """
 
     def __init__(self, path: str | Path) -> None:
-        """Open it, making it if needed.
+        """Open a store; creates it if required.
 
-        Raises UsageError if it is no path, and ResultsError if it cannot be written, holds anything else, or is damaged.
+        Raises UsageError if the argument is not a path, ResultsError if the folder cannot be written, has foreign files, or is damaged.
         """
         self.path = parse_folder_argument("store", path)
         self._mended = _require_store_file(self.path)
@@ -132,7 +132,7 @@ class Store:
 
     @property
     def warnings(self) -> list[Problem]:
-        """What is damaged in it, and that it holds runs which no engine of this build can use; each with the remedy."""
+        """Damaged batches, and runs of other builds of the engine; each with a remedy."""
         mended = [Problem("", None, f"{self.path / _STORE_FILE} was missing or damaged, and was rewritten")] if self._mended else []
         return [*mended, *self.batches.warnings, *self._other_builds_warning()]
 
@@ -150,23 +150,23 @@ class Store:
 
     @contextmanager
     def announce_writer(self) -> Iterator[int]:
-        """Show other processes that this one adds to the store; gives how many do so already.
+        """Announce this process as a writer of the store; yields the number of earlier writers.
 
         Raises ResultsError if it cannot be written.
         """
         with ExitStack() as stack:
             try:
-                mark = stack.enter_context(locked_partial(partial_path(self.batches.path / _PRESENCE_FILE)))
+                lock_file = stack.enter_context(locked_partial(partial_path(self.batches.path / _PRESENCE_FILE)))
             except OSError as error:
                 raise ResultsError(f"cannot write to {self.path}: {error.strerror or error}") from None
-            yield self._count_earlier_writers(mark)
+            yield self._count_earlier_writers(lock_file)
 
-    def _count_earlier_writers(self, mark: Path) -> int:
+    def _count_earlier_writers(self, lock_file: Path) -> int:
         began = {}
         for other in self.batches.path.glob(f".{_PRESENCE_FILE}.*.partial"):
             with suppress(OSError):
                 began[other] = (other.stat().st_mtime_ns, other.name)
-        return sum(1 for other in began if mark in began and began[other] < began[mark])
+        return sum(1 for other in began if lock_file in began and began[other] < began[lock_file])
 
 
 def _file_has_content(path: Path, data: bytes) -> bool:
@@ -177,7 +177,7 @@ def _file_has_content(path: Path, data: bytes) -> bool:
 
 
 def run_header_of_scenario(scenario: Scenario) -> dict[str, Any]:
-    """What run.json says of a scenario: format, engine, key, warnings, text, every parameter in force, and on what it runs."""
+    """The header of a scenario for run.json: format, engine, key, warnings, text, all parameters, and backend."""
     return {
         "format": _core.FORMAT,
         "engine": _core.VERSION,
@@ -197,35 +197,35 @@ def run_header_of_scenario(scenario: Scenario) -> dict[str, Any]:
 
 
 def _require_store_file(path: Path) -> bool:
-    """See that a folder is a store and says so, making it if needed; whether it is one that did not say so.
+    """Check or create a store's folder and its store.json; returns whether store.json was missing.
 
-    Raises ResultsError if it cannot be written, holds anything else, or is of another format.
+    Raises ResultsError if it cannot be written, has foreign files, or has another format.
     """
-    mark, told = path / _STORE_FILE, {"format": _core.FORMAT}
+    store_file, header = path / _STORE_FILE, {"format": _core.FORMAT}
     try:
-        lost = _stored_format_version(mark) is None and _looks_like_store(path)
+        lost = _stored_format_version(store_file) is None and _looks_like_store(path)
         if lost:
-            write_atomically(mark, to_json_bytes(told))
+            write_atomically(store_file, to_json_bytes(header))
     except OSError as error:
         raise ResultsError(f"cannot use {path} as a store: {error.strerror or error}") from None
-    if not mark.exists():
-        _create_folder_with_header(path, _STORE_FILE, told, "store")
-    theirs = read_json_object(mark, "fix: choose another folder").get("format")
+    if not store_file.exists():
+        _create_folder_with_header(path, _STORE_FILE, header, "store")
+    theirs = read_json_object(store_file, "fix: choose another folder").get("format")
     require_format(path, "store", theirs, _core.FORMAT, "choose another folder")
     return lost
 
 
-def _stored_format_version(mark: Path) -> int | None:
-    """The format that a store's file says, if it is sound. Raises OSError."""
+def _stored_format_version(store_file: Path) -> int | None:
+    """The format version in store.json; None if it is damaged. Raises OSError."""
     try:
-        told = read_json_object(mark, "").get("format")
+        version = read_json_object(store_file, "").get("format")
     except (FileNotFoundError, ResultsError):
         return None
-    return told if isinstance(told, int) else None
+    return version if isinstance(version, int) else None
 
 
 def _looks_like_store(path: Path) -> bool:
-    """Whether there is what a store consists of, builds with their batches, and nothing else. Raises OSError."""
+    """Whether a folder contains builds with batches and nothing else. Raises OSError."""
     if not path.is_dir():
         return False
     builds = [entry for entry in path.iterdir() if entry.name != _STORE_FILE and not entry.name.startswith(f".{_STORE_FILE}.")]
@@ -236,11 +236,11 @@ def _looks_like_store(path: Path) -> bool:
 def _require_same_header(folder: ResultsFolder, header: Mapping[str, Any]) -> None:
     if folder.header.get("hash") == header["hash"]:
         return
-    engines = [(told.get("engine"), told.get("build")) for told in (folder.header, header)]
+    engines = [(run_header.get("engine"), run_header.get("build")) for run_header in (folder.header, header)]
     what = "another scenario" if engines[0] == engines[1] else "another build of the engine"
     if engines[0] == engines[1] and (changed := _names_of_changed_aqms(folder.header, header)):
         what = f"another version of the AQM {', '.join(changed)}, which has changed since, or something that it reads"
-    ran = [told.get("backend", base.backend_to_dict(simulator.SIMULATOR)) for told in (folder.header, header)]
+    ran = [run_header.get("backend", base.backend_to_dict(simulator.SIMULATOR)) for run_header in (folder.header, header)]
     if ran[0] != ran[1]:
         what = f"another backend, {base.backend_identity_text(ran[0])} instead of {base.backend_identity_text(ran[1])}"
     raise ResultsError(
@@ -249,36 +249,37 @@ def _require_same_header(folder: ResultsFolder, header: Mapping[str, Any]) -> No
 
 
 def _names_of_changed_aqms(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """The user's AQMs by which alone two headers differ."""
+    """Names of the user's AQMs, if they are the only difference between two headers."""
     in_force = [
-        {key: value for key, value in told.get("parameters", {}).items() if key not in ("name", "record")} for told in (before, now)
+        {key: value for key, value in run_header.get("parameters", {}).items() if key not in ("name", "record")}
+        for run_header in (before, now)
     ]
-    digests = [told.get("aqms", {}) for told in (before, now)]
+    digests = [run_header.get("aqms", {}) for run_header in (before, now)]
     same = in_force[0] == in_force[1] and digests[0].keys() == digests[1].keys()
     return sorted(name for name in digests[1] if digests[0][name] != digests[1][name]) if same else []
 
 
-def _create_folder_with_header(path: Path, name: str, told: Mapping[str, Any], what: str) -> None:
-    """Make a folder whose file `name` says what it is. Raises ResultsError if it cannot be written or holds anything else."""
+def _create_folder_with_header(path: Path, name: str, header: Mapping[str, Any], what: str) -> None:
+    """Create a folder with the header file `name`. Raises ResultsError if it cannot be written or has foreign files."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         _require_empty_folder(path, name, what)
-        write_if_absent(path / name, to_json_bytes(told))
+        write_if_absent(path / name, to_json_bytes(header))
     except OSError as error:
         raise ResultsError(f"cannot write to {path}: {error.strerror or error}") from None
 
 
 def _require_empty_folder(path: Path, name: str, what: str) -> None:
-    """Nothing may be there but the file that another process is writing at this moment."""
+    """Check that a folder is empty except for a partial file of another process. Raises ResultsError."""
     strange = [entry.name for entry in path.iterdir() if not entry.name.startswith(f".{name}.")]
     refuse_foreign_files(path, [] if (path / name).exists() else strange, what)
 
 
 def _describe_foreign_folder(path: Path) -> str:
-    """What a folder is in place of a run's, and what to do with it."""
-    for name, told in _OTHER_KINDS_OF_FOLDER.items():
+    """Kind and remedy for a folder that is not a results folder."""
+    for name, description in _OTHER_KINDS_OF_FOLDER.items():
         if (path / name).is_file():
-            return told
+            return description
     return f"{_HEADER_FILE} is missing; fix: name a folder that a run has written"
 
 

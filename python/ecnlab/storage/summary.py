@@ -1,4 +1,4 @@
-"""A result as tables: rates, delays and counts by group; fairness; each queue, and its bands where it has several.
+"""Text tables of a result: measures by group, fairness, queues and their bands.
 
 The command prints them, and a notebook shows them.
 """
@@ -52,21 +52,21 @@ _BAND_QUANTITIES = (
     "drops_forced",
     "drops_overflow",
 )
-# Jain's indices that can be computed over the flows of some groups, and the columns of the flows that they are of.
+# Jain's indices that can be computed over some groups, with their column of the table `flows`.
 _FLOW_COLUMN_OF_INDEX = {"jain_goodput": "goodput_bps", "jain_goodput_first": "goodput_first_bps"}
 _BULK_APP = "bulk"
 _PATH_DROP_QUANTITIES = ("drops_lost", "drops_ecn")
 _TEXT_COLUMNS = ("quantity", "unit")
 
 
-# Of a group, as the table of queues has rows of the same columns that count acknowledgements and datagrams too.
+# Row names of the group table; in the queue table these counts include acknowledgements and datagrams.
 _DATA_PACKET_NAMES = {"marks": "data packets marked", "drops": "data packets dropped"}
 
 
 def result_tables(result: Result) -> list[TextTable]:
     """The tables of a result."""
-    whole, groups = result.estimate, [_group_estimates(result, name) for name in result.group_names]
-    queues = [_queue_estimates(result, name) for name in result.queue_names]
+    whole, groups = result.estimate, [_estimator_of_group(result, name) for name in result.group_names]
+    queues = [_estimator_of_queue(result, name) for name in result.queue_names]
     by_group = _GROUP_QUANTITIES + (_TRANSACTION_QUANTITIES if math.isfinite(whole("transaction_mean_s").mean) else ())
     lost = [quantity for quantity in _PATH_DROP_QUANTITIES if any(of(quantity).mean > 0 for of in queues)]
     shown = [
@@ -85,7 +85,7 @@ def result_tables(result: Result) -> list[TextTable]:
         shown.append(_host_lateness_table(result))
     if not result.band_names:
         return shown
-    bands = [_band_estimates(result, queue, band) for queue, band in result.band_names]
+    bands = [_estimator_of_band(result, queue, band) for queue, band in result.band_names]
     return [
         *shown,
         TextTable(
@@ -98,16 +98,16 @@ def result_tables(result: Result) -> list[TextTable]:
 
 
 def _host_lateness_table(result: Result) -> TextTable:
-    """What only a backend with real hosts knows: on what they ran, and how late packets were given to them in the worst seed."""
+    """Table for a backend with real hosts: kernel, congestion control, and lateness of the worst seed."""
     every = list(result.about.values())
     late = [[f"lateness {step}, worst seed", lateness.format_milliseconds(value)] for step, value in lateness.worst_lateness(every).items()]
-    control = [[f"{name}: congestion control", told] for name, told in lateness.congestion_controls_in_use(every[0]).items()]
+    control = [[f"{name}: congestion control", algorithm] for name, algorithm in lateness.congestion_controls_in_use(every[0]).items()]
     rows = [["ran on", base.backend_identity_text(result.backend)], *control, *late]
     return TextTable("hosts", ["what", "value"], rows, ["what", "value"])
 
 
 def result_title(result: Result) -> str:
-    """The scenario's title, how many seeds, and what the numbers mean."""
+    """The scenario's title, the number of seeds, and the notation of intervals."""
     n = len(result.seeds)
     if n == 1:
         return f"{result.name}: 1 seed"
@@ -115,9 +115,9 @@ def result_title(result: Result) -> str:
 
 
 def format_estimate(value: Estimate, factor: float = 1.0, *, is_signed: bool = False) -> str:
-    """A mean with its interval, to the digits that the interval leaves meaning to; what is whole in itself stands as it is.
+    """A mean with its interval, rounded to the significant digits; integers without interval are not rounded.
 
-    No measure is negative. Where Student's interval reaches below 0 its ends are given, the lower one as 0, unless the value `is_signed`.
+    Measures are not negative: an interval that reaches below 0 is printed as "0 to HIGH", unless the value `is_signed`.
     """
     scaled = value.scaled(factor)
     if not math.isfinite(scaled.mean):
@@ -134,34 +134,38 @@ def _decimals_for_scale(scale: float) -> int:
     return 0 if not scale > 0 else min(6, max(0, 1 - math.floor(math.log10(scale))))
 
 
-def _group_estimates(result: Result, name: str) -> Callable[[str], Estimate]:
+# Maps a column of measures to its mean and interval.
+_Estimator = Callable[[str], Estimate]
+
+
+def _estimator_of_group(result: Result, name: str) -> _Estimator:
     return lambda quantity: result.estimate(quantity, group=name)
 
 
-def _queue_estimates(result: Result, name: str) -> Callable[[str], Estimate]:
+def _estimator_of_queue(result: Result, name: str) -> _Estimator:
     return lambda quantity: result.estimate(quantity, queue=name)
 
 
-def _band_estimates(result: Result, queue: str, band: str) -> Callable[[str], Estimate]:
+def _estimator_of_band(result: Result, queue: str, band: str) -> _Estimator:
     return lambda quantity: result.estimate(quantity, queue=queue, band=band)
 
 
 def _total_column_name(result: Result) -> str:
-    """What the column of all flows is called: not as a group is."""
+    """Name of the column over all flows, distinct from all group names."""
     return "all" if "all" not in result.group_names else "all flows"
 
 
-def _estimates_row(quantity: str, estimates: Iterable[Callable[[str], Estimate]], name: str | None = None) -> list[str]:
+def _estimates_row(quantity: str, estimates: Iterable[_Estimator], name: str | None = None) -> list[str]:
     found = [of(quantity) for of in estimates]
     factor, unit = display_unit_for_values(quantity, [one.mean for one in found])
     return [name or quantity_name(quantity), unit, *(format_estimate(one, factor) for one in found)]
 
 
 def _fairness_table(result: Result) -> TextTable:
-    """Jain's index of the flows of each group; over all flows only where all of them have data at all times.
+    """Jain's index of the flows of each group, and over all flows if all are bulk flows.
 
-    Flows of applications that pause or end have goodputs that say how much they were asked to send, so an index over them and bulk flows
-    says nothing of how a queue shares. Bulk flows of several groups are then put beside each other instead.
+    Goodput of an application that pauses or ends depends on its data, so an index over it and bulk flows does not measure how a queue
+    shares capacity. Bulk flows of several groups are compared instead.
     """
     kinds = {group["name"]: group["app"]["kind"] for group in result.header["parameters"]["flows"]}
     bulk = [name for name in result.group_names if kinds[name] == _BULK_APP]
@@ -179,13 +183,13 @@ def _fairness_table(result: Result) -> TextTable:
 
 
 def _jain_cell(result: Result, groups: Sequence[str], quantity: str) -> str:
-    """Jain's index over the flows of some groups; "-" of a quantity that is not known of single flows."""
+    """Jain's index over the flows of some groups; "-" for a quantity without values per flow."""
     column = _FLOW_COLUMN_OF_INDEX.get(quantity)
     return "-" if column is None else format_estimate(result.estimate_of(result.jain(column, groups)))
 
 
 def quantity_name(quantity: str) -> str:
-    """A quantity as people read it: without its unit, with blanks."""
+    """Display name of a quantity: without unit, with spaces."""
     for ending in ("_bps", "_packets", "_s"):
         quantity = quantity.removesuffix(ending)
     return quantity.replace("_", " ")

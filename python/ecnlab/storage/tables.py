@@ -1,4 +1,4 @@
-"""Finished seeds and their tables: as polars frames, and as plain columns for what must not wait for polars."""
+"""Finished seeds and their tables, as polars frames, and as plain columns where the import of polars takes too long."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NUMPY_TYPES = {"real": "<f8", "count": "<u8", "index": "<u4", "name": "<u4"}
 
 @dataclass(frozen=True)
 class SeedRecord:
-    """What identifies one finished seed, what it took, and, of a backend with real hosts, what only that knows of the run."""
+    """Fingerprint and cost of a finished seed, and the record of a backend with real hosts."""
 
     seed: int
     fingerprint: str
@@ -32,14 +32,14 @@ class SeedRecord:
     about: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """All but the seed, for a file in which the seed is the key."""
-        told = {name: value for name, value in asdict(self).items() if name != "seed"}
-        return {name: value for name, value in told.items() if name != "about" or value is not None}
+        """All fields except the seed, which is the key in the file."""
+        fields = {name: value for name, value in asdict(self).items() if name != "seed"}
+        return {name: value for name, value in fields.items() if name != "about" or value is not None}
 
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run that has ended: its scenario's key, what was recorded besides the measures, what identifies it, and its tables by name."""
+    """A finished run: its scenario's key, optional recordings, record, and tables by name."""
 
     key: str
     recording: Mapping[str, Any]
@@ -53,71 +53,70 @@ class FinishedRun:
 
     @property
     def tables_size_bytes(self) -> int:
-        """Bytes that its tables take."""
+        """Size of its tables."""
         return sum(table.size for table in self.tables.values())
 
 
 class SeedTables(Protocol):
-    """Some finished seeds of one scenario of which the same was recorded."""
+    """Finished seeds of one scenario with the same recording."""
 
     @property
     def recording(self) -> Mapping[str, Any]:
-        """What was recorded besides the measures."""
+        """The optional recordings."""
 
     @property
     def records(self) -> Mapping[int, SeedRecord]:
-        """What identifies each of its seeds."""
+        """The record of each seed."""
 
     @property
     def tables(self) -> frozenset[str]:
         """The names of its tables."""
 
     def table(self, name: str) -> _core.Table:
-        """One table of all its seeds, with the columns `key` and `seed` in front, its rows in ascending order of the seeds."""
+        """A table of all seeds, sorted by seed, with the first columns `key` and `seed`."""
 
 
 class SeedTablesInMemory:
-    """Finished runs that live in memory only."""
+    """Finished runs in memory."""
 
     def __init__(self, runs: Iterable[FinishedRun]) -> None:
-        """Take in runs of one scenario and recording, at least one."""
+        """Store at least one run; all have the same scenario and recording."""
         self._runs = sorted(runs, key=lambda run: run.seed)
         self.recording = self._runs[0].recording
         self.records = {run.seed: run.record for run in self._runs}
         self.tables = frozenset(self._runs[0].tables)
 
     def table(self, name: str) -> _core.Table:
-        """One table of all its seeds."""
+        """A table of all seeds."""
         return join_tables(self._runs, name)
 
 
 def join_tables(runs: Sequence[FinishedRun], table: str) -> _core.Table:
-    """One table of several runs of a scenario, with the columns `key` and `seed` in front."""
+    """A table of several runs of a scenario, with the first columns `key` and `seed`."""
     return _core.join(runs[0].key, [(run.seed, run.tables[table]) for run in runs])
 
 
 def column_metadata(table: str) -> list[tuple[str, str]]:
-    """What a Parquet file of a table says of its columns: units and meanings, each as JSON by column."""
+    """Parquet metadata of a table: units and descriptions of columns, each as JSON."""
     declared = catalog.table(table).columns
     units = {column.name: column.unit for column in declared}
     return [("units", json.dumps(units)), ("meanings", json.dumps({column.name: column.doc for column in declared}))]
 
 
 def recording_includes(recording: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether all that `wanted` asks to be recorded was recorded."""
+    """Whether a recording has everything in `wanted`."""
     return all(recording.get(key) == value for key, value in wanted.items() if value not in (False, "off") and key != "plot")
 
 
 def recording_as_text(recording: Mapping[str, Any]) -> str:
-    """What was recorded, as text; what is drawn of it does not count."""
+    """A recording as text, without options of figures."""
     return json.dumps({key: value for key, value in recording.items() if key != "plot"}, sort_keys=True)
 
 
 def choose_part_for_each_seed(parts: Iterable[SeedTables], wanted: Mapping[str, Any]) -> dict[int, SeedTables]:
-    """For each seed the part to take it from, of those that recorded what `wanted` asks.
+    """Choose the stored part to read each seed from, among those with at least the recording `wanted`.
 
-    It is one with most tables, and of these one whose recording most seeds have: series of seeds that were sampled at the same
-    times can be compared.
+    Prefers parts with most tables, then the recording that most seeds have, so that series of seeds have the same sample times.
     """
     asked = [part for part in parts if recording_includes(part.recording, wanted)]
     if len(asked) == 1:
@@ -133,10 +132,10 @@ def choose_part_for_each_seed(parts: Iterable[SeedTables], wanted: Mapping[str, 
 
 
 class ColumnsOverSeeds:
-    """One table over seeds as plain lists, its rows in ascending order of the seeds."""
+    """A table over seeds as plain lists, sorted by seed."""
 
     def __init__(self, parts: Sequence[tuple[SeedTables, Sequence[int]]], table: str) -> None:
-        """Join the `table` of each part, of its given seeds only."""
+        """Join the `table` of each part, restricted to the given seeds."""
         self._tables = [part.table(table) for part, _ in parts]
         self._known: dict[str, list[Any]] = {}
         self._pieces: list[tuple[int, int, slice]] = []
@@ -147,7 +146,7 @@ class ColumnsOverSeeds:
 
     @cached_property
     def column_names(self) -> list[str]:
-        """The columns' names, `seed` first."""
+        """Names of the columns, `seed` first."""
         return [name for name in self._tables[0].columns if name != KEY_COLUMN]
 
     def __getitem__(self, name: str) -> list[Any]:
@@ -159,7 +158,7 @@ class ColumnsOverSeeds:
 
 
 def _row_slice_of_each_seed(table: _core.Table) -> Iterable[tuple[int, slice]]:
-    """Where the rows of each seed stand; they stand together."""
+    """Each seed and the slice of its consecutive rows."""
     begin = 0
     for seed, rows in groupby(table.column("seed")):
         end = begin + sum(1 for _ in rows)
@@ -168,7 +167,7 @@ def _row_slice_of_each_seed(table: _core.Table) -> Iterable[tuple[int, slice]]:
 
 
 def join_as_polars_frame(parts: Sequence[tuple[SeedTables, Sequence[int]]], table: str) -> pl.DataFrame:
-    """One table over seeds as a polars frame, its rows in ascending order of the seeds."""
+    """A table over seeds as a polars frame, sorted by seed."""
     import polars as pl
 
     frames = [
