@@ -1,1 +1,1 @@
-"""Runs as values, and what does them: threads here or workers of a cluster."""
+"""Execution of runs by threads of this process or workers of a cluster."""

@@ -1,10 +1,10 @@
-"""A cluster does the jobs: the workers of a dask scheduler, wherever they run.
+"""Execution of jobs on a cluster: the workers of a dask scheduler.
 
     lab.run_all(requests, store="results/store", workers=lab.Cluster("tcp://node1:8786"))
 
-docs/how-to/cluster.md says how one is started. A worker needs nothing but this package, of the same build: a job holds its scenario's text,
-and what it gives comes back over the network. Of workers that die, others do the jobs. What is sent finds out itself whether the
-package is there and of this build, so that a worker which comes later and has another one takes no job away.
+docs/how-to/cluster.md describes how to start one. A worker requires only this package, of the same build: a job holds its scenario's
+text, and its tables return over the network. Jobs of workers that die are repeated by others. The function sent to a worker checks that
+the package is installed and of this build, so that a worker which joins later with another build takes no job.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # Host and port, or a scheduler in this process.
 _ADDRESS_PATTERN = re.compile(r"(?:[a-z]+://)?[^\s/]+:\d+(?:/\S*)?|inproc://\S+")
 _ENGINE_BUILD = _core.BUILD
-# Who tells on standard error of workers and schedulers that go; here it is told in one line, where it matters.
+# Loggers that report lost workers and schedulers; ecnlab reports a loss in one line, where it matters.
 _QUIETED_LOGGERS = ("distributed", "distributed.client", "tornado.application")
 _CONNECT_TIMEOUT_S = 10.0
 _JOBS_PER_THREAD = 4
@@ -57,11 +57,11 @@ class Cluster:
 
     @property
     def is_local(self) -> bool:
-        """A worker is anywhere."""
+        """False: workers may run on any machine."""
         return False
 
-    def pool(self, most: int, at_once: int | None = None) -> JobWorkerPool:
-        """Let them come to work on so many jobs, as many at a time as they have threads.
+    def pool(self, max_jobs: int, max_parallel: int | None = None) -> JobWorkerPool:
+        """Start the workers on a number of jobs, one per worker thread in parallel.
 
         Raises ClusterError if the scheduler or its workers cannot be used.
         """
@@ -74,10 +74,10 @@ class Cluster:
 
 
 class _ClusterPool:
-    """Workers of a cluster at work; they come and go, and those of another engine get no jobs."""
+    """Workers of a cluster, which may join and leave; those of another build get no jobs."""
 
     def __init__(self, client: Client, address: str, workers: Iterable[str]) -> None:
-        """Put these to work, which have this engine."""
+        """Use these workers, which have this build of the engine."""
         self._client = client
         self._address = address
         self._attempt = _function_sent_to_workers()
@@ -86,10 +86,10 @@ class _ClusterPool:
         self._only: dict[int, list[str]] = {}
         self._lost: Counter[int] = Counter()
         self._waiting: list[int] = []
-        # Workers died while these ran beside other jobs, so that each runs once without another one before it counts as the cause.
+        # Jobs whose worker died while other jobs ran. Each is repeated alone before it counts as the cause.
         self._suspects: list[int] = []
         self._isolated: int | None = None
-        # The job beside which no other has been at work since it was submitted.
+        # A suspect that has run alone since it was submitted.
         self._alone: int | None = None
         self._given_up: list[int] = []
         self._ended: SimpleQueue[tuple[int, str]] = SimpleQueue()
@@ -103,7 +103,7 @@ class _ClusterPool:
 
     @property
     def capacity(self) -> int:
-        """A few for each thread of those that can do jobs."""
+        """A few jobs per worker thread."""
         self._update_workers_and_lost_jobs()
         return _JOBS_PER_THREAD * max(self._threads, 1)
 
@@ -111,13 +111,13 @@ class _ClusterPool:
         self._jobs[number] = job
         self._submit_job(number)
 
-    def finished_jobs(self, patience_s: float) -> list[tuple[int, JobOutcome]]:
+    def finished_jobs(self, timeout_s: float) -> list[tuple[int, JobOutcome]]:
         self._update_workers_and_lost_jobs()
-        numbers = {name: number for number, name in get_all_queued(self._ended, patience_s)}
+        numbers = {name: number for number, name in get_all_queued(self._ended, timeout_s)}
         numbers = {name: number for name, number in numbers.items() if number in self._futures and self._futures[number].key == name}
         gathered = self._fetch_outcomes([self._futures[number] for number in numbers.values()])
         outcomes: dict[int, JobOutcome] = {numbers[name]: outcome for name, outcome in gathered.items()}
-        # A result can go with its worker before it is fetched. dask repeats such a job on any worker, also on one of another build.
+        # A result may be lost with its worker before it is fetched. dask repeats the job on any worker, even one of another build.
         outcomes |= {number: self._failure_or_none_to_retry(number) for name, number in numbers.items() if name not in gathered}
         self._submit_failed_jobs_again([number for number, outcome in outcomes.items() if outcome is None])
         if self._client.status != "running":
@@ -147,7 +147,7 @@ class _ClusterPool:
                 log.setLevel(level)
 
     def _update_workers_and_lost_jobs(self) -> None:
-        """See who has come and who has gone, and give anew what nobody has in hand."""
+        """Update the set of workers, and submit jobs of lost workers again."""
         if monotonic() - self._looked < _SCHEDULER_CHECK_INTERVAL_S:
             return
         try:
@@ -163,18 +163,18 @@ class _ClusterPool:
             self._submit_job(number)
 
     def _workers_of_this_build(self) -> list[str]:
-        """The workers that have this engine."""
+        """The workers with this build of the engine."""
         return [worker for worker, fits in self._fits.items() if fits]
 
     def _jobs_without_worker(self) -> list[int]:
-        """Jobs that were for workers of which all have gone; those that this has happened to too often are given up."""
+        """Jobs whose workers are all lost; a job that has lost workers too often fails."""
         fit = set(self._workers_of_this_build())
         return self._numbers_to_submit_again(
             [number for number in self._futures if self._only[number] and not fit.intersection(self._only[number])]
         )
 
     def _numbers_to_submit_again(self, numbers: Sequence[int]) -> list[int]:
-        """Jobs that are to be given anew; not those that had to be too often."""
+        """Jobs to submit again, without those that were submitted too often."""
         for number in numbers:
             self._futures.pop(number).cancel()
         self._lost.update(numbers)
@@ -182,7 +182,7 @@ class _ClusterPool:
         return [number for number in numbers if self._lost[number] <= _MAX_LOST_WORKERS]
 
     def _submit_job(self, number: int) -> None:
-        """Give a job to the workers, to those with this engine only if there are others; it waits until one comes."""
+        """Submit a job, restricted to the workers of this build if there are others; it waits until one joins."""
         fit = self._workers_of_this_build()
         mixed = len(fit) < len(self._fits)
         if (mixed and not fit) or self._isolated not in (None, number):
@@ -203,7 +203,7 @@ class _ClusterPool:
         future.add_done_callback(lambda _: self._ended.put((number, name)))
 
     def _submit_failed_jobs_again(self, numbers: Sequence[int]) -> None:
-        """Submit jobs again that gave nothing: refused by a worker of another build, lost with their worker, or killed beside others."""
+        """Submit jobs without outcome again: refused by a worker of another build, lost with their worker, or suspects."""
         again = [number for number in self._numbers_to_submit_again(numbers) if number not in self._suspects]
         if again:
             self._looked = -_SCHEDULER_CHECK_INTERVAL_S
@@ -212,12 +212,12 @@ class _ClusterPool:
             self._submit_job(number)
 
     def _fetch_outcomes(self, futures: Sequence[AnyFuture]) -> dict[str, JobOutcome]:
-        """What these jobs gave, by name, fetched at once; without those that failed, or were lost with their worker."""
+        """Outcomes of jobs by name, fetched together; without jobs that failed or were lost with their worker."""
         well = [future for future in futures if future.status == "finished"]
         if not well:
             return {}
         try:
-            # dask does lost ones again and waits for that, which may take for ever
+            # dask repeats lost jobs and waits for them, perhaps for ever
             return dict(
                 self._client.sync(lambda: self._client.gather(well, errors="skip", asynchronous=True), callback_timeout=_FETCH_TIMEOUT_S)
             )
@@ -237,7 +237,7 @@ class _ClusterPool:
             self._submit_job(number)
 
     def _failure_or_none_to_retry(self, number: int) -> JobOutcome:
-        """The reason why a job gave nothing; None if it is to be submitted again."""
+        """The failure of a job without outcome; None if it is to be submitted again."""
         from distributed import KilledWorker
 
         future, job = self._futures[number], self._jobs[number]
@@ -257,7 +257,7 @@ class _ClusterPool:
 
 
 def _function_sent_to_workers() -> Callable[[str, str, str, bytes], tuple[str, JobOutcome]]:
-    """What a worker does, sent as it is, for there another engine may be, or none; it gives None beside the job's name then."""
+    """The function that a worker calls, sent by value, since the package may be missing there or of another build. It returns None then."""
 
     def run_job_on_worker(build: str, name: str, key: str, packed: bytes) -> tuple[str, JobOutcome]:
         try:
@@ -266,7 +266,7 @@ def _function_sent_to_workers() -> Callable[[str, str, str, bytes], tuple[str, J
             return name, None
         if build != there.BUILD:
             return name, None
-        # By name, since a worker of another build may have no such module, and would fail before it could say so.
+        # Imported here, since a worker of another build may lack this module, and would fail before it reports its build.
         from ecnlab.execution.cluster import run_packed_job
 
         return name, run_packed_job(key, packed)
@@ -275,10 +275,10 @@ def _function_sent_to_workers() -> Callable[[str, str, str, bytes], tuple[str, J
 
 
 def run_packed_job(key: str, packed: bytes) -> JobOutcome:
-    """Do a job that was sent here, of a scenario with that key."""
+    """Run a job on a worker; `key` is that of its scenario."""
     try:
         job: Job = pickle.loads(packed)
-    except BackendError as error:  # nothing can be run there that needs it
+    except BackendError as error:  # the backend cannot be used on that worker
         return BackendError(f"a worker on {gethostname()} cannot run it: {error}")
     if key != job.key:
         return failure_of_job(job, WORKER, "a worker cannot run it: it reads a different scenario")
@@ -298,7 +298,7 @@ def _connect_to_scheduler(address: str) -> Client:
 
 
 def _require_workers(client: Client, address: str) -> list[str]:
-    """The workers, of which every one must have this engine. Raises ClusterError with what is wrong on which worker."""
+    """Check that all workers have this build of the engine. Raises ClusterError that lists the workers without it."""
     try:
         client.wait_for_workers(1, timeout=_CONNECT_TIMEOUT_S)
     except TimeoutError:
@@ -306,19 +306,19 @@ def _require_workers(client: Client, address: str) -> list[str]:
     builds = _engine_builds_of_workers(client)
     wrong = {worker: build for worker, build in builds.items() if build != _ENGINE_BUILD}
     if wrong:
-        told = "\n".join(f"  {worker}: {build or 'ecnlab is not installed there'}" for worker, build in sorted(wrong.items()))
+        listed = "\n".join(f"  {worker}: {build or 'ecnlab is not installed there'}" for worker, build in sorted(wrong.items()))
         remedy = "fix: install the same ecnlab on every worker, and restart the workers"
-        raise ClusterError(f"cluster: not every worker has this build of the engine, {_ENGINE_BUILD}:\n{told}\n{remedy}")
+        raise ClusterError(f"cluster: not every worker has this build of the engine, {_ENGINE_BUILD}:\n{listed}\n{remedy}")
     return list(builds)
 
 
 def _engine_builds_of_workers(client: Client, workers: list[str] | None = None) -> dict[str, str]:
-    """The build of the engine on each worker, or on these; those that go meanwhile say nothing."""
+    """The build of the engine on each worker, or on these; workers that leave meanwhile are omitted."""
     return dict(client.run(_engine_build_function_for_workers(), workers=workers, on_error="ignore"))
 
 
 def _engine_build_function_for_workers() -> Callable[[], str]:
-    """A function that tells the build of the engine where it is called, sent as it is, for there this package may be missing."""
+    """A function that returns the build of the engine on a worker, sent by value, since this package may be missing there."""
 
     def engine_build() -> str:
         try:

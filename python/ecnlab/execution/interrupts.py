@@ -1,7 +1,7 @@
 """Ctrl-C while threads call hooks of a user's AQM, which may never return.
 
-The first Ctrl-C asks for an end. A thread that does not come to one is told on standard error after `HOOK_TIMEOUT_S`, and the second Ctrl-C
-leaves it behind: it ends with the process, whose exit code is then 130.
+The first Ctrl-C requests an end. A thread that does not end within `HOOK_TIMEOUT_S` is reported on standard error. The second Ctrl-C
+abandons it: the process exits with code 130.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from types import FrameType
 from typing import TypeVar
 
 HOOK_TIMEOUT_S = 3.0
-EXIT_CODE_INTERRUPTED = 130  # the exit code of what Ctrl-C has ended
+EXIT_CODE_INTERRUPTED = 130  # the shell's exit code for SIGINT
 _POLL_INTERVAL_S = 0.1
 _HOOK_NAMES = ("on_start", "on_arrival", "on_departure", "on_deadline", "on_idle", "on_rate", "group", "check")
 _PACKAGE = str(Path(__file__).parents[1])
@@ -31,24 +31,24 @@ T = TypeVar("T")
 
 
 def run_interruptibly_in_thread(work: Callable[[], T], name: str) -> T:
-    """What `work` gives or raises. It works in a thread, in which the first Ctrl-C is raised; the second one leaves it behind.
+    """Return or raise the outcome of `work`, run in a thread. The first Ctrl-C is raised in it; the second abandons it.
 
-    `name` is what the message calls it where it is in no hook that Python can see.
+    `name` identifies the work in the message if no hook in Python is running.
     """
-    if current_thread() is not main_thread():  # only the main thread hears Ctrl-C
+    if current_thread() is not main_thread():  # only the main thread receives Ctrl-C
         return work()
-    told: SimpleQueue[tuple[bool, T | BaseException]] = SimpleQueue()
+    outcomes: SimpleQueue[tuple[bool, T | BaseException]] = SimpleQueue()
 
     def store_result() -> None:
         try:
-            told.put((True, work()))
+            outcomes.put((True, work()))
         except BaseException as error:
-            told.put((False, error))
+            outcomes.put((False, error))
 
     thread = Thread(target=store_result, daemon=True)
     thread.start()
     try:
-        done, outcome = told.get()
+        done, outcome = outcomes.get()
     except KeyboardInterrupt:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(KeyboardInterrupt))
         join_threads_interruptibly([thread], lambda: [str(running_aqm_hook(thread) or name)])
@@ -60,14 +60,14 @@ def run_interruptibly_in_thread(work: Callable[[], T], name: str) -> T:
 
 
 def join_threads_interruptibly(threads: Sequence[Thread], stuck: Callable[[], Sequence[str]]) -> bool:
-    """Wait until threads have ended; false if Ctrl-C has ended the waiting. `stuck` gives what does not return, once for the message."""
-    began, said = monotonic(), False
+    """Wait for threads; false if Ctrl-C has interrupted the wait. `stuck` lists running hooks for the message, which is printed once."""
+    began, is_reported = monotonic(), False
     try:
         for thread in threads:
             while thread.is_alive():
                 thread.join(_POLL_INTERVAL_S)
-                if not said and monotonic() - began >= HOOK_TIMEOUT_S and thread.is_alive():
-                    said = True
+                if not is_reported and monotonic() - began >= HOOK_TIMEOUT_S and thread.is_alive():
+                    is_reported = True
                     for one in stuck():
                         print(_print_to_stderr(one), file=sys.stderr, flush=True)
     except KeyboardInterrupt:
@@ -79,9 +79,9 @@ def join_threads_interruptibly(threads: Sequence[Thread], stuck: Callable[[], Se
 
 
 def _exit_with_abandoned_threads() -> None:
-    """End the process here if a thread is still in the engine: Python cannot stop it, and aborts if it tries."""
+    """Exit the process here if a thread is still in the engine: Python cannot stop it, and aborts if it tries."""
     until = monotonic() + _POLL_INTERVAL_S
-    # Thread.is_alive and Thread.join do not serve: both may give up a thread whose join Ctrl-C has ended, before it has ended itself.
+    # Thread.is_alive and Thread.join are not usable: after an interrupted join both may report a running thread as ended.
     while any(thread.ident in sys._current_frames() for thread in _abandoned_threads):
         if monotonic() >= until:
             break
@@ -96,16 +96,16 @@ def _exit_with_abandoned_threads() -> None:
 
 @dataclass(frozen=True)
 class RunningAqmHook:
-    """A hook of a user's AQM that a thread is in.
+    """A hook of a user's AQM that a thread executes.
 
     Attributes
     ----------
     name : str
-        The method.
+        The method's name.
     line : str
-        The line that is being executed, in the user's file: "my_aqm.py:12".
+        The current line in the user's file: "my_aqm.py:12".
     now_s : float or None
-        Simulated seconds; None where the hook is not told.
+        Simulated seconds; None if the hook has no such argument.
     """
 
     name: str
@@ -117,7 +117,7 @@ class RunningAqmHook:
 
 
 def running_aqm_hook(thread: Thread) -> RunningAqmHook | None:
-    """The hook that a thread is in; None if it is in none, or in a compiled one."""
+    """The hook that a thread executes; None outside of hooks and in compiled ones."""
     frame: FrameType | None = sys._current_frames().get(thread.ident or 0)
     found = line = None
     while frame is not None:
@@ -130,7 +130,7 @@ def running_aqm_hook(thread: Thread) -> RunningAqmHook | None:
 
 
 def _simulated_time_of_hook_s(hook: FrameType) -> float | None:
-    """The simulated time that a hook was told with its argument."""
+    """The simulated time in a hook's argument."""
     for value in list(hook.f_locals.values())[1:2]:
         now_s = getattr(value, "now_s", None)
         if isinstance(now_s, float):

@@ -1,4 +1,4 @@
-"""A run as a value: any thread, any process and any worker of a cluster can take a job, and what it gives back is the same."""
+"""Jobs: one run as a value that any thread, process or cluster worker can execute with the same outcome."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Job:
 
     @property
     def key(self) -> str:
-        """The scenario's, which says on what it runs too: equal key and seed give equal results, but in real time."""
+        """The scenario's key, which includes the backend: the same key and seed give the same results, except in real time."""
         return self.scenario.hash
 
     def run(self, watch: ProgressCallback | None = None, tracing: TraceOutput | None = None) -> FinishedRun:
-        """Do it. `watch` is told the scenario's seconds now and then and answers whether to stop.
+        """Run it. `watch` is called periodically with the simulated seconds, and returns whether to stop.
 
-        Raises what the engine raises, BackendError, RemoteRunFailed, and Late if packets left too late for the numbers to mean anything.
+        Raises the engine's errors, BackendError, RemoteRunFailed, and LatenessExceeded if the lateness of packets exceeds its budget.
         """
         run = self.scenario.backend.run(self.scenario, self.seed, watch, tracing)
         if run.about is not None:
@@ -55,7 +55,7 @@ class Job:
 
 
 def run_job(job: Job, watch: ProgressCallback | None = None, tracing: TraceOutput | None = None) -> FinishedRun | Failure | None:
-    """Do a job; None if `watch` has stopped it. What a user or the engine may be the cause of is a failure, all else is raised."""
+    """Run a job; None if `watch` has stopped it. Errors of the user or the engine are returned as a failure, all others are raised."""
     try:
         return job.run(watch, tracing)
     except _core.Interrupted:
@@ -64,10 +64,10 @@ def run_job(job: Job, watch: ProgressCallback | None = None, tracing: TraceOutpu
         return failure_of_job(job, ENGINE, str(fault))
     except _core.AqmFailure as raised:
         return failure_of_job_with_error(job, AQM, aqm_error_from_exception(raised))
-    except _core.ScenarioError as error:  # told by the run only: the recording does not fit
+    except _core.ScenarioError as error:  # detected in the run only: the recording is too large
         return failure_of_job_with_error(job, RECORDING, ScenarioError(map(Problem.from_engine, error.problems), job.scenario.source))
-    except RemoteRunFailed as told:
-        return told.failure
+    except RemoteRunFailed as error:
+        return error.failure
     except lateness.LatenessExceeded as late:
         return failure_of_job(job, LATENESS, str(late))
     except BackendError as error:
@@ -84,5 +84,5 @@ def failure_of_job(job: Job, kind: str, message: str) -> Failure:
 
 
 def failure_of_job_with_error(job: Job, kind: str, error: EcnlabError) -> Failure:
-    """The failure of a job with what `ecnlab.run` raises for it."""
+    """The failure of a job with the error that `ecnlab.run` raises for it."""
     return Failure(job.key, job.scenario.name, job.seed, kind, str(error), error)

@@ -1,4 +1,4 @@
-"""How far the work is, on one line of standard error: only where a person looks, and only when it takes longer than a second."""
+"""Progress on one line of standard error: only on a terminal, and only for work of more than a second."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _REDRAW_INTERVAL_S = 0.1
 
 
 class ProgressLine:
-    """Counts what is done of `total` (runs, figures); a run that goes on counts by the share of it that is over.
+    """Progress of `total` items (runs, figures); a running item counts as a fraction.
 
     Use as a context manager and call `show` or `advance` often. `verb` begins the line: "running", "drawing".
     """
@@ -33,11 +33,11 @@ class ProgressLine:
         self._replace_line("")
 
     def add_finished(self, finished: float = 1) -> None:
-        """Count `finished` more as done (0 just lets the line appear in time)."""
+        """Add finished items (0 only redraws the line)."""
         self.show_done_count(self._done + finished)
 
     def show_done_count(self, done: float) -> None:
-        """Tell how many are done."""
+        """Set the number of finished items."""
         self._done = done
         now = monotonic()
         if self._shown and self._total and now >= self._next:
@@ -45,12 +45,12 @@ class ProgressLine:
             self._replace_line(progress_line(self._verb, done, self._total, now - self._begin))
 
     def show_fraction(self, done: float, total: int) -> None:
-        """Tell how many are done, and of how many, where that is known only while the work goes on."""
+        """Set the number of finished items and the total, if that is known only during the work."""
         self._total = total
         self.show_done_count(done)
 
     def _replace_line(self, text: str) -> None:
-        """Put a line in place of the one before."""
+        """Overwrite the line."""
         text = text[: shutil.get_terminal_size().columns - 1]
         if text or self._width:
             sys.stderr.write("\r" + text.ljust(self._width) + ("" if text else "\r"))
@@ -59,7 +59,7 @@ class ProgressLine:
 
 
 def progress_line(verb: str, done: float, total: int, elapsed_s: float) -> str:
-    """For example "running 3 of 20, 17 %, 0:12 so far, about 0:58 left"; the rest is guessed from what was done so far."""
+    """Text such as "running 3 of 20, 17 %, 0:12 so far, about 0:58 left"; the remaining time is extrapolated."""
     share = min(done / total, 1.0)
     count = f"{int(done)} of {total}, " if total > 1 else ""
     left = f", about {_format_duration(elapsed_s * (1 - share) / share)} left" if share > 0 else ""

@@ -1,4 +1,4 @@
-"""Running scenarios: whatever is asked for and not there yet is run, in the order of the requests, and kept as it finishes."""
+"""Running scenarios: executes the requested runs that are not stored yet, in order, and stores each when it finishes."""
 
 from __future__ import annotations
 
@@ -39,26 +39,25 @@ _POLL_INTERVAL_S = 0.1
 _FLUSH_INTERVAL_S = 1.0
 _FLUSH_BYTES = 256 << 20
 
-# Failures of a run that say nothing of the other seeds.
+# Kinds of failures that concern one seed only.
 _FAILURES_OF_ONE_SEED = (ENGINE, LATENESS)
 
 
 @dataclass(frozen=True)
 class Request:
-    """A scenario to run over seeds. With traces each seed is run, stored or not.
+    """A scenario to run over seeds. With traces, stored seeds are run again.
 
     Attributes
     ----------
     scenario : Scenario
-        What to run.
-    seeds : sequence of int
+        The scenario.
         Its seeds.
     out : Path or None
-        The results folder that it is to go into, if it is to have one of its own.
+        Its results folder, if any.
     tracing : Tracing or None
-        The traces that it is to write.
+        The traces to write.
     observed : Scenario or None
-        The same scenario with more recorded, in place of which the first five seeds are run, unless they are stored already.
+        The same scenario with more recordings, which the first five seeds use unless they are stored.
     """
 
     scenario: Scenario
@@ -68,7 +67,7 @@ class Request:
     observed: Scenario | None = None
 
     def job(self, seed: int) -> Job:
-        """The run of one of its seeds."""
+        """The job for one of its seeds."""
         return Job(
             self.observed if self.observed is not None and seed in self.seeds[: steady_series.OBSERVED_SEEDS] else self.scenario, seed
         )
@@ -76,12 +75,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of requests.
+    """Results and failures of requests.
 
     Attributes
     ----------
     results : list of Result
-        One for each request, in order, with those of its seeds that have finished.
+        One result per request, in order, with its finished seeds.
     failures : list of Failure
         The runs that failed, by title, key and seed.
     """
@@ -90,7 +89,7 @@ class Outcome:
     failures: list[Failure] = field(default_factory=list)
 
     def whole(self) -> list[Result]:
-        """The results, if no run has failed. Raises RunsFailed."""
+        """The results if no run has failed. Raises RunsFailed."""
         if self.failures:
             raise RunsFailed(self.failures, self.results)
         return self.results
@@ -123,29 +122,28 @@ def run(
     seed : int, optional
         The one seed to run; 1 if neither this nor `seeds` is given.
     backend : str or Backend, optional
-        What it runs on: "sim", "live" or "uml", or `Live(...)` or `Uml(...)` with settings; what the scenario says (`Scenario.on_backend`),
-        and so the simulator, unless given.
+        "sim", "live" or "uml", or `Live(...)` or `Uml(...)` with settings; by default the scenario's own (`Scenario.on_backend`), which is
+        the simulator unless set.
     out : str or Path, optional
-        A results folder: what finishes is stored there, seeds that it has already are not run again, and its summary.json
-        covers all that it holds.
+        A results folder: finished seeds are stored there, stored seeds are not run again, and its summary.json covers all of them.
     workers : Threads or Cluster, optional
-        Who does the runs; the cores of this machine unless given.
+        The workers that execute runs; by default threads on all cores of this machine.
     threads : int, optional
-        Short for `workers=Threads(threads)`: how many runs go on at a time.
+        Short for `workers=Threads(threads)`: the number of parallel runs.
     progress : bool
-        Show a bar on standard error.
+        Show progress on standard error.
     trace : str, Path or TraceTo, optional
-        A file into which each packet's events are written; see `TraceTo`. Seeds that are stored already are run again for it.
+        A file for the events of each packet; see `TraceTo`. Stored seeds are run again for it.
     until : str or float, optional
         Add seeds until the half width of the 95 % interval of a measure is at most this: "1%" of its mean, a value with its unit as
-        "10 kbps", or a number in the measure's unit. It begins with 10 seeds and looks after 15, 23, 35, ... of `seeds`, which are the
-        most that are run, 1000 unless given. The result's warnings say whether they were not enough.
+        "10 kbps", or a number in the measure's unit. The check follows 10, 15, 23, 35, ... of `seeds`, by default at most 1000. The
+        result's warnings report a target that is not reached.
     of : str
         The measure of `until`: "goodput" of all flows unless given, "GROUP.QUANTITY", "QUEUE.QUANTITY" or "QUEUE.BAND.QUANTITY".
     observe : bool
         Record queues and rates of the first five seeds, for `Result.steady_state`; it changes neither results nor keys.
     on : str or Backend, optional
-        The old name of `backend`.
+        Deprecated name of `backend`.
 
     Returns
     -------
@@ -155,21 +153,21 @@ def run(
     Raises
     ------
     UsageError
-        An argument is out of its range or of a wrong type.
+        An argument is out of range or of the wrong type.
     ResultsError
         The folder cannot be written, holds something else, or is damaged; a trace cannot be written.
     ScenarioError
-        The backend cannot do what the scenario asks; `.problems` has all of it, and nothing was run.
+        The backend cannot run the scenario; `.problems` has all reasons, and nothing was run.
     BackendError
         The backend cannot be used on this machine.
     AqmError
-        An AQM of the user's own raised; its cause is what it raised.
+        A user's AQM raised an exception, which is the cause of this error.
     EngineFault
-        The engine failed in some run; `.result` has the other seeds.
+        The engine failed in a run; `.result` has the other seeds.
     ClusterError
         The cluster cannot be reached or used.
     RunsFailed
-        No worker of the cluster could do some run, or packets of some run in real time left too late; `.results` has the other seeds.
+        No worker of the cluster could execute a run, or a run exceeded its lateness budget; `.results` has the other seeds.
     Interrupted
         Ctrl-C; `.result` has the finished seeds.
 
@@ -197,19 +195,19 @@ def run(
     tracing = None if trace is None else trace_output_from_options(trace, scenario, chosen)
     watched = steady_series.with_steady_state_recording(scenario) if observe else None
     request = Request(scenario, chosen, None if out is None else parse_folder_argument("out", out), tracing, watched)
-    crew = _resolve_workers(workers, threads)
+    resolved_workers = _resolve_workers(workers, threads)
     try:
         return (
-            _run_single_request(request, crew, progress, _InMemoryRunStore())
+            _run_single_request(request, resolved_workers, progress, _InMemoryRunStore())
             if asked is None
-            else _run_until_precise(request, asked, crew, progress)
+            else _run_until_precise(request, asked, resolved_workers, progress)
         )
     except Interrupted as error:
         raise Interrupted(str(error), error.result.results[0] if isinstance(error.result, Outcome) else None) from None
 
 
 def _require_options_fit_until(seeds: Sequence[int], trace: object) -> None:
-    """Raises UsageError for what does not go with `until`."""
+    """Check that no option conflicts with `until`. Raises UsageError."""
     if len(seeds) < precision.MIN_SEEDS:
         least = precision.MIN_SEEDS
         few = "one seed is" if len(seeds) == 1 else f"{len(seeds)} seeds are"
@@ -219,7 +217,7 @@ def _require_options_fit_until(seeds: Sequence[int], trace: object) -> None:
 
 
 def _run_until_precise(request: Request, asked: precision.PrecisionTarget, workers: Workers, progress: bool) -> Result:
-    """Run more and more of a request's seeds, until an interval is narrow enough."""
+    """Add seeds of a request in stages until the interval is narrow enough."""
     memory = _InMemoryRunStore()
     for n in precision.seed_stages(len(request.seeds)):
         result = _run_single_request(replace(request, seeds=request.seeds[:n]), workers, progress, memory)
@@ -234,7 +232,7 @@ def _run_until_precise(request: Request, asked: precision.PrecisionTarget, worke
 
 
 def _run_single_request(request: Request, workers: Workers, progress: bool, memory: _InMemoryRunStore) -> Result:
-    """Run a request. Raises what a run of it has failed by."""
+    """Run a request. Raises the error of a failed run."""
     outcome = _run_requests([request], None, workers, progress, patient=False, memory=memory)
     _raise_failure_of_outcome(outcome)
     return outcome.results[0]
@@ -248,14 +246,14 @@ def run_all(
     threads: int | None = None,
     progress: bool = False,
 ) -> Outcome:
-    """Run several scenarios in one go. A run that fails costs no other: it is told in the outcome.
+    """Run several scenarios together. A failed run does not affect the others; the outcome reports it.
 
     Parameters
     ----------
     requests : sequence of Request
-        What to run. A run that several of them ask for is done once.
+        The scenarios to run. A run that several requests share is executed once.
     store : Store, str or Path, optional
-        Where what finishes is kept, and what is there already is taken from; in memory only unless given.
+        The store of finished runs, which are not repeated; by default in memory only.
     workers, threads, progress
         As for `run`.
 
@@ -264,13 +262,13 @@ def run_all(
     UsageError
         An argument is out of its range or of a wrong type.
     ScenarioError
-        The backend of some scenario cannot do what it asks; `.problems` has all of it, and nothing was run.
+        The backend of a scenario cannot run it; `.problems` has all reasons, and nothing was run.
     ResultsError
         The store or a folder cannot be written, holds something else, or is damaged.
     ClusterError
         The cluster cannot be reached or used.
     Interrupted
-        Ctrl-C; `.result` is the outcome so far, or None where there is none yet.
+        Ctrl-C; `.result` is the outcome so far, or None if there is none yet.
     """
     opened = store if store is None or isinstance(store, Store) else Store(store)
     return _run_requests(requests, opened, _resolve_workers(workers, threads), progress, patient=True)
@@ -285,30 +283,30 @@ def _run_requests(
     patient: bool,
     memory: _InMemoryRunStore | None = None,
 ) -> Outcome:
-    """Run requests; without patience the first failure that is none of the engine's ends it."""
+    """Run requests; unless `patient`, the first failure that is not limited to one seed ends all runs."""
     _require_requests_possible(requests, workers)
     _require_unchanged_aqm_classes([request.scenario for request in requests if store is not None or request.out is not None])
-    shelves: list[_FinishedRunStore] = []
+    stores: list[_FinishedRunStore] = []
     work = _TaskRunner([], None, patient)
     try:
-        shelves.extend(_store_of_each_request(requests, store, memory))
+        stores.extend(_store_of_each_request(requests, store, memory))
         with ExitStack() as stack:
-            tasks = _pending_tasks(requests, shelves)
+            tasks = _pending_tasks(requests, stores)
             before = stack.enter_context(store.announce_writer()) if store and tasks else 0
             work = _TaskRunner(_order_tasks_for_concurrent_writers(tasks, before), workers, patient)
             work.run_tasks(stack.enter_context(ProgressLine(work.total, shown=progress)))
     except KeyboardInterrupt:
-        results = [shelf.result_of_request(request) for request, shelf in zip(requests, shelves, strict=False)]
+        results = [run_store.result_of_request(request) for request, run_store in zip(requests, stores, strict=False)]
         done = _count_runs(requests, [result.seeds for result in results])
         asked = _count_runs(requests, [request.seeds for request in requests])
         outcome = Outcome(results, work.failures) if len(results) == len(requests) else None
         raise Interrupted(f"interrupted: {done} of {asked} runs had finished", outcome) from None
     failures = sorted(work.failures, key=lambda failure: (failure.title, failure.key, failure.seed))
-    return Outcome([shelf.result_of_request(request) for request, shelf in zip(requests, shelves, strict=True)], failures)
+    return Outcome([run_store.result_of_request(request) for request, run_store in zip(requests, stores, strict=True)], failures)
 
 
 def _require_requests_possible(requests: Sequence[Request], workers: Workers) -> None:
-    """Check all requests before any begins. Raises UsageError for what the workers cannot do, ScenarioError for what a backend cannot."""
+    """Check all requests before the first run. Raises UsageError for limits of the workers, ScenarioError for those of a backend."""
     if ENV_SCRIPT_IMPORT in os.environ:
         say = 'is imported again in the process of a run on live, for its AQM; fix: put what it runs under `if __name__ == "__main__":`'
         raise UsageError(f"{os.environ[ENV_SCRIPT_IMPORT]} {say}")
@@ -332,7 +330,7 @@ def _require_requests_possible(requests: Sequence[Request], workers: Workers) ->
 
 
 def _require_unchanged_aqm_classes(scenarios: Iterable[Scenario]) -> None:
-    """What is kept must be of the classes whose digests are in its key. Raises UsageError if one has changed since a scenario was read."""
+    """Check that AQM classes still have the digests in their scenario's key. Raises UsageError if one has changed since it was read."""
     classes = {(aqm, digest) for one in scenarios for aqm, digest in one.digests_of_classes}
     if not classes:
         return
@@ -346,17 +344,17 @@ def _require_unchanged_aqm_classes(scenarios: Iterable[Scenario]) -> None:
 
 
 def _problem_with_scenario_name(scenario: Scenario, problem: Problem) -> Problem:
-    """A problem of one of several scenarios."""
+    """The problem with the name of its scenario."""
     return replace(problem, message=f"{problem.message} ({scenario.name})")
 
 
 def _count_runs(requests: Sequence[Request], seeds: Sequence[Sequence[int]]) -> int:
-    """How many runs these are: what several requests ask for in one place counts once. `seeds` are those of the requests, or of some."""
+    """The number of distinct runs of requests over these seeds."""
     return len({(one.out, one.scenario.hash, seed) for one, those in zip(requests, seeds, strict=False) for seed in those})
 
 
 def _raise_failure_of_outcome(outcome: Outcome) -> None:
-    """Raise what a single scenario's runs have failed by."""
+    """Raise the error for the failed runs of a single scenario."""
     for failure in outcome.failures:
         if failure.error is not None:
             raise failure.error
@@ -366,23 +364,23 @@ def _raise_failure_of_outcome(outcome: Outcome) -> None:
 
 
 class _FinishedRunStore(Protocol):
-    """Where the runs of some requests are kept."""
+    """Store of finished runs: memory, a folder of batches or a results folder."""
 
     def has_run(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
-        """Whether a run with all that `recording` asks is there."""
+        """Whether a run with at least this recording is stored."""
 
     def add_run(self, run: FinishedRun, scenario: Scenario) -> None:
-        """Take a finished run in."""
+        """Add a finished run."""
 
     def flush_runs(self) -> None:
-        """Put what has finished where it is to stay, and look what others have put there."""
+        """Write added runs to the store, and read those of other processes."""
 
     def result_of_request(self, request: Request) -> Result:
-        """What has finished of what a request asks for."""
+        """The result of a request's finished seeds."""
 
 
 class _InMemoryRunStore:
-    """A shelf in memory."""
+    """Runs in memory."""
 
     def __init__(self) -> None:
         self._runs: dict[tuple[str, int], list[FinishedRun]] = {}
@@ -405,7 +403,7 @@ class _InMemoryRunStore:
 
 
 class _OnDiskRunStore:
-    """A shelf on the disk: batches, and what is to go into the next."""
+    """Runs in a folder of batches, with those buffered for the next batch."""
 
     def __init__(self, batches: BatchFolder) -> None:
         self.batches = batches
@@ -434,7 +432,7 @@ class _OnDiskRunStore:
         self.batches.merge_small_batches()
 
     def _scenario_headers(self, runs: Iterable[FinishedRun]) -> dict[str, dict[str, Any]]:
-        """What the batches are to say of scenarios."""
+        """Headers of the runs' scenarios for a batch."""
         return {key: run_header_of_scenario(self._scenarios[key]) for key in {run.key for run in runs}}
 
     def result_of_request(self, request: Request) -> Result:
@@ -442,23 +440,23 @@ class _OnDiskRunStore:
 
 
 class _ResultsFolderRunStore(_OnDiskRunStore):
-    """A shelf that is a results folder."""
+    """Runs in a results folder."""
 
     def __init__(self, folder: ResultsFolder) -> None:
         super().__init__(folder.open_batches())
         self._folder = folder
 
     def _scenario_headers(self, runs: Iterable[FinishedRun]) -> dict[str, dict[str, Any]]:
-        return {}  # run.json says it
+        return {}  # run.json has the header
 
     def result_of_request(self, request: Request) -> Result:
         self._write_results_summary()
         return _result_of_request(request, self.batches.parts_of_scenario(request.scenario.hash), self._folder.path, self.batches.warnings)
 
     def _write_results_summary(self) -> None:
-        """Write a summary of all that the folder holds.
+        """Write the summary of all runs in the folder.
 
-        Another process may have stored seeds meanwhile. Who writes last looks last, so the summary ends as that of all.
+        Another process may store seeds meanwhile. Each process reads the folder again before it writes, so the last summary covers all.
         """
         batches = self._folder.open_batches()
         while batches.batches:
@@ -483,7 +481,7 @@ def _result_of_request(request: Request, parts: Iterable[SeedTables], path: Path
 def _store_of_each_request(
     requests: Sequence[Request], store: Store | None, memory: _InMemoryRunStore | None
 ) -> Iterator[_FinishedRunStore]:
-    """A shelf for each request; those that share a folder or the store share one, `memory` where there is no store."""
+    """The store of each request; requests for the same folder share one, and `memory` is used if there is no store."""
     shared: _FinishedRunStore = (memory or _InMemoryRunStore()) if store is None else _OnDiskRunStore(store.batches)
     folders: dict[Path, _ResultsFolderRunStore] = {}
     for request in requests:
@@ -498,7 +496,7 @@ def _store_of_each_request(
 
 @dataclass(frozen=True)
 class _RunTask:
-    """A job, and where what it gives is to be kept."""
+    """A job and the store for its run."""
 
     job: Job
     store: _FinishedRunStore
@@ -507,18 +505,18 @@ class _RunTask:
 
     @property
     def is_stored(self) -> bool:
-        """Whether it need not be done: what is wanted was recorded, though a run may record more."""
+        """Whether the store has this run with at least the wanted recording."""
         return self.tracing is None and self.store.has_run(self.job.key, self.job.seed, self.recording)
 
 
-def _pending_tasks(requests: Sequence[Request], shelves: Sequence[_FinishedRunStore]) -> list[_RunTask]:
-    """What there is to do, each run once unless two recordings of it cannot be one."""
+def _pending_tasks(requests: Sequence[Request], stores: Sequence[_FinishedRunStore]) -> list[_RunTask]:
+    """The runs to execute, each once unless requests need different recordings of it."""
     found: list[_RunTask] = []
     known: dict[tuple[int, str, int], list[_RunTask]] = {}
-    for request, shelf in zip(requests, shelves, strict=True):
+    for request, run_store in zip(requests, stores, strict=True):
         for seed in request.seeds:
-            task = _RunTask(request.job(seed), shelf, request.tracing, request.scenario.record)
-            same = known.setdefault((id(shelf), task.job.key, seed), [])
+            task = _RunTask(request.job(seed), run_store, request.tracing, request.scenario.record)
+            same = known.setdefault((id(run_store), task.job.key, seed), [])
             if task.is_stored or any(_covers_task(one, task) for one in same):
                 continue
             same.append(task)
@@ -528,12 +526,12 @@ def _pending_tasks(requests: Sequence[Request], shelves: Sequence[_FinishedRunSt
 
 
 def _covers_task(one: _RunTask, other: _RunTask) -> bool:
-    """Whether who does one task has done the other."""
+    """Whether one task also produces the run of the other."""
     return other.tracing is None and recording_includes(one.job.scenario.record, other.job.scenario.record)
 
 
 def _order_tasks_for_concurrent_writers(tasks: list[_RunTask], before: int) -> list[_RunTask]:
-    """Of several processes that do one list the second begins at its end and others anywhere, so that they share it."""
+    """Order of tasks if several processes work on the same list: the second begins at its end, others at a random position."""
     if before == 1:
         return tasks[::-1]
     if before > 1:
@@ -542,7 +540,7 @@ def _order_tasks_for_concurrent_writers(tasks: list[_RunTask], before: int) -> l
 
 
 class _TaskRunner:
-    """The tasks, done by a crew; what is in hand is bounded by the crew's capacity, what waits to be stored by time and size."""
+    """Executes tasks on a worker pool. The pool's capacity bounds started jobs; time and size bound finished runs not yet stored."""
 
     def __init__(self, tasks: Sequence[_RunTask], workers: Workers | None, patient: bool) -> None:
         self.total = len(tasks)
@@ -559,29 +557,29 @@ class _TaskRunner:
         self._flushed = monotonic()
 
     def run_tasks(self, progress: ProgressLine) -> None:
-        """Do all tasks. Raises what is no failure of a run; whatever happens, what has finished is flushed."""
+        """Execute all tasks; finished runs are always stored. Raises errors that are not failures of runs."""
         if self._workers is None or not self._tasks:
             return
-        crew = self._workers.pool(self.total, self._max_parallel_runs())
+        pool = self._workers.pool(self.total, self._max_parallel_runs())
         try:
             while self._remaining and not self._stopped:
-                self._start_tasks(crew)
-                self._store_finished_jobs(crew.finished_jobs(_POLL_INTERVAL_S))
-                progress.show_done_count(self.total - self._remaining + crew.completed_fraction())
+                self._start_tasks(pool)
+                self._store_finished_jobs(pool.finished_jobs(_POLL_INTERVAL_S))
+                progress.show_done_count(self.total - self._remaining + pool.completed_fraction())
         finally:
-            self._store_finished_jobs(crew.stop_all_jobs())
+            self._store_finished_jobs(pool.stop_all_jobs())
             self._flush_stores()
         if self._error is not None:
             raise self._error
 
     def _max_parallel_runs(self) -> int | None:
-        """How many can go on at a time, if that is fewer than there are cores."""
+        """The limit on parallel runs by the backends; None for one per core."""
         limits = [task.job.scenario.backend.max_parallel_runs for task in self._tasks]
         return min((limit for limit in limits if limit is not None), default=None)
 
-    def _start_tasks(self, crew: JobWorkerPool) -> None:
-        """Give the crew as much as it can have in hand; what another process has stored meanwhile is done."""
-        while len(self._dispatched) < crew.capacity:
+    def _start_tasks(self, pool: JobWorkerPool) -> None:
+        """Start jobs up to the pool's capacity; skips runs that another process has stored meanwhile."""
+        while len(self._dispatched) < pool.capacity:
             number = next(self._next, None)
             if number is None:
                 return
@@ -590,7 +588,7 @@ class _TaskRunner:
                 self._remaining -= 1
                 continue
             self._dispatched.add(number)
-            crew.start_job(number, task.job, task.tracing)
+            pool.start_job(number, task.job, task.tracing)
 
     def _store_finished_jobs(self, ended: Iterable[tuple[int, JobOutcome]]) -> None:
         for number, outcome in ended:
@@ -608,11 +606,11 @@ class _TaskRunner:
                 self._flush_stores()
 
     def _flush_stores(self) -> None:
-        """Keep what has finished; one folder that refuses keeps none of the others from it."""
+        """Flush all stores; a failure of one does not prevent the others."""
         refusal = None
-        for shelf in self._stores:
+        for run_store in self._stores:
             try:
-                shelf.flush_runs()
+                run_store.flush_runs()
             except ResultsError as error:
                 refusal = refusal or error
         self._flushed = monotonic()

@@ -1,4 +1,4 @@
-"""Who does the jobs: threads of this process (the engine releases the interpreter's lock), or a cluster (`cluster.py`)."""
+"""Workers that execute jobs: threads of this process (the engine releases the GIL), or a cluster (`cluster.py`)."""
 
 from __future__ import annotations
 
@@ -20,46 +20,46 @@ _JOBS_PER_THREAD = 4
 
 T = TypeVar("T")
 
-# What became of a job; None if it was stopped, and an error that is neither its scenario's nor the engine's.
+# Outcome of a job; None if it was stopped, an exception for errors that neither the scenario nor the engine caused.
 JobOutcome = FinishedRun | Failure | None | BaseException
 
 
 class JobWorkerPool(Protocol):
-    """Workers at work. Jobs are told apart by numbers."""
+    """Running workers; numbers identify jobs."""
 
     @property
     def capacity(self) -> int:
-        """How many jobs it can have in hand."""
+        """The number of jobs that can be started at a time."""
 
     def start_job(self, number: int, job: Job, tracing: TraceOutput | None) -> None:
-        """Take a job in hand."""
+        """Start a job."""
 
-    def finished_jobs(self, patience_s: float) -> list[tuple[int, JobOutcome]]:
-        """The jobs that have ended since the last look; waits for the first of them."""
+    def finished_jobs(self, timeout_s: float) -> list[tuple[int, JobOutcome]]:
+        """The jobs that have ended since the last call; waits up to `timeout_s` for the first."""
 
     def completed_fraction(self) -> float:
-        """How much of the jobs in hand is over, where one job counts as 1."""
+        """Progress of the started jobs, where each job counts as 1."""
 
     def stop_all_jobs(self) -> list[tuple[int, JobOutcome]]:
-        """Stop all jobs in hand, and give what has ended nonetheless."""
+        """Stop all started jobs; returns those that have ended nonetheless."""
 
 
 class Workers(Protocol):
-    """Who is to do jobs."""
+    """Kind and number of workers for jobs."""
 
     @property
     def is_local(self) -> bool:
-        """Whether they work on this machine, so that they can write traces into its files and run what only it can."""
+        """Whether the workers run on this machine, so that they can write traces and use its backends."""
 
-    def pool(self, most: int, at_once: int | None = None) -> JobWorkerPool:
-        """Let them come to work on so many jobs, of which `at_once` can go on at a time unless the user says otherwise."""
+    def pool(self, max_jobs: int, max_parallel: int | None = None) -> JobWorkerPool:
+        """Start workers for up to `max_jobs` jobs, with at most `max_parallel` at a time unless the user sets a number."""
 
 
 @dataclass(frozen=True)
 class Threads:
-    """So many threads of this process; unless given as many as there are cores that it may use, but one for runs in real time.
+    """Threads of this process: by default one per available core, but one for runs in real time.
 
-    Runs in real time side by side take turns on the processor, which makes packets late; who gives a number says that there is room.
+    Parallel runs in real time compete for processors, which delays packets; an explicit number overrides the limit.
     """
 
     count: int | None = None
@@ -71,13 +71,13 @@ class Threads:
 
     @property
     def is_local(self) -> bool:
-        """They are of this process."""
+        """True: threads of this process."""
         return True
 
-    def pool(self, most: int, at_once: int | None = None) -> JobWorkerPool:
-        """Let them come to work on so many jobs, of which `at_once` can go on at a time unless the user says otherwise."""
-        usual = available_cores() if at_once is None else min(available_cores(), at_once)
-        return _JobThreadPool(min(self.count or usual, most))
+    def pool(self, max_jobs: int, max_parallel: int | None = None) -> JobWorkerPool:
+        """Start workers for up to `max_jobs` jobs, with at most `max_parallel` at a time unless the user sets a number."""
+        usual = available_cores() if max_parallel is None else min(available_cores(), max_parallel)
+        return _JobThreadPool(min(self.count or usual, max_jobs))
 
 
 class _JobThreadPool:
@@ -95,8 +95,8 @@ class _JobThreadPool:
     def start_job(self, number: int, job: Job, tracing: TraceOutput | None) -> None:
         self._given.put((number, job, tracing))
 
-    def finished_jobs(self, patience_s: float) -> list[tuple[int, JobOutcome]]:
-        return get_all_queued(self._ended, patience_s)
+    def finished_jobs(self, timeout_s: float) -> list[tuple[int, JobOutcome]]:
+        return get_all_queued(self._ended, timeout_s)
 
     def completed_fraction(self) -> float:
         return sum(self._shares.copy().values())
@@ -109,7 +109,7 @@ class _JobThreadPool:
         return self.finished_jobs(0.0)
 
     def _running_hooks_text(self) -> list[str]:
-        """The hooks that threads are in, with seed and simulated time."""
+        """Running hooks of user AQMs, with seed and simulated time."""
         found = []
         for thread in self._threads:
             if thread.is_alive() and (at_work := self._at_work.get(thread)) is not None:
@@ -121,7 +121,7 @@ class _JobThreadPool:
         return found
 
     def _work_on_jobs(self) -> None:
-        """What each thread does."""
+        """The loop of each thread."""
         while not self._stop.is_set():
             given = self._given.get()
             if given is None:
@@ -144,11 +144,11 @@ class _JobThreadPool:
         return report_progress
 
 
-def get_all_queued(queue: SimpleQueue[T], patience_s: float) -> list[T]:
-    """What is in the queue; waits for the first."""
+def get_all_queued(queue: SimpleQueue[T], timeout_s: float) -> list[T]:
+    """Remove and return all items of the queue; waits up to `timeout_s` for the first."""
     found: list[T] = []
     try:
-        found.append(queue.get(timeout=patience_s))
+        found.append(queue.get(timeout=timeout_s))
         while True:
             found.append(queue.get_nowait())
     except Empty:
@@ -156,5 +156,5 @@ def get_all_queued(queue: SimpleQueue[T], patience_s: float) -> list[T]:
 
 
 def available_cores() -> int:
-    """The cores that this process may use; a batch system gives a job some of the machine's."""
+    """The number of cores that this process may use, which a batch system can limit."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ecnlab.stats.estimates import Estimate
     from ecnlab.storage.results import Result
 
+    # Maps a column of measures to its mean and interval.
+    _Estimator = Callable[[str], Estimate]
+
 _GROUP_QUANTITIES = (
     "throughput_bps",
     "goodput_bps",
@@ -132,10 +135,6 @@ def format_estimate(value: Estimate, factor: float = 1.0, *, is_signed: bool = F
 
 def _decimals_for_scale(scale: float) -> int:
     return 0 if not scale > 0 else min(6, max(0, 1 - math.floor(math.log10(scale))))
-
-
-# Maps a column of measures to its mean and interval.
-_Estimator = Callable[[str], Estimate]
 
 
 def _estimator_of_group(result: Result, name: str) -> _Estimator:
