@@ -1,20 +1,17 @@
 """The examples in the docstrings of the main names run, and print what they show."""
 
 import doctest
-import shutil
 from pathlib import Path
 
 import pytest
 
 import ecnlab
-from helpers import EXAMPLES
 
 MAIN_NAMES = ("load", "scenario", "run", "Result", "open_result", "sweep", "compare", "Aqm", "trace", "replay")
 
 
 @pytest.mark.parametrize("name", MAIN_NAMES)
 def test_the_example_of_a_main_name_prints_what_it_shows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(EXAMPLES, tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
     (example,) = doctest.DocTestFinder(recurse=False).find(getattr(ecnlab, name), name, globs={})
     assert example.examples, "no example"

@@ -86,7 +86,7 @@ def compare(
 
     >>> import ecnlab as lab
     >>> short = {"duration": "10 s", "measure_from": "2 s"}
-    >>> ecn, aecn = (lab.load(f"examples/{name}.toml", short) for name in ("ecn", "aecn"))
+    >>> ecn, aecn = (lab.load(f"example:{name}", short) for name in ("ecn", "aecn"))
     >>> comparison = lab.compare(ecn, aecn, seeds=3, quantities=["jain_goodput"], store=None)
     >>> row = comparison.rows[0]
     >>> change = row.difference.change

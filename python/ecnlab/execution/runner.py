@@ -176,7 +176,7 @@ def run(
     Run three seeds, and read the mean over seeds with its 95 % interval:
 
     >>> import ecnlab as lab
-    >>> scenario = lab.load("examples/ecn.toml", {"duration": "10 s", "measure_from": "2 s"})
+    >>> scenario = lab.load("example:ecn", {"duration": "10 s", "measure_from": "2 s"})
     >>> result = lab.run(scenario, seeds=3)
     >>> result.seeds
     [1, 2, 3]

@@ -216,7 +216,7 @@ def trace(
     Write a trace of two seconds, and read it back:
 
     >>> import ecnlab as lab
-    >>> scenario = lab.load("examples/codel.toml", {"duration": "2 s", "measure_from": "0 s"})
+    >>> scenario = lab.load("example:codel", {"duration": "2 s", "measure_from": "0 s"})
     >>> result = lab.run(scenario, trace="codel.pcapng")
     >>> trace = lab.trace("codel.pcapng")
     >>> trace.flows.select("flow", "marks").head(2).rows()

@@ -133,7 +133,7 @@ def replay(
 
     >>> import ecnlab as lab
     >>> changes = {"duration": "5 s", "measure_from": "1 s", "record.arrivals": True}
-    >>> result = lab.run(lab.load("examples/ecn.toml", changes))
+    >>> result = lab.run(lab.load("example:ecn", changes))
     >>> queue = lab.replay(result).queues[0]
     >>> queue.queue, queue.marks, queue.drops, queue.difference
     ('bottleneck', 428, 655, None)

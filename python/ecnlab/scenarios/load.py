@@ -188,14 +188,14 @@ def load(path: str | Path, overrides: Overrides | None = None, *, aqms: Iterable
     Shorten an example of the project to ten seconds:
 
     >>> import ecnlab as lab
-    >>> scenario = lab.load("examples/ecn.toml", {"duration": "10 s", "measure_from": "2 s"})
+    >>> scenario = lab.load("example:ecn", {"duration": "10 s", "measure_from": "2 s"})
     >>> scenario.group_names, scenario.queue_names
     (['fragile', 'average', 'robust'], ['bottleneck'])
 
     An error lists everything that is wrong in the file:
 
     >>> try:
-    ...     lab.load("examples/ecn.toml", {"link.bottleneck.queue.min_tj": 10})
+    ...     lab.load("example:ecn", {"link.bottleneck.queue.min_tj": 10})
     ... except lab.ScenarioError as error:
     ...     print(error.problems[0].place, error.problems[0].message, sep=": ")
     link.bottleneck.queue.min_tj: unknown key; did you mean "min_th"?

@@ -148,7 +148,7 @@ class Result:
     Each table is a polars frame with a row for each seed and flow, group or queue:
 
     >>> import ecnlab as lab
-    >>> result = lab.run(lab.load("examples/ecn.toml", {"duration": "10 s", "measure_from": "2 s"}), seeds=2)
+    >>> result = lab.run(lab.load("example:ecn", {"duration": "10 s", "measure_from": "2 s"}), seeds=2)
     >>> for seed, group, goodput in result.groups.select("seed", "group", "goodput_bps").iter_rows():
     ...     print(f"{seed} {group:8} {goodput / 1e6:.2f} Mbit/s")
     1 fragile  1.59 Mbit/s
@@ -507,7 +507,7 @@ def open_result(path: str | Path) -> Result:
     A folder that `run` wrote, or the command `ecnlab run`:
 
     >>> import ecnlab as lab
-    >>> scenario = lab.load("examples/codel.toml", {"duration": "10 s", "measure_from": "2 s"})
+    >>> scenario = lab.load("example:codel", {"duration": "10 s", "measure_from": "2 s"})
     >>> result = lab.run(scenario, seeds=2, out="codel")
     >>> again = lab.open_result("codel")
     >>> again.seeds, again.hash == scenario.hash

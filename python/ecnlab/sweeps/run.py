@@ -100,7 +100,7 @@ def sweep(
     Vary one parameter; each point has the same seeds:
 
     >>> import ecnlab as lab
-    >>> base = lab.load("examples/ecn.toml", {"duration": "10 s", "measure_from": "2 s"})
+    >>> base = lab.load("example:ecn", {"duration": "10 s", "measure_from": "2 s"})
     >>> swept = lab.sweep(base, {"link.bottleneck.queue.max_p": [0.1, 0.5]}, seeds=2, store=None)
     >>> swept
     <Sweep 'ECN, thesis chapter 5: 60 unlike flows', 2 points, 2 seeds>
