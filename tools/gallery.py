@@ -4,14 +4,16 @@
 fresh ones, and exits with 1 if one is stale. It does not compare plots, whose text depends on the version of matplotlib.
 
 The page of an example shows the comment at the head of its file, the network, the commands, the results and the file. The page of a study
-is its STUDY.md with the study's networks.
+is its STUDY.md with the study's networks and one of its figures after the question.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +22,7 @@ from pathlib import Path
 import ecnlab as lab
 from ecnlab import diagram, studies
 from ecnlab.studies.framework import page, report
+from ecnlab.studies.framework.runner import run_study
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES_FOLDER = ROOT / "examples"
@@ -27,6 +30,9 @@ EXAMPLE_PAGES = ROOT / "docs" / "examples"
 STUDY_PAGES = ROOT / "docs" / "studies"
 # Samples of the queue in a plot: enough to see it swing, and a picture of some 30 KB.
 _SAMPLES_OF_PLOT = 400
+# The figure of each study that its page shows, by the paper's number.
+KEY_FIGURES = {"aecn": "5.29", "rfc2884": "5.2.4", "amecn": "9", "red-ecn": "7", "today": "9"}
+_KEY_FIGURE_SEEDS = (1, 2, 3, 4, 5)
 _INDEX_HEAD = """# Examples
 
 Each scenario in the folder `examples` has a page with its network, the commands that run it, its results and the file itself.
@@ -164,7 +170,7 @@ def _python_files() -> list[Path]:
 
 
 def _study_files() -> Iterator[tuple[Path, str]]:
-    """The page of each study and the pictures of its networks."""
+    """The page of each study and the pictures of its networks, which follow the first section."""
     for name in studies.TITLES:
         study = studies.find_study(name)
         pictures = {}
@@ -173,9 +179,24 @@ def _study_files() -> Iterator[tuple[Path, str]]:
             pictures[title] = file
             yield STUDY_PAGES / file, svg
         shown = "\n".join(f"![{title}]({file})\n\n*{title}*\n" for title, file in pictures.items())
-        head, mark, rest = page.page_path(name).read_text(encoding="utf-8").partition("\n## ")
+        (item,) = study.choose_items([KEY_FIGURES[name]])
+        shown += (
+            f"\n![{item.title}](figures/{name}-result.svg)\n\n"
+            f"*{item.heading}: {item.title}; {len(_KEY_FIGURE_SEEDS)} seeds, 95 % intervals.*\n"
+        )
+        head, question, results, *rest = re.split(r"^(?=## )", page.page_path(name).read_text(encoding="utf-8"), flags=re.MULTILINE)
         source = page.page_path(name).relative_to(ROOT).as_posix()
-        yield STUDY_PAGES / f"{name}.md", f"{_generated_note(source)}\n{head}\n{shown}{mark}{rest}"
+        yield STUDY_PAGES / f"{name}.md", f"{_generated_note(source)}\n{head}{question}{shown}\n{results}{''.join(rest)}"
+
+
+def draw_key_figures(folder: Path) -> None:
+    """Run the figure of each study that its page shows, and write the pictures into a folder."""
+    for name, number in KEY_FIGURES.items():
+        study = studies.find_study(name)
+        with tempfile.TemporaryDirectory() as scratch:
+            run_study(study, Path(scratch) / "report", _KEY_FIGURE_SEEDS, [number], all_setups=False, store=Path(scratch) / "store")
+            (svg,) = (Path(scratch) / "report" / "figures").glob("*.svg")
+            shutil.copyfile(svg, folder / f"{name}-result.svg")
 
 
 def fresh_files() -> dict[Path, str]:
@@ -204,6 +225,7 @@ def main(arguments: Sequence[str]) -> int:
         file.write_text(text, encoding="utf-8")
     for example in examples():
         example.draw_plot(EXAMPLE_PAGES / "figures")
+    draw_key_figures(STUDY_PAGES / "figures")
     return 0
 
 

@@ -32,7 +32,7 @@ def verdict_table(decisions: Sequence[ClaimDecision]) -> Table:
         ]
         for d in decisions
     ]
-    header: tuple[str, ...] = ("claim", "verdict", "what it says", "depends on")
+    header: tuple[str, ...] = ("claim", "verdict", "sentence", "depends on")
     if not any(row[-1] for row in rows):
         rows, header = [row[:-1] for row in rows], header[:-1]
     return Table("claims", header, rows, header)

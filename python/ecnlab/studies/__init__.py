@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from ecnlab.studies.framework.model import Study
 
 TITLES = {
-    "aecn": "AECN: fair marking for flows of unlike round-trip times",
+    "aecn": "AECN: fair marking for flows with heterogeneous RTTs",
     "rfc2884": "RFC 2884: ECN on Linux hosts, for bulk transfers and transactions",
     "amecn": "AMECN: marks of two levels, and a probability that follows the load",
     "red-ecn": "When ECN helps RED: light load, and datagrams beside the flows",
-    "today": "The papers' questions asked again: hosts and queues of today",
+    "today": "The papers' questions asked again: current hosts and queues",
 }
 
 

@@ -128,7 +128,7 @@ class Study:
     reported beside them. `networks` are drawn into the report, each from the scenario of a need.
     `on_kernels` says how its scenarios are written where the hosts are real kernels, whose settings are the nearest to the hosts' of the
     paper that a kernel can be set to; without it they stay as they are.
-    The page of a study, STUDY.md in its folder, says what was asked, what the paper leaves open and what was chosen, and what came out.
+    The page of a study, STUDY.md in its folder, has its question, its results, and the choices that the paper leaves open.
     """
 
     name: str

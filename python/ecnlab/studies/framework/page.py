@@ -1,4 +1,4 @@
-"""The page of a study, STUDY.md in its folder: what was asked, what is left open, what came out, and why.
+"""The page of a study, STUDY.md in its folder: its question, results, causes and choices.
 
 Between `<!-- judgements -->` and `<!-- /judgements -->` stands how two readers judge the claims.
 The report shows it without the piece between `<!-- claims -->` and `<!-- /claims -->`, since it has the claims of its own runs. What it
@@ -23,7 +23,7 @@ _CLAIMS_MARK = re.compile(r"(<!-- claims -->\n).*?(<!-- /claims -->\n?)", re.DOT
 _JUDGEMENTS_MARK = re.compile(r"(<!-- judgements -->\n).*?(<!-- /judgements -->\n?)", re.DOTALL)
 _VERDICT_PATTERN = re.compile(r"^\| (\w+) \|.*\| \*\*([a-z ]+)\*\* \|$", re.MULTILINE)
 _TITLE_PATTERN = re.compile(r"\A# .*\n")
-_CLAIM_COLUMNS = ("claim", "what it says", "statements", "that which decides", "published", "ours", "ns-2", "set-ups", "verdict")
+_CLAIM_COLUMNS = ("claim", "sentence", "statements", "deciding statement", "published", "ours", "ns-2", "set-ups", "verdict")
 
 
 def page_path(name: str) -> Path:

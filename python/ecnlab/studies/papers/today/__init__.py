@@ -19,10 +19,10 @@ STUDY = Study(
     title=TITLES["today"],
     source="No paper: the questions of the thesis of 2001, of RFC 2884 and of the study of when ECN helps RED.",
     summary=(
-        "CUBIC, Reno and DCTCP of today's hosts over RED, AECN, CoDel, PIE, FQ-CoDel and DualPI2 on the thesis' two networks, with its "
-        "packets and buffers: whether ECN gains goodput, what delay, who gets how much among unlike round-trip times, who is locked out, "
-        "and what becomes of short exchanges and beside datagrams. Hosts are the profile linux-6.1, which flows of that kernel judge, "
-        "queues have their RFCs' defaults."
+        "CUBIC, Reno and DCTCP of current hosts over RED, AECN, CoDel, PIE, FQ-CoDel and DualPI2 on the thesis' two networks, with its "
+        "packets and buffers: ECN's effect on goodput and delay, the shares of heterogeneous RTTs, lockout, "
+        "short exchanges and competing datagrams. Hosts have the profile linux-6.1, validated against flows of that kernel; "
+        "queues have the defaults of their RFCs."
     ),
     items=[OVERVIEW_ITEM, *ITEMS],
     claims=CLAIMS,

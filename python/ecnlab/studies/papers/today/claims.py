@@ -87,7 +87,7 @@ def _delay_within_target_statements() -> Iterable[ClaimStatement]:
 
 
 def _ecn_gain_with_recovery(recovery: str) -> RelativeChange:
-    """What ECN gains with a loss recovery, over RED."""
+    """ECN's gain with a loss recovery, over RED."""
     return RelativeChange(
         *(GOODPUT.measure_of_scenario(hosts_over_queue_scenario(f"{recovery} {word}", "RED")) for word in (WITH_ECN, WITHOUT_ECN))
     )
@@ -101,8 +101,8 @@ CLAIMS = [
         [ClaimStatement(text, gained, claimed_above(0), PERCENT) for text, gained in _ecn_gains_over_queues(GOODPUT, FLOW_COUNTS)],
         why="Hosts of today repair a loss with SACK and RACK-TLP at the cost of the lost packet, and keep the link busy without ECN "
         "(T11): there is hardly any goodput left to gain. PIE gains nothing at all since it marks only up to a probability of 10 "
-        "% and drops beyond (RFC 8033, section 5.1), which 60 flows need here. Of the 4 % that 15 flows lose over RED half is the round "
-        "trip in which a window that a mark brings down does not grow; why the rest is lost is not known.",
+        "% and drops beyond (RFC 8033, section 5.1), which 60 flows need here. 15 flows lose 4 % over RED. Half of that is the "
+        "round trip in which a window that a mark reduces does not grow; the cause of the rest is unknown.",
         own=True,
     ),
     Claim(
@@ -111,14 +111,14 @@ CLAIMS = [
         ["1"],
         [ClaimStatement(text, gained, claimed_below(2), PERCENT) for text, gained in _ecn_gains_over_queues(DELAY, FLOW_COUNTS)],
         reading="hardly any: less than 2 % of the mean one-way delay; A5 reads around 1 %",
-        why="A mark leaves the packet in the queue where a drop takes it out. Why that lengthens FQ-CoDel's queues with 240 flows so much "
-        "more than the others is not known.",
+        why="A mark leaves the packet in the queue, a drop removes it. Why that lengthens FQ-CoDel's queues with 240 flows so much "
+        "more than the others is unknown.",
         own=True,
     ),
     Claim(
         "T3",
-        "Where flows share one queue it is unfair to long round-trip times (A10): robust flows have more goodput than average ones, and "
-        "these more than fragile ones.",
+        "A shared queue is unfair to long round-trip times (A10): robust flows have more goodput than average flows, and these more than "
+        "fragile flows.",
         ["3"],
         list(_goodput_order_statements()),
         reading="A10 asks robust flows over each of the two other groups; average over fragile flows is asked here alone",
@@ -126,7 +126,7 @@ CLAIMS = [
     ),
     Claim(
         "T4",
-        "Of all queues FQ-CoDel shares the link most evenly among unlike round-trip times (A14).",
+        "Of all queues FQ-CoDel shares the link most evenly among heterogeneous RTTs (A14).",
         ["2", "3"],
         [
             ClaimStatement(
@@ -159,14 +159,14 @@ CLAIMS = [
             )
             for flows in FLOW_COUNTS
         ],
-        why="A SYN that is lost goes again without ECN (RFC 3168, section 6.1.1.1), and a flow without ECN escapes AECN's marks, "
+        why="A host repeats a lost SYN without ECN (RFC 3168, section 6.1.1.1), and a flow without ECN escapes AECN's marks, "
         "which others take: in 6 of 20 seeds one or two of 60 flows get 0.7 to 1.4 Mbit/s each and the others 0.14. With "
         "ecn_fallback = false Jain's index over the run is 0.95 in each of ten seeds.",
         own=True,
     ),
     Claim(
         "T6",
-        "With 240 flows some are locked out for long spells, at every queue and with ECN as without (A26).",
+        "With 240 flows some are locked out for long periods, at every queue, with and without ECN (A26).",
         ["5"],
         [
             ClaimStatement(
@@ -182,7 +182,7 @@ CLAIMS = [
     ),
     Claim(
         "T7",
-        "Clients with ECN end more exchanges of 5 KB than those without (R7).",
+        "Clients with ECN complete more exchanges of 5 KB than clients without (R7).",
         ["6"],
         [
             ClaimStatement(
@@ -201,7 +201,7 @@ CLAIMS = [
     ),
     Claim(
         "T8",
-        "Beside datagrams that answer to nothing TCP's goodput with ECN is at least what it is without (G2).",
+        "Beside unresponsive datagrams, TCP's goodput with ECN is at least its goodput without ECN (G2).",
         ["7"],
         [
             ClaimStatement(
@@ -221,7 +221,7 @@ CLAIMS = [
     ),
     Claim(
         "T9",
-        "Queues that steer to a delay hold it whatever the number of flows.",
+        "Queues with a delay target hold it for every number of flows.",
         ["2"],
         list(_delay_within_target_statements()),
         reading="a mean wait of at most 1.1 times the target; no paper asks this, but A5 and M4 ask after delays",

@@ -132,7 +132,7 @@ GROWTH_ITEM = measures_figure_item(
 )
 UNLIKE_RTTS_ITEM = measures_figure_item(
     "3",
-    "Goodput of unlike round-trip times, chapter 5 network",
+    "Goodput of heterogeneous RTTs, chapter 5 network",
     f"60 flows, a third of them fragile (200 ms), average (100 ms) and robust (50 ms); {_AS_IN_THESIS}.",
     _scenarios_by_queue((CUBIC, CUBIC_ECN)),
     [*GOODPUT_OF_GROUPS.values(), EVENNESS],
@@ -141,7 +141,7 @@ UNLIKE_RTTS_ITEM = measures_figure_item(
 )
 WIDER_LINK_ITEM = measures_figure_item(
     "4",
-    "Goodput of unlike round-trip times, chapter 4 network",
+    "Goodput of heterogeneous RTTs, chapter 4 network",
     "60 flows, a third of them fragile (300 ms), average (100 ms) and robust (20 ms); as in Figure 3 but for the network.",
     _scenarios_by_queue((CUBIC, CUBIC_ECN), CHAPTER_4),
     [*GOODPUT_OF_GROUPS.values(), EVENNESS],
@@ -190,7 +190,7 @@ SHORT_EXCHANGES_ITEM = StudyItem(
 )
 BESIDE_DATAGRAMS_ITEM = measures_figure_item(
     "7",
-    "Beside datagrams that answer to nothing",
+    "Beside unresponsive datagrams",
     "60 flows of CUBIC beside ten sources of datagrams, on and off for 2.5 s in the mean, that offer 30 % of the link; each source "
     f"offers about twice the share of a flow; {_AS_IN_THESIS}.",
     {
@@ -214,7 +214,7 @@ DATA_CENTRE_ITEM = measures_figure_item(
 )
 RECOVERY_ITEM = measures_figure_item(
     "9",
-    "What loss recovery leaves ECN to gain",
+    "ECN's gain in goodput by loss recovery",
     f"60 flows over RED with Reno's window and the loss recovery of 1990, 1999, 2003 and 2021; {_AS_IN_THESIS}.",
     {(word, name): hosts_over_queue_scenario(f"{name} {word}", "RED") for word in (WITHOUT_ECN, WITH_ECN) for name in LOSS_RECOVERIES},
     [GOODPUT, TIMEOUTS],

@@ -45,7 +45,7 @@ def _datagram_load_figure_item(number: str, kind: str) -> StudyItem:
     return measures_figure_item(
         number,
         f"Datagrams {DATAGRAM_KINDS[kind]} beside TCP",
-        "60 flows of TCP, base max_p 0.5, chapter 5 network, and ten sources of datagrams that answer to nothing, against the share "
+        "60 flows of TCP, base max_p 0.5, chapter 5 network, and ten sources of unresponsive datagrams, against the share "
         "of the link that they offer. Only TCP's goodput is shown. AECN knows no round-trip time of a datagram and takes it for an "
         "average flow's.",
         {
