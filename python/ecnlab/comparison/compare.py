@@ -47,38 +47,38 @@ def compare(
     progress: bool = False,
     on: str | Backend | Sequence[str | Backend] | None = None,
 ) -> Comparison:
-    """How B differs from A, quantity by quantity.
+    """Compare A and B, quantity by quantity.
 
     Parameters
     ----------
     a, b : Result, Sweep, Scenario or path
-        Two results or two sweeps, or their folders; a scenario or its file is run.
+        Two results or two sweeps, or their folders; scenarios and scenario files are run.
     seeds : int or iterable of int, optional
-        The seeds that scenarios are run with; those of the other side if that is a result, else 1 to 10.
+        Seeds of scenarios; by default those of the other side if that is a result, else 1 to 10.
     backend : str or Backend, or two of them, optional
-        What scenarios run on, as for `run`; of two the first is for A and the second for B.
+        Backend of scenarios, as for `run`; of two backends the first is for A, the second for B.
     aqms : iterable of classes, optional
-        AQMs of your own that scenario files may name, as for `load`.
+        User AQMs that scenario files may name, as for `load`.
     quantities : sequence of str, optional
-        Only these quantities, e.g. "goodput_bps"; all unless named.
+        Quantities to compare, e.g. "goodput_bps"; by default all.
     confidence : float
-        How often each interval is to hold the true difference. Of the quantities that are said to differ at most the share 1 - confidence
-        is expected to do so by chance alone (Benjamini and Hochberg 1995).
+        Confidence level of each interval. The expected share of false discoveries among the reported differences is at most
+        1 - confidence (Benjamini and Hochberg 1995).
     store, workers, threads, progress
         As for `sweep`.
     on
-        The old name of `backend`.
+        Deprecated name of `backend`.
 
     Raises
     ------
     UsageError
-        One side is a sweep and the other is none, the sweeps have unlike parameters, or a side that has been run is to run on a backend.
+        Only one side is a sweep, the sweeps have different parameters, or a backend is given for finished runs.
     UnknownName
-        A quantity that neither has.
+        A quantity that neither side has.
     ScenarioError, ResultsError
-        A scenario is unsound, or a folder cannot be read.
+        A scenario is invalid, or a folder cannot be read.
     RunsFailed
-        Some run failed.
+        A run failed.
 
     Examples
     --------
@@ -103,16 +103,16 @@ def compare(
     ran = iter(run_all(requests, store=store, workers=workers, threads=threads, progress=progress).whole() if requests else ())
     left, right = (next(ran) if isinstance(side, Scenario) else side for side in opened)
     if isinstance(left, Sweep) and isinstance(right, Sweep):
-        made = compare_sweeps(left, right, names, confidence)
+        comparison = compare_sweeps(left, right, names, confidence)
     elif isinstance(left, Result) and isinstance(right, Result):
-        made = compare_results(left, right, names, confidence)
+        comparison = compare_results(left, right, names, confidence)
     else:
         raise UsageError("compare: one side is a sweep and the other is not; fix: name two sweeps")
-    return _restrict_to_quantities(made, quantities)
+    return _restrict_to_quantities(comparison, quantities)
 
 
 def _open_compared_side(side: object, aqms: Iterable[type[Aqm] | str]) -> Side | Scenario:
-    """A side as a result, a sweep, or a scenario that is yet to be run. Raises UsageError."""
+    """Open a side as a result, a sweep, or a scenario to be run. Raises UsageError."""
     if isinstance(side, (Result, Sweep, Scenario)):
         return side
     if not isinstance(side, (str, Path)):
@@ -128,7 +128,7 @@ def _open_compared_side(side: object, aqms: Iterable[type[Aqm] | str]) -> Side |
 def _put_sides_on_backends(
     sides: Sequence[Side | Scenario], backend: str | Backend | Sequence[str | Backend] | None
 ) -> list[Side | Scenario]:
-    """The sides on their backends. Raises UsageError."""
+    """Put scenarios on their backends. Raises UsageError."""
     if backend is None:
         return list(sides)
     of_each = list(backend) if isinstance(backend, (list, tuple)) else None
@@ -142,24 +142,26 @@ def _put_sides_on_backends(
 
 
 def _seeds_for_compared_sides(sides: Sequence[Side | Scenario], seeds: int | Iterable[int] | None) -> list[int]:
-    """The seeds that scenarios are run with: those named, else those of the other side, else the first ten."""
+    """Seeds of scenarios: the given ones, else those of the other side, else the first ten."""
     there = [side.seeds for side in sides if isinstance(side, Result)]
     return seeds_from_arguments(DEFAULT_SEEDS if seeds is None else seeds) if seeds is not None or not there else there[0]
 
 
-def _restrict_to_quantities(made: Comparison, quantities: Sequence[str]) -> Comparison:
-    """The rows of these quantities, judged as the only ones that are compared; all if none is named. Raises UnknownName."""
-    known = {row.quantity for row in made.rows}
+def _restrict_to_quantities(comparison: Comparison, quantities: Sequence[str]) -> Comparison:
+    """Restrict a comparison to some quantities and adjust its p-values to them; all if none is named. Raises UnknownName."""
+    known = {row.quantity for row in comparison.rows}
     for quantity in quantities:
         if quantity not in known:
             raise UnknownName("quantity that both have", quantity, known)
     if not quantities:
-        return made
-    return replace(made, rows=with_adjusted_p_values([row for row in made.rows if row.quantity in quantities], made.confidence))
+        return comparison
+    return replace(
+        comparison, rows=with_adjusted_p_values([row for row in comparison.rows if row.quantity in quantities], comparison.confidence)
+    )
 
 
 def _names_of_compared_sides(a: object, b: object, opened: Sequence[Side | Scenario]) -> tuple[str, str]:
-    """What the two are called: as their files, or as the backends that they run on, unless these are called alike."""
+    """Names of the two sides: their files, or their backends if that distinguishes them."""
     files = [Path(side).stem if isinstance(side, (str, Path)) and Path(side).suffix == ".toml" else "" for side in (a, b)]
     on = [side.backend.name if isinstance(side, Scenario) else "" for side in opened]
     for first, second in (files, on):

@@ -1,4 +1,4 @@
-"""What a comparison gives back: how each quantity differs, what differs between the scenarios, and what to know before reading."""
+"""Results of a comparison: differences of quantities, differences of the scenarios, and notes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DifferingParameter:
-    """A parameter in force that the two do not share; None where one does not have it."""
+    """A parameter in which two scenarios differ; None if one does not have it."""
 
     key: str
     a: Any
@@ -28,20 +28,20 @@ class DifferingParameter:
 
 @dataclass(frozen=True)
 class DifferenceRow:
-    """How one quantity differs.
+    """The difference of one quantity.
 
     Attributes
     ----------
     point : Mapping
-        The parameters of the sweep's point; empty where no sweeps are compared.
+        The parameters of the sweep's point; empty unless sweeps are compared.
     table, name, quantity, unit : str
-        Which quantity: of the table `total`, or of a group, queue or QUEUE.BAND.
+        The quantity: of the table `total`, or of a group, queue or QUEUE.BAND.
     difference : Difference
         B - A.
     adjusted_p_value : float
-        The p-value of the difference, adjusted for all quantities that are compared; NaN where nothing is tested.
+        The p-value of the difference, adjusted for all compared quantities; NaN without a test.
     is_apart : bool
-        Whether the two differ: the adjusted p-value is at most 1 - confidence. If nothing is tested, whether there is any difference.
+        Whether the difference is significant: the adjusted p-value is at most 1 - confidence. Without a test, whether it is not 0.
     """
 
     point: Mapping[str, Any]
@@ -56,24 +56,24 @@ class DifferenceRow:
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """What differs between A and B.
+    """Differences between A and B.
 
     Attributes
     ----------
     names : tuple of str
-        What A and B are called.
+        Names of A and B.
     titles : tuple of str
-        Their scenarios' titles.
-    parameters : list of Changed
-        What differs between the scenarios.
+        Titles of their scenarios.
+    parameters : list of DifferingParameter
+        Parameters in which the scenarios differ.
     notes : list of str
-        What to know before reading the numbers.
+        Notes on the comparability of both sides.
     warnings : list of tuples
-        What either scenario says that its author hardly meant: what it is called, and the Problem.
-    rows : list of Row
-        Every quantity that both have.
+        Warnings of either scenario: the side's name and the Problem.
+    rows : list of DifferenceRow
+        Every quantity of both sides.
     confidence : float
-        How often each interval is to hold the true difference; 1 - confidence is the false discovery rate of the rows that are apart.
+        Confidence level of each interval; 1 - confidence is the false discovery rate of the rows that differ.
     """
 
     names: tuple[str, str]
@@ -89,7 +89,7 @@ class Comparison:
         return f"<Comparison of {a!r} and {b!r}: {len(self.parameters)} parameters differ, {self.found()}>"
 
     def _repr_html_(self) -> str:
-        """The tables that `ecnlab compare` prints, for a notebook."""
+        """The tables of `ecnlab compare`, for notebooks."""
         title = " and ".join(f"{name} ({title})" for name, title in zip(self.names, self.titles, strict=True))
         tables = [
             *summary.differing_parameter_tables(self),
@@ -106,17 +106,17 @@ class Comparison:
 
     @property
     def tested(self) -> int:
-        """How many of the rows have a p-value."""
+        """The number of rows with a p-value."""
         return sum(not math.isnan(row.adjusted_p_value) for row in self.rows)
 
     def found(self) -> str:
-        """How many quantities differ, and by which rule, in words."""
-        told = f"{len(self.apart)} of {len(self.rows)} quantities differ"
+        """The number of quantities that differ and the rule, as text."""
+        summary = f"{len(self.apart)} of {len(self.rows)} quantities differ"
         rate = f"{100 * (1 - self.confidence):.3g} %"
-        return f"{told} at a false discovery rate of {rate} (Benjamini and Hochberg, {self.tested} tests)" if self.tested else told
+        return f"{summary} at a false discovery rate of {rate} (Benjamini and Hochberg, {self.tested} tests)" if self.tested else summary
 
     def frame(self) -> pl.DataFrame:
-        """The rows as a polars frame, the parameters of a sweep's point in front."""
+        """The rows as a polars frame, with the parameters of a sweep's point as first columns."""
         import polars as pl
 
         return pl.DataFrame([{**row.point, **_difference_row_to_dict(row)} for row in self.rows], infer_schema_length=None)
@@ -126,7 +126,7 @@ class Comparison:
         return self.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
-        """It as nested dicts of plain values."""
+        """The comparison as nested dicts of plain values."""
         return {
             "a": {"name": self.names[0], "title": self.titles[0]},
             "b": {"name": self.names[1], "title": self.titles[1]},

@@ -1,7 +1,7 @@
 """Phase effects: which measures of a scenario move when its senders have a random processing time (Floyd and Jacobson 1992).
 
-A deterministic network may lock in phase, so that one flow has nearly all drops. Its measures then say nothing of a real network. A random
-processing time of up to one packet's transmission time at each sender ends the lock, so the measures move.
+In a deterministic network flows may lock in phase, so that one flow has nearly all drops, which no real network shows. A random
+processing time of up to one packet's transmission time at each sender breaks the lock, so the measures move.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MIN_RELATIVE_CHANGE = 0.05
 _MIN_SEEDS_FOR_TEST = 2
 # With fewer, the change of a known phase lock is hardly ever significant.
 MIN_SEEDS = 5
-# Seeds whose values spread less than this share of the spread with a processing time are as one run.
+# Seeds are treated as one run if their standard deviation is below this share of that with a processing time.
 _ONE_RUN_SHARE = 0.1
 _MAX_SHOWN_ROWS = 3
 
@@ -45,9 +45,9 @@ QUANTITIES = {
     "groups": ("goodput_bps", "delay_mean_s", "transaction_mean_s"),
     "queues": ("utilisation", "mark_rate", "drop_rate", "length_mean_packets", "sojourn_mean_s"),
 }
-# Shares of the packets that arrived, and what is counted.
+# Shares of arrived packets, with the counter of each.
 _RATE_QUANTITIES = {"mark_rate": "marks", "drop_rate": "drops"}
-# Smaller changes than these are no finding, whatever share of a small mean they are: 0.1 percentage points, half a packet, 1 µs.
+# Changes below these are not reported, even if large relative to the mean: 0.1 percentage points, half a packet, 1 µs.
 MIN_ABSOLUTE_CHANGE = {
     **dict.fromkeys((*_RATE_QUANTITIES, "utilisation", "jain_goodput"), 0.001),
     "length_mean_packets": 0.5,
@@ -59,12 +59,12 @@ MeasureKey = tuple[str, str, str]  # table, name of the row, quantity
 
 @dataclass(frozen=True)
 class PhaseEffectRow:
-    """How one measure moves.
+    """The change of one measure.
 
     Attributes
     ----------
     table, name, quantity : str
-        Which measure: of the table `total`, or of a group or queue. `mark_rate` and `drop_rate` are shares of the packets that arrived.
+        The measure: of the table `total`, or of a group or queue. `mark_rate` and `drop_rate` are shares of arrived packets.
     without, with_ : Estimate
         The means without and with the processing time.
     change : Estimate
@@ -90,13 +90,13 @@ class PhaseEffectRow:
 
     @property
     def measure_path(self) -> str:
-        """The measure in a word, such as `queues.bottleneck.utilisation`."""
+        """The path of the measure, such as `queues.bottleneck.utilisation`."""
         return ".".join(filter(None, [self.table, self.name, self.quantity]))
 
 
 @dataclass(frozen=True, repr=False)
 class PhaseEffect:
-    """What a random processing time at the senders changes about a scenario.
+    """Changes of a scenario's measures by a random processing time at the senders.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class PhaseEffect:
 
     @property
     def largest(self) -> str:
-        """The largest changes; empty where no measure moved."""
+        """The largest changes; empty if no measure moved."""
         more = len(self.moved) - _MAX_SHOWN_ROWS
         return ", ".join(f"{row.measure_path} {_format_relative_change(row)}" for row in self.moved[:_MAX_SHOWN_ROWS]) + (
             f" and {more} more" if more > 0 else ""
@@ -142,7 +142,7 @@ class PhaseEffect:
 
     @property
     def warnings(self) -> list[Problem]:
-        """A warning where nothing was found over fewer than `MIN_SEEDS` seeds."""
+        """A warning if nothing was found over fewer than `MIN_SEEDS` seeds."""
         if self.found or len(self.seeds) >= MIN_SEEDS:
             return []
         what = f"{len(self.seeds)} seeds are too few to find a phase effect: its change would rarely be significant"
@@ -153,7 +153,7 @@ class PhaseEffect:
         return self.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
+        """The effect as plain values."""
         return {
             "scenario": self.scenario,
             "seeds": self.seeds,
@@ -186,34 +186,33 @@ def phase_effect(
     and Hochberg's procedure, is at most 5 %. It is large enough if it is at least `least_share` of the larger mean and at least
     `MIN_ABSOLUTE_CHANGE`: 0.1 percentage points of shares, half a packet of a mean queue, 1 µs of its delay.
 
-    Values of one seed are paired. Hardly anything may be random without the processing time; all seeds are then as one run, and its mean
-    has no interval. This is taken to be so where the standard deviation is below a tenth of that with a processing time. The test is then
-    whether the value could be that of one more run with a processing time: a prediction interval in place of a confidence interval.
+    Values are paired by seed. If hardly anything is random without the processing time, its seeds are one run without a confidence
+    interval. This is assumed if the standard deviation is below a tenth of that with a processing time. The test is then a prediction
+    interval: whether the value could be that of one more run with a processing time.
 
     Parameters
     ----------
     scenario : Scenario or path
-        What to run with and without it.
+        The scenario to run with and without it.
     seeds : int or iterable of int, optional
         At least two seeds; 1 to 10 unless given, or those of `base`.
     base : Result, optional
-        A result of the scenario without the processing time, which is then not run again.
+        A result without the processing time, which is not run again.
     measures : sequence of str, optional
-        Only these quantities, such as "goodput_bps"; by default goodput, Jain's index, utilisation, shares of marks and drops, the mean
-        queue and delays.
+        Quantities such as "goodput_bps"; by default goodput, Jain's index, utilisation, shares of marks and drops, mean queue and delays.
     jitter : str
         The maximum of the processing time: "packet", or a time such as "8 ms".
     least_share : float
-        The smallest change that counts.
+        The smallest change that is reported, as a share of the larger mean.
     store, workers, threads, progress
         As for `sweep`.
 
     Raises
     ------
     UsageError
-        There is one seed only, no such measure, or a `jitter` of 0.
+        Fewer than two seeds, an unknown measure, or a `jitter` of 0.
     ScenarioError
-        The scenario is unsound, has a processing time itself, or runs on a backend whose hosts are kernels.
+        The scenario is invalid, already has a processing time, or runs on a backend with real hosts.
     """
     return phase_effects(
         [scenario],
@@ -242,7 +241,7 @@ def phase_effects(
     threads: int | None = None,
     progress: bool = False,
 ) -> list[PhaseEffect]:
-    """The same for several scenarios, whose runs are done together."""
+    """As `phase_effect` for several scenarios, whose runs are executed together."""
     found = [load(one) if isinstance(one, (str, Path)) else one for one in asked]
     given = list(bases) or [None] * len(found)
     chosen = seeds_from_arguments(DEFAULT_SEEDS if seeds is None else seeds)
@@ -262,7 +261,7 @@ def phase_effects(
 def with_processing_time(scenario: Scenario, jitter: str = ONE_PACKET_JITTER) -> Scenario:
     """The same scenario with a processing time of at most `jitter`.
 
-    Raises UsageError if that is none, and ScenarioError if the scenario has one already or its backend cannot run it.
+    Raises UsageError if it is 0, and ScenarioError if the scenario already has one or its backend does not support it.
     """
     if scenario.resolved[PROCESSING_TIME_KEY] != NO_JITTER:
         message = "the scenario sets a processing time, so both runs would be the same; fix: leave it out"
@@ -280,7 +279,7 @@ def with_processing_time(scenario: Scenario, jitter: str = ONE_PACKET_JITTER) ->
 def phase_effect_of_results(
     without: Result, with_: Result, measures: Sequence[str] = (), least_share: float = MIN_RELATIVE_CHANGE
 ) -> PhaseEffect:
-    """The effect that two results show, of which the second has the processing time. Raises UsageError."""
+    """The effect from two results, the second of which has the processing time. Raises UsageError."""
     values = [dict(_measure_values(result, measures)) for result in (without, with_)]
     missing = set(measures) - {quantity for _, _, quantity in values[0]}
     if missing:
@@ -303,7 +302,7 @@ def phase_effect_of_results(
 
 
 def _measure_values(result: Result, measures: Sequence[str]) -> Iterator[tuple[MeasureKey, list[float]]]:
-    """The values of every measure, one a seed."""
+    """Yield the values of every measure, one per seed."""
     for table, names in (("total", [""]), ("groups", result.group_names), ("queues", result.queue_names)):
         known = [column.name for column in catalog.table(table).columns]
         for name in names:

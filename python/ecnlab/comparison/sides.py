@@ -1,7 +1,6 @@
-"""The values of both sides brought together, and what is to be known of the two before their numbers are read.
+"""Pairing of the values of both sides, and notes on their comparability.
 
-The rows that differ are found at a false discovery rate over all rows, and stand in the order in which a reader wants them: what differs
-first, of that the largest change in per cent first.
+Rows that differ are selected at a false discovery rate over all rows. They come first, sorted by relative change.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ from ecnlab.stats.estimates import adjusted_p_values
 from ecnlab.storage.results import Result
 from ecnlab.sweeps.sweep import Sweep
 
-# The tables that are compared, and the columns that name a row of each.
+# The compared tables with their key columns.
 COMPARED_TABLES: dict[str, tuple[str, ...]] = {"total": (), "groups": ("group",), "queues": ("queue",), "bands": ("queue", "band")}
 
-# Sections of a scenario that are lists of members with names, and keys that choose an algorithm.
+# Sections of a scenario that are lists of named members, and keys that select an algorithm.
 _KEYS_OF_LISTS = ("link.", "flows.")
 _CHOICE_KEYS = ("variant", "aqm", "discipline", "profile", "congestion_control", "recovery", "ecn_response", "kind", "topology", "ecn")
 _PRESENT = "there"
 
-# What is read from a histogram, and how wide half of its cells are at most: there are 2^8 to an octave.
+# Columns read from a histogram, and half of its largest relative cell width (2^8 cells per octave).
 _PERCENTILE_COLUMN = re.compile(r"_p\d+_s$")
 _HALF_HISTOGRAM_CELL = 1 / 2**9
 
@@ -42,7 +41,7 @@ Values = Mapping[str, Any]
 
 
 def compare_results(a: Result, b: Result, names: tuple[str, str], confidence: float) -> Comparison:
-    """How result B differs from result A."""
+    """Compare two results."""
     of_a, of_b = _samples_by_quantity(a), _samples_by_quantity(b)
     notes = [
         *_notes_on_seeds(a.seeds, b.seeds, names),
@@ -68,11 +67,11 @@ def compare_results(a: Result, b: Result, names: tuple[str, str], confidence: fl
 
 
 def compare_sweeps(a: Sweep, b: Sweep, names: tuple[str, str], confidence: float) -> Comparison:
-    """How sweep B differs from sweep A at each point that both have. Raises UsageError where their parameters are unlike."""
+    """Compare two sweeps at each common point. Raises UsageError if their parameters differ."""
     columns = [[one.name for one in sweep.parameters] for sweep in (a, b)]
     if set(columns[0]) != set(columns[1]):
-        told = " and ".join(", ".join(each) for each in columns)
-        raise UsageError(f"the sweeps vary different parameters ({told}), so their points cannot be paired")
+        varied = " and ".join(", ".join(each) for each in columns)
+        raise UsageError(f"the sweeps vary different parameters ({varied}), so their points cannot be paired")
     points = [_sweep_points(sweep, columns[0]) for sweep in (a, b)]
     shared = [place for place in points[0] if place in points[1]]
     if not shared:
@@ -134,7 +133,7 @@ def _samples_of_sweep(sweep: Sweep) -> dict[int, Samples]:
 
 
 def _sweep_points(sweep: Sweep, columns: Sequence[str]) -> dict[tuple[Any, ...], int]:
-    """The numbers of a sweep's points by the values of these parameters."""
+    """Point numbers of a sweep by the values of these parameters."""
     return {tuple(row[column] for column in columns): row["point"] for row in sweep.points.iter_rows(named=True)}
 
 
@@ -143,7 +142,7 @@ def _quantity_columns(table: str) -> list[str]:
 
 
 def _difference_rows(point: Values, a: Samples, b: Samples, confidence: float) -> list[DifferenceRow]:
-    """The rows of all quantities that both have, but for those that neither has a value of."""
+    """Rows of all common quantities, without those that have no value on either side."""
     rows = []
     for cell, sample in a.items():
         if cell in b and not _has_value_on_no_side(sample, b[cell]):
@@ -158,7 +157,7 @@ def _has_value_on_no_side(a: SampleBySeed, b: SampleBySeed) -> bool:
 
 
 def with_adjusted_p_values(rows: Sequence[DifferenceRow], confidence: float) -> list[DifferenceRow]:
-    """These rows as one family of tests, largest change first: by table, then those apart, then by the change in per cent."""
+    """Adjust p-values over these rows as one family of tests; sort by table, then rows that differ, then relative change."""
     tables = list(COMPARED_TABLES)
     adjusted = adjusted_p_values([row.difference.p_value for row in rows])
     found = [_with_adjusted_p_value(row, p, confidence) for row, p in zip(rows, adjusted, strict=True)]
@@ -166,7 +165,7 @@ def with_adjusted_p_values(rows: Sequence[DifferenceRow], confidence: float) -> 
 
 
 def _with_adjusted_p_value(row: DifferenceRow, adjusted: float, confidence: float) -> DifferenceRow:
-    """A row with its p-value adjusted; a difference that is not tested, as of one seed, is one where there is any."""
+    """A row with an adjusted p-value; without a test, as for one seed, any difference counts."""
     is_apart = row.difference.is_apart if math.isnan(adjusted) else adjusted <= 1 - confidence
     return replace(row, adjusted_p_value=adjusted, is_apart=is_apart)
 
@@ -177,11 +176,11 @@ def _sort_key_by_difference_size(row: DifferenceRow) -> float:
 
 
 def _notes_on_seeds(a: Sequence[int], b: Sequence[int], names: tuple[str, str]) -> list[str]:
-    """How the seeds of both go together."""
+    """Notes on seeds that only one side has."""
     both = sorted(set(a) & set(b))
     if not is_paired(dict.fromkeys(a), dict.fromkeys(b)):
-        told = " and ".join(f"{seeds_as_text(seeds)} of {name}" for name, seeds in zip(names, (a, b), strict=True))
-        return [f"not paired, because the seeds {told} hardly overlap; intervals are Welch's, which are wider"]
+        by_side = " and ".join(f"{seeds_as_text(seeds)} of {name}" for name, seeds in zip(names, (a, b), strict=True))
+        return [f"not paired, because the seeds {by_side} hardly overlap; intervals are Welch's, which are wider"]
     left = sorted(set(a) ^ set(b))
     notes = [f"seeds {seeds_as_text(left)} are in one of the two only and left out"] if left else []
     return [*notes, "one seed: no intervals, and any difference can be chance"] if len(both) == 1 else notes
@@ -193,7 +192,7 @@ def _notes_on_builds_and_measured_times(a: Result, b: Result) -> list[str]:
 
 
 def _differing_backends(a: Values, b: Values) -> list[DifferingParameter]:
-    """On what each ran, where that is not the same."""
+    """The backends of both sides, if they differ."""
     return [] if a == b else [DifferingParameter("backend", base.backend_identity_text(a), base.backend_identity_text(b))]
 
 
@@ -206,13 +205,13 @@ def _notes_on_engine_builds(a: str, b: str) -> list[str]:
 
 
 def _notes_on_percentile_resolution(rows: Sequence[DifferenceRow]) -> list[str]:
-    """That percentiles which fall into one cell of their histogram at all seeds are not apart as exactly as their intervals look."""
+    """A note on percentiles in one histogram cell at all seeds, whose intervals look more precise than the cell width permits."""
     found = [row for row in rows if _PERCENTILE_COLUMN.search(row.quantity) and _is_within_one_histogram_cell(row.difference)]
     if not found:
         return []
-    told = ", ".join(dict.fromkeys(row.quantity for row in found))
+    quantities = ", ".join(dict.fromkeys(row.quantity for row in found))
     right = f"a percentile is right to {100 * _HALF_HISTOGRAM_CELL:.1f} % of its value"
-    return [f"{told}: at ± 0 all seeds fall into one cell of the histogram; {right}"]
+    return [f"{quantities}: at ± 0 all seeds fall into one cell of the histogram; {right}"]
 
 
 def _is_within_one_histogram_cell(found: QuantityDifference) -> bool:
@@ -228,7 +227,7 @@ def _notes_on_identical_results(a: bool, b: bool, names: tuple[str, str]) -> lis
 
 
 def _notes_on_rows_of_one_side(a: Samples, b: Samples, names: tuple[str, str]) -> list[str]:
-    """What groups, queues and bands only one of the two has."""
+    """Notes on groups, queues and bands that only one side has."""
     notes = []
     for table, what in (("groups", "group"), ("queues", "queue"), ("bands", "band")):
         there = [dict.fromkeys(name for of, name, _ in samples if of == table) for samples in (a, b)]
@@ -240,14 +239,14 @@ def _notes_on_rows_of_one_side(a: Samples, b: Samples, names: tuple[str, str]) -
 
 
 def _warnings_of_both_sides(a: Result | Sweep, b: Result | Sweep, names: tuple[str, str]) -> list[tuple[str, Problem]]:
-    """What both say that was hardly meant; that seeds are alike stands in the notes, and an AQM need stand in one of the two only."""
+    """Warnings of both sides, without identical seeds, which a note covers, and without AQMs that the other side uses."""
     used = {unused_aqm_warning(aqm) for side in (a, b) for aqm in (side.header if isinstance(side, Result) else side.about)["aqms"]}
-    told = [(name, warning) for name, side in zip(names, (a, b), strict=True) for warning in side.warnings]
-    return [(name, warning) for name, warning in told if warning.place != "seeds" and warning not in used]
+    warnings = [(name, warning) for name, side in zip(names, (a, b), strict=True) for warning in side.warnings]
+    return [(name, warning) for name, warning in warnings if warning.place != "seeds" and warning not in used]
 
 
 def _differing_parameters_at_points(pairs: Sequence[tuple[int, int]], a: Sweep, b: Sweep) -> tuple[list[DifferingParameter], list[str]]:
-    """The parameters in force in which two sweeps differ at the points that both have, each where it first does, and what is to be said."""
+    """Parameters in which two sweeps differ at common points, each at its first difference, with notes."""
     found: dict[str, DifferingParameter] = {}
     varies = False
     times: dict[str, None] = {}
@@ -264,9 +263,9 @@ def _differing_parameters_at_points(pairs: Sequence[tuple[int, int]], a: Sweep, 
 
 
 def _differing_parameters(a: Values, b: Values) -> list[DifferingParameter]:
-    """The parameters in force in which two scenarios differ, but for titles and what is recorded.
+    """Parameters in which two scenarios differ, without titles and recordings.
 
-    First stands what chooses an algorithm, for most of the rest follows from that. A link or a group that only one has is one row.
+    Choices of algorithms come first, since most other differences follow from them. A link or group of one side only is one row.
     """
     flat = [{key: value for key, value in tree.items() if key.split(".")[0] not in ("name", "record")} for tree in (a, b)]
     keys = [key for key in dict.fromkeys([*flat[0], *flat[1]]) if flat[0].get(key) != flat[1].get(key)]
@@ -282,7 +281,7 @@ def _differing_parameters(a: Values, b: Values) -> list[DifferingParameter]:
 
 
 def _differing_congestion_controls(a: Values, b: Values) -> Iterator[DifferingParameter]:
-    """The congestion control of each group by its name, where that says more than the parameter `congestion_control`, as of DCTCP."""
+    """Names of congestion controls of groups, if more specific than the parameter `congestion_control`, such as DCTCP."""
     for key in a:
         if key in b and key.startswith("flows.") and key.endswith(".tcp.congestion_control"):
             tcp = key.removesuffix("congestion_control")
@@ -304,6 +303,6 @@ def _importance_of_parameter(one: DifferingParameter) -> int:
 
 
 def _links_and_groups_of_one_side(own: Values, other: Values) -> list[str]:
-    """The links and groups, as in `flows.far`, that only one of two scenarios has."""
+    """Links and groups, as in `flows.far`, of one scenario only."""
     members = [dict.fromkeys(".".join(key.split(".")[:2]) for key in tree if key.startswith(_KEYS_OF_LISTS)) for tree in (own, other)]
     return [member for member in members[0] if member not in members[1]]

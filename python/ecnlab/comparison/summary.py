@@ -1,4 +1,4 @@
-"""A comparison as tables: what differs between the two scenarios, and how far each quantity is apart."""
+"""Text tables of a comparison: differing parameters of the scenarios, and differences of quantities."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ _ROW_COLUMNS = {"total": "", "groups": "group", "queues": "queue", "bands": "ban
 
 
 def differing_parameter_tables(found: Comparison, *, everything: bool = False) -> Iterator[TextTable]:
-    """The parameters in force in which the two differ; the first of them, unless `everything` is wanted."""
+    """Table of parameters in which the two differ; only the first rows unless `everything` is true."""
     if not found.parameters:
         return
-    most = len(found.parameters) if everything else MAX_SHOWN_ROWS
-    rows = [[one.key, _format_parameter_value(one.a), _format_parameter_value(one.b)] for one in found.parameters[:most]]
+    max_rows = len(found.parameters) if everything else MAX_SHOWN_ROWS
+    rows = [[one.key, _format_parameter_value(one.a), _format_parameter_value(one.b)] for one in found.parameters[:max_rows]]
     left = len(found.parameters) - len(rows)
-    title = "what differs between the scenarios" + (f": the first {most}, and {left} more" if left else "")
+    title = "what differs between the scenarios" + (f": the first {max_rows}, and {left} more" if left else "")
     yield TextTable(title, ["parameter", *found.names], rows, ["parameter"])
 
 
 def overview_tables(found: Comparison) -> Iterator[TextTable]:
-    """What most ask for first, of all flows, apart or not; nothing where sweeps are compared, for they have a row for each point."""
+    """Table of the main quantities over all flows, also those without a difference; empty for sweeps, which have a row per point."""
     rows = {row.quantity: row for row in found.rows if row.table == "total" and not row.point}
     chosen = [rows[quantity] for quantity in ("throughput_bps", *SHOWN_QUANTITIES) if quantity in rows]
     if chosen:
         yield _difference_table(found, "in short", chosen)
 
 
-def difference_tables(found: Comparison, rows: Sequence[DifferenceRow], most: int) -> Iterator[TextTable]:
-    """These rows in a table for each table of the measures, of each so many."""
+def difference_tables(found: Comparison, rows: Sequence[DifferenceRow], max_rows: int) -> Iterator[TextTable]:
+    """One table of at max_rows `max_rows` rows for each table of measures."""
     for table, title in _TABLE_TITLES.items():
         of_table = [row for row in rows if row.table == table]
-        left = len(of_table) - most
+        left = len(of_table) - max_rows
         if of_table:
-            yield _difference_table(found, title + (f": the first {most}, and {left} more" if left > 0 else ""), of_table[:most])
+            yield _difference_table(found, title + (f": the first {max_rows}, and {left} more" if left > 0 else ""), of_table[:max_rows])
 
 
 def _difference_table(found: Comparison, title: str, rows: Sequence[DifferenceRow]) -> TextTable:
@@ -91,7 +91,7 @@ def _format_p_value(value: float) -> str:
 
 
 def _format_parameter_value(value: Any) -> str:
-    """A parameter in force as people write it: 10 Mbit/s in place of 10000000 bps."""
+    """A parameter's value with a readable unit: 10 Mbit/s instead of 10000000 bps."""
     found = parse_quantity(value) if isinstance(value, str) else None
     if found is None or not found[1]:
         return "-" if value is None else format_axis_value(value)

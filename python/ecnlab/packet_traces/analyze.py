@@ -1,11 +1,11 @@
-"""Traces of packets that ns-2, a capture of hosts or a run of ours has written, read into tables.
+"""Analysis of packet traces by ns-2, by packet capture on hosts, or by ecnlab.
 
     trace = lab.trace("thesis.tr", from_s=20)
     trace.flows            # polars frame, a row for each flow
     trace.total["goodput_bps"]
     trace.plot.sequence()  # matplotlib figure
 
-docs/reference/traces.md says what every number means and how it is told.
+docs/reference/traces.md defines the measures.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "-"
 
-# A trace that ends this share of the interval before the interval does was hardly meant to.
-_SHORT_TRACE_S = 0.05
+# A trace that ends by more than this share of the measured interval before its end causes a warning.
+_SHORT_TRACE_SHARE = 0.05
 _MAX_FLOW_NUMBER = 2**32 - 1
 
 
 class Trace:
-    """What a trace tells. Rates are in bit/s, times in s, counted from the begin of the simulation or from a capture's first packet.
+    """Measures of a trace. Rates are in bit/s, times in s since the start of the simulation or a capture's first packet.
 
     Attributes
     ----------
     source : str
         The file's name, or "standard input".
     about : Mapping
-        What the file is: format, events, interval, what could not be read, and whether the results are `reliable`: not if times go
-        backwards.
+        Description of the file: format, events, interval, unreadable packets, and whether the results are `reliable`, which requires
+        ascending times.
     """
 
     def __init__(self, source: str, read: _core.TraceRead) -> None:
@@ -99,12 +99,12 @@ class Trace:
 
     @property
     def sequence(self) -> pl.DataFrame:
-        """The points of the time-sequence graphs that were asked for."""
+        """The points of the requested time-sequence graphs."""
         return self.table("sequence")
 
     @cached_property
     def total(self) -> Mapping[str, float]:
-        """What all flows did together, by the columns' names."""
+        """Measures over all flows, by column name."""
         return {name: values[0] for name, values in self.columns("total").items()}
 
     @property
@@ -115,7 +115,7 @@ class Trace:
 
     @property
     def warnings(self) -> list[Problem]:
-        """What could not be read or kept, or was hardly meant."""
+        """Warnings about unreadable packets and probable mistakes."""
         return [Problem("", None, message) for message in _trace_warnings(self.about)]
 
     def table(self, name: str) -> pl.DataFrame:
@@ -130,21 +130,21 @@ class Trace:
         return self._frames[name]
 
     def columns(self, name: str) -> dict[str, list[Any]]:
-        """A table as lists, for what must not wait for polars. Raises UnknownName."""
+        """A table as lists, without the import of polars. Raises UnknownName."""
         if name not in self._tables:
             raise UnknownName("table of a trace", name, self._tables)
         table = self._tables[name]
         return {column: table.column(column) for column in table.columns}
 
     def summary_json(self) -> dict[str, Any]:
-        """What the file is, the total, and the rows of flows and links, for a JSON file."""
+        """Description of the file, total, and rows of flows and links, as plain values for JSON."""
         rows = {name: self._table_rows(name) for name in ("flows", "links")}
         return {"source": self.source, "about": dict(self.about), "total": dict(self.total)} | rows
 
     def save(self, folder: str | Path) -> list[str]:
         """Write summary.json and every table as Parquet into a folder; returns the files' names.
 
-        Raises TraceError if the disk refuses; what stands in the folder is then as it was.
+        Raises TraceError if a write fails; the folder is then unchanged.
         """
         path = Path(folder)
         names = ["summary.json", *(f"{table.name}.parquet" for table in catalog.trace_tables())]
@@ -166,7 +166,7 @@ class Trace:
         return names
 
     def _table_to_parquet(self, name: str) -> bytes:
-        """A table in memory, since a library that writes files itself does not say why a disk refuses."""
+        """A table as Parquet in memory, since a library that writes files itself hides the cause of a failed write."""
         out = BytesIO()
         self.table(name).write_parquet(out)
         return out.getvalue()
@@ -187,29 +187,29 @@ def trace(
     header: int = 0,
     progress: bool = False,
 ) -> Trace:
-    """Read a trace: of ns-2, pcap or pcapng, as it is or compressed by gzip or zstd; "-" is standard input.
+    """Read a trace: ns-2, pcap or pcapng, optionally compressed by gzip or zstd; "-" is standard input.
 
     Parameters
     ----------
     from_s, to_s : float
-        The measured interval; from the first event to the last unless given.
+        The measured interval; by default from the first event to the last.
     bin_s : float
         Width of the bins of time.
     flows : sequence of int
-        The flows to count, by their numbers in `flows`; all unless given.
+        The flows to count, by their numbers in `flows`; by default all.
     sequence : sequence of int
-        The flows whose time-sequence graph is wanted.
+        The flows with a time-sequence graph.
     header : int
-        Bytes of headers in the TCP packets of an ns-2 trace, which does not tell; goodput does not count them.
+        Bytes of headers in the TCP packets of an ns-2 trace, which does not contain them; excluded from goodput.
     progress : bool
-        Whether to show on a terminal how far the reading is.
+        Whether to show progress on a terminal.
 
     Raises
     ------
     UsageError
-        An argument is out of its range.
+        An argument is out of range.
     TraceError
-        The file cannot be opened, or nothing in it can be read.
+        The file cannot be opened, or no packet can be read.
 
     Examples
     --------
@@ -232,24 +232,24 @@ def trace(
 
 @dataclass(frozen=True)
 class TraceFinding:
-    """A packet that is not as RFC 3168 asks.
+    """A packet that violates RFC 3168.
 
     Attributes
     ----------
     record : int
-        Number of its line in the file, or of its packet as Wireshark counts them, from 1.
+        Line number in the file, or packet number as in Wireshark, from 1.
     time_s : float
-        When it was seen, as `Trace` counts time.
+        Time of the packet, as in `Trace`.
     source, destination : str
-        Its ends.
+        Source and destination address.
     rule, section : str
         The rule's name, and its section in RFC 3168.
     is_departure : bool
         Whether it is a known departure of real hosts, or of ns-2, rather than a violation.
     whose : str
-        Who is known to behave so; "" of a violation.
+        Implementations known to behave so; "" for a violation.
     found : str
-        What was found.
+        Description of the finding.
     """
 
     record: int
@@ -265,16 +265,16 @@ class TraceFinding:
 
 @dataclass(frozen=True)
 class KnownDeparture:
-    """A known departure from a rule of RFC 3168, and how often a check has found it.
+    """A known departure from a rule of RFC 3168, with its number of findings.
 
     Attributes
     ----------
     rule, section : str
         The rule's name, and its section in RFC 3168.
     whose : str
-        Who is known to behave so.
+        Implementations known to behave so.
     count : int
-        How often it was found.
+        Number of findings.
     """
 
     rule: str
@@ -285,16 +285,16 @@ class KnownDeparture:
 
 @dataclass(frozen=True)
 class VerifiedRule:
-    """A rule of RFC 3168, and what a check has found against it.
+    """A rule of RFC 3168, with its numbers of findings.
 
     Attributes
     ----------
     name, section, asks : str
-        What it is called, its section in RFC 3168, and what that asks.
+        Name, section in RFC 3168, and requirement.
     departs : str
-        Who is known to depart from it, and why; "" if nobody is.
+        Implementations known to depart from it, and why; "" if there are none.
     violations, departures : int
-        How often it was broken, and how often a known departure was found.
+        Number of violations, and of known departures.
     """
 
     name: str
@@ -314,13 +314,13 @@ class TraceVerification:
     source : str
         The file's name, or "standard input".
     about : Mapping
-        What the file is, and what could not be read.
-    rules : tuple of Rule
-        The rules against which anything was found.
-    known : tuple of Known
-        The known departures that were found, by the rules' order.
-    findings : tuple of Finding
-        What was found, in the file's order; of each rule the first 10 000.
+        Description of the file, and unreadable packets.
+    rules : tuple of VerifiedRule
+        The rules with findings.
+    known : tuple of KnownDeparture
+        The known departures found, in the order of the rules.
+    findings : tuple of TraceFinding
+        Findings in the order of the file; the first 10 000 of each rule.
     """
 
     source: str
@@ -331,43 +331,43 @@ class TraceVerification:
 
     @property
     def violations(self) -> int:
-        """How many packets broke a rule."""
+        """Number of packets that violate a rule."""
         return sum(rule.violations for rule in self.rules)
 
     @property
     def departures(self) -> int:
-        """How many known departures were found."""
+        """Number of known departures found."""
         return sum(rule.departures for rule in self.rules)
 
     @property
     def warnings(self) -> list[Problem]:
-        """What could not be read."""
+        """Warnings about unreadable packets."""
         return [Problem("", None, message) for message in _unread_packets_texts(self.about)]
 
 
 def verified_rules() -> tuple[VerifiedRule, ...]:
-    """All rules that a check knows, with nothing found."""
+    """All rules of a check, without findings."""
     return tuple(VerifiedRule(**rule) for rule in json.loads(_core.trace_rules()))
 
 
 def verify_trace(path: str | os.PathLike[str], *, progress: bool = False) -> TraceVerification:
-    """Check a trace against RFC 3168, packet by packet. Raises TraceError if it cannot be opened or nothing in it can be read."""
+    """Check a trace against RFC 3168, packet by packet. Raises TraceError if it cannot be opened or no packet can be read."""
     name = os.fspath(path)
-    told = json.loads(read_trace_with_progress(name, lambda file, watch: _core.check_trace(file, watch=watch), progress=progress))
-    rules = tuple(VerifiedRule(**rule) for rule in told["rules"])
-    known = tuple(KnownDeparture(**known) for known in told["known"])
+    report = json.loads(read_trace_with_progress(name, lambda file, watch: _core.check_trace(file, watch=watch), progress=progress))
+    rules = tuple(VerifiedRule(**rule) for rule in report["rules"])
+    known = tuple(KnownDeparture(**known) for known in report["known"])
     return TraceVerification(
-        trace_display_name(name), told["about"], rules, known, tuple(TraceFinding(**finding) for finding in told["findings"])
+        trace_display_name(name), report["about"], rules, known, tuple(TraceFinding(**finding) for finding in report["findings"])
     )
 
 
 def trace_display_name(path: str) -> str:
-    """What a file is called in a message."""
+    """The name of a file in messages."""
     return "standard input" if path == STANDARD_INPUT else path
 
 
 def read_trace_with_progress(path: str, read: Any, *, progress: bool) -> Any:
-    """What `read` makes of a file, which it gets with what it is to tell how many bytes it has read. Raises TraceError, Interrupted."""
+    """Call `read` on a file with a callback for its progress in bytes. Raises TraceError, Interrupted."""
     name = trace_display_name(path)
     size = 0 if path == STANDARD_INPUT or not Path(path).is_file() else Path(path).stat().st_size
     with ProgressLine(1, shown=progress and size > 0, verb=f"reading {name}") as bar:
@@ -387,7 +387,7 @@ def read_trace_with_progress(path: str, read: Any, *, progress: bool) -> Any:
 
 
 def _require_valid_trace_options(from_s: float | None, to_s: float | None, bin_s: float, flows: Sequence[int], header: int) -> None:
-    """Raises UsageError with all that is out of range."""
+    """Check options of `trace`. Raises UsageError that lists all values out of range."""
     begin, end = from_s or 0.0, math.inf if to_s is None else to_s
     problems = [f"time {time:g} s must be from 0 to 1e+07 s" for time in (from_s, to_s) if time is not None and not 0 <= time < 1e7]
     if not problems and begin >= end:
@@ -416,7 +416,7 @@ def _unread_packets_texts(about: Mapping[str, Any]) -> list[str]:
 
 
 def _trace_warnings(about: Mapping[str, Any]) -> list[str]:
-    told = {
+    descriptions = {
         "cut": "packets were captured without all of their headers and are not counted; fix: capture more of each, e.g. tcpdump -s 128",
         "fragments": "parts of fragmented packets are not counted",
         "unacknowledged": "TCP flows have no acknowledgements in the file, so RTTs, reactions and the causes of"
@@ -427,11 +427,11 @@ def _trace_warnings(about: Mapping[str, Any]) -> list[str]:
         "left_out": "rows of the tables by time were left out, because there are too many; fix: choose --from and --to, or wider bins",
         "unfollowed": "packets were not tracked, because too many were in flight",
     }
-    found = [*_unread_packets_texts(about), *(f"{about[key]} {what}" for key, what in told.items() if about[key])]
+    found = [*_unread_packets_texts(about), *(f"{about[key]} {what}" for key, what in descriptions.items() if about[key])]
     length = about["to_s"] - about["from_s"]
     if about["last_s"] < about["from_s"]:
         found.append(f"nothing was measured: the last event is at {about['last_s']:g} s, before the interval begins")
-    elif length > 0 and about["to_s"] - about["last_s"] > _SHORT_TRACE_S * length:
+    elif length > 0 and about["to_s"] - about["last_s"] > _SHORT_TRACE_SHARE * length:
         found.append(
             f"the last event is at {about['last_s']:g} s, long before the interval ends at {about['to_s']:g} s: rates are over all of it"
         )

@@ -1,4 +1,4 @@
-"""How the columns of ns-2's tables of the thesis' networks are called here, and by what ours are multiplied to be in their units."""
+"""Columns of ns-2's reference tables of the thesis' networks: ecnlab's column and the factor to ns-2's unit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUEUE_COLUMNS = {
     "queue_empty_frac": ("empty_fraction", 1.0),
     "utilisation": ("utilisation", 1.0),
 }
-# Columns of a group of flows, whose name stands where the braces are.
+# Columns of a group of flows; the braces stand for its name.
 GROUP_COLUMNS = {
     "throughput_{}_mbps": ("throughput_bps", _PER_MEGA),
     "goodput_{}_mbps": ("goodput_bps", _PER_MEGA),

@@ -1,4 +1,4 @@
-"""Replay: what was recorded at queues is put through the same queues again, and each decision is compared with that of then."""
+"""Replay: recorded arrivals pass through the same queues again, and each decision is compared with the recorded one."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ ARRIVALS_TABLE = "arrivals"
 
 @dataclass(frozen=True)
 class FirstReplayDifference:
-    """The first decision that was another.
+    """The first decision that differs.
 
     Attributes
     ----------
     line : int
-        Which line of the queue's record it is, from 0.
+        Line of the queue's record, from 0.
     time_s : float
-        When it was, in s.
+        Time in s.
     recorded, replayed : str or None
-        What the queue did then and what it does now; None if nothing.
+        The recorded and the replayed action; None for no action.
     """
 
     line: int
@@ -42,18 +42,18 @@ class FirstReplayDifference:
 
 @dataclass(frozen=True)
 class ReplayedQueue:
-    """A queue of one seed that was replayed.
+    """A replayed queue of one seed.
 
     Attributes
     ----------
     seed : int
-        Whose record it is.
+        The seed.
     queue : str
-        The queue's name, which is its link's.
+        The name of the queue, which is that of its link.
     arrivals, departures, marks, drops : int
-        How many of each were the same, in packets.
-    difference : Difference or None
-        The first decision that was another; None if every one was the same.
+        Number of identical events of each kind, in packets.
+    difference : FirstReplayDifference or None
+        The first decision that differs; None if all are identical.
     """
 
     seed: int
@@ -67,15 +67,15 @@ class ReplayedQueue:
 
 @dataclass(frozen=True)
 class Replay:
-    """What a replay has found.
+    """Results of a replay.
 
     Attributes
     ----------
-    queues : tuple of Replayed
+    queues : tuple of ReplayedQueue
         Each queue of each seed.
     warnings : tuple of Problem
-        Why decisions may be others although the scenario is the same; what of the result is damaged, so that its seeds are not there;
-        which queues were passed over: a kernel's, whose law is not here.
+        Reasons why decisions may differ although the scenario is the same, damaged seeds that are missing, and skipped queues of a
+        kernel, which ecnlab cannot replay.
     """
 
     queues: tuple[ReplayedQueue, ...]
@@ -83,7 +83,7 @@ class Replay:
 
     @property
     def agrees(self) -> bool:
-        """Whether every decision was the same."""
+        """Whether all decisions are identical."""
         return all(one.difference is None for one in self.queues)
 
     def json(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class Replay:
         return self.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """The results as plain values."""
         warnings = [vars(warning) for warning in self.warnings]
         return {"agrees": self.agrees, "queues": [asdict(one) for one in self.queues], "warnings": warnings}
 
@@ -103,29 +103,29 @@ def replay(
     queue: str | None = None,
     aqms: Iterable[type[Aqm] | str] = (),
 ) -> Replay:
-    """Put what a result recorded at its queues through the same queues again.
+    """Replay the recorded arrivals of a result through the same queues.
 
     Parameters
     ----------
     result : Result, str or Path
         A result, or its folder, that was recorded with `record.arrivals = true`, on any backend.
     seeds : iterable of int, optional
-        The seeds to replay; all of them unless given.
+        The seeds to replay; by default all.
     queue : str, optional
-        The one queue to replay, by its link's name; all of them unless given.
+        A single queue to replay, by its link's name; by default all.
     aqms : iterable of classes, optional
-        The AQMs of your own that the scenario names: subclasses of `Aqm`, or texts as "my_aqm.py:MyAqm".
+        User AQMs that the scenario names: subclasses of `Aqm`, or texts as "my_aqm.py:MyAqm".
 
     Raises
     ------
     ResultsError
-        The arrivals were not recorded, or a queue is a kernel's, whose law is not known here.
+        The arrivals were not recorded, or a queue is a kernel's, which ecnlab cannot replay.
     UnknownName
-        A queue or a seed that is not there.
+        An unknown queue or seed.
     ScenarioError
         The scenario names an AQM that was not given.
     AqmError
-        An AQM of your own raised.
+        A user's AQM raised an exception.
 
     Examples
     --------
@@ -157,17 +157,17 @@ def replay(
 
 
 def _replay_queues_of_seed(result: Result, scenario: Scenario, seed: int, queue: str | None) -> list[tuple[str, ReplayedQueue | None]]:
-    """The queues of a seed by their names; nothing of those that a kernel has. Raises ResultsError."""
+    """Replay the queues of a seed, by name; None for those of a kernel. Raises ResultsError."""
     if not result.only(seed).has(ARRIVALS_TABLE):
         raise ResultsError(f"{result.name}: seed {seed} has no record of arrivals; fix: run it with --record")
     table = result.table_of(seed, ARRIVALS_TABLE)
     try:
-        told = _core.replay(scenario._core, seed, table, queue)
+        counts = _core.replay(scenario._core, seed, table, queue)
     except _core.AqmFailure as error:
         raise aqm_error_from_exception(error) from error.__cause__
     except ValueError as error:
         raise ResultsError(f"{result.name}: {error}") from None
-    return [(name, None if of_it is None else _replayed_queue_from_counts(seed, name, *of_it)) for name, of_it in told]
+    return [(name, None if of_it is None else _replayed_queue_from_counts(seed, name, *of_it)) for name, of_it in counts]
 
 
 def _replayed_queue_from_counts(
@@ -177,12 +177,12 @@ def _replayed_queue_from_counts(
 
 
 def _damaged_seed_problems(result: Result) -> Iterable[Problem]:
-    """What of the result cannot be read."""
+    """Damaged parts of the result."""
     return (warning for warning in result.warnings if vars(warning) not in result.header["warnings"])
 
 
 def _replay_warnings(result: Result, scenario: Scenario) -> Iterable[Problem]:
-    """What has changed since the result was made."""
+    """Warnings about changes since the result was recorded."""
     if result.header["build"] != _core.BUILD:
         message = f"the result is of the engine {result.header['build']}, and this one is {_core.BUILD}: an algorithm can have changed"
         yield Problem("engine", None, message)

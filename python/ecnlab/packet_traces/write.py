@@ -1,9 +1,9 @@
-"""Traces that runs write: of which kind each is by its name, which links it shows, and where each seed's goes.
+"""Traces written by runs: kind, links, and path for each seed.
 
     lab.run(scenario, seed=1, trace="run.tr")                       # ns-2's lines
     lab.run(scenario, seed=1, trace=lab.TraceTo("run.pcapng.zst", links=["bottleneck"], keep=65535))
 
-docs/how-to/tracing.md says what stands in them.
+docs/how-to/tracing.md describes their contents.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ecnlab.storage.atomic import locked_partial, partial_path, remove_abandoned
 if TYPE_CHECKING:
     from ecnlab.scenarios.load import Scenario
 
-HEADER_BYTES = 128  # bytes, which hold every header
+HEADER_BYTES = 128  # bytes; enough for all headers
 
 _KIND_BY_EXTENSION = {".tr": "ns2", ".pcapng": "pcapng", ".parquet": "parquet", ".cases": KERNEL_CASES}
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
@@ -33,21 +33,21 @@ _MAX_KEPT_BYTES = 65_535
 
 @dataclass(frozen=True)
 class TraceTo:
-    """A trace that a run is to write.
+    """Options of a packet trace.
 
     Attributes
     ----------
     path : str or Path
-        The file. Its ending says the kind: `.tr` for ns-2's lines, `.pcapng` for a capture, `.parquet` for a table of events. The first two
-        may be compressed, which a further `.gz` or `.zst` asks for. `.cases` is a folder, with a file for each connection of kernels in the
-        box (`ecnlab validate linux`). Of several seeds each writes its own, as `run-seed7.tr`.
+        The file. Its extension selects the kind: `.tr` for ns-2's lines, `.pcapng` for a capture, `.parquet` for a table of events. The
+        first two may be compressed with a further `.gz` or `.zst`. `.cases` is a folder with a file for each connection between UML
+        kernels (`ecnlab validate linux`). With several seeds each has its own file, as `run-seed7.tr`.
     links : sequence of str
-        Names of the links to show; every link unless given, and in a capture those with a measured queue and their ways back.
+        Names of the links to trace; by default every link, and in a capture those with a measured queue and their reverse directions.
     keep : int
-        Bytes of each packet that a capture keeps: 128 unless given, which hold every header. The data are zeros, so the headers are enough
-        for most uses; who verifies TCP's checksums needs 65535.
+        Snap length of a capture in bytes: by default 128, enough for all headers. Data are zeros, so headers suffice for most uses;
+        verification of TCP checksums requires 65535.
     ip : int
-        The version of IP that a capture shows, 4 or 6: 4 unless given.
+        IP version of a capture, 4 or 6; by default 4.
     """
 
     path: str | Path
@@ -58,7 +58,7 @@ class TraceTo:
 
 @dataclass(frozen=True)
 class TraceFileOfSeed:
-    """One seed's file, as the engine takes it."""
+    """Trace file of one seed, in the engine's form."""
 
     path: Path
     partial: Path
@@ -71,7 +71,7 @@ class TraceFileOfSeed:
 
 @dataclass(frozen=True)
 class TraceOutput:
-    """The traces of a scenario's seeds, checked."""
+    """Checked trace options of a scenario, with a file for each seed."""
 
     path: Path
     form: str
@@ -83,33 +83,33 @@ class TraceOutput:
 
     @contextmanager
     def open_trace_file(self, seed: int) -> Iterator[TraceFileOfSeed]:
-        """Where a seed's trace goes, after what killed runs left half done of it is removed. Within, it is under way. Raises OSError."""
+        """Lock the partial file of a seed's trace while it is written. Removes partial files of killed runs first. Raises OSError."""
         path = self.trace_path_of_seed(seed)
         remove_abandoned_partials(path.parent, f"{glob.escape(path.name)}.*")
         with locked_partial(partial_path(path), folder=self.form == KERNEL_CASES) as partial:
             yield TraceFileOfSeed(path, partial, self.form, self.compression, self.links, self.keep, self.ip)
 
     def trace_path_of_seed(self, seed: int) -> Path:
-        """The name of a seed's trace."""
+        """The path of a seed's trace."""
         if not self.several:
             return self.path
         ending = "".join(_trace_extensions(self.path))
         return self.path.with_name(f"{self.path.name.removesuffix(ending)}-seed{seed}{ending}")
 
     def write_error(self, seed: int, error: OSError) -> ResultsError:
-        """That a seed's trace could not be written."""
+        """The error for a trace that cannot be written."""
         path = self.trace_path_of_seed(seed)
         return ResultsError(f"cannot write the trace {path}: {error.strerror or error}; the partial file was removed")
 
 
 def _with_reverse_links(queues: Sequence[str], known: Sequence[str]) -> list[str]:
-    """The links with a measured queue and the other way of each, on which the acknowledgements are: without them little can be told."""
+    """Links with a measured queue and their reverse directions, whose acknowledgements most analyses require."""
     others = [name.removesuffix(_REVERSE_SUFFIX) if name.endswith(_REVERSE_SUFFIX) else name + _REVERSE_SUFFIX for name in queues]
     return [name for name in dict.fromkeys([*queues, *others]) if name in known]
 
 
 def trace_output_from_options(trace: str | Path | TraceTo, scenario: Scenario, seeds: Sequence[int]) -> TraceOutput:
-    """What is asked for, if it can be done. Raises UsageError, UnknownName for a link that there is not, and ResultsError for a folder."""
+    """Check trace options. Raises UsageError, UnknownName for an unknown link, and ResultsError if the path is not writable."""
     asked = trace if isinstance(trace, TraceTo) else TraceTo(trace)
     path = _parse_trace_path(asked.path)
     form, compression = _trace_kind_and_compression(path)
@@ -139,7 +139,7 @@ def trace_output_from_options(trace: str | Path | TraceTo, scenario: Scenario, s
 
 
 def _require_regular_file_or_absent(path: Path) -> None:
-    """A whole trace takes its name's place, so what is there may only be a file. Raises ResultsError."""
+    """Check that a path is absent or a regular file, which the finished trace replaces. Raises ResultsError."""
     if path.is_symlink():
         raise ResultsError(
             f"cannot write the trace {path}: it is a symbolic link, which the trace would replace; fix: name the file itself"
@@ -150,14 +150,14 @@ def _require_regular_file_or_absent(path: Path) -> None:
 
 
 def _require_case_folder_or_absent(path: Path) -> None:
-    """A folder of cases takes its name's place, so what is there may only be one. Raises ResultsError."""
+    """Check that a path is absent or a folder of cases, which the finished folder replaces. Raises ResultsError."""
     is_ours = path.is_dir() and not path.is_symlink() and all(entry.name.endswith(".json.gz") for entry in path.iterdir())
     if (path.exists() or path.is_symlink()) and not is_ours:
         raise ResultsError(f"{path}: exists and is not a folder of cases; fix: choose another folder")
 
 
 def _capture_options(asked: TraceTo, form: str, path: Path) -> tuple[int, int]:
-    """What of each packet a capture keeps, and its version of IP. Raises UsageError for either beside another kind."""
+    """Snap length and IP version of a capture. Raises UsageError if either is set for another kind of trace."""
     if form != "pcapng":
         of_captures = ((asked.keep, "keeps bytes of packets (--trace-bytes, keep)"), (asked.ip, "has a version of IP (--trace-ip, ip)"))
         for given, what in of_captures:
@@ -179,7 +179,7 @@ def _parse_trace_path(path: object) -> Path:
 
 
 def _trace_extensions(path: Path) -> list[str]:
-    """The endings of a name that mean something: the kind, and the compression if there is one."""
+    """The extensions for the kind and, if any, the compression."""
     *_, before, last = ["", "", *path.suffixes]
     return [before, last] if last in _COMPRESSIONS else [last]
 

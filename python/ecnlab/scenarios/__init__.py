@@ -1,1 +1,1 @@
-"""Scenarios: reading, checking and building them, and what the engine knows of their parameters."""
+"""Scenarios: reading, checking and building them, and the catalog of their parameters."""

@@ -1,4 +1,4 @@
-"""What there is, told by the engine: sections of a scenario, AQMs, disciplines, TCP profiles and variants, applications, impairments.
+"""Catalog of the engine: sections of a scenario, AQMs, disciplines, TCP profiles and variants, applications, impairments.
 
 for entry in catalog.entries("aqm"):
     print(entry.name, entry.title, [parameter.name for parameter in entry.parameters])
@@ -18,22 +18,22 @@ from ecnlab.errors import UnknownName
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter as it is declared beside its algorithm.
+    """A parameter as the engine declares it.
 
     Attributes
     ----------
     name, kind, unit : str
-        What it is called, what kind of value it takes, and its unit ("" where it has none).
+        Name, kind of value, and unit ("" if it has none).
     default, example, bounds : str
-        The value where none is given, one that could be, and what is allowed, as words.
+        Default value, an example, and the allowed range, as text.
     required : bool
         Whether it is required.
     doc, source : str
-        What it means, and where it comes from.
+        Meaning and source.
     read_when : str
-        When it is read at all, as in "congestion_control = cubic"; "" if always.
+        Condition under which the engine reads it, as in "congestion_control = cubic"; "" if always.
     is_set : bool
-        Whether the profile or variant sets it, instead of leaving it as everywhere.
+        Whether the profile or variant sets it rather than keeping the default.
     """
 
     name: str
@@ -50,20 +50,20 @@ class Parameter:
 
     @property
     def meaning(self) -> str:
-        """What it means, and when it is read if not always."""
+        """The meaning, with the condition under which it is read."""
         return f"{self.doc} Only with {self.read_when}." if self.read_when else self.doc
 
 
 @dataclass(frozen=True)
 class Gauge:
-    """A value that an AQM or a discipline shows of itself, such as a probability.
+    """An internal variable of an AQM or a discipline, such as a probability.
 
     Attributes
     ----------
     name, unit, doc : str
-        What it is called, its unit ("1" for a ratio), and what it says.
+        Name, unit ("1" for a ratio), and meaning.
     symbol : str
-        How its paper or RFC writes it, such as "p_b"; empty where it has none.
+        Symbol in its paper or RFC, such as "p_b"; empty if it has none.
     """
 
     name: str
@@ -74,14 +74,14 @@ class Gauge:
 
 @dataclass(frozen=True)
 class CheckedCombination:
-    """A combination of TCP's parts that a judge outside of the simulator has checked over a profile.
+    """A combination of TCP parts verified against a reference outside of the simulator.
 
     Attributes
     ----------
     congestion_control, recovery : str
-        Congestion control and loss recovery, the latter with the way in which it detects losses.
+        Congestion control, and loss recovery with its loss detection.
     ecn_responses : tuple of str
-        Responses to marks that were checked with them; without ECN they are checked in any case.
+        Responses to marks that were verified in combination; runs without ECN are always verified.
     judge : str
         "ns-2", "Linux 6.1" or "RFC conformance suite".
     """
@@ -93,7 +93,7 @@ class CheckedCombination:
 
     @property
     def responses(self) -> str:
-        """The responses in a text."""
+        """The responses as text."""
         return ", ".join(self.ecn_responses) or "without ECN"
 
 
@@ -106,21 +106,21 @@ class CatalogEntry:
     kind, name : str
         "section", "aqm", "discipline", "tcp", "variant", "app", "impairment" or "topology", and the name that a scenario uses.
     title, summary, source : str
-        What it is, in a few words and in a few sentences, and the text that it follows.
+        Title, description, and the text that it implements.
     parameters : tuple of Parameter
-        What can be set.
+        Its parameters.
     gauges : tuple of Gauge
-        What it shows of itself while it works, of an AQM or a discipline.
+        Internal variables of an AQM or a discipline.
     bands : tuple of str
-        The bands that a discipline serves its packets in, where there are several.
+        Names of a discipline's bands, if it has several.
     contents, example : str
-        What stands inside a discipline, in a sentence, and a line of a scenario with the AQM, discipline or impairment; "" of other kinds.
+        The children of a discipline, and a line of a scenario with the AQM, discipline or impairment; "" for other kinds.
     alias : str
         Another name of a profile; "" if there is none.
     quirks : tuple of Parameter
-        Of a profile: behaviour of one implementation or version, set as `tcp.quirks`.
+        For a profile: behaviour of one implementation or version, set as `tcp.quirks`.
     checked : tuple of CheckedCombination
-        Of a profile: combinations of TCP's parts that a judge has checked. Others run with a warning.
+        For a profile: verified combinations of TCP parts. Others run with a warning.
     """
 
     kind: str
@@ -138,7 +138,7 @@ class CatalogEntry:
     checked: tuple[CheckedCombination, ...] = ()
 
     def is_called(self, name: str) -> bool:
-        """Whether this is its name, or stands for it."""
+        """Whether this is its name or alias."""
         return name in (self.name, self.alias)
 
 
@@ -149,13 +149,13 @@ class Column:
     Attributes
     ----------
     name, kind : str
-        What it is called, and what stands in it: "real", "count", "index" or "name".
+        Name, and kind of values: "real", "count", "index" or "name".
     unit : str
         "bit/s", "s", "packets", ...; "1" for a ratio, "" for a name.
     doc : str
-        What it says.
+        Meaning.
     words : tuple of str
-        The words that can stand in it, where they are known beforehand.
+        Possible values of a column of names, if they are known beforehand.
     """
 
     name: str
@@ -167,16 +167,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table that a run can give.
+    """A table of results.
 
     Attributes
     ----------
     name : str
         As in `result.table(name)`.
     doc : str
-        What a row stands for.
+        Meaning of a row.
     columns : tuple of Column
-        Its columns, but for `seed`, which is the first of every table.
+        Its columns without `seed`, which is the first of every table.
     """
 
     name: str
@@ -213,14 +213,14 @@ def entry_from_file(reference: str) -> CatalogEntry:
     from ecnlab.aqm import fingerprint, plugins
 
     entry = plugins.registry_entry_of_aqm(fingerprint.load_aqm_class(reference))
-    told = json.loads(_core.registry([entry]))["aqm"]
-    return next(_entry_from_json("aqm", one) for one in told if one["name"] == entry.name)
+    aqms = json.loads(_core.registry([entry]))["aqm"]
+    return next(_entry_from_json("aqm", one) for one in aqms if one["name"] == entry.name)
 
 
 def congestion_control_name(tcp: Mapping[str, Any]) -> str:
-    """The name that people have for the congestion control of TCP parameters in force: "dctcp" for Reno's growth with DCTCP's response.
+    """The common name of a congestion control: "dctcp" for Reno's window growth with DCTCP's response to marks.
 
-    A response that no such name covers stands behind the algorithm that grows the window, as in "cubic with abe".
+    A combination without a common name is "GROWTH with RESPONSE", as in "cubic with abe".
     """
     congestion, response = str(tcp["congestion_control"]), str(tcp.get("ecn_response", _DEFAULT_RESPONSE))
     if response == _DEFAULT_RESPONSE:
@@ -230,15 +230,17 @@ def congestion_control_name(tcp: Mapping[str, Any]) -> str:
 
 @cache
 def tables() -> tuple[Table, ...]:
-    """Every table that a run can give: the measures, then what can be recorded."""
-    return tuple(Table(told["name"], told["doc"], tuple(map(_column_from_json, told["columns"]))) for told in json.loads(_core.columns()))
+    """All tables of results: the measures, then the recordings."""
+    return tuple(
+        Table(entry["name"], entry["doc"], tuple(map(_column_from_json, entry["columns"]))) for entry in json.loads(_core.columns())
+    )
 
 
 @cache
 def trace_tables() -> tuple[Table, ...]:
-    """Every table that a trace gives."""
+    """All tables of a packet trace."""
     return tuple(
-        Table(told["name"], told["doc"], tuple(map(_column_from_json, told["columns"]))) for told in json.loads(_core.trace_columns())
+        Table(entry["name"], entry["doc"], tuple(map(_column_from_json, entry["columns"]))) for entry in json.loads(_core.trace_columns())
     )
 
 
@@ -252,7 +254,7 @@ def table(name: str) -> Table:
 
 @cache
 def _all_entries() -> tuple[CatalogEntry, ...]:
-    return tuple(_entry_from_json(kind, told) for kind in KINDS for told in _engine_registry()[kind])
+    return tuple(_entry_from_json(kind, entry) for kind in KINDS for entry in _engine_registry()[kind])
 
 
 @cache
@@ -261,28 +263,28 @@ def _engine_registry() -> dict[str, list[dict[str, Any]]]:
     return registry
 
 
-def _entry_from_json(kind: str, told: dict[str, Any]) -> CatalogEntry:
+def _entry_from_json(kind: str, entry: dict[str, Any]) -> CatalogEntry:
     return CatalogEntry(
         kind,
-        told["name"],
-        told["title"],
-        told["summary"],
-        told["source"],
-        tuple(_parameters_from_json(told["parameters"])),
-        tuple(Gauge(**gauge) for gauge in told.get("gauges", ())),
-        tuple(told.get("bands", ())),
-        told.get("holds", ""),
-        told.get("example", ""),
-        told.get("alias", ""),
-        tuple(_parameters_from_json(told.get("quirks", ()))),
-        tuple(CheckedCombination(**one | {"ecn_responses": tuple(one["ecn_responses"])}) for one in told.get("checked", ())),
+        entry["name"],
+        entry["title"],
+        entry["summary"],
+        entry["source"],
+        tuple(_parameters_from_json(entry["parameters"])),
+        tuple(Gauge(**gauge) for gauge in entry.get("gauges", ())),
+        tuple(entry.get("bands", ())),
+        entry.get("holds", ""),
+        entry.get("example", ""),
+        entry.get("alias", ""),
+        tuple(_parameters_from_json(entry.get("quirks", ()))),
+        tuple(CheckedCombination(**one | {"ecn_responses": tuple(one["ecn_responses"])}) for one in entry.get("checked", ())),
     )
 
 
-def _parameters_from_json(told: Iterable[dict[str, Any]]) -> Iterable[Parameter]:
-    for one in told:
+def _parameters_from_json(parameters: Iterable[dict[str, Any]]) -> Iterable[Parameter]:
+    for one in parameters:
         yield Parameter(is_set=one["set"], **{name: value for name, value in one.items() if name != "set"})
 
 
-def _column_from_json(told: dict[str, Any]) -> Column:
-    return Column(told["name"], told["kind"], told["unit"], told["doc"], tuple(told["words"]))
+def _column_from_json(entry: dict[str, Any]) -> Column:
+    return Column(entry["name"], entry["kind"], entry["unit"], entry["doc"], tuple(entry["words"]))

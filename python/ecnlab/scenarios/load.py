@@ -1,4 +1,4 @@
-"""Scenarios: read from a TOML file or built from a dict, checked by the engine before anything runs."""
+"""Scenarios: read from a TOML file or built from a dict, and checked by the engine before any run."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ if TYPE_CHECKING:
 
 Overrides = Mapping[str, Any]
 
-# Of a scenario or a sweep file. A device such as /dev/zero has no end.
+# Limit for scenario and sweep files, since a device such as /dev/zero never ends.
 MAX_TEXT_CHARACTERS = 20_000_000
 
 
 class Scenario:
-    """A sound scenario. Made by `load` and `scenario`; never changes, and can be pickled for a worker process.
+    """A valid scenario, made by `load` and `scenario`. Immutable; can be pickled for a worker process.
 
     Attributes
     ----------
     name : str
         The title.
     duration_s, measure_from_s : float
-        Simulated seconds, and where the measured interval begins.
+        Simulated seconds, and the start of the measured interval.
     group_names, queue_names : list of str
-        Names of the groups of flows and of the queues, in the scenario's order; a queue is called as its link.
+        Names of the groups of flows and of the queues, in the scenario's order; a queue has the name of its link.
     hash : str
-        The key: a digest of the engine's build and of every parameter in force, not of the title nor of what is recorded; and of the
-        backend, where that is not the simulator. Equal key and seed give equal results, but on a backend whose hosts run in real time.
+        The key: a digest of the engine's build and all parameters except the title and recordings, and of the backend unless that is the
+        simulator. The same key and seed give the same results, except on a backend in real time.
     backend : Backend
         The backend that runs it: the simulator unless `on_backend` has set another.
     warnings : list of Problem
-        What the author hardly meant; each message has the remedy.
+        Warnings about probable mistakes, each with a remedy.
     form, text, overrides, source
-        What it was made from: "toml" or "json", the text in that form, the overrides as text by key path, and the file's name or None.
+        Source of the scenario: "toml" or "json", the text in that form, the overrides as text by key path, and the file's name or None.
     aqms : tuple of classes
-        The AQMs of the user's own that it was read with.
+        The user's AQMs that it may use.
     """
 
     def __init__(
@@ -83,66 +83,66 @@ class Scenario:
 
     @cached_property
     def resolved(self) -> dict[str, Any]:
-        """Every parameter in force, as nested dicts."""
+        """All parameters with defaults filled in, as nested dicts."""
         resolved: dict[str, Any] = json.loads(self._core.resolved)
         return resolved
 
     @property
     def aqm_digests(self) -> dict[str, str]:
-        """Of each AQM of the user's own that a queue has, by name, the digest of its source."""
+        """Digest of the source of each user AQM in a queue, by name."""
         return dict(self._core.brought)
 
     @property
     def digests_of_classes(self) -> list[tuple[type[Aqm], str]]:
-        """Each class of the user's own that a queue has, with its digest when the scenario was read."""
+        """Each user AQM class in a queue, with its digest when the scenario was read."""
         return [(aqm, digest) for aqm in self.aqms for name, digest in self.aqm_digests.items() if name == (aqm.name or aqm.__name__)]
 
     @cached_property
     def link_names(self) -> list[str]:
-        """Names by which a trace chooses links; what ends in `.reverse` is the way back.
+        """Link names for traces; those that end in `.reverse` are reverse directions.
 
-        A link that flows share has its own name. `GROUP.access` stands for all own links of a group's flows, `GROUP.access.0` for one.
+        A shared link has its own name. `GROUP.access` selects all access links of a group's flows, `GROUP.access.0` one.
         """
         return self._core.links
 
     @cached_property
     def routes(self) -> dict[str, tuple[list[str], list[str]]]:
-        """Of each group the links that its data and its acknowledgements cross, but for its flows' own."""
+        """Shared links on the forward and the reverse path of each group."""
         return {group: (there, back) for group, (there, back) in zip(self.group_names, self._core.routes, strict=True)}
 
     @cached_property
     def record(self) -> dict[str, Any]:
-        """What is recorded besides the measures."""
+        """The optional recordings."""
         record: dict[str, Any] = json.loads(self._core.record)
         return record
 
     def changed(self, overrides: Overrides) -> Scenario:
-        """The same scenario with more overrides, written over those that it has. Raises ScenarioError, UsageError."""
+        """The same scenario with more overrides, which replace existing ones. Raises ScenarioError, UsageError."""
         changes = _overrides_as_text(overrides)
         kept = {key: value for key, value in self.overrides.items() if key not in changes}
         return _scenario_from_text(self.form, self.text, kept | changes, self.source, self.aqms, self._folder, self.backend)
 
     def on_backend(self, backend: str | Backend) -> Scenario:
-        """The same scenario on a backend: "sim", "live", "uml", or one with settings of its own, as `Live(lateness_budget_s=0.001)`.
+        """The same scenario on a backend: "sim", "live", "uml", or one with settings, as `Live(lateness_budget_s=0.001)`.
 
-        Raises UnknownName for a name that no backend has, and BackendError if this machine lacks what identifies the backend's results.
+        Raises UnknownName for an unknown backend, and BackendError if the backend cannot be identified on this machine.
         """
         chosen = registry.resolve_backend(backend)
         return self if chosen == self.backend else self._copy_on_backend(chosen)
 
     def on(self, backend: str | Backend) -> Scenario:
-        """The old name of `on_backend`."""
+        """Deprecated name of `on_backend`."""
         warnings.warn("Scenario.on is now Scenario.on_backend", DeprecationWarning, stacklevel=2)
         return self.on_backend(backend)
 
     def refusals(self) -> list[Problem]:
-        """What it asks and its backend cannot do; nothing of it is run while there is any."""
+        """Parts of the scenario that its backend cannot run; if there are any, no run starts."""
         return self.backend.refusals(self)
 
     def _copy_on_backend(self, backend: Backend) -> Scenario:
-        made = Scenario(self._core, self.form, self.text, self.overrides, self.source, self.aqms, self._folder, backend)
-        made.warnings = self.warnings
-        return made
+        copy = Scenario(self._core, self.form, self.text, self.overrides, self.source, self.aqms, self._folder, backend)
+        copy.warnings = self.warnings
+        return copy
 
     def __reduce__(self) -> tuple[Any, ...]:
         aqms = [aqm.read_from or aqm for aqm in self.aqms]
@@ -153,13 +153,13 @@ class Scenario:
         return f"<Scenario {self.name!r} {self.hash[:12]}{where}>"
 
     def __str__(self) -> str:
-        """The scenario as it was written, overrides behind it; `resolved` has every parameter in force."""
+        """The scenario's text followed by its overrides; `resolved` has all parameters."""
         changes = [f"# changed: {key} = {value}" for key, value in self.overrides.items()]
         text = self.text if self.form == "toml" else json.dumps(json.loads(self.text), indent=2, ensure_ascii=False)
         return "\n".join([repr(self), text.rstrip("\n"), *changes])
 
     def _repr_html_(self) -> str:
-        """The main parameters in force, for a notebook."""
+        """The main parameters as tables, for notebooks."""
         notes = [f"warning: {warning.as_text(self.source)}" for warning in self.warnings]
         return html.result_html(repr(self), scenario_tables(self.resolved, self.duration_s, self.measure_from_s), notes)
 
@@ -174,14 +174,14 @@ def load(path: str | Path, overrides: Overrides | None = None, *, aqms: Iterable
     overrides : Mapping, optional
         Values of Python or numpy in place of the file's, by key path: {"flows.far.count": 40, "link.bottleneck.rate": "20 Mbps"}.
     aqms : iterable of classes, optional
-        AQMs of your own that it may name: subclasses of `Aqm`, or texts as "my_aqm.py:MyAqm".
+        User AQMs that it may name: subclasses of `Aqm`, or texts as "my_aqm.py:MyAqm".
 
     Raises
     ------
     ScenarioError
         The scenario is unsound; `.problems` lists everything that is wrong.
     UsageError
-        The file cannot be read, or an argument is of a wrong type.
+        The file cannot be read, or an argument is of the wrong type.
 
     Examples
     --------
@@ -236,7 +236,7 @@ def example(name: str, overrides: Overrides | None = None) -> Scenario:
 
 
 def read_user_text_file(path: Path) -> str:
-    """The text of a file that the user names, which may be a pipe. Raises OSError if it is too large, and ValueError if it is no text."""
+    """Read a text file or pipe named by the user. Raises OSError if it is too large, and ValueError if it is not text."""
     with path.open(encoding="utf-8") as file:
         text = file.read(MAX_TEXT_CHARACTERS + 1)
     if len(text) > MAX_TEXT_CHARACTERS:
@@ -310,7 +310,7 @@ def _scenario_from_text(
     folder: Path | None = None,
     backend: Backend = SIMULATOR,
 ) -> Scenario:
-    """The scenario, if it is sound; the files that it names lie in `folder`, or where its own does."""
+    """Parse and check a scenario; its file references are relative to `folder`, or else to the folder of `source`."""
     build = _core.Scenario.from_toml if form == "toml" else _core.Scenario.from_json
     classes, entries = _load_user_aqms(aqms)
     beside = folder or _folder_of_source(source).absolute()
@@ -318,20 +318,20 @@ def _scenario_from_text(
         core = _build_interruptibly(lambda: build(text, list(changes.items()), entries, beside))
     except _core.ScenarioError as error:
         raise ScenarioError(map(Problem.from_engine, error.problems), source) from None
-    except ValueError as error:  # a name that is taken
+    except ValueError as error:  # a name already in use
         raise UsageError(f"aqms: {error}") from None
-    made = Scenario(core, form, text, changes, source, classes, beside, backend)
-    made.warnings += _unused_aqm_warnings(made, entries)
-    return made
+    loaded = Scenario(core, form, text, changes, source, classes, beside, backend)
+    loaded.warnings += _unused_aqm_warnings(loaded, entries)
+    return loaded
 
 
 def _folder_of_source(source: str | None) -> Path:
-    """Where the files lie that a scenario names: beside its own, or in the working directory."""
+    """Base folder of a scenario's file references: its own folder, or the working directory."""
     return Path(source).parent if source else Path()
 
 
 def _load_user_aqms(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[type[Aqm], ...], list[_core.BroughtAqm]]:
-    """The user's AQMs as classes and as entries; what reads classes is imported where there are some."""
+    """The user's AQMs as classes and as engine entries; the reader of classes is imported only if there are any."""
     if aqms == ():
         return (), []
     from ecnlab.aqm import plugins
@@ -340,19 +340,19 @@ def _load_user_aqms(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[type[Aqm], .
 
 
 def _unused_aqm_warnings(scenario: Scenario, entries: Iterable[_core.BroughtAqm]) -> list[Problem]:
-    """Warnings of AQMs that were brought and stand in no queue."""
+    """Warnings about user AQMs that no queue uses."""
     used = set(scenario.aqm_digests)
     return [unused_aqm_warning(entry.name) for entry in entries if entry.name not in used]
 
 
 def unused_aqm_warning(name: str) -> Problem:
-    """The warning that an AQM was brought and stands in no queue."""
+    """The warning about a user AQM that no queue uses."""
     remedy = f"fix: name it in a queue, as in --set link.NAME.queue.aqm={name}"
     return Problem("", None, f"the scenario has no queue with the AQM {name}; {remedy}")
 
 
 def leaf_values_with_paths(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
-    """Every value of a tree with its path; members of a list go by their names, where they have some."""
+    """Yield every value of a tree with its path; members of a list are identified by name if they have one."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from leaf_values_with_paths(inner, f"{path}.{key}" if path else key)
@@ -364,19 +364,19 @@ def leaf_values_with_paths(value: Any, path: str = "") -> Iterable[tuple[str, An
 
 
 def _build_interruptibly(build: Callable[[], _core.Scenario]) -> _core.Scenario:
-    """What `build` gives or raises. It works in a thread of its own, so that Ctrl-C is heard at once while a large file is read."""
-    if current_thread() is not main_thread():  # only the main thread hears Ctrl-C
+    """Return or raise the outcome of `build`, run in a thread so that Ctrl-C takes effect while a large file is read."""
+    if current_thread() is not main_thread():  # only the main thread receives Ctrl-C
         return build()
-    told: SimpleQueue[_core.Scenario | BaseException] = SimpleQueue()
+    outcomes: SimpleQueue[_core.Scenario | BaseException] = SimpleQueue()
 
     def build_in_thread() -> None:
         try:
-            told.put(build())
+            outcomes.put(build())
         except BaseException as error:
-            told.put(error)
+            outcomes.put(error)
 
     Thread(target=build_in_thread, daemon=True).start()
-    outcome = told.get()
+    outcome = outcomes.get()
     if isinstance(outcome, BaseException):
         raise outcome
     return outcome
@@ -396,7 +396,7 @@ def _overrides_as_text(overrides: Overrides | None) -> dict[str, str]:
 
 
 def _to_json_value(value: Any) -> Any:
-    """What JSON holds in place of a value that it does not have. Raises TypeError."""
+    """Convert a value that JSON does not support. Raises TypeError."""
     plain = _numpy_to_python_value(value)
     if plain is value:
         raise TypeError(f"{value!r} is not a text, number, boolean, list or dict")
@@ -413,7 +413,7 @@ def _override_value_as_toml(key: str, value: Any) -> str:
 
 
 def _toml_value(value: Any) -> str:
-    """A value of Python or numpy in TOML's syntax; text is passed on as it is, for the engine takes bare words. Raises TypeError."""
+    """A Python or numpy value in TOML syntax; text is passed unchanged, since the engine accepts bare words. Raises TypeError."""
     if isinstance(value, str):
         return value
     value = _numpy_to_python_value(value)
@@ -433,7 +433,7 @@ def _quote_toml_text(value: Any) -> str:
 
 
 def _numpy_to_python_value(value: Any) -> Any:
-    """A value of numpy as Python's own."""
+    """Convert a numpy value to Python's type."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 

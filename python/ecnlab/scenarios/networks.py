@@ -1,7 +1,6 @@
-"""Networks as scenarios (nested dicts) that studies and validation share: dumbbells, the two networks of the AECN thesis, two-way traffic,
-those of the study of when ECN helps RED, and that of RFC 2914's congestion collapse.
+"""Scenarios (nested dicts) shared by studies and validation: dumbbells, two-way traffic, and congestion collapse (RFC 2914).
 
-A dumbbell is one link with a queue, from `router` to `sink`, and groups of flows that reach the router over access links of their own:
+A dumbbell is one link with a queue, from `router` to `sink`, and groups of flows that each reach the router over an access link:
 
     dumbbell("two groups", bottleneck("10 Mbps", "5 ms", queue), [group("near", 10, access, tcp), group("far", 10, access, tcp)],
              duration="100 s", measure_from="20 s")
@@ -13,10 +12,9 @@ The thesis' networks are dumbbells on which three equal groups of flows share a 
 | access capacity of all sources together, split evenly | 300 Mbps | 90 Mbps |
 | one-way access delay, fragile / average / robust | 145 / 45 / 5 ms | 95 / 45 / 20 ms |
 
-Packets of 1000 bytes, windows of at most 64, TCP Reno without delayed ACKs, endless sources, half of each group starting at 0 s
-and half at 2 s; 100 s simulated, the first 20 s left out. Packet times of these networks share a grid, so packets of different flows
-arrive at the very same time; ns-2 settles such ties by the rounding of its floating-point clock. Each access delay is lengthened by a draw
-of up to 1 ns, which stands for that.
+Packets have 1000 bytes, windows are at most 64 packets, TCP is Reno without delayed ACKs, and sources are endless. Half of each group
+starts at 0 s and half at 2 s; of 100 s simulated, the first 20 s are excluded. Packets of different flows arrive at identical times in
+these networks, and ns-2 breaks such ties by rounding of its floating-point clock. A random extra access delay of up to 1 ns replaces that.
 """
 
 from __future__ import annotations
@@ -41,18 +39,18 @@ def dumbbell_scenario(
 
 
 def bottleneck_link(rate: str, delay: str, queue: Tree, **rest: Any) -> Tree:
-    """The link that a dumbbell's flows share; `rest` are other keys of a [[link]]."""
+    """The bottleneck of a dumbbell; `rest` are other keys of a [[link]]."""
     return {"name": BOTTLENECK, "from": "router", "to": "sink", "rate": rate, "delay": delay, "queue": queue} | rest
 
 
 def flow_group(name: str, count: int, access: Tree, tcp: Tree, **rest: Any) -> Tree:
-    """A group of `count` flows, each over an access link of its own; `rest` are other keys of a [[flows]]."""
+    """A group of `count` flows, each with an access link; `rest` are other keys of a [[flows]]."""
     return {"name": name, "count": count, "to": "sink", "access": {"to": "router"} | access, "tcp": tcp} | rest
 
 
 @dataclass(frozen=True)
 class ThesisNetwork:
-    """What the thesis' two networks set differently."""
+    """Parameters in which the two networks of the thesis differ."""
 
     title: str
     access_mbps: float
@@ -73,7 +71,7 @@ def thesis_network_scenario(
     tcp: Tree | None = None,
     record: Tree | None = None,
 ) -> Tree:
-    """A thesis network with any queue; `flows` is the number in all, `tcp` overrides the thesis-era sender.
+    """A thesis network with any queue; `flows` is the total number, `tcp` overrides the thesis-era sender.
 
     Raises ValueError if the flows cannot be split into equal groups.
     """
@@ -92,10 +90,10 @@ def _thesis_group(network: ThesisNetwork, name: str, flows: int, sender: Tree) -
 
 
 def two_way_traffic_scenario(title: str, queue: Tree, tcp: Tree) -> Tree:
-    """Two long flows one way and one the other, joined at 25 s by 20 more, one every 0.1 s; the same queue before both directions.
+    """Two long flows forward and one backward, with the same queue in both directions; from 25 s 20 more start, one every 0.1 s.
 
-    It is Figure 5's workload of the AMECN paper (Durresi et al. 2007), which leaves the delay of the sources and the windows of the long
-    flows open: 1 ms and no limit are what ns-2's table of it was measured with.
+    The workload of Figure 5 of the AMECN paper (Durresi et al. 2007). The paper does not give the delay of the sources and the windows of
+    the long flows: 1 ms and no limit, as in the ns-2 reference table.
     """
     left, right = (_access_links_of_host(node, delay) for node, delay in (("r1", "1 ms"), ("r2", "4 ms")))
     link = {"name": BOTTLENECK, "from": "r1", "to": "r2", "rate": "1.5 Mbps", "delay": "40 ms", "queue": queue, "reverse": {"queue": queue}}
@@ -127,11 +125,11 @@ def red_ecn_scenario(
     rate: str = "1.5 Mbps",
     duration: str = "100 s",
 ) -> Tree:
-    """Ten endless TCP flows over a link whose delay varies and then over the bottleneck, with `bursts` sources of datagrams beside them.
+    """Ten endless TCP flows over a link with variable delay and the bottleneck, with `bursts` sources of datagrams as cross traffic.
 
-    They are the networks of Gharegozi's two experiments, the second with 8 sources of datagrams, 100 kbit/s in bursts of 2.5 s in the mean
-    with pauses of as much. The paper leaves the bottleneck's rate, TCP's flavour, the duration and the number of these sources open: these
-    here are what ns-2's table of it was measured with.
+    The networks of Gharegozi's two experiments; the second has 8 sources of datagrams with 100 kbit/s in bursts and pauses of 2.5 s on
+    average. The paper does not give the bottleneck's rate, TCP's flavour, the duration and the number of these sources: the defaults are
+    those of the ns-2 reference table.
     """
     long = {"name": "long", "from": "r1", "to": "r2", "rate": "10 Mbps", "delay": f"{delay_ms} ms", "limit": 25}
     link = bottleneck_link(rate, "10 ms", queue, reverse={"limit": 25}) | {"from": "r2", "to": "r3"}
@@ -150,11 +148,11 @@ def _red_ecn_hosts(rate: str) -> Tree:
 
 
 def congestion_collapse_scenario(title: str, datagram_rate: str) -> Tree:
-    """Three endless TCP flows, and datagrams that cross the bottleneck only to be dropped behind it: RFC 2914, section 5.
+    """Three endless TCP flows, and datagrams that cross the bottleneck and are dropped behind it (RFC 2914, section 5).
 
-    The RFC gives the rates. All else is from the simulation scripts of Floyd and Fall 1999, from whom it has the scenario: SACK with
-    delayed acknowledgements and packets of 1500 bytes from 0 s, datagrams of 100 bytes from 1.4 s, and RED that drops by size. ns-2's
-    defaults of 2001 stand for those of 1998.
+    The RFC gives the rates. The rest follows the simulation scripts of Floyd and Fall 1999, the RFC's source: SACK with delayed
+    acknowledgements and packets of 1500 bytes from 0 s, datagrams of 100 bytes from 1.4 s, and RED in byte mode. Defaults are those of
+    ns-2 in 2001 instead of 1998.
     """
     ways = [
         ("s1", "r1", "10 Mbps", "2 ms"),

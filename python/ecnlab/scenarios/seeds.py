@@ -1,4 +1,4 @@
-"""Seeds: reading "20", "1..20" and "1,4,9", what N stands for, and their range."""
+"""Seeds: parsing of "20", "1..20" and "1,4,9", and their range."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _NUMBER = r"\d{1,20}"
 
 
 def parse_seeds(text: str) -> list[int]:
-    """Read "20" (the seeds 1 to 20), "1..20" (both ends in) or "1,4,9", or a mixture. Raises UsageError if it is none of these."""
+    """Parse "20" (the seeds 1 to 20), "1..20" (inclusive), "1,4,9", or a mixture. Raises UsageError."""
     if re.fullmatch(_NUMBER, text.strip()):
         return seeds_from_arguments(int(text))
     return require_valid_seeds(seed for part in text.split(",") for seed in _parse_range(part.strip(), text))
 
 
 def parse_seed(text: str) -> list[int]:
-    """Read the one seed. Raises UsageError if it is not a whole number or out of range."""
+    """Parse a single seed. Raises UsageError if it is not a whole number or out of range."""
     if not re.fullmatch(rf"-?{_NUMBER}", text.strip()):
         raise UsageError(f"seed {text!r}: must be a whole number from 0 to 2**63 - 1")
     return require_valid_seeds([int(text)])
 
 
 def seeds_from_arguments(seeds: int | Iterable[int] | None = None, seed: int | None = None) -> list[int]:
-    """The seeds that two arguments ask for: `seeds` (N stands for 1 .. N) or `seed` (the one); 1 if neither is given.
+    """The seeds for the arguments `seeds` (N means 1 .. N) or `seed` (a single one); seed 1 if neither is given.
 
-    Raises UsageError if both are given, or one is no seed.
+    Raises UsageError if both are given, or a seed is invalid.
     """
     if seeds is not None and seed is not None:
         raise UsageError(f"seed={seed!r} and seeds={seeds!r} exclude each other; fix: give one of the two")
@@ -48,7 +48,7 @@ def seeds_from_arguments(seeds: int | Iterable[int] | None = None, seed: int | N
 
 
 def require_valid_seeds(seeds: Iterable[int]) -> list[int]:
-    """Seeds in ascending order without repetition. Raises UsageError if there is none, or one out of 0 .. 2**63 - 1."""
+    """Sort seeds and remove duplicates. Raises UsageError if there is none, or one outside 0 .. 2**63 - 1."""
     chosen = sorted({_require_whole_number("seeds", seed) for seed in seeds})
     if not chosen:
         raise UsageError("seeds: the list is empty; fix: name at least one seed")
@@ -59,7 +59,7 @@ def require_valid_seeds(seeds: Iterable[int]) -> list[int]:
 
 
 def seeds_as_text(seeds: Iterable[int]) -> str:
-    """Seeds as text that `parse_seeds` reads, e.g. "1..20,31"; of two in a row each stands for itself."""
+    """Seeds as text for `parse_seeds`, e.g. "1..20,31"; ranges have at least three seeds."""
     runs: list[list[int]] = []
     for seed in sorted(seeds):
         if runs and seed == runs[-1][-1] + 1:
@@ -70,7 +70,7 @@ def seeds_as_text(seeds: Iterable[int]) -> str:
 
 
 def _require_whole_number(argument: str, value: object) -> int:
-    """A whole number, numpy's included. Raises UsageError naming the argument."""
+    """Convert a whole number of Python or numpy. Raises UsageError that names the argument."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise UsageError(f"{argument}: {value!r} is not a whole number")
     return int(value.__index__())

@@ -10,7 +10,7 @@ from ecnlab.scenarios import words
 
 
 def scenario_tables(tree: Mapping[str, Any], duration_s: float, measure_from_s: float) -> list[TextTable]:
-    """The main parameters in force of a scenario: times, links with their queues, and groups of flows."""
+    """The main parameters of a scenario: times, links with their queues, and groups of flows."""
     links = [
         [link["name"], f"{link['from']} to {link['to']}", words.rate_and_delay_of_link_text(link), words.buffer_label(link)]
         for link in tree["link"]

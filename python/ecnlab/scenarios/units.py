@@ -1,4 +1,4 @@
-"""Units: of every column that a result or a trace carries, as the engine declares it; those in which people read it, and write values."""
+"""Units of columns of results and traces, as the engine declares them; display units; and units of quantities in scenarios."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import cache
 from ecnlab import _core
 from ecnlab.errors import UnknownName
 
-# The factor of each unit of a scenario, as the engine declares it, and the unit of columns that it leads to.
+# The factor of each unit in scenarios, as the engine declares it, to the corresponding unit of columns.
 UNITS: dict[str, tuple[float, str]] = {
     spelling: (unit["factor"], name)
     for name, units in json.loads(_core.units()).items()
@@ -19,18 +19,18 @@ UNITS: dict[str, tuple[float, str]] = {
     for spelling in unit["spellings"]
 }
 
-# Regular expressions of a number, and of a unit behind it.
+# Regular expressions of a number, and of a unit after it.
 NUMBER_PATTERN = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
 UNIT_PATTERN = r"([^\W\d_]*(?:/s)?)"
 _QUANTITY_PATTERN = re.compile(rf"\s*({NUMBER_PATTERN})\s*{UNIT_PATTERN}\s*")
 
 _DISPLAY_UNITS = {"bit/s": (1e-6, "Mbit/s"), "s": (1e3, "ms")}
-# Below which value a smaller unit is shown: its factor and name.
+# Limits below which a smaller unit is shown, with its factor and name.
 _SMALLER_UNITS = {"bit/s": ((1e3, 1.0, "bit/s"), (1e5, 1e-3, "kbit/s")), "s": ((1e-4, 1e6, "µs"),)}
 
 
 def parse_quantity(text: str) -> tuple[float, str] | None:
-    """The number and the unit that "5 ms" stands for, here 0.005 and "s"; None if it is none."""
+    """Parse a quantity: "5 ms" is (0.005, "s"); None if the text is not a quantity."""
     match = _QUANTITY_PATTERN.fullmatch(text)
     if match is None or (match[2] and match[2] not in UNITS):
         return None
@@ -46,19 +46,19 @@ def unit_of(column: str) -> str:
 
 
 def display_unit_of_column(column: str) -> tuple[float, str]:
-    """The factor to, and the name of, the unit in which people read `column`: Mbit/s and ms. Raises UnknownName."""
+    """Factor and name of the display unit of a column, such as Mbit/s and ms. Raises UnknownName."""
     return display_unit_of(unit_of(column))
 
 
 def display_unit_of(unit: str) -> tuple[float, str]:
-    """The factor from `unit` to, and the name of, the unit in which people read it."""
+    """Factor and name of the display unit for a unit."""
     return _DISPLAY_UNITS.get(unit, (1.0, unit))
 
 
 def display_unit_for_values(column: str, values: Iterable[float]) -> tuple[float, str]:
-    """The factor to, and the name of, the unit in which people read values of this size: bit/s and kbit/s of slow rates, µs of short times.
+    """Factor and name of the display unit for values of this size: bit/s and kbit/s for slow rates, µs for short times.
 
-    All of the values share it, so it follows the largest. Raises UnknownName.
+    The largest value selects the unit for all of them. Raises UnknownName.
     """
     unit = unit_of(column)
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)

@@ -1,4 +1,4 @@
-"""What a picture says of links, queues and flows, in a few short words."""
+"""Short labels of links, queues and flows in diagrams."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _MAX_LIST_ITEMS = 3
 
 
 def shorten_for_diagram(text: str, longest: int = MAX_LABEL_LENGTH) -> str:
-    """A text that is no longer than a picture can bear."""
+    """Truncate a text for a diagram."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def readable_parameter_value(value: Any) -> str:
-    """A value in force as people write it: "10 Mbps" for "10000000 bps". Lists are cut after a few."""
+    """A parameter's value with a readable unit: "10 Mbps" for "10000000 bps". Lists are truncated."""
     if isinstance(value, list):
         shown = ", ".join(readable_parameter_value(one) for one in dict.fromkeys(map(str, value[:_MAX_LIST_ITEMS])))
         return f"{shown}, …" if len(value) > _MAX_LIST_ITEMS else shown
@@ -34,13 +34,13 @@ def readable_parameter_value(value: Any) -> str:
 
 
 def rate_and_delay_of_link_text(link: Tree) -> str:
-    """Rate and delay of a link."""
+    """Rate and delay of a link as text."""
     rate = readable_parameter_value(link["rate"]) if "rate" in link else "rate by a trace"
     return f"{rate}, {readable_parameter_value(link['delay'])}"
 
 
 def queue_label(tree: Tree) -> str:
-    """A queue by its discipline, its AQM and its buffer."""
+    """Discipline, AQM and buffer of a queue."""
     if "queue" in tree:
         shaped = f" to {readable_parameter_value(tree['rate'])}" if "rate" in tree else ""
         return f"{tree['discipline']}{shaped}: {queue_label(tree['queue'])}"
@@ -51,33 +51,33 @@ def queue_label(tree: Tree) -> str:
 
 
 def buffer_label(edge: Tree) -> str:
-    """What packets wait in before an edge."""
+    """The buffer or queue of a directed link."""
     return queue_label(edge["queue"]) if "queue" in edge else f"buffer of {edge['limit']} packets"
 
 
 def impairment_labels(edge: Tree) -> list[str]:
-    """What an edge does to packets before they wait."""
+    """The impairments of a directed link."""
     found = [f"{key} {edge[key]}" for key in ("ecn", "loss", "loss_every") if edge.get(key) not in (None, "keep", 0, 0.0)]
     return found + [str(part["kind"]) for part in edge.get("impair", [])]
 
 
 def text_lines_of_link(tree: Tree, changes: Sequence[Tree], *, rightwards: bool) -> list[str]:
-    """A link's own lines in its box, its name first."""
+    """The lines of a link's label, beginning with its name."""
     name = shorten_for_diagram(tree["name"], MAX_LABEL_LENGTH - 2)
-    said = [
+    lines = [
         f"{name} →" if rightwards else f"← {name}",
         rate_and_delay_of_link_text(tree),
         shorten_for_diagram(buffer_label(tree), _MAX_QUEUE_LABEL_LENGTH),
     ]
-    said += [shorten_for_diagram(word) for word in impairment_labels(tree)]
+    lines += [shorten_for_diagram(word) for word in impairment_labels(tree)]
     edges = {tree["name"], f"{tree['name']}.reverse"}
     if any(edges & set(change["link"]) for change in changes):
-        said.append("changes in the run")
-    return said + [shorten_for_diagram(f"back: {word}", _MAX_QUEUE_LABEL_LENGTH) for word in _reverse_path_labels(tree)]
+        lines.append("changes in the run")
+    return lines + [shorten_for_diagram(f"back: {word}", _MAX_QUEUE_LABEL_LENGTH) for word in _reverse_path_labels(tree)]
 
 
 def text_lines_of_access_links(tree: Tree) -> list[str]:
-    """The lines of a group's own links."""
+    """The lines of the label of a group's access links."""
     spread = [f"+ up to {readable_parameter_value(tree['spread'])}"] if readable_parameter_value(tree["spread"]) != "0 s" else []
     return [
         shorten_for_diagram(readable_parameter_value(tree["rate"])),
@@ -87,7 +87,7 @@ def text_lines_of_access_links(tree: Tree) -> list[str]:
 
 
 def traffic_label(group: Tree) -> str:
-    """What carries a group's data, and what sends it."""
+    """Transport protocol and application of a group."""
     tcp = group.get("tcp")
     if tcp is None:
         return f"UDP; {group['app']['kind']}"
@@ -97,7 +97,7 @@ def traffic_label(group: Tree) -> str:
 
 
 def _reverse_path_labels(tree: Tree) -> list[str]:
-    """What of the way back is not like the link."""
+    """Parameters of the reverse direction that differ from the link's."""
     back = tree.get("reverse")
     if back is None:
         return ["none"]

@@ -1,1 +1,1 @@
-"""Sweeps: a scenario over a grid or a list of points, times seeds; its tables as one; and the folder that keeps them."""
+"""Sweeps: a scenario over a grid or list of points and seeds, with tables over all points and their folder."""

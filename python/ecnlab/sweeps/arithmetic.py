@@ -1,7 +1,7 @@
-"""Values that depend on others: "90 Mbps / flows", "flows / 3", "min(2 * limit, 120)".
+"""Derived values: expressions such as "90 Mbps / flows", "flows / 3", "min(2 * limit, 120)".
 
 Numbers, quantities with a unit, names of the sweep's parameters, + - * / // % **, brackets, and min, max, round, floor, ceil.
-Units are kept account of: two that are added or compared must be alike, and of two that are multiplied one must be none.
+Units are checked: operands of a sum or comparison must have the same unit, and at most one factor of a product may have one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max, "round": 
 
 
 def evaluate_expression(expression: str, names: Mapping[str, Any]) -> int | float | str:
-    """The value of an expression, as a scenario takes it; `names` are the parameters' values. Raises UsageError."""
+    """Evaluate an expression to a scenario value; `names` are the parameters' values. Raises UsageError."""
     try:
         tree = ast.parse(_QUANTITY_LITERAL.sub(r"quantity('\1 \2')", expression.strip()), mode="eval")
         number, unit = _evaluate_node(tree.body, names)
@@ -86,7 +86,7 @@ def _apply_binary_operator(sign: ast.operator, left: ValueWithUnit, right: Value
 
 
 def _unit_of_operation(sign: ast.operator, a: str, b: str) -> str:
-    """The unit of what two quantities are combined to. Raises TypeError if there is none."""
+    """The unit of an operation's result. Raises TypeError for incompatible units."""
     if isinstance(sign, (ast.Add, ast.Sub)) and a == b:
         return a
     if isinstance(sign, ast.Mult) and not (a and b):

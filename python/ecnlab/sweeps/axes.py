@@ -1,9 +1,9 @@
-"""What a sweep varies: axes, each a named column of the sweep's tables and the keys of the scenario that it sets.
+"""Axes of a sweep: each is a named column of the sweep's tables and sets keys of the scenario.
 
-A grid is read from a dict, which is what the section [grid] of a sweep file is:
+A grid is a dict, the section [grid] of a sweep file:
 
     {"link.bottleneck.queue.max_p": [0.1, 0.5],                       a key and its values
-     "limit": {"key": "link.bottleneck.queue.limit", "values": ...},   the same under a name of one's own; `keys` sets several alike
+     "limit": {"key": "link.bottleneck.queue.limit", "values": ...},   the same with a chosen name; `keys` sets several to one value
      "flows": {"values": [15, 30]},                                    no key: for values that depend on it
      "scheme": {"RED": {KEY: VALUE, ...}, "ECN": {...}}}               names, each for several keys at once
 """
@@ -17,7 +17,7 @@ from typing import Any
 from ecnlab.errors import UsageError
 from ecnlab.sweeps.values import ValueKind, format_axis_value, parse_axis_values_text
 
-# What the sweep's own tables call their columns.
+# Column names of the sweep's tables.
 RESERVED_NAMES = frozenset(
     ("point", "key", "seed", "group", "queue", "band", "table", "name", "quantity", "unit", "mean", "sd", "half_width", "n")
 )
@@ -35,18 +35,18 @@ _AXIS_FORMS_TEXT = (
 
 @dataclass(frozen=True)
 class SweepAxis:
-    """One thing that is varied.
+    """An axis of a sweep: values and the scenario keys that they set.
 
     Attributes
     ----------
     name : str
-        What its column is called.
+        Name of its column.
     values : tuple
-        The values, in the order in which they were given.
+        The values, in order.
     keys : tuple of str
-        The keys of the scenario that each value is written into; none where the axis only names something.
+        The scenario keys that each value sets; empty for an axis of names.
     bundles : Mapping
-        Where a value is a name for several changes: the changes of each.
+        For values that name several changes: the changes of each name.
     """
 
     name: str
@@ -56,21 +56,21 @@ class SweepAxis:
 
     @property
     def value_kind(self) -> ValueKind:
-        """What its column holds."""
+        """Kind and unit of its column."""
         return ValueKind("name") if self.bundles else ValueKind.narrowest_kind_of(self.values)
 
     @property
     def overridden_keys(self) -> frozenset[str]:
-        """All keys that some value writes."""
+        """All keys that its values set."""
         return frozenset((*self.keys, *(key for bundle in self.bundles.values() for key in bundle)))
 
     def overrides_for(self, value: Any) -> dict[str, Any]:
-        """What a value changes in the scenario, by key."""
+        """The overrides of a value, by scenario key."""
         return dict(self.bundles[value]) if self.bundles else dict.fromkeys(self.keys, value)
 
 
 def grid_axes(grid: Mapping[str, Any]) -> list[SweepAxis]:
-    """The axes of a grid. Raises UsageError that names everything that is wrong."""
+    """Parse a grid into axes. Raises UsageError that lists all errors."""
     if not isinstance(grid, Mapping):
         raise UsageError(f"grid: must be a dict from keys to lists of values, not {type(grid).__name__}")
     problems: list[str] = []
@@ -86,7 +86,7 @@ def grid_axes(grid: Mapping[str, Any]) -> list[SweepAxis]:
 
 
 def axes_with_listed_points(axes: Sequence[SweepAxis], points: Sequence[Mapping[str, Any]]) -> list[SweepAxis]:
-    """The axes with the values that listed points add to them, and one for each key that only such points set. Raises UsageError."""
+    """Extend the axes by the values of listed points, and add an axis for each key that only these set. Raises UsageError."""
     found = {axis.name: list(axis.values) for axis in axes}
     problems: list[str] = []
     for at, point in enumerate(points, 1):
@@ -109,9 +109,9 @@ def axes_with_listed_points(axes: Sequence[SweepAxis], points: Sequence[Mapping[
 
 
 def short_column_names(axes: Sequence[SweepAxis]) -> dict[str, str]:
-    """What each axis' column is called: as the axis, a key by its last part unless that is taken.
+    """The column name of each axis: its name, or the last part of its key unless that is in use.
 
-    Raises UsageError where two have one name, a name is one that the tables use, or two axes write the same key.
+    Raises UsageError for duplicate names, reserved names, and keys set by two axes.
     """
     ends = [axis.name.rsplit(".", 1)[-1] for axis in axes]
     short = {
@@ -125,7 +125,7 @@ def short_column_names(axes: Sequence[SweepAxis]) -> dict[str, str]:
 
 
 def require_plain_key(key: Any, value: Any) -> None:
-    """Raises UsageError where dots outside quotes have made a table of what was meant as a key."""
+    """Check that a key was not split into a table by dots outside quotes. Raises UsageError."""
     if not isinstance(key, str):
         raise UsageError(f"{key!r} is not a key of a scenario")
     if key in _LIST_KEYS and isinstance(value, Mapping):
@@ -148,7 +148,7 @@ def _parse_axis(name: str, given: Any) -> SweepAxis:
 
 
 def _parse_axis_values(given: Any) -> tuple[Any, ...]:
-    """Values as a tuple: a text is read as a list or a range. Raises UsageError."""
+    """Parse values: text as a list or range, sequences as they are. Raises UsageError."""
     values = parse_axis_values_text(given) if isinstance(given, str) else list(given) if _is_list_like(given) else None
     if values is None:
         raise UsageError(f'{given!r} is not a list of values; fix: write [0.1, 0.5] or "0.1..1.0 step 0.1"')
@@ -162,7 +162,7 @@ def _parse_axis_values(given: Any) -> tuple[Any, ...]:
 
 
 def numpy_to_python_value(given: Any) -> Any:
-    """A value of numpy as Python's own."""
+    """Convert a numpy value to Python's type."""
     return given.tolist() if hasattr(given, "tolist") else given
 
 
@@ -181,7 +181,7 @@ def _parse_axis_keys(given: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _reserved_axis_name_error(axis: SweepAxis) -> str:
-    """Why an axis cannot have the name that it has, which is one of the tables' own."""
+    """The error for an axis with a reserved column name."""
     is_key = axis.keys == (axis.name,)
     return _UNVARIABLE_KEYS.get(axis.name, "is not a key of a scenario") if is_key else _NAME_TAKEN_TEXT
 
@@ -205,7 +205,7 @@ def _path_of_first_leaf(key: str, value: Any) -> str:
 
 
 def distinct_values(values: Iterable[Any]) -> list[Any]:
-    """The values without repetition, in order; some may be lists or dicts."""
+    """The values without duplicates, in order; values may be lists or dicts."""
     found: list[Any] = []
     for value in values:
         if value not in found:

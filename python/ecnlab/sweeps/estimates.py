@@ -1,4 +1,4 @@
-"""Estimates of one quantity at every point: from the summary, or over the seeds of a table that the summary leaves out."""
+"""Estimates of a quantity at every point, from the summary or from a table that the summary omits."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from ecnlab.sweeps.sweep import Sweep
 
-# The tables by whose rows a run has them; those of the summary, which are searched for a quantity in this order, then the others.
+# Tables with measures: those of the summary, in the order of the search for a quantity, then the others.
 SUMMARISED_TABLES = ("total", "queues", "groups", "bands")
 OTHER_TABLES = ("impairments", "completions", "flows")
 
 
 def tables_with_quantity(sweep: Sweep, quantity: str) -> list[str]:
-    """The tables that have a quantity, that of all flows first. Raises UnknownName, and ResultsError if there is no run."""
+    """The tables that have a quantity, `total` first. Raises UnknownName, and ResultsError if there is no run."""
     if "total" not in sweep.tables:
         raise ResultsError(f"the sweep {sweep.name} has no finished run")
     having = {table: _quantity_columns(table) for table in (*SUMMARISED_TABLES, *OTHER_TABLES) if table in sweep.tables}
@@ -30,7 +30,7 @@ def tables_with_quantity(sweep: Sweep, quantity: str) -> list[str]:
 
 
 def estimates_at_points(sweep: Sweep, table: str, quantity: str) -> pl.DataFrame:
-    """A row for each point and row of a run's table: point, the parameters, name, quantity, unit, mean, sd, half_width, n."""
+    """Estimates per point and row of a table: point, the parameters, name, quantity, unit, mean, sd, half_width, n."""
     import polars as pl
 
     if table in SUMMARISED_TABLES:
@@ -46,12 +46,12 @@ def estimates_at_points(sweep: Sweep, table: str, quantity: str) -> pl.DataFrame
 
 
 def row_names_of_table(sweep: Sweep, table: str) -> list[str]:
-    """What the rows of a run's table are called, over all points."""
+    """Row names of a table over all points."""
     return _table_with_row_names(sweep, table)["name"].unique(maintain_order=True).to_list()
 
 
 def _table_with_row_names(sweep: Sweep, table: str) -> pl.DataFrame:
-    """A table with a column of what its rows are called."""
+    """A table with a column of row names."""
     import polars as pl
 
     own = {one.name: f"{table}.{one.name}" for one in sweep.parameters}
@@ -68,7 +68,7 @@ def _estimate_to_row(row: dict[str, Any], value: str, quantity: str, *, alike: b
 
 
 def _row_name_columns(table: str) -> list[str]:
-    """The columns that name a row."""
+    """Key columns of a table."""
     return [column.name for column in catalog.table(table).columns if column.kind in ("name", "index") or column.name.startswith("size_")]
 
 

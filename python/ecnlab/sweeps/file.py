@@ -10,8 +10,8 @@
     RED = { "link.bottleneck.queue.aqm" = "red", "flows.*.tcp.ecn" = false }
     ECN = { "link.bottleneck.queue.aqm" = "ecn" }
 
-Besides these: `name`, `backend`, `tables`, `aqms`, [set] for changes at all points, [derived] for values that depend on a point's,
-[[point]] for points of a list. docs/how-to/sweeps.md describes them.
+Further keys: `name`, `backend`, `tables`, `aqms`, [set] for changes at all points, [derived] for values computed from a point's values,
+[[point]] for listed points. docs/how-to/sweeps.md describes them.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ _WORD_KEYS: dict[Any, str] = {str: "a text", list: "a list", dict: "a table", (i
 
 @dataclass(frozen=True)
 class SweepFile:
-    """What a sweep file, or the command in place of one, asks for.
+    """Contents of a sweep file, or of the equivalent command options.
 
     Attributes
     ----------
     path : Path or None
         The file.
     name : str
-        What the sweep is called: as the file unless it says so.
+        Name of the sweep; by default that of the file.
     scenario : Path
         The scenario's file.
     seeds : list of int or None
-        The seeds, if it names any.
+        The seeds, if given.
     tables, aqms : sequence of str
-        Tables wanted besides the measures, and AQMs of the user's own.
+        Tables besides the measures, and user AQMs.
     changes, grid, derived, points
         The sections [set], [grid], [derived], and each [[point]].
     backend : str, Backend or None
-        What it runs on, if it says so.
+        The backend, if given.
     """
 
     path: Path | None
@@ -70,7 +70,7 @@ class SweepFile:
 
 
 def is_sweep_file(path: Path) -> bool:
-    """Whether a file names a scenario to vary, in place of being one."""
+    """Whether a file is a sweep file, not a scenario."""
     try:
         return isinstance(tomllib.loads(read_user_text_file(path)).get("scenario"), str)
     except (OSError, ValueError):
@@ -78,7 +78,7 @@ def is_sweep_file(path: Path) -> bool:
 
 
 def read_sweep_file(path: Path) -> SweepFile:
-    """Read a sweep file. Raises UsageError that names everything that is wrong."""
+    """Read a sweep file. Raises UsageError that lists all errors."""
     try:
         tree = tomllib.loads(read_user_text_file(path))
     except (OSError, ValueError) as error:
@@ -107,7 +107,7 @@ def read_sweep_file(path: Path) -> SweepFile:
 
 
 def _unknown_key_errors(tree: Mapping[str, Any]) -> list[str]:
-    """What stands in the file that does not belong there."""
+    """Errors for unknown keys of the file."""
     problems = []
     for key, value in tree.items():
         if key == "on":
@@ -137,5 +137,5 @@ def _parse_seeds(given: Any) -> list[int] | None:
 
 
 def _resolve_aqm_path(path: Path, aqm: str) -> str:
-    """An AQM's "FILE:CLASS", its file beside the sweep's."""
+    """Resolve an AQM's "FILE:CLASS" relative to the sweep file."""
     return str(path.parent / resolve_example_in_reference(aqm))

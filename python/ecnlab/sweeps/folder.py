@@ -1,11 +1,11 @@
-"""A sweep's folder: what was asked, its points, and one Parquet file for each table over all points.
+"""A sweep's folder: its definition, its points, and one Parquet file for each table over all points.
 
-DIR/sweep.json         what was asked for; once the others are there, what the digest of each is
+DIR/sweep.json         definition; once complete, also the digest of each other file
 DIR/points.parquet     a row for each point
 DIR/TABLE.parquet      total, groups, queues, ...: point, the parameters, seed, the table's own columns
-DIR/summary.parquet    every quantity at every point with its interval; summary.csv has the same
+DIR/summary.parquet    all quantities at all points with intervals; summary.csv has the same
 
-Files are written after the runs, each whole or not at all. Equal sweeps have equal bytes, in whatever order the runs finished.
+Files are written atomically after the runs. The same sweep gives the same bytes, independent of the order in which runs finish.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ _SUMMARY_FILE = {
 
 
 def prepare_sweep_folder(path: Path) -> Path:
-    """The folder, made if needed, without what a killed process left half written.
+    """Create a sweep's folder if required, and remove partial files of killed processes.
 
-    Raises ResultsError if it cannot be made, or if it holds what is no sweep's.
+    Raises ResultsError if it cannot be created or has foreign files.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def prepare_sweep_folder(path: Path) -> Path:
 
 
 def write_sweep(sweep: Sweep, path: Path) -> Sweep:
-    """Write a sweep's files; the sweep with its folder. Raises ResultsError if the disk refuses."""
+    """Write a sweep's files; returns the sweep with its folder. Raises ResultsError if a write fails."""
     digests: dict[str, dict[str, Any]] = {}
     try:
         if not is_sweep_folder(path):
@@ -99,7 +99,7 @@ def write_sweep(sweep: Sweep, path: Path) -> Sweep:
 
 
 def open_sweep(path: str | Path) -> Sweep:
-    """Read a sweep's folder back.
+    """Read a sweep's folder.
 
     Parameters
     ----------
@@ -109,9 +109,9 @@ def open_sweep(path: str | Path) -> Sweep:
     Raises
     ------
     ResultsError
-        The folder is no sweep's, of another format, or damaged.
+        The folder is not a sweep, has another format, or is damaged.
     UsageError
-        The argument is no path.
+        The argument is not a path.
     """
     folder = parse_folder_argument("path", path)
     if not is_sweep_folder(folder):
@@ -125,7 +125,7 @@ def open_sweep(path: str | Path) -> Sweep:
 
 
 def is_sweep_folder(path: Path) -> bool:
-    """Whether a folder is a sweep's."""
+    """Whether a folder is a sweep."""
     return (path / SWEEP_FILE).is_file()
 
 
@@ -138,7 +138,7 @@ class StoredSweepTables:
 
     @property
     def table_names(self) -> list[str]:
-        """The tables that there are, in the order in which they were written."""
+        """Names of its tables, in the order in which they were written."""
         known = {f"{table.name}.parquet": table.name for table in catalog.tables()}
         return [known[file] for file in self._files if file in known]
 
@@ -147,11 +147,11 @@ class StoredSweepTables:
         return self._read_table_frame("points")
 
     def table(self, name: str) -> pl.DataFrame:
-        """One table over all points."""
+        """A table over all points."""
         return self._read_table_frame(name)
 
     def summary(self, confidence: float) -> pl.DataFrame:
-        """Every quantity at every point. Raises ResultsError for another confidence than the folder's."""
+        """All quantities at all points. Raises ResultsError for a confidence level other than the folder's."""
         if confidence != CONFIDENCE:
             raise ResultsError(f"{self._path} has intervals of {100 * CONFIDENCE:g} %; fix: for others run the sweep in Python")
         return self._read_table_frame("summary")
@@ -168,7 +168,7 @@ class StoredSweepTables:
         return pl.read_parquet(BytesIO(self._read_verified_table_file(f"{name}.parquet")))
 
     def _read_verified_table_file(self, name: str) -> bytes:
-        """A file's content. Raises ResultsError if it is not what was written."""
+        """Read and verify a file. Raises ResultsError if it is damaged."""
         known, path = self._files.get(name, {}), self._path / name
         try:
             with open_regular_file(path) as file:
@@ -181,26 +181,26 @@ class StoredSweepTables:
 
 
 def _contents_of_sweep_files(sweep: Sweep) -> Iterator[tuple[str, bytes]]:
-    """The name and content of each file but sweep.json."""
-    front = {one.name: (one.unit, _sha256_of_file_content(one)) for one in sweep.parameters}
+    """Yield name and content of each file except sweep.json."""
+    front = {one.name: (one.unit, _parameter_column_description(one)) for one in sweep.parameters}
     yield "points.parquet", _frame_to_parquet(sweep, sweep.points, front, {name: ("", text) for name, text in _POINTS_FILE.items()})
     for name in sweep.tables:
         own = {column.name: (column.unit, column.doc) for column in catalog.table(name).columns}
-        renamed = {f"{name}.{column}" if column in front else column: told for column, told in own.items()}
+        renamed = {f"{name}.{column}" if column in front else column: about for column, about in own.items()}
         yield f"{name}.parquet", _frame_to_parquet(sweep, sweep.table(name), front, {**renamed, "point": ("", _POINTS_FILE["point"])})
     summary = sweep.summary()
     yield "summary.parquet", _frame_to_parquet(sweep, summary, front, {name: ("", text) for name, text in _SUMMARY_FILE.items()})
     yield "summary.csv", summary.write_csv().encode()
 
 
-def _sha256_of_file_content(one: SweepParameter) -> str:
+def _parameter_column_description(one: SweepParameter) -> str:
     return f"Parameter of the sweep: {', '.join(one.keys)}." if one.keys else "Parameter of the sweep."
 
 
 def _frame_to_parquet(sweep: Sweep, frame: pl.DataFrame, *columns: Mapping[str, tuple[str, str]]) -> bytes:
-    """A frame as Parquet; the file says its columns' units and meanings."""
-    told = {name: about for known in columns for name, about in known.items()} | {"seed": ("", "Seed of the run.")}
-    there = {name: told[name] for name in frame.columns}
+    """A frame as Parquet, with units and descriptions of columns as metadata."""
+    descriptions = {name: about for known in columns for name, about in known.items()} | {"seed": ("", "Seed of the run.")}
+    there = {name: descriptions[name] for name in frame.columns}
     metadata = {
         "format": str(SWEEP_FORMAT),
         "sweep": sweep.name,

@@ -1,7 +1,6 @@
-"""The points of a sweep, each with its scenario, all checked before anything runs.
+"""Plan of a sweep: its points with their scenarios, all checked before the first run.
 
-A point's changes are written in this order, each over those before: the axes' values, a table before what stands in it; then what is
-derived from them.
+A point's changes apply in this order: the values of the axes, tables before their members, then the derived values.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ class SweepPoint:
     Attributes
     ----------
     number : int
-        Which one it is, from 1.
+        Number of the point, from 1.
     values : Mapping
-        The value of each axis by its name; None where a listed point leaves it to the scenario.
+        The value of each axis by name; None if a listed point keeps the scenario's.
     scenario : Scenario
-        What is run.
+        The scenario with the point's changes.
     """
 
     number: int
@@ -51,7 +50,7 @@ class SweepPoint:
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """The axes of a sweep and the points that they make: those of the grid, then those that are listed."""
+    """The axes and points of a sweep: points of the grid, then listed points."""
 
     base: Scenario
     axes: Sequence[SweepAxis]
@@ -60,23 +59,23 @@ class SweepPlan:
 
     @property
     def warnings(self) -> list[Problem]:
-        """What scenarios say that the user hardly meant, each once; and which points are alike.
+        """Warnings of the scenarios, each once, and identical points.
 
-        An AQM of the user's own need not stand in a queue at every point.
+        A user AQM need not be used at every point.
         """
         used = {unused_aqm_warning(name) for point in self.points for name in point.scenario.aqm_digests}
-        told = [(warning, point) for point in self.points for warning in point.scenario.warnings if warning not in used]
-        return [*self._identical_points_problems(), *self.merge_problems_of_points(told)]
+        reports = [(warning, point) for point in self.points for warning in point.scenario.warnings if warning not in used]
+        return [*self._identical_points_problems(), *self.merge_problems_of_points(reports)]
 
-    def merge_problems_of_points(self, told: Iterable[tuple[Problem, SweepPoint]]) -> list[Problem]:
-        """Each problem once, with the points that it is told of unless these are all."""
+    def merge_problems_of_points(self, reports: Iterable[tuple[Problem, SweepPoint]]) -> list[Problem]:
+        """Each problem once, with the points concerned unless these are all."""
         at: dict[Problem, list[SweepPoint]] = {}
-        for problem, point in told:
+        for problem, point in reports:
             at.setdefault(problem, []).append(point)
         return [problem if len(points) == len(self.points) else _problem_at_points(problem, points) for problem, points in at.items()]
 
     def to_dict(self) -> dict[str, Any]:
-        """The scenario and what is derived in it, as plain values."""
+        """The scenario and the derived keys as plain values."""
         base = self.base
         return {
             "scenario": {"source": base.source, "form": base.form, "text": base.text, "overrides": base.overrides},
@@ -85,7 +84,7 @@ class SweepPlan:
         }
 
     def parameters_in_force(self) -> dict[str, Any]:
-        """The parameters in force that all points share; those in which they differ, at each point; and how long each is measured."""
+        """Parameters shared by all points, parameters that differ by point, and measured seconds of each."""
         shared = _parameters_in_force_at_point(self.points[0])
         for point in self.points:
             there = _parameters_in_force_at_point(point)
@@ -110,9 +109,9 @@ class SweepPlan:
 
 
 def plan_sweep(base: Scenario, grid: Values | None, points: Sequence[Values] | None, derived: Derived | None) -> SweepPlan:
-    """The points of a grid and of a list, checked.
+    """Plan the points of a grid and of a list, and check their scenarios.
 
-    Raises UsageError for what cannot be read, and ScenarioError with the problems of all points at once.
+    Raises UsageError for invalid arguments, and ScenarioError with the problems of all points.
     """
     listed = _parse_listed_points(points)
     of_grid = grid_axes(grid or {})
@@ -133,12 +132,12 @@ def _parameters_in_force_at_point(point: SweepPoint) -> dict[str, Any]:
 
 
 def axis_values_text(values: Values) -> str:
-    """Values of axes as text."""
+    """Axis values as text."""
     return ", ".join(f"{name} = {format_axis_value(value)}" for name, value in values.items() if value is not None)
 
 
 class _SweepPointBuilder:
-    """Makes points, and keeps what is wrong with them."""
+    """Builds points and collects their problems."""
 
     def __init__(self, base: Scenario, axes: Sequence[SweepAxis], short: Mapping[str, str], derived: Derived) -> None:
         self._base = base
@@ -148,7 +147,7 @@ class _SweepPointBuilder:
         self._wrong: dict[Problem, list[SweepPoint]] = {}
 
     def build_points(self, given: Iterable[Values]) -> list[SweepPoint]:
-        """The points. Raises ScenarioError with all their problems."""
+        """Build all points. Raises ScenarioError with all their problems."""
         points = [self._make_point(number, values) for number, values in enumerate(given, 1)]
         if self._wrong:
             everywhere = len(points)
@@ -172,7 +171,7 @@ class _SweepPointBuilder:
         return point
 
     def _changes_of_point(self, given: Values, values: Values) -> tuple[dict[str, Any], list[Problem]]:
-        """What is changed in the scenario, and what is wrong with the rules that give no value."""
+        """The overrides of a point, and the problems of derived values that cannot be evaluated."""
         changes: dict[str, Any] = {}
         for name, value in given.items():
             changes |= self._axes[name].overrides_for(value)
@@ -193,12 +192,12 @@ def _evaluate_derived_value(key: str, rule: str | Callable[[Values], Any], value
         return evaluate_expression(rule, values) if isinstance(rule, str) else rule(values)
     except EcnlabError as error:
         raise UsageError(f"derived: {key}: {error}") from None
-    except Exception as error:  # a function of the user's
+    except Exception as error:  # a user's function may raise anything
         raise UsageError(f"derived: {key}: {type(error).__name__}: {error}") from error
 
 
 def _problem_at_points(problem: Problem, points: Sequence[SweepPoint]) -> Problem:
-    """A problem with the points that it is told of behind it."""
+    """A problem whose text names the points concerned."""
     where = f"point {points[0].number}: {points[0].values_as_text}" if len(points) == 1 else _points_and_shared_values_text(points)
     return replace(problem, message=f"{problem.message} ({where})")
 
@@ -218,7 +217,7 @@ def _parse_listed_points(points: Sequence[Values] | None) -> list[Values]:
 
 
 def _grid_points(axes: Sequence[SweepAxis]) -> Iterable[Values]:
-    """The product of the axes' values, the last axis fastest. Raises UsageError where it is too large."""
+    """The product of the axes' values, with the last axis varying fastest. Raises UsageError if it is too large."""
     if not axes:
         return []
     count = math.prod(len(axis.values) for axis in axes)
@@ -230,7 +229,7 @@ def _grid_points(axes: Sequence[SweepAxis]) -> Iterable[Values]:
 
 
 def _require_derived_keys_not_on_axes(derived: Derived, axes: Sequence[SweepAxis]) -> Derived:
-    """Raises UsageError for rules that are none, and for keys that an axis sets too."""
+    """Check derived values. Raises UsageError for invalid ones, and for keys that an axis sets too."""
     if not isinstance(derived, Mapping):
         raise UsageError(f"derived: must be a dict from keys to expressions, not {type(derived).__name__}")
     problems = []

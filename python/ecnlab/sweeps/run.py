@@ -1,4 +1,4 @@
-"""`ecnlab.sweep`: the points of a sweep run over seeds, what is stored already not again."""
+"""`ecnlab.sweep`: runs the points of a sweep over seeds, except stored runs."""
 
 from __future__ import annotations
 
@@ -52,26 +52,26 @@ def sweep(
     Parameters
     ----------
     base : Scenario, path or Mapping
-        The scenario that is varied, the file that it stands in, or its nested dicts.
+        The scenario to vary, its file, or its nested dicts.
     grid : Mapping, optional
-        What is varied: {"link.bottleneck.queue.max_p": [0.1, 0.5], "scheme": {"RED": {"link.bottleneck.queue.aqm": "red"}, ...}}.
+        The axes: {"link.bottleneck.queue.max_p": [0.1, 0.5], "scheme": {"RED": {"link.bottleneck.queue.aqm": "red"}, ...}}.
         Every combination is a point.
     points : sequence of Mapping, optional
-        Further points, each a dict from keys, or names of the grid's axes, to values.
+        Further points, each a dict of values by key or by axis name.
     seeds : int or iterable of int, optional
         `20` stands for the seeds 1 to 20; a list or range names each.
     seed : int, optional
-        The one seed to run; 1 if neither this nor `seeds` is given.
+        A single seed; 1 if neither this nor `seeds` is given.
     backend : str or Backend, optional
-        What the points run on; arguments as for `run`.
+        The backend, as for `run`.
     derived : Mapping, optional
-        Keys whose values depend on the point's: {"flows.*.count": "flows / 3"}, or a function of the point's values.
+        Keys with values computed from the point's: {"flows.*.count": "flows / 3"}, or a function of the point's values.
     tables : sequence of str, optional
-        Tables wanted besides those of the measures, e.g. "flows" or "series_rate".
+        Tables besides those of the measures, e.g. "flows" or "series_rate".
     name : str, optional
-        What the sweep is called; the scenario's title unless given.
+        Name of the sweep; by default the scenario's title.
     store : Store, str or Path, optional
-        Where runs are kept; sweeps that share it share runs. None keeps nothing.
+        The store of runs, which sweeps can share; None for no store.
     out : str or Path, optional
         A folder for the sweep's tables.
     workers, threads, progress, on
@@ -80,20 +80,20 @@ def sweep(
     Returns
     -------
     Sweep
-        The tables of all points. Runs that failed are in `.failures`.
+        The tables of all points. Failed runs are in `.failures`.
 
     Raises
     ------
     ScenarioError
-        Points are unsound, or ask what their backend cannot do; `.problems` has those of all points, and nothing was run.
+        Points are invalid, or their backend cannot run them; `.problems` has those of all points, and nothing was run.
     UsageError
-        An argument is out of its range or of a wrong type.
+        An argument is out of range or of the wrong type.
     ResultsError
-        A folder cannot be written, holds something else, or is damaged.
+        A folder cannot be written, has foreign files, or is damaged.
     ClusterError
         The cluster cannot be reached or used.
     Interrupted
-        Ctrl-C; what has finished is in the store.
+        Ctrl-C; finished runs are in the store.
 
     Examples
     --------
@@ -109,26 +109,26 @@ def sweep(
     """
     chosen = seeds_from_arguments(seeds, seed)
     of, backend = _load_base_scenario(base), merge_renamed_backend_argument(backend, on)
-    made = plan_sweep(of if backend is None else of.on_backend(backend), grid, points, derived)
-    return run_sweep_plan(made, chosen, tables=tables, name=name, store=store, out=out, workers=workers, threads=threads, progress=progress)
+    plan = plan_sweep(of if backend is None else of.on_backend(backend), grid, points, derived)
+    return run_sweep_plan(plan, chosen, tables=tables, name=name, store=store, out=out, workers=workers, threads=threads, progress=progress)
 
 
-def plan_of_sweep_file(asked: SweepFile) -> SweepPlan:
-    """The plan that a sweep file asks for. Raises UsageError, ScenarioError, BackendError."""
-    base = load(asked.scenario, asked.changes, aqms=asked.aqms)
+def plan_of_sweep_file(sweep_file: SweepFile) -> SweepPlan:
+    """The plan of a sweep file. Raises UsageError, ScenarioError, BackendError."""
+    base = load(sweep_file.scenario, sweep_file.changes, aqms=sweep_file.aqms)
     try:
-        base = base if asked.backend is None else base.on_backend(asked.backend)
-        made = plan_sweep(base, asked.grid, asked.points, asked.derived)
-        _require_recorded_tables(asked.tables, made)
+        base = base if sweep_file.backend is None else base.on_backend(sweep_file.backend)
+        plan = plan_sweep(base, sweep_file.grid, sweep_file.points, sweep_file.derived)
+        _require_recorded_tables(sweep_file.tables, plan)
     except UsageError as error:
-        if asked.path is None:
+        if sweep_file.path is None:
             raise
-        raise UsageError("\n".join(f"{asked.path}: {line}" for line in str(error).splitlines())) from None
-    return made
+        raise UsageError("\n".join(f"{sweep_file.path}: {line}" for line in str(error).splitlines())) from None
+    return plan
 
 
 def run_sweep_plan(
-    made: SweepPlan,
+    plan: SweepPlan,
     seeds: Sequence[int],
     *,
     tables: Sequence[str] = (),
@@ -139,56 +139,56 @@ def run_sweep_plan(
     threads: int | None = None,
     progress: bool = False,
 ) -> Sweep:
-    """Run a plan over seeds; arguments, what is returned and raised as for `sweep`."""
-    more = _require_recorded_tables(tables, made)
+    """Run a plan over seeds; arguments, result and errors as for `sweep`."""
+    more = _require_recorded_tables(tables, plan)
     home = None if out is None else folder.prepare_sweep_folder(parse_folder_argument("out", out))
-    unlike = {point.scenario.hash: point.scenario for point in made.points}
+    unlike = {point.scenario.hash: point.scenario for point in plan.points}
     requests = [Request(scenario, seeds) for scenario in unlike.values()]
     outcome = run_all(requests, store=store, workers=workers, threads=threads, progress=progress)
     results = dict(zip(unlike, outcome.results, strict=True))
-    about = _sweep_header(made, seeds, made.base.name if name is None else name)
-    about["warnings"] += [vars(warning) for warning in _warnings_of_results(made, results)]
+    about = _sweep_header(plan, seeds, plan.base.name if name is None else name)
+    about["warnings"] += [vars(warning) for warning in _warnings_of_results(plan, results)]
     about |= _worst_lateness_record(results.values())
-    about["failures"] = [vars(missing) for missing in _failed_runs_at_points(made, outcome.failures)]
-    done = Sweep(about, SweepTablesOfRuns(made, parameters_of_plan(made), results, more))
+    about["failures"] = [vars(missing) for missing in _failed_runs_at_points(plan, outcome.failures)]
+    done = Sweep(about, SweepTablesOfRuns(plan, parameters_of_plan(plan), results, more))
     return done if home is None else folder.write_sweep(done, home)
 
 
-def _sweep_header(made: SweepPlan, seeds: Sequence[int], name: str) -> dict[str, Any]:
+def _sweep_header(plan: SweepPlan, seeds: Sequence[int], name: str) -> dict[str, Any]:
     return {
         "format": folder.SWEEP_FORMAT,
         "engine": _core.VERSION,
         "build": _core.BUILD,
-        "backend": base.backend_to_dict(made.base.backend),
+        "backend": base.backend_to_dict(plan.base.backend),
         "name": name,
-        **made.to_dict(),
-        "parameters": [one.to_dict() for one in parameters_of_plan(made)],
-        "points": len(made.points),
-        **made.parameters_in_force(),
+        **plan.to_dict(),
+        "parameters": [one.to_dict() for one in parameters_of_plan(plan)],
+        "points": len(plan.points),
+        **plan.parameters_in_force(),
         "seeds": list(seeds),
         "confidence": CONFIDENCE,
-        "warnings": [vars(warning) for warning in made.warnings],
+        "warnings": [vars(warning) for warning in plan.warnings],
     }
 
 
-def _warnings_of_results(made: SweepPlan, results: Mapping[str, Result]) -> list[Problem]:
-    """What only the runs show, such as seeds that are all alike."""
-    told = [(warning, point) for point in made.points for warning in results[point.scenario.hash].warnings]
-    return made.merge_problems_of_points((warning, point) for warning, point in told if warning not in point.scenario.warnings)
+def _warnings_of_results(plan: SweepPlan, results: Mapping[str, Result]) -> list[Problem]:
+    """Warnings that only runs can show, such as identical seeds."""
+    warnings = [(warning, point) for point in plan.points for warning in results[point.scenario.hash].warnings]
+    return plan.merge_problems_of_points((warning, point) for warning, point in warnings if warning not in point.scenario.warnings)
 
 
 def _worst_lateness_record(results: Iterable[Result]) -> dict[str, Any]:
-    """What only a backend with real hosts knows, in short: the worst lateness of all runs, at each step. Empty for the simulator."""
+    """The worst lateness over all runs, at each percentile; empty for the simulator."""
     late = lateness.worst_lateness([about for result in results for about in result.about.values()])
     return {lateness.LATENESS_KEY: late} if late else {}
 
 
-def _failed_runs_at_points(made: SweepPlan, failures: Iterable[Failure]) -> list[FailedSweepRun]:
-    """The runs that failed, at each point that asked for them, in the order of points and seeds."""
+def _failed_runs_at_points(plan: SweepPlan, failures: Iterable[Failure]) -> list[FailedSweepRun]:
+    """Failed runs of each point, in the order of points and seeds."""
     by_key: dict[str, list[Failure]] = {}
     for failure in failures:
         by_key.setdefault(failure.key, []).append(failure)
-    found = [(point, failure) for point in made.points for failure in by_key.get(point.scenario.hash, ())]
+    found = [(point, failure) for point in plan.points for failure in by_key.get(point.scenario.hash, ())]
     return sorted(
         (FailedSweepRun(point.number, failure.seed, failure.message) for point, failure in found), key=lambda one: (one.point, one.seed)
     )
@@ -204,14 +204,14 @@ def _load_base_scenario(base: object) -> Scenario:
     raise UsageError(f"base: must be a scenario, the path of its file, or its dict, not {type(base).__name__}")
 
 
-def _require_recorded_tables(names: Sequence[str], made: SweepPlan) -> list[str]:
-    """Tables wanted besides the measures. Raises UsageError where no point records them."""
+def _require_recorded_tables(names: Sequence[str], plan: SweepPlan) -> list[str]:
+    """Check the tables besides the measures. Raises UsageError if no point records them."""
     if isinstance(names, str):
         raise UsageError(f"tables: must be a list of names, as in [{names!r}]")
     problems = []
     for name in names:
         key = RECORDED_TABLES.get(catalog.table(name).name)
-        if key and not any(point.scenario.record.get(key) for point in made.points):
+        if key and not any(point.scenario.record.get(key) for point in plan.points):
             problems.append(f"tables: {name} is not recorded; fix: set record.{key}")
     if problems:
         raise UsageError("\n".join(problems))

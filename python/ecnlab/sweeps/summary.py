@@ -1,4 +1,4 @@
-"""A sweep as a table: a row for each point with what most ask for, and as JSON with everything."""
+"""Summary of a sweep: a table with a row per point and the main quantities, and JSON with all of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ecnlab.sweeps.values import format_axis_value
 if TYPE_CHECKING:
     from ecnlab.sweeps.sweep import Sweep
 
-# What most ask for first, of all flows.
+# The main quantities, over all flows.
 SHOWN_QUANTITIES = ("goodput_bps", "jain_goodput", "delay_mean_s", "marks", "drops")
 
 _MAX_SHOWN_POINTS = 60
@@ -52,7 +52,7 @@ def sweep_tables(sweep: Sweep) -> list[TextTable]:
 
 
 def sweep_to_json(sweep: Sweep) -> dict[str, Any]:
-    """What was asked, and for each point its parameters and every quantity, as nested dicts."""
+    """The definition of the sweep, and parameters and quantities of each point, as nested dicts."""
     names = [one.name for one in sweep.parameters]
     points: dict[int, dict[str, Any]] = {}
     for row in sweep.points.iter_rows(named=True):
@@ -80,18 +80,18 @@ def _sweep_table_title(sweep: Sweep, rows: int) -> str:
 
 
 def _backend_and_lateness_text(sweep: Sweep) -> str:
-    """On what it ran, and the worst lateness of all runs; empty for the simulator."""
+    """Backend and worst lateness of all runs; empty for the simulator."""
     late = sweep.about.get(lateness.LATENESS_KEY, {})
-    told = ", ".join(f"{step} {lateness.format_milliseconds(late[step])}" for step in lateness.PERCENTILES if step in late)
+    percentiles = ", ".join(f"{step} {lateness.format_milliseconds(late[step])}" for step in lateness.PERCENTILES if step in late)
     return (
-        f"; on {base.backend_identity_text(sweep.backend)}" + (f", lateness in the worst run {told}" if told else "")
+        f"; on {base.backend_identity_text(sweep.backend)}" + (f", lateness in the worst run {percentiles}" if percentiles else "")
         if "kernel" in sweep.backend
         else ""
     )
 
 
 def _parameter_value_cell(value: Any, factor: float) -> str:
-    """A parameter's value in the unit of its column's heading."""
+    """A parameter's value in the unit of the column's heading."""
     if value is None:
         return ""
     return f"{value * factor:.9g}" if factor != 1.0 else format_axis_value(value)

@@ -1,4 +1,4 @@
-"""What a sweep gives back: its points, and the tables of all runs as one, each row with the point's parameters in front."""
+"""Results of a sweep: its points, and tables over all runs with the point's parameters as first columns."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from ecnlab.storage.results import Result
     from ecnlab.sweeps.plan import SweepPlan
 
-# Tables that every sweep has, where a run gives rows for them.
+# Tables of every sweep, if its runs have rows for them.
 MEASURE_TABLES = ("total", "groups", "queues", "bands", "impairments", "completions")
-# What the scenario has to record for a table, by its key in [record].
+# The key in [record] that each optional table requires.
 RECORDED_TABLES = {
     "series_queue": "queue",
     "series_band": "queue",
@@ -42,18 +42,18 @@ RECORDED_TABLES = {
 
 @dataclass(frozen=True)
 class SweepParameter:
-    """A column in front of every table: what an axis of the sweep was set to.
+    """A parameter column of every table: the values of an axis.
 
     Attributes
     ----------
     name : str
-        What the column is called.
+        Name of the column.
     keys : tuple of str
-        The keys of the scenario that it stands for; none where it only names something.
+        The scenario keys that it sets; empty for an axis of names.
     kind, unit : str
-        "flag", "whole", "real" or "name", and the unit of a real; "" where it has none.
+        "flag", "whole", "real" or "name", and the unit of a real ("" if it has none).
     values : tuple
-        Its values as they were given, in order.
+        Its values as given, in order.
     """
 
     name: str
@@ -63,11 +63,11 @@ class SweepParameter:
     values: tuple[Any, ...]
 
     def convert_to_cell(self, value: Any) -> Any:
-        """A value as the column holds it."""
+        """Convert a value to the column's type."""
         return ValueKind(self.kind, self.unit).convert_to_cell(value)
 
     def to_dict(self) -> dict[str, Any]:
-        """It as plain values."""
+        """The parameter as plain values for JSON."""
         return {"name": self.name, "keys": list(self.keys), "kind": self.kind, "unit": self.unit, "values": list(self.values)}
 
 
@@ -78,9 +78,9 @@ class FailedSweepRun:
     Attributes
     ----------
     point, seed : int
-        Which run.
+        Point and seed of the run.
     message : str
-        What happened, and how to fix it.
+        Cause and fix.
     """
 
     point: int
@@ -89,7 +89,7 @@ class FailedSweepRun:
 
 
 class SweepTablesSource(Protocol):
-    """Where a sweep's tables come from."""
+    """Source of a sweep's tables: finished runs or a folder."""
 
     @property
     def table_names(self) -> Sequence[str]:
@@ -109,14 +109,14 @@ class SweepTablesSource(Protocol):
 
 
 class Sweep:
-    """All runs of a sweep.
+    """Results of a sweep.
 
     Attributes
     ----------
     about : Mapping
-        What sweep.json holds: the scenario, parameters, seeds, engine.
+        Content of sweep.json: the scenario, parameters, seeds, engine.
     path : Path or None
-        The sweep's folder, or None if it lives in memory only.
+        The sweep's folder; None for a sweep in memory.
     """
 
     def __init__(self, about: Mapping[str, Any], tables: SweepTablesSource, path: Path | None = None) -> None:
@@ -128,54 +128,55 @@ class Sweep:
         return f"<Sweep {self.name!r}, {self.about['points']} points, {len(self.seeds)} seeds>"
 
     def _repr_html_(self) -> str:
-        """The table of the points that `ecnlab sweep` prints, for a notebook."""
+        """The table of `ecnlab sweep`, for notebooks."""
         notes = [f"warning: {warning.as_text(None)}" for warning in self.warnings]
         notes += [f"{len(self.failures)} runs failed; see failures"] if self.failures else []
         return html.result_html(f"{self.name}: {self.about['points']} points", summary.sweep_tables(self), notes)
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name."""
         return str(self.about["name"])
 
     @property
     def seeds(self) -> list[int]:
-        """The seeds that were asked for at each point."""
+        """The requested seeds of each point."""
         return list(self.about["seeds"])
 
     @property
     def backend(self) -> dict[str, Any]:
-        """On what its points ran, as `Result.backend`."""
+        """The backend of its points, as `Result.backend`."""
         return dict(self.about.get("backend", base.backend_to_dict(simulator.SIMULATOR)))
 
     @property
     def parameters(self) -> list[SweepParameter]:
-        """What is varied, in the order of the columns."""
+        """The varied parameters, in the order of the columns."""
         return [
-            SweepParameter(**{**told, "keys": tuple(told["keys"]), "values": tuple(told["values"])}) for told in self.about["parameters"]
+            SweepParameter(**{**entry, "keys": tuple(entry["keys"]), "values": tuple(entry["values"])})
+            for entry in self.about["parameters"]
         ]
 
     @property
     def warnings(self) -> list[Problem]:
-        """What the scenarios say, or the runs show, that the user hardly meant; each message has the remedy."""
-        return [Problem(**told) for told in self.about["warnings"]]
+        """Warnings about the scenarios and runs, each with a remedy."""
+        return [Problem(**entry) for entry in self.about["warnings"]]
 
     @property
     def failures(self) -> list[FailedSweepRun]:
-        """The runs that failed; their rows are missing."""
-        return [FailedSweepRun(**told) for told in self.about["failures"]]
+        """Failed runs, whose rows are missing."""
+        return [FailedSweepRun(**entry) for entry in self.about["failures"]]
 
     def in_force(self, point: int) -> dict[str, Any]:
-        """Every parameter in force at a point, by its path, but for what is recorded."""
+        """All parameters of a point by path, without recordings."""
         return {**self.about["in_force"], **self.about["in_force_at"][self._require_known_point(point) - 1]}
 
     def measured_s(self, point: int) -> float:
-        """How many simulated seconds are measured at a point."""
+        """Length of the measured interval of a point, in simulated seconds."""
         return float(self.about["measured_s"][self._require_known_point(point) - 1])
 
     @property
     def points(self) -> pl.DataFrame:
-        """A row for each point: its number, parameters, key, how many seeds finished, and whether those are all alike."""
+        """A row for each point: number, parameters, key, number of finished seeds, and whether these are identical."""
         return self._tables.points()
 
     @property
@@ -200,14 +201,14 @@ class Sweep:
 
     @property
     def plot(self) -> SweepPlots:
-        """The figures that can be drawn of it."""
+        """The figures of this sweep."""
         plots: SweepPlots = accessors.make_accessor("Sweep.plot", self)
         return plots
 
     def table(self, name: str) -> pl.DataFrame:
-        """One table over all points: point, the parameters, seed, then the table's own columns.
+        """A table over all points: point, the parameters, seed, then the table's own columns.
 
-        Raises UnknownName if there is no such table, ResultsError if this sweep has none of that name.
+        Raises UnknownName for an unknown table, ResultsError if this sweep does not have it.
         """
         if catalog.table(name).name not in self.tables:
             raise ResultsError(
@@ -216,11 +217,11 @@ class Sweep:
         return self._tables.table(name)
 
     def summary(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
-        """Every quantity at every point: point, the parameters, table, name, quantity, unit, mean, sd, half_width, n."""
+        """All quantities at all points: point, the parameters, table, name, quantity, unit, mean, sd, half_width, n."""
         return self._tables.summary(confidence)
 
     def result(self, point: int) -> Result:
-        """The runs of one point, by its number. Raises UnknownName, and ResultsError where the sweep was read from its folder."""
+        """The runs of a point by number. Raises UnknownName, and ResultsError for a sweep read from its folder."""
         return self._tables.result(self._require_known_point(point))
 
     def _require_known_point(self, point: int) -> int:
@@ -230,7 +231,7 @@ class Sweep:
 
 
 class SweepTablesOfRuns:
-    """The tables of a sweep that has just been run."""
+    """Tables of a sweep from finished runs."""
 
     def __init__(self, plan: SweepPlan, parameters: Sequence[SweepParameter], results: Mapping[str, Result], more: Sequence[str]) -> None:
         self._points = list(plan.points)
@@ -241,7 +242,7 @@ class SweepTablesOfRuns:
 
     @cached_property
     def table_names(self) -> Sequence[str]:
-        """The tables that have rows, and those that were asked for besides."""
+        """Tables with rows, and additionally requested tables."""
         there = {name for result in self._results.values() for name in result.tables}
         full = [name for name in MEASURE_TABLES if name in there and self.table(name).height]
         return [*full, *(name for name in self._more if name in there)]
@@ -254,7 +255,7 @@ class SweepTablesOfRuns:
         return pl.DataFrame(
             {
                 "point": pl.Series([point.number for point in self._points], dtype=pl.UInt32),
-                **{one.name: self._point_number_column(one) for one in self._parameters},
+                **{one.name: self._parameter_column(one) for one in self._parameters},
                 "key": [point.scenario.hash for point in self._points],
                 "seeds": pl.Series([len(result.seeds) for result in results], dtype=pl.UInt32),
                 "alike": [result.alike for result in results],
@@ -262,7 +263,7 @@ class SweepTablesOfRuns:
         )
 
     def table(self, name: str) -> pl.DataFrame:
-        """One table over all points that have it."""
+        """A table over all points that have it."""
         if name not in self._frames:
             taken = {one.name: f"{name}.{one.name}" for one in self._parameters}
             self._frames[name] = self._join_frames_of_points(
@@ -279,7 +280,7 @@ class SweepTablesOfRuns:
         return self._results[self._points[point - 1].scenario.hash]
 
     def _join_frames_of_points(self, frames: Mapping[str, pl.DataFrame], renamed: Mapping[str, str]) -> pl.DataFrame:
-        """The frames of all points below each other, the number and the parameters of each point in front."""
+        """Concatenate the frames of all points, with number and parameters of the point as first columns."""
         import numpy as np
         import polars as pl
 
@@ -291,7 +292,7 @@ class SweepTablesOfRuns:
         rows = np.repeat(there, [frame.height for frame in of_points])
         return pl.concat([front[rows], pl.concat(of_points).rename(dict(renamed), strict=False)], how="horizontal")
 
-    def _point_number_column(self, one: SweepParameter) -> pl.Series:
+    def _parameter_column(self, one: SweepParameter) -> pl.Series:
         import polars as pl
 
         return pl.Series(
@@ -300,7 +301,7 @@ class SweepTablesOfRuns:
 
 
 def parameters_of_plan(plan: SweepPlan) -> list[SweepParameter]:
-    """The columns that a plan's axes become."""
+    """The parameter columns for the axes of a plan."""
     return [
         SweepParameter(
             axis.name, _keys_of_overrides(axis.overridden_keys, axis.keys), axis.value_kind.name, axis.value_kind.unit, tuple(axis.values)
@@ -310,7 +311,7 @@ def parameters_of_plan(plan: SweepPlan) -> list[SweepParameter]:
 
 
 def parameters_text_of_row(parameters: Sequence[SweepParameter], row: Mapping[str, Any]) -> str:
-    """The parameters of a row as text."""
+    """The parameter values in a row as text."""
     return ", ".join(f"{one.name} = {format_axis_value(row[one.name])}" for one in parameters if row[one.name] is not None)
 
 

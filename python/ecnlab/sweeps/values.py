@@ -1,9 +1,9 @@
-"""The values of an axis: read from text as lists and ranges, and as a column of a table with its kind and unit.
+"""Values of an axis: parsing of lists and ranges, and conversion to a column with kind and unit.
 
 "0.1,0.5"              two values
-"0.1..1.0 step 0.1"    ten values, both ends in
+"0.1..1.0 step 0.1"    ten values, both ends included
 "15..60 step 15"       whole numbers stay whole
-"5..50 step 5 ms"      a unit stands at the end, once
+"5..50 step 5 ms"      one unit, at the end
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _RANGE_PATTERN = re.compile(rf"\s*({NUMBER_PATTERN})\s*\.\.\s*({NUMBER_PATTERN})
 
 
 def parse_axis_values_text(text: str) -> list[Any]:
-    """The values that a text lists, separated by commas; a part may be a range. Raises UsageError."""
+    """Parse values separated by commas; a part may be a range. Raises UsageError."""
     return [value for part in _split_at_top_level_commas(text) for value in _expand_range(part)]
 
 
 def parse_toml_value_or_text(text: str) -> Any:
-    """One value as a scenario file writes it: a number, true, a list, a table; anything else is text."""
+    """Parse one value in TOML syntax: a number, true, a list, a table; anything else is text."""
     try:
         found = tomllib.loads(f"v = {text}")["v"]
     except tomllib.TOMLDecodeError:
@@ -39,14 +39,14 @@ def parse_toml_value_or_text(text: str) -> Any:
 
 @dataclass(frozen=True)
 class ValueKind:
-    """What a column of values holds: "flag", "whole", "real" or "name", and the unit of a real; "" where it has none."""
+    """Kind of a column of values: "flag", "whole", "real" or "name", and the unit of a real ("" if it has none)."""
 
     name: str
     unit: str = ""
 
     @staticmethod
     def narrowest_kind_of(values: Iterable[Any]) -> ValueKind:
-        """The narrowest kind that has all the values; None is in each."""
+        """The narrowest kind for all values; every kind permits None."""
         known = [value for value in values if value is not None]
         if all(isinstance(value, bool) for value in known):
             return ValueKind("flag" if known else "name")
@@ -57,7 +57,7 @@ class ValueKind:
         return ValueKind("real", units.pop()) if all(numbers) and len(units) == 1 else ValueKind("name")
 
     def convert_to_cell(self, value: Any) -> Any:
-        """A value as the column holds it."""
+        """Convert a value to the column's type."""
         if value is None or self.name in ("flag", "whole"):
             return value
         number = _parse_number(value) if self.name == "real" else None
@@ -78,7 +78,7 @@ def _parse_number(value: Any) -> tuple[float, str] | None:
 
 
 def _split_at_top_level_commas(text: str) -> list[str]:
-    """The text cut at commas that stand in no bracket and no quotes. Raises UsageError where nothing stands between two."""
+    """Split at commas outside of brackets and quotes. Raises UsageError for an empty part."""
     parts, depth, quote = [""], 0, ""
     for letter in text:
         if quote or letter in "\"'":

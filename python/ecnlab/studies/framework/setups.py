@@ -62,10 +62,10 @@ def _corner_value_combinations(parameters: Sequence[OpenParameter]) -> list[dict
 def _setup_from_values(parameters: Sequence[OpenParameter], values: Mapping[str, str]) -> ParameterSetup:
     rewritings = [parameter.values[values[parameter.name]] for parameter in parameters]
 
-    def rewrite_scenario(tree: Mapping[str, Any]) -> Mapping[str, Any]:
-        return reduce(lambda made, rewriting: rewriting(made), rewritings, tree)
+    def apply_all_values(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+        return reduce(lambda rewritten, rewriting: rewriting(rewritten), rewritings, tree)
 
-    return ParameterSetup(values, "", rewrite_scenario)
+    return ParameterSetup(values, "", apply_all_values)
 
 
 def _with_processing_jitter(tree: Mapping[str, Any]) -> Mapping[str, Any]:

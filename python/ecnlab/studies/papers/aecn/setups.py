@@ -26,30 +26,30 @@ def _has_aecn_queue(tree: Mapping[str, Any]) -> bool:
 def _queue_settings_rewriting(aqms: tuple[str, ...], settings: Tree) -> ScenarioRewriting:
     """These settings for every queue with one of these AQMs."""
 
-    def rewrite_scenario(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+    def set_queue_parameters(tree: Mapping[str, Any]) -> Mapping[str, Any]:
         links = [{**link, "queue": {**link["queue"], **settings}} if link["queue"].get("aqm") in aqms else link for link in tree["link"]]
         return {**tree, "link": links}
 
-    return rewrite_scenario
+    return set_queue_parameters
 
 
 def _aecn2_settings_rewriting(settings: Tree) -> ScenarioRewriting:
     """These settings for every queue of AECN2."""
 
-    def rewrite_scenario(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+    def set_aecn2_parameters(tree: Mapping[str, Any]) -> Mapping[str, Any]:
         balanced = any(link["queue"].get("balance") == "population" for link in tree["link"])
         return _queue_settings_rewriting(("aecn",), settings)(tree) if balanced else tree
 
-    return rewrite_scenario
+    return set_aecn2_parameters
 
 
 def _tcp_settings_rewriting(settings: Tree) -> ScenarioRewriting:
     """These settings for every TCP sender."""
 
-    def rewrite_scenario(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+    def set_tcp_parameters(tree: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**tree, "flows": [{**flow, "tcp": {**flow["tcp"], **settings}} if "tcp" in flow else flow for flow in tree["flows"]]}
 
-    return rewrite_scenario
+    return set_tcp_parameters
 
 
 def _aecn_reported_rtt_rewriting(rtt: str) -> ScenarioRewriting:

@@ -19,25 +19,25 @@ def rewrite_to_main_setup(tree: Mapping[str, Any]) -> Mapping[str, Any]:
 def with_queue_settings(aqms: tuple[str, ...], **parts: Any) -> ScenarioRewriting:
     """Set parameters of every queue that has one of these AQMs; None removes a parameter."""
 
-    def rewrite_scenario(part: Any) -> Any:
+    def set_queue_parameters(part: Any) -> Any:
         if isinstance(part, Mapping):
-            found = {key: rewrite_scenario(value) for key, value in part.items()}
+            found = {key: set_queue_parameters(value) for key, value in part.items()}
             if part.get("aqm") in aqms:
                 found = {key: value for key, value in (found | parts).items() if value is not None}
             return found
-        return [rewrite_scenario(each) for each in part] if isinstance(part, list) else part
+        return [set_queue_parameters(each) for each in part] if isinstance(part, list) else part
 
-    return rewrite_scenario
+    return set_queue_parameters
 
 
 def with_changed_groups(change: Callable[[Tree], Tree], *, of: str) -> ScenarioRewriting:
     """Rewrite every group of flows in scenarios that have a group of the name `of`, and leave other scenarios as they are."""
 
-    def rewrite_scenario(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+    def change_all_groups(tree: Mapping[str, Any]) -> Mapping[str, Any]:
         groups = tree["flows"]
         return {**tree, "flows": [change(group) for group in groups]} if any(group["name"] == of for group in groups) else tree
 
-    return rewrite_scenario
+    return change_all_groups
 
 
 def _with_long_windows(packets: int) -> ScenarioRewriting:

@@ -17,13 +17,13 @@ def rewrite_to_main_setup(tree: Mapping[str, Any]) -> Mapping[str, Any]:
 def _rewrite_tables_named(section: str, name: str, change: Callable[[Tree], Tree]) -> ScenarioRewriting:
     """Rewrite the links or groups of flows of this name."""
 
-    def rewrite_scenario(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+    def change_named_tables(tree: Mapping[str, Any]) -> Mapping[str, Any]:
         parts = tree[section]
         if all(part["name"] != name for part in parts):
             return tree
         return {**tree, section: [change(part) if part["name"] == name else part for part in parts]}
 
-    return rewrite_scenario
+    return change_named_tables
 
 
 def _bottleneck_rate_rewriting(rate: str) -> ScenarioRewriting:

@@ -62,11 +62,11 @@ def router_delay_rewriting(delay: str) -> ScenarioRewriting:
 def tcp_parameters_rewriting(changes: Mapping[str, Any], applies: Callable[[Mapping[str, Any]], bool]) -> ScenarioRewriting:
     """A scenario in which the hosts to which it applies have other TCP parameters."""
 
-    def rewrite_scenario(scenario: Scenario) -> Scenario:
+    def set_tcp_parameters_of_hosts(scenario: Scenario) -> Scenario:
         flows = [{**flow, "tcp": {**flow["tcp"], **changes}} if applies(flow["tcp"]) else flow for flow in scenario["flows"]]
         return {**scenario, "flows": flows}
 
-    return rewrite_scenario
+    return set_tcp_parameters_of_hosts
 
 
 def with_ns2_red(scenario: Scenario) -> Scenario:

@@ -49,10 +49,12 @@ def _gains_by_host_kind(gain: Callable[[str, float], MeasuredQuantity], xs: Sequ
     return {hosts: {x: gain(hosts, x) for x in xs} for hosts in HOST_TCP}
 
 
-def _bulk_measures_by_load(of: Callable[[RequiredScenario], MeasuredQuantity]) -> dict[str, dict[float, MeasuredQuantity]]:
-    """What is measured in transfers of 20 MB with Reno at each level of congestion."""
+def _bulk_transfer_measures_by_congestion_level(
+    measure: Callable[[RequiredScenario], MeasuredQuantity],
+) -> dict[str, dict[float, MeasuredQuantity]]:
+    """A measure of 20 MB transfers with Reno, for each congestion level and max_p."""
     return {
-        f"{level} congestion": {max_p: of(bulk_transfer_scenario(load, max_p)) for max_p in MAX_PS}
+        f"{level} congestion": {max_p: measure(bulk_transfer_scenario(load, max_p)) for max_p in MAX_PS}
         for level, load in CONGESTION_LEVELS.items()
     }
 
@@ -141,7 +143,7 @@ def _bulk_transfer_items() -> list[StudyItem]:
             BULK_PART,
             "Retransmissions after a timeout at each level of congestion, 20 MB without ECN",
             "Reno: packets sent again after a timeout as a share of all that were sent again.",
-            CurvePanel("", _bulk_measures_by_load(lambda need: timeout_share_of_retransmissions(need, WITHOUT_ECN))),
+            CurvePanel("", _bulk_transfer_measures_by_congestion_level(lambda need: timeout_share_of_retransmissions(need, WITHOUT_ECN))),
             AxisScales(_MAX_P_LABEL, "after a timeout", PERCENT, y_range=(0, 100), ticks=MAX_PS),
         ),
         _transfer_figure_item(
@@ -149,7 +151,12 @@ def _bulk_transfer_items() -> list[StudyItem]:
             BULK_PART,
             "Windows with several drops, 20 MB without ECN",
             "Reno: windows of a transfer in which two packets or more were dropped. A window lasts for the mean RTT.",
-            CurvePanel("", _bulk_measures_by_load(lambda need: windows_with_several_drops(with_event_recording(need), WITHOUT_ECN))),
+            CurvePanel(
+                "",
+                _bulk_transfer_measures_by_congestion_level(
+                    lambda need: windows_with_several_drops(with_event_recording(need), WITHOUT_ECN)
+                ),
+            ),
             AxisScales(_MAX_P_LABEL, "windows with several drops", COUNT, ticks=MAX_PS),
         ),
         _transfer_figure_item(
@@ -157,7 +164,7 @@ def _bulk_transfer_items() -> list[StudyItem]:
             BULK_PART,
             "Retransmissions at each level of congestion, 20 MB with ECN",
             "Reno: packets of a transfer that were sent again.",
-            CurvePanel("", _bulk_measures_by_load(lambda need: retransmitted_packets(need, WITH_ECN))),
+            CurvePanel("", _bulk_transfer_measures_by_congestion_level(lambda need: retransmitted_packets(need, WITH_ECN))),
             AxisScales(_MAX_P_LABEL, "packets sent again", COUNT, ticks=MAX_PS),
         ),
     ]
