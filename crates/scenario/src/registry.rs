@@ -7,7 +7,7 @@ use ecnlab_sim::measures::table::{ColumnDescription, TableDescription};
 use ecnlab_transport::application::APPLICATIONS;
 use ecnlab_transport::checked::CheckedSenderCombination;
 use ecnlab_transport::settings::{self, QUIRKS_KEY};
-use ecnlab_transport::{Quirks, Settings, profile};
+use ecnlab_transport::{Quirks, TcpSettings, profile};
 use ecnlab_units::distribution::DrawnQuantity;
 use ecnlab_units::quantity::{PACKET_UNITS, RATE_UNITS, SIZE_UNITS, TIME_UNITS, Unit};
 use ecnlab_units::{Kind, Parameter};
@@ -130,7 +130,7 @@ fn profile_text(profile: &profile::Profile) -> Json {
     let rows = |declared: &[Parameter]| -> Json {
         declared.iter().map(|parameter| row(parameter, profile.members, settings::parameter_path)).collect()
     };
-    text["parameters"] = rows(Settings::OWN_PARAMETERS);
+    text["parameters"] = rows(TcpSettings::OWN_PARAMETERS);
     text[QUIRKS_KEY] = rows(Quirks::PARAMETERS);
     let checked = |one: &CheckedSenderCombination| {
         let responses: Vec<_> = one.responses.iter().map(|response| response.word()).collect();
@@ -147,7 +147,7 @@ fn profile_text(profile: &profile::Profile) -> Json {
 /// A variant with the parameters that it sets.
 fn variant(variant: &profile::Variant) -> Json {
     let set = |parameter: &&Parameter| variant.members.iter().any(|(name, _)| *name == parameter.name);
-    let parameters: Vec<_> = Settings::PARAMETERS.iter().filter(set).copied().collect();
+    let parameters: Vec<_> = TcpSettings::PARAMETERS.iter().filter(set).copied().collect();
     let members: Vec<_> = parameters.iter().map(|p| (p.name, variant.member_value(p.name), p.source)).collect();
     entry(variant.name, variant.title, VARIANT_SUMMARY, variant.source, &parameters, &members)
 }
@@ -193,7 +193,7 @@ fn held(content: TableContent, known: &Registry) -> Json {
             let profiles = names(profile::names());
             let variants = names(profile::VARIANTS.iter().map(|v| v.name).collect());
             let quirks = table(&[], Quirks::PARAMETERS);
-            table(&[("profile", profiles, true), ("variant", variants, false), (QUIRKS_KEY, quirks, false)], Settings::OWN_PARAMETERS)
+            table(&[("profile", profiles, true), ("variant", variants, false), (QUIRKS_KEY, quirks, false)], TcpSettings::OWN_PARAMETERS)
         }
         TableContent::App => {
             let names: Vec<_> = APPLICATIONS.iter().map(|e| e.name).collect();
@@ -325,7 +325,14 @@ mod tests {
         let kinds = IMPAIRMENT_KINDS.iter().map(|kind| (kind.name, kind.parameters));
         let apps = APPLICATIONS.iter().map(|entry| (entry.name, entry.parameters));
         let topologies = TOPOLOGIES.iter().map(|topology| (topology.name, topology.parameters));
-        sections.chain(topologies).chain(aqms).chain(disciplines).chain(apps).chain(kinds).chain([("tcp", Settings::PARAMETERS)]).collect()
+        sections
+            .chain(topologies)
+            .chain(aqms)
+            .chain(disciplines)
+            .chain(apps)
+            .chain(kinds)
+            .chain([("tcp", TcpSettings::PARAMETERS)])
+            .collect()
     }
 
     #[test]

@@ -4,7 +4,7 @@ use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 use ecnlab_transport::checked::SenderCombination;
 use ecnlab_transport::profile::{PROFILES, Profile, VARIANTS};
 use ecnlab_transport::settings::{CongestionControlName, EcnResponseName, LossDetection, RecoveryName};
-use ecnlab_transport::{Settings, settings};
+use ecnlab_transport::{TcpSettings, settings};
 use ecnlab_units::Rng;
 
 const SEED: u64 = 1;
@@ -41,7 +41,7 @@ fn random_combination(rng: &mut Rng, profile: &Profile) -> Option<(String, Sende
     let member = |(name, text): &(&str, &str)| if is_bare(name) { format!("{name} = {text}") } else { format!("{name} = \"{text}\"") };
     let texts: Vec<String> = members.iter().map(member).collect();
     let tcp = format!("{{ profile = \"{}\", {} }}", profile.name, texts.join(", "));
-    settings::check(&values).is_empty().then(|| (tcp, SenderCombination::from_settings(&Settings::from_values(&values))))
+    settings::check(&values).is_empty().then(|| (tcp, SenderCombination::from_settings(&TcpSettings::from_values(&values))))
 }
 
 #[test]

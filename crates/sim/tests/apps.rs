@@ -144,7 +144,7 @@ fn datagrams_are_sent_on_write_without_acknowledgements() {
         }
         matches!(event, AppEvent::Start | AppEvent::Timer).then(|| now + Span::from_millis(100))
     };
-    let settings = datagram::Settings { packet_size: 1_000, header: 28, ecn: datagram::DatagramEcn::Ect0 };
+    let settings = datagram::DatagramSettings { packet_size: 1_000, header: 28, ecn: datagram::DatagramEcn::Ect0 };
     let (run, heard, sent) = run(&template(Transport::Datagrams(settings)), &[FlowDirection::Along], false, clock, SentSegments::default());
     let flow_value = |column| run.report.reals("flows", column)[0];
     // Nineteen times two full packets and one with the rest of 56 bytes; what was sent at 1.9 s arrived in time, and at 2.0 s it did not.

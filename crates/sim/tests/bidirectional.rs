@@ -10,7 +10,7 @@ use common::{options, run_with};
 use ecnlab_sim::{Buffer, Network, Probe, Run};
 use ecnlab_transport::application::{AppEvent, EngineCalls, FlowDirection};
 use ecnlab_transport::settings::RecoveryName;
-use ecnlab_transport::{Ack, AppWrite, Quirks, Segment, SegmentType, Settings, Transport, profile};
+use ecnlab_transport::{Ack, AppWrite, Quirks, Segment, SegmentType, TcpSettings, Transport, profile};
 use ecnlab_units::{Span, Time};
 
 /// The flow of the requests, which have no row of their own and come after the flow of the responses.
@@ -50,12 +50,12 @@ impl SentPackets {
     }
 }
 
-fn linux_settings(piggyback: bool) -> Settings {
-    Settings { quirks: Quirks { piggyback_acks: piggyback, ..profile::quirks("linux") }, ..profile::settings("linux") }
+fn linux_settings(piggyback: bool) -> TcpSettings {
+    TcpSettings { quirks: Quirks { piggyback_acks: piggyback, ..profile::quirks("linux") }, ..profile::settings("linux") }
 }
 
 /// Over links of 100 Mbps and 20 ms each way, whose buffers have room for so many packets.
-fn run_with_buffer(settings: Settings, room: u32, act: AppScript) -> (Run, SentPackets) {
+fn run_with_buffer(settings: TcpSettings, room: u32, act: AppScript) -> (Run, SentPackets) {
     let told = ScriptedApp { members: vec![FlowDirection::Against, FlowDirection::Along], grows: false, act, heard: Arc::default() };
     let mut network: Network = network(&template(Transport::Tcp(Arc::new(settings))), Arc::new(told));
     network.links.iter_mut().for_each(|link| link.buffer = Buffer::Pipe { limit: room });
@@ -121,7 +121,7 @@ fn the_ack_of_a_request_is_piggybacked_on_its_response() {
 #[test]
 fn without_losses_nothing_is_retransmitted() {
     for recovery in RECOVERIES {
-        let (run, made) = run_with_buffer(Settings { recovery, ..linux_settings(true) }, 10_000, send_both_ways);
+        let (run, made) = run_with_buffer(TcpSettings { recovery, ..linux_settings(true) }, 10_000, send_both_ways);
         let again = made.sent.iter().filter(|(.., segment)| segment.retransmission).count();
         assert_eq!((0, BYTES_EACH_WAY as f64), (again, flow_column(&run, "goodput_bps") * 20.0 / 8.0), "{recovery}");
         assert!(made.piggybacked_acks(REQUEST_FLOW) > 1000 && made.piggybacked_acks(RESPONSE_FLOW) > 1000, "{recovery}");
@@ -132,7 +132,7 @@ fn without_losses_nothing_is_retransmitted() {
 #[test]
 fn losses_in_both_directions_are_recovered() {
     for recovery in RECOVERIES {
-        let (run, made) = run_with_buffer(Settings { recovery, ..linux_settings(true) }, 20, send_both_ways);
+        let (run, made) = run_with_buffer(TcpSettings { recovery, ..linux_settings(true) }, 20, send_both_ways);
         let again = [REQUEST_FLOW, RESPONSE_FLOW]
             .map(|flow| made.sent.iter().filter(|(_, of, segment)| *of == flow && segment.retransmission).count());
         assert!(again.iter().all(|&count| count > 0), "{recovery}: {again:?}");

@@ -8,18 +8,18 @@ use std::sync::Arc;
 use common::{pipe, run_with};
 use ecnlab_queue::{Child, Limit, QueueConfig, Registry};
 use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Options, Probe, QueueSpec, RowPolicy, Run};
-use ecnlab_transport::{AppWrite, Settings, Transport, profile};
+use ecnlab_transport::{AppWrite, TcpSettings, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 
 /// Long flows of one kind.
 struct FlowGroup {
     count: u32,
-    tcp: Settings,
+    tcp: TcpSettings,
     /// Round-trip times without waiting, in milliseconds, spread evenly over the flows.
     rtt_ms: (u64, u64),
 }
 
-fn flow_group(count: u32, tcp: Settings, rtt_ms: u64) -> FlowGroup {
+fn flow_group(count: u32, tcp: TcpSettings, rtt_ms: u64) -> FlowGroup {
     FlowGroup { count, tcp, rtt_ms: (rtt_ms, rtt_ms) }
 }
 
@@ -106,13 +106,13 @@ impl Probe for QueueLengthSamples {
     }
 }
 
-fn tcp(profile: &str, variant: &str, given: &[(&str, &str)]) -> Settings {
+fn tcp(profile: &str, variant: &str, given: &[(&str, &str)]) -> TcpSettings {
     let mut all = profile::find(profile).unwrap().values();
     profile::find_variant(variant).unwrap().apply(&mut all);
     for (name, text) in given {
         all.set_from_text(name, text).unwrap_or_else(|why| panic!("{name} = {text}: {why}"));
     }
-    Settings::from_values(&all)
+    TcpSettings::from_values(&all)
 }
 
 /// Hollot et al. 2001: 60 flows over 3750 packets of 500 bytes a second, 160 to 240 ms of propagation, a buffer of 800.

@@ -10,7 +10,7 @@ use ecnlab_queue::{Limit, Registry};
 use ecnlab_sim::network::LinkChange;
 use ecnlab_sim::{Buffer, ExternalPacket, FlowSpec, LinkSpec, Network, NoProbe, Options, Packet, PacketId, RowPolicy, SimOutput};
 use ecnlab_sim::{Probe, Recorder, RecordingConfig, Simulation};
-use ecnlab_transport::{AppWrite, Settings, Transport, profile};
+use ecnlab_transport::{AppWrite, TcpSettings, Transport, profile};
 use ecnlab_units::{Rate, Span, Time, Values};
 use proptest::prelude::*;
 
@@ -45,7 +45,7 @@ fn private_link(as_what: PrivateLinkKind, delay_us: u64) -> LinkSpec {
 
 /// A flow that sends one thing over its own link and the shared one.
 fn flow(member: u32, start: Time, bytes: u64, max_rwnd: u64) -> FlowSpec {
-    let tcp = Settings { max_rwnd, ..profile::settings("ns2") };
+    let tcp = TcpSettings { max_rwnd, ..profile::settings("ns2") };
     FlowSpec {
         group: 0,
         member,

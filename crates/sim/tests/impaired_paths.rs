@@ -9,7 +9,7 @@ use common::{options, pipe, queue_link, run_off};
 use ecnlab_queue::{Limit, Registry};
 use ecnlab_sim::impairment::{EcnPath, Impairment};
 use ecnlab_sim::{FlowSpec, ImpairmentSpec, Network, RowPolicy, Run};
-use ecnlab_transport::{AppWrite, Settings, Transport, profile};
+use ecnlab_transport::{AppWrite, TcpSettings, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 
 /// An ECN flow over a marking queue with impairments there and back.
@@ -27,7 +27,7 @@ fn run_impaired_flow(profile: &str, there: ImpairmentSpec, back: ImpairmentSpec)
     link.impairment = Some(Box::new(there));
     let mut reverse = pipe(1_000, 10_000, 100);
     reverse.impairment = Some(Box::new(back));
-    let tcp = Settings { ecn: true, max_rwnd: 30, ..profile::settings(profile) };
+    let tcp = TcpSettings { ecn: true, max_rwnd: 30, ..profile::settings(profile) };
     let flow = FlowSpec {
         group: 0,
         member: 0,

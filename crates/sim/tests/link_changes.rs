@@ -11,7 +11,7 @@ use ecnlab_sim::impairment::Impairment;
 use ecnlab_sim::network::{LinkChange, LinkState};
 use ecnlab_sim::trace_driven_link::DeliveryTrace;
 use ecnlab_sim::{Buffer, FlowSpec, ImpairmentSpec, LinkSpec, Network, Options, Probe, QueueSpec, RowPolicy, Run};
-use ecnlab_transport::{AppWrite, Segment, Settings, Transport, profile};
+use ecnlab_transport::{AppWrite, Segment, TcpSettings, Transport, profile};
 use ecnlab_units::{Rate, Span, Time, Values};
 use proptest::prelude::*;
 
@@ -55,7 +55,7 @@ fn network(kbps: u64, aqm: &str, given: &[(&str, &str)], flows: u32, shape: impl
     let mut link = queue_link(kbps, DELAY_US, "link", entry, values, Limit::Packets(200));
     let Buffer::Queue(queue) = &mut link.buffer else { panic!("a queue") };
     shape(queue);
-    let tcp = Arc::new(Settings { max_rwnd: 60, ..profile::settings("ns2") });
+    let tcp = Arc::new(TcpSettings { max_rwnd: 60, ..profile::settings("ns2") });
     let flow = |member| FlowSpec {
         group: 0,
         member,
@@ -270,7 +270,7 @@ fn packets_depart_at_the_opportunities_and_all_their_bytes_are_used() {
     for size in [500, 1000, 1500] {
         let trace = DeliveryTrace::new(TRACE_TIMES.to_vec()).unwrap();
         let mut network = network(2_400, "droptail", &[], 4, |queue| queue.delivery_trace = Some(trace));
-        let tcp = Settings { max_rwnd: 60, packet_size: size, ..profile::settings("ns2") };
+        let tcp = TcpSettings { max_rwnd: 60, packet_size: size, ..profile::settings("ns2") };
         network.flows.iter_mut().for_each(|flow| flow.transport = Transport::Tcp(Arc::new(tcp.clone())));
         let (run, segment_log) = run_logged(&network, 60);
         assert_eq!(u64::from(size) * 8, segment_bits(&segment_log));

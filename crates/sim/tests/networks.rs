@@ -15,7 +15,7 @@ use ecnlab_sim::{
     RowPolicy, Run, Script,
 };
 use ecnlab_transport::application::{ConnectionReuse, TransactionsSpec};
-use ecnlab_transport::{AppWrite, SegmentType, Settings, Traffic, Transport, profile};
+use ecnlab_transport::{AppWrite, SegmentType, TcpSettings, Traffic, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -242,7 +242,7 @@ impl RandomFlow {
         );
     }
 
-    fn tcp(&self) -> Arc<Settings> {
+    fn tcp(&self) -> Arc<TcpSettings> {
         let mut values = profile::find(self.profile).unwrap().values();
         values.set_from_text("ecn", &self.ecn.to_string()).unwrap();
         values.set_from_text("delayed_ack", &self.delayed_ack.to_string()).unwrap();
@@ -251,7 +251,7 @@ impl RandomFlow {
             values.set_from_text("fin", "true").unwrap();
         }
         values.set_from_text("max_rwnd", &self.max_rwnd.to_string()).unwrap();
-        Arc::new(Settings::from_values(&values))
+        Arc::new(TcpSettings::from_values(&values))
     }
 }
 
@@ -428,14 +428,14 @@ fn one_reno_flow(f: f64) -> Network {
     const BDP_PACKETS: f64 = 125.0;
     let aqm = Registry::builtin().aqm("droptail").unwrap();
     let limit = Limit::Packets((f * BDP_PACKETS).round() as u32);
-    let mut values = Values::defaults(Settings::PARAMETERS);
+    let mut values = Values::defaults(TcpSettings::PARAMETERS);
     values.set_from_text("max_rwnd", "100000").unwrap();
     let flow = FlowSpec {
         group: 0,
         member: 0,
         forward: vec![0],
         back: vec![1],
-        transport: Transport::Tcp(Arc::new(Settings::from_values(&values))),
+        transport: Transport::Tcp(Arc::new(TcpSettings::from_values(&values))),
         initial_write: Some(AppWrite::ENDLESS),
         start: Time::ZERO,
         clock_phase: None,

@@ -11,7 +11,7 @@ use ecnlab_queue::{AqmEntry, MakeAqm};
 use ecnlab_sim::probe::{MarkOrDrop, SignalEvent};
 use ecnlab_sim::{FlowSpec, LinkSpec, Network, Probe, RowPolicy, Run};
 use ecnlab_transport::settings::EcnResponseName;
-use ecnlab_transport::{Ack, AppWrite, Segment, Settings, Transport, profile};
+use ecnlab_transport::{Ack, AppWrite, Segment, TcpSettings, Transport, profile};
 use ecnlab_units::{CongestionLevel, Ecn, Rng, Span, Time, Values};
 
 /// Signals every packet that has to wait behind another, and drops the oldest one at a full buffer.
@@ -52,7 +52,7 @@ fn queue(kbps: u64, name: &str, aqm: &'static AqmEntry, packets: u32) -> LinkSpe
 }
 
 /// One flow of 200 packets over these links and back over those, with what the probe saw.
-fn run(tcp: Settings, forward: Vec<LinkSpec>, back: Vec<LinkSpec>) -> (Run, SignalLog) {
+fn run(tcp: TcpSettings, forward: Vec<LinkSpec>, back: Vec<LinkSpec>) -> (Run, SignalLog) {
     let (there, all) = (forward.len() as u32, (forward.len() + back.len()) as u32);
     let flow = FlowSpec {
         group: 0,
@@ -74,8 +74,8 @@ fn run(tcp: Settings, forward: Vec<LinkSpec>, back: Vec<LinkSpec>) -> (Run, Sign
 }
 
 /// A sender that keeps its window whatever is marked.
-fn unresponsive_ecn_settings() -> Settings {
-    Settings { ecn: true, ecn_response: EcnResponseName::None, max_rwnd: 30, ..profile::settings("ns2") }
+fn unresponsive_ecn_settings() -> TcpSettings {
+    TcpSettings { ecn: true, ecn_response: EcnResponseName::None, max_rwnd: 30, ..profile::settings("ns2") }
 }
 
 #[derive(Default)]
@@ -126,7 +126,7 @@ fn probes_see_the_current_ecn_field() {
 #[test]
 fn acks_in_a_queue_have_no_rtt_and_carry_no_mark() {
     for profile in ["ns2", "linux"] {
-        let tcp = Settings { max_rwnd: 30, ..profile::settings(profile) };
+        let tcp = TcpSettings { max_rwnd: 30, ..profile::settings(profile) };
         let lossy = || vec![queue(1_000, "there", Registry::builtin().aqm("droptail").unwrap(), 5)];
         let (_, seen) = run(tcp.clone(), lossy(), vec![queue(100, "back", &ASSERT_NO_RTT, 100)]);
         assert!(seen.acks > 50 && !seen.dropped.is_empty(), "{profile}: acknowledgements came back, some with SACK blocks");

@@ -9,7 +9,7 @@ use common::{options, pipe, queue_link, run_off};
 use ecnlab_queue::{Limit, Registry};
 use ecnlab_sim::{FlowSpec, Network, Options, RowPolicy, Run};
 use ecnlab_transport::settings::EcnResponseName;
-use ecnlab_transport::{AppWrite, Settings, Transport, profile};
+use ecnlab_transport::{AppWrite, TcpSettings, Transport, profile};
 use ecnlab_units::{Span, Time};
 
 /// A link with an AQM that long flows share.
@@ -26,7 +26,7 @@ struct SharedLink {
 const DEFAULT_LINK: SharedLink = SharedLink { aqm: "", values: &[], packets: 100, kbps: 10_000, flows: 11, seconds: (50, 150) };
 
 impl SharedLink {
-    fn run(&self, tcp: &dyn Fn(u32) -> Settings) -> Run {
+    fn run(&self, tcp: &dyn Fn(u32) -> TcpSettings) -> Run {
         let flow = |member| FlowSpec {
             group: 0,
             member,
@@ -47,8 +47,8 @@ impl SharedLink {
     }
 }
 
-fn tcp_settings(ecn: bool) -> Settings {
-    Settings { ecn, max_rwnd: 2000, ..profile::settings("ns2") }
+fn tcp_settings(ecn: bool) -> TcpSettings {
+    TcpSettings { ecn, max_rwnd: 2000, ..profile::settings("ns2") }
 }
 
 fn queue_column(run: &Run, column: &str) -> f64 {
@@ -106,7 +106,7 @@ fn sred_rests_at_a_third_of_the_buffer_whatever_the_number_of_flows() {
 fn fred_holds_a_flow_that_does_not_heed_marks_to_its_share_and_red_does_not() {
     let one_greedy = |member| {
         let response = if member == 0 { EcnResponseName::None } else { EcnResponseName::Halve };
-        Settings { ecn_response: response, max_rwnd: 200, ..tcp_settings(true) }
+        TcpSettings { ecn_response: response, max_rwnd: 200, ..tcp_settings(true) }
     };
     let red: &[(&str, &str)] = &[("min_th", "15"), ("max_th", "30")];
     let greedy_share = |aqm, values| {

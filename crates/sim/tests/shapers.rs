@@ -8,7 +8,7 @@ use std::sync::Arc;
 use common::{options, pipe, run_off};
 use ecnlab_queue::{Child, Limit, QueueConfig, Registry};
 use ecnlab_sim::{Buffer, Direction, FlowSpec, LinkName, LinkSpec, Network, QueueSpec, RowPolicy, Run};
-use ecnlab_transport::{AppWrite, Settings, Transport, profile};
+use ecnlab_transport::{AppWrite, TcpSettings, Transport, profile};
 use ecnlab_units::Span;
 
 fn fifo_queue(aqm: &str, values: &[(&str, &str)], packets: u32) -> QueueConfig {
@@ -27,12 +27,12 @@ fn link(name: &str, of: QueueConfig) -> LinkSpec {
     LinkSpec { name: LinkName::shared(name, Direction::Forward), buffer, ..pipe(10_000, 5_000, 0) }
 }
 
-fn tcp_settings() -> Settings {
-    Settings { max_rwnd: 60, ..profile::settings("ns2") }
+fn tcp_settings() -> TcpSettings {
+    TcpSettings { max_rwnd: 60, ..profile::settings("ns2") }
 }
 
 /// So many flows over these links, back over an open way.
-fn network(links: Vec<LinkSpec>, tcp: &Settings, flows: u32, demand: AppWrite) -> Network {
+fn network(links: Vec<LinkSpec>, tcp: &TcpSettings, flows: u32, demand: AppWrite) -> Network {
     let there = links.len() as u32;
     let flow = |member| FlowSpec {
         group: 0,
@@ -64,7 +64,7 @@ fn long_flows_fill_a_shaped_link_to_the_shapers_rate() {
         for aqm in ["droptail", "ecn", "blue", "rem", "sred", "fred"] {
             let links = vec![link("bottleneck", shaped_queue(discipline, values, fifo_queue(aqm, &[], 50)))];
             let run = run_off(
-                &network(links, &Settings { ecn: true, ..tcp_settings() }, 4, AppWrite::full_packets(1_000_000, 960)),
+                &network(links, &TcpSettings { ecn: true, ..tcp_settings() }, 4, AppWrite::full_packets(1_000_000, 960)),
                 &options(60, 1),
             );
             let used = queue_column(&run, "utilisation") * 10.0 / 1.5;

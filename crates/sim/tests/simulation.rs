@@ -12,7 +12,7 @@ use ecnlab_sim::{
     AppSpec, Direction, FlowSpec, LinkName, LinkSpec, Network, NoProbe, Options, Recorder, RecordingConfig, RowPolicy, Run, Simulation,
 };
 use ecnlab_transport::application::{ConnectionReuse, TransactionsSpec};
-use ecnlab_transport::{AppWrite, Settings, Traffic, Transport, profile};
+use ecnlab_transport::{AppWrite, TcpSettings, Traffic, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 use proptest::prelude::*;
 
@@ -41,7 +41,7 @@ fn access_links(group: &Arc<str>, member: u32) -> [LinkSpec; 2] {
 
 /// A flow of a group that crosses the bottleneck, with access links `own` and `own + 1`.
 fn flow(group: u32, member: u32, start: Time, own: u32) -> (FlowSpec, Traffic) {
-    let tcp = Settings { ecn: true, ..profile::settings("linux") };
+    let tcp = TcpSettings { ecn: true, ..profile::settings("linux") };
     let traffic = if group == 0 {
         Traffic::Once(AppWrite::ENDLESS)
     } else {

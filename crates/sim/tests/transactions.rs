@@ -9,7 +9,7 @@ use common::{options, pipe, run_off, run_with};
 use ecnlab_sim::impairment::{IMPAIRMENT_KINDS, Impairment};
 use ecnlab_sim::{FlowSpec, ImpairmentSpec, Network, Options, Packet, PacketId, Probe, RowPolicy, Run};
 use ecnlab_transport::application::{ConnectionReuse, Traffic, TransactionsSpec};
-use ecnlab_transport::{Ack, AppWrite, Quirks, Segment, Settings, Transport, profile};
+use ecnlab_transport::{Ack, AppWrite, Quirks, Segment, TcpSettings, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 
 const RTT: Span = Span::from_millis(40);
@@ -22,12 +22,16 @@ fn traffic(plan: TransactionsSpec) -> Traffic {
     Traffic::Application(Arc::new(plan))
 }
 
-fn tcp_settings() -> Settings {
-    Settings { packet_size: 1000, quirks: Quirks { header_size: 40, ack_size: 40, ..profile::quirks("ns2") }, ..profile::settings("ns2") }
+fn tcp_settings() -> TcpSettings {
+    TcpSettings {
+        packet_size: 1000,
+        quirks: Quirks { header_size: 40, ack_size: 40, ..profile::quirks("ns2") },
+        ..profile::settings("ns2")
+    }
 }
 
 /// One flow over a link of 100 Mbps and 20 ms each way.
-fn network(tcp: Settings, traffic: Traffic) -> Network {
+fn network(tcp: TcpSettings, traffic: Traffic) -> Network {
     let flow = FlowSpec {
         group: 0,
         member: 0,
@@ -141,7 +145,7 @@ fn transfers_count_in_the_interval_of_their_end() {
 #[test]
 fn packets_of_an_earlier_connection_are_discarded() {
     // A timer that is shorter than the round trip resends each connection's first segments.
-    let hasty = Settings {
+    let hasty = TcpSettings {
         delayed_ack: true,
         delayed_ack_time: Span::from_millis(200),
         rto_min: Span::from_millis(1),
@@ -215,7 +219,7 @@ fn packets_older_than_256_connections_belong_to_none() {
     for (name, text) in [("delay", delays.as_str()), ("order", "overtake")] {
         values.set_from_text(name, text).unwrap();
     }
-    let hasty = Settings { rto_min: Span::from_millis(100), rto_initial: Span::from_millis(100), ..tcp_settings() };
+    let hasty = TcpSettings { rto_min: Span::from_millis(100), rto_initial: Span::from_millis(100), ..tcp_settings() };
     let mut network = network(hasty, traffic(TransactionsSpec { gap: Span::ZERO, ..transactions(500, 0, ConnectionReuse::New) }));
     network.links.iter_mut().for_each(|link| link.impairment = ImpairmentSpec::from_parts([(entry.make)(&values)]));
     let (_, ages) = run_with(&network, &options(4_000, 1), ConnectionAges::default());

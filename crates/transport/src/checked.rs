@@ -6,7 +6,7 @@ use ecnlab_units::words;
 
 use crate::settings::CongestionControlName::{Aimd, Cubic, Reno, Vegas};
 use crate::settings::EcnResponseName::{Dctcp, Halve, Mecn};
-use crate::settings::{CongestionControlName, EcnResponseName, LossDetection, RecoveryName, Settings};
+use crate::settings::{CongestionControlName, EcnResponseName, LossDetection, RecoveryName, TcpSettings};
 
 words! {
     /// Reference implementation outside of this simulator, against which packets are checked.
@@ -121,7 +121,7 @@ pub(crate) const RFC_COMBINATIONS: &[CheckedSenderCombination] = suite![Sack:
 
 impl RecoveryMode {
     /// Recovery mode of a sender.
-    pub fn from_settings(settings: &Settings) -> RecoveryMode {
+    pub fn from_settings(settings: &TcpSettings) -> RecoveryMode {
         match settings.recovery {
             RecoveryName::Tahoe => RecoveryMode::Tahoe,
             RecoveryName::Reno => RecoveryMode::Reno,
@@ -139,7 +139,7 @@ impl RecoveryMode {
 
 impl SenderCombination {
     /// Combination of a sender.
-    pub fn from_settings(settings: &Settings) -> SenderCombination {
+    pub fn from_settings(settings: &TcpSettings) -> SenderCombination {
         SenderCombination {
             control: settings.congestion_control,
             recovery: RecoveryMode::from_settings(settings),

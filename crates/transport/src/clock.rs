@@ -10,7 +10,7 @@
 
 use ecnlab_units::{Span, Time};
 
-use crate::settings::Settings;
+use crate::settings::TcpSettings;
 
 /// Ticks that one level of the wheel covers at its own step, less one; each level's step is eight times that of the level below.
 const FIRST_WHEEL_LEVEL_TICKS: u64 = 63;
@@ -69,7 +69,7 @@ impl TickDivider {
 
 impl HostClock {
     /// Clock with the reading `phase` at time zero, below [`WHEEL_PERIOD_TICKS`] ticks.
-    pub fn new(settings: &Settings, phase: Span) -> HostClock {
+    pub fn new(settings: &TcpSettings, phase: Span) -> HostClock {
         let tick = settings.quirks.tick;
         HostClock {
             tick,
@@ -170,7 +170,7 @@ mod tests {
 
     /// Ticks of 4 ms at 4 k - 1 ms; the last one before time zero is number 493.
     fn clock() -> HostClock {
-        let settings = Settings {
+        let settings = TcpSettings {
             quirks: Quirks { timer_wheel: true, tick: Span::from_millis(4), ..profile::quirks("ns2") },
             ..profile::settings("ns2")
         };
@@ -186,7 +186,7 @@ mod tests {
     fn ticks_are_the_quotient_at_every_edge() {
         for tick in [1, 2, 3, 7, 1_000_000, 4_000_000_000, 10_000_000_000, u64::MAX / 2, u64::MAX] {
             let settings =
-                Settings { quirks: Quirks { tick: Span::from_picos(tick), ..profile::quirks("ns2") }, ..profile::settings("ns2") };
+                TcpSettings { quirks: Quirks { tick: Span::from_picos(tick), ..profile::quirks("ns2") }, ..profile::settings("ns2") };
             let clock = HostClock::new(&settings, Span::ZERO);
             for picos in [0, 1, tick - 1, tick, tick.saturating_add(1), 1_000_000 * (tick / 1_000_000), u64::MAX - 1, u64::MAX] {
                 let counted = (clock.ticks(Time::from_picos(picos)), clock.ticks_in_span(Span::from_picos(picos)));

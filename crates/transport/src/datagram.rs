@@ -12,7 +12,7 @@ use crate::tcb::{SendCounters, SenderOutput};
 parameters! {
     /// A sender of datagrams as a scenario sets it.
     #[derive(Clone, Copy, Debug)]
-    pub struct Settings {
+    pub struct DatagramSettings {
         /// Size of a full packet on the wire, headers included.
         #[source("ns-2 Agent/UDP, packetSize_")]
         pub packet_size: u32 = "1000", 1..=65_535, "bytes";
@@ -40,7 +40,7 @@ impl DatagramEcn {
     }
 }
 
-impl Settings {
+impl DatagramSettings {
     /// Application data in a full packet, in bytes.
     pub fn payload(&self) -> u32 {
         self.packet_size - self.header
@@ -48,7 +48,7 @@ impl Settings {
 
     /// Contradictions as pairs of parameter name and explanation.
     pub fn check(&self) -> Vec<(&'static str, String)> {
-        let Settings { packet_size, header, .. } = self;
+        let DatagramSettings { packet_size, header, .. } = self;
         let wrong = header >= packet_size;
         wrong.then(|| ("header", format!("{header} bytes must be below packet_size {packet_size}"))).into_iter().collect()
     }
@@ -56,7 +56,7 @@ impl Settings {
 
 /// Sends each write at once, or after the host's processing time.
 pub struct DatagramSender {
-    settings: Settings,
+    settings: DatagramSettings,
     /// Number of the next datagram.
     next: u64,
     counters: SendCounters,
@@ -70,7 +70,7 @@ struct DelayedDatagrams {
 }
 
 impl DatagramSender {
-    pub fn new(settings: Settings) -> DatagramSender {
+    pub fn new(settings: DatagramSettings) -> DatagramSender {
         DatagramSender { settings, next: 0, counters: SendCounters::default(), processing: None }
     }
 
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_demand_goes_out_at_once_in_full_packets_and_a_short_one() {
-        let settings = Settings { packet_size: 1000, header: 28, ecn: DatagramEcn::Ect0 };
+        let settings = DatagramSettings { packet_size: 1000, header: 28, ecn: DatagramEcn::Ect0 };
         let (mut sender, mut sent) = (DatagramSender::new(settings), Sent(Vec::new()));
         sender.write(&AppWrite::keep_open(2 * 972 + 1), Time::ZERO, &mut sent);
         sender.write(&AppWrite::keep_open(100), Time::ZERO, &mut sent);
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn datagrams_wait_for_the_processing_time_in_order() {
-        let settings = Settings { packet_size: 1000, header: 28, ecn: DatagramEcn::NotEct };
+        let settings = DatagramSettings { packet_size: 1000, header: 28, ecn: DatagramEcn::NotEct };
         let (mut sender, mut sent) = (DatagramSender::new(settings), Sent(Vec::new()));
         let max = Span::from_millis(8);
         sender.set_processing_time(ProcessingTime::new(max, Rng::for_role(1, "processing time")));
@@ -172,6 +172,8 @@ mod tests {
 
     #[test]
     fn headers_leave_room_for_data() {
-        assert!(Settings { packet_size: 28, header: 28, ecn: DatagramEcn::NotEct }.check().iter().any(|(name, _)| *name == "header"));
+        assert!(
+            DatagramSettings { packet_size: 28, header: 28, ecn: DatagramEcn::NotEct }.check().iter().any(|(name, _)| *name == "header")
+        );
     }
 }

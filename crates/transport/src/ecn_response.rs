@@ -3,7 +3,7 @@
 use ecnlab_units::CongestionLevel;
 
 use crate::congestion::{CongestionWindow, linux};
-use crate::settings::{EcnResponseName, Settings, SsthreshRounding};
+use crate::settings::{EcnResponseName, SsthreshRounding, TcpSettings};
 
 /// Cwnd and ssthresh after a reduction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,7 +82,7 @@ enum AlphaArithmetic {
 }
 
 impl EcnResponse {
-    pub fn new(settings: &Settings) -> EcnResponse {
+    pub fn new(settings: &TcpSettings) -> EcnResponse {
         match settings.ecn_response {
             EcnResponseName::None => EcnResponse::None,
             EcnResponseName::Halve => EcnResponse::AsLoss,
@@ -153,7 +153,7 @@ impl EcnResponse {
 
 impl DctcpAlpha {
     /// Estimate with the initial value 1, in integer arithmetic with `integer_cwnd`.
-    fn new(settings: &Settings) -> DctcpAlpha {
+    fn new(settings: &TcpSettings) -> DctcpAlpha {
         let (alpha, window_end) = if settings.has_integer_cwnd() {
             let g = linux::to_fixed_point(settings.dctcp_g).max(1);
             (AlphaArithmetic::FixedPoint { g, alpha: linux::FIXED_POINT_ONE }, u64::from(settings.has_syn()))
@@ -266,7 +266,7 @@ mod tests {
 
     fn whole_dctcp() -> EcnResponse {
         let base = profile::settings("linux");
-        EcnResponse::new(&Settings {
+        EcnResponse::new(&TcpSettings {
             ecn_response: EcnResponseName::Dctcp,
             congestion_control: CongestionControlName::Reno,
             quirks: Quirks { integer_cwnd: true, ..base.quirks },
@@ -307,7 +307,7 @@ mod tests {
         dctcp.update_mark_estimate(11, 10, false, 21);
         // 11 * 960 / 2048 = 5.16 is the reduction.
         assert_eq!(Some(6.0), left(&dctcp, 11.0));
-        let abe = EcnResponse::new(&Settings { ecn_response: EcnResponseName::Abe, ..profile::settings("linux") });
+        let abe = EcnResponse::new(&TcpSettings { ecn_response: EcnResponseName::Abe, ..profile::settings("linux") });
         // 0.85 is 870/1024, of 11 segments 9.3.
         assert_eq!(Some(9.0), left(&abe, 11.0));
     }

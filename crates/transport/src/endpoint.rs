@@ -16,14 +16,14 @@ use crate::receiver::{ReceiveOutcome, Receiver};
 use crate::segment::{Ack, Segment};
 use crate::send_buffer::SendBuffer;
 use crate::sender::Sender;
-use crate::settings::Settings;
+use crate::settings::TcpSettings;
 use crate::tcb::{SendCounters, SenderOutput};
 
 /// Transport protocol of a flow, with its settings.
 #[derive(Clone, Debug)]
 pub enum Transport {
-    Tcp(Arc<Settings>),
-    Datagrams(datagram::Settings),
+    Tcp(Arc<TcpSettings>),
+    Datagrams(datagram::DatagramSettings),
     /// External hosts outside of the engine, with their own implementation.
     External(Arc<Transport>),
 }

@@ -35,5 +35,5 @@ pub use receiver::Receiver;
 pub use segment::{Ack, SackOption, Segment, SegmentType};
 pub use send_buffer::SendBuffer;
 pub use sender::Sender;
-pub use settings::{Handshake, Quirks, Settings};
+pub use settings::{Handshake, Quirks, TcpSettings};
 pub use tcb::{SendCounters, SenderOutput};

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use ecnlab_units::Values;
 
 use crate::checked::{self, CheckedSenderCombination};
-use crate::settings::{Quirks, Settings};
+use crate::settings::{Quirks, TcpSettings};
 
 /// Named bundle of parameters.
 pub struct Profile {
@@ -335,7 +335,7 @@ impl Profile {
     }
 
     fn read_values(&self) -> Values {
-        let mut values = Values::defaults(Settings::PARAMETERS);
+        let mut values = Values::defaults(TcpSettings::PARAMETERS);
         for (name, text, _) in self.members {
             values.set_from_text(name, text).unwrap_or_else(|why| panic!("profile {}: {name}: {why}", self.name));
         }
@@ -347,8 +347,8 @@ impl Profile {
 ///
 /// # Panics
 /// If there is no such profile.
-pub fn settings(name: &str) -> Settings {
-    Settings::from_values(&find(name).unwrap_or_else(|| panic!("no profile {name}")).values())
+pub fn settings(name: &str) -> TcpSettings {
+    TcpSettings::from_values(&find(name).unwrap_or_else(|| panic!("no profile {name}")).values())
 }
 
 /// Quirks of a profile.

@@ -7,7 +7,7 @@
 use ecnlab_transport::congestion::{AckSample, CongestionControl, CongestionController, ReductionCause};
 use ecnlab_transport::ecn_response::EcnResponse;
 use ecnlab_transport::settings::{CongestionControlName, EcnResponseName, HystartName};
-use ecnlab_transport::{CongestionWindow, HostClock, Quirks, Settings, profile};
+use ecnlab_transport::{CongestionWindow, HostClock, Quirks, TcpSettings, profile};
 use ecnlab_units::{CongestionLevel, Span, Time};
 
 /// A row of a trace.
@@ -71,7 +71,7 @@ struct Host {
 
 impl Host {
     /// Host with ticks of 4 ms; the last one before time zero was 1 ms ago and has number 493.
-    fn new(settings: &Settings) -> Host {
+    fn new(settings: &TcpSettings) -> Host {
         let clock = HostClock::new(settings, Span::from_millis(493 * 4 + 1));
         Host {
             control: CongestionController::new(settings, clock),
@@ -119,7 +119,7 @@ impl Host {
     }
 }
 
-fn replay(name: &str, trace: &str, settings: &Settings) {
+fn replay(name: &str, trace: &str, settings: &TcpSettings) {
     let mut host = Host::new(settings);
     for (line, text) in trace.lines().enumerate().skip(1) {
         let row = read_row(text);
@@ -128,10 +128,10 @@ fn replay(name: &str, trace: &str, settings: &Settings) {
     }
 }
 
-fn whole(congestion: CongestionControlName) -> Settings {
+fn whole(congestion: CongestionControlName) -> TcpSettings {
     let (packet_size, header) = (1500, 52);
     let tick = Span::from_millis(4);
-    Settings {
+    TcpSettings {
         congestion_control: congestion,
         hystart: HystartName::Off,
         packet_size,
@@ -162,7 +162,7 @@ fn cubic_grows_and_is_cut_as_a_host_s() {
 
 #[test]
 fn hystart_ends_slow_start_with_the_segment_with_which_a_host_s_does() {
-    let hystart = || Settings { hystart: HystartName::Hystart, ..whole(CongestionControlName::Cubic) };
+    let hystart = || TcpSettings { hystart: HystartName::Hystart, ..whole(CongestionControlName::Cubic) };
     replay!("cubic-hystart-10m-40ms", hystart());
     replay!("cubic-hystart-100m-20ms", hystart());
 }
@@ -170,5 +170,5 @@ fn hystart_ends_slow_start_with_the_segment_with_which_a_host_s_does() {
 #[test]
 fn dctcp_cuts_as_a_host_s() {
     let response = EcnResponseName::Dctcp;
-    replay!("dctcp-runs", Settings { ecn_response: response, ecn: true, ..whole(CongestionControlName::Reno) });
+    replay!("dctcp-runs", TcpSettings { ecn_response: response, ecn: true, ..whole(CongestionControlName::Reno) });
 }

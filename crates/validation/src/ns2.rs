@@ -13,7 +13,7 @@ use ecnlab_sim::{
     Buffer, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, QueueSpec, RowPolicy, Script, Simulation, TraceFormat,
     TraceSpec, Tracer,
 };
-use ecnlab_transport::{Ack, AppWrite, CongestionWindow, SackOption, Segment, Settings, Transport, profile};
+use ecnlab_transport::{Ack, AppWrite, CongestionWindow, SackOption, Segment, TcpSettings, Transport, profile};
 use ecnlab_units::{CongestionLevel, Ecn, Rate, Span, Time, Values};
 use serde_json::Value as Json;
 
@@ -150,7 +150,7 @@ fn rows<'a>(scenario: &'a Json, name: &str) -> Result<&'a [Json], String> {
 }
 
 /// What the application sends. Vegas counts a first packet that stands for the SYN among it, the others do not.
-fn demand(scenario: &Json, settings: &Settings) -> AppWrite {
+fn demand(scenario: &Json, settings: &TcpSettings) -> AppWrite {
     let uncounted = u64::from(settings.has_syn() && scenario["tcp"] == "Vegas");
     let packets = |packets: u64| AppWrite::full_packets(packets.saturating_sub(uncounted), settings.payload());
     scenario["packets_to_send"].as_u64().map_or(AppWrite::ENDLESS, packets)
@@ -164,7 +164,7 @@ fn droptail(limit: u32) -> Buffer {
 }
 
 /// The settings that a case's ns-2 variables amount to, or what of them is not built.
-fn settings(scenario: &Json) -> Result<Settings, String> {
+fn settings(scenario: &Json) -> Result<TcpSettings, String> {
     let (tcp, sink) = (&scenario["tcp_params"], &scenario["sink_params"]);
     let (recovery, own) = sender(scenario["tcp"].as_str().unwrap_or(""))?;
     for &(name, built) in FIXED_VARIABLES.iter().chain(own) {
@@ -211,7 +211,7 @@ fn settings(scenario: &Json) -> Result<Settings, String> {
     set(&mut values, "rto_timer_restart", if on(tcp, "timerfix_") { "after-sample" } else { "before-sample" });
     set(&mut values, "ack_size", number(sink, "packetSize_"));
     receiver(scenario["sink"].as_str().unwrap_or(""), sink, &mut values)?;
-    Ok(Settings::from_values(&values))
+    Ok(TcpSettings::from_values(&values))
 }
 
 /// Variables of every sender with the one value that is built.

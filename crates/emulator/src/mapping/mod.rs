@@ -11,7 +11,7 @@ mod tcp;
 
 use ecnlab_scenario::{Problem, Scenario};
 use ecnlab_transport::settings::{self, EchoStyle, QUIRKS_KEY};
-use ecnlab_transport::{Settings, Transport, profile};
+use ecnlab_transport::{TcpSettings, Transport, profile};
 use ecnlab_units::Values;
 use serde_json::Value as Json;
 
@@ -109,7 +109,7 @@ impl ResolvedFlowGroup<'_> {
         problems.push(Problem::new(&format!("{}.{key}", self.place), format!("{message} (backend {})", kernel.backend)));
     }
 
-    fn check_tcp(&self, settings: &Settings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
+    fn check_tcp(&self, settings: &TcpSettings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
         let described = &self.described["tcp"];
         let name = described["profile"].as_str().unwrap_or_default();
         let ours = profile::find(KERNEL_PROFILE).expect("there is such a profile");
@@ -140,7 +140,7 @@ impl ResolvedFlowGroup<'_> {
 
     /// Sizes may be those that the profile has, though IPv6 and the option of Accurate ECN make them others; but what is measured in full packets
     /// would not be as many bytes then.
-    fn check_header_size(&self, settings: &Settings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
+    fn check_header_size(&self, settings: &TcpSettings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
         let own = tcp::data_header_bytes(settings, kernel.family);
         let may_differ = kernel.family == AddressFamily::V6 || settings.wants_accurate_ecn();
         if may_differ && u64::from(settings.quirks.header_size) != own && self.is_measured_in_packets() {
@@ -164,7 +164,7 @@ impl ResolvedFlowGroup<'_> {
     }
 
     /// Checks that the kernel has the congestion control.
-    fn check_congestion_control(&self, settings: &Settings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
+    fn check_congestion_control(&self, settings: &TcpSettings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
         let Some(control) = tcp::kernel_congestion_control(settings) else { return };
         if kernel.controls.iter().any(|known| known == control) {
             return;
@@ -178,7 +178,12 @@ impl ResolvedFlowGroup<'_> {
         self.push_problem("tcp.congestion_control", message, kernel, problems);
     }
 
-    fn check_datagrams(&self, settings: &ecnlab_transport::datagram::Settings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
+    fn check_datagrams(
+        &self,
+        settings: &ecnlab_transport::datagram::DatagramSettings,
+        kernel: &KernelFeatures,
+        problems: &mut Vec<Problem>,
+    ) {
         let (ip, header, remedy) = match kernel.family {
             AddressFamily::V4 => ("IPv4", 28, "leave it out"),
             AddressFamily::V6 => ("IPv6", 48, "give header = \"48 B\""),
@@ -193,7 +198,7 @@ impl ResolvedFlowGroup<'_> {
 
 impl TcpParameterMapping {
     /// Reason why a kernel cannot do what values in force say, with the remedy.
-    fn refusal(&self, settings: &Settings, values: &Values, profile: &Values, family: AddressFamily) -> Option<String> {
+    fn refusal(&self, settings: &TcpSettings, values: &Values, profile: &Values, family: AddressFamily) -> Option<String> {
         let value = values.value(self.name);
         if let Some(why) = (self.refusal_reason)(settings) {
             return Some(format!("{value}: {why}"));
@@ -208,7 +213,7 @@ impl TcpParameterMapping {
                 let follows = from(settings, family);
                 let remedy = format!("give {} = \"{follows} B\"", settings::parameter_path(self.name));
                 // They may be the profile's, which are those of IPv4 and without the option of Accurate ECN: the kernel has its own.
-                let plain = Settings { ecn_echo: EchoStyle::Classic, ..settings.clone() };
+                let plain = TcpSettings { ecn_echo: EchoStyle::Classic, ..settings.clone() };
                 let sizes =
                     [settings, &plain].into_iter().flat_map(|settings| [family, AddressFamily::V4].map(|family| from(settings, family)));
                 let fits = sizes.into_iter().any(|size| value.to_string() == size.to_string());
@@ -275,8 +280,8 @@ fn nearest_profile_message(name: &str) -> String {
 
 /// The parameters in force, as the resolved scenario tells them.
 fn tcp_values_in_force(described: &Json) -> Values {
-    let mut values = Values::defaults(Settings::PARAMETERS);
-    for parameter in Settings::PARAMETERS {
+    let mut values = Values::defaults(TcpSettings::PARAMETERS);
+    for parameter in TcpSettings::PARAMETERS {
         let table = if settings::is_quirk(parameter.name) { &described[QUIRKS_KEY] } else { described };
         let text = match &table[parameter.name] {
             Json::String(text) => text.clone(),
@@ -327,7 +332,7 @@ mod tests {
 
     #[test]
     fn every_parameter_stands_in_the_table_once() {
-        let mut declared: Vec<_> = Settings::PARAMETERS.iter().map(|parameter| parameter.name).collect();
+        let mut declared: Vec<_> = TcpSettings::PARAMETERS.iter().map(|parameter| parameter.name).collect();
         let mut mapped: Vec<_> = TCP_PARAMETER_MAPPINGS.iter().map(|row| row.name).collect();
         declared.sort_unstable();
         mapped.sort_unstable();
@@ -374,7 +379,7 @@ mod tests {
                 .iter()
                 .any(|row| place.ends_with(&format!(".{}", row.name)) && matches!(row.means, KernelKnob::DerivedValue(..)))
         };
-        for parameter in Settings::PARAMETERS {
+        for parameter in TcpSettings::PARAMETERS {
             let mut values = ours.clone();
             values.set_from_text("ecn", "true").unwrap();
             let now = values.value(parameter.name).to_string();

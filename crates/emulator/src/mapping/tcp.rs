@@ -1,6 +1,6 @@
 //! How a kernel gets each parameter of TCP, or why it cannot. The page docs/explanation/hosts.md shows the table.
 
-use ecnlab_transport::Settings;
+use ecnlab_transport::TcpSettings;
 use ecnlab_transport::settings::{
     CongestionControlName, EchoStyle, EcnResponseName, LossDetection, ReceiveWindow, RecoveryName, SlowStartAfterIdle,
 };
@@ -28,7 +28,7 @@ pub enum KernelKnob {
     /// What hosts do with a socket.
     HostProgram(&'static str),
     /// It follows from others.
-    DerivedValue(fn(&Settings, AddressFamily) -> u64, &'static str),
+    DerivedValue(fn(&TcpSettings, AddressFamily) -> u64, &'static str),
     /// No kernel reads it; the reason.
     Unsupported(&'static str),
     /// It has one value, the profile's unless another one is said; what the kernel has of it.
@@ -40,7 +40,7 @@ pub struct TcpParameterMapping {
     pub name: &'static str,
     pub means: KernelKnob,
     /// Reason why a kernel cannot do this of settings that are sound, with the remedy.
-    pub refusal_reason: fn(&Settings) -> Option<&'static str>,
+    pub refusal_reason: fn(&TcpSettings) -> Option<&'static str>,
 }
 
 const fn mapping_row(name: &'static str, means: KernelKnob) -> TcpParameterMapping {
@@ -55,7 +55,7 @@ const fn fixed_value_at(name: &'static str, value: &'static str, why: &'static s
     mapping_row(name, KernelKnob::FixedValue(Some(value), why))
 }
 
-const fn derived_value(name: &'static str, from: fn(&Settings, AddressFamily) -> u64, what: &'static str) -> TcpParameterMapping {
+const fn derived_value(name: &'static str, from: fn(&TcpSettings, AddressFamily) -> u64, what: &'static str) -> TcpParameterMapping {
     mapping_row(name, KernelKnob::DerivedValue(from, what))
 }
 
@@ -174,7 +174,7 @@ pub const TCP_PARAMETER_MAPPINGS: &[TcpParameterMapping] = &[
 ];
 
 /// The kernel's congestion control that does what these parameters say together, if there is one.
-pub fn kernel_congestion_control(settings: &Settings) -> Option<&'static str> {
+pub fn kernel_congestion_control(settings: &TcpSettings) -> Option<&'static str> {
     match (settings.congestion_control, settings.ecn_response_in_force()) {
         (CongestionControlName::Reno, EcnResponseName::Halve) => Some("reno"),
         (CongestionControlName::Cubic, EcnResponseName::Halve) => Some("cubic"),
@@ -190,13 +190,13 @@ trait EcnResponseInForce {
     fn ecn_response_in_force(&self) -> EcnResponseName;
 }
 
-impl EcnResponseInForce for Settings {
+impl EcnResponseInForce for TcpSettings {
     fn ecn_response_in_force(&self) -> EcnResponseName {
         if self.ecn { self.ecn_response } else { EcnResponseName::Halve }
     }
 }
 
-fn refuse_congestion_control(settings: &Settings) -> Option<&'static str> {
+fn refuse_congestion_control(settings: &TcpSettings) -> Option<&'static str> {
     match (settings.congestion_control, settings.ecn_response_in_force()) {
         (CongestionControlName::Aimd, _) => Some("no kernel has it: reno is AIMD with aimd_a = 1 and aimd_b = 0.5"),
         (CongestionControlName::Cubic, EcnResponseName::Dctcp) => {
@@ -213,7 +213,7 @@ fn refuse_congestion_control(settings: &Settings) -> Option<&'static str> {
     }
 }
 
-fn refuse_recovery(settings: &Settings) -> Option<&'static str> {
+fn refuse_recovery(settings: &TcpSettings) -> Option<&'static str> {
     match settings.recovery {
         RecoveryName::Rack | RecoveryName::Sack | RecoveryName::NewReno => None,
         RecoveryName::Tahoe | RecoveryName::Reno => Some("a kernel without SACK recovers as NewReno does; fix: give variant = \"newreno\""),
@@ -227,7 +227,7 @@ fn refuse_recovery(settings: &Settings) -> Option<&'static str> {
     }
 }
 
-fn refuse_ecn_response(settings: &Settings) -> Option<&'static str> {
+fn refuse_ecn_response(settings: &TcpSettings) -> Option<&'static str> {
     match settings.ecn_response_in_force() {
         EcnResponseName::Halve | EcnResponseName::Abe | EcnResponseName::Dctcp => None,
         EcnResponseName::None => Some("a kernel that has agreed to ECN answers marks; fix: give ecn = false, or ecn_response = \"halve\""),
@@ -235,7 +235,7 @@ fn refuse_ecn_response(settings: &Settings) -> Option<&'static str> {
     }
 }
 
-fn refuse_ecn_echo(settings: &Settings) -> Option<&'static str> {
+fn refuse_ecn_echo(settings: &TcpSettings) -> Option<&'static str> {
     match (settings.ecn, settings.ecn_echo, settings.ecn_response) {
         (true, EchoStyle::Mecn, _) => Some("kernels do not implement MECN; fix: give ecn_echo = \"classic\""),
         (true, EchoStyle::Dctcp, EcnResponseName::Halve | EcnResponseName::Abe | EcnResponseName::None) => {
@@ -245,25 +245,25 @@ fn refuse_ecn_echo(settings: &Settings) -> Option<&'static str> {
     }
 }
 
-fn refuse_slow_start_after_idle(settings: &Settings) -> Option<&'static str> {
+fn refuse_slow_start_after_idle(settings: &TcpSettings) -> Option<&'static str> {
     (settings.slow_start_after_idle == SlowStartAfterIdle::Initial)
         .then_some("a kernel halves the window once for each idle timeout; fix: give slow_start_after_idle = \"halve\", or \"off\"")
 }
 
-fn refuse_packet_size(settings: &Settings) -> Option<&'static str> {
+fn refuse_packet_size(settings: &TcpSettings) -> Option<&'static str> {
     (settings.packet_size < 128).then_some("is too small for a kernel's segments; fix: give packet_size = \"128 B\" or more")
 }
 
-fn refuse_sack_blocks(settings: &Settings) -> Option<&'static str> {
+fn refuse_sack_blocks(settings: &TcpSettings) -> Option<&'static str> {
     (![0, 3].contains(&settings.sack_blocks))
         .then_some("a kernel sends as many as the header has room for; fix: leave it out, or give 0, which is tcp_sack = 0")
 }
 
-fn refuse_initial_window(settings: &Settings) -> Option<&'static str> {
+fn refuse_initial_window(settings: &TcpSettings) -> Option<&'static str> {
     (settings.initial_window > 255).then_some("is more than a kernel's receivers allow at the start; fix: give 255 or less")
 }
 
-fn refuse_rto_min(settings: &Settings) -> Option<&'static str> {
+fn refuse_rto_min(settings: &TcpSettings) -> Option<&'static str> {
     (settings.rto_min < Span::from_millis(1) || settings.rto_min.picos() % Span::from_millis(1).picos() != 0)
         .then_some("a route's rto_min is whole milliseconds; fix: give 1 ms or more")
 }
@@ -276,13 +276,13 @@ fn ip_tcp_header_bytes(family: AddressFamily) -> u64 {
 
 /// Headers of a segment that carries nothing but data: IP, TCP, timestamps where they are in use, and of Accurate ECN the option with three
 /// counts of bytes (RFC 9768, section 3.2.3), which a kernel sends with every segment that has room for it.
-pub fn data_header_bytes(settings: &Settings, family: AddressFamily) -> u64 {
+pub fn data_header_bytes(settings: &TcpSettings, family: AddressFamily) -> u64 {
     let timestamps = if settings.timestamps { 12 } else { 0 };
     ip_tcp_header_bytes(family) + timestamps + if settings.wants_accurate_ecn() && settings.quirks.receiver_ecn { 12 } else { 0 }
 }
 
 /// A SYN with its options: the segment size, SACK and timestamps, which share a word, and the window's scale.
-fn syn_packet_bytes(settings: &Settings, family: AddressFamily) -> u64 {
+fn syn_packet_bytes(settings: &TcpSettings, family: AddressFamily) -> u64 {
     let sack = settings.offers_sack();
     let options = if settings.timestamps { 12 } else { 4 * u64::from(sack) };
     ip_tcp_header_bytes(family) + 4 + options + 4 * u64::from(settings.quirks.window_scaling)
@@ -325,7 +325,7 @@ const FIXED_SYSCTLS: &[(&str, &str)] = &[
 ];
 
 /// Settings of a group's hosts, of which no mapping refuses a parameter.
-pub fn host_settings(settings: &Settings, family: AddressFamily) -> HostSettings {
+pub fn host_settings(settings: &TcpSettings, family: AddressFamily) -> HostSettings {
     let always = FIXED_SYSCTLS.iter().map(|&(name, value)| Sysctl { name, value: value.to_owned(), may_lack: true });
     let asked = host_sysctls(settings, family).into_iter().map(|(name, value)| Sysctl { name, value, may_lack: false });
     HostSettings {
@@ -344,7 +344,7 @@ pub fn host_settings(settings: &Settings, family: AddressFamily) -> HostSettings
 
 /// `tcp_ecn` of the host that opens connections and of the one that accepts them: 1 asks and agrees, 2 agrees, 0 does neither; 3 and 5 are as 1
 /// and 2, of Accurate ECN.
-fn tcp_ecn_values(settings: &Settings) -> [u8; 2] {
+fn tcp_ecn_values(settings: &TcpSettings) -> [u8; 2] {
     let [asks, agrees] = if settings.wants_accurate_ecn() { [3, 5] } else { [1, 2] };
     match (settings.ecn, settings.quirks.receiver_ecn) {
         (true, true) => [asks, agrees],
@@ -353,7 +353,7 @@ fn tcp_ecn_values(settings: &Settings) -> [u8; 2] {
     }
 }
 
-fn host_sysctls(settings: &Settings, family: AddressFamily) -> Vec<(&'static str, String)> {
+fn host_sysctls(settings: &TcpSettings, family: AddressFamily) -> Vec<(&'static str, String)> {
     let flag = |on: bool| u8::from(on).to_string();
     let is_rack = settings.recovery == RecoveryName::Rack;
     let (start, most, is_tuned) = receive_buffer_bytes(settings, family);
@@ -376,7 +376,7 @@ fn host_sysctls(settings: &Settings, family: AddressFamily) -> Vec<(&'static str
 
 /// The window that a receiver's buffer does not give by itself, in bytes: where acknowledgements say nothing of a buffer, or where the largest
 /// window is smaller than what the buffer may grow to. Such a buffer is not autotuned, since a kernel that tunes it forgets the clamp.
-fn window_clamp(settings: &Settings, family: AddressFamily) -> Option<u64> {
+fn window_clamp(settings: &TcpSettings, family: AddressFamily) -> Option<u64> {
     let payload = u64::from(settings.packet_size).saturating_sub(data_header_bytes(settings, family));
     let window = settings.max_rwnd.saturating_mul(payload).min(1 << 28);
     let most = match settings.receive_window {
@@ -388,7 +388,7 @@ fn window_clamp(settings: &Settings, family: AddressFamily) -> Option<u64> {
 }
 
 /// The buffer of receivers: at the start, at most, and whether it is autotuned. Half of it is window.
-fn receive_buffer_bytes(settings: &Settings, family: AddressFamily) -> (u64, u64, bool) {
+fn receive_buffer_bytes(settings: &TcpSettings, family: AddressFamily) -> (u64, u64, bool) {
     match (window_clamp(settings, family), settings.receive_window) {
         (Some(window), _) => (4 * window, 4 * window, false),
         (None, ReceiveWindow::Autotuned) => (settings.receive_buffer, settings.receive_buffer_max, settings.quirks.moderate_rcvbuf),
@@ -398,7 +398,7 @@ fn receive_buffer_bytes(settings: &Settings, family: AddressFamily) -> (u64, u64
     }
 }
 
-fn socket_settings(settings: &Settings, family: AddressFamily) -> SocketSettings {
+fn socket_settings(settings: &TcpSettings, family: AddressFamily) -> SocketSettings {
     SocketSettings {
         congestion: kernel_congestion_control(settings).unwrap_or("reno"),
         nodelay: !settings.nagle,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ecnlab_scenario::Scenario;
 use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, RowPolicy};
-use ecnlab_transport::{Settings, Transport};
+use ecnlab_transport::{TcpSettings, Transport};
 use ecnlab_units::{Time, Values};
 
 use super::flow_table::{MAX_FLOWS, flow_of_entry};
@@ -44,7 +44,8 @@ impl ShellPath {
         };
         let (first_flow, groups) = (network.flows.len() as u32, network.groups.len() as u32);
         network.groups.extend(DIRECTION_NAMES.map(Arc::from));
-        let transport = Transport::Tcp(Arc::new(Settings::from_values(&Values::defaults(Settings::PARAMETERS)))).with_external_hosts();
+        let transport =
+            Transport::Tcp(Arc::new(TcpSettings::from_values(&Values::defaults(TcpSettings::PARAMETERS)))).with_external_hosts();
         for (side, group, [forward, back]) in
             [(Side::Near, groups + 1, [&links[1], &links[0]]), (Side::Far, groups, [&links[0], &links[1]])]
         {

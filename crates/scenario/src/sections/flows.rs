@@ -1,7 +1,7 @@
 //! `[[flows]]`: groups of flows that are alike.
 
 use ecnlab_transport::application::{self, APPLICATIONS, AllowedTransport, ApplicationEntry};
-use ecnlab_transport::{Settings, Traffic, Transport, datagram};
+use ecnlab_transport::{TcpSettings, Traffic, Transport, datagram};
 use ecnlab_units::{Span, Time, Value, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
@@ -68,7 +68,7 @@ pub const UDP: Section = Section {
     name: "flows.udp",
     title: "Datagrams of each flow",
     doc: "How the data of a group is carried that is sent as datagrams.",
-    keys: datagram::Settings::PARAMETERS,
+    keys: datagram::DatagramSettings::PARAMETERS,
     tables: &[],
 };
 
@@ -90,7 +90,7 @@ pub struct Group<'a> {
 
 impl Group<'_> {
     /// TCP with its parameters, where that carries the data.
-    pub fn tcp(&self) -> Option<&Settings> {
+    pub fn tcp(&self) -> Option<&TcpSettings> {
         match &self.transport {
             Transport::Tcp(tcp) => Some(tcp),
             Transport::Datagrams(_) | Transport::External(_) => None,
@@ -159,7 +159,7 @@ fn udp(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     let reading = reader.keys(&given, UDP.keys);
     let values = reading.valid_values()?;
     reader.warn_ignored_keys(&given, values, &[]);
-    let settings = datagram::Settings::from_values(values);
+    let settings = datagram::DatagramSettings::from_values(values);
     let problems = settings.check();
     let sound = problems.is_empty();
     problems.into_iter().for_each(|(parameter, message)| reader.report(&given, parameter, message));

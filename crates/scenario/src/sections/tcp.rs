@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ecnlab_transport::checked::SenderCombination;
 use ecnlab_transport::profile::{self, Profile, VARIANTS};
 use ecnlab_transport::settings::{self, QUIRKS_KEY, is_quirk, parameter_path};
-use ecnlab_transport::{Quirks, Settings, Transport};
+use ecnlab_transport::{Quirks, TcpSettings, Transport};
 use ecnlab_units::{Parameter, Values};
 use serde_json::{Map, Value as Json, json};
 
@@ -40,7 +40,7 @@ fn described(profile: &str, values: &Values) -> Map<String, Json> {
         declared.iter().map(|parameter| (parameter.name.to_owned(), json_of(values.value(parameter.name)))).collect()
     };
     let mut described = Map::from_iter([("profile".to_owned(), json!(profile))]);
-    described.extend(of(Settings::OWN_PARAMETERS));
+    described.extend(of(TcpSettings::OWN_PARAMETERS));
     described.insert(QUIRKS_KEY.to_owned(), Json::Object(of(Quirks::PARAMETERS)));
     described
 }
@@ -61,7 +61,11 @@ pub fn read(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     let quirks_fault = given.has(QUIRKS_KEY) && quirks.is_none();
     let quirks = quirks.unwrap_or_else(|| TableInput::empty(given.at(QUIRKS_KEY)));
     let profile = profile::find(reader.entry(&given, "profile", "profile", &profile::names(), |name| name)?)?;
-    tcp_renames::report_keys(reader, &given, TABLE_KEYS.into_iter().chain(Settings::OWN_PARAMETERS.iter().map(|parameter| parameter.name)));
+    tcp_renames::report_keys(
+        reader,
+        &given,
+        TABLE_KEYS.into_iter().chain(TcpSettings::OWN_PARAMETERS.iter().map(|parameter| parameter.name)),
+    );
     tcp_renames::report_keys(reader, &quirks, Quirks::PARAMETERS.iter().map(|parameter| parameter.name));
     let mut values = profile.values();
     let variant = match given.has("variant") {
@@ -72,7 +76,7 @@ pub fn read(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     if let Some(variant) = variant {
         variant.apply(&mut values);
     }
-    let values = read_parameters(reader, &given, Settings::OWN_PARAMETERS, values);
+    let values = read_parameters(reader, &given, TcpSettings::OWN_PARAMETERS, values);
     let values = read_parameters(reader, &quirks, Quirks::PARAMETERS, values?).filter(|_| !quirks_fault)?;
     let problems = settings::check(&values);
     let sound = problems.is_empty();
@@ -87,7 +91,7 @@ pub fn read(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     }
     let described = described(profile.name, &values);
     sound.then(|| ReadTransport {
-        transport: Transport::Tcp(Arc::new(Settings::from_values(&values))),
+        transport: Transport::Tcp(Arc::new(TcpSettings::from_values(&values))),
         key: "tcp",
         described,
         offers_ecn: values.get("ecn"),
@@ -105,7 +109,7 @@ fn read_parameters(reader: &mut Reader, given: &TableInput, declared: &'static [
 
 /// Warns of a combination of congestion control, recovery and response that no judge has checked over the profile.
 fn warn_of_unchecked(reader: &mut Reader, given: &TableInput, profile: &Profile, values: &Values) {
-    let combination = SenderCombination::from_settings(&Settings::from_values(values));
+    let combination = SenderCombination::from_settings(&TcpSettings::from_values(values));
     if combination.is_covered_by(profile.checked) {
         return;
     }

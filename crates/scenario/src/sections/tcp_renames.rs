@@ -1,6 +1,6 @@
 //! Old names of TCP's parameters and values, and errors that give the new ones.
 
-use ecnlab_transport::Settings;
+use ecnlab_transport::TcpSettings;
 use ecnlab_transport::settings::{QUIRKS_KEY, is_quirk};
 
 use super::unknown_keys;
@@ -94,7 +94,7 @@ pub fn report_keys<'k>(reader: &mut Reader, given: &TableInput, known: impl Iter
 /// The name that a key has now, if it is an old one or a parameter of either table.
 fn new_name(key: &str) -> Option<&'static str> {
     let renamed = KEYS.iter().find(|(old, _)| *old == key).map(|(_, name)| *name);
-    renamed.or_else(|| Settings::PARAMETERS.iter().find(|parameter| parameter.name == key).map(|parameter| parameter.name))
+    renamed.or_else(|| TcpSettings::PARAMETERS.iter().find(|parameter| parameter.name == key).map(|parameter| parameter.name))
 }
 
 fn moved_message(given: &TableInput, key: &str, name: &'static str) -> String {
@@ -132,7 +132,7 @@ pub fn rewrite_value_problems(problems: &mut [Problem], given: &TableInput) {
 #[cfg(test)]
 mod tests {
     use ecnlab_queue::Registry;
-    use ecnlab_transport::Settings;
+    use ecnlab_transport::TcpSettings;
     use ecnlab_transport::settings::is_quirk;
 
     use super::{KEYS, VALUES};
@@ -150,12 +150,12 @@ mod tests {
 
     #[test]
     fn every_new_name_is_a_parameter_and_no_old_one_is() {
-        let is_declared = |name: &str| Settings::PARAMETERS.iter().any(|parameter| parameter.name == name);
+        let is_declared = |name: &str| TcpSettings::PARAMETERS.iter().any(|parameter| parameter.name == name);
         for (old, new) in KEYS {
             assert!(is_declared(new) && !is_declared(old), "{old} -> {new}");
         }
         for (name, old, new) in VALUES {
-            let parameter = Settings::PARAMETERS.iter().find(|parameter| parameter.name == *name).unwrap();
+            let parameter = TcpSettings::PARAMETERS.iter().find(|parameter| parameter.name == *name).unwrap();
             assert!(parameter.parse(new).is_ok() && parameter.parse(old).is_err(), "{name} = {old} -> {new}");
         }
     }
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_parameter_in_the_other_table_is_reported_with_its_place() {
-        for parameter in Settings::PARAMETERS {
+        for parameter in TcpSettings::PARAMETERS {
             let member = crate::read::example(parameter);
             let is_quirk = is_quirk(parameter.name);
             let table = if is_quirk {

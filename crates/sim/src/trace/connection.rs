@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use ecnlab_transport::{Ack, SegmentType, SendBuffer, Settings, receiver};
+use ecnlab_transport::{Ack, SegmentType, SendBuffer, TcpSettings, receiver};
 use ecnlab_units::Time;
 use ecnlab_wire::{Flags, IpVersion, SackBlocks, Tcp, Timestamps};
 
@@ -65,7 +65,7 @@ pub struct ReverseState {
 }
 
 impl TracedConnection {
-    pub fn new(settings: &Settings, version: IpVersion) -> TracedConnection {
+    pub fn new(settings: &TcpSettings, version: IpVersion) -> TracedConnection {
         let bare = match version {
             IpVersion::V4 => HEADER_BYTES_V4,
             IpVersion::V6 => HEADER_BYTES_V6,
@@ -253,7 +253,7 @@ impl TracedConnection {
 }
 
 /// The receiver's window in bytes as long as no acknowledgement has told it, and its scale: that of its buffer, or of the largest window.
-fn initial_window_and_scale(settings: &Settings, payload: u32) -> (u64, u8) {
+fn initial_window_and_scale(settings: &TcpSettings, payload: u32) -> (u64, u8) {
     if let Some((window, scale)) = receiver::syn_window(settings) {
         return (window.into(), scale as u8);
     }

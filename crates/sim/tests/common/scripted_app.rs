@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use ecnlab_sim::{FlowSpec, FlowTemplate, Network, Probe, RowPolicy, Run};
 use ecnlab_transport::application::{AppEvent, Application, ApplicationSpec, EngineCalls, FlowDirection};
-use ecnlab_transport::{Settings, Traffic, Transport, profile};
+use ecnlab_transport::{TcpSettings, Traffic, Transport, profile};
 use ecnlab_units::{Rng, Span, Time};
 
 use super::{options, pipe, run_with};
@@ -109,5 +109,5 @@ pub fn run<P: Probe>(
 }
 
 pub fn host(ecn: bool) -> Transport {
-    Transport::Tcp(Arc::new(Settings { ecn, ..profile::settings("linux") }))
+    Transport::Tcp(Arc::new(TcpSettings { ecn, ..profile::settings("linux") }))
 }

@@ -12,7 +12,7 @@ use super::{Application, ApplicationSpec, FlowDirection};
 
 parameters! {
     /// Such an application as a scenario sets it.
-    pub struct Settings {
+    pub struct ArrivalsSettings {
         /// Flows that come in a second, in the mean; 0 if load is given.
         #[source("Kleinrock 1975, section 2.4")]
         pub flows_per_second: f64 = "0", 0..=10_000_000, "1/s";
@@ -50,7 +50,7 @@ words! {
     }
 }
 
-impl Settings {
+impl ArrivalsSettings {
     /// Contradictions as pairs of parameter name and explanation.
     pub fn check(&self) -> Vec<(&'static str, String)> {
         let (often, load) = (self.flows_per_second > 0.0, self.load > 0.0);
@@ -178,10 +178,10 @@ mod tests {
 
     use super::*;
 
-    fn settings(parameters: &[(&str, &str)]) -> Settings {
-        let mut values = Values::defaults(Settings::PARAMETERS);
+    fn settings(parameters: &[(&str, &str)]) -> ArrivalsSettings {
+        let mut values = Values::defaults(ArrivalsSettings::PARAMETERS);
         parameters.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
-        Settings::from_values(&values)
+        ArrivalsSettings::from_values(&values)
     }
 
     fn arrivals(parameters: &[(&str, &str)], most: usize) -> Vec<TimedMessage> {

@@ -11,7 +11,7 @@ use super::{Application, ApplicationSpec};
 
 parameters! {
     /// Such an application as a scenario sets it.
-    pub struct Settings {
+    pub struct CbrSettings {
         /// Rate of application data; headers come on top.
         #[source("ns-2 Application/Traffic/CBR, rate_")]
         pub rate: Rate = "448 kbps";
@@ -33,7 +33,7 @@ pub struct CbrSpec {
     count: u64,
 }
 
-impl Settings {
+impl CbrSettings {
     /// Parameters for packets with `payload` bytes of application data.
     pub fn to_spec(&self, payload: u32) -> CbrSpec {
         CbrSpec { payload, interval: self.rate.transmission_time(payload).max(Span::from_picos(1)), noise: self.noise, count: self.count }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     fn sent(noise: bool, count: u64) -> Vec<TimedMessage> {
-        let settings = Settings { rate: Rate::from_bps(1_000_000).unwrap(), noise, count };
+        let settings = CbrSettings { rate: Rate::from_bps(1_000_000).unwrap(), noise, count };
         let mut running = CbrSource { spec: settings.to_spec(1000), rng: Rng::for_role(1, "cbr"), sent: 0 };
         std::iter::from_fn(|| running.next_message()).take(10_000).collect()
     }

@@ -17,7 +17,7 @@ use super::{
 
 parameters! {
     /// Such an application as a scenario sets it.
-    pub struct Settings {
+    pub struct ExchangeSettings {
         /// Application data of a request, from the client to the server.
         #[source("RFC 2884, section 5.3")]
         pub request: SizeDistribution = "1 KB", 1..=1e12;
@@ -36,9 +36,9 @@ parameters! {
     }
 }
 
-impl Settings {
+impl ExchangeSettings {
     pub fn into_spec(self) -> ExchangeSpec {
-        let Settings { request, response, think, count, connection } = self;
+        let ExchangeSettings { request, response, think, count, connection } = self;
         ExchangeSpec { request, response, think, count, connection }
     }
 }
@@ -204,12 +204,12 @@ mod tests {
 
     /// Two exchanges of 100 and 250 bytes; each second one of the four parts is read.
     fn recorded(connection: &str) -> Vec<RecordedCall> {
-        let mut values = Values::defaults(Settings::PARAMETERS);
+        let mut values = Values::defaults(ExchangeSettings::PARAMETERS);
         for (name, text) in [("request", "100 B"), ("response", "250 B"), ("think", "1 s"), ("count", "2"), ("connection", connection)] {
             values.set_from_text(name, text).unwrap();
         }
         let (mut running, mut tape) =
-            (Settings::from_values(&values).into_spec().instantiate(Rng::for_role(1, "source 0")), CallRecorder::default());
+            (ExchangeSettings::from_values(&values).into_spec().instantiate(Rng::for_role(1, "source 0")), CallRecorder::default());
         running.on_event(AppEvent::Start, Time::ZERO, &mut tape);
         for (member, bytes, second) in [(0, 60, 1), (0, 40, 2), (1, 250, 3)] {
             running.on_event(AppEvent::Delivered(member, bytes), Time::ZERO + Span::from_secs(second), &mut tape);

@@ -15,7 +15,7 @@ use super::{Application, ApplicationSpec};
 
 parameters! {
     /// Such an application as a scenario sets it.
-    pub struct Settings {
+    pub struct OnOffSettings {
         /// Rate of application data within a burst; headers come on top.
         #[source("ns-2 Application/Traffic/Exponential, rate_")]
         pub rate: Rate = "64 kbps";
@@ -37,7 +37,7 @@ pub struct OnOffSpec {
     off: TimeDistribution,
 }
 
-impl Settings {
+impl OnOffSettings {
     /// Parameters for packets with `payload` bytes of application data.
     pub fn into_spec(self, payload: u32) -> OnOffSpec {
         OnOffSpec { payload, interval: self.rate.transmission_time(payload).max(Span::from_picos(1)), on: self.on, off: self.off }
@@ -90,10 +90,10 @@ mod tests {
 
     /// The pauses before each of `packets` packets of 125 bytes, which last 1 ms each at the default of 1 Mbps.
     fn pauses(parameters: &[(&str, &str)], packets: usize) -> Vec<f64> {
-        let mut values = Values::defaults(Settings::PARAMETERS);
+        let mut values = Values::defaults(OnOffSettings::PARAMETERS);
         values.set_from_text("rate", "1 Mbps").unwrap();
         parameters.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
-        let mut running = OnOffSource::new(Settings::from_values(&values).into_spec(125), &Rng::for_role(1, "onoff"));
+        let mut running = OnOffSource::new(OnOffSettings::from_values(&values).into_spec(125), &Rng::for_role(1, "onoff"));
         std::iter::from_fn(|| running.next_message()).take(packets).map(|message| message.delay.seconds()).collect()
     }
 

@@ -9,7 +9,7 @@ use super::{Application, ApplicationSpec, FlowDirection, MAX_TRANSFER_BYTES};
 
 parameters! {
     /// Such an application as a scenario sets it.
-    pub struct Settings {
+    pub struct ListReplaySettings {
         /// When something is sent, from the start on; never before the one ahead of it in the list.
         #[source("ns-2 Application/Traffic/Trace")]
         pub times: Option<Vec<Span>> = "auto", 0..=8_640_000;
@@ -31,7 +31,7 @@ pub enum ReplayAs {
     Message,
 }
 
-impl Settings {
+impl ListReplaySettings {
     /// Contradictions as pairs of parameter name and explanation.
     pub fn check(&self) -> Vec<(&'static str, String)> {
         let (Some(times), Some(sizes)) = (&self.times, &self.sizes) else {
@@ -136,13 +136,13 @@ mod tests {
     use super::super::{AppEvent, AppWrite};
     use super::*;
 
-    fn settings(seconds: &[u64], sizes: &[u64]) -> Settings {
+    fn settings(seconds: &[u64], sizes: &[u64]) -> ListReplaySettings {
         let times = seconds.iter().map(|&second| Span::from_secs(second)).collect();
-        Settings { times: Some(times), sizes: Some(sizes.to_vec()), file: None }
+        ListReplaySettings { times: Some(times), sizes: Some(sizes.to_vec()), file: None }
     }
 
     /// Calls to the engine until the end of the list.
-    fn recorded(settings: Settings, each: ReplayAs) -> Vec<RecordedCall> {
+    fn recorded(settings: ListReplaySettings, each: ReplayAs) -> Vec<RecordedCall> {
         let (mut running, mut tape) = (settings.into_spec(each).instantiate(Rng::for_role(1, "replay")), CallRecorder::default());
         running.on_event(AppEvent::Start, Time::ZERO, &mut tape);
         while let Some(at) = running.deadline() {

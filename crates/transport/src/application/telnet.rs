@@ -10,7 +10,7 @@ use super::{Application, ApplicationSpec};
 
 parameters! {
     /// Such an application as a scenario sets it.
-    pub struct Settings {
+    pub struct TelnetSettings {
         /// Pause before each message.
         #[source("ns-2 Application/Telnet, interval_")]
         pub interval: TimeDistribution = "exponential 1 s", 0.001..=86_400;
@@ -27,7 +27,7 @@ pub struct TelnetSpec {
     size: SizeDistribution,
 }
 
-impl Settings {
+impl TelnetSettings {
     pub fn into_spec(self) -> TelnetSpec {
         TelnetSpec { interval: self.interval, size: self.size }
     }
@@ -49,9 +49,9 @@ mod tests {
 
     #[test]
     fn each_message_goes_over_the_same_connection_after_its_pause() {
-        let mut values = Values::defaults(Settings::PARAMETERS);
+        let mut values = Values::defaults(TelnetSettings::PARAMETERS);
         values.set_from_text("interval", "2 s").unwrap();
-        let mut telnet = Settings::from_values(&values).into_spec().instantiate(Rng::for_role(1, "telnet"));
+        let mut telnet = TelnetSettings::from_values(&values).into_spec().instantiate(Rng::for_role(1, "telnet"));
         let mut tape = CallRecorder::default();
         telnet.on_event(AppEvent::Start, Time::ZERO, &mut tape);
         assert_eq!(Some(Time::ZERO + Span::from_secs(2)), telnet.deadline());

@@ -10,7 +10,7 @@ use super::{
 
 parameters! {
     /// Such an application as a scenario sets it.
-    pub struct Settings {
+    pub struct TransactionsSettings {
         /// Application data of each transfer.
         #[source("Mah 1997, reply length")]
         pub bytes: u64 = "10000 B", 1..=MAX_TRANSFER_BYTES, "bytes";
@@ -34,9 +34,9 @@ words! {
     pub enum GapDistribution { Exponential = "exponential", Fixed = "fixed" }
 }
 
-impl Settings {
+impl TransactionsSettings {
     pub fn to_spec(&self) -> TransactionsSpec {
-        let Settings { bytes, gap, gap_distribution, count, connection } = *self;
+        let TransactionsSettings { bytes, gap, gap_distribution, count, connection } = *self;
         TransactionsSpec { bytes, gap, exponential: gap_distribution == GapDistribution::Exponential, count, connection }
     }
 }

@@ -22,7 +22,7 @@ use super::{AppEvent, Application, ApplicationSpec, ConnectionReuse, EngineCalls
 
 parameters! {
     /// Such an application as a scenario sets it.
-    pub struct Settings {
+    pub struct VideoSettings {
         /// The rates that the video is there in, from the lowest to the highest; auto is 235, 375, 560, 750, 1050, 1750, 2350 and 3000 kbps.
         #[source("Huang, Johari, McKeown, Trunnell and Watson 2014, section 2")]
         pub rates: Option<Vec<Rate>> = "auto";
@@ -59,7 +59,7 @@ words! {
 
 const DEFAULT_RATES_KBPS: [u64; 8] = [235, 375, 560, 750, 1050, 1750, 2350, 3000];
 
-impl Settings {
+impl VideoSettings {
     /// Contradictions as pairs of parameter name and explanation.
     pub fn check(&self) -> Vec<(&'static str, String)> {
         let mut wrong = Vec::new();
@@ -81,7 +81,7 @@ impl Settings {
     }
 
     pub fn into_spec(self) -> VideoSpec {
-        let Settings { rates, segment, rule, buffer, reservoir, cushion, request, count } = self;
+        let VideoSettings { rates, segment, rule, buffer, reservoir, cushion, request, count } = self;
         let rates =
             rates.map_or_else(|| DEFAULT_RATES_KBPS.map(|kbps| kbps * 1000).to_vec(), |rates| rates.into_iter().map(Rate::bps).collect());
         VideoSpec { rates: rates.into(), segment, rule, buffer, reservoir, cushion, request, count }
@@ -251,9 +251,9 @@ mod tests {
     use super::*;
 
     fn video(parameters: &[(&str, &str)]) -> VideoSpec {
-        let mut values = Values::defaults(Settings::PARAMETERS);
+        let mut values = Values::defaults(VideoSettings::PARAMETERS);
         parameters.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
-        Settings::from_values(&values).into_spec()
+        VideoSettings::from_values(&values).into_spec()
     }
 
     #[test]
@@ -303,15 +303,15 @@ mod tests {
     #[test]
     fn rates_rise_and_what_is_buffered_fits() {
         let wrong = |parameters: &[(&str, &str)]| {
-            let mut values = Values::defaults(Settings::PARAMETERS);
+            let mut values = Values::defaults(VideoSettings::PARAMETERS);
             parameters.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
-            Settings::from_values(&values).check().first().map(|(name, _)| *name)
+            VideoSettings::from_values(&values).check().first().map(|(name, _)| *name)
         };
         assert_eq!(Some("cushion"), wrong(&[("buffer", "100 s")]));
         assert_eq!(Some("segment"), wrong(&[("buffer", "3 s"), ("rule", "throughput")]));
-        let falling = Settings {
+        let falling = VideoSettings {
             rates: Some([2, 1].map(|bps| Rate::from_bps(bps).unwrap()).to_vec()),
-            ..Settings::from_values(&Values::defaults(Settings::PARAMETERS))
+            ..VideoSettings::from_values(&Values::defaults(VideoSettings::PARAMETERS))
         };
         assert_eq!((Some("rates"), None), (falling.check().first().map(|(name, _)| *name), wrong(&[])));
     }

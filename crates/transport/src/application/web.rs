@@ -18,7 +18,7 @@ use super::{AppEvent, Application, ApplicationSpec, ConnectionReuse, EngineCalls
 
 parameters! {
     /// Such an application as a scenario sets it.
-    pub struct Settings {
+    pub struct WebSettings {
         /// Connections that objects are fetched over side by side.
         #[source("RFC 9112, section 9.4")]
         pub connections: u32 = "4", 1..=64;
@@ -43,9 +43,9 @@ parameters! {
     }
 }
 
-impl Settings {
+impl WebSettings {
     pub fn into_spec(self) -> WebSpec {
-        let Settings { connections, request, size, objects, think, count, connection } = self;
+        let WebSettings { connections, request, size, objects, think, count, connection } = self;
         WebSpec { connections, request, size, objects, think, count, connection }
     }
 }
@@ -183,10 +183,10 @@ mod tests {
     use super::*;
 
     fn running(parameters: &[(&str, &str)]) -> Box<dyn Application> {
-        let mut values = Values::defaults(Settings::PARAMETERS);
+        let mut values = Values::defaults(WebSettings::PARAMETERS);
         let plain = [("request", "10 B"), ("size", "500 B"), ("think", "2 s"), ("connections", "2")];
         plain.iter().chain(parameters).for_each(|(name, text)| values.set_from_text(name, text).unwrap());
-        Settings::from_values(&values).into_spec().instantiate(Rng::for_role(1, "source 0"))
+        WebSettings::from_values(&values).into_spec().instantiate(Rng::for_role(1, "source 0"))
     }
 
     /// Completes the oldest exchange in progress, `exchanges` times; returns the exchanges in the order in which they ended.
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn pages_are_as_large_as_barford_and_crovella_found_them() {
         const PAGES: u32 = 20_000;
-        let settings = Settings::from_values(&Values::defaults(Settings::PARAMETERS));
+        let settings = WebSettings::from_values(&Values::defaults(WebSettings::PARAMETERS));
         let (mut sizes, mut objects) = (Rng::for_role(1, "sizes"), Rng::for_role(1, "objects"));
         let mut draws: Vec<_> = (0..PAGES).map(|_| settings.size.draw(&mut sizes)).collect();
         draws.sort_unstable();

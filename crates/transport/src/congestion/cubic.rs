@@ -18,7 +18,7 @@
 use ecnlab_units::{Span, Time, math};
 
 use super::{AckSample, CongestionControl, CongestionWindow, ReductionCause};
-use crate::settings::Settings;
+use crate::settings::TcpSettings;
 
 /// Maximum target for the next RTT, as a multiple of cwnd (section 4.2).
 const MAX_TARGET_FACTOR: f64 = 1.5;
@@ -33,7 +33,7 @@ pub struct CubicSettings {
 }
 
 impl CubicSettings {
-    pub fn from_settings(settings: &Settings) -> CubicSettings {
+    pub fn from_settings(settings: &TcpSettings) -> CubicSettings {
         CubicSettings {
             c: settings.cubic_c,
             beta: settings.cubic_beta,

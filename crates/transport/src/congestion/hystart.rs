@@ -19,7 +19,7 @@ use ecnlab_units::{Span, Time};
 
 use super::{AckSample, CongestionWindow, linux};
 use crate::clock::HostClock;
-use crate::settings::{SK_GSO_MAX_SIZE, Settings};
+use crate::settings::{SK_GSO_MAX_SIZE, TcpSettings};
 
 /// Minimum cwnd for HyStart.
 const HYSTART_LOW_WINDOW: f64 = 16.0;
@@ -69,7 +69,7 @@ impl HyStartRound {
 }
 
 impl HyStart {
-    pub fn new(settings: &Settings, clock: HostClock) -> HyStart {
+    pub fn new(settings: &TcpSettings, clock: HostClock) -> HyStart {
         // When congestion control is initialized, snd_nxt is past the SYN.
         let round = HyStartRound::new(u64::from(settings.has_syn()), 0);
         let payload = u64::from(settings.payload());
@@ -155,7 +155,7 @@ mod tests {
 
     impl Flow {
         fn new(cwnd: f64, pacing: bool) -> Flow {
-            let settings = Settings { pacing, ..profile::settings("linux") };
+            let settings = TcpSettings { pacing, ..profile::settings("linux") };
             let clock = HostClock::new(&settings, Span::ZERO);
             Flow { hystart: HyStart::new(&settings, clock), window: CongestionWindow { cwnd, ssthresh: 1e9 }, snd_una: 10, now: Time::ZERO }
         }

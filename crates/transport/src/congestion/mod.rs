@@ -20,7 +20,7 @@ pub use vegas::{Vegas, VegasSettings};
 
 use self::linux::{LinuxCubic, LinuxReno};
 use crate::clock::HostClock;
-use crate::settings::{CongestionControlName, HystartName, Settings};
+use crate::settings::{CongestionControlName, HystartName, TcpSettings};
 
 /// The congestion window and the slow-start threshold, in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -151,7 +151,7 @@ macro_rules! each {
 }
 
 impl CongestionAlgorithm {
-    fn new(settings: &Settings, clock: HostClock) -> CongestionAlgorithm {
+    fn new(settings: &TcpSettings, clock: HostClock) -> CongestionAlgorithm {
         match (settings.congestion_control, settings.has_integer_cwnd()) {
             (CongestionControlName::Reno, false) => CongestionAlgorithm::Reno(Reno),
             (CongestionControlName::Reno, true) => CongestionAlgorithm::LinuxReno(LinuxReno::default()),
@@ -166,7 +166,7 @@ impl CongestionAlgorithm {
 }
 
 impl CongestionController {
-    pub fn new(settings: &Settings, clock: HostClock) -> CongestionController {
+    pub fn new(settings: &TcpSettings, clock: HostClock) -> CongestionController {
         let hystart = settings.hystart == HystartName::Hystart;
         CongestionController {
             algorithm: CongestionAlgorithm::new(settings, clock),

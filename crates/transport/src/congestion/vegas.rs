@@ -12,7 +12,7 @@
 use ecnlab_units::Time;
 
 use super::{AckSample, CongestionControl, CongestionWindow};
-use crate::settings::Settings;
+use crate::settings::TcpSettings;
 
 /// Minimum cwnd, and minimum ssthresh after slow start has ended.
 const MIN_CWND: f64 = 2.0;
@@ -28,7 +28,7 @@ pub struct VegasSettings {
 }
 
 impl VegasSettings {
-    pub fn from_settings(settings: &Settings) -> VegasSettings {
+    pub fn from_settings(settings: &TcpSettings) -> VegasSettings {
         VegasSettings { alpha: settings.vegas_alpha, beta: settings.vegas_beta, gamma: settings.vegas_gamma }
     }
 }

@@ -10,7 +10,7 @@
 
 use ecnlab_units::{Span, Time};
 
-use crate::settings::{AckDelayRule, Settings};
+use crate::settings::{AckDelayRule, TcpSettings};
 
 //= RFC 5681, section 4.2: an ACK for every second segment, within half a second
 /// RFC 1122, section 4.2.3.2.
@@ -27,7 +27,7 @@ pub struct AckDelay {
 
 impl AckDelay {
     /// Delay by these settings; none if no ACK is delayed.
-    pub fn new(settings: &Settings) -> Option<AckDelay> {
+    pub fn new(settings: &TcpSettings) -> Option<AckDelay> {
         let by_arrivals = settings.quirks.delayed_ack_rule == AckDelayRule::Arrivals;
         settings.ack_delay().map(|delay| AckDelay {
             delay,
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn the_delay_follows_the_time_between_arrivals() {
-        let settings = Settings { delayed_ack_time: Span::from_millis(330), ..profile::settings("linux-2.0") };
+        let settings = TcpSettings { delayed_ack_time: Span::from_millis(330), ..profile::settings("linux-2.0") };
         let mut delay = AckDelay::new(&settings).unwrap();
         let delays = [0, 400, 408, 508, 3000].map(|millis| delay.on_arrival(Time::ZERO + Span::from_millis(millis)));
         // 330; 165 + 400, limited to 500; 250 + 10, the minimum; 130 + 100; 115 + 2490, limited.

@@ -7,7 +7,7 @@
 use ecnlab_units::{CongestionLevel, Ecn, EcnSemantics};
 
 use crate::segment::Segment;
-use crate::settings::{EchoStyle, Settings};
+use crate::settings::{EchoStyle, TcpSettings};
 
 /// State of the receiver's echo.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct EcnEchoBits {
 }
 
 impl EcnEcho {
-    pub fn new(settings: &Settings) -> EcnEcho {
+    pub fn new(settings: &TcpSettings) -> EcnEcho {
         EcnEcho { style: settings.ecn_echo, echoes_only_on_ect: settings.quirks.ece_on_ect_only, negotiated: None, ece_on: false }
     }
 

@@ -16,7 +16,7 @@ use self::recent_sack_blocks::RecentSackBlocks;
 use self::syn_fin_replies::SynFinReplies;
 use crate::clock::HostClock;
 use crate::segment::{Ack, Segment, SegmentType};
-use crate::settings::{AckDelayRule, Handshake, Settings};
+use crate::settings::{AckDelayRule, Handshake, TcpSettings};
 use crate::timer::earlier_deadline;
 
 /// Size of a SACK block in bytes (RFC 2018, section 3).
@@ -67,7 +67,7 @@ struct DelayedAck {
 
 /// Window of a receiver's SYN or SYN-ACK in bytes, and the window scale of all later segments (RFC 7323, section 2). None if no window is
 /// advertised.
-pub fn syn_window(settings: &Settings) -> Option<(u32, u32)> {
+pub fn syn_window(settings: &TcpSettings) -> Option<(u32, u32)> {
     linux::rcvbuf::ReceiveBuffer::new(settings).map(|buffer| (buffer.syn_ack_window(), buffer.window_scale()))
 }
 
@@ -82,7 +82,7 @@ pub struct ReceiveOutcome {
 }
 
 impl Receiver {
-    pub fn new(settings: &Settings, clock: HostClock) -> Receiver {
+    pub fn new(settings: &TcpSettings, clock: HostClock) -> Receiver {
         let three_way = settings.handshake == Handshake::ThreeWay;
         let is_host = settings.quirks.delayed_ack_rule == AckDelayRule::Quickack;
         Receiver {
@@ -361,7 +361,7 @@ mod tests {
     use ecnlab_units::parameter::OrOff;
     use ecnlab_units::{Ecn, Span};
 
-    fn receiver_of(settings: &Settings) -> Receiver {
+    fn receiver_of(settings: &TcpSettings) -> Receiver {
         Receiver::new(settings, HostClock::new(settings, ecnlab_units::Span::ZERO))
     }
 
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_mark_that_waits_for_its_acknowledgement_is_answered_by_the_cwr_behind_it() {
-        let settings = Settings { delayed_ack: true, ..profile::settings("ns2") };
+        let settings = TcpSettings { delayed_ack: true, ..profile::settings("ns2") };
         let echoes = |first: Segment, second: Segment| {
             let mut receiver = receiver_of(&settings);
             ack(&mut receiver, Segment { ecn: Ecn::Ce, ..segment(0) });
@@ -413,7 +413,7 @@ mod tests {
     #[test]
     fn a_packet_that_is_not_capable_brings_no_echo_where_that_is_asked_for() {
         let echoes = |echo_on_capable_only| {
-            let mut receiver = receiver_of(&Settings {
+            let mut receiver = receiver_of(&TcpSettings {
                 quirks: Quirks { ece_on_ect_only: echo_on_capable_only, ..profile::quirks("ns2") },
                 ..profile::settings("ns2")
             });
@@ -425,7 +425,7 @@ mod tests {
 
     #[test]
     fn a_delaying_receiver_acknowledges_every_second_packet_or_after_its_time() {
-        let settings = Settings { delayed_ack: true, delayed_ack_time: Span::from_millis(100), ..profile::settings("ns2") };
+        let settings = TcpSettings { delayed_ack: true, delayed_ack_time: Span::from_millis(100), ..profile::settings("ns2") };
         let mut receiver = receiver_of(&settings);
         let answers = [0, 1, 2, 3].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.map(|ack| ack.next));
         assert_eq!([Some(1), None, Some(3), None], answers);
@@ -445,7 +445,7 @@ mod tests {
     #[test]
     fn the_last_segment_may_wait_again_when_it_comes_again_where_that_is_asked_for() {
         let answers = |delay_repeated| {
-            let mut receiver = receiver_of(&Settings {
+            let mut receiver = receiver_of(&TcpSettings {
                 delayed_ack: true,
                 quirks: Quirks { delay_dup_acks: delay_repeated, ..profile::quirks("ns2") },
                 ..profile::settings("ns2")
@@ -459,7 +459,7 @@ mod tests {
     fn dctcp_s_delayed_acknowledgement_echoes_its_marks_whatever_the_segment_behind_it_says_of_the_window() {
         // RFC 8257, section 3.2: delayed segments are acknowledged in the CE state before the change; CWR is not involved.
         for rule in [AckDelayRule::Quickack, AckDelayRule::Fixed] {
-            let settings = Settings {
+            let settings = TcpSettings {
                 ecn: true,
                 ecn_echo: EchoStyle::Dctcp,
                 receive_window: ReceiveWindow::Unlimited,
@@ -484,7 +484,7 @@ mod tests {
     #[test]
     fn a_host_that_delays_nothing_acknowledges_every_segment_and_tells_of_its_window() {
         // Linux with the route attribute quickack (tcp_in_quickack_mode); its buffer is as with delayed ACKs.
-        let mut receiver = receiver_of(&Settings { delayed_ack: false, ..profile::settings("linux") });
+        let mut receiver = receiver_of(&TcpSettings { delayed_ack: false, ..profile::settings("linux") });
         receiver.receive(&Segment { segment_type: SegmentType::Syn, ..Segment::plain(0, 60) }, Time::ZERO, Time::ZERO);
         let acks = (1..60).map(|seq| receiver.receive(&Segment::plain(seq, 1500), Time::ZERO, Time::ZERO).ack.unwrap());
         let acks: Vec<(u64, bool)> = acks.map(|ack| (ack.next, ack.window < Ack::WINDOW_UNLIMITED)).collect();
@@ -494,7 +494,7 @@ mod tests {
     #[test]
     fn a_host_that_delays_nothing_keeps_its_timers() {
         let stops = OrOff(Some(Span::from_secs(1)));
-        let settings = Settings {
+        let settings = TcpSettings {
             delayed_ack: false,
             handshake: Handshake::FirstPacket,
             quirks: Quirks { fin: false, app_read_pause: stops, ..profile::quirks("linux") },
@@ -508,7 +508,7 @@ mod tests {
 
     #[test]
     fn a_delaying_receiver_answers_a_gap_at_once() {
-        let settings = Settings { delayed_ack: true, delayed_ack_time: Span::from_millis(100), ..profile::settings("ns2") };
+        let settings = TcpSettings { delayed_ack: true, delayed_ack_time: Span::from_millis(100), ..profile::settings("ns2") };
         let mut receiver = receiver_of(&settings);
         let answers = [0, 2, 1].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.map(|ack| ack.next));
         assert_eq!([Some(1), Some(1), Some(3)], answers);

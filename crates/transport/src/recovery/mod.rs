@@ -28,7 +28,7 @@ pub use tahoe::Tahoe;
 pub use vegas::VegasRecovery;
 
 use crate::segment::Ack;
-use crate::settings::{RecoveryName, Settings};
+use crate::settings::{RecoveryName, TcpSettings};
 use crate::tcb::{SenderOutput, Tcb};
 
 /// A loss recovery algorithm.
@@ -120,7 +120,7 @@ macro_rules! each {
 }
 
 impl RecoveryAlgorithm {
-    pub fn new(settings: &Settings) -> RecoveryAlgorithm {
+    pub fn new(settings: &TcpSettings) -> RecoveryAlgorithm {
         match settings.recovery {
             RecoveryName::Tahoe => RecoveryAlgorithm::Tahoe(Tahoe::new(settings)),
             RecoveryName::Reno => RecoveryAlgorithm::Reno(RenoRecovery::new(settings)),

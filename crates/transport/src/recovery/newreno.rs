@@ -8,7 +8,7 @@ use ecnlab_units::Time;
 
 use super::{Recovery, dupack};
 use crate::segment::Ack;
-use crate::settings::{CwndOnExit, PartialAckTimer, Settings};
+use crate::settings::{CwndOnExit, PartialAckTimer, TcpSettings};
 use crate::tcb::{LastReduction, SenderOutput, Tcb};
 
 /// Maximum number of segments that an ACK sends during recovery.
@@ -22,7 +22,7 @@ pub struct NewReno {
 }
 
 impl NewReno {
-    pub fn new(settings: &Settings) -> NewReno {
+    pub fn new(settings: &TcpSettings) -> NewReno {
         NewReno {
             dup_thresh: settings.dupthresh,
             restart_timer_on_every_partial_ack: settings.quirks.partial_ack_timer == PartialAckTimer::Every,

@@ -10,7 +10,7 @@ use ecnlab_units::{RangeSet, Time};
 use super::Recovery;
 use super::dupack::{self, DupackReaction};
 use crate::segment::{Ack, SackOption};
-use crate::settings::Settings;
+use crate::settings::TcpSettings;
 use crate::tcb::{SenderOutput, Tcb};
 
 #[derive(Default)]
@@ -34,7 +34,7 @@ struct SackedSegments {
 }
 
 impl Ns2Sack1 {
-    pub fn new(settings: &Settings) -> Ns2Sack1 {
+    pub fn new(settings: &TcpSettings) -> Ns2Sack1 {
         Ns2Sack1 { dup_thresh: settings.dupthresh, ..Ns2Sack1::default() }
     }
 

@@ -7,7 +7,7 @@ use ecnlab_units::Time;
 
 use super::{Recovery, dupack};
 use crate::segment::Ack;
-use crate::settings::Settings;
+use crate::settings::TcpSettings;
 use crate::tcb::{LastReduction, SenderOutput, Tcb};
 
 pub struct RenoRecovery {
@@ -15,7 +15,7 @@ pub struct RenoRecovery {
 }
 
 impl RenoRecovery {
-    pub fn new(settings: &Settings) -> RenoRecovery {
+    pub fn new(settings: &TcpSettings) -> RenoRecovery {
         RenoRecovery { dup_thresh: settings.dupthresh }
     }
 

@@ -24,7 +24,7 @@ use super::scoreboard::Scoreboard;
 use crate::congestion::CongestionWindow;
 use crate::ecn_response::MIN_SSTHRESH;
 use crate::segment::Ack;
-use crate::settings::{PrrBound, RecoveryName, Settings};
+use crate::settings::{PrrBound, RecoveryName, TcpSettings};
 use crate::tcb::{LastReduction, SenderOutput, Tcb};
 
 pub struct Sack {
@@ -62,7 +62,7 @@ enum SackPhase {
 }
 
 impl Sack {
-    pub fn new(settings: &Settings) -> Sack {
+    pub fn new(settings: &TcpSettings) -> Sack {
         Sack {
             scoreboard: Scoreboard::default(),
             uses_fack: settings.recovery == RecoveryName::Fack,

@@ -8,7 +8,7 @@ use ecnlab_units::Time;
 use super::Recovery;
 use super::dupack::{self, DupackReaction};
 use crate::segment::Ack;
-use crate::settings::Settings;
+use crate::settings::TcpSettings;
 use crate::tcb::{SenderOutput, Tcb};
 
 pub struct Tahoe {
@@ -18,7 +18,7 @@ pub struct Tahoe {
 }
 
 impl Tahoe {
-    pub fn new(settings: &Settings) -> Tahoe {
+    pub fn new(settings: &TcpSettings) -> Tahoe {
         Tahoe { dup_thresh: settings.dupthresh, dupacks: 0 }
     }
 

@@ -9,7 +9,7 @@ use crate::application::AppWrite;
 use crate::clock::HostClock;
 use crate::profile;
 use crate::segment::{Ack, SackOption, Segment};
-use crate::settings::{CongestionControlName, Handshake, HystartName, Quirks, RecoveryName, Settings};
+use crate::settings::{CongestionControlName, Handshake, HystartName, Quirks, RecoveryName, TcpSettings};
 use crate::tcb::{SenderOutput, Tcb};
 
 pub struct RecoveryTestBench {
@@ -33,7 +33,7 @@ impl SenderOutput for Sent {
 impl RecoveryTestBench {
     /// Segment 0 is acknowledged, segments 1 to `window` are in flight.
     pub fn new(recovery: RecoveryName, window: u64) -> RecoveryTestBench {
-        let settings = Settings {
+        let settings = TcpSettings {
             recovery,
             max_rwnd: 100,
             quirks: Quirks { delay_growth: false, limited_transmit: false, ..profile::quirks("ns2") },
@@ -43,8 +43,8 @@ impl RecoveryTestBench {
     }
 
     /// Test bench for RACK with the Linux profile, Reno and no timer wheel; `change` sets the parameters under test. The RTT is 100 ms.
-    pub fn with_linux_profile(window: u64, change: impl FnOnce(&mut Settings)) -> RecoveryTestBench {
-        let mut settings = Settings {
+    pub fn with_linux_profile(window: u64, change: impl FnOnce(&mut TcpSettings)) -> RecoveryTestBench {
+        let mut settings = TcpSettings {
             congestion_control: CongestionControlName::Reno,
             hystart: HystartName::Off,
             ecn: true,
@@ -56,8 +56,8 @@ impl RecoveryTestBench {
         RecoveryTestBench::from_settings(settings, window)
     }
 
-    fn from_settings(settings: Settings, window: u64) -> RecoveryTestBench {
-        let settings = Settings { handshake: Handshake::None, initial_window: 1, ..settings };
+    fn from_settings(settings: TcpSettings, window: u64) -> RecoveryTestBench {
+        let settings = TcpSettings { handshake: Handshake::None, initial_window: 1, ..settings };
         let algorithm = RecoveryAlgorithm::new(&settings);
         let app_write = AppWrite::full_packets(1000, settings.payload());
         let clock = HostClock::new(&settings, Span::ZERO);

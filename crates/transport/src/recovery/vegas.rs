@@ -11,7 +11,7 @@ use ecnlab_units::{Span, Time};
 
 use super::Recovery;
 use crate::segment::Ack;
-use crate::settings::Settings;
+use crate::settings::TcpSettings;
 use crate::tcb::{LastReduction, SenderOutput, Tcb};
 
 /// Cwnd after an RTO.
@@ -78,7 +78,7 @@ impl FineTimeout {
 }
 
 impl VegasRecovery {
-    pub fn new(settings: &Settings) -> VegasRecovery {
+    pub fn new(settings: &TcpSettings) -> VegasRecovery {
         VegasRecovery {
             dup_thresh: settings.dupthresh,
             clock_zero: None,

@@ -99,10 +99,11 @@ impl MinRtt {
 mod tests {
     use super::*;
     use crate::profile;
-    use crate::settings::{Quirks, Settings};
+    use crate::settings::{Quirks, TcpSettings};
 
     fn clock() -> HostClock {
-        let settings = Settings { quirks: Quirks { tick: Span::from_millis(4), ..profile::quirks("linux") }, ..profile::settings("linux") };
+        let settings =
+            TcpSettings { quirks: Quirks { tick: Span::from_millis(4), ..profile::quirks("linux") }, ..profile::settings("linux") };
         HostClock::new(&settings, Span::ZERO)
     }
 

@@ -20,7 +20,7 @@ use ecnlab_units::{Span, Time};
 use self::linux::LinuxEstimator;
 pub use self::min_rtt::MinRtt;
 use crate::clock::HostClock;
-use crate::settings::{RtoEstimatorName, RtoOrder, Settings};
+use crate::settings::{RtoEstimatorName, RtoOrder, TcpSettings};
 
 /// Linux `TCP_RTO_MIN`.
 const LINUX_RTO_MIN: Span = Span::from_millis(200);
@@ -79,7 +79,7 @@ impl RttSampleContext {
 }
 
 impl RttEstimator {
-    pub fn new(settings: &Settings, clock: HostClock) -> RttEstimator {
+    pub fn new(settings: &TcpSettings, clock: HostClock) -> RttEstimator {
         let arithmetic = match settings.quirks.rto_estimator {
             RtoEstimatorName::Ticks | RtoEstimatorName::Linux20 => {
                 RtoAlgorithm::Ticks(TickEstimator { srtt: 0, rttvar: 0, first_rttvar_factor: 2 })
@@ -114,7 +114,7 @@ impl RttEstimator {
     }
 
     /// Adds the RTT sample of a segment sent at `sent` and acknowledged now, with the connection state `point`.
-    pub fn on_rtt_sample(&mut self, sent: Time, now: Time, point: RttSampleContext, settings: &Settings) {
+    pub fn on_rtt_sample(&mut self, sent: Time, now: Time, point: RttSampleContext, settings: &TcpSettings) {
         let rtt = now.since(sent).picos();
         let RttSampleContext { snd_una, snd_max, .. } = point;
         let clock = &self.clock;
@@ -145,7 +145,7 @@ impl RttEstimator {
     }
 
     /// Adds an RTT sample in microseconds of the host clock.
-    pub fn on_rtt_sample_micros(&mut self, rtt: u64, now: Time, point: RttSampleContext, settings: &Settings) {
+    pub fn on_rtt_sample_micros(&mut self, rtt: u64, now: Time, point: RttSampleContext, settings: &TcpSettings) {
         let RtoAlgorithm::Linux(samples) = &mut self.algorithm else {
             let sent = now.picos().saturating_sub(Span::from_micros(rtt).picos());
             return self.on_rtt_sample(Time::from_picos(sent), now, point, settings);
@@ -156,7 +156,7 @@ impl RttEstimator {
 
     /// Smoothed RTT times `trips` in whole microseconds, after the first sample.
     #[inline]
-    pub fn srtt_multiple_micros(&self, trips: u64, settings: &Settings) -> Option<u64> {
+    pub fn srtt_multiple_micros(&self, trips: u64, settings: &TcpSettings) -> Option<u64> {
         if let RtoAlgorithm::Linux(samples) = &self.algorithm {
             let eighths = samples.linux.srtt_eighths();
             return (eighths > 0).then_some(eighths * trips / 8);
@@ -165,7 +165,7 @@ impl RttEstimator {
     }
 
     /// Smoothed RTT, after the first sample.
-    pub fn srtt(&self, settings: &Settings) -> Option<Span> {
+    pub fn srtt(&self, settings: &TcpSettings) -> Option<Span> {
         let picos = match &self.algorithm {
             RtoAlgorithm::Ticks(ticks) => (ticks.srtt >> 3) as u64 * settings.quirks.tick.picos(),
             RtoAlgorithm::Rfc6298 { srtt, .. } => *srtt,
@@ -180,7 +180,7 @@ impl RttEstimator {
     }
 
     /// Doubles the RTO (RFC 6298, section 5.5). In ticks, beyond a factor of eight, the smoothed RTT moves into the deviation.
-    pub fn back_off(&mut self, settings: &Settings) {
+    pub fn back_off(&mut self, settings: &TcpSettings) {
         let may_double =
             self.backoff < 64 || settings.quirks.rto_order == RtoOrder::MinimumFirst && self.rto(settings) < settings.quirks.rto_max;
         //= RFC 6298, section 5.5: each timeout doubles the next
@@ -203,12 +203,12 @@ impl RttEstimator {
 
     /// Minimum time before a zero-window probe. In Linux this is the constant `TCP_RTO_MIN`, whatever the route's minimum
     /// (`tcp_probe0_base`); otherwise the minimum RTO.
-    pub fn min_probe_wait(&self, settings: &Settings) -> Span {
+    pub fn min_probe_wait(&self, settings: &TcpSettings) -> Span {
         if let RtoAlgorithm::Linux(_) = self.algorithm { LINUX_RTO_MIN } else { settings.rto_min }
     }
 
     /// Current RTO after minimum, backoff and maximum, at least two ticks.
-    pub fn rto(&self, settings: &Settings) -> Span {
+    pub fn rto(&self, settings: &TcpSettings) -> Span {
         let timeout = match settings.quirks.rto_order {
             //= RFC 6298, section 2.4: the timeout is never below the minimum
             RtoOrder::MinimumFirst => self.rto.max(settings.rto_min) * self.backoff,
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn the_rfc_s_timeout_is_the_mean_and_four_deviations() {
-        let settings = Settings {
+        let settings = TcpSettings {
             rto_min: Span::ZERO,
             quirks: Quirks { rto_estimator: RtoEstimatorName::Rfc6298, tick: Span::from_micros(1), ..profile::quirks("ns2") },
             ..profile::settings("ns2")
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn linux_adds_its_minimum_to_the_mean() {
-        let settings = Settings {
+        let settings = TcpSettings {
             rto_min: Span::from_millis(200),
             quirks: Quirks { rto_estimator: RtoEstimatorName::Linux, tick: Span::from_millis(1), ..profile::quirks("ns2") },
             ..profile::settings("ns2")
@@ -323,7 +323,7 @@ mod tests {
     fn linux_counts_its_minimum_in_whole_ticks() {
         let timeout = |timer_wheel| {
             let (rto_min, tick) = (Span::from_millis(50), Span::from_millis(4));
-            let settings = Settings {
+            let settings = TcpSettings {
                 rto_min,
                 quirks: Quirks { tick, timer_wheel, ..profile::quirks("linux-6.1") },
                 ..profile::settings("linux-6.1")
@@ -336,7 +336,7 @@ mod tests {
         };
         // 18 + 52 are 17.5 ticks; 18 + 50 are 17.
         assert_eq!([72, 68].map(Span::from_millis), [true, false].map(timeout));
-        let settings = Settings {
+        let settings = TcpSettings {
             rto_min: Span::from_millis(50),
             quirks: Quirks { tick: Span::from_millis(4), ..profile::quirks("linux-6.1") },
             ..profile::settings("linux-6.1")
@@ -344,7 +344,7 @@ mod tests {
         assert_eq!(Span::from_millis(52), settings.effective_rto_min());
         assert_eq!(
             Span::from_millis(50),
-            Settings { quirks: Quirks { timer_wheel: false, ..settings.quirks }, ..settings }.effective_rto_min()
+            TcpSettings { quirks: Quirks { timer_wheel: false, ..settings.quirks }, ..settings }.effective_rto_min()
         );
     }
 

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use self::push_points::{FilledSegments, PushPoints};
 use crate::application::AppWrite;
 use crate::segment::{Ack, SegmentType};
-use crate::settings::Settings;
+use crate::settings::TcpSettings;
 
 /// Marker for the absence of a segment.
 const NO_SEGMENT: u64 = u64::MAX;
@@ -67,7 +67,7 @@ struct WriteEnds {
 }
 
 impl SendBuffer {
-    pub fn new(settings: &Settings, app_write: &AppWrite) -> SendBuffer {
+    pub fn new(settings: &TcpSettings, app_write: &AppWrite) -> SendBuffer {
         let (syn, full) = (settings.has_syn(), settings.payload());
         let mut send_buffer = SendBuffer {
             first_short: if syn { 0 } else { NO_SEGMENT },
@@ -397,15 +397,15 @@ mod tests {
     use crate::settings::Handshake;
     use crate::settings::Quirks;
 
-    fn linux() -> Settings {
-        Settings { packet_size: 1500, quirks: Quirks { header_size: 52, ..profile::quirks("ns2") }, ..profile::settings("ns2") }
+    fn linux() -> TcpSettings {
+        TcpSettings { packet_size: 1500, quirks: Quirks { header_size: 52, ..profile::quirks("ns2") }, ..profile::settings("ns2") }
     }
 
     /// Send buffer with segments of 960 bytes, and a FIN if there is a SYN.
     fn send_buffer(handshake: Handshake, app_write: &AppWrite) -> SendBuffer {
         let fin = handshake == Handshake::ThreeWay;
         SendBuffer::new(
-            &Settings {
+            &TcpSettings {
                 handshake,
                 packet_size: 1000,
                 quirks: Quirks { fin, header_size: 40, ..profile::quirks("ns2") },
@@ -428,7 +428,7 @@ mod tests {
 
     /// Send buffer with segments of 1448 bytes in the layout of Linux 6.1.
     fn joined(app_write: &AppWrite) -> SendBuffer {
-        let settings = Settings {
+        let settings = TcpSettings {
             handshake: Handshake::ThreeWay,
             nagle: true,
             quirks: Quirks { fin: true, fin_on_data: true, coalesce_writes: true, ..linux().quirks },
@@ -481,7 +481,7 @@ mod tests {
             [1, 2, 3, 4].map(|seq| send_buffer.carries_psh(seq, false)),
             "no push within a write that goes on"
         );
-        let mut apart = SendBuffer::new(&Settings { quirks: Quirks { coalesce_writes: false, ..linux().quirks }, ..linux() }, &small);
+        let mut apart = SendBuffer::new(&TcpSettings { quirks: Quirks { coalesce_writes: false, ..linux().quirks }, ..linux() }, &small);
         apart.add_write(&small, 0);
         assert_eq!(3, apart.queued_segments());
     }

@@ -14,7 +14,7 @@ use crate::processing::ProcessingTime;
 use crate::recovery::{Recovery, RecoveryAlgorithm};
 use crate::segment::{Ack, Segment, SegmentType};
 use crate::send_buffer::SendBuffer;
-use crate::settings::{Handshake, ReceiveWindow, Settings};
+use crate::settings::{Handshake, ReceiveWindow, TcpSettings};
 use crate::tcb::{SendCounters, SenderOutput, Tcb};
 use crate::timer::{SenderTimer, earlier_deadline, is_due};
 
@@ -34,7 +34,7 @@ pub struct Sender {
 
 impl Sender {
     /// Sender with a first write, on a host with this clock.
-    pub fn new(settings: Arc<Settings>, app_write: &AppWrite, clock: HostClock) -> Sender {
+    pub fn new(settings: Arc<TcpSettings>, app_write: &AppWrite, clock: HostClock) -> Sender {
         assert!(!settings.wants_accurate_ecn(), "hosts of a kernel alone count marks, and who runs a scenario has to refuse it else");
         let recovery = RecoveryAlgorithm::new(&settings);
         let opening = settings.handshake == Handshake::ThreeWay;
@@ -50,7 +50,13 @@ impl Sender {
 
     /// Sender for the reverse direction of an open connection. There is no handshake, ECN is used if it was negotiated, and `rtt` is the
     /// RTT of the handshake if it was measured.
-    pub fn for_reverse_direction(settings: Arc<Settings>, app_write: &AppWrite, clock: HostClock, rtt: Option<Span>, now: Time) -> Sender {
+    pub fn for_reverse_direction(
+        settings: Arc<TcpSettings>,
+        app_write: &AppWrite,
+        clock: HostClock,
+        rtt: Option<Span>,
+        now: Time,
+    ) -> Sender {
         let mut sender = Sender::new(settings, app_write, clock);
         sender.tcb.start_established(rtt, now);
         sender
@@ -290,7 +296,7 @@ mod tests {
     }
 
     /// Sender with `segments` full segments to send.
-    fn sender_of(settings: Settings, segments: u64) -> Sender {
+    fn sender_of(settings: TcpSettings, segments: u64) -> Sender {
         let app_write = AppWrite::full_packets(segments, settings.payload());
         {
             let clock = HostClock::new(&settings, Span::ZERO);
@@ -300,7 +306,7 @@ mod tests {
 
     #[test]
     fn duplicates_with_nothing_outstanding_retransmit_nothing() {
-        let settings = Settings {
+        let settings = TcpSettings {
             handshake: Handshake::None,
             initial_window: 1,
             quirks: Quirks { delay_growth: false, ..profile::quirks("ns2") },
@@ -317,7 +323,7 @@ mod tests {
 
     #[test]
     fn hystart_governs_the_first_slow_start_and_none_after_a_timeout() {
-        let settings = Settings {
+        let settings = TcpSettings {
             handshake: Handshake::None,
             initial_window: 10,
             max_rwnd: 1000,
@@ -341,8 +347,8 @@ mod tests {
     #[test]
     fn a_train_of_acknowledgements_ends_slow_start_under_any_recovery() {
         for recovery in [RecoveryName::NewReno, RecoveryName::Sack, RecoveryName::Rack] {
-            let base = Settings { recovery, hystart: HystartName::Hystart, timestamps: true, ..profile::settings("ns2") };
-            let start = Settings {
+            let base = TcpSettings { recovery, hystart: HystartName::Hystart, timestamps: true, ..profile::settings("ns2") };
+            let start = TcpSettings {
                 handshake: Handshake::None,
                 initial_window: 40,
                 max_rwnd: 1000,
@@ -365,7 +371,7 @@ mod tests {
     #[test]
     fn any_cut_ends_the_first_slow_start_for_good() {
         for recovery in [RecoveryName::Tahoe, RecoveryName::NewReno] {
-            let settings = Settings { recovery, hystart: HystartName::HystartPlusPlus, ..profile::settings("ns2") };
+            let settings = TcpSettings { recovery, hystart: HystartName::HystartPlusPlus, ..profile::settings("ns2") };
             let (mut sender, mut sent) = avoiding(settings, true);
             for _ in 0..4 {
                 sender.on_ack(&Ack::plain(2, 40), Time::ZERO, &mut sent);
@@ -375,8 +381,8 @@ mod tests {
     }
 
     /// Sender in congestion avoidance with ten segments outstanding.
-    fn avoiding(settings: Settings, ecn: bool) -> (Sender, Sent) {
-        let settings = Settings {
+    fn avoiding(settings: TcpSettings, ecn: bool) -> (Sender, Sent) {
+        let settings = TcpSettings {
             ecn,
             handshake: Handshake::None,
             initial_window: 10,
@@ -392,7 +398,7 @@ mod tests {
 
     #[test]
     fn abe_s_share_is_for_marks_and_a_loss_halves() {
-        let abe = || avoiding(Settings { ecn_response: EcnResponseName::Abe, ..profile::settings("ns2") }, true);
+        let abe = || avoiding(TcpSettings { ecn_response: EcnResponseName::Abe, ..profile::settings("ns2") }, true);
         let (mut sender, mut sent) = abe();
         sender.on_ack(&Ack { ece: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
         assert_eq!(8.0, sender.window().ssthresh);
@@ -404,8 +410,8 @@ mod tests {
     }
 
     /// Host with segments outstanding after a handshake that negotiated ECN.
-    fn host(settings: Settings, segments: u64) -> (Sender, Sent) {
-        let settings = Settings { ecn: true, ..settings };
+    fn host(settings: TcpSettings, segments: u64) -> (Sender, Sent) {
+        let settings = TcpSettings { ecn: true, ..settings };
         let mut sender = sender_of(settings, segments);
         let mut sent = Sent(Vec::new());
         sender.start(Time::ZERO, &mut sent);
@@ -416,7 +422,7 @@ mod tests {
 
     #[test]
     fn a_host_that_opens_with_data_is_still_a_host() {
-        let settings = Settings {
+        let settings = TcpSettings {
             ecn: true,
             handshake: Handshake::None,
             initial_window: 10,
@@ -437,7 +443,7 @@ mod tests {
     #[test]
     fn a_scalable_sender_may_say_so_by_its_codepoint() {
         for (codepoint, expected) in [(EctCodepoint::Ect0, Ecn::Ect0), (EctCodepoint::Ect1, Ecn::Ect1)] {
-            let (_, sent) = host(Settings { ect_codepoint: codepoint, ..profile::settings("rfc") }, 100);
+            let (_, sent) = host(TcpSettings { ect_codepoint: codepoint, ..profile::settings("rfc") }, 100);
             let data = sent.0.iter().filter(|segment| segment.segment_type == SegmentType::Plain);
             assert!(sent.0.len() > 1 && data.into_iter().all(|segment| segment.ecn == expected), "{codepoint}: {:?}", sent.0);
         }
@@ -447,7 +453,7 @@ mod tests {
     fn without_ecn_a_cut_is_told_of_only_where_that_is_asked_for() {
         let cwr = |cwr_without_ecn| {
             let (mut sender, mut sent) =
-                avoiding(Settings { quirks: Quirks { cwr_without_ecn, ..profile::quirks("ns2") }, ..profile::settings("ns2") }, false);
+                avoiding(TcpSettings { quirks: Quirks { cwr_without_ecn, ..profile::quirks("ns2") }, ..profile::settings("ns2") }, false);
             (0..4).for_each(|_| sender.on_ack(&Ack::plain(2, 40), Time::ZERO, &mut sent));
             sent.0.iter().any(|segment| segment.cwr)
         };
@@ -457,7 +463,7 @@ mod tests {
     #[test]
     fn duplicates_with_nothing_outstanding_cut_only_where_that_is_asked_for() {
         let threshold = |duplicates_when_idle| {
-            let settings = Settings {
+            let settings = TcpSettings {
                 quirks: Quirks { count_dupacks_when_idle: duplicates_when_idle, limited_transmit: false, ..profile::quirks("ns2") },
                 ..profile::settings("ns2")
             };
@@ -510,9 +516,9 @@ mod tests {
 
     #[test]
     fn a_mark_of_the_next_window_does_not_prolong_recovery() {
-        let settings = Settings { recovery: RecoveryName::Sack, initial_window: 10, max_rwnd: 100, ..profile::settings("ns2") };
+        let settings = TcpSettings { recovery: RecoveryName::Sack, initial_window: 10, max_rwnd: 100, ..profile::settings("ns2") };
         let settings =
-            Settings { ecn: true, handshake: Handshake::None, quirks: Quirks { delay_growth: false, ..settings.quirks }, ..settings };
+            TcpSettings { ecn: true, handshake: Handshake::None, quirks: Quirks { delay_growth: false, ..settings.quirks }, ..settings };
         let mut sender = sender_of(settings, 1000);
         let mut sent = Sent(Vec::new());
         sender.start(Time::ZERO, &mut sent);
@@ -532,7 +538,7 @@ mod tests {
 
     #[test]
     fn a_sender_without_a_response_grows_through_echoes() {
-        let (mut sender, mut sent) = avoiding(Settings { ecn_response: EcnResponseName::None, ..profile::settings("ns2") }, true);
+        let (mut sender, mut sent) = avoiding(TcpSettings { ecn_response: EcnResponseName::None, ..profile::settings("ns2") }, true);
         for next in [1, 2] {
             sender.on_ack(&Ack { ece: true, ..Ack::plain(next, 40) }, Time::ZERO, &mut sent);
         }
@@ -541,7 +547,7 @@ mod tests {
 
     #[test]
     fn a_heavier_echo_of_a_window_that_timed_out_cuts_no_more() {
-        let mecn = Settings {
+        let mecn = TcpSettings {
             ecn_response: EcnResponseName::Mecn,
             ecn_echo: EchoStyle::Mecn,
             quirks: Quirks { ece_response_after_rto: false, ..profile::quirks("ns2") },
@@ -557,7 +563,7 @@ mod tests {
 
     #[test]
     fn mecn_s_answer_that_there_is_no_congestion_lets_the_window_grow() {
-        let mecn = Settings { ecn_response: EcnResponseName::Mecn, ecn_echo: EchoStyle::Mecn, ..profile::settings("ns2") };
+        let mecn = TcpSettings { ecn_response: EcnResponseName::Mecn, ecn_echo: EchoStyle::Mecn, ..profile::settings("ns2") };
         let (mut sender, mut sent) = avoiding(mecn, true);
         for next in [1, 2] {
             sender.on_ack(&Ack { ece: true, ..Ack::plain(next, 40) }, Time::ZERO, &mut sent);

@@ -5,7 +5,7 @@ mod quirks;
 
 use ecnlab_units::{Ecn, EcnSemantics, Span, Values, words};
 
-pub use parameters::Settings;
+pub use parameters::TcpSettings;
 pub use quirks::Quirks;
 
 /// Maximum size in bytes of a bundle for segmentation offload in Linux (sk_gso_max_size): GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER and one.
@@ -157,7 +157,7 @@ impl RecoveryName {
     }
 }
 
-impl Settings {
+impl TcpSettings {
     /// Whether segment 0 is a SYN without data.
     pub fn has_syn(&self) -> bool {
         self.handshake != Handshake::None
@@ -180,11 +180,11 @@ impl Settings {
 
     /// Settings for the reverse direction of an open connection. There is no second handshake, so no packet is a SYN; ECN is used if it was
     /// negotiated. Without a three-way handshake each direction opens separately.
-    pub fn for_reverse_direction(&self, ecn: bool) -> Settings {
+    pub fn for_reverse_direction(&self, ecn: bool) -> TcpSettings {
         match self.handshake {
             Handshake::ThreeWay => {
                 let quirks = Quirks { syn_size: 0, first_packet_offers_ecn: false, ..self.quirks.clone() };
-                Settings { handshake: Handshake::None, ecn, quirks, ..self.clone() }
+                TcpSettings { handshake: Handshake::None, ecn, quirks, ..self.clone() }
             }
             Handshake::None | Handshake::FirstPacket => self.clone(),
         }
@@ -248,7 +248,7 @@ impl Settings {
 
     /// Contradictions among the parameters, as pairs of parameter name and explanation.
     fn contradictions(&self) -> Vec<(&'static str, String)> {
-        let Settings { rto_min, packet_size, ecn_response: response, recovery, vegas_alpha, vegas_beta, .. } = self;
+        let TcpSettings { rto_min, packet_size, ecn_response: response, recovery, vegas_alpha, vegas_beta, .. } = self;
         let Quirks { rto_max, header_size, .. } = &self.quirks;
         let style = match response {
             // The counters of Accurate ECN give the fraction of marks too.
@@ -299,21 +299,21 @@ pub fn parameter_path(name: &str) -> String {
 
 /// Contradictions among checked values, as pairs of parameter name and explanation.
 pub fn check(values: &Values) -> Vec<(&'static str, String)> {
-    Settings::from_values(values).contradictions()
+    TcpSettings::from_values(values).contradictions()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Quirks, Settings};
+    use super::{Quirks, TcpSettings};
 
     /// Maximum number of public parameters.
     const MAX_PUBLIC_PARAMETERS: usize = 40;
 
     #[test]
     fn public_parameters_are_few_and_every_one_has_a_source() {
-        assert!(Settings::OWN_PARAMETERS.len() <= MAX_PUBLIC_PARAMETERS, "{}", Settings::OWN_PARAMETERS.len());
-        assert_eq!(Settings::PARAMETERS.len(), Settings::OWN_PARAMETERS.len() + Quirks::PARAMETERS.len());
-        for parameter in Settings::PARAMETERS {
+        assert!(TcpSettings::OWN_PARAMETERS.len() <= MAX_PUBLIC_PARAMETERS, "{}", TcpSettings::OWN_PARAMETERS.len());
+        assert_eq!(TcpSettings::PARAMETERS.len(), TcpSettings::OWN_PARAMETERS.len() + Quirks::PARAMETERS.len());
+        for parameter in TcpSettings::PARAMETERS {
             assert!(!parameter.source.is_empty(), "{}", parameter.name);
         }
     }

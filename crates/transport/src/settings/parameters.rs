@@ -15,7 +15,7 @@ pub(super) const MAX_WINDOW_PACKETS: u64 = 1_000_000_000;
 parameters! {
     /// The parameters in the form that senders and receivers read on every packet.
     #[derive(Clone, Debug)]
-    pub struct Settings {
+    pub struct TcpSettings {
         ..quirks: Quirks;
         /// Congestion control: how the window grows, and by how much a loss reduces it.
         #[source("RFC 5681; RFC 9438; Brakmo and Peterson 1995; Linux sysctl tcp_congestion_control")]

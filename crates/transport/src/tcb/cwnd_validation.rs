@@ -12,7 +12,7 @@ use ecnlab_units::Time;
 
 use super::{SenderOutput, Tcb};
 use crate::congestion::CongestionWindow;
-use crate::settings::{CwndValidationName, RecoveryName, Settings, SlowStartAfterIdle};
+use crate::settings::{CwndValidationName, RecoveryName, SlowStartAfterIdle, TcpSettings};
 
 /// Tracks how much of the congestion window is in use.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,7 +32,7 @@ pub struct CwndValidation {
 
 impl CwndValidation {
     /// Validation for these settings, if the increase rule depends on cwnd usage and recovery reports it.
-    pub fn for_settings(settings: &Settings) -> Option<Box<CwndValidation>> {
+    pub fn for_settings(settings: &TcpSettings) -> Option<Box<CwndValidation>> {
         let asked = settings.cwnd_validation == CwndValidationName::LargestFlight && settings.recovery == RecoveryName::Rack;
         asked.then(Default::default)
     }
@@ -179,7 +179,7 @@ mod tests {
 
     /// Open connection whose last segment was sent at `last_sent` ms, with an RTO of 264 ms and an initial window of 10 segments.
     fn idle(cwnd: f64, ssthresh: f64, last_sent: u64) -> Tcb {
-        let settings = Settings {
+        let settings = TcpSettings {
             slow_start_after_idle: SlowStartAfterIdle::Halve,
             cwnd_validation: CwndValidationName::LargestFlight,
             initial_window: 10,

@@ -4,7 +4,7 @@
 use ecnlab_units::CongestionLevel;
 
 use crate::segment::Ack;
-use crate::settings::{EchoStyle, Settings};
+use crate::settings::{EchoStyle, TcpSettings};
 
 /// ECN state of the sender.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub struct EcnState {
 }
 
 impl EcnState {
-    pub fn new(settings: &Settings) -> EcnState {
+    pub fn new(settings: &TcpSettings) -> EcnState {
         let confirmed = settings.ecn && !settings.offers_ecn();
         EcnState { in_use: settings.ecn, peer_echoes: confirmed, ece_on_ack: false, marked_at_one_segment: false, cwr_queued: false }
     }
@@ -120,7 +120,7 @@ mod tests {
     use crate::profile;
 
     fn state() -> EcnState {
-        EcnState::new(&Settings { ecn: true, ..profile::settings("ns2") })
+        EcnState::new(&TcpSettings { ecn: true, ..profile::settings("ns2") })
     }
 
     #[test]

@@ -149,7 +149,7 @@ mod tests {
     use crate::clock::HostClock;
     use crate::profile;
     use crate::sender::Sender;
-    use crate::settings::{Quirks, Settings};
+    use crate::settings::{Quirks, TcpSettings};
 
     #[derive(Default)]
     struct Sent(Vec<Segment>);
@@ -165,8 +165,8 @@ mod tests {
     }
 
     /// Host with ticks of 4 ms at 4 k - 1 ms and `lost` unanswered SYNs; returns the send times of the SYNs too.
-    fn opening(settings: Settings, lost: usize) -> (Sender, Sent, Vec<Time>) {
-        let settings = Settings { congestion_control: crate::settings::CongestionControlName::Reno, ..settings };
+    fn opening(settings: TcpSettings, lost: usize) -> (Sender, Sent, Vec<Time>) {
+        let settings = TcpSettings { congestion_control: crate::settings::CongestionControlName::Reno, ..settings };
         let clock = HostClock::new(&settings, Span::from_millis(493 * 4 + 1));
         let mut sender = Sender::new(Arc::new(settings), &AppWrite::then_close(86_880), clock);
         let mut sent = Sent::default();
@@ -187,8 +187,8 @@ mod tests {
         sender.on_ack(&syn_ack, now, sent);
     }
 
-    fn host() -> Settings {
-        Settings { ecn: true, quirks: Quirks { tick: Span::from_millis(4), ..profile::quirks("linux") }, ..profile::settings("linux") }
+    fn host() -> TcpSettings {
+        TcpSettings { ecn: true, quirks: Quirks { tick: Span::from_millis(4), ..profile::quirks("linux") }, ..profile::settings("linux") }
     }
 
     #[test]
@@ -223,7 +223,7 @@ mod tests {
         // After a lost SYN 40 ms + 200 ms; after a lost SYN-ACK the 1043 ms since the first SYN, and twice that (cubic-syn-lost,
         // reno-ecn-synack-lost). Without timestamps 3 s (RFC 6298, section 5.7). The timer wheel adds up to two ticks.
         for (timestamps, echoed, expected) in [(true, 1, 240..248), (true, 0, 3129..3137), (false, 1, 3000..3264)] {
-            let (mut sender, mut sent, times) = opening(Settings { timestamps, tlp: false, ..host() }, 1);
+            let (mut sender, mut sent, times) = opening(TcpSettings { timestamps, tlp: false, ..host() }, 1);
             let now = at(1_043_050);
             answer(&mut sender, &mut sent, times[echoed], false, now);
             let timeout = sender.deadline().unwrap().since(now).picos() / Span::from_millis(1).picos();

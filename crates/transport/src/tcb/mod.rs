@@ -55,7 +55,9 @@ use crate::processing::ProcessingTime;
 use crate::rtt::{MinRtt, RttEstimator, RttSampleContext};
 use crate::segment::{Ack, Segment};
 use crate::send_buffer::SendBuffer;
-use crate::settings::{CwndIncrease, EcnResponseName, HystartName, RecoveryName, RtoEstimatorName, RtoTimerRestart, RttReport, Settings};
+use crate::settings::{
+    CwndIncrease, EcnResponseName, HystartName, RecoveryName, RtoEstimatorName, RtoTimerRestart, RttReport, TcpSettings,
+};
 
 /// Receives a sender's segments and each possible change of its window.
 pub trait SenderOutput {
@@ -93,7 +95,7 @@ impl SendCounters {
 /// State of a sender without its loss recovery. The fields that each ACK reads come first, so that they share cache lines.
 #[repr(C)]
 pub struct Tcb {
-    settings: Arc<Settings>,
+    settings: Arc<TcpSettings>,
     /// Lowest unacknowledged segment.
     snd_una: u64,
     /// Next segment to send.
@@ -144,7 +146,7 @@ pub struct Tcb {
 }
 
 impl Tcb {
-    pub fn new(settings: Arc<Settings>, app_write: &AppWrite, clock: HostClock) -> Tcb {
+    pub fn new(settings: Arc<TcpSettings>, app_write: &AppWrite, clock: HostClock) -> Tcb {
         let first_window = if settings.has_syn() && settings.quirks.delay_growth { 1 } else { settings.initial_window };
         let control = CongestionController::new(&settings, clock);
         Tcb {
@@ -237,7 +239,7 @@ impl Tcb {
 
 /// Accessors.
 impl Tcb {
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &TcpSettings {
         &self.settings
     }
 

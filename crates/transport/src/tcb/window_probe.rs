@@ -158,7 +158,7 @@ mod tests {
     use crate::profile;
     use crate::segment::SegmentType;
     use crate::sender::Sender;
-    use crate::settings::{Quirks, ReceiveWindow, RecoveryName, Settings};
+    use crate::settings::{Quirks, ReceiveWindow, RecoveryName, TcpSettings};
 
     #[derive(Default)]
     struct Sent(Vec<Segment>);
@@ -177,8 +177,8 @@ mod tests {
 
     impl Host {
         /// Connection opened after 40.05 ms with a SYN-ACK that advertises `window` bytes.
-        fn opened(settings: Settings, bytes: u64, window: u32) -> Host {
-            let settings = Settings {
+        fn opened(settings: TcpSettings, bytes: u64, window: u32) -> Host {
+            let settings = TcpSettings {
                 receive_window: ReceiveWindow::Fixed,
                 quirks: Quirks { tick: Span::from_millis(4), ..settings.quirks },
                 ..settings
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn a_route_with_a_smaller_minimum_leaves_the_first_probe_its_200_ms() {
         // The RTO is about 92 ms. 200 ms are 50 ticks: from tick 513 on the timer fires at tick 564, from 574 at 625.
-        let settings = Settings { rto_min: Span::from_millis(50), ..profile::settings("linux") };
+        let settings = TcpSettings { rto_min: Span::from_millis(50), ..profile::settings("linux") };
         let mut host = Host::opened(settings, 100_000, 2 * 1448);
         host.hear(3, 1064, 81_300);
         assert_eq!(283, host.wake().0);
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn a_probe_s_wait_is_bounded() {
         let mut host = Host::opened(
-            Settings { quirks: Quirks { rto_max: Span::from_secs(2), ..profile::quirks("linux") }, ..profile::settings("linux") },
+            TcpSettings { quirks: Quirks { rto_max: Span::from_secs(2), ..profile::quirks("linux") }, ..profile::settings("linux") },
             100_000,
             1448,
         );
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn every_recovery_keeps_to_the_window() {
         for recovery in [RecoveryName::Reno, RecoveryName::NewReno, RecoveryName::Sack] {
-            let mut host = Host::opened(Settings { recovery, ..profile::settings("linux") }, 100_000, 2 * 1448);
+            let mut host = Host::opened(TcpSettings { recovery, ..profile::settings("linux") }, 100_000, 2 * 1448);
             assert_eq!(vec![(1, 1448), (2, 1448)], host.data(), "{recovery}");
             host.hear(3, 1000, 81_300);
             let (_, sent) = host.wake();

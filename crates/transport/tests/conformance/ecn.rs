@@ -1,6 +1,6 @@
 //! Marks, their echo and the response (RFC 3168, sections 6.1.2, 6.1.3 and 6.1.5; RFC 8511; RFC 8257; Durresi et al. 2001).
 
-use ecnlab_transport::Settings;
+use ecnlab_transport::TcpSettings;
 use ecnlab_transport::settings::{EchoStyle, EcnResponseName};
 use ecnlab_units::{CongestionLevel, EcnSemantics};
 
@@ -17,7 +17,7 @@ const ECN: &[(&str, &str)] = &[("ecn", "true")];
 const MARKED: u64 = 16;
 
 /// Multiplicative decrease factor for a mark, if it is a constant.
-fn keep_for_mark(settings: &Settings) -> Option<f64> {
+fn keep_for_mark(settings: &TcpSettings) -> Option<f64> {
     match settings.ecn_response {
         EcnResponseName::Halve => Some(loss_beta(settings)),
         EcnResponseName::Abe => Some(settings.abe_beta),
@@ -75,7 +75,7 @@ const NO_RETRANSMISSION: Rule = rule("a mark retransmits nothing", "RFC 3168, se
 
 /// Checks ECE from the first marked segment until one with CWR, in the order of arrivals. An ACK follows the arrival that causes it, so it
 /// shows the state after all arrivals of its time; times with both kinds of arrivals are skipped.
-fn echo_is_classic(settings: &Settings, run: &TransferRecord) -> RuleResult {
+fn echo_is_classic(settings: &TcpSettings, run: &TransferRecord) -> RuleResult {
     if settings.ecn_echo != EchoStyle::Classic || settings.delayed_ack {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 //! `ALL`: every case that the exception names breaks the rule. `SOME`: at least one does, depending on the profile's window. An exception
 //! that is not needed fails the test.
 
-use ecnlab_transport::Settings;
+use ecnlab_transport::TcpSettings;
 use ecnlab_transport::settings::{
     CwndIncrease, EchoStyle, EcnResponseName, LossDetection, PartialAckTimer, RecoveryName, RtoOrder, SynRtxRto,
 };
@@ -13,7 +13,7 @@ pub struct RuleException {
     pub scenario: &'static str,
     pub rule: &'static str,
     pub who: ExceptionScope,
-    pub whom: fn(&Settings) -> bool,
+    pub whom: fn(&TcpSettings) -> bool,
     pub why: &'static str,
 }
 
@@ -31,56 +31,56 @@ const fn except(
     scenario: &'static str,
     rule: &'static str,
     who: ExceptionScope,
-    whom: fn(&Settings) -> bool,
+    whom: fn(&TcpSettings) -> bool,
     why: &'static str,
 ) -> RuleException {
     RuleException { scenario, rule, who, whom, why }
 }
 
-fn tahoe(settings: &Settings) -> bool {
+fn tahoe(settings: &TcpSettings) -> bool {
     settings.recovery == RecoveryName::Tahoe
 }
 
-fn reno(settings: &Settings) -> bool {
+fn reno(settings: &TcpSettings) -> bool {
     settings.recovery == RecoveryName::Reno
 }
 
-fn newreno(settings: &Settings) -> bool {
+fn newreno(settings: &TcpSettings) -> bool {
     settings.recovery == RecoveryName::NewReno
 }
 
-fn vegas(settings: &Settings) -> bool {
+fn vegas(settings: &TcpSettings) -> bool {
     settings.recovery == RecoveryName::Vegas
 }
 
 /// RACK loss detection, which needs SACK blocks.
-fn rack(settings: &Settings) -> bool {
+fn rack(settings: &TcpSettings) -> bool {
     settings.recovery == RecoveryName::Rack && settings.loss_detection == LossDetection::Rack && settings.offers_sack()
 }
 
-fn rescues(settings: &Settings) -> bool {
+fn rescues(settings: &TcpSettings) -> bool {
     matches!(settings.recovery, RecoveryName::Sack | RecoveryName::Fack)
 }
 
-fn impatient(settings: &Settings) -> bool {
+fn impatient(settings: &TcpSettings) -> bool {
     newreno(settings) && settings.quirks.partial_ack_timer == PartialAckTimer::First
 }
 
-fn insists(settings: &Settings) -> bool {
+fn insists(settings: &TcpSettings) -> bool {
     !settings.quirks.ecn_fallback
 }
 
-fn keeps_window(settings: &Settings) -> bool {
+fn keeps_window(settings: &TcpSettings) -> bool {
     settings.quirks.syn_rtx_rto == SynRtxRto::Sample
 }
 
 /// A mark reduces cwnd over one RTT, and the echo stays set until CWR.
-fn latched(settings: &Settings) -> bool {
+fn latched(settings: &TcpSettings) -> bool {
     settings.reduces_by_prr_for_marks() && settings.ecn_echo == EchoStyle::Classic
 }
 
 /// CWR waits for new data, so the echo stays set during slow start after an RTO. Vegas does not change its cwnd in that RTT.
-fn repairs_on_ece(settings: &Settings) -> bool {
+fn repairs_on_ece(settings: &TcpSettings) -> bool {
     !vegas(settings) && !settings.quirks.cwr_on_retransmission && settings.ecn_echo == EchoStyle::Classic
 }
 

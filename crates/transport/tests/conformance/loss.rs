@@ -2,7 +2,7 @@
 
 use ecnlab_transport::congestion::{CongestionControl, CongestionController};
 use ecnlab_transport::settings::RecoveryName;
-use ecnlab_transport::{HostClock, Settings};
+use ecnlab_transport::{HostClock, TcpSettings};
 use ecnlab_units::{Rate, Span};
 
 use super::rule::{Rule, RuleResult, Scenario, check_scenario, rule};
@@ -16,7 +16,7 @@ use crate::harness::{at, millis};
 const LOST: u64 = 16;
 
 /// Multiplicative decrease factor for a loss.
-pub fn loss_beta(settings: &Settings) -> f64 {
+pub fn loss_beta(settings: &TcpSettings) -> f64 {
     CongestionController::new(settings, HostClock::new(settings, Span::ZERO)).loss_beta()
 }
 

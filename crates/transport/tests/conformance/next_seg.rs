@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use ecnlab_transport::settings::RecoveryName;
-use ecnlab_transport::{SegmentType, Settings};
+use ecnlab_transport::{SegmentType, TcpSettings};
 
 use super::loss::NO_TIMEOUT;
 use super::rule::{Rule, RuleResult, Scenario, check_scenario, rule};
@@ -33,7 +33,7 @@ struct Model {
 }
 
 impl Model {
-    fn new(settings: &Settings, run: &TransferRecord) -> Model {
+    fn new(settings: &TcpSettings, run: &TransferRecord) -> Model {
         Model {
             forward: settings.recovery == RecoveryName::Fack,
             max_rwnd: settings.max_rwnd,
@@ -135,7 +135,7 @@ impl Model {
 }
 
 /// Checks that a rule of NextSeg decides at least once, and is followed whenever it does.
-fn clause(settings: &Settings, run: &TransferRecord, rule: usize) -> RuleResult {
+fn clause(settings: &TcpSettings, run: &TransferRecord, rule: usize) -> RuleResult {
     let mut model = Model::new(settings, run);
     for step in run.steps.iter().take_while(|step| !step.is_rto()) {
         match model.follow(step) {

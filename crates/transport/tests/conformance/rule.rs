@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use ecnlab_transport::{Segment, Settings};
+use ecnlab_transport::{Segment, TcpSettings};
 
 use super::exceptions::{EXCEPTIONS, ExceptionScope, RuleException};
 use crate::harness::cases::{self, ProfileCase};
@@ -18,10 +18,10 @@ pub type RuleResult = Result<(), String>;
 pub struct Rule {
     pub name: &'static str,
     pub section: &'static str,
-    pub holds: fn(&Settings, &TransferRecord) -> RuleResult,
+    pub holds: fn(&TcpSettings, &TransferRecord) -> RuleResult,
 }
 
-pub const fn rule(name: &'static str, section: &'static str, holds: fn(&Settings, &TransferRecord) -> RuleResult) -> Rule {
+pub const fn rule(name: &'static str, section: &'static str, holds: fn(&TcpSettings, &TransferRecord) -> RuleResult) -> Rule {
     Rule { name, section, holds }
 }
 

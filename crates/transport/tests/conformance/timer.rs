@@ -1,6 +1,6 @@
 //! Retransmission timer: backoff, Karn's algorithm and the window after an RTO (RFC 6298; RFC 5681, sections 3.1 and 4.1).
 
-use ecnlab_transport::Settings;
+use ecnlab_transport::TcpSettings;
 use ecnlab_transport::settings::RecoveryName;
 use ecnlab_units::{Span, Time};
 
@@ -30,7 +30,7 @@ fn intervals(run: &TransferRecord) -> Vec<Span> {
 const SLACK: f64 = 0.021;
 
 /// Lateness of a timer of `seconds` by the steps of the timer wheel: two ticks, or 8 for each 63 of them.
-pub fn wheel_slack(settings: &Settings, seconds: f64) -> f64 {
+pub fn wheel_slack(settings: &TcpSettings, seconds: f64) -> f64 {
     if settings.quirks.timer_wheel { seconds * 8.0 / 63.0 + 2.0 * settings.quirks.tick.seconds() } else { 0.0 }
 }
 

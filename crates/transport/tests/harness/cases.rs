@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ecnlab_transport::Settings;
+use ecnlab_transport::TcpSettings;
 use ecnlab_transport::profile::{self, PROFILES, VARIANTS};
 use ecnlab_transport::settings::check;
 use ecnlab_units::Values;
@@ -14,7 +14,7 @@ pub struct ProfileCase {
     pub profile: &'static str,
     pub variant: Option<&'static str>,
     values: Values,
-    pub settings: Arc<Settings>,
+    pub settings: Arc<TcpSettings>,
 }
 
 /// Whether the profile mimics ns-2, whose agents are the variants.
@@ -38,7 +38,7 @@ impl ProfileCase {
         if let Some(variant) = variant {
             profile::find_variant(variant).expect("a variant of the registry").apply(&mut values);
         }
-        let settings = Arc::new(Settings::from_values(&values));
+        let settings = Arc::new(TcpSettings::from_values(&values));
         ProfileCase { profile, variant, values, settings }
     }
 
@@ -48,7 +48,7 @@ impl ProfileCase {
         for (name, text) in members {
             values.set_from_text(name, text).unwrap_or_else(|why| panic!("{name} = {text}: {why}"));
         }
-        let settings = Arc::new(Settings::from_values(&values));
+        let settings = Arc::new(TcpSettings::from_values(&values));
         check(&values).is_empty().then(|| ProfileCase { values, settings, ..self.clone() })
     }
 

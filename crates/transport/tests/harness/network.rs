@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ecnlab_transport::settings::{RecoveryName, SsthreshRounding};
-use ecnlab_transport::{Ack, AppWrite, CongestionWindow, HostClock, Receiver, Segment, SegmentType, Sender, SenderOutput, Settings};
+use ecnlab_transport::{Ack, AppWrite, CongestionWindow, HostClock, Receiver, Segment, SegmentType, Sender, SenderOutput, TcpSettings};
 use ecnlab_units::{Span, Time};
 
 use super::path::{PacketInfo, Path, PathAction, PathScript, apply_script};
@@ -66,7 +66,7 @@ struct Direction {
 pub struct TestNetwork {
     sender: Sender,
     receiver: Receiver,
-    settings: Arc<Settings>,
+    settings: Arc<TcpSettings>,
     path: Path,
     now: Time,
     events: BTreeMap<(Time, u64), Event>,
@@ -98,7 +98,7 @@ impl SenderOutput for SentCollector {
 }
 
 /// Runs a transfer to its end.
-pub fn run_transfer(settings: &Arc<Settings>, plan: &TransferPlan) -> TransferRecord {
+pub fn run_transfer(settings: &Arc<TcpSettings>, plan: &TransferPlan) -> TransferRecord {
     let first = AppWrite { closes: plan.later.is_empty(), ..AppWrite::full_packets(plan.segments, settings.payload()) };
     let clock = HostClock::new(settings, Span::ZERO);
     let mut network = TestNetwork {

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use ecnlab_transport::settings::RecoveryName;
-use ecnlab_transport::{Ack, CongestionWindow, SegmentType, Settings};
+use ecnlab_transport::{Ack, CongestionWindow, SegmentType, TcpSettings};
 use ecnlab_units::Time;
 
 use super::record::{RecordedSegment, SenderStep, StepCause, TransferRecord, payload};
 
 /// Checks a run; the error names the violation.
-pub fn check_invariants(settings: &Settings, run: &TransferRecord) -> Result<(), String> {
+pub fn check_invariants(settings: &TcpSettings, run: &TransferRecord) -> Result<(), String> {
     if run.all_acked_at.is_none() {
         return Err(format!("stuck: {} of {} arrived by {:?}", run.delivered_segments, run.total_segments, run.end));
     }
@@ -76,7 +76,7 @@ struct Episode {
 }
 
 impl Wire {
-    fn step(&mut self, settings: &Settings, step: &SenderStep) -> Result<(), String> {
+    fn step(&mut self, settings: &TcpSettings, step: &SenderStep) -> Result<(), String> {
         if let StepCause::Ack(ack) = &step.cause {
             self.hear(ack, step.una_before);
         }
@@ -115,7 +115,7 @@ impl Wire {
         self.episode.hear(ack, una_before, self.high);
     }
 
-    fn check_invariants(&self, settings: &Settings, step: &SenderStep, sent: &RecordedSegment) -> Result<(), String> {
+    fn check_invariants(&self, settings: &TcpSettings, step: &SenderStep, sent: &RecordedSegment) -> Result<(), String> {
         let seq = sent.segment.seq;
         let wrong = |what: &str| Err(what.to_owned());
         if seq < step.una {
@@ -153,7 +153,7 @@ impl Wire {
     }
 
     /// Whether a segment is within the window inflated by duplicate and partial ACKs, each of which indicates a delivered segment.
-    fn in_window(&self, settings: &Settings, window: &CongestionWindow, seq: u64) -> bool {
+    fn in_window(&self, settings: &TcpSettings, window: &CongestionWindow, seq: u64) -> bool {
         // ns-2's Sack1 takes every ACK off the pipe, a partial one twice, and a mark in recovery prolongs that.
         if settings.recovery == RecoveryName::Sack1 && settings.ecn {
             return true;
@@ -163,7 +163,7 @@ impl Wire {
     }
 
     /// Segments that a scoreboard without SACK counts as delivered, one per duplicate ACK, and the one that they indicate as lost.
-    fn gone(&self, settings: &Settings) -> u64 {
+    fn gone(&self, settings: &TcpSettings) -> u64 {
         if settings.max_reported_sack_blocks() == 0 { self.episode.duplicates + 1 } else { 0 }
     }
 
@@ -179,7 +179,7 @@ impl Wire {
     }
 }
 
-fn on_scoreboard(settings: &Settings) -> bool {
+fn on_scoreboard(settings: &TcpSettings) -> bool {
     matches!(settings.recovery, RecoveryName::Sack | RecoveryName::Fack | RecoveryName::Rack)
 }
 

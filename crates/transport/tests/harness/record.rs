@@ -1,7 +1,7 @@
 //! The record of a run, and queries for rules.
 
 use ecnlab_transport::SendCounters;
-use ecnlab_transport::{Ack, CongestionWindow, Segment, SegmentType, Settings};
+use ecnlab_transport::{Ack, CongestionWindow, Segment, SegmentType, TcpSettings};
 use ecnlab_units::Time;
 
 use super::path::PathAction;
@@ -74,7 +74,7 @@ pub struct TransferRecord {
 }
 
 /// Application data of a segment; a FIN may carry some.
-pub fn payload(settings: &Settings, segment: &Segment) -> u32 {
+pub fn payload(settings: &TcpSettings, segment: &Segment) -> u32 {
     let bare = segment.segment_type == SegmentType::Fin && segment.size == settings.quirks.ack_size;
     if bare || segment.seq == 0 && settings.has_syn() { 0 } else { segment.size - settings.quirks.header_size }
 }

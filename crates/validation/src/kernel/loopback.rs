@@ -8,7 +8,7 @@ use ecnlab_sim::{
     PacketId, Probe, RowPolicy, Script, ScriptAction, ScriptRule, Simulation,
 };
 use ecnlab_transport::application::{AppEvent, Application, ApplicationSpec, EngineCalls, FlowDirection};
-use ecnlab_transport::{Ack, AppWrite, SegmentType, Settings, Transport};
+use ecnlab_transport::{Ack, AppWrite, SegmentType, TcpSettings, Transport};
 use ecnlab_units::{Rate, Rng, Span, Time};
 
 use super::case::{Case, Packet, Path, Side, Trigger};
@@ -25,7 +25,7 @@ const EVENTS_PER_CHECK: u64 = 10_000;
 ///
 /// # Errors
 /// What is not built of what the case asks for.
-pub fn run(case: &Case, path: &Path, settings: Settings) -> Result<(Vec<Packet>, Option<Time>), String> {
+pub fn run(case: &Case, path: &Path, settings: TcpSettings) -> Result<(Vec<Packet>, Option<Time>), String> {
     let recorder = PacketRecorder { header: settings.quirks.header_size, ..PacketRecorder::default() };
     let network = network(case, path, settings)?;
     let options = Options { duration: case.end, measure_from: Time::ZERO, seed: 0 };
@@ -43,7 +43,7 @@ pub fn run(case: &Case, path: &Path, settings: Settings) -> Result<(Vec<Packet>,
 }
 
 /// The router's queue and what it does to packets, the way behind it on which packets may overtake each other, and the way back.
-fn network(case: &Case, path: &Path, settings: Settings) -> Result<Network, String> {
+fn network(case: &Case, path: &Path, settings: TcpSettings) -> Result<Network, String> {
     let segments = RecordedSegments::of(case.sent_by(Side::A));
     let rules = |side: Side| case.script.iter().filter(move |line| line.side == side).map(|line| script_rule(line, &segments));
     let data: Vec<ScriptRule> = rules(Side::A).collect::<Result<_, _>>()?;
@@ -60,7 +60,7 @@ fn network(case: &Case, path: &Path, settings: Settings) -> Result<Network, Stri
         link("way", Direction::Forward, Rate::MAX, data_delay, u32::MAX, ImpairmentSpec::from_parts(scripted(later))),
         link("way", Direction::Back, Rate::MAX, ack_delay, u32::MAX, ImpairmentSpec::from_parts(scripted(back))),
     ];
-    let flow = |forward: &[u32], back: &[u32], counted, settings: Settings| FlowSpec {
+    let flow = |forward: &[u32], back: &[u32], counted, settings: TcpSettings| FlowSpec {
         group: 0,
         member: 0,
         forward: forward.to_vec(),

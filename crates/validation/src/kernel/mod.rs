@@ -31,7 +31,7 @@ mod settings;
 
 use std::collections::BTreeSet;
 
-use ecnlab_transport::Settings;
+use ecnlab_transport::TcpSettings;
 use ecnlab_units::{Time, words};
 
 use case::{Case, Side};
@@ -192,7 +192,7 @@ fn min_acks_for_counters(case: &Case, mode: CaseMode) -> usize {
     }
 }
 
-fn compare_receiver(case: &Case, settings: &Settings) -> Result<Comparison, Skipped> {
+fn compare_receiver(case: &Case, settings: &TcpSettings) -> Result<Comparison, Skipped> {
     let ours = receiver::play(case, settings).map_err(Skipped::NotComparable)?;
     let theirs: Vec<Expected> = case.sent_by(Side::B).map(Expected::as_it_was).collect();
     let difference = compare::packets(&ours, &theirs, is_window_compared(case));
@@ -201,7 +201,7 @@ fn compare_receiver(case: &Case, settings: &Settings) -> Result<Comparison, Skip
     Ok(Comparison { difference, packets: theirs.len(), counters: Some(counters), excerpt: excerpt.unwrap_or_default() })
 }
 
-fn compare_sender(case: &Case, settings: Settings) -> Comparison {
+fn compare_sender(case: &Case, settings: TcpSettings) -> Comparison {
     let played = sender::play(case, settings);
     let theirs: Vec<Expected> = case.sent_by(Side::A).map(Expected::as_it_was).collect();
     let packets = compare::packets(&played.packets, &theirs, false);
@@ -216,7 +216,7 @@ fn compare_sender(case: &Case, settings: Settings) -> Comparison {
     fail_if_runaway(comparison, played.runaway)
 }
 
-fn compare_loopback(case: &Case, settings: Settings) -> Result<Comparison, Skipped> {
+fn compare_loopback(case: &Case, settings: TcpSettings) -> Result<Comparison, Skipped> {
     let none = || Skipped::NotComparable("not comparable: the network was more than the path of a case".to_owned());
     let path = case.path.as_ref().ok_or_else(none)?;
     let (ours, runaway) = loopback::run(case, path, settings).map_err(Skipped::NotBuilt)?;

@@ -1,6 +1,6 @@
 //! The receiver alone: the segments that reached the real receiver reach ours, and ours is to send what the real one sent.
 
-use ecnlab_transport::{Ack, HostClock, Receiver, Segment, SegmentType, Settings};
+use ecnlab_transport::{Ack, HostClock, Receiver, Segment, SegmentType, TcpSettings};
 use ecnlab_units::Time;
 
 use super::case::{Case, Packet, Side};
@@ -12,7 +12,7 @@ use super::settings::{boot, size};
 ///
 /// # Errors
 /// What our receiver cannot be told.
-pub fn play(case: &Case, settings: &Settings) -> Result<Vec<Packet>, String> {
+pub fn play(case: &Case, settings: &TcpSettings) -> Result<Vec<Packet>, String> {
     let segments = RecordedSegments::of(case.sent_by(Side::A));
     if !segments.is_contiguous() {
         return Err("not comparable: retransmitted data has other segment boundaries".to_owned());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ecnlab_transport::{
-    Ack, AppWrite, CongestionWindow, HostClock, Receiver, SackOption, Segment, SegmentType, Sender, SenderOutput, Settings,
+    Ack, AppWrite, CongestionWindow, HostClock, Receiver, SackOption, Segment, SegmentType, Sender, SenderOutput, TcpSettings,
 };
 use ecnlab_units::{Span, Time};
 
@@ -25,7 +25,7 @@ pub struct SenderRun {
 }
 
 /// Plays a case to a sender with these settings.
-pub fn play(case: &Case, settings: Settings) -> SenderRun {
+pub fn play(case: &Case, settings: TcpSettings) -> SenderRun {
     let mut stage = SenderReplay::new(case, Arc::new(settings));
     stage.run(case);
     stage.played
@@ -35,7 +35,7 @@ struct SenderReplay {
     sender: Sender,
     /// Takes the data of the other side, if there is any.
     answers: Option<ReplyReceiver>,
-    settings: Arc<Settings>,
+    settings: Arc<TcpSettings>,
     segment_map: SegmentMap,
     outbox: Outbox,
     /// What was written before the connection was open.
@@ -71,7 +71,7 @@ enum Input<'a> {
 }
 
 impl SenderReplay {
-    fn new(case: &Case, settings: Arc<Settings>) -> SenderReplay {
+    fn new(case: &Case, settings: Arc<TcpSettings>) -> SenderReplay {
         let clock = HostClock::new(&settings, boot(case));
         let answers = case.goes_both_ways().then(|| ReplyReceiver::new(case, &settings));
         let sender = Sender::new(settings.clone(), &AppWrite::keep_open(0), clock);
@@ -219,7 +219,7 @@ impl SenderReplay {
 }
 
 impl ReplyReceiver {
-    fn new(case: &Case, settings: &Settings) -> ReplyReceiver {
+    fn new(case: &Case, settings: &TcpSettings) -> ReplyReceiver {
         let settings = of_answer(case, settings).for_reverse_direction(false);
         let receiver = Receiver::new(&settings, HostClock::new(&settings, boot(case)));
         ReplyReceiver { receiver, segments: RecordedSegments::of_answer(case.sent_by(Side::B)), header: settings.quirks.header_size }

@@ -1,7 +1,7 @@
 //! The settings that a case's hosts amount to, or what of them is not built.
 
 use ecnlab_transport::settings::{self, ReceiveWindow};
-use ecnlab_transport::{Quirks, Settings, profile};
+use ecnlab_transport::{Quirks, TcpSettings, profile};
 use ecnlab_units::Span;
 use ecnlab_units::parameter::OrOff;
 
@@ -72,7 +72,7 @@ fn tick(case: &Case) -> Span {
 ///
 /// # Errors
 /// What is not built of what the case asks for.
-pub fn settings(case: &Case) -> Result<Settings, String> {
+pub fn settings(case: &Case) -> Result<TcpSettings, String> {
     let tcp = &case.tcp;
     let mut values = profile::find(PROFILE).expect("the profile exists").values();
     let mut wrong = Vec::new();
@@ -107,12 +107,12 @@ pub fn settings(case: &Case) -> Result<Settings, String> {
     let contradictions = || settings::check(&values).into_iter().map(|(name, why)| (name.to_owned(), why)).next();
     match wrong.into_iter().next().or_else(contradictions) {
         Some((name, why)) => Err(format!("not built: {name} of profile {PROFILE} cannot have the case's value: {why}")),
-        None => Ok(Settings::from_values(&values)),
+        None => Ok(TcpSettings::from_values(&values)),
     }
 }
 
 /// Those of the other direction of a connection, whose receiver is side a with the buffer that hosts have.
-pub fn of_answer(case: &Case, settings: &Settings) -> Settings {
+pub fn of_answer(case: &Case, settings: &TcpSettings) -> TcpSettings {
     let usual = profile::settings(PROFILE);
     let quirks = Quirks {
         moderate_rcvbuf: case.tcp.sysctl(Side::A, "net.ipv4.tcp_moderate_rcvbuf") == Some("1"),
@@ -121,7 +121,7 @@ pub fn of_answer(case: &Case, settings: &Settings) -> Settings {
         app_read_resume: OrOff(None),
         ..settings.quirks
     };
-    Settings {
+    TcpSettings {
         receive_window: ReceiveWindow::Autotuned,
         receive_buffer: usual.receive_buffer,
         // The scale of its SYN shows how large it may become.

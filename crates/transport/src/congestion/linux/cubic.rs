@@ -20,7 +20,7 @@ use super::cube_root::cube_root;
 use super::{CwndCount, FIXED_POINT_ONE, reduced_cwnd, slow_start, to_fixed_point};
 use crate::clock::HostClock;
 use crate::congestion::{AckSample, CongestionControl, CongestionWindow, CubicSettings, ReductionCause};
-use crate::settings::Settings;
+use crate::settings::TcpSettings;
 
 /// Value of cnt if the curve is not above cwnd, as a multiple of cwnd.
 const CNT_FACTOR_ABOVE_CURVE: u64 = 100;
@@ -42,7 +42,7 @@ struct CubicConstants {
 }
 
 impl CubicConstants {
-    fn from_settings(settings: &Settings) -> CubicConstants {
+    fn from_settings(settings: &TcpSettings) -> CubicConstants {
         let parameters = CubicSettings::from_settings(settings);
         let beta = to_fixed_point(parameters.beta);
         CubicConstants {
@@ -110,7 +110,7 @@ impl CubicState {
 }
 
 impl LinuxCubic {
-    pub fn new(settings: &Settings, clock: HostClock) -> LinuxCubic {
+    pub fn new(settings: &TcpSettings, clock: HostClock) -> LinuxCubic {
         LinuxCubic {
             cwnd_count: CwndCount::default(),
             state: CubicState::new(&clock),
@@ -277,7 +277,7 @@ mod tests {
 
     impl Flow {
         fn new(cwnd: f64, rtt_millis: u64, reno_friendly: bool) -> Flow {
-            let settings = Settings {
+            let settings = TcpSettings {
                 quirks: Quirks { tick: Span::from_millis(4), cubic_reno_friendly: reno_friendly, ..profile::quirks("linux") },
                 ..profile::settings("linux")
             };
@@ -381,7 +381,8 @@ mod tests {
 
     #[test]
     fn ticks_longer_than_a_second_are_ticks_too() {
-        let settings = Settings { quirks: Quirks { tick: Span::from_secs(2), ..profile::quirks("linux") }, ..profile::settings("linux") };
+        let settings =
+            TcpSettings { quirks: Quirks { tick: Span::from_secs(2), ..profile::quirks("linux") }, ..profile::settings("linux") };
         let mut cubic = LinuxCubic::new(&settings, HostClock::new(&settings, Span::ZERO));
         let mut window = CongestionWindow { cwnd: 100.0, ssthresh: 50.0 };
         cubic.on_ack(&mut window, &ack_sample(20, Time::ZERO + Span::from_secs(60), Span::from_secs(1)));

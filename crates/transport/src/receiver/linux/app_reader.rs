@@ -6,7 +6,7 @@ use ecnlab_units::{Span, Time};
 
 use super::autotune::RcvBufAutotune;
 use super::rcvbuf::{QueuedSegment, ReceiveBuffer};
-use crate::settings::{ReceiveWindow, Settings};
+use crate::settings::{ReceiveWindow, TcpSettings};
 
 #[derive(Debug)]
 pub struct AppReader {
@@ -29,7 +29,7 @@ pub struct AppReader {
 }
 
 impl AppReader {
-    pub fn new(settings: &Settings) -> AppReader {
+    pub fn new(settings: &TcpSettings) -> AppReader {
         AppReader {
             unread: VecDeque::new(),
             read_bytes: 0,

@@ -9,7 +9,7 @@
 
 use ecnlab_units::{Span, Time};
 
-use crate::settings::Settings;
+use crate::settings::TcpSettings;
 
 /// Segments of the initial window, the base of the first comparison (RFC 6928).
 const INITIAL_SEGMENTS: u64 = 10;
@@ -33,7 +33,7 @@ pub struct RcvBufAutotune {
 }
 
 impl RcvBufAutotune {
-    pub fn new(settings: &Settings) -> RcvBufAutotune {
+    pub fn new(settings: &TcpSettings) -> RcvBufAutotune {
         let full = u64::from(settings.payload());
         let mut memory = full + SEGMENT_OVERHEAD_BYTES;
         while memory - memory / 2 < full {

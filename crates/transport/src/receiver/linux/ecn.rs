@@ -13,7 +13,7 @@ use ecnlab_units::{CongestionLevel, Ecn, EcnSemantics};
 
 use crate::receiver::ecn_echo::EcnEchoBits;
 use crate::segment::Segment;
-use crate::settings::{EchoStyle, Settings};
+use crate::settings::{EchoStyle, TcpSettings};
 
 #[derive(Debug)]
 pub struct LinuxEcnEcho {
@@ -33,7 +33,7 @@ pub struct LinuxEcnEcho {
 }
 
 impl LinuxEcnEcho {
-    pub fn new(settings: &Settings) -> LinuxEcnEcho {
+    pub fn new(settings: &TcpSettings) -> LinuxEcnEcho {
         LinuxEcnEcho {
             style: settings.ecn_echo,
             negotiated: None,
@@ -113,7 +113,7 @@ mod tests {
     use crate::profile;
 
     fn marks(ecn_echo: EchoStyle) -> LinuxEcnEcho {
-        let mut marks = LinuxEcnEcho::new(&Settings { ecn_echo, ..profile::settings("linux") });
+        let mut marks = LinuxEcnEcho::new(&TcpSettings { ecn_echo, ..profile::settings("linux") });
         marks.set_negotiated(true);
         marks
     }

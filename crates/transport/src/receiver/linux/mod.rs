@@ -39,7 +39,7 @@ use self::syn_fin_replies::LinuxSynFinReplies;
 use super::{ReceiveOutcome, SACK_BLOCK_BYTES, ecn_echo::EcnEchoBits};
 use crate::clock::HostClock;
 use crate::segment::{Ack, Segment, SegmentType};
-use crate::settings::{EchoStyle, Handshake, Settings};
+use crate::settings::{EchoStyle, Handshake, TcpSettings};
 use crate::timer::earlier_deadline;
 
 /// Minimum interval between ACKs of invalid segments without data (RFC 5961, section 7; ip-sysctl tcp_invalid_ratelimit).
@@ -92,7 +92,7 @@ pub struct LinuxReceiver {
 }
 
 impl LinuxReceiver {
-    pub fn new(settings: &Settings, clock: HostClock) -> LinuxReceiver {
+    pub fn new(settings: &TcpSettings, clock: HostClock) -> LinuxReceiver {
         LinuxReceiver {
             rcv_nxt: 0,
             received_bytes: 0,

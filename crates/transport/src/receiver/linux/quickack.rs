@@ -19,7 +19,7 @@
 use ecnlab_units::{Span, Time};
 
 use crate::clock::HostClock;
-use crate::settings::Settings;
+use crate::settings::TcpSettings;
 
 /// Maximum delay (Linux TCP_DELACK_MAX).
 const DELACK_MAX: Span = Span::from_millis(200);
@@ -70,7 +70,7 @@ pub struct AckScheduler {
 }
 
 impl AckScheduler {
-    pub fn new(settings: &Settings, clock: HostClock) -> AckScheduler {
+    pub fn new(settings: &TcpSettings, clock: HostClock) -> AckScheduler {
         let full = settings.payload();
         let header = settings.quirks.header_size.saturating_sub(IP_HEADER_BYTES);
         let least = clock.ticks_in_span(settings.delayed_ack_time);
@@ -293,7 +293,7 @@ mod tests {
     use crate::settings::Quirks;
 
     fn acks() -> AckScheduler {
-        let settings = Settings {
+        let settings = TcpSettings {
             quirks: Quirks { tick: Span::from_millis(4), timer_wheel: true, ..profile::quirks("linux") },
             ..profile::settings("linux")
         };

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use ecnlab_units::{Span, Time};
 
 use crate::clock::HostClock;
-use crate::settings::Settings;
+use crate::settings::TcpSettings;
 
 /// Tolerance for the delay of packets on an empty path.
 const PATH_JITTER: Span = Span::from_micros(50);
@@ -48,7 +48,7 @@ fn span_micros(span: Span) -> u64 {
 }
 
 impl RcvRttEstimator {
-    pub fn new(settings: &Settings, clock: HostClock) -> RcvRttEstimator {
+    pub fn new(settings: &TcpSettings, clock: HostClock) -> RcvRttEstimator {
         let timestamps = settings.timestamps;
         RcvRttEstimator {
             timestamps,
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn without_timestamps_the_smallest_time_of_a_window_counts() {
-        let settings = Settings { timestamps: false, ..profile::settings("linux") };
+        let settings = TcpSettings { timestamps: false, ..profile::settings("linux") };
         let mut trips = RcvRttEstimator::new(&settings, HostClock::new(&settings, Span::ZERO));
         for (next, micros) in [(1_000, 0), (5_000, 4_000), (11_000, 50_000), (21_000, 80_000), (31_000, 200_000)] {
             trips.on_window_progress(next, 10_000, at(micros));

@@ -10,7 +10,7 @@
 //!
 //! An autotuned buffer grows with the application's reading rate ([`super::autotune`]).
 
-use crate::settings::{Handshake, ReceiveWindow, Settings};
+use crate::settings::{Handshake, ReceiveWindow, TcpSettings};
 
 /// Maximum window without window scaling.
 const MAX_UNSCALED_WINDOW: i64 = 65_535;
@@ -88,7 +88,7 @@ pub struct ReceiveBuffer {
 
 impl ReceiveBuffer {
     /// Receive buffer by these settings; none if no window is advertised.
-    pub fn new(settings: &Settings) -> Option<ReceiveBuffer> {
+    pub fn new(settings: &TcpSettings) -> Option<ReceiveBuffer> {
         let grows = match settings.receive_window {
             ReceiveWindow::Unlimited => return None,
             ReceiveWindow::Fixed => false,
@@ -288,7 +288,7 @@ mod tests {
     use crate::profile;
 
     fn room(receive_window: ReceiveWindow, receive_buffer: u64) -> ReceiveBuffer {
-        let settings = Settings { receive_window, receive_buffer, ..profile::settings("linux") };
+        let settings = TcpSettings { receive_window, receive_buffer, ..profile::settings("linux") };
         let mut room = ReceiveBuffer::new(&settings).unwrap();
         room.on_open(0);
         room

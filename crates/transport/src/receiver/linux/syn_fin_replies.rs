@@ -13,7 +13,7 @@ use ecnlab_units::{Span, Time};
 
 use crate::clock::HostClock;
 use crate::segment::SegmentType;
-use crate::settings::Settings;
+use crate::settings::TcpSettings;
 
 /// Number of retransmissions before the receiver gives up (ip-sysctl tcp_synack_retries, tcp_orphan_retries).
 const SYN_ACK_RETRIES: u32 = 5;
@@ -44,7 +44,7 @@ pub struct LinuxSynFinReplies {
 }
 
 impl LinuxSynFinReplies {
-    pub fn new(settings: &Settings, clock: HostClock) -> LinuxSynFinReplies {
+    pub fn new(settings: &TcpSettings, clock: HostClock) -> LinuxSynFinReplies {
         LinuxSynFinReplies {
             clock,
             unacked_reply: None,
@@ -146,7 +146,7 @@ mod tests {
     use crate::settings::Quirks;
 
     fn opening() -> LinuxSynFinReplies {
-        let settings = Settings {
+        let settings = TcpSettings {
             quirks: Quirks { tick: Span::from_millis(4), timer_wheel: true, ..profile::quirks("linux") },
             ..profile::settings("linux")
         };

@@ -49,7 +49,7 @@ use self::undo::UndoState;
 use super::Recovery;
 use super::prr::Prr;
 use crate::segment::Ack;
-use crate::settings::{LossDetection, Settings};
+use crate::settings::{LossDetection, TcpSettings};
 use crate::tcb::{SenderOutput, Tcb};
 
 /// RACK state. The fields that each ACK reads come first, so that they share cache lines.
@@ -124,7 +124,7 @@ enum RexmitAction {
 }
 
 impl Rack {
-    pub fn new(settings: &Settings) -> Rack {
+    pub fn new(settings: &TcpSettings) -> Rack {
         Rack {
             scoreboard: RackScoreboard::default(),
             state: CaState::Open,

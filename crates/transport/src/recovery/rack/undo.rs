@@ -173,10 +173,10 @@ mod tests {
     use ecnlab_units::{Span, Time};
 
     use crate::recovery::testing::RecoveryTestBench;
-    use crate::settings::Settings;
+    use crate::settings::TcpSettings;
 
     /// Segment 1 of 20 is late and retransmitted 100 ms after all were sent; returns the send time.
-    fn late(change: impl FnOnce(&mut Settings)) -> (RecoveryTestBench, Time) {
+    fn late(change: impl FnOnce(&mut TcpSettings)) -> (RecoveryTestBench, Time) {
         let mut wire = RecoveryTestBench::with_linux_profile(20, change);
         let sent = wire.now;
         wire.advance_clock(Span::from_millis(100));
