@@ -51,7 +51,7 @@ studies: $(BUILT) ## every study in full: claims, figures and report in reports/
 # The packages of the site are its own lock file, since nothing else needs them. What only a web server uses is removed after the build.
 site: $(BUILT) ## the pages as a site that works offline, which `ecnlab docs` opens: python/ecnlab/site/
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-site.lock
-	@rm -rf $(SITE) && NO_COLOR=1 $(BIN)/zensical build --clean --strict
+	@rm -rf $(SITE) && PYTHONPATH=tools NO_COLOR=1 $(BIN)/zensical build --clean --strict
 	@rm -rf $(SITE)/404.html $(SITE)/sitemap.xml $(SITE)/assets/stylesheets/classic
 	@$(BIN)/python tools/links.py $(SITE)
 
