@@ -10,7 +10,8 @@ import pytest
 
 import ecnlab
 from ecnlab.comparison.phase import PhaseEffect, phase_effects
-from ecnlab.stats.estimates import Estimate, prediction_p_value, t_quantile
+from ecnlab.stats.estimates import Estimate, prediction_p_value
+from ecnlab.stats.student_t import t_quantile
 from helpers import SMALL, Outcome
 
 Command = Callable[..., Outcome]

@@ -13,10 +13,10 @@ from ecnlab.stats.estimates import (
     mean_with_interval,
     p_value,
     paired_difference,
-    t_quantile,
     welch_half_width,
     welch_p_value,
 )
+from ecnlab.stats.student_t import t_quantile
 
 DRUG_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
 DRUG_2 = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]

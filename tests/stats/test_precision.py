@@ -7,7 +7,8 @@ import pytest
 import ecnlab
 from ecnlab.errors import UnknownName, UsageError
 from ecnlab.stats import precision
-from ecnlab.stats.estimates import Estimate, t_quantile
+from ecnlab.stats.estimates import Estimate
+from ecnlab.stats.student_t import t_quantile
 from helpers import FIXED
 
 GROUPS, QUEUES = ["far", "near.far"], ["bottleneck", "far"]

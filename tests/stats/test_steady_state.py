@@ -8,10 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ecnlab.stats.estimates import t_quantile
 from ecnlab.stats.steady_state import (
     ObservedSeries,
-    _approximate_t_quantile_99,
     batch_means,
     mser_truncation_point,
     steady_state_of_quantity,
@@ -175,8 +173,3 @@ def test_a_quantity_that_never_varies_is_steady_and_says_nothing_of_the_length()
     found = steady_state_of_quantity(_observed_series([np.zeros(SERIES_LENGTH)]), 10.0)
     assert (found.from_s, found.shift) == (0.0, 0.0)
     assert math.isnan(found.independent)
-
-
-@pytest.mark.parametrize("freedom", [5, 9, 19])
-def test_the_quantile_that_costs_no_import_is_student_s(freedom: int) -> None:
-    assert _approximate_t_quantile_99(freedom) == pytest.approx(t_quantile(0.99, freedom), rel=0.03)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ecnlab.plot import style
 from ecnlab.plot.style import PALETTE_BY_POSITION, Palette
 from ecnlab.scenarios.units import display_unit_of_column
-from ecnlab.stats.estimates import t_quantile
+from ecnlab.stats.student_t import t_quantile
 
 if TYPE_CHECKING:
     import polars as pl

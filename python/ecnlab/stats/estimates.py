@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from ecnlab.errors import UsageError
+from ecnlab.stats.student_t import t_quantile, two_sided_tail
 
 CONFIDENCE = 0.95
 _MIN_SAMPLES_FOR_SPREAD = 2
@@ -142,21 +142,11 @@ def prediction_p_value(sample: Estimate, value: float) -> float:
     return _t_p_value(sample.mean - value, sample.sd * math.sqrt(1 + 1 / sample.n), sample.n - 1)
 
 
-@lru_cache(maxsize=256)
-def t_quantile(confidence: float, freedom: float) -> float:
-    """The two-sided quantile of Student's t: P(|T| <= t) = confidence."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 0.5 + confidence / 2))
-
-
 def _t_p_value(difference: float, error: float, freedom: float) -> float:
     """P(|T| >= |difference| / error); without any error 0, or 1 where there is no difference either."""
-    from scipy.special import stdtr
-
     if error == 0:
         return float(difference == 0)
-    return float(2 * stdtr(freedom, -abs(difference) / error))
+    return two_sided_tail(difference / error, freedom)
 
 
 def _welch_error_and_freedom(sd_a: float, n_a: int, sd_b: float, n_b: int) -> tuple[float, float]:

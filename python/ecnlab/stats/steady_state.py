@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ecnlab.errors import Problem
+from ecnlab.stats.student_t import t_quantile
 
 MSER_BATCH = 5
 _MIN_BATCHES_AFTER_CUT = 5
@@ -226,13 +227,7 @@ def _is_mean_shifted_by_transient(before: Sequence[float], after: Sequence[float
     lag = max(0.0, _lag_one_autocorrelation(groups)) if spread > 0 else 0.0
     per_batch = spread * size * (1 + lag) / (1 - lag)
     noise = math.sqrt(per_batch * (1 / len(before) + 1 / len(after)))
-    return abs(arithmetic_mean(before) - arithmetic_mean(after)) > _approximate_t_quantile_99(len(groups) - 1) * noise
-
-
-def _approximate_t_quantile_99(freedom: int) -> float:
-    """Student's two-sided quantile at 99 % by its expansion in 1 / freedom, right to 3 % from 5 on: importing scipy would cost more."""
-    z = 2.5758293
-    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    return abs(arithmetic_mean(before) - arithmetic_mean(after)) > t_quantile(0.99, len(groups) - 1) * noise
 
 
 def _autocorrelation(runs: Sequence[Sequence[float]], series: int) -> float:

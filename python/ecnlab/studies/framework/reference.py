@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from ecnlab.packet_traces import ns2
-from ecnlab.stats.estimates import CONFIDENCE, Estimate, t_quantile
+from ecnlab.stats.estimates import CONFIDENCE, Estimate
+from ecnlab.stats.student_t import t_quantile
 
 # The tables of RED, ECN and ECNM on the thesis' networks.
 THESIS_TABLES = ("thesis-ch4", "thesis-ch4-maxp", "thesis-ch5", "more-seeds")
