@@ -23,7 +23,7 @@ def test_the_pages_are_what_the_engine_declares() -> None:
     assert reference_pages.write_or_check_pages(["--check"]) == 0, "run python tools/reference_pages.py"
 
 
-def test_a_stale_or_missing_page_is_told_with_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stale_or_missing_page_is_reported_with_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "parameters.md"
     assert reference_pages.write_or_check_pages(["--check", "--file", str(page)]) == 1
     assert reference_pages.write_or_check_pages(["--file", str(page)]) == 0
@@ -42,12 +42,12 @@ def test_the_page_of_quirks_has_every_quirk_once_and_what_each_profile_changes()
         assert text.count(f"\n| `{quirk.name}` |") == 1 + changing
 
 
-def test_a_column_that_the_page_of_measures_says_otherwise_is_written_anew() -> None:
+def test_a_column_that_the_page_of_measures_says_otherwise_is_rewritten() -> None:
     text = reference_pages.MEASURES_PAGE.read_text()
     assert reference_pages.measures_page(text.replace("| `rtt_mean_s` | s |", "| `rtt_mean_s` | h |")) == text
 
 
-def test_a_rule_and_a_column_that_the_page_of_traces_says_otherwise_are_written_anew() -> None:
+def test_a_rule_and_a_column_that_the_page_of_traces_says_otherwise_are_rewritten() -> None:
     text = reference_pages.TRACES_PAGE.read_text()
     assert (
         reference_pages.traces_page(
@@ -57,7 +57,7 @@ def test_a_rule_and_a_column_that_the_page_of_traces_says_otherwise_are_written_
     )
 
 
-def test_a_phase_effect_that_the_page_shows_otherwise_is_written_anew() -> None:
+def test_a_phase_effect_that_the_page_shows_otherwise_is_rewritten() -> None:
     text = reference_pages.PHASE_PAGE.read_text()
     assert "| `examples/phase.toml` | 1 | 1 |" in text
     assert reference_pages.phase_page(text.replace("| `examples/phase.toml` | 1 | 1 |", "| `examples/phase.toml` | 1 | 0 |")) == text
@@ -113,7 +113,7 @@ def test_a_queue_that_a_page_shows_is_one(line: str) -> None:
         assert ecnlab.run(shown).table("queues")["arrivals"][0] > 0
 
 
-def test_no_column_says_by_itself_which_words_stand_in_it() -> None:
+def test_no_column_lists_its_words_twice() -> None:
     texts = (shown.read_text() for shown in (reference_pages.MEASURES_PAGE, reference_pages.TRACES_PAGE))
     assert [words for text in texts for words in re.findall(r"^\| `\w+` .*(\(`[^)]*`\)) \1 \|$", text, re.MULTILINE)] == []
 

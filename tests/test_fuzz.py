@@ -38,6 +38,6 @@ def test_the_sound_batch_is_read() -> None:
     assert list(batch.parts[0].read("total").column("seed")) == [1, 2]
 
 
-def test_a_sound_result_of_the_box_is_a_run() -> None:
+def test_a_valid_result_of_the_guest_is_a_run() -> None:
     ran = targets.ran_on_uml((FUZZ / "corpus" / "uml_result" / "run").read_bytes())
     assert list(ran.tables["total"].column("x")) == [1]

@@ -69,7 +69,7 @@ def test_a_trace_that_cannot_be_followed_says_why(followed: Path, content: bytes
     assert told in error.value.problems[0].message
 
 
-def test_a_folder_in_place_of_a_trace_is_told(followed: Path) -> None:
+def test_a_folder_instead_of_a_trace_is_reported(followed: Path) -> None:
     with pytest.raises(ecnlab.ScenarioError, match="it is a folder"):
         ecnlab.load(followed, {"link.bottleneck.deliveries": "."})
 

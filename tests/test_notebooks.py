@@ -25,7 +25,7 @@ def test_the_notebooks_are_fresh() -> None:
 
 
 @pytest.mark.parametrize("page", [_page(page) for page in PAGES])
-def test_a_notebook_makes_what_its_page_shows(page: Path, tmp_path: Path) -> None:
+def test_a_notebook_produces_the_output_of_its_page(page: Path, tmp_path: Path) -> None:
     backends = _backends(page)
     if backends and not all(map(doctor.run_backend_checks().is_backend_usable, backends)):
         pytest.skip(f"needs the backends {backends}")

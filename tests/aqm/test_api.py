@@ -41,7 +41,7 @@ def test_red_by_hand_agrees_where_the_link_is_often_idle() -> None:
     assert counted(mine, "drops")[0] > 0
 
 
-def test_what_a_class_is_shown_is_what_arrives() -> None:
+def test_hooks_receive_the_arriving_packet() -> None:
     seen: list[Arrival] = []
     lines: list[Line] = []
 
@@ -65,7 +65,7 @@ def test_what_a_class_is_shown_is_what_arrives() -> None:
     assert 0.03 < max(one.rtt_s for one in seen) < 0.2
 
 
-def test_a_class_that_judges_departures_marks_what_has_waited() -> None:
+def test_an_on_departure_hook_marks_packets_by_sojourn_time() -> None:
     marks, early = counted(run_with(Departing), "marks", "drops_early")
     assert marks > 10
     assert counted(run_with(Passes), "marks", "drops_early") == [0, 0]
@@ -193,7 +193,7 @@ def test_a_run_that_fails_leaves_nothing_behind_for_the_next() -> None:
         (mark(group=0), "unknown group 0: the class has groups = 0"),
     ],
 )
-def test_an_answer_that_is_no_verdict_ends_the_run(answer: Any, told: str) -> None:
+def test_an_answer_that_is_not_a_verdict_ends_the_run(answer: Any, told: str) -> None:
     class Wrong(Aqm):
         def on_arrival(self, arrival: Arrival) -> Any:
             return answer
@@ -203,7 +203,7 @@ def test_an_answer_that_is_no_verdict_ends_the_run(answer: Any, told: str) -> No
 
 
 @pytest.mark.parametrize("due", [-1.0, float("nan"), float("inf"), 0.25])
-def test_a_deadline_that_is_no_later_time_ends_the_run(due: float) -> None:
+def test_a_deadline_that_is_not_a_later_time_ends_the_run(due: float) -> None:
     class Early(Ticking):
         def on_deadline(self, context: TimerContext) -> float | None:
             return due
@@ -212,7 +212,7 @@ def test_a_deadline_that_is_no_later_time_ends_the_run(due: float) -> None:
         ecnlab.run(scenario_with(Early))
 
 
-def test_what_fails_at_the_start_and_off_the_packets_way_is_told_too() -> None:
+def test_errors_in_on_start_and_on_idle_are_reported_too() -> None:
     class Starting(Passes):
         def on_start(self) -> None:
             raise LookupError("start")
@@ -236,7 +236,7 @@ def test_at_a_departure_only_the_leaving_packet_can_be_meant() -> None:
         ecnlab.run(scenario_with(Reaching))
 
 
-def test_ctrl_c_is_heard_while_a_class_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_takes_effect_while_a_hook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     import _thread
 
     class Interrupting(Passes):
@@ -264,7 +264,7 @@ def test_several_threads_run_several_seeds_of_one_class() -> None:
     assert len(used) > 1
 
 
-def test_verdicts_that_cannot_be_are_refused_where_they_are_made() -> None:
+def test_impossible_verdicts_are_refused_at_construction() -> None:
     for wrong, told in [
         (lambda: mark("loud"), "level = 'loud' must be one of"),
         (lambda: mark(cause="me"), "cause"),
@@ -276,7 +276,7 @@ def test_verdicts_that_cannot_be_are_refused_where_they_are_made() -> None:
             wrong()
 
 
-def test_verdicts_show_what_they_are() -> None:
+def test_verdicts_have_readable_representations() -> None:
     assert [repr(one) for one in (PASS, mark(), drop())] == ["<verdict PASS>", "<verdict mark>", "<verdict drop>"]
 
 
@@ -284,13 +284,13 @@ def test_the_functions_of_the_engine_are_there() -> None:
     assert (exp(1.0), ln(exp(2.0)), powi(0.5, 3)) == (pytest.approx(2.718281828459045), pytest.approx(2.0), 0.125)
 
 
-def test_a_line_tells_how_long_a_packet_takes() -> None:
+def test_a_line_gives_the_transmission_time_of_a_packet() -> None:
     assert Line(1_500_000, 120, None).packet_time_ps(1000) == 5_333_333_333
     assert Line(400_000_000_000, 120, None).packet_time_ps(64) == 1_280
 
 
 @pytest.mark.parametrize("number", [1.5, -1, 2**32])
-def test_a_place_that_is_no_whole_number_within_bounds_is_refused(number: Any) -> None:
+def test_a_place_that_is_not_a_whole_number_within_bounds_is_refused(number: Any) -> None:
     with pytest.raises(ValueError, match=r"victim = .* must be a whole number"):
         drop(number)
     with pytest.raises(ValueError, match=r"group = .* must be a whole number"):

@@ -222,7 +222,7 @@ def test_a_hook_that_forgets_to_answer_is_refused() -> None:
     _assert_compile_error(Silent, "on_arrival: returned none, expected PASS, mark() or drop(); fix: return")
 
 
-def test_a_number_that_is_no_verdict_ends_the_run() -> None:
+def test_a_number_that_is_not_a_verdict_ends_the_run() -> None:
     class Number(Aqm, compiled=True):
         def on_arrival(self, arrival: Arrival) -> Any:
             return 2
@@ -230,7 +230,7 @@ def test_a_number_that_is_no_verdict_ends_the_run() -> None:
     _assert_compile_error(Number, "2 is not a verdict")
 
 
-def test_what_numba_cannot_compile_is_told_in_a_few_lines() -> None:
+def test_numba_errors_are_reported_in_a_few_lines() -> None:
     class Uncompilable(Aqm, compiled=True):
         def on_arrival(self, arrival: Arrival) -> Verdict:
             return PASS if self.absent else drop()  # type: ignore[attr-defined]
@@ -239,7 +239,7 @@ def test_what_numba_cannot_compile_is_told_in_a_few_lines() -> None:
 
 
 @pytest.mark.parametrize("due", [-1.0, float("nan"), 0.25])
-def test_a_compiled_deadline_that_is_no_later_time_ends_the_run(due: float) -> None:
+def test_a_compiled_deadline_that_is_not_a_later_time_ends_the_run(due: float) -> None:
     class Early(Aqm, compiled=True):
         def on_start(self) -> float | None:
             self.next_s = due

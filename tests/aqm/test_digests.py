@@ -325,7 +325,7 @@ def test_a_set_whose_member_leads_back_to_it_has_a_digest() -> None:
     assert digest(held(1)) == digest(held(1)) != digest(held(2))
 
 
-def test_a_list_that_is_held_twice_is_not_two_equal_lists() -> None:
+def test_one_list_referenced_twice_differs_from_two_equal_lists() -> None:
     inner = [1]
     assert digest([inner, inner]) != digest([[1], [1]])
 

@@ -125,7 +125,7 @@ def test_a_file_beside_it_that_it_imports_from_is_part_of_the_key(tmp_path: Path
     assert keys[0] == keys[2]
 
 
-def test_a_result_tells_the_digest_of_the_aqm_that_it_was_made_with(mine: Path, tmp_path: Path) -> None:
+def test_a_result_has_the_digest_of_its_aqm(mine: Path, tmp_path: Path) -> None:
     made = read_scenario_text(SMALL, {QUEUE: '{ aqm = "Mine", limit = 60 }'}, aqms=[f"{mine}:Mine"])
     ecnlab.run(made, out=tmp_path / "r")
     import json
@@ -307,7 +307,7 @@ def test_a_class_that_has_changed_since_the_scenario_was_read_stores_nothing(lim
     assert ecnlab.run_all([request], store=tmp_path / "store").whole()
 
 
-def test_the_key_covers_what_asks_the_class(limited: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_digest_covers_compilation_and_package_versions(limited: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     class Compiled(limited, compiled=True):  # type: ignore[misc]
         pass
 

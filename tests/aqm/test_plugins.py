@@ -68,7 +68,7 @@ def test_values_that_contradict_each_other_are_refused_by_the_classs_own_check()
         scenario_with(Checked, ", low = 3")
 
 
-def test_a_check_that_raises_is_told_as_a_problem() -> None:
+def test_a_check_that_raises_is_reported_as_a_problem() -> None:
     class Raising(Passes):
         low: float = 1
 
@@ -132,7 +132,7 @@ def test_a_class_marks_unless_its_flag_ecn_is_off() -> None:
         (lambda: _aqm_class_with("red"), 'the name "red" of an AQM is taken'),
     ],
 )
-def test_a_class_that_is_no_sound_aqm_is_refused_with_the_reason(made: Any, told: str) -> None:
+def test_a_class_that_is_not_a_valid_aqm_is_refused_with_the_reason(made: Any, told: str) -> None:
     with pytest.raises(ecnlab.UsageError) as raised:
         read_scenario_text(SMALL, aqms=[made()])
     assert told in str(raised.value)
@@ -150,7 +150,7 @@ def test_a_class_that_is_no_sound_aqm_is_refused_with_the_reason(made: Any, told
         ([_aqm_class_with("Twice"), _aqm_class_with("Twice")], "two AQMs have the name 'Twice'"),
     ],
 )
-def test_what_is_no_list_of_aqms_is_refused(aqms: Any, told: str) -> None:
+def test_an_invalid_list_of_aqms_is_refused(aqms: Any, told: str) -> None:
     with pytest.raises(ecnlab.UsageError, match=told):
         read_scenario_text(SMALL, aqms=aqms)
 
@@ -209,7 +209,7 @@ def test_a_class_stands_inside_a_discipline_too() -> None:
     assert counted(run, "marks")[0] > 0
 
 
-def test_the_catalog_tells_a_users_class_like_ours() -> None:
+def test_the_catalog_describes_a_user_class_as_a_builtin_aqm() -> None:
     entry = plugins.registry_entry_of_aqm(Passes)
     assert (entry.name, len(entry.digest)) == ("Passes", 64)
 

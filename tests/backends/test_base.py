@@ -36,7 +36,7 @@ def test_a_scenario_is_on_the_simulator_and_keeps_its_key_there(small: ecnlab.Sc
     assert small.on_backend("sim") is small
 
 
-def test_an_aqm_in_python_is_refused_in_the_box_at_its_link() -> None:
+def test_an_aqm_in_python_is_refused_on_uml_at_its_link() -> None:
     refused = {
         problem.place: problem.message
         for problem in map(Problem.from_engine, _core.refusals(scenario_with(Passes)._core, "uml", CONGESTION_CONTROLS, 4, False))
@@ -66,7 +66,7 @@ def test_a_backend_is_chosen_by_its_name_and_a_strange_one_refused(small: ecnlab
         small.on_backend(7)  # type: ignore[arg-type]
 
 
-def test_a_result_says_on_what_it_ran_and_what_only_that_knows(small: ecnlab.Scenario, tmp_path: Path) -> None:
+def test_a_result_has_its_backend_and_the_record_of_real_hosts(small: ecnlab.Scenario, tmp_path: Path) -> None:
     result = ecnlab.run(small, [1, 2], backend=Bench(), out=tmp_path / "r")
     assert result.backend == {"name": "bench", "kernel": "6.1"}
     assert {seed: about["kernel"] for seed, about in result.about.items()} == {1: "6.1", 2: "6.1"}
@@ -77,7 +77,7 @@ def test_a_result_says_on_what_it_ran_and_what_only_that_knows(small: ecnlab.Sce
     assert told["about"]["2"]["lateness_s"]["p99"] == 1e-6
 
 
-def test_a_simulated_result_has_nothing_of_that(small: ecnlab.Scenario, tmp_path: Path) -> None:
+def test_a_simulated_result_has_no_record_of_hosts(small: ecnlab.Scenario, tmp_path: Path) -> None:
     result = ecnlab.run(small, [1], out=tmp_path / "r")
     assert (result.backend, result.about) == ({"name": "sim"}, {})
     assert "about" not in json.loads((tmp_path / "r" / "summary.json").read_text())
@@ -93,7 +93,7 @@ def test_results_of_two_backends_do_not_meet_in_a_folder_or_a_store(small: ecnla
     assert stores.Store(tmp_path / "store").batches.scenario_keys == sorted([small.hash, there.hash])
 
 
-def test_what_a_backend_cannot_do_is_told_of_all_scenarios_before_anything_runs(small: ecnlab.Scenario, tmp_path: Path) -> None:
+def test_refusals_of_all_scenarios_are_reported_before_the_first_run(small: ecnlab.Scenario, tmp_path: Path) -> None:
     long = small.changed({"link.bottleneck.queue.limit": 999})
     with pytest.raises(ecnlab.ScenarioError, match="too long for the bench") as raised:
         ecnlab.run(long, [1], backend=Bench())
@@ -153,14 +153,14 @@ def test_runs_in_real_time_follow_one_another_unless_threads_are_named(small: ec
     assert max(MOST) > 1
 
 
-def test_a_cluster_takes_only_what_may_travel(small: ecnlab.Scenario) -> None:
+def test_a_cluster_refuses_backends_that_do_not_support_it(small: ecnlab.Scenario) -> None:
     with pytest.raises(ecnlab.UsageError, match="backend: bench is not supported on a cluster"):
         ecnlab.run(small, [1], backend=Bench(), workers=Cluster("tcp://127.0.0.1:1"))
     with pytest.raises(ecnlab.ClusterError):
         ecnlab.run(small, [1], backend=Bench(supports_cluster=True), workers=Cluster("tcp://127.0.0.1:1"))
 
 
-def test_a_backend_is_told_by_what_people_want_to_know_of_it() -> None:
+def test_backend_identity_text_has_kernel_and_parameters_but_no_digest() -> None:
     told = {"name": "live", "kernel": "6.1", "program": "abc", "ip": 6, "lateness_budget_s": 0.0025}
     assert base.backend_identity_text(told) == "live (kernel 6.1, ip 6, lateness budget 2.5 ms)"
     assert base.backend_identity_text({"name": "sim"}) == "sim"
@@ -234,7 +234,7 @@ def test_old_names_of_backends_lead_to_the_new_ones(command: Command, small: ecn
     assert (done.code, "warning: --on is now --backend; fix: write --backend" in done.err) == (0, True)
 
 
-def test_a_backend_takes_other_parameters_and_names_those_that_it_has_not() -> None:
+def test_a_backend_accepts_changed_parameters_and_names_unsupported_ones() -> None:
     assert registry.backend_with_parameters(Bench(), ip=6, kernel=None) == Bench(ip=6)
     assert registry.backend_with_parameters(simulator.SIMULATOR, ip=None) is simulator.SIMULATOR
     with pytest.raises(ecnlab.UsageError, match=r"ip: .*not sim; fix: (.|\n)*kernel: .*not sim; fix: "):
@@ -265,7 +265,7 @@ def test_what_went_wrong_in_runs_that_are_kept_is_a_warning_with_its_seeds(small
     assert told[1].message.endswith("(seed 4)")
 
 
-def test_a_late_run_of_the_box_is_told_what_would_do_there() -> None:
+def test_a_late_run_on_uml_is_reported_with_the_remedy_for_virtual_time() -> None:
     late = {"lateness_s": dict.fromkeys(lateness.PERCENTILES, 1.0), "lateness_budget_s": 0.1}
     with pytest.raises(lateness.LatenessExceeded, match="--backend uml"):
         lateness.require_lateness_within_budget({**late, "time": "real"})

@@ -87,7 +87,7 @@ def test_where_all_is_well_nothing_is_to_be_done() -> None:
         ("ECN", {"settings": {**SOUND["settings"], "ecn": False}}, "cannot be set", "net.ipv4.tcp_ecn"),
     ],
 )
-def test_what_live_needs_and_has_not_is_told_with_what_would_do(name: str, changes: dict[str, Any], found: str, remedy: str) -> None:
+def test_missing_requirements_of_live_are_reported_with_a_remedy(name: str, changes: dict[str, Any], found: str, remedy: str) -> None:
     check = _check_of(name, **changes)
     assert (check.works, check.needed) == (False, True)
     assert found in check.found
@@ -157,7 +157,7 @@ def test_a_probe_says_what_was_refused_and_leaves_this_process_as_it_was(monkeyp
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root has capabilities to drop, with setpriv")
-def test_root_without_its_capabilities_is_told_which_it_lacks() -> None:
+def test_root_without_capabilities_is_reported_with_the_missing_ones() -> None:
     dropped = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
     done = subprocess.run([*dropped, sys.executable, "-m", "ecnlab.backends.probe"], capture_output=True, text=True, check=True)
     facts = json.loads(done.stdout)

@@ -74,7 +74,7 @@ def test_a_run_gives_the_tables_of_a_simulated_one(result: ecnlab.Result) -> Non
     assert result.estimate("marks", group="without").mean == 0
 
 
-def test_a_run_says_of_its_kernel_and_hosts_what_it_knows(result: ecnlab.Result) -> None:
+def test_a_run_records_its_kernel_and_hosts(result: ecnlab.Result) -> None:
     about = result.about[1]
     assert about["kernel"] == result.backend["kernel"] == os.uname().release
     assert [(group["name"], group["congestion_control"]) for group in about["groups"]] == [("with", "reno"), ("without", "cubic")]
@@ -90,7 +90,7 @@ def test_what_a_kernel_cannot_do_is_refused_by_name_before_anything_starts(small
     assert [problem.place for problem in raised.value.problems] == ["flows.far.tcp.profile", "flows.near.tcp.profile"]
 
 
-def test_who_is_later_than_the_budget_is_told_by_how_much() -> None:
+def test_a_run_over_its_lateness_budget_is_refused_with_its_lateness() -> None:
     with pytest.raises(ecnlab.RunsFailed) as raised:
         ecnlab.run(ecnlab.scenario(TREE), [1], backend=ecnlab.Live(lateness_budget_s=1e-9))
     assert [failure.kind for failure in raised.value.failures] == ["lateness"]
@@ -131,7 +131,7 @@ def test_an_aqm_of_a_file_stands_before_real_packets(tmp_path: Path) -> None:
     assert result.estimate("marks", group="with").mean > 10
 
 
-def test_an_aqm_that_raises_is_told_with_what_it_raised(tmp_path: Path) -> None:
+def test_an_aqm_that_raises_is_reported_with_its_exception(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(OWN_AQM_SCRIPT.format(body="raise ValueError('no idea')"))
     with pytest.raises(ecnlab.AqmError, match="no idea"):
         ecnlab.run(_run_with_own_aqm(f"{tmp_path}/mine.py:Mine"), [1], backend=LIVE)
@@ -170,7 +170,7 @@ print("done")
     assert said in done.stdout + done.stderr
 
 
-def test_who_may_not_is_told_what_would_do() -> None:
+def test_a_user_without_permission_gets_a_remedy() -> None:
     script = f"""
 import resource, ecnlab
 scenario = ecnlab.scenario({TREE!r}).on_backend("live")

@@ -143,7 +143,7 @@ def test_the_schema_is_json_and_knows_the_sections_of_a_scenario(command: Comman
     assert {"name", "duration", "measure_from", "link", "flows", "record"} <= set(schema["properties"])
 
 
-def test_show_tells_of_an_aqm_of_ones_own_what_it_tells_of_ours(command: Command) -> None:
+def test_show_prints_a_user_aqm_as_a_builtin_one(command: Command) -> None:
     shown = command("show", RED_BY_HAND)
     assert shown.code == 0
     for told in ("RedByHand (aqm): RED, written by hand", "min_th", "0 .. 1", "Weight of the newest queue length"):

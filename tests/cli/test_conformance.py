@@ -39,14 +39,14 @@ def test_red_by_hand_is_judged_as_the_built_in_is(command: Command) -> None:
     assert [(rule["name"], rule["ok"]) for rule in theirs["checks"]] == [(rule["name"], rule["ok"]) for rule in mine["checks"]]
 
 
-def test_an_aqm_that_breaks_a_rule_is_told_and_fails(command: Command, drops_all: Path) -> None:
+def test_an_aqm_that_breaks_a_rule_is_reported_and_fails(command: Command, drops_all: Path) -> None:
     done = command("test-aqm", drops_all)
     assert done.code == 1
     assert "DropsAll: empty: The first packet to an empty queue passes." in done.err
     assert "FAILS" in done.out
 
 
-def test_an_aqm_that_raises_is_told_with_its_traceback(command: Command, drops_all: Path) -> None:
+def test_an_aqm_that_raises_is_reported_with_its_traceback(command: Command, drops_all: Path) -> None:
     drops_all.write_text(DROPPING_AQM.replace("return lab.drop()", "return lab.PASS if arrival.backlog.packets < 9 else 1 / 0"))
     done = command("test-aqm", drops_all, "--quiet")
     assert (done.code, done.out) == (1, "")
@@ -98,7 +98,7 @@ STARTS = [0]
 """
 
 
-def test_what_a_rule_finds_is_told_in_words(command: Command, drops_all: Path) -> None:
+def test_findings_of_a_rule_are_reported_as_text(command: Command, drops_all: Path) -> None:
     drops_all.write_text(UNEQUAL_AQM)
     done = command("test-aqm", drops_all)
     told = next(line for line in done.err.splitlines() if "Unequal: repeat" in line)

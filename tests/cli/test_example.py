@@ -41,7 +41,7 @@ def test_an_example_takes_overrides() -> None:
 
 
 @pytest.mark.parametrize("name", ["nix", "", "..", "../cli/root.py", "/etc/passwd", "sweeps", "ecn\n", "ecn\0"])
-def test_a_name_that_is_no_example_is_one_error(name: str) -> None:
+def test_a_name_that_is_not_an_example_is_one_error(name: str) -> None:
     with pytest.raises(UsageError, match="unknown example"):
         lab.load(f"example:{name}")
 

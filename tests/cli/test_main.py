@@ -65,7 +65,7 @@ def test_the_help_names_every_command_in_one_line(command: Command) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["rum"], ["--versoin"], ["list", "aqm", "tcp"], ["run"], ["run", "x.toml", "--threads", "0"]])
-def test_what_is_no_command_is_refused_with_exit_code_2(command: Command, arguments: list[str]) -> None:
+def test_an_invalid_command_is_refused_with_exit_code_2(command: Command, arguments: list[str]) -> None:
     done = command(*arguments)
     assert (done.code, done.out) == (2, "")
     assert "ecnlab" in done.err
@@ -102,7 +102,7 @@ def test_a_full_disk_is_one_line_and_exit_code_2() -> None:
         assert (done.returncode, done.stderr) == (2, "cannot write to standard output: No space left on device\n")
 
 
-def test_a_folder_that_is_gone_is_told_and_no_output_is_blamed(tmp_path: Path) -> None:
+def test_a_removed_working_directory_is_one_error(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     command = f"cd '{gone}' && rmdir '{gone}' && exec {shlex.join(ECNLAB)} shell --rate 1Gbps -- true"
@@ -112,7 +112,7 @@ def test_a_folder_that_is_gone_is_told_and_no_output_is_blamed(tmp_path: Path) -
     assert done.stderr.count("\n") == 1
 
 
-def test_who_stops_reading_is_not_told_why() -> None:
+def test_a_closed_output_pipe_causes_no_message() -> None:
     reads, writes = os.pipe()
     os.close(reads)
     done = subprocess.run([*ECNLAB, "list"], stdout=writes, stderr=subprocess.PIPE, encoding="utf-8", check=False)
@@ -164,7 +164,7 @@ def test_ctrl_c_ends_a_run_with_exit_code_130_and_says_how_to_go_on(tmp_path: Pa
 
 
 @pytest.mark.real_time
-def test_ctrl_c_is_heard_while_a_large_scenario_is_read(large_file: Path, tmp_path: Path) -> None:
+def test_ctrl_c_takes_effect_while_a_large_scenario_is_read(large_file: Path, tmp_path: Path) -> None:
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     begun = subprocess.Popen([*ECNLAB, "run", "-", "--out", tmp_path / "r"], encoding="utf-8", **pipes)  # type: ignore[call-overload]
     with begun.stdin as scenario:  # closed when nearly all has been taken
@@ -192,13 +192,13 @@ main()
 
 
 @pytest.mark.parametrize("module", ["click", "ecnlab.errors", "ecnlab.cli.root", "ecnlab.cli.table"])
-def test_ctrl_c_while_the_command_is_imported_is_told_in_one_word(module: str) -> None:
+def test_ctrl_c_during_the_import_of_the_command_is_reported_in_one_word(module: str) -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(ecnlab.__file__).parent.parent)}
     done = subprocess.run([sys.executable, "-c", _INTERRUPTED_SCRIPT, module], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
 
 
-def test_nothing_is_imported_before_ctrl_c_is_heard() -> None:
+def test_ctrl_c_is_handled_before_any_import() -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(ecnlab.__file__).parent.parent)}
     code = "import sys; before = set(sys.modules); import ecnlab.cli; print(*sorted(set(sys.modules) - before - {'__future__', 'errno'}))"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)

@@ -23,7 +23,7 @@ def test_seeds_n_are_1_to_n_and_seed_n_is_the_one(one: str | None, several: str 
 @pytest.mark.parametrize(
     ("one", "several"), [("", None), (None, ""), (None, "0"), ("1.5", None), (None, "5..1"), ("1", "1..2"), ("-1", None)]
 )
-def test_what_is_no_seed_is_refused(one: str | None, several: str | None) -> None:
+def test_an_invalid_seed_is_refused(one: str | None, several: str | None) -> None:
     with pytest.raises(UsageError):
         options.seeds_from_options(one, several, "1..2")
 
@@ -39,7 +39,7 @@ def test_two_options_for_seeds_are_refused_with_the_numbers_that_were_given() ->
         options.seeds_from_options("3", "4", "1..2")
 
 
-def test_what_is_wrong_with_a_shell_s_link_is_told_by_its_options() -> None:
+def test_errors_in_a_shell_s_link_are_reported_by_option() -> None:
     with pytest.raises(UsageError, match=r"--aqm 'nosuch': unknown AQM; fix: use one of droptail,.*, or FILE:CLASS"):
         ShellLink("10Mbps", aqm="nosuch").scenario({})
     with pytest.raises(ScenarioError) as refused:

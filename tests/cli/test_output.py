@@ -7,7 +7,7 @@ from ecnlab.cli import output
 from ecnlab.errors import Problem
 
 
-def test_what_is_no_number_is_null_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nan_is_null_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_json({"a": [1.5, math.nan], "b": {"c": math.inf}})
     assert json.loads(capsys.readouterr().out) == {"a": [1.5, None], "b": {"c": None}}
 

@@ -65,7 +65,7 @@ def test_a_folder_that_is_none_of_ours_is_refused(command: Command, tmp_path: Pa
     assert "is not a results folder" in done.err
 
 
-def test_all_that_a_sweep_does_not_have_is_told_at_once(command: Command, small_file: Path, tmp_path: Path) -> None:
+def test_all_missing_items_of_a_sweep_are_reported_together(command: Command, small_file: Path, tmp_path: Path) -> None:
     vary = ["--vary", "flows.far.count=1,2", "--out", tmp_path / "swept", "--store", tmp_path / "store", "--quiet"]
     assert command("sweep", small_file, *vary).code == 0
     done = command("plot", tmp_path / "swept", "--y", "nope", "--y", "goodput", "--by", "none", "--where", "x=7", "--group", "zz")

@@ -32,7 +32,7 @@ def test_json_is_all_there_is_on_standard_output(command: Command, small_file: P
     assert told["seeds"] == [1, 2, 3]
 
 
-def test_the_last_line_but_one_tells_how_far_the_numbers_can_be_trusted(command: Command, small_file: Path, tmp_path: Path) -> None:
+def test_the_last_line_but_one_reports_the_reliability_of_the_results(command: Command, small_file: Path, tmp_path: Path) -> None:
     done = command("run", small_file, "--seeds", "3", "--out", tmp_path / "r")
     told = json.loads(command("run", small_file, "--seeds", "3", "--out", tmp_path / "r", "--json").out)["robustness"]
     from_s, share = told["steady_state"]["from_s"], told["seeds"]["relative_half_width"]
@@ -62,7 +62,7 @@ def test_the_check_of_the_steady_state_is_there_when_the_folder_is_read_again(co
     assert stored.splitlines()[-2].startswith("steady state not checked; ")
 
 
-def test_until_adds_seeds_and_tells_when_they_are_not_enough(command: Command, small_file: Path, tmp_path: Path) -> None:
+def test_until_adds_seeds_and_warns_if_they_are_not_enough(command: Command, small_file: Path, tmp_path: Path) -> None:
     asked = ["--until", "1%", "--of", "near.goodput", "--out", tmp_path / "r"]
     done = command("run", small_file, *asked)
     assert done.code == 0, done.err
@@ -258,7 +258,7 @@ def test_a_folder_that_cannot_be_written_is_refused(command: Command, small_file
     assert "cannot write to" in done.err
 
 
-def test_a_file_that_is_no_toml_is_refused_with_its_line(command: Command, tmp_path: Path) -> None:
+def test_a_file_that_is_not_toml_is_refused_with_its_line(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "broken.toml"
     path.write_text(SMALL.replace('rate = "2 Mbps"', "rate = 2 Mbps"))
     done = command("run", path, "--out", tmp_path / "r")

@@ -55,7 +55,7 @@ def test_the_verdicts_stand_in_a_table_and_are_counted(command: Command, tmp_pat
     assert "\n1 claim: 1 " in done.out
 
 
-def test_the_verdicts_are_told_as_json(command: Command, tmp_path: Path) -> None:
+def test_the_verdicts_are_printed_as_json(command: Command, tmp_path: Path) -> None:
     done = command("study", "run", "aecn", "--seeds", "2", "--main-setup", "--claim", "A7", "--json", "--out", tmp_path / "s")
     told = json.loads(done.out)
     assert told["report"] == str(tmp_path / "s" / "report.html")
@@ -75,7 +75,7 @@ def test_a_study_that_names_no_figures_for_a_demo_says_so(command: Command, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_that_failed_is_told_with_exit_code_1(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_failed_is_reported_with_exit_code_1(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = StudyRunOutcome(tmp_path / "report.html", [], [Failure("0" * 64, "a title", 3, ENGINE, "out of luck")], ["Figure 5.29", "A14"])
     monkeypatch.setattr(runner, "run_study", lambda *_, **__: failed)
     done = command("study", "run", "aecn")

@@ -35,7 +35,7 @@ def sweep_file(small_file: Path) -> Path:
     return path
 
 
-def test_a_sweep_file_is_run_told_and_kept(command: Command, sweep_file: Path) -> None:
+def test_a_sweep_file_is_run_reported_and_stored(command: Command, sweep_file: Path) -> None:
     done = command("sweep", sweep_file)
     assert done.code == 0, done.err
     lines = done.out.splitlines()
@@ -75,7 +75,7 @@ def test_quiet_leaves_only_warnings_and_errors(command: Command, small_file: Pat
     assert all(line.startswith("warning: ") for line in done.err.splitlines())
 
 
-def test_points_that_are_alike_are_told(command: Command, sweep_file: Path) -> None:
+def test_identical_points_are_reported(command: Command, sweep_file: Path) -> None:
     sweep_file.write_text(FILE + "CLASSIC = {}\n")
     done = command("sweep", sweep_file)
     assert "points: points 2,3; points 5,6: each is one scenario, and its points share the runs" in done.err
@@ -117,7 +117,7 @@ def test_what_cannot_be_swept_is_refused_and_nothing_is_written(command: Command
     assert not Path("results").exists()
 
 
-def test_what_is_wrong_in_a_sweep_file_is_told_with_its_name(command: Command, sweep_file: Path) -> None:
+def test_errors_in_a_sweep_file_are_reported_with_its_name(command: Command, sweep_file: Path) -> None:
     sweep_file.write_text(
         FILE.replace("[0.1, 0.5]", '"0.1..0.5"').replace("[grid.scheme]", "flows = { far = { count = [1] } }\n\n[grid.scheme]")
     )

@@ -16,7 +16,7 @@ SMALL = TRACES / "small.tr.gz"
 RUN_OPTIONS = ("--set", 'duration="4 s"', "--set", 'measure_from="1 s"')
 
 
-def test_a_trace_is_told_in_tables(command: Command) -> None:
+def test_a_trace_is_summarized_in_tables(command: Command) -> None:
     done = command("trace", SMALL, "--from", 0, "--to", 5)
     assert (done.code, done.err) == (0, "")
     assert "ns-2, 7215 events, 2 flows; measured from 0 s to 5 s" in done.out
@@ -34,7 +34,7 @@ def test_json_has_every_flow_and_link(command: Command) -> None:
     assert told["flows"][1]["rtt_mean_s"] is None
 
 
-def test_several_files_are_told_one_after_another(command: Command) -> None:
+def test_several_files_are_summarized_one_after_another(command: Command) -> None:
     told = json.loads(command("trace", SMALL, TRACES / "two-drops.pcapng.gz", "--json").out)
     assert [one["about"]["format"] for one in told] == ["ns-2", "pcapng"]
 
@@ -58,7 +58,7 @@ def test_two_files_of_one_name_go_into_folders_of_their_own(command: Command, tm
     assert sorted(formats) == ["ns-2", "pcapng"]
 
 
-def test_what_is_no_trace_exits_with_2(command: Command, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_trace_exits_with_2(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text("<html>")
     done = command("trace", file)
@@ -66,7 +66,7 @@ def test_what_is_no_trace_exits_with_2(command: Command, tmp_path: Path) -> None
     assert done.err == f"{file}: this is neither an ns-2 trace nor pcap nor pcapng\n"
 
 
-def test_a_damaged_trace_is_told_as_far_as_it_goes(command: Command, tmp_path: Path) -> None:
+def test_a_damaged_trace_is_reported_as_far_as_it_goes(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "cut.pcap"
     file.write_bytes(gzip.decompress((TRACES / "window-lost.pcap.gz").read_bytes())[:5000])
     done = command("trace", file)
@@ -193,7 +193,7 @@ def test_a_check_with_a_violation_exits_with_1_and_names_record_rule_and_section
     assert "10.0.0.1:40000 > 10.0.0.2:80: violation of mark-on-not-ect (section 5): it had Not-ECT before and has CE now" in done.out
 
 
-def test_a_check_of_what_is_no_trace_exits_with_2(command: Command, tmp_path: Path) -> None:
+def test_a_check_of_a_file_that_is_not_a_trace_exits_with_2(command: Command, tmp_path: Path) -> None:
     (tmp_path / "odd").write_bytes(b"\0" * 100)
     assert command("trace", "verify", tmp_path / "odd").code == 2
 

@@ -117,7 +117,7 @@ def test_linux_names_the_first_difference_and_exits_with_1(command: Command, tmp
     assert (shown.code, "kernel" in shown.out) == (1, True)
 
 
-def test_linux_refuses_what_is_no_case(command: Command, tmp_path: Path) -> None:
+def test_validate_linux_refuses_a_file_that_is_not_a_case(command: Command, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("[]")
     done = command("validate", "linux", tmp_path)
     assert (done.code, done.out) == (2, "")

@@ -128,7 +128,7 @@ def test_one_scenario_twice_differs_in_nothing(small: ecnlab.Scenario) -> None:
     assert found.parameters == []
 
 
-def test_seeds_that_do_not_go_together_are_told(small: ecnlab.Scenario) -> None:
+def test_seeds_that_do_not_overlap_are_reported(small: ecnlab.Scenario) -> None:
     one, other = ecnlab.run(small, seeds=[1, 2, 3]), ecnlab.run(small.changed({MAX_P: 0.1}), seeds=[4, 5])
     found = ecnlab.compare(one, other)
     assert found.notes == ["not paired, because the seeds 1..3 of A and 4,5 of B hardly overlap; intervals are Welch's, which are wider"]
@@ -139,7 +139,7 @@ def test_seeds_that_do_not_go_together_are_told(small: ecnlab.Scenario) -> None:
     assert single.notes == ["one seed: no intervals, and any difference can be chance"]
 
 
-def test_seeds_that_are_alike_are_told_and_their_differences_are_exact(small_file: Path) -> None:
+def test_identical_seeds_are_reported_and_their_differences_are_exact(small_file: Path) -> None:
     still = {"flows.*.start": "0 s", "flows.*.tcp": '{ profile = "rfc" }', "link.bottleneck.queue": '{ aqm = "droptail", limit = 20 }'}
     scenario = ecnlab.load(small_file, still)
     found = ecnlab.compare(scenario, scenario.changed({"link.bottleneck.queue.limit": 30}), seeds=3, store=None)
@@ -150,7 +150,7 @@ def test_seeds_that_are_alike_are_told_and_their_differences_are_exact(small_fil
     assert mixed.notes == ["all seeds of A are identical, because nothing in it is random"]
 
 
-def test_unlike_times_builds_and_groups_are_told(small: ecnlab.Scenario) -> None:
+def test_different_times_builds_and_groups_get_notes(small: ecnlab.Scenario) -> None:
     a = ecnlab.run(small, seeds=2)
     b = ecnlab.run(ecnlab.scenario(_renamed_scenario("far", "distant"), {"duration": "8 s"}), seeds=2)
     b.header["build"] = "another"  # type: ignore[index]
@@ -215,7 +215,7 @@ def test_sweeps_are_compared_at_each_point_that_both_have(small_file: Path) -> N
     assert (a.in_force(4)["flows.far.count"], b.in_force(1)["flows.far.count"]) == (2, 2)
 
 
-def test_sweeps_of_unlike_times_are_told_by_what_is_in_force(small_file: Path, tmp_path: Path) -> None:
+def test_sweeps_with_different_measured_times_get_a_note_from_their_parameters(small_file: Path, tmp_path: Path) -> None:
     derived = {"link.bottleneck.queue.limit": "20 * count", "duration": "4 s"}
     asked: dict[str, Any] = {"seeds": 2, "store": tmp_path / "store"}
     ecnlab.sweep(small_file, {"flows.*.count": [1, 2]}, out=tmp_path / "a", **asked)
@@ -231,7 +231,7 @@ def test_sweeps_of_unlike_times_are_told_by_what_is_in_force(small_file: Path, t
     ]
 
 
-def test_percentiles_of_one_cell_are_not_told_as_exact(small_file: Path) -> None:
+def test_percentiles_in_one_histogram_cell_get_a_note(small_file: Path) -> None:
     found = ecnlab.compare(small_file, ecnlab.load(small_file, {"duration": "8 s"}), seeds=2, store=None)
     exact = [row for row in found.apart if re.search(r"_p\d+_s$", row.quantity) and row.difference.change.half_width == 0]
     assert exact

@@ -155,7 +155,7 @@ def test_several_scenarios_are_judged_together() -> None:
     assert shares[1] > 0.85
 
 
-def test_the_command_tells_scenarios_with_a_phase_effect(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_reports_scenarios_with_a_phase_effect(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "small.toml"
     path.write_text(SMALL)

@@ -18,7 +18,7 @@ def test_a_long_chain_is_no_deep_recursion() -> None:
     assert node_layers(chain)["n5000"] == 5000
 
 
-def test_boxes_stand_where_they_are_wanted_and_share_what_they_have_to_give_way() -> None:
+def test_labels_are_at_their_positions_and_share_the_shift_if_they_overlap() -> None:
     assert stacked_box_middles([10, 10], [0, 50], [1, 1]) == [0, 50]
     assert stacked_box_middles([10, 10], [20, 20], [1, 1]) == [15, 25]
     assert stacked_box_middles([10, 10], [20, 20], [9, 1]) == [19, 29]

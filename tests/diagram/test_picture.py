@@ -92,7 +92,7 @@ def _require_no_overlaps(root: ElementTree.Element) -> None:
         assert float(text.get("y", "nan")) <= height
 
 
-def test_no_line_runs_over_a_box() -> None:
+def test_no_link_crosses_a_node() -> None:
     root = _drawn_tree(MESH)
     boxes = _rectangles(root)
     wires = [path for path in root.iter(f"{SVG}path") if path.get("stroke-width") in {"6", "1.6"}]
@@ -140,7 +140,7 @@ def test_a_group_has_its_hosts_at_both_ends_and_a_line_in_the_legend() -> None:
     assert "against: TCP linux-6.1 cubic; bulk; over bf.reverse" in said
 
 
-def test_groups_are_told_apart_without_colour() -> None:
+def test_groups_are_distinguished_without_colour() -> None:
     flows = [_flow_tree(f"g{at}", **{"from": "a", "to": "b"}) for at in range(20)]
     root = _drawn_tree(_scenario_tree([_link_tree("l", "a", "b")], flows))
     looks = [(path.get("stroke"), path.get("stroke-dasharray")) for path in root.iter(f"{SVG}path") if path.get("stroke-width") == "1.6"]
@@ -190,7 +190,7 @@ def test_values_are_shown_in_the_units_that_people_write(value: Any, shown: str)
     assert readable_parameter_value(value) == shown
 
 
-def test_queues_are_told_by_discipline_aqm_and_buffer() -> None:
+def test_queue_labels_have_discipline_aqm_and_buffer() -> None:
     assert queue_label({"aqm": "ecn", "limit": "120 packets"}) == "ecn, 120 packets"
     assert queue_label({"discipline": "fq", "aqm": {"name": "codel"}, "limit": "1000 packets"}) == "fq with codel, 1000 packets"
     assert queue_label({"discipline": "dualpi2", "limit": "64000 B"}) == "dualpi2, 64 KB"

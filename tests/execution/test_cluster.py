@@ -115,14 +115,14 @@ def test_a_scheduler_without_workers_or_none_at_all_is_one_clear_error(
         ecnlab.run(small, workers=ecnlab.Cluster("tcp://127.0.0.1:1"))
 
 
-def test_without_dask_the_remedy_is_told(small: ecnlab.Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_dask_the_remedy_is_reported(small: ecnlab.Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ecnlab.ClusterError, match=r"pip install 'ecnlab\[cluster\]'"):
         ecnlab.run(small, workers=ecnlab.Cluster("tcp://127.0.0.1:1"))
 
 
 @pytest.mark.parametrize("address", ["", 8786, "nonsense", "tcp://node1", "tcp://node1:"])
-def test_what_is_no_address_is_refused(address: Any) -> None:
+def test_an_invalid_address_is_refused(address: Any) -> None:
     with pytest.raises(ecnlab.UsageError, match="must be the address of a dask scheduler"):
         ecnlab.Cluster(address)
 
@@ -132,7 +132,7 @@ def test_a_trace_is_written_on_this_machine(small: ecnlab.Scenario, tmp_path: Pa
         ecnlab.run(small, workers=ecnlab.Cluster("tcp://127.0.0.1:1"), trace=tmp_path / "run.tr")
 
 
-def test_a_user_s_aqm_that_raises_on_a_worker_is_told_as_here(
+def test_a_user_s_aqm_that_raises_on_a_worker_is_reported_as_in_a_local_run(
     scheduler: str, workers: list[subprocess.Popen[bytes]], small_file: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "faulty.py").write_text(_WORKER_ENDING_AQM.replace("os._exit(1)", 'raise KeyError("no such packet")'))
@@ -141,7 +141,7 @@ def test_a_user_s_aqm_that_raises_on_a_worker_is_told_as_here(
         ecnlab.run(faulty, seed=2, workers=ecnlab.Cluster(scheduler))
 
 
-def test_a_worker_of_another_build_is_told_before_anything_runs(
+def test_a_worker_of_another_build_is_reported_before_the_first_run(
     scheduler: str, workers: list[subprocess.Popen[bytes]], small: ecnlab.Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "_ENGINE_BUILD", "0123456789abcdef")
@@ -151,7 +151,7 @@ def test_a_worker_of_another_build_is_told_before_anything_runs(
         ecnlab.run(small, workers=ecnlab.Cluster(scheduler))
 
 
-def test_ctrl_c_keeps_what_has_finished_and_leaves_the_cluster_to_others(
+def test_ctrl_c_keeps_finished_runs_and_frees_the_cluster(
     scheduler: str, workers: list[subprocess.Popen[bytes]], small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def show(self: ProgressLine, done: float) -> None:
@@ -265,7 +265,7 @@ def test_a_run_that_takes_its_workers_along_costs_no_other_run(
     assert capfd.readouterr().err == ""
 
 
-def test_a_scheduler_that_goes_ends_the_command_in_one_line_and_what_has_finished_is_kept(
+def test_a_lost_scheduler_ends_the_command_in_one_line_and_finished_runs_are_stored(
     small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(cluster, "_CONNECT_TIMEOUT_S", 3.0)

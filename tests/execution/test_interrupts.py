@@ -110,7 +110,7 @@ def test_a_check_whose_compiled_hook_never_returns_ends_with_the_second_ctrl_c(t
     assert (process.returncode, out, rest) == (130, "", "interrupted\n")
 
 
-def test_ctrl_c_in_a_hook_that_is_checked_is_no_fault_of_the_aqm(tmp_path: Path) -> None:
+def test_ctrl_c_in_a_checked_hook_is_not_an_error_of_the_aqm(tmp_path: Path) -> None:
     (tmp_path / "stuck_aqm.py").write_text(STUCK_AQM.format(compiled="", since=0))
     with _start_command(tmp_path, "test-aqm", "stuck_aqm.py:Stuck", patience_s=600) as process:
         _wait_until_stuck(tmp_path, process)

@@ -44,7 +44,7 @@ def test_the_line_is_drawn_over_and_gone_at_the_end(monkeypatch: pytest.MonkeyPa
     assert len(blank) == len(second)
 
 
-def test_the_total_may_be_told_with_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_show_fraction_sets_the_total_with_the_done_count(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = _terminal(monkeypatch)
     with ProgressLine(0, shown=True, verb="drawing") as bar:
         bar.show_fraction(0, 3)

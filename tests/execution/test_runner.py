@@ -83,7 +83,9 @@ def test_no_thread_is_left_after_ctrl_c(small: ecnlab.Scenario, interrupted: Non
     assert threading.active_count() == before
 
 
-def test_ctrl_c_before_all_folders_are_open_is_told_too(small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_before_all_folders_are_open_is_reported_too(
+    small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ecnlab.run(small, 2, out=tmp_path / "first")
     create = ResultsFolder.create
 
@@ -109,12 +111,12 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ProgressLine, "show_done_count", show)
 
 
-def test_the_engine_stops_when_it_is_told_to() -> None:
+def test_the_engine_stops_if_the_progress_callback_returns_true() -> None:
     with pytest.raises(_core.Interrupted):
         _long_scenario()._core.run(1, lambda _: True)
 
 
-def test_a_run_says_how_far_it_is() -> None:
+def test_a_run_reports_its_progress() -> None:
     heard: list[float] = []
 
     def watch(simulated_s: float) -> bool:
@@ -165,7 +167,7 @@ def test_a_fault_of_the_engine_names_the_run_and_costs_no_other(small: ecnlab.Sc
     assert ecnlab.open_result(tmp_path / "r").seeds == [1, 3, 4]
 
 
-def test_a_recording_that_does_not_fit_is_told_and_costs_no_other_seed(small: ecnlab.Scenario, tmp_path: Path) -> None:
+def test_a_recording_that_is_too_large_is_reported_and_other_seeds_finish(small: ecnlab.Scenario, tmp_path: Path) -> None:
     failure = _core.ScenarioError()
     failure.problems = [("record", None, "takes more than 1 GiB: record less")]
     with pytest.raises(ecnlab.ScenarioError, match=r"small\.toml: record: takes more than 1 GiB: record less"):
@@ -202,7 +204,7 @@ def test_threads_are_one_kind_of_workers(small: ecnlab.Scenario) -> None:
         ecnlab.run(small, workers=ecnlab.Threads(2), threads=2)
 
 
-def test_what_is_no_scenario_or_folder_is_refused(small: ecnlab.Scenario) -> None:
+def test_a_side_that_is_neither_scenario_nor_folder_is_refused(small: ecnlab.Scenario) -> None:
     with pytest.raises(ecnlab.UsageError, match="scenario: must be made by load"):
         ecnlab.run("small.toml")  # type: ignore[arg-type]
     with pytest.raises(ecnlab.UsageError, match="out: must be the path"):

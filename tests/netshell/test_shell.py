@@ -127,12 +127,12 @@ def test_the_exit_code_is_the_commands() -> None:
     assert ecnlab("shell", "--rate", "1Gbps", "--", "sh", "-c", "kill -TERM $$").returncode == 128 + signal.SIGTERM
 
 
-def test_a_command_that_there_is_not_is_told() -> None:
+def test_a_missing_command_is_reported() -> None:
     told = ecnlab("shell", "--rate", "1Gbps", "--", "no-such-program")
     assert (told.returncode, "cannot run 'no-such-program'" in told.stderr) == (2, True)
 
 
-def test_a_command_that_cannot_enter_the_network_is_told() -> None:
+def test_a_command_that_cannot_enter_the_network_is_reported() -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     try:
         job = InitJob(ShellPrograms(["true"], [], dict(os.environ), {}, ""), nothing, nothing, nothing, nothing)
@@ -176,14 +176,14 @@ def test_the_command_has_the_descriptors_and_the_environment_of_the_shell_around
     assert runs[0][2:] == (b"", f"{environment['PYTHONPATH']} ".encode() + b"\xff\n")
 
 
-def test_a_server_that_ends_at_once_is_told_with_what_it_said() -> None:
+def test_a_server_that_exits_immediately_is_reported_with_its_output() -> None:
     told = ecnlab("shell", "--rate", "1Gbps", "--server", "sh -c 'echo no port; exit 3'", "--", "true")
     assert told.returncode == 2
     assert "exit code 3 before it listened" in told.stderr
     assert "no port" in told.stderr
 
 
-def test_a_server_that_does_not_listen_is_told_and_the_command_starts() -> None:
+def test_a_server_that_does_not_listen_is_reported_and_the_command_starts() -> None:
     told = ecnlab("shell", "--rate", "1Gbps", "--quiet", "--server", "sleep 60", "--", "echo", "started")
     assert (told.returncode, told.stdout) == (0, "started\n")
     assert "warning: the server 'sleep 60' does not listen after 5 s" in told.stderr
@@ -509,7 +509,7 @@ def test_users_without_privileges_keep_who_they_are_and_have_a_shell_all_the_sam
         (["--rate", "1Mbps", "--cc", "no-such"], "the kernel has no congestion control 'no-such'"),
     ],
 )
-def test_what_is_refused_says_what_would_do(words: list[str], remedy: str) -> None:
+def test_refusals_have_a_remedy(words: list[str], remedy: str) -> None:
     told = ecnlab("shell", *words, "--", "true")
     assert told.returncode == 2
     assert remedy in told.stderr

@@ -86,7 +86,7 @@ def test_an_ns_2_trace_shows_its_bottleneck_first_and_both_flows() -> None:
 
 
 @pytest.mark.parametrize("name", LINUX_TRACES)
-def test_a_capture_of_linux_gives_what_the_kernel_did(name: str) -> None:
+def test_a_capture_of_linux_gives_the_events_of_the_kernel(name: str) -> None:
     total = lab.trace(TRACES / name).total
     assert tuple(total[column] for column in COUNT_COLUMNS) == LINUX_TRACES[name]
 
@@ -100,7 +100,7 @@ def test_a_capture_at_both_hosts_has_one_way_delay_and_a_reaction_of_a_round_tri
     assert trace.links["link"].to_list() == ["host a > host b", "host b > host a"]
 
 
-def test_a_trace_says_the_same_compressed_or_not(tmp_path: Path) -> None:
+def test_a_compressed_trace_gives_the_same_measures(tmp_path: Path) -> None:
     packed = TRACES / "window-lost.pcap.gz"
     file = tmp_path / "trace"
     file.write_bytes(gzip.decompress(packed.read_bytes()))
@@ -120,7 +120,7 @@ def test_a_trace_says_the_same_compressed_or_not(tmp_path: Path) -> None:
         ("small.tr.gz", {}, {"offer-in-data", "ect-on-retransmission", "cwr-on-retransmission"}),
     ],
 )
-def test_a_check_tells_violations_from_known_departures(name: str, violations: dict[str, int], departures: set[str]) -> None:
+def test_a_check_distinguishes_violations_from_known_departures(name: str, violations: dict[str, int], departures: set[str]) -> None:
     verdict = analyze.verify_trace(TRACES / name)
     assert {rule.name: rule.violations for rule in verdict.rules if rule.violations} == violations
     assert {rule.name for rule in verdict.rules if rule.departures} == departures
@@ -175,7 +175,7 @@ def _ns2_reference(network: int, flows: int) -> dict[str, str]:
         (b"\x1f\x8b\x08\x00garbage", "ends in the middle"),
     ],
 )
-def test_what_is_no_trace_is_refused_by_name(tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_file_that_is_not_a_trace_is_refused_by_name(tmp_path: Path, content: bytes, message: str) -> None:
     file = tmp_path / "odd"
     file.write_bytes(content)
     with pytest.raises(lab.TraceError, match=message) as refused:

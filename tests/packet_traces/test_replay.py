@@ -34,7 +34,7 @@ def small(queue: str, **more: Any) -> lab.Scenario:
         '{ discipline = "dualpi2", limit = 60 }',
     ],
 )
-def test_every_decision_is_made_again(queue: str) -> None:
+def test_every_decision_is_replayed(queue: str) -> None:
     result = lab.run(small(queue), [1, 2])
     found = lab.replay(result)
     assert found.agrees
@@ -52,7 +52,7 @@ def test_any_reader_of_parquet_reads_what_was_recorded(tmp_path: Path) -> None:
     assert not names & {"key", "seed"}
 
 
-def test_a_seed_that_is_damaged_is_told(tmp_path: Path) -> None:
+def test_a_seed_that_is_damaged_is_reported(tmp_path: Path) -> None:
     for seed in (1, 2):
         lab.run(small('{ aqm = "pi2", limit = 60 }'), [seed], out=tmp_path)
     journals = sorted(tmp_path.glob("batch-*/batch.json"))
@@ -84,7 +84,7 @@ def test_an_aqm_of_one_s_own_is_replayed_at_each_queue_of_a_parking_lot_and_with
         assert all(one.drops for one in found.queues)
 
 
-def test_an_aqm_that_is_no_function_is_found_at_its_first_other_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_aqm_that_is_not_deterministic_is_found_at_its_first_different_decision(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CALLS", "0")  # a state that no digest covers
 
     class Counting(lab.Aqm):
@@ -120,7 +120,7 @@ def test_the_simulator_refuses_a_queue_of_a_kernel() -> None:
         lab.run(scenario, [1])
 
 
-def test_a_queue_of_a_kernel_beside_others_is_passed_over_and_told() -> None:
+def test_a_kernel_queue_among_others_is_skipped_and_reported() -> None:
     both = '{ aqm = "ecn", limit = 60, min_th = 5, max_th = 15 }\nreverse = { queue = { aqm = "droptail", limit = 20 } }'
     result = lab.run(small(both), [1, 2])
     header = result.header

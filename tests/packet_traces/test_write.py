@@ -93,7 +93,7 @@ def test_a_capture_may_be_of_ipv6(small: ecnlab.Scenario, tmp_path: Path) -> Non
         assert shown[4].total[column] == shown[6].total[column]
 
 
-def test_a_link_that_there_is_not_is_refused_with_the_nearest(small: ecnlab.Scenario, tmp_path: Path) -> None:
+def test_an_unknown_link_is_refused_with_the_nearest_name(small: ecnlab.Scenario, tmp_path: Path) -> None:
     with pytest.raises(ecnlab.UnknownName, match="bottleneck"):
         traced(small, tmp_path / "run.tr", links=["botleneck"])
 
@@ -106,7 +106,7 @@ def test_a_place_that_cannot_be_written_is_said_before_anything_runs(small: ecnl
         traced(small, tmp_path / "folder.tr")
 
 
-def test_what_is_no_plain_file_is_refused_and_stays(small: ecnlab.Scenario, tmp_path: Path) -> None:
+def test_an_output_path_that_is_not_a_regular_file_is_refused_and_kept(small: ecnlab.Scenario, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.tr")
     (tmp_path / "link.tr").symlink_to(tmp_path / "elsewhere.tr")
     os.mkfifo(tmp_path / "run-seed2.tr")

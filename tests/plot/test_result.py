@@ -165,7 +165,7 @@ def test_the_window_of_single_flows_is_that_of_one_seed(small_result: ecnlab.Res
     assert axes.lines[1].get_ydata().tolist() == frame["cwnd_packets"].to_list()
 
 
-def test_distributions_that_were_not_recorded_are_told_with_the_key(small_result: ecnlab.Result) -> None:
+def test_unrecorded_distributions_are_reported_with_the_key(small_result: ecnlab.Result) -> None:
     with pytest.raises(ecnlab.ResultsError, match=r"record\.distributions = true"):
         small_result.plot.distributions("delay")
 
@@ -228,7 +228,7 @@ def test_the_width_that_was_asked_for_is_the_width_that_is_saved(small_result: e
     assert 'width="252pt"' in (tmp_path / "goodput.svg").read_text()
 
 
-def test_a_figure_of_a_series_that_was_not_recorded_is_told_with_the_key(tmp_path: Path) -> None:
+def test_a_figure_of_a_series_that_was_not_recorded_is_reported_with_the_key(tmp_path: Path) -> None:
     plot = ecnlab.run(ecnlab.scenario(_figure_named("link")), 1).plot
     assert plot.possible_figure_kinds() == []
     with pytest.raises(ecnlab.ResultsError, match="no series was recorded for figures"):

@@ -43,7 +43,7 @@ def test_the_first_number_is_along_the_axis_and_there_is_a_line_for_each_value_o
     assert ys == pytest.approx([mean / 1e6 for mean in rows["mean"]])
 
 
-def test_lines_of_one_parameter_are_told_apart_by_colour_marker_and_dash(swept: ecnlab.Sweep) -> None:
+def test_lines_of_one_parameter_are_distinguished_by_colour_marker_and_dash(swept: ecnlab.Sweep) -> None:
     (axes,) = swept.plot("goodput_bps", by="max_p", where={"scheme": "ECN"}).axes
     looks = [(bars[0].get_color(), bars[0].get_marker(), bars[0].get_linestyle()) for bars in _curve_labels(axes).values()]
     assert looks == list(zip(COLOURS[:2], MARKERS[:2], LINES[:2], strict=True))
@@ -228,7 +228,7 @@ def test_a_row_has_its_name_in_the_name_of_the_file(swept: ecnlab.Sweep, tmp_pat
     assert swept.plot.save_all(tmp_path, ["utilisation"]) == ["utilisation-count-bottleneck"]
 
 
-def test_all_names_that_nothing_carries_are_told_at_once(swept: ecnlab.Sweep) -> None:
+def test_all_unknown_names_are_reported_together(swept: ecnlab.Sweep) -> None:
     with pytest.raises(UsageError) as refused:
         swept.plot("goodput", "counts", "schema", where={"max_p": 7, "sceme": "RED"}, group="fra")
     assert str(refused.value).splitlines() == [

@@ -114,7 +114,7 @@ def test_numbers_of_numpy_build_the_same_scenario_as_python_s(small: ecnlab.Scen
 
 
 @pytest.mark.real_time
-def test_ctrl_c_is_heard_while_a_large_file_is_read_and_no_handler_is_changed(large_file: Path) -> None:
+def test_ctrl_c_takes_effect_while_a_large_file_is_read_and_no_handler_is_changed(large_file: Path) -> None:
     heard = signal.getsignal(signal.SIGINT)
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):

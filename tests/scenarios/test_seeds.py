@@ -24,7 +24,7 @@ def test_seeds_are_read(text: str, seeds: list[int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "0", "a", "1-4", "1..", "1.5", "4..1", "-1", "1,,2", str(SEED_LIMIT), "0..99999999999", "9" * 5000])
-def test_what_is_no_seed_is_refused(text: str) -> None:
+def test_an_invalid_seed_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_seeds(text)
 
@@ -71,13 +71,13 @@ def test_a_seed_and_seeds_exclude_each_other() -> None:
 
 
 @pytest.mark.parametrize("seeds", [1.5, float("nan"), True, "1..3", object(), [1, "a"], [1, 2.0], [None], 0, -1, 10**7])
-def test_seeds_of_another_kind_are_told_with_the_argument(seeds: Any) -> None:
+def test_seeds_of_another_kind_are_reported_with_the_argument(seeds: Any) -> None:
     with pytest.raises(UsageError, match=r"^seeds: "):
         seeds_from_arguments(seeds)
 
 
 @pytest.mark.parametrize("seed", [1.0, True, "1", [1]])
-def test_a_seed_of_another_kind_is_told_with_the_argument(seed: Any) -> None:
+def test_a_seed_of_another_kind_is_reported_with_the_argument(seed: Any) -> None:
     with pytest.raises(UsageError, match=r"^seed: "):
         seeds_from_arguments(seed=seed)
 

@@ -28,7 +28,7 @@ def test_one_name_has_one_unit_in_whichever_table_it_is() -> None:
     assert {name: found for name, found in units.items() if len(found) > 1} == {}
 
 
-def test_a_column_that_there_is_not_is_an_unknown_name() -> None:
+def test_a_missing_column_is_an_unknown_name() -> None:
     with pytest.raises(UnknownName, match="did you mean 'goodput_bps'"):
         unit_of("godput_bps")
 

@@ -36,7 +36,7 @@ def test_of_seeds_that_overlap_only_the_shared_ones_count() -> None:
     assert (found.paired, found.a.mean, found.b.mean, found.change.mean, found.change.n) == (True, 1.5, 3.0, 1.5, 2)
 
 
-def test_one_shared_seed_among_several_is_no_pair() -> None:
+def test_one_shared_seed_among_several_is_not_a_pair() -> None:
     assert not difference_of_samples(SampleBySeed({1: 1.0, 2: 2.0}), SampleBySeed({2: 2.0, 3: 4.0})).paired
 
 
@@ -49,7 +49,7 @@ def test_one_seed_has_a_difference_and_no_interval() -> None:
     assert (lone.paired, math.isnan(lone.change.half_width)) == (False, True)
 
 
-def test_seeds_that_are_all_alike_in_both_have_no_interval() -> None:
+def test_identical_seeds_in_both_have_no_interval() -> None:
     found = difference_of_samples(_sample_from([1.0] * 5, alike=True), _sample_from([1.5] * 5, alike=True))
     assert (found.change.mean, found.is_apart) == (0.5, True)
     assert math.isnan(found.change.half_width)
@@ -64,7 +64,7 @@ def test_where_only_one_of_the_two_is_random_the_interval_is_that_of_the_other()
     assert not math.isnan(found.b.half_width)
 
 
-def test_what_grows_from_nothing_is_infinitely_more_and_what_stays_nothing_is_no_change() -> None:
+def test_a_relative_change_from_0_is_infinite_and_0_to_0_is_no_change() -> None:
     assert difference_of_samples(_sample_from([0.0, 0.0]), _sample_from([3.0, 4.0])).relative_change.mean == math.inf
     still = difference_of_samples(_sample_from([0.0, 0.0]), _sample_from([0.0, 0.0]))
     assert (still.relative_change.mean, still.is_apart) == (0.0, False)
@@ -72,7 +72,7 @@ def test_what_grows_from_nothing_is_infinitely_more_and_what_stays_nothing_is_no
     assert difference_of_samples(_sample_from([0.0, 0.0]), _sample_from([3.0, 3.0])).p_value == 0.0
 
 
-def test_what_one_of_the_two_does_not_have_is_no_difference() -> None:
+def test_quantities_of_one_side_only_are_not_compared() -> None:
     found = difference_of_samples(_sample_from([math.nan, math.nan]), _sample_from([1.0, 2.0]))
     assert math.isnan(found.change.mean)
     assert not found.is_apart

@@ -75,7 +75,7 @@ def test_an_estimate_scales_with_its_unit(values: list[float], factor: float) ->
     assert scaled.half_width == pytest.approx(direct.half_width, rel=1e-6, abs=1e-3)
 
 
-def test_the_difference_of_runs_that_are_all_alike_has_no_interval() -> None:
+def test_the_difference_of_identical_runs_has_no_interval() -> None:
     found = paired_difference([3.0, 3.0], [1.0, 1.0], alike=True)
     assert (found.mean, found.n) == (2.0, 2)
     assert math.isnan(found.half_width)

@@ -33,7 +33,7 @@ def test_a_measure_is_named_as_in_the_tables(text: str, expected: tuple[str | No
     assert (found.quantity, found.group, found.queue, found.band) == expected
 
 
-def test_measures_that_are_not_there_are_told_with_what_is() -> None:
+def test_missing_measures_are_reported_with_the_existing_ones() -> None:
     with pytest.raises(UnknownName, match="did you mean 'goodput_bps'"):
         precision.parse_measure("goodputt", GROUPS, QUEUES)
     with pytest.raises(UnknownName, match="unknown group or queue 'nearr'"):
@@ -63,7 +63,7 @@ def test_a_bound_is_a_share_or_a_value_in_the_measure_s_unit(until: str | float,
 
 
 @pytest.mark.parametrize("until", ["1 ms", "x", "-3%", "1 %%", "", True, None, "nan", float("nan")])
-def test_what_is_no_bound_of_the_measure_is_refused_with_an_example(until: str) -> None:
+def test_an_invalid_bound_of_a_measure_is_refused_with_an_example(until: str) -> None:
     with pytest.raises(UsageError, match=r"fix: write it as in \"1%\""):
         precision.parse_precision_target(until, "goodput", GROUPS, QUEUES)
 

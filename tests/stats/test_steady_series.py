@@ -86,7 +86,7 @@ def test_of_many_seeds_the_first_five_with_series_are_used(tmp_path: object) -> 
     assert ecnlab.open_result(f"{tmp_path}/r").steady_state() == whole.steady_state()
 
 
-def test_without_series_there_is_nothing_to_tell() -> None:
+def test_without_series_there_is_no_steady_state() -> None:
     result = ecnlab.run(_result_without_series("ecn.toml", duration="10 s", measure_from="1 s"))
     with pytest.raises(ResultsError, match=r"fix: set record\.queue"):
         result.steady_state()

@@ -145,7 +145,7 @@ def test_a_run_of_a_few_swings_is_too_short_for_the_interval_that_it_reports(see
     assert long.independent == 20
 
 
-def test_a_run_that_is_too_short_is_told_with_a_longer_duration() -> None:
+def test_a_run_that_is_too_short_is_reported_with_a_longer_duration() -> None:
     rng = np.random.default_rng(17)
     runs = [20 + 5 * _noise_series(rng, 0.98) for _ in range(5)]
     found = steady_state_of_run([_observed_series(runs, "queue a")], [1], 0.0, 100.0)

@@ -124,7 +124,7 @@ def test_work_of_another_thread_stays_and_goes_at_its_end(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("folder", [False, True])
-def test_what_is_removed_before_it_has_its_lock_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: bool) -> None:
+def test_a_partial_file_removed_before_it_is_locked_is_created_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: bool) -> None:
     flock, removed = fcntl.flock, []
 
     def late(handle: int, how: int) -> None:

@@ -76,7 +76,7 @@ def test_a_quantity_that_is_not_there_is_an_error(small_result: ecnlab.Result) -
 
 
 @pytest.mark.parametrize("key", ["seed", "group"])
-def test_a_key_is_no_quantity(small_result: ecnlab.Result, key: str) -> None:
+def test_a_key_is_not_a_quantity(small_result: ecnlab.Result, key: str) -> None:
     with pytest.raises(ecnlab.UnknownName):
         small_result.values(key, group="near")
 
@@ -151,7 +151,7 @@ def test_a_series_that_was_not_recorded_says_how_to_ask_for_it(small_file: Path)
         _ = result.series.events
 
 
-def test_a_series_that_there_is_not_at_all_is_an_unknown_name(small_result: ecnlab.Result) -> None:
+def test_an_unknown_series_is_an_unknown_name(small_result: ecnlab.Result) -> None:
     with pytest.raises(ecnlab.UnknownName, match="unknown series 'quue'; did you mean 'queue'"):
         _ = "quue" in small_result.series
 
@@ -172,7 +172,7 @@ def test_a_confidence_out_of_range_is_refused(small_result: ecnlab.Result, confi
         small_result.estimate("goodput_bps", confidence=confidence)
 
 
-def test_seeds_that_are_all_alike_have_no_interval_and_a_warning() -> None:
+def test_identical_seeds_have_no_interval_and_a_warning() -> None:
     result = ecnlab.run(ecnlab.scenario(FIXED), 3)
     found = result.estimate("goodput_bps")
     assert result.alike
@@ -197,7 +197,7 @@ def test_distributions_are_a_series(small_file: Path) -> None:
     assert set(found["group_or_queue"]) == {"far", "near", "bottleneck"}
 
 
-def test_one_seed_and_seeds_that_differ_are_not_alike(small_result: ecnlab.Result) -> None:
+def test_one_seed_and_different_seeds_are_not_identical(small_result: ecnlab.Result) -> None:
     assert not small_result.alike
     assert not small_result.only(1).alike
     assert small_result.warnings == []
@@ -225,7 +225,7 @@ def test_marks_and_drops_recorded_singly_are_as_many_as_counted(small_result: ec
     )
 
 
-def test_a_table_that_there_is_not_is_an_unknown_name_and_one_that_was_not_recorded_is_absent(small_result: ecnlab.Result) -> None:
+def test_a_missing_table_is_an_unknown_name_and_an_unrecorded_one_is_absent(small_result: ecnlab.Result) -> None:
     with pytest.raises(ecnlab.UnknownName, match="unknown table 'grups'; did you mean 'groups'"):
         small_result.table("grups")
     with pytest.raises(ecnlab.ResultsError, match="not every seed has a table 'distributions'"):
@@ -233,6 +233,6 @@ def test_a_table_that_there_is_not_is_an_unknown_name_and_one_that_was_not_recor
 
 
 @pytest.mark.parametrize("path", [None, 7])
-def test_what_is_no_path_is_no_results_folder(path: object) -> None:
+def test_an_argument_that_is_not_a_path_is_refused_as_results_folder(path: object) -> None:
     with pytest.raises(ecnlab.UsageError, match="path: must be the path of a folder"):
         ecnlab.open_result(path)  # type: ignore[arg-type]

@@ -285,7 +285,7 @@ def _scenarios_without_record(scenario: ecnlab.Scenario) -> dict[str, Any]:
     return {key: value for key, value in tree.items() if key != "record"}
 
 
-def test_damage_is_told_of_the_run_that_it_concerns_and_of_no_other(scenarios: list[ecnlab.Scenario], tmp_path: Path) -> None:
+def test_damage_is_reported_for_the_runs_concerned_only(scenarios: list[ecnlab.Scenario], tmp_path: Path) -> None:
     ecnlab.run_all(_requests_of(scenarios), store=tmp_path / "s")
     (batch,) = (tmp_path / "s" / _core.BUILD).glob("batch-*")
     told = json.loads((batch / "batch.json").read_text())
@@ -302,7 +302,7 @@ def test_damage_is_told_of_the_run_that_it_concerns_and_of_no_other(scenarios: l
     assert ecnlab.run_all(_requests_of(scenarios), store=tmp_path / "s").results[1].seeds == [1, 2, 3]
 
 
-def test_a_table_that_is_gone_is_told_with_the_remedy(small: ecnlab.Scenario, tmp_path: Path) -> None:
+def test_a_missing_table_file_is_reported_with_the_remedy(small: ecnlab.Scenario, tmp_path: Path) -> None:
     result = ecnlab.run_all([ecnlab.Request(small, [1])], store=tmp_path / "s").results[0]
     (batch,) = (tmp_path / "s" / _core.BUILD).glob("batch-*")
     (batch / "total.parquet").unlink()
@@ -310,7 +310,7 @@ def test_a_table_that_is_gone_is_told_with_the_remedy(small: ecnlab.Scenario, tm
         result.estimate("goodput_bps")
 
 
-def test_runs_of_other_builds_are_left_alone_and_told(small: ecnlab.Scenario, tmp_path: Path) -> None:
+def test_runs_of_other_builds_are_ignored_and_reported(small: ecnlab.Scenario, tmp_path: Path) -> None:
     other = tmp_path / "s" / "0123456789abcdef"
     ecnlab.Store(tmp_path / "s")
     (other / "batch-1").mkdir(parents=True)
@@ -323,12 +323,12 @@ def test_runs_of_other_builds_are_left_alone_and_told(small: ecnlab.Scenario, tm
 
 
 @pytest.mark.parametrize("path", [7, "a\0b"])
-def test_what_is_no_path_is_no_store(path: Any) -> None:
+def test_an_argument_that_is_not_a_path_is_refused_as_store(path: Any) -> None:
     with pytest.raises(ecnlab.UsageError, match="store: must be the path of a folder"):
         ecnlab.Store(path)
 
 
-def test_a_folder_with_other_things_in_it_is_no_store(small: ecnlab.Scenario, tmp_path: Path) -> None:
+def test_a_folder_with_foreign_files_is_not_a_store(small: ecnlab.Scenario, tmp_path: Path) -> None:
     ecnlab.run(small, out=tmp_path / "r")
     with pytest.raises(ecnlab.ResultsError, match=r"is not empty \(batch-.*\) and is not a store; fix: choose a new or an empty folder"):
         ecnlab.Store(tmp_path / "r")
@@ -373,7 +373,7 @@ def test_a_run_that_a_store_lacks_and_cannot_take_is_refused_before_it_is_run(
     assert ran == []
 
 
-def test_batches_that_do_not_say_what_they_hold_cost_their_own_runs_only_and_are_told_at_once(
+def test_batches_with_unreadable_indexes_lose_their_own_runs_only_and_are_reported_together(
     scenarios: list[ecnlab.Scenario], tmp_path: Path, ran: list[tuple[str, int]]
 ) -> None:
     folder = tmp_path / "s" / _core.BUILD
@@ -400,7 +400,7 @@ def test_batches_that_do_not_say_what_they_hold_cost_their_own_runs_only_and_are
 
 
 @pytest.mark.parametrize("digest", [True, False])
-def test_a_seed_that_a_journal_has_and_its_tables_lack_is_no_silent_hole(small: ecnlab.Scenario, tmp_path: Path, digest: bool) -> None:
+def test_a_batch_index_with_a_seed_without_rows_is_not_trusted(small: ecnlab.Scenario, tmp_path: Path, digest: bool) -> None:
     ecnlab.run_all([ecnlab.Request(small, [1, 2])], store=tmp_path / "s")
     (path,) = (tmp_path / "s" / _core.BUILD).glob("batch-*/batch.json")
     told = json.loads(path.read_text())
@@ -419,7 +419,7 @@ def test_a_seed_that_a_journal_has_and_its_tables_lack_is_no_silent_hole(small: 
             result.table(table)
 
 
-def test_all_batches_with_a_damaged_table_are_told_at_once_and_none_is_merged(
+def test_all_batches_with_a_damaged_table_are_reported_together_and_none_is_merged(
     small: ecnlab.Scenario, small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _write_many_batches(tmp_path / "s", small, monkeypatch)
@@ -495,7 +495,7 @@ def test_files_that_a_scenario_names_are_found_from_another_folder(
     assert pickle.loads(sent)._folder == small_file.parent
 
 
-def test_failures_are_told_and_cost_no_other_run(small: ecnlab.Scenario, small_file: Path, tmp_path: Path) -> None:
+def test_failures_are_reported_and_other_runs_finish(small: ecnlab.Scenario, small_file: Path, tmp_path: Path) -> None:
     full = _core.ScenarioError()
     full.problems = [("record", None, "takes more than 1 GiB: record less")]
     fault = _core.EngineFault("panicked at queue.rs: packets were lost")
@@ -518,7 +518,7 @@ def test_failures_are_told_and_cost_no_other_run(small: ecnlab.Scenario, small_f
 
 
 @pytest.mark.parametrize("damage", ["a row group too many", "a row group too few", "no extent", "a table without a file"])
-def test_a_journal_that_does_not_fit_its_files_counts_as_none_and_is_told(small: ecnlab.Scenario, tmp_path: Path, damage: str) -> None:
+def test_a_batch_index_that_does_not_match_its_files_is_ignored_and_reported(small: ecnlab.Scenario, tmp_path: Path, damage: str) -> None:
     ecnlab.run_all([ecnlab.Request(small, [1])], store=tmp_path / "s")
     (path,) = (tmp_path / "s" / _core.BUILD).glob("batch-*/batch.json")
     told = json.loads(path.read_text())
@@ -575,7 +575,7 @@ def test_a_scenario_of_a_batch_that_is_merged_while_it_is_asked_for_is_found(sce
     assert reading.scenario_of_key(scenarios[0].hash)["hash"] == scenarios[0].hash
 
 
-def test_what_no_batch_tells_any_more_is_said_with_the_folder_to_delete(scenarios: list[ecnlab.Scenario], tmp_path: Path) -> None:
+def test_a_scenario_that_no_batch_describes_is_reported_with_the_folder_to_delete(scenarios: list[ecnlab.Scenario], tmp_path: Path) -> None:
     small = scenarios[0]
     for seed in (1, 2):
         ecnlab.run_all([ecnlab.Request(small, [seed])], store=tmp_path / "s")

@@ -198,7 +198,7 @@ def test_a_path_with_a_null_byte_is_a_usage_error() -> None:
         ecnlab.open_result("a\0b")
 
 
-def test_a_damaged_table_is_told_with_what_to_delete(small: ecnlab.Scenario, tmp_path: Path) -> None:
+def test_a_damaged_table_is_reported_with_the_folder_to_delete(small: ecnlab.Scenario, tmp_path: Path) -> None:
     ecnlab.run(small, 1, out=tmp_path / "r")
     (_only_batch(tmp_path / "r") / "flows.parquet").write_bytes(b"PAR1 no more")
     with pytest.raises(ecnlab.ResultsError, match=r"flows\.parquet is damaged.*delete the folder .*batch-"):
@@ -226,7 +226,7 @@ def test_a_table_that_is_said_to_lie_beyond_its_file_is_damaged(small: ecnlab.Sc
 
 
 @pytest.mark.parametrize("text", ["", "[]", "[" * 5000, '{"runs": []}', '{"runs": [{"seeds": {"one": {}}}], "files": {}, "merged": []}'])
-def test_a_damaged_batch_counts_as_none_and_is_told_with_what_to_delete(small: ecnlab.Scenario, tmp_path: Path, text: str) -> None:
+def test_a_damaged_batch_is_ignored_and_reported_with_the_folder_to_delete(small: ecnlab.Scenario, tmp_path: Path, text: str) -> None:
     ecnlab.run(small, 1, out=tmp_path / "r")
     batch = _only_batch(tmp_path / "r")
     (batch / "batch.json").write_text(text)
@@ -341,7 +341,7 @@ def test_the_summary_is_of_all_stored_seeds(small: ecnlab.Scenario, tmp_path: Pa
     assert _read_batch(tmp_path / "r" / "summary.json") == ecnlab.run(small, 3).summary_json()
 
 
-def test_the_summary_takes_in_what_another_process_stores_meanwhile(
+def test_the_summary_includes_runs_that_another_process_stores_meanwhile(
     small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = store.ResultsFolder.write_summary
@@ -368,7 +368,7 @@ def test_a_complete_folder_is_shown_again_without_a_write(small: ecnlab.Scenario
     assert ecnlab.run(small, 3, out=tmp_path / "r").summary_json() == first.summary_json()
 
 
-def test_a_seed_without_what_is_asked_now_is_run_again(small_file: Path, small: ecnlab.Scenario, tmp_path: Path) -> None:
+def test_a_seed_without_the_wanted_recording_is_run_again(small_file: Path, small: ecnlab.Scenario, tmp_path: Path) -> None:
     bare = ecnlab.load(small_file, {"record.events": False})
     assert bare.hash == small.hash
     ecnlab.run(bare, 2, out=tmp_path / "r")
@@ -457,7 +457,7 @@ def test_of_processes_with_unlike_scenarios_one_has_the_folder(small_file: Path,
 
 
 @pytest.mark.parametrize("key", ["hash", "groups", "warnings"])
-def test_a_header_that_lacks_something_is_told_with_the_remedy(small: ecnlab.Scenario, tmp_path: Path, key: str) -> None:
+def test_a_header_that_lacks_something_is_reported_with_the_remedy(small: ecnlab.Scenario, tmp_path: Path, key: str) -> None:
     ecnlab.run(small, 1, out=tmp_path / "r")
     header = _read_batch(tmp_path / "r" / "run.json")
     (tmp_path / "r" / "run.json").write_text(json.dumps({name: value for name, value in header.items() if name != key}))
@@ -535,7 +535,7 @@ def _edit_batch(path: Path, **changes: Any) -> None:
     path.write_text(json.dumps(_read_batch(path) | changes))
 
 
-def test_a_table_that_all_batches_have_lost_is_told_as_lost(small: ecnlab.Scenario, tmp_path: Path) -> None:
+def test_a_table_missing_in_all_batches_is_reported_as_lost(small: ecnlab.Scenario, tmp_path: Path) -> None:
     ecnlab.run(small, 2, out=tmp_path / "r")
     (batch,) = (tmp_path / "r").glob("batch-*")
     shutil.copytree(batch, batch.with_name("batch-1-01234567-1-there"))

@@ -71,7 +71,7 @@ def test_the_bands_of_a_queue_that_has_several_are_a_table_of_their_own() -> Non
     assert next(row for row in bands.rows if row[0] == "departures")[2:] != ["0", "0"]
 
 
-def test_seeds_that_are_all_alike_have_no_interval_and_the_title_says_so() -> None:
+def test_identical_seeds_have_no_interval_and_the_title_says_so() -> None:
     tree = tomllib.loads(SMALL)
     tree["link"][0]["queue"] = {"aqm": "droptail", "limit": 20}
     for flows in tree["flows"]:
@@ -81,7 +81,7 @@ def test_seeds_that_are_all_alike_have_no_interval_and_the_title_says_so() -> No
     assert not any("±" in cell for row in groups.rows for cell in row)
 
 
-def test_a_group_called_all_is_told_from_all_flows() -> None:
+def test_a_group_called_all_is_distinguished_from_all_flows() -> None:
     tree = tomllib.loads(SMALL)
     tree["flows"][0]["name"] = "all"
     groups, _, _ = summary.result_tables(lab.run(lab.scenario(tree), seed=1))

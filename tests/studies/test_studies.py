@@ -40,7 +40,7 @@ def test_a_claim_makes_statements_and_is_read_from_items_of_the_study(study: Stu
 
 
 @each
-def test_its_demo_is_made_of_its_items(study: Study) -> None:
+def test_the_demo_of_a_study_names_existing_items(study: Study) -> None:
     assert len(study.choose_items(study.demo)) == (len(study.demo) or len(study.items))
 
 
@@ -68,7 +68,7 @@ def test_readers_have_judged_the_claims_as_they_are(study: Study) -> None:
 
 
 @each
-def test_a_claim_of_a_paper_quotes_it_and_one_that_is_not_reproduced_says_why(study: Study) -> None:
+def test_a_claim_quotes_its_paper_and_gives_a_reason_if_not_reproduced(study: Study) -> None:
     in_full = page.verdicts_in_full(study.name)
     for claim in study.claims:
         assert claim.own or claim.quote, claim.id

@@ -54,11 +54,11 @@ def test_arithmetic_keeps_account_of_units(expression: str, value: Any) -> None:
         ("(-8) ** 0.5", "cannot be parsed|no value"),
     ],
 )
-def test_what_is_no_arithmetic_or_has_no_value_is_refused(expression: str, message: str) -> None:
+def test_invalid_expressions_and_those_without_a_value_are_refused(expression: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         evaluate_expression(expression, NAMED_VALUES)
 
 
-def test_a_name_that_no_axis_has_is_told_with_the_nearest() -> None:
+def test_an_unknown_axis_is_reported_with_the_nearest_name() -> None:
     with pytest.raises(UnknownName, match="did you mean 'flows'"):
         evaluate_expression("flow / 3", NAMED_VALUES)

@@ -31,7 +31,7 @@ label = "alone"
 """
 
 
-def test_a_sweep_file_says_all_that_a_sweep_is(tmp_path: Path) -> None:
+def test_a_sweep_file_defines_all_parts_of_a_sweep(tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
     path.write_text(WHOLE_FILE)
     assert is_sweep_file(path)
@@ -66,7 +66,7 @@ def test_a_scenario_is_no_sweep_file(small_file: Path, tmp_path: Path) -> None:
     assert not is_sweep_file(tmp_path / "torn.toml")
 
 
-def test_everything_that_is_wrong_with_a_sweep_file_is_told_at_once(tmp_path: Path) -> None:
+def test_all_errors_of_a_sweep_file_are_reported_together(tmp_path: Path) -> None:
     path = tmp_path / "bad.toml"
     path.write_text(
         'scenario = "s.toml"\nsceeds = 3\ngrid = 3\nseeds = "x"\ntables = [3]\npoint = "a"\n[set]\nlink.bottleneck.rate = "1 Mbps"\n'

@@ -58,7 +58,7 @@ def test_values_may_depend_on_a_point_s(small: ecnlab.Scenario) -> None:
     assert [[group["access"]["rate"] for group in of] for of in groups] == [[["3000000 bps"]] * 2, [["1000000 bps"]] * 2]
 
 
-def test_one_axis_may_set_several_keys_alike(small: ecnlab.Scenario) -> None:
+def test_one_axis_may_set_several_keys_to_one_value(small: ecnlab.Scenario) -> None:
     made = _planned_values(small, {"each": {"keys": ["flows.far.count", "flows.near.count"], "values": np.array([1, 4])}})
     assert [[group["count"] for group in point.scenario.resolved["flows"]] for point in made.points] == [[1, 1], [4, 4]]
 
@@ -79,7 +79,7 @@ def test_a_column_is_called_by_the_end_of_its_key_unless_that_is_taken(small: ec
     ]
 
 
-def test_all_problems_of_all_points_are_told_at_once_with_the_points(small: ecnlab.Scenario) -> None:
+def test_all_problems_of_all_points_are_reported_together_with_their_points(small: ecnlab.Scenario) -> None:
     with pytest.raises(ScenarioError) as refused:
         _planned_values(small, {MAX_P: [0.1, 1.5], "flows.far.count": [2, -1]})
     assert [problem.place for problem in refused.value.problems] == ["flows.far.count", MAX_P]
@@ -90,7 +90,7 @@ def test_all_problems_of_all_points_are_told_at_once_with_the_points(small: ecnl
     assert str(refused.value).count(str(small.source)) == 2
 
 
-def test_a_key_that_is_nowhere_is_told_once(small: ecnlab.Scenario) -> None:
+def test_an_unknown_key_is_reported_once(small: ecnlab.Scenario) -> None:
     with pytest.raises(ScenarioError) as refused:
         _planned_values(small, {"link.bottlneck.rate": ["1 Mbps", "2 Mbps"]})
     assert len(refused.value.problems) == 1
@@ -152,7 +152,7 @@ def test_points_and_rules_that_cannot_be_read_are_refused(small: ecnlab.Scenario
     assert message in str(refused.value)
 
 
-def test_all_that_is_wrong_with_what_is_derived_is_told_at_once(small: ecnlab.Scenario) -> None:
+def test_all_errors_of_derived_values_are_reported_together(small: ecnlab.Scenario) -> None:
     rules = {
         "flows.far.count": "flow / 2",
         "flows.near.count": "__import__('os')",
@@ -168,7 +168,7 @@ def test_all_that_is_wrong_with_what_is_derived_is_told_at_once(small: ecnlab.Sc
     assert not any("points" in line for line in told), "they are wrong at every point"
 
 
-def test_a_warning_is_told_once_with_the_points_that_say_it(small: ecnlab.Scenario) -> None:
+def test_a_warning_is_reported_once_with_its_points(small: ecnlab.Scenario) -> None:
     made = _planned_values(small, {"scheme": {**SCHEMES, "half": {"flows.far.tcp.ecn": False}}, MAX_P: [0.1, 0.5]})
     odd = [warning for warning in made.warnings if "ecn" in warning.message.lower() and "point" in warning.message]
     everywhere = [warning for warning in small.warnings if warning in made.warnings]
@@ -186,7 +186,7 @@ def test_an_aqm_of_one_s_own_need_stand_in_a_queue_at_one_point_only(small_file:
     )
 
 
-def test_points_that_are_one_scenario_are_told(small: ecnlab.Scenario) -> None:
+def test_points_with_the_same_scenario_are_reported(small: ecnlab.Scenario) -> None:
     made = _planned_values(small, {"alias": {"a": {}, "b": {}}, MAX_P: [0.1, 0.2]})
     assert [warning.message for warning in made.warnings if warning.place == "points"] == [
         "points 1,3; points 2,4: each is one scenario, and its points share the runs"

@@ -168,7 +168,7 @@ def test_one_point_s_runs_are_a_result_while_the_sweep_is_at_hand(small_file: Pa
         swept.result(1)
 
 
-def test_seeds_that_are_all_alike_are_told_and_have_no_interval(small_file: Path) -> None:
+def test_identical_seeds_are_reported_and_have_no_interval(small_file: Path) -> None:
     still = {"flows.*.start": "0 s", "flows.*.tcp": '{ profile = "rfc" }'}
     scenario = ecnlab.load(small_file, {**still, "link.bottleneck.queue": '{ aqm = "droptail", limit = 20 }'})
     found = ecnlab.sweep(scenario, {"link.bottleneck.queue.limit": [20, 30]}, seeds=3, store=None)
@@ -216,7 +216,7 @@ def test_a_file_that_is_not_what_was_written_is_refused_with_the_remedy(small_fi
     assert ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=tmp_path / "store", out=out).groups.equals(ecnlab.open_sweep(out).groups)
 
 
-def test_a_full_disk_is_told_with_the_way_on_and_nothing_half_written_is_read(
+def test_a_full_disk_is_reported_with_a_remedy_and_no_partial_file_is_read(
     small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ecnlab.sweeps import folder
@@ -237,7 +237,7 @@ def test_a_full_disk_is_told_with_the_way_on_and_nothing_half_written_is_read(
     assert ecnlab.sweep(small_file, GRID, store=tmp_path / "store").total.height == 4
 
 
-def test_a_folder_that_was_killed_while_it_was_written_is_written_anew(small_file: Path, tmp_path: Path) -> None:
+def test_a_folder_that_was_killed_while_it_was_written_is_rewritten(small_file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     code = (
         "import os, signal, sys, ecnlab; from ecnlab.sweeps import folder; whole = folder.write_atomically\n"
@@ -258,7 +258,7 @@ def test_a_folder_that_was_killed_while_it_was_written_is_written_anew(small_fil
     assert _file_contents(out) == _file_contents(tmp_path / "fresh")
 
 
-def test_ctrl_c_keeps_what_has_finished(small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_keeps_finished_runs(small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise Interrupted("interrupted: 1 of 4 runs had finished")
 

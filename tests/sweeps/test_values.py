@@ -91,7 +91,7 @@ def _value_in_force(unit: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_a_unit_is_what_the_engine_takes_it_for(unit: str) -> None:
+def test_units_are_those_of_the_engine(unit: str) -> None:
     number, written = _value_in_force(unit)
     ours, in_force = parse_quantity(f"{number} {unit}"), parse_quantity(written)
     assert ours is not None

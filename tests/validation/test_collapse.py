@@ -10,7 +10,7 @@ def test_every_row_of_the_table_is_checked_for_tcp_and_for_udp() -> None:
     assert [ecnlab.scenario(check.tree).warnings for check in LISTED_POINTS] == [[]] * 32
 
 
-def test_udp_offers_what_the_table_says_arrives() -> None:
+def test_datagrams_arrive_at_the_rates_of_the_paper_s_table() -> None:
     for (_, arrives, _, _), check in zip(collapse.PAPER_TABLE_1, LISTED_POINTS[::2], strict=True):
         result = ecnlab.run(ecnlab.scenario(check.tree), seed=1)
         offered = result.values("sent", group="udp")[0] * 800 / 1.5e6

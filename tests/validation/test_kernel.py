@@ -34,7 +34,7 @@ def test_cases_are_read_as_they_are_and_compressed(tmp_path: Path) -> None:
     assert [outcome.name for outcome in kernel.replay_kernel_cases_of_folder(tmp_path, ["sender"], "sm*")] == ["reno-first-lost"]
 
 
-def test_a_difference_is_told_with_what_agreed_before_it_and_both_runs_around_it(tmp_path: Path) -> None:
+def test_a_difference_is_reported_with_the_agreement_before_it_and_both_runs_around_it(tmp_path: Path) -> None:
     changed = case("reno-lastack-lost")
     row = next(row for row in changed["packets"] if row[1] == 0 and row[5] == 14481)
     row[8] = "FA"

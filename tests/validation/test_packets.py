@@ -30,7 +30,7 @@ def test_a_changed_case_is_noticed_and_the_difference_named(tmp_path: Path) -> N
     assert outcome.difference
 
 
-def test_a_file_that_is_no_case_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_case_is_refused(tmp_path: Path) -> None:
     for name in ("x", "y"):
         (tmp_path / f"{name}.json").write_text("{}")
     with pytest.raises(ecnlab.UsageError, match=r"x\.json is not a packet-exact case: .*\n.*y\.json is not a packet-exact case"):

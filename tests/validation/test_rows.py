@@ -137,7 +137,7 @@ def test_a_row_that_cannot_be_meant_is_refused_with_its_line_and_column(row: str
     assert "ch4.csv:2" not in refusal
 
 
-def test_all_that_is_wrong_in_all_files_is_told_at_once(tmp_path: Path) -> None:
+def test_all_errors_of_all_files_are_reported_together(tmp_path: Path) -> None:
     first, second = tmp_path / "a-ch4.csv", tmp_path / "b-ch5.csv"
     first.write_text(f"{RED_TABLE}\n1999,red,0,0.5,3\n235,red,60,0.5,none\n235,red\n")
     second.write_text(f"{RED_TABLE}\n")

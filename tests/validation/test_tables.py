@@ -106,7 +106,7 @@ def test_an_explanation_holds_only_where_it_says() -> None:
     assert not explanation.covers_column_of_row("thesis-ch5", "drops", {"era": "235"})
 
 
-def test_ten_flows_and_bursts_of_datagrams_do_what_ns_2_s_do(tmp_path: Path) -> None:
+def test_ten_flows_and_bursts_of_datagrams_match_ns_2(tmp_path: Path) -> None:
     lines = (OWN_TABLE / "red-ecn.csv").read_text().splitlines()
     path = tmp_path / "red-ecn.csv"
     path.write_text("\n".join([lines[0], *(line for line in lines if ",50,ecn," in line)]) + "\n")

@@ -177,7 +177,7 @@ def test_a_queue_of_the_kernel_stands_at_a_link_and_every_packet_is_accounted_fo
 
 
 @needs_uml_kernel
-def test_red_of_the_kernel_does_what_ours_of_that_name_does() -> None:
+def test_red_of_the_kernel_matches_linux_red_of_the_engine() -> None:
     shared = "min = 7500, max = 60000, avpkt = 1500, burst = 30, probability = 0.1, ecn = true, harddrop = true"
     ours = f'{{ aqm = "linux-red", limit = "150000 B", bandwidth = "auto", {shared} }}'
     theirs = f'{{ kernel = "red", limit = 150000, {shared} }}'
@@ -361,7 +361,7 @@ def test_hosts_that_agree_on_accurate_ecn_count_every_mark(variant: str) -> None
 
 
 @needs_newer
-def test_losses_are_not_told_by_counting_where_the_kernel_does_not() -> None:
+def test_dupthresh_loss_detection_is_refused_on_kernels_without_it() -> None:
     asked = scenario(more=progress_counter('variant = "sack"'))
     with pytest.raises(lab.ScenarioError, match=r"flows\.counting\.tcp\.loss_detection: kernel 7\.2 .* --kernel 6\.1 or --kernel 6\.12"):
         lab.run(asked.on_backend(lab.Uml(kernel="7.2")), seed=1)
@@ -630,13 +630,13 @@ def test_what_a_kernel_cannot_do_is_refused_by_its_place_before_anything_starts(
 
 @needs_uml_kernel
 @pytest.mark.parametrize("queue", ['{ kernel = "sfq", divisor = 7 }', '{ kernel = "fq_codel", flows = 0 }'])
-def test_what_the_kernel_itself_refuses_of_a_queue_is_told_by_its_place(queue: str) -> None:
+def test_queue_parameters_refused_by_the_kernel_are_reported_by_their_place(queue: str) -> None:
     with pytest.raises(lab.ScenarioError, match=r"link\.bottleneck\.queue: the kernel's queue \"\w+\": Invalid argument"):
         lab.run(scenario(queue=queue), seed=1, backend="uml")
 
 
 @needs_uml_kernel
-def test_who_watches_is_told_and_may_stop_it() -> None:
+def test_the_progress_callback_is_called_and_may_stop_the_run() -> None:
     told: list[float] = []
     assert KERNEL is not None
     with machine.UmlProcess(KERNEL).run(job(), 1, lambda over_s: told.append(over_s) or False):  # type: ignore[func-returns-value]
@@ -648,7 +648,7 @@ def test_who_watches_is_told_and_may_stop_it() -> None:
 
 
 @needs_uml_kernel
-def test_a_job_that_is_none_is_a_failure_with_what_was_said() -> None:
+def test_an_invalid_job_fails_with_the_output_of_the_guest() -> None:
     assert KERNEL is not None
     with (
         pytest.raises(machine.UmlCrashed, match="missing field `seed`"),

@@ -54,7 +54,7 @@ def built_image(home: Path, name: str, built_s: float = 1.0, kernel: str = "6.1"
     return folder
 
 
-def test_the_newest_kernel_of_a_name_is_chosen_and_what_is_half_done_is_none(home: Path) -> None:
+def test_the_newest_kernel_of_a_name_is_chosen_and_partial_ones_are_ignored(home: Path) -> None:
     built_image(home, "6.1.1-aa", 2.0)
     built_image(home, "6.1.2-bb", 1.0)
     (home / ".build.partial").mkdir()
@@ -71,7 +71,7 @@ def _kernel_with_digest(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [lambda file: file.write_text("half a"), lambda file: file.unlink(), lambda file: file.chmod(0o644)])
-def test_a_kernel_that_is_not_what_was_built_is_refused_with_what_would_do(home: Path, damage: Callable[[Path], object]) -> None:
+def test_a_modified_kernel_is_refused_with_a_remedy(home: Path, damage: Callable[[Path], object]) -> None:
     folder = built_image(home, "6.1.1-aa")
     _kernel_with_digest(folder)
     assert kernels.find_built_kernel().is_image_intact
@@ -216,7 +216,7 @@ def test_a_source_is_taken_from_a_folder_or_an_archive_and_stays_as_it_is(tree: 
     assert "default 250" not in (tree / "arch/um/Kconfig").read_text()
 
 
-def test_what_is_no_source_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_source_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "damaged.tar.xz").write_bytes(b"nonsense")
     for name, says in {
@@ -240,7 +240,7 @@ print("made", flush=True)
 
 
 @pytest.mark.real_time
-def test_what_compiles_ends_with_who_has_started_it_and_its_failure_is_told(tmp_path: Path) -> None:
+def test_the_compiler_ends_with_its_parent_and_its_failure_is_reported(tmp_path: Path) -> None:
     def make(text: str) -> subprocess.Popen[str]:
         (tmp_path / "make").write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / "make").chmod(0o755)
@@ -279,7 +279,7 @@ def test_what_building_needs_and_is_not_there_is_named_with_its_package(home: Pa
     assert not home.exists()
 
 
-def test_a_build_that_fails_tells_what_was_said_last_and_leaves_nothing(home: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_build_reports_its_last_output_and_leaves_no_files(home: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tree / "Makefile").write_text(MAKEFILE + "tinyconfig:\n\t@echo the compiler is unwell; exit 1\n")
     monkeypatch.setattr(build, "missing_build_packages", dict)
     with pytest.raises(BackendError, match="the compiler is unwell"):
@@ -287,7 +287,7 @@ def test_a_build_that_fails_tells_what_was_said_last_and_leaves_nothing(home: Pa
     assert list(home.iterdir()) == []
 
 
-def test_a_build_moves_what_is_finished_to_its_place_whole(home: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_moves_the_finished_kernel_into_the_cache_atomically(home: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = "tinyconfig:\n\ttrue > .config\nolddefconfig:\n\ttrue\nlinux:\n\tcp /bin/true linux\n"
     (tree / "Makefile").write_text(MAKEFILE + made)
     monkeypatch.setattr(build, "missing_build_packages", dict)
@@ -303,7 +303,7 @@ def test_a_build_moves_what_is_finished_to_its_place_whole(home: Path, tree: Pat
     assert kernels.built_kernels() == []
 
 
-def test_a_kernel_of_the_recipe_is_found_and_one_of_another_recipe_is_built_anew(
+def test_a_kernel_of_the_recipe_is_found_and_one_of_another_recipe_is_built_again(
     home: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = "tinyconfig:\n\ttrue > .config\nolddefconfig:\n\ttrue\nlinux:\n\tcp /bin/true linux\n"

@@ -85,7 +85,7 @@ def test_a_kill_from_outside_is_not_an_engine_fault(home: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("result", ["{", "[" * 5000, "\\377"])
-def test_a_result_that_is_no_json_is_a_crash_with_what_was_said(home: Path, tmp_path: Path, result: str) -> None:
+def test_a_result_that_is_not_json_is_a_crash_with_the_last_output(home: Path, tmp_path: Path, result: str) -> None:
     image = program(tmp_path, f"printf '{result}' > \"$ECNLAB_GUEST_JOB/result.json\"; echo it has ended")
     with pytest.raises(process.UmlCrashed, match=r"is not JSON; its last output:\nit has ended"), process.UmlProcess(image).run({}, 1):
         pass
@@ -112,7 +112,7 @@ def test_a_result_that_is_neither_a_run_nor_a_refusal_is_a_failure_of_the_run(ho
         Backend().run(scenario, 1, None, None)
 
 
-def test_a_console_gives_lines_whole_and_tells_of_silence() -> None:
+def test_console_yields_whole_lines_and_none_after_a_timeout() -> None:
     origin, to = os.pipe()
 
     def write() -> None:

@@ -79,12 +79,12 @@ def test_seeds_of_one_value_have_that_value_for_an_interval(value: float, wanted
 
 
 @pytest.mark.parametrize("values", [[], [3.0], [3.0, math.nan, 3.0], [math.inf, 3.0, 3.0]], ids=["none", "one seed", "NaN", "infinite"])
-def test_what_has_no_interval_says_nothing(values: Sequence[float]) -> None:
+def test_estimates_without_interval_support_no_claim(values: Sequence[float]) -> None:
     assert status_of(values, claimed_above(0)) == StatementStatus.SPANNED
     assert status_of(values, claimed_below(0)) == StatementStatus.SPANNED
 
 
-def test_seeds_that_are_alike_because_nothing_is_random_decide_nothing() -> None:
+def test_identical_seeds_because_nothing_is_random_decide_nothing() -> None:
     need = RequiredScenario(FIXED)
     result = ecnlab.run(ecnlab.scenario(FIXED), [1, 2])
     assert result.alike
@@ -113,7 +113,7 @@ def test_pairing_decides_what_two_means_would_not() -> None:
     assert weighed.status == StatementStatus.SUPPORTED
 
 
-def test_a_change_from_nothing_is_no_number() -> None:
+def test_a_change_from_nothing_is_not_a_number() -> None:
     assert math.isnan(RelativeChange(known([1.0]), known([0.0])).values_by_seed(no_runs)[1])
 
 

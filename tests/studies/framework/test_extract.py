@@ -28,7 +28,7 @@ def test_show_writes_the_scenarios_of_a_figure(command: Callable[..., Outcome], 
     assert changed.code == 0, changed.err
 
 
-def test_a_folder_that_cannot_be_written_is_told(command: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(command: Callable[..., Outcome], tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = command("study", "show", "red-ecn", "--claim", "G1", "--scenarios", tmp_path / "file" / "s")
     assert done.code == 2

@@ -65,7 +65,7 @@ def test_the_page_of_a_study_gets_the_table(reports: list[Path], tmp_path: Path,
     assert joined.write_joined_table_into_study_page([]) == 2
 
 
-def test_what_is_no_report_is_refused_with_a_remedy(reports: list[Path], tmp_path: Path) -> None:
+def test_an_invalid_report_is_refused_with_a_remedy(reports: list[Path], tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="fix: run `ecnlab study run`"):
         joined.join_reports([tmp_path])
     (tmp_path / "claims.json").write_text("[]")

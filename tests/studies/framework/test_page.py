@@ -58,7 +58,7 @@ def test_the_report_shows_the_page_of_the_study_and_of_which_run_it_speaks(tmp_p
     assert "seen in a full run, with 20 seeds; the claims and figures above are of seeds 1.</p>" in html
 
 
-def test_where_a_run_has_another_verdict_than_the_full_one_the_report_tells_the_full_one(home: Path, tmp_path: Path) -> None:
+def test_the_report_gives_the_full_run_s_verdict_if_a_shorter_run_differs(home: Path, tmp_path: Path) -> None:
     out = run_study(TINY, tmp_path / "s", [1, 2, 3], claims=["T1", "T2", "T3"])
     told = json.loads((tmp_path / "s" / "claims.json").read_text())["claims"]
     assert [claim["verdict_in_full"] for claim in told] == [None, None, None], "no full run was written into the page"
@@ -130,7 +130,7 @@ def test_the_claims_of_a_quick_run_are_no_result_to_write_down(
     assert (tmp_path / "STUDY.md").read_text() == PAGE_TEXT
 
 
-def test_a_page_without_a_place_for_claims_is_told() -> None:
+def test_a_page_without_a_place_for_claims_is_reported() -> None:
     with pytest.raises(ValueError, match="is missing the lines <!-- claims -->"):
         page.page_with_claims("# A study\n", [])
 

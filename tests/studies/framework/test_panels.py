@@ -69,6 +69,6 @@ def test_cases_with_names_stand_side_by_side_without_a_line(results: ResultsByKe
     assert list(ecn.get_xdata()) < list(aecn.get_xdata())
 
 
-def test_a_ratio_to_nothing_is_no_number() -> None:
+def test_a_ratio_to_nothing_is_not_a_number() -> None:
     assert ratio_or_nan(1, 2) == 0.5
     assert math.isnan(ratio_or_nan(1, 0))

@@ -264,7 +264,7 @@ def test_a_report_holds_no_figures_of_an_earlier_one_and_nothing_else_is_taken_o
     assert there == {"figure-1.2", "mine"}
 
 
-def test_a_claim_runs_what_it_needs_and_nothing_else(tmp_path: Path) -> None:
+def test_a_claim_runs_only_the_scenarios_that_it_requires(tmp_path: Path) -> None:
     outcome = run_study(TINY, tmp_path / "s", SEEDS, claims=["t1"], all_setups=False, store=tmp_path / "store")
     batches = ecnlab.Store(tmp_path / "store").batches
     (key,) = batches.scenario_keys

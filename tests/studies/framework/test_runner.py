@@ -88,7 +88,7 @@ def test_the_numbers_behind_a_figure_are_saved_as_csv(tmp_path: Path) -> None:
     assert goodput.height == 2 * 3 * 100
 
 
-def test_seeds_that_are_all_alike_have_no_interval() -> None:
+def test_identical_seeds_have_no_interval() -> None:
     assert format_with_interval(Estimate(1.5, 0.0, math.nan, 5), 2) == "1.50"
 
 

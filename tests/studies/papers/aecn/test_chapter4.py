@@ -59,7 +59,7 @@ def test_the_sweeps_are_those_of_the_figures() -> None:
     assert thresholds == {(low, max_p) for low in (5, 10, 20, 30) for max_p in (0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0)}
 
 
-def test_a_figure_s_curves_are_told_apart_without_colour() -> None:
+def test_a_figure_s_curves_are_distinguished_without_colour() -> None:
     (item,) = short_study(chapter4.ITEMS, "4.10").items
     drawing = item.draw({key: ecnlab.run(ecnlab.scenario(need.scenario), seeds=[1]) for key, need in item.needs.items()})
     assert drawing.figure is not None

@@ -119,7 +119,7 @@ def test_the_groups_come_closer_with_each_step_of_alpha_up_to_2_6() -> None:
     assert [statement.text for statement in _claim_named("A27")] == expected
 
 
-def test_the_best_min_th_is_held_against_every_other_one() -> None:
+def test_the_best_min_th_is_compared_with_every_other_one() -> None:
     texts = [statement.text for statement in _claim_named("A18")][3:]
     others = {60: ("min_th 9", {*range(1, 11)} - {9}), 120: ("between min_th 2 and 3", {*range(1, 11)} - {2, 3})}
     assert texts == [

@@ -233,7 +233,7 @@ def test_repeated_drops_are_counted_from_the_recorded_events_of_one_flow(shorten
 
 
 @pytest.mark.parametrize("hosts", list(testbed.HOST_TCP))
-def test_hosts_of_kernels_are_what_one_can_be_set_to(hosts: str) -> None:
+def test_scenarios_on_kernels_have_neither_warnings_nor_refusals(hosts: str) -> None:
     for need in (
         testbed.bulk_transfer_scenario(10, 0.1, hosts),
         testbed.with_event_recording(testbed.bulk_transfer_scenario(10, 0.1, hosts)),

@@ -84,7 +84,7 @@ def test_a_change_is_paired_by_seed(results: dict[RequiredScenario, ecnlab.Resul
     assert measures.percent_change_of_measure(measures.GOODPUT, a, b).mean == pytest.approx(100 * sum(gains) / len(gains))
 
 
-def test_a_figure_and_a_table_of_one_number_are_told_apart() -> None:
+def test_a_figure_and_a_table_of_one_number_are_distinguished() -> None:
     assert [item.heading for item in STUDY.choose_items(["Figure 1"])] == ["Figure 1"]
     assert [item.heading for item in STUDY.choose_items(["table 1"])] == ["Table 1"]
     assert [item.heading for item in STUDY.choose_items(["1"])] == ["Figure 1"]
