@@ -61,6 +61,7 @@ def _cells(folder: Path, text: str) -> list[tuple[str, str]]:
         ("```sh\ncp a b\n```\n", [("code", "%%bash -e\ncp a b")]),
         ("    ecnlab list\n    ecnlab show red\n", [("code", "%%bash -e\necnlab list\necnlab show red")]),
         ("    ecnlab list\n\nPrints:\n\n    red\n", [("code", "%%bash -e\necnlab list"), ("markdown", "Prints:")]),
+        ("    ecnlab list\n\n    red\n", [("code", "%%bash -e\necnlab list")]),
         ("    ecnlab list\n\n```text\nred\n```\n", [("code", "%%bash -e\necnlab list")]),
         ("    ecnlab list\n\n# B\n\n    red\n", [("code", "%%bash -e\necnlab list"), ("markdown", "# B\n\n    red")]),
         ('![a](a.svg "r/b.svg")', [("code", 'from IPython.display import SVG\n\nSVG("r/b.svg")')]),

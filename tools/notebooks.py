@@ -10,7 +10,8 @@ A page becomes a notebook by these rules:
 - A picture has a title, which is the file that a cell before it has written: `![text](figures/a.svg "first/figures/queue.svg")`. It becomes
   a cell that shows this file.
 - An indented block after a cell of the same section is output of these cells, so the notebook does not have it. Each line must be one
-  that they print. A block of `text` is output too, but may differ from run to run.
+  that they print, and a line `...` stands for others. Two indented blocks without text between them are one for Markdown, so commands end
+  at an empty line. A block of `text` is output too, but may differ from run to run.
 - Text remains, without links to other pages. A paragraph that links the notebook itself says there what the notebook needs.
 """
 
@@ -80,7 +81,7 @@ class _Reader:
                 yield cell
             elif block.type in {"fence", "code_block"} and self._section_cell is not None:
                 if block.type == "code_block":
-                    self._section_cell.expected.extend(line for line in block.content.splitlines() if line.strip() not in {"", "..."})
+                    self._section_cell.expected.extend(_lines_shown(block.content))
             elif block.type != "html_block":
                 self._keep(block)
             if block.type == "heading_open":
@@ -105,8 +106,9 @@ class _Reader:
             return Cell("code", content)
         if block.type == "fence" and block.info in _SHELL_LANGUAGES:
             return Cell("code", f"%%bash -e\n{content}")
-        if block.type == "code_block" and all(line.startswith("ecnlab ") for line in content.splitlines()):
-            return Cell("code", f"%%bash -e\n{content}")
+        commands, _, output = content.partition("\n\n")
+        if block.type == "code_block" and all(line.startswith("ecnlab ") for line in commands.splitlines()):
+            return Cell("code", f"%%bash -e\n{commands}", _lines_shown(output))
         if inline is not None and [child.type for child in inline.children or []] == ["image"]:
             return self._picture_cell((inline.children or [])[0])
         return None
@@ -132,6 +134,11 @@ class _Reader:
         if self._text:
             yield Cell("markdown", "\n\n".join(self._text))
         self._text = []
+
+
+def _lines_shown(output: str) -> list[str]:
+    """The lines of a block of output, without those that omit something."""
+    return [line for line in output.splitlines() if line.strip() not in {"", "..."}]
 
 
 def notebook_of(page: Path) -> str:
@@ -169,6 +176,9 @@ def execute(page: Path, folder: Path) -> list[str]:
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
         environment = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES", "MPLBACKEND"}}
         environment |= own | {"PATH": path, "PYTHONPATH": str(ROOT / "python"), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+        # Pictures that a cell draws are the same in every run.
+        Path(settings, "matplotlibrc").write_text("svg.hashsalt: ecnlab\nsavefig.facecolor: white\n", encoding="utf-8")
+        environment["SOURCE_DATE_EPOCH"] = "0"
         kernel = Config(AsyncKernelManager={"transport": "ipc", "connection_file": str(Path(settings, "kernel.json"))})
         client = NotebookClient(notebook, config=kernel, timeout=CELL_TIMEOUT_S, resources={"metadata": {"path": str(folder)}})
         client.execute(env=environment)
