@@ -23,9 +23,10 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -161,8 +162,8 @@ def tutorial_pages() -> list[Path]:
     return sorted(TUTORIALS.glob("*.md"))
 
 
-def execute(page: Path, folder: Path) -> list[str]:
-    """Execute the notebook of a page in an empty folder with the package of this checkout.
+def execute(page: Path, folder: Path, replacements: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    """Execute the notebook of a page in an empty folder with the package of this checkout, with words of its cells replaced.
 
     Returns the lines of output that the page shows and no cell has printed so far. Raises nbclient's CellExecutionError if a cell fails.
     """
@@ -171,6 +172,9 @@ def execute(page: Path, folder: Path) -> list[str]:
     from traitlets.config import Config
 
     notebook = nbformat.reads(notebook_of(page), as_version=4)
+    for cell in notebook.cells:
+        for old, new in replacements.items():
+            cell.source = cell.source.replace(old, new)
     with tempfile.TemporaryDirectory() as settings:
         own = dict.fromkeys(("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "MPLCONFIGDIR"), settings)
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
