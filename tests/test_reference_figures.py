@@ -7,8 +7,11 @@ import pytest
 import reference_figures
 
 
-def test_the_pictures_of_the_reference_are_fresh() -> None:
+def test_the_pictures_of_the_reference_are_fresh_and_a_page_shows_each() -> None:
     assert reference_figures.main(["--check"]) == 0, "run python tools/reference_figures.py"
+    docs = reference_figures.ROOT / "docs"
+    text = "".join(page.read_text(encoding="utf-8") for folder in ("reference", "trust") for page in (docs / folder).glob("*.md"))
+    assert [name for name in reference_figures.FIGURES if f"figures/{name})" not in text] == []
 
 
 def test_a_stale_picture_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

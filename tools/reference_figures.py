@@ -2,11 +2,13 @@
 
 `python tools/reference_figures.py` writes them; with `--check` it compares them with fresh ones and exits with 1 if one is stale.
 Windows, traffic and the interval are from runs with seed 1, the graph of a trace is from tests/traces, and the first network is that of
-the example in docs/reference/scenario.md.
+the example in docs/reference/scenario.md. The response functions are the rows of docs/trust/formulas.md.
 """
 
 from __future__ import annotations
 
+import math
+import re
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -245,13 +247,27 @@ def sequence() -> str:
         curves[kind] = [
             corner
             for time, first, behind in points
-            for corner in ([(time, behind)] if kind == "ack" else _cross(time, (first + behind) / 2, half_width))
+            for corner in ([(time, behind)] if kind == "ack" else _cross(time, (first + behind) / 2, half_width, 0.5))
         ]
     return chart(Axis("time (s)", end), Axis("packet", 80), curves)
 
 
-def _cross(x: float, y: float, half_width: float) -> Points:
-    return [(x - half_width, y), (x + half_width, y), (x, _NAN), (x, y - 0.5), (x, y + 0.5), (x, _NAN)]
+def _cross(x: float, y: float, half_width: float, half_height: float) -> Points:
+    return [(x - half_width, y), (x + half_width, y), (x, _NAN), (x, y - half_height), (x, y + half_height), (x, _NAN)]
+
+
+def response() -> str:
+    """The windows of Reno and CUBIC over the probability of periodic losses: formulas, and the rows of docs/trust/formulas.md."""
+    page = (ROOT / "docs" / "trust" / "formulas.md").read_text(encoding="utf-8")
+    curves: dict[str, Points] = {}
+    for name in ("Reno", "CUBIC"):
+        rows = re.findall(
+            rf"^\| {name}'s response \| periodic, p = ([\d.e-]+) \| ([\d.]+) packets \|[^|]*\| ([\d.]+) \|", page, re.MULTILINE
+        )
+        points = [(-math.log10(float(p)), math.log10(float(predicted)), math.log10(float(found))) for p, predicted, found in rows]
+        curves[f"{name}'s formula"] = [(x, predicted) for x, predicted, _ in points]
+        curves[f"{name}, runs"] = [corner for x, _, found in points for corner in _cross(x, found, 0.06, 0.06)]
+    return chart(Axis("-log10(p)", 7), Axis("log10(window in packets)", 4), curves)
 
 
 FIGURES: dict[str, Callable[[], str]] = {
@@ -262,6 +278,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "traffic.svg": traffic,
     "interval.svg": interval,
     "sequence.svg": sequence,
+    "response.svg": response,
 }
 
 
