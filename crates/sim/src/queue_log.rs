@@ -87,7 +87,7 @@ pub struct QueueLogRow {
 
 pub static ARRIVALS: TableSpec<QueueLogRow> = TableSpec {
     name: "arrivals",
-    doc: "all that came to each queue and all that the queue did, in order, if `record.arrivals` is on; `ecnlab replay` puts it through the same queue again",
+    doc: "each packet that arrived at each queue and each action of the queue, in order, if `record.arrivals` is on; `ecnlab replay` puts it through the same queue again",
     columns: &[&[
         count_column("time_ps", "ps", "When it happened", |row| row.entry.time.picos()),
         name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
