@@ -8,7 +8,7 @@ without the set-up. A packet-hop is one data or ACK packet that crosses one link
 
 Bytes a flow are (peak - peak with one flow) / flows: the packets in flight and the growth of vectors are in it, so it is more than
 a flow's own state. Where flows come and go they are those that came, so it falls as the run goes on. For ns-2's ratio see `cpu_ratio`:
-ns-2's CPU time over ours for the same simulated time of the same network.
+ns-2's CPU time over ecnlab's for the same simulated time of the same network.
 """
 
 import argparse
@@ -41,7 +41,7 @@ class Network:
     ns2: tuple[str, ...] | None  # None: ns-2 has no script for it
     must_ns: int | None  # None: no bound was set
     aim_ns: int | None
-    ns2_runs: int | None = None  # None: as many as ours
+    ns2_runs: int | None = None  # None: as many as for ecnlab
 
 
 ONE_OF_EACH = ("flows.*.count=1",)
@@ -120,12 +120,12 @@ def build() -> Path:
 
 def measure(network: Network, binary: Path, ns2: str | None, runs: int) -> Row:
     """Run a network, ours and ns-2's in turn, and sum up."""
-    base = ours(binary, network.file, network.one_flow)
+    base = measure_ecnlab(binary, network.file, network.one_flow)
     limit = runs if network.ns2_runs is None else min(runs, network.ns2_runs)
     own, other = [], []
     for at in range(runs):
         progress(f"{network.name}: run {at + 1} of {runs}")
-        own.append(ours(binary, network.file, network.overrides))
+        own.append(measure_ecnlab(binary, network.file, network.overrides))
         if ns2 and network.ns2 and at < limit:
             progress(f"{network.name}: ns-2, run {at + 1} of {limit}")
             other.append(ns2_run(ns2, network.ns2))
@@ -146,8 +146,8 @@ def summary(network: Network, base: Row, own: list[Row], other: list[Row]) -> Ro
         "ns_per_hop": {"median": statistics.median(times), "min": min(times), "max": max(times)},
         "must_ns": network.must_ns,
         "aim_ns": network.aim_ns,
-        "must_reached": reached(times, network.must_ns),
-        "aim_reached": reached(times, network.aim_ns),
+        "must_reached": is_within_bound(times, network.must_ns),
+        "aim_reached": is_within_bound(times, network.aim_ns),
         "set_up_us_per_flow": statistics.median(run["set_up_us_per_flow"] for run in own),
         "bytes_per_flow": (peak - base["peak_bytes"]) / own[0]["flows"],
         "ns2": None,
@@ -165,7 +165,7 @@ def summary(network: Network, base: Row, own: list[Row], other: list[Row]) -> Ro
     return row
 
 
-def ours(binary: Path, file: str, overrides: tuple[str, ...]) -> Row:
+def measure_ecnlab(binary: Path, file: str, overrides: tuple[str, ...]) -> Row:
     """One run of the engine in a process of its own."""
     command = [str(binary), str(BENCHES / file), *overrides]
     row: Row = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
@@ -191,7 +191,7 @@ def table(rows: list[Row]) -> str:
     )
 
 
-def reached(times: list[float], bound: int | None) -> bool | None:
+def is_within_bound(times: list[float], bound: int | None) -> bool | None:
     """Whether the median is within a bound, if there is one."""
     return None if bound is None else statistics.median(times) <= bound
 

@@ -101,13 +101,15 @@ def droptail(file: str) -> str:
 def queue(entry: catalog.CatalogEntry, file: str) -> str:
     """The entry in the file's buffer, as an override: with what the file says of its parameters, and drop-tail in a queue that it holds."""
     known = in_file(file)
-    given = {parameter.name: known.get(parameter.name, parameter.example) for parameter in entry.parameters if asked(parameter, known)}
+    given = {
+        parameter.name: known.get(parameter.name, parameter.example) for parameter in entry.parameters if is_required(parameter, known)
+    }
     parts = [f"{name} = {json.dumps(value)}" for name, value in ({entry.kind: entry.name} | given).items()]
     inside = [] if "limit" in given else [f"queue = {{ aqm = 'droptail', limit = {known['limit']} }}"]
     return f"{BOTTLENECK}={{ {', '.join(parts + inside)} }}"
 
 
-def asked(parameter: catalog.Parameter, known: dict[str, Any]) -> bool:
+def is_required(parameter: catalog.Parameter, known: dict[str, Any]) -> bool:
     """Whether a parameter is given: it must be, or the file has a value for it, which is none of a time that has the same name."""
     return parameter.required or (parameter.name in known and parameter.kind != "time")
 

@@ -104,7 +104,7 @@ def count(text: str) -> Count:
     return Count(len(found), tuple(finding for line, sentence in found for finding in _findings(line, sentence)))
 
 
-def together(counts: Sequence[Count]) -> Count:
+def sum_of_counts(counts: Sequence[Count]) -> Count:
     """The count of several pages."""
     return Count(sum(one.sentences for one in counts), tuple(finding for one in counts for finding in one.findings))
 
@@ -169,7 +169,7 @@ def main(arguments: Sequence[str]) -> int:
     for page, counted in counts.items():
         print(f"{page}: {counted.sentences} sentences, {', '.join(f'{counted.of(kind)} {kind}' for kind in LIMITS)}")
     problems = [f"{page}: {problem}" for page, counted in counts.items() for problem in counted.exceeded(spare=1)]
-    problems += [f"all pages: {problem}" for problem in together(list(counts.values())).exceeded(spare=1)]
+    problems += [f"all pages: {problem}" for problem in sum_of_counts(list(counts.values())).exceeded(spare=1)]
     print("\n".join(problems), end="\n" if problems else "", file=sys.stderr)
     return 1 if problems else 0
 

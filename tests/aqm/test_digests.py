@@ -307,22 +307,22 @@ def test_what_cannot_be_covered_is_refused_by_its_name(value: Any, named: str | 
 
 
 def test_a_value_that_holds_itself_has_a_digest() -> None:
-    def looped(last: int) -> list[Any]:
+    def instance_in_own_list(last: int) -> list[Any]:
         made: list[Any] = [1]
         made.append({"again": made, "last": last})
         return made
 
-    assert digest(looped(1)) == digest(looped(1)) != digest(looped(2))
+    assert digest(instance_in_own_list(1)) == digest(instance_in_own_list(1)) != digest(instance_in_own_list(2))
 
 
 def test_a_set_whose_member_leads_back_to_it_has_a_digest() -> None:
-    def held(last: int) -> set[Any]:
+    def set_that_contains_its_owner(last: int) -> set[Any]:
         one = Plain(last)
         members = {one, "x"}
         one.others = members  # type: ignore[attr-defined]
         return members
 
-    assert digest(held(1)) == digest(held(1)) != digest(held(2))
+    assert digest(set_that_contains_its_owner(1)) == digest(set_that_contains_its_owner(1)) != digest(set_that_contains_its_owner(2))
 
 
 def test_one_list_referenced_twice_differs_from_two_equal_lists() -> None:
@@ -411,7 +411,7 @@ def test_a_lock_or_a_stream_is_refused_with_a_fix_that_helps(value: Any) -> None
 
 
 def test_a_function_with_single_dispatch_counts_by_its_implementations() -> None:
-    def made(of_integers: Callable[[Any], int]) -> Any:
+    def function_with_dispatch(of_integers: Callable[[Any], int]) -> Any:
         @functools.singledispatch
         def size(value: Any) -> int:
             return 1
@@ -419,7 +419,11 @@ def test_a_function_with_single_dispatch_counts_by_its_implementations() -> None
         size.register(int)(of_integers)
         return size
 
-    assert digest(made(lambda x: 2)) == digest(made(lambda x: 2)) != digest(made(lambda x: 3))
+    assert (
+        digest(function_with_dispatch(lambda x: 2))
+        == digest(function_with_dispatch(lambda x: 2))
+        != digest(function_with_dispatch(lambda x: 3))
+    )
 
 
 def _digest_of_shared_array(value: Any, shared: Any, copied: Any) -> None:
@@ -457,13 +461,13 @@ def test_pairs_of_pairs_are_not_expanded_again_and_count_by_content() -> None:
 
 
 def test_a_tuple_that_holds_itself_by_a_list_has_a_digest() -> None:
-    def looped(last: int) -> Any:
+    def instance_in_own_list(last: int) -> Any:
         inner: list[Any] = []
         made = (inner, [last])
         inner.append(made)
         return [made, made, inner]
 
-    assert digest(looped(1)) == digest(looped(1)) != digest(looped(2))
+    assert digest(instance_in_own_list(1)) == digest(instance_in_own_list(1)) != digest(instance_in_own_list(2))
 
 
 def test_all_of_an_enumeration_counts() -> None:
@@ -486,14 +490,14 @@ def test_all_of_an_enumeration_counts() -> None:
 
 
 def test_what_an_enumeration_has_besides_members_counts() -> None:
-    def made(value: float) -> type[Enum]:
+    def enum_with_factor(value: float) -> type[Enum]:
         class Mode(Enum):
             ON = 1
             FACTOR = enum.nonmember(value)
 
         return Mode
 
-    assert digest(made(0.1)) == digest(made(0.1)) != digest(made(0.9))
+    assert digest(enum_with_factor(0.1)) == digest(enum_with_factor(0.1)) != digest(enum_with_factor(0.9))
 
 
 def test_a_class_that_a_call_makes_counts_by_its_attributes() -> None:

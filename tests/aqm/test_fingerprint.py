@@ -195,14 +195,14 @@ def test_each_file_gets_its_own_files_beside_it(tmp_path: Path) -> None:
 
 
 def test_what_a_method_holds_from_outside_is_part_of_the_key() -> None:
-    def made(most: int, least: int) -> type[ecnlab.Aqm]:
+    def aqm_with_thresholds(most: int, least: int) -> type[ecnlab.Aqm]:
         class Closed(ecnlab.Aqm):
             def on_arrival(self, arrival: Any, least: int = least) -> object:
                 return ecnlab.mark() if most > arrival.backlog.packets > least else ecnlab.PASS
 
         return Closed
 
-    digests = {class_digest(made(most, least)) for most, least in [(5, 1), (5, 1), (50, 1), (5, 2)]}
+    digests = {class_digest(aqm_with_thresholds(most, least)) for most, least in [(5, 1), (5, 1), (50, 1), (5, 2)]}
     assert len(digests) == 3
 
 

@@ -86,10 +86,10 @@ def test_a_run_that_failed_is_reported_with_exit_code_1(command: Command, tmp_pa
 
 
 def test_an_interrupted_study_says_how_to_go_on(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object, **__: object) -> None:
+    def raise_interrupted(*_: object, **__: object) -> None:
         raise ecnlab.Interrupted("interrupted: 3 of 9 runs had finished")
 
-    monkeypatch.setattr(runner, "run_study", interrupted)
+    monkeypatch.setattr(runner, "run_study", raise_interrupted)
     done = command("study", "run", "aecn", "--store", tmp_path / "kept")
     assert done.code == 130
     assert (

@@ -148,10 +148,10 @@ def test_runs_that_fail_are_listed_at_the_end_with_exit_code_1(command: Command,
 def test_ctrl_c_says_how_to_go_on(command: Command, sweep_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from ecnlab.sweeps import run
 
-    def interrupted(*_: object, **__: object) -> None:
+    def raise_interrupted(*_: object, **__: object) -> None:
         raise Interrupted("interrupted: 1 of 12 runs had finished")
 
-    monkeypatch.setattr(run, "run_all", interrupted)
+    monkeypatch.setattr(run, "run_all", raise_interrupted)
     done = command("sweep", sweep_file)
     assert done.code == 130
     expected = "interrupted: 1 of 12 runs had finished; they are stored in results/store; the same command continues from there"

@@ -124,12 +124,12 @@ def test_a_change_of_the_rules_of_derivation_changes_their_number(monkeypatch: p
     """The number is part of every key: whoever changes a rule raises it in crates/scenario, and adds here what the new rules give."""
     asked: list[list[int]] = []
 
-    def crew(tasks: Any, *_: Any) -> Any:
+    def record_requested_seeds(tasks: Any, *_: Any) -> Any:
         asked.append([task.job.seed for task in tasks])
         return []
 
     draws = {seed: _first_draws(seed) for seed in (1, 2, SEED_LIMIT - 1)}
-    monkeypatch.setattr(runner, "_order_tasks_for_concurrent_writers", crew)
+    monkeypatch.setattr(runner, "_order_tasks_for_concurrent_writers", record_requested_seeds)
     made = scenario_with(Passes)
     for chosen in ({"seeds": 3}, {"seeds": parse_seeds("1..3,7")}, {"seed": 4}, {}):
         ecnlab.run(made, **chosen)  # type: ignore[arg-type]

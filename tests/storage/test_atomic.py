@@ -145,10 +145,10 @@ def test_a_partial_file_removed_before_it_is_locked_is_created_again(tmp_path: P
 
 
 def test_without_locks_files_are_written_and_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> None:
+    def raise_os_error(*_: Any) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(fcntl, "flock", refuse)
+    monkeypatch.setattr(fcntl, "flock", raise_os_error)
     atomic.write_atomically(tmp_path / "x", b"whole")
     left = tmp_path / f".y.{atomic.unique_writer_name()}.partial"
     left.write_text("half")

@@ -160,7 +160,7 @@ def test_what_another_process_stores_meanwhile_is_not_run_again(
     flush = runner._OnDiskRunStore.flush_runs
     others = ecnlab.run_all(_requests_of(scenarios[3:], range(1, 13)))
 
-    def meanwhile(self: runner._OnDiskRunStore) -> None:
+    def write_by_another_process_first(self: runner._OnDiskRunStore) -> None:
         monkeypatch.setattr(runner._OnDiskRunStore, "flush_runs", flush)
         elsewhere = BatchFolder(self.batches.path)
         (kept,) = {id(part): part for part in others.results[0]._part_by_seed.values()}.values()
@@ -168,7 +168,7 @@ def test_what_another_process_stores_meanwhile_is_not_run_again(
         flush(self)
 
     ran.clear()
-    monkeypatch.setattr(runner._OnDiskRunStore, "flush_runs", meanwhile)
+    monkeypatch.setattr(runner._OnDiskRunStore, "flush_runs", write_by_another_process_first)
     outcome = ecnlab.run_all(_requests_of(scenarios[2:], range(1, 13)), store=tmp_path / "s", threads=1)
     assert [len(result.seeds) for result in outcome.results] == [12, 12]
     assert len(ran) <= 12 + 5
@@ -222,11 +222,13 @@ def test_a_merge_that_is_interrupted_loses_nothing(
     folder = tmp_path / "s" / _core.BUILD
     before = {path.name for path in folder.glob("batch-*")}
 
-    def stopped(*_: Any) -> None:
+    def raise_keyboard_interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(*((segments, "fsync_files") if at == "before it is there" else (segments, "remove_folder")), stopped)
+        patched.setattr(
+            *((segments, "fsync_files") if at == "before it is there" else (segments, "remove_folder")), raise_keyboard_interrupt
+        )
         with pytest.raises(KeyboardInterrupt):
             BatchFolder(folder).merge_small_batches()
     assert before <= {path.name for path in folder.glob("batch-*")}
@@ -241,13 +243,13 @@ def test_two_processes_may_merge_at_one_time(small: ecnlab.Scenario, tmp_path: P
     folder = tmp_path / "s" / _core.BUILD
     put = BatchFolder._write_batch
 
-    def meanwhile(self: BatchFolder, *given: Any) -> None:
+    def write_by_another_process_first(self: BatchFolder, *given: Any) -> None:
         monkeypatch.setattr(BatchFolder, "_write_batch", put)
         BatchFolder(folder).merge_small_batches()
         put(self, *given)
 
     slow = BatchFolder(folder)
-    monkeypatch.setattr(BatchFolder, "_write_batch", meanwhile)
+    monkeypatch.setattr(BatchFolder, "_write_batch", write_by_another_process_first)
     slow.merge_small_batches()
     assert result_from_store(ecnlab.Store(tmp_path / "s"), small.hash).fingerprints == ecnlab.run(small, 20).fingerprints
 
@@ -258,7 +260,7 @@ def test_a_disk_that_is_full_keeps_what_was_stored_and_the_same_command_goes_on(
     monkeypatch.setattr(runner, "_FLUSH_INTERVAL_S", 0.0)
     put, left = segments.write_unflushed, [120_000]
 
-    def full(path: Path, data: bytes) -> None:
+    def raise_when_disk_full(path: Path, data: bytes) -> None:
         left[0] -= len(data)
         if left[0] < 0:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -266,7 +268,7 @@ def test_a_disk_that_is_full_keeps_what_was_stored_and_the_same_command_goes_on(
 
     bare = [ecnlab.scenario(_scenarios_without_record(scenario)) for scenario in scenarios]
     with monkeypatch.context() as patched:
-        patched.setattr(segments, "write_unflushed", full)
+        patched.setattr(segments, "write_unflushed", raise_when_disk_full)
         with pytest.raises(ecnlab.ResultsError, match=r"cannot store .*: No space left on device; .*stored; the same command continues"):
             ecnlab.run_all(_requests_of(bare), store=tmp_path / "s", threads=1)
     kept = BatchFolder(tmp_path / "s" / _core.BUILD)
@@ -343,7 +345,7 @@ def test_a_folder_with_foreign_files_is_not_a_store(small: ecnlab.Scenario, tmp_
 def test_a_store_that_can_only_be_read_gives_what_it_has(small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = ecnlab.run_all([ecnlab.Request(small, [1, 2])], store=tmp_path / "s").results[0]
 
-    def refuse(*_: Any, **__: Any) -> None:
+    def raise_read_only(*_: Any, **__: Any) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     refusing = (
@@ -355,7 +357,7 @@ def test_a_store_that_can_only_be_read_gives_what_it_has(small: ecnlab.Scenario,
         (Path, "rmdir"),
     )
     for owner, name in refusing:
-        monkeypatch.setattr(owner, name, refuse)
+        monkeypatch.setattr(owner, name, raise_read_only)
     assert ecnlab.run_all([ecnlab.Request(small, [1, 2])], store=tmp_path / "s").results[0].summary_json() == first.summary_json()
 
 
@@ -364,10 +366,10 @@ def test_a_run_that_a_store_lacks_and_cannot_take_is_refused_before_it_is_run(
 ) -> None:
     ecnlab.Store(tmp_path / "s")
 
-    def refuse(*_: Any, **__: Any) -> None:
+    def raise_read_only(*_: Any, **__: Any) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr("ecnlab.storage.store.locked_partial", refuse)
+    monkeypatch.setattr("ecnlab.storage.store.locked_partial", raise_read_only)
     with pytest.raises(ecnlab.ResultsError, match=r"cannot write to .*: Read-only file system"):
         ecnlab.run_all([ecnlab.Request(small, [1, 2])], store=tmp_path / "s")
     assert ran == []

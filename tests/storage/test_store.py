@@ -56,12 +56,12 @@ def test_a_full_disk_is_one_clear_error_and_stored_seeds_stay(
     ecnlab.run(small, [1, 2], out=tmp_path / "r")
     put = segments.write_unflushed
 
-    def full(path: Path, data: bytes) -> None:
+    def raise_disk_full(path: Path, data: bytes) -> None:
         if path.name.startswith("total"):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         put(path, data)
 
-    monkeypatch.setattr(segments, "write_unflushed", full)
+    monkeypatch.setattr(segments, "write_unflushed", raise_disk_full)
     with pytest.raises(
         ecnlab.ResultsError, match=r"cannot store seed 3.*No space left.*earlier runs are stored; the same command continues"
     ):
@@ -246,10 +246,10 @@ def test_a_damaged_batch_is_ignored_and_reported_with_the_folder_to_delete(small
 def limited() -> Iterator[None]:
     """A test that would wait for ever fails, and so does one that would take all memory."""
 
-    def stop(_number: int, _frame: object) -> None:
+    def raise_keyboard_interrupt(_number: int, _frame: object) -> None:
         pytest.fail("a stored file was read without end")
 
-    before = signal.signal(signal.SIGALRM, stop)
+    before = signal.signal(signal.SIGALRM, raise_keyboard_interrupt)
     signal.alarm(30)
     _, most = memory = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (4 << 30, most))
@@ -346,12 +346,12 @@ def test_the_summary_includes_runs_that_another_process_stores_meanwhile(
 ) -> None:
     write = store.ResultsFolder.write_summary
 
-    def meanwhile(folder: store.ResultsFolder, summary: Any) -> None:
+    def write_by_another_process_first(folder: store.ResultsFolder, summary: Any) -> None:
         monkeypatch.setattr(store.ResultsFolder, "write_summary", write)
         ecnlab.run(small, [7, 8], out=tmp_path / "r")
         write(folder, summary)
 
-    monkeypatch.setattr(store.ResultsFolder, "write_summary", meanwhile)
+    monkeypatch.setattr(store.ResultsFolder, "write_summary", write_by_another_process_first)
     ecnlab.run(small, [1, 2], out=tmp_path / "r")
     assert _read_batch(tmp_path / "r" / "summary.json")["seeds"] == [1, 2, 7, 8]
 
@@ -359,12 +359,12 @@ def test_the_summary_includes_runs_that_another_process_stores_meanwhile(
 def test_a_complete_folder_is_shown_again_without_a_write(small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = ecnlab.run(small, 3, out=tmp_path / "r")
 
-    def refuse(*_: Any) -> None:
+    def raise_os_error(*_: Any) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(segments, "write_unflushed", refuse)
-    monkeypatch.setattr(atomic, "write_unflushed", refuse)
-    monkeypatch.setattr(Path, "mkdir", refuse)
+    monkeypatch.setattr(segments, "write_unflushed", raise_os_error)
+    monkeypatch.setattr(atomic, "write_unflushed", raise_os_error)
+    monkeypatch.setattr(Path, "mkdir", raise_os_error)
     assert ecnlab.run(small, 3, out=tmp_path / "r").summary_json() == first.summary_json()
 
 
@@ -428,7 +428,7 @@ def test_of_two_scenarios_that_create_one_folder_the_second_is_refused(
     other = ecnlab.load(small_file, {"duration": "7 s"})
     write_first = store.write_if_absent
 
-    def meanwhile(path: Path, data: bytes) -> None:
+    def write_by_another_process_first(path: Path, data: bytes) -> None:
         monkeypatch.setattr(store, "write_if_absent", write_first)
         if has_hard_links:
             ecnlab.run(other, 1, out=tmp_path / "r")
@@ -436,12 +436,12 @@ def test_of_two_scenarios_that_create_one_folder_the_second_is_refused(
         if not has_hard_links:
             atomic.write_atomically(path, segments.to_json_bytes(store.run_header_of_scenario(other)))
 
-    def refuse(*_: Any) -> None:
+    def raise_os_error(*_: Any) -> None:
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
-    monkeypatch.setattr(store, "write_if_absent", meanwhile)
+    monkeypatch.setattr(store, "write_if_absent", write_by_another_process_first)
     if not has_hard_links:
-        monkeypatch.setattr(os, "link", refuse)
+        monkeypatch.setattr(os, "link", raise_os_error)
     with pytest.raises(ecnlab.ResultsError, match="holds results of another scenario"):
         ecnlab.run(small, 1, out=tmp_path / "r")
     assert ecnlab.run(other, 1, out=tmp_path / "r").seeds == [1]
@@ -513,10 +513,10 @@ def test_an_atomic_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypa
     path = tmp_path / "summary.json"
     atomic.write_atomically(path, b"old")
 
-    def refuse(*_: Any) -> None:
+    def raise_os_error(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr(atomic, "write_unflushed", refuse)
+    monkeypatch.setattr(atomic, "write_unflushed", raise_os_error)
     with pytest.raises(OSError, match="full"):
         atomic.write_atomically(path, b"new")
     assert path.read_bytes() == b"old"

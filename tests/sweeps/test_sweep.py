@@ -223,12 +223,12 @@ def test_a_full_disk_is_reported_with_a_remedy_and_no_partial_file_is_read(
 
     whole = folder.write_atomically
 
-    def full(path: Path, data: bytes) -> None:
+    def raise_disk_full(path: Path, data: bytes) -> None:
         if path.name == "queues.parquet":
             raise OSError(28, "No space left on device")
         whole(path, data)
 
-    monkeypatch.setattr(folder, "write_atomically", full)
+    monkeypatch.setattr(folder, "write_atomically", raise_disk_full)
     with pytest.raises(ResultsError, match=r"No space left on device; the runs are stored; the same sweep continues from there"):
         ecnlab.sweep(small_file, GRID, store=tmp_path / "store", out=tmp_path / "out")
     monkeypatch.undo()
@@ -259,10 +259,10 @@ def test_a_folder_that_was_killed_while_it_was_written_is_rewritten(small_file: 
 
 
 def test_ctrl_c_keeps_finished_runs(small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object, **__: object) -> None:
+    def raise_interrupted(*_: object, **__: object) -> None:
         raise Interrupted("interrupted: 1 of 4 runs had finished")
 
-    monkeypatch.setattr(run, "run_all", interrupted)
+    monkeypatch.setattr(run, "run_all", raise_interrupted)
     with pytest.raises(Interrupted):
         ecnlab.sweep(small_file, GRID, store=tmp_path / "store", out=tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []

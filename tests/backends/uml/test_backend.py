@@ -115,15 +115,15 @@ def test_equal_scenario_and_seed_give_equal_bytes_alone_and_side_by_side() -> No
     assert KERNEL is not None
     cellular = lab.load(Path(__file__).parents[3] / "examples" / "cellular.toml", {"duration": "20 s"}).resolved
 
-    def told(seed: int) -> str:
+    def uml_result_json(seed: int) -> str:
         assert KERNEL is not None
         with machine.UmlProcess(KERNEL).run({"scenario": cellular, "seed": seed}, seed) as done:
             return json.dumps(done.result)
 
-    alone = told(1)
+    alone = uml_result_json(1)
     with ThreadPoolExecutor(4) as threads:
-        assert set(threads.map(told, [1] * 6)) == {alone}
-    assert told(2) != alone
+        assert set(threads.map(uml_result_json, [1] * 6)) == {alone}
+    assert uml_result_json(2) != alone
 
 
 @needs_uml_kernel
@@ -265,7 +265,7 @@ class Judged:
     together: bool
 
     @property
-    def unclear(self) -> bool:
+    def is_ambiguous(self) -> bool:
         """Whether it cannot be judged.
 
         Its sojourn time is within 20 us of the step, on which a clock in microseconds may decide otherwise; or it came in one moment with
@@ -273,7 +273,7 @@ class Judged:
         """
         return self.together or abs(self.sojourn_s - 1e-3) < 20e-6
 
-    def exceeds(self, th_len: int, at: str) -> bool:
+    def exceeds_threshold(self, th_len: int, at: str) -> bool:
         waits = self.before if at == "enqueue" else self.behind
         return self.sojourn_s > 1e-3 and waits + 1 > th_len
 
@@ -307,22 +307,22 @@ def test_dualpi2_compares_the_length_with_its_threshold_at_enqueue_as_the_kernel
         judge_difference(lab.run(open_loop(queue).on_backend(backend), seed=1)) for queue in (kernel, *ours.values())
     )
     assert max(packet.sojourn_s for packet in theirs) < 15e-3
-    clear = [packet for packet in theirs if not packet.unclear]
+    clear = [packet for packet in theirs if not packet.is_ambiguous]
     assert len(clear) > 0.98 * len(theirs)
     assert sum(packet.marked for packet in clear) > 300
-    assert [packet for packet in clear if packet.marked != packet.exceeds(th_len, "enqueue")] == []
+    assert [packet for packet in clear if packet.marked != packet.exceeds_threshold(th_len, "enqueue")] == []
     if th_len:
-        assert sum(packet.marked != packet.exceeds(th_len, "dequeue") for packet in clear) > 100
+        assert sum(packet.marked != packet.exceeds_threshold(th_len, "dequeue") for packet in clear) > 100
     # The recurrence of the RFC is at 1 after the first certain mark, and marks from the second on.
     for at, packets in (("enqueue", at_enqueue), ("dequeue", at_dequeue)):
-        others = [packet.marked for packet in packets if not packet.unclear and packet.marked != packet.exceeds(th_len, at)]
+        others = [packet.marked for packet in packets if not packet.is_ambiguous and packet.marked != packet.exceeds_threshold(th_len, at)]
         assert others == [False], at
     # The same packets are marked, one for one, but the first.
     assert len(at_enqueue) == len(theirs)
     differ = [
         one.marked
         for one, other in zip(at_enqueue, theirs, strict=True)
-        if not (one.unclear or other.unclear) and one.marked != other.marked
+        if not (one.is_ambiguous or other.is_ambiguous) and one.marked != other.marked
     ]
     assert differ == [False]
 
@@ -596,10 +596,10 @@ def test_a_connection_that_never_opened_is_recorded_and_judged(tmp_path: Path) -
 
 @needs_uml_kernel
 def test_of_cases_that_cannot_be_written_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object, **__: object) -> bytes:
+    def raise_disk_full(*_: object, **__: object) -> bytes:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(uml_backend.gzip, "compress", full)
+    monkeypatch.setattr(uml_backend.gzip, "compress", raise_disk_full)
     with pytest.raises(ResultsError, match="No space left on device; the partial file was removed"):
         lab.run(scenario(duration_s=3), [1], backend="uml", trace=tmp_path / "some.cases")
     assert list(tmp_path.iterdir()) == []

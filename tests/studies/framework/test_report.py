@@ -230,10 +230,10 @@ def test_what_depends_on_a_run_that_failed_is_left_out_by_name(tmp_path: Path, m
 
 
 def test_a_study_that_is_interrupted_while_it_draws_has_all_its_runs(tmp_path: Path) -> None:
-    def interrupted(_results: ResultsByKey) -> DrawnItemContent:
+    def raise_keyboard_interrupt(_results: ResultsByKey) -> DrawnItemContent:
         raise KeyboardInterrupt
 
-    study = dataclasses.replace(TINY, items=[ITEMS[1], dataclasses.replace(ITEMS[0], draw=interrupted)])
+    study = dataclasses.replace(TINY, items=[ITEMS[1], dataclasses.replace(ITEMS[0], draw=raise_keyboard_interrupt)])
     with pytest.raises(ecnlab.Interrupted, match="all runs had finished"):
         run_study(study, tmp_path / "s", SEEDS, all_setups=False, store=tmp_path / "store")
     assert not (tmp_path / "s" / "report.html").exists()
