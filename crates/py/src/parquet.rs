@@ -165,12 +165,52 @@ pub fn footer(tail: &[u8]) -> Result<ParquetMetaData> {
     let length = tail[end..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
     let begin = end.checked_sub(length as usize).ok_or_else(short)?;
     let footer = &tail[begin..end];
-    ThriftChecker { remaining: footer }.check_struct(MAX_DEPTH).map_err(|what| ParquetError::General(format!("the footer has {what}")))?;
+    ThriftChecker { remaining: footer }
+        .check_struct(MAX_DEPTH, &[])
+        .map_err(|what| ParquetError::General(format!("the footer has {what}")))?;
     ParquetMetaDataReader::decode_metadata(footer)
 }
 
 /// Structures within structures that a footer may have.
 const MAX_DEPTH: u32 = 32;
+
+const TOO_DEEP: &str = "structures that are nested too deeply";
+
+/// Largest page before compression. [`write`] begins a new page at 1 MB, the default of the crate `parquet`.
+const MAX_PAGE_BYTES: i64 = 3 << 20;
+
+/// A field that the decoder reads by its number, whichever type it declares.
+struct KnownField {
+    id: i64,
+    kind: FieldKind,
+}
+
+enum FieldKind {
+    Flag,
+    /// A 32-bit integer within bounds.
+    Number(std::ops::RangeInclusive<i64>),
+    Struct(&'static [KnownField]),
+}
+
+const fn number(id: i64) -> KnownField {
+    KnownField { id, kind: FieldKind::Number(i32::MIN as i64..=i32::MAX as i64) }
+}
+
+const fn structure(id: i64, fields: &'static [KnownField]) -> KnownField {
+    KnownField { id, kind: FieldKind::Struct(fields) }
+}
+
+/// `PageHeader` of Parquet's format, `parquet.thrift`. The statistics within are skipped by the types that they declare.
+const PAGE_HEADER: &[KnownField] = &[
+    number(1),
+    KnownField { id: 2, kind: FieldKind::Number(0..=MAX_PAGE_BYTES) },
+    number(3),
+    number(4),
+    structure(5, &[number(1), number(2), number(3), number(4)]),
+    structure(6, &[]),
+    structure(7, &[number(1), number(2), KnownField { id: 3, kind: FieldKind::Flag }]),
+    structure(8, &[number(1), number(2), number(3), number(4), number(5), number(6), KnownField { id: 7, kind: FieldKind::Flag }]),
+];
 
 /// Checks the lists of a footer or a page header before it is decoded (Thrift's compact protocol). The decoder skips an unknown field element
 /// by element, and an element can take no byte: a boolean, or in a page header a number beyond the end of the file. A list of a few bytes
@@ -203,24 +243,39 @@ impl ThriftChecker<'_> {
         Err("a number that is too long")
     }
 
-    fn check_struct(&mut self, depth: u32) -> std::result::Result<(), &'static str> {
+    fn zigzag(&mut self) -> std::result::Result<i64, &'static str> {
+        let number = self.varint()?;
+        Ok((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
+
+    /// A structure: its `known` fields by their types, all others by the types that they declare.
+    fn check_struct(&mut self, depth: u32, known: &[KnownField]) -> std::result::Result<(), &'static str> {
+        let mut id = 0i64;
         loop {
             let head = self.byte()?;
             if head == 0 {
                 return Ok(());
             }
-            if head >> 4 == 0 {
-                self.varint()?;
-            }
+            id = if head >> 4 == 0 { self.zigzag()? } else { id.wrapping_add(i64::from(head >> 4)) };
             // A field that is a boolean has its value in its head.
-            if !matches!(head & 15, 1 | 2) {
-                self.check(head & 15, depth)?;
+            match (known.iter().find(|field| field.id == id).map(|field| &field.kind), head & 15) {
+                (Some(FieldKind::Flag) | None, 1 | 2) => {}
+                (Some(FieldKind::Number(bounds)), 5) => {
+                    if !bounds.contains(&self.zigzag()?) {
+                        return Err("a number out of its bounds");
+                    }
+                }
+                (Some(FieldKind::Struct(fields)), 12) => {
+                    self.check_struct(depth.checked_sub(1).ok_or(TOO_DEEP)?, fields)?;
+                }
+                (Some(_), _) => return Err("a field of another type than its own"),
+                (None, kind) => self.check(kind, depth)?,
             }
         }
     }
 
     fn check(&mut self, kind: u8, depth: u32) -> std::result::Result<(), &'static str> {
-        let deeper = depth.checked_sub(1).ok_or("structures that are nested too deeply")?;
+        let deeper = depth.checked_sub(1).ok_or(TOO_DEEP)?;
         match kind {
             3 => self.skip(1),
             4..=6 => self.varint().map(drop),
@@ -234,7 +289,7 @@ impl ThriftChecker<'_> {
                 }
                 (0..length).try_for_each(|_| self.check(head & 15, deeper))
             }
-            12 => self.check_struct(deeper),
+            12 => self.check_struct(deeper, &[]),
             _ => Err("a field of a type that tables do not have"),
         }
     }
@@ -277,7 +332,7 @@ impl ChunkReader for FileSlice {
         let remaining = self.len().saturating_sub(start);
         let bytes = self.get_bytes(start, usize::try_from(remaining)?)?;
         ThriftChecker { remaining: &bytes }
-            .check_struct(MAX_DEPTH)
+            .check_struct(MAX_DEPTH, PAGE_HEADER)
             .map_err(|what| ParquetError::General(format!("a page's header has {what}")))?;
         Ok(bytes.reader())
     }
