@@ -136,6 +136,36 @@ def test_the_tables_name_what_there_is() -> None:
     assert words - known == set()
 
 
+# A row of the table of tc, by its command, as a key of a link.
+TRANSLATED_ROWS = {
+    "tbf rate 20mbit burst 10kb": {
+        "queue": {"discipline": "tbf", "rate": "20 Mbps", "burst": "10 KiB", "queue": {"aqm": "ecn", "limit": 100}}
+    },
+    "fq_codel flows 1024 quantum 300": {"queue": {"discipline": "fq", "limit": 100, "flows": 1024, "quantum": "300 B"}},
+    "pie target 15ms tupdate 15ms alpha 2 beta 20": {"queue": {"aqm": "pie", "limit": 100, "alpha": 0.125, "beta": 1.25}},
+    "dualpi2 target 15ms coupling_factor 2": {"queue": {"discipline": "dualpi2", "limit": 100, "target": "15 ms", "coupling": 2}},
+    "netem delay 20ms 5ms": {"impair": [{"kind": "jitter", "delay": "uniform 0 ms to 10 ms", "order": "overtake"}]},
+    "netem loss gemodel 1% 10% 70% 0.1%": {"impair": [{"kind": "burst-loss", "p": 0.01, "r": 0.1, "h": 0.3, "k": 0.999}]},
+    "netem reorder 25% delay 10ms": {"impair": [{"kind": "reorder", "rate": 0.75, "delay": "10 ms"}]},
+    "netem duplicate 1%": {"impair": [{"kind": "duplicate", "rate": 0.01}]},
+}
+
+
+@pytest.mark.parametrize("command", TRANSLATED_ROWS)
+def test_a_row_of_tc_is_a_link_that_runs(command: str) -> None:
+    (row,) = [line for line in TEXT.splitlines() if line.startswith(f"| `{command}` |")]
+    ((key, value),) = TRANSLATED_ROWS[command].items()
+    part = value if isinstance(value, dict) else value[0]
+    fragments = [
+        f"`{name} = {json.dumps(one)}`" for name, one in part.items() if name not in ("limit", "kind", "discipline", "aqm", "queue")
+    ]
+    assert [fragment for fragment in fragments if fragment not in row] == []
+    link = {**FROM_TC["link"][0], "rate": "100 Mbps", "reverse": {}, key: value}
+    scenario = ecnlab.scenario({**FROM_TC, "duration": "1 s", "measure_from": "0 s", "link": [link]})
+    assert scenario.warnings == []
+    assert ecnlab.run(scenario).queues["departures"][0] > 0
+
+
 def test_units_that_mean_other_things_elsewhere_are_errors() -> None:
     for rate in ("20 mbps", "20 kb"):
         with pytest.raises(ecnlab.ScenarioError):
