@@ -12,7 +12,7 @@ def test_each_rewritten_page_keeps_the_limits() -> None:
     pages = {page: prose.count(page.read_text(encoding="utf-8")) for page in prose.rewritten_pages()}
     exceeded = {str(page): problems for page, counted in pages.items() if (problems := counted.exceeded(spare=1))}
     assert exceeded == {}, "python tools/prose.py shows the sentences"
-    assert prose.together(list(pages.values())).exceeded(spare=1) == []
+    assert prose.sum_of_counts(list(pages.values())).exceeded(spare=1) == []
 
 
 def test_each_rewritten_page_that_explains_has_a_picture() -> None:
@@ -78,7 +78,7 @@ def test_one_finding_is_spared_in_a_short_text() -> None:
     short = prose.count("All are alike. " + FINE)
     assert short.exceeded(spare=1) == []
     assert short.exceeded() == ["1 idiom in 2 sentences, where 1 in 100 are allowed"]
-    assert prose.together([short, short]).exceeded(spare=1) == ["2 idiom in 4 sentences, where 1 in 100 are allowed"]
+    assert prose.sum_of_counts([short, short]).exceeded(spare=1) == ["2 idiom in 4 sentences, where 1 in 100 are allowed"]
 
 
 @pytest.mark.parametrize(
