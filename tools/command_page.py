@@ -17,13 +17,16 @@ from ecnlab.cli.root import root
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "command.md"
 
 _HELP_WIDTH = 110
-_PAGE_HEAD = """# The command
+_PAGE_HEAD = """<!-- Written by `python tools/command_page.py` from the command's own help; change that, not this page. -->
 
-Written by `python tools/command_page.py` from the command's own help; change that, not this page.
+# The command
 
-Tables and JSON go to standard output; warnings, errors and, on a terminal, the progress go to standard error.
-Names are printed as they are; a control character in one is printed as its escape.
-Where the output's encoding has no lines and no `±`, they are typed as `|`, `+` and `+-`.
+`ecnlab COMMAND --help` prints the help of a command, which this page repeats.
+[First run](../tutorials/first-run.md) introduces the most important ones.
+
+Tables and JSON are written to standard output; warnings, errors and, on a terminal, the progress to standard error.
+Names are printed unchanged, except that control characters are escaped.
+If the output's encoding does not have lines and `±`, `ecnlab` prints `|`, `+` and `+-` instead.
 """
 
 

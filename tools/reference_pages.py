@@ -55,15 +55,17 @@ _MAX_REPEATED_COLUMNS = 5
 _MAX_SCENARIOS_OF_STUDY = 5
 _MAX_MEASURES_SHOWN = 3
 
-_PARAMETERS_HEAD = """# Parameters
+_PARAMETERS_HEAD = """<!-- Written by `python tools/reference_pages.py` from the engine's declarations; change those, not this page. -->
 
-Written by `python tools/reference_pages.py` from the declarations in the engine; change those, not this page.
+# Parameters
+
+Search this page for the parameters of every AQM, discipline, TCP profile, application, impairment and topology.
 `ecnlab show NAME` prints the same for one entry. A parameter without a default is required.
 """
 _COLUMNS_OF_TABLE = ("parameter", "default", "bounds", "unit", "meaning", "source")
-_QUIRKS_HEAD = """# Quirks of TCP profiles
+_QUIRKS_HEAD = """<!-- Written by `python tools/reference_pages.py` from the engine's declarations; change those, not this page. -->
 
-Written by `python tools/reference_pages.py` from the declarations in the engine; change those, not this page.
+# Quirks of TCP profiles
 
 A quirk is behaviour of one implementation or version. A profile mimics its hosts by quirks, so most scenarios set none.
 For research a scenario can set each of them, in a table inside `tcp`:
@@ -73,13 +75,13 @@ tcp = { profile = "linux", ecn = true, quirks = { tick = "1 ms", undo = false } 
 ```
 
 On the command line that is `--set 'flows.*.tcp.quirks.undo=false'`, and in a sweep the axis `flows.*.tcp.quirks.undo`.
-`ecnlab show --quirks NAME` prints the quirks of one profile. [Parameters](parameters.md#tcp-profiles-profile) has what is not a quirk.
+`ecnlab show --quirks NAME` prints the quirks of one profile. [Parameters](parameters.md#tcp-profiles-profile) lists the other settings.
 """
 _CHECKED_HEAD = """### Checked combinations
 
-A judge outside of the simulator has checked these combinations of congestion control, recovery and response to marks: packets of ns-2,
-packets of Linux 6.1, or the RFC conformance suite ([Validation](../trust/validation.md)). Any other combination runs with a warning.
-A combination that is checked with a response is checked without ECN too.
+A reference outside of the simulator has checked these combinations of congestion control, recovery and response to marks.
+It is packets of ns-2, packets of Linux 6.1, or the RFC conformance suite ([Validation](../trust/validation.md)).
+Any other combination runs with a warning. A combination that is checked with a response is checked without ECN too.
 """
 _QUIRKS_LINK = "Behaviour of one implementation or version is a quirk, in a table `quirks` inside `tcp`: [Quirks](quirks.md).\n"
 _QUEUES_HEAD = """<!-- Written by `python tools/reference_pages.py` from the declarations in the engine; change those, not this page. -->
@@ -470,7 +472,7 @@ def _values_of_variant(variant: CatalogEntry) -> str:
 
 
 def _entry_heading(entry: CatalogEntry) -> str:
-    alias = f" `{entry.alias}` stands for it." if entry.alias else ""
+    alias = f" It is also called `{entry.alias}`." if entry.alias else ""
     return f"### `{entry.name}`: {entry.title}\n\n{entry.summary}{alias}\nSource: {entry.source}.\n"
 
 
