@@ -3,7 +3,7 @@
     python benches/hosts.py [--seeds N] [--out FILE]
 
 Runs the network of hosts.toml with each queue and congestion control of CELLS on simulated hosts and on `uml`, prints the table of
-docs/trust/validation.md in Markdown, with ns-3's means from ns3/hosts.csv. Everything goes to
+docs/trust/validation.md in Markdown, with ns-3's means from ns3/hosts.csv, and draws docs/figures/hosts-signals.svg. Everything goes to
 bench-hosts.json. Needs the package and a kernel from `ecnlab uml build-kernel`. A signal is a mark or a drop.
 """
 
@@ -18,6 +18,7 @@ from typing import Any
 from bench import BENCHES, ROOT, machine, positive, progress, write_whole
 
 import ecnlab
+from ecnlab.plot import style
 
 BUFFER = {"limit": 200}
 RED = {"aqm": "red", "min_th": 20, "max_th": 60, "max_p": 0.1, "w_q": 0.002, "gentle": True, **BUFFER}
@@ -68,7 +69,7 @@ MEASURES = {
 def main() -> int:
     """Run the comparison as the command line asks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=positive, default=5, help="runs of each cell on each backend (default: 5)")
+    parser.add_argument("--seeds", type=positive, default=20, help="runs of each cell on each backend (default: 20)")
     parser.add_argument("--out", type=Path, default=ROOT / "bench-hosts.json", help="the file of results (default: bench-hosts.json)")
     arguments = parser.parse_args()
     ns3 = {(row["queue"], row["control"]): row for row in csv.DictReader((BENCHES / "ns3" / "hosts.csv").read_text().splitlines())}
@@ -84,6 +85,7 @@ def main() -> int:
     print(table(cells))
     print()
     print(summary(cells))
+    draw(cells)
     write_whole(arguments.out, json.dumps({"format": 1, "machine": machine(), "seeds": arguments.seeds, "cells": cells}, indent=2) + "\n")
     print(f"written: {arguments.out}")
     return 0
@@ -128,6 +130,22 @@ def summary(cells: list[dict[str, Any]]) -> str:
             columns.append(f"{statistics.median(differences):+.1f} % ({min(differences):+.1f} to {max(differences):+.1f} %)")
         lines.append(f"| {name} | {' | '.join(columns)} |")
     return "\n".join(lines)
+
+
+def draw(cells: list[dict[str, Any]]) -> None:
+    """Signals of simulated hosts and of ns-3 beside those of Linux hosts, as a figure of the pages."""
+    figure, (axes,) = style.figure_with_panels()
+    with style.PLAIN.apply_to_matplotlib():
+        places = range(len(cells))
+        for hosts, label, marker in (("sim", "ecnlab", "o"), ("ns3", "ns-3", "s")):
+            values = [100 * (cell[hosts]["signals"] / cell["uml"]["signals"] - 1) for cell in cells]
+            axes.plot(values, places, marker, label=label, clip_on=False)
+        axes.axvline(0, color="0.6", linewidth=0.8)
+        axes.set_yticks(list(places), [f"{cell['queue']}, {cell['control']}" for cell in cells])
+        axes.invert_yaxis()
+        axes.set_xlabel("marks and drops, difference to Linux hosts in %")
+        style.legend_above(axes)
+    figure.save(ROOT / "docs" / "figures" / "hosts-signals", ["svg"])
 
 
 if __name__ == "__main__":
