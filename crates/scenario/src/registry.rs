@@ -1,4 +1,4 @@
-//! Descriptions of everything a scenario may name, for `list`, `show` and the schema, made from the declarations.
+//! Descriptions of all items that a scenario may name, for `list`, `show` and the schema, generated from the declarations.
 
 use ecnlab_queue::Registry;
 use ecnlab_queue::{AqmEntry, ChildKind, DisciplineEntry, Gauge};
@@ -29,19 +29,19 @@ pub fn registry(known: &Registry) -> Json {
     json!({ "section": sections, "aqm": aqms, "discipline": disciplines, "tcp": tcp, "variant": variants, "app": apps, "impairment": impairments, "topology": topologies })
 }
 
-/// Every table that a run can give: its name, what a row stands for, and its columns, each with name, kind, unit, meaning, and the words
-/// that stand in it where they are known beforehand.
+/// Every table of a run: its name, the meaning of a row, and its columns. Each column has name, kind, unit, meaning, and its possible words
+/// if they are fixed.
 pub fn columns() -> Json {
     columns_of(&ecnlab_sim::tables())
 }
 
-/// The units that quantities may be written in, by the unit that results have: all spellings of each, and its factor.
+/// Units accepted in scenarios, by the unit of results: all spellings of each, and its factor.
 pub fn units() -> Json {
     let of = |units: &[Unit]| -> Json { units.iter().map(|unit| json!({ "spellings": unit.spellings, "factor": unit.factor })).collect() };
     json!({ "s": of(TIME_UNITS), "bit/s": of(RATE_UNITS), "bytes": of(SIZE_UNITS), "packets": of(PACKET_UNITS) })
 }
 
-/// Tables as they are declared.
+/// Declared tables with their columns.
 pub fn columns_of(tables: &[TableDescription]) -> Json {
     let column = |column: &ColumnDescription| json!({ "name": column.name, "kind": column.kind, "unit": column.unit, "doc": column.doc, "words": column.words });
     let table = |table: &TableDescription| {
@@ -79,7 +79,7 @@ fn impairment_text(kind: &Impairment) -> Json {
     text
 }
 
-/// A topology: its tables stand among its parameters.
+/// A topology, with its tables among its parameters.
 fn topology_text(topology: &TopologyEntry) -> Json {
     let mut text = entry(topology.name, topology.title, topology.summary, topology.source, topology.parameters, &[]);
     let tables = topology.tables.iter().map(table_row);
@@ -89,7 +89,7 @@ fn topology_text(topology: &TopologyEntry) -> Json {
     text
 }
 
-/// The buffer's keys, of a discipline that has a buffer.
+/// Keys of the buffer, if the discipline has one.
 fn buffer(discipline: &DisciplineEntry) -> &'static [Parameter] {
     match discipline.child {
         ChildKind::Aqm(_) | ChildKind::Buffer => queue::QUEUE.keys,
@@ -107,7 +107,7 @@ fn section_text(section: &Section) -> Json {
     json!({ "name": section.name, "title": section.title, "summary": section.doc, "source": "docs/reference/scenario.md", "parameters": rows })
 }
 
-/// A table among the keys of a section.
+/// A table as a row among the keys of a section.
 fn table_row(inner: &TableDeclaration) -> Json {
     let kind = match inner.content {
         TableContent::Many(_) | TableContent::Impairments => "tables",
@@ -120,7 +120,7 @@ fn table_row(inner: &TableDeclaration) -> Json {
     })
 }
 
-fn entry(name: &str, title: &str, summary: &str, source: &str, parameters: &[Parameter], members: &[profile::Member]) -> Json {
+fn entry(name: &str, title: &str, summary: &str, source: &str, parameters: &[Parameter], members: &[profile::ProfileMember]) -> Json {
     let rows: Vec<_> = parameters.iter().map(|parameter| row(parameter, members, str::to_owned)).collect();
     json!({ "name": name, "title": title, "summary": summary, "source": source, "parameters": rows })
 }
@@ -155,9 +155,9 @@ fn variant(variant: &profile::Variant) -> Json {
 const VARIANT_SUMMARY: &str =
     "tcp = { profile = ..., variant = ... }: sets these parameters of any profile; what the scenario gives itself comes after.";
 
-/// A parameter with its default; `path` gives the place of another parameter that it is read with.
-fn row(parameter: &Parameter, members: &[profile::Member], path: fn(&str) -> String) -> Json {
-    // The last one holds: a profile's own after what all hosts have.
+/// A parameter with its default; `path` returns the path of another parameter in its condition.
+fn row(parameter: &Parameter, members: &[profile::ProfileMember], path: fn(&str) -> String) -> Json {
+    // The last one applies: a profile's own members follow the shared ones.
     let member = members.iter().rfind(|member| member.0 == parameter.name);
     let (given, source) = member.map_or((parameter.default, parameter.source), |member| (member.1, member.2));
     let conditions: Vec<_> = parameter.read_when.iter().map(|of| format!("{} = {}", path(of.parameter), of.values.join(" or "))).collect();
@@ -220,7 +220,7 @@ fn held(content: TableContent, known: &Registry) -> Json {
     }
 }
 
-/// The plain discipline with its AQM flat, or a discipline with its AQM by name or as a table; a table without a name is the default's.
+/// The plain discipline with a flat AQM, or a discipline with its AQM by name or as a table; a table without a name uses the default AQM.
 fn queue_schema(known: &Registry) -> Json {
     let plain = known.disciplines()[0];
     let of = |members: &[(&str, Json, bool)], beside: &[Parameter], aqm: &AqmEntry| table(members, &[beside, aqm.parameters].concat());
@@ -260,7 +260,7 @@ fn described(mut schema: Json, doc: &str) -> Json {
     schema
 }
 
-/// A table with members, each with whether it must be there, and parameters.
+/// A table with members, each with whether it is required, and parameters.
 fn table(members: &[(&str, Json, bool)], parameters: &[Parameter]) -> Json {
     let mut properties: Map<String, Json> = members.iter().map(|(name, of, _)| ((*name).to_owned(), of.clone())).collect();
     properties.extend(parameters.iter().map(|parameter| (parameter.name.to_owned(), property(parameter))));
@@ -288,7 +288,7 @@ fn property(parameter: &Parameter) -> Json {
     if parameter.accepts_list {
         schema = json!({ "oneOf": [schema, { "type": "array", "items": schema, "minItems": 1 }] });
     }
-    // A word is a text already where any text may stand.
+    // A word needs no alternative if the kind accepts any text.
     if let Some(word) = parameter
         .special_word
         .filter(|_| !matches!(parameter.kind, Kind::Span { .. } | Kind::Rate | Kind::Text | Kind::Distribution { .. }))
@@ -317,7 +317,7 @@ mod tests {
 
     use super::*;
 
-    /// Every table of parameters with the name that it goes by.
+    /// Every parameter table with its name.
     fn declared() -> Vec<(&'static str, &'static [Parameter])> {
         let sections = SECTIONS.iter().map(|section| (section.name, section.keys));
         let aqms = AQMS.iter().map(|entry| (entry.name, entry.parameters));

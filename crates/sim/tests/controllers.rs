@@ -107,7 +107,7 @@ impl Probe for QueueLengthSamples {
 }
 
 fn tcp(profile: &str, variant: &str, given: &[(&str, &str)]) -> TcpSettings {
-    let mut all = profile::find(profile).unwrap().values();
+    let mut all = profile::find_profile(profile).unwrap().values();
     profile::find_variant(variant).unwrap().apply(&mut all);
     for (name, text) in given {
         all.set_from_text(name, text).unwrap_or_else(|why| panic!("{name} = {text}: {why}"));

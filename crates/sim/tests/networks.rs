@@ -243,7 +243,7 @@ impl RandomFlow {
     }
 
     fn tcp(&self) -> Arc<TcpSettings> {
-        let mut values = profile::find(self.profile).unwrap().values();
+        let mut values = profile::find_profile(self.profile).unwrap().values();
         values.set_from_text("ecn", &self.ecn.to_string()).unwrap();
         values.set_from_text("delayed_ack", &self.delayed_ack.to_string()).unwrap();
         if self.three_way {

@@ -177,7 +177,7 @@ mod tests {
         HostClock::new(&settings, Span::from_millis(493 * 4 + 1))
     }
 
-    fn fires(delay_millis: u64) -> u64 {
+    fn expiry_millis(delay_millis: u64) -> u64 {
         let now = Time::ZERO + Span::from_micros(500);
         clock().timer_expiry(now, Span::from_millis(delay_millis)).picos() / Span::from_millis(1).picos()
     }
@@ -198,14 +198,14 @@ mod tests {
     #[test]
     fn a_short_timer_goes_off_at_the_tick_after_its_whole_ticks() {
         // 40 ms are 10 ticks: at tick 493 + 10 + 1 = 504, which is 11 * 4 - 1 ms after time zero.
-        assert_eq!([43, 47], [fires(40), fires(41)]);
+        assert_eq!([43, 47], [expiry_millis(40), expiry_millis(41)]);
     }
 
     #[test]
     fn a_longer_timer_waits_for_a_coarser_step() {
         // 62 ticks: 493 + 62 + 1 = 556. 63 ticks: 493 + 63 = 556, the next multiple of 8 is 560. 504: 997, the next multiple of 64 is 1024.
         let at = |tick: u64| (tick - 493) * 4 - 1;
-        assert_eq!([at(556), at(560), at(1024)], [fires(248), fires(252), fires(2016)]);
+        assert_eq!([at(556), at(560), at(1024)], [expiry_millis(248), expiry_millis(252), expiry_millis(2016)]);
     }
 
     #[test]

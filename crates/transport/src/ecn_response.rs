@@ -7,7 +7,7 @@ use crate::settings::{EcnResponseName, SsthreshRounding, TcpSettings};
 
 /// Cwnd and ssthresh after a reduction.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reduction {
+pub struct ReducedWindow {
     pub cwnd: f64,
     /// Before the minimum of two segments.
     pub ssthresh: f64,
@@ -17,18 +17,18 @@ pub struct Reduction {
 pub const MIN_SSTHRESH: f64 = 2.0;
 
 /// Reduces both cwnd and ssthresh to `share` times `from` segments (RFC 5681, section 3.2; RFC 3168, section 6.1.2).
-pub fn reduced_window(from: f64, share: f64, halving: SsthreshRounding) -> Reduction {
+pub fn reduced_window(from: f64, share: f64, halving: SsthreshRounding) -> ReducedWindow {
     let left = match halving {
         SsthreshRounding::Exact | SsthreshRounding::Real => from * share,
         SsthreshRounding::Integer => (from.floor() * share).floor(),
     };
-    Reduction { cwnd: left, ssthresh: if halving == SsthreshRounding::Real { left } else { left.floor() } }
+    ReducedWindow { cwnd: left, ssthresh: if halving == SsthreshRounding::Real { left } else { left.floor() } }
 }
 
-impl Reduction {
+impl ReducedWindow {
     /// The same ssthresh with a cwnd of one segment: the reduction after an RTO.
-    pub fn with_cwnd_of_one(self) -> Reduction {
-        Reduction { cwnd: 1.0, ..self }
+    pub fn with_cwnd_of_one(self) -> ReducedWindow {
+        ReducedWindow { cwnd: 1.0, ..self }
     }
 
     /// Applies the reduction, and calls `changed` after each step, in the order in which ns-2 writes its variables.
@@ -50,7 +50,7 @@ impl Reduction {
 pub enum EcnResponse {
     /// No response.
     None,
-    /// Reduction as for a loss (RFC 3168, section 6.1.2).
+    /// ReducedWindow as for a loss (RFC 3168, section 6.1.2).
     AsLoss,
     /// Smaller reduction than for a loss, in slow start too (RFC 8511, section 3; its abstract limits it to congestion avoidance).
     Abe {
@@ -212,9 +212,9 @@ mod tests {
 
     #[test]
     fn exact_halving_keeps_the_half_segment_and_integer_halving_does_not() {
-        assert_eq!(Reduction { cwnd: 7.5, ssthresh: 7.0 }, reduced_window(15.0, 0.5, SsthreshRounding::Exact));
-        assert_eq!(Reduction { cwnd: 7.0, ssthresh: 7.0 }, reduced_window(15.9, 0.5, SsthreshRounding::Integer));
-        assert_eq!(Reduction { cwnd: 0.0, ssthresh: 0.0 }, reduced_window(1.0, 0.5, SsthreshRounding::Integer));
+        assert_eq!(ReducedWindow { cwnd: 7.5, ssthresh: 7.0 }, reduced_window(15.0, 0.5, SsthreshRounding::Exact));
+        assert_eq!(ReducedWindow { cwnd: 7.0, ssthresh: 7.0 }, reduced_window(15.9, 0.5, SsthreshRounding::Integer));
+        assert_eq!(ReducedWindow { cwnd: 0.0, ssthresh: 0.0 }, reduced_window(1.0, 0.5, SsthreshRounding::Integer));
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(Some(0.6), response.beta_for_further_echo(CongestionLevel::Congested));
     }
 
-    fn whole_dctcp() -> EcnResponse {
+    fn linux_dctcp() -> EcnResponse {
         let base = profile::settings("linux");
         EcnResponse::new(&TcpSettings {
             ecn_response: EcnResponseName::Dctcp,
@@ -277,7 +277,7 @@ mod tests {
     /// alpha = (1 - g) alpha + g F in 1/1024, each term rounded down (RFC 8257, section 3.3).
     #[test]
     fn in_whole_numbers_alpha_follows_the_fraction_too() {
-        let mut response = whole_dctcp();
+        let mut response = linux_dctcp();
         response.update_mark_estimate(11, 10, false, 21);
         assert_eq!(Some(960.0 / 1024.0), response.dctcp_alpha());
         response.update_mark_estimate(14, 3, true, 30);
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn an_alpha_that_falls_by_less_than_its_unit_is_gone() {
-        let mut response = whole_dctcp();
+        let mut response = linux_dctcp();
         let alphas: Vec<f64> = (1..100)
             .map(|round| {
                 response.update_mark_estimate(round, 1, false, round);
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn of_whole_windows_a_mark_leaves_whole_windows() {
         let left = |response: &EcnResponse, cwnd| response.ssthresh_after_mark(CongestionLevel::Congested, cwnd, 7.0);
-        let mut dctcp = whole_dctcp();
+        let mut dctcp = linux_dctcp();
         assert_eq!([Some(6.0), Some(2.0)], [11.0, 2.0].map(|cwnd| left(&dctcp, cwnd)), "alpha is one");
         dctcp.update_mark_estimate(11, 10, false, 21);
         // 11 * 960 / 2048 = 5.16 is the reduction.

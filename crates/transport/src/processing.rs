@@ -56,7 +56,7 @@ impl ProcessingTime {
     }
 
     /// Ends a transmission after the wait; the next packet draws a new time.
-    pub fn end_send_turn(&mut self) {
+    pub fn end_transmission(&mut self) {
         if std::mem::take(&mut self.is_over) {
             self.pending = None;
         }
@@ -72,10 +72,10 @@ impl ProcessingTime {
 mod tests {
     use super::*;
 
-    const MAX: Span = Span::from_millis(8);
+    const MAX_PROCESSING_TIME: Span = Span::from_millis(8);
 
     fn processing() -> ProcessingTime {
-        ProcessingTime::new(MAX, Rng::for_role(1, "processing time"))
+        ProcessingTime::new(MAX_PROCESSING_TIME, Rng::for_role(1, "processing time"))
     }
 
     /// Wait of a packet that arrives now.
@@ -85,7 +85,7 @@ mod tests {
         processing.on_timer(until);
         assert!(processing.may_send(until));
         assert_eq!(now, processing.ready_since(until));
-        processing.end_send_turn();
+        processing.end_transmission();
         assert_eq!(None, processing.deadline());
         until.since(now)
     }
@@ -97,7 +97,7 @@ mod tests {
         let mut bins = [0u32; 10];
         for number in 0..u64::from(DRAWS) {
             let wait = wait(&mut processing, Time::ZERO + Span::from_millis(10 * number));
-            bins[(wait.picos() * 10 / MAX.picos()) as usize] += 1;
+            bins[(wait.picos() * 10 / MAX_PROCESSING_TIME.picos()) as usize] += 1;
         }
         let expected = f64::from(DRAWS) / 10.0;
         let chi_squared: f64 = bins.iter().map(|&n| (f64::from(n) - expected).powi(2) / expected).sum();
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(until, processing.deadline());
         processing.on_timer(later);
         assert!(!processing.may_send(later), "another timer does not end the wait");
-        processing.end_send_turn();
+        processing.end_transmission();
         assert_eq!(until, processing.deadline());
     }
 

@@ -16,13 +16,13 @@ pub struct Profile {
     pub summary: &'static str,
     pub source: &'static str,
     /// Members that differ from the declared defaults.
-    pub members: &'static [Member],
+    pub members: &'static [ProfileMember],
     /// Combinations that an external reference has checked.
     pub checked: &'static [CheckedSenderCombination],
 }
 
 /// Name, value and source of a parameter.
-pub type Member = (&'static str, &'static str, &'static str);
+pub type ProfileMember = (&'static str, &'static str, &'static str);
 
 /// A named combination of congestion control, recovery and ECN response.
 pub struct Variant {
@@ -178,7 +178,7 @@ macro_rules! host {
     };
 }
 
-const RFC_MEMBERS: &[Member] = host![
+const RFC_MEMBERS: &[ProfileMember] = host![
     ("recovery", "sack", "RFC 6675"),
     ("header_size", "40 B", "RFC 791, RFC 9293: no options"),
     ("sack_option_size", "4 B", "RFC 2018, section 3, padded"),
@@ -193,7 +193,7 @@ const RFC_MEMBERS: &[Member] = host![
     ("max_quickacks", "0", "RFC 5681, section 4.2: none asked for"),
 ];
 
-const LINUX_MEMBERS: &[Member] = host![
+const LINUX_MEMBERS: &[ProfileMember] = host![
     ("congestion_control", "cubic", "Linux DEFAULT_TCP_CONG"),
     ("recovery", "rack", "ip-sysctl tcp_recovery = 1"),
     ("hystart", "hystart", "Linux tcp_cubic, hystart = 1, hystart_detect = 3"),
@@ -239,7 +239,7 @@ const LINUX_MEMBERS: &[Member] = host![
     ("piggyback_acks", "true", "RFC 1122, section 4.2.3.2; Linux tcp_event_ack_sent"),
 ];
 
-const LINUX_2_0_MEMBERS: &[Member] = host![
+const LINUX_2_0_MEMBERS: &[ProfileMember] = host![
     ("limited_transmit", "false", "RFC 3042 is of 2001"),
     ("header_size", "40 B", "RFC 791, RFC 793: no options"),
     ("initial_window", "2", "Linux 2.0, tcp_conn_request and tcp_ack: a window of 1, which the handshake's ACK raises by 1"),
@@ -258,7 +258,7 @@ const LINUX_2_0_MEMBERS: &[Member] = host![
     ("max_quickacks", "0", "Linux 2.0: none"),
 ];
 
-const LINUX_2_2_MEMBERS: &[Member] = host![
+const LINUX_2_2_MEMBERS: &[ProfileMember] = host![
     ("recovery", "fack", "RFC 2884, section 3: SACK/FACK; Mathis and Mahdavi 1996"),
     ("limited_transmit", "false", "RFC 3042 is of 2001"),
     ("header_size", "52 B", "RFC 1323: timestamps in every segment"),
@@ -283,7 +283,7 @@ const LINUX_2_2_MEMBERS: &[Member] = host![
 ];
 
 /// Profile with this name or alias.
-pub fn find(name: &str) -> Option<&'static Profile> {
+pub fn find_profile(name: &str) -> Option<&'static Profile> {
     PROFILES.iter().find(|profile| profile.name == name || profile.alias == Some(name))
 }
 
@@ -348,7 +348,7 @@ impl Profile {
 /// # Panics
 /// If there is no such profile.
 pub fn settings(name: &str) -> TcpSettings {
-    TcpSettings::from_values(&find(name).unwrap_or_else(|| panic!("no profile {name}")).values())
+    TcpSettings::from_values(&find_profile(name).unwrap_or_else(|| panic!("no profile {name}")).values())
 }
 
 /// Quirks of a profile.
@@ -367,14 +367,14 @@ mod tests {
     fn an_alias_stands_for_one_profile_and_is_the_name_of_none() {
         let names = names();
         assert!(names.iter().enumerate().all(|(at, name)| !names[..at].contains(name)), "{names:?}");
-        assert_eq!(Some("linux-6.1"), find("linux").map(|profile| profile.name));
+        assert_eq!(Some("linux-6.1"), find_profile("linux").map(|profile| profile.name));
     }
 
     #[test]
     fn without_sack_a_kernel_keeps_its_states() {
         let newreno = find_variant("newreno").unwrap();
         for (profile, expected) in [("linux", ["rack", "0"]), ("linux-2.2", ["newreno", "3"]), ("ns2", ["newreno", "3"])] {
-            let mut values = find(profile).unwrap().values();
+            let mut values = find_profile(profile).unwrap().values();
             newreno.apply(&mut values);
             assert_eq!(expected, ["recovery", "sack_blocks"].map(|name| values.value(name).to_string()), "{profile}");
         }
@@ -384,7 +384,7 @@ mod tests {
     fn with_sack_and_nothing_newer_a_kernel_counts_in_its_states() {
         let sack = find_variant("sack").unwrap();
         for (profile, expected) in [("linux", ["rack", "dupthresh", "false"]), ("rfc", ["sack", "rack", "true"])] {
-            let mut values = find(profile).unwrap().values();
+            let mut values = find_profile(profile).unwrap().values();
             sack.apply(&mut values);
             assert_eq!(expected, ["recovery", "loss_detection", "tlp"].map(|name| values.value(name).to_string()), "{profile}");
         }

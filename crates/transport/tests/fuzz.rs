@@ -23,7 +23,7 @@ const CASES: u32 = 5_000;
 
 type Members = Vec<(&'static str, String)>;
 
-fn deed(data: bool) -> impl Strategy<Value = PathAction> {
+fn action(data: bool) -> impl Strategy<Value = PathAction> {
     let late = (0u64..600).prop_map(|by| PathAction::Delay(millis(by)));
     let twice = (0u64..600).prop_map(|after| PathAction::Duplicate(millis(after)));
     let marks = if data { 4 } else { 0 };
@@ -39,17 +39,17 @@ fn deed(data: bool) -> impl Strategy<Value = PathAction> {
 }
 
 /// Single packets, ranges of packets, and every packet with a probability.
-fn script(data: bool) -> impl Strategy<Value = PathScript> {
-    let single = (0..MAX_SCRIPTED_PACKETS, deed(data)).prop_map(|(index, deed)| vec![(PacketFilter::Index(index), deed)]);
-    let near = (0u64..40, deed(data)).prop_map(|(index, deed)| vec![(PacketFilter::Index(index), deed)]);
-    let several = (0u64..60, 1u64..20, deed(data))
-        .prop_map(|(from, count, deed)| (from..from + count).map(|i| (PacketFilter::Index(i), deed)).collect());
+fn path_script(data: bool) -> impl Strategy<Value = PathScript> {
+    let single = (0..MAX_SCRIPTED_PACKETS, action(data)).prop_map(|(index, action)| vec![(PacketFilter::Index(index), action)]);
+    let near = (0u64..40, action(data)).prop_map(|(index, action)| vec![(PacketFilter::Index(index), action)]);
+    let several = (0u64..60, 1u64..20, action(data))
+        .prop_map(|(from, count, action)| (from..from + count).map(|i| (PacketFilter::Index(i), action)).collect());
     prop::collection::vec(prop_oneof![3 => single, 3 => near, 1 => several], 0..14).prop_map(|parts: Vec<PathScript>| parts.concat())
 }
 
 fn path() -> impl Strategy<Value = Path> {
     let rate = prop_oneof![Just(None), (100_000u64..100_000_000).prop_map(Rate::from_bps), Just(Rate::from_bps(10_000_000_000))];
-    (1u64..300, rate, script(true), script(false), any::<bool>()).prop_map(|(delay, rate, data, acks, mecn)| {
+    (1u64..300, rate, path_script(true), path_script(false), any::<bool>()).prop_map(|(delay, rate, data, acks, mecn)| {
         let ecn_semantics = if mecn { EcnSemantics::Mecn } else { EcnSemantics::Classic };
         Path { delay: millis(delay), rate, data, acks, ecn_semantics }
     })
@@ -64,7 +64,7 @@ fn plan() -> impl Strategy<Value = TransferPlan> {
     })
 }
 
-fn flags() -> impl Strategy<Value = Members> {
+fn flag_members() -> impl Strategy<Value = Members> {
     const FLAGS: &[&str] = &[
         "ecn",
         "delayed_ack",
@@ -106,7 +106,7 @@ fn flags() -> impl Strategy<Value = Members> {
     prop::collection::vec((prop::sample::select(FLAGS), any::<bool>().prop_map(|on| on.to_string())), 0..12)
 }
 
-fn choices() -> impl Strategy<Value = Members> {
+fn choice_members() -> impl Strategy<Value = Members> {
     let choice =
         |name: &'static str, words: &'static [&'static str]| prop::sample::select(words).prop_map(move |word| (name, word.to_owned()));
     let one = prop_oneof![
@@ -146,7 +146,7 @@ fn choices() -> impl Strategy<Value = Members> {
 }
 
 fn case() -> impl Strategy<Value = ProfileCase> {
-    (prop::sample::select(cases::all_cases()), flags(), choices()).prop_filter_map(
+    (prop::sample::select(cases::all_cases()), flag_members(), choice_members()).prop_filter_map(
         "settings contradict each other",
         |(case, flags, choices)| {
             // A reader that never resumes would block the transfer.
@@ -159,7 +159,7 @@ fn case() -> impl Strategy<Value = ProfileCase> {
 }
 
 /// Upper bound of the transfer's end: one maximum RTO per line of the script, and one RTT per segment.
-fn bound(case: &ProfileCase, plan: &TransferPlan) -> Span {
+fn transfer_time_bound(case: &ProfileCase, plan: &TransferPlan) -> Span {
     let hurts = (plan.path.data.len() + plan.path.acks.len() + 12) as u64;
     let segments = plan.segments + plan.later.iter().map(|(_, segments)| segments).sum::<u64>() + 20;
     (case.settings.quirks.rto_max + Span::from_secs(5)) * hurts + Span::from_secs(segments * 4) + Span::from_secs(20)
@@ -177,7 +177,7 @@ proptest! {
 
     #[test]
     fn every_transfer_ends_and_no_window_is_overrun(case in case(), plan in plan()) {
-        let plan = TransferPlan { until: at(0) + bound(&case, &plan), ..plan };
+        let plan = TransferPlan { until: at(0) + transfer_time_bound(&case, &plan), ..plan };
         let run = run_transfer(&case.settings, &plan);
         let verdict = check_invariants(&case.settings, &run);
         prop_assert!(verdict.is_ok(), "{}\n{}", verdict.unwrap_err(), render_table(&run, 60));

@@ -44,25 +44,25 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// File name of test helpers.
 const TEST_ONLY: &str = "testing.rs";
 
-fn sources(path: &Path) -> Vec<PathBuf> {
+fn source_files(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path.to_owned()];
     }
     let entries = std::fs::read_dir(path).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).filter(|path| !path.ends_with(TEST_ONLY)).collect();
     paths.sort();
-    paths.iter().flat_map(|path| sources(path)).collect()
+    paths.iter().flat_map(|path| source_files(path)).collect()
 }
 
 /// Path of a module's file or folder in `src`.
-fn module(name: &str) -> PathBuf {
+fn module_path(name: &str) -> PathBuf {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let file = src.join(format!("{name}.rs"));
     if file.is_file() { file } else { src.join(name) }
 }
 
 /// Modules that a line of code names by their path from the crate root.
-fn named(line: &str) -> impl Iterator<Item = &str> {
+fn modules_named_in(line: &str) -> impl Iterator<Item = &str> {
     line.split("crate::").skip(1).map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default())
 }
 
@@ -70,12 +70,12 @@ fn named(line: &str) -> impl Iterator<Item = &str> {
 fn modules_look_downward_only() {
     let mut upward = Vec::new();
     for (name, allowed) in LAYERS {
-        for path in sources(&module(name)) {
+        for path in source_files(&module_path(name)) {
             let text = std::fs::read_to_string(&path).unwrap();
             // Tests are last in a file, and may import all modules.
             let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
             let lines = code.lines().map(|line| line.split("//").next().unwrap_or_default());
-            let others = lines.flat_map(named).filter(|other| other != name && !allowed.contains(other));
+            let others = lines.flat_map(modules_named_in).filter(|other| other != name && !allowed.contains(other));
             upward.extend(others.map(|other| format!("{}: crate::{other}", path.display())));
         }
     }

@@ -80,7 +80,7 @@ impl Host {
         }
     }
 
-    fn take(&mut self, row: &Row) {
+    fn process_row(&mut self, row: &Row) {
         let &Row { now, segments, next, high, .. } = row;
         let rtt = row.rtt.unwrap_or_default();
         let acked = AckSample { segments, now, rtt: row.rtt, srtt: rtt, min_rtt: rtt, snd_una: next, snd_max: high };
@@ -123,12 +123,12 @@ fn replay(name: &str, trace: &str, settings: &TcpSettings) {
     let mut host = Host::new(settings);
     for (line, text) in trace.lines().enumerate().skip(1) {
         let row = read_row(text);
-        host.take(&row);
+        host.process_row(&row);
         assert_eq!(row.window, host.window, "{name}, line {}: {text}", line + 1);
     }
 }
 
-fn whole(congestion: CongestionControlName) -> TcpSettings {
+fn linux_settings(congestion: CongestionControlName) -> TcpSettings {
     let (packet_size, header) = (1500, 52);
     let tick = Span::from_millis(4);
     TcpSettings {
@@ -148,21 +148,21 @@ macro_rules! replay {
 
 #[test]
 fn reno_grows_and_is_cut_as_a_host_s() {
-    replay!("reno-3drops", whole(CongestionControlName::Reno));
-    replay!("reno-delayed-3drops", whole(CongestionControlName::Reno));
+    replay!("reno-3drops", linux_settings(CongestionControlName::Reno));
+    replay!("reno-delayed-3drops", linux_settings(CongestionControlName::Reno));
 }
 
 #[test]
 fn cubic_grows_and_is_cut_as_a_host_s() {
-    replay!("cubic-1drop", whole(CongestionControlName::Cubic));
-    replay!("cubic-two-losses", whole(CongestionControlName::Cubic));
-    replay!("cubic-ecn-mark-then-drop", whole(CongestionControlName::Cubic));
-    replay!("cubic-window-lost-once", whole(CongestionControlName::Cubic));
+    replay!("cubic-1drop", linux_settings(CongestionControlName::Cubic));
+    replay!("cubic-two-losses", linux_settings(CongestionControlName::Cubic));
+    replay!("cubic-ecn-mark-then-drop", linux_settings(CongestionControlName::Cubic));
+    replay!("cubic-window-lost-once", linux_settings(CongestionControlName::Cubic));
 }
 
 #[test]
 fn hystart_ends_slow_start_with_the_segment_with_which_a_host_s_does() {
-    let hystart = || TcpSettings { hystart: HystartName::Hystart, ..whole(CongestionControlName::Cubic) };
+    let hystart = || TcpSettings { hystart: HystartName::Hystart, ..linux_settings(CongestionControlName::Cubic) };
     replay!("cubic-hystart-10m-40ms", hystart());
     replay!("cubic-hystart-100m-20ms", hystart());
 }
@@ -170,5 +170,5 @@ fn hystart_ends_slow_start_with_the_segment_with_which_a_host_s_does() {
 #[test]
 fn dctcp_cuts_as_a_host_s() {
     let response = EcnResponseName::Dctcp;
-    replay!("dctcp-runs", TcpSettings { ecn_response: response, ecn: true, ..whole(CongestionControlName::Reno) });
+    replay!("dctcp-runs", TcpSettings { ecn_response: response, ecn: true, ..linux_settings(CongestionControlName::Reno) });
 }

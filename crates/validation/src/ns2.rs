@@ -171,7 +171,7 @@ fn settings(scenario: &Json) -> Result<TcpSettings, String> {
         refuse_other_than(built, tcp, name)?;
     }
     refuse_other_than(0.0, sink, "generateDSacks_")?;
-    let mut values = profile::find("ns2").expect("the profile ns2 exists").values();
+    let mut values = profile::find_profile("ns2").expect("the profile ns2 exists").values();
     let vegas = recovery == "vegas";
     set(&mut values, "recovery", recovery);
     set(&mut values, "congestion_control", if vegas { "vegas" } else { "reno" });

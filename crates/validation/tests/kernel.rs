@@ -70,7 +70,7 @@ fn combination(case: &Value) -> SenderCombination {
 fn what_the_profile_declares_as_checked_by_the_kernel_is_what_the_cases_have() {
     let paths = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
     let judged: Vec<SenderCombination> = paths.map(|path| combination(&serde_json::from_str(&text(&path)).unwrap())).collect();
-    let of_kernel = profile::find(PROFILE).unwrap().checked.iter().filter(|one| one.reference == ReferenceImplementation::Linux);
+    let of_kernel = profile::find_profile(PROFILE).unwrap().checked.iter().filter(|one| one.reference == ReferenceImplementation::Linux);
     let declared: Vec<SenderCombination> = of_kernel.flat_map(|one| one.combinations()).collect();
     for one in &declared {
         assert!(judged.contains(one), "no case has {one}");

@@ -40,7 +40,7 @@ fn what_profiles_declare_as_checked_by_ns2_is_what_the_cases_have() {
     let read = |path: &PathBuf| serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let of_cases: Vec<_> = cases().iter().map(|path| combination(&read(path))).collect();
     for name in ["ns2", "ns2-2001"] {
-        let declared = profile::find(name).unwrap().checked.iter().filter(|one| one.reference == ReferenceImplementation::Ns2);
+        let declared = profile::find_profile(name).unwrap().checked.iter().filter(|one| one.reference == ReferenceImplementation::Ns2);
         let declared: Vec<SenderCombination> = declared.flat_map(|one| one.combinations()).collect();
         let judged: Vec<SenderCombination> = of_cases.iter().filter(|(profile, _)| *profile == name).map(|(_, one)| *one).collect();
         for one in &declared {

@@ -112,7 +112,7 @@ impl ResolvedFlowGroup<'_> {
     fn check_tcp(&self, settings: &TcpSettings, kernel: &KernelFeatures, problems: &mut Vec<Problem>) {
         let described = &self.described["tcp"];
         let name = described["profile"].as_str().unwrap_or_default();
-        let ours = profile::find(KERNEL_PROFILE).expect("there is such a profile");
+        let ours = profile::find_profile(KERNEL_PROFILE).expect("there is such a profile");
         if name != ours.name {
             return self.push_problem("tcp.profile", nearest_profile_message(name), kernel, problems);
         }
@@ -233,7 +233,7 @@ impl TcpParameterMapping {
 
 /// Table of a page: each parameter, and how a kernel gets it.
 pub fn parameter_table() -> String {
-    let profile = profile::find(KERNEL_PROFILE).expect("there is such a profile").values();
+    let profile = profile::find_profile(KERNEL_PROFILE).expect("there is such a profile").values();
     let rows =
         TCP_PARAMETER_MAPPINGS.iter().map(|row| format!("| `{}` | {} |\n", settings::parameter_path(row.name), row.table_cell(&profile)));
     std::iter::once("| parameter | a kernel gets it by |\n|---|---|\n".to_owned()).chain(rows).collect()
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn a_parameter_that_is_changed_and_in_force_is_refused_or_reaches_the_hosts() {
-        let ours = profile::find(KERNEL_PROFILE).unwrap().values();
+        let ours = profile::find_profile(KERNEL_PROFILE).unwrap().values();
         let before = mapped(", ecn = true");
         // What changes a header has to be given with the header's size.
         let follows = |place: &String| {

@@ -13,10 +13,10 @@ use super::declaration::{TableContent, TableDeclaration, json_of};
 use super::tcp_renames;
 use crate::read::{Reader, TableInput};
 
-/// The keys of `tcp` beside its parameters.
+/// Keys of `tcp` besides its parameters.
 const TABLE_KEYS: [&str; 3] = ["profile", "variant", QUIRKS_KEY];
 
-/// The table of a group that says how TCP carries its data.
+/// Table of a group's TCP.
 pub const TCP_TABLE: TableDeclaration = TableDeclaration {
     key: "tcp",
     content: TableContent::Tcp,
@@ -25,7 +25,7 @@ pub const TCP_TABLE: TableDeclaration = TableDeclaration {
     example: "{ profile = \"ns2\", ecn = true }",
 };
 
-/// The transport of a group, with all its parameters and as it can be read again.
+/// The transport of a group, with all its parameters in a form that can be read again.
 pub struct ReadTransport {
     pub transport: Transport,
     pub key: &'static str,
@@ -34,7 +34,7 @@ pub struct ReadTransport {
     pub has_ecn_key: bool,
 }
 
-/// TCP as a scenario gives it again: the parameters, and the quirks in their table.
+/// TCP's parameters, with the quirks in their own table, in the form of a scenario.
 fn described(profile: &str, values: &Values) -> Map<String, Json> {
     let of = |declared: &[Parameter]| -> Map<String, Json> {
         declared.iter().map(|parameter| (parameter.name.to_owned(), json_of(values.value(parameter.name)))).collect()
@@ -60,7 +60,7 @@ pub fn read(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     let quirks = reader.table(&given, QUIRKS_KEY, "{ tick = \"10 ms\" }");
     let quirks_fault = given.has(QUIRKS_KEY) && quirks.is_none();
     let quirks = quirks.unwrap_or_else(|| TableInput::empty(given.at(QUIRKS_KEY)));
-    let profile = profile::find(reader.entry(&given, "profile", "profile", &profile::names(), |name| name)?)?;
+    let profile = profile::find_profile(reader.entry(&given, "profile", "profile", &profile::names(), |name| name)?)?;
     tcp_renames::report_keys(
         reader,
         &given,
@@ -99,7 +99,7 @@ pub fn read(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     })
 }
 
-/// Reads one of the two tables; a value under its old name is told its new one.
+/// Reads one of the two tables; rewrites problems of renamed values.
 fn read_parameters(reader: &mut Reader, given: &TableInput, declared: &'static [Parameter], values: Values) -> Option<Values> {
     let before = reader.problems.len();
     let reading = reader.keys_among(given, declared, values);
@@ -107,7 +107,7 @@ fn read_parameters(reader: &mut Reader, given: &TableInput, declared: &'static [
     reading.into_valid_values()
 }
 
-/// Warns of a combination of congestion control, recovery and response that no judge has checked over the profile.
+/// Warns of a combination of congestion control, recovery and response that no reference has checked with the profile.
 fn warn_of_unchecked(reader: &mut Reader, given: &TableInput, profile: &Profile, values: &Values) {
     let combination = SenderCombination::from_settings(&TcpSettings::from_values(values));
     if combination.is_covered_by(profile.checked) {
@@ -142,7 +142,7 @@ fn checked_text(profile: &Profile) -> String {
     texts.join("; ")
 }
 
-/// Warns of a variant that the scenario's own parameters have left without effect.
+/// Warns of a variant whose members the scenario's own parameters have all overridden.
 fn warn_of_variant(reader: &mut Reader, given: &TableInput, members: &[(&str, &str)], values: &Values) {
     let mut unread = members.iter().filter_map(|(name, value)| Some((name, value, *values.unmet_conditions(name).first()?)));
     if let Some((name, value, condition)) = unread.next() {

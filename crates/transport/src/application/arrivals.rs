@@ -85,7 +85,7 @@ impl ArrivalsSettings {
         }
     }
 
-    pub fn into_spec(self) -> ArrivalsSpec {
+    pub fn into_application_spec(self) -> ArrivalsSpec {
         let mean = self.mean_interval();
         let intervals = match self.process {
             ArrivalProcess::Poisson => TimeDistribution::exponential(mean),
@@ -184,8 +184,8 @@ mod tests {
         ArrivalsSettings::from_values(&values)
     }
 
-    fn arrivals(parameters: &[(&str, &str)], most: usize) -> Vec<TimedMessage> {
-        let mut pace = BoundedArrivals::new(settings(parameters).into_spec(), &Rng::for_role(1, "source 0 short"));
+    fn first_arrivals(parameters: &[(&str, &str)], most: usize) -> Vec<TimedMessage> {
+        let mut pace = BoundedArrivals::new(settings(parameters).into_application_spec(), &Rng::for_role(1, "source 0 short"));
         std::iter::from_fn(|| pace.next_message()).take(most).collect()
     }
 
@@ -194,7 +194,7 @@ mod tests {
         const FLOWS: usize = 100_000;
         for process in ["poisson", "pareto", "deterministic"] {
             let load = [("load", "0.8"), ("rate", "10 Mbps"), ("size", "exponential 10 KB"), ("process", process), ("shape", "2.5")];
-            let flows = arrivals(&load, FLOWS);
+            let flows = first_arrivals(&load, FLOWS);
             let bits = 8.0 * flows.iter().map(|flow| flow.bytes as f64).sum::<f64>();
             let rate = bits / flows.iter().map(|flow| flow.delay.seconds()).sum::<f64>();
             // Intervals and sizes each have a standard deviation of at most about their mean.
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn flows_stop_coming_after_their_count_or_their_time() {
         let regular = [("flows_per_second", "10"), ("process", "deterministic")];
-        let arrival_count = |bound| arrivals(&[regular.as_slice(), &[bound]].concat(), 1000).len();
+        let arrival_count = |bound| first_arrivals(&[regular.as_slice(), &[bound]].concat(), 1000).len();
         assert_eq!((7, 25, 1000), (arrival_count(("count", "7")), arrival_count(("until", "2.55 s")), arrival_count(("count", "0"))));
     }
 
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn how_large_flows_are_does_not_shift_when_they_come() {
-        let with = |size| arrivals(&[("flows_per_second", "10"), ("size", size)], 100);
+        let with = |size| first_arrivals(&[("flows_per_second", "10"), ("size", size)], 100);
         let times = |flows: Vec<TimedMessage>| flows.into_iter().map(|flow| flow.delay).collect::<Vec<_>>();
         assert_eq!(times(with("1 KB")), times(with("exponential 3 KB")));
     }

@@ -35,7 +35,7 @@ pub struct CbrSpec {
 
 impl CbrSettings {
     /// Parameters for packets with `payload` bytes of application data.
-    pub fn to_spec(&self, payload: u32) -> CbrSpec {
+    pub fn to_application_spec(&self, payload: u32) -> CbrSpec {
         CbrSpec { payload, interval: self.rate.transmission_time(payload).max(Span::from_picos(1)), noise: self.noise, count: self.count }
     }
 }
@@ -77,21 +77,21 @@ impl CbrSource {
 mod tests {
     use super::*;
 
-    fn sent(noise: bool, count: u64) -> Vec<TimedMessage> {
+    fn first_messages(noise: bool, count: u64) -> Vec<TimedMessage> {
         let settings = CbrSettings { rate: Rate::from_bps(1_000_000).unwrap(), noise, count };
-        let mut running = CbrSource { spec: settings.to_spec(1000), rng: Rng::for_role(1, "cbr"), sent: 0 };
+        let mut running = CbrSource { spec: settings.to_application_spec(1000), rng: Rng::for_role(1, "cbr"), sent: 0 };
         std::iter::from_fn(|| running.next_message()).take(10_000).collect()
     }
 
     #[test]
     fn the_first_packet_goes_out_at_once_and_the_others_keep_the_interval() {
         let expected: Vec<_> = [0, 8, 8].map(|ms| TimedMessage { delay: Span::from_millis(ms), bytes: 1000 }).to_vec();
-        assert_eq!(expected, sent(false, 3));
+        assert_eq!(expected, first_messages(false, 3));
     }
 
     #[test]
     fn noise_spreads_the_intervals_by_half_and_keeps_the_rate() {
-        let pauses: Vec<_> = sent(true, 0)[1..].iter().map(|message| message.delay.seconds()).collect();
+        let pauses: Vec<_> = first_messages(true, 0)[1..].iter().map(|message| message.delay.seconds()).collect();
         assert!(pauses.iter().all(|pause| (0.004..0.012).contains(pause)));
         let mean = pauses.iter().sum::<f64>() / pauses.len() as f64;
         // The standard deviation of one is 8 ms / sqrt(12).

@@ -37,7 +37,7 @@ parameters! {
 }
 
 impl ExchangeSettings {
-    pub fn into_spec(self) -> ExchangeSpec {
+    pub fn into_application_spec(self) -> ExchangeSpec {
         let ExchangeSettings { request, response, think, count, connection } = self;
         ExchangeSpec { request, response, think, count, connection }
     }
@@ -203,13 +203,15 @@ mod tests {
     use super::*;
 
     /// Two exchanges of 100 and 250 bytes; each second one of the four parts is read.
-    fn recorded(connection: &str) -> Vec<RecordedCall> {
+    fn recorded_calls(connection: &str) -> Vec<RecordedCall> {
         let mut values = Values::defaults(ExchangeSettings::PARAMETERS);
         for (name, text) in [("request", "100 B"), ("response", "250 B"), ("think", "1 s"), ("count", "2"), ("connection", connection)] {
             values.set_from_text(name, text).unwrap();
         }
-        let (mut running, mut tape) =
-            (ExchangeSettings::from_values(&values).into_spec().instantiate(Rng::for_role(1, "source 0")), CallRecorder::default());
+        let (mut running, mut tape) = (
+            ExchangeSettings::from_values(&values).into_application_spec().instantiate(Rng::for_role(1, "source 0")),
+            CallRecorder::default(),
+        );
         running.on_event(AppEvent::Start, Time::ZERO, &mut tape);
         for (member, bytes, second) in [(0, 60, 1), (0, 40, 2), (1, 250, 3)] {
             running.on_event(AppEvent::Delivered(member, bytes), Time::ZERO + Span::from_secs(second), &mut tape);
@@ -221,7 +223,7 @@ mod tests {
         tape.recorded
     }
 
-    fn ended(second: u64) -> RecordedCall {
+    fn transaction_ended_at(second: u64) -> RecordedCall {
         RecordedCall::RecordTransaction(FinishedTransaction { flow: 1, started_at: Time::ZERO + Span::from_secs(second), bytes: 250 })
     }
 
@@ -233,9 +235,9 @@ mod tests {
                 RecordedCall::WriteReverse(1, 0, AppWrite::then_close(250)),
                 RecordedCall::Write(0, AppWrite::then_close(0)),
             ];
-            [parts.as_slice(), &[ended(began)]].concat()
+            [parts.as_slice(), &[transaction_ended_at(began)]].concat()
         };
-        assert_eq!([one(0), one(4), vec![RecordedCall::FinishFlow(0), RecordedCall::FinishFlow(1)]].concat(), recorded("new"));
+        assert_eq!([one(0), one(4), vec![RecordedCall::FinishFlow(0), RecordedCall::FinishFlow(1)]].concat(), recorded_calls("new"));
     }
 
     #[test]
@@ -243,9 +245,13 @@ mod tests {
         let first = [
             RecordedCall::OpenConnection(0, AppWrite::keep_open(100)),
             RecordedCall::WriteReverse(1, 0, AppWrite::keep_open(250)),
-            ended(0),
+            transaction_ended_at(0),
         ];
-        let second = [RecordedCall::Write(0, AppWrite::keep_open(100)), RecordedCall::Write(1, AppWrite::keep_open(250)), ended(4)];
-        assert_eq!([first.as_slice(), &second, &[RecordedCall::FinishFlow(0), RecordedCall::FinishFlow(1)]].concat(), recorded("keep"));
+        let second =
+            [RecordedCall::Write(0, AppWrite::keep_open(100)), RecordedCall::Write(1, AppWrite::keep_open(250)), transaction_ended_at(4)];
+        assert_eq!(
+            [first.as_slice(), &second, &[RecordedCall::FinishFlow(0), RecordedCall::FinishFlow(1)]].concat(),
+            recorded_calls("keep")
+        );
     }
 }

@@ -256,7 +256,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         parameters: transactions::TransactionsSettings::PARAMETERS,
         check: |_| Vec::new(),
         allowed_transport: AllowedTransport::Tcp,
-        traffic: |values, _| Traffic::Application(Arc::new(transactions::TransactionsSettings::from_values(values).to_spec())),
+        traffic: |values, _| Traffic::Application(Arc::new(transactions::TransactionsSettings::from_values(values).to_application_spec())),
     },
     ApplicationEntry {
         name: "exchange",
@@ -266,7 +266,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         parameters: exchange::ExchangeSettings::PARAMETERS,
         check: |_| Vec::new(),
         allowed_transport: AllowedTransport::Tcp,
-        traffic: |values, _| Traffic::Application(Arc::new(exchange::ExchangeSettings::from_values(values).into_spec())),
+        traffic: |values, _| Traffic::Application(Arc::new(exchange::ExchangeSettings::from_values(values).into_application_spec())),
     },
     ApplicationEntry {
         name: "web",
@@ -276,7 +276,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         parameters: web::WebSettings::PARAMETERS,
         check: |_| Vec::new(),
         allowed_transport: AllowedTransport::Tcp,
-        traffic: |values, _| Traffic::Application(Arc::new(web::WebSettings::from_values(values).into_spec())),
+        traffic: |values, _| Traffic::Application(Arc::new(web::WebSettings::from_values(values).into_application_spec())),
     },
     ApplicationEntry {
         name: "video",
@@ -286,7 +286,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         parameters: video::VideoSettings::PARAMETERS,
         check: |values| video::VideoSettings::from_values(values).check(),
         allowed_transport: AllowedTransport::Tcp,
-        traffic: |values, _| Traffic::Application(Arc::new(video::VideoSettings::from_values(values).into_spec())),
+        traffic: |values, _| Traffic::Application(Arc::new(video::VideoSettings::from_values(values).into_application_spec())),
     },
     ApplicationEntry {
         name: "arrivals",
@@ -296,7 +296,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         parameters: arrivals::ArrivalsSettings::PARAMETERS,
         check: |values| arrivals::ArrivalsSettings::from_values(values).check(),
         allowed_transport: AllowedTransport::Tcp,
-        traffic: |values, _| Traffic::Application(Arc::new(arrivals::ArrivalsSettings::from_values(values).into_spec())),
+        traffic: |values, _| Traffic::Application(Arc::new(arrivals::ArrivalsSettings::from_values(values).into_application_spec())),
     },
     ApplicationEntry {
         name: "replay",
@@ -307,7 +307,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         check: |values| replay::ListReplaySettings::from_values(values).check(),
         allowed_transport: AllowedTransport::Tcp,
         traffic: |values, _| {
-            Traffic::Application(Arc::new(replay::ListReplaySettings::from_values(values).into_spec(replay::ReplayAs::Flow)))
+            Traffic::Application(Arc::new(replay::ListReplaySettings::from_values(values).into_application_spec(replay::ReplayAs::Flow)))
         },
     },
     ApplicationEntry {
@@ -319,7 +319,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         check: |values| replay::ListReplaySettings::from_values(values).check(),
         allowed_transport: AllowedTransport::Either,
         traffic: |values, _| {
-            Traffic::Application(Arc::new(replay::ListReplaySettings::from_values(values).into_spec(replay::ReplayAs::Message)))
+            Traffic::Application(Arc::new(replay::ListReplaySettings::from_values(values).into_application_spec(replay::ReplayAs::Message)))
         },
     },
     ApplicationEntry {
@@ -330,7 +330,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         parameters: telnet::TelnetSettings::PARAMETERS,
         check: |_| Vec::new(),
         allowed_transport: AllowedTransport::Either,
-        traffic: |values, _| Traffic::Application(Arc::new(telnet::TelnetSettings::from_values(values).into_spec())),
+        traffic: |values, _| Traffic::Application(Arc::new(telnet::TelnetSettings::from_values(values).into_application_spec())),
     },
     ApplicationEntry {
         name: "cbr",
@@ -340,7 +340,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         parameters: cbr::CbrSettings::PARAMETERS,
         check: |_| Vec::new(),
         allowed_transport: AllowedTransport::Either,
-        traffic: |values, payload| Traffic::Application(Arc::new(cbr::CbrSettings::from_values(values).to_spec(payload))),
+        traffic: |values, payload| Traffic::Application(Arc::new(cbr::CbrSettings::from_values(values).to_application_spec(payload))),
     },
     ApplicationEntry {
         name: "onoff",
@@ -350,7 +350,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         parameters: onoff::OnOffSettings::PARAMETERS,
         check: |_| Vec::new(),
         allowed_transport: AllowedTransport::Either,
-        traffic: |values, payload| Traffic::Application(Arc::new(onoff::OnOffSettings::from_values(values).into_spec(payload))),
+        traffic: |values, payload| Traffic::Application(Arc::new(onoff::OnOffSettings::from_values(values).into_application_spec(payload))),
     },
     ApplicationEntry {
         name: "poisson",
@@ -360,7 +360,9 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         parameters: poisson::PoissonSettings::PARAMETERS,
         check: |_| Vec::new(),
         allowed_transport: AllowedTransport::Either,
-        traffic: |values, payload| Traffic::Application(Arc::new(poisson::PoissonSettings::from_values(values).into_spec(payload))),
+        traffic: |values, payload| {
+            Traffic::Application(Arc::new(poisson::PoissonSettings::from_values(values).into_application_spec(payload)))
+        },
     },
 ];
 

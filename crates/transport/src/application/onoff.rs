@@ -39,7 +39,7 @@ pub struct OnOffSpec {
 
 impl OnOffSettings {
     /// Parameters for packets with `payload` bytes of application data.
-    pub fn into_spec(self, payload: u32) -> OnOffSpec {
+    pub fn into_application_spec(self, payload: u32) -> OnOffSpec {
         OnOffSpec { payload, interval: self.rate.transmission_time(payload).max(Span::from_picos(1)), on: self.on, off: self.off }
     }
 }
@@ -89,29 +89,29 @@ mod tests {
     use super::*;
 
     /// The pauses before each of `packets` packets of 125 bytes, which last 1 ms each at the default of 1 Mbps.
-    fn pauses(parameters: &[(&str, &str)], packets: usize) -> Vec<f64> {
+    fn pauses_before_packets(parameters: &[(&str, &str)], packets: usize) -> Vec<f64> {
         let mut values = Values::defaults(OnOffSettings::PARAMETERS);
         values.set_from_text("rate", "1 Mbps").unwrap();
         parameters.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
-        let mut running = OnOffSource::new(OnOffSettings::from_values(&values).into_spec(125), &Rng::for_role(1, "onoff"));
+        let mut running = OnOffSource::new(OnOffSettings::from_values(&values).into_application_spec(125), &Rng::for_role(1, "onoff"));
         std::iter::from_fn(|| running.next_message()).take(packets).map(|message| message.delay.seconds()).collect()
     }
 
     #[test]
     fn a_burst_holds_its_packets_and_a_pause_comes_on_top_of_an_interval() {
-        let pauses = pauses(&[("on", "3 ms"), ("off", "10 ms")], 7);
+        let pauses = pauses_before_packets(&[("on", "3 ms"), ("off", "10 ms")], 7);
         assert_eq!(vec![0.011, 0.001, 0.001, 0.011, 0.001, 0.001, 0.011], pauses);
     }
 
     #[test]
     fn a_burst_has_at_least_one_packet() {
-        assert_eq!(vec![0.011; 3], pauses(&[("on", "0 s"), ("off", "10 ms")], 3));
+        assert_eq!(vec![0.011; 3], pauses_before_packets(&[("on", "0 s"), ("off", "10 ms")], 3));
     }
 
     #[test]
     fn the_mean_rate_is_the_share_of_the_time_that_bursts_take() {
         for (on, off) in [("exponential 0.2 s", "exponential 0.6 s"), ("pareto 0.2 s, shape 2.5", "pareto 0.6 s, shape 2.5")] {
-            let pauses = pauses(&[("on", on), ("off", off)], 400_000);
+            let pauses = pauses_before_packets(&[("on", on), ("off", off)], 400_000);
             let busy = pauses.len() as f64 * 0.001 / pauses.iter().sum::<f64>();
             // With 2 000 bursts and pauses its relative standard deviation is at most 0.75 sqrt(2) / sqrt(2000) = 2.4 %: four of them.
             assert!((busy - 0.25).abs() < 0.025, "{on}: {busy}");

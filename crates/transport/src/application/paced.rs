@@ -58,7 +58,7 @@ impl<P: MessageSource> MessageSchedule<P> {
     }
 
     /// Size of the next message, if it is due.
-    fn take_if_due(&mut self, now: Time) -> Option<u64> {
+    fn pop_if_due(&mut self, now: Time) -> Option<u64> {
         let (at, bytes) = self.next.filter(|(at, _)| *at <= now)?;
         self.schedule_next(at);
         Some(bytes)
@@ -100,7 +100,7 @@ impl<P: MessageSource> Application for MessageStream<P> {
             AppEvent::Timer => {}
             AppEvent::Opened(_) | AppEvent::Delivered(..) | AppEvent::Acknowledged(_) => return,
         }
-        while let Some(bytes) = self.next_message.take_if_due(now) {
+        while let Some(bytes) = self.next_message.pop_if_due(now) {
             self.send_message(bytes, calls);
         }
         if self.next_message.next.is_none() {
@@ -153,7 +153,7 @@ impl<P: MessageSource> Application for FlowArrivals<P> {
             AppEvent::Acknowledged(member) => return self.on_flow_completed(member, calls),
             AppEvent::Opened(_) | AppEvent::Delivered(..) => return,
         }
-        while let Some(bytes) = self.next_message.take_if_due(now) {
+        while let Some(bytes) = self.next_message.pop_if_due(now) {
             self.on_flow_arrival(bytes, now, calls);
         }
     }
@@ -169,9 +169,9 @@ mod tests {
     use super::*;
 
     /// One message per second, `.0` of them.
-    struct Seconds(u64);
+    struct OneMessagePerSecond(u64);
 
-    impl MessageSource for Seconds {
+    impl MessageSource for OneMessagePerSecond {
         fn next_message(&mut self) -> Option<TimedMessage> {
             self.0 = self.0.checked_sub(1)?;
             Some(TimedMessage { delay: Span::from_secs(1), bytes: 100 + self.0 })
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_stream_opens_once_and_is_done_behind_its_last_message() {
-        let (mut stream, mut tape) = (MessageStream::new(Seconds(2)), CallRecorder::default());
+        let (mut stream, mut tape) = (MessageStream::new(OneMessagePerSecond(2)), CallRecorder::default());
         stream.on_event(AppEvent::Start, at(5), &mut tape);
         assert_eq!((Some(at(6)), 0), (stream.deadline(), tape.recorded.len()));
         stream.on_event(AppEvent::Timer, at(6), &mut tape);
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_flow_that_left_makes_room_for_the_next_that_comes() {
-        let (mut arriving, mut tape) = (FlowArrivals::new(Seconds(3)), CallRecorder::default());
+        let (mut arriving, mut tape) = (FlowArrivals::new(OneMessagePerSecond(3)), CallRecorder::default());
         arriving.on_event(AppEvent::Start, at(0), &mut tape);
         arriving.on_event(AppEvent::Timer, at(1), &mut tape);
         arriving.on_event(AppEvent::Timer, at(2), &mut tape);

@@ -27,7 +27,7 @@ pub struct PoissonSpec {
 
 impl PoissonSettings {
     /// Parameters for full packets with `payload` bytes of application data.
-    pub fn into_spec(self, payload: u32) -> PoissonSpec {
+    pub fn into_application_spec(self, payload: u32) -> PoissonSpec {
         let sizes = self.size.unwrap_or_else(|| SizeDistribution::fixed(u64::from(payload)));
         PoissonSpec { intervals: TimeDistribution::exponential(sizes.mean_interval(self.rate.bps() as f64)), sizes }
     }
@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn packets_come_at_the_mean_rate_with_exponential_intervals() {
         const PACKETS: u32 = 100_000;
-        let spec = PoissonSettings { rate: Rate::from_bps(1_000_000).unwrap(), size: None }.into_spec(1000);
+        let spec = PoissonSettings { rate: Rate::from_bps(1_000_000).unwrap(), size: None }.into_application_spec(1000);
         let mut renewal = RenewalProcess::new(spec.intervals, spec.sizes, &Rng::for_role(1, "poisson"));
         let pauses: Vec<_> = (0..PACKETS).map(|_| renewal.next_message().unwrap().delay.seconds()).collect();
         let mean = pauses.iter().sum::<f64>() / f64::from(PACKETS);

@@ -48,7 +48,7 @@ impl ListReplaySettings {
         back.map(|at| ("times", told(at))).into_iter().collect()
     }
 
-    pub fn into_spec(self, each: ReplayAs) -> ReplaySpec {
+    pub fn into_application_spec(self, each: ReplayAs) -> ReplaySpec {
         let list = self.times.into_iter().flatten().zip(self.sizes.into_iter().flatten());
         ReplaySpec { list: list.collect(), each }
     }
@@ -142,8 +142,9 @@ mod tests {
     }
 
     /// Calls to the engine until the end of the list.
-    fn recorded(settings: ListReplaySettings, each: ReplayAs) -> Vec<RecordedCall> {
-        let (mut running, mut tape) = (settings.into_spec(each).instantiate(Rng::for_role(1, "replay")), CallRecorder::default());
+    fn recorded_calls(settings: ListReplaySettings, each: ReplayAs) -> Vec<RecordedCall> {
+        let (mut running, mut tape) =
+            (settings.into_application_spec(each).instantiate(Rng::for_role(1, "replay")), CallRecorder::default());
         running.on_event(AppEvent::Start, Time::ZERO, &mut tape);
         while let Some(at) = running.deadline() {
             running.on_event(AppEvent::Timer, at, &mut tape);
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn what_the_list_says_is_sent_also_two_at_a_time() {
-        let flows = recorded(settings(&[0, 3, 3], &[100, 200, 300]), ReplayAs::Flow);
+        let flows = recorded_calls(settings(&[0, 3, 3], &[100, 200, 300]), ReplayAs::Flow);
         let opened: Vec<_> = flows.into_iter().filter(|asked| matches!(asked, RecordedCall::OpenConnection(..))).collect();
         assert_eq!(
             [(0, 100), (1, 200), (2, 300)]
@@ -161,7 +162,7 @@ mod tests {
                 .to_vec(),
             opened
         );
-        let messages = recorded(settings(&[1, 2], &[100, 200]), ReplayAs::Message);
+        let messages = recorded_calls(settings(&[1, 2], &[100, 200]), ReplayAs::Message);
         assert_eq!(
             vec![
                 RecordedCall::OpenConnection(0, AppWrite::keep_open(100)),

@@ -28,7 +28,7 @@ pub struct TelnetSpec {
 }
 
 impl TelnetSettings {
-    pub fn into_spec(self) -> TelnetSpec {
+    pub fn into_application_spec(self) -> TelnetSpec {
         TelnetSpec { interval: self.interval, size: self.size }
     }
 }
@@ -51,7 +51,7 @@ mod tests {
     fn each_message_goes_over_the_same_connection_after_its_pause() {
         let mut values = Values::defaults(TelnetSettings::PARAMETERS);
         values.set_from_text("interval", "2 s").unwrap();
-        let mut telnet = TelnetSettings::from_values(&values).into_spec().instantiate(Rng::for_role(1, "telnet"));
+        let mut telnet = TelnetSettings::from_values(&values).into_application_spec().instantiate(Rng::for_role(1, "telnet"));
         let mut tape = CallRecorder::default();
         telnet.on_event(AppEvent::Start, Time::ZERO, &mut tape);
         assert_eq!(Some(Time::ZERO + Span::from_secs(2)), telnet.deadline());

@@ -35,7 +35,7 @@ words! {
 }
 
 impl TransactionsSettings {
-    pub fn to_spec(&self) -> TransactionsSpec {
+    pub fn to_application_spec(&self) -> TransactionsSpec {
         let TransactionsSettings { bytes, gap, gap_distribution, count, connection } = *self;
         TransactionsSpec { bytes, gap, exponential: gap_distribution == GapDistribution::Exponential, count, connection }
     }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     /// Runs an application whose transfers are acknowledged at the moment they start.
-    fn recorded(spec: TransactionsSpec, transfers: usize) -> Vec<RecordedCall> {
+    fn recorded_calls(spec: TransactionsSpec, transfers: usize) -> Vec<RecordedCall> {
         let (mut running, mut tape) = (spec.instantiate(Rng::for_role(1, "source 0")), CallRecorder::default());
         running.on_event(AppEvent::Start, Time::ZERO, &mut tape);
         for _ in 0..transfers {
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn it_ends_after_its_count_and_a_count_of_nothing_never_does() {
         let opened = [(3, 3), (0, 10)].map(|(count, transfers)| {
-            let asked = recorded(spec_with(count, ConnectionReuse::New), transfers);
+            let asked = recorded_calls(spec_with(count, ConnectionReuse::New), transfers);
             let opened = asked.iter().filter(|asked| matches!(asked, RecordedCall::OpenConnection(..))).count();
             (opened, asked.contains(&RecordedCall::FinishFlow(0)))
         });
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn a_connection_that_is_kept_closes_behind_its_last_transfer() {
         let sent = |connection| {
-            let mut asked = recorded(spec_with(3, connection), 3);
+            let mut asked = recorded_calls(spec_with(3, connection), 3);
             asked.retain(|asked| matches!(asked, RecordedCall::OpenConnection(..) | RecordedCall::Write(..)));
             asked
         };

@@ -80,7 +80,7 @@ impl VideoSettings {
         wrong
     }
 
-    pub fn into_spec(self) -> VideoSpec {
+    pub fn into_application_spec(self) -> VideoSpec {
         let VideoSettings { rates, segment, rule, buffer, reservoir, cushion, request, count } = self;
         let rates =
             rates.map_or_else(|| DEFAULT_RATES_KBPS.map(|kbps| kbps * 1000).to_vec(), |rates| rates.into_iter().map(Rate::bps).collect());
@@ -250,15 +250,15 @@ mod tests {
     use super::super::testing::{CallRecorder, RecordedCall};
     use super::*;
 
-    fn video(parameters: &[(&str, &str)]) -> VideoSpec {
+    fn video_spec(parameters: &[(&str, &str)]) -> VideoSpec {
         let mut values = Values::defaults(VideoSettings::PARAMETERS);
         parameters.iter().for_each(|(name, text)| values.set_from_text(name, text).unwrap());
-        VideoSettings::from_values(&values).into_spec()
+        VideoSettings::from_values(&values).into_application_spec()
     }
 
     #[test]
     fn the_rate_follows_the_buffer_as_in_the_papers_algorithm() {
-        let video = video(&[]);
+        let video = video_spec(&[]);
         let chosen = |seconds, rate| video.rate_by_buffer(Span::from_secs(seconds), rate);
         // Within the cushion f(B) = 235 + 2765 (B - 90) / 126 kbps: 564 at 105 s, 893 at 120 s, 1617 at 153 s.
         assert_eq!([0, 0, 7, 7], [chosen(10, 5), chosen(90, 7), chosen(216, 0), chosen(239, 3)]);
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn the_rate_follows_the_harmonic_mean_of_five_segments() {
-        let video = video(&[("rule", "throughput")]);
+        let video = video_spec(&[("rule", "throughput")]);
         let mut player = VideoPlayer { buffered: Span::ZERO, at: Time::ZERO, rate: 0, throughputs: VecDeque::new() };
         assert_eq!(0, video.choose_rate(&player, Time::ZERO));
         [9e9, 1e6, 2e6, 1e6, 2e6, 1e6].into_iter().for_each(|throughput| player.add_throughput(throughput));
@@ -279,7 +279,8 @@ mod tests {
 
     #[test]
     fn a_full_buffer_lets_the_next_segment_wait_until_it_has_room() {
-        let video = VideoSpec { rates: [1_000_000].into(), ..video(&[("buffer", "10 s"), ("rule", "throughput"), ("request", "100 B")]) };
+        let video =
+            VideoSpec { rates: [1_000_000].into(), ..video_spec(&[("buffer", "10 s"), ("rule", "throughput"), ("request", "100 B")]) };
         let (mut running, mut tape) = (video.instantiate(Rng::for_role(1, "source 0")), CallRecorder::default());
         running.on_event(AppEvent::Start, Time::ZERO, &mut tape);
         let mut now = Time::ZERO;

@@ -44,7 +44,7 @@ parameters! {
 }
 
 impl WebSettings {
-    pub fn into_spec(self) -> WebSpec {
+    pub fn into_application_spec(self) -> WebSpec {
         let WebSettings { connections, request, size, objects, think, count, connection } = self;
         WebSpec { connections, request, size, objects, think, count, connection }
     }
@@ -182,15 +182,15 @@ mod tests {
     use super::super::{AppWrite, FinishedTransaction};
     use super::*;
 
-    fn running(parameters: &[(&str, &str)]) -> Box<dyn Application> {
+    fn web_application(parameters: &[(&str, &str)]) -> Box<dyn Application> {
         let mut values = Values::defaults(WebSettings::PARAMETERS);
         let plain = [("request", "10 B"), ("size", "500 B"), ("think", "2 s"), ("connections", "2")];
         plain.iter().chain(parameters).for_each(|(name, text)| values.set_from_text(name, text).unwrap());
-        WebSettings::from_values(&values).into_spec().instantiate(Rng::for_role(1, "source 0"))
+        WebSettings::from_values(&values).into_application_spec().instantiate(Rng::for_role(1, "source 0"))
     }
 
     /// Completes the oldest exchange in progress, `exchanges` times; returns the exchanges in the order in which they ended.
-    fn fetch(running: &mut dyn Application, exchanges: usize, tape: &mut CallRecorder) -> Vec<FlowIndex> {
+    fn complete_fetches(running: &mut dyn Application, exchanges: usize, tape: &mut CallRecorder) -> Vec<FlowIndex> {
         let mut ended = Vec::new();
         for second in 1..=exchanges as u64 {
             let opened = tape
@@ -207,10 +207,10 @@ mod tests {
 
     #[test]
     fn the_page_comes_first_and_its_objects_over_all_connections_after_it() {
-        let (mut running, mut tape) = (running(&[("objects", "3"), ("count", "1")]), CallRecorder::default());
+        let (mut running, mut tape) = (web_application(&[("objects", "3"), ("count", "1")]), CallRecorder::default());
         running.on_event(AppEvent::Start, Time::ZERO, &mut tape);
         assert_eq!(vec![RecordedCall::OpenConnection(0, AppWrite::keep_open(10))], tape.recorded);
-        assert_eq!(vec![0, 0, 2, 0], fetch(&mut *running, 4, &mut tape));
+        assert_eq!(vec![0, 0, 2, 0], complete_fetches(&mut *running, 4, &mut tape));
         let page = RecordedCall::RecordTransaction(FinishedTransaction { flow: 1, started_at: Time::ZERO, bytes: 2000 });
         assert_eq!(
             [page, RecordedCall::FinishFlow(0), RecordedCall::FinishFlow(1), RecordedCall::FinishFlow(2), RecordedCall::FinishFlow(3)],
@@ -221,9 +221,9 @@ mod tests {
 
     #[test]
     fn a_page_without_objects_is_read_at_once_and_followed_by_the_next() {
-        let (mut running, mut tape) = (running(&[("objects", "0")]), CallRecorder::default());
+        let (mut running, mut tape) = (web_application(&[("objects", "0")]), CallRecorder::default());
         running.on_event(AppEvent::Start, Time::ZERO, &mut tape);
-        fetch(&mut *running, 1, &mut tape);
+        complete_fetches(&mut *running, 1, &mut tape);
         assert_eq!(Some(Time::ZERO + Span::from_secs(3)), running.deadline());
         running.on_event(AppEvent::Timer, Time::ZERO + Span::from_secs(3), &mut tape);
         assert_eq!(Some(&RecordedCall::OpenConnection(0, AppWrite::keep_open(10))), tape.recorded.last());

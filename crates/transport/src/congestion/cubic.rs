@@ -1,4 +1,4 @@
-//! CUBIC (RFC 9438): cwnd is a cubic function of the time since congestion avoidance began, with its plateau at the last maximum.
+//! CUBIC (RFC_SETTINGS 9438): cwnd is a cubic function of the time since congestion avoidance began, with its plateau at the last maximum.
 //!
 //! ```text
 //! W_cubic(t) = C (t - K)^3 + W_max,   K = cbrt((W_max - cwnd_epoch) / C)                               sections 4.2, 4.4, 4.5
@@ -11,7 +11,7 @@
 //! undo of a spurious reduction: W_max, cwnd_prior and the epoch are restored                           section 4.9
 //! ```
 //!
-//! Growth counts segments, not ACKs; an ACK of more than a window does not exceed the target. The RFC leaves two cases open. W_est below
+//! Growth counts segments, not ACKs; an ACK of more than a window does not exceed the target. The RFC_SETTINGS leaves two cases open. W_est below
 //! cwnd does not lower cwnd, since an ACK does not indicate congestion. A response to marks that leaves more than W_max (ABE, DCTCP) starts
 //! on the plateau, as after slow start.
 
@@ -23,7 +23,7 @@ use crate::settings::TcpSettings;
 /// Maximum target for the next RTT, as a multiple of cwnd (section 4.2).
 const MAX_TARGET_FACTOR: f64 = 1.5;
 
-/// Constants of the RFC.
+/// Constants of the RFC_SETTINGS.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CubicSettings {
     pub c: f64,
@@ -167,28 +167,28 @@ mod tests {
     use super::*;
     use crate::congestion::ack_sample;
 
-    const RFC: CubicSettings = CubicSettings { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true };
+    const RFC_SETTINGS: CubicSettings = CubicSettings { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true };
 
     /// A congestion control with its window and evenly spaced ACKs.
-    struct Flow {
+    struct TestFlow {
         cubic: Cubic,
         window: CongestionWindow,
         rtt: Span,
         now: Time,
     }
 
-    impl Flow {
-        fn new(settings: CubicSettings, cwnd: f64, ssthresh: f64, rtt: Span) -> Flow {
-            Flow { cubic: Cubic::new(settings), window: CongestionWindow { cwnd, ssthresh }, rtt, now: Time::ZERO }
+    impl TestFlow {
+        fn new(settings: CubicSettings, cwnd: f64, ssthresh: f64, rtt: Span) -> TestFlow {
+            TestFlow { cubic: Cubic::new(settings), window: CongestionWindow { cwnd, ssthresh }, rtt, now: Time::ZERO }
         }
 
-        fn cut(&mut self, cause: ReductionCause) {
+        fn reduce_for_loss(&mut self, cause: ReductionCause) {
             self.cubic.on_reduction(&self.window, cause, self.now);
             self.window.ssthresh = self.window.cwnd * self.cubic.loss_beta();
             self.window.cwnd = if cause == ReductionCause::Timeout { 1.0 } else { self.window.ssthresh };
         }
 
-        fn acknowledge(&mut self, segments: u64) {
+        fn deliver_ack(&mut self, segments: u64) {
             self.cubic.on_ack(&mut self.window, &ack_sample(segments, self.now, self.rtt));
         }
 
@@ -196,7 +196,7 @@ mod tests {
         fn round(&mut self, segments_at_a_time: u64) {
             let acknowledgements = self.window.cwnd as u64 / segments_at_a_time;
             for _ in 0..acknowledgements {
-                self.acknowledge(segments_at_a_time);
+                self.deliver_ack(segments_at_a_time);
                 self.now += Span::from_picos(self.rtt.picos() / acknowledgements);
             }
         }
@@ -208,13 +208,13 @@ mod tests {
     }
 
     /// A cwnd of 1000 segments, reduced, on a path with an RTT of 100 ms: K = cbrt(300 / 0.4) = 9.09 s.
-    fn cut_from_1000(settings: CubicSettings) -> Flow {
-        let mut flow = Flow::new(settings, 1000.0, 500.0, Span::from_millis(100));
-        flow.cut(ReductionCause::Loss);
+    fn cut_from_1000(settings: CubicSettings) -> TestFlow {
+        let mut flow = TestFlow::new(settings, 1000.0, 500.0, Span::from_millis(100));
+        flow.reduce_for_loss(ReductionCause::Loss);
         flow
     }
 
-    fn assert_on_the_curve(flow: &Flow, k: f64, w_max: f64) {
+    fn assert_on_the_curve(flow: &TestFlow, k: f64, w_max: f64) {
         let from_plateau = flow.now.seconds() - k;
         let expected = 0.4 * from_plateau * from_plateau * from_plateau + w_max;
         assert!((flow.window.cwnd / expected - 1.0).abs() < 0.01, "{} at {} s, not {expected}", flow.window.cwnd, flow.now.seconds());
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn the_window_is_the_cubic_of_the_time_through_the_concave_and_the_convex_region() {
         for segments_at_a_time in [1, 2] {
-            let mut flow = cut_from_1000(RFC);
+            let mut flow = cut_from_1000(RFC_SETTINGS);
             while flow.now < Time::ZERO + Span::from_secs(15) {
                 flow.round(segments_at_a_time);
                 assert_on_the_curve(&flow, math::cbrt(750.0), 1000.0);
@@ -234,8 +234,8 @@ mod tests {
     #[test]
     fn marks_and_losses_shape_the_curve_alike() {
         let after = |cause| {
-            let mut flow = Flow::new(RFC, 1000.0, 500.0, Span::from_millis(100));
-            flow.cut(cause);
+            let mut flow = TestFlow::new(RFC_SETTINGS, 1000.0, 500.0, Span::from_millis(100));
+            flow.reduce_for_loss(cause);
             flow.round(1);
             flow.window
         };
@@ -245,9 +245,9 @@ mod tests {
     #[test]
     fn a_cut_below_the_last_maximum_lowers_the_next_plateau_further() {
         for (fast_convergence, w_max) in [(true, 900.0 * 0.85), (false, 900.0)] {
-            let mut flow = cut_from_1000(CubicSettings { fast_convergence, ..RFC });
+            let mut flow = cut_from_1000(CubicSettings { fast_convergence, ..RFC_SETTINGS });
             flow.window.cwnd = 900.0;
-            flow.cut(ReductionCause::Loss);
+            flow.reduce_for_loss(ReductionCause::Loss);
             assert_eq!((w_max, 900.0), (flow.cubic.w_max, flow.cubic.cwnd_prior));
         }
     }
@@ -255,12 +255,12 @@ mod tests {
     /// 10 ms and 14 segments: the cubic adds a segment in more than a second.
     #[test]
     fn on_a_short_path_growth_is_that_of_aimd_and_reno_s_own_from_the_old_window_on() {
-        let mut flow = Flow::new(RFC, 20.0, 10.0, Span::from_millis(10));
-        flow.cut(ReductionCause::Loss);
+        let mut flow = TestFlow::new(RFC_SETTINGS, 20.0, 10.0, Span::from_millis(10));
+        flow.reduce_for_loss(ReductionCause::Loss);
         assert_eq!(14.0, flow.window.cwnd);
         let mut aimd = 14.0;
         for _ in 0..400 {
-            flow.acknowledge(1);
+            flow.deliver_ack(1);
             flow.now += Span::from_micros(600);
             aimd += if aimd >= 20.0 { 1.0 } else { 3.0 * 0.3 / 1.7 } / aimd;
             assert!((flow.window.cwnd - aimd).abs() < 0.1, "{} not {aimd}", flow.window.cwnd);
@@ -270,8 +270,8 @@ mod tests {
 
     #[test]
     fn without_the_reno_friendly_region_the_cubic_alone_counts() {
-        let mut flow = Flow::new(CubicSettings { reno_friendly: false, ..RFC }, 20.0, 10.0, Span::from_millis(10));
-        flow.cut(ReductionCause::Loss);
+        let mut flow = TestFlow::new(CubicSettings { reno_friendly: false, ..RFC_SETTINGS }, 20.0, 10.0, Span::from_millis(10));
+        flow.reduce_for_loss(ReductionCause::Loss);
         while flow.now < Time::ZERO + Span::from_secs(3) {
             flow.round(1);
         }
@@ -280,8 +280,8 @@ mod tests {
 
     #[test]
     fn a_window_far_below_the_curve_grows_by_half_in_a_round_trip_and_no_faster() {
-        let mut flow = Flow::new(RFC, 10.0, 10.0, Span::from_millis(100));
-        flow.acknowledge(1);
+        let mut flow = TestFlow::new(RFC_SETTINGS, 10.0, 10.0, Span::from_millis(100));
+        flow.deliver_ack(1);
         flow.now += Span::from_secs(3600);
         for segments_at_a_time in [1, 2, 5] {
             let before = flow.window.cwnd;
@@ -290,25 +290,25 @@ mod tests {
             assert!((1.4..=1.5 + 1e-9).contains(&grown), "{grown}");
         }
         let before = flow.window.cwnd;
-        flow.acknowledge(1000);
+        flow.deliver_ack(1000);
         assert!(flow.window.cwnd <= 1.5 * before);
     }
 
     #[test]
     fn a_window_above_the_curve_is_not_lowered() {
-        let mut flow = cut_from_1000(RFC);
-        flow.acknowledge(1);
+        let mut flow = cut_from_1000(RFC_SETTINGS);
+        flow.deliver_ack(1);
         flow.cubic.w_max = 100.0;
         let before = flow.window.cwnd;
-        flow.acknowledge(1);
+        flow.deliver_ack(1);
         assert!((before..before + 1.0).contains(&flow.window.cwnd));
     }
 
     #[test]
     fn after_a_timeout_slow_start_ends_on_a_plateau() {
-        let mut flow = cut_from_1000(RFC);
+        let mut flow = cut_from_1000(RFC_SETTINGS);
         flow.round(1);
-        flow.cut(ReductionCause::Timeout);
+        flow.reduce_for_loss(ReductionCause::Timeout);
         let ssthresh = flow.window.ssthresh;
         while flow.window.in_slow_start() {
             flow.round(1);
@@ -323,38 +323,38 @@ mod tests {
 
     #[test]
     fn a_slow_start_that_ends_without_a_cut_ends_on_a_plateau_too() {
-        let mut flow = Flow::new(RFC, 99.0, 100.0, Span::from_millis(100));
-        flow.acknowledge(2);
+        let mut flow = TestFlow::new(RFC_SETTINGS, 99.0, 100.0, Span::from_millis(100));
+        flow.deliver_ack(2);
         assert_eq!((100.0, 0.0, Time::ZERO), (flow.cubic.w_max, flow.epoch().k, flow.epoch().started_at));
     }
 
     #[test]
     fn a_recovery_that_leaves_the_window_below_the_threshold_keeps_the_curve() {
-        let mut flow = cut_from_1000(RFC);
+        let mut flow = cut_from_1000(RFC_SETTINGS);
         flow.window.cwnd = 600.0;
         for _ in 0..110 {
-            flow.acknowledge(1);
+            flow.deliver_ack(1);
         }
         assert_eq!((1000.0, math::cbrt(750.0)), (flow.cubic.w_max, flow.epoch().k));
     }
 
     #[test]
     fn a_cut_that_leaves_more_than_the_maximum_begins_on_the_plateau() {
-        let mut flow = cut_from_1000(RFC);
+        let mut flow = cut_from_1000(RFC_SETTINGS);
         flow.window.cwnd = 900.0;
-        flow.cut(ReductionCause::Mark);
+        flow.reduce_for_loss(ReductionCause::Mark);
         flow.window.cwnd = 890.0;
-        flow.acknowledge(1);
+        flow.deliver_ack(1);
         assert_eq!((890.0, 0.0), (flow.cubic.w_max, flow.epoch().k));
     }
 
     #[test]
     fn a_cut_that_was_for_nothing_leaves_no_trace() {
-        let mut flow = cut_from_1000(RFC);
+        let mut flow = cut_from_1000(RFC_SETTINGS);
         flow.round(1);
         let (before, window) = (flow.epoch(), flow.window);
         for cause in [ReductionCause::Loss, ReductionCause::Timeout] {
-            flow.cut(cause);
+            flow.reduce_for_loss(cause);
             flow.cubic.on_undo(flow.now);
             flow.window = window;
             let after = flow.epoch();
@@ -364,8 +364,8 @@ mod tests {
 
     #[test]
     fn time_in_which_the_window_is_not_used_does_not_count() {
-        let mut busy = cut_from_1000(RFC);
-        let mut idle = cut_from_1000(RFC);
+        let mut busy = cut_from_1000(RFC_SETTINGS);
+        let mut idle = cut_from_1000(RFC_SETTINGS);
         busy.round(1);
         idle.round(1);
         idle.now += Span::from_secs(30);

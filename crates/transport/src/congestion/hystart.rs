@@ -146,22 +146,27 @@ mod tests {
     use super::*;
     use crate::profile;
 
-    struct Flow {
+    struct TestFlow {
         hystart: HyStart,
         window: CongestionWindow,
         snd_una: u64,
         now: Time,
     }
 
-    impl Flow {
-        fn new(cwnd: f64, pacing: bool) -> Flow {
+    impl TestFlow {
+        fn new(cwnd: f64, pacing: bool) -> TestFlow {
             let settings = TcpSettings { pacing, ..profile::settings("linux") };
             let clock = HostClock::new(&settings, Span::ZERO);
-            Flow { hystart: HyStart::new(&settings, clock), window: CongestionWindow { cwnd, ssthresh: 1e9 }, snd_una: 10, now: Time::ZERO }
+            TestFlow {
+                hystart: HyStart::new(&settings, clock),
+                window: CongestionWindow { cwnd, ssthresh: 1e9 },
+                snd_una: 10,
+                now: Time::ZERO,
+            }
         }
 
         /// Delivers an ACK in the round that the first one began; returns whether slow start continues.
-        fn acknowledge(&mut self, after_micros: u64, rtt_millis: u64) -> bool {
+        fn deliver_ack(&mut self, after_micros: u64, rtt_millis: u64) -> bool {
             self.now += Span::from_micros(after_micros);
             let (now, rtt) = (self.now, Span::from_millis(rtt_millis));
             let acked = AckSample { segments: 1, now, rtt: Some(rtt), srtt: rtt, min_rtt: rtt, snd_una: self.snd_una, snd_max: 1000 };
@@ -172,10 +177,10 @@ mod tests {
         }
 
         /// Delivers evenly spaced ACKs until slow start ends; returns the time since the first.
-        fn train(&mut self, apart_micros: u64) -> Option<u64> {
-            self.acknowledge(0, 40);
+        fn deliver_ack_train(&mut self, apart_micros: u64) -> Option<u64> {
+            self.deliver_ack(0, 40);
             let began = self.now;
-            let ends = (0..100).find(|_| !self.acknowledge(apart_micros, 40));
+            let ends = (0..100).find(|_| !self.deliver_ack(apart_micros, 40));
             ends.map(|_| self.now.since(began).picos() / Span::from_micros(1).picos())
         }
     }
@@ -183,15 +188,15 @@ mod tests {
     #[test]
     fn a_train_of_half_the_path_ends_slow_start_and_of_the_whole_where_the_sender_paces() {
         // One millisecond is added for the network card: (40 + 1) / 2 ms, and 41 ms.
-        assert_eq!(Some(21_000), Flow::new(16.0, false).train(1000));
-        assert_eq!(Some(42_000), Flow::new(16.0, true).train(1000));
+        assert_eq!(Some(21_000), TestFlow::new(16.0, false).deliver_ack_train(1000));
+        assert_eq!(Some(42_000), TestFlow::new(16.0, true).deliver_ack_train(1000));
     }
 
     #[test]
     fn a_fast_path_adds_less_than_a_millisecond_for_the_card() {
         // 4 * 65215 bytes at the rate of two windows of `cwnd` segments of 1448 bytes per `millis`, in whole microseconds.
         for (cwnd, millis, expected) in [(100_000.0, 40, 36), (500.0, 1, 180), (100.0, 1, 900), (90.0, 1, 1000)] {
-            let flow = Flow::new(cwnd, false);
+            let flow = TestFlow::new(cwnd, false);
             assert_eq!(expected, flow.hystart.nic_segmentation_delay(&flow.window, Span::from_millis(millis)), "{cwnd} segments");
         }
     }
@@ -199,58 +204,58 @@ mod tests {
     #[test]
     fn the_allowance_for_the_card_is_of_the_rate_that_the_acknowledgement_before_left() {
         // A path of 1 ms: (1000 + 180) / 2 us by the smoothed RTT of the first ACK, and 1000 us by that of the second.
-        let mut flow = Flow::new(500.0, false);
-        assert!(flow.acknowledge(0, 1));
-        assert!(!flow.acknowledge(600, 8));
+        let mut flow = TestFlow::new(500.0, false);
+        assert!(flow.deliver_ack(0, 1));
+        assert!(!flow.deliver_ack(600, 8));
     }
 
     #[test]
     fn the_first_round_goes_on_while_the_syn_alone_is_acknowledged() {
         // A SACK without progress gives a sample before the first data is acknowledged (cubic-jitter-overtake, Linux bictcp_hystart_reset).
-        let mut flow = Flow::new(16.0, false);
+        let mut flow = TestFlow::new(16.0, false);
         flow.snd_una = 1;
-        flow.acknowledge(5_000, 40);
+        flow.deliver_ack(5_000, 40);
         flow.snd_una = 3;
-        assert!(flow.acknowledge(20_000, 40), "the round begins here");
-        assert_eq!(Some(21_000), flow.train(1000));
+        assert!(flow.deliver_ack(20_000, 40), "the round begins here");
+        assert_eq!(Some(21_000), flow.deliver_ack_train(1000));
     }
 
     #[test]
     fn acknowledgements_more_than_two_milliseconds_apart_are_no_train() {
-        assert_eq!([Some(22_000), None], [2000, 2001].map(|apart| Flow::new(16.0, false).train(apart)));
+        assert_eq!([Some(22_000), None], [2000, 2001].map(|apart| TestFlow::new(16.0, false).deliver_ack_train(apart)));
     }
 
     #[test]
     fn a_rise_after_eight_samples_of_the_round_ends_slow_start() {
         let ends_at = |rise: u64| {
-            let mut flow = Flow::new(16.0, false);
+            let mut flow = TestFlow::new(16.0, false);
             flow.hystart.min_rtt = 80_000;
-            (1..20).find(|_| !flow.acknowledge(3000, 80 + rise))
+            (1..20).find(|_| !flow.deliver_ack(3000, 80 + rise))
         };
         assert_eq!([None, Some(9)], [10, 11].map(ends_at), "an eighth of 80 ms are 10 ms");
     }
 
     #[test]
     fn small_windows_are_not_looked_at() {
-        assert_eq!(None, Flow::new(15.0, false).train(1000));
+        assert_eq!(None, TestFlow::new(15.0, false).deliver_ack_train(1000));
     }
 
     #[test]
     fn a_new_round_begins_with_what_was_sent_after_the_last_one() {
-        let mut flow = Flow::new(16.0, false);
-        flow.acknowledge(0, 40);
+        let mut flow = TestFlow::new(16.0, false);
+        flow.deliver_ack(0, 40);
         flow.snd_una = 1001;
-        flow.acknowledge(30_000, 40);
-        assert!(flow.acknowledge(1000, 40), "the train began with the round");
+        flow.deliver_ack(30_000, 40);
+        assert!(flow.deliver_ack(1000, 40), "the train began with the round");
     }
 
     #[test]
     fn what_was_found_is_found_once_until_a_timeout() {
-        let mut flow = Flow::new(16.0, false);
-        flow.train(1000);
+        let mut flow = TestFlow::new(16.0, false);
+        flow.deliver_ack_train(1000);
         flow.window.ssthresh = 1e9;
-        assert_eq!(None, flow.train(1000));
+        assert_eq!(None, flow.deliver_ack_train(1000));
         flow.hystart.on_rto(0, flow.now);
-        assert_eq!(Some(21_000), flow.train(1000));
+        assert_eq!(Some(21_000), flow.deliver_ack_train(1000));
     }
 }

@@ -119,20 +119,20 @@ mod tests {
     use ecnlab_units::Time;
 
     /// A sender whose window is always in flight; sequence numbers as in the RFC.
-    struct Flow {
+    struct TestFlow {
         hystart: HyStartPlusPlus,
         window: CongestionWindow,
         snd_una: u64,
         snd_max: u64,
     }
 
-    impl Flow {
-        fn new(paced: bool) -> Flow {
+    impl TestFlow {
+        fn new(paced: bool) -> TestFlow {
             let window = CongestionWindow { cwnd: 10.0, ssthresh: 1e9 };
-            Flow { hystart: HyStartPlusPlus::new(paced), window, snd_una: 0, snd_max: 10 }
+            TestFlow { hystart: HyStartPlusPlus::new(paced), window, snd_una: 0, snd_max: 10 }
         }
 
-        fn acknowledge(&mut self, segments: u64, rtt_millis: u64) -> bool {
+        fn deliver_ack(&mut self, segments: u64, rtt_millis: u64) -> bool {
             self.snd_una += segments;
             let rtt = Span::from_millis(rtt_millis);
             let acked = AckSample {
@@ -154,7 +154,7 @@ mod tests {
             let end = self.snd_max;
             let mut goes_on = true;
             while goes_on && self.snd_una < end {
-                goes_on = self.acknowledge(1, rtt_millis);
+                goes_on = self.deliver_ack(1, rtt_millis);
             }
             goes_on
         }
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_steady_round_trip_time_leaves_slow_start_as_it_is() {
-        let mut flow = Flow::new(false);
+        let mut flow = TestFlow::new(false);
         for doubled in [20.0, 40.0, 80.0, 160.0] {
             assert!(flow.round(80));
             assert_eq!(doubled, flow.window.cwnd);
@@ -182,50 +182,50 @@ mod tests {
 
     #[test]
     fn a_rise_by_the_threshold_slows_growth_after_eight_samples_of_the_round() {
-        let mut flow = Flow::new(false);
+        let mut flow = TestFlow::new(false);
         flow.round(80);
         flow.round(89);
         assert!(!flow.is_conservative(), "9 ms are below an eighth of 80 ms");
-        let mut flow = Flow::new(false);
+        let mut flow = TestFlow::new(false);
         flow.round(80);
         for _ in 0..7 {
-            flow.acknowledge(1, 90);
+            flow.deliver_ack(1, 90);
         }
         assert!(!flow.is_conservative());
-        flow.acknowledge(1, 90);
+        flow.deliver_ack(1, 90);
         assert!(flow.is_conservative());
         let before = flow.window.cwnd;
-        flow.acknowledge(1, 90);
+        flow.deliver_ack(1, 90);
         assert_eq!(before + 0.25, flow.window.cwnd);
     }
 
     #[test]
     fn five_conservative_rounds_end_slow_start_where_the_window_is() {
-        let mut flow = Flow::new(false);
+        let mut flow = TestFlow::new(false);
         flow.round(80);
         for _ in 0..5 {
             assert!(flow.round(100));
         }
-        assert!(!flow.acknowledge(1, 100), "the next acknowledgement shows the fifth round's end");
+        assert!(!flow.deliver_ack(1, 100), "the next acknowledgement shows the fifth round's end");
         assert_eq!(flow.window.cwnd, flow.window.ssthresh);
     }
 
     #[test]
     fn a_round_trip_time_below_the_baseline_resumes_slow_start() {
-        let mut flow = Flow::new(false);
+        let mut flow = TestFlow::new(false);
         flow.round(80);
         flow.round(100);
         assert!(flow.is_conservative());
         flow.round(99);
         assert!(!flow.is_conservative());
         let before = flow.window.cwnd;
-        flow.acknowledge(1, 99);
+        flow.deliver_ack(1, 99);
         assert_eq!(before + 1.0, flow.window.cwnd);
     }
 
     #[test]
     fn rounds_of_few_segments_end_nothing() {
-        let mut flow = Flow::new(false);
+        let mut flow = TestFlow::new(false);
         (flow.window.cwnd, flow.snd_max) = (2.0, 2);
         flow.round(80);
         flow.round(800);
@@ -235,17 +235,17 @@ mod tests {
     #[test]
     fn an_acknowledgement_counts_for_eight_segments_unless_the_sender_paces() {
         for (paced, grown) in [(false, 18.0), (true, 20.0)] {
-            let mut flow = Flow::new(paced);
-            flow.acknowledge(10, 80);
+            let mut flow = TestFlow::new(paced);
+            flow.deliver_ack(10, 80);
             assert_eq!(grown, flow.window.cwnd);
         }
     }
 
     #[test]
     fn slow_start_that_reaches_its_threshold_is_over() {
-        let mut flow = Flow::new(false);
+        let mut flow = TestFlow::new(false);
         flow.window.ssthresh = 12.0;
-        assert!(flow.acknowledge(1, 80));
-        assert!(!flow.acknowledge(1, 80));
+        assert!(flow.deliver_ack(1, 80));
+        assert!(!flow.deliver_ack(1, 80));
     }
 }

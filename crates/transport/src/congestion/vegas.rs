@@ -165,7 +165,7 @@ mod tests {
     use ecnlab_units::Span;
 
     /// Runs rounds of a given RTT in milliseconds with a full window.
-    fn after(rounds: &[(u64, u64)], mut window: CongestionWindow) -> CongestionWindow {
+    fn window_after_rounds(rounds: &[(u64, u64)], mut window: CongestionWindow) -> CongestionWindow {
         let mut vegas = Vegas::new(VegasSettings { alpha: 1.0, beta: 3.0, gamma: 1.0 });
         let (mut snd_una, mut snd_max) = (0, window.cwnd as u64);
         for millis in rounds.iter().flat_map(|&(count, millis)| (0..count).map(move |_| millis)) {
@@ -182,21 +182,21 @@ mod tests {
 
     #[test]
     fn slow_start_doubles_every_second_round() {
-        assert_eq!(8.0, after(&[(4, 100)], CongestionWindow { cwnd: 2.0, ssthresh: 64.0 }).cwnd);
+        assert_eq!(8.0, window_after_rounds(&[(4, 100)], CongestionWindow { cwnd: 2.0, ssthresh: 64.0 }).cwnd);
     }
 
     #[test]
     fn a_queue_beyond_gamma_ends_slow_start() {
         // Cwnd has doubled to 32, of which 32 (1 - 100/115) = 4.2 are queued.
-        let window = after(&[(1, 100), (3, 115)], CongestionWindow { cwnd: 16.0, ssthresh: 64.0 });
+        let window = window_after_rounds(&[(1, 100), (3, 115)], CongestionWindow { cwnd: 16.0, ssthresh: 64.0 });
         assert_eq!(CongestionWindow { cwnd: 28.0, ssthresh: 2.0 }, window);
     }
 
     #[test]
     fn the_window_grows_below_alpha_and_shrinks_above_beta() {
         let avoiding = CongestionWindow { cwnd: 16.0, ssthresh: 2.0 };
-        assert!((after(&[(2, 100)], avoiding).cwnd - 18.0).abs() < 1e-9);
+        assert!((window_after_rounds(&[(2, 100)], avoiding).cwnd - 18.0).abs() < 1e-9);
         // 18 (1 - 100/150) = 6 packets are queued.
-        assert!((after(&[(1, 100), (2, 150)], avoiding).cwnd - 17.0).abs() < 1e-9);
+        assert!((window_after_rounds(&[(1, 100), (2, 150)], avoiding).cwnd - 17.0).abs() < 1e-9);
     }
 }

@@ -39,7 +39,7 @@ pub trait Recovery {
     /// Processes an ACK piggybacked on data that acknowledges no new data. It is not a duplicate ACK (RFC 5681, section 2).
     fn on_ack_with_data<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
         tcb.remember_ecn_echo(ack);
-        self.send_allowed(tcb, now, out);
+        self.send_while_allowed(tcb, now, out);
     }
 
     /// Called when the retransmission timer expires, before cwnd is reduced: raises a cwnd that marks have reduced below one segment to
@@ -66,7 +66,7 @@ pub trait Recovery {
     }
 
     /// Sends what the window allows without an ACK: at the start, after a write, or when the send gate opens.
-    fn send_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+    fn send_while_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         tcb.send_new_segments(u64::MAX, now, out);
     }
 
@@ -159,8 +159,8 @@ impl Recovery for RecoveryAlgorithm {
         each!(self, algorithm => algorithm.is_reducing_cwnd())
     }
 
-    fn send_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        each!(self, algorithm => algorithm.send_allowed(tcb, now, out));
+    fn send_while_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        each!(self, algorithm => algorithm.send_while_allowed(tcb, now, out));
     }
 
     fn send_one_new_segment<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {

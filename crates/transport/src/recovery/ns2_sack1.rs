@@ -85,7 +85,7 @@ impl Ns2Sack1 {
         self.sacked.clear();
     }
 
-    fn send_while_allowed(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
+    fn send_while_pipe_allows(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl SenderOutput) {
         for _ in 0..tcb.max_burst() {
             if !self.has_pipe_space(tcb) || !tcb.gate_allows_send(now) {
                 break;
@@ -158,7 +158,7 @@ impl Recovery for Ns2Sack1 {
     fn on_ack<O: SenderOutput>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
         if self.in_recovery {
             self.on_ack_in_recovery(tcb, ack, now);
-            return self.send_while_allowed(tcb, now, out);
+            return self.send_while_pipe_allows(tcb, now, out);
         }
         if ack.next > tcb.snd_una() {
             let newly = tcb.process_new_ack(ack, now);
@@ -168,7 +168,7 @@ impl Recovery for Ns2Sack1 {
             self.on_dupack(tcb, ack, now, out);
         }
         if tcb.dupacks() == 0 {
-            self.send_while_allowed(tcb, now, out);
+            self.send_while_pipe_allows(tcb, now, out);
         }
     }
 
@@ -182,8 +182,8 @@ impl Recovery for Ns2Sack1 {
     }
 
     #[inline(never)]
-    fn send_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        self.send_while_allowed(tcb, now, out);
+    fn send_while_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        self.send_while_pipe_allows(tcb, now, out);
     }
 }
 

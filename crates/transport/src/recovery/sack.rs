@@ -224,7 +224,7 @@ impl Recovery for Sack {
         tcb.set_snd_nxt_to_max();
         self.detect_losses();
         self.update_phase(tcb, ack, newly, delivered, now, out);
-        self.send_allowed(tcb, now, out);
+        self.send_while_allowed(tcb, now, out);
     }
 
     #[inline(never)]
@@ -238,11 +238,11 @@ impl Recovery for Sack {
         if let Some(seq) = self.scoreboard.next_lost() {
             self.transmit(tcb, seq, now, out);
         }
-        self.send_allowed(tcb, now, out);
+        self.send_while_allowed(tcb, now, out);
     }
 
     #[inline(never)]
-    fn send_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+    fn send_while_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         for _ in 0..tcb.max_burst() {
             if self.scoreboard.pipe() >= tcb.window().cwnd as u64 || !tcb.gate_allows_send(now) {
                 break;

@@ -224,7 +224,7 @@ impl Scoreboard {
 mod tests {
     use super::*;
 
-    fn board(sent: u64) -> Scoreboard {
+    fn scoreboard_of(sent: u64) -> Scoreboard {
         let mut board = Scoreboard::default();
         board.reset_at(0);
         (0..sent).for_each(|seq| board.on_sent(seq));
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_pipe_is_what_is_neither_sacked_nor_lost_and_what_was_sent_again() {
-        let mut board = board(10);
+        let mut board = scoreboard_of(10);
         assert_eq!(3, board.apply_sack_blocks(&blocks(&[(4, 7)])));
         assert_eq!(7, board.pipe());
         board.mark_lost_below(4);
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_segment_sent_again_before_it_is_lost_is_in_the_pipe_twice_until_then() {
-        let mut board = board(10);
+        let mut board = scoreboard_of(10);
         board.apply_sack_blocks(&blocks(&[(5, 6)]));
         assert_eq!((9, Some(0)), (board.pipe(), board.next_hole(0)));
         board.on_sent(0);
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn the_highest_unsacked_segment_may_lie_between_sacked_ones() {
-        let mut board = board(10);
+        let mut board = scoreboard_of(10);
         assert_eq!(Some(9), board.highest_unsacked());
         board.apply_sack_blocks(&blocks(&[(7, 10), (3, 6)]));
         assert_eq!(Some(6), board.highest_unsacked());
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn blocks_that_come_again_bring_no_news() {
-        let mut board = board(10);
+        let mut board = scoreboard_of(10);
         assert_eq!(1, board.apply_sack_blocks(&blocks(&[(2, 3)])));
         assert_eq!(1, board.apply_sack_blocks(&blocks(&[(2, 4)])));
         assert_eq!(3, board.apply_sack_blocks(&blocks(&[(6, 9), (2, 4)])));
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn three_sacked_segments_above_make_a_loss() {
-        let mut board = board(10);
+        let mut board = scoreboard_of(10);
         board.apply_sack_blocks(&blocks(&[(3, 4)]));
         board.apply_sack_blocks(&blocks(&[(6, 7), (3, 4)]));
         assert_eq!(None, board.lost_below_bound(3));

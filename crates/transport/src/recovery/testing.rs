@@ -18,13 +18,13 @@ pub struct RecoveryTestBench {
     /// Receive window in bytes.
     pub rwnd: u32,
     algorithm: RecoveryAlgorithm,
-    sent: Sent,
+    sent: SentNumbers,
 }
 
 #[derive(Default)]
-struct Sent(Vec<u64>);
+struct SentNumbers(Vec<u64>);
 
-impl SenderOutput for Sent {
+impl SenderOutput for SentNumbers {
     fn send(&mut self, segment: Segment) {
         self.0.push(segment.seq);
     }
@@ -62,8 +62,8 @@ impl RecoveryTestBench {
         let app_write = AppWrite::full_packets(1000, settings.payload());
         let clock = HostClock::new(&settings, Span::ZERO);
         let tcb = Tcb::new(Arc::new(settings), &app_write, clock);
-        let mut wire = RecoveryTestBench { tcb, now: Time::ZERO, rwnd: Ack::WINDOW_UNLIMITED, algorithm, sent: Sent::default() };
-        wire.algorithm.send_allowed(&mut wire.tcb, wire.now, &mut wire.sent);
+        let mut wire = RecoveryTestBench { tcb, now: Time::ZERO, rwnd: Ack::WINDOW_UNLIMITED, algorithm, sent: SentNumbers::default() };
+        wire.algorithm.send_while_allowed(&mut wire.tcb, wire.now, &mut wire.sent);
         wire.advance_clock(Span::from_millis(100));
         wire.tcb.set_cwnd(window as f64 - 1.0, &mut wire.sent);
         wire.ack(1);
@@ -75,7 +75,7 @@ impl RecoveryTestBench {
     /// Sets cwnd to `window` segments, and sends.
     pub fn set_cwnd_and_send(&mut self, window: u64) {
         self.tcb.set_cwnd(window as f64, &mut self.sent);
-        self.algorithm.send_allowed(&mut self.tcb, self.now, &mut self.sent);
+        self.algorithm.send_while_allowed(&mut self.tcb, self.now, &mut self.sent);
     }
 
     pub fn advance_clock(&mut self, span: Span) {

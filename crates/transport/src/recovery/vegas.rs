@@ -262,7 +262,7 @@ impl Recovery for VegasRecovery {
     }
 
     #[inline(never)]
-    fn send_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+    fn send_while_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         self.send_and_record(tcb, now, out);
     }
 }

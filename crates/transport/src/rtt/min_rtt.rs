@@ -107,7 +107,7 @@ mod tests {
         HostClock::new(&settings, Span::ZERO)
     }
 
-    fn after(samples: impl IntoIterator<Item = (u64, u64)>) -> Option<Span> {
+    fn min_rtt_after(samples: impl IntoIterator<Item = (u64, u64)>) -> Option<Span> {
         let (clock, mut min) = (clock(), MinRtt::default());
         for (second, millis) in samples {
             min.on_rtt_sample(1000 * millis, Time::ZERO + Span::from_secs(second), &clock);
@@ -117,24 +117,24 @@ mod tests {
 
     #[test]
     fn the_smallest_counts() {
-        assert_eq!(None, after([]));
-        assert_eq!(Some(Span::from_millis(20)), after([(0, 30), (1, 20), (2, 40)]));
+        assert_eq!(None, min_rtt_after([]));
+        assert_eq!(Some(Span::from_millis(20)), min_rtt_after([(0, 30), (1, 20), (2, 40)]));
     }
 
     /// If the RTT of a path rises, the samples of later parts of the window take over.
     #[test]
     fn a_smallest_that_is_too_old_makes_way_for_the_smallest_since() {
         let steadily = |to| (0..=to).map(|second| (second, if second == 0 { 20 } else { 40 }));
-        assert_eq!([20, 40].map(|millis| Some(Span::from_millis(millis))), [300, 301].map(|to| after(steadily(to))));
+        assert_eq!([20, 40].map(|millis| Some(Span::from_millis(millis))), [300, 301].map(|to| min_rtt_after(steadily(to))));
     }
 
     #[test]
     fn all_that_is_known_may_be_too_old() {
-        assert_eq!(Some(Span::from_millis(90)), after([(0, 20), (1, 40), (700, 90)]));
+        assert_eq!(Some(Span::from_millis(90)), min_rtt_after([(0, 20), (1, 40), (700, 90)]));
     }
 
     #[test]
     fn no_time_at_all_is_a_tick() {
-        assert_eq!(Some(Span::from_millis(4)), after([(0, 0)]));
+        assert_eq!(Some(Span::from_millis(4)), min_rtt_after([(0, 0)]));
     }
 }

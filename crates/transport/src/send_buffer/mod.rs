@@ -427,7 +427,7 @@ mod tests {
     }
 
     /// Send buffer with segments of 1448 bytes in the layout of Linux 6.1.
-    fn joined(app_write: &AppWrite) -> SendBuffer {
+    fn linux_send_buffer(app_write: &AppWrite) -> SendBuffer {
         let settings = TcpSettings {
             handshake: Handshake::ThreeWay,
             nagle: true,
@@ -440,7 +440,7 @@ mod tests {
     #[test]
     fn a_fin_rides_on_the_last_data_that_has_not_gone() {
         // cubic-fin-lost: 57920 bytes are 40 segments, ten of them sent when the application closes: FIN, PSH and 1448 bytes from 56473 on.
-        let mut send_buffer = joined(&AppWrite::then_close(57_920));
+        let mut send_buffer = linux_send_buffer(&AppWrite::then_close(57_920));
         assert_eq!((41, true, false), (send_buffer.queued_segments(), send_buffer.queue_fin(11), send_buffer.queue_fin(11)));
         assert_eq!(
             (41, SegmentType::Fin, 1448, 56_472),
@@ -453,7 +453,7 @@ mod tests {
         );
         assert!(send_buffer.type_carries_data(SegmentType::Fin) && send_buffer.carries_psh(40, false));
         // All of a short transfer is sent when the application closes.
-        let mut send_buffer = joined(&AppWrite::then_close(2000));
+        let mut send_buffer = linux_send_buffer(&AppWrite::then_close(2000));
         assert_eq!((3, true, 4), (send_buffer.queued_segments(), send_buffer.queue_fin(3), send_buffer.queued_segments()));
         assert_eq!(
             (SegmentType::Fin, 0, 3, 4),
@@ -470,7 +470,7 @@ mod tests {
     #[test]
     fn a_write_goes_on_in_a_segment_that_has_not_gone() {
         let small = AppWrite::keep_open(200);
-        let mut send_buffer = joined(&small);
+        let mut send_buffer = linux_send_buffer(&small);
         send_buffer.add_write(&small, 1);
         assert_eq!((2, 400), (send_buffer.queued_segments(), send_buffer.segment_payload(1)));
         send_buffer.add_write(&small, 2);
@@ -489,7 +489,7 @@ mod tests {
     #[test]
     fn one_segment_that_is_not_full_is_outstanding_at_a_time() {
         let small = AppWrite::keep_open(200);
-        let mut send_buffer = joined(&small);
+        let mut send_buffer = linux_send_buffer(&small);
         send_buffer.add_write(&small, 2);
         assert_eq!(
             [false, true, false],
@@ -508,7 +508,7 @@ mod tests {
     fn a_part_of_a_segment_goes_where_no_more_fits() {
         // cubic-zero-window: 289600 bytes; the window after byte 194032 is 1064 bytes. The rest of the segment is sent alone: FIN on
         // 288153.
-        let mut send_buffer = joined(&AppWrite::then_close(289_600));
+        let mut send_buffer = linux_send_buffer(&AppWrite::then_close(289_600));
         send_buffer.on_rwnd(65_535, 1);
         send_buffer.queue_fin(131);
         assert_eq!(
@@ -529,7 +529,7 @@ mod tests {
 
     #[test]
     fn what_fits_into_a_window_are_whole_segments_and_the_fin_s_byte() {
-        let mut send_buffer = joined(&AppWrite::then_close(10 * 1448 + 100));
+        let mut send_buffer = linux_send_buffer(&AppWrite::then_close(10 * 1448 + 100));
         send_buffer.queue_fin(1);
         assert_eq!([0, 0, 1, 9, 10], [0, 1447, 1448, 10 * 1448 - 1, 10 * 1448].map(|bytes| send_buffer.segments_fitting(1, bytes)));
         assert_eq!([10, 11], [100, 101].map(|more| send_buffer.segments_fitting(1, 10 * 1448 + more)));
@@ -538,7 +538,7 @@ mod tests {
 
     #[test]
     fn pushes_are_found_once_by_new_segments_and_at_any_time_by_old_ones() {
-        let mut send_buffer = joined(&AppWrite::keep_open(100 * 1448));
+        let mut send_buffer = linux_send_buffer(&AppWrite::keep_open(100 * 1448));
         send_buffer.on_rwnd(65_535, 1);
         let pushed =
             |send_buffer: &mut SendBuffer, is_new| (1..=100).filter(|&seq| send_buffer.carries_psh(seq, is_new)).collect::<Vec<u64>>();
@@ -553,7 +553,7 @@ mod tests {
 
     #[test]
     fn an_endless_flow_is_pushed_where_windows_are_offered() {
-        let mut send_buffer = joined(&AppWrite::ENDLESS);
+        let mut send_buffer = linux_send_buffer(&AppWrite::ENDLESS);
         assert!((1..1000).all(|seq| !send_buffer.carries_psh(seq, true)));
         send_buffer.on_rwnd(31_856, 1);
         assert_eq!(vec![12, 24, 36], (1..40).filter(|&seq| send_buffer.carries_psh(seq, true)).collect::<Vec<u64>>());

@@ -119,9 +119,9 @@ impl PushPoints {
 mod tests {
     use super::*;
 
-    const FULL: u64 = 1448;
+    const FULL_PAYLOAD: u64 = 1448;
 
-    fn laid(pushes: &PushPoints, end: u64) -> Vec<u64> {
+    fn push_points_before(pushes: &PushPoints, end: u64) -> Vec<u64> {
         let mut found = Vec::new();
         let mut at = pushes.next_push_point(0);
         while at < end {
@@ -136,19 +136,19 @@ mod tests {
         // Linux 6.1, windows of 65535 and 31856 bytes in the SYN-ACK: PSH on every 23rd and every 12th segment, and on the last one.
         for (window, expected) in [(65535, vec![23, 46, 69, 92, 100]), (31856, vec![12, 24, 36, 48, 60, 72, 84, 96, 100])] {
             let mut pushes = PushPoints::default();
-            pushes.add_within_write(FilledSegments { first: 1, count: 100, full: FULL, before: 0 }, window / 2);
-            pushes.add_write_end(100, 100 * FULL);
-            assert_eq!(expected, laid(&pushes, 1000));
+            pushes.add_within_write(FilledSegments { first: 1, count: 100, full: FULL_PAYLOAD, before: 0 }, window / 2);
+            pushes.add_write_end(100, 100 * FULL_PAYLOAD);
+            assert_eq!(expected, push_points_before(&pushes, 1000));
         }
     }
 
     #[test]
     fn half_a_window_counts_from_the_last_push() {
         let mut pushes = PushPoints::default();
-        pushes.add_write_end(5, 5 * FULL);
-        pushes.add_within_write(FilledSegments { first: 6, count: 10, full: FULL, before: 5 * FULL }, 3 * FULL);
-        pushes.add_write_end(15, 15 * FULL);
-        assert_eq!(vec![5, 9, 13, 15], laid(&pushes, 1000));
+        pushes.add_write_end(5, 5 * FULL_PAYLOAD);
+        pushes.add_within_write(FilledSegments { first: 6, count: 10, full: FULL_PAYLOAD, before: 5 * FULL_PAYLOAD }, 3 * FULL_PAYLOAD);
+        pushes.add_write_end(15, 15 * FULL_PAYLOAD);
+        assert_eq!(vec![5, 9, 13, 15], push_points_before(&pushes, 1000));
         pushes.release_before(10);
         assert_eq!(13, pushes.next_push_point(10));
     }
@@ -156,12 +156,12 @@ mod tests {
     #[test]
     fn a_segment_that_takes_more_is_not_pushed_and_its_split_halves_are() {
         let mut pushes = PushPoints::default();
-        pushes.add_within_write(FilledSegments { first: 1, count: 10, full: FULL, before: 0 }, FULL);
-        assert_eq!(vec![2, 4, 6, 8, 10], laid(&pushes, 1000));
+        pushes.add_within_write(FilledSegments { first: 1, count: 10, full: FULL_PAYLOAD, before: 0 }, FULL_PAYLOAD);
+        assert_eq!(vec![2, 4, 6, 8, 10], push_points_before(&pushes, 1000));
         pushes.remove_last(10);
         pushes.split_segment(5);
-        assert_eq!(vec![2, 4, 5, 6, 7, 9], laid(&pushes, 1000));
+        assert_eq!(vec![2, 4, 5, 6, 7, 9], push_points_before(&pushes, 1000));
         pushes.split_segment(9);
-        assert_eq!(vec![2, 4, 5, 6, 7, 9, 10], laid(&pushes, 1000));
+        assert_eq!(vec![2, 4, 5, 6, 7, 9, 10], push_points_before(&pushes, 1000));
     }
 }

@@ -75,15 +75,15 @@ impl Sender {
         if self.syn_sent {
             self.tcb.send_syn(now, out);
         } else {
-            self.send_allowed(now, out);
+            self.send_while_allowed(now, out);
         }
     }
 
     /// Sends what the window allows, and queues the FIN if the application has closed.
-    fn send_allowed(&mut self, now: Time, out: &mut impl SenderOutput) {
-        self.recovery.send_allowed(&mut self.tcb, now, out);
+    fn send_while_allowed(&mut self, now: Time, out: &mut impl SenderOutput) {
+        self.recovery.send_while_allowed(&mut self.tcb, now, out);
         if self.tcb.queue_fin() {
-            self.recovery.send_allowed(&mut self.tcb, now, out);
+            self.recovery.send_while_allowed(&mut self.tcb, now, out);
         }
         self.tcb.update_probe_timer(false, now);
     }
@@ -95,7 +95,7 @@ impl Sender {
         }
         self.tcb.add_write(app_write);
         if !self.syn_sent {
-            self.send_allowed(now, out);
+            self.send_while_allowed(now, out);
         }
         self.tcb.ensure_timer_below_one_segment(now);
     }
@@ -125,7 +125,7 @@ impl Sender {
         self.recovery.on_ack(&mut self.tcb, ack, now, out);
         if was_idle && self.tcb.outstanding_segments() == 0 && self.tcb.is_window_update(ack) {
             // A window update is not a duplicate ACK (RFC 5681, section 2).
-            self.recovery.send_allowed(&mut self.tcb, now, out);
+            self.recovery.send_while_allowed(&mut self.tcb, now, out);
         }
         self.tcb.update_probe_timer(was_idle, now);
         self.tcb.ensure_timer_below_one_segment(now);
@@ -160,7 +160,7 @@ impl Sender {
         }
         self.tcb.send_pure_ack(out);
         if first {
-            self.send_allowed(now, out);
+            self.send_while_allowed(now, out);
         }
     }
 
@@ -217,7 +217,7 @@ impl Sender {
             }
             SenderTimer::SendGate => {
                 self.tcb.begin_gated_send(now);
-                self.recovery.send_allowed(&mut self.tcb, now, out);
+                self.recovery.send_while_allowed(&mut self.tcb, now, out);
                 self.tcb.end_gated_send();
             }
         }
@@ -287,9 +287,9 @@ mod tests {
     use crate::settings::Quirks;
     use crate::settings::{CwndIncrease, EchoStyle, EcnResponseName, EctCodepoint, HystartName, RecoveryName};
 
-    struct Sent(Vec<Segment>);
+    struct SentSegments(Vec<Segment>);
 
-    impl SenderOutput for Sent {
+    impl SenderOutput for SentSegments {
         fn send(&mut self, segment: Segment) {
             self.0.push(segment);
         }
@@ -313,7 +313,7 @@ mod tests {
             ..profile::settings("ns2")
         };
         let mut sender = sender_of(settings, 1);
-        let mut sent = Sent(Vec::new());
+        let mut sent = SentSegments(Vec::new());
         sender.start(Time::ZERO, &mut sent);
         for _ in 0..4 {
             sender.on_ack(&Ack::plain(1, 40), Time::ZERO, &mut sent);
@@ -333,7 +333,7 @@ mod tests {
             ..profile::settings("ns2")
         };
         let mut sender = sender_of(settings, 1000);
-        let mut sent = Sent(Vec::new());
+        let mut sent = SentSegments(Vec::new());
         sender.start(Time::ZERO, &mut sent);
         sender.on_ack(&Ack::plain(10, 40), Time::ZERO + Span::from_millis(100), &mut sent);
         assert_eq!(10.0 + 8.0, sender.window().cwnd, "an acknowledgement counts for eight segments");
@@ -356,7 +356,7 @@ mod tests {
                 ..base
             };
             let mut sender = sender_of(start, 1000);
-            let mut sent = Sent(Vec::new());
+            let mut sent = SentSegments(Vec::new());
             sender.start(Time::ZERO, &mut sent);
             // The path of 40 ms and one millisecond for the network card hold a train of 20.5 ms.
             for milli in 0..=21 {
@@ -372,7 +372,7 @@ mod tests {
     fn any_cut_ends_the_first_slow_start_for_good() {
         for recovery in [RecoveryName::Tahoe, RecoveryName::NewReno] {
             let settings = TcpSettings { recovery, hystart: HystartName::HystartPlusPlus, ..profile::settings("ns2") };
-            let (mut sender, mut sent) = avoiding(settings, true);
+            let (mut sender, mut sent) = sender_in_avoidance(settings, true);
             for _ in 0..4 {
                 sender.on_ack(&Ack::plain(2, 40), Time::ZERO, &mut sent);
             }
@@ -381,7 +381,7 @@ mod tests {
     }
 
     /// Sender in congestion avoidance with ten segments outstanding.
-    fn avoiding(settings: TcpSettings, ecn: bool) -> (Sender, Sent) {
+    fn sender_in_avoidance(settings: TcpSettings, ecn: bool) -> (Sender, SentSegments) {
         let settings = TcpSettings {
             ecn,
             handshake: Handshake::None,
@@ -391,14 +391,14 @@ mod tests {
             ..settings
         };
         let mut sender = sender_of(settings, 1000);
-        let mut sent = Sent(Vec::new());
+        let mut sent = SentSegments(Vec::new());
         sender.start(Time::ZERO, &mut sent);
         (sender, sent)
     }
 
     #[test]
     fn abe_s_share_is_for_marks_and_a_loss_halves() {
-        let abe = || avoiding(TcpSettings { ecn_response: EcnResponseName::Abe, ..profile::settings("ns2") }, true);
+        let abe = || sender_in_avoidance(TcpSettings { ecn_response: EcnResponseName::Abe, ..profile::settings("ns2") }, true);
         let (mut sender, mut sent) = abe();
         sender.on_ack(&Ack { ece: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
         assert_eq!(8.0, sender.window().ssthresh);
@@ -410,10 +410,10 @@ mod tests {
     }
 
     /// Host with segments outstanding after a handshake that negotiated ECN.
-    fn host(settings: TcpSettings, segments: u64) -> (Sender, Sent) {
+    fn host(settings: TcpSettings, segments: u64) -> (Sender, SentSegments) {
         let settings = TcpSettings { ecn: true, ..settings };
         let mut sender = sender_of(settings, segments);
-        let mut sent = Sent(Vec::new());
+        let mut sent = SentSegments(Vec::new());
         sender.start(Time::ZERO, &mut sent);
         let syn_ack = Ack { segment_type: SegmentType::Syn, ece: true, ..Ack::plain(1, 40) };
         sender.on_ack(&syn_ack, Time::ZERO + Span::from_millis(500), &mut sent);
@@ -430,7 +430,7 @@ mod tests {
             ..profile::settings("rfc")
         };
         let mut sender = sender_of(settings, 1000);
-        let mut sent = Sent(Vec::new());
+        let mut sent = SentSegments(Vec::new());
         sender.start(Time::ZERO, &mut sent);
         assert!(sent.0.iter().all(|segment| segment.ecn == Ecn::Ect0 && !segment.ece), "ECN is in use and nobody has to be asked");
         sender.on_ack(&Ack { ece: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
@@ -452,8 +452,10 @@ mod tests {
     #[test]
     fn without_ecn_a_cut_is_told_of_only_where_that_is_asked_for() {
         let cwr = |cwr_without_ecn| {
-            let (mut sender, mut sent) =
-                avoiding(TcpSettings { quirks: Quirks { cwr_without_ecn, ..profile::quirks("ns2") }, ..profile::settings("ns2") }, false);
+            let (mut sender, mut sent) = sender_in_avoidance(
+                TcpSettings { quirks: Quirks { cwr_without_ecn, ..profile::quirks("ns2") }, ..profile::settings("ns2") },
+                false,
+            );
             (0..4).for_each(|_| sender.on_ack(&Ack::plain(2, 40), Time::ZERO, &mut sent));
             sent.0.iter().any(|segment| segment.cwr)
         };
@@ -468,7 +470,7 @@ mod tests {
                 ..profile::settings("ns2")
             };
             let mut sender = sender_of(settings, 1);
-            let mut sent = Sent(Vec::new());
+            let mut sent = SentSegments(Vec::new());
             sender.start(Time::ZERO, &mut sent);
             (1..=2).for_each(|next| sender.on_ack(&Ack::plain(next, 40), Time::ZERO, &mut sent));
             let more = AppWrite::full_packets(10, sender.tcb.settings().payload());
@@ -520,7 +522,7 @@ mod tests {
         let settings =
             TcpSettings { ecn: true, handshake: Handshake::None, quirks: Quirks { delay_growth: false, ..settings.quirks }, ..settings };
         let mut sender = sender_of(settings, 1000);
-        let mut sent = Sent(Vec::new());
+        let mut sent = SentSegments(Vec::new());
         sender.start(Time::ZERO, &mut sent);
         for to in 3..=14 {
             let mut sacks = crate::SackOption::default();
@@ -538,7 +540,8 @@ mod tests {
 
     #[test]
     fn a_sender_without_a_response_grows_through_echoes() {
-        let (mut sender, mut sent) = avoiding(TcpSettings { ecn_response: EcnResponseName::None, ..profile::settings("ns2") }, true);
+        let (mut sender, mut sent) =
+            sender_in_avoidance(TcpSettings { ecn_response: EcnResponseName::None, ..profile::settings("ns2") }, true);
         for next in [1, 2] {
             sender.on_ack(&Ack { ece: true, ..Ack::plain(next, 40) }, Time::ZERO, &mut sent);
         }
@@ -553,7 +556,7 @@ mod tests {
             quirks: Quirks { ece_response_after_rto: false, ..profile::quirks("ns2") },
             ..profile::settings("ns2")
         };
-        let (mut sender, mut sent) = avoiding(mecn, true);
+        let (mut sender, mut sent) = sender_in_avoidance(mecn, true);
         sender.on_ack(&Ack { cwr: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
         let at = sender.deadline().unwrap();
         sender.on_timer(at, &mut sent);
@@ -564,7 +567,7 @@ mod tests {
     #[test]
     fn mecn_s_answer_that_there_is_no_congestion_lets_the_window_grow() {
         let mecn = TcpSettings { ecn_response: EcnResponseName::Mecn, ecn_echo: EchoStyle::Mecn, ..profile::settings("ns2") };
-        let (mut sender, mut sent) = avoiding(mecn, true);
+        let (mut sender, mut sent) = sender_in_avoidance(mecn, true);
         for next in [1, 2] {
             sender.on_ack(&Ack { ece: true, ..Ack::plain(next, 40) }, Time::ZERO, &mut sent);
         }

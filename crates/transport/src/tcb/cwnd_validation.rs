@@ -167,9 +167,9 @@ mod tests {
     use crate::segment::Segment;
     use crate::settings::Quirks;
 
-    struct Nowhere;
+    struct NullOutput;
 
-    impl SenderOutput for Nowhere {
+    impl SenderOutput for NullOutput {
         fn send(&mut self, _segment: Segment) {}
     }
 
@@ -178,7 +178,7 @@ mod tests {
     }
 
     /// Open connection whose last segment was sent at `last_sent` ms, with an RTO of 264 ms and an initial window of 10 segments.
-    fn idle(cwnd: f64, ssthresh: f64, last_sent: u64) -> Tcb {
+    fn idle_tcb(cwnd: f64, ssthresh: f64, last_sent: u64) -> Tcb {
         let settings = TcpSettings {
             slow_start_after_idle: SlowStartAfterIdle::Halve,
             cwnd_validation: CwndValidationName::LargestFlight,
@@ -204,8 +204,8 @@ mod tests {
             ((110.0, 20.0, 205), 600, (55.0, 82.0)),
             ((110.0, 20.0, 205), 468, (110.0, 20.0)),
         ] {
-            let mut tcb = idle(cwnd, ssthresh, sent);
-            tcb.restart_after_idle(false, at(now), &mut Nowhere);
+            let mut tcb = idle_tcb(cwnd, ssthresh, sent);
+            tcb.restart_after_idle(false, at(now), &mut NullOutput);
             assert_eq!(expected, (tcb.window.cwnd, tcb.window.ssthresh), "{cwnd} at {now} ms");
         }
     }
@@ -214,8 +214,8 @@ mod tests {
     #[test]
     fn an_idle_window_that_comes_down_for_a_cut_keeps_the_cut_s_threshold() {
         for (reduces, expected) in [(true, (55.0, 30.0)), (false, (55.0, 82.0))] {
-            let mut tcb = idle(110.0, 30.0, 205);
-            tcb.restart_after_idle(reduces, at(600), &mut Nowhere);
+            let mut tcb = idle_tcb(110.0, 30.0, 205);
+            tcb.restart_after_idle(reduces, at(600), &mut NullOutput);
             assert_eq!(expected, (tcb.window.cwnd, tcb.window.ssthresh), "{reduces}");
         }
     }
@@ -224,11 +224,11 @@ mod tests {
     fn a_window_that_was_set_counts_as_used_from_then_on() {
         // Cwnd held nothing back since 0 ms; at 400 ms an RTO, or the end of a reduction, has set cwnd.
         for (set, expected) in [(None, 36.0), (Some(400), 50.0)] {
-            let mut tcb = idle(50.0, 20.0, 0);
+            let mut tcb = idle_tcb(50.0, 20.0, 0);
             tcb.snd_max = 22;
-            tcb.update_is_cwnd_limited(22, false, true, at(0), &mut Nowhere);
+            tcb.update_is_cwnd_limited(22, false, true, at(0), &mut NullOutput);
             set.into_iter().for_each(|millis| tcb.mark_cwnd_used(at(millis)));
-            tcb.update_is_cwnd_limited(22, false, true, at(527), &mut Nowhere);
+            tcb.update_is_cwnd_limited(22, false, true, at(527), &mut NullOutput);
             assert_eq!(expected, tcb.window.cwnd, "{set:?}");
         }
     }
@@ -236,27 +236,27 @@ mod tests {
     #[test]
     fn slow_start_goes_on_up_to_twice_what_was_outstanding() {
         // cubic-app-limited: after writes of five segments no ACK grows a cwnd of 10; after writes of six it grows.
-        let mut tcb = idle(10.0, 2172.0, 0);
+        let mut tcb = idle_tcb(10.0, 2172.0, 0);
         let grows = |tcb: &mut Tcb, outstanding, limited| {
             (tcb.snd_una, tcb.snd_max) = (tcb.snd_max, tcb.snd_max + outstanding);
-            tcb.update_is_cwnd_limited(outstanding, limited, true, at(10), &mut Nowhere);
+            tcb.update_is_cwnd_limited(outstanding, limited, true, at(10), &mut NullOutput);
             tcb.is_cwnd_used(1)
         };
         assert_eq!([false, true, false, true], [(5, false), (6, false), (5, false), (5, true)].map(|(of, by)| grows(&mut tcb, of, by)));
         // Once cwnd-limited, the sender stays cwnd-limited until the window ends.
-        tcb.update_is_cwnd_limited(3, false, true, at(10), &mut Nowhere);
+        tcb.update_is_cwnd_limited(3, false, true, at(10), &mut NullOutput);
         assert!(tcb.is_cwnd_used(1));
         assert!(!grows(&mut tcb, 3, false));
     }
 
     #[test]
     fn a_window_that_is_not_used_for_a_timeout_comes_halfway_down_to_what_is() {
-        let mut tcb = idle(50.0, 20.0, 0);
+        let mut tcb = idle_tcb(50.0, 20.0, 0);
         tcb.snd_max = 22;
         let kept = (50.0, 20.0);
         for (now, open, expected) in [(0, true, kept), (100, true, kept), (264, false, kept), (526, true, kept), (527, true, (36.0, 37.0))]
         {
-            tcb.update_is_cwnd_limited(22, false, open, at(now), &mut Nowhere);
+            tcb.update_is_cwnd_limited(22, false, open, at(now), &mut NullOutput);
             assert_eq!(expected, (tcb.window.cwnd, tcb.window.ssthresh), "{now} ms");
         }
     }

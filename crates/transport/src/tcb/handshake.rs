@@ -152,9 +152,9 @@ mod tests {
     use crate::settings::{Quirks, TcpSettings};
 
     #[derive(Default)]
-    struct Sent(Vec<Segment>);
+    struct SentSegments(Vec<Segment>);
 
-    impl SenderOutput for Sent {
+    impl SenderOutput for SentSegments {
         fn send(&mut self, segment: Segment) {
             self.0.push(segment);
         }
@@ -165,11 +165,11 @@ mod tests {
     }
 
     /// Host with ticks of 4 ms at 4 k - 1 ms and `lost` unanswered SYNs; returns the send times of the SYNs too.
-    fn opening(settings: TcpSettings, lost: usize) -> (Sender, Sent, Vec<Time>) {
+    fn sender_with_lost_syns(settings: TcpSettings, lost: usize) -> (Sender, SentSegments, Vec<Time>) {
         let settings = TcpSettings { congestion_control: crate::settings::CongestionControlName::Reno, ..settings };
         let clock = HostClock::new(&settings, Span::from_millis(493 * 4 + 1));
         let mut sender = Sender::new(Arc::new(settings), &AppWrite::then_close(86_880), clock);
-        let mut sent = Sent::default();
+        let mut sent = SentSegments::default();
         sender.start(Time::ZERO, &mut sent);
         let mut times = vec![Time::ZERO];
         for _ in 0..lost {
@@ -180,14 +180,14 @@ mod tests {
         (sender, sent, times)
     }
 
-    fn answer(sender: &mut Sender, sent: &mut Sent, echo: Time, ece: bool, now: Time) {
+    fn deliver_syn_ack(sender: &mut Sender, sent: &mut SentSegments, echo: Time, ece: bool, now: Time) {
         let syn_ack =
             Ack { segment_type: SegmentType::Syn, ece, echo, echo_retransmission: echo > Time::ZERO, window: 65_535, ..Ack::plain(1, 60) };
         sent.0.clear();
         sender.on_ack(&syn_ack, now, sent);
     }
 
-    fn host() -> TcpSettings {
+    fn linux_settings() -> TcpSettings {
         TcpSettings { ecn: true, quirks: Quirks { tick: Span::from_millis(4), ..profile::quirks("linux") }, ..profile::settings("linux") }
     }
 
@@ -195,13 +195,13 @@ mod tests {
     fn a_lost_syn_answer_costs_a_timeout_and_no_window() {
         // reno-ecn-synack-lost: the second SYN offers no ECN. The SYN-ACK echoes the first SYN's timestamp and accepts its offer. Cwnd is 1
         // and ssthresh 5 from the RTO to the SYN-ACK; then ten segments go, the first of them with CWR.
-        let (mut sender, mut sent, times) = opening(host(), 1);
+        let (mut sender, mut sent, times) = sender_with_lost_syns(linux_settings(), 1);
         assert_eq!(vec![0, 1003], times.iter().map(|time| time.picos() / Span::from_millis(1).picos()).collect::<Vec<_>>());
         assert_eq!((1.0, 5.0), (sender.window().cwnd, sender.window().ssthresh));
         let offers: Vec<_> = sent.0.iter().map(|syn| (syn.ece, syn.cwr, syn.ecn)).collect();
         assert_eq!(vec![(true, true, Ecn::NotEct), (false, false, Ecn::NotEct)], offers);
-        answer(&mut sender, &mut sent, Time::ZERO, true, at(1_043_050));
-        assert_eq!((10.0, host().max_rwnd as f64), (sender.window().cwnd, sender.window().ssthresh));
+        deliver_syn_ack(&mut sender, &mut sent, Time::ZERO, true, at(1_043_050));
+        assert_eq!((10.0, linux_settings().max_rwnd as f64), (sender.window().cwnd, sender.window().ssthresh));
         let data: Vec<_> =
             sent.0.iter().filter(|segment| segment.segment_type == SegmentType::Plain).map(|data| (data.ecn, data.cwr)).collect();
         assert_eq!((10, (Ecn::Ect0, true), (Ecn::Ect0, false)), (data.len(), data[0], data[1]));
@@ -210,9 +210,9 @@ mod tests {
     #[test]
     fn a_window_of_one_follows_the_second_lost_syn_and_none_that_was_answered() {
         let window = |lost: usize, echoed: usize| {
-            let (mut sender, mut sent, times) = opening(host(), lost);
+            let (mut sender, mut sent, times) = sender_with_lost_syns(linux_settings(), lost);
             let last = times[lost];
-            answer(&mut sender, &mut sent, times[echoed], false, last + Span::from_millis(40));
+            deliver_syn_ack(&mut sender, &mut sent, times[echoed], false, last + Span::from_millis(40));
             sender.window().cwnd
         };
         assert_eq!([10.0, 10.0, 1.0, 1.0, 10.0], [window(0, 0), window(1, 1), window(2, 2), window(2, 1), window(2, 0)]);
@@ -223,9 +223,9 @@ mod tests {
         // After a lost SYN 40 ms + 200 ms; after a lost SYN-ACK the 1043 ms since the first SYN, and twice that (cubic-syn-lost,
         // reno-ecn-synack-lost). Without timestamps 3 s (RFC 6298, section 5.7). The timer wheel adds up to two ticks.
         for (timestamps, echoed, expected) in [(true, 1, 240..248), (true, 0, 3129..3137), (false, 1, 3000..3264)] {
-            let (mut sender, mut sent, times) = opening(TcpSettings { timestamps, tlp: false, ..host() }, 1);
+            let (mut sender, mut sent, times) = sender_with_lost_syns(TcpSettings { timestamps, tlp: false, ..linux_settings() }, 1);
             let now = at(1_043_050);
-            answer(&mut sender, &mut sent, times[echoed], false, now);
+            deliver_syn_ack(&mut sender, &mut sent, times[echoed], false, now);
             let timeout = sender.deadline().unwrap().since(now).picos() / Span::from_millis(1).picos();
             assert!(expected.start <= timeout && timeout < expected.end + 256, "{timeout} ms after {timestamps} {echoed}");
         }

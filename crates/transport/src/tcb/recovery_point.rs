@@ -90,20 +90,20 @@ impl RecoveryPoint {
     }
 
     /// Records a reduction for a mark to the fraction `share` of cwnd.
-    pub fn set_for_mark(&mut self, share: f64, snd_max: u64) {
+    pub fn record_mark_reduction(&mut self, share: f64, snd_max: u64) {
         self.beta = share;
         self.recover = snd_max;
         self.last_reduction = LastReduction::Mark;
     }
 
     /// Records a reduction for a loss that ACKs indicate; nothing reduces cwnd further in this window.
-    pub fn set_for_loss(&mut self, snd_max: u64) {
+    pub fn record_loss_reduction(&mut self, snd_max: u64) {
         self.recover = snd_max;
         self.beta = 0.0;
     }
 
     /// Records the expiry of the retransmission timer; duplicate ACKs no longer inflate the window.
-    pub fn set_for_timeout(&mut self, snd_max: u64) {
+    pub fn record_rto_reduction(&mut self, snd_max: u64) {
         self.recover = snd_max;
         self.inflation = 0;
         self.last_reduction = LastReduction::Timeout;
@@ -174,21 +174,21 @@ mod tests {
     #[test]
     fn a_cut_covers_the_marks_of_what_was_sent_before_it() {
         let mut cut = RecoveryPoint::initial();
-        cut.set_for_mark(0.8, 10);
+        cut.record_mark_reduction(0.8, 10);
         assert_eq!([true, false], [10, 11].map(|next| cut.covers_mark(next, true)));
     }
 
     #[test]
     fn a_timeout_covers_marks_unless_it_is_taken_not_to() {
         let mut cut = RecoveryPoint::initial();
-        cut.set_for_timeout(10);
+        cut.record_rto_reduction(10);
         assert_eq!([true, false], [false, true].map(|but_timeouts| cut.covers_mark(10, but_timeouts)));
     }
 
     #[test]
     fn a_heavier_mark_deepens_a_cut_to_its_own_share_and_a_lighter_one_does_nothing() {
         let mut cut = RecoveryPoint::initial();
-        cut.set_for_mark(0.8, 10);
+        cut.record_mark_reduction(0.8, 10);
         assert_eq!(Some(0.5), cut.reduce_further(0.4));
         assert_eq!(None, cut.reduce_further(0.8));
     }
@@ -196,9 +196,9 @@ mod tests {
     #[test]
     fn a_loss_deepens_a_mark_s_cut_once_and_a_loss_s_not_at_all() {
         let mut cut = RecoveryPoint::initial();
-        cut.set_for_mark(0.8, 10);
+        cut.record_mark_reduction(0.8, 10);
         assert_eq!([Some(0.5 / 0.8), None], [(); 2].map(|()| cut.reduce_further_for_loss(0.5)));
-        cut.set_for_loss(20);
+        cut.record_loss_reduction(20);
         assert_eq!((None, None), (cut.reduce_further(0.4), cut.reduce_further_for_loss(0.5)));
     }
 
@@ -208,7 +208,7 @@ mod tests {
         cut.enter_recovery();
         cut.end_fast_recovery();
         assert!(cut.last_reduction_is(LastReduction::None));
-        cut.set_for_mark(0.5, 10);
+        cut.record_mark_reduction(0.5, 10);
         cut.end_fast_recovery();
         cut.exit_recovery();
         assert!(cut.last_reduction_is(LastReduction::Mark));

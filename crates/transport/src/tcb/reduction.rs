@@ -53,7 +53,7 @@ impl Tcb {
         //= RFC 3168, section 6.1.2; RFC 8511, section 3: the window is cut as for a loss, or as the response has it
         //= Durresi et al. 2001, section 2: the cut is the level's
         let Some(share) = self.ecn_response.beta_for_mark(level, self.control.loss_beta()) else { return };
-        self.recovery_point.set_for_mark(share, self.snd_max);
+        self.recovery_point.record_mark_reduction(share, self.snd_max);
         self.counters.ecn_reactions += 1;
         if self.ecn.note_mark_at_cwnd(self.window.cwnd) {
             self.back_off_rto();
@@ -87,8 +87,8 @@ impl Tcb {
         self.counters.ecn_reactions += u64::from(cause == ReductionCause::Mark);
         match cause {
             ReductionCause::Timeout => {}
-            ReductionCause::Mark => self.recovery_point.set_for_mark(left / base, self.snd_max),
-            ReductionCause::Loss | ReductionCause::Probe => self.recovery_point.set_for_loss(self.snd_max),
+            ReductionCause::Mark => self.recovery_point.record_mark_reduction(left / base, self.snd_max),
+            ReductionCause::Loss | ReductionCause::Probe => self.recovery_point.record_loss_reduction(self.snd_max),
         }
         self.ecn.queue_cwr();
     }
@@ -130,7 +130,7 @@ impl Tcb {
     pub fn finish_rto_reduction(&mut self, now: Time) {
         self.mark_cwnd_used(now);
         self.control.on_rto(self.snd_max, now);
-        self.recovery_point.set_for_timeout(self.snd_max);
+        self.recovery_point.record_rto_reduction(self.snd_max);
         self.hystart = None;
         self.timed_segment = None;
         self.ecn.queue_cwr();
@@ -152,7 +152,7 @@ impl Tcb {
     /// Records a reduction for a loss: marks and losses of the segments sent so far do not reduce cwnd again, and a CWR is queued.
     pub fn begin_loss_reduction(&mut self, now: Time) {
         //= RFC 3168, section 6.1.2: the loss of CWR cuts again
-        self.recovery_point.set_for_loss(self.snd_max);
+        self.recovery_point.record_loss_reduction(self.snd_max);
         self.notify_reduction(ReductionCause::Loss, now);
         //= RFC 3168, section 6.1.2: CWR is sent again
         self.ecn.queue_cwr();
@@ -237,7 +237,7 @@ impl Tcb {
         self.dupacks = 0;
         let outstanding = self.snd_una < self.snd_max;
         let marked = outstanding && self.is_reduced_for_mark();
-        self.recovery_point.set_for_timeout(self.snd_max);
+        self.recovery_point.record_rto_reduction(self.snd_max);
         let idle = !outstanding && self.settings.quirks.idle_rto_keeps_ssthresh;
         if self.snd_una == 0 && self.settings.quirks.first_packet_loss_recovery {
             self.initial_window = 1;

@@ -209,7 +209,7 @@ impl Tcb {
     /// Ends a transmission from the timer of the send gate.
     pub fn end_gated_send(&mut self) {
         if let Some(gate) = &mut self.send_gate {
-            gate.end_send_turn();
+            gate.end_transmission();
         }
     }
 }

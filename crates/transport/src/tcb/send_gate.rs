@@ -48,9 +48,9 @@ impl SendGate {
     }
 
     /// Ends a transmission from the gate's timer.
-    pub fn end_send_turn(&mut self) {
+    pub fn end_transmission(&mut self) {
         if let Some(processing) = &mut self.processing {
-            processing.end_send_turn();
+            processing.end_transmission();
         }
     }
 
@@ -85,7 +85,7 @@ mod tests {
                 // 120 ms / (1.2 * 10) between segments.
                 gate.on_sent(&window, Span::from_millis(120), now);
             }
-            gate.end_send_turn();
+            gate.end_transmission();
             now = gate.deadline().unwrap();
         }
         let took = left[999].since(left[0]).picos() as f64 / Span::from_millis(1).picos() as f64;

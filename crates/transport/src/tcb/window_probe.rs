@@ -161,30 +161,31 @@ mod tests {
     use crate::settings::{Quirks, ReceiveWindow, RecoveryName, TcpSettings};
 
     #[derive(Default)]
-    struct Sent(Vec<Segment>);
+    struct SentSegments(Vec<Segment>);
 
-    impl SenderOutput for Sent {
+    impl SenderOutput for SentSegments {
         fn send(&mut self, segment: Segment) {
             self.0.push(segment);
         }
     }
 
-    /// Host with ticks of 4 ms at 4 k - 1 ms, and the segments that it has sent.
-    struct Host {
+    /// TestHost with ticks of 4 ms at 4 k - 1 ms, and the segments that it has sent.
+    struct TestHost {
         sender: Sender,
-        sent: Sent,
+        sent: SentSegments,
     }
 
-    impl Host {
+    impl TestHost {
         /// Connection opened after 40.05 ms with a SYN-ACK that advertises `window` bytes.
-        fn opened(settings: TcpSettings, bytes: u64, window: u32) -> Host {
+        fn opened(settings: TcpSettings, bytes: u64, window: u32) -> TestHost {
             let settings = TcpSettings {
                 receive_window: ReceiveWindow::Fixed,
                 quirks: Quirks { tick: Span::from_millis(4), ..settings.quirks },
                 ..settings
             };
             let clock = HostClock::new(&settings, Span::from_millis(493 * 4 + 1));
-            let mut host = Host { sender: Sender::new(Arc::new(settings), &AppWrite::then_close(bytes), clock), sent: Sent::default() };
+            let mut host =
+                TestHost { sender: Sender::new(Arc::new(settings), &AppWrite::then_close(bytes), clock), sent: SentSegments::default() };
             host.sender.start(Time::ZERO, &mut host.sent);
             host.acknowledge(Ack { segment_type: SegmentType::Syn, window, ..Ack::plain(1, 60) }, 40_050);
             host
@@ -194,12 +195,12 @@ mod tests {
             self.sender.on_ack(&ack, Time::ZERO + Span::from_micros(micros), &mut self.sent);
         }
 
-        fn hear(&mut self, next: u64, window: u32, micros: u64) {
+        fn ack_with_window(&mut self, next: u64, window: u32, micros: u64) {
             self.acknowledge(Ack { window, echo: Time::ZERO + Span::from_micros(micros - 41_200), ..Ack::plain(next, 52) }, micros);
         }
 
         /// Runs the next timer; returns its time in ms and the segments sent.
-        fn wake(&mut self) -> (u64, Vec<Segment>) {
+        fn fire_next_timer(&mut self) -> (u64, Vec<Segment>) {
             let at = self.sender.deadline().expect("a timer");
             self.sent.0.clear();
             self.sender.on_timer(at, &mut self.sent);
@@ -207,7 +208,7 @@ mod tests {
         }
 
         /// Sequence numbers and payloads of the data sent since the last call.
-        fn data(&mut self) -> Vec<(u64, u32)> {
+        fn take_sent_data(&mut self) -> Vec<(u64, u32)> {
             let data = std::mem::take(&mut self.sent.0)
                 .into_iter()
                 .filter(|segment| segment.segment_type != SegmentType::PureAck && segment.seq > 0);
@@ -217,13 +218,13 @@ mod tests {
 
     #[test]
     fn only_whole_segments_go_into_a_window() {
-        let mut host = Host::opened(profile::settings("linux"), 100_000, 3 * 1448 + 1447);
-        assert_eq!(vec![(1, 1448), (2, 1448), (3, 1448)], host.data());
-        host.hear(2, 2 * 1448, 81_300);
-        assert!(host.data().is_empty(), "two are outstanding, and there is room for two");
-        host.hear(2, 2 * 1448 - 1, 81_400);
-        host.hear(2, 3 * 1448, 81_500);
-        assert_eq!(vec![(4, 1448)], host.data(), "what acknowledges nothing new can only widen the window");
+        let mut host = TestHost::opened(profile::settings("linux"), 100_000, 3 * 1448 + 1447);
+        assert_eq!(vec![(1, 1448), (2, 1448), (3, 1448)], host.take_sent_data());
+        host.ack_with_window(2, 2 * 1448, 81_300);
+        assert!(host.take_sent_data().is_empty(), "two are outstanding, and there is room for two");
+        host.ack_with_window(2, 2 * 1448 - 1, 81_400);
+        host.ack_with_window(2, 3 * 1448, 81_500);
+        assert_eq!(vec![(4, 1448)], host.take_sent_data(), "what acknowledges nothing new can only widen the window");
     }
 
     #[test]
@@ -231,18 +232,18 @@ mod tests {
         // As in cubic-zero-window: the first probe is the data that fits, the second a segment without data. The RTO is 240.2 ms, which are
         // 61 ticks. From tick 513 on the timer fires at tick 575, from 585 at 647. Twice that from tick 657 fires at 784, a multiple of 8,
         // and four times from 794 at 1040.
-        let mut host = Host::opened(profile::settings("linux"), 100_000, 2 * 1448);
-        host.hear(3, 1064, 81_300);
-        let (at, sent) = host.wake();
+        let mut host = TestHost::opened(profile::settings("linux"), 100_000, 2 * 1448);
+        host.ack_with_window(3, 1064, 81_300);
+        let (at, sent) = host.fire_next_timer();
         assert_eq!((327, vec![(3, 1064, true)]), (at, sent.iter().map(|part| (part.seq, part.size - 52, part.push)).collect()));
-        host.hear(4, 0, 368_200);
-        assert_eq!((615, vec![Segment::window_probe(4, 52)]), host.wake());
-        host.hear(4, 0, 655_200);
-        assert_eq!((1163, vec![Segment::window_probe(4, 52)]), host.wake());
-        host.hear(4, 0, 1_203_200);
-        assert_eq!((2187, vec![Segment::window_probe(4, 52)]), host.wake());
-        host.hear(4, 59_648, 2_228_000);
-        assert_eq!(vec![(4, 384), (5, 1448)], host.data()[..2], "the rest of the segment goes by itself");
+        host.ack_with_window(4, 0, 368_200);
+        assert_eq!((615, vec![Segment::window_probe(4, 52)]), host.fire_next_timer());
+        host.ack_with_window(4, 0, 655_200);
+        assert_eq!((1163, vec![Segment::window_probe(4, 52)]), host.fire_next_timer());
+        host.ack_with_window(4, 0, 1_203_200);
+        assert_eq!((2187, vec![Segment::window_probe(4, 52)]), host.fire_next_timer());
+        host.ack_with_window(4, 59_648, 2_228_000);
+        assert_eq!(vec![(4, 384), (5, 1448)], host.take_sent_data()[..2], "the rest of the segment goes by itself");
         assert!(host.sender.deadline().unwrap() < Time::ZERO + Span::from_secs(3), "no probe is due any more");
     }
 
@@ -250,24 +251,24 @@ mod tests {
     fn a_route_with_a_smaller_minimum_leaves_the_first_probe_its_200_ms() {
         // The RTO is about 92 ms. 200 ms are 50 ticks: from tick 513 on the timer fires at tick 564, from 574 at 625.
         let settings = TcpSettings { rto_min: Span::from_millis(50), ..profile::settings("linux") };
-        let mut host = Host::opened(settings, 100_000, 2 * 1448);
-        host.hear(3, 1064, 81_300);
-        assert_eq!(283, host.wake().0);
-        host.hear(4, 0, 324_200);
-        assert_eq!((527, vec![Segment::window_probe(4, 52)]), host.wake());
+        let mut host = TestHost::opened(settings, 100_000, 2 * 1448);
+        host.ack_with_window(3, 1064, 81_300);
+        assert_eq!(283, host.fire_next_timer().0);
+        host.ack_with_window(4, 0, 324_200);
+        assert_eq!((527, vec![Segment::window_probe(4, 52)]), host.fire_next_timer());
     }
 
     #[test]
     fn a_probe_s_wait_is_bounded() {
-        let mut host = Host::opened(
+        let mut host = TestHost::opened(
             TcpSettings { quirks: Quirks { rto_max: Span::from_secs(2), ..profile::quirks("linux") }, ..profile::settings("linux") },
             100_000,
             1448,
         );
-        host.hear(2, 0, 81_300);
+        host.ack_with_window(2, 0, 81_300);
         let mut times = vec![81];
         for _ in 0..6 {
-            let (at, sent) = host.wake();
+            let (at, sent) = host.fire_next_timer();
             assert_eq!(vec![Segment::window_probe(2, 52)], sent);
             times.push(at);
         }
@@ -278,10 +279,10 @@ mod tests {
     #[test]
     fn every_recovery_keeps_to_the_window() {
         for recovery in [RecoveryName::Reno, RecoveryName::NewReno, RecoveryName::Sack] {
-            let mut host = Host::opened(TcpSettings { recovery, ..profile::settings("linux") }, 100_000, 2 * 1448);
-            assert_eq!(vec![(1, 1448), (2, 1448)], host.data(), "{recovery}");
-            host.hear(3, 1000, 81_300);
-            let (_, sent) = host.wake();
+            let mut host = TestHost::opened(TcpSettings { recovery, ..profile::settings("linux") }, 100_000, 2 * 1448);
+            assert_eq!(vec![(1, 1448), (2, 1448)], host.take_sent_data(), "{recovery}");
+            host.ack_with_window(3, 1000, 81_300);
+            let (_, sent) = host.fire_next_timer();
             assert_eq!(vec![(3, 1000)], sent.iter().map(|part| (part.seq, part.size - 52)).collect::<Vec<_>>(), "{recovery}");
         }
     }

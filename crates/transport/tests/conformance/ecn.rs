@@ -4,7 +4,7 @@ use ecnlab_transport::TcpSettings;
 use ecnlab_transport::settings::{EchoStyle, EcnResponseName};
 use ecnlab_units::{CongestionLevel, EcnSemantics};
 
-use super::loss::{is_cut_to, loss_beta, snd_max_before};
+use super::loss::{expect_ssthresh_reduced_to, loss_beta, snd_max_before};
 use super::rule::{Rule, RuleResult, Scenario, check_scenario, rule};
 use crate::ensure;
 use crate::harness::network::TransferPlan;
@@ -17,7 +17,7 @@ const ECN: &[(&str, &str)] = &[("ecn", "true")];
 const MARKED: u64 = 16;
 
 /// Multiplicative decrease factor for a mark, if it is a constant.
-fn keep_for_mark(settings: &TcpSettings) -> Option<f64> {
+fn beta_for_mark(settings: &TcpSettings) -> Option<f64> {
     match settings.ecn_response {
         EcnResponseName::Halve => Some(loss_beta(settings)),
         EcnResponseName::Abe => Some(settings.abe_beta),
@@ -25,19 +25,19 @@ fn keep_for_mark(settings: &TcpSettings) -> Option<f64> {
     }
 }
 
-fn cuts(run: &TransferRecord, expected: usize) -> RuleResult {
+fn expect_reductions(run: &TransferRecord, expected: usize) -> RuleResult {
     let times: Vec<f64> = run.ecn_reductions().map(|step| step.time.seconds()).collect();
     ensure!(times.len() == expected, "{} cuts at {times:?}", times.len());
     Ok(())
 }
 
-const ONE_CUT: Rule = rule("one cut for a window's marks", "RFC 3168, section 6.1.2", |_, run| cuts(run, 1));
+const ONE_CUT: Rule = rule("one cut for a window's marks", "RFC 3168, section 6.1.2", |_, run| expect_reductions(run, 1));
 
 const CUT_SIZE: Rule =
     rule("the window is cut as for a loss, or as the response has it", "RFC 3168, section 6.1.2; RFC 8511, section 3", |settings, run| {
         let step = run.ecn_reductions().next().ok_or("no cut")?;
-        match keep_for_mark(settings) {
-            Some(keep) => is_cut_to(run, step, keep),
+        match beta_for_mark(settings) {
+            Some(keep) => expect_ssthresh_reduced_to(run, step, keep),
             None => {
                 let share = step.after.ssthresh / step.before.cwnd;
                 ensure!((0.45..1.0).contains(&share), "{share} is left");
@@ -140,7 +140,7 @@ fn marks_in_two_windows() {
     };
     check_scenario(
         &scenario,
-        &[rule("a cut for each window", "RFC 3168, section 6.1.2", |_, run| cuts(run, 2)), CWR_ONCE, NO_RETRANSMISSION, ECHO],
+        &[rule("a cut for each window", "RFC 3168, section 6.1.2", |_, run| expect_reductions(run, 2)), CWR_ONCE, NO_RETRANSMISSION, ECHO],
     );
 }
 
@@ -310,7 +310,7 @@ fn mecn_levels() {
             let cuts: Vec<&SenderStep> = run.ecn_reductions().collect();
             ensure!(cuts.len() == 2, "{} cuts", cuts.len());
             for (cut, share) in cuts.iter().zip([settings.mecn_incipient_decrease, settings.mecn_moderate_decrease]) {
-                is_cut_to(run, cut, 1.0 - share)?;
+                expect_ssthresh_reduced_to(run, cut, 1.0 - share)?;
             }
             Ok(())
         })],

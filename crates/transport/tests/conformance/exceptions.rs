@@ -12,9 +12,9 @@ use ecnlab_transport::settings::{
 pub struct RuleException {
     pub scenario: &'static str,
     pub rule: &'static str,
-    pub who: ExceptionScope,
-    pub whom: fn(&TcpSettings) -> bool,
-    pub why: &'static str,
+    pub scope: ExceptionScope,
+    pub applies_to: fn(&TcpSettings) -> bool,
+    pub reason: &'static str,
 }
 
 /// Scope of an exception: how many of its cases need it.
@@ -30,63 +30,64 @@ const SOME: ExceptionScope = ExceptionScope::Some;
 const fn except(
     scenario: &'static str,
     rule: &'static str,
-    who: ExceptionScope,
-    whom: fn(&TcpSettings) -> bool,
-    why: &'static str,
+    scope: ExceptionScope,
+    applies_to: fn(&TcpSettings) -> bool,
+    reason: &'static str,
 ) -> RuleException {
-    RuleException { scenario, rule, who, whom, why }
+    RuleException { scenario, rule, scope, applies_to, reason }
 }
 
-fn tahoe(settings: &TcpSettings) -> bool {
+fn is_tahoe(settings: &TcpSettings) -> bool {
     settings.recovery == RecoveryName::Tahoe
 }
 
-fn reno(settings: &TcpSettings) -> bool {
+fn is_reno(settings: &TcpSettings) -> bool {
     settings.recovery == RecoveryName::Reno
 }
 
-fn newreno(settings: &TcpSettings) -> bool {
+fn is_newreno(settings: &TcpSettings) -> bool {
     settings.recovery == RecoveryName::NewReno
 }
 
-fn vegas(settings: &TcpSettings) -> bool {
+fn is_vegas(settings: &TcpSettings) -> bool {
     settings.recovery == RecoveryName::Vegas
 }
 
 /// RACK loss detection, which needs SACK blocks.
-fn rack(settings: &TcpSettings) -> bool {
+fn uses_rack_loss_detection(settings: &TcpSettings) -> bool {
     settings.recovery == RecoveryName::Rack && settings.loss_detection == LossDetection::Rack && settings.offers_sack()
 }
 
-fn rescues(settings: &TcpSettings) -> bool {
+fn uses_rescue_rule(settings: &TcpSettings) -> bool {
     matches!(settings.recovery, RecoveryName::Sack | RecoveryName::Fack)
 }
 
-fn impatient(settings: &TcpSettings) -> bool {
-    newreno(settings) && settings.quirks.partial_ack_timer == PartialAckTimer::First
+fn is_impatient_newreno(settings: &TcpSettings) -> bool {
+    is_newreno(settings) && settings.quirks.partial_ack_timer == PartialAckTimer::First
 }
 
-fn insists(settings: &TcpSettings) -> bool {
+fn repeats_ecn_offer(settings: &TcpSettings) -> bool {
     !settings.quirks.ecn_fallback
 }
 
-fn keeps_window(settings: &TcpSettings) -> bool {
+fn keeps_initial_window_after_syn_loss(settings: &TcpSettings) -> bool {
     settings.quirks.syn_rtx_rto == SynRtxRto::Sample
 }
 
 /// A mark reduces cwnd over one RTT, and the echo stays set until CWR.
-fn latched(settings: &TcpSettings) -> bool {
+fn reduces_by_prr_on_classic_echo(settings: &TcpSettings) -> bool {
     settings.reduces_by_prr_for_marks() && settings.ecn_echo == EchoStyle::Classic
 }
 
 /// CWR waits for new data, so the echo stays set during slow start after an RTO. Vegas does not change its cwnd in that RTT.
-fn repairs_on_ece(settings: &TcpSettings) -> bool {
-    !vegas(settings) && !settings.quirks.cwr_on_retransmission && settings.ecn_echo == EchoStyle::Classic
+fn slow_starts_during_ece(settings: &TcpSettings) -> bool {
+    !is_vegas(settings) && !settings.quirks.cwr_on_retransmission && settings.ecn_echo == EchoStyle::Classic
 }
 
-const REPAIRS_ON_ECE: &str =
+const SLOW_STARTS_DURING_ECE: &str =
     "RFC 3168, section 6.1.2, SHOULD NOT: slow start repairs a timeout whether or not ECE is on (Linux tcp_cong_avoid in CA_Loss)";
-const INSISTS: &str = "who is older than RFC 3168 offers ECN again (RFC 2481 knows no other way), and nothing gets through the firewall";
+const REPEATS_ECN_OFFER: &str =
+    "who is older than RFC 3168 offers ECN again (RFC 2481 knows no other way), and nothing gets through the firewall";
 const GOES_BACK: &str = "Tahoe goes back to the lost segment and sends from there on in slow start (Jacobson 1988)";
 const RENO_ENDS: &str =
     "Reno's recovery ends with the first new ACK; the next loss of the window cuts again or times out (RFC 6582, section 1)";
@@ -122,10 +123,10 @@ const ON_NEW: &str = "CWR goes on new data";
 const END: &str = "recovery ends at the threshold";
 
 pub const EXCEPTIONS: &[RuleException] = &[
-    except("ecn_syn_blocked", "the second SYN offers nothing", ALL, insists, INSISTS),
-    except("ecn_syn_blocked", "one segment after a lost SYN", ALL, insists, INSISTS),
-    except("ecn_syn_blocked", "a timeout of 3 s for data", ALL, insists, INSISTS),
-    except("ecn_syn_blocked", "everything arrives", ALL, insists, INSISTS),
+    except("ecn_syn_blocked", "the second SYN offers nothing", ALL, repeats_ecn_offer, REPEATS_ECN_OFFER),
+    except("ecn_syn_blocked", "one segment after a lost SYN", ALL, repeats_ecn_offer, REPEATS_ECN_OFFER),
+    except("ecn_syn_blocked", "a timeout of 3 s for data", ALL, repeats_ecn_offer, REPEATS_ECN_OFFER),
+    except("ecn_syn_blocked", "everything arrives", ALL, repeats_ecn_offer, REPEATS_ECN_OFFER),
     except(
         "ecn_syn_blocked",
         "a timeout of 3 s for data",
@@ -133,35 +134,41 @@ pub const EXCEPTIONS: &[RuleException] = &[
         |s| s.quirks.syn_rtx_rto == SynRtxRto::Sample && s.timestamps && !s.tlp,
         "the answer's timestamp tells which SYN it answers, so there is a sample (RFC 7323; Linux tcp_ack_update_rtt)",
     ),
-    except("one_loss", CUT, ALL, vegas, VEGAS_CUT),
-    except("one_loss", END, ALL, vegas, VEGAS_CUT),
+    except("one_loss", CUT, ALL, is_vegas, VEGAS_CUT),
+    except("one_loss", END, ALL, is_vegas, VEGAS_CUT),
     // Counted in segments, the ACK that jumps over delivered segments takes slow start to ssthresh at once.
     except(
         "one_loss",
         END,
         ALL,
-        |s| tahoe(s) && s.cwnd_increase == CwndIncrease::PerAck,
+        |s| is_tahoe(s) && s.cwnd_increase == CwndIncrease::PerAck,
         "Tahoe has no fast recovery: slow start from one segment (Jacobson 1988)",
     ),
     except(
         "one_loss",
         "a new segment for each of the first two duplicates",
         ALL,
-        |s| vegas(s) && s.quirks.limited_transmit,
+        |s| is_vegas(s) && s.quirks.limited_transmit,
         "Vegas has no limited transmit (ns-2 tcp-vegas.cc)",
     ),
-    except(SEVERAL, "no timeout", ALL, reno, RENO_ENDS),
-    except(SEVERAL, "no timeout", SOME, impatient, IMPATIENT),
-    except(SEVERAL, "no timeout", SOME, vegas, FINE_CLOCK),
-    except(SEVERAL, CUT, ALL, reno, RENO_ENDS),
-    except(SEVERAL, CUT, SOME, impatient, IMPATIENT),
-    except(SEVERAL, CUT, ALL, vegas, VEGAS_CUT),
-    except(SEVERAL, AGAIN, ALL, reno, RENO_ENDS),
-    except(SEVERAL, AGAIN, ALL, tahoe, GOES_BACK),
-    except(SEVERAL, AGAIN, SOME, impatient, IMPATIENT),
-    except(SEVERAL, AGAIN, SOME, vegas, FINE_CLOCK),
-    except("lost_retransmission", "the timer repairs it", ALL, rack, "a later segment's arrival shows the loss (RFC 8985, section 3.1)"),
-    except("lost_retransmission", "the timer repairs it", ALL, vegas, FINE_CLOCK),
+    except(SEVERAL, "no timeout", ALL, is_reno, RENO_ENDS),
+    except(SEVERAL, "no timeout", SOME, is_impatient_newreno, IMPATIENT),
+    except(SEVERAL, "no timeout", SOME, is_vegas, FINE_CLOCK),
+    except(SEVERAL, CUT, ALL, is_reno, RENO_ENDS),
+    except(SEVERAL, CUT, SOME, is_impatient_newreno, IMPATIENT),
+    except(SEVERAL, CUT, ALL, is_vegas, VEGAS_CUT),
+    except(SEVERAL, AGAIN, ALL, is_reno, RENO_ENDS),
+    except(SEVERAL, AGAIN, ALL, is_tahoe, GOES_BACK),
+    except(SEVERAL, AGAIN, SOME, is_impatient_newreno, IMPATIENT),
+    except(SEVERAL, AGAIN, SOME, is_vegas, FINE_CLOCK),
+    except(
+        "lost_retransmission",
+        "the timer repairs it",
+        ALL,
+        uses_rack_loss_detection,
+        "a later segment's arrival shows the loss (RFC 8985, section 3.1)",
+    ),
+    except("lost_retransmission", "the timer repairs it", ALL, is_vegas, FINE_CLOCK),
     except(
         FASTER,
         BEFORE_DELIVERED,
@@ -176,22 +183,22 @@ pub const EXCEPTIONS: &[RuleException] = &[
         |s| s.loss_detection == LossDetection::Dupthresh,
         "losses are detected by DupThresh (RFC 6675, IsLost)",
     ),
-    except(LATE, LATE_AGAIN, SOME, tahoe, GOES_BACK),
-    except(LATE, LATE_AGAIN, SOME, newreno, PARTIAL),
-    except(LATE, LATE_AGAIN, SOME, vegas, FINE_CLOCK),
-    except(LATE, CUT, ALL, vegas, VEGAS_CUT),
+    except(LATE, LATE_AGAIN, SOME, is_tahoe, GOES_BACK),
+    except(LATE, LATE_AGAIN, SOME, is_newreno, PARTIAL),
+    except(LATE, LATE_AGAIN, SOME, is_vegas, FINE_CLOCK),
+    except(LATE, CUT, ALL, is_vegas, VEGAS_CUT),
     except(
         "timeout_while_an_echo_is_on",
         "slow start repairs what a timeout has shown",
         ALL,
-        vegas,
+        is_vegas,
         "Vegas' slow start grows in every second round trip (Brakmo and Peterson 1995; ns-2 tcp-vegas.cc)",
     ),
-    except("timeout_while_an_echo_is_on", "no growth on an ACK with ECE", ALL, repairs_on_ece, REPAIRS_ON_ECE),
-    except("tail_loss", "after a timeout slow start begins at one segment", ALL, vegas, VEGAS_TWO),
-    except("dead_path", "one segment for each timeout", ALL, vegas, VEGAS_TWO),
-    except(BACK_OFF, "one segment for each timeout", ALL, vegas, VEGAS_TWO),
-    except(BACK_OFF, "the window after a timeout is one segment", ALL, vegas, VEGAS_TWO),
+    except("timeout_while_an_echo_is_on", "no growth on an ACK with ECE", ALL, slow_starts_during_ece, SLOW_STARTS_DURING_ECE),
+    except("tail_loss", "after a timeout slow start begins at one segment", ALL, is_vegas, VEGAS_TWO),
+    except("dead_path", "one segment for each timeout", ALL, is_vegas, VEGAS_TWO),
+    except(BACK_OFF, "one segment for each timeout", ALL, is_vegas, VEGAS_TWO),
+    except(BACK_OFF, "the window after a timeout is one segment", ALL, is_vegas, VEGAS_TWO),
     except(
         BACK_OFF,
         "further timeouts of a segment leave the threshold",
@@ -206,23 +213,23 @@ pub const EXCEPTIONS: &[RuleException] = &[
         |s| s.quirks.rto_order == RtoOrder::BackoffFirst,
         "ns-2 of 2001 doubles up to 64 times the timeout (ns-2 tcp.cc, rtt_backoff)",
     ),
-    except("idle_restart", "a restart window after an idle time", SOME, vegas, VEGAS_TWO),
+    except("idle_restart", "a restart window after an idle time", SOME, is_vegas, VEGAS_TWO),
     except(
         "slow_start",
         "the first flight is the initial window",
         ALL,
-        |s| vegas(s) && s.quirks.delay_growth,
+        |s| is_vegas(s) && s.quirks.delay_growth,
         "Vegas opens the window one ACK later than the first packet's (ns-2 tcp-vegas.cc)",
     ),
     except(
         "slow_start",
         "at most a segment for each acknowledged",
         ALL,
-        |s| vegas(s) && s.quirks.delay_growth,
+        |s| is_vegas(s) && s.quirks.delay_growth,
         "Vegas opens the window one ACK later than the first packet's, which shows as growth (ns-2 tcp-vegas.cc)",
     ),
-    except("syn_ack_lost", "one segment after a lost SYN-ACK", ALL, keeps_window, ONE_SYN),
-    except("ecn_syn_blocked", "one segment after a lost SYN", ALL, keeps_window, ONE_SYN),
+    except("syn_ack_lost", "one segment after a lost SYN-ACK", ALL, keeps_initial_window_after_syn_loss, ONE_SYN),
+    except("ecn_syn_blocked", "one segment after a lost SYN", ALL, keeps_initial_window_after_syn_loss, ONE_SYN),
     except(
         "acknowledgements_as_hosts_have_them",
         "gaps are acknowledged at once",
@@ -246,20 +253,26 @@ pub const EXCEPTIONS: &[RuleException] = &[
         "mark_before_a_loss_is_known",
         ONCE,
         ALL,
-        vegas,
+        is_vegas,
         "Vegas asks when the segment was sent and not whether a mark has cut (ns-2 tcp-vegas.cc)",
     ),
     except(
         "mark_before_a_loss_is_known",
         ONCE,
         ALL,
-        |s| s.ecn_response == EcnResponseName::Dctcp && (rescues(s) || rack(s) || reno(s) || newreno(s)),
+        |s| s.ecn_response == EcnResponseName::Dctcp && (uses_rescue_rule(s) || uses_rack_loss_detection(s) || is_reno(s) || is_newreno(s)),
         "a loss leaves what it leaves without marks: DCTCP's milder cut is deepened to that (RFC 8257, section 3.5)",
     ),
-    except("mark_during_recovery", ONCE, ALL, |s| latched(s) && s.offers_sack(), STILL_ON),
-    except("lost_cwr", "the echo that goes on cuts no more", ALL, latched, STILL_ON),
-    except("lost_cwr", "the loss of CWR cuts again", SOME, |s| !rescues(s) && !rack(s), MORE_THAN_RECOVER),
-    except("lost_cwr", "the echo that goes on cuts no more", SOME, |s| !rescues(s) && !rack(s), MORE_THAN_RECOVER),
+    except("mark_during_recovery", ONCE, ALL, |s| reduces_by_prr_on_classic_echo(s) && s.offers_sack(), STILL_ON),
+    except("lost_cwr", "the echo that goes on cuts no more", ALL, reduces_by_prr_on_classic_echo, STILL_ON),
+    except("lost_cwr", "the loss of CWR cuts again", SOME, |s| !uses_rescue_rule(s) && !uses_rack_loss_detection(s), MORE_THAN_RECOVER),
+    except(
+        "lost_cwr",
+        "the echo that goes on cuts no more",
+        SOME,
+        |s| !uses_rescue_rule(s) && !uses_rack_loss_detection(s),
+        MORE_THAN_RECOVER,
+    ),
     except(
         "all_marked",
         "at one segment the timer sends",

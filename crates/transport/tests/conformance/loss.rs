@@ -1,4 +1,4 @@
-//! Losses, lost retransmissions, lost ACKs and reordering (RFC 5681, section 3.2; RFC 6582; RFC 6675; RFC 8985; RFC 3042).
+//! Losses, lost retransmissions, lost ACKs and path_with_late_segment (RFC 5681, section 3.2; RFC 6582; RFC 6675; RFC 8985; RFC 3042).
 
 use ecnlab_transport::congestion::{CongestionControl, CongestionController};
 use ecnlab_transport::settings::RecoveryName;
@@ -27,7 +27,7 @@ pub fn snd_max_before(run: &TransferRecord, step: &SenderStep) -> u64 {
 }
 
 /// Checks that ssthresh after a reduction is the factor times cwnd or FlightSize, at least two segments.
-pub fn is_cut_to(run: &TransferRecord, step: &SenderStep, keep: f64) -> RuleResult {
+pub fn expect_ssthresh_reduced_to(run: &TransferRecord, step: &SenderStep, keep: f64) -> RuleResult {
     let flight = (snd_max_before(run, step) - step.una_before) as f64;
     let (least, most) = (step.before.cwnd.min(flight), step.before.cwnd.max(flight));
     let found = step.after.ssthresh;
@@ -44,7 +44,7 @@ pub const NO_TIMEOUT: Rule = rule("no timeout", "RFC 5681, section 3.2", |_, run
 const ONE_CUT: Rule = rule("one cut, to the share that is kept", "RFC 5681, section 3.2, equation 4", |settings, run| {
     let cuts: Vec<&SenderStep> = run.ssthresh_reductions().collect();
     ensure!(cuts.len() == 1, "{} cuts at {:?}", cuts.len(), cuts.iter().map(|step| step.time.seconds()).collect::<Vec<_>>());
-    is_cut_to(run, cuts[0], loss_beta(settings))
+    expect_ssthresh_reduced_to(run, cuts[0], loss_beta(settings))
 });
 
 const NO_REACTION: Rule = rule("no retransmission and no cut", "RFC 5681, section 3.2", |_, run| {
@@ -55,7 +55,7 @@ const NO_REACTION: Rule = rule("no retransmission and no cut", "RFC 5681, sectio
 });
 
 /// Checks that exactly these segments are sent twice and all others once.
-fn only_again(run: &TransferRecord, seqs: &[u64]) -> RuleResult {
+fn only_retransmitted(run: &TransferRecord, seqs: &[u64]) -> RuleResult {
     let mut again: Vec<u64> = run.retransmissions().map(|(_, sent)| sent.segment.seq).collect();
     again.sort_unstable();
     ensure!(again == seqs, "sent again: {again:?}");
@@ -86,7 +86,7 @@ fn one_loss() {
             }),
             NO_TIMEOUT,
             ONE_CUT,
-            rule("only the lost segment is sent again", "RFC 5681, section 3.2", |_, run| only_again(run, &[LOST])),
+            rule("only the lost segment is sent again", "RFC 5681, section 3.2", |_, run| only_retransmitted(run, &[LOST])),
             rule("recovery ends at the threshold", "RFC 5681, section 3.2, step 6", |_, run| {
                 let cut = run.ssthresh_reductions().next().ok_or("no cut")?;
                 let high = snd_max_before(run, cut);
@@ -122,7 +122,9 @@ fn several_losses() {
         &[
             NO_TIMEOUT,
             ONE_CUT,
-            rule("each lost segment is sent once more and nothing else", "RFC 6582, section 3.2", |_, run| only_again(run, &SEVERAL)),
+            rule("each lost segment is sent once more and nothing else", "RFC 6582, section 3.2", |_, run| {
+                only_retransmitted(run, &SEVERAL)
+            }),
         ],
     );
 }
@@ -169,7 +171,7 @@ fn lost_acknowledgements() {
 }
 
 /// 1000 bytes per millisecond: a window is spread over time, so that only a few segments overtake a late one.
-fn reordering(late: u64) -> Path {
+fn path_with_late_segment(late: u64) -> Path {
     let path = Path { rate: Rate::from_bps(8_000_000), ..Path::clean() };
     path.data(PacketFilter::Number(LOST, 1), PathAction::Delay(millis(late)))
 }
@@ -180,7 +182,7 @@ fn reordering_below_the_threshold() {
         name: "reordering_below_the_threshold",
         text: "A segment is overtaken by two others. Two duplicates are no loss (RFC 5681, section 3.2).",
         members: &[("packet_size", "1000 B")],
-        plan: TransferPlan::new(60, reordering(2)),
+        plan: TransferPlan::new(60, path_with_late_segment(2)),
         lines: 0,
     };
     check_scenario(&scenario, &[NO_REACTION, NO_TIMEOUT]);
@@ -198,7 +200,11 @@ fn reordering_above_the_threshold() {
     };
     check_scenario(
         &scenario,
-        &[ONE_CUT, NO_TIMEOUT, rule("only the late segment is sent again", "RFC 5681, section 3.2", |_, run| only_again(run, &[LOST]))],
+        &[
+            ONE_CUT,
+            NO_TIMEOUT,
+            rule("only the late segment is sent again", "RFC 5681, section 3.2", |_, run| only_retransmitted(run, &[LOST])),
+        ],
     );
 }
 
@@ -228,7 +234,7 @@ fn retransmission_faster_than_the_first_flight() {
         &scenario,
         &[rule("what was sent before a delivered retransmission is lost", "RFC 8985, section 6.2", |_, run| {
             ensure!(run.timeouts() == 0, "{} timeouts", run.timeouts());
-            only_again(run, &[6, 20, 21])
+            only_retransmitted(run, &[6, 20, 21])
         })],
     );
 }

@@ -17,7 +17,7 @@ use crate::harness::record::{SenderStep, TransferRecord};
 const DUP_THRESH: usize = 3;
 
 /// Sender variables of RFC 6675, each one past the segment that contains the RFC's octet.
-struct Model {
+struct Rfc6675Model {
     forward: bool,
     max_rwnd: u64,
     total: u64,
@@ -32,9 +32,9 @@ struct Model {
     used: [usize; 6],
 }
 
-impl Model {
-    fn new(settings: &TcpSettings, run: &TransferRecord) -> Model {
-        Model {
+impl Rfc6675Model {
+    fn new(settings: &TcpSettings, run: &TransferRecord) -> Rfc6675Model {
+        Rfc6675Model {
             forward: settings.recovery == RecoveryName::Fack,
             max_rwnd: settings.max_rwnd,
             total: run.total_segments,
@@ -81,7 +81,7 @@ impl Model {
     }
 
     /// Processes an ACK: Update() and the following steps.
-    fn hear(&mut self, step: &SenderStep) {
+    fn on_ack(&mut self, step: &SenderStep) {
         let Some(ack) = step.ack().filter(|ack| ack.segment_type != SegmentType::Syn) else { return };
         self.acked = self.acked.max(ack.next);
         self.sacked.extend(ack.sacks.as_slice().iter().flat_map(|&(from, to)| from..to));
@@ -90,8 +90,8 @@ impl Model {
     }
 
     /// Compares a step with the model; an error names the violated rule.
-    fn follow(&mut self, step: &SenderStep) -> Result<(), (usize, String)> {
-        self.hear(step);
+    fn check_step(&mut self, step: &SenderStep) -> Result<(), (usize, String)> {
+        self.on_ack(step);
         let mut sent = step
             .sent
             .iter()
@@ -135,10 +135,10 @@ impl Model {
 }
 
 /// Checks that a rule of NextSeg decides at least once, and is followed whenever it does.
-fn clause(settings: &TcpSettings, run: &TransferRecord, rule: usize) -> RuleResult {
-    let mut model = Model::new(settings, run);
+fn check_next_seg_rule(settings: &TcpSettings, run: &TransferRecord, rule: usize) -> RuleResult {
+    let mut model = Rfc6675Model::new(settings, run);
     for step in run.steps.iter().take_while(|step| !step.is_rto()) {
-        match model.follow(step) {
+        match model.check_step(step) {
             Err((other, why)) if other == rule => return Err(why),
             Err(_) => break,
             Ok(()) => {}
@@ -148,19 +148,22 @@ fn clause(settings: &TcpSettings, run: &TransferRecord, rule: usize) -> RuleResu
     Ok(())
 }
 
-const LOWEST_LOST: Rule =
-    rule("NextSeg (1): the lowest lost segment above HighRxt", "RFC 6675, section 4", |settings, run| clause(settings, run, 1));
-const NEW_DATA: Rule = rule("NextSeg (2): new data", "RFC 6675, section 4", |settings, run| clause(settings, run, 2));
-const LOWEST_HOLE: Rule =
-    rule("NextSeg (3): the lowest hole below the highest SACK", "RFC 6675, section 4", |settings, run| clause(settings, run, 3));
-const RESCUE: Rule =
-    rule("NextSeg (4): the highest outstanding segment, once a recovery", "RFC 6675, section 4", |settings, run| clause(settings, run, 4));
-const NOTHING: Rule = rule("NextSeg (5): else nothing", "RFC 6675, section 4", |settings, run| clause(settings, run, 5));
+const LOWEST_LOST: Rule = rule("NextSeg (1): the lowest lost segment above HighRxt", "RFC 6675, section 4", |settings, run| {
+    check_next_seg_rule(settings, run, 1)
+});
+const NEW_DATA: Rule = rule("NextSeg (2): new data", "RFC 6675, section 4", |settings, run| check_next_seg_rule(settings, run, 2));
+const LOWEST_HOLE: Rule = rule("NextSeg (3): the lowest hole below the highest SACK", "RFC 6675, section 4", |settings, run| {
+    check_next_seg_rule(settings, run, 3)
+});
+const RESCUE: Rule = rule("NextSeg (4): the highest outstanding segment, once a recovery", "RFC 6675, section 4", |settings, run| {
+    check_next_seg_rule(settings, run, 4)
+});
+const NOTHING: Rule = rule("NextSeg (5): else nothing", "RFC 6675, section 4", |settings, run| check_next_seg_rule(settings, run, 5));
 
-const SACK: &[(&str, &str)] = &[("recovery", "sack")];
-const FACK: &[(&str, &str)] = &[("recovery", "fack")];
+const RECOVERY_SACK: &[(&str, &str)] = &[("recovery", "sack")];
+const RECOVERY_FACK: &[(&str, &str)] = &[("recovery", "fack")];
 /// 20 segments and a FIN are sent at once; a cwnd of 30 holds none back.
-const AT_ONCE: [(&str, &str); 7] = [
+const ALL_SENT_AT_ONCE: [(&str, &str); 7] = [
     ("sack_blocks", "3"),
     ("receive_window", "unlimited"),
     ("handshake", "three-way"),
@@ -171,16 +174,16 @@ const AT_ONCE: [(&str, &str); 7] = [
 ];
 
 /// Checks a scenario with both rules of loss detection.
-fn conform_both(name: [&'static str; 2], text: &'static str, plan: &TransferPlan, rules: &[Rule]) {
-    for (name, recovery) in name.into_iter().zip([SACK, FACK]) {
-        let members = Vec::leak([&AT_ONCE, recovery].concat());
+fn check_sack_and_fack(name: [&'static str; 2], text: &'static str, plan: &TransferPlan, rules: &[Rule]) {
+    for (name, recovery) in name.into_iter().zip([RECOVERY_SACK, RECOVERY_FACK]) {
+        let members = Vec::leak([&ALL_SENT_AT_ONCE, recovery].concat());
         check_scenario(&Scenario { name, text, members, plan: plan.clone(), lines: 12 }, rules);
     }
 }
 
 #[test]
 fn holes_below_the_highest_sacked_segment() {
-    conform_both(
+    check_sack_and_fack(
         ["next_seg_holes", "next_seg_holes_fack"],
         "The 6th, 7th and 20th of 20 segments are lost, the FIN behind them arrives. The 20th goes again by rule (3), as one segment above it is\n\
          sacked and there are no new ones. Rule (4) waits until more than the first retransmission is acknowledged (RFC 6675, section 4).",
@@ -191,10 +194,10 @@ fn holes_below_the_highest_sacked_segment() {
 
 #[test]
 fn a_lost_end() {
-    conform_both(
+    check_sack_and_fack(
         ["next_seg_rescue", "next_seg_rescue_fack"],
         "The 6th and the last of 20 segments are lost, and the FIN. Nothing above the last ones is sacked: once more than the first\n\
-         retransmission is acknowledged, rule (4) sends the FIN again, whose SACK shows the 20th to be a hole (RFC 6675, section 4).",
+         retransmission is acknowledged, rule (4) sends the FIN again, whose RECOVERY_SACK shows the 20th to be a hole (RFC 6675, section 4).",
         &TransferPlan::new(20, Path::clean().lose(&[6, 20, 21])),
         &[LOWEST_HOLE, RESCUE, NOTHING, NO_TIMEOUT],
     );
@@ -202,7 +205,7 @@ fn a_lost_end() {
 
 #[test]
 fn new_data_before_holes() {
-    conform_both(
+    check_sack_and_fack(
         ["next_seg_new_data", "next_seg_new_data_fack"],
         "Two of many segments are lost. What is lost goes first, new data next; a hole that is not lost waits for both (RFC 6675, section 4).",
         &TransferPlan::new(90, Path::clean().lose(&[6, 9])),

@@ -56,7 +56,7 @@ impl Scenario {
 }
 
 /// Rules of every scenario.
-const ALWAYS: &[Rule] = &[
+const RULES_OF_EVERY_SCENARIO: &[Rule] = &[
     rule("everything arrives", "RFC 9293, section 3.4", |_, run| {
         ensure!(
             run.all_acked_at.is_some() && run.delivered_segments == run.total_segments,
@@ -111,9 +111,9 @@ pub fn check_scenario(scenario: &Scenario, rules: &[Rule]) {
     for case in cases::all_cases() {
         let before = problems.len();
         check_case(scenario, rules, &case, &mut tally, &mut problems);
-        problems.extend(render_asked_case(scenario, &case).filter(|_| problems.len() > before));
+        problems.extend(render_requested_case(scenario, &case).filter(|_| problems.len() > before));
     }
-    problems.extend(tally.needless(scenario));
+    problems.extend(tally.unneeded_exceptions(scenario));
     assert!(problems.is_empty(), "{}: {} problems\n{}", scenario.name, problems.len(), problems.join("\n"));
     insta::with_settings!({ snapshot_path => "../snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
         insta::assert_snapshot!(scenario.name, render_snapshot(scenario));
@@ -127,10 +127,12 @@ struct NeededExceptions {
 }
 
 impl NeededExceptions {
-    fn needless(&self, scenario: &Scenario) -> Vec<String> {
+    fn unneeded_exceptions(&self, scenario: &Scenario) -> Vec<String> {
         let of_scenario = EXCEPTIONS.iter().enumerate().filter(|(_, exception)| exception.scenario == scenario.name);
-        let needless = of_scenario.filter(|(place, _)| !self.needed.contains(place));
-        needless.map(|(_, exception)| format!("  nobody needs the exception from \"{}\": {}", exception.rule, exception.why)).collect()
+        let unneeded_exceptions = of_scenario.filter(|(place, _)| !self.needed.contains(place));
+        unneeded_exceptions
+            .map(|(_, exception)| format!("  nobody needs the exception from \"{}\": {}", exception.rule, exception.reason))
+            .collect()
     }
 }
 
@@ -140,12 +142,12 @@ fn check_case(scenario: &Scenario, rules: &[Rule], case: &ProfileCase, tally: &m
     let Ok(run) = catch_unwind(AssertUnwindSafe(|| run_transfer(&case.settings, &scenario.plan))) else {
         return problems.push(format!("  {}: panics, see above", case.name()));
     };
-    for rule in rules.iter().chain(ALWAYS) {
-        let concerns = |one: &RuleException| (one.scenario, one.rule) == (scenario.name, rule.name) && (one.whom)(&case.settings);
+    for rule in rules.iter().chain(RULES_OF_EVERY_SCENARIO) {
+        let concerns = |one: &RuleException| (one.scenario, one.rule) == (scenario.name, rule.name) && (one.applies_to)(&case.settings);
         let exception = EXCEPTIONS.iter().position(concerns);
         let text = match ((rule.holds)(&case.settings, &run), exception) {
             (Err(why), None) => format!("does not hold: {why}"),
-            (Ok(()), Some(place)) if EXCEPTIONS[place].who == ExceptionScope::All => "holds: the exception is not needed".to_owned(),
+            (Ok(()), Some(place)) if EXCEPTIONS[place].scope == ExceptionScope::All => "holds: the exception is not needed".to_owned(),
             (Err(_), Some(place)) => {
                 tally.needed.insert(place);
                 continue;
@@ -157,7 +159,7 @@ fn check_case(scenario: &Scenario, rules: &[Rule], case: &ProfileCase, tally: &m
 }
 
 /// A case's whole run, if `CONFORM_SHOW` names it.
-fn render_asked_case(scenario: &Scenario, case: &ProfileCase) -> Option<String> {
+fn render_requested_case(scenario: &Scenario, case: &ProfileCase) -> Option<String> {
     let asked = std::env::var("CONFORM_SHOW").is_ok_and(|name| name == case.name());
     let case = scenario.case(case).filter(|_| asked)?;
     let run = catch_unwind(AssertUnwindSafe(|| run_transfer(&case.settings, &scenario.plan))).ok()?;

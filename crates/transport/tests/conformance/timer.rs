@@ -12,10 +12,10 @@ use crate::harness::record::{SenderStep, TransferRecord};
 use crate::harness::{at, millis};
 
 /// Start and end of the outage in ms.
-const DEAD: (u64, u64) = (450, 40_000);
+const OUTAGE_MS: (u64, u64) = (450, 40_000);
 
-fn dead_path() -> Path {
-    Path::clean().data(PacketFilter::During(at(DEAD.0), at(DEAD.1)), PathAction::Drop)
+fn path_with_outage() -> Path {
+    Path::clean().data(PacketFilter::During(at(OUTAGE_MS.0), at(OUTAGE_MS.1)), PathAction::Drop)
 }
 
 fn timeouts(run: &TransferRecord) -> Vec<&SenderStep> {
@@ -27,7 +27,7 @@ fn intervals(run: &TransferRecord) -> Vec<Span> {
 }
 
 /// Two ticks: ns-2's timer counts whole ticks.
-const SLACK: f64 = 0.021;
+const TWO_TICKS_S: f64 = 0.021;
 
 /// Lateness of a timer of `seconds` by the steps of the timer wheel: two ticks, or 8 for each 63 of them.
 pub fn wheel_slack(settings: &TcpSettings, seconds: f64) -> f64 {
@@ -42,7 +42,7 @@ fn exponential_back_off() {
                (RFC 5681, section 3.1). The first acknowledgement afterwards is of a retransmission: no sample is taken, and without timestamps the\n\
                timer stays backed off (Karn; RFC 6298, sections 3 and 5.7).",
         members: &[],
-        plan: TransferPlan::new(200, dead_path()),
+        plan: TransferPlan::new(200, path_with_outage()),
         lines: 24,
     };
     check_scenario(
@@ -55,7 +55,7 @@ fn exponential_back_off() {
                     let (before, after) = (pair[0].seconds(), pair[1].seconds());
                     let expected = (2.0 * before).min(settings.quirks.rto_max.seconds());
                     let late = wheel_slack(settings, expected);
-                    ensure!((after - expected).abs() <= SLACK + late, "{before} s is followed by {after} s");
+                    ensure!((after - expected).abs() <= TWO_TICKS_S + late, "{before} s is followed by {after} s");
                 }
                 Ok(())
             }),
@@ -89,7 +89,7 @@ fn exponential_back_off() {
                 let first = run.steps.iter().find(|step| step.time > last && step.una > step.una_before).ok_or("no acknowledgement")?;
                 let backed_off = intervals(run).last().copied().unwrap_or_default();
                 let timer = first.timer.map_or(Span::ZERO, |timer| timer.since(first.time));
-                let keeps = timer.seconds() + SLACK >= backed_off.seconds();
+                let keeps = timer.seconds() + TWO_TICKS_S >= backed_off.seconds();
                 let own_timers = settings.recovery == RecoveryName::Rack;
                 ensure!(settings.timestamps || own_timers || keeps, "{} s after {} s", timer.seconds(), backed_off.seconds());
                 Ok(())
@@ -99,7 +99,7 @@ fn exponential_back_off() {
 }
 
 /// 40 segments, five seconds, 40 more.
-fn pause() -> TransferPlan {
+fn plan_with_pause() -> TransferPlan {
     TransferPlan { later: vec![(at(8000), 40)], ..TransferPlan::new(40, Path::clean()) }
 }
 
@@ -109,7 +109,7 @@ fn idle_restart() {
         name: "idle_restart",
         text: "After seconds with nothing to send, no more than the restart window goes at once: the initial window or less (RFC 5681, section 4.1).",
         members: &[],
-        plan: pause(),
+        plan: plan_with_pause(),
         lines: 40,
     };
     check_scenario(

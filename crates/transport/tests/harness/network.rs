@@ -42,7 +42,7 @@ impl fmt::Debug for TransferPlan {
             path.rate,
             path.ecn_semantics
         )?;
-        write!(f, "  data: {}\n  acks: {}", describe(&path.data), describe(&path.acks))
+        write!(f, "  data: {}\n  acks: {}", describe_script(&path.data), describe_script(&path.acks))
     }
 }
 
@@ -124,8 +124,8 @@ pub fn run_transfer(settings: &Arc<TcpSettings>, plan: &TransferPlan) -> Transfe
         network.insert(time, Event::Produce(AppWrite { closes, ..AppWrite::full_packets(more, settings.payload()) }));
     }
     network.run.written_bytes = segments * u64::from(settings.payload());
-    network.call(StepCause::Start, |sender, now, out| sender.start(now, out));
-    network.go_on(plan.until);
+    network.call_sender(StepCause::Start, |sender, now, out| sender.start(now, out));
+    network.run_until(plan.until);
     network.finish()
 }
 
@@ -136,7 +136,7 @@ impl TestNetwork {
     }
 
     /// Runs all events up to a time. Packets precede timers of the same time.
-    fn go_on(&mut self, until: Time) {
+    fn run_until(&mut self, until: Time) {
         while self.run.all_acked_at.is_none() || !self.events.is_empty() {
             assert!(self.run.steps.len() < MAX_STEPS, "the sender is called over and over at {:?}", self.now);
             let event = self.events.keys().next().map(|&(time, _)| time);
@@ -148,12 +148,12 @@ impl TestNetwork {
             self.now = next;
             if event == Some(next) {
                 let (_, event) = self.events.pop_first().expect("an event");
-                self.happen(event);
+                self.process_event(event);
             } else if timers[0] == Some(next) {
                 let ack = self.receiver.on_timer(next);
-                ack.into_iter().for_each(|ack| self.answer(ack));
+                ack.into_iter().for_each(|ack| self.send_ack(ack));
             } else {
-                self.call(StepCause::Timer, |sender, now, out| sender.on_timer(now, out));
+                self.call_sender(StepCause::Timer, |sender, now, out| sender.on_timer(now, out));
             }
             self.check_deadlines();
         }
@@ -165,20 +165,20 @@ impl TestNetwork {
         }
     }
 
-    fn happen(&mut self, event: Event) {
+    fn process_event(&mut self, event: Event) {
         match event {
-            Event::Segment(segment, sent) => self.arrive(&segment, sent),
-            Event::Ack(ack) => self.call(StepCause::Ack(ack.clone()), |sender, now, out| sender.on_ack(&ack, now, out)),
-            Event::Produce(app_write) => self.call(StepCause::Produce, |sender, now, out| sender.write(&app_write, now, out)),
+            Event::Segment(segment, sent) => self.deliver_segment(&segment, sent),
+            Event::Ack(ack) => self.call_sender(StepCause::Ack(ack.clone()), |sender, now, out| sender.on_ack(&ack, now, out)),
+            Event::Produce(app_write) => self.call_sender(StepCause::Produce, |sender, now, out| sender.write(&app_write, now, out)),
         }
     }
 
     /// Calls the sender, transmits its segments and records the step.
-    fn call(&mut self, cause: StepCause, deed: impl FnOnce(&mut Sender, Time, &mut SentCollector)) {
+    fn call_sender(&mut self, cause: StepCause, action: impl FnOnce(&mut Sender, Time, &mut SentCollector)) {
         let (before, counters_before) = (*self.sender.window(), *self.sender.counters());
         let una_before = self.sender.snd_una();
         let mut out = SentCollector { window: before, sent: Vec::new() };
-        deed(&mut self.sender, self.now, &mut out);
+        action(&mut self.sender, self.now, &mut out);
         let sent = out.sent.into_iter().map(|(segment, window)| self.send(segment, window)).collect();
         let (after, una) = (*self.sender.window(), self.sender.snd_una());
         // Integer halving reduces a cwnd of one to zero, and so does Vegas after an RTO for a cwnd inflated by duplicates: both wait for
@@ -202,19 +202,19 @@ impl TestNetwork {
         let passing = PacketInfo { capable: segment.ecn.is_capable(), ece: segment.ece, retransmission: segment.retransmission, ..passing };
         let fate = apply_script(&self.path.data, self.path.ecn_semantics, segment, &passing);
         self.free = self.free.max(self.now) + self.path.rate.map_or(Span::ZERO, |rate| rate.transmission_time(segment.size));
-        self.count(fate.copies.len());
+        self.count_copies(fate.copies.len());
         for &late in &fate.copies {
             self.insert(self.free + self.path.delay + late, Event::Segment(fate.packet, self.now));
         }
-        RecordedSegment { segment, nth: passing.nth, deeds: fate.actions, window }
+        RecordedSegment { segment, nth: passing.nth, actions: fate.actions, window }
     }
 
-    fn count(&mut self, copies: usize) {
+    fn count_copies(&mut self, copies: usize) {
         self.copies += copies as u64;
         self.dropped += u64::from(copies == 0);
     }
 
-    fn arrive(&mut self, segment: &Segment, sent: Time) {
+    fn deliver_segment(&mut self, segment: &Segment, sent: Time) {
         let before = self.receiver.rcv_nxt();
         let arrival = self.receiver.receive(segment, sent, self.now);
         assert_eq!(arrival.delivered, self.receiver.rcv_nxt() - before, "delivered is what `next` passed");
@@ -223,23 +223,23 @@ impl TestNetwork {
         }
         self.run.arrived.push(ArrivedSegment { time: self.now, segment: *segment, delivered: arrival.delivered });
         for ack in arrival.earlier_ack.map(|ack| *ack).into_iter().chain(arrival.ack) {
-            self.answer(ack);
+            self.send_ack(ack);
         }
     }
 
-    fn answer(&mut self, ack: Ack) {
-        self.check_truth(&ack);
+    fn send_ack(&mut self, ack: Ack) {
+        self.check_acked_segments_arrived(&ack);
         let passing = self.back.next(ack.next, self.now, ack.segment_type, ack.cwr);
         let passing = PacketInfo { ece: ack.ece, ..passing };
         let fate = apply_script(&self.path.acks, self.path.ecn_semantics, ack.clone(), &passing);
         for &late in &fate.copies {
             self.insert(self.now + self.path.delay + late, Event::Ack(fate.packet.clone()));
         }
-        self.run.acks.push(RecordedAck { time: self.now, ack, deeds: fate.actions });
+        self.run.acks.push(RecordedAck { time: self.now, ack, actions: fate.actions });
     }
 
     /// Checks that only arrived segments are acknowledged (RFC 9293, section 3.4; RFC 2018, section 4).
-    fn check_truth(&self, ack: &Ack) {
+    fn check_acked_segments_arrived(&self, ack: &Ack) {
         let acked = (0..ack.next).chain(ack.sacks.as_slice().iter().flat_map(|&(from, to)| from..to));
         for seq in acked {
             assert!(self.arrived.contains_key(&seq), "segment {seq} is acknowledged by {ack:?} but has not arrived");
@@ -256,7 +256,7 @@ impl TestNetwork {
         self.run.total_segments = self.sender.send_buffer().queued_segments();
         self.run.delivered_bytes = self.arrived.values().map(|&bytes| u64::from(bytes)).sum();
         if self.events.is_empty() {
-            let extra: u64 = self.run.sent().map(|(_, sent)| duplicates(&sent.deeds)).sum();
+            let extra: u64 = self.run.sent().map(|(_, sent)| duplicates(&sent.actions)).sum();
             assert_eq!(self.copies, self.run.arrived.len() as u64);
             assert_eq!(self.run.counters.sent + extra, self.copies + self.dropped, "sent = received + dropped");
         }
@@ -265,8 +265,12 @@ impl TestNetwork {
     }
 }
 
-fn duplicates(deeds: &[PathAction]) -> u64 {
-    if deeds.contains(&PathAction::Drop) { 0 } else { deeds.iter().filter(|deed| matches!(deed, PathAction::Duplicate(_))).count() as u64 }
+fn duplicates(actions: &[PathAction]) -> u64 {
+    if actions.contains(&PathAction::Drop) {
+        0
+    } else {
+        actions.iter().filter(|action| matches!(action, PathAction::Duplicate(_))).count() as u64
+    }
 }
 
 impl Direction {
@@ -281,6 +285,6 @@ impl Direction {
 }
 
 /// The script of a direction as one line, for messages.
-fn describe(script: &PathScript) -> String {
-    script.iter().map(|(pick, deed)| format!("({pick:?}, {deed:?})")).collect::<Vec<_>>().join(", ")
+fn describe_script(script: &PathScript) -> String {
+    script.iter().map(|(pick, action)| format!("({pick:?}, {action:?})")).collect::<Vec<_>>().join(", ")
 }

@@ -19,13 +19,13 @@ pub fn check_invariants(settings: &TcpSettings, run: &TransferRecord) -> Result<
     if run.delivered_segments != run.total_segments {
         return Err(format!("{} of {} delivered", run.delivered_segments, run.total_segments));
     }
-    let mut wire = Wire::default();
+    let mut wire = InFlightModel::default();
     run.steps.iter().try_for_each(|step| wire.step(settings, step))
 }
 
 /// Segments in flight as an observer of the wire sees them.
 #[derive(Default)]
-struct Wire {
+struct InFlightModel {
     high: u64,
     una: u64,
     /// Last send time of each segment from `una` on, and whether it is sacked.
@@ -34,21 +34,21 @@ struct Wire {
     fack: u64,
     newest: Option<Time>,
     timeout: Option<Time>,
-    episode: Episode,
-    offer: Offer,
+    episode: RecoveryEpisode,
+    offer: ReceiveWindowModel,
 }
 
 /// The receive window, in bytes of data.
 #[derive(Default)]
-struct Offer {
+struct ReceiveWindowModel {
     /// End of each segment sent, in bytes.
     ends: Vec<u64>,
     /// Right edge of the window advertised so far.
     limit: Option<u64>,
 }
 
-impl Offer {
-    fn hear(&mut self, ack: &Ack) {
+impl ReceiveWindowModel {
+    fn on_ack(&mut self, ack: &Ack) {
         let acknowledged = ack.next.checked_sub(1).and_then(|last| self.ends.get(last as usize));
         let limit = acknowledged.copied().unwrap_or(0).saturating_add(if ack.window == Ack::WINDOW_UNLIMITED {
             u64::MAX
@@ -59,7 +59,7 @@ impl Offer {
     }
 
     /// Records a new segment; returns whether it fits into the window.
-    fn take(&mut self, bytes: u32) -> bool {
+    fn admit_new_segment(&mut self, bytes: u32) -> bool {
         let end = self.ends.last().unwrap_or(&0) + u64::from(bytes);
         self.ends.push(end);
         self.limit.is_none_or(|limit| end <= limit)
@@ -68,31 +68,31 @@ impl Offer {
 
 /// Duplicate and partial ACKs until all segments outstanding at the first duplicate are acknowledged.
 #[derive(Default)]
-struct Episode {
+struct RecoveryEpisode {
     until: u64,
     duplicates: u64,
     partial: u64,
     old: u64,
 }
 
-impl Wire {
+impl InFlightModel {
     fn step(&mut self, settings: &TcpSettings, step: &SenderStep) -> Result<(), String> {
         if let StepCause::Ack(ack) = &step.cause {
-            self.hear(ack, step.una_before);
+            self.on_ack(ack, step.una_before);
         }
         if step.is_rto() {
             self.timeout = Some(step.time);
-            self.episode = Episode::default();
+            self.episode = RecoveryEpisode::default();
         }
         self.una = step.una;
         if let StepCause::Ack(ack) = &step.cause {
-            self.offer.hear(ack);
+            self.offer.on_ack(ack);
         }
         for sent in step.sent.iter().filter(|sent| sent.segment.segment_type != SegmentType::PureAck) {
             self.check_invariants(settings, step, sent)
                 .map_err(|why| format!("{why}: {} at {:?}, una {}", sent.segment.seq, step.time, step.una))?;
             self.sent.insert(sent.segment.seq, (step.time, false));
-            if sent.segment.seq == self.high && !self.offer.take(payload(settings, &sent.segment)) {
+            if sent.segment.seq == self.high && !self.offer.admit_new_segment(payload(settings, &sent.segment)) {
                 return Err(format!("beyond the window that is offered: {} at {:?}, una {}", sent.segment.seq, step.time, step.una));
             }
             self.high = self.high.max(sent.segment.seq + 1);
@@ -101,7 +101,7 @@ impl Wire {
         if outstanding && step.timer.is_none() { Err(format!("no timer at {:?}", step.time)) } else { Ok(()) }
     }
 
-    fn hear(&mut self, ack: &Ack, una_before: u64) {
+    fn on_ack(&mut self, ack: &Ack, una_before: u64) {
         let runs = ack.sacks.as_slice().iter().flat_map(|&(from, to)| from..to);
         for seq in (una_before..ack.next).chain(runs) {
             let Some((sent, sacked)) = self.sent.get_mut(&seq) else { continue };
@@ -112,7 +112,7 @@ impl Wire {
             self.fack = self.fack.max(seq + 1);
         }
         self.sent.retain(|&seq, _| seq >= ack.next);
-        self.episode.hear(ack, una_before, self.high);
+        self.episode.on_ack(ack, una_before, self.high);
     }
 
     fn check_invariants(&self, settings: &TcpSettings, step: &SenderStep, sent: &RecordedSegment) -> Result<(), String> {
@@ -141,7 +141,7 @@ impl Wire {
             return Ok(());
         }
         let allowed = if on_scoreboard(settings) {
-            self.pipe().saturating_sub(self.gone(settings)) < sent.window.cwnd as u64
+            self.pipe().saturating_sub(self.delivered_without_sack(settings)) < sent.window.cwnd as u64
         } else {
             self.in_window(settings, &sent.window, seq)
         };
@@ -163,7 +163,7 @@ impl Wire {
     }
 
     /// Segments that a scoreboard without SACK counts as delivered, one per duplicate ACK, and the one that they indicate as lost.
-    fn gone(&self, settings: &TcpSettings) -> u64 {
+    fn delivered_without_sack(&self, settings: &TcpSettings) -> u64 {
         if settings.max_reported_sack_blocks() == 0 { self.episode.duplicates + 1 } else { 0 }
     }
 
@@ -183,10 +183,10 @@ fn on_scoreboard(settings: &TcpSettings) -> bool {
     matches!(settings.recovery, RecoveryName::Sack | RecoveryName::Fack | RecoveryName::Rack)
 }
 
-impl Episode {
-    fn hear(&mut self, ack: &Ack, una_before: u64, high: u64) {
+impl RecoveryEpisode {
+    fn on_ack(&mut self, ack: &Ack, una_before: u64, high: u64) {
         if ack.next > una_before && ack.next >= self.until {
-            *self = Episode::default();
+            *self = RecoveryEpisode::default();
         } else if ack.next > una_before {
             self.partial += 1;
         } else if ack.next == una_before {

@@ -99,13 +99,13 @@ impl Path {
         }
     }
 
-    pub fn data(mut self, pick: PacketFilter, deed: PathAction) -> Path {
-        self.data.push((pick, deed));
+    pub fn data(mut self, filter: PacketFilter, action: PathAction) -> Path {
+        self.data.push((filter, action));
         self
     }
 
-    pub fn acks(mut self, pick: PacketFilter, deed: PathAction) -> Path {
-        self.acks.push((pick, deed));
+    pub fn acks(mut self, filter: PacketFilter, action: PathAction) -> Path {
+        self.acks.push((filter, action));
         self
     }
 
@@ -161,11 +161,11 @@ pub struct PathOutcome<P> {
 
 /// Applies a script to a packet.
 pub fn apply_script<P: Packet>(script: &PathScript, ecn_semantics: EcnSemantics, mut packet: P, passing: &PacketInfo) -> PathOutcome<P> {
-    let deeds: Vec<PathAction> = script.iter().filter(|(pick, _)| pick.matches(passing)).map(|&(_, deed)| deed).collect();
+    let actions: Vec<PathAction> = script.iter().filter(|(filter, _)| filter.matches(passing)).map(|&(_, action)| action).collect();
     let (mut late, mut copies) = (Span::ZERO, Vec::new());
-    for &deed in &deeds {
-        match deed {
-            PathAction::Drop => return PathOutcome { packet, copies: Vec::new(), actions: deeds },
+    for &action in &actions {
+        match action {
+            PathAction::Drop => return PathOutcome { packet, copies: Vec::new(), actions: actions },
             PathAction::Mark(level) => packet.mark(ecn_semantics, level),
             PathAction::Duplicate(after) => copies.push(after),
             PathAction::Delay(by) => late = late.max(by),
@@ -175,5 +175,5 @@ pub fn apply_script<P: Packet>(script: &PathScript, ecn_semantics: EcnSemantics,
         }
     }
     copies.insert(0, late);
-    PathOutcome { packet, copies, actions: deeds }
+    PathOutcome { packet, copies, actions: actions }
 }

@@ -20,7 +20,7 @@ pub enum StepCause {
 pub struct RecordedSegment {
     pub segment: Segment,
     pub nth: u32,
-    pub deeds: Vec<PathAction>,
+    pub actions: Vec<PathAction>,
     /// Window when it was sent, by the sender's last report.
     pub window: CongestionWindow,
 }
@@ -46,7 +46,7 @@ pub struct SenderStep {
 pub struct RecordedAck {
     pub time: Time,
     pub ack: Ack,
-    pub deeds: Vec<PathAction>,
+    pub actions: Vec<PathAction>,
 }
 
 #[derive(Clone, Copy, Debug)]

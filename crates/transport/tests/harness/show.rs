@@ -13,9 +13,9 @@ const COLUMNS: &str = "  time s     cwnd  ssthresh  acks                      se
 /// Table of a run, truncated after `most` lines.
 pub fn render_table(run: &TransferRecord, most: usize) -> String {
     let mut text = format!("{COLUMNS}\n");
-    let rounds = rounds(run);
+    let rounds = steps_by_millisecond(run);
     for round in rounds.iter().take(most) {
-        text.push_str(line(round).trim_end());
+        text.push_str(format_steps(round).trim_end());
         text.push('\n');
     }
     if rounds.len() > most {
@@ -35,7 +35,7 @@ pub fn render_table(run: &TransferRecord, most: usize) -> String {
 }
 
 /// Steps with an effect, grouped by millisecond.
-fn rounds(run: &TransferRecord) -> Vec<Vec<&SenderStep>> {
+fn steps_by_millisecond(run: &TransferRecord) -> Vec<Vec<&SenderStep>> {
     let mut rounds: Vec<Vec<&SenderStep>> = Vec::new();
     for step in run.steps.iter().filter(|step| step.cause != StepCause::Timer || !step.sent.is_empty() || step.before != step.after) {
         match rounds.last_mut() {
@@ -46,27 +46,27 @@ fn rounds(run: &TransferRecord) -> Vec<Vec<&SenderStep>> {
     rounds
 }
 
-fn line(round: &[&SenderStep]) -> String {
+fn format_steps(round: &[&SenderStep]) -> String {
     let last = round[round.len() - 1];
     let acks: Vec<&Ack> = round.iter().filter_map(|step| step.ack()).collect();
     let sent: Vec<&RecordedSegment> = round.iter().flat_map(|step| &step.sent).collect();
     format!(
         "{:8.3} {:8} {:>9}  {:<24}  {:<24}  {}",
         last.time.seconds(),
-        number(last.after.cwnd),
-        number(last.after.ssthresh),
+        format_number(last.after.cwnd),
+        format_number(last.after.ssthresh),
         acks_text(&acks),
         sent_text(&sent),
         events(round).join("; ")
     )
 }
 
-fn number(value: f64) -> String {
+fn format_number(value: f64) -> String {
     if value == value.floor() { format!("{value:.0}   ") } else { format!("{value:.2}") }
 }
 
 /// Ranges of numbers with the same attributes: `4-9` in sequence, `5 x3` repeated.
-fn runs(numbers: &[(u64, String)]) -> Vec<String> {
+fn format_ranges(numbers: &[(u64, String)]) -> Vec<String> {
     let mut parts = Vec::new();
     let mut at = 0;
     while at < numbers.len() {
@@ -105,7 +105,7 @@ fn acks_text(acks: &[&Ack]) -> String {
         format!("{kind}{bits}")
     };
     let numbers: Vec<(u64, String)> = acks.iter().map(|ack| (ack.next, flavour(ack))).collect();
-    let mut text = runs(&numbers).join(", ");
+    let mut text = format_ranges(&numbers).join(", ");
     for &(from, to) in acks.last().map_or(&[][..], |ack| ack.sacks.as_slice()) {
         let _ = write!(text, " [{}]", if from + 1 == to { from.to_string() } else { format!("{from}-{}", to - 1) });
     }
@@ -126,7 +126,7 @@ fn sent_text(sent: &[&RecordedSegment]) -> String {
         }
     };
     let numbers: Vec<(u64, String)> = sent.iter().map(|sent| (sent.segment.seq, flavour(sent))).collect();
-    runs(&numbers).join(", ")
+    format_ranges(&numbers).join(", ")
 }
 
 fn events(round: &[&SenderStep]) -> Vec<String> {
@@ -149,14 +149,14 @@ fn events(round: &[&SenderStep]) -> Vec<String> {
         }
     }
     for sent in round.iter().flat_map(|step| &step.sent) {
-        events.extend(sent.deeds.iter().map(|deed| format!("{} {}", sent.segment.seq, deed_text(deed))));
+        events.extend(sent.actions.iter().map(|action| format!("{} {}", sent.segment.seq, action_text(action))));
     }
     events.dedup();
     events
 }
 
-fn deed_text(deed: &PathAction) -> String {
-    match deed {
+fn action_text(action: &PathAction) -> String {
+    match action {
         PathAction::Drop => "lost".to_owned(),
         PathAction::Mark(CongestionLevel::Congested) => "marked".to_owned(),
         PathAction::Mark(CongestionLevel::Incipient) => "marked incipient".to_owned(),

@@ -74,7 +74,7 @@ fn tick(case: &Case) -> Span {
 /// What is not built of what the case asks for.
 pub fn settings(case: &Case) -> Result<TcpSettings, String> {
     let tcp = &case.tcp;
-    let mut values = profile::find(PROFILE).expect("the profile exists").values();
+    let mut values = profile::find_profile(PROFILE).expect("the profile exists").values();
     let mut wrong = Vec::new();
     let mut set = |name: &str, value: &str| wrong.extend(values.set_from_text(name, value).err().map(|why| (name.to_owned(), why)));
     congestion(tcp, &mut set)?;

@@ -134,7 +134,7 @@ impl LinuxCubic {
         let state = &mut self.state;
         if state.epoch_start == UNSET || now != state.last_computed {
             (state.last_cwnd, state.last_computed, state.cnt_valid_until) = (cwnd, now, cnt_valid_until(now, &self.clock));
-            let began = self.epoch_start(cwnd, segments, now);
+            let began = self.start_epoch_if_unset(cwnd, segments, now);
             self.apply_cubic_curve(cwnd, now - began);
         }
         if self.constants.parameters.reno_friendly {
@@ -143,8 +143,8 @@ impl LinuxCubic {
         self.state.cnt = self.state.cnt.max(MIN_CNT);
     }
 
-    /// Start of the current epoch, or of a new one.
-    fn epoch_start(&mut self, cwnd: u64, segments: u64, now: u64) -> u64 {
+    /// Starts an epoch unless one is running; returns the tick at which it began.
+    fn start_epoch_if_unset(&mut self, cwnd: u64, segments: u64, now: u64) -> u64 {
         let state = &mut self.state;
         if state.epoch_start != UNSET {
             return state.epoch_start;
@@ -268,20 +268,20 @@ mod tests {
     use crate::settings::Quirks;
 
     /// A congestion control with its window and evenly spaced ACKs of single segments.
-    struct Flow {
+    struct TestFlow {
         cubic: LinuxCubic,
         window: CongestionWindow,
         rtt: Span,
         now: Time,
     }
 
-    impl Flow {
-        fn new(cwnd: f64, rtt_millis: u64, reno_friendly: bool) -> Flow {
+    impl TestFlow {
+        fn new(cwnd: f64, rtt_millis: u64, reno_friendly: bool) -> TestFlow {
             let settings = TcpSettings {
                 quirks: Quirks { tick: Span::from_millis(4), cubic_reno_friendly: reno_friendly, ..profile::quirks("linux") },
                 ..profile::settings("linux")
             };
-            Flow {
+            TestFlow {
                 cubic: LinuxCubic::new(&settings, HostClock::new(&settings, Span::from_secs(1))),
                 window: CongestionWindow { cwnd, ssthresh: cwnd },
                 rtt: Span::from_millis(rtt_millis),
@@ -289,13 +289,13 @@ mod tests {
             }
         }
 
-        fn cut(&mut self) {
+        fn reduce_for_loss(&mut self) {
             let left = self.cubic.ssthresh_after_loss(self.window.cwnd);
             self.cubic.on_reduction(&self.window, ReductionCause::Loss, self.now);
             self.window = CongestionWindow { cwnd: left, ssthresh: left };
         }
 
-        fn acknowledge(&mut self) {
+        fn deliver_ack(&mut self) {
             self.cubic.on_rtt_sample(self.rtt.picos() / Span::from_micros(1).picos(), self.now);
             self.cubic.on_ack(&mut self.window, &ack_sample(1, self.now, self.rtt));
         }
@@ -304,12 +304,12 @@ mod tests {
         fn round(&mut self) {
             let acknowledgements = self.window.cwnd as u64;
             for _ in 0..acknowledgements {
-                self.acknowledge();
+                self.deliver_ack();
                 self.now += Span::from_picos(self.rtt.picos() / acknowledgements);
             }
         }
 
-        fn rounds(&mut self, rounds: u64) -> f64 {
+        fn ack_windows(&mut self, rounds: u64) -> f64 {
             (0..rounds).for_each(|_| self.round());
             self.window.cwnd
         }
@@ -318,9 +318,9 @@ mod tests {
     /// RFC 9438, figure 1, after a reduction from 1000 segments to 700: K = 9.09 s.
     #[test]
     fn the_window_is_the_rfc_s_cubic_of_the_time_to_a_hundredth() {
-        let mut flow = Flow::new(1000.0, 100, false);
-        flow.acknowledge();
-        flow.cut();
+        let mut flow = TestFlow::new(1000.0, 100, false);
+        flow.deliver_ack();
+        flow.reduce_for_loss();
         let cut = flow.now;
         for _ in 0..150 {
             flow.round();
@@ -333,37 +333,37 @@ mod tests {
     /// The cubic adds a segment in more than a second here; AIMD with 0.7 adds 0.53 in an RTT of 10 ms (RFC 9438, section 4.3).
     #[test]
     fn on_a_short_path_growth_is_that_of_aimd() {
-        let mut flow = Flow::new(60.0, 10, true);
-        flow.cut();
-        let grown = flow.rounds(40) - 42.0;
+        let mut flow = TestFlow::new(60.0, 10, true);
+        flow.reduce_for_loss();
+        let grown = flow.ack_windows(40) - 42.0;
         assert!((grown - 40.0 * 0.53).abs() < 2.0, "{grown}");
     }
 
     #[test]
     fn before_the_first_cut_growth_is_at_least_a_twentieth_in_a_round_trip_and_at_most_a_half() {
-        assert_eq!(105.0, Flow::new(100.0, 10, false).rounds(1));
-        let mut flow = Flow::new(100.0, 10, false);
-        flow.acknowledge();
+        assert_eq!(105.0, TestFlow::new(100.0, 10, false).ack_windows(1));
+        let mut flow = TestFlow::new(100.0, 10, false);
+        flow.deliver_ack();
         flow.now += Span::from_secs(100);
-        let grown = flow.rounds(1);
+        let grown = flow.ack_windows(1);
         assert!((149.0..=151.0).contains(&grown), "{grown}");
     }
 
     #[test]
     fn a_cut_below_the_last_maximum_lowers_the_next_plateau_further() {
-        let mut flow = Flow::new(1000.0, 100, true);
-        flow.cut();
+        let mut flow = TestFlow::new(1000.0, 100, true);
+        flow.reduce_for_loss();
         flow.window.cwnd = 900.0;
-        flow.cut();
+        flow.reduce_for_loss();
         // 900 (1024 + 717) / 2048 = 765.09.
         assert_eq!((765, 630.0), (flow.cubic.state.last_max_cwnd, flow.window.cwnd));
     }
 
     #[test]
     fn a_timeout_forgets_the_plateau_and_the_smallest_round_trip_time() {
-        let mut flow = Flow::new(1000.0, 100, true);
-        flow.acknowledge();
-        flow.cut();
+        let mut flow = TestFlow::new(1000.0, 100, true);
+        flow.deliver_ack();
+        flow.reduce_for_loss();
         assert_eq!((1000, 100_000), (flow.cubic.state.last_max_cwnd, flow.cubic.state.min_rtt));
         flow.cubic.on_rto(0, flow.now);
         assert_eq!((0, UNSET), (flow.cubic.state.last_max_cwnd, flow.cubic.state.min_rtt));
@@ -371,11 +371,11 @@ mod tests {
 
     #[test]
     fn round_trip_times_of_an_epoch_s_first_second_are_passed_over() {
-        let mut flow = Flow::new(100.0, 100, true);
-        flow.acknowledge();
+        let mut flow = TestFlow::new(100.0, 100, true);
+        flow.deliver_ack();
         let mut takes = |millis| flow.cubic.on_rtt_sample(50_000, Time::ZERO + Span::from_millis(millis));
         assert_eq!([false, true], [999, 1000].map(&mut takes));
-        flow.cut();
+        flow.reduce_for_loss();
         assert!(flow.cubic.on_rtt_sample(100_000, flow.now), "after a cut no epoch is on");
     }
 
@@ -391,8 +391,8 @@ mod tests {
 
     #[test]
     fn an_idle_time_is_taken_out_of_the_epoch() {
-        let mut flow = Flow::new(100.0, 100, true);
-        flow.acknowledge();
+        let mut flow = TestFlow::new(100.0, 100, true);
+        flow.deliver_ack();
         let began = flow.cubic.state.epoch_start;
         let at = |millis| Time::ZERO + Span::from_millis(millis);
         flow.cubic.on_restart_after_idle(at(5000), at(1000));

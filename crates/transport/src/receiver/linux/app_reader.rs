@@ -77,7 +77,7 @@ impl AppReader {
     }
 
     /// Reads a piece. Returns its number of bytes; none if no data is readable or the application has paused.
-    pub fn read_piece(&mut self, mut room: Option<&mut ReceiveBuffer>, rtt: Span, now: Time) -> Option<u64> {
+    pub fn read_chunk(&mut self, mut room: Option<&mut ReceiveBuffer>, rtt: Span, now: Time) -> Option<u64> {
         if self.is_stopped || self.unread.is_empty() {
             return None;
         }
@@ -140,24 +140,24 @@ impl AppReader {
     }
 
     /// Handles the timer: pauses, resumes, or closes.
-    pub fn wake(&mut self, now: Time) -> ReaderWake {
+    pub fn on_timer(&mut self, now: Time) -> ReaderTimerResult {
         if self.closes_at.take_if(|at| *at <= now).is_some() {
             self.has_closed = true;
-            return ReaderWake::Close;
+            return ReaderTimerResult::Close;
         }
         if self.stops_at.take_if(|at| *at <= now).is_some() {
             self.is_stopped = true;
-            return ReaderWake::Stop;
+            return ReaderTimerResult::Stop;
         }
         self.resumes_at = None;
         self.is_stopped = false;
-        ReaderWake::Resume
+        ReaderTimerResult::Resume
     }
 }
 
 /// Result of the application's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReaderWake {
+pub enum ReaderTimerResult {
     Close,
     Stop,
     Resume,

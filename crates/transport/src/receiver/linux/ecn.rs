@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::profile;
 
-    fn marks(ecn_echo: EchoStyle) -> LinuxEcnEcho {
+    fn echo_with_style(ecn_echo: EchoStyle) -> LinuxEcnEcho {
         let mut marks = LinuxEcnEcho::new(&TcpSettings { ecn_echo, ..profile::settings("linux") });
         marks.set_negotiated(true);
         marks
@@ -124,14 +124,14 @@ mod tests {
 
     #[test]
     fn the_first_mark_and_a_segment_that_is_not_capable_ask_for_quick_acknowledgements() {
-        let mut marks = marks(EchoStyle::Classic);
+        let mut marks = echo_with_style(EchoStyle::Classic);
         let asks = [Ecn::NotEct, Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::NotEct].map(|ecn| marks.on_ecn_field(&segment(ecn)));
         assert_eq!([false, false, true, false, true], asks);
     }
 
     #[test]
     fn a_mark_is_echoed_until_the_sender_has_reduced_its_window() {
-        let mut marks = marks(EchoStyle::Classic);
+        let mut marks = echo_with_style(EchoStyle::Classic);
         marks.on_ecn_field(&segment(Ecn::Ce));
         marks.on_ecn_field(&segment(Ecn::Ect0));
         assert!(marks.take_echo_bits().ece);
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn dctcp_shows_the_last_segment_s_mark() {
-        let mut marks = marks(EchoStyle::Dctcp);
+        let mut marks = echo_with_style(EchoStyle::Dctcp);
         let shown = [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ect0].map(|ecn| {
             let changes = marks.changes_ce_state(&segment(ecn));
             marks.on_ecn_field(&segment(ecn));

@@ -28,7 +28,7 @@ mod syn_fin_replies;
 
 use ecnlab_units::{Ecn, Span, Time};
 
-use self::app_reader::{AppReader, ReaderWake};
+use self::app_reader::{AppReader, ReaderTimerResult};
 use self::comp_sack::CompressedSacks;
 use self::ecn::LinuxEcnEcho;
 use self::ofo_queue::OfoQueue;
@@ -322,7 +322,7 @@ impl LinuxReceiver {
 
     /// Lets the application read the available data piece by piece, and close when it has read to the end.
     fn run_reader(&mut self, now: Time) {
-        while let Some(copied) = self.app_reader.read_piece(self.receive_buffer.as_mut(), self.rcv_rtt.srtt(), now) {
+        while let Some(copied) = self.app_reader.read_chunk(self.receive_buffer.as_mut(), self.rcv_rtt.srtt(), now) {
             self.send_ack_after_read(copied, now);
         }
         if self.fin_received {
@@ -334,7 +334,7 @@ impl LinuxReceiver {
     fn send_ack_after_read(&mut self, copied: u64, now: Time) {
         let unused = self.receive_buffer.as_ref().is_none_or(ReceiveBuffer::is_empty) && self.ofo_queue.is_empty();
         let owes = self.ack_scheduler.is_ack_scheduled()
-            && (self.has_more_than_full_segment() || copied > 0 && unused && self.ack_scheduler.owes_end_of_write());
+            && (self.has_more_than_full_segment() || copied > 0 && unused && self.ack_scheduler.must_ack_end_of_write());
         if owes || copied > 0 && !self.fin_received && self.has_window_opened() {
             self.send_ack(SegmentType::Plain, now);
         }
@@ -439,10 +439,10 @@ impl LinuxReceiver {
                 self.send_ack(SegmentType::Plain, now);
             }
         } else if is_due(self.app_reader.deadline()) {
-            match self.app_reader.wake(now) {
-                ReaderWake::Close => self.send_fin(now),
-                ReaderWake::Stop => {}
-                ReaderWake::Resume => self.run_reader(now),
+            match self.app_reader.on_timer(now) {
+                ReaderTimerResult::Close => self.send_fin(now),
+                ReaderTimerResult::Stop => {}
+                ReaderTimerResult::Resume => self.run_reader(now),
             }
         }
     }

@@ -131,7 +131,7 @@ impl OfoQueue {
 mod tests {
     use super::*;
 
-    fn late(segments: &[u64]) -> OfoQueue {
+    fn queue_with(segments: &[u64]) -> OfoQueue {
         let mut late = OfoQueue::new(3, true);
         for &seq in segments {
             late.insert(seq, QueuedSegment::default());
@@ -142,24 +142,24 @@ mod tests {
 
     #[test]
     fn the_block_of_the_last_segment_comes_first_and_three_fit() {
-        assert_eq!([(8, 9), (6, 7), (4, 5)], late(&[2, 4, 6, 8]).take_sack_blocks().as_slice());
+        assert_eq!([(8, 9), (6, 7), (4, 5)], queue_with(&[2, 4, 6, 8]).take_sack_blocks().as_slice());
     }
 
     #[test]
     fn a_segment_between_two_blocks_joins_them() {
-        assert_eq!([(2, 5), (7, 8)], late(&[2, 4, 7, 3]).take_sack_blocks().as_slice());
-        assert_eq!([(2, 5), (8, 9), (6, 7)], late(&[2, 4, 6, 8, 3]).take_sack_blocks().as_slice());
+        assert_eq!([(2, 5), (7, 8)], queue_with(&[2, 4, 7, 3]).take_sack_blocks().as_slice());
+        assert_eq!([(2, 5), (8, 9), (6, 7)], queue_with(&[2, 4, 6, 8, 3]).take_sack_blocks().as_slice());
     }
 
     #[test]
     fn a_block_that_was_pushed_out_is_not_reported_again() {
         // The fifth block evicts the first; a segment adjacent to it then forms a new block.
-        assert_eq!([(3, 4), (14, 15), (11, 12)], late(&[2, 5, 8, 11, 14, 3]).take_sack_blocks().as_slice());
+        assert_eq!([(3, 4), (14, 15), (11, 12)], queue_with(&[2, 5, 8, 11, 14, 3]).take_sack_blocks().as_slice());
     }
 
     #[test]
     fn what_came_twice_is_told_once_and_first() {
-        let mut late = late(&[5]);
+        let mut late = queue_with(&[5]);
         late.set_dsack(1);
         assert_eq!([(1, 2), (5, 6)], late.take_sack_blocks().as_slice());
         assert_eq!([(5, 6)], late.take_sack_blocks().as_slice());

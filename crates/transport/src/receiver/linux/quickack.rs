@@ -281,7 +281,7 @@ impl AckScheduler {
     }
 
     /// Whether the application, having read everything, must acknowledge the end of a write.
-    pub fn owes_end_of_write(&self) -> bool {
+    pub fn must_ack_end_of_write(&self) -> bool {
         self.ack_scheduled && (self.pushed_writes > 1 || self.pushed_writes > 0 && !self.in_pingpong_mode)
     }
 }

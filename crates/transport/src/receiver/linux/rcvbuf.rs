@@ -287,14 +287,14 @@ mod tests {
     use super::*;
     use crate::profile;
 
-    fn room(receive_window: ReceiveWindow, receive_buffer: u64) -> ReceiveBuffer {
+    fn receive_buffer_of(receive_window: ReceiveWindow, receive_buffer: u64) -> ReceiveBuffer {
         let settings = TcpSettings { receive_window, receive_buffer, ..profile::settings("linux") };
         let mut room = ReceiveBuffer::new(&settings).unwrap();
         room.on_open(0);
         room
     }
 
-    const FULL: QueuedSegment = QueuedSegment { payload: 1448, memory: 2304, tailroom: 164, fin: false };
+    const FULL_SEGMENT: QueuedSegment = QueuedSegment { payload: 1448, memory: 2304, tailroom: 164, fin: false };
 
     #[test]
     fn a_full_packet_takes_a_block_of_two_kilobytes_and_its_description() {
@@ -303,13 +303,13 @@ mod tests {
 
     #[test]
     fn every_segment_raises_the_window_by_two_up_to_half_of_the_buffer_less_one_segment() {
-        let mut room = room(ReceiveWindow::Fixed, 262_144);
+        let mut room = receive_buffer_of(ReceiveWindow::Fixed, 262_144);
         let windows: Vec<u32> = (1..=26)
             .map(|segments| {
-                room.charge(FULL.memory);
-                room.grow_rcv_ssthresh(FULL, 1448);
+                room.charge(FULL_SEGMENT.memory);
+                room.grow_rcv_ssthresh(FULL_SEGMENT, 1448);
                 let window = room.select_window(segments * 1448, 1448).0;
-                room.uncharge(FULL.memory);
+                room.uncharge(FULL_SEGMENT.memory);
                 window
             })
             .collect();
@@ -319,21 +319,21 @@ mod tests {
 
     #[test]
     fn a_small_buffer_is_advertised_in_whole_segments() {
-        let mut room = room(ReceiveWindow::Fixed, 65_536);
-        room.charge(FULL.memory);
+        let mut room = receive_buffer_of(ReceiveWindow::Fixed, 65_536);
+        room.charge(FULL_SEGMENT.memory);
         assert_eq!(
             (31_856, false, 21 * 1448),
-            (room.syn_ack_window(), room.grow_rcv_ssthresh(FULL, 1448), room.select_window(1448, 1448).0)
+            (room.syn_ack_window(), room.grow_rcv_ssthresh(FULL_SEGMENT, 1448), room.select_window(1448, 1448).0)
         );
     }
 
     #[test]
     fn what_nobody_reads_closes_the_window_and_no_promise_is_taken_back() {
-        let mut room = room(ReceiveWindow::Fixed, 65_536);
+        let mut room = receive_buffer_of(ReceiveWindow::Fixed, 65_536);
         let mut right = 0;
         let mut windows = Vec::new();
         for segments in 1..=28 {
-            room.charge(FULL.memory);
+            room.charge(FULL_SEGMENT.memory);
             let window = room.select_window(segments * 1448, 1448).0;
             assert!(segments * 1448 + u64::from(window) >= right);
             right = segments * 1448 + u64::from(window);
@@ -344,14 +344,14 @@ mod tests {
 
     #[test]
     fn a_reader_that_made_room_is_worth_an_acknowledgement() {
-        let mut room = room(ReceiveWindow::Fixed, 65_536);
+        let mut room = receive_buffer_of(ReceiveWindow::Fixed, 65_536);
         for segments in 1..=28 {
-            room.charge(FULL.memory);
+            room.charge(FULL_SEGMENT.memory);
             room.select_window(segments * 1448, 1448);
         }
         let left = room.receive_window(28 * 1448);
         assert_eq!(0, room.choose_window_after_read(left, 1448).unwrap().bytes);
-        (0..28).for_each(|_| room.uncharge(FULL.memory));
+        (0..28).for_each(|_| room.uncharge(FULL_SEGMENT.memory));
         assert_eq!(21 * 1448, room.choose_window_after_read(left, 1448).unwrap().bytes);
     }
 }

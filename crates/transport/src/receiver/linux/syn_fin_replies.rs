@@ -145,7 +145,7 @@ mod tests {
     use crate::profile;
     use crate::settings::Quirks;
 
-    fn opening() -> LinuxSynFinReplies {
+    fn new_replies() -> LinuxSynFinReplies {
         let settings = TcpSettings {
             quirks: Quirks { tick: Span::from_millis(4), timer_wheel: true, ..profile::quirks("linux") },
             ..profile::settings("linux")
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_fin_is_sent_again_at_the_steps_of_the_wheel() {
-        let mut opening = opening();
+        let mut opening = new_replies();
         opening.on_syn_ack_sent(at(20));
         assert_eq!(Some(Span::from_millis(40)), opening.on_handshake_done(true, at(60)));
         opening.on_fin_sent(at(346));
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_syn_ack_that_nobody_answers_is_sent_again_after_one_second_and_two_more() {
-        let mut opening = opening();
+        let mut opening = new_replies();
         opening.on_syn_ack_sent(at(20));
         assert_eq!([1035, 3051], deadlines(&mut opening, 2)[..]);
         assert_eq!(Some(Span::from_millis(49)), opening.on_handshake_done(true, at(3100)));

@@ -40,7 +40,7 @@ mod tests {
     use crate::settings::LossDetection;
 
     /// Twenty segments from 1 on have been in flight for 40 ms, with loss detection by DupThresh; returns their send time.
-    fn flight() -> (RecoveryTestBench, Time) {
+    fn bench_with_dupthresh() -> (RecoveryTestBench, Time) {
         let mut wire = RecoveryTestBench::with_linux_profile(20, |settings| {
             settings.loss_detection = LossDetection::Dupthresh;
             settings.tlp = false;
@@ -51,37 +51,37 @@ mod tests {
     }
 
     /// Segments retransmitted since the last call.
-    fn again(wire: &mut RecoveryTestBench) -> Vec<u64> {
+    fn take_retransmitted(wire: &mut RecoveryTestBench) -> Vec<u64> {
         wire.take_sent().into_iter().filter(|&seq| seq <= 20).collect()
     }
 
     #[test]
     fn a_segment_is_lost_below_three_that_are_sacked_however_late_it_is() {
         // RFC 6675, section 4: DupThresh is 3. RACK would mark it lost when the first segment arrives that was sent 40 ms later.
-        let (mut wire, sent) = flight();
+        let (mut wire, sent) = bench_with_dupthresh();
         wire.ack_with_sack(3, &[], sent);
         let later = wire.now;
         assert_eq!(vec![21, 22, 23, 24], wire.take_sent());
         wire.advance_clock(Span::from_millis(60));
         wire.ack_with_sack(3, &[(22, 23)], later);
         wire.ack_with_sack(3, &[(22, 24)], later);
-        assert_eq!(Vec::<u64>::new(), again(&mut wire));
+        assert_eq!(Vec::<u64>::new(), take_retransmitted(&mut wire));
         wire.ack_with_sack(3, &[(22, 25)], later);
-        assert_eq!(Some(&3), again(&mut wire).first());
+        assert_eq!(Some(&3), take_retransmitted(&mut wire).first());
         assert!(wire.tcb.window().ssthresh < 20.0, "recovery has begun");
     }
 
     #[test]
     fn a_retransmission_that_is_lost_waits_for_the_timer() {
-        let (mut wire, sent) = flight();
+        let (mut wire, sent) = bench_with_dupthresh();
         (3..=5).for_each(|end| wire.ack_with_sack(1, &[(2, end)], sent));
-        assert_eq!(vec![1], again(&mut wire));
+        assert_eq!(vec![1], take_retransmitted(&mut wire));
         let resent = wire.now;
         wire.advance_clock(Span::from_millis(40));
         // All other segments have arrived, also those sent after the retransmission.
         (6..=20).for_each(|end| wire.ack_with_sack(1, &[(2, end)], sent));
         wire.advance_clock(Span::from_millis(40));
         (21..=24).for_each(|end| wire.ack_with_sack(1, &[(2, end)], resent));
-        assert_eq!(Vec::<u64>::new(), again(&mut wire));
+        assert_eq!(Vec::<u64>::new(), take_retransmitted(&mut wire));
     }
 }

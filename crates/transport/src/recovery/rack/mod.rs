@@ -76,7 +76,7 @@ pub struct Rack {
     tlp: TlpState,
     reordering: Reordering,
     scoreboard: RackScoreboard,
-    /// Reduction in progress in Cwr and Recovery.
+    /// ReducedWindow in progress in Cwr and Recovery.
     prr: Option<Prr>,
     undo: UndoState,
     /// Total of retransmissions, and of those reported as duplicates by DSACK.
@@ -275,7 +275,7 @@ impl Recovery for Rack {
         if resend != RexmitAction::None {
             self.retransmit_after_ack(tcb, resend, now, out);
         }
-        self.send_allowed(tcb, now, out);
+        self.send_while_allowed(tcb, now, out);
         if std::mem::take(&mut self.tlp_due) {
             self.rearm_timer(tcb, now);
         }
@@ -299,7 +299,7 @@ impl Recovery for Rack {
     }
 
     #[inline(never)]
-    fn send_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+    fn send_while_allowed<O: SenderOutput>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         if tcb.has_send_gate() && self.retransmits_lost_now(tcb) {
             self.retransmit_lost(tcb, now, out);
         }

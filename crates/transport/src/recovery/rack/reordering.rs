@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! reordering window   0 while no reordering was seen, in recovery or with `dup_thresh` segments sacked
-//!                     otherwise the minimum RTT / 4, times reo_wnd_mult, at most the smoothed RTT
-//! reo_wnd_mult        one more for each RTT with a DSACK, back to 1 after 16 recoveries without a DSACK
+//!                     otherwise the minimum MIN_RTT_MICROS / 4, times reo_wnd_mult, at most the smoothed MIN_RTT_MICROS
+//! reo_wnd_mult        one more for each MIN_RTT_MICROS with a DSACK, back to 1 after 16 recoveries without a DSACK
 //! ```
 //!
 //! `dup_thresh` is the maximum degree of reordering seen so far, and 3 at the start (Linux tcp_check_sack_reordering).
@@ -33,7 +33,7 @@ pub struct Reordering {
     delivered_at_last_step: u64,
     /// Most recently sent segment that is delivered: its send time, and one past its number.
     newest_delivered: (u64, u64),
-    /// RTT of that segment in microseconds.
+    /// MIN_RTT_MICROS of that segment in microseconds.
     rtt: u64,
     /// A segment was delivered since the last loss detection.
     pub delivered_since_check: bool,
@@ -152,9 +152,9 @@ impl Reordering {
 mod tests {
     use super::*;
 
-    const MILLI: u64 = 1000;
-    /// Minimum RTT.
-    const RTT: u64 = 40 * MILLI;
+    const MICROS_PER_MILLI: u64 = 1000;
+    /// Minimum MIN_RTT_MICROS.
+    const MIN_RTT_MICROS: u64 = 40 * MICROS_PER_MILLI;
 
     /// Segments in flight from 0 on, with their send times in ms, and the reordering state.
     struct Flight {
@@ -163,22 +163,22 @@ mod tests {
     }
 
     impl Flight {
-        fn sent(at: &[u64]) -> Flight {
+        fn with_send_times(at: &[u64]) -> Flight {
             let mut flight = Flight { board: RackScoreboard::default(), reordering: Reordering::new(3) };
-            at.iter().for_each(|&at| flight.board.on_sent(at * MILLI, 0));
+            at.iter().for_each(|&at| flight.board.on_sent(at * MICROS_PER_MILLI, 0));
             flight
         }
 
         /// Sacks a segment at `at` ms.
         fn sack(&mut self, seq: u64, at: u64) {
             let segment = *self.board.segment(seq).unwrap();
-            self.reordering.on_delivered(seq + 1, &segment, at * MILLI, RTT);
+            self.reordering.on_delivered(seq + 1, &segment, at * MICROS_PER_MILLI, MIN_RTT_MICROS);
             self.board.mark_sacked(seq);
         }
 
         /// Segments lost at `at` ms, and the microseconds until the next one may be.
         fn detect(&mut self, at: u64) -> (Vec<u64>, Option<u64>) {
-            let wait = self.reordering.detect_lost(&mut self.board, false, RTT, 2 * RTT, at * MILLI);
+            let wait = self.reordering.detect_lost(&mut self.board, false, MIN_RTT_MICROS, 2 * MIN_RTT_MICROS, at * MICROS_PER_MILLI);
             let lost = (0..self.board.end_seq()).filter(|&seq| self.board.segment(seq).unwrap().lost).collect();
             (lost, wait.map(|wait| wait.picos() / Span::from_micros(1).picos()))
         }
@@ -186,19 +186,19 @@ mod tests {
 
     #[test]
     fn a_segment_is_lost_a_quarter_of_a_round_trip_after_one_sent_later_might_have_come() {
-        // RFC 8985, section 6.2, step 5: send time + RTT of the delivered segment + a quarter of the minimum RTT.
-        let mut flight = Flight::sent(&[0, 5, 10, 10, 12]);
+        // RFC 8985, section 6.2, step 5: send time + MIN_RTT_MICROS of the delivered segment + a quarter of the minimum MIN_RTT_MICROS.
+        let mut flight = Flight::with_send_times(&[0, 5, 10, 10, 12]);
         flight.sack(3, 50);
-        assert_eq!((vec![0], Some(10 * MILLI)), flight.detect(50), "1 at 55, 2 at 60: sent with 3, and before it");
-        assert_eq!((vec![0, 1], Some(5 * MILLI)), flight.detect(55));
+        assert_eq!((vec![0], Some(10 * MICROS_PER_MILLI)), flight.detect(50), "1 at 55, 2 at 60: sent with 3, and before it");
+        assert_eq!((vec![0, 1], Some(5 * MICROS_PER_MILLI)), flight.detect(55));
         assert_eq!((vec![0, 1, 2], None), flight.detect(60), "4 was sent after all that has arrived");
     }
 
     #[test]
     fn three_sacked_segments_wait_for_nothing_unless_reordering_was_seen() {
         // RFC 8985, section 6.2, step 4: as with classic duplicate ACKs.
-        for (seen, expected) in [(false, (vec![0], None)), (true, (vec![], Some(10 * MILLI)))] {
-            let mut flight = Flight::sent(&[0, 0, 0, 0]);
+        for (seen, expected) in [(false, (vec![0], None)), (true, (vec![], Some(10 * MICROS_PER_MILLI)))] {
+            let mut flight = Flight::with_send_times(&[0, 0, 0, 0]);
             flight.reordering.reordering_seen = seen;
             [1, 2, 3].into_iter().for_each(|seq| flight.sack(seq, 40));
             assert_eq!(expected, flight.detect(40), "{seen}");
@@ -208,10 +208,10 @@ mod tests {
     #[test]
     fn a_retransmission_is_lost_when_something_sent_after_it_arrives() {
         // RFC 8985, section 3.1: order of transmission, not of sequence numbers.
-        let mut flight = Flight::sent(&[0, 0, 0, 0, 20, 60]);
+        let mut flight = Flight::with_send_times(&[0, 0, 0, 0, 20, 60]);
         [1, 2, 3].into_iter().for_each(|seq| flight.sack(seq, 40));
         flight.detect(40);
-        flight.board.on_retransmitted(0, 40 * MILLI, 3, true);
+        flight.board.on_retransmitted(0, 40 * MICROS_PER_MILLI, 3, true);
         flight.sack(4, 60);
         flight.detect(100);
         assert!(flight.board.segment(0).unwrap().retransmitted, "4 went before the retransmission");
@@ -226,8 +226,8 @@ mod tests {
     #[test]
     fn what_comes_sooner_than_a_round_trip_after_its_retransmission_was_the_original() {
         // RFC 8985, section 6.2, step 1.
-        let mut flight = Flight::sent(&[0, 50]);
-        flight.board.on_retransmitted(0, 60 * MILLI, 0, false);
+        let mut flight = Flight::with_send_times(&[0, 50]);
+        flight.board.on_retransmitted(0, 60 * MICROS_PER_MILLI, 0, false);
         flight.sack(0, 70);
         assert!(!flight.reordering.delivered_since_check);
         flight.sack(1, 95);
@@ -238,7 +238,7 @@ mod tests {
     fn reports_of_what_came_twice_widen_the_window_once_a_round_trip_and_for_sixteen_recoveries() {
         // RFC 8985, section 6.2, step 4.
         let mut reordering = Reordering { reordering_seen: true, ..Reordering::new(3) };
-        let windows = |reordering: &Reordering| reordering.reo_wnd(0, true, RTT, 2 * RTT) / (RTT / 4);
+        let windows = |reordering: &Reordering| reordering.reo_wnd(0, true, MIN_RTT_MICROS, 2 * MIN_RTT_MICROS) / (MIN_RTT_MICROS / 4);
         assert_eq!(1, windows(&reordering));
         for (then, delivered, expected) in [(0, 10, 2), (5, 20, 2), (10, 30, 3)] {
             reordering.dsack_pending = true;

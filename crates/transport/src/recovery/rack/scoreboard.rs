@@ -336,7 +336,7 @@ mod tests {
     use super::*;
 
     /// Ten segments from 5 on; the send time of each is its number.
-    fn board() -> RackScoreboard {
+    fn scoreboard_of() -> RackScoreboard {
         let mut board = RackScoreboard::default();
         board.reset_at(5);
         (5..15).for_each(|at| board.on_sent(at, 0));
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn what_has_enough_sacked_above_it_is_lost_and_nothing_else() {
         // RFC 6675, section 4: three of those that are sacked have to be above.
-        let mut board = board();
+        let mut board = scoreboard_of();
         let mut lost_with = |sacked: u64| {
             board.mark_sacked(sacked);
             if let Some(most) = board.sacked.checked_sub(3) {
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn what_is_in_flight_is_neither_sacked_nor_lost_or_was_sent_again() {
-        let mut board = board();
+        let mut board = scoreboard_of();
         assert_eq!(10, in_flight(&board));
         [7, 8, 9].into_iter().for_each(|seq| board.mark_sacked(seq));
         assert_eq!((7, 10), (in_flight(&board), board.highest_sacked(5)));
@@ -386,7 +386,7 @@ mod tests {
 
     #[test]
     fn of_a_segment_that_was_not_lost_two_copies_are_in_flight() {
-        let mut board = board();
+        let mut board = scoreboard_of();
         board.mark_lost(5);
         board.on_retransmitted(5, 20, 0, true);
         board.clear_lost();
@@ -397,7 +397,7 @@ mod tests {
 
     #[test]
     fn the_order_is_that_of_transmissions() {
-        let mut board = board();
+        let mut board = scoreboard_of();
         board.mark_lost(5);
         board.on_retransmitted(5, 20, 0, true);
         board.mark_sacked(6);
@@ -413,7 +413,7 @@ mod tests {
 
     #[test]
     fn what_goes_again_stands_between_what_went_before_it_and_what_went_after_it_at_the_same_instant() {
-        let mut board = board();
+        let mut board = scoreboard_of();
         board.mark_lost(5);
         board.on_retransmitted(5, 14, 0, true);
         board.on_sent(14, 0);
@@ -431,7 +431,7 @@ mod tests {
 
     #[test]
     fn of_a_block_only_that_is_looked_at_which_the_blocks_before_did_not_cover() {
-        let mut board = board();
+        let mut board = scoreboard_of();
         board.replace_last_blocks(&[(7, 9, false), (11, 12, false)]);
         [7, 8, 11].into_iter().for_each(|seq| board.mark_sacked(seq));
         let known = board.replace_last_blocks(&[(6, 7, true), (7, 14, false)]);

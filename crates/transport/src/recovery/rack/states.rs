@@ -330,7 +330,7 @@ mod tests {
     }
 
     /// Acknowledges all of 20 segments one by one, with an echo of a mark; returns the number of segments that each ACK sent.
-    fn marked(wire: &mut RecoveryTestBench) -> Vec<usize> {
+    fn ack_all_with_ece(wire: &mut RecoveryTestBench) -> Vec<usize> {
         let sent = wire.now;
         wire.advance_clock(millis(100));
         let mut each = |next| {
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn a_mark_brings_the_window_down_by_a_segment_for_two_acknowledgements() {
         let mut wire = RecoveryTestBench::with_linux_profile(20, |_| ());
-        let sends = marked(&mut wire);
+        let sends = ack_all_with_ece(&mut wire);
         // RFC 6937, section 3.1; for the last two no more segments are in flight than ssthresh.
         assert!(sends[..18].chunks(2).all(|pair| pair == [1, 0]), "{sends:?}");
         assert_eq!(10, sends.iter().sum::<usize>());
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn a_mark_that_cuts_at_once_leaves_silence_for_half_a_round_trip() {
         let mut wire = RecoveryTestBench::with_linux_profile(20, |settings| settings.quirks.ecn_reduction = EcnReduction::Immediate);
-        let sends = marked(&mut wire);
+        let sends = ack_all_with_ece(&mut wire);
         assert_eq!(([0; 10], 10), (sends[..10].try_into().unwrap(), sends[10..].iter().sum::<usize>()));
     }
 
@@ -361,7 +361,7 @@ mod tests {
     fn the_window_does_not_grow_while_it_comes_down_and_an_echo_that_outlives_that_cuts_again() {
         for (marked_again, expected) in [(false, (10.0, 10.0)), (true, (10.0, 5.0))] {
             let mut wire = RecoveryTestBench::with_linux_profile(20, |_| ());
-            marked(&mut wire);
+            ack_all_with_ece(&mut wire);
             let sent = wire.now;
             wire.advance_clock(millis(100));
             if marked_again {
@@ -407,7 +407,7 @@ mod tests {
 
     /// Segments 1 to 10 are in flight, the timer has expired and 1 was retransmitted; returns the send time and the time of the
     /// retransmission.
-    fn timed_out() -> (RecoveryTestBench, Time, Time) {
+    fn bench_after_rto() -> (RecoveryTestBench, Time, Time) {
         let mut wire = RecoveryTestBench::with_linux_profile(10, |settings| settings.tlp = false);
         let sent = wire.now;
         wire.fire_next_timer();
@@ -420,7 +420,7 @@ mod tests {
     #[test]
     fn an_acknowledgement_from_before_the_retransmission_takes_a_timeout_back() {
         // RFC 4015, section 3.2.
-        let (mut wire, sent, _) = timed_out();
+        let (mut wire, sent, _) = bench_after_rto();
         wire.ack_with_sack(2, &[], sent);
         assert_eq!((11.0, 100.0), wire.window(), "as it was, and grown by one");
         assert_eq!(vec![11, 12], wire.take_sent());
@@ -429,7 +429,7 @@ mod tests {
     #[test]
     fn after_a_timeout_two_new_segments_go_and_an_original_that_arrives_takes_it_back() {
         // RFC 5682, section 3.1, steps 2.b and 3.b.
-        let (mut wire, _, again) = timed_out();
+        let (mut wire, _, again) = bench_after_rto();
         wire.ack_with_sack(2, &[], again);
         assert_eq!(vec![11, 12], wire.take_sent());
         wire.ack_with_sack(3, &[], again);
@@ -440,7 +440,7 @@ mod tests {
     #[test]
     fn after_a_timeout_what_arrives_of_the_new_segments_shows_that_the_rest_is_lost() {
         // RFC 5682, section 3.1, step 3.a.
-        let (mut wire, _, again) = timed_out();
+        let (mut wire, _, again) = bench_after_rto();
         wire.ack_with_sack(2, &[], again);
         assert_eq!(vec![11, 12], wire.take_sent());
         wire.advance_clock(millis(100));
@@ -452,7 +452,7 @@ mod tests {
     #[test]
     fn without_new_segments_a_timeout_goes_on_with_the_old_ones() {
         // RFC 5682, section 3.1, step 2.a.
-        let (mut wire, _, again) = timed_out();
+        let (mut wire, _, again) = bench_after_rto();
         wire.rwnd = 9 * wire.tcb.send_buffer().full_payload();
         wire.ack_with_sack(2, &[], again);
         assert_eq!(vec![2, 3], wire.take_sent());

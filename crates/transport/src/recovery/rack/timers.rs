@@ -247,21 +247,21 @@ mod tests {
     }
 
     /// `window` segments are in flight and fill cwnd.
-    fn full(window: u64) -> RecoveryTestBench {
+    fn bench_with_full_cwnd(window: u64) -> RecoveryTestBench {
         RecoveryTestBench::with_linux_profile(window, |settings| settings.max_rwnd = window)
     }
 
     #[test]
     fn a_probe_waits_two_round_trips_and_what_the_receiver_may_delay_a_single_segment_s_answer() {
         // RFC 8985, section 7.2. The RTT is 100 ms, the RTO 300 ms.
-        assert_eq!(millis(202), full(2).fire_next_timer());
-        assert_eq!(millis(300), full(1).fire_next_timer(), "not the 400 ms of two round trips and 200 ms");
+        assert_eq!(millis(202), bench_with_full_cwnd(2).fire_next_timer());
+        assert_eq!(millis(300), bench_with_full_cwnd(1).fire_next_timer(), "not the 400 ms of two round trips and 200 ms");
     }
 
     #[test]
     fn a_probe_is_new_if_it_can_be_and_else_the_last_segment_again() {
         // RFC 8985, section 7.3.
-        let mut wire = full(4);
+        let mut wire = bench_with_full_cwnd(4);
         wire.fire_next_timer();
         assert_eq!(vec![4], wire.take_sent());
         let mut wire = RecoveryTestBench::with_linux_profile(4, |_| ());
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn after_the_probe_comes_the_timeout() {
-        let mut wire = full(4);
+        let mut wire = bench_with_full_cwnd(4);
         let waited = wire.fire_next_timer();
         wire.take_sent();
         assert_eq!(millis(300), wire.fire_next_timer(), "anew from the probe, {waited:?} after the segments");

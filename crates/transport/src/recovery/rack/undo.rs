@@ -176,7 +176,7 @@ mod tests {
     use crate::settings::TcpSettings;
 
     /// Segment 1 of 20 is late and retransmitted 100 ms after all were sent; returns the send time.
-    fn late(change: impl FnOnce(&mut TcpSettings)) -> (RecoveryTestBench, Time) {
+    fn bench_with_late_segment(change: impl FnOnce(&mut TcpSettings)) -> (RecoveryTestBench, Time) {
         let mut wire = RecoveryTestBench::with_linux_profile(20, change);
         let sent = wire.now;
         wire.advance_clock(Span::from_millis(100));
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn a_timestamp_from_before_the_retransmission_takes_the_cut_back() {
         // RFC 3522, section 3.2; RFC 4015, section 3.2.
-        let (mut wire, sent) = late(|_| ());
+        let (mut wire, sent) = bench_with_late_segment(|_| ());
         wire.ack_with_sack(5, &[], sent);
         let (cwnd, ssthresh) = wire.window();
         assert!(cwnd >= 20.0 && ssthresh == 100.0, "{cwnd} {ssthresh}");
@@ -204,14 +204,14 @@ mod tests {
 
     #[test]
     fn the_answer_to_the_retransmission_does_not() {
-        let (mut wire, _) = late(|_| ());
+        let (mut wire, _) = bench_with_late_segment(|_| ());
         wire.ack_with_sack(5, &[], wire.now);
         assert_eq!(10.0, wire.tcb.window().ssthresh);
     }
 
     #[test]
     fn without_the_parameter_a_cut_stays() {
-        let (mut wire, sent) = late(|settings| settings.quirks.undo = false);
+        let (mut wire, sent) = bench_with_late_segment(|settings| settings.quirks.undo = false);
         wire.ack_with_sack(5, &[], sent);
         assert_eq!(10.0, wire.tcb.window().ssthresh);
     }
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn without_timestamps_reports_that_all_came_twice_do() {
         // RFC 3708, section 3: the DSACK of the only retransmission.
-        let (mut wire, sent) = late(|settings| settings.timestamps = false);
+        let (mut wire, sent) = bench_with_late_segment(|settings| settings.timestamps = false);
         wire.ack_with_sack(5, &[], sent);
         assert_eq!(10.0, wire.tcb.window().ssthresh);
         wire.advance_clock(Span::from_millis(90));
