@@ -1,7 +1,6 @@
-//! Passes the digest of the engine's sources to the compiler: it is part of every result's key.
+//! Passes the digest of the engine's sources to the compiler; it is part of every result's key.
 //!
-//! Every path is relative to the crate's folder, so that a checkout that was moved or copied together with what it has built
-//! looks at its own sources, not at those of the folder where it was built first.
+//! All paths are relative to the crate's folder, so that a moved or copied checkout reads its own sources.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
-//! The digest of the sources that results depend on: those of the crates below, and the versions of other people's crates.
+//! Digest of the sources that results depend on: the crates below, and the versions of third-party crates.
 //!
-//! It is computed while the crate is built, and in its tests. Every checkout of one commit agrees, and a source distribution with it: line
-//! endings do not count, and of `Cargo.lock` only other people's crates, since a distribution leaves crates of this project out.
+//! It is computed when the crate is built, and in its tests. It is the same for every checkout of a commit and for a source distribution:
+//! line endings are ignored, and of `Cargo.lock` only third-party crates count, since a distribution omits crates of this project.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 /// The crates between a scenario's text and a result's numbers.
 pub const CRATES: &[&str] = &["units", "queue", "transport", "sim", "scenario"];
 
-/// What of them no number depends on: it writes packets into a trace beside a run, and no result holds one. What a traced run records is not here.
+/// Source folder that no number depends on: it writes traces, which results do not contain. The recording of a traced run is outside of it.
 pub const LEFT_OUT: &str = "sim/src/trace";
 
 const LOCK: &str = "Cargo.lock";
 
-/// The files of these crates that count, in order. `crates` is the folder that holds them.
+/// Source files of these crates, in order. `crates` is the folder of the crates.
 pub fn files(crates: &Path, names: &[&str]) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for name in names {
@@ -41,7 +41,7 @@ fn collect(folder: &Path, left_out: &Path, files: &mut Vec<PathBuf>) -> io::Resu
     Ok(())
 }
 
-/// 64-bit FNV-1a over these crates' files, names and contents, in hexadecimal.
+/// 64-bit FNV-1a over the names and contents of these crates' files, in hexadecimal.
 pub fn digest(crates: &Path, names: &[&str]) -> io::Result<String> {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for file in files(crates, names)? {
@@ -57,7 +57,7 @@ pub fn digest(crates: &Path, names: &[&str]) -> io::Result<String> {
     Ok(format!("{hash:016x}"))
 }
 
-/// The entries of a lock file that name where a crate comes from: this project's own do not.
+/// Entries of a lock file with a source, which the project's own crates do not have.
 fn other_peoples(lock: &str) -> String {
     let entries = lock.split("\n\n").filter(|entry| entry.lines().any(|line| line.starts_with("source = ")));
     entries.map(str::trim_end).collect::<Vec<_>>().join("\n")

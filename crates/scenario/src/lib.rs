@@ -1,6 +1,6 @@
-//! From text to a network: scenario files, their checks, and the registry's own words.
+//! Scenario files: from text to a checked network, and descriptions of the registry.
 //!
-//! Text comes in as an argument; nothing here opens a file.
+//! The text is an argument; this crate opens no files.
 
 mod overrides;
 mod problem;
@@ -24,11 +24,11 @@ use sections::root::NETWORK;
 use tree::Node;
 
 impl Scenario {
-    /// Reads a TOML scenario with overrides such as `("flows.fragile.count", "40")`; the registry says what it may name, and `files` gives the
-    /// text of files that it names.
+    /// Reads a TOML scenario with overrides such as `("flows.fragile.count", "40")`. The registry lists the AQMs and disciplines that it
+    /// may name, and `files` returns the text of files that it names.
     ///
     /// # Errors
-    /// Every problem at once, with its place and line.
+    /// All problems together, with path and line.
     pub fn from_toml(
         text: &str,
         overrides: &[(String, String)],
@@ -41,7 +41,7 @@ impl Scenario {
     /// As [`Scenario::from_toml`], from JSON.
     ///
     /// # Errors
-    /// Every problem at once, with its place.
+    /// All problems together, with their paths.
     pub fn from_json(
         text: &str,
         overrides: &[(String, String)],

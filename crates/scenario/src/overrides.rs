@@ -1,20 +1,20 @@
-//! Overrides written into a scenario: `flows.fragile.count=40`.
+//! Overrides of a scenario: `flows.fragile.count=40`.
 //!
-//! Members of a list go by their `name`, by their number from 0, or all by `*`. Names are looked up in an index, so that as many overrides as
-//! members take no longer than both together.
+//! A path selects members of a list by `name`, by number from 0, or all by `*`. Names are looked up in an index, so the time is linear in
+//! the number of overrides and members.
 
 use std::collections::BTreeMap;
 
 use crate::problem::{Problem, format_names};
 use crate::tree::{Node, Scalar, Tree};
 
-/// Writes all overrides, the later over the earlier; every problem at once.
+/// Applies all overrides in order; returns all problems together.
 pub fn write(root: &mut Node, overrides: &[(String, String)]) -> Vec<Problem> {
     let mut writer = Writer::default();
     overrides.iter().filter_map(|(path, value)| writer.set(root, path, value).err()).collect()
 }
 
-/// Knows the names of the members of the lists at the root.
+/// Index of the names of members in the lists at the root.
 #[derive(Default)]
 struct Writer {
     indices: BTreeMap<String, BTreeMap<String, Vec<usize>>>,
@@ -58,7 +58,7 @@ fn names_by_index(members: &[Node]) -> BTreeMap<String, Vec<usize>> {
     names
 }
 
-/// Puts the value where the path leads to from its step `at` on.
+/// Sets the value at a path, from its step `at` on.
 fn set_at(node: &mut Node, path: &[&str], at: usize, value: &Node) -> Result<(), String> {
     let Some(step) = path.get(at) else {
         *node = value.clone();
@@ -83,7 +83,7 @@ fn set_at(node: &mut Node, path: &[&str], at: usize, value: &Node) -> Result<(),
     }
 }
 
-/// A single value stands where the path goes on.
+/// Message for a path that continues beyond a single value.
 fn not_a_table_message(text: &str, path: &[&str], at: usize) -> String {
     let beside = [&path[..at - 1], &path[at..]].concat().join(".");
     format!("\"{text}\" has no member {}; fix: give a table instead, or set {beside}", path[at])

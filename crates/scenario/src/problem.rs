@@ -1,15 +1,15 @@
-//! Problems and warnings of a scenario: the place, the message and the remedy.
+//! Problems and warnings of a scenario: path, message and remedy.
 
-/// One problem or warning. All of a scenario's are reported at once.
+/// One problem or warning. All of a scenario are reported together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// As in `link.bottleneck.queue.min_th`.
+    /// Path as in `link.bottleneck.queue.min_th`.
     pub place: String,
     pub line: Option<usize>,
     pub message: String,
 }
 
-/// Names that a message lists at most, and that are searched for a likely one. No list of algorithms or keys is as long.
+/// Maximum number of names listed in a message, and of names searched for a similar one. No list of algorithms or keys is longer.
 const MAX_LISTED_NAMES: usize = 100;
 const MAX_SEARCHED_NAMES: usize = 1_000;
 
@@ -19,10 +19,10 @@ impl Problem {
     }
 }
 
-/// Keys under the names that other tools and papers give them.
+/// Keys by their names in other tools and papers.
 const SYNONYMS: &[(&str, &str)] = &[("mss", "packet_size"), ("cc", "congestion_control"), ("bandwidth", "rate"), ("latency", "delay")];
 
-/// `: did you mean "x"?`, or the names there are, each once.
+/// `: did you mean "x"?`, or a list of the known names.
 pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<&str> = Vec::new();
     for name in known.take(MAX_SEARCHED_NAMES) {
@@ -40,7 +40,7 @@ pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Strin
     }
 }
 
-/// The names, the first of them if they are many.
+/// The names, truncated if there are many.
 pub fn format_names(names: &[&str]) -> String {
     let first = names[..names.len().min(MAX_LISTED_NAMES)].join(", ");
     if names.len() > MAX_LISTED_NAMES { format!("{first} and others") } else { first }

@@ -1,4 +1,4 @@
-//! Reads tables of a scenario against their declarations and gathers every problem on the way.
+//! Reads tables of a scenario by their declarations, and collects all problems.
 
 use ecnlab_queue::Registry;
 use ecnlab_units::parameter::{ParameterType, ReadCondition};
@@ -8,10 +8,10 @@ use crate::problem::{Problem, format_names, suggestion};
 use crate::renamed_keys;
 use crate::tree::{Node, Scalar, ScalarKind};
 
-/// Gives the text of a file that a scenario names, or says why it cannot.
+/// Returns the text of a file that a scenario names, or an error message.
 pub type FileReader<'f> = &'f dyn Fn(&str) -> Result<String, String>;
 
-/// For scenarios that name no files.
+/// File reader for scenarios without files.
 ///
 /// # Errors
 /// Always.
@@ -19,23 +19,23 @@ pub fn no_files(_name: &str) -> Result<String, String> {
     Err("files cannot be read here; fix: give the content as a list".to_owned())
 }
 
-/// Gathers problems, which refuse the scenario, and warnings, which do not.
+/// Collects problems, which reject the scenario, and warnings, which do not.
 pub struct Reader<'r> {
     /// AQMs and disciplines that the scenario may name.
     pub registry: &'r Registry,
-    /// Gives the text of files that it names.
+    /// Reader of the files that the scenario names.
     files: FileReader<'r>,
     pub problems: Vec<Problem>,
     pub warnings: Vec<Problem>,
 }
 
-/// A table of the scenario, and its place.
+/// A table of the scenario with its path.
 pub struct TableInput<'a> {
     pub node: &'a Node,
     pub place: String,
 }
 
-/// The values of declared keys, and which of them could not be read.
+/// Values of the declared keys, and the keys whose values are invalid.
 pub struct ReadContext {
     pub values: Values,
     invalid_keys: Vec<&'static str>,
@@ -46,7 +46,7 @@ impl<'a> TableInput<'a> {
         TableInput { node, place: place.into() }
     }
 
-    /// A table that the scenario leaves out.
+    /// Empty table for one that the scenario omits.
     pub fn empty(place: String) -> TableInput<'static> {
         static EMPTY: Node = Node::EMPTY;
         TableInput { node: &EMPTY, place }
@@ -60,24 +60,24 @@ impl<'a> TableInput<'a> {
         self.node.get(key).is_some()
     }
 
-    /// The line of a member, or of the table if it is not there.
+    /// Line of a member, or of the table if the member is missing.
     fn line(&self, key: &str) -> Option<usize> {
         self.node.get(key).map_or(self.node.line, |node| node.line)
     }
 }
 
 impl ReadContext {
-    /// A value, unless it could not be read.
+    /// A value, unless it is invalid.
     pub fn get<T: ParameterType>(&self, name: &str) -> Option<T> {
         (!self.invalid_keys.contains(&name)).then(|| self.values.get(name))
     }
 
-    /// All values, unless one of them could not be read.
+    /// All values, unless one of them is invalid.
     pub fn valid_values(&self) -> Option<&Values> {
         self.invalid_keys.is_empty().then_some(&self.values)
     }
 
-    /// The same, as values to be changed.
+    /// All values by value, unless one of them is invalid.
     pub fn into_valid_values(self) -> Option<Values> {
         self.invalid_keys.is_empty().then_some(self.values)
     }
@@ -88,22 +88,22 @@ impl<'r> Reader<'r> {
         Reader { registry, files, problems: Vec::new(), warnings: Vec::new() }
     }
 
-    /// The text of a file that a member names.
+    /// Text of the file that a member names.
     pub fn file(&mut self, given: &TableInput, key: &str, name: &str) -> Option<String> {
         (self.files)(name).map_err(|why| self.report(given, key, format!("cannot read \"{name}\": {why}"))).ok()
     }
 
-    /// Notes a problem of a member, at its line if it stands there.
+    /// Reports a problem of a member, with its line if it has one.
     pub fn report(&mut self, given: &TableInput, key: &str, message: String) {
         self.problems.push(Problem { place: given.at(key), line: given.line(key), message });
     }
 
-    /// Notes what a user hardly meant.
+    /// Reports a warning of a member.
     pub fn warn(&mut self, given: &TableInput, key: &str, message: String) {
         self.warnings.push(Problem { place: given.at(key), line: given.line(key), message });
     }
 
-    /// Reports every key that is not known.
+    /// Reports every unknown key.
     pub fn reject_unknown_keys<'k>(&mut self, given: &TableInput, known: impl Iterator<Item = &'k str> + Clone) {
         for key in unknown_keys(given.node, known.clone()) {
             let message = renamed_keys::new_name(key, known.clone()).map(renamed_keys::message);
@@ -111,7 +111,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Whether a table gives a key by its old name, which is then reported.
+    /// Reports a key given by its old name; returns whether the table has one.
     fn report_old_name(&mut self, given: &TableInput, key: &str) -> bool {
         let entries = given.node.entries().unwrap_or_default();
         let old = entries.iter().map(|(old, _)| old).find(|old| renamed_keys::new_name(old, std::iter::once(key)).is_some());
@@ -121,19 +121,19 @@ impl<'r> Reader<'r> {
         old.is_some()
     }
 
-    /// Reads the declared keys; what is left out has its default.
+    /// Reads the declared keys; omitted keys have their defaults.
     pub fn keys(&mut self, given: &TableInput, declared: &'static [Parameter]) -> ReadContext {
         let values = Values::defaults(declared);
         self.keys_over(given, values)
     }
 
-    /// Reads the declared keys over values that are there already.
+    /// Reads the declared keys over existing values.
     pub fn keys_over(&mut self, given: &TableInput, values: Values) -> ReadContext {
         let declared = values.parameters();
         self.keys_among(given, declared, values)
     }
 
-    /// Reads some of the declared keys over values that are there already.
+    /// Reads some of the declared keys over existing values.
     pub fn keys_among(&mut self, given: &TableInput, declared: &'static [Parameter], mut values: Values) -> ReadContext {
         let mut invalid_keys = Vec::new();
         let members = members_by_parameter(given.node, &values);
@@ -157,12 +157,12 @@ impl<'r> Reader<'r> {
         ReadContext { values, invalid_keys }
     }
 
-    /// Warns of keys that are given and never read, and of values that switch something off.
+    /// Warns of keys that are given but not used, and of values that disable something.
     pub fn warn_ignored_keys(&mut self, given: &TableInput, values: &Values, unread: &[&str]) {
         self.warn_ignored_keys_at(given, values, unread, str::to_owned);
     }
 
-    /// The same, with the path under which a scenario gives another parameter of these values.
+    /// The same, with a function for the path of another parameter of these values.
     pub fn warn_ignored_keys_at(&mut self, given: &TableInput, values: &Values, unread: &[&str], path: fn(&str) -> String) {
         let members = members_by_parameter(given.node, values);
         for (at, parameter) in values.parameters().iter().enumerate().filter(|(at, _)| members[*at].is_some()) {
@@ -177,7 +177,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Warns of a key that is read only under a condition, which these values do not meet.
+    /// Warns of a key whose condition is not met by these values.
     pub fn warn_unmet_condition(
         &mut self,
         given: &TableInput,
@@ -192,7 +192,7 @@ impl<'r> Reader<'r> {
         self.warn(given, name, message);
     }
 
-    /// The table under `key`, if there is one; a problem if something else stands there.
+    /// The table under `key`, if there is one; reports a problem if the value is not a table.
     pub fn table<'a>(&mut self, given: &TableInput<'a>, key: &str, example: &str) -> Option<TableInput<'a>> {
         let node = given.node.get(key)?;
         if node.entries().is_none() {
@@ -202,7 +202,7 @@ impl<'r> Reader<'r> {
         Some(TableInput::new(node, given.at(key)))
     }
 
-    /// The entry of a registry that the word under `key` names.
+    /// The registry entry that the value of `key` names.
     pub fn entry<'e, E>(&mut self, given: &TableInput, key: &str, what: &str, entries: &'e [E], name: fn(&E) -> &str) -> Option<&'e E> {
         let Some(node) = given.node.get(key) else {
             if self.report_old_name(given, key) {
@@ -228,7 +228,7 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// The members of a table that give a parameter, by the parameter's place.
+/// Members of a table by the index of the parameter that each gives.
 fn members_by_parameter<'a>(node: &'a Node, values: &Values) -> Vec<Option<&'a Node>> {
     let mut members = vec![None; values.parameters().len()];
     for (key, member) in node.entries().unwrap_or_default() {
@@ -239,8 +239,8 @@ fn members_by_parameter<'a>(node: &'a Node, values: &Values) -> Vec<Option<&'a N
     members
 }
 
-/// The keys of a table that are not among the known ones. Most tables have them in the order of their declaration, so each is looked for behind
-/// the one before it, and from the beginning if it is not there.
+/// Keys of a table that are not known. Most tables list keys in the order of the declaration, so each search starts after the previous hit,
+/// and wraps around.
 pub fn unknown_keys<'a, 'k>(node: &'a Node, known: impl Iterator<Item = &'k str> + Clone) -> Vec<&'a str> {
     let mut behind = known.clone();
     let mut is_known = |key: &str| {
@@ -257,7 +257,7 @@ pub fn unknown_keys<'a, 'k>(node: &'a Node, known: impl Iterator<Item = &'k str>
     node.entries().unwrap_or_default().iter().map(|(key, _)| key.as_str()).filter(|key| !is_known(key)).collect()
 }
 
-/// Reads what stands for a parameter: one value, or a list where one is declared.
+/// Reads the value of a parameter: one value, or a list if the parameter is declared as one.
 fn read(parameter: &Parameter, node: &Node) -> Result<Value, String> {
     match (node.list(), node.scalar()) {
         (None, Some(scalar)) => {
@@ -276,7 +276,7 @@ fn read(parameter: &Parameter, node: &Node) -> Result<Value, String> {
     }
 }
 
-/// Reads one value. How it was written matters where a text, a number and a flag could be taken for each other.
+/// Reads one value. Its form matters if a text, a number and a flag could be confused.
 fn read_one(parameter: &Parameter, scalar: &Scalar) -> Result<Value, String> {
     let Scalar { text, form } = scalar;
     match (parameter.kind, form) {
@@ -295,7 +295,7 @@ fn single_value_message(parameter: &Parameter) -> String {
     format!("must be a single value{}, as in {}", if parameter.accepts_list { " or a list of them" } else { "" }, example(parameter))
 }
 
-/// A parameter with its default, or its example, as a scenario gives it.
+/// A parameter with its default or its example, in the syntax of a scenario.
 pub fn example(parameter: &Parameter) -> String {
     let bare = matches!(parameter.kind, Kind::Number { .. } | Kind::Flag) || parameter.default.bytes().all(|b| b.is_ascii_digit());
     let quote = if bare { "" } else { "\"" };

@@ -1,24 +1,24 @@
-//! Routes over the edges of the network: the declared links and their ways back.
+//! Routes over the edges of the network: the links and their reverse directions.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// The edges as a graph. Each pair of nodes is searched once.
+/// The edges as a graph. Each pair of nodes is searched only once.
 pub struct Graph<'a> {
     nodes: BTreeMap<&'a str, usize>,
-    /// The nodes' names by number.
+    /// Names of the nodes by number.
     names: Vec<&'a str>,
     edges: BTreeMap<&'a str, usize>,
-    /// From and to of each edge.
+    /// First and last node of each edge.
     ends: Vec<(usize, usize)>,
-    /// The edge the other way, of each that has one.
+    /// Opposite edge of each edge, if there is one.
     opposites: Vec<Option<usize>>,
-    /// The edges that leave each node, in the order of the network.
+    /// Edges that leave each node, in the order of the network.
     leaving: Vec<Vec<usize>>,
     found: BTreeMap<(usize, usize), Option<Vec<usize>>>,
 }
 
 impl<'a> Graph<'a> {
-    /// Of edges given as name, from, to, and the number of the edge the other way.
+    /// Graph of edges given as name, from, to, and number of the opposite edge.
     pub fn new(edges: impl Iterator<Item = (&'a str, &'a str, &'a str, Option<usize>)>) -> Graph<'a> {
         let mut graph = Graph {
             nodes: BTreeMap::new(),
@@ -61,24 +61,23 @@ impl<'a> Graph<'a> {
         self.edges.keys().copied()
     }
 
-    /// The number of the edge with this name.
+    /// Number of the edge with this name.
     pub fn edge(&self, name: &str) -> Option<usize> {
         self.edges.get(name).copied()
     }
 
-    /// The nodes that an edge comes from and leads to.
+    /// First and last node of an edge.
     pub fn ends_of(&self, edge: usize) -> (&'a str, &'a str) {
         (self.names[self.ends[edge].0], self.names[self.ends[edge].1])
     }
 
-    /// The route over the same links the other way, if all of them have a way back.
+    /// Reverse route over the same links, if all of them have a reverse direction.
     pub fn back_over(&self, route: &[usize]) -> Option<Vec<usize>> {
         route.iter().rev().map(|&edge| self.opposites[edge]).collect()
     }
 
-    /// The route with the fewest edges from `first` to `last`, as their numbers; among equals the one whose links are declared first, and links
-    /// before ways back.
-    /// `None` if there is none or it would be empty.
+    /// Shortest route from `first` to `last`, as numbers of edges. Among equals the one whose links are declared first, with forward before
+    /// reverse edges. `None` if there is none or it would be empty.
     pub fn shortest(&mut self, first: &str, last: &str) -> Option<Vec<usize>> {
         let pair = (*self.nodes.get(first)?, *self.nodes.get(last)?);
         if let Some(route) = self.found.get(&pair) {
@@ -112,7 +111,7 @@ impl<'a> Graph<'a> {
 mod tests {
     use super::*;
 
-    /// A graph of links without ways back.
+    /// Graph of links without reverse directions.
     fn one_way<'a>(links: &[(&'a str, &'a str, &'a str)]) -> Graph<'a> {
         Graph::new(links.iter().map(|&(name, from, to)| (name, from, to, None)))
     }

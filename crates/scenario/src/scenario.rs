@@ -1,4 +1,4 @@
-//! A scenario that is known to be sound: what the sections say, checked as a whole, and the network that comes out.
+//! A valid scenario: its sections are checked together, and its network is assembled.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ use crate::warnings;
 /// Digest of the sources that results depend on.
 pub const BUILD: &str = env!("ECNLAB_BUILD");
 
-/// The number of the rules by which Python derives runs from what is asked: seeds, overrides and batches. [`BUILD`] covers no Python.
-/// A change of a rule raises it (`tests/scenarios/test_seeds.py` pins what the rules give), so that no result of the old rule is taken for one of the new.
+/// Version of the rules by which Python derives runs: seeds, overrides and batches. [`BUILD`] covers no Python code. Increment it when a
+/// rule changes (`tests/scenarios/test_seeds.py` pins the results), so that stored results of the old rule are not reused.
 pub const DERIVATION: u32 = 1;
 
-/// A scenario that is known to be sound.
+/// A valid scenario.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub name: String,
@@ -38,18 +38,18 @@ pub struct Scenario {
     pub groups: Vec<String>,
     /// Names of the measured queues, in order.
     pub queues: Vec<String>,
-    /// Names of the links that each group's data and acknowledgements cross, but for its flows' own.
+    /// Names of the links that each group's data and ACKs cross, without private links.
     pub routes: Vec<[Vec<String>; 2]>,
-    /// Every parameter in force. It can be read as a scenario again, and then is the same one.
+    /// Every parameter in force, in a form that can be read as the same scenario again.
     pub resolved: Json,
-    /// Name and digest of the user's AQMs.
+    /// Name and digest of each user-defined AQM.
     pub user_aqms: Vec<(&'static str, &'static str)>,
     /// Warnings.
     pub warnings: Vec<Problem>,
 }
 
 impl Scenario {
-    /// Reads and checks a scenario; all problems at once, with those that the reader has gathered before.
+    /// Reads and checks a scenario. Problems include those that the reader has collected before.
     pub(crate) fn read(node: &Node, mut reader: Reader) -> Result<Scenario, Vec<Problem>> {
         let given = TableInput::new(node, "");
         let top = root::read(&mut reader, &given);
@@ -91,7 +91,7 @@ impl Scenario {
         })
     }
 
-    /// Parts that need a kernel, which the simulator does not have: each with its place and the remedy.
+    /// Parts that need a kernel and that the simulator does not have, each with its path and the remedy.
     pub fn needs_kernel(&self) -> Vec<Problem> {
         let queues = self.network.links.iter().filter_map(|link| match &link.buffer {
             Buffer::Queue(queue) if queue.config.kernel_qdisc().is_some() => Some(link.name.display_name()),
@@ -105,15 +105,15 @@ impl Scenario {
         queues.chain(groups.map(|(_, name)| Problem::new(&format!("flows.{name}.tcp.ecn_echo"), say.to_owned()))).collect()
     }
 
-    /// How the data of a group is carried, by its number: as that of any of its flows, or of the flows that it may have.
+    /// Transport of the group with this number: that of any of its flows, or of its template.
     pub fn transport(&self, group: u32) -> Option<&Transport> {
         let flows = self.network.flows.iter();
         let templates = self.network.apps.iter().filter_map(|app| app.member_template.as_ref()).map(|more| &more.flow);
         flows.chain(templates).find(|flow| flow.group == group).map(|flow| &flow.transport)
     }
 
-    /// A key of what results depend on: the engine's sources, the rules of derivation, the sources of AQMs that the user brought, and all of the scenario but its title and what is recorded on top.
-    /// 128-bit FNV-1a, in hexadecimal.
+    /// Key of all that results depend on: the engine's sources, the derivation rules, the sources of user-defined AQMs, and the scenario
+    /// without its title and recordings. 128-bit FNV-1a in hexadecimal.
     pub fn hash(&self) -> String {
         let empty = Map::new();
         let physics = self.resolved.as_object().unwrap_or(&empty).iter().filter(|(key, _)| !matches!(key.as_str(), "name" | "record"));
@@ -136,7 +136,7 @@ fn route_names(edges: &[Edge], group: &Group) -> [Vec<String>; 2] {
     [forward, back].map(|route| route.iter().map(|&edge| edges[edge].name.clone()).collect())
 }
 
-/// Numbers the links: first the edges, then each flow's own two.
+/// Numbers the links: first the edges, then the two private links of each flow.
 fn assemble(edges: Vec<Edge>, groups: Vec<Group>) -> Network {
     let mut network = Network { groups: groups.iter().map(|group| group.name.as_str().into()).collect(), ..Network::default() };
     network.links.extend(edges.into_iter().map(|edge| edge.spec));

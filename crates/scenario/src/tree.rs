@@ -1,4 +1,4 @@
-//! A scenario as a tree of values that remember their lines and how they were written, from TOML or JSON.
+//! A scenario from TOML or JSON as a tree of values, each with its line and its form.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use toml_edit::{ImDocument, Item, Table as TomlTable, Value as Toml};
 
 use crate::problem::Problem;
 
-/// A value and the line on which it stands in the file, if it stands in one.
+/// A value with its line in the file, if it comes from one.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub value: Tree,
@@ -22,17 +22,17 @@ pub enum Tree {
     Table(Vec<(String, Node)>),
 }
 
-/// A single value as a user would write it, without quotes.
+/// A single value in the syntax of a scenario, without quotes.
 #[derive(Clone, Debug)]
 pub struct Scalar {
     pub text: String,
     pub form: ScalarKind,
 }
 
-/// How a single value was written.
+/// Form of a single value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScalarKind {
-    /// In quotes, or as a bare word of the command line.
+    /// Quoted, or a bare word of the command line.
     Text,
     Number,
     Flag,
@@ -60,7 +60,7 @@ impl Node {
         Node::of(Tree::Scalar(Scalar { text: number.to_string(), form: ScalarKind::Number }))
     }
 
-    /// A value as a user would write it.
+    /// A value in the syntax of a scenario.
     pub fn of_value(value: &Value) -> Node {
         let form = match value {
             Value::List(values) => return Node::list_of(values.iter().map(Node::of_value).collect()),
@@ -81,7 +81,7 @@ impl Node {
         let document = ImDocument::parse(text).map_err(|why| Problem {
             place: "file".to_owned(),
             line: why.span().and_then(|span| lines.number(span.start)),
-            // The parser has no words for a text that ends within a value.
+            // The parser has no message for a text that ends within a value.
             message: if why.message().is_empty() {
                 "not valid TOML: a value is missing or not complete".to_owned()
             } else {
@@ -96,7 +96,7 @@ impl Node {
         serde_json::from_str(text).map_err(|why| Problem::new("file", format!("not valid JSON: {why}")))
     }
 
-    /// A value as the command line gives it: TOML or JSON, or else a bare word, which a name may be.
+    /// A value from the command line: TOML or JSON, or otherwise a bare word such as a name.
     pub fn from_override(text: &str) -> Result<Node, String> {
         let text = text.trim();
         if let Ok(value) = text.parse::<Toml>() {
@@ -123,20 +123,20 @@ impl Node {
         if let Tree::List(nodes) = &self.value { Some(nodes) } else { None }
     }
 
-    /// The member under `key`, to change it.
+    /// The member under `key`, mutable.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
         let Tree::Table(entries) = &mut self.value else { return None };
         entries.iter_mut().find(|(name, _)| name == key).map(|(_, node)| node)
     }
 
-    /// Takes a member out of a table.
+    /// Removes and returns a member of a table.
     pub fn take(&mut self, key: &str) -> Option<Node> {
         let Tree::Table(entries) = &mut self.value else { return None };
         let at = entries.iter().position(|(name, _)| name == key)?;
         Some(entries.remove(at).1)
     }
 
-    /// Adds a member to a table that does not have it yet.
+    /// Adds a member that the table does not have yet.
     pub fn add(&mut self, key: &str, node: Node) {
         if let Tree::Table(entries) = &mut self.value
             && entries.iter().all(|(name, _)| name != key)
@@ -153,7 +153,7 @@ impl Node {
         if let Tree::List(nodes) = self.value { Some(nodes) } else { None }
     }
 
-    /// Says that what stands in no file stands on this line.
+    /// Sets the line of nodes without one.
     pub fn set_missing_lines(&mut self, line: Option<usize>) {
         self.line = self.line.or(line);
         match &mut self.value {
@@ -167,13 +167,13 @@ impl Node {
         if let Tree::Scalar(scalar) = &self.value { Some(scalar) } else { None }
     }
 
-    /// The text under `key`, if a text stands there.
+    /// The text under `key`, if the value is a text.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.get(key)?.scalar().filter(|scalar| scalar.form == ScalarKind::Text).map(|scalar| scalar.text.as_str())
     }
 }
 
-/// Offsets at which the lines of a text begin.
+/// Offsets of the starts of lines in a text.
 struct LineStarts(Vec<usize>);
 
 impl LineStarts {
@@ -181,12 +181,12 @@ impl LineStarts {
         LineStarts(std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect())
     }
 
-    /// Of a text that is no file.
+    /// Line starts of a text that is not from a file.
     fn none() -> LineStarts {
         LineStarts(Vec::new())
     }
 
-    /// The number of the line that holds this byte, from 1.
+    /// Number of the line with this byte, from 1.
     fn number(&self, at: usize) -> Option<usize> {
         Some(self.0.partition_point(|&start| start <= at)).filter(|&line| line > 0)
     }
@@ -225,7 +225,7 @@ impl LineStarts {
     }
 }
 
-/// From JSON, without a tree of JSON in between.
+/// Deserializes JSON directly, without an intermediate tree.
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
         deserializer.deserialize_any(NodeVisitor)
@@ -267,7 +267,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
         NodeVisitor::number(number)
     }
 
-    /// JSON has no number that is not finite.
+    /// JSON has only finite numbers.
     fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Node, E> {
         serde_json::Number::from_f64(number).map_or_else(|| self.visit_unit(), NodeVisitor::number)
     }
@@ -293,7 +293,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 }
 
-/// A key that stands in a table of JSON more than once has its last value, at its first place.
+/// Merges repeated keys of a JSON table: the last value at the first position.
 fn merge_repeated(mut entries: Vec<(String, Node)>) -> Vec<(String, Node)> {
     let mut places: Vec<usize> = (0..entries.len()).collect();
     let key = |at: usize| (entries[at].0.len(), entries[at].0.as_str());

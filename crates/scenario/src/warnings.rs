@@ -1,4 +1,4 @@
-//! Warnings of combinations of links, groups and times that are hardly intended, and that no section can find alone.
+//! Warnings of combinations of links, groups and times that are hardly intended, and that span several sections.
 
 use ecnlab_queue::{Child, QueueConfig};
 use ecnlab_sim::Buffer;
@@ -14,7 +14,7 @@ use crate::sections::flows::Group;
 use crate::sections::link::Edge;
 use crate::sections::routes::PrivateLinks;
 
-/// Warns of links and groups that do not fit each other.
+/// Warns of links and groups that do not match.
 pub fn check_all(reader: &mut Reader, root: &TableInput, edges: &[Edge], groups: &[Group], duration: Span) {
     check_unused_queues(reader, root, edges, groups);
     check_flow_memory(reader, root, groups);
@@ -29,12 +29,12 @@ pub fn check_all(reader: &mut Reader, root: &TableInput, edges: &[Edge], groups:
     }
 }
 
-/// Memory that a flow takes in a run, in bytes: measured of profiles that keep little about each segment, and of those that keep much.
+/// Memory of a flow in bytes, measured for profiles with little state per segment, and for those with much.
 const BYTES_PER_FLOW: [u64; 2] = [2_000, 6_000];
-/// Flows from which on a run takes about a gigabyte.
+/// Number of flows from which a run takes about a gigabyte.
 const MANY_FLOWS: u64 = 200_000;
 
-/// So many flows that they may not fit into memory.
+/// Warns of flows that may not fit into memory.
 fn check_flow_memory(reader: &mut Reader, root: &TableInput, groups: &[Group]) {
     let flows: u64 = groups.iter().map(|group| u64::from(group.count) * group.traffic.initial_flows()).sum();
     if flows >= MANY_FLOWS {
@@ -47,14 +47,14 @@ fn check_flow_memory(reader: &mut Reader, root: &TableInput, groups: &[Group]) {
     }
 }
 
-/// Queues at which nothing is seen: there are none, no route leads there, or only acknowledgements do; and links that no route uses.
+/// Warns of queues without traffic or with only ACKs, of networks without queues, and of links that no route uses.
 fn check_unused_queues(reader: &mut Reader, root: &TableInput, edges: &[Edge], groups: &[Group]) {
     if edges.iter().all(|edge| edge.queue.is_none()) {
         let message =
             "no link has a queue, so nothing is marked and no queue is measured; fix: give one queue = { aqm = \"droptail\", limit = 100 }";
         reader.warn(root, "link", message.to_owned());
     }
-    // A client's responses come along the route; its requests are data too and go the other way.
+    // A client's responses follow the route; its requests are data too, in the opposite direction.
     let sends_against_route =
         |group: &&Group| matches!(&group.traffic, Traffic::Application(spec) if spec.flow_directions().contains(&FlowDirection::Against));
     let requests = groups.iter().filter(sends_against_route).flat_map(|group| &group.route.routes.back);
@@ -80,21 +80,21 @@ fn check_unused_queues(reader: &mut Reader, root: &TableInput, edges: &[Edge], g
     }
 }
 
-/// For each of so many edges whether it is one of these.
+/// For each edge, whether it is among `of`.
 fn used<'g>(edges: usize, of: impl Iterator<Item = &'g usize>) -> Vec<bool> {
     let mut used = vec![false; edges];
     of.for_each(|&edge| used[edge] = true);
     used
 }
 
-/// Shapers that shape nothing.
+/// Warns of shapers without effect.
 fn check_shaped_link(reader: &mut Reader, edge: &Edge) {
     if let (Some(queue), Some(node)) = (&edge.queue, edge.given.node.get("queue")) {
         check_idle_shapers(reader, &TableInput::new(node, edge.given.at("queue")), queue, edge.spec.rate);
     }
 }
 
-/// A queue, and those inside it, before a line of this rate.
+/// Checks a queue and its child queues in front of a link of rate `line`.
 fn check_idle_shapers(reader: &mut Reader, given: &TableInput, of: &QueueConfig, line: Rate) {
     let shaped_to = of.shaped_rate().unwrap_or(line);
     if of.shaped_rate().is_some() && shaped_to >= line {
@@ -106,7 +106,7 @@ fn check_idle_shapers(reader: &mut Reader, given: &TableInput, of: &QueueConfig,
     }
 }
 
-/// Links that go down in the run and never come up again.
+/// Warns of links that go down during the run and never come up again.
 fn check_dead_link(reader: &mut Reader, root: &TableInput, edge: &Edge, duration: Span) {
     let Buffer::Queue(queue) = &edge.spec.buffer else { return };
     let comes_up = |down: &LinkChange| {
@@ -133,7 +133,7 @@ fn check_late_starts(reader: &mut Reader, group: &Group, duration: Span) {
     }
 }
 
-/// Parameters of an application that say what the run does not let happen.
+/// Warns of application parameters that cannot take effect in the run.
 fn check_traffic(reader: &mut Reader, group: &Group, duration: Span) {
     let Traffic::Application(spec) = &group.traffic else { return };
     let Some(start) = group.starts.iter().min().filter(|&&start| start < Time::ZERO + duration) else { return };
@@ -144,12 +144,12 @@ fn check_traffic(reader: &mut Reader, group: &Group, duration: Span) {
     }
 }
 
-/// The queues on the way of a group's data, each with the name of its edge.
+/// Queues on the forward path of a group, each with the name of its edge.
 fn queues_of<'e>(edges: &'e [Edge], group: &'e Group) -> impl Iterator<Item = (&'e str, &'e QueueConfig)> {
     group.route.routes.forward.iter().filter_map(|&edge| Some((edges[edge].name.as_str(), edges[edge].queue.as_ref()?)))
 }
 
-/// A queue that marks needs senders that offer ECN, and they need such a queue. Who writes `ecn = false` means it.
+/// Warns if a queue marks and the senders do not offer ECN, or the reverse. An explicit `ecn = false` is taken as intended.
 fn check_ecn_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
     let marking = queues_of(edges, group).find(|(_, queue)| queue.lowest_mark_level().is_some());
     let key = if group.transport.is_datagrams() { "udp" } else { "tcp" };
@@ -176,14 +176,14 @@ fn check_ecn_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
     }
 }
 
-/// Whether an impairment on the route or on the flows' own links marks packets.
+/// Whether an impairment on the route or on the private links marks packets.
 fn marked_before_queues(edges: &[Edge], group: &Group) -> bool {
     let shared = group.route.routes.forward.iter().filter_map(|&edge| edges[edge].spec.impairment.as_deref());
     let own = [&group.route.access, &group.route.exit].into_iter().flatten().filter_map(PrivateLinks::impairment);
     shared.chain(own).flat_map(|impairment| &impairment.impairments).any(Impairment::can_mark)
 }
 
-/// A queue that serves ECT(1) apart is for senders whose response to marks is scalable, and they must say so.
+/// Warns if a queue classifies ECT(1) separately and the senders are not scalable or use another codepoint.
 fn check_l4s_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
     let Some((edge, _)) = queues_of(edges, group).find(|(_, queue)| queue.has_l4s_queue()) else { return };
     let (Some(node), true) = (group.given.node.get("tcp"), group.offers_ecn) else { return };
@@ -202,7 +202,7 @@ fn check_l4s_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
     reader.warn(&TableInput::new(node, group.given.at("tcp")), "ect_codepoint", message);
 }
 
-/// A queue that marks in two levels needs senders that read two levels, and they need such a queue.
+/// Warns if a queue marks with two levels and the senders do not read them, or the reverse.
 fn check_level_mismatch(reader: &mut Reader, edges: &[Edge], group: &Group) {
     let tcp = group.given.node.get("tcp").map(|node| TableInput::new(node, group.given.at("tcp")));
     let Some(tcp) = tcp.filter(|_| group.offers_ecn) else { return };

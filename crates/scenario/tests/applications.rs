@@ -1,5 +1,4 @@
-//! Every application over the network that a scenario file describes: what it sends, how long it takes, and that the same is offered whatever
-//! the queue does.
+//! Every application in a scenario's network: its data, its duration, and that the offered traffic does not depend on the queue.
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::Column;
@@ -8,7 +7,7 @@ use ecnlab_transport::application::{APPLICATIONS, AllowedTransport};
 use ecnlab_transport::{Segment, SegmentType};
 use ecnlab_units::{Ecn, Time};
 
-/// One group over a link of 10 Mbps and 20 ms each way.
+/// One group over a link of 10 Mbps and 20 ms in each direction.
 fn scenario(carrier: &str, app: &str, duration: &str) -> Scenario {
     with_queue("aqm = \"droptail\", limit = 1000", carrier, app, duration)
 }
@@ -49,7 +48,7 @@ fn run(scenario: &Scenario) -> Run {
 const TCP: &str = "tcp = { profile = \"linux\" }";
 const UDP: &str = "udp = { packet_size = 1000 }";
 
-/// Parameters with which an entry is active within a few seconds.
+/// Parameters with which an application is active within a few seconds.
 fn example(name: &str) -> String {
     let parameters = match name {
         "file" => "packets = 100",
@@ -75,12 +74,12 @@ fn every_application_sends_over_what_may_carry_it() {
     }
 }
 
-/// A column of the only group.
+/// Total of a column of the only group.
 fn flow_total(run: &Run, column: &str) -> f64 {
     run.report.reals("groups", column)[0]
 }
 
-/// The time that so many bytes take at 10 Mbps.
+/// Transmission time of this many bytes at 10 Mbps.
 fn wire_bytes(bytes: f64) -> f64 {
     bytes * 8.0 / 10e6
 }
@@ -88,8 +87,8 @@ fn wire_bytes(bytes: f64) -> f64 {
 #[test]
 fn an_exchange_takes_two_round_trips_and_one_over_a_kept_connection() {
     let opened = run(&scenario(TCP, "\"exchange\"", "60 s"));
-    // There: the exchange before is acknowledged and closed, then SYN, acknowledgement and request. Back: the SYN's answer, the request's
-    // acknowledgement, and 5000 bytes in four segments.
+    // Forward: the ACK and the FIN of the previous exchange, then SYN, ACK and request. Reverse: the SYN-ACK, the request's ACK, and 5000
+    // bytes in four segments.
     let expected = 4.0 * 0.02 + wire_bytes(52.0 + 52.0 + 60.0 + 52.0 + 1052.0) + wire_bytes(52.0 + 52.0 + 5208.0);
     assert!(
         (flow_total(&opened, "transaction_mean_s") - expected).abs() < 1e-6,
@@ -104,8 +103,8 @@ fn an_exchange_takes_two_round_trips_and_one_over_a_kept_connection() {
     assert_eq!(0.0, flow_total(&opened, "lockouts"));
 
     let (_, kept) = transfers(&scenario(TCP, "{ kind = \"exchange\", connection = \"keep\" }", "60 s"), 1);
-    // Right before the request goes the acknowledgement of the response before. That of the request goes right before the response while the
-    // server acknowledges at once, as for the first 16 segments, and later only behind it.
+    // The ACK of the previous response precedes the request. The ACK of the request precedes the response while the server sends quick
+    // ACKs, as for the first 16 segments, and later follows it.
     let expected = 2.0 * 0.02 + wire_bytes(52.0 + 1052.0) + wire_bytes(5208.0);
     let off = kept[16..].iter().map(|(_, took, _)| (took - expected).abs()).fold(0.0, f64::max);
     assert!(kept.len() > 1000 && off < 1e-6, "{off} s off {expected} s");
@@ -117,8 +116,8 @@ fn a_response_of_five_packets_seldom_needs_the_timer_whichever_of_them_is_lost()
     let text = text.replace("CARRIER", TCP).replace("APP", "{ kind = \"exchange\", response = \"7 KB\" }").replace("DURATION", "400 s");
     let lossy = Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|problems| panic!("{problems:?}"));
     let run = run(&lossy);
-    // Three packets behind it show the loss of any of the first two, and a probe that of the others (RFC 8985, sections 6 and 7). The timer is for
-    // what is lost twice, and for what nothing follows: SYN, request and FIN.
+    // Three packets after it indicate the loss of any of the first two, and a tail loss probe that of the others (RFC 8985, sections 6 and
+    // 7). Only packets that are lost twice, and the last ones, need the RTO: SYN, request and FIN.
     let [timeouts, fast] = ["timeouts", "retransmitted_fast"].map(|column| flow_total(&run, column));
     assert!(fast > 300.0 && timeouts < 0.1 * fast, "{timeouts} timeouts, {fast} fast retransmissions");
 }
@@ -141,11 +140,11 @@ fn a_pause_between_bursts_of_datagrams_is_no_lockout_and_a_silent_link_is() {
 #[test]
 fn datagrams_arrive_at_the_rate_of_their_application() {
     for (app, expected, within) in [
-        // All but what is on the way for 20 ms, and a packet at each end.
+        // All except data in flight for 20 ms, and a packet at each end.
         ("{ kind = \"cbr\", rate = \"1 Mbps\" }", 1e6, 0.02 / 60.0 + 2.0 * 972.0 * 8.0 / 60e6),
         // Four standard errors of a number of packets.
         ("{ kind = \"poisson\", rate = \"1 Mbps\" }", 1e6, 4.0 / (60.0 * 1e6 / 8.0 / 972.0f64).sqrt()),
-        // 13 packets each 3.888 ms make a burst, and of 299 bursts the last one may be cut.
+        // 13 packets of 3.888 ms each make a burst, and the last of 299 bursts may be truncated.
         (
             "{ kind = \"onoff\", rate = \"2 Mbps\", on = \"50 ms\", off = \"150 ms\" }",
             13.0 * 972.0 * 8.0 / (13.0 * 0.003_888 + 0.15),
@@ -182,7 +181,7 @@ fn what_is_replayed_is_what_the_list_says() {
     }
 }
 
-/// The codepoints of the data that the server's flow sends.
+/// Codepoints of the data that the server's flow sends.
 #[derive(Default)]
 struct Codepoints(Vec<Ecn>);
 
@@ -265,7 +264,7 @@ fn a_list_in_a_file_is_the_list_in_the_scenario() {
     }
 }
 
-/// Begin, duration and size of each recorded transaction.
+/// Start, duration and size of each recorded transaction.
 fn transfers(scenario: &Scenario, seed: u64) -> (Run, Vec<(f64, f64, u64)>) {
     let options = Options { seed, duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO };
     let recording = RecordingConfig { transfers: true, ..RecordingConfig::default() };
@@ -310,7 +309,7 @@ fn flows_that_come_and_go_have_no_rows_and_no_part_in_fairness() {
     assert!(transactions > 300.0 && goodput * 20.0 / 8.0 >= transactions * 10_000.0, "{transactions} transactions, {goodput} bit/s");
 }
 
-/// A slow link takes 1 s for 125 KB, a fast one a tenth of it, and the bottleneck nearly nothing.
+/// A slow link takes 1 s for 125 KB, a fast one a tenth of it, and the bottleneck almost nothing.
 #[test]
 fn a_flow_has_the_rate_of_its_number_in_whichever_place_it_comes() {
     let took = |flows_per_second: &str| {
@@ -326,16 +325,16 @@ fn a_flow_has_the_rate_of_its_number_in_whichever_place_it_comes() {
         let slowdown = run.report.reals("completions", "slowdown_mean")[0];
         (slowdown, rows.into_iter().map(|(_, took, _)| took).collect::<Vec<_>>())
     };
-    // One after another in one place, and several at once.
+    // One after another in one slot, and several at once.
     let [(_, alone), (slowdown, together)] = ["0.25", "4"].map(took);
     assert_eq!((20, 20), (alone.len(), together.len()));
     for (number, (alone, together)) in alone.iter().zip(&together).enumerate() {
         let is_slow = number % 2 == 0;
         assert!(if is_slow { *alone > 1.0 } else { *alone < 0.6 }, "flow {number} took {alone} s");
-        // Of what else is on the bottleneck at once a packet waits for a few others, 1.2 us each.
+        // A packet waits for only a few others on the bottleneck, 1.2 us each.
         assert!((alone - together).abs() < 1e-3, "flow {number} took {alone} s alone and {together} s beside others");
     }
-    // The ideal is that of the flow's own rate: at most ten windows' round trips of 40 ms more than that.
+    // The ideal is that of the flow's own rate: at most ten windows' RTTs of 40 ms more than that.
     assert!((1.0..6.0).contains(&slowdown), "{slowdown}");
 }
 
@@ -352,7 +351,7 @@ fn completions_by_size_are_those_of_the_transactions() {
         let mean = took.iter().sum::<f64>() / took.len() as f64;
         assert_eq!(took.len() as f64, of("transactions")[at]);
         assert!((of("transaction_mean_s")[at] / mean - 1.0).abs() < 1e-9);
-        // A full packet of 1500 bytes there and an acknowledgement of 52 back over empty links, and the data at 10 Mbps.
+        // A full packet of 1500 bytes forward and an ACK of 52 bytes back over empty links, and the data at 10 Mbps.
         let least = 0.04 + wire_bytes(1552.0) + wire_bytes(size as f64);
         assert!((of("slowdown_mean")[at] / (mean / least) - 1.0).abs() < 1e-6, "{} and {}", of("slowdown_mean")[at], mean / least);
         assert!(of("slowdown_mean")[at] >= 1.0);

@@ -1,4 +1,4 @@
-//! Links that change and links that follow a trace, as scenarios write them.
+//! Scenarios with links that change and links that follow a trace.
 
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 use ecnlab_sim::network::{LinkChange, LinkState, QueueSpec};
@@ -8,7 +8,7 @@ use ecnlab_units::{Rate, Span, Time};
 
 const QUEUE: &str = "queue = { aqm = \"droptail\", limit = 100 }";
 
-/// A link with these keys beside its name and ends, and what stands behind it.
+/// Scenario with further keys of a link, and text after it.
 fn text(link: &str, behind: &str) -> String {
     format!(
         r#"name = "changing"
@@ -33,7 +33,7 @@ tcp = {{ profile = "ns2" }}
     )
 }
 
-/// The only file that there is.
+/// A file reader with a single file.
 fn files(name: &str) -> Result<String, String> {
     if name == "some.trace" { Ok("1\n3\n3\n10\n".to_owned()) } else { Err("no such file".to_owned()) }
 }
@@ -46,7 +46,7 @@ fn sound(link: &str, behind: &str) -> Scenario {
     read(link, behind).unwrap_or_else(|problems| panic!("{link} {behind}: {problems:?}"))
 }
 
-/// Places and messages of what is wrong.
+/// Paths and messages of the problems.
 fn problems(link: &str, behind: &str) -> Vec<(String, String)> {
     read(link, behind).err().unwrap_or_default().into_iter().map(|problem| (problem.place, problem.message)).collect()
 }

@@ -1,4 +1,4 @@
-//! CoDel and the fair queues through the engine, held against what RFC 8289, RFC 8290 and the deficit round robin paper promise.
+//! CoDel and the fair queues in simulation, compared with RFC 8289, RFC 8290 and the deficit round robin paper.
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::{NoProbe, Options, Run, Simulation};
@@ -11,7 +11,7 @@ fn run(text: &str) -> Run {
     Simulation::new(&scenario.network, &Options { duration, measure_from, seed: 1 }, NoProbe).finish().0
 }
 
-/// Flows over one bottleneck with a delay of 5 ms, measured from a fifth of the time on.
+/// Flows over one bottleneck with a delay of 5 ms, measured after a fifth of the time.
 fn over_bottleneck(seconds: u32, rate: &str, queue: &str, groups: &[String]) -> Run {
     let measured = seconds / 5;
     run(&format!(
@@ -24,7 +24,7 @@ link = [{{ name = "bottleneck", from = "router", to = "sink", rate = "{rate}", d
     ))
 }
 
-/// Long transfers whose access has this delay.
+/// Long transfers with this access delay.
 fn bulk(name: &str, count: u32, delay_ms: u32, tcp: &str) -> String {
     format!(
         r#"
@@ -39,7 +39,7 @@ start = ["0 s", "1 s"]
     )
 }
 
-/// A packet of 140 bytes every tenth of a second or so, 15 ms away from the sink.
+/// A packet of 140 bytes about every tenth of a second, 15 ms away from the receiver.
 fn sparse() -> String {
     r#"
 [[flows]]
@@ -76,7 +76,8 @@ fn one_reno_flow_gets_the_share_of_the_link_that_the_formula_of_codels_rfc_says(
 
 #[test]
 fn the_median_wait_behind_codel_tends_to_its_target_whatever_the_links_rate() {
-    // RFC 8289, section 3.2, of long transfers; each has a share of 2.5 Mbps here, so that they neither overload the link nor leave it idle.
+    // RFC 8289, section 3.2, on long transfers. Each has a share of 2.5 Mbps here, so that they neither overload the link nor leave it
+    // idle.
     for (rate, count) in [("10 Mbps", 4), ("20 Mbps", 8), ("40 Mbps", 16), ("80 Mbps", 32)] {
         for variant in ["newreno", "cubic"] {
             let tcp = format!(r#"profile = "rfc", variant = "{variant}""#);
@@ -104,8 +105,8 @@ fn flows_with_unlike_round_trips_share_evenly_in_flow_queues_and_not_in_one_queu
         assert!(of_queue(&run, "utilisation") > 0.99, "{queue}");
         jain(&run.report.reals("flows", "goodput_bps"))
     };
-    // A packet takes 7 ms at a flow's sixth of the link, and the target is to be above that (RFC 8290, section 5.2.2). Below it the queue of a
-    // far flow runs empty after each mark, since a host does not grow for the round trip in which its window comes down, and others take its turn.
+    // A packet takes 7 ms at a flow's sixth of the link, and the target must exceed that (RFC 8290, section 5.2.2). Below it the queue of a
+    // flow with a long RTT runs empty after each mark, since a host does not grow cwnd during the reduction, and others use its share.
     let fq = r#"discipline = "fq", limit = 1000, aqm = { name = "codel", target = "15 ms" }"#;
     for queue in [fq, r#"discipline = "sfq", limit = 127"#, r#"discipline = "drr", limit = 200"#] {
         let index = index(&format!("{{ {queue} }}"));
@@ -128,8 +129,8 @@ fn flows_with_unlike_packets_get_the_same_bytes_from_flow_queues_and_not_from_on
     assert!(alone < 0.9, "{alone}");
 }
 
-/// How long the sparse flow's packets wait beside six long transfers, in times that one of theirs takes (1.2 ms): in the mean and the 95th
-/// percentile, which may be off by half a cell of its histogram, 0.11 of that time.
+/// Sojourn time of the sparse flow's packets beside six long transfers, in transmission times of one of their packets (1.2 ms): mean and
+/// 95th percentile. The percentile may be off by half a histogram cell, 0.11 of that time.
 fn sparse_wait(queue: &str) -> [f64; 2] {
     let run = over_bottleneck(100, "10 Mbps", queue, &[bulk("bulk", 6, 20, r#"profile = "linux""#), sparse()]);
     assert!(of_queue(&run, "utilisation") > 0.99, "{queue}");
@@ -139,7 +140,7 @@ fn sparse_wait(queue: &str) -> [f64; 2] {
 
 #[test]
 fn a_sparse_flow_waits_for_the_packet_in_transmission_where_the_others_keep_queues_that_never_empty() {
-    // It comes at times of its own, so what is left of that packet is uniform: half of it in the mean, and never more than all of it.
+    // Its arrival times are independent, so the rest of that packet is uniform: half of it in the mean, and at most all of it.
     let [mean, most] = sparse_wait(r#"{ discipline = "fq", limit = 1000, aqm = "droptail" }"#);
     assert!((mean - 0.5).abs() < 0.05, "{mean} packets in the mean");
     assert!(most <= 1.0 + 0.11, "{most} packets");
@@ -147,7 +148,7 @@ fn a_sparse_flow_waits_for_the_packet_in_transmission_where_the_others_keep_queu
 
 #[test]
 fn a_sparse_flow_waits_less_than_a_round_with_new_queues_first_a_round_without_and_more_in_one_queue() {
-    // CoDel keeps the queues of the six so short that they run empty and come back as new ones, before which the sparse flow has no right.
+    // CoDel keeps the queues of the six so short that they run empty and return as new ones, over which the sparse flow has no priority.
     let [_, new_first] = sparse_wait(r#"{ discipline = "fq", limit = 1000 }"#);
     assert!(new_first < 6.0, "{new_first} packets");
     for queue in [r#"{ discipline = "sfq", limit = 127 }"#, r#"{ discipline = "drr", limit = 200 }"#] {

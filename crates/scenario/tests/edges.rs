@@ -1,4 +1,4 @@
-//! Links as directed edges: what each direction is, how routes lead over them, and acknowledgements that share a queue with data.
+//! Links as directed edges: their parameters, routes over them, and ACKs that share a queue with data.
 
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
@@ -32,7 +32,7 @@ access = { to = "right", rate = "10 Mbps", delay = "5 ms", spread = "1 ms" }
 tcp = { profile = "ns2", ecn = true, max_rwnd = 8 }
 "#;
 
-/// Three links around, of which one leads one way only.
+/// Three links in a ring, one of them one-way.
 const DETOUR: &str = r#"name = "around"
 duration = "10 s"
 flows = [{ name = "f", from = "a", to = "c", tcp = { profile = "ns2" } }]
@@ -58,7 +58,7 @@ fn run(scenario: &Scenario) -> Run {
     Simulation::new(&scenario.network, &options, NoProbe).finish().0
 }
 
-/// The routes of the first flow, there and back, by the names of the links.
+/// Forward and reverse route of the first flow, by the names of the links.
 fn routes(scenario: &Scenario) -> [String; 2] {
     let name = |&link: &u32| scenario.network.links[link as usize].name.to_string();
     let flow = &scenario.network.flows[0];
@@ -183,7 +183,7 @@ fn a_link_that_is_hardly_meant_so_is_warned_of() {
     assert!(without[0].message.contains("no link has a queue"), "{without:?}");
 }
 
-/// Of the queue: arrivals, departures, marks, and drops by the law, beyond it and by a full buffer.
+/// Counts of the queue: arrivals, departures, marks, and drops by the AQM, above the AQM's limit and by a full buffer.
 fn queue_counts(run: &Run) -> [f64; 6] {
     ["arrivals", "departures", "marks", "drops_early", "drops_forced", "drops_overflow"].map(|column| run.report.reals("queues", column)[0])
 }
@@ -230,7 +230,7 @@ fn an_acknowledgement_that_a_queue_drops_is_an_event_and_told_from_data() {
     assert_eq!((early + forced + overflow) as usize, acks.len() + rows("data", "drop").len());
 }
 
-/// A column of names as words.
+/// Texts of a column of names.
 fn words(table: &Table, column: &str) -> Vec<String> {
     match table.column(column) {
         Column::Name { index, names } => index.iter().map(|&at| names[at as usize].to_string()).collect(),

@@ -1,5 +1,5 @@
-//! Hosts outside of the engine against those inside: the packets of a simulated run, injected by a driver into the same network, meet the
-//! same decisions of the same queues.
+//! External hosts compared with simulated ones: a driver injects the packets of a simulated run into the same network, and the queues make
+//! the same decisions.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use ecnlab_sim::queue_log::QueueLogEvent;
 use ecnlab_sim::{Buffer, Direction, ExternalPacket, NoProbe, Options, Packet, PacketId, PacketKind, Probe, Run, SimOutput, Simulation};
 use ecnlab_units::{Ecn, Span, Time};
 
-/// Packets as they were made.
+/// Packets in the order of their creation.
 #[derive(Default)]
 struct ExternalDriver(Vec<(Time, ExternalPacket)>);
 
@@ -38,7 +38,7 @@ impl Probe for ExternalDriver {
     }
 }
 
-/// Bulk, datagrams and exchanges over two congested links whose delays no two flows share, with impairments before the first queue.
+/// Bulk, datagrams and exchanges over two congested links with distinct delays of all flows, and impairments before the first queue.
 fn scenario(queue: &str) -> Scenario {
     let text = format!(
         r#"
@@ -95,7 +95,7 @@ fn options(scenario: &Scenario) -> Options {
     Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO + scenario.measure_from, seed: 7 }
 }
 
-/// Injects packets at their times.
+/// Runs the network with packets injected at their times.
 fn run_with_packets(network: &Network, options: &Options, packets: &[(Time, ExternalPacket)]) -> Run {
     let mut simulation = Simulation::new(network, options, NoProbe);
     let mut underway = BTreeMap::new();
@@ -146,7 +146,7 @@ fn packets_of_hosts_outside_meet_the_decisions_that_they_met_as_packets_of_hosts
         for table in ["queues", "bands", "impairments"] {
             assert_eq!(format!("{:?}", inside.report.table(table)), format!("{:?}", outside.report.table(table)), "{queue}: {table}");
         }
-        // A host inside passes over packets of a connection that is over, and a driver counts what arrives.
+        // A simulated host ignores packets of a closed connection, and a driver counts all arrivals.
         let once = scenario.groups.iter().position(|name| name == "requests").unwrap() as f64;
         let is_once: Vec<bool> = inside.report.reals("flows", "group").iter().map(|group| *group == once).collect();
         for column in ["sent", "marks", "drops", "throughput_bps", "goodput_first_bps", "delay_mean_s", "delay_p99_s"] {
@@ -163,7 +163,7 @@ fn packets_of_hosts_outside_meet_the_decisions_that_they_met_as_packets_of_hosts
     }
 }
 
-/// Actions of the first queue on packets, and their ECN field behind it.
+/// Actions of the first queue on packets, and their ECN fields after it.
 #[derive(Default)]
 struct ActionRecorder(Vec<(&'static str, Ecn)>);
 

@@ -1,4 +1,4 @@
-//! The key of a result: what changes it and what does not, and the digest of the sources that is part of it.
+//! Key of a result: the changes that affect it, and the digest of the sources that is part of it.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ fn what_is_in_force_reads_as_the_same_scenario() {
     }
 }
 
-/// Every Rust source below a folder, found by another way than the digest's.
+/// Every Rust source below a folder, found independently of the digest.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -59,7 +59,7 @@ fn the_digest_covers_every_source_that_a_result_depends_on() {
         expected.push(crates().join(name).join("Cargo.toml"));
         sources(&crates().join(name).join("src"), &mut expected);
     }
-    // Sources that write a trace beside a run: a corrected header makes no stored number stale.
+    // These sources only write a trace: a corrected header does not make stored results stale.
     let writers = crates().join("sim/src/trace");
     let before = expected.len();
     expected.retain(|path| !path.starts_with(&writers));

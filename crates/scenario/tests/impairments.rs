@@ -1,10 +1,10 @@
-//! Impairments as scenarios list them: how they are read, what is refused, and what they do to a run.
+//! Scenarios with impairments: reading, rejection, and effects on a run.
 
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 use ecnlab_sim::{NoProbe, Options, Run, Simulation};
 use ecnlab_units::Time;
 
-/// A flow without bounds on its window over a fast link, so that impairments alone say what becomes of it.
+/// A flow with an unlimited window over a fast link, so that only impairments affect it.
 fn text(link: &str) -> String {
     format!(
         r#"name = "impaired"
@@ -39,7 +39,7 @@ fn run(link: &str) -> Run {
     Simulation::new(&scenario.network, &options, NoProbe).finish().0
 }
 
-/// The places and messages of what is wrong.
+/// Paths and messages of the problems.
 fn problems(link: &str) -> Vec<(String, String)> {
     read(link).err().unwrap_or_default().into_iter().map(|problem| (problem.place, problem.message)).collect()
 }
@@ -76,7 +76,7 @@ reverse = { impair = [{ kind = "duplicate", rate = 0.1 }] }"#);
     assert_eq!(lost[0] + lost[1], run.report.reals("total", "drops")[0]);
 }
 
-/// Goodput counts what applications read, so copies add nothing to it, and they are no first transmissions of anything.
+/// Goodput counts data read by applications, so copies add nothing to it, and copies are never first transmissions.
 #[test]
 fn copies_are_received_and_read_once() {
     let [plain, copied] = [run("limit = 1000"), run("impair = [{ kind = \"duplicate\", rate = 1 }]")];
@@ -86,7 +86,7 @@ fn copies_are_received_and_read_once() {
     assert_eq!(arrived, made);
     let sent = copied.report.reals("total", "sent")[0];
     assert_eq!(sent, arrived);
-    // 10 Mbps carries each packet twice, but for those that are on their way at the end, four windows of 20.
+    // 10 Mbps carries each packet twice, except those in flight at the end, four windows of 20.
     let on_the_way = 80.0 / sent;
     assert!((ratio("throughput_bps") - 1.0).abs() < on_the_way, "{}", ratio("throughput_bps"));
     for column in ["goodput_bps", "goodput_first_bps"] {
@@ -94,7 +94,8 @@ fn copies_are_received_and_read_once() {
     }
 }
 
-/// Nothing tells a copy of a datagram from another datagram, so the application reads it twice; TCP's copies in the same queue it does not.
+/// A copy of a datagram is indistinguishable from another datagram, so the application reads it twice; TCP's copies in the same queue it
+/// does not.
 #[test]
 fn a_copy_of_a_datagram_is_read_like_another() {
     let datagrams = "\n[[flows]]\nname = \"datagrams\"\nfrom = \"a\"\nto = \"b\"\nudp = { packet_size = 1000 }\n\

@@ -1,4 +1,4 @@
-//! The layers of the project: crates depend on lower ones only, and the core reads no clock, file, network or hash order.
+//! Layers of the project: crates depend on lower ones only, and the core does not depend on clock, files, network or hash order.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
 /// Test kits that the tests of a crate use although the kit depends on the crate itself.
 const TEST_KIT_CYCLES: &[(&str, &str)] = &[("queue", "testkit")];
 
-/// The files of `py` that use each crate of checks: no run may depend on one.
+/// Files of `py` that use each checking crate: no run may depend on one.
 const VALIDATION_USERS: &[(&str, &[&str])] =
     &[("ecnlab_testkit", &["aqm/check.rs", "conformance.rs"]), ("ecnlab_validation", &["validation.rs"])];
 
@@ -67,7 +67,7 @@ fn manifest(crate_name: &str) -> DocumentMut {
     std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display())).parse().expect("a manifest is TOML")
 }
 
-/// The rooms that a room depends on, tests included, except for its test kit.
+/// Crates that a crate depends on, tests included, except for its test kit.
 fn dependencies(crate_name: &str) -> Vec<String> {
     let manifest = manifest(crate_name);
     let names_in = |key: &str| {
@@ -79,7 +79,7 @@ fn dependencies(crate_name: &str) -> Vec<String> {
     names_in("dependencies").into_iter().chain(names_in("build-dependencies")).chain(for_tests).collect()
 }
 
-/// A dependency may hide its name behind another.
+/// Package name of a dependency, which may be renamed.
 fn package_name(key: &str, item: &Item) -> String {
     item.get("package").and_then(Item::as_str).unwrap_or(key).to_owned()
 }
@@ -91,7 +91,7 @@ fn source_files(folder: &Path) -> Vec<PathBuf> {
     paths.iter().flat_map(|path| if path.is_dir() { source_files(path) } else { vec![path.clone()] }).collect()
 }
 
-/// The lines before a file's tests, which stand last, with comments and the documentation left out.
+/// Lines before a file's tests, without comments and documentation.
 fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).enumerate();
     lines.map(|(at, line)| (at + 1, line.split("//").next().unwrap_or_default()))

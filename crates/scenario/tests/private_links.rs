@@ -1,4 +1,4 @@
-//! The links of their own that flows have at both ends: dealt out in turn, drawn from distributions, and seen in round-trip times.
+//! Private links of flows at both ends: parameters by lists and by distributions, and their effect on RTTs.
 
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 use ecnlab_sim::{NoProbe, Options, Run, Simulation};
@@ -39,7 +39,8 @@ fn run(overrides: &[(&str, &str)], seed: u64) -> Run {
     Simulation::new(&scenario.network, &options, NoProbe).finish().0
 }
 
-/// The flows' round-trip times over empty links in milliseconds, less that of packets of 1000 and 40 bytes over the three links: 24.96 us.
+/// RTTs of the flows over empty links in milliseconds, less the transmission times of packets of 1000 and 40 bytes over three links: 24.96
+/// us.
 fn delays_ms(overrides: &[(&str, &str)], seed: u64) -> Vec<f64> {
     const TRANSMISSIONS: f64 = 3.0 * (1000.0 + 40.0) * 8.0 / 1e9;
     run(overrides, seed).report.reals("flows", "base_rtt_s").into_iter().map(|rtt| (rtt - TRANSMISSIONS) * 1e3).collect()

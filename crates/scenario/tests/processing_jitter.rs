@@ -1,12 +1,12 @@
-//! The random processing time at senders: its law, which is that of ns-2's `overhead_`, and the phase effect that it ends.
+//! Random processing time of senders: its rule, which is that of ns-2's `overhead_`, and its removal of phase effects.
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::{Options, Probe, Run, Simulation};
 use ecnlab_transport::{Ack, Segment};
 use ecnlab_units::{Span, Time};
 
-/// The network of Floyd and Jacobson 1992: two connections through a drop-tail gateway, whose packets take 10 ms each at the bottleneck. The
-/// round-trip time of the second is that of the first and a little more.
+/// Network of Floyd and Jacobson 1992: two connections through a drop-tail gateway, whose packets take 10 ms each at the bottleneck. The
+/// RTT of the second is slightly longer than that of the first.
 const TWO_FLOWS: &str = r#"name = "two flows"
 duration = "100 s"
 measure_from = "50 s"
@@ -33,7 +33,7 @@ tcp = { profile = "ns2", variant = "tahoe", handshake = "none", max_rwnd = 32 }
 start = "1.3 s"
 "#;
 
-/// One flow that sends a packet for each acknowledgement, over the same bottleneck.
+/// One flow that sends a packet per ACK, over the same bottleneck.
 const ONE_PACKET: &str = r#"name = "one packet in flight"
 duration = "200 s"
 
@@ -72,7 +72,7 @@ udp = { packet_size = 1000, header = 0 }
 app = { kind = "cbr", rate = "400 kbps" }
 "#;
 
-/// When packets left and acknowledgements came, and the round-trip times seen.
+/// Send times of packets, arrival times of ACKs, and RTT samples.
 #[derive(Default)]
 struct SendTimes {
     sent: Vec<(Time, u64)>,
@@ -108,7 +108,7 @@ fn millis(span: Span) -> f64 {
     span.seconds() * 1e3
 }
 
-/// The share of the first flow in the throughput, with so much delay before the second.
+/// Share of the first flow in the throughput, with this delay before the second.
 fn share_after_jitter(delay: &str, jitter: &str, seed: u64) -> f64 {
     let changes = [("flows.two.access.delay", delay), ("processing_jitter", jitter)];
     let rates = run(&scenario(TWO_FLOWS, &changes), seed).0.report.reals("groups", "throughput_bps");

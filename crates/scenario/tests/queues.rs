@@ -1,11 +1,11 @@
-//! Queues in scenario files: the flat and the nested form, what is refused and how it is said, overrides, and reading back.
+//! Queues in scenario files: flat and nested form, problems and their messages, overrides, and reading back.
 
 use ecnlab_queue::{AqmEntry, ChildKind, DisciplineEntry};
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 
 const QUEUE_LINE: usize = 9;
 
-/// A scenario with this queue, which stands on line 9.
+/// A scenario with this queue on line 9.
 fn text(queue: &str) -> String {
     format!(
         "name = \"queues\"\nduration = \"10 s\"\n[[link]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\nrate = \"10 Mbps\"\ndelay = \"5 ms\"\n\
@@ -22,7 +22,7 @@ fn read_valid(queue: &str) -> Scenario {
     read(queue, &[]).unwrap_or_else(|why| panic!("{queue}: {why:?}"))
 }
 
-/// Place and message of the only problem of a queue.
+/// Path and message of the only problem of a queue.
 fn only_problem(queue: &str, overrides: &[(&str, &str)]) -> (String, String) {
     let mut problems = read(queue, overrides).err().unwrap_or_default();
     assert_eq!(1, problems.len(), "{queue} {overrides:?}: {problems:?}");
@@ -33,12 +33,12 @@ fn only_problem(queue: &str, overrides: &[(&str, &str)]) -> (String, String) {
     (problem.place, problem.message)
 }
 
-/// The queue's table as it is in force.
+/// The queue's table in the resolved scenario.
 fn resolved_queue(scenario: &Scenario) -> serde_json::Value {
     scenario.resolved["link"][0]["queue"].clone()
 }
 
-/// A queue of this discipline with this AQM somewhere inside, if it holds one.
+/// A queue of this discipline with this AQM, at whichever level it takes one.
 fn nested(discipline: &DisciplineEntry, aqm: &AqmEntry) -> String {
     let own = required(discipline.parameters);
     let inside = match discipline.child {
@@ -105,7 +105,7 @@ fn a_discipline_without_an_aqm_has_the_one_that_it_says() {
     }
 }
 
-/// One mistake each: the queue, where it is told, and parts of what is said.
+/// One mistake each: the queue, the path of the problem, and parts of the message.
 const INVALID_QUEUES: &[(&str, &str, &[&str])] = &[
     ("{ limit = 120 }", "aqm", &["is missing", "aqm = \"droptail\""]),
     ("{ aqm = \"droptail\" }", "limit", &["is missing", "limit = 120"]),
@@ -185,7 +185,7 @@ fn one_mistake_in_a_queue_is_one_problem_at_its_place_with_a_remedy() {
     }
 }
 
-/// A text of the queue in force.
+/// A text in the resolved queue.
 fn text_at<'s>(scenario: &'s Scenario, place: &str) -> &'s str {
     scenario.resolved["link"][0]["queue"].pointer(place).unwrap().as_str().unwrap()
 }

@@ -41,7 +41,7 @@ fn scenario(queue: &str, more: &str) -> Scenario {
     Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{queue}: {why:#?}"))
 }
 
-/// A run and what was recorded of its queues.
+/// A run and the recording of its queues.
 fn record(scenario: &Scenario) -> (Run, Table) {
     let duration = Time::ZERO + scenario.duration;
     let recorder = Recorder::new(RecordingConfig { arrivals: true, ..RecordingConfig::default() }, duration);
@@ -103,7 +103,7 @@ fn what_a_queue_would_not_do_again_is_told_at_its_first_difference() {
     let by_seed = first(&was, SEED + 1, &table);
     let by_law = first(&other, SEED, &table);
     assert!(by_law.entry > 100 && by_seed.entry > 100, "{by_law:?}, {by_seed:?}");
-    // A decision that is written otherwise is found where it stands.
+    // A forged decision is found at its position.
     let mut forged = table.clone();
     let place = |name: &str, table: &Table| table.columns.iter().position(|(known, _)| known == name).unwrap();
     let (acts, causes, packets) = (place("event", &forged), place("cause", &forged), place("number", &forged));

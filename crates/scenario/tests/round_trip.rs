@@ -1,4 +1,4 @@
-//! A run's own trace, read again, gives back what the run has measured.
+//! The analysis of a run's own trace reproduces the run's measures.
 
 use std::collections::BTreeSet;
 
@@ -10,9 +10,9 @@ use ecnlab_trace::{Analysis, CheckReport, EcnCheck, TraceReport};
 use ecnlab_units::Time;
 use ecnlab_wire::{IpVersion, Reader};
 
-/// Flows of three distances through one queue that marks and drops; some know no ECN, and all have an end or none.
+/// Flows of three RTTs through one queue that marks and drops; some do not use ECN, and all are finite or all endless.
 fn network(app: &str, profile: &str, duration_s: u64, from_s: u64) -> Scenario {
-    // An application whose flows come and go is one for all of its group.
+    // An application with arriving flows is one for its whole group.
     let count = if app.contains("arrivals") { 1 } else { 4 };
     let group = |name: &str, delay_ms: u32, ecn: bool| {
         format!(
@@ -32,7 +32,7 @@ fn network(app: &str, profile: &str, duration_s: u64, from_s: u64) -> Scenario {
     Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap()
 }
 
-/// Runs it with a trace, and reads the trace over the measured interval.
+/// Runs the scenario with a trace, and analyzes the trace over the measured interval.
 fn run_and_analyze(scenario: &Scenario, format: TraceFormat, header_bytes: u32) -> (Run, TraceReport) {
     let ways = ["bottleneck", "bottleneck.reverse"].map(str::to_owned).to_vec();
     let links = if format == TraceFormat::Ns2 { Vec::new() } else { ways };
@@ -41,7 +41,7 @@ fn run_and_analyze(scenario: &Scenario, format: TraceFormat, header_bytes: u32) 
     (run, trace)
 }
 
-/// Runs it with a trace of bytes.
+/// Runs the scenario with a trace of bytes.
 fn traced(scenario: &Scenario, spec: TraceSpec) -> (Run, Vec<u8>) {
     let (run, mut tracer) = run_with(scenario, spec);
     (run, std::mem::take(tracer.bytes_mut().unwrap()))
@@ -55,7 +55,7 @@ fn run_with(scenario: &Scenario, spec: TraceSpec) -> (Run, Tracer) {
     (run, tracer)
 }
 
-/// Reads a trace over the measured interval.
+/// Analyzes a trace over the measured interval.
 fn analyze(scenario: &Scenario, trace: &[u8], header_bytes: u32) -> TraceReport {
     let mut reader = Reader::open(trace).unwrap();
     let options = ecnlab_trace::Options {
@@ -97,14 +97,14 @@ fn column_values(trace: &TraceReport, table: &str, column: &str) -> Vec<f64> {
     values(&trace.tables.iter().find(|(name, _)| *name == table).unwrap().1, column)
 }
 
-/// A column of flows, in the order of the run's.
+/// Column of flows, in the run's order.
 fn column_by_flow(trace: &TraceReport, column: &str) -> Vec<f64> {
     let mut rows: Vec<_> = column_values(trace, "flows", "fid").into_iter().zip(column_values(trace, "flows", column)).collect();
     rows.sort_by(|one, other| one.0.total_cmp(&other.0));
     rows.into_iter().map(|(_, value)| value).collect()
 }
 
-/// The two are the same but for what adding up in another order leaves.
+/// Asserts equality except for rounding by another order of summation.
 fn assert_same(own: &[f64], read: &[f64], tolerance: f64, what: &str) {
     assert_eq!(own.len(), read.len(), "{what}");
     for (at, (own, read)) in own.iter().zip(read).enumerate() {
@@ -112,7 +112,7 @@ fn assert_same(own: &[f64], read: &[f64], tolerance: f64, what: &str) {
     }
 }
 
-/// The total of a run, or of its trace.
+/// Total of a column in a run, and in its trace.
 fn total_columns(run: &Run, trace: &TraceReport, column: &str) -> ([f64; 1], [f64; 1]) {
     ([run.report.reals("total", column)[0]], [column_values(trace, "total", column)[0]])
 }
@@ -121,7 +121,7 @@ const COUNTS: &[&str] = &["sent", "retransmitted_fast", "retransmitted_timeout",
 const RATES: &[&str] = &["throughput_bps", "goodput_bps", "goodput_first_bps"];
 const FILE_APP: &str = "{ kind = \"file\", bytes = \"600 kB\" }";
 
-/// Resolution of times in ns-2's lines; a percentile may fall into the next cell of its histogram, 3.2 % away.
+/// Resolution of times in ns-2's lines; a percentile may fall into the next histogram cell, 3.2 % away.
 const TIME_TOLERANCE_S: f64 = 1e-6;
 const HISTOGRAM_TOLERANCE: f64 = 0.033;
 
@@ -154,13 +154,14 @@ fn an_ns_2_trace_gives_back_the_measures_of_an_interval_within_a_run() {
             (run.report.reals("total", &format!("jain_1s_{kind}")), column_values(&trace, "total", &format!("jain_bins_{kind}")));
         assert_same(&own, &read, 0.0, &format!("jain_1s_{kind}"));
     }
-    // The run counts a mark when the packet comes, the trace shows it when the packet leaves: what waits at both ends of the interval differs.
+    // The run counts a mark when the packet arrives, the trace shows it when the packet leaves: packets queued at both ends of the interval
+    // differ.
     let (own, read) = total_columns(&run, &trace, "marks");
     assert!((own[0] - read[0]).abs() <= 30.0 && own[0] > 500.0, "marks: the run has {}, its trace {}", own[0], read[0]);
 }
 
-/// Connections that follow one another at one place count their packets from 0 each. A run's flow counts what its connections do together.
-/// Requests are flows of the trace behind those of the run, which does not count them.
+/// Successive connections of a flow count their packets from 0 each, and the run's flow sums them. Requests are further flows of the trace,
+/// which the run does not count.
 #[test]
 fn an_ns_2_trace_tells_the_connections_of_exchanges_apart() {
     let scenario = network("{ kind = \"exchange\", response = \"20 kB\" }", "ns2", 30, 0);
@@ -174,7 +175,7 @@ fn an_ns_2_trace_tells_the_connections_of_exchanges_apart() {
     assert_a_row_for_each_connection(&scenario, &trace, 1500);
 }
 
-/// Lockouts are not compared: most of the run's here are waits for a connection's lost SYN, which a trace's flow begins after.
+/// Lockouts are not compared: most of the run's are waits for a lost SYN, which precede the start of the trace's flow.
 #[test]
 fn an_ns_2_trace_tells_flows_that_come_and_go_apart() {
     let scenario = network("{ kind = \"arrivals\", flows_per_second = 6, size = \"30 kB\" }", "ns2", 60, 0);
@@ -187,7 +188,8 @@ fn an_ns_2_trace_tells_flows_that_come_and_go_apart() {
     assert_a_row_for_each_connection(&scenario, &trace, 1000);
 }
 
-/// The table of events, which names each packet's connection, has as many of them as the lines' flows, and more than so many.
+/// The table of events, which identifies each packet's connection, has as many connections as the analysis of ns-2's lines, and more than
+/// `least`.
 fn assert_a_row_for_each_connection(scenario: &Scenario, lines: &TraceReport, least: usize) {
     let (_, mut tracer) = run_with(scenario, TraceSpec { format: TraceFormat::Table, links: Vec::new() });
     let events = tracer.drain_rows(0).unwrap();
@@ -197,13 +199,13 @@ fn assert_a_row_for_each_connection(scenario: &Scenario, lines: &TraceReport, le
     assert!(connections.len() > least, "{} connections", connections.len());
 }
 
-/// A capture ends behind the bottleneck and shows no round-trip time of the sink, but all bytes of a transfer come there.
+/// A capture ends after the bottleneck and shows no RTT of the receiver, but all bytes of a transfer pass there.
 #[test]
 fn a_capture_of_finite_transfers_gives_back_every_flow_s_measures() {
     for profile in ["rfc", "linux"] {
         let scenario = network(FILE_APP, profile, 60, 0);
         let (run, trace) = run_and_analyze(&scenario, TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, 0);
-        // A run's flow counts a SYN that was dropped, which is no data.
+        // A run's flow counts a dropped SYN, which is not data.
         let lost: f64 = run.report.reals("flows", "drops").iter().sum();
         assert_same(&[lost], &column_values(&trace, "links", "drops")[..1], 0.0, profile);
         for column in ["goodput_bps", "goodput_first_bps", "marks"] {
@@ -217,7 +219,7 @@ fn a_capture_of_finite_transfers_gives_back_every_flow_s_measures() {
     }
 }
 
-/// Long flows cross three queues, others two or one; each queue has an interface before it and one behind it, so a way has up to six.
+/// Long flows cross three queues, others two or one. Each queue has an interface before it and one after it, so a path has up to six.
 fn parking_lot(profile: &str, app: &str, duration_s: u64) -> Scenario {
     let text = include_str!("../../../examples/parking_lot.toml");
     let endpoint = "tcp = { profile = \"ns2\", variant = \"reno\", ecn = true, max_rwnd = 64 }";
@@ -228,8 +230,8 @@ fn parking_lot(profile: &str, app: &str, duration_s: u64) -> Scenario {
     Scenario::from_toml(&text, &lasts.map(|(key, value)| (key.to_owned(), value)), &Registry::builtin(), &no_files).unwrap()
 }
 
-/// One-way agents have no handshake, whose packets a run's flow counts and a trace's does not. Retransmissions are compared in all: far from its
-/// source a trace does not tell for certain what called for one.
+/// One-way agents have no handshake, whose packets a run's flow counts and a trace's does not. Only the total of retransmissions is
+/// compared: far from the sender a trace cannot always tell their cause.
 #[test]
 fn a_capture_of_several_queues_gives_back_the_packets_of_the_run() {
     let (run, trace) = over_several_queues("ns2-2001");
@@ -251,7 +253,7 @@ fn a_capture_of_several_queues_gives_back_the_bytes_of_every_flow() {
     }
 }
 
-/// Runs finite transfers and reads the capture; what each queue has counted is as the run has it.
+/// Runs finite transfers and analyzes the capture; checks each queue's counters.
 fn over_several_queues(profile: &str) -> (Run, TraceReport) {
     let scenario = parking_lot(profile, "{ kind = \"file\", bytes = \"150 kB\" }", 60);
     let (run, bytes) =
@@ -259,7 +261,7 @@ fn over_several_queues(profile: &str) -> (Run, TraceReport) {
     let trace = analyze(&scenario, &bytes, 0);
     for column in ["arrivals", "drops", "marks"] {
         let (own, read) = (sorted(run.report.reals("queues", column)), sorted(column_values(&trace, "links", column)));
-        // The ways between the queues are links of the trace, too.
+        // The links between the queues are links of the trace too.
         let read = if column == "arrivals" { &read[read.len() - 3..] } else { &read[read.iter().filter(|&&count| count == 0.0).count()..] };
         assert_same(&own, read, 0.0, &format!("{column} of queues"));
     }
@@ -280,7 +282,7 @@ fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// A capture of ns-2's agents shows where they depart from RFC 3168, and nothing else; one of hosts shows nothing.
+/// A capture of ns-2's agents shows their known departures from RFC 3168 and no others; one of modern hosts shows none.
 #[test]
 fn a_check_of_a_run_s_capture_finds_the_known_departures_of_its_profile() {
     for (profile, expected) in

@@ -1,4 +1,4 @@
-//! Scenario files: what is refused and how it is said, overrides, the hash, and the project's examples.
+//! Scenario files: problems and their messages, overrides, the hash, and the project's examples.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ tcp = { profile = "ns2-2001" }
 start = ["0 s", "1 s"]
 "#;
 
-/// The sound scenario with one text put in place of another.
+/// The valid scenario with one text replaced by another.
 fn with_replacement(old: &str, new: &str) -> String {
     assert!(VALID_SCENARIO.contains(old), "{old}");
     VALID_SCENARIO.replacen(old, new, 1)
@@ -46,7 +46,7 @@ fn problems(text: &str) -> Vec<Problem> {
     Scenario::from_toml(text, &[], &Registry::builtin(), &no_files).err().unwrap_or_default()
 }
 
-/// Place, line and message of the only problem.
+/// Path, line and message of the only problem.
 fn only_problem(text: &str) -> (String, Option<usize>, String) {
     let mut problems = problems(text);
     assert_eq!(1, problems.len(), "{problems:?}");
@@ -68,7 +68,7 @@ fn a_sound_scenario_becomes_its_network() {
     assert_eq!(2 + 2 * 3, scenario.network.links.len(), "a link, its way back, and two for each flow with access");
 }
 
-/// One mistake each: what is written instead of what, where it is reported, on which line, and a part of what is said.
+/// One mistake each: text and its replacement, path and line of the problem, and a part of the message.
 const INVALID_SCENARIOS: &[(&str, &str, &str, usize, &str)] = &[
     ("measure_from =", "measured_from =", "measured_from", 3, "did you mean \"measure_from\"?"),
     ("min_th = 10", "minth = 10", "link.bottleneck.queue.minth", 11, "did you mean \"min_th\"?"),
@@ -151,7 +151,7 @@ const INVALID_SCENARIOS: &[(&str, &str, &str, usize, &str)] = &[
     ("\"two groups\"", "true", "name", 1, "must be a text in quotes, as in \"true\""),
     ("name = \"far\"", "name = \"far.away\"", "flows.1.name", 21, "must not contain a dot"),
     ("name = \"far\"", "name = \"\\u001b[31m\"", "flows.1.name", 21, "control characters"),
-    // Control characters for the direction of writing would change that of the whole message.
+    // Bidirectional control characters would reverse the whole message.
     ("name = \"far\"", "name = \"fa\\u202er\"", "flows.1.name", 21, "control characters"),
 ];
 
@@ -304,7 +304,7 @@ fn a_recording_that_would_not_fit_into_memory_is_refused_with_an_estimate() {
     assert!(read_valid(&[("duration", "100 s"), ("record.queue", "10 us")]).is_ok());
 }
 
-/// A browser has a row for each of its connections, and flows that come and go have none.
+/// A browser has a row for each of its connections, and short flows have none.
 #[test]
 fn the_estimate_of_a_recording_counts_the_rows_of_an_application() {
     let with = |app: &str| {

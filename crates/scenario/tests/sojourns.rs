@@ -1,4 +1,4 @@
-//! Recorded sojourn times, of a queue and of its bands, held against a count over the packets that arrived and departed.
+//! Recorded sojourn times, of a queue and of its bands, compared with those computed from the recorded arrivals and departures.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ fn words(table: &Table, column: &str) -> Vec<String> {
     }
 }
 
-/// A departure: when, from which queue, whether its packet came as one of DualPI2's band L, and after which sojourn time.
+/// A departure: time, queue, whether its packet belongs to DualPI2's band L, and sojourn time.
 struct Departure {
     time_s: f64,
     queue: String,
@@ -103,7 +103,7 @@ fn departures(arrivals: &Table) -> Vec<Departure> {
     departures_list
 }
 
-/// The mean and the largest sojourn time of each interval that ends at a sample, of the departures of one kind; NaN where there is none.
+/// Mean and maximum sojourn time of the departures of one kind, per sampling interval; NaN without departures.
 fn stats_by_interval(departures_list: &[Departure], samples: &[f64], of: impl Fn(&Departure) -> bool) -> Vec<(f64, f64)> {
     let mut begin = -1.0;
     let interval = |&end: &f64| {

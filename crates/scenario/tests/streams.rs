@@ -1,10 +1,10 @@
-//! Random streams go by names: what stands beside a part of a network shifts none of its draws.
+//! Random streams are derived from names: adding other parts to a network does not shift any draws.
 
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::{NoProbe, Options, Probe, Recorder, RecordingConfig, Run, Simulation};
 use ecnlab_units::{Span, Time};
 
-/// Two parts that share nothing, each with every role that draws: a queue, losses both ways, spread delays, clock phases and gaps.
+/// Two disjoint parts, each with every random role: a queue, losses in both directions, random delays, clock phases and gaps.
 const DISJOINT: &str = r#"
 name = "two parts"
 duration = "12 s"

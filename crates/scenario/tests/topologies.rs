@@ -1,4 +1,4 @@
-//! Ready-made networks: what a topology makes, what may be changed of it, and what is said of one that is wrong.
+//! Topologies: their links and hosts, overrides, and problems.
 
 use ecnlab_scenario::registry::registry;
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
@@ -61,7 +61,7 @@ fn run(scenario: &Scenario) -> Run {
     Simulation::new(&scenario.network, &options, NoProbe).finish().0
 }
 
-/// The way of a flow there, by the names of the links.
+/// Forward route of a flow, by the names of the links.
 fn route_of_flow(scenario: &Scenario, flow: usize) -> String {
     let links = scenario.network.flows[flow].forward.iter().map(|&link| scenario.network.links[link as usize].name.to_string());
     links.collect::<Vec<_>>().join(", ")
@@ -200,7 +200,7 @@ fn the_testbed_of_rfc_2884_is_shaped_where_it_says_and_delays_where_it_says() {
     assert_eq!("forward lan, forward bottleneck, forward c", route_of_flow(&scenario, 0));
     let report = run(&scenario).report;
     let throughput = report.reals("total", "throughput_bps")[0];
-    // After an idle time CBQ lets up to `maxburst` packets leave at once, on top of its rate.
+    // After an idle time CBQ lets up to `maxburst` packets leave at once, in addition to its rate.
     let burst = 20.0 * 1500.0 * 8.0 / 15.0;
     assert!((1.4e6..=1.5e6 + burst).contains(&throughput), "{throughput}");
     let rtt = report.reals("flows", "base_rtt_s")[0];

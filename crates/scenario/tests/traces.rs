@@ -1,4 +1,4 @@
-//! Traces of runs: they change nothing, and what they show is what the run has counted.
+//! Traces of runs: they do not change the run, and agree with its counters.
 
 mod captures;
 
@@ -15,7 +15,7 @@ use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Block, PcapBlockOwned, PcapError, PcapNGReader};
 
-/// Marks and drops at one queue, by hosts that shake hands, close, time-stamp and report blocks, beside ones that do none of it.
+/// Marks and drops at one queue, with hosts that use handshakes, FINs, timestamps and SACK, and hosts that do not.
 const NETWORK: &str = r#"name = "traced"
 duration = "8 s"
 measure_from = "0 s"
@@ -75,7 +75,7 @@ fn count(run: &Run, table: &str, column: &str) -> u64 {
     }
 }
 
-/// The words in a column of names, row by row.
+/// Texts of a column of names, row by row.
 fn words(table: &Table, column: &str) -> Vec<String> {
     match table.column(column) {
         Column::Name { index, names } => index.iter().map(|&at| names[at as usize].to_string()).collect(),
@@ -94,7 +94,7 @@ fn a_trace_changes_nothing_about_the_run() {
     }
 }
 
-/// Impairments, changes, rates that follow deliveries, datagrams, flows that come and go: whatever the project's examples have.
+/// Impairments, changes, delivery traces, datagrams, short flows: all features of the project's examples.
 #[test]
 fn a_trace_changes_nothing_about_any_example() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
@@ -128,7 +128,7 @@ fn a_trace_changes_nothing_about_any_example() {
     }
 }
 
-/// A packet's identification is counted modulo 2^16 over the run; with its connection and its numbers it is the only one.
+/// A packet's IP identification is counted modulo 2^16 over the run; it is unique together with its connection and its numbers.
 fn key(event: &Event) -> impl Ord + use<> {
     let packet = &event.packet;
     (packet.source, packet.destination, packet.id, packet.tcp.seq, packet.tcp.ack)
@@ -157,7 +157,7 @@ fn a_capture_shows_what_the_queue_has_counted() {
     assert!(still_waiting <= waiting, "{still_waiting} packets were marked and did not leave, of {waiting} that wait");
 }
 
-/// In the table of events too, for all links and by flow.
+/// The table of events agrees too, for all links and by flow.
 #[test]
 fn rows_of_events_agree_with_what_flows_and_queues_have_counted() {
     let (run, mut tracer) = traced(TraceFormat::Table, &[]);
@@ -190,8 +190,8 @@ fn only_the_links_that_were_chosen_are_in_a_trace() {
     assert_eq!(expected, names);
 }
 
-/// At a host's own link: what it sends begins with a SYN that offers ECN and ends with a FIN, numbers follow each other without a gap, and
-/// the other side acknowledges exactly them.
+/// At a host's own link: its packets start with a SYN that offers ECN and end with a FIN, sequence numbers have no gap, and the peer
+/// acknowledges exactly them.
 #[test]
 fn a_host_s_connection_reads_as_tcp_has_it() {
     let (_, mut tracer) = traced(FULL_CAPTURE, &["hosts.access.0", "hosts.access.0.reverse"]);
@@ -218,7 +218,7 @@ fn a_host_s_connection_reads_as_tcp_has_it() {
     assert!(events.iter().any(|event| event.packet.kind == Kind::Ack && event.packet.has(Flags::ECE)));
 }
 
-/// RFC 6691: the MSS option counts no options of TCP, so with timestamps a full segment carries 12 bytes less than it says.
+/// RFC 6691: the MSS option does not subtract TCP options, so with timestamps a full segment carries 12 bytes less than the MSS.
 #[test]
 fn the_mss_is_the_packet_s_size_without_fixed_headers() {
     for (version, expected) in [(IpVersion::V4, 1460), (IpVersion::V6, 1440)] {
@@ -229,7 +229,7 @@ fn the_mss_is_the_packet_s_size_without_fixed_headers() {
     }
 }
 
-/// A packet as another parser shows it: the interface, the ECN field and TCP's flags.
+/// A packet by another parser: interface, ECN field and TCP flags.
 type TsharkFields = (u32, u8, u16);
 
 fn tshark_fields(event: &Event) -> TsharkFields {
@@ -237,7 +237,7 @@ fn tshark_fields(event: &Event) -> TsharkFields {
     (interface, event.packet.ecn as u8, event.packet.tcp.flags.0)
 }
 
-/// Every packet of a capture as pcap-parser and etherparse read it, each with both checksums as etherparse computes them.
+/// All packets of a capture by pcap-parser and etherparse, with both checksums verified by etherparse.
 fn parse_with_etherparse(bytes: &[u8]) -> Vec<TsharkFields> {
     let mut reader = PcapNGReader::new(1 << 20, bytes).unwrap();
     let mut packets = Vec::new();
@@ -258,7 +258,7 @@ fn parse_with_etherparse(bytes: &[u8]) -> Vec<TsharkFields> {
     }
 }
 
-/// The ECN field of a packet and its flags, once its lengths and checksums have been found right.
+/// ECN field and flags of a packet, after its lengths and checksums were verified.
 fn ecn_and_flags(bytes: &[u8]) -> (u8, u16) {
     let packet = SlicedPacket::from_ip(bytes).unwrap();
     let Some(TransportSlice::Tcp(tcp)) = &packet.transport else { panic!("every packet is one of TCP") };
@@ -282,7 +282,7 @@ fn ecn_and_flags(bytes: &[u8]) -> (u8, u16) {
     (ecn, u16::from_be_bytes([header[12] & 1, header[13]]))
 }
 
-/// Every checksum and length of both versions of IP; and its count of each ECN field at each interface is ours.
+/// Every checksum and length of both versions of IP, and the same count of each ECN field at each interface.
 #[test]
 fn other_parsers_find_checksums_right_and_see_the_same_ecn_fields() {
     for version in [IpVersion::V4, IpVersion::V6] {
@@ -294,7 +294,7 @@ fn other_parsers_find_checksums_right_and_see_the_same_ecn_fields() {
     }
 }
 
-/// Consistency of the packets with each other, which parsers of headers do not check.
+/// Consistency between packets, which header parsers do not check.
 #[test]
 fn tshark_has_no_complaint_and_sees_the_same_ecn_fields_where_it_is_installed() {
     for (version, field) in [(IpVersion::V4, "ip.dsfield.ecn"), (IpVersion::V6, "ipv6.tclass.ecn")] {
@@ -318,7 +318,7 @@ fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// The version of IP is in the headers alone: the same packets at the same times with the same fields.
+/// The version of IP affects only the headers: the same packets at the same times with the same fields.
 #[test]
 fn a_capture_of_ipv6_shows_the_packets_of_one_of_ipv4() {
     let [old, new] = [IpVersion::V4, IpVersion::V6].map(|version| {
@@ -329,14 +329,14 @@ fn a_capture_of_ipv6_shows_the_packets_of_one_of_ipv4() {
     assert_eq!(old.iter().map(plain).collect::<Vec<_>>(), new.iter().map(plain).collect::<Vec<_>>());
     let is_of_hosts = |packet: &ecnlab_wire::Packet| packet.source.to_string().starts_with("[2001:db8::");
     assert!(new.iter().all(|event| is_of_hosts(&event.packet)), "{}", new[0].packet.source);
-    // A full segment has as many bytes on the wire, of which the header takes 20 more.
+    // A full segment has the same number of bytes on the wire, of which the header takes 20 more.
     let longest = |events: &[Event]| events.iter().map(|event| (event.packet.size, event.packet.payload)).max().unwrap();
     let ((size, payload), longer) = (longest(&old), longest(&new));
     assert_eq!((size, payload - 20), longer);
 }
 
-/// Copies of segments come to the sink, of which it tells, some long after the source has heard of the segment. A transfer's last segment is
-/// short, so that numbers of bytes are no multiples.
+/// Copies of segments arrive at the receiver, which reports them by DSACK, some long after their ACK. A transfer's last segment is short,
+/// so that sequence numbers are not multiples.
 #[test]
 fn blocks_of_a_connection_that_is_kept_begin_and_end_where_segments_do() {
     let overrides = [
@@ -378,7 +378,7 @@ fn an_event_ahead_is_written_when_its_time_has_come() {
 
 #[test]
 fn a_run_that_is_traced_records_what_it_records_without_a_trace() {
-    // Acknowledgements of the way back share a queue of two bands with data, so that some of them are dropped.
+    // ACKs of the reverse path share a queue of two bands with data, so some of them are dropped.
     let overrides = [
         (
             "link.bottleneck.reverse",

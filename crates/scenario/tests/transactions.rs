@@ -1,4 +1,4 @@
-//! Captures of connections that carry data both ways: each is one connection, whose two directions fit together.
+//! Captures of connections with data in both directions: each is one connection with consistent directions.
 
 mod captures;
 
@@ -12,7 +12,7 @@ use ecnlab_trace::check::CheckReport;
 use ecnlab_units::{Ecn, Time};
 use ecnlab_wire::{End, Event, Flags, IpVersion, Location, Packet, Reader, Tcp};
 
-/// Six clients at the one end of a link and their servers at the other, who exchange so much; a queue each way.
+/// Runs six clients at one end of a link and their servers at the other with this application; a queue in each direction.
 fn run_transactions(app: &str, queue: &str, overrides: &[(&str, &str)]) -> Vec<u8> {
     let text = format!(
         "name = \"talk\"\nduration = \"40 s\"\nmeasure_from = \"0 s\"\n\n\
@@ -33,7 +33,7 @@ fn run_transactions(app: &str, queue: &str, overrides: &[(&str, &str)]) -> Vec<u
 
 const DROPTAIL_QUEUE: &str = "{ aqm = \"droptail\", limit = 1000 }";
 const MARKING_QUEUE: &str = "{ aqm = \"ecn\", limit = 30, min_th = 2, max_th = 20, max_p = 0.2, w_q = 0.1 }";
-/// Small requests, whose acknowledgement waits for the response, and such that fill windows both ways.
+/// Small requests, whose ACK waits for the response, and transfers that fill windows in both directions.
 const APPS: [&str; 4] = [
     "{ kind = \"exchange\", request = \"300 B\", response = \"60 kB\", count = 8, connection = \"keep\" }",
     "{ kind = \"exchange\", request = \"42 kB\", response = \"60 kB\", count = 8, connection = \"keep\" }",
@@ -41,19 +41,19 @@ const APPS: [&str; 4] = [
     "{ kind = \"web\", request = \"3 kB\", connections = 2, connection = \"keep\", count = 5 }",
 ];
 
-/// Data that one end of a connection has sent so far, as its own link shows it.
+/// Data sent so far by one end of a connection, as seen on its private link.
 #[derive(Default)]
 struct SentData {
     syns: u32,
     fins: u32,
-    /// The number after the last byte sent.
+    /// Sequence number after the last byte sent.
     next: u32,
-    /// The highest number that it acknowledged.
+    /// Highest ACK number that it sent.
     ack: u32,
     carried_both: u32,
 }
 
-/// Takes in a packet that an end sends; what the other end has said is known where both are seen at once.
+/// Processes a packet sent by an end; the other end's data is known, since both are observed at the same place.
 fn add_packet(packet: &Packet, sent_data: &mut SentData) {
     let takes = u32::from(packet.has(Flags::SYN)) + u32::from(packet.has(Flags::FIN)) + packet.payload;
     sent_data.syns += u32::from(packet.has(Flags::SYN));
@@ -67,12 +67,13 @@ fn add_packet(packet: &Packet, sent_data: &mut SentData) {
     (sent_data.next, sent_data.ack) = (sent_data.next.max(packet.tcp.seq + takes), packet.tcp.ack);
 }
 
-/// The packets that servers send and that come to them, at their own links, each by the server's end.
+/// Packets to and from servers at their private links, by the server's end.
 fn data_at_servers(events: &[Event]) -> BTreeMap<(End, End), [SentData; 2]> {
     let mut connections: BTreeMap<(End, End), [SentData; 2]> = BTreeMap::new();
     for Event { location, packet, .. } in events {
         let Location::Interface(interface) = location else { panic!("a capture has interfaces") };
-        // Each link has an interface before it and one after it; of a server's own links the one before what leaves and the one after what comes.
+        // Each link has an interface before it and one after it. Packets that leave a server are read before its link, packets to it after
+        // the reverse link.
         let way = match interface % 4 {
             0 if *interface >= 4 => 0,
             3 if *interface >= 4 => 1,
@@ -108,8 +109,8 @@ fn two_flows_are_one_connection_whose_directions_acknowledge_each_other() {
     }
 }
 
-/// With Linux' buffer of 128 KB: 45 segments on a SYN-ACK, where nothing is shifted, and a scale of 7; then what is left of that, down to half of
-/// the buffer less one segment, in whole steps of the scale. Requests as small as these let it grow no further.
+/// With Linux's buffer of 128 KB: 45 segments on the SYN-ACK, which is not scaled, and a window scale of 7. Later windows are the rest of
+/// that, down to half of the buffer less one segment, in whole steps of the scale. Requests as small as these do not grow it.
 #[test]
 fn windows_are_those_that_acknowledgements_tell() {
     let bytes = run_transactions(APPS[0], DROPTAIL_QUEUE, &[("flows.servers.count", "1")]);
@@ -133,7 +134,7 @@ fn checked(bytes: &[u8]) -> CheckReport {
     check.finish()
 }
 
-/// Marks of both directions, each echoed on data and on acknowledgements of the other, by hosts that cut once a window as RFC 3168 asks.
+/// Marks in both directions, each echoed on data and ACKs of the other, by hosts that reduce cwnd once per window as in RFC 3168.
 #[test]
 fn a_check_of_a_conversation_finds_nothing() {
     for app in APPS {
@@ -159,7 +160,7 @@ fn a_check_of_a_conversation_finds_nothing() {
     }
 }
 
-/// Without a loss, and without others in the queue, a server's own host sees nothing strange.
+/// Without losses and other packets in the queue, tshark at a server's host reports no anomalies.
 #[test]
 fn tshark_sees_whole_conversations_where_it_is_installed() {
     for app in APPS {

@@ -1,4 +1,4 @@
-//! Combinations of TCP's parts that no judge has checked run with one warning; checked ones run with none.
+//! Combinations of TCP's parts that no reference has checked run with one warning, checked ones with none.
 
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 use ecnlab_transport::checked::SenderCombination;
@@ -10,7 +10,7 @@ use ecnlab_units::Rng;
 const SEED: u64 = 1;
 const CASES: usize = 400;
 
-/// The warnings about unchecked combinations of a scenario with this table `tcp`.
+/// Warnings of unchecked combinations for a scenario with this table `tcp`.
 fn warnings(tcp: &str) -> Vec<Problem> {
     let text = format!(
         "name = \"x\"\nduration = \"2 s\"\n[network]\ntopology = \"dumbbell\"\nrate = \"10 Mbps\"\ndelay = \"10 ms\"\n\
@@ -20,7 +20,7 @@ fn warnings(tcp: &str) -> Vec<Problem> {
     scenario.warnings.into_iter().filter(|warning| warning.message.contains("is unchecked")).collect()
 }
 
-/// A table `tcp` with parts drawn at random, and its combination; nothing if the parts contradict each other.
+/// A random table `tcp` with its combination; none if the parts contradict each other.
 fn random_combination(rng: &mut Rng, profile: &Profile) -> Option<(String, SenderCombination)> {
     fn pick<'w>(rng: &mut Rng, words: &[&'w str]) -> &'w str {
         words[rng.below(words.len() as u64) as usize]

@@ -1,4 +1,4 @@
-//! Scenarios that are hardly intended get a warning with the remedy; plain ones get none.
+//! Warnings with remedies for scenarios that are hardly intended, and none for normal ones.
 
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 
@@ -41,7 +41,7 @@ fn a_scenario_that_means_what_it_says_is_not_warned_of() {
     assert_eq!(Vec::<Problem>::new(), warnings(&[("link.bottleneck.queue", &shaped)]));
 }
 
-/// One oddity each: what is overridden, where it is reported, and a part of what is said.
+/// One anomaly each: the override, the path of its warning, and a part of the message.
 #[test]
 fn one_oddity_is_one_warning_at_its_place() {
     let cases: &[(&str, &str, &str, &str)] = &[
@@ -131,7 +131,7 @@ fn a_link_that_no_route_uses_is_warned_of_with_its_line() {
 
 #[test]
 fn requests_that_go_against_the_route_are_data_to_the_queue_that_they_come_to() {
-    // The link's two directions as links of their own, so that the way back is nobody's reverse.
+    // Both directions as separate links, so that the reverse path is no link's reverse direction.
     let text = NO_WARNINGS.replace("name = \"bottleneck\"", "name = \"bottleneck\"\none_way = true");
     let back = "[[link]]\nname = \"back\"\nfrom = \"sink\"\nto = \"router\"\none_way = true\nrate = \"10 Mbps\"\ndelay = \"5 ms\"\n\
                 queue = { aqm = \"droptail\", limit = 50 }\n\n";

@@ -1,4 +1,4 @@
-//! `[[change]]`: links that change while the run goes on.
+//! `[[change]]`: changes of links during a run.
 
 use ecnlab_sim::Buffer;
 use ecnlab_sim::network::{LinkChange, LinkState};
@@ -52,7 +52,7 @@ pub const CHANGE: Section = Section {
     tables: &[],
 };
 
-/// Reads the changes into the links that they are of; returns them as they can be read again.
+/// Adds the changes to their links; returns them in a form that can be read again.
 pub fn read(reader: &mut Reader, root: &TableInput, edges: &mut [Edge], duration: Option<Span>) -> Vec<Json> {
     if !root.has("change") {
         return Vec::new();
@@ -80,7 +80,7 @@ fn change(reader: &mut Reader, given: &TableInput, edges: &mut [Edge], duration:
     Some(Json::Object(described(values)))
 }
 
-/// Warns of times that never come.
+/// Warns of times after the end of the run.
 fn warn_late_changes(reader: &mut Reader, given: &TableInput, keys: &ChangeKeys, duration: Option<Span>) {
     let Some(duration) = duration else { return };
     if keys.at.iter().any(|&at| at >= duration) {
@@ -88,7 +88,7 @@ fn warn_late_changes(reader: &mut Reader, given: &TableInput, keys: &ChangeKeys,
     }
 }
 
-/// The edge of this name, if it can change so.
+/// The edge of this name, if it supports the change.
 fn changeable_edge(reader: &mut Reader, given: &TableInput, keys: &ChangeKeys, name: &str, edges: &[Edge]) -> Option<usize> {
     let Some(at) = edges.iter().position(|edge| edge.name == name) else {
         let known = edges.iter().map(|edge| edge.name.as_str());
@@ -120,7 +120,7 @@ fn changeable_edge(reader: &mut Reader, given: &TableInput, keys: &ChangeKeys, n
 }
 
 impl ChangeKeys {
-    /// A change of one link for each of the times.
+    /// One change of a link for each of the times.
     fn changes(&self) -> impl Iterator<Item = LinkChange> {
         let state = self.state.map(|state| match state {
             StateName::Up => LinkState::Up,

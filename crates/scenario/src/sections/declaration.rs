@@ -1,4 +1,4 @@
-//! How a section is declared, and what the readers of all sections share.
+//! Declarations of sections, and functions shared by their readers.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use serde_json::{Map, Value as Json, json};
 use crate::read::{Reader, TableInput};
 use crate::tree::Node;
 
-/// Most packets that a queue or a buffer may hold.
+/// Maximum number of packets in a queue or a buffer.
 pub const MAX_PACKETS: u64 = 100_000_000;
 
-/// A section as it is declared: its keys, and the tables that it holds.
+/// Declaration of a section: its keys and its tables.
 pub struct Section {
     /// As in `link.reverse`.
     pub name: &'static str,
@@ -23,14 +23,14 @@ pub struct Section {
     pub tables: &'static [TableDeclaration],
 }
 
-/// A table that a section holds.
+/// A table within a section.
 pub struct TableDeclaration {
     pub key: &'static str,
     pub content: TableContent,
     pub required: bool,
     /// One sentence.
     pub doc: &'static str,
-    /// As a user would write it.
+    /// Example in a scenario file.
     pub example: &'static str,
 }
 
@@ -38,11 +38,11 @@ pub struct TableDeclaration {
 #[derive(Clone, Copy)]
 pub enum TableContent {
     One(&'static Section),
-    /// A list of tables, each with a name of its own.
+    /// A list of tables with unique names.
     Many(&'static Section),
-    /// A discipline with its parameters, an AQM with its own, and the buffer.
+    /// A discipline with its parameters, an AQM with its parameters, and the buffer.
     Queue,
-    /// A profile and a variant of TCP, and parameters.
+    /// TCP: a profile, a variant, and parameters.
     Tcp,
     /// An application: its name, or a table with its parameters.
     App,
@@ -55,7 +55,7 @@ pub enum TableContent {
 }
 
 impl Section {
-    /// The names of all that may stand in it.
+    /// Names of all keys and tables.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
         let (keys, tables) = (self.keys, self.tables);
         keys.iter().map(|key| key.name).chain(tables.iter().map(|table| table.key))
@@ -64,13 +64,13 @@ impl Section {
     /// The declared table with this key.
     ///
     /// # Panics
-    /// If there is none: the caller asks for a key of its own declaration.
+    /// If there is none, since callers use keys of their own declarations.
     pub fn table(&self, key: &str) -> &'static TableDeclaration {
         self.tables.iter().find(|table| table.key == key).unwrap_or_else(|| panic!("{} holds no table {key}", self.name))
     }
 }
 
-/// The members of a list of tables, each with its place; a problem if there are none, or if two share a name.
+/// Members of a list of tables, each with its path; reports an empty list, and members with the same name.
 pub fn members<'a>(reader: &mut Reader, root: &TableInput<'a>, key: &str) -> Vec<TableInput<'a>> {
     let Some(nodes) = root.node.get(key).and_then(Node::list).filter(|nodes| !nodes.is_empty()) else {
         let written_as_one = root.node.get(key).is_some_and(|node| node.entries().is_some());
@@ -93,10 +93,10 @@ pub fn members<'a>(reader: &mut Reader, root: &TableInput<'a>, key: &str) -> Vec
     sections
 }
 
-/// A name that a place may show: valid for a member, and without a dot. Members with other names are shown by their number.
+/// A member name that is usable in paths: valid and without a dot. Members with other names are identified by number.
 const NAME: Parameter = Parameter { kind: Kind::Text, ..Parameter::DEFAULTS };
 
-/// Names of members are steps of overrides, so they hold no dot and are unique.
+/// Checks a member's name. Overrides use names as path steps, so they contain no dot and are unique.
 fn check_name<'a>(reader: &mut Reader, given: &TableInput<'a>, key: &str, taken: &mut BTreeMap<&'a str, usize>, at: usize) {
     let Some(name) = given.node.text("name") else { return };
     if name.contains('.') {
@@ -111,7 +111,7 @@ fn example_of(key: &str) -> &'static str {
     if key == "flows" { "count=40" } else { "rate=\"10 Mbps\"" }
 }
 
-/// The values as a scenario would give them, so that a description can be read as a scenario again.
+/// The values in the form of a scenario, which can be read again.
 pub fn described(values: &Values) -> Map<String, Json> {
     values.parameters().iter().map(|parameter| (parameter.name.to_owned(), json_of(values.value(parameter.name)))).collect()
 }

@@ -1,4 +1,4 @@
-//! `deliveries`: a link that follows a trace of delivery opportunities, which stands in a file or as a list of times.
+//! `deliveries`: a link that follows a trace of delivery opportunities, from a file or a list of times.
 
 use ecnlab_sim::trace_driven_link::{DeliveryTrace, DeliveryTraceError};
 use serde_json::{Value as Json, json};
@@ -16,7 +16,7 @@ pub const DELIVERIES: TableDeclaration = TableDeclaration {
     example: "\"cellular.trace\"",
 };
 
-/// The trace, if one is given and sound.
+/// The trace, if one is given and valid.
 pub fn read(reader: &mut Reader, given: &TableInput) -> Option<DeliveryTrace> {
     let node = given.node.get(DELIVERIES.key)?;
     let (unit, trace) = match (node.list(), given.node.text(DELIVERIES.key)) {
@@ -35,7 +35,7 @@ pub fn read(reader: &mut Reader, given: &TableInput) -> Option<DeliveryTrace> {
     trace.map_err(|bad| reader.report(given, DELIVERIES.key, describe_error(bad))).ok()
 }
 
-/// Of times that stand in the scenario itself.
+/// Trace from a list of times in the scenario.
 fn trace_from_list(times: &[Node]) -> Result<DeliveryTrace, DeliveryTraceError> {
     let time = |(at, node): (usize, &Node)| {
         let text = node.scalar().map_or("", |scalar| scalar.text.as_str());
@@ -47,7 +47,7 @@ fn trace_from_list(times: &[Node]) -> Result<DeliveryTrace, DeliveryTraceError> 
     DeliveryTrace::new(times.iter().enumerate().map(time).collect::<Result<_, _>>()?)
 }
 
-/// The trace as it can be read again.
+/// The trace in a form that can be read again.
 pub fn described(trace: &DeliveryTrace) -> Json {
     json!(trace.millis())
 }

@@ -1,4 +1,4 @@
-//! `[[flows]]`: groups of flows that are alike.
+//! `[[flows]]`: groups of identical flows.
 
 use ecnlab_transport::application::{self, APPLICATIONS, AllowedTransport, ApplicationEntry};
 use ecnlab_transport::{TcpSettings, Traffic, Transport, datagram};
@@ -16,7 +16,7 @@ use crate::route::Graph;
 pub const MAX_FLOWS: u64 = 1_000_000;
 
 parameters! {
-    /// A group's own keys.
+    /// Keys of a group.
     struct GroupKeys {
         /// Unique; names the group in results, and its flows' random streams.
         #[required]
@@ -72,7 +72,7 @@ pub const UDP: Section = Section {
     tables: &[],
 };
 
-/// A group of flows as the file declares it, with its routes over the edges of the network.
+/// A group of flows as declared, with its routes over the edges of the network.
 pub struct Group<'a> {
     pub name: String,
     pub count: u32,
@@ -81,15 +81,15 @@ pub struct Group<'a> {
     pub traffic: Traffic,
     pub starts: Vec<Time>,
     pub given: TableInput<'a>,
-    /// Whether its senders offer ECN, and whether the file says so or not itself.
+    /// Whether its senders offer ECN, and whether the file sets that explicitly.
     pub offers_ecn: bool,
     pub has_ecn_key: bool,
-    /// The group as it can be read again.
+    /// The group in a form that can be read again.
     pub described: Json,
 }
 
 impl Group<'_> {
-    /// TCP with its parameters, where that carries the data.
+    /// TCP parameters, if TCP carries the data.
     pub fn tcp(&self) -> Option<&TcpSettings> {
         match &self.transport {
             Transport::Tcp(tcp) => Some(tcp),
@@ -98,7 +98,7 @@ impl Group<'_> {
     }
 }
 
-/// The groups in the order of the file; those with a problem are left out.
+/// Groups in the order of the file; invalid ones are omitted.
 pub fn read<'a>(reader: &mut Reader, root: &TableInput<'a>, links: &Links) -> Vec<Group<'a>> {
     let ends = links.edges.iter().map(|edge| (edge.name.as_str(), edge.from.as_str(), edge.to.as_str(), edge.opposite));
     let mut graph = links.is_complete.then(|| Graph::new(ends));
@@ -172,7 +172,7 @@ fn udp(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     })
 }
 
-/// The application: a name, or a table with `kind` and its parameters. Bulk if left out.
+/// The application: a name, or a table with `kind` and its parameters. The default is bulk.
 fn app(
     reader: &mut Reader,
     flows: &TableInput,
@@ -207,7 +207,7 @@ fn app(
     Some((entry, values, described))
 }
 
-/// Puts what stands in the file of an application that reads one in place of its times and sizes; nothing if that cannot be.
+/// Replaces an application's file by its times and sizes; none if the file is invalid.
 fn read_list(reader: &mut Reader, given: &TableInput, values: &mut Values) -> Option<()> {
     let reads = values.parameters().iter().any(|parameter| parameter.name == "file");
     let Some(file) = reads.then(|| values.get::<Option<String>>("file")).flatten() else { return Some(()) };
@@ -221,7 +221,7 @@ fn read_list(reader: &mut Reader, given: &TableInput, values: &mut Values) -> Op
     values.set_from_text("file", "auto").ok()
 }
 
-/// An application that waits for acknowledgements is not for datagrams.
+/// Reports an application that needs ACKs over datagrams.
 fn check_carrier(reader: &mut Reader, flows: &TableInput, entry: &ApplicationEntry, transport: &ReadTransport) {
     if entry.allowed_transport == AllowedTransport::Either || !transport.transport.is_datagrams() {
         return;

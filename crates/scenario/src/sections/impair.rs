@@ -1,4 +1,4 @@
-//! `impair`: what a link does to packets before its queue, one part after another.
+//! `impair`: the impairments of a link before its queue, in order.
 
 use ecnlab_sim::ImpairmentSpec;
 use ecnlab_sim::impairment::{IMPAIRMENT_KINDS, Impairment, ImpairmentKeys, ImpairmentKind};
@@ -9,7 +9,7 @@ use super::declaration::{TableContent, TableDeclaration, described};
 use crate::read::{Reader, TableInput, example};
 use crate::tree::Node;
 
-/// More parts than this one after another are hardly meant.
+/// Maximum number of impairments of one link.
 const MAX_PARTS: usize = 16;
 
 pub const IMPAIR: TableDeclaration = TableDeclaration {
@@ -24,12 +24,12 @@ pub const IMPAIR: TableDeclaration = TableDeclaration {
 #[derive(Clone, Default)]
 pub struct Impairments {
     pub spec: Option<Box<ImpairmentSpec>>,
-    /// The list as it can be read again.
+    /// The list in a form that can be read again.
     pub described: Vec<Json>,
 }
 
 impl Impairments {
-    /// Adds the list to the link that is described, if there is one.
+    /// Adds the list to the link's description, unless it is empty.
     pub fn describe(&self, link: &mut Map<String, Json>) {
         if !self.described.is_empty() {
             link.insert(IMPAIR.key.to_owned(), json!(self.described));
@@ -37,7 +37,7 @@ impl Impairments {
     }
 }
 
-/// Reads the list behind what the keys of their own stand for. What of it has a problem is left out.
+/// Reads the list, after the impairments of the separate keys. Invalid parts are omitted.
 pub fn read(reader: &mut Reader, given: &TableInput, keys: Option<ImpairmentKeys>) -> Impairments {
     let parts: Vec<(Impairment, Json)> = parts_given(reader, given).iter().filter_map(|given| part(reader, given)).collect();
     let (parts, described): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
@@ -45,7 +45,7 @@ pub fn read(reader: &mut Reader, given: &TableInput, keys: Option<ImpairmentKeys
     Impairments { spec: ImpairmentSpec::from_parts(keys.chain(parts)), described }
 }
 
-/// The tables in the list, each with its place.
+/// Tables in the list, each with its path.
 fn parts_given<'a>(reader: &mut Reader, given: &TableInput<'a>) -> Vec<TableInput<'a>> {
     let Some(node) = given.node.get(IMPAIR.key) else { return Vec::new() };
     let Some(list) = node.list() else {
@@ -76,7 +76,7 @@ fn part(reader: &mut Reader, given: &TableInput) -> Option<(Impairment, Json)> {
     is_sound.then(|| ((entry.make)(values), Json::Object(text)))
 }
 
-/// An impairment as a scenario writes it, with its required parameters.
+/// An impairment in the syntax of a scenario, with its required parameters.
 pub fn example_of(entry: &ImpairmentKind) -> String {
     let required = entry.parameters.iter().filter(|parameter| parameter.required).map(|parameter: &Parameter| example(parameter));
     let required: Vec<_> = required.chain(entry.example.iter().map(|&text| text.to_owned())).collect();

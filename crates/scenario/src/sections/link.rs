@@ -1,5 +1,5 @@
-//! `[[link]]`: two directed edges between the same nodes, NAME and `NAME.reverse`. Each has its rate, its delay, its impairments, and
-//! before it either a measured queue or a plain buffer.
+//! `[[link]]`: two directed edges between the same nodes, NAME and `NAME.reverse`. Each has a rate, a delay, impairments, and a measured
+//! queue or a plain buffer in front.
 
 use ecnlab_queue::QueueConfig;
 use ecnlab_sim::trace_driven_link::DeliveryTrace;
@@ -15,7 +15,7 @@ use super::queue::{self, Queue};
 use crate::read::{ReadContext, Reader, TableInput};
 
 parameters! {
-    /// A link's own keys.
+    /// Keys of a link.
     pub struct LinkKeys {
         /// Unique; names the queue in results, and its random stream; NAME.reverse is the way back.
         #[required]
@@ -39,7 +39,7 @@ parameters! {
 }
 
 parameters! {
-    /// The keys of the way back.
+    /// Keys of the reverse direction.
     struct ReverseLinkKeys {
         /// Transmission rate; auto is the link's.
         pub rate: Option<Rate> = "auto";
@@ -93,37 +93,37 @@ const QUEUE_TABLE: TableDeclaration = TableDeclaration {
 
 /// The links as edges of the network's graph.
 pub struct Links<'a> {
-    /// In the order of the network: those of all links, then their ways back.
+    /// In the order of the network: the forward edges of all links, then the reverse ones.
     pub edges: Vec<Edge<'a>>,
-    /// Whether every link has a name and ends, so that routes can be sought.
+    /// Whether every link has a name and ends, so that routes can be computed.
     pub is_complete: bool,
-    /// The links as they can be read again.
+    /// The links in a form that can be read again.
     pub described: Vec<Json>,
 }
 
-/// One direction of a link. What of it has a problem has its default here: it still has its place in routes.
+/// One direction of a link. Invalid parts have their defaults here, so that routes can use the edge.
 pub struct Edge<'a> {
-    /// Of the way back `NAME.reverse`.
+    /// `NAME.reverse` for the reverse direction.
     pub name: String,
     pub from: String,
     pub to: String,
-    /// The number of the edge the other way, if there is one.
+    /// Number of the edge in the opposite direction, if there is one.
     pub opposite: Option<usize>,
     pub given: TableInput<'a>,
-    /// Its queue, unless it has none or one with a problem.
+    /// Its queue, unless it has none or an invalid one.
     pub queue: Option<QueueConfig>,
-    /// The edge as it is simulated.
+    /// Parameters for the simulation.
     pub spec: LinkSpec,
 }
 
-/// The two directions of a link as the file declares them, and the link as it can be read again.
+/// Both directions of a link as declared, and the link in a form that can be read again.
 struct Link<'a> {
     forward: Edge<'a>,
     reverse: Option<Edge<'a>>,
     described: Json,
 }
 
-/// One direction of a link, still without name and ends.
+/// One direction of a link, before name and ends are set.
 struct LinkDirection<'a> {
     values: Values,
     given: TableInput<'a>,
@@ -133,13 +133,13 @@ struct LinkDirection<'a> {
 }
 
 impl Links<'_> {
-    /// The queues that are known to be sound, in the order of the network.
+    /// Valid queues in the order of the network.
     pub fn queues(&self) -> impl Iterator<Item = &QueueConfig> {
         self.edges.iter().filter_map(|edge| edge.queue.as_ref())
     }
 }
 
-/// The links in the order of the file.
+/// Reads the links in the order of the file.
 pub fn read<'a>(reader: &mut Reader, root: &TableInput<'a>) -> Links<'a> {
     let given = members(reader, root, "link");
     let declared = given.len();
@@ -149,7 +149,7 @@ pub fn read<'a>(reader: &mut Reader, root: &TableInput<'a>) -> Links<'a> {
     Links { edges: in_network_order(links), is_complete, described }
 }
 
-/// All links, then their ways back.
+/// All forward edges, then the reverse ones.
 fn in_network_order(links: Vec<Link>) -> Vec<Edge> {
     let (mut edges, reverse): (Vec<Edge>, Vec<Option<Edge>>) = links.into_iter().map(|link| (link.forward, link.reverse)).unzip();
     for (at, mut edge) in reverse.into_iter().enumerate().filter_map(|(at, edge)| Some((at, edge?))) {
@@ -182,7 +182,7 @@ fn link<'a>(reader: &mut Reader, given: TableInput<'a>) -> Option<Link<'a>> {
     Some(Link { forward, reverse, described })
 }
 
-/// The way back, unless the link has none: as the link itself where nothing else is said.
+/// Reads the reverse direction, unless the link is one-way; omitted keys have the link's values.
 fn reverse<'a>(reader: &mut Reader, link: &TableInput<'a>, of_link: &ReadContext) -> Option<LinkDirection<'a>> {
     let given = reader.table(link, "reverse", LINK.table("reverse").example);
     if of_link.get("one_way") == Some(true) {
@@ -212,7 +212,7 @@ fn reverse<'a>(reader: &mut Reader, link: &TableInput<'a>, of_link: &ReadContext
     Some(read_direction(reader, given, reading))
 }
 
-/// One direction, whose keys have been read.
+/// Builds a direction from its keys.
 fn read_direction<'a>(reader: &mut Reader, given: TableInput<'a>, mut reading: ReadContext) -> LinkDirection<'a> {
     reader.warn_ignored_keys(&given, &reading.values, &[]);
     let table = reader.table(&given, "queue", QUEUE_TABLE.example);
@@ -230,7 +230,7 @@ fn read_direction<'a>(reader: &mut Reader, given: TableInput<'a>, mut reading: R
     LinkDirection { values: reading.values, given, queue, impairments, deliveries }
 }
 
-/// When packets leave: at a rate, or at the opportunities of a trace, whose mean the rate is then.
+/// Trace of delivery opportunities, if one is given; its mean is then the rate.
 fn deliveries(reader: &mut Reader, given: &TableInput, reading: &mut ReadContext) -> Option<DeliveryTrace> {
     if !given.has(DELIVERIES.key) {
         return None;
@@ -247,7 +247,7 @@ fn deliveries(reader: &mut Reader, given: &TableInput, reading: &mut ReadContext
     Some(trace)
 }
 
-/// A link that says nothing of what waits before it hardly means that.
+/// Warns of a link with neither a queue nor a limit.
 fn warn_without_queue(reader: &mut Reader, link: &LinkDirection) {
     if !link.given.has("queue") && !link.given.has("limit") {
         let message = format!(
@@ -282,7 +282,7 @@ impl<'a> LinkDirection<'a> {
         Edge { name, from: from.to_owned(), to: to.to_owned(), opposite: None, given: self.given, queue, spec }
     }
 
-    /// The direction as it can be read again: with its queue, or with the limit of its plain buffer.
+    /// The direction in a form that can be read again, with its queue or with the limit of its plain buffer.
     fn described(&self) -> Map<String, Json> {
         let mut described = described(&self.values);
         if let Some(queue) = &self.queue {
@@ -298,7 +298,7 @@ impl<'a> LinkDirection<'a> {
     }
 }
 
-/// The link with its way back as it can be read again.
+/// The link with its reverse direction in a form that can be read again.
 fn described_link(forward: &LinkDirection, reverse: Option<&LinkDirection>) -> Json {
     let mut described = forward.described();
     if let Some(reverse) = reverse {

@@ -1,5 +1,5 @@
-//! The sections of a scenario file. Each is declared once: from the declaration come its reader, the description of what is in force, the
-//! schema, the `show` text and the documentation.
+//! Sections of a scenario file. Each has one declaration, from which come its reader, the description of the values in force, the schema,
+//! the text of `show` and the documentation.
 
 pub mod change;
 mod declaration;

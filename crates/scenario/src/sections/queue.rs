@@ -1,7 +1,7 @@
-//! `link.queue`: a discipline with its values, and what stands inside it.
+//! `link.queue`: a discipline with its values, and its child AQM or queue.
 //!
-//! A plain FIFO is written flat, its AQM's parameters beside the buffer. Every other discipline has its own parameters there, and the AQM
-//! as a table inside:
+//! A plain FIFO is flat: the AQM's parameters are next to the buffer. Every other discipline has its own parameters there, and the AQM in a
+//! child table:
 //!
 //! ```toml
 //! queue = { aqm = "red", limit = 120, min_th = 10, max_th = 30 }
@@ -9,7 +9,7 @@
 //! queue = { discipline = "NAME", queue = { aqm = "red", limit = 120 } }
 //! ```
 //!
-//! A queue of a kernel is named as there, and all that stands beside its name is that kernel's to understand:
+//! A queue of a kernel has the kernel's name, and all other keys are parameters for that kernel:
 //!
 //! ```toml
 //! queue = { kernel = "red", limit = 120000, min = 10000, max = 30000, avpkt = 1000, ecn = true }
@@ -25,18 +25,18 @@ use super::unknown_keys::{self, KnownKeyLocation, belongs_verb};
 use crate::read::{self, Reader, TableInput};
 use crate::tree::{Node, Scalar, ScalarKind, Tree};
 
-/// The table of the queue inside another, and how it is written.
+/// Key of a child queue, with an example.
 const CHILD_QUEUE_KEY: &str = "queue";
 const CHILD_QUEUE_EXAMPLE: &str = "{ aqm = \"droptail\", limit = 100 }";
 const LIMIT_EXAMPLE: &str = "limit = 120";
-/// The key that names a queue of a kernel.
+/// Key that names a queue of a kernel.
 const KERNEL_KEY: &str = "kernel";
 /// Hint for an unknown AQM.
 const USER_AQM_HINT: &str = "; a user-defined AQM needs --aqm FILE:CLASS or load(..., aqms=[CLASS])";
 const MAX_LIMIT_BYTES: f64 = 1e13;
 
 parameters! {
-    /// What a queue has beside its discipline's and its AQM's parameters.
+    /// Keys of a queue besides its discipline's and its AQM's parameters.
     struct Buffering {
         /// Buffer: how much may wait, the packet in transmission not counted.
         #[source("ns-2 2.35, queue-limit")]
@@ -53,24 +53,24 @@ pub const QUEUE: Section = Section {
     tables: &[],
 };
 
-/// A queue that is known to be sound, and as it can be read again.
+/// A valid queue, also in a form that can be read again.
 pub struct Queue {
     pub of: QueueConfig,
     pub described: Map<String, Json>,
 }
 
-/// An AQM that is known to be sound, with its values as they can be read again.
+/// A valid AQM, with its values in a form that can be read again.
 struct ChosenAqm {
     aqm: AqmConfig,
     described: Map<String, Json>,
 }
 
-/// A line of a scenario with the AQM.
+/// A line of a scenario with this AQM.
 pub fn example_of_aqm(aqm: &AqmEntry) -> String {
     format!("queue = {}", flat_example(aqm))
 }
 
-/// A line of a scenario with the discipline.
+/// A line of a scenario with this discipline.
 pub fn example_of_discipline(discipline: &DisciplineEntry) -> String {
     format!("queue = {}", example(discipline))
 }
@@ -109,7 +109,7 @@ pub fn read(reader: &mut Reader, given: &TableInput) -> Option<Queue> {
     }
 }
 
-/// The discipline that is named, or the plain one.
+/// The named discipline, or the plain one by default.
 fn discipline(reader: &mut Reader, given: &TableInput) -> Option<&'static DisciplineEntry> {
     let registry = reader.registry;
     if !given.has("discipline") {
@@ -129,7 +129,7 @@ fn is_plain(reader: &Reader, discipline: &DisciplineEntry) -> bool {
     std::ptr::eq(discipline, reader.registry.disciplines()[0])
 }
 
-/// Whether the AQM's parameters stand beside the buffer.
+/// Whether the AQM's parameters are in the same table as the buffer.
 fn is_flat(reader: &Reader, given: &TableInput, discipline: &DisciplineEntry) -> bool {
     let plain_queue = is_plain(reader, discipline);
     plain_queue && given.node.get("aqm").map_or(!given.has("discipline"), |aqm| aqm.entries().is_none())
@@ -147,7 +147,7 @@ fn read_flat_queue(reader: &mut Reader, given: &TableInput, discipline: &'static
     Some(plain_queue(discipline, Values::defaults(discipline.parameters), chosen, amount, limit))
 }
 
-/// The plain discipline: described flat, however it was written.
+/// The plain discipline; its description is flat, whichever way it was written.
 fn plain_queue(discipline: &'static DisciplineEntry, values: Values, chosen: ChosenAqm, amount: Amount, limit: Limit) -> Queue {
     let ChosenAqm { aqm, mut described } = chosen;
     described.insert("aqm".to_owned(), json!(aqm.entry.name));
@@ -155,11 +155,11 @@ fn plain_queue(discipline: &'static DisciplineEntry, values: Values, chosen: Cho
     Queue { of: QueueConfig { discipline, values, child: Child::Aqm { aqm, limit } }, described }
 }
 
-/// A discipline with its parameters, and an AQM in a table of its own.
+/// A discipline with its parameters, and an AQM in a child table.
 fn read_with_aqm(reader: &mut Reader, given: &TableInput, discipline: &'static DisciplineEntry, default: &str) -> Option<Queue> {
     let inside = aqm_given(reader, given, discipline, default);
     reject_keys_of_aqm(reader, given, discipline, inside.as_ref().map(|(_, entry)| *entry));
-    // A limit within the AQM's table has been told already, and is no second problem here.
+    // A limit within the AQM's table is already reported, so its absence here is not a second problem.
     let misplaced = !given.has("limit") && given.node.get("aqm").is_some_and(|aqm| aqm.get("limit").is_some());
     let buffer = if misplaced { None } else { buffer(reader, given) };
     let own = own_values(reader, given, discipline, buffer.map(|(amount, _)| amount));
@@ -179,7 +179,7 @@ fn read_with_aqm(reader: &mut Reader, given: &TableInput, discipline: &'static D
     Some(Queue { of: QueueConfig { discipline, values, child: Child::Aqm { aqm, limit } }, described: outer })
 }
 
-/// A discipline which has its own algorithm, with a buffer.
+/// A discipline with a built-in algorithm, and a buffer.
 fn read_with_algorithm(reader: &mut Reader, given: &TableInput, discipline: &'static DisciplineEntry) -> Option<Queue> {
     let own = own_names(&["discipline", "limit"], discipline.parameters);
     unknown_keys::report(reader, given, &own, elsewhere(reader.registry), |_, keys| {
@@ -199,7 +199,7 @@ fn read_with_algorithm(reader: &mut Reader, given: &TableInput, discipline: &'st
     Some(Queue { of: QueueConfig { discipline, values, child: Child::Buffer { limit } }, described })
 }
 
-/// A discipline with another queue inside.
+/// A discipline with a child queue.
 fn read_with_child_queue(reader: &mut Reader, given: &TableInput, discipline: &'static DisciplineEntry) -> Option<Queue> {
     let misplaced = reject_keys_of_queue(reader, given, discipline);
     let values = own_values(reader, given, discipline, None);
@@ -226,8 +226,8 @@ fn read_with_child_queue(reader: &mut Reader, given: &TableInput, discipline: &'
     Some(Queue { of: QueueConfig { discipline, values, child: Child::Queue(Box::new(inner.of)) }, described })
 }
 
-/// A queue of a kernel. Its parameters are words, numbers and flags, kept by name; those of a queue within it stand in a table, and their
-/// names behind that of the table: `leaf.limit`.
+/// A queue of a kernel. Its parameters are words, numbers and flags by name. A child queue has its own table, whose name becomes a prefix:
+/// `leaf.limit`.
 fn read_kernel_queue(reader: &mut Reader, given: &TableInput) -> Option<Queue> {
     let before = reader.problems.len();
     let name = given.node.text(KERNEL_KEY).filter(|name| is_name(name));
@@ -267,12 +267,12 @@ fn read_kernel_queue(reader: &mut Reader, given: &TableInput) -> Option<Queue> {
     Some(Queue { of: QueueConfig::from_kernel_qdisc(KernelQdisc { name: name.to_owned(), arguments }), described })
 }
 
-/// Whether a key is one of a queue of ours.
+/// Whether a key belongs to a queue of the simulator.
 fn is_scenario_key(key: &str) -> bool {
     matches!(key, "aqm" | "discipline" | CHILD_QUEUE_KEY)
 }
 
-/// A parameter as a kernel may have it.
+/// Value of a kernel's parameter.
 fn scalar_text<'n>(key: &str, node: &'n Node) -> Result<&'n Scalar, String> {
     match &node.value {
         _ if is_scenario_key(key) => Err("excludes kernel; fix: leave out one of the two".to_owned()),
@@ -291,7 +291,7 @@ fn json_of_scalar(scalar: &Scalar) -> Json {
     parsed.unwrap_or_else(|| json!(scalar.text))
 }
 
-/// The AQM inside a discipline and where its parameters stand: a table, a name alone, or the default.
+/// The AQM inside a discipline with the table of its parameters: a table, a name, or the default.
 fn aqm_given<'a>(
     reader: &mut Reader,
     given: &TableInput<'a>,
@@ -311,7 +311,7 @@ fn aqm_given<'a>(
     }
 }
 
-/// The AQM that the word under `key` names.
+/// The AQM that the value of `key` names.
 fn named_aqm(reader: &mut Reader, given: &TableInput, key: &str) -> Option<&'static AqmEntry> {
     let registry = reader.registry;
     let word = given.node.text(key);
@@ -352,7 +352,7 @@ fn own_values(reader: &mut Reader, given: &TableInput, discipline: &DisciplineEn
     Some(values.clone())
 }
 
-/// Reports keys that the table of an AQM inside a discipline does not have.
+/// Reports unknown keys of a child AQM's table.
 fn reject_keys_of_child(reader: &mut Reader, given: &TableInput, aqm: &AqmEntry, discipline: &DisciplineEntry) {
     let around = own_names(&["limit"], discipline.parameters);
     let elsewhere = elsewhere(reader.registry);
@@ -368,7 +368,7 @@ fn reject_keys_of_child(reader: &mut Reader, given: &TableInput, aqm: &AqmEntry,
     });
 }
 
-/// Reports keys that a discipline with an AQM inside does not have.
+/// Reports unknown keys of a discipline with a child AQM.
 fn reject_keys_of_aqm(reader: &mut Reader, given: &TableInput, discipline: &DisciplineEntry, aqm: Option<&AqmEntry>) {
     let inside = aqm.map_or_else(Vec::new, |aqm| own_names(&[], aqm.parameters));
     let elsewhere = elsewhere(reader.registry);
@@ -386,7 +386,7 @@ fn reject_keys_of_aqm(reader: &mut Reader, given: &TableInput, discipline: &Disc
     });
 }
 
-/// Reports keys that a discipline with a queue inside does not have, and says whether some belong to that queue.
+/// Reports unknown keys of a discipline with a child queue; returns whether some belong to that queue.
 fn reject_keys_of_queue(reader: &mut Reader, given: &TableInput, discipline: &DisciplineEntry) -> bool {
     let of_some_queue = elsewhere(reader.registry);
     let home =
@@ -400,7 +400,7 @@ fn reject_keys_of_queue(reader: &mut Reader, given: &TableInput, discipline: &Di
     entries.iter().any(|(key, _)| !own.contains(&key.as_str()) && home(key).is_some())
 }
 
-/// Message for keys that were left behind when an AQM or a discipline was replaced; `example` is the whole table.
+/// Message for keys that remain after an AQM or a discipline was replaced; `example` is the whole table.
 fn stale_keys_message(of: &str, keys: &[&str], place: &str, example: &str) -> String {
     format!(
         "{of} has no {}; fix: leave out what belongs to another AQM or discipline, or replace the whole table, as in --set '{place}={example}'",
@@ -408,7 +408,7 @@ fn stale_keys_message(of: &str, keys: &[&str], place: &str, example: &str) -> St
     )
 }
 
-/// Tells keys that some AQM or some discipline has.
+/// Recognizes keys of other AQMs or disciplines.
 fn elsewhere(registry: &Registry) -> impl Fn(&str) -> Option<KnownKeyLocation> + use<> {
     let of_aqms = registry.aqms().iter().flat_map(|aqm| own_names(&[], aqm.parameters));
     let of_disciplines = registry.disciplines().iter().flat_map(|discipline| own_names(&[], discipline.parameters));
@@ -416,12 +416,12 @@ fn elsewhere(registry: &Registry) -> impl Fn(&str) -> Option<KnownKeyLocation> +
     move |key| known.contains(&key).then_some(KnownKeyLocation::Elsewhere)
 }
 
-/// These keys and the parameters' names.
+/// These keys, and the names of the parameters.
 fn own_names(keys: &[&'static str], parameters: &'static [Parameter]) -> Vec<&'static str> {
     keys.iter().copied().chain(parameters.iter().map(|parameter| parameter.name)).collect()
 }
 
-/// The buffer, as it is written and as it is used.
+/// The buffer size as written, and as used.
 fn buffer(reader: &mut Reader, given: &TableInput) -> Option<(Amount, Limit)> {
     let amount: Amount = reader.keys(given, Buffering::PARAMETERS).get("limit")?;
     match amount {

@@ -1,4 +1,4 @@
-//! `[record]`: what is recorded besides the measures. It changes no result and no key of one.
+//! `[record]`: recordings besides the measures. It changes neither results nor their keys.
 
 use ecnlab_sim::{RecordingConfig, recorder};
 use ecnlab_units::parameter::{Kind, ParameterType};
@@ -31,7 +31,7 @@ parameters! {
     }
 }
 
-/// An interval between samples, or none where nothing is sampled.
+/// Interval between samples, or none if nothing is sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval(Option<Span>);
 
@@ -58,18 +58,18 @@ pub const RECORD: Section = Section {
     tables: &[],
 };
 
-/// Bytes that the rows of a run's series may take; the recorder itself stops there, so a run that would not get to its end is refused.
+/// Maximum bytes of a run's series. The recorder stops at this size, so a run that would exceed it is rejected.
 const MAX_SERIES_BYTES: f64 = recorder::MAX_RECORD_BYTES as f64;
 
-/// How much of each thing there is to record.
+/// Numbers of recorded items.
 pub struct RecordingSize {
     pub duration: Span,
     pub queues: usize,
-    /// Bands of all queues that have several.
+    /// Bands of all queues with several bands.
     pub bands: usize,
     /// Gauges of all queues together.
     pub gauges: usize,
-    /// Flows with a row of their own.
+    /// Flows with their own row.
     pub flows: u64,
     pub groups: usize,
 }
@@ -89,7 +89,7 @@ impl Record {
         }
     }
 
-    /// Bytes that the series of one run take, as key and bytes. How many events there are shows only in the run.
+    /// Estimated bytes of a run's series, as key and bytes. The number of events is unknown before the run.
     pub fn bytes(&self, size: &RecordingSize) -> [(&'static str, f64); 3] {
         let samples = |every: Interval| every.0.map_or(0.0, |every| size.duration.seconds() / every.seconds());
         let seconds = if self.rates { size.duration.seconds() } else { 0.0 };
@@ -104,7 +104,7 @@ impl Record {
     }
 }
 
-/// Reads the section; nothing is recorded if there is none.
+/// Reads the section; without it nothing is recorded.
 pub fn read(reader: &mut Reader, root: &TableInput) -> Option<Values> {
     let Some(given) = reader.table(root, "record", "{ queue = \"10 ms\" }") else {
         return (!root.has("record")).then(|| Values::defaults(RECORD.keys));
@@ -114,7 +114,7 @@ pub fn read(reader: &mut Reader, root: &TableInput) -> Option<Values> {
     reading.valid_values().cloned()
 }
 
-/// Refuses series that would not fit into memory, and warns of those with a single sample.
+/// Rejects series that would not fit into memory, and warns of those with a single sample.
 pub fn check(reader: &mut Reader, root: &TableInput, record: &Record, size: &RecordingSize) {
     let Some(given) = root.node.get("record").map(|node| TableInput::new(node, "record")) else { return };
     for (key, interval) in [("queue", record.queue), ("window", record.window)] {
@@ -139,7 +139,7 @@ pub fn check(reader: &mut Reader, root: &TableInput, record: &Record, size: &Rec
     reader.report(&given, largest.0, message);
 }
 
-/// An interval that keeps within the bound, in round figures.
+/// An interval within the limit, in round figures.
 fn longer_interval(interval: Interval, total: f64) -> String {
     let seconds = interval.0.map_or(0.0, Span::seconds) * total / MAX_SERIES_BYTES;
     let unit = 10f64.powi(seconds.log10().floor() as i32);

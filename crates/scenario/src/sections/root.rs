@@ -1,4 +1,4 @@
-//! The top of the file: title, times, and the sections below it.
+//! Top level of the file: title, times, and the sections below.
 
 use ecnlab_sim::MaxProcessingTime;
 use ecnlab_units::parameter::{Kind, ParameterType};
@@ -8,7 +8,7 @@ use super::declaration::{Section, TableContent, TableDeclaration};
 use super::{change, flows, link, record};
 use crate::read::{Reader, TableInput};
 
-/// The key of the table in which a scenario names a topology.
+/// Key of the table that names a topology.
 pub const NETWORK: &str = "network";
 
 parameters! {
@@ -29,7 +29,7 @@ parameters! {
     }
 }
 
-/// A processing time that may be that of one packet, by the word `packet`.
+/// A maximum processing time, which may be that of one packet by the word `packet`.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessingJitter(pub MaxProcessingTime);
 
@@ -89,10 +89,10 @@ pub const ROOT: Section = Section {
     ],
 };
 
-/// The bins in which rates and Jain's index are counted.
+/// Bin width for rates and Jain's index.
 const RATE_BIN: Span = Span::from_secs(1);
 
-/// Reads the top of the file; nothing if something of it has a problem.
+/// Reads the top level of the file; none if it is invalid.
 pub fn read(reader: &mut Reader, root: &TableInput) -> Option<(RootKeys, Values)> {
     reader.reject_unknown_keys(root, ROOT.names());
     let reading = reader.keys(root, ROOT.keys);

@@ -15,7 +15,7 @@ use crate::read::{ReadContext, Reader, TableInput};
 use crate::route::Graph;
 
 parameters! {
-    /// What a link of each flow's own is.
+    /// Keys of a flow's private link.
     struct PrivateLinkKeys {
         /// Transmission rate of one flow's link; a list is dealt out to the flows in turn.
         #[required]
@@ -33,7 +33,7 @@ parameters! {
 }
 
 parameters! {
-    /// Where access leads.
+    /// Node of the access link.
     struct AccessNode {
         /// First node of the route.
         #[required]
@@ -42,7 +42,7 @@ parameters! {
 }
 
 parameters! {
-    /// Where exit begins.
+    /// Node of the exit link.
     struct ExitNode {
         /// Last node of the route.
         #[required]
@@ -93,7 +93,7 @@ pub struct GroupRoute {
     pub routes: EdgeRoutes,
 }
 
-/// From the first node to the last, and back, as numbers of edges.
+/// Forward and reverse route, as numbers of edges.
 pub struct EdgeRoutes {
     pub forward: Vec<usize>,
     pub back: Vec<usize>,
@@ -111,7 +111,7 @@ pub struct PrivateLinks {
 /// One end of a group's route.
 struct RouteEnd {
     table: &'static TableDeclaration,
-    /// The key of the table that names the node, and that of the group.
+    /// Key of the table that names the node, and that of the group.
     node: &'static str,
     group_key: &'static str,
     example: &'static str,
@@ -138,14 +138,14 @@ static SINK_END: RouteEnd = RouteEnd {
     name: |group, member, direction| LinkName::Exit { group, member, direction },
 };
 
-/// An end as it was read: the node, the key that names it for messages, and the private links there.
+/// An end that was read: the node, the key that names it in messages, and the private links.
 struct RouteMatch {
     node: Option<String>,
     key: &'static str,
     private_links: Option<PrivateLinks>,
 }
 
-/// The route of a group, unless a part of it has a problem.
+/// The route of a group, unless it is invalid.
 pub fn read(reader: &mut Reader, given: &TableInput, reading: &ReadContext, graph: Option<&mut Graph>) -> Option<GroupRoute> {
     let problems = reader.problems.len();
     let [first, last] = [&SOURCE_END, &SINK_END].map(|end| end.resolve(reader, given, reading));
@@ -154,7 +154,7 @@ pub fn read(reader: &mut Reader, given: &TableInput, reading: &ReadContext, grap
 }
 
 impl GroupRoute {
-    /// The private links as they can be read again.
+    /// Adds the private links to the group's description, in a form that can be read again.
     pub fn describe(&self, group_json: &mut Map<String, Json>) {
         for private_links in [&self.access, &self.exit].into_iter().flatten() {
             let mut table_json = described(&private_links.values);
@@ -170,7 +170,7 @@ impl PrivateLinks {
         self.impairments.spec.as_deref()
     }
 
-    /// The link of a flow at this end, and the one back.
+    /// The link of a flow at this end, and its reverse link.
     pub fn specs(&self, group: &Arc<str>, member: u32) -> [LinkSpec; 2] {
         [(Direction::Forward, self.spread), (Direction::Back, Span::ZERO)].map(|(direction, spread)| {
             let name = (self.end.name)(Arc::clone(group), member, direction);
@@ -184,7 +184,7 @@ impl PrivateLinks {
 }
 
 impl RouteEnd {
-    /// The node at the inner end of the private links, or that of the group itself.
+    /// Resolves the node at the inner end of the private links, or that of the group itself.
     fn resolve(&'static self, reader: &mut Reader, given: &TableInput, group: &ReadContext) -> RouteMatch {
         let node: Option<Option<String>> = group.get(self.group_key);
         let Some(table) = reader.table(given, self.table.key, self.table.example) else {
@@ -239,7 +239,7 @@ fn routes(
     }?;
     let back = match reading.get::<Option<Vec<String>>>("route_back")? {
         Some(names) => parse_route(reader, given, ("route_back", &names), graph, (last, first)),
-        // Nothing answers a datagram, so its route may have no way back.
+        // Datagrams have no ACKs, so their route may have no reverse path.
         None => graph.back_over(&forward).or_else(|| graph.shortest(last, first)).or(given.has("udp").then(Vec::new)).or_else(|| {
             let message =
                 format!("no links lead back from \"{last}\" to \"{first}\" for acknowledgements; fix: leave out one_way, or add a link");
@@ -250,7 +250,7 @@ fn routes(
     Some(EdgeRoutes { forward, back })
 }
 
-/// A route that is given under a key by the names of its edges.
+/// Parses a route given by the names of its edges.
 fn parse_route(
     reader: &mut Reader,
     given: &TableInput,

@@ -7,7 +7,7 @@ use super::unknown_keys;
 use crate::problem::Problem;
 use crate::read::{Reader, TableInput, unknown_keys};
 
-/// Old keys of `tcp` with their new names. A key that only became a quirk has its old name.
+/// Old keys of `tcp` with their new names. A key that only became a quirk keeps its name.
 pub const KEYS: &[(&str, &str)] = &[
     ("congestion", "congestion_control"),
     ("duplicate_threshold", "dupthresh"),
@@ -76,7 +76,7 @@ pub const VALUES: &[(&str, &str, &str)] = &[
     ("cwnd_on_exit", "true", "flight"),
 ];
 
-/// Reports the keys that a table of TCP does not have; an old name, or one of the other table, with what to give instead.
+/// Reports unknown keys of a TCP table; for an old name, or one of the other table, with the right key.
 pub fn report_keys<'k>(reader: &mut Reader, given: &TableInput, known: impl Iterator<Item = &'k str> + Clone) {
     let unknown = unknown_keys(given.node, known.clone());
     if unknown.is_empty() {
@@ -91,7 +91,7 @@ pub fn report_keys<'k>(reader: &mut Reader, given: &TableInput, known: impl Iter
     }
 }
 
-/// The name that a key has now, if it is an old one or a parameter of either table.
+/// Current name of a key, if it is an old one or a parameter of either table.
 fn new_name(key: &str) -> Option<&'static str> {
     let renamed = KEYS.iter().find(|(old, _)| *old == key).map(|(_, name)| *name);
     renamed.or_else(|| TcpSettings::PARAMETERS.iter().find(|parameter| parameter.name == key).map(|parameter| parameter.name))
@@ -116,7 +116,7 @@ fn moved_message(given: &TableInput, key: &str, name: &'static str) -> String {
     }
 }
 
-/// Rewrites problems of values that have another name now.
+/// Rewrites problems of renamed values.
 pub fn rewrite_value_problems(problems: &mut [Problem], given: &TableInput) {
     if problems.is_empty() {
         return;
@@ -138,7 +138,7 @@ mod tests {
     use super::{KEYS, VALUES};
     use crate::{Scenario, no_files};
 
-    /// The problems of a scenario with this table `tcp`, each with its place.
+    /// Problems of a scenario with this table `tcp`, each with its path.
     fn problems(tcp: &str) -> Vec<(String, String)> {
         let text = format!(
             "name = \"x\"\nduration = \"2 s\"\n[network]\ntopology = \"dumbbell\"\nrate = \"10 Mbps\"\ndelay = \"10 ms\"\n\

@@ -1,20 +1,21 @@
-//! Keys of a queue in the wrong table: a problem names the right one, for all keys of one kind together.
+//! Keys of a queue in the wrong table: one problem per kind of key names the right table.
 
 use crate::read::{Reader, TableInput};
 use crate::tree::{Node, ScalarKind, Tree};
 
-/// The right table for a key that a table does not have.
+/// Table in which a misplaced key belongs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum KnownKeyLocation {
-    /// In the table inside this one.
+    /// The child table.
     InTable,
-    /// In the table around this one.
+    /// The parent table.
     InParentTable,
-    /// In a table that has been replaced by this one, or in none.
+    /// A table that this one has replaced, or none.
     Elsewhere,
 }
 
-/// Reports the keys that a table does not have; `location` says where one belongs, if anywhere, and `message` what to do about several of one home.
+/// Reports the unknown keys of a table. `location` returns the right table of a key, `message` the text for several keys with the same
+/// location.
 pub fn report(
     reader: &mut Reader,
     given: &TableInput,
@@ -48,7 +49,7 @@ pub fn format_members(node: &Node, wanted: impl Fn(&str) -> bool) -> String {
     entries.map(|(key, member)| format!("{key} = {}", format_value(member))).collect::<Vec<_>>().join(", ")
 }
 
-/// A value as a scenario writes it.
+/// A value in the syntax of a scenario.
 pub fn format_value(node: &Node) -> String {
     match &node.value {
         Tree::Scalar(scalar) if scalar.form == ScalarKind::Text => format!("\"{}\"", scalar.text),

@@ -10,16 +10,16 @@ pub struct BuiltTopology {
     pub hosts: Vec<NamedHosts>,
 }
 
-/// Hosts by a name: each flow of a group that gives it as its end has one of its own, with a private link to a node.
+/// Named hosts: each flow of a group that names them as its end has its own host with a private link to a node.
 pub struct NamedHosts {
     name: String,
     node: String,
-    /// The keys of the links.
+    /// Keys of the links.
     link: Vec<(&'static str, Node)>,
 }
 
 impl NamedHosts {
-    /// Hosts at a node.
+    /// Hosts at `node`.
     pub fn new(name: &str, node: &str, link: Vec<(&'static str, Node)>) -> NamedHosts {
         NamedHosts { name: name.to_owned(), node: node.to_owned(), link }
     }
@@ -42,13 +42,13 @@ impl NamedHosts {
     }
 }
 
-/// A link between two nodes with these keys.
+/// A link between two nodes, with further keys.
 pub fn link(name: &str, from: &str, to: &str, rest: Vec<(&str, Node)>) -> Node {
     let ends = [("name", name), ("from", from), ("to", to)].map(|(key, text)| (key, Node::word(text)));
     Node::table(ends.into_iter().chain(rest))
 }
 
-/// Puts what was made into the tree: links and groups of the scenario's own come after it, and go over one of the same name.
+/// Inserts the topology into the tree. Links and groups of the scenario file come after it, and override those of the same name.
 pub fn into_tree(root: &mut Node, built: BuiltTopology, line: Option<usize>) -> Vec<NamedHosts> {
     for (key, nodes) in [("link", built.links), ("flows", built.groups)] {
         if nodes.is_empty() || root.get(key).is_some_and(|given| given.list().is_none()) {

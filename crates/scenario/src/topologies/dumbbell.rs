@@ -1,4 +1,4 @@
-//! Dumbbell: hosts on both sides of one link, the network of most studies of queues.
+//! Dumbbell: hosts on both sides of one link, the usual network of queue studies.
 
 use ecnlab_units::{Rate, Span, parameters};
 

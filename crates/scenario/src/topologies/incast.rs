@@ -1,4 +1,4 @@
-//! Incast: many servers of a data centre answer one receiver at once, through the shallow buffer of a switch.
+//! Incast: many servers of a data centre reply to one receiver at once, through the shallow buffer of a switch.
 
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Rate, Span, parameters};

@@ -1,8 +1,8 @@
-//! Ready-made networks: `[network]` names a topology, which puts links, and where it has them groups, into the scenario as if they stood there.
+//! Topologies: `[network]` names one, which inserts links, and possibly groups, into the scenario as if the file contained them.
 //!
-//! A topology is a function over the tree. What it makes may be overridden and stands beside what the file has itself: a `[[link]]` of the same
-//! name goes over the one that is made, key by key. A topology also has *hosts*: names that a group gives as `from` or `to`, and that stand for
-//! a host of each flow's own, with its private link to a router.
+//! A topology is a function over the tree. The file may add links, and may override the generated ones: a `[[link]]` of the same name
+//! overrides the generated link key by key. A topology also has *hosts*: names that a group uses as `from` or `to`. Such a name gives each
+//! flow its own host with a private link to a router.
 
 mod builder;
 mod dumbbell;
@@ -24,19 +24,19 @@ use builder::{BuiltTopology, into_tree};
 
 /// A topology in the registry.
 pub struct TopologyEntry {
-    /// The word that names it.
+    /// Name in scenario files.
     pub name: &'static str,
-    /// Its usual name.
+    /// Title.
     pub title: &'static str,
     /// One sentence.
     pub summary: &'static str,
     pub source: &'static str,
     pub parameters: &'static [Parameter],
-    /// The tables that it takes beside its parameters.
+    /// Tables that it takes besides its parameters.
     pub tables: &'static [TableDeclaration],
-    /// Its links, and the nodes and hosts that groups may name, in a sentence or two.
+    /// Its links, and the nodes and hosts for groups, in one or two sentences.
     pub nodes: &'static str,
-    /// As a user would write it.
+    /// Example in a scenario file.
     pub example: &'static str,
     make: fn(&mut Reader, &TableInput, &Values) -> BuiltTopology,
 }
@@ -62,7 +62,7 @@ parameters! {
 }
 
 impl HostKeys {
-    /// The keys of a host's own link.
+    /// Keys of a host's private link.
     fn link(values: &Values) -> Vec<(&'static str, Node)> {
         let names = [("rate", "host_rate"), ("delay", "host_delay"), ("spread", "host_spread"), ("limit", "host_limit")];
         names.map(|(key, name)| (key, Node::of_value(values.value(name)))).into()
@@ -78,7 +78,7 @@ const QUEUE: TableDeclaration = TableDeclaration {
     example: "{ aqm = \"ecn\", limit = 120, min_th = 10, max_th = 30 }",
 };
 
-/// Puts what a scenario's topology makes into its tree; gives the hosts, which are to be settled when all overrides are written.
+/// Inserts the scenario's topology into its tree; returns the hosts, whose private links are added after all overrides.
 pub fn expand(root: &mut Node, reader: &mut Reader) -> Vec<NamedHosts> {
     let Some(network) = root.take(NETWORK) else { return Vec::new() };
     let holder = Node::table([(NETWORK, network)]);
@@ -98,7 +98,7 @@ pub fn expand(root: &mut Node, reader: &mut Reader) -> Vec<NamedHosts> {
     into_tree(root, built, given.node.line)
 }
 
-/// Gives each flow of a group that names hosts a private link in their place.
+/// Replaces the named hosts of each group by private links.
 pub fn add_private_links(root: &mut Node, hosts: &[NamedHosts]) {
     let groups = root.get_mut("flows").and_then(Node::list_mut).into_iter().flatten();
     groups.for_each(|group| hosts.iter().for_each(|hosts| hosts.add_private_links(group)));

@@ -50,7 +50,7 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
     },
 };
 
-/// The group that crosses a hop.
+/// Group of cross traffic over one hop.
 fn cross_traffic(group: &Node, hop: u32) -> Node {
     let mut group = group.clone();
     let name = format!("{}{hop}", group.text("name").unwrap_or("cross"));

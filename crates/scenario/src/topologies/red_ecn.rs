@@ -1,7 +1,7 @@
-//! The network of a study of RED with and without ECN (Gharegozi): bulk sources behind a link of variable delay, and RED on the one after it.
+//! Network of a study of RED with and without ECN (Gharegozi): bulk sources behind a link of variable delay, and RED on the next link.
 //!
-//! In its first experiment the bulk sources are alone, in its second one there are on/off datagrams beside them. The paper gives the rates and
-//! delays of the hosts' links, the buffers and the thresholds; those of the links between the routers are left to the parameters.
+//! The first experiment has only the bulk sources, the second adds on/off datagrams. The paper gives the rates and delays of the hosts'
+//! links, the buffers and the thresholds. The parameters set those of the links between the routers.
 
 use ecnlab_units::{Rate, Span, parameters};
 

@@ -1,7 +1,7 @@
-//! The testbed of RFC 2884: a server whose packets a router shapes, a router that delays, and three receivers.
+//! Testbed of RFC 2884: a server whose packets a router shapes, a router that adds delay, and three receivers.
 //!
-//! The text has class-based queueing shape the packets to 1.5 Mbps at R1, with RED there, and R2 delay them with NIST Net; "the latency of the
-//! link" was 20 ms. Which way it does not say: here it is on the links behind R2, each way.
+//! R1 shapes the packets to 1.5 Mbps by class-based queueing, with RED; R2 delays them with NIST Net. "The latency of the link" was 20 ms,
+//! without a direction: here each direction of the links behind R2 has this delay.
 
 use ecnlab_units::{Rate, Span, Value, parameters};
 

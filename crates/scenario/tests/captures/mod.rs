@@ -1,4 +1,4 @@
-//! Captures of runs, as the project and others read them.
+//! Captures of runs, read by this project and by others.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ pub fn events(bytes: &[u8]) -> Vec<Event> {
     Reader::open(bytes).unwrap().map(Result::unwrap).collect()
 }
 
-/// Output of tshark for a capture with all checksums verified; nothing if it is not installed.
+/// Output of tshark for a capture with all checksums verified; none if tshark is not installed.
 pub fn tshark(bytes: &[u8], arguments: &[&str]) -> Option<Vec<u8>> {
     let checked = ["-r", "-", "-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"];
     let mut command = Command::new("tshark");
