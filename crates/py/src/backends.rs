@@ -1,4 +1,4 @@
-//! Runs in front of kernels: what of a scenario they can do, and a run on that of this machine.
+//! Runs with real kernels: unsupported parts of a scenario, and a run on this machine's kernel.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,8 +23,8 @@ use crate::tracing::{TraceFile, TraceTo};
 
 create_exception!(_core, SystemRefusal, PyException, "The machine does not permit what a run with real hosts needs.");
 
-/// What a backend, or a shell, cannot do of a scenario, each with place, line and remedy. Where hosts are not this machine's, `controls` are the congestion
-/// controls that they have; `ip` is the version that they speak, and `accurate_ecn` says whether they can agree on it.
+/// Parts of a scenario that a backend or a shell does not support, each with path, line and remedy. For hosts on another machine,
+/// `controls` are their congestion controls; `ip` is their IP version, and `accurate_ecn` whether they can negotiate Accurate ECN.
 #[pyfunction]
 #[pyo3(signature = (scenario, backend, controls = None, ip = 4, accurate_ecn = false))]
 pub fn refusals(
@@ -52,8 +52,8 @@ pub fn refusals(
     Ok(problem_tuples(&py.detach(|| mapping::map_to_host_settings(&scenario.0, &kernel)).err().unwrap_or_default()))
 }
 
-/// Runs a scenario in front of this machine's kernel, and tells of the run as JSON what only such a one knows. The process has to have one
-/// thread; it becomes root of a user namespace where it may make no namespaces else, and ends with whoever has started it.
+/// Runs a scenario on this machine's kernel; returns the run, and facts known only for a live run as JSON. The process must be
+/// single-threaded. It becomes root of a user namespace if it may not create network namespaces otherwise, and it ends with its parent.
 ///
 /// Raises what `Scenario.run` raises, and SystemRefusal.
 #[pyfunction]
@@ -93,19 +93,19 @@ pub fn run_live(
     Ok((RunResult::new(py, seed, run, tables, cpu_s)?, metadata.json().to_string()))
 }
 
-/// Moves this process into a network of its own. Raises OSError.
+/// Moves this process into a new network namespace. Raises OSError.
 #[pyfunction]
 pub fn unshare_network_namespace() -> PyResult<()> {
     Ok(Namespace::create()?.enter()?)
 }
 
-/// Makes this process, which has to have one thread, root of a user namespace of its own with a network of its own. Raises OSError.
+/// Makes this process, which must be single-threaded, root of a new user namespace with a new network namespace. Raises OSError.
 #[pyfunction]
 pub fn unshare_as_root(py: Python<'_>) -> PyResult<()> {
     Ok(py.detach(userns::unshare_as_root)?)
 }
 
-/// Moves this thread into the real-time class. Raises OSError.
+/// Moves this thread into the real-time scheduling class. Raises OSError.
 #[pyfunction]
 pub fn set_realtime_scheduling() -> PyResult<()> {
     Ok(process::set_realtime_scheduling(process::REALTIME_PRIORITY)?)
@@ -135,7 +135,7 @@ fn run_in_namespaces(
     if !caps::has_capabilities() {
         userns::unshare_as_root()?;
     }
-    // A change of credentials clears the parent-death signal, so this comes after.
+    // A change of credentials clears the parent-death signal, so it is set after that.
     process::die_with_parent()?;
     options.kernel = run::probe_kernel("live", true);
     let trace_file = trace.map(SharedTraceFile::begin).transpose().map_err(RunFailure::CaptureNotWritten)?;
@@ -165,7 +165,7 @@ fn into_exception(py: Python<'_>, error: RunError, watch: ProgressWatch) -> PyEr
     }
 }
 
-/// The file of a capture, shared with the run's thread.
+/// Trace file of a capture, shared with the run's thread.
 #[derive(Clone)]
 struct SharedTraceFile(Arc<Mutex<(Option<TraceFile>, bool)>>);
 

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use crate::panic::catch_panic;
 
-/// Runs the suite over a discipline with the AQM that it has by default. JSON as of `check_aqm`.
+/// Runs the suite for a discipline with its default AQM. JSON as of `check_aqm`.
 #[pyfunction]
 pub fn check_discipline(py: Python<'_>, name: &str) -> PyResult<String> {
     let entry = Registry::builtin().discipline(name).ok_or_else(|| PyValueError::new_err(format!("unknown discipline \"{name}\"")))?;
@@ -17,9 +17,9 @@ pub fn check_discipline(py: Python<'_>, name: &str) -> PyResult<String> {
     judged.map(|judged| judged.to_string()).map_err(PyRuntimeError::new_err)
 }
 
-/// Checks every invariant and measures every requirement of RFC 7567. JSON with `name`, `checks` and `duties`; each check has `name`, `sentence`,
-/// `ok` (nothing if no case of it ran to its end) and `found`, each duty `name`, `section`, `sentence`, `verdict` and `found`. `accepts` is called
-/// after each test case and after the measurements; where it returns false the results do not count.
+/// Checks every invariant and measures every requirement of RFC 7567. JSON with `name`, `checks` and `duties`. Each check has `name`,
+/// `sentence`, `ok` (null if no case of it was completed) and `found`; each duty has `name`, `section`, `sentence`, `verdict` and `found`.
+/// `accepts` is called after each test case and after the measurements; if it returns false, the results do not count.
 pub fn check_to_json(dut: &DeviceUnderTest, accepts: &mut dyn FnMut() -> bool) -> Json {
     let report = check_while(dut, accepts);
     let checks: Vec<_> = report.checks.iter().map(check_json).collect();

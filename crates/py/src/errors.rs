@@ -1,4 +1,4 @@
-//! The engine's exceptions; `ecnlab.errors` gives users its own in their place.
+//! Exceptions of the engine; `ecnlab.errors` translates them for users.
 
 use ecnlab_scenario::Problem;
 use pyo3::create_exception;
@@ -10,7 +10,7 @@ create_exception!(_core, TraceError, PyException, "A trace that cannot be read."
 create_exception!(_core, Interrupted, PyException, "A run was stopped by its `watch`.");
 create_exception!(_core, EngineFault, PyException, "A fault of the engine itself; `hash` and `seed` say in which run.");
 
-/// Place, line and message of a problem.
+/// Path, line and message of a problem.
 pub type ProblemTuple = (String, Option<usize>, String);
 
 pub fn problem_tuples(problems: &[Problem]) -> Vec<ProblemTuple> {

@@ -1,13 +1,13 @@
-//! Files that a scenario names.
+//! Files named by scenarios.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read};
 use std::path::Path;
 
-/// Largest file that a scenario may name.
+/// Maximum size of a file named by a scenario.
 const MAX_FILE_BYTES: u64 = 200_000_000;
 
-/// Text of a file that a scenario names, relative to the scenario's own `folder`.
+/// Text of a file named by a scenario, relative to the scenario's `folder`.
 pub fn read_text(folder: &Path, name: &str) -> Result<String, String> {
     let path = folder.join(name);
     let file_metadata = std::fs::metadata(&path).map_err(error_text)?;

@@ -1,4 +1,4 @@
-//! The Python module `ecnlab._core`: converts, releases the interpreter's lock, maps errors. Nothing is decided here.
+//! The Python module `ecnlab._core`: converts types, releases the interpreter's lock, and maps errors. It contains no other logic.
 
 #![deny(unsafe_code)]
 
@@ -30,10 +30,10 @@ use crate::errors::{EngineFault, Interrupted, ScenarioError, TraceError};
 use crate::scenario::{RunResult, Scenario};
 use crate::table::{Footer, Table};
 
-/// Version of the results folder's layout and of its tables'.
+/// Version of the layout of the results folder and of its tables.
 const FORMAT_VERSION: u32 = 6;
 
-/// A file, and where its row groups stand.
+/// A file, and the extents of its row groups.
 type ParquetFile = (Cow<'static, [u8]>, Vec<parquet::RowGroupExtent>);
 
 #[pyfunction]
@@ -60,7 +60,7 @@ fn units_text() -> String {
     registry::units().to_string()
 }
 
-/// The tables of several runs of one scenario as one table, with the columns `key` and `seed` in front.
+/// Concatenates the tables of several runs of one scenario, with the columns `key` and `seed` in front.
 #[pyfunction]
 #[pyo3(name = "join")]
 fn joined(py: Python<'_>, key: &str, tables: Vec<(u64, Py<Table>)>) -> PyResult<Table> {
@@ -69,7 +69,7 @@ fn joined(py: Python<'_>, key: &str, tables: Vec<(u64, Py<Table>)>) -> PyResult<
     joined.map(Table).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Tables as one Parquet file, a row group each, with `metadata` in its footer; and of each row group where it begins and its size.
+/// Writes tables as one Parquet file with a row group each and `metadata` in its footer; returns it with offset and size of each row group.
 #[pyfunction]
 fn write_parquet(py: Python<'_>, tables: Vec<Py<Table>>, metadata: Vec<(String, String)>) -> PyResult<ParquetFile> {
     let tables: Vec<_> = tables.iter().map(|table| &table.get().0).collect();

@@ -1,4 +1,4 @@
-//! Panics of the engine, which are bugs and not errors of a scenario: they are caught, kept as text and raised as exceptions.
+//! Panics of the engine, which are bugs and not errors of a scenario. They are caught and raised as exceptions with their text.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
@@ -20,7 +20,7 @@ pub fn install_hook() {
     }));
 }
 
-/// Runs `work`.
+/// Runs `work` and catches its panic.
 ///
 /// # Errors
 /// If it panics: the location and the message.

@@ -1,8 +1,8 @@
-//! Tables as Parquet, so that storing and reading back a result needs no Python library.
+//! Tables as Parquet, so that storing and reading a result needs no Python library.
 //!
-//! A file holds a row group for each table that was put into it. Where each begins and how long it is is told as it is written, so that one
-//! can be read, and its digest compared, without the rest of the file. No value is ever absent: what a run does not have is NaN. Names are
-//! dictionary-encoded text, counts and indices unsigned integers.
+//! A file has a row group for each table. The writer returns offset and length of each, so that one can be read, and its digest compared,
+//! without the rest of the file. No value is null: a missing value is NaN. Names are dictionary-encoded text, counts and indices unsigned
+//! integers.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -23,22 +23,23 @@ use parquet::file::serialized_reader::SerializedRowGroupReader;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
-/// Rows from which a file is compressed.
+/// Minimum number of rows for compression.
 const MIN_COMPRESSED_ROWS: usize = 4096;
 
 /// Rows of names that are written at a time, which bounds the memory of their texts.
 const NAME_BATCH_ROWS: usize = 1 << 16;
 
-/// Rows that are allocated before the first of them has been read.
+/// Maximum number of rows allocated before the first row is read.
 const MAX_PREALLOCATED_ROWS: usize = 1 << 16;
 
-/// Bytes behind a footer: its length and the file's mark.
+/// Bytes after a footer: its length and the magic number.
 const FOOTER_TRAILER_BYTES: usize = 8;
 
 /// Offset and length of a row group in its file.
 pub type RowGroupExtent = (u64, u64);
 
-/// The tables as one file, a row group each, and where these stand. All have the same columns; `metadata` is kept in the file's footer.
+/// Writes the tables as one file with a row group each; returns the file and the row groups' extents. All tables have the same columns;
+/// `metadata` is stored in the footer.
 ///
 /// # Errors
 /// If the tables' columns differ.
@@ -65,13 +66,13 @@ fn schema(table: &Table) -> Result<TypePtr> {
     Ok(Arc::new(Type::group_type_builder("table").with_fields(fields).build()?))
 }
 
-/// A file of one table that grows by a row group at a time.
+/// Writer of a file that grows by one row group at a time.
 pub struct TableWriter<W: Write + Send> {
     writer: SerializedFileWriter<W>,
 }
 
 impl<W: Write + Send> TableWriter<W> {
-    /// Begins a file of tables with the columns of this one, which is to have many rows.
+    /// Starts a file of tables with the columns of `template` and many rows.
     pub fn begin(template: &Table, out: W) -> Result<TableWriter<W>> {
         TableWriter::of(template, MIN_COMPRESSED_ROWS, Vec::new(), out)
     }
@@ -95,7 +96,7 @@ impl<W: Write + Send> TableWriter<W> {
         Ok((begin.min(end), end - begin.min(end)))
     }
 
-    /// Ends the file; hands over what it was written to.
+    /// Completes the file; returns the underlying writer.
     pub fn finish(self) -> Result<W> {
         self.writer.into_inner()
     }
@@ -112,14 +113,14 @@ fn field(name: &str, column: &Column) -> Result<TypePtr> {
     Ok(Arc::new(builder.with_converted_type(converted).with_logical_type(logical).build()?))
 }
 
-/// Real numbers seldom repeat, so they go without a dictionary; of few rows compression saves less than it costs.
+/// Writer properties. Real numbers seldom repeat, so they have no dictionary; for few rows compression does not pay.
 fn properties(table: &Table, rows: usize, metadata: Vec<(String, String)>) -> WriterPropertiesPtr {
     let compression = if rows < MIN_COMPRESSED_ROWS { Compression::UNCOMPRESSED } else { Compression::ZSTD(ZstdLevel::default()) };
     let metadata = metadata.into_iter().map(|(key, value)| KeyValue::new(key, value)).collect();
     let mut builder = WriterProperties::builder()
         .set_compression(compression)
         .set_key_value_metadata(Some(metadata))
-        // Of each row group, by which readers skip it; of single pages they would take more than the rows of a short run.
+        // Readers skip row groups by these statistics; those of pages would take more space than the rows of a short run.
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_offset_index_disabled(true);
     for (name, column) in &table.columns {
@@ -155,7 +156,7 @@ fn write_column(writer: &mut ColumnWriter, column: &Column) -> Result<()> {
     Ok(())
 }
 
-/// The footer of a file that [`write`] wrote, from what stands behind its last row group.
+/// Parses the footer of a file written by [`write`], from the bytes after its last row group.
 ///
 /// # Errors
 /// If it is damaged.
@@ -171,7 +172,7 @@ pub fn footer(tail: &[u8]) -> Result<ParquetMetaData> {
     ParquetMetaDataReader::decode_metadata(footer)
 }
 
-/// Structures within structures that a footer may have.
+/// Maximum nesting depth of a footer.
 const MAX_DEPTH: u32 = 32;
 
 const TOO_DEEP: &str = "structures that are nested too deeply";
@@ -212,9 +213,9 @@ const PAGE_HEADER: &[KnownField] = &[
     structure(8, &[number(1), number(2), number(3), number(4), number(5), number(6), KnownField { id: 7, kind: FieldKind::Flag }]),
 ];
 
-/// Checks the lists of a footer or a page header before it is decoded (Thrift's compact protocol). The decoder skips an unknown field element
-/// by element, and an element can take no byte: a boolean, or in a page header a number beyond the end of the file. A list of a few bytes
-/// would then keep it busy for as long as its writer likes.
+/// Checks the lists of a footer or a page header before they are decoded (Thrift's compact protocol). The decoder skips an unknown field
+/// element by element, and an element may take no bytes: a boolean, or in a page header a number beyond the end of the file. A list of a
+/// few bytes could then keep it busy for an arbitrary time.
 struct ThriftChecker<'f> {
     remaining: &'f [u8],
 }
@@ -257,7 +258,7 @@ impl ThriftChecker<'_> {
                 return Ok(());
             }
             id = if head >> 4 == 0 { self.zigzag()? } else { id.wrapping_add(i64::from(head >> 4)) };
-            // A field that is a boolean has its value in its head.
+            // A boolean field has its value in its header.
             match (known.iter().find(|field| field.id == id).map(|field| &field.kind), head & 15) {
                 (Some(FieldKind::Flag) | None, 1 | 2) => {}
                 (Some(FieldKind::Number(bounds)), 5) => {
@@ -295,10 +296,10 @@ impl ThriftChecker<'_> {
     }
 }
 
-/// Reads one row group of a file, from its bytes alone.
+/// Reads one row group of a file, from its bytes only.
 ///
 /// # Errors
-/// If it is damaged, is none of this file, or has columns that `write` does not write.
+/// If it is damaged, does not belong to this file, or has columns that `write` does not write.
 pub fn read(metadata: &ParquetMetaData, row_group: usize, data: Vec<u8>) -> Result<Table> {
     let none = || ParquetError::General(format!("no row group {row_group}"));
     let told = metadata.row_groups().get(row_group).ok_or_else(none)?;
@@ -327,7 +328,7 @@ impl Length for FileSlice {
 impl ChunkReader for FileSlice {
     type T = Reader<Bytes>;
 
-    /// The file from a page's header on.
+    /// The file from the header of a page on.
     fn get_read(&self, start: u64) -> Result<Reader<Bytes>> {
         let remaining = self.len().saturating_sub(start);
         let bytes = self.get_bytes(start, usize::try_from(remaining)?)?;
@@ -360,7 +361,7 @@ fn read_column(rows: &dyn RowGroupReader, at: usize, height: usize) -> Result<Co
 }
 
 fn read_values<T: DataType>(mut reader: ColumnReaderImpl<T>, height: usize) -> Result<Vec<T::T>> {
-    // A damaged footer may promise more rows than memory has: what is there decides how much is taken.
+    // A damaged footer may claim more rows than fit into memory, so the allocation follows the data.
     let mut read_values = Vec::with_capacity(height.min(MAX_PREALLOCATED_ROWS));
     while read_values.len() < height {
         let (_, read, _) = reader.read_records(height - read_values.len(), None, None, &mut read_values)?;
@@ -371,7 +372,7 @@ fn read_values<T: DataType>(mut reader: ColumnReaderImpl<T>, height: usize) -> R
     Ok(read_values)
 }
 
-/// Texts as places among the distinct ones, in the order in which they come.
+/// Texts as indices into the distinct ones, in order of first occurrence.
 fn names_column(texts: &[ByteArray]) -> Result<Column> {
     let mut places: BTreeMap<&[u8], u32> = BTreeMap::new();
     let mut names = Vec::new();

@@ -10,14 +10,14 @@ use crate::panic::catch_panic;
 use crate::scenario::Scenario;
 use crate::table::Table;
 
-/// The first different decision: line of the queue's record, time, recorded decision, replayed decision.
+/// First different decision: line of the queue's record, time, recorded decision, replayed decision.
 type FirstDifference = (usize, f64, Option<String>, Option<String>);
 
 /// A queue's arrivals, departures, marks and drops up to the first different decision, and that decision.
 type QueueReplay = ([u64; 4], Option<FirstDifference>);
 
-/// Replays the queues of a table `arrivals`, or the one of this name; a kernel's queue has its name alone. Raises ValueError if the one cannot
-/// be replayed, or none of all.
+/// Replays the queues of a table `arrivals`, or the one with this name; a queue of a kernel has only its name. Raises ValueError if the
+/// selected queue, or all queues, cannot be replayed.
 #[pyfunction]
 #[pyo3(name = "replay", signature = (scenario, seed, table, queue = None))]
 pub fn replayed(

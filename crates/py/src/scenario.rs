@@ -1,4 +1,4 @@
-//! A sound scenario, and one run of it under a seed.
+//! A valid scenario, and runs of it.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -22,17 +22,17 @@ use crate::progress::ProgressWatch;
 use crate::table::Table;
 use crate::tracing::TraceTo;
 
-/// Events between two looks at the clock, and fewer where a user's AQM may fail at any of them.
+/// Events between two reads of the clock; fewer if a user's AQM may fail at any of them.
 const SLICE_EVENTS: u64 = 1 << 16;
 const SHORT_SLICE_EVENTS: u64 = 1 << 8;
-/// With a trace, which waits in memory meanwhile.
+/// Events between two reads of the clock with a trace, which is buffered in memory in between.
 const TRACED_SLICE_EVENTS: u64 = 1 << 13;
 
-/// A scenario that is known to be sound.
+/// A valid scenario.
 #[pyclass(frozen)]
 pub struct Scenario(pub ValidScenario);
 
-/// A finished run: what identifies it, and its tables by name.
+/// A finished run: its identity, and its tables by name.
 #[pyclass(frozen, get_all)]
 pub struct RunResult {
     seed: u64,
@@ -96,7 +96,7 @@ impl Scenario {
         self.0.queues.clone()
     }
 
-    /// Of each group the links that its data and its acknowledgements cross, but for its flows' own.
+    /// Links of each group that its data and its ACKs cross, without private links.
     #[getter]
     fn routes(&self) -> Vec<[Vec<String>; 2]> {
         self.0.routes.clone()
@@ -112,37 +112,37 @@ impl Scenario {
         self.0.resolved.to_string()
     }
 
-    /// Name and digest of each AQM of the user's own that a queue has.
+    /// Name and digest of each user-defined AQM in a queue.
     #[getter]
     fn brought(&self) -> Vec<(&str, &str)> {
         self.0.user_aqms.clone()
     }
 
-    /// What is recorded besides the measures, as JSON.
+    /// Recordings besides the measures, as JSON.
     #[getter]
     fn record(&self) -> String {
         self.0.resolved["record"].to_string()
     }
 
-    /// What the scenario says that its author hardly meant: place, line and message.
+    /// Warnings of the scenario: path, line and message.
     #[getter]
     fn warnings(&self) -> Vec<(String, Option<usize>, String)> {
         self.0.warnings.iter().map(|warning| (warning.place.clone(), warning.line, warning.message.clone())).collect()
     }
 
-    /// The names by which a trace chooses links: each link's, and of flows' own links also each group's.
+    /// Names that select links for a trace: each link's, and each group's for its private links.
     #[getter]
     fn links(&self) -> Vec<String> {
         let network = &self.0.network;
-        // Applications whose flows come and go make more links by their templates.
+        // Applications with arriving flows create further links from their templates.
         let extra_tables = network.apps.iter().filter_map(|app| app.member_template.as_deref());
         let to_come = extra_tables.flat_map(|template| template.access.iter().chain(&template.exit).flatten());
         let names = network.links.iter().chain(to_come).flat_map(|link| [link.name.display_name(), link.name.result_label()]);
         names.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Runs it; `watch` is told the simulated seconds every 50 ms or so and answers whether to stop. Raises OSError if the trace cannot be
-    /// written.
+    /// Runs the scenario; `watch` is called with the simulated seconds about every 50 ms, and returns whether to stop. Raises OSError if
+    /// the trace cannot be written.
     #[pyo3(signature = (seed, watch = None, trace = None))]
     fn run(&self, py: Python<'_>, seed: i64, watch: Option<Py<PyAny>>, trace: Option<TraceTo>) -> PyResult<RunResult> {
         let seed = u64::try_from(seed).map_err(|_| PyValueError::new_err(format!("seed {seed} must not be negative")))?;
@@ -171,20 +171,20 @@ pub fn recording_full(py: Python<'_>, full: &RecordingFull) -> PyErr {
     scenario_error(py, vec![Problem::new("record", full.to_string())])
 }
 
-/// Why a run has ended before its time.
+/// Reason for which a run ended early.
 enum RunFailure {
     Stopped,
     Full(RecordingFull),
-    /// Its trace could not be written.
+    /// The trace could not be written.
     Untraced(io::Error),
-    /// A user's AQM has failed.
+    /// A user's AQM failed.
     Failed(Box<Failure>),
 }
 
 type Tables = Vec<(&'static str, measures::Table)>;
 
 impl Scenario {
-    /// Reads it without the interpreter's lock: a large file takes seconds, and other threads are to hear Ctrl-C.
+    /// Reads a scenario without the interpreter's lock: a large file takes seconds, in which other threads must receive Ctrl-C.
     fn read_scenario(py: Python<'_>, read: impl FnOnce() -> Result<ValidScenario, Vec<Problem>> + Send) -> PyResult<Scenario> {
         py.detach(read).map(Scenario).map_err(|problems| scenario_error(py, problems))
     }
@@ -204,7 +204,7 @@ impl Scenario {
         Ok((run, extra_tables))
     }
 
-    /// Runs it with its packets written into a file.
+    /// Runs the scenario with a packet trace in a file.
     fn run_traced(&self, seed: u64, recorder: Recorder, watch: &mut ProgressWatch, to: &TraceTo) -> Result<(Run, Recorder), RunFailure> {
         let mut file = to.create().map_err(RunFailure::Untraced)?;
         let probe = RecorderAndTracer { recorder, tracer: Tracer::new(to.spec()) };
@@ -214,7 +214,7 @@ impl Scenario {
         Ok((run, probe.recorder))
     }
 
-    /// Runs it in slices of so many events; `between` two of them the probe may be emptied.
+    /// Runs the scenario in slices of events; `between` them it may drain the probe.
     fn execute<P: Probe>(
         &self,
         seed: u64,

@@ -1,4 +1,4 @@
-//! Shells: rooms for programs, whose packets cross a scenario's links in a thread of Rust while Python looks on.
+//! Shells: network namespaces for programs, whose packets cross a scenario's links in a thread of Rust code.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -26,20 +26,20 @@ use crate::panic::catch_panic;
 use crate::scenario::Scenario;
 use crate::table::Table;
 
-/// Bytes of each packet that a capture keeps.
+/// Maximum bytes of each packet in a capture.
 const SNAPLEN: u32 = 65_535;
 
-/// The rooms of a shell and the links between them; packets cross once it is started.
+/// Network namespaces of a shell and the links between them; packets are forwarded after the start.
 #[pyclass(frozen)]
 pub struct Shell {
     path: ShellPath,
     hash: String,
-    /// Until it is started.
+    /// Present until the start.
     namespaces_to_start: Mutex<Option<ShellNamespaces>>,
     namespaces: [Namespace; 2],
     #[pyo3(get)]
     place: String,
-    /// Of IPv4, and of IPv6 where the kernel has it: the address inside and the one outside.
+    /// Addresses of IPv4, and of IPv6 if the kernel supports it: inner and outer address.
     #[pyo3(get)]
     addresses: Vec<[String; 2]>,
     /// Snapshot that the links' thread updates.
@@ -58,8 +58,8 @@ type LoopResult = (Option<Failure>, Result<io::Result<(Run, Json)>, String>);
 
 #[pymethods]
 impl Shell {
-    /// Makes the rooms for the links that a group's flows cross; `within` is the network of the shell that this process is in. With `background`
-    /// the scenario's flows send too, simulated. Raises OSError.
+    /// Creates the namespaces for the links that a group's flows cross; `within` is the network of the enclosing shell, if any. With
+    /// `background` the scenario's flows send too, simulated. Raises OSError.
     #[new]
     #[pyo3(signature = (scenario, group, ecn, congestion_control = None, within = None, background = false))]
     fn new(
@@ -91,13 +91,13 @@ impl Shell {
         })
     }
 
-    /// What tells the network inside from all others of the machine while it is there. Raises OSError.
+    /// Identifier of the inner network, unique on this machine while it exists. Raises OSError.
     #[getter]
     fn network(&self) -> PyResult<u64> {
         Ok(self.namespaces[0].inode()?)
     }
 
-    /// Of each link that packets cross its name, "down" or "up", its rate in bit/s and its delay in seconds.
+    /// Links that packets cross: name, "down" or "up", rate in bit/s and delay in seconds.
     #[getter]
     fn links(&self) -> Vec<(String, &'static str, u64, f64)> {
         let of = |number: &u32| {
@@ -107,14 +107,14 @@ impl Shell {
         self.path.links.iter().flatten().map(of).collect()
     }
 
-    /// The descriptors of the network namespaces inside and outside, which a child process can inherit while this object is there.
+    /// File descriptors of the inner and the outer network namespace. A child process can inherit them while this object exists.
     #[getter]
     fn networks(&self) -> (RawFd, RawFd) {
         let [inside, outside] = self.namespaces.each_ref().map(Namespace::descriptor);
         (inside, outside)
     }
 
-    /// Lets packets cross, and writes them into a capture if one is asked for. Raises OSError.
+    /// Starts forwarding, and a capture if a path is given. Raises OSError.
     #[pyo3(signature = (seed, capture = None))]
     fn start(&self, seed: u64, capture: Option<PathBuf>) -> PyResult<()> {
         let namespaces_to_start =
@@ -128,18 +128,19 @@ impl Shell {
         Ok(())
     }
 
-    /// What its queues and its packets are at this moment, as JSON; None before it is known.
+    /// Current state of the queues and packet counters as JSON; None before it is available.
     fn look(&self) -> Option<String> {
         lock_ignoring_poison(&self.view.snapshot).clone()
     }
 
-    /// Whether packets cross no more, because something has failed.
+    /// Whether forwarding has stopped after an error.
     #[getter]
     fn has_failed(&self) -> bool {
         lock_ignoring_poison(&self.loop_thread).as_ref().is_some_and(JoinHandle::is_finished)
     }
 
-    /// Ends it: gives the tables of its whole time, and as JSON what only real packets have. Raises OSError, AqmFailure and EngineFault.
+    /// Stops the shell; returns the tables of its whole time, and the counters of real packets as JSON. Raises OSError, AqmFailure and
+    /// EngineFault.
     fn stop(&self, py: Python<'_>, seed: u64) -> PyResult<(Py<PyDict>, String)> {
         let loop_thread = lock_ignoring_poison(&self.loop_thread)
             .take()
@@ -162,7 +163,7 @@ fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A capture's file, whose errors say which it is.
+/// A capture file whose errors include its name.
 struct CaptureFile {
     file: File,
     path: PathBuf,
@@ -190,7 +191,7 @@ impl Write for CaptureFile {
     }
 }
 
-/// Body of the links' thread.
+/// Main function of the links' thread.
 fn run_event_loop(
     path: &ShellPath,
     namespaces_to_start: ShellNamespaces,
@@ -223,7 +224,7 @@ fn with_key(mut info: Json, name: &str, value: Json) -> Json {
     info
 }
 
-/// The run, and what only real packets have.
+/// The run, and the counters of real packets as JSON.
 fn run_with_counters<P>(finished: FinishedShell<P>) -> (Run, Json) {
     let FinishedShell { run, counters, lateness, .. } = finished;
     (run, with_key(counters_json(&counters), "lateness_s", lateness.json()))
@@ -246,8 +247,8 @@ fn snapshot_json(path: &ShellPath, snapshot: &ShellSnapshot) -> Json {
     json!({ "time_s": snapshot.now.seconds(), "queues": queues.collect::<Vec<_>>(), "packets": counters_json(snapshot.counters) })
 }
 
-/// Lets this process make networks of its own: it may do so already, or it moves into a user namespace in which it is still who it was. It has to
-/// have one thread. Raises OSError.
+/// Ensures that this process may create network namespaces, if necessary by a user namespace with its current user. The process must be
+/// single-threaded. Raises OSError.
 #[pyfunction]
 pub fn gain_capabilities(py: Python<'_>) -> PyResult<()> {
     if !caps::has_capabilities() {
@@ -256,43 +257,43 @@ pub fn gain_capabilities(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Whether this process may set networks up.
+/// Whether this process may configure networks.
 #[pyfunction]
 pub fn has_capabilities() -> bool {
     caps::has_capabilities()
 }
 
-/// From now on the processes that this thread, which can start no threads any more, starts are in a namespace of processes of their own. Raises OSError.
+/// Makes the later child processes of this thread, which can no longer start threads, run in a new PID namespace. Raises OSError.
 #[pyfunction]
 pub fn unshare_pid_namespace() -> PyResult<()> {
     Ok(userns::unshare_pid_namespace()?)
 }
 
-/// Gives the process mounts of its own, and says what could not be done. Raises OSError.
+/// Gives the process private mounts; returns the mounts that failed. Raises OSError.
 #[pyfunction]
 pub fn setup_private_mounts(hosts: &str) -> PyResult<Vec<String>> {
     Ok(mounts::setup_private_mounts(hosts)?)
 }
 
-/// Gives the process, which has to have one thread, a `/sys` with the devices of the network that it is in. Raises OSError.
+/// Remounts `/sys` with the devices of the current network. The process must be single-threaded. Raises OSError.
 #[pyfunction]
 pub fn remount_sysfs() -> PyResult<()> {
     Ok(mounts::remount_sysfs()?)
 }
 
-/// Has the kernel end this process when the thread that started it ends.
+/// Makes the kernel end this process when the thread that started it ends.
 #[pyfunction]
 pub fn die_with_parent() -> PyResult<()> {
     Ok(process::die_with_parent()?)
 }
 
-/// Moves the calling thread into the network namespace of a descriptor, for good: programs that it starts are there. Raises OSError.
+/// Moves the calling thread permanently into the network namespace of a descriptor; programs that it starts run there. Raises OSError.
 #[pyfunction]
 pub fn enter_network(descriptor: RawFd) -> PyResult<()> {
     Ok(namespace::enter_network(descriptor)?)
 }
 
-/// Moves this process, which has to have one thread, to where another is. Raises OSError.
+/// Moves this process, which must be single-threaded, into the namespaces of another. Raises OSError.
 #[pyfunction]
 pub fn join_namespaces(py: Python<'_>, process: u32) -> PyResult<()> {
     Ok(py.detach(|| userns::join_namespaces(process))?)

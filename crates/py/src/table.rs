@@ -1,4 +1,4 @@
-//! A table of results as Python has it: lists, or the bytes of whole columns, which numpy and another process take as they are.
+//! Result tables for Python: lists, or the bytes of whole columns for numpy and other processes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,19 +15,19 @@ use pyo3::types::{PyBytes, PyList, PyString, PyType};
 use crate::panic;
 use crate::parquet;
 
-/// Columns that stand in front of those of a run: whose run it is, and its seed.
+/// Columns in front of those of a run: the scenario's key, and the seed.
 const RUN_COLUMNS: [&str; 2] = ["key", "seed"];
 
-/// A table of a run, or of several, which then begins with the columns `key` and `seed`.
+/// Table of one run; or of several, which then starts with the columns `key` and `seed`.
 #[pyclass(frozen, module = "ecnlab._core")]
 pub struct Table(pub measures::Table);
 
-/// A column as its name, its kind, its values in little-endian bytes, and the names that they are places among.
+/// A column as its name, kind, values in little-endian bytes, and distinct names for a column of indices into them.
 type PlainColumn<'py> = (String, &'static str, Bound<'py, PyBytes>, Vec<String>);
 
 #[pymethods]
 impl Table {
-    /// Makes it again from `plain`.
+    /// Restores a table from `plain`.
     #[new]
     fn from_plain(columns: Vec<(String, String, Vec<u8>, Vec<String>)>) -> PyResult<Table> {
         let read = |(name, kind, bytes, names): (String, String, Vec<u8>, Vec<String>)| {
@@ -41,25 +41,25 @@ impl Table {
         Ok(Table(measures::Table { columns }))
     }
 
-    /// The columns' names, in order.
+    /// Names of the columns, in order.
     #[getter(columns)]
     fn names(&self) -> Vec<&str> {
         self.0.columns.iter().map(|(name, _)| &**name).collect()
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     #[getter]
     fn height(&self) -> usize {
         self.0.height()
     }
 
-    /// Bytes that its values take.
+    /// Bytes of all values.
     #[getter]
     fn size(&self) -> usize {
         self.0.columns.iter().map(|(_, column)| column.len() * value_bytes(column)).sum()
     }
 
-    /// A column's values as Python's own. Raises KeyError if there is no such column.
+    /// Values of a column as Python objects. Raises KeyError if there is no such column.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         match self.0.find(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))? {
             Column::Real(values) => PyList::new(py, values),
@@ -72,7 +72,7 @@ impl Table {
         }
     }
 
-    /// Each column as its name, its kind, its values in bytes, and the names that a column of names points into.
+    /// Each column as its name, kind, values in bytes, and distinct names for a column of indices into them.
     #[getter]
     fn plain<'py>(&self, py: Python<'py>) -> Vec<PlainColumn<'py>> {
         let told = |(name, column): &(Cow<'static, str>, Column)| {
@@ -86,7 +86,7 @@ impl Table {
         (py.get_type::<Table>(), (self.plain(py),))
     }
 
-    /// The own tables of some of the runs that a table of several holds, without the columns in front; its seeds ascend.
+    /// Tables of some of the runs in a table of several, without the columns in front; its seeds ascend.
     fn runs(&self, seeds: Vec<u64>) -> PyResult<Vec<(u64, Table)>> {
         let (Some(Column::Count(known)), Some(own)) = (self.0.find(RUN_COLUMNS[1]), self.0.columns.get(RUN_COLUMNS.len()..)) else {
             return Err(PyValueError::new_err("this table is of a single run"));
@@ -103,7 +103,7 @@ pub struct Footer(ParquetMetaData);
 
 #[pymethods]
 impl Footer {
-    /// Reads it from what stands behind the file's last row group. Raises OSError if it is damaged.
+    /// Parses the bytes after the file's last row group. Raises OSError if they are damaged.
     #[new]
     fn new(tail: &[u8]) -> PyResult<Footer> {
         from_parquet(|| parquet::footer(tail)).map(Footer)
@@ -120,7 +120,7 @@ fn from_parquet<T>(read: impl FnOnce() -> Result<T>) -> PyResult<T> {
     outcome.and_then(|value| value).map_err(PyOSError::new_err)
 }
 
-/// The tables of several runs of one scenario as one, with its key and each seed in front.
+/// Concatenates the tables of several runs of one scenario, with its key and each seed in front.
 pub fn concatenate_runs(key: &str, tables: &[(u64, &measures::Table)]) -> Result<measures::Table> {
     let Some((_, first)) = tables.first() else { return Err(ParquetError::General("no table to join".to_owned())) };
     if tables.iter().any(|(_, table)| !parquet::have_same_columns(first, table)) {
@@ -136,7 +136,7 @@ pub fn concatenate_runs(key: &str, tables: &[(u64, &measures::Table)]) -> Result
     Ok(measures::Table { columns })
 }
 
-/// Columns of one kind, one after the other.
+/// Concatenates columns of one kind.
 fn concatenate<'a>(columns: impl Iterator<Item = &'a Column> + Clone) -> Column {
     macro_rules! values {
         ($kind:ident) => {

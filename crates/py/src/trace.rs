@@ -1,4 +1,4 @@
-//! Traces that were written before: files are opened here, and read without the interpreter's lock.
+//! Reading of trace files, without the interpreter's lock.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -20,13 +20,13 @@ use crate::panic::catch_panic;
 use crate::progress::ProgressWatch;
 use crate::table::Table;
 
-/// Records between two looks at the clock.
+/// Records between two reads of the clock.
 const RECORDS_PER_POLL: u32 = 1 << 13;
 
-/// Faults of a file that are told one by one.
+/// Maximum number of a file's errors that are listed.
 const MAX_LISTED_ERRORS: usize = 20;
 
-/// A trace that was read: its tables by name, and what is to be said about the file, as JSON.
+/// An analyzed trace: its tables by name, and facts about the file as JSON.
 #[pyclass(frozen, get_all)]
 pub struct TraceRead {
     tables: Py<PyDict>,
@@ -41,20 +41,20 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_columns, module)?)
 }
 
-/// The tables of a trace as they are declared.
+/// The declared tables of a trace.
 #[pyfunction]
 fn trace_columns() -> String {
     registry::columns_of(&ecnlab_trace::tables()).to_string()
 }
 
-/// The rules of a check as they are declared.
+/// The declared rules of the ECN check.
 #[pyfunction]
 fn trace_rules() -> String {
     Rule::ALL.map(|rule| rule_json(rule, RuleCount::default())).into_iter().collect::<Json>().to_string()
 }
 
-/// Reads a trace, of standard input without a path. `watch` is told the bytes read every 50 ms or so and answers whether to stop.
-/// Raises OSError if it cannot be opened, TraceError if nothing in it can be read.
+/// Reads a trace; without a path, from standard input. `watch` is called with the bytes read about every 50 ms, and returns whether to
+/// stop. Raises OSError if the file cannot be opened, TraceError if no record in it can be read.
 #[pyfunction]
 #[pyo3(signature = (path, *, from_s = None, to_s = None, bin_s = 1.0, flows = Vec::new(), drawn = Vec::new(), header = 0, watch = None))]
 #[expect(clippy::too_many_arguments, reason = "each is an option by its name")]
@@ -80,17 +80,17 @@ fn read_trace(
     Ok(TraceRead { tables: tables.unbind(), about: about.to_string() })
 }
 
-/// Checks a trace against RFC 3168; JSON with `about`, `rules` and `findings`. Arguments and exceptions as `read_trace` has them.
+/// Checks a trace against RFC 3168; JSON with `about`, `rules` and `findings`. Arguments and exceptions as of `read_trace`.
 #[pyfunction]
 #[pyo3(signature = (path, *, watch = None))]
 fn check_trace(py: Python<'_>, path: Option<&str>, watch: Option<Py<PyAny>>) -> PyResult<String> {
     read(py, path, watch, check).map(|report| report.to_string())
 }
 
-/// A file that is being read.
+/// A trace file that is being read.
 pub struct Input<'a> {
     reader: Reader<'a>,
-    /// Bytes that were read of it as it is, compressed or not.
+    /// Bytes read from the file, before decompression.
     bytes_read: Arc<AtomicU64>,
     watch: ProgressWatch,
     is_stopped: bool,
@@ -100,7 +100,7 @@ pub struct Input<'a> {
     more_errors: u64,
 }
 
-/// Opens a file and has it read without the interpreter's lock; a fault of ours becomes an exception.
+/// Opens a file and reads it without the interpreter's lock; a panic becomes an exception.
 fn read<T: Send>(
     py: Python<'_>,
     path: Option<&str>,
@@ -128,7 +128,7 @@ fn read<T: Send>(
     worked.map_err(TraceError::new_err)
 }
 
-/// A file that cannot be read at all.
+/// Reason for which a file cannot be read at all.
 enum OpenError {
     Unreadable(String),
     Failed(io::Error),
@@ -164,7 +164,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The next event; none at the end, or when the reading is to stop. What cannot be read is kept.
+    /// The next event; none at the end, or when reading is to stop. Errors are kept.
     fn next_event(&mut self) -> Option<Event> {
         loop {
             self.records_until_poll -= 1;
@@ -184,7 +184,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The names of the interfaces, if there are more than before.
+    /// Names of the interfaces, if there are new ones.
     fn new_interfaces(&mut self) -> Option<Vec<String>> {
         let interfaces = self.reader.interfaces();
         if interfaces.len() == self.interfaces {
@@ -194,7 +194,7 @@ impl<'a> Input<'a> {
         Some(interfaces.iter().map(|interface| interface.name.clone().unwrap_or_default()).collect())
     }
 
-    /// Whether times count from the first event, as in a capture of a host, whose clock shows the date.
+    /// Whether times are relative to the first event, as in a capture of a host with absolute times.
     fn starts_at_first_event(&self) -> bool {
         self.reader.format() != Format::Ns2 && self.reader.epoch_s() > 0
     }
@@ -312,7 +312,7 @@ fn finding_json(finding: &Finding) -> Json {
     })
 }
 
-/// A file that counts the bytes that were read.
+/// A reader that counts the bytes read.
 struct CountingReader {
     file: Box<dyn Read + Send>,
     bytes_read: Arc<AtomicU64>,

@@ -1,4 +1,4 @@
-//! A trace that a run writes: a file beside its name until it is whole.
+//! Trace file written by a run, under a temporary name until it is complete.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
@@ -11,10 +11,10 @@ use pyo3::prelude::*;
 
 use crate::parquet::TableWriter;
 
-/// Rows of a row group.
+/// Rows per row group.
 const ROW_GROUP_ROWS: u64 = 1 << 18;
 
-/// Options of a trace file, as Python has checked them.
+/// Options of a trace file, already checked by Python.
 #[derive(FromPyObject)]
 pub struct TraceTo {
     /// Final path, and path until the file is complete.
@@ -25,13 +25,13 @@ pub struct TraceTo {
     /// "gzip", "zstd", or empty.
     compression: String,
     links: Vec<String>,
-    /// Bytes of each packet that a capture keeps.
+    /// Maximum bytes of each packet in a capture.
     keep: u32,
-    /// The version of IP that a capture shows, 4 or 6.
+    /// IP version of a capture, 4 or 6.
     ip: u32,
 }
 
-/// A file that is being written; dropped before it is complete, it is deleted.
+/// A trace file in progress; it is deleted if dropped before it is complete.
 pub struct TraceFile {
     path: PathBuf,
     partial: PathBuf,
@@ -42,11 +42,11 @@ pub struct TraceFile {
 enum TraceSink {
     Bytes(CompressedWriter),
     Rows(Box<TableWriter<BufWriter<File>>>),
-    /// Rows, before the first of them says what columns there are.
+    /// Rows, until the first of them determines the columns.
     EmptyRows(BufWriter<File>),
 }
 
-/// Bytes on their way into a file.
+/// Writer of bytes into a file, with or without compression.
 enum CompressedWriter {
     Plain(BufWriter<File>),
     Gzip(GzEncoder<BufWriter<File>>),
@@ -63,16 +63,18 @@ impl TraceTo {
         TraceSpec { format, links: self.links.clone() }
     }
 
-    /// The links that are shown; where none is named, those that are usual.
+    /// Selected links; empty for the default selection.
     pub fn links(&self) -> &[String] {
         &self.links
     }
 
-    /// Bytes of each packet that a capture keeps.
+    /// Maximum bytes of each packet in a capture.
     pub fn keep(&self) -> u32 {
         self.keep
     }
 
+    /// Creates the file under a temporary name.
+    ///
     /// # Errors
     /// If the file cannot be written.
     pub fn create(&self) -> io::Result<TraceFile> {
@@ -87,7 +89,7 @@ impl TraceTo {
     }
 }
 
-/// Puts a capture that is a file already where a run's is to stand, compressed as was asked. Raises OSError.
+/// Copies a finished capture to the path of a run's trace, compressed as requested. Raises OSError.
 #[pyfunction]
 pub fn put_capture(py: Python<'_>, source: PathBuf, to: TraceTo) -> PyResult<()> {
     Ok(py.detach(|| {
@@ -103,7 +105,7 @@ pub fn put_capture(py: Python<'_>, source: PathBuf, to: TraceTo) -> PyResult<()>
 }
 
 impl TraceFile {
-    /// Takes what a tracer has written so far.
+    /// Writes the pending output of a tracer.
     pub fn write_pending(&mut self, tracer: &mut Tracer) -> io::Result<()> {
         self.write_rows(tracer, ROW_GROUP_ROWS)?;
         let (Some(bytes), Some(TraceSink::Bytes(out))) = (tracer.bytes_mut(), &mut self.sink) else { return Ok(()) };
@@ -112,14 +114,14 @@ impl TraceFile {
         Ok(())
     }
 
-    /// Takes the rest, and puts the file where it is to stand.
+    /// Writes the rest of the output, and renames the file to its final path.
     pub fn finish(mut self, tracer: &mut Tracer) -> io::Result<()> {
         self.write_pending(tracer)?;
         self.write_rows(tracer, 0)?;
         self.close()
     }
 
-    /// Takes bytes that are not a tracer's, into a file of bytes.
+    /// Writes bytes that do not come from a tracer, into a file of bytes.
     ///
     /// # Errors
     /// If they cannot be written.
@@ -130,7 +132,7 @@ impl TraceFile {
         }
     }
 
-    /// Puts the file where it is to stand, with what it has taken.
+    /// Completes the file, and renames it to its final path.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -167,7 +169,7 @@ impl Drop for TraceFile {
     fn drop(&mut self) {
         self.sink = None;
         if self.partial != Path::new("") {
-            // A partial trace is of no use, and a failed deletion is ignored.
+            // A partial trace is useless, and a failed deletion is ignored.
             let _ = fs::remove_file(&self.partial);
         }
     }

@@ -1,4 +1,4 @@
-//! Cases of ns-2 and of a kernel, for `ecnlab validate`.
+//! Comparison with ns-2 and with a kernel, for `ecnlab validate`.
 
 use ecnlab_validation::kernel::{CaseMode, CaseResult, Verdict, validate_json};
 use ecnlab_validation::ns2;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::errors::EngineFault;
 use crate::panic::catch_panic;
 
-/// Compares a case of ns-2; JSON with `name`, `ok`, `events` and `difference`.
+/// Compares a run of ns-2; JSON with `name`, `ok`, `events` and `difference`.
 #[pyfunction]
 #[pyo3(name = "packet_exact")]
 pub fn validate_ns2_case(case_json: &str) -> PyResult<String> {
@@ -18,7 +18,7 @@ pub fn validate_ns2_case(case_json: &str) -> PyResult<String> {
     Ok(json!({ "name": result.name, "ok": is_ok, "events": result.events, "difference": result.difference }).to_string())
 }
 
-/// Compares a case of a kernel in one mode; JSON with `name`, `kind`, `verdict`, `why`, `agreed`, `packets` and `excerpt`.
+/// Compares a recording of a kernel in one mode; JSON with `name`, `kind`, `verdict`, `why`, `agreed`, `packets` and `excerpt`.
 #[pyfunction]
 #[pyo3(name = "kernel_case")]
 pub fn validate_kernel_case(py: Python<'_>, case_json: &str, way: &str) -> PyResult<String> {

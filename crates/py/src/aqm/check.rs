@@ -1,4 +1,4 @@
-//! The conformance suite over an AQM, ours or the user's.
+//! Conformance suite for an AQM, built-in or user-defined.
 
 use cpu_time::ThreadTime;
 use ecnlab_queue::{AqmConfig, Discipline, Fifo, Limit};
@@ -13,9 +13,10 @@ use super::failure::{self, Failure};
 use crate::conformance::check_to_json;
 use crate::panic::catch_panic;
 
-/// Runs the suite over an AQM. JSON as of [`check_to_json`], with one check more. Raises KeyboardInterrupt if a hook or this thread hears Ctrl-C.
+/// Runs the suite for an AQM. JSON as of [`check_to_json`], with one more check. Raises KeyboardInterrupt if a hook or this thread receives
+/// Ctrl-C.
 ///
-/// An AQM that has raised lets every packet pass, so a trial in which it raises judges none of the other rules.
+/// An AQM that has raised passes every packet, so a test case in which it raises does not count for other rules.
 #[pyfunction]
 pub fn check_aqm(py: Python<'_>, aqm: AqmOrName<'_>) -> PyResult<String> {
     let entry = aqm.entry().map_err(PyValueError::new_err)?;
@@ -33,7 +34,7 @@ pub fn check_aqm(py: Python<'_>, aqm: AqmOrName<'_>) -> PyResult<String> {
     Ok(judged.to_string())
 }
 
-/// Whether nothing has failed since the last question. The first failure is kept, and after Ctrl-C no trial calls a hook.
+/// Whether no failure has occurred since the last call. The first failure is stored, and after Ctrl-C no test case calls a hook.
 fn goes_on(first: &mut Option<Failure>) -> bool {
     if first.as_ref().is_some_and(is_interrupt) {
         failure::block_instances();
@@ -56,7 +57,7 @@ fn is_interrupt(failure: &Failure) -> bool {
     Python::attach(|py| failure.error.is_instance_of::<PyKeyboardInterrupt>(py))
 }
 
-/// Cost of a packet in a FIFO buffer with this AQM: nanoseconds of processor time, averaged over so many packets.
+/// CPU time per packet in a FIFO with this AQM, in nanoseconds, averaged over `packets` packets.
 ///
 /// The queue is kept at ten packets, with the AQM's defaults: there RED's average is between its thresholds.
 #[pyfunction]
@@ -77,7 +78,7 @@ pub fn cost_of_aqm(py: Python<'_>, aqm: AqmOrName<'_>, packets: u32) -> PyResult
     }
 }
 
-/// Sends so many packets through a queue that it keeps at ten as far as the AQM lets it.
+/// Sends packets through a queue, which is kept at ten packets as far as the AQM allows.
 fn pass_through(mut queue: Fifo<Packet>, packets: u32) {
     let (mut now, mut rng) = (Time::ZERO, Rng::for_role(1, "cost"));
     for number in 0..u64::from(packets) {
@@ -89,7 +90,7 @@ fn pass_through(mut queue: Fifo<Packet>, packets: u32) {
     }
 }
 
-/// The rule that only a user's AQM can break: one that has raised lets every packet pass, which the other rules would not notice.
+/// The rule that only a user's AQM can violate: one that has raised passes every packet, which the other rules would not detect.
 fn raises(py: Python<'_>, failure: Option<Failure>) -> Json {
     let found = failure.as_ref().map_or(String::new(), |Failure { hook, now, error, .. }| {
         let at = now.map_or(String::new(), |now: Time| format!(" at {} s", now.seconds()));

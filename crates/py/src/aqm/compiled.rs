@@ -1,14 +1,14 @@
-//! An AQM whose hooks numba has compiled: functions at addresses, called without the interpreter.
+//! An AQM whose hooks are compiled by numba: functions at addresses, called without the interpreter.
 //!
-//! The instance's parameters and state are a record of numba's, a run of bytes that this side owns. A hook gets the record and a struct
-//! of what it sees, both by address, and answers with a number. The first eight bytes of the record are the address of the queue's random
-//! stream while a hook may draw, and zero otherwise; a compiled `self.random()` hands it to [`draw`].
+//! The instance's parameters and state are a numba record, a byte buffer owned by Rust. A hook gets the addresses of the record and of its
+//! argument struct, and returns an integer. The first eight bytes of the record are the address of the queue's random stream while a hook
+//! may draw, and zero otherwise; a compiled `self.random()` passes it to [`draw`].
 //!
-//! What a hook raises it tells with [`RAISED`]. Then the same question is put to the class in plain Python, over the record as the hook
-//! left it, and what that raises is the failure, with its traceback.
+//! A hook reports an exception by returning [`RAISED`]. The same call is then repeated with the class in plain Python, on the record as the
+//! hook left it. The exception raised there is the failure, with its traceback.
 //!
-//! With [`entry`](super::entry), which begins a compiled instance, this is the one place of this crate with `unsafe`. Each block says on what
-//! it rests.
+//! Together with [`entry`](super::entry), which creates compiled instances, this is the only module of this crate with `unsafe`. Each block
+//! states its safety argument.
 
 #![allow(unsafe_code)]
 
@@ -30,11 +30,11 @@ use super::{verdict, view};
 /// Return value of a hook that has raised. No verdict is negative.
 const RAISED: i64 = -1;
 
-/// What a compiled `on_deadline` answers for "none", and for "raised".
+/// Return values of a compiled `on_deadline` for no deadline, and for an exception.
 const NO_DEADLINE: f64 = f64::NEG_INFINITY;
 const DEADLINE_RAISED: f64 = f64::INFINITY;
 
-/// A question about a packet, a deadline or a time: the record, and what is seen.
+/// A hook for a packet, a deadline or a time; its arguments are the record and the argument struct.
 type HookFn = unsafe extern "C" fn(*mut u64, *const c_void) -> i64;
 type DeadlineHookFn = unsafe extern "C" fn(*mut u64, *const c_void) -> f64;
 type RateHookFn = unsafe extern "C" fn(*mut u64, i64) -> i64;
@@ -43,9 +43,9 @@ type RateHookFn = unsafe extern "C" fn(*mut u64, i64) -> i64;
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Program {
-    /// The record as it begins; its length is a multiple of eight.
+    /// Initial record; its length is a multiple of eight.
     record: Vec<u8>,
-    /// Address of each hook, zero if the class does not have it.
+    /// Address of each hook, zero if the class does not define it.
     on_arrival: usize,
     on_departure: usize,
     on_deadline: usize,
@@ -54,17 +54,17 @@ pub struct Program {
     group: usize,
     /// Index of each gauge in the record, in the order of declaration, and whether it is an integer.
     gauges: Vec<(usize, bool)>,
-    /// `again(hook, record, argument)`: asks the class in plain Python.
+    /// `again(hook, record, argument)`: calls the hook in plain Python.
     again: Py<PyAny>,
     /// Keeps the functions at the addresses alive.
     keep: Py<PyAny>,
 }
 
-/// An instance of a compiled class.
+/// An instance of a compiled AQM class.
 pub struct Compiled {
     user_aqm: &'static UserAqmClass,
     hooks: Hooks,
-    /// Cells, since a hook may write through the address that it gets, also one that is asked with the instance shared.
+    /// Cells, since a hook may write through its address even when the instance is shared.
     record: Vec<Cell<u64>>,
     gauges: Vec<(usize, bool)>,
     average: Option<(usize, bool)>,
@@ -89,7 +89,8 @@ impl Hooks {
     /// # Safety
     /// As for [`Compiled::new`].
     unsafe fn of(program: &Program) -> Option<Hooks> {
-        // SAFETY: each address is zero, which makes `None`, or that of a function with the signature of its field, as the caller promises.
+        // SAFETY: each address is zero, which gives `None`, or that of a function with the signature of its field, as the caller
+        // guarantees.
         unsafe {
             Some(Hooks {
                 arrival: std::mem::transmute::<usize, Option<HookFn>>(program.on_arrival)?,
@@ -104,15 +105,17 @@ impl Hooks {
 }
 
 impl Compiled {
+    /// Creates an instance of a compiled class.
+    ///
     /// # Errors
-    /// If the record is not of whole words, has no room for a gauge, or there is no `on_arrival`.
+    /// If the record is not of whole words or too small for a gauge, or there is no `on_arrival`.
     ///
     /// # Safety
-    /// Each address in the program is zero or that of a function of the signature of its field in [`Hooks`]. The function was compiled for
-    /// this layout of the record and for the struct that the hook sees. It stays in memory as long as `keep` lives.
+    /// Each address in the program is zero or that of a function with the signature of its field in [`Hooks`]. The function was compiled
+    /// for this layout of the record and for its argument struct. It stays in memory as long as `keep` lives.
     pub unsafe fn new(user_aqm: &'static UserAqmClass, program: Program, due: Option<f64>) -> PyResult<Compiled> {
         let fault = || PyValueError::new_err("a compiled AQM needs a record of whole words with its gauges, and on_arrival");
-        // SAFETY: the caller promises what `of` asks for, and the instance holds `keep`.
+        // SAFETY: the caller guarantees the requirements of `of`, and the instance holds `keep`.
         let hooks = unsafe { Hooks::of(&program) }.ok_or_else(fault)?;
         let record = words(&program.record).filter(|record| record.len() > 1).ok_or_else(fault)?;
         if program.gauges.iter().any(|(at, _)| *at >= record.len()) {
@@ -124,7 +127,7 @@ impl Compiled {
         Ok(Compiled { user_aqm, hooks, record, gauges, average, deadline, again, _keep: keep, failed: Cell::new(false) })
     }
 
-    /// Asks a hook with the stream lent to it.
+    /// Calls a hook with the random stream lent to it.
     #[inline]
     fn ask<S>(&mut self, hook: HookFn, argument: &S, rng: &mut Rng) -> i64 {
         self.record[0].set(std::ptr::from_mut(rng) as u64);
@@ -133,7 +136,7 @@ impl Compiled {
         answer
     }
 
-    /// Unwraps an answer; an error marks the AQM as failed.
+    /// Unwraps the result of a hook; an error marks the AQM as failed.
     #[inline]
     fn unwrap_or_fail<T>(&self, hook: &'static str, answer: Result<T, HookError>, fallback: T, context: impl FnOnce() -> CallContext) -> T {
         answer.unwrap_or_else(|error| {
@@ -152,7 +155,7 @@ impl Compiled {
         failure::store(Failure { aqm: self.user_aqm.name, hook, now: context.now, packet: context.packet, error });
     }
 
-    /// The exception of the class for the same call in plain Python.
+    /// Exception of the class for the same call in plain Python.
     fn exception_in_python(&self, py: Python<'_>, hook: &str, context: &CallContext) -> PyErr {
         let record: Vec<u8> = self.record.iter().flat_map(|word| word.get().to_ne_bytes()).collect();
         let argument = (context.argument)(py);
@@ -180,7 +183,7 @@ struct CallContext {
     argument: PythonArgument,
 }
 
-/// Makes what a hook saw into an object of Python.
+/// Converts the argument of a hook to a Python object.
 type PythonArgument = Box<dyn Fn(Python<'_>) -> PyResult<Py<PyAny>>>;
 
 /// The bytes as words.
@@ -193,11 +196,11 @@ fn words(bytes: &[u8]) -> Option<Vec<Cell<u64>>> {
 #[inline]
 fn call<S>(hook: HookFn, record: &[Cell<u64>], argument: &S) -> i64 {
     // SAFETY: the hook reads and writes the record within its layout and reads `argument`, a struct of the layout that it was compiled for;
-    // it keeps neither address. Both outlive the call, and nobody else looks at them meanwhile.
+    // it stores neither address. Both outlive the call, and nothing else accesses them during it.
     unsafe { hook(words_ptr(record), std::ptr::from_ref(argument).cast()) }
 }
 
-/// The address of the record's words, which lie as words without cells do.
+/// Address of the record's words; cells have the same layout as their contents.
 #[inline]
 fn words_ptr(record: &[Cell<u64>]) -> *mut u64 {
     record.as_ptr().cast_mut().cast()
@@ -281,7 +284,7 @@ impl Aqm for Compiled {
         let Some(hook) = self.hooks.deadline.filter(|_| !self.failed.get()) else { return self.deadline = None };
         let (now, argument) = (context.now, view::TimerContext::of(context));
         self.record[0].set(std::ptr::from_mut(rng) as u64);
-        // SAFETY: as in `call`; the hook answers with seconds.
+        // SAFETY: as in `call`; the hook returns seconds.
         let answer = unsafe { hook(words_ptr(&self.record), std::ptr::from_ref(&argument).cast()) };
         self.record[0].set(0);
         let due = match answer {
@@ -299,7 +302,7 @@ impl Aqm for Compiled {
     fn set_link_rate(&mut self, rate: Rate) {
         let Some(hook) = self.hooks.rate.filter(|_| !self.failed.get()) else { return };
         let bps = rate.bps() as i64;
-        // SAFETY: as in `call`; the rate goes by value.
+        // SAFETY: as in `call`; the rate is passed by value.
         let result = if unsafe { hook(words_ptr(&self.record), bps) } == RAISED { Err(HookError::Raised) } else { Ok(()) };
         self.unwrap_or_fail("on_rate", result, (), || CallContext {
             now: None,
@@ -324,13 +327,13 @@ fn python_argument<T: pyo3::PyClass + Into<PyClassInitializer<T>>>(argument: imp
     Box::new(move |py| Ok(Py::new(py, argument())?.into_any()))
 }
 
-/// Uniform in [0, 1) from the stream at an address; not a number if there is none.
+/// Uniform in [0, 1) from the stream at an address; NaN if there is none.
 extern "C" fn draw(stream: u64) -> f64 {
     if stream == 0 {
         return f64::NAN;
     }
-    // SAFETY: the address is that of the stream which `ask` or `expire` is holding alone while the compiled hook works, and the hook
-    // hands it over as it found it.
+    // SAFETY: the address is that of the stream to which the calling method has exclusive access during the compiled hook, and the hook
+    // passes it on unchanged.
     unsafe { &mut *(stream as *mut Rng) }.uniform()
 }
 
@@ -357,19 +360,19 @@ pub fn addresses(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(addresses)
 }
 
-/// e^x, the same on every machine.
+/// e^x, identical on every machine.
 #[pyfunction]
 pub fn exp(x: f64) -> f64 {
     math::exp(x)
 }
 
-/// The natural logarithm, the same on every machine.
+/// Natural logarithm, identical on every machine.
 #[pyfunction]
 pub fn ln(x: f64) -> f64 {
     math::ln(x)
 }
 
-/// base^exponent by squaring, the same on every machine; the exponent is a whole number, at least 0.
+/// base^exponent by squaring, identical on every machine; the exponent is a non-negative integer.
 #[pyfunction]
 pub fn powi(base: f64, exponent: u64) -> f64 {
     math::powi(base, exponent)

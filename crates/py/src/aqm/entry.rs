@@ -1,6 +1,6 @@
-//! A class of the user's as an entry of the registry.
+//! A user's AQM class as an entry of the registry.
 //!
-//! Entries live as long as the process, as ours do: a class is declared once, however many scenarios name it, and is small.
+//! Entries live as long as the process, as built-in ones do: a class is declared once, however many scenarios name it, and is small.
 
 use ecnlab_queue::{Aqm, AqmEntry, Contradictions, Gauge, Limit, LinkParams, Registry};
 use ecnlab_units::quantity::Amount;
@@ -14,27 +14,27 @@ use super::failure::{self, Failure};
 use super::interpreted::{Draws, Interpreted};
 use super::view::MAX_GROUPS;
 
-/// A user's AQM, declared: what scenarios are read against.
+/// Declaration of a user's AQM, for reading scenarios.
 #[pyclass(frozen, name = "BroughtAqm", module = "ecnlab._core")]
 pub struct UserAqm(&'static AqmEntry);
 
-/// Declaration of a user's class, as instances use it.
+/// Declaration of a user's AQM class, for its instances.
 pub struct UserAqmClass {
     pub name: &'static str,
     pub hooks: &'static [&'static str],
     pub groups: usize,
     pub gauges: &'static [Gauge],
     pub keeps_average: bool,
-    /// The type that answers have.
+    /// Python type of verdicts.
     pub verdict: Py<PyType>,
     pub parameters: &'static [Parameter],
-    /// Makes an instance: `begin(values, rate_bps, limit_packets, limit_bytes)`.
+    /// Creates an instance: `begin(values, rate_bps, limit_packets, limit_bytes)`.
     begin: Py<PyAny>,
-    /// Tells what contradicts itself: `check(values)`, pairs of a parameter and what is wrong.
+    /// Returns contradictions: `check(values)` gives pairs of parameter and explanation.
     check: Py<PyAny>,
 }
 
-/// A parameter as Python declares it.
+/// Declaration of a parameter from Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct ParameterDeclaration {
@@ -50,7 +50,7 @@ struct ParameterDeclaration {
     source: String,
 }
 
-/// Identity and declaration of a class, as Python passes them.
+/// Identity and declaration of a class from Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct ClassDeclaration {
@@ -61,7 +61,7 @@ struct ClassDeclaration {
     digest: String,
     marks: Option<String>,
     parameters: Vec<ParameterDeclaration>,
-    /// Name, unit and sentence of each.
+    /// Name, unit and description of each gauge.
     gauges: Vec<(String, String, String)>,
     test_params: Vec<(String, String)>,
     hooks: Vec<String>,
@@ -87,7 +87,7 @@ impl UserAqm {
     }
 }
 
-/// The entry of an AQM: ours by name, or the user's.
+/// Entry of an AQM: built-in by name, or a user's.
 #[derive(FromPyObject)]
 pub enum AqmOrName<'py> {
     Named(String),
@@ -95,8 +95,10 @@ pub enum AqmOrName<'py> {
 }
 
 impl AqmOrName<'_> {
+    /// Entry of the AQM.
+    ///
     /// # Errors
-    /// If there is none of that name.
+    /// If there is no AQM of that name.
     pub fn entry(&self) -> Result<&'static AqmEntry, String> {
         match self {
             AqmOrName::Named(name) => Registry::builtin().aqm(name).ok_or_else(|| format!("unknown AQM \"{name}\"")),
@@ -105,18 +107,18 @@ impl AqmOrName<'_> {
     }
 }
 
-/// Our registry with the user's AQMs. Raises ValueError if a name is taken.
+/// Built-in registry with the user's AQMs. Raises ValueError if a name exists already.
 pub fn registry_with(aqms: &[Py<UserAqm>]) -> PyResult<Registry> {
     aqms.iter().try_fold(Registry::builtin(), |registry, aqm| registry.with_aqm(aqm.get().0)).map_err(PyValueError::new_err)
 }
 
 impl UserAqmClass {
-    /// Whether the class has this hook.
+    /// Whether the class defines this hook.
     pub fn has(&self, hook: &str) -> bool {
         self.hooks.contains(&hook)
     }
 
-    /// An instance; one that failed to begin lets every packet pass, and so does one that is made where a failure waits to be looked at.
+    /// Creates an instance. If that fails, or if an unread failure exists, the instance passes every packet.
     fn instantiate(&'static self, values: &Values, link: &LinkParams) -> Box<dyn Aqm> {
         if failure::is_stored() {
             return Box::new(PassAll);
@@ -127,7 +129,7 @@ impl UserAqmClass {
         })
     }
 
-    /// Contradictions that the class's `check` reports, each at its parameter; an exception of it is reported at the first.
+    /// Contradictions that the class's `check` reports, each at its parameter; an exception in `check` is reported at the first parameter.
     fn find_contradictions(&'static self, values: &Values) -> Contradictions {
         let first = self.parameters[0].name;
         let found = Python::attach(|py| self.check.bind(py).call1((values_of(py, values)?,))?.extract::<Vec<(String, String)>>());
@@ -147,15 +149,15 @@ impl UserAqmClass {
         let (instance, draws, due, program): (Bound<'_, PyAny>, Py<Draws>, Option<f64>, Option<Program>) = begun.extract()?;
         Ok(match program {
             None => Box::new(Interpreted::new(self, instance, draws, due)?),
-            // SAFETY: `begin` is that of `ecnlab.aqm.plugins`, which passes on what `ecnlab.aqm.compiled` has compiled: each hook for this signature,
-            // this record and what it sees. `keep` holds the compiled code.
+            // SAFETY: `begin` is that of `ecnlab.aqm.plugins`, which returns the code compiled by `ecnlab.aqm.compiled`: each hook for this
+            // signature, this record and this argument struct. `keep` holds the compiled code.
             #[allow(unsafe_code)]
             Some(program) => Box::new(unsafe { Compiled::new(self, program, due)? }),
         })
     }
 }
 
-/// Replaces an AQM that could not begin, until the run reads the failure.
+/// Replaces an AQM whose creation failed, until the run reads the failure.
 struct PassAll;
 
 impl Aqm for PassAll {
@@ -242,7 +244,7 @@ fn check_test_params(parameters: &'static [Parameter], test_params: &[(&'static 
     Ok(())
 }
 
-/// The quietest level that a class writes; a flag `ecn` that is off says that it marks nothing.
+/// Function for the lowest congestion level that a class marks with; a parameter `ecn` that is false means no marks.
 fn marked_level(level: Option<&str>) -> Result<fn(&Values) -> Option<CongestionLevel>, String> {
     match level {
         None => Ok(|_| None),
@@ -265,7 +267,7 @@ fn values_of<'py>(py: Python<'py>, values: &Values) -> PyResult<Bound<'py, PyDic
     Ok(dict)
 }
 
-/// A value as Python has it: times in seconds, rates in bit/s, the word that stands for no value as None.
+/// A value as Python object: times in seconds, rates in bit/s, None for the word without a value.
 fn value_of(py: Python<'_>, value: &Value) -> PyResult<Py<PyAny>> {
     Ok(match value {
         Value::Special(_) => py.None(),

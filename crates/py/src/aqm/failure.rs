@@ -1,7 +1,6 @@
-//! The first exception of a user's AQM, kept until the run reads it.
+//! The first exception of a user's AQM, stored until the run reads it.
 //!
-//! An AQM cannot stop the run that asks it, so its failure waits here: one place for each thread, since a run stays on one thread. The
-//! first failure counts.
+//! An AQM cannot stop its run, so its failure is stored per thread, since a run stays on one thread. Only the first failure counts.
 
 use std::cell::{Cell, RefCell};
 
@@ -13,7 +12,7 @@ use pyo3::types::PyDict;
 pub struct Failure {
     pub aqm: &'static str,
     pub hook: &'static str,
-    /// Nothing if it failed as it was made.
+    /// None if the creation failed.
     pub now: Option<Time>,
     /// Description of the packet that the hook was called for.
     pub packet: String,
@@ -25,24 +24,24 @@ thread_local! {
     static FIRST_FAILURE: RefCell<Option<Failure>> = const { RefCell::new(None) };
 }
 
-/// Keeps a failure, unless there is one already.
+/// Stores a failure, unless there is one already.
 pub fn store(failure: Failure) {
     if !HAS_FAILED.replace(true) {
         FIRST_FAILURE.set(Some(failure));
     }
 }
 
-/// Lets no instance be made until [`take`] is called: what goes on in this thread has no meaning any more.
+/// Prevents the creation of instances until [`take`] is called, because the results of this thread are discarded.
 pub fn block_instances() {
     HAS_FAILED.set(true);
 }
 
-/// Whether there is a failure, or instances are refused.
+/// Whether there is a failure, or instances are blocked.
 pub fn is_stored() -> bool {
     HAS_FAILED.get()
 }
 
-/// Takes the failure out.
+/// Removes and returns the failure.
 pub fn take() -> Option<Failure> {
     HAS_FAILED.set(false);
     FIRST_FAILURE.take()
@@ -50,7 +49,7 @@ pub fn take() -> Option<Failure> {
 
 pyo3::create_exception!(_core, AqmFailure, pyo3::exceptions::PyException, "A user's AQM raised, or answered what cannot be.");
 
-/// The failure as an exception that tells `aqm`, `hook`, `seed`, `time_s` and `packet`; its cause is what was raised.
+/// The failure as an exception with `aqm`, `hook`, `seed`, `time_s` and `packet`; its cause is the original exception.
 pub fn into_exception(py: Python<'_>, seed: u64, failure: Failure) -> PyErr {
     let Failure { aqm, hook, now, packet, error } = failure;
     let into_exception = AqmFailure::new_err(error.to_string());

@@ -1,7 +1,7 @@
 //! An AQM in plain Python.
 //!
-//! Every question attaches the thread to the interpreter and lets it go again, so that runs of other seeds and whoever hears Ctrl-C get
-//! their turn. Only one thread is in the interpreter at a time: several seeds of such an AQM take as long on many cores as on few.
+//! Each hook call attaches the thread to the interpreter and detaches it again, so that runs of other seeds and the handler of Ctrl-C can
+//! run. Only one thread runs in the interpreter at a time: several seeds of such an AQM are no faster on many cores than on one.
 
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +17,7 @@ use super::entry::UserAqmClass;
 use super::failure::{self, Failure};
 use super::{verdict, view};
 
-/// The queue's own stream of random numbers, lent to an AQM while it is asked.
+/// Random stream of the queue, lent to an AQM during a hook call.
 #[pyclass(frozen)]
 #[derive(Default)]
 pub struct Draws(Mutex<Option<Rng>>);
@@ -29,7 +29,7 @@ impl Draws {
         Draws::default()
     }
 
-    /// Uniform in [0, 1). Raises RuntimeError unless the AQM is being asked about a packet or a deadline.
+    /// Uniform in [0, 1). Raises RuntimeError outside of a hook call for a packet or a deadline.
     fn random(&self) -> PyResult<f64> {
         let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         stream.as_mut().map(Rng::uniform).ok_or_else(|| PyRuntimeError::new_err(NO_RANDOM_STREAM))
@@ -39,7 +39,7 @@ impl Draws {
 pub const NO_RANDOM_STREAM: &str = "random() works only in on_arrival, on_departure and on_deadline";
 
 impl Draws {
-    /// Lends the stream while `call_hook` works.
+    /// Lends the stream during `call_hook`.
     fn with_stream<T>(&self, rng: &mut Rng, call_hook: impl FnOnce() -> T) -> T {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(rng.clone());
         let answer = call_hook();
@@ -50,7 +50,7 @@ impl Draws {
     }
 }
 
-/// An instance of a user's class.
+/// An instance of a user's AQM class in plain Python.
 pub struct Interpreted {
     user_aqm: &'static UserAqmClass,
     hooks: Hooks,
@@ -58,11 +58,11 @@ pub struct Interpreted {
     random_stream: Py<Draws>,
     deadline: Option<Time>,
     average: Option<f64>,
-    /// It has failed: from then on it lets every packet pass.
+    /// A hook has failed: from then on the instance passes every packet.
     failed: Cell<bool>,
 }
 
-/// The instance's methods, of those that the class has.
+/// Bound methods of the hooks that the class defines.
 struct Hooks {
     arrival: Py<PyAny>,
     departure: Option<Py<PyAny>>,
@@ -73,7 +73,7 @@ struct Hooks {
 }
 
 impl Interpreted {
-    /// Of an instance that `ecnlab.aqm` has started; `due` is its first deadline in seconds.
+    /// Wraps an instance that `ecnlab.aqm` has created; `due` is its first deadline in seconds.
     pub fn new(
         user_aqm: &'static UserAqmClass,
         instance: Bound<'_, PyAny>,
@@ -96,7 +96,7 @@ impl Interpreted {
         Ok(aqm)
     }
 
-    /// Asks Python; what it raises is kept, and `fallback` answers from then on.
+    /// Calls a Python hook. Its exception is stored, and this and all later calls return `fallback`.
     fn call_hook<T>(&self, call: HookCall, fallback: T, call_hook: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
         if self.failed.get() {
             return fallback;
@@ -116,7 +116,7 @@ impl Interpreted {
         answer.extract()
     }
 
-    /// The gauge `average`, if the class has one.
+    /// Value of the gauge `average`, if the class has one.
     fn read_average(&self, py: Python<'_>) -> PyResult<Option<f64>> {
         if !self.user_aqm.keeps_average {
             return Ok(None);
@@ -125,7 +125,7 @@ impl Interpreted {
     }
 }
 
-/// A call of a hook, for the error message.
+/// A call of a hook, for error messages.
 struct HookCall<'a> {
     hook: &'static str,
     now: Option<Time>,
@@ -138,15 +138,15 @@ impl HookCall<'_> {
     }
 }
 
-/// Text for a packet in error messages.
+/// Description of a packet in error messages.
 pub fn packet_text(packet: &PacketInfo) -> String {
     format!("a packet of {} bytes of flow {}", packet.size, packet.flow)
 }
 
-/// A time in seconds at which an AQM wants to be woken.
+/// Converts a hook's next deadline in seconds.
 ///
 /// # Errors
-/// If it is no time, or not later than `now`.
+/// If it is not a valid time, or not later than `now`.
 pub fn parse_deadline(due_s: f64, now: Option<Time>) -> Result<Time, String> {
     let due = ecnlab_units::Span::from_secs_f64(due_s).map(|span| Time::ZERO + span);
     let due = due.ok_or_else(|| format!("a deadline at {due_s} s is not a time; fix: give seconds since the start of the run, or None"))?;

@@ -1,9 +1,10 @@
-//! A user's own AQM: its declaration in Python becomes an entry of the registry like ours, and its instances stand behind the trait
+//! User-defined AQMs: a class declared in Python becomes an entry of the registry, and its instances implement the trait
 //! [`Aqm`](ecnlab_queue::Aqm).
 //!
-//! An AQM in plain Python is asked through the interpreter ([`interpreted`]), which each question attaches the thread to. One that numba
-//! has compiled is called at an address ([`compiled`]), without the interpreter. Both answer with the same numbers ([`verdict`]) and fail
-//! in the same way ([`failure`]): what was raised is kept, the AQM lets packets pass from then on, and the run ends at its next look.
+//! An AQM in plain Python is called through the interpreter ([`interpreted`]), to which each call attaches the thread. One compiled by
+//! numba is called at an address ([`compiled`]), without the interpreter. Both return the same integers ([`verdict`]) and handle errors in
+//! the same way ([`failure`]): the exception is stored, the AQM passes all packets from then on, and the run ends when it reads the
+//! failure.
 
 mod check;
 mod compiled;
@@ -18,7 +19,7 @@ use pyo3::types::PyBytes;
 
 pub use self::entry::{UserAqm, registry_with};
 
-/// The sources by which a user's AQM is asked. The engine's build does not cover them, so they are part of its digest.
+/// Sources of the interface to users' AQMs. The engine's digest does not cover them, so they are part of the AQM's digest.
 const SOURCES: [&[u8]; 8] = [
     include_bytes!("check.rs"),
     include_bytes!("compiled.rs"),

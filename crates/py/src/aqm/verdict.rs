@@ -1,12 +1,12 @@
-//! Answers of a user's AQM as numbers: plain Python and compiled hooks give the same ones (`Verdict` in `ecnlab.aqm`).
+//! Verdicts of a user's AQM as integers, the same for plain Python and compiled hooks (`Verdict` in `ecnlab.aqm`).
 //!
 //! ```text
 //! bits 0..4    0 pass, 1 mark, 2 drop
-//! bits 4..8    a mark's level
-//! bits 8..12   the cause
-//! bits 12..16  whom it takes: 0 the arriving packet, 1 the first markable one of a group or the oldest, 2 the n-th
+//! bits 4..8    congestion level of a mark
+//! bits 8..12   cause
+//! bits 12..16  target: 0 the arriving packet, 1 the first markable one of a group or the oldest, 2 the n-th
 //! bits 16..48  the group, or n
-//! bits 48..63  "ec", so that no other number is taken for a verdict
+//! bits 48..63  "ec", so that no other integer is mistaken for a verdict
 //! ```
 
 use ecnlab_queue::aqm::{DequeueVerdict, DropTarget, EnqueueVerdict, MarkTarget, SignalCause};
@@ -26,10 +26,10 @@ const TARGET_ARRIVING: i64 = 0;
 const TARGET_HEAD: i64 = 1;
 const TARGET_NTH: i64 = 2;
 
-/// The wish that an answer to an arrival stands for.
+/// Decodes the verdict on an arrival.
 ///
 /// # Errors
-/// If it is none, or names a group that the AQM does not have.
+/// If it is not a verdict, or names a group that the AQM does not have.
 pub fn enqueue_verdict(code: i64, groups: usize) -> Result<EnqueueVerdict, String> {
     let index = code >> 16 & 0xffff_ffff;
     match (kind(code), code >> 12 & 15) {
@@ -48,10 +48,10 @@ pub fn enqueue_verdict(code: i64, groups: usize) -> Result<EnqueueVerdict, Strin
     }
 }
 
-/// The fate that an answer to a departure stands for.
+/// Decodes the verdict on a departure.
 ///
 /// # Errors
-/// If it is none, or is about another packet than the leaving one.
+/// If it is not a verdict, or targets another packet than the departing one.
 pub fn dequeue_verdict(code: i64) -> Result<DequeueVerdict, String> {
     match (kind(code), code >> 12 & 15) {
         (PASS, TARGET_ARRIVING) => Ok(DequeueVerdict::Pass),
@@ -64,7 +64,7 @@ pub fn dequeue_verdict(code: i64) -> Result<DequeueVerdict, String> {
     }
 }
 
-/// Pass, mark or drop; nothing of these for another number.
+/// Pass, mark or drop; another value for any other integer.
 fn kind(code: i64) -> i64 {
     if code >> 48 == SEAL { code & 15 } else { -1 }
 }

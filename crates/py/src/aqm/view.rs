@@ -1,16 +1,16 @@
-//! Arguments of a user's AQM hooks, as Python objects and, for compiled hooks, as structs of a fixed layout.
+//! Arguments of a user's AQM hooks, as Python objects and, for compiled hooks, as structs with a fixed layout.
 //!
-//! The two have the same fields. `_seen` in `ecnlab.aqm.compiled` declares the layout of the structs once more, for numba, and a test holds one
-//! form against the other (`tests/aqm/test_compiled.py`).
+//! Both have the same fields. `_seen` in `ecnlab.aqm.compiled` declares the layout of the structs again for numba, and a test compares the
+//! two (`tests/aqm/test_compiled.py`).
 
 use ecnlab_queue::aqm;
 use ecnlab_units::{Ecn, Time};
 use pyo3::prelude::*;
 
-/// Groups that a user's AQM may have.
+/// Maximum number of packet groups of a user's AQM.
 pub const MAX_GROUPS: usize = 16;
 
-/// How much waits, in all or of a group; the packet in transmission is not counted.
+/// Queued packets and bytes, in total or of a group, without the packet in transmission.
 #[pyclass(frozen, get_all, module = "ecnlab.aqm")]
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
@@ -31,14 +31,14 @@ pub struct Packet {
     rtt_s: f64,
 }
 
-/// A packet that arrives, and the queue that it meets.
+/// An arriving packet, and the queue that it meets.
 #[pyclass(frozen, module = "ecnlab.aqm")]
 pub struct Arrival {
     layout: ArrivalStruct,
     groups: usize,
 }
 
-/// A packet that is about to leave, and the queue that it leaves behind.
+/// A packet that is about to be dequeued, and the queue behind it.
 #[pyclass(frozen, get_all, module = "ecnlab.aqm")]
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -54,7 +54,7 @@ pub struct Departure {
     backlog: Backlog,
 }
 
-/// The queue when a deadline has come.
+/// The queue at a deadline.
 #[pyclass(frozen, get_all, module = "ecnlab.aqm")]
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -65,7 +65,7 @@ pub struct TimerContext {
     backlog: Backlog,
 }
 
-/// The link finds nothing to send.
+/// The queue has become empty.
 #[pyclass(frozen, get_all, module = "ecnlab.aqm")]
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -74,7 +74,7 @@ pub struct Idling {
     now_ps: i64,
 }
 
-/// An arrival as compiled hooks see it.
+/// An arrival for compiled hooks.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct ArrivalStruct {
@@ -217,7 +217,7 @@ impl Idling {
     }
 }
 
-/// A run ends long before 106 days, so its times fit.
+/// Time in picoseconds; a run ends long before 106 days, so it fits into i64.
 fn picos(time: Time) -> i64 {
     time.picos() as i64
 }
