@@ -19,7 +19,7 @@ use crate::errors::{Interrupted, ProblemTuple, engine_fault, problem_tuples, sce
 use crate::panic::catch_panic;
 use crate::progress::ProgressWatch;
 use crate::scenario::{RunResult, Scenario, recording_full};
-use crate::tracing::{TraceFile, TraceTo};
+use crate::tracing::{TraceFile, TraceFileOptions};
 
 create_exception!(_core, SystemRefusal, PyException, "The machine does not permit what a run with real hosts needs.");
 
@@ -63,7 +63,7 @@ pub fn run_live(
     scenario: &Scenario,
     seed: u64,
     watch: Option<Py<PyAny>>,
-    trace: Option<TraceTo>,
+    trace: Option<TraceFileOptions>,
     lateness_budget_s: Option<f64>,
     ip: u32,
 ) -> PyResult<(RunResult, String)> {
@@ -85,9 +85,9 @@ pub fn run_live(
     });
     let RunOutcome { run, tables, metadata, .. } = match outcome {
         Ok(Ok(outcome)) => outcome,
-        Ok(Err(RunFailure::AqmFailed(failure))) => return Err(failure::into_exception(py, seed, *failure)),
-        Ok(Err(RunFailure::CaptureNotWritten(error))) => return Err(error.into()),
-        Ok(Err(RunFailure::RunError(error))) => return Err(into_exception(py, error, watch)),
+        Ok(Err(LiveRunFailure::AqmFailed(failure))) => return Err(failure::into_exception(py, seed, *failure)),
+        Ok(Err(LiveRunFailure::CaptureNotWritten(error))) => return Err(error.into()),
+        Ok(Err(LiveRunFailure::RunError(error))) => return Err(into_exception(py, error, watch)),
         Err(told) => return Err(engine_fault(py, &scenario.0.hash(), seed, &told)),
     };
     Ok((RunResult::new(py, seed, run, tables, cpu_s)?, metadata.json().to_string()))
@@ -112,7 +112,7 @@ pub fn set_realtime_scheduling() -> PyResult<()> {
 }
 
 /// Reason for which a run ended early.
-enum RunFailure {
+enum LiveRunFailure {
     RunError(RunError),
     /// The capture could not be written.
     CaptureNotWritten(io::Error),
@@ -120,39 +120,39 @@ enum RunFailure {
     AqmFailed(Box<failure::Failure>),
 }
 
-impl From<io::Error> for RunFailure {
-    fn from(error: io::Error) -> RunFailure {
-        RunFailure::RunError(RunError::System(error))
+impl From<io::Error> for LiveRunFailure {
+    fn from(error: io::Error) -> LiveRunFailure {
+        LiveRunFailure::RunError(RunError::System(error))
     }
 }
 
 fn run_in_namespaces(
     scenario: &Scenario,
     mut options: RunOptions,
-    trace: Option<&TraceTo>,
+    trace: Option<&TraceFileOptions>,
     watch: &mut ProgressWatch,
-) -> Result<RunOutcome, RunFailure> {
+) -> Result<RunOutcome, LiveRunFailure> {
     if !caps::has_capabilities() {
         userns::unshare_as_root()?;
     }
     // A change of credentials clears the parent-death signal, so it is set after that.
     process::die_with_parent()?;
     options.kernel = run::probe_kernel("live", true);
-    let trace_file = trace.map(SharedTraceFile::begin).transpose().map_err(RunFailure::CaptureNotWritten)?;
+    let trace_file = trace.map(SharedTraceFile::begin).transpose().map_err(LiveRunFailure::CaptureNotWritten)?;
     options.capture = trace_file.as_ref().zip(trace).map(|(trace_file, to)| to.capture(Box::new(trace_file.clone())));
-    drop(failure::take());
+    drop(failure::take_failure());
     let mut failed = None;
     let outcome = run::run(&scenario.0, options, &mut |over_s| {
-        failed = failure::take();
+        failed = failure::take_failure();
         failed.is_some() || watch.should_stop(over_s)
     });
-    if let Some(failure) = failed.or_else(failure::take) {
-        return Err(RunFailure::AqmFailed(Box::new(failure)));
+    if let Some(failure) = failed.or_else(failure::take_failure) {
+        return Err(LiveRunFailure::AqmFailed(Box::new(failure)));
     }
     match (outcome, trace_file) {
-        (Ok(outcome), Some(trace_file)) => trace_file.finish().map(|()| outcome).map_err(RunFailure::CaptureNotWritten),
-        (Err(RunError::System(error)), Some(trace_file)) if trace_file.has_failed() => Err(RunFailure::CaptureNotWritten(error)),
-        (outcome, _) => outcome.map_err(RunFailure::RunError),
+        (Ok(outcome), Some(trace_file)) => trace_file.finish().map(|()| outcome).map_err(LiveRunFailure::CaptureNotWritten),
+        (Err(RunError::System(error)), Some(trace_file)) if trace_file.has_failed() => Err(LiveRunFailure::CaptureNotWritten(error)),
+        (outcome, _) => outcome.map_err(LiveRunFailure::RunError),
     }
 }
 
@@ -170,7 +170,7 @@ fn into_exception(py: Python<'_>, error: RunError, watch: ProgressWatch) -> PyEr
 struct SharedTraceFile(Arc<Mutex<(Option<TraceFile>, bool)>>);
 
 impl SharedTraceFile {
-    fn begin(to: &TraceTo) -> io::Result<SharedTraceFile> {
+    fn begin(to: &TraceFileOptions) -> io::Result<SharedTraceFile> {
         Ok(SharedTraceFile(Arc::new(Mutex::new((Some(to.create()?), false)))))
     }
 
@@ -198,7 +198,7 @@ impl Write for SharedTraceFile {
     }
 }
 
-impl TraceTo {
+impl TraceFileOptions {
     fn capture(&self, out: Box<dyn Write + Send>) -> CaptureOptions {
         CaptureOptions { links: self.links().to_vec(), snaplen: self.keep(), out }
     }

@@ -111,7 +111,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(backends::unshare_as_root, module)?)?;
     module.add_function(wrap_pyfunction!(backends::set_realtime_scheduling, module)?)?;
     module.add_function(wrap_pyfunction!(conformance::check_discipline, module)?)?;
-    module.add_function(wrap_pyfunction!(replay::replayed, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::replay_queues, module)?)?;
     module.add_function(wrap_pyfunction!(joined, module)?)?;
     module.add_function(wrap_pyfunction!(write_parquet, module)?)
 }

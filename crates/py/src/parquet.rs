@@ -17,10 +17,10 @@ use parquet::column::writer::ColumnWriter;
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
-use parquet::file::properties::{EnabledStatistics, ReaderProperties, WriterProperties, WriterPropertiesPtr};
 use parquet::file::reader::{ChunkReader, Length, RowGroupReader};
 use parquet::file::serialized_reader::SerializedRowGroupReader;
 use parquet::file::writer::SerializedFileWriter;
+use parquet::file::properties::{EnabledStatistics, ReaderProperties, WriterProperties, WriterPropertiesPtr};
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
 /// Minimum number of rows for compression.
@@ -62,7 +62,7 @@ pub fn have_same_columns(one: &Table, other: &Table) -> bool {
 }
 
 fn schema(table: &Table) -> Result<TypePtr> {
-    let fields = table.columns.iter().map(|(name, column)| field(name, column)).collect::<Result<_>>()?;
+    let fields = table.columns.iter().map(|(name, column)| parquet_field(name, column)).collect::<Result<_>>()?;
     Ok(Arc::new(Type::group_type_builder("table").with_fields(fields).build()?))
 }
 
@@ -78,7 +78,7 @@ impl<W: Write + Send> TableWriter<W> {
     }
 
     fn of(template: &Table, rows: usize, metadata: Vec<(String, String)>, out: W) -> Result<TableWriter<W>> {
-        Ok(TableWriter { writer: SerializedFileWriter::new(out, schema(template)?, properties(template, rows, metadata))? })
+        Ok(TableWriter { writer: SerializedFileWriter::new(out, schema(template)?, writer_properties(template, rows, metadata))? })
     }
 
     /// Appends a table as a row group.
@@ -102,7 +102,7 @@ impl<W: Write + Send> TableWriter<W> {
     }
 }
 
-fn field(name: &str, column: &Column) -> Result<TypePtr> {
+fn parquet_field(name: &str, column: &Column) -> Result<TypePtr> {
     let (physical, converted, logical) = match column {
         Column::Real(_) => (Physical::DOUBLE, ConvertedType::NONE, None),
         Column::Count(_) => (Physical::INT64, ConvertedType::UINT_64, Some(LogicalType::integer(64, false))),
@@ -114,7 +114,7 @@ fn field(name: &str, column: &Column) -> Result<TypePtr> {
 }
 
 /// Writer properties. Real numbers seldom repeat, so they have no dictionary; for few rows compression does not pay.
-fn properties(table: &Table, rows: usize, metadata: Vec<(String, String)>) -> WriterPropertiesPtr {
+fn writer_properties(table: &Table, rows: usize, metadata: Vec<(String, String)>) -> WriterPropertiesPtr {
     let compression = if rows < MIN_COMPRESSED_ROWS { Compression::UNCOMPRESSED } else { Compression::ZSTD(ZstdLevel::default()) };
     let metadata = metadata.into_iter().map(|(key, value)| KeyValue::new(key, value)).collect();
     let mut builder = WriterProperties::builder()
@@ -221,7 +221,7 @@ struct ThriftChecker<'f> {
 }
 
 impl ThriftChecker<'_> {
-    fn byte(&mut self) -> std::result::Result<u8, &'static str> {
+    fn next_byte(&mut self) -> std::result::Result<u8, &'static str> {
         let (&first, rest) = self.remaining.split_first().ok_or("no end")?;
         self.remaining = rest;
         Ok(first)
@@ -232,10 +232,10 @@ impl ThriftChecker<'_> {
         Ok(())
     }
 
-    fn varint(&mut self) -> std::result::Result<u64, &'static str> {
+    fn next_varint(&mut self) -> std::result::Result<u64, &'static str> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
+            let byte = self.next_byte()?;
             number |= u64::from(byte & 127) << shift;
             if byte < 128 {
                 return Ok(number);
@@ -245,7 +245,7 @@ impl ThriftChecker<'_> {
     }
 
     fn zigzag(&mut self) -> std::result::Result<i64, &'static str> {
-        let number = self.varint()?;
+        let number = self.next_varint()?;
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
@@ -253,7 +253,7 @@ impl ThriftChecker<'_> {
     fn check_struct(&mut self, depth: u32, known: &[KnownField]) -> std::result::Result<(), &'static str> {
         let mut id = 0i64;
         loop {
-            let head = self.byte()?;
+            let head = self.next_byte()?;
             if head == 0 {
                 return Ok(());
             }
@@ -279,12 +279,12 @@ impl ThriftChecker<'_> {
         let deeper = depth.checked_sub(1).ok_or(TOO_DEEP)?;
         match kind {
             3 => self.skip(1),
-            4..=6 => self.varint().map(drop),
+            4..=6 => self.next_varint().map(drop),
             7 => self.skip(8),
-            8 => self.varint().and_then(|length| self.skip(length)),
+            8 => self.next_varint().and_then(|length| self.skip(length)),
             9 | 10 => {
-                let head = self.byte()?;
-                let length = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
+                let head = self.next_byte()?;
+                let length = if head >> 4 == 15 { self.next_varint()? } else { u64::from(head >> 4) };
                 if matches!(head & 15, 1 | 2) && length > 0 {
                     return Err("a list of booleans, which tables do not have");
                 }

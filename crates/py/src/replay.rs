@@ -20,17 +20,17 @@ type QueueReplay = ([u64; 4], Option<FirstDifference>);
 /// selected queue, or all queues, cannot be replayed.
 #[pyfunction]
 #[pyo3(name = "replay", signature = (scenario, seed, table, queue = None))]
-pub fn replayed(
+pub fn replay_queues(
     py: Python<'_>,
     scenario: &Scenario,
     seed: u64,
     table: &Table,
     queue: Option<&str>,
 ) -> PyResult<Vec<(String, Option<QueueReplay>)>> {
-    drop(failure::take());
+    drop(failure::take_failure());
     let outcome = py.detach(|| {
         let outcome = catch_panic(|| replay::replay(&scenario.0.network, seed, &table.0, queue));
-        (outcome, failure::take())
+        (outcome, failure::take_failure())
     });
     match outcome {
         (_, Some(failure)) => Err(failure::into_exception(py, seed, failure)),

@@ -20,7 +20,7 @@ use crate::file_io;
 use crate::panic::catch_panic;
 use crate::progress::ProgressWatch;
 use crate::table::Table;
-use crate::tracing::TraceTo;
+use crate::tracing::TraceFileOptions;
 
 /// Events between two reads of the clock; fewer if a user's AQM may fail at any of them.
 const SLICE_EVENTS: u64 = 1 << 16;
@@ -144,7 +144,7 @@ impl Scenario {
     /// Runs the scenario; `watch` is called with the simulated seconds about every 50 ms, and returns whether to stop. Raises OSError if
     /// the trace cannot be written.
     #[pyo3(signature = (seed, watch = None, trace = None))]
-    fn run(&self, py: Python<'_>, seed: i64, watch: Option<Py<PyAny>>, trace: Option<TraceTo>) -> PyResult<RunResult> {
+    fn run(&self, py: Python<'_>, seed: i64, watch: Option<Py<PyAny>>, trace: Option<TraceFileOptions>) -> PyResult<RunResult> {
         let seed = u64::try_from(seed).map_err(|_| PyValueError::new_err(format!("seed {seed} must not be negative")))?;
         let needs_kernel = self.0.needs_kernel();
         if !needs_kernel.is_empty() {
@@ -159,8 +159,8 @@ impl Scenario {
         match outcome {
             Ok(Ok((run, extra_tables))) => RunResult::new(py, seed, run, extra_tables, cpu_s),
             Ok(Err(RunFailure::Stopped)) => Err(watch.failure.unwrap_or_else(|| Interrupted::new_err("the run was stopped"))),
-            Ok(Err(RunFailure::Failed(failure))) => Err(failure::into_exception(py, seed, *failure)),
-            Ok(Err(RunFailure::Untraced(error))) => Err(error.into()),
+            Ok(Err(RunFailure::AqmFailed(failure))) => Err(failure::into_exception(py, seed, *failure)),
+            Ok(Err(RunFailure::TraceNotWritten(error))) => Err(error.into()),
             Ok(Err(RunFailure::Full(full))) => Err(recording_full(py, &full)),
             Err(message) => Err(engine_fault(py, &self.0.hash(), seed, &message)),
         }
@@ -176,9 +176,9 @@ enum RunFailure {
     Stopped,
     Full(RecordingFull),
     /// The trace could not be written.
-    Untraced(io::Error),
+    TraceNotWritten(io::Error),
     /// A user's AQM failed.
-    Failed(Box<Failure>),
+    AqmFailed(Box<Failure>),
 }
 
 type Tables = Vec<(&'static str, measures::Table)>;
@@ -189,7 +189,7 @@ impl Scenario {
         py.detach(read).map(Scenario).map_err(|problems| scenario_error(py, problems))
     }
 
-    fn run_to_end(&self, seed: u64, watch: &mut ProgressWatch, trace: Option<&TraceTo>) -> Result<(Run, Tables), RunFailure> {
+    fn run_to_end(&self, seed: u64, watch: &mut ProgressWatch, trace: Option<&TraceFileOptions>) -> Result<(Run, Tables), RunFailure> {
         let recording = self.0.record.recording();
         if trace.is_none() && recording == RecordingConfig::default() {
             let (run, NoProbe) = self.execute(seed, NoProbe, watch, SLICE_EVENTS, |_| Ok(()))?;
@@ -205,12 +205,18 @@ impl Scenario {
     }
 
     /// Runs the scenario with a packet trace in a file.
-    fn run_traced(&self, seed: u64, recorder: Recorder, watch: &mut ProgressWatch, to: &TraceTo) -> Result<(Run, Recorder), RunFailure> {
-        let mut file = to.create().map_err(RunFailure::Untraced)?;
+    fn run_traced(
+        &self,
+        seed: u64,
+        recorder: Recorder,
+        watch: &mut ProgressWatch,
+        to: &TraceFileOptions,
+    ) -> Result<(Run, Recorder), RunFailure> {
+        let mut file = to.create().map_err(RunFailure::TraceNotWritten)?;
         let probe = RecorderAndTracer { recorder, tracer: Tracer::new(to.spec()) };
         let (run, mut probe) = self.execute(seed, probe, watch, TRACED_SLICE_EVENTS, |probe| file.write_pending(&mut probe.tracer))?;
         probe.tracer.write_remaining_transmissions(Time::ZERO + self.0.duration);
-        file.finish(&mut probe.tracer).map_err(RunFailure::Untraced)?;
+        file.finish(&mut probe.tracer).map_err(RunFailure::TraceNotWritten)?;
         Ok((run, probe.recorder))
     }
 
@@ -225,14 +231,14 @@ impl Scenario {
     ) -> Result<(Run, P), RunFailure> {
         let (duration, measure_from) = (Time::ZERO + self.0.duration, Time::ZERO + self.0.measure_from);
         let slice = if self.0.user_aqms.is_empty() { slice } else { SHORT_SLICE_EVENTS };
-        drop(failure::take());
+        drop(failure::take_failure());
         let mut simulation = Simulation::new(&self.0.network, &Options { duration, measure_from, seed }, probe);
         loop {
             let over = simulation.advance(duration, slice);
-            if let Some(failure) = failure::take() {
-                return Err(RunFailure::Failed(Box::new(failure)));
+            if let Some(failure) = failure::take_failure() {
+                return Err(RunFailure::AqmFailed(Box::new(failure)));
             }
-            between(simulation.probe_mut()).map_err(RunFailure::Untraced)?;
+            between(simulation.probe_mut()).map_err(RunFailure::TraceNotWritten)?;
             if over {
                 return Ok(simulation.finish());
             }

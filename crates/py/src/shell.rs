@@ -44,7 +44,7 @@ pub struct Shell {
     addresses: Vec<[String; 2]>,
     /// Snapshot that the links' thread updates.
     view: Arc<SharedView>,
-    loop_thread: Mutex<Option<JoinHandle<LoopResult>>>,
+    loop_thread: Mutex<Option<JoinHandle<EventLoopResult>>>,
 }
 
 #[derive(Default)]
@@ -54,7 +54,7 @@ struct SharedView {
 }
 
 /// Result of the links' thread; the text is that of a panic.
-type LoopResult = (Option<Failure>, Result<io::Result<(Run, Json)>, String>);
+type EventLoopResult = (Option<Failure>, Result<io::Result<(Run, Json)>, String>);
 
 #[pymethods]
 impl Shell {
@@ -198,12 +198,12 @@ fn run_event_loop(
     seed: u64,
     file: Option<CaptureFile>,
     view: &SharedView,
-) -> LoopResult {
-    drop(failure::take());
+) -> EventLoopResult {
+    drop(failure::take_failure());
     let mut failed = None;
     let mut real_time = false;
     let mut watch = |snapshot: &ShellSnapshot| {
-        failed = failed.take().or_else(failure::take);
+        failed = failed.take().or_else(failure::take_failure);
         *lock_ignoring_poison(&view.snapshot) = Some(snapshot_json(path, snapshot).to_string());
         failed.is_none() && !view.stop.load(Ordering::Relaxed)
     };
@@ -215,11 +215,11 @@ fn run_event_loop(
             shell::run(path, namespaces_to_start, seed, tap, began, &mut watch).map(run_with_counters)
         }
     });
-    let carried = carried.map(|outcome| outcome.map(|(run, info)| (run, with_key(info, "real_time_class", json!(real_time)))));
-    (failed.or_else(failure::take), carried)
+    let carried = carried.map(|outcome| outcome.map(|(run, info)| (run, with_json_key(info, "real_time_class", json!(real_time)))));
+    (failed.or_else(failure::take_failure), carried)
 }
 
-fn with_key(mut info: Json, name: &str, value: Json) -> Json {
+fn with_json_key(mut info: Json, name: &str, value: Json) -> Json {
     info[name] = value;
     info
 }
@@ -227,11 +227,11 @@ fn with_key(mut info: Json, name: &str, value: Json) -> Json {
 /// The run, and the counters of real packets as JSON.
 fn run_with_counters<P>(finished: FinishedShell<P>) -> (Run, Json) {
     let FinishedShell { run, counters, lateness, .. } = finished;
-    (run, with_key(counters_json(&counters), "lateness_s", lateness.json()))
+    (run, with_json_key(counters_json(&counters), "lateness_s", lateness.json()))
 }
 
 fn counters_json(counts: &ForwardingCounters) -> Json {
-    with_key(counts.json(), "device_drops", json!(counts.tun_tx_drops))
+    with_json_key(counts.json(), "device_drops", json!(counts.tun_tx_drops))
 }
 
 fn snapshot_json(path: &ShellPath, snapshot: &ShellSnapshot) -> Json {

@@ -56,7 +56,7 @@ impl Table {
     /// Bytes of all values.
     #[getter]
     fn size(&self) -> usize {
-        self.0.columns.iter().map(|(_, column)| column.len() * value_bytes(column)).sum()
+        self.0.columns.iter().map(|(_, column)| column.len() * size_of_values(column)).sum()
     }
 
     /// Values of a column as Python objects. Raises KeyError if there is no such column.
@@ -177,7 +177,7 @@ fn slice_rows(column: &Column, rows: Range<usize>) -> Column {
     }
 }
 
-fn value_bytes(column: &Column) -> usize {
+fn size_of_values(column: &Column) -> usize {
     match column {
         Column::Real(_) | Column::Count(_) => 8,
         Column::Index(_) | Column::Name { .. } => 4,

@@ -88,7 +88,7 @@ fn check_trace(py: Python<'_>, path: Option<&str>, watch: Option<Py<PyAny>>) -> 
 }
 
 /// A trace file that is being read.
-pub struct Input<'a> {
+pub struct TraceInput<'a> {
     reader: Reader<'a>,
     /// Bytes read from the file, before decompression.
     bytes_read: Arc<AtomicU64>,
@@ -105,7 +105,7 @@ fn read<T: Send>(
     py: Python<'_>,
     path: Option<&str>,
     watch: Option<Py<PyAny>>,
-    work: impl FnOnce(&mut Input) -> Result<T, String> + Send,
+    work: impl FnOnce(&mut TraceInput) -> Result<T, String> + Send,
 ) -> PyResult<T> {
     let bytes_read = Arc::new(AtomicU64::new(0));
     let file: Box<dyn Read + Send> = match path {
@@ -116,7 +116,7 @@ fn read<T: Send>(
     let outcome = py.detach(|| {
         catch_panic(|| {
             let reader = Reader::open(CountingReader { file, bytes_read: bytes_read.clone() }).map_err(open_error)?;
-            let mut input = Input::new(reader, bytes_read, watch);
+            let mut input = TraceInput::new(reader, bytes_read, watch);
             let worked = work(&mut input);
             Ok((worked, input.is_stopped, input.watch))
         })
@@ -150,9 +150,9 @@ impl OpenError {
     }
 }
 
-impl<'a> Input<'a> {
-    fn new(reader: Reader<'a>, bytes_read: Arc<AtomicU64>, watch: ProgressWatch) -> Input<'a> {
-        Input {
+impl<'a> TraceInput<'a> {
+    fn new(reader: Reader<'a>, bytes_read: Arc<AtomicU64>, watch: ProgressWatch) -> TraceInput<'a> {
+        TraceInput {
             reader,
             bytes_read,
             watch,
@@ -221,7 +221,7 @@ impl<'a> Input<'a> {
     }
 
     /// The error of a file without events.
-    fn nothing_to_read(&self) -> String {
+    fn no_events_error(&self) -> String {
         match self.errors.first() {
             Some(error) => error.to_string(),
             None => "it contains no IP packet".to_owned(),
@@ -229,8 +229,8 @@ impl<'a> Input<'a> {
     }
 }
 
-fn analyze(input: &mut Input, options: Options) -> Result<(TraceReport, Json), String> {
-    let Some(first) = input.next_event() else { return Err(input.nothing_to_read()) };
+fn analyze(input: &mut TraceInput, options: Options) -> Result<(TraceReport, Json), String> {
+    let Some(first) = input.next_event() else { return Err(input.no_events_error()) };
     let mut analysis = Analysis::new(options, input.starts_at_first_event());
     let mut event = Some(first);
     while let Some(next) = event {
@@ -259,8 +259,8 @@ fn analyze(input: &mut Input, options: Options) -> Result<(TraceReport, Json), S
     Ok((report, about))
 }
 
-fn check(input: &mut Input) -> Result<Json, String> {
-    let Some(first) = input.next_event() else { return Err(input.nothing_to_read()) };
+fn check(input: &mut TraceInput) -> Result<Json, String> {
+    let Some(first) = input.next_event() else { return Err(input.no_events_error()) };
     let origin = if input.starts_at_first_event() { first.time } else { Time::ZERO };
     let mut check = EcnCheck::default();
     let mut event = Some(first);

@@ -16,7 +16,7 @@ const ROW_GROUP_ROWS: u64 = 1 << 18;
 
 /// Options of a trace file, already checked by Python.
 #[derive(FromPyObject)]
-pub struct TraceTo {
+pub struct TraceFileOptions {
     /// Final path, and path until the file is complete.
     path: PathBuf,
     partial: PathBuf,
@@ -53,7 +53,7 @@ enum CompressedWriter {
     Zstd(zstd::Encoder<'static, BufWriter<File>>),
 }
 
-impl TraceTo {
+impl TraceFileOptions {
     pub fn spec(&self) -> TraceSpec {
         let format = match self.form.as_str() {
             "ns2" => TraceFormat::Ns2,
@@ -91,7 +91,7 @@ impl TraceTo {
 
 /// Copies a finished capture to the path of a run's trace, compressed as requested. Raises OSError.
 #[pyfunction]
-pub fn put_capture(py: Python<'_>, source: PathBuf, to: TraceTo) -> PyResult<()> {
+pub fn put_capture(py: Python<'_>, source: PathBuf, to: TraceFileOptions) -> PyResult<()> {
     Ok(py.detach(|| {
         let (mut source, mut file) = (File::open(source)?, to.create()?);
         let mut chunk = vec![0; 1 << 20];

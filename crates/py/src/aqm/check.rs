@@ -20,30 +20,31 @@ use crate::panic::catch_panic;
 #[pyfunction]
 pub fn check_aqm(py: Python<'_>, aqm: AqmOrName<'_>) -> PyResult<String> {
     let entry = aqm.entry().map_err(PyValueError::new_err)?;
-    drop(failure::take());
+    drop(failure::take_failure());
     let mut failure = None;
-    let outcome = py.detach(|| catch_panic(|| check_to_json(&DeviceUnderTest::aqm(entry), &mut || goes_on(&mut failure))));
-    drop(failure::take());
+    let outcome =
+        py.detach(|| catch_panic(|| check_to_json(&DeviceUnderTest::aqm(entry), &mut || continues_without_failure(&mut failure))));
+    drop(failure::take_failure());
     if let Some(Failure { error, .. }) = failure.take_if(|failure| is_interrupt(failure)) {
         return Err(error);
     }
     let mut judged = outcome.map_err(PyRuntimeError::new_err)?;
     if let Json::Array(checks) = &mut judged["checks"] {
-        checks.insert(0, raises(py, failure));
+        checks.insert(0, exception_check_json(py, failure));
     }
     Ok(judged.to_string())
 }
 
 /// Whether no failure has occurred since the last call. The first failure is stored, and after Ctrl-C no test case calls a hook.
-fn goes_on(first: &mut Option<Failure>) -> bool {
+fn continues_without_failure(first: &mut Option<Failure>) -> bool {
     if first.as_ref().is_some_and(is_interrupt) {
         failure::block_instances();
         return false;
     }
     if let Err(error) = Python::attach(|py| py.check_signals()) {
-        failure::store(Failure { aqm: "", hook: "", now: None, packet: String::new(), error });
+        failure::store_failure(Failure { aqm: "", hook: "", now: None, packet: String::new(), error });
     }
-    let Some(failure) = failure::take() else { return true };
+    let Some(failure) = failure::take_failure() else { return true };
     if is_interrupt(&failure) {
         failure::block_instances();
         *first = Some(failure);
@@ -63,15 +64,15 @@ fn is_interrupt(failure: &Failure) -> bool {
 #[pyfunction]
 pub fn cost_of_aqm(py: Python<'_>, aqm: AqmOrName<'_>, packets: u32) -> PyResult<f64> {
     let entry = aqm.entry().map_err(PyValueError::new_err)?;
-    drop(failure::take());
+    drop(failure::take_failure());
     let cost_ns = py.detach(|| {
         let (rate, limit) = (Rate::from_bps(10_000_000).expect("is not zero"), Limit::Packets(100));
         let aqm = AqmConfig { entry, values: Values::defaults(entry.parameters) }.build(rate, limit);
         let began = ThreadTime::now();
-        pass_through(Fifo::new(aqm, limit), packets);
+        send_packets_through(Fifo::new(aqm, limit), packets);
         began.elapsed().as_secs_f64() * 1e9 / f64::from(packets)
     });
-    match failure::take() {
+    match failure::take_failure() {
         Some(failure) if is_interrupt(&failure) => Err(failure.error),
         Some(failure) => Err(failure::into_exception(py, 0, failure)),
         None => Ok(cost_ns),
@@ -79,7 +80,7 @@ pub fn cost_of_aqm(py: Python<'_>, aqm: AqmOrName<'_>, packets: u32) -> PyResult
 }
 
 /// Sends packets through a queue, which is kept at ten packets as far as the AQM allows.
-fn pass_through(mut queue: Fifo<Packet>, packets: u32) {
+fn send_packets_through(mut queue: Fifo<Packet>, packets: u32) {
     let (mut now, mut rng) = (Time::ZERO, Rng::for_role(1, "cost"));
     for number in 0..u64::from(packets) {
         queue.enqueue(Packet { number, ..Packet::PLAIN }, now, &mut rng, &mut |_| {});
@@ -91,7 +92,7 @@ fn pass_through(mut queue: Fifo<Packet>, packets: u32) {
 }
 
 /// The rule that only a user's AQM can violate: one that has raised passes every packet, which the other rules would not detect.
-fn raises(py: Python<'_>, failure: Option<Failure>) -> Json {
+fn exception_check_json(py: Python<'_>, failure: Option<Failure>) -> Json {
     let found = failure.as_ref().map_or(String::new(), |Failure { hook, now, error, .. }| {
         let at = now.map_or(String::new(), |now: Time| format!(" at {} s", now.seconds()));
         let traceback = error.traceback(py).and_then(|traceback| traceback.format().ok()).unwrap_or_default();

@@ -2,7 +2,7 @@
 //!
 //! The instance's parameters and state are a numba record, a byte buffer owned by Rust. A hook gets the addresses of the record and of its
 //! argument struct, and returns an integer. The first eight bytes of the record are the address of the queue's random stream while a hook
-//! may draw, and zero otherwise; a compiled `self.random()` passes it to [`draw`].
+//! may draw_uniform, and zero otherwise; a compiled `self.random()` passes it to [`draw_uniform`].
 //!
 //! A hook reports an exception by returning [`RAISED`]. The same call is then repeated with the class in plain Python, on the record as the
 //! hook left it. The exception raised there is the failure, with its traceback.
@@ -39,10 +39,10 @@ type HookFn = unsafe extern "C" fn(*mut u64, *const c_void) -> i64;
 type DeadlineHookFn = unsafe extern "C" fn(*mut u64, *const c_void) -> f64;
 type RateHookFn = unsafe extern "C" fn(*mut u64, i64) -> i64;
 
-/// Program that Python compiled for one instance.
+/// CompiledProgram that Python compiled for one instance.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Program {
+pub struct CompiledProgram {
     /// Initial record; its length is a multiple of eight.
     record: Vec<u8>,
     /// Address of each hook, zero if the class does not define it.
@@ -61,9 +61,9 @@ pub struct Program {
 }
 
 /// An instance of a compiled AQM class.
-pub struct Compiled {
+pub struct CompiledAqm {
     user_aqm: &'static UserAqmClass,
-    hooks: Hooks,
+    hooks: CompiledHooks,
     /// Cells, since a hook may write through its address even when the instance is shared.
     record: Vec<Cell<u64>>,
     gauges: Vec<(usize, bool)>,
@@ -74,7 +74,7 @@ pub struct Compiled {
     failed: Cell<bool>,
 }
 
-struct Hooks {
+struct CompiledHooks {
     arrival: HookFn,
     departure: Option<HookFn>,
     deadline: Option<DeadlineHookFn>,
@@ -83,16 +83,16 @@ struct Hooks {
     group: Option<HookFn>,
 }
 
-impl Hooks {
+impl CompiledHooks {
     /// The hooks of a program; `None` if it has no `on_arrival`.
     ///
     /// # Safety
-    /// As for [`Compiled::new`].
-    unsafe fn of(program: &Program) -> Option<Hooks> {
+    /// As for [`CompiledAqm::new`].
+    unsafe fn of(program: &CompiledProgram) -> Option<CompiledHooks> {
         // SAFETY: each address is zero, which gives `None`, or that of a function with the signature of its field, as the caller
         // guarantees.
         unsafe {
-            Some(Hooks {
+            Some(CompiledHooks {
                 arrival: std::mem::transmute::<usize, Option<HookFn>>(program.on_arrival)?,
                 departure: std::mem::transmute::<usize, Option<HookFn>>(program.on_departure),
                 deadline: std::mem::transmute::<usize, Option<DeadlineHookFn>>(program.on_deadline),
@@ -104,32 +104,32 @@ impl Hooks {
     }
 }
 
-impl Compiled {
+impl CompiledAqm {
     /// Creates an instance of a compiled class.
     ///
     /// # Errors
     /// If the record is not of whole words or too small for a gauge, or there is no `on_arrival`.
     ///
     /// # Safety
-    /// Each address in the program is zero or that of a function with the signature of its field in [`Hooks`]. The function was compiled
+    /// Each address in the program is zero or that of a function with the signature of its field in [`CompiledHooks`]. The function was compiled
     /// for this layout of the record and for its argument struct. It stays in memory as long as `keep` lives.
-    pub unsafe fn new(user_aqm: &'static UserAqmClass, program: Program, due: Option<f64>) -> PyResult<Compiled> {
+    pub unsafe fn new(user_aqm: &'static UserAqmClass, program: CompiledProgram, due: Option<f64>) -> PyResult<CompiledAqm> {
         let fault = || PyValueError::new_err("a compiled AQM needs a record of whole words with its gauges, and on_arrival");
         // SAFETY: the caller guarantees the requirements of `of`, and the instance holds `keep`.
-        let hooks = unsafe { Hooks::of(&program) }.ok_or_else(fault)?;
-        let record = words(&program.record).filter(|record| record.len() > 1).ok_or_else(fault)?;
+        let hooks = unsafe { CompiledHooks::of(&program) }.ok_or_else(fault)?;
+        let record = bytes_to_words(&program.record).filter(|record| record.len() > 1).ok_or_else(fault)?;
         if program.gauges.iter().any(|(at, _)| *at >= record.len()) {
             return Err(fault());
         }
         let average = user_aqm.gauges.iter().position(|gauge| gauge.name == "average").map(|at| program.gauges[at]);
         let deadline = due.map(|due| parse_deadline(due, None)).transpose().map_err(PyValueError::new_err)?;
-        let Program { gauges, again, keep, .. } = program;
-        Ok(Compiled { user_aqm, hooks, record, gauges, average, deadline, again, _keep: keep, failed: Cell::new(false) })
+        let CompiledProgram { gauges, again, keep, .. } = program;
+        Ok(CompiledAqm { user_aqm, hooks, record, gauges, average, deadline, again, _keep: keep, failed: Cell::new(false) })
     }
 
     /// Calls a hook with the random stream lent to it.
     #[inline]
-    fn ask<S>(&mut self, hook: HookFn, argument: &S, rng: &mut Rng) -> i64 {
+    fn call_with_stream<S>(&mut self, hook: HookFn, argument: &S, rng: &mut Rng) -> i64 {
         self.record[0].set(std::ptr::from_mut(rng) as u64);
         let answer = call(hook, &self.record, argument);
         self.record[0].set(0);
@@ -152,7 +152,7 @@ impl Compiled {
             HookError::InvalidVerdict(why) => PyValueError::new_err(why),
             HookError::Raised => Python::attach(|py| self.exception_in_python(py, hook, &context)),
         };
-        failure::store(Failure { aqm: self.user_aqm.name, hook, now: context.now, packet: context.packet, error });
+        failure::store_failure(Failure { aqm: self.user_aqm.name, hook, now: context.now, packet: context.packet, error });
     }
 
     /// Exception of the class for the same call in plain Python.
@@ -187,7 +187,7 @@ struct CallContext {
 type PythonArgument = Box<dyn Fn(Python<'_>) -> PyResult<Py<PyAny>>>;
 
 /// The bytes as words.
-fn words(bytes: &[u8]) -> Option<Vec<Cell<u64>>> {
+fn bytes_to_words(bytes: &[u8]) -> Option<Vec<Cell<u64>>> {
     let words = bytes.chunks_exact(8);
     let is_whole = words.remainder().is_empty();
     is_whole.then(|| words.map(|word| Cell::new(u64::from_ne_bytes(std::array::from_fn(|at| word[at])))).collect())
@@ -206,7 +206,7 @@ fn words_ptr(record: &[Cell<u64>]) -> *mut u64 {
     record.as_ptr().cast_mut().cast()
 }
 
-impl Aqm for Compiled {
+impl Aqm for CompiledAqm {
     fn requirements(&self) -> AqmRequirements {
         AqmRequirements { groups: self.user_aqm.groups, dequeue_hook: self.hooks.departure.is_some() }
     }
@@ -234,7 +234,7 @@ impl Aqm for Compiled {
             return EnqueueVerdict::Pass;
         }
         let argument = view::ArrivalStruct::of(arrival);
-        let answer = self.ask(self.hooks.arrival, &argument, rng);
+        let answer = self.call_with_stream(self.hooks.arrival, &argument, rng);
         if answer == verdict::PASSES {
             return EnqueueVerdict::Pass;
         }
@@ -254,7 +254,7 @@ impl Aqm for Compiled {
     fn on_dequeue(&mut self, departure: &Departure, rng: &mut Rng) -> DequeueVerdict {
         let Some(hook) = self.hooks.departure.filter(|_| !self.failed.get()) else { return DequeueVerdict::Pass };
         let argument = view::Departure::of(departure);
-        let answer = self.ask(hook, &argument, rng);
+        let answer = self.call_with_stream(hook, &argument, rng);
         let verdict_of_answer =
             if answer == RAISED { Err(HookError::Raised) } else { verdict::dequeue_verdict(answer).map_err(HookError::InvalidVerdict) };
         let context = || CallContext {
@@ -328,7 +328,7 @@ fn python_argument<T: pyo3::PyClass + Into<PyClassInitializer<T>>>(argument: imp
 }
 
 /// Uniform in [0, 1) from the stream at an address; NaN if there is none.
-extern "C" fn draw(stream: u64) -> f64 {
+extern "C" fn draw_uniform(stream: u64) -> f64 {
     if stream == 0 {
         return f64::NAN;
     }
@@ -353,7 +353,7 @@ extern "C" fn powi_of(base: f64, exponent: u64) -> f64 {
 #[pyfunction]
 pub fn addresses(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let addresses = PyDict::new(py);
-    addresses.set_item("draw", draw as *const () as usize)?;
+    addresses.set_item("draw", draw_uniform as *const () as usize)?;
     addresses.set_item("exp", exp_of as *const () as usize)?;
     addresses.set_item("ln", ln_of as *const () as usize)?;
     addresses.set_item("powi", powi_of as *const () as usize)?;

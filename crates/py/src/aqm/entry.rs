@@ -9,9 +9,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
-use super::compiled::{Compiled, Program};
+use super::compiled::{CompiledAqm, CompiledProgram};
 use super::failure::{self, Failure};
-use super::interpreted::{Draws, Interpreted};
+use super::interpreted::{Draws, InterpretedAqm};
 use super::view::MAX_GROUPS;
 
 /// Declaration of a user's AQM, for reading scenarios.
@@ -120,19 +120,19 @@ impl UserAqmClass {
 
     /// Creates an instance. If that fails, or if an unread failure exists, the instance passes every packet.
     fn instantiate(&'static self, values: &Values, link: &LinkParams) -> Box<dyn Aqm> {
-        if failure::is_stored() {
-            return Box::new(PassAll);
+        if failure::has_failure() {
+            return Box::new(PassAllAqm);
         }
         Python::attach(|py| self.begin(py, values, link)).unwrap_or_else(|error| {
-            failure::store(Failure { aqm: self.name, hook: "on_start", now: None, packet: String::new(), error });
-            Box::new(PassAll)
+            failure::store_failure(Failure { aqm: self.name, hook: "on_start", now: None, packet: String::new(), error });
+            Box::new(PassAllAqm)
         })
     }
 
     /// Contradictions that the class's `check` reports, each at its parameter; an exception in `check` is reported at the first parameter.
     fn find_contradictions(&'static self, values: &Values) -> Contradictions {
         let first = self.parameters[0].name;
-        let found = Python::attach(|py| self.check.bind(py).call1((values_of(py, values)?,))?.extract::<Vec<(String, String)>>());
+        let found = Python::attach(|py| self.check.bind(py).call1((values_to_py_dict(py, values)?,))?.extract::<Vec<(String, String)>>());
         let named = |name: &str| self.parameters.iter().find(|parameter| parameter.name == name).map_or(first, |parameter| parameter.name);
         match found {
             Ok(found) => found.into_iter().map(|(name, why)| (named(&name), why)).collect(),
@@ -145,22 +145,22 @@ impl UserAqmClass {
             Limit::Packets(packets) => (Some(packets), None),
             Limit::Bytes(bytes) => (None, Some(bytes)),
         };
-        let begun = self.begin.bind(py).call1((values_of(py, values)?, link.rate.bps(), packets, bytes))?;
-        let (instance, draws, due, program): (Bound<'_, PyAny>, Py<Draws>, Option<f64>, Option<Program>) = begun.extract()?;
+        let begun = self.begin.bind(py).call1((values_to_py_dict(py, values)?, link.rate.bps(), packets, bytes))?;
+        let (instance, draws, due, program): (Bound<'_, PyAny>, Py<Draws>, Option<f64>, Option<CompiledProgram>) = begun.extract()?;
         Ok(match program {
-            None => Box::new(Interpreted::new(self, instance, draws, due)?),
+            None => Box::new(InterpretedAqm::new(self, instance, draws, due)?),
             // SAFETY: `begin` is that of `ecnlab.aqm.plugins`, which returns the code compiled by `ecnlab.aqm.compiled`: each hook for this
             // signature, this record and this argument struct. `keep` holds the compiled code.
             #[allow(unsafe_code)]
-            Some(program) => Box::new(unsafe { Compiled::new(self, program, due)? }),
+            Some(program) => Box::new(unsafe { CompiledAqm::new(self, program, due)? }),
         })
     }
 }
 
 /// Replaces an AQM whose creation failed, until the run reads the failure.
-struct PassAll;
+struct PassAllAqm;
 
-impl Aqm for PassAll {
+impl Aqm for PassAllAqm {
     fn on_enqueue(&mut self, _arrival: &ecnlab_queue::aqm::Arrival, _rng: &mut ecnlab_units::Rng) -> ecnlab_queue::aqm::EnqueueVerdict {
         ecnlab_queue::aqm::EnqueueVerdict::Pass
     }
@@ -170,19 +170,19 @@ fn aqm_entry(declaration: ClassDeclaration, verdict: Py<PyType>, begin: Py<PyAny
     if declaration.groups > MAX_GROUPS {
         return Err(format!("groups = {} must be at most {MAX_GROUPS}", declaration.groups));
     }
-    let parameters = declaration.parameters.into_iter().map(parameter).collect::<Result<Vec<_>, _>>()?;
+    let parameters = declaration.parameters.into_iter().map(parse_parameter).collect::<Result<Vec<_>, _>>()?;
     let parameters: &'static [Parameter] = parameters.leak();
     let gauges: Vec<_> = declaration
         .gauges
         .into_iter()
-        .map(|(name, unit, doc)| Gauge { name: leak(name), unit: leak(unit), doc: leak(doc), symbol: "" })
+        .map(|(name, unit, doc)| Gauge { name: leak_str(name), unit: leak_str(unit), doc: leak_str(doc), symbol: "" })
         .collect();
     let gauges: &'static [Gauge] = gauges.leak();
-    let test_params: Vec<_> = declaration.test_params.into_iter().map(|(name, text)| (leak(name), leak(text))).collect();
+    let test_params: Vec<_> = declaration.test_params.into_iter().map(|(name, text)| (leak_str(name), leak_str(text))).collect();
     check_test_params(parameters, &test_params)?;
-    let hooks: Vec<_> = declaration.hooks.into_iter().map(leak).collect();
+    let hooks: Vec<_> = declaration.hooks.into_iter().map(leak_str).collect();
     let user_aqm: &'static UserAqmClass = Box::leak(Box::new(UserAqmClass {
-        name: leak(declaration.name),
+        name: leak_str(declaration.name),
         hooks: hooks.leak(),
         groups: declaration.groups,
         gauges,
@@ -194,9 +194,9 @@ fn aqm_entry(declaration: ClassDeclaration, verdict: Py<PyType>, begin: Py<PyAny
     }));
     Ok(Box::leak(Box::new(AqmEntry {
         name: user_aqm.name,
-        title: leak(declaration.title),
-        summary: leak(declaration.summary),
-        source: leak(declaration.source),
+        title: leak_str(declaration.title),
+        summary: leak_str(declaration.summary),
+        source: leak_str(declaration.source),
         parameters,
         gauges,
         check_user_aqm: if parameters.is_empty() {
@@ -206,31 +206,38 @@ fn aqm_entry(declaration: ClassDeclaration, verdict: Py<PyType>, begin: Py<PyAny
         },
         lowest_mark: marked_level(declaration.marks.as_deref())?,
         test_params: test_params.leak(),
-        source_digest: leak(declaration.digest),
+        source_digest: leak_str(declaration.digest),
         make: Box::leak(Box::new(move |values: &Values, link: &LinkParams| user_aqm.instantiate(values, link))),
         ..AqmEntry::DEFAULTS
     })))
 }
 
-fn leak(text: String) -> &'static str {
+fn leak_str(text: String) -> &'static str {
     text.leak()
 }
 
-fn parameter(aqm_entry: ParameterDeclaration) -> Result<Parameter, String> {
+fn parse_parameter(aqm_entry: ParameterDeclaration) -> Result<Parameter, String> {
     let ParameterDeclaration { name, kind, min, max, unit, default, word, choices, doc, source } = aqm_entry;
     let seconds = |bound: f64| Span::from_secs_f64(bound).ok_or_else(|| format!("{name}: the bound {bound} s is not a time"));
     let kind = match kind.as_str() {
-        "number" => Kind::Number { min, max, unit: leak(unit) },
-        "count" => Kind::Count { min: min as u64, max: max as u64, unit: leak(unit) },
+        "number" => Kind::Number { min, max, unit: leak_str(unit) },
+        "count" => Kind::Count { min: min as u64, max: max as u64, unit: leak_str(unit) },
         "time" => Kind::Span { min: seconds(min)?, max: seconds(max)? },
         "rate" => Kind::Rate,
         "flag" => Kind::Flag,
-        "choice" => Kind::Choice(choices.into_iter().map(leak).collect::<Vec<_>>().leak()),
+        "choice" => Kind::Choice(choices.into_iter().map(leak_str).collect::<Vec<_>>().leak()),
         _ => Kind::Text,
     };
-    let (word, default) = (word.map(leak), leak(default));
-    let made =
-        Parameter { name: leak(name), kind, special_word: word, default, doc: leak(doc), source: leak(source), ..Parameter::DEFAULTS };
+    let (word, default) = (word.map(leak_str), leak_str(default));
+    let made = Parameter {
+        name: leak_str(name),
+        kind,
+        special_word: word,
+        default,
+        doc: leak_str(doc),
+        source: leak_str(source),
+        ..Parameter::DEFAULTS
+    };
     made.parse(default).map_err(|why| format!("{}: its default is invalid: {why}", made.name))?;
     Ok(made)
 }
@@ -259,16 +266,16 @@ fn is_enabled(values: &Values) -> bool {
     switch.is_none_or(|switch| values.get(switch.name))
 }
 
-fn values_of<'py>(py: Python<'py>, values: &Values) -> PyResult<Bound<'py, PyDict>> {
+fn values_to_py_dict<'py>(py: Python<'py>, values: &Values) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for parameter in values.parameters() {
-        dict.set_item(parameter.name, value_of(py, values.value(parameter.name))?)?;
+        dict.set_item(parameter.name, value_to_py(py, values.value(parameter.name))?)?;
     }
     Ok(dict)
 }
 
 /// A value as Python object: times in seconds, rates in bit/s, None for the word without a value.
-fn value_of(py: Python<'_>, value: &Value) -> PyResult<Py<PyAny>> {
+fn value_to_py(py: Python<'_>, value: &Value) -> PyResult<Py<PyAny>> {
     Ok(match value {
         Value::Special(_) => py.None(),
         Value::Number(x) | Value::Amount(Amount::Packets(x) | Amount::Bytes(x)) => x.into_pyobject(py)?.into_any().unbind(),
@@ -279,6 +286,6 @@ fn value_of(py: Python<'_>, value: &Value) -> PyResult<Py<PyAny>> {
         Value::Choice(word) => word.into_pyobject(py)?.into_any().unbind(),
         Value::Text(text) => text.into_pyobject(py)?.into_any().unbind(),
         Value::Distribution(drawn) => drawn.to_string().into_pyobject(py)?.into_any().unbind(),
-        Value::List(values) => values.iter().map(|one| value_of(py, one)).collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?.unbind(),
+        Value::List(values) => values.iter().map(|one| value_to_py(py, one)).collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?.unbind(),
     })
 }

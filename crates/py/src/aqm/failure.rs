@@ -25,24 +25,24 @@ thread_local! {
 }
 
 /// Stores a failure, unless there is one already.
-pub fn store(failure: Failure) {
+pub fn store_failure(failure: Failure) {
     if !HAS_FAILED.replace(true) {
         FIRST_FAILURE.set(Some(failure));
     }
 }
 
-/// Prevents the creation of instances until [`take`] is called, because the results of this thread are discarded.
+/// Prevents the creation of instances until [`take_failure`] is called, because the results of this thread are discarded.
 pub fn block_instances() {
     HAS_FAILED.set(true);
 }
 
 /// Whether there is a failure, or instances are blocked.
-pub fn is_stored() -> bool {
+pub fn has_failure() -> bool {
     HAS_FAILED.get()
 }
 
 /// Removes and returns the failure.
-pub fn take() -> Option<Failure> {
+pub fn take_failure() -> Option<Failure> {
     HAS_FAILED.set(false);
     FIRST_FAILURE.take()
 }

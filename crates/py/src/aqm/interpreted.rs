@@ -51,9 +51,9 @@ impl Draws {
 }
 
 /// An instance of a user's AQM class in plain Python.
-pub struct Interpreted {
+pub struct InterpretedAqm {
     user_aqm: &'static UserAqmClass,
-    hooks: Hooks,
+    hooks: PythonHooks,
     instance: Py<PyAny>,
     random_stream: Py<Draws>,
     deadline: Option<Time>,
@@ -63,7 +63,7 @@ pub struct Interpreted {
 }
 
 /// Bound methods of the hooks that the class defines.
-struct Hooks {
+struct PythonHooks {
     arrival: Py<PyAny>,
     departure: Option<Py<PyAny>>,
     deadline: Option<Py<PyAny>>,
@@ -72,16 +72,16 @@ struct Hooks {
     group: Option<Py<PyAny>>,
 }
 
-impl Interpreted {
+impl InterpretedAqm {
     /// Wraps an instance that `ecnlab.aqm` has created; `due` is its first deadline in seconds.
     pub fn new(
         user_aqm: &'static UserAqmClass,
         instance: Bound<'_, PyAny>,
         random_stream: Py<Draws>,
         due: Option<f64>,
-    ) -> PyResult<Interpreted> {
+    ) -> PyResult<InterpretedAqm> {
         let hook = |name: &str| if user_aqm.has(name) { instance.getattr(name).map(|it| Some(it.unbind())) } else { Ok(None) };
-        let hooks = Hooks {
+        let hooks = PythonHooks {
             arrival: instance.getattr("on_arrival")?.unbind(),
             departure: hook("on_departure")?,
             deadline: hook("on_deadline")?,
@@ -91,7 +91,7 @@ impl Interpreted {
         };
         let deadline = due.map(|due| parse_deadline(due, None)).transpose().map_err(PyValueError::new_err)?;
         let (instance, failed) = (instance.unbind(), Cell::new(false));
-        let mut aqm = Interpreted { user_aqm, hooks, instance, random_stream, deadline, average: None, failed };
+        let mut aqm = InterpretedAqm { user_aqm, hooks, instance, random_stream, deadline, average: None, failed };
         aqm.average = Python::attach(|py| aqm.read_average(py))?;
         Ok(aqm)
     }
@@ -103,12 +103,18 @@ impl Interpreted {
         }
         Python::attach(call_hook).unwrap_or_else(|error| {
             self.failed.set(true);
-            failure::store(Failure { aqm: self.user_aqm.name, hook: call.hook, now: call.now, packet: call.packet_description(), error });
+            failure::store_failure(Failure {
+                aqm: self.user_aqm.name,
+                hook: call.hook,
+                now: call.now,
+                packet: call.packet_description(),
+                error,
+            });
             fallback
         })
     }
 
-    fn verdict(&self, py: Python<'_>, answer: &Bound<'_, PyAny>) -> PyResult<i64> {
+    fn parse_verdict(&self, py: Python<'_>, answer: &Bound<'_, PyAny>) -> PyResult<i64> {
         if !answer.get_type().is(self.user_aqm.verdict.bind(py)) {
             let repr = answer.repr()?.to_string();
             return Err(PyTypeError::new_err(format!("{} is not a verdict; fix: return PASS, mark() or drop()", truncate_text(&repr))));
@@ -161,7 +167,7 @@ fn truncate_text(text: &str) -> String {
     if text.chars().count() > MAX_CHARS { text.chars().take(MAX_CHARS).chain("...".chars()).collect() } else { text.to_owned() }
 }
 
-impl Aqm for Interpreted {
+impl Aqm for InterpretedAqm {
     fn requirements(&self) -> AqmRequirements {
         AqmRequirements { groups: self.user_aqm.groups, dequeue_hook: self.hooks.departure.is_some() }
     }
@@ -183,7 +189,7 @@ impl Aqm for Interpreted {
         let (wish, average) = self.call_hook(call, (EnqueueVerdict::Pass, self.average), |py| {
             let seen = view::Arrival::of(arrival);
             let answer = self.random_stream.get().with_stream(rng, || self.hooks.arrival.call1(py, (seen,)))?;
-            let code = self.verdict(py, answer.bind(py))?;
+            let code = self.parse_verdict(py, answer.bind(py))?;
             let wish = verdict::enqueue_verdict(code, self.user_aqm.groups).map_err(PyValueError::new_err)?;
             Ok((wish, self.read_average(py)?))
         });
@@ -196,7 +202,7 @@ impl Aqm for Interpreted {
         let call = HookCall { hook: "on_departure", now: Some(departure.now), packet: Some(&departure.packet) };
         self.call_hook(call, DequeueVerdict::Pass, |py| {
             let answer = self.random_stream.get().with_stream(rng, || hook.call1(py, (view::Departure::of(departure),)))?;
-            verdict::dequeue_verdict(self.verdict(py, answer.bind(py))?).map_err(PyValueError::new_err)
+            verdict::dequeue_verdict(self.parse_verdict(py, answer.bind(py))?).map_err(PyValueError::new_err)
         })
     }
 
