@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 pub const CRATES: &[&str] = &["units", "queue", "transport", "sim", "scenario"];
 
 /// Source folder that no number depends on: it writes traces, which results do not contain. The recording of a traced run is outside of it.
-pub const LEFT_OUT: &str = "sim/src/trace";
+pub const EXCLUDED_FOLDER: &str = "sim/src/trace";
 
 const LOCK: &str = "Cargo.lock";
 
 /// Source files of these crates, in order. `crates` is the folder of the crates.
-pub fn files(crates: &Path, names: &[&str]) -> io::Result<Vec<PathBuf>> {
+pub fn digested_files(crates: &Path, names: &[&str]) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for name in names {
         files.push(crates.join(name).join("Cargo.toml"));
-        collect(&crates.join(name).join("src"), &crates.join(LEFT_OUT), &mut files)?;
+        collect(&crates.join(name).join("src"), &crates.join(EXCLUDED_FOLDER), &mut files)?;
     }
     files.push(crates.join("..").join(LOCK));
     Ok(files)
@@ -44,11 +44,11 @@ fn collect(folder: &Path, left_out: &Path, files: &mut Vec<PathBuf>) -> io::Resu
 /// 64-bit FNV-1a over the names and contents of these crates' files, in hexadecimal.
 pub fn digest(crates: &Path, names: &[&str]) -> io::Result<String> {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for file in files(crates, names)? {
+    for file in digested_files(crates, names)? {
         let name = file.strip_prefix(crates).unwrap_or(&file).to_string_lossy().replace('\\', "/");
         let mut content = std::fs::read_to_string(&file)?.replace('\r', "");
         if file.ends_with(LOCK) {
-            content = other_peoples(&content);
+            content = third_party_entries(&content);
         }
         for byte in name.bytes().chain([0]).chain(content.bytes()).chain([0]) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -58,7 +58,7 @@ pub fn digest(crates: &Path, names: &[&str]) -> io::Result<String> {
 }
 
 /// Entries of a lock file with a source, which the project's own crates do not have.
-fn other_peoples(lock: &str) -> String {
+fn third_party_entries(lock: &str) -> String {
     let entries = lock.split("\n\n").filter(|entry| entry.lines().any(|line| line.starts_with("source = ")));
     entries.map(str::trim_end).collect::<Vec<_>>().join("\n")
 }

@@ -61,9 +61,9 @@ impl Scenario {
         let mut reader = Reader::new(registry, files);
         let (of_topology, others): (Vec<_>, Vec<_>) =
             overrides.iter().cloned().partition(|(path, _)| path.split('.').next() == Some(NETWORK));
-        let mut problems = overrides::write(&mut root, &of_topology);
+        let mut problems = overrides::apply_overrides(&mut root, &of_topology);
         let hosts = topologies::expand(&mut root, &mut reader);
-        problems.extend(overrides::write(&mut root, &others));
+        problems.extend(overrides::apply_overrides(&mut root, &others));
         topologies::add_private_links(&mut root, &hosts);
         if problems.is_empty() && !(reader.problems.is_empty() || root.get("link").is_some()) {
             return Err(reader.problems);

@@ -6,21 +6,21 @@
 use std::collections::BTreeMap;
 
 use crate::problem::{Problem, format_names};
-use crate::tree::{Node, Scalar, Tree};
+use crate::tree::{Node, NodeValue, Scalar};
 
 /// Applies all overrides in order; returns all problems together.
-pub fn write(root: &mut Node, overrides: &[(String, String)]) -> Vec<Problem> {
-    let mut writer = Writer::default();
+pub fn apply_overrides(root: &mut Node, overrides: &[(String, String)]) -> Vec<Problem> {
+    let mut writer = OverrideWriter::default();
     overrides.iter().filter_map(|(path, value)| writer.set(root, path, value).err()).collect()
 }
 
 /// Index of the names of members in the lists at the root.
 #[derive(Default)]
-struct Writer {
+struct OverrideWriter {
     indices: BTreeMap<String, BTreeMap<String, Vec<usize>>>,
 }
 
-impl Writer {
+impl OverrideWriter {
     fn set(&mut self, root: &mut Node, path: &str, value: &str) -> Result<(), Problem> {
         let steps: Vec<&str> = path.split('.').collect();
         if steps.iter().any(|step| step.is_empty()) {
@@ -32,10 +32,10 @@ impl Writer {
 
     fn set_at_root(&mut self, root: &mut Node, steps: &[&str], value: &Node) -> Result<(), String> {
         let list = match (&mut root.value, steps) {
-            (Tree::Table(entries), [key, _, ..]) => entries.iter_mut().find(|(name, _)| name == key).map(|(_, node)| &mut node.value),
+            (NodeValue::Table(entries), [key, _, ..]) => entries.iter_mut().find(|(name, _)| name == key).map(|(_, node)| &mut node.value),
             _ => None,
         };
-        let (Some(Tree::List(members)), [key, step, rest @ ..]) = (list, steps) else {
+        let (Some(NodeValue::List(members)), [key, step, rest @ ..]) = (list, steps) else {
             self.indices.remove(steps[0]);
             return set_at(root, steps, 0, value);
         };
@@ -66,20 +66,20 @@ fn set_at(node: &mut Node, path: &[&str], at: usize, value: &Node) -> Result<(),
     };
     let rest = at + 1;
     match &mut node.value {
-        Tree::Table(entries) => {
+        NodeValue::Table(entries) => {
             if let Some((_, node)) = entries.iter_mut().find(|(name, _)| name == step) {
                 return set_at(node, path, rest, value);
             }
-            let mut node = if rest == path.len() { value.clone() } else { Node { value: Tree::Table(Vec::new()), line: None } };
+            let mut node = if rest == path.len() { value.clone() } else { Node { value: NodeValue::Table(Vec::new()), line: None } };
             set_at(&mut node, path, rest, value)?;
             entries.push(((*step).to_owned(), node));
             Ok(())
         }
-        Tree::List(members) => {
+        NodeValue::List(members) => {
             let index = names_by_index(members);
             set_in_members(members, &index, step, (path, rest), value)
         }
-        Tree::Scalar(Scalar { text, .. }) => Err(not_a_table_message(text, path, at)),
+        NodeValue::Scalar(Scalar { text, .. }) => Err(not_a_table_message(text, path, at)),
     }
 }
 

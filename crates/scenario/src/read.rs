@@ -89,7 +89,7 @@ impl<'r> Reader<'r> {
     }
 
     /// Text of the file that a member names.
-    pub fn file(&mut self, given: &TableInput, key: &str, name: &str) -> Option<String> {
+    pub fn read_file(&mut self, given: &TableInput, key: &str, name: &str) -> Option<String> {
         (self.files)(name).map_err(|why| self.report(given, key, format!("cannot read \"{name}\": {why}"))).ok()
     }
 
@@ -106,7 +106,7 @@ impl<'r> Reader<'r> {
     /// Reports every unknown key.
     pub fn reject_unknown_keys<'k>(&mut self, given: &TableInput, known: impl Iterator<Item = &'k str> + Clone) {
         for key in unknown_keys(given.node, known.clone()) {
-            let message = renamed_keys::new_name(key, known.clone()).map(renamed_keys::message);
+            let message = renamed_keys::new_name(key, known.clone()).map(renamed_keys::renamed_key_message);
             self.report(given, key, message.unwrap_or_else(|| format!("unknown key{}", suggestion(key, known.clone()))));
         }
     }
@@ -116,25 +116,25 @@ impl<'r> Reader<'r> {
         let entries = given.node.entries().unwrap_or_default();
         let old = entries.iter().map(|(old, _)| old).find(|old| renamed_keys::new_name(old, std::iter::once(key)).is_some());
         if let Some(old) = old {
-            self.report(given, old, renamed_keys::message(key));
+            self.report(given, old, renamed_keys::renamed_key_message(key));
         }
         old.is_some()
     }
 
     /// Reads the declared keys; omitted keys have their defaults.
-    pub fn keys(&mut self, given: &TableInput, declared: &'static [Parameter]) -> ReadContext {
+    pub fn read_keys(&mut self, given: &TableInput, declared: &'static [Parameter]) -> ReadContext {
         let values = Values::defaults(declared);
-        self.keys_over(given, values)
+        self.read_keys_over(given, values)
     }
 
     /// Reads the declared keys over existing values.
-    pub fn keys_over(&mut self, given: &TableInput, values: Values) -> ReadContext {
+    pub fn read_keys_over(&mut self, given: &TableInput, values: Values) -> ReadContext {
         let declared = values.parameters();
-        self.keys_among(given, declared, values)
+        self.read_keys_among(given, declared, values)
     }
 
     /// Reads some of the declared keys over existing values.
-    pub fn keys_among(&mut self, given: &TableInput, declared: &'static [Parameter], mut values: Values) -> ReadContext {
+    pub fn read_keys_among(&mut self, given: &TableInput, declared: &'static [Parameter], mut values: Values) -> ReadContext {
         let mut invalid_keys = Vec::new();
         let members = members_by_parameter(given.node, &values);
         for parameter in declared {
@@ -193,7 +193,7 @@ impl<'r> Reader<'r> {
     }
 
     /// The table under `key`, if there is one; reports a problem if the value is not a table.
-    pub fn table<'a>(&mut self, given: &TableInput<'a>, key: &str, example: &str) -> Option<TableInput<'a>> {
+    pub fn read_table<'a>(&mut self, given: &TableInput<'a>, key: &str, example: &str) -> Option<TableInput<'a>> {
         let node = given.node.get(key)?;
         if node.entries().is_none() {
             self.report(given, key, format!("must be a table, as in {key} = {example}"));
@@ -203,7 +203,14 @@ impl<'r> Reader<'r> {
     }
 
     /// The registry entry that the value of `key` names.
-    pub fn entry<'e, E>(&mut self, given: &TableInput, key: &str, what: &str, entries: &'e [E], name: fn(&E) -> &str) -> Option<&'e E> {
+    pub fn read_entry<'e, E>(
+        &mut self,
+        given: &TableInput,
+        key: &str,
+        what: &str,
+        entries: &'e [E],
+        name: fn(&E) -> &str,
+    ) -> Option<&'e E> {
         let Some(node) = given.node.get(key) else {
             if self.report_old_name(given, key) {
                 return None;

@@ -21,8 +21,8 @@ pub fn registry(known: &Registry) -> Json {
     let aqms: Vec<_> = known.aqms().iter().map(|aqm| aqm_text(aqm)).collect();
     let disciplines: Vec<_> = known.disciplines().iter().map(|discipline| discipline_text(discipline)).collect();
     let tcp: Vec<_> = profile::PROFILES.iter().map(profile_text).collect();
-    let variants: Vec<_> = profile::VARIANTS.iter().map(variant).collect();
-    let apps: Vec<_> = APPLICATIONS.iter().map(|e| entry(e.name, e.title, e.summary, e.source, e.parameters, &[])).collect();
+    let variants: Vec<_> = profile::VARIANTS.iter().map(variant_text).collect();
+    let apps: Vec<_> = APPLICATIONS.iter().map(|e| entry_text(e.name, e.title, e.summary, e.source, e.parameters, &[])).collect();
     let impairments: Vec<_> = IMPAIRMENT_KINDS.iter().map(|kind| impairment_text(kind)).collect();
     let topologies: Vec<_> = TOPOLOGIES.iter().map(|topology| topology_text(topology)).collect();
     let sections: Vec<_> = SECTIONS.iter().map(|section| section_text(section)).collect();
@@ -53,15 +53,15 @@ pub fn columns_of(tables: &[TableDescription]) -> Json {
 
 fn aqm_text(aqm: &AqmEntry) -> Json {
     let mut text =
-        entry(aqm.name, aqm.title, aqm.summary, aqm.source, &[queue::QUEUE.keys, &aqm.parameters_with_conditions()].concat(), &[]);
+        entry_text(aqm.name, aqm.title, aqm.summary, aqm.source, &[queue::QUEUE.keys, &aqm.parameters_with_conditions()].concat(), &[]);
     text["gauges"] = gauges(aqm.gauges);
     text["example"] = json!(queue::example_of_aqm(aqm));
     text
 }
 
 fn discipline_text(discipline: &DisciplineEntry) -> Json {
-    let parameters = [buffer(discipline), discipline.parameters].concat();
-    let mut text = entry(discipline.name, discipline.title, discipline.summary, discipline.source, &parameters, &[]);
+    let parameters = [buffer_parameters(discipline), discipline.parameters].concat();
+    let mut text = entry_text(discipline.name, discipline.title, discipline.summary, discipline.source, &parameters, &[]);
     text["gauges"] = gauges(discipline.gauges);
     text["bands"] = json!(discipline.band_names);
     text["holds"] = json!(match discipline.child {
@@ -74,14 +74,14 @@ fn discipline_text(discipline: &DisciplineEntry) -> Json {
 }
 
 fn impairment_text(kind: &Impairment) -> Json {
-    let mut text = entry(kind.name, kind.title, kind.summary, kind.source, kind.parameters, &[]);
+    let mut text = entry_text(kind.name, kind.title, kind.summary, kind.source, kind.parameters, &[]);
     text["example"] = json!(impair::example_of(kind));
     text
 }
 
 /// A topology, with its tables among its parameters.
 fn topology_text(topology: &TopologyEntry) -> Json {
-    let mut text = entry(topology.name, topology.title, topology.summary, topology.source, topology.parameters, &[]);
+    let mut text = entry_text(topology.name, topology.title, topology.summary, topology.source, topology.parameters, &[]);
     let tables = topology.tables.iter().map(table_row);
     text["parameters"].as_array_mut().expect("a list").extend(tables);
     text["holds"] = json!(topology.nodes);
@@ -90,7 +90,7 @@ fn topology_text(topology: &TopologyEntry) -> Json {
 }
 
 /// Keys of the buffer, if the discipline has one.
-fn buffer(discipline: &DisciplineEntry) -> &'static [Parameter] {
+fn buffer_parameters(discipline: &DisciplineEntry) -> &'static [Parameter] {
     match discipline.child {
         ChildKind::Aqm(_) | ChildKind::Buffer => queue::QUEUE.keys,
         ChildKind::Queue => &[],
@@ -102,7 +102,7 @@ fn gauges(gauges: &[Gauge]) -> Json {
 }
 
 fn section_text(section: &Section) -> Json {
-    let keys = section.keys.iter().map(|parameter| row(parameter, &[], str::to_owned));
+    let keys = section.keys.iter().map(|parameter| parameter_row(parameter, &[], str::to_owned));
     let rows: Vec<_> = keys.chain(section.tables.iter().map(table_row)).collect();
     json!({ "name": section.name, "title": section.title, "summary": section.doc, "source": "docs/reference/scenario.md", "parameters": rows })
 }
@@ -120,15 +120,15 @@ fn table_row(inner: &TableDeclaration) -> Json {
     })
 }
 
-fn entry(name: &str, title: &str, summary: &str, source: &str, parameters: &[Parameter], members: &[profile::ProfileMember]) -> Json {
-    let rows: Vec<_> = parameters.iter().map(|parameter| row(parameter, members, str::to_owned)).collect();
+fn entry_text(name: &str, title: &str, summary: &str, source: &str, parameters: &[Parameter], members: &[profile::ProfileMember]) -> Json {
+    let rows: Vec<_> = parameters.iter().map(|parameter| parameter_row(parameter, members, str::to_owned)).collect();
     json!({ "name": name, "title": title, "summary": summary, "source": source, "parameters": rows })
 }
 
 fn profile_text(profile: &profile::Profile) -> Json {
-    let mut text = entry(profile.name, profile.title, profile.summary, profile.source, &[], &[]);
+    let mut text = entry_text(profile.name, profile.title, profile.summary, profile.source, &[], &[]);
     let rows = |declared: &[Parameter]| -> Json {
-        declared.iter().map(|parameter| row(parameter, profile.members, settings::parameter_path)).collect()
+        declared.iter().map(|parameter| parameter_row(parameter, profile.members, settings::parameter_path)).collect()
     };
     text["parameters"] = rows(TcpSettings::OWN_PARAMETERS);
     text[QUIRKS_KEY] = rows(Quirks::PARAMETERS);
@@ -145,18 +145,18 @@ fn profile_text(profile: &profile::Profile) -> Json {
 }
 
 /// A variant with the parameters that it sets.
-fn variant(variant: &profile::Variant) -> Json {
+fn variant_text(variant: &profile::Variant) -> Json {
     let set = |parameter: &&Parameter| variant.members.iter().any(|(name, _)| *name == parameter.name);
     let parameters: Vec<_> = TcpSettings::PARAMETERS.iter().filter(set).copied().collect();
     let members: Vec<_> = parameters.iter().map(|p| (p.name, variant.member_value(p.name), p.source)).collect();
-    entry(variant.name, variant.title, VARIANT_SUMMARY, variant.source, &parameters, &members)
+    entry_text(variant.name, variant.title, VARIANT_SUMMARY, variant.source, &parameters, &members)
 }
 
 const VARIANT_SUMMARY: &str =
     "tcp = { profile = ..., variant = ... }: sets these parameters of any profile; what the scenario gives itself comes after.";
 
 /// A parameter with its default; `path` returns the path of another parameter in its condition.
-fn row(parameter: &Parameter, members: &[profile::ProfileMember], path: fn(&str) -> String) -> Json {
+fn parameter_row(parameter: &Parameter, members: &[profile::ProfileMember], path: fn(&str) -> String) -> Json {
     // The last one applies: a profile's own members follow the shared ones.
     let member = members.iter().rfind(|member| member.0 == parameter.name);
     let (given, source) = member.map_or((parameter.default, parameter.source), |member| (member.1, member.2));
@@ -178,12 +178,15 @@ pub fn schema(known: &Registry) -> Json {
 }
 
 fn section(section: &Section, known: &Registry) -> Json {
-    let inner: Vec<_> =
-        section.tables.iter().map(|inner| (inner.key, described(held(inner.content, known), inner.doc), inner.required)).collect();
+    let inner: Vec<_> = section
+        .tables
+        .iter()
+        .map(|inner| (inner.key, with_description(table_schema(inner.content, known), inner.doc), inner.required))
+        .collect();
     table(&inner, section.keys)
 }
 
-fn held(content: TableContent, known: &Registry) -> Json {
+fn table_schema(content: TableContent, known: &Registry) -> Json {
     match content {
         TableContent::One(one) => section(one, known),
         TableContent::Many(one) => json!({ "type": "array", "minItems": 1, "items": section(one, known) }),
@@ -203,14 +206,16 @@ fn held(content: TableContent, known: &Registry) -> Json {
         TableContent::Topology => {
             let of = |topology: &&TopologyEntry| {
                 let named = (TOPOLOGY, json!({ "const": topology.name }), true);
-                let tables =
-                    topology.tables.iter().map(|inner| (inner.key, described(held(inner.content, known), inner.doc), inner.required));
+                let tables = topology
+                    .tables
+                    .iter()
+                    .map(|inner| (inner.key, with_description(table_schema(inner.content, known), inner.doc), inner.required));
                 table(&std::iter::once(named).chain(tables).collect::<Vec<_>>(), topology.parameters)
             };
             json!({ "oneOf": TOPOLOGIES.iter().map(of).collect::<Vec<_>>() })
         }
         TableContent::Deliveries => {
-            let times = json!({ "type": "array", "minItems": 1, "items": bounded("integer", 0.0, f64::from(u32::MAX)) });
+            let times = json!({ "type": "array", "minItems": 1, "items": number_schema("integer", 0.0, f64::from(u32::MAX)) });
             json!({ "oneOf": [{ "type": "string", "minLength": 1 }, times] })
         }
         TableContent::Impairments => {
@@ -238,9 +243,9 @@ fn queue_schema(known: &Registry) -> Json {
                 let unnamed = known.aqm(default).map(|aqm| of(&[], &[], aqm));
                 let aqm = std::iter::once(json!({ "enum": names })).chain(tables.iter().cloned()).chain(unnamed);
                 let aqm = json!({ "oneOf": aqm.collect::<Vec<_>>() });
-                table(&[name, ("aqm", aqm, false)], &[buffer(entry), entry.parameters].concat())
+                table(&[name, ("aqm", aqm, false)], &[buffer_parameters(entry), entry.parameters].concat())
             }
-            ChildKind::Buffer => table(&[name], &[buffer(entry), entry.parameters].concat()),
+            ChildKind::Buffer => table(&[name], &[buffer_parameters(entry), entry.parameters].concat()),
             ChildKind::Queue => table(&[name, ("queue", json!({ "$ref": QUEUE_SCHEMA }), true)], entry.parameters),
         }
     };
@@ -255,7 +260,7 @@ fn queue_schema(known: &Registry) -> Json {
 /// Reference to the schema of a queue, which may contain another queue.
 const QUEUE_SCHEMA: &str = "#/$defs/queue";
 
-fn described(mut schema: Json, doc: &str) -> Json {
+fn with_description(mut schema: Json, doc: &str) -> Json {
     schema["description"] = json!(doc);
     schema
 }
@@ -263,20 +268,20 @@ fn described(mut schema: Json, doc: &str) -> Json {
 /// A table with members, each with whether it is required, and parameters.
 fn table(members: &[(&str, Json, bool)], parameters: &[Parameter]) -> Json {
     let mut properties: Map<String, Json> = members.iter().map(|(name, of, _)| ((*name).to_owned(), of.clone())).collect();
-    properties.extend(parameters.iter().map(|parameter| (parameter.name.to_owned(), property(parameter))));
+    properties.extend(parameters.iter().map(|parameter| (parameter.name.to_owned(), property_schema(parameter))));
     let members = members.iter().filter(|(.., required)| *required).map(|(name, ..)| *name);
     let required: Vec<_> =
         members.chain(parameters.iter().filter(|parameter| parameter.required).map(|parameter| parameter.name)).collect();
     json!({ "type": "object", "additionalProperties": false, "properties": properties, "required": required })
 }
 
-fn property(parameter: &Parameter) -> Json {
+fn property_schema(parameter: &Parameter) -> Json {
     let mut schema = match parameter.kind {
-        Kind::Number { min, max, .. } => bounded("number", min, max),
+        Kind::Number { min, max, .. } => number_schema("number", min, max),
         Kind::Count { min, max, unit: "bytes" | "packets" } => {
-            json!({ "oneOf": [bounded("integer", min as f64, max as f64), { "type": "string" }] })
+            json!({ "oneOf": [number_schema("integer", min as f64, max as f64), { "type": "string" }] })
         }
-        Kind::Count { min, max, .. } => bounded("integer", min as f64, max as f64),
+        Kind::Count { min, max, .. } => number_schema("integer", min as f64, max as f64),
         Kind::Amount | Kind::Distribution { dimension: DrawnQuantity::Bytes | DrawnQuantity::Count, .. } => {
             json!({ "type": ["string", "number"] })
         }
@@ -305,7 +310,7 @@ fn property(parameter: &Parameter) -> Json {
     schema
 }
 
-fn bounded(kind: &str, min: f64, max: f64) -> Json {
+fn number_schema(kind: &str, min: f64, max: f64) -> Json {
     if max.is_finite() { json!({ "type": kind, "minimum": min, "maximum": max }) } else { json!({ "type": kind, "minimum": min }) }
 }
 
@@ -318,7 +323,7 @@ mod tests {
     use super::*;
 
     /// Every parameter table with its name.
-    fn declared() -> Vec<(&'static str, &'static [Parameter])> {
+    fn all_parameter_tables() -> Vec<(&'static str, &'static [Parameter])> {
         let sections = SECTIONS.iter().map(|section| (section.name, section.keys));
         let aqms = AQMS.iter().map(|entry| (entry.name, entry.parameters));
         let disciplines = DISCIPLINES.iter().map(|entry| (entry.name, entry.parameters));
@@ -350,7 +355,7 @@ mod tests {
 
     #[test]
     fn every_default_and_every_value_that_switches_something_off_can_be_read() {
-        for (table, parameters) in declared() {
+        for (table, parameters) in all_parameter_tables() {
             for parameter in parameters {
                 parameter.default_value();
                 parameter
@@ -363,7 +368,7 @@ mod tests {
 
     #[test]
     fn every_condition_names_a_parameter_of_its_table_and_words_that_it_takes() {
-        for (table, parameters) in declared() {
+        for (table, parameters) in all_parameter_tables() {
             for condition in parameters.iter().flat_map(|parameter| parameter.read_when) {
                 let other = parameters.iter().find(|other| other.name == condition.parameter);
                 let other = other.unwrap_or_else(|| panic!("{table} has no parameter {}", condition.parameter));

@@ -10,6 +10,6 @@ pub fn new_name<'k>(old: &str, mut known: impl Iterator<Item = &'k str>) -> Opti
 }
 
 /// Message that gives the new key.
-pub fn message(new: &str) -> String {
+pub fn renamed_key_message(new: &str) -> String {
     format!("is named {new} now; fix: rename it")
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 /// The edges as a graph. Each pair of nodes is searched only once.
-pub struct Graph<'a> {
+pub struct NetworkGraph<'a> {
     nodes: BTreeMap<&'a str, usize>,
     /// Names of the nodes by number.
     names: Vec<&'a str>,
@@ -17,10 +17,10 @@ pub struct Graph<'a> {
     found: BTreeMap<(usize, usize), Option<Vec<usize>>>,
 }
 
-impl<'a> Graph<'a> {
-    /// Graph of edges given as name, from, to, and number of the opposite edge.
-    pub fn new(edges: impl Iterator<Item = (&'a str, &'a str, &'a str, Option<usize>)>) -> Graph<'a> {
-        let mut graph = Graph {
+impl<'a> NetworkGraph<'a> {
+    /// NetworkGraph of edges given as name, from, to, and number of the opposite edge.
+    pub fn new(edges: impl Iterator<Item = (&'a str, &'a str, &'a str, Option<usize>)>) -> NetworkGraph<'a> {
+        let mut graph = NetworkGraph {
             nodes: BTreeMap::new(),
             names: Vec::new(),
             edges: BTreeMap::new(),
@@ -30,7 +30,7 @@ impl<'a> Graph<'a> {
             found: BTreeMap::new(),
         };
         for (number, (name, from, to, opposite)) in edges.enumerate() {
-            let ends = (graph.number(from), graph.number(to));
+            let ends = (graph.node_number(from), graph.node_number(to));
             graph.edges.entry(name).or_insert(number);
             graph.ends.push(ends);
             graph.opposites.push(opposite);
@@ -39,7 +39,7 @@ impl<'a> Graph<'a> {
         graph
     }
 
-    fn number(&mut self, node: &'a str) -> usize {
+    fn node_number(&mut self, node: &'a str) -> usize {
         let next = self.nodes.len();
         let number = *self.nodes.entry(node).or_insert(next);
         if number == next {
@@ -67,28 +67,28 @@ impl<'a> Graph<'a> {
     }
 
     /// First and last node of an edge.
-    pub fn ends_of(&self, edge: usize) -> (&'a str, &'a str) {
+    pub fn end_nodes_of(&self, edge: usize) -> (&'a str, &'a str) {
         (self.names[self.ends[edge].0], self.names[self.ends[edge].1])
     }
 
     /// Reverse route over the same links, if all of them have a reverse direction.
-    pub fn back_over(&self, route: &[usize]) -> Option<Vec<usize>> {
+    pub fn reverse_route(&self, route: &[usize]) -> Option<Vec<usize>> {
         route.iter().rev().map(|&edge| self.opposites[edge]).collect()
     }
 
     /// Shortest route from `first` to `last`, as numbers of edges. Among equals the one whose links are declared first, with forward before
     /// reverse edges. `None` if there is none or it would be empty.
-    pub fn shortest(&mut self, first: &str, last: &str) -> Option<Vec<usize>> {
+    pub fn shortest_route(&mut self, first: &str, last: &str) -> Option<Vec<usize>> {
         let pair = (*self.nodes.get(first)?, *self.nodes.get(last)?);
         if let Some(route) = self.found.get(&pair) {
             return route.clone();
         }
-        let route = self.search(pair);
+        let route = self.breadth_first_search(pair);
         self.found.insert(pair, route.clone());
         route
     }
 
-    fn search(&self, (first, last): (usize, usize)) -> Option<Vec<usize>> {
+    fn breadth_first_search(&self, (first, last): (usize, usize)) -> Option<Vec<usize>> {
         let mut reached_by: BTreeMap<usize, Option<usize>> = BTreeMap::from([(first, None)]);
         let mut open = VecDeque::from([first]);
         while let Some(node) = open.pop_front().filter(|_| !reached_by.contains_key(&last)) {
@@ -111,25 +111,25 @@ impl<'a> Graph<'a> {
 mod tests {
     use super::*;
 
-    /// Graph of links without reverse directions.
-    fn one_way<'a>(links: &[(&'a str, &'a str, &'a str)]) -> Graph<'a> {
-        Graph::new(links.iter().map(|&(name, from, to)| (name, from, to, None)))
+    /// NetworkGraph of links without reverse directions.
+    fn graph_of_one_way_links<'a>(links: &[(&'a str, &'a str, &'a str)]) -> NetworkGraph<'a> {
+        NetworkGraph::new(links.iter().map(|&(name, from, to)| (name, from, to, None)))
     }
 
     #[test]
     fn a_chain_is_followed_and_the_shorter_way_taken() {
-        let mut graph = one_way(&[("1", "a", "b"), ("2", "b", "c"), ("3", "c", "d"), ("4", "b", "d")]);
-        assert_eq!(Some(vec![0, 3]), graph.shortest("a", "d"));
-        assert_eq!(Some(vec![0, 1]), graph.shortest("a", "c"));
-        assert_eq!(None, graph.shortest("d", "a"));
-        assert_eq!(None, graph.shortest("a", "a"));
-        assert_eq!(None, graph.shortest("a", "nowhere"));
+        let mut graph = graph_of_one_way_links(&[("1", "a", "b"), ("2", "b", "c"), ("3", "c", "d"), ("4", "b", "d")]);
+        assert_eq!(Some(vec![0, 3]), graph.shortest_route("a", "d"));
+        assert_eq!(Some(vec![0, 1]), graph.shortest_route("a", "c"));
+        assert_eq!(None, graph.shortest_route("d", "a"));
+        assert_eq!(None, graph.shortest_route("a", "a"));
+        assert_eq!(None, graph.shortest_route("a", "nowhere"));
     }
 
     #[test]
     fn among_routes_of_equal_length_the_one_declared_first_is_taken() {
-        let mut graph = one_way(&[("1", "a", "c"), ("2", "a", "b"), ("3", "b", "d"), ("4", "c", "d")]);
-        assert_eq!(Some(vec![0, 3]), graph.shortest("a", "d"));
+        let mut graph = graph_of_one_way_links(&[("1", "a", "c"), ("2", "a", "b"), ("3", "b", "d"), ("4", "c", "d")]);
+        assert_eq!(Some(vec![0, 3]), graph.shortest_route("a", "d"));
     }
 
     #[test]
@@ -141,10 +141,10 @@ mod tests {
             ("1b", "b", "a", Some(0)),
             ("2b", "c", "b", Some(1)),
         ];
-        let mut graph = Graph::new(edges.into_iter());
-        assert_eq!(Some(vec![4, 3]), graph.back_over(&[0, 1]));
-        assert_eq!(Some(vec![0, 1]), graph.back_over(&[4, 3]));
-        assert_eq!(None, graph.back_over(&[0, 1, 2]));
-        assert_eq!(Some(vec![4, 3]), graph.shortest("c", "a"));
+        let mut graph = NetworkGraph::new(edges.into_iter());
+        assert_eq!(Some(vec![4, 3]), graph.reverse_route(&[0, 1]));
+        assert_eq!(Some(vec![0, 1]), graph.reverse_route(&[4, 3]));
+        assert_eq!(None, graph.reverse_route(&[0, 1, 2]));
+        assert_eq!(Some(vec![4, 3]), graph.shortest_route("c", "a"));
     }
 }

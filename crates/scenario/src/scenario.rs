@@ -120,14 +120,14 @@ impl Scenario {
         let texts = physics.map(|(key, value)| format!("{key} {value}\n"));
         let sources = std::iter::once(BUILD).chain(self.user_aqms.iter().map(|(_, digest)| *digest)).map(|digest| format!("{digest}\n"));
         let derivation = std::iter::once(format!("derivation {DERIVATION}\n"));
-        let hash = sources.chain(derivation).chain(texts).fold(FNV_OFFSET, |hash, text| fnv(hash, &text));
+        let hash = sources.chain(derivation).chain(texts).fold(FNV_OFFSET, |hash, text| fnv1a_update(hash, &text));
         format!("{hash:032x}")
     }
 }
 
 const FNV_OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 
-fn fnv(hash: u128, text: &str) -> u128 {
+fn fnv1a_update(hash: u128, text: &str) -> u128 {
     text.bytes().fold(hash, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b))
 }
 

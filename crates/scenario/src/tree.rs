@@ -11,12 +11,12 @@ use crate::problem::Problem;
 /// A value with its line in the file, if it comes from one.
 #[derive(Clone, Debug)]
 pub struct Node {
-    pub value: Tree,
+    pub value: NodeValue,
     pub line: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
-pub enum Tree {
+pub enum NodeValue {
     Scalar(Scalar),
     List(Vec<Node>),
     Table(Vec<(String, Node)>),
@@ -42,22 +42,22 @@ pub enum ScalarKind {
 
 impl Node {
     /// A table without members.
-    pub const EMPTY: Node = Node { value: Tree::Table(Vec::new()), line: None };
+    pub const EMPTY: Node = Node { value: NodeValue::Table(Vec::new()), line: None };
 
     pub fn table<'k>(entries: impl IntoIterator<Item = (&'k str, Node)>) -> Node {
-        Node::of(Tree::Table(entries.into_iter().map(|(key, node)| (key.to_owned(), node)).collect()))
+        Node::of(NodeValue::Table(entries.into_iter().map(|(key, node)| (key.to_owned(), node)).collect()))
     }
 
     pub fn list_of(nodes: Vec<Node>) -> Node {
-        Node::of(Tree::List(nodes))
+        Node::of(NodeValue::List(nodes))
     }
 
     pub fn word(text: &str) -> Node {
-        Node::of(Tree::Scalar(Scalar { text: text.to_owned(), form: ScalarKind::Text }))
+        Node::of(NodeValue::Scalar(Scalar { text: text.to_owned(), form: ScalarKind::Text }))
     }
 
     pub fn number(number: u32) -> Node {
-        Node::of(Tree::Scalar(Scalar { text: number.to_string(), form: ScalarKind::Number }))
+        Node::of(NodeValue::Scalar(Scalar { text: number.to_string(), form: ScalarKind::Number }))
     }
 
     /// A value in the syntax of a scenario.
@@ -68,10 +68,10 @@ impl Node {
             Value::Flag(_) => ScalarKind::Flag,
             _ => ScalarKind::Text,
         };
-        Node::of(Tree::Scalar(Scalar { text: value.to_string(), form }))
+        Node::of(NodeValue::Scalar(Scalar { text: value.to_string(), form }))
     }
 
-    fn of(value: Tree) -> Node {
+    fn of(value: NodeValue) -> Node {
         Node { value, line: None }
     }
 
@@ -107,12 +107,12 @@ impl Node {
             Err(_) if text.starts_with('{') => {
                 Err(format!("{text} is neither TOML nor JSON: a table is written as {{ aqm = \"droptail\", limit = 100 }}"))
             }
-            Err(_) => Ok(Node { value: Tree::Scalar(Scalar { text: text.to_owned(), form: ScalarKind::Text }), line: None }),
+            Err(_) => Ok(Node { value: NodeValue::Scalar(Scalar { text: text.to_owned(), form: ScalarKind::Text }), line: None }),
         }
     }
 
     pub fn entries(&self) -> Option<&[(String, Node)]> {
-        if let Tree::Table(entries) = &self.value { Some(entries) } else { None }
+        if let NodeValue::Table(entries) = &self.value { Some(entries) } else { None }
     }
 
     pub fn get(&self, key: &str) -> Option<&Node> {
@@ -120,25 +120,25 @@ impl Node {
     }
 
     pub fn list(&self) -> Option<&[Node]> {
-        if let Tree::List(nodes) = &self.value { Some(nodes) } else { None }
+        if let NodeValue::List(nodes) = &self.value { Some(nodes) } else { None }
     }
 
     /// The member under `key`, mutable.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
-        let Tree::Table(entries) = &mut self.value else { return None };
+        let NodeValue::Table(entries) = &mut self.value else { return None };
         entries.iter_mut().find(|(name, _)| name == key).map(|(_, node)| node)
     }
 
     /// Removes and returns a member of a table.
     pub fn take(&mut self, key: &str) -> Option<Node> {
-        let Tree::Table(entries) = &mut self.value else { return None };
+        let NodeValue::Table(entries) = &mut self.value else { return None };
         let at = entries.iter().position(|(name, _)| name == key)?;
         Some(entries.remove(at).1)
     }
 
     /// Adds a member that the table does not have yet.
     pub fn add(&mut self, key: &str, node: Node) {
-        if let Tree::Table(entries) = &mut self.value
+        if let NodeValue::Table(entries) = &mut self.value
             && entries.iter().all(|(name, _)| name != key)
         {
             entries.push((key.to_owned(), node));
@@ -146,25 +146,25 @@ impl Node {
     }
 
     pub fn list_mut(&mut self) -> Option<&mut Vec<Node>> {
-        if let Tree::List(nodes) = &mut self.value { Some(nodes) } else { None }
+        if let NodeValue::List(nodes) = &mut self.value { Some(nodes) } else { None }
     }
 
     pub fn into_list(self) -> Option<Vec<Node>> {
-        if let Tree::List(nodes) = self.value { Some(nodes) } else { None }
+        if let NodeValue::List(nodes) = self.value { Some(nodes) } else { None }
     }
 
     /// Sets the line of nodes without one.
     pub fn set_missing_lines(&mut self, line: Option<usize>) {
         self.line = self.line.or(line);
         match &mut self.value {
-            Tree::Scalar(_) => {}
-            Tree::List(nodes) => nodes.iter_mut().for_each(|node| node.set_missing_lines(line)),
-            Tree::Table(entries) => entries.iter_mut().for_each(|(_, node)| node.set_missing_lines(line)),
+            NodeValue::Scalar(_) => {}
+            NodeValue::List(nodes) => nodes.iter_mut().for_each(|node| node.set_missing_lines(line)),
+            NodeValue::Table(entries) => entries.iter_mut().for_each(|(_, node)| node.set_missing_lines(line)),
         }
     }
 
     pub fn scalar(&self) -> Option<&Scalar> {
-        if let Tree::Scalar(scalar) = &self.value { Some(scalar) } else { None }
+        if let NodeValue::Scalar(scalar) = &self.value { Some(scalar) } else { None }
     }
 
     /// The text under `key`, if the value is a text.
@@ -194,32 +194,32 @@ impl LineStarts {
     fn item(&self, item: &Item) -> Node {
         let line = item.span().and_then(|span| self.number(span.start));
         let value = match item {
-            Item::None => Tree::Table(Vec::new()),
+            Item::None => NodeValue::Table(Vec::new()),
             Item::Value(value) => return self.value(value),
             Item::Table(table) => self.table(table),
             Item::ArrayOfTables(tables) => {
                 let of = |table: &TomlTable| Node { line: table.span().and_then(|span| self.number(span.start)), value: self.table(table) };
-                Tree::List(tables.iter().map(of).collect())
+                NodeValue::List(tables.iter().map(of).collect())
             }
         };
         Node { value, line }
     }
 
-    fn table(&self, table: &TomlTable) -> Tree {
-        Tree::Table(table.iter().map(|(key, item)| (key.to_owned(), self.item(item))).collect())
+    fn table(&self, table: &TomlTable) -> NodeValue {
+        NodeValue::Table(table.iter().map(|(key, item)| (key.to_owned(), self.item(item))).collect())
     }
 
     fn value(&self, value: &Toml) -> Node {
         let line = value.span().and_then(|span| self.number(span.start));
-        let scalar = |text: String, form| Tree::Scalar(Scalar { text, form });
+        let scalar = |text: String, form| NodeValue::Scalar(Scalar { text, form });
         let tree = match value {
             Toml::String(string) => scalar(string.value().clone(), ScalarKind::Text),
             Toml::Integer(number) => scalar(number.value().to_string(), ScalarKind::Number),
             Toml::Float(number) => scalar(number.value().to_string(), ScalarKind::Number),
             Toml::Boolean(flag) => scalar(flag.value().to_string(), ScalarKind::Flag),
             Toml::Datetime(date) => scalar(date.value().to_string(), ScalarKind::Other),
-            Toml::Array(array) => Tree::List(array.iter().map(|value| self.value(value)).collect()),
-            Toml::InlineTable(table) => Tree::Table(table.iter().map(|(key, value)| (key.to_owned(), self.value(value))).collect()),
+            Toml::Array(array) => NodeValue::List(array.iter().map(|value| self.value(value)).collect()),
+            Toml::InlineTable(table) => NodeValue::Table(table.iter().map(|(key, value)| (key.to_owned(), self.value(value))).collect()),
         };
         Node { value: tree, line }
     }
@@ -236,7 +236,7 @@ struct NodeVisitor;
 
 impl NodeVisitor {
     fn scalar<E>(text: impl Into<String>, form: ScalarKind) -> Result<Node, E> {
-        Ok(Node::of(Tree::Scalar(Scalar { text: text.into(), form })))
+        Ok(Node::of(NodeValue::Scalar(Scalar { text: text.into(), form })))
     }
 
     fn number<E>(number: impl Into<serde_json::Number>) -> Result<Node, E> {
@@ -289,7 +289,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
         while let Some(entry) = members.next_entry()? {
             entries.push(entry);
         }
-        Ok(Node::of(Tree::Table(merge_repeated(entries))))
+        Ok(Node::of(NodeValue::Table(merge_repeated(entries))))
     }
 }
 

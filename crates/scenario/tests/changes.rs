@@ -42,7 +42,7 @@ fn read(link: &str, behind: &str) -> Result<Scenario, Vec<Problem>> {
     Scenario::from_toml(&text(link, behind), &[], &Registry::builtin(), &files)
 }
 
-fn sound(link: &str, behind: &str) -> Scenario {
+fn read_valid(link: &str, behind: &str) -> Scenario {
     read(link, behind).unwrap_or_else(|problems| panic!("{link} {behind}: {problems:?}"))
 }
 
@@ -63,7 +63,7 @@ fn fingerprint(scenario: &Scenario) -> u64 {
     Simulation::new(&scenario.network, &options, NoProbe).finish().0.fingerprint
 }
 
-fn resolved_again(scenario: &Scenario) {
+fn expect_resolved_reads_back(scenario: &Scenario) {
     let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files).unwrap();
     assert_eq!((&scenario.resolved, scenario.hash()), (&again.resolved, again.hash()));
     assert_eq!(fingerprint(scenario), fingerprint(&again));
@@ -72,7 +72,7 @@ fn resolved_again(scenario: &Scenario) {
 #[test]
 fn changes_go_to_the_links_that_they_name_at_each_of_their_times() {
     let link = format!("rate = \"10 Mbps\"\n{QUEUE}\nreverse = {{ {QUEUE} }}");
-    let scenario = sound(
+    let scenario = read_valid(
         &link,
         r#"[[change]]
 at = ["5 s", "7 s"]
@@ -95,8 +95,8 @@ on_wire = "lost"
     let down = LinkChange { time: at(10), repeat_interval: every, rate: None, delay: None, state };
     assert_eq!([step, LinkChange { time: at(7), ..step }, down], queue(&scenario, 0).changes[..]);
     assert_eq!([down], queue(&scenario, 1).changes[..]);
-    resolved_again(&scenario);
-    assert_ne!(scenario.hash(), sound(&link, "").hash());
+    expect_resolved_reads_back(&scenario);
+    assert_ne!(scenario.hash(), read_valid(&link, "").hash());
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_change_that_cannot_be_is_told_with_the_remedy() {
         let found = problems(link, &format!("[[change]]\nat = \"1 s\"\n{change}"));
         assert!(matches!(&found[..], [(at, message)] if at == place && message.contains(part)), "{change}: {found:?}");
     }
-    let warned = |change: &str| sound(&rated, &format!("[[change]]\nlink = \"path\"\n{change}")).warnings;
+    let warned = |change: &str| read_valid(&rated, &format!("[[change]]\nlink = \"path\"\n{change}")).warnings;
     assert!(warned("at = \"5 s\"\ndelay = \"1 ms\"").is_empty());
     assert!(warned("at = \"30 s\"\ndelay = \"1 ms\"")[0].message.contains("must be before the end"));
     assert!(warned("at = \"5 s\"\nstate = \"up\"\non_wire = \"lost\"")[0].message.contains("has an effect only with state = down"));
@@ -125,13 +125,13 @@ fn a_change_that_cannot_be_is_told_with_the_remedy() {
 #[test]
 fn a_trace_is_the_same_from_a_file_and_from_a_list_and_its_mean_is_the_rate() {
     let reverse = "reverse = { rate = \"1 Mbps\" }";
-    let file = sound(&format!("deliveries = \"some.trace\"\n{QUEUE}\n{reverse}"), "");
-    let list = sound(&format!("deliveries = [1, 3, 3, 10]\n{QUEUE}\n{reverse}"), "");
+    let file = read_valid(&format!("deliveries = \"some.trace\"\n{QUEUE}\n{reverse}"), "");
+    let list = read_valid(&format!("deliveries = [1, 3, 3, 10]\n{QUEUE}\n{reverse}"), "");
     assert_eq!((file.hash(), &file.resolved), (list.hash(), &list.resolved));
     assert_eq!(Some(DeliveryTrace::new(vec![1, 3, 3, 10]).unwrap()), queue(&file, 0).delivery_trace);
     assert_eq!([4_800_000, 1_000_000], [0, 1].map(|link| file.network.links[link].rate.bps()));
-    resolved_again(&file);
-    assert_ne!(file.hash(), sound(&format!("deliveries = [1, 3, 4, 10]\n{QUEUE}\n{reverse}"), "").hash());
+    expect_resolved_reads_back(&file);
+    assert_ne!(file.hash(), read_valid(&format!("deliveries = [1, 3, 4, 10]\n{QUEUE}\n{reverse}"), "").hash());
 }
 
 #[test]

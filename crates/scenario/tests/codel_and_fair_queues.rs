@@ -52,7 +52,7 @@ app = { kind = "transactions", bytes = "100 B", gap = "100 ms", gap_distribution
     .to_owned()
 }
 
-fn of_queue(run: &Run, column: &str) -> f64 {
+fn queue_value(run: &Run, column: &str) -> f64 {
     run.report.reals("queues", column)[0]
 }
 
@@ -68,7 +68,7 @@ fn one_reno_flow_gets_the_share_of_the_link_that_the_formula_of_codels_rfc_says(
         for rate in ["10 Mbps", "50 Mbps"] {
             let queue = format!(r#"{{ aqm = "codel", limit = 10000, target = "{target}" }}"#);
             let run = over_bottleneck(400, rate, &queue, &[bulk("reno", 1, 45, r#"profile = "rfc", variant = "newreno""#)]);
-            let (formula, share) = ((3.0 + 6.0 * f - f * f) / (4.0 * (1.0 + f)), of_queue(&run, "utilisation"));
+            let (formula, share) = ((3.0 + 6.0 * f - f * f) / (4.0 * (1.0 + f)), queue_value(&run, "utilisation"));
             assert!((share - formula).abs() < 0.01, "target {target} at {rate}: {share} of the link, by the formula {formula}");
         }
     }
@@ -82,9 +82,9 @@ fn the_median_wait_behind_codel_tends_to_its_target_whatever_the_links_rate() {
         for variant in ["newreno", "cubic"] {
             let tcp = format!(r#"profile = "rfc", variant = "{variant}""#);
             let run = over_bottleneck(100, rate, r#"{ aqm = "codel", limit = 1000 }"#, &[bulk("bulk", count, 45, &tcp)]);
-            let median_ms = of_queue(&run, "sojourn_p50_s") * 1e3;
+            let median_ms = queue_value(&run, "sojourn_p50_s") * 1e3;
             assert!((2.5..=7.5).contains(&median_ms), "{count} {variant} flows at {rate}: {median_ms} ms");
-            assert!(of_queue(&run, "utilisation") > 0.9);
+            assert!(queue_value(&run, "utilisation") > 0.9);
         }
     }
 }
@@ -93,8 +93,8 @@ fn the_median_wait_behind_codel_tends_to_its_target_whatever_the_links_rate() {
 fn codel_marks_as_it_would_drop_and_loses_nothing_from_flows_with_ecn() {
     let run =
         over_bottleneck(100, "10 Mbps", r#"{ aqm = "codel", limit = 1000 }"#, &[bulk("bulk", 4, 45, r#"profile = "linux", ecn = true"#)]);
-    assert_eq!(0.0, of_queue(&run, "drops"));
-    assert!(of_queue(&run, "marks") > 100.0);
+    assert_eq!(0.0, queue_value(&run, "drops"));
+    assert!(queue_value(&run, "marks") > 100.0);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn flows_with_unlike_round_trips_share_evenly_in_flow_queues_and_not_in_one_queu
     let groups = [("near", 5), ("far", 50)].map(|(name, delay)| bulk(name, 3, delay, r#"profile = "linux", ecn = true"#));
     let index = |queue: &str| {
         let run = over_bottleneck(100, "10 Mbps", queue, &groups);
-        assert!(of_queue(&run, "utilisation") > 0.99, "{queue}");
+        assert!(queue_value(&run, "utilisation") > 0.99, "{queue}");
         jain(&run.report.reals("flows", "goodput_bps"))
     };
     // A packet takes 7 ms at a flow's sixth of the link, and the target must exceed that (RFC 8290, section 5.2.2). Below it the queue of a
@@ -133,7 +133,7 @@ fn flows_with_unlike_packets_get_the_same_bytes_from_flow_queues_and_not_from_on
 /// 95th percentile. The percentile may be off by half a histogram cell, 0.11 of that time.
 fn sparse_wait(queue: &str) -> [f64; 2] {
     let run = over_bottleneck(100, "10 Mbps", queue, &[bulk("bulk", 6, 20, r#"profile = "linux""#), sparse()]);
-    assert!(of_queue(&run, "utilisation") > 0.99, "{queue}");
+    assert!(queue_value(&run, "utilisation") > 0.99, "{queue}");
     let own_ms = 15.0 + 140.0 * 8.0 / 10e3;
     ["delay_mean_s", "delay_p95_s"].map(|column| (run.report.reals("flows", column)[6] * 1e3 - own_ms) / 1.2)
 }

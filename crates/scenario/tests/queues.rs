@@ -39,17 +39,17 @@ fn resolved_queue(scenario: &Scenario) -> serde_json::Value {
 }
 
 /// A queue of this discipline with this AQM, at whichever level it takes one.
-fn nested(discipline: &DisciplineEntry, aqm: &AqmEntry) -> String {
-    let own = required(discipline.parameters);
+fn nested_queue(discipline: &DisciplineEntry, aqm: &AqmEntry) -> String {
+    let own = required_parameters_example(discipline.parameters);
     let inside = match discipline.child {
-        ChildKind::Aqm(_) => format!("limit = 200, aqm = {{ name = \"{}\"{} }}", aqm.name, required(aqm.parameters)),
+        ChildKind::Aqm(_) => format!("limit = 200, aqm = {{ name = \"{}\"{} }}", aqm.name, required_parameters_example(aqm.parameters)),
         ChildKind::Buffer => "limit = 200".to_owned(),
-        ChildKind::Queue => format!("queue = {{ aqm = \"{}\", limit = 200{} }}", aqm.name, required(aqm.parameters)),
+        ChildKind::Queue => format!("queue = {{ aqm = \"{}\", limit = 200{} }}", aqm.name, required_parameters_example(aqm.parameters)),
     };
     format!("{{ discipline = \"{}\", {inside}{own} }}", discipline.name)
 }
 
-fn required(parameters: &[ecnlab_units::Parameter]) -> String {
+fn required_parameters_example(parameters: &[ecnlab_units::Parameter]) -> String {
     parameters.iter().filter(|parameter| parameter.required).map(|one| format!(", {} = \"{}\"", one.name, one.default)).collect()
 }
 
@@ -58,7 +58,7 @@ fn every_discipline_with_every_aqm_reads_back_as_the_same_scenario() {
     let registry = Registry::builtin();
     for discipline in registry.disciplines() {
         for aqm in registry.aqms() {
-            let queue = nested(discipline, aqm);
+            let queue = nested_queue(discipline, aqm);
             let first = read_valid(&queue);
             let again = Scenario::from_json(&first.resolved.to_string(), &[], &registry, &no_files)
                 .unwrap_or_else(|why| panic!("{queue}: {why:?}"));
@@ -71,8 +71,11 @@ fn every_discipline_with_every_aqm_reads_back_as_the_same_scenario() {
 fn every_aqm_changes_the_key_and_so_does_every_discipline() {
     let registry = Registry::builtin();
     let droptail = registry.aqm("droptail").unwrap();
-    let aqms = registry.aqms().iter().map(|aqm| format!("{{ aqm = \"{}\", limit = 200{} }}", aqm.name, required(aqm.parameters)));
-    let disciplines = registry.disciplines()[1..].iter().map(|discipline| nested(discipline, droptail));
+    let aqms = registry
+        .aqms()
+        .iter()
+        .map(|aqm| format!("{{ aqm = \"{}\", limit = 200{} }}", aqm.name, required_parameters_example(aqm.parameters)));
+    let disciplines = registry.disciplines()[1..].iter().map(|discipline| nested_queue(discipline, droptail));
     let mut keys: Vec<_> = aqms.chain(disciplines).map(|queue| read_valid(&queue).hash()).collect();
     let all = keys.len();
     keys.sort_unstable();
@@ -97,7 +100,7 @@ fn a_discipline_without_an_aqm_has_the_one_that_it_says() {
     let registry = Registry::builtin();
     for discipline in registry.disciplines() {
         let ChildKind::Aqm(default) = discipline.child else { continue };
-        let own = required(discipline.parameters);
+        let own = required_parameters_example(discipline.parameters);
         let left_out = read_valid(&format!("{{ discipline = \"{}\", limit = 120{own} }}", discipline.name));
         let named = read_valid(&format!("{{ discipline = \"{}\", limit = 120{own}, aqm = \"{default}\" }}", discipline.name));
         let empty = read_valid(&format!("{{ discipline = \"{}\", limit = 120{own}, aqm = {{}} }}", discipline.name));

@@ -51,7 +51,7 @@ fn record(scenario: &Scenario) -> (Run, Table) {
     (run, tables.remove(0).1)
 }
 
-fn of_queues(run: &Run, column: &str) -> Vec<u64> {
+fn queue_values(run: &Run, column: &str) -> Vec<u64> {
     run.report.reals("queues", column).iter().map(|&value| value as u64).collect()
 }
 
@@ -83,7 +83,7 @@ fn every_queue_decides_again_as_it_did() {
         for (at, (name, outcome)) in outcomes.into_iter().enumerate() {
             let (replayed, difference) = outcome.unwrap();
             assert_eq!(None, difference, "{queue}, {name}");
-            let of = |column| of_queues(&run, column)[at];
+            let of = |column| queue_values(&run, column)[at];
             let expected = ReplayCounts { arrivals: of("arrivals"), departures: of("departures"), marks: of("marks"), drops: of("drops") };
             assert_eq!(expected, replayed, "{queue}, {name}");
             assert!(replayed.arrivals > 500, "{queue}, {name}: {replayed:?}");

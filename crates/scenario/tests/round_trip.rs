@@ -36,13 +36,13 @@ fn network(app: &str, profile: &str, duration_s: u64, from_s: u64) -> Scenario {
 fn run_and_analyze(scenario: &Scenario, format: TraceFormat, header_bytes: u32) -> (Run, TraceReport) {
     let ways = ["bottleneck", "bottleneck.reverse"].map(str::to_owned).to_vec();
     let links = if format == TraceFormat::Ns2 { Vec::new() } else { ways };
-    let (run, trace) = traced(scenario, TraceSpec { format, links });
+    let (run, trace) = run_with_trace(scenario, TraceSpec { format, links });
     let trace = analyze(scenario, &trace, header_bytes);
     (run, trace)
 }
 
 /// Runs the scenario with a trace of bytes.
-fn traced(scenario: &Scenario, spec: TraceSpec) -> (Run, Vec<u8>) {
+fn run_with_trace(scenario: &Scenario, spec: TraceSpec) -> (Run, Vec<u8>) {
     let (run, mut tracer) = run_with(scenario, spec);
     (run, std::mem::take(tracer.bytes_mut().unwrap()))
 }
@@ -74,7 +74,7 @@ fn analyze(scenario: &Scenario, trace: &[u8], header_bytes: u32) -> TraceReport 
 }
 
 /// The report of a check of a trace.
-fn checked(trace: &[u8]) -> CheckReport {
+fn check_report(trace: &[u8]) -> CheckReport {
     let mut reader = Reader::open(trace).unwrap();
     let mut check = EcnCheck::default();
     while let Some(event) = reader.next() {
@@ -257,7 +257,7 @@ fn a_capture_of_several_queues_gives_back_the_bytes_of_every_flow() {
 fn over_several_queues(profile: &str) -> (Run, TraceReport) {
     let scenario = parking_lot(profile, "{ kind = \"file\", bytes = \"150 kB\" }", 60);
     let (run, bytes) =
-        traced(&scenario, TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, links: Vec::new() });
+        run_with_trace(&scenario, TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, links: Vec::new() });
     let trace = analyze(&scenario, &bytes, 0);
     for column in ["arrivals", "drops", "marks"] {
         let (own, read) = (sorted(run.report.reals("queues", column)), sorted(column_values(&trace, "links", column)));
@@ -271,8 +271,9 @@ fn over_several_queues(profile: &str) -> (Run, TraceReport) {
 #[test]
 fn a_capture_of_several_queues_shows_no_violation_where_there_is_none() {
     let scenario = parking_lot("rfc", "{ kind = \"bulk\" }", 20);
-    let (_, bytes) = traced(&scenario, TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, links: Vec::new() });
-    let verdict = checked(&bytes);
+    let (_, bytes) =
+        run_with_trace(&scenario, TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, links: Vec::new() });
+    let verdict = check_report(&bytes);
     assert_eq!(0, verdict.total().violations, "{:?}", verdict.findings.first());
     assert!(verdict.events > 50_000 && verdict.connections == 100, "{} events of {} connections", verdict.events, verdict.connections);
 }
@@ -289,11 +290,11 @@ fn a_check_of_a_run_s_capture_finds_the_known_departures_of_its_profile() {
         [("ns2", &["half-offer", "ect-on-retransmission", "cwr-on-retransmission"][..]), ("linux", &[]), ("rfc", &[])]
     {
         let links = ["bottleneck", "bottleneck.reverse"].map(str::to_owned).to_vec();
-        let (_, bytes) = traced(
+        let (_, bytes) = run_with_trace(
             &network(FILE_APP, profile, 60, 0),
             TraceSpec { format: TraceFormat::Pcapng { keep: 128, version: IpVersion::V4 }, links },
         );
-        let verdict = checked(&bytes);
+        let verdict = check_report(&bytes);
         assert_eq!(0, verdict.total().violations, "{profile}: {:?}", verdict.findings.iter().find(|finding| finding.known.is_none()));
         let departures = Rule::ALL.iter().zip(verdict.rule_counts).filter(|(_, count)| count.departures > 0);
         assert_eq!(expected, departures.map(|(rule, _)| rule.info().name).collect::<Vec<_>>(), "{profile}");

@@ -47,7 +47,7 @@ fn scenario(queue: &str) -> Scenario {
 }
 
 /// A run and its tables `series_queue`, `series_band`, `distributions` and `arrivals`.
-fn recorded(scenario: &Scenario) -> (Run, BTreeMap<&'static str, Table>) {
+fn run_recorded(scenario: &Scenario) -> (Run, BTreeMap<&'static str, Table>) {
     let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO + scenario.measure_from, seed: 1 };
     let recording =
         RecordingConfig { queue_interval: Some(SAMPLE_INTERVAL), arrivals: true, distributions: true, ..RecordingConfig::default() };
@@ -127,7 +127,7 @@ fn assert_close(name: &str, expected: &[(f64, f64)], mean: &[f64], max: &[f64]) 
 
 #[test]
 fn a_sample_of_a_queue_or_a_band_has_the_sojourn_times_since_the_sample_before() {
-    let (_, tables) = recorded(&scenario(r#"{ discipline = "dualpi2", limit = 200 }"#));
+    let (_, tables) = run_recorded(&scenario(r#"{ discipline = "dualpi2", limit = 200 }"#));
     let departures_list = departures(&tables["arrivals"]);
     let whole = &tables["series_queue"];
     let bands = &tables["series_band"];
@@ -156,7 +156,7 @@ fn a_sample_of_a_queue_or_a_band_has_the_sojourn_times_since_the_sample_before()
 
 #[test]
 fn a_queue_of_one_band_has_no_rows_of_bands() {
-    let (_, tables) = recorded(&scenario(r#"{ aqm = "droptail", limit = 200 }"#));
+    let (_, tables) = run_recorded(&scenario(r#"{ aqm = "droptail", limit = 200 }"#));
     let bands = words(&tables["series_band"], "queue");
     assert!(!bands.is_empty() && bands.iter().all(|queue| queue == "second"));
     let cells = &tables["distributions"];
@@ -166,7 +166,7 @@ fn a_queue_of_one_band_has_no_rows_of_bands() {
 
 #[test]
 fn a_distribution_of_sojourn_times_has_the_samples_of_each_band() {
-    let (run, tables) = recorded(&scenario(r#"{ discipline = "dualpi2", limit = 200 }"#));
+    let (run, tables) = run_recorded(&scenario(r#"{ discipline = "dualpi2", limit = 200 }"#));
     let cells = &tables["distributions"];
     let (quantities, of, bands, counts) =
         (words(cells, "quantity"), words(cells, "group_or_queue"), words(cells, "band"), reals(cells, "count"));

@@ -56,7 +56,7 @@ delay = "1 ms"
 queue = { aqm = "droptail", limit = 10 }
 "#;
 
-fn finished(text: &str, overrides: &[(&str, &str)], seed: u64, probe: impl Probe) -> Run {
+fn run_to_end(text: &str, overrides: &[(&str, &str)], seed: u64, probe: impl Probe) -> Run {
     let overrides: Vec<_> = overrides.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let scenario = Scenario::from_toml(text, &overrides, &Registry::builtin(), &no_files).unwrap_or_else(|problems| panic!("{problems:?}"));
     let duration = Time::ZERO + scenario.duration;
@@ -65,8 +65,8 @@ fn finished(text: &str, overrides: &[(&str, &str)], seed: u64, probe: impl Probe
 }
 
 /// Measures of the flows of one group.
-fn measured(text: &str, overrides: &[(&str, &str)], group: f64) -> Vec<[u64; 4]> {
-    let run = finished(text, overrides, 7, NoProbe);
+fn flow_measures(text: &str, overrides: &[(&str, &str)], group: f64) -> Vec<[u64; 4]> {
+    let run = run_to_end(text, overrides, 7, NoProbe);
     let column = |name: &str| run.report.reals("flows", name);
     let columns = ["goodput_bps", "delay_mean_s", "sent", "transaction_mean_s"].map(column);
     let rows = column("group").into_iter().enumerate().filter(|(_, of)| *of == group);
@@ -75,28 +75,28 @@ fn measured(text: &str, overrides: &[(&str, &str)], group: f64) -> Vec<[u64; 4]>
 
 #[test]
 fn another_flow_shifts_no_draw_of_a_part_that_it_does_not_touch() {
-    let expected = measured(DISJOINT, &[], 1.0);
+    let expected = flow_measures(DISJOINT, &[], 1.0);
     assert_eq!(5, expected.len());
-    assert_eq!(expected, measured(DISJOINT, &[("flows.0.count", "6")], 1.0));
-    assert_ne!(measured(DISJOINT, &[], 0.0), measured(DISJOINT, &[("flows.0.count", "6")], 0.0)[..5]);
+    assert_eq!(expected, flow_measures(DISJOINT, &[("flows.0.count", "6")], 1.0));
+    assert_ne!(flow_measures(DISJOINT, &[], 0.0), flow_measures(DISJOINT, &[("flows.0.count", "6")], 0.0)[..5]);
 }
 
 #[test]
 fn another_link_and_another_title_shift_no_draw() {
-    let expected = measured(DISJOINT, &[], 1.0);
-    assert_eq!(expected, measured(&format!("{DISJOINT}{UNUSED_LINK}"), &[("name", "other")], 1.0));
+    let expected = flow_measures(DISJOINT, &[], 1.0);
+    assert_eq!(expected, flow_measures(&format!("{DISJOINT}{UNUSED_LINK}"), &[("name", "other")], 1.0));
 }
 
 #[test]
 fn the_two_parts_draw_from_streams_of_their_own() {
-    assert_ne!(measured(DISJOINT, &[], 0.0), measured(DISJOINT, &[], 1.0));
+    assert_ne!(flow_measures(DISJOINT, &[], 0.0), flow_measures(DISJOINT, &[], 1.0));
 }
 
 #[test]
 fn the_fingerprint_says_what_happened_and_not_what_was_recorded() {
-    let plain = finished(DISJOINT, &[], 7, NoProbe);
+    let plain = run_to_end(DISJOINT, &[], 7, NoProbe);
     let recording = RecordingConfig { queue_interval: Some(Span::from_millis(10)), events: true, ..RecordingConfig::default() };
-    let sampled = finished(DISJOINT, &[], 7, Recorder::new(recording, Time::ZERO + Span::from_secs(12)));
+    let sampled = run_to_end(DISJOINT, &[], 7, Recorder::new(recording, Time::ZERO + Span::from_secs(12)));
     assert_eq!((plain.fingerprint, plain.events), (sampled.fingerprint, sampled.events));
-    assert_ne!(plain.fingerprint, finished(DISJOINT, &[], 8, NoProbe).fingerprint);
+    assert_ne!(plain.fingerprint, run_to_end(DISJOINT, &[], 8, NoProbe).fingerprint);
 }

@@ -59,7 +59,7 @@ fn scenario() -> (Scenario, Options) {
     (scenario, options)
 }
 
-fn traced(format: TraceFormat, links: &[&str]) -> (Run, Tracer) {
+fn run_with_trace(format: TraceFormat, links: &[&str]) -> (Run, Tracer) {
     let (scenario, options) = scenario();
     let spec = TraceSpec { format, links: links.iter().map(|&name| name.to_owned()).collect() };
     let (run, mut tracer) = Simulation::new(&scenario.network, &options, Tracer::new(spec)).finish();
@@ -88,7 +88,7 @@ fn a_trace_changes_nothing_about_the_run() {
     let (scenario, options) = scenario();
     let (plain, NoProbe) = Simulation::new(&scenario.network, &options, NoProbe).finish();
     for format in [TraceFormat::Ns2, FULL_CAPTURE, TraceFormat::Table] {
-        let (run, _) = traced(format, &[]);
+        let (run, _) = run_with_trace(format, &[]);
         assert_eq!((plain.fingerprint, plain.events), (run.fingerprint, run.events), "{format:?}");
         assert_eq!(format!("{:?}", plain.report), format!("{:?}", run.report), "{format:?}");
     }
@@ -136,7 +136,7 @@ fn key(event: &Event) -> impl Ord + use<> {
 
 #[test]
 fn a_capture_shows_what_the_queue_has_counted() {
-    let (run, mut tracer) = traced(FULL_CAPTURE, &[]);
+    let (run, mut tracer) = run_with_trace(FULL_CAPTURE, &[]);
     let events = events(tracer.bytes_mut().unwrap());
     let (before, after): (Vec<&Event>, Vec<&Event>) = events.iter().partition(|event| event.location == Location::Interface(0));
     let is_marked = |event: &&&Event| event.packet.ecn == Ecn::Ce;
@@ -160,7 +160,7 @@ fn a_capture_shows_what_the_queue_has_counted() {
 /// The table of events agrees too, for all links and by flow.
 #[test]
 fn rows_of_events_agree_with_what_flows_and_queues_have_counted() {
-    let (run, mut tracer) = traced(TraceFormat::Table, &[]);
+    let (run, mut tracer) = run_with_trace(TraceFormat::Table, &[]);
     let table = tracer.drain_rows(0).unwrap();
     let (happened, kinds, links) = (words(&table, "event"), words(&table, "kind"), words(&table, "link"));
     let rows = |event: &str, kind: &str, link: &str| {
@@ -177,7 +177,7 @@ fn rows_of_events_agree_with_what_flows_and_queues_have_counted() {
 
 #[test]
 fn only_the_links_that_were_chosen_are_in_a_trace() {
-    let (_, mut tracer) = traced(FULL_CAPTURE, &["hosts.access.1", "hosts.access.1.reverse"]);
+    let (_, mut tracer) = run_with_trace(FULL_CAPTURE, &["hosts.access.1", "hosts.access.1.reverse"]);
     let bytes = std::mem::take(tracer.bytes_mut().unwrap());
     let mut reader = Reader::open(&bytes[..]).unwrap();
     let sources: BTreeSet<_> = reader.by_ref().map(|event| event.unwrap().packet.source.address).collect();
@@ -194,7 +194,7 @@ fn only_the_links_that_were_chosen_are_in_a_trace() {
 /// acknowledges exactly them.
 #[test]
 fn a_host_s_connection_reads_as_tcp_has_it() {
-    let (_, mut tracer) = traced(FULL_CAPTURE, &["hosts.access.0", "hosts.access.0.reverse"]);
+    let (_, mut tracer) = run_with_trace(FULL_CAPTURE, &["hosts.access.0", "hosts.access.0.reverse"]);
     let events = events(tracer.bytes_mut().unwrap());
     let out: Vec<_> = events.iter().filter(|event| event.location == Location::Interface(0)).map(|event| event.packet).collect();
     let first = out.first().unwrap();
@@ -222,7 +222,7 @@ fn a_host_s_connection_reads_as_tcp_has_it() {
 #[test]
 fn the_mss_is_the_packet_s_size_without_fixed_headers() {
     for (version, expected) in [(IpVersion::V4, 1460), (IpVersion::V6, 1440)] {
-        let (_, mut tracer) = traced(TraceFormat::Pcapng { keep: 128, version }, &["hosts.access.0", "hosts.access.0.reverse"]);
+        let (_, mut tracer) = run_with_trace(TraceFormat::Pcapng { keep: 128, version }, &["hosts.access.0", "hosts.access.0.reverse"]);
         let events = events(tracer.bytes_mut().unwrap());
         let syns: Vec<_> = events.iter().map(|event| event.packet).filter(|packet| packet.has(Flags::SYN)).collect();
         assert!(syns.len() > 4 && syns.iter().all(|syn| syn.tcp.mss == Some(expected)), "{:?}", syns[0].tcp);
@@ -286,7 +286,7 @@ fn ecn_and_flags(bytes: &[u8]) -> (u8, u16) {
 #[test]
 fn other_parsers_find_checksums_right_and_see_the_same_ecn_fields() {
     for version in [IpVersion::V4, IpVersion::V6] {
-        let (_, mut tracer) = traced(TraceFormat::Pcapng { keep: 65_535, version }, &[]);
+        let (_, mut tracer) = run_with_trace(TraceFormat::Pcapng { keep: 65_535, version }, &[]);
         let bytes = std::mem::take(tracer.bytes_mut().unwrap());
         let (theirs, ours) = (parse_with_etherparse(&bytes), events(&bytes).iter().map(tshark_fields).collect::<Vec<_>>());
         assert!(ours.len() > 5_000 && ours.iter().any(|&(_, ecn, _)| ecn == Ecn::Ce as u8), "{} packets", ours.len());
@@ -298,7 +298,7 @@ fn other_parsers_find_checksums_right_and_see_the_same_ecn_fields() {
 #[test]
 fn tshark_has_no_complaint_and_sees_the_same_ecn_fields_where_it_is_installed() {
     for (version, field) in [(IpVersion::V4, "ip.dsfield.ecn"), (IpVersion::V6, "ipv6.tclass.ecn")] {
-        let (_, mut tracer) = traced(TraceFormat::Pcapng { keep: 65_535, version }, &[]);
+        let (_, mut tracer) = run_with_trace(TraceFormat::Pcapng { keep: 65_535, version }, &[]);
         let bytes = std::mem::take(tracer.bytes_mut().unwrap());
         let bad = "ip.checksum.status == 0 || tcp.checksum.status == 0 || _ws.malformed || frame.cap_len != frame.len || tcp.analysis.ack_lost_segment";
         let Some(complaints) = tshark(&bytes, &["-Y", bad]).map(text) else {
@@ -322,7 +322,7 @@ fn text(bytes: Vec<u8>) -> String {
 #[test]
 fn a_capture_of_ipv6_shows_the_packets_of_one_of_ipv4() {
     let [old, new] = [IpVersion::V4, IpVersion::V6].map(|version| {
-        let (_, mut tracer) = traced(TraceFormat::Pcapng { keep: 128, version }, &[]);
+        let (_, mut tracer) = run_with_trace(TraceFormat::Pcapng { keep: 128, version }, &[]);
         events(&std::mem::take(tracer.bytes_mut().unwrap()))
     });
     let plain = |event: &Event| (event.time, event.location, event.packet.ecn, event.packet.kind, event.packet.tcp.flags);
@@ -369,7 +369,7 @@ fn blocks_of_a_connection_that_is_kept_begin_and_end_where_segments_do() {
 
 #[test]
 fn an_event_ahead_is_written_when_its_time_has_come() {
-    let (_, mut tracer) = traced(TraceFormat::Ns2, &[]);
+    let (_, mut tracer) = run_with_trace(TraceFormat::Ns2, &[]);
     let events = events(tracer.bytes_mut().unwrap());
     assert!(events.is_sorted_by_key(|event| event.time));
     let of = |what| events.iter().filter(|event| event.kind == what).count();

@@ -123,7 +123,7 @@ fn windows_are_those_that_acknowledgements_tell() {
     assert_eq!((65_536u32 - 1448).next_multiple_of(128), u32::from(answers.last().unwrap().window) << 7);
 }
 
-fn checked(bytes: &[u8]) -> CheckReport {
+fn check_report(bytes: &[u8]) -> CheckReport {
     let mut reader = Reader::open(bytes).unwrap();
     let mut check = EcnCheck::default();
     while let Some(event) = reader.next() {
@@ -154,7 +154,7 @@ fn a_check_of_a_conversation_finds_nothing() {
             events.iter().filter(echoes).count(),
         ];
         assert!(!app.contains("42 kB") || counts.iter().all(|&count| count > 10), "{app}: {counts:?} marks both ways and echoes on data");
-        let verdict = checked(&bytes);
+        let verdict = check_report(&bytes);
         assert_eq!(0, verdict.total().violations, "{app}: {:?}", verdict.findings.first());
         assert_eq!(0, verdict.total().departures, "{app}: {:?}", verdict.findings.first());
     }

@@ -27,21 +27,21 @@ parameters! {
         /// Propagation delay of packets that are sent later, of which none overtakes those before; auto is as before.
         pub delay: Option<Span> = "auto", 0..=8_640_000, "s";
         /// Down, where no transmission begins and the queue fills, or up again; auto is as before.
-        pub state: Option<StateName> = "auto";
+        pub state: Option<LinkStateName> = "auto";
         /// What becomes of packets on the wire when the link goes down.
         #[when(state = "down")]
-        pub on_wire: OnWire = "arrive";
+        pub on_wire: InFlightPacketsOnDown = "arrive";
     }
 }
 
 words! {
     /// Whether a link sends.
-    enum StateName { Down = "down", Up = "up" }
+    enum LinkStateName { Down = "down", Up = "up" }
 }
 
 words! {
     /// What becomes of packets on the wire.
-    enum OnWire { Arrive = "arrive", Lost = "lost" }
+    enum InFlightPacketsOnDown { Arrive = "arrive", Lost = "lost" }
 }
 
 pub const CHANGE: Section = Section {
@@ -57,12 +57,12 @@ pub fn read(reader: &mut Reader, root: &TableInput, edges: &mut [Edge], duration
     if !root.has("change") {
         return Vec::new();
     }
-    members(reader, root, "change").iter().filter_map(|given| change(reader, given, edges, duration)).collect()
+    members(reader, root, "change").iter().filter_map(|given| read_change(reader, given, edges, duration)).collect()
 }
 
-fn change(reader: &mut Reader, given: &TableInput, edges: &mut [Edge], duration: Option<Span>) -> Option<Json> {
+fn read_change(reader: &mut Reader, given: &TableInput, edges: &mut [Edge], duration: Option<Span>) -> Option<Json> {
     reader.reject_unknown_keys(given, CHANGE.names());
-    let reading = reader.keys(given, CHANGE.keys);
+    let reading = reader.read_keys(given, CHANGE.keys);
     let values = reading.valid_values()?;
     let keys = ChangeKeys::from_values(values);
     reader.warn_ignored_keys(given, values, &[]);
@@ -123,8 +123,8 @@ impl ChangeKeys {
     /// One change of a link for each of the times.
     fn changes(&self) -> impl Iterator<Item = LinkChange> {
         let state = self.state.map(|state| match state {
-            StateName::Up => LinkState::Up,
-            StateName::Down => LinkState::Down { drops_wire_packets: self.on_wire == OnWire::Lost },
+            LinkStateName::Up => LinkState::Up,
+            LinkStateName::Down => LinkState::Down { drops_wire_packets: self.on_wire == InFlightPacketsOnDown::Lost },
         });
         let change = LinkChange { time: Time::ZERO, repeat_interval: self.every.0, rate: self.rate, delay: self.delay, state };
         self.at.iter().map(move |&at| LinkChange { time: Time::ZERO + at, ..change })

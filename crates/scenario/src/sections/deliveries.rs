@@ -22,7 +22,7 @@ pub fn read(reader: &mut Reader, given: &TableInput) -> Option<DeliveryTrace> {
     let (unit, trace) = match (node.list(), given.node.text(DELIVERIES.key)) {
         (Some(times), _) => ("time", trace_from_list(times)),
         (None, Some(file)) => {
-            let text = reader.file(given, DELIVERIES.key, file)?;
+            let text = reader.read_file(given, DELIVERIES.key, file)?;
             ("line", DeliveryTrace::parse(&text))
         }
         (None, None) => {

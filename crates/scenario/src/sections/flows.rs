@@ -11,7 +11,7 @@ use super::routes::{self, GroupRoute};
 use super::tcp::{self, ReadTransport, TCP_TABLE};
 use crate::problem::format_names;
 use crate::read::{Reader, TableInput};
-use crate::route::Graph;
+use crate::route::NetworkGraph;
 
 pub const MAX_FLOWS: u64 = 1_000_000;
 
@@ -101,8 +101,9 @@ impl Group<'_> {
 /// Groups in the order of the file; invalid ones are omitted.
 pub fn read<'a>(reader: &mut Reader, root: &TableInput<'a>, links: &Links) -> Vec<Group<'a>> {
     let ends = links.edges.iter().map(|edge| (edge.name.as_str(), edge.from.as_str(), edge.to.as_str(), edge.opposite));
-    let mut graph = links.is_complete.then(|| Graph::new(ends));
-    let groups: Vec<Group> = members(reader, root, "flows").into_iter().filter_map(|given| group(reader, given, graph.as_mut())).collect();
+    let mut graph = links.is_complete.then(|| NetworkGraph::new(ends));
+    let groups: Vec<Group> =
+        members(reader, root, "flows").into_iter().filter_map(|given| read_group(reader, given, graph.as_mut())).collect();
     let total: u64 = groups.iter().map(|group| u64::from(group.count) * group.traffic.initial_flows()).sum();
     if total > MAX_FLOWS {
         reader.report(root, "flows", format!("{total} flows in all must be at most {MAX_FLOWS}"));
@@ -110,12 +111,12 @@ pub fn read<'a>(reader: &mut Reader, root: &TableInput<'a>, links: &Links) -> Ve
     groups
 }
 
-fn group<'a>(reader: &mut Reader, given: TableInput<'a>, graph: Option<&mut Graph>) -> Option<Group<'a>> {
+fn read_group<'a>(reader: &mut Reader, given: TableInput<'a>, graph: Option<&mut NetworkGraph>) -> Option<Group<'a>> {
     reader.reject_unknown_keys(&given, FLOWS.names());
-    let reading = reader.keys(&given, FLOWS.keys);
+    let reading = reader.read_keys(&given, FLOWS.keys);
     let route = routes::read(reader, &given, &reading, graph);
     let transport = transport(reader, &given);
-    let app = app(reader, &given, transport.as_ref());
+    let app = read_app(reader, &given, transport.as_ref());
     let (values, transport, (app, app_values, app_described), route) = (reading.valid_values()?, transport?, app?, route?);
     let keys = GroupKeys::from_values(values);
     let traffic = (app.traffic)(&app_values, transport.transport.payload());
@@ -145,7 +146,7 @@ fn group<'a>(reader: &mut Reader, given: TableInput<'a>, graph: Option<&mut Grap
 fn transport(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     match (flows.has("tcp"), flows.has("udp")) {
         (_, false) => tcp::read(reader, flows),
-        (false, true) => udp(reader, flows),
+        (false, true) => read_udp(reader, flows),
         (true, true) => {
             reader.report(flows, "udp", "excludes tcp; fix: give one of the two".to_owned());
             None
@@ -153,10 +154,10 @@ fn transport(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     }
 }
 
-fn udp(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
-    let given = reader.table(flows, "udp", FLOWS.table("udp").example)?;
+fn read_udp(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
+    let given = reader.read_table(flows, "udp", FLOWS.table("udp").example)?;
     reader.reject_unknown_keys(&given, UDP.names());
-    let reading = reader.keys(&given, UDP.keys);
+    let reading = reader.read_keys(&given, UDP.keys);
     let values = reading.valid_values()?;
     reader.warn_ignored_keys(&given, values, &[]);
     let settings = datagram::DatagramSettings::from_values(values);
@@ -173,7 +174,7 @@ fn udp(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
 }
 
 /// The application: a name, or a table with `kind` and its parameters. The default is bulk.
-fn app(
+fn read_app(
     reader: &mut Reader,
     flows: &TableInput,
     transport: Option<&ReadTransport>,
@@ -181,8 +182,8 @@ fn app(
     let table = flows.node.get("app").filter(|node| node.entries().is_some()).map(|node| TableInput::new(node, flows.at("app")));
     let name = |entry: &ApplicationEntry| entry.name;
     let entry = match &table {
-        Some(given) => reader.entry(given, "kind", "application", APPLICATIONS, name)?,
-        None if flows.has("app") => reader.entry(flows, "app", "application", APPLICATIONS, name)?,
+        Some(given) => reader.read_entry(given, "kind", "application", APPLICATIONS, name)?,
+        None if flows.has("app") => reader.read_entry(flows, "app", "application", APPLICATIONS, name)?,
         None => &APPLICATIONS[0],
     };
     if let Some(transport) = transport {
@@ -191,7 +192,7 @@ fn app(
     let mut values = Values::defaults(entry.parameters);
     if let Some(given) = &table {
         reader.reject_unknown_keys(given, std::iter::once("kind").chain(entry.parameters.iter().map(|parameter| parameter.name)));
-        let reading = reader.keys_over(given, values);
+        let reading = reader.read_keys_over(given, values);
         values = reading.into_valid_values()?;
         reader.warn_ignored_keys(given, &values, &[]);
         read_list(reader, given, &mut values)?;
@@ -214,7 +215,7 @@ fn read_list(reader: &mut Reader, given: &TableInput, values: &mut Values) -> Op
     for key in ["times", "sizes"].into_iter().filter(|key| given.has(key)) {
         reader.report(given, key, "excludes file, which contains it too; fix: give one of the two".to_owned());
     }
-    let text = reader.file(given, "file", &file)?;
+    let text = reader.read_file(given, "file", &file)?;
     let (times, sizes) = application::parse_list(&text).map_err(|why| reader.report(given, "file", format!("\"{file}\": {why}"))).ok()?;
     values.set("times", Value::List(times.into_iter().map(Value::Span).collect()));
     values.set("sizes", Value::List(sizes.into_iter().map(Value::Count).collect()));

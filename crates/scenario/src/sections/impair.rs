@@ -39,14 +39,14 @@ impl Impairments {
 
 /// Reads the list, after the impairments of the separate keys. Invalid parts are omitted.
 pub fn read(reader: &mut Reader, given: &TableInput, keys: Option<ImpairmentKeys>) -> Impairments {
-    let parts: Vec<(Impairment, Json)> = parts_given(reader, given).iter().filter_map(|given| part(reader, given)).collect();
+    let parts: Vec<(Impairment, Json)> = part_tables(reader, given).iter().filter_map(|given| read_part(reader, given)).collect();
     let (parts, described): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     let keys = keys.into_iter().flat_map(ImpairmentKeys::impairments);
     Impairments { spec: ImpairmentSpec::from_parts(keys.chain(parts)), described }
 }
 
 /// Tables in the list, each with its path.
-fn parts_given<'a>(reader: &mut Reader, given: &TableInput<'a>) -> Vec<TableInput<'a>> {
+fn part_tables<'a>(reader: &mut Reader, given: &TableInput<'a>) -> Vec<TableInput<'a>> {
     let Some(node) = given.node.get(IMPAIR.key) else { return Vec::new() };
     let Some(list) = node.list() else {
         reader.report(given, IMPAIR.key, format!("must be a list of tables, as in {} = {}", IMPAIR.key, IMPAIR.example));
@@ -60,10 +60,10 @@ fn parts_given<'a>(reader: &mut Reader, given: &TableInput<'a>) -> Vec<TableInpu
     list.iter().enumerate().map(|(at, node): (usize, &Node)| TableInput::new(node, format!("{place}.{at}"))).collect()
 }
 
-fn part(reader: &mut Reader, given: &TableInput) -> Option<(Impairment, Json)> {
-    let entry = *reader.entry(given, "kind", "impairment", IMPAIRMENT_KINDS, |entry| entry.name)?;
+fn read_part(reader: &mut Reader, given: &TableInput) -> Option<(Impairment, Json)> {
+    let entry = *reader.read_entry(given, "kind", "impairment", IMPAIRMENT_KINDS, |entry| entry.name)?;
     reader.reject_unknown_keys(given, std::iter::once("kind").chain(entry.parameters.iter().map(|parameter| parameter.name)));
-    let reading = reader.keys(given, entry.parameters);
+    let reading = reader.read_keys(given, entry.parameters);
     let values = reading.valid_values()?;
     reader.warn_ignored_keys(given, values, &[]);
     let contradictions = (entry.check)(values);

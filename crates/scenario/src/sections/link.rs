@@ -143,7 +143,7 @@ impl Links<'_> {
 pub fn read<'a>(reader: &mut Reader, root: &TableInput<'a>) -> Links<'a> {
     let given = members(reader, root, "link");
     let declared = given.len();
-    let links: Vec<Link> = given.into_iter().filter_map(|given| link(reader, given)).collect();
+    let links: Vec<Link> = given.into_iter().filter_map(|given| read_link(reader, given)).collect();
     let is_complete = declared > 0 && links.len() == declared;
     let described = links.iter().map(|link| link.described.clone()).collect();
     Links { edges: in_network_order(links), is_complete, described }
@@ -160,9 +160,9 @@ fn in_network_order(links: Vec<Link>) -> Vec<Edge> {
     edges
 }
 
-fn link<'a>(reader: &mut Reader, given: TableInput<'a>) -> Option<Link<'a>> {
+fn read_link<'a>(reader: &mut Reader, given: TableInput<'a>) -> Option<Link<'a>> {
     reader.reject_unknown_keys(&given, LINK.names());
-    let reading = reader.keys(&given, LINK.keys);
+    let reading = reader.read_keys(&given, LINK.keys);
     let ends: [Option<String>; 3] = ["name", "from", "to"].map(|key| reading.get(key));
     if ends[1].is_some() && ends[1] == ends[2] {
         reader.report(&given, "to", "a link must lead to another node than it comes from".to_owned());
@@ -170,7 +170,7 @@ fn link<'a>(reader: &mut Reader, given: TableInput<'a>) -> Option<Link<'a>> {
     if reading.get::<Option<Rate>>("rate") == Some(None) && !given.has(DELIVERIES.key) {
         reader.report(&given, "rate", "is missing; fix: give it as rate = \"10 Mbps\", or give deliveries".to_owned());
     }
-    let reverse = reverse(reader, &given, &reading);
+    let reverse = read_reverse(reader, &given, &reading);
     let forward = read_direction(reader, given, reading);
     warn_without_queue(reader, &forward);
     let described = described_link(&forward, reverse.as_ref());
@@ -183,8 +183,8 @@ fn link<'a>(reader: &mut Reader, given: TableInput<'a>) -> Option<Link<'a>> {
 }
 
 /// Reads the reverse direction, unless the link is one-way; omitted keys have the link's values.
-fn reverse<'a>(reader: &mut Reader, link: &TableInput<'a>, of_link: &ReadContext) -> Option<LinkDirection<'a>> {
-    let given = reader.table(link, "reverse", LINK.table("reverse").example);
+fn read_reverse<'a>(reader: &mut Reader, link: &TableInput<'a>, of_link: &ReadContext) -> Option<LinkDirection<'a>> {
+    let given = reader.read_table(link, "reverse", LINK.table("reverse").example);
     if of_link.get("one_way") == Some(true) {
         if given.is_some() {
             reader.report(
@@ -197,7 +197,7 @@ fn reverse<'a>(reader: &mut Reader, link: &TableInput<'a>, of_link: &ReadContext
     }
     let given = given.unwrap_or_else(|| TableInput::empty(link.at("reverse")));
     reader.reject_unknown_keys(&given, REVERSE.names());
-    let mut reading = reader.keys(&given, REVERSE.keys);
+    let mut reading = reader.read_keys(&given, REVERSE.keys);
     if link.has(DELIVERIES.key) && !given.has("rate") && !given.has(DELIVERIES.key) {
         let message =
             "is missing: the link follows a trace and has no rate for its reverse direction; fix: give rate = \"10 Mbps\", or deliveries";
@@ -215,14 +215,14 @@ fn reverse<'a>(reader: &mut Reader, link: &TableInput<'a>, of_link: &ReadContext
 /// Builds a direction from its keys.
 fn read_direction<'a>(reader: &mut Reader, given: TableInput<'a>, mut reading: ReadContext) -> LinkDirection<'a> {
     reader.warn_ignored_keys(&given, &reading.values, &[]);
-    let table = reader.table(&given, "queue", QUEUE_TABLE.example);
+    let table = reader.read_table(&given, "queue", QUEUE_TABLE.example);
     let queue = table.and_then(|table| queue::read(reader, &table));
     if given.has("queue") && given.has("limit") {
         reader.warn(&given, "limit", "has no effect with a queue, which has its own buffer; fix: leave out one of the two".to_owned());
     }
     let keys = impairment::ImpairmentKeys::from_values(&reading.values);
     let impairments = impair::read(reader, &given, Some(keys));
-    let deliveries = deliveries(reader, &given, &mut reading);
+    let deliveries = read_deliveries(reader, &given, &mut reading);
     if deliveries.is_some() && queue.as_ref().is_some_and(|queue| queue.of.kernel_qdisc().is_some()) {
         let message = "exclude a queue of a kernel, which sends at the link's rate; fix: leave out one of the two".to_owned();
         reader.report(&given, DELIVERIES.key, message);
@@ -231,7 +231,7 @@ fn read_direction<'a>(reader: &mut Reader, given: TableInput<'a>, mut reading: R
 }
 
 /// Trace of delivery opportunities, if one is given; its mean is then the rate.
-fn deliveries(reader: &mut Reader, given: &TableInput, reading: &mut ReadContext) -> Option<DeliveryTrace> {
+fn read_deliveries(reader: &mut Reader, given: &TableInput, reading: &mut ReadContext) -> Option<DeliveryTrace> {
     if !given.has(DELIVERIES.key) {
         return None;
     }

@@ -23,7 +23,7 @@ use serde_json::{Map, Value as Json, json};
 use super::declaration::{self, MAX_PACKETS, Section};
 use super::unknown_keys::{self, KnownKeyLocation, belongs_verb};
 use crate::read::{self, Reader, TableInput};
-use crate::tree::{Node, Scalar, ScalarKind, Tree};
+use crate::tree::{Node, NodeValue, Scalar, ScalarKind};
 
 /// Key of a child queue, with an example.
 const CHILD_QUEUE_KEY: &str = "queue";
@@ -37,7 +37,7 @@ const MAX_LIMIT_BYTES: f64 = 1e13;
 
 parameters! {
     /// Keys of a queue besides its discipline's and its AQM's parameters.
-    struct Buffering {
+    struct BufferKeys {
         /// Buffer: how much may wait, the packet in transmission not counted.
         #[source("ns-2 2.35, queue-limit")]
         #[required]
@@ -49,7 +49,7 @@ pub const QUEUE: Section = Section {
     name: "link.queue",
     title: "The queue of a link",
     doc: "An AQM, aqm = NAME, with its parameters and the buffer; or a discipline, discipline = NAME, with its parameters and an AQM inside, aqm = { name = NAME }; or a queue of the kernel that --backend uml runs, kernel = NAME, with that kernel's parameters.",
-    keys: Buffering::PARAMETERS,
+    keys: BufferKeys::PARAMETERS,
     tables: &[],
 };
 
@@ -76,11 +76,11 @@ pub fn example_of_discipline(discipline: &DisciplineEntry) -> String {
 }
 
 fn flat_example(aqm: &AqmEntry) -> String {
-    format!("{{ aqm = \"{}\", {LIMIT_EXAMPLE}{} }}", aqm.name, required(aqm.parameters))
+    format!("{{ aqm = \"{}\", {LIMIT_EXAMPLE}{} }}", aqm.name, required_parameters_example(aqm.parameters))
 }
 
 fn example(discipline: &DisciplineEntry) -> String {
-    let own = required(discipline.parameters);
+    let own = required_parameters_example(discipline.parameters);
     let inside = match discipline.child {
         ChildKind::Aqm(_) => format!("{LIMIT_EXAMPLE}{own}, aqm = {{ name = \"red\", max_p = 0.5 }}"),
         ChildKind::Buffer => format!("{LIMIT_EXAMPLE}{own}"),
@@ -90,7 +90,7 @@ fn example(discipline: &DisciplineEntry) -> String {
 }
 
 /// The required parameters, each with an example value.
-fn required(parameters: &[Parameter]) -> String {
+fn required_parameters_example(parameters: &[Parameter]) -> String {
     let required = parameters.iter().filter(|parameter| parameter.required);
     required.map(|parameter| format!(", {}", read::example(parameter))).collect()
 }
@@ -121,7 +121,7 @@ fn discipline(reader: &mut Reader, given: &TableInput) -> Option<&'static Discip
         reader.report(given, "discipline", message);
         return None;
     }
-    reader.entry(given, "discipline", "discipline", registry.disciplines(), |entry| entry.name).copied()
+    reader.read_entry(given, "discipline", "discipline", registry.disciplines(), |entry| entry.name).copied()
 }
 
 /// Whether this is the plain discipline.
@@ -137,9 +137,9 @@ fn is_flat(reader: &Reader, given: &TableInput, discipline: &DisciplineEntry) ->
 
 /// The plain discipline with its AQM in the same table.
 fn read_flat_queue(reader: &mut Reader, given: &TableInput, discipline: &'static DisciplineEntry) -> Option<Queue> {
-    let entry = named_aqm(reader, given, "aqm")?;
+    let entry = find_named_aqm(reader, given, "aqm")?;
     let own = own_names(&["discipline", "aqm", "limit"], entry.parameters);
-    unknown_keys::report(reader, given, &own, elsewhere(reader.registry), |_, keys| {
+    unknown_keys::report_unknown_keys(reader, given, &own, keys_of_other_queues(reader.registry), |_, keys| {
         stale_keys_message(&format!("aqm = \"{}\"", entry.name), keys, &given.place, &flat_example(entry))
     });
     let (amount, limit) = buffer(reader, given)?;
@@ -157,12 +157,12 @@ fn plain_queue(discipline: &'static DisciplineEntry, values: Values, chosen: Cho
 
 /// A discipline with its parameters, and an AQM in a child table.
 fn read_with_aqm(reader: &mut Reader, given: &TableInput, discipline: &'static DisciplineEntry, default: &str) -> Option<Queue> {
-    let inside = aqm_given(reader, given, discipline, default);
+    let inside = find_child_aqm(reader, given, discipline, default);
     reject_keys_of_aqm(reader, given, discipline, inside.as_ref().map(|(_, entry)| *entry));
     // A limit within the AQM's table is already reported, so its absence here is not a second problem.
     let misplaced = !given.has("limit") && given.node.get("aqm").is_some_and(|aqm| aqm.get("limit").is_some());
     let buffer = if misplaced { None } else { buffer(reader, given) };
-    let own = own_values(reader, given, discipline, buffer.map(|(amount, _)| amount));
+    let own = read_own_values(reader, given, discipline, buffer.map(|(amount, _)| amount));
     let (within, entry) = inside?;
     let (amount, limit) = buffer?;
     let chosen = aqm(reader, &within, given, entry, amount)?;
@@ -182,7 +182,7 @@ fn read_with_aqm(reader: &mut Reader, given: &TableInput, discipline: &'static D
 /// A discipline with a built-in algorithm, and a buffer.
 fn read_with_algorithm(reader: &mut Reader, given: &TableInput, discipline: &'static DisciplineEntry) -> Option<Queue> {
     let own = own_names(&["discipline", "limit"], discipline.parameters);
-    unknown_keys::report(reader, given, &own, elsewhere(reader.registry), |_, keys| {
+    unknown_keys::report_unknown_keys(reader, given, &own, keys_of_other_queues(reader.registry), |_, keys| {
         stale_keys_message(
             &format!("discipline = \"{}\", which has its own algorithm,", discipline.name),
             keys,
@@ -191,7 +191,7 @@ fn read_with_algorithm(reader: &mut Reader, given: &TableInput, discipline: &'st
         )
     });
     let buffer = buffer(reader, given);
-    let values = own_values(reader, given, discipline, buffer.map(|(amount, _)| amount));
+    let values = read_own_values(reader, given, discipline, buffer.map(|(amount, _)| amount));
     let ((amount, limit), values) = (buffer?, values?);
     let mut described = declaration::described(&values);
     described.insert("discipline".to_owned(), json!(discipline.name));
@@ -202,8 +202,8 @@ fn read_with_algorithm(reader: &mut Reader, given: &TableInput, discipline: &'st
 /// A discipline with a child queue.
 fn read_with_child_queue(reader: &mut Reader, given: &TableInput, discipline: &'static DisciplineEntry) -> Option<Queue> {
     let misplaced = reject_keys_of_queue(reader, given, discipline);
-    let values = own_values(reader, given, discipline, None);
-    let Some(within) = reader.table(given, CHILD_QUEUE_KEY, CHILD_QUEUE_EXAMPLE) else {
+    let values = read_own_values(reader, given, discipline, None);
+    let Some(within) = reader.read_table(given, CHILD_QUEUE_KEY, CHILD_QUEUE_EXAMPLE) else {
         if !given.has(CHILD_QUEUE_KEY) && !misplaced {
             reader.report(
                 given,
@@ -277,7 +277,7 @@ fn scalar_text<'n>(key: &str, node: &'n Node) -> Result<&'n Scalar, String> {
     match &node.value {
         _ if is_scenario_key(key) => Err("excludes kernel; fix: leave out one of the two".to_owned()),
         _ if !is_name(key) => Err("a kernel's parameter has a name of letters, digits and underscores".to_owned()),
-        Tree::Scalar(scalar) if scalar.form != ScalarKind::Other => Ok(scalar),
+        NodeValue::Scalar(scalar) if scalar.form != ScalarKind::Other => Ok(scalar),
         _ => Err("a kernel's parameter must be a word, a number, true or false".to_owned()),
     }
 }
@@ -292,7 +292,7 @@ fn json_of_scalar(scalar: &Scalar) -> Json {
 }
 
 /// The AQM inside a discipline with the table of its parameters: a table, a name, or the default.
-fn aqm_given<'a>(
+fn find_child_aqm<'a>(
     reader: &mut Reader,
     given: &TableInput<'a>,
     discipline: &DisciplineEntry,
@@ -303,16 +303,16 @@ fn aqm_given<'a>(
         Some(node) if node.entries().is_some() => {
             let within = TableInput::new(node, given.at("aqm"));
             let named = within.has("name") || !given.has("discipline");
-            let entry = if named { named_aqm(reader, &within, "name")? } else { reader.registry.aqm(default)? };
+            let entry = if named { find_named_aqm(reader, &within, "name")? } else { reader.registry.aqm(default)? };
             reject_keys_of_child(reader, &within, entry, discipline);
             Some((within, entry))
         }
-        Some(_) => Some((TableInput::empty(given.at("aqm")), named_aqm(reader, given, "aqm")?)),
+        Some(_) => Some((TableInput::empty(given.at("aqm")), find_named_aqm(reader, given, "aqm")?)),
     }
 }
 
 /// The AQM that the value of `key` names.
-fn named_aqm(reader: &mut Reader, given: &TableInput, key: &str) -> Option<&'static AqmEntry> {
+fn find_named_aqm(reader: &mut Reader, given: &TableInput, key: &str) -> Option<&'static AqmEntry> {
     let registry = reader.registry;
     let word = given.node.text(key);
     if let Some(discipline) = word.filter(|word| registry.aqm(word).is_none()).and_then(|word| registry.discipline(word)) {
@@ -320,7 +320,7 @@ fn named_aqm(reader: &mut Reader, given: &TableInput, key: &str) -> Option<&'sta
         reader.report(given, key, message);
         return None;
     }
-    let found = reader.entry(given, key, "AQM", registry.aqms(), |entry| entry.name).copied();
+    let found = reader.read_entry(given, key, "AQM", registry.aqms(), |entry| entry.name).copied();
     if let (None, Some(_), Some(problem)) = (found, word, reader.problems.last_mut()) {
         problem.message.push_str(USER_AQM_HINT);
     }
@@ -329,7 +329,7 @@ fn named_aqm(reader: &mut Reader, given: &TableInput, key: &str) -> Option<&'sta
 
 /// Reads an AQM's values; `around` is the table of the buffer.
 fn aqm(reader: &mut Reader, given: &TableInput, around: &TableInput, entry: &'static AqmEntry, amount: Amount) -> Option<ChosenAqm> {
-    let reading = reader.keys(given, entry.parameters);
+    let reading = reader.read_keys(given, entry.parameters);
     let values = reading.valid_values()?;
     for (parameter, message) in entry.contradictions(values, amount) {
         reader.report(if parameter == "limit" { around } else { given }, parameter, message);
@@ -342,8 +342,8 @@ fn aqm(reader: &mut Reader, given: &TableInput, around: &TableInput, entry: &'st
 }
 
 /// Reads a discipline's own values.
-fn own_values(reader: &mut Reader, given: &TableInput, discipline: &DisciplineEntry, amount: Option<Amount>) -> Option<Values> {
-    let reading = reader.keys(given, discipline.parameters);
+fn read_own_values(reader: &mut Reader, given: &TableInput, discipline: &DisciplineEntry, amount: Option<Amount>) -> Option<Values> {
+    let reading = reader.read_keys(given, discipline.parameters);
     let values = reading.valid_values()?;
     for (parameter, message) in (discipline.check)(values, amount) {
         reader.report(given, parameter, message);
@@ -355,14 +355,14 @@ fn own_values(reader: &mut Reader, given: &TableInput, discipline: &DisciplineEn
 /// Reports unknown keys of a child AQM's table.
 fn reject_keys_of_child(reader: &mut Reader, given: &TableInput, aqm: &AqmEntry, discipline: &DisciplineEntry) {
     let around = own_names(&["limit"], discipline.parameters);
-    let elsewhere = elsewhere(reader.registry);
+    let elsewhere = keys_of_other_queues(reader.registry);
     let home = |key: &str| if around.contains(&key) { Some(KnownKeyLocation::InParentTable) } else { elsewhere(key) };
-    unknown_keys::report(reader, given, &own_names(&["name"], aqm.parameters), home, |home, keys| match home {
+    unknown_keys::report_unknown_keys(reader, given, &own_names(&["name"], aqm.parameters), home, |home, keys| match home {
         KnownKeyLocation::InParentTable => {
             format!("{} {} to the discipline around; fix: write it beside aqm", keys.join(", "), belongs_verb(keys))
         }
         _ => {
-            let example = format!("{{ name = \"{}\"{} }}", aqm.name, required(aqm.parameters));
+            let example = format!("{{ name = \"{}\"{} }}", aqm.name, required_parameters_example(aqm.parameters));
             stale_keys_message(&format!("the AQM \"{}\"", aqm.name), keys, &given.place, &example)
         }
     });
@@ -371,10 +371,10 @@ fn reject_keys_of_child(reader: &mut Reader, given: &TableInput, aqm: &AqmEntry,
 /// Reports unknown keys of a discipline with a child AQM.
 fn reject_keys_of_aqm(reader: &mut Reader, given: &TableInput, discipline: &DisciplineEntry, aqm: Option<&AqmEntry>) {
     let inside = aqm.map_or_else(Vec::new, |aqm| own_names(&[], aqm.parameters));
-    let elsewhere = elsewhere(reader.registry);
+    let elsewhere = keys_of_other_queues(reader.registry);
     let home = |key: &str| if inside.contains(&key) { Some(KnownKeyLocation::InTable) } else { elsewhere(key) };
     let own = own_names(&["discipline", "aqm", "limit"], discipline.parameters);
-    unknown_keys::report(reader, given, &own, home, |home, keys| match home {
+    unknown_keys::report_unknown_keys(reader, given, &own, home, |home, keys| match home {
         KnownKeyLocation::InTable => {
             let name = aqm.map_or("", |aqm| aqm.name);
             let moved = unknown_keys::format_members(given.node, |key| keys.contains(&key));
@@ -388,11 +388,11 @@ fn reject_keys_of_aqm(reader: &mut Reader, given: &TableInput, discipline: &Disc
 
 /// Reports unknown keys of a discipline with a child queue; returns whether some belong to that queue.
 fn reject_keys_of_queue(reader: &mut Reader, given: &TableInput, discipline: &DisciplineEntry) -> bool {
-    let of_some_queue = elsewhere(reader.registry);
+    let of_some_queue = keys_of_other_queues(reader.registry);
     let home =
         |key: &str| if matches!(key, "aqm" | "limit") || of_some_queue(key).is_some() { Some(KnownKeyLocation::InTable) } else { None };
     let own = own_names(&["discipline", CHILD_QUEUE_KEY], discipline.parameters);
-    unknown_keys::report(reader, given, &own, home, |_, keys| {
+    unknown_keys::report_unknown_keys(reader, given, &own, home, |_, keys| {
         let moved = unknown_keys::format_members(given.node, |key| keys.contains(&key));
         format!("{} {} to the queue inside; fix: write {CHILD_QUEUE_KEY} = {{ {moved} }}", keys.join(", "), belongs_verb(keys))
     });
@@ -409,7 +409,7 @@ fn stale_keys_message(of: &str, keys: &[&str], place: &str, example: &str) -> St
 }
 
 /// Recognizes keys of other AQMs or disciplines.
-fn elsewhere(registry: &Registry) -> impl Fn(&str) -> Option<KnownKeyLocation> + use<> {
+fn keys_of_other_queues(registry: &Registry) -> impl Fn(&str) -> Option<KnownKeyLocation> + use<> {
     let of_aqms = registry.aqms().iter().flat_map(|aqm| own_names(&[], aqm.parameters));
     let of_disciplines = registry.disciplines().iter().flat_map(|discipline| own_names(&[], discipline.parameters));
     let known: Vec<&'static str> = of_aqms.chain(of_disciplines).chain(["aqm", "limit", CHILD_QUEUE_KEY]).collect();
@@ -423,7 +423,7 @@ fn own_names(keys: &[&'static str], parameters: &'static [Parameter]) -> Vec<&'s
 
 /// The buffer size as written, and as used.
 fn buffer(reader: &mut Reader, given: &TableInput) -> Option<(Amount, Limit)> {
-    let amount: Amount = reader.keys(given, Buffering::PARAMETERS).get("limit")?;
+    let amount: Amount = reader.read_keys(given, BufferKeys::PARAMETERS).get("limit")?;
     match amount {
         Amount::Packets(packets) if packets.fract() == 0.0 && (1.0..=MAX_PACKETS as f64).contains(&packets) => {
             Some((amount, Limit::Packets(packets as u32)))
@@ -437,7 +437,7 @@ fn buffer(reader: &mut Reader, given: &TableInput) -> Option<(Amount, Limit)> {
 }
 
 fn limit_described(amount: Amount) -> Map<String, Json> {
-    let mut values = Values::defaults(Buffering::PARAMETERS);
+    let mut values = Values::defaults(BufferKeys::PARAMETERS);
     values.set("limit", ecnlab_units::Value::Amount(amount));
     declaration::described(&values)
 }

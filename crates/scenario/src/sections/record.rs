@@ -11,11 +11,11 @@ parameters! {
     /// What to record besides the measures.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Record {
-        /// Interval between samples of each queue's length and average, of the sojourn times since the sample before, and of what its AQM shows
+        /// SampleInterval between samples of each queue's length and average, of the sojourn times since the sample before, and of what its AQM shows
         /// of itself.
-        pub queue: Interval = "off", 1e-6..=8_640_000, "s";
-        /// Interval between samples of each flow's congestion window and threshold.
-        pub window: Interval = "off", 1e-6..=8_640_000, "s";
+        pub queue: SampleInterval = "off", 1e-6..=8_640_000, "s";
+        /// SampleInterval between samples of each flow's congestion window and threshold.
+        pub window: SampleInterval = "off", 1e-6..=8_640_000, "s";
         /// Rates, marks and drops of each group in bins of one second.
         pub rates: bool = "false";
         /// Every mark and drop at a queue, and every lockout.
@@ -31,22 +31,22 @@ parameters! {
     }
 }
 
-/// Interval between samples, or none if nothing is sampled.
+/// SampleInterval between samples, or none if nothing is sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Interval(Option<Span>);
+pub struct SampleInterval(Option<Span>);
 
-impl Interval {
+impl SampleInterval {
     /// The interval, unless it is `off`.
     pub fn interval(self) -> Option<Span> {
         self.0
     }
 }
 
-impl ParameterType for Interval {
+impl ParameterType for SampleInterval {
     const KIND: Kind = <Span as ParameterType>::KIND;
     const SPECIAL_WORD: Option<&'static str> = Some("off");
-    fn from_value(value: &Value) -> Interval {
-        Interval(<Option<Span> as ParameterType>::from_value(value))
+    fn from_value(value: &Value) -> SampleInterval {
+        SampleInterval(<Option<Span> as ParameterType>::from_value(value))
     }
 }
 
@@ -91,7 +91,7 @@ impl Record {
 
     /// Estimated bytes of a run's series, as key and bytes. The number of events is unknown before the run.
     pub fn bytes(&self, size: &RecordingSize) -> [(&'static str, f64); 3] {
-        let samples = |every: Interval| every.0.map_or(0.0, |every| size.duration.seconds() / every.seconds());
+        let samples = |every: SampleInterval| every.0.map_or(0.0, |every| size.duration.seconds() / every.seconds());
         let seconds = if self.rates { size.duration.seconds() } else { 0.0 };
         let rows = |of: u64, bytes: u64| of as f64 * bytes as f64;
         let queues = rows(size.queues as u64, recorder::QUEUE_SAMPLES.row_bytes());
@@ -106,11 +106,11 @@ impl Record {
 
 /// Reads the section; without it nothing is recorded.
 pub fn read(reader: &mut Reader, root: &TableInput) -> Option<Values> {
-    let Some(given) = reader.table(root, "record", "{ queue = \"10 ms\" }") else {
+    let Some(given) = reader.read_table(root, "record", "{ queue = \"10 ms\" }") else {
         return (!root.has("record")).then(|| Values::defaults(RECORD.keys));
     };
     reader.reject_unknown_keys(&given, RECORD.names());
-    let reading = reader.keys(&given, RECORD.keys);
+    let reading = reader.read_keys(&given, RECORD.keys);
     reading.valid_values().cloned()
 }
 
@@ -140,7 +140,7 @@ pub fn check(reader: &mut Reader, root: &TableInput, record: &Record, size: &Rec
 }
 
 /// An interval within the limit, in round figures.
-fn longer_interval(interval: Interval, total: f64) -> String {
+fn longer_interval(interval: SampleInterval, total: f64) -> String {
     let seconds = interval.0.map_or(0.0, Span::seconds) * total / MAX_SERIES_BYTES;
     let unit = 10f64.powi(seconds.log10().floor() as i32);
     let round = [1.0, 2.0, 5.0, 10.0].map(|n| n * unit).into_iter().find(|&round| round >= seconds).unwrap_or(seconds);
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn the_interval_that_is_proposed_keeps_within_the_bound() {
         let size = RecordingSize { duration: Span::from_secs(100), queues: 1, bands: 0, gauges: 0, flows: 0, groups: 0 };
-        let every = |micros| Record { queue: Interval(Some(Span::from_micros(micros))), ..Record::default() };
+        let every = |micros| Record { queue: SampleInterval(Some(Span::from_micros(micros))), ..Record::default() };
         let total = every(1).bytes(&size)[0].1;
         assert_eq!(100e6 * 40.0, total);
         assert_eq!("5 us", longer_interval(every(1).queue, total));
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn gauges_take_room_beside_lengths() {
         let size = |gauges| RecordingSize { duration: Span::from_secs(100), queues: 1, bands: 0, gauges, flows: 0, groups: 0 };
-        let record = Record { queue: Interval(Some(Span::from_millis(1))), ..Record::default() };
+        let record = Record { queue: SampleInterval(Some(Span::from_millis(1))), ..Record::default() };
         let per_gauge = recorder::GAUGE_SAMPLES.row_bytes() as f64;
         assert_eq!(2.0 * 100e3 * per_gauge, record.bytes(&size(2))[0].1 - record.bytes(&size(0))[0].1);
     }

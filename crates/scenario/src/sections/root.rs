@@ -90,12 +90,12 @@ pub const ROOT: Section = Section {
 };
 
 /// Bin width for rates and Jain's index.
-const RATE_BIN: Span = Span::from_secs(1);
+const RATE_BIN_WIDTH: Span = Span::from_secs(1);
 
 /// Reads the top level of the file; none if it is invalid.
 pub fn read(reader: &mut Reader, root: &TableInput) -> Option<(RootKeys, Values)> {
     reader.reject_unknown_keys(root, ROOT.names());
-    let reading = reader.keys(root, ROOT.keys);
+    let reading = reader.read_keys(root, ROOT.keys);
     let values = reading.valid_values()?;
     let keys = RootKeys::from_values(values);
     if keys.duration == Span::ZERO {
@@ -107,7 +107,7 @@ pub fn read(reader: &mut Reader, root: &TableInput) -> Option<(RootKeys, Values)
         reader.report(root, "measure_from", message);
         return None;
     }
-    if keys.measure_from > Span::ZERO && keys.duration - keys.measure_from < RATE_BIN {
+    if keys.measure_from > Span::ZERO && keys.duration - keys.measure_from < RATE_BIN_WIDTH {
         let message = "leaves less than 1 s to measure, too short for Jain's index; fix: begin earlier or run longer";
         reader.warn(root, "measure_from", message.to_owned());
     }

@@ -12,7 +12,7 @@ use super::declaration::{MAX_PACKETS, Section, TableContent, TableDeclaration, d
 use super::impair::{self, IMPAIR, Impairments};
 use crate::problem::suggestion;
 use crate::read::{ReadContext, Reader, TableInput};
-use crate::route::Graph;
+use crate::route::NetworkGraph;
 
 parameters! {
     /// Keys of a flow's private link.
@@ -146,7 +146,7 @@ struct RouteMatch {
 }
 
 /// The route of a group, unless it is invalid.
-pub fn read(reader: &mut Reader, given: &TableInput, reading: &ReadContext, graph: Option<&mut Graph>) -> Option<GroupRoute> {
+pub fn read(reader: &mut Reader, given: &TableInput, reading: &ReadContext, graph: Option<&mut NetworkGraph>) -> Option<GroupRoute> {
     let problems = reader.problems.len();
     let [first, last] = [&SOURCE_END, &SINK_END].map(|end| end.resolve(reader, given, reading));
     let routes = graph.and_then(|graph| routes(reader, given, reading, [&first, &last], graph))?;
@@ -187,7 +187,7 @@ impl RouteEnd {
     /// Resolves the node at the inner end of the private links, or that of the group itself.
     fn resolve(&'static self, reader: &mut Reader, given: &TableInput, group: &ReadContext) -> RouteMatch {
         let node: Option<Option<String>> = group.get(self.group_key);
-        let Some(table) = reader.table(given, self.table.key, self.table.example) else {
+        let Some(table) = reader.read_table(given, self.table.key, self.table.example) else {
             if node == Some(None) && !given.has(self.table.key) {
                 reader.report(given, self.group_key, format!("is missing; fix: give it as {}, or give {}", self.example, self.table.key));
             }
@@ -202,13 +202,13 @@ impl RouteEnd {
         }
         let section = if self.node == "to" { &ACCESS } else { &EXIT };
         reader.reject_unknown_keys(&table, section.names());
-        let reading = reader.keys(&table, section.keys);
+        let reading = reader.read_keys(&table, section.keys);
         let impairments = impair::read(reader, &table, None);
-        let private_links = reading.valid_values().map(|values| self.build_links(values, impairments));
+        let private_links = reading.valid_values().map(|values| self.build_private_links(values, impairments));
         RouteMatch { node: reading.get(self.node), key: self.table.key, private_links }
     }
 
-    fn build_links(&'static self, values: &Values, impairments: Impairments) -> PrivateLinks {
+    fn build_private_links(&'static self, values: &Values, impairments: Impairments) -> PrivateLinks {
         let PrivateLinkKeys { rate, delay, spread, limit } = PrivateLinkKeys::from_values(values);
         let link = PrivateLinkParams { rates: rate, delays: delay, limits: limit };
         PrivateLinks { end: self, link: Arc::new(link), spread, values: values.clone(), impairments }
@@ -221,7 +221,7 @@ fn routes(
     given: &TableInput,
     reading: &ReadContext,
     [from, to]: [&RouteMatch; 2],
-    graph: &mut Graph,
+    graph: &mut NetworkGraph,
 ) -> Option<EdgeRoutes> {
     let (first, last) = (from.node.as_deref()?, to.node.as_deref()?);
     for (key, node) in [(from.key, first), (to.key, last)] {
@@ -232,7 +232,7 @@ fn routes(
     }
     let forward = match reading.get::<Option<Vec<String>>>("route")? {
         Some(names) => parse_route(reader, given, ("route", &names), graph, (first, last)),
-        None => graph.shortest(first, last).or_else(|| {
+        None => graph.shortest_route(first, last).or_else(|| {
             reader.report(given, to.key, format!("no links lead from \"{first}\" to \"{last}\""));
             None
         }),
@@ -240,12 +240,15 @@ fn routes(
     let back = match reading.get::<Option<Vec<String>>>("route_back")? {
         Some(names) => parse_route(reader, given, ("route_back", &names), graph, (last, first)),
         // Datagrams have no ACKs, so their route may have no reverse path.
-        None => graph.back_over(&forward).or_else(|| graph.shortest(last, first)).or(given.has("udp").then(Vec::new)).or_else(|| {
-            let message =
-                format!("no links lead back from \"{last}\" to \"{first}\" for acknowledgements; fix: leave out one_way, or add a link");
-            reader.report(given, "route_back", message);
-            None
-        }),
+        None => {
+            graph.reverse_route(&forward).or_else(|| graph.shortest_route(last, first)).or(given.has("udp").then(Vec::new)).or_else(|| {
+                let message = format!(
+                    "no links lead back from \"{last}\" to \"{first}\" for acknowledgements; fix: leave out one_way, or add a link"
+                );
+                reader.report(given, "route_back", message);
+                None
+            })
+        }
     }?;
     Some(EdgeRoutes { forward, back })
 }
@@ -255,7 +258,7 @@ fn parse_route(
     reader: &mut Reader,
     given: &TableInput,
     route: (&str, &[String]),
-    graph: &Graph,
+    graph: &NetworkGraph,
     end_nodes: (&str, &str),
 ) -> Option<Vec<usize>> {
     let (key, names) = route;
@@ -266,7 +269,7 @@ fn parse_route(
             reader.report(given, key, format!("unknown link \"{name}\"{}", suggestion(name, graph.edge_names())));
             return None;
         };
-        let (from, to) = graph.ends_of(number);
+        let (from, to) = graph.end_nodes_of(number);
         if from != node {
             reader.report(given, key, format!("link \"{name}\" comes from \"{from}\", but the route is at \"{node}\""));
             return None;

@@ -47,7 +47,7 @@ fn described(profile: &str, values: &Values) -> Map<String, Json> {
 
 /// Reads the table `tcp` of a group.
 pub fn read(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
-    let Some(given) = reader.table(flows, "tcp", TCP_TABLE.example) else {
+    let Some(given) = reader.read_table(flows, "tcp", TCP_TABLE.example) else {
         if !flows.has("tcp") {
             reader.report(
                 flows,
@@ -57,10 +57,10 @@ pub fn read(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
         }
         return None;
     };
-    let quirks = reader.table(&given, QUIRKS_KEY, "{ tick = \"10 ms\" }");
+    let quirks = reader.read_table(&given, QUIRKS_KEY, "{ tick = \"10 ms\" }");
     let quirks_fault = given.has(QUIRKS_KEY) && quirks.is_none();
     let quirks = quirks.unwrap_or_else(|| TableInput::empty(given.at(QUIRKS_KEY)));
-    let profile = profile::find_profile(reader.entry(&given, "profile", "profile", &profile::names(), |name| name)?)?;
+    let profile = profile::find_profile(reader.read_entry(&given, "profile", "profile", &profile::names(), |name| name)?)?;
     tcp_renames::report_keys(
         reader,
         &given,
@@ -69,7 +69,7 @@ pub fn read(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
     tcp_renames::report_keys(reader, &quirks, Quirks::PARAMETERS.iter().map(|parameter| parameter.name));
     let mut values = profile.values();
     let variant = match given.has("variant") {
-        true => Some(reader.entry(&given, "variant", "variant", VARIANTS, |variant| variant.name)?),
+        true => Some(reader.read_entry(&given, "variant", "variant", VARIANTS, |variant| variant.name)?),
         false => None,
     };
     let members = variant.map_or(&[][..], |variant| variant.members_for_profile(&values));
@@ -102,7 +102,7 @@ pub fn read(reader: &mut Reader, flows: &TableInput) -> Option<ReadTransport> {
 /// Reads one of the two tables; rewrites problems of renamed values.
 fn read_parameters(reader: &mut Reader, given: &TableInput, declared: &'static [Parameter], values: Values) -> Option<Values> {
     let before = reader.problems.len();
-    let reading = reader.keys_among(given, declared, values);
+    let reading = reader.read_keys_among(given, declared, values);
     tcp_renames::rewrite_value_problems(&mut reader.problems[before..], given);
     reading.into_valid_values()
 }

@@ -1,7 +1,7 @@
 //! Keys of a queue in the wrong table: one problem per kind of key names the right table.
 
 use crate::read::{Reader, TableInput};
-use crate::tree::{Node, ScalarKind, Tree};
+use crate::tree::{Node, NodeValue, ScalarKind};
 
 /// Table in which a misplaced key belongs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum KnownKeyLocation {
 
 /// Reports the unknown keys of a table. `location` returns the right table of a key, `message` the text for several keys with the same
 /// location.
-pub fn report(
+pub fn report_unknown_keys(
     reader: &mut Reader,
     given: &TableInput,
     allowed_keys: &[&'static str],
@@ -52,9 +52,9 @@ pub fn format_members(node: &Node, wanted: impl Fn(&str) -> bool) -> String {
 /// A value in the syntax of a scenario.
 pub fn format_value(node: &Node) -> String {
     match &node.value {
-        Tree::Scalar(scalar) if scalar.form == ScalarKind::Text => format!("\"{}\"", scalar.text),
-        Tree::Scalar(scalar) => scalar.text.clone(),
-        Tree::List(list) => format!("[{}]", list.iter().map(format_value).collect::<Vec<_>>().join(", ")),
-        Tree::Table(_) => format!("{{ {} }}", format_members(node, |_| true)),
+        NodeValue::Scalar(scalar) if scalar.form == ScalarKind::Text => format!("\"{}\"", scalar.text),
+        NodeValue::Scalar(scalar) => scalar.text.clone(),
+        NodeValue::List(list) => format!("[{}]", list.iter().map(format_value).collect::<Vec<_>>().join(", ")),
+        NodeValue::Table(_) => format!("{{ {} }}", format_members(node, |_| true)),
     }
 }

@@ -82,8 +82,8 @@ const QUEUE: TableDeclaration = TableDeclaration {
 pub fn expand(root: &mut Node, reader: &mut Reader) -> Vec<NamedHosts> {
     let Some(network) = root.take(NETWORK) else { return Vec::new() };
     let holder = Node::table([(NETWORK, network)]);
-    let Some(given) = reader.table(&TableInput::new(&holder, ""), NETWORK, "{ topology = \"dumbbell\" }") else { return Vec::new() };
-    let Some(&topology) = reader.entry(&given, TOPOLOGY, "topology", TOPOLOGIES, |topology| topology.name) else { return Vec::new() };
+    let Some(given) = reader.read_table(&TableInput::new(&holder, ""), NETWORK, "{ topology = \"dumbbell\" }") else { return Vec::new() };
+    let Some(&topology) = reader.read_entry(&given, TOPOLOGY, "topology", TOPOLOGIES, |topology| topology.name) else { return Vec::new() };
     let names = topology.parameters.iter().map(|parameter| parameter.name).chain(topology.tables.iter().map(|table| table.key));
     reader.reject_unknown_keys(&given, std::iter::once(TOPOLOGY).chain(names));
     // The contents of these tables are checked in the sections into which they are inserted.
@@ -92,7 +92,7 @@ pub fn expand(root: &mut Node, reader: &mut Reader) -> Vec<NamedHosts> {
             reader.report(&given, table.key, format!("is missing; fix: give it as {} = {}", table.key, table.example));
         }
     }
-    let reading = reader.keys(&given, topology.parameters);
+    let reading = reader.read_keys(&given, topology.parameters);
     reader.warn_ignored_keys(&given, &reading.values, &[]);
     let built = (topology.make)(reader, &given, &reading.values);
     into_tree(root, built, given.node.line)

@@ -34,7 +34,7 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
             rest.extend(given.node.get("queue").map(|queue| ("queue", queue.clone())));
             link(&format!("hop{at}"), &format!("r{}", at - 1), &format!("r{at}"), rest)
         };
-        let cross = reader.table(given, "cross", CROSS_EXAMPLE);
+        let cross = reader.read_table(given, "cross", CROSS_EXAMPLE);
         for end in ["from", "to"].into_iter().filter(|end| cross.as_ref().is_some_and(|cross| cross.has(end))) {
             reader.report(
                 given,
