@@ -17,10 +17,10 @@ use parquet::column::writer::ColumnWriter;
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::properties::{EnabledStatistics, ReaderProperties, WriterProperties, WriterPropertiesPtr};
 use parquet::file::reader::{ChunkReader, Length, RowGroupReader};
 use parquet::file::serialized_reader::SerializedRowGroupReader;
 use parquet::file::writer::SerializedFileWriter;
-use parquet::file::properties::{EnabledStatistics, ReaderProperties, WriterProperties, WriterPropertiesPtr};
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
 /// Minimum number of rows for compression.

@@ -18,7 +18,7 @@ pub struct NetworkGraph<'a> {
 }
 
 impl<'a> NetworkGraph<'a> {
-    /// NetworkGraph of edges given as name, from, to, and number of the opposite edge.
+    /// Graph of edges given as name, from, to, and number of the opposite edge.
     pub fn new(edges: impl Iterator<Item = (&'a str, &'a str, &'a str, Option<usize>)>) -> NetworkGraph<'a> {
         let mut graph = NetworkGraph {
             nodes: BTreeMap::new(),
@@ -111,7 +111,7 @@ impl<'a> NetworkGraph<'a> {
 mod tests {
     use super::*;
 
-    /// NetworkGraph of links without reverse directions.
+    /// Graph of links without reverse directions.
     fn graph_of_one_way_links<'a>(links: &[(&'a str, &'a str, &'a str)]) -> NetworkGraph<'a> {
         NetworkGraph::new(links.iter().map(|&(name, from, to)| (name, from, to, None)))
     }

@@ -50,7 +50,7 @@ impl ReducedWindow {
 pub enum EcnResponse {
     /// No response.
     None,
-    /// ReducedWindow as for a loss (RFC 3168, section 6.1.2).
+    /// Reduction as for a loss (RFC 3168, section 6.1.2).
     AsLoss,
     /// Smaller reduction than for a loss, in slow start too (RFC 8511, section 3; its abstract limits it to congestion avoidance).
     Abe {

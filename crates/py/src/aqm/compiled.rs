@@ -2,7 +2,7 @@
 //!
 //! The instance's parameters and state are a numba record, a byte buffer owned by Rust. A hook gets the addresses of the record and of its
 //! argument struct, and returns an integer. The first eight bytes of the record are the address of the queue's random stream while a hook
-//! may draw_uniform, and zero otherwise; a compiled `self.random()` passes it to [`draw_uniform`].
+//! may draw, and zero otherwise; a compiled `self.random()` passes it to [`draw_uniform`].
 //!
 //! A hook reports an exception by returning [`RAISED`]. The same call is then repeated with the class in plain Python, on the record as the
 //! hook left it. The exception raised there is the failure, with its traceback.
@@ -39,7 +39,7 @@ type HookFn = unsafe extern "C" fn(*mut u64, *const c_void) -> i64;
 type DeadlineHookFn = unsafe extern "C" fn(*mut u64, *const c_void) -> f64;
 type RateHookFn = unsafe extern "C" fn(*mut u64, i64) -> i64;
 
-/// CompiledProgram that Python compiled for one instance.
+/// Program that Python compiled for one instance.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct CompiledProgram {

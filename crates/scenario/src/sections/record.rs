@@ -11,10 +11,10 @@ parameters! {
     /// What to record besides the measures.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Record {
-        /// SampleInterval between samples of each queue's length and average, of the sojourn times since the sample before, and of what its AQM shows
+        /// Interval between samples of each queue's length and average, of the sojourn times since the sample before, and of what its AQM shows
         /// of itself.
         pub queue: SampleInterval = "off", 1e-6..=8_640_000, "s";
-        /// SampleInterval between samples of each flow's congestion window and threshold.
+        /// Interval between samples of each flow's congestion window and threshold.
         pub window: SampleInterval = "off", 1e-6..=8_640_000, "s";
         /// Rates, marks and drops of each group in bins of one second.
         pub rates: bool = "false";
@@ -31,7 +31,7 @@ parameters! {
     }
 }
 
-/// SampleInterval between samples, or none if nothing is sampled.
+/// Interval between samples, or none if nothing is sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SampleInterval(Option<Span>);
 

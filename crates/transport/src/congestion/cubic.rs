@@ -1,4 +1,4 @@
-//! CUBIC (RFC_SETTINGS 9438): cwnd is a cubic function of the time since congestion avoidance began, with its plateau at the last maximum.
+//! CUBIC (RFC 9438): cwnd is a cubic function of the time since congestion avoidance began, with its plateau at the last maximum.
 //!
 //! ```text
 //! W_cubic(t) = C (t - K)^3 + W_max,   K = cbrt((W_max - cwnd_epoch) / C)                               sections 4.2, 4.4, 4.5
@@ -11,7 +11,7 @@
 //! undo of a spurious reduction: W_max, cwnd_prior and the epoch are restored                           section 4.9
 //! ```
 //!
-//! Growth counts segments, not ACKs; an ACK of more than a window does not exceed the target. The RFC_SETTINGS leaves two cases open. W_est below
+//! Growth counts segments, not ACKs; an ACK of more than a window does not exceed the target. The RFC leaves two cases open. W_est below
 //! cwnd does not lower cwnd, since an ACK does not indicate congestion. A response to marks that leaves more than W_max (ABE, DCTCP) starts
 //! on the plateau, as after slow start.
 
@@ -23,7 +23,7 @@ use crate::settings::TcpSettings;
 /// Maximum target for the next RTT, as a multiple of cwnd (section 4.2).
 const MAX_TARGET_FACTOR: f64 = 1.5;
 
-/// Constants of the RFC_SETTINGS.
+/// Constants of the RFC.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CubicSettings {
     pub c: f64,

@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// TestHost with ticks of 4 ms at 4 k - 1 ms, and the segments that it has sent.
+    /// Host with ticks of 4 ms at 4 k - 1 ms, and the segments that it has sent.
     struct TestHost {
         sender: Sender,
         sent: SentSegments,

@@ -1,4 +1,4 @@
-//! Losses, lost retransmissions, lost ACKs and path_with_late_segment (RFC 5681, section 3.2; RFC 6582; RFC 6675; RFC 8985; RFC 3042).
+//! Losses, lost retransmissions, lost ACKs and reordering (RFC 5681, section 3.2; RFC 6582; RFC 6675; RFC 8985; RFC 3042).
 
 use ecnlab_transport::congestion::{CongestionControl, CongestionController};
 use ecnlab_transport::settings::RecoveryName;

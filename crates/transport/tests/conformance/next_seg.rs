@@ -197,7 +197,7 @@ fn a_lost_end() {
     check_sack_and_fack(
         ["next_seg_rescue", "next_seg_rescue_fack"],
         "The 6th and the last of 20 segments are lost, and the FIN. Nothing above the last ones is sacked: once more than the first\n\
-         retransmission is acknowledged, rule (4) sends the FIN again, whose RECOVERY_SACK shows the 20th to be a hole (RFC 6675, section 4).",
+         retransmission is acknowledged, rule (4) sends the FIN again, whose SACK shows the 20th to be a hole (RFC 6675, section 4).",
         &TransferPlan::new(20, Path::clean().lose(&[6, 20, 21])),
         &[LOWEST_HOLE, RESCUE, NOTHING, NO_TIMEOUT],
     );

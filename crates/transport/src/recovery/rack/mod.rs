@@ -76,7 +76,7 @@ pub struct Rack {
     tlp: TlpState,
     reordering: Reordering,
     scoreboard: RackScoreboard,
-    /// ReducedWindow in progress in Cwr and Recovery.
+    /// Reduction in progress in Cwr and Recovery.
     prr: Option<Prr>,
     undo: UndoState,
     /// Total of retransmissions, and of those reported as duplicates by DSACK.

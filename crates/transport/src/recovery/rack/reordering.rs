@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! reordering window   0 while no reordering was seen, in recovery or with `dup_thresh` segments sacked
-//!                     otherwise the minimum MIN_RTT_MICROS / 4, times reo_wnd_mult, at most the smoothed MIN_RTT_MICROS
-//! reo_wnd_mult        one more for each MIN_RTT_MICROS with a DSACK, back to 1 after 16 recoveries without a DSACK
+//!                     otherwise the minimum RTT / 4, times reo_wnd_mult, at most the smoothed RTT
+//! reo_wnd_mult        one more for each RTT with a DSACK, back to 1 after 16 recoveries without a DSACK
 //! ```
 //!
 //! `dup_thresh` is the maximum degree of reordering seen so far, and 3 at the start (Linux tcp_check_sack_reordering).
@@ -33,7 +33,7 @@ pub struct Reordering {
     delivered_at_last_step: u64,
     /// Most recently sent segment that is delivered: its send time, and one past its number.
     newest_delivered: (u64, u64),
-    /// MIN_RTT_MICROS of that segment in microseconds.
+    /// RTT of that segment in microseconds.
     rtt: u64,
     /// A segment was delivered since the last loss detection.
     pub delivered_since_check: bool,
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     const MICROS_PER_MILLI: u64 = 1000;
-    /// Minimum MIN_RTT_MICROS.
+    /// Minimum RTT.
     const MIN_RTT_MICROS: u64 = 40 * MICROS_PER_MILLI;
 
     /// Segments in flight from 0 on, with their send times in ms, and the reordering state.
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_segment_is_lost_a_quarter_of_a_round_trip_after_one_sent_later_might_have_come() {
-        // RFC 8985, section 6.2, step 5: send time + MIN_RTT_MICROS of the delivered segment + a quarter of the minimum MIN_RTT_MICROS.
+        // RFC 8985, section 6.2, step 5: send time + RTT of the delivered segment + a quarter of the minimum RTT.
         let mut flight = Flight::with_send_times(&[0, 5, 10, 10, 12]);
         flight.sack(3, 50);
         assert_eq!((vec![0], Some(10 * MICROS_PER_MILLI)), flight.detect(50), "1 at 55, 2 at 60: sent with 3, and before it");
