@@ -15,7 +15,7 @@ _RENAMED_FILES = {"gitignore": ".gitignore"}
 @click.argument("name", type=click.Path(path_type=Path))
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 def init(name: Path, quiet: bool) -> None:
-    """Create a project folder: a scenario, a sweep, a notebook and a README.
+    """Create a folder with a scenario, a sweep and a notebook.
 
     NAME is the new folder. Every file in it runs as it is.
     """

@@ -6,7 +6,7 @@ from importlib import import_module
 
 import click
 
-from ecnlab.cli import EXIT_CODES
+from ecnlab.cli import EXIT_CODES, version_text
 from ecnlab.errors import UsageError
 
 COMMANDS = {
@@ -58,9 +58,7 @@ class _LazyCommandGroup(click.Group):
 
 def _print_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
     if asked:
-        from ecnlab import _core
-
-        click.echo(f"ecnlab {_core.VERSION} (build {_core.BUILD})")
+        click.echo(version_text())
         context.exit()
 
 
