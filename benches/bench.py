@@ -214,7 +214,7 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def machine() -> Row:
-    """What the numbers were measured on."""
+    """The machine of the measurement."""
     model = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

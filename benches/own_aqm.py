@@ -1,4 +1,4 @@
-"""What an AQM of one's own costs: RED built in, written by hand in Python, and the same class compiled by numba.
+"""CPU time of user AQMs: RED built in, written by hand in Python, and the same class compiled by numba.
 
     python benches/own_aqm.py [--rounds N] [--json]
 

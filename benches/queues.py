@@ -1,4 +1,4 @@
-"""What a packet costs in each queue, beyond plain drop-tail.
+"""CPU time per packet of each queue, relative to plain drop-tail.
 
     python benches/queues.py [--runs N] [--only NAME ...] [--out FILE]
 

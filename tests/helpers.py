@@ -1,4 +1,4 @@
-"""What several tests share: a small scenario that runs in milliseconds, and the outcome of a command."""
+"""Shared parts of tests: a small scenario that runs in milliseconds, and the outcome of a command."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ FIXED = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command did."""
+    """Outcome of a command."""
 
     code: int
     out: str

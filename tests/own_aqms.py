@@ -1,4 +1,4 @@
-"""What the tests of users' AQMs share: a run of the small scenario with one of them, and some small ones."""
+"""Shared parts of the tests of user AQMs: a run of the small scenario with one of them, and some small ones."""
 
 from __future__ import annotations
 

@@ -462,7 +462,7 @@ def _checked_combinations_table(profiles: Sequence[CatalogEntry]) -> str:
 
 
 def _variant_sections(variants: Iterable[CatalogEntry]) -> str:
-    """What each variant sets."""
+    """Parameters that each variant sets."""
     rows = ([_as_code(variant.name), variant.title, _values_of_variant(variant), variant.source] for variant in variants)
     return _markdown_table(("variant", "what", "sets", "source"), rows)
 

@@ -1,4 +1,4 @@
-"""What notebooks show of a scenario, a result, a sweep and a comparison."""
+"""Notebook output of a scenario, a result, a sweep and a comparison."""
 
 import tomllib
 from html.parser import HTMLParser

@@ -1,4 +1,4 @@
-"""What holds for every study that can be run by its name."""
+"""Checks of every study that can be run by name."""
 
 import re
 

@@ -1,6 +1,6 @@
 """The hooks of a class `compiled=True`, compiled by numba (`pip install ecnlab[native]`).
 
-What the class sets in `on_start`, which runs in plain Python, becomes a record: a word for each number, and numpy's arrays in place.
+Attributes set in `on_start`, which runs in plain Python, become a record: a word for each number, and numpy's arrays in place.
 A compiled hook gets the record as `self` and a struct of what it sees, the same names as in plain Python.
 """
 
@@ -65,7 +65,7 @@ _compile_lock = Lock()
 
 
 def compiled_program(instance: Aqm, gauges: Sequence[str]) -> dict[str, Any]:
-    """What the engine needs of an instance that has started: its record, and where its compiled hooks begin."""
+    """The record of a started instance and the addresses of its compiled hooks, for the engine."""
     cls = type(instance)
     state = _state_as_arrays(instance)
     layout = np.dtype(
@@ -79,7 +79,7 @@ def compiled_program(instance: Aqm, gauges: Sequence[str]) -> dict[str, Any]:
     for name, value in state.items():
         record[name][0] = value
     with _compile_lock:
-        key = (cls, repr(layout.descr), class_digest(cls))  # what a class names beside it may have changed
+        key = (cls, repr(layout.descr), class_digest(cls))  # globals that the class uses may have changed
         if key not in _compiled_classes:
             _compiled_classes[key] = _CompiledClass(cls, layout)
         compiled = _compiled_classes[key]
@@ -148,7 +148,7 @@ def _compile_hook(cls: type[Aqm], hook: str, layout: np.dtype[Any]) -> Any:
     try:
         function.compile((record, seen))
     except (numba.core.errors.NumbaError, AssertionError) as error:
-        _refuse_array_replacement(cls, hook, layout)  # numba has no words for it
+        _refuse_array_replacement(cls, hook, layout)  # numba has no error message for this case
         raise TypeError(
             f"numba cannot compile {cls.__name__}.{hook}: {_shorten_numba_message(str(error)) or 'an assertion in numba failed'}"
         ) from None
@@ -161,7 +161,7 @@ def _compile_hook(cls: type[Aqm], hook: str, layout: np.dtype[Any]) -> Any:
 
 
 def _shorten_numba_message(told: str) -> str:
-    """What numba says, without the ways on which it did not find something: its first lines, and the last place that it names."""
+    """A short form of numba's error: its first lines and the last source position."""
     lines = [line for line in told.splitlines() if line.strip() and not line.startswith("Failed in nopython mode")]
     places = [at for at, line in enumerate(lines) if line.startswith("File ")]
     return "\n".join([*lines[:2], *(lines[places[-1] : places[-1] + 5] if places else [])])
@@ -202,7 +202,7 @@ def _require_hook_return_type(cls: type[Aqm], hook: str, answer: Any, types: Any
 
 
 def _hook_as_c_function(hook: str, function: Any, carray: Any) -> Callable[..., Any]:
-    """The hook as the engine calls it: by addresses, and with a number of its own for what it raises."""
+    """The hook with the engine's calling convention: addresses as arguments, and a status code for each exception."""
 
     def c_verdict_hook(record, seen):  # type: ignore[no-untyped-def]
         try:
@@ -258,7 +258,7 @@ def _register_numba_overloads(numba: Any) -> None:
     from numba.core.typing.arraydecl import RecordAttribute
     from numba.extending import overload, overload_method
 
-    # A name that is no field would end the search with a KeyError, before the methods are looked at that were taught later.
+    # A name that is not a field would end the lookup with a KeyError before the methods registered here are tried.
     # Records that are not ours are resolved as numba does it.
     resolve: Any = RecordAttribute.generic_resolve
 

@@ -1,7 +1,7 @@
-"""Where a user's AQM comes from: classes read from files, and digests of their sources, which are part of every result's key.
+"""Loading of user AQM classes from files, and digests of their sources, which are part of every result's key.
 
-The digest covers the class with its bases, attributes and methods, and all that these name, as `digests` says; of a class in a file also
-that file, and those in its folder that it imports, directly or through each other.
+The digest covers the class with its bases, attributes and methods, and everything that these reference (see `digests`). For a class in a
+file it also covers the file and the files in its folder that it imports, directly or indirectly.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def load_aqm_class(reference: str) -> type[Aqm]:
 
 
 def class_digest(aqm: type[Aqm]) -> str:
-    """SHA-256 of all that its verdicts depend on, taken now, since a script may set what the class reads between two runs.
+    """SHA-256 of everything that a class's verdicts depend on, at the time of the call, since a script may change globals between runs.
 
-    Raises UsageError if it reads something that no digest can be taken of.
+    Raises UsageError if it references a value without a digest.
     """
     own = {base.__module__.partition(".")[0] for base in aqm.__mro__[:-1]} - {"ecnlab", *sys.stdlib_module_names}
     digest = ValueDigest(_content_of_class_file_and_imports, own)
@@ -89,14 +89,14 @@ def first_changed_part_of_digest(before: str, after: str) -> str | None:
 
 
 def _content_of_aqm_binding_code(compiled: bool) -> list[bytes]:
-    """What of ecnlab decides how a class is asked: the engine's build is in every key, but does not cover this."""
+    """Sources and package versions of the Python code that calls a class, which the engine's build in the key does not cover."""
     files = ["api.py", "plugins.py", *(["compiled.py"] if compiled else [])]
     versions = [package_version(package).encode() for package in ("numba", "llvmlite") if compiled]
     return [_core.AQM_SOURCES, *((_AQM_FOLDER / file).read_bytes() for file in files), *versions]
 
 
 def _content_of_class_file_and_imports(file: Path, one: type | None) -> list[bytes]:
-    """What a file held as the class in it was made, and what those of its folder hold that it imports."""
+    """The file's content when the class was defined, and the contents of files in its folder that it imports."""
     data = None if one is None else source_files.class_file_content_at_definition(one)
     if one is None or data is None:
         data = source_files.read_source_file(file)
@@ -118,7 +118,7 @@ def _is_aqm_class(one: object) -> bool:
 
 
 def _load_module_from_file(file: str) -> ModuleType:
-    """The module that a file makes; read anew when the file has changed."""
+    """Import a file as a module; repeated when the file has changed."""
     try:
         path = Path(file).expanduser().resolve()
         data = path.read_bytes()
@@ -173,7 +173,7 @@ def _imported_modules(data: bytes) -> list[str]:
 
 @contextmanager
 def _isolated_sibling_modules(folder: Path, beside: Mapping[Path, bytes]) -> Iterator[None]:
-    """Lets a file import its own files beside it, whatever others of the same names have been imported."""
+    """Let a file import files of its folder, even if other modules of the same names are imported."""
     names = {path.relative_to(folder).parts[0].removesuffix(".py") for path in beside}
 
     def pop_sibling_modules() -> dict[str, ModuleType]:
@@ -189,7 +189,7 @@ def _isolated_sibling_modules(folder: Path, beside: Mapping[Path, bytes]) -> Ite
 
 
 def _execute_module(file: str, path: Path, data: bytes, name: str) -> ModuleType:
-    """Executes a file as a module. What stands beside it can be imported meanwhile, as from a script."""
+    """Executes a file as a module. Files in its folder can be imported meanwhile, as from a script."""
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UsageError(f"cannot read {file!r}: it is not a Python file")

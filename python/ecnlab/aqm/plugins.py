@@ -26,7 +26,7 @@ _entry_cache: dict[tuple[type[Aqm], str], _core.BroughtAqm] = {}
 
 
 def registry_entries_of_aqms(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[type[Aqm], ...], list[_core.BroughtAqm]]:
-    """The classes, and their entries. Raises UsageError if one is no sound AQM, or two have one name."""
+    """The classes and their entries. Raises UsageError if one is not a valid AQM, or two have one name."""
     if isinstance(aqms, (str, type)) or not isinstance(aqms, Iterable):
         raise UsageError(f"aqms: must be a list of AQM classes, as in aqms=[MyAqm], not {aqms!r}")
     classes = tuple(dict.fromkeys(load_aqm_class(one) if isinstance(one, str) else _resolve_aqm_class(one) for one in aqms))
@@ -39,7 +39,7 @@ def registry_entries_of_aqms(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[typ
 
 
 def registry_entry_of_aqm(aqm: type[Aqm]) -> _core.BroughtAqm:
-    """The entry of a class; another one when its source has become another. Raises UsageError if it is no sound AQM."""
+    """The entry of a class, renewed when its source changes. Raises UsageError if it is not a valid AQM."""
     key = (aqm, class_digest(aqm))
     if key not in _entry_cache:
         try:
@@ -52,7 +52,7 @@ def registry_entry_of_aqm(aqm: type[Aqm]) -> _core.BroughtAqm:
 
 
 def scenario_name_of_aqm(aqm: type[Aqm]) -> str:
-    """How scenarios call it."""
+    """Its name in scenarios."""
     name = aqm.name or aqm.__name__
     if not isinstance(name, str) or not _NAME_PATTERN.fullmatch(name):
         what = "at most 64 ASCII letters, digits, _ and -, a letter first"
@@ -68,7 +68,7 @@ def _resolve_aqm_class(one: object) -> type[Aqm]:
 
 
 def _aqm_declaration(aqm: type[Aqm], digest: str) -> dict[str, Any]:
-    """What stands in its declaration, as the engine takes it. Raises UsageError or ValueError."""
+    """The declaration of a class in the engine's form. Raises UsageError or ValueError."""
     if aqm.on_arrival is Aqm.on_arrival:
         raise ValueError("on_arrival is missing, which decides what happens to a packet; fix: define it")
     if aqm.__init__ is not Aqm.__init__:
@@ -131,7 +131,7 @@ def _parameter_and_gauge_fields(aqm: type[Aqm]) -> dict[str, tuple[Any, Any]]:
 
 
 def _is_not_a_parameter(name: str, kind: Any) -> bool:
-    """Whether a field is the class's own affair, and no parameter."""
+    """Whether a field is internal, not a parameter."""
     return name.startswith("_") or typing.get_origin(kind) is typing.ClassVar
 
 
@@ -208,7 +208,7 @@ def _value_with_unit_text(value: Any, unit: str) -> str:
 
 
 def _aqm_instance_factory(aqm: type[Aqm]) -> Any:
-    """What makes an instance for a run: values and line in; instance, its stream, its first deadline and its program out."""
+    """A factory of instances for runs: from values and line to instance, random stream, first deadline and compiled hooks."""
     gauges = {name: given.initial for name, (_, given) in _parameter_and_gauge_fields(aqm).items() if isinstance(given, Gauge)}
 
     def make_instance(values: dict[str, Any], rate_bps: int, limit_packets: int | None, limit_bytes: int | None) -> tuple[Any, ...]:
@@ -225,7 +225,7 @@ def _aqm_instance_factory(aqm: type[Aqm]) -> Any:
 
 
 def _aqm_parameter_checker(aqm: type[Aqm]) -> Any:
-    """What tells contradictions among the values of the parameters."""
+    """A function that checks the values of parameters against each other."""
 
     def check_parameters(values: dict[str, Any]) -> list[tuple[str, str]]:
         instance = aqm.__new__(aqm)

@@ -1,4 +1,4 @@
-"""What a user's AQM has raised, as text and as the error that users get."""
+"""Exceptions of user AQMs as text and as AqmError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `ecnlab`. Whatever a part of it needs is imported when it runs: it answers at once, and hears Ctrl-C from then on."""
+"""The command `ecnlab`. Modules are imported when a sub-command runs, so the command starts quickly and handles Ctrl-C from its start."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def list_catalog(kind: str | None, as_json: bool) -> None:
 
 
 def print_entries_of_kind(kind: str, indent: str = "") -> None:
-    """Print name and title of each entry of a kind. Raises UnknownName if there is no such kind."""
+    """Print name and title of each entry of a kind. Raises UnknownName for an unknown kind."""
     from ecnlab.cli import output
 
     for name, title in _titles_by_name(_require_kind(kind)).items():

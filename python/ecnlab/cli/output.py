@@ -1,4 +1,4 @@
-"""What the commands print: text for people, JSON for programs, warnings and errors on standard error."""
+"""Output of commands: text for people, JSON for programs, warnings and errors on standard error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _original_stdout: TextIO | None = None
 
 @contextmanager
 def redirect_stdout_to_stderr() -> Iterator[None]:
-    """Keep standard output for what this module prints; all else that is printed goes to standard error."""
+    """Reserve standard output for this module; all other prints go to standard error."""
     global _original_stdout
     before, _original_stdout = _original_stdout, _unredirected_stdout()
     try:
@@ -39,7 +39,7 @@ def _unredirected_stdout() -> TextIO:
 
 
 def print_line(text: str) -> None:
-    """Print one line to standard output; whatever in it is no printable character is escaped."""
+    """Print one line to standard output with unprintable characters escaped."""
     text = escape_unprintable(text)
     print(text if can_encode("±") else text.replace("±", "+-"), file=_unredirected_stdout())
 
@@ -51,7 +51,7 @@ def print_paragraph(text: str) -> None:
 
 
 def print_to_stderr(text: str) -> None:
-    """Print lines to standard error; what is no printable character is escaped, and so are line feeds in file names of the command line."""
+    """Print lines to standard error; escapes unprintable characters, and line feeds in file names of the command line."""
     for part in _argument_parts_with_line_feeds():
         text = text.replace(part, escape_unprintable(part))
     print("\n".join(map(escape_unprintable, text.split("\n"))), file=sys.stderr)
@@ -78,12 +78,12 @@ def print_tables(tables: Iterable[TextTable]) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON and nothing else; what is no number becomes null."""
+    """Print a value as JSON and nothing else; NaN becomes null."""
     print(json.dumps(to_json_value(value), indent=2, allow_nan=False), file=_unredirected_stdout())
 
 
 def to_json_value(value: Any) -> Any:
-    """The value as JSON can have it: what is no number becomes null."""
+    """The value with NaN replaced by None, for JSON."""
     if isinstance(value, Mapping):
         return {key: to_json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

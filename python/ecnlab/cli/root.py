@@ -1,4 +1,4 @@
-"""The root of the command: every sub-command by name, imported when it is asked for."""
+"""The root of the command: every sub-command by name, imported when it is called."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def join_reports(reports: Sequence[Path], out: Path | None, as_json: bool) -> No
 
 
 def _default_report_folder(name: str, backend: str | None, *, kernel_hosts: bool) -> Path:
-    """Where a report goes unless the user says where."""
+    """Default folder of a report."""
     told = f"-{backend}" if backend not in (None, "sim") else "-kernel-hosts" if kernel_hosts else ""
     return Path(f"study-{name}{told}")
 

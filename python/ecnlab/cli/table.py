@@ -16,7 +16,7 @@ from ecnlab.cli.text import fold_text, pad_text, text_width
 from ecnlab.display.cells import TextTable
 from ecnlab.storage.filenames import escape_unprintable
 
-_DEFAULT_WIDTH = 120  # columns where the output is no terminal
+_DEFAULT_WIDTH = 120  # columns if the output is not a terminal
 _MIN_FOLDED_WIDTH = 8  # columns that a folded cell keeps at least
 _MAX_HEADING_WIDTH = 20  # columns beyond which a number's heading is folded
 

@@ -16,7 +16,7 @@ _MAX_FLOWS, _MAX_LINKS = 100, 10
 _MAX_VIOLATIONS = 20
 
 _FIXED_QUANTITIES = ("throughput_bps", "goodput_bps", "goodput_first_bps", "sent")
-# What is shown if there is any, or if it could be told.
+# Rows that are shown only if their value is above 0 or known.
 _NONZERO_QUANTITIES = (
     "retransmitted_fast",
     "retransmitted_timeout",
@@ -80,7 +80,7 @@ def trace_tables(trace: Trace) -> list[Table]:
 
 
 def trace_title(trace: Trace) -> str:
-    """What the file is, and what was measured."""
+    """Table of the file and the measured interval."""
     about = trace.about
     flows = int(trace.total["flows"])
     return (
@@ -121,7 +121,7 @@ def finding_lines(verdict: TraceVerification, *, every: bool) -> list[str]:
 
 
 def verification_summary_line(verdict: TraceVerification) -> str:
-    """What was checked, and how much was found."""
+    """Table of the checked file and the number of findings."""
     connections = _count_text(verdict.about["connections"], "TCP connection")
     told = f"{_count_text(verdict.violations, 'violation')}, {_count_text(verdict.departures, 'known departure')}"
     is_cut = verdict.violations + verdict.departures > len(verdict.findings)

@@ -1,4 +1,4 @@
-"""Where the boxes of a picture stand: in columns, one above the other, near those that they are joined to.
+"""Layout of a diagram: boxes in columns, close to the boxes that they are connected to.
 
 It is the layered drawing of Sugiyama, Tagawa and Toda (1981) in its simplest form: the order in a column follows the mean places of the
 neighbours, and then each box moves as near to them as its own neighbours in the column let it.
@@ -29,7 +29,7 @@ class BoxPosition:
 
 
 def place_boxes(boxes: Sequence[NetworkBox], lines: Sequence[tuple[int, int]]) -> list[BoxPosition]:
-    """Where each box stands; the top left corner of them all is at nothing."""
+    """Positions of all boxes; the top left corner of the diagram is (0, 0)."""
     beside: dict[int, list[int]] = defaultdict(list)
     for first, second in lines:
         beside[first].append(second)

@@ -154,7 +154,7 @@ def _svg_text(x: float, baseline: float, text: str, *, bold: bool = False, middl
 
 
 def _escape_xml_text(text: str) -> str:
-    """A text that XML takes, whatever a name holds."""
+    """Escape a text for XML."""
     return escape(
         "".join(letter if letter == " " or (letter.isprintable() and not _is_invalid_in_xml(letter)) else "\ufffd" for letter in text)
     )

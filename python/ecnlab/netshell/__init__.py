@@ -1,9 +1,9 @@
 """Shells: any program in front of the links and queues of a scenario, in real time.
 
 A program in the client's network namespace has one route: over the scenario's links to the server's namespace, where servers run.
-No packet of theirs leaves the machine, the machine's own network is not touched, and its services' sockets in `/run` are not to be seen.
-`session` creates both and keeps them meanwhile, `process` starts the first process in them, which is `init`, `links` has
-the scenario of a shell that is given without one, `live` what is shown meanwhile, and `attach` runs commands in it from another terminal.
+No packet leaves the machine, its own network is not changed, and the sockets of its services in `/run` are hidden.
+`session` creates both namespaces, and `process` starts their first process, `init`. `links` has the scenario of a shell without FILE,
+`live` the live display, and `attach` runs commands in a shell from another terminal.
 """
 
 from __future__ import annotations

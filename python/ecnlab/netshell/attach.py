@@ -15,7 +15,8 @@ from ecnlab import _core
 from ecnlab.errors import UsageError
 from ecnlab.netshell.process import EXIT_SIGNALLED
 
-# What a shell sets for the programs in it, and what each may be. Nothing else of the environment of another process is taken: it may belong
+# Environment variables that a shell sets for its programs, with a pattern of valid values. Nothing else of the environment of another
+# process is taken: it may belong
 # to another user, who could name a folder of kernels, or of AQMs, to a shell of root's.
 _MAX_COMMAND_LENGTH = 200
 _OTHER_DIRECTORY_TEXT = "fix: change to a directory that exists"
@@ -58,7 +59,7 @@ _OWN_SHELL_TEXT: Mapping[str, Callable[[str], bool]] = {
 
 
 def run_in_running_shell(process: int, side: str, command: Sequence[str]) -> int:
-    """Run a command at the client's or the server's end of the shell that a process keeps; its exit code. Raises UsageError."""
+    """Run a command at the client or the server of a running shell; returns its exit code. Raises UsageError."""
     first, member = _outer_and_inner_process(process)
     _require_own_process(process, first)
     folder = _require_working_directory()
@@ -76,7 +77,7 @@ def run_in_running_shell(process: int, side: str, command: Sequence[str]) -> int
             f"cannot change to {str(folder)!r} in the shell of process {process}: {error.strerror}; {_OTHER_DIRECTORY_TEXT}"
         ) from None
     if side == "server":
-        # Programs at the server's end are not behind the links.
+        # Programs on the server are not behind the links.
         for name in ("ECNLAB_PLACE", "ECNLAB_NETWORK"):
             environment.pop(name, None)
     try:
@@ -98,7 +99,7 @@ def _require_working_directory() -> Path:
 
 
 def _require_own_process(process: int, first: int) -> None:
-    """Refuse root the shell of another user, whose mounts decide which programs run there. Raises UsageError."""
+    """Refuse root the shell of another user, since that user's mounts decide which programs run there. Raises UsageError."""
     if os.geteuid() != 0:
         return
     owner = _process_owner(process) or _process_owner(first)
@@ -128,7 +129,7 @@ def _user_name(owner: int) -> str:
 
 
 def _outer_and_inner_process(process: int) -> tuple[int, int]:
-    """The first process of the shell that a process keeps, which is outside, and one that is inside."""
+    """The first process of a shell, in the server's namespace, and a process in the client's."""
     try:
         for first in _child_processes(process):
             if _namespace_link(first, "pid") != _namespace_link(process, "pid"):

@@ -1,7 +1,8 @@
 """The first process of a shell's PID namespace: it starts servers outside and the command inside.
 
-When it ends, the kernel ends all that is left of them. The process that carries packets starts it as `python -m ecnlab.netshell.init N`,
-where N is the descriptor of its job. It dies with that process, however that ends.
+When it ends, the kernel kills all remaining processes of the namespace. The process that carries packets starts it as `python -m
+ecnlab.netshell.init N`,
+where N is the descriptor of its job. It is killed when that process ends.
 """
 
 from __future__ import annotations
@@ -28,20 +29,20 @@ _TCP_STATE_LISTEN = "0A"  # in /proc/net/tcp
 
 
 def run_as_init_process(descriptor: int) -> NoReturn:
-    """Do the job that a descriptor holds, and leave with the command's exit code. An error of the start is written to the job's `tell`."""
+    """Read and run a job, and exit with the command's exit code. A start-up error is written to the job's `error_pipe`."""
     with os.fdopen(descriptor, "rb") as file:
         file.seek(0)
         fields = json.load(file)
     job = InitJob(**fields | {"programs": ShellPrograms(**fields["programs"])})
-    for own in (job.inside, job.outside, job.tell, job.parent):
+    for own in (job.inside, job.outside, job.error_pipe, job.parent):
         os.set_inheritable(own, False)
     code = EXIT_NOT_RUN
     try:
         code = _run_init_job(job)
     except InitStartupError as error:
-        os.write(job.tell, str(error).encode())
+        os.write(job.error_pipe, str(error).encode())
     except OSError as error:
-        os.write(job.tell, f"the shell's first process failed: {error}".encode())
+        os.write(job.error_pipe, f"the shell's first process failed: {error}".encode())
     finally:
         with suppress(Exception):
             sys.stderr.flush()
@@ -49,15 +50,15 @@ def run_as_init_process(descriptor: int) -> NoReturn:
 
 
 class InitStartupError(Exception):
-    """Why there is no start."""
+    """The shell cannot start."""
 
 
 def _run_init_job(job: InitJob) -> int:
     programs = job.programs
     _core.die_with_parent()
-    if select.select([job.parent], [], [], 0)[0]:  # it ended before the kernel was asked to see to that
+    if select.select([job.parent], [], [], 0)[0]:  # the parent ended before the parent-death signal was set
         return EXIT_NOT_RUN
-    # The kernel keeps signals of a terminal from a first process that has no handler for them.
+    # The kernel does not deliver terminal signals to an init process without a handler.
     for one in (signal.SIGINT, signal.SIGQUIT, signal.SIGTTOU):
         signal.signal(one, signal.SIG_DFL)
     for one in (signal.SIGTERM, signal.SIGHUP):
@@ -72,7 +73,7 @@ def _run_init_job(job: InitJob) -> int:
     command = _start_program(job)
     for one in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(one, _forward_signals(command.pid))
-    os.close(job.tell)
+    os.close(job.error_pipe)
     while True:
         pid, status = os.wait()
         if pid == command.pid:
@@ -84,14 +85,14 @@ def _start_program(job: InitJob) -> Popen[bytes]:
 
     def enter_namespace() -> None:
         _core.enter_network(job.inside)
-        with suppress(OSError):  # what is not permitted was told of the room outside
+        with suppress(OSError):  # a missing permission was reported for the outer namespace
             _core.remount_sysfs()
 
     try:
         return Popen(job.programs.command, env=dict(job.programs.inside), close_fds=False, preexec_fn=enter_namespace)
     except OSError as error:
         raise InitStartupError(f"cannot run {name!r}: {error.strerror}") from None
-    except SubprocessError:  # Python says no more of an error between fork and exec
+    except SubprocessError:  # Python has no details of an error between fork and exec
         raise InitStartupError(f"cannot run {name!r}: its process cannot enter the client's network namespace (setns)") from None
 
 
@@ -128,7 +129,7 @@ def _start_server(server: Sequence[str], environment: Mapping[str, str]) -> None
 
 
 def _count_listening_sockets() -> int:
-    """How many sockets of this process's network wait for connections or datagrams."""
+    """The number of listening TCP and bound UDP sockets in this network namespace."""
     count = 0
     for kind in ("tcp", "tcp6", "udp", "udp6"):
         with suppress(OSError):

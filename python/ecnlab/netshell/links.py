@@ -1,4 +1,4 @@
-"""The scenario of a shell that is given by its rate, its delay and its queue."""
+"""The scenario of a shell from options: rate, delay and queue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ecnlab.scenarios import catalog
 from ecnlab.scenarios.load import Scenario
 from ecnlab.scenarios.load import scenario as scenario_from_tree
 
-# The options that set keys of the link.
+# Command options by the link's keys.
 _OPTION_BY_KEY = {"rate": "--rate", "reverse.rate": "--up-rate", "delay": "--delay", "queue.limit": "--limit", "queue.aqm": "--aqm"}
 
 LINK_NAME = "path"
@@ -21,16 +21,16 @@ DEFAULT_AQM = "droptail"
 
 @dataclass(frozen=True)
 class ShellLink:
-    """A link between outside and inside, and the way back.
+    """A link between server and client, with its reverse direction.
 
     Attributes
     ----------
     rate, up_rate : str
-        Of the link towards the inside, and of the way back; None is the same.
+        Rates towards the client, and of the reverse direction; None for the same rate.
     delay : str
-        One way, of both directions each.
+        One-way delay of each direction.
     aqm : str
-        The name of an AQM, or "FILE:CLASS", one of the user's own.
+        The name of an AQM, or "FILE:CLASS" for a user AQM.
     queue : Mapping
         Further parameters of the queues, the same in both directions; `limit` is one of them.
     """
@@ -42,7 +42,7 @@ class ShellLink:
     queue: Mapping[str, str] = field(default_factory=dict)
 
     def scenario(self, overrides: Mapping[str, str]) -> Scenario:
-        """It as a scenario, with overrides written over it. Raises ScenarioError, UsageError."""
+        """The link as a scenario with overrides. Raises ScenarioError, UsageError."""
         brought, aqm = _user_aqms_and_aqm_name(self.aqm)
         queue = {"aqm": aqm, "limit": DEFAULT_LIMIT}
         keys = {**queue, **self.queue}
@@ -61,13 +61,13 @@ class ShellLink:
             raise ScenarioError(_problems_named_by_option(error.problems, overrides)) from None
 
     def prompt_title(self, aqm: str) -> str:
-        """What it is in a few words, as a prompt shows it."""
+        """Short description for a prompt."""
         rate = self.rate if self.up_rate is None else f"{self.rate}/{self.up_rate}"
         return f"{rate} {self.delay} {aqm}"
 
 
 def _user_aqms_and_aqm_name(aqm: str) -> tuple[Sequence[str], str]:
-    """The AQMs that the user brings, and the name of the one that is meant."""
+    """The user AQMs, and the name of the AQM of the link."""
     if ":" not in aqm:
         known = [entry.name for entry in catalog.entries("aqm")]
         if aqm not in known:
@@ -82,7 +82,7 @@ def _user_aqms_and_aqm_name(aqm: str) -> tuple[Sequence[str], str]:
 
 
 def _problems_named_by_option(problems: Iterable[Problem], overrides: Mapping[str, str]) -> list[Problem]:
-    """Problems under the options that set their keys, each once though it is found in both directions; those of `overrides` as they are."""
+    """Problems with option names as places; a problem of both directions is reported once, and those of `overrides` keep their place."""
     found: dict[Problem, None] = {}
     for problem in problems:
         key = problem.place.removeprefix(f"link.{LINK_NAME}.")

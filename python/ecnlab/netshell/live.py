@@ -1,4 +1,4 @@
-"""What a shell shows while it goes on: of each queue the rate behind it, the wait, how much waits, marks and drops."""
+"""Live display of a shell: for each queue the output rate, queueing delay, backlog, marks and drops."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-# How often each of them is written, in seconds.
+# Update interval of each format in seconds.
 _UPDATE_INTERVALS_S = {"line": 0.25, "title": 1.0, "log": 1.0, "json": 1.0}
 
 Snapshot = dict[str, Any]
@@ -17,7 +17,7 @@ Snapshot = dict[str, Any]
 
 @dataclass
 class LiveView:
-    """Writes looks at a shell to a stream.
+    """Writes snapshots of a shell's queues to a stream.
 
     "line" keeps the terminal's last line for it, "title" its window's title, "log" writes a line a second and "json" one for programs.
     """
@@ -29,7 +29,7 @@ class LiveView:
     _rows: int = field(default=0)
 
     def show_sample(self, look: Snapshot) -> None:
-        """Show a look, unless the last one is so young that nobody could read it."""
+        """Show a snapshot, unless the update interval since the last one has not passed."""
         now = time.monotonic()
         if self.kind == "off" or now - self._written < _UPDATE_INTERVALS_S[self.kind]:
             return
@@ -46,7 +46,7 @@ class LiveView:
             self._format_line(queues_status_line(rows))
 
     def close(self) -> None:
-        """Give the terminal's last line back."""
+        """Release the terminal's last line."""
         if self._rows:
             self._write_to_stream(f"\0337\033[r\033[{self._rows};1H\033[2K\0338")
             self._rows = 0
@@ -55,7 +55,7 @@ class LiveView:
         columns, rows = _terminal_size(self.to)
         if rows < 3:
             return
-        # A new line first, for the cursor may stand in the row that is taken away.
+        # A line feed first, since the cursor may be in the reserved row.
         taken = "" if rows == self._rows else f"\n\0337\033[1;{rows - 1}r\0338\033[1A"
         self._rows = rows
         self._write_to_stream(f"{taken}\0337\033[{rows};1H\033[2K\033[7m{line[:columns]}\033[0m\0338")
@@ -69,7 +69,7 @@ class LiveView:
 
 
 def queue_rates_and_delays(look: Snapshot, since: Snapshot) -> list[dict[str, Any]]:
-    """Each queue as it is, its marks and drops from the beginning, and rate and mean wait since an earlier look."""
+    """State of each queue, its total marks and drops, and rate and mean queueing delay since an earlier snapshot."""
     before = {queue["name"]: queue for queue in since.get("queues", [])}
     seconds = look["time_s"] - since.get("time_s", 0.0)
     return [_rates_and_delays_of_queue(queue, before.get(queue["name"], {}), seconds) for queue in look["queues"]]
@@ -92,7 +92,7 @@ def _rates_and_delays_of_queue(queue: Snapshot, before: Snapshot, seconds: float
 
 
 def queues_status_line(rows: list[dict[str, Any]]) -> str:
-    """The queues in a line: of each direction the one with the longest wait."""
+    """The queues in one line: for each direction the one with the longest queueing delay."""
     shown = {row["direction"]: row for row in sorted(rows, key=lambda row: row["sojourn_s"])}
     return "  |  ".join(_queue_status_text(shown[direction]) for direction in ("down", "up") if direction in shown)
 

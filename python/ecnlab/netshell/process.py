@@ -19,18 +19,18 @@ EXIT_NOT_RUN, EXIT_SIGNALLED = 126, 128
 
 @dataclass(frozen=True)
 class ShellPrograms:
-    """What is to run.
+    """Programs of a shell.
 
     Attributes
     ----------
     command : sequence of str
-        Runs inside.
+        The command that runs on the client.
     servers : sequence of sequence of str
-        Run outside, before the command is started.
+        Commands that run on the server, started before the command.
     inside, outside : mapping
-        The environment of each.
+        Environment of the programs on the client and the server.
     hosts : str
-        What stands in /etc/hosts there.
+        Content of /etc/hosts.
     """
 
     command: Sequence[str]
@@ -46,20 +46,20 @@ class InitJob:
 
     Attributes
     ----------
-    programs : Programs
-        What is to run.
+    programs : ShellPrograms
+        The programs to run.
     inside, outside : int
-        Network namespaces.
-    tell : int
-        Takes an error of the start; it is closed when the command has been started.
+        Network namespaces of client and server.
+    error_pipe : int
+        Receives a start-up error; closed when the command has started.
     parent : int
-        The process that carries packets (pidfd_open(2)).
+        The process that forwards packets (pidfd_open(2)).
     """
 
     programs: ShellPrograms
     inside: int
     outside: int
-    tell: int
+    error_pipe: int
     parent: int
 
 
@@ -67,15 +67,15 @@ class InitJob:
 BLOCKED_SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 
 
-def start_init_process(networks: tuple[int, int], programs: ShellPrograms, tell: int) -> Popen[bytes]:
-    """Start the first process from the calling thread, which ends when it does. Raises OSError."""
+def start_init_process(networks: tuple[int, int], programs: ShellPrograms, error_pipe: int) -> Popen[bytes]:
+    """Start the first process from the calling thread, which must live as long as the process. Raises OSError."""
     parent, job = os.pidfd_open(os.getpid()), os.memfd_create("job")
     try:
         with os.fdopen(job, "wb", closefd=False) as file:
-            file.write(json.dumps(asdict(InitJob(programs, *networks, tell, parent))).encode())
+            file.write(json.dumps(asdict(InitJob(programs, *networks, error_pipe, parent))).encode())
         signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED_SIGNALS)
         # The command inherits the descriptors that the user's shell has opened for it, as in `ecnlab shell -- COMMAND 3>FILE`.
-        passed = {*_inheritable_descriptors(), *networks, tell, parent, job}
+        passed = {*_inheritable_descriptors(), *networks, error_pipe, parent, job}
         return Popen(interpreter.module_command(_INIT_MODULE, str(job)), env=interpreter.child_environment(), pass_fds=sorted(passed))
     finally:
         os.close(parent)

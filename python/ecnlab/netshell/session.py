@@ -1,4 +1,4 @@
-"""A shell from its start to its end: two network namespaces, the links between them, and a command with its servers."""
+"""A shell session: two network namespaces, the links between them, a command and its servers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SNAPSHOT_INTERVAL_S = 0.1
 _HOSTS_FILE = Path("/etc/hosts")
 _HOSTS_LINE_MARK = "# of ecnlab shell"
 
-# Host names of both ends, each with its name until November 2026.
+# Host names of both ends, each followed by its former name (until November 2026).
 _CLIENT, _SERVER = "client inside", "server outside"
 
 _NO_NAMESPACES_TEXT = (
@@ -42,28 +42,28 @@ _NO_DEVICE_TEXT = (
 
 @dataclass(frozen=True)
 class ShellSpec:
-    """What a shell is to be.
+    """Parameters of a shell.
 
     Attributes
     ----------
     scenario : callable
-        Gives the scenario; it is asked when the process has its namespace of users, before which it may start no thread that stays.
+        Returns the scenario; called after the process has entered its user namespace, since it may not have other threads before.
     group : str or None
-        The group of flows whose way is meant; the first one if None.
+        The group of flows whose path the shell uses; the first one if None.
     command : sequence of str
-        Runs inside; nothing is the user's own shell.
+        Command on the client; if empty, the user's login shell.
     servers : sequence of sequence of str
-        Run outside.
+        Commands on the server.
     ecn : bool
-        Connections ask for ECN and take it.
+        Whether connections request and accept ECN.
     congestion_control : str or None
-        Of connections that choose none.
+        Default congestion control of connections.
     seed : int
-        What is random about the links is drawn from it.
+        Seed of the links' random numbers.
     capture : Path or None
-        Takes each packet before each queue and behind it (pcapng).
+        Capture file with each packet before and after each queue (pcapng).
     background : bool
-        The scenario's flows send too, simulated, over the same links.
+        Whether the scenario's flows are simulated as cross traffic on the same links.
     """
 
     scenario: Callable[[], Scenario]
@@ -79,20 +79,20 @@ class ShellSpec:
 
 @dataclass(frozen=True)
 class ShellResult:
-    """A shell that is over.
+    """Results of a shell.
 
     Attributes
     ----------
     code : int
         The command's exit code; 128 and the signal's number if a signal ended it.
     seconds : float
-        How long it was there.
+        Duration of the shell.
     tables : Mapping of str to Table
-        As of a run; those of queues are over the whole time.
+        Tables as for a run; those of queues cover the whole duration.
     about : Mapping
         Packets that were read, written and dropped outside of queues, and the lateness of departures in seconds.
     scenario : Scenario
-        What it had.
+        The scenario of its links.
     """
 
     code: int
@@ -103,10 +103,10 @@ class ShellResult:
 
 
 def run_shell(spec: ShellSpec, view: LiveView, began: Callable[[Scenario], None] = lambda _scenario: None) -> ShellResult:
-    """Keep a shell while its command runs.
+    """Run a shell until its command ends.
 
-    `began` is told the scenario when it is known to be sound. Raises BackendError where the machine does not permit it, UsageError,
-    ScenarioError, and AqmError if an AQM of the user's own fails.
+    `began` is called with the checked scenario. Raises BackendError if the machine does not permit shells, UsageError, ScenarioError, and
+    AqmError if a user AQM fails.
     """
     within = _enclosing_shell_network()
     _acquire_capabilities(within)
@@ -137,9 +137,9 @@ def run_shell(spec: ShellSpec, view: LiveView, began: Callable[[Scenario], None]
 
 
 def _enclosing_shell_network() -> str | None:
-    """The network of the shell that this process is inside of; None where it is in none."""
+    """The network of the shell in which this process runs; None outside of shells."""
     place, network = os.environ.get("ECNLAB_PLACE"), os.environ.get("ECNLAB_NETWORK")
-    # The variables alone say nothing: they may have been carried elsewhere, and the network there is not ours to change.
+    # The variables alone are no proof: they may be inherited by a process in another network.
     return place if place and network == _network_namespace_of_this_process() else None
 
 
@@ -157,7 +157,7 @@ def _acquire_capabilities(within: str | None) -> None:
 
 
 def _require_links_possible_in_shell(scenario: Scenario) -> None:
-    """See that a shell can have the scenario's links. Raises ScenarioError."""
+    """Check that a shell supports the scenario's links. Raises ScenarioError."""
     refused = [Problem.from_engine(parts) for parts in _core.refusals(scenario._core, "shell")]
     if refused:
         raise ScenarioError(refused, scenario.source)
@@ -196,7 +196,7 @@ def _programs_to_run(scenario: Scenario, spec: ShellSpec, shell: _core.Shell) ->
     far = {"ECNLAB_SERVER": outside}
     if sixth:
         own["ECNLAB_CLIENT6"], far["ECNLAB_SERVER6"] = sixth[0]
-    # Inside of another shell the far end stays the other's, unless this one has servers.
+    # A nested shell without servers keeps the server of the outer shell.
     keeps = level > 1 and not spec.servers
     environment = _with_old_variable_names({**os.environ, **own, **({} if keeps else far)})
     environment["ECNLAB_NETWORK"] = str(shell.network)
@@ -214,7 +214,7 @@ def _programs_to_run(scenario: Scenario, spec: ShellSpec, shell: _core.Shell) ->
 
 
 def _with_old_variable_names(environment: dict[str, str]) -> dict[str, str]:
-    """An environment with the variables of addresses also under the names that they had until November 2026."""
+    """An environment with the address variables also under their former names (until November 2026)."""
     old = {"ECNLAB_CLIENT": "ECNLAB_INSIDE", "ECNLAB_SERVER": "ECNLAB_OUTSIDE"}
     named = {
         before + version: environment[now + version] for now, before in old.items() for version in ("", "6") if now + version in environment
@@ -223,7 +223,7 @@ def _with_old_variable_names(environment: dict[str, str]) -> dict[str, str]:
 
 
 def _interactive_shell_command(environment: dict[str, str]) -> list[str]:
-    """The user's own shell, whose prompt says the link where it is one that takes it."""
+    """The user's login shell, with the link in its prompt if the shell supports that."""
     link = environment["ECNLAB_LINK"].replace("\\", "").replace("'", "").replace("$", "").replace("`", "")
     environment["PROMPT_COMMAND"] = f"PS1='[{link}] '\"$PS1\"; unset PROMPT_COMMAND"
     return [os.environ.get("SHELL") or "/bin/sh"]
@@ -238,38 +238,38 @@ def _hosts_file_content(names: Sequence[tuple[str, str]]) -> str:
 
 
 def _start_init_process(shell: _core.Shell, programs: process.ShellPrograms) -> tuple[Popen[bytes], int]:
-    """Start the first process of a PID namespace; the process, and a descriptor from which an error of its start is read.
+    """Start the first process of a PID namespace; returns it and a descriptor for its start-up error.
 
-    A thread that does nothing else starts it: the children of that thread are in the new PID namespace, and the kernel ends the first
-    process when the thread ends, which is with this process.
+    A dedicated thread starts it: only children of that thread are in the new PID namespace, and the kernel kills the first process when
+    the thread ends.
     """
-    told, tell = os.pipe()
+    error_reader, error_writer = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
     started: SimpleQueue[Popen[bytes] | BackendError] = SimpleQueue()
 
-    def keep_error() -> None:
+    def start_and_wait_for_process() -> None:
         try:
             _core.unshare_pid_namespace()
         except OSError as error:
             started.put(BackendError(_NO_NAMESPACES_TEXT.format(why=error.strerror or error)))
             return
         try:
-            first = process.start_init_process(shell.networks, programs, tell)
-        except Exception as error:  # whoever waits would do so for ever
+            first = process.start_init_process(shell.networks, programs, error_writer)
+        except Exception as error:  # otherwise the waiting thread would block for ever
             started.put(BackendError(f"cannot start the shell's first process: {error}"))
             return
         started.put(first)
-        with suppress(ChildProcessError):  # it may have been waited for already
+        with suppress(ChildProcessError):  # another call may have reaped it
             os.waitid(os.P_PID, first.pid, os.WEXITED | os.WNOWAIT)
 
-    Thread(target=keep_error, daemon=True).start()
+    Thread(target=start_and_wait_for_process, daemon=True).start()
     first = started.get()
-    os.close(tell)
+    os.close(error_writer)
     if isinstance(first, BackendError):
-        os.close(told)
+        os.close(error_reader)
         raise first
-    return first, told
+    return first, error_reader
 
 
 def _start_packet_forwarding(shell: _core.Shell, spec: ShellSpec) -> None:
@@ -280,7 +280,7 @@ def _start_packet_forwarding(shell: _core.Shell, spec: ShellSpec) -> None:
 
 
 def _read_startup_error(told: int) -> str:
-    """Error text of a failed start; empty when the command has been started."""
+    """Error text of a failed start; empty if the command has started."""
     parts = []
     while part := os.read(told, 65536):
         parts.append(part)
@@ -288,7 +288,7 @@ def _read_startup_error(told: int) -> str:
 
 
 def _forward_packets(shell: _core.Shell, first: Popen[bytes], view: LiveView) -> None:
-    """Look on until the first process has ended, or packets cross no more."""
+    """Wait until the first process has ended or packet forwarding stops."""
     ended = os.pidfd_open(first.pid)
     try:
         while not select.select([ended], [], [], _SNAPSHOT_INTERVAL_S)[0]:
@@ -313,7 +313,7 @@ def _stop_and_collect_tables(shell: _core.Shell, spec: ShellSpec) -> tuple[dict[
 
 
 class _SignalForwarder:
-    """What signals do while a shell is there: those of a terminal are the command's own affair, those that end it are passed on to it."""
+    """Signal handling of a shell: terminal signals are left to the command, termination signals are forwarded to it."""
 
     def __init__(self) -> None:
         self.first: Popen[bytes] | None = None
@@ -331,7 +331,7 @@ class _SignalForwarder:
         return self
 
     def __exit__(self, *_raised: object) -> None:
-        # A shell inside may have had the terminal in the foreground last.
+        # A nested shell may have been the last foreground process group.
         if self._has_terminal:
             with suppress(OSError):
                 os.tcsetpgrp(0, os.getpgrp())

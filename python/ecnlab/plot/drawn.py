@@ -22,7 +22,7 @@ from ecnlab.storage.atomic import write_atomically
 if TYPE_CHECKING:
     from ecnlab.plot.style import FigureStyle
 
-# What is left out of each format's metadata: the time of writing.
+# Metadata removed from each format: the time of writing.
 _FILE_METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
 FORMATS = tuple(_FILE_METADATA)
 

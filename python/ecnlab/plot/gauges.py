@@ -1,4 +1,4 @@
-"""What AQMs and disciplines show of themselves, such as a probability, against time."""
+"""Figures of internal variables of AQMs and disciplines, such as a probability, against time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class GaugePanel:
 
     @property
     def axis_label(self) -> str:
-        """What its axis says, such as "probability p_b" or "average (packets)"."""
+        """Axis label, such as "probability p_b" or "average (packets)"."""
         named = f"{self.gauge} {self.symbol}".strip()
         return named if self.unit in ("", "1") else f"{named} ({self.unit})"
 

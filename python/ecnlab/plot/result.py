@@ -94,7 +94,7 @@ class ResultPlots:
         return figure
 
     def gauge(self, names: Sequence[str] | None = None, *, queues: Sequence[str] | None = None, seed: int | None = None) -> DrawnFigure:
-        """What AQMs show of themselves, such as a probability, against time: a panel for each gauge with a line for each queue.
+        """Internal variables of AQMs, such as a probability, against time: a panel for each gauge with a line for each queue.
 
         All gauges and the first ten queues unless named, and the first seed.
         """
@@ -430,7 +430,7 @@ def _require_known_panels(known: Sequence[gauges.GaugePanel], names: Sequence[st
 
 
 def _undrawn_names_note(names: Sequence[str] | None, kind: str, known: Sequence[str]) -> str | None:
-    """What a legend says where not all could be drawn."""
+    """Legend entry if not all curves are drawn."""
     return f"the first {MAX_CURVES} of {len(known)} {kind}s" if names is None and len(known) > MAX_CURVES else None
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ecnlab.plot.drawn import DrawnFigure
     from ecnlab.sweeps.sweep import Sweep, SweepParameter
 
-# What is drawn unless a quantity is named.
+# Default quantities.
 DEFAULT_QUANTITIES = ("goodput_bps", "jain_goodput", "delay_mean_s", "marks", "drops")
 
 # The tables by which row of a run they have, and what a line for each of those rows is asked for by.
@@ -65,7 +65,7 @@ class SweepFigureView:
 
     @property
     def file_stem(self) -> str:
-        """What its files are called."""
+        """Base name of its files."""
         names = self.rows["name"].unique()
         row = [names[0]] if self.table != "total" and len(names) == 1 and _ROW_KINDS[self.table] not in (*self.by, self.panels) else []
         return "-".join(safe_file_name(part) for part in (self.quantity, self.x.name, *row))

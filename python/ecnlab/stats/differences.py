@@ -13,7 +13,7 @@ _MIN_PAIRS = 2
 
 @dataclass(frozen=True)
 class SampleBySeed:
-    """A quantity's values by seed, and whether the seeds are all alike because nothing in the scenario is random."""
+    """A quantity's values by seed, and whether all seeds are identical because nothing in the scenario is random."""
 
     values: Mapping[int, float]
     alike: bool = False

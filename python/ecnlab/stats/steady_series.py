@@ -1,4 +1,4 @@
-"""Series from which the steady state of a run is told: what `ecnlab run` records for it, and how they are read from a result.
+"""Series from which the steady state of a run is determined: what `ecnlab run` records for it, and how they are read from a result.
 
 Recording changes neither results nor keys, so a few recorded seeds take their place among the others.
 """

@@ -35,7 +35,7 @@ def t_quantile(confidence: float, freedom: float) -> float:
         return math.nan
     t = NormalDist().inv_cdf(0.5 + confidence / 2) if alpha > 1e-15 else 8.0
     # The tail is convex in t > 0 and the normal quantile lies left of the root, so Newton's steps approach it from there.
-    # They shrink until rounding errors are all that is left.
+    # They shrink until only rounding errors remain.
     previous = math.inf
     for _ in range(_MAX_STEPS):
         step = (two_sided_tail(t, freedom) - alpha) / (2 * _density(t, freedom))

@@ -29,7 +29,7 @@ def find_study(name: str) -> Study:
 
 
 def folder_of_study(name: str) -> Path:
-    """Where the files of the study of that name stand."""
+    """The folder of a study's files."""
     return Path(__file__).parent / "papers" / _module_name(name)
 
 

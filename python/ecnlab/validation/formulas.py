@@ -46,7 +46,7 @@ class FormulaCheck:
 
 @dataclass(frozen=True)
 class FormulaOutcome:
-    """What became of a check. The difference is that from ns-2 where ns-2 judges, else that from the formula."""
+    """Outcome of a check. The difference is that from ns-2 where ns-2 judges, else that from the formula."""
 
     check: FormulaCheck
     measured: Estimate

@@ -19,7 +19,7 @@ from ecnlab.errors import UsageError
 REFERENCE_FOLDER = Path(__file__).parent.parent / "reference" / "linux"
 CASES_FOLDER = REFERENCE_FOLDER / "cases"
 
-#: What of a case is ours.
+#: The side of a case that ecnlab simulates.
 REPLAY_MODES = ("receiver", "sender", "closed")
 #: Verdicts, in the order in which they are counted. The last two fail.
 VERDICTS = ("exact", "totals", "not comparable", "explained", "not built", "differs")
@@ -51,7 +51,7 @@ class CaseResultInMode:
 
 @dataclass(frozen=True)
 class KernelCaseOutcome:
-    """What became of one case."""
+    """Result of one case."""
 
     name: str
     kind: str
@@ -112,7 +112,7 @@ def replay_kernel_cases_of_folder(
 def replay_kernel_case(
     path: Path, ways: Sequence[str] = REPLAY_MODES, known: Sequence[ExplainedKernelDifference] = ()
 ) -> KernelCaseOutcome:
-    """One case. Raises UsageError if the file is no case."""
+    """One case. Raises UsageError if the file is not a case."""
     try:
         text = _read_case_text(path)
         told = [_replay_case_in_mode(text, way) for way in ways]

@@ -68,7 +68,7 @@ def mg1_mean_wait(load: float, variation: float) -> float:
 
 
 def ared_target_average(min_th: float, max_th: float) -> float:
-    """Where Adaptive RED holds the average, in packets."""
+    """The average queue at which Adaptive RED settles, in packets."""
     return (min_th + max_th) / 2
 
 

@@ -14,7 +14,7 @@ CASES_FOLDER = Path(__file__).parent.parent / "reference" / "ns2" / "packet-exac
 
 @dataclass(frozen=True)
 class PacketCaseOutcome:
-    """What became of one case: events compared, and the first difference if there is one."""
+    """Result of one case: compared events, and the first difference if any."""
 
     name: str
     ok: bool
@@ -23,7 +23,7 @@ class PacketCaseOutcome:
 
 
 def compare_packet_cases_of_folder(folder: Path) -> list[PacketCaseOutcome]:
-    """Every *.json of a folder, by name. Raises UsageError if there is none, naming all that are no case."""
+    """Every *.json of a folder, by name. Raises UsageError if there is none, or for files that are not cases."""
     paths = sorted(folder.glob("*.json"))
     if not paths:
         raise UsageError(f"{folder}: contains no *.json case" if folder.is_dir() else f"{folder}: is not a folder")
@@ -40,7 +40,7 @@ def compare_packet_cases_of_folder(folder: Path) -> list[PacketCaseOutcome]:
 
 
 def compare_packet_case(path: Path) -> PacketCaseOutcome:
-    """One case. Raises UsageError if the file is no case."""
+    """One case. Raises UsageError if the file is not a case."""
     try:
         answer = json.loads(_core.packet_exact(path.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:

@@ -22,7 +22,7 @@ class CsvSheetLine:
     cells: Mapping[str, str]
 
     def cell(self, column: str) -> str:
-        """What stands in a column, "" if nothing does."""
+        """The value of a column, "" if it is empty."""
         return self.cells.get(column, "")
 
 
@@ -60,7 +60,7 @@ class CsvSheet:
             self.add_problem(None, column, f"unknown; did you mean {nearest[0]!r}?" if nearest else "unknown, and not compared")
 
     def report_unless_number(self, line: CsvSheetLine, column: str, least: float = -math.inf) -> None:
-        """Complain of a cell that is no finite number, or below `least`."""
+        """Report a cell that is not a finite number, or is below `least`."""
         value = _parse_number(line.cell(column))
         if value is None:
             self.add_problem(line, column, f"{line.cell(column)!r} is not a number")
@@ -70,7 +70,7 @@ class CsvSheet:
             )
 
     def report_unless_whole_number(self, line: CsvSheetLine, column: str, multiple_of: int = 1) -> None:
-        """Complain of a cell that is no positive whole number, or no multiple of `multiple_of`."""
+        """Report a cell that is not a positive whole number, or not a multiple of `multiple_of`."""
         text = line.cell(column)
         if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS and int(text) > 0 and int(text) % multiple_of == 0):
             kind = "positive whole number" if multiple_of == 1 else f"positive multiple of {multiple_of}"
@@ -106,7 +106,7 @@ def read_sheet(path: Path) -> CsvSheet:
 
 
 def require_no_problems(sheets: Iterable[CsvSheet]) -> None:
-    """Raise UsageError with all that is wrong with the sheets, if anything is, by line."""
+    """Raise UsageError with all errors of the sheets by line, if there are any."""
     problems = [text for sheet in sheets for _, text in sorted(sheet.problems, key=lambda problem: problem[0])]
     if problems:
         raise UsageError("\n".join(problems))

@@ -12,7 +12,7 @@ from ecnlab.aqm.digests.modules import ModuleDigest
 from ecnlab.aqm.digests.origin import is_installed_module
 from ecnlab.aqm.digests.state import Location
 
-# What Python puts into every class. None of it changes what instances do.
+# Attributes that Python adds to every class, without effect on instances.
 _ATTRIBUTES_OF_EVERY_CLASS = {
     "__abstractmethods__",
     "__annotate__",

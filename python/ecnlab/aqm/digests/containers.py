@@ -34,7 +34,7 @@ class ContainerDigest(DigestState):
     def _add_tuple(self, value: tuple[Any, ...], place: Location) -> None:
         """Add a tuple by a sub-digest, which counts by content alone: one tuple twice has the value of two equal ones.
 
-        After the first time all that it holds has numbers, so its sub-digest stays the same and the tuple is not expanded again.
+        After the first time all members have numbers, so its sub-digest stays the same and the tuple is not expanded again.
         """
         known = self._tuple_digests.get(id(value))
         if known:
@@ -53,7 +53,7 @@ class ContainerDigest(DigestState):
             self._tuple_digests.setdefault(id(value), "")
 
     def _add_set(self, value: Any, place: Location) -> None:
-        """Add a set's members, sorted by digests of their own; what leads back to the set is told by how deep that lies."""
+        """Add a set's members, sorted by their digests; a reference back to the set is represented by its depth."""
         if id(value) in self._enclosing_sets:
             self.add("enclosing set", str(self._enclosing_sets[id(value)]))
             return

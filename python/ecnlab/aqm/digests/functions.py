@@ -128,7 +128,7 @@ class FunctionDigest(ModuleDigest):
         self.add("import", name)
         try:
             module = importlib.import_module(name, package_of_function(function))
-        except Exception:  # the function's own affair, when it comes to it
+        except Exception:  # the function will raise the error itself when called
             self.add("absent")
             return
         parts = module.__name__.split(".")

@@ -1,4 +1,4 @@
-"""The state of a digest: what has been added, what has a number, and where a value stands."""
+"""The state of a digest: added parts, numbers of objects, and the path to the current value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ecnlab.aqm.source_files import file_of_module
 FIX_FOR_VALUES = "give numbers, texts, arrays of numpy, or lists, dicts and sets of them, or make it in on_start and keep it on self"
 FIX_FOR_LOCKS = "create it inside the hook or in on_start"
 FIX_FOR_RANDOM_DRAWS = "draw with self.random(), whose stream belongs to the seed"
-# What leads to a value, outermost first: the one before it, and a word or two.
+# Path to a value, outermost first: the previous location and a label.
 Location = tuple[Any, str]
 # A named value that has been added, and the state of the digest after it: of two digests the first unequal part names what differs.
 Part = tuple[str, bytes]
@@ -37,7 +37,7 @@ class DigestState:
         self._own_packages = own
         self._sha = sha256()
         self._enclosing_sets = dict(opened or {})
-        # What has been added, by its number, and kept so that no other object gets its id.
+        # Numbers of added objects by id; the objects are kept alive so that no id is reused.
         self._number_by_id: dict[int, int] = {}
         self._kept_alive: list[object] = []
         self._added_texts: set[str] = set()

@@ -241,7 +241,7 @@ def _larger_than_text(setting: str, one: str, other: str) -> str:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says.
+    """A claim of a paper.
 
     Attributes
     ----------
@@ -298,7 +298,7 @@ class ClaimVerdict(StrEnum):
 
 
 class StatementStatus(StrEnum):
-    """What the interval says of a statement."""
+    """Status of a statement according to its interval."""
 
     SUPPORTED = "supported"
     CONTRADICTED = "contradicted"

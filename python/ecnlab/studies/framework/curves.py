@@ -50,7 +50,7 @@ class CurvePanel:
     published: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
 
     def published_curves(self) -> list[lines.Curve]:
-        """What the paper prints, as curves without intervals."""
+        """The paper's values as curves without intervals."""
         found = {label: self.published.get(label, {}) for label in self.curves}
         return [lines.Curve(label, list(points), (), list(points.values())).reference_curve() for label, points in found.items()]
 
@@ -72,13 +72,13 @@ class AxisScales:
 
     @property
     def y_label(self) -> str:
-        """What stands at the y axis."""
+        """Label of the y axis."""
         return f"{self.y} ({self.shown.unit})" if self.shown.unit else self.y
 
 
 @dataclass(frozen=True)
 class _CurveFigure:
-    """What a figure draws, and the scenarios that it needs."""
+    """The panels of a figure and the scenarios that they require."""
 
     panels: Sequence[CurvePanel]
     scales: AxisScales

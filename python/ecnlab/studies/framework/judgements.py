@@ -21,7 +21,7 @@ FAIR_WORD, STRICT_WORD, LOOSE_WORD = "fair", "strict", "loose"
 
 @dataclass(frozen=True)
 class ReaderJudgement:
-    """What the readers say of one claim: a word each, and why, where they give a reason."""
+    """The readers' judgements of one claim: a word each, and a reason if given."""
 
     words: Sequence[str]
     reasons: Sequence[str]

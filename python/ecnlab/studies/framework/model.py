@@ -1,4 +1,4 @@
-"""What a study is: items (figures and tables), each naming the scenarios it needs and how it is drawn from their results; and claims."""
+"""The model of a study: items (figures and tables), each with its scenarios and a function that draws it; and claims."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ReportTable:
 
 @dataclass(frozen=True)
 class DrawnItemContent:
-    """What an item became: its figure, its tables, and the numbers behind them, which are saved as CSV."""
+    """A drawn item: its figure, its tables, and the numbers behind them, which are saved as CSV."""
 
     figure: DrawnFigure | None = None
     tables: Sequence[ReportTable] = ()
@@ -115,7 +115,7 @@ class StudyItem:
 
     @property
     def file_stem(self) -> str:
-        """What its files are called: "figure-5.29"."""
+        """The base name of its files: "figure-5.29"."""
         return self.heading.lower().replace(" ", "-")
 
 

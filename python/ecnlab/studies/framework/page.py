@@ -27,7 +27,7 @@ _CLAIM_COLUMNS = ("claim", "sentence", "statements", "deciding statement", "publ
 
 
 def page_path(name: str) -> Path:
-    """Where the page of the study of that name is, or would be."""
+    """The path of a study's page."""
     return studies.folder_of_study(name) / "STUDY.md"
 
 

@@ -34,7 +34,7 @@ def values_of_result_column(
 
 @dataclass(frozen=True)
 class PanelMeasure:
-    """What is measured of a run.
+    """Measures one quantity of a run.
 
     Attributes
     ----------

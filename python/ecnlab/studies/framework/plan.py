@@ -33,13 +33,13 @@ class ScenarioRequest:
 
     @property
     def recording(self) -> Recording:
-        """What is to be recorded."""
+        """The required recordings."""
         found: Recording = self.tree.get("record", {})
         return found
 
     @property
     def merge_key(self) -> RecordPlace:
-        """What tells it from others."""
+        """Its identity."""
         return self.scenario.hash, json.dumps(self.recording, sort_keys=True), self.seeds
 
     def satisfies(self, other: ScenarioRequest) -> bool:
@@ -142,7 +142,7 @@ def _planned_scenarios(asking: Sequence[ScenarioRequest]) -> PlannedScenario:
 
 
 def _recordings_by_seed(asking: Sequence[ScenarioRequest]) -> list[tuple[Recording, list[int]]]:
-    """What to record in which seeds, so that each seed is run once unless two want one series at different intervals."""
+    """Recordings of each seed, merged so that each seed is run once unless two needs have different intervals of a series."""
     by_seed: dict[int, list[dict[str, Any]]] = {}
     for wanted in asking:
         for seed in wanted.seeds:

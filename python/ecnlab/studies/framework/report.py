@@ -135,7 +135,7 @@ def _setup_map_to_dict(decision: ClaimDecision) -> dict[str, Any]:
 
 
 def _backend_hosts_text(plan: StudyPlan) -> str:
-    """What hosts are, where they are not the study's own."""
+    """The hosts, if they differ from the study's."""
     if plan.backend == SIMULATOR:
         return "Hosts are simulated, and those to which kernels are set on other backends."
     return f"Hosts are real kernels: {base.backend_identity_text(base.backend_to_dict(plan.backend))}."

@@ -30,7 +30,7 @@ FULL_SEEDS, QUICK_SEEDS = range(101, 121), range(1, 6)
 
 @dataclass(frozen=True)
 class StudySelection:
-    """What of a study is to be done: the items that are drawn, the claims that are decided, and the runs that both need.
+    """The selected parts of a study: items to draw, claims to decide, and the runs that both require.
 
     `setups` are those in which claims are decided beside the main one; None where that is the only one.
     """
@@ -44,7 +44,7 @@ class StudySelection:
 
 @dataclass(frozen=True)
 class StudyRunOutcome:
-    """What came of a study.
+    """Results of a study.
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ def statement_interval_svg(weighed: StatementEstimate) -> str:
 
 
 class _IntervalSvgScale:
-    """Where a number stands, so that all of a statement's fit, and the end of its range too."""
+    """Position of a number on an axis that fits all numbers of a statement and the end of its range."""
 
     def __init__(self, weighed: StatementEstimate) -> None:
         wanted, ours = weighed.statement.range, weighed.ours

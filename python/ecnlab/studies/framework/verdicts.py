@@ -1,4 +1,4 @@
-"""What became of claims, as text and data: for the terminal, the report, claims.csv, claims.json and the page of a study."""
+"""Verdicts of claims as text and data: for the terminal, the report, claims.csv, claims.json and the page of a study."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def published_and_measured_texts(weighed: StatementEstimate) -> tuple[str, str, 
 
 
 def claimed_range_text(weighed: StatementEstimate) -> str:
-    """Where the number has to lie, with its unit."""
+    """The claimed range with its unit."""
     return f"{weighed.statement.range.words} {weighed.statement.shown.unit}".rstrip()
 
 

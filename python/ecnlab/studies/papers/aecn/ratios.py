@@ -40,7 +40,7 @@ def _goodput_by_alpha_item(number: str, flows: int) -> StudyItem:
 
 
 def _published_at_alpha_1(quantity: str, flows: int) -> dict[float, float]:
-    """What Table 5.1 prints, at alpha 1."""
+    """Values of Table 5.1, at alpha 1."""
     return {1.0: values_of_table_5_1(quantity, "AECN, alpha 1")[flows]}
 
 

@@ -1,4 +1,4 @@
-"""What the thesis leaves open, with the values that its text admits, and set-ups that its text does not admit.
+"""Parameters that the thesis leaves open, with the values that its text admits, and set-ups that its text does not admit.
 
 The values were written down before the claims were run with seeds 101 to 120; STUDY.md says what was known then.
 """

@@ -1,4 +1,4 @@
-"""What the sweeps of chapter 5 share: where they are measured, and how their figures show it."""
+"""Common parts of the sweeps of chapter 5: measured points and style of figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the paper leaves open of Figures 5 and 6, and of Figures 9 and 10: each alternative run under both schemes."""
+"""Alternatives for open parameters of Figures 5 and 6, and of Figures 9 and 10, each run with both schemes."""
 
 from __future__ import annotations
 

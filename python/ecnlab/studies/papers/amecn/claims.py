@@ -1,4 +1,4 @@
-"""What the paper claims."""
+"""Claims of the paper."""
 
 from __future__ import annotations
 

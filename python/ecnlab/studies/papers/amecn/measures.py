@@ -1,4 +1,4 @@
-"""What is measured: the average queue over a span of time, the link's use and losses, delays, and how two schemes differ at one delay."""
+"""Measures: the average queue over a span of time, the link's use and losses, delays, and how two schemes differ at one delay."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def total_wait_of_three_links(result: Result) -> list[float]:
 
 
 def total_throughput(result: Result) -> list[float]:
-    """What all flows got together, in bit/s."""
+    """Total goodput of all flows, in bit/s."""
     return result.values("throughput_bps")
 
 

@@ -1,4 +1,4 @@
-"""What the paper claims, and a question of our own."""
+"""Claims of the paper, and a question of this study."""
 
 from __future__ import annotations
 

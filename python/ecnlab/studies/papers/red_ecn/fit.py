@@ -1,4 +1,4 @@
-"""What the paper leaves out: each alternative run for every row of Tables I and II, and how far from them it ends."""
+"""Alternatives for parameters that the paper omits, run for every row of Tables I and II, with their deviation from the tables."""
 
 from __future__ import annotations
 

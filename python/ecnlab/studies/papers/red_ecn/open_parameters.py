@@ -1,4 +1,4 @@
-"""What the paper leaves open: parameters with the values that its text admits, and alternatives that something speaks against."""
+"""Open parameters of the paper with the values that its text admits, and alternatives with evidence against them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the paper prints (kbit/s a source, the mean of ten), and what ns-2 gives for the same rows."""
+"""Values of the paper (kbit/s per source, the mean of ten) and of ns-2 for the same rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What RFC 2884 claims, R1 to R13, as statements about measured quantities. Pages are those of the RFC."""
+"""Claims R1 to R13 of RFC 2884 as statements about measured quantities. Pages are those of the RFC."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from ecnlab.studies.papers.rfc2884.router import RedThresholds, linux_red_queue
 if TYPE_CHECKING:
     from ecnlab.storage.results import Result
 
-# What the testbed's hosts run, by how the RFC calls it (section 4).
+# TCP of the testbed's hosts, by the RFC's name (section 4).
 HOST_TCP: Mapping[str, Tree] = {
     "Reno": {"profile": "linux-2.0"},
     "SACK": {"profile": "linux-2.2"},

@@ -1,4 +1,4 @@
-"""What the figures and claims of the study measure. Goodput is what the application could read in order."""
+"""Measures of the study's figures and claims. Goodput is what the application could read in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the figures beyond the thesis measure: goodput of first transmissions, and Jain's index of throughput over 1 s, as the thesis."""
+"""Measures of the figures beyond the thesis: goodput of first transmissions, and Jain's index of throughput over 1 s, as the thesis."""
 
 from __future__ import annotations
 

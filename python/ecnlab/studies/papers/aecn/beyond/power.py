@@ -67,7 +67,7 @@ POWER_ITEM = measures_figure_item(
     part=REPORT_PART,
 )
 
-# What SRED shows of itself once a second.
+# SRED's gauges, sampled once a second.
 _SAMPLED_NEEDS = {flows: RequiredScenario(scenarios.thesis_network("SRED", flows, {"queue": "1 s"})) for flows in ESTIMATED_FLOW_COUNTS}
 
 

@@ -1,4 +1,4 @@
-"""What the thesis' future work (section 6.2) asks for, as changes of its chapter 5 network, and a network with several congested routers.
+"""Scenarios of the thesis' future work (section 6.2): changes of its chapter 5 network, and a network with several congested routers.
 
 Each change takes a scenario and gives another one, so that every scheme meets the same: `with_group_sizes`,
 `with_spread_access_delays`, `with_datagram_sources` and `with_share_of_ecn_flows`.
