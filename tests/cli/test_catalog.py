@@ -25,7 +25,7 @@ def test_list_names_everything_in_the_registry(command: Command, kind: str) -> N
 
 
 def test_an_alias_is_listed_shown_completed_and_allowed_as_the_profile_that_it_stands_for(command: Command) -> None:
-    assert "linux          stands for linux-6.1" in command("list", "tcp").out.splitlines()
+    assert "linux          alias of linux-6.1" in command("list", "tcp").out.splitlines()
     assert command("show", "linux").out == command("show", "linux-6.1").out
     assert "alias: linux" in command("show", "linux").out
     context, parameter = click.Context(catalog.show_entry), catalog.show_entry.params[0]

@@ -100,7 +100,7 @@ def test_results_folders_and_sweeps_are_compared(command: Command, small_file: P
     assert sorted(rows) == ["1"] * 3 + ["2"] * 3
     done = command("compare", "a", "sweep-b")
     assert (done.code, done.err) == (2, "compare: one side is a sweep and the other is not; fix: name two sweeps\n")
-    assert "fix: leave out the seeds" in command("compare", "a", "b", "--seeds", "3").err
+    assert "fix: omit the seeds" in command("compare", "a", "b", "--seeds", "3").err
 
 
 def test_quiet_and_what_scenarios_warn_of(command: Command, small_file: Path, my_file: Path) -> None:

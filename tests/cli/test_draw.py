@@ -16,7 +16,7 @@ def test_the_picture_stands_in_the_folder_under_the_scenario_s_name(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = command("draw", FILE)
-    assert (done.code, done.out) == (0, "the network in dumbbell.svg\n")
+    assert (done.code, done.out) == (0, "network: dumbbell.svg\n")
     assert ElementTree.fromstring((tmp_path / "dumbbell.svg").read_text()).tag.endswith("svg")
 
 

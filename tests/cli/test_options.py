@@ -35,7 +35,7 @@ def test_every_change_without_a_value_is_named() -> None:
 
 
 def test_two_options_for_seeds_are_refused_with_the_numbers_that_were_given() -> None:
-    with pytest.raises(UsageError, match=r"--seed 3 runs seed 3 alone, --seeds 4 runs the seeds 1\.\.4; fix: give one"):
+    with pytest.raises(UsageError, match=r"--seed 3 runs only seed 3, --seeds 4 runs the seeds 1\.\.4; fix: give one"):
         options.seeds_from_options("3", "4", "1..2")
 
 

@@ -71,7 +71,7 @@ def test_a_demo_is_some_figures_with_the_claims_that_their_runs_decide(command: 
 
 def test_a_study_that_names_no_figures_for_a_demo_says_so(command: Command, tmp_path: Path) -> None:
     done = command("study", "run", "red-ecn", "--demo")
-    assert (done.code, done.err) == (2, "--demo: the study red-ecn defines no figures for a demo; fix: leave out --demo\n")
+    assert (done.code, done.err) == (2, "--demo: the study red-ecn defines no figures for a demo; fix: omit --demo\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -81,7 +81,7 @@ def test_a_run_that_failed_is_reported_with_exit_code_1(command: Command, tmp_pa
     done = command("study", "run", "aecn")
     assert done.code == 1
     assert done.err == (
-        "failed: a title (key 000000000000), seed 3: out of luck\nleft out, because they depend on failed runs: Figure 5.29, A14\n"
+        "failed: a title (key 000000000000), seed 3: out of luck\nomitted, because they depend on failed runs: Figure 5.29, A14\n"
     )
 
 

@@ -173,9 +173,9 @@ def test_options_of_a_sweep_are_refused_for_a_run_and_those_of_a_run_for_a_sweep
     assert command("sweep", sweep_file, "--quiet").code == 0
     assert command("run", small_file, "--quiet", "--out", "r").code == 0
     done = command("plot", "results/sweep-schemes", "--figure", "queue")
-    assert (done.code, done.err) == (2, "results/sweep-schemes is a sweep; fix: leave out --figure\n")
+    assert (done.code, done.err) == (2, "results/sweep-schemes is a sweep; fix: omit --figure\n")
     done = command("plot", "r", "--y", "goodput_bps", "--where", "a=1")
-    assert (done.code, done.err) == (2, "r is not a sweep; fix: leave out --y, --where\n")
+    assert (done.code, done.err) == (2, "r is not a sweep; fix: omit --y, --where\n")
     done = command("plot", "results/sweep-schemes", "--where", "max_p")
     assert (done.code, done.err) == (2, "--where 'max_p': is not KEY=VALUE; fix: write it as in max_p=0.5\n")
 

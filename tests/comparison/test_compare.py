@@ -134,7 +134,7 @@ def test_seeds_that_do_not_overlap_are_reported(small: ecnlab.Scenario) -> None:
     assert found.notes == ["not paired, because the seeds 1..3 of A and 4,5 of B hardly overlap; intervals are Welch's, which are wider"]
     assert not any(row.difference.paired for row in found.rows)
     partly = ecnlab.compare(one, ecnlab.run(small.changed({MAX_P: 0.1}), seeds=[2, 3, 4]))
-    assert partly.notes == ["seeds 1,4 are in one of the two only and left out"]
+    assert partly.notes == ["seeds 1,4 are only in one of the two and omitted"]
     single = ecnlab.compare(one.only(2), ecnlab.run(small.changed({MAX_P: 0.1}), seed=2))
     assert single.notes == ["one seed: no intervals, and any difference can be chance"]
 
@@ -205,7 +205,7 @@ def test_sweeps_are_compared_at_each_point_that_both_have(small_file: Path) -> N
     )
     found = ecnlab.compare(a, b)
     assert {tuple(row.point.items()) for row in found.rows} == {(("count", n), ("max_p", p)) for n in (2, 3) for p in (0.1, 0.5)}
-    assert _notes_of_comparison(found) == ["2 points are in A only and left out", "2 points are in B only and left out"]
+    assert _notes_of_comparison(found) == ["2 points are only in A and omitted", "2 points are only in B and omitted"]
     one = next(row for row in found.rows if row.quantity == "marks" and row.table == "total" and row.point == {"count": 3, "max_p": 0.5})
     scenario = ecnlab.load(small_file, {"flows.*.count": 3})
     singles = [ecnlab.run(scenario, seeds=3), ecnlab.run(scenario.changed({"link.bottleneck.queue.aqm": "red"}), seeds=3)]
@@ -261,7 +261,7 @@ def test_what_cannot_be_compared_is_refused(small: ecnlab.Scenario, small_file: 
     swept = ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=None)
     with pytest.raises(UsageError, match="one side is a sweep and the other is not"):
         ecnlab.compare(swept, ecnlab.run(small))
-    with pytest.raises(UsageError, match="both sides are finished runs; fix: leave out the seeds"):
+    with pytest.raises(UsageError, match="both sides are finished runs; fix: omit the seeds"):
         ecnlab.compare(swept, swept, seeds=3)
     with pytest.raises(UsageError, match="must be a result, a sweep, a scenario, or a path, not int"):
         ecnlab.compare(small, 3)  # type: ignore[arg-type]

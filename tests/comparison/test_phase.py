@@ -107,7 +107,7 @@ def test_the_same_seeds_give_the_same_answer() -> None:
 def test_one_seed_is_refused_and_a_scenario_that_has_a_processing_time() -> None:
     with pytest.raises(ecnlab.UsageError, match=r"at least 2 seeds; give more, as in --seeds 10"):
         _phase_effect(_two_flow_scenario(), seeds=[1])
-    with pytest.raises(ecnlab.ScenarioError, match=r"processing_jitter: the scenario sets a processing time.*fix: leave it out"):
+    with pytest.raises(ecnlab.ScenarioError, match=r"processing_jitter: the scenario sets a processing time.*fix: omit it"):
         _phase_effect(_two_flow_scenario() | {"processing_jitter": "1 ms"})
 
 

@@ -499,7 +499,7 @@ def test_users_without_privileges_keep_who_they_are_and_have_a_shell_all_the_sam
     ("words", "remedy"),
     [
         ([], "FILE: is missing, and so is --rate; fix: give one"),
-        (["examples/dumbbell.toml", "--rate", "1Mbps"], "--rate: FILE defines the links; fix: leave it out"),
+        (["examples/dumbbell.toml", "--rate", "1Mbps"], "--rate: FILE defines the links; fix: omit FILE"),
         (["examples/dumbbell.toml", "--group", "x"], "unknown group 'x'"),
         (["--rate", "1Mbps", "--group", "x"], "--group: needs FILE, whose flows it names; fix: give FILE"),
         (["--rate", "1Mbps", "--server", ""], "is empty"),

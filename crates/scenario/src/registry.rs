@@ -153,7 +153,7 @@ fn variant_text(variant: &profile::Variant) -> Json {
 }
 
 const VARIANT_SUMMARY: &str =
-    "tcp = { profile = ..., variant = ... }: sets these parameters of any profile; what the scenario gives itself comes after.";
+    "tcp = { profile = ..., variant = ... } sets these parameters of any profile; parameters of the scenario override them.";
 
 /// A parameter with its default; `path` returns the path of another parameter in its condition.
 fn parameter_row(parameter: &Parameter, members: &[profile::ProfileMember], path: fn(&str) -> String) -> Json {

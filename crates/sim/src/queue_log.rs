@@ -89,30 +89,36 @@ pub static ARRIVALS: TableSpec<QueueLogRow> = TableSpec {
     name: "arrivals",
     doc: "each packet that arrived at each queue and each action of the queue, in order, if `record.arrivals` is on; `ecnlab replay` puts it through the same queue again",
     columns: &[&[
-        count_column("time_ps", "ps", "When it happened", |row| row.entry.time.picos()),
+        count_column("time_ps", "ps", "Time of the event", |row| row.entry.time.picos()),
         name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
         name_column(
             "event",
             NetworkNameSource::Word(QueueLogKind::WORDS),
-            "A packet arrived, was marked or dropped, or departed; asked for a packet, the queue let none go yet, or was empty; its own time had come; the link's rate changed",
+            "Event: a packet arrived, was marked or dropped, or departed; a dequeue returned no packet, as the queue was waiting or \
+                empty; a timer of the queue expired; the link's rate changed",
             |row| row.entry.kind as u32,
         ),
-        index_column("number", "packets", "Which of the queue's packets it was, from 0; else how many had come", |row| row.entry.packet),
-        index_column("size_bytes", "bytes", "The packet's size", |row| row.entry.size),
+        index_column(
+            "number",
+            "packets",
+            "Number of the packet in this queue, from 0; for other events the number of arrivals so far",
+            |row| row.entry.packet,
+        ),
+        index_column("size_bytes", "bytes", "Size of the packet", |row| row.entry.size),
         name_column(
             "ecn",
             NetworkNameSource::Word(EcnField::WORDS),
-            "Its ECN field as it is then, after `mecn` where that has MECN's meaning",
+            "ECN field of the packet at that time, after `mecn` if the field has MECN's meaning",
             |row| row.entry.ecn_field as u32,
         ),
         count_column(
             "value",
             "its own",
-            "Of a packet its flow, as the queue tells flows; of a wait the time until which, in ps; of a rate how many bit/s",
+            "For a packet its flow, as the queue classifies it; for a wait its end in ps; for a rate bit/s",
             |row| row.entry.value,
         ),
-        index_column("rtt_us", "us", "The round-trip time that the packet shows; 0 if none", |row| row.entry.rtt_us),
-        name_column("cause", NetworkNameSource::Word(QueueLogCause::WORDS), "What a mark or a drop came from, as in `events`", |row| {
+        index_column("rtt_us", "us", "Round-trip time carried by the packet; 0 if none", |row| row.entry.rtt_us),
+        name_column("cause", NetworkNameSource::Word(QueueLogCause::WORDS), "Cause of a mark or a drop, as in `events`", |row| {
             row.entry.cause as u32
         }),
     ]],

@@ -196,15 +196,15 @@ pub static QUEUE_SAMPLES: TableSpec<QueueSample> = TableSpec {
     columns: &[&[
         real_column("time_s", "s", "Time of the sample", |row| row.time.seconds()),
         name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
-        index_column("length_packets", "packets", "Packets that wait", |row| row.length_packets),
-        real_column("average_packets", "packets", "The AQM's average; NaN if it keeps none", |row| row.average.unwrap_or(f64::NAN)),
+        index_column("length_packets", "packets", "Packets in the queue", |row| row.length_packets),
+        real_column("average_packets", "packets", "The AQM's average; NaN if it has none", |row| row.average.unwrap_or(f64::NAN)),
         real_column("sojourn_mean_s", "s", SOJOURN_MEAN_DOC, |row| row.sojourns.mean_s()),
         real_column("sojourn_max_s", "s", SOJOURN_MAX_DOC, |row| row.sojourns.max_s()),
     ]],
 };
 
 const SOJOURN_MEAN_DOC: &str =
-    "Mean sojourn time of the packets that departed since the sample before, transmission not included; NaN if none did";
+    "Mean sojourn time of the packets that departed since the last sample, without transmission; NaN if none did";
 const SOJOURN_MAX_DOC: &str = "Largest sojourn time of these packets; NaN if none departed";
 
 pub static BAND_SAMPLES: TableSpec<BandSample> = TableSpec {
@@ -225,10 +225,10 @@ pub static GAUGE_SAMPLES: TableSpec<GaugeSample> = TableSpec {
     columns: &[&[
         real_column("time_s", "s", "Time of the sample", |row| row.time.seconds()),
         name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
-        name_column("gauge", NetworkNameSource::Gauge, "Name of the gauge; `ecnlab show` with the AQM's name says what it is", |row| {
+        name_column("gauge", NetworkNameSource::Gauge, "Name of the gauge; `ecnlab show` with the AQM's name has its meaning", |row| {
             row.gauge
         }),
-        real_column("value", "its own", "Its value, in the gauge's own unit", |row| row.value),
+        real_column("value", "its own", "Value in the gauge's unit", |row| row.value),
     ]],
 };
 
@@ -240,7 +240,7 @@ pub static WINDOW_SAMPLES: TableSpec<WindowSample> = TableSpec {
         index_column("flow", "index", "The flow's number", |row| row.flow),
         real_column("cwnd_packets", "packets", "Congestion window", |row| row.window.cwnd),
         real_column("ssthresh_packets", "packets", "Slow-start threshold", |row| row.window.ssthresh),
-        real_column("alpha", "1", "DCTCP's estimate of the share of marks; NaN where there is none", |row| row.alpha.unwrap_or(f64::NAN)),
+        real_column("alpha", "1", "DCTCP's estimate of the share of marks; NaN with another response", |row| row.alpha.unwrap_or(f64::NAN)),
     ]],
 };
 
@@ -264,20 +264,21 @@ pub static EVENTS: TableSpec<EventRow> = TableSpec {
     name: "events",
     doc: "each mark and drop at a queue, if `record.events` is on",
     columns: &[&[
-        real_column("time_s", "s", "When it happened", |row| row.time.seconds()),
+        real_column("time_s", "s", "Time of the event", |row| row.time.seconds()),
         name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
         index_column("flow", "index", "The flow's number", |row| row.flow),
         name_column(
             "packet",
             NetworkNameSource::Word(EventPacketKind::WORDS),
-            "Which packet it was: data, datagrams included, or an acknowledgement, which is ECN-capable with `quirks.dctcp_ect_on_all_packets` alone",
+            "Kind of the packet: data, datagrams included, or an ACK, which is ECN-capable only with `quirks.dctcp_ect_on_all_packets`",
             |row| row.packet as u32,
         ),
         name_column("kind", NetworkNameSource::Word(EventKind::WORDS), "Mark or drop", |row| row.kind as u32),
         name_column(
             "cause",
             NetworkNameSource::Word(EventCause::WORDS),
-            "What it came from: the AQM's law, a queue beyond what the AQM tolerates, a full buffer, a loss before the queue, a drop before the queue because of ECN",
+            "Cause: the AQM, a queue beyond the AQM's tolerance, a full buffer, a loss before the queue, or a drop before the queue \
+                because of ECN",
             |row| row.cause as u32,
         ),
     ]],
@@ -288,8 +289,8 @@ pub static LOCKOUTS: TableSpec<LockoutRow> = TableSpec {
     doc: "each lockout, if `record.events` is on",
     columns: &[&[
         index_column("flow", "index", "The flow's number", |row| row.flow),
-        real_column("start_s", "s", "Since when nothing new was delivered", |row| row.from.seconds()),
-        real_column("end_s", "s", "When something was delivered again, or the run ended", |row| row.to.seconds()),
+        real_column("start_s", "s", "Begin of the time without new deliveries", |row| row.from.seconds()),
+        real_column("end_s", "s", "Next delivery, or the end of the run", |row| row.to.seconds()),
     ]],
 };
 
@@ -300,18 +301,19 @@ pub static DISTRIBUTIONS: TableSpec<DistributionRow> = TableSpec {
         name_column(
             "quantity",
             NetworkNameSource::Word(DistributionQuantity::WORDS),
-            "One-way delay or round-trip time of a group (as in `delay_mean_s` and `rtt_mean_s`), or wait in a queue (as in `sojourn_mean_s`)",
+            "One-way delay or round-trip time of a group (as in `delay_mean_s` and `rtt_mean_s`), or sojourn time in a queue (as in \
+                `sojourn_mean_s`)",
             |row| row.quantity as u32,
         ),
         name_column("group_or_queue", NetworkNameSource::GroupOrQueue, "Name of the group or the link", |row| row.group_or_queue),
         name_column(
             "band",
             NetworkNameSource::BandOrNone,
-            "Name of the band, for sojourn times of a queue that has several: each packet counts in one of them. Else empty",
+            "Name of the band, for sojourn times of a queue with several bands, where each packet counts in one; otherwise empty",
             |row| row.band,
         ),
-        real_column("low_s", "s", "Least time that the cell counts", |row| row.low_s),
-        real_column("high_s", "s", "Time from which on the next cell counts", |row| row.high_s),
+        real_column("low_s", "s", "Lower end of the cell", |row| row.low_s),
+        real_column("high_s", "s", "Upper end of the cell, which belongs to the next cell", |row| row.high_s),
         count_column("count", "samples", "Samples in the cell", |row| row.count),
     ]],
 };
@@ -321,9 +323,9 @@ pub static TRANSFERS: TableSpec<TransferRow> = TableSpec {
     doc: "each transaction in the order in which they ended, if `record.transfers` is on",
     columns: &[&[
         name_column("group", NetworkNameSource::Group, "Name of the group", |row| row.group),
-        real_column("start_s", "s", "When it began", |row| row.began.seconds()),
-        real_column("duration_s", "s", "How long it took", |row| row.ended.since(row.began).seconds()),
-        count_column("size_bytes", "bytes", "Its application data", |row| row.bytes),
+        real_column("start_s", "s", "Begin of the transaction", |row| row.began.seconds()),
+        real_column("duration_s", "s", "Duration of the transaction", |row| row.ended.since(row.began).seconds()),
+        count_column("size_bytes", "bytes", "Application data of the transaction", |row| row.bytes),
     ]],
 };
 

@@ -27,25 +27,25 @@ impl Invariant {
     /// The invariant in a sentence.
     pub const fn sentence(self) -> &'static str {
         match self {
-            Invariant::Sound => "Nothing makes it panic.",
+            Invariant::Sound => "It never panics.",
             Invariant::Books => {
-                "Every packet that arrives is sent, dropped or still waiting, and each deed is told once, with the packet as it is then."
+                "Every arriving packet is sent, dropped or still queued, and each queue event is reported once, with the packet in its current state."
             }
-            Invariant::Limit => "No more waits than the buffer may hold.",
-            Invariant::Marks => "A mark lands only on an ECN-capable packet, makes it louder, and is as loud as the registry declares.",
-            Invariant::Order => "Packets of one flow leave in the order in which they came.",
-            Invariant::Full => "A packet that does not fit brings a drop.",
+            Invariant::Limit => "The backlog never exceeds the buffer's limit.",
+            Invariant::Marks => {
+                "A mark applies only to an ECN-capable packet, raises its congestion level, and has a level that the registry declares."
+            }
+            Invariant::Order => "Packets of one flow leave in the order of their arrival.",
+            Invariant::Full => "A packet that does not fit causes a drop.",
             Invariant::Empty => "The first packet to an empty queue passes.",
-            Invariant::Rest => "After a minute of rest the first packet passes, however busy the queue was before.",
-            Invariant::Repeat => "The same packets and the same random numbers bring the same deeds.",
-            Invariant::Reports => {
-                "A discipline reports to the AQM of each buffer every packet that comes into the buffer and every one that leaves it."
-            }
-            Invariant::Timers => "Only an expiry changes the deadline, and always to a later time.",
+            Invariant::Rest => "After an idle minute the first packet passes, after any load.",
+            Invariant::Repeat => "The same packets and random numbers lead to the same queue events.",
+            Invariant::Reports => "A discipline reports every enqueue and every dequeue of a buffer to the AQM of that buffer.",
+            Invariant::Timers => "Only an expired timer changes the next one, and always to a later time.",
             Invariant::Gauges => "The gauges are the declared ones, and they and the average are finite.",
-            Invariant::Later => "A queue that says when to ask again has a packet to send then.",
-            Invariant::Work => "What a packet costs does not grow with the queue.",
-            Invariant::Values => "All of this holds with any values within the declared bounds.",
+            Invariant::Later => "A queue that returns a time for the next dequeue has a packet to send at that time.",
+            Invariant::Work => "The work per packet does not grow with the queue length.",
+            Invariant::Values => "All rules hold with any values within the declared bounds.",
         }
     }
 }

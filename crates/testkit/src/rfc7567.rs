@@ -47,10 +47,10 @@ impl Rfc7567Requirement {
     /// The duty in a sentence.
     pub const fn sentence(self) -> &'static str {
         match self {
-            Rfc7567Requirement::Marks => "Marks ECN-capable packets where it would drop others.",
-            Rfc7567Requirement::Incapable => "Marks no packet that is not ECN-capable, and drops it instead.",
+            Rfc7567Requirement::Marks => "Marks ECN-capable packets where it drops others.",
+            Rfc7567Requirement::Incapable => "Drops packets that are not ECN-capable instead of marking them.",
             Rfc7567Requirement::Excess => "Drops excessive traffic even if it is ECN-capable, at the latest when the buffer is full.",
-            Rfc7567Requirement::Size => "Small and large packets are signalled alike.",
+            Rfc7567Requirement::Size => "Signals small and large packets equally.",
             Rfc7567Requirement::Untuned => {
                 "Holds the queue below the buffer and the link busy with its default values, at 1, 10 and 100 Mbps."
             }

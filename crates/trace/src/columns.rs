@@ -166,17 +166,17 @@ pub static FLOWS: TableSpec<FlowRow, TraceNameSource> = TableSpec {
         &[
             index_column("flow", "index", "The flow's number, from 0", |row: &FlowRow| row.flow),
             real_column("fid", "1", "The flow's number in an ns-2 trace; NaN in captures", |row| row.fid.map_or(f64::NAN, f64::from)),
-            name_column("source", TraceNameSource::End, "Who sends: node and agent of ns-2, or address and port", |row| row.end_names[0]),
+            name_column("source", TraceNameSource::End, "Sender: node and agent of ns-2, or address and port", |row| row.end_names[0]),
             name_column("destination", TraceNameSource::End, "Who receives", |row| row.end_names[1]),
             name_column("kind", TraceNameSource::Word(FLOW_KINDS), "Its transport protocol", |row| row.kind),
             name_column(
                 "ecn",
                 TraceNameSource::Word(ECN_MODES),
-                "What the handshake settled about ECN: `classic` is RFC 3168, `accurate` RFC 9768; `unknown` without a handshake in the file",
+                "ECN as negotiated in the handshake: `classic` is RFC 3168, `accurate` RFC 9768; `unknown` without a handshake in the file",
                 |row| row.ecn,
             ),
-            real_column("begin_s", "s", "When its first packet was seen", |row| row.begin_s),
-            real_column("end_s", "s", "When its last packet was seen", |row| row.end_s),
+            real_column("begin_s", "s", "Time of its first packet", |row| row.begin_s),
+            real_column("end_s", "s", "Time of its last packet", |row| row.end_s),
             count_column("competes", "1", "1 if the flow competes, so that Jain's index counts it; 0 otherwise", |row| {
                 u64::from(row.competes)
             }),
@@ -191,11 +191,11 @@ pub static FLOWS: TableSpec<FlowRow, TraceNameSource> = TableSpec {
 
 pub static TOTAL: TableSpec<TotalRow, TraceNameSource> = TableSpec {
     name: "total",
-    doc: "one row: the same over all flows, and how evenly they share",
+    doc: "one row: the same over all flows, and their fairness",
     columns: &[
         &[
-            count_column("flows", "flows", "How many flows there are", |row: &TotalRow| row.flows),
-            count_column("competing_flows", "flows", "How many of them compete", |row| row.competing_flows),
+            count_column("flows", "flows", "Number of flows", |row: &TotalRow| row.flows),
+            count_column("competing_flows", "flows", "Number of competing flows", |row| row.competing_flows),
         ],
         SharedColumns::RATES,
         SharedColumns::SUMS,
@@ -211,7 +211,7 @@ pub static TOTAL: TableSpec<TotalRow, TraceNameSource> = TableSpec {
             "jain_bins",
             "Mean of Jain's index of ",
             [
-                " over the bins that lie whole in the interval, those left out in which nothing arrived; \
+                " over the bins that lie completely in the interval, without bins in which nothing arrived; \
                  a connection shares a bin, by its larger direction there, if it has begun and not been closed before; NaN if fewer than two flows compete",
                 " over the same bins"
             ],
@@ -223,11 +223,12 @@ pub static TOTAL: TableSpec<TotalRow, TraceNameSource> = TableSpec {
 
 pub static LINKS: TableSpec<LinkRow, TraceNameSource> = TableSpec {
     name: "links",
-    doc: "a row for each link, all packets counted; the one that marked and dropped most, or else where packets waited longest, stands first",
+    doc: "a row for each link, with all packets; the link with most marks and drops is first, or else the link with the longest sojourn \
+        times",
     columns: &[
         &[
             name_column("link", TraceNameSource::Link, "Two nodes of ns-2, or two interfaces of a capture", |row: &LinkRow| row.link),
-            count_column("arrivals", "packets", "Packets that came to the link", |row| row.arrivals),
+            count_column("arrivals", "packets", "Packets that arrived at the link", |row| row.arrivals),
             count_column("departures", "packets", "Packets whose transmission began", |row| row.departures),
             count_column("marks", "packets", "Packets marked", |row| row.marks),
             count_column("drops", "packets", "Packets dropped", |row| row.drops),
@@ -281,11 +282,11 @@ pub static REACTIONS: TableSpec<ReactionRow, TraceNameSource> = TableSpec {
     doc: "a row for each reaction of a TCP flow to marks; a time is NaN if the file does not show what happened then",
     columns: &[&[
         index_column("flow", "index", "The flow's number", |row: &ReactionRow| row.flow),
-        real_column("experienced_s", "s", "When the first packet with CE came to the sink", |row| row.experienced_s),
-        real_column("echoed_s", "s", "When the sink sent the first acknowledgement with ECN-Echo", |row| row.echoed_s),
-        real_column("reduced_s", "s", "When the source sent the packet with CWR", |row| row.reduced_s),
+        real_column("experienced_s", "s", "Time at which the first packet with CE arrived at the sink", |row| row.experienced_s),
+        real_column("echoed_s", "s", "Time at which the sink sent the first ACK with ECN-Echo", |row| row.echoed_s),
+        real_column("reduced_s", "s", "Time at which the source sent the packet with CWR", |row| row.reduced_s),
         count_column("packets", "packets", "Packets with CE that it answers", |row| row.packets),
-        real_column("latency_s", "s", "From CE at the sink to CWR at the source", |row| row.reduced_s - row.experienced_s),
+        real_column("latency_s", "s", "Time from CE at the sink to CWR at the source", |row| row.reduced_s - row.experienced_s),
         real_column("latency_rtts", "1", "The same in round-trip times, by the flow's mean so far", |row| {
             (row.reduced_s - row.experienced_s) / row.rtt_s
         }),
@@ -296,7 +297,7 @@ pub static EVENTS: TableSpec<EventRow, TraceNameSource> = TableSpec {
     name: "events",
     doc: "a row for each data packet that was marked or dropped",
     columns: &[&[
-        real_column("time_s", "s", "When it was seen marked, or dropped", |row: &EventRow| row.time_s),
+        real_column("time_s", "s", "Time at which it was recorded as marked, or dropped", |row: &EventRow| row.time_s),
         name_column("link", TraceNameSource::Link, "Where", |row| row.link),
         index_column("flow", "index", "The flow's number", |row| row.flow),
         name_column("kind", TraceNameSource::Word(EVENT_KINDS), "Mark or drop", |row| row.kind),
@@ -308,8 +309,8 @@ pub static LOCKOUTS: TableSpec<LockoutRow, TraceNameSource> = TableSpec {
     doc: "a row for each lockout",
     columns: &[&[
         index_column("flow", "index", "The flow's number", |row: &LockoutRow| row.flow),
-        real_column("start_s", "s", "Since when nothing new arrived", |row| row.start_s),
-        real_column("end_s", "s", "When something arrived again, or the file ended", |row| row.end_s),
+        real_column("start_s", "s", "Begin of the time without new arrivals", |row| row.start_s),
+        real_column("end_s", "s", "Next arrival, or the end of the file", |row| row.end_s),
     ]],
 };
 
@@ -322,13 +323,13 @@ pub static SEQUENCE: TableSpec<PointRow, TraceNameSource> = TableSpec {
         name_column(
             "kind",
             TraceNameSource::Word(POINT_KINDS),
-            "What it is: a segment (`data`, `retransmission`), what is acknowledged (`ack`), the window's right edge (`window`), a block \
-             of SACK (`sack`), a segment that was marked or dropped (`mark`, `drop`), the first acknowledgement with ECN-Echo (`echo`), \
-             a segment with CWR (`cwr`)",
+            "Kind: a segment (`data`, `retransmission`), an acknowledged range (`ack`), the window's right edge (`window`), a SACK block \
+                (`sack`), a segment that was marked or dropped (`mark`, `drop`), the first ACK with ECN-Echo (`echo`), a segment with \
+                CWR (`cwr`)",
             |row| row.kind,
         ),
-        real_column("from", "1", "The first number of it; bytes, or packets in an ns-2 trace", |row| row.from),
-        real_column("to", "1", "The number behind its last", |row| row.to),
+        real_column("from", "1", "First number; bytes, or packets in an ns-2 trace", |row| row.from),
+        real_column("to", "1", "Number after the last", |row| row.to),
     ]],
 };
 
@@ -340,19 +341,19 @@ impl<R: AsRef<CommonColumns> + 'static> SharedColumns<R> {
         &rate_columns!(RATE_DOCS, |row: &R| rates_bps(counters(row).bytes, row.as_ref().seconds));
 
     const SUMS: &'static [ColumnSpec<R, TraceNameSource>] = &[
-        count_column("sent", "packets", "Data packets that the source sent, retransmissions included", |row| counters(row).sent),
-        count_column("retransmitted_fast", "packets", "Retransmissions called for by duplicate ACKs or SACK blocks", |row| {
+        count_column("sent", "packets", "Data packets that the source sent, with retransmissions", |row| counters(row).sent),
+        count_column("retransmitted_fast", "packets", "Retransmissions triggered by duplicate ACKs or SACK blocks", |row| {
             counters(row).fast_retransmits
         }),
         count_column("retransmitted_timeout", "packets", "Retransmissions after a timer", |row| counters(row).timeout_retransmits),
-        count_column("spurious_retransmits", "packets", "Retransmissions of what had arrived, where that can be told", |row| {
+        count_column("spurious_retransmits", "packets", "Retransmissions of data that had arrived, if the file shows that", |row| {
             counters(row).spurious_retransmits
         }),
-        count_column("timeouts", "timeouts", "Retransmissions that a timer began", |row| counters(row).timeouts),
-        count_column("reordered", "packets", "Data packets that were overtaken before they were seen", |row| counters(row).reordered),
+        count_column("timeouts", "timeouts", "Retransmissions that a timer triggered", |row| counters(row).timeouts),
+        count_column("reordered", "packets", "Data packets that were overtaken before they were recorded", |row| counters(row).reordered),
         count_column("drops", "packets", "Data packets that were dropped", |row| counters(row).drops),
         count_column("marks", "packets", "Data packets that were marked in the file", |row| counters(row).marks),
-        count_column("ce", "packets", "Data packets that came to the sink with CE", |row| counters(row).ce_packets),
+        count_column("ce", "packets", "Data packets that arrived at the sink with CE", |row| counters(row).ce_packets),
         count_column("echoes", "packets", "Acknowledgements with ECN-Echo that the sink sent", |row| counters(row).echoes),
         count_column("cwr_packets", "packets", "Data packets with CWR that the source sent", |row| counters(row).cwr_packets),
         count_column("reactions", "reactions", "Reactions to marks that came to their end in the interval", |row| counters(row).reactions),
@@ -360,7 +361,7 @@ impl<R: AsRef<CommonColumns> + 'static> SharedColumns<R> {
             counters(row).reaction_mean_s()
         }),
         count_column("lockouts", "spells", "Lockouts that ended in the interval, or are open at its end", |row| counters(row).lockouts),
-        real_column("lockout_s", "s", "Length of the lockouts in all", |row| counters(row).lockout_time.seconds()),
+        real_column("lockout_s", "s", "Total length of the lockouts", |row| counters(row).lockout_time.seconds()),
         count_column("acked_unseen_bytes", "1", "Bytes (packets in an ns-2 trace) that were acknowledged and are not in the file", |row| {
             counters(row).acked_unseen
         }),

@@ -16,10 +16,11 @@ parameters! {
         /// Size of a full packet on the wire, headers included.
         #[source("ns-2 Agent/UDP, packetSize_")]
         pub packet_size: u32 = "1000", 1..=65_535, "bytes";
-        /// What of it is headers.
+        /// Header bytes in a packet.
         #[source("RFC 768; RFC 791: 8 bytes after 20")]
         pub header: u32 = "28", 0..=1000, "bytes";
-        /// Codepoint of the packets. A sender that sets another than not-ect promises a response to marks; none of these gives one.
+        /// Codepoint of the packets. A sender with a codepoint other than not-ect promises a response to marks; these senders do not
+        /// respond.
         #[source("RFC 8085, section 3.1.7")]
         pub ecn: DatagramEcn = "not-ect";
     }

@@ -91,7 +91,8 @@ pub const PROFILES: &[Profile] = &[
         name: "ns2-2001",
         alias: None,
         title: "One-way TCP of ns-2 2.1b7",
-        summary: "The same with the defaults of the thesis' time: coarse clock, no minimum timeout, integer halving, no SYN, initial window 1, and the thesis' own round-trip time in its packets.",
+        summary: "The same with the defaults of the thesis' time: coarse clock, no minimum RTO, integer halving, no SYN, initial window \
+            1, and the thesis' RTT in the packets.",
         source: "ns-2 2.1b7 (2001), change log of 2.35",
         members: &[
             ("initial_window", "1", "ns-2: windowInit_ 1 before 5/2001"),
@@ -116,7 +117,9 @@ pub const PROFILES: &[Profile] = &[
         name: "linux-2.0",
         alias: None,
         title: "Linux 2.0 (1996-1999)",
-        summary: "The hosts of RFC 2884's first measurements: Reno without SACK, a first flight of two segments, delayed ACK by arrivals, a clock of 10 ms, windows of 32 KB, and a long timeout for short flows. Nothing recorded from a real kernel judges it yet.",
+        summary: "The hosts of RFC 2884's first measurements: Reno without SACK, a first flight of two segments, delayed ACKs by \
+            arrivals, a clock of 10 ms, windows of 32 KB, and a long RTO for short flows. It is not yet validated against a real \
+            kernel.",
         source: "RFC 2884, section 3; RFC 2018; Linux 2.0.32, net/ipv4/tcp*.c",
         members: LINUX_2_0_MEMBERS,
         checked: checked::LINUX_2_0_COMBINATIONS,
@@ -125,7 +128,8 @@ pub const PROFILES: &[Profile] = &[
         name: "linux-2.2",
         alias: None,
         title: "Linux 2.2 (1999-2001)",
-        summary: "The hosts of RFC 2884's repeated measurements: SACK with forward acknowledgement, timestamps, an initial window of 2; variant newreno is what they do when the other side has no SACK. Nothing recorded from a real kernel judges it yet.",
+        summary: "The hosts of RFC 2884's repeated measurements: SACK with forward acknowledgement, timestamps, an initial window of 2. \
+            Variant newreno is their behaviour with a peer without SACK. It is not yet validated against a real kernel.",
         source: "RFC 2884, sections 3 and 5; Mathis and Mahdavi 1996; Linux 2.2, net/ipv4/tcp*.c",
         members: LINUX_2_2_MEMBERS,
         checked: checked::LINUX_2_2_COMBINATIONS,
@@ -134,7 +138,9 @@ pub const PROFILES: &[Profile] = &[
         name: "linux-6.1",
         alias: Some("linux"),
         title: "Linux 6.1",
-        summary: "Linux of today, as Debian 12 has it: CUBIC with HyStart, SACK, RACK-TLP, F-RTO, undo, proportional rate reduction for losses and marks, initial window 10, quick and delayed ACKs, timers in ticks of 4 ms. Judged packet by packet by flows of the real kernel (ecnlab validate linux).",
+        summary: "Current Linux, as in Debian 12: CUBIC with HyStart, SACK, RACK-TLP, F-RTO, undo, proportional rate reduction for \
+            losses and marks, initial window 10, quick and delayed ACKs, timers in ticks of 4 ms. It is validated packet by packet \
+            against flows of the real kernel (ecnlab validate linux).",
         source: "Linux 6.1, net/ipv4/tcp*.c and Documentation/networking/ip-sysctl.rst; RFC 9438; RFC 8985; RFC 6937; RFC 6928",
         members: LINUX_MEMBERS,
         checked: checked::LINUX_6_1_COMBINATIONS,
@@ -143,7 +149,7 @@ pub const PROFILES: &[Profile] = &[
         name: "rfc",
         alias: None,
         title: "TCP by the RFCs",
-        summary: "What the standards-track RFCs ask for, each with its own default: Reno's window, SACK, a minimum timeout of 1 s.",
+        summary: "The requirements of the standards-track RFCs, each with its default: Reno's window, SACK, a minimum RTO of 1 s.",
         source: "RFC 9293; RFC 5681; RFC 6675; RFC 6298; RFC 3168; RFC 7323",
         members: RFC_MEMBERS,
         checked: checked::RFC_COMBINATIONS,

@@ -22,9 +22,9 @@ impl<const BITS: u32> From<&Histogram<BITS>> for TimeStats {
 
 /// Descriptions of throughput, goodput and first-time goodput.
 pub const RATE_DOCS: [&str; 3] = [
-    "Throughput: bytes of data packets that reached the sink, headers and retransmitted copies included, by time",
-    "Goodput: bytes that the application at the sink could newly read, in order, by time",
-    "First-time goodput: application bytes of packets that reached the sink and were no retransmissions, by time",
+    "Throughput: bytes of data packets that reached the sink per time, with headers and retransmitted copies",
+    "Goodput: bytes newly readable in order by the application at the sink, per time",
+    "First-time goodput: application bytes of packets that reached the sink and were not retransmissions, per time",
 ];
 
 /// Throughput, goodput and first-time goodput of bytes of these three kinds.

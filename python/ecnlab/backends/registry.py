@@ -59,7 +59,7 @@ def merge_renamed_backend_argument(backend: _Given, on: _Given) -> _Given:
     if on is None:
         return backend
     if backend is not None:
-        raise UsageError("on: is the old name of backend; fix: leave out on")
+        raise UsageError("on: is the old name of backend; fix: omit on")
     warnings.warn("the argument on= is now backend=", DeprecationWarning, stacklevel=3)
     return on
 

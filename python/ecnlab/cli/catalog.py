@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 _KIND_TITLES = {
     "section": "sections of a scenario file",
     "aqm": "AQMs: when a queue marks or drops",
-    "discipline": "queueing disciplines: how packets wait and in which order they leave",
+    "discipline": "queueing disciplines: the queues of packets and the order of departures",
     "tcp": "TCP profiles",
     "variant": "TCP variants",
     "app": "applications",
-    "impairment": "impairments: what a link does to packets before its queue",
+    "impairment": "impairments: loss, delay and marks of a link before its queue",
     "topology": "ready-made networks",
     "study": "published studies",
 }
@@ -191,7 +191,7 @@ def _entry_tables(entry: CatalogEntry, parameters: Sequence[Parameter]) -> list[
     others = [parameter for parameter in parameters if parameter not in members]
     columns = {"tcp": _VALUE_COLUMNS, "variant": _SET_BY_PROFILE_COLUMNS}.get(entry.kind, _DECLARED_COLUMNS)
     made = [_parameter_table("set by the profile", _SET_BY_PROFILE_COLUMNS, members)] if members else []
-    made += [_parameter_table("as everywhere" if entry.kind == "tcp" else "", columns, others)] if others else []
+    made += [_parameter_table("same in all profiles" if entry.kind == "tcp" else "", columns, others)] if others else []
     made += [_parameter_table("checked combinations", _COMBINATION_COLUMNS, entry.checked)] if entry.checked else []
     return made + ([_parameter_table("gauges", _GAUGE_COLUMNS, entry.gauges)] if entry.gauges else [])
 
@@ -211,7 +211,7 @@ def _titles_by_name(kind: str) -> dict[str, str]:
     if kind == "study":  # a study itself is imported with all that draws its figures
         return studies.TITLES
     found = catalog.entries(kind)
-    aliases = {entry.alias: f"stands for {entry.name}" for entry in found if entry.alias}
+    aliases = {entry.alias: f"alias of {entry.name}" for entry in found if entry.alias}
     return {entry.name: entry.title for entry in found} | aliases
 
 

@@ -49,9 +49,9 @@ def compare(
 ) -> None:
     """Compare two runs, with confidence intervals.
 
-    A and B are scenario files, which are run over the same seeds, or results folders, or the folders of two sweeps, which are compared
-    point by point. Values of one seed are paired, so that the draws which both share cancel. The largest change comes first.
-    With --backend twice A runs on the first backend and B, which may be A itself, on the second.
+    A and B are two scenario files, which are run over the same seeds, two results folders, or the folders of two sweeps, which are
+    compared point by point. Values of one seed are paired, so that shared random draws cancel. The largest change is listed first.
+    With --backend twice, A runs on the first backend and B, by default the same scenario, on the second.
     """
     from ecnlab.cli import comparison, output
     from ecnlab.comparison import compare as comparing

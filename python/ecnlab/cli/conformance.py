@@ -23,10 +23,10 @@ _TEXT_COLUMNS = {True: "ok", False: "FAILS", None: "not judged"}
 @options.quiet_option
 @options.redirect_prints_to_stderr
 def test_aqm(aqm: str, as_json: bool, quiet: bool) -> None:
-    """Test an AQM against the rules that every AQM must keep.
+    """Test an AQM against the rules for every AQM.
 
-    NAME is a built-in AQM, FILE:CLASS one of yours, as in my_aqm.py:MyAqm. It is run with its defaults, with the values that its
-    class names for tests, and with random values within the bounds of its parameters. RFC 7567's duties are reported, and fail no test.
+    NAME is a built-in AQM, FILE:CLASS a user-defined one, as in my_aqm.py:MyAqm. The test uses its defaults, the test values of its class,
+    and random values within the bounds of its parameters. The duties of RFC 7567 are only reported.
     """
     from ecnlab.cli import output
 
@@ -67,8 +67,8 @@ def _conformance_report(name: str) -> dict[str, Any]:
 
 def _time_per_packet_text(report: dict[str, Any]) -> str:
     if "cost_ns" not in report:
-        return "cost: not measured, because the AQM raises"
-    return f"cost: {report['cost_ns']:.0f} ns a packet through the queue; RED built in: {report['cost_of_red_ns']:.0f} ns"
+        return "cost: not measured, because the AQM raised an exception"
+    return f"cost: {report['cost_ns']:.0f} ns per packet through the queue; built-in RED: {report['cost_of_red_ns']:.0f} ns"
 
 
 def _conformance_tables(report: dict[str, Any]) -> list[Table]:
@@ -76,6 +76,6 @@ def _conformance_tables(report: dict[str, Any]) -> list[Table]:
 
     rules = [[rule["name"], _TEXT_COLUMNS[rule["ok"]], rule["sentence"]] for rule in report["checks"]]
     duties = [[duty["name"], duty["verdict"], duty["found"], duty["section"], duty["sentence"]] for duty in report["duties"]]
-    checked = ("rule", "", "what always holds")
-    asked = ("duty", "met", "found", "section", "what RFC 7567 asks")
+    checked = ("rule", "", "requirement")
+    asked = ("duty", "met", "found", "section", "requirement of RFC 7567")
     return [Table(f"{report['name']}: rules", checked, rules, checked), Table(f"{report['name']}: duties", asked, duties, asked)]

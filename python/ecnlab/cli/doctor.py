@@ -22,7 +22,7 @@ _TEXT_COLUMNS = ("what", "works", "found", "fix")
 def doctor(backend: str | None, on: str | None, as_json: bool) -> None:
     """Show what works on this machine, and how to fix what does not.
 
-    Each "no" has its remedy beside it. Nothing is changed: features are probed in temporary namespaces.
+    Each "no" is followed by its remedy. The command changes nothing: it probes features in temporary namespaces.
     """
     from ecnlab.backends import doctor as examining
     from ecnlab.backends.registry import require_backend_name

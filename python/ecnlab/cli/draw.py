@@ -38,4 +38,4 @@ def draw(file: Path, changes: Sequence[str], aqms: Sequence[str], out: Path | No
     except OSError as error:
         raise UsageError(f"--out {path}: cannot be written: {error.strerror}") from None
     if not quiet:
-        output.print_line(f"the network in {path}")
+        output.print_line(f"network: {path}")

@@ -21,7 +21,7 @@ def example(name: str | None, everything: bool, out: Path | None, as_json: bool)
     """List the examples, or write one as a file.
 
     Every command that reads a file also reads `example:NAME`. With NAME the file is written into this folder, together with the files
-    that it names, so that you can change it. A file that exists with another content is not overwritten.
+    that it uses, so that you can change it. An existing file with other content is not overwritten.
 
     \b
     ecnlab run example:ecn

@@ -24,20 +24,20 @@ MAX_SIDES = 2
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
 
-threads_option = click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Runs at a time (default: one for each core).")
+threads_option = click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Parallel runs (default: one for each core).")
 cluster_option = click.option("--cluster", metavar="ADDRESS", help="Run on the dask workers of this scheduler, e.g. tcp://node1:8786.")
 store_option = click.option(
     "--store",
     type=click.Path(path_type=Path),
     metavar="DIR",
     default=Path("results") / "store",
-    help="Where runs are kept and shared (default: results/store).",
+    help="Store of all runs (default: results/store).",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print everything as JSON only.")
 quiet_option = click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
 
 _BACKEND_HELP = (
-    "Where it runs: sim (the simulator, the default), live (hosts are this machine's kernel, in real time) or uml (hosts are a kernel in "
+    "Backend: sim (the simulator, the default), live (hosts are this machine's kernel, in real time) or uml (hosts are a kernel in "
     "user-mode Linux, in virtual time)."
 )
 _BACKEND_OPTIONS = (
@@ -47,7 +47,8 @@ _BACKEND_OPTIONS = (
         "--lateness-budget",
         "lateness",
         metavar="TIME",
-        help="Reject a run on live with later departures at p99, e.g. 1ms (default: a quarter of a packet's time on the slowest link).",
+        help="On live: reject a run whose departures are later than TIME at p99, e.g. 1ms "
+        "(default: a quarter of a packet's time on the slowest link).",
     ),
 )
 
@@ -106,7 +107,7 @@ def backend_options_per_side(command: Decorated) -> Decorated:
             raise UsageError(f"--backend: is given {len(chosen)} times; fix: give one for both sides, or one for each")
         return command(*args, backends=backends_from_options(chosen, ip, kernel, lateness), **given)
 
-    several = click.option("--backend", "names", metavar="NAME", multiple=True, help=f"{_BACKEND_HELP} Twice: that of A and that of B.")
+    several = click.option("--backend", "names", metavar="NAME", multiple=True, help=f"{_BACKEND_HELP} Twice: for A and for B.")
     return cast("Decorated", _add_backend_options((several, click.option("--on", multiple=True, hidden=True)), with_backends))
 
 
@@ -128,12 +129,12 @@ def _add_backend_options(chooses: Sequence[Decorator[Any]], command: Any) -> Any
 
 def seed_option(default: str) -> Decorator[Any]:
     """`--seed N`, the one seed."""
-    return click.option("--seed", metavar="N", help=f"Run this one seed (default: {default}).")
+    return click.option("--seed", metavar="N", help=f"Run only this seed (default: {default}).")
 
 
 def seeds_option(default: str) -> Decorator[Any]:
     """`--seeds N`, the seeds 1 to N."""
-    return click.option("--seeds", metavar="N|A..B|A,B,C", help=f"Run the seeds 1 to N, A to B, or those named (default: {default}).")
+    return click.option("--seeds", metavar="N|A..B|A,B,C", help=f"Run the seeds 1 to N, A to B, or A, B and C (default: {default}).")
 
 
 def seeds_from_options(one: str | None, several: str | None, default: str) -> list[int]:
@@ -144,7 +145,7 @@ def seeds_from_options(one: str | None, several: str | None, default: str) -> li
         parse_seed(one)
         runs = seeds_as_text(parse_seeds(several))
         raise UsageError(
-            f"--seed and --seeds exclude each other: --seed {one} runs seed {one} alone, --seeds {several} runs the seeds {runs}; "
+            f"--seed and --seeds exclude each other: --seed {one} runs only seed {one}, --seeds {several} runs the seeds {runs}; "
             "fix: give one of the two"
         )
     return parse_seeds(default if several is None else several) if one is None else parse_seed(one)
@@ -156,7 +157,7 @@ def workers_from_options(threads: int | None, cluster: str | None) -> Workers:
     from ecnlab.execution.workers import Threads
 
     if threads is not None and cluster is not None:
-        raise UsageError("--threads and --cluster exclude each other; fix: leave out one of them")
+        raise UsageError("--threads and --cluster exclude each other; fix: omit one of them")
     return Threads(threads) if cluster is None else Cluster(cluster)
 
 

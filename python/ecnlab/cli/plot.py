@@ -21,30 +21,30 @@ _INCHES_PATTERN = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--figure", "figures", metavar="NAME", multiple=True, help="Of a run: only this kind of figure; repeatable.")
-@click.option("--y", "quantities", metavar="QUANTITY", multiple=True, help="Of a sweep: what is drawn, e.g. goodput_bps; repeatable.")
+@click.option("--figure", "figures", metavar="NAME", multiple=True, help="Run: only this kind of figure; repeatable.")
+@click.option("--y", "quantities", metavar="QUANTITY", multiple=True, help="Sweep: quantity on the y axis, e.g. goodput_bps; repeatable.")
 @click.option(
     "--x",
     metavar="PARAMETER",
-    help="Of a sweep: what it is drawn against (default: the first number that is in neither --by nor --panels).",
+    help="Sweep: parameter on the x axis (default: the first numeric one that is in neither --by nor --panels).",
 )
 @click.option(
     "--by",
     metavar="PARAMETER",
     multiple=True,
-    help="Of a sweep: a line for each value; also group, queue, band, impairment, size or flow (default: all others). Twice: the first is "
+    help="Sweep: a line for each value; also group, queue, band, impairment, size or flow (default: all others). Twice: the first sets "
     "the colour, the second marker and dash.",
 )
-@click.option("--panels", metavar="PARAMETER", help="Of a sweep: a panel for each value, all with the same axes; values as for --by.")
-@click.option("--log", type=click.Choice(["x", "y"]), multiple=True, help="Of a sweep: make this axis logarithmic; repeatable.")
-@click.option("--group", metavar="NAME", help="Of a sweep: the quantity of this group.")
-@click.option("--queue", metavar="NAME", help="Of a sweep: the quantity of this queue.")
-@click.option("--band", metavar="QUEUE.BAND", help="Of a sweep: the quantity of this band.")
-@click.option("--where", metavar="PARAMETER=VALUE", multiple=True, help="Of a sweep: only points with this value; repeatable.")
-@click.option("--format", "formats", type=click.Choice(_FORMATS), multiple=True, help="Kind of file (default: svg); repeatable.")
+@click.option("--panels", metavar="PARAMETER", help="Sweep: a panel for each value, all with the same axes; values as for --by.")
+@click.option("--log", type=click.Choice(["x", "y"]), multiple=True, help="Sweep: logarithmic axis; repeatable.")
+@click.option("--group", metavar="NAME", help="Sweep: quantity of this group.")
+@click.option("--queue", metavar="NAME", help="Sweep: quantity of this queue.")
+@click.option("--band", metavar="QUEUE.BAND", help="Sweep: quantity of this band.")
+@click.option("--where", metavar="PARAMETER=VALUE", multiple=True, help="Sweep: only points with this value; repeatable.")
+@click.option("--format", "formats", type=click.Choice(_FORMATS), multiple=True, help="File format (default: svg); repeatable.")
 @click.option("--width", metavar="LENGTH", help="Width of a figure, e.g. 8.5cm or 3.4in.")
-@click.option("--titles", is_flag=True, help="Put the scenario's title above each figure.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where the files go (default: figures in the folder).")
+@click.option("--titles", is_flag=True, help="Print the scenario's title above each figure.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder of the files (default: figures in DIR).")
 @options.quiet_option
 def plot(
     folder: Path,
@@ -58,8 +58,8 @@ def plot(
 ) -> None:
     """Draw the figures of a results folder or of a sweep.
 
-    DIR is a folder that `ecnlab run` or `ecnlab sweep` has written. What can be drawn of a run depends on what the scenario's [record]
-    asked for; of a sweep, any quantity against any parameter, with the data as CSV beside each figure.
+    DIR is a folder that `ecnlab run` or `ecnlab sweep` has written. The figures of a run depend on the scenario's [record]. A sweep can
+    be drawn as any quantity against any parameter; the data is written next to each figure as CSV.
     """
     from ecnlab.cli import output
     from ecnlab.storage.results import open_result
@@ -80,7 +80,7 @@ def plot(
 def _reject_option_for_sweep(folder: Path, what: str, given: Mapping[str, Any]) -> None:
     used = [f"--{name}" for name, value in given.items() if value]
     if used:
-        raise UsageError(f"{folder} is {what}; fix: leave out {', '.join(used)}")
+        raise UsageError(f"{folder} is {what}; fix: omit {', '.join(used)}")
 
 
 def _draw_sweep_figures(

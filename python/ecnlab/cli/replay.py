@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("result", metavar="RESULT_DIR", type=click.Path(path_type=Path))
-@click.option("--seed", metavar="N", help="Replay this one seed (default: all of them).")
-@click.option("--seeds", metavar="N|A..B|A,B,C", help="Replay the seeds 1 to N, A to B, or those named (default: all of them).")
-@click.option("--queue", metavar="NAME", help="Replay this one queue, by its link's name (default: all of them).")
+@click.option("--seed", metavar="N", help="Replay only this seed (default: all).")
+@click.option("--seeds", metavar="N|A..B|A,B,C", help="Replay the seeds 1 to N, A to B, or A, B and C (default: all).")
+@click.option("--queue", metavar="NAME", help="Replay only the queue of this link (default: all).")
 @options.aqm_option
 @options.json_option
 @options.quiet_option

@@ -38,16 +38,15 @@ _NOTHING_TO_DRAW = Problem(
 @click.option(
     "--until",
     metavar="BOUND",
-    help="Add seeds until the 95 % interval of the measure --of has this half width, in % of the mean or with a "
-    "unit, e.g. 1% or 10kbps. Starts with 10 seeds; --seeds is the maximum.",
+    help="Add seeds until the half width of the 95 % interval of the measure --of is at most BOUND, in % of the mean or "
+    "with a unit, e.g. 1% or 10kbps. Starts with 10 seeds; --seeds is the maximum.",
 )
 @click.option(
     "--of",
     metavar="MEASURE",
     default=DEFAULT_MEASURE,
     shell_complete=catalog.complete_measure,
-    help="The measure of --until and of the seeds in the last line (default: goodput of all flows), e.g. far.goodput or "
-    "bottleneck.sojourn_mean.",
+    help="Measure of --until and of the reliability line (default: goodput of all flows), e.g. far.goodput or bottleneck.sojourn_mean.",
 )
 @options.backend_options
 @options.threads_option
@@ -64,24 +63,20 @@ _NOTHING_TO_DRAW = Problem(
     "trace_links",
     metavar="NAME",
     multiple=True,
-    help="A link that the trace shows (default: all; in a capture those with a queue, both ways); repeatable.",
+    help="Link in the trace (default: all; in a capture those with a queue, in both directions); repeatable.",
 )
 @click.option(
     "--trace-bytes",
     metavar="N",
     type=click.IntRange(0, 65_535),
-    help="Bytes of each packet that a capture keeps (default: 128, which holds the headers).",
+    help="Bytes of each packet in a capture (default: 128, enough for the headers).",
 )
-@click.option(
-    "--trace-ip", metavar="VERSION", type=click.Choice(["4", "6"]), help="The version of IP that a capture shows: 4 (default) or 6."
-)
-@click.option(
-    "--record", is_flag=True, help="Record the arrivals and decisions of each queue, for `ecnlab replay`; short for record.arrivals."
-)
+@click.option("--trace-ip", metavar="VERSION", type=click.Choice(["4", "6"]), help="IP version in a capture: 4 (default) or 6.")
+@click.option("--record", is_flag=True, help="Record the arrivals and decisions of each queue, for `ecnlab replay`; sets record.arrivals.")
 @click.option(
     "--phase", is_flag=True, help="Also check for a phase effect: run the scenario again with a random processing time at senders."
 )
-@click.option("--plot", is_flag=True, help="Draw the figures that the recorded series allow, after the numbers are printed.")
+@click.option("--plot", is_flag=True, help="Draw figures of the recorded series after the run.")
 @options.json_option
 @options.quiet_option
 def run(
@@ -108,11 +103,11 @@ def run(
 ) -> None:
     """Run a scenario and keep its results in a folder.
 
-    FILE is the scenario's (TOML), or - for standard input. Seeds that the folder already has are not run again, so the same
-    command goes on where a run was stopped; with --trace they are, for their traces.
+    FILE is a scenario file (TOML), or - for standard input. Seeds whose results are in the folder are not run again, so the same command
+    continues an interrupted run. With --trace they run again, to write their traces.
 
-    The last line but one tells how far the numbers can be trusted: from when the run is in its steady state, whether --phase found a phase
-    effect, and how wide the interval of --of is.
+    The line before the last reports the reliability of the numbers: the begin of the steady state, a phase effect found by --phase, and
+    the width of the interval of --of.
     """
     from ecnlab.cli import output
     from ecnlab.stats import precision

@@ -68,10 +68,10 @@ class _ShellCommand(_CommandWithTrailingCommand):
 )
 @click.pass_obj
 def attach(command: list[str], /, pid: int, side: str) -> None:
-    """Run a command in a shell that is running.
+    """Run a command in a running shell.
 
-    PID is the process of its `ecnlab shell`, as `pgrep -f 'ecnlab shell'` prints it. It is COMMAND that is run, or your own shell where
-    none is given. The exit code is COMMAND's.
+    PID is the process of its `ecnlab shell`, as `pgrep -f 'ecnlab shell'` prints it. The program is COMMAND, by default your
+    shell. The exit code is that of COMMAND.
     """
     from ecnlab.netshell import run_in_running_shell
 
@@ -80,15 +80,15 @@ def attach(command: list[str], /, pid: int, side: str) -> None:
 
 @click.command(cls=_ShellCommand)
 @click.argument("file", required=False, callback=options.resolve_example_argument)
-@click.option("--rate", metavar="RATE", help="In place of FILE: the rate of the link, e.g. 10Mbps.")
-@click.option("--up-rate", metavar="RATE", help="The rate towards the server (default: as --rate).")
-@click.option("--delay", metavar="TIME", help="The one-way delay (default: 0 ms); the RTT is twice that.")
+@click.option("--rate", metavar="RATE", help="Rate of the link, instead of FILE, e.g. 10Mbps.")
+@click.option("--up-rate", metavar="RATE", help="Rate towards the server (default: that of --rate).")
+@click.option("--delay", metavar="TIME", help="One-way delay (default: 0 ms); the RTT is twice that.")
 @click.option(
     "--aqm",
     "aqms",
     metavar="NAME|FILE:CLASS",
     multiple=True,
-    help="The AQM of both directions, built in or user-defined (default: droptail). With FILE: load a user-defined AQM; repeatable.",
+    help="AQM of both directions, built-in or user-defined (default: droptail). With FILE: load a user-defined AQM; repeatable.",
 )
 @click.option("--limit", metavar="AMOUNT", help="Buffer of each direction (default: 250 packets).")
 @click.option(
@@ -101,35 +101,35 @@ def attach(command: list[str], /, pid: int, side: str) -> None:
 @click.option(
     "--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter, e.g. link.path.reverse.queue.limit=50; repeatable."
 )
-@click.option("--group", metavar="NAME", help="The group of flows in FILE whose path it uses (default: the first).")
+@click.option("--group", metavar="NAME", help="Group of flows in FILE whose path the program uses (default: the first).")
 @click.option("--background", is_flag=True, help="Also send the flows of FILE, simulated, over the same links.")
 @click.option("--server", "servers", metavar="COMMAND", multiple=True, help="Run a server at the far end, e.g. 'iperf3 -s'; repeatable.")
 @click.option("--ecn/--no-ecn", default=True, help="Request and accept ECN on connections (default: on).")
-@click.option("--cc", "congestion_control", metavar="NAME", help="The default congestion control, e.g. cubic.")
+@click.option("--cc", "congestion_control", metavar="NAME", help="Default congestion control, e.g. cubic.")
 @click.option("--seed", metavar="N", default="1", help="Seed of the links' random streams (default: 1).")
-@click.option("--pcap", metavar="FILE", type=click.Path(path_type=Path), help="Write each packet before and behind each queue (.pcapng).")
+@click.option("--pcap", metavar="FILE", type=click.Path(path_type=Path), help="Capture each packet before and after each queue (.pcapng).")
 @click.option(
     "--view",
     type=click.Choice(_VIEW_KINDS),
-    help="Show the queues: in the terminal's last line, its title, a line a second, or not at all (line for a COMMAND in a terminal).",
+    help="View of the queues: the terminal's last line, its title, one line per second, or off (default with COMMAND in a terminal: line).",
 )
 @click.option("--view-to", metavar="FILE", type=click.Path(path_type=Path), help="File for the view (default: standard error).")
 @click.option("--enter", hidden=True)
 @click.option("--side", hidden=True)
-@click.option("--json", "as_json", is_flag=True, help="Write the view as a line of JSON a second, and the end as one.")
+@click.option("--json", "as_json", is_flag=True, help="Write the view as one line of JSON per second, and the summary as one line.")
 @options.quiet_option
 @click.pass_obj
 def shell(command: list[str], /, file: str | None, **given: Any) -> None:
     """Run any program behind the links of a scenario.
 
-    It is COMMAND, or your own shell where none is given.
-    It runs in a network namespace, the client's, whose only route crosses the links of FILE, or one of --rate, --delay and --aqm, in
-    real time. Data towards the client crosses a link NAME, data from it NAME.reverse: as data and acknowledgements of FILE's first
-    group of flows do. The far end is a namespace where --server runs programs; its name is server, its address $ECNLAB_SERVER. No
-    packet leaves the machine. Shells nest: packets then cross the links of both.
-    `ecnlab shell attach PID -- COMMAND` runs a command in a shell that is running.
+    The program is COMMAND, by default your shell. It runs in a network namespace, the client's. The only route from there
+    crosses, in real time, the links of FILE, or one link defined by --rate, --delay and --aqm.
 
-    The exit code is COMMAND's.
+    Data towards the client crosses a link NAME, and data from it NAME.reverse, as data and ACKs of FILE's first group of flows do.
+    The far end is a namespace in which --server runs programs. Its host name is server, its address $ECNLAB_SERVER. No packet leaves the
+    machine. In a nested shell packets cross the links of both. `ecnlab shell attach PID -- COMMAND` runs a command in a running shell.
+
+    The exit code is that of COMMAND.
 
     \b
     ecnlab shell --rate 10Mbps --delay 20ms --aqm aecn --server 'iperf3 -s' -- iperf3 -c server
@@ -187,7 +187,7 @@ def _scenario_factory(file: str | None, given: dict[str, Any]) -> Callable[[], S
     if file is not None:
         beside = [name for name, value in {"--rate": given["rate"], **own}.items() if value]
         if beside:
-            raise UsageError(f"{', '.join(beside)}: FILE defines the links; fix: leave it out, or change the link with --set KEY=VALUE")
+            raise UsageError(f"{', '.join(beside)}: FILE defines the links; fix: omit FILE, or change the link with --set KEY=VALUE")
         return _name_set_option_in_problems(lambda: load(file, overrides, aqms=given["aqms"]), overrides)
     if given["rate"] is None:
         raise UsageError("FILE: is missing, and so is --rate; fix: give one, e.g. ecnlab shell --rate 10Mbps --delay 20ms --aqm ecn")

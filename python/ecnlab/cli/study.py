@@ -53,9 +53,9 @@ def list_studies() -> None:
     "--scenarios", type=click.Path(path_type=Path), metavar="DIR", help="Write the scenarios as files for `ecnlab run` into this folder."
 )
 def show_study(name: str, figures: Sequence[str], claims: Sequence[str], scenarios: Path | None) -> None:
-    """Show a study: its figures, its claims, and how long they take.
+    """Show a study: its figures, its claims, and the time needed.
 
-    With --figure or --claim it shows what exactly is run for these.
+    With --figure or --claim it shows the scenarios for these.
     """
     from ecnlab.cli import study_output
 
@@ -64,9 +64,9 @@ def show_study(name: str, figures: Sequence[str], claims: Sequence[str], scenari
 
 @study.command("run")
 @click.argument("name", shell_complete=catalog.complete_study)
-@click.option("--quick", is_flag=True, help="Seeds 1..5 and the main set-up alone.")
-@click.option("--main-setup", is_flag=True, help="Decide claims in the main set-up only, not in all that the paper admits.")
-@click.option("--demo", is_flag=True, help="Only the study's few main figures, and the claims that their runs decide.")
+@click.option("--quick", is_flag=True, help="Seeds 1..5 and only the main set-up.")
+@click.option("--main-setup", is_flag=True, help="Decide claims in the main set-up only, not in every admitted one.")
+@click.option("--demo", is_flag=True, help="Only the study's main figures, and the claims that their runs decide.")
 @options.seed_option("those of --seeds")
 @options.seeds_option("101..120")
 @_figures_option
@@ -75,7 +75,7 @@ def show_study(name: str, figures: Sequence[str], claims: Sequence[str], scenari
 @click.option(
     "--kernel-hosts",
     is_flag=True,
-    help="Simulate the scenarios that run on backends with real kernels, so that results differ by the backend alone.",
+    help="Simulate the scenarios that run on backends with real kernels, so that results differ only by the backend.",
 )
 @options.threads_option
 @options.cluster_option
@@ -103,8 +103,8 @@ def run_study(
 ) -> None:
     """Run a study, decide its claims, and write its figures and report.
 
-    Each claim is decided in every set-up that the paper's text admits; it depends where these differ.
-    Runs that the store has are not run again, so the same command goes on where it was stopped. The exit code is 1 if some run failed.
+    Each claim is decided in every set-up that the paper's text admits; the verdict is "depends" if they differ.
+    Runs in the store are not repeated, so the same command continues an interrupted study. The exit code is 1 if a run failed.
     """
     from ecnlab import studies
     from ecnlab.scenarios.seeds import seeds_as_text
@@ -112,14 +112,14 @@ def run_study(
 
     if quick and not (seed is None and seeds is None):
         raise UsageError(
-            f"--quick and --seeds exclude each other: --quick means --seeds {seeds_as_text(runner.QUICK_SEEDS)}; fix: leave out one of them"
+            f"--quick and --seeds exclude each other: --quick means --seeds {seeds_as_text(runner.QUICK_SEEDS)}; fix: omit one of them"
         )
     if demo and (figures or claims):
-        raise UsageError("--demo selects its own figures; fix: leave out --figure and --claim")
+        raise UsageError("--demo selects its own figures; fix: omit --figure and --claim")
     chosen = studies.find_study(name)
     chosen_seeds = options.seeds_from_options(seed, seeds, seeds_as_text(runner.QUICK_SEEDS if quick else runner.FULL_SEEDS))
     if demo and not chosen.demo:
-        raise UsageError(f"--demo: the study {name} defines no figures for a demo; fix: leave out --demo")
+        raise UsageError(f"--demo: the study {name} defines no figures for a demo; fix: omit --demo")
     numbers = chosen.demo if demo else figures
     chosen.choose_items(numbers)
     chosen.choose_claims(claims)
@@ -150,8 +150,8 @@ def run_study(
 def join_reports(reports: Sequence[Path], out: Path | None, as_json: bool) -> None:
     """Join reports of one study, for example of its backends, in one table.
 
-    Each REPORT is a folder that `ecnlab study run` has written. The table has a row for each statement, with what was published and what
-    each report has of it: mean, interval, and whether the statement is supported.
+    Each REPORT is a folder that `ecnlab study run` has written. The table has a row for each statement, with the published number and,
+    for each report, the mean, the interval and the status.
     """
     from ecnlab.cli import output
     from ecnlab.cli.table import Table
@@ -187,7 +187,7 @@ def _print_study_outcome(name: str, outcome: StudyRunOutcome, *, as_json: bool, 
     for failure in outcome.failures:
         output.print_to_stderr(f"failed: {failure.describe()}")
     if outcome.left_out:
-        output.print_to_stderr(f"left out, because they depend on failed runs: {', '.join(outcome.left_out)}")
+        output.print_to_stderr(f"omitted, because they depend on failed runs: {', '.join(outcome.left_out)}")
     if as_json:
         in_full = page.verdicts_in_full(name)
         output.print_json(

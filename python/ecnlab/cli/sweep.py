@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter at all points; repeatable.")
 @options.aqm_option
 @options.seed_option("those of the file, else 1")
-@options.seeds_option("those of the file, else seed 1 alone")
+@options.seeds_option("those of the file, else only seed 1")
 @options.backend_options
 @options.threads_option
 @options.cluster_option
@@ -58,8 +58,8 @@ def sweep(
 ) -> None:
     """Run a scenario at many points, over seeds.
 
-    FILE is a sweep file (TOML), or a scenario whose parameters --vary names. The tables of all points are written as one. What is in
-    the store already is not run again: the same command goes on where it was stopped, and a longer one adds what is missing.
+    FILE is a sweep file (TOML), or a scenario whose parameters --vary names. The results of all points are written as one table of each
+    kind. Runs in the store are not repeated: the same command continues an interrupted sweep, and a longer one adds the missing runs.
     """
     from ecnlab.cli import output
     from ecnlab.storage.filenames import safe_file_name
@@ -104,7 +104,7 @@ def _sweep_from_file_or_options(file: Path, vary: Sequence[str]) -> SweepFile:
     asked = files.read_sweep_file(file)
     twice = sorted(set(asked.grid) & set(grid))
     if twice:
-        raise UsageError(f"--vary {twice[0]}: {file} varies it too; fix: leave out one of them")
+        raise UsageError(f"--vary {twice[0]}: {file} varies it too; fix: omit one of them")
     return replace(asked, grid={**asked.grid, **grid})
 
 

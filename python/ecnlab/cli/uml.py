@@ -23,12 +23,12 @@ class _GroupWithOldNames(click.Group):
 def uml() -> None:
     """Build and list kernels for `--backend uml`.
 
-    A kernel is built once, without root, in about four minutes, and kept in the user's cache folder (ECNLAB_CACHE names another).
+    A kernel is built once, without root, in about four minutes, and kept in the user's cache folder (or the one in ECNLAB_CACHE).
     """
 
 
 @uml.command("build-kernel")
-@click.option("--kernel", "name", metavar="NAME", default=None, help="Which kernel: 6.1, 6.12 or 7.2 (default: 6.1).")
+@click.option("--kernel", "name", metavar="NAME", default=None, help="Version of the kernel: 6.1, 6.12 or 7.2 (default: 6.1).")
 @click.option(
     "--source",
     type=click.Path(path_type=Path),
@@ -55,7 +55,7 @@ def build_kernel(name: str | None, source: Path | None, jobs: int | None, quiet:
 @uml.command("list")
 @options.json_option
 def list_kernels(as_json: bool) -> None:
-    """List the kernels that are built, and where."""
+    """List the built kernels and their folders."""
     from ecnlab.backends.uml import kernels
     from ecnlab.cli import output
     from ecnlab.cli.table import Table

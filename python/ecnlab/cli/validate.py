@@ -54,14 +54,15 @@ def compare_packet_exact(folder: Path | None, quiet: bool) -> None:
 @validate.command("linux")
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @click.option("--way", type=click.Choice(["receiver", "sender", "closed"]), help="Only this comparison (default: all three).")
-@click.option("--case", "only", metavar="NAME", help="Only the cases of this name, a pattern as in 'reno-*', with both runs side by side.")
+@click.option("--case", "only", metavar="NAME", help="Only cases whose name matches, e.g. 'reno-*', with both runs in two columns.")
 @options.json_option
 @options.quiet_option
 def compare_with_linux(folder: Path | None, way: str | None, only: str | None, as_json: bool, quiet: bool) -> None:
     """Compare single connections with a real Linux kernel packet by packet.
 
-    DIR is a folder of cases; without it the package's own are compared. The receiver alone is given the segments that reached the
-    kernel's, the sender alone the acknowledgements, and in the closed loop both are ours, over the same path.
+    DIR is a folder of cases; without it the package's own are compared. Three comparisons are made: the
+    receiver gets the segments that reached the kernel's, the sender gets the ACKs, and in the closed loop both are simulated over the
+    same path.
     """
     from ecnlab.cli import output
     from ecnlab.validation import kernel
@@ -97,8 +98,8 @@ def compare_ns2_means(
 ) -> None:
     """Compare means over seeds with ns-2's.
 
-    FILE is a table of ns-2's measurements; without it the package's own are compared. What has a known cause is explained and
-    is no disagreement. Runs that the store has are not run again.
+    FILE is a table of ns-2's measurements; without it the package's own are compared. A difference with a known
+    cause is explained and does not count as a disagreement. Runs in the store are not repeated.
     """
     from ecnlab.cli import output
     from ecnlab.validation.tables import REFERENCE_TABLES, compare_with_ns2_files, verdict_counts_by_file
@@ -130,7 +131,7 @@ def compare_with_formulas(
 ) -> None:
     """Compare throughput, windows and queues with formulas.
 
-    Runs that the store has are not run again.
+    Runs in the store are not repeated.
     """
     from ecnlab.cli import output
     from ecnlab.validation import formula_page
@@ -138,7 +139,7 @@ def compare_with_formulas(
     from ecnlab.validation.formulas import AGREES, run_formula_checks
 
     if write is not None and quick:
-        raise UsageError("--write and --quick exclude each other; fix: leave out --quick")
+        raise UsageError("--write and --quick exclude each other; fix: omit --quick")
     if write is not None and not write.parent.is_dir():
         raise UsageError(f"cannot write {write}: the folder {write.parent} does not exist")
     workers = options.workers_from_options(threads, cluster)

@@ -95,7 +95,7 @@ def compare(
     """
     opened = [_open_compared_side(side, aqms) for side in (a, b)]
     if seeds is not None and not any(isinstance(side, Scenario) for side in opened):
-        raise UsageError("seeds: both sides are finished runs; fix: leave out the seeds")
+        raise UsageError("seeds: both sides are finished runs; fix: omit the seeds")
     opened = _put_sides_on_backends(opened, merge_renamed_backend_argument(backend, on))
     names = _names_of_compared_sides(a, b, opened)
     wanted = [side for side in opened if isinstance(side, Scenario)]

@@ -264,7 +264,7 @@ def with_processing_time(scenario: Scenario, jitter: str = ONE_PACKET_JITTER) ->
     Raises UsageError if it is 0, and ScenarioError if the scenario already has one or its backend does not support it.
     """
     if scenario.resolved[PROCESSING_TIME_KEY] != NO_JITTER:
-        message = "the scenario sets a processing time, so both runs would be the same; fix: leave it out"
+        message = "the scenario sets a processing time, so both runs would be the same; fix: omit it"
         raise ScenarioError([Problem(PROCESSING_TIME_KEY, None, message)], scenario.source)
     changed = scenario.changed({PROCESSING_TIME_KEY: jitter})
     if changed.resolved[PROCESSING_TIME_KEY] == NO_JITTER:

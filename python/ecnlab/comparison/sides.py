@@ -77,7 +77,7 @@ def compare_sweeps(a: Sweep, b: Sweep, names: tuple[str, str], confidence: float
     if not shared:
         raise UsageError("the sweeps have no point in common")
     left = [len(each) - len(shared) for each in points]
-    notes = [f"{count} points are in {name} only and left out" for name, count in zip(names, left, strict=True) if count]
+    notes = [f"{count} points are only in {name} and omitted" for name, count in zip(names, left, strict=True) if count]
     notes += [*_notes_on_seeds(a.seeds, b.seeds, names), *_notes_on_engine_builds(a.about["build"], b.about["build"])]
     changed, more = _differing_parameters_at_points([(points[0][place], points[1][place]) for place in shared], a, b)
     notes += more
@@ -182,7 +182,7 @@ def _notes_on_seeds(a: Sequence[int], b: Sequence[int], names: tuple[str, str]) 
         by_side = " and ".join(f"{seeds_as_text(seeds)} of {name}" for name, seeds in zip(names, (a, b), strict=True))
         return [f"not paired, because the seeds {by_side} hardly overlap; intervals are Welch's, which are wider"]
     left = sorted(set(a) ^ set(b))
-    notes = [f"seeds {seeds_as_text(left)} are in one of the two only and left out"] if left else []
+    notes = [f"seeds {seeds_as_text(left)} are only in one of the two and omitted"] if left else []
     return [*notes, "one seed: no intervals, and any difference can be chance"] if len(both) == 1 else notes
 
 

@@ -213,7 +213,7 @@ def _require_options_fit_until(seeds: Sequence[int], trace: object) -> None:
         few = "one seed is" if len(seeds) == 1 else f"{len(seeds)} seeds are"
         raise UsageError(f"until: {few} too few for an interval; fix: allow {least} or more, e.g. --seeds 1000")
     if trace is not None:
-        raise UsageError("until: excludes a trace, whose seeds must be known; fix: leave out the trace, or name the seeds without until")
+        raise UsageError("until: excludes a trace, whose seeds must be known; fix: omit the trace, or name the seeds without until")
 
 
 def _run_until_precise(request: Request, asked: precision.PrecisionTarget, workers: Workers, progress: bool) -> Result:
@@ -620,5 +620,5 @@ class _TaskRunner:
 
 def _resolve_workers(workers: Workers | None, threads: int | None) -> Workers:
     if workers is not None and threads is not None:
-        raise UsageError("threads: excludes workers; fix: leave out one of the two")
+        raise UsageError("threads: excludes workers; fix: omit one of the two")
     return Threads(threads) if workers is None else workers

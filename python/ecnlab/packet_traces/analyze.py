@@ -402,7 +402,7 @@ def _require_valid_trace_options(from_s: float | None, to_s: float | None, bin_s
 
 
 def _unread_packets_texts(about: Mapping[str, Any]) -> list[str]:
-    found = [f"{fault}; it is left out" for fault in about["faults"]]
+    found = [f"{fault}; it is omitted" for fault in about["faults"]]
     if about["ends_early"]:
         found[-1] = f"{about['faults'][-1]}; the records before it were read"
     if about["more_faults"]:
@@ -423,8 +423,8 @@ def _trace_warnings(about: Mapping[str, Any]) -> list[str]:
         " retransmissions are unknown, and each counts as a timeout; fix: trace the reverse path too, e.g. --trace-link NAME.reverse",
         "evicted": "idle connections count as closed, because too many were open",
         "unlisted_flows": "flows beyond the first 100 000 have no row; the total includes them",
-        "unranked": "connections are left out of Jain's index, because too many compete; fix: choose --from and --to",
-        "left_out": "rows of the tables by time were left out, because there are too many; fix: choose --from and --to, or wider bins",
+        "unranked": "connections are omitted from Jain's index, because too many compete; fix: choose --from and --to",
+        "left_out": "rows of the tables by time were omitted, because there are too many; fix: choose --from and --to, or wider bins",
         "unfollowed": "packets were not tracked, because too many were in flight",
     }
     found = [*_unread_packets_texts(about), *(f"{about[key]} {what}" for key, what in descriptions.items() if about[key])]

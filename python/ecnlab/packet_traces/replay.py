@@ -145,7 +145,7 @@ def replay(
         raise UnknownName("queue", queue, found.queue_names)
     wanted = found.seeds if seeds is None else list(seeds)
     if not wanted:
-        raise UsageError("seeds: the list is empty; fix: name one, or leave out the seeds")
+        raise UsageError("seeds: the list is empty; fix: name one, or omit the seeds")
     scenario = scenario_from_tree(found.header["parameters"], aqms=aqms)
     queues = {(seed, name): one for seed in wanted for name, one in _replay_queues_of_seed(found, scenario, seed, queue)}
     passed_over = dict.fromkeys(name for (_, name), one in queues.items() if one is None)

@@ -126,7 +126,7 @@ def trace_output_from_options(trace: str | Path | TraceTo, scenario: Scenario, s
             f"trace: {path.name} would be empty, because no link has a measured queue; fix: name the links, e.g. --trace-link NAME"
         )
     if form == KERNEL_CASES and links:
-        raise UsageError(f"trace: cases have connections, not links; fix: leave out the links, or end {path.name!r} in .pcapng")
+        raise UsageError(f"trace: cases have connections, not links; fix: omit the links, or end {path.name!r} in .pcapng")
     if not path.absolute().parent.is_dir() or (path.is_dir() and form != KERNEL_CASES):
         what = "it is a folder" if path.is_dir() else f"the folder {path.parent} does not exist"
         raise ResultsError(f"cannot write the trace {path}: {what}")
@@ -194,5 +194,5 @@ def _trace_kind_and_compression(path: Path) -> tuple[str, str]:
         )
     if packed and ending in (".parquet", ".cases"):
         what = "a Parquet file is" if ending == ".parquet" else "the files of cases are"
-        raise UsageError(f"trace: {path.name!r}: {what} compressed already; fix: leave out {packed[0]}")
+        raise UsageError(f"trace: {path.name!r}: {what} compressed already; fix: omit {packed[0]}")
     return _KIND_BY_EXTENSION[ending], _COMPRESSIONS[packed[0]] if packed else ""

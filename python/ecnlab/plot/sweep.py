@@ -394,7 +394,7 @@ def _require_log_scale_possible(view: SweepFigureView) -> SweepFigureView:
     if "x" in view.log and (_has_categorical_x(view) or _x_values(view)[0] <= 0):
         raise UsageError(f"log: {view.x.name} is 0 or not a number somewhere, which a logarithmic axis cannot show")
     if "y" in view.log and (low := view.rows["mean"].min()) is not None and float(low) <= 0:  # type: ignore[arg-type]
-        raise UsageError(f"log: {view.quantity} is 0 at some point, which a logarithmic axis cannot show; fix: leave out points with where")
+        raise UsageError(f"log: {view.quantity} is 0 at some point, which a logarithmic axis cannot show; fix: omit points with where")
     return view
 
 
@@ -406,7 +406,7 @@ def _table_and_row_of_quantity(asked: Mapping[str, str | None], by: Sequence[str
     """The table that a figure is drawn from, and the one row of it that is asked for, if any."""
     kinds = [kind for kind, name in asked.items() if name is not None] or [kind for kind in _FIGURE_KINDS if kind in by]
     if len(kinds) > 1:
-        raise UsageError(f"{' and '.join(kinds)} exclude each other; fix: leave out one of them")
+        raise UsageError(f"{' and '.join(kinds)} exclude each other; fix: omit one of them")
     if not kinds:
         return having[0], None
     table = next(table for table, row in _ROW_KINDS.items() if row == kinds[0])

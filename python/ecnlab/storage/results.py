@@ -423,7 +423,7 @@ class Result:
     def _table_and_row(self, group: str | None, queue: str | None, band: str | None) -> tuple[str, str]:
         """Table and row name for the arguments of `estimate`."""
         if group is not None and queue is not None:
-            raise UsageError("group and queue exclude each other; fix: leave out one of them")
+            raise UsageError("group and queue exclude each other; fix: omit one of them")
         if band is not None and queue is None:
             raise UsageError("band= requires queue=")
         if band is not None:

@@ -192,7 +192,7 @@ def _overlapping_axis_keys(axes: Sequence[SweepAxis]) -> list[str]:
     for axis in axes:
         for key in sorted(axis.overridden_keys):
             if written.setdefault(key, axis.name) != axis.name:
-                problems.append(f"grid: {written[key]} and {axis.name} both set {key}; fix: leave out one of them")
+                problems.append(f"grid: {written[key]} and {axis.name} both set {key}; fix: omit one of them")
     return problems
 
 

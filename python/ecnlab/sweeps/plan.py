@@ -239,9 +239,7 @@ def _require_derived_keys_not_on_axes(derived: Derived, axes: Sequence[SweepAxis
         if not isinstance(rule, str) and not callable(rule):
             problems.append(f'derived: {key}: {rule!r} is not an expression; fix: write it as text, e.g. "flows / 3"')
         problems += [
-            f"derived: {key}: is set by the axis {axis.name} too; fix: leave out one of them"
-            for axis in axes
-            if key in axis.overridden_keys
+            f"derived: {key}: is set by the axis {axis.name} too; fix: omit one of them" for axis in axes if key in axis.overridden_keys
         ]
     if problems:
         raise UsageError("\n".join(problems))

@@ -52,25 +52,25 @@ parameters! {
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
         ..law: red::Settings;
-        /// Fragile flows are marked with max_p / alpha.
+        /// Divisor of the fragile flows' probability: they are marked with max_p / alpha.
         #[source("Zheng 2001, section 5.2.4")]
         #[when(balance = "fixed")]
         pub alpha: f64 = "2.5", 0.001..=1e6;
-        /// Robust flows are marked with min(max_p beta, 1).
+        /// Factor of the robust flows' probability: they are marked with min(max_p beta, 1).
         #[source("Zheng 2001, section 5.2.4")]
         #[when(balance = "fixed")]
         pub beta: f64 = "2.5", 0.001..=1e6;
-        /// Whether alpha and beta are fixed or follow the lengths of the groups (AECN2).
+        /// Source of alpha and beta: fixed, or the lengths of the groups' queues (AECN2).
         #[source("Zheng 2001, section 5.7.1")]
         pub balance: RatioSource = "fixed";
-        /// Whether alpha and beta of the population are real numbers or whole ones.
+        /// Arithmetic of alpha and beta with balance = population: real numbers or integers.
         #[source("a division of two lengths in C gives whole numbers")]
         #[when(balance = "population")]
         pub ratios: RatioRounding = "real";
-        /// The robust group's own min_th (AECN3); auto is min_th.
+        /// Separate min_th of the robust group (AECN3); auto is min_th.
         #[source("Zheng 2001, section 5.7.2")]
         pub robust_min_th: Option<f64> = "auto", 0..=1e9, "packets";
-        /// Whether packets since the last mark are counted for each group or for the router.
+        /// Scope of the count of packets since the last mark: one for each group, or one for the router.
         #[source("Zheng 2001, appendix B prints router; group gives the curves of chapter 5")]
         pub count: SpacingScope = "group";
         /// Smallest round-trip time of a robust flow; a smaller one counts as unknown, and so as average.

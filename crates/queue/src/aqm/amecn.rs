@@ -28,7 +28,7 @@ use super::{Aqm, Arrival, EnqueueVerdict, PacketInfo, TimerContext};
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "amecn",
     title: "Adaptive multi-level ECN",
-    summary: "MECN that moves its marking probability so that the average queue stays at a target, which may follow from a target delay.",
+    summary: "MECN that adapts its marking probability to keep the average queue at a target, which can follow from a target delay.",
     source: "Durresi, Sridharan and Jain 2007, section 3",
     parameters: Settings::PARAMETERS,
     lowest_mark: |_| Some(CongestionLevel::Incipient),
@@ -49,30 +49,30 @@ parameters! {
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
         ..auto: adaptive::Settings;
-        /// Average queue length from which packets are marked with the heavier level; auto is 2.25 min_th, with a max_th of its own 0.625 of
+        /// Average queue length from which packets are marked with the higher level; auto is 2.25 min_th, or with a given max_th 0.625 of
         /// the way to it.
         #[source("Durresi, Sridharan and Jain 2007, section 3.3.3")]
         pub mid_th: Option<f64> = "auto", 0..=1e9, "packets";
-        /// What the probability of the heavier mark reaches at max_th (P2max) at first; auto is max_p (P1max).
+        /// Initial value of the higher level's probability at max_th (P2max); auto is max_p (P1max).
         #[source("Durresi, Sridharan and Jain 2007, section 2.1; auto is our choice")]
         pub mid_max_p: Option<f64> = "auto", 0..=1;
-        /// Where the average is to be; auto is half way between the thresholds.
+        /// Target of the average; auto is half way between the thresholds.
         #[source("Durresi, Sridharan and Jain 2007, section 3.2")]
         pub target: Option<f64> = "auto", 0..=1e9, "packets";
-        /// How often max_p moves.
+        /// Time between two changes of max_p.
         #[source("Durresi, Sridharan and Jain 2007, figure 3")]
         pub interval: Span = "0.5 s", 0.001..=3600, "s";
-        /// What max_p is at least.
+        /// Lower bound of max_p.
         #[source("Durresi, Sridharan and Jain 2007, section 3.3.1")]
         pub bottom: f64 = "0.01", 0..=1;
-        /// What max_p is at most.
+        /// Upper bound of max_p.
         #[source("Durresi, Sridharan and Jain 2007, section 3.3.1")]
         pub top: f64 = "0.5", 0..=1;
-        /// By which share of itself max_p rises in an interval when the average is at twice the target.
+        /// Relative increase of max_p in an interval when the average is at twice the target.
         #[source("Durresi, Sridharan and Jain 2007, figure 3; equation (4) has 0.0425")]
         #[off("0", "max_p never rises")]
         pub increase: f64 = "0.25", 0..=1;
-        /// Let a step lead beyond bottom or top, where no other step in its direction follows.
+        /// Steps that may end beyond bottom or top; the next step in the same direction is then omitted.
         #[source("Durresi, Sridharan and Jain 2007, figure 3 by the letter; section 3.2 constrains max_p")]
         pub overshoot: bool = "false";
     }

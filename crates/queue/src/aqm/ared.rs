@@ -23,7 +23,7 @@ use super::red::SignalMode;
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "ared",
     title: "Adaptive RED",
-    summary: "RED that moves max_p so that the average queue stays half way between the thresholds, which may follow from a target delay.",
+    summary: "RED that adapts max_p to keep the average queue half way between the thresholds, which can follow from a target delay.",
     source: "Floyd, Gummadi and Shenker 2001",
     parameters: Settings::PARAMETERS,
     lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
@@ -42,33 +42,34 @@ parameters! {
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
         ..auto: adaptive::Settings;
-        /// Mark ECN-capable packets; otherwise every signal drops.
+        /// Marking of ECN-capable packets; without it every signal is a drop.
         #[source("Floyd, Gummadi and Shenker 2001; RFC 3168")]
         pub ecn: bool = "true";
-        /// Mark only while p_b is at most this, above it drop.
+        /// Largest p_b at which packets are marked; above it they are dropped.
         #[source("ns-2 2.35, mark_p_; RFC 3168, section 7")]
         #[when(ecn = "true")]
         #[off("0", "no packet is marked: what would be marked is dropped")]
         pub mark_limit: f64 = "1", 0..=1;
-        /// How long max_p stays as it is at least.
+        /// Minimum time between two changes of max_p.
         #[source("Floyd, Gummadi and Shenker 2001")]
         pub interval: Span = "0.5 s", 0.001..=3600, "s";
-        /// What is added to max_p at most; never more than a quarter of it.
+        /// Largest increase of max_p; never more than a quarter of it.
         #[source("Floyd, Gummadi and Shenker 2001")]
         pub alpha: f64 = "0.01", 0..=1;
-        /// What max_p is multiplied by to lower it.
+        /// Factor of a decrease of max_p.
         #[source("Floyd, Gummadi and Shenker 2001")]
         pub beta: f64 = "0.9", 0..=1;
-        /// max_p is lowered from here on up; auto is 0.01 or the inverse of the packets of 1000 bytes in 100 ms, the smaller one.
+        /// Value below which max_p is not decreased further; auto is the smaller of 0.01 and the inverse of the number of 1000-byte packets
+        /// in 100 ms.
         #[source("Floyd, Gummadi and Shenker 2001; auto is ns-2 2.35, bottom_")]
         pub bottom: Option<f64> = "0.01", 0..=1;
-        /// max_p is raised up to here.
+        /// Value above which max_p is not increased further.
         #[source("Floyd, Gummadi and Shenker 2001")]
         pub top: f64 = "0.5", 0..=1;
-        /// Adapt by a timer, or at arrivals once interval has passed since the last change.
+        /// Time of adaptation: by a timer, or at the first arrival after interval has passed since the last change.
         #[source("Floyd, Gummadi and Shenker 2001; arrivals is ns-2 2.35")]
         pub adapt: AdaptTrigger = "timer";
-        /// Whether the gentle line begins at max_p as it is now or as it was at first.
+        /// Begin of the gentle line: the current max_p or the initial one.
         #[source("first is ns-2 2.35")]
         #[when(gentle = "true")]
         pub gentle_line: GentleRampStart = "now";

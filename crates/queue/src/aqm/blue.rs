@@ -19,7 +19,7 @@ use super::{Aqm, Arrival, DropTarget, EnqueueVerdict, PacketInfo, SignalCause};
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "blue",
     title: "BLUE",
-    summary: "Signals with a probability that rises when packets are lost and falls while the link is idle.",
+    summary: "Signals with a probability that rises at packet losses and falls while the link is idle.",
     source: "Feng, Shin, Kandlur and Saha 2002",
     parameters: Settings::PARAMETERS,
     gauges: &[Gauge { name: "probability", unit: "1", doc: "Probability of a signal", symbol: "" }],
@@ -33,21 +33,21 @@ parameters! {
     /// BLUE as a scenario sets it.
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
-        /// How much the probability rises at a loss.
+        /// Increase of the probability at a loss.
         #[source("Feng, Shin, Kandlur and Saha 2002, d1")]
         #[off("0", "the probability stays 0 and no packet is ever signalled")]
         pub increment: f64 = "0.02", 0..=1;
-        /// How much the probability falls while the link is idle; much less than the increment, since idle links are noticed more easily.
+        /// Decrease of the probability while the link is idle; much smaller than the increment, since idle links are detected more easily.
         #[source("Feng, Shin, Kandlur and Saha 2002, d2")]
         #[off("0", "the probability never falls")]
         pub decrement: f64 = "0.002", 0..=1;
-        /// Least time between two changes of the probability.
+        /// Minimum time between two changes of the probability.
         #[source("Feng, Shin, Kandlur and Saha 2002")]
         pub freeze_time: Span = "100 ms", 1e-6..=1000, "s";
-        /// Packets waiting from which the probability rises as at a loss; auto is only at a loss.
+        /// Queue length from which the probability rises as at a loss; auto is only at a loss.
         #[source("Feng, Shin, Kandlur and Saha 2002, L")]
         pub threshold: Option<u32> = "auto", 1..=1_000_000_000, "packets";
-        /// Mark packets that are ECN-capable instead of dropping them.
+        /// Marking of ECN-capable packets instead of dropping them.
         #[source("Feng, Shin, Kandlur and Saha 2002")]
         pub ecn: bool = "true";
     }

@@ -28,12 +28,12 @@ use super::{Aqm, AqmRequirements, Arrival, Departure, DequeueVerdict, EnqueueVer
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "codel",
     title: "CoDel",
-    summary: "Controlled delay: signals when packets leave, while none has waited less than a target for a whole interval.",
+    summary: "Controlled delay: signals departing packets while the sojourn time has stayed above a target for a whole interval.",
     source: "RFC 8289; Nichols and Jacobson 2012",
     parameters: Settings::PARAMETERS,
     gauges: &[
-        Gauge { name: "sojourn", unit: "s", doc: "Time in the queue of the packet that was judged last", symbol: "" },
-        Gauge { name: "count", unit: "packets", doc: "Signals by which the time to the next is set; 0 outside the drop state", symbol: "" },
+        Gauge { name: "sojourn", unit: "s", doc: "Sojourn time of the packet that was checked last", symbol: "" },
+        Gauge { name: "count", unit: "packets", doc: "Signals counted for the time to the next one; 0 outside the drop state", symbol: "" },
     ],
     lowest_mark: |values| Settings::from_values(values).mark_level(),
     check: check_target_below_interval,
@@ -46,19 +46,20 @@ parameters! {
     /// CoDel as a scenario sets it.
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
-        /// The standing delay that is tolerated: 5 to 10 % of interval.
+        /// Standing delay that is tolerated: 5 to 10 % of interval.
         #[source("RFC 8289, section 4.3")]
         pub target: Span = "5 ms", 1e-6..=10, "s";
-        /// How long every packet has to wait longer than target before one is signalled, and the time from that signal to the second.
+        /// Time for which the sojourn time of every packet has to exceed target before the first signal; also the time from the first
+        /// signal to the second.
         #[source("RFC 8289, section 4.2")]
         pub interval: Span = "100 ms", 1e-6..=100, "s";
-        /// No packet is signalled that leaves at most so much behind; auto is the largest packet seen so far.
+        /// Backlog up to which the departing packet is not signalled; auto is the largest packet seen so far.
         #[source("RFC 8289, section 4.1")]
         pub mtu: Option<u32> = "1500 B", 1..=65_535, "bytes";
-        /// Mark packets that are ECN-capable instead of dropping them.
+        /// Marking of ECN-capable packets instead of dropping them.
         #[source("RFC 8290, section 5.2.6; Linux, codel's option ecn")]
         pub ecn: bool = "true";
-        /// Mark every ECN-capable packet that has waited longer than this, beside the law.
+        /// Sojourn time above which every ECN-capable packet is marked, in addition to CoDel's signals.
         #[source("RFC 8290, section 5.2.7")]
         pub ce_threshold: OrOff<Span> = "off", 1e-6..=10, "s";
     }

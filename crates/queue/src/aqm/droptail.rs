@@ -11,7 +11,7 @@ use super::{Aqm, Arrival, EnqueueVerdict, SignalCause};
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "droptail",
     title: "Drop-tail",
-    summary: "No signal before the buffer is full; then the arriving, the oldest or a random packet is dropped.",
+    summary: "Tail drop: no signal before the buffer is full; then the arriving, the oldest or a random packet is dropped.",
     source: "RFC 7567, section 2",
     parameters: Settings::PARAMETERS,
     make: &|values, _| Box::new(DropTail::new(&Settings::from_values(values))),
@@ -21,7 +21,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
 parameters! {
     /// Drop-tail as a scenario sets it.
     pub struct Settings {
-        /// Which packet goes when the buffer is full: the arriving one, the oldest or any of them.
+        /// Packet that a full buffer drops: the arriving one, the oldest or a random one.
         #[source("Lakshman, Neidhardt and Ott 1996; RFC 2309, section 2")]
         pub drop: DropPolicy = "tail";
     }

@@ -21,7 +21,7 @@ use super::red::{Red, SignalMode};
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "dsred",
     title: "Double-slope RED",
-    summary: "RED with two slopes: gentle in the lower half between the thresholds, steep in the upper one.",
+    summary: "RED with two slopes: a gentle one in the lower half between the thresholds, a steep one in the upper half.",
     source: "Zheng and Atiquzzaman 2000",
     parameters: Settings::PARAMETERS,
     unread_parameters: &["max_p", "gentle"],
@@ -39,10 +39,10 @@ parameters! {
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
         ..law: red::Settings;
-        /// Mark ECN-capable packets; otherwise every signal drops.
+        /// Marking of ECN-capable packets; without it every signal is a drop.
         #[source("RFC 3168")]
         pub ecn: bool = "true";
-        /// Share of the probability's rise that falls to the upper half.
+        /// Share of the probability's rise in the upper half.
         #[source("Zheng and Atiquzzaman 2000")]
         pub gamma: f64 = "0.96", 0..=1;
     }

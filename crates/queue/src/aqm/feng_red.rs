@@ -21,7 +21,7 @@ use super::red::SignalMode;
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "feng-red",
     title: "Self-configuring RED",
-    summary: "RED that multiplies max_p when the average comes above max_th and divides it when it comes below min_th.",
+    summary: "RED that multiplies max_p when the average rises above max_th and divides it when the average falls below min_th.",
     source: "Feng, Kandlur, Saha and Shin 1999",
     parameters: Settings::PARAMETERS,
     read_when: AqmEntry::MARK_LIMIT_READ_IF_ECN,
@@ -38,13 +38,13 @@ parameters! {
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
         ..law: red::Settings;
-        /// Mark ECN-capable packets; otherwise every signal drops.
+        /// Marking of ECN-capable packets; without it every signal is a drop.
         #[source("Feng, Kandlur, Saha and Shin 1999; RFC 3168")]
         pub ecn: bool = "true";
-        /// What max_p is divided by when the average comes below min_th.
+        /// Divisor of max_p when the average falls below min_th.
         #[source("Feng, Kandlur, Saha and Shin 1999")]
         pub alpha: f64 = "3", 1..=1e6;
-        /// What max_p is multiplied by when the average comes above max_th.
+        /// Factor of max_p when the average rises above max_th.
         #[source("Feng, Kandlur, Saha and Shin 1999")]
         pub beta: f64 = "2", 1..=1e6;
     }

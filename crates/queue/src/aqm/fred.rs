@@ -30,7 +30,7 @@ use crate::limit::Limit;
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "fred",
     title: "FRED",
-    summary: "RED that spares flows with few packets waiting and drops from those that keep more than their share.",
+    summary: "RED that protects flows with few queued packets and drops from flows that queue more than their share.",
     source: "Lin and Morris 1997",
     parameters: Settings::PARAMETERS,
     gauges: GAUGES,
@@ -44,21 +44,21 @@ pub static ENTRY: AqmEntry = AqmEntry {
 const GAUGES: &[Gauge] = &[
     Gauge { name: "average", unit: "packets", doc: "Average queue length", symbol: "" },
     Gauge { name: "share", unit: "packets", doc: "avgcq, the average queue length of one flow, at least 1", symbol: "avgcq" },
-    Gauge { name: "flows", unit: "flows", doc: "Flows that have packets waiting", symbol: "" },
+    Gauge { name: "flows", unit: "flows", doc: "Flows with queued packets", symbol: "" },
 ];
 
 parameters! {
     /// FRED as a scenario sets it.
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
-        /// Average queue length below which only flows over their share lose packets, and most packets of one flow that may wait; auto is a
-        /// quarter of the buffer.
+        /// Average queue length below which only flows above their share lose packets, and the largest number of queued packets of one
+        /// flow; auto is a quarter of the buffer.
         #[source("Lin and Morris 1997")]
         pub min_th: Option<f64> = "auto", 0..=1e9, "packets";
-        /// Average queue length from which a flow may have two packets waiting; auto is 2 min_th.
+        /// Average queue length from which a flow may queue only two packets; auto is 2 min_th.
         #[source("Lin and Morris 1997")]
         pub max_th: Option<f64> = "auto", 0..=1e9, "packets";
-        /// What the probability before signals are spaced out reaches at max_th.
+        /// Value of the probability at max_th, before signals are spaced out.
         #[source("Lin and Morris 1997")]
         #[off("0", "no packet is signalled at random")]
         pub max_p: f64 = "0.02", 0..=1;
@@ -66,16 +66,16 @@ parameters! {
         #[source("Lin and Morris 1997")]
         #[off("0", "the average stays 0, so that only flows with min_th packets waiting lose any")]
         pub w_q: f64 = "0.002", 0..=1;
-        /// Packets of one flow that may wait without a random signal: 2 for small buffers, 4 for large ones.
+        /// Queued packets of one flow that are exempt from random signals: 2 for small buffers, 4 for large ones.
         #[source("Lin and Morris 1997")]
         pub min_q: u32 = "2", 0..=1_000_000, "packets";
-        /// Let each flow have two packets waiting when the average is at max_th or above, instead of dropping them all.
+        /// Two queued packets for each flow while the average is at max_th or above, instead of dropping all packets.
         #[source("Lin and Morris 1997")]
         pub many_flows: bool = "true";
         /// Mean packet size, for the idle link's estimate and a buffer of bytes.
         #[source("ns-2 2.35, mean_pktsize_")]
         pub mean_packet: u32 = "500 B", 1..=65_535, "bytes";
-        /// Mark packets that are ECN-capable instead of dropping them at random; flows over their share lose packets all the same.
+        /// Marking of ECN-capable packets instead of dropping them at random; flows above their share still lose packets.
         #[source("RFC 3168, section 7")]
         pub ecn: bool = "true";
     }

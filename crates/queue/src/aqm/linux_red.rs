@@ -32,7 +32,7 @@ use crate::limit::Limit;
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "linux-red",
     title: "Linux's RED",
-    summary: "RED as Linux has it and tc configures it: in bytes, with a weight that follows from a burst.",
+    summary: "RED as implemented in Linux and configured by tc: in bytes, with a weight derived from a burst.",
     source: "tc-red(8); Linux 6, net/sched/sch_red.c",
     parameters: Settings::PARAMETERS,
     lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
@@ -53,39 +53,39 @@ parameters! {
         /// Average from which every packet is signalled; auto is 3 min if that is given, else a quarter of the buffer.
         #[source("tc-red(8), max; iproute2")]
         pub max: Option<u64> = "auto", 1..=1e9, "bytes";
-        /// What the probability reaches at max.
+        /// Value of the probability at max.
         #[source("tc-red(8), probability")]
         pub probability: f64 = "0.02", 0..=1;
-        /// How many packets may come at once before the average reaches min; auto is (2 min + max) / (3 avpkt).
+        /// Packets that may arrive at once before the average reaches min; auto is (2 min + max) / (3 avpkt).
         #[source("tc-red(8), burst")]
         pub burst: Option<u32> = "auto", 0..=1_000_000, "packets";
         /// Mean packet size.
         #[source("tc-red(8), avpkt")]
         pub avpkt: u32 = "1000 B", 1..=65_535, "bytes";
-        /// The rate that idle spells are reckoned with; auto is the link's.
+        /// Rate for the calculation of idle periods; auto is the link's.
         #[source("tc-red(8), bandwidth")]
         pub bandwidth: Option<Rate> = "10 Mbps";
-        /// Mark ECN-capable packets; otherwise every signal drops. tc leaves it off unless told.
+        /// Marking of ECN-capable packets; without it every signal is a drop. In tc it is off by default.
         #[source("tc-red(8), ecn: recommended")]
         pub ecn: bool = "true";
-        /// From max on drop ECN-capable packets too.
+        /// Drops of ECN-capable packets too, from max on.
         #[source("tc-red(8), harddrop")]
         #[when(ecn = "true")]
         pub harddrop: bool = "false";
-        /// Let packets that are not ECN-capable pass where others are marked.
+        /// No drops of packets that are not ECN-capable where ECN-capable ones are marked.
         #[source("tc-red(8), nodrop")]
         #[when(ecn = "true")]
         pub nodrop: bool = "false";
-        /// Move the probability between 1 % and 50 % so that the average stays half way between min and max.
+        /// Adaptation of the probability between 1 % and 50 %, to keep the average half way between min and max.
         #[source("tc-red(8), adaptive; Floyd, Gummadi and Shenker 2001")]
         pub adaptive: bool = "false";
-        /// Take the probability as it is, or the slope as the next smaller power of two, as before Linux 3.3.
+        /// Rounding of the slope: exact, or the next smaller power of two, as before Linux 3.3.
         #[source("iproute2, tc_red_eval_P; Linux 6, red_set_parms")]
         pub slope: SlopeRounding = "exact";
-        /// What the table of idle spells is made in: the microseconds in which the kernel looks it up, or the scheduler's ticks of 64 ns.
+        /// Unit of the table of idle periods: microseconds, in which the kernel looks it up, or the scheduler's ticks of 64 ns.
         #[source("ticks is iproute2, tc_red_eval_idle_damping, beside Linux since 3.2")]
         pub idle_clock: IdleTableClock = "microseconds";
-        /// Whether it stands below another discipline, which asks for no packet after a drop, so that the idle spell ends with it.
+        /// Position below another discipline, which does not dequeue again after a drop, so that the drop ends the idle period.
         #[source("Linux 6, red_enqueue and red_dequeue")]
         pub child: bool = "false";
     }

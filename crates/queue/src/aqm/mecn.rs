@@ -21,7 +21,7 @@ use super::{Aqm, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "mecn",
     title: "Multi-level ECN",
-    summary: "RED with two marks, incipient and moderate congestion, for senders that answer each in its own measure.",
+    summary: "RED with two marks, incipient and moderate congestion, for senders with a separate decrease for each.",
     source: "Durresi et al. 2001; Durresi, Sridharan and Jain 2007, section 2",
     parameters: Settings::PARAMETERS,
     unread_parameters: &["mark_limit"],
@@ -38,10 +38,10 @@ parameters! {
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
         ..law: red::Settings;
-        /// Average queue length from which packets are marked with the heavier level; auto is half way between min_th and max_th.
+        /// Average queue length from which packets are marked with the higher level; auto is half way between min_th and max_th.
         #[source("Durresi, Sridharan and Jain 2007, sections 2.1 and 4.2")]
         pub mid_th: Option<f64> = "auto", 0..=1e9, "packets";
-        /// What the probability of the heavier mark reaches at max_th (P2max); auto is max_p (P1max).
+        /// Value of the higher level's probability at max_th (P2max); auto is max_p (P1max).
         #[source("Durresi, Sridharan and Jain 2007, section 2.1; auto is our choice")]
         pub mid_max_p: Option<f64> = "auto", 0..=1;
     }

@@ -25,7 +25,7 @@ use crate::limit::Limit;
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "pd-red",
     title: "PD-RED",
-    summary: "RED whose max_p a proportional-derivative controller moves to hold the average at a target.",
+    summary: "RED whose max_p is adapted by a proportional-derivative controller that keeps the average at a target.",
     source: "Sun, Ko, Chen, Chan and Zukerman 2003",
     parameters: Settings::PARAMETERS,
     read_when: AqmEntry::MARK_LIMIT_READ_IF_ECN,
@@ -42,19 +42,19 @@ parameters! {
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
         ..law: red::Settings;
-        /// Mark ECN-capable packets; otherwise every signal drops.
+        /// Marking of ECN-capable packets; without it every signal is a drop.
         #[source("RFC 3168")]
         pub ecn: bool = "true";
-        /// Where the average is to be; auto is half way between the thresholds.
+        /// Target of the average; auto is half way between the thresholds.
         #[source("Sun, Ko, Chen, Chan and Zukerman 2003; auto is our choice")]
         pub target: Option<f64> = "auto", 0..=1e9, "packets";
-        /// The proportional gain.
+        /// Proportional gain.
         #[source("Sun, Ko, Chen, Chan and Zukerman 2003, as later papers quote it")]
         pub k_p: f64 = "0.001", 0..=1000;
-        /// The derivative gain.
+        /// Derivative gain.
         #[source("Sun, Ko, Chen, Chan and Zukerman 2003, as later papers quote it")]
         pub k_d: f64 = "0.05", 0..=1000, "s";
-        /// How often max_p moves.
+        /// Time between two changes of max_p.
         #[source("Sun, Ko, Chen, Chan and Zukerman 2003, as later papers quote it")]
         pub interval: Span = "10 ms", 0.0001..=3600, "s";
     }

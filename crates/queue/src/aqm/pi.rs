@@ -33,7 +33,7 @@ use super::{Aqm, Arrival, DropTarget, EnqueueVerdict, MarkTarget, SignalCause, T
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "pi",
     title: "PI",
-    summary: "Holds the queue length at a reference by a proportional-integral controller.",
+    summary: "Keeps the queue length at a reference by a proportional-integral controller.",
     source: "Hollot, Misra, Towsley and Gong 2001",
     parameters: Settings::PARAMETERS,
     lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
@@ -48,31 +48,31 @@ parameters! {
     /// PI as a scenario sets it.
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
-        /// Queue length that PI steers to.
+        /// Reference queue length.
         #[source("ns-2 2.35, qref_; Hollot et al. 2001 take 200")]
         pub q_ref: f64 = "50", 0..=1e9, "packets";
-        /// How often a second the queue is sampled.
+        /// Samples of the queue per second.
         #[source("Hollot et al. 2001; 170 in ns-2")]
         pub frequency: f64 = "160", 0.001..=1e6, "Hz";
-        /// Weight of the queue now; auto is by the design rule.
+        /// Weight of the current queue length; auto follows the design rule.
         #[source("Hollot et al. 2001: 1.822e-5")]
         pub a: Option<f64> = "auto", 0..=1, "1/packet";
-        /// Weight of the queue one sample before; auto is by the design rule.
+        /// Weight of the queue length one sample before; auto follows the design rule.
         #[source("Hollot et al. 2001: 1.816e-5")]
         pub b: Option<f64> = "auto", 0..=1, "1/packet";
-        /// The fewest flows for which the design is stable.
+        /// Smallest number of flows for which the design is stable.
         #[source("Hollot et al. 2001")]
         #[when(a = "auto", b = "auto")]
         pub flows: u32 = "60", 1..=1_000_000_000, "flows";
-        /// The longest round-trip time for which the design is stable.
+        /// Longest round-trip time for which the design is stable.
         #[source("Hollot et al. 2001")]
         #[when(a = "auto", b = "auto")]
         pub rtt: Span = "246 ms", 0.000001..=100, "s";
-        /// Mean packet size, by which the design knows the link's rate in packets.
+        /// Mean packet size, which converts the link's rate into packets/s for the design.
         #[source("ns-2 2.35, mean_pktsize_")]
         #[when(a = "auto", b = "auto")]
         pub mean_packet: u32 = "500 B", 1..=65_535, "bytes";
-        /// Mark ECN-capable packets instead of dropping them.
+        /// Marking of ECN-capable packets instead of dropping them.
         #[source("Hollot et al. 2001")]
         pub ecn: bool = "true";
     }

@@ -26,7 +26,7 @@ use super::{Aqm, Arrival, DropTarget, EnqueueVerdict, MarkTarget, SignalCause, T
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "pi2",
     title: "PI2",
-    summary: "Holds the queueing delay at a target by a controller whose probability is squared for classic packets.",
+    summary: "Keeps the queueing delay at a target by a controller whose probability is squared for classic packets.",
     source: "De Schepper et al. 2016; RFC 9332, appendix A",
     parameters: Settings::PARAMETERS,
     lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
@@ -48,14 +48,14 @@ parameters! {
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
         ..law: pi::Settings;
-        /// Mark ECN-capable packets instead of dropping them.
+        /// Marking of ECN-capable packets instead of dropping them.
         #[source("De Schepper et al. 2016")]
         pub ecn: bool = "true";
-        /// Take ECT(1) for the sign of a scalable sender.
+        /// ECT(1) identifies scalable senders.
         #[source("De Schepper et al. 2016; RFC 9331, section 4.1")]
         #[when(ecn = "true")]
         pub scalable: bool = "true";
-        /// No signal while less than this waits.
+        /// Backlog below which no packet is signalled.
         #[source("RFC 9332, appendix A.1, of Linux: two packets of the MTU")]
         pub min_backlog: u32 = "3000 B", 0..=1_000_000_000, "bytes";
     }

@@ -35,7 +35,7 @@ use crate::limit::Limit;
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "pie",
     title: "PIE",
-    summary: "Holds the queueing delay at a target by a probability that a controller computes at every interval.",
+    summary: "Keeps the queueing delay at a target by a probability that a controller computes at every interval.",
     source: "RFC 8033",
     parameters: Settings::PARAMETERS,
     lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
@@ -50,7 +50,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     ],
     gauges: &[
         Gauge { name: "probability", unit: "1", doc: "Probability of a signal", symbol: "" },
-        Gauge { name: "delay", unit: "s", doc: "Queueing delay as last measured", symbol: "" },
+        Gauge { name: "delay", unit: "s", doc: "Last measured queueing delay", symbol: "" },
     ],
     make: &|values, link| Box::new(Pie::new(Settings::from_values(values), link.limit)),
     ..AqmEntry::DEFAULTS
@@ -60,53 +60,53 @@ parameters! {
     /// PIE as a scenario sets it.
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
-        /// Queueing delay that PIE steers to.
+        /// Target queueing delay.
         #[source("RFC 8033, section 4.2, QDELAY_REF")]
         pub target: Span = "15 ms", 0..=10, "s";
-        /// How often the probability is computed.
+        /// Time between two computations of the probability.
         #[source("RFC 8033, section 4.2, T_UPDATE")]
         pub t_update: Span = "15 ms", 0.000001..=10, "s";
-        /// Integral gain: what a second of delay above target adds to the probability at each computation.
+        /// Integral gain: addition to the probability at each computation for a second of delay above target.
         #[source("RFC 8033, appendix A")]
         pub alpha: f64 = "0.125", 0..=1e6, "1/s";
-        /// Proportional gain: what a second of growth since the last computation adds to the probability.
+        /// Proportional gain: addition to the probability for a second of growth since the last computation.
         #[source("RFC 8033, appendix A")]
         pub beta: f64 = "1.25", 0..=1e6, "1/s";
-        /// How long a burst at a queue without congestion may last before any packet is signalled.
+        /// Duration of a burst at an uncongested queue before the first signal.
         #[source("RFC 8033, section 4.4, MAX_BURST")]
         #[off("0 s", "no burst is spared")]
         pub max_burst: Span = "150 ms", 0..=100, "s";
-        /// No signal while at most this much waits: two packets of mean size.
+        /// Backlog up to which no packet is signalled: two packets of mean size.
         #[source("RFC 8033, section 4.1, with MEAN_PKTSIZE of RFC 8034, appendix A.1.2; Linux takes two packets of the MTU")]
         pub floor: u32 = "2048 B", 0..=1_000_000_000, "bytes";
-        /// Mark ECN-capable packets instead of dropping them.
+        /// Marking of ECN-capable packets instead of dropping them.
         #[source("RFC 8033, section 5.1; off in Linux unless asked for")]
         pub ecn: bool = "true";
-        /// Mark only while the probability is at most this, above it drop.
+        /// Largest probability at which packets are marked; above it they are dropped.
         #[source("RFC 8033, section 5.1, mark_ecnth; Linux sch_pie.c")]
         #[when(ecn = "true")]
         #[off("0", "no packet is marked: what would be marked is dropped")]
         pub mark_limit: f64 = "0.1", 0..=1;
-        /// What is left of the probability at each computation while there is no congestion.
+        /// Factor of the probability at each computation while there is no congestion.
         #[source("RFC 8033, section 4.2; 1 - 1/64 in Linux")]
         #[off("1", "the probability falls by the controller alone")]
         pub decay: f64 = "0.98", 0..=1;
-        /// When there is no congestion: after two samples of no delay, or of less than half the target.
+        /// Condition for no congestion: two samples of no delay, or of less than half the target.
         #[source("RFC 8033, appendix A; half-target: appendix B")]
         pub calm: UncongestedCriterion = "empty";
-        /// By how much the probability may rise at one computation once it is at least 0.1.
+        /// Largest increase of the probability at one computation once it is at least 0.1.
         #[source("RFC 8033, section 5.5, with 0.02; Linux sch_pie.c")]
         pub cap: f64 = "1", 0..=1;
-        /// Space signals out: none before 0.85/p packets have passed, and one at the latest after 8.5/p.
+        /// Bounds on the spacing of signals: none before 0.85/p packets have passed, and one at the latest after 8.5/p.
         #[source("RFC 8033, section 5.4; Linux sch_pie.c")]
         pub derandomize: bool = "false";
         /// Share of the buffer that must be filled before PIE becomes active; 0 keeps it active.
         #[source("RFC 8033, section 5.3, with 1/3")]
         pub activate: f64 = "0", 0..=1;
-        /// How the delay is measured: at the packet that leaves, or by what waits over the rate at which packets leave.
+        /// Measurement of the delay: at the departing packet, or as the backlog over the departure rate.
         #[source("RFC 8033, section 4.3")]
         pub delay: DelayMeasurement = "timestamps";
-        /// So much must leave from a queue at least as long for a measurement of the rate.
+        /// Bytes that must depart, from a queue at least as long, for a measurement of the rate.
         #[source("RFC 8033, section 5.2, DQ_THRESHOLD")]
         #[when(delay = "departure-rate")]
         pub dq_threshold: u32 = "16384 B", 1..=65_536, "bytes";

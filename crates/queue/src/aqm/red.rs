@@ -10,7 +10,7 @@ use super::{Aqm, Arrival, EnqueueVerdict, MarkTarget, PacketInfo, SignalCause};
 pub static RED: AqmEntry = AqmEntry {
     name: "red",
     title: "RED",
-    summary: "Random early detection that drops, whether or not a packet is ECN-capable.",
+    summary: "Random early detection that drops packets, ECN-capable or not.",
     source: "Floyd and Jacobson 1993",
     parameters: Settings::PARAMETERS,
     unread_parameters: &["mark_limit"],

@@ -22,7 +22,8 @@ use super::{Aqm, AqmRequirements, Arrival, Backlog, Departure, DequeueVerdict, D
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "rem",
     title: "REM",
-    summary: "Random exponential marking: signals with a probability that follows from a price, which queue and input rate set.",
+    summary: "Random exponential marking: signals with a probability that follows from a price, which the queue and the input rate \
+        determine.",
     source: "Athuraliya, Low, Li and Yin 2001",
     parameters: Settings::PARAMETERS,
     gauges: GAUGES,
@@ -41,11 +42,11 @@ parameters! {
     /// REM as a scenario sets it.
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
-        /// How fast the price follows.
+        /// Step size of the price.
         #[source("Athuraliya, Low, Li and Yin 2001; ns-2 2.35, gamma_")]
         #[off("0", "the price stays 0 and no packet is ever signalled")]
         pub gamma: f64 = "0.001", 0..=1e6;
-        /// What a packet above the target counts against one above the link's rate: small for high use of the link, large for short queues.
+        /// Weight of a packet above the target relative to one above the link's rate: small for high utilization, large for short queues.
         #[source("Athuraliya, Low, Li and Yin 2001; ns-2 2.35")]
         #[off("0", "the queue's length does not enter the price")]
         pub alpha: f64 = "0.1", 0..=1e6;
@@ -53,26 +54,26 @@ parameters! {
         #[source("Athuraliya, Low, Li and Yin 2001; ns-2 2.35, phi_")]
         #[off("1", "the probability stays 0")]
         pub phi: f64 = "1.001", 1..=1e6;
-        /// Queue length to hold.
+        /// Target queue length.
         #[source("ns-2 2.35, pbo_")]
         pub target: f64 = "20", 0..=1e9, "packets";
         /// Time between two changes of the price.
         #[source("ns-2 2.35, pupdtime_")]
         pub interval: Span = "2 ms", 1e-6..=100, "s";
-        /// Weight of the newest interval in the input x; 1 takes it alone.
+        /// Weight of the newest interval in the input x; 1 uses that interval only.
         #[source("ns-2 2.35, inw_")]
         #[off("0", "the input does not enter the price")]
         pub input_weight: f64 = "1", 0..=1;
-        /// Measure queue and input, and scale the probability, by packets or by bytes over mean_packet.
+        /// Unit of queue, input and probability: packets, or bytes over mean_packet.
         #[source("ns-2 2.35, qib_")]
         pub unit: QueueUnit = "packets";
-        /// Mean packet size, for what the link can send in an interval and for unit = bytes.
+        /// Mean packet size, for the link's capacity in an interval and for unit = bytes.
         #[source("ns-2 2.35, mean_pktsize_")]
         pub mean_packet: u32 = "1000 B", 1..=65_535, "bytes";
-        /// Which packet is signalled: the arriving or the departing one.
+        /// Packet that is signalled: the arriving or the departing one.
         #[source("Athuraliya, Low, Li and Yin 2001 at arrivals; ns-2 2.35 marks at departures")]
         pub at: SignalPoint = "arrival";
-        /// Mark packets that are ECN-capable instead of dropping them.
+        /// Marking of ECN-capable packets instead of dropping them.
         #[source("ns-2 2.35, markpkts_")]
         pub ecn: bool = "true";
     }

@@ -26,7 +26,7 @@ use crate::limit::Limit;
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "sred",
     title: "SRED",
-    summary: "Signals by the queue's length and an estimate of the number of active flows, without state for each flow.",
+    summary: "Signals by the queue length and an estimate of the number of active flows, without per-flow state.",
     source: "Ott, Lakshman and Wong 1999",
     parameters: Settings::PARAMETERS,
     gauges: GAUGES,
@@ -45,14 +45,14 @@ parameters! {
     /// SRED as a scenario sets it.
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
-        /// Probability of a signal at a third of the buffer and above, if there are many flows.
+        /// Probability of a signal from a third of the buffer on, with many flows.
         #[source("Ott, Lakshman and Wong 1999")]
         #[off("0", "no packet is signalled before the buffer is full")]
         pub p_max: f64 = "0.15", 0..=1;
         /// Length M of the list of zombies.
         #[source("Ott, Lakshman and Wong 1999")]
         pub list: u32 = "1000", 1..=1_000_000, "flows";
-        /// Probability with which a packet that does not hit takes the zombie's place.
+        /// Probability with which a packet that does not hit overwrites the zombie.
         #[source("Ott, Lakshman and Wong 1999")]
         #[off("0", "the list keeps the flows that came first")]
         pub overwrite: f64 = "0.25", 0..=1;
@@ -60,13 +60,13 @@ parameters! {
         #[source("Ott, Lakshman and Wong 1999")]
         #[off("0", "P stays 0: the probability does not depend on the flows")]
         pub alpha: Option<f64> = "auto", 0..=1;
-        /// Number of flows from which the probability is p_sred itself; with N fewer flows it is smaller by (N / flows)^2.
+        /// Number of flows from which the probability is p_sred itself; with N fewer flows it is smaller by a factor of (N / flows)^2.
         #[source("Ott, Lakshman and Wong 1999")]
         pub flows: u32 = "256", 1..=1_000_000, "flows";
-        /// Let a packet that hits, and so is of a flow that sends much, be signalled more often: full SRED; false is simple SRED.
+        /// Full SRED, which signals packets that hit, and so flows that send much, more often; false is simple SRED.
         #[source("Ott, Lakshman and Wong 1999")]
         pub full: bool = "true";
-        /// Mark packets that are ECN-capable instead of dropping them.
+        /// Marking of ECN-capable packets instead of dropping them.
         #[source("RFC 3168, section 7")]
         pub ecn: bool = "true";
     }

@@ -19,13 +19,13 @@ use super::{Aqm, AqmRequirements, Arrival, Departure, DequeueVerdict, DropTarget
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "step",
     title: "Step threshold",
-    summary: "Marks every packet while the queue is longer, or the wait is, than a threshold, as DCTCP needs it.",
+    summary: "Step marking for DCTCP: marks every packet while the queue length or the sojourn time is above a threshold.",
     source: "Alizadeh and others 2010; RFC 8257, section 3.1",
     parameters: Settings::PARAMETERS,
     gauges: &[Gauge {
         name: "above",
         unit: "1",
-        doc: "Whether the packet that was judged last met the queue above its threshold",
+        doc: "1 if the packet that was checked last found the queue above its threshold",
         symbol: "",
     }],
     lowest_mark: |values| Settings::from_values(values).ecn.then_some(CongestionLevel::Congested),
@@ -39,21 +39,21 @@ parameters! {
     /// A step threshold as a scenario sets it.
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
-        /// What is held against the threshold: the queue that an arriving packet meets, or the time that a leaving packet has waited.
+        /// Quantity compared with the threshold: the queue length at an arrival, or the sojourn time at a departure.
         #[source("RFC 8257, section 3.1; RFC 8290, section 5.2.7")]
         pub measure: ThresholdQuantity = "queue";
-        /// Packets or bytes above which each packet is marked; DCTCP asks for more than a seventh of the bandwidth-delay product.
+        /// Queue length above which each packet is marked; DCTCP needs more than a seventh of the bandwidth-delay product.
         #[source("Alizadeh and others 2010: 20 packets at 1 Gbps, 65 at 10 Gbps")]
         #[when(measure = "queue")]
         pub threshold: Amount = "20";
-        /// Wait above which each packet is marked.
+        /// Sojourn time above which each packet is marked.
         #[source("RFC 8290, section 5.2.7")]
         #[when(measure = "sojourn")]
         pub sojourn: Span = "1 ms", 0..=10, "s";
-        /// Mark packets that are ECN-capable instead of dropping them.
+        /// Marking of ECN-capable packets instead of dropping them.
         #[source("RFC 8257, section 3.1")]
         pub ecn: bool = "true";
-        /// What becomes of packets above the threshold that are not ECN-capable.
+        /// Action on packets above the threshold that are not ECN-capable.
         #[source("RFC 3168, section 5")]
         #[when(ecn = "true")]
         pub incapable: NotEctAction = "drop";

@@ -32,7 +32,7 @@ use crate::aqm::entry::Gauge;
 pub static ENTRY: DisciplineEntry = DisciplineEntry {
     name: "cbq",
     title: "Class-based queueing, one bounded class",
-    summary: "Holds another queue to a rate by an average of its idle times, as RFC 2884's testbed did.",
+    summary: "Limits another queue to a rate by an average of its idle times, as RFC 2884's testbed did.",
     source: "Floyd and Jacobson 1995; Linux, sch_cbq",
     parameters: Settings::PARAMETERS,
     child: ChildKind::Queue,
@@ -53,21 +53,21 @@ parameters! {
     /// A bounded class as a scenario sets it.
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
-        /// The rate allotted to the class.
+        /// Rate of the class.
         #[source("tc-cbq(8), rate; RFC 2884, section 4.1")]
         #[required]
         pub rate: Rate = "1.5 Mbps";
         /// Packets of the average size that may leave at once after a pause.
         #[source("tc-cbq(8), maxburst; Linux, the root's default")]
         pub maxburst: u32 = "20", 0..=10_000, "packets";
-        /// Packets of the average size that leave at once after each wait while there is always something to send.
+        /// Packets of the average size that leave at once after each wait while the class is backlogged.
         #[source("tc-cbq(8), minburst")]
         #[off("0", "packets leave one by one")]
         pub minburst: u32 = "0", 0..=10_000, "packets";
-        /// How far the average of idle times may fall below zero; auto is without bound.
+        /// Lower bound of the average of idle times, as a distance below zero; auto is no bound.
         #[source("tc-cbq(8), minidle")]
         pub minidle: Option<Span> = "auto", 0..=1000, "s";
-        /// The weight of the newest idle time is 2 to the power of -ewma.
+        /// Exponent of the newest idle time's weight, 2^-ewma.
         #[source("tc-cbq(8), ewma; Linux, the default")]
         pub ewma: u8 = "5", 1..=31;
         /// Average packet size, by which the bursts are measured.

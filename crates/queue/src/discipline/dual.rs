@@ -41,7 +41,8 @@ use crate::limit::Limit;
 pub static ENTRY: DisciplineEntry = DisciplineEntry {
     name: "dualpi2",
     title: "DualPI2",
-    summary: "A low-latency and a classic queue with coupled signals: L4S flows wait next to nothing and share evenly with classic ones.",
+    summary: "A low-latency and a classic queue with coupled signals: L4S flows have almost no queueing delay and share the link evenly \
+        with classic flows.",
     source: "RFC 9332",
     parameters: Settings::PARAMETERS,
     child: ChildKind::Buffer,
@@ -67,30 +68,30 @@ parameters! {
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
         ..law: pi::Settings;
-        /// Wait from which packets of the L band are marked for its own sake.
+        /// Sojourn time from which packets of the L band are marked by its native AQM.
         #[source("RFC 9332, appendix A.1, minTh")]
         pub min_th: Span = "800 us", 0..=10, "s";
-        /// How much longer a wait marks every packet of the L band; 0 makes the ramp a step.
+        /// Further sojourn time at which every packet of the L band is marked; 0 makes the ramp a step.
         #[source("RFC 9332, appendix A.1")]
         pub range: Span = "400 us", 0..=10, "s";
-        /// No mark for the L band's own sake while at most this many packets wait in it, the one that leaves or comes counted.
+        /// Length of the L band, with the packet under test, up to which its native AQM marks none.
         #[source("RFC 9332, appendix A.2, Th_len")]
         pub th_len: u32 = "1", 0..=1_000_000, "packets";
-        /// When the length of the L band is compared with th_len: as the packet is dequeued, which exempts the last packet of a burst, or as it
-        /// is enqueued, which exempts the first. Linux compares at enqueue.
+        /// Time of the comparison with th_len: at dequeue, which exempts the last packet of a burst, or at enqueue, which exempts the
+        /// first. Linux compares at enqueue.
         #[source("RFC 9332, appendix A.2 with its note on Linux; Linux 7.2, sch_dualpi2, min_qlen_step")]
         pub th_len_at: ThLenCheck = "dequeue";
-        /// No signal of the base law while less than this waits in both bands.
+        /// Backlog of both bands below which the base AQM signals no packet.
         #[source("RFC 9332, appendix A.1: Linux takes two packets of the MTU")]
         pub min_backlog: u32 = "0 B", 0..=1_000_000_000, "bytes";
-        /// Which band is served next: by weighted round robin, or by the time that packets have waited.
+        /// Scheduler of the bands: weighted round robin, or time-shifted FIFO by sojourn time.
         #[source("RFC 9332, sections 4.2.2 and A.2")]
         pub scheduler: BandScheduler = "wrr";
         /// Weight of the C band; L has the rest.
         #[source("RFC 9332, section 4.2.2; Linux takes 0.1")]
         #[when(scheduler = "wrr")]
         pub classic_weight: f64 = "0.0625", 0.001..=0.999;
-        /// How much longer a packet of the C band may wait.
+        /// Time shift: additional sojourn time of the C band's packets before they are served first.
         #[source("RFC 9332, appendix A.2")]
         #[when(scheduler = "time-shifted")]
         pub tshift: Span = "50 ms", 0..=10, "s";

@@ -26,11 +26,16 @@ use crate::aqm::entry::{Contradictions, Gauge};
 pub static ENTRY: DisciplineEntry = DisciplineEntry {
     name: "tbf",
     title: "Token bucket",
-    summary: "Shapes another queue to a rate, and lets bursts of a given size pass.",
+    summary: "Shapes another queue to a rate, with bursts of a given size.",
     source: "tc-tbf(8); RFC 2697, section 3",
     parameters: Settings::PARAMETERS,
     child: ChildKind::Queue,
-    gauges: &[Gauge { name: "tokens", unit: "bytes", doc: "Tokens in the bucket when a packet was last taken or had to wait", symbol: "" }],
+    gauges: &[Gauge {
+        name: "tokens",
+        unit: "bytes",
+        doc: "Tokens in the bucket when a packet was last dequeued or had to wait",
+        symbol: "",
+    }],
     band_names: &[],
     lowest_mark: |_| None,
     check: Settings::check_peak_rate,
@@ -42,18 +47,18 @@ parameters! {
     /// A token bucket as a scenario sets it.
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
-        /// Rate at which tokens come.
+        /// Rate of the tokens.
         #[source("tc-tbf(8), rate")]
         #[required]
         pub rate: Rate = "1.5 Mbps";
-        /// Tokens that the bucket holds: how much may leave at once after a pause.
+        /// Capacity of the bucket: bytes that may leave at once after a pause.
         #[source("tc-tbf(8), burst")]
         #[required]
         pub burst: u64 = "10 KB", 1..=1e13, "bytes";
-        /// Rate at which a burst may leave; auto is the link's.
+        /// Rate at which a burst leaves; auto is the link's.
         #[source("tc-tbf(8), peakrate")]
         pub peakrate: Option<Rate> = "auto";
-        /// Tokens that the bucket of the peak rate holds, if there is one.
+        /// Capacity of the peak rate's bucket, with peakrate.
         #[source("tc-tbf(8), mtu")]
         pub mtu: u64 = "1500 B", 1..=1e13, "bytes";
     }

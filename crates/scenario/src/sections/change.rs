@@ -14,21 +14,21 @@ use crate::read::{Reader, TableInput};
 parameters! {
     /// The keys of a change.
     struct ChangeKeys {
-        /// When it happens, once or several times.
+        /// Time of the change, or several times.
         #[required]
         pub at: Vec<Span> = "10 s", 0..=8_640_000, "s";
-        /// How long after each of these times it happens again, and again; off is never.
+        /// Period after which each of these times repeats; off is never.
         pub every: OrOff<Span> = "off", 0.000_001..=8_640_000, "s";
-        /// Names of the links that change; NAME.reverse is the way back of one. Each of them has a queue.
+        /// Names of the links that change; NAME.reverse is the reverse direction of one. Each needs a queue.
         #[required]
         pub link: Vec<String> = "bottleneck";
-        /// Rate at which transmissions go that begin later; auto is as before.
+        /// Rate of transmissions that begin later; auto is unchanged.
         pub rate: Option<Rate> = "auto";
-        /// Propagation delay of packets that are sent later, of which none overtakes those before; auto is as before.
+        /// Propagation delay of packets sent later, which do not overtake earlier packets; auto is unchanged.
         pub delay: Option<Span> = "auto", 0..=8_640_000, "s";
-        /// Down, where no transmission begins and the queue fills, or up again; auto is as before.
+        /// State of the link: down, where no transmission begins and the queue fills, or up; auto is unchanged.
         pub state: Option<LinkStateName> = "auto";
-        /// What becomes of packets on the wire when the link goes down.
+        /// Fate of packets on the wire when the link goes down.
         #[when(state = "down")]
         pub on_wire: InFlightPacketsOnDown = "arrive";
     }
@@ -47,7 +47,7 @@ words! {
 pub const CHANGE: Section = Section {
     name: "change",
     title: "A change of links",
-    doc: "Links that change at given times: their rate, their delay, down and up.",
+    doc: "Changes of links at given times: rate, delay, down and up.",
     keys: ChangeKeys::PARAMETERS,
     tables: &[],
 };

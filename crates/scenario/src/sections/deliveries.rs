@@ -11,8 +11,8 @@ pub const DELIVERIES: TableDeclaration = TableDeclaration {
     key: "deliveries",
     content: TableContent::Deliveries,
     required: false,
-    doc: "Trace of delivery opportunities that the link follows in place of a rate: a file with a time in whole milliseconds on each line, or \
-          a list of such times. Each carries 1500 bytes, and after the last one it begins again.",
+    doc: "Trace of delivery opportunities, used instead of a rate: a file with a time in whole milliseconds on each line, or a list of \
+        such times. Each opportunity carries 1500 bytes. After the last one the trace repeats.",
     example: "\"cellular.trace\"",
 };
 

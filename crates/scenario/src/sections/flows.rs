@@ -18,22 +18,22 @@ pub const MAX_FLOWS: u64 = 1_000_000;
 parameters! {
     /// Keys of a group.
     struct GroupKeys {
-        /// Unique; names the group in results, and its flows' random streams.
+        /// Unique name of the group, in results and for the random streams of its flows.
         #[required]
         pub name: String = "flows";
-        /// How many flows; of an application that has several flows, or lets them come and go, how many applications.
+        /// Number of flows. Of an application that opens several flows, or opens and closes them, the number of applications.
         pub count: u32 = "1", 1..=MAX_FLOWS;
-        /// Node where the senders are; auto is where access leads, so it is given where there is no access.
+        /// Node of the senders; auto is the node that access leads to, so it is required without access.
         pub from: Option<String> = "auto";
-        /// Node where the sinks are; auto is where exit comes from, so it is given where there is no exit.
+        /// Node of the sinks; auto is the node that exit begins at, so it is required without exit.
         pub to: Option<String> = "auto";
-        /// Names of the links from the first node to the last, in order; NAME.reverse is the way back of a link. Auto is the route with the
-        /// fewest, among equals the one whose links are declared first.
+        /// Names of the links from the first node to the last, in order; NAME.reverse is the reverse direction of a link. Auto is the route
+        /// with the fewest links; among equal routes the one whose links are declared first.
         pub route: Option<Vec<String>> = "auto";
-        /// The same for the way of the acknowledgements, from the last node to the first; auto is over the links of the route, or where one of
-        /// them leads one way only the route with the fewest.
+        /// Route of the ACKs, from the last node to the first, in the same form. Auto is the reverse of the route; if one of its links has
+        /// no reverse direction, the route with the fewest links.
         pub route_back: Option<Vec<String>> = "auto";
-        /// When the flows start; a list is dealt out to them in turn.
+        /// Start time of the flows; a list is assigned to them in turn.
         pub start: Vec<Span> = "0 s", 0..=8_640_000, "s";
     }
 }
@@ -41,7 +41,7 @@ parameters! {
 pub const FLOWS: Section = Section {
     name: "flows",
     title: "A group of flows",
-    doc: "A group of flows that are alike. Acknowledgements take the way back, and are packets like all others there.",
+    doc: "A group of identical flows. Their ACKs take the reverse path, where they are ordinary packets.",
     keys: GroupKeys::PARAMETERS,
     tables: &[
         routes::ACCESS_TABLE,
@@ -51,14 +51,14 @@ pub const FLOWS: Section = Section {
             key: "udp",
             content: TableContent::One(&UDP),
             required: false,
-            doc: "Datagrams in place of TCP: nothing is acknowledged.",
+            doc: "Datagrams instead of TCP, without acknowledgements.",
             example: "{ packet_size = 1000 }",
         },
         TableDeclaration {
             key: "app",
             content: TableContent::App,
             required: false,
-            doc: "Application: a name, or kind = NAME with parameters; bulk if left out.",
+            doc: "Application: a name, or kind = NAME with parameters; bulk by default.",
             example: "{ kind = \"file\", bytes = \"1 MB\" }",
         },
     ],
@@ -67,7 +67,7 @@ pub const FLOWS: Section = Section {
 pub const UDP: Section = Section {
     name: "flows.udp",
     title: "Datagrams of each flow",
-    doc: "How the data of a group is carried that is sent as datagrams.",
+    doc: "Format of a group's datagrams.",
     keys: datagram::DatagramSettings::PARAMETERS,
     tables: &[],
 };

@@ -16,7 +16,7 @@ pub const IMPAIR: TableDeclaration = TableDeclaration {
     key: "impair",
     content: TableContent::Impairments,
     required: false,
-    doc: "What becomes of packets before the queue, in this order, behind what the keys ecn, loss_every and loss do.",
+    doc: "Impairments before the queue, applied in this order, after those of the keys ecn, loss_every and loss.",
     example: "[{ kind = \"loss\", rate = 0.01 }]",
 };
 

@@ -17,23 +17,23 @@ use crate::read::{ReadContext, Reader, TableInput};
 parameters! {
     /// Keys of a link.
     pub struct LinkKeys {
-        /// Unique; names the queue in results, and its random stream; NAME.reverse is the way back.
+        /// Unique name of the link. It names the queue in results, and the queue's random stream; NAME.reverse is the reverse direction.
         #[required]
         pub name: String = "bottleneck";
-        /// Node that the link leads from; its queue stands there.
+        /// Node at which the link begins; the queue is there.
         #[required]
         pub from: String = "router";
         /// Node at the far end.
         #[required]
         pub to: String = "sink";
-        /// Transmission rate; required unless there are deliveries, whose mean is then the default.
+        /// Transmission rate; required unless deliveries are given, whose mean is then the default.
         pub rate: Option<Rate> = "auto";
         /// Propagation delay.
         #[required]
         pub delay: Span = "5 ms", 0..=8_640_000, "s";
-        /// Packets that may wait where there is no queue, in a plain drop-tail buffer that is not measured.
+        /// Capacity of the plain drop-tail buffer of a link without a queue, in packets. That buffer is not measured.
         pub limit: u32 = "1000", 1..=MAX_PACKETS, "packets";
-        /// Leaves the way back out.
+        /// No reverse direction.
         pub one_way: bool = "false";
     }
 }
@@ -45,7 +45,7 @@ parameters! {
         pub rate: Option<Rate> = "auto";
         /// Propagation delay; auto is the link's.
         pub delay: Option<Span> = "auto", 0..=8_640_000, "s";
-        /// Packets that may wait where there is no queue, in a plain drop-tail buffer that is not measured.
+        /// Capacity of the plain drop-tail buffer of a link without a queue, in packets. That buffer is not measured.
         pub limit: u32 = "1000", 1..=MAX_PACKETS, "packets";
     }
 }
@@ -59,7 +59,8 @@ const REVERSE_LINK_KEYS: [Parameter; ReverseLinkKeys::PARAMETERS.len() + IMPAIRM
 pub const LINK: Section = Section {
     name: "link",
     title: "A link",
-    doc: "A link from one node to another, and the way back, which is like it but for the queue. What a link does to packets comes before its queue.",
+    doc: "A link from one node to another, with its reverse direction. The reverse has the same rate and delay, and no measured queue by \
+        default. The link's impairments apply to packets before they reach its queue.",
     keys: &LINK_KEYS,
     tables: &[
         QUEUE_TABLE,
@@ -69,7 +70,7 @@ pub const LINK: Section = Section {
             key: "reverse",
             content: TableContent::One(&REVERSE),
             required: false,
-            doc: "The way back, where it is not like the link, or has a queue.",
+            doc: "Reverse direction: its queue, and values that differ from the link's.",
             example: "{ rate = \"10 Mbps\" }",
         },
     ],
@@ -78,7 +79,7 @@ pub const LINK: Section = Section {
 pub const REVERSE: Section = Section {
     name: "link.reverse",
     title: "The way back of a link",
-    doc: "The way back, with a plain drop-tail buffer that is not measured unless it has a queue.",
+    doc: "The reverse direction of a link. It has a plain drop-tail buffer that is not measured, unless it has a queue.",
     keys: &REVERSE_LINK_KEYS,
     tables: &[QUEUE_TABLE, IMPAIR, DELIVERIES],
 };

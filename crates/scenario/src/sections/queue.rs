@@ -38,7 +38,7 @@ const MAX_LIMIT_BYTES: f64 = 1e13;
 parameters! {
     /// Keys of a queue besides its discipline's and its AQM's parameters.
     struct BufferKeys {
-        /// Buffer: how much may wait, the packet in transmission not counted.
+        /// Buffer capacity, without the packet in transmission.
         #[source("ns-2 2.35, queue-limit")]
         #[required]
         pub limit: Amount = "120";
@@ -48,7 +48,9 @@ parameters! {
 pub const QUEUE: Section = Section {
     name: "link.queue",
     title: "The queue of a link",
-    doc: "An AQM, aqm = NAME, with its parameters and the buffer; or a discipline, discipline = NAME, with its parameters and an AQM inside, aqm = { name = NAME }; or a queue of the kernel that --backend uml runs, kernel = NAME, with that kernel's parameters.",
+    doc: "A queue, given in one of three ways. An AQM: aqm = NAME, with its parameters and the buffer. A discipline: discipline = NAME, \
+        with its parameters and a child AQM, aqm = { name = NAME }. A queue of the kernel that --backend uml runs: kernel = NAME, \
+        with that kernel's parameters.",
     keys: BufferKeys::PARAMETERS,
     tables: &[],
 };

@@ -8,25 +8,24 @@ use super::declaration::Section;
 use crate::read::{Reader, TableInput};
 
 parameters! {
-    /// What to record besides the measures.
+    /// Series and events to record in addition to the measures.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Record {
-        /// Interval between samples of each queue's length and average, of the sojourn times since the sample before, and of what its AQM shows
-        /// of itself.
+        /// Interval between samples of each queue: length, average, sojourn times since the last sample, and the gauges of its AQM.
         pub queue: SampleInterval = "off", 1e-6..=8_640_000, "s";
-        /// Interval between samples of each flow's congestion window and threshold.
+        /// Interval between samples of each flow's congestion window and ssthresh.
         pub window: SampleInterval = "off", 1e-6..=8_640_000, "s";
         /// Rates, marks and drops of each group in bins of one second.
         pub rates: bool = "false";
         /// Every mark and drop at a queue, and every lockout.
         pub events: bool = "false";
-        /// How delays, round-trip times and times in queues are distributed over the measured interval.
+        /// Distributions of delays, round-trip times and sojourn times over the measured interval.
         pub distributions: bool = "false";
-        /// Each transaction: when it began, how long it took and how large it was.
+        /// Begin, duration and size of each transaction.
         pub transfers: bool = "false";
-        /// All that comes to each queue and all that it does, by which ecnlab replay puts the same packets through the same queue again.
+        /// Arrivals at each queue and its decisions. `ecnlab replay` feeds the same packets into the same queue again.
         pub arrivals: bool = "false";
-        /// Draw figures after the run.
+        /// Figures drawn after the run.
         pub plot: bool = "false";
     }
 }
@@ -53,7 +52,8 @@ impl ParameterType for SampleInterval {
 pub const RECORD: Section = Section {
     name: "record",
     title: "What is recorded",
-    doc: "What is recorded besides the measures. Recording takes memory in proportion to simulated time; measures do not.",
+    doc: "Series, events and distributions to record in addition to the measures. The memory of a recording grows with simulated time; \
+        that of measures does not.",
     keys: Record::PARAMETERS,
     tables: &[],
 };

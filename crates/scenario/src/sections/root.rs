@@ -14,16 +14,17 @@ pub const NETWORK: &str = "network";
 parameters! {
     /// What stands at the top of the file.
     pub struct RootKeys {
-        /// Title of the scenario; it is shown and changes no result.
+        /// Title of the scenario. It is shown and affects no result.
         #[required]
         pub name: String = "my scenario";
         /// Simulated time.
         #[required]
         pub duration: Span = "100 s", 0..=8_640_000, "s";
-        /// Where the measured interval begins; before duration.
+        /// Begin of the measured interval; before duration.
         pub measure_from: Span = "0 s", 0..=8_640_000, "s";
-        /// Random processing time at each sender's host before packets leave, which ends phase effects: uniform from zero to this, with the order
-        /// kept. `packet` is the transmission time of one full packet of the flow at the slowest link of its route that has a queue; 0 s is none.
+        /// Random processing time at each sender's host before packets leave, which removes phase effects. It is uniform from zero to this
+        /// value and keeps the order. `packet` is the transmission time of one full packet of the flow at the slowest link of its route
+        /// that has a queue; 0 s is none.
         #[source("Floyd and Jacobson 1992; ns-2 overhead_")]
         pub processing_jitter: ProcessingJitter = "0 s", 0..=3600, "s";
     }
@@ -62,28 +63,28 @@ pub const ROOT: Section = Section {
             key: "link",
             content: TableContent::Many(&link::LINK),
             required: false,
-            doc: "The links, one section or more, unless network makes them.",
+            doc: "Links, one section or more; not with network, which makes its own.",
             example: "[[link]]",
         },
         TableDeclaration {
             key: "flows",
             content: TableContent::Many(&flows::FLOWS),
             required: true,
-            doc: "The groups of flows, one section or more; at most 1 000 000 flows in all.",
+            doc: "Groups of flows, one section or more; at most 1 000 000 flows in all.",
             example: "[[flows]]",
         },
         TableDeclaration {
             key: "change",
             content: TableContent::Many(&change::CHANGE),
             required: false,
-            doc: "What changes about links while the run goes on.",
+            doc: "Changes of links during the run.",
             example: "[[change]]",
         },
         TableDeclaration {
             key: "record",
             content: TableContent::One(&record::RECORD),
             required: false,
-            doc: "What to record besides the measures.",
+            doc: "Series and events to record in addition to the measures.",
             example: "{ queue = \"10 ms\" }",
         },
     ],

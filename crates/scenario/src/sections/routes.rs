@@ -17,17 +17,17 @@ use crate::route::NetworkGraph;
 parameters! {
     /// Keys of a flow's private link.
     struct PrivateLinkKeys {
-        /// Transmission rate of one flow's link; a list is dealt out to the flows in turn.
+        /// Transmission rate of one flow's link; a list is assigned to the flows in turn.
         #[required]
         pub rate: Vec<Rate> = "10 Mbps";
-        /// Propagation delay, one way; a list is dealt out to the flows in turn. From a distribution, such as normal 40 ms, deviation 5 ms,
-        /// each run draws each flow's own, the same for both ways.
+        /// Propagation delay, one way; a list is assigned to the flows in turn. From a distribution, such as normal 40 ms, deviation 5 ms,
+        /// each run draws one delay for each flow, the same for both directions.
         #[required]
         pub delay: Vec<TimeDistribution> = "5 ms", 0..=8_640_000, "s";
-        /// Each run lengthens each flow's delay by a uniform draw of up to this, so that flows alike do not keep step.
+        /// Largest random addition to each flow's delay, uniform, drawn in each run; it keeps identical flows out of step.
         #[source("Floyd and Jacobson 1992, phase effects")]
         pub spread: Span = "0 s", 0..=8_640_000, "s";
-        /// Packets that may wait; a list is dealt out to the flows in turn.
+        /// Buffer capacity in packets; a list is assigned to the flows in turn.
         pub limit: Vec<u32> = "1000", 1..=MAX_PACKETS, "packets";
     }
 }
@@ -57,7 +57,8 @@ const EXIT_KEYS: [Parameter; 1 + PRIVATE_LINK_KEYS] = concat_parameter_tables(&[
 pub const ACCESS: Section = Section {
     name: "flows.access",
     title: "A private link of each flow, to its first node",
-    doc: "A private link from each flow's source to the first node of its route, a plain drop-tail buffer that is not measured, alike in both directions.",
+    doc: "A private link from each flow's source to the first node of its route. Both directions have the same plain drop-tail buffer, \
+        which is not measured.",
     keys: &ACCESS_KEYS,
     tables: &[IMPAIR],
 };
@@ -65,7 +66,8 @@ pub const ACCESS: Section = Section {
 pub const EXIT: Section = Section {
     name: "flows.exit",
     title: "A private link of each flow, from its last node",
-    doc: "A private link from the last node of each flow's route to its sink, a plain drop-tail buffer that is not measured, alike in both directions.",
+    doc: "A private link from the last node of each flow's route to its sink. Both directions have the same plain drop-tail buffer, \
+        which is not measured.",
     keys: &EXIT_KEYS,
     tables: &[IMPAIR],
 };
@@ -74,7 +76,7 @@ pub const ACCESS_TABLE: TableDeclaration = TableDeclaration {
     key: "access",
     content: TableContent::One(&ACCESS),
     required: false,
-    doc: "A private link for each flow to the first node of its route, and one back.",
+    doc: "A private link for each flow to the first node of its route, with its reverse direction.",
     example: "{ to = \"router\", rate = \"10 Mbps\", delay = \"5 ms\" }",
 };
 
@@ -82,7 +84,7 @@ pub const EXIT_TABLE: TableDeclaration = TableDeclaration {
     key: "exit",
     content: TableContent::One(&EXIT),
     required: false,
-    doc: "A private link for each flow from the last node of its route to its sink, and one back.",
+    doc: "A private link for each flow from the last node of its route to its sink, with its reverse direction.",
     example: "{ from = \"router\", rate = \"10 Mbps\", delay = \"5 ms\" }",
 };
 

@@ -21,7 +21,8 @@ pub const TCP_TABLE: TableDeclaration = TableDeclaration {
     key: "tcp",
     content: TableContent::Tcp,
     required: false,
-    doc: "TCP at both ends: a profile, a variant if given, parameters, and quirks = { ... }, of which the later win. Each group has tcp or udp.",
+    doc: "TCP at both ends: a profile, optionally a variant, parameters, and quirks = { ... }; later ones override earlier ones. Each \
+        group has tcp or udp.",
     example: "{ profile = \"ns2\", ecn = true }",
 };
 

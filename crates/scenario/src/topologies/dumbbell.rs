@@ -19,7 +19,7 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
             key: "queue_back",
             content: TableContent::Queue,
             required: false,
-            doc: "The queue before the bottleneck's way back; a plain buffer if left out.",
+            doc: "Queue of the bottleneck's reverse direction; a plain buffer by default.",
             example: "{ aqm = \"droptail\", limit = 100 }",
         },
     ],

@@ -11,12 +11,12 @@ use crate::tree::Node;
 pub static ENTRY: TopologyEntry = TopologyEntry {
     name: "incast",
     title: "Data-centre leaf with incast",
-    summary: "Many servers send to one receiver through the shallow buffer of the port that it is connected to.",
+    summary: "Many servers send to one receiver through the shallow buffer of its switch port.",
     source: "Alizadeh and others 2010, sections 2.3 and 4.2; RFC 8257, section 1",
     parameters: Incast::PARAMETERS,
     tables: &[TableDeclaration {
         required: false,
-        doc: "The queue of the port; DCTCP's step with threshold and limit if left out.",
+        doc: "Queue of the port; DCTCP's step with threshold and limit by default.",
         example: "{ aqm = \"step\", limit = \"300 KB\", threshold = 65 }",
         ..QUEUE
     }],
@@ -40,16 +40,16 @@ parameters! {
     pub struct Incast {
         /// Rate of every link.
         pub rate: Rate = "10 Gbps";
-        /// Propagation delay of every link, one way, with what the hosts take.
+        /// Propagation delay of every link, one way, including the hosts' delays.
         pub delay: Span = "10 us", 0..=8_640_000, "s";
-        /// Each run lengthens each server's delay by a uniform draw of up to this, so that servers alike do not keep step.
+        /// Largest random addition to each server's delay, uniform, drawn in each run; it keeps identical servers out of step.
         pub spread: Span = "0 s", 0..=8_640_000, "s";
-        /// Buffer of the port, where no queue is given.
+        /// Buffer of the port, without a queue.
         pub limit: Amount = "300 KB";
-        /// Packets from which on the port marks, where no queue is given.
+        /// Queue length from which the port marks, without a queue.
         #[source("Alizadeh and others 2010: 65 packets at 10 Gbps")]
         pub threshold: Amount = "65";
-        /// Packets that may wait before each server's own link.
+        /// Buffer of each server's private link, in packets.
         pub server_limit: u32 = "1000", 1..=MAX_PACKETS, "packets";
     }
 }

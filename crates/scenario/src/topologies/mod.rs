@@ -50,13 +50,15 @@ pub const TOPOLOGY: &str = "topology";
 parameters! {
     /// The hosts of a topology, each with a private link to its router.
     struct HostKeys {
-        /// Transmission rate of each host's own link; a list is dealt out to the flows in turn.
+        /// Transmission rate of each host's private link; a list is assigned to the flows in turn.
         pub host_rate: Vec<Rate> = "1 Gbps";
-        /// Propagation delay of each host's own link, one way; a list is dealt out to the flows in turn, and a distribution is drawn from.
+        /// Propagation delay of each host's private link, one way; a list is assigned to the flows in turn, and a distribution is drawn
+        /// from.
         pub host_delay: Vec<TimeDistribution> = "1 ms", 0..=8_640_000, "s";
-        /// Each run lengthens the delay of each host's own link by a uniform draw of up to this, so that flows alike do not keep step.
+        /// Largest random addition to the delay of each host's private link, uniform, drawn in each run; it keeps identical flows out of
+        /// step.
         pub host_spread: Span = "0 s", 0..=8_640_000, "s";
-        /// Packets that may wait before each host's own link.
+        /// Buffer of each host's private link in packets.
         pub host_limit: u32 = "1000", 1..=MAX_PACKETS, "packets";
     }
 }
@@ -74,7 +76,7 @@ const QUEUE: TableDeclaration = TableDeclaration {
     key: "queue",
     content: TableContent::Queue,
     required: true,
-    doc: "The queue before the bottleneck.",
+    doc: "Queue of the bottleneck.",
     example: "{ aqm = \"ecn\", limit = 120, min_th = 10, max_th = 30 }",
 };
 

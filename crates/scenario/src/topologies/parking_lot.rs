@@ -12,16 +12,16 @@ const CROSS_EXAMPLE: &str = "{ name = \"cross\", count = 10, tcp = { profile = \
 pub static ENTRY: TopologyEntry = TopologyEntry {
     name: "parking-lot",
     title: "Parking lot",
-    summary: "Several bottlenecks in a row: long flows cross all of them, and cross traffic one each.",
+    summary: "Several bottlenecks in a row: long flows cross all of them, and cross traffic crosses one each.",
     source: "RFC 5166, section 2; RFC 7928, section 3",
     parameters: ParkingLot::PARAMETERS,
     tables: &[
-        TableDeclaration { doc: "The queue before each hop.", ..QUEUE },
+        TableDeclaration { doc: "Queue of each hop.", ..QUEUE },
         TableDeclaration {
             key: "cross",
             content: TableContent::One(&flows::FLOWS),
             required: false,
-            doc: "A group of flows across each hop, written as in [[flows]] without its ends; its name gets the hop's number.",
+            doc: "Group of flows across each hop, written as in [[flows]] without its end nodes; the hop's number is appended to its name.",
             example: CROSS_EXAMPLE,
         },
     ],
@@ -65,7 +65,7 @@ parameters! {
     /// A parking lot as a scenario sets it.
     pub struct ParkingLot {
         ..hosts: HostKeys;
-        /// How many bottlenecks.
+        /// Number of bottlenecks.
         pub hops: u32 = "3", 1..=100;
         /// Rate of each hop.
         #[required]

@@ -18,7 +18,7 @@ pub static ENTRY: TopologyEntry = TopologyEntry {
     parameters: RedEcn::PARAMETERS,
     tables: &[TableDeclaration {
         required: false,
-        doc: "The queue before the bottleneck; RED with the paper's thresholds if left out.",
+        doc: "Queue of the bottleneck; RED with the paper's thresholds by default.",
         example: "{ aqm = \"ecn\", limit = 25, min_th = 6, max_th = 18 }",
         ..QUEUE
     }],
@@ -51,11 +51,11 @@ parameters! {
         /// Propagation delay of the long link, one way; the paper has 25 to 500 ms.
         #[required]
         pub delay: Span = "100 ms", 0..=8_640_000, "s";
-        /// Rate of the bottleneck. The paper leaves it open; ten sources got 1.44 Mbps at its shortest delay.
+        /// Rate of the bottleneck. The paper does not give it; ten sources got 1.44 Mbps at its shortest delay.
         pub rate: Rate = "1.5 Mbps";
-        /// Propagation delay of the bottleneck, one way. The paper leaves it open.
+        /// Propagation delay of the bottleneck, one way. The paper does not give it.
         pub bottleneck_delay: Span = "10 ms", 0..=8_640_000, "s";
-        /// Rate of the long link. The paper leaves it open.
+        /// Rate of the long link. The paper does not give it.
         pub long_rate: Rate = "10 Mbps";
         /// Rate of the link of each of the hosts `sources`.
         #[source("Gharegozi, section III")]
@@ -66,7 +66,7 @@ parameters! {
         /// Propagation delay of each host's link, one way.
         #[source("Gharegozi, section III")]
         pub host_delay: Span = "10 ms", 0..=8_640_000, "s";
-        /// Packets that may wait everywhere but in the queue.
+        /// Buffer of each link without a queue, in packets.
         #[source("Gharegozi, section III")]
         pub limit: u32 = "25", 1..=MAX_PACKETS, "packets";
     }

@@ -13,10 +13,10 @@ use crate::tree::Node;
 pub static ENTRY: TopologyEntry = TopologyEntry {
     name: "rfc2884",
     title: "RFC 2884's testbed",
-    summary: "A server, a router that shapes what leaves it by class-based queueing, a router that delays, and three receivers.",
+    summary: "A server, a router that shapes by class-based queueing, a router that delays, and three receivers.",
     source: "RFC 2884, section 4.1",
     parameters: Testbed::PARAMETERS,
-    tables: &[TableDeclaration { doc: "What waits inside the shaper, with its AQM.", ..QUEUE }],
+    tables: &[TableDeclaration { doc: "Queue inside the shaper, with its AQM.", ..QUEUE }],
     nodes: "`server` - lan - r1 - bottleneck - r2, and from there to the receivers `on`, `off` and `c` over links of these names.",
     example: "network = { topology = \"rfc2884\", queue = { aqm = \"ecn\", limit = 50, min_th = 5, max_th = 15 } }",
     make: |_, given, values| {
@@ -38,7 +38,7 @@ parameters! {
         /// Rate to which R1 shapes.
         #[source("RFC 2884, section 4.1")]
         pub rate: Rate = "1.5 Mbps";
-        /// What R2 delays, each way.
+        /// Delay of R2, each way.
         #[source("RFC 2884, section 4.1")]
         pub delay: Span = "20 ms", 0..=8_640_000, "s";
         /// Rate of all physical links.

@@ -11,7 +11,7 @@ use crate::packet::Packet;
 pub static ECN_PATH: ImpairmentKind = ImpairmentKind {
     name: "ecn-path",
     title: "A path that tampers with ECN",
-    summary: "Clears ECN codepoints or flags, or drops packets for them.",
+    summary: "Clears ECN codepoints or flags, or drops packets because of them.",
     source: "Bauer, Beverly and Berger 2011; RFC 3168, section 6.1.1.1",
     parameters: EcnPathSettings::PARAMETERS,
     ..ImpairmentKind::with_constructor(|values| Impairment::Ecn(EcnPathSettings::from_values(values).path))
@@ -20,7 +20,7 @@ pub static ECN_PATH: ImpairmentKind = ImpairmentKind {
 pub static RANDOM_MARKS: ImpairmentKind = ImpairmentKind {
     name: "mark",
     title: "Random marks",
-    summary: "Marks packets with a probability, each independently of the others; those that cannot be marked pass as they are.",
+    summary: "Marks packets with a probability, each independently of the others; packets that are not ECN-capable pass unchanged.",
     source: "RFC 3168, section 5",
     parameters: RandomMarkSettings::PARAMETERS,
     ..ImpairmentKind::with_constructor(|values| Impairment::RandomMarks(RandomMarks::from_values(values)))
@@ -29,7 +29,8 @@ pub static RANDOM_MARKS: ImpairmentKind = ImpairmentKind {
 parameters! {
     /// A path that tampers with ECN as a scenario sets it.
     struct EcnPathSettings {
-        /// What it does: clear ECT and CE; drop packets with ECT or CE; clear ECE and CWR of SYN and SYN-ACK; drop ECN-setup SYNs; nothing.
+        /// Treatment of ECN: clear ECT and CE; drop packets with ECT or CE; clear ECE and CWR of SYN and SYN-ACK; drop ECN-setup SYNs;
+        /// none.
         #[source("Bauer, Beverly and Berger 2011; RFC 3168, section 6.1.1.1")]
         #[required]
         #[off("keep", "nothing is done")]
@@ -62,7 +63,7 @@ parameters! {
         #[required]
         #[off("0", "no packet is marked")]
         pub rate: f64 = "0.01", 0..=1;
-        /// How loud: CE, or MECN's quieter level, which only senders with ecn_echo = "mecn" read.
+        /// Level of the marks: CE, or MECN's lower level, which only senders with ecn_echo = "mecn" read.
         #[source("RFC 3168, section 5; Durresi, Sridharan, Liu, Goyal and Jain 2001")]
         pub level: MarkLevel = "congested";
     }

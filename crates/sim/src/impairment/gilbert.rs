@@ -25,7 +25,8 @@ use super::{Impairment, ImpairmentAction, ImpairmentKind};
 pub static BURST_LOSS: ImpairmentKind = ImpairmentKind {
     name: "burst-loss",
     title: "Bursty losses",
-    summary: "Loses packets in bursts, as a channel with a good and a bad state does. Give either p and r, or rate and burst.",
+    summary: "Loses packets in bursts, by the Gilbert-Elliott model of a channel with a good and a bad state. Give either p and r, or \
+        rate and burst.",
     source: "Gilbert 1960; Elliott 1963; Hasslinger and Hohlfeld 2008",
     parameters: GilbertElliottSettings::PARAMETERS,
     example: Some("rate = 0.01, burst = 5"),
@@ -36,22 +37,22 @@ pub static BURST_LOSS: ImpairmentKind = ImpairmentKind {
 parameters! {
     /// A channel of two states as a scenario sets it.
     struct GilbertElliottSettings {
-        /// Probability to go from good to bad at a packet; auto is what rate and burst make of it.
+        /// Probability of a transition from good to bad at a packet; auto follows from rate and burst.
         #[source("Hasslinger and Hohlfeld 2008; netem, gemodel")]
         pub p: Option<f64> = "auto", 0..=1;
-        /// Probability to go from bad to good at a packet; auto is what burst makes of it.
+        /// Probability of a transition from bad to good at a packet; auto follows from burst.
         #[source("Hasslinger and Hohlfeld 2008; netem, gemodel")]
         pub r: Option<f64> = "auto", 0..=1;
-        /// Probability that a packet passes in bad.
+        /// Probability that a packet passes in the bad state.
         #[source("Elliott 1963; netem, gemodel")]
         pub h: f64 = "0", 0..=1;
-        /// Probability that a packet passes in good.
+        /// Probability that a packet passes in the good state.
         #[source("Elliott 1963; netem, gemodel")]
         pub k: f64 = "1", 0..=1;
-        /// Share of packets that are lost, in place of p.
+        /// Share of packets that are lost, instead of p.
         #[source("Hasslinger and Hohlfeld 2008")]
         pub rate: Option<f64> = "auto", 0..=1;
-        /// Mean stay in bad, in packets, in place of r.
+        /// Mean length of the bad state in packets, instead of r.
         #[source("Hasslinger and Hohlfeld 2008")]
         pub burst: Option<f64> = "auto", 1..=1_000_000_000, "packets";
     }

@@ -10,7 +10,7 @@ use super::{Impairment, ImpairmentAction, ImpairmentKind};
 pub static JITTER: ImpairmentKind = ImpairmentKind {
     name: "jitter",
     title: "Jitter",
-    summary: "Delays each packet by a draw, before the queue.",
+    summary: "Delays each packet by a random time before the queue.",
     source: "netem, delay and distribution",
     parameters: JitterSettings::PARAMETERS,
     ..ImpairmentKind::with_constructor(|values| {
@@ -22,11 +22,11 @@ parameters! {
     /// Jitter as a scenario sets it.
     #[derive(Clone, Debug)]
     struct JitterSettings {
-        /// How long a packet is held, each for a draw of its own.
+        /// Distribution of the delay, drawn for each packet.
         #[source("netem, delay and distribution")]
         #[required]
         pub delay: TimeDistribution = "uniform 0 ms to 10 ms", 0..=8_640_000, "s";
-        /// Whether packets keep their order, or go on each after its own delay and may overtake.
+        /// Order of packets: kept, or overtaking, where each packet continues after its delay.
         #[source("netem, delay, which overtakes")]
         pub order: PacketOrder = "keep";
     }

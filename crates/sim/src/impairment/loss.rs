@@ -16,7 +16,7 @@ pub static RANDOM_LOSS: ImpairmentKind = ImpairmentKind {
 pub static PERIODIC_LOSS: ImpairmentKind = ImpairmentKind {
     name: "periodic-loss",
     title: "Periodic losses",
-    summary: "Loses one packet in so many: the last of each so many that come.",
+    summary: "Loses one packet in N: the last of every N arriving packets.",
     source: "RFC 3649, section 2: the deterministic model of response functions; ns-2 2.35, ErrorModel/Periodic",
     parameters: PeriodicLossSettings::PARAMETERS,
     ..ImpairmentKind::with_constructor(|values| {
@@ -40,7 +40,7 @@ parameters! {
 parameters! {
     /// Periodic losses as a scenario sets them.
     struct PeriodicLossSettings {
-        /// One packet in so many is lost.
+        /// Number N: one packet in N is lost.
         #[source("ns-2 2.35, ErrorModel/Periodic, period_")]
         #[required]
         #[off("1", "every packet is lost")]

@@ -28,7 +28,7 @@ parameters! {
     /// The impairments that have a key of their own.
     #[derive(Clone, Copy, Debug)]
     pub struct ImpairmentKeys {
-        /// What the path does to ECN: nothing; clear ECT and CE; drop packets with ECT or CE; clear ECE and CWR of SYN and SYN-ACK; drop
+        /// Treatment of ECN by the path: none; clear ECT and CE; drop packets with ECT or CE; clear ECE and CWR of SYN and SYN-ACK; drop
         /// ECN-setup SYNs.
         #[source("Bauer, Beverly and Berger 2011; RFC 3168, section 6.1.1.1")]
         pub ecn: EcnPath = "keep";
@@ -36,7 +36,7 @@ parameters! {
         #[source("ns-2 2.35, ErrorModel")]
         #[off("1", "every packet is lost")]
         pub loss: f64 = "0", 0..=1;
-        /// One packet in so many is lost before the queue: the last of each so many that come; 0 loses none.
+        /// Period of losses before the queue: the last of every N arriving packets is lost; 0 loses none.
         #[source("RFC 3649, section 2: the deterministic model of response functions; ns-2 2.35, ErrorModel/Periodic")]
         #[off("1", "every packet is lost")]
         pub loss_every: u64 = "0", 0..=1e12, "packets";

@@ -11,7 +11,7 @@ use super::{Impairment, ImpairmentAction, ImpairmentKind};
 pub static REORDER: ImpairmentKind = ImpairmentKind {
     name: "reorder",
     title: "Reordering",
-    summary: "Holds a share of the packets for a time, or until so many others have overtaken them, whichever comes first.",
+    summary: "Delays a share of the packets by a time, or until a number of others have overtaken them, whichever is first.",
     source: "RFC 4737; netem, reorder",
     parameters: ReorderSettings::PARAMETERS,
     ..ImpairmentKind::with_constructor(|values| Impairment::Reorder(Reorder::from_keys(values)))
@@ -20,7 +20,7 @@ pub static REORDER: ImpairmentKind = ImpairmentKind {
 pub static DUPLICATE: ImpairmentKind = ImpairmentKind {
     name: "duplicate",
     title: "Duplication",
-    summary: "Copies a share of the packets; a copy goes on right behind its packet, and each of them meets what comes after this.",
+    summary: "Copies a share of the packets. A copy follows directly behind its packet, and later impairments apply to each of them.",
     source: "RFC 5560; netem, duplicate",
     parameters: Duplicate::PARAMETERS,
     ..ImpairmentKind::with_constructor(|values| Impairment::Duplicate(Duplicate::from_values(values)))
@@ -30,17 +30,17 @@ parameters! {
     /// Reordering as a scenario sets it.
     #[derive(Clone, Copy, Debug)]
     struct ReorderSettings {
-        /// Probability that a packet is held.
+        /// Probability that a packet is delayed.
         #[source("netem, reorder: its share passes at once and the others are held")]
         #[required]
         #[off("0", "no packet is held")]
         pub rate: f64 = "0.01", 0..=1;
-        /// How long it is held.
+        /// Longest delay.
         #[source("netem, delay")]
         #[required]
         #[off("0 s", "a packet that is held goes on at once")]
         pub delay: Span = "10 ms", 0..=8_640_000, "s";
-        /// After how many packets that overtook it, it goes on before that time; off is after the time alone.
+        /// Number of overtaking packets after which a packet continues before that time; off uses the time only.
         #[source("RFC 4737, section 4.2: the extent of reordering")]
         pub packets: OrOff<u32> = "off", 1..=1_000_000, "packets";
     }

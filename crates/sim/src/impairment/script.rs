@@ -15,7 +15,7 @@ use crate::packet::Packet;
 pub static SCRIPT: ImpairmentKind = ImpairmentKind {
     name: "script",
     title: "Scripted losses, marks, copies or delays",
-    summary: "Loses, marks, copies or delays the packets that it names: by number, by time, by what they do to the connection, or by segment.",
+    summary: "Loses, marks, copies or delays selected packets: by number, by time, by flag, or by segment.",
     source: "ns-2 2.35, ErrorModel/List",
     parameters: ScriptSettings::PARAMETERS,
     example: Some("packets = [10, 11]"),
@@ -37,19 +37,19 @@ parameters! {
         #[source("RFC 4737")]
         #[when(action = "delay")]
         pub extra_delay: Span = "10 ms", 0.000001..=1_000_000, "s";
-        /// Packets by their number at this place of the link, from 0, whatever they are.
+        /// Packets by their number at this impairment, from 0, of any kind.
         #[source("ns-2 2.35, ErrorModel/List, droplist")]
         pub packets: OrOff<Vec<u64>> = "off", 0..=1e12;
-        /// The first packet that comes at each of these times or later.
+        /// The first packet that arrives at or after each of these times.
         #[source("ns-2 2.35, ErrorModel, unit_ time")]
         pub times: OrOff<Vec<Span>> = "off", 0..=8_640_000, "s";
-        /// All packets that come from the first of two times on and before the second.
+        /// All packets that arrive from the first of two times on and before the second.
         #[source("ns-2 2.35, ErrorModel, unit_ time")]
         pub during: OrOff<Vec<Span>> = "off", 0..=8_640_000, "s";
-        /// Packets that open or close the connection, or tell that the window is reduced.
+        /// Packets that open or close the connection, or that signal a reduced window.
         #[source("RFC 9293, section 3.1; RFC 3168, section 6.1.2")]
         pub flag: OrOff<SelectorFlag> = "off";
-        /// Segments by their number, from 0; a SYN and a FIN take a number each.
+        /// Segments by their number, from 0; a SYN and a FIN have a number each.
         #[source("ns-2 2.35, Agent/TCP, seqno_")]
         pub segments: OrOff<Vec<u64>> = "off", 0..=1e12;
         /// The flow of the segments, by its number in results, from 0; auto is every flow.

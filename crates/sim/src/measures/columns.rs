@@ -129,12 +129,9 @@ pub static FLOWS: TableSpec<FlowRow> = TableSpec {
         SharedColumns::SUM_COLUMNS,
         &[real_column("rtt_min_s", "s", "Smallest round-trip time of the whole run", |row| row.rtt_min_s)],
         SharedColumns::DELAY_COLUMNS,
-        &[real_column(
-            "completion_s",
-            "s",
-            "From the flow's start until all that it ever has to send was acknowledged; NaN if it was not",
-            |row| row.completion_s,
-        )],
+        &[real_column("completion_s", "s", "Time from the flow's start until all its data was acknowledged; NaN if it was not", |row| {
+            row.completion_s
+        })],
         SharedColumns::TRANSACTION_COLUMNS,
     ],
 };
@@ -145,7 +142,7 @@ pub static GROUPS: TableSpec<GroupRow> = TableSpec {
     columns: &[
         &[
             name_column("group", NetworkNameSource::Group, "Name of the `[[flows]]` section", |row| row.group),
-            count_column("flows", "flows", "How many flows it has", |row| row.flows),
+            count_column("flows", "flows", "Number of flows", |row| row.flows),
         ],
         SharedColumns::RATE_COLUMNS,
         SharedColumns::SUM_COLUMNS,
@@ -156,7 +153,7 @@ pub static GROUPS: TableSpec<GroupRow> = TableSpec {
 
 pub static TOTAL: TableSpec<TotalRow> = TableSpec {
     name: "total",
-    doc: "one row: the same over all flows, and how evenly they share",
+    doc: "one row: the same over all flows, and their fairness",
     columns: &[
         SharedColumns::RATE_COLUMNS,
         SharedColumns::SUM_COLUMNS,
@@ -170,14 +167,14 @@ pub static TOTAL: TableSpec<TotalRow> = TableSpec {
             "jain_1s",
             "Mean of Jain's index of ",
             [
-                " over the bins of one second; a bin in which nothing was delivered is left out. \
+                " over bins of one second, without bins in which nothing was delivered. \
                  Bins begin at whole seconds; those that begin before `measure_from` are left out",
                 " over the same bins"
             ],
             |row| row.jain_1s
         ),
         &[
-            real_column("min_max_goodput_ratio", "1", "Smallest over largest group, by mean goodput of a flow; 1 is equal", |row| {
+            real_column("min_max_goodput_ratio", "1", "Smallest over largest group by mean goodput of a flow; 1 is equal", |row| {
                 row.min_max_goodput_ratio
             }),
             real_column("power", "bit/s^2", "Goodput over mean one-way delay", TotalRow::power),
@@ -196,15 +193,16 @@ pub static COMPLETIONS: TableSpec<CompletionRow> = TableSpec {
     columns: &[
         &[
             name_column("group", NetworkNameSource::Group, "Name of the `[[flows]]` section", |row| row.group),
-            count_column("size_from_bytes", "bytes", "Least application data of the step", |row| row.size_range[0]),
-            count_column("size_to_bytes", "bytes", "Application data from which on the next step counts", |row| row.size_range[1]),
+            count_column("size_from_bytes", "bytes", "Smallest application data of the size class", |row| row.size_range[0]),
+            count_column("size_to_bytes", "bytes", "Application data at which the next size class begins", |row| row.size_range[1]),
             count_column("transactions", "transactions", "Transactions of that size that ended in the interval", |row| row.transactions),
         ],
-        &time_columns!("transaction", "time that one took", |row| row.transaction),
+        &time_columns!("transaction", "duration", |row| row.transaction),
         &[real_column(
             "slowdown_mean",
             "1",
-            "Mean of how many times as long as it has to one took: as long as its data at the narrowest link of the route and an empty round trip",
+            "Mean slowdown: the duration over its minimum, which is the time of the data at the narrowest link of the route plus an \
+                empty round trip",
             |row| row.slowdown,
         )],
     ],
@@ -219,16 +217,16 @@ pub static QUEUES: TableSpec<QueueRow> = TableSpec {
             count_column(
                 "arrivals",
                 "packets",
-                "Packets that came to the link, dropped ones and copies made before the queue included",
+                "Packets that arrived at the link, with dropped ones and with copies made before the queue",
                 |row| row.arrivals,
             ),
             count_column("departures", "packets", "Packets whose transmission began", |row| row.departures),
             count_column("marks", "packets", "Packets marked by the queue", |row| row.marks),
-            count_column("drops", "packets", "Packets dropped, the sum of the next five", QueueRow::drops),
-            count_column("drops_early", "packets", "Dropped by the AQM's law, before the queue was beyond what it tolerates", |row| {
+            count_column("drops", "packets", "Packets dropped, the sum of the next five columns", QueueRow::drops),
+            count_column("drops_early", "packets", "Dropped by the AQM while the queue was within its tolerance", |row| {
                 row.drops[SignalCause::Early]
             }),
-            count_column("drops_forced", "packets", "Dropped because the queue was beyond what the AQM tolerates", |row| {
+            count_column("drops_forced", "packets", "Dropped because the queue was beyond the AQM's tolerance", |row| {
                 row.drops[SignalCause::Forced]
             }),
             count_column("drops_overflow", "packets", "Dropped because the buffer was full", |row| row.drops[SignalCause::Overflow]),
@@ -242,19 +240,20 @@ pub static QUEUES: TableSpec<QueueRow> = TableSpec {
             real_column(
                 "average_mean_packets",
                 "packets",
-                "Mean over arrivals of the AQM's own average, each after the arrival was taken in; NaN if the AQM keeps none",
+                "Mean over arrivals of the AQM's average queue length, each after its update by the arrival; NaN if the AQM has no average",
                 |row| row.average_mean,
             ),
-            real_column("empty_fraction", "1", "Share of the time in which nothing waited", |row| row.empty_fraction),
+            real_column("empty_fraction", "1", "Share of the time with an empty queue", |row| row.empty_fraction),
             real_column(
                 "utilisation",
                 "1",
-                "Share of the interval in which a packet was in transmission; a packet counts if its transmission began in the interval. Of a \
-             link that follows a trace, the share of the bytes that its opportunities could carry. A link that is down sends nothing",
+                "Share of the interval in which a packet was in transmission; a packet counts if its transmission began in the interval. \
+                    For a trace-driven link, the share of the bytes that its opportunities could carry. A link that is down sends \
+                    nothing",
                 |row| row.utilisation,
             ),
         ],
-        &time_columns!("sojourn", "wait of the packets that departed", mean: ", transmission not included", |row| row.sojourn),
+        &time_columns!("sojourn", "sojourn time of the packets that departed", mean: ", without transmission", |row| row.sojourn),
     ],
 };
 
@@ -265,14 +264,14 @@ pub static BANDS: TableSpec<BandRow> = TableSpec {
         &[
             name_column("queue", NetworkNameSource::Queue, "Name of the link", |row| row.queue),
             name_column("band", NetworkNameSource::Band, "Name of the band", |row| row.band),
-            count_column("arrivals", "packets", "Packets that came to the band, dropped ones included", |row| row.arrivals),
+            count_column("arrivals", "packets", "Packets that arrived at the band, with dropped ones", |row| row.arrivals),
             count_column("departures", "packets", "Packets whose transmission began", |row| row.departures),
             count_column("marks", "packets", "Packets marked by the queue", |row| row.marks),
             count_column("drops_early", "packets", "As in `queues`", |row| row.drops[SignalCause::Early]),
             count_column("drops_forced", "packets", "As in `queues`", |row| row.drops[SignalCause::Forced]),
             count_column("drops_overflow", "packets", "As in `queues`", |row| row.drops[SignalCause::Overflow]),
         ],
-        &time_columns!("sojourn", "wait of the packets that departed", mean: ", transmission not included", |row| row.sojourn),
+        &time_columns!("sojourn", "sojourn time of the packets that departed", mean: ", without transmission", |row| row.sojourn),
     ],
 };
 
@@ -284,19 +283,19 @@ pub static IMPAIRMENTS: TableSpec<ImpairmentRow> = TableSpec {
         name_column(
             "link",
             NetworkNameSource::Link,
-            "Name of the link: as declared, with `.reverse` behind it on the way back, and `GROUP.access` of private links",
+            "Name of the link as declared, with `.reverse` for the reverse direction, and `GROUP.access` for private links",
             |row| row.link,
         ),
-        index_column("position", "index", "Which of the link's impairments, from 0", |row| row.position),
-        name_column("kind", NetworkNameSource::Word(&IMPAIRMENT_NAMES), "What kind of impairment", |row| row.kind),
-        count_column("arrivals", "packets", "Packets that came to it", |row| row.counts.arrived),
+        index_column("position", "index", "Position among the link's impairments, from 0", |row| row.position),
+        name_column("kind", NetworkNameSource::Word(&IMPAIRMENT_NAMES), "Kind of the impairment", |row| row.kind),
+        count_column("arrivals", "packets", "Packets that arrived at it", |row| row.counts.arrived),
         count_column("lost", "packets", "Packets lost", |row| row.counts.lost),
         count_column("drops_ecn", "packets", "Packets dropped because of ECN", |row| row.counts.dropped_for_ecn),
         count_column("marked", "packets", "Packets marked", |row| row.counts.marked),
         count_column("ecn_cleared", "packets", "Packets whose ECN codepoint or flags it cleared", |row| row.counts.ecn_cleared),
         count_column("duplicated", "packets", "Copies made", |row| row.counts.duplicated),
-        count_column("delayed", "packets", "Packets held before they went on", |row| row.counts.delayed),
-        count_column("reordered", "packets", "Packets that went on after one that had come later", |row| row.counts.reordered),
+        count_column("delayed", "packets", "Packets delayed", |row| row.counts.delayed),
+        count_column("reordered", "packets", "Packets that continued after a packet that had arrived later", |row| row.counts.reordered),
     ]],
 };
 
@@ -313,22 +312,23 @@ impl<R: AsRef<CommonMeasures> + 'static> SharedColumns<R> {
             "Packets that the sender sent: data, SYN, FIN and the ACKs that close a handshake, retransmissions included",
             |row| flow_sums(row).sent,
         ),
-        count_column("retransmitted_fast", "packets", "Retransmissions called for by duplicate ACKs", |row| {
+        count_column("retransmitted_fast", "packets", "Retransmissions triggered by duplicate ACKs", |row| {
             flow_sums(row).retransmitted_fast
         }),
         count_column("retransmitted_timeout", "packets", "Retransmissions after a timeout", |row| flow_sums(row).retransmitted_timeout),
         count_column(
             "timeouts",
             "timeouts",
-            "Expiries of the retransmission timer that meant a loss: data was outstanding and no mark had just cut the window",
+            "Expiries of the retransmission timer that indicate a loss: with outstanding data, and not directly after a reduction by a \
+                mark",
             |row| flow_sums(row).timeouts,
         ),
         count_column("drops", "packets", "Data packets that were dropped, at any link", |row| flow_sums(row).drops),
         count_column("marks", "packets", "Data packets that were marked", |row| flow_sums(row).marks),
-        count_column("ecn_reactions", "reactions", "Window cuts for marks", |row| flow_sums(row).ecn_reactions),
+        count_column("ecn_reactions", "reactions", "Window reductions for marks", |row| flow_sums(row).ecn_reactions),
         count_column("lockouts", "spells", "Lockouts that ended in the interval, or are open at its end", |row| flow_sums(row).lockouts),
         count_column("transactions", "transactions", "Transactions that ended in the interval", |row| flow_sums(row).transactions),
-        real_column("lockout_s", "s", "Length of the lockouts in all", |row| flow_sums(row).lockout_s),
+        real_column("lockout_s", "s", "Total length of the lockouts", |row| flow_sums(row).lockout_s),
         real_column("rtt_mean_s", "s", "Mean round-trip time over ACKs of packets that were not retransmissions", |row| {
             flow_sums(row).rtt_mean_s()
         }),
@@ -337,7 +337,7 @@ impl<R: AsRef<CommonMeasures> + 'static> SharedColumns<R> {
     const DELAY_COLUMNS: &'static [ColumnSpec<R>] = &time_columns!("delay", "one-way delay", |row: &R| row.as_ref().delay);
 
     const TRANSACTION_COLUMNS: &'static [ColumnSpec<R>] =
-        &time_columns!("transaction", "time that a transaction took", |row: &R| row.as_ref().transaction);
+        &time_columns!("transaction", "duration of a transaction", |row: &R| row.as_ref().transaction);
 }
 
 fn flow_sums<R: AsRef<CommonMeasures>>(row: &R) -> &FlowSums {

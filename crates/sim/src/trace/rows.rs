@@ -37,36 +37,31 @@ pub static EVENTS: TableSpec<TraceRow> = TableSpec {
     name: "trace",
     doc: "each event of each packet on each traced link, in the order in which they happen",
     columns: &[&[
-        real_column("time_s", "s", "When it happened", |row| row.event.time.seconds()),
+        real_column("time_s", "s", "Time of the event", |row| row.event.time.seconds()),
         name_column(
             "event",
             NetworkNameSource::Word(TraceEventWord::WORDS),
-            "The packet came to the link, its transmission began, it was dropped there, or it arrived at the far end",
+            "Event: the packet arrived at the link, its transmission began, it was dropped there, or it arrived at the far end",
             |row| event_word(row.event.kind) as u32,
         ),
         name_column("link", NetworkNameSource::Link, "Name of the link", |row| row.event.link),
         index_column("flow", "index", "The flow's number", |row| row.event.packet.flow),
-        index_column("connection", "index", "Which of the flow's connections it belongs to", |row| row.connection),
-        name_column("kind", NetworkNameSource::Word(PacketKindWord::WORDS), "What the packet is", |row| {
+        index_column("connection", "index", "Number of the connection within the flow", |row| row.connection),
+        name_column("kind", NetworkNameSource::Word(PacketKindWord::WORDS), "Kind of the packet", |row| {
             kind_word(row.event.packet.kind()) as u32
         }),
-        count_column("packet_number", "index", "The packet's number; each transmission has its own", |row| row.number),
-        count_column("seq", "packets", "Number of the segment; of an acknowledgement that of the next one expected", |row| {
-            row.event.packet.seq
-        }),
+        count_column("packet_number", "index", "Number of the packet; each transmission has a separate one", |row| row.number),
+        count_column("seq", "packets", "Number of the segment; for an ACK the next one expected", |row| row.event.packet.seq),
         index_column("size_bytes", "bytes", "Size on the wire", |row| row.event.packet.size),
-        index_column("payload_bytes", "bytes", "Application data in it", |row| row.payload),
-        name_column("ecn", NetworkNameSource::Word(EcnFieldWord::WORDS), "The ECN field at that moment", |row| {
+        index_column("payload_bytes", "bytes", "Application data in the packet", |row| row.payload),
+        name_column("ecn", NetworkNameSource::Word(EcnFieldWord::WORDS), "ECN field at that time", |row| {
             ecn_word(row.event.packet.ecn) as u32
         }),
         index_column("ece", "1", "1 if the packet carries ECN-Echo", |row| u32::from(row.event.packet.flags.ece())),
-        index_column("cwr", "1", "1 if the packet says that the window was reduced", |row| u32::from(row.event.packet.flags.cwr())),
-        index_column(
-            "retransmission",
-            "1",
-            "1 if the segment was sent before; of an acknowledgement: of the segment that caused it",
-            |row| u32::from(row.event.packet.flags.is_retransmission()),
-        ),
+        index_column("cwr", "1", "1 if the packet carries CWR", |row| u32::from(row.event.packet.flags.cwr())),
+        index_column("retransmission", "1", "1 if the segment was sent before; for an ACK: if the segment that caused it was", |row| {
+            u32::from(row.event.packet.flags.is_retransmission())
+        }),
     ]],
 };
 

@@ -107,13 +107,14 @@ static RULE_INFO: [RuleInfo; Rule::ALL.len()] = [
         name: "ect-on-syn",
         section: "6.1.1",
         requirement: "a host must not set ECT on a SYN",
-        known_departures: "the host sets ECT on all that it sends, as RFC 8311, section 4.3, lets experiments do (ECN++, and Linux with DCTCP), or Accurate ECN was agreed to",
+        known_departures: "the host sets ECT on all packets, as RFC 8311, section 4.3, allows for experiments (ECN++, and Linux with \
+            DCTCP), or Accurate ECN was negotiated",
     },
     RuleInfo {
         name: "ect-on-syn-ack",
         section: "6.1.1",
         requirement: "a host must not set ECT on a SYN-ACK",
-        known_departures: "ECN was agreed to: RFC 5562 sets ECT on the SYN-ACK",
+        known_departures: "ECN was negotiated: RFC 5562 sets ECT on the SYN-ACK",
     },
     RuleInfo {
         name: "half-offer",
@@ -131,13 +132,14 @@ static RULE_INFO: [RuleInfo; Rule::ALL.len()] = [
         name: "reflected",
         section: "6.1.1.2",
         requirement: "a SYN-ACK that does not agree to ECN should have neither ECE nor CWR",
-        known_departures: "a host that reflects the reserved bits of the SYN, which the handshake is made to withstand",
+        known_departures: "a host that reflects the reserved bits of the SYN, which the handshake is designed to withstand",
     },
     RuleInfo {
         name: "ect-without-agreement",
         section: "6.1.1",
         requirement: "a host must not set ECT on data unless both hosts have agreed to ECN, nor after it has sent a SYN without ECE and CWR",
-        known_departures: "Linux repeats an unanswered SYN without ECE and CWR (`tcp_ecn_fallback`), and uses ECN all the same if the SYN-ACK has ECE",
+        known_departures: "Linux repeats an unanswered SYN without ECE and CWR (`tcp_ecn_fallback`), and still uses ECN if the SYN-ACK \
+            has ECE",
     },
     RuleInfo {
         name: "flags-without-agreement",
@@ -149,38 +151,38 @@ static RULE_INFO: [RuleInfo; Rule::ALL.len()] = [
         name: "ect-on-ack",
         section: "6.1.4",
         requirement: "a pure acknowledgement must be Not-ECT",
-        known_departures: "the host sets ECT on every one, as RFC 8311, section 4.3, lets experiments do (ECN++, and Linux with DCTCP), or on \
-                  acknowledgements behind both FINs alone, as Linux does from TIME-WAIT: they have the codepoint of what it sent last",
+        known_departures: "the host sets ECT on every one, as RFC 8311, section 4.3, allows for experiments (ECN++, and Linux with \
+            DCTCP), or only on ACKs after both FINs, as Linux does from TIME-WAIT: they have the codepoint of the last packet sent",
     },
     RuleInfo {
         name: "ect-on-retransmission",
         section: "6.1.5",
         requirement: "a retransmission must be Not-ECT",
-        known_departures: "the host sets ECT on all that it sends, as ns-2's senders do and RFC 8311, section 4.3, lets experiments do",
+        known_departures: "the host sets ECT on all packets, as ns-2's senders do and RFC 8311, section 4.3, allows for experiments",
     },
     RuleInfo {
         name: "ect-on-probe",
         section: "6.1.6",
         requirement: "a window probe must be Not-ECT",
-        known_departures: "the host sets ECT on all that it sends, as RFC 8311, section 4.3, lets experiments do",
+        known_departures: "the host sets ECT on all packets, as RFC 8311, section 4.3, allows for experiments",
     },
     RuleInfo { name: "cwr-on-probe", section: "6.1.6", requirement: "a window probe must not have CWR", known_departures: "" },
     RuleInfo {
         name: "cwr-on-retransmission",
         section: "6.1.2",
         requirement: "a retransmission should not have CWR",
-        known_departures: "ns-2's senders set CWR on the next packet, whatever it is",
+        known_departures: "ns-2's senders set CWR on the next packet of any kind",
     },
     RuleInfo {
         name: "cwr-without-data",
         section: "6.1.2",
-        requirement: "CWR goes on the first new data packet after a reduction",
+        requirement: "CWR is set on the first new data packet after a reduction",
         known_departures: "",
     },
     RuleInfo {
         name: "cwr-twice",
         section: "6.1.2",
-        requirement: "a source should not reduce its window more than once for a window of data, and CWR goes on one packet only",
+        requirement: "a source should not reduce its window more than once for a window of data, and sets CWR on one packet only",
         known_departures: "",
     },
     RuleInfo {
@@ -192,19 +194,20 @@ static RULE_INFO: [RuleInfo; Rule::ALL.len()] = [
     RuleInfo {
         name: "echo-missing",
         section: "6.1.3",
-        requirement: "an acknowledgement of a packet that came with CE has ECE",
-        known_departures: "ns-2's sink echoes no mark of a packet that it takes for a retransmission; DCTCP as under `echo-stopped`",
+        requirement: "an acknowledgement of a packet that arrived with CE has ECE",
+        known_departures: "ns-2's sink echoes no mark of a packet that it treats as a retransmission; DCTCP as under `echo-stopped`",
     },
     RuleInfo {
         name: "echo-stopped",
         section: "6.1.3",
-        requirement: "ECE is set on all acknowledgements until a packet with CWR comes",
-        known_departures: "ECE is set if the last packet came with CE, as DCTCP's receivers do (RFC 8257, section 3.2); an acknowledgement that does neither is a violation",
+        requirement: "ECE is set on all acknowledgements until a packet with CWR arrives",
+        known_departures: "ECE is set if the last packet arrived with CE, as DCTCP's receivers do (RFC 8257, section 3.2); an \
+            acknowledgement that follows neither rule is a violation",
     },
     RuleInfo {
         name: "echo-without-mark",
         section: "6.1.3",
-        requirement: "ECE is set from the first packet with CE until one with CWR comes, and not otherwise",
+        requirement: "ECE is set from the first packet with CE until a packet with CWR arrives, and not otherwise",
         known_departures: "DCTCP as under `echo-stopped`",
     },
     RuleInfo {
@@ -216,7 +219,7 @@ static RULE_INFO: [RuleInfo; Rule::ALL.len()] = [
     RuleInfo {
         name: "cleared",
         section: "18.1",
-        requirement: "a router must not clear or change a codepoint but to CE",
+        requirement: "a router must not clear or change a codepoint, except to CE",
         known_departures: "",
     },
     RuleInfo {
@@ -229,7 +232,8 @@ static RULE_INFO: [RuleInfo; Rule::ALL.len()] = [
         name: "accurate-ecn",
         section: "6.1",
         requirement: "ECE and CWR are flags",
-        known_departures: "both hosts agreed to Accurate ECN (RFC 9768), in which they count; what RFC 3168 says of them is not judged",
+        known_departures: "both hosts negotiated Accurate ECN (RFC 9768), in which they are a counter; RFC 3168's rules for them are not \
+            checked",
     },
     RuleInfo {
         name: "offer-in-data",

@@ -13,16 +13,16 @@ use super::{Application, ApplicationSpec, FlowDirection};
 parameters! {
     /// Such an application as a scenario sets it.
     pub struct ArrivalsSettings {
-        /// Flows that come in a second, in the mean; 0 if load is given.
+        /// Mean arrivals of flows per second; 0 if load is given.
         #[source("Kleinrock 1975, section 2.4")]
         pub flows_per_second: f64 = "0", 0..=10_000_000, "1/s";
-        /// Application data that flows bring, as a share of rate; 0 if flows_per_second is given.
+        /// Offered application data as a share of rate; 0 if flows_per_second is given.
         #[source("Kleinrock 1975, section 2.1")]
         pub load: f64 = "0", 0..=100;
-        /// What load is a share of, such as the bottleneck's rate.
+        /// Reference rate of load, such as the bottleneck's rate.
         #[source("Kleinrock 1975, section 2.1")]
         pub rate: Option<Rate> = "auto";
-        /// How the intervals between flows are distributed.
+        /// Distribution of the intervals between flows.
         #[source("Paxson and Floyd 1995, section 3")]
         pub process: ArrivalProcess = "poisson";
         /// Shape of the intervals' distribution.
@@ -32,17 +32,17 @@ parameters! {
         /// Application data of a flow.
         #[source("Feldmann, Gilbert, Huang and Willinger 1999, table 3")]
         pub size: SizeDistribution = "pareto 12 KB, shape 1.2", 1..=1e15;
-        /// Flows that come in all; 0 is no end.
+        /// Flows in all; 0 is unlimited.
         #[source("Kleinrock 1975, section 2.1")]
         pub count: u64 = "0", 0..=1e12;
-        /// How long after the start flows keep coming; auto is to the end of the run.
+        /// Time from the start during which flows arrive; auto is until the end of the run.
         #[source("Kleinrock 1975, section 2.1")]
         pub until: Option<Span> = "auto", 0..=8_640_000;
     }
 }
 
 words! {
-    /// How the intervals between flows are distributed.
+    /// Distribution of the intervals between flows.
     pub enum ArrivalProcess {
         Poisson = "poisson",
         Pareto = "pareto",

@@ -12,13 +12,13 @@ use super::{Application, ApplicationSpec};
 parameters! {
     /// Such an application as a scenario sets it.
     pub struct CbrSettings {
-        /// Rate of application data; headers come on top.
+        /// Rate of application data, without headers.
         #[source("ns-2 Application/Traffic/CBR, rate_")]
         pub rate: Rate = "448 kbps";
-        /// Whether each interval varies by up to half of itself either way, so that flows alike do not keep step.
+        /// Variation of each interval by up to half of it, so that identical flows do not stay in step.
         #[source("ns-2 Application/Traffic/CBR, random_")]
         pub noise: bool = "false";
-        /// Packets to send in all; 0 is no end.
+        /// Packets to send in all; 0 is unlimited.
         #[source("ns-2 Application/Traffic/CBR, maxpkts_")]
         pub count: u64 = "0", 0..=1e12, "packets";
     }

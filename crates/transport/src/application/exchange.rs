@@ -27,10 +27,10 @@ parameters! {
         /// Pause from the end of a response to the next request.
         #[source("RFC 2884, section 5.3: 0 s")]
         pub think: TimeDistribution = "0 s", 0..=86_400;
-        /// Exchanges in all; 0 is no end.
+        /// Exchanges in all; 0 is unlimited.
         #[source("RFC 2884, section 5.3")]
         pub count: u64 = "0", 0..=1e12;
-        /// Each exchange over a new connection, or all over the same one.
+        /// Connections: a new one for each exchange, or one for all.
         #[source("RFC 9112, section 9.3")]
         pub connection: ConnectionReuse = "new";
     }

@@ -231,7 +231,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
     ApplicationEntry {
         name: "bulk",
         title: "Endless bulk transfer",
-        summary: "Always has data to send.",
+        summary: "Sends data without end.",
         source: "ns-2 Application/FTP",
         parameters: &[],
         check: |_| Vec::new(),
@@ -241,7 +241,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
     ApplicationEntry {
         name: "file",
         title: "Finite transfer",
-        summary: "Sends a number of packets, or of bytes, and is done when all are acknowledged. Exactly one of the two is given.",
+        summary: "Sends a number of packets or bytes, and ends when all are acknowledged. Exactly one of the two is required.",
         source: "ns-2 Application/FTP, produce",
         parameters: FileParameters::PARAMETERS,
         check: |values| FileParameters::from_values(values).contradictions(),
@@ -251,7 +251,8 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
     ApplicationEntry {
         name: "transactions",
         title: "Transfers with pauses",
-        summary: "Sends a transfer, pauses when all of it is acknowledged, and sends the next, each over a connection of its own or all over one.",
+        summary: "Sends a transfer, pauses after all of it is acknowledged, and sends the next, each over a new connection or all over \
+            one.",
         source: "Mah 1997; RFC 9112, section 9.3",
         parameters: transactions::TransactionsSettings::PARAMETERS,
         check: |_| Vec::new(),
@@ -271,7 +272,8 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
     ApplicationEntry {
         name: "web",
         title: "Web pages",
-        summary: "Fetches a page, then its objects over a few connections side by side, then pauses. A page with its objects is one transaction.",
+        summary: "Fetches a page, then its objects over a few parallel connections, then pauses. A page with its objects is one \
+            transaction.",
         source: "Barford and Crovella 1998; Mah 1997",
         parameters: web::WebSettings::PARAMETERS,
         check: |_| Vec::new(),
@@ -281,7 +283,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
     ApplicationEntry {
         name: "video",
         title: "Adaptive video",
-        summary: "Fetches a video segment by segment, in the rate that its buffer or the throughput allows. A segment is one transaction.",
+        summary: "Fetches a video segment by segment, at the rate that its buffer or the throughput allows. A segment is one transaction.",
         source: "Huang, Johari, McKeown, Trunnell and Watson 2014",
         parameters: video::VideoSettings::PARAMETERS,
         check: |values| video::VideoSettings::from_values(values).check(),
@@ -291,7 +293,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
     ApplicationEntry {
         name: "arrivals",
         title: "Finite flows that come and go",
-        summary: "Flows come at a rate or a load, each sends its data and goes. Each is one transaction; they are counted in their group.",
+        summary: "Flows arrive at a rate or a load, send their data and end. Each is one transaction; they are counted in their group.",
         source: "Kleinrock 1975; Feldmann, Gilbert, Huang and Willinger 1999",
         parameters: arrivals::ArrivalsSettings::PARAMETERS,
         check: |values| arrivals::ArrivalsSettings::from_values(values).check(),
@@ -301,7 +303,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
     ApplicationEntry {
         name: "replay",
         title: "Finite flows of a list",
-        summary: "A flow comes at each time of a list, sends its size and goes. Each is one transaction; they are counted in their group.",
+        summary: "A flow starts at each time of a list, sends its size and ends. Each is one transaction; they are counted in their group.",
         source: "ns-2 Application/Traffic/Trace",
         parameters: replay::ListReplaySettings::PARAMETERS,
         check: |values| replay::ListReplaySettings::from_values(values).check(),
@@ -313,7 +315,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
     ApplicationEntry {
         name: "messages",
         title: "Messages of a list",
-        summary: "Sends a message at each time of a list, all over one flow.",
+        summary: "Sends a message at each time of a list, all over one connection.",
         source: "ns-2 Application/Traffic/Trace",
         parameters: replay::ListReplaySettings::PARAMETERS,
         check: |values| replay::ListReplaySettings::from_values(values).check(),
@@ -325,7 +327,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
     ApplicationEntry {
         name: "telnet",
         title: "Somebody who types",
-        summary: "Sends a small message after each pause, whatever becomes of those before.",
+        summary: "Sends a small message after each pause, regardless of earlier ones.",
         source: "ns-2 Application/Telnet; Paxson and Floyd 1995",
         parameters: telnet::TelnetSettings::PARAMETERS,
         check: |_| Vec::new(),
@@ -335,7 +337,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
     ApplicationEntry {
         name: "cbr",
         title: "Constant bit rate",
-        summary: "Sends full packets at one interval, whatever becomes of them.",
+        summary: "Sends full packets at a constant interval, regardless of losses.",
         source: "ns-2 Application/Traffic/CBR",
         parameters: cbr::CbrSettings::PARAMETERS,
         check: |_| Vec::new(),
@@ -345,7 +347,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
     ApplicationEntry {
         name: "onoff",
         title: "Bursts and pauses",
-        summary: "Sends full packets at one interval during bursts, and nothing between them.",
+        summary: "Sends full packets at a constant interval during bursts, and nothing between bursts.",
         source: "ns-2 Application/Traffic/Exponential and Application/Traffic/Pareto",
         parameters: onoff::OnOffSettings::PARAMETERS,
         check: |_| Vec::new(),
@@ -355,7 +357,7 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
     ApplicationEntry {
         name: "poisson",
         title: "Packets at random",
-        summary: "Sends packets, or messages of a size that is drawn, after exponential intervals.",
+        summary: "Sends packets, or messages of a random size, after exponential intervals.",
         source: "Kleinrock 1975",
         parameters: poisson::PoissonSettings::PARAMETERS,
         check: |_| Vec::new(),
@@ -372,7 +374,7 @@ parameters! {
         /// Data packets to send, all of them full; 0 if bytes is given.
         #[source("ns-2 Agent/TCP, advance")]
         pub packets: u64 = "0", 0..=1e12, "packets";
-        /// Application data to send, the last packet as short as it comes out; 0 if packets is given.
+        /// Application data to send, with a last packet of any size; 0 if packets is given.
         #[source("ns-2 Agent/TCP/FullTcp, sendmsg")]
         pub bytes: u64 = "0", 0..=MAX_TRANSFER_BYTES, "bytes";
     }

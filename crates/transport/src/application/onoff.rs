@@ -16,7 +16,7 @@ use super::{Application, ApplicationSpec};
 parameters! {
     /// Such an application as a scenario sets it.
     pub struct OnOffSettings {
-        /// Rate of application data within a burst; headers come on top.
+        /// Rate of application data within a burst, without headers.
         #[source("ns-2 Application/Traffic/Exponential, rate_")]
         pub rate: Rate = "64 kbps";
         /// Length of a burst.

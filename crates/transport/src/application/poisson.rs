@@ -9,10 +9,10 @@ use super::{Application, ApplicationSpec};
 parameters! {
     /// Such an application as a scenario sets it.
     pub struct PoissonSettings {
-        /// Mean rate of application data; headers come on top.
+        /// Mean rate of application data, without headers.
         #[source("Kleinrock 1975, section 2.4")]
         pub rate: Rate = "1 Mbps";
-        /// Application data sent each time; auto is what a full packet carries, and more than that goes in several packets at once.
+        /// Application data sent each time; auto is the payload of a full packet. More than that is sent in several packets at once.
         #[source("Kleinrock 1975, section 3.2")]
         pub size: Option<SizeDistribution> = "auto", 1..=1_000_000_000;
     }

@@ -10,13 +10,13 @@ use super::{Application, ApplicationSpec, FlowDirection, MAX_TRANSFER_BYTES};
 parameters! {
     /// Such an application as a scenario sets it.
     pub struct ListReplaySettings {
-        /// When something is sent, from the start on; never before the one ahead of it in the list.
+        /// Start times, from the start of the group on, in ascending order.
         #[source("ns-2 Application/Traffic/Trace")]
         pub times: Option<Vec<Span>> = "auto", 0..=8_640_000;
         /// Application data of each.
         #[source("ns-2 Application/Traffic/Trace")]
         pub sizes: Option<Vec<u64>> = "auto", 1..=1e15, "bytes";
-        /// Name of a file with both in place of times and sizes: a line for each, a time in seconds and a number of bytes; # begins a remark.
+        /// File with times and sizes, instead of both: on each line a time in seconds and a number of bytes; # begins a comment.
         #[source("ns-2 Application/Traffic/Trace")]
         pub file: Option<String> = "auto";
     }

@@ -17,20 +17,20 @@ parameters! {
         /// Mean pause from the end of a transfer to the start of the next.
         #[source("Mah 1997, user think time")]
         pub gap: Span = "1 s", 0..=86_400, "s";
-        /// How pauses are distributed.
+        /// Distribution of the pauses.
         #[source("Mah 1997, user think time")]
         pub gap_distribution: GapDistribution = "exponential";
-        /// Transfers of a flow in all; 0 is no end.
+        /// Transfers of a flow in all; 0 is unlimited.
         #[source("Mah 1997, consecutive document retrievals")]
         pub count: u64 = "0", 0..=1e12;
-        /// Each transfer over a new connection, or all over the same one.
+        /// Connections: a new one for each transfer, or one for all.
         #[source("RFC 9112, section 9.3")]
         pub connection: ConnectionReuse = "new";
     }
 }
 
 words! {
-    /// How pauses are distributed.
+    /// Distribution of the pauses.
     pub enum GapDistribution { Exponential = "exponential", Fixed = "fixed" }
 }
 

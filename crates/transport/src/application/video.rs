@@ -23,19 +23,19 @@ use super::{AppEvent, Application, ApplicationSpec, ConnectionReuse, EngineCalls
 parameters! {
     /// Such an application as a scenario sets it.
     pub struct VideoSettings {
-        /// The rates that the video is there in, from the lowest to the highest; auto is 235, 375, 560, 750, 1050, 1750, 2350 and 3000 kbps.
+        /// Rates of the video, from the lowest to the highest; auto is 235, 375, 560, 750, 1050, 1750, 2350 and 3000 kbps.
         #[source("Huang, Johari, McKeown, Trunnell and Watson 2014, section 2")]
         pub rates: Option<Vec<Rate>> = "auto";
-        /// How much of the video a segment plays.
+        /// Playing time of a segment.
         #[source("Huang, Johari, McKeown, Trunnell and Watson 2014, section 3")]
         pub segment: Span = "4 s", 0.1..=60, "s";
-        /// What the next segment's rate is chosen by.
+        /// Rule for the next segment's rate.
         #[source("Huang, Johari, McKeown, Trunnell and Watson 2014, algorithm 1; Yin, Jindal, Sekar and Sinopoli 2015, section 7")]
         pub rule: RateRule = "buffer";
-        /// How much of the video fits into the buffer.
+        /// Capacity of the buffer in playing time.
         #[source("Huang, Johari, McKeown, Trunnell and Watson 2014, section 3")]
         pub buffer: Span = "240 s", 0.1..=3600, "s";
-        /// Buffered video up to which the lowest rate is taken.
+        /// Buffered video up to which the lowest rate is chosen.
         #[source("Huang, Johari, McKeown, Trunnell and Watson 2014, section 4")]
         #[when(rule = "buffer")]
         pub reservoir: Span = "90 s", 0..=3600, "s";
@@ -46,7 +46,7 @@ parameters! {
         /// Application data of a request.
         #[source("3GPP TR 25.892, HTTP traffic model")]
         pub request: SizeDistribution = "350 B", 1..=1_000_000;
-        /// Segments of the video; 0 is no end.
+        /// Segments of the video; 0 is unlimited.
         #[source("Huang, Johari, McKeown, Trunnell and Watson 2014, section 2")]
         pub count: u64 = "0", 0..=1e12;
     }

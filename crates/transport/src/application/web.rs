@@ -19,7 +19,7 @@ use super::{AppEvent, Application, ApplicationSpec, ConnectionReuse, EngineCalls
 parameters! {
     /// Such an application as a scenario sets it.
     pub struct WebSettings {
-        /// Connections that objects are fetched over side by side.
+        /// Parallel connections for the objects.
         #[source("RFC 9112, section 9.4")]
         pub connections: u32 = "4", 1..=64;
         /// Application data of a request.
@@ -34,10 +34,10 @@ parameters! {
         /// Pause from the end of a page to the request of the next.
         #[source("Barford and Crovella 1998, section 3.1")]
         pub think: TimeDistribution = "pareto 3 s, shape 1.5", 0..=86_400;
-        /// Pages in all; 0 is no end.
+        /// Pages in all; 0 is unlimited.
         #[source("Mah 1997, consecutive document retrievals")]
         pub count: u64 = "0", 0..=1e12;
-        /// Each object over a new connection, or over those that the page before has opened.
+        /// Connections of the objects: a new one for each, or those that the previous page opened.
         #[source("RFC 9112, section 9.3")]
         pub connection: ConnectionReuse = "new";
     }

@@ -80,7 +80,7 @@ def select_from_study(
     for `run_study`.
     """
     if kernel_hosts and study.on_kernels is None:
-        raise UsageError(f"kernel_hosts: the study {study.name} has no scenarios for hosts with real kernels; fix: leave out kernel_hosts")
+        raise UsageError(f"kernel_hosts: the study {study.name} has no scenarios for hosts with real kernels; fix: omit kernel_hosts")
     whole = not numbers and not claims
     items = study.choose_items(numbers) if numbers or whole else []
     asked = study.choose_claims(claims) if claims or whole else []

@@ -21,55 +21,53 @@ parameters! {
     /// RED's law with thresholds that may follow from a target delay.
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
-        /// The average queueing delay that the thresholds are made for.
+        /// Average queueing delay from which the thresholds are derived.
         #[source("Floyd, Gummadi and Shenker 2001; ns-2 2.35, targetdelay_")]
         #[when(min_th = "auto")]
         pub target_delay: Span = "5 ms", 0..=3600, "s";
-        /// Average queue length below which no packet is signalled; auto is half of what the link sends in target_delay.
+        /// Average queue length below which no packet is signalled; auto is half of the packets that the link sends in target_delay.
         #[source("Floyd, Gummadi and Shenker 2001")]
         pub min_th: Option<f64> = "auto", 0..=1e9, "packets";
-        /// Average queue length where the line of probabilities ends; auto is 3 min_th.
+        /// Average queue length at which the line of probabilities ends; auto is 3 min_th.
         #[source("Floyd, Gummadi and Shenker 2001")]
         pub max_th: Option<f64> = "auto", 0..=1e9, "packets";
-        /// What p_b, the probability before signals are spaced out, reaches at max_th at first.
+        /// Initial value of p_b, the probability before signals are spaced out, at max_th.
         #[source("Floyd and Jacobson 1993, section 4")]
         pub max_p: f64 = "0.1", 0..=1;
         /// Weight of the newest queue length in the average; auto is 1 - exp(-1/C) with the link's C in packets/s.
         #[source("Floyd, Gummadi and Shenker 2001")]
         #[off("0", "the average stays 0 and no packet is ever signalled")]
         pub w_q: Option<f64> = "auto", 0..=1;
-        /// Let the probability rise from max_p to 1 between max_th and 2 max_th instead of forcing every packet.
+        /// Increase of the probability from max_p to 1 between max_th and 2 max_th, instead of signalling every packet from max_th on.
         #[source("Floyd, Gummadi and Shenker 2001")]
         pub gentle: bool = "true";
-        /// How the gaps between signals are distributed: even by a count since the last one, or geometric, where each packet is signalled with
-        /// p_b whatever became of those before it.
+        /// Distribution of the gaps between signals: uniform, by a count of packets since the last signal; or geometric, where each packet
+        /// is signalled with p_b independently of earlier packets.
         #[source("Floyd and Jacobson 1993, section 7: methods 2 and 1")]
         pub gaps: SignalGaps = "uniform";
-        /// Space signals out: none before 1/p_b packets have passed.
+        /// Minimum spacing of signals: none before 1/p_b packets have passed.
         #[source("ns-2 2.35, wait_")]
         #[when(gaps = "uniform")]
         pub wait: bool = "true";
-        /// Measure the queue, and scale the probability, by packets or by bytes over mean_packet.
+        /// Unit of the queue and of the probability: packets, or bytes over mean_packet.
         #[source("Floyd and Jacobson 1993, section 9")]
         pub unit: QueueUnit = "packets";
-        /// Mean packet size: what C counts, what the idle link could have sent, and what unit = bytes divides by.
+        /// Mean packet size: for C, for the idle link's estimate, and for unit = bytes.
         #[source("Durresi et al. 2007, section 4.1; ns-2 2.35 has 500 B")]
         pub mean_packet: u32 = "1000 B", 1..=65_535, "bytes";
-        /// Which packet a drop takes: the arriving, the oldest or a random one. One that is to be marked and is not ECN-capable goes itself.
+        /// Packet that a drop removes: the arriving, the oldest or a random one. A packet that would be marked and is not ECN-capable is
+        /// dropped itself.
         #[source("ns-2 2.35, drop_front_ and drop_rand_")]
         pub drop: DropPolicy = "tail";
-        /// No signal while at most this many packets wait.
+        /// Number of waiting packets up to which no packet is signalled.
         #[source("ns-2 2.35, qlen > 1")]
         pub floor: u32 = "1", 0..=1_000_000, "packets";
     }
 }
 
 /// What algorithms with a changing max_p show.
-pub const GAUGES: &[Gauge] = &[
-    red::GAUGES[0],
-    red::GAUGES[1],
-    Gauge { name: "max_p", unit: "1", doc: "What the probability reaches at max_th at this time", symbol: "" },
-];
+pub const GAUGES: &[Gauge] =
+    &[red::GAUGES[0], red::GAUGES[1], Gauge { name: "max_p", unit: "1", doc: "Current value of the probability at max_th", symbol: "" }];
 
 impl Settings {
     /// RED's law as these settings have it on a link of this rate; `least` is the smallest min_th that auto gives.

@@ -83,22 +83,22 @@ parameters! {
     /// The base law of PI2 and DualPI2 as a scenario sets it.
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
-        /// Queueing delay that the law steers to.
+        /// Target queueing delay.
         #[source("RFC 9332, appendix A.1; De Schepper et al. 2016 take 20 ms")]
         pub target: Span = "15 ms", 0..=10, "s";
-        /// How often the delay is sampled.
+        /// Time between two samples of the delay.
         #[source("RFC 9332, appendix A.1; De Schepper et al. 2016 take 32 ms")]
         pub t_update: Span = "16 ms", 0.000001..=10, "s";
-        /// Integral gain: what a second of delay above target adds to p' at each sample.
+        /// Integral gain: addition to p' at each sample for a second of delay above target.
         #[source("RFC 9332, appendix A.1: 0.1 t_update / RTT_max^2 with RTT_max 100 ms; De Schepper et al. 2016 take 5/16")]
         pub alpha: f64 = "0.16", 0..=1e6, "1/s";
-        /// Proportional gain: what a second of growth since the last sample adds to p'.
+        /// Proportional gain: addition to p' for a second of growth since the last sample.
         #[source("RFC 9332, appendix A.1: 0.3 / RTT_max, rounded; De Schepper et al. 2016 take 50/16")]
         pub beta: f64 = "3.2", 0..=1e6, "1/s";
-        /// Coupling factor k: scalable packets are marked with k p' where classic ones are signalled with p'^2.
+        /// Coupling factor k: scalable packets are marked with k p', classic packets are signalled with p'^2.
         #[source("RFC 9332, section 2.1 and appendix C")]
         pub coupling: f64 = "2", 0.01..=1000;
-        /// What happens when k p' reaches 1: p' goes on to 1 and ECN-capable packets are dropped with p'^2 like all others; or p' stays
+        /// Behaviour when k p' reaches 1: p' continues to 1 and ECN-capable packets are dropped with p'^2 like all others; or p' stays
         /// there, and the delay grows until the buffer is full.
         #[source("RFC 9332, section 4.2.3; De Schepper et al. 2016 let the delay grow")]
         pub overload: OverloadPolicy = "drop";

@@ -35,8 +35,8 @@ parameters! {
         /// Average queue length from which every packet is signalled.
         #[source("Floyd and Jacobson 1993, section 4")]
         pub max_th: f64 = "15", 0..=1e9, "packets";
-        /// What p_b, the probability before signals are spaced out, reaches at max_th; the share of packets signalled there is about
-        /// 2 max_p without wait and two thirds of max_p with it.
+        /// Value of p_b, the probability before signals are spaced out, at max_th. The share of packets signalled there is about 2 max_p
+        /// without wait, and two thirds of max_p with it.
         #[source("Floyd and Jacobson 1993, section 4")]
         #[off("0", "no packet is signalled before the average reaches max_th")]
         pub max_p: f64 = "0.1", 0..=1;
@@ -44,40 +44,41 @@ parameters! {
         #[source("Floyd and Jacobson 1993, section 6; Floyd, Gummadi and Shenker 2001")]
         #[off("0", "the average stays 0 and no packet is ever signalled")]
         pub w_q: Option<f64> = "0.002", 0..=1;
-        /// Let the probability rise from max_p to 1 between max_th and 2 max_th instead of forcing every packet.
+        /// Increase of the probability from max_p to 1 between max_th and 2 max_th, instead of signalling every packet from max_th on.
         #[source("Floyd 2000, Recommendation on using the gentle_ variant of RED")]
         pub gentle: bool = "false";
-        /// How the gaps between signals are distributed: even by a count since the last one, or geometric, where each packet is signalled with
-        /// p_b whatever became of those before it.
+        /// Distribution of the gaps between signals: uniform, by a count of packets since the last signal; or geometric, where each packet
+        /// is signalled with p_b independently of earlier packets.
         #[source("Floyd and Jacobson 1993, section 7: methods 2 and 1")]
         pub gaps: SignalGaps = "uniform";
-        /// Space signals out: none before 1/p_b packets have passed.
+        /// Minimum spacing of signals: none before 1/p_b packets have passed.
         #[source("ns-2 2.35, wait_")]
         #[when(gaps = "uniform")]
         pub wait: bool = "true";
-        /// Measure the queue, and scale the probability, by packets or by bytes over mean_packet.
+        /// Unit of the queue and of the probability: packets, or bytes over mean_packet.
         #[source("Floyd and Jacobson 1993, section 9")]
         pub unit: QueueUnit = "packets";
-        /// Scale the probability by bytes over mean_packet although the queue is measured in packets, so that a large packet is signalled as
-        /// often as small ones of its size together.
+        /// Scaling of the probability by bytes over mean_packet although the queue is measured in packets. A large packet is then signalled
+        /// as often as small packets of the same total size.
         #[source("ns-2 2.35, bytes_ without queue_in_bytes_; RFC 7141, section 2.2, advises against it")]
         #[when(unit = "packets")]
         pub by_size: bool = "false";
         /// Mean packet size for the idle link's estimate, for w_q = auto, for unit = bytes and for by_size.
         #[source("ns-2 2.35, mean_pktsize_")]
         pub mean_packet: u32 = "500 B", 1..=65_535, "bytes";
-        /// Mark only while p_b is at most this, above it drop.
+        /// Largest p_b at which packets are marked; above it they are dropped.
         #[source("ns-2 2.35, mark_p_; RFC 3168, section 7")]
         #[off("0", "no packet is marked: what would be marked is dropped")]
         pub mark_limit: f64 = "1", 0..=1;
-        /// Which packet a drop takes: the arriving, the oldest or a random one. One that is to be marked and is not ECN-capable goes itself.
+        /// Packet that a drop removes: the arriving, the oldest or a random one. A packet that would be marked and is not ECN-capable is
+        /// dropped itself.
         #[source("ns-2 2.35, drop_front_ and drop_rand_")]
         pub drop: DropPolicy = "tail";
-        /// No signal while at most this many packets wait.
+        /// Number of waiting packets up to which no packet is signalled.
         #[source("ns-2 2.35, qlen > 1")]
         pub floor: u32 = "1", 0..=1_000_000, "packets";
-        /// Count an arriving packet itself among those since the last signal, so that gaps without wait are even on 1 .. 1/p_b - 1 and not
-        /// on 1 .. 1/p_b.
+        /// Counting of the arriving packet itself among those since the last signal. Gaps without wait are then uniform on 1 .. 1/p_b - 1
+        /// instead of 1 .. 1/p_b.
         #[source("Floyd and Jacobson 1993: figure 2 and ns-2 2.35 count it, the derivation in section 7 does not")]
         #[when(gaps = "uniform")]
         pub count_self: bool = "true";

@@ -10,7 +10,7 @@ use crate::aqm::entry::Gauge;
 pub static FQ: DisciplineEntry = DisciplineEntry {
     name: "fq",
     title: "Flow queueing",
-    summary: "A queue with an AQM for each flow, served in rounds, those that have just begun first: with CoDel inside it is FQ-CoDel.",
+    summary: "A queue with an AQM for each flow, served in rounds, new flows first. With CoDel as its AQM it is FQ-CoDel.",
     source: "RFC 8290",
     parameters: FqParams::PARAMETERS,
     band_names: &["new", "old"],
@@ -23,7 +23,8 @@ pub static FQ: DisciplineEntry = DisciplineEntry {
 pub static SFQ: DisciplineEntry = DisciplineEntry {
     name: "sfq",
     title: "Stochastic fairness queueing",
-    summary: "Flows share queues by a hash that changes now and then, and the queues take turns; overflow takes from the longest.",
+    summary: "Stochastic fairness queueing: a hash that changes at intervals spreads flows over queues, which are served in turn. An \
+        overflow drops from the longest.",
     source: "McKenney 1990; Linux sfq",
     parameters: SfqParams::PARAMETERS,
     kind: DisciplineKind::FlowQueues(FlowQueueKind::Sfq),
@@ -34,7 +35,8 @@ pub static SFQ: DisciplineEntry = DisciplineEntry {
 pub static DRR: DisciplineEntry = DisciplineEntry {
     name: "drr",
     title: "Deficit round robin",
-    summary: "Each round gives every waiting flow the same number of bytes; what a packet leaves of them is kept for the next round.",
+    summary: "Deficit round robin: each round gives every backlogged flow the same number of bytes, and unused bytes are kept for the \
+        next round.",
     source: "Shreedhar and Varghese 1995",
     parameters: DrrParams::PARAMETERS,
     kind: DisciplineKind::FlowQueues(FlowQueueKind::Drr),
@@ -50,7 +52,7 @@ const FLOW_QUEUE_DEFAULTS: DisciplineEntry = DisciplineEntry {
     parameters: &[],
     child: ChildKind::Aqm("droptail"),
     gauges: &[
-        Gauge { name: "flows", unit: "1", doc: "Flow queues in which packets wait", symbol: "" },
+        Gauge { name: "flows", unit: "1", doc: "Flow queues with packets", symbol: "" },
         Gauge { name: "longest", unit: "packets", doc: "Length of the longest flow queue", symbol: "" },
     ],
     band_names: &[],
@@ -64,13 +66,13 @@ parameters! {
     /// How packets come into queues, and how queues take turns.
     #[derive(Clone, Copy, Debug)]
     pub struct RoundRobinParams {
-        /// How many queues the flows are spread over by a hash; flows that fall into one share it.
+        /// Number of queues over which a hash spreads the flows; flows with the same hash share a queue.
         #[source("RFC 8290, section 5.2.5; McKenney 1990; Linux sfq, divisor")]
         pub flows: u32 = "1024", 1..=65_536, "queues";
-        /// What a queue may send in a round before the next one has its turn.
+        /// Bytes that a queue may send in a round.
         #[source("RFC 8290, section 5.2.4; Shreedhar and Varghese 1995")]
         pub quantum: u32 = "1514 B", 64..=1_000_000, "bytes";
-        /// What the hash is perturbed with; auto draws it from the queue's own random stream when the first packet comes.
+        /// Perturbation of the hash; auto draws it from the queue's random stream at the first packet.
         #[source("RFC 8290, section 4.1")]
         pub salt: Option<u64> = "auto";
     }
@@ -81,7 +83,7 @@ parameters! {
     #[derive(Clone, Copy, Debug)]
     pub struct FqParams {
         ..round: RoundRobinParams;
-        /// How many packets an overflow drops at most from the queue with the most bytes, which loses half of its packets.
+        /// Largest number of packets that an overflow drops from the queue with the most bytes, which loses half of its packets.
         #[source("RFC 8290, section 4.1")]
         pub batch: u32 = "64", 1..=1_000_000, "packets";
     }
@@ -92,13 +94,13 @@ parameters! {
     #[derive(Clone, Copy, Debug)]
     pub struct SfqParams {
         ..round: RoundRobinParams;
-        /// How many packets may wait in one queue.
+        /// Capacity of one queue in packets.
         #[source("Linux sfq, depth")]
         pub depth: u32 = "127", 1..=10_000_000, "packets";
-        /// How often the hash is perturbed anew, so that flows that share a queue do not share it for ever. Linux leaves it off by default.
+        /// Interval at which the hash changes, so that flows do not share a queue permanently. In Linux it is off by default.
         #[source("McKenney 1990; Linux sfq, perturb")]
         pub perturb: OrOff<Span> = "10 s", 1e-3..=1e6, "s";
-        /// Which packet of the longest queue an overflow drops: the newest or the oldest.
+        /// Packet that an overflow drops from the longest queue: the newest or the oldest.
         #[source("Linux sfq, headdrop")]
         pub drop: QueueEnd = "tail";
     }
@@ -109,7 +111,7 @@ parameters! {
     #[derive(Clone, Copy, Debug)]
     pub struct DrrParams {
         ..round: RoundRobinParams;
-        /// Which packet of the queue with the most bytes an overflow drops: the newest or the oldest.
+        /// Packet that an overflow drops from the queue with the most bytes: the newest or the oldest.
         #[source("Shreedhar and Varghese 1995: McKenney's buffer stealing; which end is our choice")]
         pub drop: QueueEnd = "tail";
     }
@@ -144,7 +146,7 @@ pub struct FlowQueueConfig {
     pub deficit_rule: TurnEndRule,
     /// Whether queues that have just begun come before the others.
     pub new_first: bool,
-    /// How many packets may wait in one queue.
+    /// Capacity of one queue in packets.
     pub depth: u32,
     /// How many packets an overflow drops at most.
     pub batch: u32,
