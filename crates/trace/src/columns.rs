@@ -316,7 +316,7 @@ pub static LOCKOUTS: TableSpec<LockoutRow, TraceNameSource> = TableSpec {
 
 pub static SEQUENCE: TableSpec<PointRow, TraceNameSource> = TableSpec {
     name: "sequence",
-    doc: "the time-sequence graph of the requested flows, as seen near the source, counted from each flow's first number",
+    doc: "the time-sequence graph of the requested flows as recorded near the source, counted from each flow's first number",
     columns: &[&[
         index_column("flow", "index", "The flow's number", |row: &PointRow| row.flow),
         real_column("time_s", "s", "When", |row| row.time_s),
