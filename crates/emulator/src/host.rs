@@ -6,6 +6,8 @@
 use std::io;
 
 use crate::address::{AddressFamily, Side};
+use netlink_packet_route::route::RouteMetric;
+
 use crate::sys::namespace::device_tx_drops;
 use crate::sys::netlink::{DeviceSettings, Netlink, Route, index, set_device_request, set_route_request};
 use crate::sys::{Namespace, Tun, sysctl};
@@ -43,7 +45,7 @@ pub struct HostSpec {
     /// The same, that not every kernel has, or lets the root of a user namespace set.
     pub optional_sysctls: Vec<(String, String)>,
     /// Metrics of the route to all others.
-    pub route_metrics: Vec<(u16, u32)>,
+    pub route_metrics: Vec<RouteMetric>,
 }
 
 /// A host. It goes, with all that is in it, when nothing holds it or a socket of it any longer.

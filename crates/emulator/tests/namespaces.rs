@@ -6,10 +6,11 @@ use std::time::Duration;
 use ecnlab_emulator::address::{AddressFamily, AddressSlot, Side};
 use ecnlab_emulator::host::{Host, HostSpec};
 use ecnlab_emulator::sys::namespace::device_tx_drops;
-use ecnlab_emulator::sys::netlink::{Netlink, Route, metric, set_route_request};
+use ecnlab_emulator::sys::netlink::{Netlink, Route, set_route_request};
 use ecnlab_emulator::sys::poll::Interest;
 use ecnlab_emulator::sys::{Poller, sysctl};
 use ecnlab_wire::{PacketView, TransportHeader};
+use netlink_packet_route::route::RouteMetric;
 
 /// A host, or why this machine lets none be made, which is printed.
 fn host(family: AddressFamily, group: u32, side: Side) -> Option<Host> {
@@ -21,7 +22,7 @@ fn host(family: AddressFamily, group: u32, side: Side) -> Option<Host> {
         mtu: 1500,
         sysctls: settings,
         optional_sysctls: Vec::new(),
-        route_metrics: vec![(metric::RTAX_INITCWND, 2), (metric::RTAX_RTO_MIN, 1000)],
+        route_metrics: vec![RouteMetric::InitCwnd(2), RouteMetric::RtoMin(1000)],
     };
     Host::create(&spec).inspect_err(|why| println!("skipped: {why}")).ok()
 }

@@ -5,8 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::{CString, c_char, c_int, c_long, c_uint};
-use std::io;
+use std::ffi::{c_int, c_long};
 
 /// Does a system call: its number and six arguments.
 pub type SyscallFn = unsafe extern "C" fn(c_long, c_long, c_long, c_long, c_long, c_long, c_long) -> c_long;
@@ -119,6 +118,7 @@ forward_libc_functions! {
     epoll_ctl(epoll, what, file, event) = SYS_epoll_ctl;
     timerfd_create(clock, flags) = SYS_timerfd_create;
     timerfd_settime(file, flags, new, old) = SYS_timerfd_settime;
+    mount(source, target, kind, flags, data) = SYS_mount;
 
     // Sockets.
     socket(domain, kind, protocol) = SYS_socket;
@@ -179,23 +179,6 @@ extern "C" fn recv(socket: c_long, to: c_long, length: c_long, flags: c_long) ->
     guest_syscall(libc::SYS_recvfrom, socket, to, length, flags, 0, 0)
 }
 
-/// The number of a device of the namespace that the thread is in; 0 if there is none of that name.
-///
-/// # Safety
-/// The name must end with a zero.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn if_nametoindex(name: *const c_char) -> c_uint {
-    // Safety: all zeros are a valid request.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // Safety: the name ends with a zero, and the request keeps one.
-    unsafe { libc::strncpy(request.ifr_name.as_mut_ptr(), name, libc::IFNAMSIZ - 1) };
-    let socket = socket(libc::AF_INET.into(), (libc::SOCK_DGRAM | libc::SOCK_CLOEXEC).into(), 0);
-    let found = ioctl(socket, libc::SIOCGIFINDEX as c_long, (&raw mut request) as c_long);
-    close(socket);
-    // Safety: the kernel has written the number.
-    if found == 0 { unsafe { request.ifr_ifru.ifru_ifindex as c_uint } } else { 0 }
-}
-
 /// There is one thread: another one would be the machine's, and the kernel inside knows nothing of it.
 #[unsafe(no_mangle)]
 extern "C" fn pthread_create(_thread: c_long, _attributes: c_long, _begin: c_long, _argument: c_long) -> c_int {
@@ -206,14 +189,4 @@ extern "C" fn pthread_create(_thread: c_long, _attributes: c_long, _begin: c_lon
 #[unsafe(no_mangle)]
 extern "C" fn syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long {
     guest_syscall(number, a, b, c, d, e, f)
-}
-
-/// Mounts a file system that has no device.
-pub fn mount(kind: &str, at: &str) -> io::Result<()> {
-    let (kind, at) = (CString::new(kind)?, CString::new(at)?);
-    let (kind, at) = (kind.as_ptr() as c_long, at.as_ptr() as c_long);
-    match guest_syscall(libc::SYS_mount, kind, at, kind, 0, 0, 0) {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
 }

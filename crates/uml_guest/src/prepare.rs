@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-use crate::calls::mount;
+use rustix::mount::{MountFlags, mount};
 
 /// Where a file system is mounted, and which.
 const FILE_SYSTEM_MOUNTS: &[(&str, &str)] = &[("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
@@ -21,7 +21,7 @@ const SYSCTL_FILES: &[(&str, &str)] = &[
 pub fn prepare_machine() -> io::Result<()> {
     for (kind, at) in FILE_SYSTEM_MOUNTS {
         fs::create_dir_all(at)?;
-        mount(kind, at).map_err(|why| io::Error::new(why.kind(), format!("{at}: {why}")))?;
+        mount(*kind, *at, *kind, MountFlags::empty(), None).map_err(|why| io::Error::new(why.kind(), format!("{at}: {why}")))?;
     }
     for (name, value) in SYSCTL_FILES {
         fs::write(name, value).map_err(|why| io::Error::new(why.kind(), format!("{name}: {why}")))?;

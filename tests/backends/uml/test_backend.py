@@ -47,7 +47,7 @@ HARMLESS_IMPORTS = {
     "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "__cxa_finalize", "__cxa_thread_atexit_impl", "__errno_location",
     "__gmon_start__", "__tls_get_addr", "__xpg_strerror_r", "abort", "bcmp", "calloc", "dl_iterate_phdr", "free", "getcwd", "getenv",
     "malloc", "memcmp", "memcpy", "memmove", "memset", "mmap64", "munmap", "posix_memalign", "pthread_key_create", "pthread_key_delete",
-    "pthread_setspecific", "realloc", "realpath", "strlen", "strncpy",
+    "pthread_setspecific", "realloc", "realpath", "strlen",
 }  # fmt: skip
 
 # What is needed to make and to join threads, of which the program makes none: `pthread_create` is its own and refuses.

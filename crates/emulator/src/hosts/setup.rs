@@ -3,10 +3,11 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use netlink_packet_route::route::RouteMetric;
+
 use crate::address::{AddressFamily, MIN_MTU_V6, Side};
 use crate::host::{Host, HostSpec};
 use crate::host_settings::{HostSettings, RouteMetrics, SocketSettings, Sysctl};
-use crate::sys::netlink::metric;
 use crate::sys::socket::{Socket, SocketOption};
 
 /// Where far hosts listen: the port of those that throw away what they get (RFC 863).
@@ -53,17 +54,15 @@ pub fn create_host_pair(family: AddressFamily, group: u32, host: &HostSettings) 
     Ok([Host::create(&host_spec(family, group, Side::Near, host))?, Host::create(&host_spec(family, group, Side::Far, host))?])
 }
 
-fn route_metrics(route: &RouteMetrics) -> Vec<(u16, u32)> {
+/// The bit of the minimum RTO in the metric of locked metrics: `1 << RTAX_RTO_MIN` (`linux/rtnetlink.h`).
+const RTO_MIN_LOCK: u32 = 1 << 13;
+
+fn route_metrics(route: &RouteMetrics) -> Vec<RouteMetric> {
     let rto_min = route.rto_min.map(|span| (span.picos() / 1_000_000_000) as u32);
-    // A kernel reads it only where it is locked (`tcp_rto_min`).
-    let lock = rto_min.map(|_| 1 << metric::RTAX_RTO_MIN);
-    let metrics = [
-        (metric::RTAX_LOCK, lock),
-        (metric::RTAX_INITCWND, route.initcwnd),
-        (metric::RTAX_RTO_MIN, rto_min),
-        (metric::RTAX_QUICKACK, route.quickack.then_some(1)),
-    ];
-    metrics.into_iter().filter_map(|(metric, value)| Some((metric, value?))).collect()
+    // A kernel ignores an unlocked minimum RTO (`tcp_rto_min`).
+    let lock = rto_min.map(|_| RouteMetric::Lock(RTO_MIN_LOCK));
+    let quick_ack = route.quickack.then_some(RouteMetric::QuickAck(1));
+    [lock, route.initcwnd.map(RouteMetric::InitCwnd), rto_min.map(RouteMetric::RtoMin), quick_ack].into_iter().flatten().collect()
 }
 
 /// The far host's socket, which takes all connections, or all datagrams, of its group.
@@ -123,18 +122,10 @@ mod tests {
 
     use super::*;
 
-    fn metric_value(metrics: &[(u16, u32)], wanted: u16) -> Option<u32> {
-        metrics.iter().find(|(metric, _)| *metric == wanted).map(|(_, value)| *value)
-    }
-
     #[test]
     fn rto_min_of_a_route_is_locked() {
         let route = RouteMetrics { rto_min: Some(Span::from_millis(20)), ..RouteMetrics::default() };
-        let found = route_metrics(&route);
-        assert_eq!(
-            (Some(20), Some(1 << metric::RTAX_RTO_MIN)),
-            (metric_value(&found, metric::RTAX_RTO_MIN), metric_value(&found, metric::RTAX_LOCK))
-        );
-        assert_eq!(None, metric_value(&route_metrics(&RouteMetrics::default()), metric::RTAX_LOCK));
+        assert_eq!(vec![RouteMetric::Lock(RTO_MIN_LOCK), RouteMetric::RtoMin(20)], route_metrics(&route));
+        assert_eq!(Vec::<RouteMetric>::new(), route_metrics(&RouteMetrics::default()));
     }
 }

@@ -18,6 +18,8 @@ use ecnlab_queue::{KernelQdisc as Spec, SignalCause};
 use ecnlab_sim::{Probe, Simulation};
 use ecnlab_units::{Ecn, Rate, Time};
 use ecnlab_wire::PacketView;
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::tc::TcMessage;
 
 pub use self::qdisc::Qdisc;
 use self::qdisc::{OverflowEvidence, QdiscMessage};
@@ -267,11 +269,12 @@ fn create_queue_device(qdisc: &Qdisc, name: &str, max_packet_bytes: u32) -> io::
     ))?;
     let messages = qdisc.messages();
     for QdiscMessage { is_class, handle, parent, options } in &messages {
-        let mut fixed = vec![0; 4];
-        fixed.extend([device, *handle, *parent, 0].iter().flat_map(|number| number.to_ne_bytes()));
-        let kind = if *is_class { libc::RTM_NEWTCLASS } else { libc::RTM_NEWQDISC };
-        let request = NetlinkRequest::new(kind, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &fixed, format!("the kernel's queue \"{name}\""));
-        netlink.request(options.append_to(request))?;
+        let mut message = TcMessage::default();
+        (message.header.index, message.header.handle, message.header.parent) = (device as i32, (*handle).into(), (*parent).into());
+        message.attributes = options.attributes();
+        let message =
+            if *is_class { RouteNetlinkMessage::NewTrafficClass(message) } else { RouteNetlinkMessage::NewQueueDiscipline(message) };
+        netlink.request(NetlinkRequest::create_or_replace(message, format!("the kernel's queue \"{name}\"")))?;
     }
     let innermost = messages.iter().rfind(|piece| !piece.is_class).map_or(0, |piece| piece.handle);
     Ok((tun, PacketSocket::open(device as i32)?, QdiscStatistics::new(netlink, device, innermost)))

@@ -6,8 +6,8 @@
 
 use ecnlab_queue::KernelQdisc;
 use ecnlab_units::quantity;
-
-use crate::sys::netlink::NetlinkRequest;
+use netlink_packet_core::{DefaultNla, Emitable};
+use netlink_packet_route::tc::TcAttribute;
 
 /// How a parameter is written, and what the kernel gets of it.
 #[derive(Clone, Copy, Debug)]
@@ -153,8 +153,7 @@ const OVERFLOW_EVIDENCE: &[(&str, OverflowEvidence)] = &[
     ("netem", OverflowEvidence::Refused),
 ];
 
-/// Attributes of a discipline: its name and its options (`TCA_KIND`, `TCA_OPTIONS`).
-const TCA_KIND: u16 = 1;
+/// The attribute of a discipline's options (`TCA_OPTIONS`).
 const TCA_OPTIONS: u16 = 2;
 /// The same where it holds attributes, which some disciplines want to be told (`NLA_F_NESTED`).
 const NESTED_TCA_OPTIONS: u16 = TCA_OPTIONS | 1 << 15;
@@ -208,10 +207,10 @@ enum QdiscOptions {
     /// A structure and, behind it, attributes.
     Followed {
         structure: Vec<u8>,
-        attributes: Vec<(u16, Vec<u8>)>,
+        attributes: Vec<DefaultNla>,
     },
     /// Attributes alone.
-    Attributes(Vec<(u16, Vec<u8>)>),
+    Attributes(Vec<DefaultNla>),
 }
 
 /// The value of an attribute.
@@ -305,34 +304,50 @@ impl Qdisc {
 }
 
 impl NamedQdiscOptions {
-    /// A request with what it is added.
-    pub fn append_to(&self, request: NetlinkRequest) -> NetlinkRequest {
-        let kind: Vec<u8> = self.0.bytes().chain([0]).collect();
-        let request = request.with_attribute(TCA_KIND, &kind);
-        let append_all = |request: NetlinkRequest, attributes: &[(u16, Vec<u8>)]| {
-            attributes.iter().fold(request, |request, (attribute, value)| request.with_attribute(*attribute, value))
+    /// The attributes of a request that adds it.
+    pub fn attributes(&self) -> Vec<TcAttribute> {
+        let number = |attribute, value: AttributeValue| match value {
+            AttributeValue::Word(word) => DefaultNla::new(attribute, word.to_ne_bytes().into()),
+            AttributeValue::Byte(byte) => DefaultNla::new(attribute, vec![byte]),
         };
-        match &self.1 {
-            QdiscOptions::Structure(bytes) => request.with_attribute(TCA_OPTIONS, bytes),
-            QdiscOptions::Followed { structure, attributes } => {
-                request.with_nested(TCA_OPTIONS, |within| append_all(within.with_bytes(structure), attributes))
+        let (kind, options) = match &self.1 {
+            QdiscOptions::Structure(bytes) => (TCA_OPTIONS, bytes.clone()),
+            QdiscOptions::Followed { structure, attributes } => (TCA_OPTIONS, encode_options(structure, attributes)),
+            QdiscOptions::Attributes(attributes) => (NESTED_TCA_OPTIONS, encode_options(&[], attributes)),
+            QdiscOptions::Numbers(numbers) => {
+                let numbers: Vec<_> = numbers.iter().map(|&(attribute, value)| number(attribute, value)).collect();
+                (NESTED_TCA_OPTIONS, encode_options(&[], &numbers))
             }
-            QdiscOptions::Attributes(attributes) => request.with_nested(NESTED_TCA_OPTIONS, |within| append_all(within, attributes)),
-            QdiscOptions::Numbers(numbers) => request.with_nested(NESTED_TCA_OPTIONS, |within| {
-                numbers.iter().fold(within, |within, &(attribute, value)| match value {
-                    AttributeValue::Word(word) => within.with_attribute(attribute, &word.to_ne_bytes()),
-                    AttributeValue::Byte(byte) => within.with_attribute(attribute, &[byte]),
-                })
-            }),
-            QdiscOptions::RedOptions(parms) => request.with_nested(NESTED_TCA_OPTIONS, |within| {
-                let within = within.with_attribute(1, &parms.tc_red_qopt()).with_attribute(2, &parms.decay_table());
-                within.with_attribute(3, &((parms.probability * 2_f64.powi(32)).min(f64::from(u32::MAX)) as u32).to_ne_bytes())
-            }),
-            QdiscOptions::Token { structure, rate64, burst } => request.with_nested(NESTED_TCA_OPTIONS, |within| {
-                within.with_attribute(1, structure).with_attribute(4, &rate64.to_ne_bytes()).with_attribute(6, &burst.to_ne_bytes())
-            }),
-        }
+            QdiscOptions::RedOptions(parms) => {
+                let max_p = (parms.probability * 2_f64.powi(32)).min(f64::from(u32::MAX)) as u32;
+                let attributes = [
+                    DefaultNla::new(1, parms.tc_red_qopt().to_vec()),
+                    DefaultNla::new(2, parms.decay_table().to_vec()),
+                    DefaultNla::new(3, max_p.to_ne_bytes().into()),
+                ];
+                (NESTED_TCA_OPTIONS, encode_options(&[], &attributes))
+            }
+            QdiscOptions::Token { structure, rate64, burst } => {
+                let attributes = [
+                    DefaultNla::new(1, structure.clone()),
+                    DefaultNla::new(4, rate64.to_ne_bytes().into()),
+                    DefaultNla::new(6, burst.to_ne_bytes().into()),
+                ];
+                (NESTED_TCA_OPTIONS, encode_options(&[], &attributes))
+            }
+        };
+        vec![TcAttribute::Kind(self.0.to_owned()), TcAttribute::Other(DefaultNla::new(kind, options))]
     }
+}
+
+/// A structure, padded to whole words, and attributes behind it.
+fn encode_options(structure: &[u8], attributes: &[DefaultNla]) -> Vec<u8> {
+    let mut bytes = structure.to_vec();
+    bytes.resize(structure.len().next_multiple_of(4), 0);
+    let start = bytes.len();
+    bytes.resize(start + attributes.buffer_len(), 0);
+    attributes.emit(&mut bytes[start..]);
+    bytes
 }
 
 impl FlatQdisc {
@@ -395,7 +410,7 @@ fn read_htb(queue: &KernelQdisc, rate_bps: f64) -> Result<Qdisc, Vec<(String, St
         .map(|(name, bytes_s)| psched_ticks(f64::from(reader.whole_number(name).unwrap_or(DEFAULT_BURST_BYTES)) / bytes_s));
     reader.finish(Qdisc {
         name: "htb",
-        options: QdiscOptions::Attributes(vec![(2, tc_htb_glob())]),
+        options: QdiscOptions::Attributes(vec![DefaultNla::new(2, tc_htb_glob())]),
         placement: QdiscPlacement::Parent(Box::new(QdiscOptions::Attributes(htb_class_attributes(rate, ceil, bursts))), leaf),
     })
 }
@@ -407,7 +422,7 @@ fn tc_htb_glob() -> Vec<u8> {
 
 /// `struct tc_htb_opt`: two rates of 12 bytes, the time that a burst of each takes, quantum, level, priority; the rates stand in attributes as
 /// well. The quantum divides what several classes share.
-fn htb_class_attributes(rate: f64, ceil: f64, bursts: [u32; 2]) -> Vec<(u16, Vec<u8>)> {
+fn htb_class_attributes(rate: f64, ceil: f64, bursts: [u32; 2]) -> Vec<DefaultNla> {
     const HTB_QUANTUM_BYTES: u32 = 20_000;
     let mut structure = Vec::new();
     for bytes_s in [rate, ceil] {
@@ -415,7 +430,9 @@ fn htb_class_attributes(rate: f64, ceil: f64, bursts: [u32; 2]) -> Vec<(u16, Vec
         structure.extend((bytes_s.min(f64::from(u32::MAX)) as u32).to_ne_bytes());
     }
     structure.extend([bursts[0], bursts[1], HTB_QUANTUM_BYTES, 0, 0].iter().flat_map(|number| number.to_ne_bytes()));
-    vec![(1, structure), (6, (rate as u64).to_ne_bytes().to_vec()), (7, (ceil as u64).to_ne_bytes().to_vec())]
+    [(1, structure), (6, (rate as u64).to_ne_bytes().into()), (7, (ceil as u64).to_ne_bytes().into())]
+        .map(|(attribute, value)| DefaultNla::new(attribute, value))
+        .into()
 }
 
 /// A time in units of the packet schedulers' clock, of 64 ns.
@@ -441,9 +458,9 @@ fn read_netem(queue: &KernelQdisc) -> Result<Qdisc, Vec<(String, String)>> {
     let gap = gap.unwrap_or(u32::from(reorder.is_some()));
     // struct tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter; the times stand in attributes as well.
     let structure = [0, limit, loss.unwrap_or(0), gap, duplicate.unwrap_or(0), 0];
-    let mut attributes = vec![(10, delay.to_ne_bytes().to_vec()), (11, jitter.to_ne_bytes().to_vec())];
+    let mut attributes = vec![DefaultNla::new(10, delay.to_ne_bytes().into()), DefaultNla::new(11, jitter.to_ne_bytes().into())];
     // struct tc_netem_reorder: probability and correlation.
-    attributes.extend(reorder.map(|share| (3, [share, 0].iter().flat_map(|number| number.to_ne_bytes()).collect())));
+    attributes.extend(reorder.map(|share| DefaultNla::new(3, [share, 0].iter().flat_map(|number| number.to_ne_bytes()).collect())));
     let structure = structure.iter().flat_map(|number| number.to_ne_bytes()).collect();
     reader.finish(Qdisc { name: "netem", options: QdiscOptions::Followed { structure, attributes }, placement: QdiscPlacement::Root })
 }
@@ -670,6 +687,8 @@ impl<'q> QdiscArgumentReader<'q> {
 
 #[cfg(test)]
 mod tests {
+    use netlink_packet_core::Nla;
+
     use super::*;
 
     fn kernel_qdisc(name: &str, arguments: &[(&str, &str)]) -> KernelQdisc {
@@ -729,7 +748,9 @@ mod tests {
         let places: Vec<_> = read.messages().iter().map(|message| (message.is_class, message.handle, message.parent)).collect();
         assert_eq!(vec![(false, 0x1_0000, u32::MAX), (true, 0x1_0001, 0x1_0000), (false, 0x2_0000, 0x1_0001)], places);
         let QdiscOptions::Attributes(class) = &read.messages()[1].options.1 else { panic!("attributes") };
-        let numbers: Vec<u32> = class[0].1.chunks(4).map(|bytes| u32::from_ne_bytes(bytes.try_into().unwrap())).collect();
+        let mut structure = vec![0; class[0].value_len()];
+        class[0].emit_value(&mut structure);
+        let numbers: Vec<u32> = structure.chunks(4).map(|bytes| u32::from_ne_bytes(bytes.try_into().unwrap())).collect();
         // 3200 bytes at 1 MB/s are 3.2 ms, and 1600 bytes half of that.
         assert_eq!((1_000_000, 1_000_000, 50_000, 25_000), (numbers[2], numbers[5], numbers[6], numbers[7]));
         assert_eq!(OverflowEvidence::RowPolicy(20), read.overflow_evidence());
@@ -757,7 +778,7 @@ mod tests {
         let QdiscOptions::Followed { structure, attributes } = &read.options else { panic!("a structure with attributes") };
         let numbers: Vec<u32> = structure.chunks(4).map(|bytes| u32::from_ne_bytes(bytes.try_into().unwrap())).collect();
         assert_eq!(vec![0, 1000, 1 << 31, 1, 0, 0], numbers);
-        assert_eq!((10, 10_000_000_i64.to_ne_bytes().to_vec()), attributes[0]);
+        assert_eq!(DefaultNla::new(10, 10_000_000_i64.to_ne_bytes().into()), attributes[0]);
         assert_eq!((OverflowEvidence::Refused, false), (read.overflow_evidence(), read.makes_copies()));
         assert!(Qdisc::read(&kernel_qdisc("netem", &[("duplicate", "0.1")]), 1e7).unwrap().makes_copies());
         for (name, value) in [("loss", "1.5"), ("jitter", "1ms"), ("gap", "3"), ("reorder", "0.1")] {

@@ -2,6 +2,10 @@
 
 use std::io;
 
+use netlink_packet_core::NLM_F_ECHO;
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::tc::TcMessage;
+
 use crate::sys::netlink::{Netlink, NetlinkRequest, find_attribute, read_u32};
 
 const TCA_STATS2: u16 = 7;
@@ -71,9 +75,10 @@ impl QdiscStatistics {
     }
 
     fn request_stats(&mut self) -> io::Result<Vec<u8>> {
-        let mut fixed = vec![0; 4];
-        fixed.extend([self.device, self.handle, 0, 0].iter().flat_map(|number| number.to_ne_bytes()));
-        let request = NetlinkRequest::new(libc::RTM_GETQDISC, libc::NLM_F_ECHO, &fixed, "the statistics of the kernel's queue");
+        let mut message = TcMessage::default();
+        (message.header.index, message.header.handle) = (self.device as i32, self.handle.into());
+        let message = RouteNetlinkMessage::GetQueueDiscipline(message);
+        let request = NetlinkRequest::new(message, NLM_F_ECHO, "the statistics of the kernel's queue");
         let stats = self.netlink.request_with_reply(request)?;
         let attributes = stats.get(TCMSG_BYTES..).ok_or_else(missing_counter)?;
         find_attribute(attributes, TCA_STATS2).map(<[u8]>::to_vec).ok_or_else(missing_counter)

@@ -1,23 +1,18 @@
-//! Clocks, in nanoseconds. That of runs is monotonic; in a virtual machine it is the guest's own.
+//! Clocks, in nanoseconds. Runs use the monotonic clock; in a virtual machine it is the guest's.
 
-use std::mem::MaybeUninit;
+use rustix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds since some instant before the program began.
+/// Nanoseconds since an unspecified instant before the program started.
 pub fn monotonic() -> u64 {
-    read_clock(libc::CLOCK_MONOTONIC)
+    read_clock(ClockId::Monotonic)
 }
 
-/// Nanoseconds of the processor that the calling thread has used.
+/// Processor time of the calling thread in nanoseconds.
 pub fn thread_cpu_time() -> u64 {
-    read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
+    read_clock(ClockId::ThreadCPUTime)
 }
 
-fn read_clock(clock: libc::clockid_t) -> u64 {
-    let mut time = MaybeUninit::<libc::timespec>::uninit();
-    // Safety: the call writes the time to where it is told; both clocks always exist.
-    let time = unsafe {
-        assert_eq!(0, libc::clock_gettime(clock, time.as_mut_ptr()));
-        time.assume_init()
-    };
+fn read_clock(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -2,31 +2,21 @@
 
 use std::io;
 
-/// The result of a system call that answers -1 for an error, which then stands in `errno`.
+/// Converts the result of a libc call that returns -1 on failure.
 ///
 /// # Errors
-/// What `errno` says.
+/// The error in `errno`.
 pub fn check<T: Copy + PartialEq + From<i8>>(result: T) -> io::Result<T> {
     if result == T::from(-1) { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// The same, again and again while a signal interrupts it.
-pub fn retry_eintr<T: Copy + PartialEq + From<i8>>(mut result: impl FnMut() -> T) -> io::Result<T> {
-    loop {
-        match check(result()) {
-            Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
-            other => return other,
-        }
-    }
-}
-
-/// Makes a call that does not wait, again while a signal interrupts it; `None` where it would have to wait.
+/// Repeats a nonblocking call that a signal interrupts; `None` if it would block.
 ///
 /// # Errors
 /// Any other error of the call.
-pub fn nonblocking<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<Option<T>> {
+pub fn nonblocking<T, E: Into<io::Error>>(mut attempt: impl FnMut() -> Result<T, E>) -> io::Result<Option<T>> {
     loop {
-        match attempt() {
+        match attempt().map_err(Into::into) {
             Ok(value) => return Ok(Some(value)),
             Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
             Err(why) if why.kind() == io::ErrorKind::WouldBlock => return Ok(None),

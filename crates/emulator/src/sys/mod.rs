@@ -1,7 +1,9 @@
-//! What is asked of the system: namespaces, TUN devices, netlink, waiting, clocks, scheduling.
+//! The interface to the system: namespaces, TUN devices, netlink, waiting, clocks, scheduling.
 //!
-//! It goes through `libc` and no larger crate: what is needed are two dozen calls, some of which no safe wrapper has (`TUNSETIFF`,
-//! `epoll_pwait2`, route metrics), in a program that is one thread, links statically and starts as process 1 as well.
+//! Calls go through `rustix` and netlink messages through `netlink-packet-route`, as far as these cover them. `libc` remains for calls that
+//! `rustix` lacks (`TUNSETIFF`, `recvmmsg`, `sched_setscheduler`, some socket options), and for those that it looks up with `dlsym`
+//! (`setns`, `epoll_pwait2`): the guest program of the backend `uml` replaces libc's functions by their names at link time, so a looked-up
+//! function would call the host kernel. For the same reason `rustix` has the feature `use-libc`.
 //! Everything outside of this module is safe code.
 
 #![allow(unsafe_code)]
@@ -16,6 +18,7 @@ pub mod packet_socket;
 pub mod poll;
 pub mod process;
 pub mod socket;
+mod sockopt;
 pub mod sysctl;
 pub mod tun;
 pub mod userns;

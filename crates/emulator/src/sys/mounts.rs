@@ -1,17 +1,23 @@
 //! Mounts of the process alone: `/proc`, `/sys` and `/run` as the programs in its namespaces are to see them.
 
-use std::ffi::CString;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use super::errno::check;
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, mount_change, mount_move, unmount,
+};
+use rustix::thread::UnshareFlags;
+
+use super::namespace::unshare;
 
 /// Of `/run` what programs are made of or speak to a user's own session with: displays, sound, locks, and where NixOS has its programs.
 const KEPT_IN_RUN: [&str; 7] = ["user", "lock", "shm", "current-system", "booted-system", "opengl-driver", "wrappers"];
 /// Is hidden while something is made there that goes elsewhere.
 const SCRATCH_DIR: &str = "/tmp";
+/// Mounted file systems of the kernel hold neither programs nor devices.
+const NO_PROGRAMS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
 
 /// Gives the process mounts of its own: `/proc` for the namespace of processes that it is in, `/sys` for the namespace of networks, over
 /// `/etc/hosts` a file with this text, and over `/run`, where services of the machine have their sockets, a folder in memory.
@@ -20,11 +26,9 @@ const SCRATCH_DIR: &str = "/tmp";
 /// # Errors
 /// Without the privilege over mounts.
 pub fn setup_private_mounts(hosts: &str) -> io::Result<Vec<String>> {
-    // Safety: this process alone is in it.
-    check(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
-    mount(None, "/", None, libc::MS_REC | libc::MS_SLAVE)?;
-    let safe = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-    let proc = mount(Some("proc"), "/proc", Some("proc"), safe);
+    unshare(UnshareFlags::NEWNS)?;
+    mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::DOWNSTREAM)?;
+    let proc = mount("proc", "/proc", "proc", NO_PROGRAMS, None).map_err(io::Error::from);
     let devices = overmount_sys();
     let names = overmount_file(hosts, "/etc/hosts");
     let run = overmount_run();
@@ -38,7 +42,7 @@ pub fn setup_private_mounts(hosts: &str) -> io::Result<Vec<String>> {
 fn overmount_file(text: &str, file: &str) -> io::Result<()> {
     let made = format!("{SCRATCH_DIR}/file");
     mount_private_tmp()?;
-    let put = fs::write(&made, text).and_then(|()| mount(Some(&made), file, None, libc::MS_BIND));
+    let put = fs::write(&made, text).and_then(|()| Ok(mount_bind(&made, file)?));
     unmount_private_tmp()?;
     put
 }
@@ -55,7 +59,7 @@ fn overmount_run() -> io::Result<()> {
             Path::new(file).parent().map_or(Ok(()), fs::create_dir_all)?;
             fs::write(file, text)
         });
-    match made.and_then(|()| mount(Some(SCRATCH_DIR), RUN, None, libc::MS_MOVE)) {
+    match made.and_then(|()| Ok(mount_move(SCRATCH_DIR, RUN)?)) {
         Ok(()) => Ok(()),
         Err(why) => unmount_private_tmp().and(Err(why)),
     }
@@ -67,8 +71,7 @@ fn overmount_run() -> io::Result<()> {
 /// # Errors
 /// Without the privilege over mounts.
 pub fn remount_sysfs() -> io::Result<()> {
-    // Safety: this process alone is in it.
-    check(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
+    unshare(UnshareFlags::NEWNS)?;
     overmount_sys()
 }
 
@@ -76,12 +79,12 @@ pub fn remount_sysfs() -> io::Result<()> {
 fn overmount_sys() -> io::Result<()> {
     const SYS: &str = "/sys";
     let kept = mount_points_below(SYS, &fs::read_to_string("/proc/self/mounts")?);
-    mount(Some("sysfs"), SCRATCH_DIR, Some("sysfs"), libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)?;
+    mount("sysfs", SCRATCH_DIR, "sysfs", NO_PROGRAMS, None)?;
     let put = kept.iter().try_for_each(|place| {
         let (from, to) = (format!("{SYS}/{place}"), format!("{SCRATCH_DIR}/{place}"));
-        mount(Some(&from), &to, None, libc::MS_BIND | libc::MS_REC)
+        Ok(mount_bind_recursive(&from, &to)?)
     });
-    match put.and_then(|()| mount(Some(SCRATCH_DIR), SYS, None, libc::MS_MOVE)) {
+    match put.and_then(|()| Ok(mount_move(SCRATCH_DIR, SYS)?)) {
         Ok(()) => Ok(()),
         Err(why) => unmount_private_tmp().and(Err(why)),
     }
@@ -126,31 +129,19 @@ fn bind_or_link(from: &str, to: &str) -> io::Result<()> {
         Ok(link) if link.is_symlink() => symlink(fs::read_link(from)?, to),
         Ok(_) => {
             fs::create_dir(to)?;
-            mount(Some(from), to, None, libc::MS_BIND | libc::MS_REC)
+            Ok(mount_bind_recursive(from, to)?)
         }
         Err(_) => Ok(()),
     }
 }
 
 fn mount_private_tmp() -> io::Result<()> {
-    mount(Some("tmpfs"), SCRATCH_DIR, Some("tmpfs"), libc::MS_NOSUID | libc::MS_NODEV)?;
+    mount("tmpfs", SCRATCH_DIR, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, None)?;
     fs::set_permissions(SCRATCH_DIR, Permissions::from_mode(0o755))
 }
 
 fn unmount_private_tmp() -> io::Result<()> {
-    let path = CString::new(SCRATCH_DIR)?;
-    // Safety: the path ends with a zero and outlives the call.
-    check(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) })?;
-    Ok(())
-}
-
-fn mount(from: Option<&str>, to: &str, kind: Option<&str>, flags: libc::c_ulong) -> io::Result<()> {
-    let text = |text: &str| CString::new(text).map_err(io::Error::from);
-    let (from, to, kind) = (from.map(text).transpose()?, text(to)?, kind.map(text).transpose()?);
-    let start = |text: &Option<CString>| text.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
-    // Safety: all texts end with a zero and outlive the call, and no kind that is mounted here takes data.
-    check(unsafe { libc::mount(start(&from), to.as_ptr(), start(&kind), flags, std::ptr::null()) })?;
-    Ok(())
+    Ok(unmount(SCRATCH_DIR, UnmountFlags::DETACH)?)
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
 use super::errno::check;
 
 const THREAD_NET_NS: &str = "/proc/thread-self/ns/net";
@@ -30,8 +32,7 @@ impl Namespace {
     /// Without the privilege, which root and the root of a user namespace have ([`super::userns::unshare_as_root`]).
     pub fn create() -> io::Result<Namespace> {
         let original = Namespace::current()?;
-        // Safety: only the calling thread's namespace changes, and is set back below.
-        check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
+        unshare(UnshareFlags::NEWNET)?;
         let created = Namespace::current();
         original.enter()?;
         created
@@ -77,8 +78,22 @@ impl Namespace {
 /// # Errors
 /// Without the privilege over the namespace, or if the descriptor is not one of a network namespace.
 pub fn enter_network(descriptor: RawFd) -> io::Result<()> {
-    // Safety: the call reads no memory of ours, and refuses a descriptor of anything else.
-    check(unsafe { libc::setns(descriptor, libc::CLONE_NEWNET) })?;
+    setns(descriptor, libc::CLONE_NEWNET)
+}
+
+/// Moves the calling thread, or for some kinds the process, into new namespaces.
+pub(super) fn unshare(kinds: UnshareFlags) -> io::Result<()> {
+    assert!(!kinds.intersects(UnshareFlags::FILES | UnshareFlags::FS), "{kinds:?}");
+    // Safety: the table of descriptors remains shared by all threads.
+    Ok(unsafe { unshare_unsafe(kinds) }?)
+}
+
+/// Moves the calling thread, or for some kinds the process, into the namespace of a descriptor, of the kind of a `CLONE_NEW...`.
+///
+/// The functions of `rustix` look `setns` up with `dlsym`, which finds the C library's; in the guest program that one calls the host kernel.
+pub(super) fn setns(descriptor: RawFd, kind: libc::c_int) -> io::Result<()> {
+    // Safety: the call accesses no memory of the process, and refuses a descriptor of another kind.
+    check(unsafe { libc::setns(descriptor, kind) })?;
     Ok(())
 }
 

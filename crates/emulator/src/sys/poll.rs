@@ -1,8 +1,10 @@
 //! Waiting for descriptors and for a time, in one call with nanoseconds (`epoll_pwait2`, Linux 5.11).
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
+
+use rustix::event::epoll::{self, EventData, EventFlags};
 
 use super::errno::check;
 
@@ -36,13 +38,13 @@ pub struct ReadyEvent {
 }
 
 impl Interest {
-    fn epoll_flags(self) -> u32 {
-        (match self {
-            Interest::Nothing => 0,
-            Interest::Read => libc::EPOLLIN | libc::EPOLLRDHUP,
-            Interest::Write => libc::EPOLLOUT,
-            Interest::Both => libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP,
-        }) as u32
+    fn epoll_flags(self) -> EventFlags {
+        match self {
+            Interest::Nothing => EventFlags::empty(),
+            Interest::Read => EventFlags::IN | EventFlags::RDHUP,
+            Interest::Write => EventFlags::OUT,
+            Interest::Both => EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP,
+        }
     }
 }
 
@@ -50,9 +52,7 @@ impl Poller {
     /// # Errors
     /// If the process may have no more descriptors.
     pub fn new() -> io::Result<Poller> {
-        // Safety: the descriptor is new and has no other owner.
-        let epoll = unsafe { OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?) };
-        Ok(Poller { epoll, ready: Vec::with_capacity(MAX_EVENTS) })
+        Ok(Poller { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?, ready: Vec::with_capacity(MAX_EVENTS) })
     }
 
     /// Waits for a descriptor from now on. One that is closed is forgotten.
@@ -60,7 +60,7 @@ impl Poller {
     /// # Errors
     /// If it is waited for already.
     pub fn add(&self, descriptor: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_ADD, descriptor, token, interest)
+        Ok(epoll::add(&self.epoll, descriptor, EventData::new_u64(token), interest.epoll_flags())?)
     }
 
     /// Waits for something else of it.
@@ -68,7 +68,7 @@ impl Poller {
     /// # Errors
     /// If it is not waited for.
     pub fn change(&self, descriptor: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_MOD, descriptor, token, interest)
+        Ok(epoll::modify(&self.epoll, descriptor, EventData::new_u64(token), interest.epoll_flags())?)
     }
 
     /// Waits for the descriptor no longer, also not for its end.
@@ -76,14 +76,7 @@ impl Poller {
     /// # Errors
     /// If it is not waited for.
     pub fn remove(&self, descriptor: impl AsFd) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_DEL, descriptor, 0, Interest::Nothing)
-    }
-
-    fn control(&self, what: libc::c_int, descriptor: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
-        let mut event = libc::epoll_event { events: interest.epoll_flags(), u64: token };
-        // Safety: both descriptors are open, and the event outlives the call.
-        check(unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), what, descriptor.as_fd().as_raw_fd(), &raw mut event) })?;
-        Ok(())
+        Ok(epoll::delete(&self.epoll, descriptor)?)
     }
 
     /// Waits until a descriptor is ready or the time is over; with no time, for a descriptor alone. What has come of each ready one is
@@ -97,7 +90,8 @@ impl Poller {
         self.ready.clear();
         let (to, max_events) = (self.ready.as_mut_ptr(), MAX_EVENTS as libc::c_int);
         let no_mask = std::ptr::null::<libc::sigset_t>();
-        // Safety: the buffer has room for that many events, and the time, if any, outlives the call. Not every libc has the call.
+        // `rustix` looks the call up with `dlsym`, which in the guest program finds the C library's, and that one calls the host kernel.
+        // Safety: the buffer has room for that many events, and the time, if any, outlives the call.
         let count =
             check(unsafe { libc::syscall(libc::SYS_epoll_pwait2, self.epoll.as_raw_fd(), to, max_events, limit, no_mask, 8_usize) });
         match count {
@@ -112,9 +106,9 @@ impl Poller {
     /// What the last wait has found.
     pub fn ready(&self) -> impl Iterator<Item = ReadyEvent> + '_ {
         self.ready.iter().map(|event| {
-            let has = |bits: libc::c_int| event.events & bits as u32 != 0;
-            let closed = has(libc::EPOLLERR | libc::EPOLLHUP | libc::EPOLLRDHUP);
-            ReadyEvent { token: event.u64, read: has(libc::EPOLLIN), write: has(libc::EPOLLOUT), closed }
+            let (flags, token) = (EventFlags::from_bits_retain(event.events), event.u64);
+            let closed = flags.intersects(EventFlags::ERR | EventFlags::HUP | EventFlags::RDHUP);
+            ReadyEvent { token, read: flags.contains(EventFlags::IN), write: flags.contains(EventFlags::OUT), closed }
         })
     }
 }

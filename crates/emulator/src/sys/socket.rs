@@ -3,13 +3,15 @@
 //! Data is all zeros, and what is received is thrown away unread (`MSG_TRUNC`): only how much there is matters.
 
 use std::io;
-use std::mem::{MaybeUninit, size_of};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use ecnlab_units::Ecn;
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SendFlags, Shutdown, SocketFlags, SocketType, sockopt};
 
 use super::errno::{check, nonblocking};
+use super::sockopt::{set_int_option, set_option, tcp_info};
 
 /// As much is written at once.
 const MAX_SEND_BYTES: usize = 1 << 18;
@@ -147,7 +149,7 @@ impl Socket {
     /// # Errors
     /// If the process may have no more descriptors.
     pub fn stream(is_v6: bool) -> io::Result<Socket> {
-        Socket::new(is_v6, libc::SOCK_STREAM)
+        Socket::new(is_v6, SocketType::STREAM)
     }
 
     /// A socket of UDP.
@@ -155,13 +157,12 @@ impl Socket {
     /// # Errors
     /// If the process may have no more descriptors.
     pub fn datagrams(is_v6: bool) -> io::Result<Socket> {
-        Socket::new(is_v6, libc::SOCK_DGRAM)
+        Socket::new(is_v6, SocketType::DGRAM)
     }
 
-    fn new(is_v6: bool, kind: libc::c_int) -> io::Result<Socket> {
-        let family = if is_v6 { libc::AF_INET6 } else { libc::AF_INET };
-        // Safety: the descriptor is new and has no other owner.
-        Ok(Socket(unsafe { OwnedFd::from_raw_fd(check(libc::socket(family, kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0))?) }))
+    fn new(is_v6: bool, kind: SocketType) -> io::Result<Socket> {
+        let family = if is_v6 { AddressFamily::INET6 } else { AddressFamily::INET };
+        Ok(Socket(net::socket_with(family, kind, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?))
     }
 
     fn raw(&self) -> libc::c_int {
@@ -172,16 +173,16 @@ impl Socket {
     /// With the option, if the kernel refuses it.
     pub fn set(&self, option: SocketOption) -> io::Result<()> {
         let done = match option {
-            SocketOption::ReuseAddress => self.set_int(libc::SOL_SOCKET, libc::SO_REUSEADDR, 1),
-            SocketOption::CongestionControl(name) => self.set_bytes(libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes()),
-            SocketOption::NoDelay => self.set_int(libc::IPPROTO_TCP, libc::TCP_NODELAY, 1),
-            SocketOption::QuickAckOff => self.set_int(libc::IPPROTO_TCP, libc::TCP_QUICKACK, 0),
+            SocketOption::ReuseAddress => sockopt::set_socket_reuseaddr(self, true).map_err(io::Error::from),
+            SocketOption::CongestionControl(name) => sockopt::set_tcp_congestion(self, name).map_err(io::Error::from),
+            SocketOption::NoDelay => sockopt::set_tcp_nodelay(self, true).map_err(io::Error::from),
+            SocketOption::QuickAckOff => sockopt::set_tcp_quickack(self, false).map_err(io::Error::from),
             // Any rate but the largest number has the kernel pace; this one limits nothing. Four bytes would limit to 34 Gbit/s.
-            SocketOption::Pacing => self.set_bytes(libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &(u64::MAX - 1).to_ne_bytes()),
-            SocketOption::WindowClamp(bytes) => self.set_int(libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes as i32),
+            SocketOption::Pacing => set_option(self, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &(u64::MAX - 1).to_ne_bytes()),
+            SocketOption::WindowClamp(bytes) => set_int_option(self, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes as i32),
             SocketOption::EcnCodepoint(ecn) => self.set_codepoint(ecn),
-            SocketOption::ForcedReceiveBuffer(bytes) => self.set_int(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes as i32),
-            SocketOption::ReceiveBuffer(bytes) => self.set_int(libc::SOL_SOCKET, libc::SO_RCVBUF, bytes as i32),
+            SocketOption::ForcedReceiveBuffer(bytes) => set_int_option(self, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes as i32),
+            SocketOption::ReceiveBuffer(bytes) => set_int_option(self, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes as i32),
         };
         done.map_err(|why| io::Error::new(why.kind(), format!("set a socket to {option:?}: {why}")))
     }
@@ -193,28 +194,14 @@ impl Socket {
             Ecn::Ect0 => 2,
             Ecn::Ce => 3,
         };
-        // A socket of IPv6 takes IPv4's option too, for packets that it does not send here; one of IPv4 takes only its own.
-        let of_v6 = self.set_int(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, bits);
-        of_v6.or_else(|_| self.set_int(libc::IPPROTO_IP, libc::IP_TOS, bits))
-    }
-
-    fn set_int(&self, level: libc::c_int, option: libc::c_int, value: i32) -> io::Result<()> {
-        self.set_bytes(level, option, &value.to_ne_bytes())
-    }
-
-    fn set_bytes(&self, level: libc::c_int, option: libc::c_int, value: &[u8]) -> io::Result<()> {
-        // Safety: the value outlives the call and is as long as is said.
-        check(unsafe { libc::setsockopt(self.raw(), level, option, value.as_ptr().cast(), value.len() as libc::socklen_t) })?;
-        Ok(())
+        // A socket of IPv6 also accepts the option of IPv4, for packets that it does not send here; one of IPv4 accepts only its own.
+        Ok(sockopt::set_ipv6_tclass(self, bits.into()).or_else(|_| sockopt::set_ip_tos(self, bits))?)
     }
 
     /// # Errors
     /// If the address is taken, or not one of the namespace.
     pub fn bind(&self, address: SocketAddr) -> io::Result<()> {
-        let (bytes, length) = to_sockaddr(address);
-        // Safety: the address outlives the call and is as long as is said.
-        check(unsafe { libc::bind(self.raw(), bytes.as_ptr().cast(), length) })?;
-        Ok(())
+        Ok(net::bind(self, &address)?)
     }
 
     /// Begins to connect; of datagrams it is done with this.
@@ -222,11 +209,9 @@ impl Socket {
     /// # Errors
     /// If no route leads there.
     pub fn connect(&self, address: SocketAddr) -> io::Result<()> {
-        let (bytes, length) = to_sockaddr(address);
-        // Safety: the address outlives the call and is as long as is said.
-        match check(unsafe { libc::connect(self.raw(), bytes.as_ptr().cast(), length) }) {
-            Err(why) if why.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
-            other => other.map(|_| ()),
+        match net::connect(self, &address) {
+            Err(Errno::INPROGRESS) => Ok(()),
+            other => Ok(other?),
         }
     }
 
@@ -235,20 +220,14 @@ impl Socket {
     /// # Errors
     /// If the kernel has no memory.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
-        let mut address = MaybeUninit::<libc::sockaddr_storage>::zeroed();
-        let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
-        // Safety: the kernel writes an address of at most that length.
-        check(unsafe { libc::getsockname(self.raw(), address.as_mut_ptr().cast(), &raw mut length) })?;
-        // Safety: all zeros are an address of no family; the kernel has written over them.
-        Ok(from_sockaddr(unsafe { address.assume_init_ref() }))
+        Ok(net::getsockname(self)?.try_into()?)
     }
 
     /// # Errors
     /// If another socket listens there.
     pub fn listen(&self) -> io::Result<()> {
-        // Safety: takes numbers alone. The kernel takes the backlog down to `net.core.somaxconn`.
-        check(unsafe { libc::listen(self.raw(), i32::from(u16::MAX)) })?;
-        Ok(())
+        // The kernel reduces the backlog to `net.core.somaxconn`.
+        Ok(net::listen(self, i32::from(u16::MAX))?)
     }
 
     /// A connection that has come, and from where.
@@ -256,13 +235,10 @@ impl Socket {
     /// # Errors
     /// If the process may have no more descriptors.
     pub fn accept(&self) -> io::Result<Option<(Socket, SocketAddr)>> {
-        let mut address = MaybeUninit::<libc::sockaddr_storage>::zeroed();
-        let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
-        let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // Safety: the kernel writes an address of at most that length.
-        let accepted = nonblocking(|| check(unsafe { libc::accept4(self.raw(), address.as_mut_ptr().cast(), &raw mut length, flags) }))?;
-        // Safety: all zeros are an address of no family; the kernel has written over them. The descriptor is new.
-        Ok(accepted.map(|accepted| unsafe { (Socket(OwnedFd::from_raw_fd(accepted)), from_sockaddr(&address.assume_init())) }))
+        let accepted = nonblocking(|| net::acceptfrom_with(self, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC))?;
+        let Some((socket, address)) = accepted else { return Ok(None) };
+        let address = address.ok_or(Errno::AFNOSUPPORT)?.try_into()?;
+        Ok(Some((Socket(socket), address)))
     }
 
     /// Sends up to so many zeros. How many the kernel has taken; `None` if it has no room.
@@ -271,8 +247,7 @@ impl Socket {
     /// If the connection is broken.
     pub fn send(&self, bytes: u64) -> io::Result<Option<u64>> {
         let length = bytes.min(MAX_SEND_BYTES as u64) as usize;
-        // Safety: so many zeros are there.
-        let sent = nonblocking(|| check(unsafe { libc::send(self.raw(), ZEROS.as_ptr().cast(), length, libc::MSG_NOSIGNAL) }))?;
+        let sent = nonblocking(|| net::send(self, &ZEROS[..length], SendFlags::NOSIGNAL))?;
         Ok(sent.map(|sent| sent as u64))
     }
 
@@ -292,12 +267,12 @@ impl Socket {
     /// # Errors
     /// If the kernel has no memory.
     pub fn discard_datagrams(&self, mut each: impl FnMut(SocketAddr, u64)) -> io::Result<bool> {
-        let mut addresses = [const { MaybeUninit::<libc::sockaddr_storage>::zeroed() }; MAX_DATAGRAMS_PER_CALL];
+        let mut addresses = [[0_u8; SOCKADDR_BYTES]; MAX_DATAGRAMS_PER_CALL];
         // Safety: all zeros are a header of no message.
         let mut messages: [libc::mmsghdr; MAX_DATAGRAMS_PER_CALL] = unsafe { std::mem::zeroed() };
         for (message, address) in messages.iter_mut().zip(&mut addresses) {
             message.msg_hdr.msg_name = address.as_mut_ptr().cast();
-            message.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+            message.msg_hdr.msg_namelen = SOCKADDR_BYTES as libc::socklen_t;
         }
         let (flags, no_limit) = (libc::MSG_TRUNC | libc::MSG_DONTWAIT, std::ptr::null_mut());
         // Safety: there are so many headers, each with room for an address and none for data.
@@ -306,8 +281,7 @@ impl Socket {
         });
         let received = received?.unwrap_or(0) as usize;
         for (message, address) in messages.iter().zip(&addresses).take(received) {
-            // Safety: all zeros are an address of no family; the kernel has written over them.
-            each(from_sockaddr(unsafe { address.assume_init_ref() }), u64::from(message.msg_len));
+            each(from_sockaddr(address), u64::from(message.msg_len));
         }
         Ok(received == MAX_DATAGRAMS_PER_CALL)
     }
@@ -317,9 +291,7 @@ impl Socket {
     /// # Errors
     /// If the connection is broken.
     pub fn shutdown_write(&self) -> io::Result<()> {
-        // Safety: takes numbers alone.
-        check(unsafe { libc::shutdown(self.raw(), libc::SHUT_WR) })?;
-        Ok(())
+        Ok(net::shutdown(self, Shutdown::Write)?)
     }
 
     /// Bytes that the other side has not acknowledged, a FIN among them.
@@ -338,8 +310,7 @@ impl Socket {
     /// # Errors
     /// If it is no socket.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        let code = self.get_option::<libc::c_int>(libc::SOL_SOCKET, libc::SO_ERROR)?;
-        Ok((code != 0).then(|| io::Error::from_raw_os_error(code)))
+        Ok(sockopt::socket_error(self)?.err().map(io::Error::from))
     }
 
     /// What the kernel tells of the connection; what an older kernel does not tell is zero.
@@ -347,7 +318,8 @@ impl Socket {
     /// # Errors
     /// If it is no socket of TCP.
     pub fn tcp_info(&self) -> io::Result<TcpInfo> {
-        self.get_option(libc::IPPROTO_TCP, libc::TCP_INFO)
+        // Safety: the structure consists of numbers.
+        unsafe { tcp_info(self) }
     }
 
     /// The congestion control in use.
@@ -355,35 +327,8 @@ impl Socket {
     /// # Errors
     /// If it is no socket of TCP.
     pub fn congestion_control(&self) -> io::Result<String> {
-        let name: [u8; 16] = self.get_option(libc::IPPROTO_TCP, libc::TCP_CONGESTION)?;
-        Ok(String::from_utf8_lossy(name.split(|&byte| byte == 0).next().unwrap_or_default()).into_owned())
+        Ok(sockopt::tcp_congestion(self)?)
     }
-
-    fn get_option<T: AnyBytes>(&self, level: libc::c_int, option: libc::c_int) -> io::Result<T> {
-        let mut value = T::ZERO;
-        let mut length = size_of::<T>() as libc::socklen_t;
-        // Safety: the kernel writes at most `length` bytes, and any bytes are a `T`.
-        check(unsafe { libc::getsockopt(self.raw(), level, option, (&raw mut value).cast(), &raw mut length) })?;
-        Ok(value)
-    }
-}
-
-/// What any bytes are a value of.
-trait AnyBytes: Copy {
-    const ZERO: Self;
-}
-
-impl AnyBytes for libc::c_int {
-    const ZERO: Self = 0;
-}
-
-impl AnyBytes for [u8; 16] {
-    const ZERO: Self = [0; 16];
-}
-
-impl AnyBytes for TcpInfo {
-    // Safety: a structure of numbers.
-    const ZERO: Self = unsafe { std::mem::zeroed() };
 }
 
 impl AsFd for Socket {
@@ -392,30 +337,13 @@ impl AsFd for Socket {
     }
 }
 
-/// An address as the kernel reads it, with its length.
-fn to_sockaddr(address: SocketAddr) -> ([u8; 28], libc::socklen_t) {
-    let mut bytes = [0; 28];
-    bytes[2..4].copy_from_slice(&address.port().to_be_bytes());
-    match address.ip() {
-        IpAddr::V4(ip) => {
-            bytes[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
-            bytes[4..8].copy_from_slice(&ip.octets());
-            (bytes, 16)
-        }
-        IpAddr::V6(ip) => {
-            bytes[..2].copy_from_slice(&(libc::AF_INET6 as u16).to_ne_bytes());
-            bytes[8..24].copy_from_slice(&ip.octets());
-            (bytes, 28)
-        }
-    }
-}
+/// `struct sockaddr_in6`, the longer of the two.
+const SOCKADDR_BYTES: usize = 28;
 
-/// An address that the kernel has written.
-fn from_sockaddr(storage: &libc::sockaddr_storage) -> SocketAddr {
-    // Safety: the storage is at least as long, all of it is initialised, and any bytes are bytes.
-    let bytes: &[u8; 28] = unsafe { &*std::ptr::from_ref(storage).cast() };
+/// Decodes an address that the kernel has written.
+fn from_sockaddr(bytes: &[u8; SOCKADDR_BYTES]) -> SocketAddr {
     let port = u16::from_be_bytes([bytes[2], bytes[3]]);
-    let ip = if storage.ss_family == libc::AF_INET6 as libc::sa_family_t {
+    let ip = if bytes[..2] == (libc::AF_INET6 as libc::sa_family_t).to_ne_bytes() {
         IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(&bytes[8..24]).expect("sixteen bytes")))
     } else {
         IpAddr::V4(Ipv4Addr::new(bytes[4], bytes[5], bytes[6], bytes[7]))
@@ -435,14 +363,17 @@ mod tests {
     }
 
     #[test]
-    fn addresses_survive_the_conversion_to_sockaddr_and_back() {
-        for text in ["10.128.0.1:7000", "[fd00:8002::101]:65535"] {
-            let address: SocketAddr = text.parse().unwrap();
-            let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
-            let (bytes, length) = to_sockaddr(address);
-            let to: &mut [u8; 28] = unsafe { &mut *(&raw mut storage).cast() };
-            to[..length as usize].copy_from_slice(&bytes[..length as usize]);
-            assert_eq!(address, from_sockaddr(&storage));
+    fn datagrams_are_discarded_and_reported_with_their_sender_and_length() {
+        for local in ["127.0.0.1:0", "[::1]:0"] {
+            let (from, to) = (std::net::UdpSocket::bind(local).unwrap(), Socket::datagrams(local.starts_with('[')).unwrap());
+            to.bind(local.parse().unwrap()).unwrap();
+            for length in [3, 1000] {
+                from.send_to(&vec![1; length], to.local_address().unwrap()).unwrap();
+            }
+            let mut received = Vec::new();
+            assert!(!to.discard_datagrams(|sender, bytes| received.push((sender, bytes))).unwrap());
+            let sender = from.local_addr().unwrap();
+            assert_eq!(vec![(sender, 3), (sender, 1000)], received);
         }
     }
 }

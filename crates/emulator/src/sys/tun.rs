@@ -1,6 +1,5 @@
 //! TUN devices: IP packets of a namespace, each by one read and one write, without a header of the driver's.
 
-use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -37,16 +36,14 @@ impl Tun {
     fn open_device(name: &str, flags: libc::c_int) -> io::Result<Tun> {
         let open = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC).open(TUN_DEVICE);
         let file = open.map_err(|why| io::Error::new(why.kind(), format!("{TUN_DEVICE}: {why}")))?;
-        let text = CString::new(name)?;
-        // Safety: all zeros are a request without a name.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        if text.as_bytes().len() >= request.ifr_name.len() {
+        let mut request =
+            libc::ifreq { ifr_name: [0; libc::IFNAMSIZ], ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_flags: flags as libc::c_short } };
+        if name.len() >= request.ifr_name.len() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("the device's name \"{name}\" is longer than 15 bytes")));
         }
-        for (to, from) in request.ifr_name.iter_mut().zip(text.as_bytes()) {
-            *to = *from as libc::c_char;
+        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+            *to = from as libc::c_char;
         }
-        request.ifr_ifru.ifru_flags = flags as libc::c_short;
         // Safety: the request outlives the call, which reads its name and flags and writes the name.
         check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) })?;
         Ok(Tun { file, name: name.to_owned() })

@@ -6,8 +6,11 @@ use std::os::fd::AsRawFd;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::process::{getegid, geteuid};
+use rustix::thread::UnshareFlags;
+
 use super::caps::inherit_capabilities;
-use super::errno::check;
+use super::namespace::{setns, unshare};
 
 /// Moves the process into namespaces of users and of networks of its own, in which it is root and has capabilities over what it makes there. It has
 /// to have one thread.
@@ -29,10 +32,8 @@ pub fn unshare_as_current_user() -> io::Result<()> {
 
 /// Moves the process into namespaces of its own, where its user and its group have this number, or those that they had.
 fn unshare_user_namespace(number: Option<u32>) -> io::Result<()> {
-    // Safety: these ask for the caller's own numbers, and cannot fail.
-    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
-    // Safety: the namespaces of this process alone change.
-    retry_while_threads_exit(|| unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) })?;
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+    retry_while_threads_exit(|| unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNET))?;
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{} {user} 1", number.unwrap_or(user)))?;
     fs::write("/proc/self/gid_map", format!("{} {group} 1", number.unwrap_or(group)))
@@ -43,15 +44,15 @@ const THREAD_EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The result of a call that is refused to a process of several threads. A thread counts until the kernel has put it away, which is a moment
 /// after whoever waited for its work goes on.
-fn retry_while_threads_exit(mut call: impl FnMut() -> libc::c_int) -> io::Result<()> {
+fn retry_while_threads_exit(mut call: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     let end = Instant::now() + THREAD_EXIT_TIMEOUT;
     loop {
-        match check(call()) {
+        match call() {
             Err(why) if why.raw_os_error() == Some(libc::EINVAL) && Instant::now() < end => sleep(Duration::from_millis(1)),
             Err(why) if why.raw_os_error() == Some(libc::EINVAL) => {
                 return Err(io::Error::other(format!("cannot unshare the user namespace in a multi-threaded process: {why}")));
             }
-            other => return other.map(drop),
+            other => return other,
         }
     }
 }
@@ -62,9 +63,7 @@ fn retry_while_threads_exit(mut call: impl FnMut() -> libc::c_int) -> io::Result
 /// # Errors
 /// Without the privilege.
 pub fn unshare_pid_namespace() -> io::Result<()> {
-    // Safety: nothing of the calling thread itself changes.
-    check(unsafe { libc::unshare(libc::CLONE_NEWPID) })?;
-    Ok(())
+    unshare(UnshareFlags::NEWPID)
 }
 
 /// Moves the process into the namespaces that another is in: of users, if it is in another, of networks, of mounts, and of processes for those that it
@@ -79,13 +78,8 @@ pub fn join_namespaces(process: u32) -> io::Result<()> {
     let others = [("pid", libc::CLONE_NEWPID), ("net", libc::CLONE_NEWNET), ("mnt", libc::CLONE_NEWNS)];
     let others: Vec<_> = others.into_iter().map(|(kind, flag)| Ok((open(kind)?, flag))).collect::<io::Result<_>>()?;
     if let Some(users) = users {
-        // Safety: the descriptor is open and is one of a user namespace.
-        retry_while_threads_exit(|| unsafe { libc::setns(users.as_raw_fd(), libc::CLONE_NEWUSER) })?;
+        retry_while_threads_exit(|| setns(users.as_raw_fd(), libc::CLONE_NEWUSER))?;
         inherit_capabilities()?;
     }
-    for (namespace, flag) in others {
-        // Safety: the descriptor is open and is one of the kind that the flag says.
-        check(unsafe { libc::setns(namespace.as_raw_fd(), flag) })?;
-    }
-    Ok(())
+    others.iter().try_for_each(|(namespace, kind)| setns(namespace.as_raw_fd(), *kind))
 }
