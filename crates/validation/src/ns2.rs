@@ -36,7 +36,7 @@ pub struct CaseResult {
 /// Runs a case.
 ///
 /// # Errors
-/// What is missing, if the text is no case. A case that asks for what is not built has a difference that says so.
+/// The missing key, if the text is not a case. An unsupported case is a difference of the result.
 pub fn validate_json(text: &str) -> Result<CaseResult, String> {
     let json: Json = serde_json::from_str(text).map_err(|why| format!("not a JSON file: {why}"))?;
     let scenario = &json["scenario"];
@@ -57,7 +57,7 @@ pub fn validate_json(text: &str) -> Result<CaseResult, String> {
 /// Runs a case and traces it as ns-2 would.
 ///
 /// # Errors
-/// What is missing, if the text is no case, and what is not built of what it asks for.
+/// The missing key, if the text is not a case, or the feature of the case that is not supported.
 pub fn write_trace(text: &str) -> Result<Vec<u8>, String> {
     let json: Json = serde_json::from_str(text).map_err(|why| format!("not a JSON file: {why}"))?;
     let (network, options) = case(&json["scenario"])??;
@@ -149,7 +149,7 @@ fn rows<'a>(scenario: &'a Json, name: &str) -> Result<&'a [Json], String> {
     }
 }
 
-/// What the application sends. Vegas counts a first packet that stands for the SYN among it, the others do not.
+/// The application's data. Vegas counts its first packet, a substitute for the SYN, as data; the other variants do not.
 fn demand(scenario: &Json, settings: &TcpSettings) -> AppWrite {
     let uncounted = u64::from(settings.has_syn() && scenario["tcp"] == "Vegas");
     let packets = |packets: u64| AppWrite::full_packets(packets.saturating_sub(uncounted), settings.payload());
@@ -325,8 +325,8 @@ impl EventRecorder {
         self.events.push(Event { time, kind, seq: ack.next as i64 - 1, size: ack.size, sacks: ack.sacks.clone() });
     }
 
-    /// The run is cut at its end. What happens at that very instant is in a case or not as ns-2's rounding has it: as much of it is kept
-    /// as the case holds.
+    /// Cuts the run at its end. Whether a case contains the events of that instant depends on ns-2's rounding, so as many are kept as the
+    /// case has.
     fn end(&mut self, duration: Time, events: usize, changes: usize) {
         let before = self.events.partition_point(|event| event.time < duration);
         self.events.truncate(before.max(events));

@@ -1,4 +1,4 @@
-//! A real kernel is the judge: every packet of its cases, in three ways.
+//! Compares every packet with cases that a Linux kernel recorded, in three modes.
 
 use std::io::Read;
 use std::path::Path;
@@ -154,7 +154,7 @@ fn what_is_no_case_is_refused_by_the_name_of_the_field() {
     assert!(validate_json("{", CaseMode::Sender).unwrap_err().starts_with("not a JSON file"));
 }
 
-/// What a case's file of `cubic-1drop` is refused for, once something in it is another value.
+/// The error of the case file `cubic-1drop` after a change.
 fn refused(change: impl FnOnce(&mut Value)) -> String {
     let mut case = case("cubic-1drop");
     change(&mut case);

@@ -1,4 +1,4 @@
-//! ns-2 is the judge: every event and window change of its cases.
+//! Compares every event and cwnd change with cases that ns-2 recorded.
 
 use std::path::{Path, PathBuf};
 

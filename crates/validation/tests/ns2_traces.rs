@@ -5,8 +5,8 @@ use std::path::Path;
 use ecnlab_validation::ns2::write_trace;
 use ecnlab_wire::{Event, Reader, ns2};
 
-/// Every link, every event, every packet number. Events at one instant may stand in another order: where ns-2 ends a transmission at the
-/// time at which another packet arrives, which comes first is up to its scheduler.
+/// Every link, every event, every packet number. Events at one instant may be in another order: if a transmission ends when another
+/// packet arrives, ns-2's scheduler decides which comes first.
 #[test]
 fn traces_of_reference_cases_equal_those_of_ns2_line_by_line() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));

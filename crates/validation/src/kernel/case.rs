@@ -115,14 +115,14 @@ pub struct Tcp {
     /// Whether an autotuned receiver has TCP_QUICKACK 0 too.
     #[serde(default, deserialize_with = "or_default")]
     pub interactive: bool,
-    /// The buffer asked for, unless it is the default one.
+    /// The size that `SO_RCVBUF` requests; `None` for the default.
     #[serde(rename = "rcvbuf", deserialize_with = "buffer_bytes")]
     pub buffer: Option<u64>,
-    /// What the SYN of either side offered.
+    /// Options in each side's SYN.
     #[serde(rename = "syn_options", deserialize_with = "via::<_, PerSide<Syn>, _>")]
     pub syns: [Syn; 2],
-    /// What was set otherwise than hosts have it: bytes that an application reads at once, the first window and the largest one in segments,
-    /// the smallest timeout, and whether every segment is acknowledged at once.
+    /// Settings that differ from a host's defaults: bytes per read, initial and maximum cwnd in segments, minimum RTO, and quick
+    /// acknowledgements.
     #[serde(default, deserialize_with = "optional::<_, CallBytes, _>")]
     pub read_size: Option<u64>,
     #[serde(default, deserialize_with = "optional::<_, Whole<1, 255>, _>")]
@@ -222,11 +222,11 @@ impl TryFrom<AppCallRow> for AppCall {
     }
 }
 
-/// What the router does to single packets.
+/// An action of the router on single packets.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "ScriptRow")]
 pub struct ScriptLine {
-    /// Of the packets of which side.
+    /// The side that sends the packets.
     pub side: Side,
     pub packets: PacketMatch,
     pub action: ScriptAction,
@@ -246,7 +246,7 @@ pub enum PacketMatch {
     },
     /// By their number among all of the side.
     Numbers(Range<u64>),
-    /// By when they come to the router.
+    /// Packets that arrive at the router in this interval.
     During(Range<Time>),
 }
 
@@ -330,7 +330,7 @@ pub struct Packet {
     pub nth: Option<u64>,
 }
 
-/// What the sender showed of itself.
+/// The sender's recorded state (`TCP_INFO`).
 #[derive(Clone, Debug, Deserialize)]
 pub struct State {
     #[serde(rename = "t_us", deserialize_with = "via::<_, Micros, _>")]
@@ -492,12 +492,12 @@ impl Case {
         calls.fold(0, |sum, call| sum + if let SocketCall::Write(bytes) = call.call { bytes } else { 0 })
     }
 
-    /// Whether the side that answers has data of its own.
+    /// Whether the passive side also sends data.
     pub fn goes_both_ways(&self) -> bool {
         self.application.iter().any(|call| call.side == Side::B && matches!(call.call, SocketCall::Write(_)))
     }
 
-    /// What one side sent, in the order in which it did.
+    /// Packets of one side in sending order.
     pub fn sent_by(&self, side: Side) -> impl Iterator<Item = &Packet> {
         self.packets.iter().filter(move |packet| packet.side == side && !self.is_copy(packet))
     }
@@ -513,7 +513,7 @@ impl Case {
         copies && before().is_some_and(is_same)
     }
 
-    /// What reached one side, in the order in which it did.
+    /// Packets that reached one side, in order of arrival.
     pub fn reached(&self, side: Side) -> Vec<&Packet> {
         let mut packets: Vec<_> = self.packets.iter().filter(|packet| packet.side != side && packet.arrives.is_some()).collect();
         packets.sort_by_key(|packet| (packet.arrives, packet.id));
@@ -521,7 +521,7 @@ impl Case {
     }
 }
 
-/// Refuses a list in place of an object, whose members would be read by their order.
+/// Rejects a list where an object is expected: serde would assign its elements by position.
 fn require_objects(json: &Json) -> Result<(), String> {
     let objects = ["", "/clock", "/tcp", "/tcp/ecn", "/tcp/syn_options", "/tcp/syn_options/a", "/tcp/syn_options/b", "/path"];
     let members = ["/tcp/sysctl", "/application", "/script"].into_iter().flat_map(|list| {

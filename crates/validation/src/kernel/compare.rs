@@ -15,7 +15,7 @@ pub fn max_packets(recorded: usize) -> usize {
     RUNAWAY_FACTOR * recorded
 }
 
-/// What our sender showed of itself when the real one's state of this number was written down.
+/// Our sender's state at the time of the recorded state of this index.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplayedState {
     pub state: usize,
@@ -32,7 +32,7 @@ pub struct Difference {
     pub what: String,
 }
 
-/// What is expected of a packet, and at which time.
+/// An expected packet and its time.
 #[derive(Clone, Copy)]
 pub struct Expected<'a> {
     pub packet: &'a Packet,

@@ -1,4 +1,4 @@
-//! What a case comes to as a whole, where its single packets rest on how a build lays out its memory.
+//! Totals of a case, for cases whose single packets depend on the memory layout of the kernel's build.
 
 use ecnlab_units::Time;
 
@@ -8,7 +8,7 @@ use super::case::{Case, Packet, Side};
 const TOLERANCE: f64 = 0.05;
 const COUNT_TOLERANCE: f64 = 2.0;
 
-/// What was sent, and how long it took.
+/// Numbers of packets, and the completion time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counters {
     segments: u64,
@@ -16,7 +16,7 @@ pub struct Counters {
     acks: u64,
     /// Acknowledgements with an echo of a mark.
     echoes: u64,
-    /// RecordedSegments that tell of a cut.
+    /// Segments with CWR.
     reductions: u64,
     /// Time at which the last data was first acknowledged, or sent where nothing is acknowledged.
     completed: f64,

@@ -1,4 +1,4 @@
-//! Both runs side by side around a first difference.
+//! The recorded and our packets side by side, around the first difference.
 
 use ecnlab_units::{Span, Time};
 
@@ -6,12 +6,12 @@ use super::case::{Case, Packet, Side};
 use super::compare::{Expected, ReplayedState, line};
 use super::sender::SenderRun;
 
-/// Packets of a side before the difference, and from it on.
+/// Packets shown before the difference and from it on.
 const PACKETS_BEFORE: usize = 8;
 const PACKETS_AFTER: usize = 16;
-/// How far from the difference the sender's inputs are shown.
-const INPUT_WINDOW: Span = Span::from_millis(30);
-/// Columns of the kernel's side.
+/// Largest distance in time from the difference at which the sender's inputs are shown.
+const INPUT_CONTEXT: Span = Span::from_millis(30);
+/// Characters of the kernel's column.
 const COLUMN_WIDTH: usize = 90;
 
 /// Packets of one side.
@@ -34,9 +34,9 @@ pub fn of_both(ours: &[Packet], theirs: &[Expected], time: Time) -> Vec<String> 
     [title("a"), of(Side::A), title("b"), of(Side::B)].concat()
 }
 
-/// What the sender was told and what it sent, with its window after each acknowledgement.
+/// The sender's inputs and packets, with cwnd and ssthresh after each acknowledgement.
 pub fn of_sender(case: &Case, played: &SenderRun, time: Time) -> Vec<String> {
-    let near = |at: Time| at.since(time).max(time.since(at)) <= INPUT_WINDOW;
+    let near = |at: Time| at.since(time).max(time.since(at)) <= INPUT_CONTEXT;
     let theirs: Vec<&Packet> = case.sent_by(Side::A).collect();
     let mut rows: Vec<(Time, u8, String)> = Vec::new();
     for at in 0..theirs.len().max(played.packets.len()) {
@@ -48,19 +48,19 @@ pub fn of_sender(case: &Case, played: &SenderRun, time: Time) -> Vec<String> {
     }
     for packet in case.reached(Side::A) {
         let state = case.states.iter().position(|state| state.packet == Some(packet.id));
-        let window = state.map_or(String::new(), |at| window(case, played, at));
-        rows.extend(packet.arrives.map(|arrives| (arrives, 0, format!("{:9.3} ms: {}{window}", arrives.seconds() * 1e3, line(packet)))));
+        let shown = state.map_or(String::new(), |at| cwnd_and_ssthresh(case, played, at));
+        rows.extend(packet.arrives.map(|arrives| (arrives, 0, format!("{:9.3} ms: {}{shown}", arrives.seconds() * 1e3, line(packet)))));
     }
     for (at, state) in case.states.iter().enumerate().filter(|(_, state)| state.why == "timer") {
-        rows.push((state.time, 2, format!("{:9.3} ms: a timer{}", state.time.seconds() * 1e3, window(case, played, at))));
+        rows.push((state.time, 2, format!("{:9.3} ms: a timer{}", state.time.seconds() * 1e3, cwnd_and_ssthresh(case, played, at))));
     }
     rows.retain(|&(at, ..)| near(at));
     rows.sort();
     rows.into_iter().map(|(.., row)| row).collect()
 }
 
-/// The window and threshold of a state, the kernel's and ours.
-fn window(case: &Case, played: &SenderRun, at: usize) -> String {
+/// cwnd and ssthresh of a recorded state, the kernel's and ours.
+fn cwnd_and_ssthresh(case: &Case, played: &SenderRun, at: usize) -> String {
     let their = &case.states[at];
     let threshold = |ssthresh: Option<f64>| ssthresh.map_or("none".to_owned(), |ssthresh| ssthresh.to_string());
     let ours = played.states.iter().find(|shown| shown.state == at);

@@ -1,15 +1,15 @@
 //! The times at which each packet of a real run would have been sent if no packet before it had reached its host late.
 //!
-//! The real hosts get packets a little later than the model of their path has it: by 0.7 to 8 us, and many at once by more. What a host sends in
-//! answer is as late, and so from round trip to round trip. Here each packet's cause is looked up in the run, and the path is gone through
-//! once more with the times that it would have without that lateness.
+//! The real hosts get packets a little later than the model of their path has it: by 0.7 to 8 us, and many at once by more. The
+//! host's replies are late by as much, and the delay adds up over round trips. This module finds each packet's cause in the run and
+//! recomputes the path's times without the delay.
 
 use ecnlab_sim::ScriptAction;
 use ecnlab_units::{Rate, Span, Time};
 
 use super::case::{Case, Packet, Path, Side, Trigger};
 
-/// What an arriving packet made its host send has left it within this.
+/// The longest time from a packet's arrival to the host's reply.
 const REACTION_TIME: Span = Span::from_picos(300_000);
 /// A timer's tick, or an application's write, and what it sends.
 const TIMER_LATENCY: Span = Span::from_micros(2);
@@ -52,7 +52,7 @@ impl Model<'_> {
         }
     }
 
-    /// Whether something happens at this time whatever came before: the clock ticks, or an application acts.
+    /// Whether the time is that of a timer tick or of an application's call, which earlier delays do not move.
     fn keeps_time(&self, time: Time) -> bool {
         let tick = Span::from_secs(1).picos() / self.case.clock.hz;
         let ticks = (time.picos() + self.case.clock.tick_phase.picos()) % tick <= TIMER_LATENCY.picos();

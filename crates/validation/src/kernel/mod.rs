@@ -12,18 +12,18 @@
 //!
 //! Cases that depend on how a build lays out its memory are compared by their counters: see [`validate`].
 //!
-//! Modules import in one direction: json < case < segment_map < segments, packetdrill, settings, compare, counters, ideal_host < receiver,
-//! sender, loopback < excerpt.
+//! Modules import in one direction: json < case < segment_map < segments, script_rule, settings, compare, counters, ideal_host < receiver,
+//! sender, closed_loop < excerpt.
 
 pub mod case;
+mod closed_loop;
 mod compare;
 mod counters;
 mod excerpt;
 mod ideal_host;
 mod json;
-mod loopback;
-mod packetdrill;
 mod receiver;
+mod script_rule;
 mod segment_map;
 mod segments;
 mod sender;
@@ -102,7 +102,7 @@ const BUILD_INDEPENDENT_ACKS: usize = 100;
 /// Reads a case and compares it in one mode.
 ///
 /// # Errors
-/// The field that is missing or wrong, if the text is no case.
+/// The missing or wrong field, if the text is not a case.
 pub fn validate_json(text: &str, mode: CaseMode) -> Result<CaseResult, String> {
     Ok(validate(&Case::read(text)?, mode))
 }
@@ -116,7 +116,7 @@ pub fn validate(case: &Case, mode: CaseMode) -> CaseResult {
     let comparison = settings.and_then(|settings| match mode {
         CaseMode::Receiver => compare_receiver(case, &settings),
         CaseMode::Sender => Ok(compare_sender(case, settings)),
-        CaseMode::Closed => compare_loopback(case, settings),
+        CaseMode::Closed => compare_closed_loop(case, settings),
     });
     let (name, kind) = (case.name.clone(), case.kind.clone());
     match comparison {
@@ -171,7 +171,7 @@ fn name_recorded_kernel(case: &Case, difference: Difference) -> Difference {
     }
 }
 
-/// Fails a run that was stopped because ours sent far too many packets, whatever its counters.
+/// Fails a run that was stopped because our hosts sent far too many packets, regardless of its counters.
 fn fail_if_runaway(comparison: Comparison, at: Option<Time>) -> Comparison {
     let Some(at) = at else { return comparison };
     let what = format!("stopped at {:.3} ms: ours had sent {RUNAWAY_FACTOR} times as many packets as the record has", at.seconds() * 1e3);
@@ -216,10 +216,10 @@ fn compare_sender(case: &Case, settings: TcpSettings) -> Comparison {
     fail_if_runaway(comparison, played.runaway)
 }
 
-fn compare_loopback(case: &Case, settings: TcpSettings) -> Result<Comparison, Skipped> {
+fn compare_closed_loop(case: &Case, settings: TcpSettings) -> Result<Comparison, Skipped> {
     let none = || Skipped::NotComparable("not comparable: the network was more than the path of a case".to_owned());
     let path = case.path.as_ref().ok_or_else(none)?;
-    let (ours, runaway) = loopback::run(case, path, settings).map_err(Skipped::NotBuilt)?;
+    let (ours, runaway) = closed_loop::run(case, path, settings).map_err(Skipped::NotBuilt)?;
     let times = ideal_host::times(case, path);
     let sent: BTreeSet<u64> = Side::BOTH.into_iter().flat_map(|side| case.sent_by(side)).map(|packet| packet.id).collect();
     let timed = case.packets.iter().zip(times).filter(|(packet, _)| sent.contains(&packet.id));

@@ -31,14 +31,14 @@ pub fn play(case: &Case, settings: &TcpSettings) -> Result<Vec<Packet>, String> 
     Ok(stage.sent)
 }
 
-/// What comes to the receiver from outside.
+/// An input of the receiver.
 enum Event<'a> {
     Arrives(&'a Packet),
-    /// Its host sends data of its own, on which an acknowledgement rides.
+    /// The host sends data that carries an acknowledgement.
     SendsData(&'a Packet),
 }
 
-/// All that comes to the receiver, in order of time; what made the host send comes before what it sent.
+/// The receiver's inputs in order of time; an arrival precedes the data that it causes.
 fn events(case: &Case) -> Vec<(Time, Event<'_>)> {
     let arrive = case.reached(Side::B).into_iter().filter_map(|packet| Some((packet.arrives?, Event::Arrives(packet))));
     let data = case.sent_by(Side::B).filter(|packet| packet.len > 0).map(|packet| (packet.sent, Event::SendsData(packet)));
@@ -49,7 +49,7 @@ fn events(case: &Case) -> Vec<(Time, Event<'_>)> {
 
 struct ReceiverReplay {
     receiver: Receiver,
-    /// What timestamps are read from, where there are any.
+    /// The clock of timestamps, if the connection has them.
     stamps: Option<HostClock>,
     segments: RecordedSegments,
     sent: Vec<Packet>,

@@ -4,12 +4,12 @@ use ecnlab_transport::{Segment, SegmentType, SendBuffer};
 
 use super::case::Packet;
 
-/// Where segments begin and end in a stream of bytes.
+/// Positions of segments in the byte stream.
 pub trait SegmentBoundaries {
-    /// Where a segment begins; of the one behind the last, where that ends.
+    /// The first byte of a segment; one segment past the last begins where the last ends.
     fn start(&self, segment: u64) -> u64;
 
-    /// Where the segment before this one ends.
+    /// The end of the previous segment.
     fn end_before(&self, segment: u64) -> u64;
 }
 
@@ -63,7 +63,7 @@ impl SegmentMap {
         self.start(self.entries.len() as u64)
     }
 
-    /// The segment that begins at a byte, which is also the one past that which ends there; nothing if none does.
+    /// The segment that begins at a byte, or follows the one that ends there; `None` at any other byte.
     pub fn segment_at(&self, byte: u64) -> Option<u64> {
         let at = self.entries.partition_point(|entry| entry.end <= byte);
         let begins = self.entries.get(at).is_some_and(|entry| entry.start == byte);
@@ -86,7 +86,7 @@ impl SegmentBoundaries for SegmentMap {
 /// The segments of a record; segment 0 is the SYN.
 #[derive(Debug)]
 pub struct RecordedSegments {
-    /// Where each begins, and one past its last byte.
+    /// First byte and end of each segment.
     boundaries: Vec<(u64, u64)>,
 }
 
@@ -100,7 +100,7 @@ impl RecordedSegments {
         RecordedSegments { boundaries }
     }
 
-    /// Those of the side that answers, whose SYN is no segment of its data.
+    /// Segments of the passive side, without its SYN.
     pub fn of_answer<'a>(packets: impl Iterator<Item = &'a Packet>) -> RecordedSegments {
         RecordedSegments::of(packets.filter(|packet| packet.len > 0))
     }

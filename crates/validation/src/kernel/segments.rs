@@ -1,4 +1,4 @@
-//! What our hosts send, written down as the files of cases have it.
+//! Conversion of our segments and acknowledgements into the packets of case files.
 
 use ecnlab_transport::{Ack, AppWrite, Segment, SegmentType};
 use ecnlab_units::{Ecn, Time};
@@ -52,7 +52,7 @@ pub fn ecn_codepoint(field: u8) -> Ecn {
     ECN_CODEPOINTS[usize::from(field.min(3))]
 }
 
-/// What a packet of a file does to the connection; a pure acknowledgement is plain.
+/// The segment type of a recorded packet; a pure acknowledgement is plain.
 pub fn segment_type(packet: &Packet) -> SegmentType {
     match () {
         () if packet.has('S') => SegmentType::Syn,
@@ -64,7 +64,7 @@ pub fn segment_type(packet: &Packet) -> SegmentType {
 /// Bytes that the recorded application hands over in one call.
 const WRITE_CALL_BYTES: u64 = 1 << 20;
 
-/// What a side writes, call by call. Side a connects at time zero, and what is to be written before the connection is open waits for that.
+/// A side's writes in order. Side a connects at time zero; earlier writes wait until the connection is open.
 pub fn app_writes(application: &[AppCall], side: Side) -> Vec<(Trigger, AppWrite)> {
     let mut writes: Vec<(Trigger, AppWrite)> = Vec::new();
     for &AppCall { trigger, call, .. } in application.iter().filter(|call| call.side == side) {

@@ -13,7 +13,7 @@ use super::segment_map::{RecordedSegments, SegmentMap};
 use super::segments::{self, app_writes, packet_of_ack, packet_of_segment, with_ack};
 use super::settings::{boot, of_answer};
 
-/// What our sender did.
+/// The replay of our sender.
 #[derive(Debug, Default)]
 pub struct SenderRun {
     pub packets: Vec<Packet>,
@@ -38,7 +38,7 @@ struct SenderReplay {
     settings: Arc<TcpSettings>,
     segment_map: SegmentMap,
     outbox: Outbox,
-    /// What was written before the connection was open.
+    /// Writes before the connection was open.
     waiting: Vec<AppWrite>,
     /// Most packets that it may send.
     most: usize,
@@ -61,7 +61,7 @@ impl SenderOutput for Outbox {
     }
 }
 
-/// What comes to the sender from outside.
+/// An input of the sender.
 enum Input<'a> {
     Connect,
     Write(AppWrite),
@@ -242,7 +242,7 @@ impl ReplyReceiver {
     }
 }
 
-/// All that comes to the sender, in order of time.
+/// The sender's inputs in order of time.
 fn inputs(case: &Case) -> Vec<(Time, Input<'_>)> {
     let connect = case.sent_by(Side::A).next().map_or(Time::ZERO, |syn| syn.sent);
     let mut inputs = vec![(connect, Input::Connect)];

@@ -7,7 +7,7 @@ use ecnlab_units::parameter::OrOff;
 
 use super::case::{Case, Packet, Side, SocketCall, Syn, Sysctl, TCP_RMEM, Tcp, Trigger};
 
-/// The profile that the cases judge.
+/// The profile that the cases validate.
 pub const PROFILE: &str = "linux-6.1";
 
 /// Bytes of IPv4 and TCP header without options, and what options take: timestamps with padding, which in a SYN SACK's two bytes fill; SACK
@@ -25,7 +25,7 @@ const READ_SIZE_BYTES: u64 = 70_000;
 /// Bytes of the smallest and the largest buffer (Linux SOCK_MIN_RCVBUF; the largest number that a switch takes).
 const MIN_BUFFER_BYTES: u64 = 4608;
 const MAX_BUFFER_BYTES: u64 = 2_147_483_647;
-/// What the hosts of the SYNs' options and of the receiver's kind have set already.
+/// Sysctls that follow from the SYN options and from the receiver.
 const IMPLIED_SYSCTLS: &[&str] = &[
     TCP_RMEM,
     "net.ipv4.tcp_sack",
@@ -146,7 +146,7 @@ fn congestion(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
     Ok(())
 }
 
-/// `tcp_ecn`: 1 offers and agrees, 2 agrees, 0 does neither. DCTCP, which both sides have then, offers and agrees whatever it says.
+/// `tcp_ecn`: 1 offers and agrees, 2 agrees, 0 does neither. With DCTCP both sides offer and agree regardless of it.
 fn ecn(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
     let needs = tcp.congestion == "dctcp";
     set("ecn", if needs || tcp.ecn[Side::A.index()] == 1 { "true" } else { "false" });
@@ -166,10 +166,10 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
     set("pingpong", interactive);
     set("app_read_size", &format!("{} B", tcp.read_size.unwrap_or(READ_SIZE_BYTES)));
     let sizes = tcp.sysctl(Side::B, TCP_RMEM).map_or(Vec::new(), |sizes| sizes.split_whitespace().collect());
-    // Where it is as the memory of the host has it, the other host's is the same, and shows in the scale of its SYN.
+    // By default it depends on the host's memory; both hosts have the same, which the window scale in the SYN shows.
     let usual = tcp.syns[Side::A.index()].scale.map(|scale| (65_535 << scale).to_string());
     let largest = sizes.get(2).map(|&size| size.to_owned()).or(usual);
-    // What SO_RCVBUF asks for is doubled, for what the packets are stored with.
+    // The kernel doubles the value of SO_RCVBUF, for its own overhead.
     let buffer = tcp.buffer.map(|bytes| (2 * bytes).to_string()).or(sizes.get(1).map(|&size| size.to_owned()));
     for (name, size) in [("receive_buffer", buffer), ("receive_buffer_max", largest)] {
         if let Some(size) = size {
@@ -193,7 +193,7 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
     Ok(())
 }
 
-/// What both SYNs offered.
+/// Options that both SYNs carry.
 fn options(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
     let blocks = SACK_BLOCKS[usize::from(!tcp.timestamps())];
     set("timestamps", if tcp.timestamps() { "true" } else { "false" });

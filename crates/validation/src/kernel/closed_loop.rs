@@ -1,4 +1,4 @@
-//! The closed loop: both of our ends over the path of a case, in the engine.
+//! Runs a case in the closed loop: our sender and our receiver over the case's path, in the engine.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use ecnlab_units::{Rate, Rng, Span, Time};
 
 use super::case::{Case, Packet, Path, Side, Trigger};
 use super::compare::max_packets;
-use super::packetdrill::script_rule;
+use super::script_rule::script_rule;
 use super::segment_map::{RecordedSegments, SegmentMap};
 use super::segments::{app_writes, packet_of_ack, packet_of_segment, with_ack};
 use super::settings::boot;
 
-/// Events between two looks at how much was sent.
+/// Events between two checks of the number of packets.
 const EVENTS_PER_CHECK: u64 = 10_000;
 
-/// Runs a case and writes down what both ends send, and when that had become far too much, if it had.
+/// Runs a case. Returns the packets of both ends and, if they were far too many, when the run was stopped.
 ///
 /// # Errors
-/// What is not built of what the case asks for.
+/// The feature of the case that is not supported.
 pub fn run(case: &Case, path: &Path, settings: TcpSettings) -> Result<(Vec<Packet>, Option<Time>), String> {
     let recorder = PacketRecorder { header: settings.quirks.header_size, ..PacketRecorder::default() };
     let network = network(case, path, settings)?;
@@ -42,7 +42,7 @@ pub fn run(case: &Case, path: &Path, settings: TcpSettings) -> Result<(Vec<Packe
     Ok((recorder.packets, runaway))
 }
 
-/// The router's queue and what it does to packets, the way behind it on which packets may overtake each other, and the way back.
+/// The router with its queue and its script, the link behind it on which packets may be reordered, and the reverse link.
 fn network(case: &Case, path: &Path, settings: TcpSettings) -> Result<Network, String> {
     let segments = RecordedSegments::of(case.sent_by(Side::A));
     let rules = |side: Side| case.script.iter().filter(move |line| line.side == side).map(|line| script_rule(line, &segments));
@@ -107,7 +107,7 @@ impl ApplicationSpec for RecordedWrites {
 
 struct WriteReplay {
     writes: [Vec<(Trigger, AppWrite)>; 2],
-    /// What has been written of it.
+    /// Writes done per side.
     at: [usize; 2],
     is_open: bool,
     /// Bytes that side b has read.

@@ -1,14 +1,14 @@
-//! What the router does to single packets: the script of a case, over our segments.
+//! Rules of the engine from a case's script, which drops, marks or delays single packets.
 
 use ecnlab_sim::{PacketSelector, ScriptRule};
 
 use super::case::{PacketMatch, ScriptLine, Side};
 use super::segment_map::RecordedSegments;
 
-/// A line of a script as a rule over our segments.
+/// Converts a line of the script from bytes to our segment numbers.
 ///
 /// # Errors
-/// What is not built of it.
+/// The feature of the line that is not supported.
 pub fn script_rule(line: &ScriptLine, segments: &RecordedSegments) -> Result<ScriptRule, String> {
     let selector = match &line.packets {
         PacketMatch::Bytes { of, nth } if line.side == Side::A => {
