@@ -65,7 +65,8 @@ pub const TARGETS: &[Target] = &[
     target("trace_events", plain!(trace::events), nothing, (2 * MB, 1024), 512),
     target("kernel_case", plain!(kernel::case), kernel::prepare, (16 * MB, 4 * KB), 6144),
     target("kernel_fields", plain!(kernel::fields), kernel::prepare, (64 * MB, 4 * KB), 64),
-    target("parquet", plain!(store::parquet), store::panic::install_hook, (4 * MB, 1024), 2048),
+    // A page of 2 MB may be a dictionary of half a million texts of 32 bytes.
+    target("parquet", plain!(store::parquet), store::panic::install_hook, (20 * MB, 1024), 2048),
     target("emulator", plain!(emulator::packets), nothing, (512 * KB, 64), 1024),
     target("guest_job", guest::job, scenario::prepare, (4 * MB, 4 * KB), 2048),
     target("engine", plain!(engine::ways), engine::prepare, (32 * MB, 4 * KB), 64),

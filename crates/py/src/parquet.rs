@@ -166,7 +166,7 @@ pub fn footer(tail: &[u8]) -> Result<ParquetMetaData> {
     let length = tail[end..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
     let begin = end.checked_sub(length as usize).ok_or_else(short)?;
     let footer = &tail[begin..end];
-    ThriftChecker { remaining: footer }
+    ThriftChecker { remaining: footer, page_bytes: 0 }
         .check_struct(MAX_DEPTH, &[])
         .map_err(|what| ParquetError::General(format!("the footer has {what}")))?;
     ParquetMetaDataReader::decode_metadata(footer)
@@ -178,7 +178,10 @@ const MAX_DEPTH: u32 = 32;
 const TOO_DEEP: &str = "structures that are nested too deeply";
 
 /// Largest page before compression. [`write`] begins a new page at 1 MB, the default of the crate `parquet`.
-const MAX_PAGE_BYTES: i64 = 3 << 20;
+const MAX_PAGE_BYTES: i64 = 2 << 20;
+
+/// Bytes of the smallest value in a dictionary: a 32-bit number, or the length of an empty text.
+const MIN_DICTIONARY_VALUE_BYTES: i64 = 4;
 
 /// A field that the decoder reads by its number, whichever type it declares.
 struct KnownField {
@@ -188,13 +191,17 @@ struct KnownField {
 
 enum FieldKind {
     Flag,
-    /// A 32-bit integer within bounds.
-    Number(std::ops::RangeInclusive<i64>),
+    /// A 32-bit integer.
+    Number,
+    /// The bytes of the page before compression. The decoder allocates them.
+    PageBytes,
+    /// The values of a dictionary. The decoder allocates them, so they must have room in the page.
+    DictionaryValues,
     Struct(&'static [KnownField]),
 }
 
 const fn number(id: i64) -> KnownField {
-    KnownField { id, kind: FieldKind::Number(i32::MIN as i64..=i32::MAX as i64) }
+    KnownField { id, kind: FieldKind::Number }
 }
 
 const fn structure(id: i64, fields: &'static [KnownField]) -> KnownField {
@@ -204,12 +211,12 @@ const fn structure(id: i64, fields: &'static [KnownField]) -> KnownField {
 /// `PageHeader` of Parquet's format, `parquet.thrift`. The statistics within are skipped by the types that they declare.
 const PAGE_HEADER: &[KnownField] = &[
     number(1),
-    KnownField { id: 2, kind: FieldKind::Number(0..=MAX_PAGE_BYTES) },
+    KnownField { id: 2, kind: FieldKind::PageBytes },
     number(3),
     number(4),
     structure(5, &[number(1), number(2), number(3), number(4)]),
     structure(6, &[]),
-    structure(7, &[number(1), number(2), KnownField { id: 3, kind: FieldKind::Flag }]),
+    structure(7, &[KnownField { id: 1, kind: FieldKind::DictionaryValues }, number(2), KnownField { id: 3, kind: FieldKind::Flag }]),
     structure(8, &[number(1), number(2), number(3), number(4), number(5), number(6), KnownField { id: 7, kind: FieldKind::Flag }]),
 ];
 
@@ -218,6 +225,8 @@ const PAGE_HEADER: &[KnownField] = &[
 /// few bytes could then keep it busy for an arbitrary time.
 struct ThriftChecker<'f> {
     remaining: &'f [u8],
+    /// Of a page's header: the bytes of the page before compression.
+    page_bytes: i64,
 }
 
 impl ThriftChecker<'_> {
@@ -261,9 +270,18 @@ impl ThriftChecker<'_> {
             // A boolean field has its value in its header.
             match (known.iter().find(|field| field.id == id).map(|field| &field.kind), head & 15) {
                 (Some(FieldKind::Flag) | None, 1 | 2) => {}
-                (Some(FieldKind::Number(bounds)), 5) => {
-                    if !bounds.contains(&self.zigzag()?) {
-                        return Err("a number out of its bounds");
+                (Some(FieldKind::Number), 5) => {
+                    self.zigzag()?;
+                }
+                (Some(FieldKind::PageBytes), 5) => {
+                    self.page_bytes = self.zigzag()?;
+                    if !(0..=MAX_PAGE_BYTES).contains(&self.page_bytes) {
+                        return Err("a page that is too large");
+                    }
+                }
+                (Some(FieldKind::DictionaryValues), 5) => {
+                    if !(0..=self.page_bytes / MIN_DICTIONARY_VALUE_BYTES).contains(&self.zigzag()?) {
+                        return Err("a dictionary that does not fit its page");
                     }
                 }
                 (Some(FieldKind::Struct(fields)), 12) => {
@@ -332,7 +350,7 @@ impl ChunkReader for FileSlice {
     fn get_read(&self, start: u64) -> Result<Reader<Bytes>> {
         let remaining = self.len().saturating_sub(start);
         let bytes = self.get_bytes(start, usize::try_from(remaining)?)?;
-        ThriftChecker { remaining: &bytes }
+        ThriftChecker { remaining: &bytes, page_bytes: 0 }
             .check_struct(MAX_DEPTH, PAGE_HEADER)
             .map_err(|what| ParquetError::General(format!("a page's header has {what}")))?;
         Ok(bytes.reader())

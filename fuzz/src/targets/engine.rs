@@ -1,6 +1,7 @@
 //! Ways of the engine that must agree: a run in one piece and in slices, with and without probes, with a link's plain buffer and with a queue
 //! that drops at its end, and the record of a queue put through the same queue again.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use ecnlab_scenario::{Scenario, no_files};
@@ -198,8 +199,12 @@ fn compare_with_probes(network: &Network, options: &Options, whole: &Run) {
     }
 }
 
-/// A queue that drops at its end is as a link's plain buffer of the same size: flows see the same.
+/// A queue that drops at its end is as a link's plain buffer of the same size: flows see the same, unless a packet overflows just when a
+/// transmission ends.
 fn compare_with_plain_buffer(mut network: Network, options: &Options, is_droptail: bool, measured: &Run) {
+    if has_overflow_at_end_of_transmission(&network, options) {
+        return;
+    }
     for link in network.links.iter_mut() {
         let limit = match &link.buffer {
             Buffer::Queue(queue) if queue.name == "queue.reverse" => REVERSE_LIMIT,
@@ -212,6 +217,24 @@ fn compare_with_plain_buffer(mut network: Network, options: &Options, is_droptai
     for table in ["flows", "groups", "total"] {
         assert_same_table(table, measured.report.table(table), plain.report.table(table), "with a plain buffer");
     }
+}
+
+/// Whether a queue drops a packet at the instant at which its transmitter takes another. A plain buffer counts that one as gone and has room
+/// (ARCHITECTURE.md, order of simultaneous events). ACKs that a bottleneck has spaced bring packets back at such instants.
+fn has_overflow_at_end_of_transmission(network: &Network, options: &Options) -> bool {
+    let spec = TraceSpec { format: TraceFormat::Table, links: Vec::new() };
+    let (_, mut tracer) = Simulation::new(network, options, Tracer::new(spec)).finish();
+    let table = tracer.drain_rows(0).expect("the trace is a table");
+    let [Column::Real(times), Column::Name { index: events, names: words }, Column::Name { index: links, .. }] =
+        ["time_s", "event", "link"].map(|wanted| &table.columns.iter().find(|(name, _)| &**name == wanted).expect("it is declared").1)
+    else {
+        panic!("a trace has times and names")
+    };
+    let instants_of = |word: &str| {
+        let rows = times.iter().zip(events).zip(links).filter(move |((_, event), _)| &*words[**event as usize] == word);
+        rows.map(|((time, _), link)| (time.to_bits(), *link)).collect::<BTreeSet<_>>()
+    };
+    !instants_of("dropped").is_disjoint(&instants_of("dequeued"))
 }
 
 fn assert_same_run(one: &Run, other: &Run, what: &str) {
