@@ -1,6 +1,6 @@
-"""Accessors: what other packages add to results, sweeps and traces, such as `result.plot`.
+"""Accessors: attributes that other packages add to results, sweeps and traces, such as `result.plot`.
 
-A class with an accessor does not import the package behind it. The table below does, by name, when the accessor is first used.
+A class with an accessor does not import the package that implements it. The table below imports it by name at first use.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FACTORIES = {
 
 
 def register_accessor(accessor: str, factory: str) -> None:
-    """Set what makes an accessor, written as "Class.name", of an object: a class or function, as "module:name"."""
+    """Register the factory of an accessor ("Class.name"): a class or function ("module:name") that is called with the object."""
     _FACTORIES[accessor] = factory
 
 

@@ -1,14 +1,14 @@
-"""The errors that ecnlab raises; each text is meant to be shown as it stands.
+"""The errors that ecnlab raises; each message can be shown to the user unchanged.
 
 EcnlabError
- +-- ScenarioError    a scenario is unsound; `.problems` lists everything that is wrong with it
+ +-- ScenarioError    a scenario is invalid; `.problems` lists all its problems
  +-- UsageError       an argument is out of its range or unreadable
- |    +-- UnknownName a name that nothing carries; the text suggests the nearest
+ |    +-- UnknownName an unknown name; the message suggests the nearest
  +-- ResultsError     a results folder cannot be written, is not ours, or is damaged
  +-- TraceError       a trace cannot be opened, or nothing in it can be read
- +-- AqmError         an AQM of the user's own raised, or answered what cannot be; its cause is what was raised
+ +-- AqmError         a user-defined AQM raised, or returned an invalid value; `__cause__` is its exception
  +-- EngineFault      the engine itself failed; `.result` holds the seeds that did not
- +-- RunsFailed       some runs of several scenarios failed; `.failures` says which, and `.results` holds the others
+ +-- RunsFailed       some runs of several scenarios failed; `.failures` holds them, and `.results` the others
  +-- ClusterError     a cluster cannot be reached or used
  +-- BackendError     what a scenario is to run on cannot be used on this machine
  +-- Interrupted      stopped by Ctrl-C; `.result` holds the seeds that had finished
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from ecnlab.execution.runner import Outcome
     from ecnlab.storage.results import Result
 
-# Failures and names that a message lists at most; no list of algorithms, quantities or options is as long as that of names.
+# Maximum numbers of failures and names in a message; all lists of algorithms, quantities and options are shorter than the second.
 _MAX_LISTED_FAILURES = 40
 _MAX_LISTED_NAMES = 200
 
 
 class EcnlabError(Exception):
-    """Whatever ecnlab refuses or fails to do. It can be pickled, so that it comes out of a worker process as it was raised."""
+    """Base class of all errors of ecnlab. It can be pickled, so that a worker process can pass it on unchanged."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled_error, (type(self), self.args, vars(self))
@@ -38,16 +38,16 @@ class EcnlabError(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with a scenario, or that its author hardly meant.
+    """An error in a scenario, or a warning about an unusual value.
 
     Attributes
     ----------
     place : str
         The key's path, as in "link.bottleneck.rate".
     line : int or None
-        The line of the file, where there is one.
+        The line of the file, if known.
     message : str
-        What it is, and how to fix it.
+        The problem, and how to fix it.
     """
 
     place: str
@@ -56,16 +56,16 @@ class Problem:
 
     @staticmethod
     def from_engine(parts: tuple[str, int | None, str]) -> Problem:
-        """A problem as the engine tells it."""
+        """A problem from the engine's (place, line, message)."""
         return Problem(*parts)
 
     def as_text(self, source: str | None) -> str:
-        """It as a line that says where it is, in the file `source` if there is one."""
+        """The problem as one line with its place, in the file `source` if given."""
         where = ":".join(str(part) for part in (source, self.line) if part is not None)
         return ": ".join(part for part in (where, self.place, self.message) if part)
 
 
-# What a run can fail by.
+# Kinds of failures of a run.
 ENGINE, AQM, RECORDING, TRACE, WORKER, BACKEND, LATENESS = "engine", "aqm", "recording", "trace", "worker", "backend", "lateness"
 
 
@@ -78,13 +78,13 @@ class Failure:
     key, title, seed
         Key and title of its scenario, and the seed.
     kind : str
-        "engine" (a fault of ecnlab), "aqm" (an AQM of the user's own raised), "recording" (what was to be recorded does not fit), "trace"
+        "engine" (a fault of ecnlab), "aqm" (a user-defined AQM raised), "recording" (the recorded series do not fit into memory), "trace"
         (its trace could not be written), "worker" (no worker of the cluster could do it), "backend" (the backend could not be used)
         or "lateness" (packets left later than the run's budget allows, so its numbers are not kept).
     message : str
-        What happened.
+        Cause of the failure.
     error : EcnlabError or None
-        What `ecnlab.run` raises for it; None for a fault of the engine and for lateness, of which all are told at once.
+        The exception that `ecnlab.run` raises; None for engine faults and lateness, which are reported together.
     """
 
     key: str
@@ -95,12 +95,12 @@ class Failure:
     error: EcnlabError | None = field(default=None, repr=False, compare=False)
 
     def describe(self) -> str:
-        """It as a line."""
+        """The failure as one line."""
         return f"{self.title} (key {self.key[:12]}), seed {self.seed}: {self.message}"
 
 
 class RemoteRunFailed(Exception):
-    """A run that another process has done has failed; `failure` says how."""
+    """A run in another process failed; `failure` holds the cause."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -108,7 +108,7 @@ class RemoteRunFailed(Exception):
 
 
 class ScenarioError(EcnlabError):
-    """A scenario is unsound. `problems` holds all that was found, `source` the file's name or None."""
+    """A scenario is invalid. `problems` holds all its problems, `source` the file's name or None."""
 
     def __init__(self, problems: Iterable[Problem], source: str | None = None) -> None:
         self.problems = list(problems)
@@ -120,7 +120,7 @@ class UsageError(EcnlabError):
     """An argument is out of its range or unreadable."""
 
 
-# Old names of quantities in results, and of a kind of entries.
+# Former names of quantities in results, and of one kind of catalog entries.
 _RENAMED_NAMES = {
     "max_min_gap": "min_max_goodput_ratio",
     "retransmitted_needlessly": "spurious_retransmits",
@@ -131,7 +131,7 @@ _RENAMED_NAMES = {
 
 
 class UnknownName(UsageError):
-    """A name that nothing carries."""
+    """An unknown name; the message suggests the nearest known one."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
@@ -151,18 +151,18 @@ class TraceError(EcnlabError):
 
 
 class AqmError(EcnlabError):
-    """An AQM of the user's own raised, or answered what cannot be; that ends the run, and `__cause__` is what was raised.
+    """A user-defined AQM raised, or returned an invalid value. The run ends; `__cause__` is the AQM's exception.
 
     Attributes
     ----------
     aqm, hook : str
-        Which one, and its method.
+        The AQM, and its method.
     seed : int
         The seed of the run.
     time_s : float or None
-        Simulated seconds; None where it failed as it was made.
+        Simulation time; None where the AQM's constructor failed.
     traceback : str
-        What it raised, with its traceback as text.
+        The exception with its traceback as text.
     """
 
     def __init__(self, aqm: str, hook: str, seed: int, time_s: float | None, packet: str, raised: str, traceback: str) -> None:
@@ -195,9 +195,9 @@ class RunsFailed(EcnlabError):
     Attributes
     ----------
     failures : list of Failure
-        Which, and why.
+        The failed runs with their causes.
     results : list of Result
-        What finished of each scenario.
+        The completed runs of each scenario.
     """
 
     def __init__(self, failures: Sequence[Failure], results: Sequence[Result]) -> None:
@@ -214,7 +214,7 @@ class ClusterError(EcnlabError):
 
 
 class BackendError(EcnlabError):
-    """What a scenario is to run on cannot be used on this machine; `ecnlab doctor` says how to fix it."""
+    """A backend cannot be used on this machine; `ecnlab doctor` shows how to fix it."""
 
 
 class Interrupted(EcnlabError):
@@ -223,7 +223,7 @@ class Interrupted(EcnlabError):
     Attributes
     ----------
     result : Result, Outcome or None
-        The seeds that had finished; an Outcome where several scenarios were run, None where nothing of them is a result yet.
+        The seeds that had finished; an Outcome where several scenarios were run, None before any result exists.
     """
 
     def __init__(self, message: str, result: Result | Outcome | None = None) -> None:
@@ -232,7 +232,7 @@ class Interrupted(EcnlabError):
 
 
 def run_all_argument_checks(checks: Iterable[Callable[[], object]]) -> None:
-    """Do all the checks. Raises what the only one raises that fails, or a UsageError with what all of them say, each line once."""
+    """Run all checks. Raises the error of a single failed check, or one UsageError with the messages of all, each line once."""
     failed: list[UsageError] = []
     for check in checks:
         try:

@@ -1,11 +1,11 @@
-"""A scenario's network as a picture: nodes, links with what stands before them, and the flows' ways.
+"""A scenario's network as a picture: nodes, links with their queues, and the flows' routes.
 
     from ecnlab import diagram, load
 
     Path("net.svg").write_text(diagram.svg(load("examples/dumbbell.toml")), encoding="utf-8")
 
 The picture is drawn left to right, in columns, so that no label covers another: a link is a box between its two nodes, and the hosts of a
-group are boxes beside the node that they are connected to. A group's way is a line that colour, dashes and the legend tell from the others.
+group are boxes beside the node that they are connected to. A group's route is a line with its own colour and dashes, listed in the legend.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _WEIGHT_OF_HOSTS = 0.05
 
 @dataclass(frozen=True)
 class BoxPosition:
-    """The middle of a box, and the left and the right end of its column: lines bend in the gaps between columns alone."""
+    """The middle of a box, and the left and the right end of its column: lines bend only in the gaps between columns."""
 
     x: float
     y: float
@@ -53,7 +53,7 @@ def _column_positions(boxes: Sequence[NetworkBox], columns: dict[int, list[int]]
 
 
 def _vertical_positions(boxes: Sequence[NetworkBox], columns: Sequence[list[int]], beside: dict[int, list[int]]) -> list[float]:
-    """How far down the middle of each box is."""
+    """The y coordinate of the middle of each box."""
     middle = [0.0] * len(boxes)
     for sweep in range(_ORDERING_SWEEPS):
         for column in columns if sweep % 2 == 0 else reversed(columns):
@@ -69,10 +69,10 @@ def _vertical_positions(boxes: Sequence[NetworkBox], columns: Sequence[list[int]
 
 
 def stacked_box_middles(heights: Sequence[float], wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """The middles of boxes one below the other in their order, as near as they can be to where they are wanted, by their weights.
+    """The middles of stacked boxes in their order, by weighted least squares as close as possible to the wanted positions.
 
-    Were they packed from one line on, each would want that line to be where it is wanted less its own distance from it. What rises over the
-    boxes is kept and what falls is evened out: isotonic regression.
+    With the boxes packed from one start line, each box prefers a start line at its wanted position less its offset. Isotonic regression
+    of these start lines keeps rising ones and averages falling ones.
     """
     offsets = [before + height / 2 for before, height in zip(accumulate(heights, initial=0.0), heights, strict=False)]
     blocks: list[tuple[float, float, int]] = []
@@ -87,7 +87,7 @@ def stacked_box_middles(heights: Sequence[float], wanted: Sequence[float], weigh
 
 
 def _preferred_vertical_position(number: int, boxes: Sequence[NetworkBox], beside: Sequence[int], middle: Sequence[float]) -> float:
-    """The mean place of a box's neighbours, of which hosts count little: so links stand in a row."""
+    """The weighted mean position of a box's neighbours; hosts have a small weight, so that links are drawn in a row."""
     weights = [_box_weight(boxes[other]) for other in beside]
     sum_ = sum(weight * middle[other] for weight, other in zip(weights, beside, strict=True))
     return sum_ / sum(weights) if weights else middle[number]

@@ -23,7 +23,7 @@ LINE_HEIGHT, PADDING = 14.0, 6.0
 
 @dataclass
 class NetworkBox:
-    """Something with a place of its own: `lines` are written in it, and `full` is said where one points at it.
+    """A box of the picture: `lines` are its text, and `full` is its tooltip.
 
     `kind` is "node", "link", "hosts", or "bend", which only keeps a line out of the way of boxes.
     """
@@ -35,20 +35,20 @@ class NetworkBox:
 
     @property
     def width(self) -> float:
-        """The text at its widest, and a margin; the first line is bold."""
+        """Width of the longest line, the first in bold, and a margin."""
         return max((text_width(line, bold=at == 0) for at, line in enumerate(self.lines)), default=0.0) + (
             2 * PADDING if self.lines else 0.0
         )
 
     @property
     def height(self) -> float:
-        """The lines of text, and a margin."""
+        """Height of the lines of text, and a margin."""
         return len(self.lines) * LINE_HEIGHT + (2 * PADDING if self.lines else LINE_HEIGHT)
 
 
 @dataclass(frozen=True)
 class DrawnFlowGroup:
-    """A group of flows: its line of the legend, and the boxes that its way leads over."""
+    """A group of flows: its legend entry, and the boxes on its route."""
 
     name: str
     about: str
@@ -57,7 +57,7 @@ class DrawnFlowGroup:
 
 @dataclass(frozen=True)
 class NetworkDrawing:
-    """Boxes, lines between them as pairs of numbers, and the groups' ways over them."""
+    """Boxes, lines between them as pairs of box numbers, and the groups' routes."""
 
     boxes: list[NetworkBox]
     lines: list[tuple[int, int]]
@@ -70,7 +70,7 @@ class NetworkDrawing:
 
 
 def text_width(text: str, *, bold: bool = False) -> float:
-    """How wide a text is drawn in the figures' font; a letter that the font does not have counts as wide as it is high."""
+    """Width of a text in the figures' font; a glyph that the font lacks counts as wide as it is high."""
     return sum(_letter_width(letter, bold) for letter in text)
 
 
@@ -89,7 +89,7 @@ def _load_font(weight: str) -> FT2Font:
     from matplotlib.font_manager import FontProperties, findfont
     from matplotlib.ft2font import FT2Font
 
-    font = FT2Font(findfont(FontProperties(family=FONT_FAMILY, weight=weight)))  # matplotlib changes the size of those that it caches
+    font = FT2Font(findfont(FontProperties(family=FONT_FAMILY, weight=weight)))  # not matplotlib's cached font, whose size it changes
     font.set_size(FONT_SIZE, 72)
     return font
 
@@ -124,7 +124,7 @@ class _NetworkBuilder:
         return len(self.boxes) - 1
 
     def _add_link(self, link: Tree) -> list[int]:
-        """The boxes from a link's first node to its last one: its own stands in the middle, bends around it."""
+        """The boxes from a link's first node to its last: the link's box in the middle, bends around it."""
         start, end = (2 * self.layers[link[key]] for key in ("from", "to"))
         step = 1 if end > start else -1
         columns = list(range(start + step, end, step))
@@ -160,7 +160,7 @@ class _NetworkBuilder:
         )
 
     def _add_hosts(self, group: Tree, own: str, title: str, node: int, beyond: int) -> int:
-        """Hosts beside a node, on the other side than the route."""
+        """Hosts beside a node, on the side opposite to the route."""
         column = self.boxes[node].column
         side = -1 if self.boxes[beyond].column > column else 1
         hosts = self._add_box(NetworkBox("hosts", column + side, [title, *words.text_lines_of_access_links(group[own])], group["name"]))
@@ -169,7 +169,7 @@ class _NetworkBuilder:
 
 
 def node_layers(links: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """How far to the right each node stands: the links of the longest way there, those that close a circle left out."""
+    """Column of each node: the number of links of the longest path to it, ignoring links that close a cycle."""
     leaving: dict[str, list[str]] = {}
     for start, end in links:
         leaving.setdefault(start, []).append(end)
@@ -185,7 +185,7 @@ def node_layers(links: Sequence[tuple[str, str]]) -> dict[str, int]:
 
 
 def _topological_order(leaving: Mapping[str, Sequence[str]]) -> list[str]:
-    """The nodes so that links lead from earlier to later ones, but for those that close a circle; roots first, in the order of the file."""
+    """The nodes in topological order, ignoring links that close a cycle; roots first, in the order of the file."""
     entered = {end for ends in leaving.values() for end in ends}
     roots = [node for node in leaving if node not in entered]
     done: dict[str, None] = {}

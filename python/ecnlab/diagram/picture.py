@@ -10,14 +10,14 @@ from ecnlab.diagram.layout import BoxPosition
 from ecnlab.diagram.network import FONT_FAMILY, FONT_SIZE, LINE_HEIGHT, PADDING, NetworkBox, NetworkDrawing, text_width
 from ecnlab.scenarios import words
 
-# Okabe and Ito's palette: told apart without colour vision; dashes tell the rest, and where there is no colour at all.
+# Okabe and Ito's palette, safe for colour-blind readers; dashes distinguish more groups, and all groups in black and white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("", "8 3", "2 3", "8 3 2 3", "14 4")
 
 _MARGIN_PX, _TITLE_HEIGHT = 16.0, 34.0
 _TRACK_SPACE, _TRACK_GAP = 24.0, 4.0
 _LEGEND_SAMPLE_WIDTH = 46.0
-# Attributes rather than a style sheet, which not every program reads.
+# Attributes rather than a style sheet, which some SVG readers ignore.
 _TEXT_COLOUR = f"""font-family="'{FONT_FAMILY}', Verdana, sans-serif" font-size="{FONT_SIZE}" fill="#000\""""
 _BOX_COLOURS = {
     "node": 'fill="#ddd" stroke="#000" rx="8"',
@@ -31,7 +31,7 @@ Point = tuple[float, float]
 
 
 class NetworkSvg:
-    """A network whose boxes have their places."""
+    """Writer of a laid-out network as SVG."""
 
     def __init__(self, title: str, network: NetworkDrawing, places: Sequence[BoxPosition]) -> None:
         self.title = title
@@ -42,7 +42,7 @@ class NetworkSvg:
         ]
 
     def svg_text(self) -> str:
-        """The whole file."""
+        """The complete SVG document."""
         right = max(place.right for place in self.places)
         foot = max(place.y + box.height / 2 for box, place in self._box_positions()) + 2 * LINE_HEIGHT
         legend = list(self._svg_legend(foot))
@@ -77,7 +77,7 @@ class NetworkSvg:
             yield f'<path {_LINK_STYLE} d="{_svg_path(self._route_points([first, second], 0.0))}"/>'
 
     def _svg_routes(self) -> Iterator[str]:
-        """Each group's way, beside those of the others, from a dot to an arrow."""
+        """Each group's route as a line from a dot to an arrow, beside the lines of the other groups."""
         for number, group in enumerate(self.network.groups):
             points = self._route_points(group.way, self._track_offset(number))
             colour, dash = _route_colour_and_dash(number)
@@ -88,7 +88,7 @@ class NetworkSvg:
             yield f'<path fill="{colour}" d="{_svg_arrow(before, end)}"/></g>'
 
     def _track_offset(self, number: int) -> float:
-        """How far a group's way is above or below the middle of a link."""
+        """Vertical offset of a group's line from the middle of a link."""
         groups = len(self.network.groups)
         return (number - (groups - 1) / 2) * min(_TRACK_GAP, _TRACK_SPACE / groups)
 
@@ -102,7 +102,7 @@ class NetworkSvg:
         return points
 
     def _points_to_column_end(self, number: int, aside: float, *, right: bool) -> list[Point]:
-        """From the side of a box to the end of its column. At hosts, where no other group has a line, it is at the link's end itself."""
+        """From the side of a box to the end of its column. At hosts, which no other group shares, the offset is 0."""
         place, box = self.places[number], self.network.boxes[number]
         y = place.y + (0.0 if box.kind == "hosts" else max(-box.height / 2, min(aside, box.height / 2)))
         return [(place.x + box.width / 2 * (1 if right else -1), y), (place.right if right else place.left, y)]

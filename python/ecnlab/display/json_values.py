@@ -1,4 +1,4 @@
-"""Values that JSON can hold: it has no infinity, and no number that is not one."""
+"""Values that JSON can hold: it has neither infinities nor NaN."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def nan_to_none(value: Any) -> Any:
-    """The value with None instead of each number that is not finite, also within mappings and lists."""
+    """The value with None instead of each non-finite number, also within mappings and lists."""
     if isinstance(value, Mapping):
         return {key: nan_to_none(item) for key, item in value.items()}
     if isinstance(value, list):

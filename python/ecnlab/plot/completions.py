@@ -1,4 +1,4 @@
-"""How long transactions took by their size."""
+"""Completion times of transactions by their size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ecnlab.stats.estimates import mean_with_interval
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# The quantities of the table `completions`, and what an axis calls them.
+# Axis label of each quantity of the table `completions`.
 QUANTITY_LABELS = {
     "transaction_mean_s": "mean time of a transaction (s)",
     "transaction_p50_s": "median time of a transaction (s)",

@@ -14,12 +14,12 @@ LOCKOUT_LABEL = "locked out: nothing delivered for max(1 s, 10 RTT)"
 
 # A group's name needs about this share of the axes' height.
 _MIN_NAMED_GROUP_HEIGHT = 0.05
-# Areas of dots in square points: that of a figure 1 inch wide, and that of the legend, which is there to be seen.
+# Areas of dots in square points: in a figure 1 inch wide, and in the legend, where they are larger to be visible.
 _DOT_SIZE, _LEGEND_DOT_SIZE = 0.19, 12.0
 
 
 def draw_mark_or_drop_dots(axes: Axes, events: pl.DataFrame, lockouts: pl.DataFrame, flows: pl.DataFrame, kind: str) -> None:
-    """Dots of one `kind` ("mark" or "drop") from one seed's tables `events`, `lockouts` and `flows`; acknowledgements are left out."""
+    """Dots of one `kind` ("mark" or "drop") from one seed's tables `events`, `lockouts` and `flows`; ACKs are excluded."""
     chosen = _marks_or_drops(events, kind)
     spells = (lockouts["flow"], lockouts["start_s"], lockouts["end_s"])
     if lockouts.height:
@@ -37,7 +37,7 @@ def draw_mark_or_drop_dots(axes: Axes, events: pl.DataFrame, lockouts: pl.DataFr
 
 
 def count_marks_or_drops(events: pl.DataFrame, kind: str) -> int:
-    """How many events of a kind there are, acknowledgements left out."""
+    """Number of events of a kind, ACKs excluded."""
     return _marks_or_drops(events, kind).height
 
 
@@ -52,7 +52,7 @@ def _legend_dot_size(axes: Axes) -> float:
 
 
 def _draw_group_borders(axes: Axes, flows: pl.DataFrame) -> None:
-    """A thin line below each group's first flow, its name at the right edge where there is room for it."""
+    """A thin line below each group's first flow, its name at the right edge where it fits."""
     import polars as pl
 
     extent = flows.group_by("group", maintain_order=True).agg(pl.col("flow").min().alias("first"), pl.col("flow").max().alias("last"))

@@ -29,29 +29,29 @@ FORMATS = tuple(_FILE_METADATA)
 _DPI = 200
 _NOTEBOOK_DPI = 100
 
-# How much higher a figure becomes at a time in which words leave no room for the axes, and up to which height in inches.
+# Step by which a figure grows while its labels leave no height for the axes, and its maximum height in inches.
 _HEIGHT_STEP, _MAX_HEIGHT_IN = 1.25, 60.0
 
 
-# How much longer than its axes are high a label may be: some of it may stand beside the ticks' labels below.
+# Longest y label as a multiple of the axes' height: its end may reach beside the tick labels below.
 _LABEL_SHARE_OF_AXES, _MIN_LABEL_LETTERS = 1.1, 8
 
 
 class DrawnFigure(Figure):
-    """A figure of matplotlib in a style; a notebook shows it without `%matplotlib inline`."""
+    """A matplotlib figure in a style; a notebook shows it without `%matplotlib inline`."""
 
     def __init__(self, style: FigureStyle, shape: float) -> None:
         super().__init__(figsize=(style.width_in, style.width_in * shape), layout="constrained")
         self.style = style
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        """What a notebook shows: twice as many dots as it has room for, so that it is sharp on any screen."""
+        """PNG for a notebook, at twice the displayed resolution, so that it is sharp on any screen."""
         image = self._render_at_dpi(2 * _NOTEBOOK_DPI, ("png",))["png"]
         width, height = self.get_size_inches()
         return image, {"width": round(width * _NOTEBOOK_DPI), "height": round(height * _NOTEBOOK_DPI)}
 
     def render(self, formats: Sequence[str] = FORMATS) -> dict[str, bytes]:
-        """The figure in each format. Its axes are laid out once, for all of them."""
+        """The figure in each format. Its axes are laid out once for all formats."""
         return self._render_at_dpi(_DPI, require_known_formats(formats))
 
     def _render_at_dpi(self, dpi: int, formats: Sequence[str]) -> dict[str, bytes]:
@@ -60,7 +60,7 @@ class DrawnFigure(Figure):
 
     @contextmanager
     def _hold_axes_layout(self) -> Iterator[None]:
-        """The axes at their places with their ticks held: left free, they would choose others there, whose labels need other room."""
+        """Fix the positions and ticks of the axes: a second layout would choose other ticks, whose labels have another size."""
         engine = self.get_layout_engine()
         self._wrap_long_y_labels()
         while not self._labels_leave_room() and self.get_figheight() < _MAX_HEIGHT_IN:
@@ -78,7 +78,7 @@ class DrawnFigure(Figure):
                 axis.set_major_locator(locator)
 
     def _wrap_long_y_labels(self) -> None:
-        """Wrap labels of y axes that are longer than their axes are high: those of a low figure would leave it."""
+        """Wrap y labels that are longer than their axes are high: in a low figure they would be cut off."""
         self._labels_leave_room()
         for axes in self.axes:
             label, room = axes.yaxis.label, _LABEL_SHARE_OF_AXES * axes.get_window_extent().height
@@ -89,7 +89,7 @@ class DrawnFigure(Figure):
                 label.set_text("\n".join(wrap(words, letters, break_long_words=False, break_on_hyphens=False)))
 
     def _labels_leave_room(self) -> bool:
-        """Lay the axes out; whether their words leave them any room."""
+        """Lay out the axes; whether their labels leave them any area."""
         engine = self.get_layout_engine()
         with catch_warnings():
             filterwarnings("error", "constrained_layout not applied", UserWarning)
@@ -101,7 +101,7 @@ class DrawnFigure(Figure):
         return True
 
     def save(self, stem: Path, formats: Sequence[str] = FORMATS) -> None:
-        """Write stem.svg and so on. Raises ResultsError if the disk refuses."""
+        """Write stem.svg and so on. Raises ResultsError if a file cannot be written."""
         write_figure_files(stem, self.render(formats))
 
     def _encode_as(self, kind: str, dpi: int) -> bytes:
@@ -111,7 +111,7 @@ class DrawnFigure(Figure):
 
 
 def require_known_formats(formats: Sequence[str]) -> Sequence[str]:
-    """The formats as they are. Raises UnknownName for one that figures cannot be written in."""
+    """The formats, unchanged. Raises UnknownName for an unsupported format."""
     for kind in formats:
         if kind not in FORMATS:
             raise UnknownName("format of figures", kind, FORMATS)
@@ -119,7 +119,7 @@ def require_known_formats(formats: Sequence[str]) -> Sequence[str]:
 
 
 def write_figure_files(stem: Path, contents: dict[str, bytes]) -> None:
-    """Write `contents`, by their endings, beside each other, each file whole. Raises ResultsError if the disk refuses."""
+    """Write `contents` (extension to bytes) as files of one stem, each atomically. Raises ResultsError if a file cannot be written."""
     try:
         stem.parent.mkdir(parents=True, exist_ok=True)
         for ending, content in contents.items():

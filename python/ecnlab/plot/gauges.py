@@ -1,4 +1,4 @@
-"""Figures of internal variables of AQMs and disciplines, such as a probability, against time."""
+"""Figures of internal variables of AQMs and queueing disciplines, such as a marking probability, against time."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def gauge_panels(frame: pl.DataFrame, declared: Mapping[str, Mapping[str, Gauge]
 
 
 def draw_gauges(axes: Axes, frame: pl.DataFrame, panel: GaugePanel, queues: Sequence[str]) -> None:
-    """A panel from one seed of the series `gauge`; a queue's colour is that of its place among `queues`."""
+    """A panel from one seed of the series `gauge`; a queue's colour follows its index in `queues`."""
     for queue in panel.queues:
         one = frame.filter((frame["queue"] == queue) & (frame["gauge"] == panel.gauge))
         colour = PALETTE_BY_POSITION.colour("", list(queues).index(queue))

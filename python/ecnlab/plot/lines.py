@@ -1,4 +1,4 @@
-"""Quantities against a parameter: means joined by lines, 95 % intervals as bars; what others measured as open markers beside them."""
+"""Quantities against a parameter: means joined by lines, 95 % intervals as bars; values from other sources as open markers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ecnlab.stats.estimates import Estimate
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# An open marker, larger than a curve's own so that both are seen where they meet, before everything else.
+# An open marker, larger than a curve's own and drawn on top, so that both are visible where they overlap.
 _OPEN_MARKER: Any = {
     "linestyle": "none",
     "markerfacecolor": "none",
@@ -23,7 +23,7 @@ _OPEN_MARKER: Any = {
     "linewidth": 0.9,
     "zorder": 4,
 }
-# A marker of which the left half is filled, to stand within an open one and before it.
+# A marker with its left half filled, drawn inside an open marker and on top of it.
 _HALF_GROUP_WIDTH: Any = {
     "linestyle": "none",
     "fillstyle": "left",
@@ -33,7 +33,7 @@ _HALF_GROUP_WIDTH: Any = {
     "zorder": 5,
 }
 
-# How much of a name's room its markers take.
+# Share of a name's width on the axis that its markers take.
 _GROUP_SHARE_OF_NAME = 0.7
 
 
@@ -52,7 +52,7 @@ class Curve:
     across: Sequence[float] | None = None
 
     def reference_curve(self) -> Curve:
-        """What the other source has, as a curve without intervals."""
+        """The reference values as a curve without intervals."""
         known = [(x, value) for x, value in zip(self.xs, self.beside, strict=False) if value is not None]
         return Curve(self.label, [x for x, _ in known], [Estimate(value, math.nan, math.nan, 1) for _, value in known])
 
@@ -76,7 +76,7 @@ def draw_curves(
             list(curve.xs),
             [point.mean for point in curve.points],
             xerr=curve.across,
-            yerr=[point.half_width for point in curve.points],  # NaN, where there is no interval, draws no bar
+            yerr=[point.half_width for point in curve.points],  # NaN (no interval) draws no bar
             label=style.escape_and_wrap_label(axes, curve.label),
             color=palette.colour(curve.label, position),
             marker=palette.marker(curve.label, position),
@@ -114,9 +114,9 @@ def draw_points_over_names(
 def draw_reference_points(
     axes: Axes, curves: Sequence[Curve], source: str, *, palette: Palette = PALETTE_BY_POSITION, half: bool = False
 ) -> None:
-    """What another `source` gives for the same curves: markers without a line, open or `half` filled, of the curves of the same labels.
+    """Draw values of another `source` for the same curves: markers without a line, open or `half` filled, in the colour of their curve.
 
-    The legend names the source once, and says how its markers are told from the curves' own. Call it after `draw_curves`.
+    The legend names the source once, beside a sample of its markers. Call it after `draw_curves`.
     """
     look = _HALF_GROUP_WIDTH if half else _OPEN_MARKER
     shapes = [palette.marker(curve.label, position) for position, curve in enumerate(curves)]

@@ -1,4 +1,4 @@
-"""The figures of one result: `result.plot.queue()` and its siblings, and all that a result allows at once."""
+"""The figures of one result: `result.plot.queue()` and the other kinds, and all possible figures at once."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ResultPlots:
             figure, axes = self._new_figure_with_axes(f"{queue}, {_seeds_text(chosen)}")
             series.draw_queue(axes, chosen.series.queue.filter(pl.col("queue") == queue))
             series.set_time_span(axes, self._run_end_s)
-            if len(axes.get_legend_handles_labels()[1]) > 1:  # the axis says what one line is
+            if len(axes.get_legend_handles_labels()[1]) > 1:  # the axis label already names a single line
                 style.legend_above(axes)
         return figure
 
@@ -183,7 +183,7 @@ class ResultPlots:
         return figure
 
     def completions(self, quantity: str = "transaction_mean_s", groups: Sequence[str] | None = None) -> DrawnFigure:
-        """How long transactions took by their size: mean over seeds and its 95 % interval; the first ten groups unless named.
+        """Completion times of transactions by their size: mean over seeds and its 95 % interval; the first ten groups unless named.
 
         `quantity`: transaction_mean_s, transaction_p50_s, transaction_p95_s, transaction_p99_s or slowdown_mean.
         """
@@ -279,9 +279,9 @@ class ResultPlots:
         titles: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[str]:
-        """Write figures into `folder`: those of the kinds named in `figures` (see FIGURE_KINDS), else all that the recorded tables allow.
+        """Write figures into `folder`: the kinds named in `figures` (see FIGURE_KINDS), else all that the recorded tables allow.
 
-        `width` is in inches; `progress` is told how many figures of how many are done. Returns the names of what was written.
+        `width` is in inches; `progress` is called with the numbers of finished and of all figures. Returns the names of the written files.
         Raises UnknownName (figures, formats), UsageError (width), ResultsError (nothing recorded, or the disk refuses).
         """
         from ecnlab.plot.drawn import require_known_formats

@@ -1,4 +1,4 @@
-"""Figures of how far numbers can be trusted: the transient and MSER-5, half widths against seeds, and p-values of many measures."""
+"""Figures of robustness: the transient and MSER-5, half widths against seeds, and p-values of many measures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MIN_SEEDS = 3
 
 
 def draw_transient(axes: Axes, observed: ObservedSeries, from_s: float | None, measure_from_s: float) -> None:
-    """The mean of a series over its seeds against time, with where it is steady and where measuring begins."""
+    """The mean of a series over its seeds against time, with the begin of its steady state and of the measured interval."""
     means = [arithmetic_mean(at_once) for at_once in zip(*observed.runs, strict=True)]
     times = np.arange(len(means)) * observed.interval_s
     axes.plot(
@@ -38,7 +38,7 @@ def draw_transient(axes: Axes, observed: ObservedSeries, from_s: float | None, m
 
 
 def draw_mser_statistic(axes: Axes, observed: ObservedSeries, from_s: float | None) -> None:
-    """The standard error that MSER-5 minimises, of the mean of the rest of a series, against the time up to which it is dropped."""
+    """The standard error of the mean of a truncated series, which MSER-5 minimises, against the truncation time."""
     runs = [batch_means(run, observed.batch) for run in observed.runs]
     errors = np.sqrt(mser_statistics([arithmetic_mean(at_once) for at_once in zip(*runs, strict=True)]))
     times = np.arange(len(errors)) * observed.interval_s * observed.batch

@@ -1,9 +1,9 @@
 """A time-sequence graph as tcptrace draws it: time across, sequence numbers up.
 
-Each segment is a vertical line from its first number to its last, a retransmission a square; a step line below them is what is
-acknowledged, one above them the window's right edge, so the distance between the lines is what the receiver allows and the distance from
-a segment to the lower line, across, is its round-trip time. SACK blocks, marks, drops and reactions stand where they
-were seen. Of very many points those are left out that fall onto another.
+Each segment is a vertical line from its first number to its last, a retransmission a square; a step line below them is the
+cumulative ACK, one above them the window's right edge. The distance between the lines is the advertised window, the distance from
+a segment to the lower line, across, is its round-trip time. SACK blocks, marks, drops and reactions are drawn where they
+were seen. Points that overlap an earlier one are skipped.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-# Cells across and up of which one point is drawn at most: finer than print.
+# Raster cells across and up; each draws one point at most. They are finer than print.
 _CELLS_ACROSS, _CELLS_UP = 4000, 2400
 
 
 @dataclass(frozen=True)
 class _PointStyle:
-    """How points of a kind are drawn: as vertical lines, as a line of steps, or as markers."""
+    """Style of one kind of points: vertical lines, a step line, or markers."""
 
     kind: str
     label: str
@@ -46,7 +46,7 @@ _POINT_STYLES = (
 
 
 def draw_sequence(axes: Axes, points: pl.DataFrame, unit: str) -> None:
-    """Draw the points of one flow; `unit` is what its sequence numbers count."""
+    """Draw the points of one flow; `unit` is the unit of its sequence numbers (bytes or packets)."""
     cells = _raster_cell_size(points)
     for look in _POINT_STYLES:
         chosen = _thin_to_one_point_per_cell(points.filter(points["kind"] == look.kind), cells)
@@ -71,14 +71,14 @@ def _draw_points(axes: Axes, points: pl.DataFrame, look: _PointStyle) -> None:
 
 
 def _exclude_window_from_scale(axes: Axes, points: pl.DataFrame) -> None:
-    """Where the window is far above all that was sent, have the axis end above that."""
+    """End the y axis just above the highest sequence number sent where the advertised window is far above it."""
     sent = points.filter(points["kind"] != "window")["to"].max()
     if isinstance(sent, float) and axes.get_ylim()[1] > 1.4 * sent > 0:
         axes.set_ylim(top=1.2 * sent)
 
 
 def _raster_cell_size(points: pl.DataFrame) -> tuple[float, float]:
-    """Width and height of a cell; a step line needs its ends only."""
+    """Width and height of a raster cell; a step line needs its ends only."""
     time = points["time_s"]
     across = (float(time.max() or 0) - float(time.min() or 0)) / _CELLS_ACROSS  # type: ignore[arg-type]
     up = (float(points["to"].max() or 0) - float(points["from"].min() or 0)) / _CELLS_UP  # type: ignore[arg-type]
@@ -86,7 +86,7 @@ def _raster_cell_size(points: pl.DataFrame) -> tuple[float, float]:
 
 
 def _thin_to_one_point_per_cell(points: pl.DataFrame, cells: tuple[float, float]) -> pl.DataFrame:
-    """The points without those that fall into the cell of an earlier one."""
+    """The points, without those in the raster cell of an earlier point."""
     import polars as pl
 
     if points.height <= _CELLS_ACROSS:

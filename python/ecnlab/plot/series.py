@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-# The quantities of the series `window`, and what an axis calls them.
+# Axis label of each quantity of the series `window`.
 WINDOW_QUANTITIES = {
     "cwnd_packets": "congestion window (packets)",
     "ssthresh_packets": "slow-start threshold (packets)",
@@ -28,9 +28,9 @@ WINDOW_QUANTITIES = {
 
 _QUEUE_COLOUR, _AVERAGE_COLOUR = style.COLOURS[0], style.COLOURS[1]
 
-# Of the figure's width: what the axes have at least. An interval of a series that is thinned is a point wide, a 72nd of an inch.
+# Minimum width of the axes as a share of the figure's. An interval of a decimated series is one point (1/72 inch) wide.
 _AXES_SHARE_OF_WIDTH, _POINTS_PER_INCH = 0.8, 72
-_SAMPLES_PER_INTERVAL = 2  # more than these are thinned
+_SAMPLES_PER_INTERVAL = 2  # series with more samples are decimated
 _RANGE_ALPHA = 0.3
 
 
@@ -49,9 +49,9 @@ def draw_queue(axes: Axes, frame: pl.DataFrame) -> None:
 def draw_time_series(
     axes: Axes, times: pl.Series, values: pl.Series, *, color: str, linewidth: float, label: str, has_range: bool = True
 ) -> None:
-    """A series as a line; where it has more samples than the axes have room for, the mean of each interval in a band from least to largest.
+    """A series as a line; with more samples than the axes can show, the mean of each interval in a band from minimum to maximum.
 
-    The band has an entry of its own in the legend if `has_range`; else there is no band.
+    With `has_range` the band has its legend entry; else no band is drawn.
     """
     thinned = decimate_samples(axes, times.to_numpy(), values.to_numpy().astype(float), values.to_numpy().astype(float))
     if thinned is None:
@@ -65,7 +65,7 @@ def draw_time_series(
 
 
 def decimate_samples(axes: Axes, times: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """The middle of each interval, the least of `low` and the largest of `high` in it; None where every sample has room.
+    """The middle of each interval, the minimum of `low` and the maximum of `high` in it; None where every sample fits.
 
     NaN counts only where an interval has nothing else.
     """
@@ -77,7 +77,7 @@ def decimate_samples(axes: Axes, times: FloatArray, low: FloatArray, high: Float
 
 
 def _mean_of_decimation_intervals(axes: Axes, values: FloatArray) -> FloatArray:
-    """The mean in each interval of `decimate_samples`, NaN left out."""
+    """The mean in each interval of `decimate_samples`, ignoring NaN."""
     starts = _decimation_interval_starts(axes, len(values))
     assert starts is not None, "values that are thinned"
     known = ~np.isnan(values)
@@ -89,7 +89,7 @@ def _mean_of_decimation_intervals(axes: Axes, values: FloatArray) -> FloatArray:
 
 
 def _decimation_interval_starts(axes: Axes, samples: int) -> NDArray[np.int64] | None:
-    """Where the intervals begin into which so many samples are gathered; None where each has room."""
+    """Index of the first sample of each decimation interval; None where every sample fits."""
     figure = axes.get_figure(root=True)
     width_in = figure.get_figwidth() if figure is not None else 1.0
     intervals = int(_AXES_SHARE_OF_WIDTH * _POINTS_PER_INCH * width_in)
@@ -99,9 +99,9 @@ def _decimation_interval_starts(axes: Axes, samples: int) -> NDArray[np.int64] |
 
 
 def draw_queue_delay(axes: Axes, frame: pl.DataFrame, bands: Sequence[str]) -> None:
-    """Sojourn times against time, from one seed and queue: a line for the mean of each sample's packets, shaded up to the largest.
+    """Sojourn times against time, from one seed and queue: a line for the mean of each sample's packets, shaded up to the maximum.
 
-    `frame` is of the series `band` if there are `bands`, each with a line of its own, else of the series `queue`.
+    `frame` holds the series `band` if there are `bands`, with one line for each, else the series `queue`.
     """
     for position, band in enumerate(bands or [""]):
         one = frame.filter(frame["band"] == band) if band else frame
@@ -112,7 +112,7 @@ def draw_queue_delay(axes: Axes, frame: pl.DataFrame, bands: Sequence[str]) -> N
         colour = PALETTE_BY_POSITION.colour("", position)
         axes.fill_between(time_s, mean_ms, max_ms, color=colour, alpha=0.25, linewidth=0, rasterized=True)
         axes.plot(time_s, mean_ms, color=colour, linewidth=0.7, label=band or "mean", rasterized=True)
-        if alone := _isolated_samples(mean_ms):  # apart from the line, whose entry in the legend would have a dot too
+        if alone := _isolated_samples(mean_ms):  # drawn separately, so that the line's legend entry has no dot
             axes.plot(time_s[alone], mean_ms[alone], color=colour, linestyle="none", marker=".", markersize=1.5, rasterized=True)
     axes.fill_between([], [], color="black", alpha=0.25, linewidth=0, label="up to the largest")
     axes.set_xlabel("time (s)")
@@ -121,7 +121,7 @@ def draw_queue_delay(axes: Axes, frame: pl.DataFrame, bands: Sequence[str]) -> N
 
 
 def _isolated_samples(values: FloatArray) -> list[int]:
-    """Where a value has NaN on both sides, so that no line shows it."""
+    """Indices of values with NaN on both sides, which a line does not show."""
     is_nan = np.concatenate([[True], np.isnan(values), [True]])
     return list(map(int, np.flatnonzero(~is_nan[1:-1] & is_nan[:-2] & is_nan[2:])))
 
@@ -161,7 +161,7 @@ def draw_flow_windows(axes: Axes, frame: pl.DataFrame, quantity: str, flows: Seq
 
 
 def set_time_span(axes: Axes, end_s: float) -> None:
-    """Have the time axis run from 0 to the end of the run, whenever the last thing happened."""
+    """Set the time axis from 0 to the end of the run, also where the last event is earlier."""
     axes.set_xlim(0, end_s)
 
 
@@ -194,7 +194,7 @@ def mean_over_seeds(frame: pl.DataFrame, quantity: str) -> pl.DataFrame:
     """Mean and half width of the 95 % interval over seeds at each time: time_s, mean, half_width."""
     import polars as pl
 
-    # Values are gathered first: a mean that is taken while groups are made is rounded in another order each time.
+    # Values are collected before averaging: a mean computed during grouping sums, and rounds, in another order each time.
     value = pl.col(quantity).list
     numbers = value.mean().alias("mean"), value.std().alias("sd"), value.len().alias("n")
     bins = frame.group_by("time_s").agg(quantity).select("time_s", *numbers).sort("time_s")

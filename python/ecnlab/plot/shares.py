@@ -1,4 +1,4 @@
-"""Distributions: which share of packets had at most a delay, a round-trip time or a sojourn time."""
+"""Cumulative distributions of one-way delay, round-trip time and sojourn time over packets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ecnlab.plot.style import PALETTE_BY_POSITION, Palette
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# What the table `distributions` calls a quantity, and what an axis calls it.
+# Axis label of each quantity of the table `distributions`.
 QUANTITY_LABELS = {"delay": "one-way delay", "rtt": "round-trip time", "sojourn": "time in the queue"}
 
 FloatArray = NDArray[np.float64]
@@ -43,12 +43,12 @@ def draw_distributions(
 
 
 def _seed_bands(frame: pl.DataFrame, name: str) -> list[str]:
-    """The bands of which a name has samples, in their order; an empty name where it has none."""
+    """The bands with samples of a name, in their order; an empty name where it has no bands."""
     return frame.filter(pl.col("group_or_queue") == name)["band"].unique(maintain_order=True).to_list() or [""]
 
 
 def cumulative_shares(cells: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
-    """The corners of a distribution: times in seconds, and the share of samples up to each.
+    """The steps of a cumulative distribution: times in seconds, and the share of samples up to each.
 
     `cells` has the columns low_s, high_s and count; cells of several seeds are added up. Within a cell the samples count as spread evenly.
     """

@@ -1,4 +1,4 @@
-"""How every figure looks: its size, type and colours, its title and its legend.
+"""Style of all figures: size, font, colours, title and legend.
 
 Users' words come into a figure as `escaped` gives them: TeX's signs, a leading underscore and letters that the type does not have
 are nothing but letters there. A legend stands above the axes in as many columns as fit, a title above the legend.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ecnlab.plot.drawn import DrawnFigure
 
-# Okabe and Ito's palette: told apart without colour vision.
+# Okabe and Ito's palette, safe for colour-blind readers.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
 LINES = ["-", "--", "-.", ":"]
@@ -35,15 +35,15 @@ _FONT_FAMILY = "DejaVu Sans"
 _POINTS_PER_INCH = 72
 _MIN_WIDTH_IN, _MAX_WIDTH_IN = 1.5, 40.0
 _MIN_FONT_POINTS, _MAX_FONT_POINTS = 4.0, 40.0
-# Of the figure's width: what a title, a legend, a label beside its line or marker, and the legend of several panels may take.
+# Maximum widths as shares of the figure's width: a title, a legend, a label beside its line or marker, the legend of several panels.
 _TITLE_SHARE, _LEGEND_SHARE, _LABEL_SHARE, _PANELS_SHARE = 0.86, 0.86, 0.7, 0.98
 _MIN_LINE_LETTERS = 8
-# Of the width of the axes, which become a little narrower when their height changes and other ticks, with longer labels, are chosen.
+# Share of the axes' width. Axes get a little narrower when a changed height makes matplotlib choose ticks with longer labels.
 _SHARE_FOR_LEGEND = 0.97
-# In font sizes: a letter of middle width, a line of a title, a legend of one line, and the gap below a title.
+# In units of the font size: an average letter's width, a title line, a legend of one line, and the gap below a title.
 _LETTER_WIDTH, _TITLE_LINE, _LEGEND_LINE, _TITLE_GAP = 0.6, 1.4, 2.0, 0.7
 
-# Settings of matplotlib that change how a figure looks, by how they begin.
+# Prefixes of the matplotlib settings that change the appearance of a figure.
 _LINE_LOOKS: tuple[str, ...] = (
     "axes.",
     "errorbar.",
@@ -73,7 +73,7 @@ _RC_PARAMS: Any = {
     "legend.title_fontsize": "medium",
     "lines.linewidth": 1.3,
     "lines.markersize": 4.5,
-    # TrueType: what journals ask for, and text that can be selected.
+    # TrueType: journals require it, and its text can be selected.
     "pdf.fonttype": 42,
     "svg.hashsalt": "ecnlab",
     "text.usetex": False,
@@ -112,7 +112,7 @@ class FigureStyle:
 
     @contextmanager
     def apply_to_matplotlib(self) -> Iterator[None]:
-        """Within it everything is drawn in this style, whatever style the user has set."""
+        """Context manager that draws in this style and ignores the user's matplotlib settings."""
         from matplotlib import rc_context
 
         with rc_context(_matplotlib_default_rc_params() | _RC_PARAMS | {"font.size": self.font_size}):
@@ -159,7 +159,7 @@ class LegendEntries:
     heading: str = ""
 
     def entries_in_rows(self, across: int) -> list[list[tuple[str, Any]]]:
-        """The entries in rows of so many; the heading, if there is one, stands in front of the first."""
+        """The entries in rows of `across`; the heading, if any, is put in front of the first."""
         found = []
         for begin in range(0, len(self.entries), across):
             row = list(self.entries[begin : begin + across])
@@ -181,7 +181,7 @@ def figure_with_panels(
 
 
 def escape_label_text(text: str, letters: int = 60) -> str:
-    r"""A user's word as text of a figure: `$` starts no formula, `_` at its beginning hides no curve; lines have at most so many letters.
+    r"""A user's name as text of a figure: `$` starts no formula, a leading `_` hides no curve; lines have at most `letters` letters.
 
     A letter that the type does not have, which would be an empty box like any other, stands as its escape, e.g. `\u4e2d`.
     """
@@ -191,12 +191,12 @@ def escape_label_text(text: str, letters: int = 60) -> str:
 
 
 def escape_and_wrap_label(axes: Axes, text: str, beside: int = 1) -> str:
-    """A user's word as a label in these axes, one of so many beside each other, on as many lines as it needs to fit into the figure."""
+    """A user's name as a label in these axes, one of `beside` side by side, wrapped to fit into the figure."""
     return escape_label_text(text, _max_letters_in_width(axes, _LABEL_SHARE / beside))
 
 
 def set_wrapped_title(axes: Axes, text: str) -> None:
-    """A title above the axes, on as many lines as it needs. Call it before `legend_above`."""
+    """A title above the axes, wrapped. Call it before `legend_above`."""
     letters = _max_letters_in_width(axes, _TITLE_SHARE)
     while (
         _is_wider_than_figure_share(axes.set_title(escape_label_text(text, letters), loc="left"), _TITLE_SHARE)
@@ -207,12 +207,12 @@ def set_wrapped_title(axes: Axes, text: str) -> None:
 
 
 def _max_letters_in_width(axes: Axes, share: float) -> int:
-    """How many letters of middle width fit into a share of the figure's width."""
+    """Number of average letters that fit into a share of the figure's width."""
     return max(_MIN_LINE_LETTERS, int(share * _figure_of(axes).get_figwidth() * _POINTS_PER_INCH / (_LETTER_WIDTH * _style_font_size())))
 
 
 def legend_above(axes: Axes, note: str | None = None) -> None:
-    """A legend above the axes, clear of the data, in as many columns as fit; the title stands above it, a note on its first line.
+    """A legend above the axes, clear of the data, in as many columns as fit; the title is above it, a note on its first line.
 
     The legend is never wider than the axes, which so keep their width; a label that is too long even alone is wrapped. The height that the
     legend needs beyond one line is added to the figure's.
@@ -224,12 +224,12 @@ def legend_above(axes: Axes, note: str | None = None) -> None:
 
 
 def legend_of_entry_groups(axes: Axes, groups: Sequence[LegendEntries]) -> None:
-    """A legend above the axes with several groups of entries, each under its heading: what a colour means, and what a marker means."""
+    """A legend above the axes with several groups of entries, each under its heading, such as one for colours and one for markers."""
     _place_legend_above(axes, groups, None)
 
 
 def legend_of_figure(figure: DrawnFigure, axes: Axes, groups: Sequence[LegendEntries] | None, title: str | None, note: str) -> None:
-    """The legend of panels that are alike, above all of them, from the entries of one; a title stands on its first line.
+    """One legend above panels with the same entries, made from the first panel; a title is on its first line.
 
     Without `groups` it has an entry for each curve of `axes`. The height that it needs is added to the figure's.
     """
@@ -251,13 +251,13 @@ def legend_of_figure(figure: DrawnFigure, axes: Axes, groups: Sequence[LegendEnt
 
 
 def share_axis_labels(figure: DrawnFigure, every: Sequence[Axes], used: int, across: int) -> None:
-    """The labels of panels that share their axes once for all of them; panels that are not used go."""
+    """Show axis labels once for panels that share their axes, and remove unused panels."""
     figure.supxlabel(every[0].get_xlabel(), fontsize="medium")
     figure.supylabel(every[0].get_ylabel(), fontsize="medium")
     for at, axes in enumerate(every):
         axes.set_xlabel("")
         axes.set_ylabel("")
-        if at + across >= used:  # nothing below it
+        if at + across >= used:  # no panel below it
             axes.tick_params(labelbottom=True)
         if at >= used:
             axes.remove()
@@ -294,7 +294,7 @@ def _place_legend_above(axes: Axes, groups: Sequence[LegendEntries], note: str |
 def _lowest_fitting_legend(
     groups: Sequence[LegendEntries], draw: Callable[[Sequence[tuple[str, Any]], int], Legend], room: float
 ) -> Legend:
-    """The lowest legend that is no wider than `room` in dots; where one column is too wide, its labels are wrapped."""
+    """The lowest legend that fits into `room` dots of width; where one column is too wide, its labels are wrapped."""
     arrangements = sorted(_legend_arrangements(groups), key=lambda arranged: (-(-len(arranged[0]) // arranged[1]), arranged[1]))
     legend = None
     for entries, columns in arrangements:
@@ -314,7 +314,7 @@ def _lowest_fitting_legend(
 
 
 def _legend_arrangements(groups: Sequence[LegendEntries]) -> Iterator[tuple[list[tuple[str, Any]], int]]:
-    """The entries column by column, and how many columns they are: groups below each other in rows of so many, or side by side."""
+    """Candidate arrangements as entries column by column with the number of columns: groups below each other, or side by side."""
     longest = max(len(group.entries) for group in groups)
     for across in range(1, longest + 1):
         if len(groups) == 1:
@@ -335,7 +335,7 @@ def _handles_and_labels(entries: Sequence[tuple[str, Any]]) -> tuple[list[Any], 
 
 
 def _rewrap_escaped_label(word: str, letters: int) -> str:
-    """A label that `escaped` has made, in lines of at most so many letters."""
+    """A label from `escape_label_text`, rewrapped to lines of at most `letters` letters."""
     shown = "\n".join(wrap(word.replace(r"\$", "$"), letters) or [""]).replace("$", r"\$")
     return f" {shown}" if word.startswith(" ") else shown
 
@@ -346,15 +346,15 @@ def _axes_width_in_layout(axes: Axes) -> float:
     engine = figure.get_layout_engine()
     if engine is not None:
         with catch_warnings():
-            simplefilter("ignore", UserWarning)  # no room yet: the figure becomes higher when it is written
+            simplefilter("ignore", UserWarning)  # too low for its labels now; the figure grows when it is written
             engine.execute(figure)
     return _SHARE_FOR_LEGEND * float(axes.get_window_extent().width)
 
 
 def shared_legend_of_panels(figure: DrawnFigure, *axes: Axes) -> None:
-    """The legend of these panels, each word once, above all of them in as many columns as fit.
+    """One legend above these panels, each label once, in as many columns as fit.
 
-    What the legend needs beyond one line is added to the figure's height.
+    The figure grows by the height of the legend beyond one line.
     """
     entries = {word: handle for axis in axes for handle, word in zip(*axis.get_legend_handles_labels(), strict=True)}
     columns = len(entries)

@@ -1,4 +1,4 @@
-"""The figures of a sweep: any quantity against any of its parameters, with intervals, a line for each value of the others."""
+"""The figures of a sweep: any quantity against any of its parameters, with intervals, a line for each value of the other parameters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Default quantities.
 DEFAULT_QUANTITIES = ("goodput_bps", "jain_goodput", "delay_mean_s", "marks", "drops")
 
-# The tables by which row of a run they have, and what a line for each of those rows is asked for by.
+# The measures' tables by the kind of their rows, and the keyword that draws a line for each row.
 _ROW_KINDS = {
     "total": None,
     "queues": "queue",
@@ -49,7 +49,7 @@ _MAX_PANELS, _MIN_PANEL_IN, _PANEL_SHAPE, _PANEL_TITLE_IN = 12, 1.5, (0.5, 0.8),
 
 @dataclass(frozen=True)
 class SweepFigureView:
-    """What a figure shows of a sweep: a quantity of a table, against `x`, a line for each combination of `by`.
+    """Contents of one figure of a sweep: a quantity of a table against `x`, a line for each combination of `by`.
 
     `panels` names what there is a panel for each of, `log` the axes that are logarithmic, "x" and "y".
     """
@@ -65,14 +65,14 @@ class SweepFigureView:
 
     @property
     def file_stem(self) -> str:
-        """Base name of its files."""
+        """Base name of the figure's files."""
         names = self.rows["name"].unique()
         row = [names[0]] if self.table != "total" and len(names) == 1 and _ROW_KINDS[self.table] not in (*self.by, self.panels) else []
         return "-".join(safe_file_name(part) for part in (self.quantity, self.x.name, *row))
 
     @property
     def estimates_frame(self) -> pl.DataFrame:
-        """The numbers behind it: the parameters, the row's name, mean, sd, half_width and n, in the quantity's own unit."""
+        """The numbers of the figure: the parameters, the row's name, mean, sd, half_width and n, in the quantity's own unit."""
         row = _ROW_KINDS[self.table]
         named = self.rows.rename({"name": row}) if row else self.rows.drop("name")
         return named.drop("point").sort([*self.by, *([self.panels] if self.panels else []), self.x.name], maintain_order=True)
@@ -82,7 +82,7 @@ class SweepFigureView:
         return "name" if name == _ROW_KINDS[self.table] else name
 
     def format_parameter_value(self, name: str, cell: Any) -> str:
-        """A value of a parameter as a figure shows it, in the unit in which people read it."""
+        """A value of a parameter as a figure shows it, in its display unit."""
         if cell is None:
             return "own"
         unit = self.parameters[name].unit if name in self.parameters else ""
@@ -124,7 +124,7 @@ class SweepPlots:
     ) -> DrawnFigure:
         """A quantity against a parameter: means over the seeds and their 95 % intervals.
 
-        With two parameters in `by` the colour stands for the value of the first, the marker and the dashes for that of the second.
+        With two parameters in `by` the colour encodes the value of the first, the marker and the dashes that of the second.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class SweepPlots:
         UnknownName
             A quantity, parameter, group, queue, band or value that is not there.
         UsageError
-            What is asked for cannot be drawn in one figure.
+            The selection cannot be drawn in one figure.
         """
         return self.draw_view(self.figure_view(y, x, by, panels=panels, log=log, where=where, **row))
 
@@ -164,7 +164,7 @@ class SweepPlots:
         where: Mapping[str, Any] | None = None,
         **row: str | None,
     ) -> SweepFigureView:
-        """What such a figure shows; arguments and errors as for the figure itself."""
+        """The contents of such a figure; arguments and errors as for the figure."""
         named = None if by is None else [by] if isinstance(by, str) else list(by)
         split_by = [*(named or ()), *([panels] if panels else [])]
         self._require_known_names(y, x, split_by, where or {}, row)
@@ -251,7 +251,7 @@ class SweepPlots:
     def _require_known_names(
         self, y: str, x: str | None, by: Sequence[str], where: Mapping[str, Any], row: Mapping[str, str | None]
     ) -> None:
-        """Raises UnknownName, or UsageError that has all the names that nothing carries."""
+        """Raises UnknownName for one unknown name, or UsageError with all of them."""
         parameters = {one.name: one for one in self._sweep.parameters}
         checks: list[Callable[[], object]] = [partial(tables_with_quantity, self._sweep, y)]
         checks += [partial(_require_known_parameter, name, parameters) for name in [x] if name is not None]
@@ -261,14 +261,14 @@ class SweepPlots:
         run_all_argument_checks(checks)
 
     def _default_quantities(self, **rows: Any) -> Sequence[str]:
-        """The usual quantities, as far as the table that is asked of has them."""
+        """The default quantities that the chosen table has."""
         tables = [table for table, row in _ROW_KINDS.items() if rows.get(row or "") is not None] or ["total"]
         return [quantity for quantity in DEFAULT_QUANTITIES if set(tables) & set(tables_with_quantity(self._sweep, quantity))]
 
     def _choose_x_and_line_parameters(
         self, rows: pl.DataFrame, x: str | None, by: Sequence[str] | None, panels: str | None, row: str | None
     ) -> tuple[SweepParameter, Sequence[str]]:
-        """The parameter along the axis, and what there is a line for each of."""
+        """The parameter of the x axis, and the parameters whose combinations have a line each."""
         parameters = {one.name: one for one in self._sweep.parameters}
         varied = [name for name in parameters if rows[name].n_unique() > 1] or list(parameters)
         free = [name for name in varied if name != panels and name not in (by or ())]
@@ -295,10 +295,10 @@ class SweepPlots:
 
 @dataclass(frozen=True)
 class _CurveStyles:
-    """How the lines of a figure look, and what its legend says: `keys` are the values of `by` for which there is one, in order.
+    """Styles of a figure's lines and the entries of its legend: `keys` are the values of `by` with a line, in order.
 
-    `groups` are the headings of the legend, each with its words and how they look, where the colour stands for one parameter and marker and
-    dashes for another; empty where each line has its own entry.
+    `groups` are the headings of the legend with their labels and styles, where the colour encodes one parameter and marker and
+    dashes another; empty where each line has its own entry.
     """
 
     keys: Sequence[tuple[Any, ...]]
@@ -321,7 +321,7 @@ class _CurveStyles:
 
 
 def _curve_styles(view: SweepFigureView) -> _CurveStyles:
-    """One parameter in `by` has colour, marker and dashes by the place of its value; of several the first has the colour alone."""
+    """A single parameter in `by` sets colour, marker and dashes by the index of its value; of several the first sets the colour only."""
     columns = [view.column_of_parameter(name) for name in view.by]
     keys = list(dict.fromkeys(view.rows.select(columns).iter_rows())) if columns else [()]
     labels = {key: _curve_label(view, key) for key in keys}
@@ -357,7 +357,7 @@ def _panel_heading(name: str, kept: int, there: int) -> str:
 
 
 def _parameter_values_in_order(view: SweepFigureView, name: str, cells: Iterable[Any]) -> list[Any]:
-    """The values of a parameter in the order in which they were given, those of a row in theirs."""
+    """The values of a parameter in the order of the sweep file, or the names of rows in table order."""
     there = dict.fromkeys(cells)
     if name not in view.parameters:
         return list(there)
@@ -366,7 +366,7 @@ def _parameter_values_in_order(view: SweepFigureView, name: str, cells: Iterable
 
 
 def _draw_view_curves(axes: Axes, view: SweepFigureView, curves: Sequence[lines.Curve], palette: Palette) -> None:
-    """Curves against a number; over words, which have no order, markers that no line joins."""
+    """Curves against a number; over named values, which have no order, markers without a line."""
     unit = display_unit_of_column(view.quantity)[1]
     y_label = _quantity_label(view.quantity) + (f" ({unit})" if unit != "1" else "")
     x_unit = display_unit_of(view.x.unit)[1]
@@ -403,7 +403,7 @@ def _has_categorical_x(view: SweepFigureView) -> bool:
 
 
 def _table_and_row_of_quantity(asked: Mapping[str, str | None], by: Sequence[str], having: Sequence[str]) -> tuple[str, str | None]:
-    """The table that a figure is drawn from, and the one row of it that is asked for, if any."""
+    """The table of a figure, and the single requested row, if any."""
     kinds = [kind for kind, name in asked.items() if name is not None] or [kind for kind in _FIGURE_KINDS if kind in by]
     if len(kinds) > 1:
         raise UsageError(f"{' and '.join(kinds)} exclude each other; fix: omit one of them")
@@ -421,7 +421,7 @@ def _require_known_parameter(name: str, known: Iterable[str]) -> None:
 
 
 def _require_known_row(sweep: Sweep, kind: str, name: str | None) -> None:
-    """Raises UnknownName where there is no such kind of row, or no row of that name."""
+    """Raises UnknownName for an unknown kind of row or an unknown row."""
     if kind not in _FIGURE_KINDS:
         raise UnknownName("kind of row", kind, _FIGURE_KINDS)
     table = next(table for table, row in _ROW_KINDS.items() if row == kind)
@@ -430,7 +430,7 @@ def _require_known_row(sweep: Sweep, kind: str, name: str | None) -> None:
 
 
 def _find_parameter_value(parameters: Mapping[str, SweepParameter], name: str, wanted: Any) -> Any:
-    """What a column holds for a value that is asked for. Raises UnknownName."""
+    """The cell value of a column for a requested parameter value. Raises UnknownName."""
     _require_known_parameter(name, parameters)
     one = parameters[name]
     cell = one.convert_to_cell(parse_toml_value_or_text(wanted) if isinstance(wanted, str) and one.kind != "name" else wanted)
@@ -473,7 +473,7 @@ def _curves_of_rows(view: SweepFigureView, rows: pl.DataFrame, looks: _CurveStyl
 
 
 def _curve_label(view: SweepFigureView, key: Sequence[Any], by: Sequence[str] | None = None) -> str:
-    """What a line is called: a name stands for itself, a number with its parameter where there are several."""
+    """Label of a line: a name as it is, a number with its parameter where `by` has several."""
     names = view.by if by is None else by
     words = [view.format_parameter_value(name, one) for name, one in zip(names, key, strict=True)]
     if len(words) == 1:
@@ -488,13 +488,13 @@ def _x_value(view: SweepFigureView, cell: Any) -> float:
 
 
 def _categorical_x_values(view: SweepFigureView) -> list[Any]:
-    """The words along the axis, in the order in which they were given."""
+    """The named values along the axis, in the order in which they were given."""
     there = set(view.rows[view.x.name])
     return [cell for cell in map(view.x.convert_to_cell, view.x.values) if cell in there]
 
 
 def _log_scale_ticks(view: SweepFigureView) -> Sequence[float]:
-    """The values along a log scale, where they span so much that they would crowd on a plain one."""
+    """Ticks of a log scale, where the values would crowd on a linear one; else empty."""
     if _has_categorical_x(view):
         return ()
     xs = _x_values(view)

@@ -1,4 +1,4 @@
-"""The figures of a trace: `trace.plot.sequence()` and its siblings."""
+"""The figures of a trace: `trace.plot.sequence()` and the other kinds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TracePlots:
         self._style = chosen or FigureStyle()
 
     def sequence(self, flow: int | None = None) -> DrawnFigure:
-        """The time-sequence graph of a flow, as tcptrace draws it; the first that was asked for unless named. Raises TraceError."""
+        """The time-sequence graph of a flow, as tcptrace draws it; the first selected flow unless named. Raises TraceError."""
         points = self._trace.sequence
         known = sorted(points["flow"].unique())
         if not known:
@@ -63,14 +63,14 @@ class TracePlots:
             rows = pl.DataFrame({"flow": known, "row": range(known.len())}, schema={"flow": pl.UInt32, "row": pl.UInt32})
             events, lockouts = (_with_flow_row_numbers(table, rows) for table in (self._trace.events, self._trace.lockouts))
             dots.draw_mark_or_drop_dots(axes, events, lockouts, rows.select(flow="row", group=pl.lit("")), kind)
-            if not known.equals(rows["row"]):  # some flows were chosen: their own numbers stand beside the rows
+            if not known.equals(rows["row"]):  # a selection of flows: rows are labelled with flow numbers
                 axes.set_yticks(rows["row"].to_list(), [str(flow) for flow in known])
             self._set_time_span(axes)
             style.legend_above(axes)
         return figure
 
     def rates(self, quantity: str = "goodput_bps", flows: Sequence[int] | None = None) -> DrawnFigure:
-        """A rate against time: of all flows together, and of single flows; the ten that carried most unless named.
+        """A rate against time: of all flows together, and of single flows; the ten with the most bytes unless named.
 
         `quantity`: throughput_bps, goodput_bps or goodput_first_bps.
         """
@@ -95,7 +95,7 @@ class TracePlots:
         return figure
 
     def save_all(self, folder: str | Path, *, formats: Sequence[str] = ("svg",)) -> list[str]:
-        """Write all figures that the trace allows into a folder; returns their names. Raises TraceError if the disk refuses."""
+        """Write all figures that the trace allows into a folder; returns their names. Raises TraceError if a file cannot be written."""
         drawings = self._possible_figures()
         for stem, draw in drawings.items():
             draw().save(Path(folder) / stem, formats)
@@ -130,5 +130,5 @@ class TracePlots:
 
 
 def _with_flow_row_numbers(table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """A table of data packets with each flow's row of the figure in place of its number."""
+    """A table of data packets in which each flow number is replaced by the flow's row in the figure."""
     return table.join(rows, on="flow").with_columns(flow="row", packet=pl.lit("data"))

@@ -1,1 +1,1 @@
-"""Estimates with intervals, steady state, and how many seeds are enough."""
+"""Estimates with intervals, steady state, and the required number of seeds."""

@@ -1,4 +1,4 @@
-"""How one quantity differs between two sets of runs: paired by seed where they share seeds, by Welch's interval where not."""
+"""Difference of one quantity between two sets of runs: paired by seed where they share seeds, else Welch's interval."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class QuantityDifference:
     a, b : Estimate
         The means of both, over the seeds that are compared.
     change : Estimate
-        The mean of B - A with its interval; there is none with one seed, or where all seeds of both are alike.
+        The mean of B - A with its interval. One seed, or identical seeds in both, give no interval.
     paired : bool
-        Whether it is the mean over pairs of one seed, or the difference of two means of unlike seeds.
+        Whether `change` is a mean over pairs of runs with equal seeds; else it is the difference of two independent means.
     """
 
     a: Estimate
@@ -40,7 +40,7 @@ class QuantityDifference:
 
     @property
     def relative_change(self) -> Estimate:
-        """The change as a share of A's mean: infinite where that is 0."""
+        """The change as a share of A's mean; infinite where A's mean is 0."""
         base = abs(self.a.mean)
         if base == 0:
             share = math.copysign(math.inf, self.change.mean) if self.change.mean else self.change.mean
@@ -49,7 +49,7 @@ class QuantityDifference:
 
     @property
     def p_value(self) -> float:
-        """The two-sided p-value of the hypothesis that there is no difference, of the same test as the interval.
+        """Two-sided p-value of the hypothesis of no difference, from the same test as the interval.
 
         NaN where nothing is tested: without an interval, or where the two have equal values at every seed.
         """
@@ -59,13 +59,13 @@ class QuantityDifference:
 
     @property
     def is_apart(self) -> bool:
-        """Whether the interval of this one quantity leaves out 0; where there is none, whether there is a difference at all."""
+        """Whether the interval of this quantity excludes 0; without an interval, whether the means differ at all."""
         width = 0.0 if math.isnan(self.change.half_width) else self.change.half_width
         return abs(self.change.mean) > width
 
 
 def difference_of_samples(a: SampleBySeed, b: SampleBySeed, confidence: float = CONFIDENCE) -> QuantityDifference:
-    """How B differs from A. Paired over the seeds that both have if these are two at least, or the only one of both."""
+    """B - A, paired over the shared seeds if there are at least two, or if both have the same single seed."""
     if is_paired(a.values, b.values):
         shared = sorted(a.values.keys() & b.values.keys())
         of_a, of_b = ([sample.values[seed] for seed in shared] for sample in (a, b))

@@ -22,9 +22,9 @@ class Estimate:
     mean, sd : float
         Mean and standard deviation over the seeds.
     half_width : float
-        Half width of the interval; NaN where there is none, with one seed or with seeds that are all alike.
+        Half width of the interval; NaN with one seed or with identical seeds, which have no interval.
     n : int
-        How many seeds there are.
+        Number of seeds.
     """
 
     mean: float
@@ -43,7 +43,7 @@ class Estimate:
         return self.mean + self.half_width
 
     def without_interval(self) -> Estimate:
-        """The same mean where an interval would mean nothing."""
+        """The same mean with NaN as half width, for seeds that are identical by construction."""
         return replace(self, half_width=math.nan)
 
     def scaled(self, factor: float) -> Estimate:
@@ -54,14 +54,14 @@ class Estimate:
 def mean_with_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
     """Mean and Student-t interval of the mean: mean +- t(n - 1) sd / sqrt(n).
 
-    A NaN among the values makes the mean NaN: a quantity that a seed does not have has no mean.
+    A NaN among the values makes the mean NaN: a quantity that is undefined in some seed has no mean.
     Raises UsageError if the confidence is not between 0 and 1.
     """
     if not 0 < confidence < 1:
         raise UsageError(f"confidence: {confidence!r} must be above 0 and below 1")
     n = len(values)
     if n > 1 and all(value == values[0] for value in values):
-        return Estimate(values[0], 0.0, 0.0, n)  # a sum of equal values, divided again, need not be that value
+        return Estimate(values[0], 0.0, 0.0, n)  # exact; sum and division would round
     mean = math.fsum(values) / n if n else math.nan
     sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1)) if n > 1 else math.nan
     half_width = t_quantile(confidence, n - 1) * sd / math.sqrt(n) if n > 1 else math.nan
@@ -74,11 +74,11 @@ def paired_difference(a: Sequence[float], b: Sequence[float], confidence: float 
     Parameters
     ----------
     a, b : sequence of float
-        Values of two results; a[i] and b[i] come from the same seed, so the draws that both share cancel.
+        Values of two results; a[i] and b[i] come from the same seed, so shared random draws cancel.
     confidence : float
-        How often the interval is to hold the true difference.
+        Coverage of the interval, the probability that it contains the true difference.
     alike : bool
-        Whether the seeds of both results are all alike (`result.alike`), as nothing in them is random: there is no interval then.
+        Whether all seeds of both results are identical (`result.alike`) because nothing is random; the difference then has no interval.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def welch_half_width(sd_a: float, n_a: int, sd_b: float, n_b: int, confidence: f
 def p_value(mean: Estimate, value: float = 0.0) -> float:
     """Two-sided p-value of Student's t-test that the true mean is `value`; 0 or 1 where all seeds are equal, NaN without an interval.
 
-    It is at most 1 - CONFIDENCE just where the interval at CONFIDENCE does not hold `value`.
+    It is at most 1 - CONFIDENCE exactly where the interval at CONFIDENCE excludes `value`.
     """
     if math.isnan(mean.half_width):
         return math.nan
@@ -121,7 +121,7 @@ def adjusted_p_values(p_values: Sequence[float]) -> list[float]:
     """The p-values of several tests, adjusted so that rejecting those up to q keeps the false discovery rate at or below q.
 
     Step-up procedure of Benjamini and Hochberg, J. R. Stat. Soc. B 57 (1995): with the p-values in ascending order, p_(i) becomes the
-    least m / k * p_(k) over k >= i. A NaN is no test: it stays NaN and does not count in m.
+    least m / k * p_(k) over k >= i. A NaN stays NaN and does not count in m.
     """
     order = sorted((at for at, p in enumerate(p_values) if not math.isnan(p)), key=lambda at: p_values[at])
     adjusted = [math.nan] * len(p_values)
@@ -143,7 +143,7 @@ def prediction_p_value(sample: Estimate, value: float) -> float:
 
 
 def _t_p_value(difference: float, error: float, freedom: float) -> float:
-    """P(|T| >= |difference| / error); without any error 0, or 1 where there is no difference either."""
+    """P(|T| >= |difference| / error); for an error of 0 it is 0, or 1 where the difference is 0 too."""
     if error == 0:
         return float(difference == 0)
     return two_sided_tail(difference / error, freedom)

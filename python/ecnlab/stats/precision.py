@@ -1,8 +1,8 @@
-"""How many seeds are enough: a measure of a result, the bound of its interval's half width, and the stages in which seeds are added.
+"""Number of seeds for a target precision: the measure, the bound of its interval's half width, and the stages in which seeds are added.
 
-Stopping as soon as an interval is narrow enough favours samples whose spread is small by chance, so the interval holds the true mean a
-little less often than it says; the shortfall vanishes as the bound becomes small (Chow and Robbins, Ann. Math. Stat. 36, 1965). So there
-are ten seeds at least, and the rule is asked at a few stages only, each half as large again as the one before.
+Stopping as soon as an interval is narrow enough favours samples whose spread is small by chance, so the interval contains the true mean a
+little less often than it says; the shortfall vanishes as the bound becomes small (Chow and Robbins, Ann. Math. Stat. 36, 1965). Hence
+the minimum is ten seeds, and the rule is checked at a few stages only, each 1.5 times as large as the one before.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class MeasureOfResult:
 
     @property
     def readable_name(self) -> str:
-        """It as people read it, e.g. "goodput" or "sojourn mean of bottleneck"."""
+        """The measure for readers, e.g. "goodput" or "sojourn mean of bottleneck"."""
         words = self.quantity
         for ending in _UNIT_SUFFIXES[1:]:
             words = words.removesuffix(ending)
@@ -51,11 +51,11 @@ class MeasureOfResult:
         return words.replace("_", " ") + (f" of {row}" if row else "")
 
     def values(self, result: Result) -> list[float]:
-        """Its values, one a seed."""
+        """Values of the measure, one per seed."""
         return result.values(self.quantity, group=self.group, queue=self.queue, band=self.band)
 
     def estimate(self, result: Result) -> Estimate:
-        """Its mean and interval."""
+        """Mean and interval of the measure."""
         return result.estimate(self.quantity, group=self.group, queue=self.queue, band=self.band)
 
 
@@ -72,7 +72,7 @@ class PrecisionTarget:
         return found.half_width <= (self.bound * abs(found.mean) if self.is_relative else self.bound)
 
     def shortfall_problem(self, found: Estimate) -> Problem:
-        """That the most seeds were not enough."""
+        """Warning that the maximum number of seeds did not reach the precision."""
         what = f"{self.measure.readable_name} is known to ± {half_width_text(self.measure, found)} after {found.n} seeds, the maximum"
         asked = f"{self.bound * 100:g} %" if self.is_relative else self._half_width_bound_text()
         return Problem("until", None, f"{what}, and not to {asked}; fix: give more --seeds, a longer run, or a wider bound")
@@ -83,20 +83,20 @@ class PrecisionTarget:
 
 
 def identical_seeds_problem(n: int) -> Problem:
-    """That no number of seeds makes an interval."""
+    """Warning that identical seeds never give an interval."""
     what = f"all {n} seeds are identical, because nothing in this scenario is random, so there is no interval"
     return Problem("until", None, f'{what}; fix: randomize something, e.g. [flows.access] spread = "1 ms", or run one seed without --until')
 
 
 def undefined_measure_problem(measure: MeasureOfResult, n: int) -> Problem:
-    """That a measure has no value in some seed."""
+    """Warning that a measure has no value in some seed."""
     return Problem(
         "until", None, f"{measure.readable_name} has no value in some of {n} seeds, so it has no interval; fix: name another measure"
     )
 
 
 def half_width_text(measure: MeasureOfResult, found: Estimate) -> str:
-    """A half width as people read it, rounded up: in per cent of the mean, or in its unit where the mean is 0; "?" without an interval."""
+    """A half width for readers, rounded up: in per cent of the mean, or in its unit where the mean is 0; "?" without an interval."""
     if not math.isfinite(found.half_width):
         return "?"
     if found.mean == 0:
@@ -106,7 +106,7 @@ def half_width_text(measure: MeasureOfResult, found: Estimate) -> str:
 
 
 def _round_up_to_two_digits(value: float) -> str:
-    """A value to two digits that is at least as large."""
+    """The value rounded up to two digits."""
     if value == 0:
         return "0"
     step = 10.0 ** (math.floor(math.log10(value)) - 1)
@@ -114,7 +114,7 @@ def _round_up_to_two_digits(value: float) -> str:
 
 
 def parse_precision_target(until: str | float, of: str, groups: Sequence[str], queues: Sequence[str]) -> PrecisionTarget:
-    """The precision that a text asks for: "1%" of the mean, "10 kbit/s", "0.1 ms", or a number in the measure's own unit.
+    """Parse a target precision: "1%" of the mean, "10 kbit/s", "0.1 ms", or a number in the measure's own unit.
 
     Raises UsageError for a bound that cannot be read, is not above 0 or has another unit than the measure, and UnknownName for a measure.
     """
@@ -136,7 +136,7 @@ def parse_precision_target(until: str | float, of: str, groups: Sequence[str], q
 
 
 def parse_measure(text: str, groups: Sequence[str], queues: Sequence[str]) -> MeasureOfResult:
-    """The measure that a text names: "goodput" or "goodput_bps" of all flows, "far.goodput", "bottleneck.sojourn_mean", or of a band.
+    """Parse the name of a measure: "goodput" or "goodput_bps" of all flows, "far.goodput", "bottleneck.sojourn_mean", or of a band.
 
     Raises UnknownName for a quantity, group or queue that is not there.
     """
@@ -156,7 +156,7 @@ def parse_measure(text: str, groups: Sequence[str], queues: Sequence[str]) -> Me
 
 
 def seed_stages(most: int) -> Iterator[int]:
-    """After how many seeds an interval is looked at: 10, 15, 23, 35, ... and `most`."""
+    """Numbers of seeds after which the interval is checked: 10, 15, 23, 35, ... and `most`."""
     n = min(MIN_SEEDS, most)
     while n < most:
         yield n

@@ -1,4 +1,4 @@
-"""How far the numbers of a result can be trusted, in one line: steady state, phase effect, seeds."""
+"""Robustness of a result in one line: steady state, phase effect, seeds."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Robustness:
     measure_from_s: float
 
     def __str__(self) -> str:
-        """It in one line."""
+        """The summary in one line."""
         return "; ".join(
             (
                 self._steady_state_text(),
@@ -67,7 +67,7 @@ class Robustness:
         return [*steady, Problem("processing_jitter", None, f'{what}; fix: processing_jitter = "packet", or spread delays and starts')]
 
     def to_dict(self) -> dict[str, Any]:
-        """It as plain values."""
+        """The summary as a dict of JSON types."""
         steady = self.steady
         return {
             "steady_state": None
@@ -113,7 +113,7 @@ class Robustness:
 
 
 def robustness_of_result(result: Result, of: str = precision.DEFAULT_MEASURE, phase: PhaseEffect | None = None) -> Robustness:
-    """How far the numbers of a result can be trusted; `of` names the measure by which the number of seeds is judged.
+    """How far the numbers of a result can be trusted; `of` names the measure that the number of seeds is checked for.
 
     Raises UnknownName for a measure that the result does not have.
     """

@@ -1,4 +1,4 @@
-"""Series from which the steady state of a run is determined: what `ecnlab run` records for it, and how they are read from a result.
+"""Series for the detection of a run's steady state: their recording by `ecnlab run`, and their extraction from a result.
 
 Recording changes neither results nor keys, so a few recorded seeds take their place among the others.
 """
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 OBSERVED_SEEDS = 5
 
-# Observations of a series, and how many of all queues and groups are recorded of a seed at most; a longer series is averaged in pieces.
+# Observations per series, and the maximum per seed over all queues and groups; a longer series is averaged in batches.
 _SAMPLES_PER_SERIES = 1000
 _MIN_SAMPLES = 200
 _MAX_ROWS = 200_000
 _MIN_INTERVAL_S = 1e-6
-_MIN_BATCHES_OF_FIVE = 100  # batches; a series with fewer has one observation a batch
+_MIN_BATCHES_OF_FIVE = 100  # a series with fewer batches has one observation per batch
 _FINAL_SHARE = 0.1
 _QUEUE_TABLE, _RATE_TABLE = "series_queue", "series_rate"
 
 
 def with_steady_state_recording(scenario: Scenario) -> Scenario | None:
-    """The same scenario with a record of its queues and rates, where it has none of its own; None where there is nothing to add or to see.
+    """The scenario with its queues and rates recorded, unless it records them already; None where nothing can be added.
 
     Only the simulator is observed: hosts in real time would be late by it.
     """
@@ -44,17 +44,17 @@ def with_steady_state_recording(scenario: Scenario) -> Scenario | None:
         changes["record.rates"] = True
     try:
         return scenario.changed(changes) if changes else None
-    except ScenarioError:  # what the scenario records leaves too little memory
+    except ScenarioError:  # the scenario's own recording leaves too little memory
         return None
 
 
 def has_steady_state_series(result: Result) -> bool:
-    """Whether `steady_state_of` has anything to say of a result."""
+    """Whether a result has the series that `steady_state_of` needs."""
     return bool(result.header["parameters"].get("change") or _seeds_with_series(result))
 
 
 def steady_state_of(result: Result) -> SteadyState:
-    """The begin of the steady state of a result's runs, from the first five of its seeds of which queues or rates were recorded.
+    """The begin of the steady state of a result's runs, from the first five seeds with recorded queues or rates.
 
     Raises ResultsError if neither was.
     """
@@ -74,7 +74,7 @@ def steady_state_of(result: Result) -> SteadyState:
 
 
 def queue_length_series(result: Result, name: str) -> ObservedSeries | None:
-    """The length of a queue as its steady state is told from it; None if no seed has the series. Raises UnknownName for no such queue."""
+    """The length series of a queue, as used for its steady state; None if no seed has it. Raises UnknownName for an unknown queue."""
     if name not in result.queue_names:
         raise UnknownName("queue", name, result.queue_names)
     found = [one for one in _queue_length_series(result, _seeds_with_series(result)) if one.name == f"queue {name}"]
@@ -82,7 +82,7 @@ def queue_length_series(result: Result, name: str) -> ObservedSeries | None:
 
 
 def _seeds_with_series(result: Result) -> list[int]:
-    """The first seeds with a series, of those that were recorded in the way in which most were."""
+    """The first seeds with a series, among those with the most common recording settings."""
     ways = {seed: way for seed in result.seeds if (way := _recording_of_series(result, seed))}
     if not ways:
         return []
@@ -91,7 +91,7 @@ def _seeds_with_series(result: Result) -> list[int]:
 
 
 def _recording_of_series(result: Result, seed: int) -> tuple[Any, ...]:
-    """How a seed's series were recorded; empty where there are none."""
+    """Recording settings of a seed's series; empty without a series."""
     recording = result.recording(seed)
     has_queue = recording.get("queue", "off") != "off" and bool(result.queue_names)
     return (recording["queue"], recording.get("rates", False)) if has_queue or recording.get("rates") else ()
@@ -130,14 +130,14 @@ def _throughput_series(result: Result, seeds: Sequence[int]) -> list[ObservedSer
 
 
 def _is_idle_at_end(queues: Sequence[ObservedSeries], throughput: Sequence[ObservedSeries]) -> bool:
-    """Whether nothing happens any more in the last tenth of the run, though something did."""
+    """Whether the last tenth of the run is idle after earlier activity."""
     told = throughput if throughput and len(throughput[0].runs[0]) * _FINAL_SHARE >= 1 else queues
     runs = [run for one in told for run in one.runs]
     return any(map(any, runs)) and not any(any(run[-max(1, int(_FINAL_SHARE * len(run))) :]) for run in runs)
 
 
 def _average_in_batches(one: ObservedSeries) -> ObservedSeries | None:
-    """A series with about a thousand observations; None if it has too few for anything to be told."""
+    """A series with about a thousand observations; None if it has too few for MSER-5."""
     length = min(map(len, one.runs))
     piece = max(1, length // _SAMPLES_PER_SERIES)
     runs = [

@@ -19,11 +19,11 @@ MSER_BATCH = 5
 _MIN_BATCHES_AFTER_CUT = 5
 _MIN_BATCHES = 20
 
-# A truncation that moves the mean by less than this share of it changes no result.
+# A truncation that shifts the mean by less than this share is immaterial.
 MATERIAL_SHARE = 0.01
 _CONFIDENCE = 0.99
 
-# Batch means of the measured interval by which its length is judged (Schmeiser 1982: 10 to 30), and how many of them must be independent.
+# Batch means for the check of the measured interval's length (Schmeiser 1982: 10 to 30), and how many of them must be independent.
 _BATCH_MEANS = 20
 MIN_INDEPENDENT_SAMPLES = 10
 
@@ -41,7 +41,7 @@ class ObservedSeries:
     runs : sequence of sequences
         The observations of each seed from 0 s on, all of one length.
     batch : int
-        Observations to a batch: 5, or 1 where each is itself the mean over an interval and there are few.
+        Observations per batch: 5, or 1 for a short series of interval means.
     """
 
     name: str
@@ -59,12 +59,12 @@ class SteadyStateOfQuantity:
     name : str
         The quantity.
     from_s : float or None
-        Where its steady state begins; None where the run is too short to tell.
+        Begin of the steady state; None where the run is too short to tell.
     shift : float
-        By which share the mean of the measured interval lies above that of the steady state, where the measured interval begins before it
+        Relative excess of the measured mean over the steady mean, where the measured interval begins before the steady state
         and the difference is more than noise; else 0.
     independent : float
-        About how many independent observations the steady part of the measured interval of one run holds; NaN where that is unknown,
+        Approximate number of independent observations in the steady part of one run's measured interval; NaN where unknown,
         and at most 20, which is enough.
     correlation : float
         Correlation of neighbouring batch means of that part.
@@ -84,15 +84,15 @@ class SteadyState:
     Attributes
     ----------
     from_s : float or None
-        In s; None where the run is too short to tell, or where there is none.
+        Begin of the steady state in s; None where the run is too short to tell, or has no steady state.
     seeds : list of int
         The seeds whose series were averaged.
-    quantities : list of Steadiness
+    quantities : list of SteadyStateOfQuantity
         Each quantity by itself.
     reason : str
-        Why there is no steady state, where that is by design: the scenario changes links at set times, or its traffic ends.
+        Why a steady state cannot exist: the scenario changes links at set times, or its traffic ends.
     warnings : list of Problem
-        That the measured interval begins too early, or that the run is too short.
+        Warnings of a measured interval that begins too early, or of a run that is too short.
     """
 
     from_s: float | None
@@ -112,18 +112,18 @@ def mser_truncation_point(values: Sequence[float], batch: int = MSER_BATCH) -> i
 
 
 def arithmetic_mean(values: Sequence[float]) -> float:
-    """The mean; that of `statistics` would cost more to import than all that is computed here."""
+    """The mean, without `statistics`, whose import costs more than the computation here."""
     return math.fsum(values) / len(values)
 
 
 def batch_means(values: Sequence[float], batch: int) -> list[float]:
-    """Means of consecutive batches; what is left at the end belongs to none."""
+    """Means of consecutive batches; an incomplete batch at the end is dropped."""
     return [arithmetic_mean(values[at : at + batch]) for at in range(0, len(values) - batch + 1, batch)]
 
 
 @dataclass(frozen=True)
 class _MserTruncation:
-    """How many batches are best dropped, of all candidates and of those in the first half."""
+    """Optimal number of dropped batches, among all candidates and among those in the first half."""
 
     at: int
     in_half: int
@@ -134,7 +134,7 @@ class _MserTruncation:
 
 
 def mser_statistics(means: Sequence[float]) -> list[float]:
-    """Of each number of batches that may be dropped, the squared standard error of the mean of the rest; the last five have none."""
+    """Squared standard error of the mean of the remaining batches for each possible truncation; the last five are never dropped."""
     mean = squares = 0.0
     errors = []
     for count, value in enumerate(reversed(means), 1):
@@ -146,7 +146,7 @@ def mser_statistics(means: Sequence[float]) -> list[float]:
 
 
 def _mser_optimal_truncation(means: Sequence[float]) -> _MserTruncation | None:
-    """The truncations that minimise the squared standard error of the mean of the remaining batches; the first of equal ones."""
+    """The truncations that minimise the squared standard error of the mean of the remaining batches; the first of equal minima."""
     if len(means) < _MIN_BATCHES:
         return None
     errors = mser_statistics(means)
@@ -155,7 +155,7 @@ def _mser_optimal_truncation(means: Sequence[float]) -> _MserTruncation | None:
 
 
 def steady_state_of_quantity(observed: ObservedSeries, measure_from_s: float, series: int = 1) -> SteadyStateOfQuantity:
-    """How a quantity settles; `series` says of how many quantities it is one, so that chance warns of none among many."""
+    """Steady state of a quantity; `series` is the number of tested quantities, for a correction that keeps false warnings rare."""
     runs = [batch_means(run, observed.batch) for run in observed.runs]
     means = [arithmetic_mean(at_once) for at_once in zip(*runs, strict=True)]
     found = _mser_optimal_truncation(means)
@@ -214,7 +214,7 @@ def _steady_state_warnings(found: Sequence[SteadyStateOfQuantity], measure_from_
 
 
 def _is_mean_shifted_by_transient(before: Sequence[float], after: Sequence[float]) -> bool:
-    """Whether the mean of what is measured before the steady state differs from that of the steady state by more than noise.
+    """Whether the mean of the measured values before the steady state differs from the steady mean by more than noise.
 
     The noise is that of the steady part: the variance of its batch means, with the correlation of neighbours taken into account.
     """
@@ -257,7 +257,7 @@ def _lag_one_autocorrelation(values: Sequence[float]) -> float:
 
 
 def _relative_shift(values: Sequence[float], steady: Sequence[float]) -> float:
-    """How far the mean of values lies above that of the steady ones, as a share of it."""
+    """Relative excess of the mean of values over the mean of the steady ones."""
     base = arithmetic_mean(steady)
     return (
         (arithmetic_mean(values) - base) / abs(base)
@@ -280,6 +280,6 @@ def _join_names_with_and(names: Sequence[str]) -> str:
 
 
 def _round_up_to_two_digits(seconds: float) -> float:
-    """A number of seconds up to the next of two digits, which people read more easily."""
+    """Seconds, rounded up to two digits for readers."""
     step = 10 ** max(0, math.floor(math.log10(seconds)) - 1) if seconds >= 1 else 0.1
     return math.ceil(seconds / step) * step

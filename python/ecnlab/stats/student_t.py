@@ -12,7 +12,7 @@ _TINY = 1e-300
 
 
 def two_sided_tail(t: float, freedom: float) -> float:
-    """P(|T| >= |t|) with so many degrees of freedom, which need not be whole; NaN if either is NaN.
+    """P(|T| >= |t|) with `freedom` degrees of freedom, which need not be an integer; NaN if either is NaN.
 
     It is the regularised incomplete beta function I_x(freedom / 2, 1 / 2) at x = freedom / (freedom + t^2): NIST, Digital Library of
     Mathematical Functions, 8.17.
