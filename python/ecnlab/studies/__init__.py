@@ -1,4 +1,4 @@
-"""The studies that the laboratory reproduces by command."""
+"""The studies that `ecnlab study` reproduces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks against RFC 2914's Table 1: congestion collapse from packets that are dropped behind the bottleneck."""
+"""The checks against RFC 2914's Table 1: congestion collapse from packets that are dropped downstream of the bottleneck."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ecnlab.validation.samples import SampleStatistics, sample_from_row
 
 NS2_FILE = Path(__file__).parent.parent / "reference" / "ns2" / "collapse.csv"
 
-# From datagram to datagram, in ms, and in % of the bottleneck: what arrives of UDP, and the goodput of UDP and of TCP.
+# Interval between datagrams in ms; then in % of the bottleneck's rate: the arrival rate of UDP, the goodput of UDP and that of TCP.
 PAPER_TABLE_1 = (
     (80.0, 0.7, 0.7, 98.5),
     (30.0, 1.8, 1.7, 97.3),
@@ -34,7 +34,7 @@ PAPER_TABLE_1 = (
 )
 _BOTTLENECK_BPS = 1.5e6
 _DATAGRAM_BITS = 800
-# Both in points of the bottleneck's rate; the page says why.
+# Both in percentage points of the bottleneck's rate; docs/trust/formulas.md has the reason.
 _QUICK_POINTS = 5.0
 _ROUNDING_SLACK = 0.1
 _QUICK_SEEDS = (26.3, 105.2)

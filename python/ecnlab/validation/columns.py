@@ -1,4 +1,4 @@
-"""How the columns of ns-2's tables are called here, and in which unit they are."""
+"""Names and units of the columns of ns-2's tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RED_ECN_QUANTITIES = {"drops": _TWO_WAY_QUANTITIES["drops"], "marks": _TWO_WAY_
 
 @dataclass(frozen=True)
 class ComparedColumns:
-    """The quantities of a kind of table: what is compared, what stands beside it, and ours, one a seed, in ns-2's names and units."""
+    """The quantities of a kind of table: compared and further columns, and our values, one per seed, in ns-2's names and units."""
 
     compared: frozenset[str]
     not_compared: frozenset[str]
@@ -38,7 +38,7 @@ class ComparedColumns:
 
 
 def values_by_column(result: Result) -> dict[str, list[float]]:
-    """Our values of a thesis network, one a seed, under the names and in the units of ns-2's columns."""
+    """Our values of a thesis network, one per seed, with the names and units of ns-2's columns."""
     total = {column: _multiply_values(result.values(ours), factor) for column, (ours, factor) in ns2.TOTAL_COLUMNS.items()}
     queue = {
         column: _multiply_values(result.values(ours, queue=BOTTLENECK), factor) for column, (ours, factor) in ns2.QUEUE_COLUMNS.items()
@@ -52,7 +52,7 @@ def values_by_column(result: Result) -> dict[str, list[float]]:
 
 
 def _queue_counts_by_column(result: Result, wanted: Mapping[str, tuple[tuple[str, ...], float]]) -> dict[str, list[float]]:
-    """The queue's own values, acknowledgements counted; several columns of ours are added up."""
+    """The queue's counters, including ACKs; several columns of ours are summed."""
     found = {}
     for column, (ours, factor) in wanted.items():
         parts = (result.values(name, queue=BOTTLENECK) for name in ours)
@@ -61,7 +61,7 @@ def _queue_counts_by_column(result: Result, wanted: Mapping[str, tuple[tuple[str
 
 
 def _red_ecn_values_by_column(result: Result) -> dict[str, list[float]]:
-    """Of the TCP flows alone what they got; of the queue what it did to all packets."""
+    """Goodput and shares of the TCP flows only; counters of the queue over all packets."""
     flows = result.flows.filter(pl.col("group") == "bulk").group_by("seed", maintain_order=True)
     rates = [part["goodput_bps"].to_numpy() for _, part in flows]
     bulk = {

@@ -16,7 +16,7 @@ EXPLANATIONS_FILE = Path(__file__).parent.parent / "reference" / "ns2" / "explai
 
 @dataclass(frozen=True)
 class ExplainedDifference:
-    """Which disagreements it covers and why they are there.
+    """The disagreements that it covers, and their cause.
 
     Patterns over file and column, texts that the row must have, and the largest difference as a share of ns-2's mean.
     """
@@ -28,7 +28,7 @@ class ExplainedDifference:
     within: float = math.inf
 
     def covers_column_of_row(self, file: str, column: str, row: Mapping[str, str]) -> bool:
-        """Whether it explains a disagreement in `column` of `row` of `file`."""
+        """Whether the explanation covers a disagreement in `column` of `row` of `file`."""
         named = fnmatchcase(file, self.file) and fnmatchcase(column, self.column)
         return named and all(row.get(key) == value for key, value in self.when.items())
 

@@ -1,4 +1,4 @@
-"""The checks of docs/trust/formulas.md: which formula, in which setting, with how much slack."""
+"""The checks of docs/trust/formulas.md: formula, setting and tolerance."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ NS2_FILE = Path(__file__).parent.parent / "reference" / "ns2" / "formulas.csv"
 
 _RTT_S = 0.1
 _PACKET_BITS = 8000
-# The smallest timeout of profile ns2. At a steady 100 ms its arithmetic alone gives 130 ms.
+# Minimum RTO of profile ns2. At a constant RTT of 100 ms its integer arithmetic gives 130 ms.
 _TIMEOUT_S = 0.2
 _LOSS_RATES = (0.02, 0.01, 0.001)
 _RECOVERY_VARIANTS = {"Sack1": "sack1", "Newreno": "newreno", "Reno": "reno"}
-# RFC 6675's recovery, and a window that is halved as a real number, not to whole packets as ns-2 does.
+# RFC 6675's recovery, with a window that is halved as a real number, not rounded to packets as in ns-2.
 _NS2_QUIRKS = {"ssthresh_rounding": "real"}
 _MODERN_TCP = {"recovery": "sack", "quirks": _NS2_QUIRKS}
-# Formulas for periodic losses leave out a round trip for each loss and half a packet of each window; see the page.
+# Formulas for periodic losses neglect one round trip per loss and half a packet of each window; see the page.
 _SKIPPED_ROUNDS = 1.5
 
 
@@ -164,7 +164,7 @@ def _cubic_as_reno_checks(every: int) -> FormulaCheck:
 
 def _cubic_periodic_checks(every: int, span: tuple[float, float]) -> FormulaCheck:
     window, rounds = laws.cubic_window(1 / every, _RTT_S), laws.cubic_rounds_between_losses(1 / every, _RTT_S)
-    # A first maximum too high by any share is too high by 0.94 / sqrt(n) after n losses: the page derives it.
+    # A first maximum that is too high leaves a relative error of 0.94 / sqrt(n) after n losses; the page derives it.
     memory = 0.94 / sqrt(span[0] / (rounds * _RTT_S))
     tree = _random_loss_network(_cubic_parameters(), span, loss_every=every)
     slack = window * (_SKIPPED_ROUNDS / rounds + memory)
@@ -223,7 +223,7 @@ def _waiting_time_checks() -> Iterator[FormulaCheck]:
 
 
 def _load_checks() -> Iterator[FormulaCheck]:
-    """Flows that come at a load bring that load, where all of it gets through."""
+    """Flow arrivals at a given load carry that load, where the link is not overloaded."""
     for process in ("poisson", "pareto", "deterministic"):
         shape = {"shape": 2.5} if process == "pareto" else {}
         app = {"kind": "arrivals", "load": 0.5, "rate": "10 Mbps", "process": process, "size": "exponential 10 KB"} | shape
@@ -258,7 +258,7 @@ def _cubic_parameters(*, reno_friendly: bool = False) -> Tree:
 
 
 def _random_loss_network(tcp: Tree, span: tuple[float, float], **impairment: Any) -> Tree:
-    """A path on which nothing queues and packets are lost."""
+    """A path without queueing on which packets are lost at random or periodically."""
     return _single_link_network("10 Gbps", "50 ms", 1_000_000, {"max_rwnd": 100_000} | tcp, span, **impairment)
 
 
@@ -269,7 +269,7 @@ def _single_link_network(rate: str, delay: str, limit: int, tcp: Tree, span: tup
 
 
 def _marking_network(flows: int, rtt_us: int, threshold: int, gain: float) -> Tree:
-    """DCTCP flows over a queue that marks while `threshold` packets wait: RED without an average or a ramp."""
+    """DCTCP flows over a queue that marks from `threshold` packets on: RED without averaging or a ramp."""
     step = {"min_th": threshold, "max_th": threshold + 1e-6, "max_p": 1, "w_q": 1, "wait": False, "floor": 0}
     hop = f"{rtt_us / 4} us"
     tcp = {"profile": "ns2", "variant": "dctcp", "packet_size": 1500, "max_rwnd": 100_000, "dctcp_g": gain}
@@ -312,7 +312,7 @@ def _measured_rate(result: Result) -> list[float]:
 
 
 def _mean_window(result: Result) -> list[float]:
-    """Time-averaged window by Little's law: what arrives in a round trip."""
+    """Time-averaged window by Little's law: packets delivered per round trip."""
     return [rate * _RTT_S for rate in _measured_rate(result)]
 
 
@@ -334,7 +334,7 @@ def _longest_queue_packets(result: Result) -> list[float]:
 
 
 def _queue_length_swing(every_s: float) -> Callable[[Result], list[float]]:
-    """Mean over spells of `every_s` of the longest queue less the shortest."""
+    """Peak-to-peak queue length, averaged over intervals of `every_s`."""
 
     def mean_swing(part: pl.DataFrame) -> float:
         spell = (part["time_s"] / every_s).floor()

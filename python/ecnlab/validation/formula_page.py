@@ -1,4 +1,4 @@
-"""docs/trust/formulas.md: what each formula says, where it comes from and where it ends, and the table of checks."""
+"""docs/trust/formulas.md: each formula with its source and limits, and the table of checks."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ TABLE_HEADER = ("formula", "setting", "predicted", "ns-2", "measured", "differen
 
 
 def formula_page(outcomes: Sequence[FormulaOutcome]) -> str:
-    """The whole page."""
+    """The complete page."""
     rows = [TABLE_HEADER, ["---"] * len(TABLE_HEADER), *map(formula_outcome_cells, outcomes)]
     table = "".join("| " + " | ".join(row) + " |\n" for row in rows)
     return TEXT_FILE.read_text(encoding="utf-8").replace("TABLE\n", table)
 
 
 def formula_outcome_cells(outcome: FormulaOutcome) -> list[str]:
-    """An outcome as a row of the table; where ns-2 judges, the difference is that from ns-2."""
+    """An outcome as a row of the table; with ns-2 as the reference, the difference is that from ns-2."""
     half_width = outcome.measured.half_width
     measured = format_number(outcome.measured.mean) + ("" if math.isnan(half_width) else f" ± {half_width:.2g}")
     mark = "" if outcome.check.slack is not None else " (ns-2)"
@@ -34,13 +34,13 @@ def formula_outcome_cells(outcome: FormulaOutcome) -> list[str]:
 
 
 def formula_check_name_cells(check: FormulaCheck) -> list[str]:
-    """The cells that are known before anything is run."""
+    """The cells that are known before the check runs."""
     unit = "" if check.unit == "1" else f" {check.unit}"
     return [check.formula, check.setting, f"{format_number(check.predicted)}{unit}", _ns2_sample_cell(check)]
 
 
 def is_formula_page_current(text: str, checks: Iterable[FormulaCheck]) -> bool:
-    """Whether a page has today's text and the rows of these checks, whatever was measured."""
+    """Whether a page has the current text and a row for each check; measured values are ignored."""
     before, after = TEXT_FILE.read_text(encoding="utf-8").split("TABLE\n")
     known = [f"| {' | '.join(formula_check_name_cells(check))} | " for check in checks]
     rows = [line for line in text.removeprefix(before).removesuffix(after).splitlines() if line.startswith("| ")][2:]
@@ -49,7 +49,7 @@ def is_formula_page_current(text: str, checks: Iterable[FormulaCheck]) -> bool:
 
 
 def format_number(value: float) -> str:
-    """Four digits that mean something."""
+    """The value with four significant digits."""
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
 

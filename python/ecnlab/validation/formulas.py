@@ -1,4 +1,4 @@
-"""Formulas beside measurements: a check is a scenario, a quantity of it and what a formula or ns-2 says; see docs/trust/formulas.md."""
+"""Comparison with formulas: a check is a scenario, its quantity, and the value of a formula or of ns-2; see docs/trust/formulas.md."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class FormulaCheck:
 
     Attributes
     ----------
-    formula, setting, unit: what the table calls them
-    predicted: what the formula says
-    slack: the largest difference that the formula's own limits explain; None if the formula is only shown and ns-2 judges
-    tree, quantity, seeds: what is run, what is taken from it (a value a seed), and over how many seeds
-    ns2: what ns-2 measured
+    formula, setting, unit: their names in the table
+    predicted: the formula's value
+    slack: the largest difference that the formula's limits explain; None if the check compares with ns-2 and only shows the formula
+    tree, quantity, seeds: the scenario, the function of its result that gives one value per seed, and the number of seeds
+    ns2: ns-2's measurement
     quick: whether it belongs to the quick set
     """
 
@@ -46,7 +46,7 @@ class FormulaCheck:
 
 @dataclass(frozen=True)
 class FormulaOutcome:
-    """Outcome of a check. The difference is that from ns-2 where ns-2 judges, else that from the formula."""
+    """Outcome of a check. The difference is from ns-2's value where ns-2 is the reference, else from the formula's."""
 
     check: FormulaCheck
     measured: Estimate
@@ -74,11 +74,11 @@ class FormulaOutcome:
 def run_formula_checks(
     checks: Sequence[FormulaCheck], *, store: Store | None = None, progress: bool = False, workers: Workers | None = None
 ) -> list[FormulaOutcome]:
-    """Run every scenario once and judge. Raises ResultsError (store), ClusterError, RunsFailed, Interrupted (Ctrl-C)."""
+    """Run every scenario once and compare. Raises ResultsError (store), ClusterError, RunsFailed, Interrupted (Ctrl-C)."""
     scenarios = [scenario(check.tree) for check in checks]
     keys = [(chosen.hash, check.seeds) for check, chosen in zip(checks, scenarios, strict=True)]
     needed = dict(zip(keys, scenarios, strict=True))
-    # The longest first, so that no core waits for a late one.
+    # Longest scenarios first, so that no core idles at the end.
     order = sorted(needed, key=lambda key: needed[key].duration_s, reverse=True)
     requests = [Request(needed[key], range(1, key[1] + 1)) for key in order]
     results = run_all(requests, store=store, progress=progress, workers=workers).whole()
@@ -87,10 +87,10 @@ def run_formula_checks(
 
 
 def judge_formula_check(check: FormulaCheck, values: Sequence[float]) -> FormulaOutcome:
-    """The verdict on a check from the values measured, one a seed.
+    """The verdict on a check from the measured values, one per seed.
 
     A formula allows its slack and the half width of the mean's 99 % interval; the slack holds for ns-2's value too, where both
-    are given. Where ns-2 judges, its mean must be equal to ours in the sense of `samples`.
+    are given. With ns-2 as the reference, its mean must be equal to ours in the sense of `samples`.
     """
     measured, ours = mean_with_interval(values), sample_over_seeds(values)
     if check.slack is None:

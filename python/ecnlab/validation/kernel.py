@@ -1,4 +1,4 @@
-"""Cases of a real kernel: one connection, every packet, Linux' packets beside ours."""
+"""Cases of a real kernel: one connection, Linux's packets compared with ours."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_CASE_BYTES = 256 << 20
 
 @dataclass(frozen=True)
 class CaseResultInMode:
-    """How a case came out in one way.
+    """Outcome of a case in one mode.
 
     `agreed` of `packets` are the same before the first difference, and `excerpt` shows both runs around it.
     """
@@ -45,7 +45,7 @@ class CaseResultInMode:
 
     @property
     def has_failed(self) -> bool:
-        """Whether ours is not what the kernel did, for no reason that is declared."""
+        """Whether our packets differ from the kernel's without a declared reason."""
         return self.verdict in FAILING_VERDICTS
 
 
@@ -64,14 +64,14 @@ class KernelCaseOutcome:
 
 @dataclass(frozen=True)
 class ExplainedKernelDifference:
-    """Which differences have a cause that is known: patterns over case and way, and the reason."""
+    """Differences with a known cause: patterns over case and mode, and the reason."""
 
     case: str
     reason: str
     way: str = "*"
 
     def covers_case_in_mode(self, case: str, way: str) -> bool:
-        """Whether it explains that a case differs in one way."""
+        """Whether the reason covers a case that differs in one mode."""
         return fnmatchcase(case, self.case) and fnmatchcase(way, self.way)
 
 
@@ -87,7 +87,7 @@ def read_explanations_of_kernel_cases(path: Path = REFERENCE_FOLDER / "explained
 def replay_kernel_cases_of_folder(
     folder: Path | None = None, ways: Sequence[str] = REPLAY_MODES, only: str = "*"
 ) -> list[KernelCaseOutcome]:
-    """Every case of a folder whose name or file's name fits a pattern, by the files' names; without a folder the package's own.
+    """The cases of a folder whose name or file name matches a pattern, sorted by file name; the packaged cases without a folder.
 
     Raises UsageError if there is none, naming all files that are no case.
     """
@@ -124,7 +124,7 @@ def replay_kernel_case(
 
 
 def verdict_counts_by_mode(outcomes: Sequence[KernelCaseOutcome]) -> dict[str, dict[str, int]]:
-    """Of each way how many cases have which verdict."""
+    """Number of cases with each verdict, for each mode."""
     counts = {judgement.way: Counter[str]() for outcome in outcomes for judgement in outcome.judgements}
     for outcome in outcomes:
         for judgement in outcome.judgements:
@@ -144,7 +144,7 @@ def _case_stem(path: Path) -> str:
 
 
 def _case_name(path: Path) -> str:
-    """The name that a case has in its file; nothing if the file is no case."""
+    """The name of a case from its file; "" if the file is not a case."""
     try:
         return str(json.loads(_read_case_text(path))["name"])
     except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error):
@@ -152,7 +152,7 @@ def _case_name(path: Path) -> str:
 
 
 def _read_case_text(path: Path) -> str:
-    # A small packed file may unpack to more than the memory holds.
+    # A small compressed file may decompress to more than the memory holds.
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         data = file.read(MAX_CASE_BYTES + 1)
     if len(data) > MAX_CASE_BYTES:

@@ -13,7 +13,7 @@ CUBIC_C, CUBIC_BETA = 0.4, 0.7
 
 
 def reno_link_utilisation(buffer: float) -> float:
-    """Of a link with one Reno flow and a drop-tail buffer of `buffer` <= 1 bandwidth-delay products."""
+    """Utilization of a link with one Reno flow and a drop-tail buffer of `buffer` <= 1 bandwidth-delay products."""
     return (3 + 6 * buffer - buffer**2) / (4 * (1 + buffer))
 
 
@@ -23,7 +23,7 @@ def reno_window(loss: float) -> float:
 
 
 def reno_rounds_between_losses(loss: float) -> float:
-    """Round trips from loss to loss."""
+    """Number of round trips between two losses."""
     return sqrt(2 / (3 * loss))
 
 
@@ -38,12 +38,12 @@ def cubic_mean_window_constant() -> float:
 
 
 def cubic_rounds_between_losses(loss: float, rtt_s: float) -> float:
-    """Round trips from loss to loss: those in which the mean window sends 1/`loss` packets."""
+    """Number of round trips between two losses, in which the mean window sends 1/`loss` packets."""
     return 1 / (loss * cubic_window(loss, rtt_s))
 
 
 def pftk_rate(loss: float, rtt_s: float, timeout_s: float, acked: int = 1) -> float:
-    """Packets per second of a Reno flow with timeouts (Padhye et al. 1998; RFC 5348, section 3.1); `acked` packets an acknowledgement."""
+    """Packets per second of a Reno flow with timeouts (Padhye et al. 1998; RFC 5348, section 3.1); `acked` packets per ACK."""
     growth = rtt_s * sqrt(2 * acked * loss / 3)
     timeouts = timeout_s * min(1.0, 3 * sqrt(3 * acked * loss / 8)) * loss * (1 + 32 * loss**2)
     return 1 / (growth + timeouts)
@@ -55,7 +55,7 @@ def dctcp_mark_fraction(window: float) -> float:
 
 
 def dctcp_queue_amplitude(pipe: float, threshold: float, flows: int) -> float:
-    """How far the queue swings, in packets: sqrt(2 N (C RTT + K)) / 2."""
+    """Amplitude of the queue's oscillation, in packets: sqrt(2 N (C RTT + K)) / 2."""
     return sqrt(2 * flows * (pipe + threshold)) / 2
 
 
@@ -73,5 +73,5 @@ def ared_target_average(min_th: float, max_th: float) -> float:
 
 
 def ared_target_half_range(min_th: float, max_th: float) -> float:
-    """How far from there Adaptive RED lets the average be: 0.4 to 0.6 of the way between the thresholds."""
+    """Tolerance of Adaptive RED's average around its target: the target range is 0.4 to 0.6 between the thresholds."""
     return 0.1 * (max_th - min_th)

@@ -26,7 +26,7 @@ class MoreSeedsOfNs2:
     def reason_if_more_seeds_agree(
         self, network: str | None, row: Mapping[str, str], column: str, table: SampleStatistics, ours: SampleStatistics
     ) -> str | None:
-        """Why ours disagrees with `table`, if it agrees with the further seeds of the same row; else None.
+        """The reason for a disagreement with `table`, if our value agrees with the further seeds of the row; else None.
 
         The table's mean must itself be a likely draw of as many seeds with the further seeds' spread; a table
         that is off by more has another fault.

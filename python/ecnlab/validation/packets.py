@@ -1,4 +1,4 @@
-"""Packet-exact cases: one flow, every packet, ns-2's events beside ours."""
+"""Packet-exact cases: one flow, all packet events of ns-2 compared with ours."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PacketCaseOutcome:
 
 
 def compare_packet_cases_of_folder(folder: Path) -> list[PacketCaseOutcome]:
-    """Every *.json of a folder, by name. Raises UsageError if there is none, or for files that are not cases."""
+    """All cases (*.json) of a folder, sorted by name. Raises UsageError if there is none, or for invalid files."""
     paths = sorted(folder.glob("*.json"))
     if not paths:
         raise UsageError(f"{folder}: contains no *.json case" if folder.is_dir() else f"{folder}: is not a folder")

@@ -1,7 +1,7 @@
-"""Rows of ns-2's tables as scenarios of ours.
+"""Rows of ns-2's tables as scenarios of ecnlab.
 
-A row says which experiment it is (its identity, columns that differ by kind of table), over how many seeds, and what was measured:
-each quantity as its mean and, under the same name with `_sd` behind it, its standard deviation.
+A row has the experiment's identity (columns that differ by kind of table), the number of seeds, and the measured quantities:
+each as its mean and, in the column with the suffix `_sd`, its standard deviation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ecnlab.validation import sheets
 from ecnlab.validation.columns import RED_ECN_COLUMNS, THESIS_COLUMNS, TWO_WAY_COLUMNS, ComparedColumns
 from ecnlab.validation.sheets import CsvSheet, CsvSheetLine
 
-# What the era of ns-2's defaults means for the sender and for RED: the one place where it is said.
+# Parameters of the sender and of RED for each era of ns-2's defaults.
 ERA_NAMES: Mapping[str, Mapping[str, Tree]] = {
     "21b7": {"tcp": {"profile": "ns2-2001"}, "red": {"gentle": False, "mean_packet": "500 B"}},
     "235": {"tcp": {"profile": "ns2"}, "red": {"gentle": False, "mean_packet": "500 B"}},
@@ -43,7 +43,7 @@ _THRESHOLD_COLUMNS: Tree = {"limit": 120, "min_th": 10, "max_th": 30, "w_q": 0.0
 
 @dataclass(frozen=True)
 class ReferenceRow:
-    """A row: its cells, and the scenario that it is a measurement of."""
+    """A row: its cells, and the scenario that it measures."""
 
     line: CsvSheetLine
     tree: Tree
@@ -52,7 +52,7 @@ class ReferenceRow:
 
 @dataclass(frozen=True)
 class ReferenceTable:
-    """A file of ns-2's: its name, its rows, the columns that say which row is which, those that are compared, and the network.
+    """A file of ns-2: its name, its rows, its identity columns, the compared columns, and the network.
 
     The network is ch4 or ch5, or None where no further seeds can explain anything.
     """
@@ -64,7 +64,7 @@ class ReferenceTable:
     network: str | None
 
     def row_label(self, row: ReferenceRow) -> str:
-        """The columns that say which row this is, as text."""
+        """The identity columns of the row, as text."""
         return " ".join(f"{column}={row.line.cell(column)}" for column in self.identity if row.line.cell(column))
 
 
@@ -93,7 +93,7 @@ class _Ns2TableKind:
 
 
 def read_tables(paths: Sequence[Path]) -> list[ReferenceTable]:
-    """Read files of ns-2's columns. Raises UsageError with everything that is wrong in any of them."""
+    """Read files with ns-2's columns. Raises UsageError with the problems of all files."""
     read = [_read_table(path) for path in paths]
     sheets.require_no_problems(sheet for sheet, _ in read)
     return [table for _, table in read]
@@ -118,7 +118,7 @@ def _read_table(path: Path) -> tuple[CsvSheet, ReferenceTable]:
 
 
 def _table_kind_of_sheet(sheet: CsvSheet) -> _Ns2TableKind | None:
-    """The kind of a table, told by its columns and its name."""
+    """The kind of a table, from its columns and its name."""
     header, stem = sheet.header, sheet.path.stem
     if "workload" in header:
         return _TWO_WAY_KIND
@@ -245,7 +245,7 @@ _TWO_WAY_KIND = _Ns2TableKind(
     TWO_WAY_COLUMNS,
 )
 
-# Bursts of datagrams beside the TCP flows, by the number of the experiment.
+# Bursts of datagrams that compete with the TCP flows, by the number of the experiment.
 _BURST_SETTINGS = {"1": 0, "2": 8}
 
 

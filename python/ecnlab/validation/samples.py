@@ -1,4 +1,4 @@
-"""Means over seeds, and when two of them count as equal.
+"""Means over seeds, and the test for their equality.
 
 Two means agree when their difference is within the half width of its 99 % interval (Welch), or within 1 % of ns-2's mean.
 """
@@ -24,7 +24,7 @@ class SampleStatistics:
 
 
 def allowed_difference(ns2: SampleStatistics, ours: SampleStatistics) -> float:
-    """The largest difference of two means that still counts as agreement."""
+    """Maximum difference of two means that counts as agreement."""
     return max(welch_half_width(ns2.sd, ns2.n, ours.sd, ours.n, CONFIDENCE), TOLERANCE * abs(ns2.mean))
 
 
@@ -34,11 +34,11 @@ def means_agree(ns2: SampleStatistics, ours: SampleStatistics) -> bool:
 
 
 def sample_from_row(row: Mapping[str, str], column: str) -> SampleStatistics:
-    """The sample in `column`, `column`_sd and `seeds` of a row. Raises ValueError if one is no number."""
+    """The sample in `column`, `column`_sd and `seeds` of a row. Raises ValueError if one is not a number."""
     return SampleStatistics(float(row[column]), float(row.get(f"{column}_sd") or 0.0), int(row["seeds"]))
 
 
 def sample_over_seeds(values: Sequence[float]) -> SampleStatistics:
-    """The sample of our values, one a seed."""
+    """The sample of our values, one per seed."""
     found = mean_with_interval(values)
     return SampleStatistics(found.mean, found.sd if found.n > 1 else 0.0, found.n)

@@ -1,4 +1,4 @@
-"""CSV files of users. What is wrong in one is gathered with file, line and column, and told all at once."""
+"""CSV files of users. All problems of a file are collected with line and column, and reported together."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CsvSheetLine:
 
 @dataclass
 class CsvSheet:
-    """A file that was read: its complete lines. Whoever looks at their cells says here what is wrong with them."""
+    """The complete lines of a file, and the problems that checks of its cells add."""
 
     path: Path
     header: list[str]
@@ -42,25 +42,25 @@ class CsvSheet:
         self.problems.append((number, ": ".join(part for part in parts if part)))
 
     def rename_columns(self, names: Mapping[str, str]) -> None:
-        """Call columns by our names that the file calls otherwise."""
+        """Rename columns of the file to our names."""
         self.header = [names.get(name, name) for name in self.header]
         self.lines = [CsvSheetLine(line.number, {names.get(name, name): cell for name, cell in line.cells.items()}) for line in self.lines]
 
     def report_missing_columns(self, needed: Iterable[str]) -> None:
-        """Complain of columns that are not there."""
+        """Add a problem for each missing column."""
         missing = [column for column in needed if column not in self.header]
         if missing:
             self.add_problem(None, None, f"missing columns {', '.join(missing)}")
 
     def report_unknown_columns(self, known: Iterable[str]) -> None:
-        """Complain of columns that nothing reads."""
+        """Add a problem for each unknown column."""
         names = sorted(known)
         for column in dict.fromkeys(name for name in self.header if name and name not in names):
             nearest = get_close_matches(column, names, n=1, cutoff=0.6)
             self.add_problem(None, column, f"unknown; did you mean {nearest[0]!r}?" if nearest else "unknown, and not compared")
 
     def report_unless_number(self, line: CsvSheetLine, column: str, least: float = -math.inf) -> None:
-        """Report a cell that is not a finite number, or is below `least`."""
+        """Add a problem for a cell that is not a finite number, or is below `least`."""
         value = _parse_number(line.cell(column))
         if value is None:
             self.add_problem(line, column, f"{line.cell(column)!r} is not a number")
@@ -70,21 +70,21 @@ class CsvSheet:
             )
 
     def report_unless_whole_number(self, line: CsvSheetLine, column: str, multiple_of: int = 1) -> None:
-        """Report a cell that is not a positive whole number, or not a multiple of `multiple_of`."""
+        """Add a problem for a cell that is not a positive integer, or not a multiple of `multiple_of`."""
         text = line.cell(column)
         if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS and int(text) > 0 and int(text) % multiple_of == 0):
             kind = "positive whole number" if multiple_of == 1 else f"positive multiple of {multiple_of}"
             self.add_problem(line, column, f"{text!r} must be a {kind}")
 
     def report_unless_word(self, line: CsvSheetLine, column: str, words: Iterable[str]) -> None:
-        """Complain of a cell that is none of `words`."""
+        """Add a problem for a cell that is not one of `words`."""
         known = list(words)
         if line.cell(column) not in known:
             self.add_problem(line, column, f"{line.cell(column)!r} is unknown; fix: use one of {', '.join(known)}")
 
 
 def read_sheet(path: Path) -> CsvSheet:
-    """Read a file. Raises UsageError if that cannot be done; of what is in it the sheet complains."""
+    """Read a file. Raises UsageError if it is unreadable; problems of its contents are added to the sheet."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, strict=True)

@@ -1,4 +1,4 @@
-"""ns-2's tables beside ours: every quantity of every row, with a verdict."""
+"""Comparison with ns-2's tables: each quantity of each row, with a verdict."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REFERENCE_TABLES = [_REFERENCE_FOLDER / f"{name}.csv" for name in _TABLE_NAMES]
 
 @dataclass(frozen=True)
 class CellComparison:
-    """One quantity of one row: ns-2's, ours, the difference that is allowed, and the verdict."""
+    """One quantity of one row: ns-2's value, ours, the allowed difference and the verdict."""
 
     file: str
     row: str
@@ -42,7 +42,7 @@ class CellComparison:
 
     @property
     def difference_from_ns2(self) -> float:
-        """Ours less ns-2's."""
+        """Our value minus ns-2's."""
         return self.ours.mean - self.ns2.mean
 
     def to_dict(self) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def compare_with_ns2_files(
 
 
 def verdict_counts_by_file(comparisons: Iterable[CellComparison]) -> dict[str, dict[str, int]]:
-    """Compared, agreeing, explained and open, for each file and under "total"."""
+    """Numbers of compared, agreeing, explained and open quantities, for each file and under "total"."""
     listed = list(comparisons)
     files = list(dict.fromkeys(comparison.file for comparison in listed))
     parts = {file: _count_by_verdict(c for c in listed if c.file == file) for file in files}
@@ -101,7 +101,7 @@ def _count_by_verdict(comparisons: Iterable[CellComparison]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class _KnownDifferences:
-    """What may explain a disagreement."""
+    """Sources of explanations for disagreements."""
 
     explanations: Sequence[ExplainedDifference]
     further: MoreSeedsOfNs2
@@ -137,6 +137,6 @@ def _compare_column_of_row(
 
 
 def _ns2_sample(line: CsvSheetLine, column: str, ours: SampleStatistics) -> SampleStatistics:
-    """ns-2's sample. Where the file does not say how its seeds spread, they are taken to spread as ours do."""
+    """ns-2's sample. Without a standard deviation in the file, that of our seeds is used."""
     found = sample_from_row(line.cells, column)
     return found if f"{column}_sd" in line.cells else replace(found, sd=ours.sd)

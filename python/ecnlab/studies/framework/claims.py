@@ -1,4 +1,4 @@
-"""Claims: what a paper says, as statements about measured quantities, and the one rule that decides them.
+"""Claims: findings of a paper as statements about measured quantities, and the rule that decides them.
 
 A claim is a sentence of the paper and the statements that it makes. A statement says in which range a measured quantity lies.
 The quantity is a column of a run (`ScenarioMeasure`), a change in per cent (`RelativeChange`) or a difference (`MeasureDifference`) between
@@ -14,8 +14,8 @@ so that at most 5 % of the statements that are decided are expected to be wrong.
 supported where the mean lies inside the range, and contradicted where it lies outside; otherwise its number spans an end of the range. A
 claim is reproduced if all its statements are supported, not reproduced if one is contradicted, and undecided otherwise.
 
-Where the paper leaves parameters open, `combine_setup_verdicts` compares the verdicts of all admissible set-ups: a claim on which they
-differ depends on the set-up. There is no other way to a verdict.
+If the paper leaves parameters open, `combine_setup_verdicts` compares the verdicts of all admissible set-ups: a claim on which they
+differ depends on the set-up. No other function produces a verdict.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class MeasuredQuantity(Protocol):
     """A quantity that has a value for each seed."""
 
     def required_scenarios(self) -> Iterator[RequiredScenario]:
-        """The scenarios that it is measured in."""
+        """The scenarios in which it is measured."""
 
     def values_by_seed(self, runs: ResultOfNeed) -> ValueBySeed:
         """Its value for each seed."""
@@ -59,9 +59,9 @@ class ScenarioMeasure:
     need : Need
         The scenario.
     quantity : str or callable
-        A column's name, or what gives the values of a result, one a seed in the order of its seeds.
+        A column's name, or a function of a result that returns one value per seed, in the order of its seeds.
     group, queue, band : str, optional
-        Whose row it is, as for `Result.values`.
+        The row of the column, as for `Result.values`.
     known : float, optional
         ns-2's mean of it, in the column's unit.
     """
@@ -93,7 +93,7 @@ class ScenarioMeasure:
 
 @dataclass(frozen=True)
 class CombinedMeasure:
-    """Several quantities made one, seed by seed, by `fold`, as `fmean`, `max` and `min`: draws that they share are shared in it."""
+    """Several quantities combined seed by seed by `fold` (`fmean`, `max`, `min`), so that shared random draws stay paired."""
 
     fold: Callable[[Sequence[float]], float]
     parts: Sequence[MeasuredQuantity]
@@ -104,29 +104,29 @@ class CombinedMeasure:
             yield from part.required_scenarios()
 
     def values_by_seed(self, runs: ResultOfNeed) -> ValueBySeed:
-        """What `fold` makes of the values of each seed that all have."""
+        """`fold` of the values of each seed that all quantities have."""
         found = [part.values_by_seed(runs) for part in self.parts]
         return {seed: self._fold_values([values[seed] for values in found]) for seed in found[0] if all(seed in values for values in found)}
 
     def ns2_mean(self) -> float | None:
-        """What `fold` makes of ns-2's means, where all are known."""
+        """`fold` of ns-2's means, if all are known."""
         known = [value for value in (part.ns2_mean() for part in self.parts) if value is not None]
         return self._fold_values(known) if len(known) == len(self.parts) else None
 
     def _fold_values(self, values: Sequence[float]) -> float:
-        """What `fold` makes of them; NaN if one of them is, which `max` and `min` would pass over."""
+        """`fold` of the values; NaN if one is NaN, which `max` and `min` would ignore."""
         return math.nan if any(map(math.isnan, values)) else self.fold(values)
 
 
 class RelativeChange(CombinedMeasure):
-    """How far `a` lies above `b`, as a share of `b`; NaN where that is 0."""
+    """(a - b) / b; NaN where b is 0."""
 
     def __init__(self, a: MeasuredQuantity, b: MeasuredQuantity) -> None:
         super().__init__(lambda pair: ratio_or_nan(*pair) - 1, (a, b))
 
 
 class MeasureDifference(CombinedMeasure):
-    """How far `a` lies above `b`, in their unit."""
+    """a - b, in their unit."""
 
     def __init__(self, a: MeasuredQuantity, b: MeasuredQuantity) -> None:
         super().__init__(lambda pair: pair[0] - pair[1], (a, b))
@@ -139,7 +139,7 @@ def ratio_or_nan(a: float, b: float) -> float:
 
 @dataclass(frozen=True)
 class ClaimedRange:
-    """Where a quantity lies if the statement holds, in the unit in which it is shown; `words` say it.
+    """Range of a quantity if the statement holds, in the unit shown; `words` describe it.
 
     Both ends are included, unless the range is `open` at them.
     """
@@ -150,7 +150,7 @@ class ClaimedRange:
     open: bool = False
 
     def contains(self, value: float) -> bool:
-        """Whether a value lies in it."""
+        """Whether a value is in the range."""
         return self.low < value < self.high if self.open else self.low <= value <= self.high
 
 
@@ -180,7 +180,7 @@ def claimed_between(low: float, high: float) -> ClaimedRange:
 
 
 def claimed_about(value: float) -> ClaimedRange:
-    """How every "about" of a paper is read here: from half the value to one and a half of it."""
+    """The range for an "about" in a paper: from 0.5 to 1.5 times the value."""
     low, high = sorted((0.5 * value, 1.5 * value))
     return ClaimedRange(low, high, f"about {value:g}: {low:g} to {high:g}")
 
@@ -246,21 +246,21 @@ class Claim:
     Attributes
     ----------
     id : str
-        Its name in the study, e.g. "A1".
+        The claim's name in the study, e.g. "A1".
     sentence : str
-        What the paper says, in a sentence of ours.
+        The paper's finding in our words.
     figures : sequence of str
         The numbers of the figures and tables that it is read from, e.g. "4.7".
     statements : sequence of Statement
-        What it says, all of it.
+        All statements that the claim makes.
     quote : str
         The paper's own sentence with its place; empty for a question of our own.
     reading : str
-        How its words were made ranges, where that is a choice.
+        How the paper's words became ranges, if that is a choice.
     why : str
-        Why it does not hold, or not clearly, in a full run, if that is known.
+        The known cause why the claim does not hold, or not clearly, in a full run.
     own : bool
-        Whether the laboratory itself asks it and no paper says it.
+        Whether it is a question of ecnlab that no paper answers.
     """
 
     id: str
@@ -307,7 +307,7 @@ class StatementStatus(StrEnum):
 
 @dataclass(frozen=True)
 class StatementEstimate:
-    """A statement with what was measured, ours and ns-2's in the unit shown, and what follows for it.
+    """A statement with its measured values, ours and ns-2's in the unit shown, and its status.
 
     `p` is the p-value of the t-test of the mean against the nearest end of the range, adjusted for the statements decided with it.
     """
@@ -337,11 +337,11 @@ class ClaimDecision:
     claim : Claim
         The claim.
     verdict : Verdict
-        The verdict over all admissible set-ups that were run; that of the main one where no other was.
+        The verdict over all admissible set-ups that were run; that of the main one if no other was run.
     estimates : sequence of StatementEstimate
         Its statements in the main set-up.
     setups : sequence of ClaimDecisionInSetup
-        The claim in each admissible set-up that differs for it, the main one first; empty where there is but one.
+        The claim in each admissible set-up that differs for it, the main one first; empty for a single set-up.
     alternatives : mapping of str to ClaimDecisionInSetup
         The claim under each alternative that changes its scenarios. These do not count for the verdict.
     """
@@ -408,7 +408,7 @@ def estimate_of_quantity(measured: MeasuredQuantity, runs: ResultOfNeed) -> Esti
 
 
 def _is_deterministic(measured: MeasuredQuantity, runs: ResultOfNeed) -> bool:
-    """Whether nothing is random in any scenario of it, so that its seeds say nothing of how it varies."""
+    """Whether none of its scenarios has randomness, so that its seeds do not show its variance."""
     needs = list(measured.required_scenarios())
     return bool(needs) and all(runs(need).alike for need in needs)
 
@@ -419,12 +419,12 @@ def _p_value_against_range(ours: Estimate, wanted: ClaimedRange) -> float:
     if not ends or math.isnan(ours.half_width):
         return math.nan if math.isnan(ours.half_width) else 0.0
     if ours.half_width == 0 and ours.mean in ends:
-        return 0.0  # all seeds have the end itself, of which the range says whether it is included
+        return 0.0  # all seeds equal the end; the range defines whether it is included
     return max(p_value(ours, end) for end in ends)
 
 
 def _status_of_statement(ours: Estimate, wanted: ClaimedRange, p: float) -> StatementStatus:
-    """Whether the mean lies inside the range, outside, or too near to an end to tell; NaN tells nothing."""
+    """Whether the mean is inside the range, outside, or too close to an end to decide; NaN decides nothing."""
     if not p <= 1 - CONFIDENCE + 1e-12:
         return StatementStatus.SPANNED
     return StatementStatus.SUPPORTED if wanted.contains(ours.mean) else StatementStatus.CONTRADICTED

@@ -1,4 +1,4 @@
-"""How long a study takes: what its runs took of the processor when it was run in full, as measured, and what a figure takes to be drawn.
+"""Estimated duration of a study, from the measured CPU time of its full run and of drawing a figure.
 
 `python -m ecnlab.studies.framework.update_page` writes costs.json together with the page of a study.
 """
@@ -20,7 +20,7 @@ COSTS = Path(__file__).parent / "costs.json"
 
 
 def study_duration_text(study: Study, runs: int, items: int) -> str:
-    """About how long so many runs and items take on as many cores as there are here; empty if the study was never measured."""
+    """Estimated duration of these numbers of runs and items on this machine's cores; empty if the study was never measured."""
     costs = json.loads(COSTS.read_text(encoding="utf-8"))
     if study.name not in costs["run_s"]:
         return ""
@@ -29,7 +29,7 @@ def study_duration_text(study: Study, runs: int, items: int) -> str:
 
 
 def record_cpu_time_of_study(study: Study, results: Iterable[Result]) -> None:
-    """Note what a run of a study takes of the processor in the mean."""
+    """Store the mean CPU time of a study's run."""
     took = {(result.hash, record.seed): record.cpu_s for result in results for record in result.records}
     costs: dict[str, Any] = json.loads(COSTS.read_text(encoding="utf-8"))
     costs["run_s"][study.name] = round(sum(took.values()) / len(took), 4)

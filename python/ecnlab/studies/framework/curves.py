@@ -40,7 +40,7 @@ CurvePoints = Mapping[float, MeasuredQuantity]
 
 @dataclass(frozen=True)
 class CurvePanel:
-    """One of a figure's axes: its title, which may be empty if there is no other panel, and its curves by label.
+    """One panel of a figure: its title, which may be empty for a single panel, and its curves by label.
 
     `published` is what the paper prints of a curve, by x, in the unit shown.
     """
@@ -57,7 +57,7 @@ class CurvePanel:
 
 @dataclass(frozen=True)
 class AxisScales:
-    """The axes of all panels: what x and y are, the unit of y, and the ranges and ticks, where they are not left to the data.
+    """The axes of all panels: the quantities of x and y, the unit of y, and ranges and ticks unless automatic.
 
     `ticks` puts x on a log scale with just these ticks. Panels have one range of y, unless each has its `own_y`.
     """
@@ -168,7 +168,7 @@ def curve_figure(
     part: str = "",
     palette: Palette = PALETTE_BY_POSITION,
 ) -> StudyItem:
-    """The item of a figure; more than one panel stand in two columns, with one legend for all."""
+    """The item of a figure; several panels are in two columns, with one legend for all."""
     curves = _CurveFigure(panels, scales, palette)
     return StudyItem(number, title, caption, curves.required_scenarios(), curves.draw_figure, part=part)
 

@@ -16,7 +16,7 @@ from ecnlab.plot.style import PLAIN
 from ecnlab.storage.results import Result
 from ecnlab.studies.framework.model import DrawnItemContent, NeedKey, ReportTable, RequiredScenario, Study, StudyItem
 
-# A process needs about as long to start as this many items to be drawn.
+# The start of a process takes about as long as drawing this many items.
 _MIN_ITEMS_PER_PROCESS = 3
 
 FoundResults = Mapping[NeedKey, Result]
@@ -51,7 +51,7 @@ DrawFunction = Callable[[Sequence[StudyItem], Sequence[FoundResults]], Iterator[
 
 @contextmanager
 def _drawing_pool(study: Study, folder: Path, processes: int) -> Iterator[DrawFunction]:
-    """How items are drawn: in processes, which know a study by its name, or in this one."""
+    """The executor that draws items: worker processes, which load a study by its name, or this process."""
     if processes < 2 or not _is_registered_study(study):
         yield lambda items, found: map(_draw_and_save_item, items, found, [folder] * len(items))
         return
@@ -69,7 +69,7 @@ def _is_registered_study(study: Study) -> bool:
 
 
 def _ignore_interrupts() -> None:
-    """Leave Ctrl-C to the process that waits for the drawings."""
+    """Ignore SIGINT in workers: the parent process handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -79,7 +79,7 @@ def _draw_and_save_item_of_study(study: str, heading: str, found: FoundResults, 
 
 
 def _draw_and_save_item(item: StudyItem, found: FoundResults, folder: Path) -> SavedItem:
-    """Draw an item and save what it became."""
+    """Draw an item and save its files."""
     from ecnlab.plot.drawn import write_figure_files
 
     with PLAIN.apply_to_matplotlib():

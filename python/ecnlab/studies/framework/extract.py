@@ -1,4 +1,4 @@
-"""A study's scenarios as files of one's own: to be run, changed and compared."""
+"""Export of a study's scenarios as files that users can run, change and compare."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ecnlab.storage.filenames import safe_file_name
 
 
 def scenario_as_toml(scenario: Scenario) -> str:
-    """The text of a scenario file that is the same scenario: equal in its key."""
+    """The text of a scenario file with the same key."""
     return tomli_w.dumps(json.loads(scenario.text))
 
 
 def write_scenario_files(scenarios: Sequence[Scenario], folder: Path) -> list[Path]:
-    """Write each scenario into the folder, named by its title, of equal titles with a number behind it; their paths in order.
+    """Write each scenario into the folder, named by its title, with a number after equal titles. Returns the paths in order.
 
     A file that is there under such a name is replaced. Raises ResultsError (disk).
     """

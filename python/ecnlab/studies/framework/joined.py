@@ -1,4 +1,4 @@
-"""Several reports of one study in one table: what each backend has of a statement, beside what was published.
+"""Several reports of one study in one table: each backend's number of a statement, beside the published one.
 
 It is made of their claims.json alone: verdicts, means and intervals are those that each report has.
 `python -m ecnlab.studies.framework.joined REPORT REPORT ...` writes it into the study's page, between `<!-- backends -->` and
@@ -53,13 +53,13 @@ class JoinedReportsTable:
         return text.getvalue()
 
     def as_markdown(self) -> str:
-        """The table as a page has it."""
+        """The table as Markdown."""
         lines = [self.header, ["---"] * len(self.header), *self.rows]
         return "".join(f"| {' | '.join(map(page.markdown_cell, line))} |\n" for line in lines)
 
 
 def join_reports(reports: Sequence[Path]) -> JoinedReportsTable:
-    """The table of these folders of reports, a column each, in their order.
+    """The table of these report folders, one column each, in their order.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def _report_heading(report: Mapping[str, Any]) -> str:
 
 
 def _all_claims_of_reports(reports: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Every claim that one of them decides, as the first that has it tells it, by their names."""
+    """Every claim that a report decides, from the first report that has it, sorted by name."""
     found: dict[str, Mapping[str, Any]] = {}
     for report in reports:
         for claim in report["claims"]:
@@ -107,7 +107,7 @@ def _all_claims_of_reports(reports: Sequence[Mapping[str, Any]]) -> dict[str, Ma
 
 
 def _natural_order_key(id_: str) -> list[tuple[int, str]]:
-    """ "R10" behind "R9"."""
+    """Sort key that puts "R10" after "R9"."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|\D+", id_)]
 
 
@@ -134,7 +134,7 @@ def _verdict_cell(claim: Mapping[str, Any]) -> str:
 
 
 def _measured_number_cell(statement: Mapping[str, Any], unit: str) -> str:
-    """Mean, interval and standing: "55.2 ± 4.1 % ✓"."""
+    """Mean, interval and status: "55.2 ± 4.1 % ✓"."""
     if statement["ours"] is None:
         return "no number"
     digits = statement["digits"]
@@ -143,7 +143,7 @@ def _measured_number_cell(statement: Mapping[str, Any], unit: str) -> str:
 
 
 def insert_table_into_page(text: str, table: JoinedReportsTable) -> str:
-    """The text of a page with the table in its place. Raises ValueError if it has none."""
+    """The text of a page with the table between its marks. Raises ValueError if it has none."""
     if not _TABLE_MARK.search(text):
         raise ValueError("the page is missing the lines <!-- backends --> and, below it, <!-- /backends -->")
     return _TABLE_MARK.sub(lambda match: f"{match[1]}\n{table.as_markdown()}\n{match[2]}", text)

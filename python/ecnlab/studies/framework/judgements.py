@@ -1,4 +1,4 @@
-"""How two readers, who saw only the paper and a claim's statements, judge each claim: fair, strict or loose.
+"""Judgements of each claim (fair, strict or loose) by two readers who saw only the paper and the claim's statements.
 
 `judgements.json` in the study's folder has them. A judgement belongs to the statements that the readers saw: it has a digest of them.
 `python -m ecnlab.studies.framework.judgements NAME` prints what a reader is given, with the digests.
@@ -38,7 +38,7 @@ def reader_judgements_of_study(name: str) -> dict[str, ReaderJudgement]:
 
 
 def claim_digest(claim: Claim) -> str:
-    """A digest of what the readers judge: the claim's sentence, reading and statements with their ranges."""
+    """A digest of the judged text: the claim's sentence, reading and statements with their ranges."""
     return hashlib.sha256(claim_as_readers_see_it(claim).encode()).hexdigest()[:16]
 
 
@@ -54,7 +54,7 @@ def claim_as_readers_see_it(claim: Claim) -> str:
 
 
 def judged_claims(study: Study) -> list[Claim]:
-    """The claims that readers judge: those of the paper."""
+    """The judged claims: those of the paper."""
     return [claim for claim in study.claims if not claim.own]
 
 

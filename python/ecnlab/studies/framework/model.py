@@ -54,9 +54,9 @@ class OpenParameter:
 
 @dataclass(frozen=True)
 class AlternativeSetup:
-    """A set-up that the paper's text does not admit, or that evidence speaks against. Its verdicts are reported and do not count.
+    """A set-up that the paper's text does not admit, or that contradicts evidence. Its verdicts are reported and do not count.
 
-    `evidence` says what speaks for it and against it, with sources.
+    `evidence` has the arguments for and against it, with sources.
     """
 
     name: str
@@ -66,9 +66,9 @@ class AlternativeSetup:
 
 @dataclass(frozen=True, eq=False)
 class RequiredScenario:
-    """A scenario (as nested dicts) that an item or a claim wants run: over the study's seeds, or over the first one only.
+    """A scenario (as nested dicts) that an item or a claim requires: over the study's seeds, or over the first one only.
 
-    Needs are told apart as objects, so that they can be looked up; scenarios that are alike are run once whoever needs them.
+    They are compared and hashed by identity; identical scenarios run once for all items and claims that require them.
     """
 
     scenario: Mapping[str, Any]
@@ -77,7 +77,7 @@ class RequiredScenario:
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table of the report, cells already text."""
+    """A table of the report with formatted cells."""
 
     title: str
     header: Sequence[str]
@@ -110,7 +110,7 @@ class StudyItem:
 
     @property
     def heading(self) -> str:
-        """How the paper calls it: "Figure 5.29"."""
+        """The item's name in the paper: "Figure 5.29"."""
         return f"{self.kind} {self.number}"
 
     @property
@@ -121,13 +121,13 @@ class StudyItem:
 
 @dataclass(frozen=True)
 class Study:
-    """A study: its items in the order of the paper, and what the paper claims.
+    """A study: its items in the order of the paper, and the paper's claims.
 
-    `demo` are the numbers of the few items that show what it is about, for who wants to see that within seconds.
+    `demo` are the numbers of the few items that introduce the study within seconds.
     `open_parameters` are those that the paper leaves open: a claim is decided in every admissible set-up (`setups.py`). `alternatives` are
     reported beside them. `networks` are drawn into the report, each from the scenario of a need.
-    `on_kernels` says how its scenarios are written where the hosts are real kernels, whose settings are the nearest to the hosts' of the
-    paper that a kernel can be set to; without it they stay as they are.
+    `on_kernels` rewrites its scenarios for backends with real kernels as hosts: a kernel gets the settings that are nearest to the
+    hosts of the paper. Without it the scenarios are unchanged.
     The page of a study, STUDY.md in its folder, has its question, its results, and the choices that the paper leaves open.
     """
 
@@ -158,7 +158,7 @@ class Study:
         return [claim for claim in self.claims if not ids or claim.id.lower() in wanted]
 
     def find_item(self, number: str) -> StudyItem:
-        """The item of that heading; or of that number, a figure before a table. Raises UnknownName."""
+        """The item with that heading or number, a figure before a table. Raises UnknownName."""
         wanted = number.lower().strip()
         by_name = {item.number.lower(): item for item in sorted(self.items, key=lambda item: item.kind == "Figure")}
         by_name |= {item.heading.lower(): item for item in self.items}

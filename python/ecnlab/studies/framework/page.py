@@ -1,9 +1,9 @@
 """The page of a study, STUDY.md in its folder: its question, results, causes and choices.
 
-Between `<!-- judgements -->` and `<!-- /judgements -->` stands how two readers judge the claims.
-The report shows it without the piece between `<!-- claims -->` and `<!-- /claims -->`, since it has the claims of its own runs. What it
-says, and what a claim says of why it does not hold, is said of a full run, whose verdicts stand in that piece.
-`update_page` writes that piece from a full run.
+Between `<!-- judgements -->` and `<!-- /judgements -->` are two readers' judgements of the claims.
+The report omits the table between `<!-- claims -->` and `<!-- /claims -->`, since it shows the claims of its own runs. The page's text
+and the causes that claims give refer to a full run, whose verdicts are in that table.
+`update_page` writes the table from a full run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def page_path(name: str) -> Path:
 
 
 def page_as_html(name: str) -> str:
-    """The page as HTML without its title and its piece of claims, empty where the study has none.
+    """The page as HTML without its title and its table of claims, empty where the study has none.
 
     Of links the text alone stays, so that the report leads nowhere outside.
     """
@@ -53,7 +53,7 @@ def page_as_html(name: str) -> str:
 
 
 def verdicts_in_full(name: str) -> dict[str, ClaimVerdict]:
-    """The verdicts of a full run by claim, as the page has them; empty where none was written into it."""
+    """The verdicts of a full run by claim, from the page; empty if it has none."""
     path = page_path(name)
     found = _CLAIMS_MARK.search(path.read_text(encoding="utf-8")) if path.is_file() else None
     return {id_: ClaimVerdict(verdict) for id_, verdict in _VERDICT_PATTERN.findall(found[0])} if found else {}
@@ -64,7 +64,7 @@ def _empty_text(*_arguments: object) -> str:
 
 
 def page_with_claims(text: str, claims: Sequence[Mapping[str, Any]]) -> str:
-    """The text of a page with the table of these claims, as claims.json has them. Raises ValueError if it has no place for it."""
+    """The text of a page with the table of these claims, as in claims.json. Raises ValueError if the page has no marks for it."""
     if not _CLAIMS_MARK.search(text):
         raise ValueError("the page is missing the lines <!-- claims --> and, below it, <!-- /claims -->")
     rows = [_CLAIM_COLUMNS, ["---"] * len(_CLAIM_COLUMNS), *map(_claim_row, claims)]
@@ -74,7 +74,7 @@ def page_with_claims(text: str, claims: Sequence[Mapping[str, Any]]) -> str:
 
 
 def page_with_judgements(text: str, study: Study) -> str:
-    """The text of a page with how two readers judge each claim, where it has a place for that."""
+    """The text of a page with two readers' judgements of each claim, if it has marks for them."""
     found = judgements.reader_judgements_of_study(study.name)
     rows = [["claim", "reader 1", "reader 2", "reasons"], ["---"] * 4]
     rows += [[id_, *judged.words, markdown_cell(" ".join(judged.reasons))] for id_, judged in found.items()]
@@ -134,7 +134,7 @@ def _setups_cell(claim: Mapping[str, Any]) -> str:
 
 
 def _claim_row(claim: Mapping[str, Any]) -> list[str]:
-    """A claim's row, with the numbers of the statement that decides it."""
+    """A claim's row, with the numbers of its deciding statement."""
     told = claim["statements"][claim["decided_by"]]
     supported = sum(statement["standing"] == StatementStatus.SUPPORTED for statement in claim["statements"])
     digits, unit = told["digits"], f" {told['unit']}" if told["unit"] else ""
@@ -152,5 +152,5 @@ def _claim_row(claim: Mapping[str, Any]) -> list[str]:
 
 
 def markdown_cell(text: str) -> str:
-    """A cell of a table as Markdown has it."""
+    """A cell of a table, escaped for Markdown."""
     return text.replace("|", "\\|")

@@ -28,7 +28,7 @@ NeedsByCase = Mapping[tuple[str, CaseKey], RequiredScenario]
 def values_of_result_column(
     quantity: str, *, group: str | None = None, queue: str | None = None, band: str | None = None
 ) -> ValuesOfResult:
-    """A column of a result, as `Result.values` gives it."""
+    """A column of a result, from `Result.values`."""
     return lambda result: result.values(quantity, group=group, queue=queue, band=band)
 
 
@@ -69,13 +69,13 @@ class PanelMeasure:
         return result.estimate_of(self.values(result)).scaled(self.shown.factor)
 
     def measure_of_scenario(self, need: RequiredScenario) -> ScenarioMeasure:
-        """The same as what a statement of a claim compares."""
+        """The measure as a quantity for a claim's statement."""
         return ScenarioMeasure(need, self.values)
 
 
 @dataclass(frozen=True)
 class PanelAppearance:
-    """How panels look: what the parameter is called, its ticks on a log scale if given, the palette, and how many stand in a row."""
+    """Style of the panels: the parameter's label, its ticks on a log scale if given, the palette, and the number of panels per row."""
 
     axis: str
     palette: Palette = PALETTE_BY_POSITION

@@ -1,4 +1,4 @@
-"""The scenarios of a study in which phase effects are looked for: all of its main set-up, each once."""
+"""The scenarios of a study that are checked for phase effects: all of its main set-up, each once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ecnlab.studies.framework.plan import StudyPlan
 
 
 def scenarios_of_study(study: Study) -> list[Scenario]:
-    """Each scenario that a figure or a claim of the study needs, without what it records."""
+    """Each scenario that a figure or a claim of the study needs, without its recording."""
     needs = [need for item in study.items for need in item.needs.values()]
     needs += [need for claim in study.claims for need in claim.required_scenarios()]
     planned = StudyPlan(needs, [1]).planned_scenarios

@@ -1,4 +1,4 @@
-"""Which runs a study needs: each distinct scenario once for each seed, recording what all of its figures and claims ask of it."""
+"""Which runs a study needs: each distinct scenario once for each seed, with the recordings that its figures and claims need."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RecordPlace = tuple[str, str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class ScenarioRequest:
-    """A scenario that is needed over some seeds, with what is to be recorded of it."""
+    """A required scenario with its seeds and recordings."""
 
     scenario: Scenario
     tree: Mapping[str, Any]
@@ -39,18 +39,18 @@ class ScenarioRequest:
 
     @property
     def merge_key(self) -> RecordPlace:
-        """Its identity."""
+        """The scenario's identity."""
         return self.scenario.hash, json.dumps(self.recording, sort_keys=True), self.seeds
 
     def satisfies(self, other: ScenarioRequest) -> bool:
-        """Whether its runs have all that the other one wants."""
+        """Whether its runs include all seeds and recordings of the other one."""
         same = self.scenario.hash == other.scenario.hash and set(other.seeds) <= set(self.seeds)
         return same and recording_includes(self.recording, other.recording)
 
 
 @dataclass(frozen=True)
 class PlannedScenario:
-    """A scenario that is run, over which seeds, and what is recorded of it in some of them."""
+    """A planned scenario with its seeds and the recordings of some of them."""
 
     scenario: Scenario
     seeds: tuple[int, ...]
@@ -58,7 +58,7 @@ class PlannedScenario:
 
 
 class StudyPlan:
-    """The runs that needs ask for, on a backend. Needs that want the same of the same scenario share one place.
+    """The runs of required scenarios on a backend. Identical requirements share one entry.
 
     `rewritten` says how a scenario is written for it, if otherwise than in the study.
     """
@@ -80,7 +80,7 @@ class StudyPlan:
         self.add_required_scenarios(needs)
 
     def add_required_scenarios(self, needs: Iterable[RequiredScenario]) -> None:
-        """Have these needs met as well."""
+        """Add required scenarios to the plan."""
         for need in needs:
             if need not in self._places:
                 wanted = self._request_of_need(need)
@@ -88,20 +88,20 @@ class StudyPlan:
                 self._wanted.setdefault(wanted.merge_key, wanted)
 
     def has_all_runs_of(self, needs: Iterable[RequiredScenario]) -> bool:
-        """Whether the runs that are planned already have all that these needs ask."""
+        """Whether the planned runs already satisfy these required scenarios."""
         return all(need in self._places or self._is_planned(self._request_of_need(need)) for need in needs)
 
     @property
     def planned_scenarios(self) -> list[PlannedScenario]:
-        """Each scenario that is run, once."""
+        """Each planned scenario, once."""
         return [_planned_scenarios(asking) for asking in self._requests_by_key().values()]
 
     def run_missing(
         self, store: Store | str | Path | None, workers: Workers | None = None, *, progress: bool = False
     ) -> tuple[dict[RequiredScenario, Result], list[Failure]]:
-        """Run what the store does not have yet.
+        """Run all planned runs that are not in the store.
 
-        It gives the result of each need, with just the seeds that were asked of it, where none of them failed; and the runs that failed.
+        Returns the result of each required scenario with exactly its seeds, unless one of them failed; and the failed runs.
         """
         recording = list(self._merged_requests())
         wanted = list(self._wanted.values())
@@ -128,7 +128,7 @@ class StudyPlan:
         return found
 
     def _merged_requests(self) -> Iterator[Request]:
-        """The runs that record at once what several want recorded, so that none is run twice where once will do."""
+        """The runs with merged recordings, so that a seed is run twice only where recordings contradict."""
         for asking in self._requests_by_key().values():
             for record, seeds in _recordings_by_seed(asking):
                 if all(record != wanted.recording for wanted in asking):
@@ -159,7 +159,7 @@ def _recordings_by_seed(asking: Sequence[ScenarioRequest]) -> list[tuple[Recordi
 
 
 def _merge_recording_into(records: list[dict[str, Any]], record: Recording) -> None:
-    """Add `record` to the first of `records` that it does not contradict, else to their end."""
+    """Merge `record` into the first of `records` that it does not contradict, else append it."""
     for known in records:
         if all(known.get(key, value) == value for key, value in record.items()):
             known.update(record)

@@ -1,4 +1,4 @@
-"""ns-2's tables for studies: a row found by what was run, its quantities under our names and in our units.
+"""ns-2's tables for studies: a row is found by its parameters, its quantities have our names and units.
 
 row = find(THESIS, {"network": "ch5", "era": "21b7", "mode": "ecn", "n": 60, "maxp": 0.5, "minth": 10, "maxth": 30})
 row.of("goodput_first_bps", group="robust")     # an Estimate in bit/s, or None if ns-2's table does not have it
@@ -19,7 +19,7 @@ from ecnlab.stats.student_t import t_quantile
 # The tables of RED, ECN and ECNM on the thesis' networks.
 THESIS_TABLES = ("thesis-ch4", "thesis-ch4-maxp", "thesis-ch5", "more-seeds")
 
-# What all rows of a table have in common where it has no column for it.
+# Parameters that all rows of a table share and that are no column of it.
 _COMMON_COLUMNS: Mapping[str, Mapping[str, str]] = {
     "thesis-ch4": {"network": "ch4", "minth": "10", "maxth": "30"},
     "thesis-ch4-maxp": {"network": "ch4"},
@@ -36,11 +36,11 @@ class Ns2ReferenceRow:
 
     @property
     def seed_count(self) -> int:
-        """Over how many seeds the row was measured."""
+        """Number of seeds of the row."""
         return int(self.cells["seeds"])
 
     def estimate_of_quantity(self, quantity: str, *, group: str | None = None, queue: str | None = None) -> Estimate | None:
-        """A quantity of the thesis' networks by our name, in our unit: of the total, of a group, or of the bottleneck's queue."""
+        """A quantity of the thesis networks by our name, in our unit: of the total, of a group, or of the bottleneck's queue."""
         names = ns2.GROUP_COLUMNS if group is not None else ns2.QUEUE_COLUMNS if queue is not None else ns2.TOTAL_COLUMNS
         for pattern, (ours, factor) in names.items():
             if ours == quantity:
@@ -56,12 +56,12 @@ class Ns2ReferenceRow:
         return Estimate(float(self.cells[name]), sd, half_width, n).scaled(factor)
 
     def matches_parameters(self, wanted: Mapping[str, str | float]) -> bool:
-        """Whether the row was measured under these values, numbers compared as numbers."""
+        """Whether the row has these parameter values, numbers compared as numbers."""
         return all(_is_equal_cell(self.cells.get(column, ""), value) for column, value in wanted.items())
 
 
 def find_ns2_row(tables: Sequence[str], wanted: Mapping[str, str | float]) -> Ns2ReferenceRow | None:
-    """The row of these tables (files of reference/ns2, by name) that was measured under these values, of several that with most seeds."""
+    """The row of these tables (files of reference/ns2, by name) with these parameter values; of several the one with most seeds."""
     rows = (row for table in tables for row in read_ns2_rows(table) if row.matches_parameters(wanted))
     return max(rows, key=lambda row: row.seed_count, default=None)
 

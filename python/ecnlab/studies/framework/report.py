@@ -1,4 +1,4 @@
-"""A study's report: one HTML file with everything inside, so that it opens offline and travels alone.
+"""A study's report: one self-contained HTML file that opens offline.
 
 It holds no date and no machine's name: the same engine, study and seeds give the same bytes.
 """
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 _TEMPLATES_FOLDER = Path(__file__).parent / "templates"
 
-# What is a name in a scenario and no parameter.
+# Keys of a scenario that are names, not parameters.
 _NAME_KEYS = ("name", "link.name", "flows.name")
-_MAX_OPEN_VALUES = 8  # rows of an item's tables; more are folded away
+_MAX_OPEN_VALUES = 8  # rows of an item's tables; longer ones are collapsed
 
 
 @dataclass(frozen=True)
 class StudyReportContent:
-    """What was made of a study: the claims decided, the items drawn, the runs that failed and what was left out for that, the runs that
-    were planned, the fingerprint of each scenario's first seed by its key, the command
-    that makes it all again, how many seeds a full run has, and whether claims were decided in all admissible set-ups.
+    """Contents of a study's report: decided claims, drawn items, failed runs and the items omitted because of them, the plan of the runs,
+    the fingerprint of each scenario's first seed by its key, the command
+    that repeats the study, the number of seeds of a full run, and whether claims were decided in all admissible set-ups.
     """
 
     decisions: Sequence[ClaimDecision]
@@ -102,7 +102,7 @@ def network_svg_by_title(study: Study) -> dict[str, str]:
 
 
 def _changed_verdicts_of_alternative(alternative: AlternativeSetup, decisions: Sequence[ClaimDecision]) -> dict[str, Any]:
-    """An alternative with the claims whose verdict it changes, and how many it leaves as they are in the main set-up."""
+    """An alternative with the claims whose verdict it changes, and the number of unchanged verdicts."""
     rows: list[tuple[Any, ...]] = []
     same: list[tuple[Any, ...]] = []
     for decision in decisions:
@@ -142,7 +142,7 @@ def _backend_hosts_text(plan: StudyPlan) -> str:
 
 
 class _ReportClaimList:
-    """Claims that stand together, how many there are of each verdict, and whether others' numbers stand beside ours."""
+    """A section of claims, the counts of their verdicts, and whether published or ns-2's numbers are shown beside ours."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         self.rows = rows
@@ -151,7 +151,7 @@ class _ReportClaimList:
 
 
 def _claim_row(decision: ClaimDecision, stems: Sequence[str]) -> dict[str, Any]:
-    """A claim as the report's table shows it; `stems` are those of its figures, empty for what the report does not show."""
+    """A claim for the report's table; `stems` are the file stems of its figures, empty for items that the report omits."""
     claim, first = decision.claim, verdicts.deciding_statement(decision)
     return {
         "decision": decision,
@@ -182,7 +182,7 @@ def _statement_row(weighed: StatementEstimate) -> dict[str, Any]:
 
 
 def _item_sections(made: StudyReportContent, stems: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Any]]:
-    """Each item as the report shows it, with the claims that are read from it: `stems` has the items of each claim."""
+    """Each item for the report, with the claims that refer to it: `stems` has the items of each claim."""
     for drawn in made.drawn:
         folded = sum(len(table.rows) for table in drawn.tables) > _MAX_OPEN_VALUES
         yield {
@@ -208,7 +208,7 @@ def _planned_run_row(planned: PlannedScenario, fingerprints: Mapping[str, str]) 
 
 
 def _parameter_settings(scenarios: Sequence[PlannedScenario]) -> list[tuple[str, str]]:
-    """Every parameter in force, with each value that it has in any scenario; but what scenarios, links and groups are called."""
+    """Every parameter in force, with its values in all scenarios; names of scenarios, links and groups are excluded."""
     values: dict[str, dict[str, None]] = {}
     for planned in scenarios:
         for place, value in _parameter_leaves("", planned.scenario.resolved):
@@ -218,7 +218,7 @@ def _parameter_settings(scenarios: Sequence[PlannedScenario]) -> list[tuple[str,
 
 
 def _parameter_leaves(place: str, value: Any) -> Iterator[tuple[str, str]]:
-    """The leaves of a scenario's parameters, `link.queue.min_th` and so on; what several links or groups have stands at one place."""
+    """The leaves of a scenario's parameters, `link.queue.min_th` and so on; values of several links or groups share one key."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _parameter_leaves(f"{place}.{key}".removeprefix("."), inner)

@@ -1,4 +1,4 @@
-"""The folder of a study's report: it holds that report and nothing else, so that no file is overwritten and figures of two runs do not mix.
+"""The folder of a study's report. It holds one report only, so that no file is overwritten and figures of two runs do not mix.
 
 OUT/report.html              one file with the claims, all figures and tables
 OUT/claims.csv, claims.json  each claim with its verdict and the numbers that led to it
@@ -19,7 +19,7 @@ FIGURES_FOLDER = "figures"
 
 
 def prepare_report_folder(out: Path, study: Study) -> None:
-    """Make the folder, before hours of runs go toward it. Raises ResultsError if that cannot be, or if something else is in it."""
+    """Create the folder before hours of runs. Raises ResultsError if that fails, or if the folder holds other files."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         atomic.remove_abandoned_partials(out)
@@ -37,7 +37,7 @@ def prepare_report_folder(out: Path, study: Study) -> None:
 
 
 def write_report_files(out: Path, study: Study, files: Mapping[str, str], shown: Collection[str]) -> None:
-    """Put files into the folder, each whole or not at all, and take out figures of the study that are not `shown` (stems).
+    """Write files into the folder atomically, and remove figures of the study that are not `shown` (stems).
 
     Raises ResultsError if the disk refuses.
     """
@@ -52,7 +52,7 @@ def write_report_files(out: Path, study: Study, files: Mapping[str, str], shown:
 
 
 def _is_report_of(out: Path, study: Study) -> bool:
-    """Whether a report of the study is there."""
+    """Whether the folder holds a report of the study."""
     try:
         told = json.loads(atomic.read_regular_file(out / "claims.json"))
     except (FileNotFoundError, ValueError):
@@ -61,13 +61,13 @@ def _is_report_of(out: Path, study: Study) -> bool:
 
 
 def _is_left_by_interrupted_drawing(entry: Path, study: Study) -> bool:
-    """Whether it is what a run of the study leaves that was stopped while it drew."""
+    """Whether the folder holds the remains of a study that was interrupted while drawing."""
     return entry.name.endswith(".partial") or (
         entry.name == FIGURES_FOLDER and set(entry.iterdir()) == set(_figure_files_of_study(entry, study))
     )
 
 
 def _figure_files_of_study(folder: Path, study: Study) -> list[Path]:
-    """The files there that are of the study's items."""
+    """The files of the study's items in the folder."""
     stems = {item.file_stem for item in study.items}
     return [path for path in folder.iterdir() if path.stem in stems] if folder.is_dir() else []

@@ -1,4 +1,4 @@
-"""Running a study, or some of its figures and claims. Runs are kept in a store, so that a study that was killed goes on where it was."""
+"""Running a study, or some of its figures and claims. Runs are kept in a store, so that an interrupted study can be resumed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ecnlab.studies.framework.model import RequiredScenario, Study, StudyItem
 from ecnlab.studies.framework.plan import StudyPlan
 from ecnlab.studies.framework.setups import StudySetups
 
-# Studies were developed with the seeds 1 to 20, so verdicts are those of seeds that no choice has seen.
+# Studies were developed with the seeds 1 to 20; verdicts use other seeds, which influenced no choice.
 FULL_SEEDS, QUICK_SEEDS = range(101, 121), range(1, 6)
 
 
@@ -119,34 +119,34 @@ def run_study(
     Parameters
     ----------
     study, out, seeds
-        What is run, over which seeds, and where the report goes.
+        The study, its seeds, and the folder of the report.
     numbers, claims
-        The figures and tables, and the claims, that are wanted; all if none is named.
+        The selected figures and tables, and the selected claims; all if none is named.
     backend : str or Backend, optional
-        What the scenarios run on; arguments as for `ecnlab.run`.
+        The backend of the scenarios; arguments as for `ecnlab.run`.
     kernel_hosts : bool
         Simulate the scenarios of the backends with kernels, whose hosts are the nearest to the paper's that a kernel can be set to.
-        What then differs between backends is the backend alone.
+        Results of different backends then differ by the backend only.
     all_setups : bool
         Decide claims in all admissible set-ups and alternatives. It has no effect where figures alone are named, or where hosts are kernels
         or are set as kernels: claims are decided in the main set-up alone there.
     store : Store, str or Path, optional
-        Where runs are kept and taken from; in memory only unless given.
+        The store of runs; in memory only unless given.
     workers : Threads or Cluster, optional
-        Who does the runs; the cores of this machine unless given.
+        Workers of the runs; the cores of this machine unless given.
     processes : int, optional
-        How many processes draw; as many as there are cores unless given.
+        Number of drawing processes; the number of cores unless given.
     progress : bool
-        Show how far it is on standard error.
+        Show progress on standard error.
 
     Raises
     ------
     UnknownName
-        A figure or a claim that the study has not, or a backend that there is not.
+        A figure, a claim or a backend does not exist.
     UsageError
         `kernel_hosts` for a study whose hosts are the same on all backends.
     ScenarioError, BackendError
-        The backend cannot do what the study asks, of which `.problems` has all, or cannot be used on this machine; nothing was run.
+        The backend does not support the study (`.problems` has all reasons), or cannot be used on this machine; nothing was run.
     ResultsError
         A folder cannot be written, is damaged, or holds something else.
     Interrupted
@@ -173,7 +173,7 @@ def _draw_and_write_report(
     *,
     progress: bool,
 ) -> StudyRunOutcome:
-    """Draw, decide, and write the report of what all runs are there for."""
+    """Draw items, decide claims, and write the report; items and claims with failed runs are omitted."""
     items = [item for item in chosen.items if all(need in results for need in item.needs.values())]
     claims = [claim for claim in chosen.claims if all(need in results for need in _scenarios_of_claim_in_all_setups(chosen, claim))]
     left_out = [item.heading for item in chosen.items if item not in items] + [claim.id for claim in chosen.claims if claim not in claims]
@@ -200,14 +200,14 @@ def _all_required_scenarios(items: Iterable[StudyItem], claims: Iterable[Claim])
 
 
 def _scenarios_of_claim_in_all_setups(chosen: StudySelection, claim: Claim) -> Iterator[RequiredScenario]:
-    """All that decides a claim, in every admissible set-up."""
+    """All scenarios that decide a claim, in every admissible set-up."""
     yield from claim.required_scenarios()
     if chosen.setups is not None:
         yield from chosen.setups.required_scenarios_in_admissible_setups([claim])
 
 
 def _command_line(chosen: StudySelection, seeds: Sequence[int], numbers: Sequence[str], claims: Sequence[str]) -> str:
-    """The command that makes the report again."""
+    """The command that reproduces the report."""
     options = [f"--figure {quote(number)}" for number in numbers] + [f"--claim {quote(id_)}" for id_ in claims]
     plan = chosen.plan
     where = (["--kernel-hosts"] if plan.is_rewritten else []) if plan.backend == SIMULATOR else ["--backend", plan.backend.name]

@@ -1,4 +1,4 @@
-"""The set-ups of a study: how what the paper leaves open is filled in, and what a claim comes to in each.
+"""The set-ups of a study: values for the parameters that the paper leaves open, and the verdict on a claim in each.
 
 Set-ups are the main one; every other admitted value, one parameter at a time; and the corners, where each parameter has its first or its
 last value. A set-up is left out for a claim whose scenarios it does not change, or changes as another set-up does.
@@ -21,7 +21,7 @@ from ecnlab.studies.framework.model import AlternativeSetup, OpenParameter, Requ
 
 @dataclass(frozen=True, eq=False)
 class ParameterSetup:
-    """One way to fill in what a paper leaves open.
+    """One choice of values for the parameters that a paper leaves open.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ def _has_file_transfer(group: Mapping[str, Any]) -> bool:
 
 
 LATER_START_SHARE = 0.25
-# Reported with every study: a verdict that one of them changes depends on what no paper means to say.
+# Reported with every study: a verdict that one of them changes depends on details that no paper specifies.
 ROBUSTNESS_CHECKS = (
     AlternativeSetup(
         "random processing time",
@@ -122,7 +122,7 @@ class StudySetups:
         self._texts: dict[RequiredScenario, str] = {}
 
     def scenario_in_setup(self, setup: ParameterSetup, need: RequiredScenario) -> RequiredScenario:
-        """A need of the study in a set-up: the same object where the set-up changes nothing of it."""
+        """A required scenario in a set-up: the same object where the set-up does not change it."""
         key = (setup, need)
         if key not in self._rewritten:
             own = self._by_text.setdefault((self._scenario_as_text(need), need.every_seed), need)
@@ -155,14 +155,14 @@ class StudySetups:
                     yield self.scenario_in_setup(setup, need)
 
     def setups_that_change(self, claim: Claim) -> list[ParameterSetup]:
-        """The set-ups that change what is run for a claim, each in another way, without the main one."""
+        """The set-ups without the main one that change a claim's scenarios, each differently."""
         by_scenarios = {self._claim_scenario_texts_in_setup(self.main, claim): self.main}
         for setup in self.others:
             by_scenarios.setdefault(self._claim_scenario_texts_in_setup(setup, claim), setup)
         return list(by_scenarios.values())[1:]
 
     def _parameters_that_change(self, claim: Claim) -> list[str]:
-        """The open parameters that tell the set-ups of a claim apart: those that change it alone, or all where these do not suffice."""
+        """The open parameters that distinguish the set-ups of a claim: those that change it alone, or all where these do not suffice."""
         main = self.main.values
         differing = [
             [name for name in main if setup.values[name] != main[name]] for setup in self.others if self.is_changed_by_setup(setup, claim)
@@ -172,7 +172,7 @@ class StudySetups:
         return names if len({tuple(setup.values[name] for name in names) for setup in setups}) == len(setups) else list(main)
 
     def is_changed_by_setup(self, setup: ParameterSetup, claim: Claim) -> bool:
-        """Whether a set-up changes what is run for a claim."""
+        """Whether a set-up changes a claim's scenarios."""
         return self._claim_scenario_texts_in_setup(setup, claim) != self._claim_scenario_texts_in_setup(self.main, claim)
 
     def _claim_scenario_texts_in_setup(self, setup: ParameterSetup, claim: Claim) -> tuple[str, ...]:
@@ -190,7 +190,7 @@ class StudySetups:
     def _decide_claims_in_setup(
         self, setup: ParameterSetup, claims: Sequence[Claim], results: Mapping[RequiredScenario, Result]
     ) -> dict[str, ClaimDecisionInSetup]:
-        """The claims in a set-up, by name, of which all results are there."""
+        """The claims in a set-up, by name, whose results are complete."""
 
         def result_of_need(need: RequiredScenario) -> Result:
             return results[self.scenario_in_setup(setup, need)]

@@ -34,7 +34,7 @@ class _IntervalSvgScale:
         self._extent = high - self._low or 1.0
 
     def __call__(self, number: float) -> float:
-        """The place of a number; an open end of a range is the end of the picture."""
+        """The x coordinate of a number; an open end of a range is at the edge of the picture."""
         if math.isinf(number):
             return 0.0 if number < 0 else float(_STRIP_WIDTH)
         return _STRIP_MARGIN + (_STRIP_WIDTH - 2 * _STRIP_MARGIN) * (number - self._low) / self._extent

@@ -1,4 +1,4 @@
-"""Writes what came of a full run into the page of a study: `python -m ecnlab.studies.framework.update_page NAME OUT STORE`.
+"""Writes the results of a full run into the page of a study: `python -m ecnlab.studies.framework.update_page NAME OUT STORE`.
 
 The claims come from the claims.json of a full run in the folder OUT; what its runs took, which the store has, goes into costs.json.
 """
@@ -15,7 +15,7 @@ from ecnlab.studies.framework import cost, page, runner
 
 
 def update_study_page(arguments: Sequence[str]) -> int:
-    """Write what came of a full run into the page of a study, and what it took; returns the exit code."""
+    """Write the results and the cost of a full run into the page of a study; returns the exit code."""
     if len(arguments) != 3:
         print(
             "python -m ecnlab.studies.framework.update_page NAME OUT STORE: a study, and the report and the store of a full run of it",

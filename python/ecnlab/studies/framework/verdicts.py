@@ -13,7 +13,7 @@ from ecnlab.display.json_values import nan_to_none
 from ecnlab.studies.framework.claims import ClaimDecision, ClaimDecisionInSetup, ClaimVerdict, StatementEstimate, StatementStatus
 from ecnlab.studies.framework.model import format_with_interval
 
-# Told apart without colour, and beside a word.
+# Distinguishable without colour; a word follows each.
 VERDICT_SIGNS = {
     ClaimVerdict.REPRODUCED: "✓",
     ClaimVerdict.NOT_REPRODUCED: "✗",
@@ -33,7 +33,7 @@ _CSV_COLUMNS = ("claim", "verdict", "statement", "range", "unit", "published", "
 
 
 def verdict_counts_text(decisions: Sequence[ClaimDecision]) -> str:
-    """How many there are of each verdict: "19 claims: 12 reproduced, 7 not reproduced; 3 questions of our own: 2 hold, 1 undecided"."""
+    """Counts of the verdicts: "19 claims: 12 reproduced, 7 not reproduced; 3 questions of our own: 2 hold, 1 undecided"."""
     papers, own = ([decision for decision in decisions if decision.claim.own is ours] for ours in (False, True))
     return "; ".join(
         _verdict_counts_with_noun(found, noun) for found, noun in ((papers, "claim{}"), (own, "question{} of our own")) if found
@@ -52,7 +52,7 @@ def _verdict_counts_with_noun(decisions: Sequence[ClaimDecision], noun: str) -> 
 
 
 def deciding_statement(decision: ClaimDecision | ClaimDecisionInSetup) -> StatementEstimate:
-    """The statement that stands for the others where there is room for one: the first that stands in the way of the claim.
+    """The deciding statement, for tables with one statement per claim: the first that prevents the claim from being reproduced.
 
     Of a claim that is reproduced it is the first with a published number.
     """
@@ -64,7 +64,7 @@ def deciding_statement(decision: ClaimDecision | ClaimDecisionInSetup) -> Statem
 
 
 def verdicts_of_setups_text(setups: Sequence[ClaimDecisionInSetup]) -> str:
-    """How many admissible set-ups have each verdict: "reproduced in 7 of 9 set-ups, undecided in 2"; empty where there is but one."""
+    """Number of admissible set-ups with each verdict: "reproduced in 7 of 9 set-ups, undecided in 2"; empty for a single set-up."""
     counts = Counter(setup.verdict for setup in setups)
     told = [f"{verdict} in {counts[verdict]}" for verdict in ClaimVerdict if counts[verdict]]
     return ", ".join([f"{told[0]} of {len(setups)} set-ups", *told[1:]]) if told else ""
@@ -82,14 +82,14 @@ def _changes_verdict_alone(name: str, one: ClaimDecisionInSetup, other: ClaimDec
 
 
 def statement_statuses_text(decision: ClaimDecision) -> str:
-    """How many statements the claim makes, and what became of them, e.g. "3 statements: 2 supported, 1 spanned"."""
+    """Number of the claim's statements, and counts of their status, e.g. "3 statements: 2 supported, 1 spanned"."""
     counts = Counter(weighed.status for weighed in decision.estimates)
     told = ", ".join(f"{counts[standing]} {standing}" for standing in StatementStatus if counts[standing])
     return f"{len(decision.estimates)} statement{'s' * (len(decision.estimates) != 1)}: {told}"
 
 
 def published_and_measured_texts(weighed: StatementEstimate) -> tuple[str, str, str]:
-    """What was published, ours with its interval, and ns-2's, as text in the unit shown; empty where there is none."""
+    """The published number, ours with its interval, and ns-2's, as text in the unit shown; empty where unknown."""
     shown = weighed.statement.shown
     published, unit = weighed.statement.published, f" {shown.unit}" if shown.unit else ""
     return (
@@ -107,7 +107,7 @@ def claimed_range_text(weighed: StatementEstimate) -> str:
 def why_claim_fails(
     decision: ClaimDecision, in_full: Mapping[str, ClaimVerdict], *, full: bool, seeds_in_full: int, of_study: bool = True
 ) -> tuple[str, str]:
-    """Why a claim does not hold, behind the words that say of which run that is known; both empty if there is nothing to say.
+    """The prefix that names the run, and the cause why a claim does not hold in it; both empty without a known cause.
 
     Reasons are written for a full run, whose verdicts are `in_full`; `full` is whether this run is one. Where this run's
     verdict is another, the words say so. They are of the study's own hosts; `of_study` is whether those of this run are.
@@ -123,7 +123,7 @@ def why_claim_fails(
 
 
 def decision_to_dict(decision: ClaimDecision, in_full: Mapping[str, ClaimVerdict]) -> dict[str, Any]:
-    """A claim with its verdict as JSON has it, and that of a full run, to which `why` belongs; null where there is none.
+    """A claim with its verdict as JSON values, and the verdict of a full run, to which `why` refers; null if unknown.
 
     Numbers are in the unit shown; `decided_by` counts from 0.
     """

@@ -1,4 +1,4 @@
-"""The AECN thesis (2001): RED, ECN, ECNM and AECN over unlike groups of flows."""
+"""The AECN thesis (2001): RED, ECN, ECNM and AECN over groups of flows with heterogeneous RTTs."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ MAX_PS = (0.1, 0.5, 0.8)
 SWEPT_MAX_PS = (0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0)
 THRESHOLD_PAIRS = ((5, 15), (10, 30), (20, 60), (30, 90))
 
-# The end of the titles of Figure 4.10's scenarios: its max_p is open, and no other figure's changes with it.
+# Title suffix of Figure 4.10's scenarios: its max_p is an open parameter that must not change other figures.
 DELAY_FIGURE_MAX_P = "Figure 4.10"
 
 chapter4_measure = partial(schemes.scheme_measure, network=CHAPTER_4)

@@ -155,7 +155,7 @@ A4 = Claim(
 
 
 def _delay_change_ecn_over_red(flows: int) -> RelativeChange:
-    """ECN over RED, of the mean one-way delay over the three groups."""
+    """ECN over RED, for the mean one-way delay of the three groups."""
     return RelativeChange(*(CombinedMeasure(fmean, [one_way_delay_measure(name, flows, group) for group in GROUPS]) for name in _SCHEMES))
 
 
@@ -279,7 +279,7 @@ A6 = Claim(
 
 
 def flows_without_data(result: Result) -> list[float]:
-    """How many flows deliver nothing in all of the measured time, one number a seed."""
+    """Number of flows that deliver nothing in the measured time, one per seed."""
     counts = dict.fromkeys(result.seeds, 0)
     for seed, rate in result.flows.select("seed", "throughput_bps").iter_rows():
         counts[seed] += rate == 0
@@ -421,7 +421,7 @@ A20 = Claim(
 
 
 def _share_of_larger_first(values: Sequence[float]) -> float:
-    """The share of pairs whose first value is the larger: all first values stand before all second ones."""
+    """The share of pairs whose first value is larger; `values` has all first values, then all second ones."""
     half = len(values) // 2
     return fmean(float(a > b) for a, b in zip(values[:half], values[half:], strict=True))
 

@@ -76,7 +76,7 @@ A10 = Claim(
 
 
 def _mark_front_over_ecn_statements(flows: int, quantity: str, words: str, shown: DisplayUnit) -> ClaimStatement:
-    """AECN with alpha 1 over ECN, with the difference that Table 5.1 has."""
+    """AECN with alpha 1 over ECN, with Table 5.1's difference as the published value."""
     published = round(values_of_table_5_1(quantity, "AECN, alpha 1")[flows] - values_of_table_5_1(quantity, "ECN")[flows], 6)
     measured = MeasureDifference(schemes.scheme_measure(quantity, "AECN, alpha 1", flows), schemes.scheme_measure(quantity, "ECN", flows))
     return ClaimStatement(f"{flows} flows: {words}, AECN with alpha 1 over ECN", measured, claimed_about(published), shown, published)
@@ -169,7 +169,7 @@ A12 = Claim(
 
 
 def _difference_aecn_over_ecn(quantity: str, flows: int, max_p: float = 0.5) -> MeasureDifference:
-    """How far AECN lies above ECN."""
+    """AECN over ECN, as a relative change."""
     return MeasureDifference(schemes.scheme_measure(quantity, "AECN", flows, max_p), schemes.scheme_measure(quantity, "ECN", flows, max_p))
 
 
@@ -298,7 +298,7 @@ A15 = Claim(
 
 
 def _queue_delay_over_ecn(flows: int) -> RelativeChange:
-    """How far the bottleneck's mean queue delay lies above ECN's."""
+    """Relative increase of the bottleneck's mean queueing delay over ECN's."""
     return RelativeChange(*(schemes.scheme_measure("sojourn_mean_s", name, flows, queue=BOTTLENECK) for name in ("AECN", "ECN")))
 
 
@@ -385,13 +385,13 @@ def _group_fairness_by_min_th(flows: int, *min_ths: float) -> MeasuredQuantity:
 def _fairness_trend_with_min_th_statement(
     flows: int, fairness: Callable[[int, float], MeasuredQuantity], words: str, wanted: ClaimedRange
 ) -> ClaimStatement:
-    """How fairness tends to change with the robust group's min_th."""
+    """Slope of fairness against the robust group's min_th."""
     text = f"{flows} flows, {words}: slope of the line over min_th 1 to 10"
     return ClaimStatement(text, _regression_slope_over_parameter(partial(fairness, flows), ROBUST_MIN_THS), wanted)
 
 
 def _best_min_th_statements(flows: int, best: Sequence[int], name: str) -> list[ClaimStatement]:
-    """The groups are closest at the best min_th, or between the best two."""
+    """Statements that the groups are closest at the best min_th, or between the best two."""
     levels = {f"min_th {at}": _group_fairness_by_min_th(flows, at) for at in ROBUST_MIN_THS if at not in best}
     return peak_statements(name, {name: _group_fairness_by_min_th(flows, *best), **levels}, setting=f"{flows} flows, {_GROUP_NAMES}")
 
@@ -596,7 +596,7 @@ def _group_fairness_by_alpha(flows: int) -> Callable[[float], MeasuredQuantity]:
 
 
 def _fairness_rises_to_alpha_2_6_statements() -> list[ClaimStatement]:
-    """With 60 flows fairness between groups rises with each step of alpha up to 2.6, and is less beyond."""
+    """Statements that with 60 flows fairness between groups rises with each step of alpha up to 2.6 and falls beyond."""
     at = _group_fairness_by_alpha(60)
     upwards = {f"alpha {alpha:g}": at(alpha) for alpha in reversed(ALPHAS) if alpha <= 2.6}
     beyond = {f"alpha {alpha:g}": at(alpha) for alpha in ALPHAS if alpha >= 2.6}

@@ -18,12 +18,12 @@ ECN_60_FLOWS = RequiredScenario(schemes.scheme_scenario("ECN", 60, record={"even
 
 
 def number_of_drop_periods(result: Result) -> list[float]:
-    """How many periods with drops each seed has in the measured time."""
+    """Number of periods with drops in the measured time, for each seed."""
     return [float(len(lengths)) for lengths in _drop_period_lengths_by_seed(result)]
 
 
 def longest_drop_period_s(result: Result) -> list[float]:
-    """How long the longest period with drops of each seed is in the measured time, in s; 0 where nothing is dropped."""
+    """Length in s of the longest period with drops in the measured time, for each seed; 0 without drops."""
     return [float(max(lengths, default=0)) for lengths in _drop_period_lengths_by_seed(result)]
 
 
@@ -41,7 +41,7 @@ def _drop_period_lengths_by_seed(result: Result) -> list[Sequence[int]]:
 
 
 def drop_period_lengths_s(seconds: Sequence[int]) -> list[int]:
-    """The lengths in s of periods, from the seconds with drops: those nearer than `PAUSE_S` to one another are of one period."""
+    """Lengths in s of periods, from the times of drops: drops closer than `PAUSE_S` belong to one period."""
     ordered = sorted(seconds)
     starts = [at for at, (before, second) in enumerate(pairwise(ordered), start=1) if second - before > PAUSE_S]
     bounds = [0, *starts, len(ordered)] if ordered else []

@@ -1,4 +1,4 @@
-"""A quantity in that of several settings where it, or another one, is largest or smallest: what is reached somewhere in a figure."""
+"""A quantity at the setting where it, or another quantity, is largest or smallest: the best point of a figure."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class MeasureAtExtremeSetting:
         return found
 
     def ns2_mean(self) -> float | None:
-        """ns-2's mean in the setting that its means choose, where all are known."""
+        """ns-2's mean in the setting with the extreme of ns-2's means, if all are known."""
         ranked, taken, limiting = ([part.ns2_mean() for part in parts] for parts in (self.ranked, self.taken, self.below_zero))
         means, limits = ([mean for mean in parts if mean is not None] for parts in (ranked, limiting))
         at = self._index_of_extreme_setting(means, limits) if len(means) == len(ranked) and len(limits) == len(limiting) else None
         return None if at is None else taken[at]
 
     def _index_of_extreme_setting(self, means: Sequence[float], limits: Sequence[float]) -> int | None:
-        """The position of the extreme mean among the settings that count; none if a mean is NaN."""
+        """The index of the extreme mean among the given settings; None if a mean is NaN."""
         if any(map(math.isnan, (*means, *limits))):
             return None
         counted = [at for at, limit in enumerate(limits) if limit < 0] or ([limits.index(min(limits))] if limits else range(len(means)))

@@ -1,4 +1,4 @@
-"""Figures 4.14, 4.15, 5.6-5.11 and 5.24-5.27: a dot for each marked or dropped packet, lockout spells drawn in."""
+"""Figures 4.14, 4.15, 5.6-5.11 and 5.24-5.27: a dot for each marked or dropped packet, lockout periods as bars."""
 
 from __future__ import annotations
 

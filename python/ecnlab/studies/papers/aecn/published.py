@@ -18,17 +18,17 @@ TABLE_5_1 = {
     ("ECN", 60): (0.722963, 9.8198),
     ("ECN", 120): (0.500629, 8.552889),
 }
-# Column of Table 5.1 by quantity.
+# Column of Table 5.1 for each quantity.
 TABLE_5_1_COLUMNS = {JAIN: 0, GOODPUT: 1}
 
 
 def values_of_table_5_1(quantity: str, name: str) -> dict[float, float]:
-    """What Table 5.1 prints of a scheme, by the number of flows; nothing of a quantity that it does not have."""
+    """Table 5.1's values of a scheme, by the number of flows; empty for a quantity that is not in the table."""
     column = TABLE_5_1_COLUMNS.get(quantity)
     return {} if column is None else {flows: row[column] for (scheme, flows), row in TABLE_5_1.items() if scheme == name}
 
 
-# AECN4 at 120 flows with max_th 50 in place of 30: by how many per cent a quantity is higher.
+# Increase of quantities in per cent when AECN4's max_th is 50 instead of 30, at 120 flows.
 MAX_TH_30_TO_50 = {
     "goodput": 7.0,
     "Jain's index": 7.0,

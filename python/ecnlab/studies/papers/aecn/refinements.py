@@ -9,7 +9,7 @@ from ecnlab.studies.papers.aecn import schemes
 from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
 from ecnlab.studies.papers.aecn.sweeps import CURVE_PALETTE, DELAY, axis_scales, group_curves, rate_panels_of_all_flows
 
-# AECN2's base max_p; the thesis does not say which values it tried.
+# AECN2's base max_p; the thesis does not name the values that it tried.
 BASE_MAX_PS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 ROBUST_MIN_THS = tuple(range(1, 11))
 MAX_THS = (30, 40, 50, 60, 70)

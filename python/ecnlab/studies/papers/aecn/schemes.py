@@ -1,4 +1,4 @@
-"""The schemes that the thesis compares, each as a queue of its networks, and how figures tell them apart."""
+"""The schemes that the thesis compares, each as a queue of its networks, with their styles in figures."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ QUEUE_OF_SCHEME: Mapping[str, Tree] = {
 # The parts of the study, by the network on which they are measured.
 REPORT_PARTS = {"chapter 4": "Chapter 4: RED and ECN", "chapter 5": "Chapter 5: AECN"}
 
-# Goodput leaves retransmissions out (section 3.1.2). Jain's index is over throughput (section 3.1.3). Table 5.1 prints its mean; of all
-# definitions the mean over intervals of 1 s is nearest to it.
+# Goodput excludes retransmissions (section 3.1.2). Jain's index is over throughput (section 3.1.3). Table 5.1 prints its mean; of all
+# definitions the mean over intervals of 1 s is closest to it.
 GOODPUT, THROUGHPUT, JAIN = "goodput_first_bps", "throughput_bps", "jain_1s_throughput"
 
 _SETTINGS_IN_NS2_TABLES = {"min_th", "max_th", "alpha", "beta", "robust_min_th"}
 _NS2_NETWORK_NAMES = {"chapter 4": "ch4", "chapter 5": "ch5"}
 _THRESHOLDS = {"limit": 120, "min_th": 10, "max_th": 30, "w_q": 0.002}
 
-# Colours of Okabe and Ito's palette: told apart without colour vision.
+# Colours of Okabe and Ito's palette, safe for colour-blind readers.
 SCHEME_PALETTE = Palette(
     {"RED": "#D55E00", "ECN": "#0072B2", "ECNM": "#56B4E9", "AECN": "#009E73", "AECN, alpha 1": "#CC79A7", "AECN2": "#E69F00"},
     {"RED": "o", "ECN": "s", "ECNM": "D", "AECN": "^", "AECN, alpha 1": "v", "AECN2": "P"},
@@ -47,7 +47,7 @@ GROUP_PALETTE = Palette(
 def scheme_scenario(
     name: str, flows: int, max_p: float = 0.5, network: ThesisNetwork = CHAPTER_5, record: Tree | None = None, **settings: Any
 ) -> Tree:
-    """A scenario of one of the compared schemes (a key of QUEUES); `settings` are parameters of its queue in place of the thesis'."""
+    """A scenario of one of the compared schemes (a key of QUEUES); `settings` override the thesis' parameters of its queue."""
     others = "".join(f", {parameter} {value}" for parameter, value in settings.items())
     title = f"{name}, {network.title}, {flows} flows, max_p {max_p:g}{others}"
     return networks.thesis_network_scenario(
@@ -58,7 +58,7 @@ def scheme_scenario(
 def required_scheme_scenario(
     name: str, flows: int, max_p: float = 0.5, network: ThesisNetwork = CHAPTER_5, **settings: Any
 ) -> RequiredScenario:
-    """The same as what an item or a claim needs, over every seed; one object for all that ask for it."""
+    """The scenario as required by an item or a claim over all seeds; cached, so that equal arguments give one object."""
     return _cached_required_scheme_scenario(name, flows, max_p, network, tuple(sorted(settings.items())))
 
 
@@ -80,7 +80,7 @@ def scheme_measure(
     queue: str | None = None,
     **settings: Any,
 ) -> ScenarioMeasure:
-    """A measured quantity of a scheme, with ns-2's mean of it where that is known."""
+    """A measured quantity of a scheme, with ns-2's mean if known."""
     row = ns2_row_of_scheme(name, flows, max_p, network, **settings)
     known = row.estimate_of_quantity(quantity, group=group, queue=queue) if row else None
     return ScenarioMeasure(
@@ -89,7 +89,7 @@ def scheme_measure(
 
 
 def ns2_row_of_scheme(name: str, flows: int, max_p: float, network: ThesisNetwork, **settings: Any) -> Ns2ReferenceRow | None:
-    """The row that ns-2 measured of a scheme, if there is one; its tables tell apart only `_SETTINGS_IN_NS2_TABLES`, AECN2 not at all."""
+    """ns-2's row for a scheme, if any; its tables distinguish `_SETTINGS_IN_NS2_TABLES` only, and have no AECN2."""
     queue = _queue_of_scheme(name, max_p, settings)
     if settings.keys() - _SETTINGS_IN_NS2_TABLES or "balance" in queue:
         return None

@@ -24,7 +24,7 @@ def _has_aecn_queue(tree: Mapping[str, Any]) -> bool:
 
 
 def _queue_settings_rewriting(aqms: tuple[str, ...], settings: Tree) -> ScenarioRewriting:
-    """These settings for every queue with one of these AQMs."""
+    """Set these parameters in every queue with one of these AQMs."""
 
     def set_queue_parameters(tree: Mapping[str, Any]) -> Mapping[str, Any]:
         links = [{**link, "queue": {**link["queue"], **settings}} if link["queue"].get("aqm") in aqms else link for link in tree["link"]]
@@ -34,7 +34,7 @@ def _queue_settings_rewriting(aqms: tuple[str, ...], settings: Tree) -> Scenario
 
 
 def _aecn2_settings_rewriting(settings: Tree) -> ScenarioRewriting:
-    """These settings for every queue of AECN2."""
+    """Set these parameters in every queue of AECN2."""
 
     def set_aecn2_parameters(tree: Mapping[str, Any]) -> Mapping[str, Any]:
         balanced = any(link["queue"].get("balance") == "population" for link in tree["link"])
@@ -44,7 +44,7 @@ def _aecn2_settings_rewriting(settings: Tree) -> ScenarioRewriting:
 
 
 def _tcp_settings_rewriting(settings: Tree) -> ScenarioRewriting:
-    """These settings for every TCP sender."""
+    """Set these parameters in every TCP sender."""
 
     def set_tcp_parameters(tree: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**tree, "flows": [{**flow, "tcp": {**flow["tcp"], **settings}} if "tcp" in flow else flow for flow in tree["flows"]]}
@@ -53,12 +53,12 @@ def _tcp_settings_rewriting(settings: Tree) -> ScenarioRewriting:
 
 
 def _aecn_reported_rtt_rewriting(rtt: str) -> ScenarioRewriting:
-    """Another round-trip time in the packets, where an AECN queue reads it."""
+    """Set another round-trip time in the packets that an AECN queue reads."""
     return lambda tree: _tcp_settings_rewriting({"quirks": {"rtt_report": rtt}})(tree) if _has_aecn_queue(tree) else tree
 
 
 def _delay_figure_max_p_rewriting(max_p: float) -> ScenarioRewriting:
-    """Another max_p in the runs of Figure 4.10 alone."""
+    """Set another max_p in the runs of Figure 4.10 only."""
     of_all = _queue_settings_rewriting(("red", "ecn"), {"max_p": max_p})
     return lambda tree: of_all(tree) if tree["name"].endswith(DELAY_FIGURE_MAX_P) else tree
 

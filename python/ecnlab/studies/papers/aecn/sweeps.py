@@ -15,7 +15,7 @@ from ecnlab.studies.papers.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
 DELAY = "delay_mean_s"
 
 FLOW_COUNTS = (30, 60, 120, 240, 480)
-# Within what the thesis calls the unlockout range.
+# Within the thesis' "unlockout range".
 FLOW_COUNTS_WITHOUT_LOCKOUT = (30, 60, 120, 240)
 MAX_PS = (0.5, 0.8)
 
@@ -42,23 +42,23 @@ def axis_scales(parameter: str, quantity: str, **ranges: Any) -> AxisScales:
 
 
 def flow_axis_scales(quantity: str, **ranges: Any) -> AxisScales:
-    """The axes against the number of flows; those of Jain's index are the ones that figures 5.29 and 5.30 print."""
+    """The axes against the number of flows; the range of Jain's index is that of figures 5.29 and 5.30."""
     return axis_scales("number of flows", quantity, x_range=(0, 500), y_range=(0.2, 1.0) if quantity == JAIN else None, **ranges)
 
 
 def group_curves(values: Sequence[float], at: Callable[[float, str | None], ScenarioMeasure], title: str = "") -> CurvePanel:
-    """A curve for each group along the values of a parameter."""
+    """A curve for each group against a parameter."""
     return CurvePanel(title, {group: {value: at(value, group) for value in values} for group in GROUPS})
 
 
 def rate_panels_of_all_flows(
     values: Sequence[float], at: Callable[[float, str | None], ScenarioMeasure], published: Mapping[float, float] | None = None
 ) -> list[CurvePanel]:
-    """A rate of all flows along the values of a parameter, with what the thesis prints of it, and beside it that of each group."""
+    """Two panels of a rate against a parameter: of all flows, with the thesis' values, and of each group."""
     total = CurvePanel(ALL_FLOWS, {ALL_FLOWS: {value: at(value, None) for value in values}}, {ALL_FLOWS: published or {}})
     return [total, group_curves(values, at, "each group")]
 
 
 def smallest_over_largest_group(of_group: Callable[[str], MeasuredQuantity]) -> CombinedMeasure:
-    """Fairness between groups, which the thesis judges by eye ("visual max-min"): the least quantity of a group over the greatest."""
+    """Fairness between groups, read by eye in the thesis ("visual max-min"): a quantity's minimum over groups divided by its maximum."""
     return CombinedMeasure(lambda values: min(values) / max(values), [of_group(group) for group in GROUPS])

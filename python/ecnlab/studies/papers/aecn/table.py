@@ -20,7 +20,7 @@ from ecnlab.studies.papers.aecn.published import TABLE_5_1
 if TYPE_CHECKING:
     from ecnlab.storage.results import Result
 
-# Jain's index by what it is taken over, and of what.
+# Variants of Jain's index, by averaging interval and quantity.
 JAIN_DEFINITIONS = {
     "jain_1s_throughput": "1 s, throughput",
     "jain_1s_goodput": "1 s, goodput",

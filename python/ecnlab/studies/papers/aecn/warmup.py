@@ -1,4 +1,4 @@
-"""Figures 3.3 and 3.4: the queue and the throughput from the start, for which the thesis leaves the first 20 s out (section 3.3)."""
+"""Figures 3.3 and 3.4: the queue and the throughput from 0 s, which justify the thesis' warm-up of 20 s (section 3.3)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ecnlab.storage.results import Result
 
-# The thesis calls its experiment typical and does not name it: it is that of Figures 4.18 and 4.19.
+# The thesis calls its experiment typical without naming it; this is the one of Figures 4.18 and 4.19.
 _FLOWS, _MAX_P, _THRESHOLDS = 60, 0.5, (10, 30)
 _SCHEMES = ("ECN", "RED")
 _WARM_UP_S, _END_S = 20.0, 100.0

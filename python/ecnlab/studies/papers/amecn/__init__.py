@@ -1,4 +1,4 @@
-"""The AMECN paper (2007): multi-level ECN, adaptive, beside MECN and Adaptive RED."""
+"""The AMECN paper (2007): adaptive multi-level ECN, compared with MECN and Adaptive RED."""
 
 from __future__ import annotations
 

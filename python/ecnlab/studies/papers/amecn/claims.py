@@ -38,10 +38,10 @@ _MEASURED_SPAN_S = 10.0
 
 _SPAN_BEFORE_CHANGE_S = (CHANGE_S - 15, CHANGE_S)
 _AVERAGE_BEFORE_CHANGE = measures.average_queue_over_span(*_SPAN_BEFORE_CHANGE_S)
-# By load: how long after the change AMECN's average may come back, and until when it has to be back.
+# By load change: the earliest and the latest time at which AMECN's average returns to the target range.
 _RETURN_TIME_RANGE: Mapping[str, ClaimedRange] = {"rise": claimed_about(RETURN_S), "fall": claimed_at_most(RETURN_S)}
 _LATEST_RETURN_S: Mapping[str, float] = {kind: CHANGE_S + wanted.high for kind, wanted in _RETURN_TIME_RANGE.items()}
-# By load: until when the average has moved farthest; after a rise that is before AMECN may have it back.
+# By load change: end of the interval in which the average moves farthest; after a rise it ends before AMECN may return.
 _MOVED_BY_S: Mapping[str, float] = {"rise": CHANGE_S + _RETURN_TIME_RANGE["rise"].low, "fall": _LATEST_RETURN_S["fall"]}
 _RANGE_WIDTH = TARGET_RANGE[1] - TARGET_RANGE[0]
 _AVERAGE_OVER_RUN = measures.average_queue_over_span(0, DURATION_S)
@@ -71,7 +71,7 @@ def _average_queue_shift(kind: str, scheme: str, measured: ScenarioMeasure) -> M
 
 
 def _average_queue_moves_statements(kind: str) -> list[ClaimStatement]:
-    """MECN's average moves with the load and stays there; AMECN's moves as far at first, out of the target range."""
+    """Statements that MECN's average follows the load, and that AMECN's at first moves as far, out of the target range."""
     rises = kind == "rise"
     extreme, before = (
         f"{'largest' if rises else 'smallest'} average {_span_text(CHANGE_S, _MOVED_BY_S[kind])}",
@@ -101,7 +101,7 @@ def _average_queue_moves_statements(kind: str) -> list[ClaimStatement]:
 
 
 def _average_queue_back_in_target_range_statements(kind: str) -> list[ClaimStatement]:
-    """AMECN's average comes back to the target range in time, and lies in it from then on."""
+    """Statements that AMECN's average returns to the target range in time and stays there."""
     need, packets = changing_load_scenario(kind, "AMECN"), f"{TARGET_RANGE[0]:g} to {TARGET_RANGE[1]:g} packets"
     back = ScenarioMeasure(need, measures.average_queue_return_time(*TARGET_RANGE, CHANGE_S, _LATEST_RETURN_S[kind], rises=kind == "rise"))
     inside = ScenarioMeasure(need, measures.average_queue_time_share_in_range(*TARGET_RANGE, *_span_after_load_change_s(kind)))
@@ -119,12 +119,12 @@ def _average_queue_back_in_target_range_statements(kind: str) -> list[ClaimState
 
 
 def _published_utilisation_gap(kind: str) -> float:
-    """By how much AMECN uses more of the link than MECN in the paper, in points."""
+    """The paper's difference of utilization between AMECN and MECN, in percentage points."""
     return round(UTILISATION_PERCENT[kind, "AMECN"] - UTILISATION_PERCENT[kind, "MECN"], 1)
 
 
 def _utilisation_statement(kind: str, scheme: str) -> ClaimStatement:
-    """The share of the link in use lies nearer to its printed number than to that of the other scheme."""
+    """Statements that the utilization is closer to its printed number than to that of the other scheme."""
     printed, half = UTILISATION_PERCENT[kind, scheme], _published_utilisation_gap(kind) / 2
     wanted = claimed_between(round(printed - half, 2), round(printed + half, 2))
     return ClaimStatement(

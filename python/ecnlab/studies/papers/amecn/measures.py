@@ -1,4 +1,4 @@
-"""Measures: the average queue over a span of time, the link's use and losses, delays, and how two schemes differ at one delay."""
+"""Measures: the average queue in a time interval, the link's utilization and losses, delays, and differences of two schemes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ValuesOfResult = Callable[["Result"], list[float]]
 
 
 def average_queue_over_span(start_s: float, end_s: float, fold: Callable[[Sequence[float]], float] = fmean) -> ValuesOfResult:
-    """What `fold` makes of the queue's own average over a span of time, in packets: its mean, or its largest or smallest value."""
+    """`fold` (mean, maximum or minimum) of the AQM's average queue in a time interval, in packets."""
     return lambda result: [fold([average for _, average in samples]) for samples in _average_queue_samples(result, start_s, end_s)]
 
 
 def average_queue_time_share_in_range(low: float, high: float, start_s: float, end_s: float) -> ValuesOfResult:
-    """The share of a span of time in which the queue's own average lies between `low` and `high` packets."""
+    """The share of a time interval in which the AQM's average queue is between `low` and `high` packets."""
     return lambda result: [
         fmean(low <= average <= high for _, average in samples) for samples in _average_queue_samples(result, start_s, end_s)
     ]
@@ -53,7 +53,7 @@ def average_queue_return_time(low: float, high: float, change_s: float, latest_s
 
 
 def _average_queue_samples(result: Result, start_s: float, end_s: float) -> Iterator[list[tuple[float, float]]]:
-    """For each seed the times and the queue's own average at them, over a span of time."""
+    """Times and the AQM's average queue in a time interval, for each seed."""
     import polars as pl
 
     span = (pl.col("queue") == BOTTLENECK) & pl.col("time_s").is_between(start_s, end_s, closed="left")
@@ -63,33 +63,33 @@ def _average_queue_samples(result: Result, start_s: float, end_s: float) -> Iter
 
 
 def bottleneck_utilisation(result: Result) -> list[float]:
-    """The share of the time in which the bottleneck sends."""
+    """Utilization of the bottleneck."""
     return result.values("utilisation", queue=BOTTLENECK)
 
 
 def unused_link_share(result: Result) -> list[float]:
-    """The share of the time in which it does not."""
+    """1 minus the bottleneck's utilization."""
     return [1 - used for used in bottleneck_utilisation(result)]
 
 
 def drop_rate(result: Result) -> list[float]:
-    """The share of what came to the bottleneck that it dropped."""
+    """The share of arriving packets that the bottleneck dropped."""
     drops, arrivals = (result.values(name, queue=BOTTLENECK) for name in ("drops", "arrivals"))
     return [dropped / came for dropped, came in zip(drops, arrivals, strict=True)]
 
 
 def mean_bottleneck_wait(result: Result) -> list[float]:
-    """The mean wait at the bottleneck, in s."""
+    """Mean queueing delay at the bottleneck, in s."""
     return result.values("sojourn_mean_s", queue=BOTTLENECK)
 
 
 def mean_wait_error_from_target(target_ms: float) -> ValuesOfResult:
-    """How far the mean wait at the bottleneck lies above a target, as a share of it."""
+    """Relative excess of the bottleneck's mean queueing delay over a target."""
     return lambda result: [value * 1e3 / target_ms - 1 for value in mean_bottleneck_wait(result)]
 
 
 def total_wait_of_three_links(result: Result) -> list[float]:
-    """The mean waits at the three links of the parking lot, added up, in s."""
+    """Sum of the mean queueing delays at the three links of the parking lot, in s."""
     return [math.fsum(waits) for waits in zip(*(result.values("sojourn_mean_s", queue=hop) for hop in HOP_NAMES), strict=True)]
 
 
@@ -117,7 +117,7 @@ class DifferenceAtSameDelay:
         yield from self.rival
 
     def values_by_seed(self, runs: ResultOfNeed) -> ValueBySeed:
-        """The difference for each seed that all have."""
+        """The difference for each seed that all results have."""
         delays, values = (
             self._values_of_measure_by_seed(self.need, self.delay, runs),
             self._values_of_measure_by_seed(self.need, self.value, runs),
@@ -131,7 +131,7 @@ class DifferenceAtSameDelay:
         return {seed: values[seed] / theirs[seed] - 1 if self.relative else values[seed] - theirs[seed] for seed in seeds}
 
     def ns2_mean(self) -> float | None:
-        """Not known."""
+        """None: ns-2 has no number."""
         return None
 
     def _values_of_measure_by_seed(self, need: RequiredScenario, measure: ValuesOfResult, runs: ResultOfNeed) -> ValueBySeed:
@@ -140,7 +140,7 @@ class DifferenceAtSameDelay:
 
 
 def _interpolate_linearly(points: Sequence[tuple[float, float]], x: float) -> float:
-    """The value at x of the straight lines between these points, NaN outside of them."""
+    """Linear interpolation between these points at x; NaN outside."""
     import numpy as np
 
     xs, ys = zip(*sorted(points), strict=True)

@@ -1,4 +1,4 @@
-"""The paper's networks, with what it leaves open: two-way traffic whose load changes, one congested link, and three in a row."""
+"""The paper's networks with their open parameters: two-way traffic whose load changes, one congested link, and three in a row."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ecnlab.studies.papers.amecn.published import CHANGE_S
 DURATION_S = 100.0
 # Section 4.2.
 _MECN_THRESHOLDS: Tree = {"limit": 40, "min_th": 5, "mid_th": 10, "max_th": 15, "w_q": 0.0027}
-# Section 2.1 drops above max_th; section 3.3.1 gives gentle mode as the reason for AMECN's bounds.
+# Section 2.1 drops above max_th; section 3.3.1 derives AMECN's bounds from gentle mode.
 _GENTLE_BY_SCHEME = {"MECN": False, "AMECN": True}
-# The paper does not say how marks are spaced; open_parameters.py has what else its text admits. ARED is ns-2's.
+# The paper does not specify the spacing of marks; open_parameters.py has the other admitted values. ARED is ns-2's.
 _MARK_SPACING: Tree = {"wait": False}
 _MECN_SENDER: Tree = {"ecn_response": "mecn", "ecn_echo": "mecn"}
-# The paper limits the windows of the 20 flows to 25 packets and says nothing of others: theirs is ns-2's default.
+# The paper limits the windows of the 20 flows to 25 packets; the other flows have ns-2's default.
 _MAX_WINDOW_PACKETS = 20
 _SENDER: Tree = {"profile": "ns2", "variant": "reno", "ecn": True, "max_rwnd": _MAX_WINDOW_PACKETS}
 
@@ -33,7 +33,7 @@ COMPARED_SCHEMES = ("AMECN", "ARED")
 
 @dataclass(frozen=True)
 class OpenParameterChoice:
-    """What the paper leaves open of Figures 5 and 6; each part overrides what was chosen."""
+    """Open parameters of Figures 5 and 6; each field overrides the main set-up."""
 
     name: str = "as chosen"
     queue: Tree = field(default_factory=dict, hash=False)
@@ -48,7 +48,7 @@ CHOSEN_CHOICE = OpenParameterChoice()
 
 @dataclass(frozen=True)
 class TargetDelayChoice:
-    """What the paper leaves open of Figures 9 and 10: parts of the queue, how many flows go back, and whether ARED marks."""
+    """Open parameters of Figures 9 and 10: parts of the queue, the number of reverse flows, and whether ARED marks."""
 
     name: str = "as chosen"
     queue: Tree = field(default_factory=dict, hash=False)
@@ -61,7 +61,7 @@ CHOSEN_SETTING = TargetDelayChoice()
 
 @cache
 def changing_load_scenario(kind: str, scheme: str, choice: OpenParameterChoice = CHOSEN_CHOICE) -> RequiredScenario:
-    """Two long flows forward and one back, under MECN or AMECN; 20 more join at 25 s (`rise`) or are there until 25 s (`fall`)."""
+    """Two long flows forward and one back, under MECN or AMECN; 20 more start at 25 s (`rise`) or end at 25 s (`fall`)."""
     title = f"{scheme}, the load {kind}s, {choice.name}"
     queue = _queue_without_removed_parameters(
         {"aqm": scheme.lower(), "gentle": _GENTLE_BY_SCHEME[scheme], **_MARK_SPACING, **_MECN_THRESHOLDS, **choice.queue}
@@ -136,7 +136,7 @@ def _tree_measured_in_second_half(title: str) -> Tree:
 
 
 def _sender_and_queue(scheme: str, target_ms: int) -> tuple[Tree, Tree]:
-    """The sender and the queue of a scheme that is given a target delay."""
+    """The sender and the queue of a scheme with a target delay."""
     response, spacing = (_MECN_SENDER, _MARK_SPACING) if scheme == "AMECN" else ({}, {})
     queue = {"aqm": scheme.lower(), "limit": _BUFFER_PACKETS, "target_delay": f"{target_ms} ms", **spacing}
     return {**_SENDER, **response}, queue

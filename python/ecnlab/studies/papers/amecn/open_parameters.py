@@ -31,7 +31,7 @@ def with_queue_settings(aqms: tuple[str, ...], **parts: Any) -> ScenarioRewritin
 
 
 def with_changed_groups(change: Callable[[Tree], Tree], *, of: str) -> ScenarioRewriting:
-    """Rewrite every group of flows in scenarios that have a group of the name `of`, and leave other scenarios as they are."""
+    """Rewrite every group of flows in scenarios with a group named `of`; other scenarios are unchanged."""
 
     def change_all_groups(tree: Mapping[str, Any]) -> Mapping[str, Any]:
         groups = tree["flows"]
@@ -50,7 +50,7 @@ def _with_long_windows(packets: int) -> ScenarioRewriting:
 
 
 def _with_reverse_flows(count: int) -> ScenarioRewriting:
-    """Set the number of flows back in Figures 9 and 10, the only scenarios with a group "web"."""
+    """Set the number of reverse flows in Figures 9 and 10, the only scenarios with a group "web"."""
     return with_changed_groups(lambda group: {**group, "count": count} if group["name"] == "back" else group, of="web")
 
 

@@ -1,4 +1,4 @@
-"""Numbers that the paper prints: the share of the link in use, in per cent, while the load rises and falls, and the target range."""
+"""The paper's numbers: the link's utilization in per cent while the load rises and falls, and the target range."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ UTILISATION_PERCENT: Mapping[tuple[str, str], float] = {
     ("fall", "MECN"): 93.4,
     ("fall", "AMECN"): 94.5,
 }
-# Section 4.2: where AMECN has brought the average queue back to, in packets, 15 s after the load changed: roughly where it rises, within
-# that time where it falls.
+# Section 4.2: the average queue in packets to which AMECN returns 15 s after the load changed: roughly that after a rise, within
+# that time after a fall.
 TARGET_RANGE = (9.0, 12.0)
 RETURN_S = 15.0
 CHANGE_S = 25.0
 LOAD_BACK_S = CHANGE_S + RETURN_S
-# Figure 3: where the target range begins and ends between min_th and max_th.
+# Figure 3: begin and end of the target range between min_th and max_th.
 TARGET_SHARES = (0.4, 0.6)

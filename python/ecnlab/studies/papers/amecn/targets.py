@@ -1,4 +1,4 @@
-"""Figures 9, 10 and 12: what AMECN and ARED make of a target delay, on one congested link and on three."""
+"""Figures 9, 10 and 12: how AMECN and ARED meet a target delay, on one congested link and on three."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 TARGETS_MS = (10, 20, 30, 40, 60, 80, 100, 120)
 PARKING_TARGETS_MS = (10, 20, 40, 60, 80)
-# ARED's smallest min_th of 5 packets is half of what the link sends in 11.4 ms, so that it has no smaller target.
+# ARED's minimum min_th of 5 packets is half of the target delay's packets at 11.4 ms, so smaller targets are not possible.
 REACHABLE_TARGETS_MS = tuple(target for target in TARGETS_MS if target > 11.4)
 REACHABLE_PARKING_TARGETS_MS = tuple(target for target in PARKING_TARGETS_MS if target > 11.4)
-# ARED's points beyond those of the figures, so that it has one beyond each delay of AMECN.
+# ARED's targets beyond those of the figures, so that its curve covers each delay of AMECN.
 ARED_TARGETS_MS = (*TARGETS_MS, 160, 200)
 ARED_PARKING_TARGETS_MS = (*PARKING_TARGETS_MS, 120)
 _PALETTE = Palette(dashes={"ARED": "--"})

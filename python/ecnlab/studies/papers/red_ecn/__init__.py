@@ -1,4 +1,4 @@
-"""Gharegozi's study of RED and RED with ECN: ten TCP sources, alone and with datagrams beside them."""
+"""Gharegozi's study of RED and RED with ECN: ten TCP sources, alone and with competing datagrams."""
 
 from __future__ import annotations
 

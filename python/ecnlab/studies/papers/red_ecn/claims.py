@@ -31,16 +31,16 @@ _EXPERIMENT_NAMES = {1: "without datagrams", 2: "beside datagrams"}
 
 
 def _relative_ecn_gain(experiment: int, delay: int) -> RelativeChange:
-    """By how much ECN's throughput is above RED's, as a share."""
+    """Relative increase of ECN's throughput over RED's."""
     return RelativeChange(goodput_of_table_row((experiment, _ECN, delay)), goodput_of_table_row((experiment, _RED, delay)))
 
 
 def _published_ecn_gain_percent(experiment: int, delay: int) -> float:
-    """The same of the paper's numbers, in per cent."""
+    """The increase in the paper's numbers, in per cent."""
     return round(100 * (PUBLISHED_KBPS[experiment, _ECN, delay] / PUBLISHED_KBPS[experiment, _RED, delay] - 1), 2)
 
 
-# One and a half of Table II's loss at 250 ms, with which the paper still has ECN better at each delay.
+# 1.5 times Table II's loss at 250 ms, which the paper still calls better with ECN at each delay.
 _TRIFLING_GAIN_PERCENT = round(1.5 * _published_ecn_gain_percent(2, 250), 3)
 
 

@@ -34,12 +34,12 @@ FITTED_CHOICES = (
 
 
 def _table_rows_of_choice(choice: OpenParameterChoice) -> list[TableRow]:
-    """The rows of the tables that a choice changes: datagrams are in the second experiment only."""
+    """The rows of the tables that a choice changes; only the second experiment has datagrams."""
     return [row for row in PUBLISHED_KBPS if row[0] == 2 or choice.bursts == CHOSEN_CHOICE.bursts]
 
 
 def _relative_errors(results: ResultsByKey, choice: OpenParameterChoice) -> dict[TableRow, float]:
-    """How far each row's mean is from the published number, as a share of it."""
+    """Relative deviation of each row's mean from the published number."""
     means = {
         row: math.fsum(values) / len(values)
         for row in _table_rows_of_choice(choice)
@@ -49,7 +49,7 @@ def _relative_errors(results: ResultsByKey, choice: OpenParameterChoice) -> dict
 
 
 def _root_mean_square(shares: Iterable[float]) -> float:
-    """Root of the mean square, NaN of nothing."""
+    """Root mean square; NaN for an empty sequence."""
     squares = [share**2 for share in shares]
     return math.sqrt(math.fsum(squares) / len(squares)) if squares else math.nan
 

@@ -1,4 +1,4 @@
-"""The paper's network with what it leaves out, and what is measured of its sources."""
+"""The paper's network, the parameters that the paper omits, and the measures of its sources."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from ecnlab.storage.results import Result
 
 SOURCE_COUNT = 10
-# min_th, max_th and the buffer are the paper's; all else is ns-2's default, RED as the paper's figure 2 has it, which is not gentle.
+# min_th, max_th and the buffer are the paper's, the rest ns-2's defaults; RED is not gentle, as in the paper's figure 2.
 _RED_QUEUE: Tree = {"limit": 25, "min_th": 6, "max_th": 18, "w_q": 0.002, "max_p": 0.1, "gentle": False, "mean_packet": "500 B"}
 _AQM_OF_SCHEME = {"RED": "red", "RED with ECN": "ecn"}
 
 
 @dataclass(frozen=True)
 class OpenParameterChoice:
-    """A choice of what the paper leaves out: the bottleneck's rate, the datagram sources, the duration, and parameters of TCP and RED."""
+    """Values that the paper omits: the bottleneck's rate, the datagram sources, the duration, and parameters of TCP and RED."""
 
     name: str = "as chosen"
     rate: str = "1.5 Mbps"
@@ -51,11 +51,11 @@ def table_row_scenario(row: TableRow, choice: OpenParameterChoice = CHOSEN_CHOIC
 
 
 def goodput_per_source(result: Result) -> list[float]:
-    """What a TCP source got in the mean, retransmissions left out, in bit/s, one value a seed."""
+    """Mean goodput of a TCP source without retransmissions, in bit/s, one value per seed."""
     return [value / SOURCE_COUNT for value in result.values("goodput_bps", group="bulk")]
 
 
 def goodput_of_table_row(row: TableRow) -> ScenarioMeasure:
-    """What a source got in a row's scenario, with ns-2's number where there is one."""
+    """Goodput of a source in a row's scenario, with ns-2's number if known."""
     known = ns2_throughput_kbps().get(row)
     return ScenarioMeasure(table_row_scenario(row), goodput_per_source, known=None if known is None else known * 1e3)

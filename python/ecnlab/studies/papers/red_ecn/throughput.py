@@ -1,4 +1,4 @@
-"""Figures 5 and 7 and Tables I and II: the throughput of a source against the delay, without and with datagrams beside it."""
+"""Figures 5 and 7 and Tables I and II: the throughput of a source against the delay, without and with competing datagrams."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from ecnlab.storage.results import Result
 
-# From the least to the largest delay of section III.A, with those of the tables.
+# From the smallest to the largest delay of section III.A, including those of the tables.
 SWEPT_DELAYS_MS = (25, 50, 100, 175, 250, 375, 500)
 _PART = "Throughput against delay"
 _PALETTE = Palette(dashes={"RED with ECN": "--"})

@@ -1,4 +1,4 @@
-"""RFC 2884 (2000): what ECN does for bulk transfers and for short transactions on Linux hosts."""
+"""RFC 2884 (2000): the effect of ECN on bulk transfers and short transactions of Linux hosts."""
 
 from __future__ import annotations
 

@@ -40,12 +40,12 @@ def _replace_red_queue(scenario: Scenario, change: Callable[[Mapping[str, Any]],
 
 
 def red_thresholds_rewriting(thresholds: RedThresholds) -> ScenarioRewriting:
-    """A scenario with other thresholds and the weight that it has."""
+    """A scenario with other thresholds and its own weight."""
     return lambda scenario: _replace_red_queue(scenario, lambda red: with_red_thresholds(red, thresholds, weight_log_of_red_queue(red)))
 
 
 def red_weight_rewriting(weight: int) -> ScenarioRewriting:
-    """A scenario with the weight 2^-weight and the thresholds that it has."""
+    """A scenario with the weight 2^-weight and its own thresholds."""
     return lambda scenario: _replace_red_queue(scenario, lambda red: with_red_thresholds(red, thresholds_of_red_queue(red), weight))
 
 
@@ -55,7 +55,7 @@ def red_slope_rewriting(slope: str) -> ScenarioRewriting:
 
 
 def router_delay_rewriting(delay: str) -> ScenarioRewriting:
-    """A scenario in which router R2 delays by so much each way."""
+    """A scenario in which router R2 adds this delay in each direction."""
     return lambda scenario: {**scenario, "network": {**scenario["network"], "delay": delay}}
 
 
@@ -91,14 +91,14 @@ def _has_linux_2_0_profile(tcp: Mapping[str, Any]) -> bool:
 
 
 def apply_rewritings(rewritings: Sequence[ScenarioRewriting], scenario: Scenario) -> Scenario:
-    """A scenario rewritten by one after the other."""
+    """A scenario rewritten by several functions in order."""
     return reduce(lambda found, rewriting: rewriting(found), rewritings, scenario)
 
 
 ADMITTED_THRESHOLDS = tuple(RedThresholds(most, least) for least, most in ((5, 60), (10, 60), (20, 60), (25, 75), (30, 90)))
 WEIGHTS = {"2^-9 (0.002)": 9, "2^-5 (0.031)": 5}
 DELAYS = {"10 ms each way": "10 ms", "20 ms each way": "20 ms"}
-# Where the rule for thresholds is tried besides the main set-up, by how Table 4.4.2 names it.
+# Further set-ups in which the rule for thresholds is tried, by their name in Table 4.4.2.
 STRICTEST_SETUPS: Mapping[str, Sequence[ScenarioRewriting]] = {
     "weight 2^-5": [red_weight_rewriting(5)],
     "10 ms each way": [router_delay_rewriting("10 ms")],

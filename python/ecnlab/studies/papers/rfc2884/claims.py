@@ -81,7 +81,7 @@ def has_retransmissions_measure(need: RequiredScenario, group: str) -> ScenarioM
 
 
 def signals_of_kind(need: RequiredScenario, kind: str) -> ScenarioMeasure:
-    """What RED told the flows of a kind where there are as many of each: marks to those with ECN, drops to the others."""
+    """RED's congestion signals to one of two equally large kinds of flows: marks with ECN, drops without."""
     return sum_of_columns(need, [_SIGNAL_OF_KIND[kind]], testbed.flow_groups_of_kind(kind))
 
 
@@ -91,7 +91,7 @@ def bulk_throughput_gain(load: int, max_p: float, hosts: str = "Reno") -> Measur
 
 
 def transaction_rate_gain(response_kb: int, load: int, max_p: float, hosts: str = "Reno") -> MeasuredQuantity:
-    """ECN's gain in transactions a second."""
+    """ECN's gain in transactions per second."""
     return ecn_gain(transaction_rate, transactions_scenario(response_kb, load, max_p, hosts))
 
 
@@ -110,7 +110,7 @@ def _statements_by_max_p(of: Callable[[float], MeasuredQuantity], published: Map
 def _gain_rises_between_published_ends_statements(
     where: str, gains: Mapping[str, MeasuredQuantity], published: list[float]
 ) -> list[ClaimStatement]:
-    """That a gain begins and ends about where the RFC has it, and rises by about as much."""
+    """Statements that a gain's first and last values and its rise are about those of the RFC."""
     (first, low), (last, high) = gains.items()
     printed = published[1] - published[0]
     rise = ClaimStatement(
@@ -120,7 +120,7 @@ def _gain_rises_between_published_ends_statements(
 
 
 def _gain_near_published_statements(where: str, gains: Mapping[str, MeasuredQuantity], published: list[float]) -> list[ClaimStatement]:
-    """That gains are about where the RFC has them."""
+    """Statements that gains are about those of the RFC."""
     return [
         ClaimStatement(f"gain, {where.format(name)}", measured, claimed_about(value), PERCENT, value)
         for (name, measured), value in zip(gains.items(), published, strict=True)
@@ -144,12 +144,12 @@ _MAX_P_PAIRS = tuple(combinations(_FAIRNESS_MAX_PS, 2))
 
 
 def _published_fairness_index_change(background_ecn: bool, low: float, high: float) -> float:
-    """How far the RFC's index at one max_p lies above that at another."""
+    """Difference of the RFC's index between two values of max_p."""
     return round(FAIRNESS[background_ecn, low] - FAIRNESS[background_ecn, high], 6)
 
 
 def _published_fairness_index_bias(max_p: float) -> float:
-    """How far the RFC's index with ECN in the background lies above that without it."""
+    """Difference of the RFC's index between background flows with and without ECN."""
     return round(FAIRNESS[True, max_p] - FAIRNESS[False, max_p], 6)
 
 
@@ -159,13 +159,13 @@ _LARGEST_BIAS = max(abs(_published_fairness_index_bias(max_p)) for max_p in _FAI
 # A share: almost all is nine of ten, hardly any the rest.
 _FEW_PERCENT = claimed_below(10.0)
 _MINORITY_PERCENT = claimed_below(50.0)
-# A mean over runs that rounds to none.
+# A mean over runs that rounds to 0.
 _ALMOST_NONE_PERCENT = claimed_below(0.5)
 _OCCASIONAL_PERCENT = claimed_below(1.0)
 
 
 def _range_within_published_difference(difference: float) -> ClaimedRange:
-    """No further apart than one and a half of a printed difference, in either direction."""
+    """Range of plus or minus 1.5 times a printed difference."""
     limit = round(1.5 * abs(difference), 5)
     return claimed_between(-limit, limit)
 
@@ -507,7 +507,7 @@ def _gain_against_reno_statement(hosts: str, load: int, max_p: float) -> ClaimSt
     )
 
 
-# How far the RFC's own gains of SACK lie above those of Reno, in points, by level of congestion and max_p.
+# The RFC's gains with SACK minus those with Reno, in percentage points, by level of congestion and max_p.
 _PRINTED_GAPS: Mapping[tuple[int, float], float] = {
     **{(int(load), 0.1): SHORT_BY_LOAD["SACK"][load] - value for load, value in SHORT_BY_LOAD["Reno"].items()},
     **{(_HIGH_LOAD, max_p): SHORT_BY_MAX_P["SACK"][max_p] - value for max_p, value in SHORT_BY_MAX_P["Reno"].items()},
@@ -535,13 +535,13 @@ R11 = Claim(
 def _published_gains_by_setting(
     by_load: Mapping[str, Mapping[float, float]], by_max_p: Mapping[str, Mapping[float, float]], hosts: str
 ) -> Mapping[tuple[int, float], float]:
-    """The gains that the RFC prints for a kind of host, by level of congestion and max_p."""
+    """The RFC's gains for a kind of host, by level of congestion and max_p."""
     at_high = {(_HIGH_LOAD, max_p): value for max_p, value in by_max_p[hosts].items()}
     return {(int(load), 0.1): value for load, value in by_load[hosts].items()} | at_high
 
 
 def _larger_gain_for_short_transfers_statements(hosts: str) -> list[ClaimStatement]:
-    """That ECN improves on both kinds of traffic where the RFC prints a gain, and more on the short one where it prints both."""
+    """Statements that ECN improves each kind of traffic with a printed gain, and the short one more where both are printed."""
     long, short = (
         _published_gains_by_setting(BULK_BY_LOAD, BULK_BY_MAX_P, hosts),
         _published_gains_by_setting(SHORT_BY_LOAD, SHORT_BY_MAX_P, hosts),

@@ -1,4 +1,4 @@
-"""Section 4.4: where RED's average stays. Section 5.1: fairness between the kinds of flows, and RED's blindness to them."""
+"""Section 4.4: the range of RED's average. Section 5.1: fairness between ECN and other flows, which RED treats equally."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ AVERAGE_QUEUE_ITEM = curve_figure(
 
 
 def forced_drop_share(need: RequiredScenario) -> ScenarioMeasure:
-    """Drops because the average had passed max_th, as a share of all drops at the router."""
+    """Drops with the average above max_th, as a share of all drops at the router."""
     return share_of_columns(need, ("drops_forced",), ("drops",), [{"queue": SHAPER_LINK}])
 
 

@@ -16,8 +16,8 @@ from ecnlab.scenarios.networks import Tree
 from ecnlab.studies.papers.rfc2884.testbed import BULK_S, FAIRNESS_S, FILE_MB, HOST_TCP, START_S
 
 FILE_DIVISOR, FAIRNESS_DIVISOR = 5, 2
-# By how long a run of bulk transfers is in the study: until when the slowest of the shorter files is through. Kernels without SACK, or the
-# simulator's likeness of them, take much longer now and then beside ten congesting flows.
+# Run length by the length of a run of bulk transfers in the study: the slowest of the shorter files ends by then. Kernels without SACK, or
+# the simulator's model of them, sometimes take much longer with ten congesting flows.
 _BULK_DURATION_S: Mapping[int, int] = {BULK_S[2]: 120, BULK_S[5]: 200, BULK_S[10]: 800}
 
 _QUIRKS: Tree = {"ecn_fallback": False}
@@ -37,14 +37,14 @@ KERNEL_HOSTS: Mapping[str, Tree] = {
 
 
 def scenario_on_kernels(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A scenario of the testbed, as it is where hosts are real kernels."""
+    """A scenario of the testbed for backends whose hosts are real kernels."""
     flows = [_flow_group_on_kernels(flow) for flow in scenario["flows"]]
     title = str(scenario["name"]).replace(f"{FILE_MB} MB", f"{FILE_MB // FILE_DIVISOR} MB")
     return {**scenario, "name": title, "duration": _duration_on_kernels(scenario["duration"]), "flows": flows}
 
 
 def _duration_on_kernels(duration: str) -> str:
-    """How long a run is there, from how long it is."""
+    """Length of a run with kernels, from its length in the study."""
     seconds = int(duration.removesuffix(" s"))
     if seconds in _BULK_DURATION_S:
         return f"{START_S + _BULK_DURATION_S[seconds]} s"
@@ -55,7 +55,7 @@ def _flow_group_on_kernels(flow: Mapping[str, Any]) -> Tree:
     tcp = {key: value for key, value in flow["tcp"].items() if key != "ecn"}
     hosts = next(name for name, settings in HOST_TCP.items() if settings == tcp)
     ecn = flow["tcp"]["ecn"]
-    # Who has no ECN reads no parameter of it.
+    # A sender without ECN has no ECN parameters.
     quirks = {key: value for key, value in KERNEL_HOSTS[hosts]["quirks"].items() if ecn or key not in _QUIRKS}
     near = {**KERNEL_HOSTS[hosts], "quirks": quirks}
     app = flow["app"]

@@ -35,11 +35,11 @@ FAIRNESS: Mapping[tuple[bool, float], float] = {
     (False, 0.2): 0.983342,
 }
 
-# Gain in per cent by kind of host: of 20 MB and of 5 KB, by congesting flows at max_p 0.1, and by max_p at 10 congesting flows.
+# Gain in per cent by kind of host: for 20 MB and for 5 KB, by congesting flows at max_p 0.1, and by max_p at 10 congesting flows.
 BULK_BY_LOAD: Mapping[str, Mapping[float, float]] = {"Reno": {2: 23, 10: 50}, "SACK": {2: 5, 10: 15}}
 BULK_BY_MAX_P: Mapping[str, Mapping[float, float]] = {"Reno": {0.02: 10, 0.5: 60}, "SACK": {0.02: 10, 0.5: 40}}
 SHORT_BY_LOAD: Mapping[str, Mapping[float, float]] = {"Reno": {5: 42, 10: 62}, "SACK": {5: 47, 10: 80}}
 SHORT_BY_MAX_P: Mapping[str, Mapping[float, float]] = {"Reno": {0.02: 20, 0.5: 140}, "SACK": {0.02: 15, 0.5: 120}}
 
-# Transactions of 5 KB a second by max_p at 10 congesting flows; they are taken for those with ECN.
+# Transactions of 5 KB a second by max_p at 10 congesting flows; assumed to be those with ECN.
 RATE_BY_MAX_P: Mapping[float, float] = {0.02: 0.8, 0.5: 2.2}

@@ -59,7 +59,7 @@ def linux_red_queue(thresholds: RedThresholds, weight: int, max_p: float) -> Tre
 
 
 def with_red_thresholds(red: Mapping[str, Any], thresholds: RedThresholds, weight: int) -> Tree:
-    """Such a queue with these thresholds and this weight, and all else as it is."""
+    """Such a queue with these thresholds and this weight, otherwise unchanged."""
     of_both = linux_red_queue(thresholds, weight, red["probability"])
     return {**red, **{key: of_both[key] for key in ("min", "max", "burst")}}
 

@@ -34,10 +34,10 @@ WITH_ECN, WITHOUT_ECN, CONGESTING_GROUP = "with ECN", "without ECN", "congesting
 BACKGROUND_GROUPS = {WITH_ECN: "background with ECN", WITHOUT_ECN: "background without ECN"}
 SHAPER_LINK = "bottleneck"
 
-# Whose row of a result: {"group": NAME} or {"queue": NAME}.
+# Selector of a result's row: {"group": NAME} or {"queue": NAME}.
 Place = Mapping[str, str]
 
-# Curves of one figure, as they follow each other; names by position have the palette's colours and markers.
+# Curves of one figure in their order, which sets the colours and markers of the palette.
 _CURVE_NAMES = (
     (WITH_ECN, WITHOUT_ECN),
     tuple(HOST_TCP),
@@ -50,13 +50,13 @@ FILE_MB = 20
 START_S = 20
 FAIRNESS_S = 200
 _TRANSACTIONS_S = 180
-# By congesting flows: until when the slowest of 20 MB is through.
+# End of the slowest transfer of 20 MB, by congesting flows.
 BULK_S: Mapping[int, int] = {2: 600, 5: 1000, 10: 2000}
 
 
 @cache
 def bulk_transfer_scenario(load: int, max_p: float, hosts: str = "Reno") -> RequiredScenario:
-    """20 MB with ECN and 20 MB without it beside `load` congesting flows (section 5.2)."""
+    """Transfers of 20 MB with and without ECN, and `load` congesting flows (section 5.2)."""
     app = {"kind": "file", "bytes": f"{FILE_MB} MB"}
     return RequiredScenario(
         _scenario_with_ecn_and_plain_flow(
@@ -67,7 +67,7 @@ def bulk_transfer_scenario(load: int, max_p: float, hosts: str = "Reno") -> Requ
 
 @cache
 def transactions_scenario(response_kb: int, load: int, max_p: float, hosts: str = "Reno") -> RequiredScenario:
-    """Requests and responses, one connection each, with ECN and without it beside `load` congesting flows (section 5.3)."""
+    """Request-response transactions, one connection each, with and without ECN, and `load` congesting flows (section 5.3)."""
     app = {"kind": "exchange", "request": "1 KB", "response": f"{response_kb} KB"}
     title = f"{response_kb} KB, {hosts}, {load} congesting flows, max_p {max_p:g}"
     return RequiredScenario(_scenario_with_ecn_and_plain_flow(title, load, max_p, HOST_TCP[hosts], app, START_S + _TRANSACTIONS_S))
@@ -86,7 +86,7 @@ def fairness_scenario(max_p: float, *, background_ecn: bool) -> RequiredScenario
 
 @cache
 def half_ecn_flows_scenario(max_p: float) -> RequiredScenario:
-    """As many endless transfers with ECN as without it, one of each in the background and one of each from 20 s on (section 5.1)."""
+    """Endless transfers, half of them with ECN: one of each kind in the background and one of each from 20 s on (section 5.1)."""
     background = [_flow_group(BACKGROUND_GROUPS[name], "c", HOST_TCP["Reno"], "bulk", ecn=ecn) for name, _, ecn in _COMPETING_GROUPS]
     competing = [_flow_group(name, to, HOST_TCP["Reno"], "bulk", ecn=ecn, start=f"{START_S} s") for name, to, ecn in _COMPETING_GROUPS]
     return RequiredScenario(
@@ -95,17 +95,17 @@ def half_ecn_flows_scenario(max_p: float) -> RequiredScenario:
 
 
 def flow_groups_of_kind(name: str) -> list[Place]:
-    """The groups of a kind where there are as many of each."""
+    """The groups with or without ECN in a run with equally many of both."""
     return [{"group": name}, {"group": BACKGROUND_GROUPS[name]}]
 
 
 def file_throughput_measure(need: RequiredScenario, group: str) -> ScenarioMeasure:
-    """The bulk metric: the file's size by the time that its transfer took, in bit/s."""
+    """The bulk metric: file size over transfer time, in bit/s."""
     return ScenarioMeasure(need, _FileThroughput(group))
 
 
 def transaction_rate(need: RequiredScenario, group: str) -> ScenarioMeasure:
-    """The metric of transactions: how many were completed in a second of the measured interval."""
+    """The metric of transactions: completions per second of the measured interval."""
 
     def rates(result: Result) -> list[float]:
         measured_s = result.header["duration_s"] - result.header["measure_from_s"]
@@ -115,7 +115,7 @@ def transaction_rate(need: RequiredScenario, group: str) -> ScenarioMeasure:
 
 
 def ecn_gain(metric: Callable[[RequiredScenario, str], MeasuredQuantity], need: RequiredScenario) -> RelativeChange:
-    """How far ECN's metric lies above that without it, as a share."""
+    """Relative gain of the metric with ECN over that without it."""
     return RelativeChange(metric(need, WITH_ECN), metric(need, WITHOUT_ECN))
 
 
@@ -125,7 +125,7 @@ def sum_of_columns(need: RequiredScenario, names: Sequence[str], places: Sequenc
 
 
 def share_of_columns(need: RequiredScenario, parts: Sequence[str], whole: Sequence[str], places: Sequence[Place]) -> ScenarioMeasure:
-    """The sum of some columns as a share of the sum of others, 0 where that is nothing."""
+    """The sum of some columns as a share of the sum of others; 0 where that is 0."""
 
     def shares(result: Result) -> list[float]:
         sums = zip(_column_sums(result, parts, places), _column_sums(result, whole, places), strict=True)
@@ -160,7 +160,7 @@ def windows_with_several_drops(need: RequiredScenario, group: str) -> ScenarioMe
 
 
 def count_windows_with_several_drops(times: Sequence[float], rtt: float) -> int:
-    """How many of the windows that begin with one of these drops and last for the round-trip time have another."""
+    """Number of windows (one round-trip time after each of these drops) with a further drop."""
     repeated = 0
     begin, counted = -math.inf, False
     for time in times:
@@ -177,7 +177,7 @@ def _column_sums(result: Result, names: Sequence[str], places: Sequence[Place]) 
 
 
 class _FileThroughput:
-    """A group's throughput as its user sees it, one value a seed."""
+    """A group's application throughput, one value per seed."""
 
     def __init__(self, group: str) -> None:
         self._group = group
@@ -188,12 +188,12 @@ class _FileThroughput:
 
 
 def _file_size_bytes(result: Result, group: str) -> int:
-    """How long a group's file is: shorter where hosts are kernels."""
+    """File size of a group; smaller for backends with kernels as hosts."""
     return next(int(flow["app"]["bytes"]) for flow in result.header["parameters"]["flows"] if flow["name"] == group)
 
 
 _COMPETING_GROUPS = ((WITH_ECN, "on", True), (WITHOUT_ECN, "off", False))
-# The least admitted pair (`choices.py`) with max = 3 min, and the weight nearest to the 0.002 of Floyd and Jacobson 1993, the RFC's [9].
+# The smallest admitted pair (`choices.py`) with max = 3 min, and the weight closest to the 0.002 of Floyd and Jacobson 1993, the RFC's [9].
 TESTBED_THRESHOLDS = RedThresholds(min_packets=25, max_packets=75)
 TESTBED_WEIGHT = 9
 TESTBED_DELAY = "20 ms"

@@ -1,4 +1,4 @@
-"""Sections 5.2 and 5.3: what ECN gains in long transfers and in short ones, against the load and against RED's max_p."""
+"""Sections 5.2 and 5.3: gain of ECN for long and short transfers, against the load and against RED's max_p."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The papers' questions asked again: today's hosts and queues on the thesis' networks, which none of the papers could have."""
+"""The papers' questions for today's hosts and queues, on the thesis' networks."""
 
 from __future__ import annotations
 

@@ -50,12 +50,12 @@ from ecnlab.studies.papers.today.scenarios import (
 from ecnlab.studies.papers.today.scenarios import exchange_clients_scenario as short
 
 _SINGLE_QUEUES = [queue for queue in MARKING_QUEUES if queue != "FQ-CoDel"]
-# The targets of the queues that have one, in ms.
+# Target delays of the queues that have one, in ms.
 _TARGET_QUEUES = {"CoDel": 5, "FQ-CoDel": 5, "PIE": 15, "DualPI2": 15}
 
 
 def _ecn_gains_over_queues(measure: PanelMeasure, flows: Sequence[int]) -> Iterator[tuple[str, RelativeChange]]:
-    """What ECN changes of a measure, over each queue and at each number of flows."""
+    """Effect of ECN on a measure, over each queue and at each number of flows."""
     for queue in MARKING_QUEUES:
         for count in flows:
             with_ecn, without = hosts_over_queue_scenario(CUBIC_ECN, queue, count), hosts_over_queue_scenario(CUBIC, queue, count)

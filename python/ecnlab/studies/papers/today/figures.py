@@ -1,4 +1,4 @@
-"""The figures of the study: what ECN gains, how queues stand with the number of flows, among unlike flows, and beside other traffic."""
+"""The figures of the study: ECN's gain, queues against the number of flows, heterogeneous flows, and competing traffic."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from ecnlab.studies.papers.today.scenarios import (
     hosts_over_queue_scenario,
 )
 
-# What ECN changes: what the axis calls it, the measure, and whether it is a change in per cent or a gap.
+# Effects of ECN: axis label, measure, and whether it is a change in per cent or a difference.
 _CHANGE_MEASURES: Sequence[tuple[str, PanelMeasure, Callable[..., Estimate]]] = (
     ("goodput (%)", GOODPUT, measures.percent_change_of_measure),
     ("one-way delay (%)", DELAY, measures.percent_change_of_measure),

@@ -1,4 +1,4 @@
-"""Measures of the study's figures and claims. Goodput is what the application could read in order."""
+"""Measures of the study's figures and claims. Goodput counts bytes delivered in order to the application."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _share_of_sent(quantity: str) -> ValuesOfResult:
 
 
 def _exchanges_per_second_and_client(group: str) -> ValuesOfResult:
-    """Exchanges that each client of a group ends in a second."""
+    """Completed exchanges per second and client of a group."""
 
     def values_of_result(result: Result) -> list[float]:
         span = result.header["duration_s"] - result.header["measure_from_s"]
@@ -75,27 +75,27 @@ DATAGRAMS = PanelMeasure("datagrams delivered", "datagrams", values_of_result_co
 
 
 def exchange_rate_measure(group: str) -> PanelMeasure:
-    """Exchanges a second and client."""
+    """Exchanges per second and client."""
     return PanelMeasure("exchanges", "exchanges", _exchanges_per_second_and_client(group), PER_SECOND)
 
 
 def mean_exchange_time(group: str) -> PanelMeasure:
-    """Mean time that an exchange takes."""
+    """Mean completion time of an exchange."""
     return PanelMeasure("mean time", "time", values_of_result_column("transaction_mean_s", group=group), MS)
 
 
 def percent_change_of_measure(measure: PanelMeasure, a: Result, b: Result) -> Estimate:
-    """How far `a` lies above `b` in per cent, paired by seed."""
+    """Relative change from `b` to `a` in per cent, paired by seed."""
     return _percent_change_of_means(measure.values(a), measure.values(b))
 
 
 def difference_of_measure(measure: PanelMeasure, a: Result, b: Result) -> Estimate:
-    """How far `a` lies above `b` in the measure's unit, paired by seed."""
+    """a - b in the measure's unit, paired by seed."""
     return paired_difference(measure.values(a), measure.values(b)).scaled(measure.shown.factor)
 
 
 def ecn_clients_gain(result: Result) -> Estimate:
-    """By how many per cent clients with ECN end more exchanges than those without, in the same runs."""
+    """Gain in completed exchanges of clients with ECN over those without, in per cent, in the same runs."""
     return _percent_change_of_means(*(exchange_rate_measure(group).values(result) for group in (scenarios.WITH_ECN, scenarios.WITHOUT_ECN)))
 
 

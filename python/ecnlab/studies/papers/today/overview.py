@@ -24,7 +24,7 @@ from ecnlab.studies.papers.today.scenarios import (
     hosts_over_queue_scenario,
 )
 
-# What each column says, and how many decimals it has.
+# Content and decimals of each column.
 _OVERVIEW_COLUMNS = {
     "ECN's goodput, 60 flows (%)": 2,
     "ECN's goodput, 240 flows (%)": 2,

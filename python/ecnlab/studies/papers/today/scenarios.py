@@ -17,7 +17,7 @@ from ecnlab.studies.framework.model import RequiredScenario
 
 BUFFER_PACKETS = 120
 FLOW_COUNTS = (15, 60, 240)
-# Long flows beside which short exchanges are looked at: few enough that a connection can be opened at all queues.
+# Number of long flows that compete with short exchanges: few enough that connections can be opened at all queues.
 LONG_FLOW_COUNT = 30
 CLIENT_COUNT = 10
 DATAGRAM_LOAD = 0.3
@@ -32,7 +32,7 @@ QUEUE_BY_NAME: Mapping[str, Tree] = {
     "FQ-CoDel": {"discipline": "fq", "limit": BUFFER_PACKETS, "aqm": {"name": "codel"}},
     "DualPI2": {"discipline": "dualpi2", "limit": BUFFER_PACKETS},
 }
-# Queues that are made for DCTCP: its own step, FQ-CoDel with a second, low threshold for marks, and DualPI2's low-latency queue.
+# Queues for DCTCP: its step marking, FQ-CoDel with ce_threshold, and DualPI2's low-latency queue.
 SCALABLE_QUEUES: Mapping[str, Tree] = {
     "step": {"aqm": "step", "limit": BUFFER_PACKETS, "threshold": 20},
     "FQ-CoDel, CE at 1 ms": {"discipline": "fq", "limit": BUFFER_PACKETS, "aqm": {"name": "codel", "ce_threshold": "1 ms"}},
@@ -82,13 +82,13 @@ HOST_PALETTE = Palette(
 
 
 def sender_tcp(host: str, queue: str = "") -> Tree:
-    """A host's TCP; DCTCP says that it is scalable, by ECT(1), to the queue that asks for it."""
+    """A host's TCP; DCTCP sends ECT(1) to queues that classify scalable traffic by it."""
     scalable = {"ect_codepoint": "ect1"} if host == DCTCP and queue == "DualPI2" else {}
     return {"profile": "linux", "packet_size": 1000, **HOST_TCP[host], **scalable}
 
 
 def hosts_over_queue_scenario(host: str, queue: str, flows: int = 60, network: ThesisNetwork = CHAPTER_5) -> RequiredScenario:
-    """Hosts of one kind over a queue, over all seeds; one object for all that ask for it."""
+    """Hosts of one kind over a queue, over all seeds; cached, so that equal arguments give one object."""
     return _cached_hosts_over_queue_scenario(host, queue, flows, network.title)
 
 
@@ -106,13 +106,13 @@ def exchange_clients_scenario(queue: str) -> RequiredScenario:
 
 
 def client_kinds(queue: str) -> Sequence[str]:
-    """The kinds of clients that a queue has."""
+    """The kinds of clients that are run over a queue."""
     return {"DropTail": (WITHOUT_ECN,), "DualPI2": (WITH_ECN, WITHOUT_ECN, "scalable")}.get(queue, (WITH_ECN, WITHOUT_ECN))
 
 
 @cache
 def datagram_cross_traffic_scenario(host: str, queue: str) -> RequiredScenario:
-    """60 flows beside ten sources of datagrams, on and off for 2.5 s in the mean, that offer 30 % of the link and answer to nothing."""
+    """60 flows and ten unresponsive datagram sources with an offered load of 30 %, on and off for 2.5 s in the mean."""
     rate = f"{2 * DATAGRAM_LOAD * 10 / CLIENT_COUNT:g} Mbps"
     app = {"kind": "onoff", "rate": rate, "on": "exponential 2.5 s", "off": "exponential 2.5 s"}
     flow = {

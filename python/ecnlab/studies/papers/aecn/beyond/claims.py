@@ -1,4 +1,4 @@
-"""What the thesis hopes for where it stops, as questions of our own: its findings carried over to what section 6.2 asks for.
+"""The thesis' open questions as questions of this study: its findings carried over to what section 6.2 asks for.
 
 The sentences are the thesis' findings (A13, A14) and hopes; that they are asked of these networks is ours, and so are the numbers in them.
 """
@@ -57,7 +57,7 @@ def _gain_over_scheme_statements(
 
 
 def _target_delay_met_statements(scheme: str) -> Iterable[ClaimStatement]:
-    """The statements that a scheme's mean wait is within a tenth of its target."""
+    """The statements that a scheme's mean queueing delay is within 10 % of its target."""
     for network in [*targets.NETWORKS, SEVERAL_ROUTERS]:
         wait = targets.MEAN_WAIT
         assert wait.target is not None

@@ -27,7 +27,7 @@ _FIRST_QUEUE = schemes.GOODPUT
 def scenario_on_changed_network(
     scheme: str, change: Change = scenarios.unchanged_scenario, flows: int = scenarios.FLOW_COUNT
 ) -> RequiredScenario:
-    """A scheme on the changed network, over all seeds; one object for all that ask for it."""
+    """A scheme on the changed network, over all seeds; cached, so that equal arguments give one object."""
     return _cached_scenario_on_changed_network(scheme, change, flows)
 
 
@@ -43,7 +43,7 @@ def _cached_scenario_on_changed_network(scheme: str, change: Change, flows: int)
 
 
 def column_summed_over_groups(groups: Sequence[str], quantity: str = _FIRST_QUEUE) -> ValuesOfResult:
-    """A quantity summed over those of these groups that there are."""
+    """A quantity summed over those of these groups that the result has."""
 
     def sums_of_result(result: Result) -> list[float]:
         found = [result.values(quantity, group=group) for group in groups if group in result.group_names]
@@ -53,7 +53,7 @@ def column_summed_over_groups(groups: Sequence[str], quantity: str = _FIRST_QUEU
 
 
 def mean_goodput_per_flow(groups: Sequence[str]) -> ValuesOfResult:
-    """Mean goodput of a flow of these groups."""
+    """Mean goodput per flow of these groups."""
 
     def goodputs_of_result(result: Result) -> list[float]:
         flows = column_summed_over_groups(groups, "flows")(result)
@@ -63,7 +63,7 @@ def mean_goodput_per_flow(groups: Sequence[str]) -> ValuesOfResult:
 
 
 def smallest_over_largest_goodput(*parts: Sequence[str]) -> ValuesOfResult:
-    """The smallest over the largest of the parts' mean goodput of a flow; 1 is equal. A part is some groups together."""
+    """Minimum over maximum of the parts' mean goodput per flow; 1 is equal. A part is a set of groups."""
 
     def quotients_of_result(result: Result) -> list[float]:
         found = [mean_goodput_per_flow(groups)(result) for groups in parts]

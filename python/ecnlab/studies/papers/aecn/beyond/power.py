@@ -72,7 +72,7 @@ _SAMPLED_NEEDS = {flows: RequiredScenario(scenarios.thesis_network("SRED", flows
 
 
 def sred_flow_count_estimate(result: Result) -> Sequence[float]:
-    """How many flows SRED reckons with from 20 s on, one number a seed: 1 over the mean share of packets that hit."""
+    """SRED's estimate of the number of flows from 20 s on, one per seed: 1 over the mean hit ratio."""
     import polars as pl
 
     hits = result.series.gauge.filter((pl.col("gauge") == "hits") & (pl.col("time_s") >= result.header["measure_from_s"]))
@@ -81,7 +81,7 @@ def sred_flow_count_estimate(result: Result) -> Sequence[float]:
 
 
 def equivalent_equal_flows(result: Result) -> Sequence[float]:
-    """As many flows of equal rates as would hit as often: the inverse of the sum of the flows' squared shares, by Jain's index."""
+    """Number of equal-rate flows with the same hit ratio: the inverse of the sum of the flows' squared shares, from Jain's index."""
     flows = sum(result.header["parameters"]["flows"][at]["count"] for at in range(len(GROUPS)))
     return [flows * jain for jain in result.values("jain_throughput")]
 
@@ -126,5 +126,5 @@ FLOW_ESTIMATE_ITEM = StudyItem(
 
 
 def scenario_of_flow_count_estimate(flows: int) -> RequiredScenario:
-    """The scenario in which so many flows are estimated."""
+    """The scenario whose number of flows SRED estimates."""
     return _SAMPLED_NEEDS[flows]

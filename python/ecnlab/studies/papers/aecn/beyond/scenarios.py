@@ -16,10 +16,10 @@ from ecnlab.studies.papers.aecn import schemes
 FLOW_COUNT = 60
 DATAGRAM_GROUP = "datagrams"
 LONG_GROUP, CROSS_GROUP = "long", "cross"
-# The delay at which Adaptive RED's and AMECN's own rules for their thresholds give the thesis' 10 and 30 packets.
+# The target delay for which Adaptive RED's and AMECN's automatic thresholds are the thesis' 10 and 30 packets.
 TARGET_DELAY = "16 ms"
 
-# Those that the thesis does not have; they make their thresholds themselves, SRED has none.
+# AQMs that are not in the thesis; they compute their thresholds, SRED has none.
 _QUEUE_OF_SCHEME: Mapping[str, Tree] = {
     "ARED": {"aqm": "ared", "limit": 120, "target_delay": TARGET_DELAY},
     "AMECN": {"aqm": "amecn", "limit": 120, "target_delay": TARGET_DELAY},
@@ -37,17 +37,17 @@ Change = Callable[[Tree], Tree]
 
 
 def queue_of_scheme(scheme: str) -> Tree:
-    """The queue of a scheme; of the thesis' own with base max_p 0.5 and its usual thresholds."""
+    """The queue of a scheme; the thesis' schemes have base max_p 0.5 and its usual thresholds."""
     return _QUEUE_OF_SCHEME.get(scheme) or dict(schemes.scheme_scenario(scheme, FLOW_COUNT)["link"][0]["queue"])
 
 
 def sender_of_scheme(scheme: str) -> Tree:
-    """What its senders have otherwise than thesis-era Reno: whether they use ECN, and MECN's answer to its marks."""
+    """The senders' parameters that differ from thesis-era Reno: ECN, and MECN's response to its marks."""
     return {"ecn": scheme != "RED", **_MECN_SENDER.get(scheme, {})}
 
 
 def thesis_network(scheme: str, flows: int = FLOW_COUNT, record: Tree | None = None) -> Tree:
-    """The thesis' own network, of which the others are changes: three equal groups, base max_p 0.5."""
+    """The thesis' network, the base of all others: three equal groups, base max_p 0.5."""
     title = f"{scheme}, {flows} flows"
     return networks.thesis_network_scenario(
         CHAPTER_5, title, flows, queue_of_scheme(scheme), ecn=scheme != "RED", tcp=sender_of_scheme(scheme), record=record
@@ -55,7 +55,7 @@ def thesis_network(scheme: str, flows: int = FLOW_COUNT, record: Tree | None = N
 
 
 def with_group_sizes(counts: Mapping[str, int]) -> Change:
-    """Groups of these sizes in place of equal ones; the access capacity of all sources together stays."""
+    """Groups of these sizes instead of equal ones, with the same total access capacity."""
     rate = f"{CHAPTER_5.access_mbps / sum(counts.values())!r} Mbps"
 
     def resize_group(tree: Tree) -> Tree:
@@ -67,7 +67,7 @@ def with_group_sizes(counts: Mapping[str, int]) -> Change:
 
 
 def with_spread_access_delays(share: float) -> Change:
-    """Access delays drawn evenly from a range of this `share` of the group's delay to either side."""
+    """Access delays drawn uniformly from the group's delay plus or minus this `share` of it."""
 
     def delay_range(group: str) -> str:
         middle = CHAPTER_5.delays_ms[group]
@@ -93,7 +93,7 @@ def with_datagram_sources(kind: str, load: float, sources: int = 10) -> Change:
 
 
 def with_share_of_ecn_flows(share: float) -> Change:
-    """Only this share of each group uses ECN; the others are a group of their own, with ` plain` behind its name."""
+    """Only this share of each group uses ECN; the other flows form a group with the suffix ` plain`."""
 
     def split_group(flow: Tree) -> list[Tree]:
         capable = round(flow["count"] * share)

@@ -1,4 +1,4 @@
-"""AMECN against Adaptive RED on the same networks: both hold a target delay, the one by marks of two levels, the other by marks of one."""
+"""AMECN against Adaptive RED on the same networks: both keep a target delay, AMECN by two mark levels, Adaptive RED by one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def scheme_scenario_on_network(scheme: str, network: str) -> RequiredScenario:
 
 
 def _first_queue_column(quantity: str) -> ValuesOfResult:
-    """A column of the first queue, which is the only one but with several routers."""
+    """A column of the first queue, the only one except with several routers."""
     return lambda result: result.values(quantity, queue=result.queue_names[0])
 
 

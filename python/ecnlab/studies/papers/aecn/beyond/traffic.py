@@ -1,4 +1,4 @@
-"""Unresponsive datagrams, constant or with heavy tails, beside TCP, and flows of which only some use ECN: section 6.2 (2)."""
+"""Unresponsive datagrams, constant or heavy-tailed, that compete with TCP, and flows with partial ECN use: section 6.2 (2)."""
 
 from __future__ import annotations
 
